@@ -24,6 +24,7 @@ VERBS = {
   "ledger": ("tinyhw.cli.ledger", "How far each instruction's meaning can be trusted, and what proves it."),
   "launch": ("tinyhw.cli.launch", "Run a kernel of a ready code object on a device."),
   "onnx": ("tinyhw.cli.onnx", "Show or run an ONNX model."),
+  "run": ("tinyhw.cli.run", "Run a Python program that uses CUDA's driver on mock NVIDIA GPUs."),
 }
 
 

@@ -23,7 +23,7 @@ WORDS: Final = Words("warp", "block", "thread", "shared memory", "local memory",
   "convert": "SMEM", "move": "SALU", "memory": "VMEM", "shared": "LDS", "warp": "SMEM", "branch": "branch",
   "barrier": "barrier", "wait": "wait"}, frozenset({"branch", "barrier", "wait"}))
 _MEMORY: Final = frozenset({"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "prefetch", "prefetchu",
-                            "tensormap", "multimem"})
+                            "tensormap", "multimem", "tex", "tld4", "txq", "suld", "sust", "sured", "suq"})
 _UNITS: Final = (
   ("branch", ("bra", "brx", "call", "ret", "exit", "trap", "brkpt")), ("barrier", ("bar", "barrier", "mbarrier")),
   ("wait", ("membar", "fence", "nanosleep", "griddepcontrol", "setmaxnreg", "discard", "applypriority", "pmevent")),

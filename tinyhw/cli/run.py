@@ -1,0 +1,47 @@
+"""`tinyhw run`: a Python program of somebody else's that uses CUDA's driver, on mock NVIDIA GPUs."""
+from __future__ import annotations
+
+import contextlib
+import os
+import runpy
+import sys
+from pathlib import Path
+
+import click
+
+from tinyhw.core.errors import InvalidArgument
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--mockgpu", default=lambda: os.environ.get("MOCKGPU", "sm_90"), metavar="CARDS", show_default="sm_90",
+              help="The mock cards, sm_90 or with commas several.")
+@click.option("-m", "module", is_flag=True, help="PROGRAM is a module's name, as for python -m.")
+@click.argument("program")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def command(mockgpu: str, module: bool, program: str, arguments: tuple[str, ...]) -> None:
+  """Run a Python PROGRAM that calls CUDA's driver (libcuda.so.1): cuda.bindings, Numba, tinygrad, ctypes ...
+
+  The process gets a libcuda of mock cards, which runs PTX on the emulator. Calls that failed, and why, kernels that did
+  wrong, and what was called that no mock serves are told at the end.
+
+  \b
+  Examples:
+    tinyhw run --mockgpu sm_90 my_numba_program.py --size 64
+    DEV=CUDA:PTX tinyhw run -m pytest my_tinygrad_tests.py
+  """
+  if not module and not Path(program).is_file():
+    raise InvalidArgument(f"{program}: there is no such file", hint="-m runs a module by its name")
+  from tinyhw.mocked import mock_machine, mock_options
+  machine, library = mock_machine("CUDA", tuple(c.strip() for c in mockgpu.split(",") if c.strip()), **mock_options())
+  os.environ["MOCKGPU"] = mockgpu
+  # Programs that look through folders for the driver are told of a file; the linker knows it to be the one loaded.
+  os.environ.setdefault("CUDA_PATH", library._name)
+  sys.argv = [program, *arguments]
+  sys.path.insert(0, os.getcwd() if module else str(Path(program).resolve().parent))
+  try:
+    if module: runpy.run_module(program, run_name="__main__", alter_sys=True)
+    else: runpy.run_path(program, run_name="__main__")
+  finally:
+    with contextlib.suppress(AttributeError): sys.stdout.flush()
+    refused = [line for line in machine.logs if "CUDA_ERROR_NOT_SUPPORTED" not in line]  # the report has those
+    for line in (*refused, *machine.report()): click.echo(f"tinyhw: {line}", err=True)
