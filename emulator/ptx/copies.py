@@ -173,13 +173,13 @@ def remote(code: Code, line: Line, form: Form) -> Step:
   space = memory.space_of(m)
   to = address(code, line, i.operands[0], space)
   reads = [operands.reader(code, line, o, t) for o in operands.elements(line, i.operands[1])]
-  barrier = address(code, line, i.operands[2], space) if "mbarrier::complete_tx::bytes" in m else None
+  barrier = address(code, line, i.operands[2], space)
   size, dtype = SIZES[t], operands.dtype_of(t)
   operation = next((x for x in _REDUCTIONS if x in m), "") if i.opcode == "red" else ""
 
   def run(group: Warps) -> None:
     ats = operands.full(group, to(group))
-    barriers = None if barrier is None else operands.full(group, barrier(group))
+    barriers = operands.full(group, barrier(group))
     values = [operands.full(group, r(group)) for r in reads]
     width = size * len(values)
     for thread in threads(group):
@@ -187,10 +187,9 @@ def remote(code: Code, line: Line, form: Form) -> Step:
       at = int(ats[k])
       if at % width: raise thread.fault(f"misaligned {i.name} of {width} bytes at {at:#x}", at)
       data = np.array([v[k] for v in values], dtype)
-      if barriers is not None: thread.how = "mbarrier"
+      thread.how = "mbarrier"
       if operation: data = np.array(combined(operation, t, thread.read(space, at, width).view(dtype), data), dtype)
       thread.write(space, at, data.view(np.uint8))
-      if barriers is None: continue
       if thread.shared(space, at)[0] != thread.shared(space, int(barriers[k]))[0]:
         raise thread.fault(f"{i.name}: the mbarrier is in another block's shared memory than the value", at)
       told(thread, int(barriers[k]), space, width, None)

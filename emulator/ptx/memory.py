@@ -281,7 +281,6 @@ def read_generic(group: Warps, address: int, size: int, row: int, lane: int) -> 
 def atomic(group: Warps, space: str, addresses: Value, width: int, operation: str, data: Value, compare: Value | None,
            want: bool) -> Value | None:
   """A read-modify-write of 4 or 8 bytes in the order of the threads; old values [waves, lanes] where wanted."""
-  if access.nobody(group): return np.zeros((1, LANES), _RAW[width]) if want else None
   if space == "shared":
     check_alignment(group, addresses, width, "atomic")
     watch(group, space, "atomic", addresses, width)

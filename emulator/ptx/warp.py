@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Value = Any
 _LANE: Final = np.arange(LANES, dtype=np.int64)[None, :]
+_OPERANDS: Final = {"activemask": 1, "elect": 1, "vote": 2, "shfl": 4, "match": 2, "redux": 2}  # beside .sync's members
 
 
 def active(code: Code, line: Line) -> Callable[[Warps], Value]:
@@ -32,9 +33,15 @@ def bits_of(lanes: Value) -> Value:
   return np.ascontiguousarray(np.packbits(lanes, axis=1, bitorder="little")).view(np.uint32)
 
 
+def fits(line: Line) -> None:
+  """Raises DecodeError for another number of operands than these instructions take."""
+  need(line, _OPERANDS[line.instruction.opcode] + ("sync" in line.instruction.modifiers))
+
+
 @binds("activemask")
 def activemask(code: Code, line: Line, form: Form) -> Step:
   """The threads of the warp that are here together."""
+  fits(line)
   write, lanes = operands.writer(code, line, line.instruction.operands[0], "b32"), active(code, line)
   return lambda group: write(group, np.uint32(0xFFFFFFFF) if group.mask is None else bits_of(lanes(group)))
 
@@ -42,6 +49,7 @@ def activemask(code: Code, line: Line, form: Form) -> Step:
 @binds("elect")
 def elect(code: Code, line: Line, form: Form) -> Step:
   """One thread of the members: the lowest."""
+  fits(line)
   first, second = operands.pair(line)
   write = operands.writer(code, line, first, "b32")
   other = None if second is None else operands.writer(code, line, second, "pred")
@@ -57,7 +65,7 @@ def elect(code: Code, line: Line, form: Form) -> Step:
 def vote(code: Code, line: Line, form: Form) -> Step:
   """all, any, uni, ballot over the threads that are here."""
   i = line.instruction
-  need(line, 2 + ("sync" in form.modifiers))
+  fits(line)
   kind = next(m for m in ("all", "any", "uni", "ballot") if m in form.modifiers)
   read = operands.reader(code, line, i.operands[1], "pred")
   write = operands.writer(code, line, i.operands[0], "b32" if kind == "ballot" else "pred")
@@ -98,7 +106,7 @@ def source_lanes(code: Code, line: Line) -> Callable[[Warps], Value]:
 def shfl(code: Code, line: Line, form: Form) -> Step:
   """A value of another lane of the thread's segment (PTX ISA, section 9.7.9.6)."""
   i = line.instruction
-  need(line, 4 + ("sync" in form.modifiers))
+  fits(line)
   kind = next(m for m in ("up", "down", "bfly", "idx") if m in form.modifiers)
   first, second = operands.pair(line)
   write = operands.writer(code, line, first, "b32")
@@ -117,7 +125,7 @@ def shfl(code: Code, line: Line, form: Form) -> Step:
 def match(code: Code, line: Line, form: Form) -> Step:
   """The threads that have the same value; all: whether every one has."""
   i = line.instruction
-  need(line, 3)
+  fits(line)
   first, second = operands.pair(line)
   write = operands.writer(code, line, first, "b32")
   other = None if second is None else operands.writer(code, line, second, "pred")
@@ -147,7 +155,7 @@ _REDUCE: Final[dict[str, tuple[Any, int]]] = {
 def redux(code: Code, line: Line, form: Form) -> Step:
   """A reduction over the members that are here."""
   i, t = line.instruction, form.type
-  need(line, 3)
+  fits(line)
   kind = next(m for m in ("add", "min", "max", "and", "or", "xor") if m in form.modifiers)
   read, write = operands.reader(code, line, i.operands[1], t), operands.writer(code, line, i.operands[0], t)
   dtype = operands.dtype_of(t)

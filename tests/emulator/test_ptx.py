@@ -138,6 +138,29 @@ def test_an_endless_loop_ends() -> None:
   assert isinstance(fault("L: bra L;", WatchdogExpired), WatchdogExpired)
 
 
+CALLEES = """.func (.reg .b32 ret) plus1 (.reg .b32 a) { add.u32 ret, a, 1; ret; }
+.func (.param .b32 ret) plus2 (.param .b32 a) {
+  .reg .b32 %x; ld.param.u32 %x, [a]; add.u32 %x, %x, 2; st.param.u32 [ret], %x; ret;
+}
+"""
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+@pytest.mark.parametrize(("body", "more"), [
+  ("call (%r1), plus1, (%t);", 1), ("call (%r1), plus2, (%t);", 2),
+  ("{ .param .b32 x; .param .b32 y; st.param.u32 [x], %t; call (y), plus2, (x); ld.param.u32 %r1, [y]; }", 2),
+  ("mov.u64 %l1, plus2; setp.eq.u32 %p1, %r3, 0; @%p1 mov.u64 %l1, plus1; call (%r1), %l1, (%t), F;", None),
+], ids=["registers", "memory-to-register", "memory", "by-address"])
+def test_results_of_calls(body: str, more: int | None, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Results in registers and in memory, as the callee gives and the caller takes them; each thread calls its own."""
+  monkeypatch.setenv("EMU", engine)
+  text = kernel(f"and.b32 %r3, %t, 1; {body} F: .callprototype (.param .b32 _) _ (.param .b32 _); "
+                "st.global.u32 [%o], %r1;").replace(".visible", CALLEES + ".visible", 1)
+  t = np.arange(64)
+  found = tinyhw.launch(text, "k", 1, 64, [np.zeros(64, np.uint32)], "EMU")[0]
+  assert (found == t + (1 + t % 2 if more is None else more)).all()
+
+
 # ---- faults
 
 def test_a_page_fault_says_where() -> None:
@@ -149,6 +172,15 @@ def test_a_page_fault_says_where() -> None:
   error = fault("setp.ne.u32 %p1, %t, 37; mov.u64 %l1, 8; selp.b64 %l1, %o, %l1, %p1; ld.global.u32 %r1, [%l1];",
                 PageFault, threads=64)
   assert error.address == 8 and (error.wave, error.lane) == (1, 5)
+
+
+def test_a_fault_says_which_line_of_the_source_it_is() -> None:
+  text = kernel(".loc 2 7 3\nmov.u64 %l1, 8; ld.global.u32 %r1, [%l1];")
+  for table, place in (('.file 2 "/src/add.cu"', "add.cu:7"), ('.file 2 "/src/add.cu", 1700000000, 99', "add.cu:7"),
+                       ('.file 1 "/src/other.cu"', "line 7")):
+    with pytest.raises(PageFault) as caught:
+      tinyhw.launch(text.replace(".visible", table + "\n.visible"), "k", 1, 1, [np.zeros(1, np.uint32)], "EMU")
+    assert caught.value.calls == (place,)
 
 
 @pytest.mark.parametrize("engine", ["ref", "jit"])
@@ -197,6 +229,23 @@ def test_what_contradicts_itself(body: str, message: str) -> None:
   if message:
     with pytest.raises(DecodeError, match=re.escape(message)): run(body)
   else: run(body)  # ptxas refuses these; here they have a meaning
+
+
+EXCHANGES = ["activemask.b32 %r2", "elect.sync %r2|%p2, -1", "vote.sync.all.pred %p2, %p1, -1",
+             "vote.any.pred %p2, %p1", "shfl.sync.up.b32 %r2, %t, 1, 0, -1", "shfl.down.b32 %r2, %t, 1, 31",
+             "match.any.sync.b32 %r2, %t, -1", "redux.sync.add.u32 %r2, %t, -1"]
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+@pytest.mark.parametrize("line", EXCHANGES, ids=lambda line: line.split()[0])
+def test_exchanges_take_all_their_operands_and_no_more(line: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Compiled code refuses what the reference refuses: members that were forgotten are not everybody."""
+  monkeypatch.setenv("EMU", engine)
+  name, count = line.split()[0], line.count(",") + 1
+  run(f"{line};")
+  for body, found in ((line.rpartition(",")[0], count - 1), (f"{line}, -1", count + 1)):
+    if not found: continue
+    with pytest.raises(DecodeError, match=re.escape(f"{name} takes {count} operands, not {found}")): run(f"{body};")
 
 
 @settings(max_examples=examples(60), deadline=None)

@@ -132,6 +132,14 @@ def test_instructions(start: int) -> None:
     assert (same | nan).all(), (start, np.flatnonzero(~(same | nan))[:4])
 
 
+def test_every_video_instruction_is_compiled() -> None:
+  video = {line.split(".")[0]: line for line in LINES if line.startswith("v")}
+  assert len(video) == 8 + 1 + 14
+  rng = random.Random(5)
+  _, stats = both(kernel(moved([*video.values()], rng)), rng.randbytes(1 << 22))
+  assert not stats.interpreted
+
+
 # ---- control
 
 @pytest.mark.parametrize("start", seeds(range(1)))

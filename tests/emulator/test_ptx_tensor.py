@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.emulator.test_ptx_async import kernel, run
 from tests.strength import examples
-from tinyhw.core.errors import MachineFault, Unsupported
+from tinyhw.core.errors import InvalidArgument, MachineFault, Unsupported
 from tinyhw.emulator.ptx.tensormap import TYPES, TensorMap
 
 KINDS = {name: k for k, (name, _) in enumerate(TYPES)}
@@ -175,6 +175,14 @@ GOOD = TensorMap(0, (64, 8, 0, 0, 0), (256, 0, 0, 0), (16, 2, 0, 0, 0), (1, 1, 0
 def test_maps_that_are_refused(change: dict[str, Any], kind: type[Exception], message: str) -> None:
   with pytest.raises(kind, match=message):
     launch(loading(2, [0, 0], 128), replace(GOOD, **change), np.zeros((8, 64), np.float32), np.zeros(128, np.uint8))
+
+
+def test_strides_have_40_bits() -> None:
+  """As cuTensorMapEncodeTiled says: multiples of 16, less than 2**40."""
+  def check(stride: int) -> None: replace(GOOD, strides=(stride, 0, 0, 0)).check()
+  for good in (16, (1 << 40) - 16): check(good)
+  for bad in (0, 8, (1 << 40) - 8, 1 << 40, 1 << 41):
+    with pytest.raises(InvalidArgument, match=f"stride of {bad:,} bytes"): check(bad)
 
 
 def test_other_copies_are_refused_by_name() -> None:

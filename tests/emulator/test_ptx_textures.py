@@ -68,6 +68,24 @@ def test_threads_may_look_at_textures_of_their_own() -> None:
   assert parse(printer.text(module)) == module
 
 
+# CL_SNORM_INT8 ... CL_UNORM_INT16, CL_SIGNED_INT8 ... CL_FLOAT of OpenCL's cl.h
+CHANNEL_TYPES = [("int8", True, 0x10D0), ("int16", True, 0x10D1), ("uint8", True, 0x10D2), ("uint16", True, 0x10D3),
+                 ("int8", False, 0x10D7), ("int16", False, 0x10D8), ("int32", False, 0x10D9), ("uint8", False, 0x10DA),
+                 ("uint16", False, 0x10DB), ("uint32", False, 0x10DC), ("float16", False, 0x10DD),
+                 ("float32", False, 0x10DE)]
+
+
+def test_what_is_asked_about_channels() -> None:
+  text = kernel("""ld.param.u64 %l1, [t]; txq.channel_data_type.b32 %r4, [%l1]; txq.channel_order.b32 %r5, [%l1];
+  st.global.v2.b32 [%l2], {%r4, %r5};""")
+  for number, (dtype, unit, wanted) in enumerate(CHANNEL_TYPES):
+    channels, order = [(1, 0x10B0), (2, 0x10B2), (4, 0x10B5)][number % 3]  # CL_R, CL_RG, CL_RGBA
+    data = np.zeros((2, 2, channels) if channels > 1 else (2, 2), dtype)
+    out, = tinyhw.launch(text, "k", 1, 1, [Texture(data, "2d", channels=channels, unit=unit), np.zeros(4, np.uint32)],
+                         "EMU")
+    assert out[:2].tolist() == [wanted, order]
+
+
 def test_a_surface_comes_back() -> None:
   body = """ld.param.u64 %l1, [t]; shl.b32 %r4, %r2, 2; add.u32 %r5, %r1, 100;
   setp.ne.u32 %p1, %r1, 9; @%p1 sust.b.2d.b32.trap [%l1, {%r4, %r3}], %r5;

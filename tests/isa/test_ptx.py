@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.strength import examples
 from tinyhw.isa.ptx import PtxSyntaxError, forms, parse, text
-from tinyhw.isa.ptx.model import Address, Directive, Float, Instruction, Int, Name, Sum, Variable, Vector
+from tinyhw.isa.ptx.model import Address, Directive, Float, Instruction, Int, Label, Name, Sum, Variable, Vector
 
 CORPUS = sorted((Path(__file__).resolve().parent.parent / "emulator/ptx").glob("*.ptx"))
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -20,6 +20,15 @@ def test_what_nvcc_writes_reads_back(path: Path) -> None:
   module = parse(path.read_bytes())
   assert parse(text(module)) == module
   assert len(module.entries) > 20 and module.version == (9, 0)
+
+
+def test_places_in_the_text() -> None:
+  """Lines and columns begin at 1; what is made by hand is nowhere, and equal to what stands somewhere."""
+  module = parse(HEAD + ".visible .entry k () {\nA: ret;\n}")
+  body = module.entries["k"].body
+  assert body is not None and [s.at for s in body] == [(5, 1), (5, 4)]
+  made = Instruction("ret", (), ())
+  assert made.at == Label("A").at == (0, 0) and [Label("A"), made] == [*body]
 
 
 def test_what_a_module_has() -> None:

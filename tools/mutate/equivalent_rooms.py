@@ -104,6 +104,15 @@ ROOMS: Final = (
        "negative numbers of an array are shown in decimal anyway"),
   Rule(r"cli\.report\._hot", r"r\.hot\(1\)", r"1 becomes 2", "only the first is looked at"),
   Rule(r"cli\.debug\.Shell\.dump", r"form in FORMATS", r"'f' becomes 'f!'", "a float is shown as one in every format"),
+  # ---- emulator of PTX
+  Rule(ANY, r"np\.clip\(", r"clip: arguments 0 and 1 swapped", "min(max(value, low), high): the maximum commutes"),
+  Rule(r"emulator\.ptx\.launch\.<module>", r"^WARPS_A_COHORT", ANY, "how many blocks are run at once, chosen"),
+  Rule(r"emulator\.ptx\.group\.Blocks\._arrive", r"number == number\[0\]", r"Eq becomes NotEq",
+       "the way for barriers that some threads only have come to lets all go on where all are there"),
+  Rule(r"emulator\.ptx\.meanings\.integer\.\w+", r"_sum\(o, ", r"_sum: arguments 1 and 2 swapped",
+       "a sum commutes, and its carry"),
+  Rule(r"emulator\.ptx\.meanings\.integer\.\w+", r"_sum\(o, .*o\.const\(\"bool\", 0\)\)",
+       r"_sum: arguments 2 and 3 swapped", "the carry that comes in is 0: a number, like the other"),
   # ---- mock
   Rule(r"mock\.running\.<module>", r"^QUANTUM", ANY, "any number of packets keeps the order within each queue"),
   Rule(r"mock\.amd\.\w+\.\w+\.\w+", r"settings_version \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),

@@ -35,7 +35,7 @@ ROOMS: Final = {
   "mock": Room(("mock",), ("tests/mock", "tests/drive", "tests/launch", "tests/bad")),
   "ptx": Room(("emulator/ptx", "tinyhw/isa/ptx"), (*(f"tests/emulator/{name}.py" for name in (
     "test_ptx_witness", "test_ptx", "test_ptx_textures", "test_ptx_async", "test_ptx_matrix", "test_ptx_tensor",
-    "test_ptx_kernels", "test_ptx_forms", "test_ptx_kept", "test_ptx_engines", "test_ptx_triton")),
+    "test_ptx_kernels", "test_ptx_forms", "test_ptx_kept", "test_ptx_engines", "test_ptx_triton", "test_ptx_repeat")),
     "tests/isa/test_ptx.py", "tests/isa/test_ptx_table.py")),
   "jitptx": Room(("emulator/jit/ptx",), ("tests/emulator/test_ptx_engines.py", "tests/emulator/test_ptx_witness.py",
                                          "tests/emulator/test_ptx_kept.py", "tests/emulator/test_ptx_kernels.py")),

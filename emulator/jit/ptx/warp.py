@@ -9,6 +9,7 @@ from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather, number, type_of
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.ptx.warp import fits
 from tinyhw.emulator.values.ops import I32 as _I32
 from tinyhw.emulator.values.ops import U32
 from tinyhw.emulator.values.ops import U64 as _U64
@@ -21,7 +22,10 @@ EMITTERS: Final[dict[str, Emit]] = {}
 def emits(opcode: str) -> Callable[[Emit], Emit]:
   """Decorator: the function emits this opcode."""
   def register(function: Emit) -> Emit:
-    EMITTERS[opcode] = function
+    def checked(g: Lanes, line: Line, form: Form, info: Info) -> None:
+      fits(line)
+      function(g, line, form, info)
+    EMITTERS[opcode] = checked
     return function
   return register
 
