@@ -132,11 +132,10 @@ def test_instructions(start: int) -> None:
     assert (same | nan).all(), (start, np.flatnonzero(~(same | nan))[:4])
 
 
-@pytest.mark.parametrize(("opcode", "count"), [("vmad", 1), ("v(?!mad)[a-z]+", 8), ("v[a-z]+[24]", 14)],
-                         ids=["product", "scalar", "simd"])
-def test_every_video_instruction_is_compiled(opcode: str, count: int) -> None:
-  video = {line.split(".")[0]: line for line in LINES if re.match(rf"({opcode})\.", line)}
-  assert len(video) == count
+def test_video_instructions() -> None:
+  """One line of each: the values are the same, and nothing is left to the reference's threads."""
+  video = {line.split(".")[0]: line for line in LINES if line.startswith("v")}
+  assert len(video) == 8 + 1 + 14
   body = [f"mul.lo.u32 %r{n}, %t, {n * 0x01234567 + 1};" for n in range(2, 6)]
   for line in video.values(): body += [line, "xor.b32 %r9, %r9, %r2;"]
   body.append("mul.wide.u32 %l1, %t, 4; add.u64 %l1, %out, %l1; st.global.u32 [%l1], %r9;")

@@ -113,6 +113,8 @@ ROOMS: Final = (
        "a sum commutes, and its carry"),
   Rule(r"emulator\.ptx\.meanings\.integer\.\w+", r"_sum\(o, .*o\.const\(\"bool\", 0\)\)",
        r"_sum: arguments 2 and 3 swapped", "the carry that comes in is 0: a number, like the other"),
+  Rule(r"emulator\.ptx\.\w+\.<module>", r"^@binds\(.*pure=True", r"True becomes False",
+       "compiled code has the reference do what is not said to be pure: the same values, later"),
   # ---- mock
   Rule(r"mock\.running\.<module>", r"^QUANTUM", ANY, "any number of packets keeps the order within each queue"),
   Rule(r"mock\.amd\.\w+\.\w+\.\w+", r"settings_version \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.mock.nv.bench import COPY, FAR, Bench, release
+from tests.mock.nv.bench import COPY, FAR, SIZE, Bench, release
 from tests.mock.nv.test_host import MMU, PBDMA, dead
 from tests.strength import examples, seeds
 from tinyhw.autogen import nv_c8b5 as ce
@@ -30,7 +30,7 @@ def addresses(source: int, target: int) -> list[Method]:
 
 def linear(source: int, target: int, size: int, kind: int = TRANSFER.NON_PIPELINED, **more: int) -> list[Method]:
   return [*addresses(source, target), ce.LINE_LENGTH_IN(VALUE=size),
-          ce.LAUNCH_DMA(DATA_TRANSFER_TYPE=kind, FLUSH_ENABLE=1, **{**PITCH, **more})]
+          ce.LAUNCH_DMA(DATA_TRANSFER_TYPE=kind, **{"FLUSH_ENABLE": 1, **PITCH, **more})]
 
 
 def filled(b: Bench, size: int, seed: int = 1) -> int:
@@ -51,6 +51,29 @@ def test_lines() -> None:
   out = np.frombuffer(b.space.read(rect, 224), np.uint8).reshape(7, 32)
   assert (out[:, :10] == raw[:, :10]).all() and not out[:, 10:].any()
   assert c.state is State.READY and not b.machine.findings
+
+
+def test_across_mappings() -> None:
+  """Pieces of one copy that are in different memory on either side."""
+  b = Bench()
+  far = 0x30_0000_0000
+  for n, place in enumerate((0x3000, 0x1000, 0x2000)): b.space.map(far + n * 4096, 4096, b.gpu.vram, SIZE + place)
+  c, source, back = b.channel("copy"), filled(b, 10_000), b.take(10_000)
+  b.send(c, COPY, *linear(source, far + 100, 10_000))
+  assert b.space.read(far + 100, 10_000) == b.space.read(source, 10_000)
+  b.send(c, COPY, *linear(far + 100, far + 50, 9000), *linear(far + 50, back, 9000))
+  assert b.space.read(back, 9000) == b.space.read(source, 9000)
+
+
+def test_a_semaphore_that_does_not_wait_for_its_copy_is_doubted() -> None:
+  for flush, kind, doubted in ((1, TRANSFER.PIPELINED, False), (0, TRANSFER.PIPELINED, True),
+                               (0, TRANSFER.NONE, False)):
+    b = Bench()
+    c, at = b.channel("copy"), b.take(16)
+    place = [ce.SET_SEMAPHORE_A(UPPER=at >> 32), ce.SET_SEMAPHORE_B(LOWER=at & 0xFFFF_FFFF),
+             ce.SET_SEMAPHORE_PAYLOAD(PAYLOAD=1)]
+    b.send(c, COPY, *place, *linear(filled(b, 64), b.take(64), 64, kind, SEMAPHORE_TYPE=1, FLUSH_ENABLE=flush))
+    assert b.space.load(at, 4) == 1 and any("FLUSH_ENABLE 0" in f for f in b.machine.findings) == doubted
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.integers(1, 4), st.integers(1, 4), st.integers(0, 9),

@@ -107,6 +107,45 @@ def test_memory_is_mapped_and_checked() -> None:
     assert cpu[0] == 7 and c.machine.gpus[0].vram_allocator.free_bytes < 64 * MIB
 
 
+def test_memory_of_the_client_becomes_an_object() -> None:
+  c = Client()
+  at = c.port.mmap(-1, 8192)
+  def pages(address: int, size: int) -> int:
+    return c.alloc(c.device, 0, alloc.NV01_MEMORY_SYSTEM_OS_DESCRIPTOR,
+                   alloc.NV_OS_DESC_MEMORY_ALLOCATION_PARAMS(descriptor=address, limit=size - 1))
+  there = c.map(pages(at, 8192), 8192)
+  va = next(n.data for n in c.machine.rm.clients[c.root].objects.values() if n.handle == c.va)
+  va.space.store(there + 4096, 4, 7)
+  assert c.port.memory(at, 8192)[4096] == 7
+  refused(status.NV_ERR_NOT_SUPPORTED, pages, at + 1, 4096)
+  refused(status.NV_ERR_INVALID_ADDRESS, pages, at, 1 << 30)
+
+
+def test_places_are_not_the_clients_to_choose() -> None:
+  c = Client()
+  p = alloc.NV_MEMORY_ALLOCATION_PARAMS(owner=c.root, size=4096, offset=1 << 16,
+                                        flags=alloc.NVOS32_ALLOC_FLAGS_FIXED_ADDRESS_ALLOCATE)
+  refused(status.NV_ERR_NOT_SUPPORTED, c.alloc, c.device, 0, alloc.NV01_MEMORY_LOCAL_USER, p)
+
+
+def test_a_gpu_has_one_uuid_by_whichever_name() -> None:
+  c = Client(card="sm_90,sm_80")
+  for gpu in c.machine.gpus:
+    text, binary = (c.control(c.root, control.NV0000_CTRL_GPU_GET_UUID_FROM_GPU_ID_PARAMS(gpuId=gpu.gpu_id, flags=f))
+                    for f in (control.NV0000_CTRL_CMD_GPU_GET_UUID_FROM_GPU_ID_FLAGS_FORMAT_ASCII,
+                              control.NV0000_CTRL_CMD_GPU_GET_UUID_FROM_GPU_ID_FLAGS_FORMAT_BINARY))
+    raw = bytes(binary.gpuUuid[:binary.uuidStrLen])
+    assert bytes(text.gpuUuid[:text.uuidStrLen]).decode() == f"GPU-{uuid.UUID(bytes=raw)}\0"
+    assert (raw == c.uuid) == (gpu.index == 0) and len(raw) == 16
+
+
+def test_pageable_memory_is_asked_about_registered_gpus() -> None:
+  c = Client(card="sm_90,sm_80")
+  assert not c.uvm(uvm.UVM_PAGEABLE_MEM_ACCESS_ON_GPU_PARAMS(gpu_uuid=c.named())).pageableMemAccess
+  other = Client(c.machine, gpu=1)
+  refused(status.NV_ERR_INVALID_DEVICE, c.uvm, uvm.UVM_PAGEABLE_MEM_ACCESS_ON_GPU_PARAMS(gpu_uuid=other.named()))
+
+
 def test_rm_maps_into_ranges() -> None:
   c = Client(managed=False)
   memory = c.memory(1 << 20)
