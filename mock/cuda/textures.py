@@ -163,6 +163,13 @@ def tex_object_create(m: CudaMachine, out: int, resource: int, sampling: int, vi
   m.out(out, "Q", piece.address)
 
 
+@serves("cuDeviceGetTexture1DLinearMaxWidth")
+def device_get_texture_1d_linear_max_width(m: CudaMachine, out: int, code: int, channels: int, device: int) -> None:
+  m.gpu(device)
+  form(code, channels)
+  m.out(out, "Q", arrays.LINEAR)
+
+
 def _texture(m: CudaMachine, handle: int) -> Texture:
   found: Texture = m.find(handle, Texture, cuda.CUDA_ERROR_INVALID_VALUE)
   return found

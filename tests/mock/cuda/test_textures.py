@@ -418,3 +418,178 @@ def test_an_access_outside_of_a_surface_costs_the_context(client: Client) -> Non
   assert client.launch(function, 1, 64, [u64(s), u64(s), u64(out)]) == 0
   assert client.code("cuCtxSynchronize") != 0
   assert "outside of a surface" in client.machine.logs[-1]
+
+
+def test_layers_slices_and_faces_are_written(client: Client) -> None:
+  """To a surface the faces of a cube are layers; an access wider than an element stays in its row."""
+  for geometry, size, flags in (("3d", (6, 2, 4), SURFACE), ("a2d", (6, 2, 4), LAYERED | SURFACE),
+                                ("a2d", (2, 2, 6), CUBE | SURFACE)):
+    at = array(client, np.uint8, size, 4, flags)
+    s = client.handle("cuSurfObjectCreate", ctypes.byref(of_array(at)))
+    last = "{%r5, %r2, 1, 0}" if geometry == "a2d" else "{%r5, 1, %r2, 0}"
+    at_last = last.replace("%r5, %r2, 1", "%r2, %r5, 1")
+    text = kernel(f"""ld.param.u64 %l1, [t]; mov.u32 %r5, 0; mov.u32 %r6, 0x04030201; add.u32 %r6, %r6, %r2;
+      mov.u32 %r7, %r6; sust.b.{geometry}.v2.b32.zero [%l1, {at_last}], {{%r6, %r7}};""")
+    run(client, text, s, threads=8)
+    w, h, d = size
+    back = np.zeros((d, h, w, 4), np.uint8)
+    client.call("cuMemcpy3D_v2", ctypes.byref(box(at, back, True)))
+    wanted = np.zeros_like(back)
+    wanted[:, 1, :2] = np.array([1, 2, 3, 4]) + np.arange(d)[:, None, None] * [1, 0, 0, 0]
+    assert (back == wanted).all(), geometry
+
+
+# ---- cubes, levels, views
+
+@pytest.mark.parametrize("filter", ["nearest", "linear"])
+def test_a_cube_is_looked_at_by_direction(client: Client, filter: str) -> None:
+  data = np.random.default_rng(3).random((6, 4, 4, 1)).astype(np.float32)
+  text = kernel("""ld.param.u64 %l1, [t]; cvt.rn.f32.u32 %f5, %r2; cvt.rn.f32.u32 %f6, %r3;
+    sub.f32 %f5, %f5, 0f40600000; sub.f32 %f6, %f6, 0f40200000; mov.f32 %f7, 0fBFC00000;
+    tex.cube.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%l1, {%f5, %f6, %f7, %f7}]; st.global.v4.f32 [%l2], {%f1,%f2,%f3,%f4};""")
+  at = filled(client, data, (4, 4, 6), CUBE)
+  found = run(client, text, texture(client, of_array(at), sampled("wrap", filter, NORMALIZED)))
+  wanted, = tinyhw.launch(text, "k", 1, 64, [tinyhw.Texture(data[..., 0], "cube", filter=filter, normalized=True),
+                                             np.zeros((64, 4), np.float32)], "EMU")
+  np.testing.assert_array_equal(found, wanted)
+  seamless = sampled("wrap", filter, cuda.CU_TRSF_SEAMLESS_CUBEMAP)
+  code = client.code("cuTexObjectCreate", ctypes.byref(u64(0)), ctypes.byref(of_array(at)), ctypes.byref(seamless),
+                     None)
+  assert code == (cuda.CUDA_ERROR_NOT_SUPPORTED if filter == "linear" else 0)
+
+
+LEVELS = kernel("""ld.param.u64 %l1, [t]; cvt.rn.f32.u32 %f5, %r2; cvt.rn.f32.u32 %f6, %r3;
+  mul.f32 %f7, %f6, 0f3F000000; fma.rn.f32 %f5, %f5, 0f3E000000, 0f3D800000; mov.f32 %f6, 0f3E800000;
+  tex.level.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%l1, {%f5, %f6}], %f7; st.global.v4.f32 [%l2], {%f1,%f2,%f3,%f4};""")
+
+
+def pyramid(client: Client, flags: int = 0) -> tuple[int, list[np.ndarray]]:
+  """A mipmapped array of 10 x 6 elements, and its levels."""
+  rng = np.random.default_rng(1)
+  made = client.handle("cuMipmappedArrayCreate", ctypes.byref(described(np.float32, (10, 6, 0), 1, flags)), 9)
+  levels = [rng.random((1, max(6 >> k, 1), max(10 >> k, 1), 1)).astype(np.float32) for k in range(4)]
+  for k, data in enumerate(levels):
+    level = client.handle("cuMipmappedArrayGetLevel", u64(made), k)
+    client.call("cuMemcpy3D_v2", ctypes.byref(box(level, data)))
+  return made, levels
+
+
+def of_levels(at: int) -> Any:
+  resource = cuda.CUDA_RESOURCE_DESC_v1(resType=cuda.CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
+  resource.res.mipmap.hMipmappedArray = at
+  return resource
+
+
+@pytest.mark.parametrize("between", ["nearest", "linear"])
+def test_levels_of_detail(client: Client, between: str) -> None:
+  made, levels = pyramid(client)
+  sampling = sampled("wrap", "linear", NORMALIZED, mipmapFilterMode=int(between == "linear"), maxMipmapLevelClamp=99)
+  found = run(client, LEVELS, texture(client, of_levels(made), sampling))
+  flat = [x[0, :, :, 0] for x in levels]
+  wanted, = tinyhw.launch(LEVELS, "k", 1, 64, [tinyhw.Texture(
+    flat[0], levels=tuple(flat[1:]), filter="linear", mip_filter=between, address="wrap", normalized=True),
+    np.zeros((64, 4), np.float32)], "EMU")
+  np.testing.assert_array_equal(found, wanted)
+  clamped = sampled("wrap", "linear", NORMALIZED, minMipmapLevelClamp=1, maxMipmapLevelClamp=1)
+  view = cuda.CUDA_RESOURCE_VIEW_DESC_v1(width=10, height=6, firstMipmapLevel=1, lastMipmapLevel=3)
+  only = cuda.CUDA_RESOURCE_VIEW_DESC_v1(width=10, height=6, firstMipmapLevel=2, lastMipmapLevel=2)
+  free = sampled("wrap", "linear", NORMALIZED, maxMipmapLevelClamp=99)
+  shifted = sampled("wrap", "linear", NORMALIZED, minMipmapLevelClamp=1, maxMipmapLevelClamp=1)
+  second = run(client, LEVELS, texture(client, of_levels(made), shifted, view))
+  np.testing.assert_array_equal(second, run(client, LEVELS, texture(client, of_levels(made), free, only)))
+  first = run(client, LEVELS, texture(client, of_levels(made), clamped))
+  level = client.handle("cuMipmappedArrayGetLevel", u64(made), 1)
+  np.testing.assert_array_equal(first, run(client, LEVELS, texture(client, of_array(level), free)))
+
+
+def test_a_mipmapped_array_and_its_levels(client: Client) -> None:
+  made, levels = pyramid(client, SURFACE)
+  told = cuda.CUDA_ARRAY3D_DESCRIPTOR_v2()
+  for k, data in enumerate(levels):
+    level = client.handle("cuMipmappedArrayGetLevel", u64(made), k)
+    assert level == client.handle("cuMipmappedArrayGetLevel", u64(made), k)
+    client.call("cuArray3DGetDescriptor_v2", ctypes.byref(told), u64(level))
+    assert (told.Width, told.Height, told.Depth) == (*data.shape[2:0:-1], 0)
+    back = np.zeros_like(data)
+    client.call("cuMemcpy3D_v2", ctypes.byref(box(level, back, True)))
+    assert (back == data).all()
+    client.handle("cuSurfObjectCreate", ctypes.byref(of_array(level)))
+    assert client.code("cuArrayDestroy", u64(level)) == cuda.CUDA_ERROR_INVALID_HANDLE
+  assert client.code("cuMipmappedArrayGetLevel", ctypes.byref(u64(0)), u64(made), 4) == cuda.CUDA_ERROR_INVALID_VALUE
+  assert client.code("cuTexObjectCreate", ctypes.byref(u64(0)), ctypes.byref(of_levels(made)),
+                     ctypes.byref(sampled()), None) == cuda.CUDA_ERROR_INVALID_VALUE  # not normalized
+  client.call("cuMipmappedArrayDestroy", u64(made))
+  for handle in (level, made):
+    assert client.code("cuArray3DGetDescriptor_v2", ctypes.byref(told), u64(handle)) == cuda.CUDA_ERROR_INVALID_HANDLE
+  assert client.code("cuMipmappedArrayDestroy", u64(made)) == cuda.CUDA_ERROR_INVALID_HANDLE
+
+
+def test_views_of_other_elements_and_of_layers(client: Client) -> None:
+  data = np.random.default_rng(2).integers(0, 256, (4, 8, 8, 4)).astype(np.uint8)
+  at = filled(client, data, (8, 8, 4), LAYERED)
+  view = cuda.CUDA_RESOURCE_VIEW_DESC_v1(format=cuda.CU_RES_VIEW_FORMAT_UINT_1X32, width=8, height=8, depth=4,
+                                         firstLayer=1, lastLayer=2)
+  text = kernel("""ld.param.u64 %l1, [t]; tex.a2d.v4.u32.s32 {%r4,%r5,%r6,%r7}, [%l1, {1, %r2, %r3, %r3}];
+    st.global.v4.u32 [%l2], {%r4,%r5,%r6,%r7};""")
+  t = texture(client, of_array(at), sampled(flags=WHOLE), view)
+  assert (run(client, text, t).view(np.uint32)[:, 0] == data[2].reshape(-1).view(np.uint32)).all()
+  back = cuda.CUDA_RESOURCE_VIEW_DESC_v1()
+  client.call("cuTexObjectGetResourceViewDesc", ctypes.byref(back), u64(t))
+  assert bytes(back) == bytes(view)
+  whole = {"width": 8, "height": 8, "depth": 4, "lastLayer": 3}
+  for changes, code in ((dict(width=4), "INVALID_VALUE"), (dict(depth=2), "INVALID_VALUE"),
+                        (dict(lastLayer=4), "INVALID_VALUE"), (dict(firstLayer=3, lastLayer=2), "INVALID_VALUE"),
+                        (dict(lastMipmapLevel=1), "INVALID_VALUE"),
+                        (dict(format=cuda.CU_RES_VIEW_FORMAT_UINT_1X8), "INVALID_VALUE"),
+                        (dict(format=0x60), "INVALID_VALUE"),
+                        (dict(format=cuda.CU_RES_VIEW_FORMAT_UNSIGNED_BC1), "NOT_SUPPORTED")):
+    asked = cuda.CUDA_RESOURCE_VIEW_DESC_v1(**(whole | changes))
+    found = client.code("cuTexObjectCreate", ctypes.byref(u64(0)), ctypes.byref(of_array(at)), ctypes.byref(sampled()),
+                        ctypes.byref(asked))
+    assert cuda.RESULTS[found] == f"CUDA_ERROR_{code}", changes
+
+
+def test_elements_that_are_fractions(client: Client) -> None:
+  """UNORM and SNORM arrays, and sRGB: the curve is IEC 61966-2-1's."""
+  out = kernel("""ld.param.u64 %l1, [t]; tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%l1, {%r2, %r3}];
+    st.global.v4.f32 [%l2], {%f1,%f2,%f3,%f4};""")
+  data = np.arange(256, dtype=np.uint8).reshape(1, 8, 8, 4)
+  for code, flags in ((cuda.CU_AD_FORMAT_UNORM_INT8X4, 0), (cuda.CU_AD_FORMAT_SNORM_INT8X4, 0),
+                      (cuda.CU_AD_FORMAT_UNSIGNED_INT8, cuda.CU_TRSF_SRGB)):
+    asked = described(np.uint8, (8, 8, 0), 4)
+    asked.Format = code
+    at = client.handle("cuArray3DCreate_v2", ctypes.byref(asked))
+    client.call("cuMemcpy3D_v2", ctypes.byref(box(at, data)))
+    found = run(client, out, texture(client, of_array(at), sampled(flags=flags))).reshape(-1)
+    x = data.reshape(-1) / 255.0
+    if code == cuda.CU_AD_FORMAT_SNORM_INT8X4: x = np.maximum(data.reshape(-1).view(np.int8) / 127.0, -1.0)
+    if flags: x = np.where(np.arange(256) % 4 == 3, x, np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4))
+    np.testing.assert_array_equal(found, x.astype(np.float32))
+
+
+def test_a_copy_of_an_array_is_captured(client: Client) -> None:
+  """A graph that was captured copies what is there when it runs."""
+  stream = client.handle("cuStreamCreate", cuda.CU_STREAM_NON_BLOCKING)
+  one, two = filled(client, np.zeros((1, 2, 2, 1), np.float32), (2, 2, 0)), array(client, np.float32, (2, 2, 0))
+  p = cuda.CUDA_MEMCPY2D_v2(srcMemoryType=3, srcArray=one, dstMemoryType=3, dstArray=two, WidthInBytes=8, Height=2)
+  client.call("cuStreamBeginCapture_v2", u64(stream), 1)
+  client.call("cuMemcpy2DAsync_v2", ctypes.byref(p), u64(stream))
+  graph = ctypes.c_uint64()
+  client.call("cuStreamEndCapture", u64(stream), ctypes.byref(graph))
+  run_ = client.handle("cuGraphInstantiateWithFlags", graph, ctypes.c_uint64(0))
+  data, back = np.ones((1, 2, 2, 1), np.float32), np.zeros((1, 2, 2, 1), np.float32)
+  client.call("cuMemcpy3D_v2", ctypes.byref(box(one, data)))
+  client.call("cuGraphLaunch", u64(run_), u64(stream))
+  client.call("cuStreamSynchronize", u64(stream))
+  client.call("cuMemcpy3D_v2", ctypes.byref(box(two, back, True)))
+  assert back.all()
+
+
+def test_limits_of_arrays_are_attributes(client: Client) -> None:
+  value = ctypes.c_int()
+  for name, wanted in (("MAXIMUM_TEXTURE2D_HEIGHT", 65536), ("MAXIMUM_TEXTURE2D_LAYERED_LAYERS", 2048),
+                       ("MAXIMUM_SURFACE1D_WIDTH", 32768), ("MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS", 2046),
+                       ("MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE", 32768), ("MAXIMUM_TEXTURE1D_LINEAR_WIDTH", 1 << 28)):
+    client.call("cuDeviceGetAttribute", ctypes.byref(value), getattr(cuda, f"CU_DEVICE_ATTRIBUTE_{name}"), 0)
+    assert value.value == wanted
+  assert client.handle("cuDeviceGetTexture1DLinearMaxWidth", code_of("f4"), 4, 0) == 1 << 28
