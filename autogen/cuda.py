@@ -583,6 +583,103 @@ CU_MEM_LOCATION_TYPE_HOST = 2
 CU_MEM_LOCATION_TYPE_HOST_NUMA = 3
 CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4
 CU_MEM_LOCATION_TYPE_MAX = 0x7fffffff
+CU_AD_FORMAT_UNSIGNED_INT8 = 1
+CU_AD_FORMAT_UNSIGNED_INT16 = 2
+CU_AD_FORMAT_UNSIGNED_INT32 = 3
+CU_AD_FORMAT_SIGNED_INT8 = 8
+CU_AD_FORMAT_SIGNED_INT16 = 9
+CU_AD_FORMAT_SIGNED_INT32 = 0xa
+CU_AD_FORMAT_HALF = 0x10
+CU_AD_FORMAT_FLOAT = 0x20
+CU_AD_FORMAT_NV12 = 0xb0
+CU_AD_FORMAT_UNORM_INT8X1 = 0xc0
+CU_AD_FORMAT_UNORM_INT8X2 = 0xc1
+CU_AD_FORMAT_UNORM_INT8X4 = 0xc2
+CU_AD_FORMAT_UNORM_INT16X1 = 0xc3
+CU_AD_FORMAT_UNORM_INT16X2 = 0xc4
+CU_AD_FORMAT_UNORM_INT16X4 = 0xc5
+CU_AD_FORMAT_SNORM_INT8X1 = 0xc6
+CU_AD_FORMAT_SNORM_INT8X2 = 0xc7
+CU_AD_FORMAT_SNORM_INT8X4 = 0xc8
+CU_AD_FORMAT_SNORM_INT16X1 = 0xc9
+CU_AD_FORMAT_SNORM_INT16X2 = 0xca
+CU_AD_FORMAT_SNORM_INT16X4 = 0xcb
+CU_AD_FORMAT_BC1_UNORM = 0x91
+CU_AD_FORMAT_BC1_UNORM_SRGB = 0x92
+CU_AD_FORMAT_BC2_UNORM = 0x93
+CU_AD_FORMAT_BC2_UNORM_SRGB = 0x94
+CU_AD_FORMAT_BC3_UNORM = 0x95
+CU_AD_FORMAT_BC3_UNORM_SRGB = 0x96
+CU_AD_FORMAT_BC4_UNORM = 0x97
+CU_AD_FORMAT_BC4_SNORM = 0x98
+CU_AD_FORMAT_BC5_UNORM = 0x99
+CU_AD_FORMAT_BC5_SNORM = 0x9a
+CU_AD_FORMAT_BC6H_UF16 = 0x9b
+CU_AD_FORMAT_BC6H_SF16 = 0x9c
+CU_AD_FORMAT_BC7_UNORM = 0x9d
+CU_AD_FORMAT_BC7_UNORM_SRGB = 0x9e
+CU_AD_FORMAT_P010 = 0x9f
+CU_AD_FORMAT_P016 = 0xa1
+CU_AD_FORMAT_NV16 = 0xa2
+CU_AD_FORMAT_P210 = 0xa3
+CU_AD_FORMAT_P216 = 0xa4
+CU_AD_FORMAT_YUY2 = 0xa5
+CU_AD_FORMAT_Y210 = 0xa6
+CU_AD_FORMAT_Y216 = 0xa7
+CU_AD_FORMAT_AYUV = 0xa8
+CU_AD_FORMAT_Y410 = 0xa9
+CU_AD_FORMAT_Y416 = 0xb1
+CU_AD_FORMAT_Y444_PLANAR8 = 0xb2
+CU_AD_FORMAT_Y444_PLANAR10 = 0xb3
+CU_AD_FORMAT_YUV444_8bit_SemiPlanar = 0xb4
+CU_AD_FORMAT_YUV444_16bit_SemiPlanar = 0xb5
+CU_AD_FORMAT_UNORM_INT_101010_2 = 0x50
+CU_AD_FORMAT_MAX = 0x7fffffff
+CU_TR_ADDRESS_MODE_WRAP = 0
+CU_TR_ADDRESS_MODE_CLAMP = 1
+CU_TR_ADDRESS_MODE_MIRROR = 2
+CU_TR_ADDRESS_MODE_BORDER = 3
+CU_TR_FILTER_MODE_POINT = 0
+CU_TR_FILTER_MODE_LINEAR = 1
+CU_RESOURCE_TYPE_ARRAY = 0
+CU_RESOURCE_TYPE_MIPMAPPED_ARRAY = 1
+CU_RESOURCE_TYPE_LINEAR = 2
+CU_RESOURCE_TYPE_PITCH2D = 3
+CU_RES_VIEW_FORMAT_NONE = 0
+CU_RES_VIEW_FORMAT_UINT_1X8 = 1
+CU_RES_VIEW_FORMAT_UINT_2X8 = 2
+CU_RES_VIEW_FORMAT_UINT_4X8 = 3
+CU_RES_VIEW_FORMAT_SINT_1X8 = 4
+CU_RES_VIEW_FORMAT_SINT_2X8 = 5
+CU_RES_VIEW_FORMAT_SINT_4X8 = 6
+CU_RES_VIEW_FORMAT_UINT_1X16 = 7
+CU_RES_VIEW_FORMAT_UINT_2X16 = 8
+CU_RES_VIEW_FORMAT_UINT_4X16 = 9
+CU_RES_VIEW_FORMAT_SINT_1X16 = 0xa
+CU_RES_VIEW_FORMAT_SINT_2X16 = 0xb
+CU_RES_VIEW_FORMAT_SINT_4X16 = 0xc
+CU_RES_VIEW_FORMAT_UINT_1X32 = 0xd
+CU_RES_VIEW_FORMAT_UINT_2X32 = 0xe
+CU_RES_VIEW_FORMAT_UINT_4X32 = 0xf
+CU_RES_VIEW_FORMAT_SINT_1X32 = 0x10
+CU_RES_VIEW_FORMAT_SINT_2X32 = 0x11
+CU_RES_VIEW_FORMAT_SINT_4X32 = 0x12
+CU_RES_VIEW_FORMAT_FLOAT_1X16 = 0x13
+CU_RES_VIEW_FORMAT_FLOAT_2X16 = 0x14
+CU_RES_VIEW_FORMAT_FLOAT_4X16 = 0x15
+CU_RES_VIEW_FORMAT_FLOAT_1X32 = 0x16
+CU_RES_VIEW_FORMAT_FLOAT_2X32 = 0x17
+CU_RES_VIEW_FORMAT_FLOAT_4X32 = 0x18
+CU_RES_VIEW_FORMAT_UNSIGNED_BC1 = 0x19
+CU_RES_VIEW_FORMAT_UNSIGNED_BC2 = 0x1a
+CU_RES_VIEW_FORMAT_UNSIGNED_BC3 = 0x1b
+CU_RES_VIEW_FORMAT_UNSIGNED_BC4 = 0x1c
+CU_RES_VIEW_FORMAT_SIGNED_BC4 = 0x1d
+CU_RES_VIEW_FORMAT_UNSIGNED_BC5 = 0x1e
+CU_RES_VIEW_FORMAT_SIGNED_BC5 = 0x1f
+CU_RES_VIEW_FORMAT_UNSIGNED_BC6H = 0x20
+CU_RES_VIEW_FORMAT_SIGNED_BC6H = 0x21
+CU_RES_VIEW_FORMAT_UNSIGNED_BC7 = 0x22
 
 RESULTS = {
   0: "CUDA_SUCCESS",
@@ -1027,10 +1124,194 @@ class CUDA_MEMCPY3D(Struct):
     ("Depth", ctypes.c_uint64),
   ]
 
+
+class CUDA_ARRAY_DESCRIPTOR(Struct):
+  """24 bytes."""
+  Width: int
+  Height: int
+  Format: int
+  NumChannels: int
+  _fields_ = [
+    ("Width", ctypes.c_uint64),
+    ("Height", ctypes.c_uint64),
+    ("Format", ctypes.c_uint32),
+    ("NumChannels", ctypes.c_uint32),
+  ]
+
+
+class CUDA_ARRAY3D_DESCRIPTOR(Struct):
+  """40 bytes."""
+  Width: int
+  Height: int
+  Depth: int
+  Format: int
+  NumChannels: int
+  Flags: int
+  _fields_ = [
+    ("Width", ctypes.c_uint64),
+    ("Height", ctypes.c_uint64),
+    ("Depth", ctypes.c_uint64),
+    ("Format", ctypes.c_uint32),
+    ("NumChannels", ctypes.c_uint32),
+    ("Flags", ctypes.c_uint32),
+  ]
+
+
+class CUDA_ARRAY_MEMORY_REQUIREMENTS(Struct):
+  """32 bytes."""
+  size: int
+  alignment: int
+  reserved: ctypes.Array[ctypes.c_uint32]
+  _fields_ = [
+    ("size", ctypes.c_uint64),
+    ("alignment", ctypes.c_uint64),
+    ("reserved", ctypes.c_uint32 * 4),
+  ]
+
+
+class CUDA_RESOURCE_DESC_st_0_array(Struct):
+  """8 bytes."""
+  hArray: int
+  _fields_ = [
+    ("hArray", ctypes.c_uint64),
+  ]
+
+
+class CUDA_RESOURCE_DESC_st_0_mipmap(Struct):
+  """8 bytes."""
+  hMipmappedArray: int
+  _fields_ = [
+    ("hMipmappedArray", ctypes.c_uint64),
+  ]
+
+
+class CUDA_RESOURCE_DESC_st_0_linear(Struct):
+  """24 bytes."""
+  devPtr: int
+  format: int
+  numChannels: int
+  sizeInBytes: int
+  _fields_ = [
+    ("devPtr", ctypes.c_uint64),
+    ("format", ctypes.c_uint32),
+    ("numChannels", ctypes.c_uint32),
+    ("sizeInBytes", ctypes.c_uint64),
+  ]
+
+
+class CUDA_RESOURCE_DESC_st_0_pitch2D(Struct):
+  """40 bytes."""
+  devPtr: int
+  format: int
+  numChannels: int
+  width: int
+  height: int
+  pitchInBytes: int
+  _fields_ = [
+    ("devPtr", ctypes.c_uint64),
+    ("format", ctypes.c_uint32),
+    ("numChannels", ctypes.c_uint32),
+    ("width", ctypes.c_uint64),
+    ("height", ctypes.c_uint64),
+    ("pitchInBytes", ctypes.c_uint64),
+  ]
+
+
+class CUDA_RESOURCE_DESC_st_0_reserved(Struct):
+  """128 bytes."""
+  reserved: ctypes.Array[ctypes.c_int32]
+  _fields_ = [
+    ("reserved", ctypes.c_int32 * 32),
+  ]
+
+
+class CUDA_RESOURCE_DESC_st_res(Union):
+  """128 bytes."""
+  array: CUDA_RESOURCE_DESC_st_0_array
+  mipmap: CUDA_RESOURCE_DESC_st_0_mipmap
+  linear: CUDA_RESOURCE_DESC_st_0_linear
+  pitch2D: CUDA_RESOURCE_DESC_st_0_pitch2D
+  reserved: CUDA_RESOURCE_DESC_st_0_reserved
+  _fields_ = [
+    ("array", CUDA_RESOURCE_DESC_st_0_array),
+    ("mipmap", CUDA_RESOURCE_DESC_st_0_mipmap),
+    ("linear", CUDA_RESOURCE_DESC_st_0_linear),
+    ("pitch2D", CUDA_RESOURCE_DESC_st_0_pitch2D),
+    ("reserved", CUDA_RESOURCE_DESC_st_0_reserved),
+  ]
+
+
+class CUDA_RESOURCE_DESC(Struct):
+  """144 bytes."""
+  resType: int
+  res: CUDA_RESOURCE_DESC_st_res
+  flags: int
+  _fields_ = [
+    ("resType", ctypes.c_uint32),
+    ("res", CUDA_RESOURCE_DESC_st_res),
+    ("flags", ctypes.c_uint32),
+  ]
+
+
+class CUDA_TEXTURE_DESC(Struct):
+  """104 bytes."""
+  addressMode: ctypes.Array[ctypes.c_uint32]
+  filterMode: int
+  flags: int
+  maxAnisotropy: int
+  mipmapFilterMode: int
+  mipmapLevelBias: float
+  minMipmapLevelClamp: float
+  maxMipmapLevelClamp: float
+  borderColor: ctypes.Array[ctypes.c_float]
+  reserved: ctypes.Array[ctypes.c_int32]
+  _fields_ = [
+    ("addressMode", ctypes.c_uint32 * 3),
+    ("filterMode", ctypes.c_uint32),
+    ("flags", ctypes.c_uint32),
+    ("maxAnisotropy", ctypes.c_uint32),
+    ("mipmapFilterMode", ctypes.c_uint32),
+    ("mipmapLevelBias", ctypes.c_float),
+    ("minMipmapLevelClamp", ctypes.c_float),
+    ("maxMipmapLevelClamp", ctypes.c_float),
+    ("borderColor", ctypes.c_float * 4),
+    ("reserved", ctypes.c_int32 * 12),
+  ]
+
+
+class CUDA_RESOURCE_VIEW_DESC(Struct):
+  """112 bytes."""
+  format: int
+  width: int
+  height: int
+  depth: int
+  firstMipmapLevel: int
+  lastMipmapLevel: int
+  firstLayer: int
+  lastLayer: int
+  reserved: ctypes.Array[ctypes.c_uint32]
+  _fields_ = [
+    ("format", ctypes.c_uint32),
+    ("width", ctypes.c_uint64),
+    ("height", ctypes.c_uint64),
+    ("depth", ctypes.c_uint64),
+    ("firstMipmapLevel", ctypes.c_uint32),
+    ("lastMipmapLevel", ctypes.c_uint32),
+    ("firstLayer", ctypes.c_uint32),
+    ("lastLayer", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32 * 16),
+  ]
+
 CUDA_KERNEL_NODE_PARAMS_v2 = CUDA_KERNEL_NODE_PARAMS
 CUDA_MEMCPY2D_v2 = CUDA_MEMCPY2D
 CUDA_MEMCPY3D_v2 = CUDA_MEMCPY3D
 CUDA_MEMSET_NODE_PARAMS_v1 = CUDA_MEMSET_NODE_PARAMS
+CUDA_ARRAY_DESCRIPTOR_v2 = CUDA_ARRAY_DESCRIPTOR
+CUDA_ARRAY3D_DESCRIPTOR_v2 = CUDA_ARRAY3D_DESCRIPTOR
+CUDA_ARRAY_MEMORY_REQUIREMENTS_v1 = CUDA_ARRAY_MEMORY_REQUIREMENTS
+CUDA_RESOURCE_DESC_v1 = CUDA_RESOURCE_DESC
+CUDA_TEXTURE_DESC_v1 = CUDA_TEXTURE_DESC
+CUDA_RESOURCE_VIEW_DESC_v1 = CUDA_RESOURCE_VIEW_DESC
 
 FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cuArray3DCreate": (c_void_p, c_void_p,),

@@ -62,6 +62,20 @@ def test_what_both_vendors_share_is_a_room_of_its_own(folder: str, vendor: str) 
   assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("folder", ["check", "debug"])
+def test_checks_and_debugger_keep_their_vendors_apart(folder: str) -> None:
+  """What lies in the folder itself imports neither vendor, and of the folders `amdgcn` and `ptx` neither the other's.
+
+  One file may: `vendor.py`, the composition point, which imports a vendor's part when the first launch of it comes.
+  """
+  at = ROOT / "emulator" / folder
+  shared = [(path, vendor) for path in at.glob("*.py") if path.name != "vendor.py" for vendor in ("amdgcn", "ptx")]
+  own = [(path, other) for mine, other in (("amdgcn", "ptx"), ("ptx", "amdgcn")) for path in (at / mine).rglob("*.py")]
+  wrong = [f"{path.relative_to(ROOT)}:{line} imports {module}" for path, vendor in shared + own
+           for line, module in imports(path) if vendor in module.split(".")]
+  assert not wrong, "\n".join(wrong)
+
+
 def _circles(edges: dict[str, set[str]]) -> list[list[str]]:
   """Circles of imports: for each module one that leads back to it, if there is any."""
   found = []

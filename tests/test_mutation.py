@@ -61,7 +61,7 @@ ALL = (
   ("wire", "_patch", "operands swapped", "value // 4 - 1",
    "wire/test_codeobject.py::test_every_kind_of_symbol_and_relocation"),
   ("ir", "_sum", "condition negated", "terms = _rejoin", "ir/test_symbolic.py::test_simplest_form"),
-  ("ir", "_interval", "0 becomes 1", "Ops.AND or op is Ops.MUL", "ir/test_dtype_uop.py::test_bounds_of_conditions"),
+  ("ir", "interval", "0 becomes 1", "Ops.AND or op is Ops.MUL", "ir/test_dtype_uop.py::test_bounds_of_conditions"),
   ("engine", "Buffer.copy_from", "statement dropped", "there.synchronize()",
    "engine/test_run.py::test_a_copy_between_cards_waits_for_both"),
   ("nn", "Adam._change", "Mult becomes Add", "not decoupled",

@@ -19,8 +19,9 @@ from tinyhw.drive.nv.bare import PtxProgram, is_ptx
 from tinyhw.emulator import ptx
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.check import checker
-from tinyhw.emulator.debug import Debugger, Recorder, Report
+from tinyhw.emulator.debug import Recorder, Report
 from tinyhw.emulator.debug.amdgcn.code import MachineCode
+from tinyhw.emulator.debug.amdgcn.debugger import AmdDebugger
 from tinyhw.emulator.debug.code import Code
 from tinyhw.emulator.debug.debugger import WATCHDOG
 from tinyhw.emulator.debug.ptx.code import PtxCode
@@ -142,12 +143,12 @@ class Captured:
   source: Source | None = field(default=None, repr=False)
   text: tuple[str, ...] = field(default=(), repr=False)
 
-  def debug(self, *, check: str = "") -> Debugger:
+  def debug(self, *, check: str = "") -> AmdDebugger | PtxDebugger:
     """A debugger on a copy of the memory; as `tinyhw.debug` else."""
     if isinstance(self.dispatch, ptx.Dispatch):
       return PtxDebugger(copied_space(self.space), self.arch, replace(self.dispatch, tick=None), {}, (), self.buffers,
                          watchdog=int(mock_options().get("watchdog", WATCHDOG)), checker=checker(check), text=self.text)
-    return Debugger(copied_space(self.space), self.arch, self.dispatch, self.symbols, self.ranges, self.buffers,
+    return AmdDebugger(copied_space(self.space), self.arch, self.dispatch, self.symbols, self.ranges, self.buffers,
                     watchdog=int(mock_options().get("watchdog", WATCHDOG)), checker=checker(check), source=self.source)
 
 
@@ -304,7 +305,7 @@ class PtxSession(PtxDebugger):
     finally: start.runtime.close()
 
 
-class Session(Debugger):
+class Session(AmdDebugger):
   """A debugger with the arrays of its launch."""
 
   def __init__(self, binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], check: str = "",

@@ -1,4 +1,4 @@
-"""Accesses past what was allocated that the hardware lets pass: beyond LDS, and in the rest of an array's last page."""
+"""Accesses past what was allocated that hardware lets pass: past shared memory, in the rest of an array's last page."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -14,13 +14,15 @@ VERBS: Final = {"load": "reads", "store": "writes", "atomic": "changes"}
 
 
 class Bounds:
-  """What a dispatch may touch: its LDS, and of pages whose use is known the bytes in use.
+  """What a dispatch may touch: a workgroup's memory (`lds` bytes, called `shared`), and of pages whose use is known the
+  bytes in use.
 
   The address space knows some of that, `used` the rest. `unknown` says whether other memory was touched.
   """
 
-  def __init__(self, space: AddressSpace, lds: int, used: Mapping[int, tuple[int, str]]) -> None:
-    self.lds, self.unknown = lds, False
+  def __init__(self, space: AddressSpace, lds: int, used: Mapping[int, tuple[int, str]],
+               shared: str) -> None:
+    self.lds, self.shared, self.unknown = lds, shared, False
     rows = sorted((start, start + size, name or f"the array at {start:#x}")
                   for start, (size, name) in {**used, **space.used}.items())
     self.starts = np.array([start for start, _, _ in rows], np.uint64)
@@ -47,7 +49,7 @@ class Bounds:
     verb, count = VERBS[access.kind], int(wrong.sum())
     lanes = f", as do {count - 1} more lanes" if count > 1 else ""
     if access.segment == "lds":
-      return row, lane, address, f"{verb} LDS at {address:#x}, of {self.lds:#x} bytes{lanes}"
+      return row, lane, address, f"{verb} {self.shared} at {address:#x}, of {self.lds:#x} bytes{lanes}"
     k = int(at[row, lane])
     past = address + access.width - int(self.ends[k])
     return row, lane, address, (f"{verb} {address:#x}, up to {past:,} bytes past the end of {self.names[k]} "

@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tinyhw.arch.nv import NvArch
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.core.source import Spot
 from tinyhw.emulator.check.report import DEFAULT, KINDS, Finding, Report
+from tinyhw.emulator.check.vendor import hazards_of
 from tinyhw.emulator.observe import Access, Copy, Observer
 from tinyhw.emulator.simt import Cohort, Group, Stats
 
@@ -59,12 +59,7 @@ class Checker(Observer):
 
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
     self.last = Report()
-    if isinstance(arch, NvArch):
-      from tinyhw.emulator.check.ptx.checker import Hazards as Ptx
-      self._part = Ptx(self)
-    else:
-      from tinyhw.emulator.check.amdgcn.checker import Hazards
-      self._part = Hazards(self)
+    self._part = hazards_of(arch, self)
     self._part.dispatch(space, arch, d)
     for name in SHOWN: setattr(self, name, getattr(self._part, name))  # nothing stands between
 

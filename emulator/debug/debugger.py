@@ -1,6 +1,7 @@
 """The kernel debugger: a dispatch that runs on the reference interpreter and stands where it is told to."""
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
@@ -11,93 +12,25 @@ import numpy.typing as npt
 from tinyhw.arch import Arch
 from tinyhw.core.errors import Error, InvalidArgument, MachineFault, PageFault
 from tinyhw.core.memory import AddressSpace
-from tinyhw.core.source import Source, Spot, Variable
+from tinyhw.core.source import Source, Variable
 from tinyhw.emulator.check import Checker
 from tinyhw.emulator.debug import snapshot as snapshots
-from tinyhw.emulator.debug.amdgcn.code import MachineCode
 from tinyhw.emulator.debug.breaks import Break, MemoryBreak, MnemonicBreak, PlaceBreak, Watch
 from tinyhw.emulator.debug.code import Code, Line
 from tinyhw.emulator.debug.engine import Engine
 from tinyhw.emulator.debug.expression import Expression
-from tinyhw.emulator.debug.snapshot import CohortState, Snapshot
-from tinyhw.emulator.debug.variables import value
+from tinyhw.emulator.debug.snapshot import Snapshot
+from tinyhw.emulator.debug.stop import Frame, Stop
+from tinyhw.emulator.debug.watcher import Watcher
 from tinyhw.emulator.debug.wave import TYPES, Wave, WaveInfo
-from tinyhw.emulator.observe import Access, Observer
 from tinyhw.emulator.simt import Cohort, Group
-from tinyhw.isa.amdgcn import Instruction, table
 
 WATCHDOG: Final = 100_000_000
 Done = Callable[[], "str | None"]
 
 
-@dataclass(frozen=True)
-class Stop:
-  """Why the run stands, in one line of `text`. `waves` stand together at `pc`, `wave` is the one looked at.
-
-  `reason` is "start", "breakpoint", "memory", "lds", "watch", "check", "step", "barrier", "fault", "interrupted" or
-  "end".
-  """
-  reason: str
-  text: str
-  wave: int | None = None
-  waves: tuple[int, ...] = ()
-  pc: int | None = None
-  breakpoint: Break | None = None
-  error: Error | None = None
-
-  def __str__(self) -> str: return self.text
-
-
-@dataclass(frozen=True)
-class Frame:
-  """A level of the calls that a wave is in: where it stands, in which function, on which line where that is known.
-
-  `spot` of an inlined function says so; the frame behind it has the same PC.
-  """
-  pc: int
-  where: str
-  spot: Spot | None = None
-
-  def __str__(self) -> str:
-    text = f"{self.pc:#x} <{self.where}>"
-    if self.spot is None: return text
-    return f"{text} {self.spot.function} at {self.spot}{' (inlined)' if self.spot.inlined else ''}"
-
-
 @dataclass
-class _Call:
-  at: int  # PC of the call
-  back: int  # where it returns to
-
-
-class _Watcher(Observer):
-  """Collects what a single instruction did, for the debugger to judge."""
-
-  def __init__(self, checker: Checker | None) -> None:
-    self.ranges: list[MemoryBreak] = []
-    self.hits: list[tuple[MemoryBreak, int, int, int, Access]] = []
-    self.pristine: dict[Cohort, CohortState] = {}
-    self.checker = checker
-    if checker is not None:
-      for name in ("dispatch", "before", "after", "outside", "barrier", "released", "ended", "told", "complete",
-                   "heard", "copied"):
-        setattr(self, name, getattr(checker, name))
-
-  def cohort(self, cohort: Cohort) -> None:
-    if self.checker is not None: self.checker.cohort(cohort)
-    if cohort in self.pristine: return  # started again, after a way back
-    self.pristine[cohort] = snapshots.cohort_state(cohort)
-
-  def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
-    if self.checker is not None: self.checker.access(group, pc, instruction, access)
-    for b in self.ranges:
-      if b.enabled and (found := b.touched(group, access)) is not None:
-        row, lane, address = found
-        self.hits.append((b, int(group.waves[row]), lane, address, access))
-
-
-@dataclass
-class Debugger:
+class Debugger(ABC):
   """A dispatch under control. It stands before its first instruction; `run` and the step methods say why they stood.
 
   `symbols` has the address of each name, `ranges` where code is, `places` names memory: (name, start, size). With a
@@ -119,8 +52,8 @@ class Debugger:
   closing: Callable[[], Any] = lambda: None
   source: Source | None = None
   arguments: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-  unit: ClassVar[str] = "wave"  # how the vendor calls one
-  names: ClassVar[tuple[str, str]] = ("wave", "workgroup")
+  unit: ClassVar[str]  # how the vendor calls a wave
+  names: ClassVar[tuple[str, str]]  # and a workgroup
 
   def __post_init__(self) -> None:
     self.code = self._code()
@@ -130,11 +63,11 @@ class Debugger:
     self.breaks: dict[int, Break] = {}
     self.snapshots: dict[int, Snapshot] = {}
     self._next_number = self._next_snapshot = 1
-    self._watcher = _Watcher(self.checker)
+    self._watcher = Watcher(self.checker)
     self._findings: set[tuple[str, int, int | None]] = set()
     self.engine = self._engine()
+    self._watcher.keeper = self.engine.keeper
     self._shown: set[int] = set()  # waves whose stop at their place was reported
-    self._calls: dict[int, list[_Call]] = {}
     self._interrupted = self.closed = False
     self.focus = 0
     self._quick: dict[int, list[Break]] = {}
@@ -142,14 +75,47 @@ class Debugger:
     picked = self.engine.pick()
     self.last = self._end() if picked is None else self._stop("start", "", picked[1], 0)
 
+  # ---- what the vendor knows
+
+  @abstractmethod
   def _code(self) -> Code:
     """The code that it runs."""
-    return MachineCode(self.space, table(self.arch.table), self.ranges, self.symbols, self.dispatch.entry_pc,
-                       self.source)
 
+  @abstractmethod
   def _engine(self) -> Engine:
     """What runs it."""
-    return Engine(self.space, self.arch, self.dispatch, self.watchdog, self._watcher)
+
+  @abstractmethod
+  def view(self, wave: int) -> Wave:
+    """A wave by its number in the dispatch: workgroup * waves of a workgroup + wave of the workgroup."""
+
+  @abstractmethod
+  def backtrace(self, wave: int | None = None) -> list[Frame]:
+    """Where a wave is, then each call that it has not returned from, inlined ones too, the latest first."""
+
+  @abstractmethod
+  def finish(self) -> Stop:
+    """Go on until the function that the wave in focus is in returns; without a call, until the wave ends."""
+
+  @abstractmethod
+  def _depth(self, wave: int) -> int:
+    """How many calls a wave is in."""
+
+  @abstractmethod
+  def _over_call(self, address: int, depth: int) -> Stop:
+    """Go on until the call that the wave in focus stands at has returned to an address."""
+
+  def _follow_calls(self, i: Any, pc: int, waves: list[int]) -> None:
+    """Waves have executed a call or a return."""
+    return None
+
+  def _calls_kept(self) -> Any:
+    """What a snapshot keeps of the calls that waves are in, besides their own state."""
+    return None
+
+  def _calls_back(self, kept: Any) -> None:
+    """Go back to what `_calls_kept` gave."""
+    return None
 
   # ---- life
 
@@ -345,16 +311,6 @@ class Debugger:
     try: return "" if b.counts(self.view(wave), self.code) else None
     except Error as error: return f"; its condition cannot be told: {error}"
 
-  def _follow_calls(self, i: Instruction, pc: int, waves: list[int]) -> None:
-    for wave in waves:
-      if self.engine.find(wave) is None: continue
-      stack = self._calls.setdefault(wave, [])
-      if i.mnemonic in self.code.calls: stack.append(_Call(pc, pc + i.size))
-      else:
-        now = self.view(wave).pc
-        depth = next((k for k in range(len(stack) - 1, -1, -1) if stack[k].back == now), None)
-        if depth is not None: del stack[depth:]
-
   # ---- stopping
 
   def _stop(self, reason: str, text: str, group: Group, wave: int | None = None, b: Break | None = None,
@@ -477,14 +433,6 @@ class Debugger:
     """(function, file, line) of where the wave in focus is, and of the calls that were inlined there."""
     return tuple((s.function, s.file, s.line) for s in self.code.source.chain(self.wave.pc))
 
-  def _depth(self, wave: int) -> int:
-    """How many calls a wave is in."""
-    return len(self._calls.get(wave, ()))
-
-  def _over_call(self, address: int, depth: int) -> Stop:
-    """Go on until the call that the wave in focus stands at has returned to an address."""
-    return self._run_until(address, depth)
-
   def _over_barrier(self, pc: int, runs: bool) -> Stop:
     if runs:
       stop = self.step()
@@ -516,18 +464,7 @@ class Debugger:
     self._focused()
     return self._run_until(addresses, 1 << 30)
 
-  def finish(self) -> Stop:
-    """Go on until the function that the wave in focus is in returns; without a call, until the wave ends."""
-    self._focused()
-    stack = self._calls.get(self.focus)
-    if stack: return self._run_until(stack[-1].back, len(stack) - 1)
-    return self._run_until(-1, -1)
-
   # ---- looking
-
-  def view(self, wave: int) -> Wave:
-    """A wave by its number in the dispatch: workgroup * waves of a workgroup + wave of the workgroup."""
-    return Wave(self.engine, wave)
 
   @property
   def wave(self) -> Wave:
@@ -551,12 +488,6 @@ class Debugger:
     """Instructions around the PC of the wave in focus, or around a place."""
     return self.code.around(self.wave.pc if place is None else self.code.instruction_at(place), before, after)
 
-  def backtrace(self, wave: int | None = None) -> list[Frame]:
-    """Where a wave is, then each call that it has not returned from, inlined ones too, the latest first."""
-    number = self.focus if wave is None else wave
-    pcs = [self.view(number).pc, *(c.at for c in reversed(self._calls.get(number, [])))]
-    return [Frame(pc, self.code.where(pc), spot) for pc in pcs for spot in self.code.source.chain(pc) or (None,)]
-
   def variables(self, wave: int | None = None) -> tuple[Variable, ...]:
     """The variables that can be named where a wave is, those of the innermost scope first."""
     return self.code.variables((self.wave if wave is None else self.view(wave)).pc)
@@ -566,7 +497,7 @@ class Debugger:
     view = self.wave if wave is None else self.view(wave)
     found = next((v for v in self.code.variables(view.pc) if v.name == name), None)
     if found is None: raise InvalidArgument(f"no variable is called {name!r} here")
-    return value(found, view)
+    return view.value(found)
 
   def evaluate(self, expression: str, wave: int | None = None) -> Any:
     """The value of an expression for a wave; see `tinyhw.emulator.debug.expression`."""
@@ -604,7 +535,7 @@ class Debugger:
     """Keep the state of all waves, LDS and memory; its number."""
     number, self._next_snapshot = self._next_snapshot, self._next_snapshot + 1
     taken = snapshots.take(self.engine, name or str(number))
-    taken.extra = self.focus, {w: list(c) for w, c in self._calls.items()}, set(self._shown), self.last
+    taken.extra = self.focus, self._calls_kept(), set(self._shown), self.last
     self.snapshots[number] = taken
     return number
 
@@ -621,7 +552,7 @@ class Debugger:
 
     def workgroup(cohort: Cohort, slot: int) -> int:
       return self.engine.first_wave[cohort] // self.engine.waves_a_group + slot
-    return snapshots.diff(self._snapshot(old), after, self.code.where, self.place, workgroup, wave,
+    return snapshots.diff(self._snapshot(old), after, self.engine.keeper, self.code.where, self.place, workgroup, wave,
                           self.unit)
 
   def restore(self, number: int) -> Stop:
@@ -631,7 +562,8 @@ class Debugger:
     snapshots.restore(self.engine, kept, self._watcher.pristine)
     self.focus, calls, shown, self.last = kept.extra
     if self.last.pc is not None: self.code.here = self.last.pc
-    self._calls, self._shown = {w: list(c) for w, c in calls.items()}, set(shown)
+    self._calls_back(calls)
+    self._shown = set(shown)
     for b in self.breaks.values():
       if isinstance(b, Watch) and self.engine.find(b.of) is not None: b.changed(self.view(b.of), self.code)
     self.code.changed()

@@ -6,39 +6,41 @@ to an earlier state, or dropped.
 """
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import Error
 from tinyhw.core.memory import AddressSpace
-from tinyhw.emulator.amdgcn.launch import Dispatch, Workgroups
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.schedule import BLOCKS_LATER, Idle
 from tinyhw.emulator.simt import BLOCKS_A_TURN, JUMPS_A_LAP, JUMPS_ALONE, Cohort, Group, Next, Stats, Step
 
+if TYPE_CHECKING:
+  from tinyhw.emulator.debug.snapshot import Keeper
+
 Bound = tuple[Any, Step | None, Any]  # an instruction, its step, its end
 
 
-class Engine:
+class Engine(ABC):
   """The waves of one dispatch. `pick` says which group is next, `execute` runs one instruction of a group.
 
   A group stays in its cohort's `runnable` (or `parked`) while it stands.
   """
 
-  amd = True
+  keeper: ClassVar[Keeper]  # what snapshots ask of the vendor
 
-  def __init__(self, space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, observer: Observer) -> None:
+  def __init__(self, space: AddressSpace, arch: Arch, d: Any, watchdog: int, observer: Observer) -> None:
     self.space, self.arch, self.dispatch, self.observer = space, arch, d, observer
     self.stats = Stats()
     self._watchdog = watchdog
     self._workgroups, self.lanes = self._begin()
     self.changes = self._workgroups.changes
     self.changes.exact = True
-    self.waves_a_group = -(-d.block[0] * d.block[1] * d.block[2] // self.lanes)
-    self.wave_count = self.waves_a_group * d.grid[0] * d.grid[1] * d.grid[2]
+    self.waves_a_group: int = -(-d.block[0] * d.block[1] * d.block[2] // self.lanes)
+    self.wave_count: int = self.waves_a_group * d.grid[0] * d.grid[1] * d.grid[2]
     self.started = 0  # waves that have started: the first so many
     self.running: list[Cohort] = []  # cohorts with waves that have not ended
     self.first_wave: dict[Cohort, int] = {}
@@ -48,13 +50,11 @@ class Engine:
     self._round = 0
     self._ended = True  # whether a cohort ended in the last round
     self._jumps = 0
-    self._bound: dict[tuple[int, int], Bound] = {}
     observer.dispatch(space, arch, d)
 
+  @abstractmethod
   def _begin(self) -> tuple[Any, int]:
     """(workgroups that have not begun, lanes of a wave)."""
-    return (Workgroups(self.space, self.arch, self.dispatch, self._watchdog, self.stats),
-            32 if self.dispatch.wave32 else 64)
 
   # ---- whose turn it is
 
@@ -115,39 +115,16 @@ class Engine:
 
   # ---- execution
 
+  @abstractmethod
   def bound(self, cohort: Cohort, pc: int, mode: int) -> Bound:
     """The instruction at pc with its step. Raises PageFault or DecodeError where there is none."""
-    found = self._bound.get((pc, mode))
-    if found is None:
-      block = cohort.program.block(pc, mode)
-      steps = dict(zip(block.pcs, block.steps))
-      at, last = pc, len(block.instructions) - 1
-      for k, i in enumerate(block.instructions):
-        self._bound[at, mode] = i, steps.get(at), block.end if k == last else None
-        at += i.size
-      found = self._bound[pc, mode]
-    return found
 
+  @abstractmethod
   def execute(self, cohort: Cohort, group: Group, alone: bool = False) -> None:
     """One instruction of a group. With `alone` it does not join waves that stand where it comes to.
 
     Raises MachineFault and the like with the place; the group then stands at the instruction.
     """
-    pc = group.pc
-    i, step, end = self.bound(cohort, pc, group.mode)
-    observer = self.observer
-    after: Next = pc + i.size
-    cohort.seen = pc, i
-    try:
-      observer.before(group, pc, i)
-      with np.errstate(all="ignore"):
-        if end is not None: after = end(group)
-        elif step is not None: step(group)
-      observer.after(group, pc, i)
-    except (Error, IndexError) as error:
-      raise cohort.located(error, pc, group) from (None if isinstance(error, Error) else error)
-    if i.mnemonic == "s_icache_inv": self._bound.clear()
-    self._go_on(cohort, group, pc, after, end is not None, alone)
 
   def _go_on(self, cohort: Cohort, group: Group, pc: int, after: Next, ends: bool, alone: bool) -> None:
     """A group has executed the instruction at `pc`, which `ends` a block or does not."""
@@ -177,7 +154,6 @@ class Engine:
 
   def code_changed(self) -> None:
     """Code in memory was changed from outside: decode it anew."""
-    self._bound.clear()
     for cohort in (*self.running, *self.waiting):
       cohort.program.refresh()
 

@@ -22,8 +22,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.core.source import Variable
 from tinyhw.emulator.debug.code import Code
-from tinyhw.emulator.debug.variables import value
-from tinyhw.emulator.debug.wave import MASKS, TYPES, Wave, register
+from tinyhw.emulator.debug.wave import TYPES, Wave
 
 Value = Any
 BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
@@ -96,13 +95,13 @@ class Expression:
   def true(self, wave: Wave, code: Code, lane: int | None = None) -> bool:
     """Whether it holds; of an array over the lanes, whether it holds in an active lane (of PTX in the one given)."""
     value = self.value(wave, code)
-    if isinstance(value, np.ndarray) and lane is not None and not wave.amd: return bool(value[lane])
+    if isinstance(value, np.ndarray) and lane is not None and wave.by_lane: return bool(value[lane])
     if isinstance(value, np.ndarray): return bool((value.astype(bool) & wave.active()).any())
     return bool(value)
 
 
 def plain(value: Value) -> Value:
-  """A register as its value (of AMD's u32), everything else as it is."""
+  """A register as its value, everything else as it is."""
   return value.plain() if isinstance(value, Register) else value
 
 
@@ -123,17 +122,8 @@ class _Evaluation:
 
   def visit_Name(self, node: ast.Name) -> Value:
     node = ast.Name(node.id.removeprefix(_NAME))
-    name, wave = node.id.lower(), self.wave
-    found = wave.named(node.id)
-    if found is not None: return found
-    if not wave.amd: return self.other(node.id)
-    if name == "wave": return wave.number
-    if name == "workgroup": return wave.number // wave.engine.waves_a_group
-    if name == "lane": return np.arange(wave.engine.lanes)
-    if name in {"pc", "mode", *MASKS}: return getattr(wave, name)
-    try: kind, number = register(name)
-    except InvalidArgument: return self.other(node.id)
-    return self.register(name, kind, number)
+    found = self.wave.named(node.id)
+    return self.other(node.id) if found is None else found
 
   def other(self, name: str) -> Value:
     """A name that no register has: a symbol, a buffer, a variable."""
@@ -144,21 +134,14 @@ class _Evaluation:
     if name in variables: return self.variable(variables[name])
     known = ", ".join(dict.fromkeys(n for n in (*named, *variables) if n.isidentifier()))
     shown = name.replace(MARK, "%", 1).replace("__", ".") if name.startswith(MARK) else name
-    there = "s4, v3, exec" if wave.amd else "%r1, %tid.x"
-    raise InvalidArgument(f"nothing is called {shown!r}", hint=f"there are registers ({there}) and {known}") from None
+    raise InvalidArgument(f"nothing is called {shown!r}",
+                          hint=f"there are registers ({wave.examples}) and {known}") from None
 
   def variable(self, v: Variable) -> Value:
     """A variable's value, in the types that are computed with."""
-    x = value(v, self.wave)
+    x = self.wave.value(v)
     if not isinstance(x, np.ndarray) or x.dtype == np.uint64: return x
     return x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
-
-  def register(self, name: str, kind: str, number: int) -> Register:
-    wave, high = self.wave, None
-    if kind == "v":
-      if number + 1 in wave.vgprs(): high = wave.v(number + 1)
-    elif kind == "s": high = np.array([wave.s(number + 1)], np.uint32)
-    return Register(name, wave.values(name), high)
 
   def visit_Attribute(self, node: ast.Attribute) -> Value:
     if node.attr not in TYPES: raise InvalidArgument(f"no type is called {node.attr!r}", hint=", ".join(TYPES))

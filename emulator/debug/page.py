@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.emulator.debug.amdgcn.exactness import SINKS
-
 if TYPE_CHECKING:
   from tinyhw.emulator.debug.report import Access, Instruction, Report
   from tinyhw.emulator.debug.vendor import Words
@@ -205,7 +203,7 @@ def _exactness(r: Report) -> str:
   text = f"<h2>Exactness</h2>{_table(('place', 'approximate instruction', 'waves'), rows, ('', '', 'n'))}"
   if r.arrivals is None: return text
   items = []
-  for sink, words in SINKS.items():
+  for sink, words in r.words.sinks.items():
     found = [a for a in r.arrivals if a.sink == sink]
     where = "; ".join(f"<code>{a.place}</code> <code>{escape(a.text)}</code> ({r.words.waves(a.waves)}, from "
                       f"{', '.join(f'<code>{o}</code>' for o in a.origins)})" for a in found)

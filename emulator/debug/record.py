@@ -8,8 +8,7 @@ import numpy as np
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.debug import traffic
-from tinyhw.emulator.debug.amdgcn.exactness import Exactness
-from tinyhw.emulator.debug.vendor import Vendor, vendor_of
+from tinyhw.emulator.debug.vendor import Follower, Vendor, vendor_of
 from tinyhw.emulator.observe import Access, Copy, Observer
 
 if TYPE_CHECKING:
@@ -25,10 +24,10 @@ class Traffic:
   waves: int = 0
   lanes: int = 0
   bytes: int = 0
-  sectors: int = 0  # of memory: 64 bytes of AMD's, 32 of NVIDIA's
+  sectors: int = 0  # of memory: as many bytes as the vendor's caches move
   lines: int = 0  # 128 bytes
   useful: int = 0  # bytes of sectors that lanes asked for, at most the sectors' own
-  cycles: int = 0  # of LDS
+  cycles: int = 0  # of shared memory
   ideal: int = 0
   repeats: int = 0  # lanes of an atomic at an address that another lane of the wave has too
   sector: int = traffic.SECTOR
@@ -46,7 +45,7 @@ class Counts:
   waves: int = 0
   steps: int = 0
   lanes: int = 0
-  idle: int = 0  # executions with EXEC 0
+  idle: int = 0  # executions with no lane active
   taken: int = 0  # of a conditional branch
   splits: int = 0  # executions that left some, and not all, of the active lanes active
   traffic: dict[tuple[str, str], Traffic] = field(default_factory=dict)
@@ -59,7 +58,7 @@ class Recorder(Observer):
   def __init__(self, exactness: bool = True) -> None:
     self.counts: dict[int, Counts] = {}
     self.follows = exactness
-    self.exactness: Exactness | None = None  # of AMD's machine code
+    self.exactness: Follower | None = None
     self.space: AddressSpace | None = None
     self.arch: Any = None
     self.dispatched: Any = None
@@ -77,7 +76,7 @@ class Recorder(Observer):
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
     self.space, self.arch, self.dispatched = space, arch, d
     self._vendor = vendor_of(arch, d)
-    self.exactness = Exactness() if self.follows and self._vendor.follows else None
+    self.exactness = self._vendor.follower() if self.follows else None
 
   def cohort(self, cohort: Cohort) -> None:
     self.vendor.cohort(cohort)

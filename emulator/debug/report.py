@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from tinyhw.core.source import Spot
-from tinyhw.emulator.debug.amdgcn.exactness import SINKS
-from tinyhw.emulator.debug.amdgcn.record import WORDS
 from tinyhw.emulator.debug.code import Code, Line
 from tinyhw.emulator.debug.record import Counts, Recorder, Traffic
 from tinyhw.emulator.debug.vendor import Vendor, Words
@@ -33,14 +31,15 @@ class Access:
 
   @property
   def slowdown(self) -> float | None:
-    """LDS cycles over those without bank conflicts; None where LDS was not touched."""
+    """Cycles of shared memory over those without bank conflicts; None where it was not touched."""
     return self.cycles / self.ideal if self.ideal else None
 
 
 @dataclass
 class Instruction:
   """One instruction of the listing. `waves` counts executions, `lanes` the mean of the active lanes, `idle` executions
-  with EXEC 0, `splits` those that switched some of the active lanes off, `taken` those where a branch was taken."""
+  with no lane active, `splits` those that switched some of the active lanes off, `taken` those where a branch was
+  taken."""
   address: int
   place: str
   label: str
@@ -70,7 +69,7 @@ class Mnemonic:
 class SourceLine:
   """What the instructions of one line of the source did together. `line` is its number, `text` what is written there
   ("" where its file is not to be found); `waves` counts executions, `lanes` the mean of a vector instruction's lanes,
-  `bytes` what lanes asked of global memory, `cycles` and `ideal` those of LDS."""
+  `bytes` what lanes asked of global memory, `cycles` and `ideal` those of shared memory."""
   file: str
   line: int
   function: str
@@ -111,7 +110,7 @@ class Report:
   lds: int
   scratch: int
   lanes: float  # mean active lanes of a vector instruction
-  idle: int  # vector and memory instructions that ran with EXEC 0
+  idle: int  # vector and memory instructions that ran with no lane active
   splits: int
   barriers: int  # executions by waves
   meetings: int  # how often all waves of a workgroup met
@@ -124,9 +123,9 @@ class Report:
   approximate: list[Instruction]
   arrivals: list[Arrival] | None  # None: not followed
   lines: list[SourceLine] = field(default_factory=list)  # that were executed, the hottest first
-  occupancy: str = ""  # waves a SIMD holds at once, what limits them, workgroups that the card holds
+  occupancy: str = ""  # waves a part of the chip holds at once, what limits them, workgroups that the card holds
   buffers: list[Any] = field(default_factory=list, repr=False)
-  words: Words = field(default_factory=lambda: WORDS, repr=False)  # how the vendor calls things
+  words: Words = field(kw_only=True, repr=False)  # how the vendor calls things
 
   @classmethod
   def of(cls, recorder: Recorder, code: Code | None = None, kernel: str = "") -> Report:
@@ -178,7 +177,7 @@ class Report:
     return sorted((i for i in self.instructions if i.waves), key=lambda i: (-i.waves, i.address))[:count]
 
   def conflicts(self) -> list[tuple[Instruction, Access]]:
-    """LDS accesses that took more cycles than without bank conflicts, the worst first."""
+    """Accesses to shared memory that took more cycles than without bank conflicts, the worst first."""
     found = [(i, a) for i in self.instructions for a in i.accesses if a.segment == "lds" and a.cycles > a.ideal]
     return sorted(found, key=lambda p: p[1].ideal - p[1].cycles)
 
@@ -187,7 +186,7 @@ class Report:
     if not self.approximate: return ["every executed instruction is exact"]
     lines = [f"{i.place}: {i.text}: approximate, executed by {self.words.waves(i.waves)}" for i in self.approximate]
     if self.arrivals is None: return lines
-    for sink, words in SINKS.items():
+    for sink, words in self.words.sinks.items():
       found = [a for a in self.arrivals if a.sink == sink]
       if not found: lines.append(f"no such value reached {words}")
       lines += [f"reached {words}: {a.place}: {a.text}, {self.words.waves(a.waves)}, from {', '.join(a.origins)}"

@@ -1,22 +1,20 @@
-"""The whole machine at one moment: waves, LDS, memory. Two of them differ in lines that a person can read."""
+"""The whole machine at one moment: waves, shared memory, memory. Two of them differ in lines that a person can read."""
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping, Region
-from tinyhw.emulator.debug.engine import Engine
-from tinyhw.emulator.debug.ptx.names import names
-from tinyhw.emulator.debug.wave import cell, scalar_register_name, vector_name
-from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.debug.engine import Engine
   from tinyhw.emulator.simt import Cohort, Group
 
 WORDS: Final = PAGE // 8
@@ -43,8 +41,8 @@ class CohortState:
   parked: list[Group]
   lds: npt.NDArray[np.uint8]
   fields: dict[str, Any]
-  waiting: list[tuple[Group, Any]] = field(default_factory=list)  # groups of PTX, with what they wait for
-  local: npt.NDArray[np.uint8] | None = None  # the stacks of PTX's threads
+  waiting: list[tuple[Group, Any]] = field(default_factory=list)  # groups with what they wait for
+  local: npt.NDArray[np.uint8] | None = None  # the stacks of threads that have their own
 
 
 @dataclass
@@ -67,20 +65,33 @@ class Snapshot:
 
 
 _ENGINE: Final = ("started", "cohort", "_round", "_ended", "_jumps")
-_COHORT: Final = ("left", "budget", "live", "arrived", "passed", "lap", "looking", "look")
-_BLOCKS: Final = ("alive_lanes", "threads", "barriers", "clusters")  # of PTX besides
 
 
-def cohort_state(cohort: Cohort) -> CohortState:
+class Keeper(ABC):
+  """What snapshots ask of a vendor: what its cohorts have besides, and what differs between two states of a wave."""
+
+  fields: ClassVar[tuple[str, ...]] = ("left", "budget", "live", "arrived", "passed", "lap", "looking", "look")
+  one_shared: ClassVar[bool] = False  # whether one `shared` serves all workgroups of a dispatch
+  memory: ClassVar[str]  # a workgroup's shared memory, in words
+
+  def keep(self, cohort: Cohort, state: CohortState) -> None:
+    """Copy what a cohort has besides."""
+    return None
+
+  def put_back(self, cohort: Cohort, state: CohortState) -> None:
+    """Give a cohort what `keep` has copied."""
+    return None
+
+  @abstractmethod
+  def registers(self, g: Group, i: int, h: Group, k: int) -> list[tuple[str, str]]:
+    """(register, how it changed) of a wave that was in row `i` of a group and is in row `k` of another."""
+
+
+def cohort_state(cohort: Cohort, keeper: Keeper) -> CohortState:
   """What a cohort has now."""
-  names = _COHORT + _BLOCKS if isinstance(cohort, Blocks) else _COHORT
   state = CohortState([copied(g) for g in cohort.runnable], [copied(g) for g in cohort.parked], cohort.lds.copy(),
-                      {n: deepcopy(getattr(cohort, n)) for n in names})
-  if isinstance(cohort, Blocks):
-    state.waiting = [(copied(g), what) for g, what in cohort.waiting]
-    if cohort.local.u8.nbytes > MEMORY_LIMIT:
-      raise InvalidArgument(f"a snapshot holds up to {MEMORY_LIMIT >> 20} MiB of threads' stacks")
-    state.local = cohort.local.u8.copy()
+                      {n: deepcopy(getattr(cohort, n)) for n in keeper.fields})
+  keeper.keep(cohort, state)
   return state
 
 
@@ -105,10 +116,10 @@ def _pages(engine: Engine) -> dict[int, bytes]:
 
 def take(engine: Engine, name: str = "") -> Snapshot:
   """The state now."""
-  cohorts = {cohort: cohort_state(cohort) for cohort in engine.running}
+  cohorts = {cohort: cohort_state(cohort, engine.keeper) for cohort in engine.running}
   fields = {n: getattr(engine, n) for n in _ENGINE}
   fields |= {"running": list(engine.running),
-             "shared": deepcopy([c.shared for c in engine.running[:1]]) if engine.amd else [],
+             "shared": deepcopy([c.shared for c in engine.running[:1]]) if engine.keeper.one_shared else [],
              "stats": (engine.stats.instructions, engine.stats.steps), "changes": engine.changes.count}
   return Snapshot(name, fields, cohorts, _pages(engine))
 
@@ -137,13 +148,11 @@ def restore(engine: Engine, s: Snapshot, pristine: dict[Cohort, CohortState]) ->
   for cohort, state in [*s.cohorts.items(), *((c, pristine[c]) for c in later)]:
     cohort.runnable, cohort.parked = [copied(g) for g in state.runnable], [copied(g) for g in state.parked]
     cohort.lds[:] = state.lds
-    if isinstance(cohort, Blocks):
-      cohort.waiting = [(copied(g), what) for g, what in state.waiting]  # type: ignore[misc]
-      cohort.local.u8[:] = state.local
+    engine.keeper.put_back(cohort, state)
     for name, value in state.fields.items(): setattr(cohort, name, deepcopy(value))
   for name in _ENGINE: setattr(engine, name, s.engine[name])
   engine.running = list(s.engine["running"])
-  for shared in deepcopy(s.engine["shared"]) if engine.amd else ():  # one for all workgroups of the dispatch
+  for shared in deepcopy(s.engine["shared"]) if engine.keeper.one_shared else ():
     for cohort in engine.first_wave: cohort.shared = shared
   engine.waiting = sorted(later, key=lambda c: engine.first_wave[c])
   engine.stats.instructions, engine.stats.steps = s.engine["stats"]
@@ -159,7 +168,7 @@ def restore(engine: Engine, s: Snapshot, pristine: dict[Cohort, CohortState]) ->
 
 # ---- differences
 
-def diff(a: Snapshot, b: Snapshot, where: Callable[[int], str], place: Callable[[int], str],
+def diff(a: Snapshot, b: Snapshot, keeper: Keeper, where: Callable[[int], str], place: Callable[[int], str],
          workgroup: Callable[[Cohort, int], int], wave: int | None = None, unit: str = "wave") -> list[str]:
   """One line for each thing in which two snapshots differ; with `wave`, for each of its registers alone.
 
@@ -169,7 +178,8 @@ def diff(a: Snapshot, b: Snapshot, where: Callable[[int], str], place: Callable[
   old, new = a.groups(), b.groups()
   same: dict[str, dict[str, list[int]]] = {}  # register or the like -> how it changed -> in which waves
   for n in sorted(old.keys() | new.keys()) if wave is None else [wave]:
-    for what, change in _wave(old.get(n), new.get(n), where): same.setdefault(what, {}).setdefault(change, []).append(n)
+    for what, change in _wave(old.get(n), new.get(n), keeper, where):
+      same.setdefault(what, {}).setdefault(change, []).append(n)
   lines: list[str] = []
   for what, changes in same.items():
     shown = list(changes.items())[:WAYS if len(changes) <= WAYS else 1]
@@ -181,16 +191,13 @@ def diff(a: Snapshot, b: Snapshot, where: Callable[[int], str], place: Callable[
     before = a.cohorts[cohort].lds if cohort in a.cohorts else np.zeros_like(state.lds)
     size = cohort.lds_size
     for slot in range(len(before) // size if size else 0):
-      part, name = slice(slot * size, (slot + 1) * size), f"{_memories(unit)} {workgroup(cohort, slot)}"
+      part, name = slice(slot * size, (slot + 1) * size), f"{keeper.memory} {workgroup(cohort, slot)}"
       lines += _changed(before[part], state.lds[part], 0, f"{name} +{{:#x}}".format)
   return lines + _memory(a.pages, b.pages, place)
 
 
 def _waves(numbers_: Sequence[int], unit: str) -> str:
   return f"{unit}{'s' if len(numbers_) > 1 else ''} {numbers(numbers_)}"
-
-
-def _memories(unit: str) -> str: return "lds of workgroup" if unit == "wave" else "shared memory of block"
 
 
 def numbers(values: Sequence[int]) -> str:
@@ -203,7 +210,7 @@ def numbers(values: Sequence[int]) -> str:
 
 
 def _wave(old: tuple[Group, int, bool] | None, new: tuple[Group, int, bool] | None,
-          where: Callable[[int], str]) -> list[tuple[str, str]]:
+          keeper: Keeper, where: Callable[[int], str]) -> list[tuple[str, str]]:
   """(what changed, how) of one wave."""
   if old is None and new is None: return []
   if old is None or new is None: return [("ended" if new is None else "started", "")]
@@ -211,64 +218,7 @@ def _wave(old: tuple[Group, int, bool] | None, new: tuple[Group, int, bool] | No
   lines: list[tuple[str, str]] = []
   if g.pc != h.pc: lines.append(("pc", f": {where(g.pc)} -> {where(h.pc)}"))
   if runs is not runs_now: lines.append(("on from the barrier" if runs_now else "at a barrier", ""))
-  if g.mode != h.mode: lines.append(("mode", f": {g.mode:#x} -> {h.mode:#x}"))
-  x, y = cell(np.asarray(g.scc), i), cell(np.asarray(h.scc), k)
-  if x != y: lines.append(("scc", f": {x} -> {y}"))
-  for n, (p, q) in enumerate(zip(g.s, h.s)):
-    if p is q: continue
-    x, y = cell(p, i), cell(q, k)
-    if x != y: lines.append((scalar_register_name(n), f": {x:#x} -> {y:#x}"))
-  if isinstance(g, Warps) and isinstance(h, Warps): return lines + _threads(g, i, h, k)
-  for n, (p, q) in enumerate(zip(g.v, h.v)):
-    if p is q: continue
-    u, w = _row(p, i, g), _row(q, k, h)
-    lanes = np.flatnonzero(u != w)
-    if lanes.size: lines.append((vector_name(n), _lanes(lanes, u, w)))
-  return lines
-
-
-def _threads(g: Warps, i: int, h: Warps, k: int) -> list[tuple[str, str]]:
-  """Registers of PTX that differ, of a warp that is in one function."""
-  program = g.cohort.program
-  code = program.at(g.pc)
-  if code is not program.at(h.pc): return []
-  out = []
-  both = g.lanes[i] & h.lanes[k]
-  for name, register in names(code).items():
-    p, q = g.v[register.number], h.v[register.number]
-    if p is q or p.ndim > 2: continue
-    u, w = (np.broadcast_to(x, (of.size, LANES))[row] for x, of, row in ((p, g, i), (q, h, k)))
-    if u.dtype != w.dtype: w = w.view(u.dtype)
-    raw = u.view(f"u{u.itemsize}") != w.view(f"u{u.itemsize}") if u.dtype != bool else u != w
-    lanes = np.flatnonzero(raw & both)
-    if not lanes.size: continue
-    at = int(lanes[0])
-    more = f" and {lanes.size - 1} more lanes" if lanes.size > 1 else ""
-    out.append((name, f"[lane {at}]: {_told(u[at])} -> {_told(w[at])}{more}"))
-  return out
-
-
-def _told(x: Any) -> str:
-  return f"{float(x):.7g}" if x.dtype.kind == "f" else str(bool(x)) if x.dtype == bool else f"{int(x):#x}"
-
-
-def _row(x: Any, row: int, group: Group) -> npt.NDArray[np.uint32]:
-  full: npt.NDArray[np.uint32] = np.broadcast_to(x.view(np.uint32), (group.size, group.cohort.lanes))[row]
-  return full
-
-
-def _lanes(lanes: Any, u: Any, w: Any) -> str:
-  """"[lane 7]: 0x3f800000 -> 0x40000000 (1 -> 2)"; of many lanes the first, and how many there are."""
-  k = int(lanes[0])
-  x, y = (float(z[k:k + 1].view(np.float32)[0]) for z in (u, w))
-  floats = f" ({x:.7g} -> {y:.7g})" if _likely(x) and _likely(y) and (x or y) else ""
-  more = f" and {lanes.size - 1} more lanes" if lanes.size > 1 else ""
-  return f"[lane {k}]: {int(u[k]):#x} -> {int(w[k]):#x}{floats}{more}"
-
-
-def _likely(x: float) -> bool:
-  """Whether bits that read as x are likely to be a float."""
-  return x == 0 or 1e-9 < abs(x) < 1e12
+  return lines + keeper.registers(g, i, h, k)
 
 
 def _changed(old: Any, new: Any, at: int, name: Callable[[int], str]) -> list[str]:

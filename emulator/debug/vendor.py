@@ -1,4 +1,7 @@
-"""What reports ask of a vendor: its words, units of instructions, what branches do, what fits on a chip."""
+"""What reports ask of a vendor: its words, units of instructions, what branches do, what fits on a chip.
+
+`vendor_of` is where the two are put together: nothing else in this folder knows of them, save their own.
+"""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -14,7 +17,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Words:
   """How a vendor calls things. `units` has the units in the order in which they are shown, each with its colour's name,
-  `scalar` those that no lane takes part in; `sector` and `line` are the bytes that caches move and hold."""
+  `scalar` those that no lane takes part in; `sector` and `line` are the bytes that caches move and hold. `sinks` says
+  in words where a `Follower` sees values arrive."""
   wave: str
   group: str
   item: str
@@ -25,6 +29,7 @@ class Words:
   line: int
   units: Mapping[str, str] = field(default_factory=dict)
   scalar: frozenset[str] = frozenset()
+  sinks: Mapping[str, str] = field(default_factory=dict)
 
   def waves(self, count: int) -> str:
     """"2 waves"."""
@@ -43,10 +48,43 @@ class Facts:
   occupancy: str
 
 
+@dataclass
+class Reached:
+  """Values of approximate instructions that arrived at `sink` in the instruction at `pc`; `waves` counts executions by
+  waves, `origins` the PCs of the approximate instructions."""
+  sink: str
+  pc: int
+  waves: int
+  origins: tuple[int, ...]
+
+
+class Follower(ABC):
+  """Follows the results of instructions that are not exact; a recorder calls it."""
+
+  @abstractmethod
+  def cohort(self, cohort: Cohort) -> None:
+    """Workgroups start: their registers are clean."""
+
+  @abstractmethod
+  def before(self, group: Group, pc: int, i: Any) -> None:
+    """What the instruction reads, and where that arrives."""
+
+  @abstractmethod
+  def access(self, group: Group, pc: int, i: Any, access: Access) -> None:
+    """What the instruction loads or stores."""
+
+  @abstractmethod
+  def after(self, group: Group, pc: int, i: Any) -> None:
+    """What the instruction wrote carries what it read."""
+
+  @abstractmethod
+  def reached(self) -> list[Reached]:
+    """Where values of approximate instructions arrived, by PC."""
+
+
 class Vendor(ABC):
   """One launch, as far as a report needs to know whose machine code it is."""
   words: Words
-  follows = False  # whether `Exactness` follows values of its approximate instructions
   barriers: frozenset[str] = frozenset()  # mnemonics that count as one
 
   @abstractmethod
@@ -68,6 +106,10 @@ class Vendor(ABC):
   @abstractmethod
   def facts(self) -> Facts:
     """See there."""
+
+  def follower(self) -> Follower | None:
+    """What follows values of its approximate instructions, if that is known."""
+    return None
 
   def cohort(self, cohort: Cohort) -> None:
     """Workgroups begin."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda import memory
+from tinyhw.mock.cuda.arrays import limits
 from tinyhw.mock.cuda.calls import SERVED, Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu
 from tinyhw.mock.cuda.streams import Stream
@@ -15,7 +16,7 @@ from tinyhw.mock.nv.card import Card
 _SUPPORTED: Final = frozenset({"STREAM_PRIORITIES", "GLOBAL_L1_CACHE", "LOCAL_L1_CACHE", "COMPUTE_PREEMPTION",
                                "HOST_REGISTER", "MEMORY_POOLS"})  # the other ..._SUPPORTED are 0
 _YES: Final = ("GPU_OVERLAP", "CAN_MAP_HOST_MEMORY", "CONCURRENT_KERNELS", "UNIFIED_ADDRESSING", "MANAGED_MEMORY",
-               "CONCURRENT_MANAGED_ACCESS",
+               "CONCURRENT_MANAGED_ACCESS", "CAN_TEX2D_GATHER",
                "COOPERATIVE_LAUNCH", "CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM")
 _NO: Final = ("KERNEL_EXEC_TIMEOUT", "INTEGRATED", "COMPUTE_MODE", "TCC_DRIVER", "MULTI_GPU_BOARD",
               "PAGEABLE_MEMORY_ACCESS", "CAN_USE_STREAM_MEM_OPS_V1",
@@ -24,7 +25,7 @@ _NO: Final = ("KERNEL_EXEC_TIMEOUT", "INTEGRATED", "COMPUTE_MODE", "TCC_DRIVER",
               "DIRECT_MANAGED_MEM_ACCESS_FROM_HOST", "CLUSTER_LAUNCH", "CAN_USE_64_BIT_STREAM_MEM_OPS",
               "CAN_USE_STREAM_WAIT_VALUE_NOR", "UNIFIED_FUNCTION_POINTERS", "MPS_ENABLED", "NUMA_CONFIG",
               "MEMPOOL_SUPPORTED_HANDLE_TYPES", "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS",
-              "GPU_DIRECT_RDMA_WRITES_ORDERING", "CAN_TEX2D_GATHER", "PCI_DOMAIN_ID", "PCI_DEVICE_ID")
+              "GPU_DIRECT_RDMA_WRITES_ORDERING", "PCI_DOMAIN_ID", "PCI_DEVICE_ID")
 _LIMITS: Final = {cuda.CU_LIMIT_STACK_SIZE: 1024, cuda.CU_LIMIT_PRINTF_FIFO_SIZE: 1 << 20,
                   cuda.CU_LIMIT_MALLOC_HEAP_SIZE: 8 << 20}
 VERSION: Final = cuda.CUDA_VERSION
@@ -51,7 +52,7 @@ def attributes(card: Card) -> dict[str, int]:
     "MAX_BLOCKS_PER_MULTIPROCESSOR": arch.blocks_per_sm, "MULTI_GPU_BOARD_GROUP_ID": 0, "MEM_SYNC_DOMAIN_COUNT": 1,
     "MAX_PERSISTING_L2_CACHE_SIZE": 0, "MAX_ACCESS_POLICY_WINDOW_SIZE": 0, "NUMA_ID": -1, "HOST_NUMA_ID": -1,
   }
-  found |= dict.fromkeys(_YES, 1) | dict.fromkeys(_NO, 0)
+  found |= limits() | dict.fromkeys(_YES, 1) | dict.fromkeys(_NO, 0)
   for name in vars(cuda):
     if name.startswith("CU_DEVICE_ATTRIBUTE_") and name.endswith("_SUPPORTED"):
       short = name.removeprefix("CU_DEVICE_ATTRIBUTE_")
@@ -391,6 +392,6 @@ def ctx_set_config(m: CudaMachine, config: int) -> None:
 
 def served() -> dict[str, Any]:
   """All handlers, once each room has registered its own."""
-  from tinyhw.mock.cuda import graphs, managed, modules, tensors
-  assert graphs and managed and modules and memory and tensors
+  from tinyhw.mock.cuda import boxes, graphs, managed, modules, tensors, textures
+  assert boxes and graphs and managed and modules and memory and tensors and textures
   return SERVED

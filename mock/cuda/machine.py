@@ -47,6 +47,7 @@ class Piece:
   backing: Backing
   offset: int = 0
   managed: bool = False
+  opaque: bool = False  # an array's, or what a texture object stands for
   hints: Hints | None = None  # what a program has said of managed memory
 
   @property

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -22,16 +20,16 @@ UNIFIED: Final = cuda.CU_MEMORYTYPE_UNIFIED
 PITCH: Final = 512
 
 
-def allocate(m: CudaMachine, context: Context, size: int) -> Piece:
-  """Video memory at addresses of its own, an unmapped page behind it."""
+def allocate(m: CudaMachine, context: Context, size: int, opaque: str = "") -> Piece:
+  """Video memory at addresses of its own, an unmapped page behind it. What is `opaque` no call knows by its address."""
   if size <= 0:
     raise invalid(f"an allocation of {size} bytes")
   gpu, whole = context.gpu, page_align(size)
   offset = gpu.allocator.alloc(whole)
   address = m.addresses.alloc(whole + PAGE, 1 << 9 if whole < 1 << 21 else 1 << 21)
   m.space.map(address, whole, gpu.vram, offset)
-  m.space.used[address] = size, "memory of cuMemAlloc"
-  piece = m.pieces[address] = Piece(address, size, DEVICE, gpu, context, gpu.vram, offset)
+  m.space.used[address] = size, opaque or "memory of cuMemAlloc"
+  piece = m.pieces[address] = Piece(address, size, DEVICE, gpu, context, gpu.vram, offset, opaque=bool(opaque))
   return piece
 
 
@@ -65,7 +63,7 @@ def release(m: CudaMachine, piece: Piece) -> None:
 
 def piece_at(m: CudaMachine, address: int) -> Piece | None:
   """The allocation that an address is in."""
-  return next((p for p in m.pieces.values() if p.address <= address < p.address + p.size), None)
+  return next((p for p in m.pieces.values() if p.address <= address < p.address + p.size and not p.opaque), None)
 
 
 def settle(m: CudaMachine, context: Context) -> None:
@@ -96,7 +94,7 @@ def mem_free(m: CudaMachine, address: int) -> None:
   if not address:
     return
   piece = m.pieces.get(address)
-  if piece is None or piece.kind != DEVICE and not piece.managed:
+  if piece is None or piece.opaque or piece.kind != DEVICE and not piece.managed:
     raise invalid(f"{address:#x} is not the start of an allocation")
   if piece.context is not None:
     settle(m, piece.context)
@@ -114,7 +112,7 @@ def mem_alloc_async(m: CudaMachine, out: int, size: int, handle: int) -> None:
 @serves("cuMemFreeAsync")
 def mem_free_async(m: CudaMachine, address: int, handle: int) -> None:
   piece = m.pieces.get(address)
-  if piece is None:
+  if piece is None or piece.opaque:
     raise invalid(f"{address:#x} is not the start of an allocation")
   queue(m, handle, "the end of an allocation", lambda: release(m, piece))
 
@@ -341,41 +339,6 @@ def memcpy_peer_async(m: CudaMachine, to: int, there: int, come: int, here: int,
 @serves("cuMemcpyPeer")
 def memcpy_peer(m: CudaMachine, to: int, there: int, come: int, here: int, size: int) -> None:
   memcpy_peer_async(m, to, there, come, here, size, 0)
-
-
-def _rows(m: CudaMachine, pointer: int) -> Callable[[], None]:
-  """What CUDA_MEMCPY2D says."""
-  p = cuda.CUDA_MEMCPY2D_v2.from_buffer_copy(m.user.read(pointer, ctypes.sizeof(cuda.CUDA_MEMCPY2D_v2)))
-  places = {}
-  for side in ("src", "dst"):
-    kind = getattr(p, f"{side}MemoryType")
-    if kind == cuda.CU_MEMORYTYPE_ARRAY:
-      raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "copies of CUDA arrays")
-    base = getattr(p, f"{side}Host" if kind == HOST else f"{side}Device")
-    pitch = getattr(p, f"{side}Pitch") or p.WidthInBytes
-    if pitch < p.WidthInBytes:
-      raise invalid(f"a pitch of {pitch} bytes for rows of {p.WidthInBytes}")
-    places[side] = kind, base + getattr(p, f"{side}Y") * pitch + getattr(p, f"{side}XInBytes"), pitch
-
-  def copy() -> None:
-    (kind, come, step), (into, to, stride) = places["src"], places["dst"]
-    rows = [read(m, kind, come + step * y, p.WidthInBytes) for y in range(p.Height)]
-    for y, row in enumerate(rows):
-      write(m, into, to + stride * y, row)
-  return copy
-
-
-@serves("cuMemcpy2D_v2", "cuMemcpy2DUnaligned_v2")
-def memcpy_2d(m: CudaMachine, pointer: int) -> None:
-  m.working()
-  queue(m, 0, "a copy of rows", _rows(m, pointer))
-  stream_of(m, 0).wait()
-
-
-@serves("cuMemcpy2DAsync_v2")
-def memcpy_2d_async(m: CudaMachine, pointer: int, stream: int) -> None:
-  m.working()
-  queue(m, stream, "a copy of rows", _rows(m, pointer))
 
 
 # ---- fills

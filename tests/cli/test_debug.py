@@ -87,11 +87,11 @@ def test_wrong_commands_are_one_line(words: list[str], command: str, message: st
   from rich.console import Console
 
   import tinyhw
-  from tinyhw.cli.debug import Shell
+  from tinyhw.cli.debug_amdgcn import AmdShell
   from tinyhw.cli.launch import parse_argument
   args = [parse_argument(a) for a in ("out:f32:128", words[words.index("--arg", 10) + 1], "0.5")]
   binary = Path(words[1]).read_bytes()
-  shell = Shell(lambda: tinyhw.debug(binary, "add", (2,), (64,), args), Console(width=110), interactive=False)
+  shell = AmdShell(lambda: tinyhw.debug(binary, "add", (2,), (64,), args), Console(width=110), interactive=False)
   shell.read([command])
   error = capsys.readouterr().err
   assert shell.failed and message in error and len(error.splitlines()) == 1
@@ -116,11 +116,11 @@ def test_whatever_is_typed_is_a_command_or_one_line(words: list[str], capsys: py
   from rich.console import Console
 
   import tinyhw
-  from tinyhw.cli.debug import Shell
+  from tinyhw.cli.debug_amdgcn import AmdShell
   rng = random.Random(3)
   a = np.arange(128, dtype=np.float32)
   binary = Path(words[1]).read_bytes()
-  shell = Shell(lambda: tinyhw.debug(binary, "add", (2,), (64,), [np.zeros_like(a), a, 0.5]),
+  shell = AmdShell(lambda: tinyhw.debug(binary, "add", (2,), (64,), [np.zeros_like(a), a, 0.5]),
                 Console(width=110, file=io.StringIO()), interactive=False)
   good = 0
   for k in range(700):

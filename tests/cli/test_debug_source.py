@@ -15,11 +15,11 @@ import pytest
 from rich.console import Console
 
 import tinyhw
-from tinyhw.cli.debug import Shell
+from tinyhw.cli.debug_amdgcn import AmdShell
 from tinyhw.cli.report import show
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.debugger import Session
-from tinyhw.emulator.debug.variables import where
+from tinyhw.emulator.debug.amdgcn.variables import where
 
 pytestmark = pytest.mark.skipif(shutil.which("clang-19") is None, reason="clang-19 is not installed")
 CODE = """\
@@ -63,7 +63,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def commands(folder: Path, file: str, text: str, fails: bool = False) -> str:
   """What the debugger prints for some commands; with the error's text where the last one fails."""
   out = io.StringIO()
-  shell = Shell(lambda: session(folder, file), Console(file=out, width=200, highlight=False, markup=False), False)
+  shell = AmdShell(lambda: session(folder, file), Console(file=out, width=200, highlight=False, markup=False), False)
   with contextlib.redirect_stderr(out), shell.session as d:
     shell.told(d.last)
     shell.read(text.splitlines())

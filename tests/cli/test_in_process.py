@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.cli.test_transcripts import FOLDER
-from tinyhw.cli import debug, launch, report, tinyhw
+from tinyhw.cli import debug_text as said
+from tinyhw.cli import launch, report, tinyhw
 from tinyhw.cli.demo import Network, train
 from tinyhw.core.errors import Error, InvalidArgument
 
@@ -162,7 +163,7 @@ def test_a_launch_without_a_card_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
   ],
 )
 def test_limits(words: str, wanted: Any) -> None:
-  assert debug.parse_limits(words) == wanted
+  assert said.parse_limits(words) == wanted
 
 
 @pytest.mark.parametrize(
@@ -177,32 +178,32 @@ def test_limits(words: str, wanted: Any) -> None:
   ],
 )
 def test_names_of_registers(words: str, wanted: list[str]) -> None:
-  assert debug.parse_names(words) == wanted
+  assert said.parse_names(words) == wanted
 
 
 def test_numbers_in_formats() -> None:
-  one = debug.convert
+  one = said.convert
   assert one(0x3F800000, "f") == 1.0 and one(0x3C00, "h") == 1.0 and one(0xFFFFFFFF, "d") == -1 and one(-1, "d") == -1
   assert one(1.5, "d") == 1.5 and one(7, "x") == 7 and one(1 << 40, "g") == 1 << 40 and one(3, "") == 3
   assert [
-    debug.number_text(v, f) for v, f in ((10, "x"), (10, "b"), (10, "g"), (1.5, "f"), (1.5, "x"), (7, "d"), (7, "u"))
+    said.number_text(v, f) for v, f in ((10, "x"), (10, "b"), (10, "g"), (1.5, "f"), (1.5, "x"), (7, "d"), (7, "u"))
   ] == ["0000000a", "0a", "000000000000000a", "1.5", "1.5", "7", "7"]
-  assert [debug.span(v) for v in ([3, 1, 2], [5], [1000, 1000], [1, 2000])] == ["1 to 3", "5", "1,000", "1 to 2,000"]
-  assert debug.count("") == 1 and debug.count("0x10") == 16 and debug.whole("-3") == -3
+  assert [said.span(v) for v in ([3, 1, 2], [5], [1000, 1000], [1, 2000])] == ["1 to 3", "5", "1,000", "1 to 2,000"]
+  assert said.count("") == 1 and said.count("0x10") == 16 and said.whole("-3") == -3
   for wrong, text in (("0", "0 times is not at least once"), ("-1", "-1 times"), ("x", "'x' is no whole number")):
     with pytest.raises(InvalidArgument, match=text):
-      debug.count(wrong)
-  assert debug.format_of("/f v3", "x") == ("f", "v3") and debug.format_of("v3", "x") == ("x", "v3")
-  assert debug.format_of("", "") == ("", "")
+      said.count(wrong)
+  assert said.format_of("/f v3", "x") == ("f", "v3") and said.format_of("v3", "x") == ("x", "v3")
+  assert said.format_of("", "") == ("", "")
   with pytest.raises(InvalidArgument, match="no format /q"):
-    debug.format_of("/q v3", "x")
+    said.format_of("/q v3", "x")
   with pytest.raises(InvalidArgument, match="no type is called 'i9'"):
-    debug.kinds("i9")
+    said.kinds("i9")
   with pytest.raises(InvalidArgument, match="ADDRESS is missing; see help"):
-    debug.need("", "ADDRESS")
+    said.need("", "ADDRESS")
   words = np.array([0x3F800000, 0xFFFFFFFF, 0x3C00], np.uint32)
-  assert debug.typed(words, "f")[0] == 1 and debug.typed(words, "d")[1] == -1 and debug.typed(words, "h")[2] == 1
-  assert debug.typed(words, "b").tolist() == [0, 255, 0]
+  assert said.typed(words, "f")[0] == 1 and said.typed(words, "d")[1] == -1 and said.typed(words, "h")[2] == 1
+  assert said.typed(words, "b").tolist() == [0, 255, 0]
 
 
 # ---- the report's parts, the demo

@@ -11,7 +11,8 @@ from tests.emulator.gpu import Gpu
 from tests.strength import examples, seed
 from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn import Dispatch, coverage, dispatch
-from tinyhw.emulator.debug import Debugger, Recorder, Report
+from tinyhw.emulator.debug import Recorder, Report
+from tinyhw.emulator.debug.amdgcn.debugger import AmdDebugger
 from tinyhw.isa.amdgcn import Row, Table, table
 from tinyhw.tools.ledger.llvm import random_fields
 
@@ -79,7 +80,7 @@ def test_debugger_recorder_and_interpreter_agree(cpu: str) -> None:
 
     gpu.region.u8[:] = before
     code = (d.entry_pc, d.entry_pc + 4096)
-    with Debugger(gpu.space, gpu.arch, d, {"start": d.entry_pc}, [code], watchdog=3000) as debugger:
+    with AmdDebugger(gpu.space, gpu.arch, d, {"start": d.entry_pc}, [code], watchdog=3000) as debugger:
       if rng.random() < 0.5: debugger.break_on("*", ignore=rng.randrange(4), temporary=True)
       while (stop := debugger.run()).reason == "breakpoint": assert debugger.disassemble() and debugger.waves()
       if stop.reason == "end":
@@ -98,7 +99,7 @@ def test_snapshots_of_random_programs_come_back(cpu: str) -> None:
   isa, gpu = table(name), Gpu(1 << 18, cpu)
   for d in programs(gpu, isa, end, 40, seed=11):
     before = gpu.region.u8.copy()
-    with Debugger(gpu.space, gpu.arch, d, {}, [(d.entry_pc, d.entry_pc + 4096)], watchdog=3000) as debugger:
+    with AmdDebugger(gpu.space, gpu.arch, d, {}, [(d.entry_pc, d.entry_pc + 4096)], watchdog=3000) as debugger:
       debugger.stepi(2)
       if debugger.last.reason == "fault" or debugger.ended: continue
       kept, memory = debugger.snapshot(), gpu.region.u8.copy()

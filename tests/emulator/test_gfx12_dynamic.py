@@ -12,7 +12,7 @@ from tests.strength import seed
 from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault, Unsupported
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
 from tinyhw.emulator.check import Checker
-from tinyhw.emulator.debug.engine import Engine
+from tinyhw.emulator.debug.amdgcn.engine import AmdEngine
 from tinyhw.emulator.engines import dispatch as run_with
 from tinyhw.emulator.observe import Observer
 
@@ -132,7 +132,7 @@ def run(text: str, data: np.ndarray, *, lanes: int = 32, waves: int = 1, engine:
                2 << 1 | rsrc2, user_data=(where & 0xFFFFFFFF, where >> 32), wave32=lanes == 32, vgpr_block=block)
   if checker is not None: stats = dispatch(gpu.space, gpu.arch, d, observer=checker)
   elif engine == "debugger":
-    stands = Engine(gpu.space, gpu.arch, d, 10_000, Observer())
+    stands = AmdEngine(gpu.space, gpu.arch, d, 10_000, Observer())
     while (turn := stands.pick()) is not None: stands.execute(*turn)
     stats = stands.stats
   else: stats = run_with(gpu.space, gpu.arch, d, engine=engine)

@@ -255,7 +255,7 @@ def _trained(devices: tuple[str, ...] | None, jitted: bool, patch: pytest.Monkey
   """Losses and weights of a network whose weights and batches are on several devices, or on one."""
   Tensor.manual_seed(5)
   with patch.context() as here:
-    here.setattr(Device, "DEFAULT", "PYTHON")
+    here.setattr(Device, "default", "PYTHON")
     layers = [nn.Linear(5, 6, bias=False), nn.BatchNorm(6), Tensor.relu, nn.Linear(6, 4)]
   weights = [p for layer in layers if not callable(layer) or hasattr(layer, "weight")
              for p in nn.state.get_parameters(layer)]

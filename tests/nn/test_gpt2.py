@@ -33,9 +33,9 @@ TEXT = [int(x) for x in np.random.default_rng(8).integers(0, 32, 14)]
 @pytest.fixture(autouse=True)
 def device_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
   monkeypatch.setenv("MOCKGPU", "1")
-  before = Device.DEFAULT
+  before = Device.default
   yield
-  Device.DEFAULT = before
+  Device.default = before
 
 
 def test_a_text_by_heart() -> None:

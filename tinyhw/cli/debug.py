@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,47 +18,37 @@ from rich.table import Table
 from rich.text import Text
 
 from tinyhw.cli.debug_source import SourceCommands
+from tinyhw.cli.debug_text import (
+  FORMATS,
+  convert,
+  count,
+  format_of,
+  kinds,
+  need,
+  number_text,
+  parse_limits,
+  span,
+  whole,
+)
 from tinyhw.core.errors import Error, InvalidArgument
-from tinyhw.emulator.debug.breaks import Break, PlaceBreak, show
+from tinyhw.emulator.debug.breaks import Break, PlaceBreak
 from tinyhw.emulator.debug.code import Line
-from tinyhw.emulator.debug.debugger import Debugger, Stop
-from tinyhw.emulator.debug.expression import Expression, Register
+from tinyhw.emulator.debug.debugger import Debugger
+from tinyhw.emulator.debug.expression import Expression
+from tinyhw.emulator.debug.ptx.debugger import PtxDebugger
 from tinyhw.emulator.debug.snapshot import numbers
-from tinyhw.emulator.debug.wave import TYPES, WaveInfo, register, vector_name
+from tinyhw.emulator.debug.stop import Stop
+from tinyhw.emulator.debug.wave import WaveInfo
 
 PROMPT: Final = "(tinyhw) "
 ALIASES: Final = {"b": "break", "c": "continue", "s": "step", "si": "stepi", "n": "next", "p": "print", "i": "info",
                   "d": "delete", "bt": "backtrace", "q": "quit", "u": "until", "fin": "finish", "r": "restart",
                   "exit": "quit", "h": "help", "disassemble": "disas", "cont": "continue", "ni": "nexti", "l": "list"}
-FORMATS: Final = {"x": "u32", "f": "f32", "d": "i32", "u": "u32", "h": "f16", "b": "u8", "g": "u64"}
-LIMITS: Final = ("wave", "workgroup", "lane", "ignore")
-
-
-def parse_limits(words: str) -> tuple[str, dict[str, int], str | None]:
-  """"add+4 wave 3 if s4 > 1" to ("add+4", {"wave": 3}, "s4 > 1")."""
-  head, _, condition = (words + " ").partition(" if ")
-  limits: dict[str, int] = {}
-  while m := re.search(rf"\s({'|'.join(LIMITS)})\s+(\w+)\s*$", head):
-    try: limits[m[1]] = int(m[2], 0)
-    except ValueError: raise InvalidArgument(f"{m[2]!r} is no number", where=m[1]) from None
-    head = head[:m.start()]
-  return head.strip(), limits, condition.strip() or None
-
-
-def parse_names(text: str) -> list[str]:
-  """"v0 v4-v7" to the names of the registers."""
-  names: list[str] = []
-  for word in text.replace(",", " ").split():
-    m = re.fullmatch(r"([sva])(\d+)-(?:\1)?(\d+)", word)
-    if m: names += [f"{m[1]}{k}" for k in range(int(m[2]), min(int(m[3]), 511) + 1)]
-    else: names.append(word.lower())
-  return names
-
 
 D = TypeVar("D", bound=Debugger)
 
 
-class Shell(SourceCommands, Generic[D]):
+class Shell(SourceCommands, ABC, Generic[D]):
   """Commands read from a terminal, a file or a pipe. `failed` says whether a command of a file or pipe went wrong."""
 
   def __init__(self, start: Callable[[], D], console: Console, interactive: bool) -> None:
@@ -339,33 +330,17 @@ class Shell(SourceCommands, Generic[D]):
                     f"{w.instructions:,}", style="bold" if here else "")
     self.console.print(table)
 
+  @abstractmethod
   def info_regs(self, args: str) -> None:
-    wave = self.session.wave
-    if args:
-      for name in parse_names(args): self.print_value(name, self.session.evaluate(name), "x")
-      return
-    self.say(f"pc   {wave.pc:#x} <{self.session.code.where(wave.pc)}>   scc {wave.scc}   m0 {wave.s(125):#x}")
-    digits = wave.engine.lanes // 4
-    self.say(f"exec {wave.exec:0{digits}x} ({wave.exec.bit_count()} lanes)   vcc {wave.vcc:0{digits}x}   "
-             f"mode {wave.mode_text()}")
-    table = self.table(*([">", ""] * 4))
-    table.show_header = False
-    cells = [(f"s{n}", f"{value:08x}") for n in range(106) if (value := wave.s(n))]
-    for k in range(0, len(cells), 4): table.add_row(*[c for pair in cells[k:k + 4] for c in pair])
-    self.console.print(table)
-    if not cells: self.say("every SGPR is 0")
+    """What `info regs` shows."""
 
+  @abstractmethod
   def info_vregs(self, args: str) -> None:
-    wave = self.session.wave
-    form, rest = format_of(args, "x")
-    names = parse_names(rest) or [vector_name(n) for n in wave.vgprs() if wave.v(n).any()][:6]
-    for n in names:
-      if register(n)[0] != "v": raise InvalidArgument(f"{n} is no vector register")
-    table, on = self.table(">lane", *(f">{n}" for n in names)), wave.active()
-    columns = [typed(wave.values(n), form) for n in names]
-    for lane in range(wave.engine.lanes):
-      table.add_row(str(lane), *[number_text(c[lane], form) for c in columns], style="" if on[lane] else "dim")
-    self.console.print(table)
+    """What `info vregs` shows: registers of all lanes."""
+
+  @abstractmethod
+  def info_dispatch(self, args: str) -> None:
+    """What `info dispatch` shows: the launch in a line."""
 
   def info_breaks(self, args: str) -> None:
     if not self.session.breaks: self.say("no breakpoints")
@@ -384,12 +359,6 @@ class Shell(SourceCommands, Generic[D]):
   def info_snapshots(self, args: str) -> None:
     if not self.session.snapshots: self.say("no snapshots")
     for n, s in self.session.snapshots.items(): self.say(f"{n}: {s.name}, {len(s.pages)} pages")
-
-  def info_dispatch(self, args: str) -> None:
-    d, engine = self.session.dispatch, self.session.engine
-    self.say(f"{self.session.arch.name}: grid {d.grid}, block {d.block}, {engine.wave_count} waves of {engine.lanes} "
-             f"lanes, {d.lds_size} bytes of LDS a workgroup, {d.scratch_size} bytes of scratch a lane, entry "
-             f"{self.session.code.where(d.entry_pc)}")
 
   def do_wave(self, args: str) -> bool:
     """wave [N]: look at another wave, or say which one is looked at."""
@@ -458,18 +427,6 @@ class Shell(SourceCommands, Generic[D]):
       if at < 0 or there < 1: raise InvalidArgument(f"{name} has {len(lds)} bytes, not {at:#x}")
       return np.frombuffer(lds.tobytes(), dtype, min(many, there), at)
     self.dump(lambda a: f"{name}+{a:#x}", self.number(m[3]) if m[3] else 0, int(m[1] or 32), m[2] or "x", read)
-    return False
-
-  def do_scratch(self, args: str) -> bool:
-    """scratch LANE [OFFSET [COUNT]]: dwords of a lane's scratch memory."""
-    words = [self.number(w) for w in args.split()]
-    if not words or len(words) > 3: raise InvalidArgument("scratch LANE [OFFSET [COUNT]]")
-    lane, at, many = (*words, *(0, 8)[len(words) - 1:])
-    size = self.session.dispatch.scratch_size
-    values = [int(self.session.read(self.session.wave.scratch_address(at + 4 * k, lane))[0])
-              for k in range(min(many, max(1, (size - at) // 4)))]
-    for k in range(0, len(values), 8):
-      self.say(f"scratch+{at + 4 * k:#x} {' '.join(f'{v:08x}' for v in values[k:k + 8])}")
     return False
 
   def do_disas(self, args: str) -> bool:
@@ -568,66 +525,6 @@ class Shell(SourceCommands, Generic[D]):
     return value
 
 
-# ---- small things
-
-def span(values: list[int]) -> str:
-  """"12 to 32", or the one number."""
-  low, high = min(values), max(values)
-  return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def count(text: str) -> int:
-  """How often; 1 without a word."""
-  n = whole(text) if text else 1
-  if n < 1: raise InvalidArgument(f"{n} times is not at least once")
-  return n
-
-
-def whole(text: str) -> int:
-  try: return int(text, 0)
-  except ValueError: raise InvalidArgument(f"{text!r} is no whole number") from None
-
-
-def need(text: str, what: str) -> str:
-  if not text: raise InvalidArgument(f"{what} is missing", hint="see help")
-  return text
-
-
-def kinds(kind: str) -> Any:
-  """The NumPy type of a type's name."""
-  if kind not in TYPES: raise InvalidArgument(f"no type is called {kind!r}", hint=", ".join(TYPES))
-  return TYPES[kind]
-
-
-def format_of(args: str, default: str) -> tuple[str, str]:
-  """"/f v3" to ("f", "v3")."""
-  m = re.fullmatch(r"(?:/(\w+))?\s*(.*)", args)
-  assert m is not None
-  form = m[1] or default
-  if form and form not in FORMATS: raise InvalidArgument(f"no format /{form}", hint="/x /f /d /u /h /b /g")
-  return form, m[2]
-
-
-def typed(words: Any, form: str) -> Any:
-  """u32 words read as a format."""
-  dtype = np.dtype(TYPES[FORMATS[form]])
-  return words.astype(f"u{dtype.itemsize}").view(dtype) if dtype.itemsize <= 4 else words
-
-
-def convert(value: Any, form: str) -> Any:
-  """A number read as a format: the bits of a whole number as f32 and so on."""
-  if form in {"", "x", "u", "b", "g"} or isinstance(value, float): return value
-  return Register("value", np.array([value & 0xFFFFFFFF], np.uint32), None).typed(FORMATS[form])
-
-
-def number_text(value: Any, form: str) -> str:
-  """A number in a format."""
-  if form in {"x", "b", "g"} and not isinstance(value, float):
-    return f"{int(value):0{ {'x': 8, 'b': 2, 'g': 16}[form] }x}"
-  if form in {"f", "h"} or isinstance(value, float | np.floating): return f"{value:.7g}"
-  return show(value) if form == "" else str(value)
-
-
 @contextmanager
 def interruptible(session: Debugger) -> Iterator[None]:
   """Ctrl-C makes the run stand instead of ending the process."""
@@ -670,10 +567,13 @@ def history(completions: Callable[[str, str], list[str]]) -> Iterator[None]:
 def shells(start: Callable[[], D], console: Console, typed_in: bool) -> Shell[D]:
   """The commands for what is debugged."""
   session = start()
-  kind: type[Shell[D]] = Shell
-  if session.unit != Debugger.unit:
+  kind: type[Shell[D]]
+  if isinstance(session, PtxDebugger):
     from tinyhw.cli.debug_ptx import PtxShell
     kind = PtxShell
+  else:
+    from tinyhw.cli.debug_amdgcn import AmdShell
+    kind = AmdShell
   again = iter([session])
   return kind(lambda: next(again, None) or start(), console, interactive=typed_in)
 

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.source import Variable, contents
+from tinyhw.emulator.debug.amdgcn.variables import where
 from tinyhw.emulator.debug.breaks import PlaceBreak
-from tinyhw.emulator.debug.variables import value, where
 
 if TYPE_CHECKING:
   from rich.table import Table
@@ -111,7 +111,7 @@ class SourceCommands:
   def _short(self, v: Variable) -> str:
     """A variable's value in a few words: one number where all active lanes have the same."""
     if v.trouble: return ""
-    try: x = value(v, self.session.wave)
+    try: x = self.session.wave.value(v)
     except InvalidArgument as error: return error.message
     if v.kind == "s" or v.count > 1: return self._elements(x)
     if not isinstance(x, np.ndarray): return _number(x, v)
@@ -133,7 +133,7 @@ class SourceCommands:
     if not name.isidentifier() or d.ended or name in d.code.symbols or name in d.code.data: return False
     found = next((v for v in d.variables() if v.name == name), None)
     if found is None: return False
-    try: x = value(found, d.wave)
+    try: x = d.wave.value(found)
     except InvalidArgument as error:
       self.say(f"{found.type} {name}: {error.message}")
       return True

@@ -99,7 +99,6 @@ WMMA (a, b, c), unit               A matrix unit's a * b + c of a whole wave, on
 """
 from __future__ import annotations
 
-import enum
 import functools
 import hashlib
 import itertools
@@ -108,71 +107,20 @@ import struct
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import NODES, shared_lock
 from tinyhw.ir import semantics
+from tinyhw.ir.arguments import Axis, BufferArg, RangeArg, ScatterArg, SpecialArg, VariableArg
 from tinyhw.ir.dtype import DType, Kind, PtrDType, dtypes
 from tinyhw.ir.group import Cut
 from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.results import interval, movement_shape
 from tinyhw.ir.semantics import Scalar
 
-__all__ = ["Axis", "BufferArg", "GroupOp", "Ops", "RangeArg", "ScatterArg", "SpecialArg", "UOp", "VariableArg"]
-
-
-class BufferArg(NamedTuple):
-  """Identity and place of a tensor graph's memory. A `size` that launches decide: there is memory for its maximum, and
-  the elements come first in it, close together. `cut`: how the members of a group share it."""
-  uid: int
-  device: str
-  size: int
-  cut: Cut | None = None
-
-
-class VariableArg(NamedTuple):
-  """A launch-time integer and its inclusive bounds."""
-  name: str
-  min: int
-  max: int
-
-
-class SpecialArg(NamedTuple):
-  """A hardware index: `gidxN` (workgroup) or `lidxN` (work-item), and how many there are."""
-  name: str
-  size: int
-
-
-class ScatterArg(NamedTuple):
-  """How values go to their places: `op` combines them with what is there (None: they take its place). `unique`: no two
-  indices of a row are alike, so that any order will do; `whole`: and each place is named. `before`: the result is what
-  was at each index's place before its value went there (nothing in particular where there is no such place)."""
-  axis: int
-  op: Ops | None = None
-  unique: bool = False
-  before: bool = False
-  whole: bool = False
-
-
-class Axis(enum.Enum):
-  """What becomes of a range of the iteration space."""
-  LOOP = "loop"          # a loop of each thread
-  GLOBAL = "global"      # across workgroups
-  LOCAL = "local"        # across the work-items of a workgroup
-  UPCAST = "upcast"      # unrolled, one copy of the values for each step
-  VECTOR = "vector"      # the lanes of vectors
-  REDUCE = "reduce"      # a loop that accumulates
-  UNROLL = "unroll"      # an accumulation that is unrolled
-  GROUP = "group"        # an accumulation across work-items, through local memory
-  ORDER = "order"        # a loop whose steps load what earlier ones have stored
-
-  __hash__ = object.__hash__
-
-
-class RangeArg(NamedTuple):
-  """The number of an axis in its kernel, and what it became."""
-  axis: int
-  kind: Axis
+__all__ = ["Axis", "BufferArg", "GroupOp", "Ops", "RangeArg", "ScatterArg", "SpecialArg", "UOp", "VariableArg",
+           "movement_shape"]
 
 
 class _Reference(weakref.ref["UOp"]):
@@ -651,28 +599,6 @@ def _derive_shape(u: UOp) -> tuple[int, ...]:
   return ()
 
 
-def movement_shape(op: Ops, shape: tuple[int, ...], arg: tuple[Any, ...]) -> tuple[int, ...]:
-  """The shape after a movement operation; ValueError when its argument does not fit the shape."""
-  def refuse(why: str) -> InvalidArgument: return InvalidArgument(f"{op.name} {arg} of shape {shape}: {why}")
-  if op is Ops.RESHAPE:
-    if any(s < 0 for s in arg) or math.prod(arg) != math.prod(shape): raise refuse("the number of elements differs")
-    return arg
-  if len(arg) != len(shape): raise refuse(f"needs {len(shape)} entries")
-  if op is Ops.PERMUTE:
-    if sorted(arg) != list(range(len(shape))): raise refuse("not a permutation of the axes")
-    return tuple(shape[i] for i in arg)
-  if op is Ops.EXPAND:
-    if any(old not in (1, new) for old, new in zip(shape, arg)): raise refuse("only axes of size 1 expand")
-    return arg
-  if op is Ops.PAD:
-    if any(before < 0 or after < 0 for before, after in arg): raise refuse("padding is negative")
-    return tuple(before + s + after for s, (before, after) in zip(shape, arg))
-  if op is Ops.SHRINK:
-    if any(not 0 <= start <= stop <= s for s, (start, stop) in zip(shape, arg)): raise refuse("bounds outside the axis")
-    return tuple(stop - start for start, stop in arg)
-  return shape  # FLIP
-
-
 def _derive_bounds(u: UOp) -> tuple[Scalar, Scalar]:
   op, dtype = u.op, u.dtype
   if op is Ops.CONST: return u.arg, u.arg
@@ -680,51 +606,9 @@ def _derive_bounds(u: UOp) -> tuple[Scalar, Scalar]:
   if op is Ops.SPECIAL: return 0, u.arg.size - 1
   if op is Ops.DEFINE_VAR: return u.arg.min, u.arg.max
   if op is Ops.RANGE: return 0, max(u.src[0]._bounds[1] - 1, 0)
-  low, high = _interval(u)
+  low, high = interval(op, dtype, bool(u.src) and u.src[0].dtype.is_float, [s._bounds for s in u.src])
   # A result that may leave the type's range wraps: nothing is known of it then.
   return (low, high) if low >= dtype.min and high <= dtype.max else (dtype.min, dtype.max)
-
-
-def _interval(u: UOp) -> tuple[Scalar, Scalar]:
-  """Bounds of an integer or bool operation before wrapping."""
-  op = u.op
-  whole = (u.dtype.min, u.dtype.max)
-  bounds = [s._bounds for s in u.src]
-  if op in GroupOp.COMPARE:
-    if u.src[0].dtype.is_float: return whole
-    (a, b), (c, d) = bounds
-    if op is Ops.CMPLT: return b < c, a < d
-    apart, equal = b < c or d < a, a == b == c == d
-    return (apart, not equal) if op is Ops.CMPNE else (equal, not apart)
-  if op is Ops.CAST and not u.src[0].dtype.is_float:
-    return (bounds[0][0] != 0 and bounds[0][0] > 0, bounds[0] != (0, 0)) if u.dtype.is_bool else bounds[0]
-  if op is Ops.WHERE: return min(bounds[1][0], bounds[2][0]), max(bounds[1][1], bounds[2][1])
-  if op is Ops.MAX: return max(bounds[0][0], bounds[1][0]), max(bounds[0][1], bounds[1][1])
-  if u.dtype.is_bool:
-    if op is Ops.AND or op is Ops.MUL: return bounds[0][0] and bounds[1][0], bounds[0][1] and bounds[1][1]
-    if op is Ops.OR or op is Ops.ADD: return bounds[0][0] or bounds[1][0], bounds[0][1] or bounds[1][1]
-    return whole
-  if op is Ops.ADD: return bounds[0][0] + bounds[1][0], bounds[0][1] + bounds[1][1]
-  if op is Ops.SUB: return bounds[0][0] - bounds[1][1], bounds[0][1] - bounds[1][0]
-  if op is Ops.NEG: return -bounds[0][1], -bounds[0][0]
-  if op is Ops.MUL:
-    corners = [x * y for x in bounds[0] for y in bounds[1]]
-    return min(corners), max(corners)
-  if op is Ops.IDIV and (bounds[1][0] == bounds[1][1] != 0 or bounds[1][0] >= 0 and bounds[1][1] > 0):
-    divisors = [int(d) or 1 for d in bounds[1]]
-    corners = [semantics.trunc_div(int(x), d) for x in bounds[0] for d in divisors]
-    if not bounds[1][0]: corners.append(0)                 # a quotient by 0 is 0
-    return min(corners), max(corners)
-  if op is Ops.MOD and bounds[1][0] >= 0 and bounds[1][1] > 0:
-    (low, high), most = bounds[0], bounds[1][1] - 1
-    if 0 <= low and high < bounds[1][0]: return low, high
-    return (0 if low >= 0 else max(low, -most)), (0 if high <= 0 else min(high, most))
-  if op is Ops.AND and (bounds[0][0] >= 0 or bounds[1][0] >= 0):
-    return 0, min(b[1] for b in bounds if b[0] >= 0)
-  if op is Ops.SHR and bounds[0][0] >= 0 and bounds[1][0] == bounds[1][1]:
-    shift = int(bounds[1][0]) % u.dtype.bits
-    return int(bounds[0][0]) >> shift, int(bounds[0][1]) >> shift
-  return whole
 
 
 def sources(nodes: Sequence[UOp]) -> dict[UOp, None]:

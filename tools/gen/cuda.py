@@ -18,7 +18,9 @@ HEADER = "include/cuda.h"
 POINTERS = "include/cudaTypedefs.h"  # in which version of CUDA a function came to be, or changed its parameters
 OLD = "-D__CUDA_API_VERSION_INTERNAL"  # shows what older programs were linked with
 STRUCTS = ("CUDA_KERNEL_NODE_PARAMS_v2", "CUDA_KERNEL_NODE_PARAMS_v1", "CUDA_MEMCPY2D_v2", "CUDA_MEMCPY3D_v2",
-           "CUDA_MEMSET_NODE_PARAMS_v1", "CUDA_GRAPH_INSTANTIATE_PARAMS", "CUlaunchConfig", "CUlaunchAttribute")
+           "CUDA_MEMSET_NODE_PARAMS_v1", "CUDA_GRAPH_INSTANTIATE_PARAMS", "CUlaunchConfig", "CUlaunchAttribute",
+           "CUDA_ARRAY_DESCRIPTOR_v2", "CUDA_ARRAY3D_DESCRIPTOR_v2", "CUDA_ARRAY_MEMORY_REQUIREMENTS_v1",
+           "CUDA_RESOURCE_DESC_v1", "CUDA_TEXTURE_DESC_v1", "CUDA_RESOURCE_VIEW_DESC_v1")
 ENUMS = ("cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum", "CUpointer_attribute_enum",
          "CUjit_option_enum", "CUmemorytype_enum", "CUevent_flags_enum", "CUevent_record_flags_enum",
          "CUstream_flags_enum", "CUctx_flags_enum", "CUlimit_enum", "CUmemAttach_flags_enum",
@@ -28,7 +30,8 @@ ENUMS = ("cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum
          "CUstreamWaitValue_flags_enum", "CUstreamWriteValue_flags_enum", "CUtensorMapDataType_enum",
          "CUtensorMapInterleave_enum", "CUtensorMapSwizzle_enum", "CUtensorMapL2promotion_enum",
          "CUtensorMapFloatOOBfill_enum", "CUmem_advise_enum", "CUmem_range_attribute_enum",
-         "CUmemLocationType_enum")
+         "CUmemLocationType_enum", "CUarray_format_enum", "CUaddress_mode_enum", "CUfilter_mode_enum",
+         "CUresourcetype_enum", "CUresourceViewFormat_enum")
 PROTOTYPE = re.compile(r"\bCUresult\s+(cu\w+)\s*\(([^;{}]*?)\)\s*;")
 TYPEDEF = re.compile(r"\btypedef\s+([^;{}()]+?)\s*(\*?)\s*\b(\w+)\s*;")
 BASE = {"int": "c_int32", "unsigned int": "c_uint32", "unsigned": "c_uint32", "unsigned char": "c_uint8",

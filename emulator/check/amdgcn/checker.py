@@ -82,7 +82,7 @@ class Hazards(Observer):
     self._effects.clear()
     self._memory = Memory(Shadow)
     self._holes = Holes(space) if "undefined" in self.kinds else None
-    self._bounds = Bounds(space, d.lds_size, self.checker.used())
+    self._bounds = Bounds(space, d.lds_size, self.checker.used(), "LDS")
 
   def cohort(self, cohort: Cohort) -> None:
     for done in [c for c in self._states if not c.left]: del self._states[done]

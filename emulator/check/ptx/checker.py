@@ -80,7 +80,7 @@ class Hazards(Observer):
     self.program, self.code = d.program, PtxCode(d.program)
     self._holes = Holes(space) if "undefined" in self.kinds else None
     total = d.program.shared_size + d.dynamic_shared
-    self._bounds = Bounds(space, total, {**self.checker.used(), **_variables(d)})
+    self._bounds = Bounds(space, total, {**self.checker.used(), **_variables(d)}, "shared memory")
     self._belongs = _arrays(d, total)
 
   def cohort(self, cohort: Cohort) -> None:

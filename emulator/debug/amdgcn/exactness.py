@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from tinyhw.emulator.amdgcn import coverage
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, dwords, effects
+from tinyhw.emulator.debug.vendor import Follower, Reached
 from tinyhw.emulator.observe import Access
 from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, Instruction
 
@@ -75,17 +76,7 @@ def shape_of(i: Instruction, lanes: int) -> Shape:
                any(coverage.status(n, i.isa) == "approximate" for n in names), memory, sink)
 
 
-@dataclass
-class Reached:
-  """Values of approximate instructions that arrived at `sink` in the instruction at `pc`; `waves` counts executions by
-  waves, `origins` the PCs of the approximate instructions."""
-  sink: str
-  pc: int
-  waves: int
-  origins: tuple[int, ...]
-
-
-class Exactness:
+class Exactness(Follower):
   """The sets of one dispatch; `Recorder` calls it. It costs nothing to speak of until something approximate runs."""
 
   def __init__(self) -> None:

@@ -11,6 +11,7 @@ from tinyhw.emulator.amdgcn.control import CONDITIONS
 from tinyhw.emulator.amdgcn.fields import SGPRS
 from tinyhw.emulator.amdgcn.occupancy import occupancy
 from tinyhw.emulator.debug.amdgcn.code import BARRIERS, CALLS
+from tinyhw.emulator.debug.amdgcn.exactness import SINKS, Exactness
 from tinyhw.emulator.debug.vendor import Facts, Vendor, Words
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
 
@@ -29,7 +30,7 @@ _FAMILIES: Final = {"SMEM": "SMEM", "DS": "LDS", "FLAT": "VMEM", "MUBUF": "VMEM"
 UNITS: Final = ("VALU", "transcendental", "matrix", "SALU", "SMEM", "VMEM", "LDS", "branch", "barrier", "wait",
                 "export")
 WORDS: Final = Words("wave", "workgroup", "work-item", "LDS", "scratch", "LDS", 64, 128, {u: u for u in UNITS},
-                     frozenset({"SALU", "SMEM", "branch", "wait", "barrier"}))
+                     frozenset({"SALU", "SMEM", "branch", "wait", "barrier"}), SINKS)
 
 
 def unit(i: Instruction) -> str:
@@ -49,12 +50,13 @@ class Amd(Vendor):
   """A dispatch of AMD's machine code."""
 
   words = WORDS
-  follows = True
   barriers = frozenset({"s_barrier", "s_barrier_wait"})
 
   def __init__(self, arch: Arch, d: Any) -> None:
     self.arch, self.dispatched = arch, d
     self.sgprs = self.vgprs = self.agprs = 0
+
+  def follower(self) -> Exactness: return Exactness()
 
   def unit(self, i: Instruction) -> str: return unit(i)
 

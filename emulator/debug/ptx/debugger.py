@@ -11,11 +11,12 @@ import numpy.typing as npt
 from tinyhw.core.errors import Error, InvalidArgument, MachineFault
 from tinyhw.emulator.debug.breaks import Break
 from tinyhw.emulator.debug.code import Code
-from tinyhw.emulator.debug.debugger import Debugger, Frame, Stop
+from tinyhw.emulator.debug.debugger import Debugger
 from tinyhw.emulator.debug.engine import Engine
 from tinyhw.emulator.debug.ptx.code import PtxCode
 from tinyhw.emulator.debug.ptx.engine import PtxEngine
 from tinyhw.emulator.debug.ptx.warp import Warp
+from tinyhw.emulator.debug.stop import Frame, Stop
 from tinyhw.emulator.debug.wave import Wave, WaveInfo
 from tinyhw.emulator.ptx.explain import explain
 from tinyhw.emulator.ptx.group import LANES
@@ -91,8 +92,6 @@ class PtxDebugger(Debugger):
     return sorted(out, key=lambda w: w.wave)
 
   # ---- calls
-
-  def _follow_calls(self, i: Any, pc: int, waves: list[int]) -> None: return None
 
   def _depth(self, wave: int) -> int:
     found = self.engine.find(wave)

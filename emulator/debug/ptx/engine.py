@@ -8,6 +8,7 @@ import numpy as np
 
 from tinyhw.core.errors import Error
 from tinyhw.emulator.debug.engine import Bound, Engine
+from tinyhw.emulator.debug.ptx.snapshot import PtxKeeper
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.launch import Grid
 from tinyhw.emulator.ptx.program import Program, Shown
@@ -29,11 +30,11 @@ _END: Final = End()
 class PtxEngine(Engine):
   """The threads of a launch. A warp whose threads have parted is in several groups; `lane` says which one is meant."""
 
-  amd = False
+  keeper = PtxKeeper()
   lane = 0
 
   def _begin(self) -> tuple[Any, int]:
-    return Grid(self.space, self.dispatch, self._watchdog, self.stats), LANES  # type: ignore[arg-type]
+    return Grid(self.space, self.dispatch, self._watchdog, self.stats), LANES
 
   def bound(self, cohort: Cohort, pc: int, mode: int) -> Bound:
     """The instruction at a PC with its step, or its end; where its guard is asked first (the even PC), the guard's."""
@@ -84,5 +85,5 @@ class PtxEngine(Engine):
   @property
   def program(self) -> Program:
     """The kernel's code."""
-    found: Program = self.dispatch.program  # type: ignore[attr-defined]
+    found: Program = self.dispatch.program
     return found

@@ -43,7 +43,8 @@ def _computed(x: Value) -> Value:
 class Warp(Wave):
   """A warp of a launch that stands, and of its threads those that stand together with the one in focus."""
 
-  amd = False
+  examples = "%r1, %tid.x"
+  by_lane = True
 
   @property
   def code(self) -> Code:
@@ -54,12 +55,6 @@ class Warp(Wave):
   def exec(self) -> int:
     """The threads that stand together, as bits."""
     return int(np.packbits(self.active(), bitorder="little").view(np.uint32)[0])
-
-  @property
-  def mode(self) -> int: return 0
-
-  @property
-  def scc(self) -> int: return 0
 
   def active(self) -> npt.NDArray[np.bool_]:
     _, group, row = self._place()

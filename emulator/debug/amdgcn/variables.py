@@ -1,19 +1,21 @@
 """Variables of the source as a person sees them: their values for a wave, out of registers, scratch and constants."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.source import Part, Variable
-from tinyhw.emulator.debug.wave import Wave
 from tinyhw.isa.amdgcn import AGPR0
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.debug.amdgcn.wave import AmdWave
 
 _KINDS = {"b": "u", "*": "u"}
 
 
-def value(variable: Variable, wave: Wave) -> Any:
+def value(variable: Variable, wave: AmdWave) -> Any:
   """What a variable holds: a number where it is the same for the wave by its place, else an array [lanes].
 
   Those of several elements are arrays [lanes, elements], bytes (u8) of structures. Raises InvalidArgument where the
@@ -33,7 +35,7 @@ def value(variable: Variable, wave: Wave) -> Any:
   return out[0].item() if out.ndim == 1 else out[0]
 
 
-def _bytes(part: Part, wave: Wave) -> Any:
+def _bytes(part: Part, wave: AmdWave) -> Any:
   """Bytes of a part: u8 [lanes, size], or [1, size] of what all lanes share."""
   if part.kind == "const": return np.frombuffer(part.data, np.uint8).reshape(1, -1)
   if part.kind == "memory":
@@ -47,7 +49,7 @@ def _bytes(part: Part, wave: Wave) -> Any:
   return np.concatenate(rows)
 
 
-def _byte_run(wave: Wave, offset: int, size: int, lane: int) -> Any:
+def _byte_run(wave: AmdWave, offset: int, size: int, lane: int) -> Any:
   """Bytes of a lane's scratch, whose dwords lie apart in memory."""
   out, at = b"", offset
   while at < offset + size:
