@@ -14,10 +14,13 @@ import tinyhw
 from tests.isa import ptx_samples as samples
 from tests.strength import examples, seed, seeds
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, PageFault, Unsupported, WatchdogExpired
+from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.ptx import bind, control
 from tinyhw.emulator.ptx.flow import arranged
+from tinyhw.emulator.ptx.launch import Dispatch, Grid
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
+from tinyhw.emulator.simt import Stats
 from tinyhw.isa.ptx import parse
 from tinyhw.tools.fuzz import ptx as fuzz
 from tinyhw.tools.fuzz.program import programs
@@ -279,6 +282,14 @@ def test_launches_that_do_not_fit() -> None:
     given: dict[str, Any] = {"kernel": "k", "block": 4, "shared": 0, "args": [out], **change}
     with pytest.raises(InvalidArgument, match=re.escape(message)):
       tinyhw.launch(source, given["kernel"], 1, given["block"], given["args"], "EMU", given["shared"])
+
+
+@pytest.mark.parametrize(("threads", "shared", "blocks"), [
+  (1, 0, 32), (64, 0, 32), (65, 0, 21), (256, 0, 8), (1024, 0, 2), (32, 100 << 10, 2), (32, 227 << 10, 1)])
+def test_how_many_blocks_the_chip_holds(threads: int, shared: int, blocks: int) -> None:
+  """On each of 132 multiprocessors: by its 32 places, its 2048 threads, its 227 KiB of shared memory."""
+  d = Dispatch(Program(link(parse(kernel(""))), "k", 0), (9999, 1, 1), (threads, 1, 1), 0, 16, shared)
+  assert Grid(AddressSpace("chip"), d, 1000, Stats()).places == 132 * blocks
 
 
 def test_parameters_have_the_types_that_are_told_or_used() -> None:

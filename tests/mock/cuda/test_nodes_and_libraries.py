@@ -82,6 +82,7 @@ def test_what_graphs_refuse(client: Client) -> None:
   out, count = ctypes.c_uint64(), ctypes.c_size_t(1)
   assert error(client, "cuGraphUpload", u64(graph), u64(0)) == "INVALID_HANDLE"  # it is not instantiated
   assert error(client, "cuGraphAddEmptyNode", ctypes.byref(out), u64(graph), None, count) == "INVALID_VALUE"
+  assert "a pointer is null" in client.machine.logs[-1]
   stranger = (ctypes.c_uint64 * 1)(node(client, other, "Empty"))
   assert error(client, "cuGraphAddEmptyNode", ctypes.byref(out), u64(graph), stranger, count) == "INVALID_VALUE"
 

@@ -240,7 +240,8 @@ def test_clusters(card: str, version: tuple[int, int]) -> None:
   ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 2}, "divide it"),
   ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 18, "GPC_CGA_HEIGHT": 1, "GPC_CGA_DEPTH": 1, "grid": (18, 1, 1)}, "1 to 16"),
   ({"GPC_CGA_WIDTH": 2}, "GPC_CGA_WIDTH and so on"), ({"GPU_CGA_WIDTH": 2}, "GPU_CGA_WIDTH and so on"),
-  ({"QMD_TYPE": 4}, "QMD_TYPE = 4"), ({"QMD_TYPE": 5}, "QMD_TYPE = 5"), ({"QMD_TYPE": 1}, "GRID_NULL")])
+  ({"QMD_TYPE": 4}, "QMD_TYPE = 4"), ({"QMD_TYPE": 5}, "QMD_TYPE = 5"), ({"QMD_TYPE": 1}, "GRID_NULL"),
+  ({"QMD_TYPE": 0}, "QMD_TYPE of a queue")])
 def test_clusters_that_cannot_be(more: dict[str, int], text: str) -> None:
   b = Compute()
   c = b.channel()
@@ -250,6 +251,14 @@ def test_clusters_that_cannot_be(more: dict[str, int], text: str) -> None:
   except Unsupported as refused: assert text in str(refused)
   else: assert text in str(c.error)
   assert c.state is State.DEAD
+
+
+def test_a_queue_is_no_grid() -> None:
+  """Older QMDs say so with a bit, later ones with their type."""
+  b = Compute("sm_80")
+  c = b.channel()
+  b.pcas(c, launch_qmd(b, b.load(ADD, "add"), bank=b.bank(b.take(128)), IS_QUEUE=1))
+  with pytest.raises(Unsupported, match="of a queue"): b.run()
 
 
 def test_report_semaphores() -> None:
@@ -298,7 +307,8 @@ def test_a_field_that_would_do_something(field: str) -> None:
   b.pcas(c, launch_qmd(b, program, version=(4, 0), bank=b.bank(data, 3), OCCUPANCY_MAX_WARP=5,
                        DEPENDENT_QMD_ACTION__1=4, RELEASE_STRUCTURE_SIZE__2=1, CONSTANT_BUFFER_SIZE__3=64))
   b.run()
-  assert b.space.load(data, 4) == 3 and any("OCCUPANCY_MAX_WARP" in line for line in b.machine.report())
+  assert b.space.load(data, 4) == 3 and (
+    "QMD field OCCUPANCY_MAX_WARP x1: blocks are placed as they come" in b.machine.report())
   b.pcas(c, launch_qmd(b, program, version=(4, 0), bank=b.bank(data, 3), **{field: 1}))  # type: ignore[arg-type]
   with pytest.raises(Unsupported, match=field): b.run()
 
@@ -452,6 +462,10 @@ def test_a_changed_program_is_read_again() -> None:
   b.pcas(c, q)
   b.run()
   assert b.space.load(data, 4) == 0
+  table = b.space.load(at - 128 + 40, 8)  # e_shoff: the headers of sections are a part of the program
+  b.space.write(at - 128 + table, bytes(64 * 4))
+  b.pcas(c, q)
+  with pytest.raises(Unsupported, match="program"): b.run()
 
 
 QUIET = {"CWD_MEMBAR_TYPE": 1, "INVALIDATE_SHADER_DATA_CACHE": 1}

@@ -43,6 +43,8 @@ def test_an_interrupt_is_told_once(kind: str) -> None:
   w.send(0, host.NON_STALL_INTERRUPT())
   assert not c.port.poll(fd, 0.0)
   assert not any("event" in line for line in c.machine.report())
+  told_of = [(e.source, e.name) for e in c.machine.trace if e.kind == "interrupt NON_STALL_INTERRUPT"]
+  assert told_of == [(c.machine.channels[-1].name, hex(n)) for n in (1, 2, 3)]
 
 
 def test_an_engine_s_own_notifier() -> None:

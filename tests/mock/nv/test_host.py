@@ -10,6 +10,7 @@ from tests.strength import examples
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.autogen import nv_cbc0 as compute
 from tinyhw.autogen import nv_rm_status as status
+from tinyhw.mock.nv import channel as memo
 from tinyhw.mock.nv.channel import Channel, Group, State
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import gpfifo, methods
@@ -265,3 +266,15 @@ def test_the_record_says_what_was_sent() -> None:
   names = [e.name for e in b.machine.trace if e.kind == "method"]
   assert names == ["AMPERE_CHANNEL_GPFIFO_A.SET_OBJECT(NVCLASS=0xcbc0, ENGINE=0)", "HOPPER_COMPUTE_A.NO_OPERATION(V=1)"]
   assert f"{c.name} get: 0x0 -> 0x1" in NvMachine.diff(before, b.machine.snapshot())
+
+
+def test_headers_are_remembered_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(memo, "_KEPT", 8)
+  b = Bench()
+  c, at = b.channel("copy"), b.take(4)
+  for n in range(1, 30):
+    told = methods.Send(methods.IMMD, 0, host.NON_STALL_INTERRUPT.OFFSET, (n,)).encode()  # a header of its own
+    b.submit(c, told + methods.send(0, *release(at, n)))
+    b.run()
+    assert b.space.load(at, 4) == n and len(memo._HEADERS) <= 8
+  assert c.interrupts == 29

@@ -242,7 +242,9 @@ def test_an_error_is_told_and_others_live() -> None:
   fault = c.control(debugger, control.NV83DE_CTRL_DEBUG_READ_MMU_FAULT_INFO_PARAMS())
   assert fault.count == 1 and fault.mmuFaultInfoList[0].faultAddress == 0x7700_0000
   states = c.control(debugger, control.NV83DE_CTRL_DEBUG_READ_ALL_SM_ERROR_STATES_PARAMS(hTargetChannel=w.handle))
-  assert states.mmuFault.valid
+  first, second = states.smErrorStateArray[:2]
+  assert states.mmuFault.valid and (first.hwwGlobalEsr, first.hwwEsrAddr) == (1, 0x7700_0000)
+  assert (second.hwwGlobalEsr, second.hwwEsrAddr) == (0, 0)
   assert b"Xid (PCI:0000:01:00): 31" in c.port.read("/dev/kmsg")
 
 
