@@ -31,7 +31,8 @@ _UNITS: Final = {  # integers that are fractions, whatever a texture says: kind,
 _NAMES: Final = {v: n for n, v in vars(cuda).items() if n.startswith("CU_AD_FORMAT_") and n != "CU_AD_FORMAT_MAX"}
 _FLAGS: Final = {v: n for n, v in vars(cuda).items() if n.startswith("CUDA_ARRAY3D_") and isinstance(v, int)}
 # Width, height and depth (or layers) of arrays at most, for textures and for surfaces (CUDA Programming Guide,
-# "Technical Specifications per Compute Capability", from 8.0 on).
+# "Technical Specifications per Compute Capability", from 8.0 on): taken down by hand, not by a generator, and not held
+# against a chip.
 _LIMITS: Final = {
   "1d": ((131072,), (32768,)), "2d": ((131072, 65536), (131072, 65536)), "3d": ((16384,) * 3, (16384,) * 3),
   "a1d": ((32768, 0, 2048), (32768, 0, 2048)), "a2d": ((32768, 32768, 2048), (32768, 32768, 2048)),
