@@ -181,6 +181,12 @@ class _Ahead(set[int]):
   def __contains__(self, pc: object) -> bool: return isinstance(pc, int) and pc >= self.lowest
 
 
+def warps(group: Group) -> Warps:
+  """A group of a cohort of blocks as what it is, for those who are shown groups of any vendor."""
+  assert isinstance(group, Warps)
+  return group
+
+
 class Blocks(Cohort):
   """Thread blocks that began together. `alive` are the threads that have not ended [waves, lanes]."""
 

@@ -19,7 +19,7 @@ from tinyhw.emulator.debug.ptx.warp import Warp
 from tinyhw.emulator.debug.stop import Frame, Stop
 from tinyhw.emulator.debug.wave import Wave, WaveInfo
 from tinyhw.emulator.ptx.explain import explain
-from tinyhw.emulator.ptx.group import LANES
+from tinyhw.emulator.ptx.group import LANES, warps
 from tinyhw.emulator.simt import Group
 
 
@@ -86,7 +86,7 @@ class PtxDebugger(Debugger):
     out = []
     for _, group, runs in self.engine.groups():
       for row, n in enumerate(group.waves.tolist()):
-        active = int(group.lanes[row].sum())  # type: ignore[attr-defined]
+        active = int(warps(group).lanes[row].sum())
         out.append(WaveInfo(n, self.view(n).workgroup, "running" if runs else "waiting", group.pc, active, LANES,
                             group.count))
     return sorted(out, key=lambda w: w.wave)
@@ -95,7 +95,7 @@ class PtxDebugger(Debugger):
 
   def _depth(self, wave: int) -> int:
     found = self.engine.find(wave)
-    return 0 if found is None else len(found[1].frames)  # type: ignore[attr-defined]
+    return 0 if found is None else len(warps(found[1]).frames)
 
   def backtrace(self, wave: int | None = None) -> list[Frame]:
     """Where a warp is, then each call that it has not returned from: the instruction behind it."""

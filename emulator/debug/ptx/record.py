@@ -9,6 +9,7 @@ from tinyhw.emulator.check.ptx.effects import effects
 from tinyhw.emulator.debug.vendor import Facts, Vendor, Words
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.control import lanes_of
+from tinyhw.emulator.ptx.group import warps
 from tinyhw.emulator.ptx.launch import Dispatch, stack_size
 from tinyhw.emulator.ptx.occupancy import occupancy
 from tinyhw.emulator.ptx.program import Shown
@@ -77,37 +78,37 @@ class Nvidia(Vendor):
     """Lanes in the group whose guard is true; a branch is executed by all."""
     guard = None if i.line.instruction.opcode == "bra" else operands.predicate(i.line)
     if guard is None: return group.mask
-    p = np.broadcast_to(guard(group), (group.size, group.cohort.lanes))  # type: ignore[arg-type]
+    p = np.broadcast_to(guard(warps(group)), (group.size, group.cohort.lanes))
     return p if group.mask is None else p & group.mask
 
   def comes(self, group: Group, i: Shown) -> int:
     """Warps of which all threads are there that an instruction names, where it needs them together."""
     if group.mask is None: return group.size
+    here = warps(group)
     known = self._members.get(id(i.line))
     if known is None:
       does = effects(i.line)
       warp = does.together and (does.opcode != "bar" or "warp" in does.modifiers) and does.opcode != "barrier"
       read = None if does.members is None else operands.reader(
-        group.cohort.program.at(i.pc), i.line, does.members, "u32")  # type: ignore[attr-defined]
+        here.cohort.program.at(i.pc), i.line, does.members, "u32")
       known = self._members[id(i.line)] = i.line, warp, read
     _, together, read = known
     if not together: return group.size
     bits = np.full((group.size, 1), 0xFFFFFFFF, np.uint32)
     if read is not None:
-      lanes: Any = group.lanes  # type: ignore[attr-defined]
-      bits = operands.full(group, read(group))[np.arange(group.size), lanes.argmax(axis=1)].reshape(-1, 1)  # type: ignore[arg-type]
-    return int(group.cohort.complete_warps(group, lanes_of(bits)).sum())  # type: ignore[attr-defined]
+      bits = operands.full(here, read(here))[np.arange(here.size), here.lanes.argmax(axis=1)].reshape(-1, 1)
+    return int(here.cohort.complete_warps(here, lanes_of(bits)).sum())
 
   def taken(self, group: Group, i: Shown) -> tuple[int, int]:
-    lanes: Any = group.lanes  # type: ignore[attr-defined]
+    here = warps(group)
+    lanes = here.lanes
     guard = operands.predicate(i.line)
     if guard is None:  # brx
       at = i.line.instruction.operands[0]
-      index = operands.full(group, operands.reader(  # type: ignore[arg-type]
-        group.cohort.program.at(i.pc), i.line, at, "u32")(group))  # type: ignore[attr-defined, arg-type]
+      index = operands.full(here, operands.reader(here.cohort.program.at(i.pc), i.line, at, "u32")(here))
       first = index[np.arange(group.size), lanes.argmax(axis=1)]
       return group.size, int(((index != first[:, None]) & lanes).any(axis=1).sum())
-    p = np.broadcast_to(guard(group), lanes.shape) & lanes  # type: ignore[arg-type]
+    p = np.broadcast_to(guard(here), lanes.shape) & lanes
     some = p.any(axis=1)
     return int(some.sum()), int((some & (p != lanes).any(axis=1)).sum())
 

@@ -8,7 +8,7 @@ import numpy as np
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.debug.ptx.names import names
 from tinyhw.emulator.debug.snapshot import MEMORY_LIMIT, CohortState, Keeper, copied
-from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
+from tinyhw.emulator.ptx.group import LANES, Blocks, Warps, warps
 
 if TYPE_CHECKING:
   from tinyhw.emulator.simt import Cohort, Group
@@ -29,7 +29,7 @@ class PtxKeeper(Keeper):
 
   def put_back(self, cohort: Cohort, state: CohortState) -> None:
     assert isinstance(cohort, Blocks)
-    cohort.waiting = [(copied(g), what) for g, what in state.waiting]  # type: ignore[misc]
+    cohort.waiting = [(warps(copied(g)), what) for g, what in state.waiting]
     cohort.local.u8[:] = state.local
 
   def registers(self, g: Group, i: int, h: Group, k: int) -> list[tuple[str, str]]:

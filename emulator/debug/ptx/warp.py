@@ -12,7 +12,7 @@ from tinyhw.emulator.debug.expression import MARK, Register
 from tinyhw.emulator.debug.ptx.names import names
 from tinyhw.emulator.debug.wave import TYPES, Wave
 from tinyhw.emulator.ptx import operands, special
-from tinyhw.emulator.ptx.group import LANES
+from tinyhw.emulator.ptx.group import LANES, warps
 from tinyhw.emulator.ptx.program import Code
 from tinyhw.emulator.ptx.scope import Register as Declared
 
@@ -49,7 +49,9 @@ class Warp(Wave):
   @property
   def code(self) -> Code:
     """The function that it is in."""
-    return self.engine.program.at(self.pc)  # type: ignore[attr-defined, no-any-return]
+    group = warps(self._place()[1])
+    found: Code = group.cohort.program.at(group.pc)
+    return found
 
   @property
   def exec(self) -> int:
@@ -58,7 +60,7 @@ class Warp(Wave):
 
   def active(self) -> npt.NDArray[np.bool_]:
     _, group, row = self._place()
-    return np.array(group.lanes[row])  # type: ignore[attr-defined]
+    return np.array(warps(group).lanes[row])
 
   def registers(self) -> dict[str, Declared]:
     """The registers of the function by name."""
@@ -71,7 +73,7 @@ class Warp(Wave):
     found = self.registers().get(name) or self.registers().get(name[1:])
     if found is not None: x = group.v[found.number]
     elif name in special.REGISTERS:
-      try: x = special.reader(name, np.dtype("u4"))(group)  # type: ignore[arg-type]
+      try: x = special.reader(name, np.dtype("u4"))(warps(group))
       except Error: return None
     else: return None
     if x.ndim > 2: raise InvalidArgument(f"{name} has 128 bits")
@@ -128,7 +130,7 @@ class Warp(Wave):
     """A thread's local memory, itself."""
     cohort, group, row = self._place()
     if not 0 <= lane < LANES: raise InvalidArgument(f"no lane {lane}")
-    memory: Any = cohort.local  # type: ignore[attr-defined]
+    memory = warps(group).cohort.local
     at = (int(group.waves[row]) - cohort.first) * LANES + lane
     found: npt.NDArray[np.uint8] = memory.u8[at * memory.size:(at + 1) * memory.size]
     return found

@@ -86,7 +86,7 @@ class Accessor:
     total = g.context(layout.SHARED_SIZE if s.mode == SHARED else layout.LOCAL_SIZE)
     enough = total >= span
     count = (total - span >> _log2(s.width)) + 1
-    return g.o.where(enough, count, g.o.const("u64", 0))  # type: ignore[no-any-return]
+    return g.o.where(enough, count, g.o.const("u64", 0))
 
   def _rotated(self, x: Value) -> Value:
     """Distances with what is not aligned in the upper bits."""
@@ -497,7 +497,8 @@ def atom(g: Lanes, line: Line, form: Form, info: Info) -> None:
   old = scalar(cell)
   data = scalar(column(len(values) - 1))
   compare = scalar(column(0)) if len(values) > 1 else data
-  new = what.function(g.o, old.view(dtype), data.view(dtype), compare.view(dtype)).view(raw)
+  operations: Any = g.o  # on code, in the place of NumPy's
+  new = what.function(operations, old.view(dtype), data.view(dtype), compare.view(dtype)).view(raw)
   e.do(f"store i{8 * size} {new.text}, ptr {cell}")
   if destination is not None: e.do(f"store i{8 * size} {old.text}, ptr {column(2)}")
   e.do(f"br label %{one}.end")

@@ -105,7 +105,7 @@ class Lanes:
     self.plan, self.code = plan, plan.code
     self.width = plan.width
     self.e = Emitter(plan.width)
-    self.o: Any = LaneOps(self.e, self)
+    self.o = LaneOps(self.e, self)
     self.v = Registers(self)
     self.types = [operands.dtype_of(t) for t in plan.code.flat.types]
     self.loose = False  # the result of this instruction need not have the chip's NaN
@@ -202,7 +202,7 @@ class Lanes:
       value = known
     kind = self._loose.get(n)
     if kind is None or self.tolerant: return value
-    return self.o.chip(value.view(DTYPES[kind]), kind).view(value.dtype)  # type: ignore[no-any-return]
+    return self.o.chip(value.view(DTYPES[kind]), kind).view(value.dtype)
 
   def materialized(self, base: Value, steps: tuple[int, ...]) -> Value:
     bits = base.dtype.itemsize * 8

@@ -26,27 +26,26 @@ def _value(g: Lanes, name: str) -> Value:
   axis = "xyz".index(part) if part in {"x", "y", "z"} and part else 0
   o, e, plan = g.o, g.e, g.plan
   if base == "%tid": return _tid(g, axis)
-  if base == "%ntid": return o.const("u32", plan.block[axis])  # type: ignore[no-any-return]
+  if base == "%ntid": return o.const("u32", plan.block[axis])
   if base in {"%ctaid", "%nctaid"}: return _word(g, f"{base}.{axis}")
   if not plan.clustered:
     if base in {"%clusterid", "%nclusterid"}: return _word(g, f"%{'n' * (base[1] == 'n')}ctaid.{axis}")
-    if base == "%cluster_ctaid" or name == "%cluster_ctarank": return o.const("u32", 0)  # type: ignore[no-any-return]
-    if base == "%cluster_nctaid" or name == "%cluster_nctarank":
-      return o.const("u32", 1)  # type: ignore[no-any-return]
+    if base == "%cluster_ctaid" or name == "%cluster_ctarank": return o.const("u32", 0)
+    if base == "%cluster_nctaid" or name == "%cluster_nctarank": return o.const("u32", 1)
   elif base in {"%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid"}: return _word(g, f"{base}.{axis}")
   elif name in {"%cluster_ctarank", "%cluster_nctarank"}: return _word(g, name)
   if name == "%is_explicit_cluster": return e.const(BOOL, plan.clustered)
   if name == "%laneid": return _in_strand(g, _first(g) & 31, plan.special(name).steps)
   if name == "%warpid": return _first(g) >> 5
-  if name == "%nwarpid": return o.const("u32", -(-plan.threads // 32))  # type: ignore[no-any-return]
+  if name == "%nwarpid": return o.const("u32", -(-plan.threads // 32))
   if base.startswith("%lanemask"): return _lane_mask(g, base)
-  if name == "%gridid": return o.const("u64", 1)  # type: ignore[no-any-return]
-  if name == "%nsmid": return o.const("u32", SMS)  # type: ignore[no-any-return]
+  if name == "%gridid": return o.const("u64", 1)
+  if name == "%nsmid": return o.const("u32", SMS)
   if name == "%smid":
     return Value(e, e.op(f"trunc i64 {e.op(f'urem i64 %block, {SMS}')} to i32"), U32, False)
   if name == "%dynamic_smem_size": return g.context(layout.DYNAMIC, U32)
   if name in {"%total_smem_size", "%aggr_smem_size"}: return g.context(layout.SHARED_SIZE, U32)
-  if name.startswith("%reserved_smem_offset"): return o.const("u32", 0)  # type: ignore[no-any-return]
+  if name.startswith("%reserved_smem_offset"): return o.const("u32", 0)
   if name in {"%clock64", "%globaltimer"}: return _clock(g)
   if name in {"%clock", "%globaltimer_lo"}: return convert(_clock(g), U32)
   if name in {"%clock_hi", "%globaltimer_hi"}: return convert(_clock(g) >> 32, U32)
@@ -81,7 +80,7 @@ def _quotient(g: Lanes, what: str, x: Value, n: int) -> Value:
 
 def _tid(g: Lanes, axis: int) -> Value:
   plan = g.plan
-  if plan.block[axis] == 1: return g.o.const("u32", 0)  # type: ignore[no-any-return]
+  if plan.block[axis] == 1: return g.o.const("u32", 0)
   shape, below = plan.tid(axis), 1
   for k in range(axis): below *= plan.block[k]
   x = _first(g) if shape.steps is not None else g.materialized(_first(g), tuple(range(g.width)))
@@ -95,9 +94,9 @@ def _lane_mask(g: Lanes, name: str) -> Value:
   lane = g.materialized(_first(g) & 31, tuple(range(g.width)))
   bit, ones = o.const("u32", 1) << lane, o.const("u32", 0xFFFFFFFF)
   kind = name.removeprefix("%lanemask_")
-  if kind == "eq": return bit  # type: ignore[no-any-return]
-  if kind == "lt": return bit - 1  # type: ignore[no-any-return]
-  if kind == "le": return bit | bit - 1  # type: ignore[no-any-return]
-  if kind == "gt": return ~(bit | bit - 1)  # type: ignore[no-any-return]
-  if kind == "ge": return ones ^ (bit - 1)  # type: ignore[no-any-return]
+  if kind == "eq": return bit
+  if kind == "lt": return bit - 1
+  if kind == "le": return bit | bit - 1
+  if kind == "gt": return ~(bit | bit - 1)
+  if kind == "ge": return ones ^ (bit - 1)
   raise Untranslatable(name)
