@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tinyhw.emulator.jit.memory import finder
 from tinyhw.emulator.jit.ptx import layout as at
 from tinyhw.emulator.jit.ptx import runner
 from tinyhw.emulator.jit.values import BOOL, type_of
@@ -16,57 +17,13 @@ _WINDOW: Final = 1 << 32
 
 def find() -> str:
   """Looks an address up for a site: whether the mapping lets `extent` bytes from there on be accessed."""
-  return f"""
-define private i1 @find(ptr %context, ptr %site, i64 %address, i64 %extent, i64 %shift, i64 %access) noinline {{
-  %count = load i64, ptr %context
-  %table.at = getelementptr i8, ptr %context, i64 {at.TABLE}
-  %table = load ptr, ptr %table.at
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %0 ], [ %next, %other ]
-  %more = icmp ult i64 %i, %count
-  br i1 %more, label %try, label %none
-try:
-  %row = getelementptr [{at.ROW} x i8], ptr %table, i64 %i
-  %start = load i64, ptr %row
-  %size.at = getelementptr i8, ptr %row, i64 8
-  %size = load i64, ptr %size.at
-  %relative = sub i64 %address, %start
-  %here = icmp ult i64 %relative, %size
-  %next = add i64 %i, 1
-  br i1 %here, label %found, label %other
-other:
-  br label %loop
-found:
-  %allowed.at = getelementptr i8, ptr %row, i64 24
-  %allowed = load i64, ptr %allowed.at
-  %common = and i64 %allowed, %access
-  %legal = icmp eq i64 %common, %access
-  %end = add i64 %relative, %extent
-  %inside = icmp ule i64 %end, %size
-  %ones = shl i64 1, %shift
+  return finder("  %count = load i64, ptr %context", at.TABLE, ", i64 %shift", "%good", """  %ones = shl i64 1, %shift
   %low = sub i64 %ones, 1
   %rest = and i64 %relative, %low
   %aligned = icmp eq i64 %rest, 0
-  %fits = and i1 %legal, %inside
-  %good = and i1 %fits, %aligned
-  br i1 %good, label %take, label %none
-take:
-  %distance.at = getelementptr i8, ptr %row, i64 16
-  %distance = load i64, ptr %distance.at
-  store i64 %start, ptr %site
-  %room = sub i64 %size, %extent
-  %multiples = lshr i64 %room, %shift
-  %count.of = add i64 %multiples, 1
-  %site.count = getelementptr i8, ptr %site, i64 8
-  store i64 %count.of, ptr %site.count
-  %site.distance = getelementptr i8, ptr %site, i64 16
-  store i64 %distance, ptr %site.distance
-  ret i1 true
-none:
-  ret i1 false
-}}
-"""
+  %good = and i1 %legal.inside, %aligned""", "%multiples", """  %room = sub i64 %size, %extent
+  %whole = lshr i64 %room, %shift
+  %multiples = add i64 %whole, 1""")
 
 
 def look(clustered: bool) -> str:
