@@ -211,6 +211,8 @@ class Tensor(Sequences):
     computed from it is computed on all of them."""
     group = Device.canonicalize(tuple(devices))
     axis = None if axis is None else self._axis(axis)
+    if axis is not None and not all(type(n) is int for n in self.shape):
+      raise InvalidArgument(f"shard of shape {self.shape} along an axis", hint="launches decide a size: cut it before")
     if axis is not None and self.shape[axis] < len(members(group)):
       raise InvalidArgument(f"axis {axis} of {self.shape} in {len(members(group))} parts",
                             hint="it needs an element for each")

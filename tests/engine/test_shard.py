@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.engine.test_closed import run_apart
 from tests.strength import examples
-from tinyhw import Device, Tensor, TinyJit, nn
+from tinyhw import Device, Tensor, TinyJit, Variable, nn
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.shard import all_reduce
 from tinyhw.ir.ops import Ops
@@ -336,3 +336,17 @@ else: raise AssertionError("its value is there")
 y = Tensor([1., 2., 3., 4.], device=NAME).shard((NAME, NAME + ":1"), 0) + 1
 assert y.tolist() == [2, 3, 4, 5]
 """)
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_sizes_that_launches_decide(axis: int | None) -> None:
+  """What has such a size lies whole on each device, for all values; along an axis it is not cut."""
+  x = cut(HOST, axis)
+  for k in (4, 6, 3):
+    n = Variable("group", 2, 7).bind(k)
+    y = (x[:n] * 2).realize()
+    assert y.shard_axis is None and np.array_equal((y + 1).numpy(), 2 * HOST[:k] + 1)
+    assert all(np.array_equal(p.numpy(), 2 * HOST[:k]) for p in y.parts())
+    assert x[:n].sum().item() == HOST[:k].sum()
+    with pytest.raises(InvalidArgument, match="along an axis; launches decide a size"):
+      Tensor(HOST, device="PYTHON")[:n].shard(DEVICES, 0)

@@ -167,6 +167,8 @@ def _side_by_side(u: UOp, src: Sequence[Spread], devices: tuple[str, ...], axis:
 def _parts(u: UOp, given: Sequence[Spread]) -> Parts:
   """A node on a group of devices."""
   devices = members(str(u.device))
+  if not all(type(n) is int for n in u.shape):  # launches decide a size: no axis is cut
+    given = [s if isinstance(s, UOp) else _recut(_fitting(v, s), devices, None, ()) for v, s in zip(u.src, given)]
   if u.op is Ops.DEVICE: return Parts(tuple(u.replace(arg=d) for d in devices), devices, None)
   if u.op is Ops.RESHAPE and isinstance(given[0], Parts): return _reshaped(given[0], u.arg)
   src = [_fitting(s, v) for s, v in zip(u.src, given)]
@@ -197,6 +199,7 @@ def _cut_of(src: Sequence[Spread]) -> tuple[int | None, tuple[int, ...]]:
 def _placed(u: UOp, value: Spread, devices: tuple[str, ...]) -> Parts:
   """COPY or SHARD to a group."""
   axis: int | None = u.arg[1] if u.op is Ops.SHARD else value.axis if isinstance(value, Parts) else None
+  assert axis is None or all(type(n) is int for n in u.shape), "a size that launches decide is not cut"
   sizes = () if axis is None else cuts(u.shape[axis], len(devices))
   if isinstance(value, Parts):
     if value.devices == devices: return value if u.op is Ops.COPY else _recut(value, devices, axis, sizes)

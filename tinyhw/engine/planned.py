@@ -200,7 +200,8 @@ class Planned:
       found.append((place, node))
     for g in self.grouped:
       parts = [buffers[n] for n in g.numbers]
-      found.append((g.place, new_node(GroupBuffer(g.device, g.size, g.dtype, g.cut, parts))))
+      size = changed(g.size, change) if values else g.size
+      found.append((g.place, new_node(GroupBuffer(g.device, size, g.dtype, g.cut, parts))))
     return found
 
 
