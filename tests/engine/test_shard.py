@@ -350,3 +350,41 @@ def test_sizes_that_launches_decide(axis: int | None) -> None:
     assert x[:n].sum().item() == HOST[:k].sum()
     with pytest.raises(InvalidArgument, match="along an axis; launches decide a size"):
       Tensor(HOST, device="PYTHON")[:n].shard(DEVICES, 0)
+
+
+def test_threads_a_fork_and_a_reset() -> None: run_apart("""
+import os, threading
+import numpy as np
+from tinyhw.core.errors import DeviceError, ValueLost
+D = (NAME, NAME + ":1")
+h = np.arange(24, dtype=np.float32).reshape(6, 4)
+def cut(k=0, axis=0): return Tensor(h + k, device=NAME).shard(D, axis)
+def raises(kind, do):
+  try: do()
+  except kind as error: return str(error)
+  raise AssertionError("no " + kind.__name__)
+x, w = (cut() * 1).realize(), Tensor(np.ones((4, 3), np.float32), device=NAME).shard(D).realize()
+f = TinyJit(lambda a: (a @ w).relu().realize())
+for k in range(4): assert np.array_equal(f(cut(k)).numpy(), (h + k) @ np.ones((4, 3)))
+wrong = []
+def work(k):
+  for _ in range(5):
+    y = cut(k, k % 2)
+    if not np.array_equal((y * 2 + y.sum(0, keepdim=True)).numpy(), (h + k) * 2 + (h + k).sum(0)): wrong.append(k)
+threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert not wrong
+if (child := os.fork()) == 0:
+  status = 1
+  try:
+    raises(DeviceError, x.numpy)
+    Device.close()
+    assert np.array_equal((cut() + 1).numpy(), h + 1)
+    status = 0
+  finally: os._exit(status)
+assert os.waitpid(child, 0)[1] == 0 and np.array_equal(x.numpy(), h)
+Device[D[1]].reset()
+assert D[1] in raises(ValueLost, x.numpy) and "reset() it" in raises(ValueLost, lambda: f(cut()))
+assert np.array_equal((cut() + 1).numpy(), h + 1)
+""")
