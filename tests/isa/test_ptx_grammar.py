@@ -135,7 +135,8 @@ ITEMS: list[tuple[str, Any]] = [
   ),
   (
     ".entry .attribute(.x) k () .maxntid 16, 8, 4 .reqntid 1 .minnctapersm 2 .maxnctapersm 3 .maxnreg 40 "
-    ".explicitcluster .reqnctapercluster 2, 1, 1 .maxclusterrank 8 .blocksareclusters .abi_preserve 3 .abi_preserve_control 4 "
+    ".explicitcluster .reqnctapercluster 2, 1, 1 .maxclusterrank 8 .blocksareclusters .abi_preserve 3 "
+    ".abi_preserve_control 4 "
     '.pragma "a", "b"; .unified {}',
     Function(
       "entry",
