@@ -205,10 +205,11 @@ COPIES = {
   "store": "cp.async.bulk.global.shared::cta.bulk_group [%l4], [%to], %size",
   "shared": "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%to], [%of], %size, [%barrier]",
 }
-REDUCTIONS = [("add", "u32"), ("add", "f32"), ("add", "noftz.f16"), ("add", "noftz.bf16"), ("max", "s32"), ("min", "f16"),
-              ("dec", "u32"), ("or", "b64")]
-if THOROUGH: REDUCTIONS += [("add", "s32"), ("add", "u64"), ("add", "f64"), ("min", "u32"), ("min", "s64"), ("max", "u64"),
-                            ("max", "bf16"), ("inc", "u32"), ("and", "b32"), ("xor", "b32")]
+REDUCTIONS = [("add", "u32"), ("add", "f32"), ("add", "noftz.f16"), ("add", "noftz.bf16"), ("max", "s32"),
+              ("min", "f16"), ("dec", "u32"), ("or", "b64")]
+if THOROUGH:
+  REDUCTIONS += [("add", "s32"), ("add", "u64"), ("add", "f64"), ("min", "u32"), ("min", "s64"), ("max", "u64"),
+                 ("max", "bf16"), ("inc", "u32"), ("and", "b32"), ("xor", "b32")]
 for o, t in REDUCTIONS:
   COPIES[f"{o}.{t}"] = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{o}.{t} [%l4], [%to], %size"
 for o, t in [("add", "s32"), ("max", "u32"), ("and", "b32")]:
