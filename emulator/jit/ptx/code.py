@@ -42,7 +42,8 @@ class Kernel:
     self.stride: int = header["stride"]
     self.sites: int = header["sites"]
     self.widens: dict[int, int] = {int(k): v for k, v in header["widens"].items()}
-    self.helped: list[Any] = header["helped"]  # [place in the text, PC, [[register, offset] read], [the same written]]
+    # [place in the text, PC, [[register, offset] read], [the same written], name]
+    self.helped: list[Any] = header["helped"]
     self.named: bool = header["named"]  # it has barriers that are not of the whole block
 
 
