@@ -36,7 +36,7 @@ ROOMS: Final = {
   "ptx": Room(("emulator/ptx", "tinyhw/isa/ptx"), (*(f"tests/emulator/test_ptx{name}.py" for name in (
     "_witness", "", "_textures", "_async", "_matrix", "_tensor", "_kernels", "_forms", "_kept", "_engines",
     "_engines_sm90", "_triton", "_repeat", "_check", "_check_deleted", "_debug", "_report", "_refused",
-    "_registers", "_seen")),
+    "_registers", "_seen", "_descriptions", "_modules")),
     *(f"tests/isa/test_ptx{name}.py" for name in ("", "_grammar", "_constants", "_table", "_ledger")))),
   "jitptx": Room(("emulator/jit/ptx",), tuple(f"tests/emulator/test_ptx{name}.py" for name in (
     "_engines", "_engines_sm90", "_witness", "_kept", "_kernels", "_repeat", "_triton", "_async", "_tensor",
