@@ -45,7 +45,8 @@ def launched(body: str, threads: int = 64, blocks: int = 1, size: int = 1) -> An
 def parted(some: str, line: str, k: int) -> str:
   """The instruction where these threads come together, and again where the others do; %m are the lanes that come."""
   bits = sum(1 << n for n in range(32) if SOME[some](n))
-  return f"""{{ mov.u32 %r2, 0; mov.u32 %r3, 0; mov.u32 %r9, {bits}; shr.u32 %r9, %r9, %n; and.b32 %r9, %r9, 1; setp.eq.u32 %p1, %r9, 1; @%p1 bra A;
+  return f"""{{ mov.u32 %r2, 0; mov.u32 %r3, 0; mov.u32 %r9, {bits}; shr.u32 %r9, %r9, %n;
+  and.b32 %r9, %r9, 1; setp.eq.u32 %p1, %r9, 1; @%p1 bra A;
   mov.u32 %m, {~bits & 0xFFFFFFFF}; {line} bra E;
 A: mov.u32 %m, {bits}; {line}
 E: st.global.v2.u32 [%o+{8 * k}], {{%r2, %r3}}; }}"""
@@ -173,7 +174,8 @@ def test_reductions_of_a_barrier(engine: str, monkeypatch: pytest.MonkeyPatch) -
   if engine == "both":
     compiled_too(monkeypatch)
   line = """setp.eq.u32 %p3, %y, {}; bar.red.popc.u32 %r2, 0, %p3; bar.red.and.pred %p2, 1, %p3;
-    selp.u32 %r3, 1, 0, %p2; bar.red.or.pred %p2, 2, !%p3; selp.u32 %r4, 2, 0, %p2; or.b32 %r3, %r3, %r4; st.global.v2.u32 [%o], {{%r2, %r3}};"""
+    selp.u32 %r3, 1, 0, %p2; bar.red.or.pred %p2, 2, !%p3; selp.u32 %r4, 2, 0, %p2;
+    or.b32 %r3, %r3, %r4; st.global.v2.u32 [%o], {{%r2, %r3}};"""
   for threads, k in ((96, 1), (96, 7), (50, 0), (32, 2)):
     out = launched(line.format(k), threads, 2, 2).reshape(-1, 2)
     yes = [Y[t] == k for t in range(threads)]
