@@ -27,7 +27,7 @@ def combined(t: str, name: str, a: Value, b: Value) -> Value:
   if t in HALVES:
     parts = [_half(t.removesuffix("x2"), name, x, y) for x, y in zip(_parts(a, t), _parts(b, t))]
     return _together(parts, a.dtype)
-  dtype = np.dtype({"u": "u", "b": "u", "s": "i", "f": "f"}[t[0]] + str(a.dtype.itemsize))
+  dtype = np.dtype({"u": "u", "s": "i", "f": "f"}[t[0]] + str(a.dtype.itemsize))
   x, y = a.view(dtype), b.view(dtype)
   with np.errstate(over="ignore", invalid="ignore"):
     return (x + y if name == "add" else np.minimum(x, y) if name == "min" else np.maximum(x, y)).view(a.dtype)

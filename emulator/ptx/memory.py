@@ -324,8 +324,8 @@ def serial(group: Warps, space: str, addresses: Value, width: int,
   are shown one atomic."""
   cohort, observer = group.cohort, group.cohort.observer
   if observer is not None: _announce(group, space, addresses, width)
-  shape = (group.size, LANES) if width <= 8 else (group.size, LANES, width // 4)
-  out: Value = np.zeros(shape, _RAW[width] if width <= 8 else np.uint32)
+  wide = width == 16
+  out: Value = np.zeros((group.size, LANES, 4) if wide else (group.size, LANES), np.uint32 if wide else _RAW[width])
   mask = group.mask
   lanes = group.lanes
   cohort.observer = None

@@ -44,7 +44,7 @@ _LONGEST: Final = 400  # digits of an integer
 
 
 class Tokens(list[Token]):
-  """The tokens of a text; the last one is of the kind "end"."""
+  """The tokens of a text; the last three are of the kind "end", so that one can look two ahead."""
 
   def __init__(self, source: str) -> None:
     self.source = source
@@ -55,6 +55,7 @@ class Tokens(list[Token]):
       if kind == "wrong": raise PtxSyntaxError(repr(source[start]), "a token of PTX", self.place(start))
       add(make((kind, source[start:end], start, end)))
       if kind == "end": break
+    self += self[-1:] * 2
 
   def place(self, offset: int) -> At:
     """(line, column) of an offset in the text."""

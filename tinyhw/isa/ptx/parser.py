@@ -134,8 +134,8 @@ class _Parser:
 
   def step(self) -> Token:
     token = self.now
-    self.i += 1
-    self.now = self.tokens[min(self.i, len(self.tokens) - 1)]
+    if token.kind != "end": self.i += 1
+    self.now = self.tokens[self.i]
     return token
 
   def skip(self, text: str) -> bool:
@@ -152,7 +152,7 @@ class _Parser:
     if self.now.kind != "name": self.fail(what)
     return self.step().text
 
-  def peek(self, n: int = 1) -> Token: return self.tokens[min(self.i + n, len(self.tokens) - 1)]
+  def peek(self, n: int = 1) -> Token: return self.tokens[self.i + n]
 
   # ---- the module
 
