@@ -36,11 +36,12 @@ ROOMS: Final = {
   "ptx": Room(("emulator/ptx", "tinyhw/isa/ptx"), (*(f"tests/emulator/test_ptx{name}.py" for name in (
     "_witness", "", "_textures", "_async", "_matrix", "_tensor", "_kernels", "_forms", "_kept", "_engines",
     "_engines_sm90", "_triton", "_repeat", "_check", "_check_deleted", "_debug", "_report", "_refused",
-    "_registers", "_seen", "_descriptions", "_modules", "_together")),
+    "_registers", "_seen", "_descriptions", "_modules", "_together",
+    "_seldom")),
     *(f"tests/isa/test_ptx{name}.py" for name in ("", "_grammar", "_constants", "_table", "_ledger")))),
   "jitptx": Room(("emulator/jit/ptx",), tuple(f"tests/emulator/test_ptx{name}.py" for name in (
     "_engines", "_engines_sm90", "_witness", "_kept", "_kernels", "_repeat", "_triton", "_async", "_tensor",
-    "_textures", "_refused", "_registers", "_together", ""))),
+    "_textures", "_refused", "_registers", "_together", "_seldom", ""))),
   "nvmock": Room(("mock/nv", "mock/cuda"), ("tests/mock/nv", "tests/mock/cuda")),
   "launch": Room(("tinyhw/launcher.py", "tinyhw/arguments.py", "tinyhw/parameters.py", "tinyhw/evidence.py",
                   "tinyhw/debugger.py", "tinyhw/device.py"), ("tests/launch", "tests/bad", "tests/cli")),
