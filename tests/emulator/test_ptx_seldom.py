@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tinyhw
+from tests.strength import THOROUGH
 from tinyhw import Texture
 from tinyhw.core.errors import DecodeError, MachineFault, PageFault, Unsupported
 from tinyhw.emulator.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
@@ -132,6 +133,54 @@ J: shfl.sync.bfly.b32 %r5, %r3, 31, 31, -1;"""
   out = run(body + st("%r5"), threads=96)[:, 0]
   n = np.arange(96)
   assert (out == np.where((n % 32 ^ 31) < 9, 200, 100) + 2 * (n // 32)).all()
+
+
+def test_a_warp_in_part_counts_as_a_whole_one(engine: str) -> None:
+  """At a barrier for some threads: 50 threads are two warps, which are 64; who only arrives counts so too."""
+  body = """.shared .b32 s; setp.lt.u32 %p1, %t, 32; mov.u32 %r1, 0; @%p1 bra A;
+    st.shared.u32 [s], 7; bar.arrive 1, 64; bra E;
+A: bar.sync 1, 64; ld.shared.u32 %r1, [s]; E: bar.sync 2, 64;"""
+  for threads in (50, 33, 64):
+    assert (run(body + st("%r1"), threads=threads)[:, 0] == np.where(np.arange(threads) < 32, 7, 0)).all()
+
+
+def test_barriers_say_who_is_missing() -> None:
+  """Of those that it is for, or of the block's threads that live."""
+  for line, text in (
+    (
+      "setp.lt.u32 %p1, %t, 32; @!%p1 bra B; bar.sync 1, 64; B: bar.sync 2, 96;",
+      "barrier 1 never completes: 32 of 64 threads",
+    ),
+    ("setp.lt.u32 %p1, %t, 32; @!%p1 bra B; bar.sync 1; B: bar.sync 2;", "barrier 1 never completes: 32 of 96 threads"),
+    (
+      "setp.lt.u32 %p1, %t, 40; @!%p1 exit; setp.lt.u32 %p1, %t, 32; @!%p1 bra B; bar.sync 1; B: bar.sync 2;",
+      "32 of 40 threads",
+    ),
+  ):
+    with pytest.raises(MachineFault, match=text):
+      run(line, threads=96)
+
+
+def test_wmma_saturates_with_a_sign(engine: str) -> None:
+  """Sums of bytes that pass the ends of 32 bits, from an accumulator below and above zero."""
+  a = np.full(256, 100, np.int8)
+  for start, sign in ((-(1 << 31) + 5, -1), ((1 << 31) - 5, 1), (-7, 1)):
+    c8 = "{" + ", ".join(f"%r{k}" for k in range(2, 10)) + "}"
+    body = f"""ld.param.u64 %l1, [a]; ld.param.u64 %l2, [b]; ld.param.u64 %l3, [c];
+      wmma.load.a.sync.aligned.row.m16n16k16.s8 {{%r10, %r11}}, [%l1];
+      wmma.load.b.sync.aligned.col.m16n16k16.s8 {{%r12, %r13}}, [%l2];
+      wmma.load.c.sync.aligned.row.m16n16k16.s32 {c8}, [%l3];
+      wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32.satfinite {c8}, {{%r10, %r11}}, {{%r12, %r13}}, {c8};
+      wmma.store.d.sync.aligned.row.m16n16k16.s32 [%b], {c8};"""
+    out = run(
+      body,
+      a,
+      (a * sign).astype(np.int8),
+      np.full(256, start, np.int32),
+      size=8,
+      params=", .param .u64 a, .param .u64 b, .param .u64 c",
+    ).view(np.int32)
+    assert (out == np.clip(start + sign * 160000, -(1 << 31), (1 << 31) - 1)).all()
 
 
 def test_old_votes_have_guards(engine: str) -> None:
@@ -352,6 +401,8 @@ OF = {
 @pytest.mark.parametrize("operation", OF)
 def test_reductions_in_bulk(operation: str, engine: str) -> None:
   """Every operation and type on 16 bytes of each of two threads, against NumPy."""
+  if engine == "both" and operation not in {"add", "inc"} and not THOROUGH:
+    pytest.skip("two in the quick run")
   rng = np.random.default_rng(5)
   for t in OF[operation].split():
     kind = {"b32": "u4", "b64": "u8", "u32": "u4", "s32": "i4", "u64": "u8", "s64": "i8", "f16": "f2", "bf16": "u2"}[t]
