@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx import layout, stack
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info, Shape
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather
@@ -35,6 +35,7 @@ class Site:
   count: int
   access: int
   mask: Value | None  # the threads that access; None for all
+  stack: int | None = None  # where in the stack of each thread, where that is known and there
 
   @property
   def width(self) -> int: return self.size * self.count
@@ -206,6 +207,7 @@ def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count
   base = convert(base.view(U32) if narrow else base.view(U64), U64)
   steps = shape.steps if not base.wide else None
   mode = _MODES[real]
+  known = base.bits if mode == LOCAL and base.bits is not None and stack.holds(g, base.bits, size * count) else None
   if mode == LOCAL: base, steps = _on_stacks(g, base, steps)
   guard = operands.predicate(line)
   mask = None if g.everyone else g.active
@@ -213,7 +215,7 @@ def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count
     p = guard(g)
     mask = p if mask is None else mask & p
     if not mask.wide: mask = Value(g.e, mask.in_lanes(), BOOL, True)
-  return Site(mode, base, steps, size, count, access, mask)
+  return Site(mode, base, steps, size, count, access, mask, known)
 
 
 def _wraps(shape: Shape) -> bool:
@@ -230,6 +232,7 @@ def _on_stacks(g: Lanes, base: Value, steps: tuple[int, ...] | None) -> tuple[Va
 
 def load(g: Lanes, site: Site) -> list[Value]:
   """The elements of each thread, unsigned."""
+  if site.stack is not None: return [stack.get(g, site.stack + k * site.size, site.size) for k in range(site.count)]
   e, w, a = g.e, g.width, Accessor(g, site)
   t = f"i{8 * site.size}"
   dtype = operands._RAW[site.size]
@@ -285,6 +288,9 @@ def _apart(g: Lanes, pointer: str, steps: Sequence[int], site: Site, dtype: Any)
 
 def store(g: Lanes, site: Site, values: Sequence[Value]) -> None:
   """Store the elements of each thread; the highest thread wins at one address."""
+  if site.stack is not None:
+    for k, v in enumerate(values): stack.put(g, site.stack + k * site.size, v, site.mask)
+    return
   e, w, a = g.e, g.width, Accessor(g, site)
   t = f"i{8 * site.size}"
   raw = [v.view(operands._RAW[site.size]) for v in values]
