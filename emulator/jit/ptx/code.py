@@ -6,6 +6,7 @@ import json
 import warnings
 from typing import Any, Final
 
+from tinyhw.core.errors import DecodeError
 from tinyhw.core.locks import lock
 from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
@@ -16,7 +17,7 @@ from tinyhw.emulator.jit.ptx.shapes import WARP, Plan
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.ptx.kept import SOURCES, keep
-from tinyhw.emulator.ptx.program import Program
+from tinyhw.emulator.ptx.program import Code, Program
 from tinyhw.emulator.ptx.scope import Flat
 from tinyhw.isa.ptx import printer
 
@@ -41,7 +42,8 @@ class Kernel:
     self.stride: int = header["stride"]
     self.sites: int = header["sites"]
     self.widens: dict[int, int] = {int(k): v for k, v in header["widens"].items()}
-    self.helped: list[Any] = header["helped"]  # [place in the text, PC, [[register, offset] read], [the same written]]
+    # [place in the text, PC, [[register, offset] read], [the same written], name]
+    self.helped: list[Any] = header["helped"]
     self.named: bool = header["named"]  # it has barriers that are not of the whole block
 
 
@@ -98,6 +100,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   name = program.entry_name
   flat = program.linked.flats[name]
   if not flat.lines: raise Refused("an empty kernel")
+  _taken(program.function(name))
   code = JitCode(program, flat, program.functions[name])
   width = width or (WARP if any(line.instruction.opcode in _TOGETHER or _syncs(line.instruction) for line in flat.lines)
                     else NARROW)
@@ -112,6 +115,13 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   widens = {str(code.pc(k)): k for k, info in enumerate(plan.infos) if info.checks}
   return {"width": width, "exits": exits, "stride": stride, "sites": lanes.sites, "shapes": shapes, "widens": widens,
           "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines)}, text
+
+
+def _taken(code: Code) -> None:
+  """Raises Refused where an instruction does not take its operands: the reference says so when control gets there."""
+  for k, line in enumerate(code.flat.lines):
+    try: code.bound(k)
+    except DecodeError as why: raise Refused(f"{line.instruction.name} ({why})") from None
 
 
 def _syncs(i: Any) -> bool: return i.opcode == "bar" and "warp" in i.modifiers

@@ -127,7 +127,8 @@ class Lanes:
     self._loose = loose_registers(plan)
     self._active: Value | None = None
     self.mask_type = f"i{plan.width}"
-    self.helped: list[tuple[int, int, helped.Places, helped.Places]] = []  # place in the text, PC, what it reads, gives
+    # place in the text, PC, what it reads, gives, name
+    self.helped: list[tuple[int, int, helped.Places, helped.Places, str]] = []
     self.named = False  # whether it has barriers that are not of the whole block
     self.phases = False  # whether it has barriers of its cluster
     self.room = layout.HEADER  # bytes of a state that they take

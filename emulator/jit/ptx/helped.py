@@ -84,7 +84,7 @@ def _helped(g: Lanes, k: int, reads: set[int]) -> None:
   for place, name in ((layout.ACTIVE, "active"), (layout.ALIVE, "alive")):
     e.do(f"store i32 {e.op(f'load i32, ptr %{name}')}, ptr {g.pointer('%state', place)}")
   number = len(g.helped)
-  g.helped.append((k, g.pc, taken, given))
+  g.helped.append((k, g.pc, taken, given, plan.lines[k].instruction.name))
   helper = e.op(f"load ptr, ptr {g.pointer('%context', layout.HELPER)}")
   done = e.op(f"call i32 {helper}(i64 {e.op('ptrtoint ptr %state to i64')}, i32 {number})")
   fine = e.new_label("helped")
@@ -141,7 +141,7 @@ class Helper:
   def _bound(self, number: int) -> tuple[Any, int, list[Any], list[Any], bool]:
     found = self._steps.get(number)
     if found is not None: return found  # type: ignore[no-any-return]
-    k, pc, taken, given = self._launch.kernel.helped[number]
+    k, pc, taken, given, _ = self._launch.kernel.helped[number]
     program = self._launch.grid.dispatch.program
     code = program.function(program.entry_name)
     line = code.flat.lines[k]
@@ -159,6 +159,7 @@ class Helper:
     step, pc, taken, given, calls = self._bound(number)
     cohort = self._cohort
     assert cohort is not None
+    self._launch.grid.stats.helped[self._launch.kernel.helped[number][4]] += 1
     if calls:
       self.calls += 1
       if self.calls > MANY: return False
