@@ -103,7 +103,7 @@ class Uses:
       if isinstance(o, Address) and _registers(line, o.base) & tainted and "param" not in i.modifiers:
         self.pointer = True
         if i.opcode in {"ld", "st", "atom", "red"}: self.elements.add(i.modifiers[-1])
-    if i.opcode == "cvta" and registers[1] & tainted: self.pointer = True
+    if i.opcode == "cvta" and any(of & tainted for of in registers[1:]): self.pointer = True
     if not any(of & values for of in registers): return
     form = find(i.name)
     if form is None: return

@@ -42,10 +42,13 @@ def ender(code: Code, line: Line, here: int, after: int) -> Ender:
   if i.opcode == "bra": return _bra(code, line, after)
   if i.opcode == "brx": return _brx(code, line)
   if i.opcode == "call": return _call(code, line, after)
+  if i.opcode in {"ret", "exit", "trap", "brkpt"}: bind.need(line, 0)
   if i.opcode == "ret": return _ret
   if i.opcode == "exit": return lambda group: End()
   if i.opcode in {"trap", "brkpt"}: return _trap(i.opcode)
-  if i.opcode == "nanosleep": return lambda group: Yield(after)
+  if i.opcode == "nanosleep":
+    bind.need(line, 1)
+    return lambda group: Yield(after)
   if i.opcode == "bar" and "warp" in i.modifiers: return _meeting(code, line, lambda group: None, i.operands[0], after)
   if i.opcode == "barrier" and "cluster" in i.modifiers[:1]: return cluster.ender(line, after)
   if i.opcode == "mbarrier": return mbarrier.ender(code, line, form, after)
@@ -91,7 +94,8 @@ def _brx(code: Code, line: Line) -> Ender:
     index, lanes = operands.full(group, read(group)), group.lanes
     found = np.unique(index[lanes]).tolist()
     if found[-1] >= len(ways):
-      raise MachineFault(f"brx.idx with index {found[-1]}, of {len(ways)} targets", wave=int(group.waves[0]))
+      raise MachineFault(f"brx.idx with index {found[-1]}, of {len(ways)} targets",
+                         lane=memory.lane_of(group, index == found[-1]))
     if len(found) == 1: return ways[found[0]]
     return Diverge([(ways[k], index == k) for k in found])
   return end
@@ -140,9 +144,11 @@ def _barrier(code: Code, line: Line, after: int) -> Ender:
     destination = sources.pop(0)
     voter = operands.reader(code, line, sources.pop(), "pred")
     write = operands.writer(code, line, destination, "u32" if "popc" in i.modifiers else "pred")
+  waits = "arrive" not in i.modifiers
+  if len(sources) not in ({1, 2} if waits else {2}):
+    raise DecodeError(f"{i.name} does not take these operands", where=flow.where(line))
   number = operands.reader(code, line, sources[0], "u32")
   expected = operands.reader(code, line, sources[1], "u32") if len(sources) > 1 else None
-  waits = "arrive" not in i.modifiers
   kind = next((m for m in ("popc", "and", "or") if m in i.modifiers), "")
 
   def one(group: Warps, value: Value) -> Value:
@@ -156,10 +162,12 @@ def _barrier(code: Code, line: Line, after: int) -> Ender:
 
   def end(group: Warps) -> Any:
     at, count = one(group, number(group)), np.uint32(0) if expected is None else one(group, expected(group))
-    if np.any(at > 15): raise MachineFault(f"barrier {int(np.max(at))}, of 16 barriers", wave=int(group.waves[0]))
-    if np.any(count % LANES):
-      raise MachineFault(f"a barrier for {int(np.max(count))} threads, which are no whole warps",
-                         wave=int(group.waves[0]))
+    for values, bad, text in ((at, at > 15, "barrier {}, of 16 barriers"),
+                              (count, count % LANES > 0, "a barrier for {} threads, which are no whole warps")):
+      if not np.any(bad): continue
+      rows = np.broadcast_to(bad, group.size)  # one for each warp
+      raise MachineFault(text.format(int(np.broadcast_to(values, group.size)[rows.argmax()])),
+                         lane=memory.lane_of(group, rows[:, None]))
     if write is None: return Arrive(after, at, count, waits)
     return Arrive(after, at, count, True, voter(group), finish)
   return end
@@ -311,7 +319,7 @@ def _indirect(code: Code, line: Line, target: Operand, after: int) -> Ender:
     if known is None:
       name = next((name for name, pc in code.program.functions.items() if pc == address), None)
       if name is None:
-        raise MachineFault(f"a call of {address:#x}, where no function is", address=address, wave=int(group.waves[0]))
+        raise MachineFault(f"a call of {address:#x}, where no function is", address=address, lane=memory.lane_of(group))
       known = kept[address] = Calling(code, line, name, after)
     return known
 

@@ -70,6 +70,11 @@ def _first(group: Warps, bad: Value) -> tuple[int, tuple[int, int]]:
   return row * LANES + lane, (row, lane)
 
 
+def lane_of(group: Warps, bad: Value = True) -> int:
+  """The first thread of a group that is bad, counted over all its warps: the `lane` of a fault."""
+  return _first(group, bad)[0]
+
+
 def check_alignment(group: Warps, addresses: Value, width: int, what: str) -> None:
   """Raises MachineFault for the first address that is no multiple of the access's width."""
   if width == 1 or not int(np.bitwise_or.reduce(addresses, axis=None)) & width - 1: return
@@ -309,7 +314,7 @@ def atomic(group: Warps, space: str, addresses: Value, width: int, operation: st
         for part, lanes in parts:
           if not lanes.any(): continue
           group.mask = None if lanes.all() else lanes
-          if part == "local": raise MachineFault("an atomic on local memory", lane=_first(group, lanes)[0])
+          if part == "local": raise MachineFault("an atomic on local memory", lane=lane_of(group))
           found = atomic(group, part, _in_window(part, addresses), width, operation, data, compare, want)
           merged = found if merged is None or found is None else np.where(lanes, found, merged)
       finally: group.mask = mask

@@ -163,12 +163,11 @@ class Code:
       guard = operands.predicate(line)
       if pc == here and guard is not None and line.instruction.opcode != "bra":
         return CodeBlock([], 0, self._guarded(guard, here, after), after, [here], [])
-      end = self._refusing(line, lambda: control.ender(self, line, here, after))
-      return CodeBlock([], 1, end, after, [here], [Shown(line, here)])
+      return CodeBlock([], 1, self.bound(index), after, [here], [Shown(line, here)])
     for k in range(index, stop):
       line = self.flat.lines[k]
       here = self.pc(k)
-      step = self._refusing(line, lambda line=line: bind.step(self, line))  # type: ignore[misc]
+      step = self.bound(k)
       shown.append(Shown(line, here))
       if step is not None:
         steps.append(step)
@@ -186,13 +185,16 @@ class Code:
       return Diverge([(here + 1, p), (after, ~p)])
     return end
 
-  @staticmethod
-  def _refusing(line: Line, make: Callable[[], Any]) -> Any:
-    """What is made; for an unsupported instruction, a step that raises when control gets there.
+  def bound(self, index: int) -> Any:
+    """An instruction by its place in the text: a step (None where it does nothing), or what ends a block; for one that
+    is unsupported, a step that raises when control gets there.
 
     Raises DecodeError for operands that the instruction does not take.
     """
-    try: return make()
+    line = self.flat.lines[index]
+    try:
+      if self.stops[index]: return control.ender(self, line, self.pc(index), self.pc(index + 1))
+      return bind.step(self, line)
     except Error as error:
       if not isinstance(error, Unsupported): raise
       kept = error

@@ -227,7 +227,9 @@ def test_results_in_registers_survive_ways_that_meet() -> None:
 
 
 def test_a_stack_that_is_not_large_enough() -> None:
-  text = kernel("call.uni big, ();", ".func big () { .local .b8 much[70000]; ret; }\n")
+  """It is as large as it must be, where that can be known."""
+  both(kernel("call.uni big, ();", ".func big () { .local .b8 much[70000]; ret; }\n"), bytes(64), block=32)
+  text = kernel("call.uni big, ();", ".func big ();\n.func big () { .local .b8 much[70000]; call big, (); ret; }\n")
   for how in ("ref", "jit"):
     with pytest.raises(MachineFault) as caught: run(text, "k", bytes(64), how, block=32)
     assert "stack" in str(caught.value)

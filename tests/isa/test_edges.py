@@ -254,6 +254,6 @@ def test_rare_forms_of_ptx() -> None:
   body = module.entries["k"].body
   assert body is not None
   found = [s for s in body if isinstance(s, Instruction)]
-  assert [s.operands[1] for s in found[:4]] == [Int(9), Int(-6), Sum("x", 3, "element"), Int(32)]
+  assert [s.operands[1] for s in found[:4]] == [Int(9), Int((1 << 64) - 6, True), Sum("x", 3, "element"), Int(32)]
   assert [s.operands[2] for s in found[4:6]] == [Arguments((Int(5), Name("%r2"))), Arguments((Int(5),))]
   assert re.search(r"x\[3\]", ptx_text(module))

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import astuple
 from typing import Any, Final
 
+from tinyhw.core.errors import DecodeError
 from tinyhw.core.locks import lock
 from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
@@ -18,7 +19,7 @@ from tinyhw.emulator.jit.ptx.shapes import WARP, Plan
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.ptx.kept import SOURCES, keep
-from tinyhw.emulator.ptx.program import Program
+from tinyhw.emulator.ptx.program import Code, Program
 from tinyhw.emulator.ptx.scope import Flat
 from tinyhw.isa.ptx import printer
 
@@ -104,6 +105,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   name = program.entry_name
   flat = program.linked.flats[name]
   if not flat.lines: raise Refused("an empty kernel")
+  _taken(program.function(name))
   code = JitCode(program, name)
   together = any(line.instruction.opcode in _TOGETHER or _syncs(line.instruction) for line in code.flat.lines)
   width = width or (WARP if together else NARROW)
@@ -121,6 +123,13 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "sites": lanes.sites, "shapes": shapes, "widens": widens,
           "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines)}, text
+
+
+def _taken(code: Code) -> None:
+  """Raises Refused where an instruction does not take its operands: the reference says so when control gets there."""
+  for k, line in enumerate(code.flat.lines):
+    try: code.bound(k)
+    except DecodeError as why: raise Refused(f"{line.instruction.name} ({why})") from None
 
 
 def _syncs(i: Any) -> bool: return i.opcode == "bar" and "warp" in i.modifiers

@@ -128,8 +128,10 @@ class Whole:
 
   @staticmethod
   def _fits(code: Code, line: Line, callee: Code) -> bool:
-    """Whether a call has the arguments of a function."""
-    try: control.Calling(code, line, callee.name, 0)
+    """Whether a call has the arguments of a function, and that nothing but good instructions."""
+    try:
+      control.Calling(code, line, callee.name, 0)
+      for k in range(len(callee.flat.lines)): callee.bound(k)
     except (Error, AssertionError, KeyError): return False
     return True
 
