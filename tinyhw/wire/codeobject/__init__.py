@@ -8,4 +8,5 @@ from tinyhw.wire.codeobject.identity import unbundled
 from tinyhw.wire.codeobject.model import GENERIC, PRELOAD_PROLOGUE, Argument, CodeObject, Kernel, place, with_places
 from tinyhw.wire.codeobject.reader import load
 
-__all__ = ["GENERIC", "PRELOAD_PROLOGUE", "Argument", "CodeObject", "Kernel", "load", "place", "unbundled", "with_places"]
+__all__ = ["GENERIC", "PRELOAD_PROLOGUE", "Argument", "CodeObject", "Kernel", "load", "place", "unbundled",
+           "with_places"]
