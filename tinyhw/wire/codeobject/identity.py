@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
-from tinyhw.wire.codeobject.model import GENERIC
 from tinyhw.wire.elf import Elf
 
 WHERE = "code object"  # what errors name
@@ -13,6 +12,16 @@ VERSIONS = {
   elf.ELFABIVERSION_AMDGPU_HSA_V6: 6,
   elf.ELFABIVERSION_AMDGPU_HSA_V2: 2,
   elf.ELFABIVERSION_AMDGPU_HSA_V3: 3,
+}
+# A generic processor's code runs on these (LLVM's AMDGPUUsage, "AMDGPU Generic Processors"), each of which was there
+# from the first version of its generic processor on.
+GENERIC = {
+  "gfx9-generic": ("gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"),
+  "gfx9-4-generic": ("gfx940", "gfx941", "gfx942", "gfx950"),
+  "gfx10-1-generic": ("gfx1010", "gfx1011", "gfx1012", "gfx1013"),
+  "gfx10-3-generic": ("gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"),
+  "gfx11-generic": ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"),
+  "gfx12-generic": ("gfx1200", "gfx1201"),
 }
 # What code may be compiled for: a feature's mask in the ELF's flags, and what its values say. Code for "any" setting
 # runs with both, other code only where the card is set so (AMDGPUUsage, "Target ID").

@@ -11,7 +11,7 @@ from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.amdhsa import kernel_descriptor_t
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.lazy import cached_property
-from tinyhw.wire.codeobject.identity import WHERE
+from tinyhw.wire.codeobject.identity import GENERIC, WHERE
 from tinyhw.wire.codeobject.relocations import Fixup, patch
 from tinyhw.wire.ctype import CType
 
@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 
 PAGE = 4096
 PRELOAD_PROLOGUE = 256  # bytes at a kernel's entry that run where nothing preloads arguments (see Kernel.start_offset)
-# A generic processor's code runs on these (LLVM's AMDGPUUsage, "AMDGPU Generic Processors"), each of which was there
-# from the first version of its generic processor on.
-GENERIC = {
-  "gfx9-generic": ("gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"),
-  "gfx9-4-generic": ("gfx940", "gfx941", "gfx942", "gfx950"),
-  "gfx10-1-generic": ("gfx1010", "gfx1011", "gfx1012", "gfx1013"),
-  "gfx10-3-generic": ("gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"),
-  "gfx11-generic": ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"),
-  "gfx12-generic": ("gfx1200", "gfx1201"),
-}
 
 
 @dataclass(frozen=True)

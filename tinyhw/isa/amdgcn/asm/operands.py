@@ -5,8 +5,8 @@ import re
 from functools import cache
 from typing import Final
 
+from tinyhw.isa.amdgcn.asm.immediates import SIMM16
 from tinyhw.isa.amdgcn.asm.line import Line, Reject
-from tinyhw.isa.amdgcn.asm.modifiers import SIMM16
 from tinyhw.isa.amdgcn.codes import CANONICAL, INLINE_FLOATS, LITERAL, REGISTERS_ONLY, SPECIALS, VGPR0
 from tinyhw.isa.amdgcn.text import constant, literal, scalar_name
 from tinyhw.isa.amdgcn.values import float_bits, float_code, fraction, inline, number
