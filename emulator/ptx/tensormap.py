@@ -122,7 +122,7 @@ class TensorMap:
     if SWIZZLES[self.swizzle] == 96: raise Unsupported("tensor map with", "swizzles of 96 bytes")
     need(self.address % 16 == 0, f"the address {self.address:#x}, no multiple of 16")
     for k in range(self.rank - 1):
-      need(0 < self.strides[k] < 1 << 40 and self.strides[k] % 16 == 0,
+      need(0 <= self.strides[k] < 1 << 40 and self.strides[k] % 16 == 0,
            f"a stride of {self.strides[k]:,} bytes: a multiple of 16 under 2**40")
     for k in range(self.rank):
       need(1 <= self.box[k] <= 256, f"a box of {self.box[k]} elements in dimension {k}: there are 1 to 256")
