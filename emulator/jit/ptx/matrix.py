@@ -29,6 +29,12 @@ COLUMNS: Final = 8
 
 
 
+def one(g: Lanes, x: Value) -> Value:
+  """What a warp's first thread has."""
+  if not x.wide: return x
+  return Value(g.e, g.e.op(f"extractelement {x.type} {x.text}, i64 0"), x.dtype, False)
+
+
 def shuffled(e: Emitter, t: str, n: int, x: str, order: Sequence[int], y: str = "poison") -> str:
   """Elements of one or two vectors of n."""
   places = ", ".join(f"i32 {k}" for k in order)
