@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
-from weakref import WeakSet, ref
+from weakref import WeakSet
 
 from tinyhw.core.errors import Error
 from tinyhw.core.locks import FairLock
@@ -87,7 +87,7 @@ class Running:
     self.changed = threading.Condition(cast(Any, self.lock))
     self.waiting = 0
     self._threads: WeakSet[threading.Thread] = WeakSet()
-    self._latest: Callable[[], threading.Thread | None] = lambda: None  # who was noted last
+    self._noted = threading.local()  # who was: its attributes are each thread's own
 
   @property
   def runners(self) -> Sequence[Runs]:
@@ -101,10 +101,9 @@ class Running:
 
   def note_thread(self) -> None:
     """Remember that this thread uses the machine."""
-    me = threading.current_thread()
-    if me is not self._latest():
-      self._latest = ref(me)
-      self._threads.add(me)
+    if not hasattr(self._noted, "me"):
+      self._noted.me = True
+      self._threads.add(threading.current_thread())
 
   def other_threads(self) -> bool:
     """Whether another living thread of the client has used the machine: it could still wake what waits."""
@@ -159,7 +158,7 @@ class Running:
       deadline: float | None = None
       stops, turned, failures = self.stops, False, self.failures
       while True:
-        while not self._leaves(stops, turned) and self._turn():
+        while (HELD.raised is None or not self._leaves(stops, turned)) and self._turn():
           turned = True
           if done():
             return True

@@ -116,7 +116,7 @@ class AqlQueue(ComputeQueue):
       self.fail(fault)
       return False
 
-  def _store_read(self) -> None:
+  def _report_read(self) -> None:
     self.memory.store(self.properties.read_pointer, 8, self.read)
 
   def _retire(self) -> None:
@@ -130,7 +130,7 @@ class AqlQueue(ComputeQueue):
 
   # ---- packets
 
-  def _packets(self, packets: int) -> None:
+  def _execute(self, packets: int) -> None:
     """Execute packets until one blocks, stalls or fails."""
     with self.guarded():
       self._turn_begins()

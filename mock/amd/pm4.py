@@ -110,7 +110,7 @@ class ComputeQueue(Dispatching):
     self._shapes: dict[tuple[int, ...], Quick] = {}
     self._plans: dict[int, list[tuple[Callable[[list[int]], Any], Any, Plan]]] = {}  # by words
 
-  def _store_read(self) -> None:
+  def _report_read(self) -> None:
     self.memory.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
 
   def snapshot(self) -> dict[str, Any]:

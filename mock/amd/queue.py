@@ -31,6 +31,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle
   from tinyhw.mock.amd.caches.chip import Chip
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
+  from tinyhw.mock.amd.waves import Waves
   from tinyhw.mock.memory import Buffer
 
 
@@ -109,6 +110,7 @@ class Queue(ABC):
     self.debugged = False  # masked by the driver, for a debugger on a chip that needs it (is_dbg_wa)
     self.held: list[Buffer] = []
     self.frames: list[Frame] = []
+    self.waves: Waves | None = None  # those of a dispatch that has not ended, where an engine has dispatches
     self.last: tuple[Frame, int] | None = None  # where the packet in execution starts
     self._taken = 0  # how far the ring was copied into frames
     self._until_mapped = self.machine.turns_of_a_queue()  # doorbells and turns until it was off its engine meanwhile
@@ -240,9 +242,13 @@ class Queue(ABC):
     return next((thread for write, thread in self._rung if write >= at), None)
 
   def runnable(self) -> bool:
-    """Whether a step would make progress."""
+    """Whether a turn would make progress."""
+    return self._ready()
+
+  def _ready(self) -> bool:
+    """Whether a packet would."""
     if self.state is State.READY:
-      return self.write != self._taken or bool(self.frames) or self.busy
+      return self.write != self._taken or bool(self.frames) or self.waves is not None
     if self.state is not State.BLOCKED or self.wait is None or not self.properties.active:
       return False
     try:
@@ -272,26 +278,24 @@ class Queue(ABC):
     words: list[int] = self._ring[at : at + count].tolist()
     return words
 
-  def _report_read(self) -> None:
-    """Tell the client how far the ring was read."""
-    self._store_read()
-    self._reported = self.read
-
   @abstractmethod
-  def _store_read(self) -> None:
-    """Write the read pointer where the client looks for it."""
+  def _report_read(self) -> None:
+    """Tell the client how far the ring was read: write the read pointer where it looks for it."""
 
   # ---- execution
 
   def run(self, packets: int) -> None:
     """Execute up to `packets` packets, as far as the queue is not blocked. Faults stop the queue, not the machine."""
+    self._execute(packets)
+
+  def _execute(self, packets: int) -> None:
     try:
       self._turn_begins()
       if self.state is State.BLOCKED:
         self._resume()
       frames = self.frames
       while packets and self.state is State.READY:
-        if self.busy:
+        if self.waves is not None:
           packets = self._go_on(packets)
         else:
           if not frames:
@@ -305,9 +309,11 @@ class Queue(ABC):
             self._step()
         if frames and frames[-1].at >= len(frames[-1].words):
           self._retire()
-      self._retire()
+      if frames or self.read != self._taken:
+        self._retire()
       if self.read != self._reported:
         self._report_read()
+        self._reported = self.read
     except BaseException as raised:
       if not self._stopped_by(raised):
         raise
@@ -349,7 +355,7 @@ class Queue(ABC):
   @property
   def busy(self) -> bool:
     """Whether the last packet goes on for some turns more."""
-    return False
+    return self.waves is not None
 
   @property
   def dispatching(self) -> bool:
@@ -370,7 +376,7 @@ class Queue(ABC):
 
   def _retire(self) -> None:
     """Drop finished frames and move the read pointer, which counts the ring's dwords only."""
-    if self.state is State.BLOCKED or self.busy:
+    if self.state is State.BLOCKED or self.waves is not None:
       return
     frames = self.frames
     while frames and frames[-1].at >= len(frames[-1].words):

@@ -69,7 +69,7 @@ class SdmaQueue(Queue):
     self.space = self.past_gl2 = engine
     self._near = NearSpace(base, chip, self._packets)
 
-  def _store_read(self) -> None:
+  def _report_read(self) -> None:
     self.memory.store(self.properties.read_pointer, 8, self.read)
 
   # ---- decoding

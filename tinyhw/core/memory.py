@@ -18,6 +18,7 @@ from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
 from tinyhw.core.mapped import give_back, mapped_file
 
 PAGE: Final = 4096
+SEEN: Final = 4096  # pages of which an address space remembers where they are mapped
 GRANULE: Final = 16  # host memory may be mapped in units of so many bytes, the widest access: arrays are no whole pages
 END: Final = (1 << 64) - PAGE  # where mappings end at the latest: an end is an address too
 U8 = npt.NDArray[np.uint8]
@@ -156,7 +157,7 @@ class AddressSpace:
     self.version = 0
     self._starts: list[int] = []
     self._maps: list[Mapping] = []
-    self._last: Mapping | None = None
+    self._seen: dict[int, Mapping] = {}  # by page number, where an access was; a hint, as a page may hold several
     # What lookups go by: replaced as a whole, so that they need no lock while another thread maps.
     self._table: tuple[list[int], list[Mapping], U64] = [], [], np.zeros(0, np.uint64)
 
@@ -197,20 +198,21 @@ class AddressSpace:
   def _changed(self, maps: list[Mapping]) -> None:
     self._maps, self._starts = maps, [m.start for m in maps]
     self._table = self._starts, maps, np.array(self._starts, np.uint64)
-    self._last = None
+    self._seen = {}  # after the table: who still looks into the old one notes what it finds in the old hints
     self.version += 1
 
   def mappings(self) -> tuple[Mapping, ...]: return tuple(self._maps)
 
   def find(self, address: int) -> Mapping | None:
     """The mapping that holds this address."""
-    m = self._last
+    seen = self._seen
+    m = seen.get(address >> 12)
     if m is not None and m.start <= address < m.end: return m
-    table = self._table
-    i = bisect_right(table[0], address) - 1
-    if i < 0 or address >= table[1][i].end: return None
-    self._last = m = table[1][i]
-    if self._table is not table: self._last = None  # it may be gone by now
+    starts, maps, _ = self._table
+    i = bisect_right(starts, address) - 1
+    if i < 0 or address >= maps[i].end: return None
+    if len(seen) >= SEEN: seen.clear()
+    seen[address >> 12] = m = maps[i]
     return m
 
   def _need(self, address: int, size: int, access: int) -> Mapping:
@@ -261,7 +263,7 @@ class AddressSpace:
 
   def load(self, address: int, width: int, access: int = Access.READ) -> int:
     """An unsigned little-endian integer of 1, 2, 4 or 8 bytes."""
-    m = self._last
+    m = self._seen.get(address >> 12)
     if m is None or not (m.start <= address and address + width <= m.end and m.access & access == access):
       m = self._need(address, width, access)
       if address + width > m.end: return int.from_bytes(self.read(address, width, access), "little")
@@ -276,7 +278,7 @@ class AddressSpace:
 
   def store(self, address: int, width: int, value: int, access: int = Access.WRITE) -> None:
     """Store an unsigned little-endian integer of 1, 2, 4 or 8 bytes."""
-    m = self._last
+    m = self._seen.get(address >> 12)
     if m is None or not (m.start <= address and address + width <= m.end and m.access & access == access):
       m = self._need(address, width, access)
       if address + width > m.end: return self.write(address, value.to_bytes(width, "little"), access)

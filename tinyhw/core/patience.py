@@ -15,7 +15,7 @@ from typing import Any, Final
 from tinyhw.core.errors import Interrupted
 
 Handler = Callable[[int, FrameType | None], Any]
-_SIGNALS: Final = (signal.SIGINT, signal.SIGALRM, signal.SIGTERM)
+_SIGNALS: Final = (int(signal.SIGINT), int(signal.SIGALRM), int(signal.SIGTERM))
 _C: Final[Any] = import_module("_signal")  # what `signal` wraps, without the enumerations that it looks handlers up in
 
 
@@ -50,6 +50,7 @@ class Held:
     self.raised: BaseException | None = None
     self._depth = 0
     self._before: list[tuple[int, Handler, Handler]] = []
+    self._ours: dict[int, tuple[Handler, Handler]] = {}  # by signal: its handler of last time, and that as held
 
   def __call__(self) -> None:
     if self.raised is not None: raise Stopped(f"stopped by {type(self.raised).__name__}")
@@ -76,13 +77,14 @@ class Held:
     return self
 
   def _install(self) -> None:
-    self._restore()  # what an exception in `__exit__` has left
+    if self._before: self._restore()  # what an exception in `__exit__` has left
     for number in _SIGNALS:
       handler = _C.getsignal(number)
       if not callable(handler): continue  # none, or one that Python does not run
-      ours = self._holding(handler)
-      self._before.append((number, handler, ours))
-      _C.signal(number, ours)
+      known = self._ours.get(number)
+      if known is None or known[0] is not handler: known = self._ours[number] = handler, self._holding(handler)
+      self._before.append((number, *known))
+      _C.signal(number, known[1])
 
   def _restore(self) -> None:
     while self._before:
