@@ -8,7 +8,9 @@ in the ISA emulator.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
@@ -33,6 +35,11 @@ _R1, _R2, _R3 = gc.COMPUTE_PGM_RSRC1.OFFSET, gc.COMPUTE_PGM_RSRC2.OFFSET, gc.COM
 _SCRATCH_LO, _SCRATCH_HI = gc.COMPUTE_DISPATCH_SCRATCH_BASE_LO.OFFSET, gc.COMPUTE_DISPATCH_SCRATCH_BASE_HI.OFFSET
 _TMPRING: Final = gc.COMPUTE_TMPRING_SIZE.OFFSET
 _STARTS: Final = (gc.COMPUTE_START_X.OFFSET, gc.COMPUTE_START_Y.OFFSET, gc.COMPUTE_START_Z.OFFSET)
+_USER_DATA: Final[list[Callable[[dict[int, int]], tuple[int, ...]]]] = [  # by how many
+  lambda registers: (),
+  lambda registers: (registers[USER_DATA],),
+  *(itemgetter(*range(USER_DATA, USER_DATA + n)) for n in range(2, USER_DATA_COUNT + 1)),
+]
 _SETTINGS: Final = (_LO, _HI, _R1, _R2, _R3, _TMPRING, _SCRATCH_LO, _SCRATCH_HI, _X, _Y, _Z, *_STARTS)
 
 
@@ -173,24 +180,19 @@ def _program(queue: ComputeQueue, initiator: int) -> Program | None:
   return known
 
 
-def repeat_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int) -> bool:
-  """Run a dispatch to its end at once, where it is one that was run before and compiled code needs no help with it.
-
-  False when it is still to be run, or when there is a rest of it to run: `run_dispatch` does either.
-  """
+def dispatch_again(queue: ComputeQueue, size: tuple[int, int, int], initiator: int, words: list[int],
+                   at: int) -> bool:
+  """Run a dispatch of a planned submission: to its end at once, where it is one that was run before and compiled code
+  needs no help with it; else, and what is left of it then, as `run_dispatch` does."""
   last = queue.program
-  if last is None or last[0] != initiator or last[1] != queue.space.version or last[2] != queue.settings_version:
-    return False
-  program = last[3]
-  known = queue.repeated.get((id(program), size))
-  if known is None or known[0] is not program or program.thread_dimensions or not program.force_start:
-    return False
-  return queue.machine.repeat(queue, known[1], _user_data(queue, program))
-
-
-def _user_data(queue: ComputeQueue, program: Program) -> tuple[int, ...]:
-  get = queue.registers.get
-  return tuple([get(i, 0) for i in range(USER_DATA, USER_DATA + program.user_sgprs)])
+  if last is not None and last[0] == initiator and last[2] == queue.settings_version and last[1] == queue.space.version:
+    program = last[3]
+    known = queue.repeated.get((id(program), size))
+    if known is not None and known[0] is program and program.force_start and not program.thread_dimensions and (
+        queue.machine.repeat(queue, known[1], _USER_DATA[program.user_sgprs](queue.registers))):
+      return False
+  run_dispatch(queue, size, initiator)
+  return True
 
 
 def run_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int) -> None:
@@ -213,4 +215,4 @@ def run_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int
     raise Unsupported("dispatch", "COMPUTE_START_X/Y/Z without FORCE_START_AT_000", where=queue.name)
   if not (size[0] and size[1] and size[2]):
     return
-  queue.machine.execute(queue, known, size, _user_data(queue, known))
+  queue.machine.execute(queue, known, size, _USER_DATA[known.user_sgprs](registers))

@@ -8,7 +8,9 @@ that is no packet stops the queue as CP_BAD_OPCODE does; a packet that the vendo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -23,7 +25,7 @@ from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
-from tinyhw.mock.amd.compute import Program, repeat_dispatch, run_dispatch
+from tinyhw.mock.amd.compute import Program, dispatch_again, run_dispatch
 from tinyhw.mock.amd.dispatching import Dispatching
 from tinyhw.mock.amd.plans import Harmless, Plan, Quick, nothing, planned
 from tinyhw.mock.amd.queue import Frame, Properties, State
@@ -81,11 +83,14 @@ _RELEASE_MEM: Final = pm4.RELEASE_MEM.OP << 8
 _RELEASE_WORDS: Final = pm4.RELEASE_MEM.DWORDS + 1
 _LONE_NOP: Final = wire.NOP_HEADER_ONLY << 16 | pm4.NOP.OP << 8  # the one packet whose count is not a length
 
+_ACQUIRED: Final = "PM4 packet", "ACQUIRE_MEM", "no caches are modelled"
 _DECIDING: Final = {_SET_SH_REG: (0, 1), _RELEASE_MEM: (0, 1, 2, 3, 4, 7)}  # words that are a packet's shape
 PLANNED_WORDS: Final = 512  # of a submission that is remembered as a whole
-PLANS: Final = 64  # submissions of one length
+PLANS: Final = 256  # submissions of one length and form
 
 
+Places = tuple[int, ...]  # of words
+Deciding = Callable[[list[int]], Any]  # gives the words at such places
 Step = tuple[Callable[["ComputeQueue", Any], None], Any, int]  # what runs, its argument, dwords
 
 
@@ -108,7 +113,7 @@ class ComputeQueue(Dispatching):
     self.settings_version = 0  # grows with every write of a register that is not user data
     self._steps: dict[tuple[int, ...], Step] = {}
     self._shapes: dict[tuple[int, ...], Quick] = {}
-    self._plans: dict[int, list[tuple[Callable[[list[int]], Any], Any, Plan]]] = {}  # by words
+    self._plans: dict[int, dict[Places, tuple[Deciding, dict[Any, Plan]]]] = {}  # by length and by what decides
 
   def _report_read(self) -> None:
     self.memory.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
@@ -152,16 +157,15 @@ class ComputeQueue(Dispatching):
       step[0](self, step[1])
 
   def _follow(self, frame: Frame, packets: int) -> int:
-    machine = self.machine
-    if self.beside is not None or machine.trace.enabled or frame.plan is None:
-      self._step()
-      return packets - 1
-    words, ways, frames, end = frame.words, frame.plan.ways, self.frames, len(frame.words)
-    while packets and frame.at < end:
+    machine, words = self.machine, frame.words
+    ways = {} if self.beside is not None or machine.trace.enabled or frame.plan is None else frame.plan.ways
+    while packets:
       way = ways.get(frame.at)
       if way is None or way[1] > packets:  # a packet has changed what follows it, or there is no time for all of them
-        self._step()
-        return packets - 1
+        if frame.at < len(words):
+          packets -= 1
+          self._step()
+        break
       before, count, run, at, frame.at = way
       packets -= count
       self.packets += count
@@ -169,8 +173,7 @@ class ComputeQueue(Dispatching):
       for quick, place in before:
         quick(words, place)
       self.last = frame, at
-      run(words, at)
-      if self.waves is not None or self.state is not State.READY or not frames or frames[-1] is not frame:
+      if run(words, at):
         break
     return packets
 
@@ -183,15 +186,14 @@ class ComputeQueue(Dispatching):
     if machine.trace.enabled:
       machine.trace.add(self.name, "packet", self._text(frame.words[at:end]), address=frame.address + at * 4)
 
-  def _fetch(self) -> None:
-    super()._fetch()
-    frame = self.frames[-1]
-    for decides, values, plan in self._plans.get(len(frame.words), ()):
-      if decides(frame.words) == values:
-        frame.plan = plan
-        return
-    if 1 < len(frame.words) <= PLANNED_WORDS:
-      frame.learning = []
+  def _frame(self, words: list[int], address: int) -> Frame:
+    known = self._plans.get(len(words))
+    if known is not None:
+      for decides, plans in known.values():
+        plan = plans.get(decides(words))
+        if plan is not None:
+          return Frame(words, address, 0, plan)
+    return Frame(words, address, 0, None, [] if 1 < len(words) <= PLANNED_WORDS else None)
 
   def _plan(self, frame: Frame, at: int, end: int, quick: Quick | None, step: Step | None) -> None:
     """Note a packet of a submission. A whole one is recognized when it comes again: all its words are the same, but for
@@ -209,16 +211,16 @@ class ComputeQueue(Dispatching):
     frame.learning = None
     if sum(stop - start for start, stop, _, _ in learning) != end:
       return  # some were skipped, or came twice
-    decides = itemgetter(*(k for row in learning for k in row[3]))
-    plans = self._plans.setdefault(end, [])
+    places = tuple(k for row in learning for k in row[3])
+    decides, plans = self._plans.setdefault(end, {}).setdefault(places, (itemgetter(*places), {}))
     if len(plans) >= PLANS:
       plans.clear()
-    plans.append((decides, decides(frame.words), planned(learning, end)))
+    plans[decides(frame.words)] = planned(learning, end)
 
   def _quickly(self, handler: Callable[[ComputeQueue, Any], None], argument: Any) -> Quick:
     """What executes a packet that has been executed once, as it did then."""
     if isinstance(argument, pm4.DISPATCH_DIRECT):
-      return self._dispatched_again(argument)
+      return partial(dispatch_again, self, (argument.dim_x, argument.dim_y, argument.dim_z), argument.dispatch_initiator)
     if self.beside is None and self.device.chip is None:
       if isinstance(argument, pm4.NOP) or isinstance(argument, pm4.EVENT_WRITE) and (
         argument.event_type != pm4.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH
@@ -226,16 +228,11 @@ class ComputeQueue(Dispatching):
       ):
         return nothing
       if isinstance(argument, pm4.ACQUIRE_MEM):
-        return Harmless(lambda words, at: self.acquire_mem(argument))
-    return lambda words, at: handler(self, argument)
+        return Harmless(partial(self._acquired_again, self.machine.ignored.counts))
 
-  def _dispatched_again(self, p: pm4.DISPATCH_DIRECT) -> Quick:
-    """A dispatch of a planned submission."""
-    size, initiator = (p.dim_x, p.dim_y, p.dim_z), p.dispatch_initiator
-
-    def run(words: list[int], at: int) -> None:
-      if not repeat_dispatch(self, size, initiator):
-        run_dispatch(self, size, initiator)
+    def run(words: list[int], at: int) -> bool:
+      handler(self, argument)
+      return True
 
     return run
 
@@ -269,7 +266,12 @@ class ComputeQueue(Dispatching):
     """A RELEASE_MEM with data of its own."""
     plain = p.data_sel == _WHOLE and p.int_sel in (_INT_NONE, _INT_DATA) and p.dst_sel <= 1 and not p.address & 7
     if not plain or self.beside is not None or self.device.chip is not None or not self.properties.eop_address:
-      return lambda words, at: self._release(p, words[at + 5] | words[at + 6] << 32)
+
+      def run(words: list[int], at: int) -> bool:
+        self._release(p, words[at + 5] | words[at + 6] << 32)
+        return True
+
+      return run
     store, address = self.space.store, p.address
     return lambda words, at: store(address, 8, words[at + 5] | words[at + 6] << 32)
 
@@ -452,10 +454,15 @@ class ComputeQueue(Dispatching):
   def acquire_mem(self, p: pm4.ACQUIRE_MEM) -> None:
     """At once, whatever dispatches still run. `coher_base` and `coher_size` count 256 bytes."""
     if self.device.chip is None:
-      self.machine.ignored.note("PM4 packet", "ACQUIRE_MEM", "no caches are modelled")
+      self.machine.ignored.note(*_ACQUIRED)
     else:
       what = pm4.ACQUIRE_MEM_GCR_CNTL.decode(p.gcr_cntl)
       self.device.chip.control(what, self.space, p.coher_base << 8, p.coher_size << 8, self.name)
+
+  @staticmethod
+  def _acquired_again(counts: Counter[tuple[str, str, str]], words: list[int], at: int) -> None:
+    """An ACQUIRE_MEM where there are no caches."""
+    counts[_ACQUIRED] += 1
 
   def starve(self, packet: str) -> None:
     """Wait for ever: the packet ends with an end-of-pipe event, and the queue has no buffer for these.

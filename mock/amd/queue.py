@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,9 @@ class State(Enum):
   EVICTED = "evicted"
   FAULTED = "faulted"
   HUNG = "hung"
+
+
+_READY: Final = State.READY  # asked for often
 
 
 @dataclass(frozen=True)
@@ -247,7 +250,7 @@ class Queue(ABC):
 
   def _ready(self) -> bool:
     """Whether a packet would."""
-    if self.state is State.READY:
+    if self.state is _READY:
       return self.write != self._taken or bool(self.frames) or self.waves is not None
     if self.state is not State.BLOCKED or self.wait is None or not self.properties.active:
       return False
@@ -259,13 +262,16 @@ class Queue(ABC):
 
   def _fetch(self) -> None:
     """Copy the submitted part of the ring into a frame."""
-    n = self.properties.ring_size >> 2
-    at, count = (self._taken >> self.SHIFT) % n, self.write - self._taken >> self.SHIFT
-    words = self._words(at, min(count, n - at))
-    if len(words) < count:
-      words += self._words(0, count - len(words))
-    self.frames.append(Frame(words, self.properties.ring_address + at * 4))
+    properties, shift = self.properties, self.SHIFT
+    n = properties.ring_size >> 2
+    at, count = (self._taken >> shift) % n, self.write - self._taken >> shift
+    words = self._words(at, count) if at + count <= n else self._words(at, n - at) + self._words(0, at + count - n)
+    self.frames.append(self._frame(words, properties.ring_address + at * 4))
     self._taken = self.write
+
+  def _frame(self, words: list[int], address: int) -> Frame:
+    """A submission that was read from an address of the ring."""
+    return Frame(words, address)
 
   def _words(self, at: int, count: int) -> list[int]:
     """Dwords of the ring."""
@@ -291,10 +297,10 @@ class Queue(ABC):
   def _execute(self, packets: int) -> None:
     try:
       self._turn_begins()
-      if self.state is State.BLOCKED:
+      if self.state is not _READY:
         self._resume()
       frames = self.frames
-      while packets and self.state is State.READY:
+      while packets and self.state is _READY:
         if self.waves is not None:
           packets = self._go_on(packets)
         else:
@@ -302,8 +308,9 @@ class Queue(ABC):
             if self.write == self._taken:
               break
             self._fetch()
-          if frames[-1].plan is not None:
-            packets = self._follow(frames[-1], packets)
+          frame = frames[-1]
+          if frame.plan is not None:
+            packets = self._follow(frame, packets)
           else:
             packets -= 1
             self._step()

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import _thread
+import os
 import signal
 import sys
 import threading
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
+from threading import get_ident
 from types import FrameType
 from typing import Any, Final
 
@@ -19,7 +21,19 @@ _SIGNALS: Final = (int(signal.SIGINT), int(signal.SIGALRM), int(signal.SIGTERM))
 _C: Final[Any] = import_module("_signal")  # what `signal` wraps, without the enumerations that it looks handlers up in
 
 
-def _in_main_thread() -> bool: return threading.get_ident() == threading.main_thread().ident
+_main = threading.main_thread().ident
+
+
+def _find_main() -> None:
+  """After a fork the thread that forked is the main one."""
+  global _main
+  _main = threading.main_thread().ident
+
+
+os.register_at_fork(after_in_child=_find_main)
+
+
+def _in_main_thread() -> bool: return get_ident() == _main
 
 
 class Patience:
@@ -67,7 +81,7 @@ class Held:
     return hold
 
   def __enter__(self) -> Held:
-    if not _in_main_thread(): return self
+    if get_ident() != _main: return self
     if not self._depth:
       try: self._install()
       except BaseException:  # of a handler that was not held yet
@@ -93,11 +107,13 @@ class Held:
       self._before.pop()
 
   def __exit__(self, *_: object) -> None:
-    if not _in_main_thread(): return
+    if get_ident() != _main: return
     self._depth -= 1
     if not self._depth: self._restore()
-    raised, self.raised = self.raised, None
-    if raised is not None: raise raised from None
+    raised = self.raised
+    if raised is not None:
+      self.raised = None
+      raise raised from None
 
 
 HELD: Final = Held()
