@@ -194,10 +194,13 @@ class MockPort(SharedPort):
         machine.changed.notify_all()
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
+    machine = self.machine
+    if machine.weak is None:
+      return machine.wait(done, timeout_s)
     if done():
       return True
-    ended = super().wait(done, timeout_s)
-    if self.machine.weak is not None and (ended or timeout_s >= HANG_S):
-      with self.machine.lock:
-        self.machine.weak.host_looks()
+    ended = machine.wait(done, timeout_s)
+    if ended or timeout_s >= HANG_S:
+      with machine.lock:
+        machine.weak.host_looks()
     return ended

@@ -144,6 +144,12 @@ class Running:
 
   # ---- the run
 
+  def wait(self, done: Callable[[], bool], timeout_s: float | None) -> bool:
+    """`run` for a thread of the client, as long as others of its threads could still change something."""
+    if not hasattr(self._noted, "me"):
+      self.note_thread()
+    return self.run(done, timeout_s, self.other_threads)
+
   def run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool] = lambda: False) -> bool:
     """Let queues proceed until `done()`. False when nothing can proceed any more.
 
@@ -194,13 +200,11 @@ class Running:
   def _turn(self) -> bool:
     """One queue runs for a while. False when no queue can."""
     ready = [q for q in self.runners if q.runnable()]
-    if not ready:
-      return False
     if len(ready) == 1:
       ready[0].run(QUANTUM)
-    else:
+    elif ready:
       self.rng.choice(ready).run(self.rng.randint(1, 6))
-    return True
+    return bool(ready)
 
   def _hang(self) -> None:
     """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""

@@ -8,13 +8,13 @@ pointer modulo the ring's size.
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -145,7 +145,8 @@ class Queue(ABC):
   def ring_doorbell(self, value: int) -> None:
     """A store to the doorbell: the new write pointer, or the sign to look for it, where the queue was off its engine.
     """
-    self.machine.trace_fast(self.name, "doorbell", value)
+    if self.machine.trace.enabled:
+      self.machine.trace_fast(self.name, "doorbell", value)
     if self.error is not None:
       return
     try:
@@ -232,11 +233,12 @@ class Queue(ABC):
 
   def _note_thread(self) -> None:
     """Remember who queued what is written by now."""
-    rung, me = self._rung, threading.get_ident()
+    rung, me = self._rung, get_ident()
+    if rung and rung[-1][1] == me:
+      rung[-1] = self.write, me
+      return
     while rung and rung[0][0] <= self.read:
       rung.popleft()
-    if rung and rung[-1][1] == me:
-      rung.pop()
     rung.append((self.write, me))
 
   def queued_by(self) -> int | None:

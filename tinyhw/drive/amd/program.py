@@ -276,10 +276,9 @@ class AMDProgram(Program):
     self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3, wait: bool = False
   ) -> float | None:
     packer = self.layout.packer(len(buffers), values)
-    def write(memory: memoryview, at: int) -> None:
-      try: packer.pack_into(memory, at, *[b.address for b in buffers], *values)
-      except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
-    return self._launch(write, grid, block, 0, wait)
+    try: arguments = packer.pack(*[b.address for b in buffers], *values)
+    except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
+    return self._launch(arguments, grid, block, 0, wait)
 
   def launch(
     self, kernargs: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0, wait: bool = False
@@ -289,30 +288,27 @@ class AMDProgram(Program):
       raise InvalidArgument(
         f"{len(kernargs)} bytes of arguments, the kernel takes {self.layout.size}", where=self._where
       )
-    def write(memory: memoryview, at: int) -> None: memory[at:at + len(kernargs)] = kernargs
-    return self._launch(write, grid, block, dynamic_lds, wait)
+    return self._launch(kernargs, grid, block, dynamic_lds, wait)
 
-  def _launch(self, write: Callable[[memoryview, int], None], grid: Dim3, block: Dim3, dynamic_lds: int,
-              wait: bool) -> float | None:
+  def _launch(self, arguments: bytes, grid: Dim3, block: Dim3, dynamic_lds: int, wait: bool) -> float | None:
     if not wait:
-      self._submit(write, grid, block, dynamic_lds, False)
+      self._submit(arguments, grid, block, dynamic_lds, False)
       return None
     with self.runtime.profiling:  # there is one pair of timestamps
-      self.runtime.wait(self._submit(write, grid, block, dynamic_lds, True))
+      self.runtime.wait(self._submit(arguments, grid, block, dynamic_lds, True))
       return self.runtime.elapsed()
 
-  def _submit(self, write: Callable[[memoryview, int], None], grid: Dim3, block: Dim3, dynamic_lds: int,
-              profile: bool) -> int:
+  def _submit(self, arguments: bytes, grid: Dim3, block: Dim3, dynamic_lds: int, profile: bool) -> int:
     """Queue the launch, all of it with the device's lock; returns its timeline value."""
-    runtime = self.runtime
+    runtime, size = self.runtime, self.argument_bytes
     ring = runtime.kernargs
     prepared = self._prepared.get((block, dynamic_lds, profile)) or self._prepare(block, dynamic_lds, profile)
-    runtime.enter(runtime.compute, prepared.full, self.argument_bytes)
+    runtime.enter(runtime.compute, prepared.full, size)
     try:
       if prepared.scratch_generation != runtime.scratch_generation:
         prepared = self._prepare(block, dynamic_lds, profile)
-      at = ring.take(self.argument_bytes)
-      write(ring.memory, at)
+      at = ring.take(size)
+      ring.memory[at:at + len(arguments)] = arguments
       if prepared.grid != grid: self._set_grid(prepared, grid)
       stream = prepared.again if runtime.registers is prepared else prepared.full
       self.fill(stream, "", ring.memory, at, ring.address + at, grid, block, dynamic_lds)
