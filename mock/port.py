@@ -176,20 +176,20 @@ class MockPort(SharedPort):
 
   def _ring(self, mapped: Mapped, address: int, value: int, nbytes: int) -> None:
     device, machine = mapped.owner, self.machine
-    assert device is not None and device.doorbell_words is not None
     if address % 8 or nbytes != 8:
       raise InvalidArgument(f"{nbytes} bytes to the doorbell at {address:#x}: it takes aligned stores of 64 bits",
                             where="doorbell")
-    offset = (address - mapped.start) % device.gpu.card.doorbell_slice
+    words = device.doorbell_words
+    index = (address - mapped.start >> 3) % len(words)
     with machine.lock:
-      device.doorbell_words[offset >> 3] = value & (1 << 64) - 1
-      queue = device.by_doorbell.get(offset)
-      if queue is None:
-        machine.doubt(
-          f"GPU{device.gpu.index}: a store of {value:#x} to doorbell {offset:#x}, which belongs to no queue"
-        )
-      else:
+      words[index] = value & (1 << 64) - 1
+      queue = device.by_doorbell.get(index << 3)
+      if queue is not None:
         queue.ring_doorbell(value)
+      else:
+        machine.doubt(
+          f"GPU{device.gpu.index}: a store of {value:#x} to doorbell {index << 3:#x}, which belongs to no queue"
+        )
       if machine.waiting:
         machine.changed.notify_all()
 

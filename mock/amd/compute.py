@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.errors import MachineFault, PageFault, Unsupported
+from tinyhw.core.lazy import cached_property
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.registers import USER_DATA, USER_DATA_COUNT
 
@@ -43,10 +44,10 @@ _USER_DATA: Final[list[Callable[[dict[int, int]], tuple[int, ...]]]] = [  # by h
 _SETTINGS: Final = (_LO, _HI, _R1, _R2, _R3, _TMPRING, _SCRATCH_LO, _SCRATCH_HI, _X, _Y, _Z, *_STARTS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
   """What a dispatch runs, apart from its grid and user data. Sizes in bytes; `scratch_waves` bounds the waves in
-  flight."""
+  flight. A queue makes one for equal registers and mappings; two that it has made are never the same."""
 
   entry: int
   block: tuple[int, int, int]
@@ -61,6 +62,11 @@ class Program:
   scratch_waves: int
   force_start: bool
   thread_dimensions: bool
+
+  @cached_property
+  def plain(self) -> bool:
+    """Whether a dispatch's size counts workgroups, from the first one on."""
+    return self.force_start and not self.thread_dimensions
 
 
 def duration(stats: DispatchStats, card: Card) -> int:
@@ -185,11 +191,11 @@ def dispatch_again(queue: ComputeQueue, size: tuple[int, int, int], initiator: i
   """Run a dispatch of a planned submission: to its end at once, where it is one that was run before and compiled code
   needs no help with it; else, and what is left of it then, as `run_dispatch` does."""
   last = queue.program
-  if last is not None and last[0] == initiator and last[2] == queue.settings_version and last[1] == queue.space.version:
-    program = last[3]
-    known = queue.repeated.get((id(program), size))
-    if known is not None and known[0] is program and program.force_start and not program.thread_dimensions and (
-        queue.machine.repeat(queue, known[1], _USER_DATA[program.user_sgprs](queue.registers))):
+  if last is not None and last[0] == (initiator, queue.space.version, queue.settings_version):
+    program = last[1]
+    known = queue.repeated.get((program, size))
+    if known is not None and program.plain and (
+        queue.machine.repeat(queue, known, _USER_DATA[program.user_sgprs](queue.registers))):
       return False
   run_dispatch(queue, size, initiator)
   return True
@@ -199,14 +205,12 @@ def run_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int
   """Run a dispatch of `size` workgroups (or threads, as the initiator says) to its end."""
   registers, last = queue.registers, queue.program
   versions = initiator, queue.space.version, queue.settings_version
-  if last is not None and last[:3] == versions:
-    known = last[3]
-  else:
+  if last is None or last[0] != versions:
     found = _program(queue, initiator)
     if found is None:
       return
-    known = found
-    queue.program = (*versions, known)
+    last = queue.program = versions, found
+  known = last[1]
   if known.thread_dimensions:
     if any(n % b for n, b in zip(size, known.block)):
       raise Unsupported("dispatch", "partial workgroups (USE_THREAD_DIMENSIONS)", where=queue.name)

@@ -41,7 +41,7 @@ class Dispatching(Queue):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
-    self.program: tuple[int, int, int, Program] | None = None  # the last one, with what it was made from
+    self.program: tuple[tuple[int, int, int], Program] | None = None  # what the last one was made from, and that
     self._then: Callable[[], None] | None = None  # what follows their end
     self._leaving = False  # whether the scheduler waits for the end of waves that it cannot save
 
@@ -104,7 +104,7 @@ class Dispatching(Queue):
     """
     if not self.gpu.card.traps_off or self.process.debug.active:
       return True
-    running = [] if self.waves is None or self.program is None else [self.program[3].rsrc1]
+    running = [] if self.waves is None or self.program is None else [self.program[1].rsrc1]
     if self.beside is not None:
       running += [flight.rsrc1 for flight in self.beside.flights]
     return all(gc.COMPUTE_PGM_RSRC1.decode(rsrc1).PRIV for rsrc1 in running)
@@ -142,7 +142,7 @@ class Dispatching(Queue):
       if idle.hopeless():
         raise idle.error()
       assert self.program is not None
-      self.check_leaving(idle, self.program[3].rsrc1)
+      self.check_leaving(idle, self.program[1].rsrc1)
       self.block(Waiting("a dispatch", idle))
     return turns
 

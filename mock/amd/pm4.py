@@ -109,7 +109,7 @@ class ComputeQueue(Dispatching):
     self.atomic_return = 0
     self._chained = 0
     self.programs: dict[tuple[int | None, ...], Program] = {}
-    self.repeated: dict[tuple[int, tuple[int, int, int]], tuple[Program, Repeated]] = {}
+    self.repeated: dict[tuple[Program, tuple[int, int, int]], Repeated] = {}
     self.settings_version = 0  # grows with every write of a register that is not user data
     self._steps: dict[tuple[int, ...], Step] = {}
     self._shapes: dict[tuple[int, ...], Quick] = {}

@@ -73,7 +73,7 @@ class Properties:
     return bool(self.ring_size and self.ring_address and self.percentage)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Frame:
   """Dwords under execution: a part of the ring, or an indirect buffer called from it."""
 
@@ -388,12 +388,12 @@ class Queue(ABC):
     if self.state is State.BLOCKED or self.waves is not None:
       return
     frames = self.frames
-    while frames and frames[-1].at >= len(frames[-1].words):
+    while frames:
+      if frames[-1].at < len(frames[-1].words):
+        self.read = self._taken - (len(frames[0].words) - frames[0].at << self.SHIFT)
+        return
       frames.pop()
-    if frames:
-      self.read = self._taken - (len(frames[0].words) - frames[0].at << self.SHIFT)
-    else:
-      self.read = self._taken
+    self.read = self._taken
 
   def _truncated(self, need: int) -> None:
     """The packet at hand goes on past the submitted dwords: wait for the next doorbell. In an indirect buffer it is an

@@ -19,6 +19,7 @@ from tinyhw.core.errors import Interrupted
 Handler = Callable[[int, FrameType | None], Any]
 _SIGNALS: Final = (int(signal.SIGINT), int(signal.SIGALRM), int(signal.SIGTERM))
 _C: Final[Any] = import_module("_signal")  # what `signal` wraps, without the enumerations that it looks handlers up in
+_getsignal, _signal = _C.getsignal, _C.signal
 
 
 _main = threading.main_thread().ident
@@ -63,8 +64,8 @@ class Held:
   def __init__(self) -> None:
     self.raised: BaseException | None = None
     self._depth = 0
-    self._before: list[tuple[int, Handler, Handler]] = []
-    self._ours: dict[int, tuple[Handler, Handler]] = {}  # by signal: its handler of last time, and that as held
+    self._before: list[tuple[int, Handler, Handler]] = []  # signals that are held: their handlers, and those as held
+    self._ours: dict[int, tuple[int, Handler, Handler]] = {}  # by signal: the same of last time
 
   def __call__(self) -> None:
     if self.raised is not None: raise Stopped(f"stopped by {type(self.raised).__name__}")
@@ -91,20 +92,22 @@ class Held:
     return self
 
   def _install(self) -> None:
-    if self._before: self._restore()  # what an exception in `__exit__` has left
+    before = self._before
+    if before: self._restore()  # what an exception in `__exit__` has left
     for number in _SIGNALS:
-      handler = _C.getsignal(number)
-      if not callable(handler): continue  # none, or one that Python does not run
+      handler = _getsignal(number)
+      if type(handler) is int or handler is None: continue  # none, or one that Python does not run
       known = self._ours.get(number)
-      if known is None or known[0] is not handler: known = self._ours[number] = handler, self._holding(handler)
-      self._before.append((number, *known))
-      _C.signal(number, known[1])
+      if known is None or known[1] is not handler: known = self._ours[number] = number, handler, self._holding(handler)
+      before.append(known)
+      _signal(number, known[2])
 
   def _restore(self) -> None:
-    while self._before:
-      number, handler, ours = self._before[-1]
-      if _C.getsignal(number) is ours: _C.signal(number, handler)  # a handler may have set another
-      self._before.pop()
+    before = self._before
+    while before:
+      number, handler, ours = before[-1]
+      if _getsignal(number) is ours: _signal(number, handler)  # a handler may have set another
+      before.pop()
 
   def __exit__(self, *_: object) -> None:
     if get_ident() != _main: return

@@ -278,7 +278,9 @@ class AMDProgram(Program):
     packer = self.layout.packer(len(buffers), values)
     try: arguments = packer.pack(*[b.address for b in buffers], *values)
     except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
-    return self._launch(arguments, grid, block, 0, wait)
+    if wait: return self._timed(arguments, grid, block, 0)
+    self._submit(arguments, grid, block, 0)
+    return None
 
   def launch(
     self, kernargs: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0, wait: bool = False
@@ -288,17 +290,17 @@ class AMDProgram(Program):
       raise InvalidArgument(
         f"{len(kernargs)} bytes of arguments, the kernel takes {self.layout.size}", where=self._where
       )
-    return self._launch(kernargs, grid, block, dynamic_lds, wait)
+    if wait: return self._timed(kernargs, grid, block, dynamic_lds)
+    self._submit(kernargs, grid, block, dynamic_lds)
+    return None
 
-  def _launch(self, arguments: bytes, grid: Dim3, block: Dim3, dynamic_lds: int, wait: bool) -> float | None:
-    if not wait:
-      self._submit(arguments, grid, block, dynamic_lds, False)
-      return None
+  def _timed(self, arguments: bytes, grid: Dim3, block: Dim3, dynamic_lds: int) -> float:
+    """Launch and wait; returns how long it took, in seconds."""
     with self.runtime.profiling:  # there is one pair of timestamps
       self.runtime.wait(self._submit(arguments, grid, block, dynamic_lds, True))
       return self.runtime.elapsed()
 
-  def _submit(self, arguments: bytes, grid: Dim3, block: Dim3, dynamic_lds: int, profile: bool) -> int:
+  def _submit(self, arguments: bytes, grid: Dim3, block: Dim3, dynamic_lds: int, profile: bool = False) -> int:
     """Queue the launch, all of it with the device's lock; returns its timeline value."""
     runtime, size = self.runtime, self.argument_bytes
     ring = runtime.kernargs
