@@ -168,13 +168,11 @@ class MockPort(SharedPort):
   # ---- the device
 
   def doorbell(self, address: int, value: int, nbytes: int = 8) -> None:
-    for m in self._doorbells:
-      if m.start <= address < m.end:
-        self._ring(m, address, value, nbytes)
-        return
-    raise InvalidArgument(f"no doorbells are mapped at {address:#x}", where="doorbell")
-
-  def _ring(self, mapped: Mapped, address: int, value: int, nbytes: int) -> None:
+    for mapped in self._doorbells:
+      if mapped.start <= address < mapped.end:
+        break
+    else:
+      raise InvalidArgument(f"no doorbells are mapped at {address:#x}", where="doorbell")
     device, machine = mapped.owner, self.machine
     if address % 8 or nbytes != 8:
       raise InvalidArgument(f"{nbytes} bytes to the doorbell at {address:#x}: it takes aligned stores of 64 bits",
@@ -196,10 +194,10 @@ class MockPort(SharedPort):
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
     machine = self.machine
     if machine.weak is None:
-      return machine.wait(done, timeout_s)
+      return machine.run(done, timeout_s, machine.other_threads)
     if done():
       return True
-    ended = machine.wait(done, timeout_s)
+    ended = machine.run(done, timeout_s, machine.other_threads)
     if ended or timeout_s >= HANG_S:
       with machine.lock:
         machine.weak.host_looks()

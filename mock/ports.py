@@ -96,7 +96,7 @@ class SharedPort(ABC):
     raise Refused(errno.EPERM, f"{fd} cannot be polled")
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
-    return self._running.wait(done, timeout_s)
+    return self._running.run(done, timeout_s, self._running.other_threads)
 
   def now_ns(self) -> int:
     return self._running.clock.now_ns()

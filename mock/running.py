@@ -70,6 +70,8 @@ class Running:
   two turns.
   """
 
+  runners: Sequence[Runs]  # the queues or channels that take turns, one list for good
+
   def __init__(self, *, seed: int, tracing: bool, clock: Clock | None, watchdog: int, engine: str,
                observer: Observer | None, agreed: Agreed | None) -> None:
     self.clock = clock if clock is not None else Clock(step_ns=10)
@@ -88,11 +90,6 @@ class Running:
     self.waiting = 0
     self._threads: WeakSet[threading.Thread] = WeakSet()
     self._noted = threading.local()  # who was: its attributes are each thread's own
-
-  @property
-  def runners(self) -> Sequence[Runs]:
-    """The queues or channels that take turns."""
-    raise NotImplementedError
 
   def _before_waiting(self) -> None:
     """A client begins to wait."""
@@ -144,12 +141,6 @@ class Running:
 
   # ---- the run
 
-  def wait(self, done: Callable[[], bool], timeout_s: float | None) -> bool:
-    """`run` for a thread of the client, as long as others of its threads could still change something."""
-    if not hasattr(self._noted, "me"):
-      self.note_thread()
-    return self.run(done, timeout_s, self.other_threads)
-
   def run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool] = lambda: False) -> bool:
     """Let queues proceed until `done()`. False when nothing can proceed any more.
 
@@ -157,6 +148,8 @@ class Running:
     of real time. What a signal's handler raises (KeyboardInterrupt) ends the wait between two packets, and the dispatch
     that runs, if it is of the thread that hears of it.
     """
+    if not hasattr(self._noted, "me"):
+      self.note_thread()
     with self.lock, HELD:
       if done():
         return True

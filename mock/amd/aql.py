@@ -21,7 +21,6 @@ from tinyhw.core.memory import Access
 from tinyhw.mock.amd.compute import LDS_GRANULE, SCRATCH_GRANULE, run_dispatch
 from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.queue import Frame, Properties, State
-from tinyhw.mock.amd.registers import USER_DATA
 from tinyhw.mock.running import Wait
 from tinyhw.wire import aql
 
@@ -311,8 +310,8 @@ class AqlQueue(ComputeQueue):
     for register, value in values.items():
       self.registers[register.OFFSET] = value
     self.settings_version += 1
-    for i, value in enumerate(self._user_data(p, kernel.kernel_code_properties, at)):
-      self.registers[USER_DATA + i] = value
+    users = self._user_data(p, kernel.kernel_code_properties, at)
+    self.user_data[: len(users)] = users
     wave32 = bool(kernel.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32)
     initiator = gc.COMPUTE_DISPATCH_INITIATOR(COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, CS_W32_EN=int(wave32))
     run_dispatch(self, (grid[0] // block[0], grid[1] // block[1], grid[2] // block[2]), initiator.value())

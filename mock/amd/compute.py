@@ -8,16 +8,14 @@ in the ISA emulator.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.errors import MachineFault, PageFault, Unsupported
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.memory import Access
-from tinyhw.mock.amd.registers import USER_DATA, USER_DATA_COUNT
+from tinyhw.mock.amd.registers import USER_DATA_COUNT
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amdgcn import DispatchStats
@@ -36,11 +34,6 @@ _R1, _R2, _R3 = gc.COMPUTE_PGM_RSRC1.OFFSET, gc.COMPUTE_PGM_RSRC2.OFFSET, gc.COM
 _SCRATCH_LO, _SCRATCH_HI = gc.COMPUTE_DISPATCH_SCRATCH_BASE_LO.OFFSET, gc.COMPUTE_DISPATCH_SCRATCH_BASE_HI.OFFSET
 _TMPRING: Final = gc.COMPUTE_TMPRING_SIZE.OFFSET
 _STARTS: Final = (gc.COMPUTE_START_X.OFFSET, gc.COMPUTE_START_Y.OFFSET, gc.COMPUTE_START_Z.OFFSET)
-_USER_DATA: Final[list[Callable[[dict[int, int]], tuple[int, ...]]]] = [  # by how many
-  lambda registers: (),
-  lambda registers: (registers[USER_DATA],),
-  *(itemgetter(*range(USER_DATA, USER_DATA + n)) for n in range(2, USER_DATA_COUNT + 1)),
-]
 _SETTINGS: Final = (_LO, _HI, _R1, _R2, _R3, _TMPRING, _SCRATCH_LO, _SCRATCH_HI, _X, _Y, _Z, *_STARTS)
 
 
@@ -195,7 +188,7 @@ def dispatch_again(queue: ComputeQueue, size: tuple[int, int, int], initiator: i
     program = last[1]
     known = queue.repeated.get((program, size))
     if known is not None and program.plain and (
-        queue.machine.repeat(queue, known, _USER_DATA[program.user_sgprs](queue.registers))):
+        queue.machine.repeat(queue, known, tuple(queue.user_data[:program.user_sgprs]))):
       return False
   run_dispatch(queue, size, initiator)
   return True
@@ -219,4 +212,4 @@ def run_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int
     raise Unsupported("dispatch", "COMPUTE_START_X/Y/Z without FORCE_START_AT_000", where=queue.name)
   if not (size[0] and size[1] and size[2]):
     return
-  queue.machine.execute(queue, known, size, _USER_DATA[known.user_sgprs](registers))
+  queue.machine.execute(queue, known, size, tuple(queue.user_data[:known.user_sgprs]))

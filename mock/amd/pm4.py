@@ -105,7 +105,8 @@ class ComputeQueue(Dispatching):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
-    self.registers: dict[int, int] = dict(INITIAL)
+    self.registers: dict[int, int] = dict(INITIAL)  # all but COMPUTE_USER_DATA_0 to 15
+    self.user_data = [0] * USER_DATA_COUNT  # those; every queue begins with zeros, and keeps them
     self.atomic_return = 0
     self._chained = 0
     self.programs: dict[tuple[int | None, ...], Program] = {}
@@ -119,7 +120,8 @@ class ComputeQueue(Dispatching):
     self.memory.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
 
   def snapshot(self) -> dict[str, Any]:
-    return super().snapshot() | {name_of(offset): value for offset, value in sorted(self.registers.items())}
+    registers = self.registers | {USER_DATA + i: value for i, value in enumerate(self.user_data)}
+    return super().snapshot() | {name_of(offset): value for offset, value in sorted(registers.items())}
 
   # ---- decoding
 
@@ -131,7 +133,8 @@ class ComputeQueue(Dispatching):
       self._speak()
     if frame.plan is not None and (known := frame.plan.steps.get(at)) is not None:
       self._next(frame, at, known[1])
-      return known[0](words, at)
+      known[0](words, at)
+      return
     header = words[at]
     end = at + (header >> 16 & 0x3FFF) + 2 if header >= wire.TYPE_3 else at + 1
     if end > len(words):
@@ -257,10 +260,12 @@ class ComputeQueue(Dispatching):
     elif isinstance(packet, pm4.SET_SH_REG):
       first, count = pm4.SET_SH_REG_START + packet.reg_offset, len(packet.payload)
       if USER_DATA <= first and first + count <= USER_DATA + USER_DATA_COUNT:
-        offsets = range(first, first + count)
-        update = self.registers.update
-        self._shapes[shape] = Harmless(
-          lambda words, at: update(zip(offsets, words[at + 2 : at + 2 + count], strict=True)))
+        self._shapes[shape] = Harmless(partial(self._user_data_again, self.user_data, first - USER_DATA, count))
+
+  @staticmethod
+  def _user_data_again(user_data: list[int], first: int, count: int, words: list[int], at: int) -> None:
+    """A SET_SH_REG of user data."""
+    user_data[first : first + count] = words[at + 2 : at + 2 + count]
 
   def _released_again(self, p: pm4.RELEASE_MEM) -> Quick:
     """A RELEASE_MEM with data of its own."""
@@ -322,7 +327,10 @@ class ComputeQueue(Dispatching):
     registers = self.registers
     self.settings_version += 1
     for offset, value, why in pairs:
-      registers[offset] = value
+      if 0 <= offset - USER_DATA < USER_DATA_COUNT:
+        self.user_data[offset - USER_DATA] = value
+      else:
+        registers[offset] = value
       if why is not None:
         self.machine.ignored.note("register", name_of(offset), why)
 
@@ -330,6 +338,8 @@ class ComputeQueue(Dispatching):
     """What COPY_DATA and WAIT_REG_MEM see."""
     if offset in self.registers:
       return self.registers[offset]
+    if 0 <= offset - USER_DATA < USER_DATA_COUNT:
+      return self.user_data[offset - USER_DATA]
     if offset == gc.RLC_GPU_CLOCK_COUNT_LSB.OFFSET:
       return self.gpu.counter() & 0xFFFF_FFFF
     if offset == gc.RLC_GPU_CLOCK_COUNT_MSB.OFFSET:

@@ -125,7 +125,7 @@ INITIAL: Final[dict[int, int]] = {
     gc.COMPUTE_STATIC_THREAD_MGMT_SE6,
     gc.COMPUTE_STATIC_THREAD_MGMT_SE7,
   )
-} | dict.fromkeys(range(USER_DATA, USER_DATA + USER_DATA_COUNT), 0)
+}
 
 
 def check_write(offset: int, value: int) -> str | None:

@@ -88,7 +88,8 @@ class SdmaQueue(Queue):
         frame.at = at + size
         self.packets += 1
         machine.clock.advance(machine.packet_ns)
-        return run(words, at)
+        run(words, at)
+        return
     packet, used = self._decode(words, at)
     if packet is None:
       return self._truncated(used)

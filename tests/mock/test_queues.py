@@ -166,7 +166,7 @@ def test_submissions_that_come_again_set_the_registers_that_they_name(client: Cl
     queue.submit(*(pm4.set_sh_reg(register, value) for register, value in writes))
     client.run()
     expected |= {register.OFFSET: value for register, value in writes}
-    assert {offset: held.registers[offset] for offset in expected} == expected
+    assert {offset: held.read_register(offset) for offset in expected} == expected
 
 
 @pytest.mark.parametrize("turns", [2, 7])

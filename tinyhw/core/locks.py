@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     def __exit__(self, *_: object) -> None: ...
     def _release_save(self) -> Any: ...
     def _acquire_restore(self, held: Any) -> None: ...
-else: from _thread import RLock as _RLock
+else:
+  from _thread import RLock as _RLock
 
 REGISTRY, RECORDING, GRADIENTS, COMPILER, TABLES, NODES = range(6)  # ranks; finalizers of nodes may take the last
 _own: Final[WeakSet[Any]] = WeakSet()

@@ -19,7 +19,7 @@ from tinyhw.core.errors import Interrupted
 Handler = Callable[[int, FrameType | None], Any]
 _SIGNALS: Final = (int(signal.SIGINT), int(signal.SIGALRM), int(signal.SIGTERM))
 _C: Final[Any] = import_module("_signal")  # what `signal` wraps, without the enumerations that it looks handlers up in
-_getsignal, _signal = _C.getsignal, _C.signal
+_getsignal = _C.getsignal
 
 
 _main = threading.main_thread().ident
@@ -84,29 +84,28 @@ class Held:
   def __enter__(self) -> Held:
     if get_ident() != _main: return self
     if not self._depth:
-      try: self._install()
+      before = self._before
+      if before: self._restore()  # what an exception in `__exit__` has left
+      try:
+        for number in _SIGNALS:
+          handler = _getsignal(number)
+          if type(handler) is int or handler is None: continue  # none, or one that Python does not run
+          known = self._ours.get(number)
+          if known is None or known[1] is not handler:
+            known = self._ours[number] = number, handler, self._holding(handler)
+          before.append(known)
+          _C.signal(number, known[2])
       except BaseException:  # of a handler that was not held yet
         self._restore()
         raise
     self._depth += 1
     return self
 
-  def _install(self) -> None:
-    before = self._before
-    if before: self._restore()  # what an exception in `__exit__` has left
-    for number in _SIGNALS:
-      handler = _getsignal(number)
-      if type(handler) is int or handler is None: continue  # none, or one that Python does not run
-      known = self._ours.get(number)
-      if known is None or known[1] is not handler: known = self._ours[number] = number, handler, self._holding(handler)
-      before.append(known)
-      _signal(number, known[2])
-
   def _restore(self) -> None:
     before = self._before
     while before:
       number, handler, ours = before[-1]
-      if _getsignal(number) is ours: _signal(number, handler)  # a handler may have set another
+      if _getsignal(number) is ours: _C.signal(number, handler)  # a handler may have set another
       before.pop()
 
   def __exit__(self, *_: object) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from ctypes import c_int64, c_void_p
 from typing import Any, Final
 
 import numpy as np
@@ -49,12 +50,15 @@ class Again:
     self._first = bytes(self._bytes)
     self._states, self._status, self._left = waves.states, waves.states[:, STATUS], waves.left
     self._run = waves.form.native.run
-    self._arguments = waves.context.ctypes.data, waves.states.ctypes.data, waves.states.shape[1] * 4, waves.size
+    # made once as what the call takes: of Python's integers each call would make them anew
+    self._arguments = (c_void_p(waves.context.ctypes.data), c_void_p(waves.states.ctypes.data),
+                       c_int64(waves.states.shape[1] * 4), c_int64(waves.size))
     # of one wave, whose registers are read and written without NumPy's overhead
     self._words = self._bytes.cast("I") if waves.size == 1 else None
     self._counts = self._bytes.cast("q") if waves.size == 1 else None
     self._put = struct.Struct(f"={self._users}I").pack_into
     self._outside = waves.form.lds_sites if len(waves.form.lds_sites) else None
+    self._lds = cohort.lds if cohort.lds_size else None
     self._live, self._arrived = cohort.live.copy(), cohort.arrived.copy()
     self.stats = DispatchStats(waves=waves.size, engine="jit")
 
@@ -79,11 +83,11 @@ class Again:
 
   def run(self, user_data: tuple[int, ...]) -> bool:
     """Run the waves: True when all have ended, and `stats` says what they executed; else go on with `rest`."""
-    self._bytes[:] = self._first
-    words = self._words
-    if words is not None: self._put(self._bytes, 0, *user_data[:self._users])
+    states, words = self._bytes, self._words
+    states[:] = self._first
+    if words is not None: self._put(states, 0, *user_data[:self._users])
     else: self._states[:, :self._users] = user_data[:self._users]
-    if self._cohort.lds_size: self._cohort.lds[:] = 0
+    if self._lds is not None: self._lds[:] = 0
     self._run(*self._arguments)
     waves = self._waves
     if waves.error is not None: raise waves.error

@@ -18,7 +18,7 @@ from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.commands import ComputeCommands, register
 from tinyhw.drive.amd.gpu import CodeImage, GpuRuntime
-from tinyhw.drive.base import Allocation, Dim3, Program
+from tinyhw.drive.base import ADDRESS, Allocation, Dim3, Program
 from tinyhw.drive.queue import BoundStream
 from tinyhw.wire.codeobject import Argument, Kernel
 
@@ -87,7 +87,7 @@ class ArgumentLayout:
       if argument.kind not in HIDDEN and argument.kind not in UNSERVED:
         raise Unsupported("hidden argument", argument.kind, where=f"kernel {kernel.name}")
     self.hidden_start = min((a.offset for a in self.hidden), default=self.size)
-    self._structs: dict[tuple[int, ...], struct.Struct] = {}
+    self._structs: dict[int | tuple[int, ...], struct.Struct] = {}
 
   def hidden_bytes(self, shape: Shape) -> bytes:
     """The argument segment from `hidden_start` on."""
@@ -106,7 +106,7 @@ class ArgumentLayout:
 
   def packer(self, count: int, values: Sequence[int | float]) -> struct.Struct:
     """How to pack `count` addresses and then `values`; made once for each combination of kinds."""
-    key = (count, *[isinstance(v, float) or v < 0 and -1 for v in values])
+    key = (count, *[isinstance(v, float) or v < 0 and -1 for v in values]) if values else count
     known = self._structs.get(key)
     if known is None: known = self._structs[key] = self._make_packer(count, values)
     return known
@@ -276,7 +276,7 @@ class AMDProgram(Program):
     self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3, wait: bool = False
   ) -> float | None:
     packer = self.layout.packer(len(buffers), values)
-    try: arguments = packer.pack(*[b.address for b in buffers], *values)
+    try: arguments = packer.pack(*map(ADDRESS, buffers), *values)
     except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
     if wait: return self._timed(arguments, grid, block, 0)
     self._submit(arguments, grid, block, 0)
