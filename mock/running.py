@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from weakref import WeakSet
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
+_RUNNABLE: Final = methodcaller("runnable")
 WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
 
 
@@ -192,7 +194,7 @@ class Running:
 
   def _turn(self) -> bool:
     """One queue runs for a while. False when no queue can."""
-    ready = [q for q in self.runners if q.runnable()]
+    ready = list(filter(_RUNNABLE, self.runners))
     if len(ready) == 1:
       ready[0].run(QUANTUM)
     elif ready:

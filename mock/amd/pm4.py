@@ -160,15 +160,17 @@ class ComputeQueue(Dispatching):
       step[0](self, step[1])
 
   def _follow(self, frame: Frame, packets: int) -> int:
-    machine, words = self.machine, frame.words
-    ways = {} if self.beside is not None or machine.trace.enabled or frame.plan is None else frame.plan.ways
-    while packets:
+    machine = self.machine
+    if frame.plan is None or self.beside is not None or machine.trace.enabled:
+      self._step()
+      return packets - 1
+    words, ways = frame.words, frame.plan.ways
+    end = len(words)
+    while True:
       way = ways.get(frame.at)
       if way is None or way[1] > packets:  # a packet has changed what follows it, or there is no time for all of them
-        if frame.at < len(words):
-          packets -= 1
-          self._step()
-        break
+        self._step()
+        return packets - 1
       before, count, run, at, frame.at = way
       packets -= count
       self.packets += count
@@ -176,9 +178,8 @@ class ComputeQueue(Dispatching):
       for quick, place in before:
         quick(words, place)
       self.last = frame, at
-      if run(words, at):
-        break
-    return packets
+      if run(words, at) or not packets or frame.at == end:
+        return packets
 
   def _next(self, frame: Frame, at: int, end: int) -> None:
     """The packet in [at, end) of a frame begins."""

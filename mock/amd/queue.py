@@ -154,10 +154,12 @@ class Queue(ABC):
     except PageFault as fault:
       self.fail(fault)
       return
-    if self._was_off():
+    if self._until_mapped > 1:
+      self._until_mapped -= 1
+      if not self._accept(value, "doorbell"):
+        return
+    elif self._was_off():
       self._map_again(stored)
-    elif not self._accept(value, "doorbell"):
-      return
     self._note_thread()
     if stored != value:
       self.machine.doubt(
@@ -167,11 +169,11 @@ class Queue(ABC):
 
   def _accept(self, value: int, source: str) -> bool:
     """A new write pointer. What makes no sense stops the queue."""
-    size = self.properties.ring_size >> 2 << self.SHIFT
-    if value < self.write or value > self.read + size or value & ((1 << self.SHIFT) - 1):
+    size, shift = self.properties.ring_size >> 2, self.SHIFT
+    if not self.write <= value <= self.read + (size << shift) or value >> shift << shift != value:
       self.fail(
         DecodeError(
-          f"{source} {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of {size:#x}",
+          f"{source} {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of {size << shift:#x}",
           where=self.name,
           hint="the write pointer only grows and never passes the read pointer by more than the ring",
         )
@@ -246,12 +248,8 @@ class Queue(ABC):
     at = self._taken - (len(self.frames[0].words) - self.frames[0].at << self.SHIFT) if self.frames else self.read + 1
     return next((thread for write, thread in self._rung if write >= at), None)
 
-  def runnable(self) -> bool:
-    """Whether a turn would make progress."""
-    return self._ready()
-
   def _ready(self) -> bool:
-    """Whether a packet would."""
+    """Whether a packet would make progress."""
     if self.state is _READY:
       return self.write != self._taken or bool(self.frames) or self.waves is not None
     if self.state is not State.BLOCKED or self.wait is None or not self.properties.active:
@@ -262,14 +260,19 @@ class Queue(ABC):
       self.fail(fault)
       return False
 
-  def _fetch(self) -> None:
-    """Copy the submitted part of the ring into a frame."""
+  runnable = _ready  # whether a turn would
+
+  def _fetch(self) -> bool:
+    """Copy the submitted part of the ring into a frame. False where there is none."""
+    if self.write == self._taken:
+      return False
     properties, shift = self.properties, self.SHIFT
     n = properties.ring_size >> 2
     at, count = (self._taken >> shift) % n, self.write - self._taken >> shift
     words = self._words(at, count) if at + count <= n else self._words(at, n - at) + self._words(0, at + count - n)
     self.frames.append(self._frame(words, properties.ring_address + at * 4))
     self._taken = self.write
+    return True
 
   def _frame(self, words: list[int], address: int) -> Frame:
     """A submission that was read from an address of the ring."""
@@ -298,24 +301,20 @@ class Queue(ABC):
 
   def _execute(self, packets: int) -> None:
     try:
-      self._turn_begins()
+      if self._until_mapped > 1:
+        self._until_mapped -= 1
+      else:
+        self._turn_begins()
       if self.state is not _READY:
         self._resume()
       frames = self.frames
       while packets and self.state is _READY:
         if self.waves is not None:
           packets = self._go_on(packets)
+        elif frames or self._fetch():
+          packets = self._follow(frames[-1], packets)
         else:
-          if not frames:
-            if self.write == self._taken:
-              break
-            self._fetch()
-          frame = frames[-1]
-          if frame.plan is not None:
-            packets = self._follow(frame, packets)
-          else:
-            packets -= 1
-            self._step()
+          break
         if frames and frames[-1].at >= len(frames[-1].words):
           self._retire()
       if frames or self.read != self._taken:
@@ -376,8 +375,9 @@ class Queue(ABC):
     raise NotImplementedError
 
   def _follow(self, frame: Frame, packets: int) -> int:
-    """Execute up to so many packets of a frame that has a plan, as far as it goes; how many are left."""
-    raise NotImplementedError
+    """Execute up to so many packets of the top frame, one at least; how many are left."""
+    self._step()
+    return packets - 1
 
   @abstractmethod
   def _step(self) -> None:

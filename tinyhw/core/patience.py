@@ -89,7 +89,7 @@ class Held:
       try:
         for number in _SIGNALS:
           handler = _getsignal(number)
-          if type(handler) is int or handler is None: continue  # none, or one that Python does not run
+          if not callable(handler): continue  # none, or one that Python does not run
           known = self._ours.get(number)
           if known is None or known[1] is not handler:
             known = self._ours[number] = number, handler, self._holding(handler)

@@ -206,6 +206,9 @@ class Ring:
     return self._free_to - self.at >= count
 
   def _make_room(self, count: int, timeout_s: float, name: str) -> None:
+    if count >= self.size:
+      raise InvalidArgument(f"{count} words do not fit a ring of {self.size}", where=name,
+                            hint="use an indirect buffer")
     self.ring_doorbell()  # what was written so far has to be read before there is room for the rest
     self.wait_for_room(count, timeout_s, name)
 
@@ -225,20 +228,18 @@ class Ring:
 
   def push(self, words: array[int], timeout_s: float = 30.0, name: str = "ring") -> int:
     """Write words behind those already there; returns where they start. The device sees them after `ring_doorbell`."""
-    count, size = len(words), self.size
-    if count >= size:
-      raise InvalidArgument(f"{count} words do not fit a ring of {size}", where=name, hint="use an indirect buffer")
-    where = self.at & (size - 1)
-    if self._keep_whole and where + count > size and self._pad is not None:
+    start, count, size = self.at, len(words), self.size
+    where = start & (size - 1)
+    end = where + count
+    if end > size and self._keep_whole and self._pad is not None and count < size:
       self.push(array("I", self._pad(size - where)), timeout_s, name)
-      where = 0
-    start = self.at
+      return self.push(words, timeout_s, name)
     if self._free_to - start < count and not self.has_room(count): self._make_room(count, timeout_s, name)
-    source, head = memoryview(words), size - where
-    if count <= head: self.words[where:where + count] = source
+    source = memoryview(words)
+    if end <= size: self.words[where:end] = source
     else:
-      self.words[where:] = source[:head]
-      self.words[:count - head] = source[head:]
+      self.words[where:] = source[:size - where]
+      self.words[:end - size] = source[size - where:]
     self.at = start + count
     return start
 
@@ -282,9 +283,9 @@ class HardwareQueue:
 
   def words_for(self, stream: BoundStream, waits: int) -> int:
     """Words of the ring that are enough for a submission with so many waits, also where the ring's end is near."""
-    words = len(stream.words)
-    if waits and self.wait_stream is not None: words += waits * len(self.wait_stream.words)
-    return min(2 * words, self.ring.size - 1)
+    words = 2 * len(stream.words)
+    if waits and self.wait_stream is not None: words += 2 * waits * len(self.wait_stream.words)
+    return words if words < self.ring.size else self.ring.size - 1
 
   def submit(
     self, stream: BoundStream, value: int, waits: Iterable[tuple[int, int]] = (), timeout_s: float = 30.0
