@@ -23,7 +23,6 @@ class SharedPort(ABC):
 
   def __init__(self, running: Running) -> None:
     self._running = running
-    self.now_ns = running.clock.now_ns
     self._mappings = Mappings(unmap_memory, blank_memory)
     self._doorbells: list[Mapped] = []
 
@@ -98,3 +97,6 @@ class SharedPort(ABC):
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
     return self._running.run(done, timeout_s, self._running.other_threads)
+
+  def now_ns(self) -> int:
+    return self._running.clock.now_ns()
