@@ -28,7 +28,7 @@ from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.compute import Program, dispatch_again, run_dispatch
 from tinyhw.mock.amd.dispatching import Dispatching
 from tinyhw.mock.amd.plans import Harmless, Plan, Quick, nothing, planned
-from tinyhw.mock.amd.queue import Frame, Properties, State
+from tinyhw.mock.amd.queue import Frame, Properties
 from tinyhw.mock.amd.registers import (
   INITIAL,
   KEPT,
@@ -224,7 +224,8 @@ class ComputeQueue(Dispatching):
   def _quickly(self, handler: Callable[[ComputeQueue, Any], None], argument: Any) -> Quick:
     """What executes a packet that has been executed once, as it did then."""
     if isinstance(argument, pm4.DISPATCH_DIRECT):
-      return partial(dispatch_again, self, (argument.dim_x, argument.dim_y, argument.dim_z), argument.dispatch_initiator)
+      size = argument.dim_x, argument.dim_y, argument.dim_z
+      return partial(dispatch_again, self, size, argument.dispatch_initiator)
     if self.beside is None and self.device.chip is None:
       if isinstance(argument, pm4.NOP) or isinstance(argument, pm4.EVENT_WRITE) and (
         argument.event_type != pm4.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH

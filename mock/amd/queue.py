@@ -173,7 +173,8 @@ class Queue(ABC):
     if not self.write <= value <= self.read + (size << shift) or value >> shift << shift != value:
       self.fail(
         DecodeError(
-          f"{source} {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of {size << shift:#x}",
+          f"{source} {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of "
+          f"{size << shift:#x}",
           where=self.name,
           hint="the write pointer only grows and never passes the read pointer by more than the ring",
         )

@@ -1,4 +1,4 @@
-"""Submissions that come again: what the engine remembers of them changes nothing of what they do, and skips no check."""
+"""Submissions that come again: what is remembered of them changes nothing of what they do, and skips no check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tests.mock.test_queues import release, write
 from tests.mock.test_waves import settings
 from tests.strength import examples
 from tinyhw.autogen import gc_11_0_0 as gc
-from tinyhw.autogen import kfd
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.emulator.jit.amdgcn import repeat
 from tinyhw.mock.amd.pm4 import ComputeQueue
