@@ -218,6 +218,7 @@ class Stats:
   engine: str = "ref"
   modelled: Counter[str] = field(default_factory=Counter)  # uses of what only hardware has, by register or message
   interpreted: dict[str, int] = field(default_factory=dict)  # what compiled code left to the reference, by mnemonic
+  helped: Counter[str] = field(default_factory=Counter)  # the same of single instructions, after which it went on
   outside: dict[int, Outside] = field(default_factory=dict)  # LDS beyond the workgroup's, by the PC that touched it
   _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 

@@ -13,7 +13,7 @@ from tinyhw.wire.codeobject import Argument
 from tinyhw.wire.ctype import CType
 
 _FLOATS: Final = {t: CType(f"float{n}", "f", n // 8) for t, n in (("f16", 16), ("f32", 32), ("f64", 64))}
-_SOURCES: Final = ("ptx.py", "drive/nv/bare.py", "wire/ctype.py", "wire/codeobject.py")
+_SOURCES: Final = ("ptx.py", "drive/nv/bare.py", "wire/ctype.py", "wire/codeobject/model.py")
 _KEEPS: Final = frozenset({"mov", "add", "sub", "cvta"})  # what leads from an address to an address
 
 
@@ -103,7 +103,7 @@ class Uses:
       if isinstance(o, Address) and _registers(line, o.base) & tainted and "param" not in i.modifiers:
         self.pointer = True
         if i.opcode in {"ld", "st", "atom", "red"}: self.elements.add(i.modifiers[-1])
-    if i.opcode == "cvta" and registers[1] & tainted: self.pointer = True
+    if i.opcode == "cvta" and any(of & tainted for of in registers[1:]): self.pointer = True
     if not any(of & values for of in registers): return
     form = find(i.name)
     if form is None: return

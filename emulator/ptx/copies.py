@@ -4,7 +4,7 @@ What waits for them by a group has nothing to wait for; an mbarrier is told of t
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-_REDUCTIONS: Final = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+
+
+def reduction(modifiers: frozenset[str]) -> str:
+  """What an instruction combines elements by; "" for one that copies them."""
+  if not modifiers & {"reduce", "red"}: return ""
+  return next((x for x in ("add", "min", "max", "inc", "dec", "and", "or", "xor") if x in modifiers), "")
 
 
 @binds("cp")
@@ -117,7 +122,7 @@ def _bulk(code: Code, line: Line, form: Form) -> Step:
   size = operands.reader(code, line, i.operands[2], "u32")
   barrier = address(code, line, i.operands[3], "shared") if "bulk_group" not in m else None
   mask = operands.reader(code, line, i.operands[4], "u16") if "multicast::cluster" in m else None
-  operation = next((x for x in _REDUCTIONS if x in m), "") if "reduce" in m else ""
+  operation = reduction(m)
 
   def run(group: Warps) -> None:
     given = [None if r is None else operands.full(group, r(group)) for r in (to, of, size, barrier, mask)]
@@ -133,7 +138,7 @@ def _bulk(code: Code, line: Line, form: Form) -> Step:
       if operation:
         raw = operands.dtype_of(form.type)
         old = t.read(target, a, n).view(raw)
-        data = np.ascontiguousarray(combined(operation, form.type, old, data.view(raw))).view(np.uint8)
+        data = np.ascontiguousarray(combined(Ops, operation, form.type, old, data.view(raw))).view(np.uint8)
       if blocks is None: t.write(target, a, data)
       else:
         _, offset = t.shared(target, a)
@@ -145,25 +150,25 @@ def _bulk(code: Code, line: Line, form: Form) -> Step:
   return guarded(line, run)
 
 
-def combined(operation: str, t: str, old: Value, new: Value) -> Value:
+def combined(o: Any, operation: str, t: str, old: Value, new: Value) -> Value:
   """Elements of a type, reduced."""
   if operation in {"and", "or", "xor"}:
-    raw = np.dtype(f"u{old.dtype.itemsize}")
+    raw = operands.unsigned(old.dtype.itemsize)
     a, b = old.view(raw), new.view(raw)
     return (a & b if operation == "and" else a | b if operation == "or" else a ^ b).view(old.dtype)
-  if operation == "inc": return np.where(old >= new, old.dtype.type(0), old + old.dtype.type(1))
-  if operation == "dec": return np.where((old == 0) | (old > new), new, old - old.dtype.type(1))
+  if operation == "inc": return o.where(old >= new, old & 0, old + 1)
+  if operation == "dec": return o.where((old == 0) | (old > new), new, old - 1)
   if t == "bf16":
-    x, y = convert.f32_of_bf16(Ops, old), convert.f32_of_bf16(Ops, new)
-    return convert.bf16_of(Ops, x + y if operation == "add" else _least(operation, x, y))
-  if operation != "add": return _least(operation, old, new)
+    x, y = convert.f32_of_bf16(o, old), convert.f32_of_bf16(o, new)
+    return convert.bf16_of(o, x + y if operation == "add" else _least(o, operation, x, y))
+  if operation != "add": return _least(o, operation, old, new)
   if t != "f32": return old + new
-  return Ops.flush(Ops.flush(old) + Ops.flush(new))  # the manual: subnormals count as zero of their sign
+  return o.flush(o.flush(old) + o.flush(new))  # the manual: subnormals count as zero of their sign
 
 
-def _least(operation: str, a: Value, b: Value) -> Value:
-  if a.dtype.kind == "f": return Ops.fmin(a, b) if operation == "min" else Ops.fmax(a, b)
-  return np.minimum(a, b) if operation == "min" else np.maximum(a, b)
+def _least(o: Any, operation: str, a: Value, b: Value) -> Value:
+  if a.dtype.kind == "f": return o.fmin(a, b) if operation == "min" else o.fmax(a, b)
+  return o.min(a, b) if operation == "min" else o.max(a, b)
 
 
 def remote(code: Code, line: Line, form: Form) -> Step:
@@ -175,7 +180,7 @@ def remote(code: Code, line: Line, form: Form) -> Step:
   reads = [operands.reader(code, line, o, t) for o in operands.elements(line, i.operands[1])]
   barrier = address(code, line, i.operands[2], space)
   size, dtype = SIZES[t], operands.dtype_of(t)
-  operation = next((x for x in _REDUCTIONS if x in m), "") if i.opcode == "red" else ""
+  operation = reduction(m | {i.opcode})
 
   def run(group: Warps) -> None:
     ats = operands.full(group, to(group))
@@ -188,7 +193,7 @@ def remote(code: Code, line: Line, form: Form) -> Step:
       if at % width: raise thread.fault(f"misaligned {i.name} of {width} bytes at {at:#x}", at)
       data = np.array([v[k] for v in values], dtype)
       thread.how = "mbarrier"
-      if operation: data = np.array(combined(operation, t, thread.read(space, at, width).view(dtype), data), dtype)
+      if operation: data = np.array(combined(Ops, operation, t, thread.read(space, at, width).view(dtype), data), dtype)
       thread.write(space, at, data.view(np.uint8))
       if thread.shared(space, at)[0] != thread.shared(space, int(barriers[k]))[0]:
         raise thread.fault(f"{i.name}: the mbarrier is in another block's shared memory than the value", at)

@@ -37,8 +37,13 @@ class Local:
   """The stacks of a cohort's threads: `size` bytes each, one behind the other. Their pages exist once written."""
 
   def __init__(self, threads: int, size: int) -> None:
-    self.size = max(16, -(-size // 16) * 16)
+    self.size = self.aligned(size)
     self.u8 = np.zeros(threads * self.size, np.uint8)
+
+  @staticmethod
+  def aligned(size: int) -> int:
+    """Bytes of a stack that has to have so many."""
+    return max(16, -(-size // 16) * 16)
 
 
 def reserve(group: Warps, end: int) -> None:
@@ -63,6 +68,11 @@ def _first(group: Warps, bad: Value) -> tuple[int, tuple[int, int]]:
   where = np.broadcast_to(bad, (group.size, LANES)) & group.lanes
   row, lane = map(int, np.argwhere(where)[0])
   return row * LANES + lane, (row, lane)
+
+
+def lane_of(group: Warps, bad: Value = True) -> int:
+  """The first thread of a group that is bad, counted over all its warps: the `lane` of a fault."""
+  return _first(group, bad)[0]
 
 
 def check_alignment(group: Warps, addresses: Value, width: int, what: str) -> None:
@@ -304,7 +314,7 @@ def atomic(group: Warps, space: str, addresses: Value, width: int, operation: st
         for part, lanes in parts:
           if not lanes.any(): continue
           group.mask = None if lanes.all() else lanes
-          if part == "local": raise MachineFault("an atomic on local memory", lane=_first(group, lanes)[0])
+          if part == "local": raise MachineFault("an atomic on local memory", lane=lane_of(group))
           found = atomic(group, part, _in_window(part, addresses), width, operation, data, compare, want)
           merged = found if merged is None or found is None else np.where(lanes, found, merged)
       finally: group.mask = mask

@@ -47,6 +47,11 @@ def dtype_of(type_: str) -> Any:
   return _RAW[size]
 
 
+def unsigned(size: int) -> Any:
+  """NumPy's type for so many bytes."""
+  return _RAW[size]
+
+
 def zero(type_: str) -> Value:
   """The value of a register that nobody has written."""
   return dtype_of(type_).type(0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, MachineFault
-from tinyhw.emulator.ptx import operands
+from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.bind import Step, need, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
@@ -96,8 +96,10 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   def run(group: Warps) -> None:
     x, y, z = ([np.ascontiguousarray(operands.full(group, r(group))) for r in rs] for rs in reads)
     words = operands.full(group, metadata(group))
-    if not valid(words, a, k, selector).all():
-      raise MachineFault(f"metadata of {i.name} that names a place of a chunk twice", wave=int(group.waves[0]))
+    good = valid(words, a, k, selector)
+    if not good.all():
+      raise MachineFault(f"metadata of {i.name} that names a place of a chunk twice",
+                         lane=memory.lane_of(group, ~good[:, None]))
     sparse = expanded(left(x, a, 16, k // 2), positions(words, a, k, selector), a, k)
     matrix = product(sparse, right(y, b, k), accumulator(z, c, 16), d, form.modifiers)
     for write, value in zip(writes, spread(matrix, d, len(writes))): write(group, np.ascontiguousarray(value))

@@ -9,13 +9,14 @@ from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.addresses import address, guarded
 from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
-from tinyhw.emulator.ptx.copies import combined, ends, multicast, told
+from tinyhw.emulator.ptx.copies import combined, ends, multicast, reduction, told
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
 from tinyhw.emulator.ptx.operands import Reader
 from tinyhw.emulator.ptx.ranges import Thread, threads
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.ptx.tensormap import ALIGN, SIZE, SWIZZLES, TensorMap
+from tinyhw.emulator.values.ops import Ops
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Address, Operand
 
@@ -23,12 +24,11 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-_OTHERS: Final = frozenset({"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs", "tile::gather4",
+OTHERS: Final = frozenset({"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs", "tile::gather4",
                             "tile::scatter4", "cta_group::1", "cta_group::2"})
-_ALIGN: Final = 128  # of a box in shared memory
+LINE: Final = 128  # of a box in shared memory
 _PIECE: Final = 16  # bytes that swizzles leave together
-_REDUCTIONS: Final = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
-_NAN: Final = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}
+NAN: Final = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}
 
 
 class Box:
@@ -57,7 +57,7 @@ def places(m: TensorMap, offset: int, size: int) -> Value:
 def copy(code: Code, line: Line, form: Form) -> Step:
   """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor, of tiles."""
   i, m = line.instruction, form.modifiers
-  other = m & _OTHERS
+  other = m & OTHERS
   if other: raise Unsupported("PTX instruction", i.name, where=where(line), hint=f"of .{min(other)} copies")
   if "prefetch" in m: return nothing
   rank = next(int(x[0]) for x in m if x in {"1d", "2d", "3d", "4d", "5d"})
@@ -68,7 +68,7 @@ def copy(code: Code, line: Line, form: Form) -> Step:
   shared = address(code, line, i.operands[plain], "shared")
   barrier = address(code, line, i.operands[2], "shared") if loads else None
   mask = operands.reader(code, line, i.operands[3], "u16") if "multicast::cluster" in m else None
-  operation = next((x for x in _REDUCTIONS if x in m), "") if "reduce" in m else ""
+  operation = reduction(m)
 
   def run(group: Warps) -> None:
     given = [None if r is None else operands.full(group, r(group)) for r in (maps, shared, barrier, mask)]
@@ -88,15 +88,20 @@ def copy(code: Code, line: Line, form: Form) -> Step:
   return guarded(line, run)
 
 
-def _tensor(code: Code, line: Line, o: Operand, rank: int) -> tuple[Reader, list[Reader]]:
-  """Readers of the address of a map, generic, and of coordinates: `[map, {x, y}]`."""
+def parts(line: Line, o: Operand, rank: int) -> tuple[Address, tuple[Operand, ...]]:
+  """The address of a map, generic, and coordinates: `[map, {x, y}]`."""
   if not isinstance(o, Address) or len(o.more) != 1:
     raise DecodeError(f"{line.instruction.name} takes a tensor map with coordinates", where=where(line))
-  parts = operands.elements(line, o.more[0])
-  if len(parts) != rank:
-    raise DecodeError(f"{line.instruction.name} takes {rank} coordinates, not {len(parts)}", where=where(line))
-  return address(code, line, Address(o.base, o.offset), memory.GENERIC), [
-    operands.reader(code, line, p, "s32") for p in parts]
+  found = operands.elements(line, o.more[0])
+  if len(found) != rank:
+    raise DecodeError(f"{line.instruction.name} takes {rank} coordinates, not {len(found)}", where=where(line))
+  return Address(o.base, o.offset), found
+
+
+def _tensor(code: Code, line: Line, o: Operand, rank: int) -> tuple[Reader, list[Reader]]:
+  """Readers of the address of a map, and of coordinates."""
+  at, found = parts(line, o, rank)
+  return address(code, line, at, memory.GENERIC), [operands.reader(code, line, p, "s32") for p in found]
 
 
 def _map(t: Thread, at: int, rank: int, line: Line) -> TensorMap:
@@ -114,7 +119,7 @@ def _load(t: Thread, m: TensorMap, c: list[int], here: int, barrier: int, blocks
   slot, offset = _aligned(t, here)
   t.how = "mbarrier"
   box = Box(m, c)
-  data = np.full(box.inside.size, _NAN[m.size] if m.fill else 0, np.dtype(f"u{m.size}"))
+  data = np.full(box.inside.size, NAN[m.size] if m.fill else 0, np.dtype(f"u{m.size}"))
   if box.addresses.size: data[box.inside] = t.gather(box.addresses, m.size)
   if m.type == "f32.ftz": data = np.where(data & 0x7F800000, data, data & np.uint32(0x80000000))
   at, raw = places(m, offset, box.bytes), np.ascontiguousarray(data).view(np.uint8).reshape(-1, _PIECE)
@@ -138,13 +143,13 @@ def _store(t: Thread, m: TensorMap, c: list[int], here: int, operation: str) -> 
     type_ = m.type.partition(".")[0]
     dtype = operands.dtype_of(type_)
     old = np.ascontiguousarray(t.gather(box.addresses, m.size)).view(dtype)
-    data = np.ascontiguousarray(combined(operation, type_, old, data.view(dtype))).view(data.dtype)
+    data = np.ascontiguousarray(combined(Ops, operation, type_, old, data.view(dtype))).view(data.dtype)
   t.scatter(box.addresses, data)
 
 
 def _aligned(t: Thread, at: int) -> tuple[int, int]:
   slot, offset = t.shared("shared", at)
-  if offset % _ALIGN: raise t.fault(f"a box at {at:#x} of shared memory, no multiple of {_ALIGN}", at)
+  if offset % LINE: raise t.fault(f"a box at {at:#x} of shared memory, no multiple of {LINE}", at)
   return slot, offset
 
 

@@ -19,10 +19,22 @@ TYPES: Final = (("u8", 1), ("u16", 2), ("u32", 4), ("s32", 4), ("u64", 8), ("s64
                 ("f32.ftz", 4), ("f64", 8), ("bf16", 2), ("tf32", 4), ("tf32.ftz", 4), ("b4x16", 0), ("b4x16_p64", 0),
                 ("b6x16_p32", 0))
 SWIZZLES: Final = (0, 32, 64, 128, 96)  # bytes of a row, by code
-_FORM: Final = struct.Struct("<Q5I4x4Q5I5I7B")
-_FIELDS: Final = {"elemtype": "kind", "interleave_layout": "interleave", "swizzle_mode": "swizzle",
+_LAYOUT: Final = (("address", "Q"), ("dims", "5I"), ("", "4x"), ("strides", "4Q"), ("box", "5I"), ("steps", "5I"),
+                  ("rank", "B"), ("kind", "B"), ("interleave", "B"), ("swizzle", "B"), ("fill", "B"),
+                  ("atomicity", "B"), ("im2col", "B"))  # fields in order; what they leave of the 128 bytes is 0
+_FORM: Final = struct.Struct("<" + "".join(form for _, form in _LAYOUT))
+FIELDS: Final = {"elemtype": "kind", "interleave_layout": "interleave", "swizzle_mode": "swizzle",
                   "swizzle_atomicity": "atomicity", "fill_mode": "fill", "global_address": "address"}
-_ORDINALS: Final = {"box_dim": "box", "global_dim": "dims", "global_stride": "strides", "element_stride": "steps"}
+ORDINALS: Final = {"box_dim": "box", "global_dim": "dims", "global_stride": "strides", "element_stride": "steps"}
+
+
+def place_of(field: str, k: int = 0) -> tuple[int, int]:
+  """Where a field, or its number `k`, lies in the 128 bytes: (offset, bytes). "" is what lies between fields."""
+  at = 0
+  for name, form in _LAYOUT:
+    if name == field: return at + k * struct.calcsize("<" + form[-1]), struct.calcsize("<" + form[-1])
+    at += struct.calcsize("<" + form)
+  raise KeyError(field)
 
 
 @dataclass(frozen=True)
@@ -58,11 +70,11 @@ class TensorMap:
 
   def replaced(self, field: str, ordinal: int, value: int) -> TensorMap:
     """With another value of a field by tensormap.replace's name; `ordinal` is the dimension."""
-    if field not in _ORDINALS and field != "global_address" and value > 0xFF:
+    if field not in ORDINALS and field != "global_address" and value > 0xFF:
       raise InvalidArgument(f"tensormap.replace: {field} {value:,}")
     if field == "rank": return replace(self, rank=value + 1)
-    if field in _FIELDS: return replace(self, **{_FIELDS[field]: value})  # type: ignore[arg-type]
-    name = _ORDINALS[field]
+    if field in FIELDS: return replace(self, **{FIELDS[field]: value})  # type: ignore[arg-type]
+    name = ORDINALS[field]
     values = [*getattr(self, name)]
     if ordinal >= len(values): raise InvalidArgument(f"tensormap.replace: dimension {ordinal} of {field}")
     values[ordinal] = value
@@ -110,7 +122,7 @@ class TensorMap:
     if SWIZZLES[self.swizzle] == 96: raise Unsupported("tensor map with", "swizzles of 96 bytes")
     need(self.address % 16 == 0, f"the address {self.address:#x}, no multiple of 16")
     for k in range(self.rank - 1):
-      need(0 < self.strides[k] < 1 << 40 and self.strides[k] % 16 == 0,
+      need(0 <= self.strides[k] < 1 << 40 and self.strides[k] % 16 == 0,
            f"a stride of {self.strides[k]:,} bytes: a multiple of 16 under 2**40")
     for k in range(self.rank):
       need(1 <= self.box[k] <= 256, f"a box of {self.box[k]} elements in dimension {k}: there are 1 to 256")

@@ -52,9 +52,11 @@ def _header(group: Warps, value: int) -> Header:
   """What a handle, or the variable at an address, stands for."""
   first = int.from_bytes(group.space.read(value, 8), "little")
   at = value if first == texture.MAGIC else first
-  if not at: raise MachineFault(f"no texture or surface is bound to the variable at {value:#x}", address=value)
+  if not at:
+    raise MachineFault(f"no texture or surface is bound to the variable at {value:#x}", address=value,
+                       lane=memory.lane_of(group))
   found = texture.decoded(bytes(group.space.read(at, texture.SIZE)))
-  if found is None: raise MachineFault(f"no texture or surface is at {at:#x}", address=at)
+  if found is None: raise MachineFault(f"no texture or surface is at {at:#x}", address=at, lane=memory.lane_of(group))
   return found
 
 
@@ -131,7 +133,7 @@ class _Fetch:
 
   def _one(self, group: Warps, h: Header, sampler: Sampler | None, component: int | None) -> list[Value]:
     if h.cube != self.cube or bool(h.samples) != self.samples or (h.size[2] > 0) != (self.geometry == "3d"):
-      raise MachineFault(f"a texture that is not .{self.geometry} is fetched from as one")
+      raise MachineFault(f"a texture that is not .{self.geometry} is fetched from as one", lane=memory.lane_of(group))
     def read(addresses: Value, width: int) -> Value: return memory.load(group, "global", addresses, width)
     look = Look(h, sampler or h.sampler, read, (group.size, LANES), self.kind == "s32")
     def value(f: Read) -> Value: return operands.full(group, f(group))
@@ -158,7 +160,8 @@ def _sampler(group: Warps, values: Sequence[int]) -> Sampler | None:
   if not values: return None
   bits = int.from_bytes(group.space.read(values[0], 8), "little")
   try: return Sampler.of(bits)
-  except InvalidArgument: raise MachineFault(f"no sampler is at {values[0]:#x}", address=values[0]) from None
+  except InvalidArgument:
+    raise MachineFault(f"no sampler is at {values[0]:#x}", address=values[0], lane=memory.lane_of(group)) from None
 
 
 def _results(code: Code, line: Line, operand: Operand, type_: str, count: int) -> Callable[[Warps, list[Value]], None]:
@@ -256,7 +259,7 @@ def query(code: Code, line: Line, form: Form) -> Step:
       sampler = _sampler(group, values[:1]) if own else None
       h = None if own else _header(group, values[0])
       if of_sampler: number = _asked(sampler or (h.sampler if h is not None else Sampler()), name)
-      elif h is None: raise MachineFault(f"a sampler has no {name}", address=values[0])
+      elif h is None: raise MachineFault(f"a sampler has no {name}", address=values[0], lane=memory.lane_of(group))
       else: number = _queried(h, name) if lod is None else max(1, _queried(h, name) >> min(values[1], 31))
       out = np.where(group.lanes, np.uint32(number), out)
     write(group, out)
@@ -305,7 +308,7 @@ class _Spot:
     for values in _alike(group, [self.surface(group)]):
       h = _header(group, values[0])
       if h.cube or h.samples or (h.size[2] > 0) != (self.geometry == "3d"):
-        raise MachineFault(f"a surface that is not .{self.geometry} is used as one")
+        raise MachineFault(f"a surface that is not .{self.geometry} is used as one", lane=memory.lane_of(group))
       yield h, *self._place(group, h)
 
   def _place(self, group: Warps, h: Header) -> tuple[Value, Value]:
@@ -426,7 +429,8 @@ def sured(code: Code, line: Line, form: Form) -> Step:
     data = read(group)
     for h, at, outside in spot.each(group):
       if spot.samples and h.element != size:
-        raise MachineFault(f"a reduction of {size} bytes on a surface with elements of {h.element}")
+        raise MachineFault(f"a reduction of {size} bytes on a surface with elements of {h.element}",
+                           lane=memory.lane_of(group))
       signed = h.kind[0] == "s" if t[0] == "b" else t[0] == "s"
       operation = name if name in {"and", "or", "add"} else f"{'s' if signed else 'u'}{name}"
       _inside(group, outside, lambda at=at, operation=operation: memory.atomic(  # type: ignore[misc]

@@ -114,8 +114,10 @@ def wgmma(code: Code, line: Line, form: Form) -> Step:
                     for w, y in enumerate(given)])
     if metadata is not None:
       words = operands.full(group, metadata(group))
-      if not sparse.valid(words, a, k, selector).all():
-        raise MachineFault(f"metadata of {i.name} that names a place of a chunk twice", wave=int(group.waves[0]))
+      good = sparse.valid(words, a, k, selector)
+      if not good.all():
+        raise MachineFault(f"metadata of {i.name} that names a place of a chunk twice",
+                           lane=memory.lane_of(group, ~good[:, None]))
       x = sparse.expanded(x, sparse.positions(words, a, k, selector), a, k)
     x, y = x * (signs[0] or 1), right.transpose(0, 2, 1) * (signs[1] or 1)
     old = [operands.full(group, r(group)) for r in reads]

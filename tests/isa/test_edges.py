@@ -9,10 +9,10 @@ import pytest
 from tests.isa.test_spellings import llvm_assembles
 from tinyhw.core.errors import DecodeError, InvalidArgument
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
-from tinyhw.isa.amdgcn_names import NAMES
-from tinyhw.isa.amdgcn_program import program
-from tinyhw.isa.amdgcn_text import text
+from tinyhw.isa.amdgcn.asm import assemble
+from tinyhw.isa.amdgcn.names import NAMES
+from tinyhw.isa.amdgcn.program import program
+from tinyhw.isa.amdgcn.text import text
 from tinyhw.isa.ptx import forms, parse
 from tinyhw.isa.ptx import text as ptx_text
 from tinyhw.isa.ptx.model import Arguments, Instruction, Int, Name, Sum, Variable
@@ -254,6 +254,6 @@ def test_rare_forms_of_ptx() -> None:
   body = module.entries["k"].body
   assert body is not None
   found = [s for s in body if isinstance(s, Instruction)]
-  assert [s.operands[1] for s in found[:4]] == [Int(9), Int(-6), Sum("x", 3, "element"), Int(32)]
+  assert [s.operands[1] for s in found[:4]] == [Int(9), Int((1 << 64) - 6, True), Sum("x", 3, "element"), Int(32)]
   assert [s.operands[2] for s in found[4:6]] == [Arguments((Int(5), Name("%r2"))), Arguments((Int(5),))]
   assert re.search(r"x\[3\]", ptx_text(module))

@@ -33,12 +33,13 @@ ROOMS: Final = {
   "nn": Room(("tinyhw/nn",), ("tests/nn", "tests/tensor")),
   "drive": Room(("tinyhw/drive",), ("tests/drive", "tests/mock", "tests/launch", "tests/bad")),
   "mock": Room(("mock",), ("tests/mock", "tests/drive", "tests/launch", "tests/bad")),
-  "ptx": Room(("emulator/ptx", "tinyhw/isa/ptx"), (*(f"tests/emulator/{name}.py" for name in (
-    "test_ptx_witness", "test_ptx", "test_ptx_textures", "test_ptx_async", "test_ptx_matrix", "test_ptx_tensor",
-    "test_ptx_kernels", "test_ptx_forms", "test_ptx_kept", "test_ptx_engines", "test_ptx_triton", "test_ptx_repeat")),
-    "tests/isa/test_ptx.py", "tests/isa/test_ptx_table.py")),
-  "jitptx": Room(("emulator/jit/ptx",), ("tests/emulator/test_ptx_engines.py", "tests/emulator/test_ptx_witness.py",
-                                         "tests/emulator/test_ptx_kept.py", "tests/emulator/test_ptx_kernels.py")),
+  "ptx": Room(("emulator/ptx", "tinyhw/isa/ptx"), (*(f"tests/emulator/test_ptx{name}.py" for name in (
+    "_witness", "", "_textures", "_async", "_matrix", "_tensor", "_kernels", "_forms", "_kept", "_engines",
+    "_engines_sm90", "_triton", "_repeat", "_check", "_check_deleted", "_debug", "_report", "_refused")),
+    *(f"tests/isa/test_ptx{name}.py" for name in ("", "_grammar", "_constants", "_table", "_ledger")))),
+  "jitptx": Room(("emulator/jit/ptx",), tuple(f"tests/emulator/test_ptx{name}.py" for name in (
+    "_engines", "_engines_sm90", "_witness", "_kept", "_kernels", "_repeat", "_triton", "_async", "_tensor",
+    "_textures", "_refused", ""))),
   "nvmock": Room(("mock/nv", "mock/cuda"), ("tests/mock/nv", "tests/mock/cuda")),
   "launch": Room(("tinyhw/launcher.py", "tinyhw/arguments.py", "tinyhw/parameters.py", "tinyhw/evidence.py",
                   "tinyhw/debugger.py", "tinyhw/device.py"), ("tests/launch", "tests/bad", "tests/cli")),

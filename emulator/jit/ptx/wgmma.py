@@ -12,6 +12,7 @@ from typing import Final
 from tinyhw.emulator.jit.ptx import access, layout
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, doubles_of, halves, integers, shuffled
+from tinyhw.emulator.jit.ptx.routine import defined
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.emulator.ptx import operands
@@ -126,12 +127,6 @@ def product(k: int, d: str, saturates: bool, negative: bool) -> tuple[str, str]:
             "  %j.over = icmp uge i64 %j.next, %n", "  br i1 %j.over, label %done, label %block", "done:",
             "  ret void", "}"]
   return name, "\n".join(lines)
-
-
-def defined(e: Emitter, *texts: str) -> None:
-  """Have functions in the module, once."""
-  for text in texts:
-    if text not in e.constants: e.constants.append(text)
 
 
 @access.emits("wgmma")

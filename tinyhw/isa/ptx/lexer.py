@@ -27,17 +27,20 @@ class Token(NamedTuple):
 
 
 _TOKEN: Final = re.compile(r"""
-  (?:\s+|//[^\n]*|/\*.*?\*/|(?<![^\n])[ \t]*\#[^\n]*)*(?:
+  (?:(?<![^\n])[ \t]*\#[^\n]*|\n+|[^\S\n]+|//[^\n]*|/\*.*?\*/)*(?:
   (?P<float>0[fF][0-9a-fA-F]{8}(?![\w$])|0[dD][0-9a-fA-F]{16}(?![\w$])
            |\d+\.\d*(?:[eE][+-]?\d+)?(?![\w$])|\d+[eE][+-]?\d+(?![\w$]))
- |(?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)(?![\w$])
+ |(?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|0[0-7]*U?|[1-9]\d*U?)(?![\w$])
  |(?P<dot>\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)
- |(?P<name>[A-Za-z_$%][\w$]*)
+ |(?P<name>(?:[A-Za-z_$]|%(?=[\w$]))[\w$]*)
  |(?P<string>"(?:[^"\\\n]|\\.)*")
  |(?P<op>\|\||&&|==|!=|<=|>=|<<|>>|[{}()\[\],;:@!|+\-*/%=<>&^~?])
  |(?P<end>\Z)
  |(?P<wrong>.))
 """, re.VERBOSE | re.DOTALL)
+
+
+_LONGEST: Final = 400  # digits of an integer
 
 
 class Tokens(list[Token]):
@@ -61,9 +64,10 @@ class Tokens(list[Token]):
 
 def integer(text: str) -> int:
   """The value of an integer token; a leading 0 makes it octal."""
-  digits = text.removesuffix("U")
-  if digits[:2] in {"0x", "0X", "0b", "0B"}: return int(digits, 0)
-  return int(digits, 8) if len(digits) > 1 and digits[0] == "0" else int(digits)
+  digits = text.removesuffix("U").lower()
+  base = {"0x": 16, "0b": 2}.get(digits[:2], 8 if digits[0] == "0" else 10)
+  if len(digits) > _LONGEST: return 1 << 4 * _LONGEST  # a number that nobody could mean
+  return int(digits, base)
 
 
 def float_bits(text: str) -> tuple[int, int]:

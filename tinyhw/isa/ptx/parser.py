@@ -1,6 +1,7 @@
 """Reads PTX: a recursive descent over the tokens. Errors say line, column, and what was expected there."""
 from __future__ import annotations
 
+import operator
 import re
 from bisect import bisect_right
 from collections.abc import Callable
@@ -47,20 +48,59 @@ TYPES: Final = frozenset(f".{t}" for t in (
   "bf16", "bf16x2", "e4m3", "e5m2", "e4m3x2", "e5m2x2", "tf32", "pred", "texref", "samplerref", "surfref", "u16x2",
   "s16x2", "f32x2"))
 _PART: Final = re.compile(r"\.[bh][0-7]+")
-_ENDS: Final = {",", ";", "]", "}", ")"}  # behind a constant that is one number
 _LINES: Final = {".file", ".loc"}  # directives that end with their line, not with a semicolon
 _TUNING: Final = {".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg", ".noreturn", ".explicitcluster",
                   ".reqnctapercluster", ".maxclusterrank", ".blocksareclusters", ".abi_preserve",
                   ".abi_preserve_control", ".pragma", ".unified"}
-_BINARY: Final[list[dict[str, Callable[[int, int], int]]]] = [
-  {"||": lambda a, b: int(bool(a or b))}, {"&&": lambda a, b: int(bool(a and b))}, {"|": lambda a, b: a | b},
-  {"^": lambda a, b: a ^ b}, {"&": lambda a, b: a & b},
-  {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
-  {"<": lambda a, b: int(a < b), "<=": lambda a, b: int(a <= b), ">": lambda a, b: int(a > b),
-   ">=": lambda a, b: int(a >= b)},
-  {"<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63)},
-  {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
-  {"*": lambda a, b: a * b, "/": lambda a, b: int(a / b) if b else 0, "%": lambda a, b: a - int(a / b) * b if b else 0}]
+_MASK: Final = (1 << 64) - 1
+
+
+# ---- constant expressions: numbers of 64 bits that wrap around, with a sign or without (PTX ISA, section 4.5; where it
+# leaves a choice, as ptxas has it)
+
+def _number(value: int, unsigned: bool) -> Int:
+  value &= _MASK
+  return Int(value if unsigned else value - (value >> 63 << 64), unsigned)
+
+
+def _converted(a: Int, b: Int) -> tuple[int, int, bool]:
+  """Both as numbers of one type: without a sign where one of them has none."""
+  unsigned = a.unsigned or b.unsigned
+  return _number(a.value, unsigned).value, _number(b.value, unsigned).value, unsigned
+
+
+def _divided(a: int, b: int) -> int:
+  """The quotient toward zero."""
+  return a // b if (a < 0) == (b < 0) else -(-a // b)
+
+
+def _made(function: Callable[[int, int], int]) -> Callable[[Int, Int], Int]:
+  def made(a: Int, b: Int) -> Int:
+    x, y, unsigned = _converted(a, b)
+    return _number(function(x, y), unsigned)
+  return made
+
+
+def _held(function: Callable[[int, int], object]) -> Callable[[Int, Int], Int]:
+  def held(a: Int, b: Int) -> Int:
+    x, y, _ = _converted(a, b)
+    return Int(int(bool(function(x, y))))
+  return held
+
+
+# how closely an operator binds, and what it makes
+_BINARY: Final[dict[str, tuple[int, Callable[[Int, Int], Int]]]] = {
+  "||": (0, _held(lambda a, b: a or b)), "&&": (1, _held(lambda a, b: a and b)), "|": (2, _made(operator.or_)),
+  "^": (3, _made(operator.xor)), "&": (4, _made(operator.and_)),
+  "==": (5, _held(operator.eq)), "!=": (5, _held(operator.ne)),
+  "<": (6, _held(operator.lt)), "<=": (6, _held(operator.le)), ">": (6, _held(operator.gt)),
+  ">=": (6, _held(operator.ge)),
+  "<<": (7, lambda a, b: _number(a.value << (b.value & 63), a.unsigned)),
+  ">>": (7, lambda a, b: _number(a.value >> (b.value & 63), a.unsigned)),
+  "+": (8, _made(operator.add)), "-": (8, _made(operator.sub)),
+  "*": (9, _made(operator.mul)), "/": (9, _made(_divided)),
+  "%": (9, lambda a, b: _number((a.value & _MASK) % (b.value & _MASK), True))}
+_NONE: Final = -1, _made(operator.add)  # what is no operator
 
 
 def parse(source: str | bytes) -> Module:
@@ -100,12 +140,12 @@ class _Parser:
 
   def skip(self, text: str) -> bool:
     """Take the token, if it is this one."""
-    if self.now.text != text or self.now.kind == "string": return False
+    if self.now.text != text: return False
     self.step()
     return True
 
   def need(self, text: str, what: str = "") -> Token:
-    if self.now.text != text or self.now.kind == "string": self.fail(what or repr(text))
+    if self.now.text != text: self.fail(what or repr(text))
     return self.step()
 
   def name(self, what: str) -> str:
@@ -136,13 +176,18 @@ class _Parser:
     self.step()
     return int(major), int(minor)
 
-  def number(self, what: str) -> int:
+  def number(self, what: str) -> int: return self.literal(what).value
+
+  def literal(self, what: str) -> Int:
+    """A number as it is written: without a sign where it says so, or has no room for one."""
     if self.now.kind != "int": self.fail(what)
-    return integer(self.step().text)
+    value = integer(self.now.text)
+    if value > _MASK: self.fail("an integer of at most 64 bits")
+    return Int(value, self.step().text.endswith("U") or value > _MASK >> 1)
 
   def item(self) -> Item:
     text = self.now.text
-    if text in {".file", ".pragma", ".alias"} or text == ".loc": return self.directive()
+    if text in {".file", ".loc", ".pragma", ".alias"}: return self.directive()
     if text == ".section": return self.section()
     start = self.now
     linkage, attributes = "", tuple[str, ...]()
@@ -205,9 +250,9 @@ class _Parser:
     directives: list[Directive] = []
     while self.now.text in _TUNING:
       token = self.step()
-      words: list[str] = []
-      while self.now.kind in {"int", "string"} or self.now.text == ",": words.append(self.step().text)
-      if token.text == ".pragma": self.need(";")
+      pragma, words = token.text == ".pragma", list[str]()
+      while self.now.kind == ("string" if pragma else "int") or self.now.text == ",": words.append(self.step().text)
+      if pragma: self.need(";")
       directives.append(Directive(token.text[1:], tuple(words), self.at(token)))
     if self.skip(";"): body = None
     elif self.now.text == "{": body = self.block()
@@ -260,7 +305,7 @@ class _Parser:
         count = self.number("how many registers")
         self.need(">")
       while self.skip("["):
-        dims.append(0 if self.now.text == "]" else self.constant())
+        dims.append(0 if self.now.text == "]" else self.constant().value)
         self.need("]")
       if self.skip("="): initializer = self.initializer()
       out.append(Variable(space, type_, name, vector, align, tuple(dims), count, initializer, linkage, pointer,
@@ -275,7 +320,7 @@ class _Parser:
         out.append(self.initializer())
         if self.now.text != "}": self.need(",", "',' or '}'")
       return tuple(out)
-    if self.now.kind == "name":
+    if self.now.kind == "name" and self.now.text != "WARP_SZ":
       name = self.step().text
       if self.skip("="):  # of a .texref, .samplerref or .surfref
         if self.now.kind not in {"name", "int"}: self.fail("a value's name or a number")
@@ -300,62 +345,53 @@ class _Parser:
       self.need(")")
       return Sum(name, offset, function)
     if self.now.kind == "float" or self.now.text == "-" and self.peek().kind == "float": return self.float_constant()
-    return self.integer_constant()
+    return self.constant()
 
   def float_constant(self) -> Float:
     minus = self.skip("-")
     bits, width = float_bits(self.step().text)
     return Float(bits ^ (minus << width - 1), width)
 
-  def integer_constant(self) -> Int:
-    unsigned = self.now.text.endswith("U")
-    return Int(self.constant(), unsigned)
-
   def offset(self) -> int:
-    """`+4`, `-4`, `+-4` behind an address; 0 for none."""
-    if self.now.text not in {"+", "-"}: return 0
-    sign = 1 if self.step().text == "+" else -1
-    return sign * self.constant(8)
+    """`+4`, `-4`, `+-4` behind an address: an expression with a sign in front; 0 for none."""
+    return _number(self.constant().value, False).value if self.now.text in {"+", "-"} else 0
 
-  def constant(self, level: int = 0) -> int:
+  def constant(self) -> Int:
     """The value of a constant expression of integers."""
-    if self.now.kind == "int" and self.peek().text in _ENDS: return integer(self.step().text)
-    if level == 0:
-      value = self.binary(0)
-      if self.skip("?"):
-        yes = self.constant()
-        self.need(":")
-        no = self.constant()
-        return yes if value else no
-      return value
-    return self.binary(level)
+    value = self.binary(0)
+    if not self.skip("?"): return value
+    yes = self.constant()
+    self.need(":")
+    no = self.constant()
+    return yes if value.value else no
 
-  def binary(self, level: int) -> int:
-    if level == len(_BINARY): return self.unary()
-    value = self.binary(level + 1)
-    while self.now.kind == "op" and self.now.text in _BINARY[level]:
-      value = _BINARY[level][self.step().text](value, self.binary(level + 1))
+  def binary(self, least: int) -> Int:
+    """An expression of operators that bind at least so closely."""
+    value = self.unary()
+    while (found := _BINARY.get(self.now.text, _NONE))[0] >= least:
+      name, at = self.step().text, self.now
+      right = self.binary(found[0] + 1)
+      if name in {"/", "%"} and not right.value: self.fail("a divisor other than 0", at)
+      value = found[1](value, right)
     return value
 
-  def unary(self) -> int:
-    if self.skip("-"): return -self.unary()
+  def unary(self) -> Int:
+    if self.skip("-"):
+      value = self.unary()
+      return _number(-value.value, value.unsigned)
     if self.skip("+"): return self.unary()
-    if self.skip("~"): return ~self.unary()
-    if self.skip("!"): return int(not self.unary())
-    if self.now.text == "(":
-      self.step()
+    if self.skip("~"): return _number(~self.unary().value, True)
+    if self.skip("!"): return Int(int(not self.unary().value))
+    if self.skip("("):
       if self.now.text in {".s64", ".u64"}:  # a cast
         unsigned = self.step().text == ".u64"
         self.need(")")
-        value = self.unary()
-        return value & (1 << 64) - 1 if unsigned else value
+        return _number(self.unary().value, unsigned)
       value = self.constant()
       self.need(")")
       return value
-    if self.now.text == "WARP_SZ":
-      self.step()
-      return 32
-    return self.number("an integer")
+    if self.skip("WARP_SZ"): return Int(32)
+    return self.literal("an integer")
 
   # ---- statements
 
@@ -426,26 +462,25 @@ class _Parser:
     token = self.now
     text = token.text
     if token.kind == "name":
-      self.step()
-      if text == "WARP_SZ": return Int(32)
-      name = text
+      if text == "WARP_SZ": return self.constant()
+      name = self.step().text
       while self.now.kind == "dot" and self.now.start == self.tokens[self.i - 1].end:
         if _PART.fullmatch(self.now.text): return Part(Name(name), self.step().text[1:])
         name += self.step().text
       if self.now.text in {"+", "-"}: return Sum(name, self.offset())
       if self.now.text == "[" and self.now.start == self.tokens[self.i - 1].end:  # an element of an array
         self.step()
-        index = self.constant()
+        index = self.constant().value
         self.need("]")
         return Sum(name, index, "element")
       return Name(name)
     if token.kind == "float" or text == "-" and self.peek().kind == "float": return self.float_constant()
-    if token.kind == "int" or text in {"~", "("} and self.is_constant(): return self.integer_constant()
+    if token.kind == "int" or text in {"~", "("} and self.is_constant(): return self.constant()
     if text == "-":
       if self.peek().kind == "name":
         self.step()
         return Minus(self.simple())
-      return self.integer_constant()
+      return self.constant()
     if text == "!":
       self.step()
       return Not(self.simple())

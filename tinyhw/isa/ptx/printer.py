@@ -115,7 +115,8 @@ def instruction(i: Instruction) -> str:
 def operand(o: Operand) -> str:
   """An operand as it is written."""
   if isinstance(o, Name): return o.text
-  if isinstance(o, Int): return f"{o.value}{'U' if o.unsigned else ''}"
+  if isinstance(o, Int):  # the least number is no literal with a minus: 2**63 has no room for a sign
+    return "-9223372036854775807-1" if o.value == -1 << 63 else f"{o.value}{'U' if o.unsigned else ''}"
   if isinstance(o, Float): return f"0f{o.bits:08X}" if o.width == 32 else f"0d{o.bits:016X}"
   if isinstance(o, Sum):
     if o.function == "element": return f"{o.name}[{o.offset}]"
