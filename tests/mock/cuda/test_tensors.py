@@ -84,8 +84,9 @@ def test_a_map_for_columns_of_pixels(client: Client) -> None:
 
   def code(rank: int, lower: tuple[int, ...], pixels: int = 64) -> int:
     low, high = ((ctypes.c_int32 * len(c))(*c) for c in (lower, (-1, -2, 0)))
-    return client.code("cuTensorMapEncodeIm2col", u64(encoded.ctypes.data), cuda.CU_TENSOR_MAP_DATA_TYPE_FLOAT32, rank,
-                       u64(0x10000), dims, strides, low, high, 8, pixels, steps, 0, cuda.CU_TENSOR_MAP_SWIZZLE_32B, 0, 0)
+    kind, swizzle = cuda.CU_TENSOR_MAP_DATA_TYPE_FLOAT32, cuda.CU_TENSOR_MAP_SWIZZLE_32B
+    return client.code("cuTensorMapEncodeIm2col", u64(encoded.ctypes.data), kind, rank, u64(0x10000), dims, strides,
+                       low, high, 8, pixels, steps, 0, swizzle, 0, 0)
   assert code(4, (-1, 0)) == 0
   found = TensorMap.decode(encoded.tobytes())
   assert found == TensorMap(0x10000, (8, 7, 5, 2, 0), (32, 224, 1120, 0), (8, 64, 0, 0, 0), (1, 2, 1, 1, 0), 4,
