@@ -122,7 +122,8 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   return {"width": width, "exits": [astuple(x) for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "sites": lanes.sites, "shapes": shapes, "widens": widens,
-          "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines)}, text
+          "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines),
+          "seldom": sorted(lanes.seldom)}, text
 
 
 def _taken(code: Code) -> None:

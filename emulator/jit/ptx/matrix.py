@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, bulk
+from tinyhw.emulator.jit.ptx import access, bulk, mbarrier
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, gather
@@ -282,10 +282,10 @@ def movmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
 
 @access.emits("cp")
 def cp(g: Lanes, line: Line, form: Form, info: Info) -> None:
-  """cp.async: of 4, 8 or 16 bytes, of which where none are read, zeros follow; in bulk."""
+  """cp.async: of 4, 8 or 16 bytes, of which where none are read, zeros follow; in bulk; of an mbarrier."""
   i, e, o, m = line.instruction, g.e, g.o, form.modifiers
   if "bulk" in m: return bulk.cp(g, line, form)
-  if any(x.startswith("mbarrier") for x in m): raise Untranslatable("no compiled form")
+  if "mbarrier" in m: return mbarrier.copied(g, line, form)
   if not m & {"ca", "cg"}: return
   size = operands.immediate(line, i.operands[2], "u32")
   width = 0 if size is None else int(size)
