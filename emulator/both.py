@@ -23,7 +23,7 @@ from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.schedule import ended
 from tinyhw.emulator.simt import Group
-from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, VCC_LO
+from tinyhw.isa.amdgcn.codes import EXEC_LO, M0, NULL, VCC_LO
 
 Value = Any
 Run = Callable[..., DispatchStats]

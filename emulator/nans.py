@@ -16,7 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
-from tinyhw.isa.amdgcn import EXEC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import Instruction, Operand
+from tinyhw.isa.amdgcn.codes import EXEC_LO
 
 Value = Any
 Cells = Callable[[int], Value]  # a vector register's number -> u32 of each lane

@@ -58,7 +58,7 @@ ALL = (
    "core/test_layout_classes.py::test_a_default_may_have_the_zeros_that_the_shift_wants"),
   ("core", "Access", "2 becomes 3", "WRITE", "core/test_memory.py::test_permissions_are_apart"),
   ("wire", "dispatch", "3 becomes 4", "dimensions = 3", "wire/test_packets.py::test_a_dispatch_in_aql"),
-  ("wire", "_patch", "operands swapped", "value // 4 - 1",
+  ("wire", "patch", "operands swapped", "value // 4 - 1",
    "wire/test_codeobject.py::test_every_kind_of_symbol_and_relocation"),
   ("ir", "_sum", "condition negated", "terms = _rejoin", "ir/test_symbolic.py::test_simplest_form"),
   ("ir", "interval", "0 becomes 1", "Ops.AND or op is Ops.MUL", "ir/test_dtype_uop.py::test_bounds_of_conditions"),

@@ -17,7 +17,8 @@ from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.all_tables import MEANINGS
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, dwords, effects
-from tinyhw.isa.amdgcn import NULL, Instruction, Operand, table
+from tinyhw.isa.amdgcn import Instruction, Operand, table
+from tinyhw.isa.amdgcn.codes import NULL
 from tinyhw.wire.codeobject import CodeObject, Kernel
 
 _SIGNS: Final = frozenset({128, 193})  # the inline constants 0 and -1

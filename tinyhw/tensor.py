@@ -311,6 +311,22 @@ class Tensor(Sequences):
 
   # *** gradients ***
 
+  def __copy__(self) -> Tensor:
+    """This value as a tensor of its own. A copy of a leaf is a leaf: what is learned by it does not reach this one."""
+    if not self.is_leaf: return self._same()
+    copied = Tensor._wrap(self.uop.detach())
+    if self.requires_grad: copied.requires_grad_()
+    copied.grad = self.grad
+    return copied
+
+  def __deepcopy__(self, memo: dict[int, Any]) -> Tensor: return self.__copy__()  # tensors are values
+
+  def __reduce__(self) -> tuple[Any, ...]:
+    """Pickled is the value, with its devices' names and how it lies on them; history and gradient are not."""
+    shape, _ = self._worth()
+    return _unpickled, (self.data().tobytes(), shape, self.dtype.name, self.devices, self.shard_axis,
+                        self.requires_grad and self.is_leaf)
+
   def requires_grad_(self, wanted: bool = True) -> Tensor:
     """Say whether `backward` leaves a gradient in this leaf. Returns this."""
     if wanted and not self.dtype.is_float:
@@ -371,6 +387,12 @@ class Tensor(Sequences):
   def zero_grad(self) -> None:
     """Forget the gradient."""
     self.grad = None
+
+
+def _unpickled(raw: bytes, shape: tuple[int, ...], dtype: str, devices: tuple[str, ...], axis: int | None,
+               requires_grad: bool) -> Tensor:
+  value = Tensor(raw, device=devices[0], dtype=dtypes.named(dtype)).reshape(shape)
+  return value.shard(devices, axis).requires_grad_(requires_grad)
 
 
 def _variable(node: UOp) -> UOp:

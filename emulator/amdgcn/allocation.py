@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, VGPRS, program_field
-from tinyhw.isa.amdgcn import AGPR0
+from tinyhw.isa.amdgcn.codes import AGPR0
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch

@@ -43,7 +43,8 @@ from tinyhw.emulator.amdgcn.registers import (
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.emulator.values import rounding
 from tinyhw.emulator.values.ops import DTYPES, F16, F32, U16, U32, Ops
-from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand, table
+from tinyhw.isa.amdgcn import Instruction, Operand, table
+from tinyhw.isa.amdgcn.codes import EXEC_LO, VCC_LO
 
 Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")

@@ -16,7 +16,8 @@ import struct
 from typing import Any, Final
 
 from tinyhw.emulator.values.ops import DTYPES
-from tinyhw.isa.amdgcn import INLINE_FLOATS, Operand
+from tinyhw.isa.amdgcn import Operand
+from tinyhw.isa.amdgcn.codes import INLINE_FLOATS
 
 Value = Any
 # The float that a number is, by the operand's type; of other types, the one as wide as what is read.

@@ -16,7 +16,8 @@ from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.fields import Field
 from tinyhw.emulator.amdgcn.registers import by_wave, column, reader, write_scalar32, write_scalar64
 from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Yield
-from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import EXEC_LO, M0, VCC_LO
 
 Value = Any
 CALLS: Final = frozenset({"s_swappc_b64", "s_call_b64"})

@@ -12,7 +12,8 @@ from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.amdgcn.binders import Ender, ends
 from tinyhw.emulator.amdgcn.registers import by_wave, column, exec_changed, write_scalar32
 from tinyhw.emulator.simt import End, Group, Next, Split
-from tinyhw.isa.amdgcn import EXEC_LO, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import EXEC_LO
 
 Value = Any
 EXEC_HI: Final = EXEC_LO + 1

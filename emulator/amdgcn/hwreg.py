@@ -16,8 +16,9 @@ from tinyhw.emulator.amdgcn.modes import FP_DENORM, FP_ROUND
 from tinyhw.emulator.amdgcn.registers import column
 from tinyhw.emulator.simt import Group
 from tinyhw.emulator.values.ops import U32
-from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
-from tinyhw.isa.amdgcn_names import NAMES
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import EXEC_LO, VCC_LO
+from tinyhw.isa.amdgcn.names import NAMES
 
 Value = Any
 Reader = Callable[[Group], Value]

@@ -23,7 +23,7 @@ from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.schedule import Idle, Schedule, ended
 from tinyhw.emulator.simt import ZERO, Changes, Cohort, Group, Stats
 from tinyhw.emulator.view import View
-from tinyhw.isa.amdgcn import EXEC_LO, TTMP0
+from tinyhw.isa.amdgcn.codes import EXEC_LO, TTMP0
 
 DispatchStats = Stats
 WAVES_A_COHORT: Final = 256  # how many waves start together: enough lanes for NumPy, few enough for the caches

@@ -15,7 +15,8 @@ from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.simt import ZERO, Group
 from tinyhw.emulator.values.ops import DTYPES, U16, U32, U64
-from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, LDS_DIRECT, NULL, VCC_LO, Operand
+from tinyhw.isa.amdgcn import Operand
+from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO, LDS_DIRECT, NULL, VCC_LO
 
 Value = Any
 Reader = Callable[[Group], Value]

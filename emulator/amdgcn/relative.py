@@ -20,7 +20,8 @@ from tinyhw.emulator.amdgcn.registers import (
 )
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.emulator.values.ops import U32
-from tinyhw.isa.amdgcn import M0, VCC_LO, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import M0, VCC_LO
 
 Value = Any
 

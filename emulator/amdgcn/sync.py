@@ -17,7 +17,8 @@ from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.amdgcn.registers import by_wave, merged, vector32
 from tinyhw.emulator.simt import Group, Next, Split, Yield, full, need_lanes
 from tinyhw.emulator.values.ops import U32
-from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import M0
 
 Value = Any
 RESOURCES: Final = 64

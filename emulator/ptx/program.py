@@ -78,6 +78,10 @@ class Code:
     return place.space in {"local", "param"} and not (
       self.flat.function.kind == "entry" and any(place is p for p in self.flat.params))
 
+  def kind(self, line: Line) -> str:
+    """What the function of a line is: "entry" or "func"."""
+    return self.flat.function.kind
+
   def knows(self, name: str) -> bool: return name in self.program.functions or name in self.program.linked.offsets
 
   def address(self, line: Line, name: str) -> int:
@@ -116,24 +120,29 @@ class Code:
   # ---- liveness
 
   def _find_live(self) -> None:
+    given = sum(1 << found.number for p in self.flat.results
+                if isinstance(found := self.flat.scope.find(p.variable.name), Register))
     uses: dict[int, int] = {}
     kills: dict[int, int] = {}
     for start in self.cut.starts:
       used = killed = 0
       for k in range(start, self.cut.ends[start]):
         reads, writes = touched(self.flat.lines[k])
+        if self.flat.lines[k].instruction.opcode == "ret": reads |= given
         used |= reads & ~killed
         killed |= writes
+      if self.cut.ends[start] == len(self.flat.lines): used |= given & ~killed
       uses[start], kills[start] = used, killed
+    self._returned = tuple(n for n in range(given.bit_length()) if given >> n & 1)
     live = flow.liveness(self.cut.starts, self.cut.successors, uses, kills)
     for start, bits in live.items():
-      found = tuple(n for n in range(bits.bit_length()) if bits >> n & 1)
-      self._live[self.pc(start)] = self._live[self.pc(start) + 1] = found
+      numbers = tuple(n for n in range(bits.bit_length()) if bits >> n & 1)
+      self._live[self.pc(start)] = self._live[self.pc(start) + 1] = numbers
 
   def live(self, pc: int) -> tuple[int, ...]:
     """Registers that may still be read where control is at a block's start."""
     found = self._live.get(pc)
-    return found if found is not None else tuple(range(len(self.zeros))) if pc < self.end - 2 else ()
+    return found if found is not None else tuple(range(len(self.zeros))) if pc < self.end - 2 else self._returned
 
   # ---- blocks
 

@@ -9,9 +9,11 @@ import os
 from typing import Any, Final
 
 from tinyhw.autogen import cuda
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.mock.cuda.calls import answer, prototype
 from tinyhw.mock.cuda.devices import served
 from tinyhw.mock.cuda.machine import CudaMachine
+from tinyhw.mock.cuda.runtime import Runtime
 from tinyhw.mock.cuda.shared import Loaded
 
 SONAME: Final = "libcuda.so.1"
@@ -28,6 +30,7 @@ class Stand:
     for symbol in symbols:
       self.loaded.fill(symbol, prototype(symbol)(answer(self._behind, symbol)))
     self.pid = os.getpid()
+    self.runtime: Runtime | None = None
 
   def _behind(self) -> CudaMachine | None:
     return self.machine if os.getpid() == self.pid else None  # CUDA does not pass through fork
@@ -39,10 +42,16 @@ class Stand:
 
   def put(self, machine: CudaMachine) -> Any:
     """Have this machine behind the library; returns the library, as ctypes loads it."""
+    if self.runtime is not None and self.machine is not machine: self.runtime.forget()
     self.machine, self.pid = machine, os.getpid()
     machine.when_closed = self._ended
     machine.address_of = self.loaded.address
     return self.loaded.library
+
+  def runtime_too(self) -> Runtime:
+    """Have the runtime's library beside it."""
+    if self.runtime is None: self.runtime = Runtime(self._behind)
+    return self.runtime
 
 
 _stand: Stand | None = None
@@ -54,3 +63,9 @@ def stand_in(machine: CudaMachine) -> Any:
   if _stand is None:
     _stand = Stand()
   return _stand.put(machine)
+
+
+def runtime() -> Runtime:
+  """The runtime's library, libcudart.so.13, in front of the driver's. A machine stands behind that already."""
+  if _stand is None: raise InvalidArgument("no machine stands behind libcuda.so.1", hint="stand_in(machine) first")
+  return _stand.runtime_too()

@@ -20,15 +20,16 @@ from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Piece
 from tinyhw.mock.cuda.streams import Stream, stream_of
 from tinyhw.mock.nv.jobs import Turns
+from tinyhw.wire import fatbin
 from tinyhw.wire.elf import MAGIC, Elf
 
 if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
   from tinyhw.emulator.schedule import Idle
   from tinyhw.emulator.simt import Stats
+  from tinyhw.mock.nv.card import Card
 
 PTX_SECTION: Final = ".tinyhw.ptx"
-_FATBIN: Final = (0x466243B1, 0xBA55ED50)  # of a wrapper, of its contents
 CYCLES_PER_INSTRUCTION: Final = 4
 PORTABLE: Final = 8  # blocks of a cluster on every card that has clusters (CUDA Programming Guide)
 SHAPES: Final = 64  # sizes of launches that a kernel keeps
@@ -100,8 +101,9 @@ class Function:
     return max(self.attributes.get(cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0), usual)
 
 
-def ptx_of(m: CudaMachine, image: int) -> str:
-  """The PTX of what a program gives to load: a text, or an ELF that carries it."""
+def ptx_of(m: CudaMachine, image: int, card: Card | None = None) -> str:
+  """The PTX of what a program gives to load: a text, an ELF that carries it, or a fat binary, of which the best for
+  this card counts (the first one, where a library is loaded for all)."""
   head = m.user.read(image, 8)
   if head.startswith(MAGIC):
     header = m.user.read(image, 64)
@@ -121,9 +123,37 @@ def ptx_of(m: CudaMachine, image: int) -> str:
     if section is None:
       raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, "a cubin without PTX: machine code (SASS) is not executed")
     return elf.contents(section).rstrip(b"\0").decode()
-  if int.from_bytes(head[:4], "little") in _FATBIN:
-    raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, "a fat binary: give its PTX")
+  magic = int.from_bytes(head[:4], "little")
+  if magic == fatbin.WRAPPER_MAGIC: return ptx_of(m, m.get(image + 8, "Q")[0], card)
+  if magic == fatbin.MAGIC: return _best(m, image, card or m.gpus[0].card)
   return m.text(image).decode(errors="replace")
+
+
+def _fits(target: str, card: Card) -> bool:
+  """Whether a card runs PTX for a target, as sm_90 or sm_90a: those with a letter are for one capability alone."""
+  major, minor = card.capability
+  number = int(target.rstrip("af").removeprefix("sm_"))
+  return number == 10 * major + minor if target[-1] in "af" else number <= 10 * major + minor
+
+
+def _best(m: CudaMachine, image: int, card: Card) -> str:
+  """The newest PTX of a fat binary that the card runs."""
+  found: list[tuple[int, bool, str]] = []
+  others: list[str] = []
+  try:
+    for entry in fatbin.entries(m.user.read(image, fatbin.size_of(m.user.read(image, fatbin.HEADER.size)))):
+      if entry.kind != fatbin.PTX: others.append(f"machine code for sm_{entry.sm}")
+      elif 10 * card.capability[0] + card.capability[1] < entry.sm: others.append(f"PTX for sm_{entry.sm}")
+      else:
+        text = entry.text()
+        target = text.partition(".target")[2].split()[0].rstrip(",")
+        if _fits(target, card): found.append((entry.sm, target[-1] in "af", text))
+        else: others.append(f"PTX for {target}")
+  except DecodeError as error: raise Failed(cuda.CUDA_ERROR_INVALID_IMAGE, str(error)) from None
+  if not found:
+    raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, f"a fat binary with {', '.join(others) or 'nothing'}: no PTX that "
+                 f"the device, sm_{card.capability[0]}{card.capability[1]}, runs")
+  return max(found)[2]
 
 
 def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0, 0)) -> Module:
@@ -137,8 +167,7 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
     code = cuda.CUDA_ERROR_INVALID_PTX if isinstance(error, DecodeError) else cuda.CUDA_ERROR_NOT_SUPPORTED
     raise Failed(code, str(error)) from None
   major, minor = context.gpu.card.capability
-  exact = linked.target[0][-1:] in ("a", "f")
-  if linked.sm > 10 * major + minor or exact and linked.sm != 10 * major + minor:
+  if not _fits(linked.target[0], context.gpu.card):
     raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU,
                  f"PTX for {linked.target[0]}, and the device is sm_{major}{minor}")
   piece = memory.allocate(m, context, linked.size) if linked.size else None
@@ -165,13 +194,13 @@ def _log(m: CudaMachine, count: int, options: int, values: int) -> tuple[int, in
 @serves("cuModuleLoadData", "cuModuleLoadFatBinary")
 def module_load_data(m: CudaMachine, out: int, image: int) -> None:
   context = m.working()
-  m.out(out, "Q", load(m, context, ptx_of(m, image)).handle)
+  m.out(out, "Q", load(m, context, ptx_of(m, image, context.gpu.card)).handle)
 
 
 @serves("cuModuleLoadDataEx")
 def module_load_data_ex(m: CudaMachine, out: int, image: int, count: int, options: int, values: int) -> None:
   context = m.working()
-  m.out(out, "Q", load(m, context, ptx_of(m, image), _log(m, count, options, values)).handle)
+  m.out(out, "Q", load(m, context, ptx_of(m, image, context.gpu.card), _log(m, count, options, values)).handle)
 
 
 @serves("cuModuleLoad")
@@ -183,7 +212,7 @@ def module_load(m: CudaMachine, out: int, name: int) -> None:
   except OSError as error:
     raise Failed(cuda.CUDA_ERROR_FILE_NOT_FOUND, f"{path}: {error.strerror}") from None
   kept = ctypes.create_string_buffer(data)
-  m.out(out, "Q", load(m, context, ptx_of(m, ctypes.addressof(kept))).handle)
+  m.out(out, "Q", load(m, context, ptx_of(m, ctypes.addressof(kept), context.gpu.card)).handle)
 
 
 @serves("cuModuleUnload")
@@ -342,7 +371,7 @@ def func_get_attribute(m: CudaMachine, out: int, attribute: int, handle: int) ->
     cuda.CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: 0,
     cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: function.dynamic_limit,
     cuda.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: -1,
-    cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: 0,
+    cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: 0, cuda.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: 0,
   } | {k: v for k, v in function.attributes.items() if k != cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES}
   if attribute not in known:
     raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"function attribute {attribute} is not modelled")
@@ -356,6 +385,8 @@ def func_set_attribute(m: CudaMachine, handle: int, attribute: int, value: int) 
     most = function.context.gpu.card.shared_limit - 1024 - function.program.shared_size
     if not 0 <= value <= most:
       raise invalid(f"{value:,} bytes of dynamic shared memory, {most:,} at most")
+  elif attribute == cuda.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+    if value not in (0, 1): raise invalid(f"{value} is neither 0 nor 1")
   elif attribute != cuda.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"function attribute {attribute} cannot be set")
   function.attributes[attribute] = value
@@ -396,6 +427,17 @@ def occupancy(m: CudaMachine, out: int, handle: int, block: int, dynamic: int, f
                       known["MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"] // shared))
 
 
+@serves("cuOccupancyMaxActiveClusters")
+def max_active_clusters(m: CudaMachine, out: int, handle: int, config: int) -> None:
+  """As many clusters as the SMs have room for their blocks, with each cluster whole."""
+  function = _function(m, handle, m.working())
+  c, cluster = _configuration(m, config)
+  if cluster is None: raise invalid("the configuration has no CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")
+  _check_cluster(function, cluster)
+  occupancy(m, out, handle, c.blockDimX * c.blockDimY * c.blockDimZ, c.sharedMemBytes)
+  m.out(out, "i", m.get(out, "i")[0] * function.context.gpu.card.sms // math.prod(cluster))
+
+
 # ---- launches
 
 class Shape:
@@ -407,7 +449,7 @@ class Shape:
     from tinyhw.emulator.ptx.repeat import Repeated
     self.function, self.grid, self.block, self.shared, self.cluster = function, grid, block, shared, cluster
     m = function.context.machine
-    if cluster is not None and cluster != (1, 1, 1): _check_cluster(function.context, cluster)
+    if cluster is not None and cluster != (1, 1, 1): _check_cluster(function, cluster)
     if shared > function.dynamic_limit:
       raise invalid(f"{shared:,} bytes of dynamic shared memory, {function.dynamic_limit:,} at most "
                     "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)")
@@ -499,13 +541,16 @@ def _given(m: CudaMachine, function: Function, params: int, extra: int) -> bytes
   return bytes(data)
 
 
-def _check_cluster(context: Context, cluster: tuple[int, int, int]) -> None:
+def _check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
   """Raises Failed for a cluster that the card has not. More blocks than every card has are for a function that allows
-  it (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED), which none does here."""
-  if context.gpu.card.capability < (9, 0):
+  it (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)."""
+  if function.context.gpu.card.capability < (9, 0):
     raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks before compute capability 9.0")
-  if math.prod(cluster) > PORTABLE:
-    raise Failed(cuda.CUDA_ERROR_INVALID_CLUSTER_SIZE, f"a cluster of {cluster} blocks, {PORTABLE} at most")
+  from tinyhw.emulator.ptx.launch import CLUSTER
+  more = function.attributes.get(cuda.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
+  most = CLUSTER if more else PORTABLE
+  if math.prod(cluster) > most:
+    raise Failed(cuda.CUDA_ERROR_INVALID_CLUSTER_SIZE, f"a cluster of {cluster} blocks, {most} at most")
 
 
 def enqueue(stream: Stream, launch: Launch) -> None:
@@ -536,8 +581,8 @@ def launch_cooperative_kernel(m: CudaMachine, function: int, gx: int, gy: int, g
   enqueue(stream, launch)
 
 
-@serves("cuLaunchKernelEx")
-def launch_kernel_ex(m: CudaMachine, config: int, function: int, params: int, extra: int) -> None:
+def _configuration(m: CudaMachine, config: int) -> tuple[Any, tuple[int, int, int] | None]:
+  """A CUlaunchConfig, and the cluster that it asks for."""
   c = cuda.CUlaunchConfig.from_buffer_copy(m.user.read(config, ctypes.sizeof(cuda.CUlaunchConfig)))
   harmless = {cuda.CU_LAUNCH_ATTRIBUTE_IGNORE, cuda.CU_LAUNCH_ATTRIBUTE_PRIORITY,
               cuda.CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, cuda.CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
@@ -553,6 +598,12 @@ def launch_kernel_ex(m: CudaMachine, config: int, function: int, params: int, ex
       raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "cooperative launches through cuLaunchKernelEx")
     elif kind not in harmless and kind != cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
       raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"launch attribute {kind} is not modelled")
+  return c, cluster
+
+
+@serves("cuLaunchKernelEx")
+def launch_kernel_ex(m: CudaMachine, config: int, function: int, params: int, extra: int) -> None:
+  c, cluster = _configuration(m, config)
   stream = stream_of(m, c.hStream)
   enqueue(stream, prepare(m, stream.context, function, (c.gridDimX, c.gridDimY, c.gridDimZ),
                           (c.blockDimX, c.blockDimY, c.blockDimZ), c.sharedMemBytes, params, extra, cluster))

@@ -20,7 +20,9 @@ PAGE: Final = 4096
 _STUB: Final = 8  # bytes: jmp *offset(%rip), padded
 _EHDR, _PHDR, _SHDR = 64, 56, 64
 _PT_LOAD, _PT_DYNAMIC, _PT_GNU_STACK = 1, 2, 0x6474E551
-_DT = {"NULL": 0, "HASH": 4, "STRTAB": 5, "SYMTAB": 6, "STRSZ": 10, "SYMENT": 11, "SONAME": 14}
+_DT = {"NULL": 0, "HASH": 4, "STRTAB": 5, "SYMTAB": 6, "STRSZ": 10, "SYMENT": 11, "SONAME": 14,
+       "VERSYM": 0x6FFFFFF0, "VERDEF": 0x6FFFFFFC, "VERDEFNUM": 0x6FFFFFFD}
+_VERDEF: Final = struct.Struct("<4H3I2I")  # of Elf64_Verdef and the one Elf64_Verdaux behind it
 _FUNCTION, _OBJECT = 0x12, 0x11  # STB_GLOBAL with STT_FUNC, STT_OBJECT
 
 
@@ -38,10 +40,11 @@ def _aligned(at: int, unit: int) -> int:
   return -(-at // unit) * unit
 
 
-def library(soname: str, names: Sequence[str]) -> bytes:
-  """The file: each name is a function that jumps to the address in its place of the table."""
+def library(soname: str, names: Sequence[str], version: str | None = None) -> bytes:
+  """The file: each name is a function that jumps to the address in its place of the table; `version` is what binaries
+  that were linked with the vendor's library call its symbols' version."""
   strings, offsets = bytearray(b"\0"), {}
-  for name in (soname, TABLE, *names):
+  for name in dict.fromkeys((soname, TABLE, *names, *((version,) if version else ()))):
     offsets[name] = len(strings)
     strings += name.encode() + b"\0"
   count = len(names) + 2  # the first symbol is none
@@ -53,10 +56,19 @@ def library(soname: str, names: Sequence[str]) -> bytes:
   symbols_at = _aligned(_EHDR + 5 * _PHDR, 16)
   strings_at = symbols_at + 24 * count
   hash_at = _aligned(strings_at + len(strings), 16)
-  text_at = _aligned(hash_at + len(hashes), PAGE)
+  versions, definitions = b"", b""
+  if version is not None:  # the first definition is the file's own
+    versions = struct.pack(f"<{count}H", 0, *[2] * (count - 1))
+    for i, (name, more) in enumerate(((soname, _VERDEF.size), (version, 0)), 1):
+      definitions += _VERDEF.pack(1, int(i == 1), i, 1, _hash(name.encode()), 20, more, offsets[name], 0)
+  versions_at = _aligned(hash_at + len(hashes), 16)
+  definitions_at = _aligned(versions_at + len(versions), 16)
+  read_only = definitions_at + len(definitions)
+  text_at = _aligned(read_only, PAGE)
   dynamic_at = _aligned(text_at + _STUB * len(names), PAGE)
   dynamic = [("SONAME", offsets[soname]), ("HASH", hash_at), ("STRTAB", strings_at), ("SYMTAB", symbols_at),
-             ("STRSZ", len(strings)), ("SYMENT", 24), ("NULL", 0)]
+             ("STRSZ", len(strings)), ("SYMENT", 24),
+             *((("VERSYM", versions_at), ("VERDEF", definitions_at), ("VERDEFNUM", 2)) if version else ()), ("NULL", 0)]
   table_at = _aligned(dynamic_at + 16 * len(dynamic), 16)
   end = table_at + 8 * len(names)
   symbols = bytearray(24)
@@ -66,7 +78,7 @@ def library(soname: str, names: Sequence[str]) -> bytes:
     here = text_at + _STUB * i
     symbols += struct.pack("<IBBHQQ", offsets[name], _FUNCTION, 0, 1, here, _STUB)
     text += b"\xff\x25" + struct.pack("<i", table_at + 8 * i - here - 6) + b"\xcc\xcc"
-  segments = [(_PT_LOAD, 4, 0, hash_at + len(hashes)), (_PT_LOAD, 5, text_at, len(text)),
+  segments = [(_PT_LOAD, 4, 0, read_only), (_PT_LOAD, 5, text_at, len(text)),
               (_PT_LOAD, 6, dynamic_at, end - dynamic_at), (_PT_DYNAMIC, 6, dynamic_at, 16 * len(dynamic)),
               (_PT_GNU_STACK, 6, 0, 0)]
   out = bytearray(end)
@@ -75,7 +87,8 @@ def library(soname: str, names: Sequence[str]) -> bytes:
   for i, (kind, flags, at, size) in enumerate(segments):
     struct.pack_into("<IIQQQQQQ", out, _EHDR + _PHDR * i, kind, flags, at, at, at, size, size,
                      PAGE if kind == _PT_LOAD else 16)
-  for at, data in ((symbols_at, symbols), (strings_at, strings), (hash_at, hashes), (text_at, text)):
+  for at, data in ((symbols_at, symbols), (strings_at, strings), (hash_at, hashes), (versions_at, versions),
+                   (definitions_at, definitions), (text_at, text)):
     out[at : at + len(data)] = data
   for i, (tag, value) in enumerate(dynamic):
     struct.pack_into("<QQ", out, dynamic_at + 16 * i, _DT[tag], value)
@@ -89,12 +102,12 @@ class Loaded:
   """A library in this process, for as long as that lives. `fill` says what its functions are. The linker knows one
   library by a name, so each is loaded once."""
 
-  def __init__(self, soname: str, names: Sequence[str]) -> None:
+  def __init__(self, soname: str, names: Sequence[str], version: str | None = None) -> None:
     if platform.machine() not in ("x86_64", "AMD64"):
       raise Unsupported("a stand-in for a library on", platform.machine(), where="mock")
     self.names = {name: i for i, name in enumerate(names)}
     self._fd = os.memfd_create(soname, os.MFD_CLOEXEC)
-    os.write(self._fd, library(soname, names))
+    os.write(self._fd, library(soname, names, version))
     self.path = f"/proc/self/fd/{self._fd}"
     self.library = ctypes.CDLL(self.path)
     self._table = (ctypes.c_uint64 * len(names)).in_dll(self.library, TABLE)

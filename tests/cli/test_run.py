@@ -1,12 +1,17 @@
 """`tinyhw run`: programs of CUDA's driver in a process of their own."""
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_cli import run
+from tests.wire.test_fatbin import packed
+from tinyhw.mock.cuda.runtime import SONAME
 
 if sys.platform != "linux": pytest.skip("the stand-in is made for Linux", allow_module_level=True)
 
@@ -92,3 +97,86 @@ def test_what_cannot_run_is_said() -> None:
   assert done.stderr == "tinyhw: nothing.py: there is no such file; -m runs a module by its name\n"
   done = run("run", "--mockgpu", "gfx1100", __file__)
   assert done.returncode == 1 and "no card is called 'gfx1100'" in done.stderr
+
+
+NATIVE = '''
+typedef unsigned long long u64; typedef unsigned int u32;
+typedef struct { u32 x, y, z; } dim3;
+extern void **__cudaRegisterFatBinary(void *); extern void __cudaRegisterFatBinaryEnd(void **);
+extern void __cudaUnregisterFatBinary(void **);
+extern void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *,
+                                   int *);
+extern int cudaMalloc(void **, u64), cudaMemcpy(void *, const void *, u64, int), cudaDeviceSynchronize(void);
+extern int cudaLaunchKernel(const void *, dim3, dim3, void **, u64, void *);
+extern int printf(const char *, ...), atoi(const char *), atexit(void (*)(void)); extern void exit(int), abort(void);
+static const unsigned char fat[] __attribute__((aligned(8))) = { BYTES };
+static struct { int magic, version; const void *data; void *name; } wrapper = { 0x466243b1, 1, fat, 0 };
+static void **handle;
+static void k(void) {}
+static void last(void) { __cudaUnregisterFatBinary(handle); }
+__attribute__((constructor)) static void first(void) {
+  handle = __cudaRegisterFatBinary(&wrapper);
+  __cudaRegisterFunction(handle, (const char *)k, "k", "k", -1, 0, 0, 0, 0, 0);
+  __cudaRegisterFatBinaryEnd(handle);
+  atexit(last);
+}
+int main(int count, char **words) {
+  u32 numbers[64]; void *memory, *arguments[1] = { &memory };
+  for (u32 i = 0; i < 64; i++) numbers[i] = i;
+  if (cudaMalloc(&memory, 256) || cudaMemcpy(memory, numbers, 256, 1)) return 2;
+  dim3 grid = { 1, 1, 1 }, block = { atoi(words[1]), 1, 1 };
+  if (block.x == 96) memory = (char *)memory + (1 << 20);
+  int code = cudaLaunchKernel((void *)k, grid, block, arguments, 0, 0);
+  if (!code) code = cudaDeviceSynchronize();
+  cudaMemcpy(numbers, memory, 256, 2);
+  printf("%d %d: %d %u %u\\\\n", count, atoi(words[1]), code, numbers[0], numbers[63]);
+  if (count > 2 && words[2][0] == 'e') exit(7);
+  if (count > 2 && words[2][0] == 'a') abort();
+  return code ? 3 : 0;
+}
+'''
+
+
+@pytest.fixture(params=[("-shared", "-fPIC"), ("-pie", "-fPIE")],
+                ids=["library", "executable"])
+def native(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+  """A program in C, with what nvcc would add to it."""
+  compiler = shutil.which("gcc") or shutil.which("cc")
+  if compiler is None: pytest.skip("needs a C compiler")
+  text = PROGRAM.partition('text = b"""')[2].partition('"""')[0]
+  data = packed((1, 80, text.encode(), 0x11, 0))
+  (tmp_path / "p.c").write_text(NATIVE.replace("\\\\", "\\").replace("BYTES", ",".join(map(str, data))))
+  names = re.findall(r"\b(?:__)?cuda[A-Z]\w+(?=\()", NATIVE)
+  (tmp_path / "stub.c").write_text("".join(f"void {name}(void) {{}}\n" for name in dict.fromkeys(names)))
+  (tmp_path / "version").write_text(f"{SONAME} {{ global: *; }};")  # as in the vendor's library
+  subprocess.run([compiler, "-shared", "-fPIC", f"-Wl,-soname,{SONAME},--version-script=version", "stub.c", "-o",
+                  "libcudart.so"], cwd=tmp_path, check=True)
+  subprocess.run([compiler, "-O1", "-w", *request.param, "p.c", "-o", "p", "-L.", "-lcudart"], cwd=tmp_path, check=True)
+  return str(tmp_path / "p")
+
+
+def test_a_native_program_runs_on_a_mock_card(native: str) -> None:
+  done = run("run", "--mockgpu", "sm_80", native, "64")
+  assert (done.returncode, done.stdout, done.stderr) == (0, "2 64: 0 1 64\n", "")
+  done = run("run", "--mockgpu", "sm_80", native, "96")  # which asks for a wrong address
+  assert done.returncode == 3 and done.stdout.startswith("2 96: 700 ")
+  assert "tinyhw: [CUDA][E] CUDA0.stream0: CUDA_ERROR_ILLEGAL_ADDRESS" in done.stderr
+
+
+def test_a_native_program_that_ends_itself_is_told_of(native: str) -> None:
+  done = run("run", "--mockgpu", "sm_80", native, "96", "exit")
+  assert done.returncode == 7 and "CUDA_ERROR_ILLEGAL_ADDRESS" in done.stderr
+  done = run("run", "--mockgpu", "sm_80", native, "96", "abort")
+  assert done.returncode == -6 and "CUDA_ERROR_ILLEGAL_ADDRESS" in done.stderr
+
+
+def test_files_that_are_no_programs_are_refused(native: str, tmp_path: Path) -> None:
+  data = bytearray(Path(native).read_bytes())
+  data[16] = 2
+  (tmp_path / "fixed").write_bytes(data)
+  done = run("run", str(tmp_path / "fixed"))
+  assert done.returncode == 1 and "a program for one address" in done.stderr
+  (tmp_path / "e.c").write_text("int nothing;\n")
+  subprocess.run(["gcc", "-shared", "-fPIC", "e.c", "-o", "e"], cwd=tmp_path, check=True)
+  done = run("run", str(tmp_path / "e"))
+  assert done.returncode == 1 and "there is no main" in done.stderr

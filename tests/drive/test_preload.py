@@ -16,7 +16,7 @@ from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.device import emulated
 from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.wire import codeobject
-from tinyhw.wire.codeobject import PRELOAD_PROLOGUE
+from tinyhw.wire.codeobject import PRELOAD_PROLOGUE, metadata
 
 # LLVM preloads `inreg` parameters; an attribute for each register that a kernel could ask for and does not.
 NO_INPUTS = " ".join(f'"amdgpu-no-{n}"' for n in ("dispatch-ptr", "queue-ptr", "dispatch-id", "implicitarg-ptr",
@@ -124,4 +124,4 @@ def test_code_follows_the_prologue() -> None:
   k = code.kernel("k")
   short = tuple(replace(s, size=k.start_offset - s.offset) if s.executable else s for s in code.segments)
   with pytest.raises(DecodeError, match="nothing follows the 256 bytes"):
-    codeobject._kernel("k.kd", k.descriptor_offset, bytearray(code.image), short, None)
+    metadata._kernel("k.kd", k.descriptor_offset, bytearray(code.image), short, None)

@@ -11,7 +11,7 @@ from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.check import Checker, Report
 from tinyhw.emulator.check.report import DEFAULT
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 
 SCRATCH = 256  # bytes of a lane
 

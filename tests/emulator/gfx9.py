@@ -11,7 +11,7 @@ from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.engines import dispatch
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 
 LANES = 64
 TABLE = table("gfx9")

@@ -14,7 +14,7 @@ from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.engines import dispatch
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 
 TABLE = table("gfx11")
 STORE = ["v_lshlrev_b32 v1, 2, v0", "global_store_b32 v1, v2, s[0:1]", "s_endpgm"]

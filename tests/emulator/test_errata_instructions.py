@@ -7,7 +7,7 @@ from tests.emulator.gpu import Gpu
 from tinyhw.arch import decoded
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 
 RSRC1 = 31 | 0xC0 << 12  # 256 vector registers, denormals kept
 

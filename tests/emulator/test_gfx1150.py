@@ -13,7 +13,7 @@ from tinyhw.core.errors import DecodeError, InvalidArgument
 from tinyhw.emulator.amdgcn import Dispatch, coverage
 from tinyhw.emulator.engines import dispatch
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 
 NEW, OLD = table("gfx1150"), table("gfx11")
 MEMBERS = [a.name for a in DECODED.values() if a.table == "gfx1150"]

@@ -16,7 +16,7 @@ import pytest
 from tests.emulator.gpu import Gpu, compile_gpu
 from tests.strength import seed
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 
 GPU = "gfx1201"
 BITS = {"f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "iu8": 8, "iu4": 4, "f32": 32, "i32": 32}

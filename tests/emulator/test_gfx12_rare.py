@@ -11,7 +11,7 @@ from tests.emulator.gpu import Gpu, compile_gpu
 from tests.strength import seed
 from tinyhw.core.errors import MachineFault, Unsupported
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 
 GPU = "gfx1201"
 U32 = np.uint32

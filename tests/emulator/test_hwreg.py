@@ -12,7 +12,7 @@ from tests.emulator.gpu import Gpu
 from tinyhw.core.errors import MachineFault, Unsupported
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 
 # the user SGPRs s[0:1] hold the address of the results
 STORE = {"gfx1100": "v_lshlrev_b32 v1, 2, v0\nv_mov_b32 v2, s4\nglobal_store_b32 v1, v2, s[0:1]\ns_endpgm",

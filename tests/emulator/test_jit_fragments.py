@@ -23,7 +23,7 @@ from tests.strength import seeds
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.jit.amdgcn import matrix, run
 from tinyhw.emulator.jit.amdgcn.launch import dispatch as compiled
-from tinyhw.isa.amdgcn_program import program as lines
+from tinyhw.isa.amdgcn.program import program as lines
 
 PLACES = (0, 1, 2, 3, 4, 5, 6, 16)  # first registers of C and D, that leave v14 and v15 alone
 

@@ -12,7 +12,7 @@ from tests.strength import seed
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, PageFault, Unsupported, WatchdogExpired
 from tinyhw.core.memory import Access, Region
 from tinyhw.emulator.amdgcn import dispatch
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 
 INTRINSICS = {
   "workitem.id.x": "i32 @llvm.amdgcn.workitem.id.x()", "workitem.id.y": "i32 @llvm.amdgcn.workitem.id.y()",

@@ -224,7 +224,7 @@ def swap(monkeypatch: pytest.MonkeyPatch, name: str, function: Any) -> None:
 def test_choices_follow_what_is_made_of_them() -> None:
   """A cell that was chosen stays one until it is written with something else."""
   from tinyhw.isa.amdgcn import table
-  from tinyhw.isa.amdgcn_asm import assemble
+  from tinyhw.isa.amdgcn.asm import assemble
   decode = table("gfx11").decode
   s, v = np.zeros(128, U32), np.zeros((16, 32), U32)
   s[126] = 0xFFFF
@@ -241,7 +241,7 @@ def test_choices_follow_what_is_made_of_them() -> None:
 
 def test_fused_operations_choose_where_they_make_a_nan() -> None:
   from tinyhw.isa.amdgcn import table
-  from tinyhw.isa.amdgcn_asm import assemble
+  from tinyhw.isa.amdgcn.asm import assemble
   i = table("gfx11").decode(assemble("v_fma_f32 v4, v1, v2, v3", table("gfx11")))
   v = np.zeros((8, 4), U32)
   v[1], v[2] = [0x3F800000, 0, 0x3F800000, 0x7FC00001], [0x3F800000, 0x7F800000, 0x7FC00003, 0x3F800000]

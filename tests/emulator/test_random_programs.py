@@ -10,7 +10,7 @@ from tests.strength import examples, seed
 from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn import Dispatch, coverage, dispatch
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 from tinyhw.tools.ledger.llvm import random_fields
 
 

@@ -11,7 +11,7 @@ from tinyhw.core.errors import DecodeError, MachineFault, Unsupported, WatchdogE
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
 from tinyhw.emulator.engines import dispatch as run_engine
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 
 OUT = 0x8  # user SGPRs s[8:9] hold the address of the results
 LANES = 32

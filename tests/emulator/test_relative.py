@@ -6,7 +6,7 @@ import copy
 import pytest
 
 from tinyhw.core.errors import MachineFault
-from tinyhw.isa.amdgcn import M0, VCC_LO
+from tinyhw.isa.amdgcn.codes import M0, VCC_LO
 from tinyhw.tools.witness.run import Prepared, bench
 
 VGPRS = 512  # of the bench

@@ -18,7 +18,7 @@ from tinyhw.emulator.engines import Repeated, start
 from tinyhw.emulator.jit.amdgcn import repeat, run
 from tinyhw.emulator.jit.amdgcn.forms import BACKGROUND
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_program import program as lines
+from tinyhw.isa.amdgcn.program import program as lines
 
 CODE, OUT, FAR = 0x1_0000_0000, 0x1_0010_0000, 0x2_0000_0000
 # Each lane adds s3 to LDS s2 times, which begins with 0, and stores what is there, and s4 once.

@@ -94,6 +94,8 @@ def test_text_is_an_expression() -> None:
   assert [str(s) for s in (n, n + 1, 2 * n * m + 1, -n, n // 2, (n + 1) % 2)] == [
     "n", "n + 1", "2*m*n + 1", "-n", "n//2", "(n + 1) % 2"]
   assert str((2, n, 8)) == "(2, n, 8)" and f"{n:,}" == "n"
+  assert [str(s) for s in (smaller(n, 2), 7 - smaller(n, m) * 2, smaller(n + 1, 2 * m) + 3, larger(n, m))] == [
+    "min(n, 2)", "2*max(-n, -m) + 7", "min(n + 1, 2*m) + 3", "max(n, m)"]
 
 
 def test_what_is_not_known_is_refused() -> None:

@@ -15,8 +15,8 @@ from tests.strength import examples, seed
 from tinyhw.arch import decoded
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
-from tinyhw.isa.amdgcn_text import text
+from tinyhw.isa.amdgcn.asm import assemble
+from tinyhw.isa.amdgcn.text import text
 from tinyhw.tools.ledger.llvm import CPUS, LLVM_MC, even, random_fields
 
 TABLE = table("gfx11")

@@ -15,7 +15,7 @@ from elftools.elf.elffile import ELFFile
 from tests.strength import examples, seed
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_text import text
+from tinyhw.isa.amdgcn.text import text
 from tinyhw.tools.ledger.llvm import LLVM_MC, random_fields
 
 TABLE = table("gfx11")

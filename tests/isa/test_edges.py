@@ -9,10 +9,10 @@ import pytest
 from tests.isa.test_spellings import llvm_assembles
 from tinyhw.core.errors import DecodeError, InvalidArgument
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
-from tinyhw.isa.amdgcn_names import NAMES
-from tinyhw.isa.amdgcn_program import program
-from tinyhw.isa.amdgcn_text import text
+from tinyhw.isa.amdgcn.asm import assemble
+from tinyhw.isa.amdgcn.names import NAMES
+from tinyhw.isa.amdgcn.program import program
+from tinyhw.isa.amdgcn.text import text
 from tinyhw.isa.ptx import forms, parse
 from tinyhw.isa.ptx import text as ptx_text
 from tinyhw.isa.ptx.model import Arguments, Instruction, Int, Name, Sum, Variable

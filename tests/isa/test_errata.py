@@ -9,7 +9,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 
 PROGRAM = """
 target triple = "amdgcn-amd-amdhsa"

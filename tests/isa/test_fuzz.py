@@ -12,7 +12,8 @@ import pytest
 
 from tests.strength import seeds
 from tinyhw.core.errors import DecodeError
-from tinyhw.isa.amdgcn import SDWA_SELECTIONS, Instruction, Table, table
+from tinyhw.isa.amdgcn import Instruction, Table, table
+from tinyhw.isa.amdgcn.codes import SDWA_SELECTIONS
 from tinyhw.tools.ledger.llvm import LLVM_MC, disassembled
 
 WORDS = 6000

@@ -13,8 +13,8 @@ from tests.isa.test_decode import PROGRAM
 from tinyhw.arch import decoded
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
-from tinyhw.isa.amdgcn_program import program
+from tinyhw.isa.amdgcn.asm import assemble
+from tinyhw.isa.amdgcn.program import program
 from tinyhw.tools.ledger.llvm import LLVM_MC
 
 # Of every generation, where it has the instruction. Numbers take the shortest encoding that holds them.

@@ -17,7 +17,8 @@ from tests.strength import seed
 from tinyhw.arch import decoded
 from tinyhw.cli.cold import code as compiled_kernel
 from tinyhw.core.errors import DecodeError
-from tinyhw.isa.amdgcn import LITERAL, MEMBERS, Row, Table, table
+from tinyhw.isa.amdgcn import MEMBERS, Row, Table, table
+from tinyhw.isa.amdgcn.codes import LITERAL
 from tinyhw.tools.ledger.llvm import CPUS, DISAGREE, LLVM_MC, check, disassembled, random_fields
 
 OBJDUMP = shutil.which("llvm-objdump-19")

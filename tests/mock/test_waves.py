@@ -19,7 +19,7 @@ from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.core.errors import DeviceError
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.isa.amdgcn import table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.port import MockPort
 from tinyhw.wire import pm4

@@ -125,6 +125,8 @@ X = Tensor.ones(2, 3, 4)
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
   "groups": (lambda: nn.Conv2d(3, 4, 3, groups=2), "3 channels to 4 in 2 groups; both numbers"),
   "kernel": (lambda: nn.Conv2d(3, 4, (3, 3, 3)), r"a kernel of \(3, 3, 3\) for 2 axes"),
+  "padding": (lambda: nn.Conv2d(3, 4, 3, padding="some"), "Conv2d: padding 'some' is neither"),
+  "same": (lambda: nn.Conv2d(3, 4, 3, stride=(1, 2), padding="same"), 'Conv2d: padding "same" needs a stride'),
   "rank": (lambda: nn.Conv2d(3, 4, 3)(X), r"Conv2d of shape \(2, 3, 4\); give \(batch, channels, size, size\)"),
   "channels": (lambda: nn.BatchNorm(4)(X), r"BatchNorm of 4 channels of a tensor of shape \(2, 3, 4\); the"),
   "one value": (lambda: _train(nn.BatchNorm(3), Tensor.ones(1, 3)), "learns from one value a channel"),

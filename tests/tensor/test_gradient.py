@@ -200,3 +200,21 @@ def test_derivatives_are_finite_and_right_where_functions_bend(name: str, device
   if name == "expm1": wanted[3:] = np.exp(points[3:]).tolist()
   if name == "softsign": wanted[1:] = (1 / (1 + np.abs(points[1:]))**2).tolist()
   np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-5, atol=1e-15)
+
+
+CONSTANT: dict[str, Callable[[Tensor], Tensor]] = {
+  "** 0": lambda x: x ** 0, "** 0.0": lambda x: x ** 0.0, "sign": Tensor.sign, "floor": Tensor.floor,
+  "matrix_power": lambda x: x.matrix_power(0), "sign of slogdet": lambda x: x.slogdet()[0],
+  "diagonal": lambda x: x.diagonal(2), "cummax": lambda x: x[:0].cummax(0)[0],
+  "cummin": lambda x: x[:, :0].cummin(1)[0],
+  "gather": lambda x: x.gather(0, Tensor.zeros(0, 2, dtype="int32")), "sum": lambda x: x[:0].sum(),
+  "cat": lambda x: x[:0].cat(x[:0]), "masked_select": lambda x: x.masked_select(x > 5), "* 0": lambda x: x * 0}
+
+
+@pytest.mark.parametrize("name", CONSTANT)
+def test_what_does_not_change_with_a_leaf_has_a_gradient_of_zeros(name: str) -> None:
+  x = Tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
+  found = CONSTANT[name](x)
+  assert found.requires_grad and not found.is_leaf
+  found.sum().backward()
+  assert x.grad is not None and x.grad.tolist() == [[0, 0], [0, 0]]

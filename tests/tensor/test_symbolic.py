@@ -290,3 +290,10 @@ def test_gradients() -> None:
     assert w.grad is not None
     expected = X[:n].T @ ((X[:n] @ W > 0) * X[:n].mean())
     np.testing.assert_allclose(w.grad.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_filled_with_a_variable() -> None:
+  for n in (3, 8):
+    filled = Tensor.full((2, 3), N.bind(n))
+    assert filled.dtype is Tensor(3).dtype and filled.tolist() == [[n] * 3] * 2
+    assert Tensor.full((2,), N * 2, dtype="float32").tolist() == [2.0 * n] * 2

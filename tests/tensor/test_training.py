@@ -87,6 +87,11 @@ def test_state() -> None:
   state = nn.get_state_dict(network)
   assert list(state) == ["layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias"]
   with pytest.raises(InvalidArgument, match="lacks"): nn.load_state_dict(network, {})
+  before = network.layers[0].weight.numpy()
+  state["layers.0.weight"], state["layers.1.bias"] = state["layers.0.weight"] + 1, Tensor([1.0, 2.0, 3.0])
+  with pytest.raises(InvalidArgument, match=r"the state has 'layers.1.bias' of shape \(3,\), the model of shape"):
+    nn.load_state_dict(network, state)
+  np.testing.assert_array_equal(network.layers[0].weight.numpy(), before)     # none of it was loaded
 
 
 def test_layers() -> None:

@@ -21,6 +21,7 @@ from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.elf_amdgpu import R_AMDGPU
 from tinyhw.core.errors import DecodeError, Error, InvalidArgument, Unsupported
 from tinyhw.wire import codeobject
+from tinyhw.wire.codeobject import metadata
 from tinyhw.wire.ctype import named
 
 OBJECTS = Path(__file__).parent / "objects"
@@ -221,7 +222,7 @@ def test_only_addresses_depend_on_the_base() -> None:
   ({".value_kind": "global_buffer", ".size": 8, ".type_name": "float", ".value_type": "f32"}, None)])
 def test_types_that_the_metadata_names(row: dict[str, Any], told: str | None) -> None:
   """By their name, else by the kind of value of older metadata, which of a pointer is its target's."""
-  found = codeobject._argument({".value_kind": "by_value", ".offset": 0, ".size": 4, **row}).type
+  found = metadata._argument({".value_kind": "by_value", ".offset": 0, ".size": 4, **row}).type
   def shown(t: Any) -> str: return f"{t.name} {t.kind} {t.size}" + (f" of {shown(t.of)}" if t.of else "")
   assert (None if found is None else shown(found)) == told
 

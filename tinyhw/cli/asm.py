@@ -35,7 +35,7 @@ def command(file: str, name: str, output: str | None, as_json: bool) -> None:
   """
   from tinyhw.arch import decoded
   from tinyhw.isa.amdgcn import table
-  from tinyhw.isa.amdgcn_program import program
+  from tinyhw.isa.amdgcn.program import program
   isa = table(decoded(name).table)
   try: text = sys.stdin.read() if file == "-" else Path(file).read_text()
   except (OSError, UnicodeDecodeError) as error:

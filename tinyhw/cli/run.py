@@ -1,4 +1,4 @@
-"""`tinyhw run`: a Python program of somebody else's that uses CUDA's driver, on mock NVIDIA GPUs."""
+"""`tinyhw run`: a program of somebody else's that uses CUDA's driver or runtime, on mock NVIDIA GPUs."""
 from __future__ import annotations
 
 import contextlib
@@ -19,7 +19,8 @@ from tinyhw.core.errors import InvalidArgument
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(mockgpu: str, module: bool, program: str, arguments: tuple[str, ...]) -> None:
-  """Run a Python PROGRAM that calls CUDA's driver (libcuda.so.1): cuda.bindings, Numba, tinygrad, ctypes ...
+  """Run a PROGRAM that calls CUDA's driver (libcuda.so.1) or runtime (libcudart.so.13): one in Python (cuda.bindings,
+  Numba, tinygrad, ctypes ...), or a native one of nvcc's that carries its PTX.
 
   The process gets a libcuda of mock cards, which runs PTX on the emulator. Calls that failed, and why, kernels that did
   wrong, and what was called that no mock serves are told at the end.
@@ -28,20 +29,33 @@ def command(mockgpu: str, module: bool, program: str, arguments: tuple[str, ...]
   Examples:
     tinyhw run --mockgpu sm_90 my_numba_program.py --size 64
     DEV=CUDA:PTX tinyhw run -m pytest my_tinygrad_tests.py
+    nvcc -arch=compute_90a -code=compute_90a --compress-mode=none -cudart shared -o program program.cu
+    tinyhw run ./program
   """
   if not module and not Path(program).is_file():
     raise InvalidArgument(f"{program}: there is no such file", hint="-m runs a module by its name")
+  from tinyhw.cli import native
+  from tinyhw.mock.cuda.library import runtime
   from tinyhw.mocked import mock_machine, mock_options
   machine, library = mock_machine("CUDA", tuple(c.strip() for c in mockgpu.split(",") if c.strip()), **mock_options())
   os.environ["MOCKGPU"] = mockgpu
   # Programs that look through folders for the driver are told of a file; the linker knows it to be the one loaded.
   os.environ.setdefault("CUDA_PATH", library._name)
+  told: list[None] = []
+
+  def tell() -> None:
+    if told: return
+    told.append(None)
+    with contextlib.suppress(AttributeError): sys.stdout.flush()
+    refused = [line for line in machine.logs if "CUDA_ERROR_NOT_SUPPORTED" not in line]  # the report has those
+    for line in (*refused, *machine.report()): click.echo(f"tinyhw: {line}", err=True)
+
+  runtime()
+  if not module and native.is_native(program):
+    native.run(program, arguments, tell)
   sys.argv = [program, *arguments]
   sys.path.insert(0, os.getcwd() if module else str(Path(program).resolve().parent))
   try:
     if module: runpy.run_module(program, run_name="__main__", alter_sys=True)
     else: runpy.run_path(program, run_name="__main__")
-  finally:
-    with contextlib.suppress(AttributeError): sys.stdout.flush()
-    refused = [line for line in machine.logs if "CUDA_ERROR_NOT_SUPPORTED" not in line]  # the report has those
-    for line in (*refused, *machine.report()): click.echo(f"tinyhw: {line}", err=True)
+  finally: tell()

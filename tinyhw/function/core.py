@@ -138,6 +138,10 @@ class TensorBase(metaclass=Modes):
     sources = [u for x, derivative in wanted for u in (x.uop, derivative().uop)]
     return self._wrap(UOp(Ops.DETACH, self.dtype, (self.uop, *sources)), *(x for x, _ in wanted))
 
+  def _unmoved_by(self, x: Self) -> Self:
+    """This value, whose derivative by `x` (of the same shape and dtype) is 0."""
+    return self._with_derivative((x, lambda: self.const_like(0)))
+
   @property
   def grad(self) -> Self | None:
     """The gradient that `backward` has left, if there is one."""

@@ -12,7 +12,7 @@ from tinyhw.function.movement import iota
 from tinyhw.function.reduction import DTypeLike, named
 from tinyhw.function.sample import Sampling
 from tinyhw.ir.dtype import dtypes
-from tinyhw.ir.size import Size, larger, plain
+from tinyhw.ir.size import Size, larger, plain, scalar
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -54,10 +54,11 @@ class Creation(Sampling):
   @classmethod
   def full(cls, shape: int | Sequence[int], value: ConstType, device: str | None = None, dtype: DTypeLike = None,
            requires_grad: bool = False) -> Self:
-    """Every element `value`."""
-    sizes = shape_of(shape)
-    node = UOp.const(named(dtype) or dtypes.from_py(value), value, Device.canonicalize(device), sizes)
-    return cls._made(node, requires_grad)
+    """Every element `value`, a number or a Variable."""
+    sizes, device = shape_of(shape), Device.canonicalize(device)
+    if isinstance(value, Size): node = scalar(value, device).reshape((1,) * len(sizes)).expand(sizes)
+    else: node = UOp.const(named(dtype) or dtypes.from_py(value), value, device, sizes)
+    return cls._made(node.cast(named(dtype) or node.dtype), requires_grad)
 
   @classmethod
   def zeros(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Self:

@@ -90,7 +90,7 @@ class Decomposition(Chance):
     upper, k = r.triu().cast(dtype), rows if mode == "complete" else min(rows, columns)
     keep: list[tuple[int, int] | None] = [None] * len(lead)
     right = upper.shrink([*keep, (0, k), None])
-    if mode == "r": return self._constant_shape((0,)), right
+    if mode == "r": return self._emptied((0,)), right
     return q.shrink([*keep, None, (0, k)]).cast(dtype), right
 
   def _qr_learning(self, mode: str) -> tuple[Self, Self]:
@@ -108,7 +108,7 @@ class Decomposition(Chance):
     lower = common.tril(-1)
     turn = lower - turned(lower)
     right = r._as_linear(turned(q).matmul(wide) - turn.matmul(r)).triu()
-    if mode == "r": return self._constant_shape((0,)), right.cast(dtype)
+    if mode == "r": return self._emptied((0,)), right.cast(dtype)
     return q._as_linear(q.matmul(turn) + scaled - q.matmul(common)).cast(dtype), right.cast(dtype)
 
   def _as_linear(self, linear: Self) -> Self:
@@ -125,7 +125,7 @@ class Decomposition(Chance):
     wide, dtype = self._in_wide()
     k = columns
     if not k or not self.numel():
-      return (self._unit_matrix(lead, rows), self._constant_shape((*lead, k)), self._unit_matrix(lead, columns))
+      return (self._unit_matrix(lead, rows), self._emptied((*lead, k)), self._unit_matrix(lead, columns))
     if self.requires_grad: return self._svd_learning(full_matrices)
     half = (k + 1) // 2
     more = 2 * half - k

@@ -180,7 +180,7 @@ class Indexing(Places):
     """Element `index[i, j, ...]` of an axis, at each other position of `index`."""
     axis = self._axis(axis)
     if not index.numel() or not self.ndim and index.shape == (1,):     # as PyTorch has it, whatever their shapes
-      return self.reshape(1).gather(0, index) if index.numel() else self._wrap(self._const(0, shape=index.shape))
+      return self.reshape(1).gather(0, index) if index.numel() else self._emptied(index.shape)
     if index.ndim != self.ndim or any(i > s for a, (i, s) in enumerate(zip(index.shape, self.shape)) if a != axis):
       raise InvalidShape(f"gather from shape {self.shape} by indices of shape {index.shape} along axis {axis}")
     if not self.ndim: return self.reshape(1).gather(0, index.reshape(1)).reshape(())

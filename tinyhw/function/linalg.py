@@ -229,7 +229,7 @@ class Linalg(Sorting):
       if n: square = square.matmul(square)
     if result is not None: return result._same()
     rows = self._iota(self.shape[-1])
-    return (rows == rows.unsqueeze(1)).cast(self.dtype).expand(self.shape)
+    return (rows == rows.unsqueeze(1)).cast(self.dtype).expand(self.shape)._unmoved_by(self)
 
   def vecdot(self, other: Self, axis: int = -1) -> Self:
     """Sums of products of vectors along an axis."""

@@ -405,6 +405,6 @@ _ERFC = (
 """erfc(x) * exp(x*x) * (x + 1) for t = (x - 3) / (x + 3), x in 0.5..28."""
 
 _SHORT_POWERS: dict[float, Callable[[Any], Any]] = {
-  -1: lambda x: x.reciprocal(), -0.5: lambda x: x.rsqrt(), 0: lambda x: x.const_like(1), 0.5: lambda x: x.sqrt(),
-  1: lambda x: +x, 2: lambda x: x * x, 3: lambda x: x * x * x}
+  -1: lambda x: x.reciprocal(), -0.5: lambda x: x.rsqrt(), 0: lambda x: x.const_like(1)._unmoved_by(x),
+  0.5: lambda x: x.sqrt(), 1: lambda x: +x, 2: lambda x: x * x, 3: lambda x: x * x * x}
 """Exponents whose powers are computed without POW."""

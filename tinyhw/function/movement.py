@@ -238,9 +238,9 @@ class Movement(Activation):
 
   # *** diagonals and windows ***
 
-  def _constant_shape(self, shape: tuple[int, ...]) -> Self:
-    """Zeros of another shape."""
-    return self._wrap(self._const(0, shape=shape))
+  def _emptied(self, shape: tuple[int, ...]) -> Self:
+    """No element of this, in a shape of none."""
+    return self.reshape(-1).shrink(((0, 0),)).reshape(shape)
 
   def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
     """The diagonal of two axes as a new last axis; `offset` counts to the right of the main one."""
@@ -251,7 +251,7 @@ class Movement(Activation):
     lead = last.shape[:-2]
     top, left = max(-offset, 0), max(offset, 0)
     n = max(min(rows - top, columns - left), 0)
-    if not n: return self._constant_shape((*lead, 0))
+    if not n: return self._emptied((*lead, 0))
     keep: list[tuple[int, int] | None] = [None] * len(lead)
     square = last.shrink([*keep, (top, top + n), (left, left + n)]).reshape(*lead, n * n)
     # n more at the end make n rows of n + 1: the diagonal is their first column.

@@ -47,7 +47,8 @@ class Resize(Pooling):
       raise InvalidShape(f"interpolation of shape {self.shape} to {tuple(wanted)}")
     if mode == "area": return self._adaptive_average("interpolate", rank, wanted)
     wide, dtype = self._in_wide() if self.dtype.is_float else (self, self.dtype)
-    if not self.dtype.is_float and mode in _AXES: raise InvalidArgument(f"interpolation {mode!r} of {self.dtype}")
+    if not self.dtype.is_float and mode in _AXES: raise InvalidArgument(
+      f"interpolation {mode!r} of {self.dtype}", hint="cast it to a float, and round the result")
     result = wide
     for i, (n, m, factor) in enumerate(zip(area, wanted, factors)):
       if n == m and factor in (None, 1.0): continue

@@ -101,7 +101,8 @@ class Solve(Decomposition):
     none = pivots.eq(0).any(-1)
     sign = none.where(0, wide._signs(pivots, order))
     size = none.where(-math.inf, pivots.abs().log().sum(-1))
-    return sign.cast(dtype), size._as_linear((inverse._flipped() * wide).sum((-1, -2))).cast(dtype)
+    size = size._as_linear((inverse._flipped() * wide).sum((-1, -2)))
+    return sign._unmoved_by(wide.sum((-1, -2))).cast(dtype), size.cast(dtype)
 
   def logdet(self) -> Self:
     """The logarithm of the determinant, NaN where that is negative."""

@@ -27,6 +27,14 @@ def each(sizes: Sizes, count: int, what: str) -> tuple[int, ...]:
   return found
 
 
+def check_padding(name: str, padding: str, stride: Sequence[int]) -> None:
+  """Refuses a padding by name that there is not, or not with that stride."""
+  if padding not in ("same", "valid"):
+    raise InvalidArgument(f'{name}: padding {padding!r} is neither "same" nor "valid"')
+  if padding == "same" and any(s != 1 for s in stride):
+    raise InvalidArgument(f'{name}: padding "same" needs a stride of 1, not {tuple(stride)}')
+
+
 # Winograd's F(4, 3): four results of a kernel of 3 from six elements by six products (Lavin and Gray 2015).
 _ELEMENTS: Matrix = [[4, 0, -5, 0, 1, 0], [0, -4, -4, 1, 1, 0], [0, 4, -4, -1, 1, 0],
                      [0, -2, -1, 2, 1, 0], [0, 2, -1, -2, 1, 0], [0, 4, 0, -5, 0, 1]]
@@ -63,10 +71,8 @@ class Window(Loss):
                   dilation: Sequence[int]) -> list[tuple[int, int]]:
     """(before, after) of each of the last axes."""
     if isinstance(padding, str):
-      if padding not in ("same", "valid"):
-        raise InvalidArgument(f'{name}: padding {padding!r} is neither "same" nor "valid"')
+      check_padding(name, padding, stride)
       if padding == "valid": return [(0, 0)] * len(kernel)
-      if any(s != 1 for s in stride): raise InvalidArgument(f'{name}: padding "same" needs a stride of 1, not {stride}')
       reach = [d * (k - 1) for k, d in zip(kernel, dilation)]
       return [(r // 2, r - r // 2) for r in reach]
     if not isinstance(padding, int) and len(padding) == 2 * len(kernel):

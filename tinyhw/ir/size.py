@@ -320,10 +320,23 @@ def _text(u: UOp) -> str:
   if u.op is Ops.MAX: return f"max({_text(u.src[0])}, {_text(u.src[1])})"
   terms, constant = linear(u)
   if terms == {u: 1}: return f"{_part(u.src[0])}*{_part(u.src[1])}" if u.op is Ops.MUL else u.op.name.lower()
-  parts = [(c, t) for t, c in terms.items()]
-  words = "".join(f"{' - ' if c < 0 else ' + '}{'' if abs(c) == 1 else f'{abs(c)}*'}{_part(t)}" for c, t in parts)
+  return _sum(terms, constant)
+
+
+def _sum(terms: Mapping[UOp, int], constant: int) -> str:
+  if not terms: return str(constant)
+  words = ""
+  for t, c in terms.items():
+    least_of = c < 0 and t.op is Ops.MAX        # of the negated ones
+    sign, count = "+" if c > 0 or least_of else "-", "" if abs(c) == 1 else f"{abs(c)}*"
+    words += f" {sign} {count}" + (f"min({', '.join(map(_negated, t.src))})" if least_of else _part(t))
   if constant: words += f" {'-' if constant < 0 else '+'} {abs(constant)}"
   return words[3:] if words.startswith(" + ") else "-" + words[3:]
+
+
+def _negated(u: UOp) -> str:
+  terms, constant = linear(u)
+  return _sum({t: -c for t, c in terms.items()}, -constant)
 
 
 def _part(u: UOp) -> str:

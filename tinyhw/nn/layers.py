@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.function.window import check_padding
 from tinyhw.ir.dtype import dtypes
 from tinyhw.nn.statistics import Statistics
 from tinyhw.tensor import Tensor
@@ -112,6 +113,7 @@ class _Forward(_Conv):
   def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
                padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1, bias: bool = True,
                device: str | None = None):
+    if isinstance(padding, str): check_padding(type(self).__name__, padding, _many(stride, self.axes, "a stride of"))
     super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device, False)
 
   def __call__(self, x: Tensor) -> Tensor:

@@ -89,10 +89,16 @@ def get_parameters(model: Any) -> list[Tensor]:
 
 
 def load_state_dict(model: Any, state: dict[str, Tensor], strict: bool = True) -> None:
-  """Give the tensors below `model` the values in `state`; with `strict` both must have the same names."""
+  """Give the tensors below `model` the values in `state`; with `strict` both must have the same names.
+
+  Raises InvalidArgument, and changes nothing, where names or shapes differ.
+  """
   own = get_state_dict(model)
   missing, extra = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
   if strict and (missing or extra):
     raise InvalidArgument(f"the state lacks {missing or 'nothing'} and has {extra or 'nothing'} besides")
+  for name, tensor in own.items():
+    if name in state and state[name].shape != tensor.shape:
+      raise InvalidArgument(f"the state has {name!r} of shape {state[name].shape}, the model of shape {tensor.shape}")
   for name, tensor in own.items():
     if name in state: tensor.assign(state[name].detach().to(tensor.device).cast(tensor.dtype))

@@ -23,7 +23,8 @@ import numpy as np
 
 from tinyhw.arch import decoded
 from tinyhw.emulator.engines import ENGINES
-from tinyhw.isa.amdgcn import INLINE_FLOATS, table
+from tinyhw.isa.amdgcn import table
+from tinyhw.isa.amdgcn.codes import INLINE_FLOATS
 from tinyhw.tools.fuzz.build import gpu_object
 from tinyhw.tools.fuzz.case import Array, Case, split, stored, width
 from tinyhw.tools.fuzz.corpus import cases_of

@@ -15,7 +15,7 @@ from tinyhw.emulator.amdgcn import Dispatch, coverage
 from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.engines import dispatch
 from tinyhw.isa.amdgcn import Row, Table, table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 from tinyhw.tools.witness import registers_all
 from tinyhw.tools.witness.cases import Encoder, dpp_control
 from tinyhw.tools.witness.run import bench

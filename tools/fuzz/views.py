@@ -11,11 +11,13 @@ chain's number and the seed decide everything. `World` is also what the test of 
 from __future__ import annotations
 
 import argparse
+import copy
 import os
+import pickle
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -127,6 +129,13 @@ def moved(x: Tensor, a: Array, choose: Chooser) -> tuple[str, Tensor, Array]:
   if kind == "roll": return f".roll(1, {axis})", x.roll(1, axis), np.roll(a, 1, axis)
   if kind == "broadcast": return ".expand(2, ...)", x.expand(2, *x.shape), np.broadcast_to(a, (2, *a.shape))
   return ".repeat(2, ...)", x.repeat(2, *[1] * max(a.ndim - 1, 0)), np.tile(a, (2, *[1] * max(a.ndim - 1, 0)))
+
+
+def again(tensor: Tensor) -> Tensor:
+  """A tensor, pickled and back."""
+  found = pickle.loads(pickle.dumps(tensor))
+  assert isinstance(found, Tensor)
+  return found
 
 
 def same(found: Array, wanted: Array) -> bool:
@@ -269,9 +278,15 @@ class World:
       entry.array = other.array
 
   def copy(self, choose: Chooser) -> Entry:
-    """An entry on a device, or in memory of its own, or without its history."""
+    """An entry on a device, or in memory of its own, or without its history, or by a protocol of Python's."""
     entry = self.any(choose)
-    kind = choose.below(4)
+    kind = choose.below(7)
+    if kind == 4: return self.add(copy.copy(entry.tensor), entry.array, f"copy.copy({entry.name})")
+    if kind == 5: return self.add(copy.deepcopy([entry.tensor])[0], entry.array, f"copy.deepcopy([{entry.name}])[0]")
+    if kind == 6:
+      found = self.add(again(entry.tensor), entry.array, f"{entry.name}, pickled and back")
+      if found.tensor.device != entry.tensor.device: raise self.wrong(f"it is on {found.tensor.device}")
+      return found
     if kind == 0: return self.add(entry.tensor.contiguous(), entry.array, f"{entry.name}.contiguous()")
     if kind == 1: return self.add(entry.tensor.detach(), entry.array, f"{entry.name}.detach()")
     device = pick(choose, self.devices)
@@ -298,6 +313,9 @@ class World:
     numbers = np.arange(count, dtype=np.float32).reshape(shape)
     leaf = Tensor(numbers, device=pick(choose, self.devices), requires_grad=True)
     self.tell(f"w = leaf {shape} on {leaf.device}")
+    original = None
+    ways: tuple[Callable[[Tensor], Tensor], ...] = (copy.copy, copy.deepcopy, again)
+    if choose.below(2): original, leaf = leaf, pick(choose, ways)(leaf)
     places: Array = np.arange(1, count + 1).reshape(shape)
     x = leaf
     for _ in range(choose.below(4)):
@@ -314,6 +332,7 @@ class World:
     wanted = np.bincount(places.reshape(-1), weight.reshape(-1), count + 1)[1:].reshape(shape).astype(np.float32)
     assert leaf.grad is not None
     if not same(leaf.grad.numpy(), wanted): raise self.wrong(f"gradient {leaf.grad.tolist()}, not {wanted.tolist()}")
+    if original is not None and original.grad is not None: raise self.wrong("the gradient of a copy is the original's")
 
   def jit(self, choose: Chooser) -> None:
     """Some calls of a TinyJit that gives views of its argument and adds to a state; all results are kept."""

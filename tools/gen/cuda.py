@@ -79,13 +79,14 @@ def functions(text: str, known: dict[str, str]) -> dict[str, list[str] | None]:
   return found
 
 
-def enums(text: str, wanted: Iterable[str]) -> dict[str, list[str]]:
-  """The members of enumerations."""
+def enums(text: str, wanted: Iterable[str], prefix: str = "CU") -> dict[str, list[str]]:
+  """The members of enumerations, whose names begin alike."""
   found = {}
   for name in wanted:
-    match = re.search(rf"\benum\s+{name}\s*\{{([^}}]*)\}}", text)
-    if match is None: raise Error(f"cuda.h declares no enum {name}", where="tinyhw gen cuda")
-    found[name] = [m.group(1) for m in re.finditer(r"\b(CU\w+)\s*(?:=[^,}]*)?(?:,|$|\s*$)", match[1].strip() + ",")]
+    match = re.search(rf"\benum\s+(?:__attribute__\s*\(\(.*?\)\)\s*)?{name}\s*\{{([^}}]*)\}}", text)
+    if match is None: raise Error(f"CUDA's headers declare no enum {name}", where="tinyhw gen cuda")
+    found[name] = [m.group(1) for m in re.finditer(rf"\b({prefix}\w+)\s*(?:=[^,}}]*)?(?:,|$|\s*$)",
+                                                   match[1].strip() + ",")]
   return found
 
 
@@ -102,8 +103,8 @@ def versions(text: str, symbols: Iterable[str]) -> dict[str, list[tuple[int, str
   return found
 
 
-def values_of(names: Sequence[str], flags: Sequence[str]) -> dict[str, int]:
-  return gcc.macro_values(names, "#include <cuda.h>\n", flags)
+def values_of(names: Sequence[str], flags: Sequence[str], include: str = "#include <cuda.h>\n") -> dict[str, int]:
+  return gcc.macro_values(names, include, flags)
 
 
 def generate(sources: Sources) -> str:

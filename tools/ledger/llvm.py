@@ -17,8 +17,9 @@ from typing import Any
 
 from tinyhw.arch import DECODED
 from tinyhw.core.errors import MissingTool
-from tinyhw.isa.amdgcn import REGISTERS_ONLY, Row, table
-from tinyhw.isa.amdgcn_images import IMAGES
+from tinyhw.isa.amdgcn import Row, table
+from tinyhw.isa.amdgcn.codes import REGISTERS_ONLY
+from tinyhw.isa.amdgcn.images import IMAGES
 
 LLVM_MC = shutil.which("llvm-mc-19")
 CPUS = {"gfx9": "gfx942", "gfx11": "gfx1100", "gfx12": "gfx1201"}

@@ -29,7 +29,7 @@ from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.fields import FLOAT_MODE
 from tinyhw.emulator.engines import dispatch
 from tinyhw.isa.amdgcn import Instruction, table
-from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn.asm import assemble
 
 # The processors of a table, of which a program runs on the first that has its instructions.
 CPUS: Final = {"gfx11": ("gfx1100", "gfx1150"), "gfx12": ("gfx1201",), "gfx9": ("gfx942",)}

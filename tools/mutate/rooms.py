@@ -13,8 +13,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Room:
-  """Files or folders of the package, and the test folders or files (patterns) that answer for them: the room's own first;
-  `without`: files of programs that only measure."""
+  """Files or folders of the package, and the test folders or files (patterns) that answer for them: the room's own
+  first; `without`: files of programs that only measure."""
   sources: tuple[str, ...]
   tests: tuple[str, ...]
   without: tuple[str, ...] = ()

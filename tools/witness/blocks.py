@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from random import Random
 
-from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import M0
 from tinyhw.tools.witness import memory
 from tinyhw.tools.witness.atomics import load, store
 from tinyhw.tools.witness.memory import BYTES

@@ -9,7 +9,8 @@ import zlib
 from dataclasses import dataclass
 from typing import Final
 
-from tinyhw.isa.amdgcn import EXEC_LO, INLINE_FLOATS, NULL, VCC_LO, VGPR0, Instruction, Row, Table
+from tinyhw.isa.amdgcn import Instruction, Row, Table
+from tinyhw.isa.amdgcn.codes import EXEC_LO, INLINE_FLOATS, NULL, VCC_LO, VGPR0
 from tinyhw.tools.witness import draw
 from tinyhw.tools.witness.lanes import sources
 from tinyhw.tools.witness.softfloat import F16, F32

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from tinyhw.isa.amdgcn import EXEC_LO, M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import EXEC_LO, M0
 from tinyhw.tools.witness.state import State
 from tinyhw.tools.witness.table import WITNESSES, Mode
 

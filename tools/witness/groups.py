@@ -10,7 +10,8 @@ from itertools import product
 from random import Random
 from typing import Any, Final
 
-from tinyhw.isa.amdgcn import EXEC_LO, M0, VGPR0, Instruction, Row, Table
+from tinyhw.isa.amdgcn import Instruction, Row, Table
+from tinyhw.isa.amdgcn.codes import EXEC_LO, M0, VGPR0
 from tinyhw.tools.witness import draw
 from tinyhw.tools.witness.cases import PLAIN, Case, Encoder, _rng
 from tinyhw.tools.witness.lanes import lane_witness

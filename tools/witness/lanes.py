@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import Instruction, Operand
+from tinyhw.isa.amdgcn.codes import EXEC_LO, VCC_LO
 from tinyhw.tools.witness.softfloat import F16, F32, Format
 from tinyhw.tools.witness.state import M32, Loose, State, typed
 from tinyhw.tools.witness.subdword import PARTS, is_sdwa, placed, source

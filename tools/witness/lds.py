@@ -5,7 +5,8 @@ import re
 from random import Random
 from typing import Any, Final
 
-from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import M0
 from tinyhw.tools.witness.atomics import LOADS, STORES, Atomic, atomic, drawn, load, put_loaded, store, words
 from tinyhw.tools.witness.cases import PLAIN
 from tinyhw.tools.witness.memory import BYTES

@@ -4,7 +4,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
-from tinyhw.isa.amdgcn import NULL, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import NULL
 from tinyhw.tools.witness.atomics import LOADS, STORES, Atomic, atomic, drawn, load, put_loaded, store, words
 from tinyhw.tools.witness.softfloat import FORMATS
 from tinyhw.tools.witness.state import MEMORY, MEMORY_SIZE, State

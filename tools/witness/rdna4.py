@@ -7,7 +7,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tinyhw.isa.amdgcn import EXEC_LO, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import EXEC_LO
 from tinyhw.tools.witness.memory import BYTES, immediate
 from tinyhw.tools.witness.state import M32, MEMORY, MEMORY_SIZE, State
 from tinyhw.tools.witness.table import WITNESSES

@@ -16,7 +16,8 @@ from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.amdgcn.sync import Shared
 from tinyhw.emulator.simt import Cohort, End, Group, Split, Stats
-from tinyhw.isa.amdgcn import NULL, Table, table
+from tinyhw.isa.amdgcn import Table, table
+from tinyhw.isa.amdgcn.codes import NULL
 from tinyhw.tools.witness import registers_all
 from tinyhw.tools.witness.cases import Case, cases, state_of
 from tinyhw.tools.witness.groups import GROUPS, group

@@ -4,7 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from tinyhw.isa.amdgcn import EXEC_LO, INLINE_FLOATS, M0, NULL, VCC_LO, Operand
+from tinyhw.isa.amdgcn import Operand
+from tinyhw.isa.amdgcn.codes import EXEC_LO, INLINE_FLOATS, M0, NULL, VCC_LO
 from tinyhw.tools.witness.softfloat import F16, F32, F64, Format
 from tinyhw.tools.witness.table import Mode, format_of, width_of
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
-from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import M0
 from tinyhw.tools.witness import memory
 from tinyhw.tools.witness.atomics import LOADS, load, signed, store
 from tinyhw.tools.witness.memory import BYTES

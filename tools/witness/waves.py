@@ -8,7 +8,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import M0
 from tinyhw.tools.witness import draw
 from tinyhw.tools.witness.atomics import signed
 from tinyhw.tools.witness.cases import PLAIN

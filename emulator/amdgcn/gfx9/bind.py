@@ -18,7 +18,8 @@ from tinyhw.emulator.amdgcn.gfx9.ends import index_from, index_of
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN, VSKIP
 from tinyhw.emulator.amdgcn.registers import by_wave, reader, write_vector32
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import AGPR0, M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import AGPR0, M0
 
 Value = Any
 

@@ -14,7 +14,8 @@ from tinyhw.emulator.amdgcn.modes import CSP, GPR_IDX_EN, VSKIP
 from tinyhw.emulator.amdgcn.registers import by_wave, column, exec_changed, reader, scalar64
 from tinyhw.emulator.simt import Group, Next, Split
 from tinyhw.emulator.values.ops import U32, U64
-from tinyhw.isa.amdgcn import EXEC_LO, M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import EXEC_LO, M0
 
 Value = Any
 

@@ -16,7 +16,7 @@ from tinyhw.emulator.amdgcn.registers import by_wave
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
 from tinyhw.emulator.values.ops import U32, U64
-from tinyhw.isa.amdgcn import M0
+from tinyhw.isa.amdgcn.codes import M0
 
 if TYPE_CHECKING:
   from tinyhw.core.memory import AddressSpace

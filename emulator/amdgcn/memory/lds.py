@@ -15,7 +15,8 @@ from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import FLUSHING
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
 from tinyhw.emulator.values.ops import U32
-from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import M0
 
 Value = Any
 FLUSHED_EXTREMES: Final = frozenset({"gfx12"})  # tables whose minima and maxima in LDS are of the flushed numbers

@@ -16,7 +16,8 @@ from tinyhw.emulator.amdgcn.registers import base_address, exec_changed, scalar3
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.simt import ZERO, Group, Step
 from tinyhw.emulator.values.ops import U32, U64
-from tinyhw.isa.amdgcn import EXEC_LO, NULL, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import EXEC_LO, NULL
 
 Value = Any
 SIGNED_BUFFERS: Final = frozenset({"gfx9"})  # instruction tables whose loads from buffers may have a negative offset

@@ -9,8 +9,9 @@ import numpy as np
 from tinyhw.emulator.amdgcn.registers import merged
 from tinyhw.emulator.simt import Group
 from tinyhw.emulator.values.ops import U32, U64
-from tinyhw.isa.amdgcn import M0, Instruction
-from tinyhw.isa.amdgcn_names import NAMES
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import M0
+from tinyhw.isa.amdgcn.names import NAMES
 
 Value = Any
 Loader = Callable[[Group], list[Value]]

@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, Effects
-from tinyhw.isa.amdgcn import VCC_HI, VCC_LO, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import VCC_HI, VCC_LO
 
 Value = Any
 _COUNT: Final = VCC_HI + 1

@@ -22,7 +22,8 @@ from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory
 from tinyhw.emulator.check.report import Finding
 from tinyhw.emulator.observe import Access, Observer
 from tinyhw.emulator.simt import Cohort, Group, Stats
-from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check.checker import Checker

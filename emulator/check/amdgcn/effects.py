@@ -15,7 +15,8 @@ from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN
 from tinyhw.emulator.amdgcn.registers import SCC as SRC_SCC
 from tinyhw.emulator.simt import Group
-from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, SPECIAL, VCC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import Instruction, Operand
+from tinyhw.isa.amdgcn.codes import EXEC_LO, M0, NULL, SPECIAL, VCC_LO
 
 VGPRS: Final = 512  # gfx942's accumulation registers are those from 256 on
 SGPR0: Final = VGPRS

@@ -20,7 +20,8 @@ from tinyhw.emulator.amdgcn.registers import reader
 from tinyhw.emulator.check.amdgcn.effects import SCC, SGPR0, Effects, dwords
 from tinyhw.emulator.simt import Group
 from tinyhw.emulator.values.ops import U32, U64
-from tinyhw.isa.amdgcn import EXEC_LO, VCC_HI, VCC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import Instruction, Operand
+from tinyhw.isa.amdgcn.codes import EXEC_LO, VCC_HI, VCC_LO
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check.amdgcn.undefined import Undefined

@@ -15,7 +15,8 @@ from typing import Final
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.registers import EMPTY
 from tinyhw.emulator.check.amdgcn.effects import REGISTERS, SCC, SGPR0, TRANSCENDENTAL, Effects, dwords
-from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, M0, VCC_HI, VCC_LO, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO, M0, VCC_HI, VCC_LO
 
 HWREG0: Final = REGISTERS  # hardware registers (s_setreg) follow the others
 NUMBERS: Final = HWREG0 + 64

@@ -20,7 +20,8 @@ from tinyhw.emulator.check.amdgcn.effects import REGISTERS, SGPR0, Effects, dwor
 from tinyhw.emulator.check.holes import Holes
 from tinyhw.emulator.observe import Access
 from tinyhw.emulator.simt import Cohort, Group
-from tinyhw.isa.amdgcn import EXEC_LO, M0, TTMP0, Instruction, Operand
+from tinyhw.isa.amdgcn import Instruction, Operand
+from tinyhw.isa.amdgcn.codes import EXEC_LO, M0, TTMP0
 
 Value = Any
 ONES: Final = np.uint32(0xFFFFFFFF)

@@ -12,7 +12,8 @@ import numpy as np
 from tinyhw.emulator.check.amdgcn.counters import LDS_COUNTERS, Counters, Order
 from tinyhw.emulator.check.amdgcn.effects import REGISTERS, SGPR0, Effects
 from tinyhw.emulator.simt import Group
-from tinyhw.isa.amdgcn import NULL, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import NULL
 
 Value = Any
 ALL_LANES = np.uint64(0xFFFFFFFFFFFFFFFF)

@@ -20,7 +20,8 @@ from tinyhw.emulator.amdgcn import coverage
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, dwords, effects
 from tinyhw.emulator.debug.vendor import Follower, Reached
 from tinyhw.emulator.observe import Access
-from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO
 
 if TYPE_CHECKING:
   from tinyhw.emulator.simt import Cohort, Group

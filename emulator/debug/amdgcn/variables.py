@@ -7,7 +7,7 @@ import numpy as np
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.source import Part, Variable
-from tinyhw.isa.amdgcn import AGPR0
+from tinyhw.isa.amdgcn.codes import AGPR0
 
 if TYPE_CHECKING:
   from tinyhw.emulator.debug.amdgcn.wave import AmdWave

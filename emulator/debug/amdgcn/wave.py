@@ -14,7 +14,7 @@ from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.debug.amdgcn.variables import value
 from tinyhw.emulator.debug.expression import Register
 from tinyhw.emulator.debug.wave import Wave
-from tinyhw.isa.amdgcn import AGPR0, EXEC_LO, M0, TTMP0, VCC_LO
+from tinyhw.isa.amdgcn.codes import AGPR0, EXEC_LO, M0, TTMP0, VCC_LO
 
 if TYPE_CHECKING:
   from tinyhw.core.source import Variable

@@ -43,7 +43,8 @@ from tinyhw.emulator.jit.amdgcn.state import LDS, SCRATCH, Registers
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert, gather
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.values.ops import I32, I64, U32, U64
-from tinyhw.isa.amdgcn import NULL, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import NULL
 
 READ, WRITE = Access.READ, Access.WRITE
 

@@ -22,7 +22,8 @@ from tinyhw.emulator.jit.amdgcn import matrix
 from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather, name_of, number
 from tinyhw.emulator.values.ops import DTYPES, F16, F32, I32, I64, U16, U32
-from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import Instruction, Operand
+from tinyhw.isa.amdgcn.codes import EXEC_LO, VCC_LO
 
 Emit = Callable[[Registers, Instruction, int], None]
 

@@ -9,7 +9,8 @@ from tinyhw.emulator.jit.amdgcn.alu import lane_numbers
 from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import Untranslatable, Value
 from tinyhw.emulator.values.ops import I32, U32
-from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import M0
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.amdgcn.access import Accesses

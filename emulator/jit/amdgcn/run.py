@@ -54,7 +54,8 @@ from tinyhw.emulator.jit.refusal import NotCompiled, tell
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Outside, Split, Wait, Yield
-from tinyhw.isa.amdgcn import EXEC_LO, table
+from tinyhw.isa.amdgcn import table
+from tinyhw.isa.amdgcn.codes import EXEC_LO
 
 Value = Any
 TURN: Final = 1 << 16  # instructions that a wave may run while others could

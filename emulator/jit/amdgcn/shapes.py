@@ -21,7 +21,8 @@ from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.state import HEADER, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert
 from tinyhw.emulator.values.ops import DTYPES, U64
-from tinyhw.isa.amdgcn import VCC_LO, Instruction, Operand, Row, table
+from tinyhw.isa.amdgcn import Instruction, Operand, Row, table
+from tinyhw.isa.amdgcn.codes import VCC_LO
 
 MEMORY: Final = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
 _SLOT: Final = 64  # more registers than operands that overlap can span

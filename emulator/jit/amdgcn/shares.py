@@ -11,7 +11,8 @@ from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import Untranslatable, Value, convert
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.values.ops import U32, U64
-from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import M0
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.amdgcn.access import Accesses

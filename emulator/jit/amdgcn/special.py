@@ -12,7 +12,8 @@ from tinyhw.emulator.jit.amdgcn.alu import read, write
 from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import Untranslatable, Value, convert
 from tinyhw.emulator.values.ops import I32, I64, U32
-from tinyhw.isa.amdgcn import AGPR0, M0, VCC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import Instruction, Operand
+from tinyhw.isa.amdgcn.codes import AGPR0, M0, VCC_LO
 
 
 def _dot(r: Registers, i: Instruction, mode: int) -> None:

@@ -13,7 +13,8 @@ from tinyhw.emulator.amdgcn.registers import aperture
 from tinyhw.emulator.jit.amdgcn.fields import FIELDS
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert
 from tinyhw.emulator.values.ops import DTYPES, U16, U32, U64
-from tinyhw.isa.amdgcn import EXEC_LO, NULL, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import EXEC_LO, NULL
 
 # A wave's state in memory: dwords. Vector registers follow the header, `lanes` dwords each.
 SCC: Final = 128

@@ -31,7 +31,8 @@ from tinyhw.emulator.jit.amdgcn.state import HEADER, LEFT, MODE, PASSED, RESUME,
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.emulator.values.ops import U32, U64
-from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
+from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn.codes import EXEC_LO, VCC_LO
 
 RUN, END, BARRIER, YIELD, STEP, FAULT, JUMP = range(7)  # a wave's status
 BLOCK_LIMIT: Final = 256

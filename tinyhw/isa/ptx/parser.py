@@ -4,7 +4,7 @@ from __future__ import annotations
 import operator
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Final, NoReturn
 
@@ -166,7 +166,7 @@ class _Parser:
     if self.skip(".address_size"): size = self.number("32 or 64")
     if size not in {32, 64}: self.fail("an address size of 32 or 64", self.tokens[self.i - 1])
     items: list[Item] = []
-    while self.now.kind != "end": items.append(self.item())
+    while self.now.kind != "end": items += self.items()
     return Module(version, tuple(target), size, tuple(items))
 
   def version(self) -> tuple[int, int]:
@@ -185,21 +185,21 @@ class _Parser:
     if value > _MASK: self.fail("an integer of at most 64 bits")
     return Int(value, self.step().text.endswith("U") or value > _MASK >> 1)
 
-  def item(self) -> Item:
+  def items(self) -> Sequence[Item]:
+    """What is next in a module; a declaration may have several variables."""
     text = self.now.text
-    if text in {".file", ".loc", ".pragma", ".alias"}: return self.directive()
-    if text == ".section": return self.section()
+    if text in {".file", ".loc", ".pragma", ".alias"}: return (self.directive(),)
+    if text == ".section": return (self.section(),)
     start = self.now
     linkage, attributes = "", tuple[str, ...]()
     while self.now.text in LINKAGES or self.now.text == ".attribute":
       if self.now.text == ".attribute": attributes += self.attributes()
       else: linkage = self.step().text[1:]
-    if self.now.text in {".entry", ".func"}: return self.function(linkage, start, attributes)
+    if self.now.text in {".entry", ".func"}: return (self.function(linkage, start, attributes),)
     if self.now.text in SPACES:
       variables = self.variables(linkage, attributes)
       self.need(";", "';' behind a variable")
-      if len(variables) != 1: self.fail("one variable in a declaration", start)
-      return variables[0]
+      return variables
     self.fail("a directive of a module (.entry, .func, .global, ...)")
 
   def attributes(self) -> tuple[str, ...]:
@@ -264,7 +264,7 @@ class _Parser:
     found: list[Variable] = []
     while not self.skip(")"):
       if self.now.text not in {".param", ".reg"}: self.fail(".param or .reg")
-      found += self.variables("", ())
+      found += self.variables("", (), several=False)
       if self.now.text != ")": self.need(",", "',' or ')'")
     return tuple(found)
 
@@ -276,8 +276,8 @@ class _Parser:
 
   # ---- variables
 
-  def variables(self, linkage: str, attributes: tuple[str, ...]) -> list[Variable]:
-    """One declaration, which may declare several registers."""
+  def variables(self, linkage: str, attributes: tuple[str, ...], several: bool = True) -> list[Variable]:
+    """One declaration, which may declare several variables, but not in a list of parameters."""
     space = self.step().text[1:]
     if space == "const" and self.now.text == "[":  # the banks of PTX 2
       self.step(); self.number("a bank's number"); self.need("]")
@@ -310,7 +310,7 @@ class _Parser:
       if self.skip("="): initializer = self.initializer()
       out.append(Variable(space, type_, name, vector, align, tuple(dims), count, initializer, linkage, pointer,
                           attributes, at))
-      if space == "param" or self.now.text != "," or self.peek().kind != "name": return out
+      if not several or self.now.text != ",": return out
       self.step()
 
   def initializer(self) -> Initializer:

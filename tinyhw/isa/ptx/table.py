@@ -40,6 +40,7 @@ SETS["mspace"] = "shared|shared::cta|shared::cluster"
 SETS["mrelease"] = "release.cta|release.cluster|relaxed.cta|relaxed.cluster"
 SETS["macquire"] = "acquire.cta|acquire.cluster|relaxed.cta|relaxed.cluster"
 SETS["dims"] = "1d|2d|3d|4d|5d"
+SETS["dims3"] = "3d|4d|5d"
 SETS["sp"] = "sp|sp::ordered_metadata"
 SETS["wm"] = "m16n16k16|m8n32k16|m32n8k16"
 SETS["ss"] = "global|shared|shared::cta"
@@ -496,6 +497,12 @@ cp async bulk tensor $dims shared::cta global ?tile $bulk ?$hint ; : @ T @ ; 8.6
 cp async bulk tensor $dims global shared::cta ?tile bulk_group ?$hint ; : T @ ; 8.0 90
 cp async bulk prefetch tensor $dims L2 global ?tile ?$hint ; : T ; 8.0 90
 cp reduce async bulk tensor $dims global shared::cta $reduced ?tile bulk_group ?$hint ; : T @ ; 8.0 90
+cp async bulk tensor $dims3 shared::cluster global im2col $bulk ?$hint ; : @ T @ v ; 8.0 90
+cp async bulk tensor $dims3 shared::cluster global im2col $bulk multicast::cluster ?$hint ; : @ T @ v u16 ; 8.0 90
+cp async bulk tensor $dims3 shared::cta global im2col $bulk ?$hint ; : @ T @ v ; 8.6 90
+cp async bulk tensor $dims3 global shared::cta im2col_no_offs bulk_group ?$hint ; : T @ ; 8.0 90
+cp async bulk prefetch tensor $dims3 L2 global im2col ?$hint ; : T v ; 8.0 90
+cp reduce async bulk tensor $dims3 global shared::cta $reduced im2col_no_offs bulk_group ?$hint ; : T @ ; 8.0 90
 st async ?weak ?shared::cluster $bulk ?v2|v4 b32|u32|s32|f32 ; : @ t @ ; 8.1 90
 st async ?weak ?shared::cluster $bulk ?v2 b64|u64|s64|f64 ; : @ t @ ; 8.1 90
 red async relaxed cluster ?shared::cluster $bulk inc|dec u32 ; : @ t @ ; 8.1 90

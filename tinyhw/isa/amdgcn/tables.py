@@ -1,9 +1,5 @@
-"""AMD GPU machine code: bytes to instructions and back, from a generated table.
-
-`table("gfx11")` gives the shared `Table` of a generation; `Table.decode(bytes, at)` gives an `Instruction` with named
-operands, so that users never look at bits. Rows are parsed when first met: a cold process pays for what it decodes.
-Encodings of operands: RDNA3 ISA manual, section 15 and tables of SSRC/SRC operands.
-"""
+"""Bytes to instructions and back, from a generated table. Rows are parsed when first met: a cold process pays for what
+it decodes."""
 from __future__ import annotations
 
 import importlib
@@ -14,172 +10,30 @@ from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.core.lazy import cached_property
-from tinyhw.isa.amdgcn_images import IMAGES, data_dwords, groups
+from tinyhw.isa.amdgcn.codes import (
+  AGPR0,
+  CANONICAL,
+  EXEC_HI,
+  EXEC_LO,
+  INLINE_FLOATS,
+  LANE_PATTERNS,
+  LDS_DIRECT,
+  LITERAL,
+  M0,
+  NULL,
+  REGISTERS_ONLY,
+  SDWA_SELECTIONS,
+  SGPRS,
+  SINGLE,
+  SPECIALS,
+  TTMP0,
+  VCC_LO,
+  VGPR0,
+)
+from tinyhw.isa.amdgcn.images import IMAGES, data_dwords, groups
+from tinyhw.isa.amdgcn.model import Instruction, Operand, Row
 
-VCC_LO: Final = 106
-VCC_HI: Final = 107
-TTMP0: Final = 108
-NULL: Final = 124
-M0: Final = 125
-EXEC_LO: Final = 126
-EXEC_HI: Final = 127
-LITERAL: Final = 255
-VGPR0: Final = 256
-# Scalar operands above the SGPRs (gfx11 numbering; gfx10 had M0 and NULL the other way round).
-SPECIAL: Final = {VCC_LO: "vcc_lo", VCC_HI: "vcc_hi", NULL: "null", M0: "m0", EXEC_LO: "exec_lo", EXEC_HI: "exec_hi",
-                  235: "src_shared_base", 236: "src_shared_limit", 237: "src_private_base", 238: "src_private_limit",
-                  239: "src_pops_exiting_wave_id", 251: "src_vccz", 252: "src_execz", 253: "src_scc"}
-# The same numbers hold for every generation. gfx9 has more registers, and M0 and NULL the other way round.
-SPECIALS: Final = {
-  "gfx11": SPECIAL, "gfx12": SPECIAL,
-  "gfx9": SPECIAL | {102: "flat_scratch_lo", 103: "flat_scratch_hi", 104: "xnack_mask_lo", 105: "xnack_mask_hi",
-                     254: "src_lds_direct"}}
-CANONICAL: Final = {"gfx11": {}, "gfx12": {}, "gfx9": {124: M0, 125: NULL}}
-LDS_DIRECT: Final = 254
-REGISTERS_ONLY: Final = frozenset({"", "mask"})  # types of scalar operands that have no constants
 MEMBERS: Final = {"gfx1150": "gfx11"}  # tables of later members of a generation, which are in the generation's module
-SDWA_SELECTIONS: Final = ("dst_sel", "src0_sel", "src1_sel")
-# Lane patterns of DPP beside quad_perm (below 0x100): rows moved by 1 to 15, mirrored, shared; on gfx9 whole waves too.
-_ROWS: Final = frozenset(base + n for base in (0x100, 0x110, 0x120) for n in range(1, 16)) | {0x140, 0x141}
-LANE_PATTERNS: Final = {
-  "gfx9": _ROWS | {0x130, 0x134, 0x138, 0x13C, 0x142, 0x143, *range(0x150, 0x160)},
-  "gfx11": _ROWS | frozenset(range(0x150, 0x170)), "gfx12": _ROWS | frozenset(range(0x150, 0x170))}
-# Registers that no pair or longer group starts with.
-SINGLE: Final = {"gfx11": frozenset({VCC_HI, M0, EXEC_HI}), "gfx12": frozenset({VCC_HI, M0, EXEC_HI}),
-                 "gfx9": frozenset({103, 105, VCC_HI, M0, EXEC_HI})}
-SGPRS: Final = {"gfx9": 104, "gfx11": 106, "gfx12": 106}  # where groups end; gfx9's may reach over flat_scratch
-AGPR0: Final = 256  # number of the first accumulation register among the vector registers (gfx90a and later)
-# Inline float constants: operand code -> value. 248 is 1/(2*pi), rounded to each type.
-INLINE_FLOATS: Final = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0,
-                        248: 0.15915494309189535}
-
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-  """One operand of a decoded instruction.
-
-  `kind`: "v" vector register (accumulation registers from AGPR0 on), "s" scalar register or special (by its code),
-  "const" inline constant (`value` is its code), "lit" 32-bit literal (`value` is it), "imm" a plain field. `dwords` 0
-  marks a lane mask (one or two SGPRs by wave size).
-  `half` is 0 or 1 for 16-bit operands that name half a vector register, else None.
-  """
-  name: str
-  role: str
-  kind: str
-  value: int
-  dwords: int
-  type: str
-  half: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Row:
-  """One encoding of one instruction. `fields` maps a name to (position in the word, position in the field, width).
-
-  A row is equal to itself alone: each table makes its rows once.
-  """
-  mnemonic: str
-  variant: str
-  family: str
-  size: int
-  mask: int
-  value: int
-  fields: Mapping[str, tuple[tuple[int, int, int], ...]]
-  operands: tuple[tuple[str, str, str, int, str, str], ...]
-  text: str
-  uses: tuple[str, ...]
-  defs: tuple[str, ...]
-  loads: bool
-  stores: bool
-  isa: str
-  table: str = ""  # the table that it is of: `isa`, or a later member of that generation
-  fill: int = 0  # bits that no field has and that the decoder ignores, as an assembler sets them
-
-  @cached_property
-  def declared(self) -> int:
-    """Mask of the bits that are fields."""
-    return sum((1 << width) - 1 << at for pieces in self.fields.values() for at, _, width in pieces)
-
-  @cached_property
-  def ignored(self) -> int:
-    """Mask of the bits that are neither fixed nor fields: the chip ignores them, and the assembler sets `fill`."""
-    return ~(self.mask | self.declared) & (1 << 8 * self.size) - 1
-
-  @cached_property
-  def literal_operands(self) -> tuple[str, ...]:
-    """Operands whose code 255 calls for a literal dword after the instruction."""
-    if self.deferred: return ()
-    if self.isa == "gfx9" and self.family.startswith("VOP3"): return ()
-    return tuple(n for n, _, kind, _, _, _ in self.operands
-                 if kind in "sx" and n.startswith(("src", "ssrc")) and sum(w for _, _, w in self.fields[n]) >= 8)
-
-  @cached_property
-  def deferred(self) -> bool:
-    """Whether the second dword is an operand of its own (fmaak and its kin), which sources of code 255 share."""
-    return "imm" in self.fields and self.fields["imm"][0][2] == 32 and self.family != "SOPK"
-
-  @cached_property
-  def whole(self) -> tuple[tuple[str, int, int], ...]:
-    """(name, position, mask) of the fields that lie in one place: nearly all, so they are taken out at once."""
-    return tuple((n, p[0][0], (1 << p[0][2]) - 1) for n, p in self.fields.items() if len(p) == 1 and not p[0][1])
-
-  @cached_property
-  def split(self) -> tuple[tuple[str, tuple[tuple[int, int, int], ...]], ...]:
-    """The fields in several pieces."""
-    whole = {name for name, _, _ in self.whole}
-    return tuple((n, p) for n, p in self.fields.items() if n not in whole)
-
-  @cached_property
-  def extended(self) -> frozenset[str]:
-    """Integer sources in encodings whose modifiers are those of floats: LLVM calls neg sign extension there."""
-    return frozenset(o[0] for o in self.operands if "e" in o[5])
-
-  @cached_property
-  def returns(self) -> bool:
-    """Whether this is an atomic that gives the old value: its opcode holds the lowest bit of the cache policy."""
-    return any(o[4].startswith("CPol_GLC") for o in self.operands) or (
-      "_atomic_" in self.mnemonic and "$cpol" in self.text and any(o[1] == "d" for o in self.operands))
-
-
-@dataclass(frozen=True, eq=False)
-class Instruction:
-  """A decoded instruction. `words` are its dwords with the literal, `size` is in bytes."""
-  row: Row
-  size: int
-  words: tuple[int, ...]
-  fields: Mapping[str, int]
-  operands: Mapping[str, Operand]
-  literal: int | None = None
-
-  @property
-  def mnemonic(self) -> str: return self.row.mnemonic
-
-  @property
-  def isa(self) -> str:
-    """Name of the instruction table."""
-    return self.row.isa
-
-  @property
-  def family(self) -> str: return self.row.family
-
-  @property
-  def variant(self) -> str: return self.row.variant
-
-  def get(self, name: str, default: int = 0) -> int:
-    """A modifier field, or `default` where the encoding has none."""
-    return self.fields.get(name, default)
-
-  @property
-  def spare(self) -> int:
-    """The bits that the chip ignores and that are not as the assembler here sets them, as a mask; 0 for most words."""
-    return (int.from_bytes(self.data[:self.row.size], "little") ^ self.row.fill) & self.row.ignored
-
-  @property
-  def data(self) -> bytes: return b"".join(w.to_bytes(4, "little") for w in self.words)
-
-  def __str__(self) -> str:
-    from tinyhw.isa.amdgcn_text import text
-    return text(self)
 
 
 @dataclass

@@ -7,20 +7,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from tinyhw.isa.amdgcn import (
-  AGPR0,
-  INLINE_FLOATS,
-  NULL,
-  SPECIALS,
-  TTMP0,
-  VCC_LO,
-  Instruction,
-  Operand,
-  Row,
-  table,
-)
-from tinyhw.isa.amdgcn_images import DIMENSIONS, IMAGES
-from tinyhw.isa.amdgcn_names import (
+from tinyhw.isa.amdgcn.codes import AGPR0, INLINE_FLOATS, NULL, SPECIALS, TTMP0, VCC_LO
+from tinyhw.isa.amdgcn.images import DIMENSIONS, IMAGES
+from tinyhw.isa.amdgcn.model import Instruction, Operand, Row
+from tinyhw.isa.amdgcn.names import (
   DATA_FORMATS,
   FORMATS,
   INDEXED,
@@ -32,6 +22,7 @@ from tinyhw.isa.amdgcn_names import (
   VERSION_FLAGS,
   VERSIONS,
 )
+from tinyhw.isa.amdgcn.tables import table
 
 INTEGER16: Final = frozenset({"i16", "b16"})
 # 16-bit instructions that LLVM writes with the halves of their registers (v1.l) always; it has no other form of them.

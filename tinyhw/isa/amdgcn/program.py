@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.isa.amdgcn import Table
-from tinyhw.isa.amdgcn_asm import assemble, candidates, normal
-from tinyhw.isa.amdgcn_values import number
+from tinyhw.isa.amdgcn.asm import assemble, candidates, normal
+from tinyhw.isa.amdgcn.tables import Table
+from tinyhw.isa.amdgcn.values import number
 
 COMMENT: Final = re.compile(r"//|;")
 NAME: Final = r"[A-Za-z_.$][\w.$]*"

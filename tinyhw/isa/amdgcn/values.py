@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from tinyhw.isa.amdgcn import INLINE_FLOATS
-from tinyhw.isa.amdgcn_text import FLOATS16, FLOATS32
+from tinyhw.isa.amdgcn.codes import INLINE_FLOATS
+from tinyhw.isa.amdgcn.text import FLOATS16, FLOATS32
 
 INTEGER: Final = r"0[xX][0-9a-fA-F]+|0[bB][01]+|0|[1-9]\d*"
 NUMBER: Final = rf"({INTEGER})(?!\w)"

@@ -1,0 +1,566 @@
+"""libcudart.so as a library of this process, upon the driver API's stand-in: what programs of nvcc are linked to.
+
+The vendor's own runtime asks its driver for tables that NVIDIA does not document, so programs get this one: it
+registers their fat binaries, finds their kernels by the addresses of host functions, and hands all else to the driver's
+functions. The primary context of a card is made current at a thread's first call. Errors of a thread stay until it asks
+for them. The lock is the driver's; what binaries register they register before main.
+"""
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tinyhw.autogen import cuda, cudart
+from tinyhw.mock.cuda.calls import answer
+from tinyhw.mock.cuda.machine import CudaMachine
+from tinyhw.mock.cuda.shared import Loaded
+from tinyhw.mock.memory import Refused
+
+SONAME: Final = "libcudart.so.13"
+VERSION: Final = cuda.CUDA_VERSION
+Handler = Callable[..., int | None]
+RUNS: Final[dict[str, Handler]] = {}
+_PLAIN: Final = frozenset({"__cudaRegisterFatBinary", "cudaGetErrorName", "cudaGetErrorString"})  # return an address
+# Functions whose parameters and meaning are those of a function of the driver.
+SAME: Final = {
+  "cudaDeviceCanAccessPeer": "cuDeviceCanAccessPeer", "cudaDeviceGetAttribute": "cuDeviceGetAttribute",
+  "cudaDeviceGetLimit": "cuCtxGetLimit", "cudaDeviceGetPCIBusId": "cuDeviceGetPCIBusId",
+  "cudaDeviceGetStreamPriorityRange": "cuCtxGetStreamPriorityRange", "cudaDeviceSetCacheConfig": "cuCtxSetCacheConfig",
+  "cudaDeviceSetLimit": "cuCtxSetLimit", "cudaDeviceSynchronize": "cuCtxSynchronize",
+  "cudaDriverGetVersion": "cuDriverGetVersion", "cudaEventCreateWithFlags": "cuEventCreate",
+  "cudaEventDestroy": "cuEventDestroy_v2", "cudaEventElapsedTime": "cuEventElapsedTime_v2",
+  "cudaEventQuery": "cuEventQuery", "cudaEventRecord": "cuEventRecord",
+  "cudaEventRecordWithFlags": "cuEventRecordWithFlags", "cudaEventSynchronize": "cuEventSynchronize",
+  "cudaFreeAsync": "cuMemFreeAsync", "cudaFreeHost": "cuMemFreeHost", "cudaGetDeviceCount": "cuDeviceGetCount",
+  "cudaGraphDestroy": "cuGraphDestroy", "cudaGraphExecDestroy": "cuGraphExecDestroy",
+  "cudaGraphInstantiate": "cuGraphInstantiateWithFlags",
+  "cudaGraphInstantiateWithFlags": "cuGraphInstantiateWithFlags",
+  "cudaGraphLaunch": "cuGraphLaunch", "cudaHostAlloc": "cuMemHostAlloc",
+  "cudaHostGetDevicePointer": "cuMemHostGetDevicePointer_v2", "cudaHostRegister": "cuMemHostRegister_v2",
+  "cudaHostUnregister": "cuMemHostUnregister", "cudaLaunchHostFunc": "cuLaunchHostFunc",
+  "cudaMallocAsync": "cuMemAllocAsync", "cudaMallocManaged": "cuMemAllocManaged", "cudaMemGetInfo": "cuMemGetInfo_v2",
+  "cudaStreamAddCallback": "cuStreamAddCallback", "cudaStreamAttachMemAsync": "cuStreamAttachMemAsync",
+  "cudaStreamBeginCapture": "cuStreamBeginCapture_v2", "cudaStreamCreateWithFlags": "cuStreamCreate",
+  "cudaStreamCreateWithPriority": "cuStreamCreateWithPriority", "cudaStreamDestroy": "cuStreamDestroy_v2",
+  "cudaStreamEndCapture": "cuStreamEndCapture", "cudaStreamGetFlags": "cuStreamGetFlags",
+  "cudaStreamGetPriority": "cuStreamGetPriority", "cudaStreamIsCapturing": "cuStreamIsCapturing",
+  "cudaStreamQuery": "cuStreamQuery", "cudaStreamSynchronize": "cuStreamSynchronize",
+  "cudaStreamWaitEvent": "cuStreamWaitEvent"}
+_WITHOUT_CONTEXT: Final = frozenset({"cudaGetDeviceCount", "cudaDriverGetVersion", "cudaDeviceGetAttribute",
+                                     "cudaDeviceGetPCIBusId", "cudaDeviceCanAccessPeer"})
+# Fields of cudaDeviceProp that have another name than their attribute.
+_PROPERTIES: Final = {
+  "sharedMemPerBlock": "MAX_SHARED_MEMORY_PER_BLOCK", "regsPerBlock": "MAX_REGISTERS_PER_BLOCK",
+  "warpSize": "WARP_SIZE", "memPitch": "MAX_PITCH", "maxThreadsPerBlock": "MAX_THREADS_PER_BLOCK",
+  "totalConstMem": "TOTAL_CONSTANT_MEMORY", "major": "COMPUTE_CAPABILITY_MAJOR", "minor": "COMPUTE_CAPABILITY_MINOR",
+  "textureAlignment": "TEXTURE_ALIGNMENT", "texturePitchAlignment": "TEXTURE_PITCH_ALIGNMENT",
+  "multiProcessorCount": "MULTIPROCESSOR_COUNT", "integrated": "INTEGRATED", "surfaceAlignment": "SURFACE_ALIGNMENT",
+  "canMapHostMemory": "CAN_MAP_HOST_MEMORY", "concurrentKernels": "CONCURRENT_KERNELS",
+  "asyncEngineCount": "ASYNC_ENGINE_COUNT", "unifiedAddressing": "UNIFIED_ADDRESSING",
+  "maxThreadsPerMultiProcessor": "MAX_THREADS_PER_MULTIPROCESSOR", "managedMemory": "MANAGED_MEMORY",
+  "sharedMemPerMultiprocessor": "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
+  "regsPerMultiprocessor": "MAX_REGISTERS_PER_MULTIPROCESSOR",
+  "concurrentManagedAccess": "CONCURRENT_MANAGED_ACCESS", "cooperativeLaunch": "COOPERATIVE_LAUNCH",
+  "sharedMemPerBlockOptin": "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
+  "maxBlocksPerMultiProcessor": "MAX_BLOCKS_PER_MULTIPROCESSOR",
+  "reservedSharedMemPerBlock": "RESERVED_SHARED_MEMORY_PER_BLOCK", "clusterLaunch": "CLUSTER_LAUNCH",
+  "streamPrioritiesSupported": "STREAM_PRIORITIES_SUPPORTED", "globalL1CacheSupported": "GLOBAL_L1_CACHE_SUPPORTED",
+  "localL1CacheSupported": "LOCAL_L1_CACHE_SUPPORTED", "hostRegisterSupported": "HOST_REGISTER_SUPPORTED",
+  "memoryPoolsSupported": "MEMORY_POOLS_SUPPORTED", "computePreemptionSupported": "COMPUTE_PREEMPTION_SUPPORTED"}
+_FUNCTION: Final = {  # of cudaFuncAttributes
+  "sharedSizeBytes": cuda.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+  "constSizeBytes": cuda.CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES,
+  "localSizeBytes": cuda.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, "numRegs": cuda.CU_FUNC_ATTRIBUTE_NUM_REGS,
+  "maxThreadsPerBlock": cuda.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+  "ptxVersion": cuda.CU_FUNC_ATTRIBUTE_PTX_VERSION, "binaryVersion": cuda.CU_FUNC_ATTRIBUTE_BINARY_VERSION,
+  "cacheModeCA": cuda.CU_FUNC_ATTRIBUTE_CACHE_MODE_CA,
+  "maxDynamicSharedSizeBytes": cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+  "preferredShmemCarveout": cuda.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT}
+
+
+class Refusal(Exception):
+  """A function fails with this cudaError."""
+
+  def __init__(self, code: int, why: str = "") -> None:
+    self.code, self.why = code, why
+    super().__init__(why)
+
+
+def runs(*names: str) -> Callable[[Handler], Handler]:
+  """Register what functions of the runtime do."""
+
+  def register(handler: Handler) -> Handler:
+    for name in names:
+      assert name in cudart.FUNCTIONS and name not in RUNS and name not in SAME, name
+      RUNS[name] = handler
+    return handler
+
+  return register
+
+
+@dataclass(eq=False)
+class Binary:
+  """A fat binary of a program: where its wrapper is, and the names that the program's symbols stand for."""
+
+  image: int
+  cell: Any
+  functions: dict[int, str] = field(default_factory=dict)
+  variables: dict[int, str] = field(default_factory=dict)
+  modules: dict[int, int] = field(default_factory=dict)  # by contexts
+
+
+class Runtime:
+  """The library. `machine` gives the machine behind it, or None in a child that `fork` made."""
+
+  def __init__(self, machine: Callable[[], CudaMachine | None]) -> None:
+    self.behind = machine
+    self.driver = {name: answer(machine, name) for name in cuda.FUNCTIONS}
+    self.binaries: dict[int, Binary] = {}
+    self.kernels: dict[int, tuple[Binary, str]] = {}  # by the host's functions
+    self.thread = threading.local()
+    self.texts: dict[str, Any] = {}
+    names = (*cudart.FUNCTIONS, *cudart.BY_VALUE)
+    self.loaded = Loaded(SONAME, sorted(names), SONAME)
+    for name in names: self.loaded.fill(name, self._function(name))
+
+  def forget(self) -> None:
+    """Another machine stands behind the library: what threads and binaries have of the last one is gone."""
+    self.thread = threading.local()
+    for binary in self.binaries.values(): binary.modules.clear()
+
+  @property
+  def machine(self) -> CudaMachine:
+    found = self.behind()
+    if found is None: raise Refusal(cudart.cudaErrorCudartUnloading)
+    return found
+
+  def _function(self, name: str) -> Any:
+    """A function of the library, as C calls it."""
+    handler, same = RUNS.get(name), SAME.get(name)
+    kinds = cudart.FUNCTIONS.get(name, ()) if handler or same else ()
+    kinds = tuple(ctypes.c_uint64 if k is ctypes.c_void_p else k for k in kinds)
+
+    def call(*arguments: Any) -> int:
+      try:
+        if same is not None:
+          if name in _WITHOUT_CONTEXT: self.initialize()
+          else: self.context()
+          self.call(same, *arguments)
+        elif handler is None: raise Refusal(cudart.cudaErrorNotSupported, f"{name} is not modelled")
+        else: return handler(self, *arguments) or 0
+      except Refusal as refusal: return self.failed(name, refusal)
+      except Refused as refused: return self.failed(name, Refusal(cudart.cudaErrorInvalidValue, refused.why))
+      return 0
+
+    return ctypes.CFUNCTYPE(ctypes.c_uint64 if name in _PLAIN else ctypes.c_int32, *kinds)(call)
+
+  def failed(self, name: str, refusal: Refusal) -> int:
+    """Note the error for the thread, and why; its code."""
+    code = refusal.code if refusal.code in cudart.ERRORS else cudart.cudaErrorUnknown
+    if code != cudart.cudaErrorNotReady: self.thread.error = code
+    machine = self.behind()
+    if refusal.why and machine is not None:
+      machine.logs.append(f"[CUDA][E] {name}: {cudart.ERRORS[code]}: {refusal.why}")
+      if code == cudart.cudaErrorNotSupported: machine.doubt(f"{name}: {refusal.why}")
+    return code
+
+  def call(self, name: str, *arguments: Any) -> None:
+    """A function of the driver. Raises Refusal where it fails, for which it has told why."""
+    code = self.driver[name](*arguments)
+    if code: raise Refusal(code)
+
+  def made(self, name: str, *arguments: Any, kind: Any = ctypes.c_uint64) -> int:
+    """What a function of the driver stores through its first argument."""
+    out = kind()
+    self.call(name, ctypes.addressof(out), *arguments)
+    return int(out.value)
+
+  # ---- contexts
+
+  def initialize(self) -> CudaMachine:
+    """The machine, with a driver that is initialized."""
+    machine = self.machine
+    if not machine.ready: self.call("cuInit", 0)
+    return machine
+
+  def context(self) -> int:
+    """The thread's context; where it has none, the primary one of its card."""
+    self.initialize()
+    found = self.made("cuCtxGetCurrent")
+    return found or self.use(getattr(self.thread, "device", 0))
+
+  def use(self, device: int) -> int:
+    """Have a card's primary context current."""
+    context = self.made("cuDevicePrimaryCtxRetain", device)
+    self.call("cuCtxSetCurrent", context)
+    self.thread.device = device
+    return context
+
+  # ---- kernels and variables
+
+  def module(self, binary: Binary) -> int:
+    """A fat binary's module in the current context."""
+    context = self.context()
+    if context not in binary.modules: binary.modules[context] = self.made("cuModuleLoadFatBinary", binary.image)
+    return binary.modules[context]
+
+  def kernel(self, function: int) -> int:
+    """The driver's function for a function of the host's, or for a handle of it."""
+    if function not in self.kernels:
+      raise Refusal(cudart.cudaErrorInvalidDeviceFunction, f"no kernel was registered for {function:#x}")
+    binary, name = self.kernels[function]
+    text = ctypes.create_string_buffer(name.encode())
+    return self.made("cuModuleGetFunction", self.module(binary), ctypes.addressof(text))
+
+  def variable(self, symbol: int) -> tuple[int, int]:
+    """Address and bytes of a variable of a module's."""
+    for binary in self.binaries.values():
+      if symbol not in binary.variables: continue
+      size, text = ctypes.c_uint64(), ctypes.create_string_buffer(binary.variables[symbol].encode())
+      address = self.made("cuModuleGetGlobal_v2", ctypes.addressof(size), self.module(binary), ctypes.addressof(text))
+      return address, int(size.value)
+    raise Refusal(cudart.cudaErrorInvalidSymbol, f"no variable was registered for {symbol:#x}")
+
+  def text(self, words: str) -> int:
+    """The address of a string that stays."""
+    if words not in self.texts: self.texts[words] = ctypes.create_string_buffer(words.encode())
+    return ctypes.addressof(self.texts[words])
+
+
+# ---- what the compiler's own code calls
+
+@runs("__cudaRegisterFatBinary")
+def register_fat_binary(r: Runtime, wrapper: int) -> int:
+  cell = ctypes.c_uint64(wrapper)
+  handle = ctypes.addressof(cell)
+  r.binaries[handle] = Binary(wrapper, cell)
+  return handle
+
+
+@runs("__cudaRegisterFatBinaryEnd", "__cudaInitModule")
+def nothing(r: Runtime, handle: int) -> int: return 0
+
+
+@runs("__cudaUnregisterFatBinary")
+def unregister_fat_binary(r: Runtime, handle: int) -> None:
+  binary = r.binaries.pop(handle, None)
+  if binary is not None: r.kernels = {at: row for at, row in r.kernels.items() if row[0] is not binary}
+
+
+@runs("__cudaRegisterFunction")
+def register_function(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
+  r.kernels[host] = r.binaries[handle], r.machine.text(name).decode()
+
+
+@runs("__cudaRegisterVar")
+def register_variable(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
+  r.binaries[handle].variables[host] = r.machine.text(name).decode()
+
+
+@runs("__cudaPushCallConfiguration")
+def push_configuration(r: Runtime, grid: Any, block: Any, shared: int, stream: int) -> int:
+  if not hasattr(r.thread, "calls"): r.thread.calls = []
+  r.thread.calls.append((bytes(grid), bytes(block), shared, stream))
+  return 0
+
+
+@runs("__cudaPopCallConfiguration")
+def pop_configuration(r: Runtime, grid: int, block: int, shared: int, stream: int) -> None:
+  calls = getattr(r.thread, "calls", [])
+  if not calls: raise Refusal(cudart.cudaErrorMissingConfiguration)
+  row = calls.pop()
+  for at, data in zip((grid, block, shared, stream), (*row[:2], *(struct.pack("<Q", v) for v in row[2:])), strict=True):
+    r.machine.user.write(at, data)
+
+
+@runs("__cudaGetKernel", "cudaGetKernel")
+def get_kernel(r: Runtime, out: int, function: int) -> None:
+  if function not in r.kernels: raise Refusal(cudart.cudaErrorInvalidDeviceFunction)
+  r.machine.out(out, "Q", function)  # the host's function is its own handle
+
+
+@runs("__cudaLaunchKernel", "cudaLaunchKernel")
+def launch_kernel(r: Runtime, function: int, grid: Any, block: Any, arguments: int, shared: int, stream: int) -> None:
+  r.context()
+  _sizes(grid, block)
+  r.call("cuLaunchKernel", r.kernel(function), grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream,
+         arguments, 0)
+
+
+@runs("cudaLaunchCooperativeKernel")
+def launch_cooperative_kernel(r: Runtime, function: int, grid: Any, block: Any, arguments: int, shared: int,
+                              stream: int) -> None:
+  r.context()
+  _sizes(grid, block)
+  r.call("cuLaunchCooperativeKernel", r.kernel(function), grid.x, grid.y, grid.z, block.x, block.y, block.z, shared,
+         stream, arguments)
+
+
+@runs("cudaLaunchKernelExC")
+def launch_kernel_ex(r: Runtime, config: int, function: int, arguments: int) -> None:
+  r.context()
+  given = cudart.cudaLaunchConfig_t.from_buffer_copy(
+    r.machine.user.read(config, ctypes.sizeof(cudart.cudaLaunchConfig_t)))
+  _sizes(given.gridDim, given.blockDim)
+  if given.dynamicSmemBytes >> 32: raise Refusal(cudart.cudaErrorInvalidValue, "dynamic shared memory past 4 GiB")
+  r.call("cuLaunchKernelEx", config, r.kernel(function), arguments, 0)  # CUlaunchConfig has the same places
+
+
+def _sizes(grid: Any, block: Any) -> None:
+  """Raises Refusal where a launch has no threads, or more in a block than any card takes."""
+  if not all((grid.x, grid.y, grid.z, block.x, block.y, block.z)) or block.x * block.y * block.z > 1024:
+    raise Refusal(cudart.cudaErrorInvalidConfiguration, f"a grid of {grid.x, grid.y, grid.z} blocks of "
+                  f"{block.x, block.y, block.z} threads")
+
+
+# ---- errors and versions
+
+@runs("cudaGetLastError")
+def get_last_error(r: Runtime) -> int:
+  code, r.thread.error = getattr(r.thread, "error", 0), 0
+  return int(code)
+
+
+@runs("cudaPeekAtLastError")
+def peek_at_last_error(r: Runtime) -> int:
+  return int(getattr(r.thread, "error", 0))
+
+
+@runs("cudaGetErrorName")
+def get_error_name(r: Runtime, code: int) -> int:
+  return r.text(cudart.ERRORS.get(code, "unrecognized error code"))
+
+
+@runs("cudaGetErrorString")
+def get_error_string(r: Runtime, code: int) -> int:
+  name = cudart.ERRORS.get(code)
+  if name is None: return r.text("unrecognized error code")
+  words = "".join(" " + c.lower() if c.isupper() else c for c in name.removeprefix("cudaError").removeprefix("cuda"))
+  return r.text(words.strip())
+
+
+@runs("cudaRuntimeGetVersion")
+def runtime_get_version(r: Runtime, out: int) -> None: r.machine.out(out, "i", VERSION)
+
+
+@runs("cudaGetDriverEntryPoint", "cudaGetDriverEntryPointByVersion")
+def get_driver_entry_point(r: Runtime, name: int, out: int, *rest: int) -> None:
+  """With a version or without: (flags, status) or (version, flags, status)."""
+  version, flags, status = rest if len(rest) == 3 else (VERSION, *rest)
+  r.initialize()
+  r.call("cuGetProcAddress_v2", name, out, version, flags, status)
+
+
+# ---- devices
+
+@runs("cudaSetDevice")
+def set_device(r: Runtime, device: int) -> None:
+  r.initialize()
+  r.use(device)
+
+
+@runs("cudaGetDevice")
+def get_device(r: Runtime, out: int) -> None:
+  r.initialize()
+  if r.made("cuCtxGetCurrent"): r.call("cuCtxGetDevice", out)
+  else: r.machine.out(out, "i", getattr(r.thread, "device", 0))
+
+
+@runs("cudaDeviceReset")
+def device_reset(r: Runtime) -> None:
+  context = r.context()
+  for binary in r.binaries.values(): binary.modules.pop(context, None)
+  r.call("cuDevicePrimaryCtxReset_v2", getattr(r.thread, "device", 0))
+  r.call("cuCtxSetCurrent", 0)
+
+
+@runs("cudaDeviceEnablePeerAccess")
+def device_enable_peer_access(r: Runtime, device: int, flags: int) -> None:
+  mine = r.context()
+  here = r.made("cuCtxGetDevice", kind=ctypes.c_int32)
+  other = r.use(device)
+  r.call("cuCtxSetCurrent", mine)
+  r.thread.device = here
+  r.call("cuCtxEnablePeerAccess", other, flags)
+
+
+@runs("cudaGetDeviceProperties")
+def get_device_properties(r: Runtime, out: int, device: int) -> None:
+  r.initialize()
+
+  def known(name: str) -> int:
+    return r.made("cuDeviceGetAttribute", getattr(cuda, f"CU_DEVICE_ATTRIBUTE_{name}"), device, kind=ctypes.c_int32)
+
+  properties, places = cudart.cudaDeviceProp(), vars(cudart.cudaDeviceProp)
+  for field_name, name in _PROPERTIES.items(): setattr(properties, field_name, known(name))
+  for field_name, name in (("maxThreadsDim", "MAX_BLOCK_DIM"), ("maxGridSize", "MAX_GRID_DIM")):
+    for i, axis in enumerate("XYZ"): getattr(properties, field_name)[i] = known(f"{name}_{axis}")
+  r.machine.out(out, f"{ctypes.sizeof(properties)}s", bytes(properties))
+  r.call("cuDeviceGetName", out + places["name"].offset, 256, device)
+  r.call("cuDeviceTotalMem_v2", out + places["totalGlobalMem"].offset, device)
+  r.call("cuDeviceGetUuid_v2", out + places["uuid"].offset, device)
+
+
+# ---- memory
+
+@runs("cudaFree")
+def free(r: Runtime, address: int) -> None:
+  r.context()
+  if address: r.call("cuMemFree_v2", address)
+
+
+@runs("cudaMalloc")
+def malloc(r: Runtime, out: int, size: int) -> None: _made(r, "cuMemAlloc_v2", out, size)
+
+
+@runs("cudaMallocHost")
+def malloc_host(r: Runtime, out: int, size: int) -> None: _made(r, "cuMemAllocHost_v2", out, size)
+
+
+def _made(r: Runtime, name: str, out: int, size: int) -> None:
+  """Memory; none at all is a null pointer, and no error as in the driver."""
+  r.context()
+  if size: r.call(name, out, size)
+  else: r.machine.out(out, "Q", 0)
+
+
+@runs("cudaMemcpy")
+def memcpy(r: Runtime, to: int, come: int, size: int, kind: int) -> None:
+  _copy(r, to, come, size, kind, ())
+
+
+@runs("cudaMemcpyAsync")
+def memcpy_async(r: Runtime, to: int, come: int, size: int, kind: int, stream: int) -> None:
+  _copy(r, to, come, size, kind, (stream,))
+
+
+def _copy(r: Runtime, to: int, come: int, size: int, kind: int, stream: tuple[int, ...]) -> None:
+  r.context()
+  if not size: return  # pointers of no bytes may be anything
+  names = {cudart.cudaMemcpyHostToDevice: "cuMemcpyHtoD", cudart.cudaMemcpyDeviceToHost: "cuMemcpyDtoH",
+           cudart.cudaMemcpyDeviceToDevice: "cuMemcpyDtoD", cudart.cudaMemcpyHostToHost: "cuMemcpy",
+           cudart.cudaMemcpyDefault: "cuMemcpy"}
+  if kind not in names: raise Refusal(cudart.cudaErrorInvalidMemcpyDirection, f"a copy of kind {kind}")
+  plain = names[kind] == "cuMemcpy"
+  r.call(names[kind] + ("Async" if stream else "") + ("" if plain else "_v2"), to, come, size, *stream)
+
+
+@runs("cudaMemcpyPeer")
+def memcpy_peer(r: Runtime, to: int, to_device: int, come: int, from_device: int, size: int) -> None:
+  r.context()
+  r.call("cuMemcpy", to, come, size)  # one address space
+
+
+@runs("cudaMemset")
+def memset(r: Runtime, to: int, value: int, size: int) -> None:
+  r.context()
+  r.call("cuMemsetD8_v2", to, value & 0xFF, size)
+
+
+@runs("cudaMemsetAsync")
+def memset_async(r: Runtime, to: int, value: int, size: int, stream: int) -> None:
+  r.context()
+  r.call("cuMemsetD8Async", to, value & 0xFF, size, stream)
+
+
+@runs("cudaMemcpyToSymbol")
+def memcpy_to_symbol(r: Runtime, symbol: int, come: int, size: int, offset: int, kind: int) -> None:
+  _copy(r, _part(r, symbol, size, offset), come, size, kind, ())
+
+
+@runs("cudaMemcpyFromSymbol")
+def memcpy_from_symbol(r: Runtime, to: int, symbol: int, size: int, offset: int, kind: int) -> None:
+  _copy(r, to, _part(r, symbol, size, offset), size, kind, ())
+
+
+@runs("cudaMemcpyToSymbolAsync")
+def memcpy_to_symbol_async(r: Runtime, symbol: int, come: int, size: int, offset: int, kind: int,
+                           stream: int) -> None:
+  _copy(r, _part(r, symbol, size, offset), come, size, kind, (stream,))
+
+
+@runs("cudaMemcpyFromSymbolAsync")
+def memcpy_from_symbol_async(r: Runtime, to: int, symbol: int, size: int, offset: int, kind: int,
+                             stream: int) -> None:
+  _copy(r, to, _part(r, symbol, size, offset), size, kind, (stream,))
+
+
+def _part(r: Runtime, symbol: int, size: int, offset: int) -> int:
+  address, whole = r.variable(symbol)
+  if offset + size > whole:
+    raise Refusal(cudart.cudaErrorInvalidValue, f"{size} bytes at {offset} of a variable of {whole}")
+  return address + offset
+
+
+@runs("cudaGetSymbolAddress")
+def get_symbol_address(r: Runtime, out: int, symbol: int) -> None: r.machine.out(out, "Q", r.variable(symbol)[0])
+
+
+@runs("cudaGetSymbolSize")
+def get_symbol_size(r: Runtime, out: int, symbol: int) -> None: r.machine.out(out, "Q", r.variable(symbol)[1])
+
+
+@runs("cudaPointerGetAttributes")
+def pointer_get_attributes(r: Runtime, out: int, address: int) -> None:
+  r.context()
+  found = cudart.cudaPointerAttributes(type=cudart.cudaMemoryTypeUnregistered, device=-2, hostPointer=address)
+  piece = next((p for p in r.machine.pieces.values() if p.address <= address < p.address + p.size), None)
+  if piece is not None:
+    found = cudart.cudaPointerAttributes(
+      type=cudart.cudaMemoryTypeManaged if piece.managed else cudart.cudaMemoryTypeHost if piece.host
+      else cudart.cudaMemoryTypeDevice, device=0 if piece.gpu is None else piece.gpu.index, devicePointer=address,
+      hostPointer=address if piece.host else 0)
+  r.machine.out(out, f"{ctypes.sizeof(found)}s", bytes(found))
+
+
+# ---- streams and events
+
+@runs("cudaStreamCreate")
+def stream_create(r: Runtime, out: int) -> None:
+  r.context()
+  r.call("cuStreamCreate", out, cuda.CU_STREAM_DEFAULT)
+
+
+@runs("cudaEventCreate")
+def event_create(r: Runtime, out: int) -> None:
+  r.context()
+  r.call("cuEventCreate", out, cuda.CU_EVENT_DEFAULT)
+
+
+# ---- what is known of kernels
+
+@runs("cudaFuncSetAttribute")
+def func_set_attribute(r: Runtime, function: int, attribute: int, value: int) -> None:
+  r.call("cuFuncSetAttribute", r.kernel(function), attribute, value)  # the driver has the same numbers
+
+
+@runs("cudaFuncSetCacheConfig")
+def func_set_cache_config(r: Runtime, function: int, config: int) -> None:
+  r.call("cuFuncSetCacheConfig", r.kernel(function), config)
+
+
+@runs("cudaFuncGetAttributes")
+def func_get_attributes(r: Runtime, out: int, function: int) -> None:
+  kernel = r.kernel(function)
+  found = cudart.cudaFuncAttributes(**{
+    name: r.made("cuFuncGetAttribute", number, kernel, kind=ctypes.c_int32) for name, number in _FUNCTION.items()})
+  r.machine.out(out, f"{ctypes.sizeof(found)}s", bytes(found))
+
+
+@runs("cudaOccupancyMaxActiveBlocksPerMultiprocessor")
+def max_active_blocks(r: Runtime, out: int, function: int, block: int, shared: int) -> None:
+  r.call("cuOccupancyMaxActiveBlocksPerMultiprocessor", out, r.kernel(function), block, shared)
+
+
+@runs("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")
+def max_active_blocks_with_flags(r: Runtime, out: int, function: int, block: int, shared: int, flags: int) -> None:
+  r.call("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", out, r.kernel(function), block, shared, flags)
+
+
+@runs("cudaOccupancyMaxActiveClusters")
+def max_active_clusters(r: Runtime, out: int, function: int, config: int) -> None:
+  r.call("cuOccupancyMaxActiveClusters", out, r.kernel(function), config)

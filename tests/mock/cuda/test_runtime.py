@@ -1,0 +1,221 @@
+"""The runtime's library: what the compiler's code of a program calls, and the functions that programs call."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.mock.cuda.client import HEAD, Client
+from tests.wire.test_fatbin import packed
+from tinyhw.autogen import cuda, cudart
+from tinyhw.mock.cuda.library import runtime
+from tinyhw.mock.cuda.runtime import RUNS, SAME
+
+TEXT = HEAD + """
+.global .align 4 .u32 factor = 3;
+.visible .entry scale(.param .u64 x, .param .u32 n) {
+  .reg .u64 %rd<3>; .reg .u32 %r<6>; .reg .pred %p;
+  ld.param.u64 %rd1, [x]; ld.param.u32 %r1, [n]; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;
+  mad.lo.u32 %r2, %r2, %r3, %r4; setp.ge.u32 %p, %r2, %r1; @%p bra done;
+  mul.wide.u32 %rd2, %r2, 4; add.u64 %rd1, %rd1, %rd2;
+  ld.global.u32 %r5, [%rd1]; ld.global.u32 %r4, [factor]; mul.lo.u32 %r5, %r5, %r4; st.global.u32 [%rd1], %r5;
+done: ret; }
+"""
+SCALE, FACTOR = 0x1234, 0x5678  # addresses of the host's, which stand for a kernel and a variable
+
+
+class Program:
+  """What nvcc's code of a program does before main."""
+
+  def __init__(self, cards: str = "sm_90", *texts: str) -> None:
+    self.machine = Client(cards, context=False).machine
+    self.runtime = runtime()
+    self.library = self.runtime.loaded.library
+    self.fat = ctypes.create_string_buffer(packed(*((1, 80, t.encode(), 0x11, 0) for t in texts or (TEXT,))))
+    self.wrapper = (ctypes.c_uint64 * 3)(cudart.FATBINC_MAGIC | 1 << 32, ctypes.addressof(self.fat), 0)
+    register = self.library.__getattr__("__cudaRegisterFatBinary")
+    register.restype = ctypes.c_uint64
+    self.handle = register(self.wrapper)
+    zero = ctypes.c_uint64(0)
+    self("__cudaRegisterFunction", self.handle, SCALE, b"scale", b"scale", -1, zero, zero, zero, zero, zero)
+    self("__cudaRegisterVar", self.handle, FACTOR, b"factor", b"factor", 0, 4, 0, 0)
+    self("__cudaRegisterFatBinaryEnd", self.handle)
+
+  def code(self, name: str, *arguments: Any) -> int:
+    wide = (ctypes.c_uint64(a) if isinstance(a, int) and a >= 0 else a for a in arguments)
+    return int(self.library.__getattr__(name)(*wide))
+
+  def __call__(self, name: str, *arguments: Any) -> None:
+    code = self.code(name, *arguments)
+    assert code == 0, (name, cudart.ERRORS[code], self.machine.logs[-3:])
+
+  def made(self, name: str, *arguments: Any, kind: Any = ctypes.c_uint64) -> Any:
+    out = kind()
+    self(name, ctypes.byref(out), *arguments)
+    return out.value
+
+  def text(self, name: str, code: int) -> str:
+    function = self.library.__getattr__(name)
+    function.restype = ctypes.c_char_p
+    return str(function(code).decode())
+
+  def launch(self, address: int, n: int, block: int = 64) -> int:
+    places = (ctypes.c_void_p * 2)(*(ctypes.addressof(v) for v in (ctypes.c_uint64(address), ctypes.c_uint32(n))))
+    self.kept = places, ctypes.c_uint64(address), ctypes.c_uint32(n)
+    for i, value in enumerate(self.kept[1:]): places[i] = ctypes.addressof(value)
+    grid = cudart.dim3(x=-(-n // 64), y=1, z=1)
+    assert self.code("__cudaPushCallConfiguration", grid, cudart.dim3(x=block, y=1, z=1), 0, 0) == 0
+    got = [cudart.dim3(), cudart.dim3(), ctypes.c_uint64(1), ctypes.c_uint64(1)]
+    self("__cudaPopCallConfiguration", *map(ctypes.byref, got))
+    kernel = self.made("__cudaGetKernel", SCALE)
+    return self.code("__cudaLaunchKernel", kernel, got[0], got[1], places, got[2], got[3])
+
+
+def test_a_program_of_nvcc_runs() -> None:
+  p = Program()
+  data = np.arange(100, dtype=np.uint32)
+  memory = p.made("cudaMalloc", data.nbytes)
+  p("cudaMemcpy", memory, data.ctypes.data, data.nbytes, cudart.cudaMemcpyHostToDevice)
+  assert p.launch(memory, 100) == 0
+  seven = ctypes.c_uint32(7)
+  p("cudaMemcpyToSymbol", FACTOR, ctypes.byref(seven), 4, 0, cudart.cudaMemcpyHostToDevice)
+  assert p.launch(memory, 100) == 0
+  out = np.zeros_like(data)
+  p("cudaMemcpy", out.ctypes.data, memory, out.nbytes, cudart.cudaMemcpyDefault)
+  assert (out == data * 21).all()
+  assert p.made("cudaGetSymbolSize", FACTOR) == 4
+  place = p.made("cudaGetSymbolAddress", FACTOR)
+  p("cudaMemset", place, 0x101, 4)
+  p("cudaMemcpyFromSymbol", ctypes.byref(seven), FACTOR, 4, 0, cudart.cudaMemcpyDeviceToHost)
+  assert seven.value == 0x01010101
+  assert p.code("cudaMemcpyFromSymbol", ctypes.byref(seven), FACTOR, 4, 1, 2) == cudart.cudaErrorInvalidValue
+  p("cudaFree", memory)
+  p("cudaFree", 0)
+  assert p.made("cudaMalloc", 0) == p.made("cudaMallocHost", 0) == 0
+  p("cudaMemcpy", 0, 0, 0, cudart.cudaMemcpyHostToDevice)
+  p("__cudaUnregisterFatBinary", p.handle)
+  assert p.code("cudaGetKernel", ctypes.byref(ctypes.c_uint64()), SCALE) == cudart.cudaErrorInvalidDeviceFunction
+
+
+def test_errors_stay_until_the_thread_asks() -> None:
+  p = Program()
+  assert p.code("cudaGetLastError") == 0
+  memory = p.made("cudaMalloc", 64)
+  assert p.launch(memory, 16, block=2048) == cudart.cudaErrorInvalidConfiguration
+  assert p.code("cudaPeekAtLastError") == p.code("cudaGetLastError") == cudart.cudaErrorInvalidConfiguration
+  assert p.code("cudaGetLastError") == 0
+  assert p.code("cudaLaunchKernel", 77, cudart.dim3(x=1, y=1, z=1), cudart.dim3(x=1, y=1, z=1), 0, 0, 0) == \
+    cudart.cudaErrorInvalidDeviceFunction
+  assert p.code("cudaMemcpy", memory, memory, 4, 9) == cudart.cudaErrorInvalidMemcpyDirection
+  assert p.text("cudaGetErrorName", 2) == "cudaErrorMemoryAllocation"
+  assert p.text("cudaGetErrorString", 9) == "invalid configuration"
+  assert p.text("cudaGetErrorString", 12345) == p.text("cudaGetErrorName", 12345) == "unrecognized error code"
+  assert p.launch(memory, 1 << 20) == 0  # past the end
+  assert p.code("cudaDeviceSynchronize") == cudart.cudaErrorIllegalAddress
+  assert p.code("cudaMemcpy", memory, memory, 4, 3) == cudart.cudaErrorIllegalAddress
+  p("cudaDeviceReset")
+  memory = p.made("cudaMalloc", 64)
+  assert p.launch(memory, 16) == 0
+  p("cudaDeviceSynchronize")
+
+
+def test_each_thread_and_card_has_its_context() -> None:
+  p = Program("sm_90,sm_80")
+  assert p.made("cudaGetDeviceCount", kind=ctypes.c_int32) == 2
+  assert p.made("cudaGetDevice", kind=ctypes.c_int32) == 0
+  for device, name, capability in ((1, "A100", (8, 0)), (0, "H200", (9, 0))):
+    p("cudaSetDevice", device)
+    assert p.made("cudaGetDevice", kind=ctypes.c_int32) == device
+    found = cudart.cudaDeviceProp()
+    p("cudaGetDeviceProperties", ctypes.byref(found), device)
+    assert name in bytes(found.name).rstrip(b"\0").decode() and (found.major, found.minor) == capability
+    assert (found.warpSize, found.maxThreadsDim[0], found.clusterLaunch) == (32, 1024, int(capability[0] == 9))
+    memory = p.made("cudaMalloc", 256)
+    data = np.ones(64, np.uint32)
+    p("cudaMemcpy", memory, data.ctypes.data, 256, cudart.cudaMemcpyHostToDevice)
+    assert p.launch(memory, 64) == 0
+    p("cudaMemcpyAsync", data.ctypes.data, memory, 256, cudart.cudaMemcpyDeviceToHost, 0)
+    p("cudaStreamSynchronize", 0)
+    assert (data == 3).all()
+    where = cudart.cudaPointerAttributes()
+    p("cudaPointerGetAttributes", ctypes.byref(where), memory + 8)
+    assert (where.type, where.device) == (cudart.cudaMemoryTypeDevice, device)
+    p("cudaPointerGetAttributes", ctypes.byref(where), data.ctypes.data)
+    assert where.type == cudart.cudaMemoryTypeUnregistered
+  p("cudaDeviceEnablePeerAccess", 1, 0)
+  assert p.code("cudaDeviceEnablePeerAccess", 1, 0) == cudart.cudaErrorPeerAccessAlreadyEnabled
+  assert p.made("cudaGetDevice", kind=ctypes.c_int32) == 0
+
+
+def test_the_newest_code_that_the_card_runs_is_taken() -> None:
+  text = TEXT.replace("factor = 3", "factor = 5").replace("sm_80", "sm_90a").replace("8.0", "8.3", 1)
+  for card, factor in (("sm_90", 5), ("sm_80", 3), ("sm_120", 3)):
+    p = Program(card, TEXT, text)
+    memory = p.made("cudaMallocManaged", 4, cuda.CU_MEM_ATTACH_GLOBAL)
+    p("cudaMemsetAsync", memory, 1, 4, 0)
+    assert p.launch(memory, 1) == 0
+    p("cudaDeviceSynchronize")
+    assert ctypes.c_uint32.from_address(memory).value == 0x01010101 * factor
+  p = Program("sm_86", text)
+  memory = p.made("cudaMalloc", 4)
+  assert p.launch(memory, 1) == cudart.cudaErrorNoKernelImageForDevice
+  assert "a fat binary with PTX for sm_90a: no PTX that the device, sm_86, runs" in p.machine.logs[-1]
+
+
+def test_launches_with_clusters() -> None:
+  p = Program()
+  memory = p.made("cudaMalloc", 4 * 640)
+  data = np.ones(640, np.uint32)
+  p("cudaMemcpy", memory, data.ctypes.data, data.nbytes, cudart.cudaMemcpyHostToDevice)
+  address, n = ctypes.c_uint64(memory), ctypes.c_uint32(640)
+  places = (ctypes.c_void_p * 2)(ctypes.addressof(address), ctypes.addressof(n))
+  attribute = cuda.CUlaunchAttribute(id=cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+  attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = 10, 1, 1
+  config = cudart.cudaLaunchConfig_t(gridDim=cudart.dim3(x=10, y=1, z=1), blockDim=cudart.dim3(x=64, y=1, z=1),
+                                     attrs=ctypes.addressof(attribute), numAttrs=1)
+  assert p.code("cudaLaunchKernelExC", ctypes.byref(config), SCALE, places) == cudart.cudaErrorInvalidClusterSize
+  p("cudaFuncSetAttribute", SCALE, cudart.cudaFuncAttributeNonPortableClusterSizeAllowed, 1)
+  assert p.made("cudaOccupancyMaxActiveClusters", SCALE, ctypes.byref(config), kind=ctypes.c_int32) > 1
+  p("cudaLaunchKernelExC", ctypes.byref(config), SCALE, places)
+  p("cudaMemcpy", data.ctypes.data, memory, data.nbytes, cudart.cudaMemcpyDeviceToHost)
+  assert (data == 3).all()
+  found = cudart.cudaFuncAttributes()
+  p("cudaFuncGetAttributes", ctypes.byref(found), SCALE)
+  assert found.maxThreadsPerBlock == 1024 and found.ptxVersion == 80
+  config.dynamicSmemBytes = 1 << 33
+  assert p.code("cudaLaunchKernelExC", ctypes.byref(config), SCALE, places) == cudart.cudaErrorInvalidValue
+
+
+def test_streams_and_events() -> None:
+  p = Program()
+  stream = p.made("cudaStreamCreate")
+  first, last = p.made("cudaEventCreate"), p.made("cudaEventCreate")
+  memory = p.made("cudaMalloc", 4096)
+  p("cudaEventRecord", first, stream)
+  assert p.launch(memory, 1024) == 0
+  p("cudaEventRecord", last, stream)
+  p("cudaEventSynchronize", last)
+  assert p.made("cudaEventElapsedTime", first, last, kind=ctypes.c_float) >= 0
+  p("cudaStreamDestroy", stream)
+  assert p.made("cudaOccupancyMaxActiveBlocksPerMultiprocessor", SCALE, 256, 0, kind=ctypes.c_int32) == 8
+  found = ctypes.c_uint64(), ctypes.c_uint64()
+  status, name = ctypes.byref(ctypes.c_int32()), b"cuTensorMapEncodeTiled"
+  p("cudaGetDriverEntryPoint", name, ctypes.byref(found[0]), 0, status)
+  p("cudaGetDriverEntryPointByVersion", name, ctypes.byref(found[1]), 12000, 0, status)
+  assert found[0].value == found[1].value != 0
+
+
+def test_what_is_not_modelled_says_so() -> None:
+  p = Program()
+  left = sorted({*cudart.FUNCTIONS, *cudart.BY_VALUE} - {*RUNS, *SAME})
+  for name in left:
+    assert p.code(name) == cudart.cudaErrorNotSupported, name
+  assert set(p.machine.report()) >= {f"{name}: {name} is not modelled" for name in left}
+
+
+@pytest.mark.parametrize("name", sorted(SAME))
+def test_what_the_driver_does_has_its_parameters(name: str) -> None:
+  def plain(kinds: tuple[type, ...]) -> list[int]: return [ctypes.sizeof(k) for k in kinds]
+  assert plain(cudart.FUNCTIONS[name]) == plain(cuda.FUNCTIONS[SAME[name]])

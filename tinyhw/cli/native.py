@@ -1,0 +1,89 @@
+"""A native program (ELF, x86-64) run in this process: what `tinyhw run` does with programs of nvcc.
+
+The system's linker loads it as a library: so its needs for libcuda.so.1 and libcudart.so.13 are met by those of this
+process. Executables that may lie anywhere (PIE) are libraries but for a flag, which a copy in memory goes without.
+"""
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import signal
+import struct
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.wire.elf import MAGIC, Elf
+
+_PT_DYNAMIC, _DT_FLAGS_1, _DF_1_PIE = 2, 0x6FFFFFFB, 0x08000000
+_SHT_SYMTAB, _SHT_DYNSYM = 2, 11
+_kept: Final[list[Any]] = []
+
+
+def is_native(path: str) -> bool:
+  """Whether a file is an ELF."""
+  with open(path, "rb") as file: return file.read(4) == MAGIC
+
+
+def _flags(data: bytearray) -> tuple[int, int]:
+  """Where DT_FLAGS_1 lies in the file, or 0, and its value."""
+  start, = struct.unpack_from("<Q", data, 32)
+  width, count = struct.unpack_from("<HH", data, 54)
+  for i in range(count):
+    kind, _, offset, _, _, size = struct.unpack_from("<IIQQQQ", data, start + width * i)
+    if kind != _PT_DYNAMIC: continue
+    for at in range(offset, offset + size, 16):
+      tag, value = struct.unpack_from("<QQ", data, at)
+      if tag == _DT_FLAGS_1: return at + 8, value
+  return 0, 0
+
+
+def run(path: str, arguments: Sequence[str], at_exit: Callable[[], None]) -> NoReturn:
+  """Run the program's main and end the process as the program does; before that, `at_exit` is called.
+
+  What a program has the C library do at its end calls the runtime once more, so this is done while Python still runs.
+
+  Raises InvalidArgument for a file that cannot be loaded, or has no main.
+  """
+  data = bytearray(Path(path).read_bytes())
+  elf = Elf(bytes(data))
+  tables = (t for t in elf.sections if t.type in (_SHT_SYMTAB, _SHT_DYNSYM))
+  main = next((s for t in tables for s in elf.symbols(t) if s.name == "main" and s.value), None)
+  if main is None: raise InvalidArgument(f"{path}: there is no main", hint="programs are not stripped")
+  if int.from_bytes(data[16:18], "little") != 3:  # ET_DYN
+    raise InvalidArgument(f"{path}: a program for one address", hint="compile with -fPIC -shared, or -pie")
+  at, flags = _flags(data)
+  if flags & _DF_1_PIE: struct.pack_into("<Q", data, at, flags & ~_DF_1_PIE)
+  file = os.memfd_create(os.path.basename(path), os.MFD_CLOEXEC)
+  os.write(file, data)
+  for name in ("libcuda.so.1", "libcudart.so.13"): ctypes.CDLL(name, ctypes.RTLD_GLOBAL)  # for those that name neither
+  try: library = ctypes.CDLL(f"/proc/self/fd/{file}")
+  except OSError as error: raise InvalidArgument(f"{path}: {error}") from None
+  finally: os.close(file)
+  hook = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p)(lambda status, _: at_exit())
+  aborted = ctypes.CFUNCTYPE(None, ctypes.c_int)(lambda number: at_exit())  # abort ends the process when this returns
+  words = [w.encode() for w in (path, *arguments)]
+  argv = (ctypes.c_char_p * (len(words) + 1))(*words, None)
+  _kept.extend((library, hook, aborted, argv))
+  ctypes.CDLL(None).on_exit(hook, None)
+  ctypes.CDLL(None).signal(signal.SIGABRT, aborted)
+  try: entry = ctypes.cast(library.main, ctypes.c_void_p).value
+  except AttributeError:  # it is in the table for debuggers alone
+    entry = _base(library) + main.value
+  function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(entry or 0)
+  status = int(function(len(words), ctypes.addressof(argv)))
+  atexit._run_exitfuncs()
+  ctypes.CDLL(None).exit(status)
+  raise AssertionError("exit came back")
+
+
+class _LinkMap(ctypes.Structure):
+  """The start of struct link_map (link.h)."""
+  _fields_ = (("address", ctypes.c_uint64),)
+
+
+def _base(library: ctypes.CDLL) -> int:
+  """Where a library was loaded: dlopen's handle is its link map."""
+  return int(_LinkMap.from_address(library._handle).address)

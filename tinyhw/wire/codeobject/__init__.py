@@ -1,0 +1,12 @@
+"""AMDGPU code objects (versions 4 to 6): kernels, their arguments, and the memory image for the address of loading.
+
+Takes what a linker makes (ET_DYN: clang with lld, comgr) and what a compiler makes (ET_REL: llvmlite's objects), whose
+sections it lays out and whose relocations it applies itself. The metadata's keys are those of LLVM's AMDGPUUsage, "Code
+Object Metadata".
+"""
+from tinyhw.wire.codeobject.identity import GENERIC, unbundled
+from tinyhw.wire.codeobject.model import PRELOAD_PROLOGUE, Argument, CodeObject, Kernel, place, with_places
+from tinyhw.wire.codeobject.reader import load
+
+__all__ = ["GENERIC", "PRELOAD_PROLOGUE", "Argument", "CodeObject", "Kernel", "load", "place", "unbundled",
+           "with_places"]
