@@ -180,10 +180,10 @@ def _of_one(write: Any, run: Any, x: Any, group: Any) -> None: write(group, run(
 def _of_two(write: Any, run: Any, x: Any, y: Any, group: Any) -> None: write(group, run(group.o, x(group), y(group)))
 def _of_three(write: Any, run: Any, x: Any, y: Any, z: Any, group: Any) -> None:
   write(group, run(group.o, x(group), y(group), z(group)))
-def _of_many(write: Any, run: Any, *reads: Any) -> None:
-  *reads, group = reads
+def _of_many(write: Any, run: Any, *reads_and_group: Any) -> None:
+  *reads, group = reads_and_group
   write(group, run(group.o, *[r(group) for r in reads]))
-_OF: Final[tuple[Step, ...]] = _of_many, _of_one, _of_two, _of_three
+_OF: Final[tuple[Callable[..., None], ...]] = _of_many, _of_one, _of_two, _of_three
 
 
 def _carrying(line: Line, meaning: Meaning, write: Callable[..., None], reads: list[Any]) -> Step:
