@@ -15,25 +15,57 @@ from tinyhw.core.errors import Error, Unsupported
 from tinyhw.emulator.jit.native import Callback
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.called import MANY, Call
+from tinyhw.emulator.jit.ptx.inline import OWN_STACK
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value
 from tinyhw.emulator.ptx import bind, control, operands
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.values.ops import U64
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.emit import Lanes
   from tinyhw.emulator.jit.ptx.run import Cohort, Launch
 
-_STACK: Final = frozenset({"alloca", "stacksave", "stackrestore"})  # they change more of a thread than registers
 _WIDE: Final = frozenset({"b128"})
 Places = list[tuple[int, int]]
+
+
+# What compiled code has no way of its own for: patterns of names, and what docs/ptx.md says of them.
+SELDOM: Final = (
+  (r"call(\.uni)?", "`call` of a function that calls itself, or is too long to stand in the kernel"),
+  (r"(tex|tld4|txq|istypep|suld|sust|sured|suq)\..*", "textures and surfaces"),
+  (r"(mma|wgmma)\..*(sp|ordered_metadata).*|mma\..*m8n8k4\..*f16.*", "`mma.sp`, `wgmma.sp`, `mma` of m8n8k4 of f16"),
+  (r"wgmma\..*b1.*|wmma\..*\.(u4|s4|b1)(\..*)?", "`wgmma` of bits, `wmma.load` and `.store` of 4 bits, `wmma` of bits"),
+  (r"(st|red)\.async\..*", "`st.async`, `red.async`"),
+  (r"multimem\..*", "`multimem`"),
+  (r"cp\..*(im2col|gather4|scatter4|cp_mask).*", "`cp.async.bulk.tensor` by im2col, `.cp_mask`"),
+  (r"mbarrier\..*noComplete.*", "`mbarrier` with `.noComplete`"),
+  (r"(div|rcp|sqrt)\.(rz|rm|rp)\..*|(add|sub|mul|mad|fma)\.(rz|rm|rp)\..*f64.*",
+   "quotients and roots that round another way than to nearest, sums and products of f64"),
+  (r"cvt\..*bf16\.[su]64", "`cvt` of 64-bit integers to bf16"),
+  (r"(ld|st)matrix\..*", "`ldmatrix` and `stmatrix` at generic addresses, or of 4 and 6 bits"),
+  (r"isspacep\.(const|param|global).*", "`isspacep` but of shared and local memory"),
+)
+
+
+def table() -> str:
+  """What is in SELDOM as docs/ptx.md has it."""
+  return "\n".join(["| left to the reference's step |", "|---|", *(f"| {text} |" for _, text in SELDOM)])
+
+
+def only(g: Lanes, k: int) -> None:
+  """As `emit`, where there is no other way."""
+  number = len(g.helped)
+  emit(g, k)
+  if len(g.helped) > number: g.seldom.add(g.plan.lines[k].instruction.name)
 
 
 def emit(g: Lanes, k: int) -> None:
   """Have the helper do an instruction. Raises Untranslatable for one that only the reference's own groups can do."""
   line, plan = g.plan.lines[k], g.plan
   i = line.instruction
-  if i.opcode in _STACK or "cc" in i.modifiers: raise Untranslatable("no compiled form")
+  if i.opcode in OWN_STACK or "cc" in i.modifiers:  # they change more of a thread than registers
+    raise Untranslatable("no compiled form")
   home, own = g.plan.whole.owner[k], g.plan.whole.own(k)
   try: step = bind.step(home.code, home.code.flat.lines[own])
   except Unsupported: return never(g)
@@ -56,6 +88,7 @@ def call(g: Lanes, k: int) -> None:
   try: control.ender(code, code.flat.lines[own], g.pc, code.pc(own + 1))
   except Unsupported: return never(g)
   reads, writes = g.touched_sets(k)
+  g.seldom.add(code.flat.lines[own].instruction.name)
   return _helped(g, k, reads | set(g.live_out[g.block.number]) | writes)
 
 
@@ -128,6 +161,7 @@ class Bound:
   calls: bool
   base: int  # of its function's variables on the stack
   instance: int  # of its function
+  top: int | None  # where the state has the end of the stack
 
 
 class Helper:
@@ -166,7 +200,8 @@ class Helper:
     def rows(places: Places) -> list[Any]:
       return [(n - first, at, operands.dtype_of(kernel.types[n]), kernel.shapes[n]) for n, at in places
               if first <= n < first + len(code.flat.types)]
-    found = self._steps[number] = Bound(step, pc, rows(taken), rows(given), calls, base, instance)
+    top = next((at for n, at in taken if n == kernel.top), None)
+    found = self._steps[number] = Bound(step, pc, rows(taken), rows(given), calls, base, instance, top)
     return found
 
   def _run(self, address: int, number: int) -> bool:
@@ -191,6 +226,7 @@ class Helper:
     active = int(state[layout.ACTIVE // 4])
     if active != 0xFFFFFFFF: group.mask = lanes_of(active)
     for n, at, dtype, steps in bound.taken: group.v[n] = value_of(raw, at, dtype, steps)
+    if bound.top is not None: group.top = top_of(group, value_of(raw, bound.top, U64, None))
     with np.errstate(all="ignore"):
       if bound.calls:
         found = self._called(cohort, blocks, row, group, bound)
@@ -214,6 +250,12 @@ class Helper:
     if call.back and len(call.groups) == 1: return call.groups[0]
     cohort.parted[row] = call.groups, bound.instance
     return None
+
+
+def top_of(group: Warps, value: Any) -> Any:
+  """The end of a kernel's stack [1, lanes], of which 0 is that of its frame; None for that of all threads."""
+  if not value.any(): return None
+  return np.where(value == 0, np.uint64(group.base + group.cohort.program.at(group.pc).flat.frame), value)
 
 
 def put(raw: Any, at: int, dtype: Any, steps: list[int] | None, value: Any, active: int) -> None:
