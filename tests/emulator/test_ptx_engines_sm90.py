@@ -9,7 +9,7 @@ import pytest
 
 from tests.emulator.test_ptx_engines import both, kernel, run
 from tests.strength import THOROUGH, seed, seeds
-from tinyhw.core.errors import Unsupported
+from tinyhw.core.errors import MachineFault, Unsupported
 from tinyhw.emulator.jit.ptx import code, engine
 
 KINDS = [("f32", "f16", "f16", 16), ("f16", "f16", "f16", 16), ("f32", "bf16", "bf16", 16), ("f32", "tf32", "tf32", 8),
@@ -202,6 +202,23 @@ def test_an_mbarrier_between_warps() -> None:
   found, stats = both(kernel(TURNS, ".shared .align 8 .b8 s[256];\n"), bytes(64), block=64, grid=2)
   assert not stats.interpreted
   assert (found[128:256].view(np.uint32) == 122_500 + 50 * np.arange(32)).all()
+
+
+@pytest.mark.parametrize("noinc", ["", ".noinc"])
+def test_copies_that_an_mbarrier_waits_for(noinc: str) -> None:
+  """With the count of a token; an mbarrier that is none is a fault."""
+  body = f"""mov.u32 %r9, s; setp.eq.u32 %p1, %t, 0; @%p1 mbarrier.init.shared.b64 [%r9], 33; bar.sync 0;
+    setp.lt.u32 %p2, %t, 20; @%p2 cp.async.mbarrier.arrive{noinc}.shared.b64 [%r9]; bar.sync 0;
+    mbarrier.arrive.shared.b64 %l1, [%r9]; mbarrier.pending_count.b64 %r1, %l1; mad.wide.u32 %l2, %t, 4, %out;
+    st.global.u32 [%l2], %r1;"""
+  _, stats = both(kernel(body, ".shared .b64 s;\n"), bytes(64), block=12)
+  assert not stats.helped and not stats.interpreted
+  found = []
+  for how in ("ref", "jit"):
+    text = kernel(body.replace("@%p1 mbarrier.init.shared.b64 [%r9], 33;", ""), ".shared .b64 s;\n")
+    with pytest.raises(MachineFault) as caught: run(text, "k", bytes(64), how, block=12)
+    found.append(str(caught.value))
+  assert found[0] == found[1]
 
 
 def test_time_goes_on_and_blocks_are_somewhere() -> None:

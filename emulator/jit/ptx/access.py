@@ -22,7 +22,7 @@ from tinyhw.isa.ptx.model import Address, Name, Operand
 
 Emit = Callable[[Lanes, Line, Form, Info], None]
 GLOBAL, SHARED, LOCAL, GENERIC = range(4)
-_MODES: Final = {"global": GLOBAL, "shared": SHARED, "local": LOCAL, memory.GENERIC: GENERIC}
+MODES: Final = {"global": GLOBAL, "shared": SHARED, "local": LOCAL, memory.GENERIC: GENERIC}
 
 
 @dataclass
@@ -206,7 +206,7 @@ def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count
     shape = Shape(None)
   base = convert(base.view(U32) if narrow else base.view(U64), U64)
   steps = shape.steps if not base.wide else None
-  mode = _MODES[real]
+  mode = MODES[real]
   known = base.bits if mode == LOCAL and base.bits is not None and stack.holds(g, base.bits, size * count) else None
   if mode == LOCAL: base, steps = _on_stacks(g, base, steps)
   guard = operands.predicate(line)

@@ -12,7 +12,7 @@ from tinyhw.core.locks import lock
 from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import Native, compiled_by, host
-from tinyhw.emulator.jit.ptx import access, atomics, cluster, matrix, mbarrier, warp, wgmma
+from tinyhw.emulator.jit.ptx import access, atomics, cluster, matrix, mbarrier, warp, wgmma, wmma
 from tinyhw.emulator.jit.ptx.emit import Exit, Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import JitCode
 from tinyhw.emulator.jit.ptx.shapes import WARP, Plan
@@ -23,7 +23,7 @@ from tinyhw.emulator.ptx.program import Code, Program
 from tinyhw.emulator.ptx.scope import Flat
 from tinyhw.isa.ptx import printer
 
-EMITTERS: Final = (access, atomics, cluster, matrix, mbarrier, warp, wgmma)  # they register what they emit
+EMITTERS: Final = (access, atomics, cluster, matrix, mbarrier, warp, wgmma, wmma)  # they register what they emit
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
@@ -122,7 +122,8 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   return {"width": width, "exits": [astuple(x) for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "sites": lanes.sites, "shapes": shapes, "widens": widens,
-          "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines)}, text
+          "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines),
+          "seldom": sorted(lanes.seldom)}, text
 
 
 def _taken(code: Code) -> None:

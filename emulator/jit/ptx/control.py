@@ -257,7 +257,7 @@ def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None
       emit(g, line, form, g.plan.infos[k])
     except Untranslatable:
       g.undo(mark)
-      helped.emit(g, k)
+      helped.only(g, k)
   g.flush()
   g.go(after)
 

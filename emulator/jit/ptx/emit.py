@@ -105,6 +105,7 @@ class Lanes:
     self.mask_type = f"i{plan.width}"
     # place in its function's text, PC, what it reads, gives, name, function's instance
     self.helped: list[tuple[int, int, helped.Places, helped.Places, str, int]] = []
+    self.seldom: set[str] = set()  # names of instructions that only the helper does
     self.named = False  # whether it has barriers that are not of the whole block
     self.phases = False  # whether it has barriers of its cluster
     self.room = layout.HEADER  # bytes of a state that they take
@@ -396,7 +397,7 @@ class Lanes:
     except DecodeError: raise
     except Error: return self.unsupported(i.name)
     self.undo(mark)
-    try: helped.emit(self, k)
+    try: helped.only(self, k)
     except Untranslatable: self.unsupported(reason)
 
   def unsupported(self, name: str) -> None:

@@ -29,6 +29,36 @@ _WIDE: Final = frozenset({"b128"})
 Places = list[tuple[int, int]]
 
 
+# What compiled code has no way of its own for: patterns of names, and what docs/ptx.md says of them.
+SELDOM: Final = (
+  (r"call(\.uni)?", "`call` of a function that calls itself, or is too long to stand in the kernel"),
+  (r"(tex|tld4|txq|istypep|suld|sust|sured|suq)\..*", "textures and surfaces"),
+  (r"(mma|wgmma)\..*(sp|ordered_metadata).*|mma\..*m8n8k4\..*f16.*", "`mma.sp`, `wgmma.sp`, `mma` of m8n8k4 of f16"),
+  (r"wgmma\..*b1.*|wmma\..*\.(u4|s4|b1)(\..*)?", "`wgmma` of bits, `wmma.load` and `.store` of 4 bits, `wmma` of bits"),
+  (r"(st|red)\.async\..*", "`st.async`, `red.async`"),
+  (r"multimem\..*", "`multimem`"),
+  (r"cp\..*(im2col|gather4|scatter4|cp_mask).*", "`cp.async.bulk.tensor` by im2col, `.cp_mask`"),
+  (r"mbarrier\..*noComplete.*", "`mbarrier` with `.noComplete`"),
+  (r"(div|rcp|sqrt)\.(rz|rm|rp)\..*|(add|sub|mul|mad|fma)\.(rz|rm|rp)\..*f64.*",
+   "quotients and roots that round another way than to nearest, sums and products of f64"),
+  (r"cvt\..*bf16\.[su]64", "`cvt` of 64-bit integers to bf16"),
+  (r"(ld|st)matrix\..*", "`ldmatrix` and `stmatrix` at generic addresses, or of 4 and 6 bits"),
+  (r"isspacep\.(const|param|global).*", "`isspacep` but of shared and local memory"),
+)
+
+
+def table() -> str:
+  """What is in SELDOM as docs/ptx.md has it."""
+  return "\n".join(["| left to the reference's step |", "|---|", *(f"| {text} |" for _, text in SELDOM)])
+
+
+def only(g: Lanes, k: int) -> None:
+  """As `emit`, where there is no other way."""
+  number = len(g.helped)
+  emit(g, k)
+  if len(g.helped) > number: g.seldom.add(g.plan.lines[k].instruction.name)
+
+
 def emit(g: Lanes, k: int) -> None:
   """Have the helper do an instruction. Raises Untranslatable for one that only the reference's own groups can do."""
   line, plan = g.plan.lines[k], g.plan
@@ -56,6 +86,7 @@ def call(g: Lanes, k: int) -> None:
   try: control.ender(code, code.flat.lines[own], g.pc, code.pc(own + 1))
   except Unsupported: return never(g)
   reads, writes = g.touched_sets(k)
+  g.seldom.add(code.flat.lines[own].instruction.name)
   return _helped(g, k, reads | set(g.live_out[g.block.number]) | writes)
 
 
