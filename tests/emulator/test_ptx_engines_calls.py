@@ -233,3 +233,41 @@ def test_a_stack_that_is_not_large_enough() -> None:
   for how in ("ref", "jit"):
     with pytest.raises(MachineFault) as caught: run(text, "k", bytes(64), how, block=32)
     assert "stack" in str(caught.value)
+
+
+# ---- alloca
+
+ROOM = """mov.u32 %r5, 0; stacksave.u64 %l9; and.b32 %r6, %t, 3; mov.u32 %r7, 0; mov.u32 %r3, 0; START
+A: mul.lo.u32 %r1, %r6, 12; add.u32 %r1, %r1, 8; cvt.u64.u32 %l1, %r1; alloca.u64 %l2, %l1, ALIGN;
+  st.local.u32 [%l2], %t; st.local.u32 [%l2+4], %r7; CALL
+  ld.local.u32 %r2, [%l2+4]; mad.lo.u32 %r5, %r5, 3, %r2; cvt.u32.u64 %r2, %l2;
+  add.u32 %r5, %r5, %r2; add.u32 %r7, %r7, 1; setp.le.u32 %p1, %r7, %r6; @%p1 bra A;
+  stacksave.u64 %l3; cvt.u32.u64 %r2, %l3; add.u32 %r5, %r5, %r2; stackrestore.u64 %l9; stacksave.u64 %l3;
+  cvt.u32.u64 %r2, %l3; add.u32 %r5, %r5, %r2; END mad.wide.u32 %l4, %t, 4, %out; st.global.u32 [%l4], %r5;"""
+LOCAL = ".local .align 8 .b8 mine[24]; st.local.u32 [mine+4], %t;"
+ON = "{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r7; call.uni (y), f, (x); ld.param.b32 %r3, [y]; }"
+
+
+@pytest.mark.parametrize("align", [8, 64])
+@pytest.mark.parametrize("call", ["", ON])
+@pytest.mark.parametrize("local", ["", LOCAL])
+def test_room_on_the_stack(align: int, call: str, local: str) -> None:
+  """Threads of a warp each with other sizes, as often as they want; a function that is called behind it all."""
+  text = ROOM.replace("ALIGN", str(align)).replace("START", local).replace("CALL", call).replace("END", "")
+  _, stats = both(kernel(text, RECURSIVE), bytes(64), block=80)
+  assert stats.helped.keys() == ({"call.uni"} if call else set()) and not stats.interpreted
+
+
+def test_room_where_the_reference_goes_on() -> None:
+  """It knows the end of each thread's stack; room that there is not is a fault."""
+  end = """and.b32 %r8, %t, 1; setp.eq.u32 %p2, %r8, 1; @%p2 bra B; bar.sync 0; bra C; B: bar.sync 0;
+    C: alloca.u64 %l2, 16, 8; cvt.u32.u64 %r2, %l2; add.u32 %r5, %r5, %r2;"""
+  text = ROOM.replace("ALIGN", "8").replace("START", LOCAL).replace("CALL", "").replace("stackrestore.u64 %l9;", "")
+  _, stats = both(kernel(text.replace("END", end)), bytes(64), block=64)
+  assert stats.interpreted
+  found = []
+  for how in ("ref", "jit"):
+    text = kernel("mul.wide.u32 %l1, %t, 4096; alloca.u64 %l2, %l1, 8; st.local.u32 [%l2], %t;")
+    with pytest.raises(MachineFault) as caught: run(text, "k", bytes(64), how, block=64)
+    found.append((str(caught.value), caught.value.lane))
+  assert found[0] == found[1]

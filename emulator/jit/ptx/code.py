@@ -12,7 +12,7 @@ from tinyhw.core.locks import lock
 from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import Native, compiled_by, host
-from tinyhw.emulator.jit.ptx import access, atomics, cluster, matrix, mbarrier, warp, wgmma, wmma
+from tinyhw.emulator.jit.ptx import access, atomics, calls, cluster, matrix, mbarrier, warp, wgmma, wmma
 from tinyhw.emulator.jit.ptx.emit import Exit, Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import JitCode
 from tinyhw.emulator.jit.ptx.shapes import WARP, Plan
@@ -23,7 +23,7 @@ from tinyhw.emulator.ptx.program import Code, Program
 from tinyhw.emulator.ptx.scope import Flat
 from tinyhw.isa.ptx import printer
 
-EMITTERS: Final = (access, atomics, cluster, matrix, mbarrier, warp, wgmma, wmma)  # they register what they emit
+EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, warp, wgmma, wmma)  # they register what they emit
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
@@ -45,6 +45,7 @@ class Kernel:
     self.instances: list[list[Any]] = header["instances"]
     self.shapes: list[list[int] | None] = header["shapes"]
     self.stride: int = header["stride"]
+    self.top: int | None = header["top"]  # the register that has the end of the stack
     self.sites: int = header["sites"]
     self.widens: dict[int, list[int]] = {int(k): v for k, v in header["widens"].items()}
     # [place in its function's text, PC, [[register, offset] read], [the same written], name, function's instance]
@@ -123,7 +124,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "sites": lanes.sites, "shapes": shapes, "widens": widens,
           "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines),
-          "seldom": sorted(lanes.seldom)}, text
+          "seldom": sorted(lanes.seldom), "top": code.whole.top}, text
 
 
 def _taken(code: Code) -> None:

@@ -15,16 +15,17 @@ from tinyhw.core.errors import Error, Unsupported
 from tinyhw.emulator.jit.native import Callback
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.called import MANY, Call
+from tinyhw.emulator.jit.ptx.inline import OWN_STACK
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value
 from tinyhw.emulator.ptx import bind, control, operands
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.values.ops import U64
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.emit import Lanes
   from tinyhw.emulator.jit.ptx.run import Cohort, Launch
 
-_STACK: Final = frozenset({"alloca", "stacksave", "stackrestore"})  # they change more of a thread than registers
 _WIDE: Final = frozenset({"b128"})
 Places = list[tuple[int, int]]
 
@@ -63,7 +64,8 @@ def emit(g: Lanes, k: int) -> None:
   """Have the helper do an instruction. Raises Untranslatable for one that only the reference's own groups can do."""
   line, plan = g.plan.lines[k], g.plan
   i = line.instruction
-  if i.opcode in _STACK or "cc" in i.modifiers: raise Untranslatable("no compiled form")
+  if i.opcode in OWN_STACK or "cc" in i.modifiers:  # they change more of a thread than registers
+    raise Untranslatable("no compiled form")
   home, own = g.plan.whole.owner[k], g.plan.whole.own(k)
   try: step = bind.step(home.code, home.code.flat.lines[own])
   except Unsupported: return never(g)
@@ -159,6 +161,7 @@ class Bound:
   calls: bool
   base: int  # of its function's variables on the stack
   instance: int  # of its function
+  top: int | None  # where the state has the end of the stack
 
 
 class Helper:
@@ -197,7 +200,8 @@ class Helper:
     def rows(places: Places) -> list[Any]:
       return [(n - first, at, operands.dtype_of(kernel.types[n]), kernel.shapes[n]) for n, at in places
               if first <= n < first + len(code.flat.types)]
-    found = self._steps[number] = Bound(step, pc, rows(taken), rows(given), calls, base, instance)
+    top = next((at for n, at in taken if n == kernel.top), None)
+    found = self._steps[number] = Bound(step, pc, rows(taken), rows(given), calls, base, instance, top)
     return found
 
   def _run(self, address: int, number: int) -> bool:
@@ -222,6 +226,7 @@ class Helper:
     active = int(state[layout.ACTIVE // 4])
     if active != 0xFFFFFFFF: group.mask = lanes_of(active)
     for n, at, dtype, steps in bound.taken: group.v[n] = value_of(raw, at, dtype, steps)
+    if bound.top is not None: group.top = top_of(group, value_of(raw, bound.top, U64, None))
     with np.errstate(all="ignore"):
       if bound.calls:
         found = self._called(cohort, blocks, row, group, bound)
@@ -245,6 +250,12 @@ class Helper:
     if call.back and len(call.groups) == 1: return call.groups[0]
     cohort.parted[row] = call.groups, bound.instance
     return None
+
+
+def top_of(group: Warps, value: Any) -> Any:
+  """The end of a kernel's stack [1, lanes], of which 0 is that of its frame; None for that of all threads."""
+  if not value.any(): return None
+  return np.where(value == 0, np.uint64(group.base + group.cohort.program.at(group.pc).flat.frame), value)
 
 
 def put(raw: Any, at: int, dtype: Any, steps: list[int] | None, value: Any, active: int) -> None:

@@ -25,7 +25,7 @@ Reader = Callable[[Any], Any]
 LINES: Final = 600  # that a kernel may have with all that it calls, or twice its own
 DEPTH: Final = 16  # of calls in each other
 WAYS: Final = 8  # functions that a call through a register may go to
-_OWN_STACK: Final = frozenset({"alloca", "stacksave", "stackrestore"})
+OWN_STACK: Final = frozenset({"alloca", "stacksave", "stackrestore"})
 
 
 @dataclass
@@ -89,6 +89,10 @@ class Whole:
     self.flat = Flat(own.flat.function, frame=own.flat.frame, params=own.flat.params, scope=own.flat.scope)
     self.instances: list[Instance] = []
     self._add(own, None, 0)
+    self.top: int | None = None  # the register that has the end of the stack, where the kernel moves it, or 0
+    if any(line.instruction.opcode in OWN_STACK for line in own.flat.lines):
+      self.top = len(self.flat.types)
+      self.flat.types.append("u64")
     self._cut()
 
   # ---- lines
@@ -137,7 +141,7 @@ class Whole:
 
   def _may(self, of: Instance, callee: Code) -> bool:
     if not callee.flat.lines or callee.flat.function.kind == "entry": return False
-    if any(line.instruction.opcode in _OWN_STACK for line in (*of.code.flat.lines, *callee.flat.lines)): return False
+    if any(line.instruction.opcode in OWN_STACK for line in (*of.code.flat.lines, *callee.flat.lines)): return False
     outside = [*of.around()]
     base = -(-(of.base + of.code.flat.frame) // 16) * 16
     if base + callee.flat.frame > self.stack: return False
@@ -213,15 +217,20 @@ class Whole:
     landed = self.lands(k)
     if landed is not None and landed.caller is not None:
       return [landed.caller.registers + n for n in landed.calling.written]
+    if self.top is not None and self.flat.lines[k].instruction.opcode in {"alloca", "stackrestore"}:
+      return [*members(touched(self.flat.lines[k])[1]), self.top]
     if not self.calls(k): return None
     return [n for i in self.calls(k) for n in (*self.begun(i), *(i.registers + n for n, _ in i.calling.given
                                                                  if n is not None))]
 
   def _touched(self, k: int) -> tuple[int, int]:
     moved, landed = self.moved(k), self.lands(k)
-    if moved is None: return touched(self.flat.lines[k])
+    line = self.flat.lines[k]
+    reads, own = touched(line)
+    if self.top is not None and line.instruction.opcode in {"alloca", "stacksave", "call"}: reads |= 1 << self.top
+    if moved is None: return reads, own
     writes = sum(1 << n for n in set(moved))
-    if landed is None: return touched(self.flat.lines[k])[0], writes
+    if landed is None: return reads, writes
     return sum(1 << landed.registers + n for n in landed.calling.results), writes
 
   def own(self, k: int) -> int:

@@ -12,7 +12,7 @@ from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.called import MANY
 from tinyhw.emulator.jit.ptx.code import Kernel, kernel
 from tinyhw.emulator.jit.ptx.emit import RESUMING, Exit
-from tinyhw.emulator.jit.ptx.helped import Helper
+from tinyhw.emulator.jit.ptx.helped import Helper, top_of
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.cluster import Barriers
@@ -165,6 +165,7 @@ class Cohort:
       for (group, _), bits in zip(parts[1:], lanes[1:]): state[offsets[group.pc, 0] // 4] = bits
       raw = state.view(np.uint8)
       for n, offset in exit_.registers:
+        if n == k.top: raw[offset:offset + LANES * 8] = 0
         if n >= len(program.function(program.entry_name).zeros): continue  # of a function that nobody is in
         value = np.zeros(LANES, operands.dtype_of(k.types[n]))
         known = np.zeros(LANES, bool)
@@ -427,6 +428,7 @@ class Launch:
     group.base = base
     for n, value in values.items():
       if first <= n < first + len(group.v): group.v[n - first] = value
+    if caller < 0 and self.kernel.top in values: group.top = top_of(group, values[self.kernel.top])
     return group
 
   def why(self, cohort: Cohort) -> str:

@@ -366,7 +366,8 @@ createpolicy cvt L2 b64 ; b64 : b64 ; 7.4 80
 createpolicy fractional $policy ?$second b64 ; b64 : *f32 ; 7.4 80
 griddepcontrol launch_dependents|wait ; : ; 7.8 90
 setmaxnreg inc|dec sync aligned u32 ; : i ; 8.0 90
-stacksave,stackrestore u32|u64 ; t : ; 7.3 52
+stacksave u32|u64 ; t : ; 7.3 52
+stackrestore u32|u64 ; : t ; 7.3 52
 alloca u32|u64 ; t : t *i ; 7.3 52
 
 ldmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; v : @ ; 6.5 75
