@@ -158,7 +158,7 @@ class Linked:
     return known
 
   def _reach(self, entry: str) -> list[str]:
-    out, work = [entry], [entry]
+    out, work = [entry], [entry] if len(self.flats) > 1 else []
     while work:
       function = work.pop()
       if not self._named(function) & self.flats.keys(): continue
@@ -173,7 +173,7 @@ class Linked:
     """(address of each shared variable by its identity, bytes of the declared ones, their alignment) of a kernel."""
     places = [p for p in self.shared.values() if size_of(p.variable)]
     places += [p for name in self.reachable(entry) for p in self.flats[name].shared if p.size]
-    used = self._used(entry)
+    used = self._used(entry) if self.shared else set()
     at, found, align = 0, {}, 16
     for p in places:
       if p.variable.name in self.shared and p.variable.name not in used: continue

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, Unsupported
+from tinyhw.core.lazy import cached_property
 from tinyhw.emulator.ptx import bind, control, flow, operands, special
 from tinyhw.emulator.ptx.explain import explain
 from tinyhw.emulator.ptx.group import Diverge, Warps
@@ -44,7 +44,13 @@ class CodeBlock:
   end: Callable[[Any], Any] | None
   next: int
   pcs: list[int]
-  instructions: list[Shown]
+  lines: Sequence[Line]
+  places: Sequence[int]  # their PCs
+
+  @cached_property
+  def instructions(self) -> list[Shown]:
+    """Made for who asks."""
+    return [Shown(line, pc) for line, pc in zip(self.lines, self.places, strict=True)]
 
 
 class Code:
@@ -152,8 +158,7 @@ class Code:
     at = pc - self.base >> 1
     steps: list[Step] = []
     pcs: list[int] = []
-    shown: list[Shown] = []
-    if at >= n: return CodeBlock([], 0, control.fallen(self), pc, [pc], [])
+    if at >= n: return CodeBlock([], 0, control.fallen(self), pc, [pc], (), ())
     index = self.cut.order[at]
     stop = next(e for s, e in self.cut.ends.items() if s <= index < e)
     line = self.flat.lines[index]
@@ -162,18 +167,16 @@ class Code:
       after = self.pc(index + 1)
       guard = operands.predicate(line)
       if pc == here and guard is not None and line.instruction.opcode != "bra":
-        return CodeBlock([], 0, self._guarded(guard, here, after), after, [here], [])
-      return CodeBlock([], 1, self.bound(index), after, [here], [Shown(line, here)])
-    for k in range(index, stop):
-      line = self.flat.lines[k]
-      here = self.pc(k)
+        return CodeBlock([], 0, self._guarded(guard, here, after), after, [here], (), ())
+      return CodeBlock([], 1, self.bound(index), after, [here], [line], [here])
+    lines, places = self.flat.lines[index:stop], [self.pc(k) for k in range(index, stop)]
+    for k, here in enumerate(places, index):
       step = self.bound(k)
-      shown.append(Shown(line, here))
       if step is not None:
         steps.append(step)
         pcs.append(here)
     pcs.append(pcs[-1] if pcs else pc)
-    return CodeBlock(steps, len(shown), None, self.pc(stop), pcs, shown)
+    return CodeBlock(steps, len(lines), None, self.pc(stop), pcs, lines, places)
 
   @staticmethod
   def _guarded(guard: Callable[[Warps], Value], here: int, after: int) -> Callable[[Warps], Any]:
