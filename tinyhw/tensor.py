@@ -20,7 +20,7 @@ from tinyhw.engine import watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
 from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed_among, realize, realize_nodes
 from tinyhw.function.core import ConstType, TensorBase, grad_enabled, learning
-from tinyhw.function.sequence import Sequences
+from tinyhw.function.hashing import Hashing
 from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
@@ -62,7 +62,7 @@ _CHOICE = ("clamp", "clip", "masked_fill", "lerp", "addcmul", "addcdiv", "scatte
            "dropout")
 
 
-class Tensor(Sequences):
+class Tensor(Hashing):
   """A value of some shape and dtype on a device.
 
   `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), the path of a file (its
