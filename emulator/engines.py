@@ -93,8 +93,10 @@ class Repeated:
     if again is None or not again.serves(): return None
     self._again = None  # until it is known that nothing was raised
     ended = again.run(user_data)
-    self._again, self._begun = again, not ended
-    return again.stats if ended else None
+    self._again = again
+    if ended: return again.stats
+    self._begun = True
+    return None
 
   def start(self, user_data: tuple[int, ...], tick: Callable[[], Callable[[], None] | None]) -> Run:
     """See `start`. `tick` makes the dispatch's, where it is wanted; one that is over at its second look never is."""

@@ -105,13 +105,10 @@ class Machine(Running):
       self.gpus.append(Gpu(self, card, index, gpu_id, vram if vram is not None else card.vram_size))
     self.files = Files(self.cards, [g.gpu_id for g in self.gpus], [g.vram.size for g in self.gpus], system_memory)
     self.queues: list[Queue] = []
+    self.runners = self.queues
     self._executor = executor
     self.open_files: dict[int, dict[int, OpenFile]] = {}
     self.kfd = Kfd(self)
-
-  @property
-  def runners(self) -> Sequence[Queue]:
-    return self.queues
 
   def _before_waiting(self) -> None:
     if self.kfd.user_buffers:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory
-from tinyhw.core.mapped import Mapped
 from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.port import Protection
 from tinyhw.mock.amd import drm
@@ -29,12 +28,16 @@ KERNEL_LOG = "/dev/kmsg"
 RENDER_PATH = "/dev/dri/renderD"
 
 
+Bell = tuple[ProcessDevice, memoryview, int]  # whose it is, all of those, which one in bytes
+
+
 class MockPort(SharedPort):
   """A client's way into a machine (tinyhw.core.port.Port). Calls may come from several threads."""
 
   def __init__(self, machine: Machine) -> None:
     super().__init__(machine)
     self.machine = machine
+    self._bells: dict[int, Bell] = {}  # doorbells that were rung, by address
 
   # ---- files
 
@@ -168,36 +171,47 @@ class MockPort(SharedPort):
   # ---- the device
 
   def doorbell(self, address: int, value: int, nbytes: int = 8) -> None:
-    for m in self._doorbells:
-      if m.start <= address < m.end:
-        self._ring(m, address, value, nbytes)
-        return
-    raise InvalidArgument(f"no doorbells are mapped at {address:#x}", where="doorbell")
-
-  def _ring(self, mapped: Mapped, address: int, value: int, nbytes: int) -> None:
-    device, machine = mapped.owner, self.machine
-    assert device is not None and device.doorbell_words is not None
+    device, words, offset = self._bells.get(address) or self._bell(address)
     if address % 8 or nbytes != 8:
       raise InvalidArgument(f"{nbytes} bytes to the doorbell at {address:#x}: it takes aligned stores of 64 bits",
                             where="doorbell")
-    offset = (address - mapped.start) % device.gpu.card.doorbell_slice
+    machine = self.machine
     with machine.lock:
-      device.doorbell_words[offset >> 3] = value & (1 << 64) - 1
+      words[offset >> 3] = value & (1 << 64) - 1
       queue = device.by_doorbell.get(offset)
-      if queue is None:
+      if queue is not None:
+        queue.ring_doorbell(value)
+      else:
         machine.doubt(
           f"GPU{device.gpu.index}: a store of {value:#x} to doorbell {offset:#x}, which belongs to no queue"
         )
-      else:
-        queue.ring_doorbell(value)
       if machine.waiting:
         machine.changed.notify_all()
 
+  def _bell(self, address: int) -> Bell:
+    """Remember what is at an address."""
+    bells = self._bells
+    for mapped in self._doorbells:
+      if mapped.start <= address < mapped.end:
+        device = mapped.owner
+        assert device is not None and device.doorbell_words is not None
+        bell = device, device.doorbell_words, (address - mapped.start) % device.gpu.card.doorbell_slice
+        bells[address] = bell
+        return bell
+    raise InvalidArgument(f"no doorbells are mapped at {address:#x}", where="doorbell")
+
+  def _find_doorbells(self) -> None:
+    super()._find_doorbells()
+    self._bells = {}
+
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
+    machine = self.machine
+    if machine.weak is None:
+      return machine.run(done, timeout_s, machine.other_threads)
     if done():
       return True
-    ended = super().wait(done, timeout_s)
-    if self.machine.weak is not None and (ended or timeout_s >= HANG_S):
-      with self.machine.lock:
-        self.machine.weak.host_looks()
+    ended = machine.run(done, timeout_s, machine.other_threads)
+    if ended or timeout_s >= HANG_S:
+      with machine.lock:
+        machine.weak.host_looks()
     return ended

@@ -96,9 +96,6 @@ class SharedPort(ABC):
     raise Refused(errno.EPERM, f"{fd} cannot be polled")
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
-    if done():
-      return True
-    self._running.note_thread()
     return self._running.run(done, timeout_s, self._running.other_threads)
 
   def now_ns(self) -> int:

@@ -12,8 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
-from weakref import WeakSet, ref
+from weakref import WeakSet
 
 from tinyhw.core.errors import Error
 from tinyhw.core.locks import FairLock
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
+_RUNNABLE: Final = methodcaller("runnable")
 WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
 
 
@@ -70,6 +72,8 @@ class Running:
   two turns.
   """
 
+  runners: Sequence[Runs]  # the queues or channels that take turns, one list for good
+
   def __init__(self, *, seed: int, tracing: bool, clock: Clock | None, watchdog: int, engine: str,
                observer: Observer | None, agreed: Agreed | None) -> None:
     self.clock = clock if clock is not None else Clock(step_ns=10)
@@ -87,12 +91,7 @@ class Running:
     self.changed = threading.Condition(cast(Any, self.lock))
     self.waiting = 0
     self._threads: WeakSet[threading.Thread] = WeakSet()
-    self._latest: Callable[[], threading.Thread | None] = lambda: None  # who was noted last
-
-  @property
-  def runners(self) -> Sequence[Runs]:
-    """The queues or channels that take turns."""
-    raise NotImplementedError
+    self._noted = threading.local()  # who was: its attributes are each thread's own
 
   def _before_waiting(self) -> None:
     """A client begins to wait."""
@@ -101,10 +100,9 @@ class Running:
 
   def note_thread(self) -> None:
     """Remember that this thread uses the machine."""
-    me = threading.current_thread()
-    if me is not self._latest():
-      self._latest = ref(me)
-      self._threads.add(me)
+    if not hasattr(self._noted, "me"):
+      self._noted.me = True
+      self._threads.add(threading.current_thread())
 
   def other_threads(self) -> bool:
     """Whether another living thread of the client has used the machine: it could still wake what waits."""
@@ -152,6 +150,8 @@ class Running:
     of real time. What a signal's handler raises (KeyboardInterrupt) ends the wait between two packets, and the dispatch
     that runs, if it is of the thread that hears of it.
     """
+    if not hasattr(self._noted, "me"):
+      self.note_thread()
     with self.lock, HELD:
       if done():
         return True
@@ -159,7 +159,7 @@ class Running:
       deadline: float | None = None
       stops, turned, failures = self.stops, False, self.failures
       while True:
-        while not self._leaves(stops, turned) and self._turn():
+        while (HELD.raised is None or not self._leaves(stops, turned)) and self._turn():
           turned = True
           if done():
             return True
@@ -194,14 +194,12 @@ class Running:
 
   def _turn(self) -> bool:
     """One queue runs for a while. False when no queue can."""
-    ready = [q for q in self.runners if q.runnable()]
-    if not ready:
-      return False
+    ready = list(filter(_RUNNABLE, self.runners))
     if len(ready) == 1:
       ready[0].run(QUANTUM)
-    else:
+    elif ready:
       self.rng.choice(ready).run(self.rng.randint(1, 6))
-    return True
+    return bool(ready)
 
   def _hang(self) -> None:
     """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""

@@ -70,4 +70,4 @@ def real_space(code: Code, line: Line, operand: Operand, space: str) -> str:
   name = base.text if isinstance(base, Name) else base.name if isinstance(base, Sum) else ""
   found = line.scope.find(name)
   if isinstance(found, Place): return "local" if code.on_stack(found) else "global"
-  return "global" if code.flat.function.kind == "entry" else "local"
+  return "global" if code.kind(line) == "entry" else "local"

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -31,6 +32,7 @@ PURE: Final[set[str]] = set()  # opcodes whose steps only compute: they run on a
 U16, U32 = np.dtype("u2"), np.dtype("u4")
 PACKED: Final = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16", "f32x2": "f32"}
 _NAN: Final[dict[str, Any]] = {"f32": np.uint32(0x7FFFFFFF).view(np.float32), "f16": np.uint16(0x7FFF).view(np.float16)}
+_KEPT: Final = 1 << 10  # operations with their modifiers, which all kernels share
 _ROUNDS: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
 
 
@@ -92,6 +94,7 @@ def rounded(function: Callable[..., Value], mode: int) -> Callable[..., Value]:
   return lambda o, *values: function(ops, *[Directed(v, modes) for v in values]).x
 
 
+@lru_cache(maxsize=_KEPT)
 def computed(form: Form, meaning: Meaning) -> Callable[..., Value]:
   """`f(o, *sources) -> result` with rounding, .ftz, .sat and NaN, of a type that is not packed."""
   function, m, t = meaning.function, form.modifiers, PACKED.get(form.type, form.type)
@@ -168,16 +171,19 @@ def _alu(code: Code, line: Line, form: Form, meaning: Meaning) -> Step:
   if meaning.carries: return _carrying(line, meaning, write, reads)
   run = computed(form, meaning)
   if form.type in PACKED: run = halves(form, run)
-  if len(reads) == 1:
-    one = reads[0]
-    return lambda group: write(group, run(group.o, one(group)))
-  if len(reads) == 2:
-    a, b = reads
-    return lambda group: write(group, run(group.o, a(group), b(group)))
-  if len(reads) == 3:
-    x, y, z = reads
-    return lambda group: write(group, run(group.o, x(group), y(group), z(group)))
-  return lambda group: write(group, run(group.o, *[r(group) for r in reads]))
+  return partial(_OF[len(reads)] if len(reads) < len(_OF) else _of_many, write, run, *reads)
+
+
+# Steps by the number of their sources. With what they are called with they are two objects, for the collector too; a
+# closure of their own would be seven.
+def _of_one(write: Any, run: Any, x: Any, group: Any) -> None: write(group, run(group.o, x(group)))
+def _of_two(write: Any, run: Any, x: Any, y: Any, group: Any) -> None: write(group, run(group.o, x(group), y(group)))
+def _of_three(write: Any, run: Any, x: Any, y: Any, z: Any, group: Any) -> None:
+  write(group, run(group.o, x(group), y(group), z(group)))
+def _of_many(write: Any, run: Any, *reads_and_group: Any) -> None:
+  *reads, group = reads_and_group
+  write(group, run(group.o, *[r(group) for r in reads]))
+_OF: Final[tuple[Callable[..., None], ...]] = _of_many, _of_one, _of_two, _of_three
 
 
 def _carrying(line: Line, meaning: Meaning, write: Callable[..., None], reads: list[Any]) -> Step:

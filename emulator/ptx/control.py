@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, MachineFault, Unsupported
 from tinyhw.emulator.ptx import bind, builtin, cluster, flow, mbarrier, memory, operands
-from tinyhw.emulator.ptx.group import LANES, Arrive, Diverge, Frame, Meet, Warps
+from tinyhw.emulator.ptx.group import LANES, Arrive, Diverge, Frame, Meet, Onward, Warps
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.emulator.simt import End, Yield
 from tinyhw.isa.ptx import forms
@@ -179,55 +180,89 @@ def _ret(group: Warps) -> Any:
   frame = group.frames[-1]
   base, registers = group.base, group.v
   group.frames = group.frames[:-1]
-  group.v, group.base, group.top = frame.v, frame.base, frame.top
+  group.v, group.base, group.top = [*frame.v], frame.base, frame.top  # others may come back to the same frame
   frame.finish(group, base, registers)
-  return frame.pc
+  return _onward(group, frame.pc)
 
 
-def _call(code: Code, line: Line, after: int) -> Ender:
-  i = line.instruction
-  given = [*i.operands]
+def _onward(group: Warps, pc: int) -> int | Onward: return Onward(pc) if group.cohort.runnable else pc
+
+
+def arguments(line: Line) -> tuple[Arguments, Operand, Arguments] | None:
+  """(results, what is called, arguments) of a call; None for a call of nothing."""
+  given = [*line.instruction.operands]
   results = given.pop(0) if given and isinstance(given[0], Arguments) else Arguments(())
-  if not given: raise DecodeError("call of nothing", where=flow.where(line))
+  if not given: return None
   target = given.pop(0)
   passed = given.pop(0) if given and isinstance(given[0], Arguments) else Arguments(())
   assert isinstance(results, Arguments) and isinstance(passed, Arguments)
-  r = operands.register(line, target)
-  if r is not None: return _indirect(code, line, results, passed, target, after)
+  return results, target, passed
+
+
+def _call(code: Code, line: Line, after: int) -> Ender:
+  found = arguments(line)
+  if found is None: raise DecodeError("call of nothing", where=flow.where(line))
+  results, target, passed = found
+  if operands.register(line, target) is not None: return _indirect(code, line, target, after)
   if not isinstance(target, Name): raise DecodeError("call of what is no function", where=flow.where(line))
   name = target.text
   if name not in code.program.functions:
     if name in builtin.FUNCTIONS: return builtin.caller(code, line, name, results, passed, after)
     raise Unsupported("PTX function", name, where=flow.where(line),
                       hint="it has no body in the module, and is none that the emulator knows")
-  return _to(code, line, name, results, passed, after)
+  calling = Calling(code, line, name, after)
+  return lambda group: _onward(group, calling.enter(group))
 
 
-def _to(code: Code, line: Line, name: str, results: Arguments, passed: Arguments, after: int) -> Ender:
-  """A call of a function of the module."""
-  callee = code.program.linked.flats[name]
-  if len(passed.elements) != len(callee.params) or len(results.elements) != len(callee.results):
-    raise DecodeError(f"{name} takes {len(callee.params)} parameters and gives {len(callee.results)} results",
-                      where=flow.where(line))
-  moves = [_move(code, line, o, p, callee) for o, p in zip(passed.elements, callee.params)]
-  backs = [_back(code, line, o, p, callee) for o, p in zip(results.elements, callee.results)]
-  frame_size = code.flat.frame
-  live = code.live(after)
+class Calling:
+  """A call of a function of the module, which comes back at a PC. `passed` and `taken` are its arguments and results,
+  each with the function's own parameter; `given` and `results` are those of them that are registers of the function,
+  `written` the caller's registers that get results."""
 
-  def finish(group: Warps, base: int, registers: list[Value]) -> None:
-    for back in backs: back(group, base, registers)
+  def __init__(self, code: Code, line: Line, name: str, after: int) -> None:
+    found = arguments(line)
+    assert found is not None
+    results, self.target, passed = found
+    callee = code.program.linked.flats[name]
+    if len(passed.elements) != len(callee.params) or len(results.elements) != len(callee.results):
+      raise DecodeError(f"{name} takes {len(callee.params)} parameters and gives {len(callee.results)} results",
+                        where=flow.where(line))
+    self._code, self._after, self.callee = code, after, callee
+    self.passed = [*zip(passed.elements, callee.params)]
+    self.taken = [*zip(results.elements, callee.results)]
+    self._moves = [_move(code, line, o, p, callee) for o, p in self.passed]
+    self.taker = Line(replace(line.instruction, predicate=None), line.scope)  # who comes back has called: no guard
+    self._backs = [_back(code, self.taker, o, p, callee) for o, p in self.taken]
+    self.given = [(_number(callee, p) if p.space == "reg" else None, p) for _, p in self.passed]
+    self.results = [_number(callee, p) for _, p in self.taken if p.space == "reg"]
+    registers = [operands.register(line, o) for o, _ in self.taken]
+    self.written = [r.number for r in registers if r is not None]
 
-  def end(group: Warps) -> Any:
-    program = code.program
-    base = -(-(group.base + frame_size if group.top is None else int(np.max(group.top))) // 16) * 16
-    memory.reserve(group, base + callee.frame)
-    registers = program.function(name).zeros
-    new = [*registers]
-    for move in moves: move(group, base, new)
-    group.frames = (*group.frames, Frame(after, group.v, group.base, live, group.top, finish))
+  def base(self, group: Warps) -> int:
+    """Where the function's variables are on the stack."""
+    top = group.base + self._code.flat.frame if group.top is None else int(np.max(group.top))
+    return -(-top // 16) * 16
+
+  def frame(self, group: Warps) -> Frame:
+    """What is kept of the caller."""
+    def finish(group: Warps, base: int, registers: list[Value]) -> None:
+      for back in self._backs: back(group, base, registers)
+    return Frame(self._after, group.v, group.base, self._code.live(self._after), group.top, finish)
+
+  def reserve(self, group: Warps) -> None:
+    """Raises MachineFault where the stack has no room for it."""
+    memory.reserve(group, self.base(group) + self.callee.frame)
+
+  def enter(self, group: Warps) -> int:
+    """Go into the function: its PC."""
+    base = self.base(group)
+    self.reserve(group)
+    code = self._code.program.function(self.callee.function.name)
+    new = [*code.zeros]
+    for move in self._moves: move(group, base, new)
+    group.frames = (*group.frames, self.frame(group))
     group.v, group.base, group.top = new, base, None
-    return program.function(name).pc(0)
-  return end
+    return code.pc(0)
 
 
 def _number(callee: Any, place: Place) -> int:
@@ -274,20 +309,24 @@ def _back(code: Code, line: Line, taken: Operand, place: Place, callee: Any) -> 
   return from_memory
 
 
-def _indirect(code: Code, line: Line, results: Arguments, passed: Arguments, target: Operand, after: int) -> Ender:
+def _indirect(code: Code, line: Line, target: Operand, after: int) -> Ender:
   """A call through a register: its threads may call several functions."""
   read = operands.reader(code, line, target, "u64")
-  kept: dict[int, Ender] = {}
+  kept: dict[int, Calling] = {}
+
+  def callee(group: Warps, address: int) -> Calling:
+    known = kept.get(address)
+    if known is None:
+      name = next((name for name, pc in code.program.functions.items() if pc == address), None)
+      if name is None:
+        raise MachineFault(f"a call of {address:#x}, where no function is", address=address, lane=memory.lane_of(group))
+      known = kept[address] = Calling(code, line, name, after)
+    return known
 
   def end(group: Warps) -> Any:
     addresses, lanes = operands.full(group, read(group)), group.lanes
-    found = np.unique(addresses[lanes]).tolist()
-    if len(found) > 1: return Diverge([(group.pc | 1, addresses == found[0]), (group.pc & ~1, addresses != found[0])])
-    names = {pc: name for name, pc in code.program.functions.items()}
-    if found[0] not in names:
-      raise MachineFault(f"a call of {found[0]:#x}, where no function is", address=found[0],
-                         lane=memory.lane_of(group))
-    call = kept.get(found[0])
-    if call is None: call = kept[found[0]] = _to(code, line, names[found[0]], results, passed, after)
-    return call(group)
+    found = [(address, callee(group, address)) for address in np.unique(addresses[lanes]).tolist()]
+    if len(found) == 1: return _onward(group, found[0][1].enter(group))
+    for _, call in found: call.reserve(group)
+    return Diverge([(call.enter, addresses == address) for address, call in found])
   return end

@@ -21,8 +21,27 @@ JUMPS = 256  # how often a group may jump back while other threads of its cohort
 
 
 class Diverge:
-  """Threads of the group go different ways: `ways` are (pc, lanes that go there), lanes as bools of any form."""
-  def __init__(self, ways: Sequence[tuple[int, Value]]) -> None: self.ways = ways
+  """Threads of the group go different ways: `ways` are (pc, lanes that go there), lanes as bools of any form. In the
+  place of a PC may be what brings a group of its own there: `enter(group)` gives the PC."""
+  def __init__(self, ways: Sequence[tuple[int | Callable[[Warps], int], Value]]) -> None: self.ways = ways
+
+  def parts(self, group: Warps) -> list[Warps]:
+    """The groups that it becomes."""
+    out = []
+    for pc, lanes in self.ways:
+      lanes = np.broadcast_to(lanes, (group.size, LANES)) & group.lanes
+      some = lanes.any(axis=1)
+      if not some.any(): continue
+      index = None if some.all() else np.flatnonzero(some)
+      part = group.part(index, lanes if index is None else lanes[index], pc if isinstance(pc, int) else group.pc)
+      if not isinstance(pc, int): part.pc = pc(part)
+      out.append(part)
+    return out
+
+
+class Onward:
+  """The group goes on at `pc` in another function, where it may meet others, or has to let them run."""
+  def __init__(self, pc: int) -> None: self.pc = pc
 
 
 class Meet:
@@ -223,10 +242,14 @@ class Blocks(Cohort):
     """Where the group's warps are in arrays of all warps."""
     return group.waves - self.first
 
-  def leave(self, group: Group, after: Next | Diverge | Meet | Arrive | Together) -> None:
+  def leave(self, group: Group, after: Next | Diverge | Onward | Meet | Arrive | Together) -> None:
     assert isinstance(group, Warps)
     if group.count - group.since > LONG_LAP: group.lap, group.since = self.lap + 1, group.count
     if isinstance(after, Diverge): self._diverge(group, after)
+    elif isinstance(after, Onward):
+      if group.count > self.watchdog: self.expired(group)
+      group.pc = after.pc
+      self._meet(group)
     elif isinstance(after, Meet): self._wait(group, after)
     elif isinstance(after, Arrive): self._arrive(group, after)
     elif isinstance(after, Together):
@@ -239,13 +262,7 @@ class Blocks(Cohort):
 
   def _diverge(self, group: Warps, after: Diverge) -> None:
     if group.count > self.watchdog: self.expired(group)
-    for pc, lanes in after.ways:
-      lanes = np.broadcast_to(lanes, (group.size, LANES)) & group.lanes
-      some = lanes.any(axis=1)
-      if not some.any(): continue
-      index = None if some.all() else np.flatnonzero(some)
-      part = group.part(index, lanes if index is None else lanes[index], pc)
-      self._meet(part)
+    for part in after.parts(group): self._meet(part)
 
   def _end(self, group: Warps) -> None:
     if self.observer is not None: self.observer.ended(group)

@@ -191,9 +191,9 @@ class Grid:
 
 
 def stack_size(program: Program) -> int:
-  """Bytes of a thread's stack: those of the kernel alone, or STACK where it calls or allocates."""
+  """Bytes of a thread's stack: those of the kernel and all that it calls, or STACK more where nobody knows."""
   kernel = program.linked.kernel(program.entry_name)
-  return kernel.frame + (memory.STACK if kernel.calls else 0)
+  return kernel.frame + memory.STACK if kernel.stack is None else kernel.stack
 
 
 def check(d: Dispatch) -> None:

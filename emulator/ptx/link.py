@@ -26,11 +26,12 @@ def _aligned(at: int, align: int) -> int: return -(-at // align) * align
 @dataclass(frozen=True)
 class Kernel:
   """What a launch asks of a kernel: `params` are (offset, bytes), `shared` the bytes that it declares, `frame` those of
-  a thread's variables; `calls` whether its stack must hold more; what directives of these names say."""
+  a thread's variables; `stack` also those of all that it calls, None where nobody knows; what directives of these names
+  say."""
   params: tuple[tuple[int, int], ...]
   shared: int
   frame: int
-  calls: bool
+  stack: int | None
   maxntid: tuple[int, ...] | None
   reqntid: tuple[int, ...] | None
   reqnctapercluster: tuple[int, ...] | None
@@ -41,7 +42,7 @@ class Kernel:
   def of(cls, row: dict[str, Any]) -> Kernel:
     """The inverse of `row`, also when that has been JSON."""
     def numbers(x: list[int] | None) -> tuple[int, ...] | None: return None if x is None else tuple(x)
-    return cls(tuple((at, size) for at, size in row["params"]), row["shared"], row["frame"], row["calls"],
+    return cls(tuple((at, size) for at, size in row["params"]), row["shared"], row["frame"], row["stack"],
                *(numbers(row[name]) for name in _DIRECTIVES))
 
 
@@ -100,11 +101,30 @@ class Linked:
     if known is None:
       entry = self.entry(name)
       flat = self.flats[name]
-      calls = any(line.instruction.opcode in {"call", "alloca"} for line in flat.lines)
-      known = Kernel(tuple((p.offset, p.size) for p in flat.params), self.shared_of(name)[1], flat.frame, calls,
+      stack = self._deep(name, {})
+      known = Kernel(tuple((p.offset, p.size) for p in flat.params), self.shared_of(name)[1], flat.frame, stack,
                      *(entry.directive(d) for d in _DIRECTIVES))
       self.kernels[name] = known
     return known
+
+  def _deep(self, name: str, known: dict[str, int | None]) -> int | None:
+    """Bytes of a thread's stack in a function and all that it calls; None where it calls itself or through a register,
+    or takes more while it runs. `known` are functions that have been looked at."""
+    if name in known: return known[name]
+    known[name] = None  # for one that calls itself
+    flat, below = self.flats[name], 0
+    for line in flat.lines:
+      i = line.instruction
+      if i.opcode == "alloca": return None
+      if i.opcode != "call": continue
+      target = next((o for o in i.operands if isinstance(o, Name)), None)
+      if target is None or line.scope.find(target.text) is not None: return None
+      if target.text not in self.flats: continue
+      deep = self._deep(target.text, known)
+      if deep is None: return None
+      below = max(below, deep)
+    known[name] = flat.frame if not below else _aligned(flat.frame, 16) + below
+    return known[name]
 
   def moved(self, offsets: dict[str, int]) -> Linked:
     """It with its variables at other places."""
@@ -138,7 +158,7 @@ class Linked:
     return known
 
   def _reach(self, entry: str) -> list[str]:
-    out, work = [entry], [entry]
+    out, work = [entry], [entry] if len(self.flats) > 1 else []
     while work:
       function = work.pop()
       if not self._named(function) & self.flats.keys(): continue
@@ -153,7 +173,7 @@ class Linked:
     """(address of each shared variable by its identity, bytes of the declared ones, their alignment) of a kernel."""
     places = [p for p in self.shared.values() if size_of(p.variable)]
     places += [p for name in self.reachable(entry) for p in self.flats[name].shared if p.size]
-    used = self._used(entry)
+    used = self._used(entry) if self.shared else set()
     at, found, align = 0, {}, 16
     for p in places:
       if p.variable.name in self.shared and p.variable.name not in used: continue

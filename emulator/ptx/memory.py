@@ -37,8 +37,13 @@ class Local:
   """The stacks of a cohort's threads: `size` bytes each, one behind the other. Their pages exist once written."""
 
   def __init__(self, threads: int, size: int) -> None:
-    self.size = max(16, -(-size // 16) * 16)
+    self.size = self.aligned(size)
     self.u8 = np.zeros(threads * self.size, np.uint8)
+
+  @staticmethod
+  def aligned(size: int) -> int:
+    """Bytes of a stack that has to have so many."""
+    return max(16, -(-size // 16) * 16)
 
 
 def reserve(group: Warps, end: int) -> None:

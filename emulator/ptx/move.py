@@ -11,7 +11,6 @@ from tinyhw.emulator.ptx.addresses import WINDOWS, address, guarded, real_space
 from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
-from tinyhw.emulator.ptx.meanings import convert
 from tinyhw.emulator.ptx.scope import Line, Place
 from tinyhw.emulator.values.ops import Ops
 from tinyhw.isa.ptx.forms import SIZES, Form
@@ -261,8 +260,7 @@ def _small(form: Form, space: str, read: Any, values: list[Any], write: Any) -> 
 
     def modify(old: Value, at: tuple[int, int]) -> Value:
       if "cas" in form.modifiers: return given[1][at] if old == given[0][at] else old
-      if t == "f16": return (old.view(np.float16) + given[0][at].view(np.float16)).view(np.uint16)
-      return convert.bf16_of(Ops, convert.f32_of_bf16(Ops, old) + convert.f32_of_bf16(Ops, given[0][at]))
+      return combine.combined(Ops, t, "add", old, given[0][at])
     old = memory.serial(group, space, read(group), 2, modify)
     if write is not None: write(group, old.view(operands.dtype_of(t)))
   return run
@@ -319,8 +317,8 @@ def ignored(code: Code, line: Line, form: Form) -> Step | None:
 @binds("createpolicy")
 def createpolicy(code: Code, line: Line, form: Form) -> Step:
   """A cache policy: of no effect here."""
-  write = operands.writer(code, line, line.instruction.operands[0], "b64")
-  return lambda group: write(group, np.uint64(0))
+  write, policy = operands.writer(code, line, line.instruction.operands[0], "b64"), code.constant(np.uint64(0))
+  return lambda group: write(group, policy(group))
 
 
 # ---- the stack

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -34,9 +35,10 @@ Writer = Callable[[Holder, Value], None]
 U8, U16, U32, U64 = (np.dtype(f"u{n}") for n in (1, 2, 4, 8))
 BOOL: Final = np.dtype(bool)
 _RAW: Final = {1: U8, 2: U16, 4: U32, 8: U64}
-_KINDS: Final = {"s": "i", "f": "f"}
+_KEPT: Final = 1 << 13  # readers and writers of registers, which all kernels share: a register is a number and a type
 
 
+@cache
 def dtype_of(type_: str) -> Any:
   """NumPy's type for a type of PTX: integers and floats as they are, everything else as bits."""
   if type_ == "pred": return BOOL
@@ -124,7 +126,7 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
     return code.based(line, operand.name, address)
   if isinstance(operand, Part):
     half = register(line, operand)
-    if half is not None: return _register(half, dtype, type_)
+    if half is not None: return _register(half.number, half.type, type_)
   if not isinstance(operand, Name):
     raise DecodeError(f"{line.instruction.name} takes no such operand", where=where(line))
   name = operand.text
@@ -135,7 +137,7 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
                                                where=where(line))
     if (own == BOOL) != (type_ == "pred") or own.itemsize < dtype.itemsize:
       raise DecodeError(f"{name} of the type .{found.type} does not fit {line.instruction.name}", where=where(line))
-    return _register(found, dtype, type_)
+    return _register(found.number, found.type, type_)
   if isinstance(found, (Place, Function)) or code.knows(name):
     return code.based(line, name, dtype.type(code.address(line, name)))
   if name in special.REGISTERS: return code.special(name, dtype)
@@ -144,9 +146,11 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
   raise DecodeError(f"{name} is not declared", where=where(line))
 
 
-def _register(r: Register, dtype: Any, type_: str) -> Reader:
-  n, size = r.number, dtype.itemsize
-  own = dtype_of(r.type)
+@lru_cache(maxsize=_KEPT)
+def _register(n: int, own_type: str, type_: str) -> Reader:
+  """Reader of a register that has one type as another of at most that size."""
+  own, dtype = dtype_of(own_type), dtype_of(type_)
+  size = dtype.itemsize
   if type_ == "pred" or own == BOOL: return lambda group: group.v[n]
   if own.itemsize == size:
     def read(group: Holder) -> Value:
@@ -183,6 +187,7 @@ def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:
   if own.itemsize > dtype.itemsize: extend = np.dtype(f"i{own.itemsize}") if dtype.kind == "i" else _RAW[own.itemsize]
   elif own.itemsize < dtype.itemsize:
     raise DecodeError(f"{line.instruction.name} does not fit the type .{r.type} of its destination", where=where(line))
+  if guard is None and extend is None: return _stored(n)
   raw = _RAW[dtype.itemsize] if dtype.kind == "f" else dtype
 
   def write(group: Holder, value: Value) -> None:
@@ -195,10 +200,13 @@ def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:
     old = group.v[n]
     group.v[n] = group.o.where(guard(group), value, old if old.dtype == value.dtype else old.view(value.dtype))
 
-  if guard is not None: return guarded
-  if extend is None:
-    def plain(group: Holder, value: Value) -> None: group.v[n] = value
-    return plain
+  return write if guard is None else guarded
+
+
+@lru_cache(maxsize=_KEPT)
+def _stored(n: int) -> Writer:
+  """Writer of values that a register holds as they are."""
+  def write(group: Holder, value: Value) -> None: group.v[n] = value
   return write
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, Unsupported
+from tinyhw.core.lazy import cached_property
 from tinyhw.emulator.ptx import bind, control, flow, operands, special
 from tinyhw.emulator.ptx.explain import explain
 from tinyhw.emulator.ptx.group import Diverge, Warps
@@ -44,7 +44,13 @@ class CodeBlock:
   end: Callable[[Any], Any] | None
   next: int
   pcs: list[int]
-  instructions: list[Shown]
+  lines: Sequence[Line]
+  places: Sequence[int]  # their PCs
+
+  @cached_property
+  def instructions(self) -> list[Shown]:
+    """Made for who asks."""
+    return [Shown(line, pc) for line, pc in zip(self.lines, self.places, strict=True)]
 
 
 class Code:
@@ -77,6 +83,10 @@ class Code:
     """Whether a variable is in the function's frame."""
     return place.space in {"local", "param"} and not (
       self.flat.function.kind == "entry" and any(place is p for p in self.flat.params))
+
+  def kind(self, line: Line) -> str:
+    """What the function of a line is: "entry" or "func"."""
+    return self.flat.function.kind
 
   def knows(self, name: str) -> bool: return name in self.program.functions or name in self.program.linked.offsets
 
@@ -116,24 +126,29 @@ class Code:
   # ---- liveness
 
   def _find_live(self) -> None:
+    given = sum(1 << found.number for p in self.flat.results
+                if isinstance(found := self.flat.scope.find(p.variable.name), Register))
     uses: dict[int, int] = {}
     kills: dict[int, int] = {}
     for start in self.cut.starts:
       used = killed = 0
       for k in range(start, self.cut.ends[start]):
         reads, writes = touched(self.flat.lines[k])
+        if self.flat.lines[k].instruction.opcode == "ret": reads |= given
         used |= reads & ~killed
         killed |= writes
+      if self.cut.ends[start] == len(self.flat.lines): used |= given & ~killed
       uses[start], kills[start] = used, killed
+    self._returned = tuple(n for n in range(given.bit_length()) if given >> n & 1)
     live = flow.liveness(self.cut.starts, self.cut.successors, uses, kills)
     for start, bits in live.items():
-      found = tuple(n for n in range(bits.bit_length()) if bits >> n & 1)
-      self._live[self.pc(start)] = self._live[self.pc(start) + 1] = found
+      numbers = tuple(n for n in range(bits.bit_length()) if bits >> n & 1)
+      self._live[self.pc(start)] = self._live[self.pc(start) + 1] = numbers
 
   def live(self, pc: int) -> tuple[int, ...]:
     """Registers that may still be read where control is at a block's start."""
     found = self._live.get(pc)
-    return found if found is not None else tuple(range(len(self.zeros))) if pc < self.end - 2 else ()
+    return found if found is not None else tuple(range(len(self.zeros))) if pc < self.end - 2 else self._returned
 
   # ---- blocks
 
@@ -143,8 +158,7 @@ class Code:
     at = pc - self.base >> 1
     steps: list[Step] = []
     pcs: list[int] = []
-    shown: list[Shown] = []
-    if at >= n: return CodeBlock([], 0, control.fallen(self), pc, [pc], [])
+    if at >= n: return CodeBlock([], 0, control.fallen(self), pc, [pc], (), ())
     index = self.cut.order[at]
     stop = next(e for s, e in self.cut.ends.items() if s <= index < e)
     line = self.flat.lines[index]
@@ -153,18 +167,16 @@ class Code:
       after = self.pc(index + 1)
       guard = operands.predicate(line)
       if pc == here and guard is not None and line.instruction.opcode != "bra":
-        return CodeBlock([], 0, self._guarded(guard, here, after), after, [here], [])
-      return CodeBlock([], 1, self.bound(index), after, [here], [Shown(line, here)])
-    for k in range(index, stop):
-      line = self.flat.lines[k]
-      here = self.pc(k)
+        return CodeBlock([], 0, self._guarded(guard, here, after), after, [here], (), ())
+      return CodeBlock([], 1, self.bound(index), after, [here], [line], [here])
+    lines, places = self.flat.lines[index:stop], [self.pc(k) for k in range(index, stop)]
+    for k, here in enumerate(places, index):
       step = self.bound(k)
-      shown.append(Shown(line, here))
       if step is not None:
         steps.append(step)
         pcs.append(here)
     pcs.append(pcs[-1] if pcs else pc)
-    return CodeBlock(steps, len(shown), None, self.pc(stop), pcs, shown)
+    return CodeBlock(steps, len(lines), None, self.pc(stop), pcs, lines, places)
 
   @staticmethod
   def _guarded(guard: Callable[[Warps], Value], here: int, after: int) -> Callable[[Warps], Any]:

@@ -1,8 +1,10 @@
 """mma.sp: the left matrix has zeros, and only what is none is stored (PTX ISA, section 9.7.14.6).
 
 Of each chunk half is stored; two bits of metadata say where in the chunk each stored element (or pair of 4 bits) was.
-A row's metadata lies in 16 or 32 bits. Where it lies the manual shows in figures alone: of 16 bits a row, two rows in
-one register of one thread of four (or of two, for twice the columns), of 32 bits one row, in all four threads.
+Which of four threads has what of rows g and g + 8 the manual shows in figures alone. Elements of 16 and 32 bits: a
+thread has 16 bits of each of both rows, and the next one as much of the columns behind. Of 8 and 4 bits: a thread has
+32 bits of row g and the next one of row g + 8; two more have those of the columns behind. CUTLASS's sparse programs for
+sm_80 agree for the larger shape of each type; the smaller shapes of 8 and 4 bits are their first columns.
 """
 from __future__ import annotations
 
@@ -33,14 +35,13 @@ def positions(words: Value, t: str, k: int, selector: int) -> Value:
   chunk = _CHUNK[t]
   bits = 4 * k // chunk  # of a row
   w = words.astype(np.uint32)
-  if bits == 16: rows = np.concatenate([w[:, 4 * _ROW + selector] & np.uint32(0xFFFF),
-                                        w[:, 4 * _ROW + selector] >> np.uint32(16)], axis=1)[..., None]
-  elif chunk < 8 and BITS[t] > 8:  # 32 bits of a row in two threads, each with 16 of two rows
-    parts = [w[:, 4 * _ROW + 2 * selector + half] for half in (0, 1)]
+  if BITS[t] > 8:  # 16 bits of two rows in a thread
+    count = bits // 16
+    parts = [w[:, 4 * _ROW + count * selector + part] for part in range(count)]
     rows = np.stack([np.concatenate([p & np.uint32(0xFFFF), p >> np.uint32(16)], axis=1) for p in parts], axis=-1)
-  else:  # 64 bits of a row in two threads
-    rows = np.stack([np.concatenate([w[:, 4 * _ROW + half], w[:, 4 * _ROW + 2 + half]], axis=1) for half in (0, 1)],
-                    axis=-1)
+  else:  # 32 bits of a row
+    rows = np.stack([np.concatenate([w[:, 4 * _ROW + 2 * (selector + part) + row] for row in (0, 1)], axis=1)
+                     for part in range(bits // 32)], axis=-1)
   each = bits // rows.shape[-1]
   pairs = rows[..., None] >> np.arange(0, each, 2, dtype=np.uint32) & np.uint32(3)
   found = pairs.reshape(*pairs.shape[:2], -1)  # 2 bits each
@@ -77,11 +78,10 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   k, (d, a, b, c) = int(shape[1]), kinds
   chosen = operands.immediate(line, i.operands[5], "u32")
   bits = 4 * k // _CHUNK[a]
-  one, two = bits == 16, BITS[a] > 8 and bits == 32
-  if chosen is None or int(chosen) > (3 if one else 1 if two else 0):
-    raise DecodeError(f"the sparsity selector of {i.name} is 0 to {3 if one else 1 if two else 0}", where=where(line))
+  most = 64 // bits - 1  # 128 bits of four threads are those of rows g and g + 8, of which there may be a part
+  if chosen is None or int(chosen) > most:
+    raise DecodeError(f"the sparsity selector of {i.name} is 0 to {most}", where=where(line))
   selector = int(chosen)
-  if BITS[a] <= 8 and bits == 32: raise unknown(line)  # no text says which thread has which row
   parts = [operands.elements(line, o) for o in i.operands[:4]]
   counts = [64 * BITS[d] // 512, 16 * (k // 2) * BITS[a] // 1024, 8 * k * BITS[b] // 1024, 64 * BITS[c] // 512]
   if [len(p) for p in parts] != counts:

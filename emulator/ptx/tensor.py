@@ -1,6 +1,7 @@
 """Copies of boxes of tensors that a tensor map describes (cp.async.bulk.tensor), and changes of such maps."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-OTHERS: Final = frozenset({"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs", "tile::gather4",
-                            "tile::scatter4", "cta_group::1", "cta_group::2"})
+_OTHERS: Final = frozenset({"im2col::w", "im2col::w::128", "tile::gather4", "tile::scatter4", "cta_group::1",
+                            "cta_group::2"})
+_COLUMNS: Final = frozenset({"im2col", "im2col_no_offs"})
+OTHERS: Final = _OTHERS | _COLUMNS  # what is no plain box
 LINE: Final = 128  # of a box in shared memory
 _PIECE: Final = 16  # bytes that swizzles leave together
 NAN: Final = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}
@@ -42,8 +45,33 @@ class Box:
       shape = (-1,) + (1,) * k  # the innermost dimension is the last axis
       inside = inside & ((c >= 0) & (c < m.extents[k])).reshape(shape)
       offsets = offsets + (c * (m.strides[k - 1] if k else m.size)).reshape(shape)
-    self.inside = inside.reshape(-1)
-    self.addresses = (offsets.reshape(-1)[self.inside] + np.int64(m.address)).astype(np.uint64)
+    self.inside: Value = inside.reshape(-1)
+    self.addresses: Value = (offsets.reshape(-1)[self.inside] + np.int64(m.address)).astype(np.uint64)
+    self.bytes = self.inside.size * m.size
+
+
+class Column(Box):
+  """The channels of some pixels, one after the other in places where a filter may lie, and at `offsets` from there: a
+  row of places, then the next row, then the next image."""
+
+  def __init__(self, m: TensorMap, at: list[int], offsets: Sequence[int]) -> None:
+    channels = at[0] + np.arange(m.box[0], dtype=np.int64)
+    window, steps = m.window, m.walk[1:-1]
+    place = [*at[1:]]
+    pixels = np.zeros((m.box[1], len(place)), np.int64)
+    for pixel in range(m.box[1]):
+      pixels[pixel] = place
+      for k, ((first, last), step) in enumerate(zip(window, steps)):
+        place[k] += step
+        if place[k] <= last: break
+        place[k] = first
+      else: place[-1] += 1
+    pixels[:, :-1] += np.array(offsets, np.int64)
+    inside: Value = ((pixels >= 0) & (pixels < np.array(m.extents[1:]))).all(axis=1)
+    there = (channels >= 0) & (channels < m.extents[0])
+    self.inside = (inside[:, None] & there).reshape(-1)
+    found = (pixels * np.array(m.strides[:m.rank - 1], np.int64)).sum(axis=1)[:, None] + channels * m.size
+    self.addresses = (found.reshape(-1)[self.inside] + np.int64(m.address)).astype(np.uint64)
     self.bytes = self.inside.size * m.size
 
 
@@ -55,9 +83,9 @@ def places(m: TensorMap, offset: int, size: int) -> Value:
 
 
 def copy(code: Code, line: Line, form: Form) -> Step:
-  """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor, of tiles."""
+  """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor, of tiles and of columns of pixels (im2col)."""
   i, m = line.instruction, form.modifiers
-  other = m & OTHERS
+  other = m & _OTHERS
   if other: raise Unsupported("PTX instruction", i.name, where=where(line), hint=f"of .{min(other)} copies")
   if "prefetch" in m: return nothing
   rank = next(int(x[0]) for x in m if x in {"1d", "2d", "3d", "4d", "5d"})
@@ -67,24 +95,35 @@ def copy(code: Code, line: Line, form: Form) -> Step:
   maps, coordinates = _tensor(code, line, i.operands[boxes], rank)
   shared = address(code, line, i.operands[plain], "shared")
   barrier = address(code, line, i.operands[2], "shared") if loads else None
-  mask = operands.reader(code, line, i.operands[3], "u16") if "multicast::cluster" in m else None
+  column = bool(m & _COLUMNS)
+  rest = [*i.operands[3:]] if loads else []
+  moves = [*operands.elements(line, rest.pop(0))] if "im2col" in m else []
+  if len(moves) != (rank - 2 if "im2col" in m else 0):
+    raise DecodeError(f"{i.name} takes {rank - 2} offsets, not {len(moves)}", where=where(line))
+  offsets = [operands.reader(code, line, o, "u16") for o in moves]
+  mask = operands.reader(code, line, rest[0], "u16") if "multicast::cluster" in m else None
   operation = reduction(m)
 
   def run(group: Warps) -> None:
     given = [None if r is None else operands.full(group, r(group)) for r in (maps, shared, barrier, mask)]
     places = [operands.full(group, r(group)) for r in coordinates]
+    moved = [operands.full(group, r(group)) for r in offsets]
     for t in threads(group):
       k = t.row, t.lane
       map_at, here, at, named = (None if x is None else int(x[k]) for x in given)
       assert map_at is not None and here is not None
       found = _map(t, map_at, rank, line)
-      if not loads and set(found.walk) != {1}:
+      if bool(found.im2col) != column:
+        kind = "columns (im2col)" if found.im2col else "tiles"
+        raise t.fault(f"a tensor map of {kind}, and a copy of others", map_at)
+      if not loads and not column and set(found.walk) != {1}:
         raise Unsupported("PTX instruction", i.name, where=where(line), hint="of a tensor map with steps of elements")
       c = [int(p[k]) for p in places]
+      box = _column(t, found, c, [int(p[k]) for p in moved] or [0] * (rank - 2)) if column else Box(found, c, loads)
       if loads:
         assert at is not None
-        _load(t, found, c, here, at, None if named is None else multicast(t, named))
-      else: _store(t, found, c, here, operation)
+        _load(t, found, box, here, at, None if named is None else multicast(t, named))
+      else: _store(t, found, box, here, operation)
   return guarded(line, run)
 
 
@@ -115,13 +154,22 @@ def _map(t: Thread, at: int, rank: int, line: Line) -> TensorMap:
   return found
 
 
-def _load(t: Thread, m: TensorMap, c: list[int], here: int, barrier: int, blocks: list[int] | None) -> None:
+def _column(t: Thread, m: TensorMap, c: list[int], offsets: list[int]) -> Column:
+  for k, (place, (first, last)) in enumerate(zip(c[1:-1], m.window), 1):
+    if not first <= place <= last:
+      raise t.fault(f"a filter at {place} in dimension {k}, where it may be at {first} to {last}", None)
+  most = {3: 1 << 16, 4: 1 << 8, 5: 1 << 5}[m.rank]
+  if any(o >= most for o in offsets): raise t.fault(f"offsets {offsets} of im2col: less than {most} each", None)
+  return Column(m, c, offsets)
+
+
+def _load(t: Thread, m: TensorMap, box: Box, here: int, barrier: int, blocks: list[int] | None) -> None:
   slot, offset = _aligned(t, here)
   t.how = "mbarrier"
-  box = Box(m, c)
   data = np.full(box.inside.size, NAN[m.size] if m.fill else 0, np.dtype(f"u{m.size}"))
   if box.addresses.size: data[box.inside] = t.gather(box.addresses, m.size)
-  if m.type == "f32.ftz": data = np.where(data & 0x7F800000, data, data & np.uint32(0x80000000))
+  if m.type.startswith("tf32"): data = _rounded(data)
+  if m.type.endswith("ftz"): data = np.where(data & 0x7F800000, data, data & np.uint32(0x80000000))
   at, raw = places(m, offset, box.bytes), np.ascontiguousarray(data).view(np.uint8).reshape(-1, _PIECE)
   for block in [slot] if blocks is None else blocks:
     t.show("lds", "store", at, _PIECE, block)
@@ -130,9 +178,15 @@ def _load(t: Thread, m: TensorMap, c: list[int], here: int, barrier: int, blocks
   told(t, barrier, "shared", box.bytes, blocks)
 
 
-def _store(t: Thread, m: TensorMap, c: list[int], here: int, operation: str) -> None:
+def _rounded(words: Value) -> Value:
+  """f32 as tf32, to nearest even: which rounding it is nobody tells. Numbers that are tf32 stay, and so do NaNs."""
+  special = words & np.uint32(0x7F800000) == 0x7F800000
+  near = words + np.uint32(0xFFF) + (words >> np.uint32(13) & np.uint32(1))
+  return np.where(special, words, near & np.uint32(0xFFFFE000))
+
+
+def _store(t: Thread, m: TensorMap, box: Box, here: int, operation: str) -> None:
   slot, offset = _aligned(t, here)
-  box = Box(m, c, steps=False)
   at = places(m, offset, box.bytes)
   t.how = "bulk_group"
   t.show("lds", "load", at, _PIECE, slot)

@@ -21,8 +21,12 @@ TYPES: Final = (("u8", 1), ("u16", 2), ("u32", 4), ("s32", 4), ("u64", 8), ("s64
 SWIZZLES: Final = (0, 32, 64, 128, 96)  # bytes of a row, by code
 _LAYOUT: Final = (("address", "Q"), ("dims", "5I"), ("", "4x"), ("strides", "4Q"), ("box", "5I"), ("steps", "5I"),
                   ("rank", "B"), ("kind", "B"), ("interleave", "B"), ("swizzle", "B"), ("fill", "B"),
-                  ("atomicity", "B"), ("im2col", "B"))  # fields in order; what they leave of the 128 bytes is 0
+                  ("atomicity", "B"), ("im2col", "B"), ("lower", "3h"),
+                  ("upper", "3h"))  # fields in order; what they leave of the 128 bytes is 0
 _FORM: Final = struct.Struct("<" + "".join(form for _, form in _LAYOUT))
+USED: Final = _FORM.size
+_CORNERS: Final = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by dimensions: corners are below this, and from minus it on
+COLUMN: Final = 1024  # pixels of a column at the most
 FIELDS: Final = {"elemtype": "kind", "interleave_layout": "interleave", "swizzle_mode": "swizzle",
                   "swizzle_atomicity": "atomicity", "fill_mode": "fill", "global_address": "address"}
 ORDINALS: Final = {"box_dim": "box", "global_dim": "dims", "global_stride": "strides", "element_stride": "steps"}
@@ -40,7 +44,10 @@ def place_of(field: str, k: int = 0) -> tuple[int, int]:
 @dataclass(frozen=True)
 class TensorMap:
   """A tensor of `rank` dimensions, the innermost first: extents in elements, strides of all but the first in bytes,
-  a box in elements and the steps at which its elements are taken. `kind`, `swizzle` and the like are PTX's codes."""
+  a box in elements and the steps at which its elements are taken. `kind`, `swizzle` and the like are PTX's codes.
+
+  For `im2col` the first two numbers of the box are channels of a pixel and pixels of a column, and places of a filter
+  are between `lower` and `upper`, which count from the first and the last element of dimensions 1 and on."""
   address: int = 0
   dims: tuple[int, ...] = (0,) * 5
   strides: tuple[int, ...] = (0,) * 4
@@ -53,20 +60,22 @@ class TensorMap:
   fill: int = 0
   atomicity: int = 0
   im2col: int = 0
+  lower: tuple[int, ...] = (0,) * 3
+  upper: tuple[int, ...] = (0,) * 3
 
   def encode(self) -> bytes:
     """The 128 bytes."""
     return _FORM.pack(self.address, *(d & 0xFFFFFFFF for d in self.dims), *self.strides, *self.box, *self.steps,
                       self.rank - 1, self.kind, self.interleave, self.swizzle, self.fill, self.atomicity,
-                      self.im2col).ljust(SIZE, b"\0")
+                      self.im2col, *self.lower, *self.upper).ljust(SIZE, b"\0")
 
   @classmethod
   def decode(cls, data: bytes) -> TensorMap:
     """What 128 bytes say, whether it makes sense or not."""
     address, *rest = _FORM.unpack_from(data)
-    rank, kind, interleave, swizzle, fill, atomicity, im2col = rest[19:]
+    rank, kind, interleave, swizzle, fill, atomicity, im2col = rest[19:26]
     return cls(address, tuple(rest[:5]), tuple(rest[5:9]), tuple(rest[9:14]), tuple(rest[14:19]), rank + 1, kind,
-               interleave, swizzle, fill, atomicity, im2col)
+               interleave, swizzle, fill, atomicity, im2col, tuple(rest[26:29]), tuple(rest[29:]))
 
   def replaced(self, field: str, ordinal: int, value: int) -> TensorMap:
     """With another value of a field by tensormap.replace's name; `ordinal` is the dimension."""
@@ -105,6 +114,11 @@ class TensorMap:
     """Elements of a box in shared memory: those that the steps leave."""
     return tuple(-(-b // s) for b, s in zip(self.box, self.walk))
 
+  @property
+  def window(self) -> tuple[tuple[int, int], ...]:
+    """The first and the last place of a filter in each dimension between channels and images, for im2col."""
+    return tuple((low, extent - 1 + high) for low, extent, high in zip(self.lower, self.extents[1:-1], self.upper))
+
   def check(self) -> None:
     """Raises InvalidArgument for a map that the driver would not make (cuTensorMapEncodeTiled says what it may be), and
     Unsupported for what the emulator cannot do."""
@@ -115,8 +129,8 @@ class TensorMap:
     need(self.interleave < 3, f"interleave layout {self.interleave}")
     need(self.swizzle < len(SWIZZLES), f"swizzle mode {self.swizzle}")
     need(self.fill < 2, f"fill mode {self.fill}")
-    if not self.size or self.type.startswith("tf32"): raise Unsupported("tensor map of", self.type)
-    if self.im2col: raise Unsupported("tensor map for", "im2col")
+    need(self.im2col < 2, f"mode {self.im2col}")
+    if not self.size: raise Unsupported("tensor map of", self.type)
     if self.interleave: raise Unsupported("tensor map with", "an interleaved layout")
     if self.atomicity: raise Unsupported("tensor map with", f"swizzle atomicity {self.atomicity}")
     if SWIZZLES[self.swizzle] == 96: raise Unsupported("tensor map with", "swizzles of 96 bytes")
@@ -124,7 +138,17 @@ class TensorMap:
     for k in range(self.rank - 1):
       need(0 <= self.strides[k] < 1 << 40 and self.strides[k] % 16 == 0,
            f"a stride of {self.strides[k]:,} bytes: a multiple of 16 under 2**40")
+    if self.im2col:
+      need(self.rank in _CORNERS, f"{self.rank} dimensions, for im2col: there are 3 to 5")
+      most = _CORNERS[self.rank]
+      for name in ("lower", "upper"):
+        corner = getattr(self, name)[:self.rank - 2]
+        need(all(-most <= c < most for c in corner), f"{name} corners {corner}: {-most} to {most - 1}")
+      need(all(first <= last for first, last in self.window), f"no place between its corners, {self.window}")
+      need(1 <= self.box[1] <= COLUMN, f"{self.box[1]} pixels of a column: there are 1 to {COLUMN}")
     for k in range(self.rank):
+      if k and self.im2col: need(1 <= self.steps[k] <= 8, f"steps of {self.steps[k]} pixels: there are 1 to 8")
+      if k and self.im2col: continue
       need(1 <= self.box[k] <= 256, f"a box of {self.box[k]} elements in dimension {k}: there are 1 to 256")
       need(1 <= self.steps[k] <= 8, f"steps of {self.steps[k]} elements in dimension {k}: there are 1 to 8")
     row, most = self.tile[0] * self.size, SWIZZLES[self.swizzle]
@@ -132,5 +156,5 @@ class TensorMap:
     need(not most or row <= most, f"a box of {row} bytes in the first dimension, and swizzles of {most}")
     if most and row < most and self.rank > 1:
       raise Unsupported("tensor map with", f"rows of {row} bytes in swizzles of {most}")
-    floats = self.type in {"f16", "f32", "f32.ftz", "f64", "bf16"}
+    floats = self.type in {"f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz"}
     need(not self.fill or floats, f"NaN for what lies outside, of {self.type}")

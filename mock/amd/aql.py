@@ -21,7 +21,6 @@ from tinyhw.core.memory import Access
 from tinyhw.mock.amd.compute import LDS_GRANULE, SCRATCH_GRANULE, run_dispatch
 from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.queue import Frame, Properties, State
-from tinyhw.mock.amd.registers import USER_DATA
 from tinyhw.mock.running import Wait
 from tinyhw.wire import aql
 
@@ -116,7 +115,7 @@ class AqlQueue(ComputeQueue):
       self.fail(fault)
       return False
 
-  def _store_read(self) -> None:
+  def _report_read(self) -> None:
     self.memory.store(self.properties.read_pointer, 8, self.read)
 
   def _retire(self) -> None:
@@ -130,7 +129,7 @@ class AqlQueue(ComputeQueue):
 
   # ---- packets
 
-  def _packets(self, packets: int) -> None:
+  def _execute(self, packets: int) -> None:
     """Execute packets until one blocks, stalls or fails."""
     with self.guarded():
       self._turn_begins()
@@ -311,8 +310,8 @@ class AqlQueue(ComputeQueue):
     for register, value in values.items():
       self.registers[register.OFFSET] = value
     self.settings_version += 1
-    for i, value in enumerate(self._user_data(p, kernel.kernel_code_properties, at)):
-      self.registers[USER_DATA + i] = value
+    users = self._user_data(p, kernel.kernel_code_properties, at)
+    self.user_data[: len(users)] = users
     wave32 = bool(kernel.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32)
     initiator = gc.COMPUTE_DISPATCH_INITIATOR(COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, CS_W32_EN=int(wave32))
     run_dispatch(self, (grid[0] // block[0], grid[1] // block[1], grid[2] // block[2]), initiator.value())

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.lazy import cached_property
 
 PAGE: Final = 4096
 
@@ -80,7 +81,7 @@ class Card:
   def compute_units(self) -> int:
     return self.arrays * self.compute_units_per_array
 
-  @property
+  @cached_property
   def simds(self) -> int:
     return self.compute_units * self.simds_per_compute_unit
 

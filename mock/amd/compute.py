@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.errors import MachineFault, PageFault, Unsupported
+from tinyhw.core.lazy import cached_property
 from tinyhw.core.memory import Access
-from tinyhw.mock.amd.registers import USER_DATA, USER_DATA_COUNT
+from tinyhw.mock.amd.registers import USER_DATA_COUNT
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amdgcn import DispatchStats
@@ -36,10 +37,10 @@ _STARTS: Final = (gc.COMPUTE_START_X.OFFSET, gc.COMPUTE_START_Y.OFFSET, gc.COMPU
 _SETTINGS: Final = (_LO, _HI, _R1, _R2, _R3, _TMPRING, _SCRATCH_LO, _SCRATCH_HI, _X, _Y, _Z, *_STARTS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
   """What a dispatch runs, apart from its grid and user data. Sizes in bytes; `scratch_waves` bounds the waves in
-  flight."""
+  flight. A queue makes one for equal registers and mappings; two that it has made are never the same."""
 
   entry: int
   block: tuple[int, int, int]
@@ -54,6 +55,11 @@ class Program:
   scratch_waves: int
   force_start: bool
   thread_dimensions: bool
+
+  @cached_property
+  def plain(self) -> bool:
+    """Whether a dispatch's size counts workgroups, from the first one on."""
+    return self.force_start and not self.thread_dimensions
 
 
 def duration(stats: DispatchStats, card: Card) -> int:
@@ -173,38 +179,31 @@ def _program(queue: ComputeQueue, initiator: int) -> Program | None:
   return known
 
 
-def repeat_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int) -> bool:
-  """Run a dispatch to its end at once, where it is one that was run before and compiled code needs no help with it.
-
-  False when it is still to be run, or when there is a rest of it to run: `run_dispatch` does either.
-  """
+def dispatch_again(queue: ComputeQueue, size: tuple[int, int, int], initiator: int, words: list[int],
+                   at: int) -> bool:
+  """Run a dispatch of a planned submission: to its end at once, where it is one that was run before and compiled code
+  needs no help with it; else, and what is left of it then, as `run_dispatch` does."""
   last = queue.program
-  if last is None or last[0] != initiator or last[1] != queue.space.version or last[2] != queue.settings_version:
-    return False
-  program = last[3]
-  known = queue.repeated.get((id(program), size))
-  if known is None or known[0] is not program or program.thread_dimensions or not program.force_start:
-    return False
-  return queue.machine.repeat(queue, known[1], _user_data(queue, program))
-
-
-def _user_data(queue: ComputeQueue, program: Program) -> tuple[int, ...]:
-  get = queue.registers.get
-  return tuple([get(i, 0) for i in range(USER_DATA, USER_DATA + program.user_sgprs)])
+  if last is not None and last[0] == (initiator, queue.space.version, queue.settings_version):
+    program = last[1]
+    known = queue.repeated.get((program, size))
+    if known is not None and program.plain and (
+        queue.machine.repeat(queue, known, tuple(queue.user_data[:program.user_sgprs]))):
+      return False
+  run_dispatch(queue, size, initiator)
+  return True
 
 
 def run_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int) -> None:
   """Run a dispatch of `size` workgroups (or threads, as the initiator says) to its end."""
   registers, last = queue.registers, queue.program
   versions = initiator, queue.space.version, queue.settings_version
-  if last is not None and last[:3] == versions:
-    known = last[3]
-  else:
+  if last is None or last[0] != versions:
     found = _program(queue, initiator)
     if found is None:
       return
-    known = found
-    queue.program = (*versions, known)
+    last = queue.program = versions, found
+  known = last[1]
   if known.thread_dimensions:
     if any(n % b for n, b in zip(size, known.block)):
       raise Unsupported("dispatch", "partial workgroups (USE_THREAD_DIMENSIONS)", where=queue.name)
@@ -213,4 +212,4 @@ def run_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int
     raise Unsupported("dispatch", "COMPUTE_START_X/Y/Z without FORCE_START_AT_000", where=queue.name)
   if not (size[0] and size[1] and size[2]):
     return
-  queue.machine.execute(queue, known, size, _user_data(queue, known))
+  queue.machine.execute(queue, known, size, tuple(queue.user_data[:known.user_sgprs]))

@@ -41,8 +41,7 @@ class Dispatching(Queue):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
-    self.program: tuple[int, int, int, Program] | None = None  # the last one, with what it was made from
-    self.waves: Waves | None = None  # those of a dispatch that has not ended
+    self.program: tuple[tuple[int, int, int], Program] | None = None  # what the last one was made from, and that
     self._then: Callable[[], None] | None = None  # what follows their end
     self._leaving = False  # whether the scheduler waits for the end of waves that it cannot save
 
@@ -57,10 +56,6 @@ class Dispatching(Queue):
       agent = self.beside.packets()
       for space in (self.space, self.past_gl2):
         space.agent, space.detail = agent, self.last
-
-  @property
-  def busy(self) -> bool:
-    return self.waves is not None
 
   @property
   def dispatching(self) -> bool:
@@ -109,7 +104,7 @@ class Dispatching(Queue):
     """
     if not self.gpu.card.traps_off or self.process.debug.active:
       return True
-    running = [] if self.waves is None or self.program is None else [self.program[3].rsrc1]
+    running = [] if self.waves is None or self.program is None else [self.program[1].rsrc1]
     if self.beside is not None:
       running += [flight.rsrc1 for flight in self.beside.flights]
     return all(gc.COMPUTE_PGM_RSRC1.decode(rsrc1).PRIV for rsrc1 in running)
@@ -147,7 +142,7 @@ class Dispatching(Queue):
       if idle.hopeless():
         raise idle.error()
       assert self.program is not None
-      self.check_leaving(idle, self.program[3].rsrc1)
+      self.check_leaving(idle, self.program[1].rsrc1)
       self.block(Waiting("a dispatch", idle))
     return turns
 
@@ -158,7 +153,7 @@ class Dispatching(Queue):
     return None if self.beside is None else self.beside.standing()
 
   def runnable(self) -> bool:
-    return self._moves() or self._ready()
+    return self._ready() if self.beside is None else self._moves() or self._ready()
 
   def _moves(self) -> bool:
     """Whether a dispatch beside the packets can go on."""
@@ -166,14 +161,10 @@ class Dispatching(Queue):
       return False
     return bool(self.beside.movable())
 
-  def _ready(self) -> bool:
-    """Whether a packet would make progress."""
-    return super().runnable()
-
   def run(self, packets: int) -> None:
     beside = self.beside
     if beside is None:
-      return self._packets(packets)
+      return self._execute(packets)
     rng = self.machine.rng
     for _ in range(packets):
       ready = self._ready()
@@ -186,13 +177,9 @@ class Dispatching(Queue):
             beside.turn(flight)
           self._leaving = self._leaving and not self._can_be_saved()
       elif ready:
-        self._packets(1)
+        self._execute(1)
       else:
         break
-
-  def _packets(self, packets: int) -> None:
-    """Execute packets."""
-    super().run(packets)
 
   def fail(self, error: Error) -> None:
     self.waves = self._then = None

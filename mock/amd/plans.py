@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-Quick = Callable[[list[int], int], None]  # executes a packet that was decoded and checked before
+# Executes a packet that was decoded and checked before: the words, and its place in them. True where the queue may not
+# go on with the packet behind it.
+Quick = Callable[[list[int], int], bool | None]
 Row = tuple[int, int, Quick, tuple[int, ...]]  # of a packet: place, end, what executes it, words that decide it
 
 

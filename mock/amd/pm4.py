@@ -8,7 +8,9 @@ that is no packet stops the queue as CP_BAD_OPCODE does; a packet that the vendo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -23,10 +25,10 @@ from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
-from tinyhw.mock.amd.compute import Program, repeat_dispatch, run_dispatch
+from tinyhw.mock.amd.compute import Program, dispatch_again, run_dispatch
 from tinyhw.mock.amd.dispatching import Dispatching
 from tinyhw.mock.amd.plans import Harmless, Plan, Quick, nothing, planned
-from tinyhw.mock.amd.queue import Frame, Properties, State
+from tinyhw.mock.amd.queue import Frame, Properties
 from tinyhw.mock.amd.registers import (
   INITIAL,
   KEPT,
@@ -81,11 +83,14 @@ _RELEASE_MEM: Final = pm4.RELEASE_MEM.OP << 8
 _RELEASE_WORDS: Final = pm4.RELEASE_MEM.DWORDS + 1
 _LONE_NOP: Final = wire.NOP_HEADER_ONLY << 16 | pm4.NOP.OP << 8  # the one packet whose count is not a length
 
+_ACQUIRED: Final = "PM4 packet", "ACQUIRE_MEM", "no caches are modelled"
 _DECIDING: Final = {_SET_SH_REG: (0, 1), _RELEASE_MEM: (0, 1, 2, 3, 4, 7)}  # words that are a packet's shape
 PLANNED_WORDS: Final = 512  # of a submission that is remembered as a whole
-PLANS: Final = 64  # submissions of one length
+PLANS: Final = 256  # submissions of one length and form
 
 
+Places = tuple[int, ...]  # of words
+Deciding = Callable[[list[int]], Any]  # gives the words at such places
 Step = tuple[Callable[["ComputeQueue", Any], None], Any, int]  # what runs, its argument, dwords
 
 
@@ -100,21 +105,23 @@ class ComputeQueue(Dispatching):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
-    self.registers: dict[int, int] = dict(INITIAL)
+    self.registers: dict[int, int] = dict(INITIAL)  # all but COMPUTE_USER_DATA_0 to 15
+    self.user_data = [0] * USER_DATA_COUNT  # those; every queue begins with zeros, and keeps them
     self.atomic_return = 0
     self._chained = 0
     self.programs: dict[tuple[int | None, ...], Program] = {}
-    self.repeated: dict[tuple[int, tuple[int, int, int]], tuple[Program, Repeated]] = {}
+    self.repeated: dict[tuple[Program, tuple[int, int, int]], Repeated] = {}
     self.settings_version = 0  # grows with every write of a register that is not user data
     self._steps: dict[tuple[int, ...], Step] = {}
     self._shapes: dict[tuple[int, ...], Quick] = {}
-    self._plans: dict[int, list[tuple[Callable[[list[int]], Any], Any, Plan]]] = {}  # by words
+    self._plans: dict[int, dict[Places, tuple[Deciding, dict[Any, Plan]]]] = {}  # by length and by what decides
 
-  def _store_read(self) -> None:
+  def _report_read(self) -> None:
     self.memory.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
 
   def snapshot(self) -> dict[str, Any]:
-    return super().snapshot() | {name_of(offset): value for offset, value in sorted(self.registers.items())}
+    registers = self.registers | {USER_DATA + i: value for i, value in enumerate(self.user_data)}
+    return super().snapshot() | {name_of(offset): value for offset, value in sorted(registers.items())}
 
   # ---- decoding
 
@@ -126,7 +133,8 @@ class ComputeQueue(Dispatching):
       self._speak()
     if frame.plan is not None and (known := frame.plan.steps.get(at)) is not None:
       self._next(frame, at, known[1])
-      return known[0](words, at)
+      known[0](words, at)
+      return
     header = words[at]
     end = at + (header >> 16 & 0x3FFF) + 2 if header >= wire.TYPE_3 else at + 1
     if end > len(words):
@@ -153,11 +161,12 @@ class ComputeQueue(Dispatching):
 
   def _follow(self, frame: Frame, packets: int) -> int:
     machine = self.machine
-    if self.beside is not None or machine.trace.enabled or frame.plan is None:
+    if frame.plan is None or self.beside is not None or machine.trace.enabled:
       self._step()
       return packets - 1
-    words, ways, frames, end = frame.words, frame.plan.ways, self.frames, len(frame.words)
-    while packets and frame.at < end:
+    words, ways = frame.words, frame.plan.ways
+    end = len(words)
+    while True:
       way = ways.get(frame.at)
       if way is None or way[1] > packets:  # a packet has changed what follows it, or there is no time for all of them
         self._step()
@@ -169,10 +178,8 @@ class ComputeQueue(Dispatching):
       for quick, place in before:
         quick(words, place)
       self.last = frame, at
-      run(words, at)
-      if self.waves is not None or self.state is not State.READY or not frames or frames[-1] is not frame:
-        break
-    return packets
+      if run(words, at) or not packets or frame.at == end:
+        return packets
 
   def _next(self, frame: Frame, at: int, end: int) -> None:
     """The packet in [at, end) of a frame begins."""
@@ -183,15 +190,14 @@ class ComputeQueue(Dispatching):
     if machine.trace.enabled:
       machine.trace.add(self.name, "packet", self._text(frame.words[at:end]), address=frame.address + at * 4)
 
-  def _fetch(self) -> None:
-    super()._fetch()
-    frame = self.frames[-1]
-    for decides, values, plan in self._plans.get(len(frame.words), ()):
-      if decides(frame.words) == values:
-        frame.plan = plan
-        return
-    if 1 < len(frame.words) <= PLANNED_WORDS:
-      frame.learning = []
+  def _frame(self, words: list[int], address: int) -> Frame:
+    known = self._plans.get(len(words))
+    if known is not None:
+      for decides, plans in known.values():
+        plan = plans.get(decides(words))
+        if plan is not None:
+          return Frame(words, address, 0, plan)
+    return Frame(words, address, 0, None, [] if 1 < len(words) <= PLANNED_WORDS else None)
 
   def _plan(self, frame: Frame, at: int, end: int, quick: Quick | None, step: Step | None) -> None:
     """Note a packet of a submission. A whole one is recognized when it comes again: all its words are the same, but for
@@ -209,16 +215,17 @@ class ComputeQueue(Dispatching):
     frame.learning = None
     if sum(stop - start for start, stop, _, _ in learning) != end:
       return  # some were skipped, or came twice
-    decides = itemgetter(*(k for row in learning for k in row[3]))
-    plans = self._plans.setdefault(end, [])
+    places = tuple(k for row in learning for k in row[3])
+    decides, plans = self._plans.setdefault(end, {}).setdefault(places, (itemgetter(*places), {}))
     if len(plans) >= PLANS:
       plans.clear()
-    plans.append((decides, decides(frame.words), planned(learning, end)))
+    plans[decides(frame.words)] = planned(learning, end)
 
   def _quickly(self, handler: Callable[[ComputeQueue, Any], None], argument: Any) -> Quick:
     """What executes a packet that has been executed once, as it did then."""
     if isinstance(argument, pm4.DISPATCH_DIRECT):
-      return self._dispatched_again(argument)
+      size = argument.dim_x, argument.dim_y, argument.dim_z
+      return partial(dispatch_again, self, size, argument.dispatch_initiator)
     if self.beside is None and self.device.chip is None:
       if isinstance(argument, pm4.NOP) or isinstance(argument, pm4.EVENT_WRITE) and (
         argument.event_type != pm4.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH
@@ -226,16 +233,11 @@ class ComputeQueue(Dispatching):
       ):
         return nothing
       if isinstance(argument, pm4.ACQUIRE_MEM):
-        return Harmless(lambda words, at: self.acquire_mem(argument))
-    return lambda words, at: handler(self, argument)
+        return Harmless(partial(self._acquired_again, self.machine.ignored.counts))
 
-  def _dispatched_again(self, p: pm4.DISPATCH_DIRECT) -> Quick:
-    """A dispatch of a planned submission."""
-    size, initiator = (p.dim_x, p.dim_y, p.dim_z), p.dispatch_initiator
-
-    def run(words: list[int], at: int) -> None:
-      if not repeat_dispatch(self, size, initiator):
-        run_dispatch(self, size, initiator)
+    def run(words: list[int], at: int) -> bool:
+      handler(self, argument)
+      return True
 
     return run
 
@@ -260,16 +262,23 @@ class ComputeQueue(Dispatching):
     elif isinstance(packet, pm4.SET_SH_REG):
       first, count = pm4.SET_SH_REG_START + packet.reg_offset, len(packet.payload)
       if USER_DATA <= first and first + count <= USER_DATA + USER_DATA_COUNT:
-        offsets = range(first, first + count)
-        update = self.registers.update
-        self._shapes[shape] = Harmless(
-          lambda words, at: update(zip(offsets, words[at + 2 : at + 2 + count], strict=True)))
+        self._shapes[shape] = Harmless(partial(self._user_data_again, self.user_data, first - USER_DATA, count))
+
+  @staticmethod
+  def _user_data_again(user_data: list[int], first: int, count: int, words: list[int], at: int) -> None:
+    """A SET_SH_REG of user data."""
+    user_data[first : first + count] = words[at + 2 : at + 2 + count]
 
   def _released_again(self, p: pm4.RELEASE_MEM) -> Quick:
     """A RELEASE_MEM with data of its own."""
     plain = p.data_sel == _WHOLE and p.int_sel in (_INT_NONE, _INT_DATA) and p.dst_sel <= 1 and not p.address & 7
     if not plain or self.beside is not None or self.device.chip is not None or not self.properties.eop_address:
-      return lambda words, at: self._release(p, words[at + 5] | words[at + 6] << 32)
+
+      def run(words: list[int], at: int) -> bool:
+        self._release(p, words[at + 5] | words[at + 6] << 32)
+        return True
+
+      return run
     store, address = self.space.store, p.address
     return lambda words, at: store(address, 8, words[at + 5] | words[at + 6] << 32)
 
@@ -320,7 +329,10 @@ class ComputeQueue(Dispatching):
     registers = self.registers
     self.settings_version += 1
     for offset, value, why in pairs:
-      registers[offset] = value
+      if 0 <= offset - USER_DATA < USER_DATA_COUNT:
+        self.user_data[offset - USER_DATA] = value
+      else:
+        registers[offset] = value
       if why is not None:
         self.machine.ignored.note("register", name_of(offset), why)
 
@@ -328,6 +340,8 @@ class ComputeQueue(Dispatching):
     """What COPY_DATA and WAIT_REG_MEM see."""
     if offset in self.registers:
       return self.registers[offset]
+    if 0 <= offset - USER_DATA < USER_DATA_COUNT:
+      return self.user_data[offset - USER_DATA]
     if offset == gc.RLC_GPU_CLOCK_COUNT_LSB.OFFSET:
       return self.gpu.counter() & 0xFFFF_FFFF
     if offset == gc.RLC_GPU_CLOCK_COUNT_MSB.OFFSET:
@@ -452,10 +466,15 @@ class ComputeQueue(Dispatching):
   def acquire_mem(self, p: pm4.ACQUIRE_MEM) -> None:
     """At once, whatever dispatches still run. `coher_base` and `coher_size` count 256 bytes."""
     if self.device.chip is None:
-      self.machine.ignored.note("PM4 packet", "ACQUIRE_MEM", "no caches are modelled")
+      self.machine.ignored.note(*_ACQUIRED)
     else:
       what = pm4.ACQUIRE_MEM_GCR_CNTL.decode(p.gcr_cntl)
       self.device.chip.control(what, self.space, p.coher_base << 8, p.coher_size << 8, self.name)
+
+  @staticmethod
+  def _acquired_again(counts: Counter[tuple[str, str, str]], words: list[int], at: int) -> None:
+    """An ACQUIRE_MEM where there are no caches."""
+    counts[_ACQUIRED] += 1
 
   def starve(self, packet: str) -> None:
     """Wait for ever: the packet ends with an end-of-pipe event, and the queue has no buffer for these.

@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tinyhw.core.memory import U64, AddressSpace, Region
+from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.mock.amd.caches.spaces import WaveSpace
 from tinyhw.mock.amd.debug import Debug
 from tinyhw.mock.amd.events import Events
@@ -54,7 +54,7 @@ class ProcessDevice:
   buffers: dict[int, Buffer] = field(default_factory=dict)
   queues: list[Queue] = field(default_factory=list)
   doorbells: Region | None = None
-  doorbell_words: U64 | None = None
+  doorbell_words: memoryview | None = None  # of 64 bits
   doorbell_used: set[int] = field(default_factory=set)
   by_doorbell: dict[int, Queue] = field(default_factory=dict)
   by_mmap: dict[int, Buffer] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class ProcessDevice:
     """The doorbells of this process on this GPU (kfd_alloc_process_doorbells)."""
     if self.doorbells is None:
       self.doorbells = Region("kfd_doorbells", self.gpu.card.doorbell_slice)
-      self.doorbell_words = self.doorbells.u8.view("u8")
+      self.doorbell_words = self.doorbells.u8.data.cast("Q")
     return self.doorbells
 
   def close(self) -> None:

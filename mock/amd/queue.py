@@ -8,14 +8,14 @@ pointer modulo the ring's size.
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle
   from tinyhw.mock.amd.caches.chip import Chip
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
+  from tinyhw.mock.amd.waves import Waves
   from tinyhw.mock.memory import Buffer
 
 
@@ -43,6 +44,9 @@ class State(Enum):
   EVICTED = "evicted"
   FAULTED = "faulted"
   HUNG = "hung"
+
+
+_READY: Final = State.READY  # asked for often
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class Properties:
     return bool(self.ring_size and self.ring_address and self.percentage)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Frame:
   """Dwords under execution: a part of the ring, or an indirect buffer called from it."""
 
@@ -109,6 +113,7 @@ class Queue(ABC):
     self.debugged = False  # masked by the driver, for a debugger on a chip that needs it (is_dbg_wa)
     self.held: list[Buffer] = []
     self.frames: list[Frame] = []
+    self.waves: Waves | None = None  # those of a dispatch that has not ended, where an engine has dispatches
     self.last: tuple[Frame, int] | None = None  # where the packet in execution starts
     self._taken = 0  # how far the ring was copied into frames
     self._until_mapped = self.machine.turns_of_a_queue()  # doorbells and turns until it was off its engine meanwhile
@@ -140,7 +145,8 @@ class Queue(ABC):
   def ring_doorbell(self, value: int) -> None:
     """A store to the doorbell: the new write pointer, or the sign to look for it, where the queue was off its engine.
     """
-    self.machine.trace_fast(self.name, "doorbell", value)
+    if self.machine.trace.enabled:
+      self.machine.trace_fast(self.name, "doorbell", value)
     if self.error is not None:
       return
     try:
@@ -148,10 +154,12 @@ class Queue(ABC):
     except PageFault as fault:
       self.fail(fault)
       return
-    if self._was_off():
+    if self._until_mapped > 1:
+      self._until_mapped -= 1
+      if not self._accept(value, "doorbell"):
+        return
+    elif self._was_off():
       self._map_again(stored)
-    elif not self._accept(value, "doorbell"):
-      return
     self._note_thread()
     if stored != value:
       self.machine.doubt(
@@ -161,11 +169,12 @@ class Queue(ABC):
 
   def _accept(self, value: int, source: str) -> bool:
     """A new write pointer. What makes no sense stops the queue."""
-    size = self.properties.ring_size >> 2 << self.SHIFT
-    if value < self.write or value > self.read + size or value & ((1 << self.SHIFT) - 1):
+    size, shift = self.properties.ring_size >> 2, self.SHIFT
+    if not self.write <= value <= self.read + (size << shift) or value >> shift << shift != value:
       self.fail(
         DecodeError(
-          f"{source} {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of {size:#x}",
+          f"{source} {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of "
+          f"{size << shift:#x}",
           where=self.name,
           hint="the write pointer only grows and never passes the read pointer by more than the ring",
         )
@@ -227,11 +236,12 @@ class Queue(ABC):
 
   def _note_thread(self) -> None:
     """Remember who queued what is written by now."""
-    rung, me = self._rung, threading.get_ident()
+    rung, me = self._rung, get_ident()
+    if rung and rung[-1][1] == me:
+      rung[-1] = self.write, me
+      return
     while rung and rung[0][0] <= self.read:
       rung.popleft()
-    if rung and rung[-1][1] == me:
-      rung.pop()
     rung.append((self.write, me))
 
   def queued_by(self) -> int | None:
@@ -239,10 +249,10 @@ class Queue(ABC):
     at = self._taken - (len(self.frames[0].words) - self.frames[0].at << self.SHIFT) if self.frames else self.read + 1
     return next((thread for write, thread in self._rung if write >= at), None)
 
-  def runnable(self) -> bool:
-    """Whether a step would make progress."""
-    if self.state is State.READY:
-      return self.write != self._taken or bool(self.frames) or self.busy
+  def _ready(self) -> bool:
+    """Whether a packet would make progress."""
+    if self.state is _READY:
+      return self.write != self._taken or bool(self.frames) or self.waves is not None
     if self.state is not State.BLOCKED or self.wait is None or not self.properties.active:
       return False
     try:
@@ -251,15 +261,23 @@ class Queue(ABC):
       self.fail(fault)
       return False
 
-  def _fetch(self) -> None:
-    """Copy the submitted part of the ring into a frame."""
-    n = self.properties.ring_size >> 2
-    at, count = (self._taken >> self.SHIFT) % n, self.write - self._taken >> self.SHIFT
-    words = self._words(at, min(count, n - at))
-    if len(words) < count:
-      words += self._words(0, count - len(words))
-    self.frames.append(Frame(words, self.properties.ring_address + at * 4))
+  runnable = _ready  # whether a turn would
+
+  def _fetch(self) -> bool:
+    """Copy the submitted part of the ring into a frame. False where there is none."""
+    if self.write == self._taken:
+      return False
+    properties, shift = self.properties, self.SHIFT
+    n = properties.ring_size >> 2
+    at, count = (self._taken >> shift) % n, self.write - self._taken >> shift
+    words = self._words(at, count) if at + count <= n else self._words(at, n - at) + self._words(0, at + count - n)
+    self.frames.append(self._frame(words, properties.ring_address + at * 4))
     self._taken = self.write
+    return True
+
+  def _frame(self, words: list[int], address: int) -> Frame:
+    """A submission that was read from an address of the ring."""
+    return Frame(words, address)
 
   def _words(self, at: int, count: int) -> list[int]:
     """Dwords of the ring."""
@@ -272,42 +290,39 @@ class Queue(ABC):
     words: list[int] = self._ring[at : at + count].tolist()
     return words
 
-  def _report_read(self) -> None:
-    """Tell the client how far the ring was read."""
-    self._store_read()
-    self._reported = self.read
-
   @abstractmethod
-  def _store_read(self) -> None:
-    """Write the read pointer where the client looks for it."""
+  def _report_read(self) -> None:
+    """Tell the client how far the ring was read: write the read pointer where it looks for it."""
 
   # ---- execution
 
   def run(self, packets: int) -> None:
     """Execute up to `packets` packets, as far as the queue is not blocked. Faults stop the queue, not the machine."""
+    self._execute(packets)
+
+  def _execute(self, packets: int) -> None:
     try:
-      self._turn_begins()
-      if self.state is State.BLOCKED:
+      if self._until_mapped > 1:
+        self._until_mapped -= 1
+      else:
+        self._turn_begins()
+      if self.state is not _READY:
         self._resume()
       frames = self.frames
-      while packets and self.state is State.READY:
-        if self.busy:
+      while packets and self.state is _READY:
+        if self.waves is not None:
           packets = self._go_on(packets)
+        elif frames or self._fetch():
+          packets = self._follow(frames[-1], packets)
         else:
-          if not frames:
-            if self.write == self._taken:
-              break
-            self._fetch()
-          if frames[-1].plan is not None:
-            packets = self._follow(frames[-1], packets)
-          else:
-            packets -= 1
-            self._step()
+          break
         if frames and frames[-1].at >= len(frames[-1].words):
           self._retire()
-      self._retire()
+      if frames or self.read != self._taken:
+        self._retire()
       if self.read != self._reported:
         self._report_read()
+        self._reported = self.read
     except BaseException as raised:
       if not self._stopped_by(raised):
         raise
@@ -349,7 +364,7 @@ class Queue(ABC):
   @property
   def busy(self) -> bool:
     """Whether the last packet goes on for some turns more."""
-    return False
+    return self.waves is not None
 
   @property
   def dispatching(self) -> bool:
@@ -361,8 +376,9 @@ class Queue(ABC):
     raise NotImplementedError
 
   def _follow(self, frame: Frame, packets: int) -> int:
-    """Execute up to so many packets of a frame that has a plan, as far as it goes; how many are left."""
-    raise NotImplementedError
+    """Execute up to so many packets of the top frame, one at least; how many are left."""
+    self._step()
+    return packets - 1
 
   @abstractmethod
   def _step(self) -> None:
@@ -370,15 +386,15 @@ class Queue(ABC):
 
   def _retire(self) -> None:
     """Drop finished frames and move the read pointer, which counts the ring's dwords only."""
-    if self.state is State.BLOCKED or self.busy:
+    if self.state is State.BLOCKED or self.waves is not None:
       return
     frames = self.frames
-    while frames and frames[-1].at >= len(frames[-1].words):
+    while frames:
+      if frames[-1].at < len(frames[-1].words):
+        self.read = self._taken - (len(frames[0].words) - frames[0].at << self.SHIFT)
+        return
       frames.pop()
-    if frames:
-      self.read = self._taken - (len(frames[0].words) - frames[0].at << self.SHIFT)
-    else:
-      self.read = self._taken
+    self.read = self._taken
 
   def _truncated(self, need: int) -> None:
     """The packet at hand goes on past the submitted dwords: wait for the next doorbell. In an indirect buffer it is an

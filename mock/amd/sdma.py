@@ -69,7 +69,7 @@ class SdmaQueue(Queue):
     self.space = self.past_gl2 = engine
     self._near = NearSpace(base, chip, self._packets)
 
-  def _store_read(self) -> None:
+  def _report_read(self) -> None:
     self.memory.store(self.properties.read_pointer, 8, self.read)
 
   # ---- decoding
@@ -88,7 +88,8 @@ class SdmaQueue(Queue):
         frame.at = at + size
         self.packets += 1
         machine.clock.advance(machine.packet_ns)
-        return run(words, at)
+        run(words, at)
+        return
     packet, used = self._decode(words, at)
     if packet is None:
       return self._truncated(used)

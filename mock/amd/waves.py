@@ -87,14 +87,14 @@ def _dispatch(queue: ComputeQueue, program: Program, size: tuple[int, int, int])
 
 def _repeated(queue: ComputeQueue, program: Program, size: tuple[int, int, int]) -> Repeated:
   """The dispatch, kept for as long as nothing but its user data changes."""
-  key = id(program), size
+  key = program, size
   known = queue.repeated.get(key)
-  if known is not None and known[0] is program:
-    return known[1]
+  if known is not None:
+    return known
   if len(queue.repeated) >= KEPT:
     queue.repeated.clear()
   machine = queue.machine
   made = Repeated(queue.space, arch(queue.gpu.card.name), _dispatch(queue, program, size), watchdog=machine.watchdog,
                   engine=machine.engine)
-  queue.repeated[key] = program, made
+  queue.repeated[key] = made
   return made

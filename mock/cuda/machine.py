@@ -105,6 +105,7 @@ class CudaMachine(Running):
                  for i, card in enumerate(cards_named(cards))]
     self.pieces: dict[int, Piece] = {}
     self.streams: list[Stream] = []
+    self.runners = self.streams
     self.handles: dict[int, Any] = {}
     self._numbers = itertools.count(FIRST_HANDLE, 16)
     self._local = threading.local()
@@ -113,10 +114,6 @@ class CudaMachine(Running):
     self.when_stopped: Callable[[int], None] | None = None
     self.when_closed: Callable[[CudaMachine], None] = lambda machine: None
     self.address_of: Callable[[str], int] = lambda symbol: 0  # a symbol of the library
-
-  @property
-  def runners(self) -> Sequence[Stream]:
-    return self.streams
 
   # ---- the client's memory
 

@@ -1,7 +1,9 @@
-"""Tensor maps: what cuTensorMapEncodeTiled writes is the emulator's own form of them (`emulator/ptx/tensormap.py`)."""
+"""Tensor maps: what cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col write is the emulator's own form of them
+(`emulator/ptx/tensormap.py`)."""
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import InvalidArgument, Unsupported
@@ -26,6 +28,31 @@ _SWIZZLES: Final = {cuda.CU_TENSOR_MAP_SWIZZLE_NONE: 0, cuda.CU_TENSOR_MAP_SWIZZ
 @serves("cuTensorMapEncodeTiled")
 def encode_tiled(m: CudaMachine, out: int, kind: int, rank: int, address: int, dims: int, strides: int, box: int,
                  steps: int, interleave: int, swizzle: int, promotion: int, fill: int) -> None:
+  _encode(m, out, kind, rank, address, dims, strides, lambda: {"box": _padded(m.get(box, f"{rank}I"), 5)}, steps,
+          interleave, swizzle, promotion, fill)
+
+
+@serves("cuTensorMapEncodeIm2col")
+def encode_im2col(m: CudaMachine, out: int, kind: int, rank: int, address: int, dims: int, strides: int, lower: int,
+                  upper: int, channels: int, pixels: int, steps: int, interleave: int, swizzle: int, promotion: int,
+                  fill: int) -> None:
+  if not 3 <= rank <= 5: raise invalid(f"a tensor of {rank} dimensions, for im2col: there are 3 to 5")
+
+  def corner(at: int) -> tuple[int, ...]:
+    found = m.get(at, f"{rank - 2}i")
+    if not all(-1 << 15 <= c < 1 << 15 for c in found): raise invalid(f"corners {found}")
+    return _padded(found, 3)
+  _encode(m, out, kind, rank, address, dims, strides, lambda: {
+    "box": (channels, pixels, 0, 0, 0), "lower": corner(lower), "upper": corner(upper), "im2col": 1}, steps, interleave,
+    swizzle, promotion, fill)
+
+
+def _padded(values: tuple[int, ...], count: int) -> tuple[int, ...]: return (*values, *[0] * (count - len(values)))
+
+
+def _encode(m: CudaMachine, out: int, kind: int, rank: int, address: int, dims: int, strides: int,
+            more: Callable[[], dict[str, Any]], steps: int, interleave: int, swizzle: int, promotion: int,
+            fill: int) -> None:
   if out % ALIGN: raise invalid(f"a tensor map at {out:#x}, no multiple of {ALIGN}")
   if not 1 <= rank <= 5: raise invalid(f"a tensor of {rank} dimensions: there are 1 to 5")
   if kind not in _KINDS: raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"a tensor map of data type {kind}")
@@ -33,11 +60,9 @@ def encode_tiled(m: CudaMachine, out: int, kind: int, rank: int, address: int, d
   if promotion > cuda.CU_TENSOR_MAP_L2_PROMOTION_L2_256B: raise invalid(f"L2 promotion {promotion}")
   extents = m.get(dims, f"{rank}Q")
   if not all(1 <= d <= 1 << 32 for d in extents): raise invalid(f"a tensor of {extents} elements: 1 to 2**32 each way")
-
-  def padded(values: tuple[int, ...], count: int) -> tuple[int, ...]: return (*values, *[0] * (count - len(values)))
-  made = TensorMap(address, padded(extents, 5), padded(m.get(strides, f"{rank - 1}Q") if rank > 1 else (), 4),
-                   padded(m.get(box, f"{rank}I"), 5), padded(m.get(steps, f"{rank}I"), 5), rank, _CODES[_KINDS[kind]],
-                   interleave, _SWIZZLES[swizzle], fill)
+  made = TensorMap(address, _padded(extents, 5), _padded(m.get(strides, f"{rank - 1}Q") if rank > 1 else (), 4),
+                   steps=_padded(m.get(steps, f"{rank}I"), 5), rank=rank, kind=_CODES[_KINDS[kind]],
+                   interleave=interleave, swizzle=_SWIZZLES[swizzle], fill=fill, **more())
   try: made.check()
   except InvalidArgument as why: raise invalid(str(why)) from None
   except Unsupported as why: raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, str(why)) from None

@@ -96,6 +96,7 @@ class NvMachine(Running):
     self.gpus = [NvGpu(self, card, i, vram if vram is not None else card.vram_size)
                  for i, card in enumerate(self.cards)]
     self.channels: list[Channel] = []
+    self.runners = self.channels
     self.open_files: dict[int, dict[int, NvFile]] = {}
     self.rm, self.uvm = Rm(self), Uvm(self)
     self.when_stopped: Callable[[int], None] | None = None  # told the GPU's index when a signal has ended a launch
@@ -107,10 +108,6 @@ class NvMachine(Running):
   def _before_waiting(self) -> None:
     if self.rm.user_memory:
       self.rm.check_user_memory()
-
-  @property
-  def runners(self) -> Sequence[Channel]:
-    return self.channels
 
   def report(self) -> list[str]:
     """What this run accepted without modelling it, what was doubtful, which channels stopped and why; a line each."""

@@ -7,8 +7,10 @@ uvm_map_external.c). Managed memory (pages that migrate) is not modelled: such c
 from __future__ import annotations
 
 import errno
+from bisect import bisect_right, insort
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.autogen import nv_uvm as uvm
@@ -20,6 +22,9 @@ from tinyhw.mock.nv.objects import ChannelObject, MemoryObject, NvFile, Physical
 
 if TYPE_CHECKING:
   from tinyhw.mock.nv.machine import NvGpu, NvMachine
+
+
+_BASE: Final = attrgetter("base")
 
 
 @dataclass(eq=False)
@@ -37,12 +42,19 @@ class UvmSpace:
 
   gpus: set[int] = field(default_factory=set)
   spaces: dict[int, VaSpace] = field(default_factory=dict)
-  ranges: list[Range] = field(default_factory=list)
+  ranges: list[Range] = field(default_factory=list)  # by address; none meets another
   peers: set[frozenset[int]] = field(default_factory=set)
   channels: dict[tuple[int, int], int] = field(default_factory=dict)
 
   def find(self, base: int) -> Range | None:
-    return next((r for r in self.ranges if r.base <= base < r.base + r.size), None)
+    """The range that holds an address."""
+    r = self.last(base)
+    return r if r is not None and base < r.base + r.size else None
+
+  def last(self, address: int) -> Range | None:
+    """The last range that begins at an address or before it."""
+    i = bisect_right(self.ranges, address, key=_BASE)
+    return self.ranges[i - 1] if i else None
 
   def unmap(self, r: Range, key: tuple[int, int]) -> None:
     """Take one mapping away."""
@@ -242,9 +254,10 @@ class Uvm:
   def create_range(self, file: NvFile, p: Any, pid: int) -> None:
     self._check_range(p.base, p.length)
     space: UvmSpace = file.uvm
-    if any(r.base < p.base + p.length and p.base < r.base + r.size for r in space.ranges):
+    before = space.last(p.base + p.length - 1)
+    if before is not None and p.base < before.base + before.size:
       raise RmError(status.NV_ERR_UVM_ADDRESS_IN_USE, f"a range is in {p.base:#x}..{p.base + p.length:#x} already")
-    space.ranges.append(Range(p.base, p.length))
+    insort(space.ranges, Range(p.base, p.length), key=_BASE)
 
   @call("UVM_MAP_EXTERNAL_ALLOCATION")
   def map_external(self, file: NvFile, p: Any, pid: int) -> None:
@@ -305,8 +318,8 @@ class Uvm:
   def free(self, file: NvFile, p: Any, pid: int) -> None:
     """A range goes with all its mappings."""
     space: UvmSpace = file.uvm
-    r = next((r for r in space.ranges if r.base == p.base), None)
-    if r is None or p.length not in (0, r.size):
+    r = space.last(p.base)
+    if r is None or r.base != p.base or p.length not in (0, r.size):
       raise RmError(status.NV_ERR_INVALID_ADDRESS, f"no range begins at {p.base:#x}")
     for key in [*r.maps]:
       space.unmap(r, key)

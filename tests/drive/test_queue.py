@@ -189,8 +189,7 @@ def test_a_queue_remembers_its_last_submissions() -> None:
   assert [s.label for s in queue.history] == ["kernel 3", "kernel 4", "kernel 5"]
   assert [s.value for s in queue.unfinished(3)] == [4, 5]
   assert queue.text_of(queue.history[-1]) == ["word 5"] * 5
-  queue.history[0] = queue.history[0].__class__(0, 5, 1, "old")
-  assert queue.text_of(queue.history[0]) == ["(overwritten in the ring)"]
+  assert queue.text_of(queue.history[0].__class__(0, 5, 1, "old")) == ["(overwritten in the ring)"]
 
 
 def test_a_pool_holds_its_own_signals() -> None:

@@ -246,6 +246,52 @@ def test_the_stack() -> None:
 def test_atomics(body: str) -> None: both(kernel(body, ".shared .align 8 .b8 s[8];\n"), bytes(64))
 
 
+ATOMICS = ["add.noftz.f16 %h1, {at}, %h2", "add.noftz.bf16 %h1, {at}, %h2", "cas.b16 %h1, {at}, %h2, %h3",
+           "v2.min.noftz.bf16x2 {{%r1, %r2}}, {at}, {{%r5, %r6}}",
+           "v2.max.noftz.f16x2 {{%r1, %r2}}, {at}, {{%r5, %r6}}",
+           "v2.add.f32 {{%f1, %f2}}, {at}, {{%f3, %f4}}",
+           "v4.add.f32 {{%f1, %f2, %f5, %f6}}, {at}, {{%f3, %f4, %f7, %f8}}",
+           "v8.min.noftz.f16 {{%h1, %h2, %h3, %h4, %h5, %h6, %h7, %h8}}, {at}, "
+           "{{%h2, %h3, %h4, %h5, %h6, %h7, %h8, %h9}}",
+           "v4.add.noftz.bf16x2 {{%r1, %r2, %r3, %r4}}, {at}, {{%r5, %r6, %r7, %r8}}", "exch.b128 %q1, {at}, %q2",
+           "cas.b128 %q1, {at}, %q3, %q2", "exch.b128 _, {at}, %q2"]
+
+
+@pytest.mark.parametrize("atomics", [ATOMICS[k::3] for k in range(3)], ids=["0", "1", "2"])
+def test_atomics_of_other_sizes(atomics: list[str]) -> None:
+  """Of 16 and 128 bits, and of vectors, by threads that share cells; a misaligned one is a fault."""
+  lines = []
+  for atomic in atomics:
+    name, rest = atomic.split(" ", 1)
+    parts = name.split(".")
+    if parts[0] in {"v2", "v4", "v8"}: parts = [*parts[1:-1], parts[0], parts[-1]]
+    for space, where, guard in (("global", "[%l5]", ""), ("shared", "[%r20]", "@%p1 "), ("", "[%l6]", "@!%p1 ")):
+      if parts[-2][0] == "v" and space == "shared": continue
+      lines.append(f"{guard}{'.'.join(['atom', *[space] * bool(space), *parts])} {rest.format(at=where)};")
+  begin = [f"ld.global.u16 %h{k}, [%l4+{2 * k}]; ld.global.b32 %r{k}, [%l4+{4 * k}]; "
+           f"ld.global.f32 %f{k}, [%l4+{4 * k}];" for k in range(1, 10)]
+  end = [f"st.global.u16 [%l7+{2 * k}], %h{k}; st.global.b32 [%l7+{20 + 4 * k}], %r{k}; "
+         f"st.global.f32 [%l7+{60 + 4 * k}], %f{k};" for k in range(1, 10)]
+  body = f""".reg .b128 %q<4>; and.b32 %r20, %t, 3; shl.b32 %r20, %r20, 5; mov.u32 %r21, s; add.u32 %r20, %r20, %r21;
+    cvt.u64.u32 %l5, %r20; add.u64 %l5, %l5, %out; mad.wide.u32 %l4, %t, 64, %in; and.b32 %r22, %t, 4;
+    setp.eq.u32 %p1, %r22, 0; cvt.u64.u32 %l6, %r20; cvta.shared.u64 %l6, %l6; @%p1 mov.b64 %l6, %l5;
+    {" ".join(begin)} ld.global.b128 %q2, [%l4]; ld.global.b128 %q3, [%out+32]; mov.b128 %q1, %q2; {" ".join(lines)}
+    mad.wide.u32 %l7, %t, 160, %out; add.u64 %l7, %l7, 4096; {" ".join(end)} mov.b128 {{%l8, %l9}}, %q1;
+    st.global.b128 [%l7+112], %q1; st.global.u64 [%l7+128], %l8;"""
+  data = bytes(b & 0x3B for b in numbers(random.Random(1), 4096))
+  text = kernel(body, ".shared .align 32 .b8 s[128];\n")
+  _, stats = both(text, data, block=32)
+  assert not stats.helped and not stats.interpreted
+  text = text.replace("mov.u32 %r21, s;", "mov.u32 %r21, s; add.u32 %r21, %r21, 1;")
+  with pytest.raises(MachineFault) as caught: run(text, "k", data, "jit")
+  assert "misaligned" in str(caught.value)
+
+
+def test_a_policy_for_caches() -> None:
+  both(kernel("""createpolicy.fractional.L2::evict_last.b64 %l1, 1.0; ld.global.L2::cache_hint.u32 %r1, [%in], %l1;
+    st.global.u32 [%out], %r1;"""), numbers(random.Random(1), 4))
+
+
 WARPS = [
   "shfl.sync.bfly.b32 %r1|%p1, %t, 5, 31, -1;", "shfl.sync.idx.b32 %r1|%p1, %t, %r2, 0x1807, -1;",
   "shfl.sync.up.b32 %r1|%p1, %t, 3, 0, -1;", "shfl.sync.down.b32 %r1|%p1, %t, %r2, 0x1F, -1;",

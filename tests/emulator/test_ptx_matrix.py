@@ -8,7 +8,7 @@ import pytest
 
 from tests.emulator.test_ptx_async import kernel, run
 from tests.strength import seed
-from tinyhw.core.errors import DecodeError, MachineFault, Unsupported
+from tinyhw.core.errors import DecodeError, MachineFault
 
 SIZES = {"f16": 2, "bf16": 2, "tf32": 4, "u8": 1, "s8": 1, "f64": 8, "f32": 4, "s32": 4}
 PARAMS = ".param .u64 out, .param .u64 a, .param .u64 b, .param .u64 c"
@@ -92,7 +92,7 @@ def matrix_lead(array: Any, t: str) -> int:
 
 
 SPARSE = [("f16", 16, "f32"), ("f16", 32, "f16"), ("bf16", 32, "f32"), ("tf32", 8, "f32"), ("tf32", 16, "f32"),
-          ("s8", 64, "s32"), ("u4", 128, "s32")]
+          ("s8", 32, "s32"), ("s8", 64, "s32"), ("u4", 64, "s32"), ("u4", 128, "s32")]
 
 
 def fragments(matrix: Any, t: str, left: bool) -> Any:
@@ -110,7 +110,8 @@ def fragments(matrix: Any, t: str, left: bool) -> Any:
   return out
 
 
-@pytest.mark.parametrize(("t", "k", "d", "selector"), [(*s, n) for s in SPARSE for n in range(1 + (s[2] != "s32"))])
+@pytest.mark.parametrize(("t", "k", "d", "selector"), [
+  (*s, n) for s in SPARSE for n in range(1 + ((s[0], s[1]) not in {("s8", 64), ("u4", 128)}))])
 def test_sparse_products(t: str, k: int, d: str, selector: int) -> None:
   rng = np.random.default_rng(seed(k + selector))
   chunk = {"tf32": 2, "u4": 8}.get(t, 4)
@@ -127,14 +128,11 @@ def test_sparse_products(t: str, k: int, d: str, selector: int) -> None:
         stored[i, (j * len(at) + place) * unit:][:unit] = values
   words = np.zeros(32, np.uint32)
   width = 4 * k // chunk  # bits of a row
-  for g in range(8):
-    for h in range(2):
-      value = int(rows[g + 8 * h])
-      if width == 16: words[4 * g + selector] |= np.uint32(value << 16 * h)
-      elif width == 32:
-        for half in range(2): words[4 * g + 2 * selector + half] |= np.uint32((value >> 16 * half & 0xFFFF) << 16 * h)
-      else:
-        for half in range(2): words[4 * g + 2 * h + half] = np.uint32(value >> 32 * half & 0xFFFFFFFF)
+  for g, h, at in np.ndindex(8, 2, width):  # CUTLASS's programs have them there
+    bit = int(rows[g + 8 * h]) >> at & 1
+    if t in {"s8", "u4"}: lane, place = 2 * selector + at // 32 * 2 + h, at % 32
+    else: lane, place = width // 16 * selector + at // 16, at % 16 + 16 * h
+    words[4 * g + lane] |= np.uint32(bit << place)
   y, z = drawn(rng, t, (k, 8)), rng.integers(-50, 50, (16, 8))
   a, b = fragments(stored, t, True), fragments(y, t, False)
   names = ["{" + ", ".join(f"%{w}{i}" for i in range(n)) + "}" for w, n in (("a", a.shape[1]), ("b", b.shape[1]))]
@@ -174,5 +172,5 @@ def test_what_mma_sp_refuses() -> None:
   with pytest.raises(MachineFault, match="twice"): run(twice, np.zeros(1))
   with pytest.raises(DecodeError, match="selector"): run(kernel(text("4;"), declared), np.zeros(1))
   whole = "{%r1, %r2, %r3, %r4}"
-  small = f"mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {whole}, {{%r5, %r6}}, {{%r7, %r8}}, {whole}, %r9, 0;"
-  with pytest.raises(Unsupported, match="m16n8k32"): run(kernel(small), np.zeros(1))
+  small = f"mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {whole}, {{%r5, %r6}}, {{%r7, %r8}}, {whole}, %r9, "
+  with pytest.raises(DecodeError, match="is 0 to 1"): run(kernel(small + "2;"), np.zeros(1))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.emulator.test_ptx_async import kernel, run
-from tests.strength import examples
+from tests.strength import examples, seed
 from tinyhw.core.errors import InvalidArgument, MachineFault, Unsupported
 from tinyhw.emulator.ptx.tensormap import TYPES, TensorMap
 
@@ -170,7 +170,7 @@ GOOD = TensorMap(0, (64, 8, 0, 0, 0), (256, 0, 0, 0), (16, 2, 0, 0, 0), (1, 1, 0
   ({"box": (15, 2, 0, 0, 0)}, MachineFault, "60 bytes in the first dimension"),
   ({"strides": (100, 0, 0, 0)}, MachineFault, "stride of 100 bytes"), ({"swizzle": 1}, MachineFault, "swizzles of 32"),
   ({"swizzle": 3}, Unsupported, "64 bytes in swizzles of 128"), ({"interleave": 1}, Unsupported, "interleaved"),
-  ({"kind": KINDS["tf32"]}, Unsupported, "tf32"), ({"im2col": 1}, Unsupported, "im2col"),
+  ({"kind": KINDS["b4x16"]}, Unsupported, "b4x16"), ({"im2col": 1}, MachineFault, "2 dimensions, for im2col"),
 ], ids=lambda x: "-".join(x) if isinstance(x, dict) else "")
 def test_maps_that_are_refused(change: dict[str, Any], kind: type[Exception], message: str) -> None:
   with pytest.raises(kind, match=message):
@@ -186,7 +186,133 @@ def test_strides_have_40_bits() -> None:
 
 
 def test_other_copies_are_refused_by_name() -> None:
-  body = ("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [buf], "
-          "[%l1, {0, 0, 0}], [bar], {%h1};")
-  with pytest.raises(Unsupported, match="im2col.*PTX line|PTX line.*im2col"):
-    launch(program(body, 64), GOOD, np.zeros((8, 64), np.float32), np.zeros(64, np.uint8))
+  for mode in ("im2col::w", "tile::gather4"):
+    body = (f"cp.async.bulk.tensor.3d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes [buf], "
+            "[%l1, {0, 0, 0}], [bar], {%h1, %h1};")
+    with pytest.raises(Unsupported, match=f"{mode}.*PTX line|PTX line.*{mode}"):
+      launch(program(body, 64), GOOD, np.zeros((8, 64), np.float32), np.zeros(64, np.uint8))
+
+
+# ---- columns of pixels
+
+@dataclass(frozen=True)
+class Convolution:
+  """Images [n, ..., c] and a filter of `size` each way that goes over them by steps, with so many zeros around."""
+  shape: tuple[int, ...]
+  size: tuple[int, ...]
+  steps: tuple[int, ...]
+  pad: tuple[int, ...]
+
+  @property
+  def outputs(self) -> tuple[int, ...]:
+    """Places of the filter each way, of images' axes outermost first."""
+    return tuple((d + 2 * p - f) // s + 1 for d, f, s, p in zip(self.shape[1:-1], self.size, self.steps, self.pad))
+
+  def map(self, channels: int, pixels: int, **more: Any) -> TensorMap:
+    """Its tensor map: places of a filter begin `pad` before the image and end with its last element."""
+    rank = len(self.shape)
+    strides = [4 * int(np.prod(self.shape[k:])) for k in range(rank - 1, 0, -1)]
+    lower = [-p for p in reversed(self.pad)]
+    upper = [p - f + 1 for p, f in zip(reversed(self.pad), reversed(self.size))]
+    def filled(values: Any, count: int) -> tuple[int, ...]: return (*values, *[0] * (count - len(values)))
+    return TensorMap(0, filled(self.shape[::-1], 5), filled(strides, 4), (channels, pixels, 0, 0, 0),
+                     filled((1, *reversed(self.steps), 1), 5), rank, KINDS["f32"], im2col=1, lower=filled(lower, 3),
+                     upper=filled(upper, 3), **more)
+
+  def column(self, images: Any, first: int, at: tuple[int, ...], channel: int, channels: int, pixels: int) -> Any:
+    """What a filter's element `at` sees from its place number `first` on: by NumPy's padding."""
+    around = [(0, pixels), *((p, p + f * s) for p, f, s in zip(self.pad, self.size, self.steps)), (0, channels)]
+    padded = np.pad(images, around)
+    out = np.zeros((pixels, channels), np.float32)
+    for k in range(pixels):
+      n, *place = np.unravel_index(first + k, (self.shape[0] + pixels, *self.outputs))
+      where = tuple(int(q) * s + o for q, s, o in zip(place, self.steps, at))
+      out[k] = padded[(int(n), *where)][channel:channel + channels]
+    return out
+
+
+CONVOLUTIONS = [
+  Convolution((2, 9, 16), (3,), (1,), (1,)), Convolution((3, 11, 8), (4,), (2,), (0,)),
+  Convolution((2, 5, 7, 8), (3, 3), (1, 1), (1, 1)), Convolution((2, 8, 9, 16), (3, 2), (2, 3), (1, 0)),
+  Convolution((2, 4, 5, 6, 8), (3, 3, 3), (1, 1, 1), (1, 1, 1)),
+  Convolution((1, 5, 6, 7, 12), (2, 3, 3), (2, 1, 2), (1, 2, 0)),
+]
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+@pytest.mark.parametrize("swizzle", [0, 1])
+@pytest.mark.parametrize("conv", CONVOLUTIONS, ids=str)
+def test_columns_are_what_a_convolution_takes(conv: Convolution, swizzle: int, engine: str,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("EMU", engine)
+  rng = np.random.default_rng(seed(sum(conv.shape) + swizzle))
+  images = rng.integers(1, 1000, conv.shape).astype(np.float32)
+  channels, pixels = 8, int(rng.integers(1, 40)) * 4
+  each = int(np.prod(conv.outputs))
+  for _ in range(examples(1)):
+    first, channel = int(rng.integers(conv.shape[0] * each)), int(rng.integers(conv.shape[-1] // 4)) * 4
+    at = tuple(int(rng.integers(f)) for f in conv.size)
+    n, *place = map(int, np.unravel_index(first, (conv.shape[0], *conv.outputs)))
+    corner = [q * s - p for q, s, p in zip(place, conv.steps, conv.pad)]
+    copy = TO_SHARED.format(rank=len(conv.shape), at=", ".join(map(str, (channel, *reversed(corner), n))))
+    copy = copy.replace(".tile.", ".im2col.") + ", {" + ", ".join(map(str, reversed(at))) + "}"
+    text = program(f"""{copy};
+W:  mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra W;
+    cp.async.bulk.global.shared::cta.bulk_group [%o], [buf], {channels * pixels * 4};""", channels * pixels * 4)
+    found = launch(text, conv.map(channels, pixels, swizzle=swizzle), images, np.zeros(channels * pixels, np.float32))
+    wanted = np.zeros((pixels, channels), np.float32)
+    seen = conv.column(images, first, at, channel, min(channels, conv.shape[-1] - channel), pixels)
+    wanted[:, :seen.shape[1]] = seen
+    raw = swizzled(np.ascontiguousarray(wanted).view(np.uint8).reshape(-1), 32 if swizzle else 0)
+    assert (found[0].view(np.uint8) == raw).all()
+
+
+def test_columns_are_stored_and_added() -> None:
+  conv = CONVOLUTIONS[2]
+  rng = np.random.default_rng(seed(9))
+  images = rng.integers(0, 9, conv.shape).astype(np.float32)
+  data = rng.integers(0, 9, (60, 8)).astype(np.float32)
+  inner = replace(conv.map(8, 60), lower=(0, 0, 0), upper=(0, 0, 0))  # each pixel of the images, of 35
+  for operation in ("", "add"):
+    text = storing(4, [0, 3, 2, 0], data.nbytes, operation).replace(".tile.bulk", ".im2col_no_offs.bulk")
+    found = launch(text, inner, images, data)[1]
+    wanted = images.copy().reshape(-1, 8)
+    first = 2 * 7 + 3
+    wanted[first:first + 53] = data[:53] + (wanted[first:first + 53] if operation else 0)  # to the last image's end
+    assert (found.reshape(-1, 8) == wanted).all()
+
+
+_FIRST = (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(("change", "at", "offsets", "message"), [
+  ({"rank": 2}, _FIRST, "0, 0", "2 dimensions, for im2col"),
+  ({"lower": (-129, 0, 0)}, _FIRST, "0, 0", "lower corners"),
+  ({"upper": (-7, 0, 0), "lower": (1, 0, 0)}, _FIRST, "0, 0", "no place between"),
+  ({"box": (8, 1025, 0, 0, 0)}, _FIRST, "0, 0", "1025 pixels"),
+  ({"steps": (1, 9, 1, 1, 0)}, _FIRST, "0, 0", "9 pixels"),
+  ({"im2col": 0}, _FIRST, "0, 0", "tensor map of tiles"), ({"im2col": 2}, _FIRST, "0, 0", "mode 2"),
+  ({}, (0, -2, 0, 0), "0, 0", "a filter at -2 in dimension 1, where it may be at -1 to 5"),
+  ({}, (0, 6, 0, 0), "0, 0", "a filter at 6 in dimension 1"), ({}, _FIRST, "0, 256", "offsets .0, 256. of im2col"),
+], ids=str)
+def test_columns_that_are_refused(change: dict[str, Any], at: tuple[int, ...], offsets: str, message: str) -> None:
+  conv = CONVOLUTIONS[2]
+  made = conv.map(8, 4)
+  if change.get("im2col") == 0: change = change | {"box": (8, 4, 1, 1, 0)}
+  copy = TO_SHARED.format(rank=4, at=", ".join(map(str, at))).replace(".tile.", ".im2col.") + f", {{{offsets}}};"
+  with pytest.raises(MachineFault, match=message):
+    launch(program(copy, 128), replace(made, **change), np.zeros(conv.shape, np.float32), np.zeros(128, np.uint8))
+
+
+def test_tf32_is_rounded_on_the_way() -> None:
+  rng = np.random.default_rng(seed(4))
+  data = rng.integers(0, 1 << 32, (8, 64), dtype=np.uint32)
+  data[0, :8] = (0x3F800FFF, 0x3F801000, 0x3F803000, 0x7F800001, 0x7F7FFFFF, 0x00000FFF, 0x80001001, 0x3F802000)
+  def loaded(words: Any) -> Any:
+    found = launch(loading(2, [0, 0], 128), replace(GOOD, kind=KINDS["tf32"]), words.view(np.float32),
+                   np.zeros(128, np.uint8))[0]
+    return found.view(np.uint32).reshape(2, 16)
+  assert loaded(data)[0, :8].tolist() == [0x3F800000, 0x3F800000, 0x3F804000, 0x7F800001, 0x7F800000, 0, 0x80002000,
+                                          0x3F802000]
+  exact = data & np.uint32(0xFFFFE000)
+  assert (loaded(exact) == exact[:2, :16]).all()

@@ -104,6 +104,8 @@ def sample(form: Form) -> str | None:
       words.append(f"[%l1, {_braces('r', rank)}]")
     elif code == "y": words.append("%r1" if "parity" in m else "%l2")
     elif code == "_": words.append("_")
+    elif code == "v" and opcode == "cp":  # offsets of im2col
+      words.append(_braces("h", next(int(x[0]) for x in m if x in {"3d", "4d", "5d"}) - 2))
     elif code == "v":
       text = matrix(k)
       if text is None: return None

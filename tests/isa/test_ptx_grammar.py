@@ -6,8 +6,12 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.strength import examples
 from tinyhw.isa.ptx import PtxSyntaxError, parse, text
+from tinyhw.isa.ptx.lexer import Tokens
 from tinyhw.isa.ptx.model import (
   Address,
   Arguments,
@@ -403,9 +407,9 @@ EXPECTED = [
       (".entry k () .pragma ^5", "';'"),
       ("^.maxntid 5", "a directive of a module (.entry, .func, .global, ...)"),
       (".global .u32 x ^.entry", "';' behind a variable"),
-      ("^.global .u32 x, y;", "one variable in a declaration"),
-      ("^.visible .global .u32 x, y;", "one variable in a declaration"),
-      ("^.attribute(.a) .global .u32 x, y;", "one variable in a declaration"),
+      (".global .u32 x, ^.u32 y;", "a variable's name"),
+      (".entry k (.param .u32 a, ^b)", ".param or .reg"),
+      (".func f (.reg .u32 a, ^b)", ".param or .reg"),
       (".attribute ^x", "'('"),
       (".attribute(.managed (2)^", "')'"),
       ('.pragma "x"^', "';' behind .pragma"),
@@ -565,3 +569,26 @@ def test_comments_and_blanks_are_nothing() -> None:
   spread = re.sub(r"(?<=[,;{}()\[\]<>])", " /* { */ // }\n\t", WHOLE)
   assert parse(spread) == plain and parse(WHOLE.replace("\n", "\r\n")) == plain
   assert parse('# 1 "a.cu"\n' + WHOLE.replace("{\n  .reg", '{\n  # 5 "x"\n  .reg')) == plain
+
+
+PIECES = {"name": ["add", "%r1", "$L__BB0_1", "_", "%tid"], "dot": [".b32", ".global", ".to::x"],
+          "int": ["0", "017", "42U", "0x1eF", "0b11"],
+          "float": ["1.5", "2e5", "3.", "1.e-3", "0f3F800000", "0D3ff0000000000000"],
+          "string": ['"a b"', '"\\""', '"//"'],
+          "op": ["||", "|", "%", "<<", "<", "{", ";", "@"]}
+GAPS = [" ", "\n", "\t", " // x\n", "/* 1\n2 */", "\n# 1 \"f\"\n"]
+
+
+@given(st.lists(st.tuples(st.sampled_from([(kind, text) for kind, texts in PIECES.items() for text in texts]),
+                          st.sampled_from(GAPS)), max_size=12))
+@settings(max_examples=examples(60), deadline=None)
+def test_tokens_are_what_stands_between_the_gaps(pieces: list[tuple[tuple[str, str], str]]) -> None:
+  """Whatever follows what: kinds, texts and places; the end can be looked at from two tokens before it."""
+  source, rows = "", list[tuple[str, str, int, int]]()
+  for (kind, piece), gap in pieces:
+    rows.append((kind, piece, len(source), len(source) + len(piece)))
+    source += piece + gap
+  tokens = Tokens(source)
+  found = list(zip(tokens.kinds, tokens.texts, tokens.starts, tokens.ends, strict=True))
+  assert found[:len(rows)] == rows and len(found) >= len(rows) + 3
+  assert {row[:2] for row in found[len(rows):]} == {("end", "")}

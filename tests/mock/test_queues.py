@@ -166,7 +166,7 @@ def test_submissions_that_come_again_set_the_registers_that_they_name(client: Cl
     queue.submit(*(pm4.set_sh_reg(register, value) for register, value in writes))
     client.run()
     expected |= {register.OFFSET: value for register, value in writes}
-    assert {offset: held.registers[offset] for offset in expected} == expected
+    assert {offset: held.read_register(offset) for offset in expected} == expected
 
 
 @pytest.mark.parametrize("turns", [2, 7])
@@ -611,7 +611,7 @@ def test_snapshots_tell_what_changed(client: Client) -> None:
   queue.submit(pm4.set_sh_reg(gc.COMPUTE_USER_DATA_0, 5))
   client.run()
   changes = Machine.diff(before, client.machine.snapshot())
-  assert "GPU0.PM4.0 read: 0x0 -> 0x3" in changes and "GPU0.PM4.0 COMPUTE_USER_DATA_0: None -> 0x5" in changes
+  assert "GPU0.PM4.0 read: 0x0 -> 0x3" in changes and "GPU0.PM4.0 COMPUTE_USER_DATA_0: 0x0 -> 0x5" in changes
   client.call("DESTROY_QUEUE", queue_id=queue.queue_id)
   assert "GPU0.PM4.0: destroyed" in Machine.diff(before, client.machine.snapshot())
 

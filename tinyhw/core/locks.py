@@ -14,8 +14,18 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
+
+if TYPE_CHECKING:
+  class _RLock:  # of which typeshed says that nobody may derive from it
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+    def release(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+    def _release_save(self) -> Any: ...
+    def _acquire_restore(self, held: Any) -> None: ...
+else:
+  from _thread import RLock as _RLock
 
 REGISTRY, RECORDING, GRADIENTS, COMPILER, TABLES, NODES = range(6)  # ranks; finalizers of nodes may take the last
 _own: Final[WeakSet[Any]] = WeakSet()
@@ -23,6 +33,7 @@ _shared: Final[list[tuple[int, Any]]] = []
 _guard: Final = threading.Lock()
 _WAY_S: Final = 50e-6
 _IMPORT_S: Final = 5.0  # how long a fork waits for other threads' imports
+_take: Final = _RLock.acquire
 
 
 def lock() -> Any:
@@ -41,51 +52,36 @@ def shared_lock(rank: int) -> Any:
   return made
 
 
-class FairLock:
-  """A reentrant lock whose holder can see that others want it, and let one of them in. A forked child finds it free."""
+class FairLock(_RLock):
+  """A reentrant lock whose holder can see that others want it, and let one of them in. A forked child finds it free.
+
+  It is threading.RLock's own type, so that taking it where nobody else has it is one call.
+  """
 
   def __init__(self) -> None:
-    self._lock, self._counting = lock(), threading.Lock()
+    self._counting = threading.Lock()
     self.wanted = 0  # threads that wait for it
+    with _guard: _own.add(self)
 
   def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
     """As RLock's."""
-    if self._lock.acquire(False): return True
+    if _take(self, False): return True
     if not blocking: return False
     self._count(1)
-    try: return bool(self._lock.acquire(True, timeout))
+    try: return bool(_take(self, True, timeout))
     finally: self._count(-1)
 
   def _count(self, n: int) -> None:
     with self._counting: self.wanted += n
 
-  def release(self) -> None:
-    """As RLock's."""
-    self._lock.release()
-
-  def locked(self) -> bool:
-    """Whether a thread holds it; as RLock's of Python 3.14, whose threading.Condition asks for it."""
-    if self._is_owned(): return True
-    if not self._lock.acquire(False): return True
-    self._lock.release()
-    return False
-
-  def __enter__(self) -> FairLock:
-    self.acquire()
-    return self
-
-  def __exit__(self, *_: object) -> None: self._lock.release()
+  def __enter__(self) -> bool:
+    return True if _take(self, False) else self.acquire()
 
   def give_way(self) -> None:
     """Let go of the lock, however often it is held, for long enough that a thread that waits for it gets it."""
-    held = self._lock._release_save()
+    held = self._release_save()
     try: time.sleep(_WAY_S)
-    finally: self._lock._acquire_restore(held)
-
-  # What threading.Condition asks of a lock.
-  def _release_save(self) -> Any: return self._lock._release_save()
-  def _acquire_restore(self, held: Any) -> None: self._lock._acquire_restore(held)
-  def _is_owned(self) -> bool: return bool(self._lock._is_owned())
+    finally: self._acquire_restore(held)
 
 
 def _llvm() -> Any:

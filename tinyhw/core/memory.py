@@ -18,6 +18,7 @@ from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
 from tinyhw.core.mapped import give_back, mapped_file
 
 PAGE: Final = 4096
+PAGES: Final = 4096  # of which an address space remembers where they are mapped
 GRANULE: Final = 16  # host memory may be mapped in units of so many bytes, the widest access: arrays are no whole pages
 END: Final = (1 << 64) - PAGE  # where mappings end at the latest: an end is an address too
 U8 = npt.NDArray[np.uint8]
@@ -156,7 +157,7 @@ class AddressSpace:
     self.version = 0
     self._starts: list[int] = []
     self._maps: list[Mapping] = []
-    self._last: Mapping | None = None
+    self._pages: dict[int, Mapping] = {}  # by its number, a page that lies in one mapping as a whole
     # What lookups go by: replaced as a whole, so that they need no lock while another thread maps.
     self._table: tuple[list[int], list[Mapping], U64] = [], [], np.zeros(0, np.uint64)
 
@@ -197,20 +198,23 @@ class AddressSpace:
   def _changed(self, maps: list[Mapping]) -> None:
     self._maps, self._starts = maps, [m.start for m in maps]
     self._table = self._starts, maps, np.array(self._starts, np.uint64)
-    self._last = None
+    self._pages = {}  # after the table: what others find in the old one meanwhile, they note in what was here before
     self.version += 1
 
   def mappings(self) -> tuple[Mapping, ...]: return tuple(self._maps)
 
   def find(self, address: int) -> Mapping | None:
     """The mapping that holds this address."""
-    m = self._last
-    if m is not None and m.start <= address < m.end: return m
-    table = self._table
-    i = bisect_right(table[0], address) - 1
-    if i < 0 or address >= table[1][i].end: return None
-    self._last = m = table[1][i]
-    if self._table is not table: self._last = None  # it may be gone by now
+    pages, page = self._pages, address >> 12
+    m = pages.get(page)
+    if m is not None: return m
+    starts, maps, _ = self._table
+    i = bisect_right(starts, address) - 1
+    if i < 0 or address >= maps[i].end: return None
+    m = maps[i]
+    if m.start <= page << 12 and page + 1 << 12 <= m.end:
+      if len(pages) >= PAGES: pages.clear()
+      pages[page] = m
     return m
 
   def _need(self, address: int, size: int, access: int) -> Mapping:
@@ -261,13 +265,13 @@ class AddressSpace:
 
   def load(self, address: int, width: int, access: int = Access.READ) -> int:
     """An unsigned little-endian integer of 1, 2, 4 or 8 bytes."""
-    m = self._last
-    if m is None or not (m.start <= address and address + width <= m.end and m.access & access == access):
-      m = self._need(address, width, access)
-      if address + width > m.end: return int.from_bytes(self.read(address, width, access), "little")
+    m = self._pages.get(address >> 12)
+    if m is not None and m.access & access == access:
+      if width == 8 and not address & 7: return m.raw64[address - m.start >> 3]
+      if width == 4 and not address & 3: return m.raw32[address - m.start >> 2]
+    m = self._need(address, width, access)
+    if address + width > m.end: return int.from_bytes(self.read(address, width, access), "little")
     at = address - m.start
-    if width == 4 and not at & 3: return m.raw32[at >> 2]
-    if width == 8 and not at & 7: return m.raw64[at >> 3]
     return int.from_bytes(m.raw[at:at + width], "little")
 
   def poll(self, address: int, width: int) -> int:
@@ -276,14 +280,18 @@ class AddressSpace:
 
   def store(self, address: int, width: int, value: int, access: int = Access.WRITE) -> None:
     """Store an unsigned little-endian integer of 1, 2, 4 or 8 bytes."""
-    m = self._last
-    if m is None or not (m.start <= address and address + width <= m.end and m.access & access == access):
-      m = self._need(address, width, access)
-      if address + width > m.end: return self.write(address, value.to_bytes(width, "little"), access)
+    m = self._pages.get(address >> 12)
+    if m is not None and m.access & access == access:
+      if width == 8 and not address & 7:
+        m.raw64[address - m.start >> 3] = value
+        return
+      if width == 4 and not address & 3:
+        m.raw32[address - m.start >> 2] = value
+        return
+    m = self._need(address, width, access)
+    if address + width > m.end: return self.write(address, value.to_bytes(width, "little"), access)
     at = address - m.start
-    if width == 4 and not at & 3: m.raw32[at >> 2] = value
-    elif width == 8 and not at & 7: m.raw64[at >> 3] = value
-    else: m.raw[at:at + width] = value.to_bytes(width, "little")
+    m.raw[at:at + width] = value.to_bytes(width, "little")
 
   # ---- vector accesses
 

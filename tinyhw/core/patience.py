@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import _thread
+import os
 import signal
 import sys
 import threading
@@ -9,17 +10,31 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
+from threading import get_ident
 from types import FrameType
 from typing import Any, Final
 
 from tinyhw.core.errors import Interrupted
 
 Handler = Callable[[int, FrameType | None], Any]
-_SIGNALS: Final = (signal.SIGINT, signal.SIGALRM, signal.SIGTERM)
+_SIGNALS: Final = (int(signal.SIGINT), int(signal.SIGALRM), int(signal.SIGTERM))
 _C: Final[Any] = import_module("_signal")  # what `signal` wraps, without the enumerations that it looks handlers up in
+_getsignal = _C.getsignal
 
 
-def _in_main_thread() -> bool: return threading.get_ident() == threading.main_thread().ident
+_main = threading.main_thread().ident
+
+
+def _find_main() -> None:
+  """After a fork the thread that forked is the main one."""
+  global _main
+  _main = threading.main_thread().ident
+
+
+os.register_at_fork(after_in_child=_find_main)
+
+
+def _in_main_thread() -> bool: return get_ident() == _main
 
 
 class Patience:
@@ -49,7 +64,8 @@ class Held:
   def __init__(self) -> None:
     self.raised: BaseException | None = None
     self._depth = 0
-    self._before: list[tuple[int, Handler, Handler]] = []
+    self._before: list[tuple[int, Handler, Handler]] = []  # signals that are held: their handlers, and those as held
+    self._ours: dict[int, tuple[int, Handler, Handler]] = {}  # by signal: the same of last time
 
   def __call__(self) -> None:
     if self.raised is not None: raise Stopped(f"stopped by {type(self.raised).__name__}")
@@ -66,36 +82,40 @@ class Held:
     return hold
 
   def __enter__(self) -> Held:
-    if not _in_main_thread(): return self
+    if get_ident() != _main: return self
     if not self._depth:
-      try: self._install()
+      before = self._before
+      if before: self._restore()  # what an exception in `__exit__` has left
+      try:
+        for number in _SIGNALS:
+          handler = _getsignal(number)
+          if not callable(handler): continue  # none, or one that Python does not run
+          known = self._ours.get(number)
+          if known is None or known[1] is not handler:
+            known = self._ours[number] = number, handler, self._holding(handler)
+          before.append(known)
+          _C.signal(number, known[2])
       except BaseException:  # of a handler that was not held yet
         self._restore()
         raise
     self._depth += 1
     return self
 
-  def _install(self) -> None:
-    self._restore()  # what an exception in `__exit__` has left
-    for number in _SIGNALS:
-      handler = _C.getsignal(number)
-      if not callable(handler): continue  # none, or one that Python does not run
-      ours = self._holding(handler)
-      self._before.append((number, handler, ours))
-      _C.signal(number, ours)
-
   def _restore(self) -> None:
-    while self._before:
-      number, handler, ours = self._before[-1]
-      if _C.getsignal(number) is ours: _C.signal(number, handler)  # a handler may have set another
-      self._before.pop()
+    before = self._before
+    while before:
+      number, handler, ours = before[-1]
+      if _getsignal(number) is ours: _C.signal(number, handler)  # a handler may have set another
+      before.pop()
 
   def __exit__(self, *_: object) -> None:
-    if not _in_main_thread(): return
+    if get_ident() != _main: return
     self._depth -= 1
     if not self._depth: self._restore()
-    raised, self.raised = self.raised, None
-    if raised is not None: raise raised from None
+    raised = self.raised
+    if raised is not None:
+      self.raised = None
+      raise raised from None
 
 
 HELD: Final = Held()

@@ -11,11 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory
 
 Dim3 = tuple[int, int, int]
+ADDRESS: Final = attrgetter("address")  # of an allocation
 
 
 @dataclass(eq=False)

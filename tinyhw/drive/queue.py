@@ -70,9 +70,15 @@ def _patches(packet: Packet, field_name: str, body: int, slot: Slot) -> tuple[li
   return patches, _Limit(field.limit, field.shift, where)
 
 
+def _plain(rows: Sequence[tuple[int, int, int, int]]) -> tuple[int, int]:
+  """The words that a value exactly is, low and high; -1 where there is none."""
+  whole = all(keep == 0 and left == 0 for _, keep, _, left in rows) and [row[2] for row in rows] in ([0], [0, 32])
+  return (rows[0][0], rows[1][0] if len(rows) == 2 else -1) if whole else (-1, -1)
+
+
 class BoundStream:
   """The words of one submission with named values to fill in. Reusable: set what changes, submit again."""
-  __slots__ = ("_limits", "_plain", "_slots", "label", "words")
+  __slots__ = ("_limits", "_names", "_slots", "label", "words")
 
   def __init__(
     self, words: Iterable[int], slots: Mapping[str, Sequence[Patch]], limits: Mapping[str, _Limit], label: str
@@ -80,29 +86,27 @@ class BoundStream:
     self.words, self.label = array("I", words), label
     self._slots = {name: tuple((p.index, p.keep, p.right, p.left) for p in patches) for name, patches in slots.items()}
     self._limits = dict(limits)
-    # names whose value is exactly whole words need no masks: (low word, high word or -1)
-    self._plain = {
-      name: (rows[0][0], rows[1][0] if len(rows) == 2 else -1)
-      for name, rows in self._slots.items()
-      if all(keep == 0 and left == 0 for _, keep, _, left in rows) and [row[2] for row in rows] in ([0], [0, 32])
-    }
+    # Of each name: its largest value, the bits that must be zero, and the words that its value exactly is (low, high or
+    # -1), where it needs no masks.
+    self._names = {name: (limits[name].largest, (1 << limits[name].zero_bits) - 1, *_plain(rows))
+                   for name, rows in self._slots.items()}
 
   @property
   def names(self) -> tuple[str, ...]: return tuple(self._slots)
 
   def set(self, name: str, value: int) -> None:
     """Fill in a named value everywhere it appears. Raises EncodeError when a field cannot hold it."""
-    limit = self._limits[name]
-    if not 0 <= value <= limit.largest or value & ((1 << limit.zero_bits) - 1):
+    largest, zeros, low, high = self._names[name]
+    if not 0 <= value <= largest or value & zeros:
+      limit = self._limits[name]
       raise EncodeError(
         f"{name} = {value:#x} does not fit (at most {limit.largest:#x}, {limit.zero_bits} low zero bits)",
         where=limit.where,
       )
     words = self.words
-    plain = self._plain.get(name)
-    if plain is not None:
-      words[plain[0]] = value & _WORD
-      if plain[1] >= 0: words[plain[1]] = value >> 32
+    if low >= 0:
+      words[low] = value & _WORD
+      if high >= 0: words[high] = value >> 32
       return
     for index, keep, right, left in self._slots[name]:
       words[index] = words[index] & keep | (value >> right << left) & ~keep & _WORD
@@ -183,6 +187,7 @@ class Ring:
     if self.size & (self.size - 1): raise InvalidArgument(f"{self.size} words are not a power of two", where="Ring")
     self._read, self._write = read_pointer[:8].cast("Q"), write_pointer[:8].cast("Q")
     self.at = start  # words written since the queue was made
+    self._free_to = start  # as `at` counts: how far the device is known to have left room
 
   @property
   def read_at(self) -> int:
@@ -195,10 +200,15 @@ class Ring:
     return (self.at - self.read_at) % self.size
 
   def has_room(self, count: int) -> bool:
-    """Whether so many words fit now."""
-    return self.size - 1 - (self.at - int(self._read[0]) // self._unit) % self.size >= count
+    """Whether so many words fit now. The device is asked where what it has said before is not enough."""
+    if self._free_to - self.at < count:
+      self._free_to = self.at + self.size - 1 - (self.at - int(self._read[0]) // self._unit) % self.size
+    return self._free_to - self.at >= count
 
   def _make_room(self, count: int, timeout_s: float, name: str) -> None:
+    if count >= self.size:
+      raise InvalidArgument(f"{count} words do not fit a ring of {self.size}", where=name,
+                            hint="use an indirect buffer")
     self.ring_doorbell()  # what was written so far has to be read before there is room for the rest
     self.wait_for_room(count, timeout_s, name)
 
@@ -218,21 +228,18 @@ class Ring:
 
   def push(self, words: array[int], timeout_s: float = 30.0, name: str = "ring") -> int:
     """Write words behind those already there; returns where they start. The device sees them after `ring_doorbell`."""
-    count, size = len(words), self.size
-    if count >= size:
-      raise InvalidArgument(f"{count} words do not fit a ring of {size}", where=name, hint="use an indirect buffer")
-    where = self.at & (size - 1)
-    if self._keep_whole and where + count > size and self._pad is not None:
+    start, count, size = self.at, len(words), self.size
+    where = start & (size - 1)
+    end = where + count
+    if end > size and self._keep_whole and self._pad is not None and count < size:
       self.push(array("I", self._pad(size - where)), timeout_s, name)
-      where = 0
-    if size - 1 - (self.at - int(self._read[0]) // self._unit) % size < count: self._make_room(count, timeout_s, name)
-    head = size - where
-    if count <= head: self.words[where:where + count] = memoryview(words)
+      return self.push(words, timeout_s, name)
+    if self._free_to - start < count and not self.has_room(count): self._make_room(count, timeout_s, name)
+    source = memoryview(words)
+    if end <= size: self.words[where:end] = source
     else:
-      source = memoryview(words)
-      self.words[where:] = source[:head]
-      self.words[:count - head] = source[head:]
-    start = self.at
+      self.words[where:] = source[:size - where]
+      self.words[:end - size] = source[size - where:]
     self.at = start + count
     return start
 
@@ -266,20 +273,26 @@ class HardwareQueue:
 
   def __init__(self, name: str, ring: Ring, decode: Decoder, keep: int = 16) -> None:
     self.name, self.ring, self._decode = name, ring, decode
-    self.history: deque[Submission] = deque(maxlen=keep)
+    self._sent: deque[tuple[int, int, int, str]] = deque(maxlen=keep)
     self.wait_stream: BoundStream | None = None  # made by the driver: waits until `address` holds `value`
+
+  @property
+  def history(self) -> list[Submission]:
+    """The last submissions, oldest first."""
+    return [Submission(*row) for row in self._sent]
 
   def words_for(self, stream: BoundStream, waits: int) -> int:
     """Words of the ring that are enough for a submission with so many waits, also where the ring's end is near."""
-    words = len(stream.words)
-    if waits and self.wait_stream is not None: words += waits * len(self.wait_stream.words)
-    return min(2 * words, self.ring.size - 1)
+    words = 2 * len(stream.words)
+    if waits and self.wait_stream is not None: words += 2 * waits * len(self.wait_stream.words)
+    return words if words < self.ring.size else self.ring.size - 1
 
   def submit(
     self, stream: BoundStream, value: int, waits: Iterable[tuple[int, int]] = (), timeout_s: float = 30.0
   ) -> None:
     """Write the stream, after waits for (address, value) pairs, and ring the doorbell once."""
-    ring, start = self.ring, self.ring.at
+    ring = self.ring
+    start = ring.at
     for address, wanted in waits:
       assert self.wait_stream is not None
       self.wait_stream.set("address", address)
@@ -287,7 +300,7 @@ class HardwareQueue:
       ring.push(self.wait_stream.words, timeout_s, self.name)
     ring.push(stream.words, timeout_s, self.name)
     ring.ring_doorbell()
-    self.history.append(Submission(start, ring.at - start, value, stream.label))
+    self._sent.append((start, ring.at - start, value, stream.label))
 
   def words_of(self, submission: Submission) -> list[int]:
     """The words of a submission, read back from the ring (empty once they were overwritten)."""

@@ -167,7 +167,7 @@ class QueuedRuntime(Runtime):
         words = 0 if stream is None else queue.words_for(stream, len(self._dependencies) + 1)
         value = self.kernargs.busy_until(nbytes) if nbytes else 0
         room = queue.ring.has_room(words)
-        if room and self._done[0] >= value: return
+        if room and (not value or self._done[0] >= value): return
       except BaseException:
         self.lock.release()
         raise
@@ -218,7 +218,8 @@ class QueuedRuntime(Runtime):
 
   def synchronize(self) -> None:
     if self._unsure: self._settle()
-    self.wait(self.timeline.last)
+    value = self.timeline.last
+    if self._done[0] < value: self._wait_slowly(value)
 
   def _settle(self) -> None:
     """After an interrupted submission: one more, whose value is reached."""
@@ -230,8 +231,8 @@ class QueuedRuntime(Runtime):
     if self._done[0] < value: self._wait_slowly(value)
 
   def _wait_slowly(self, value: int) -> None:
-    self.check_usable()
-    words, port, timeout_s = self._done, self.port, self.patience()
+    if self.lost is not None or os.getpid() != self._pid: self.check_usable()
+    words, port, timeout_s = self._done, self.port, self.patience() if self._limits else self.timeout_s
     def done() -> bool: return bool(words[0] >= value) or self._closing
     start = port.now_ns()
     first = min(_POLL_S, timeout_s)

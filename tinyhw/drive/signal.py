@@ -88,24 +88,21 @@ class Timeline:
   def done(self, value: int) -> bool: return int(self.signal.words[0]) >= value
 
 
-class Dependencies:
+class Dependencies(dict[int, tuple[Signal, int]]):
   """Values of other devices' timelines that this device's next submission has to wait for (after a copy between
-  peers)."""
-
-  def __init__(self) -> None: self._values: dict[int, tuple[Signal, int]] = {}
+  peers), by the addresses of their signals."""
 
   def add(self, signal: Signal, value: int) -> None:
-    known = self._values.get(signal.address)
-    if known is None or known[1] < value: self._values[signal.address] = (signal, value)
+    known = self.get(signal.address)
+    if known is None or known[1] < value: self[signal.address] = signal, value
 
   def drop(self, pool: SignalPool) -> None:
     """Forget the signals of a pool, whose memory goes."""
-    self._values = {a: row for a, row in self._values.items() if not pool.holds(row[0])}
-
-  def __len__(self) -> int: return len(self._values)
+    for address in [a for a, (signal, _) in self.items() if pool.holds(signal)]: del self[address]
 
   def drain(self) -> Iterator[tuple[Signal, int]]:
     """Those not reached yet; forgets all."""
-    pending, self._values = self._values, {}
-    for signal, value in pending.values():
+    pending = list(self.values())
+    self.clear()
+    for signal, value in pending:
       if signal.value < value: yield signal, value

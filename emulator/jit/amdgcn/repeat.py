@@ -6,7 +6,9 @@ than that is asked each time: whether the code in memory, the mappings and the c
 """
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
+from ctypes import c_int64, c_void_p
 from typing import Any, Final
 
 import numpy as np
@@ -36,7 +38,7 @@ class Again:
   """The waves of a dispatch whose workgroups all begin together, before their first instruction."""
 
   def __init__(self, workgroups: Workgroups, memory: Memory) -> None:
-    self._workgroups = workgroups
+    self._workgroups, self._space = workgroups, workgroups.space
     cohort = self._cohort = workgroups.begin(workgroups.places)
     waves = self._waves = Waves(cohort, memory)
     self._version, self._kept = workgroups.space.version, -1
@@ -44,14 +46,19 @@ class Again:
     self._users = USER_SGPR.of(workgroups.dispatch.rsrc2)
     self._granted = min(TURN, cohort.watchdog)
     waves.states[:, LEFT:LEFT + 2].view(np.int64)[:, 0] = self._granted
-    self._first = waves.states.copy()
+    self._bytes = waves.states.data.cast("B")
+    self._first = bytes(self._bytes)
     self._states, self._status, self._left = waves.states, waves.states[:, STATUS], waves.left
     self._run = waves.form.native.run
-    self._arguments = waves.context.ctypes.data, waves.states.ctypes.data, waves.states.shape[1] * 4, waves.size
+    # made once as what the call takes: of Python's integers each call would make them anew
+    self._arguments = (c_void_p(waves.context.ctypes.data), c_void_p(waves.states.ctypes.data),
+                       c_int64(waves.states.shape[1] * 4), c_int64(waves.size))
     # of one wave, whose registers are read and written without NumPy's overhead
-    self._words = waves.states.data.cast("B").cast("I") if waves.size == 1 else None
-    self._counts = waves.states.data.cast("B").cast("q") if waves.size == 1 else None
+    self._words = self._bytes.cast("I") if waves.size == 1 else None
+    self._counts = self._bytes.cast("q") if waves.size == 1 else None
+    self._put = struct.Struct(f"={self._users}I").pack_into
     self._outside = waves.form.lds_sites if len(waves.form.lds_sites) else None
+    self._lds = cohort.lds if cohort.lds_size else None
     self._live, self._arrived = cohort.live.copy(), cohort.arrived.copy()
     self.stats = DispatchStats(waves=waves.size, engine="jit")
 
@@ -66,8 +73,9 @@ class Again:
   def serves(self) -> bool:
     """Whether the code, the mappings and the compiled form are what this was made from."""
     waves = self._waves
-    program, code = waves.code.program, waves.code
-    if self._workgroups.space.version != self._version or code.form is not waves.form: return False
+    code = waves.code
+    if self._space.version != self._version or code.form is not waves.form: return False
+    program = code.program
     if program.kept != self._kept: self._code, self._kept = program.held(), program.kept
     for view, data in self._code:
       if view.tobytes() != data: return False
@@ -75,12 +83,11 @@ class Again:
 
   def run(self, user_data: tuple[int, ...]) -> bool:
     """Run the waves: True when all have ended, and `stats` says what they executed; else go on with `rest`."""
-    np.copyto(self._states, self._first)
-    words = self._words
-    if words is not None:
-      for k in range(self._users): words[k] = user_data[k]
+    states, words = self._bytes, self._words
+    states[:] = self._first
+    if words is not None: self._put(states, 0, *user_data[:self._users])
     else: self._states[:, :self._users] = user_data[:self._users]
-    if self._cohort.lds_size: self._cohort.lds[:] = 0
+    if self._lds is not None: self._lds[:] = 0
     self._run(*self._arguments)
     waves = self._waves
     if waves.error is not None: raise waves.error

@@ -1,4 +1,4 @@
-"""Loads, stores and atomics as LLVM IR: one check for what lies together, else thread by thread.
+"""Loads and stores as LLVM IR: one check for what lies together, else thread by thread.
 
 Each access to global memory is a *site* with a cached mapping. What it does not serve goes to `@slow`, which looks
 each thread's address up; what that cannot serve either is the reference's: it raises the fault.
@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx import layout, stack
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info, Shape
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather
-from tinyhw.emulator.memory.atomics import ATOMICS
-from tinyhw.emulator.ptx import addresses, memory, move, operands
+from tinyhw.emulator.ptx import addresses, memory, operands
 from tinyhw.emulator.ptx.scope import Line, Place
 from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.ptx.forms import SIZES, Form
@@ -23,7 +22,7 @@ from tinyhw.isa.ptx.model import Address, Name, Operand
 
 Emit = Callable[[Lanes, Line, Form, Info], None]
 GLOBAL, SHARED, LOCAL, GENERIC = range(4)
-_MODES: Final = {"global": GLOBAL, "shared": SHARED, "local": LOCAL, memory.GENERIC: GENERIC}
+MODES: Final = {"global": GLOBAL, "shared": SHARED, "local": LOCAL, memory.GENERIC: GENERIC}
 
 
 @dataclass
@@ -36,6 +35,7 @@ class Site:
   count: int
   access: int
   mask: Value | None  # the threads that access; None for all
+  stack: int | None = None  # where in the stack of each thread, where that is known and there
 
   @property
   def width(self) -> int: return self.size * self.count
@@ -206,7 +206,8 @@ def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count
     shape = Shape(None)
   base = convert(base.view(U32) if narrow else base.view(U64), U64)
   steps = shape.steps if not base.wide else None
-  mode = _MODES[real]
+  mode = MODES[real]
+  known = base.bits if mode == LOCAL and base.bits is not None and stack.holds(g, base.bits, size * count) else None
   if mode == LOCAL: base, steps = _on_stacks(g, base, steps)
   guard = operands.predicate(line)
   mask = None if g.everyone else g.active
@@ -214,7 +215,7 @@ def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count
     p = guard(g)
     mask = p if mask is None else mask & p
     if not mask.wide: mask = Value(g.e, mask.in_lanes(), BOOL, True)
-  return Site(mode, base, steps, size, count, access, mask)
+  return Site(mode, base, steps, size, count, access, mask, known)
 
 
 def _wraps(shape: Shape) -> bool:
@@ -231,6 +232,7 @@ def _on_stacks(g: Lanes, base: Value, steps: tuple[int, ...] | None) -> tuple[Va
 
 def load(g: Lanes, site: Site) -> list[Value]:
   """The elements of each thread, unsigned."""
+  if site.stack is not None: return [stack.get(g, site.stack + k * site.size, site.size) for k in range(site.count)]
   e, w, a = g.e, g.width, Accessor(g, site)
   t = f"i{8 * site.size}"
   dtype = operands._RAW[site.size]
@@ -286,6 +288,9 @@ def _apart(g: Lanes, pointer: str, steps: Sequence[int], site: Site, dtype: Any)
 
 def store(g: Lanes, site: Site, values: Sequence[Value]) -> None:
   """Store the elements of each thread; the highest thread wins at one address."""
+  if site.stack is not None:
+    for k, v in enumerate(values): stack.put(g, site.stack + k * site.size, v, site.mask)
+    return
   e, w, a = g.e, g.width, Accessor(g, site)
   t = f"i{8 * site.size}"
   raw = [v.view(operands._RAW[site.size]) for v in values]
@@ -388,9 +393,9 @@ def _count(form: Form) -> int: return next((int(m[1]) for m in form.modifiers if
 def ld(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """Loads of one to eight elements."""
   i, t, e = line.instruction, form.type, g.e
-  if t == "b128": raise Untranslatable("of 128 bits")
-  count, size = _count(form), SIZES[t]
-  destinations = operands.elements(line, i.operands[0])
+  destinations, count = operands.elements(line, i.operands[0]), _count(form)
+  if t == "b128": t, destinations, count = "b64", operands.halves(i.operands[0]), 2
+  size = SIZES[t]
   dtype = operands.dtype_of(t)
   writes = [operands.writer(g.code, line, d, t) for d in destinations]
   offset = _parameter(g, line, form, i.operands[1], size * count)
@@ -442,72 +447,7 @@ def st(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """Stores of one to eight elements."""
   i, t = line.instruction, form.type
   if "async" in form.modifiers: raise Untranslatable("no compiled form")
-  if t == "b128": raise Untranslatable("of 128 bits")
-  sources = operands.elements(line, i.operands[1])
+  sources, count = operands.elements(line, i.operands[1]), _count(form)
+  if t == "b128": t, sources, count = "b64", operands.halves(i.operands[1]), 2
   values = [operands.reader(g.code, line, s, t)(g) for s in sources]
-  store(g, site_of(g, line, form, i.operands[0], SIZES[t], _count(form), Access.WRITE), values)
-
-
-# ---- atomics
-
-@emits("atom", "red")
-def atom(g: Lanes, line: Line, form: Form, info: Info) -> None:
-  """Read-modify-writes of 4 and 8 bytes, one thread after the other, the lowest first."""
-  i, t, e, w = line.instruction, form.type, g.e, g.width
-  if "async" in form.modifiers: raise Untranslatable("no compiled form")
-  size = SIZES[t]
-  if size not in {4, 8} or form.modifiers & {"v2", "v4", "v8"}: raise Untranslatable("of such a type")
-  what = ATOMICS[move.operation(form)]
-  rest = [*i.operands]
-  destination = rest.pop(0) if i.opcode == "atom" else None
-  address = rest.pop(0)
-  values = [operands.reader(g.code, line, o, t)(g) for o in rest]
-  site = site_of(g, line, form, address, size, 1, Access.READ | Access.WRITE)
-  if site.mode == LOCAL: raise Untranslatable("on the stack")
-  raw = operands._RAW[size]
-  away = g.deopt()
-  at = site.base if site.steps is None else g.materialized(site.base, site.steps)
-  e.do(f"store <{w} x i64> {at.in_lanes()}, ptr {g.pointer('%context', layout.ADDRESSES)}, align 8")
-  columns = [g.pointer("%context", layout.DATA + 8 * w * k) for k in range(3)]
-  for k, value in enumerate(values):
-    e.do(f"store <{w} x i{8 * size}> {value.view(raw).in_lanes()}, ptr {columns[k]}, align {size}")
-  m = g.mask_type
-  bits = g.bits(site.mask) if site.mask is not None else "-1"
-  mask = bits if w == 32 else e.op(f"zext {m} {bits} to i32")
-  good = e.op(f"call i1 @look(ptr %context, ptr %state, i32 {mask}, i64 {size}, i64 {site.access}, i64 {site.mode})")
-  begin, turn, one, over = (e.new_label(x) for x in ("begin", "turn", "one", "over"))
-  e.do(f"br i1 {good}, label %{begin}, label %{away}, !prof !1")
-  before, e.side = e.side, True
-  e.start(begin)
-  e.do(f"br label %{turn}")
-  e.start(turn)
-  left = e.op(f"phi i32 [ {mask}, %{begin} ], [ %{one}.rest, %{one}.end ]")
-  e.do(f"br i1 {e.op(f'icmp eq i32 {left}, 0')}, label %{over}, label %{one}")
-  e.start(one)
-  e.declared["llvm.cttz.i32"] = "declare i32 @llvm.cttz.i32(i32, i1)"
-  lane = e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
-  hosts = g.pointer("%context", layout.HOSTS)
-  host = e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {hosts}, i32 {lane}')}")
-  cell = e.op(f"inttoptr i64 {host} to ptr")
-  dtype = what.dtype(size)
-
-  def column(k: int) -> str: return e.op(f"getelementptr i{8 * size}, ptr {columns[k]}, i32 {lane}")
-
-  def scalar(pointer: str) -> Value: return Value(e, e.op(f"load i{8 * size}, ptr {pointer}"), raw, False)
-  old = scalar(cell)
-  data = scalar(column(len(values) - 1))
-  compare = scalar(column(0)) if len(values) > 1 else data
-  operations: Any = g.o  # on code, in the place of NumPy's
-  new = what.function(operations, old.view(dtype), data.view(dtype), compare.view(dtype)).view(raw)
-  e.do(f"store i{8 * size} {new.text}, ptr {cell}")
-  if destination is not None: e.do(f"store i{8 * size} {old.text}, ptr {column(2)}")
-  e.do(f"br label %{one}.end")
-  e.start(f"{one}.end")
-  e.lines.append(f"  %{one}.less = sub i32 {left}, 1")
-  e.lines.append(f"  %{one}.rest = and i32 {left}, %{one}.less")
-  e.do(f"br label %{turn}")
-  e.start(over)
-  e.side = before
-  if destination is None: return
-  result = Value(e, e.op(f"load <{w} x i{8 * size}>, ptr {columns[2]}, align {size}"), raw, True)
-  operands.writer(g.code, line, destination, t)(g, result.view(operands.dtype_of(t)))
+  store(g, site_of(g, line, form, i.operands[0], SIZES[t], count, Access.WRITE), values)

@@ -17,7 +17,7 @@ from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert
 from tinyhw.emulator.ptx import addresses, copies, memory, operands, tensor
 from tinyhw.emulator.ptx.mbarrier import EXPECTED, LIMIT, PHASE, TX, VALID
 from tinyhw.emulator.ptx.scope import Line
-from tinyhw.emulator.ptx.tensormap import ALIGN, FIELDS, ORDINALS, SIZE, SWIZZLES, TYPES, place_of
+from tinyhw.emulator.ptx.tensormap import ALIGN, FIELDS, ORDINALS, SIZE, SWIZZLES, TYPES, USED, place_of
 from tinyhw.emulator.values.ops import DTYPES, I32, I64, U32, U64
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.isa.ptx.model import Operand
@@ -191,7 +191,7 @@ class _Map:
     for k in range(rank):
       if k:
         stride = self.field("strides", k - 1)
-        r.need((stride - 1 < (1 << 40) - 1) & ((stride & 15) == 0))
+        r.need((stride < 1 << 40) & ((stride & 15) == 0))
         self.strides.append(stride)
       extent, box = self.field("dims", k), self.field("box", k)
       r.need((box - 1 < 256) & (self.field("steps", k) - 1 < (8 if not k else 1)))
@@ -335,8 +335,7 @@ def replaced(space: str) -> Routine:
       r.store(at + r["offset"], convert(r["value"], dtype))
   between, size = place_of("")
   r.store(at + between, r.const(U32, 0))
-  last, _ = place_of("im2col")
-  for k in range(last + 1, SIZE): r.store(at + k, r.const(DTYPES["u8"], 0))
+  for k in range(USED, SIZE): r.store(at + k, r.const(DTYPES["u8"], 0))
   _changed(r)
   return r
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from tinyhw.core.errors import Error
 from tinyhw.emulator.ptx.group import Blocks, Diverge, Meet, Warps
 
@@ -59,9 +57,7 @@ class Call:
     """A group goes on at a PC, parts, or waits for others of its warp."""
     self._running.remove(group)
     if isinstance(after, Diverge):
-      for pc, lanes in after.ways:
-        some = np.broadcast_to(lanes, (1, group.lanes.shape[1])) & group.lanes
-        if some.any(): self._put(self._running, group.part(None, some, pc))
+      for part in after.parts(group): self._put(self._running, part)
     elif isinstance(after, Meet):
       group.pc = after.pc
       self._waiting.append(group)

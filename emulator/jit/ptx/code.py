@@ -4,6 +4,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from dataclasses import astuple
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError
@@ -11,8 +12,9 @@ from tinyhw.core.locks import lock
 from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import Native, compiled_by, host
-from tinyhw.emulator.jit.ptx import access, cluster, matrix, mbarrier, warp, wgmma
-from tinyhw.emulator.jit.ptx.emit import JitCode, Lanes, Refused
+from tinyhw.emulator.jit.ptx import access, atomics, calls, cluster, matrix, mbarrier, warp, wgmma, wmma
+from tinyhw.emulator.jit.ptx.emit import Exit, Lanes, Refused
+from tinyhw.emulator.jit.ptx.inline import JitCode
 from tinyhw.emulator.jit.ptx.shapes import WARP, Plan
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.store import store
@@ -21,7 +23,7 @@ from tinyhw.emulator.ptx.program import Code, Program
 from tinyhw.emulator.ptx.scope import Flat
 from tinyhw.isa.ptx import printer
 
-EMITTERS: Final = (access, cluster, matrix, mbarrier, warp, wgmma)  # they register what they emit
+EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, warp, wgmma, wmma)  # they register what they emit
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
@@ -30,19 +32,23 @@ _TOGETHER: Final = frozenset({"mma", "ldmatrix", "stmatrix", "movmatrix", "shfl"
 
 
 class Kernel:
-  """A compiled kernel for blocks of one size. `exits` are the places where strands leave it: [status, pc, [[register,
-  offset]...], [[block's pc, offset]...], carry's offset, whether others may have ended];
-  `shapes` of registers: steps, or None."""
+  """A compiled kernel for blocks of one size. `exits` are the places where strands leave it; of their masks it has the
+  place of a block, (PC, function's instance), and the offset. `shapes` of registers: steps, or None; `types` are their
+  types, `instances` the rows of `inline.Instance`."""
 
   def __init__(self, header: dict[str, Any], native: Native) -> None:
     self.native, self.header = native, header
     self.width: int = header["width"]
-    self.exits: list[list[Any]] = header["exits"]
+    self.exits = [Exit(*row) for row in header["exits"]]
+    self.masks = [{(pc, instance): at for pc, instance, at in row} for row in header["masks"]]
+    self.types: list[str] = header["types"]
+    self.instances: list[list[Any]] = header["instances"]
     self.shapes: list[list[int] | None] = header["shapes"]
     self.stride: int = header["stride"]
+    self.top: int | None = header["top"]  # the register that has the end of the stack
     self.sites: int = header["sites"]
-    self.widens: dict[int, int] = {int(k): v for k, v in header["widens"].items()}
-    # [place in the text, PC, [[register, offset] read], [the same written], name]
+    self.widens: dict[int, list[int]] = {int(k): v for k, v in header["widens"].items()}
+    # [place in its function's text, PC, [[register, offset] read], [the same written], name, function's instance]
     self.helped: list[Any] = header["helped"]
     self.named: bool = header["named"]  # it has barriers that are not of the whole block
 
@@ -101,20 +107,24 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   flat = program.linked.flats[name]
   if not flat.lines: raise Refused("an empty kernel")
   _taken(program.function(name))
-  code = JitCode(program, flat, program.functions[name])
-  width = width or (WARP if any(line.instruction.opcode in _TOGETHER or _syncs(line.instruction) for line in flat.lines)
-                    else NARROW)
+  code = JitCode(program, name)
+  together = any(line.instruction.opcode in _TOGETHER or _syncs(line.instruction) for line in code.flat.lines)
+  width = width or (WARP if together else NARROW)
   plan = Plan(code, block, width, exact, clustered)
   lanes = Lanes(plan)
   text = lanes.text()
-  exits = [[x.status, x.pc, x.registers, [(plan.blocks[q].pc, at) for q, at in x.masks], x.carry, x.left]
-           for x in lanes.exits]
+  masks = [[(plan.blocks[q].pc, plan.blocks[q].instance, at) for q, at in x.masks] for x in lanes.exits]
   stride = -(-max(lanes.room, *(x.size for x in lanes.exits), 0) // 64) * 64
   shapes = [list(plan.uniform().steps or ()) if s is None else None if s.steps is None else list(s.steps)
             for s in plan.shapes]
-  widens = {str(code.pc(k)): k for k, info in enumerate(plan.infos) if info.checks}
-  return {"width": width, "exits": exits, "stride": stride, "sites": lanes.sites, "shapes": shapes, "widens": widens,
-          "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines)}, text
+  widens: dict[str, list[int]] = {}
+  for k, info in enumerate(plan.infos):
+    if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
+  return {"width": width, "exits": [astuple(x) for x in lanes.exits], "masks": masks, "types": code.flat.types,
+          "instances": [i.row() for i in code.whole.instances], "stride": stride,
+          "sites": lanes.sites, "shapes": shapes, "widens": widens,
+          "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines),
+          "seldom": sorted(lanes.seldom), "top": code.whole.top}, text
 
 
 def _taken(code: Code) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tinyhw.core.errors import Error, Unsupported
-from tinyhw.emulator.jit.ptx import cluster, helped, layout, mbarrier
+from tinyhw.emulator.jit.ptx import calls, cluster, helped, layout, mbarrier
 from tinyhw.emulator.jit.ptx.emit import Lanes, Refused
+from tinyhw.emulator.jit.ptx.inline import Instance
 from tinyhw.emulator.jit.ptx.shapes import Block
 from tinyhw.emulator.jit.values import Untranslatable, Value
 from tinyhw.emulator.ptx import builtin, flow, operands
@@ -19,13 +20,15 @@ NAMED: Final = frozenset({"shfl", "vote", "match", "redux", "elect"})  # that th
 def end(g: Lanes, k: int) -> None:
   """The instruction that ends the block. Raises Refused."""
   line = g.plan.lines[k]
-  i = line.instruction
+  i, landed = line.instruction, g.plan.whole.lands(k)
+  if landed is not None: return calls.land(g, landed)
   after = g.successor(g.block.end)
   if g.plan.forms[k] is None: return g.e.do(f"br label %{g.deopt()}")  # the reference says what is wrong with it
   try:
+    if g.plan.whole.calls(k): return _call(g, line, after, k)
     if i.opcode == "bra": return _bra(g, line, after)
     if i.opcode == "brx" and i.predicate is None: return _brx(g, line)
-    if i.opcode in {"ret", "exit"}: return _leave(g, line, after)
+    if i.opcode in {"ret", "exit"}: return _leave(g, line, after, k)
     if i.opcode in {"trap", "brkpt"}: return _reference(g, line, after)
     if i.opcode == "call" and builtin.called(line): return _reference(g, line, after)
     if i.predicate is not None: return _guarded(g, line, after, k)
@@ -96,21 +99,79 @@ def _brx(g: Lanes, line: Line) -> None:
   _part(g, [(way, e.op(f"and {m} {here}, {g.bits(index == k)}")) for k, way in enumerate(ways)])
 
 
-def _leave(g: Lanes, line: Line, after: Block | None) -> None:
+def _leave(g: Lanes, line: Line, after: Block | None, k: int) -> None:
+  """Threads end, or return from a function."""
   e, m = g.e, g.mask_type
-  p = _guard(g, line)
-  if p is None: return g.done()
+  p, of = _guard(g, line), g.plan.whole.owner[k]
+  back = g.plan.block_of(of.landing) if line.instruction.opcode == "ret" and of.caller is not None else None
   g.flush()
+  if p is None: return g.go(back)
   if not p.wide:
     yes, no = e.new_label("yes"), e.new_label("no")
     e.do(f"br i1 {p.text}, label %{yes}, label %{no}")
     e.start(yes)
-    g.done()
+    g.go(back)
     e.start(no)
     return g.go(after)
   here = e.op(f"load {m}, ptr %active")
   gone = e.op(f"and {m} {here}, {g.bits(p)}")
-  _part(g, [(None, gone), (after, e.op(f"xor {m} {here}, {gone}"))])
+  _part(g, [(back, gone), (after, e.op(f"xor {m} {here}, {gone}"))])
+
+
+def _call(g: Lanes, line: Line, after: Block | None, k: int) -> None:
+  """Threads go into a function, each into the one that its register names."""
+  e, m, found = g.e, g.mask_type, g.plan.whole.calls(k)
+  p, _ = _guard(g, line), g.active
+  ways = [(i, g.plan.block_of(i.first)) for i in found]
+  target = None
+  if operands.register(line, found[0].calling.target) is not None:
+    target = operands.reader(g.code, line, found[0].calling.target, "u64")(g)
+  if (p is None or not p.wide) and (target is None or not target.wide):
+    yes = e.new_label("yes")
+    away = g.deopt()
+    g.flush()
+    if p is not None:
+      no = e.new_label("no")
+      e.do(f"br i1 {p.text}, label %{yes}, label %{no}")
+      e.start(no)
+      g.go(after)
+      e.start(yes)
+    if target is None: return _enter(g, line, *ways[0])
+    labels = [e.new_label("function") for _ in ways]
+    addresses = [g.code.program.functions[i.code.name] for i, _ in ways]
+    cases = " ".join(f"i64 {at}, label %{label}" for at, label in zip(addresses, labels))
+    e.do(f"switch i64 {target.text}, label %{away} [ {cases} ]")
+    for label, way in zip(labels, ways):
+      e.start(label)
+      _enter(g, line, *way)
+    return
+  here = g.active_bits
+  taken = here if p is None else e.op(f"and {m} {here}, {g.bits(p)}")
+  parts, rest = [], taken
+  for i, block in ways:
+    some = taken
+    if target is not None: some = e.op(f"and {m} {taken}, {g.bits(target == g.code.program.functions[i.code.name])}")
+    parts.append((i, block, some))
+    rest = e.op(f"xor {m} {rest}, {some}")
+  if target is not None:
+    fine = e.new_label("known")
+    e.do(f"br i1 {e.op(f'icmp eq {m} {rest}, 0')}, label %{fine}, label %{g.deopt()}, !prof !1")
+    e.start(fine)
+  for i, _, some in parts: calls.give(g, line, i, g.as_mask(some))
+  g.flush()
+  out: list[tuple[Block | None, str]] = [(block, some) for _, block, some in parts]
+  if p is not None: out.append((after, e.op(f"xor {m} {here}, {taken}")))
+  _part(g, out)
+
+
+def _enter(g: Lanes, line: Line, i: Instance, block: Block) -> None:
+  """All threads go into a function."""
+  before = {**g.current}, {**g.bases}, {*g.dirty}
+  side, g.e.side = g.e.side, True
+  calls.give(g, line, i, g.active)
+  g.flush()
+  g.go(block)
+  (g.current, g.bases, g.dirty), g.e.side = before, side
 
 
 def _reference(g: Lanes, line: Line, after: Block | None) -> None:
@@ -196,7 +257,7 @@ def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None
       emit(g, line, form, g.plan.infos[k])
     except Untranslatable:
       g.undo(mark)
-      helped.emit(g, k)
+      helped.only(g, k)
   g.flush()
   g.go(after)
 

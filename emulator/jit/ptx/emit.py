@@ -1,48 +1,23 @@
 """A kernel as LLVM IR: bound steps run once over values that are code."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
-
 from tinyhw.core.errors import DecodeError, Error, Unsupported
 from tinyhw.emulator.jit.ptx import helped, layout, specials
+from tinyhw.emulator.jit.ptx.inline import members
 from tinyhw.emulator.jit.ptx.lane_ops import LaneOps
 from tinyhw.emulator.jit.ptx.nans import ANY_NAN, MOVES, loose_registers
 from tinyhw.emulator.jit.ptx.shapes import SHARED_BINDERS, Block, Info, Plan
 from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, type_of
 from tinyhw.emulator.ptx import bind, operands
-from tinyhw.emulator.ptx.program import Code
-from tinyhw.emulator.ptx.scope import Line, Place
+from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.values.ops import DTYPES, U64
-
-Reader = Callable[[Any], Any]
 
 
 class Refused(Exception):
   """A kernel that is better left to the reference as a whole; says for what instruction."""
-
-
-class JitCode(Code):
-  """A function's code, bound for values that are LLVM's."""
-
-  def constant(self, value: Any) -> Reader:
-    dtype = np.dtype(value.dtype)
-    bits = int(value) if dtype.kind == "b" else int(value.view(f"u{dtype.itemsize}"))
-    return lambda group: group.e.const(dtype, bits)
-
-  def special(self, name: str, dtype: Any) -> Reader: return lambda group: group.special(name, dtype)
-
-  def based(self, line: Line, name: str, address: Any) -> Reader:
-    found = line.scope.find(name)
-    if isinstance(found, Place) and found.space == "param" and not self.on_stack(found):
-      return lambda group: convert(group.context(layout.PARAMS_AT) + int(address), address.dtype)
-    if isinstance(found, Place) and found.space in {"global", "const"}:
-      offset = int(address) - self.program.base
-      return lambda group: convert(group.context(layout.MODULE) + offset, address.dtype)
-    return self.constant(address)
 
 
 class Registers:
@@ -58,7 +33,7 @@ class Registers:
 @dataclass
 class Exit:
   """A place where a strand leaves compiled code: status, PC, the register and offset of what it keeps, and of the
-  masks of blocks where threads wait; `left` says whether others may have ended."""
+  masks of blocks where threads wait; `left` says whether others may have ended, `instance` in which function it is."""
   status: int
   pc: int
   registers: list[tuple[int, int]]
@@ -66,6 +41,7 @@ class Exit:
   carry: int
   size: int
   left: bool
+  instance: int
 
 
 @dataclass
@@ -127,8 +103,9 @@ class Lanes:
     self._loose = loose_registers(plan)
     self._active: Value | None = None
     self.mask_type = f"i{plan.width}"
-    # place in the text, PC, what it reads, gives, name
-    self.helped: list[tuple[int, int, helped.Places, helped.Places, str]] = []
+    # place in its function's text, PC, what it reads, gives, name, function's instance
+    self.helped: list[tuple[int, int, helped.Places, helped.Places, str, int]] = []
+    self.seldom: set[str] = set()  # names of instructions that only the helper does
     self.named = False  # whether it has barriers that are not of the whole block
     self.phases = False  # whether it has barriers of its cluster
     self.room = layout.HEADER  # bytes of a state that they take
@@ -267,7 +244,7 @@ class Lanes:
     label = f"exit.{number}"
     self.tail += [f"{label}:", f"  br label %{way.label}"]
     way.comes.append((label, number))
-    self.exits.append(Exit(status, pc, way.rows, way.waits, way.carry, way.size, b.left))
+    self.exits.append(Exit(status, pc, way.rows, way.waits, way.carry, way.size, b.left, b.instance))
     return label
 
   def _way(self, key: Any, keep: list[int], found: dict[int, str], b: Block) -> Way:
@@ -322,7 +299,7 @@ class Lanes:
     known = self._sets.get(k)
     if known is None:
       reads, writes = self.plan.touched[k]
-      known = self._sets[k] = _members(reads), _members(writes)
+      known = self._sets[k] = members(reads), members(writes)
     return known
 
   # ---- the function
@@ -362,7 +339,7 @@ class Lanes:
     self.flush_nothing()
     e.start(f"block.{b.number}")
     e.do(f"%left.{b.number} = load i64, ptr %left")
-    e.do(f"%left.{b.number}.n = sub i64 %left.{b.number}, {b.end - b.start}")
+    e.do(f"%left.{b.number}.n = sub i64 %left.{b.number}, {0 if plan.whole.lands(b.start) else b.end - b.start}")
     e.do(f"store i64 %left.{b.number}.n, ptr %left")
     last = b.end - 1
     stops = self.code.stops[last]
@@ -378,8 +355,8 @@ class Lanes:
       self.go(self.successor(b.end))
 
   def successor(self, index: int) -> Block | None:
-    """The block that begins with an instruction; None behind the last one."""
-    return self.plan.block_of(index) if index < len(self.plan.lines) else None
+    """The block that begins with an instruction; None behind the kernel's last one."""
+    return self.plan.block_of(index) if index != self.plan.whole.instances[0].landing else None
 
   def _at(self, k: int) -> None:
     self.index, self.pc = k, self.code.pc(k)
@@ -420,7 +397,7 @@ class Lanes:
     except DecodeError: raise
     except Error: return self.unsupported(i.name)
     self.undo(mark)
-    try: helped.emit(self, k)
+    try: helped.only(self, k)
     except Untranslatable: self.unsupported(reason)
 
   def unsupported(self, name: str) -> None:
@@ -557,14 +534,4 @@ RESUMING: Final = frozenset({layout.YIELD, layout.POLL})
 _WINDOWED: Final = frozenset({"shared", "local"})
 
 
-def _members(bits: int) -> set[int]:
-  """The places of an integer's bits."""
-  out = set()
-  while bits:
-    low = bits & -bits
-    out.add(low.bit_length() - 1)
-    bits ^= low
-  return out
-
-
-__all__ = ["Exit", "JitCode", "Lanes", "Refused"]
+__all__ = ["Exit", "Lanes", "Refused"]

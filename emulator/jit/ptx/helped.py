@@ -6,6 +6,7 @@ bound step on a group of one warp, and puts the results beside it. An error ends
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,26 +15,59 @@ from tinyhw.core.errors import Error, Unsupported
 from tinyhw.emulator.jit.native import Callback
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.called import MANY, Call
+from tinyhw.emulator.jit.ptx.inline import OWN_STACK
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value
 from tinyhw.emulator.ptx import bind, control, operands
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.values.ops import U64
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.emit import Lanes
   from tinyhw.emulator.jit.ptx.run import Cohort, Launch
 
-_STACK: Final = frozenset({"alloca", "stacksave", "stackrestore"})  # they change more of a thread than registers
 _WIDE: Final = frozenset({"b128"})
 Places = list[tuple[int, int]]
+
+
+# What compiled code has no way of its own for: patterns of names, and what docs/ptx.md says of them.
+SELDOM: Final = (
+  (r"call(\.uni)?", "`call` of a function that calls itself, or is too long to stand in the kernel"),
+  (r"(tex|tld4|txq|istypep|suld|sust|sured|suq)\..*", "textures and surfaces"),
+  (r"(mma|wgmma)\..*(sp|ordered_metadata).*|mma\..*m8n8k4\..*f16.*", "`mma.sp`, `wgmma.sp`, `mma` of m8n8k4 of f16"),
+  (r"wgmma\..*b1.*|wmma\..*\.(u4|s4|b1)(\..*)?", "`wgmma` of bits, `wmma.load` and `.store` of 4 bits, `wmma` of bits"),
+  (r"(st|red)\.async\..*", "`st.async`, `red.async`"),
+  (r"multimem\..*", "`multimem`"),
+  (r"cp\..*(im2col|gather4|scatter4|cp_mask).*", "`cp.async.bulk.tensor` by im2col, `.cp_mask`"),
+  (r"mbarrier\..*noComplete.*", "`mbarrier` with `.noComplete`"),
+  (r"(div|rcp|sqrt)\.(rz|rm|rp)\..*|(add|sub|mul|mad|fma)\.(rz|rm|rp)\..*f64.*",
+   "quotients and roots that round another way than to nearest, sums and products of f64"),
+  (r"cvt\..*bf16\.[su]64", "`cvt` of 64-bit integers to bf16"),
+  (r"(ld|st)matrix\..*", "`ldmatrix` and `stmatrix` at generic addresses, or of 4 and 6 bits"),
+  (r"isspacep\.(const|param|global).*", "`isspacep` but of shared and local memory"),
+)
+
+
+def table() -> str:
+  """What is in SELDOM as docs/ptx.md has it."""
+  return "\n".join(["| left to the reference's step |", "|---|", *(f"| {text} |" for _, text in SELDOM)])
+
+
+def only(g: Lanes, k: int) -> None:
+  """As `emit`, where there is no other way."""
+  number = len(g.helped)
+  emit(g, k)
+  if len(g.helped) > number: g.seldom.add(g.plan.lines[k].instruction.name)
 
 
 def emit(g: Lanes, k: int) -> None:
   """Have the helper do an instruction. Raises Untranslatable for one that only the reference's own groups can do."""
   line, plan = g.plan.lines[k], g.plan
   i = line.instruction
-  if i.opcode in _STACK or "cc" in i.modifiers: raise Untranslatable("no compiled form")
-  try: step = bind.step(g.code.program.function(g.code.flat.function.name), line)
+  if i.opcode in OWN_STACK or "cc" in i.modifiers:  # they change more of a thread than registers
+    raise Untranslatable("no compiled form")
+  home, own = g.plan.whole.owner[k], g.plan.whole.own(k)
+  try: step = bind.step(home.code, home.code.flat.lines[own])
   except Unsupported: return never(g)
   except (IndexError, KeyError, ValueError, TypeError, AttributeError, AssertionError, StopIteration):
     raise Untranslatable("with such operands") from None
@@ -50,11 +84,11 @@ def emit(g: Lanes, k: int) -> None:
 
 def call(g: Lanes, k: int) -> None:
   """A call of a function of the module, or through a register: it sees all registers that live on, and the stack."""
-  line = g.plan.lines[k]
-  code = g.code.program.function(g.code.flat.function.name)
-  try: control.ender(code, line, g.pc, code.pc(k + 1))
+  code, own = g.plan.whole.owner[k].code, g.plan.whole.own(k)
+  try: control.ender(code, code.flat.lines[own], g.pc, code.pc(own + 1))
   except Unsupported: return never(g)
   reads, writes = g.touched_sets(k)
+  g.seldom.add(code.flat.lines[own].instruction.name)
   return _helped(g, k, reads | set(g.live_out[g.block.number]) | writes)
 
 
@@ -84,7 +118,8 @@ def _helped(g: Lanes, k: int, reads: set[int]) -> None:
   for place, name in ((layout.ACTIVE, "active"), (layout.ALIVE, "alive")):
     e.do(f"store i32 {e.op(f'load i32, ptr %{name}')}, ptr {g.pointer('%state', place)}")
   number = len(g.helped)
-  g.helped.append((k, g.pc, taken, given, plan.lines[k].instruction.name))
+  home = plan.whole.owner[k]
+  g.helped.append((plan.whole.own(k), g.pc, taken, given, plan.lines[k].instruction.name, home.number))
   helper = e.op(f"load ptr, ptr {g.pointer('%context', layout.HELPER)}")
   done = e.op(f"call i32 {helper}(i64 {e.op('ptrtoint ptr %state to i64')}, i32 {number})")
   fine = e.new_label("helped")
@@ -116,6 +151,19 @@ def never(g: Lanes) -> None:
   g.e.start(g.e.new_label("never"))
 
 
+@dataclass
+class Bound:
+  """An instruction that is helped: registers as (number in its function, offset in the state, type, steps)."""
+  step: Any
+  pc: int
+  taken: list[Any]
+  given: list[Any]
+  calls: bool
+  base: int  # of its function's variables on the stack
+  instance: int  # of its function
+  top: int | None  # where the state has the end of the stack
+
+
 class Helper:
   """Runs instructions of a launch's strands; `error` is what the last one raised."""
 
@@ -125,7 +173,7 @@ class Helper:
     self.error: BaseException | None = None
     self._launch = launch
     self.calls = 0  # of functions, in this launch
-    self._steps: dict[int, Any] = {}
+    self._steps: dict[int, Bound] = {}
     self._cohort: Cohort | None = None
 
   def begin(self, cohort: Cohort) -> None:
@@ -138,29 +186,32 @@ class Helper:
       self.error = self.error or error
       return 1
 
-  def _bound(self, number: int) -> tuple[Any, int, list[Any], list[Any], bool]:
+  def _bound(self, number: int) -> Bound:
     found = self._steps.get(number)
-    if found is not None: return found  # type: ignore[no-any-return]
-    k, pc, taken, given, _ = self._launch.kernel.helped[number]
-    program = self._launch.grid.dispatch.program
-    code = program.function(program.entry_name)
+    if found is not None: return found
+    kernel = self._launch.kernel
+    k, pc, taken, given, _, instance = kernel.helped[number]
+    name, _, _, first, base = kernel.instances[instance]
+    code = self._launch.grid.dispatch.program.function(name)
     line = code.flat.lines[k]
     calls = line.instruction.opcode == "call"
     step = control.ender(code, line, pc, code.pc(k + 1)) if calls else bind.step(code, line)
-    shapes = self._launch.kernel.shapes
 
     def rows(places: Places) -> list[Any]:
-      return [(n, at, operands.dtype_of(code.flat.types[n]), shapes[n]) for n, at in places]
-    found = self._steps[number] = step, pc, rows(taken), rows(given), calls
+      return [(n - first, at, operands.dtype_of(kernel.types[n]), kernel.shapes[n]) for n, at in places
+              if first <= n < first + len(code.flat.types)]
+    top = next((at for n, at in taken if n == kernel.top), None)
+    found = self._steps[number] = Bound(step, pc, rows(taken), rows(given), calls, base, instance, top)
     return found
 
   def _run(self, address: int, number: int) -> bool:
     """Whether it could be done; else the reference is to go on."""
-    step, pc, taken, given, calls = self._bound(number)
+    bound = self._bound(number)
+    pc = bound.pc
     cohort = self._cohort
     assert cohort is not None
     self._launch.grid.stats.helped[self._launch.kernel.helped[number][4]] += 1
-    if calls:
+    if bound.calls:
       self.calls += 1
       if self.calls > MANY: return False
     row = (address - cohort.raw.ctypes.data) // self._launch.kernel.stride
@@ -168,35 +219,43 @@ class Helper:
     raw = state.view(np.uint8)
     blocks = cohort.ghost()
     group = Warps(blocks, 1, pc, blocks.program.blank(pc))
+    group.base = bound.base
     block, strand = divmod(row, cohort.strands)
     group.waves = np.array([blocks.first + block * blocks.shared.warps + strand])
     group.workgroups = np.array([block])
     active = int(state[layout.ACTIVE // 4])
     if active != 0xFFFFFFFF: group.mask = lanes_of(active)
-    for n, at, dtype, steps in taken: group.v[n] = value_of(raw, at, dtype, steps)
+    for n, at, dtype, steps in bound.taken: group.v[n] = value_of(raw, at, dtype, steps)
+    if bound.top is not None: group.top = top_of(group, value_of(raw, bound.top, U64, None))
     with np.errstate(all="ignore"):
-      if calls:
-        found = self._called(cohort, blocks, row, group, step)
+      if bound.calls:
+        found = self._called(cohort, blocks, row, group, bound)
         if found is None: return False
         group = found
       else:
-        try: step(group)
+        try: bound.step(group)
         except (Error, IndexError) as error: raise blocks.located(error, pc, group) from None
-    for n, at, dtype, steps in given: put(raw, at, dtype, steps, group.v[n], active)
+    for n, at, dtype, steps in bound.given: put(raw, at, dtype, steps, group.v[n], active)
     return True
 
   @staticmethod
-  def _called(cohort: Cohort, blocks: Blocks, row: int, group: Warps, step: Any) -> Warps | None:
+  def _called(cohort: Cohort, blocks: Blocks, row: int, group: Warps, bound: Bound) -> Warps | None:
     """The threads when they are back from a function; None where the reference has to go on with them."""
     blocks.alive_lanes[row] = lanes_of(int(cohort.states[row, layout.ALIVE // 4]))[0]
     group.count = int(cohort.executed[row])
-    call = Call(blocks, group, step)
+    call = Call(blocks, group, bound.step)
     call.run()
     cohort.executed[row] += call.instructions
     blocks.stats.instructions += call.instructions
     if call.back and len(call.groups) == 1: return call.groups[0]
-    cohort.parted[row] = call.groups
+    cohort.parted[row] = call.groups, bound.instance
     return None
+
+
+def top_of(group: Warps, value: Any) -> Any:
+  """The end of a kernel's stack [1, lanes], of which 0 is that of its frame; None for that of all threads."""
+  if not value.any(): return None
+  return np.where(value == 0, np.uint64(group.base + group.cohort.program.at(group.pc).flat.frame), value)
 
 
 def put(raw: Any, at: int, dtype: Any, steps: list[int] | None, value: Any, active: int) -> None:

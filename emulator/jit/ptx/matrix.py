@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, bulk
+from tinyhw.emulator.jit.ptx import access, bulk, mbarrier
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, gather
@@ -27,6 +27,12 @@ ELEMENTS: Final = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4, "s4": 8, "u
 _FLOATS: Final = frozenset({"f16", "bf16", "tf32", "e4m3", "e5m2"})
 COLUMNS: Final = 8
 
+
+
+def one(g: Lanes, x: Value) -> Value:
+  """What a warp's first thread has."""
+  if not x.wide: return x
+  return Value(g.e, g.e.op(f"extractelement {x.type} {x.text}, i64 0"), x.dtype, False)
 
 
 def shuffled(e: Emitter, t: str, n: int, x: str, order: Sequence[int], y: str = "poison") -> str:
@@ -276,10 +282,10 @@ def movmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
 
 @access.emits("cp")
 def cp(g: Lanes, line: Line, form: Form, info: Info) -> None:
-  """cp.async: of 4, 8 or 16 bytes, of which where none are read, zeros follow; in bulk."""
+  """cp.async: of 4, 8 or 16 bytes, of which where none are read, zeros follow; in bulk; of an mbarrier."""
   i, e, o, m = line.instruction, g.e, g.o, form.modifiers
   if "bulk" in m: return bulk.cp(g, line, form)
-  if any(x.startswith("mbarrier") for x in m): raise Untranslatable("no compiled form")
+  if "mbarrier" in m: return mbarrier.copied(g, line, form)
   if not m & {"ca", "cg"}: return
   size = operands.immediate(line, i.operands[2], "u32")
   width = 0 if size is None else int(size)

@@ -15,7 +15,7 @@ from tinyhw.emulator.jit.values import Untranslatable, Value, convert
 from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.mbarrier import EXPECTED, LIMIT, PHASE, TX, VALID
 from tinyhw.emulator.ptx.scope import Line
-from tinyhw.emulator.values.ops import U64
+from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Operand
@@ -183,6 +183,9 @@ def mbarrier(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """All but the waits."""
   i, m = line.instruction, form.modifiers
   name = i.modifiers[0]
+  if name == "pending_count":
+    token = operands.reader(g.code, line, i.operands[1], "b64")(g)
+    return operands.writer(g.code, line, i.operands[0], "b32")(g, convert(token & LIMIT - 1, U32))
   if name not in _KINDS or "noComplete" in m: raise Untranslatable("no compiled form")
   rest = [*i.operands]
   state = rest.pop(0) if name in {"arrive", "arrive_drop"} else None
@@ -194,6 +197,12 @@ def mbarrier(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if state is None: return
   words = g.e.op(f"load <32 x i64>, ptr {g.pointer('%context', WORDS)}, align 8")
   operands.writer(g.code, line, state, "b64")(g, Value(g.e, words, U64, True))
+
+
+def copied(g: Lanes, line: Line, form: Form) -> None:
+  """cp.async.mbarrier.arrive: the copies before it have been made; without .noinc that counts for nothing."""
+  kind = ARRIVE if "noinc" in form.modifiers else LOOK
+  _done(g, line, form, line.instruction.operands[0], kind, g.o.const("u32", 1))
 
 
 def test(g: Lanes, line: Line, after: Block | None) -> None:

@@ -11,11 +11,12 @@ from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.called import MANY
 from tinyhw.emulator.jit.ptx.code import Kernel, kernel
-from tinyhw.emulator.jit.ptx.emit import RESUMING
-from tinyhw.emulator.jit.ptx.helped import Helper
+from tinyhw.emulator.jit.ptx.emit import RESUMING, Exit
+from tinyhw.emulator.jit.ptx.helped import Helper, top_of
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.cluster import Barriers
+from tinyhw.emulator.ptx.control import Calling
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.launch import Grid, stack_size
 from tinyhw.emulator.schedule import Idle, Resident, Schedule
@@ -65,7 +66,8 @@ class Cohort:
     if k.named:
       wide[:, layout.COUNTS // 8] = (self.counts.ctypes.data + block * self.counts.strides[0]).astype(np.uint64)
     self._ghost: Blocks | None = None
-    self.parted: dict[int, list[Warps]] = {}  # where threads of a strand stand that are in a function
+    # where threads of a strand stand that are in a function which the reference runs, and the instance that called it
+    self.parted: dict[int, tuple[list[Warps], int]] = {}
     self.status = states[:, layout.STATUS // 4]
     self.left = wide[:, layout.LEFT // 8].view(np.int64)
     self.executed = np.zeros(len(states), np.int64)
@@ -111,8 +113,8 @@ class Cohort:
   def _parted(self, rows: Value) -> bool:
     """Whether threads of a strand that runs on and on wait elsewhere: it may wait for them."""
     for row in rows.tolist():
-      _, _, _, masks, *_ = self.launch.kernel.exits[int(self.states[row, layout.EXIT // 4])]
-      if any(self.states[row, at // 4] & (1 << self.launch.kernel.width) - 1 for _, at in masks): return True
+      masks = self.launch.kernel.masks[int(self.states[row, layout.EXIT // 4])]
+      if any(self.states[row, at // 4] & (1 << self.launch.kernel.width) - 1 for at in masks.values()): return True
     return False
 
   def held(self) -> int:
@@ -124,8 +126,8 @@ class Cohort:
   def take(self, blocks: Blocks) -> bool:
     """Have a cohort's threads as they are, if all stand where compiled code can go on."""
     k = self.launch.kernel
-    places = {pc: n for n, (status, pc, *_) in enumerate(k.exits) if status in RESUMING}
-    stops = {pc: n for n, (status, pc, *_) in enumerate(k.exits) if status == layout.BARRIER}
+    places = {x.pc: n for n, x in enumerate(k.exits) if x.status in RESUMING and not x.instance}
+    stops = {x.pc: n for n, x in enumerate(k.exits) if x.status == layout.BARRIER and not x.instance}
     rows: dict[int, list[tuple[Warps, int]]] = {}
     waits: dict[int, tuple[int, int, int]] = {}  # a warp's exit, its barrier, how many threads that waits for
     for group, what in blocks.waiting:
@@ -153,25 +155,28 @@ class Cohort:
         found = places.get(parts[0][0].pc)
         if found is None: return False
         number = found
-      _, _, registers, masks, carry, left = k.exits[number]
-      offsets = dict(masks)
-      if any(group.pc not in offsets for group, _ in parts[1:]): return False
+      exit_, offsets = k.exits[number], k.masks[number]
+      if any((group.pc, 0) not in offsets for group, _ in parts[1:]): return False
       lanes, alive = [_bits(group.lanes[row]) for group, row in parts], _bits(blocks.alive_lanes[warp])
-      if alive != int(state[layout.ALIVE // 4]) and not left: return False  # it counts on those that have ended
+      if alive != int(state[layout.ALIVE // 4]) and not exit_.left: return False  # it counts on those that have ended
       state[layout.EXIT // 4], state[layout.ACTIVE // 4] = number, lanes[0]
       state[layout.ALIVE // 4] = alive
       for offset in offsets.values(): state[offset // 4] = 0
-      for (group, _), bits in zip(parts[1:], lanes[1:]): state[offsets[group.pc] // 4] = bits
+      for (group, _), bits in zip(parts[1:], lanes[1:]): state[offsets[group.pc, 0] // 4] = bits
       raw = state.view(np.uint8)
-      for n, offset in registers:
-        value = np.zeros(LANES, operands.dtype_of(program.linked.flats[program.entry_name].types[n]))
+      for n, offset in exit_.registers:
+        if n == k.top: raw[offset:offset + LANES * 8] = 0
+        if n >= len(program.function(program.entry_name).zeros): continue  # of a function that nobody is in
+        value = np.zeros(LANES, operands.dtype_of(k.types[n]))
         known = np.zeros(LANES, bool)
         for group, row in parts:
           here = group.lanes[row]
           np.copyto(value, _row(group.v[n].view(value.dtype), row), where=here)
           if n in program.live(group.pc): known |= here
         if not _put(raw, offset, value, known, k.shapes[n]): return False
-      if carry: state[carry // 4] = _bits(np.logical_or.reduce([_row(g.carry, row) & g.lanes[row] for g, row in parts]))
+      if exit_.carry:
+        carries = [_row(g.carry, row) & g.lanes[row] for g, row in parts]
+        state[exit_.carry // 4] = _bits(np.logical_or.reduce(carries))
       self.executed[warp] = parts[0][0].count
     if not self._taken_barriers(blocks): return False
     self.local = blocks.local
@@ -266,31 +271,31 @@ class Cohort:
     warp = block * self.launch.grid.shared.warps + strand * k.width // LANES
     shift = strand * k.width % LANES
     program = self.launch.grid.dispatch.program
-    if number == 0xFFFFFFFF:
-      status, pc, registers, masks, carry = layout.RUN, program.entry, [], [], 0
-    else: status, pc, registers, masks, carry, _ = k.exits[number]
-    ways = [(pc, int(state[layout.ACTIVE // 4]))]
+    if number == 0xFFFFFFFF: exit_, offsets = Exit(layout.RUN, program.entry, [], [], 0, 0, False, 0), {}
+    else: exit_, offsets = k.exits[number], k.masks[number]
+    carry, bytes_ = exit_.carry, state.view(np.uint8)
+    values = {n: self._register(k, bytes_, n, offset, k.types[n], shift) for n, offset in exit_.registers}
+    ways = [(exit_.pc, exit_.instance, int(state[layout.ACTIVE // 4]))]
     if row in self.parted:
       ways = []
-      for group in self.parted[row]:
+      groups, instance = self.parted[row]
+      for group in groups:
         group.cohort = cohort
+        if instance: group.frames = (*self.launch.entered(cohort, instance, values).frames, *group.frames)
         yield group
     limit = (1 << k.width) - 1
-    ways += [(at, int(state[offset // 4]) & limit) for at, offset in masks]
-    bytes_ = state.view(np.uint8)
-    types = program.linked.flats[program.entry_name].types
-    values = {n: self._register(k, bytes_, n, offset, types[n], shift) for n, offset in registers}
-    for at, bits in ways:
+    ways += [(at, instance, int(state[offset // 4])) for (at, instance), offset in offsets.items()]
+    for at, instance, bits in ways:
       bits &= limit
       if not bits: continue
-      group = Warps(cohort, 1, at, program.blank(at))
+      group = self.launch.entered(cohort, instance, values)
+      group.pc = at
       group.waves = np.array([cohort.first + warp])
       group.workgroups = np.array([block])
       lanes = np.zeros((1, LANES), bool)
       lanes[0, shift:shift + k.width] = [bits >> n & 1 for n in range(k.width)]
       group.mask = None if lanes.all() else lanes
       group.count = int(self.executed[row])
-      for n, value in values.items(): group.v[n] = value
       if carry:
         group.carry = np.zeros((1, LANES), bool)
         group.carry[0, shift:shift + k.width] = [int(state[carry // 4]) >> n & 1 for n in range(k.width)]
@@ -408,11 +413,29 @@ class Launch:
     self.kernel.native.run(self.context.ctypes.data, cohort.states.ctypes.data, self.kernel.stride, cohort.count)
     if helper is not None and helper.error is not None: raise helper.error
 
+  def entered(self, cohort: Blocks, instance: int, values: dict[int, Value]) -> Warps:
+    """A warp in a function's instance, with the frames of those that have called it; `values` are registers."""
+    program = cohort.program
+    name, caller, call, first, base = self.kernel.instances[instance]
+    code = program.function(name)
+    if caller < 0: group = Warps(cohort, 1, code.pc(0), [*code.zeros])
+    else:
+      group = self.entered(cohort, caller, values)
+      of = program.at(group.pc)
+      calling = Calling(of, of.flat.lines[call], name, of.pc(call + 1))
+      group.frames = (*group.frames, calling.frame(group))
+      group.v, group.pc = [*code.zeros], code.pc(0)
+    group.base = base
+    for n, value in values.items():
+      if first <= n < first + len(group.v): group.v[n - first] = value
+    if caller < 0 and self.kernel.top in values: group.top = top_of(group, values[self.kernel.top])
+    return group
+
   def why(self, cohort: Cohort) -> str:
     """Why the reference goes on, in words for a report."""
     rows = np.flatnonzero(cohort.status == layout.LEAVE)
     if not rows.size: return "threads that wait"
-    pc = self.kernel.exits[int(cohort.states[int(rows[0]), layout.EXIT // 4])][1]
+    pc = self.kernel.exits[int(cohort.states[int(rows[0]), layout.EXIT // 4])].pc
     words = self.grid.dispatch.program.describe(pc).split()
     return next(w for w in words if not w.startswith("@")).rstrip(";")
 
@@ -485,8 +508,8 @@ class Launch:
   def _widened(self, cohort: Cohort) -> set[int]:
     """The instructions that left because steps from a base passed the end of the type that they widen."""
     rows = np.flatnonzero(cohort.status == layout.LEAVE)
-    pcs = {self.kernel.exits[int(n)][1] for n in cohort.states[rows, layout.EXIT // 4]}
-    return {self.kernel.widens[pc] for pc in pcs if pc in self.kernel.widens}
+    pcs = {self.kernel.exits[int(n)].pc for n in cohort.states[rows, layout.EXIT // 4]}
+    return {k for pc in pcs for k in self.kernel.widens.get(pc, ())}
 
   def _again(self, wide: set[int], running: list[Cohort | Blocks]) -> Iterator[Idle | None]:
     """Go on with code in which the results of these instructions are vectors."""

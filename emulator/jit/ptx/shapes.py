@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.ptx import bind, memory, operands, special
-from tinyhw.emulator.ptx.program import Code, touched
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.isa.ptx.model import Address, Arguments, Float, Instruction, Int, Name, Not, Operand, Sum
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.jit.ptx.inline import JitCode
 
 WARP: Final = 32
 Steps = tuple[int, ...]
@@ -71,6 +73,7 @@ class Block:
   pc: int
   live: frozenset[int]
   successors: tuple[int, ...]
+  instance: int = 0  # of the function
   waiting: set[int] = field(default_factory=set)
   looped: bool = False  # control may come from behind
   left: bool = False  # threads may have ended before
@@ -92,15 +95,17 @@ class Plan:
   of `block` threads. `exact` are instructions (by their place in the text) whose steps did not widen exactly;
   `clustered`: blocks are in clusters."""
 
-  def __init__(self, code: Code, block: tuple[int, int, int], width: int, exact: frozenset[int] = frozenset(),
+  def __init__(self, code: JitCode, block: tuple[int, int, int], width: int, exact: frozenset[int] = frozenset(),
                clustered: bool = False) -> None:
     self.clustered = clustered
     self.code, self.lines, self.width, self.block, self.exact = code, code.flat.lines, width, block, exact
     self.shapes: list[Shape | None] = [None] * len(code.flat.types)
     self.forms = [forms.find(line.instruction.name) for line in self.lines]
-    self.touched = [touched(line) for line in self.lines]
-    self.written = [written(line, form) if form is not None else []
-                    for line, form in zip(self.lines, self.forms)]
+    whole = self.whole = code.whole
+    self.touched = whole.touched
+    self.moved = [whole.moved(k) for k in range(len(self.lines))]
+    self.written = [moved if moved is not None else written(line, form) if form is not None else []
+                    for line, form, moved in zip(self.lines, self.forms, self.moved)]
     self.infos = [Info() for _ in self.lines]
     self.threads = block[0] * block[1] * block[2]
     self._make_blocks()
@@ -114,8 +119,8 @@ class Plan:
   def _make_blocks(self) -> None:
     code, cut = self.code, self.code.cut
     number = {s: k for k, s in enumerate(cut.starts)}
-    self.blocks = [Block(number[s], s, cut.ends[s], code.pc(s), frozenset(code.live(code.pc(s))),
-                         tuple(number[t] for t in cut.successors[s])) for s in cut.starts]
+    self.blocks = [Block(number[s], s, cut.ends[s], code.pc(s), frozenset(code.live_from(s)),
+                         tuple(number[t] for t in cut.successors[s]), self.whole.owner[s].number) for s in cut.starts]
     for b in self.blocks:
       for t in b.successors:
         if t <= b.number: self.blocks[t].looped = True
@@ -128,12 +133,14 @@ class Plan:
     """Whether threads may leave a block by different ways."""
     line = self.lines[b.end - 1]
     i = line.instruction
-    if i.opcode == "brx":
-      shape = self.operand(line, i.operands[0], "u32")
-      return shape is not None and not shape.uniform
-    if i.predicate is None: return False
+    calls = self.whole.calls(b.end - 1)
+    chosen = i.operands[0] if i.opcode == "brx" else calls[0].calling.target if len(calls) > 1 else None
+    if chosen is not None:
+      shape = self.operand(line, chosen, "u32" if i.opcode == "brx" else "u64")
+      if shape is not None and not shape.uniform: return True
+    if i.predicate is None or i.opcode == "brx": return False
     shape = self.guard(line)
-    return i.opcode in {"bra", "ret", "exit"} and shape is not None and not shape.uniform
+    return (i.opcode in {"bra", "ret", "exit"} or bool(calls)) and shape is not None and not shape.uniform
 
   def _wait(self) -> bool:
     """Follow which blocks may have threads waiting while others run; whether anything is new."""
@@ -162,7 +169,8 @@ class Plan:
     work = []
     for b in self.blocks:
       i = self.lines[b.end - 1].instruction
-      if i.opcode in {"ret", "exit"} and (self.divergent(b) or b.waiting): work += [*b.successors, *b.waiting]
+      ends = i.opcode == "exit" or i.opcode == "ret" and self.whole.owner[b.end - 1].caller is None
+      if ends and (self.divergent(b) or b.waiting): work += [*b.successors, *b.waiting]
     while work:
       b = self.blocks[work.pop()]
       if b.left: continue
@@ -251,7 +259,7 @@ class Plan:
     types = [*form.sources, *[form.type if form.types else "b32"] * (len(sources) - len(form.sources))]
     if i.opcode in {"ld", "ldu"}: return self._load(line), False, ()
     if i.opcode in _SHARED_RESULT: return self.uniform(), False, ()
-    if i.opcode in _OWN_RESULT: return VARYING, False, ()
+    if i.opcode in _OWN_RESULT or self.moved[k] is not None: return VARYING, False, ()
     if i.opcode in bind.BINDERS.keys() - _SAME_RESULT - bind.PURE and not tests(i): return VARYING, False, ()
     shapes = [self.operand(line, o, t if t in SIZES else "b32") for o, t in zip(sources, types)]
     if any(s is None for s in shapes): return None, False, ()

@@ -11,7 +11,7 @@ from typing import Final
 
 from tinyhw.emulator.jit.ptx import access, layout
 from tinyhw.emulator.jit.ptx.emit import Lanes
-from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, doubles_of, halves, integers, shuffled
+from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, doubles_of, halves, integers, one, shuffled
 from tinyhw.emulator.jit.ptx.routine import defined
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
@@ -173,7 +173,7 @@ def wgmma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   name, text = product(k, d, saturates, negative)
   defined(e, text)
   e.declared.update(INTRINSICS)
-  adds = "true" if scale is None else _one(g, scale)
+  adds = "true" if scale is None else one(g, scale).text
   e.do(f"call void @{name}(ptr {x}, ptr {y}, ptr {c}, i64 {n}, i1 {adds})")
   writes = [operands.writer(g.code, line, o, own) for o in registers]
   for j in range(n // 8):
@@ -192,16 +192,11 @@ _TYPES: Final = frozenset({"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"})
 _INTERLEAVED: Final = [at // 2 + 32 * (at & 1) for at in range(64)]
 
 
-def _one(g: Lanes, x: Value) -> str:
-  """What a warp's first thread has."""
-  return g.e.op(f"extractelement {x.type} {x.text}, i64 0") if x.wide else x.text
-
-
 def _fetched(g: Lanes, line: Line, operand: Operand, t: str, across: bool, left: bool,
              where: tuple[str, int, str, int], away: str) -> None:
   """Take a matrix of shared memory to (memory, rows, the first one, how far they are apart)."""
   e = g.e
-  descriptor = _one(g, operands.reader(g.code, line, operand, "b64")(g))
+  descriptor = one(g, operands.reader(g.code, line, operand, "b64")(g)).text
   name, text = fetch(t, across, left)
   defined(e, text)
   out, rows, first, apart = where

@@ -148,7 +148,7 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
        PROGRAM + "fill", "store(words, self._bank, address + self.bank_at)",
        "store(words, self._bank, address + self.bank_at + 64)", "."),
   _one("parameters elsewhere", "parameters begin 4 bytes further", PROGRAM + "_submit",
-       "at + self.bank_at + self.code.params)", "at + self.bank_at + self.code.params + 4)", "."),
+       "at + self.bank_at + self.code.params\n", "at + self.bank_at + self.code.params + 4\n", "."),
   _one("times of one semaphore", "both timestamps of a timed launch are written to one place",
        PROGRAM + "_commands", "runtime.times + 16", "runtime.times", "a launch took"),
   # ---- clusters

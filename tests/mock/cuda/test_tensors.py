@@ -12,6 +12,7 @@ import pytest
 from tests.emulator.test_ptx_async import kernel
 from tests.mock.cuda.client import Client, u64
 from tinyhw.autogen import cuda
+from tinyhw.emulator.ptx.tensormap import TensorMap
 
 
 @pytest.fixture
@@ -70,11 +71,29 @@ def test_a_tensor_map_describes_a_box(client: Client) -> None:
   ({"rank": 6}, "INVALID_VALUE"), ({"dims": [0, 6]}, "INVALID_VALUE"), ({"strides": [84]}, "INVALID_VALUE"),
   ({"box": [257, 4]}, "INVALID_VALUE"), ({"box": [16, 4]}, "INVALID_VALUE"), ({"steps": [1, 9]}, "INVALID_VALUE"),
   ({"fill": 7}, "INVALID_VALUE"), ({"interleave": cuda.CU_TENSOR_MAP_INTERLEAVE_16B}, "NOT_SUPPORTED"),
-  ({"kind": cuda.CU_TENSOR_MAP_DATA_TYPE_TFLOAT32}, "NOT_SUPPORTED"), ({"kind": 99}, "NOT_SUPPORTED"),
+  ({"kind": 99}, "NOT_SUPPORTED"),
   ({"swizzle": cuda.CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B}, "NOT_SUPPORTED")], ids=str)
 def test_maps_that_the_driver_refuses(client: Client, changes: dict[str, Any], code: str) -> None:
   assert encode(client, aligned(128), 0x10000, **changes) == getattr(cuda, f"CUDA_ERROR_{code}")
   assert encode(client, aligned(192)[32:160], 0x10000) == cuda.CUDA_ERROR_INVALID_VALUE
+
+
+def test_a_map_for_columns_of_pixels(client: Client) -> None:
+  dims, strides = (ctypes.c_uint64 * 4)(8, 7, 5, 2), (ctypes.c_uint64 * 3)(32, 224, 1120)
+  steps, encoded = (ctypes.c_uint32 * 4)(1, 2, 1, 1), aligned(128)
+
+  def code(rank: int, lower: tuple[int, ...], pixels: int = 64) -> int:
+    low, high = ((ctypes.c_int32 * len(c))(*c) for c in (lower, (-1, -2, 0)))
+    kind, swizzle = cuda.CU_TENSOR_MAP_DATA_TYPE_FLOAT32, cuda.CU_TENSOR_MAP_SWIZZLE_32B
+    return client.code("cuTensorMapEncodeIm2col", u64(encoded.ctypes.data), kind, rank, u64(0x10000), dims, strides,
+                       low, high, 8, pixels, steps, 0, swizzle, 0, 0)
+  assert code(4, (-1, 0)) == 0
+  found = TensorMap.decode(encoded.tobytes())
+  assert found == TensorMap(0x10000, (8, 7, 5, 2, 0), (32, 224, 1120, 0), (8, 64, 0, 0, 0), (1, 2, 1, 1, 0), 4,
+                            found.kind, 0, 1, im2col=1, lower=(-1, 0, 0), upper=(-1, -2, 0))
+  assert found.type == "f32" and found.window == ((-1, 5), (0, 2))
+  for wrong in ((2, (-1, 0)), (4, (-200, 0)), (4, (-70000, 0)), (4, (9, 0)), (4, (0, 0), 1025)):
+    assert code(*wrong) == cuda.CUDA_ERROR_INVALID_VALUE
 
 
 def test_a_cluster_by_an_attribute(client: Client) -> None:

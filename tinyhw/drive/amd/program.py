@@ -18,7 +18,7 @@ from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.commands import ComputeCommands, register
 from tinyhw.drive.amd.gpu import CodeImage, GpuRuntime
-from tinyhw.drive.base import Allocation, Dim3, Program
+from tinyhw.drive.base import ADDRESS, Allocation, Dim3, Program
 from tinyhw.drive.queue import BoundStream
 from tinyhw.wire.codeobject import Argument, Kernel
 
@@ -87,7 +87,7 @@ class ArgumentLayout:
       if argument.kind not in HIDDEN and argument.kind not in UNSERVED:
         raise Unsupported("hidden argument", argument.kind, where=f"kernel {kernel.name}")
     self.hidden_start = min((a.offset for a in self.hidden), default=self.size)
-    self._structs: dict[tuple[int, ...], struct.Struct] = {}
+    self._structs: dict[int | tuple[int, ...], struct.Struct] = {}
 
   def hidden_bytes(self, shape: Shape) -> bytes:
     """The argument segment from `hidden_start` on."""
@@ -106,7 +106,7 @@ class ArgumentLayout:
 
   def packer(self, count: int, values: Sequence[int | float]) -> struct.Struct:
     """How to pack `count` addresses and then `values`; made once for each combination of kinds."""
-    key = (count, *[isinstance(v, float) or v < 0 and -1 for v in values])
+    key = (count, *[isinstance(v, float) or v < 0 and -1 for v in values]) if values else count
     known = self._structs.get(key)
     if known is None: known = self._structs[key] = self._make_packer(count, values)
     return known
@@ -276,10 +276,11 @@ class AMDProgram(Program):
     self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3, wait: bool = False
   ) -> float | None:
     packer = self.layout.packer(len(buffers), values)
-    def write(memory: memoryview, at: int) -> None:
-      try: packer.pack_into(memory, at, *[b.address for b in buffers], *values)
-      except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
-    return self._launch(write, grid, block, 0, wait)
+    try: arguments = packer.pack(*map(ADDRESS, buffers), *values)
+    except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
+    if wait: return self._timed(arguments, grid, block, 0)
+    self._submit(arguments, grid, block, 0)
+    return None
 
   def launch(
     self, kernargs: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0, wait: bool = False
@@ -289,30 +290,27 @@ class AMDProgram(Program):
       raise InvalidArgument(
         f"{len(kernargs)} bytes of arguments, the kernel takes {self.layout.size}", where=self._where
       )
-    def write(memory: memoryview, at: int) -> None: memory[at:at + len(kernargs)] = kernargs
-    return self._launch(write, grid, block, dynamic_lds, wait)
+    if wait: return self._timed(kernargs, grid, block, dynamic_lds)
+    self._submit(kernargs, grid, block, dynamic_lds)
+    return None
 
-  def _launch(self, write: Callable[[memoryview, int], None], grid: Dim3, block: Dim3, dynamic_lds: int,
-              wait: bool) -> float | None:
-    if not wait:
-      self._submit(write, grid, block, dynamic_lds, False)
-      return None
+  def _timed(self, arguments: bytes, grid: Dim3, block: Dim3, dynamic_lds: int) -> float:
+    """Launch and wait; returns how long it took, in seconds."""
     with self.runtime.profiling:  # there is one pair of timestamps
-      self.runtime.wait(self._submit(write, grid, block, dynamic_lds, True))
+      self.runtime.wait(self._submit(arguments, grid, block, dynamic_lds, True))
       return self.runtime.elapsed()
 
-  def _submit(self, write: Callable[[memoryview, int], None], grid: Dim3, block: Dim3, dynamic_lds: int,
-              profile: bool) -> int:
+  def _submit(self, arguments: bytes, grid: Dim3, block: Dim3, dynamic_lds: int, profile: bool = False) -> int:
     """Queue the launch, all of it with the device's lock; returns its timeline value."""
-    runtime = self.runtime
+    runtime, size = self.runtime, self.argument_bytes
     ring = runtime.kernargs
     prepared = self._prepared.get((block, dynamic_lds, profile)) or self._prepare(block, dynamic_lds, profile)
-    runtime.enter(runtime.compute, prepared.full, self.argument_bytes)
+    runtime.enter(runtime.compute, prepared.full, size)
     try:
       if prepared.scratch_generation != runtime.scratch_generation:
         prepared = self._prepare(block, dynamic_lds, profile)
-      at = ring.take(self.argument_bytes)
-      write(ring.memory, at)
+      at = ring.take(size)
+      ring.memory[at:at + len(arguments)] = arguments
       if prepared.grid != grid: self._set_grid(prepared, grid)
       stream = prepared.again if runtime.registers is prepared else prepared.full
       self.fill(stream, "", ring.memory, at, ring.address + at, grid, block, dynamic_lds)

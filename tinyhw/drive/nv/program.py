@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from tinyhw.arch.nv import ClusterBank, NvArch
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
 from tinyhw.drive.allocate import round_up
-from tinyhw.drive.base import Allocation, Dim3, Program
+from tinyhw.drive.base import ADDRESS, Allocation, Dim3, Program
 from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.commands import ComputeCommands
 from tinyhw.drive.nv.gpu import CodeImage, GpuRuntime
@@ -178,11 +178,9 @@ class NVProgram(Program):
   def __call__(self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3,
                wait: bool = False) -> float | None:
     packer = self.packer(len(buffers), values)
-
-    def write(memory: memoryview, at: int) -> None:
-      try: packer.pack_into(memory, at, *[b.address for b in buffers], *values)
-      except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
-    return self._launch(write, grid, block, 0, wait, None)
+    try: params = packer.pack(*map(ADDRESS, buffers), *values)
+    except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
+    return self._launch(params, grid, block, 0, wait, None)
 
   def launch(self, params: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0, wait: bool = False,
              cluster: Dim3 | None = None) -> float | None:
@@ -190,28 +188,28 @@ class NVProgram(Program):
     if len(params) > self.code.params_size:
       raise InvalidArgument(f"{len(params)} bytes of parameters, the kernel takes {self.code.params_size}",
                             where=self._where)
-    def write(memory: memoryview, at: int) -> None: memory[at:at + len(params)] = params
-    return self._launch(write, grid, block, dynamic_lds, wait, cluster)
+    return self._launch(params, grid, block, dynamic_lds, wait, cluster)
 
-  def _launch(self, write: Callable[[memoryview, int], None], grid: Dim3, block: Dim3, dynamic: int,
-              wait: bool, cluster: Dim3 | None) -> float | None:
+  def _launch(self, params: bytes, grid: Dim3, block: Dim3, dynamic: int, wait: bool,
+              cluster: Dim3 | None) -> float | None:
     if not wait:
-      self._submit(write, grid, block, dynamic, False, cluster)
+      self._submit(params, grid, block, dynamic, False, cluster)
       return None
     with self.runtime.profiling:  # there is one pair of timestamps
-      self.runtime.wait(self._submit(write, grid, block, dynamic, True, cluster))
+      self.runtime.wait(self._submit(params, grid, block, dynamic, True, cluster))
       return self.runtime.elapsed()
 
-  def _submit(self, write: Callable[[memoryview, int], None], grid: Dim3, block: Dim3, dynamic: int,
-              profile: bool, cluster: Dim3 | None) -> int:
-    runtime, ring = self.runtime, self.runtime.kernargs
+  def _submit(self, params: bytes, grid: Dim3, block: Dim3, dynamic: int, profile: bool, cluster: Dim3 | None) -> int:
+    runtime = self.runtime
+    ring = runtime.kernargs
     prepared = self.prepared(block, dynamic, profile, cluster)
     if prepared.grid != grid: self.check_grid(grid, prepared.cluster)
     runtime.enter(runtime.compute, prepared.stream, self.argument_bytes)
     try:
       at = ring.take(self.argument_bytes)
       self.fill(prepared, ring.memory, at, ring.address + at, grid)
-      write(ring.memory, at + self.bank_at + self.code.params)
+      first = at + self.bank_at + self.code.params
+      ring.memory[first:first + len(params)] = params
       prepared.stream.set("qmd", ring.address + at)
       value = runtime.submit_entered(runtime.compute, prepared.stream)
       ring.used_by(value)

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import Final, NamedTuple
+from itertools import accumulate, chain
+from typing import Final
 
 from tinyhw.core.errors import DecodeError
 from tinyhw.isa.ptx.model import At
@@ -18,43 +19,60 @@ class PtxSyntaxError(DecodeError):
     super().__init__(f"{expected} expected, found {found}", where=f"PTX line {at[0]}, column {at[1]}", hint=hint)
 
 
-class Token(NamedTuple):
-  """`kind` is "name", "dot" (a modifier or directive, with its dot), "int", "float", "string", "op" or "end"."""
-  kind: str
-  text: str
-  start: int
-  end: int
-
-
+# What stands between two tokens, a token, and what is none.
 _TOKEN: Final = re.compile(r"""
-  (?:(?<![^\n])[ \t]*\#[^\n]*|\n+|[^\S\n]+|//[^\n]*|/\*.*?\*/)*(?:
-  (?P<float>0[fF][0-9a-fA-F]{8}(?![\w$])|0[dD][0-9a-fA-F]{16}(?![\w$])
-           |\d+\.\d*(?:[eE][+-]?\d+)?(?![\w$])|\d+[eE][+-]?\d+(?![\w$]))
- |(?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|0[0-7]*U?|[1-9]\d*U?)(?![\w$])
- |(?P<dot>\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)
- |(?P<name>(?:[A-Za-z_$]|%(?=[\w$]))[\w$]*)
- |(?P<string>"(?:[^"\\\n]|\\.)*")
- |(?P<op>\|\||&&|==|!=|<=|>=|<<|>>|[{}()\[\],;:@!|+\-*/%=<>&^~?])
- |(?P<end>\Z)
- |(?P<wrong>.))
+  ((?:(?<![^\n])[ \t]*\#[^\n]*|\n+|[^\S\n]+|//[^\n]*|/\*.*?\*/)*)(?:
+  (0[fF][0-9a-fA-F]{8}(?![\w$])|0[dD][0-9a-fA-F]{16}(?![\w$])
+   |\d+\.\d*(?:[eE][+-]?\d+)?(?![\w$])|\d+[eE][+-]?\d+(?![\w$])  # floats
+   |(?:0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|0[0-7]*U?|[1-9]\d*U?)(?![\w$])  # integers
+   |\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*  # modifiers and directives
+   |(?:[A-Za-z_$]|%(?=[\w$]))[\w$]*  # names
+   |"(?:[^"\\\n]|\\.)*"
+   |\|\||&&|==|!=|<=|>=|<<|>>|[{}()\[\],;:@!|+\-*/%=<>&^~?]
+   |\Z)
+ |(.))
 """, re.VERBOSE | re.DOTALL)
 
 
+_FLOAT: Final = re.compile(r"^0[fFdD]|[.eE]")  # of a number that is not hexadecimal
 _LONGEST: Final = 400  # digits of an integer
 
 
-class Tokens(list[Token]):
-  """The tokens of a text; the last one is of the kind "end"."""
+class _Kinds(dict[str, str]):
+  """Kinds of tokens by their texts."""
+
+  def __missing__(self, text: str) -> str:
+    first = text[:1]
+    if first.isalpha() or first in {"_", "$"} or first == "%" and text != "%": kind = "name"
+    elif first == ".": kind = "dot"
+    elif first.isdigit():
+      kind = "int" if text[:2] in {"0x", "0X"} or not _FLOAT.search(text) else "float"
+    else: kind = "string" if first == '"' else "op" if text else "end"
+    self[text] = kind
+    return kind
+
+
+class Tokens:
+  """The tokens of a text, in columns: what the collector had to look at would be an object each.
+
+  `kinds` are "name", "dot" (a modifier or directive, with its dot), "int", "float", "string", "op" and "end", which the
+  last three are, so that one can look two ahead. `texts`, `starts` and `ends` are what they are and where.
+  """
 
   def __init__(self, source: str) -> None:
     self.source = source
-    add, make = self.append, Token._make
-    for found in _TOKEN.finditer(source):
-      kind = found.lastgroup or ""
-      start, end = found.span(kind)
-      if kind == "wrong": raise PtxSyntaxError(repr(source[start]), "a token of PTX", self.place(start))
-      add(make((kind, source[start:end], start, end)))
-      if kind == "end": break
+    rows = _TOKEN.findall(source)
+    self.texts: list[str] = [text for _, text, _ in rows]
+    # each row begins where the one before it ends
+    edges = [*accumulate(chain.from_iterable(zip(map(len, [skipped for skipped, _, _ in rows]), map(len, self.texts))))]
+    self.starts, self.ends = edges[::2], edges[1::2]
+    wrong = [found for _, _, found in rows]
+    if any(wrong):
+      i = next(i for i, found in enumerate(wrong) if found)
+      raise PtxSyntaxError(repr(wrong[i]), "a token of PTX", self.place(self.starts[i]))
+    self.texts += [""] * 2
+    for column in (self.starts, self.ends): column += column[-1:] * 2
+    self.kinds = [*map(_Kinds().__getitem__, self.texts)]
 
   def place(self, offset: int) -> At:
     """(line, column) of an offset in the text."""

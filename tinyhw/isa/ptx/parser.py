@@ -4,11 +4,11 @@ from __future__ import annotations
 import operator
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Final, NoReturn
 
-from tinyhw.isa.ptx.lexer import PtxSyntaxError, Token, Tokens, float_bits, integer
+from tinyhw.isa.ptx.lexer import PtxSyntaxError, Tokens, float_bits, integer
 from tinyhw.isa.ptx.model import (
   Address,
   Arguments,
@@ -116,43 +116,59 @@ def parse(source: str | bytes) -> Module:
 
 class _Parser:
   def __init__(self, source: str) -> None:
-    self.tokens = Tokens(source)
-    self.i = 0
-    self.now: Token = self.tokens[0]
+    self.tokens = tokens = Tokens(source)
+    self.texts, self.kinds = tokens.texts, tokens.kinds
+    self.names: dict[str, Name] = {}  # one for all places where it stands
+    self.i = 0  # of the next token, whose text and kind these are
+    self.text, self.kind = self.texts[0], self.kinds[0]
     self.lines = [0, *accumulate(len(line) + 1 for line in source.split("\n"))]
 
   # ---- tokens
 
-  def at(self, token: Token | None = None) -> At:
-    start = (token or self.now).start
+  def at(self, token: int | None = None) -> At:
+    """Where a token stands, the next one unless told."""
+    start = self.tokens.starts[self.i if token is None else token]
     line = bisect_right(self.lines, start)
     return line, start - self.lines[line - 1] + 1
 
-  def fail(self, expected: str, token: Token | None = None, hint: str | None = None) -> NoReturn:
-    t = token or self.now
-    raise PtxSyntaxError("the end of the text" if t.kind == "end" else repr(t.text), expected, self.at(t), hint=hint)
+  def fail(self, expected: str, token: int | None = None, hint: str | None = None) -> NoReturn:
+    i = self.i if token is None else token
+    found = "the end of the text" if self.kinds[i] == "end" else repr(self.texts[i])
+    raise PtxSyntaxError(found, expected, self.at(i), hint=hint)
 
-  def step(self) -> Token:
-    token = self.now
-    self.i += 1
-    self.now = self.tokens[min(self.i, len(self.tokens) - 1)]
-    return token
+  def step(self) -> str:
+    """Take the next token; its text."""
+    text = self.text
+    if text: self.go(self.i + 1)
+    return text
+
+  def go(self, i: int) -> None:
+    """Go on from a token."""
+    self.i, self.text, self.kind = i, self.texts[i], self.kinds[i]
+
+  def adjoins(self) -> bool:
+    """Whether nothing stands between the next token and the one before it."""
+    return self.tokens.starts[self.i] == self.tokens.ends[self.i - 1]
 
   def skip(self, text: str) -> bool:
     """Take the token, if it is this one."""
-    if self.now.text != text: return False
+    if self.text != text: return False
     self.step()
     return True
 
-  def need(self, text: str, what: str = "") -> Token:
-    if self.now.text != text: self.fail(what or repr(text))
+  def need(self, text: str, what: str = "") -> str:
+    if self.text != text: self.fail(what or repr(text))
     return self.step()
 
   def name(self, what: str) -> str:
-    if self.now.kind != "name": self.fail(what)
-    return self.step().text
+    if self.kind != "name": self.fail(what)
+    return self.step()
 
-  def peek(self, n: int = 1) -> Token: return self.tokens[min(self.i + n, len(self.tokens) - 1)]
+  def peek(self, n: int = 1) -> str:
+    """The text of a token further on, up to two."""
+    return self.texts[self.i + n]
+
+  def peek_kind(self) -> str: return self.kinds[self.i + 1]
 
   # ---- the module
 
@@ -164,15 +180,14 @@ class _Parser:
     while self.skip(","): target.append(self.name("a target's option"))
     size = 32
     if self.skip(".address_size"): size = self.number("32 or 64")
-    if size not in {32, 64}: self.fail("an address size of 32 or 64", self.tokens[self.i - 1])
+    if size not in {32, 64}: self.fail("an address size of 32 or 64", self.i - 1)
     items: list[Item] = []
-    while self.now.kind != "end": items.append(self.item())
+    while self.kind != "end": items += self.items()
     return Module(version, tuple(target), size, tuple(items))
 
   def version(self) -> tuple[int, int]:
-    token = self.now
-    major, _, minor = token.text.partition(".")
-    if token.kind != "float" or not (major.isdigit() and minor.isdigit()): self.fail("a version such as 9.0")
+    major, _, minor = self.text.partition(".")
+    if self.kind != "float" or not (major.isdigit() and minor.isdigit()): self.fail("a version such as 9.0")
     self.step()
     return int(major), int(minor)
 
@@ -180,26 +195,25 @@ class _Parser:
 
   def literal(self, what: str) -> Int:
     """A number as it is written: without a sign where it says so, or has no room for one."""
-    if self.now.kind != "int": self.fail(what)
-    value = integer(self.now.text)
+    if self.kind != "int": self.fail(what)
+    value = integer(self.text)
     if value > _MASK: self.fail("an integer of at most 64 bits")
-    return Int(value, self.step().text.endswith("U") or value > _MASK >> 1)
+    return Int(value, self.step().endswith("U") or value > _MASK >> 1)
 
-  def item(self) -> Item:
-    text = self.now.text
-    if text in {".file", ".loc", ".pragma", ".alias"}: return self.directive()
-    if text == ".section": return self.section()
-    start = self.now
+  def items(self) -> Sequence[Item]:
+    """What is next in a module; a declaration may have several variables."""
+    text = self.text
+    if text in {".file", ".loc", ".pragma", ".alias"}: return (self.directive(),)
+    if text == ".section": return (self.section(),)
     linkage, attributes = "", tuple[str, ...]()
-    while self.now.text in LINKAGES or self.now.text == ".attribute":
-      if self.now.text == ".attribute": attributes += self.attributes()
-      else: linkage = self.step().text[1:]
-    if self.now.text in {".entry", ".func"}: return self.function(linkage, start, attributes)
-    if self.now.text in SPACES:
+    while self.text in LINKAGES or self.text == ".attribute":
+      if self.text == ".attribute": attributes += self.attributes()
+      else: linkage = self.step()[1:]
+    if self.text in {".entry", ".func"}: return (self.function(linkage, attributes),)
+    if self.text in SPACES:
       variables = self.variables(linkage, attributes)
       self.need(";", "';' behind a variable")
-      if len(variables) != 1: self.fail("one variable in a declaration", start)
-      return variables[0]
+      return variables
     self.fail("a directive of a module (.entry, .func, .global, ...)")
 
   def attributes(self) -> tuple[str, ...]:
@@ -208,54 +222,54 @@ class _Parser:
     words = []
     depth = 1
     while depth:
-      if self.now.kind == "end": self.fail("')'")
-      token = self.step()
-      depth += (token.text == "(") - (token.text == ")")
-      if depth: words.append(token.text)
+      if self.kind == "end": self.fail("')'")
+      text = self.step()
+      depth += (text == "(") - (text == ")")
+      if depth: words.append(text)
     return (" ".join(words),)
 
   def directive(self) -> Directive:
-    start = self.step()
+    at, name = self.at(), self.step()
     words: list[str] = []
-    if start.text in _LINES:
-      line = self.at(start)[0]
-      while self.now.kind != "end" and self.at()[0] == line: words.append(self.step().text)
+    if name in _LINES:
+      line = at[0]
+      while self.kind != "end" and self.at()[0] == line: words.append(self.step())
     else:
       while not self.skip(";"):
-        if self.now.kind == "end": self.fail(f"';' behind {start.text}")
-        words.append(self.step().text)
-    return Directive(start.text[1:], tuple(words), self.at(start))
+        if self.kind == "end": self.fail(f"';' behind {name}")
+        words.append(self.step())
+    return Directive(name[1:], tuple(words), at)
 
   def section(self) -> Section:
     self.step()
-    if self.now.kind not in {"dot", "name"}: self.fail("a section's name")
-    name = self.step().text
+    if self.kind not in {"dot", "name"}: self.fail("a section's name")
+    name = self.step()
     self.need("{")
     words = []
     while not self.skip("}"):
-      if self.now.kind == "end": self.fail("'}' behind a section")
-      words.append(self.step().text)
+      if self.kind == "end": self.fail("'}' behind a section")
+      words.append(self.step())
     return Section(name, tuple(words))
 
   # ---- functions
 
-  def function(self, linkage: str, start: Token, attributes: tuple[str, ...]) -> Function:
-    kind = self.step().text[1:]
-    while self.now.text == ".attribute": attributes += self.attributes()
+  def function(self, linkage: str, attributes: tuple[str, ...]) -> Function:
+    kind = self.step()[1:]
+    while self.text == ".attribute": attributes += self.attributes()
     results: tuple[Variable, ...] = ()
-    if self.now.text == "(": results = self.parameters()
+    if self.text == "(": results = self.parameters()
     at = self.at()
     name = self.name("the function's name")
-    params = self.parameters() if self.now.text == "(" else ()
+    params = self.parameters() if self.text == "(" else ()
     directives: list[Directive] = []
-    while self.now.text in _TUNING:
-      token = self.step()
-      pragma, words = token.text == ".pragma", list[str]()
-      while self.now.kind == ("string" if pragma else "int") or self.now.text == ",": words.append(self.step().text)
+    while self.text in _TUNING:
+      where, tuning = self.at(), self.step()
+      pragma, words = tuning == ".pragma", list[str]()
+      while self.kind == ("string" if pragma else "int") or self.text == ",": words.append(self.step())
       if pragma: self.need(";")
-      directives.append(Directive(token.text[1:], tuple(words), self.at(token)))
+      directives.append(Directive(tuning[1:], tuple(words), where))
     if self.skip(";"): body = None
-    elif self.now.text == "{": body = self.block()
+    elif self.text == "{": body = self.block()
     else: self.fail("'{', ';' or a directive of a function")
     return Function(kind, name, results, params, tuple(directives), body, linkage, attributes, at)
 
@@ -263,9 +277,9 @@ class _Parser:
     self.need("(")
     found: list[Variable] = []
     while not self.skip(")"):
-      if self.now.text not in {".param", ".reg"}: self.fail(".param or .reg")
-      found += self.variables("", ())
-      if self.now.text != ")": self.need(",", "',' or ')'")
+      if self.text not in {".param", ".reg"}: self.fail(".param or .reg")
+      found += self.variables("", (), several=False)
+      if self.text != ")": self.need(",", "',' or ')'")
     return tuple(found)
 
   def block(self) -> tuple[Statement, ...]:
@@ -276,24 +290,24 @@ class _Parser:
 
   # ---- variables
 
-  def variables(self, linkage: str, attributes: tuple[str, ...]) -> list[Variable]:
-    """One declaration, which may declare several registers."""
-    space = self.step().text[1:]
-    if space == "const" and self.now.text == "[":  # the banks of PTX 2
+  def variables(self, linkage: str, attributes: tuple[str, ...], several: bool = True) -> list[Variable]:
+    """One declaration, which may declare several variables, but not in a list of parameters."""
+    space = self.step()[1:]
+    if space == "const" and self.text == "[":  # the banks of PTX 2
       self.step(); self.number("a bank's number"); self.need("]")
     align, vector, type_, pointer = 0, 1, "", None
-    while self.now.kind == "dot":
-      token = self.step()
-      if token.text == ".align": align = self.number("an alignment in bytes")
-      elif token.text in {".v2", ".v4", ".v8"}: vector = int(token.text[2:])
-      elif token.text in TYPES: type_ = token.text[1:]
-      elif token.text == ".ptr":
-        of = self.step().text[1:] if self.now.text in {".global", ".shared", ".local", ".const"} else ""
+    while self.kind == "dot":
+      text = self.step()
+      if text == ".align": align = self.number("an alignment in bytes")
+      elif text in {".v2", ".v4", ".v8"}: vector = int(text[2:])
+      elif text in TYPES: type_ = text[1:]
+      elif text == ".ptr":
+        of = self.step()[1:] if self.text in {".global", ".shared", ".local", ".const"} else ""
         pointer = (of, self.number("an alignment") if self.skip(".align") else 0)
-      elif token.text == ".attribute":
-        self.i -= 1; self.now = token
+      elif text == ".attribute":
+        self.go(self.i - 1)
         attributes += self.attributes()
-      else: self.fail("a type, .align or .v2, .v4", token)
+      else: self.fail("a type, .align or .v2, .v4", self.i - 1)
     if space == "tex": type_ = type_ or "u32"
     if not type_: self.fail("a type")
     out: list[Variable] = []
@@ -305,12 +319,12 @@ class _Parser:
         count = self.number("how many registers")
         self.need(">")
       while self.skip("["):
-        dims.append(0 if self.now.text == "]" else self.constant().value)
+        dims.append(0 if self.text == "]" else self.constant().value)
         self.need("]")
       if self.skip("="): initializer = self.initializer()
       out.append(Variable(space, type_, name, vector, align, tuple(dims), count, initializer, linkage, pointer,
                           attributes, at))
-      if space == "param" or self.now.text != "," or self.peek().kind != "name": return out
+      if not several or self.text != ",": return out
       self.step()
 
   def initializer(self) -> Initializer:
@@ -318,21 +332,21 @@ class _Parser:
       out = []
       while not self.skip("}"):
         out.append(self.initializer())
-        if self.now.text != "}": self.need(",", "',' or '}'")
+        if self.text != "}": self.need(",", "',' or '}'")
       return tuple(out)
-    if self.now.kind == "name" and self.now.text != "WARP_SZ":
-      name = self.step().text
+    if self.kind == "name" and self.text != "WARP_SZ":
+      name = self.step()
       if self.skip("="):  # of a .texref, .samplerref or .surfref
-        if self.now.kind not in {"name", "int"}: self.fail("a value's name or a number")
-        return Member(name, self.step().text)
+        if self.kind not in {"name", "int"}: self.fail("a value's name or a number")
+        return Member(name, self.step())
       if name == "generic":
         self.need("(")
         name = self.name("a variable")
         self.need(")")
         return Sum(name, self.offset(), "generic")
       return Sum(name, self.offset())
-    if self.now.kind == "int" and self.peek().text == "(":
-      mask = self.step().text
+    if self.kind == "int" and self.peek() == "(":
+      mask = self.step()
       self.need("(")
       function = mask
       name = self.name("a variable")
@@ -344,17 +358,17 @@ class _Parser:
       offset = self.offset()
       self.need(")")
       return Sum(name, offset, function)
-    if self.now.kind == "float" or self.now.text == "-" and self.peek().kind == "float": return self.float_constant()
+    if self.kind == "float" or self.text == "-" and self.peek_kind() == "float": return self.float_constant()
     return self.constant()
 
   def float_constant(self) -> Float:
     minus = self.skip("-")
-    bits, width = float_bits(self.step().text)
+    bits, width = float_bits(self.step())
     return Float(bits ^ (minus << width - 1), width)
 
   def offset(self) -> int:
     """`+4`, `-4`, `+-4` behind an address: an expression with a sign in front; 0 for none."""
-    return _number(self.constant().value, False).value if self.now.text in {"+", "-"} else 0
+    return _number(self.constant().value, False).value if self.text in {"+", "-"} else 0
 
   def constant(self) -> Int:
     """The value of a constant expression of integers."""
@@ -368,8 +382,8 @@ class _Parser:
   def binary(self, least: int) -> Int:
     """An expression of operators that bind at least so closely."""
     value = self.unary()
-    while (found := _BINARY.get(self.now.text, _NONE))[0] >= least:
-      name, at = self.step().text, self.now
+    while (found := _BINARY.get(self.text, _NONE))[0] >= least:
+      name, at = self.step(), self.i
       right = self.binary(found[0] + 1)
       if name in {"/", "%"} and not right.value: self.fail("a divisor other than 0", at)
       value = found[1](value, right)
@@ -383,8 +397,8 @@ class _Parser:
     if self.skip("~"): return _number(~self.unary().value, True)
     if self.skip("!"): return Int(int(not self.unary().value))
     if self.skip("("):
-      if self.now.text in {".s64", ".u64"}:  # a cast
-        unsigned = self.step().text == ".u64"
+      if self.text in {".s64", ".u64"}:  # a cast
+        unsigned = self.step() == ".u64"
         self.need(")")
         return _number(self.unary().value, unsigned)
       value = self.constant()
@@ -396,43 +410,42 @@ class _Parser:
   # ---- statements
 
   def statement(self, out: list[Statement]) -> None:
-    token = self.now
-    text = token.text
-    if token.kind == "name":
-      if self.peek().text == ":": return self.labelled(out)
+    text, kind = self.text, self.kind
+    if kind == "name":
+      if self.peek() == ":": return self.labelled(out)
       out.append(self.instruction(None))
     elif text == "@": out.append(self.instruction(self.predicate()))
     elif text == "{": out.append(Block(self.block()))
-    elif token.kind == "dot":
+    elif kind == "dot":
       if text in SPACES or text in LINKAGES:
-        linkage = self.step().text[1:] if text in LINKAGES else ""
+        linkage = self.step()[1:] if text in LINKAGES else ""
         out += self.variables(linkage, ())
         self.need(";", "';' behind a variable")
       else: out.append(self.directive())
     elif not self.skip(";"): self.fail("an instruction, a declaration, a label or '}'")
 
   def labelled(self, out: list[Statement]) -> None:
-    start = self.step()
+    at, label = self.at(), self.step()
     self.step()
-    at, kind = self.at(start), self.now.text
+    kind = self.text
     if kind in {".branchtargets", ".calltargets"}:
       self.step()
       names = [self.name("a label")]
       while self.skip(","): names.append(self.name("a label"))
       self.need(";")
-      out.append(Targets(kind[1:], start.text, tuple(names), at))
+      out.append(Targets(kind[1:], label, tuple(names), at))
     elif kind == ".callprototype":
       self.step()
-      results = self.parameters() if self.now.text == "(" else ()
+      results = self.parameters() if self.text == "(" else ()
       self.need("_", "'_' for the function's name")
-      params = self.parameters() if self.now.text == "(" else ()
+      params = self.parameters() if self.text == "(" else ()
       flags = []
-      while self.now.text != ";":
-        if self.now.kind == "end": self.fail("';'")
-        flags.append(self.step().text)
+      while self.text != ";":
+        if self.kind == "end": self.fail("';'")
+        flags.append(self.step())
       self.need(";")
-      out.append(Prototype(start.text, results, params, tuple(flags), at))
-    else: out.append(Label(start.text, at))
+      out.append(Prototype(label, results, params, tuple(flags), at))
+    else: out.append(Label(label, at))
 
   def predicate(self) -> Predicate:
     self.need("@")
@@ -440,14 +453,14 @@ class _Parser:
     return Predicate(self.name("a predicate register"), negated)
 
   def instruction(self, predicate: Predicate | None) -> Instruction:
-    start = self.now
+    start = self.i
     opcode = self.name("an instruction")
     modifiers: list[str] = []
-    while self.now.kind == "dot": modifiers.append(self.step().text[1:])
+    while self.kind == "dot": modifiers.append(self.step()[1:])
     operands: list[Operand] = []
-    if self.now.text != ";":
+    if self.text != ";":
       operands.append(self.operand())
-      while self.now.text != ";":
+      while self.text != ";":
         self.need(",", f"',' or ';' behind an operand of {'.'.join((opcode, *modifiers))}")
         operands.append(self.operand())
     self.need(";")
@@ -459,25 +472,26 @@ class _Parser:
     return first
 
   def simple(self) -> Operand:
-    token = self.now
-    text = token.text
-    if token.kind == "name":
+    text, kind = self.text, self.kind
+    if kind == "name":
       if text == "WARP_SZ": return self.constant()
-      name = self.step().text
-      while self.now.kind == "dot" and self.now.start == self.tokens[self.i - 1].end:
-        if _PART.fullmatch(self.now.text): return Part(Name(name), self.step().text[1:])
-        name += self.step().text
-      if self.now.text in {"+", "-"}: return Sum(name, self.offset())
-      if self.now.text == "[" and self.now.start == self.tokens[self.i - 1].end:  # an element of an array
+      name = self.step()
+      while self.kind == "dot" and self.adjoins():
+        if _PART.fullmatch(self.text): return Part(Name(name), self.step()[1:])
+        name += self.step()
+      if self.text in {"+", "-"}: return Sum(name, self.offset())
+      if self.text == "[" and self.adjoins():  # an element of an array
         self.step()
         index = self.constant().value
         self.need("]")
         return Sum(name, index, "element")
-      return Name(name)
-    if token.kind == "float" or text == "-" and self.peek().kind == "float": return self.float_constant()
-    if token.kind == "int" or text in {"~", "("} and self.is_constant(): return self.constant()
+      known = self.names.get(name)
+      if known is None: known = self.names[name] = Name(name)
+      return known
+    if kind == "float" or text == "-" and self.peek_kind() == "float": return self.float_constant()
+    if kind == "int" or text in {"~", "("} and self.is_constant(): return self.constant()
     if text == "-":
-      if self.peek().kind == "name":
+      if self.peek_kind() == "name":
         self.step()
         return Minus(self.simple())
       return self.constant()
@@ -491,15 +505,15 @@ class _Parser:
 
   def is_constant(self) -> bool:
     """Whether '(' begins a constant expression, not a list of arguments."""
-    if self.now.text == "~": return True
-    return self.peek().kind == "int" and self.peek(2).text not in {",", ")"}
+    if self.text == "~": return True
+    return self.peek_kind() == "int" and self.peek(2) not in {",", ")"}
 
   def list(self, start: str, end: str) -> tuple[Operand, ...]:
     self.need(start)
     out = []
     while not self.skip(end):
       out.append(self.operand())
-      if self.now.text != end: self.need(",", f"',' or {end!r}")
+      if self.text != end: self.need(",", f"',' or {end!r}")
     return tuple(out)
 
   def address(self) -> Address:

@@ -40,6 +40,7 @@ SETS["mspace"] = "shared|shared::cta|shared::cluster"
 SETS["mrelease"] = "release.cta|release.cluster|relaxed.cta|relaxed.cluster"
 SETS["macquire"] = "acquire.cta|acquire.cluster|relaxed.cta|relaxed.cluster"
 SETS["dims"] = "1d|2d|3d|4d|5d"
+SETS["dims3"] = "3d|4d|5d"
 SETS["sp"] = "sp|sp::ordered_metadata"
 SETS["wm"] = "m16n16k16|m8n32k16|m32n8k16"
 SETS["ss"] = "global|shared|shared::cta"
@@ -365,7 +366,8 @@ createpolicy cvt L2 b64 ; b64 : b64 ; 7.4 80
 createpolicy fractional $policy ?$second b64 ; b64 : *f32 ; 7.4 80
 griddepcontrol launch_dependents|wait ; : ; 7.8 90
 setmaxnreg inc|dec sync aligned u32 ; : i ; 8.0 90
-stacksave,stackrestore u32|u64 ; t : ; 7.3 52
+stacksave u32|u64 ; t : ; 7.3 52
+stackrestore u32|u64 ; : t ; 7.3 52
 alloca u32|u64 ; t : t *i ; 7.3 52
 
 ldmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; v : @ ; 6.5 75
@@ -496,6 +498,12 @@ cp async bulk tensor $dims shared::cta global ?tile $bulk ?$hint ; : @ T @ ; 8.6
 cp async bulk tensor $dims global shared::cta ?tile bulk_group ?$hint ; : T @ ; 8.0 90
 cp async bulk prefetch tensor $dims L2 global ?tile ?$hint ; : T ; 8.0 90
 cp reduce async bulk tensor $dims global shared::cta $reduced ?tile bulk_group ?$hint ; : T @ ; 8.0 90
+cp async bulk tensor $dims3 shared::cluster global im2col $bulk ?$hint ; : @ T @ v ; 8.0 90
+cp async bulk tensor $dims3 shared::cluster global im2col $bulk multicast::cluster ?$hint ; : @ T @ v u16 ; 8.0 90
+cp async bulk tensor $dims3 shared::cta global im2col $bulk ?$hint ; : @ T @ v ; 8.6 90
+cp async bulk tensor $dims3 global shared::cta im2col_no_offs bulk_group ?$hint ; : T @ ; 8.0 90
+cp async bulk prefetch tensor $dims3 L2 global im2col ?$hint ; : T v ; 8.0 90
+cp reduce async bulk tensor $dims3 global shared::cta $reduced im2col_no_offs bulk_group ?$hint ; : T @ ; 8.0 90
 st async ?weak ?shared::cluster $bulk ?v2|v4 b32|u32|s32|f32 ; : @ t @ ; 8.1 90
 st async ?weak ?shared::cluster $bulk ?v2 b64|u64|s64|f64 ; : @ t @ ; 8.1 90
 red async relaxed cluster ?shared::cluster $bulk inc|dec u32 ; : @ t @ ; 8.1 90

@@ -1,0 +1,51 @@
+"""The stacks of all threads as LLVM IR, at one place that is known: nothing needs a check."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tinyhw.emulator.jit.ptx.emit import Lanes
+from tinyhw.emulator.jit.values import Value, gather
+from tinyhw.emulator.ptx import operands
+from tinyhw.emulator.ptx.memory import Local
+from tinyhw.emulator.values.ops import U64
+
+
+def holds(g: Lanes, offset: int, size: int) -> bool:
+  """Whether so many bytes, of an aligned access, are in each stack."""
+  return 0 <= offset <= g.plan.whole.stack - size and not offset % size
+
+
+def get(g: Lanes, offset: int, size: int) -> Value:
+  """What lies there, unsigned."""
+  text = gather(g.e, f"i{8 * size}", _pointers(g, offset), "splat (i1 true)")
+  return Value(g.e, text, operands.unsigned(size), True)
+
+
+def put(g: Lanes, offset: int, value: Value, mask: Value | None) -> None:
+  """Store a value of the threads of a mask."""
+  e, w, size = g.e, g.width, value.dtype.itemsize
+  t, bits = f"i{8 * size}", "splat (i1 true)" if mask is None else mask.in_lanes()
+  name = f"llvm.masked.scatter.v{w}{t}.v{w}p0"
+  e.declared[name] = f"declare void @{name}(<{w} x {t}>, <{w} x ptr>, <{w} x i1>)"
+  e.do(f"call void @{name}(<{w} x {t}> {value.view(operands.unsigned(size)).in_lanes()}, <{w} x ptr> align {size} "
+       f"{_pointers(g, offset)}, <{w} x i1> {bits})")
+
+
+def copy(g: Lanes, source: int, target: int, size: int, mask: Value) -> None:
+  """Copy bytes of the threads of a mask."""
+  for at, width in _pieces(source, target, size): put(g, target + at, get(g, source + at, width), mask)
+
+
+def _pointers(g: Lanes, offset: int) -> str:
+  apart = Local.aligned(g.plan.whole.stack)
+  places = g.e.vector(U64, [k * apart + offset for k in range(g.width)])
+  return g.e.op(f"inttoptr <{g.width} x i64> {(places + Value(g.e, '%local', U64, False)).text} to <{g.width} x ptr>")
+
+
+def _pieces(source: int, target: int, size: int) -> Iterator[tuple[int, int]]:
+  """(offset, bytes) of aligned pieces in which so many bytes are copied."""
+  at = 0
+  while at < size:
+    width = next(w for w in (8, 4, 2, 1) if not (source + at | target + at) % w and at + w <= size)
+    yield at, width
+    at += width

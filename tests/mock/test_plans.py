@@ -1,0 +1,288 @@
+"""Submissions that come again: what is remembered of them changes nothing of what they do, and skips no check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import settings as budget
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from tests.emulator.checking import code_of
+from tests.mock.client import VRAM, Client
+from tests.mock.test_queues import release, write
+from tests.mock.test_waves import settings
+from tests.strength import examples
+from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.autogen import pm4_gfx11 as p4
+from tinyhw.emulator.jit.amdgcn import repeat
+from tinyhw.mock.amd.pm4 import ComputeQueue
+from tinyhw.mock.amd.registers import KEPT
+from tinyhw.mock.machine import Machine
+from tinyhw.wire import pm4
+
+# s[0:1]: where a number is, s[2:3]: where the result goes, s4: another number. The result is their sum times a factor.
+TEXT = """
+  s_load_b32 s5, s[0:1], 0x0
+  v_mov_b32 v1, 0
+  s_waitcnt lgkmcnt(0)
+  s_add_u32 s5, s5, s4
+  s_mul_i32 s5, s5, {factor}
+  v_mov_b32 v2, s5
+  global_store_b32 v1, v2, s[2:3]
+  s_endpgm"""
+FACTORS = 3, 5
+ACQUIRE = p4.ACQUIRE_MEM(coher_size=(1 << 40) - 1, coher_base=0)
+WORDS = 8  # of numbers, and of results
+
+
+@cache
+def code(factor: int) -> bytes:
+  return code_of(TEXT.format(factor=factor), "gfx11")
+
+
+class Forgetful(dict[Any, Any]):
+  """Keeps nothing."""
+
+  def __setitem__(self, key: Any, value: Any) -> None:
+    pass
+
+  def setdefault(self, key: Any, default: Any = None) -> Any:
+    return default
+
+
+class Side:
+  """A process with a queue, two programs, numbers, results and a semaphore. One that `forgets` decodes every packet
+  anew and interprets."""
+
+  def __init__(self, forgets: bool, seed: int = 0) -> None:
+    self.client = client = Client(Machine(engine="ref" if forgets else "jit", seed=seed))
+    self.queue, self.numbers, self.programs = client.queue(), client.alloc(4096), client.alloc(4096, VRAM)
+    self.results, self.indirect = client.alloc(4096), client.alloc(4096)
+    for k in (0, 1):
+      self.program(k, FACTORS[k])
+    held = client.machine.kfd.processes[client.port.pid()].queues[self.queue.queue_id]
+    assert isinstance(held, ComputeQueue)
+    self.held = held
+    if forgets:
+      held._plans, held._steps, held._shapes = Forgetful(), Forgetful(), Forgetful()
+
+  def program(self, k: int, factor: int) -> None:
+    data = code(factor)
+    self.programs.view[256 * k : 256 * k + len(data)] = data
+
+  def users(self, number: int, result: int, more: int) -> p4.SET_SH_REG:
+    at, to = self.numbers.address + 4 * number, self.results.address + 4 * result
+    return pm4.set_sh_reg(gc.COMPUTE_USER_DATA_0, at & 0xFFFF_FFFF, at >> 32, to & 0xFFFF_FFFF, to >> 32, more)
+
+  def launch(self, k: int, number: int, result: int, more: int, value: int, full: bool = True) -> list[p4.Pm4]:
+    """A launch with all registers or with user data alone, and its semaphore."""
+    *registers, dispatch = settings(self.programs.address + 256 * k, user=5)
+    semaphore = release(self.results.address + 1024, value)
+    return [ACQUIRE, *(registers if full else ()), self.users(number, result, more), dispatch, semaphore]
+
+  def replace(self) -> None:
+    """Other memory where the results were."""
+    at = self.results.address
+    self.client.unmap(self.results.handle, [0])
+    self.client.port.munmap(at, 4096)
+    self.client.call("FREE_MEMORY_OF_GPU", handle=self.results.handle)
+    self.results = self.client.alloc(4096, address=at)
+
+  def seen(self) -> dict[str, Any]:
+    """All that there is to see, without addresses."""
+    machine, held = self.client.machine, self.held
+    lines = [re.sub(r"0x[0-9a-f]{5,}", "ADDRESS", line) for line in machine.report()]
+    kept = {k: v for k, v in held.registers.items() if k in KEPT and k != gc.COMPUTE_PGM_LO.OFFSET}
+    return {"results": bytes(self.results.view[:2048]), "state": self.queue.state, "read": self.queue.read_pointer,
+            "packets": held.packets, "executed": machine.executed, "clock": machine.clock._virtual, "lines": lines,
+            "registers": kept | {"user": held.user_data[4:]}}
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+  """Of each dispatch that was kept ready, whether it ended at once."""
+  ended: list[bool] = []
+  run = repeat.Again.run
+  monkeypatch.setattr(repeat.Again, "run", lambda self, users: ended.append(run(self, users)) or ended[-1])
+  yield ended
+
+
+@pytest.mark.parametrize("what", ["number", "user data", "code", "mapping", "memory", "value", "place", "registers",
+                                  "no mapping", "no code", "cut in two"])
+def test_a_repeated_submission_skips_no_check(what: str, at_once: list[bool]) -> None:
+  """After launches that were fine: whatever has changed before the next one of the same words is seen."""
+  side = Side(False)
+  queue, client = side.queue, side.client
+  side.numbers.u32[0] = 7
+  for value in range(1, 6):
+    queue.submit(*side.launch(0, 0, 0, 1, value, full=value == 1))
+    client.run()
+    assert side.results.u32[0] == 24 and side.results.u64[128] == value
+    side.results.u32[0] = 0
+  assert at_once[-2:] == [True, True], "the case at hand does not reach what it is to try"
+  again, expected, value = side.launch(0, 0, 0, 1, 6, full=False), 24, 6
+  if what == "number":
+    side.numbers.u32[0], expected = 9, 30
+  elif what == "user data":
+    again, expected = side.launch(0, 0, 0, 3, 6, full=False), 30
+  elif what == "code":
+    side.program(0, 5)
+    expected = 40
+  elif what == "mapping":
+    client.unmap(side.results.handle, [0])
+    client.map(side.results.handle, [0])
+  elif what == "memory":
+    side.replace()
+  elif what == "value":
+    again, value = side.launch(0, 0, 0, 1, 1 << 40, full=False), 1 << 40
+  elif what == "place":
+    again = [*again[:-1], release(side.results.address + 1032, 6)]
+  elif what == "registers":  # as another launch has left them
+    queue.submit(pm4.set_sh_reg(gc.COMPUTE_PGM_LO, side.programs.address + 256 >> 8 & 0xFFFF_FFFF))
+    expected = 40
+  elif what == "no mapping":
+    client.unmap(side.results.handle, [0])
+  elif what == "no code":
+    client.unmap(side.programs.handle, [0])
+  elif what == "cut in two":
+    words = pm4.stream(again)
+    queue.push(words[:-3])
+    client.run()
+    assert side.results.u64[128] == 5
+    again = []
+    queue.push(words[-3:])
+  if again:
+    queue.submit(*again)
+  client.run()
+  if what in ("no mapping", "no code"):
+    assert queue.state == "faulted" and ("write" if what == "no mapping" else "execute") in str(side.held.error)
+    return
+  assert queue.state == "ready" and side.results.u32[0] == expected
+  assert side.results.u64[129 if what == "place" else 128] == value
+
+
+class Submissions(RuleBasedStateMachine):
+  """Launches among everything that changes what they mean: with all that is remembered, and with nothing."""
+
+  def __init__(self) -> None:
+    super().__init__()
+    self.sides = Side(False), Side(True)
+    self.value, self.alive = 0, True
+    self.set = False  # registers of a program
+
+  def both(self, *packets: Any) -> None:
+    """Submit to both: packets, or functions of a side that make them."""
+    for side in self.sides:
+      made = [q for p in packets for q in (p(side) if callable(p) else [p])]
+      side.queue.submit(*made)
+
+  @precondition(lambda self: self.alive)
+  @rule(k=st.integers(0, 1), number=st.integers(0, 1), result=st.integers(0, WORDS - 1), more=st.integers(0, 2),
+        full=st.booleans(), times=st.integers(1, 3), indirect=st.integers(0, 3))
+  def launch(self, k: int, number: int, result: int, more: int, full: bool, times: int, indirect: int) -> None:
+    full = full or not self.set
+    self.set = True
+    for _ in range(times):
+      self.value += 1
+      for side in self.sides:
+        made = side.launch(k, number, result, more, self.value, full)
+        if indirect:
+          side.queue.submit(*made)
+          continue
+        words = pm4.stream(made)
+        side.client.run()
+        for i, word in enumerate(words):
+          side.indirect.u32[i] = word
+        side.queue.submit(p4.INDIRECT_BUFFER(ib_base=side.indirect.address, ib_size=len(words), valid=1))
+      full = False
+
+  @precondition(lambda self: self.alive)
+  @rule(cut=st.integers(1, 20), runs=st.booleans())
+  def piecewise(self, cut: int, runs: bool) -> None:
+    """A launch of which two doorbells tell."""
+    self.set, self.value = True, self.value + 1
+    for side in self.sides:
+      words = pm4.stream(side.launch(0, 0, 1, 1, self.value))
+      side.queue.push(words[:cut])
+      if runs:
+        side.client.run()
+      side.queue.push(words[cut:])
+
+  @precondition(lambda self: self.alive)
+  @rule(word=st.integers(0, 1), value=st.integers(0, 100))
+  def number(self, word: int, value: int) -> None:
+    self.run()
+    for side in self.sides:
+      side.numbers.u32[word] = value
+
+  @precondition(lambda self: self.alive)
+  @rule(k=st.integers(0, 1), factor=st.sampled_from(FACTORS))
+  def rewrite(self, k: int, factor: int) -> None:
+    self.run()
+    for side in self.sides:
+      side.program(k, factor)
+
+  @precondition(lambda self: self.alive)
+  @rule(how=st.sampled_from(["again", "elsewhere", "more"]))
+  def remap(self, how: str) -> None:
+    self.run()
+    for side in self.sides:
+      if how == "elsewhere":
+        side.replace()
+      elif how == "more":
+        side.client.alloc(4096)
+      else:
+        side.client.unmap(side.results.handle, [0])
+        side.client.map(side.results.handle, [0])
+
+  @precondition(lambda self: self.alive)
+  @rule(block=st.sampled_from([1, 32, 64]), how=st.integers(0, 1))
+  def registers(self, block: int, how: int) -> None:
+    data = p4.WRITE_DATA(dst_sel=p4.WRITE_DATA_dst_sel.mem_mapped_register,
+                         dst_mem_addr=gc.COMPUTE_NUM_THREAD_X.OFFSET, payload=(block,))
+    self.both(pm4.set_sh_reg(gc.COMPUTE_NUM_THREAD_X, block) if how else data)
+
+  @precondition(lambda self: self.alive)
+  @rule(count=st.integers(1, 3), at=st.integers(0, WORDS - 1), value=st.integers(0, 9))
+  def others(self, count: int, at: int, value: int) -> None:
+    def made(side: Side) -> list[p4.Pm4]:
+      return [p4.NOP(payload=(0,) * count), write(side.results.address + 512 + 4 * at, value), ACQUIRE]
+
+    self.both(made)
+
+  @precondition(lambda self: self.alive and self.value > 3)
+  @rule(what=st.sampled_from(["results", "programs", "numbers"]))
+  def vanish(self, what: str) -> None:
+    """What the next launch needs is not there any more."""
+    self.run()
+    for side in self.sides:
+      side.client.unmap(getattr(side, what).handle, [0])
+    self.launch(0, 0, 0, 1, False, 1, 1)
+    self.run()
+    assert [side.queue.state for side in self.sides] == ["faulted"] * 2
+    self.alive = False
+
+  @rule()
+  def run(self) -> None:
+    for side in self.sides:
+      side.client.run()
+
+  @invariant()
+  def both_are_the_same(self) -> None:
+    self.run()
+    a, b = (side.seen() for side in self.sides)
+    assert a == b
+
+  def teardown(self) -> None:
+    for side in self.sides:
+      side.client.port.end()
+      side.client.machine.close()
+
+
+TestSubmissions = Submissions.TestCase
+TestSubmissions.settings = budget(max_examples=examples(25), stateful_step_count=25, deadline=None)
