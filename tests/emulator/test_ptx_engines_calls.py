@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.emulator.test_ptx_engines import HEAD, both, kernel, numbers, run
-from tests.strength import seeds
+from tests.strength import THOROUGH, seeds
 from tinyhw.core.errors import Error, MachineFault
 
 OPERATIONS = ["add.u32", "sub.u32", "mul.lo.u32", "xor.b32", "and.b32", "or.b32", "min.s32", "max.u32"]
@@ -108,7 +108,8 @@ def module(rng: random.Random) -> str:
 def test_random_functions(start: int) -> None:
   rng = random.Random(start)
   _, stats = both(module(rng), numbers(rng, 80 * 6), block=80, grid=1)
-  assert not stats.helped and not stats.interpreted
+  left = {*stats.helped, *stats.interpreted}
+  assert left <= ({"call", "call.uni"} if THOROUGH else set())  # what is too long for the kernel stays a call
 
 
 # ---- calls through registers
