@@ -163,7 +163,11 @@ A: { .param .b32 x; .param .b32 back; add.u32 %r1, %t, %r4; st.param.b32 [x], %r
 @pytest.mark.parametrize("times", [2, 90])
 def test_recursion(times: int) -> None:
   """A function that calls itself stays a call, in one that does not; called often, it leaves all to the reference."""
-  _, stats = both(kernel(OVER.replace("TIMES", str(times)), RECURSIVE), bytes(64), block=80)
+  found, stats = both(kernel(OVER.replace("TIMES", str(times)), RECURSIVE), bytes(64), block=80)
+
+  def f(x: int) -> int: return f(x - 1) * x + 3 if x else 1
+  wanted = [sum(f(t + k & 7) for k in range(times)) & 0xFFFFFFFF for t in range(80)]
+  assert found[:320].view("u4").tolist() == wanted
   assert stats.helped.keys() == {"call.uni"}
   assert stats.interpreted.keys() == ({"call.uni"} if times > 2 else set())
 
