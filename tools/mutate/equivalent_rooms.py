@@ -130,7 +130,6 @@ ROOMS: Final = (
   Rule(r"mock\.amd\.events\.Events\.__init__", r"page_handle = 0", r"0 becomes 1", "no buffer has this handle"),
   Rule(r"mock\.amd\.events\.Events\.create", r"range\(FIRST_OTHER", r"1 becomes 2",
        "the first free number is the same"),
-  Rule(r"mock\.amd\.kfd\.Kfd\.alloc_memory_of_gpu", r"Buffer\(0, ", r"0 becomes 1", "the handle is given a line later"),
   Rule(r"mock\.amd\.pm4\.<module>", r"^_RELEASE_MEM|^_SET_SH_REG", ANY, "a packet of no known shape is decoded anew"),
   Rule(r"mock\.amd\.pm4\.ComputeQueue\._decode", r"_learn\(", ANY, "a packet of no known shape is decoded anew"),
   Rule(r"mock\.amd\.pm4\.ComputeQueue\._plan", r"len\(plans\) >= PLANS", r"condition negated",
