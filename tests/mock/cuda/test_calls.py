@@ -284,10 +284,11 @@ def test_a_fault_costs_the_context_and_no_other(client: Client) -> None:
   kept = client.alloc(4)
   client.put(kept, np.array([9], np.uint32))
   client.call("cuCtxSetCurrent", u64(client.context))
-  at = client.alloc(8)
+  at, other = client.alloc(8), client.handle("cuStreamCreate", cuda.CU_STREAM_NON_BLOCKING)
   function = client.function(BAD, "bad")
   assert client.launch(function, 1, 1, [u64(at + 4096)]) == 0
   for _ in range(2): assert client.code("cuCtxSynchronize") == cuda.CUDA_ERROR_ILLEGAL_ADDRESS
+  assert client.code("cuStreamQuery", u64(other)) == cuda.CUDA_ERROR_ILLEGAL_ADDRESS
   assert client.code("cuMemAlloc_v2", ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(4)) \
       == cuda.CUDA_ERROR_ILLEGAL_ADDRESS
   assert "PTX:8: st.global.u32 [%rd], %r;" in client.machine.logs[-1]

@@ -220,6 +220,24 @@ def kernel_node(function: int, at: int, value: int) -> tuple[Any, list[Any]]:
   return p, [given, places]
 
 
+@pytest.mark.parametrize("pitch", [0, 16])
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_fills_of_a_graph_have_lines(client: Client, pitch: int, size: int) -> None:
+  """Without a pitch one lies behind the other."""
+  c = client
+  at, graph = c.alloc(48), c.handle("cuGraphCreate", 0)
+  c.put(at, np.zeros(48, np.uint8))
+  fill = cuda.CUDA_MEMSET_NODE_PARAMS_v1(dst=at, pitch=pitch, value=0xA1, elementSize=size, width=3, height=3)
+  c.handle("cuGraphAddMemsetNode", u64(graph), None, ctypes.c_size_t(0), ctypes.byref(fill), u64(c.context))
+  c.call("cuGraphLaunch", u64(c.handle("cuGraphInstantiateWithFlags", u64(graph), u64(0))), u64(0))
+  c.call("cuCtxSynchronize")
+  wanted = np.zeros(48, np.uint8)
+  for line in range(3):
+    first = line * (pitch or 3 * size)
+    wanted[first : first + 3 * size : size] = 0xA1
+  assert (c.get(at, np.zeros(48, np.uint8)) == wanted).all()
+
+
 def test_graphs_by_hand(client: Client) -> None:
   c, out = client, ctypes.c_uint64()
   at, add = c.alloc(4), c.function(WAIT, "add")

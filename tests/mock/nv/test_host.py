@@ -26,6 +26,7 @@ def dead(bench: Bench, channel: Channel, code: int, text: str) -> None:
   assert text in str(channel.error), str(channel.error)
   told = bench.told(channel)
   assert (told.info32, told.status) == (code, 0xFFFF)
+  assert 0 <= bench.gpu.timer() - (told.time_high << 32 | told.time_low) < 10**9
   assert f"Xid (PCI:0000:01:00): {code}, Ch {channel.number:08x}" in bench.machine.kernel_log[-1]
   assert str(code) in bench.machine.findings[-1]
 

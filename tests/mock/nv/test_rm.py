@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import struct
 import uuid
 from typing import Any
@@ -119,6 +120,10 @@ def test_memory_of_the_client_becomes_an_object() -> None:
   assert c.port.memory(at, 8192)[4096] == 7
   refused(status.NV_ERR_NOT_SUPPORTED, pages, at + 1, 4096)
   refused(status.NV_ERR_INVALID_ADDRESS, pages, at, 1 << 30)
+  kept = mmap.mmap(-1, 4096)
+  address = ctypes.addressof(ctypes.c_char.from_buffer(kept))
+  assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address), ctypes.c_size_t(4096), mmap.PROT_READ) == 0
+  refused(status.NV_ERR_INVALID_ADDRESS, pages, address, 4096)
 
 
 def test_places_are_not_the_clients_to_choose() -> None:
@@ -220,8 +225,10 @@ def test_channels_are_checked() -> None:
   bare = make()
   refused(status.NV_ERR_INVALID_STATE, c.control, bare, control.NVA06F_CTRL_GPFIFO_SCHEDULE_PARAMS(bEnable=1),
           control.NVA06F_CTRL_CMD_GPFIFO_SCHEDULE)
-  share = c.alloc(w.group, 0, alloc.FERMI_CONTEXT_SHARE_A, alloc.NV_CTXSHARE_ALLOCATION_PARAMETERS(hVASpace=c.va))
-  assert make(hContextShare=share)
+  for n in range(2):  # each in a group has a number
+    p = alloc.NV_CTXSHARE_ALLOCATION_PARAMETERS(hVASpace=c.va, subctxId=9)
+    share = c.alloc(w.group, 0, alloc.FERMI_CONTEXT_SHARE_A, p)
+    assert p.subctxId == n and make(hContextShare=share)
   refused(status.NV_ERR_INVALID_ARGUMENT, make, hContextShare=share, hVASpace=c.va)
 
 
