@@ -15,7 +15,13 @@ from tinyhw.core.errors import InvalidArgument, OutOfMemory
 from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.port import Protection
 from tinyhw.mock.amd import drm
-from tinyhw.mock.amd.kfd import MMAP_GPU_ID_SHIFT, MMAP_TYPE_DOORBELL, MMAP_TYPE_EVENTS, MMAP_TYPE_MASK, MMAP_TYPE_MMIO
+from tinyhw.mock.amd.kfd_memory import (
+  MMAP_GPU_ID_SHIFT,
+  MMAP_TYPE_DOORBELL,
+  MMAP_TYPE_EVENTS,
+  MMAP_TYPE_MASK,
+  MMAP_TYPE_MMIO,
+)
 from tinyhw.mock.amd.process import OpenFile, ProcessDevice
 from tinyhw.mock.amd.topology import RENDER_MINOR
 from tinyhw.mock.machine import Machine

@@ -7,6 +7,7 @@ A tensor holds a graph of UOps. Its value is computed when it is asked for (`num
 from __future__ import annotations
 
 import math
+import os
 import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -19,7 +20,7 @@ from tinyhw.engine import watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
 from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed_among, realize, realize_nodes
 from tinyhw.function.core import ConstType, TensorBase, grad_enabled, learning
-from tinyhw.function.sequence import Sequences
+from tinyhw.function.hashing import Hashing
 from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
@@ -43,26 +44,30 @@ def _dtype(dtype: DTypeLike) -> DType | None:
   return dtypes.named(dtype) if isinstance(dtype, str) else dtype
 
 
-def _changing(name: str) -> Callable[..., Tensor]:
+def _changing(name: str, own: str = "") -> Callable[..., Tensor]:
   """The function that gives a tensor the value of another function of it."""
   def changed(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: return self._in_place(name, args, kwargs)
-  changed.__name__, changed.__qualname__ = f"{name}_", f"Tensor.{name}_"
+  changed.__name__ = own or f"{name}_"
+  changed.__qualname__ = f"Tensor.{changed.__name__}"
   changed.__doc__ = f"Assigns `{name}` of this to this."
   return changed
 
 
 _ARITHMETIC = ("add", "sub", "mul", "div", "pow", "mod", "fmod")
 _ONE = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "relu", "floor", "ceil", "round")
+_OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift",
+              "rshift")
 _CHOICE = ("clamp", "clip", "masked_fill", "lerp", "addcmul", "addcdiv", "scatter", "scatter_add", "index_add",
            "index_fill",
            "dropout")
 
 
-class Tensor(Sequences):
+class Tensor(Hashing):
   """A value of some shape and dtype on a device.
 
-  `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), a Variable, another
-  Tensor, or None for an empty tensor. Python floats become float32, ints int32, bools bool; NumPy data keeps its type.
+  `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), the path of a file (its
+  bytes, on DISK unless told), a Variable, another Tensor, or None for an empty tensor. Python floats become float32,
+  ints int32, bools bool; NumPy data keeps its type.
   """
   __slots__ = ()
 
@@ -192,6 +197,10 @@ class Tensor(Sequences):
     name = Device.canonicalize(device)
     return self if name == self.device else self._derive(copied(self.uop, name))
 
+  def to_(self, device: str | Sequence[str] | None) -> Tensor:
+    """Become the same value on another device, as by `to`; a leaf stays one. Returns this."""
+    return self.shard_(members(Device.canonicalize(device)))
+
   def cpu(self) -> Tensor:
     """The value on the host's processor (`LLVM`)."""
     return self.to("LLVM")
@@ -229,6 +238,10 @@ class Tensor(Sequences):
     if self.grad is not None: self.grad = self.grad.shard(devices, axis).realize()
     return self
 
+  def shard_like(self, other: Tensor) -> Tensor:
+    """The value as the other one lies: on its devices, cut along its axis."""
+    return self.shard(other.devices, other.shard_axis)
+
   @property
   def devices(self) -> tuple[str, ...]:
     """The devices that hold the value: several after `shard`."""
@@ -252,7 +265,13 @@ class Tensor(Sequences):
     return Tensor._wrap(self.uop.detach())
 
   def assign(self, value: Any) -> Tensor:
-    """Give this tensor another value of the same shape, dtype and device. Tensors made from the old value keep it."""
+    """Give this tensor another value of the same shape, dtype and device. Tensors made from the old value keep it.
+
+    A leaf gets the value alone; what changes it in place (`add_`, `+=`, `x[i] = v`) gives it the value's history, too.
+    """
+    return self._assigned(value, False)
+
+  def _assigned(self, value: Any, with_history: bool) -> Tensor:
     other = value if isinstance(value, Tensor) else Tensor(value, device=self.device, dtype=self.dtype)
     if other.device != self.device:
       raise InvalidArgument(f"assign of a value on {other.device} to a tensor on {self.device}")
@@ -269,6 +288,7 @@ class Tensor(Sequences):
     if is_group(self.device) and (place := home(self._uop)) is not None:
       # It lies as the value before did, where that is known.
       other = other._derive(other.uop.shard(self.device, cut_axis(self.shape, place.arg.cut)))
+    if with_history and self.is_leaf and other.requires_grad and grad_enabled(): self._learn()
     # CONTIGUOUS: the value gets memory of its own, a parameter is never one node with a constant or another tensor.
     self.uop = other.uop.detach().contiguous() if self.is_leaf else other.uop.contiguous()
     return self
@@ -276,12 +296,12 @@ class Tensor(Sequences):
   def _in_place(self, name: str, args: Any, kwargs: Any) -> Tensor:
     found = getattr(type(self), name)(self, *args, **kwargs)
     same = found.dtype.is_float and self.dtype.is_float or found.dtype.is_int and self.dtype.is_int
-    return self.assign(found.cast(self.dtype) if same else found)
+    return self._assigned(found.cast(self.dtype) if same else found, True)
 
   def copy_(self, other: Any) -> Tensor:
     """The other's value, cast to this dtype and broadcast."""
     value = other if isinstance(other, Tensor) else Tensor(other, device=self.device)
-    return self.assign(value.to(self.device).cast(self.dtype))
+    return self._assigned(value.to(self.device).cast(self.dtype), True)
   def fill_(self, value: ConstType) -> Tensor:
     """One number for each element."""
     return self.assign(self.full_like(value))
@@ -295,6 +315,9 @@ class Tensor(Sequences):
   clamp_, clip_, masked_fill_, lerp_, addcmul_, addcdiv_ = map(_changing, _CHOICE[:6])
   scatter_, scatter_add_, index_add_, index_fill_, dropout_ = map(_changing, _CHOICE[6:])
 
+  __iadd__, __isub__, __imul__, __itruediv__, __ifloordiv__, __imod__, __ipow__, __imatmul__, __iand__, __ior__, \
+    __ixor__, __ilshift__, __irshift__ = (_changing(f"__{name}__", f"__i{name}__") for name in _OPERATORS)
+
   def replace(self, other: Tensor) -> Tensor:
     """Become the other tensor's value, whatever its shape."""
     self.uop = other.uop
@@ -306,8 +329,9 @@ class Tensor(Sequences):
     other = value if isinstance(value, Tensor) else Tensor(value, device=self.device, dtype=self.dtype)
     if isinstance(index, Tensor) and index.dtype.is_bool and index.shape == self.shape and other.shape in ((),
                                                                                                            self.shape):
-      self.assign(index.where(other, self).cast(self.dtype))       # nothing needs to be read for it
-    else: self.assign(self._with_part(index, other))
+      found = index.where(other, self).cast(self.dtype)       # nothing needs to be read for it
+    else: found = self._with_part(index, other)
+    self._assigned(found, True)
 
   # *** gradients ***
 
@@ -343,16 +367,16 @@ class Tensor(Sequences):
     self.requires_grad = wanted
     return self
 
-  def gradient(self, *targets: Tensor, seed: Tensor | None = None) -> list[Tensor]:
-    """The derivative of this scalar (or of `seed` times this) by each of the targets, which require a gradient: values
-    without a history; zeros for what was not used."""
+  def gradient(self, *targets: Tensor, gradient: Tensor | None = None) -> list[Tensor]:
+    """The derivative of this scalar (or of `gradient` times this) by each of the targets, which require a gradient:
+    values without a history; zeros for what was not used."""
     for number, t in enumerate(targets):
       if not t.requires_grad:
         raise InvalidArgument(f"the gradient by target {number}, of shape {t.shape}, which does not require one",
                               hint="call requires_grad_() on it before it is used")
     if targets and not self.requires_grad:
       raise InvalidArgument("the gradient of a value that no leaf with requires_grad was used for")
-    return self._differentiated(targets, seed, placed_among(self.uop.toposort(carries_gradient)))
+    return self._differentiated(targets, gradient, placed_among(self.uop.toposort(carries_gradient)))
 
   def _differentiated(self, targets: Sequence[Tensor], seed: Tensor | None, places: list[tuple[UOp, UOp]]
                       ) -> list[Tensor]:
@@ -413,6 +437,11 @@ def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:
   return values
 
 
+def _size_of(path: os.PathLike[Any]) -> int:
+  try: return os.stat(path).st_size
+  except OSError as error: raise InvalidArgument(f"no file {path}: {error.strerror}") from None
+
+
 def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
   """The graph node of a constructor's data."""
   if isinstance(data, Size): data = scalar(data, device)
@@ -424,6 +453,11 @@ def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
   # A NumPy scalar keeps its type, also where it is a Python number at the same time.
   if isinstance(data, (bool, int, float)) and not hasattr(data, "dtype"):
     return UOp.const(dtype or dtypes.from_py(data), data, device)
+  if isinstance(data, os.PathLike):
+    kind, size = dtype or dtypes.uint8, _size_of(data)
+    if size % kind.itemsize: raise InvalidArgument(f"{size} bytes in {data} are no whole number of {kind}")
+    held = Tensor.empty(size // kind.itemsize, device=f"DISK:{os.fspath(data)}", dtype=kind)
+    return held.uop if anywhere else held.to(device).uop
   if isinstance(data, (bytes, bytearray, memoryview)):
     kind = dtype or dtypes.uint8
     raw = memoryview(data).cast("B")

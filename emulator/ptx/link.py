@@ -4,10 +4,11 @@ from __future__ import annotations
 import copy
 import struct
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
+from tinyhw.core.lazy import cached_property
 from tinyhw.emulator.ptx.scope import Flat, Place, Scope, align_of, flatten, size_of
 from tinyhw.emulator.ptx.texture import Sampler
 from tinyhw.isa.ptx import parse

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
+
+import numpy as np
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, Unsupported
 from tinyhw.core.lazy import cached_property
@@ -21,6 +24,13 @@ from tinyhw.isa.ptx.model import Name, Operand
 
 Value = Any
 FIRST_PC: Final = 16
+
+
+@lru_cache(maxsize=4096)
+def _constant(dtype: Any, bits: bytes) -> Callable[[Any], Value]:
+  """One for all code that has the constant."""
+  value = np.frombuffer(bits, dtype)[0]
+  return lambda group: value
 
 
 @dataclass(eq=False)
@@ -108,7 +118,7 @@ class Code:
 
   def constant(self, value: Value) -> Callable[[Any], Value]:
     """Reader of a constant."""
-    return lambda group: value
+    return _constant(value.dtype, value.tobytes())
 
   def special(self, name: str, dtype: Any) -> Callable[[Any], Value]:
     """Reader of a special register."""

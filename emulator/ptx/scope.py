@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from tinyhw.core.errors import DecodeError
@@ -18,6 +19,12 @@ class Register:
   """A register: its number in the function's frame, and its type. One of b128 has two numbers, each of b64."""
   number: int
   type: str
+
+
+@lru_cache(maxsize=4096)
+def numbered_register(number: int, type_: str) -> Register:
+  """One for all functions that have it."""
+  return Register(number, type_)
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ class Scope:
       if numbered is not None and (numbered[2] == "0" or numbered[2][0] != "0"):
         many = scope.names.get(numbered[1] + "<>")
         if isinstance(many, Range) and int(numbered[2]) < many.count:
-          return Register(many.first + int(numbered[2]) * (many.type == "b128") + int(numbered[2]), many.type)
+          return numbered_register(many.first + int(numbered[2]) * (many.type == "b128") + int(numbered[2]), many.type)
       scope = scope.outer
     return None
 

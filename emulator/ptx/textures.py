@@ -342,27 +342,29 @@ def _inside(group: Warps, outside: Value, act: Callable[[], None]) -> None:
   finally: group.mask = mask
 
 
-def _vector(form: Form) -> int: return next((int(m[1]) for m in ("v2", "v4") if m in form.modifiers), 1)
+def _accessed(code: Code, line: Line, form: Form, at: int, given: int, what: str) -> tuple[_Spot, tuple[Operand, ...]]:
+  """Where an instruction accesses a surface, and the elements that it loads or stores, by the numbers of operands."""
+  i = line.instruction
+  count = next((int(m[1]) for m in ("v2", "v4") if m in form.modifiers), 1)
+  elements = operands.elements(line, i.operands[given])
+  if len(elements) != count: raise DecodeError(f"{i.name} {what.format(count)}", where=where(line))
+  return _Spot(code, line, form, i.operands[at], SIZES[form.type] * count), elements
 
 
 @binds("suld")
 def suld(code: Code, line: Line, form: Form) -> Step:
   """Loads bytes of a surface."""
-  i = line.instruction
-  size, count = SIZES[form.type], _vector(form)
-  given = operands.elements(line, i.operands[0])
-  if len(given) != count: raise DecodeError(f"{i.name} has {count} results", where=where(line))
-  spot = _Spot(code, line, form, i.operands[1], size * count)
+  size, (spot, given) = SIZES[form.type], _accessed(code, line, form, 1, 0, "has {} results")
   writes = [operands.writer(code, line, o, form.type) for o in given]
 
   def run(group: Warps) -> None:
-    out = [np.zeros((group.size, LANES), _RAW[size]) for _ in range(count)]
+    out = [np.zeros((group.size, LANES), _RAW[size]) for _ in given]
 
     def load() -> None:
       for _, at, outside in spot.each(group):
         def take(at: Value = at) -> None:
-          memory.check_alignment(group, at, size * count, "read")
-          for k in range(count):
+          memory.check_alignment(group, at, size * len(given), "read")
+          for k in range(len(given)):
             found = memory.load(group, "global", at + np.uint64(k * size), size)
             out[k] = np.where(group.lanes, found, out[k])
         _inside(group, outside, take)
@@ -374,11 +376,7 @@ def suld(code: Code, line: Line, form: Form) -> Step:
 @binds("sust")
 def sust(code: Code, line: Line, form: Form) -> Step:
   """Stores bytes in a surface, or an element's components."""
-  i = line.instruction
-  size, count = SIZES[form.type], _vector(form)
-  given = operands.elements(line, i.operands[1])
-  if len(given) != count: raise DecodeError(f"{i.name} takes {count} values", where=where(line))
-  spot = _Spot(code, line, form, i.operands[0], size * count)
+  size, (spot, given) = SIZES[form.type], _accessed(code, line, form, 0, 1, "takes {} values")
   reads = [operands.reader(code, line, o, form.type) for o in given]
   formatted = "p" in form.modifiers
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tinyhw.autogen import kfd
 from tinyhw.core.memory import PAGE
 from tinyhw.mock.amd.aql import AqlQueue
+from tinyhw.mock.amd.kfd_memory import MMAP_GPU_ID_SHIFT, MMAP_TYPE_DOORBELL
 from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
 from tinyhw.mock.amd.queue import Properties, Queue, State
@@ -22,8 +23,6 @@ from tinyhw.mock.memory import Buffer, Refused, page_align
 if TYPE_CHECKING:
   from tinyhw.mock.machine import Machine
 
-MMAP_TYPE_DOORBELL: Final = 3 << 62
-MMAP_GPU_ID_SHIFT: Final = 46
 TASK_SIZE: Final = 1 << 47
 MAX_QUEUES: Final = 127  # per process and GPU: the limit of the hardware scheduler
 MAX_QUEUES_PER_PROCESS: Final = 1024  # KFD_MAX_NUM_OF_QUEUES_PER_PROCESS

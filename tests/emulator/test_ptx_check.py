@@ -4,7 +4,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import zlib
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import tinyhw
-from tests.corpus.cases import CASES, Formats
-from tests.corpus.test_ptx import ROWS, files
+from tests.corpus.test_ptx import ROWS, prepared
 from tests.emulator import test_ptx_kernels as kernels
 from tests.emulator import test_ptx_triton as tma
 from tests.emulator.test_ptx import kernel
@@ -22,7 +20,6 @@ from tests.strength import THOROUGH
 from tinyhw import Device, Tensor
 from tinyhw.cli import tinyhw as command
 from tinyhw.core.errors import Error, HazardFound
-from tinyhw.isa.ptx import parse
 
 SHARED = ".shared .align 128 .b8 s[4096]; .shared .align 8 .b64 bar; .reg .b32 %s, %n; .reg .f32 %w<16>;"
 
@@ -177,23 +174,17 @@ def test_from_the_shell(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("device", ["NV", "CUDA"])
-def test_programs_on_the_mocks(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
-  monkeypatch.setenv("MOCKGPU", "sm_90")
+def test_programs_on_the_mocks(sm_90: None, monkeypatch: pytest.MonkeyPatch, device: str) -> None:
   monkeypatch.setenv("EMU_CHECK", "1")
-  Device.close()
   assert (Tensor([1.0, 2.0], device=device) + 1).numpy().tolist() == [2, 3] and len(Device.findings()) == 0
-  Device.close()
 
 
-def test_a_race_fails_a_launch_on_the_mock(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setenv("MOCKGPU", "sm_90")
+def test_a_race_fails_a_launch_on_the_mock(sm_90: None, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("EMU_CHECK", "1")
-  Device.close()
   source = kernel("mov.u32 %r1, s; mad.lo.u32 %r1, %t, 4, %r1; st.shared.u32 [%r1], %t; ld.shared.u32 %r2, [%r1+128];",
                   ".shared .align 4 .b8 s[1024];")
   with pytest.raises(Error, match="the checks found .* race: reads shared memory"):
     tinyhw.launch(source, "k", 1, 64, [np.zeros(64, np.uint32)], "NV")
-  Device.close()
 
 
 # ---- nothing is found in what compilers write
@@ -205,14 +196,8 @@ QUICK = {"triton3.9.0-sm_90-matmul_half_out.ptx", "triton3.4.0-sm_80-attention.p
 
 @pytest.mark.parametrize("row", [r for r in ROWS if THOROUGH or r["file"] in QUICK], ids=lambda r: r["file"])
 def test_nothing_is_found_in_tritons_kernels(row: dict[str, Any]) -> None:
-  case = CASES[row["case"]](np.random.default_rng((0, zlib.crc32(row["case"].encode()))), Formats())
-  source, args = files()[row["file"]], list[Any]()
-  for name in row["arguments"]:
-    value = case.arguments[name]
-    args.append(value.view(f"V{value.itemsize}") if isinstance(value, np.ndarray) else value)
-  scratch = np.zeros(row["extra"] * int(np.prod(row["grid"])), np.uint8) if row["extra"] else None
-  args += [scratch] * (len(parse(source).entries[row["kernel"]].params) - len(args))
-  out = tinyhw.launch(source, row["kernel"], row["grid"], row["block"], args, "EMU", row["shared"], check="report")
+  made, shared = prepared(row), row["shared"]
+  out = tinyhw.launch(made.source, row["kernel"], row["grid"], row["block"], made.args, "EMU", shared, check="report")
   assert list(out.findings or ()) == []
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import zlib
 from collections import defaultdict
 from typing import Any
 
@@ -16,13 +15,11 @@ import numpy as np
 import pytest
 
 import tinyhw
-from tests.corpus.cases import CASES, Formats
-from tests.corpus.test_ptx import ROWS, files
+from tests.corpus.test_ptx import ROWS, files, prepared
 from tests.emulator import test_ptx_kernels as kernels
 from tests.strength import THOROUGH
 from tinyhw.emulator.check import Checker
 from tinyhw.emulator.observe import Access, Observer, Several
-from tinyhw.isa.ptx import parse
 
 BARRIER = re.compile(r"^\s*bar\.sync[^;]*;", re.M)
 WAITS = re.compile(r"^\s*(@!?%p\d+ )?(cp\.async\.wait_group|wgmma\.(wait_group|fence)|fence\.proxy\.async)[^;]*;", re.M)
@@ -61,15 +58,8 @@ class Model(Observer):
 
 
 def launched(row: dict[str, Any], source: bytes, observer: Observer) -> None:
-  case = CASES[row["case"]](np.random.default_rng((0, zlib.crc32(row["case"].encode()))), Formats())
-  args: list[Any] = []
-  for name in row["arguments"]:
-    value = case.arguments[name]
-    args.append(value.view(f"V{value.itemsize}") if isinstance(value, np.ndarray) else value)
-  scratch = np.zeros(row["extra"] * int(np.prod(row["grid"])), np.uint8) if row["extra"] else None
-  args += [scratch] * (len(parse(source).entries[row["kernel"]].params) - len(args))
   with tinyhw.Device.observing(observer):
-    tinyhw.launch(source, row["kernel"], row["grid"], row["block"], args, "EMU", row["shared"])
+    tinyhw.launch(source, row["kernel"], row["grid"], row["block"], prepared(row).args, "EMU", row["shared"])
 
 
 def row_of(name: str) -> dict[str, Any]: return next(r for r in ROWS if r["file"] == name + ".ptx")

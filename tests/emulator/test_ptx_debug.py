@@ -1,8 +1,6 @@
 """The debugger of PTX: places, threads, registers, calls, divergence, snapshots; a run by single steps is a launch."""
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +9,14 @@ import pytest
 from click.testing import CliRunner
 
 import tinyhw
-from tests.corpus.cases import CASES, Formats
-from tests.corpus.test_ptx import ROWS, files
+from tests.corpus.test_ptx import ROWS, prepared
 from tests.emulator.test_ptx import HEAD, kernel
 from tests.emulator.test_ptx_kernels import MODULES
 from tests.emulator.test_ptx_report import LOCATED
 from tests.strength import THOROUGH
-from tinyhw import Device, Tensor
+from tinyhw import Tensor
 from tinyhw.cli import tinyhw as command
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.isa.ptx import parse
 
 TILE = Path(__file__).resolve().parents[2] / "examples" / "tile.ptx"
 
@@ -209,30 +205,15 @@ QUICK = {"triton3.9.0-sm_90-matmul_half_out.ptx", "triton3.9.0-sm_90-lookback.pt
 
 @pytest.mark.parametrize("row", [r for r in ROWS if THOROUGH or r["file"] in QUICK], ids=lambda r: r["file"])
 def test_tritons_kernels_run_under_the_debugger(row: dict[str, Any]) -> None:
-  case = CASES[row["case"]](np.random.default_rng((0, zlib.crc32(row["case"].encode()))), Formats())
-  source, args = files()[row["file"]], list[Any]()
-  for name in row["arguments"]:
-    value = case.arguments[name]
-    args.append(value.view(f"V{value.itemsize}") if isinstance(value, np.ndarray) else value)
-  scratch = np.zeros(row["extra"] * int(np.prod(row["grid"])), np.uint8) if row["extra"] else None
-  args += [scratch] * (len(parse(source).entries[row["kernel"]].params) - len(args))
-  with tinyhw.debug(source, row["kernel"], row["grid"], row["block"], args, shared=row["shared"]) as d:
+  made = prepared(row)
+  with tinyhw.debug(made.source, row["kernel"], row["grid"], row["block"], made.args, shared=row["shared"]) as d:
     assert d.run().reason == "end"
-    arrays = [n for n in row["arguments"] if isinstance(case.arguments[n], np.ndarray)]
     out = d.buffers()
-  assert not case.wrong({n: out[arrays.index(n)].view(case.arguments[n].dtype) for n in case.wanted})
-
-
-@pytest.fixture
-def mocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-  monkeypatch.setenv("MOCKGPU", "sm_90")
-  Device.close()
-  yield
-  Device.close()
+  assert not made.wrong(out)
 
 
 @pytest.mark.parametrize("device", ["NV", "CUDA"])
-def test_captures_of_the_mocks(mocks: None, device: str) -> None:
+def test_captures_of_the_mocks(sm_90: None, device: str) -> None:
   a = Tensor([1.0, 2.0, 3.0], device=device).realize()
   with tinyhw.captures() as launches: assert (a + 1).numpy().tolist() == [2, 3, 4]
   with launches[0].debug() as d:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.emulator.test_ptx_engines import HEAD, both, kernel, numbers, run
-from tests.strength import seeds
+from tests.strength import THOROUGH, seeds
 from tinyhw.core.errors import Error, MachineFault
 
 OPERATIONS = ["add.u32", "sub.u32", "mul.lo.u32", "xor.b32", "and.b32", "or.b32", "min.s32", "max.u32"]
@@ -108,7 +108,8 @@ def module(rng: random.Random) -> str:
 def test_random_functions(start: int) -> None:
   rng = random.Random(start)
   _, stats = both(module(rng), numbers(rng, 80 * 6), block=80, grid=1)
-  assert not stats.helped and not stats.interpreted
+  left = {*stats.helped, *stats.interpreted}
+  assert left <= ({"call", "call.uni"} if THOROUGH else set())  # what is too long for the kernel stays a call
 
 
 # ---- calls through registers
@@ -162,7 +163,11 @@ A: { .param .b32 x; .param .b32 back; add.u32 %r1, %t, %r4; st.param.b32 [x], %r
 @pytest.mark.parametrize("times", [2, 90])
 def test_recursion(times: int) -> None:
   """A function that calls itself stays a call, in one that does not; called often, it leaves all to the reference."""
-  _, stats = both(kernel(OVER.replace("TIMES", str(times)), RECURSIVE), bytes(64), block=80)
+  found, stats = both(kernel(OVER.replace("TIMES", str(times)), RECURSIVE), bytes(64), block=80)
+
+  def f(x: int) -> int: return f(x - 1) * x + 3 if x else 1
+  wanted = [sum(f(t + k & 7) for k in range(times)) & 0xFFFFFFFF for t in range(80)]
+  assert found[:320].view("u4").tolist() == wanted
   assert stats.helped.keys() == {"call.uni"}
   assert stats.interpreted.keys() == ({"call.uni"} if times > 2 else set())
 

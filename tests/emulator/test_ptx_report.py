@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 import tinyhw
 from tests.emulator.test_ptx import kernel
 from tests.strength import examples
-from tinyhw import Device, Tensor
+from tinyhw import Tensor
 from tinyhw.cli import tinyhw as command
 from tinyhw.emulator.debug import Report
 
@@ -152,21 +151,13 @@ def test_from_the_shell(tmp_path: Path) -> None:
   assert "warp instructions" in page and "--memory: var(--VMEM)" in page and "wave" not in page
 
 
-@pytest.fixture
-def mocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-  monkeypatch.setenv("MOCKGPU", "sm_90")
-  Device.close()
-  yield
-  Device.close()
-
-
 @pytest.mark.parametrize("device", ["NV", "CUDA"])
-def test_kernels_of_tensors_on_the_mocks(mocks: None, device: str) -> None:
+def test_kernels_of_tensors_on_the_mocks(sm_90: None, device: str) -> None:
   a = Tensor([1.0, 2.0, 3.0], device=device).realize()
   with tinyhw.reports() as reports: assert (a + 1).numpy().tolist() == [2, 3, 4]
   assert [(r.arch, r.waves, access(r, "global", "store").bytes) for r in reports] == [("sm_90", 1, 12)]
 
 
-def test_a_launch_reports_on_the_mock(mocks: None) -> None:
+def test_a_launch_reports_on_the_mock(sm_90: None) -> None:
   done = tinyhw.launch(LOCATED, "twice", 2, 32, [np.ones(32, np.uint32)], "NV", report=True)
   assert done.report is not None and done.report.executed == 14 and done.report.lines[0].place == "twice.cu:4"

@@ -90,6 +90,12 @@ def test_the_lesser_of_two_is_known_to_be() -> None:
   assert larger(n * 8, n) == n * 8 and smaller(n, n + z) == n
 
 
+def test_the_lesser_and_the_greater_of_two_are_both() -> None:
+  assert larger(n, m) + smaller(n, m) == n + m and larger(n, 2 * m) * 3 + 3 * smaller(2 * m, n) - 6 * m == 3 * n
+  assert n + larger(3 - n, 0) + smaller(3 - n, 0) == 3        # what a pad to a size gives that may be exceeded
+  assert larger(n, m) * 2 + smaller(n, m) != n + m + larger(n, z)
+
+
 def test_text_is_an_expression() -> None:
   assert [str(s) for s in (n, n + 1, 2 * n * m + 1, -n, n // 2, (n + 1) % 2)] == [
     "n", "n + 1", "2*m*n + 1", "-n", "n//2", "(n + 1) % 2"]

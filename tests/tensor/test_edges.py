@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.strength import examples
 from tinyhw import Tensor, dtypes
 from tinyhw.core.errors import InvalidArgument
 
@@ -78,6 +81,49 @@ def test_axes_that_are_not_named(formula: str, of: Any, sizes: dict[str, int]) -
             "(a b) ... -> a b ...": lambda: of.reshape(3, 1, 4), "a b ... -> (a ...) b": lambda: of,
             "... -> 1 ...": lambda: of[None]}[formula]
   same(t(of).rearrange(formula, **sizes), wanted())
+
+
+def grouped(names: list[str], draw: Any) -> list[list[str]]:
+  """Names in their order, some of them joined."""
+  found: list[list[str]] = []
+  for name in names:
+    if found and draw(st.booleans()): found[-1].append(name)
+    else: found.append([name])
+  return found
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.data())
+def test_any_formula_is_numpys_reshape_and_transpose(data: Any) -> None:
+  draw = data.draw
+  names = list("abcde")[:draw(st.integers(1, 5))]
+  sizes = {n: draw(st.integers(1, 3)) for n in names}
+  unnamed = draw(st.integers(0, len(names)))               # as many at one place are the ellipsis
+  first = draw(st.integers(0, len(names) - unnamed))
+  rest = names[first:first + unnamed]
+  ellipsis = draw(st.sampled_from(["...", "\u2026"])) if unnamed else ""
+  head, tail = (grouped(part, draw) for part in (names[:first], names[first + unnamed:]))
+  own = [n for n in names if n not in rest]
+  order = draw(st.permutations([*own, *(["..."] if rest else [])]))
+  right = grouped(list(order), draw)
+  alone = [g for g in right if g == ["..."]] and draw(st.booleans())     # it stands apart, or joined in parentheses
+  def side(groups: list[list[str]], bare: bool) -> str:
+    out = []
+    for g in groups:
+      text = " ".join(ellipsis if n == "..." else n for n in g)
+      out.append(text if len(g) == 1 and (g != ["..."] or bare) else f"({text})")
+    return " ".join(out)
+  left = " ".join([side(head, True), ellipsis, side(tail, True)])
+  shape = [math.prod(sizes[n] for n in g) for g in (*head, *([n] for n in rest), *tail)]
+  array = np.arange(math.prod(shape)).reshape(shape)
+  ends = [n for g in right for n in (m for k in g for m in (rest if k == "..." else [k]))]
+  moved = array.reshape([sizes[n] for n in names]).transpose([names.index(n) for n in ends])
+  wanted: list[int] = []
+  for g in right:
+    if g == ["..."] and alone: wanted += [sizes[n] for n in rest]
+    else: wanted.append(math.prod(sizes[n] for k in g for n in (rest if k == "..." else [k])))
+  same(t(array).rearrange(f"{left} -> {side(right, bool(alone))}", **{n: sizes[n] for n in own}),
+       moved.reshape(wanted))
 
 
 # *** products ***

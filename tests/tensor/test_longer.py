@@ -27,7 +27,7 @@ def test_logcumsumexp(size: int) -> None:
   np.testing.assert_allclose(Tensor(x.T.copy()).logcumsumexp(0).numpy(), wanted.T, rtol=1e-5, atol=1e-5)
   # Of results that are numbers: each element's share of each.
   g = np.where(np.isfinite(wanted), np.random.default_rng(1).normal(size=x.shape), 0)
-  (slope,) = found.gradient(t, seed=Tensor(g.astype(np.float32)))
+  (slope,) = found.gradient(t, gradient=Tensor(g.astype(np.float32)))
   with np.errstate(invalid="ignore"):
     share = np.where(np.arange(size)[:, None] <= np.arange(size), np.exp(x[:, :, None] - wanted[:, None, :]), 0)
   shares = (np.nan_to_num(share) * g[:, None, :]).sum(-1)
@@ -103,7 +103,7 @@ def test_the_gradient_of_cholesky_solve_is_of_the_whole_matrix(upper: bool) -> N
   found = right.cholesky_solve(a, upper=upper)
   whole = low @ low.swapaxes(1, 2)
   np.testing.assert_allclose(found.numpy(), np.linalg.solve(whole, b), rtol=1e-9)
-  by_right, by_triangle = found.gradient(right, a, seed=Tensor(g, dtype=dtypes.float64))
+  by_right, by_triangle = found.gradient(right, a, gradient=Tensor(g, dtype=dtypes.float64))
   back = np.linalg.solve(whole, g)
   np.testing.assert_allclose(by_right.numpy(), back, rtol=1e-9)
   common = back @ np.linalg.solve(whole, b).swapaxes(1, 2)

@@ -109,6 +109,7 @@ class TinyJit(Generic[Function]):
     graphs = {id(t): inside[id(t)]._uop for _, t in call.tensors}
     with watched(makes := Makes()):
       result = self.function(*rebuilt(args, lambda t: inside[id(t)]), **rebuilt(kwargs, lambda t: inside[id(t)]))
+    makes.forget_histories()
     self._leaves_gradients = makes.made_gradients()
     given = {id(inside[id(t)]): t for _, t in call.tensors}
     for _, t in call.tensors:
@@ -129,7 +130,9 @@ class TinyJit(Generic[Function]):
       if not recording.steps and not outcome:
         raise InvalidArgument("its function did no work on a device and gives nothing", where=recording.where)
       capture = Capture(call, recording, outcome)
-    finally: recording.leave()
+    finally:
+      recording.forget_histories()
+      recording.leave()
     given = [t for _, t in call.tensors]
     result = outcome.give(given, lambda graph: graph)
     # The call was checked as it began; only now may the arguments go.

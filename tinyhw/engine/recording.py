@@ -107,8 +107,17 @@ class Makes(Watcher):
   def __init__(self) -> None:
     super().__init__()
     self._made: dict[int, weakref.ref[TensorBase]] = {}
+    self._learned: list[TensorBase] = []
 
   def made(self, tensor: TensorBase) -> None: self._made[id(tensor)] = weakref.ref(tensor)
+
+  def learned(self, tensor: TensorBase) -> None:
+    if not self.owns(tensor): self._learned.append(tensor)
+
+  def forget_histories(self) -> None:
+    """What the function made stays on its side: tensors that existed before are leaves again."""
+    for tensor in self._learned: tensor._forget()
+    self._learned = []
 
   def made_gradients(self) -> bool:
     """Whether leaves have gradients that the function made."""

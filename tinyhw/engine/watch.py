@@ -24,6 +24,8 @@ class Watcher:
     """A tensor's graph is about to be used."""
   def wrote(self, tensor: TensorBase) -> None:
     """A tensor is about to get another graph."""
+  def learned(self, tensor: TensorBase) -> None:
+    """A leaf becomes a result: it gets a value with a history."""
   def graded(self, tensor: TensorBase) -> None:
     """A tensor gets another gradient, or none."""
   def to_host(self, tensor: TensorBase) -> None:

@@ -114,6 +114,16 @@ class TensorBase(metaclass=Modes):
       self._listed = me = weakref.ref(self, _gone)
       _living[me] = None
 
+  def _learn(self) -> None:
+    """Become the result of something that learns, by another value in the place of this one."""
+    self._learns, self.is_leaf = True, False
+    if watch.active and (watcher := watch.watching()) is not None: watcher.learned(self)
+
+  def _forget(self) -> None:
+    """Be a leaf of the same value, without a history."""
+    self.uop = self.uop.detach()
+    self._learns, self.is_leaf = False, True
+
   def _same(self) -> Self:
     """The value as a tensor of its own: `assign` to either leaves the other alone."""
     return self._derive(self.uop)

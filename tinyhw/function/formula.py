@@ -9,7 +9,7 @@ from tinyhw.core.errors import InvalidShape
 
 
 def _groups(side: str, formula: str) -> list[list[str]]:
-  """The axes of one side, each as the names that are joined in it."""
+  """The axes of one side, each as the names that are joined in it; "(...)" joins what "..." leaves apart."""
   found: list[list[str]] = []
   inside: list[str] | None = None
   for word in re.findall(r"\.\.\.|[A-Za-z_]\w*|[()1]|\S", side):
@@ -18,7 +18,7 @@ def _groups(side: str, formula: str) -> list[list[str]]:
       found.append(inside)
       inside = None
     elif word in ("...", "1") or word.isidentifier():
-      if inside is not None: inside.append(word)
+      if inside is not None: inside.append("(...)" if word == "..." else word)
       else: found.append([] if word == "1" else [word])
     else: raise InvalidShape(f"{word!r} in the formula {formula!r}")
   if inside is not None: raise InvalidShape(f"a parenthesis stays open in {formula!r}")
@@ -28,13 +28,13 @@ def _groups(side: str, formula: str) -> list[list[str]]:
 def rearranged(x: Any, formula: str, sizes: dict[str, int]) -> Any:
   """`x.rearrange(formula, **sizes)`."""
   if formula.count("->") != 1: raise InvalidShape(f"the formula {formula!r} needs one '->'")
-  left, right = (_groups(side, formula) for side in formula.split("->"))
+  left, right = (_groups(side, formula) for side in formula.replace("\u2026", "...").split("->"))
   rest = x.ndim - sum(g != ["..."] for g in left)
   if ["..."] in left and rest >= 0:
     at = left.index(["..."])
     left[at:at + 1] = [[f"...{i}"] for i in range(rest)]
     def spread(group: list[str]) -> list[str]:
-      return [n for name in group for n in ([f"...{i}" for i in range(rest)] if name == "..." else [name])]
+      return [n for name in group for n in ([f"...{i}" for i in range(rest)] if name == "(...)" else [name])]
     alone = [[f"...{i}"] for i in range(rest)]
     right = [g for group in right for g in (alone if group == ["..."] else [spread(group)])]
   if len(left) != x.ndim: raise InvalidShape(f"{len(left)} axes in {formula!r}, {x.ndim} in shape {x.shape}")

@@ -231,6 +231,23 @@ class Linalg(Sorting):
     rows = self._iota(self.shape[-1])
     return (rows == rows.unsqueeze(1)).cast(self.dtype).expand(self.shape)._unmoved_by(self)
 
+  def newton_schulz(self, steps: int, params: Sequence[float], eps: float = 1e-7) -> Self:
+    """Matrices with the same singular vectors, and singular values moved towards 1 by steps of an odd polynomial whose
+    coefficients are `params`, from the one of x on. The first step is of the matrix by its norm (at least `eps`)."""
+    if self.ndim < 2 or not self.dtype.is_float or not params:
+      raise InvalidShape(f"newton_schulz of shape {self.shape}, {self.dtype}", hint="it is for matrices of floats")
+    tall = self.shape[-2] > self.shape[-1]
+    x = self.transpose(-2, -1) if tall else self
+    x = x / x.square().sum((-2, -1), keepdim=True).sqrt().maximum(eps)
+    for _ in range(steps):
+      gram = x.matmul(x.transpose(-2, -1)).contiguous()
+      factor, power = gram * params[1] if len(params) > 1 else None, gram
+      for p in params[2:]:
+        power = power.matmul(gram)
+        factor = factor + power * p
+      x = (x * params[0] if factor is None else x * params[0] + factor.matmul(x)).contiguous()
+    return x.transpose(-2, -1) if tall else x
+
   def vecdot(self, other: Self, axis: int = -1) -> Self:
     """Sums of products of vectors along an axis."""
     return (self * self._right(other)).sum(axis)

@@ -132,6 +132,23 @@ def _rejoin(terms: Terms) -> Terms:
   return {t: c for t, c in terms.items() if c != 0}
 
 
+def _paired(terms: Terms) -> tuple[Terms, int]:
+  """max(x, y) + min(x, y) is x + y; min(x, y) is -max(-x, -y) here. Terms, and what is added to the constant."""
+  constant = 0
+  for term, coefficient in list(terms.items()):
+    if term not in terms or term.op is not Ops.MAX or not all(map(_exact, term.src)): continue
+    x, y = term.src
+    both = (graph_rewrite((-a).maximum(-b), symbolic) for a, b in ((x, y), (y, x)))
+    opposite = next((o for o in both if o is not term and terms.get(o) == -coefficient), None)
+    if opposite is None: continue
+    del terms[opposite], terms[term]
+    for x in term.src:
+      part, extra = linear(x)
+      for t, c in part.items(): terms[t] = terms.get(t, 0) + c * coefficient
+      constant += extra * coefficient
+  return {t: c for t, c in terms.items() if c != 0}, constant
+
+
 def _idiv(x: UOp, d: UOp) -> UOp: return graph_rewrite(x // d, symbolic)
 
 
@@ -139,6 +156,9 @@ def _sum(u: UOp) -> UOp | None:
   if not _exact(u): return None
   terms, constant = linear(u)
   if any(t.op is Ops.MOD for t in terms) and any(t.op is not Ops.MOD for t in terms): terms = _rejoin(terms)
+  if sum(t.op is Ops.MAX for t in terms) > 1:
+    terms, more = _paired(terms)
+    constant += more
   if not _held((*terms.values(), constant), u): return None
   new = from_linear(terms, constant, u)
   return new if new is not u and _exact(new) else None

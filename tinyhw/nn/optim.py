@@ -286,17 +286,5 @@ class Muon(Optimizer):
     v.assign(o["momentum"] * v + (1 - o["momentum"]) * g)
     direction = (1 - o["momentum"]) * g + o["momentum"] * v if o["nesterov"] else v
     rows, columns = p.shape
-    change = orthogonal(direction, o["ns_coefficients"], o["ns_steps"], o["eps"]) * max(1, rows / columns) ** 0.5
+    change = direction.newton_schulz(o["ns_steps"], o["ns_coefficients"], o["eps"]) * max(1, rows / columns) ** 0.5
     return [v], group.rate(p) * (change + o["weight_decay"] * value)
-
-
-def orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
-  """A matrix with the same singular vectors and singular values near 1."""
-  a, b, c = coefficients
-  tall = matrix.shape[0] > matrix.shape[1]
-  x = matrix.transpose() if tall else matrix
-  x = x / _norm(x).maximum(eps)
-  for _ in range(steps):
-    gram = (x @ x.transpose()).contiguous()
-    x = (a * x + (b * gram + c * (gram @ gram)) @ x).contiguous()
-  return x.transpose() if tall else x

@@ -38,8 +38,8 @@ ROOMS: Final = {
     "_engines_sm90", "_triton", "_repeat", "_check", "_check_deleted", "_debug", "_report", "_refused")),
     *(f"tests/isa/test_ptx{name}.py" for name in ("", "_grammar", "_constants", "_table", "_ledger")))),
   "jitptx": Room(("emulator/jit/ptx",), tuple(f"tests/emulator/test_ptx{name}.py" for name in (
-    "_engines", "_engines_sm90", "_witness", "_kept", "_kernels", "_repeat", "_triton", "_async", "_tensor",
-    "_textures", "_refused", ""))),
+    "_engines", "_engines_sm90", "_engines_bulk", "_engines_calls", "_engines_wmma", "_engines_seldom", "_witness",
+    "_kept", "_kernels", "_repeat", "_triton", "_async", "_tensor", "_textures", "_refused", ""))),
   "nvmock": Room(("mock/nv", "mock/cuda"), ("tests/mock/nv", "tests/mock/cuda")),
   "launch": Room(("tinyhw/launcher.py", "tinyhw/arguments.py", "tinyhw/parameters.py", "tinyhw/evidence.py",
                   "tinyhw/debugger.py", "tinyhw/device.py"), ("tests/launch", "tests/bad", "tests/cli")),

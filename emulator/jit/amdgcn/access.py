@@ -38,9 +38,10 @@ from tinyhw.emulator.jit.amdgcn.context import (
   SCRATCH_SIZE,
   SITES,
 )
+from tinyhw.emulator.jit.amdgcn.moves import Moves
 from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.state import LDS, SCRATCH, Registers
-from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert, gather
+from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.values.ops import I32, I64, U32, U64
 from tinyhw.isa.amdgcn import Instruction
@@ -49,7 +50,7 @@ from tinyhw.isa.amdgcn.codes import NULL
 READ, WRITE = Access.READ, Access.WRITE
 
 
-class Accesses:
+class Accesses(Moves):
   """Translates the memory instructions of one program; `sites` collects what their slow paths need."""
 
   def __init__(self, e: Emitter, fault: str) -> None:
@@ -97,97 +98,6 @@ class Accesses:
 
   def _mask_text(self, r: Registers, mask: Value | None = None) -> str:
     return (r.active() if mask is None else mask).in_lanes()
-
-  def _at(self, base: str, t: str, offsets: str) -> str:
-    """Pointers at byte offsets from a base; without one the offsets are host addresses."""
-    if base: return self.e.op(f"getelementptr i8, ptr {base}, {t} {offsets}")
-    lanes = f"<{t[1:].split()[0]} x ptr>" if t[0] == "<" else "ptr"
-    return self.e.op(f"inttoptr {t} {offsets} to {lanes}")
-
-  # ---- gathers and scatters of dwords; `stride` is from dword to dword of a lane
-
-  def _gather(self, base: str, offsets: Value, width: int, stride: int, mask: str) -> list[Value]:
-    e, n = self.e, self.e.lanes
-    words = []
-    element = f"i{min(width, 4) * 8}"
-    for k in range(max(1, width // 4)):
-      if base and k: pointers = self._at(self._at(base, "i64", str(k * stride)), offsets.type, offsets.text)
-      else: pointers = self._at(base, offsets.type, (offsets + k * stride).text if k else offsets.text)
-      x = gather(e, element, pointers, mask)
-      words.append(x if width >= 4 else e.op(f"zext <{n} x {element}> {x} to <{n} x i32>"))
-    return [Value(e, x, U32, True) for x in words]
-
-  def _scatter(self, base: str, offsets: Value, words: Sequence[Value], width: int, stride: int, mask: str) -> None:
-    """In the order of lanes, each lane's dwords together, so that the highest lane wins."""
-    e, n, count = self.e, self.e.lanes, len(words)
-    if width < 4:
-      t = f"i{width * 8}"
-      data = e.op(f"trunc <{n} x i32> {words[0].in_lanes()} to <{n} x {t}>")
-      pointers = self._at(base, offsets.type, offsets.text)
-      self.scatter_call(t, n, data, pointers, mask)
-      return
-    if count == 1:
-      pointers = self._at(base, offsets.type, offsets.text)
-      self.scatter_call("i32", n, words[0].view(U32).in_lanes(), pointers, mask)
-      return
-    total = n * count
-    data = self._interleaved([w.view(U32).in_lanes() for w in words])
-    each = ", ".join(f"i32 {k // count}" for k in range(total))
-    t = offsets.type[:-1].split(" x ")[1]
-    repeated = e.op(f"shufflevector {offsets.type} {offsets.text}, {offsets.type} poison, <{total} x i32> <{each}>")
-    steps = ", ".join(f"{t} {k % count * stride}" for k in range(total))
-    at = e.op(f"add <{total} x {t}> {repeated}, <{steps}>")
-    pointers = self._at(base, f"<{total} x {t}>", at)
-    wide = e.op(f"shufflevector <{n} x i1> {mask}, <{n} x i1> poison, <{total} x i32> <{each}>")
-    self.scatter_call("i32", total, data, pointers, wide)
-
-  def scatter_call(self, t: str, n: int, data: str, pointers: str, mask: str) -> None:
-    name = f"llvm.masked.scatter.v{n}{t}.v{n}p0"
-    self.e.declared[name] = f"declare void @{name}(<{n} x {t}>, <{n} x ptr>, <{n} x i1>)"
-    self.e.do(f"call void @{name}(<{n} x {t}> {data}, <{n} x ptr> align 1 {pointers}, <{n} x i1> {mask})")
-
-  def _interleaved(self, words: Sequence[str]) -> str:
-    """Dword k of lane l at l * count + k."""
-    e, n, count = self.e, self.e.lanes, len(words)
-    joined, have = words[0], 1
-    for w in words[1:]:
-      t = f"<{n * have} x i32>"
-      grown = w
-      if have > 1:
-        order = ", ".join(f"i32 {k}" if k < n else "i32 poison" for k in range(n * have))
-        grown = e.op(f"shufflevector <{n} x i32> {w}, <{n} x i32> poison, <{n * have} x i32> <{order}>")
-      order = ", ".join(f"i32 {k}" for k in range(n * (have + 1)))
-      joined = e.op(f"shufflevector {t} {joined}, {t} {grown}, <{n * (have + 1)} x i32> <{order}>")
-      have += 1
-    order = ", ".join(f"i32 {k % count * n + k // count}" for k in range(n * count))
-    t = f"<{n * count} x i32>"
-    return e.op(f"shufflevector {t} {joined}, {t} poison, <{n * count} x i32> <{order}>")
-
-  def _load_block(self, pointer: str, width: int) -> list[Value]:
-    """Elements of consecutive lanes that follow one another in memory."""
-    e, n = self.e, self.e.lanes
-    if width < 4:
-      x = e.op(f"load <{n} x i{width * 8}>, ptr {pointer}, align 1")
-      return [Value(e, e.op(f"zext <{n} x i{width * 8}> {x} to <{n} x i32>"), U32, True)]
-    count = width // 4
-    t = f"<{n * count} x i32>"
-    x = e.op(f"load {t}, ptr {pointer}, align 1")
-    if count == 1: return [Value(e, x, U32, True)]
-    out = []
-    for k in range(count):
-      order = ", ".join(f"i32 {lane * count + k}" for lane in range(n))
-      out.append(Value(e, e.op(f"shufflevector {t} {x}, {t} poison, <{n} x i32> <{order}>"), U32, True))
-    return out
-
-  def _store_block(self, pointer: str, words: Sequence[Value], width: int) -> None:
-    e, n = self.e, self.e.lanes
-    if width < 4:
-      x = e.op(f"trunc <{n} x i32> {words[0].in_lanes()} to <{n} x i{width * 8}>")
-      e.do(f"store <{n} x i{width * 8}> {x}, ptr {pointer}, align 1")
-    elif len(words) == 1: e.do(f"store <{n} x i32> {words[0].view(U32).in_lanes()}, ptr {pointer}, align 1")
-    else:
-      x = self._interleaved([w.view(U32).in_lanes() for w in words])
-      e.do(f"store <{n * len(words)} x i32> {x}, ptr {pointer}, align 1")
 
   # ---- loads and stores of lanes
 

@@ -9,6 +9,7 @@ from tinyhw.emulator.jit.amdgcn.alu import lane_numbers, permuted
 from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import Untranslatable, Value, convert
+from tinyhw.emulator.jit.vectors import scatter
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.amdgcn import Instruction
@@ -103,7 +104,7 @@ def _permute(a: Accesses, r: Registers, i: Instruction) -> None:
   index = at + r.number(i, "offset", U32) >> 2 & n - 1
   e.do(f"store <{n} x i32> zeroinitializer, ptr %lanes, align 64")
   pointers = e.op(f"getelementptr i32, ptr %lanes, <{n} x i32> {index.in_lanes()}")
-  a.scatter_call("i32", n, x.in_lanes(), pointers, r.active().in_lanes())
+  scatter(e, "i32", n, x.in_lanes(), pointers, r.active().in_lanes())
   r.set_vector(i.operands["vdst"].value, Value(e, e.op(f"load <{n} x i32>, ptr %lanes, align 64"), U32, True))
 
 

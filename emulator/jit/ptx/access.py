@@ -14,6 +14,7 @@ from tinyhw.emulator.jit.ptx import layout, stack
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info, Shape
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather
+from tinyhw.emulator.jit.vectors import interleaved, scatter
 from tinyhw.emulator.ptx import addresses, memory, operands
 from tinyhw.emulator.ptx.scope import Line, Place
 from tinyhw.emulator.values.ops import U32, U64
@@ -312,7 +313,7 @@ def store(g: Lanes, site: Site, values: Sequence[Value]) -> None:
     if site.block:
       pointer = e.op(f"inttoptr i64 {host.text} to ptr")
       n = w * site.count
-      data, bits = _interleaved(g, wide, t), mask
+      data, bits = interleaved(e, wide, t), mask
       if site.mask is not None and site.count > 1:
         each = ", ".join(f"i32 {k // site.count}" for k in range(n))
         bits = e.op(f"shufflevector <{w} x i1> {mask}, <{w} x i1> poison, <{n} x i32> <{each}>")
@@ -329,9 +330,7 @@ def store(g: Lanes, site: Site, values: Sequence[Value]) -> None:
     for k in range(site.count):
       where = at + k * site.size if k else at
       pointers = e.op(f"inttoptr <{w} x i64> {where.text} to <{w} x ptr>")
-      name = f"llvm.masked.scatter.v{w}{t}.v{w}p0"
-      e.declared[name] = f"declare void @{name}(<{w} x {t}>, <{w} x ptr>, <{w} x i1>)"
-      e.do(f"call void @{name}(<{w} x {t}> {wide[k]}, <{w} x ptr> align {site.size} {pointers}, <{w} x i1> {mask})")
+      scatter(e, t, w, wide[k], pointers, mask, site.size)
     return []
   if site.one and site.mask is not None:  # nobody may be there
     some, skip = e.new_label("some"), e.new_label("skip")
@@ -354,23 +353,6 @@ def _highest(g: Lanes, site: Site) -> str:
   zeros = e.op(f"call {m} @llvm.ctlz.{m}({m} {g.bits(site.mask)}, i1 false)")
   wide = e.op(f"zext {m} {zeros} to i32") if g.width < 32 else zeros
   return e.op(f"and i32 {e.op(f'sub i32 {g.width - 1}, {wide}')}, {g.width - 1}")
-
-
-def _interleaved(g: Lanes, words: Sequence[str], t: str) -> str:
-  """Element k of thread l at l * count + k."""
-  e, w, count = g.e, g.width, len(words)
-  if count == 1: return words[0]
-  joined, have = words[0], 1
-  for text in words[1:]:
-    grown, n = text, w * have
-    if have > 1:
-      order = ", ".join(f"i32 {k}" if k < w else "i32 poison" for k in range(n))
-      grown = e.op(f"shufflevector <{w} x {t}> {text}, <{w} x {t}> poison, <{n} x i32> <{order}>")
-    order = ", ".join(f"i32 {k}" for k in range(w * (have + 1)))
-    joined = e.op(f"shufflevector <{n} x {t}> {joined}, <{n} x {t}> {grown}, <{w * (have + 1)} x i32> <{order}>")
-    have += 1
-  order = ", ".join(f"i32 {k % count * w + k // count}" for k in range(w * count))
-  return e.op(f"shufflevector <{w * count} x {t}> {joined}, <{w * count} x {t}> poison, <{w * count} x i32> <{order}>")
 
 
 # ---- instructions

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from tinyhw.core.errors import Error
+from tinyhw.core.lazy import cached_property
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.values import convert
 from tinyhw.emulator.ptx import control, flow

@@ -15,6 +15,7 @@ from tinyhw.emulator.jit.ptx import access, bulk, mbarrier
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, gather
+from tinyhw.emulator.jit.vectors import scatter
 from tinyhw.emulator.ptx import addresses, memory, operands
 from tinyhw.emulator.ptx.matrix import BITS
 from tinyhw.emulator.ptx.scope import Line
@@ -251,15 +252,13 @@ def stmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
   at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
   rows = shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
   site = access.Site(access.SHARED, Value(e, rows, U64, True), None, 4, 4, Access.WRITE, None)
-  name = "llvm.masked.scatter.v32i32.v32p0"
-  e.declared[name] = f"declare void @{name}(<32 x i32>, <32 x ptr>, <32 x i1>)"
 
   def fast(host: Value) -> list[Value]:
     for k, word in enumerate(words):
       lanes = shuffled(e, "i64", 32, host.text, [8 * k + lane // 4 for lane in range(32)])
       places = Value(e, lanes, U64, True) + e.vector(U64, [4 * (lane % 4) for lane in range(32)])
       pointers = e.op(f"inttoptr <32 x i64> {places.text} to <32 x ptr>")
-      e.do(f"call void @{name}(<32 x i32> {word}, <32 x ptr> align 4 {pointers}, <32 x i1> splat (i1 true))")
+      scatter(e, "i32", 32, word, pointers, "splat (i1 true)", 4)
     return []
   access.near(g, site).run(fast, list)
 

@@ -10,6 +10,18 @@ def text(phases: bool, named: bool) -> str:
   return "\n".join([_block(named), *([_barriers()] if named else []), *([_phases()] if phases else []), _run(phases)])
 
 
+def _state(k: str) -> str:
+  """Where the strand of a number has its state, in IR."""
+  return f"""  %{k}.offset = mul i64 %{k}, %stride
+  %{k}.state = getelementptr i8, ptr %first, i64 %{k}.offset"""
+
+
+def _word(name: str, k: str, offset: int) -> str:
+  """A word of that state, and where it is."""
+  return f"""  %{name}.at = getelementptr i8, ptr %{k}.state, i64 {offset}
+  %{name} = load i32, ptr %{name}.at"""
+
+
 def _run(phases: bool) -> str:
   """Runs the strands of blocks until all have ended, or wait for something else than the others of their cluster."""
   last = "call i1 @phases(ptr %first, i64 %stride, i64 %all.strands)" if phases else "icmp ne i1 0, 0"
@@ -74,17 +86,16 @@ strand:
   %alike = phi i1 [ true, %again ], [ %alike.next, %counted ]
   %progress = phi i1 [ %got.on, %again ], [ %progress.next, %counted ]
   %polling = phi i1 [ false, %again ], [ %polling.next, %counted ]
-  %offset = mul i64 %s, %stride
-  %state = getelementptr i8, ptr %first, i64 %offset
-  %before = load i32, ptr %state
+{_state("s")}
+  %before = load i32, ptr %s.state
   %fresh = icmp eq i32 %before, {at.RUN}
   %polled = icmp eq i32 %before, {at.POLL}
   %ready = or i1 %fresh, %polled
   br i1 %ready, label %go, label %stays
 go:
   %changes = load i64, ptr %changes.at
-  call void @kernel(ptr %context, ptr %state)
-  %after = load i32, ptr %state
+  call void @kernel(ptr %context, ptr %s.state)
+  %after = load i32, ptr %s.state
   %changes.now = load i64, ptr %changes.at
   %same = icmp eq i64 %changes, %changes.now
   %polls.still = icmp eq i32 %after, {at.POLL}
@@ -106,10 +117,8 @@ counted:
   %ends.n = zext i1 %ends to i64
   %waiting.next = add i64 %waiting, %waits.n
   %ended.next = add i64 %ended, %ends.n
-  %number.at = getelementptr i8, ptr %state, i64 {at.NUMBER}
-  %own = load i32, ptr %number.at
-  %expected.at = getelementptr i8, ptr %state, i64 {at.EXPECTED}
-  %expected = load i32, ptr %expected.at
+{_word("own", "s", at.NUMBER)}
+{_word("expected", "s", at.EXPECTED)}
   %unset = icmp eq i32 %number, -1
   %equal = icmp eq i32 %own, %number
   %matches.1 = or i1 %unset, %equal
@@ -131,8 +140,7 @@ round:
   br i1 %pass, label %release, label %apart
 release:
   %r = phi i64 [ 0, %round ], [ %r.next, %kept ]
-  %r.offset = mul i64 %r, %stride
-  %r.state = getelementptr i8, ptr %first, i64 %r.offset
+{_state("r")}
   %r.status = load i32, ptr %r.state
   %r.waits = icmp eq i32 %r.status, {at.BARRIER}
   %r.new = select i1 %r.waits, i32 {at.RUN}, i32 %r.status
@@ -168,14 +176,12 @@ define private i1 @barriers(ptr %first, i64 %stride, i64 %strands) noinline {{
 one:
   %s = phi i64 [ 0, %0 ], [ %s.next, %looked ]
   %let = phi i1 [ false, %0 ], [ %let.next, %looked ]
-  %offset = mul i64 %s, %stride
-  %state = getelementptr i8, ptr %first, i64 %offset
-  %status = load i32, ptr %state
+{_state("s")}
+  %status = load i32, ptr %s.state
   %waits = icmp eq i32 %status, {at.BARRIER}
   br i1 %waits, label %count, label %looked
 count:
-  %number.at = getelementptr i8, ptr %state, i64 {at.NUMBER}
-  %number = load i32, ptr %number.at
+{_word("number", "s", at.NUMBER)}
   %row = getelementptr [2 x i32], ptr %counts, i32 %number
   %came = load i32, ptr %row
   %row.expected = getelementptr i8, ptr %row, i64 4
@@ -188,31 +194,25 @@ each:
   %alive = phi i32 [ 0, %count ], [ %alive.next, %each ]
   %votes = phi i32 [ 0, %count ], [ %votes.next, %each ]
   %every = phi i1 [ true, %count ], [ %every.next, %each ]
-  %t.offset = mul i64 %t, %stride
-  %t.state = getelementptr i8, ptr %first, i64 %t.offset
+{_state("t")}
   %t.status = load i32, ptr %t.state
   %t.waits = icmp eq i32 %t.status, {at.BARRIER}
-  %t.number.at = getelementptr i8, ptr %t.state, i64 {at.NUMBER}
-  %t.number = load i32, ptr %t.number.at
+{_word("t.number", "t", at.NUMBER)}
   %t.same = icmp eq i32 %t.number, %number
   %t.here = and i1 %t.waits, %t.same
-  %t.alive.at = getelementptr i8, ptr %t.state, i64 {at.ALIVE}
-  %t.alive = load i32, ptr %t.alive.at
+{_word("t.alive", "t", at.ALIVE)}
   %t.living = call i32 @llvm.ctpop.i32(i32 %t.alive)
   %alive.next = add i32 %alive, %t.living
-  %t.active.at = getelementptr i8, ptr %t.state, i64 {at.ACTIVE}
-  %t.active = load i32, ptr %t.active.at
+{_word("t.active", "t", at.ACTIVE)}
   %t.threads = call i32 @llvm.ctpop.i32(i32 %t.active)
-  %t.expected.at = getelementptr i8, ptr %t.state, i64 {at.EXPECTED}
-  %t.expected.raw = load i32, ptr %t.expected.at
+{_word("t.expected.raw", "t", at.EXPECTED)}
   %t.expected = and i32 %t.expected.raw, {at.SLOW - 1}
   %t.whole = icmp eq i32 %t.expected, 0
   %t.counts = select i1 %t.whole, i32 %t.threads, i32 32
   %t.adds = select i1 %t.here, i32 %t.counts, i32 0
   %total.next = add i32 %total, %t.adds
   %expected.next = select i1 %t.here, i32 %t.expected, i32 %expected
-  %t.votes.at = getelementptr i8, ptr %t.state, i64 {at.VOTES}
-  %t.votes = load i32, ptr %t.votes.at
+{_word("t.votes", "t", at.VOTES)}
   %t.votes.n = call i32 @llvm.ctpop.i32(i32 %t.votes)
   %t.votes.here = select i1 %t.here, i32 %t.votes.n, i32 0
   %votes.next = add i32 %votes, %t.votes.here
@@ -234,12 +234,10 @@ release:
   br label %free
 free:
   %f = phi i64 [ 0, %release ], [ %f.next, %freed ]
-  %f.offset = mul i64 %f, %stride
-  %f.state = getelementptr i8, ptr %first, i64 %f.offset
+{_state("f")}
   %f.status = load i32, ptr %f.state
   %f.waits = icmp eq i32 %f.status, {at.BARRIER}
-  %f.number.at = getelementptr i8, ptr %f.state, i64 {at.NUMBER}
-  %f.number = load i32, ptr %f.number.at
+{_word("f.number", "f", at.NUMBER)}
   %f.same = icmp eq i32 %f.number, %number
   %f.here = and i1 %f.waits, %f.same
   br i1 %f.here, label %set, label %freed
@@ -275,12 +273,10 @@ look:
   %s = phi i64 [ 0, %0 ], [ %s.next, %look ]
   %all = phi i1 [ true, %0 ], [ %all.next, %look ]
   %any = phi i1 [ false, %0 ], [ %any.next, %look ]
-  %offset = mul i64 %s, %stride
-  %state = getelementptr i8, ptr %first, i64 %offset
-  %status = load i32, ptr %state
+{_state("s")}
+  %status = load i32, ptr %s.state
   %ended = icmp eq i32 %status, {at.END}
-  %arrived.at = getelementptr i8, ptr %state, i64 {at.ARRIVED}
-  %arrived.n = load i32, ptr %arrived.at
+{_word("arrived.n", "s", at.ARRIVED)}
   %arrived = icmp ne i32 %arrived.n, 0
   %there = or i1 %ended, %arrived
   %all.next = and i1 %all, %there
@@ -295,18 +291,14 @@ judge:
 each:
   %t = phi i64 [ 0, %judge ], [ %t.next, %each ]
   %let = phi i1 [ false, %judge ], [ %let.next, %each ]
-  %t.offset = mul i64 %t, %stride
-  %t.state = getelementptr i8, ptr %first, i64 %t.offset
-  %t.arrived.at = getelementptr i8, ptr %t.state, i64 {at.ARRIVED}
-  %t.arrived = load i32, ptr %t.arrived.at
+{_state("t")}
+{_word("t.arrived", "t", at.ARRIVED)}
   %t.arrived.new = select i1 %complete, i32 0, i32 %t.arrived
   store i32 %t.arrived.new, ptr %t.arrived.at
-  %t.phase.at = getelementptr i8, ptr %t.state, i64 {at.PHASE}
-  %t.phase = load i32, ptr %t.phase.at
+{_word("t.phase", "t", at.PHASE)}
   %t.phase.new = add i32 %t.phase, %step
   store i32 %t.phase.new, ptr %t.phase.at
-  %t.ticket.at = getelementptr i8, ptr %t.state, i64 {at.TICKET}
-  %t.ticket = load i32, ptr %t.ticket.at
+{_word("t.ticket", "t", at.TICKET)}
   %t.status = load i32, ptr %t.state
   %t.waits = icmp eq i32 %t.status, {at.CLUSTER_BARRIER}
   %t.passes = icmp slt i32 %t.ticket, %t.phase.new

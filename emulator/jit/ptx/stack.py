@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.values import Value, gather
+from tinyhw.emulator.jit.vectors import scatter
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.memory import Local
 from tinyhw.emulator.values.ops import U64
@@ -23,12 +24,9 @@ def get(g: Lanes, offset: int, size: int) -> Value:
 
 def put(g: Lanes, offset: int, value: Value, mask: Value | None) -> None:
   """Store a value of the threads of a mask."""
-  e, w, size = g.e, g.width, value.dtype.itemsize
-  t, bits = f"i{8 * size}", "splat (i1 true)" if mask is None else mask.in_lanes()
-  name = f"llvm.masked.scatter.v{w}{t}.v{w}p0"
-  e.declared[name] = f"declare void @{name}(<{w} x {t}>, <{w} x ptr>, <{w} x i1>)"
-  e.do(f"call void @{name}(<{w} x {t}> {value.view(operands.unsigned(size)).in_lanes()}, <{w} x ptr> align {size} "
-       f"{_pointers(g, offset)}, <{w} x i1> {bits})")
+  size = value.dtype.itemsize
+  data, bits = value.view(operands.unsigned(size)).in_lanes(), "splat (i1 true)" if mask is None else mask.in_lanes()
+  scatter(g.e, f"i{8 * size}", g.width, data, _pointers(g, offset), bits, size)
 
 
 def copy(g: Lanes, source: int, target: int, size: int, mask: Value) -> None:

@@ -1,0 +1,174 @@
+"""What changes a tensor in place: operators, functions and parts; with the history of what it gets, against PyTorch's
+rules (expected values are worked out by hand)."""
+from __future__ import annotations
+
+import operator
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.strength import examples
+from tinyhw import Tensor, TinyJit, dtypes
+from tinyhw.core.errors import InvalidArgument
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+  "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "//=": operator.ifloordiv, "%=": operator.imod,
+  "&=": operator.iand, "|=": operator.ior, "^=": operator.ixor, "<<=": operator.ilshift, ">>=": operator.irshift}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_an_operator_changes_the_tensor_and_no_other(name: str) -> None:
+  a, b = np.array([[7, 2, 9], [4, 5, 1]], np.int32), np.array([1, 2, 3], np.int32)
+  x = Tensor(a)
+  same, view, later = x, x[0], x + 0
+  changed = OPERATORS[name](x, Tensor(b))
+  wanted = OPERATORS[name](a.copy(), b)
+  assert changed is x and same.tolist() == wanted.tolist()
+  assert view.tolist() == a[0].tolist() and later.tolist() == a.tolist()
+
+
+def test_floats_divide_and_are_raised_and_multiplied() -> None:
+  x = Tensor([[2.0, 4.0], [6.0, 8.0]])
+  y = x
+  x /= 2
+  x **= 2
+  x @= Tensor([[1.0, 1.0], [0.0, 1.0]])
+  assert y is x and x.tolist() == [[1, 5], [9, 25]]
+
+
+@pytest.mark.parametrize("change, told", [
+  (lambda: operator.iadd(Tensor([1, 2]), 0.5), "assign of dtypes.float32 to dtypes.int32"),
+  (lambda: operator.iadd(Tensor([1, 2]), Tensor([[1, 2], [3, 4]])), "assign of a value of shape"),
+  (lambda: operator.iadd(Tensor([1.0], requires_grad=True), 1), "assign to a leaf that requires a gradient")])
+def test_what_does_not_fit_is_refused(change: Callable[[], Any], told: str) -> None:
+  with pytest.raises(InvalidArgument, match=told): change()
+
+
+CHANGES: dict[str, tuple[Callable[[Tensor, Tensor], Any], list[float]]] = {
+  "a part": (lambda z, v: z.__setitem__(0, v), [4, 6]),
+  "an element": (lambda z, v: z.__setitem__((1, 0), v[1]), [0, 6]),
+  "a mask": (lambda z, v: z.__setitem__(Tensor([[True, False], [False, False]]), v.sum()), [4, 6]),
+  "add_": (lambda z, v: z.add_(v), [8, 12]), "+=": (operator.iadd, [8, 12]),
+  "copy_": (lambda z, v: z.copy_(v.expand(2, 2)), [8, 12]),
+  "masked_fill_": (lambda z, v: z.masked_fill_(Tensor([[True, False], [False, False]]), v.sum()), [4, 6]),
+}
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("name", CHANGES)
+def test_the_history_of_what_comes_in_is_kept(name: str, jit: bool) -> None:
+  change, slopes = CHANGES[name]
+  w = Tensor([2.0, 3.0], requires_grad=True)
+  def slope(scale: Tensor) -> Tensor:
+    z = Tensor.zeros(2, 2)
+    change(z, w * w * scale)
+    return z.sum().gradient(w)[0]
+  function = TinyJit(slope) if jit else slope
+  for scale in (1.0, 2.0, 3.0, 4.0): assert function(Tensor([scale, scale])).tolist() == [scale * s for s in slopes]
+
+
+def test_a_leaf_becomes_a_result_and_assign_leaves_it_a_leaf() -> None:
+  w, z = Tensor([2.0, 3.0], requires_grad=True), Tensor.zeros(2)
+  z.assign(w * w)
+  assert z.is_leaf and not z.requires_grad and z.tolist() == [4, 9]
+  z += w
+  assert not z.is_leaf and z.requires_grad
+  z *= 10
+  z.sum().backward()
+  assert w.grad is not None and w.grad.tolist() == [10, 10] and z.tolist() == [60, 120]
+  with Tensor.no_grad():
+    y = Tensor.zeros(2)
+    y += w
+  assert y.is_leaf and not y.requires_grad
+  x = Tensor.zeros(2)
+  x += w.detach()
+  assert x.is_leaf and not x.requires_grad
+
+
+def test_a_total_of_losses() -> None:
+  w, total = Tensor([2.0, 3.0], requires_grad=True), Tensor(0.0)
+  for k in range(4):
+    total += (w * k).sum()
+    if k == 1: assert total.item() == 5
+  total.backward()
+  assert w.grad is not None and w.grad.tolist() == [6, 6]
+
+
+@pytest.mark.parametrize("argument", [False, True])
+def test_a_state_of_a_recording_is_a_leaf_after_each_call(argument: bool) -> None:
+  w, state = Tensor([2.0, 3.0], requires_grad=True), Tensor.zeros(2)
+  def step(x: Tensor, kept: Tensor) -> Tensor:
+    kept[0] = (x * w).sum()
+    return (kept * Tensor([1.0, 5.0])).sum().gradient(w)[0]
+  function = TinyJit(step if argument else lambda x: step(x, state))
+  for k in range(1, 6):
+    x = Tensor([1.0, k])
+    assert (function(x, state) if argument else function(x)).tolist() == [1, k]
+    assert state.tolist() == [2 + 3 * k, 0] and state.is_leaf and not state.requires_grad
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(st.data())
+def test_any_order_of_changes_gives_numpys_values_and_the_slopes(data: Any) -> None:
+  """Values and slopes of a linear map: each element of z is a sum of numbers times w."""
+  w = Tensor([2.0, 3.0], requires_grad=True)
+  z, array, slopes = Tensor.zeros(3, 2), np.zeros((3, 2)), np.zeros((3, 2, 2))
+  at = np.array([2.0, 3.0])
+  for _ in range(data.draw(st.integers(1, 5))):
+    k, row = data.draw(st.integers(1, 3)), data.draw(st.integers(0, 2))
+    match data.draw(st.sampled_from(["part", "add", "mul", "constant", "read", "realize", "other row"])):
+      case "part":
+        z[row] = w * k
+        array[row], slopes[row] = at * k, np.eye(2) * k
+      case "add":
+        z += w * k
+        array, slopes = array + at * k, slopes + np.eye(2) * k
+      case "mul":
+        z *= k
+        array, slopes = array * k, slopes * k
+      case "constant":
+        z[row] = k
+        array[row], slopes[row] = k, 0
+      case "other row":
+        z[row] = z[0]
+        array[row], slopes[row] = array[0].copy(), slopes[0].copy()
+      case "read": assert z.tolist() == array.tolist()
+      case _: z.realize()
+  assert z.tolist() == array.tolist()
+  weight = np.arange(1.0, 7).reshape(3, 2)
+  if z.requires_grad:
+    found = (z * Tensor(weight.astype(np.float32))).sum().gradient(w)[0]
+    assert found.tolist() == np.einsum("ij,ijk->k", weight, slopes).tolist()
+  else: assert not slopes.any()
+
+
+# *** data of files, and where values lie ***
+
+def test_a_file_is_a_tensor_of_its_bytes(tmp_path: Path) -> None:
+  path = tmp_path / "numbers"
+  path.write_bytes(np.arange(6, dtype=np.float32).tobytes())
+  held = Tensor(path)
+  assert held.shape == (24,) and held.dtype is dtypes.uint8 and held.device == f"DISK:{path}"
+  assert bytes(held.to("LLVM").data()) == path.read_bytes()
+  assert Tensor(path, dtype="float32", device="LLVM").tolist() == [0, 1, 2, 3, 4, 5]
+  path.write_bytes(b"12345")
+  with pytest.raises(InvalidArgument, match="5 bytes in .* are no whole number of dtypes.int16"):
+    Tensor(path, dtype="int16")
+  with pytest.raises(InvalidArgument, match="no file .*: No such file"): Tensor(tmp_path / "none")
+
+
+def test_a_value_goes_where_another_lies() -> None:
+  w = Tensor([1.0, 2.0], requires_grad=True)
+  assert w.to_("PYTHON") is w and w.device == "PYTHON" and w.is_leaf and w.requires_grad
+  (w * w).sum().backward()
+  assert w.grad is not None and w.grad.tolist() == [2, 4]
+  cut = Tensor.arange(8.0).reshape(2, 4).shard(("LLVM", "LLVM:1"), 1)
+  found = Tensor.ones(2, 4).shard_like(cut)
+  assert (found.devices, found.shard_axis) == (cut.devices, 1)
+  assert pickle.loads(pickle.dumps(found)).shard_axis == 1
