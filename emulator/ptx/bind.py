@@ -238,15 +238,8 @@ def compare(code: Code, line: Line, form: Form) -> Step:
 
   def compared(group: Warps) -> None:
     p = run(group.o, a(group), b(group))
-    if combine is None or c is None:
-      if other is None: return write(group, p)
-      write(group, p)
-      other(group, ~p)
-      return
-    q = c(group)
-    write(group, combine(p, q))
-    if other is not None: other(group, combine(~p, q))
-  if other is None and combine is None: return lambda group: write(group, run(group.o, a(group), b(group)))
+    for put, x in ((write, p), (other, None if other is None else ~p)):
+      if put is not None: put(group, x if combine is None or c is None else combine(x, c(group)))
   return compared
 
 

@@ -100,5 +100,8 @@ def _formatted(group: Warps, text: str, at: int, wave: int, lane: int) -> str:
     if kind == "c": return f"{plain}c" % chr(take(4)[0])
     if kind == "p": return f"{int.from_bytes(take(8), 'little'):#x}"
     raw = take(8 if long else 4)
-    return f"{plain}{kind if kind not in 'iu' else 'd'}" % int.from_bytes(raw, "little", signed=kind in "di")
+    number = int.from_bytes(raw, "little", signed=kind in "di")
+    if kind == "o" and "#" in plain:  # Python would write 0o10
+      return f"{plain.replace('#', '')}s" % f"0{number:o}"
+    return f"{plain}{kind if kind not in 'iu' else 'd'}" % number
   return _SPEC.sub(one, text)

@@ -146,9 +146,6 @@ def mbarrier(code: Code, line: Line, form: Form) -> Step:
     need(line, 2)
     read, write = operands.reader(code, line, i.operands[1], "b64"), operands.writer(code, line, i.operands[0], "b32")
     return lambda group: write(group, (read(group) & np.uint64(LIMIT - 1)).astype(np.uint32))
-  if kind in {"test_wait", "try_wait"}:
-    test, write = waiting(code, line, form)
-    return guarded(line, lambda group: write(group, test(group)))
   rest = [*i.operands]
   state = operands.writer(code, line, rest.pop(0), "b64") if kind in {"arrive", "arrive_drop"} else None
   where = address(code, line, rest.pop(0), space)

@@ -325,11 +325,15 @@ def atomic(group: Warps, space: str, addresses: Value, width: int, operation: st
 
 def serial(group: Warps, space: str, addresses: Value, width: int,
            modify: Callable[[Value, tuple[int, int]], Value]) -> Value:
-  """A read-modify-write of any width, thread by thread: `modify(old, (row, lane)) -> new`; the old values."""
-  shape = (group.size, LANES) if width <= 8 else (group.size, LANES, width // 4)
-  out: Value = np.zeros(shape, _RAW[width] if width <= 8 else np.uint32)
+  """A read-modify-write of any width, thread by thread: `modify(old, (row, lane)) -> new`; the old values. Observers
+  are shown one atomic."""
+  cohort, observer = group.cohort, group.cohort.observer
+  if observer is not None: _announce(group, space, addresses, width)
+  wide = width == 16
+  out: Value = np.zeros((group.size, LANES, 4) if wide else (group.size, LANES), np.uint32 if wide else _RAW[width])
   mask = group.mask
   lanes = group.lanes
+  cohort.observer = None
   try:
     for row, lane in np.argwhere(lanes).tolist():
       one = np.zeros((group.size, LANES), bool)
@@ -340,5 +344,18 @@ def serial(group: Warps, space: str, addresses: Value, width: int,
       new = np.zeros_like(out)
       new[row, lane] = modify(old[row, lane], (row, lane))
       store(group, space, addresses, new, width)
-  finally: group.mask = mask
+  finally: group.mask, cohort.observer = mask, observer
   return out
+
+
+def _announce(group: Warps, space: str, addresses: Value, width: int) -> None:
+  """Show an atomic to the observer, which there is."""
+  addresses, mask = np.asarray(addresses), group.mask
+  parts = parted(group, addresses.astype(np.uint64)) if space == GENERIC else None
+  try:
+    for part, lanes in parts if parts is not None else [(space, group.lanes)]:
+      if not lanes.any(): continue
+      group.mask = lanes
+      at = _in_window(part, addresses) if parts is not None else addresses
+      access.show(group, {"shared": "lds", "local": "scratch"}.get(part, "global"), "atomic", at, width)
+  finally: group.mask = mask

@@ -148,11 +148,11 @@ def st(code: Code, line: Line, form: Form) -> Step:
     at = read(group)
     if count == 1: return memory.store(group, space, at, reads[0](group).view(raw), size)
     values = [operands.full(group, r(group).view(raw)) for r in reads]
+    memory.check_alignment(group, np.asarray(at), size * count, "write")
     for k in range(0, count, max(1, 16 // size)):
       part = values[k:k + 16 // size]
       together = np.ascontiguousarray(np.stack(part, axis=-1))
       width = size * len(part)
-      if k == 0 and width < size * count: memory.check_alignment(group, np.asarray(at), size * count, "write")
       data = together.view(np.uint32) if width > 8 else together.view(_RAW[width])[..., 0]
       memory.store(group, space, at + at.dtype.type(k * size) if k else at, data, width)
   return guarded(line, run)

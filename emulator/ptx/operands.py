@@ -59,13 +59,6 @@ def zero(type_: str) -> Value:
   return dtype_of(type_).type(0)
 
 
-def entity(code: Code, line: Line, name: str) -> Any:
-  """What a name stands for. Raises DecodeError where nothing has it."""
-  found = line.scope.find(name)
-  if found is None: raise DecodeError(f"{name} is not declared", where=where(line))
-  return found
-
-
 def register(line: Line, operand: Operand) -> Register | None:
   """The register that an operand is, or a half of one of b128."""
   if isinstance(operand, Part) and operand.part in {"lo", "hi"}:

@@ -33,11 +33,8 @@ class Thread:
     return slot
 
   def shared(self, space: str, address: int) -> tuple[int, int]:
-    """(block, offset in its shared memory) of an address of shared memory."""
-    if space == memory.GENERIC:
-      if not memory.SHARED_WINDOW <= address < memory.SHARED_WINDOW + memory.WINDOW:
-        raise self.fault(f"{address:#x} is outside of shared memory", address)
-      address -= memory.SHARED_WINDOW
+    """(block, offset in its shared memory) of an address that is in shared memory."""
+    if space == memory.GENERIC: address -= memory.SHARED_WINDOW
     rank = address >> memory.RANK
     own = int(self.group.workgroups[self.row])
     return own if not rank else self.block(rank - 1), address & _LOW

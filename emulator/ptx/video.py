@@ -49,7 +49,7 @@ def scalar(code: Code, line: Line, form: Form) -> Step:
   if len(given) != 3 + bool(second or parts[0]) or any(negated) or any(parts[3:]) or second and parts[0]:
     raise DecodeError(f"{i.name} does not take these operands", where=where(line))
   types = form.types if i.opcode != "vset" else ("u32", *form.types)
-  return _bound(code, line, video.scalar(i.opcode, i.modifiers, types, parts[:3]), list(given))
+  return _bound(code, line, video.scalar(i.opcode, i.modifiers, types, parts), list(given))
 
 
 @binds("vmad", pure=True)
@@ -60,7 +60,7 @@ def vmad(code: Code, line: Line, form: Form) -> Step:
   signs = negated[1] != negated[2], negated[3]
   if len(given) != 4 or parts[0] or parts[3] or negated[0] or all(signs) or "po" in form.modifiers and any(negated):
     raise DecodeError(f"{i.name} does not take these operands", where=where(line))
-  return _bound(code, line, video.product(i.modifiers, form.types, parts[:3], signs), list(given))
+  return _bound(code, line, video.product(i.modifiers, form.types, parts, signs), list(given))
 
 
 @binds(*SIMD, pure=True)
@@ -72,4 +72,4 @@ def simd(code: Code, line: Line, form: Form) -> Step:
   given, parts, negated = zip(*(_taken(line, o, g) for o, g in zip(i.operands, good, strict=True)))
   if any(negated) or parts[3]: raise DecodeError(f"{i.name} does not take these operands", where=where(line))
   types = form.types if not i.opcode.startswith("vset") else ("u32", *form.types)
-  return _bound(code, line, video.simd(i.opcode, i.modifiers, types, parts[:3]), list(given))
+  return _bound(code, line, video.simd(i.opcode, i.modifiers, types, parts), list(given))

@@ -107,9 +107,10 @@ def logs_current(m: CudaMachine, out: int, flags: int) -> None:
 @serves("cuLogsDumpToMemory")
 def logs_dump_to_memory(m: CudaMachine, iterator: int, buffer: int, size: int, flags: int) -> None:
   room, = m.get(size, "Q")
-  text = "\n".join(m.logs).encode()[-max(room - 1, 0):] + b"\0"
   if not room:
     raise invalid("no room for the log")
+  whole = "\n".join(m.logs).encode()
+  text = whole[max(len(whole) - room + 1, 0):] + b"\0"
   m.user.write(buffer, text)
   m.out(size, "Q", len(text))
 

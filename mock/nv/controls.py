@@ -58,14 +58,14 @@ class Controls:
       rm.machine.doubt(f"RM control {row.name} is not modelled: NV_ERR_NOT_SUPPORTED")
       raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{row.name} is not modelled")
     params: Any = None
-    if row.struct is not None:
-      try:
+    try:
+      if row.struct is not None:
         params = row.struct.from_buffer_copy(rm.user.read(p.params, size))
-      except Refused as refusal:
-        raise RmError(status.NV_ERR_INVALID_ADDRESS, refusal.why) from None
-    handler(rm, node, params)
-    if params is not None:
-      rm.user.write(p.params, bytes(params))
+      handler(rm, node, params)
+      if params is not None:
+        rm.user.write(p.params, bytes(params))
+    except Refused as refusal:  # also of a list that the parameters point to
+      raise RmError(status.NV_ERR_INVALID_ADDRESS, refusal.why) from None
 
 
 CONTROLS: Final = Controls()

@@ -88,12 +88,8 @@ class Rm(Classes):
   def _call(self, file: NvFile, name: str, argument: Any, pid: int) -> int:
     handler = self.calls.get(name)
     if handler is None:
-      why = self.calls.why_ignored(name)
-      if why is None:
-        self.machine.doubt(f"RM call {name} is not modelled: EINVAL")
-        raise Refused(errno.EINVAL, f"{name} is not modelled")
-      self.machine.ignored.note("RM call", name, why)
-      return 0
+      self.machine.doubt(f"RM call {name} is not modelled: EINVAL")
+      raise Refused(errno.EINVAL, f"{name} is not modelled")
     try:
       handler(self, file, argument, pid)
     except RmError as refusal:

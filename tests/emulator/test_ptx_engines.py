@@ -367,6 +367,19 @@ def test_matrices_are_stored(way: str, shift: int) -> None:
     assert not stats.interpreted
 
 
+@pytest.mark.parametrize("where", ["s", "in"])
+def test_matrices_at_generic_addresses(where: str) -> None:
+  """Of shared memory; in global memory the reference goes on."""
+  at = "mov.u64 %l5, s; cvta.shared.u64 %l5, %l5;" if where == "s" else "mov.u64 %l5, %in;"
+  body = f"""mov.u32 %r1, s; mad.lo.u32 %r2, %t, 16, %r1; mad.wide.u32 %l1, %t, 16, %in;
+  ld.global.v4.u32 {{%r4, %r5, %r6, %r7}}, [%l1]; st.shared.v4.u32 [%r2], {{%r4, %r5, %r6, %r7}}; bar.sync 0; {at}
+  mad.wide.u32 %l5, %t, 16, %l5; ldmatrix.sync.aligned.m8n8.x2.trans.b16 {{%r4, %r5}}, [%l5]; bar.sync 0;
+  stmatrix.sync.aligned.m8n8.x2.b16 [%l5], {{%r5, %r4}}; bar.sync 0; ld.v2.u32 {{%r6, %r7}}, [%l5];
+  mad.wide.u32 %l2, %t, 16, %out; st.global.v4.u32 [%l2], {{%r4, %r5, %r6, %r7}};"""
+  _, stats = both(kernel(body, ".shared .align 16 .b8 s[528];\n"), numbers(random.Random(2), 1024), block=32)
+  assert not stats.helped and bool(stats.interpreted) == (where == "in")
+
+
 def test_sparse_products() -> None:
   text = kernel("""mov.u32 %r5, 0x44444444; mad.wide.u32 %l1, %t, 4, %in; ld.global.u32 %r1, [%l1]; mov.u32 %r2, %r1;
   cvt.rn.f32.u32 %f1, %t; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1;

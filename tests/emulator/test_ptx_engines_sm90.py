@@ -221,6 +221,24 @@ def test_copies_that_an_mbarrier_waits_for(noinc: str) -> None:
   assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("count", [13, 12])
+@pytest.mark.parametrize("way", ["arrive", "arrive_drop"])
+def test_arrivals_that_must_not_complete(count: int, way: str) -> None:
+  """One that would is a fault, and so is one too many."""
+  body = f"""mov.u32 %r9, s; setp.eq.u32 %p1, %t, 0; @%p1 mbarrier.init.shared.b64 [%r9], {count}; bar.sync 0;
+    mbarrier.{way}.noComplete.shared.b64 %l1, [%r9], 1; mad.wide.u32 %l2, %t, 8, %out; st.global.u64 [%l2], %l1;"""
+  text = kernel(body, ".shared .b64 s;\n")
+  if count > 12:
+    _, stats = both(text, bytes(64), block=12)
+    assert not stats.helped and not stats.interpreted
+    return
+  found = []
+  for how in ("ref", "jit"):
+    with pytest.raises(MachineFault) as caught: run(text, "k", bytes(64), how, block=12)
+    found.append((str(caught.value), caught.value.lane))
+  assert found[0] == found[1]
+
+
 def test_time_goes_on_and_blocks_are_somewhere() -> None:
   body = """mov.u64 %l2, %clock64; mov.u32 %r1, 0;
 L: add.u32 %r1, %r1, 1; mov.u64 %l3, %clock64; sub.u64 %l4, %l3, %l2; setp.lt.u64 %p1, %l4, 5000; @%p1 bra L;

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tests.strength import examples, seed
+from tests.strength import THOROUGH, examples, seed
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.emulator.ptx import bind
 from tinyhw.emulator.ptx.link import link
@@ -25,13 +25,16 @@ def groups() -> dict[str, list[str]]:
 
 GROUPS = groups()
 MORE = {"video.vmad": 6, "textures.query": 3, "textures.surfaces": 2, "warps.shuffles": 4}  # where a form says much
-MOST = 200  # cases of a group
+MOST = {"textures.tex": 150, "memory.atomics": 100, "memory.multimem": 100}  # cases of a group; of others 250
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_instructions_give_what_the_manual_says(group: str) -> None:
-  wanted = list(bench.of_table("", examples(MORE.get(group, 1)), seed(0), form_of, GROUPS[group]))
-  wanted = random.Random(seed(3)).sample(wanted, min(len(wanted), examples(MOST)))
+  """Each modifier with each choice of types."""
+  wanted = list(bench.covering(GROUPS[group], seed(0)))
+  wanted = random.Random(seed(3)).sample(wanted, min(len(wanted), examples(MOST.get(group, 250))))
+  if group in MORE or THOROUGH:
+    wanted += bench.of_table("", examples(MORE.get(group, 1)), seed(0), form_of, GROUPS[group])
   assert not [str(w) for w in bench.check(wanted, seed(2))]
 
 

@@ -16,6 +16,10 @@ ROOMS: Final = (
   Rule(r".*\.<module>", r"^(_?CACHE_LIMIT|CACHED_\w+|KEPT)\b", ANY, "how much is remembered costs time only"),
   Rule(ANY, r"strict=True", r"True becomes False", "both have one length; strict says so to readers"),
   Rule(ANY, r"\bkind (not )?in \"[biufcnvs]{2,}\"", r"'[biufcnvs]{2,}' becomes .*", "a kind is a letter, none is '!'"),
+  Rule(ANY, r"np\.(minimum|maximum)\(", r"(minimum|maximum): arguments 0 and 1 swapped",
+       "the least and the greatest of two have no order"),
+  Rule(ANY, r"^(?:(?!\b1\b).)*reshape\([^)]*-1\b(?:(?!\b1\b).)*$", r"1 becomes 2",
+       "NumPy takes any negative size for the one that is left open"),
   # ---- core
   Rule(r"core\.memory\.AddressSpace\.(load|store)", r"if address \+ width > m\.end", r"Gt becomes GtE",
        "the way across mappings reads and writes the same bytes"),
@@ -115,6 +119,8 @@ ROOMS: Final = (
        r"_sum: arguments 2 and 3 swapped", "the carry that comes in is 0: a number, like the other"),
   Rule(r"emulator\.ptx\.\w+\.<module>", r"^@binds\(.*pure=True", r"True becomes False",
        "compiled code has the reference do what is not said to be pure: the same values, later"),
+  Rule(r"emulator\.ptx\.sampling\.Look\._number", r"x <= 0\.04045", r"LtE becomes Lt",
+       "no fraction of 255 or of 65,535 is 0.04045"),
   # ---- mock
   Rule(r"mock\.cuda\.memory\.memcpy_peer", r"_async\(m, .*, 0\)", r"0 becomes 1",
        "0 and 1 (CU_STREAM_LEGACY) are the same stream"),
@@ -124,8 +130,6 @@ ROOMS: Final = (
   Rule(r"mock\.amd\.events\.Events\.__init__", r"page_handle = 0", r"0 becomes 1", "no buffer has this handle"),
   Rule(r"mock\.amd\.events\.Events\.create", r"range\(FIRST_OTHER", r"1 becomes 2",
        "the first free number is the same"),
-  Rule(r"mock\.amd\.kfd\.Kfd\.alloc_memory_of_gpu", r"Buffer\(0, ", r"0 becomes 1", "the handle is given a line later"),
-  Rule(r"mock\.amd\.compute\.run_dispatch", r"last\[:3\]", r"3 becomes 4", "what is not known again is looked up"),
   Rule(r"mock\.amd\.pm4\.<module>", r"^_RELEASE_MEM|^_SET_SH_REG", ANY, "a packet of no known shape is decoded anew"),
   Rule(r"mock\.amd\.pm4\.ComputeQueue\._decode", r"_learn\(", ANY, "a packet of no known shape is decoded anew"),
   Rule(r"mock\.amd\.pm4\.ComputeQueue\._plan", r"len\(plans\) >= PLANS", r"condition negated",

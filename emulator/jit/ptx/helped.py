@@ -39,11 +39,9 @@ SELDOM: Final = (
   (r"(st|red)\.async\..*", "`st.async`, `red.async`"),
   (r"multimem\..*", "`multimem`"),
   (r"cp\..*(im2col|gather4|scatter4|cp_mask).*", "`cp.async.bulk.tensor` by im2col, `.cp_mask`"),
-  (r"mbarrier\..*noComplete.*", "`mbarrier` with `.noComplete`"),
   (r"(div|rcp|sqrt)\.(rz|rm|rp)\..*|(add|sub|mul|mad|fma)\.(rz|rm|rp)\..*f64.*",
    "quotients and roots that round another way than to nearest, sums and products of f64"),
   (r"cvt\..*bf16\.[su]64", "`cvt` of 64-bit integers to bf16"),
-  (r"(ld|st)matrix\..*", "`ldmatrix` and `stmatrix` at generic addresses, or of 4 and 6 bits"),
   (r"isspacep\.(const|param|global).*", "`isspacep` but of shared and local memory"),
 )
 

@@ -21,6 +21,7 @@ from tinyhw.emulator.ptx.matrix import BITS
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.values.ops import F16, F64, U32, U64
 from tinyhw.isa.ptx.forms import Form
+from tinyhw.isa.ptx.model import Operand
 
 # elements in a register; sums of products of numbers of 4 and 8 bits are exact, of bits a word is one element
 ELEMENTS: Final = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4, "s4": 8, "u4": 8, "e4m3": 4, "e5m2": 4, "b1": 1,
@@ -214,18 +215,24 @@ class _Wide(Emitter):
   def do(self, text: str) -> None: self._of.do(text)
 
 
+def _rows(g: Lanes, line: Line, form: Form, operand: Operand, count: int, kind: int) -> access.Site:
+  """Rows of 16 bytes of shared memory, at the addresses of eight lanes a matrix, again and again."""
+  space = memory.space_of(form.modifiers)
+  at = addresses.address(g.code, line, operand, space)(g)
+  at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
+  if space == memory.GENERIC: at = at - memory.SHARED_WINDOW
+  rows = shuffled(g.e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
+  return access.Site(access.SHARED, Value(g.e, rows, U64, True), None, 4, 4, kind, None)
+
+
 @access.emits("ldmatrix")
 def ldmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """Rows of 16 bytes of shared memory, at the addresses of eight lanes a matrix."""
   i, e = line.instruction, g.e
-  if memory.space_of(form.modifiers) != "shared" or "b16" not in form.modifiers:
-    raise Untranslatable("of such memory or elements")
+  if "b16" not in form.modifiers: raise Untranslatable("of such elements")
   count = next(int(m[1]) for m in ("x1", "x2", "x4") if m in form.modifiers)
   writes = [operands.writer(g.code, line, o, "b32") for o in operands.elements(line, i.operands[0])]
-  at = addresses.address(g.code, line, i.operands[1], "shared")(g)
-  at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
-  rows = shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
-  site = access.Site(access.SHARED, Value(e, rows, U64, True), None, 4, 4, Access.READ, None)
+  site = _rows(g, line, form, i.operands[1], count, Access.READ)
 
   def fast(host: Value) -> list[Value]:
     out = []
@@ -243,15 +250,12 @@ def ldmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
 def stmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """The other way: what lanes hold of a matrix goes to the addresses of its rows."""
   i, e = line.instruction, g.e
-  if memory.space_of(form.modifiers) != "shared": raise Untranslatable("of such memory")
+  if "b16" not in form.modifiers: raise Untranslatable("of such elements")
   count = next(int(m[1]) for m in ("x1", "x2", "x4") if m in form.modifiers)
   sources = operands.elements(line, i.operands[1])
   words = [operands.reader(g.code, line, o, "b32")(g).in_lanes() for o in sources]
   if "trans" in form.modifiers: words = [transposed(e, w) for w in words]
-  at = addresses.address(g.code, line, i.operands[0], "shared")(g)
-  at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
-  rows = shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
-  site = access.Site(access.SHARED, Value(e, rows, U64, True), None, 4, 4, Access.WRITE, None)
+  site = _rows(g, line, form, i.operands[0], count, Access.WRITE)
 
   def fast(host: Value) -> list[Value]:
     for k, word in enumerate(words):

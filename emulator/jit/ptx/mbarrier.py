@@ -21,6 +21,7 @@ from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Operand
 
 LOOK, INIT, INVAL, EXPECT, COMPLETE, ARRIVE, ARRIVE_EXPECT, DROP, DROP_EXPECT = range(9)
+OPEN: Final = 16  # added to a kind: an arrival must not end the phase
 _KINDS: Final = {"init": INIT, "inval": INVAL, "expect_tx": EXPECT, "complete_tx": COMPLETE, "arrive": ARRIVE,
                  "arrive_drop": DROP}
 COUNTS, WORDS = layout.DATA, layout.DATA + 8 * 32
@@ -30,7 +31,9 @@ _FIELD: Final = LIMIT - 1
 def function() -> str:
   """Acts on an mbarrier for each thread of a mask: whether all could."""
   return f"""
-define private i1 @mbarrier(ptr %context, ptr %state, i32 %mask, i32 %kind) noinline {{
+define private i1 @mbarrier(ptr %context, ptr %state, i32 %mask, i32 %given) noinline {{
+  %kind = and i32 %given, {OPEN - 1}
+  %only.open = icmp uge i32 %given, {OPEN}
   %found = call i1 @look(ptr %context, ptr %state, i32 %mask, i64 8, i64 3, i64 {access.SHARED})
   %hosts = getelementptr i8, ptr %context, i64 {layout.HOSTS}
   %counts = getelementptr i8, ptr %context, i64 {COUNTS}
@@ -101,6 +104,9 @@ fields:
   %none = icmp eq i64 %pending.less, 0
   %settled = icmp eq i64 %tx.new, 0
   %ends = and i1 %none, %settled
+  %closes = and i1 %ends, %only.open
+  %stays.open = xor i1 %closes, true
+  %good.3 = and i1 %good.2, %stays.open
   %pending.new = select i1 %ends, i64 %expected.new, i64 %pending.less
   %step = zext i1 %ends to i64
   %phase.next = add i64 %phase, %step
@@ -113,7 +119,7 @@ fields:
   %w.6 = shl i64 %phase.new, {PHASE}
   %w.7 = or i64 %w.5, %w.6
   %w.8 = or i64 %w.7, {-1 << VALID}
-  br i1 %good.2, label %store, label %undo
+  br i1 %good.3, label %store, label %undo
 store:
   %new = phi i64 [ %fresh, %init ], [ 0, %act ], [ %w.8, %fields ]
   store i64 %new, ptr %cell
@@ -186,11 +192,12 @@ def mbarrier(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if name == "pending_count":
     token = operands.reader(g.code, line, i.operands[1], "b64")(g)
     return operands.writer(g.code, line, i.operands[0], "b32")(g, convert(token & LIMIT - 1, U32))
-  if name not in _KINDS or "noComplete" in m: raise Untranslatable("no compiled form")
+  if name not in _KINDS: raise Untranslatable("no compiled form")
   rest = [*i.operands]
   state = rest.pop(0) if name in {"arrive", "arrive_drop"} else None
   kind = _KINDS[name]
   if state is not None and "expect_tx" in m: kind += 1
+  if "noComplete" in m: kind += OPEN
   place = rest.pop(0)
   count = operands.reader(g.code, line, rest[0], "u32")(g) if rest else g.o.const("u32", 1)
   _done(g, line, form, place, kind, count)

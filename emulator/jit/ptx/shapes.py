@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.ptx import bind, memory, operands, special
+from tinyhw.emulator.ptx.addresses import real_space
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES, Form
@@ -280,7 +281,7 @@ class Plan:
     if isinstance(address, Address):
       found = line.scope.find(address.base.text) if isinstance(address.base, Name) else None
       if isinstance(found, Place) and found.space in {"local", "param"} and self.code.on_stack(found): return VARYING
-    if space == "local": return VARYING
+    if real_space(self.code, line, address, space) == "local": return VARYING
     shape = self.operand(line, address, "u64")
     return None if shape is None else self.uniform() if shape.uniform else VARYING
 

@@ -125,7 +125,8 @@ def _odd64(o: O, x: V) -> V:
   if o is not Ops: raise Unsupported("compiled form of", "conversions of 64 bits to bf16")
   side = rounding._side_of_integer(x, r)
   raw = r.view(np.int64)
-  return np.where((side != 0) & (raw & 1 == 0), raw + np.where((side > 0) == (r > 0), 1, -1), raw).view(np.float64)
+  step = (side * np.where(np.signbit(r), -1, 1)).astype(np.int64)
+  return np.where(raw & 1 == 0, raw + step, raw).view(np.float64)
 
 
 def _to_integer(target: str, source: str, integral: str, ftz: bool) -> Callable[..., V]:

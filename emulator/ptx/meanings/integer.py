@@ -91,11 +91,11 @@ def sad(o: O, a: V, b: V, c: V) -> V: return c + o.where(a < b, b - a, a - b)
 
 def _divided(o: O, a: V, b: V) -> tuple[V, V]:
   if a.dtype.kind == "i":
-    u = f"u{a.dtype.itemsize * 8}"
-    x, y = o.bits(o.where(a < 0, 0 - a, a), u), o.bits(o.where(b < 0, 0 - b, b), u)
-    q, r = _divided(o, x, y)
-    q, r = o.bits(q, _name(a)), o.bits(r, _name(a))
-    return o.where((a < 0) ^ (b < 0), 0 - q, q), o.where(a < 0, 0 - r, r)
+    bits = a.dtype.itemsize * 8
+    def turned(v: V, sign: V) -> V: return (v ^ sign) - sign  # its negative where the sign is all ones
+    s, t = a >> bits - 1, b >> bits - 1
+    q, r = _divided(o, o.bits(turned(a, s), f"u{bits}"), o.bits(turned(b, t), f"u{bits}"))
+    return turned(o.bits(q, _name(a)), s ^ t), turned(o.bits(r, _name(a)), s)
   one = o.where(b == 0, o.const(_name(a), 1), b)
   q = a // one
   return q, a - q * one

@@ -189,6 +189,23 @@ def of_table(pattern: str = "", most: int = 1, seed: int = 0, key: Callable[[str
           if tried == most: break
 
 
+def covering(opcodes: Collection[str], seed: int = 0) -> Iterator[Case]:
+  """Cases of instructions such that each modifier of a row is there with each choice of the row's types."""
+  assert models
+  for opcode, rows in forms.rows().items():
+    for row in rows if opcode in opcodes else ():
+      rng = random.Random(f"{seed} {row}")
+      names = [*row.combinations()] if row.size <= MOST else [n for _ in range(6) for n in drawn_names(row, rng)]
+      seen: set[object] = set()
+      for name in rng.sample(names, len(names)):
+        types = _types(name)
+        new = {types, *((word, types) for word in name.split("."))}
+        if new <= seen: continue
+        made = cases(name, rng)
+        if made: seen |= new
+        yield from made
+
+
 def main(pattern: str = "", most: str = "4", seed: str = "0") -> int:
   """Print what disagrees."""
   wanted = list(of_table(pattern, int(most), int(seed)))
