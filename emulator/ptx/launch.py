@@ -53,6 +53,7 @@ class Dispatch:
   """A launch of a kernel: `program` at its addresses, blocks and threads, the address of its parameters.
 
   `cluster` is how many blocks a cluster has each way: None for what the kernel requires (.reqnctapercluster), or one.
+  `workspace` is the address of eight bytes for a launch whose blocks meet (cooperative_groups/details/driver_abi.h).
   `tick` is called now and then while threads run; what it raises ends the launch. `printed` takes what vprintf prints.
   """
   program: Program
@@ -65,6 +66,7 @@ class Dispatch:
   printed: list[str] = field(default_factory=list)
   cluster: tuple[int, int, int] | None = None
   arch: NvArch | None = None  # the card's; None for the first that runs the module's target
+  workspace: int = 0
 
   @property
   def generation(self) -> NvArch:

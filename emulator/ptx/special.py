@@ -14,7 +14,7 @@ _BIT: Final = np.uint32(1) << _LANE
 _MASKS: Final = {"%lanemask_eq": _BIT, "%lanemask_lt": _BIT - np.uint32(1), "%lanemask_le": (_BIT << 1) - np.uint32(1),
                  "%lanemask_gt": ~((_BIT << 1) - np.uint32(1)), "%lanemask_ge": ~(_BIT - np.uint32(1))}
 UNMODELLED: Final = frozenset({
-  "%pm0", "%pm1", "%pm2", "%pm3", "%pm4", "%pm5", "%pm6", "%pm7", "%envreg0", "%current_graph_exec"})
+  *(f"%pm{n}" for n in range(8)), "%current_graph_exec", *(f"%envreg{n}" for n in range(32) if n not in {1, 2})})
 
 
 def _axis(name: str, axis: int) -> Callable[[Warps], Value]:
@@ -72,6 +72,8 @@ REGISTERS: Final[dict[str, Callable[[Warps], Value]]] = {
   "%globaltimer": _clock,  # time is what has been executed, so that runs are alike
   "%globaltimer_lo": lambda group: _clock(group).astype(np.uint32),
   "%globaltimer_hi": lambda group: (_clock(group) >> np.uint64(32)).astype(np.uint32),
+  "%envreg1": lambda group: np.uint32(group.cohort.dispatch.workspace >> 32),
+  "%envreg2": lambda group: np.uint32(group.cohort.dispatch.workspace & 0xFFFFFFFF),
   "%dynamic_smem_size": lambda group: np.uint32(group.cohort.shared.dynamic),
   "%total_smem_size": lambda group: np.uint32(group.cohort.shared.total),
   "%reserved_smem_offset_begin": _fixed(np.uint32(0)),  # nothing is kept for the system: variables begin at 0

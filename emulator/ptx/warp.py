@@ -33,6 +33,22 @@ def bits_of(lanes: Value) -> Value:
   return np.ascontiguousarray(np.packbits(lanes, axis=1, bitorder="little")).view(np.uint32)
 
 
+def fellows(code: Code, line: Line) -> Callable[[Warps], Value]:
+  """Reader of who takes part with each thread [waves, lanes, lanes], where threads of a warp name different members (as
+  match.any gives them); None where a warp's name the same, so that all who are here do."""
+  if "sync" not in line.instruction.modifiers: return lambda group: None
+  read = operands.reader(code, line, line.instruction.operands[-1], "b32")
+
+  def found(group: Warps) -> Value:
+    members = np.asarray(read(group))
+    if members.ndim < 2 or members.shape[1] == 1: return None
+    lanes = group.lanes
+    first = np.take_along_axis(members, lanes.argmax(axis=1)[:, None], axis=1)
+    if (members == first)[lanes].all(): return None
+    return (members[:, :, None] == members[:, None, :]) & lanes[:, None, :]
+  return found
+
+
 def fits(line: Line) -> None:
   """Raises DecodeError for another number of operands than these instructions take."""
   need(line, _OPERANDS[line.instruction.opcode] + ("sync" in line.instruction.modifiers))
@@ -53,9 +69,11 @@ def elect(code: Code, line: Line, form: Form) -> Step:
   first, second = operands.pair(line)
   write = operands.writer(code, line, first, "b32")
   other = None if second is None else operands.writer(code, line, second, "pred")
+  apart = fellows(code, line)
 
   def run(group: Warps) -> None:
-    leader = group.lanes.argmax(axis=1)[:, None]
+    groups = apart(group)
+    leader = group.lanes.argmax(axis=1)[:, None] if groups is None else groups.argmax(axis=2)
     write(group, leader.astype(np.uint32))
     if other is not None: other(group, _LANE == leader)
   return run
@@ -69,10 +87,16 @@ def vote(code: Code, line: Line, form: Form) -> Step:
   kind = next(m for m in ("all", "any", "uni", "ballot") if m in form.modifiers)
   read = operands.reader(code, line, i.operands[1], "pred")
   write = operands.writer(code, line, i.operands[0], "b32" if kind == "ballot" else "pred")
-  here = active(code, line)
+  here, apart = active(code, line), fellows(code, line)
 
   def run(group: Warps) -> None:
     lanes, p = here(group), np.broadcast_to(read(group), (group.size, LANES))
+    groups = apart(group)
+    if groups is not None:
+      with_ = groups & p[:, None, :]
+      if kind == "ballot": return write(group, bits_of(with_.reshape(-1, LANES)).reshape(group.size, LANES))
+      every, some = (with_ == groups).all(axis=2), with_.any(axis=2)
+      return write(group, every if kind == "all" else some if kind == "any" else every | ~some)
     yes = p & lanes
     if kind == "ballot": return write(group, bits_of(yes))
     every, some = (p | ~lanes).all(axis=1, keepdims=True), yes.any(axis=1, keepdims=True)
@@ -132,17 +156,21 @@ def match(code: Code, line: Line, form: Form) -> Step:
   read = operands.reader(code, line, i.operands[1], form.type)
   members = operands.reader(code, line, i.operands[2], "b32")
   every = "all" in form.modifiers
+  apart = fellows(code, line)
 
   def run(group: Warps) -> None:
     from tinyhw.emulator.ptx.control import lanes_of
     x = np.broadcast_to(read(group), (group.size, LANES))
     lanes = group.lanes & lanes_of(operands.full(group, members(group)))
-    same = (x[:, :, None] == x[:, None, :]) & lanes[:, None, :]
+    groups = apart(group)
+    among = lanes[:, None, :] if groups is None else groups
+    same = (x[:, :, None] == x[:, None, :]) & among
     if not every:
       packed = np.packbits(same.reshape(-1, LANES), axis=1, bitorder="little").view(np.uint32)
       return write(group, np.ascontiguousarray(packed).reshape(group.size, LANES))
-    one = (same == lanes[:, None, :]).all(axis=2)
-    write(group, np.where(one, bits_of(lanes), np.uint32(0)))
+    one = (same == among).all(axis=2)
+    all_of = bits_of(lanes) if groups is None else bits_of(groups.reshape(-1, LANES)).reshape(group.size, LANES)
+    write(group, np.where(one, all_of, np.uint32(0)))
     if other is not None: other(group, one)
   return run
 
@@ -166,7 +194,13 @@ def redux(code: Code, line: Line, form: Form) -> Step:
     ufunc = np.minimum if kind == "min" else np.maximum
     neutral = dtype.type(np.iinfo(dtype).max if kind == "min" else np.iinfo(dtype).min)
 
+  apart = fellows(code, line)
+
   def run(group: Warps) -> None:
+    groups = apart(group)
+    if groups is not None:
+      each = np.where(groups, np.broadcast_to(read(group), (group.size, LANES))[:, None, :], neutral)
+      return write(group, ufunc.reduce(each, axis=2, dtype=dtype))
     x = np.where(group.lanes, read(group), neutral)
     write(group, ufunc.reduce(x, axis=1, keepdims=True, dtype=dtype))
   return run

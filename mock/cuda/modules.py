@@ -7,7 +7,7 @@ import math
 import sys
 import threading
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,7 @@ from tinyhw.wire.elf import MAGIC, Elf
 
 if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
+  from tinyhw.emulator.ptx.repeat import Repeated
   from tinyhw.emulator.schedule import Idle
   from tinyhw.emulator.simt import Stats
   from tinyhw.mock.nv.card import Card
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 PTX_SECTION: Final = ".tinyhw.ptx"
 CYCLES_PER_INSTRUCTION: Final = 4
 PORTABLE: Final = 8  # blocks of a cluster on every card that has clusters (CUDA Programming Guide)
+WORKSPACE: Final = 8  # bytes in which blocks of a cooperative launch meet (cooperative_groups/details/driver_abi.h)
 SHAPES: Final = 64  # sizes of launches that a kernel keeps
 
 
@@ -431,7 +433,7 @@ def occupancy(m: CudaMachine, out: int, handle: int, block: int, dynamic: int, f
 def max_active_clusters(m: CudaMachine, out: int, handle: int, config: int) -> None:
   """As many clusters as the SMs have room for their blocks, with each cluster whole."""
   function = _function(m, handle, m.working())
-  c, cluster = _configuration(m, config)
+  c, cluster, _ = _configuration(m, config)
   if cluster is None: raise invalid("the configuration has no CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")
   _check_cluster(function, cluster)
   occupancy(m, out, handle, c.blockDimX * c.blockDimY * c.blockDimZ, c.sharedMemBytes)
@@ -444,7 +446,7 @@ class Shape:
   """A kernel with sizes that it may be launched with. Raises InvalidArgument, or Failed, for others."""
 
   def __init__(self, function: Function, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int,
-               cluster: tuple[int, int, int] | None) -> None:
+               cluster: tuple[int, int, int] | None, cooperative: bool = False) -> None:
     from tinyhw.emulator.ptx.launch import Dispatch, check
     from tinyhw.emulator.ptx.repeat import Repeated
     self.function, self.grid, self.block, self.shared, self.cluster = function, grid, block, shared, cluster
@@ -453,9 +455,12 @@ class Shape:
     if shared > function.dynamic_limit:
       raise invalid(f"{shared:,} bytes of dynamic shared memory, {function.dynamic_limit:,} at most "
                     "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)")
-    dispatch = Dispatch(function.program, grid, block, params_size=function.params_size, dynamic_shared=shared,
-                        cluster=cluster, arch=function.context.gpu.card.arch)
+    self.cooperative = cooperative
+    self.dispatch = dispatch = Dispatch(
+      function.program, grid, block, params_size=function.params_size, dynamic_shared=shared, cluster=cluster,
+      arch=function.context.gpu.card.arch)
     check(dispatch)
+    if cooperative: _check_cooperative(function, grid, block)
     self.repeated = Repeated(m.space, dispatch, watchdog=m.watchdog, engine=m.engine)
 
 
@@ -478,8 +483,11 @@ class Launch:
     observer = m.observer if terms is None or terms.observer is None else terms.observer
     at = m.parameters.put(self.params)
     try:
-      stats = shape.repeated.at_once(at) if terms is None and observer is None else None
-      if stats is None: stats = yield from self._turns(at, terms, by, observer)
+      plain = terms is None and observer is None and not shape.cooperative
+      stats = shape.repeated.at_once(at) if plain else None
+      if stats is not None: pass
+      elif shape.cooperative: stats = yield from self._together(at, terms, by, observer)
+      else: stats = yield from self._turns(shape.repeated, at, terms, by, observer)
     except MachineFault as fault:
       fault.work, fault.kernel = f"kernel {function.name}", function.name
       function.program.explain(fault, shape.grid, shape.block, function.module.text.splitlines(), shape.cluster)
@@ -490,27 +498,41 @@ class Launch:
     m.clock.advance(stats.instructions // waves * -(-waves // (4 * card.sms)) * CYCLES_PER_INSTRUCTION * 1000
                     // card.clock_mhz)
 
-  def _turns(self, at: int, terms: Terms | None, by: int | None,
+  def _together(self, at: int, terms: Terms | None, by: int | None,
+                observer: Observer | None) -> Generator[Idle | None, None, Stats]:
+    """Run them with a workspace, in which they meet."""
+    from tinyhw.emulator.ptx.repeat import Repeated
+    m = self.function.context.machine
+    piece = memory.allocate(m, self.function.context, WORKSPACE)
+    try:
+      m.space.write(piece.address, WORKSPACE.to_bytes(4, "little") + bytes(4))
+      dispatch = replace(self.shape.dispatch, workspace=piece.address)
+      return (yield from self._turns(Repeated(m.space, dispatch, watchdog=m.watchdog, engine=m.engine), at, terms, by,
+                                     observer))
+    finally: memory.release(m, piece)
+
+  def _turns(self, repeated: Repeated, at: int, terms: Terms | None, by: int | None,
              observer: Observer | None) -> Generator[Idle | None, None, Stats]:
     """Run them turn by turn, and print what they print."""
     printed: list[str] = []
     try:
-      return (yield from self.shape.repeated.start(
+      return (yield from repeated.start(
         at, ticker(terms, by in (None, threading.main_thread().ident)), printed, observer))
     finally: sys.stdout.write("".join(printed))
 
 
 def prepare(m: CudaMachine, context: Context, handle: int, grid: tuple[int, int, int], block: tuple[int, int, int],
-            shared: int, params: int, extra: int, cluster: tuple[int, int, int] | None = None) -> Launch:
+            shared: int, params: int, extra: int, cluster: tuple[int, int, int] | None = None,
+            cooperative: bool = False) -> Launch:
   """A launch from what the client says. Raises Failed for what the driver refuses."""
   function = _function(m, handle, context)
   if function.context is not context:
     raise Failed(cuda.CUDA_ERROR_INVALID_HANDLE, f"kernel {function.name} is of another context")
   data = _given(m, function, params, extra)
-  key = grid, block, shared, cluster
+  key = grid, block, shared, cluster, cooperative
   shape = function.shapes.get(key)
   if shape is None:
-    try: shape = Shape(function, grid, block, shared, cluster)
+    try: shape = Shape(function, grid, block, shared, cluster, cooperative)
     except InvalidArgument as error:
       raise invalid(str(error)) from None
     while len(function.shapes) >= SHAPES: del function.shapes[next(iter(function.shapes))]
@@ -573,37 +595,41 @@ def launch_kernel(m: CudaMachine, function: int, gx: int, gy: int, gz: int, bx: 
 def launch_cooperative_kernel(m: CudaMachine, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int,
                               shared: int, handle: int, params: int) -> None:
   stream = stream_of(m, handle)
-  launch = prepare(m, stream.context, function, (gx, gy, gz), (bx, by, bz), shared, params, 0)
+  enqueue(stream, prepare(m, stream.context, function, (gx, gy, gz), (bx, by, bz), shared, params, 0,
+                          cooperative=True))
+
+
+def _check_cooperative(function: Function, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+  """Raises Failed for more blocks than can run at a time."""
   from tinyhw.emulator.ptx.launch import BLOCKS_A_SM, RESIDENT
-  most = min(BLOCKS_A_SM, RESIDENT // (-(-bx * by * bz // 32) * 32)) * stream.context.gpu.card.sms
-  if gx * gy * gz > most:
-    raise Failed(cuda.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, f"{gx * gy * gz} blocks, {most} fit")
-  enqueue(stream, launch)
+  most = min(BLOCKS_A_SM, RESIDENT // (-(-math.prod(block) // 32) * 32)) * function.context.gpu.card.sms
+  if math.prod(grid) > most:
+    raise Failed(cuda.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, f"{math.prod(grid)} blocks, {most} fit")
 
 
-def _configuration(m: CudaMachine, config: int) -> tuple[Any, tuple[int, int, int] | None]:
-  """A CUlaunchConfig, and the cluster that it asks for."""
+def _configuration(m: CudaMachine, config: int) -> tuple[Any, tuple[int, int, int] | None, bool]:
+  """A CUlaunchConfig, the cluster that it asks for, and whether it is cooperative."""
   c = cuda.CUlaunchConfig.from_buffer_copy(m.user.read(config, ctypes.sizeof(cuda.CUlaunchConfig)))
   harmless = {cuda.CU_LAUNCH_ATTRIBUTE_IGNORE, cuda.CU_LAUNCH_ATTRIBUTE_PRIORITY,
               cuda.CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, cuda.CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
               cuda.CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
               cuda.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, cuda.CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN}
   width = ctypes.sizeof(cuda.CUlaunchAttribute)
-  cluster = None
+  cluster, cooperative = None, False
   for i in range(c.numAttrs):
     attribute = cuda.CUlaunchAttribute.from_buffer_copy(m.user.read(c.attrs + width * i, width))
     kind, size = attribute.id, attribute.value.clusterDim
     if kind == cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: cluster = size.x, size.y, size.z
-    elif kind == cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE and attribute.value.cooperative:
-      raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "cooperative launches through cuLaunchKernelEx")
-    elif kind not in harmless and kind != cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+    elif kind == cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE: cooperative = bool(attribute.value.cooperative)
+    elif kind not in harmless:
       raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"launch attribute {kind} is not modelled")
-  return c, cluster
+  return c, cluster, cooperative
 
 
 @serves("cuLaunchKernelEx")
 def launch_kernel_ex(m: CudaMachine, config: int, function: int, params: int, extra: int) -> None:
-  c, cluster = _configuration(m, config)
+  c, cluster, cooperative = _configuration(m, config)
   stream = stream_of(m, c.hStream)
   enqueue(stream, prepare(m, stream.context, function, (c.gridDimX, c.gridDimY, c.gridDimZ),
-                          (c.blockDimX, c.blockDimY, c.blockDimZ), c.sharedMemBytes, params, extra, cluster))
+                          (c.blockDimX, c.blockDimY, c.blockDimZ), c.sharedMemBytes, params, extra, cluster,
+                          cooperative))

@@ -50,6 +50,8 @@ SAME: Final = {
   "cudaStreamGetPriority": "cuStreamGetPriority", "cudaStreamIsCapturing": "cuStreamIsCapturing",
   "cudaStreamQuery": "cuStreamQuery", "cudaStreamSynchronize": "cuStreamSynchronize",
   "cudaStreamWaitEvent": "cuStreamWaitEvent"}
+_CHANNEL: Final = "cudaCreateChannelDesc"
+_PROFILER: Final = ("cudaProfilerStart", "cudaProfilerStop")  # of cuda_profiler_api.h; nobody profiles
 _WITHOUT_CONTEXT: Final = frozenset({"cudaGetDeviceCount", "cudaDriverGetVersion", "cudaDeviceGetAttribute",
                                      "cudaDeviceGetPCIBusId", "cudaDeviceCanAccessPeer"})
 # Fields of cudaDeviceProp that have another name than their attribute.
@@ -124,13 +126,21 @@ class Runtime:
     self.thread = threading.local()
     self.texts: dict[str, Any] = {}
     names = (*cudart.FUNCTIONS, *cudart.BY_VALUE)
-    self.loaded = Loaded(SONAME, sorted(names), SONAME)
+    self.loaded = Loaded(SONAME, sorted((*names, _CHANNEL, *_PROFILER)), SONAME)
     for name in names: self.loaded.fill(name, self._function(name))
+    for name in _PROFILER: self.loaded.fill(name, ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: 0))
+    # A struct of more than 16 bytes comes back where the caller says, as if it were a first parameter (x86-64's ABI).
+    self.loaded.fill(_CHANNEL, ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, *[ctypes.c_int32] * 5)(self._channel))
 
   def forget(self) -> None:
     """Another machine stands behind the library: what threads and binaries have of the last one is gone."""
     self.thread = threading.local()
     for binary in self.binaries.values(): binary.modules.clear()
+
+  def _channel(self, out: int, *words: int) -> int:
+    """cudaCreateChannelDesc: bits of four components, and their kind."""
+    self.machine.out(out, "5i", *words)
+    return out
 
   @property
   def machine(self) -> CudaMachine:
@@ -356,6 +366,19 @@ def get_driver_entry_point(r: Runtime, name: int, out: int, *rest: int) -> None:
 
 
 # ---- devices
+
+@runs("cudaSetDeviceFlags")
+def set_device_flags(r: Runtime, flags: int) -> None:
+  r.initialize()
+  device = getattr(r.thread, "device", 0)
+  r.call("cuDevicePrimaryCtxSetFlags_v2", device, flags & ~cuda.CU_CTX_MAP_HOST)  # as it is anyway
+
+
+@runs("cudaGetDeviceFlags")
+def get_device_flags(r: Runtime, out: int) -> None:
+  r.context()
+  r.call("cuCtxGetFlags", out)
+
 
 @runs("cudaSetDevice")
 def set_device(r: Runtime, device: int) -> None:

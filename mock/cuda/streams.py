@@ -157,6 +157,8 @@ def code_of(error: Error) -> int:
   text = str(error)
   if "misaligned" in text or "not aligned" in text or "multiple of" in text:
     return cuda.CUDA_ERROR_MISALIGNED_ADDRESS
+  if "assertion failed" in text:
+    return cuda.CUDA_ERROR_ASSERT
   if isinstance(error, MachineFault):
     return cuda.CUDA_ERROR_LAUNCH_FAILED
   return cuda.CUDA_ERROR_UNKNOWN

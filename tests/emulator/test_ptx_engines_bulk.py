@@ -159,11 +159,11 @@ def boxes(draw: Any, base: int) -> Box:
 
 
 LOADS = {rank: loading(rank) for rank in range(1, 6)}
-OPERATIONS = ["", "", "add", "min", "max", "and", "xor"]
+OPERATIONS = ["", "", "add", "min", "max", "and", "xor"] if THOROUGH else ["", "add"]
 
 
 @given(case=boxes(IN + TENSOR + SHARED))
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_boxes_are_loaded(case: Box) -> None:
   rank = len(case.at)
   tensor = np.random.default_rng(2).integers(0, 256, 1 << 16, np.uint8).tobytes()
@@ -172,7 +172,7 @@ def test_boxes_are_loaded(case: Box) -> None:
 
 
 @given(case=boxes(OUT + (1 << 15)), operation=st.sampled_from(OPERATIONS))
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_boxes_are_stored(case: Box, operation: str) -> None:
   """Numbers of floats are made finite: only which NaN comes out is open."""
   m, rank = case.map, min(len(case.at), 3)
@@ -205,14 +205,14 @@ COPIES = {
   "store": "cp.async.bulk.global.shared::cta.bulk_group [%l4], [%to], %size",
   "shared": "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%to], [%of], %size, [%barrier]",
 }
-REDUCTIONS = [("add", "u32"), ("add", "f32"), ("add", "noftz.f16"), ("add", "noftz.bf16"), ("max", "s32"),
-              ("min", "f16"), ("dec", "u32"), ("or", "b64")]
+REDUCTIONS = [("add", "f32"), ("add", "noftz.bf16"), ("max", "s32"), ("dec", "u32")]
 if THOROUGH:
-  REDUCTIONS += [("add", "s32"), ("add", "u64"), ("add", "f64"), ("min", "u32"), ("min", "s64"), ("max", "u64"),
-                 ("max", "bf16"), ("inc", "u32"), ("and", "b32"), ("xor", "b32")]
+  REDUCTIONS += [("add", "u32"), ("add", "noftz.f16"), ("min", "f16"), ("or", "b64"), ("add", "s32"),
+                 ("add", "u64"), ("add", "f64"), ("min", "u32"), ("min", "s64"), ("max", "u64"), ("max", "bf16"),
+                 ("inc", "u32"), ("and", "b32"), ("xor", "b32")]
 for o, t in REDUCTIONS:
   COPIES[f"{o}.{t}"] = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{o}.{t} [%l4], [%to], %size"
-for o, t in [("add", "s32"), ("max", "u32"), ("and", "b32")]:
+for o, t in [("add", "s32"), ("max", "u32"), ("and", "b32")] if THOROUGH else [("max", "u32")]:
   COPIES[f"shared.{o}.{t}"] = ("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes."
                                f"{o}.{t} [%to], [%of], %size, [%barrier]")
 
@@ -237,7 +237,7 @@ def test_copies_in_bulk(name: str) -> None:
     if not change or change == {"size": 16}: assert stats is not None and not stats.helped
 
 
-@pytest.mark.parametrize("mask", [1, 2, 3, 0, 4, 7])
+@pytest.mark.parametrize("mask", [1, 2, 3, 0, 4, 7] if THOROUGH else [2, 3, 0, 7])
 @pytest.mark.parametrize("tensor", [False, True])
 def test_multicasts(mask: int, tensor: bool) -> None:
   """To blocks of the cluster by a mask; each block's mbarrier is told. A block that there is not is a fault."""

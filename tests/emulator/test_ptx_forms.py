@@ -207,3 +207,37 @@ def test_generic_addresses_of_variables() -> None:
 }}"""
   out, = tinyhw.launch(text, "k", 1, 1, [np.zeros(5, np.uint32)], "EMU")
   assert out.tolist() == [5, 6, 7, 8, 1]
+
+
+MEMBERS = f"""{HEAD}
+.visible .entry k(.param .u64 out, .param .u64 in, .param .u32 kinds) {{
+  .reg .u64 %l<5>; .reg .b32 %r<14>; .reg .pred %p<5>;
+  ld.param.u64 %l1, [out]; ld.param.u64 %l2, [in]; ld.param.u32 %r13, [kinds];
+  mov.u32 %r1, %tid.x; mul.wide.u32 %l3, %r1, 4; add.u64 %l2, %l2, %l3; ld.global.u32 %r2, [%l2];
+  and.b32 %r3, %r2, %r13; match.any.sync.b32 %r4, %r3, -1;
+  redux.sync.max.s32 %r5, %r2, %r4; redux.sync.add.u32 %r6, %r2, %r4;
+  setp.gt.s32 %p1, %r2, 50; vote.sync.ballot.b32 %r7, %p1, %r4; vote.sync.all.pred %p2, %p1, %r4;
+  vote.sync.any.pred %p3, %p1, %r4; selp.u32 %r8, 1, 0, %p2; @%p3 add.u32 %r8, %r8, 2;
+  and.b32 %r9, %r2, 4; match.any.sync.b32 %r10, %r9, %r4; match.all.sync.b32 %r11, %r9, %r4;
+  elect.sync %r12|%p4, %r4; @%p4 add.u32 %r12, %r12, 100;
+  mad.wide.u32 %l4, %r1, 32, %l1; st.global.v4.u32 [%l4], {{%r5, %r6, %r7, %r8}};
+  st.global.v4.u32 [%l4+16], {{%r10, %r11, %r12, %r4}};
+  ret; }}"""
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+@pytest.mark.parametrize("kinds", [0, 1, 3, 11])
+def test_threads_of_a_warp_that_name_different_members(kinds: int, engine: str,
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+  """As labelled partitions of cooperative groups do: each acts with those of its own members."""
+  monkeypatch.setenv("EMU", engine)
+  x = np.random.default_rng(kinds).integers(0, 100, 64).astype(np.uint32)
+  found = tinyhw.launch(MEMBERS, "k", 1, 64, [np.zeros((64, 8), np.uint32), x, np.int32(kinds)], "EMU")[0]
+  for i in range(64):
+    mine = [j for j in range(i // 32 * 32, i // 32 * 32 + 32) if x[j] & kinds == x[i] & kinds]
+    same = [j for j in mine if x[j] & 4 == x[i] & 4]
+    def bits(lanes: Any) -> int: return sum(1 << j % 32 for j in lanes)
+    wanted = [max(int(x[j]) for j in mine), sum(int(x[j]) for j in mine), bits(j for j in mine if x[j] > 50),
+              int(all(x[j] > 50 for j in mine)) + 2 * int(any(x[j] > 50 for j in mine)), bits(same),
+              bits(mine) if len(same) == len(mine) else 0, mine[0] % 32 + 100 * (mine[0] == i), bits(mine)]
+    assert found[i].tolist() == wanted

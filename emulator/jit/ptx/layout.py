@@ -22,6 +22,7 @@ CLUSTER: Final = 120  # blocks of a cluster
 CLUSTERED: Final = 128  # the same each way, three i32
 APART: Final = 144  # bytes from one block's shared memory to the next one's
 STRIDE: Final = 152  # of states
+WORKSPACE: Final = 160  # of the launch, on the GPU
 ADDRESSES: Final = 192  # i64 of each thread
 DATA: Final = ADDRESSES + 8 * 32  # elements: threads of the first, threads of the second...
 HOSTS: Final = DATA + 8 * 8 * 32  # host addresses, i64 of each thread

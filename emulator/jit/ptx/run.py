@@ -388,7 +388,7 @@ class Launch:
                       (layout.SITES, self._sites.ctypes.data), (layout.PARAMS, self.params.ctypes.data),
                       (layout.PARAMS_AT, d.params), (layout.MODULE, d.program.base),
                       (layout.SHARED_SIZE, grid.shared.total), (layout.LOCAL_SIZE, max(16, -(-self.stack // 16) * 16)),
-                      (layout.DYNAMIC, d.dynamic_shared),
+                      (layout.DYNAMIC, d.dynamic_shared), (layout.WORKSPACE, d.workspace),
                       (layout.STRANDS, -(-grid.shared.warps * LANES // k.width)), (layout.CLOCK, FIRST),
                       (layout.CLUSTER, grid.shared.clustered), (layout.APART, apart(grid)), (layout.STRIDE, k.stride)):
       words[at // 8] = value

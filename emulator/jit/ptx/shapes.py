@@ -259,7 +259,10 @@ class Plan:
     sources = i.operands[len(form.results):] if form.results else i.operands
     types = [*form.sources, *[form.type if form.types else "b32"] * (len(sources) - len(form.sources))]
     if i.opcode in {"ld", "ldu"}: return self._load(line), False, ()
-    if i.opcode in _SHARED_RESULT: return self.uniform(), False, ()
+    if i.opcode in _SHARED_RESULT:
+      named = self.operand(line, i.operands[-1], "b32") if "sync" in i.modifiers else None
+      apart = named is not None and not named.uniform  # threads may name different members
+      return VARYING if apart else self.uniform(), False, ()
     if i.opcode in _OWN_RESULT or self.moved[k] is not None: return VARYING, False, ()
     if i.opcode in bind.BINDERS.keys() - _SAME_RESULT - bind.PURE and not tests(i): return VARYING, False, ()
     shapes = [self.operand(line, o, t if t in SIZES else "b32") for o, t in zip(sources, types)]

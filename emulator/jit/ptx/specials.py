@@ -43,6 +43,8 @@ def _value(g: Lanes, name: str) -> Value:
   if name == "%nsmid": return o.const("u32", SMS)
   if name == "%smid":
     return Value(e, e.op(f"trunc i64 {e.op(f'urem i64 %block, {SMS}')} to i32"), U32, False)
+  if name == "%envreg1": return convert(g.context(layout.WORKSPACE) >> 32, U32)
+  if name == "%envreg2": return g.context(layout.WORKSPACE, U32)
   if name == "%dynamic_smem_size": return g.context(layout.DYNAMIC, U32)
   if name in {"%total_smem_size", "%aggr_smem_size"}: return g.context(layout.SHARED_SIZE, U32)
   if name.startswith("%reserved_smem_offset"): return o.const("u32", 0)

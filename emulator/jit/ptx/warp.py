@@ -31,7 +31,10 @@ def emits(opcode: str) -> Callable[[Emit], Emit]:
 
 
 def _here(g: Lanes, line: Line) -> Value:
-  """The lanes that take part."""
+  """The lanes that take part: of threads that name different members the reference knows."""
+  i = line.instruction
+  if "sync" in i.modifiers and operands.reader(g.code, line, i.operands[-1], "b32")(g).wide:
+    raise Untranslatable("with members that threads differ in")
   if g.width != 32: raise Untranslatable("in a strand that is no warp")
   guard = None if "sync" in line.instruction.modifiers else operands.predicate(line)
   return g.active if guard is None else g.active & guard(g)

@@ -207,6 +207,73 @@ def test_streams_and_events() -> None:
   assert found[0].value == found[1].value != 0
 
 
+TOGETHER = HEAD + """
+.visible .entry scale(.param .u64 out, .param .u32 n) {
+  .reg .u64 %rd<5>; .reg .u32 %r<9>; .reg .pred %p;
+  ld.param.u64 %rd1, [out]; mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r2, %r1};
+  mov.u32 %r3, %nctaid.x; mov.u32 %r4, %ctaid.x; mul.wide.u32 %rd3, %r4, 4; add.u64 %rd3, %rd1, %rd3;
+  ld.global.u32 %r8, [%rd2]; atom.global.add.u32 %r5, [%rd2+4], 1; st.global.u32 [%rd3], %r5;
+wait: ld.volatile.global.u32 %r6, [%rd2+4]; setp.lt.u32 %p, %r6, %r3; @%p bra wait;
+  mad.lo.u32 %r6, %r6, 100, %r8; add.u32 %r6, %r6, %r5; st.global.u32 [%rd3], %r6;
+  ret; }
+"""
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+@pytest.mark.parametrize("extended", [False, True])
+def test_blocks_of_a_cooperative_launch_meet_in_its_workspace(engine: str, extended: bool) -> None:
+  p = Program("sm_90", TOGETHER)
+  p.machine.engine = engine
+  memory = p.made("cudaMalloc", 4 * 20)
+  address, n = ctypes.c_uint64(memory), ctypes.c_uint32(0)
+  places = (ctypes.c_void_p * 2)(ctypes.addressof(address), ctypes.addressof(n))
+  grid, block, out = cudart.dim3(x=20, y=1, z=1), cudart.dim3(x=1, y=1, z=1), np.zeros(20, np.uint32)
+  for _ in range(2):
+    if extended:
+      attribute = cuda.CUlaunchAttribute(id=cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+      attribute.value.cooperative = 1
+      config = cudart.cudaLaunchConfig_t(gridDim=grid, blockDim=block, attrs=ctypes.addressof(attribute), numAttrs=1)
+      p("cudaLaunchKernelExC", ctypes.byref(config), SCALE, places)
+    else: p("cudaLaunchCooperativeKernel", SCALE, grid, block, places, 0, 0)
+    p("cudaMemcpy", out.ctypes.data, memory, out.nbytes, cudart.cudaMemcpyDeviceToHost)
+    assert sorted(out.tolist()) == [2008 + k for k in range(20)]  # 20 blocks, and the 8 bytes of the workspace
+  huge = cudart.dim3(x=1 << 20, y=1, z=1)
+  code = p.code("cudaLaunchCooperativeKernel", SCALE, huge, block, places, 0, 0)
+  assert code == cudart.cudaErrorCooperativeLaunchTooLarge
+
+
+ASSERTS = HEAD + """
+.extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
+.global .align 1 .b8 words[6] = {0x78, 0x20, 0x3c, 0x20, 0x31, 0};
+.visible .entry scale(.param .u64 out, .param .u32 n) {
+  .reg .u64 %rd<5>;
+  mov.u64 %rd1, words; cvta.global.u64 %rd1, %rd1;
+  { .param .b64 a, b; .param .b32 c; .param .b64 d, e;
+  st.param.b64 [a], %rd1; st.param.b64 [b], %rd1; st.param.b32 [c], 7; st.param.b64 [d], %rd1; st.param.b64 [e], 1;
+  call.uni __assertfail, (a, b, c, d, e); }
+  ret; }
+"""
+
+
+def test_an_assertion_has_its_own_error() -> None:
+  p = Program("sm_90", ASSERTS)
+  assert p.launch(p.made("cudaMalloc", 64), 1) == 0
+  assert p.code("cudaDeviceSynchronize") == cudart.cudaErrorAssert
+  assert "assertion failed: x < 1 (x < 1:7)" in p.machine.logs[-1]
+
+
+def test_what_is_a_hint_or_a_word() -> None:
+  p = Program()
+  p("cudaSetDeviceFlags", cuda.CU_CTX_MAP_HOST | cuda.CU_CTX_SCHED_BLOCKING_SYNC)
+  assert p.made("cudaGetDeviceFlags", kind=ctypes.c_uint32) & cuda.CU_CTX_SCHED_BLOCKING_SYNC
+  p("cudaProfilerStart")
+  p("cudaProfilerStop")
+  out = (ctypes.c_int32 * 5)()
+  describe = p.library.cudaCreateChannelDesc
+  describe.restype = ctypes.c_uint64
+  assert describe(out, 32, 0, 0, 0, 2) == ctypes.addressof(out) and list(out) == [32, 0, 0, 0, 2]
+
+
 def test_what_is_not_modelled_says_so() -> None:
   p = Program()
   left = sorted({*cudart.FUNCTIONS, *cudart.BY_VALUE} - {*RUNS, *SAME})
