@@ -563,7 +563,7 @@ def test_attributes_of_a_launch(client: Client) -> None:
     "COOPERATIVE",
   ):
     assert launch(put, getattr(cuda, f"CU_LAUNCH_ATTRIBUTE_{name}")) == 0, name
-  assert launch(put, cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE, (1, 0, 0)) == UNSUPPORTED
+  assert launch(put, cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE, (1, 0, 0)) == 0
   assert launch(put, cuda.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT) == UNSUPPORTED
   c.handle("cuCtxCreate_v2", 0, 1)
   old = c.function(WAIT, "put")
