@@ -24,7 +24,9 @@ from tinyhw.core.host import Host
 from tinyhw.emulator.jit.refusal import CompilerFailed, NotCompiled
 
 QUICK, HOT, LANES = range(3)  # as in `compiler`, which this process does not import
-SECONDS: Final = (20.0, 60.0)  # that LLVM may take over a program: the first time, and when it is hot
+SECONDS: Final = (20.0, 60.0)  # of a processor, that LLVM may take over a program: the first time, and when it is hot
+_SHARE: Final = 0.05  # of a processor, that LLVM gets on the busiest machine: what gets less stands still
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
 REQUEST: Final = struct.Struct("<IBBI")  # number, how (`compiler`), bytes of the processor's name, bytes of text
 ANSWER: Final = struct.Struct("<IBI")  # number, whether it was compiled, bytes of the object file or of what is wrong
 _NICENESS: Final = (0, 5)
@@ -40,6 +42,7 @@ class Server:
     self.lock = threading.Lock()  # held by who has a job
     self.process: subprocess.Popen[bytes] | None = None
     self._words = -1  # memory with what LLVM says last
+    self._began = self._spent = 0.0  # when the last text was sent, and what the process had taken until then
     self._number = 0
 
   def start(self) -> None:
@@ -88,6 +91,7 @@ class Server:
     self.start()
     assert self.process is not None and self.process.stdin is not None
     self._number += 1
+    self._began, self._spent = time.monotonic(), self._taken()
     data, cpu = (text + host.functions).encode(), host.cpu.encode()
     left = memoryview(REQUEST.pack(self._number, how, len(cpu), len(data)) + cpu + data)
     handle = self.process.stdin.fileno()
@@ -119,10 +123,22 @@ class Server:
     ready = select.poll()
     ready.register(handle, event)
     while not ready.poll(1000 * max(0, min(until - time.monotonic(), _LOOK))):
-      over = time.monotonic() >= until
+      over = time.monotonic() >= until and not self._works()
       if not over and threading.main_thread().is_alive(): continue
       self.stop()
       raise CompilerFailed(f"LLVM did not end within {SECONDS[self._hot]:g} s" if over else "this process ends")
+
+  def _taken(self) -> float:
+    """Seconds of a processor that the process has taken."""
+    assert self.process is not None
+    try: fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError: return 0.0
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+  def _works(self) -> bool:
+    """Whether LLVM is at work on a machine that has others too, and has not had its seconds yet."""
+    taken = self._taken() - self._spent
+    return taken < SECONDS[self._hot] and taken >= _SHARE * (time.monotonic() - self._began)
 
   def _failed(self) -> CompilerFailed:
     """What to tell of a process that has ended by itself."""

@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -189,6 +190,25 @@ began.wait()
   start = time.monotonic()
   pid = int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
   assert time.monotonic() - start < servers.SECONDS[1] / 2 and gone(pid)
+
+
+@pytest.mark.parametrize("share, comes", [(0.1, True), (0.01, False)])
+def test_a_busy_machine_is_waited_for(share: float, comes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+  """The limit is of a processor's time: LLVM that gets little of one goes on, one that gets nothing stands still."""
+  monkeypatch.setattr(servers, "SECONDS", (0.2, 0.2))
+  monkeypatch.setattr(servers.Server, "_taken", lambda self: share * time.monotonic())
+  server = servers.Server(False)
+  try:
+    with servers.Job(server, host(), 0.2) as job:
+      job.send("define i32 @run() { ret i32 7 }")
+      assert server.process is not None
+      os.kill(server.process.pid, signal.SIGSTOP)
+      if comes:
+        threading.Timer(0.6, os.kill, (server.process.pid, signal.SIGCONT)).start()
+        assert len(job.objects()) == 1
+      else:
+        with pytest.raises(CompilerFailed, match="LLVM did not end within 0.2 s"): job.objects()
+  finally: server.stop()
 
 
 def test_it_ends_when_its_parent_is_killed() -> None:
