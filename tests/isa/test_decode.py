@@ -144,7 +144,8 @@ from tinyhw.isa.amdgcn import table
 t = table("gfx11")
 for word in ("000080bf", "0000b0bf"): t.decode(bytes.fromhex(word))
 print(sum(len(rows) for rows in t._parsed.values()))
-print(*sorted(m for m in sys.modules if m.startswith(("tinyhw.isa", "tinyhw.emulator", "tinyhw.autogen", "numpy", "llvm"))))
+rooms = "tinyhw.isa", "tinyhw.emulator", "tinyhw.autogen", "numpy", "llvm"
+print(*sorted(m for m in sys.modules if m.startswith(rooms)))
 """
   out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.splitlines()
   parts = ("codes", "images", "model", "tables")
