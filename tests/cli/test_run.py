@@ -180,3 +180,8 @@ def test_files_that_are_no_programs_are_refused(native: str, tmp_path: Path) -> 
   subprocess.run(["gcc", "-shared", "-fPIC", "e.c", "-o", "e"], cwd=tmp_path, check=True)
   done = run("run", str(tmp_path / "e"))
   assert done.returncode == 1 and "there is no main" in done.stderr
+  (tmp_path / "s.c").write_text("void __cudaRegisterFatBinary(void) {}\nint main(void) { return 0; }\n")
+  subprocess.run(["gcc", "-shared", "-fPIC", "s.c", "-o", "s"], cwd=tmp_path, check=True)
+  done = run("run", "--mockgpu", "sm_80", str(tmp_path / "s"))
+  assert done.returncode == 1 and "NVIDIA's runtime is linked into it" in done.stderr
+  assert "-cudart shared" in done.stderr

@@ -19,6 +19,7 @@ from tinyhw.wire.elf import MAGIC, Elf
 
 _PT_DYNAMIC, _DT_FLAGS_1, _DF_1_PIE = 2, 0x6FFFFFFB, 0x08000000
 _SHT_SYMTAB, _SHT_DYNSYM = 2, 11
+_REGISTERS: Final = "__cudaRegisterFatBinary"  # of the runtime; nvcc's objects call it
 _kept: Final[list[Any]] = []
 
 
@@ -49,8 +50,11 @@ def run(path: str, arguments: Sequence[str], at_exit: Callable[[], None]) -> NoR
   """
   data = bytearray(Path(path).read_bytes())
   elf = Elf(bytes(data))
-  tables = (t for t in elf.sections if t.type in (_SHT_SYMTAB, _SHT_DYNSYM))
-  main = next((s for t in tables for s in elf.symbols(t) if s.name == "main" and s.value), None)
+  defined = {s.name: s for t in elf.sections if t.type in (_SHT_SYMTAB, _SHT_DYNSYM) for s in elf.symbols(t) if s.value}
+  main = defined.get("main")
+  if _REGISTERS in defined:
+    raise InvalidArgument(f"{path}: NVIDIA's runtime is linked into it", where="run",
+                          hint="it asks its driver for tables that are documented nowhere: link with -cudart shared")
   if main is None: raise InvalidArgument(f"{path}: there is no main", hint="programs are not stripped")
   if int.from_bytes(data[16:18], "little") != 3:  # ET_DYN
     raise InvalidArgument(f"{path}: a program for one address", hint="compile with -fPIC -shared, or -pie")
