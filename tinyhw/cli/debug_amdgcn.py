@@ -1,7 +1,7 @@
 """What the terminal debugger has for AMD's machine code: its registers and scratch memory."""
 from __future__ import annotations
 
-from tinyhw.cli.debug import D, Shell
+from tinyhw.cli.debug_shell import D, Shell
 from tinyhw.cli.debug_text import format_of, number_text, parse_names, typed
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.debug.amdgcn.wave import AmdWave, register, vector_name
