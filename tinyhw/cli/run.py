@@ -29,8 +29,8 @@ def command(mockgpu: str, module: bool, program: str, arguments: tuple[str, ...]
   Examples:
     tinyhw run --mockgpu sm_90 my_numba_program.py --size 64
     DEV=CUDA:PTX tinyhw run -m pytest my_tinygrad_tests.py
-    nvcc -arch=compute_90a -code=compute_90a --compress-mode=none -cudart shared -o program program.cu
-    tinyhw run ./program
+    nvcc -arch=compute_90a -code=compute_90a --compress-mode=none -cudart shared -o p p.cu
+    tinyhw run ./p
   """
   if not module and not Path(program).is_file():
     raise InvalidArgument(f"{program}: there is no such file", hint="-m runs a module by its name")
