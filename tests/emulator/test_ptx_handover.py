@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,9 +14,10 @@ from tests.emulator.test_ptx_engines import kernel as text_of
 from tests.emulator.test_ptx_engines_calls import DEEP, RECURSIVE
 from tests.emulator.test_ptx_engines_sm90 import PAIRS, TURNS
 from tests.strength import THOROUGH, seed
-from tinyhw.core.errors import MachineFault
+from tinyhw.core.errors import MachineFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.jit.ptx import engine, run
+from tinyhw.emulator.ptx.group import Blocks
 from tinyhw.emulator.ptx.launch import Dispatch, Grid
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
@@ -58,6 +60,8 @@ L: mad.lo.u32 %r10, %r6, 7, %r1; st.shared.u32 [%r9], %r10; bar.sync 0; xor.b32 
 W: add.u32 %r14, %r14, 1; setp.lt.u32 %p5, %r14, 30; @%p5 bra W; bar.sync 3, 96; mad.lo.u32 %r12, %r12, 3, %r14;
 ON: add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 6; @%p1 bra L;
   mad.wide.u32 %l2, %r20, 4, %out; st.global.u32 [%l2], %r12;"""
+
+VOTE = re.compile(r"bar\.red[^;]*;")
 
 # blocks of a cluster write to each other, arrive, do something else, wait; one thread ends
 CLUSTERS = f"""{INDEX} {LOAD} mov.u32 %r5, %cluster_ctarank; xor.b32 %r6, %r5, 1; mov.u32 %r7, s; mov.u32 %r12, 0;
@@ -103,16 +107,18 @@ class Case:
   grid: int = 2
   block: tuple[int, int, int] = (80, 1, 1)
   cluster: int = 0
+  tries: int = 0  # how often it is asked at most until compiled code can take a cohort over; 0: as often as it may be
   data: bytes = numbers(random.Random(5), 1024)
 
 
 S = ".shared .align 8 .b8 s[512];\n"
 CASES = {
-  "types": Case(TYPES), "types of a warp": Case(TYPES, grid=3, block=(32, 1, 1)),
-  "types in planes": Case(TYPES, block=(20, 3, 1)),
-  "barriers": Case(BARRIERS, S, block=(96, 1, 1)), "pairs": Case(PAIRS.replace("500", "9"), S, block=(64, 2, 1)),
-  "mbarriers": Case(TURNS.replace("50; @%p4", "6; @%p4"), S, block=(64, 1, 1)),
-  "clusters": Case(CLUSTERS, S, grid=4, block=(64, 1, 1), cluster=2),
+  "types": Case(TYPES, tries=8), "types of a warp": Case(TYPES, grid=3, block=(32, 1, 1), tries=8),
+  "types in planes": Case(TYPES, block=(20, 3, 1), tries=8),
+  "barriers without votes": Case(VOTE.sub("bar.sync 1;", BARRIERS), S, tries=90),
+  "barriers": Case(BARRIERS, S, block=(96, 1, 1)), "pairs": Case(PAIRS.replace("500", "9").replace("300", "30"), S, block=(64, 2, 1), tries=4),
+  "mbarriers": Case(TURNS.replace("50; @%p4", "6; @%p4"), S, block=(64, 1, 1), tries=8),
+  "clusters": Case(CLUSTERS, S, grid=4, block=(64, 1, 1), cluster=2, tries=6),
   "calls": Case(CALLS, RECURSIVE + DEEP.replace("INNER", LOOPING)), "meeting": Case(MEETING, MEET, grid=1),
   "stack": Case(ROOM)}
 
@@ -132,7 +138,7 @@ class Launches:
       self.space.write(at, content)
     self.dispatch = Dispatch(Program(linked, "k", 0x4_0000_0000), (case.grid, 1, 1), case.block, 0x3_0000_0000, 16)
 
-  def run(self, blocks: int, ticks: int) -> tuple[bytes, Stats]:
+  def run(self, blocks: int, ticks: int, watchdog: int = 1_000_000) -> tuple[bytes, Stats]:
     """What is left, when the reference has run `blocks` blocks of instructions, and compiled code `ticks` turns before
     the reference has to go on; 0 of either: it does all that is left, None: nothing."""
     self.space.write(OUT, bytes(SIZE))
@@ -140,14 +146,16 @@ class Launches:
 
     def tick() -> None:
       if ticks and next(turns) == ticks: raise MachineFault("of the test")
-    grid = Grid(self.space, self.dispatch, 1_000_000, Stats())
+    grid = Grid(self.space, self.dispatch, watchdog, Stats())
     schedule = Schedule(grid)
     with np.errstate(all="ignore"):
-      if blocks:
+      if blocks < ALL: grid.usual = grid.shared.clustered
+      for k in range(min(blocks, 2)):  # two cohorts, of which the second gets on less
+        if k and not grid.left: break
         cohort = schedule.begin()
-        for _ in range(blocks):
+        for _ in range(blocks // (k + 1)):
           if cohort.run(1):
-            schedule.running.clear()
+            schedule.running.remove(cohort)
             break
     if blocks < ALL:
       grid.dispatch = replace(self.dispatch, tick=tick)
@@ -168,7 +176,15 @@ def test_threads_change_engines_at_any_time(name: str, monkeypatch: pytest.Monke
   assert any(wanted)
   begins = [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89]
   rounds = [(b, t, n) for b in begins for t in (0, 1, 2, 3, 5, 9) for n in (1, 40, 200)]
-  for blocks, ticks, turn in rounds if THOROUGH else [(0, 0, 25), *rng.sample(rounds, 10)]:
+  tried: list[bool] = []
+  take = run.Cohort.take
+
+  def logged(cohort: run.Cohort, blocks: Blocks) -> bool:
+    tried.append(take(cohort, blocks))
+    return tried[-1]
+  monkeypatch.setattr(run.Cohort, "take", logged)
+  for blocks, ticks, turn in rounds if THOROUGH else [(0, 0, 25), *rng.sample(rounds, 24 if CASES[name].tries else 6)]:
+    tried.clear()
     monkeypatch.setattr(run, "FIRST", turn)
     monkeypatch.setattr(run, "TURN", turn)
     if name == "meeting": ticks = 0  # the reference goes on by itself
@@ -178,4 +194,18 @@ def test_threads_change_engines_at_any_time(name: str, monkeypatch: pytest.Monke
     assert stats.waves == of.waves
     if name != "mbarriers":  # who polls does so as often as it has turns; ends of some threads are a few steps apart
       assert abs(stats.instructions - of.instructions) <= (8 if "exit" in CASES[name].body else 0)
+    if tries := CASES[name].tries:
+      assert len(tried) <= tries * sum(tried) and (not blocks or stats.steps > 0), (blocks, ticks, turn, tried)
     if not ticks and name != "meeting": assert not stats.interpreted
+
+
+@pytest.mark.parametrize("blocks", [0, 30])
+def test_what_a_warp_has_executed_goes_with_it(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """To compiled code, and back: the watchdog counts all of it."""
+  monkeypatch.setattr(run, "FIRST", 40)
+  monkeypatch.setattr(run, "TURN", 40)
+  launches = Launches(Case("""mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 60; @%p1 bra L;
+    mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r1;"""))
+  for ticks in (0, 3):
+    assert launches.run(blocks, ticks, 200)[1].instructions == launches.run(ALL, 0)[1].instructions
+    with pytest.raises(WatchdogExpired): launches.run(blocks, ticks, 170)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.emit import Lanes
   from tinyhw.emulator.jit.ptx.run import Cohort, Launch
 
-_WIDE: Final = frozenset({"b128"})
 Places = list[tuple[int, int]]
 
 
@@ -92,15 +91,13 @@ def call(g: Lanes, k: int) -> None:
 
 def _helped(g: Lanes, k: int, reads: set[int]) -> None:
   plan, e = g.plan, g.e
-  writes, types = plan.written[k], g.code.flat.types
-  if g.width != LANES: raise Untranslatable("in a strand that is no warp")
-  if any(types[n] in _WIDE for n in {*reads, *writes}): raise Untranslatable("of 128 bits")
+  writes = plan.written[k]
   if any(g.shape(n).stepped for n in writes): raise Untranslatable("no compiled form")
   away = g.deopt()
   taken: Places = []
   given: Places = []
   at = layout.HEADER
-  g.stepped, g.tolerant, g.loose = True, False, False
+  g.stepped, g.tolerant = True, False
   for n in sorted(reads & g.assigned):
     value = g.read(n)
     t, text = value.type, value.text
@@ -167,7 +164,9 @@ class Helper:
 
   def __init__(self, launch: Launch) -> None:
     self._callback = Callback(self._call)
-    self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+    address = ctypes.cast(self._callback, ctypes.c_void_p).value
+    assert address is not None
+    self.address = address
     self.error: BaseException | None = None
     self._launch = launch
     self.calls = 0  # of functions, in this launch
