@@ -160,7 +160,7 @@ class Bound:
 
 
 class Helper:
-  """Runs instructions of a launch's strands; `error` is what the last one raised."""
+  """Runs instructions of a launch's strands; `error` is what one has raised: none is run after it."""
 
   def __init__(self, launch: Launch) -> None:
     self._callback = Callback(self._call)
@@ -178,9 +178,10 @@ class Helper:
     self._cohort, self.error = cohort, None
 
   def _call(self, state: int, number: int) -> int:
+    if self.error is not None: return 1  # the launch ends
     try: return int(not self._run(state, number))
     except BaseException as error:  # must not go through native code
-      self.error = self.error or error
+      self.error = error
       return 1
 
   def _bound(self, number: int) -> Bound:
