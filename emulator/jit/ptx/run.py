@@ -71,7 +71,7 @@ class Cohort:
     self.executed = np.zeros(len(states), np.int64)
     self.turns = 0
     self.entered: Value = None  # what its strands were granted in a turn that is over and was not looked at
-    self.idle = False  # its strands come back to where they were
+    self.idle: bool  # after a turn: its strands have come back to where they were
     self._seen: Value = None
 
   def run(self) -> bool | None:
@@ -256,7 +256,8 @@ class Cohort:
     grid.stats.waves -= everyone.size
     self._given_barriers(cohort)
     for g in groups: cohort._meet(g)
-    self.launch.grid.stats.interpreted[self.launch.why(self)] = cohort.left
+    interpreted, why = self.launch.grid.stats.interpreted, self.launch.why(self)
+    interpreted[why] = interpreted.get(why, 0) + cohort.left
     return cohort
 
   def _groups(self, cohort: Blocks, row: int) -> Iterator[Warps]:
@@ -349,10 +350,8 @@ class Launch:
 
   def _context(self) -> None:
     d, grid, k = self.grid.dispatch, self.grid, self.kernel
-    raw = np.zeros(layout.CONTEXT_SIZE // 8 + 8, np.uint64)
-    skip = -raw.ctypes.data % 64 // 8
-    words = self.context = raw[skip:skip + layout.CONTEXT_SIZE // 8]
-    self._sites = np.zeros((max(1, k.sites), 4), np.uint64)
+    words = self.context = np.zeros(layout.CONTEXT_SIZE // 8, np.uint64)
+    self._sites = np.zeros(k.sites * layout.ROW, np.uint8)
     params = grid.space.read(d.params, d.params_size) if d.params_size else b""
     self.params = np.frombuffer(params.ljust(max(16, len(params)), bytes(1)), np.uint8).copy()
     memory_ = self._memory.table
