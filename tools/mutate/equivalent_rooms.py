@@ -121,7 +121,8 @@ ROOMS: Final = (
   Rule(r"emulator\.ptx\.\w+\.<module>", r"^@binds\(.*pure=True", r"True becomes False",
        "compiled code has the reference do what is not said to be pure: the same values, later"),
   Rule(r"emulator\.jit\.ptx\.\w+\.<module>", r"^(FIRST, TURN|STATES|SHARED|PATIENCE|SOON|HANDED|MANY|_STEP|"
-       r"_INSTRUCTION|_LLVM|_COMPILING|LARGEST|_TICK|LINES|DEPTH|SHAPES|KEPT|WAYS)\b", r"\d+(\.\d+)? becomes .*|LShift becomes .*",
+       r"_INSTRUCTION|_LLVM|_COMPILING|LARGEST|_TICK|LINES|DEPTH|SHAPES|KEPT|WAYS)\b",
+       r"\d+(\.\d+)? becomes .*|LShift becomes .*",
        "when which engine runs, and how long at once: chosen, and both leave the same"),
   Rule(r"emulator\.jit\.ptx\.\w+\.Cohort\.run", r"self\.turns \+= 1", r"1 becomes 2",
        "how long turns are, and how soon waiting threads are the reference's: it leaves the same"),
