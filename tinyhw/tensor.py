@@ -367,6 +367,13 @@ class Tensor(Hashing):
     self.requires_grad = wanted
     return self
 
+  is_param_ = requires_grad_
+
+  @property
+  def is_param(self) -> bool:
+    """Whether it is a leaf that learns."""
+    return self.requires_grad and self.is_leaf
+
   def gradient(self, *targets: Tensor, gradient: Tensor | None = None) -> list[Tensor]:
     """The derivative of this scalar (or of `gradient` times this) by each of the targets, which require a gradient:
     values without a history; zeros for what was not used."""

@@ -48,7 +48,7 @@ class Library:
     """A function, with its types. Raises DeviceError where this driver does not have it."""
     found = self._functions.get(name)
     if found is None:
-      try: found = getattr(self._library, name)
+      try: found = self._library[name]  # one of our own: the types are not for others who use the library
       except AttributeError:
         raise DeviceError(f"the CUDA driver has no {name}", where="CUDA", hint="it is older than CUDA 12") from None
       found.restype, found.argtypes = ctypes.c_int32, cuda.FUNCTIONS[name]

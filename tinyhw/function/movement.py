@@ -41,7 +41,7 @@ class Movement(Activation):
     axis."""
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     if None in sizes:
-      if len(sizes) > self.ndim: raise InvalidShape(f"{sizes} keeps a size that shape {self.shape} has not")
+      if None in sizes[self.ndim:]: raise InvalidShape(f"{sizes} keeps a size that shape {self.shape} has not")
       sizes = tuple(self.shape[i] if s is None else s for i, s in enumerate(sizes))
     new = flat(sizes)
     if new.count(-1) > 1: raise InvalidShape(f"only one size of {new} may be -1")

@@ -108,6 +108,9 @@ class PtrDType(DType):
   def __reduce__(self) -> tuple[Any, ...]: return (_pointer, (self.base, self.size, self.space))
 
 
+_bool = bool  # within the class the name is a type's
+
+
 class dtypes:
   """The scalar types by name, and the questions asked of several of them."""
   void = DType("void", Kind.VOID, 0)
@@ -135,6 +138,22 @@ class dtypes:
 
   index = int32                # what INDEX counts elements with
   default_int, default_float = int32, float32
+
+  # families of them
+  fp8s = float8_e4m3fn, float8_e5m2
+  floats = *fp8s, float16, bfloat16, float32, float64
+  uints, sints = (uint8, uint16, uint32, uint64), (int8, int16, int32, int64)
+  ints = uints + sints
+
+  # questions of one, as functions
+  @staticmethod
+  def is_float(dtype: DType) -> _bool: return dtype.is_float
+  @staticmethod
+  def is_int(dtype: DType) -> _bool: return dtype.is_int
+  @staticmethod
+  def is_unsigned(dtype: DType) -> _bool: return dtype.is_int and not dtype.is_signed
+  @staticmethod
+  def is_bool(dtype: DType) -> _bool: return dtype.is_bool
 
   @staticmethod
   def all() -> tuple[DType, ...]:

@@ -23,6 +23,14 @@ def client() -> Iterator[Client]:
   client.machine.close()
 
 
+def test_who_gives_functions_types_gives_them_to_its_own(client: Client) -> None:
+  """The library is everybody's in the process: the driver `CUDA` leaves what others take from it as it is."""
+  from tinyhw.drive.cuda import Library
+  typed = Library(client.library).function("cuModuleGetFunction")
+  assert typed.argtypes is not None and client.library.cuModuleGetFunction.argtypes is None
+  assert client.function(SAXPY, "saxpy")
+
+
 def test_a_launch_between_two_copies(client: Client) -> None:
   x, y = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
   a, b = client.alloc(4000), client.alloc(4000)
