@@ -21,6 +21,7 @@ from tinyhw.engine.buffer import buffer_of, from_host, new_node
 from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed_among, realize, realize_nodes
 from tinyhw.function.core import ConstType, TensorBase, grad_enabled, learning
 from tinyhw.function.hashing import Hashing
+from tinyhw.function.views import Detached, Indexed, View, above, same_index, stale, values
 from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
@@ -62,6 +63,15 @@ _CHOICE = ("clamp", "clip", "masked_fill", "lerp", "addcmul", "addcdiv", "scatte
            "dropout")
 
 
+def _check_leaves(chain: list[tuple[View, Tensor | None]]) -> None:
+  """Raises InvalidArgument where a change of a view would reach a leaf that learns."""
+  for view, whole in chain:
+    if not view.tracks: return
+    if whole is not None and whole.requires_grad and whole.is_leaf:
+      raise InvalidArgument("a change in place of a view of a leaf that requires a gradient",
+                            hint="change a copy (`contiguous()`), or use `with Tensor.no_grad()`")
+
+
 class Tensor(Hashing):
   """A value of some shape and dtype on a device.
 
@@ -98,7 +108,13 @@ class Tensor(Hashing):
   # *** value out ***
 
   def realize(self, *others: Tensor) -> Tensor:
-    """Compute the value now (with the others' in one schedule), unless it is there. Returns this."""
+    """Compute the value now (with the others' in one schedule), unless it is there; and what it is a view of, where
+    that has changed with it. Returns this."""
+    for t in (self, *others):
+      if (view := t._view) is not None and view.wrote:
+        for part, whole in above(view):
+          part.wrote = False
+          if whole is not None: others = (*others, whole)
     realize(self, *others)
     return self
 
@@ -262,10 +278,13 @@ class Tensor(Hashing):
 
   def detach(self) -> Tensor:
     """The value without its history: no gradient goes through."""
-    return Tensor._wrap(self.uop.detach())
+    result = Tensor._wrap(self.uop.detach())
+    result._view = Detached(self)
+    return result
 
   def assign(self, value: Any) -> Tensor:
-    """Give this tensor another value of the same shape, dtype and device. Tensors made from the old value keep it.
+    """Give this tensor another value of the same shape, dtype and device. Tensors made from the old value keep it; what
+    this is a view of (`reshape`, `permute`, parts ...) gets it, too.
 
     A leaf gets the value alone; what changes it in place (`add_`, `+=`, `x[i] = v`) gives it the value's history, too.
     """
@@ -288,12 +307,45 @@ class Tensor(Hashing):
     if is_group(self.device) and (place := home(self._uop)) is not None:
       # It lies as the value before did, where that is known.
       other = other._derive(other.uop.shard(self.device, cut_axis(self.shape, place.arg.cut)))
+    chain = [] if self._view is None or not self.numel() else above(self._view)
+    if chain and grad_enabled(): _check_leaves(chain)
+    self._put(other, with_history)
+    if chain: self._put_above(chain, with_history)
+    return self
+
+  def _put(self, other: Tensor, with_history: bool) -> None:
+    """Get another value, which fits."""
     if with_history and self.is_leaf and other.requires_grad and grad_enabled(): self._learn()
     # CONTIGUOUS: the value gets memory of its own, a parameter is never one node with a constant or another tensor.
     self.uop = other.uop.detach().contiguous() if self.is_leaf else other.uop.contiguous()
-    return self
+    self.changes += 1
+
+  def _put_above(self, chain: list[tuple[View, Tensor | None]], with_history: bool) -> None:
+    """Have what this is a view of get its value, and know that it has."""
+    part = self
+    for (view, whole), old in zip(chain, values(chain)):
+      with_history = with_history and view.tracks
+      part = view.back(old, part)
+      if whole is not None: whole._put(part, with_history)
+    for view, whole in chain:
+      view.wrote = True
+      if whole is not None: view.version = whole.changes
+
+  def _refresh(self) -> None:
+    """Before a part of it changes: have the value that it is a view of now."""
+    if self._view is None or not stale(chain := above(self._view)): return
+    now = values(chain)
+    fresh = self._view.forward(now[0])
+    for (_, whole), value in zip(chain, now):
+      if whole is not None and whole is not value: whole.uop, whole.changes = value.uop, whole.changes + 1
+    for view, whole in chain:
+      if whole is not None: view.version = whole.changes
+    if fresh.requires_grad and not self.requires_grad: self._learn()
+    self.uop = fresh.uop
+    self.changes += 1
 
   def _in_place(self, name: str, args: Any, kwargs: Any) -> Tensor:
+    self._refresh()
     found = getattr(type(self), name)(self, *args, **kwargs)
     same = found.dtype.is_float and self.dtype.is_float or found.dtype.is_int and self.dtype.is_int
     return self._assigned(found.cast(self.dtype) if same else found, True)
@@ -321,12 +373,17 @@ class Tensor(Hashing):
   def replace(self, other: Tensor) -> Tensor:
     """Become the other tensor's value, whatever its shape."""
     self.uop = other.uop
+    self._view, self.changes = None, self.changes + 1
     return self
 
   def __setitem__(self, index: Any, value: Any) -> None:
     """Give new values to a part chosen by ints, slices, Ellipsis, None, integer tensors or masks. Of several values for
     one place the last one stays."""
     other = value if isinstance(value, Tensor) else Tensor(value, device=self.device, dtype=self.dtype)
+    view = other._view
+    if isinstance(view, Indexed) and view.wrote and view.parent() is self and view.version == self.changes and \
+       same_index(view.index, index): return  # `x[i] += v` has come up already
+    self._refresh()
     if isinstance(index, Tensor) and index.dtype.is_bool and index.shape == self.shape and other.shape in ((),
                                                                                                            self.shape):
       found = index.where(other, self).cast(self.dtype)       # nothing needs to be read for it

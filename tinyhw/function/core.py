@@ -21,6 +21,8 @@ from tinyhw.ir.uop import UOp
 if TYPE_CHECKING:
   from typing import Self
 
+  from tinyhw.function.views import View
+
 ConstType = bool | int | float
 
 _living: dict[weakref.ref[TensorBase], None] = {}
@@ -53,15 +55,19 @@ class TensorBase(metaclass=Modes):
   """A value on a device: `uop` is the graph that gives it, or the buffer that holds it. (`_uop` is the same, and nobody
   is told that it was used.)
 
-  Tensors are values: `assign` gives this one a new value and leaves every other tensor as it was.
+  Tensors are values: `assign` gives this one a new value and leaves other tensors as they were, but for those that it
+  is a view of (`function.views`).
   `requires_grad` of a leaf is set by the user; of a result it says whether a leaf that requires it was used.
 
   What a replay of TinyJit gives is memory with a view of it, `held`, until somebody asks for the node.
   """
-  __slots__ = ("_node", "held", "_grad", "_learns", "is_leaf", "spent", "_listed", "__weakref__")
+  __slots__ = ("_node", "held", "_grad", "_learns", "is_leaf", "spent", "_listed", "_view", "changes",
+               "__weakref__")
   _node: UOp | None      # None: it is `held`
   held: Held | None
   _listed: weakref.ref[TensorBase] | None  # among the living
+  _view: View | None  # of another tensor
+  changes: int  # how often it has got another value
   _grad: Self | None
   _learns: bool
   is_leaf: bool
@@ -90,12 +96,13 @@ class TensorBase(metaclass=Modes):
     """A new leaf whose value is in memory, for a thread that nobody watches."""
     self = cls.__new__(cls)
     self._node, self.held, self._grad, self._learns, self.is_leaf, self.spent = None, held, None, False, True, False
-    self._listed = None
+    self._listed, self._view, self.changes = None, None, 0
     return self
 
   def _hold(self, held: Held) -> None:
     """Get a value that is in memory."""
     with _naming: self.held, self._node = held, None
+    self.changes += 1
 
   def _named(self) -> UOp:
     """The node of a value that was memory alone."""
@@ -131,7 +138,7 @@ class TensorBase(metaclass=Modes):
   def _live(self, uop: UOp) -> None:
     """The last step of making a tensor: its graph."""
     self._node, self.held, self.spent = uop, None, False
-    self._listed = None
+    self._listed, self._view, self.changes = None, None, 0
     self._list()
     if watch.active and (watcher := watch.watching()) is not None: watcher.made(self)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidIndexType, InvalidShape, InvalidType, Unsupported
 from tinyhw.function.core import ConstType, broadcast_shape
 from tinyhw.function.places import Places
+from tinyhw.function.views import Indexed
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import Size, larger, plain, smaller
@@ -130,7 +131,9 @@ class Indexing(Places):
     if any(wanted.backward): cut = cut._derive(cut.uop.flip(wanted.backward))
     if any(abs(s) > 1 for s in wanted.steps): cut = cut._every([abs(s) for s in wanted.steps])
     result = cut.reshape(tuple(wanted.shape))
-    return result._take(wanted.tensors) if wanted.tensors else result
+    if wanted.tensors: return result._take(wanted.tensors)
+    result._view = Indexed(self, index)
+    return result
 
   def _take(self, tensors: list[tuple[int, Any]]) -> Self:
     """Indexing by integer tensors: the sum over the indexed axes of the elements where all indices match."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidShape, InvalidType
 from tinyhw.function.activation import Activation
+from tinyhw.function.views import Diagonal, Indexed, Permuted, Reshaped
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import Size, highest, plain
@@ -50,7 +51,9 @@ class Movement(Activation):
       new = tuple((self.numel() // known if known else 0) if s == -1 else s for s in new)
     if math.prod(new) != self.numel() or any(s < 0 for s in new):
       raise InvalidShape(f"shape {self.shape} with {self.numel()} elements does not reshape to {sizes}")
-    return self._derive(self.uop.reshape(new))
+    result = self._derive(self.uop.reshape(new))
+    result._view = Reshaped(self, new)
+    return result
   view = reshape
 
   def view_as(self, other: Self) -> Self:
@@ -115,7 +118,9 @@ class Movement(Activation):
     found = tuple(self._axis(a) for a in order) if self.ndim else ()
     if sorted(found) != list(range(self.ndim)) or len(order) != self.ndim:
       raise InvalidShape(f"{order} is not an order of the {self.ndim} axes of shape {self.shape}")
-    return self._derive(self.uop.permute(found))
+    result = self._derive(self.uop.permute(found))
+    result._view = Permuted(self, found)
+    return result
 
   def transpose(self, axis0: int = 1, axis1: int = 0) -> Self:
     """Two axes exchanged."""
@@ -203,7 +208,9 @@ class Movement(Activation):
     full = tuple((0, s) if b is None else (plain(b[0]), plain(b[1])) for b, s in zip(bounds, self.shape))
     if len(bounds) != self.ndim or any(not 0 <= start <= stop <= s for (start, stop), s in zip(full, self.shape)):
       raise InvalidShape(f"bounds {tuple(bounds)} do not fit shape {self.shape}")
-    return self._derive(self.uop.shrink(full))
+    result = self._derive(self.uop.shrink(full))
+    result._view = Indexed(self, tuple(slice(None) if b is None else slice(*b) for b in bounds))
+    return result
 
   def shrink_to(self, *shape: Any) -> Self:
     """The first elements of each axis (None: all of them)."""
@@ -256,7 +263,9 @@ class Movement(Activation):
     square = last.shrink([*keep, (top, top + n), (left, left + n)]).reshape(*lead, n * n)
     # n more at the end make n rows of n + 1: the diagonal is their first column.
     lines = square._grown([(0, 0)] * len(lead) + [(0, n)]).reshape(*lead, n, n + 1)
-    return lines.shrink([*keep, None, (0, 1)]).reshape(*lead, n)
+    result = lines.shrink([*keep, None, (0, 1)]).reshape(*lead, n)
+    result._view = Diagonal(self, (offset, a, b))
+    return result
 
   def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Self:
     """Matrices with the last axis on a diagonal, else 0; the two axes of the matrices are `dim1` and `dim2`."""

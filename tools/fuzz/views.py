@@ -18,7 +18,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -64,12 +64,27 @@ class Wrong(Exception):
   """A value that differs from NumPy's, or an error where NumPy has a value. The message is the whole story."""
 
 
+Movement = Callable[[Array], Array]
+
+
+@dataclass(eq=False)
+class Seen:
+  """That an entry is a view of another: `to` gives NumPy's view of an array; `version` counts the changes of `of` when
+  the two were last alike."""
+  of: Entry
+  to: Movement
+  up: Seen | None
+  version: int
+
+
 @dataclass(eq=False)
 class Entry:
-  """A tensor and what it must hold."""
+  """A tensor and what it must hold, and what it is a view of."""
   name: str
-  tensor: Tensor
+  tensor: Any  # a Tensor; None when it is dropped
   array: Array
+  view: Seen | None = None
+  changes: int = 0
 
 
 def shorter(array: Array, axis: int, choose: Chooser) -> list[tuple[int, int]]:
@@ -90,45 +105,52 @@ def factors(count: int) -> list[tuple[int, ...]]:
   return found
 
 
-def moved(x: Tensor, a: Array, choose: Chooser) -> tuple[str, Tensor, Array]:
-  """One movement: its text, the view, and NumPy's."""
+def viewed(text: str, x: Tensor, a: Array, to: Movement) -> tuple[str, Tensor, Array, Movement]:
+  """A view, and how NumPy makes it."""
+  return text, x, to(a), to
+
+
+def moved(x: Tensor, a: Array, choose: Chooser) -> tuple[str, Tensor, Array, Movement | None]:
+  """One movement: its text, the tensor, NumPy's, and how NumPy makes it where it is a view, which may be written to."""
   kinds = ["reshape", "flatten"]
   if a.ndim: kinds += ["permute", "T", "flip", "shrink", "pad", "index", "slice", "step", "take", "expand", "roll"]
   if a.size * 2 <= LARGEST: kinds += ["broadcast", "repeat"]
   kind = pick(choose, kinds)
   axis = choose.below(a.ndim) if a.ndim else 0
-  if kind == "flatten": return ".flatten()", x.flatten(), a.reshape(-1) if a.ndim else a.reshape(1)
+  if kind == "flatten": return viewed(".flatten()", x.flatten(), a, lambda a: a.reshape(-1))
   if kind == "reshape":
     shape = pick(choose, factors(a.size))
-    return f".reshape{shape}", x.reshape(shape), a.reshape(shape)
-  if kind == "T": return ".T", x.T, a.T
+    return viewed(f".reshape{shape}", x.reshape(shape), a, lambda a: a.reshape(shape))
+  if kind == "T": return viewed(".T", x.T, a, lambda a: a.T)
   if kind == "permute":
     order = list(range(a.ndim))
     for i in range(a.ndim): order.insert(i, order.pop(i + choose.below(a.ndim - i)))
-    return f".permute({order})", x.permute(order), a.transpose(order)
-  if kind == "flip": return f".flip({axis})", x.flip(axis), np.flip(a, axis)
+    return viewed(f".permute({order})", x.permute(order), a, lambda a: a.transpose(order))
+  if kind == "flip": return f".flip({axis})", x.flip(axis), np.flip(a, axis), None
   if kind == "shrink":
     bounds = shorter(a, axis, choose)
-    return f".shrink({bounds})", x.shrink(bounds), a[tuple(slice(*b) for b in bounds)]
+    return viewed(f".shrink({bounds})", x.shrink(bounds), a, lambda a: a[tuple(slice(*b) for b in bounds)])
   if kind == "pad":
-    if a.size * 2 > LARGEST: return ".flip()", x.flip(), np.flip(a)
+    if a.size * 2 > LARGEST: return ".flip()", x.flip(), np.flip(a), None
     padding = [(0, 0)] * a.ndim
     padding[axis] = pick(choose, [(1, 0), (0, 1), (1, 1)])
-    return f".pad({padding})", x.pad(padding), np.pad(a, padding)
+    return f".pad({padding})", x.pad(padding), np.pad(a, padding), None
   if kind in ("index", "slice", "step", "take"):
     size = a.shape[axis]
-    if not size: return ".T", x.T, a.T
+    if not size: return viewed(".T", x.T, a, lambda a: a.T)
     position = choose.below(size)
     what: Any = {"index": position, "slice": slice(position, None), "take": [position, choose.below(size)],
                  "step": pick(choose, [slice(None, None, 2), slice(None, None, -1), slice(position, None, -2)])}[kind]
     where = (slice(None),) * axis + (what,)
-    return f"[{axis}: {what}]", x[where], a[where]
+    text = f"[{axis}: {what}]"
+    return (text, x[where], a[where], None) if kind == "take" else viewed(text, x[where], a, lambda a: a[*where, ...])
   if kind == "expand":
     shape = tuple(2 if s == 1 and a.size * 2 <= LARGEST else s for s in a.shape)
-    return f".expand{shape}", x.expand(shape), np.broadcast_to(a, shape)
-  if kind == "roll": return f".roll(1, {axis})", x.roll(1, axis), np.roll(a, 1, axis)
-  if kind == "broadcast": return ".expand(2, ...)", x.expand(2, *x.shape), np.broadcast_to(a, (2, *a.shape))
-  return ".repeat(2, ...)", x.repeat(2, *[1] * max(a.ndim - 1, 0)), np.tile(a, (2, *[1] * max(a.ndim - 1, 0)))
+    return f".expand{shape}", x.expand(shape), np.broadcast_to(a, shape), None
+  if kind == "roll": return f".roll(1, {axis})", x.roll(1, axis), np.roll(a, 1, axis), None
+  if kind == "broadcast": return ".expand(2, ...)", x.expand(2, *x.shape), np.broadcast_to(a, (2, *a.shape)), None
+  times = 2, *[1] * max(a.ndim - 1, 0)
+  return ".repeat(2, ...)", x.repeat(times), np.tile(a, times), None
 
 
 def again(tensor: Tensor) -> Tensor:
@@ -159,16 +181,23 @@ class World:
     """The error with the story."""
     return Wrong("\n".join([*self.story, why]))
 
-  def add(self, tensor: Tensor, array: Array, text: str) -> Entry:
-    """A new entry; shape, type and device are compared at once."""
-    entry = Entry(f"t{self.made}", tensor, array)
+  def add(self, tensor: Tensor, array: Array, text: str, of: Entry | None = None, to: Movement | None = None) -> Entry:
+    """A new entry, perhaps a view of another one; shape, type and device are compared at once."""
+    entry = Entry(f"t{self.made}", tensor, np.asarray(array))
+    if of is not None and to is not None: entry.view = Seen(of, to, of.view, of.changes)
     self.made += 1
     self.tell(f"{entry.name} = {text}")
     if tensor.shape != array.shape or tensor.dtype.numpy != array.dtype:
       raise self.wrong(f"{entry.name} is {tensor.shape} {tensor.dtype}, NumPy's {array.shape} {array.dtype}")
     self.entries.append(entry)
-    if len(self.entries) > 8: self.tell(f"del {self.entries.pop(0).name}")
+    if len(self.entries) > 8: self.forget(0)
     return entry
+
+  def forget(self, number: int) -> None:
+    """Drop an entry: views of it know it, but not its tensor."""
+    gone = self.entries.pop(number)
+    gone.tensor = None
+    self.tell(f"del {gone.name}")
 
   # ---- steps
 
@@ -196,8 +225,8 @@ class World:
   def move(self, choose: Chooser) -> Entry:
     """A view of an entry."""
     entry = self.any(choose)
-    text, view, array = moved(entry.tensor, entry.array, choose)
-    return self.add(view, array, entry.name + text)
+    text, view, array, to = moved(entry.tensor, entry.array, choose)
+    return self.add(view, array, entry.name + text, entry, to)
 
   def partner(self, choose: Chooser, entry: Entry) -> Entry:
     """An entry of the same shape, type and device; the entry itself at least."""
@@ -261,21 +290,85 @@ class World:
     else: found = np.array(found, a.dtype).reshape(a.shape)
     if not same(found, a): raise self.wrong(f"{entry.name} reads {found.tolist()}, NumPy has {a.tolist()}")
 
+  def above(self, entry: Entry) -> list[tuple[Seen, bool]]:
+    """What an entry is a view of, up to the last one that is still there; and whether each is."""
+    chain: list[tuple[Seen, bool]] = []
+    at = entry.view
+    while at is not None:
+      there = at.of in self.entries
+      chain.append((at, there))
+      at = at.of.view if there else at.up
+    while chain and not chain[-1][1]: chain.pop()
+    return chain
+
+  @staticmethod
+  def now(chain: list[tuple[Seen, bool]]) -> list[Array]:
+    """What each is a view of, as it is by now."""
+    out: list[Array] = []
+    for n, (seen, there) in reversed([*enumerate(chain, 1)]):
+      changed = any(t and s.of.changes != s.version for s, t in chain[n:])
+      out.append(seen.of.array if there and not changed else chain[n][0].to(out[-1]))
+    return out[::-1]
+
+  def refresh(self, entry: Entry) -> None:
+    """Before a part of an entry changes it takes the value of what it is a view of, and so do those between."""
+    chain = self.above(entry)
+    if not any(there and seen.of.changes != seen.version for seen, there in chain): return
+    now = self.now(chain)
+    entry.array = chain[0][0].to(now[0])
+    for (seen, there), array in zip(chain, now):
+      if there and array is not seen.of.array: seen.of.array, seen.of.changes = array, seen.of.changes + 1
+    for seen, _ in chain: seen.version = seen.of.changes
+    entry.changes += 1
+
+  def put(self, entry: Entry, array: Array) -> None:
+    """Another value for an entry, and for what it is a view of."""
+    chain = self.above(entry)
+    part = entry.array = np.asarray(array)
+    entry.changes += 1
+    if not part.size: return
+    for (seen, there), old in zip(chain, self.now(chain)):
+      whole = np.array(old, order="C")  # of which all that are views are views
+      seen.to(whole)[...] = part
+      part = whole
+      if there: seen.of.array, seen.of.changes = whole, seen.of.changes + 1
+    for seen, there in chain:
+      if there: seen.version = seen.of.changes
+
   def assign(self, choose: Chooser) -> None:
-    """Another value for an entry, wholly or in part; what was made from the old one keeps it."""
+    """Another value for an entry, wholly or in part: what it is a view of changes with it, what else was made from the
+    old one keeps it."""
     entry = self.any(choose)
     x, a = entry.tensor, entry.array
     other = self.partner(choose, entry)
-    if a.ndim and a.shape[0] and choose.below(2):
-      at = choose.below(a.shape[0])
+    kind = choose.below(6)
+    if kind > 3 and a.dtype != np.bool_ and np.abs(a.astype(np.int64)).max(initial=0) <= EXACT:
+      n = a.dtype.type(kind)
+      if a.ndim and a.shape[0] and choose.below(2):
+        at = choose.below(a.shape[0])
+        self.tell(f"{entry.name}[{at}] += {kind}")
+        x[at] += kind
+        self.refresh(entry)
+        array = entry.array.copy()
+        array[at] += n
+        return self.put(entry, array)
+      self.tell(f"{entry.name} += {kind}")
+      x += kind
+      self.refresh(entry)
+      self.put(entry, entry.array + n)
+    elif a.ndim and a.shape[0] and kind < 2:
+      at, value = choose.below(a.shape[0]), other.array[0].copy()
       self.tell(f"{entry.name}[{at}] = {other.name}[0]")
-      x[at], value = other.tensor[0], other.array[0].copy()
-      entry.array = a.copy()
-      entry.array[at] = value
+      if kind: x[at].assign(other.tensor[0])
+      else: x[at] = other.tensor[0]
+      self.refresh(entry)
+      array = entry.array.copy()
+      array[at] = value
+      self.put(entry, array)
     else:
       self.tell(f"{entry.name}.assign({other.name})")
       x.assign(other.tensor)
-      entry.array = other.array
+      self.put(entry, other.array)
 
   def copy(self, choose: Chooser) -> Entry:
     """An entry on a device, or in memory of its own, or without its history, or by a protocol of Python's."""
@@ -284,11 +377,13 @@ class World:
     if kind == 4: return self.add(copy.copy(entry.tensor), entry.array, f"copy.copy({entry.name})")
     if kind == 5: return self.add(copy.deepcopy([entry.tensor])[0], entry.array, f"copy.deepcopy([{entry.name}])[0]")
     if kind == 6:
+      device = entry.tensor.device
       found = self.add(again(entry.tensor), entry.array, f"{entry.name}, pickled and back")
-      if found.tensor.device != entry.tensor.device: raise self.wrong(f"it is on {found.tensor.device}")
+      if found.tensor.device != device: raise self.wrong(f"it is on {found.tensor.device}")
       return found
     if kind == 0: return self.add(entry.tensor.contiguous(), entry.array, f"{entry.name}.contiguous()")
-    if kind == 1: return self.add(entry.tensor.detach(), entry.array, f"{entry.name}.detach()")
+    if kind == 1:
+      return self.add(entry.tensor.detach(), entry.array, f"{entry.name}.detach()", entry, lambda a: a.view())
     device = pick(choose, self.devices)
     moved = entry.tensor.to(device)
     if moved is entry.tensor: return entry  # as documented: it is there already
@@ -298,9 +393,7 @@ class World:
 
   def drop(self, choose: Chooser) -> None:
     """Forget an entry."""
-    if not self.entries: return
-    gone = self.entries.pop(choose.below(len(self.entries)))
-    self.tell(f"del {gone.name}")
+    if self.entries: self.forget(choose.below(len(self.entries)))
 
   def differentiate(self, choose: Chooser) -> None:
     """The gradient through a chain of views of a leaf, of which some are realized and read on the way.
@@ -319,7 +412,7 @@ class World:
     places: Array = np.arange(1, count + 1).reshape(shape)
     x = leaf
     for _ in range(choose.below(4)):
-      text, x, places = moved(x, places, choose)
+      text, x, places, _ = moved(x, places, choose)
       self.tell(f"w = w{text}")
       if not choose.below(3):
         self.tell("w.numpy()" if choose.below(2) else "w.realize()")
@@ -336,7 +429,7 @@ class World:
 
   def jit(self, choose: Chooser) -> None:
     """Some calls of a TinyJit that gives views of its argument and adds to a state; all results are kept."""
-    entry = self.any(choose)
+    entry = replace(self.any(choose))  # it may be dropped meanwhile
     a = entry.array
     logical = a.dtype == np.bool_
     state = Tensor(np.zeros_like(a), device=entry.tensor.device)
@@ -363,6 +456,7 @@ class World:
 STEPS = ("move", "move", "move", "move", "compute", "reduce", "cat", "realize", "realize", "read", "read", "assign",
          "copy", "drop", "make")
 RARE = ("differentiate", "jit")
+CHANGING = ("move", "move", "move", "assign", "assign", "assign", "copy", "drop", "read")  # views that are changed
 
 
 def chain(devices: Sequence[str], choose: Chooser, steps: int = 9) -> World:
@@ -370,7 +464,8 @@ def chain(devices: Sequence[str], choose: Chooser, steps: int = 9) -> World:
   world = World(devices)
   try:
     world.make(choose)
-    for _ in range(3 + choose.below(steps)): getattr(world, pick(choose, STEPS))(choose)
+    kinds = STEPS if choose.below(3) else CHANGING
+    for _ in range(3 + choose.below(steps)): getattr(world, pick(choose, kinds))(choose)
     if not choose.below(8): getattr(world, pick(choose, RARE))(choose)
     world.check(choose)
   except Wrong: raise

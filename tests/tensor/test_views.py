@@ -1,0 +1,198 @@
+"""A change in place of a view reaches what it is a view of, as NumPy's views and PyTorch's do."""
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.strength import examples
+from tinyhw import Tensor, TinyJit, Variable
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.engine.realize import home
+from tinyhw.tools.fuzz.views import Seeded, World, pick
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SHAPE = (2, 3, 4)
+# of a tensor or an array
+KINDS: dict[str, Callable[[Any], Any]] = {
+  "T": lambda x: x.T, "last row": lambda x: x[-1:] if x.ndim else x[None], "tail": lambda x: x[..., 1:],
+  "every other": lambda x: x[..., ::2], "[None]": lambda x: x[None], "[...]": lambda x: x[...],
+  "lines": lambda x: x.reshape(-1, *x.shape[-1:]), "flat": lambda x: x.reshape(-1), "first": lambda x: x[0:1, ...],
+  "turned": lambda x: x.transpose(*([(1, 0)] if isinstance(x, np.ndarray) else [1, 0])) if x.ndim == 2 else x.T,
+}
+CHANGES: dict[str, tuple[Callable[[Tensor], Any], Callable[[Array], Any]]] = {
+  "+=": (lambda t: t.__iadd__(5), lambda a: np.add(a, 5, a)),
+  "mul_": (lambda t: t.mul_(3), lambda a: np.multiply(a, 3, a)),
+  "zero_": (lambda t: t.zero_(), lambda a: a.fill(0)), "fill_": (lambda t: t.fill_(7), lambda a: a.fill(7)),
+  "assign": (lambda t: t.assign(t * 2 + 1), lambda a: a.__setitem__(..., a * 2 + 1)),
+  "copy_": (lambda t: t.copy_(Tensor(9)), lambda a: a.fill(9)),
+  "[0] =": (lambda t: t.__setitem__(0, 8), lambda a: a.__setitem__(0, 8)),
+  "[..., 0] +=": (lambda t: _part(t), lambda a: a.__setitem__((..., 0), a[..., 0] + 4)),
+}
+
+
+def _part(t: Tensor) -> None: t[..., 0] += 4
+
+
+def base() -> Array: return np.arange(24, dtype=np.int32).reshape(SHAPE)
+
+
+def same(t: Tensor, a: Array) -> None: assert t.numpy().tolist() == a.tolist()
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(st.tuples(st.lists(st.sampled_from([*KINDS]), min_size=1, max_size=4), st.sampled_from([*CHANGES]),
+                          st.booleans()), min_size=1, max_size=3))
+def test_views_of_views_are_numpys(changes: list[tuple[list[str], str, bool]]) -> None:
+  """Each change is of a view that is taken for it; what is between may live or not, and be read or not."""
+  x, a = Tensor(base()), base()
+  for kinds, change, keeps in changes:
+    views: list[tuple[Tensor, Array]] = [(x, a)]
+    for kind in kinds:
+      t, v = views[-1]
+      w = KINDS[kind](v)
+      if np.shares_memory(w, a): views.append((KINDS[kind](t), w))
+    t, v = views[-1]
+    if not keeps: del views[1:]
+    else: views[len(views) // 2][0].realize()
+    CHANGES[change][0](t)
+    CHANGES[change][1](v)
+    same(t, v)
+    for seen, wanted in views: same(seen, wanted)
+  same(x, a)
+
+
+def test_parts_side_by_side_change_one_after_the_other() -> None:
+  """Each has the value of the whole when it changes, also where that has changed since."""
+  x, a = Tensor(base()), base()
+  parts, wanted = x.chunk(3, 1), np.split(a, 3, 1)
+  for k in (1, 0, 2, 1):
+    parts[k].mul_(k + 2)
+    wanted[k] *= k + 2
+  first, last = x[0], x[-1]
+  x += 100
+  a += 100
+  first *= 2
+  last[1:] = 0
+  a[0] *= 2
+  a[-1, 1:] = 0
+  same(x, a)
+  same(first, a[0])
+  same(last, a[-1])
+
+
+def test_what_is_not_changed_keeps_its_value() -> None:
+  x = Tensor(base())
+  row, sums, copied, turned = x[0], x + 0, x[1].contiguous(), x.flip(0)
+  x[0].fill_(1)
+  copied.zero_()
+  turned.zero_()
+  assert row.tolist() == base()[0].tolist() == sums[0].tolist() and x[1].tolist() == base()[1].tolist()
+  x.replace(Tensor(base()))
+  row.zero_()
+  assert x.tolist()[0] == [[0] * 4] * 3  # it is still where it was
+  row.replace(Tensor([1, 2]))
+  row.zero_()
+  assert x.tolist()[1] == base()[1].tolist()
+
+
+def test_a_row_in_a_loop() -> None:
+  x, a = Tensor(base()), base()
+  for row in x: row += 1
+  for k, row in enumerate(x): row[k] *= 3
+  a += 1
+  for k in range(2): a[k, k] *= 3
+  same(x, a)
+
+
+def test_diagonals() -> None:
+  x = Tensor(np.zeros((3, 4), np.int32))
+  x.diagonal().fill_(5)
+  x.diagonal(1).assign(Tensor([1, 2, 3]))
+  x.T.diagonal(-2).add_(7)
+  a = np.zeros((3, 4), np.int32)
+  a[range(3), range(3)], a[range(3), range(1, 4)] = 5, [1, 2, 3]
+  a[0, 2] += 7
+  a[1, 3] += 7
+  same(x, a)
+
+
+def test_a_leaf_that_learns_is_not_changed_by_a_view() -> None:
+  w = Tensor(np.ones((2, 2), np.float32), requires_grad=True)
+  for change in (lambda: w[0].add_(1), lambda: w.T.assign(Tensor.zeros(2, 2)), lambda: w.reshape(4)[1:].zero_()):
+    with pytest.raises(InvalidArgument, match="view of a leaf that requires a gradient"): change()
+  assert w.tolist() == [[1, 1], [1, 1]]
+  with Tensor.no_grad(): w[0].fill_(3)
+  w.detach()[1].fill_(4)
+  assert w.tolist() == [[3, 3], [4, 4]] and w.is_leaf and w.requires_grad
+  (w * w).sum().backward()
+  assert w.grad is not None and w.grad.tolist() == [[6, 6], [8, 8]]
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_histories_go_up(jit: bool) -> None:
+  """By hand: z = [[2w0, w0 w1], [2w0 w0 w1, ..]] and so on."""
+  w = Tensor([2.0, 3.0], requires_grad=True)
+  def slope(scale: Tensor) -> Tensor:
+    z = Tensor.zeros(2, 2)
+    row = z[0]
+    row += w * scale           # [[w0 s, w1 s], [0, 0]]
+    z.T[0].mul_(w[1])          # [[w0 w1 s, w1 s], [0, 0]]
+    z.reshape(4)[3:].assign(z[0, :1].detach())
+    z[1][0] = w[0]
+    return z.sum().gradient(w)[0]
+  function = TinyJit(slope) if jit else slope
+  for scale in (1.0, 2.0, 5.0, 4.0): assert function(Tensor(scale)).tolist() == [3 * scale + 1, 3 * scale]
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_cache_of_keys(jit: bool) -> None:
+  """A part whose place is a Variable, assigned to and realized step by step."""
+  cache, wanted = Tensor.zeros(2, 8, 3).contiguous().realize(), np.zeros((2, 8, 3), np.float32)
+  def step(x: Tensor, at: Any) -> Tensor:
+    cache[:, at:at + 1].assign(x).realize()
+    return cache[0][:at + 1].sum(0)
+  function = TinyJit(step) if jit else step
+  for k in range(8):
+    x = np.full((2, 1, 3), k + 1, np.float32)
+    place = Variable("at", 0, 7).bind(k)
+    found = function(Tensor(x), place)
+    wanted[:, k:k + 1] = x
+    assert found.tolist() == wanted[0, :k + 1].sum(0).tolist()
+    assert home(cache.uop) is not None or jit
+  same(cache, wanted)
+
+
+def test_what_a_view_has_changed_is_realized_with_it() -> None:
+  x = Tensor(base()).realize()
+  y = x[1]
+  y += 1
+  assert home(x.uop) is None
+  y.realize()
+  assert home(x.uop) is not None and (x.numpy()[1] == base()[1] + 1).all()
+
+
+def test_a_view_does_not_keep_its_whole() -> None:
+  x = Tensor(base()).realize()
+  gone, y = weakref.ref(x), x[0].T
+  del x
+  gc.collect()
+  assert gone() is None
+  y += 1
+  assert y.tolist() == (base()[0].T + 1).tolist()
+
+
+def test_lives_of_views() -> None:
+  """Many tensors, of which any is a view of any other, against a model on NumPy's views."""
+  kinds = ("move", "move", "move", "assign", "assign", "assign", "drop", "read")
+  for number in range(examples(60)):
+    world, choose = World(("PYTHON",)), Seeded(f"views.{number}")
+    world.make(choose)
+    for _ in range(14): getattr(world, pick(choose, kinds))(choose)
+    world.check(choose)
