@@ -24,6 +24,8 @@ SAME: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
   "keepdim, keepdims": (lambda: t().sum(1, keepdim=True), lambda: t().sum(1, keepdims=True)),
   "axes of mean": (lambda: t().mean(dim=(0, 2)), lambda: t().mean(axis=(0, 2))),
   "flip dims": (lambda: t().flip(dims=(0, 1)), lambda: t().flip(0, 1)),
+  "permute order": (lambda: t().permute(order=(2, 0, 1)), lambda: t().permute(2, 0, 1)),
+  "reshape by None in front": (lambda: t().reshape(None, None, 2, 2), lambda: t().reshape(2, 3, 2, 2)),
   "permute dims": (lambda: t().permute(dims=(2, 0, 1)), lambda: t().permute(2, 0, 1)),
   "roll": (lambda: t().roll(shifts=1, dims=0), lambda: t().roll(1, 0)),
   "full": (lambda: Tensor.full((2,), fill_value=3), lambda: Tensor.full((2,), 3)),
@@ -211,6 +213,21 @@ def test_in_place_functions_give_the_tensor_a_new_value() -> None:
   whole = t([1, 2])
   with pytest.raises(InvalidArgument, match="cast the value first"): whole.add_(0.5)
   assert whole.scatter_add_(0, t([0, 0]), t([5, 6])).tolist() == [12, 2]
+
+
+def test_families_of_types() -> None:
+  every = set(dtypes.all())
+  assert {*dtypes.floats, *dtypes.ints, dtypes.bool} == every and {*dtypes.fp8s} < {*dtypes.floats}
+  assert {*dtypes.uints, *dtypes.sints} == {*dtypes.ints}
+  for d in every:
+    assert (dtypes.is_float(d), dtypes.is_int(d), dtypes.is_bool(d)) == (d in dtypes.floats, d in dtypes.ints,
+                                                                        d is dtypes.bool)
+    assert dtypes.is_unsigned(d) == (d in dtypes.uints)
+
+
+def test_a_parameter_says_so() -> None:
+  x = Tensor([1.0, 2.0])
+  assert not x.is_param and x.is_param_().is_param and not (x * 2).is_param and not x.is_param_(False).requires_grad
 
 
 def test_a_random_tensor_of_a_seed_is_the_same() -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from tinyhw.core.errors import InvalidArgument
 
 SPELLINGS: tuple[tuple[str, ...], ...] = (
-  ("axis", "dim", "dims", "axes"),
+  ("axis", "dim", "dims", "axes", "order"),
   ("axis0", "dim0"),
   ("axis1", "dim1"),
   ("source_axis", "source"),
