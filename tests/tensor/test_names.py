@@ -24,6 +24,7 @@ SAME: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
   "keepdim, keepdims": (lambda: t().sum(1, keepdim=True), lambda: t().sum(1, keepdims=True)),
   "axes of mean": (lambda: t().mean(dim=(0, 2)), lambda: t().mean(axis=(0, 2))),
   "flip dims": (lambda: t().flip(dims=(0, 1)), lambda: t().flip(0, 1)),
+  "contiguous_backward": (lambda: t().contiguous_backward(), t),
   "permute order": (lambda: t().permute(order=(2, 0, 1)), lambda: t().permute(2, 0, 1)),
   "reshape by None in front": (lambda: t().reshape(None, None, 2, 2), lambda: t().reshape(2, 3, 2, 2)),
   "permute dims": (lambda: t().permute(dims=(2, 0, 1)), lambda: t().permute(2, 0, 1)),

@@ -304,6 +304,10 @@ class TensorBase(metaclass=Modes):
     """The same value in memory of its own, in row-major order."""
     return self._derive(self.uop.contiguous())
 
+  def contiguous_backward(self) -> Self:
+    """The same value. That its gradient has memory of its own is tinygrad's way to cut kernels; values are the same."""
+    return self._same()
+
   # *** modes ***
 
   @staticmethod
