@@ -231,6 +231,16 @@ def test_results_in_registers_survive_ways_that_meet() -> None:
   assert found.view("u4")[:32].tolist() == [*range(9), *[5] * 23] and not stats.helped
 
 
+def test_kernels_alike_with_other_functions_are_others() -> None:
+  """What is compiled once is found again by all that it came from."""
+  found = []
+  for n in (3, 4):
+    text = kernel("call (%r1), f, (%t); mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r1;",
+                  f".func (.reg .b32 back) f (.reg .b32 x) {{ mad.lo.u32 back, x, {n}, 1; ret; }}\n")
+    found.append(both(text, b"", block=32)[0][:128].view("u4").tolist())
+  assert found == [[n * t + 1 for t in range(32)] for n in (3, 4)]
+
+
 def test_a_stack_that_is_not_large_enough() -> None:
   """It is as large as it must be, where that can be known."""
   both(kernel("call.uni big, ();", ".func big () { .local .b8 much[70000]; ret; }\n"), bytes(64), block=32)

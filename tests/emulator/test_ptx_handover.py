@@ -69,7 +69,8 @@ CLUSTERS = f"""{INDEX} {LOAD} mov.u32 %r5, %cluster_ctarank; xor.b32 %r6, %r5, 1
   mad.lo.u32 %r8, %t, 4, %r7; mapa.shared::cluster.u32 %r9, %r8, %r6; mov.u32 %r10, 0; barrier.cluster.arrive;
   barrier.cluster.wait; setp.eq.u32 %p9, %r20, 67; @%p9 exit; mad.lo.u32 %r15, %r5, -19, 19;
 L: mad.lo.u32 %r11, %r10, 5, %r1; mov.u32 %r13, %r15;
-V: add.u32 %r13, %r13, 1; setp.lt.u32 %p2, %r13, 20; @%p2 bra V; st.shared::cluster.u32 [%r9], %r11; barrier.cluster.arrive; mov.u32 %r13, %r5;
+V: add.u32 %r13, %r13, 1; setp.lt.u32 %p2, %r13, 20; @%p2 bra V;
+  st.shared::cluster.u32 [%r9], %r11; barrier.cluster.arrive; mov.u32 %r13, %r5;
 W: add.u32 %r13, %r13, 1; xor.b32 %r12, %r12, %r13; setp.lt.u32 %p2, %r13, 20; @%p2 bra W;
   barrier.cluster.wait; ld.shared.u32 %r14, [%r8]; mad.lo.u32 %r12, %r12, 3, %r14; barrier.cluster.arrive;
   barrier.cluster.wait; add.u32 %r10, %r10, 1; setp.lt.u32 %p1, %r10, 4; @%p1 bra L;
