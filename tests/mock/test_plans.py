@@ -108,7 +108,12 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
   """Of each dispatch that was kept ready, whether it ended at once."""
   ended: list[bool] = []
   run = repeat.Again.run
-  monkeypatch.setattr(repeat.Again, "run", lambda self, users: ended.append(run(self, users)) or ended[-1])
+  def watched(self: repeat.Again, users: tuple[int, ...]) -> int:
+    how = run(self, users)
+    if how != repeat.STALE:
+      ended.append(how == repeat.ENDED)
+    return how
+  monkeypatch.setattr(repeat.Again, "run", watched)
   yield ended
 
 
