@@ -29,10 +29,10 @@ from tinyhw.emulator.schedule import Idle
 from tinyhw.emulator.simt import Changes
 
 LARGEST: Final = 1 << 16  # dwords of registers and LDS of a dispatch that is kept
-STALE, ENDED, LEFT_OFF = range(3)  # what came of a run: nothing, for the code is another; all waves ended; some have not
+STALE, ENDED, LEFT_OFF = range(3)  # of a run: nothing was done, for the code is another; all waves have ended; not all
 _CODE_ROW: Final = 3  # words of a piece of code: where it is, what it held, bytes
-NAMES: Final = ("pieces", "code", "first", "states", "bytes", "waves", "stride", "users", "user_bytes", "run", "context",
-                "lds", "lds_bytes", "sites", "site_count", "granted", "executed")
+NAMES: Final = ("pieces", "code", "first", "states", "bytes", "waves", "stride", "users", "user_bytes", "run",
+                "context", "lds", "lds_bytes", "sites", "site_count", "granted", "executed")
 _TEXT: Final = f"""
 declare i32 @memcmp(ptr, ptr, i64)
 declare ptr @memcpy(ptr, ptr, i64)
@@ -191,14 +191,15 @@ class Again:
     """
     self.user_data[:self._users] = user_data[:self._users]
     how: int = self._call(self.record.argument)
-    if how == ENDED: self.ended(self.record.words[_EXECUTED])
+    if how == ENDED:
+      self.stats.instructions = executed = self.executed()
+      self.code.ran(executed)
     elif how == LEFT_OFF: self.check()
     return how
 
-  def ended(self, executed: int) -> None:
-    """Somebody has run the routine to the end of all waves, which executed so many instructions."""
-    self.stats.instructions = executed
-    self.code.ran(executed)
+  def executed(self) -> int:
+    """Instructions of the last run to the end."""
+    return self.record.words[_EXECUTED]
 
   def check(self) -> None:
     """Raises what ended the waves, where something did."""

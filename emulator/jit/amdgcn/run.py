@@ -90,7 +90,9 @@ class Code:
     hot = HOT == 0 or wish.detail == EACH_HOT
     self._form = wish.find(True) or not hot and wish.find(False) or wish.make(hot)
     self._starts.append(place)
-    self._wish, self._executed, self._asked = wish, 0.0, False
+    self._wish, self._executed = wish, 0.0
+    form = self._form
+    self.counts = not form.hot and form.instructions <= LARGEST_HOT  # whether it matters how much is executed
 
   def grow(self, pc: int, mode: int) -> None:
     """Compile anew with one more place to start from, unless it is known by now. Indices of places change.
@@ -109,8 +111,8 @@ class Code:
     """Count what waves executed; a program that has become hot is compiled again, meanwhile this form goes on."""
     self._executed += instructions * self._form.weight
     form, wish = self._form, self._wish
-    if self._asked or form.hot or self._executed < HOT * form.instructions or form.instructions > LARGEST_HOT: return
-    self._asked = True
+    if not self.counts or self._executed < HOT * form.instructions: return
+    self.counts = False
     snapshot = Snapshot(self.program.arch, self.program.entry, form.code)
 
     def improve() -> None:
