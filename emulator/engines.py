@@ -83,36 +83,36 @@ class Repeated:
 
   def __init__(self, space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int, engine: str) -> None:
     self._space, self._arch, self._dispatch, self._watchdog, self._engine = space, arch, d, watchdog, engine
-    self._again: Again | None = None
+    self.again: Again | None = None  # its first state, where compiled code alone ran it the last time
     self._alone = False  # the last run was compiled code's alone
     self._begun = False  # `at_once` has begun what `start` goes on with
 
   def ready(self) -> Again | None:
     """The dispatch as compiled code runs it again, as long as nothing that it was made from has changed."""
-    again = self._again
+    again = self.again
     return again if again is not None and again.serves() else None
 
   def left(self, again: Again) -> None:
     """Somebody has run it, and not to its end: `start` goes on. Raises what ended it."""
-    self._again = None
+    self.again = None
     again.check()
-    self._again, self._begun = again, True
+    self.again, self._begun = again, True
 
   def at_once(self, user_data: tuple[int, ...]) -> DispatchStats | None:
     """Run it to its end where nothing else is to be done than that; None where `start` has to do it, or what is left.
     """
     again = self.ready()
     if again is None: return None
-    self._again = None  # until it is known that nothing was raised
+    self.again = None  # until it is known that nothing was raised
     how = again.run(user_data)
-    self._again = again
+    self.again = again
     if how == _ENDED: return again.stats
     self._begun = how == _LEFT_OFF
     return None
 
   def start(self, user_data: tuple[int, ...], tick: Callable[[], Callable[[], None] | None]) -> Run:
     """See `start`. `tick` makes the dispatch's, where it is wanted; one that is over at its second look never is."""
-    again, self._again = self._again, None
+    again, self.again = self.again, None
     begun, self._begun = self._begun, False
     if again is None and self._alone: again = self._make(user_data)
     how = _LEFT_OFF if begun else again.run(user_data) if again is not None and again.serves() else _STALE
@@ -123,11 +123,11 @@ class Repeated:
       return stats
     if how == _ENDED:
       yield None
-      self._again = again
+      self.again = again
       return again.stats
     stats, turns = again.rest(tick())
     yield from turns
-    if self._note(stats): self._again = again
+    if self._note(stats): self.again = again
     return stats
 
   def _note(self, stats: DispatchStats) -> bool:

@@ -106,7 +106,7 @@ class Machine(Running):
     self.files = Files(self.cards, [g.gpu_id for g in self.gpus], [g.vram.size for g in self.gpus], system_memory)
     self.queues: list[Queue] = []
     self.runners = self.queues
-    self._executor = executor
+    self.executor = executor
     self.open_files: dict[int, dict[int, OpenFile]] = {}
     self.kfd = Kfd(self)
 
@@ -158,8 +158,8 @@ class Machine(Running):
     """Start a dispatch of `size` workgroups, which goes on in turns of its queue; the clock moves by what it takes."""
     if self.trace.enabled:
       self.trace.add(queue.name, "dispatch", f"{program.entry:#x}", grid=size, block=program.block)
-    if self._executor is not None:
-      return self.clock.advance(self._executor(queue, program, size, user_data))
+    if self.executor is not None:
+      return self.clock.advance(self.executor(queue, program, size, user_data))
     queue.terms = self.agreed.get(queue.queued_by() or 0)
     queue.observer = self.observer if queue.terms is None or queue.terms.observer is None else queue.terms.observer
     if queue.observer is not None and any(q.dispatching and q.observer is queue.observer for q in self.queues):
@@ -169,13 +169,9 @@ class Machine(Running):
     flight = queue.flight(program)
     queue.start(start_waves(queue, program, size, user_data, flight), flight)
 
-  def watched(self) -> bool:
-    """Whether somebody sees dispatches or packets at work, has them run in another way, or wants some of them so."""
-    return bool(self.agreed) or self.observer is not None or self._executor is not None or self.trace.enabled
-
   def repeat(self, queue: Planning, dispatch: Repeated, user_data: tuple[int, ...]) -> bool:
     """As `execute`, at once; False when that has to do it, or the rest of it."""
-    if self.watched():
+    if self.agreed or self.observer is not None or self.executor is not None or self.trace.enabled:
       return False
     stats = dispatch.at_once(user_data)
     if stats is None:

@@ -195,8 +195,9 @@ class OneCall:
     self.before, self.starts, self.whole = before, starts, whole
     self.then: OneCall | None = None
     self.version, self.size, self.packets = self.space.version, len(plan.words), whole.packets
-    self.dispatches = tuple((s.repeated, s.again) for s in starts.values())
-    self.last = list(starts.values())[-1]
+    self.dispatches = tuple((s.repeated, s.again, s.again.code, s.again.form, s.again.program, s.again.kept)
+                            for s in starts.values())
+    self.last, self._writes = list(starts.values())[-1], whole.writes
     template, mask = np.array(plan.words, np.uint32), np.zeros(self.size, np.uint32)
     mask[list(plan.deciding)] = 0xFFFF_FFFF
     rows = np.array([[*a, *[0] * (ROW - len(a))] for a in actions], np.uint64)
@@ -214,22 +215,24 @@ class OneCall:
 
   def stands(self) -> bool:
     """Whether mappings and dispatches are what this was made from."""
-    return self.space.version == self.version and all(r.ready() is a for r, a in self.dispatches)
+    return self.space.version == self.version and not any(
+      repeated.again is not again or code.form is not form or program.kept != kept
+      for repeated, again, code, form, program, kept in self.dispatches)
 
   def run(self, packets: int) -> int:
     """Execute the next words of the ring, where they are these and no more than so many packets; how many it were."""
-    queue, machine = self.queue, self.machine
-    taken = queue.taken
-    if queue.write - taken < self.size or packets < self.packets or self.space.version != self.version:
+    queue, machine, words = self.queue, self.machine, self._words
+    taken, before = queue.taken, self.before
+    if queue.write - taken < self.size or packets < self.packets or self.space.version != self.version or (
+        machine.agreed or machine.observer is not None or machine.trace.enabled or machine.executor is not None):
       return 0
-    if machine.watched():
-      return 0
-    if self.before is not None and not queue.runs(self.before):
-      return 0
-    for repeated, again in self.dispatches:
-      if repeated.ready() is not again:
+    if before is not None:  # the registers have to be those that made it
+      last = queue.program
+      if last is None or last[1] is not before or last[0][2] != queue.settings_version:
         return 0
-    words = self._words
+    for repeated, again, code, form, program, kept in self.dispatches:
+      if repeated.again is not again or code.form is not form or program.kept != kept:
+        return 0
     words[_TAKEN] = taken
     stopped = self._call(self._argument)
     self._submitted.taken = taken
@@ -237,16 +240,16 @@ class OneCall:
       return self._left(stopped, words[_HOW]) if stopped >= 0 else 0
     queue.taken = queue.read = queue.reported = taken + self.size
     queue.last = self._shown
-    whole = self.whole
-    self._account(whole)
-    if whole.writes:
-      last = self.last
-      version = queue.settings_version - whole.writes + last.before.writes
-      queue.program = (last.dispatch.initiator, self.version, version), last.program
-    for _, again in self.dispatches:
-      if again.code.counts:
-        again.code.ran(again.executed())
-    queue.latest, queue.expected = self, self.then
+    self._account(self.whole)
+    if self._writes:
+      last_one = self.last
+      version = queue.settings_version - self._writes + last_one.before.writes
+      queue.program = (last_one.dispatch.initiator, self.version, version), last_one.program
+    for _, again, code, *_ in self.dispatches:
+      if code.counts:
+        code.ran(again.executed())
+    queue.latest = self
+    queue.expected = self.then
     return self.packets
 
   def _account(self, part: Part) -> None:

@@ -86,8 +86,7 @@ class Planning(Dispatching):
     self._shapes: dict[tuple[int, ...], Shaped] = {}
     self._plans: dict[int, dict[Places, tuple[Deciding, dict[Any, Plan]]]] = {}  # by length and by what decides
     self._calls: dict[tuple[Plan, Program | None], OneCall] = {}
-    self.latest: OneCall | None = None
-    self.expected: OneCall | None = None  # what followed that the last time
+    self.latest: OneCall | None = None  # `expected` is what followed that the last time
 
   @abstractmethod
   def _decode(self, frame: Frame, key: tuple[int, ...], shape: tuple[int, ...] | None) -> Step:
@@ -104,19 +103,10 @@ class Planning(Dispatching):
     self.latest = self.expected = None
     super().reconfigure(properties)
 
-  def _at_once(self, packets: int) -> int:
-    return 0 if self.expected is None else self.expected.run(packets)
-
   def _program_now(self) -> Program | None:
     """The program of the last dispatch, where the next one would have the same registers."""
     last = self.program
     return last[1] if last is not None and last[0][1:] == (self.space.version, self.settings_version) else None
-
-  def runs(self, program: Program) -> bool:
-    """Whether the registers are those of a program that a dispatch of this queue had."""
-    last = self.program
-    return last is not None and last[1] is program and last[0][2] == self.settings_version and (
-      last[0][1] == self.space.version)
 
   def _followed(self, frame: Frame) -> None:
     """A plan was followed to its end: where it is one call, that one comes after the one before it."""

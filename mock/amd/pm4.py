@@ -22,7 +22,7 @@ from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
-from tinyhw.mock.amd.compute import run_dispatch
+from tinyhw.mock.amd.compute import SETTINGS, run_dispatch
 from tinyhw.mock.amd.planning import ACQUIRED, Planning, Step
 from tinyhw.mock.amd.queue import Frame, Properties
 from tinyhw.mock.amd.registers import KEPT, USER_DATA, USER_DATA_COUNT, bits_of, check_write, name_of
@@ -64,6 +64,9 @@ _EVENTS_DONE: Final = frozenset(
     pm4.VGT_EVENT_TYPE.CACHE_FLUSH_AND_INV_EVENT,
   )
 )
+
+
+_LOSES_SETTINGS: Final = not KEPT.issuperset(SETTINGS)  # what a dispatch goes by comes back with the queue
 
 
 class ComputeQueue(Planning):
@@ -127,7 +130,7 @@ class ComputeQueue(Planning):
     """Registers that the queue's descriptor does not hold are as the queue before it on the engine left them."""
     for offset in self.registers.keys() - KEPT:
       self.registers[offset] = self.machine.foreign_register() & bits_of(offset)
-    self.settings_version += 1
+    self.settings_version += _LOSES_SETTINGS
 
   def _write_registers(self, pairs: tuple[tuple[int, int, str | None], ...]) -> None:
     registers = self.registers

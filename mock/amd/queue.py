@@ -31,7 +31,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle
   from tinyhw.mock.amd.caches.chip import Chip
   from tinyhw.mock.amd.compute import Program
-  from tinyhw.mock.amd.onecall import Submitted
+  from tinyhw.mock.amd.onecall import OneCall, Submitted
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
   from tinyhw.mock.amd.waves import Waves
   from tinyhw.mock.memory import Buffer
@@ -120,6 +120,7 @@ class Queue(ABC):
     self.debugged = False  # masked by the driver, for a debugger on a chip that needs it (is_dbg_wa)
     self.held: list[Buffer] = []
     self.frames: list[Frame] = []
+    self.expected: OneCall | None = None  # what the ring may hold next, where that is one call
     self.waves: Waves | None = None  # those of a dispatch that has not ended, where an engine has dispatches
     self.last: Place | None = None  # where the packet in execution starts
     self.taken = 0  # how far the ring was copied into frames, or executed
@@ -324,7 +325,7 @@ class Queue(ABC):
           packets = self._follow(frames[-1], packets)
         elif self.write == self.taken:
           break
-        elif done := self._at_once(packets):
+        elif self.expected is not None and (done := self.expected.run(packets)):
           packets -= done
           continue
         else:
@@ -384,10 +385,6 @@ class Queue(ABC):
   def dispatching(self) -> bool:
     """Whether a dispatch of the queue has not ended."""
     return self.busy
-
-  def _at_once(self, packets: int) -> int:
-    """Execute what the ring holds next in one call, where there is one for these words; how many packets it were."""
-    return 0
 
   def _go_on(self, turns: int) -> int:
     """Go on with the last packet for up to so many turns; how many are left."""

@@ -141,7 +141,7 @@ class Again:
     self._workgroups, self._space = workgroups, workgroups.space
     cohort = self._cohort = workgroups.begin(workgroups.places)
     waves = self._waves = Waves(cohort, memory)
-    self.code, self._form, self._program = waves.code, waves.form, waves.code.program
+    self.code, self.form, self.program = waves.code, waves.form, waves.code.program
     self._version = workgroups.space.version
     states = waves.states
     self._granted = min(TURN, cohort.watchdog)
@@ -157,7 +157,7 @@ class Again:
       run=waves.form.native.address, context=waves.context.ctypes.data, lds=lds.ctypes.data, lds_bytes=lds.nbytes,
       sites=sites.ctypes.data, site_count=len(sites), granted=self._granted, executed=0)
     self._call, self.address = again.call, again.address
-    self._users, self._kept = users, -1
+    self._users, self.kept = users, -1
     self._live, self._arrived = cohort.live.copy(), cohort.arrived.copy()
     self.stats = DispatchStats(waves=waves.size, engine="jit")
 
@@ -171,19 +171,19 @@ class Again:
 
   def serves(self) -> bool:
     """Whether the mappings and the compiled form are what this was made from; a run finds out about the code."""
-    if self._space.version != self._version or self.code.form is not self._form: return False
-    return self._program.kept == self._kept or self._look()
+    if self._space.version != self._version or self.code.form is not self.form: return False
+    return self.program.kept == self.kept or self._look()
 
   def _look(self) -> bool:
     """Other pieces of the program have been decoded: what is to be compared is another."""
-    held = self._program.held()
+    held = self.program.held()
     if not held: return False
     self._code = [(np.frombuffer(view, np.uint8), np.frombuffer(data, np.uint8)) for view, data in held]
     rows = [(view.ctypes.data, data.ctypes.data, len(data)) for view, data in self._code]
     self._rows = np.array(rows, np.uint64)
     words = self.record.words
     words[NAMES.index("pieces")], words[NAMES.index("code")] = len(rows), self._rows.ctypes.data
-    self._kept = self._program.kept
+    self.kept = self.program.kept
     return True
 
   def run(self, user_data: tuple[int, ...]) -> int:

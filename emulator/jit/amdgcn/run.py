@@ -79,11 +79,6 @@ class Code:
     self.cost = 0.0  # of a wave, as the last cohort had it that ran to its end in one turn: instructions by weight
     self._make((0, mode))
 
-  @property
-  def form(self) -> Form:
-    """The best form that there is by now."""
-    return self._wish.hot or self._form
-
   def _make(self, place: Place) -> None:
     """Compile with one more place to start from. Raises NotCompiled, with all as it was."""
     wish = Wish(self.program, *self._for, [*self._starts, place])
@@ -92,6 +87,7 @@ class Code:
     self._starts.append(place)
     self._wish, self._executed = wish, 0.0
     form = self._form
+    self.form = form  # the best that there is by now
     self.counts = not form.hot and form.instructions <= LARGEST_HOT  # whether it matters how much is executed
 
   def grow(self, pc: int, mode: int) -> None:
@@ -116,8 +112,10 @@ class Code:
     snapshot = Snapshot(self.program.arch, self.program.entry, form.code)
 
     def improve() -> None:
-      try: wish.hot = wish.make(True, snapshot)
-      except NotCompiled: pass  # the form that there is serves on
+      try: made = wish.make(True, snapshot)
+      except NotCompiled: return  # the form that there is serves on
+      with self._lock:
+        if self._wish is wish: self.form = made
     BACKGROUND.add(improve)
 
 
