@@ -66,9 +66,6 @@ _EVENTS_DONE: Final = frozenset(
 )
 
 
-_LOSES_SETTINGS: Final = not KEPT.issuperset(SETTINGS)  # what a dispatch goes by comes back with the queue
-
-
 class ComputeQueue(Planning):
   """A PM4 queue of the command processor, with its persistent registers."""
 
@@ -128,9 +125,11 @@ class ComputeQueue(Planning):
 
   def _lose_registers(self) -> None:
     """Registers that the queue's descriptor does not hold are as the queue before it on the engine left them."""
-    for offset in self.registers.keys() - KEPT:
+    lost = self.registers.keys() - KEPT
+    for offset in lost:
       self.registers[offset] = self.machine.foreign_register() & bits_of(offset)
-    self.settings_version += _LOSES_SETTINGS
+    if not lost.isdisjoint(SETTINGS):
+      self.settings_version += 1
 
   def _write_registers(self, pairs: tuple[tuple[int, int, str | None], ...]) -> None:
     registers = self.registers

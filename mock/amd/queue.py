@@ -109,6 +109,7 @@ class Queue(ABC):
     self.state = (
       State.READY if properties.active and not device.evicted else State.EVICTED if device.evicted else State.INACTIVE
     )
+    self._span, self._within = properties.ring_size >> 2 << self.SHIFT, (1 << self.SHIFT) - 1  # as pointers count
     self.read = self.write = 0
     self.wait: Wait | None = None
     self.error: Error | None = None
@@ -138,7 +139,7 @@ class Queue(ABC):
 
   def reconfigure(self, properties: Properties) -> None:
     """UPDATE_QUEUE: a new ring starts where the pointers stand; an inactive queue keeps its place."""
-    self.properties = properties
+    self.properties, self._span = properties, properties.ring_size >> 2 << self.SHIFT
     self._ring_version = -1
     if self.state in (State.READY, State.INACTIVE):
       self.state = State.READY if properties.active else State.INACTIVE
@@ -164,7 +165,9 @@ class Queue(ABC):
       return
     if self._until_mapped > 1:
       self._until_mapped -= 1
-      if not self._accept(value, "doorbell"):
+      if self.write <= value <= self.read + self._span and not value & self._within:
+        self.write = value
+      elif not self._accept(value, "doorbell"):
         return
     elif self._was_off():
       self._map_again(stored)
@@ -177,12 +180,11 @@ class Queue(ABC):
 
   def _accept(self, value: int, source: str) -> bool:
     """A new write pointer. What makes no sense stops the queue."""
-    size, shift = self.properties.ring_size >> 2, self.SHIFT
-    if not self.write <= value <= self.read + (size << shift) or value >> shift << shift != value:
+    if not self.write <= value <= self.read + self._span or value & self._within:
       self.fail(
         DecodeError(
           f"{source} {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of "
-          f"{size << shift:#x}",
+          f"{self._span:#x}",
           where=self.name,
           hint="the write pointer only grows and never passes the read pointer by more than the ring",
         )
