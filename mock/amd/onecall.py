@@ -28,12 +28,14 @@ if TYPE_CHECKING:
   from tinyhw.emulator.jit.amdgcn.repeat import Again
   from tinyhw.emulator.jit.routine import Routine
   from tinyhw.mock.amd.planning import Planning
+  from tinyhw.mock.amd.queue import Properties
 
-NAMES: Final = ("words", "template", "mask", "ring", "ring_words", "actions", "pointer", "taken", "executed", "ns",
-                "how")
+NAMES: Final = ("words", "template", "mask", "ring", "ring_words", "actions", "user_data", "pointer", "shown", "taken",
+                "executed", "ns", "how")
 _TAKEN, _EXECUTED, _NS, _HOW = map(NAMES.index, ("taken", "executed", "ns", "how"))
 # What the routine does, in this order: rows of six words, of which the first says what. USERS: words from a place of
-# the submission to memory, bytes. RUN: a dispatch: its record, what runs that, waves, how its instructions become time.
+# the submission to memory, bytes. RUN: a dispatch with the user data that there is: its record, what runs that, waves,
+# how its instructions become time.
 # STORE: 64 bits from a place of the submission to memory. OVER: the read pointer.
 OVER, USERS, RUN, STORE = range(4)
 ROW: Final = 6
@@ -43,14 +45,15 @@ ROW: Final = 6
 def routine() -> Routine | None:
   """What runs a submission; None where LLVM gave up."""
   from tinyhw.emulator.jit.amdgcn.repeat import ENDED
+  from tinyhw.emulator.jit.amdgcn.repeat import NAMES as again
   from tinyhw.emulator.jit.refusal import CompilerFailed
   from tinyhw.emulator.jit.routine import Routine, loaded
   text = f"""
 declare ptr @memcpy(ptr, ptr, i64)
 
 define i64 @submission(ptr %r) {{
-{loaded(NAMES, words="i64", template="ptr", mask="ptr", ring="ptr", ring_words="i64", actions="ptr", pointer="ptr",
-        taken="i64")}
+{loaded(NAMES, words="i64", template="ptr", mask="ptr", ring="ptr", ring_words="i64", actions="ptr", user_data="ptr",
+        pointer="ptr", shown="ptr", taken="i64")}
   %most = sub i64 %ring_words, 1
   %from = and i64 %taken, %most
   %to = add i64 %from, %words
@@ -104,6 +107,8 @@ store:
   br label %act
 run:
   %record = inttoptr i64 %one to ptr
+  %users.at = getelementptr i64, ptr %record, i64 {again.index("users")}
+  store ptr %user_data, ptr %users.at
   %how = call i64 %two(ptr %record)
   %good = icmp eq i64 %how, {ENDED}
   br i1 %good, label %ended, label %left
@@ -112,7 +117,7 @@ left:
   store i64 %how, ptr %how.at
   ret i64 %k
 ended:
-  %done.at = getelementptr i64, ptr %record, i64 {_executed_at()}
+  %done.at = getelementptr i64, ptr %record, i64 {again.index("executed")}
   %done = load i64, ptr %done.at
   %before = load i64, ptr %executed.at
   %sum = add i64 %before, %done
@@ -129,6 +134,8 @@ ended:
   store i64 %later, ptr %ns.at
   br label %act
 over:
+  %length = shl i64 %words, 2
+  %noted = call ptr @memcpy(ptr %shown, ptr %first, i64 %length)
   %read = add i64 %taken, %words
   %read.low = trunc i64 %read to i32
   store i32 %read.low, ptr %pointer
@@ -137,11 +144,6 @@ over:
 """
   try: return Routine("submission", text)
   except CompilerFailed: return None
-
-
-def _executed_at() -> int:
-  from tinyhw.emulator.jit.amdgcn.repeat import NAMES as again
-  return again.index("executed")
 
 
 @dataclass(frozen=True)
@@ -168,21 +170,26 @@ class Started:
 
 
 class Submitted:
-  """Words that a call executed, for those who ask for them: as the ring has them."""
+  """Words that a call has executed, for those who ask for them; `taken` is where they began."""
 
-  __slots__ = ("_count", "_queue", "taken")
+  __slots__ = ("_ring", "_words", "taken")
 
-  def __init__(self, queue: Planning, count: int) -> None:
-    self._queue, self._count, self.taken = queue, count, 0
+  def __init__(self, ring: Properties, count: int) -> None:
+    self._ring, self._words, self.taken = ring, np.zeros(count, np.uint32), 0
+
+  @property
+  def place(self) -> int:
+    """The host's address of what the routine notes them in."""
+    return self._words.ctypes.data
 
   @property
   def address(self) -> int:
-    properties = self._queue.properties
-    return properties.ring_address + self.taken * 4 % properties.ring_size
+    return self._ring.ring_address + self.taken * 4 % self._ring.ring_size
 
   @property
   def words(self) -> list[int]:
-    return self._queue.words_from(self.taken, self._count)
+    words: list[int] = self._words.tolist()
+    return words
 
 
 class OneCall:
@@ -193,7 +200,7 @@ class OneCall:
     from tinyhw.emulator.jit.routine import Record
     self.queue, self.machine, self.space, self.plan = queue, queue.machine, queue.space, plan
     self.before, self.starts, self.whole = before, starts, whole
-    self.then: OneCall | None = None
+    self.then = self  # as long as nothing else has
     self.version, self.size, self.packets = self.space.version, len(plan.words), whole.packets
     self.dispatches = tuple((s.repeated, s.again, s.again.code, s.again.form, s.again.program, s.again.kept)
                             for s in starts.values())
@@ -203,14 +210,14 @@ class OneCall:
     rows = np.array([[*a, *[0] * (ROW - len(a))] for a in actions], np.uint64)
     self._over = len(actions) - 1
     p = queue.properties
+    self._submitted = Submitted(p, self.size)
     ring, pointer = self.space.view(p.ring_address, p.ring_size), self.space.view(p.read_pointer, 4, Access.WRITE)
     self._memory = template, mask, rows, ring, pointer
     self._record = Record(
       NAMES, words=self.size, template=template.ctypes.data, mask=mask.ctypes.data, ring=ring.ctypes.data,
-      ring_words=p.ring_size >> 2, actions=rows.ctypes.data, pointer=pointer.ctypes.data, taken=0, executed=0, ns=0,
-      how=0)
+      ring_words=p.ring_size >> 2, actions=rows.ctypes.data, user_data=ctypes.addressof(queue.user_data),
+      pointer=pointer.ctypes.data, shown=self._submitted.place, taken=0, executed=0, ns=0, how=0)
     self._call, self._argument, self._words = native.call, self._record.argument, self._record.words
-    self._submitted = Submitted(queue, self.size)
     self._shown = self._submitted, plan.parts[-1][0] if plan.parts else 0
 
   def stands(self) -> bool:

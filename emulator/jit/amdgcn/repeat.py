@@ -116,7 +116,7 @@ over:
   ret i64 {ENDED}
 }}
 """
-_EXECUTED: Final = NAMES.index("executed")
+_EXECUTED, _USERS = NAMES.index("executed"), NAMES.index("users")
 
 
 @cache
@@ -134,7 +134,7 @@ def alone(stats: DispatchStats) -> bool:
 class Again:
   """The waves of a dispatch whose workgroups all begin together, before their first instruction.
 
-  `record` is what the routine takes; the user SGPRs are what `user_data` holds then, or where its word `users` points.
+  `record` is what the routine takes; the user SGPRs are where its word `users` points.
   """
 
   def __init__(self, workgroups: Workgroups, memory: Memory, again: Routine) -> None:
@@ -147,13 +147,13 @@ class Again:
     self._granted = min(TURN, cohort.watchdog)
     states[:, LEFT:LEFT + 2].view(np.int64)[:, 0] = self._granted
     first, users = states.copy(), USER_SGPR.of(workgroups.dispatch.rsrc2)
-    self.user_data = np.zeros(max(users, 1), np.uint32)
+    self._user_data = np.zeros(max(users, 1), np.uint32)
     sites = waves.sites.ctypes.data + waves.form.lds_sites.astype(np.uint64) * np.uint64(ROW) + np.uint64(OUTSIDE_LANES)
     lds = cohort.lds if cohort.lds_size else np.zeros(0, np.uint8)
     self._memory = first, sites, lds  # kept, as their addresses are
     self.record = Record(
       NAMES, pieces=0, code=0, first=first.ctypes.data, states=states.ctypes.data, bytes=states.nbytes,
-      waves=waves.size, stride=states.shape[1] * 4, users=self.user_data.ctypes.data, user_bytes=users * 4,
+      waves=waves.size, stride=states.shape[1] * 4, users=self._user_data.ctypes.data, user_bytes=users * 4,
       run=waves.form.native.address, context=waves.context.ctypes.data, lds=lds.ctypes.data, lds_bytes=lds.nbytes,
       sites=sites.ctypes.data, site_count=len(sites), granted=self._granted, executed=0)
     self._call, self.address = again.call, again.address
@@ -189,7 +189,8 @@ class Again:
   def run(self, user_data: tuple[int, ...]) -> int:
     """Run the waves: ENDED, and `stats` says what they executed; LEFT_OFF: go on with `rest`; STALE: nothing was done.
     """
-    self.user_data[:self._users] = user_data[:self._users]
+    self._user_data[:self._users] = user_data[:self._users]
+    self.record.words[_USERS] = self._user_data.ctypes.data
     how: int = self._call(self.record.argument)
     if how == ENDED:
       self.stats.instructions = executed = self.executed()
