@@ -20,7 +20,7 @@ Handler = Callable[[int, FrameType | None], Any]
 _SIGNALS: Final = (int(signal.SIGINT), int(signal.SIGALRM), int(signal.SIGTERM))
 _PLACES: Final = tuple(enumerate(_SIGNALS))
 _C: Final[Any] = import_module("_signal")  # what `signal` wraps, without the enumerations that it looks handlers up in
-_getsignal, _signal = _C.getsignal, _C.signal
+_getsignal = _C.getsignal
 
 
 _main = threading.main_thread().ident
@@ -96,7 +96,7 @@ class Held:
             break
         for known in self._ours:
           before.append(known)
-          _signal(known[0], known[2])
+          _C.signal(known[0], known[2])
       except BaseException:  # of a handler that was not held yet
         self._restore()
         raise
@@ -116,7 +116,7 @@ class Held:
     before = self._before
     while before:
       number, handler, ours = before[-1]
-      if _getsignal(number) is ours: _signal(number, handler)  # a handler may have set another
+      if _getsignal(number) is ours: _C.signal(number, handler)  # a handler may have set another
       before.pop()
 
   def __exit__(self, *_: object) -> None:
