@@ -190,9 +190,10 @@ def test_old_votes_have_guards(engine: str) -> None:
     @%p1 vote.ballot.b32 %r1, %p2; @%p1 vote.all.pred %p3, %p1; selp.u32 %r2, 1, 0, %p3;
     @!%p1 vote.any.pred %p4, %p2; selp.u32 %r3, 1, 0, %p4;
     @%p1 activemask.b32 %r4;"""
-  out = run(body.replace(".target sm_90a", "") + st("%r1", "%r2", "%r3"), size=3)
+  out = run(body.replace(".target sm_90a", "") + st("%r1", "%r2", "%r3", "%r4"), size=4)
   n = np.arange(32)
   assert (out[:, 0] == np.where(n < 12, 31, 0)).all() and (out[:12, 1] == 1).all() and not out[:, 2].any()
+  assert (out[:12, 3] == 0xFFF).all()
 
 
 # ---- memory

@@ -15,7 +15,7 @@ from tinyhw.emulator.jit.native import Native, compiled_by, host
 from tinyhw.emulator.jit.ptx import access, atomics, calls, cluster, matrix, mbarrier, warp, wgmma, wmma
 from tinyhw.emulator.jit.ptx.emit import Exit, Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import JitCode
-from tinyhw.emulator.jit.ptx.shapes import WARP, Plan
+from tinyhw.emulator.jit.ptx.shapes import Plan
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.ptx.kept import SOURCES, keep
@@ -26,9 +26,6 @@ from tinyhw.isa.ptx import printer
 EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, warp, wgmma, wmma)  # they register what they emit
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
-NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
-_TOGETHER: Final = frozenset({"mma", "ldmatrix", "stmatrix", "movmatrix", "shfl", "vote", "match", "redux", "elect",
-                                    "activemask"})
 
 
 class Kernel:
@@ -38,7 +35,6 @@ class Kernel:
 
   def __init__(self, header: dict[str, Any], native: Native) -> None:
     self.native, self.header = native, header
-    self.width: int = header["width"]
     self.exits = [Exit(*row) for row in header["exits"]]
     self.masks = [{(pc, instance): at for pc, instance, at in row} for row in header["masks"]]
     self.types: list[str] = header["types"]
@@ -87,7 +83,7 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
     if "refused" in header: raise Refused(header["refused"])
     try: return _keep(key, Kernel(header, Native([data])))
     except (NotCompiled, KeyError, TypeError, ValueError): pass  # a file of another kind
-  try: header, text = written(program, block, exact, None, clustered)
+  try: header, text = written(program, block, exact, clustered)
   except Refused as why:
     store().save(key, {"refused": str(why)}, b"")
     keep(program.linked)
@@ -101,16 +97,14 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
 
 
 def written(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
-            width: int | None = None, clustered: bool = False) -> tuple[dict[str, Any], str]:
+            clustered: bool = False) -> tuple[dict[str, Any], str]:
   """A kernel's header and text. Raises Refused."""
   name = program.entry_name
   flat = program.linked.flats[name]
   if not flat.lines: raise Refused("an empty kernel")
   _taken(program.function(name))
   code = JitCode(program, name)
-  together = any(line.instruction.opcode in _TOGETHER or _syncs(line.instruction) for line in code.flat.lines)
-  width = width or (WARP if together else NARROW)
-  plan = Plan(code, block, width, exact, clustered)
+  plan = Plan(code, block, exact, clustered)
   lanes = Lanes(plan)
   text = lanes.text()
   masks = [[(plan.blocks[q].pc, plan.blocks[q].instance, at) for q, at in x.masks] for x in lanes.exits]
@@ -120,7 +114,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   widens: dict[str, list[int]] = {}
   for k, info in enumerate(plan.infos):
     if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
-  return {"width": width, "exits": [astuple(x) for x in lanes.exits], "masks": masks, "types": code.flat.types,
+  return {"exits": [astuple(x) for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "sites": lanes.sites, "shapes": shapes, "widens": widens,
           "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines),
@@ -134,11 +128,8 @@ def _taken(code: Code) -> None:
     except DecodeError as why: raise Refused(f"{line.instruction.name} ({why})") from None
 
 
-def _syncs(i: Any) -> bool: return i.opcode == "bar" and "warp" in i.modifiers
-
-
 def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool) -> str:
-  what = [_text(program), program.entry_name, block, sorted(exact), clustered, NARROW, str(host()), compiled_by()]
+  what = [_text(program), program.entry_name, block, sorted(exact), clustered, str(host()), compiled_by()]
   return hashlib.sha256(sources_digest(SOURCES) + json.dumps(what).encode()).hexdigest() + "p"
 
 
