@@ -223,7 +223,8 @@ def test_copies_of_less_than_their_width(width: int) -> None:
       [("", "%r1"), ("@%p1", "%r2"), ("", "%r3"), ("@%p1", "%r3"), ("@%p2", "%r3"), ("@!%p2", "%r1"),
        ("@%p1", str(width))]))
   body = f"""ld.global.v2.u32 {{%r1, %r2}}, [%in]; mad.wide.u32 %l1, %t, 16, %in; and.b32 %r3, %t, 3;
-    shl.b32 %r3, %r3, 4; mul.lo.u32 %r9, %t, 16; setp.lt.u32 %p1, %t, 13; setp.eq.u32 %p2, %r2, 99; mov.u32 %r4, s; mov.u32 %r6, 7;
+    shl.b32 %r3, %r3, 4; mul.lo.u32 %r9, %t, 16; setp.lt.u32 %p1, %t, 13; setp.eq.u32 %p2, %r2, 99;
+    mov.u32 %r4, s; mov.u32 %r6, 7;
     Z: mad.lo.u32 %r5, %r6, 512, %r9; sub.u32 %r5, %r5, 512; add.u32 %r5, %r5, %r4;
     st.shared.v4.u32 [%r5], {{%r6, %t, %r6, %t}}; sub.u32 %r6, %r6, 1; setp.ne.u32 %p3, %r6, 0;
     @%p3 bra Z;
