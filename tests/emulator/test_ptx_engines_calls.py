@@ -192,7 +192,7 @@ def test_faults_in_functions(inner: str, guard: str) -> None:
                 DEEP.replace("INNER", f".reg .pred %q; setp.eq.u32 %q, %a, 3; {inner}"))
   found = []
   for how in ("ref", "jit"):
-    with pytest.raises(Error) as caught: run(text, "k", bytes(64), how, block=64, watchdog=20_000)
+    with pytest.raises(Error) as caught: run(text, "k", bytes(64), how, block=64, watchdog=200_000)
     error: Any = caught.value
     found.append((type(error), str(error), getattr(error, "pc", None), getattr(error, "lane", None)))
   assert found[0] == found[1]
