@@ -13,6 +13,7 @@ from tests.strength import seed
 
 MODES = ("rn", "rz", "rm", "rp")
 DIGITS = {"f16": (11, 15, -24), "f32": (24, 127, -149), "f64": (53, 1023, -1074)}  # of it, greatest and least exponent
+TO = {"f16": "%h1", "f32": "%f2", "f64": "%d2"}
 
 
 def rounded(x: Fraction, t: str, mode: str) -> float:
@@ -54,8 +55,8 @@ def test_numbers_as_floats(source: str) -> None:
   forms = [(t, mode) for t in to for mode in MODES]
   r = {"s": "%l1" if size == 64 else "%r1", "u": "%l1" if size == 64 else "%r1", "f": "%d1" if size == 64 else "%f1"}
   body = f"mad.wide.u32 %l2, %t, {size // 8}, %in; ld.global.{source} {r[source[0]]}, [%l2]; " + "".join(
-    f"cvt.{mode}.{t}.{source} {name}, {r[source[0]]}; mad.wide.u32 %l3, %t, 8, %out; "
-    f"st.global.b{t[1:]} [%l3+{2048 * k}], {name};" for k, (t, mode) in enumerate(forms) for name in [{"f16": "%h1", "f32": "%f2", "f64": "%d2"}[t]])
+    f"cvt.{mode}.{t}.{source} {TO[t]}, {r[source[0]]}; mad.wide.u32 %l3, %t, 8, %out; "
+    f"st.global.b{t[1:]} [%l3+{2048 * k}], {TO[t]};" for k, (t, mode) in enumerate(forms))
   out = [run(kernel(body), "k", raw, how, block=len(exact))[0] for how in ("ref", "jit")]
   assert (out[0] == out[1]).all()
   for k, (t, mode) in enumerate(forms):

@@ -646,3 +646,15 @@ def test_which_bytes_prmt_takes(mode: str, engine: str) -> None:
   body = "".join(f"prmt.b32.{mode} %r{n + 1}, 0x43424140, 0x47464544, {n};" for n in range(4))
   out = run(body + st("%r1", "%r2", "%r3", "%r4"), size=4)[0].astype(np.uint32)
   assert [*out.tobytes()] == [0x40 + TAKEN[mode](n, k) for n in range(4) for k in range(4)]
+
+
+def test_prmt_takes_bytes_or_their_signs(engine: str) -> None:
+  """Of each byte of two words; with the selector's high bit, its sign eight times."""
+  words = (0x7F80FF00, 0x81016E92)
+  selectors = [n | (n + 3 & 15) << 4 | (n + 7 & 15) << 8 | (15 - n) << 12 for n in range(16)]
+  body = "".join(f"prmt.b32 %r{n + 1}, {words[0]}, {words[1]}, {x};" for n, x in enumerate(selectors))
+  given = struct.pack("<2I", *words)
+  out = run(body + st(*(f"%r{n + 1}" for n in range(16))), size=16)[0].astype(np.uint32)
+  for found, x in zip(out.tolist(), selectors):
+    taken = [(given[x >> 4 * k & 7], x >> 4 * k & 8) for k in range(4)]
+    assert [*found.to_bytes(4, "little")] == [(0xFF if b & 0x80 else 0) if sign else b for b, sign in taken], hex(x)
