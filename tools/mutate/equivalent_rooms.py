@@ -128,6 +128,8 @@ ROOMS: Final = (
        "how long turns are, and how soon waiting threads are the reference's: it leaves the same"),
   Rule(r"emulator\.jit\.ptx\.run\.\w+\.\w+", r"ctypes\.data % 64|np\.empty\(size // 4 \+ 16|\* self\.size \+ 64",
        r"\d+ becomes \d+|\w+ becomes \w+|USub dropped", "where memory begins in a line of the cache costs time only"),
+  Rule(r"emulator\.jit\.ptx\.\w+\..*", r"^[^/]*layout\.STATUS // 4[^/]*$", r"FloorDiv becomes Mult|4 becomes 5",
+       "the status is a state's first word"),
   Rule(r"emulator\.jit\.ptx\.run\.Launch\._reference", r"changes\.count \+= 1", r"1 becomes 2|Add becomes Sub",
        "any change tells"),
   Rule(r"emulator\.jit\.ptx\.control\.wait", r"any\(q < after\.number", r"Lt becomes LtE",
