@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tests.emulator.checking import code_of
 from tests.mock.client import VRAM, Client, Queue
-from tests.mock.test_queues import release, write
+from tests.mock.test_queues import release, wait, write
 from tests.mock.test_waves import settings
 from tests.strength import examples
 from tinyhw.autogen import gc_11_0_0 as gc
@@ -321,6 +321,26 @@ class Submissions(RuleBasedStateMachine):
                            for to, at, size in copies))
 
   @precondition(lambda self: self.alive)
+  @rule(times=st.integers(1, 4), late=st.booleans(), number=st.integers(0, 9), k=st.integers(0, 1))
+  def ordered(self, times: int, late: bool, number: int, k: int) -> None:
+    """Launches that wait for the copy engine, which has done its work before them, or does it late."""
+    self.run()
+    for _ in range(times):
+      self.value += 1
+      for side in self.sides:
+        fence, data = side.results.address + 1536, side.indirect.address + 4008
+        side.indirect.u32[1002] = number
+        copies = (sdma.SDMA_PKT_COPY_LINEAR(count=3, src_addr=data, dst_addr=side.numbers.address),
+                  sdma.SDMA_PKT_FENCE(mtype=3, addr=fence, data=self.value))
+        waits = (wait(fence, self.value), *side.launch(k, 0, 3, 1, self.value))
+        for queue, packets in ((side.queue, waits), (side.copier, copies))[:: 1 if late else -1]:
+          queue.submit(*packets)
+          if late:
+            side.client.run()
+      self.run()
+      number += 1
+
+  @precondition(lambda self: self.alive)
   @rule(how=st.sampled_from(["trace", "observer", "terms"]), times=st.integers(1, 2))
   def watched(self, how: str, times: int) -> None:
     """Somebody looks on for a while."""
@@ -435,5 +455,8 @@ def test_the_machine_comes_to_calls(called: list[int]) -> None:
   before = len(called)
   state.batch(3, "registers", 6)
   assert max(called[before:]) > 12
+  before = len(called)
+  state.ordered(6, False, 3, 0)
+  assert max(called[before:]) == 8
   state.both_are_the_same()
   state.teardown()
