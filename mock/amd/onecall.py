@@ -285,7 +285,7 @@ class OneCall:
     from tinyhw.emulator.jit.amdgcn.repeat import LEFT_OFF
     start = self.starts[action]
     self._account(start.before)
-    self.queue.go_on_from(self.plan, start.at, start.end)
+    self.queue.go_on_from(start.at, start.end)
     if how == LEFT_OFF:
       start.repeated.left(start.again)
     self.queue.dispatched(start.dispatch)

@@ -143,8 +143,9 @@ class Planning(Dispatching):
     key = next(key for key, made in self.programs.items() if made is program)
     return dict(zip(SETTINGS, key[2:], strict=True))
 
-  def go_on_from(self, plan: Plan, at: int, end: int) -> None:
+  def go_on_from(self, at: int, end: int) -> None:
     """A call has executed what comes before the packet in [at, end), which is in execution."""
+    self._told.clear()  # several doorbells may have told of it
     self._fetch()
     frame = self.frames[-1]
     frame.at, frame.whole = end, False

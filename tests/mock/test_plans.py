@@ -23,18 +23,22 @@ from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.core.patience import Terms
 from tinyhw.emulator.jit.amdgcn import repeat
 from tinyhw.emulator.observe import Observer
-from tinyhw.mock.amd import onecall, planning
+from tinyhw.mock.amd import planning
 from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.registers import KEPT
 from tinyhw.mock.machine import Machine
 from tinyhw.wire import pm4
 
 # s[0:1]: where a number is, s[2:3]: where the result goes, s4: another number. The result is their sum times a factor.
-# Who finds the number ASLEEP gives way first: compiled code alone does not come to the end.
+# Who finds the number ASLEEP gives way first: compiled code alone does not come to the end. Waves are counted, 64 bytes
+# behind the result: what is begun again is seen.
 ASLEEP = 99
 TEXT = """
   s_load_b32 s5, s[0:1], 0x0
   v_mov_b32 v1, 0
+  v_mov_b32 v3, 1
+  s_mov_b32 exec_lo, 1
+  global_atomic_add_u32 v1, v3, s[2:3] offset:64
   s_waitcnt lgkmcnt(0)
   s_cmp_lg_u32 s5, 99
   s_cbranch_scc1 awake
@@ -146,19 +150,6 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
   yield ended
 
 
-@pytest.fixture
-def called(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-  """Of each submission that was one call: how many packets it executed."""
-  packets: list[int] = []
-  run = onecall.OneCall.run
-  def watched(self: onecall.OneCall, most: int) -> int:
-    done = run(self, most)
-    packets.append(done)
-    return done
-  monkeypatch.setattr(onecall.OneCall, "run", watched)
-  yield packets
-
-
 @pytest.mark.parametrize("calls", [False, True])
 @pytest.mark.parametrize("what", ["number", "user data", "code", "mapping", "memory", "value", "place", "registers",
                                   "no mapping", "no code", "cut in two", "asleep", "nowhere"])
@@ -218,7 +209,7 @@ def test_a_repeated_submission_skips_no_check(what: str, calls: bool, at_once: l
     queue.submit(*again)
   client.run()
   if what in ("no mapping", "no code", "nowhere"):
-    assert queue.state == "faulted" and ("execute" if what == "no code" else "write") in str(side.held.error)
+    assert queue.state == "faulted" and ("execute" if what == "no code" else "atomic") in str(side.held.error)
     assert "DISPATCH_DIRECT" in side.held.packet_text()
     return
   assert queue.state == "ready" and side.results.u32[0] == expected
