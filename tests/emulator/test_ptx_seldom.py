@@ -630,17 +630,19 @@ def test_an_assertion_that_fails() -> None:
   assert (caught.value.wave, caught.value.lane) == (1, 5)
 
 
-def test_which_bytes_prmt_takes(engine: str) -> None:
+TAKEN: dict[str, Callable[[int, int], int]] = {
+  "f4e": lambda n, k: n + k,
+  "b4e": lambda n, k: (n - k) % 8,
+  "rc8": lambda n, k: n,
+  "ecl": lambda n, k: max(n, k),
+  "ecr": lambda n, k: min(n, k),
+  "rc16": lambda n, k: n % 2 * 2 + k % 2,
+}
+
+
+@pytest.mark.parametrize("mode", TAKEN)
+def test_which_bytes_prmt_takes(mode: str, engine: str) -> None:
   """Each mode by its rule, for each selector."""
-  taken: dict[str, Callable[[int, int], int]] = {
-    "f4e": lambda n, k: n + k,
-    "b4e": lambda n, k: (n - k) % 8,
-    "rc8": lambda n, k: n,
-    "ecl": lambda n, k: max(n, k),
-    "ecr": lambda n, k: min(n, k),
-    "rc16": lambda n, k: n % 2 * 2 + k % 2,
-  }
-  for mode, rule in taken.items():
-    body = "".join(f"prmt.b32.{mode} %r{n + 1}, 0x43424140, 0x47464544, {n};" for n in range(4))
-    out = run(body + st("%r1", "%r2", "%r3", "%r4"), size=4)[0].astype(np.uint32)
-    assert [*out.tobytes()] == [0x40 + rule(n, k) for n in range(4) for k in range(4)], mode
+  body = "".join(f"prmt.b32.{mode} %r{n + 1}, 0x43424140, 0x47464544, {n};" for n in range(4))
+  out = run(body + st("%r1", "%r2", "%r3", "%r4"), size=4)[0].astype(np.uint32)
+  assert [*out.tobytes()] == [0x40 + TAKEN[mode](n, k) for n in range(4) for k in range(4)]
