@@ -17,6 +17,7 @@ from tinyhw.mock.cuda.runtime import Runtime
 from tinyhw.mock.cuda.shared import Loaded
 
 SONAME: Final = "libcuda.so.1"
+DEVELOPMENT: Final = "libcuda.so"  # the development files' name, by which some look for the driver (Taichi, Halide)
 
 
 class Stand:
@@ -27,8 +28,10 @@ class Stand:
     served()
     symbols = (*cuda.FUNCTIONS, *cuda.BY_VALUE)
     self.loaded = Loaded(SONAME, sorted(symbols))
+    self.other = Loaded(DEVELOPMENT, sorted(symbols))  # the linker knows a library by one name of its own
     for symbol in symbols:
-      self.loaded.fill(symbol, prototype(symbol)(answer(self._behind, symbol)))
+      function = prototype(symbol)(answer(self._behind, symbol))
+      for loaded in (self.loaded, self.other): loaded.fill(symbol, function)
     self.pid = os.getpid()
     self.runtime: Runtime | None = None
 
