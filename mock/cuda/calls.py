@@ -67,7 +67,7 @@ def prototype(symbol: str) -> Any:
 
 
 class Uncollected:
-  """Have Python collect no cycles during a function that C calls: a driver is not Python, and its caller may hold a lock
+  """Have Python collect no cycles during a function that C calls. A driver is not Python: its caller may hold a lock
   that finalizers of its own objects would wait for. None of theirs may run in the middle of its call."""
 
   def __init__(self) -> None:

@@ -399,6 +399,6 @@ def ctx_set_config(m: CudaMachine, config: int) -> None:
 
 def served() -> dict[str, Any]:
   """All handlers, once each room has registered its own."""
-  from tinyhw.mock.cuda import boxes, graphs, managed, modules, pools, tensors, textures
-  assert boxes and graphs and managed and modules and memory and pools and tensors and textures
+  from tinyhw.mock.cuda import boxes, graphs, links, managed, modules, pools, tensors, textures
+  assert boxes and graphs and links and managed and modules and memory and pools and tensors and textures
   return SERVED

@@ -20,6 +20,9 @@ SONAME: Final = "libcuda.so.1"
 DEVELOPMENT: Final = "libcuda.so"  # the development files' name, by which some look for the driver (Taichi, Halide)
 
 
+LINKERS: Final = tuple(f"libnvJitLink.so.{n}" for n in (12, 13))
+
+
 class Stand:
   """The library and the machine behind it: one library a process, for it cannot be unloaded."""
 
@@ -72,3 +75,12 @@ def runtime() -> Runtime:
   """The runtime's library, libcudart.so.13, in front of the driver's. A machine stands behind that already."""
   if _stand is None: raise InvalidArgument("no machine stands behind libcuda.so.1", hint="stand_in(machine) first")
   return _stand.runtime_too()
+
+
+def driver_links() -> None:
+  """Have who looks for NVIDIA's linker, which makes machine code, find none and take the driver's (`links`)."""
+  for name in LINKERS:
+    if name not in _linkers: _linkers[name] = Loaded(name, ())
+
+
+_linkers: dict[str, Loaded] = {}

@@ -34,7 +34,7 @@ ENUMS = ("cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum
          "CUtensorMapFloatOOBfill_enum", "CUmem_advise_enum", "CUmem_range_attribute_enum",
          "CUmemLocationType_enum", "CUarray_format_enum", "CUaddress_mode_enum", "CUfilter_mode_enum",
          "CUresourcetype_enum", "CUresourceViewFormat_enum", "CUmemAccess_flags_enum", "CUmemAllocationType_enum",
-         "CUmemAllocationHandleType_enum")
+         "CUmemAllocationHandleType_enum", "CUjitInputType_enum")
 PROTOTYPE = re.compile(r"\bCUresult\s+(cu\w+)\s*\(([^;{}]*?)\)\s*;")
 TYPEDEF = re.compile(r"\btypedef\s+([^;{}()]+?)\s*(\*?)\s*\b(\w+)\s*;")
 BASE = {"int": "c_int32", "unsigned int": "c_uint32", "unsigned": "c_uint32", "unsigned char": "c_uint8",
