@@ -95,9 +95,10 @@ UNCOLLECTED: Final = Uncollected()
 
 def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[..., int]:
   """What a call of the symbol does; errors become CUresults."""
-  handler = SERVED.get(symbol)
+  handler, finalizing, ended = SERVED.get(symbol), sys.is_finalizing, cuda.CUDA_ERROR_DEINITIALIZED
 
   def call(*arguments: Any) -> int:
+    if finalizing(): return ended  # modules are being taken down
     UNCOLLECTED.enter()
     try: return called(machine(), arguments)
     finally: UNCOLLECTED.leave()

@@ -350,17 +350,21 @@ def fill(m: CudaMachine, address: int, pitch: int, value: int, width: int, count
 
 
 def _fills(width: int) -> None:
-  def plain(m: CudaMachine, address: int, value: int, count: int, stream: int = 0) -> None:
+  def plain(m: CudaMachine, address: int, value: int, count: int, stream: int | None = None) -> None:
     lines(m, address, count * width, value, count, 1, stream)
 
-  def lines(m: CudaMachine, address: int, pitch: int, value: int, count: int, rows: int, stream: int = 0) -> None:
+  def lines(m: CudaMachine, address: int, pitch: int, value: int, count: int, rows: int,
+            stream: int | None = None) -> None:
     m.working()
     if address % width or rows > 1 and pitch % width:
       raise invalid(f"{address:#x} is no multiple of {width}")
     if not count * rows:
       return
     check(m, address, (rows - 1) * pitch + count * width, Access.WRITE)
-    queue(m, stream, "a fill", lambda: fill(m, address, pitch, value, width, count, rows))
+    queue(m, stream or 0, "a fill", lambda: fill(m, address, pitch, value, width, count, rows))
+    piece = piece_at(m, address)
+    if stream is None and piece is not None and piece.host:  # "API synchronization behavior" of the manual
+      stream_of(m, 0).wait()
 
   name = f"D{8 * width}"
   serves(f"cuMemset{name}_v2", f"cuMemset{name}Async")(plain)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -159,7 +160,10 @@ class Runtime:
     kinds = cudart.FUNCTIONS.get(name, ()) if handler or same else ()
     kinds = tuple(ctypes.c_uint64 if k is ctypes.c_void_p else k for k in kinds)
 
+    finalizing, ended = sys.is_finalizing, cudart.cudaErrorCudartUnloading
+
     def call(*arguments: Any) -> int:
+      if finalizing(): return ended
       UNCOLLECTED.enter()
       try:
         if same is not None:
