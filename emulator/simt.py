@@ -402,16 +402,22 @@ class Cohort:
     assert observer is not None
     self.running, steps = None, dict(zip(block.pcs, block.steps))
     last = len(block.instructions) - 1
+    if last < 0 and block.end is not None: return block.end(group)  # a guard that is asked apart from its instruction
     after: Next = block.next
     for k, i in enumerate(block.instructions):
-      pc = group.pc
+      at = group.pc
+      pc = self.shown(at)
       self.seen = pc, i
       observer.before(group, pc, i)
       if k == last and block.end is not None: after = block.end(group)
-      elif (step := steps.get(pc)) is not None: step(group)
+      elif (step := steps.get(at)) is not None: step(group)
       observer.after(group, pc, i)
-      group.pc = pc + i.size
+      group.pc = at + i.size
     return after
+
+  def shown(self, pc: int) -> int:
+    """The PC of the instruction that is at one, as observers know it."""
+    return pc
 
   def leave(self, group: Group, after: Next) -> None:
     """A group ends, waits, sleeps or splits."""

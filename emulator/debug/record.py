@@ -138,6 +138,7 @@ class Recorder(Observer):
 
   def copied(self, group: Group, pc: int, instruction: Any, copy: Copy) -> None:
     """Bytes that one thread has moved or read in bulk: they lie together, and no bank is asked twice."""
+    if self.exactness is not None: self.exactness.copied(group, pc, instruction, copy)
     words, t = self.vendor.words, self._traffic(self.counts[pc], copy.segment, copy.kind)
     n = copy.addresses.size * copy.width
     t.waves += 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.observe import Access
+  from tinyhw.emulator.observe import Access, Copy
   from tinyhw.emulator.simt import Cohort, Group
 
 
@@ -72,6 +72,10 @@ class Follower(ABC):
   @abstractmethod
   def access(self, group: Group, pc: int, i: Any, access: Access) -> None:
     """What the instruction loads or stores."""
+
+  def copied(self, group: Group, pc: int, i: Any, copy: Copy) -> None:
+    """What a thread of it loads or stores in bulk."""
+    return None
 
   @abstractmethod
   def after(self, group: Group, pc: int, i: Any) -> None:

@@ -228,6 +228,8 @@ class Blocks(Cohort):
     self.threads = np.zeros(len(self.live), np.int64)
     np.add.at(self.threads, group.workgroups, self.alive_lanes.sum(axis=1))
 
+  def shown(self, pc: int) -> int: return pc & ~1  # behind its guard an instruction has an odd one
+
   def order(self, group: Group) -> Any:
     assert isinstance(group, Warps)
     return group.lap, -len(group.frames), group.pc

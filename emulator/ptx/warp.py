@@ -56,10 +56,10 @@ def fits(line: Line) -> None:
 
 @binds("activemask")
 def activemask(code: Code, line: Line, form: Form) -> Step:
-  """The threads of the warp that are here together."""
+  """The threads of the warp that are here together, and whose guard is true."""
   fits(line)
   write, lanes = operands.writer(code, line, line.instruction.operands[0], "b32"), active(code, line)
-  return lambda group: write(group, np.uint32(0xFFFFFFFF) if group.mask is None else bits_of(lanes(group)))
+  return lambda group: write(group, bits_of(lanes(group)))
 
 
 @binds("elect")

@@ -19,6 +19,7 @@ from tests.strength import examples
 from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.debug import Recorder, Report, traffic
+from tinyhw.emulator.debug.follow import Tracker
 
 Build = Callable[..., bytes]
 HEAD = """
@@ -291,8 +292,9 @@ define amdgpu_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %out) #0 {{{H
   def run() -> Any: return tinyhw.report(binary, "k", (1,), (64,), [a, np.zeros((64, 4), np.float32)])
   plain = run().buffers[1].view(np.uint32)
   exactness = recorders[0].exactness
-  assert exactness is not None
-  marked = np.concatenate([exactness._memory[page] for page in sorted(exactness._memory)])[:256].reshape(64, 4) != 0
+  assert isinstance(exactness, Tracker)
+  pages = exactness.memory.pages
+  marked = np.concatenate([pages[page] for page in sorted(pages)])[:256].reshape(64, 4) != 0
   for name in ("v_sqrt_f32", "v_exp_f32", "v_rcp_f32"):
     known = MEANINGS.get(name)
     assert known is not None and not known.exact

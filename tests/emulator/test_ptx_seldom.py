@@ -190,9 +190,10 @@ def test_old_votes_have_guards(engine: str) -> None:
     @%p1 vote.ballot.b32 %r1, %p2; @%p1 vote.all.pred %p3, %p1; selp.u32 %r2, 1, 0, %p3;
     @!%p1 vote.any.pred %p4, %p2; selp.u32 %r3, 1, 0, %p4;
     @%p1 activemask.b32 %r4;"""
-  out = run(body.replace(".target sm_90a", "") + st("%r1", "%r2", "%r3"), size=3)
+  out = run(body.replace(".target sm_90a", "") + st("%r1", "%r2", "%r3", "%r4"), size=4)
   n = np.arange(32)
   assert (out[:, 0] == np.where(n < 12, 31, 0)).all() and (out[:12, 1] == 1).all() and not out[:, 2].any()
+  assert (out[:12, 3] == 0xFFF).all()
 
 
 # ---- memory
@@ -629,17 +630,19 @@ def test_an_assertion_that_fails() -> None:
   assert (caught.value.wave, caught.value.lane) == (1, 5)
 
 
-def test_which_bytes_prmt_takes(engine: str) -> None:
+TAKEN: dict[str, Callable[[int, int], int]] = {
+  "f4e": lambda n, k: n + k,
+  "b4e": lambda n, k: (n - k) % 8,
+  "rc8": lambda n, k: n,
+  "ecl": lambda n, k: max(n, k),
+  "ecr": lambda n, k: min(n, k),
+  "rc16": lambda n, k: n % 2 * 2 + k % 2,
+}
+
+
+@pytest.mark.parametrize("mode", TAKEN)
+def test_which_bytes_prmt_takes(mode: str, engine: str) -> None:
   """Each mode by its rule, for each selector."""
-  taken: dict[str, Callable[[int, int], int]] = {
-    "f4e": lambda n, k: n + k,
-    "b4e": lambda n, k: (n - k) % 8,
-    "rc8": lambda n, k: n,
-    "ecl": lambda n, k: max(n, k),
-    "ecr": lambda n, k: min(n, k),
-    "rc16": lambda n, k: n % 2 * 2 + k % 2,
-  }
-  for mode, rule in taken.items():
-    body = "".join(f"prmt.b32.{mode} %r{n + 1}, 0x43424140, 0x47464544, {n};" for n in range(4))
-    out = run(body + st("%r1", "%r2", "%r3", "%r4"), size=4)[0].astype(np.uint32)
-    assert [*out.tobytes()] == [0x40 + rule(n, k) for n in range(4) for k in range(4)], mode
+  body = "".join(f"prmt.b32.{mode} %r{n + 1}, 0x43424140, 0x47464544, {n};" for n in range(4))
+  out = run(body + st("%r1", "%r2", "%r3", "%r4"), size=4)[0].astype(np.uint32)
+  assert [*out.tobytes()] == [0x40 + TAKEN[mode](n, k) for n in range(4) for k in range(4)]

@@ -97,10 +97,11 @@ def same(machines: tuple[Machine, Machine], user_data: tuple[int, ...], size: in
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
   """Whether each run that was kept ready ended at once."""
   seen: list[bool] = []
-  original: Callable[[repeat.Again, tuple[int, ...]], bool] = repeat.Again.run
-  def watched(self: repeat.Again, user_data: tuple[int, ...]) -> bool:
-    seen.append(original(self, user_data))
-    return seen[-1]
+  original: Callable[[repeat.Again, tuple[int, ...]], int] = repeat.Again.run
+  def watched(self: repeat.Again, user_data: tuple[int, ...]) -> int:
+    how = original(self, user_data)
+    if how != repeat.STALE: seen.append(how == repeat.ENDED)
+    return how
   monkeypatch.setattr(repeat.Again, "run", watched)
   yield seen
 

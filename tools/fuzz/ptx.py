@@ -18,6 +18,7 @@ import numpy as np
 
 from tinyhw.core.errors import Error
 from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.ptx.launch import Dispatch, dispatch
 from tinyhw.emulator.ptx.link import Linked, link
 from tinyhw.emulator.ptx.program import Program
@@ -76,8 +77,9 @@ class Emulated:
     self.linked: Linked = link(parse(text))
     self.executed: Counter[str] = Counter()
 
-  def run(self, case: Case, arrays: Sequence[Array]) -> None:
-    """Run a case's kernel on arrays (inputs, then outputs), which it changes. Raises what the emulator raises."""
+  def run(self, case: Case, arrays: Sequence[Array], observer: Observer | None = None) -> None:
+    """Run a case's kernel on arrays (inputs, then outputs), which it changes; an observer has it run on the reference.
+    Raises what the emulator raises."""
     space, at, addresses = AddressSpace(case.name), FIRST, []
 
     def put(data: bytes) -> int:
@@ -96,7 +98,8 @@ class Emulated:
     for place, value in zip(params, [*addresses, case.lanes]):
       data[place.offset:place.offset + place.size] = value.to_bytes(place.size, "little")
     grid, block = case.launch
-    stats = dispatch(space, Dispatch(program, grid, block, put(bytes(data)), len(data)), watchdog=100_000)
+    stats = dispatch(space, Dispatch(program, grid, block, put(bytes(data)), len(data)), watchdog=100_000,
+                     observer=observer)
     self.executed += stats.mnemonics
     for array, address in zip(arrays, addresses):
       array.reshape(-1).view(np.uint8)[:] = space.view(address, array.nbytes)

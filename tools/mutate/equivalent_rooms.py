@@ -120,6 +120,18 @@ ROOMS: Final = (
        r"_sum: arguments 2 and 3 swapped", "the carry that comes in is 0: a number, like the other"),
   Rule(r"emulator\.ptx\.\w+\.<module>", r"^@binds\(.*pure=True", r"True becomes False",
        "compiled code has the reference do what is not said to be pure: the same values, later"),
+  Rule(r"emulator\.jit\.ptx\.\w+\.<module>", r"^(FIRST, TURN|STATES|SHARED|PATIENCE|SOON|HANDED|MANY|_STEP|"
+       r"_INSTRUCTION|_LLVM|_COMPILING|LARGEST|_TICK|LINES|DEPTH|SHAPES|KEPT|WAYS)\b",
+       r"\d+(\.\d+)? becomes .*|LShift becomes .*",
+       "when which engine runs, and how long at once: chosen, and both leave the same"),
+  Rule(r"emulator\.jit\.ptx\.\w+\.Cohort\.run", r"self\.turns \+= 1", r"1 becomes 2",
+       "how long turns are, and how soon waiting threads are the reference's: it leaves the same"),
+  Rule(r"emulator\.jit\.ptx\.run\.\w+\.\w+", r"ctypes\.data % 64|np\.empty\(size // 4 \+ 16|\* self\.size \+ 64",
+       r"\d+ becomes \d+|\w+ becomes \w+|USub dropped", "where memory begins in a line of the cache costs time only"),
+  Rule(r"emulator\.jit\.ptx\.run\.Launch\._reference", r"changes\.count \+= 1", r"1 becomes 2|Add becomes Sub",
+       "any change tells"),
+  Rule(r"emulator\.jit\.ptx\.control\.wait", r"any\(q < after\.number", r"Lt becomes LtE",
+       "a poll goes on until its turn is over, instead of once a turn"),
   Rule(r"emulator\.ptx\.sampling\.Look\._number", r"x <= 0\.04045", r"LtE becomes Lt",
        "no fraction of 255 or of 65,535 is 0.04045"),
   # ---- mock

@@ -19,9 +19,10 @@ PRODUCTS: Final = frozenset({"mma", "wmma", "wgmma", "redux", "match", "vote", "
 class Effects:
   """Registers by number: `addresses` of memory, other `sources`, the `guard` (None without), `results`.
 
-  Of values that are packed together `sources` has the lower one. `together`: threads of a warp do it
-  together; `strong`: it is a load or store that synchronizes; `alike`: its result
-  does not depend on its one register; `spread`: its result depends on other threads' sources.
+  Of values that are packed together `sources` has the lower one, `read` all that are no addresses. `together`: threads
+  of a warp do it together; `strong`: it is a load or store that synchronizes; `alike`: its result does not depend on
+  its one register; `spread`: its result depends on other threads' sources; `pieces`: registers of vectors among the
+  sources.
   """
   opcode: str
   modifiers: frozenset[str]
@@ -35,7 +36,8 @@ class Effects:
   strong: bool
   alike: bool
   spread: bool
-  pieces: tuple[int, ...] = ()  # registers of vectors among the sources
+  pieces: tuple[int, ...] = ()
+  read: tuple[int, ...] = ()
 
 
 def effects(line: Line) -> Effects:
@@ -61,13 +63,15 @@ def effects(line: Line) -> Effects:
   if "sync" in m and i.operands:
     if i.opcode in {"shfl", "vote", "match", "redux", "elect"}: members = i.operands[-1]
     elif i.opcode == "bar" and "warp" in m: members = i.operands[0]
+  read = tuple(sources)
   if i.opcode == "cvt" and len(sources) == 2: del sources[0]  # of packed values the lower part counts: the upper one
   elif i.opcode == "mov" and len(sources) > 1: del sources[1:]  # may be there for its room alone
   same = i.opcode in {"xor", "sub"} and len(sources) == 2 and sources[0] == sources[1]
   return Effects(i.opcode, m, tuple(dict.fromkeys(addresses)), tuple(sources),
                  found.number if isinstance(found, Register) else None, p is not None and p.negated,
                  tuple(dict.fromkeys(results)), members, together, bool(m & STRONG), same, i.opcode in PRODUCTS,
-                 tuple(n for o in i.operands[count:] if isinstance(o, Vector) for n in _registers(line, o)))
+                 tuple(n for o in i.operands[count:] if isinstance(o, Vector) for n in _registers(line, o)),
+                 read)
 
 
 def _registers(line: Line, o: Operand) -> list[int]:

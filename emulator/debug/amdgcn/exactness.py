@@ -1,24 +1,19 @@
-"""Follows the results of instructions that are not exact: did they reach an address, a branch, a mask, memory, a wait?
+"""Follows the results of AMD's instructions that are not exact: did they reach an address, a branch, memory ...?
 
-Each register, LDS dword and memory dword carries a set of origins: the approximate instructions (by PC) whose results
-it was computed from, as bits of a u64; past 63 origins the rest share one bit. The set of a result is the union of its
-sources'. Where lanes mix (DPP, permutations, matrices) every lane of a wave gets the union over its lanes. What a value
-decides by control flow alone (EXEC, a branch) does not mark what is computed afterwards: it is reported where it
-decides. So the sets tell what may depend on an approximate result, not what differs: a division that corrects its
-v_rcp_f32 to the last bit still carries it.
+Each register, LDS dword and memory dword carries origins (`debug.follow`). Where lanes mix (DPP, permutations,
+matrices) every lane of a wave gets the union over its lanes. A division that corrects its v_rcp_f32 to the last bit
+still carries it.
 """
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tinyhw.emulator.amdgcn import coverage
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, dwords, effects
-from tinyhw.emulator.debug.vendor import Follower, Reached
+from tinyhw.emulator.debug.follow import NONE, Bits, Cells, Tracker, union
 from tinyhw.emulator.observe import Access
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO
@@ -26,9 +21,6 @@ from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO
 if TYPE_CHECKING:
   from tinyhw.emulator.simt import Cohort, Group
 
-Bits = npt.NDArray[np.uint64]
-SHARED: Final = 63  # the bit of all origins past the first 63
-NONE: Final = np.uint64(0)
 # where values can arrive -> in words
 SINKS: Final = {"address": "an address", "branch": "a branch", "mask": "a lane mask (EXEC, VCC or a compare's result)",
                 "memory": "memory", "wait": "a wait or message"}
@@ -77,31 +69,25 @@ def shape_of(i: Instruction, lanes: int) -> Shape:
                any(coverage.status(n, i.isa) == "approximate" for n in names), memory, sink)
 
 
-class Exactness(Follower):
-  """The sets of one dispatch; `Recorder` calls it. It costs nothing to speak of until something approximate runs."""
+class Exactness(Tracker):
+  """The sets of one dispatch."""
 
   def __init__(self) -> None:
-    self.origins: dict[int, int] = {}  # PC -> bit
-    self.executed: Counter[int] = Counter()  # PC of an approximate instruction -> waves
-    self._reached: dict[tuple[str, int], list[int]] = {}  # (sink, PC) -> [waves, bits]
+    super().__init__()
     self._shapes: dict[tuple[int, int], Shape] = {}
-    self._first: dict[Cohort, int] = {}
     self._v: dict[Cohort, dict[int, Bits]] = {}  # register -> [waves, lanes]
     self._s: dict[Cohort, dict[int, Bits]] = {}  # register -> [waves]
-    self._lds: dict[Cohort, Bits] = {}  # [dwords]
-    self._memory: dict[int, Bits] = {}  # 4 KiB page -> [1024 dwords]
-    self._counts: dict[Cohort, int] = {}
     self._loaded: list[Bits] = []  # what the current instruction has loaded so far: [waves, lanes, dwords] an access
     self._sources: Any = None  # (data, address) that the current instruction reads: [waves, lanes] each, or None
 
   def cohort(self, cohort: Cohort) -> None:
-    """Workgroups start: their registers are clean."""
-    group = cohort.runnable[0]
-    self._first[cohort], self._counts[cohort] = int(group.waves.min()), group.size
+    super().cohort(cohort)
     self._v[cohort], self._s[cohort] = {}, {}
-    kept: tuple[dict[Cohort, Any], ...] = (self._v, self._s, self._lds, self._first, self._counts)
-    for old in [c for c in self._v if not c.left and c is not cohort]:
-      for by_cohort in kept: by_cohort.pop(old, None)
+
+  def forget(self, cohort: Cohort) -> None:
+    super().forget(cohort)
+    self._v.pop(cohort, None)
+    self._s.pop(cohort, None)
 
   # ---- one instruction
 
@@ -116,7 +102,7 @@ class Exactness(Follower):
     cohort, x = group.cohort, self._shape(group, pc, i)
     v, s = self._v[cohort], self._s[cohort]
     if not v and not s: return
-    rows = group.waves - self._first[cohort]
+    rows = group.waves - self.first[cohort]
     data, address = self._union(v, s, rows, x.data), self._union(v, s, rows, x.address)
     if data is None and address is None: return
     self._sources = data, address
@@ -134,13 +120,7 @@ class Exactness(Follower):
     return out
 
   def _arrived(self, sink: str, pc: int, group: Group, bits: Bits | None, i: Instruction) -> None:
-    if bits is None: return
-    if group.mask is not None and not i.mnemonic.startswith("s_"): bits = np.where(group.mask, bits, NONE)
-    waves = int(bits.any(axis=1).sum())
-    if not waves: return
-    kept = self._reached.setdefault((sink, pc), [0, 0])
-    kept[0] += waves
-    kept[1] |= int(np.bitwise_or.reduce(bits, axis=None))
+    self.arrived(sink, pc, bits, None if i.mnemonic.startswith("s_") else group.mask)
 
   def access(self, group: Group, pc: int, i: Instruction, access: Access) -> None:
     """Memory gives its origins to what is loaded, and takes those of what is stored."""
@@ -156,7 +136,7 @@ class Exactness(Follower):
     """Origins of each dword that is stored, [waves, lanes, dwords]; of all together where they cannot be told apart."""
     stored, cohort = self._shape(group, pc, i).stored, group.cohort
     if access.kind != "store" or len(stored) < 2 or len(stored) != access.width // 4: return data[:, :, None]
-    rows = group.waves - self._first[cohort]
+    rows = group.waves - self.first[cohort]
     shape = group.size, data.shape[1]
     each = [self._union(self._v[cohort], self._s[cohort], rows, [n]) for n in stored]
     return np.stack([np.zeros(shape, np.uint64) if e is None else np.broadcast_to(e, shape) for e in each], axis=2)
@@ -185,46 +165,19 @@ class Exactness(Follower):
     at = at[:, :, None] + np.arange(words)
     return at, np.broadcast_to(access.active[:, :, None], at.shape)
 
+  def _held(self, group: Group, access: Access) -> Cells:
+    return self.lds(group.cohort) if access.segment == "lds" else self.memory
+
   def _read(self, group: Group, access: Access) -> Bits | None:
     """Origins of what is loaded, [waves, lanes, dwords]; None where there are none."""
-    if access.segment == "lds":
-      lds = self._lds.get(group.cohort)
-      if lds is None: return None
-      at, on = self._cells(group, access)
-      inside = on & (at >= 0) & (at < lds.size)
-      found: Bits = np.where(inside, lds[np.where(inside, at, 0)], NONE)
-      return found if found.any() else None
-    if not self._memory: return None
-    at, on = self._cells(group, access)
-    out = np.zeros(at.shape, np.uint64)
-    pages = at >> 10
-    for page in np.unique(pages[on]).tolist():
-      if page not in self._memory: continue
-      here = on & (pages == page)
-      out[here] = self._memory[page][at[here] & 1023]
-    return out if out.any() else None
+    cells = self._held(group, access)
+    return cells.read(*self._cells(group, access)) if cells.pages else None
 
   def _write(self, group: Group, access: Access, data: Bits | None) -> None:
     """Memory takes over origins [waves, lanes, dwords or 1]."""
-    if data is None and (group.cohort not in self._lds if access.segment == "lds" else not self._memory): return
-    at, on = self._cells(group, access)
-    bits = np.zeros(at.shape, np.uint64) if data is None else np.broadcast_to(data, at.shape)
-    keep = access.kind == "atomic" or access.width < 4
-    if access.segment == "lds":
-      lds = self._lds.get(group.cohort)
-      if lds is None: lds = self._lds[group.cohort] = np.zeros(group.cohort.lds32.size, np.uint64)
-      on = on & (at >= 0) & (at < lds.size)
-      if keep: np.bitwise_or.at(lds, at[on], bits[on])
-      else: lds[at[on]] = bits[on]
-      return
-    pages = at >> 10
-    for page in np.unique(pages[on]).tolist():
-      here = on & (pages == page)
-      if page not in self._memory:
-        if not bits[here].any(): continue
-        self._memory[page] = np.zeros(1024, np.uint64)
-      if keep: np.bitwise_or.at(self._memory[page], at[here] & 1023, bits[here])
-      else: self._memory[page][at[here] & 1023] = bits[here]
+    cells = self._held(group, access)
+    if data is None and not cells.pages: return
+    cells.write(*self._cells(group, access), data, access.kind == "atomic" or access.width < 4)
 
   def after(self, group: Group, pc: int, i: Instruction) -> None:
     """The results take over the origins of what was read."""
@@ -232,10 +185,7 @@ class Exactness(Follower):
     v, s = self._v[cohort], self._s[cohort]
     if x.approximate: self.executed[pc] += group.size
     elif self._sources is None and not self._loaded and not v and not s: return
-    total: Any = None
-    if self._sources is not None:
-      for part in self._sources:
-        if part is not None: total = part if total is None else total | part
+    total: Any = None if self._sources is None else union(self._sources)
     if x.memory and self._sources is not None and (self._loaded or i.row.loads):
       total = self._sources[1]  # what is loaded does not depend on what is stored
     words: Bits | None = None  # of each dword, where each goes to a register of its own
@@ -245,11 +195,11 @@ class Exactness(Follower):
         both = np.bitwise_or.reduce(loaded, axis=2)
         total = both if total is None else total | both
     if x.approximate:
-      bit = np.uint64(1 << min(self.origins.setdefault(pc, len(self.origins)), SHARED))
+      bit = self.bit(pc)
       total = np.full((group.size, 1), bit) if total is None else total | bit
     if total is None and words is None and not any(n in v or n in s for n in x.out): return
     if total is not None and x.mixes: total = np.bitwise_or.reduce(total, axis=1, keepdims=True)
-    rows = group.waves - self._first[cohort]
+    rows = group.waves - self.first[cohort]
     for k, n in enumerate(x.out):
       own = total if words is None else words[:, :, k] if total is None else total | words[:, :, k]
       if n < SGPR0: self._set_vector(group, v, n, rows, own, x.keeps)
@@ -263,7 +213,7 @@ class Exactness(Follower):
     kept = s.get(n)
     if kept is None:
       if not flat.any(): return
-      kept = s[n] = np.zeros(self._counts[group.cohort], np.uint64)
+      kept = s[n] = np.zeros(self.counts[group.cohort], np.uint64)
     kept[rows] = flat
     if not kept.any(): del s[n]
 
@@ -271,21 +221,9 @@ class Exactness(Follower):
     kept = v.get(n)
     if kept is None:
       if total is None or not total.any(): return
-      kept = v[n] = np.zeros((self._counts[group.cohort], group.cohort.lanes), np.uint64)
+      kept = v[n] = np.zeros((self.counts[group.cohort], group.cohort.lanes), np.uint64)
     old = kept[rows]
     new = np.broadcast_to(NONE if total is None else total, old.shape)
     if keeps: new = new | old
     kept[rows] = new if group.mask is None else np.where(group.mask, new, old)
     if not kept.any(): del v[n]
-
-  # ---- results
-
-  def reached(self) -> list[Reached]:
-    """Where values of approximate instructions arrived, by PC."""
-    bits = {bit: pc for pc, bit in self.origins.items() if bit < SHARED}
-    shared = tuple(pc for pc, bit in self.origins.items() if bit >= SHARED)
-    out = []
-    for (sink, pc), (waves, mask) in sorted(self._reached.items(), key=lambda r: (r[0][1], r[0][0])):
-      origins = tuple(bits[k] for k in range(SHARED) if mask >> k & 1) + (shared if mask >> SHARED & 1 else ())
-      out.append(Reached(sink, pc, waves, origins))
-    return out

@@ -52,7 +52,8 @@ class PtxEngine(Engine):
     i, step, end = self.bound(cohort, pc, 0)
     block: Any = program.block(pc, 0)
     after: Any = pc + 2 if len(block.instructions) > 1 else block.next
-    cohort.seen = pc, i
+    seen = cohort.shown(pc)
+    cohort.seen = seen, i
     try:
       with np.errstate(all="ignore"):
         if not block.instructions and end is not None and not isinstance(i, End):  # the guard is asked first
@@ -61,10 +62,10 @@ class PtxEngine(Engine):
             group.pc = after
             return self.execute(cohort, group, alone)
         else:
-          if not isinstance(i, End): self.observer.before(group, pc, i)
+          if not isinstance(i, End): self.observer.before(group, seen, i)
           if end is not None: after = end(group)
           elif step is not None: step(group)
-          if not isinstance(i, End): self.observer.after(group, pc, i)
+          if not isinstance(i, End): self.observer.after(group, seen, i)
     except (Error, IndexError) as error:
       raise cohort.located(error, pc, group) from (None if isinstance(error, Error) else error)
     self._go_on(cohort, group, pc, after, end is not None, alone)

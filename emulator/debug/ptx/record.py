@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.emulator.check.ptx.effects import effects
+from tinyhw.emulator.debug.ptx.exactness import SINKS, Exactness
 from tinyhw.emulator.debug.vendor import Facts, Vendor, Words
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.control import lanes_of
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 WORDS: Final = Words("warp", "block", "thread", "shared memory", "local memory", "shared", 32, 128, {
   "float": "VALU", "integer": "transcendental", "double": "export", "special": "matrix", "tensor": "LDS",
   "convert": "SMEM", "move": "SALU", "memory": "VMEM", "shared": "LDS", "warp": "SMEM", "branch": "branch",
-  "barrier": "barrier", "wait": "wait"}, frozenset({"branch", "barrier", "wait"}))
+  "barrier": "barrier", "wait": "wait"}, frozenset({"branch", "barrier", "wait"}), SINKS)
 _MEMORY: Final = frozenset({"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "prefetch", "prefetchu",
                             "tensormap", "multimem", "tex", "tld4", "txq", "suld", "sust", "sured", "suq"})
 _UNITS: Final = (
@@ -68,7 +69,10 @@ class Nvidia(Vendor):
   def status(self, i: Shown) -> str:
     text = i.line.instruction
     sums = unit(i) == "tensor" and not any(m in {"s32", "b1"} for m in text.modifiers)
-    return "approximate" if sums or "approx" in text.modifiers or text.opcode in _APPROXIMATE else "exact"
+    loose = "approx" in text.modifiers or "full" in text.modifiers and text.opcode == "div"
+    return "approximate" if sums or loose or text.opcode in _APPROXIMATE else "exact"
+
+  def follower(self) -> Exactness: return Exactness(self.status)
 
   def branches(self, i: Shown) -> bool:
     text = i.line.instruction

@@ -162,8 +162,7 @@ class Accessor:
     addresses = s.base if s.steps is None else g.materialized(s.base, s.steps)
     e.do(f"store <{self.w} x i64> {addresses.in_lanes()}, ptr {g.pointer('%context', layout.ADDRESSES)}, align 8")
     if s.access == Access.WRITE: self.put()
-    mask = e.op(f"zext {g.mask_type} {g.bits(s.mask)} to i32") if s.mask is not None and self.w < 32 else \
-      g.bits(s.mask) if s.mask is not None else str((1 << self.w) - 1)
+    mask = g.bits(s.mask) if s.mask is not None else "-1"
     row = self.row or "null"
     ok = e.op(f"call i1 @slow(ptr %context, ptr %state, ptr {row}, i32 {mask}, i64 {s.size}, i64 {s.count}, "
               f"i64 {s.access}, i64 {s.mode})")
@@ -347,12 +346,11 @@ def store(g: Lanes, site: Site, values: Sequence[Value]) -> None:
 
 def _highest(g: Lanes, site: Site) -> str:
   """The number of the highest thread that is there."""
-  if site.mask is None: return str(g.width - 1)
+  if site.mask is None: return "31"
   m, e = g.mask_type, g.e
   e.declared[f"llvm.ctlz.{m}"] = f"declare {m} @llvm.ctlz.{m}({m}, i1)"
   zeros = e.op(f"call {m} @llvm.ctlz.{m}({m} {g.bits(site.mask)}, i1 false)")
-  wide = e.op(f"zext {m} {zeros} to i32") if g.width < 32 else zeros
-  return e.op(f"and i32 {e.op(f'sub i32 {g.width - 1}, {wide}')}, {g.width - 1}")
+  return e.op(f"and i32 {e.op(f'sub i32 31, {zeros}')}, 31")
 
 
 # ---- instructions

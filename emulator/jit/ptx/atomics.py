@@ -84,9 +84,7 @@ def _serial(g: Lanes, site: access.Site, values: Sequence[Value], change: Change
   columns = [g.pointer("%context", layout.DATA + size * w * k) for k in range(len(values) + site.count * wanted)]
   for value, place in zip(values, columns):
     e.do(f"store <{w} x {t}> {value.view(raw).in_lanes()}, ptr {place}, align {size}")
-  m = g.mask_type
-  bits = g.bits(site.mask) if site.mask is not None else "-1"
-  mask = bits if w == 32 else e.op(f"zext {m} {bits} to i32")
+  mask = g.bits(site.mask) if site.mask is not None else "-1"
   good = e.op(f"call i1 @look(ptr %context, ptr %state, i32 {mask}, i64 {site.width}, i64 {site.access}, "
               f"i64 {site.mode})")
   begin, turn, one, over = (e.new_label(x) for x in ("begin", "turn", "one", "over"))

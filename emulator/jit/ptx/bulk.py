@@ -345,7 +345,6 @@ def replaced(space: str) -> Routine:
 def _one(g: Lanes, line: Line, k: int, routine: Routine, given: Sequence[Value], together: bool = False) -> None:
   """Have a routine act for the one thread that executes an instruction, or the first one where they do it `together`;
   where it does not, the reference does."""
-  if g.width != 32: raise Untranslatable("in a strand that is no warp")
   e = g.e
   places = [place(s, g.plan.clustered) for s in ("global", "shared", memory.GENERIC)]
   defined(e, *places, completed(), routine.text())

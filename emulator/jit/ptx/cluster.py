@@ -14,7 +14,6 @@ from tinyhw.isa.ptx.forms import SIZES, Form
 def barrier(g: Lanes, line: Line, after: Block | None) -> None:
   """barrier.cluster.arrive and .wait, by all threads of a warp; the runner ends the phase."""
   e, m = g.e, g.mask_type
-  if g.width != 32: raise Untranslatable("in a strand that is no warp")
   if after is None: raise Untranslatable("at the end")
   g.phases = True
   away = g.deopt()

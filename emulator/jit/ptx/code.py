@@ -15,7 +15,7 @@ from tinyhw.emulator.jit.native import Native, compiled_by, host
 from tinyhw.emulator.jit.ptx import access, atomics, calls, cluster, matrix, mbarrier, warp, wgmma, wmma
 from tinyhw.emulator.jit.ptx.emit import Exit, Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import JitCode
-from tinyhw.emulator.jit.ptx.shapes import WARP, Plan
+from tinyhw.emulator.jit.ptx.shapes import Plan
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.ptx.kept import SOURCES, keep
@@ -26,9 +26,6 @@ from tinyhw.isa.ptx import printer
 EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, warp, wgmma, wmma)  # they register what they emit
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
-NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
-_TOGETHER: Final = frozenset({"mma", "ldmatrix", "stmatrix", "movmatrix", "shfl", "vote", "match", "redux", "elect",
-                                    "activemask"})
 
 
 class Kernel:
@@ -38,7 +35,6 @@ class Kernel:
 
   def __init__(self, header: dict[str, Any], native: Native) -> None:
     self.native, self.header = native, header
-    self.width: int = header["width"]
     self.exits = [Exit(*row) for row in header["exits"]]
     self.masks = [{(pc, instance): at for pc, instance, at in row} for row in header["masks"]]
     self.types: list[str] = header["types"]
@@ -87,7 +83,7 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
     if "refused" in header: raise Refused(header["refused"])
     try: return _keep(key, Kernel(header, Native([data])))
     except (NotCompiled, KeyError, TypeError, ValueError): pass  # a file of another kind
-  try: header, text = written(program, block, exact, None, clustered)
+  try: header, text = written(program, block, exact, clustered)
   except Refused as why:
     store().save(key, {"refused": str(why)}, b"")
     keep(program.linked)
@@ -101,16 +97,14 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
 
 
 def written(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
-            width: int | None = None, clustered: bool = False) -> tuple[dict[str, Any], str]:
+            clustered: bool = False) -> tuple[dict[str, Any], str]:
   """A kernel's header and text. Raises Refused."""
   name = program.entry_name
   flat = program.linked.flats[name]
   if not flat.lines: raise Refused("an empty kernel")
   _taken(program.function(name))
   code = JitCode(program, name)
-  together = any(line.instruction.opcode in _TOGETHER or _syncs(line.instruction) for line in code.flat.lines)
-  width = width or (WARP if together else NARROW)
-  plan = Plan(code, block, width, exact, clustered)
+  plan = Plan(code, block, exact, clustered)
   lanes = Lanes(plan)
   text = lanes.text()
   masks = [[(plan.blocks[q].pc, plan.blocks[q].instance, at) for q, at in x.masks] for x in lanes.exits]
@@ -120,7 +114,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   widens: dict[str, list[int]] = {}
   for k, info in enumerate(plan.infos):
     if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
-  return {"width": width, "exits": [astuple(x) for x in lanes.exits], "masks": masks, "types": code.flat.types,
+  return {"exits": [astuple(x) for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "sites": lanes.sites, "shapes": shapes, "widens": widens,
           "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines),
@@ -134,27 +128,31 @@ def _taken(code: Code) -> None:
     except DecodeError as why: raise Refused(f"{line.instruction.name} ({why})") from None
 
 
-def _syncs(i: Any) -> bool: return i.opcode == "bar" and "warp" in i.modifiers
-
-
 def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool) -> str:
-  what = [_text(program), program.entry_name, block, sorted(exact), clustered, NARROW, str(host()), compiled_by()]
+  what = [_text(program), program.entry_name, block, sorted(exact), clustered, str(host()), compiled_by()]
   return hashlib.sha256(sources_digest(SOURCES) + json.dumps(what).encode()).hexdigest() + "p"
 
 
 def _text(program: Program) -> str:
-  """A digest of the module's text, or of the kernel's where there is none, with the places of what it names."""
+  """A digest of the module's text, or, where there is none, of the kernel's and its functions', with the places of what
+  they name."""
   if not program.digest and program.linked.text:
     places = json.dumps(sorted(program.linked.offsets.items()))
     program.digest = hashlib.sha256(program.linked.text + b"\0" + places.encode()).hexdigest()
   if not program.digest:
-    flat: Flat = program.linked.flats[program.entry_name]
-    text = "\n".join(printer.instruction(line.instruction) for line in flat.lines)
-    more = [flat.types, flat.frame, sorted(program.linked.offsets.items(), key=str), sorted(program.functions.items()),
-            [(p.variable.name, p.offset, p.size) for p in flat.params], sorted(program.shared.values())]
-    names = [str(sorted((k, str(v)) for k, v in flat.scope.names.items() if isinstance(v, int)))]
-    program.digest = hashlib.sha256(json.dumps([text, more, names], default=str).encode()).hexdigest()
+    own = [(name, *_code(flat)) for name, flat in sorted(program.linked.flats.items())
+           if name == program.entry_name or flat.function.kind != "entry"]  # it may call any function
+    more = [sorted(program.linked.offsets.items(), key=str), sorted(program.functions.items()),
+            sorted(program.shared.values())]
+    program.digest = hashlib.sha256(json.dumps([own, more], default=str).encode()).hexdigest()
   return program.digest
+
+
+def _code(flat: Flat) -> list[Any]:
+  """What a function's compiled form comes from."""
+  return ["\n".join(printer.instruction(line.instruction) for line in flat.lines), flat.types, flat.frame,
+          [(p.variable.name, p.offset, p.size) for p in flat.params],
+          sorted((k, str(v)) for k, v in flat.scope.names.items() if isinstance(v, int))]
 
 
 _MEMORY: Final[dict[str, Kernel]] = {}

@@ -237,7 +237,6 @@ def wait(g: Lanes, after: Block | None, status: int) -> None:
 def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None) -> None:
   """Threads of a warp execute an instruction together."""
   from tinyhw.emulator.jit.ptx import access, warp
-  if g.width != 32: raise Untranslatable("in a strand that is no warp")
   e, b = g.e, g.block
   if b.waiting:  # other members may be elsewhere
     wanted = operands.reader(g.code, line, members, "u32")(g)
@@ -265,7 +264,6 @@ def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None
 def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   """A barrier of the block, or of as many of its threads as are named; .red with a vote, .arrive without a wait."""
   i, e, m = line.instruction, g.e, g.mask_type
-  if g.width != 32: raise Untranslatable("in a strand that is no warp")
   sources = [*i.operands]
   destination = voter = None
   if "red" in i.modifiers:

@@ -12,6 +12,7 @@ from tinyhw.emulator.jit.ptx.nans import ANY_NAN, MOVES, loose_registers
 from tinyhw.emulator.jit.ptx.shapes import SHARED_BINDERS, Block, Info, Plan
 from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, type_of
 from tinyhw.emulator.ptx import bind, operands
+from tinyhw.emulator.ptx.group import LANES
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.values.ops import DTYPES, U64
 
@@ -76,11 +77,12 @@ class Lanes:
 
   base = 0
   mask = None
+  width: Final = LANES
+  mask_type: Final = f"i{LANES}"
 
   def __init__(self, plan: Plan) -> None:
     self.plan, self.code = plan, plan.code
-    self.width = plan.width
-    self.e = Emitter(plan.width)
+    self.e = Emitter(LANES)
     self.o = LaneOps(self.e, self)
     self.v = Registers(self)
     self.types = [operands.dtype_of(t) for t in plan.code.flat.types]
@@ -99,10 +101,9 @@ class Lanes:
     self._carry: Value | None = None
     self.uses_carry = any(f is not None and ("cc" in f.modifiers or f.row.opcode in {"addc", "subc", "madc"})
                           for f in plan.forms)
-    self.full = plan.threads % plan.width == 0
+    self.full = plan.threads % LANES == 0
     self._loose = loose_registers(plan)
     self._active: Value | None = None
-    self.mask_type = f"i{plan.width}"
     # place in its function's text, PC, what it reads, gives, name, function's instance
     self.helped: list[tuple[int, int, helped.Places, helped.Places, str, int]] = []
     self.seldom: set[str] = set()  # names of instructions that only the helper does

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.emit import Lanes
   from tinyhw.emulator.jit.ptx.run import Cohort, Launch
 
-_WIDE: Final = frozenset({"b128"})
 Places = list[tuple[int, int]]
 
 
@@ -92,15 +91,13 @@ def call(g: Lanes, k: int) -> None:
 
 def _helped(g: Lanes, k: int, reads: set[int]) -> None:
   plan, e = g.plan, g.e
-  writes, types = plan.written[k], g.code.flat.types
-  if g.width != LANES: raise Untranslatable("in a strand that is no warp")
-  if any(types[n] in _WIDE for n in {*reads, *writes}): raise Untranslatable("of 128 bits")
+  writes = plan.written[k]
   if any(g.shape(n).stepped for n in writes): raise Untranslatable("no compiled form")
   away = g.deopt()
   taken: Places = []
   given: Places = []
   at = layout.HEADER
-  g.stepped, g.tolerant, g.loose = True, False, False
+  g.stepped, g.tolerant = True, False
   for n in sorted(reads & g.assigned):
     value = g.read(n)
     t, text = value.type, value.text
@@ -163,11 +160,13 @@ class Bound:
 
 
 class Helper:
-  """Runs instructions of a launch's strands; `error` is what the last one raised."""
+  """Runs instructions of a launch's strands; `error` is what one has raised: none is run after it."""
 
   def __init__(self, launch: Launch) -> None:
     self._callback = Callback(self._call)
-    self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+    address = ctypes.cast(self._callback, ctypes.c_void_p).value
+    assert address is not None
+    self.address = address
     self.error: BaseException | None = None
     self._launch = launch
     self.calls = 0  # of functions, in this launch
@@ -179,9 +178,10 @@ class Helper:
     self._cohort, self.error = cohort, None
 
   def _call(self, state: int, number: int) -> int:
+    if self.error is not None: return 1  # the launch ends
     try: return int(not self._run(state, number))
     except BaseException as error:  # must not go through native code
-      self.error = self.error or error
+      self.error = error
       return 1
 
   def _bound(self, number: int) -> Bound:

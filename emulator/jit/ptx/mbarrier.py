@@ -163,7 +163,6 @@ def _done(g: Lanes, line: Line, form: Form, operand: Operand, kind: int, count: 
           one: bool = False) -> tuple[Value | None, str]:
   """Have the function act; (who takes part, its mask as i32). `one`: the first of them stands for all."""
   e, w = g.e, g.width
-  if w != 32: raise Untranslatable("in a strand that is no warp")
   site = access.site_of(g, line, form, operand, 8, 1, Access.READ | Access.WRITE)
   if site.mode not in {access.SHARED, access.GENERIC}: raise Untranslatable("outside of shared memory")
   at = site.base if site.steps is None else g.materialized(site.base, site.steps)

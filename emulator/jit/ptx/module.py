@@ -269,10 +269,9 @@ def module(g: Lanes) -> str:
     out += [f"leave.{status}:", f"  %l{status}.n = phi i32 " + ", ".join(f"[ {n}, %{label} ]" for label, n in leaves),
             f"  %l{status}.exit = getelementptr i8, ptr %state, i64 {at.EXIT}",
             f"  store i32 %l{status}.n, ptr %l{status}.exit",
-            f"  %l{status}.a = load {m}, ptr %active", f"  %l{status}.aw = zext {m} %l{status}.a to i32"
-            if w < 32 else f"  %l{status}.aw = add i32 %l{status}.a, 0",
+            f"  %l{status}.a = load {m}, ptr %active",
             f"  %l{status}.active = getelementptr i8, ptr %state, i64 {at.ACTIVE}",
-            f"  store i32 %l{status}.aw, ptr %l{status}.active",
+            f"  store {m} %l{status}.a, ptr %l{status}.active",
             f"  store i32 {status}, ptr %state", "  br label %out"]
   out += ["ended:", f"  store i32 {at.END}, ptr %state", "  br label %out", "out:",
           f"  %out.alive = load {m}, ptr %alive",

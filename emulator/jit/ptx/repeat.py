@@ -49,15 +49,13 @@ class Again:
     self._left = states.data.cast("B").cast("q") if one else None
     self._lds = cohort.lds if grid.shared.total else None
     self._local = cohort.local.u8 if launch.stack else None
-    self._scale = kernel.width, LANES
     self.stats = Stats(waves=grid.total * grid.shared.warps, engine="jit")
 
   @staticmethod
   def fits(grid: Grid, launch: Launch) -> bool:
     """Whether all blocks begin together, are small enough to be kept, and nothing else is to be told of their runs."""
     if launch.kernel.helped or launch.kernel.named: return False
-    strands = -(-grid.shared.warps * LANES // launch.kernel.width)
-    nbytes = strands * launch.kernel.stride + grid.shared.total + grid.shared.warps * LANES * launch.stack
+    nbytes = grid.shared.warps * launch.kernel.stride + grid.shared.total + grid.shared.warps * LANES * launch.stack
     return grid.total <= min(grid.places, launch.size()) and grid.total * nbytes <= LARGEST
 
   def serves(self, program: Any) -> bool:
@@ -84,8 +82,7 @@ class Again:
       if (cohort.status != layout.END).any(): return False
       used = self._granted * self._strands - int(cohort.left.sum())
       most = self._granted - int(cohort.left.min())
-    width, lanes = self._scale
-    self.stats.instructions, self.stats.steps = used * width // lanes, most
+    self.stats.instructions, self.stats.steps = used, most
     return True
 
   def rest(self, grid: Grid) -> Iterator[Idle | None]:

@@ -12,7 +12,7 @@ from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.called import MANY
 from tinyhw.emulator.jit.ptx.code import Kernel, kernel
 from tinyhw.emulator.jit.ptx.emit import RESUMING, Exit
-from tinyhw.emulator.jit.ptx.helped import Helper, top_of
+from tinyhw.emulator.jit.ptx.helped import Helper, lanes_of, top_of, value_of
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.cluster import Barriers
@@ -41,8 +41,7 @@ class Cohort:
     k, d, grid = launch.kernel, launch.grid.dispatch, launch.grid
     self.launch, self.first, self.count = launch, first, count
     threads = self.threads = d.block[0] * d.block[1] * d.block[2]
-    w = k.width
-    self.strands = strands = -(-grid.shared.warps * LANES // w)
+    self.strands = strands = grid.shared.warps
     self.size = apart(grid)
     self.lds = np.zeros(count * self.size + 64, np.uint8)
     self.lds = self.lds[-self.lds.ctypes.data % 64:][:count * self.size]
@@ -52,15 +51,14 @@ class Cohort:
     number = np.tile(np.arange(strands, dtype=np.uint32), count)
     block = np.repeat(np.arange(count), strands)
     states[:, :layout.HEADER // 4] = _BEGIN
-    lanes = np.clip(threads - number.astype(np.int64) * w, 0, w)
+    lanes = np.minimum(threads - number.astype(np.int64) * LANES, LANES)
     states[:, layout.ACTIVE // 4] = states[:, layout.ALIVE // 4] = ((1 << lanes) - 1).astype(np.uint32)
-    states[lanes == 0, layout.STATUS // 4] = layout.END
     wide = states.view(np.uint64)
     wide[:, layout.BLOCK // 8] = (first + block).astype(np.uint64)
     states[:, layout.STRAND // 4] = number
     wide[:, layout.SHARED // 8] = (self.lds.ctypes.data + block * self.size).astype(np.uint64)
     wide[:, layout.LOCAL // 8] = (self.local.u8.ctypes.data
-                                  + (block * grid.shared.warps * LANES + number.astype(np.int64) * w) * self.local.size)
+                                  + np.arange(count * strands) * LANES * self.local.size)
     # of each barrier: threads that came and did not wait, expected ones
     self.counts = np.zeros((count if k.named else 0, layout.BARRIERS, 2), np.uint32)
     if k.named:
@@ -73,7 +71,7 @@ class Cohort:
     self.executed = np.zeros(len(states), np.int64)
     self.turns = 0
     self.entered: Value = None  # what its strands were granted in a turn that is over and was not looked at
-    self.idle = False  # its strands come back to where they were
+    self.idle: bool  # after a turn: its strands have come back to where they were
     self._seen: Value = None
 
   def run(self) -> bool | None:
@@ -89,7 +87,7 @@ class Cohort:
     used = granted - self.left
     self.executed += used
     stats = launch.grid.stats
-    stats.instructions += int(used.sum()) * launch.kernel.width // LANES
+    stats.instructions += int(used.sum())
     stats.steps += int(used.max())
     status = self.status
     self.turns += 1
@@ -105,8 +103,8 @@ class Cohort:
 
   def _same(self) -> bool:
     """Whether all strands are where they were at the last look."""
+    self.left[:] = 0  # the next turn begins with as many as it likes
     now = self.states.copy()
-    now[:, layout.LEFT // 4:layout.LEFT // 4 + 2] = 0
     before, self._seen = self._seen, now
     return before is not None and np.array_equal(before, now)
 
@@ -114,7 +112,7 @@ class Cohort:
     """Whether threads of a strand that runs on and on wait elsewhere: it may wait for them."""
     for row in rows.tolist():
       masks = self.launch.kernel.masks[int(self.states[row, layout.EXIT // 4])]
-      if any(self.states[row, at // 4] & (1 << self.launch.kernel.width) - 1 for at in masks.values()): return True
+      if any(self.states[row, at // 4] for at in masks.values()): return True
     return False
 
   def held(self) -> int:
@@ -195,7 +193,6 @@ class Cohort:
         came[block, number][0] -= count
     for (block, number), (arrived, expected) in came.items():
       if not arrived: continue
-      if not len(self.counts): return False
       self.counts[block, number] = arrived, expected
     barriers = blocks.clusters
     if barriers is None: return True
@@ -220,9 +217,7 @@ class Cohort:
     barriers = cohort.clusters = Barriers(self.count // size, cohort.shared.warps * size)
     barriers.phase[:] = self.states[::barriers.warps, layout.PHASE // 4]
     barriers.arrived[:] = self.states[:, layout.ARRIVED // 4, None] != 0
-    barriers.arrived &= cohort.alive_lanes
     barriers.ticket[:] = tickets[:, None]
-    barriers.complete(cohort)
 
   def ghost(self) -> Blocks:
     """The reference's cohort that instructions which it does for compiled code see: memory is this one's."""
@@ -259,7 +254,8 @@ class Cohort:
     grid.stats.waves -= everyone.size
     self._given_barriers(cohort)
     for g in groups: cohort._meet(g)
-    self.launch.grid.stats.interpreted[self.launch.why(self)] = cohort.left
+    interpreted, why = self.launch.grid.stats.interpreted, self.launch.why(self)
+    interpreted[why] = interpreted.get(why, 0) + cohort.left
     return cohort
 
   def _groups(self, cohort: Blocks, row: int) -> Iterator[Warps]:
@@ -267,14 +263,11 @@ class Cohort:
     k, state = self.launch.kernel, self.states[row]
     if state[layout.STATUS // 4] == layout.END: return
     number = int(state[layout.EXIT // 4])
-    strand, block = row % self.strands, row // self.strands
-    warp = block * self.launch.grid.shared.warps + strand * k.width // LANES
-    shift = strand * k.width % LANES
     program = self.launch.grid.dispatch.program
     if number == 0xFFFFFFFF: exit_, offsets = Exit(layout.RUN, program.entry, [], [], 0, 0, False, 0), {}
     else: exit_, offsets = k.exits[number], k.masks[number]
     carry, bytes_ = exit_.carry, state.view(np.uint8)
-    values = {n: self._register(k, bytes_, n, offset, k.types[n], shift) for n, offset in exit_.registers}
+    values = {n: self._register(bytes_, offset, k.types[n], k.shapes[n]) for n, offset in exit_.registers}
     ways = [(exit_.pc, exit_.instance, int(state[layout.ACTIVE // 4]))]
     if row in self.parted:
       ways = []
@@ -283,44 +276,22 @@ class Cohort:
         group.cohort = cohort
         if instance: group.frames = (*self.launch.entered(cohort, instance, values).frames, *group.frames)
         yield group
-    limit = (1 << k.width) - 1
     ways += [(at, instance, int(state[offset // 4])) for (at, instance), offset in offsets.items()]
     for at, instance, bits in ways:
-      bits &= limit
       if not bits: continue
       group = self.launch.entered(cohort, instance, values)
       group.pc = at
-      group.waves = np.array([cohort.first + warp])
-      group.workgroups = np.array([block])
-      lanes = np.zeros((1, LANES), bool)
-      lanes[0, shift:shift + k.width] = [bits >> n & 1 for n in range(k.width)]
-      group.mask = None if lanes.all() else lanes
+      group.waves = np.array([cohort.first + row])
+      group.workgroups = np.array([row // self.strands])
+      if bits != (1 << LANES) - 1: group.mask = lanes_of(bits)
       group.count = int(self.executed[row])
-      if carry:
-        group.carry = np.zeros((1, LANES), bool)
-        group.carry[0, shift:shift + k.width] = [int(state[carry // 4]) >> n & 1 for n in range(k.width)]
+      if carry: group.carry = lanes_of(int(state[carry // 4]))
       yield group
 
   @staticmethod
-  def _register(k: Kernel, state: Value, n: int, offset: int, type_: str, shift: int) -> Value:
+  def _register(state: Value, offset: int, type_: str, steps: list[int] | None) -> Value:
     """A register's value [1, lanes]."""
-    dtype = operands.dtype_of(type_)
-    steps = k.shapes[n]
-    out = np.zeros((1, LANES), dtype)
-    if steps is not None:
-      raw = state[offset:offset + dtype.itemsize].view(dtype)[0]
-      if dtype.kind in "iu":
-        unsigned = np.dtype(f"u{dtype.itemsize}")
-        mask = (1 << dtype.itemsize * 8) - 1
-        base = int(np.asarray(raw).view(unsigned))
-        row: Value = np.array([base + s & mask for s in steps], unsigned).view(dtype)
-      else: row = np.full(k.width, raw)
-    elif dtype.kind == "b":
-      bits = int(state[offset:offset + 4].view(np.uint32)[0])
-      row = np.array([bool(bits >> i & 1) for i in range(k.width)])
-    else: row = state[offset:offset + k.width * dtype.itemsize].view(dtype)
-    out[0, shift:shift + k.width] = row
-    return out
+    return np.broadcast_to(value_of(state, offset, operands.dtype_of(type_), steps), (1, LANES)).copy()
 
 
 def taken(launch: Launch, blocks: Blocks) -> Cohort | Blocks | None:
@@ -377,10 +348,8 @@ class Launch:
 
   def _context(self) -> None:
     d, grid, k = self.grid.dispatch, self.grid, self.kernel
-    raw = np.zeros(layout.CONTEXT_SIZE // 8 + 8, np.uint64)
-    skip = -raw.ctypes.data % 64 // 8
-    words = self.context = raw[skip:skip + layout.CONTEXT_SIZE // 8]
-    self._sites = np.zeros((max(1, k.sites), 4), np.uint64)
+    words = self.context = np.zeros(layout.CONTEXT_SIZE // 8, np.uint64)
+    self._sites = np.zeros(k.sites * layout.ROW, np.uint8)
     params = grid.space.read(d.params, d.params_size) if d.params_size else b""
     self.params = np.frombuffer(params.ljust(max(16, len(params)), bytes(1)), np.uint8).copy()
     memory_ = self._memory.table
@@ -389,7 +358,7 @@ class Launch:
                       (layout.PARAMS_AT, d.params), (layout.MODULE, d.program.base),
                       (layout.SHARED_SIZE, grid.shared.total), (layout.LOCAL_SIZE, max(16, -(-self.stack // 16) * 16)),
                       (layout.DYNAMIC, d.dynamic_shared), (layout.WORKSPACE, d.workspace),
-                      (layout.STRANDS, -(-grid.shared.warps * LANES // k.width)), (layout.CLOCK, FIRST),
+                      (layout.STRANDS, grid.shared.warps), (layout.CLOCK, FIRST),
                       (layout.CLUSTER, grid.shared.clustered), (layout.APART, apart(grid)), (layout.STRIDE, k.stride)):
       words[at // 8] = value
     if self.helper is not None: words[layout.HELPER // 8] = self.helper.address
@@ -442,10 +411,9 @@ class Launch:
   def size(self) -> int:
     """How many blocks run together."""
     grid, k = self.grid, self.kernel
-    strands = -(-grid.shared.warps * LANES // k.width)
     threads = grid.shared.warps * LANES
     cluster = grid.shared.clustered
-    most = min(STATES // (strands * k.stride), SHARED // max(grid.shared.total, 64),
+    most = min(STATES // (grid.shared.warps * k.stride), SHARED // max(grid.shared.total, 64),
                SHARED // max(threads * self.stack, 1), grid.left, grid.places)
     return max(cluster, most // cluster * cluster)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.ptx import bind, memory, operands, special
 from tinyhw.emulator.ptx.addresses import real_space
+from tinyhw.emulator.ptx.group import LANES
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES, Form
@@ -21,7 +22,6 @@ from tinyhw.isa.ptx.model import Address, Arguments, Float, Instruction, Int, Na
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.inline import JitCode
 
-WARP: Final = 32
 Steps = tuple[int, ...]
 
 
@@ -92,14 +92,14 @@ _SAME_RESULT: Final = SHARED_BINDERS | {"mapa", "getctarank"}  # where all threa
 
 
 class Plan:
-  """The shapes of a kernel's registers and the blocks of its control flow, for strands of `width` threads of blocks
-  of `block` threads. `exact` are instructions (by their place in the text) whose steps did not widen exactly;
-  `clustered`: blocks are in clusters."""
+  """The shapes of a kernel's registers and the blocks of its control flow, for blocks of `block` threads, whose warps
+  are strands. `exact` are instructions (by their place in the text) whose steps did not widen exactly; `clustered`:
+  blocks are in clusters."""
 
-  def __init__(self, code: JitCode, block: tuple[int, int, int], width: int, exact: frozenset[int] = frozenset(),
+  def __init__(self, code: JitCode, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
                clustered: bool = False) -> None:
     self.clustered = clustered
-    self.code, self.lines, self.width, self.block, self.exact = code, code.flat.lines, width, block, exact
+    self.code, self.lines, self.block, self.exact = code, code.flat.lines, block, exact
     self.shapes: list[Shape | None] = [None] * len(code.flat.types)
     self.forms = [forms.find(line.instruction.name) for line in self.lines]
     whole = self.whole = code.whole
@@ -111,7 +111,7 @@ class Plan:
     self.threads = block[0] * block[1] * block[2]
     self._make_blocks()
     self._at = {b.start: b for b in self.blocks}
-    for n in self.blocks[0].live if self.blocks else (): self.shapes[n] = Shape((0,) * width, 0)
+    for n in self.blocks[0].live if self.blocks else (): self.shapes[n] = self.uniform(0)
     while self._look() | self._wait(): pass
     self._find_left()
 
@@ -180,7 +180,7 @@ class Plan:
 
   # ---- shapes
 
-  def uniform(self, const: int | None = None) -> Shape: return Shape((0,) * self.width, const)
+  def uniform(self, const: int | None = None) -> Shape: return Shape((0,) * LANES, const)
 
   def guard(self, line: Line) -> Shape | None:
     """The shape of an instruction's guard."""
@@ -214,7 +214,7 @@ class Plan:
     base, _, part = name.partition(".")
     if base == "%tid": return self.tid("xyz".index(part))
     if base == "%ntid": return self.uniform(self.block["xyz".index(part)])
-    if base == "%laneid": return Shape(tuple(range(self.width)))
+    if base == "%laneid": return Shape(tuple(range(LANES)))
     if base.startswith("%lanemask"): return VARYING
     return self.uniform()
 
@@ -223,7 +223,7 @@ class Plan:
     if self.block[axis] == 1: return self.uniform(0)
     below = 1
     for k in range(axis): below *= self.block[k]
-    width, extent = self.width, self.block[axis]
+    width, extent = LANES, self.block[axis]
     if below % width == 0: return self.uniform()
     period = below * extent
     if width % below and below != 1: return VARYING

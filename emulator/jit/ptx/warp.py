@@ -35,7 +35,6 @@ def _here(g: Lanes, line: Line) -> Value:
   i = line.instruction
   if "sync" in i.modifiers and operands.reader(g.code, line, i.operands[-1], "b32")(g).wide:
     raise Untranslatable("with members that threads differ in")
-  if g.width != 32: raise Untranslatable("in a strand that is no warp")
   guard = None if "sync" in line.instruction.modifiers else operands.predicate(line)
   return g.active if guard is None else g.active & guard(g)
 
@@ -83,7 +82,6 @@ def vote(g: Lanes, line: Line, form: Form, info: Info) -> None:
 def shfl(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """A value of another lane of the thread's segment (PTX ISA, section 9.7.9.6)."""
   i, e, o = line.instruction, g.e, g.o
-  if g.width != 32: raise Untranslatable("in a strand that is no warp")
   kind = next(m for m in ("up", "down", "bfly", "idx") if m in form.modifiers)
   first, second = operands.pair(line)
   a, b, c = (operands.reader(g.code, line, x, "b32")(g) for x in i.operands[1:4])
@@ -170,7 +168,7 @@ def redux(g: Lanes, line: Line, form: Form, info: Info) -> None:
   bits = x.dtype.itemsize * 8
   neutral = _NEUTRAL.get(kind)
   if neutral is None:
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if sign else (0, (1 << bits) - 1)
+    low, high = (1 << bits - 1, (1 << bits - 1) - 1) if sign else (0, (1 << bits) - 1)
     neutral = high if kind == "min" else low
   name = kind if kind in _NEUTRAL else ("s" if sign else "u") + kind
   values = g.o.where(_here(g, line), x, number(e, x.dtype, neutral))
