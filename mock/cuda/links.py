@@ -10,13 +10,12 @@ import ctypes
 from typing import Any, Final
 
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import DecodeError, Error
+from tinyhw.core.errors import Error
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine
 from tinyhw.mock.cuda.modules import log_of, ptx_of
 
 PARAMETERS: Final = 0x210  # where they begin in constant bank 0; of no account without machine code
-_PROVIDED: Final = frozenset({"vprintf", "__assertfail", "malloc", "free"})  # by the driver
 _KINDS: Final = {cuda.CU_JIT_INPUT_CUBIN: "a cubin", cuda.CU_JIT_INPUT_PTX: "PTX",
                  cuda.CU_JIT_INPUT_FATBINARY: "a fat binary", cuda.CU_JIT_INPUT_OBJECT: "an object file",
                  cuda.CU_JIT_INPUT_LIBRARY: "a library", cuda.CU_JIT_INPUT_NVVM: "NVVM IR"}
@@ -36,20 +35,6 @@ class Link:
     if self.log[0] and self.log[1]:
       m.user.write(self.log[0], f"error   : {why}".encode()[:self.log[1] - 1] + b"\0")
     return Failed(code, why)
-
-
-def linked(texts: list[tuple[str, str]]) -> str:
-  """One text of several, each with a name. Raises DecodeError for what is no PTX, or does not fit together."""
-  from tinyhw.isa.ptx import parse, text
-  from tinyhw.isa.ptx.merge import merge, unresolved
-  modules = []
-  for name, ptx in texts:
-    try: modules.append(parse(ptx.encode()))
-    except DecodeError as error: raise DecodeError(f"{name}: {error}") from None
-  whole = merge(modules)
-  missing = [n for n in unresolved(whole) if n not in _PROVIDED]
-  if missing: raise DecodeError(f"Undefined reference to '{missing[0]}' in '{texts[0][0]}'")
-  return texts[0][1] if len(texts) == 1 else text(whole)
 
 
 @serves("cuLinkCreate_v2")
@@ -72,8 +57,8 @@ def link_add_data(m: CudaMachine, handle: int, kind: int, data: int, size: int, 
   copied = ctypes.create_string_buffer(m.user.read(data, size) + b"\0")
   try: text = ptx_of(m, ctypes.addressof(copied), link.context.gpu.card)
   except Failed as failed: raise link.failed(m, failed.code, f"{called}: {failed.why}") from None
-  from tinyhw.isa.ptx import parse
-  try: parse(text.encode())
+  from tinyhw.emulator.ptx.link import link_text
+  try: link_text(text.encode())
   except Error as error:
     raise link.failed(m, cuda.CUDA_ERROR_INVALID_PTX, f"{called}: {error}") from None
   link.texts.append((called, text))
@@ -91,6 +76,7 @@ def link_add_file(m: CudaMachine, handle: int, kind: int, path: int, count: int,
 
 @serves("cuLinkComplete")
 def link_complete(m: CudaMachine, handle: int, out: int, size: int) -> None:
+  from tinyhw.emulator.ptx.merge import linked
   from tinyhw.wire import cubin
   link: Link = m.find(handle, Link)
   if not link.texts: raise invalid("nothing to link")

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
 from tinyhw.core.errors import DecodeError
+from tinyhw.emulator.ptx.builtin import FUNCTIONS
+from tinyhw.isa.ptx import parse, text
 from tinyhw.isa.ptx.model import Block, Directive, Function, Item, Member, Module, Section, Variable
 
 _LOCAL: Final = ""
+_PROVIDED: Final = FUNCTIONS | {"malloc", "free"}  # by the driver
 _NAMES: Final = frozenset({"text", "name", "label", "register"})  # fields that name what a module has
 _FILE, _LOC = "file", "loc"
 _PLACE: Final = 3  # words of a .loc that are a place: file, line, column; the rest names functions that were inlined
@@ -99,6 +102,14 @@ def _kept(parts: Sequence[tuple[Item, ...]], chosen: dict[str, tuple[int, Functi
       yield item
 
 
-def unresolved(module: Module) -> list[str]:
-  """Functions that a module declares to be somebody else's, and does not define."""
-  return sorted(n for n, f in module.functions.items() if f.body is None and f.linkage == "extern")
+def linked(texts: Sequence[tuple[str, str]]) -> str:
+  """One text of several, each with a name. Raises DecodeError for what is no PTX, or does not fit together."""
+  modules = []
+  for name, ptx in texts:
+    try: modules.append(parse(ptx.encode()))
+    except DecodeError as error: raise DecodeError(f"{name}: {error}") from None
+  whole = merge(modules)
+  missing = sorted(n for n, f in whole.functions.items() if f.body is None and f.linkage == "extern"
+                   and n not in _PROVIDED)
+  if missing: raise DecodeError(f"Undefined reference to '{missing[0]}' in '{texts[0][0]}'")
+  return texts[0][1] if len(texts) == 1 else text(whole)
