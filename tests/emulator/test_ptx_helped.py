@@ -237,4 +237,16 @@ def test_copies_of_less_than_their_width(width: int) -> None:
   for one, other in ((0, width), (width, 0), (99, 0), (0, 99), (width // 2, 0), (0, 1)):
     data = one.to_bytes(4, "little") + other.to_bytes(4, "little") + rest
     _, stats = both(kernel(body, ".shared .align 16 .b8 s[3584];\n"), data, block=32)
-    assert bool(stats.interpreted) == (0 < one < width or 0 < other < width)
+    assert bool(stats.interpreted) == (0 < one < width or 0 < other < width) and not stats.helped
+
+
+@pytest.mark.parametrize("thread", [0, 5, 31])
+def test_one_result_for_all_who_are_here(thread: int) -> None:
+  """Which may be one thread, the others' lanes hold something else."""
+  body = f"""setp.ne.u32 %p1, %t, {thread}; mov.u32 %r1, 7; @%p1 bra E; ld.global.u64 %l2, [%in];
+    cvt.rn.bf16.s64 %h1, %l2; isspacep.global %p2, %l2; cvt.u32.u16 %r1, %h1; @%p2 add.u32 %r1, %r1, 65536;
+    E: mad.wide.u32 %l3, %t, 4, %out;
+    st.global.u32 [%l3], %r1;"""
+  found, stats = both(kernel(body), (5).to_bytes(8, "little"), block=32)
+  assert found[:128].view("u4").tolist() == [0x40A0 + 65536 if t == thread else 7 for t in range(32)]
+  assert {*stats.helped} == {"cvt.rn.bf16.s64", "isspacep.global"}
