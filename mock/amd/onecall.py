@@ -20,7 +20,7 @@ import numpy as np
 from tinyhw.core.errors import PageFault
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.compute import CYCLES_PER_INSTRUCTION, SETTINGS, Program
-from tinyhw.mock.amd.plans import Dispatch, Nothing, Plan, Registers, Release, UserData
+from tinyhw.mock.amd.plans import Await, Dispatch, Nothing, Plan, Registers, Release, UserData
 from tinyhw.mock.amd.registers import name_of
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 NAMES: Final = ("words", "template", "mask", "ring", "ring_words", "actions", "user_data", "pointer", "shown", "taken",
                 "executed", "ns", "how")
 _TAKEN, _EXECUTED, _NS, _HOW = map(NAMES.index, ("taken", "executed", "ns", "how"))
-# What the routine does, in this order: rows of six words, of which the first says what. USERS: words from a place of
-# the submission to memory, bytes. RUN: a dispatch with the user data that there is: its record, what runs that, waves,
-# how its instructions become time.
-# STORE: 64 bits from a place of the submission to memory. OVER: the read pointer.
-OVER, USERS, RUN, STORE = range(4)
+# What the routine does, in this order: rows of six words, the first of which says what. AWAIT: memory must have reached
+# the word of a place of the submission, under a mask; these come first, and where one has to wait nothing was done.
+# USERS: words from a place to memory, bytes. RUN: a dispatch with the user data that there is: its record, what runs
+# that, waves, how its instructions become time. STORE: 64 bits from a place to memory. OVER: the read pointer.
+OVER, USERS, RUN, STORE, AWAIT = range(5)
 ROW: Final = 6
 
 
@@ -85,7 +85,7 @@ begin:
   store i64 0, ptr %ns.at
   br label %act
 act:
-  %k = phi i64 [ 0, %begin ], [ %k.next, %users ], [ %k.next, %ended ], [ %k.next, %store ]
+  %k = phi i64 [ 0, %begin ], [ %k.next, %users ], [ %k.next, %ended ], [ %k.next, %store ], [ %k.next, %await ]
   %k.next = add i64 %k, 1
   %place = mul i64 %k, {ROW}
   %a0 = getelementptr i64, ptr %actions, i64 %place
@@ -97,10 +97,18 @@ act:
   %a3 = getelementptr i64, ptr %a0, i64 3
   %three = load i64, ptr %a3
   %data = getelementptr i32, ptr %first, i64 %one
-  switch i64 %what, label %over [ i64 {USERS}, label %users  i64 {RUN}, label %run  i64 {STORE}, label %store ]
+  switch i64 %what, label %over [ i64 {USERS}, label %users  i64 {RUN}, label %run  i64 {STORE}, label %store
+    i64 {AWAIT}, label %await ]
 users:
   %copied = call ptr @memcpy(ptr %two, ptr %data, i64 %three)
   br label %act
+await:
+  %reference = load i32, ptr %data
+  %now = load i32, ptr %two
+  %mask32 = trunc i64 %three to i32
+  %seen = and i32 %now, %mask32
+  %met = icmp uge i32 %seen, %reference
+  br i1 %met, label %act, label %other
 store:
   %value = load i64, ptr %data, align 4
   store i64 %value, ptr %two
@@ -277,7 +285,7 @@ class OneCall:
     from tinyhw.emulator.jit.amdgcn.repeat import LEFT_OFF
     start = self.starts[action]
     self._account(start.before)
-    self.queue.go_on_from(self.plan, start.at, start.end)
+    self.queue.go_on_from(start.at, start.end)
     if how == LEFT_OFF:
       start.repeated.left(start.again)
     self.queue.dispatched(start.dispatch)
@@ -311,6 +319,14 @@ def call_for(queue: Planning, plan: Plan, before: Program | None) -> OneCall | N
         registers[offset] = settings[offset] = value
         if why is not None:
           counted["register", name_of(offset), why] += 1
+    elif isinstance(part, Await):
+      if any(action[0] != AWAIT for action in actions):
+        return None
+      try:
+        place = queue.space.view(part.address, 4)
+      except PageFault:
+        return None
+      actions.append((AWAIT, at + 4, place.ctypes.data, part.mask))
     elif isinstance(part, Release):
       try:
         place = queue.space.view(part.address, 8, Access.WRITE)

@@ -22,6 +22,7 @@ from tinyhw.mock.amd.compute import SETTINGS, Program, dispatch_again, run_dispa
 from tinyhw.mock.amd.dispatching import Dispatching
 from tinyhw.mock.amd.onecall import OneCall, call_for
 from tinyhw.mock.amd.plans import (
+  Await,
   Dispatch,
   Harmless,
   Nothing,
@@ -35,7 +36,7 @@ from tinyhw.mock.amd.plans import (
   nothing,
   planned,
 )
-from tinyhw.mock.amd.queue import Frame, Properties
+from tinyhw.mock.amd.queue import Frame, Properties, State
 from tinyhw.mock.amd.registers import INITIAL, USER_DATA, USER_DATA_COUNT
 from tinyhw.wire import pm4 as wire
 
@@ -49,11 +50,14 @@ _WHOLE: Final = int(_DATA.send_64_bit_data)
 _SILENT: Final = int(_INT.none), int(_INT.send_data_and_write_confirm)
 _SET_SH_REG: Final = pm4.SET_SH_REG.OP << 8
 _RELEASE_MEM: Final = pm4.RELEASE_MEM.OP << 8
-_RELEASE_WORDS: Final = pm4.RELEASE_MEM.DWORDS + 1
+_WAIT_REG_MEM: Final = pm4.WAIT_REG_MEM.OP << 8
+_RELEASE_WORDS, _WAIT_WORDS = pm4.RELEASE_MEM.DWORDS + 1, pm4.WAIT_REG_MEM.DWORDS + 1
+_AT_LEAST: Final = pm4.WAIT_REG_MEM_function.greater_than_or_equal_reference_value
 _LONE_NOP: Final = wire.NOP_HEADER_ONLY << 16 | pm4.NOP.OP << 8  # the one packet whose count is not a length
 
 ACQUIRED: Final = "PM4 packet", "ACQUIRE_MEM", "no caches are modelled"
-_DECIDING: Final = {_SET_SH_REG: (0, 1), _RELEASE_MEM: (0, 1, 2, 3, 4, 7)}  # words that are a packet's shape
+# Words that are a packet's shape.
+_DECIDING: Final = {_SET_SH_REG: (0, 1), _RELEASE_MEM: (0, 1, 2, 3, 4, 7), _WAIT_REG_MEM: (0, 1, 2, 3, 5, 6)}
 PLANNED_WORDS: Final = 512  # of a submission that is remembered as a whole
 PLANS: Final = 256  # submissions of one length and form
 SOON: Final = 4  # times that a plan is followed before it is made one call
@@ -96,6 +100,10 @@ class Planning(Dispatching):
   def _release(self, p: pm4.RELEASE_MEM, data: int) -> None:
     """The packet with its data, which a packet of the same shape may give anew."""
 
+  @abstractmethod
+  def _wait(self, p: Any, width: int, reference: int) -> None:
+    """A wait for memory or a register, with the reference that it has or that a packet of the same shape gives anew."""
+
   # ---- submissions that are one call
 
   def reconfigure(self, properties: Properties) -> None:
@@ -135,8 +143,9 @@ class Planning(Dispatching):
     key = next(key for key, made in self.programs.items() if made is program)
     return dict(zip(SETTINGS, key[2:], strict=True))
 
-  def go_on_from(self, plan: Plan, at: int, end: int) -> None:
+  def go_on_from(self, at: int, end: int) -> None:
     """A call has executed what comes before the packet in [at, end), which is in execution."""
+    self._told.clear()  # several doorbells may have told of it
     self._fetch()
     frame = self.frames[-1]
     frame.at, frame.whole = end, False
@@ -268,7 +277,7 @@ class Planning(Dispatching):
   @staticmethod
   def _shape(header: int, words: list[int], at: int, end: int) -> tuple[int, ...] | None:
     """What two packets share that differ in their data only: the value of a RELEASE_MEM, the user data of a
-    SET_SH_REG.
+    SET_SH_REG, the reference of a WAIT_REG_MEM.
 
     Nearly every submission has new ones; a packet of a known shape needs no second decoding.
     """
@@ -277,6 +286,8 @@ class Planning(Dispatching):
       return header, words[at + 1]
     if opcode == _RELEASE_MEM and end - at == _RELEASE_WORDS:
       return header, words[at + 1], words[at + 2], words[at + 3], words[at + 4], words[at + 7]
+    if opcode == _WAIT_REG_MEM and end - at == _WAIT_WORDS:
+      return header, words[at + 1], words[at + 2], words[at + 3], words[at + 5], words[at + 6]
     return None
 
   def _part(self, handler: Handler, argument: Any) -> Part | None:
@@ -303,6 +314,9 @@ class Planning(Dispatching):
     """Remember how packets of this shape run."""
     if isinstance(packet, pm4.RELEASE_MEM):
       self._shapes[shape] = self._released_again(packet)
+    elif isinstance(packet, pm4.WAIT_REG_MEM):
+      if packet.mem_space and packet.operation == pm4.WAIT_REG_MEM_operation.wait_reg_mem:
+        self._shapes[shape] = self._waits_again(packet)
     elif isinstance(packet, pm4.SET_SH_REG):
       first, count = pm4.SET_SH_REG_START + packet.reg_offset, len(packet.payload)
       if USER_DATA <= first and first + count <= USER_DATA + USER_DATA_COUNT:
@@ -324,6 +338,16 @@ class Planning(Dispatching):
   def _user_data_again(user_data: ctypes.Array[Any], first: int, count: int, words: list[int], at: int) -> None:
     """A SET_SH_REG of user data."""
     user_data[first : first + count] = words[at + 2 : at + 2 + count]
+
+  def _waits_again(self, p: pm4.WAIT_REG_MEM) -> Shaped:
+    """A WAIT_REG_MEM of memory with a reference of its own."""
+
+    def run(words: list[int], at: int) -> bool:
+      self._wait(p, 4, words[at + 4])
+      return self.state is State.BLOCKED
+
+    simple = p.function == _AT_LEAST and not p.mem_poll_addr & 3 and self.beside is None and self.device.chip is None
+    return run, Await(p.mem_poll_addr, p.mask) if simple else None
 
   def _released_again(self, p: pm4.RELEASE_MEM) -> Shaped:
     """A RELEASE_MEM with data of its own."""

@@ -43,6 +43,14 @@ class Release:
 
 
 @dataclass(frozen=True)
+class Await:
+  """A WAIT_REG_MEM until the 32 bits at an aligned address, under a mask, are at least its reference."""
+
+  address: int
+  mask: int
+
+
+@dataclass(frozen=True)
 class Dispatch:
   """A DISPATCH_DIRECT."""
 
@@ -50,7 +58,7 @@ class Dispatch:
   initiator: int
 
 
-Part = Nothing | UserData | Registers | Release | Dispatch  # what a packet does, where `onecall` can do it
+Part = Nothing | UserData | Registers | Release | Await | Dispatch  # what a packet does, where `onecall` can do it
 # Of a packet: place, end, what executes it, the words that decide it, what it does where that is simple.
 Row = tuple[int, int, Quick, tuple[int, ...], Part | None]
 

@@ -335,13 +335,13 @@ class ComputeQueue(Planning):
 
   @handles(pm4.WAIT_REG_MEM)
   def wait_reg_mem(self, p: pm4.WAIT_REG_MEM) -> None:
-    self._wait(p, 4)
+    self._wait(p, 4, p.reference)
 
   @handles(pm4.WAIT_REG_MEM64)
   def wait_reg_mem64(self, p: pm4.WAIT_REG_MEM64) -> None:
-    self._wait(p, 8)
+    self._wait(p, 8, p.reference)
 
-  def _wait(self, p: Any, width: int) -> None:
+  def _wait(self, p: Any, width: int, reference: int) -> None:
     """Compare (value & mask) with the reference, now and until it holds."""
     function = _COMPARE.get(p.function)
     if function is None:
@@ -364,7 +364,7 @@ class ComputeQueue(Planning):
       def seen() -> int:
         return self.read_register(offset)
 
-    mask, reference = p.mask, p.reference
+    mask = p.mask
 
     def met() -> bool:
       return holds(seen() & mask, reference)

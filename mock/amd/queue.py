@@ -48,6 +48,7 @@ class State(Enum):
   HUNG = "hung"
 
 
+DOORBELLS: Final = 256  # of which a queue knows what each told of
 _READY: Final = State.READY  # asked for often
 
 
@@ -127,6 +128,7 @@ class Queue(ABC):
     self.taken = 0  # how far the ring was copied into frames, or executed
     self._until_mapped = self.machine.turns_of_a_queue()  # doorbells and turns until it was off its engine meanwhile
     self.reported = 0  # how far the client was told that it was read
+    self._told: deque[int] = deque(maxlen=DOORBELLS)  # write pointers of doorbells, of what is not fetched yet
     self._rung: deque[tuple[int, int]] = deque()  # (write pointer, thread) of doorbells that are not read yet
     self._ring_version = -1
     self._ring: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
@@ -167,6 +169,7 @@ class Queue(ABC):
       self._until_mapped -= 1
       if self.write <= value <= self.read + self._span and not value & self._within:
         self.write = value
+        self._told.append(value)
       elif not self._accept(value, "doorbell"):
         return
     elif self._was_off():
@@ -274,16 +277,20 @@ class Queue(ABC):
   runnable = _ready  # whether a turn would
 
   def _fetch(self) -> None:
-    """Copy the submitted part of the ring, which is not empty, into a frame."""
-    properties, shift = self.properties, self.SHIFT
-    at, count = (self.taken >> shift) % (properties.ring_size >> 2), self.write - self.taken >> shift
-    self.frames.append(self._frame(self.words_from(at, count), properties.ring_address + at * 4))
-    self.taken = self.write
+    """Copy what is submitted in the ring, which is not empty, into a frame: as much as the next doorbell told of."""
+    properties, shift, end = self.properties, self.SHIFT, self.write
+    while self._told:
+      told = self._told.popleft()
+      if self.taken < told < end:
+        end = told
+        break
+    at, count = (self.taken >> shift) % (properties.ring_size >> 2), end - self.taken >> shift
+    self.frames.append(self._frame(self._words_from(at, count), properties.ring_address + at * 4))
+    self.taken = end
 
-  def words_from(self, at: int, count: int) -> list[int]:
+  def _words_from(self, at: int, count: int) -> list[int]:
     """Dwords of the ring from a place on, across its end."""
     n = self.properties.ring_size >> 2
-    at %= n
     return self._words(at, count) if at + count <= n else self._words(at, n - at) + self._words(0, at + count - n)
 
   def _frame(self, words: list[int], address: int) -> Frame:
@@ -312,6 +319,7 @@ class Queue(ABC):
     self._execute(packets)
 
   def _execute(self, packets: int) -> None:
+    most = packets
     try:
       if self._until_mapped > 1:
         self._until_mapped -= 1
@@ -330,6 +338,8 @@ class Queue(ABC):
         elif self.expected is not None and (done := self.expected.run(packets)):
           packets -= done
           continue
+        elif self.expected is not None and packets < min(self.expected.packets, most):
+          break  # it is for the next turn
         else:
           self._fetch()
           packets = self._follow(frames[-1], packets)
@@ -337,6 +347,8 @@ class Queue(ABC):
           self._retire()
       if frames or self.read != self.taken:
         self._retire()
+      elif self.taken == self.write:
+        self._told.clear()
       if self.read != self.reported:
         self._report_read()
         self.reported = self.read

@@ -197,8 +197,8 @@ def test_threads_change_engines_at_any_time(name: str, monkeypatch: pytest.Monke
   back = [(0, t, n) for t in (1, 2, 3, 4, 5, 7, 9, 12) for n in (5, 11, 25, 60)]
   rounds = [(b, t, n) for b in range(1, 100) for t in (0, 1, 3, 9) for n in (1, 40, 200)]
   rounds = [*back, *rng.sample(rounds, 200)] if THOROUGH else [
-    (0, 0, 25), *rng.sample(back, 16 if CASES[name].tries else 8), *rng.sample(rounds, 4),
-    *((b, 0, 40) for b in range(1, 36 if CASES[name].tries else 4))]
+    (0, 0, 25), *rng.sample(back, 16 if CASES[name].tries else 4), *rng.sample(rounds, 4 if CASES[name].tries else 1),
+    *((b, 0, 40) for b in range(1, 36 if CASES[name].tries else 3))]
   tried: list[bool] = []
   asked = 0
   take = run.Cohort.take

@@ -84,6 +84,8 @@ RESULTS: list[tuple[str, str, Any]] = [
   ("redux.sync.add.u32 %r9, %r1, %r4;", "%r9", V), ("activemask.b32 %r9;", "%r9", U),
   ("shfl.sync.idx.b32 %r9, %r2, 0, 31, -1;", "%r9", V), ("match.any.sync.b32 %r9, %r2, -1;", "%r9", V),
   ("atom.global.add.u32 %r9, [%in], 1;", "%r9", V), ("mapa.shared::cluster.u32 %r9, %r5, %r3;", "%r9", U),
+  ("mbarrier.test_wait.parity.shared.b64 %p9, [%r5], 1;", "%p9", U),
+  ("mbarrier.try_wait.shared.b64 %p9, [%r5], %l1;", "%p9", U), ("mbarrier.arrive.shared.b64 %l9, [%r5];", "%l9", V),
   ("bfe.u32 %r9, %r2, 3, 5;", "%r9", U), ("lop3.b32 %r9, %r2, %r3, %r2, 0xE8;", "%r9", U)]
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.emulator.checking import code_of
-from tests.mock.client import VRAM, Client, Queue
-from tests.mock.test_queues import release, write
+from tests.mock.client import VRAM, Client, Memory, Queue
+from tests.mock.test_queues import release, wait, write
 from tests.mock.test_waves import settings
 from tests.strength import examples
 from tinyhw.autogen import gc_11_0_0 as gc
@@ -23,18 +23,22 @@ from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.core.patience import Terms
 from tinyhw.emulator.jit.amdgcn import repeat
 from tinyhw.emulator.observe import Observer
-from tinyhw.mock.amd import onecall, planning
+from tinyhw.mock.amd import planning
 from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.registers import KEPT
 from tinyhw.mock.machine import Machine
 from tinyhw.wire import pm4
 
 # s[0:1]: where a number is, s[2:3]: where the result goes, s4: another number. The result is their sum times a factor.
-# Who finds the number ASLEEP gives way first: compiled code alone does not come to the end.
+# Who finds the number ASLEEP gives way first: compiled code alone does not come to the end. Waves are counted, 64 bytes
+# behind the result: what is begun again is seen.
 ASLEEP = 99
 TEXT = """
   s_load_b32 s5, s[0:1], 0x0
   v_mov_b32 v1, 0
+  v_mov_b32 v3, 1
+  s_mov_b32 exec_lo, 1
+  global_atomic_add_u32 v1, v3, s[2:3] offset:64
   s_waitcnt lgkmcnt(0)
   s_cmp_lg_u32 s5, 99
   s_cbranch_scc1 awake
@@ -107,9 +111,9 @@ class Side:
     semaphore = release(self.results.address + 1024, value)
     return [ACQUIRE, *(registers if full else ()), self.users(number, result, more), dispatch, semaphore]
 
-  def move_ring(self) -> None:
+  def move_ring(self, ring: Memory | None = None) -> None:
     """UPDATE_QUEUE with another ring, which begins where the pointers stand."""
-    ring = self.queue.ring = self.client.alloc(4096)
+    ring = self.queue.ring = ring or self.client.alloc(4096)
     self.client.call("UPDATE_QUEUE", queue_id=self.queue.queue_id, ring_base_address=ring.address, ring_size=4096,
                      queue_percentage=100, queue_priority=7)
 
@@ -144,19 +148,6 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
     return how
   monkeypatch.setattr(repeat.Again, "run", watched)
   yield ended
-
-
-@pytest.fixture
-def called(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-  """Of each submission that was one call: how many packets it executed."""
-  packets: list[int] = []
-  run = onecall.OneCall.run
-  def watched(self: onecall.OneCall, most: int) -> int:
-    done = run(self, most)
-    packets.append(done)
-    return done
-  monkeypatch.setattr(onecall.OneCall, "run", watched)
-  yield packets
 
 
 @pytest.mark.parametrize("calls", [False, True])
@@ -218,7 +209,7 @@ def test_a_repeated_submission_skips_no_check(what: str, calls: bool, at_once: l
     queue.submit(*again)
   client.run()
   if what in ("no mapping", "no code", "nowhere"):
-    assert queue.state == "faulted" and ("execute" if what == "no code" else "write") in str(side.held.error)
+    assert queue.state == "faulted" and ("execute" if what == "no code" else "atomic") in str(side.held.error)
     assert "DISPATCH_DIRECT" in side.held.packet_text()
     return
   assert queue.state == "ready" and side.results.u32[0] == expected
@@ -319,6 +310,26 @@ class Submissions(RuleBasedStateMachine):
       copies = ((side.programs.address + 256 * k, 0, len(data)), (side.numbers.address, 4000, 4))
       side.copier.submit(*(sdma.SDMA_PKT_COPY_LINEAR(count=size - 1, src_addr=side.indirect.address + at, dst_addr=to)
                            for to, at, size in copies))
+
+  @precondition(lambda self: self.alive)
+  @rule(times=st.integers(1, 4), late=st.booleans(), number=st.integers(0, 9), k=st.integers(0, 1))
+  def ordered(self, times: int, late: bool, number: int, k: int) -> None:
+    """Launches that wait for the copy engine, which has done its work before them, or does it late."""
+    self.run()
+    for _ in range(times):
+      self.value += 1
+      for side in self.sides:
+        fence, data = side.results.address + 1536, side.indirect.address + 4008
+        side.indirect.u32[1002] = number
+        copies = (sdma.SDMA_PKT_COPY_LINEAR(count=3, src_addr=data, dst_addr=side.numbers.address),
+                  sdma.SDMA_PKT_FENCE(mtype=3, addr=fence, data=self.value))
+        waits = (wait(fence, self.value), *side.launch(k, 0, 3, 1, self.value))
+        for queue, packets in ((side.queue, waits), (side.copier, copies))[:: 1 if late else -1]:
+          queue.submit(*packets)
+          if late:
+            side.client.run()
+      self.run()
+      number += 1
 
   @precondition(lambda self: self.alive)
   @rule(how=st.sampled_from(["trace", "observer", "terms"]), times=st.integers(1, 2))
@@ -435,5 +446,8 @@ def test_the_machine_comes_to_calls(called: list[int]) -> None:
   before = len(called)
   state.batch(3, "registers", 6)
   assert max(called[before:]) > 12
+  before = len(called)
+  state.ordered(6, False, 3, 0)
+  assert max(called[before:]) == 8
   state.both_are_the_same()
   state.teardown()
