@@ -331,6 +331,18 @@ def library_get_kernel(m: CudaMachine, out: int, handle: int, name: int) -> None
   m.out(out, "Q", library.kernels[text].handle)
 
 
+@serves("cuLibraryGetGlobal")
+def library_get_global(m: CudaMachine, out: int, size: int, handle: int, name: int) -> None:
+  library: Library = m.find(handle, Library)
+  module_get_global(m, out, size, library.module(m, m.working()).handle, name)
+
+
+@serves("cuLibraryGetKernelCount")
+def library_get_kernel_count(m: CudaMachine, out: int, handle: int) -> None:
+  from tinyhw.emulator.ptx.link import link_text
+  m.out(out, "I", len(link_text(m.find(handle, Library).text.encode()).names))
+
+
 @serves("cuLibraryGetModule")
 def library_get_module(m: CudaMachine, out: int, handle: int) -> None:
   m.out(out, "Q", m.find(handle, Library).module(m, m.working()).handle)
@@ -408,6 +420,11 @@ def kernel_set_attribute(m: CudaMachine, attribute: int, value: int, handle: int
 @serves("cuFuncSetCacheConfig", "cuFuncSetSharedMemConfig")
 def func_set_config(m: CudaMachine, handle: int, config: int) -> None:
   _function(m, handle, m.working())  # a preference
+
+
+@serves("cuKernelSetCacheConfig")
+def kernel_set_cache_config(m: CudaMachine, handle: int, config: int, device: int) -> None:
+  func_set_config(m, handle, config)
 
 
 @serves("cuFuncGetModule")

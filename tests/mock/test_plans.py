@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.emulator.checking import code_of
-from tests.mock.client import VRAM, Client, Queue
+from tests.mock.client import VRAM, Client, Memory, Queue
 from tests.mock.test_queues import release, wait, write
 from tests.mock.test_waves import settings
 from tests.strength import examples
@@ -111,9 +111,9 @@ class Side:
     semaphore = release(self.results.address + 1024, value)
     return [ACQUIRE, *(registers if full else ()), self.users(number, result, more), dispatch, semaphore]
 
-  def move_ring(self) -> None:
+  def move_ring(self, ring: Memory | None = None) -> None:
     """UPDATE_QUEUE with another ring, which begins where the pointers stand."""
-    ring = self.queue.ring = self.client.alloc(4096)
+    ring = self.queue.ring = ring or self.client.alloc(4096)
     self.client.call("UPDATE_QUEUE", queue_id=self.queue.queue_id, ring_base_address=ring.address, ring_size=4096,
                      queue_percentage=100, queue_priority=7)
 
