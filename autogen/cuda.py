@@ -4,6 +4,7 @@ Generated; do not edit. Source:
   NVIDIA CUDA Toolkit 13.0, cuda.h 13000, licence NVIDIA CUDA Toolkit EULA; names and numbers only
     include/cuda.h sha256 64025f81a9d6d2b10e9e11654f3523e5b046d01b883f0b9ca474e463274b80d4
     include/cudaTypedefs.h sha256 da2352ecb06115c252394c9ba72472d1dc525569d30f9c83e2da300fce788f2f
+    include/cudaProfiler.h sha256 b9c9fa71341b693f9f0b0ea8071e12a0869ac99afe669345a02145163867560d
 Generator: tinyhw gen cuda
 
 FUNCTIONS has a symbol's parameters as ctypes has them; all return a CUresult. Pointers and handles are addresses.
@@ -680,6 +681,27 @@ CU_RES_VIEW_FORMAT_SIGNED_BC5 = 0x1f
 CU_RES_VIEW_FORMAT_UNSIGNED_BC6H = 0x20
 CU_RES_VIEW_FORMAT_SIGNED_BC6H = 0x21
 CU_RES_VIEW_FORMAT_UNSIGNED_BC7 = 0x22
+CU_MEM_ACCESS_FLAGS_PROT_NONE = 0
+CU_MEM_ACCESS_FLAGS_PROT_READ = 1
+CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3
+CU_MEM_ACCESS_FLAGS_PROT_MAX = 0x7fffffff
+CU_MEM_ALLOCATION_TYPE_INVALID = 0
+CU_MEM_ALLOCATION_TYPE_PINNED = 1
+CU_MEM_ALLOCATION_TYPE_MANAGED = 2
+CU_MEM_ALLOCATION_TYPE_MAX = 0x7fffffff
+CU_MEM_HANDLE_TYPE_NONE = 0
+CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1
+CU_MEM_HANDLE_TYPE_WIN32 = 2
+CU_MEM_HANDLE_TYPE_WIN32_KMT = 4
+CU_MEM_HANDLE_TYPE_FABRIC = 8
+CU_MEM_HANDLE_TYPE_MAX = 0x7fffffff
+CU_JIT_INPUT_CUBIN = 0
+CU_JIT_INPUT_PTX = 1
+CU_JIT_INPUT_FATBINARY = 2
+CU_JIT_INPUT_OBJECT = 3
+CU_JIT_INPUT_LIBRARY = 4
+CU_JIT_INPUT_NVVM = 5
+CU_JIT_NUM_INPUT_TYPES = 6
 
 RESULTS = {
   0: "CUDA_SUCCESS",
@@ -1302,6 +1324,46 @@ class CUDA_RESOURCE_VIEW_DESC(Struct):
     ("reserved", ctypes.c_uint32 * 16),
   ]
 
+
+class CUmemLocation(Struct):
+  """8 bytes."""
+  type: int
+  id: int
+  _fields_ = [
+    ("type", ctypes.c_uint32),
+    ("id", ctypes.c_int32),
+  ]
+
+
+class CUmemAccessDesc(Struct):
+  """12 bytes."""
+  location: CUmemLocation
+  flags: int
+  _fields_ = [
+    ("location", CUmemLocation),
+    ("flags", ctypes.c_uint32),
+  ]
+
+
+class CUmemPoolProps(Struct):
+  """88 bytes."""
+  allocType: int
+  handleTypes: int
+  location: CUmemLocation
+  win32SecurityAttributes: int
+  maxSize: int
+  usage: int
+  reserved: ctypes.Array[ctypes.c_uint8]
+  _fields_ = [
+    ("allocType", ctypes.c_uint32),
+    ("handleTypes", ctypes.c_uint32),
+    ("location", CUmemLocation),
+    ("win32SecurityAttributes", ctypes.c_uint64),
+    ("maxSize", ctypes.c_uint64),
+    ("usage", ctypes.c_uint16),
+    ("reserved", ctypes.c_uint8 * 54),
+  ]
+
 CUDA_KERNEL_NODE_PARAMS_v2 = CUDA_KERNEL_NODE_PARAMS
 CUDA_MEMCPY2D_v2 = CUDA_MEMCPY2D
 CUDA_MEMCPY3D_v2 = CUDA_MEMCPY3D
@@ -1312,6 +1374,8 @@ CUDA_ARRAY_MEMORY_REQUIREMENTS_v1 = CUDA_ARRAY_MEMORY_REQUIREMENTS
 CUDA_RESOURCE_DESC_v1 = CUDA_RESOURCE_DESC
 CUDA_TEXTURE_DESC_v1 = CUDA_TEXTURE_DESC
 CUDA_RESOURCE_VIEW_DESC_v1 = CUDA_RESOURCE_VIEW_DESC
+CUmemPoolProps_v1 = CUmemPoolProps
+CUmemAccessDesc_v1 = CUmemAccessDesc
 
 FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cuArray3DCreate": (c_void_p, c_void_p,),
@@ -1814,6 +1878,9 @@ FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cuPointerGetAttribute": (c_void_p, c_int32, c_uint64,),
   "cuPointerGetAttributes": (c_uint32, c_void_p, c_void_p, c_uint64,),
   "cuPointerSetAttribute": (c_void_p, c_int32, c_uint64,),
+  "cuProfilerInitialize": (c_void_p, c_void_p, c_int32,),
+  "cuProfilerStart": (),
+  "cuProfilerStop": (),
   "cuSignalExternalSemaphoresAsync": (c_void_p, c_void_p, c_uint32, c_void_p,),
   "cuSignalExternalSemaphoresAsync_ptsz": (c_void_p, c_void_p, c_uint32, c_void_p,),
   "cuStreamAddCallback": (c_void_p, c_void_p, c_void_p, c_uint32,),

@@ -38,6 +38,7 @@ _HANDED_BACK: Final = 100.0  # one wave's instruction from compiled code to the 
 _LLVM: Final = 40_000.0
 _COMPILING: Final = 60.0
 _SOON: Final = 0.5  # the part of it after which the compiling process is started
+_STALE, _ENDED, _LEFT_OFF = range(3)  # as in `jit.amdgcn.repeat`, which loads with the first compiled program
 _BLOCKS_A_LOOK: Final = 256  # how often the first cohort's cost is looked at
 
 
@@ -82,39 +83,51 @@ class Repeated:
 
   def __init__(self, space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int, engine: str) -> None:
     self._space, self._arch, self._dispatch, self._watchdog, self._engine = space, arch, d, watchdog, engine
-    self._again: Again | None = None
+    self.again: Again | None = None  # its first state, where compiled code alone ran it the last time
     self._alone = False  # the last run was compiled code's alone
     self._begun = False  # `at_once` has begun what `start` goes on with
+
+  def ready(self) -> Again | None:
+    """The dispatch as compiled code runs it again, as long as nothing that it was made from has changed."""
+    again = self.again
+    return again if again is not None and again.serves() else None
+
+  def left(self, again: Again) -> None:
+    """Somebody has run it, and not to its end: `start` goes on. Raises what ended it."""
+    self.again = None
+    again.check()
+    self.again, self._begun = again, True
 
   def at_once(self, user_data: tuple[int, ...]) -> DispatchStats | None:
     """Run it to its end where nothing else is to be done than that; None where `start` has to do it, or what is left.
     """
-    again = self._again
-    if again is None or not again.serves(): return None
-    self._again = None  # until it is known that nothing was raised
-    ended = again.run(user_data)
-    self._again = again
-    if ended: return again.stats
-    self._begun = True
+    again = self.ready()
+    if again is None: return None
+    self.again = None  # until it is known that nothing was raised
+    how = again.run(user_data)
+    self.again = again
+    if how == _ENDED: return again.stats
+    self._begun = how == _LEFT_OFF
     return None
 
   def start(self, user_data: tuple[int, ...], tick: Callable[[], Callable[[], None] | None]) -> Run:
     """See `start`. `tick` makes the dispatch's, where it is wanted; one that is over at its second look never is."""
-    again, self._again = self._again, None
+    again, self.again = self.again, None
     begun, self._begun = self._begun, False
     if again is None and self._alone: again = self._make(user_data)
-    if again is None or not begun and not again.serves():
+    how = _LEFT_OFF if begun else again.run(user_data) if again is not None and again.serves() else _STALE
+    if again is None or how == _STALE:
       d = replace(self._dispatch, user_data=user_data, tick=tick())
       stats = yield from start(self._space, self._arch, d, watchdog=self._watchdog, engine=self._engine)
       self._note(stats)
       return stats
-    if not begun and again.run(user_data):
+    if how == _ENDED:
       yield None
-      self._again = again
+      self.again = again
       return again.stats
     stats, turns = again.rest(tick())
     yield from turns
-    if self._note(stats): self._again = again
+    if self._note(stats): self.again = again
     return stats
 
   def _note(self, stats: DispatchStats) -> bool:
@@ -124,11 +137,13 @@ class Repeated:
     return self._alone
 
   def _make(self, user_data: tuple[int, ...]) -> Again | None:
-    from tinyhw.emulator.jit.amdgcn.repeat import Again
+    from tinyhw.emulator.jit.amdgcn.repeat import Again, routine
     from tinyhw.emulator.jit.memory import Memory
+    again = routine()
+    if again is None: return None
     d = replace(self._dispatch, user_data=user_data)
     workgroups = Workgroups(self._space, self._arch, d, self._watchdog, DispatchStats())
-    return Again(workgroups, Memory(self._space)) if Again.fits(workgroups) else None
+    return Again(workgroups, Memory(self._space), again) if Again.fits(workgroups) else None
 
 
 def _auto(workgroups: Workgroups) -> Turns:

@@ -18,7 +18,7 @@ from tinyhw.mock.amd.caches.chip import Chip, Weak
 from tinyhw.mock.amd.card import Card, cards_named
 from tinyhw.mock.amd.compute import Program, duration
 from tinyhw.mock.amd.kfd import Kfd
-from tinyhw.mock.amd.pm4 import ComputeQueue
+from tinyhw.mock.amd.planning import Planning
 from tinyhw.mock.amd.process import OpenFile
 from tinyhw.mock.amd.queue import Queue, State
 from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
@@ -35,7 +35,7 @@ TURNS_ON_ENGINE: Final = (2, 24)  # doorbells and turns between two times that a
 MEMORIES: Final = ("strong", "weak")
 
 Size = tuple[int, int, int]
-Executor = Callable[["ComputeQueue", "Program", Size, tuple[int, ...]], int]  # runs a dispatch, returns its nanoseconds
+Executor = Callable[["Planning", "Program", Size, tuple[int, ...]], int]  # runs a dispatch, returns its nanoseconds
 
 
 class Gpu:
@@ -106,7 +106,7 @@ class Machine(Running):
     self.files = Files(self.cards, [g.gpu_id for g in self.gpus], [g.vram.size for g in self.gpus], system_memory)
     self.queues: list[Queue] = []
     self.runners = self.queues
-    self._executor = executor
+    self.executor = executor
     self.open_files: dict[int, dict[int, OpenFile]] = {}
     self.kfd = Kfd(self)
 
@@ -154,12 +154,12 @@ class Machine(Running):
     """What a register holds that another queue has used."""
     return self._scheduling.getrandbits(32)
 
-  def execute(self, queue: ComputeQueue, program: Program, size: Size, user_data: tuple[int, ...]) -> None:
+  def execute(self, queue: Planning, program: Program, size: Size, user_data: tuple[int, ...]) -> None:
     """Start a dispatch of `size` workgroups, which goes on in turns of its queue; the clock moves by what it takes."""
     if self.trace.enabled:
       self.trace.add(queue.name, "dispatch", f"{program.entry:#x}", grid=size, block=program.block)
-    if self._executor is not None:
-      return self.clock.advance(self._executor(queue, program, size, user_data))
+    if self.executor is not None:
+      return self.clock.advance(self.executor(queue, program, size, user_data))
     queue.terms = self.agreed.get(queue.queued_by() or 0)
     queue.observer = self.observer if queue.terms is None or queue.terms.observer is None else queue.terms.observer
     if queue.observer is not None and any(q.dispatching and q.observer is queue.observer for q in self.queues):
@@ -169,9 +169,9 @@ class Machine(Running):
     flight = queue.flight(program)
     queue.start(start_waves(queue, program, size, user_data, flight), flight)
 
-  def repeat(self, queue: ComputeQueue, dispatch: Repeated, user_data: tuple[int, ...]) -> bool:
+  def repeat(self, queue: Planning, dispatch: Repeated, user_data: tuple[int, ...]) -> bool:
     """As `execute`, at once; False when that has to do it, or the rest of it."""
-    if self.agreed or self.observer is not None or self._executor is not None or self.trace.enabled:
+    if self.agreed or self.observer is not None or self.executor is not None or self.trace.enabled:
       return False
     stats = dispatch.at_once(user_data)
     if stats is None:

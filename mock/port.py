@@ -178,7 +178,7 @@ class MockPort(SharedPort):
 
   def doorbell(self, address: int, value: int, nbytes: int = 8) -> None:
     device, words, offset = self._bells.get(address) or self._bell(address)
-    if address % 8 or nbytes != 8:
+    if address & 7 or nbytes != 8:
       raise InvalidArgument(f"{nbytes} bytes to the doorbell at {address:#x}: it takes aligned stores of 64 bits",
                             where="doorbell")
     machine = self.machine

@@ -22,18 +22,25 @@ _LOCK: Final = lock()
 
 
 class Native:
-  """Loaded objects of one program; `run(context, states, stride in bytes, count)` runs waves that are ready.
+  """Loaded objects of one program; `run(context, states, stride in bytes, count)` runs waves that are ready, and is
+  at `address`.
 
   Keeps the code alive.
   """
 
   def __init__(self, objects: Sequence[bytes]) -> None:
-    with _LOCK:
-      builder = llvm.JITLibraryBuilder().add_current_process().export_symbol("run")
-      for code in objects: builder = builder.add_object_img(code)
-      try: self._library = builder.link(_linker(), f"waves.{next(_NUMBERS)}")
-      except RuntimeError as error: raise NotCompiled(str(error).strip()) from None
-    self.run: Any = _Run(self._library["run"])
+    self._library = linked(objects, "run")
+    self.address = int(self._library["run"])
+    self.run: Any = _Run(self.address)
+
+
+def linked(objects: Sequence[bytes], symbol: str) -> Any:
+  """Objects, loaded: a mapping that has the address of one symbol. Raises NotCompiled."""
+  with _LOCK:
+    builder = llvm.JITLibraryBuilder().add_current_process().export_symbol(symbol)
+    for code in objects: builder = builder.add_object_img(code)
+    try: return builder.link(_linker(), f"waves.{next(_NUMBERS)}")
+    except RuntimeError as error: raise NotCompiled(str(error).strip()) from None
 
 
 def host() -> Host:

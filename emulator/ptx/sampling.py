@@ -133,7 +133,7 @@ class Look:
     lod = np.clip(np.clip(finite(lod) + bias, least, most), 0, top)
     if not self.s.mip_linear or not self.h.floats:
       return self.at_level(coordinates, np.floor(lod + 0.5).astype(np.int64), layer, sample, offsets)
-    low = np.floor(lod).astype(np.int64)
+    low = lod.astype(np.int64)  # it is not below 0
     a = np.rint((lod - low) * 256) / 256
     one = self.at_level(coordinates, low, layer, sample, offsets)
     two = self.at_level(coordinates, np.minimum(low + 1, top), layer, sample, offsets)

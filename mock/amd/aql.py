@@ -20,7 +20,7 @@ from tinyhw.core.layout import Register, Struct
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.compute import LDS_GRANULE, SCRATCH_GRANULE, run_dispatch
 from tinyhw.mock.amd.pm4 import ComputeQueue
-from tinyhw.mock.amd.queue import Frame, Properties, State
+from tinyhw.mock.amd.queue import Frame, Place, Properties, State
 from tinyhw.mock.running import Wait
 from tinyhw.wire import aql
 
@@ -209,7 +209,7 @@ class AqlQueue(ComputeQueue):
       self.device.chip.fence(acquire=True, system=scope == hsa.HSA_FENCE_SCOPE_SYSTEM)
     return True
 
-  def _signal(self, packet: Any, start: int, last: tuple[Frame, int] | None) -> None:
+  def _signal(self, packet: Any, start: int, last: Place | None) -> None:
     """Do what the release fence says, then decrement the completion signal, stamp it and notify its event."""
     if self.device.chip is not None:
       self.last, last = last, self.last

@@ -20,7 +20,7 @@ from tinyhw.mock.amd.registers import USER_DATA_COUNT
 if TYPE_CHECKING:
   from tinyhw.emulator.amdgcn import DispatchStats
   from tinyhw.mock.amd.card import Card
-  from tinyhw.mock.amd.pm4 import ComputeQueue
+  from tinyhw.mock.amd.planning import Planning
 
 CYCLES_PER_INSTRUCTION: Final = 4  # of a wave, when others hide nothing
 MAX_THREADS: Final = 1024
@@ -34,7 +34,7 @@ _R1, _R2, _R3 = gc.COMPUTE_PGM_RSRC1.OFFSET, gc.COMPUTE_PGM_RSRC2.OFFSET, gc.COM
 _SCRATCH_LO, _SCRATCH_HI = gc.COMPUTE_DISPATCH_SCRATCH_BASE_LO.OFFSET, gc.COMPUTE_DISPATCH_SCRATCH_BASE_HI.OFFSET
 _TMPRING: Final = gc.COMPUTE_TMPRING_SIZE.OFFSET
 _STARTS: Final = (gc.COMPUTE_START_X.OFFSET, gc.COMPUTE_START_Y.OFFSET, gc.COMPUTE_START_Z.OFFSET)
-_SETTINGS: Final = (_LO, _HI, _R1, _R2, _R3, _TMPRING, _SCRATCH_LO, _SCRATCH_HI, _X, _Y, _Z, *_STARTS)
+SETTINGS: Final = (_LO, _HI, _R1, _R2, _R3, _TMPRING, _SCRATCH_LO, _SCRATCH_HI, _X, _Y, _Z, *_STARTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def duration(stats: DispatchStats, card: Card) -> int:
   return stats.instructions // waves * turns * CYCLES_PER_INSTRUCTION * 1000 // card.engine_clock
 
 
-def program_of(queue: ComputeQueue, initiator: int) -> Program | None:
+def program_of(queue: Planning, initiator: int) -> Program | None:
   """Check the registers for one dispatch. None when the initiator starts nothing."""
   registers = queue.registers
   start = gc.COMPUTE_DISPATCH_INITIATOR.decode(initiator)
@@ -139,7 +139,7 @@ def program_of(queue: ComputeQueue, initiator: int) -> Program | None:
   )
 
 
-def _check_scratch(queue: ComputeQueue, base: int, size: int) -> None:
+def _check_scratch(queue: Planning, base: int, size: int) -> None:
   """Any wave may get any slot, so that the whole ring has to be there; a wave in a slot that is not faults."""
   try:
     queue.space.prove(base, size, Access.WRITE)
@@ -154,20 +154,20 @@ def _name(offset: int) -> str:
   return next(r.__name__ for r in gc.REGISTERS if r.OFFSET == offset)
 
 
-def _refusal(queue: ComputeQueue, text: str) -> MachineFault:
+def _refusal(queue: Planning, text: str) -> MachineFault:
   return MachineFault(f"DISPATCH: {text}", hint=f"{queue.name} hangs on a chip")
 
 
-def _threads(queue: ComputeQueue, offset: int) -> int:
+def _threads(queue: Planning, offset: int) -> int:
   full = queue.registers[offset] & 0xFFFF
   if not full:
     raise _refusal(queue, f"{_name(offset)}.NUM_THREAD_FULL is 0")
   return full
 
 
-def _program(queue: ComputeQueue, initiator: int) -> Program | None:
+def _program(queue: Planning, initiator: int) -> Program | None:
   """What the registers ask for, checked once for equal registers."""
-  settings = (initiator, queue.space.version, *map(queue.registers.get, _SETTINGS))
+  settings = (initiator, queue.space.version, *map(queue.registers.get, SETTINGS))
   known = queue.programs.get(settings)
   if known is None:
     known = program_of(queue, initiator)
@@ -179,7 +179,7 @@ def _program(queue: ComputeQueue, initiator: int) -> Program | None:
   return known
 
 
-def dispatch_again(queue: ComputeQueue, size: tuple[int, int, int], initiator: int, words: list[int],
+def dispatch_again(queue: Planning, size: tuple[int, int, int], initiator: int, words: list[int],
                    at: int) -> bool:
   """Run a dispatch of a planned submission: to its end at once, where it is one that was run before and compiled code
   needs no help with it; else, and what is left of it then, as `run_dispatch` does."""
@@ -194,7 +194,7 @@ def dispatch_again(queue: ComputeQueue, size: tuple[int, int, int], initiator: i
   return True
 
 
-def run_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int) -> None:
+def run_dispatch(queue: Planning, size: tuple[int, int, int], initiator: int) -> None:
   """Run a dispatch of `size` workgroups (or threads, as the initiator says) to its end."""
   registers, last = queue.registers, queue.program
   versions = initiator, queue.space.version, queue.settings_version

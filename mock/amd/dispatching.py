@@ -41,6 +41,9 @@ class Dispatching(Queue):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
+    if self.beside is None:  # asked for often
+      self.runnable = self._ready  # type: ignore[method-assign]
+      self.run = self._execute  # type: ignore[method-assign]
     self.program: tuple[tuple[int, int, int], Program] | None = None  # what the last one was made from, and that
     self._then: Callable[[], None] | None = None  # what follows their end
     self._leaving = False  # whether the scheduler waits for the end of waves that it cannot save

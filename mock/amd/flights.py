@@ -20,7 +20,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle
   from tinyhw.mock.amd.compute import Program
   from tinyhw.mock.amd.dispatching import Dispatching
-  from tinyhw.mock.amd.queue import Frame
+  from tinyhw.mock.amd.queue import Place
   from tinyhw.mock.amd.waves import Waves
 
 PACES: Final = (0.02, 0.1, 0.5)  # how likely a dispatch has a turn while packets behind it could go on
@@ -47,7 +47,7 @@ class Packets(Agent):
 class Flight(Running):
   """A dispatch on its way. `detail` of what it does is a PC, or "code" for fetching it."""
 
-  def __init__(self, queue: Dispatching, order: int, program: Program, packet: tuple[Frame, int] | None,
+  def __init__(self, queue: Dispatching, order: int, program: Program, packet: Place | None,
                space: WaveSpace) -> None:
     self.queue, self.order, self.packet, self.entry = queue, order, packet, program.entry
     self.chip, self.listens = space.chip, False
@@ -98,7 +98,7 @@ class Beside:
       self._packets = Packets(self.queue, self.order)
     return self._packets
 
-  def flight(self, program: Program, packet: tuple[Frame, int] | None) -> Flight:
+  def flight(self, program: Program, packet: Place | None) -> Flight:
     """The next dispatch."""
     space = self.queue.device.wave_space()
     self.order += 1

@@ -8,10 +8,7 @@ that is no packet stops the queue as CP_BAD_OPCODE does; a packet that the vendo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
@@ -25,24 +22,14 @@ from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
-from tinyhw.mock.amd.compute import Program, dispatch_again, run_dispatch
-from tinyhw.mock.amd.dispatching import Dispatching
-from tinyhw.mock.amd.plans import Harmless, Plan, Quick, nothing, planned
+from tinyhw.mock.amd.compute import SETTINGS, run_dispatch
+from tinyhw.mock.amd.planning import ACQUIRED, Planning, Step
 from tinyhw.mock.amd.queue import Frame, Properties
-from tinyhw.mock.amd.registers import (
-  INITIAL,
-  KEPT,
-  USER_DATA,
-  USER_DATA_COUNT,
-  bits_of,
-  check_write,
-  name_of,
-)
+from tinyhw.mock.amd.registers import KEPT, USER_DATA, USER_DATA_COUNT, bits_of, check_write, name_of
 from tinyhw.mock.running import Wait
 from tinyhw.wire import pm4 as wire
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.engines import Repeated
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
 
 MAX_DEPTH: Final = 2  # the ring and one level of indirect buffers
@@ -78,23 +65,8 @@ _EVENTS_DONE: Final = frozenset(
   )
 )
 
-_SET_SH_REG: Final = pm4.SET_SH_REG.OP << 8
-_RELEASE_MEM: Final = pm4.RELEASE_MEM.OP << 8
-_RELEASE_WORDS: Final = pm4.RELEASE_MEM.DWORDS + 1
-_LONE_NOP: Final = wire.NOP_HEADER_ONLY << 16 | pm4.NOP.OP << 8  # the one packet whose count is not a length
 
-_ACQUIRED: Final = "PM4 packet", "ACQUIRE_MEM", "no caches are modelled"
-_DECIDING: Final = {_SET_SH_REG: (0, 1), _RELEASE_MEM: (0, 1, 2, 3, 4, 7)}  # words that are a packet's shape
-PLANNED_WORDS: Final = 512  # of a submission that is remembered as a whole
-PLANS: Final = 256  # submissions of one length and form
-
-
-Places = tuple[int, ...]  # of words
-Deciding = Callable[[list[int]], Any]  # gives the words at such places
-Step = tuple[Callable[["ComputeQueue", Any], None], Any, int]  # what runs, its argument, dwords
-
-
-class ComputeQueue(Dispatching):
+class ComputeQueue(Planning):
   """A PM4 queue of the command processor, with its persistent registers."""
 
   ENGINE: ClassVar[str] = "PM4"
@@ -105,16 +77,8 @@ class ComputeQueue(Dispatching):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
-    self.registers: dict[int, int] = dict(INITIAL)  # all but COMPUTE_USER_DATA_0 to 15
-    self.user_data = [0] * USER_DATA_COUNT  # those; every queue begins with zeros, and keeps them
     self.atomic_return = 0
     self._chained = 0
-    self.programs: dict[tuple[int | None, ...], Program] = {}
-    self.repeated: dict[tuple[Program, tuple[int, int, int]], Repeated] = {}
-    self.settings_version = 0  # grows with every write of a register that is not user data
-    self._steps: dict[tuple[int, ...], Step] = {}
-    self._shapes: dict[tuple[int, ...], Quick] = {}
-    self._plans: dict[int, dict[Places, tuple[Deciding, dict[Any, Plan]]]] = {}  # by length and by what decides
 
   def _report_read(self) -> None:
     self.memory.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
@@ -124,163 +88,6 @@ class ComputeQueue(Dispatching):
     return super().snapshot() | {name_of(offset): value for offset, value in sorted(registers.items())}
 
   # ---- decoding
-
-  def _step(self) -> None:
-    frame = self.frames[-1]
-    words, at = frame.words, frame.at
-    self.last = frame, at
-    if self.beside is not None:
-      self._speak()
-    if frame.plan is not None and (known := frame.plan.steps.get(at)) is not None:
-      self._next(frame, at, known[1])
-      known[0](words, at)
-      return
-    header = words[at]
-    end = at + (header >> 16 & 0x3FFF) + 2 if header >= wire.TYPE_3 else at + 1
-    if end > len(words):
-      if header & 0x3FFF_FF00 == _LONE_NOP:
-        end = at + 1
-      else:
-        return self._truncated(end - at)
-    shape = self._shape(header, words, at, end)
-    quick = self._shapes.get(shape) if shape is not None else None
-    step: Step | None = None
-    if quick is None:
-      key = tuple(words[at:end])
-      step = self._steps.get(key)
-      if step is None:
-        step = self._decode(frame, key, shape)
-      end = at + step[2]
-    self._next(frame, at, end)
-    if frame.learning is not None:
-      self._plan(frame, at, end, quick, step)
-    if quick is not None:
-      quick(words, at)
-    elif step is not None:
-      step[0](self, step[1])
-
-  def _follow(self, frame: Frame, packets: int) -> int:
-    machine = self.machine
-    if frame.plan is None or self.beside is not None or machine.trace.enabled:
-      self._step()
-      return packets - 1
-    words, ways = frame.words, frame.plan.ways
-    end = len(words)
-    while True:
-      way = ways.get(frame.at)
-      if way is None or way[1] > packets:  # a packet has changed what follows it, or there is no time for all of them
-        self._step()
-        return packets - 1
-      before, count, run, at, frame.at = way
-      packets -= count
-      self.packets += count
-      machine.clock.advance(count * machine.packet_ns)
-      for quick, place in before:
-        quick(words, place)
-      self.last = frame, at
-      if run(words, at) or not packets or frame.at == end:
-        return packets
-
-  def _next(self, frame: Frame, at: int, end: int) -> None:
-    """The packet in [at, end) of a frame begins."""
-    frame.at = end
-    self.packets += 1
-    machine = self.machine
-    machine.clock.advance(machine.packet_ns)
-    if machine.trace.enabled:
-      machine.trace.add(self.name, "packet", self._text(frame.words[at:end]), address=frame.address + at * 4)
-
-  def _frame(self, words: list[int], address: int) -> Frame:
-    known = self._plans.get(len(words))
-    if known is not None:
-      for decides, plans in known.values():
-        plan = plans.get(decides(words))
-        if plan is not None:
-          return Frame(words, address, 0, plan)
-    return Frame(words, address, 0, None, [] if 1 < len(words) <= PLANNED_WORDS else None)
-
-  def _plan(self, frame: Frame, at: int, end: int, quick: Quick | None, step: Step | None) -> None:
-    """Note a packet of a submission. A whole one is recognized when it comes again: all its words are the same, but for
-    those that packets of known shapes take as data."""
-    learning = frame.learning
-    assert learning is not None
-    if quick is not None:
-      opcode = frame.words[at] & 0xFF00
-      learning.append((at, end, quick, tuple(at + k for k in _DECIDING[opcode])))
-    elif step is not None:
-      handler, argument, _ = step
-      learning.append((at, end, self._quickly(handler, argument), tuple(range(at, end))))
-    if end != len(frame.words):
-      return
-    frame.learning = None
-    if sum(stop - start for start, stop, _, _ in learning) != end:
-      return  # some were skipped, or came twice
-    places = tuple(k for row in learning for k in row[3])
-    decides, plans = self._plans.setdefault(end, {}).setdefault(places, (itemgetter(*places), {}))
-    if len(plans) >= PLANS:
-      plans.clear()
-    plans[decides(frame.words)] = planned(learning, end)
-
-  def _quickly(self, handler: Callable[[ComputeQueue, Any], None], argument: Any) -> Quick:
-    """What executes a packet that has been executed once, as it did then."""
-    if isinstance(argument, pm4.DISPATCH_DIRECT):
-      size = argument.dim_x, argument.dim_y, argument.dim_z
-      return partial(dispatch_again, self, size, argument.dispatch_initiator)
-    if self.beside is None and self.device.chip is None:
-      if isinstance(argument, pm4.NOP) or isinstance(argument, pm4.EVENT_WRITE) and (
-        argument.event_type != pm4.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH
-        or argument.event_index == pm4.EVENT_WRITE_event_index.cs_partial_flush
-      ):
-        return nothing
-      if isinstance(argument, pm4.ACQUIRE_MEM):
-        return Harmless(partial(self._acquired_again, self.machine.ignored.counts))
-
-    def run(words: list[int], at: int) -> bool:
-      handler(self, argument)
-      return True
-
-    return run
-
-  @staticmethod
-  def _shape(header: int, words: list[int], at: int, end: int) -> tuple[int, ...] | None:
-    """What two packets share that differ in their data only: the value of a RELEASE_MEM, the user data of a
-    SET_SH_REG.
-
-    Nearly every submission has new ones; a packet of a known shape needs no second decoding.
-    """
-    opcode = header & 0xFF00
-    if opcode == _SET_SH_REG and end - at > 1:
-      return header, words[at + 1]
-    if opcode == _RELEASE_MEM and end - at == _RELEASE_WORDS:
-      return header, words[at + 1], words[at + 2], words[at + 3], words[at + 4], words[at + 7]
-    return None
-
-  def _learn(self, shape: tuple[int, ...], packet: Packet) -> None:
-    """Remember how packets of this shape run."""
-    if isinstance(packet, pm4.RELEASE_MEM):
-      self._shapes[shape] = self._released_again(packet)
-    elif isinstance(packet, pm4.SET_SH_REG):
-      first, count = pm4.SET_SH_REG_START + packet.reg_offset, len(packet.payload)
-      if USER_DATA <= first and first + count <= USER_DATA + USER_DATA_COUNT:
-        self._shapes[shape] = Harmless(partial(self._user_data_again, self.user_data, first - USER_DATA, count))
-
-  @staticmethod
-  def _user_data_again(user_data: list[int], first: int, count: int, words: list[int], at: int) -> None:
-    """A SET_SH_REG of user data."""
-    user_data[first : first + count] = words[at + 2 : at + 2 + count]
-
-  def _released_again(self, p: pm4.RELEASE_MEM) -> Quick:
-    """A RELEASE_MEM with data of its own."""
-    plain = p.data_sel == _WHOLE and p.int_sel in (_INT_NONE, _INT_DATA) and p.dst_sel <= 1 and not p.address & 7
-    if not plain or self.beside is not None or self.device.chip is not None or not self.properties.eop_address:
-
-      def run(words: list[int], at: int) -> bool:
-        self._release(p, words[at + 5] | words[at + 6] << 32)
-        return True
-
-      return run
-    store, address = self.space.store, p.address
-    return lambda words, at: store(address, 8, words[at + 5] | words[at + 6] << 32)
 
   def _text(self, words: list[int]) -> str:
     return wire.text(words).partition("\n")[0].split(maxsplit=1)[-1]
@@ -299,7 +106,7 @@ class ComputeQueue(Dispatching):
           arch=self.gpu.card.name,
           where=f"{self.name} at {frame.address + frame.at * 4:#x}",
         )
-      step: Step = (ComputeQueue._ignore, (kind.__name__, why), used)
+      step: Step = (Planning.ignore, ("PM4 packet", kind.__name__, why), used)
     else:
       for name in _PLAIN.get(kind, ()):
         if value := getattr(packet, name):
@@ -314,16 +121,15 @@ class ComputeQueue(Dispatching):
       self._learn(shape, packet)
     return step
 
-  def _ignore(self, what: tuple[str, str]) -> None:
-    self.machine.ignored.note("PM4 packet", *what)
-
   # ---- registers
 
   def _lose_registers(self) -> None:
     """Registers that the queue's descriptor does not hold are as the queue before it on the engine left them."""
-    for offset in self.registers.keys() - KEPT:
+    lost = self.registers.keys() - KEPT
+    for offset in lost:
       self.registers[offset] = self.machine.foreign_register() & bits_of(offset)
-    self.settings_version += 1
+    if not lost.isdisjoint(SETTINGS):
+      self.settings_version += 1
 
   def _write_registers(self, pairs: tuple[tuple[int, int, str | None], ...]) -> None:
     registers = self.registers
@@ -341,7 +147,7 @@ class ComputeQueue(Dispatching):
     if offset in self.registers:
       return self.registers[offset]
     if 0 <= offset - USER_DATA < USER_DATA_COUNT:
-      return self.user_data[offset - USER_DATA]
+      return int(self.user_data[offset - USER_DATA])
     if offset == gc.RLC_GPU_CLOCK_COUNT_LSB.OFFSET:
       return self.gpu.counter() & 0xFFFF_FFFF
     if offset == gc.RLC_GPU_CLOCK_COUNT_MSB.OFFSET:
@@ -466,15 +272,10 @@ class ComputeQueue(Dispatching):
   def acquire_mem(self, p: pm4.ACQUIRE_MEM) -> None:
     """At once, whatever dispatches still run. `coher_base` and `coher_size` count 256 bytes."""
     if self.device.chip is None:
-      self.machine.ignored.note(*_ACQUIRED)
+      self.machine.ignored.note(*ACQUIRED)
     else:
       what = pm4.ACQUIRE_MEM_GCR_CNTL.decode(p.gcr_cntl)
       self.device.chip.control(what, self.space, p.coher_base << 8, p.coher_size << 8, self.name)
-
-  @staticmethod
-  def _acquired_again(counts: Counter[tuple[str, str, str]], words: list[int], at: int) -> None:
-    """An ACQUIRE_MEM where there are no caches."""
-    counts[_ACQUIRED] += 1
 
   def starve(self, packet: str) -> None:
     """Wait for ever: the packet ends with an end-of-pipe event, and the queue has no buffer for these.
@@ -534,13 +335,13 @@ class ComputeQueue(Dispatching):
 
   @handles(pm4.WAIT_REG_MEM)
   def wait_reg_mem(self, p: pm4.WAIT_REG_MEM) -> None:
-    self._wait(p, 4)
+    self._wait(p, 4, p.reference)
 
   @handles(pm4.WAIT_REG_MEM64)
   def wait_reg_mem64(self, p: pm4.WAIT_REG_MEM64) -> None:
-    self._wait(p, 8)
+    self._wait(p, 8, p.reference)
 
-  def _wait(self, p: Any, width: int) -> None:
+  def _wait(self, p: Any, width: int, reference: int) -> None:
     """Compare (value & mask) with the reference, now and until it holds."""
     function = _COMPARE.get(p.function)
     if function is None:
@@ -563,7 +364,7 @@ class ComputeQueue(Dispatching):
       def seen() -> int:
         return self.read_register(offset)
 
-    mask, reference = p.mask, p.reference
+    mask = p.mask
 
     def met() -> bool:
       return holds(seen() & mask, reference)

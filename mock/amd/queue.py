@@ -30,6 +30,8 @@ if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
   from tinyhw.emulator.schedule import Idle
   from tinyhw.mock.amd.caches.chip import Chip
+  from tinyhw.mock.amd.compute import Program
+  from tinyhw.mock.amd.onecall import OneCall, Submitted
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
   from tinyhw.mock.amd.waves import Waves
   from tinyhw.mock.memory import Buffer
@@ -46,6 +48,7 @@ class State(Enum):
   HUNG = "hung"
 
 
+DOORBELLS: Final = 256  # of which a queue knows what each told of
 _READY: Final = State.READY  # asked for often
 
 
@@ -82,6 +85,11 @@ class Frame:
   at: int = 0
   plan: Plan | None = None  # its packets, where words like these were seen before
   learning: list[Row] | None = None  # its packets so far, where it may come again
+  before: Program | None = None  # what a plan's first dispatch runs, where its packets do not say that
+  whole: bool = True  # executed packet by packet from its beginning
+
+
+Place = tuple["Frame | Submitted", int]  # of a packet
 
 
 class Queue(ABC):
@@ -102,6 +110,7 @@ class Queue(ABC):
     self.state = (
       State.READY if properties.active and not device.evicted else State.EVICTED if device.evicted else State.INACTIVE
     )
+    self._span, self._within = properties.ring_size >> 2 << self.SHIFT, (1 << self.SHIFT) - 1  # as pointers count
     self.read = self.write = 0
     self.wait: Wait | None = None
     self.error: Error | None = None
@@ -113,11 +122,13 @@ class Queue(ABC):
     self.debugged = False  # masked by the driver, for a debugger on a chip that needs it (is_dbg_wa)
     self.held: list[Buffer] = []
     self.frames: list[Frame] = []
+    self.expected: OneCall | None = None  # what the ring may hold next, where that is one call
     self.waves: Waves | None = None  # those of a dispatch that has not ended, where an engine has dispatches
-    self.last: tuple[Frame, int] | None = None  # where the packet in execution starts
-    self._taken = 0  # how far the ring was copied into frames
+    self.last: Place | None = None  # where the packet in execution starts
+    self.taken = 0  # how far the ring was copied into frames, or executed
     self._until_mapped = self.machine.turns_of_a_queue()  # doorbells and turns until it was off its engine meanwhile
-    self._reported = 0
+    self.reported = 0  # how far the client was told that it was read
+    self._told: deque[int] = deque(maxlen=DOORBELLS)  # write pointers of doorbells, of what is not fetched yet
     self._rung: deque[tuple[int, int]] = deque()  # (write pointer, thread) of doorbells that are not read yet
     self._ring_version = -1
     self._ring: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
@@ -130,7 +141,7 @@ class Queue(ABC):
 
   def reconfigure(self, properties: Properties) -> None:
     """UPDATE_QUEUE: a new ring starts where the pointers stand; an inactive queue keeps its place."""
-    self.properties = properties
+    self.properties, self._span = properties, properties.ring_size >> 2 << self.SHIFT
     self._ring_version = -1
     if self.state in (State.READY, State.INACTIVE):
       self.state = State.READY if properties.active else State.INACTIVE
@@ -156,7 +167,10 @@ class Queue(ABC):
       return
     if self._until_mapped > 1:
       self._until_mapped -= 1
-      if not self._accept(value, "doorbell"):
+      if self.write <= value <= self.read + self._span and not value & self._within:
+        self.write = value
+        self._told.append(value)
+      elif not self._accept(value, "doorbell"):
         return
     elif self._was_off():
       self._map_again(stored)
@@ -169,12 +183,11 @@ class Queue(ABC):
 
   def _accept(self, value: int, source: str) -> bool:
     """A new write pointer. What makes no sense stops the queue."""
-    size, shift = self.properties.ring_size >> 2, self.SHIFT
-    if not self.write <= value <= self.read + (size << shift) or value >> shift << shift != value:
+    if not self.write <= value <= self.read + self._span or value & self._within:
       self.fail(
         DecodeError(
           f"{source} {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of "
-          f"{size << shift:#x}",
+          f"{self._span:#x}",
           where=self.name,
           hint="the write pointer only grows and never passes the read pointer by more than the ring",
         )
@@ -212,16 +225,16 @@ class Queue(ABC):
   def _fetched(self) -> int:
     """The pointer up to which the engine needs the ring no more: what was read, but has not begun, is read again."""
     if len(self.frames) != 1 or self.wait is not None or self.busy:
-      return self._taken
-    return self._taken - (len(self.frames[0].words) - self.frames[0].at << self.SHIFT)
+      return self.taken
+    return self.taken - (len(self.frames[0].words) - self.frames[0].at << self.SHIFT)
 
   def _drop(self, end: int) -> None:
     """Forget what was read of the ring from a pointer on."""
-    if self._taken > end:
-      frame, more = self.frames[0], self._taken - end >> self.SHIFT
+    if self.taken > end:
+      frame, more = self.frames[0], self.taken - end >> self.SHIFT
       left = frame.words[:-more]
       self.frames[:] = [Frame(left, frame.address, frame.at)] if frame.at < len(left) else []
-      self._taken = end
+      self.taken = end
 
   def _lose_registers(self) -> None:
     """Let go of what the queue's descriptor does not keep: nothing, where an engine has no registers of its own."""
@@ -246,13 +259,13 @@ class Queue(ABC):
 
   def queued_by(self) -> int | None:
     """The thread that queued the packet in execution, if it is known."""
-    at = self._taken - (len(self.frames[0].words) - self.frames[0].at << self.SHIFT) if self.frames else self.read + 1
+    at = self.taken - (len(self.frames[0].words) - self.frames[0].at << self.SHIFT) if self.frames else self.read + 1
     return next((thread for write, thread in self._rung if write >= at), None)
 
   def _ready(self) -> bool:
     """Whether a packet would make progress."""
     if self.state is _READY:
-      return self.write != self._taken or bool(self.frames) or self.waves is not None
+      return self.write != self.taken or bool(self.frames) or self.waves is not None
     if self.state is not State.BLOCKED or self.wait is None or not self.properties.active:
       return False
     try:
@@ -263,17 +276,22 @@ class Queue(ABC):
 
   runnable = _ready  # whether a turn would
 
-  def _fetch(self) -> bool:
-    """Copy the submitted part of the ring into a frame. False where there is none."""
-    if self.write == self._taken:
-      return False
-    properties, shift = self.properties, self.SHIFT
-    n = properties.ring_size >> 2
-    at, count = (self._taken >> shift) % n, self.write - self._taken >> shift
-    words = self._words(at, count) if at + count <= n else self._words(at, n - at) + self._words(0, at + count - n)
-    self.frames.append(self._frame(words, properties.ring_address + at * 4))
-    self._taken = self.write
-    return True
+  def _fetch(self) -> None:
+    """Copy what is submitted in the ring, which is not empty, into a frame: as much as the next doorbell told of."""
+    properties, shift, end = self.properties, self.SHIFT, self.write
+    while self._told:
+      told = self._told.popleft()
+      if self.taken < told < end:
+        end = told
+        break
+    at, count = (self.taken >> shift) % (properties.ring_size >> 2), end - self.taken >> shift
+    self.frames.append(self._frame(self._words_from(at, count), properties.ring_address + at * 4))
+    self.taken = end
+
+  def _words_from(self, at: int, count: int) -> list[int]:
+    """Dwords of the ring from a place on, across its end."""
+    n = self.properties.ring_size >> 2
+    return self._words(at, count) if at + count <= n else self._words(at, n - at) + self._words(0, at + count - n)
 
   def _frame(self, words: list[int], address: int) -> Frame:
     """A submission that was read from an address of the ring."""
@@ -301,6 +319,7 @@ class Queue(ABC):
     self._execute(packets)
 
   def _execute(self, packets: int) -> None:
+    most = packets
     try:
       if self._until_mapped > 1:
         self._until_mapped -= 1
@@ -312,17 +331,27 @@ class Queue(ABC):
       while packets and self.state is _READY:
         if self.waves is not None:
           packets = self._go_on(packets)
-        elif frames or self._fetch():
+        elif frames:
           packets = self._follow(frames[-1], packets)
-        else:
+        elif self.write == self.taken:
           break
+        elif self.expected is not None and (done := self.expected.run(packets)):
+          packets -= done
+          continue
+        elif self.expected is not None and packets < min(self.expected.packets, most):
+          break  # it is for the next turn
+        else:
+          self._fetch()
+          packets = self._follow(frames[-1], packets)
         if frames and frames[-1].at >= len(frames[-1].words):
           self._retire()
-      if frames or self.read != self._taken:
+      if frames or self.read != self.taken:
         self._retire()
-      if self.read != self._reported:
+      elif self.taken == self.write:
+        self._told.clear()
+      if self.read != self.reported:
         self._report_read()
-        self._reported = self.read
+        self.reported = self.read
     except BaseException as raised:
       if not self._stopped_by(raised):
         raise
@@ -391,10 +420,10 @@ class Queue(ABC):
     frames = self.frames
     while frames:
       if frames[-1].at < len(frames[-1].words):
-        self.read = self._taken - (len(frames[0].words) - frames[0].at << self.SHIFT)
+        self.read = self.taken - (len(frames[0].words) - frames[0].at << self.SHIFT)
         return
       frames.pop()
-    self.read = self._taken
+    self.read = self.taken
 
   def _truncated(self, need: int) -> None:
     """The packet at hand goes on past the submitted dwords: wait for the next doorbell. In an indirect buffer it is an
@@ -411,9 +440,9 @@ class Queue(ABC):
       raise DecodeError(
         f"a packet of {need} dwords is longer than the ring", where=self.name, words=frame.words[frame.at :]
       )
-    self._taken -= have << self.SHIFT
+    self.taken -= have << self.SHIFT
     self.frames.clear()
-    if self.write == self._taken + (have << self.SHIFT):
+    if self.write == self.taken + (have << self.SHIFT):
       written = self.write
       self.block(
         Wait(

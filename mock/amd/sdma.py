@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _MTYPE_UC: Final = 3  # sdma_v6_0_ring_emit_fence
 LONGEST: Final = 1 << 11  # dwords that are looked for behind a packet that was cut short
 _FILL_DWORDS: Final = 2
+_REQUESTED: Final = "SDMA packet", "SDMA_PKT_GCR_REQ", "no caches are modelled"
 MAX_COPY: Final = 1 << 22  # sdma_v6_0.c copy_max_bytes and fill_max_bytes: 0x400000 bytes a packet
 BYTES_PER_NS: Final = 25  # what a copy costs on the machine's clock: a PCIe 4.0 x16 link
 
@@ -135,6 +136,26 @@ class SdmaQueue(Queue):
         self.space.store(words[at + 1] | words[at + 2] << 32, 4, words[at + 3])
 
       self._quick[words[0]] = len(words), aligned, fence
+    elif type(packet) is sdma.SDMA_PKT_POLL_REGMEM and packet.mem_poll and not packet.hdp_flush:
+      func, mask, retries, last = packet.func, packet.mask, packet.retry_count, words[4:6]
+
+      def polls(words: list[int], at: int) -> bool:
+        return not words[at + 1] & 3 and words[at + 4 : at + 6] == last
+
+      def poll(words: list[int], at: int) -> None:
+        self._poll(func, words[at + 1] | words[at + 2] << 32, mask, words[at + 3], retries)
+
+      self._quick[words[0]] = len(words), polls, poll
+    elif type(packet) is sdma.SDMA_PKT_GCR_REQ:
+      size, same = len(words), words[:]
+
+      def equals(words: list[int], at: int) -> bool:
+        return words[at : at + size] == same
+
+      def request(words: list[int], at: int) -> None:
+        self.machine.ignored.note(*_REQUESTED)
+
+      self._quick[words[0]] = size, equals, request
 
   def _text(self, words: list[int]) -> str:
     return wire.text(words).partition("\n")[0].split(maxsplit=1)[-1]
@@ -240,9 +261,12 @@ class SdmaQueue(Queue):
     if p.func >= len(_COMPARE):
       raise DecodeError(f"SDMA_PKT_POLL_REGMEM.func {p.func}", where=self.name)
     self._aligned(p, p.addr, 4)
-    compare: Compare = _COMPARE[p.func]
-    symbol, holds = compare
-    space, address, mask, reference = self.space, p.addr, p.mask, p.value
+    self._poll(p.func, p.addr, p.mask, p.value, p.retry_count)
+
+  def _poll(self, func: int, address: int, mask: int, reference: int, retries: int) -> None:
+    """Wait until what memory holds, under a mask, compares so with the reference."""
+    compare: Compare = _COMPARE[func]
+    (symbol, holds), space = compare, self.space
 
     def seen() -> int:
       return space.poll(address, 4)
@@ -253,8 +277,8 @@ class SdmaQueue(Queue):
     if met():
       return
     wanted = f"{symbol} {reference:#x}" + ("" if mask == 0xFFFF_FFFF else f" under mask {mask:#x}")
-    if p.retry_count != 0xFFF:
-      self.machine.doubt(f"{self.name}: POLL_REGMEM gives up after {p.retry_count} retries on a chip; here it waits")
+    if retries != 0xFFF:
+      self.machine.doubt(f"{self.name}: POLL_REGMEM gives up after {retries} retries on a chip; here it waits")
     self.block(Wait("SDMA_PKT_POLL_REGMEM", f"[{address:#x}]", wanted, seen, met))
 
   @handles(sdma.SDMA_PKT_TIMESTAMP_GET, sdma.SDMA_PKT_TIMESTAMP_GET_GLOBAL)
@@ -287,7 +311,7 @@ class SdmaQueue(Queue):
   def cache_request(self, p: sdma.SDMA_PKT_GCR_REQ) -> None:
     """GCR_CONTROL has the bits of ACQUIRE_MEM's GCR_CNTL (sdma_v6_0_0_pkt_open.h, SDMA_GCR_*)."""
     if self.device.chip is None:
-      self.machine.ignored.note("SDMA packet", "SDMA_PKT_GCR_REQ", "no caches are modelled")
+      self.machine.ignored.note(*_REQUESTED)
     else:
       what = pm4.ACQUIRE_MEM_GCR_CNTL.decode(p.gcr_control)
       self.device.chip.control(what, self.space, p.base_va, p.limit_va - p.base_va, self.name)

@@ -21,7 +21,7 @@ from tinyhw.mock.amd.compute import Program, duration
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.flights import Flight
-  from tinyhw.mock.amd.pm4 import ComputeQueue
+  from tinyhw.mock.amd.planning import Planning
 
 KEPT: Final = 256  # dispatches that a queue keeps ready
 _REPEATING: Final = frozenset({"auto", "jit"})  # engines
@@ -30,7 +30,7 @@ Waves = Generator[Idle | None, None, int]
 
 
 def start_waves(
-  queue: ComputeQueue, program: Program, size: tuple[int, int, int], user_data: tuple[int, ...],
+  queue: Planning, program: Program, size: tuple[int, int, int], user_data: tuple[int, ...],
   flight: Flight | None = None,
 ) -> Waves:
   """Run a dispatch in turns, see `engines.start`. Returns its `duration`. A `flight` sees memory through caches."""
@@ -64,7 +64,7 @@ def start_waves(
   return duration(stats, card)
 
 
-def _dispatch(queue: ComputeQueue, program: Program, size: tuple[int, int, int]) -> Dispatch:
+def _dispatch(queue: Planning, program: Program, size: tuple[int, int, int]) -> Dispatch:
   """The dispatch without its user data."""
   card, lanes = queue.gpu.card, 32 if program.wave32 else 64
   return Dispatch(
@@ -85,7 +85,7 @@ def _dispatch(queue: ComputeQueue, program: Program, size: tuple[int, int, int])
   )
 
 
-def _repeated(queue: ComputeQueue, program: Program, size: tuple[int, int, int]) -> Repeated:
+def _repeated(queue: Planning, program: Program, size: tuple[int, int, int]) -> Repeated:
   """The dispatch, kept for as long as nothing but its user data changes."""
   key = program, size
   known = queue.repeated.get(key)

@@ -6,7 +6,9 @@ A handler takes the machine and the arguments as integers (pointers are addresse
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -64,12 +66,44 @@ def prototype(symbol: str) -> Any:
   return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)
 
 
+class Uncollected:
+  """Have Python collect no cycles during a function that C calls. A driver is not Python: its caller may hold a lock
+  that finalizers of its own objects would wait for. None of theirs may run in the middle of its call."""
+
+  def __init__(self) -> None:
+    self.lock, self.inside, self.collecting = threading.RLock(), 0, False
+
+  def enter(self) -> None:
+    """A call begins. What comes first allocates nothing, for that is when Python collects."""
+    collecting = gc.isenabled()
+    gc.disable()
+    with self.lock:
+      self.inside += 1
+      self.collecting |= collecting
+
+  def leave(self) -> None:
+    """It ends; after the last one of all threads Python collects as it did before."""
+    with self.lock:
+      self.inside -= 1
+      if not self.inside and self.collecting:
+        self.collecting = False
+        gc.enable()
+
+
+UNCOLLECTED: Final = Uncollected()
+
+
 def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[..., int]:
   """What a call of the symbol does; errors become CUresults."""
-  handler = SERVED.get(symbol)
+  handler, finalizing, ended = SERVED.get(symbol), sys.is_finalizing, cuda.CUDA_ERROR_DEINITIALIZED
 
   def call(*arguments: Any) -> int:
-    m = machine()
+    if finalizing(): return ended  # modules are being taken down
+    UNCOLLECTED.enter()
+    try: return called(machine(), arguments)
+    finally: UNCOLLECTED.leave()
+
+  def called(m: CudaMachine | None, arguments: tuple[Any, ...]) -> int:
     if m is None:
       return cuda.CUDA_ERROR_DEINITIALIZED
     try:

@@ -136,6 +136,11 @@ def get_proc_address_v1(m: CudaMachine, name: int, out: int, version: int, flags
   get_proc_address(m, name, out, version, flags, 0)
 
 
+@serves("cuProfilerStart", "cuProfilerStop")
+def profiler(m: CudaMachine) -> None:
+  """Nobody profiles."""
+
+
 # ---- devices
 
 @serves("cuDeviceGetCount")
@@ -394,6 +399,6 @@ def ctx_set_config(m: CudaMachine, config: int) -> None:
 
 def served() -> dict[str, Any]:
   """All handlers, once each room has registered its own."""
-  from tinyhw.mock.cuda import boxes, graphs, managed, modules, tensors, textures
-  assert boxes and graphs and managed and modules and memory and tensors and textures
+  from tinyhw.mock.cuda import boxes, graphs, links, managed, modules, pools, tensors, textures
+  assert boxes and graphs and links and managed and modules and memory and pools and tensors and textures
   return SERVED

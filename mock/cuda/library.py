@@ -17,6 +17,10 @@ from tinyhw.mock.cuda.runtime import Runtime
 from tinyhw.mock.cuda.shared import Loaded
 
 SONAME: Final = "libcuda.so.1"
+DEVELOPMENT: Final = "libcuda.so"  # the development files' name, by which some look for the driver (Taichi, Halide)
+
+
+LINKERS: Final = tuple(f"libnvJitLink.so.{n}" for n in (12, 13))
 
 
 class Stand:
@@ -27,8 +31,10 @@ class Stand:
     served()
     symbols = (*cuda.FUNCTIONS, *cuda.BY_VALUE)
     self.loaded = Loaded(SONAME, sorted(symbols))
+    self.other = Loaded(DEVELOPMENT, sorted(symbols))  # the linker knows a library by one name of its own
     for symbol in symbols:
-      self.loaded.fill(symbol, prototype(symbol)(answer(self._behind, symbol)))
+      function = prototype(symbol)(answer(self._behind, symbol))
+      for loaded in (self.loaded, self.other): loaded.fill(symbol, function)
     self.pid = os.getpid()
     self.runtime: Runtime | None = None
 
@@ -69,3 +75,12 @@ def runtime() -> Runtime:
   """The runtime's library, libcudart.so.13, in front of the driver's. A machine stands behind that already."""
   if _stand is None: raise InvalidArgument("no machine stands behind libcuda.so.1", hint="stand_in(machine) first")
   return _stand.runtime_too()
+
+
+def driver_links() -> None:
+  """Have who looks for NVIDIA's linker, which makes machine code, find none and take the driver's (`links`)."""
+  for name in LINKERS:
+    if name not in _linkers: _linkers[name] = Loaded(name, ())
+
+
+_linkers: dict[str, Loaded] = {}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
   from tinyhw.mock.cuda.managed import Hints
   from tinyhw.mock.cuda.modules import Module
+  from tinyhw.mock.cuda.pools import Pool
   from tinyhw.mock.cuda.streams import Stream
 
 FIRST_ADDRESS: Final = 0x7_0000_0000
@@ -49,6 +50,7 @@ class Piece:
   managed: bool = False
   opaque: bool = False  # an array's, or what a texture object stands for
   hints: Hints | None = None  # what a program has said of managed memory
+  pool: Pool | None = None
 
   @property
   def host(self) -> bool:
@@ -65,6 +67,8 @@ class Gpu:
     self.primary: Context | None = None
     self.retained = 0
     self.primary_flags = 0
+    self.default_pool: Pool | None = None
+    self.pool: Pool | None = None  # which a program has chosen in its place
 
 
 @dataclass(eq=False)

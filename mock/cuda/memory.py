@@ -11,7 +11,7 @@ from tinyhw.core.errors import OutOfMemory
 from tinyhw.core.mapped import map_memory, unmap_memory
 from tinyhw.core.memory import PAGE, Access, HostRegion
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
-from tinyhw.mock.cuda.machine import Context, CudaMachine, Piece
+from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu, Piece
 from tinyhw.mock.cuda.streams import queue, stream_of
 from tinyhw.mock.memory import page_align
 
@@ -20,11 +20,12 @@ UNIFIED: Final = cuda.CU_MEMORYTYPE_UNIFIED
 PITCH: Final = 512
 
 
-def allocate(m: CudaMachine, context: Context, size: int, opaque: str = "") -> Piece:
-  """Video memory at addresses of its own, an unmapped page behind it. What is `opaque` no call knows by its address."""
+def allocate(m: CudaMachine, context: Context, size: int, opaque: str = "", gpu: Gpu | None = None) -> Piece:
+  """Video memory at addresses of its own, an unmapped page behind it. What is `opaque` no call knows by its address.
+  `gpu` is the card that has it, where that is not the context's."""
   if size <= 0:
     raise invalid(f"an allocation of {size} bytes")
-  gpu, whole = context.gpu, page_align(size)
+  gpu, whole = gpu or context.gpu, page_align(size)
   offset = gpu.allocator.alloc(whole)
   address = m.addresses.alloc(whole + PAGE, 1 << 9 if whole < 1 << 21 else 1 << 21)
   m.space.map(address, whole, gpu.vram, offset)
@@ -50,6 +51,7 @@ def release(m: CudaMachine, piece: Piece) -> None:
   """Memory goes."""
   del m.pieces[piece.address]
   m.space.used.pop(piece.address, None)
+  if piece.pool is not None: piece.pool.gave(piece.size)
   if piece.kind == DEVICE and piece.gpu is not None:
     whole = page_align(piece.size)
     m.space.unmap(piece.address, whole)
@@ -101,12 +103,6 @@ def mem_free(m: CudaMachine, address: int) -> None:
   release(m, piece)
   if piece.managed:
     unmap_memory(address, page_align(piece.size))
-
-
-@serves("cuMemAllocAsync")
-def mem_alloc_async(m: CudaMachine, out: int, size: int, handle: int) -> None:
-  stream = stream_of(m, handle)
-  m.out(out, "Q", allocate(m, stream.context, size).address)
 
 
 @serves("cuMemFreeAsync")
@@ -231,6 +227,7 @@ def _attribute(piece: Piece, attribute: int, address: int) -> tuple[str, int]:
     cuda.CU_POINTER_ATTRIBUTE_RANGE_SIZE: ("Q", piece.size),
     cuda.CU_POINTER_ATTRIBUTE_MAPPED: ("I", 1),
     cuda.CU_POINTER_ATTRIBUTE_BUFFER_ID: ("Q", piece.address),
+    cuda.CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: ("Q", piece.pool.handle if piece.pool else 0),
   }
   if attribute not in known:
     raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"pointer attribute {attribute} is not modelled")
@@ -353,17 +350,21 @@ def fill(m: CudaMachine, address: int, pitch: int, value: int, width: int, count
 
 
 def _fills(width: int) -> None:
-  def plain(m: CudaMachine, address: int, value: int, count: int, stream: int = 0) -> None:
+  def plain(m: CudaMachine, address: int, value: int, count: int, stream: int | None = None) -> None:
     lines(m, address, count * width, value, count, 1, stream)
 
-  def lines(m: CudaMachine, address: int, pitch: int, value: int, count: int, rows: int, stream: int = 0) -> None:
+  def lines(m: CudaMachine, address: int, pitch: int, value: int, count: int, rows: int,
+            stream: int | None = None) -> None:
     m.working()
     if address % width or rows > 1 and pitch % width:
       raise invalid(f"{address:#x} is no multiple of {width}")
     if not count * rows:
       return
     check(m, address, (rows - 1) * pitch + count * width, Access.WRITE)
-    queue(m, stream, "a fill", lambda: fill(m, address, pitch, value, width, count, rows))
+    queue(m, stream or 0, "a fill", lambda: fill(m, address, pitch, value, width, count, rows))
+    piece = piece_at(m, address)
+    if stream is None and piece is not None and piece.host:  # "API synchronization behavior" of the manual
+      stream_of(m, 0).wait()
 
   name = f"D{8 * width}"
   serves(f"cuMemset{name}_v2", f"cuMemset{name}Async")(plain)

@@ -21,6 +21,7 @@ from tinyhw.mock.cuda.machine import Context, CudaMachine, Piece
 from tinyhw.mock.cuda.streams import Stream, stream_of
 from tinyhw.mock.nv.jobs import Turns
 from tinyhw.wire import fatbin
+from tinyhw.wire.cubin import PTX_SECTION
 from tinyhw.wire.elf import MAGIC, Elf
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
   from tinyhw.emulator.simt import Stats
   from tinyhw.mock.nv.card import Card
 
-PTX_SECTION: Final = ".tinyhw.ptx"
 CYCLES_PER_INSTRUCTION: Final = 4
 PORTABLE: Final = 8  # blocks of a cluster on every card that has clusters (CUDA Programming Guide)
 WORKSPACE: Final = 8  # bytes in which blocks of a cooperative launch meet (cooperative_groups/details/driver_abi.h)
@@ -184,8 +184,8 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
   return module
 
 
-def _log(m: CudaMachine, count: int, options: int, values: int) -> tuple[int, int]:
-  """Where cuModuleLoadDataEx wants errors told."""
+def log_of(m: CudaMachine, count: int, options: int, values: int) -> tuple[int, int]:
+  """Where a call wants errors told, by its options."""
   if not count:
     return 0, 0
   given = dict(zip(m.get(options, f"{count}i"), m.get(values, f"{count}Q"), strict=True))
@@ -202,7 +202,7 @@ def module_load_data(m: CudaMachine, out: int, image: int) -> None:
 @serves("cuModuleLoadDataEx")
 def module_load_data_ex(m: CudaMachine, out: int, image: int, count: int, options: int, values: int) -> None:
   context = m.working()
-  m.out(out, "Q", load(m, context, ptx_of(m, image, context.gpu.card), _log(m, count, options, values)).handle)
+  m.out(out, "Q", load(m, context, ptx_of(m, image, context.gpu.card), log_of(m, count, options, values)).handle)
 
 
 @serves("cuModuleLoad")
@@ -301,7 +301,7 @@ def library_load_data(m: CudaMachine, out: int, image: int, options: int, values
   try:
     link_text(text.encode())
   except Error as error:
-    log = _log(m, count, options, values)
+    log = log_of(m, count, options, values)
     if log[0] and log[1]:
       m.user.write(log[0], str(error).encode()[:log[1] - 1] + b"\0")
     raise Failed(cuda.CUDA_ERROR_INVALID_PTX, str(error)) from None
@@ -329,6 +329,18 @@ def library_get_kernel(m: CudaMachine, out: int, handle: int, name: int) -> None
     kernel = library.kernels[text] = Kernel(library, text)
     kernel.handle = m.new(kernel)
   m.out(out, "Q", library.kernels[text].handle)
+
+
+@serves("cuLibraryGetGlobal")
+def library_get_global(m: CudaMachine, out: int, size: int, handle: int, name: int) -> None:
+  library: Library = m.find(handle, Library)
+  module_get_global(m, out, size, library.module(m, m.working()).handle, name)
+
+
+@serves("cuLibraryGetKernelCount")
+def library_get_kernel_count(m: CudaMachine, out: int, handle: int) -> None:
+  from tinyhw.emulator.ptx.link import link_text
+  m.out(out, "I", len(link_text(m.find(handle, Library).text.encode()).names))
 
 
 @serves("cuLibraryGetModule")
@@ -408,6 +420,11 @@ def kernel_set_attribute(m: CudaMachine, attribute: int, value: int, handle: int
 @serves("cuFuncSetCacheConfig", "cuFuncSetSharedMemConfig")
 def func_set_config(m: CudaMachine, handle: int, config: int) -> None:
   _function(m, handle, m.working())  # a preference
+
+
+@serves("cuKernelSetCacheConfig")
+def kernel_set_cache_config(m: CudaMachine, handle: int, config: int, device: int) -> None:
+  func_set_config(m, handle, config)
 
 
 @serves("cuFuncGetModule")

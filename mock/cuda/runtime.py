@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tinyhw.autogen import cuda, cudart
-from tinyhw.mock.cuda.calls import answer
+from tinyhw.mock.cuda.calls import UNCOLLECTED, answer
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.shared import Loaded
 from tinyhw.mock.memory import Refused
@@ -42,7 +43,12 @@ SAME: Final = {
   "cudaGraphLaunch": "cuGraphLaunch", "cudaHostAlloc": "cuMemHostAlloc",
   "cudaHostGetDevicePointer": "cuMemHostGetDevicePointer_v2", "cudaHostRegister": "cuMemHostRegister_v2",
   "cudaHostUnregister": "cuMemHostUnregister", "cudaLaunchHostFunc": "cuLaunchHostFunc",
-  "cudaMallocAsync": "cuMemAllocAsync", "cudaMallocManaged": "cuMemAllocManaged", "cudaMemGetInfo": "cuMemGetInfo_v2",
+  **{f"cuda{name}": f"cu{name}" for name in (
+    "DeviceGetDefaultMemPool", "DeviceGetMemPool", "DeviceSetMemPool", "MemGetDefaultMemPool", "MemGetMemPool",
+    "MemSetMemPool", "MemPoolCreate", "MemPoolDestroy", "MemPoolTrimTo", "MemPoolGetAttribute", "MemPoolSetAttribute",
+    "MemPoolSetAccess", "MemPoolGetAccess")},
+  "cudaMallocFromPoolAsync": "cuMemAllocFromPoolAsync", "cudaMallocAsync": "cuMemAllocAsync",
+  "cudaMallocManaged": "cuMemAllocManaged", "cudaMemGetInfo": "cuMemGetInfo_v2",
   "cudaStreamAddCallback": "cuStreamAddCallback", "cudaStreamAttachMemAsync": "cuStreamAttachMemAsync",
   "cudaStreamBeginCapture": "cuStreamBeginCapture_v2", "cudaStreamCreateWithFlags": "cuStreamCreate",
   "cudaStreamCreateWithPriority": "cuStreamCreateWithPriority", "cudaStreamDestroy": "cuStreamDestroy_v2",
@@ -154,7 +160,11 @@ class Runtime:
     kinds = cudart.FUNCTIONS.get(name, ()) if handler or same else ()
     kinds = tuple(ctypes.c_uint64 if k is ctypes.c_void_p else k for k in kinds)
 
+    finalizing, ended = sys.is_finalizing, cudart.cudaErrorCudartUnloading
+
     def call(*arguments: Any) -> int:
+      if finalizing(): return ended
+      UNCOLLECTED.enter()
       try:
         if same is not None:
           if name in _WITHOUT_CONTEXT: self.initialize()
@@ -164,6 +174,7 @@ class Runtime:
         else: return handler(self, *arguments) or 0
       except Refusal as refusal: return self.failed(name, refusal)
       except Refused as refused: return self.failed(name, Refusal(cudart.cudaErrorInvalidValue, refused.why))
+      finally: UNCOLLECTED.leave()
       return 0
 
     return ctypes.CFUNCTYPE(ctypes.c_uint64 if name in _PLAIN else ctypes.c_int32, *kinds)(call)

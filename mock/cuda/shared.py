@@ -16,8 +16,12 @@ from typing import Any, Final
 from tinyhw.core.errors import Unsupported
 
 TABLE: Final = "tinyhw_table"
+ENDED: Final = "tinyhw_ended"  # what all functions are once Python has ended
+END: Final = "tinyhw_end"  # makes them so
+_ENDED: Final = b"\xb8\x04\0\0\0\xc3"  # mov eax, 4; ret: CUDA_ERROR_DEINITIALIZED, and cudaErrorCudartUnloading
 PAGE: Final = 4096
 _STUB: Final = 8  # bytes: jmp *offset(%rip), padded
+_END: Final = 24  # more bytes for END, the last one
 _EHDR, _PHDR, _SHDR = 64, 56, 64
 _PT_LOAD, _PT_DYNAMIC, _PT_GNU_STACK = 1, 2, 0x6474E551
 _DT = {"NULL": 0, "HASH": 4, "STRTAB": 5, "SYMTAB": 6, "STRSZ": 10, "SYMENT": 11, "SONAME": 14,
@@ -40,16 +44,24 @@ def _aligned(at: int, unit: int) -> int:
   return -(-at // unit) * unit
 
 
+def _end(here: int, ended: int, table: int, count: int) -> bytes:
+  """A function that stores an address in all places of the table: lea rax, ended; lea rdi, table; mov ecx, count; rep
+  stosq; ret."""
+  return (b"\x48\x8d\x05" + struct.pack("<i", ended - here - 7) + b"\x48\x8d\x3d" + struct.pack("<i", table - here - 14)
+          + b"\xb9" + struct.pack("<I", count) + b"\xf3\x48\xab\xc3")
+
+
 def library(soname: str, names: Sequence[str], version: str | None = None) -> bytes:
   """The file: each name is a function that jumps to the address in its place of the table; `version` is what binaries
   that were linked with the vendor's library call its symbols' version."""
+  stubs = (*names, ENDED, END)
   strings, offsets = bytearray(b"\0"), {}
-  for name in dict.fromkeys((soname, TABLE, *names, *((version,) if version else ()))):
+  for name in dict.fromkeys((soname, TABLE, *stubs, *((version,) if version else ()))):
     offsets[name] = len(strings)
     strings += name.encode() + b"\0"
-  count = len(names) + 2  # the first symbol is none
+  count = len(stubs) + 2  # the first symbol is none
   chains, buckets = [0] * count, [0] * max(1, count // 2)
-  for i, name in enumerate((TABLE, *names), 1):
+  for i, name in enumerate((TABLE, *stubs), 1):
     at = _hash(name.encode()) % len(buckets)
     chains[i], buckets[at] = buckets[at], i
   hashes = struct.pack(f"<2I{len(buckets)}I{count}I", len(buckets), count, *buckets, *chains)
@@ -65,7 +77,7 @@ def library(soname: str, names: Sequence[str], version: str | None = None) -> by
   definitions_at = _aligned(versions_at + len(versions), 16)
   read_only = definitions_at + len(definitions)
   text_at = _aligned(read_only, PAGE)
-  dynamic_at = _aligned(text_at + _STUB * len(names), PAGE)
+  dynamic_at = _aligned(text_at + _STUB * len(stubs) + _END, PAGE)
   dynamic = [("SONAME", offsets[soname]), ("HASH", hash_at), ("STRTAB", strings_at), ("SYMTAB", symbols_at),
              ("STRSZ", len(strings)), ("SYMENT", 24),
              *((("VERSYM", versions_at), ("VERDEF", definitions_at), ("VERDEFNUM", 2)) if version else ()), ("NULL", 0)]
@@ -74,10 +86,12 @@ def library(soname: str, names: Sequence[str], version: str | None = None) -> by
   symbols = bytearray(24)
   symbols += struct.pack("<IBBHQQ", offsets[TABLE], _OBJECT, 0, 2, table_at, 8 * len(names))
   text = bytearray()
-  for i, name in enumerate(names):
+  for i, name in enumerate(stubs):
     here = text_at + _STUB * i
     symbols += struct.pack("<IBBHQQ", offsets[name], _FUNCTION, 0, 1, here, _STUB)
-    text += b"\xff\x25" + struct.pack("<i", table_at + 8 * i - here - 6) + b"\xcc\xcc"
+    if name == ENDED: text += _ENDED.ljust(_STUB, b"\xcc")
+    elif name == END: text += _end(here, text_at + _STUB * len(names), table_at, len(names))
+    else: text += b"\xff\x25" + struct.pack("<i", table_at + 8 * i - here - 6) + b"\xcc\xcc"
   segments = [(_PT_LOAD, 4, 0, read_only), (_PT_LOAD, 5, text_at, len(text)),
               (_PT_LOAD, 6, dynamic_at, end - dynamic_at), (_PT_DYNAMIC, 6, dynamic_at, 16 * len(dynamic)),
               (_PT_GNU_STACK, 6, 0, 0)]
@@ -112,10 +126,12 @@ class Loaded:
     self.library = ctypes.CDLL(self.path)
     self._table = (ctypes.c_uint64 * len(names)).in_dll(self.library, TABLE)
     _forever.append(self)
+    # Python has ended and the process has not: destructors of other libraries may still call these functions.
+    ctypes.pythonapi.Py_AtExit(ctypes.c_void_p(self.address(END)))
 
   def fill(self, name: str, function: Any) -> None:
     """Have calls of `name` go to a ctypes function."""
-    _forever.append(function)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(function))  # also while Python takes its modules down
     self._table[self.names[name]] = ctypes.cast(function, ctypes.c_void_p).value or 0
 
   def address(self, name: str) -> int:

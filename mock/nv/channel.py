@@ -273,26 +273,30 @@ class Channel:
 
   def _fetch(self) -> None:
     """Take the next entry of the ring. Its place is the driver's again at once, and so GP_GET says."""
-    value = int.from_bytes(self.space.read(self.ring + self.get * gpfifo.SIZE, gpfifo.SIZE), "little")
+    value = self.space.load(self.ring + self.get * gpfifo.SIZE, gpfifo.SIZE)
     index, self.get = self.get, (self.get + 1) % self.entries
     self._userd[_GET] = self.get
+    machine = self.machine
     try:
-      entry = gpfifo.decode(value)
+      entry = gpfifo.piece(value) or gpfifo.decode(value)
     except DecodeError as error:
       raise faults.host("GPENTRY", f"entry {index}: {error}") from None
-    if self.machine.trace.enabled:
-      self.machine.trace.add(self.name, "entry", str(entry), index=index)
-    self.machine.clock.advance(self.machine.packet_ns)
+    if machine.trace.enabled:
+      machine.trace.add(self.name, "entry", str(gpfifo.decode(value)), index=index)
+    machine.clock.advance(machine.packet_ns)
     if isinstance(entry, gpfifo.Control):
       if entry.opcode != host_class.GP_ENTRY1_OPCODE.NOP:
         raise faults.host("GPENTRY", f"entry {index}: {entry}")
       return
-    if entry.address + 4 * entry.dwords >= _ADDRESSES:
-      raise faults.host("GPENTRY", f"entry {index}: {entry} passes the end of addresses")
-    if entry.conditional and not self._active:
-      return
-    raw = self.space.read(entry.address, 4 * entry.dwords)
-    self._words, self._at, self._address = memoryview(raw).cast("I").tolist(), 0, entry.address
+    if isinstance(entry, gpfifo.Segment):
+      if entry.conditional and not self._active:
+        return
+      entry = entry.address, entry.dwords
+    address, dwords = entry
+    if address + 4 * dwords >= _ADDRESSES:
+      raise faults.host("GPENTRY", f"entry {index}: {gpfifo.decode(value)} passes the end of addresses")
+    raw = self.space.read(address, 4 * dwords)
+    self._words, self._at, self._address = memoryview(raw).cast("I").tolist(), 0, address
 
   def _step(self) -> None:
     """A header with its data, or what is left of a sequence."""
@@ -311,15 +315,15 @@ class Channel:
       if self._header is methods.IMMD:
         return self._send(self._method, count)
       self._left = count
-    end = len(words)
+    end, increasing, once = len(words), methods.INCR, methods.ONEINCR
     while self._left and (at := self._at) < end and self.state is State.READY and not (
         self.waits_for_idle and self.jobs.queue):
       method = self._method
       self._at = at + 1
       self._left -= 1
-      if self._header is methods.INCR:
+      if self._header is increasing:
         self._method = method + 4
-      elif self._header is methods.ONEINCR:
+      elif self._header is once:
         self._header = methods.NONINCR
         self._method = method + 4
       self._send(method, words[at])

@@ -73,6 +73,7 @@ class ComputeEngine(Engine):
     self._smallest, self._largest = (pick(v.DWORDS for v in versions) for pick in (min, max))
     self._versions = tuple((v, changing(v).others) for v in versions)
     self._plans: dict[tuple[type[Any], int], Plan] = {}
+    self._actions = {int(a): a.name for a in getattr(self.module, "SEND_SIGNALING_PCAS2_B_PCAS_ACTION", ())}
 
   def refuse(self, message: str) -> Error:
     return faults.compute_class(message)
@@ -236,16 +237,15 @@ class ComputeEngine(Engine):
 
   @handles("SEND_SIGNALING_PCAS2_B")
   def send_signaling_2(self, p: Any, copy: int) -> None:
-    actions = self.module.SEND_SIGNALING_PCAS2_B_PCAS_ACTION
-    action = actions(p.PCAS_ACTION)
+    action = self._actions[p.PCAS_ACTION]
     address = int(self.sent("SEND_PCAS_A").QMD_ADDRESS_SHIFTED8) << 8
-    if action.name in ("SCHEDULE", "INVALIDATE_COPY_SCHEDULE", "PREFETCH_SCHEDULE",
+    if action in ("SCHEDULE", "INVALIDATE_COPY_SCHEDULE", "PREFETCH_SCHEDULE",
                        "INVALIDATE_PREFETCH_COPY_SCHEDULE"):
-      self._schedule(address, action.name.startswith("INVALIDATE"))
-    elif action.name == "INVALIDATE":
+      self._schedule(address, action.startswith("INVALIDATE"))
+    elif action == "INVALIDATE":
       self.channel.caches.forget(address)
-    elif action.name not in ("NOP", "PREFETCH"):
-      raise Unsupported("compute field", f"SEND_SIGNALING_PCAS2_B.PCAS_ACTION = {action.name}",
+    elif action not in ("NOP", "PREFETCH"):
+      raise Unsupported("compute field", f"SEND_SIGNALING_PCAS2_B.PCAS_ACTION = {action}",
                         where=self.channel.name)
 
   def launch_at(self, address: int, fresh: bool) -> Launch:

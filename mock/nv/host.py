@@ -29,6 +29,7 @@ _OLD_NAMES: Final = {"MIN": "MIN", "MAX": "MAX", "XOR": "XOR", "AND": "AND", "OR
                      "DEC": "DEC"}
 
 
+_OPERATIONS: Final = {int(o): o.name for o in host.SEM_EXECUTE_OPERATION}
 _Row = tuple[Callable[..., Any] | None, Method, str]
 
 
@@ -48,6 +49,9 @@ class Host:
 
   def method(self, address: int, value: int) -> None:
     """One method below 0x100."""
+    whole = _WHOLE.get(address)
+    if whole is not None:
+      return whole(self, value)
     row = self._known.get((address, value))
     if row is None:
       row = _decode(address, value)
@@ -83,12 +87,12 @@ class Host:
     self._address_high = p.OFFSET_
 
   @handles("SEM_PAYLOAD_LO")
-  def payload_low(self, p: host.SEM_PAYLOAD_LO) -> None:
-    self._payload_low = p.PAYLOAD
+  def payload_low(self, payload: int) -> None:
+    self._payload_low = payload
 
   @handles("SEM_PAYLOAD_HI")
-  def payload_high(self, p: host.SEM_PAYLOAD_HI) -> None:
-    self._payload_high = p.PAYLOAD
+  def payload_high(self, payload: int) -> None:
+    self._payload_high = payload
 
   @handles("SEM_EXECUTE")
   def execute(self, p: host.SEM_EXECUTE) -> None:
@@ -96,16 +100,15 @@ class Host:
     wide = bool(p.PAYLOAD_SIZE)
     address = self._address_high << 32 | self._address_low
     payload = self._payload_high << 32 | self._payload_low if wide else self._payload_low
-    operations = host.SEM_EXECUTE_OPERATION
-    if p.OPERATION not in operations._value2member_map_:
+    operation = _OPERATIONS.get(p.OPERATION)
+    if operation is None:
       raise faults.host("SEMAPHORE", f"SEM_EXECUTE.OPERATION = {p.OPERATION}")
-    operation = operations(p.OPERATION)
-    if operation not in (operations.RELEASE, operations.REDUCTION):
-      self._acquire(operation.name, address, payload, wide)
+    if operation not in ("RELEASE", "REDUCTION"):
+      self._acquire(operation, address, payload, wide)
       return
     timed = bool(p.RELEASE_TIMESTAMP)
     name = ""
-    if operation is operations.REDUCTION:
+    if operation == "REDUCTION":
       if p.REDUCTION not in host.SEM_EXECUTE_REDUCTION._value2member_map_:
         raise faults.host("SEMAPHORE", f"SEM_EXECUTE.REDUCTION = {p.REDUCTION}")
       name = _NAMES[host.SEM_EXECUTE_REDUCTION(p.REDUCTION).name]
@@ -230,6 +233,11 @@ class Host:
   table.ignores("MEM_OP_A", "MEM_OP_B", "MEM_OP_C", why="what they set is for operations of MEM_OP_D on caches")
   table.ignores("YIELD", why="time slices are the scheduler's own")
   table.ignores("FB_FLUSH", why="no caches are modelled")
+
+
+# Methods whose data is one number of 32 bits: there is nothing to decode, and nearly every submission has new ones.
+_WHOLE: Final = {host.SEM_PAYLOAD_LO.OFFSET: Host.payload_low, host.SEM_PAYLOAD_HI.OFFSET: Host.payload_high}
+assert all((f.lo, f.width) == (0, 32) for m in (host.SEM_PAYLOAD_LO, host.SEM_PAYLOAD_HI) for f in m.FIELDS)
 
 
 def _decode(address: int, value: int) -> _Row:

@@ -56,7 +56,9 @@ class Changing:
 
   def read(self, value: int, name: str, index: int) -> int:
     """A whole value out of a QMD's bits."""
-    return sum((value >> lo & mask) << at for lo, mask, at in self.pieces[name, index])
+    found = 0
+    for lo, mask, at in self.pieces[name, index]: found |= (value >> lo & mask) << at
+    return found
 
 
 _CHANGES: dict[type[Any], Changing] = {}  # a memo
@@ -260,7 +262,9 @@ class Plan:
     """Raises unless a constant bank may be there."""
     if address % 64:
       raise self.engine.invalid(f"constant bank {index} at {address:#x}, which is no multiple of 64")
-    self.space.prove(address, size, Access.READ)
+    mapping = self.space.find(address)
+    if mapping is None or address + size > mapping.end or not mapping.access & Access.READ:
+      self.space.prove(address, size, Access.READ)
 
   def _check_program(self) -> None:
     image = self.image

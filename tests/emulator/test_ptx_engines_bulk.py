@@ -188,6 +188,38 @@ def test_boxes_are_stored(case: Box, operation: str) -> None:
   if case.native: assert stats is not None and not stats.helped
 
 
+STARTS = (0, -3, 5, -16, -15, 40, 24, 25, 39, -20)  # of a box of 16 elements in a row of 40
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("stores", [False, True])
+def test_boxes_at_each_end_of_a_tensor(stores: bool, rank: int) -> None:
+  """Inside, past the beginning, past the end, and outside, in each dimension; against NumPy too."""
+  def five(numbers: Any, fill: int = 0) -> Any: return (*numbers, *[fill] * (5 - len(numbers)))
+  dims, box, strides = (40, 5, 3)[:rank], (16, 2, 2)[:rank], (48, 240)[:rank - 1]
+  base = OUT + (1 << 15) if stores else IN + TENSOR + SHARED
+  m = TensorMap(base, five(dims), five(strides)[:4], five(box), five((1,) * rank), rank, KINDS["u8"])
+  tensor, size = np.random.default_rng(2).integers(1, 256, 720, np.uint8), int(np.prod(box))
+
+  def as_tensor(raw: Any) -> Any: return np.lib.stride_tricks.as_strided(raw, dims[::-1], (*strides[::-1], 1))
+  others = [(k, x) for k in range(1, rank) for x in (-2, -1, 1, dims[k] - 1, dims[k])]
+  for axis, start in [(0, x) for x in STARTS] + others:
+    at = [start if k == axis else 0 for k in range(rank)]
+    numbers = {"to": 1024, "threads": 1, "expected": size, "barrier": BARRIER, **{f"c{k}": x for k, x in enumerate(at)}}
+    raw = data(m, tensor.tobytes(), **numbers)
+    (reference, compiled), stats = outcomes(storing(rank) if stores else LOADS[rank], raw, block=32)
+    assert (reference == compiled).all() and stats is not None and not stats.helped and not stats.interpreted
+    cells = np.zeros([d + 128 for d in dims[::-1]], np.uint8)
+    inside = tuple(slice(64, 64 + d) for d in dims[::-1])
+    taken = tuple(slice(64 + x, 64 + x + b) for x, b in zip(at[::-1], box[::-1]))
+    if stores:
+      cells[taken] = np.frombuffer(raw, np.uint8)[TENSOR + 1024:TENSOR + 1024 + size].reshape(box[::-1])
+      assert (as_tensor(compiled[1 << 15:(1 << 15) + 720]) == cells[inside]).all(), at
+    else:
+      cells[inside] = as_tensor(tensor)
+      assert (compiled[1024:1024 + size] == cells[taken].reshape(-1)).all(), at
+
+
 def test_boxes_that_meet_their_mbarrier() -> None:
   """A box over the mbarrier that is told of it: what is there then is no mbarrier, or one by chance."""
   m = TensorMap(IN + TENSOR + SHARED, (64, 0, 0, 0, 0), (0,) * 4, (64, 0, 0, 0, 0), (1, 0, 0, 0, 0), 1, KINDS["u8"])

@@ -192,7 +192,7 @@ def test_faults_in_functions(inner: str, guard: str) -> None:
                 DEEP.replace("INNER", f".reg .pred %q; setp.eq.u32 %q, %a, 3; {inner}"))
   found = []
   for how in ("ref", "jit"):
-    with pytest.raises(Error) as caught: run(text, "k", bytes(64), how, block=64, watchdog=20_000)
+    with pytest.raises(Error) as caught: run(text, "k", bytes(64), how, block=64, watchdog=200_000)
     error: Any = caught.value
     found.append((type(error), str(error), getattr(error, "pc", None), getattr(error, "lane", None)))
   assert found[0] == found[1]
@@ -229,6 +229,16 @@ def test_results_in_registers_survive_ways_that_meet() -> None:
     mov.u32 %t, %tid.x; call (%r), f, (%t); mad.wide.u32 %o, %t, 4, %o; st.global.u32 [%o], %r; ret; }}"""
   found, stats = both(text, bytes(64), block=32)
   assert found.view("u4")[:32].tolist() == [*range(9), *[5] * 23] and not stats.helped
+
+
+def test_kernels_alike_with_other_functions_are_others() -> None:
+  """What is compiled once is found again by all that it came from."""
+  found = []
+  for n in (3, 4):
+    text = kernel("call (%r1), f, (%t); mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r1;",
+                  f".func (.reg .b32 back) f (.reg .b32 x) {{ mad.lo.u32 back, x, {n}, 1; ret; }}\n")
+    found.append(both(text, b"", block=32)[0][:128].view("u4").tolist())
+  assert found == [[n * t + 1 for t in range(32)] for n in (3, 4)]
 
 
 def test_a_stack_that_is_not_large_enough() -> None:

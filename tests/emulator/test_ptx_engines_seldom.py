@@ -5,6 +5,9 @@ import random
 import re
 from pathlib import Path
 
+import pytest
+
+from tests.emulator.test_ptx_registers import NAMES
 from tests.isa import ptx_samples as samples
 from tests.strength import THOROUGH, seed
 from tinyhw.emulator.jit.ptx import code, helped
@@ -12,28 +15,47 @@ from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import parse
 
-FEW = 1  # of each opcode, in the quick run
+TOGETHER = re.compile(r"^(vote|match|redux|elect)\.")
+# registers that differ from thread to thread
+VECTORS = "mov.u32 %r0, %lanemask_lt;" + "".join(
+  f"xor.b32 %r{k}, %r0, {k}; cvt.u16.u32 %h{k}, %r{k}; mov.b32 %f{k}, %r{k}; mov.b64 %l{k}, {{%r{k}, %r{k}}}; "
+  f"mov.b64 %d{k}, %l{k}; setp.gt.u32 %p{k}, %r{k}, 7; mov.b128 %q{k}, {{%l{k}, %l{k}}};" for k in range(1, 9))
 
 
-def chosen() -> list[str]:
-  """Instructions of every opcode."""
-  found: dict[str, list[str]] = {}
-  for of in samples.samples(4 if THOROUGH else 1, random.Random(seed(3))).values():
-    for line in of.values(): found.setdefault(line.partition(".")[0], []).append(line)
-  return [line for lines in found.values() for line in (lines if THOROUGH else lines[:FEW])]
+def chosen(count: int) -> list[str]:
+  """Instructions of every form; the members of a warp are all."""
+  texts = samples.samples(2 * count if THOROUGH else count, random.Random(seed(3)))
+  lines = [line for of in texts.values() for line in of.values()]
+  return [re.sub(r", %r\d;$", ", -1;", line) if TOGETHER.search(line) else line for line in lines]
 
 
-def test_what_is_left_to_the_reference_is_declared() -> None:
+def left(lines: list[str], clustered: bool = True, before: str = "") -> list[str]:
+  """The names of those that compiled code has the reference do."""
+  text = samples.HEAD.format(target="sm_90a") + before + "\n".join(lines) + "\n ret;\n}\n"
+  header, _ = code.written(Program(link(parse(text)), "k", 0x40000), (64, 1, 1), clustered=clustered)
+  assert {row[4] for row in header["helped"]} <= {line.partition(" ")[0] for line in lines}
+  return list(header["seldom"])
+
+
+@pytest.mark.parametrize("before, count", [("", 1), (VECTORS, 4)], ids=["shared", "vectors"])
+def test_what_is_left_to_the_reference_is_declared(before: str, count: int) -> None:
+  """All else is compiled code's own: of operands that threads share, and of vectors."""
   seen: set[str] = set()
-  for line in chosen():
-    text = samples.HEAD.format(target="sm_90a") + line + "\n ret;\n}\n"
-    try: header, _ = code.written(Program(link(parse(text)), "k", 0x40000), (64, 1, 1), clustered=True)
-    except code.Refused: continue
-    for name in header["seldom"]:
+  lines = chosen(count)
+  for k in range(0, len(lines), 40):
+    for name in left(lines[k:k + 40], before=before):
       rows = [pattern for pattern, _ in helped.SELDOM if re.fullmatch(pattern, name)]
       assert rows, name
       seen.update(rows)
-  if THOROUGH: assert {pattern for pattern, _ in helped.SELDOM[1:]} == seen  # samples call nothing
+  if before: assert {pattern for pattern, _ in helped.SELDOM[1:]} == seen  # samples call nothing
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_special_registers_are_compiled(clustered: bool) -> None:
+  lines = [f"mov.u32 %r1, {name};" for name in NAMES] + ["mov.pred %p1, %is_explicit_cluster;"]
+  lines += [f"mov.u64 %l1, {name};" for name in ("%clock64", "%globaltimer", "%gridid")]
+  lines += [f"mov.u32 %r1, {name};" for name in ("%clock", "%globaltimer_lo", "%envreg1", "%envreg2")]
+  assert not left(lines, clustered)
 
 
 def test_the_manual_says_so() -> None:

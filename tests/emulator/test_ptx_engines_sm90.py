@@ -129,6 +129,29 @@ def test_matrices_of_every_kind(name: str) -> None:
     assert not stats.interpreted
 
 
+@pytest.mark.parametrize("kind", ["m8n8k16", "m16n8k16", "m16n8k32"])
+@pytest.mark.parametrize("satfinite", [False, True])
+def test_sums_that_pass_the_ends_of_their_type(kind: str, satfinite: bool) -> None:
+  """Of s32: they wrap, or stay at the end."""
+  k, m = int(kind.partition("k")[2]), int(kind[1:kind.index("n")])
+  many, one = {"m8n8k16": (1, 1), "m16n8k16": (2, 1), "m16n8k32": (4, 2)}[kind]
+  a, b = "{" + ", ".join(["%r1"] * many) + "}", "{" + ", ".join(["%r2"] * one) + "}"
+  results = ["%r4", "%r5", "%r6", "%r7"][:m // 4]
+  text = kernel(f"""mov.b32 %r1, 0x64646464; mov.b32 %r2, 0x9C9C9C9C; mov.b32 %r4, -2147483000; mov.b32 %r5, 2147483000;
+    mov.b32 %r6, -7; mov.b32 %r7, -2147483648; setp.gt.u32 %p1, %t, 15; @%p1 mov.b32 %r1, %r2;
+    mma.sync.aligned.{kind}.row.col{'.satfinite' * satfinite}.s32.s8.s8.s32 {{{", ".join(results)}}}, {a}, {b},
+    {{{", ".join(results)}}}; mad.wide.u32 %l1, %t, 16, %out; st.global.v4.u32 [%l1], {{%r4, %r5, %r6, %r7}};""")
+  found, stats = both(text, bytes(64), block=32)
+  assert not stats.helped and not stats.interpreted
+  rows = found[:512].view(np.int32).reshape(32, 4)
+  for lane in range(32):
+    total = 10_000 * k * (1 if lane > 15 else -1)
+    for n, start in enumerate((-2147483000, 2147483000, -7, -2147483648)[:m // 4]):
+      exact = start + total
+      wanted = min(max(exact, -1 << 31), (1 << 31) - 1) if satfinite else (exact + (1 << 31)) % (1 << 32) - (1 << 31)
+      assert rows[lane, n] == wanted
+
+
 @pytest.mark.parametrize("way, wanted", [("xor", 96), ("and", 32)])
 def test_products_of_bits(way: str, wanted: int) -> None:
   """Rows of ones, and columns of which one bit in four is set."""

@@ -10,7 +10,7 @@ import pytest
 
 from tests.emulator.test_ptx_engines import IN, LINES, OUT, both, kernel, moved, numbers, run
 from tests.strength import seed, seeds
-from tinyhw.core.errors import Interrupted, PageFault, WatchdogExpired
+from tinyhw.core.errors import Interrupted, MachineFault, PageFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.jit.ptx import called, code, helped
 from tinyhw.emulator.jit.ptx import run as run_module
@@ -178,3 +178,75 @@ def test_patience_ends_in_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
   d = Dispatch(Program(linked, "k", 0x4_0000_0000), (1, 1, 1), (64, 1, 1), 0x3_0000_0000, 16, tick=tick)
   with pytest.raises(Interrupted): dispatch(space, d, engine="jit")
   assert ticks.count("ticks") == 3 and ticks[0] == "_ran"
+
+
+TOGETHER = """.func (.reg .b32 back) f (.reg .b32 x, .reg .b32 n);
+.func (.reg .b32 back) f (.reg .b32 x, .reg .b32 n) { .reg .pred %q, %w; .reg .b32 %x, %m; mov.b32 %x, x; mov.b32 %m, n;
+  and.b32 %x, %x, 1023; setp.gt.u32 %q, %x, 300; @%q bra LATER;
+  P: MEET @%w bra FAR; setp.eq.u32 %q, %m, 0; @%q bra E; sub.u32 %m, %m, 1; call (%x), f, (%x, %m);
+  E: mov.b32 back, %x; ret; LATER: mad.lo.u32 %x, %x, 3, 100; setp.eq.u32 %w, %m, 7; bra P;
+  FAR: add.u32 %x, %x, 9; bra E; }
+"""
+
+
+@pytest.mark.parametrize("meet", ["shfl.sync.bfly.b32 %x, %x, 5, 31, -1;", "redux.sync.add.s32 %x, %x, -1;",
+                                  "vote.sync.any.pred %q, %q, -1; @%q add.u32 %x, %x, 7;", "bar.warp.sync -1;"])
+def test_threads_that_meet_in_functions_that_the_reference_runs(meet: str) -> None:
+  """Some come late, from behind: the first wait for them, and they go on together."""
+  body = """mul.lo.u32 %r1, %t, 77; mov.u32 %r2, 2; call (%r1), f, (%r1, %r2); mad.wide.u32 %l1, %t, 4, %out;
+    st.global.u32 [%l1], %r1;"""
+  _, stats = both(kernel(body, TOGETHER.replace("MEET", meet)), b"", block=96)
+  kept = "bar" not in meet  # a barrier of a warp may be one of several warps
+  assert stats.helped == {"call": 3} and bool(stats.interpreted) == (not kept)
+
+
+def test_a_store_to_a_block_that_has_ended() -> None:
+  """The reference's step sees which blocks of a cluster live."""
+  text = kernel("""mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p1, %r1, 1; setp.ne.u32 %p2, %t, 0;
+    @!%p1 bra A; @%p2 exit; mov.u32 %r2, s; mapa.shared::cluster.u32 %r3, %r2, 0;
+    barrier.cluster.arrive; barrier.cluster.wait;
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r3], 5, [%r3+8]; exit; A:""",
+                ".shared .align 8 .b8 s[16];\n").replace("out) {", "out) .reqnctapercluster 2 {", 1)
+  found = []
+  for how in ("ref", "jit"):
+    with pytest.raises(MachineFault) as caught:
+      run(text, "k", b"", how, grid=2, block=32)
+    found.append(str(caught.value))
+  assert found[0] == found[1] and "ended" in found[0]
+
+
+@pytest.mark.parametrize("width", [4, 8, 16])
+def test_copies_of_less_than_their_width(width: int) -> None:
+  """cp.async with how much is read, of all threads or of each; nothing of it, and all; a part is the reference's."""
+  ways = "".join(f"""{{ .reg .b32 %n; mov.u32 %n, s; add.u32 %r5, %r9, {512 * k}; add.u32 %n, %n, %r5;
+    {guard} cp.async.ca.shared.global [%n], [%l1], {width}, {size}; }}""" for k, (guard, size) in enumerate(
+      [("", "%r1"), ("@%p1", "%r2"), ("", "%r3"), ("@%p1", "%r3"), ("@%p2", "%r3"), ("@!%p2", "%r1"),
+       ("@%p1", str(width))]))
+  body = f"""ld.global.v2.u32 {{%r1, %r2}}, [%in]; mad.wide.u32 %l1, %t, 16, %in; and.b32 %r3, %t, 3;
+    shl.b32 %r3, %r3, 4; mul.lo.u32 %r9, %t, 16; setp.lt.u32 %p1, %t, 13; setp.eq.u32 %p2, %r2, 99;
+    mov.u32 %r4, s; mov.u32 %r6, 7;
+    Z: mad.lo.u32 %r5, %r6, 512, %r9; sub.u32 %r5, %r5, 512; add.u32 %r5, %r5, %r4;
+    st.shared.v4.u32 [%r5], {{%r6, %t, %r6, %t}}; sub.u32 %r6, %r6, 1; setp.ne.u32 %p3, %r6, 0;
+    @%p3 bra Z;
+    bar.warp.sync -1; {ways} cp.async.commit_group; cp.async.wait_group 0; bar.warp.sync -1; mov.u32 %r6, 7;
+    mad.wide.u32 %l2, %t, 16, %out;
+    Y: mad.lo.u32 %r5, %r6, 512, %r9; sub.u32 %r5, %r5, 512; add.u32 %r5, %r5, %r4; cvt.u64.u32 %l3, %r6;
+    shl.b64 %l3, %l3, 9; add.u64 %l3, %l3, %l2; ld.shared.v4.u32 {{%r11, %r12, %r13, %r14}}, [%r5];
+    st.global.v4.u32 [%l3], {{%r11, %r12, %r13, %r14}}; sub.u32 %r6, %r6, 1; setp.ne.u32 %p3, %r6, 0; @%p3 bra Y;"""
+  rest = numbers(random.Random(2), 130)
+  for one, other in ((0, width), (width, 0), (99, 0), (0, 99), (width // 2, 0), (0, 1)):
+    data = one.to_bytes(4, "little") + other.to_bytes(4, "little") + rest
+    _, stats = both(kernel(body, ".shared .align 16 .b8 s[3584];\n"), data, block=32)
+    assert bool(stats.interpreted) == (0 < one < width or 0 < other < width) and not stats.helped
+
+
+@pytest.mark.parametrize("thread", [0, 5, 31])
+def test_one_result_for_all_who_are_here(thread: int) -> None:
+  """Which may be one thread, the others' lanes hold something else."""
+  body = f"""setp.ne.u32 %p1, %t, {thread}; mov.u32 %r1, 7; @%p1 bra E; ld.global.u64 %l2, [%in];
+    cvt.rn.bf16.s64 %h1, %l2; isspacep.global %p2, %l2; cvt.u32.u16 %r1, %h1; @%p2 add.u32 %r1, %r1, 65536;
+    E: mad.wide.u32 %l3, %t, 4, %out;
+    st.global.u32 [%l3], %r1;"""
+  found, stats = both(kernel(body), (5).to_bytes(8, "little"), block=32)
+  assert found[:128].view("u4").tolist() == [0x40A0 + 65536 if t == thread else 7 for t in range(32)]
+  assert {*stats.helped} == {"cvt.rn.bf16.s64", "isspacep.global"}

@@ -434,6 +434,10 @@ def test_reductions_in_bulk(operation: str, engine: str) -> None:
 # ---- values
 
 
+def signed(x: int) -> int:
+  return x - (x >> 31 << 32)
+
+
 def test_decimals_are_constants_of_any_float(engine: str) -> None:
   body = "add.f32 %f1, 0.1, 0.0; mov.b32 %r1, %f1; mov.f16 %h1, 1.5; cvt.u32.u16 %r2, %h1;"
   body += "add.f64 %d1, 0.1, 0.0; mov.b64 {%r3, %r4}, %d1;"
@@ -630,17 +634,50 @@ def test_an_assertion_that_fails() -> None:
   assert (caught.value.wave, caught.value.lane) == (1, 5)
 
 
-def test_which_bytes_prmt_takes(engine: str) -> None:
+TAKEN: dict[str, Callable[[int, int], int]] = {
+  "f4e": lambda n, k: n + k,
+  "b4e": lambda n, k: (n - k) % 8,
+  "rc8": lambda n, k: n,
+  "ecl": lambda n, k: max(n, k),
+  "ecr": lambda n, k: min(n, k),
+  "rc16": lambda n, k: n % 2 * 2 + k % 2,
+}
+
+
+@pytest.mark.parametrize("mode", TAKEN)
+def test_which_bytes_prmt_takes(mode: str, engine: str) -> None:
   """Each mode by its rule, for each selector."""
-  taken: dict[str, Callable[[int, int], int]] = {
-    "f4e": lambda n, k: n + k,
-    "b4e": lambda n, k: (n - k) % 8,
-    "rc8": lambda n, k: n,
-    "ecl": lambda n, k: max(n, k),
-    "ecr": lambda n, k: min(n, k),
-    "rc16": lambda n, k: n % 2 * 2 + k % 2,
-  }
-  for mode, rule in taken.items():
-    body = "".join(f"prmt.b32.{mode} %r{n + 1}, 0x43424140, 0x47464544, {n};" for n in range(4))
-    out = run(body + st("%r1", "%r2", "%r3", "%r4"), size=4)[0].astype(np.uint32)
-    assert [*out.tobytes()] == [0x40 + rule(n, k) for n in range(4) for k in range(4)], mode
+  body = "".join(f"prmt.b32.{mode} %r{n + 1}, 0x43424140, 0x47464544, {n};" for n in range(4))
+  out = run(body + st("%r1", "%r2", "%r3", "%r4"), size=4)[0].astype(np.uint32)
+  assert [*out.tobytes()] == [0x40 + TAKEN[mode](n, k) for n in range(4) for k in range(4)]
+
+
+def test_prmt_takes_bytes_or_their_signs(engine: str) -> None:
+  """Of each byte of two words; with the selector's high bit, its sign eight times."""
+  words = (0x7F80FF00, 0x81016E92)
+  selectors = [n | (n + 3 & 15) << 4 | (n + 7 & 15) << 8 | (15 - n) << 12 for n in range(16)]
+  body = "".join(f"prmt.b32 %r{n + 1}, {words[0]}, {words[1]}, {x};" for n, x in enumerate(selectors))
+  given = struct.pack("<2I", *words)
+  out = run(body + st(*(f"%r{n + 1}" for n in range(16))), size=16)[0].astype(np.uint32)
+  for found, x in zip(out.tolist(), selectors):
+    taken = [(given[x >> 4 * k & 7], x >> 4 * k & 8) for k in range(4)]
+    assert [*found.to_bytes(4, "little")] == [(0xFF if b & 0x80 else 0) if sign else b for b, sign in taken], hex(x)
+
+
+def test_products_of_video_that_pass_every_end(engine: str) -> None:
+  """vmad of the greatest factors: what saturates stays at the end, what does not keeps its low bits."""
+  top = 0xFFFFFFFF
+  cases = [(a, b, c) for a in (top, 0x80000000, 3) for b in (top, 0x80000000) for c in (top, 0, 0x7FFFFFFF)]
+  forms = {"vmad.s32.u32.u32.sat %r1, -{}, {}, {};": (lambda a, b, c: signed(c) - a * b, 1),
+           "vmad.s32.u32.u32.sat %r1, {}, {}, -{};": (lambda a, b, c: a * b - signed(c), 1),
+           "vmad.u32.u32.u32.sat %r1, {}, {}, {};": (lambda a, b, c: a * b + c, 0),
+           "vmad.s32.s32.s32.sat %r1, {}, {}, {};": (lambda a, b, c: signed(a) * signed(b) + signed(c), 1),
+           "vmad.u32.u32.u32 %r1, {}, {}, {};": (lambda a, b, c: a * b + c, None)}
+  for text, (model, kind) in forms.items():
+    lines = [text.format(*(f"%r{k}" for k in (4, 5, 6)))] * len(cases)
+    body = "".join(f"mov.u32 %r4, {a}; mov.u32 %r5, {b}; mov.u32 %r6, {c}; {line} st.global.u32 [%o+{4 * k}], %r1;"
+                   for k, (line, (a, b, c)) in enumerate(zip(lines, cases)))
+    out = run(body, threads=1, size=len(cases))[0].tolist()
+    low, high = ((0, top), (-(1 << 31), (1 << 31) - 1))[kind or 0]
+    wanted = [model(*x) if kind is None else min(max(model(*x), low), high) for x in cases]
+    assert out == [x & top for x in wanted], text

@@ -97,10 +97,11 @@ def same(machines: tuple[Machine, Machine], user_data: tuple[int, ...], size: in
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
   """Whether each run that was kept ready ended at once."""
   seen: list[bool] = []
-  original: Callable[[repeat.Again, tuple[int, ...]], bool] = repeat.Again.run
-  def watched(self: repeat.Again, user_data: tuple[int, ...]) -> bool:
-    seen.append(original(self, user_data))
-    return seen[-1]
+  original: Callable[[repeat.Again, tuple[int, ...]], int] = repeat.Again.run
+  def watched(self: repeat.Again, user_data: tuple[int, ...]) -> int:
+    how = original(self, user_data)
+    if how != repeat.STALE: seen.append(how == repeat.ENDED)
+    return how
   monkeypatch.setattr(repeat.Again, "run", watched)
   yield seen
 
@@ -152,6 +153,21 @@ def test_lds_beyond_the_workgroup_is_told(quick: list[bool]) -> None:
   machines = two(replace(_shaped(64, 1), lds_size=0))
   for _ in range(3): assert same(machines, words(1, 1))[3]
   assert not any(quick)
+
+
+def test_lds_that_only_a_later_run_goes_beyond_is_told(quick: list[bool]) -> None:
+  text = """
+  v_lshlrev_b32_e32 v1, 2, v0
+  v_add_nc_u32_e32 v1, s2, v1
+  v_mov_b32_e32 v2, s3
+  ds_store_b32 v1, v2
+  s_waitcnt lgkmcnt(0)
+  s_endpgm
+"""
+  machines = two(_shaped(32, 1), code=assemble(text))
+  for _ in range(4): assert not same(machines, words(0, 1))[3]
+  assert quick[-1]
+  assert same(machines, words(1 << 20, 1))[3]
 
 
 def test_auto_comes_to_it(quick: list[bool]) -> None:

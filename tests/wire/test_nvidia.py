@@ -46,6 +46,17 @@ def test_what_a_gpfifo_entry_says_is_all_of_it(value: int) -> None:
   assert entry.encode() == value
 
 
+@given(st.one_of(st.integers(0, 2**64 - 1), SEGMENTS.map(gpfifo.Segment.encode), CONTROLS.map(gpfifo.Control.encode)))
+def test_a_plain_piece_of_a_pushbuffer_is_what_the_entry_says(value: int) -> None:
+  """Others are left to `decode`, which refuses what is none."""
+  try: entry: object = gpfifo.decode(value)
+  except DecodeError: entry = None
+  try: found = gpfifo.piece(value)
+  except DecodeError: found = None
+  plain = isinstance(entry, gpfifo.Segment) and entry == gpfifo.Segment(entry.address, entry.dwords)
+  assert found == ((entry.address, entry.dwords) if isinstance(entry, gpfifo.Segment) and plain else None)
+
+
 def test_gpfifo_entries_have_limits() -> None:
   assert gpfifo.Segment(0x12_3456_7890, 5, wait=True).encode() == 0x8000_1412_3456_7890  # by hand: dev_pbdma.ref
   for wrong in (gpfifo.Segment(2, 1), gpfifo.Segment(1 << 40, 1), gpfifo.Segment(0, 0), gpfifo.Segment(0, 1 << 21),

@@ -35,7 +35,7 @@ def command(mockgpu: str, module: bool, program: str, arguments: tuple[str, ...]
   if not module and not Path(program).is_file():
     raise InvalidArgument(f"{program}: there is no such file", hint="-m runs a module by its name")
   from tinyhw.cli import native
-  from tinyhw.mock.cuda.library import runtime
+  from tinyhw.mock.cuda.library import driver_links, runtime
   from tinyhw.mocked import mock_machine, mock_options
   machine, library = mock_machine("CUDA", tuple(c.strip() for c in mockgpu.split(",") if c.strip()), **mock_options())
   os.environ["MOCKGPU"] = mockgpu
@@ -51,6 +51,7 @@ def command(mockgpu: str, module: bool, program: str, arguments: tuple[str, ...]
     for line in (*refused, *machine.report()): click.echo(f"tinyhw: {line}", err=True)
 
   runtime()
+  driver_links()
   if not module and native.is_native(program):
     native.run(program, arguments, tell)
   sys.argv = [program, *arguments]

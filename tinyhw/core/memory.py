@@ -233,7 +233,8 @@ class AddressSpace:
 
   def read(self, address: int, size: int, access: int = Access.READ) -> bytes:
     """A copy of bytes, across adjacent mappings if need be."""
-    m = self._need(address, size, access)
+    m = self._pages.get(address >> 12)
+    if m is None or m.access & access != access: m = self._need(address, size, access)
     if address + size <= m.end: return bytes(m.raw[address - m.start:address - m.start + size])
     return b"".join(m.raw[at - m.start:at - m.start + take] for m, at, take in self._parts(address, size, access))
 

@@ -18,6 +18,7 @@ from tinyhw.core.errors import Interrupted
 
 Handler = Callable[[int, FrameType | None], Any]
 _SIGNALS: Final = (int(signal.SIGINT), int(signal.SIGALRM), int(signal.SIGTERM))
+_PLACES: Final = tuple(enumerate(_SIGNALS))
 _C: Final[Any] = import_module("_signal")  # what `signal` wraps, without the enumerations that it looks handlers up in
 _getsignal = _C.getsignal
 
@@ -65,7 +66,8 @@ class Held:
     self.raised: BaseException | None = None
     self._depth = 0
     self._before: list[tuple[int, Handler, Handler]] = []  # signals that are held: their handlers, and those as held
-    self._ours: dict[int, tuple[int, Handler, Handler]] = {}  # by signal: the same of last time
+    self._found: list[Any] = [None] * len(_SIGNALS)  # the handlers of last time
+    self._ours: list[tuple[int, Handler, Handler]] = []  # what is held of them
 
   def __call__(self) -> None:
     if self.raised is not None: raise Stopped(f"stopped by {type(self.raised).__name__}")
@@ -87,19 +89,28 @@ class Held:
       before = self._before
       if before: self._restore()  # what an exception in `__exit__` has left
       try:
-        for number in _SIGNALS:
-          handler = _getsignal(number)
-          if not callable(handler): continue  # none, or one that Python does not run
-          known = self._ours.get(number)
-          if known is None or known[1] is not handler:
-            known = self._ours[number] = number, handler, self._holding(handler)
+        found = self._found
+        for at, number in _PLACES:
+          if _getsignal(number) is not found[at]:
+            self._look()
+            break
+        for known in self._ours:
           before.append(known)
-          _C.signal(number, known[2])
+          _C.signal(known[0], known[2])
       except BaseException:  # of a handler that was not held yet
         self._restore()
         raise
     self._depth += 1
     return self
+
+  def _look(self) -> None:
+    """Find what there is to hold: handlers that Python runs."""
+    found = [_getsignal(number) for number in _SIGNALS]
+    ours = {known[0]: known for known in self._ours}
+    self._ours = [ours[number] if number in ours and ours[number][1] is handler
+                  else (number, handler, self._holding(handler))
+                  for number, handler in zip(_SIGNALS, found, strict=True) if callable(handler)]
+    self._found = found
 
   def _restore(self) -> None:
     before = self._before

@@ -33,19 +33,19 @@ class KernargRing:
     if self._segment_bytes <= 0:
       raise InvalidArgument(f"{len(memory)} bytes do not make {segments} segments", where="KernargRing")
     self._last_use = [0] * segments
-    self._segment, self._at, self._end = 0, 0, self._segment_bytes
+    self._segment, self.at, self.end = 0, 0, self._segment_bytes  # the part, and what is left of it
 
   def take(self, nbytes: int) -> int:
     """Offset of `nbytes` (rounded up to ALIGN) for the next submission; tell its value with `used_by`."""
-    at = self._at
+    at = self.at
     stop = at + (nbytes + 63 & -64)
-    if stop > self._end: at, stop = self._enter_next(nbytes)
-    self._at = stop
+    if stop > self.end: at, stop = self._enter_next(nbytes)
+    self.at = stop
     return at
 
   def busy_until(self, nbytes: int) -> int:
     """The timeline value that `take` would wait for, or 0."""
-    if self._at + (nbytes + 63 & -64) <= self._end: return 0
+    if self.at + (nbytes + 63 & -64) <= self.end: return 0
     return self._last_use[(self._segment + 1) % len(self._last_use)]
 
   def used_by(self, value: int) -> None:
@@ -61,7 +61,7 @@ class KernargRing:
     self._segment = (self._segment + 1) % len(self._last_use)
     self._wait(self._last_use[self._segment])
     start = self._segment * self._segment_bytes
-    self._end = start + self._segment_bytes
+    self.end = start + self._segment_bytes
     return start, start + size
 
 

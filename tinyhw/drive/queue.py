@@ -78,12 +78,13 @@ def _plain(rows: Sequence[tuple[int, int, int, int]]) -> tuple[int, int]:
 
 class BoundStream:
   """The words of one submission with named values to fill in. Reusable: set what changes, submit again."""
-  __slots__ = ("_limits", "_names", "_slots", "label", "words")
+  __slots__ = ("_limits", "_names", "_slots", "label", "room", "words")
 
   def __init__(
     self, words: Iterable[int], slots: Mapping[str, Sequence[Patch]], limits: Mapping[str, _Limit], label: str
   ) -> None:
     self.words, self.label = array("I", words), label
+    self.room = 0  # see `HardwareQueue.room_for`
     self._slots = {name: tuple((p.index, p.keep, p.right, p.left) for p in patches) for name, patches in slots.items()}
     self._limits = dict(limits)
     # Of each name: its largest value, the bits that must be zero, and the words that its value exactly is (low, high or
@@ -187,7 +188,7 @@ class Ring:
     if self.size & (self.size - 1): raise InvalidArgument(f"{self.size} words are not a power of two", where="Ring")
     self._read, self._write = read_pointer[:8].cast("Q"), write_pointer[:8].cast("Q")
     self.at = start  # words written since the queue was made
-    self._free_to = start  # as `at` counts: how far the device is known to have left room
+    self.free_to = start  # as `at` counts: how far the device is known to have left room
 
   @property
   def read_at(self) -> int:
@@ -201,9 +202,9 @@ class Ring:
 
   def has_room(self, count: int) -> bool:
     """Whether so many words fit now. The device is asked where what it has said before is not enough."""
-    if self._free_to - self.at < count:
-      self._free_to = self.at + self.size - 1 - (self.at - int(self._read[0]) // self._unit) % self.size
-    return self._free_to - self.at >= count
+    if self.free_to - self.at < count:
+      self.free_to = self.at + self.size - 1 - (self.at - int(self._read[0]) // self._unit) % self.size
+    return self.free_to - self.at >= count
 
   def _make_room(self, count: int, timeout_s: float, name: str) -> None:
     if count >= self.size:
@@ -234,10 +235,10 @@ class Ring:
     if end > size and self._keep_whole and self._pad is not None and count < size:
       self.push(array("I", self._pad(size - where)), timeout_s, name)
       return self.push(words, timeout_s, name)
-    if self._free_to - start < count and not self.has_room(count): self._make_room(count, timeout_s, name)
-    source = memoryview(words)
-    if end <= size: self.words[where:end] = source
+    if self.free_to - start < count and not self.has_room(count): self._make_room(count, timeout_s, name)
+    if end <= size: self.words[where:end] = words
     else:
+      source = memoryview(words)
       self.words[where:] = source[:size - where]
       self.words[:end - size] = source[size - where:]
     self.at = start + count
@@ -286,6 +287,11 @@ class HardwareQueue:
     words = 2 * len(stream.words)
     if waits and self.wait_stream is not None: words += 2 * waits * len(self.wait_stream.words)
     return words if words < self.ring.size else self.ring.size - 1
+
+  def room_for(self, stream: BoundStream) -> int:
+    """`words_for` with one wait, which is the most where no other device is waited for."""
+    stream.room = self.words_for(stream, 1)
+    return stream.room
 
   def submit(
     self, stream: BoundStream, value: int, waits: Iterable[tuple[int, int]] = (), timeout_s: float = 30.0

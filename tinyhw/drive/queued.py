@@ -164,9 +164,12 @@ class QueuedRuntime(Runtime):
       self.lock.acquire()
       try:
         if self.lost is not None or os.getpid() != self._pid: self.check_usable()
-        words = 0 if stream is None else queue.words_for(stream, len(self._dependencies) + 1)
-        value = self.kernargs.busy_until(nbytes) if nbytes else 0
-        room = queue.ring.has_room(words)
+        ring, arguments = queue.ring, self.kernargs
+        if stream is None: words = 0
+        elif self._dependencies: words = queue.words_for(stream, len(self._dependencies) + 1)
+        else: words = stream.room or queue.room_for(stream)
+        value = arguments.busy_until(nbytes) if arguments.at + nbytes + 63 > arguments.end and nbytes else 0
+        room = ring.free_to - ring.at >= words or ring.has_room(words)
         if room and (not value or self._done[0] >= value): return
       except BaseException:
         self.lock.release()

@@ -127,6 +127,22 @@ def decode(value: int) -> Entry:
                  bool(second.SYNC))
 
 
+_PIECES: dict[int, tuple[int, int] | None] = {}  # a memo of high words: those of an address in bytes, dwords
+_KEPT = 1024  # in it
+
+
+def piece(value: int) -> tuple[int, int] | None:
+  """(address in bytes, dwords) of an entry that is a piece of a pushbuffer and says nothing else; None for others."""
+  low, high = value & 0xFFFF_FFFF, value >> 32
+  if high not in _PIECES:
+    second = host.GP_ENTRY1.decode(high)
+    if len(_PIECES) >= _KEPT: _PIECES.clear()
+    plain = second.LENGTH and not (second.LEVEL or second.SYNC)
+    _PIECES[high] = (second.GET_HI << 32, second.LENGTH) if plain else None
+  found = _PIECES[high]
+  return None if found is None or low & ~_GET.mask else (found[0] | low, found[1])
+
+
 def text(entries: Sequence[int], *, first: int = 0) -> str:
   """One line an entry, with its index in the ring; what is none is shown as it is."""
   lines = []

@@ -15,12 +15,14 @@ from tinyhw.tools.gen.sources import Origin, Sources, head
 
 CUDA = Origin("NVIDIA CUDA Toolkit 13.0, cuda.h", "13000", "NVIDIA CUDA Toolkit EULA; names and numbers only")
 HEADER = "include/cuda.h"
+PROFILER = "include/cudaProfiler.h"
 POINTERS = "include/cudaTypedefs.h"  # in which version of CUDA a function came to be, or changed its parameters
 OLD = "-D__CUDA_API_VERSION_INTERNAL"  # shows what older programs were linked with
 STRUCTS = ("CUDA_KERNEL_NODE_PARAMS_v2", "CUDA_KERNEL_NODE_PARAMS_v1", "CUDA_MEMCPY2D_v2", "CUDA_MEMCPY3D_v2",
            "CUDA_MEMSET_NODE_PARAMS_v1", "CUDA_GRAPH_INSTANTIATE_PARAMS", "CUlaunchConfig", "CUlaunchAttribute",
            "CUDA_ARRAY_DESCRIPTOR_v2", "CUDA_ARRAY3D_DESCRIPTOR_v2", "CUDA_ARRAY_MEMORY_REQUIREMENTS_v1",
-           "CUDA_RESOURCE_DESC_v1", "CUDA_TEXTURE_DESC_v1", "CUDA_RESOURCE_VIEW_DESC_v1")
+           "CUDA_RESOURCE_DESC_v1", "CUDA_TEXTURE_DESC_v1", "CUDA_RESOURCE_VIEW_DESC_v1",
+           "CUmemPoolProps_v1", "CUmemAccessDesc_v1")
 ENUMS = ("cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum", "CUpointer_attribute_enum",
          "CUjit_option_enum", "CUmemorytype_enum", "CUevent_flags_enum", "CUevent_record_flags_enum",
          "CUstream_flags_enum", "CUctx_flags_enum", "CUlimit_enum", "CUmemAttach_flags_enum",
@@ -31,7 +33,8 @@ ENUMS = ("cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum
          "CUtensorMapInterleave_enum", "CUtensorMapSwizzle_enum", "CUtensorMapL2promotion_enum",
          "CUtensorMapFloatOOBfill_enum", "CUmem_advise_enum", "CUmem_range_attribute_enum",
          "CUmemLocationType_enum", "CUarray_format_enum", "CUaddress_mode_enum", "CUfilter_mode_enum",
-         "CUresourcetype_enum", "CUresourceViewFormat_enum")
+         "CUresourcetype_enum", "CUresourceViewFormat_enum", "CUmemAccess_flags_enum", "CUmemAllocationType_enum",
+         "CUmemAllocationHandleType_enum", "CUjitInputType_enum")
 PROTOTYPE = re.compile(r"\bCUresult\s+(cu\w+)\s*\(([^;{}]*?)\)\s*;")
 TYPEDEF = re.compile(r"\btypedef\s+([^;{}()]+?)\s*(\*?)\s*\b(\w+)\s*;")
 BASE = {"int": "c_int32", "unsigned int": "c_uint32", "unsigned": "c_uint32", "unsigned char": "c_uint8",
@@ -119,13 +122,15 @@ def generate(sources: Sources) -> str:
   names = {cls: n for n, cls in types.aggregates}
   kept = chosen(types, [names[space[s]] for s in STRUCTS], HEADER)
   known = typedefs(old)
-  calls = functions(old, known) | functions(new, known)
+  profiler = sources.find(PROFILER)
+  more = preprocessed(str(profiler.path), *flags)
+  calls = functions(old, known) | functions(new, known) | functions(more, known | typedefs(more))
   pointers = sources.find(POINTERS)
   since = versions(pointers.text, calls)
   left_out = sorted(n for n, kinds in calls.items() if kinds is None)
   out = [
     head("CUDA's driver API: error codes, enumerations, structs and the signatures of its functions.",
-         [(CUDA, file), (CUDA, pointers)],
+         [(CUDA, file), (CUDA, pointers), (CUDA, profiler)],
          "tinyhw gen cuda",
          ["FUNCTIONS has a symbol's parameters as ctypes has them; all return a CUresult. Pointers and handles are",
           "addresses. VERSIONS has the symbols of a function, each with the version of CUDA that brought it.",
@@ -160,4 +165,5 @@ def generate(sources: Sources) -> str:
   return "\n".join(out)
 
 
-FAMILY = Family("cuda", "cuda", "error codes, structs and functions of CUDA's driver API", (HEADER, POINTERS), generate)
+FAMILY = Family("cuda", "cuda", "error codes, structs and functions of CUDA's driver API", (HEADER, POINTERS, PROFILER),
+                generate)

@@ -65,7 +65,6 @@ class Wish:
                starts: Sequence[Place]) -> None:
     self.program, self.lanes, self.vgprs, self.partial, self.detail = program, lanes, vgprs, partial, detail
     self.starts = list(starts)
-    self.hot: Form | None = None  # set when the program has become hot and is compiled for it
     self.host = host()
     self._name = self._digest()
 

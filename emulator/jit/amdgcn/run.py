@@ -79,18 +79,16 @@ class Code:
     self.cost = 0.0  # of a wave, as the last cohort had it that ran to its end in one turn: instructions by weight
     self._make((0, mode))
 
-  @property
-  def form(self) -> Form:
-    """The best form that there is by now."""
-    return self._wish.hot or self._form
-
   def _make(self, place: Place) -> None:
     """Compile with one more place to start from. Raises NotCompiled, with all as it was."""
     wish = Wish(self.program, *self._for, [*self._starts, place])
     hot = HOT == 0 or wish.detail == EACH_HOT
     self._form = wish.find(True) or not hot and wish.find(False) or wish.make(hot)
     self._starts.append(place)
-    self._wish, self._executed, self._asked = wish, 0.0, False
+    self._wish, self._executed = wish, 0.0
+    form = self._form
+    self.form = form  # the best that there is by now
+    self.counts = not form.hot and form.instructions <= LARGEST_HOT  # whether it matters how much is executed
 
   def grow(self, pc: int, mode: int) -> None:
     """Compile anew with one more place to start from, unless it is known by now. Indices of places change.
@@ -109,13 +107,15 @@ class Code:
     """Count what waves executed; a program that has become hot is compiled again, meanwhile this form goes on."""
     self._executed += instructions * self._form.weight
     form, wish = self._form, self._wish
-    if self._asked or form.hot or self._executed < HOT * form.instructions or form.instructions > LARGEST_HOT: return
-    self._asked = True
+    if not self.counts or self._executed < HOT * form.instructions: return
+    self.counts = False
     snapshot = Snapshot(self.program.arch, self.program.entry, form.code)
 
     def improve() -> None:
-      try: wish.hot = wish.make(True, snapshot)
-      except NotCompiled: pass  # the form that there is serves on
+      try: made = wish.make(True, snapshot)
+      except NotCompiled: return  # the form that there is serves on
+      with self._lock:
+        if self._wish is wish: self.form = made
     BACKGROUND.add(improve)
 
 

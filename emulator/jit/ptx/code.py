@@ -134,18 +134,25 @@ def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int], c
 
 
 def _text(program: Program) -> str:
-  """A digest of the module's text, or of the kernel's where there is none, with the places of what it names."""
+  """A digest of the module's text, or, where there is none, of the kernel's and its functions', with the places of what
+  they name."""
   if not program.digest and program.linked.text:
     places = json.dumps(sorted(program.linked.offsets.items()))
     program.digest = hashlib.sha256(program.linked.text + b"\0" + places.encode()).hexdigest()
   if not program.digest:
-    flat: Flat = program.linked.flats[program.entry_name]
-    text = "\n".join(printer.instruction(line.instruction) for line in flat.lines)
-    more = [flat.types, flat.frame, sorted(program.linked.offsets.items(), key=str), sorted(program.functions.items()),
-            [(p.variable.name, p.offset, p.size) for p in flat.params], sorted(program.shared.values())]
-    names = [str(sorted((k, str(v)) for k, v in flat.scope.names.items() if isinstance(v, int)))]
-    program.digest = hashlib.sha256(json.dumps([text, more, names], default=str).encode()).hexdigest()
+    own = [(name, *_code(flat)) for name, flat in sorted(program.linked.flats.items())
+           if name == program.entry_name or flat.function.kind != "entry"]  # it may call any function
+    more = [sorted(program.linked.offsets.items(), key=str), sorted(program.functions.items()),
+            sorted(program.shared.values())]
+    program.digest = hashlib.sha256(json.dumps([own, more], default=str).encode()).hexdigest()
   return program.digest
+
+
+def _code(flat: Flat) -> list[Any]:
+  """What a function's compiled form comes from."""
+  return ["\n".join(printer.instruction(line.instruction) for line in flat.lines), flat.types, flat.frame,
+          [(p.variable.name, p.offset, p.size) for p in flat.params],
+          sorted((k, str(v)) for k, v in flat.scope.names.items() if isinstance(v, int))]
 
 
 _MEMORY: Final[dict[str, Kernel]] = {}

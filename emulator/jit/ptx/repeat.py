@@ -74,7 +74,8 @@ class Again:
     if self._lds is not None: self._lds[:] = 0
     if self._local is not None: self._local[:] = 0
     self._run(*self._arguments)
-    if words is not None and left is not None:
+    if words is not None:
+      assert left is not None
       if words[layout.STATUS // 4] != layout.END: return False
       used = most = self._granted - left[layout.LEFT // 8]
     else:

@@ -217,9 +217,7 @@ class Cohort:
     barriers = cohort.clusters = Barriers(self.count // size, cohort.shared.warps * size)
     barriers.phase[:] = self.states[::barriers.warps, layout.PHASE // 4]
     barriers.arrived[:] = self.states[:, layout.ARRIVED // 4, None] != 0
-    barriers.arrived &= cohort.alive_lanes
     barriers.ticket[:] = tickets[:, None]
-    barriers.complete(cohort)
 
   def ghost(self) -> Blocks:
     """The reference's cohort that instructions which it does for compiled code see: memory is this one's."""

@@ -228,3 +228,16 @@ def test_fills(client: Client, width: int) -> None:
       assert c.code(line, u64(at + odd), given, size(1), *stream) == INVALID and "no multiple of" in words(c)
       assert c.code(lines, u64(at), size(32 + odd), given, size(1), size(2), *stream) == INVALID
       c.call(lines, u64(at), size(32 + odd), given, size(1), size(1), *stream)
+
+
+def test_fills_of_host_memory_wait() -> None:
+  """"API synchronization behavior": other fills are done when somebody waits."""
+  c = Client()
+  for at in (c.handle("cuMemAllocHost_v2", ctypes.c_size_t(8)),
+             c.handle("cuMemAllocManaged", ctypes.c_size_t(8), cuda.CU_MEM_ATTACH_GLOBAL)):
+    c.call("cuMemsetD8_v2", u64(at), 7, ctypes.c_size_t(8))
+    assert ctypes.string_at(at, 8) == b"\7" * 8
+    c.call("cuMemsetD8Async", u64(at), 9, ctypes.c_size_t(8), u64(0))
+    assert ctypes.string_at(at, 8) == b"\7" * 8
+    c.call("cuCtxSynchronize")
+    assert ctypes.string_at(at, 8) == b"\x09" * 8

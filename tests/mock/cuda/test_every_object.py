@@ -484,6 +484,14 @@ def test_kernels_of_a_library(client: Client) -> None:
   assert c.handle("cuLibraryGetKernel", u64(library), b"plain") == kernel
   assert c.code("cuLibraryGetKernel", ctypes.byref(out), u64(library), b"none") == NOT_FOUND
   module = c.handle("cuLibraryGetModule", u64(library))
+  assert c.handle("cuLibraryGetGlobal", None, u64(library), b"table") == c.handle(
+    "cuModuleGetGlobal_v2", None, u64(module), b"table")
+  assert c.code("cuLibraryGetGlobal", ctypes.byref(out), None, u64(library), b"none") == NOT_FOUND
+  kernels, inside = ctypes.c_uint(), ctypes.c_uint()
+  c.call("cuLibraryGetKernelCount", ctypes.byref(kernels), u64(library))
+  c.call("cuModuleGetFunctionCount", ctypes.byref(inside), u64(module))
+  assert kernels.value == inside.value > 0
+  c.call("cuKernelSetCacheConfig", u64(kernel), cuda.CU_FUNC_CACHE_PREFER_L1, 0)
   function = c.handle("cuKernelGetFunction", u64(kernel))
   assert (
     function == c.handle("cuModuleGetFunction", u64(module), b"plain")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import itertools
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.mock.cuda.client import Client
+from tests.mock.cuda.client import Client, u64
 from tests.strength import examples
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.calls import SERVED
@@ -81,3 +83,53 @@ def test_without_a_machine_it_is_deinitialized() -> None:
   client.machine.close()
   count = ctypes.c_int()
   assert client.library.cuDeviceGetCount(ctypes.byref(count)) == cuda.CUDA_ERROR_DEINITIALIZED
+
+
+def test_the_driver_goes_by_the_name_of_its_development_files_too() -> None:
+  client = Client()
+  count = ctypes.c_int()
+  assert ctypes.CDLL("libcuda.so").cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value == 1
+  assert client.library._name != ctypes.CDLL("libcuda.so")._name
+
+
+def test_nothing_is_collected_in_the_middle_of_a_call() -> None:
+  """Finalizers of a program's own objects would wait for locks that it holds around the call."""
+  client, seen = Client(), list[bool]()
+
+  @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+  def note(data: int) -> None:
+    seen.append(gc.isenabled())
+    client.library.cuDriverGetVersion(ctypes.byref(ctypes.c_int()))  # a call inside a call
+    seen.append(gc.isenabled())
+
+  for enabled in (True, False):
+    if not enabled: gc.disable()
+    try:
+      client.call("cuLaunchHostFunc", u64(0), note, None)
+      client.call("cuCtxSynchronize")
+      assert gc.isenabled() is enabled
+    finally: gc.enable()
+  assert seen == [False] * 4
+
+
+def test_functions_answer_when_python_has_ended(tmp_path: Path) -> None:
+  """Destructors of other libraries run behind it."""
+  program = tmp_path / "late.py"
+  program.write_text("""
+import ctypes
+import gc
+from tinyhw.mock.cuda.library import stand_in
+from tinyhw.mock.cuda.machine import CudaMachine
+library = stand_in(CudaMachine("sm_90"))
+assert library.cuInit(0) == 0
+libc = ctypes.CDLL(None)
+late = ctypes.cast(library.cuCtxSynchronize, ctypes.c_void_p)  # called by exit, with Python gone
+libc.on_exit(late, None)
+""")
+  done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True)
+  assert (done.returncode, done.stderr) == (0, "")
+  loaded = Loaded(f"libtest{next(NUMBERS)}.so.1", ["one", "two"])
+  loaded.fill("one", ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 11))
+  assert loaded.library.one() == 11
+  loaded.library.tinyhw_end()
+  assert loaded.library.one() == loaded.library.two() == cuda.CUDA_ERROR_DEINITIALIZED

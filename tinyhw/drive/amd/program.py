@@ -87,7 +87,7 @@ class ArgumentLayout:
       if argument.kind not in HIDDEN and argument.kind not in UNSERVED:
         raise Unsupported("hidden argument", argument.kind, where=f"kernel {kernel.name}")
     self.hidden_start = min((a.offset for a in self.hidden), default=self.size)
-    self._structs: dict[int | tuple[int, ...], struct.Struct] = {}
+    self.structs: dict[int | tuple[int, ...], struct.Struct] = {}
 
   def hidden_bytes(self, shape: Shape) -> bytes:
     """The argument segment from `hidden_start` on."""
@@ -107,8 +107,8 @@ class ArgumentLayout:
   def packer(self, count: int, values: Sequence[int | float]) -> struct.Struct:
     """How to pack `count` addresses and then `values`; made once for each combination of kinds."""
     key = (count, *[isinstance(v, float) or v < 0 and -1 for v in values]) if values else count
-    known = self._structs.get(key)
-    if known is None: known = self._structs[key] = self._make_packer(count, values)
+    known = self.structs.get(key)
+    if known is None: known = self.structs[key] = self._make_packer(count, values)
     return known
 
   def _make_packer(self, count: int, values: Sequence[int | float]) -> struct.Struct:
@@ -245,6 +245,7 @@ class AMDProgram(Program):
   def __init__(self, runtime: GpuRuntime, image: CodeImage, kernel: Kernel) -> None:
     self.name, self.kernel, self.runtime, self.image = kernel.name, kernel, runtime, image
     self.layout = ArgumentLayout(kernel)
+    self._packers = self.layout.structs
     if self.layout.size > KERNARG_BYTES_LIMIT:
       raise InvalidArgument(
         f"needs {self.layout.size} bytes of arguments, at most {KERNARG_BYTES_LIMIT}", where=f"kernel {kernel.name}"
@@ -275,7 +276,8 @@ class AMDProgram(Program):
   def __call__(
     self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3, wait: bool = False
   ) -> float | None:
-    packer = self.layout.packer(len(buffers), values)
+    packer = self._packers.get(len(buffers)) if not values else None
+    if packer is None: packer = self.layout.packer(len(buffers), values)
     try: arguments = packer.pack(*map(ADDRESS, buffers), *values)
     except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
     if wait: return self._timed(arguments, grid, block, 0)

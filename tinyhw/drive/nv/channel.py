@@ -92,6 +92,7 @@ class PushRing(Ring):
     self.size, self._done = len(self.words), done
     self.at = self._told = self._free = 0  # words written, told to the GPU, free again; they only grow
     self._entry = self._entry_free = 0
+    self.free_to = -1  # `has_room` says
     self._pending: deque[tuple[int, int, int]] = deque()  # (timeline value, words, entries) up to a submission's end
 
   @property

@@ -253,6 +253,8 @@ cvt ?ftz ?sat f64 f32 ; u : t
 cvt ?sat f64 f16 ; u : t
 cvt ?ftz ?sat f32 f16 ; u : t
 cvt rn|rz ?relu ?satfinite f16|bf16 f32 ; u : t ; 7.0 80
+cvt rm|rp ?ftz bf16 f32 ; u : t ; 7.0 80
+cvt rn|rz ftz bf16 f32 ; u : t ; 7.0 80
 cvt rn|rz ?relu ?satfinite f16x2|bf16x2 f32 ; u : t t ; 7.0 80
 cvt ?ftz f32 bf16 ; u : t ; 7.1 80
 cvt f64 bf16 ; u : t ; 7.8 90
@@ -267,7 +269,6 @@ cvt pack sat s16|u16 s32 ; b32 : s32 s32 ; 6.5 72
 cvt pack sat s8|u8|s4|u4|s2|u2 s32 b32 ; b32 : s32 s32 b32 ; 6.5 72
 
 ld ?weak ?$space ?ca|cg|cs|lu|cv ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
-ld ?weak ?$space ?$evict ?$fetch unified ?$hint ?v2|v4 $wide ; t : @
 ld volatile ?$shared ?$fetch ?v2|v4 $wide ; t : @
 ld relaxed|acquire $scope ?$shared ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @ ; 6.0 70
 ld mmio relaxed sys ?global $memory ; t : @ ; 8.2 70
