@@ -68,7 +68,8 @@ class AMDGCNRenderer(LLVMRenderer):
   def half(self, writer: Writer, x: str, source: str, target: str) -> str:
     # fptrunc of a product would become v_fma_mixlo_f16 with +0 as addend (LLVM 22), and -0 be lost; fptrunc.round ends
     # the process where its result is in one of the upper 128 registers.
-    return writer.new(f"fptrunc float {writer.intrinsic('float', 'arithmetic.fence.f32', ('float', x))} to half")
+    return writer.intrinsic("half", "experimental.constrained.fptrunc.f16.f32", ("float", x),
+                            ("metadata", '!"round.tonearest"'), ("metadata", '!"fpexcept.ignore"'))
 
   def matrix(self, writer: Writer, u: UOp) -> str:
     unit = unit_named(u.arg)
