@@ -82,6 +82,8 @@ ROOMS: Final = (
        "every type holds its own width"),
   Rule(r"function\..*\.matmul", r"w\.ndim > 2", r"Gt becomes GtE", "an axis of 1 in front of all"),
   Rule(r"(tensor|function)\..*", r"return cls\.full\(sizes, 0, ", r"0 becomes 1", "there is no element"),
+  Rule(r"function\.views\.same_index", r"map\(same_index", r"map: arguments 1 and 2 swapped",
+       "to be the same has no order"),
   Rule(r"function\..*", r"broadcast_shape\(", r"broadcast_shape: arguments .*", "shapes meet alike in any order"),
   Rule(r"function\..*\.round", r"self < 0", r"Lt becomes LtE", "a zero is whole already"),
   Rule(r"gradient\.<module>", r"^@_rule\(|^ +Ops\.", r"_rule: arguments .*", "the operations of a rule are a set"),
