@@ -240,7 +240,6 @@ class Channel:
 
   def _turn(self, job: Job) -> None:
     """A turn of a job."""
-    job.idle = None
     try:
       idle = next(job.turns)
     except StopIteration:
