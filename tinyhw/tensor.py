@@ -82,10 +82,10 @@ class Tensor(Hashing):
   __slots__ = ()
 
   def __init__(self, data: Any = None, device: str | Sequence[str] | None = None, dtype: DTypeLike = None,
-               requires_grad: bool = False):
-    self._grad, self._learns, self.is_leaf = None, False, True
+               requires_grad: bool | None = None):
+    self._grad, self._learns, self.is_leaf = None, None, True
     self._live(_node(data, Device.canonicalize(device), _dtype(dtype), device is None))
-    if requires_grad: self.requires_grad_()
+    if requires_grad is not None: self.requires_grad_(requires_grad)
 
   # *** data of others ***
 
@@ -227,7 +227,7 @@ class Tensor(Hashing):
     for function in functions: result = function(result)
     return result
 
-  def new_tensor(self, data: Any, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+  def new_tensor(self, data: Any, dtype: DTypeLike = None, requires_grad: bool | None = None) -> Tensor:
     """A tensor of data, of this device and, unless told, dtype."""
     return Tensor(data, device=self.device, dtype=_dtype(dtype) or self.dtype, requires_grad=requires_grad)
 
@@ -279,7 +279,7 @@ class Tensor(Hashing):
   def detach(self) -> Tensor:
     """The value without its history: no gradient goes through."""
     result = Tensor._wrap(self.uop.detach())
-    result._view = Detached(self)
+    result._view, result._learns = Detached(self), False
     return result
 
   def assign(self, value: Any) -> Tensor:

@@ -69,7 +69,7 @@ class TensorBase(metaclass=Modes):
   _view: View | None  # of another tensor
   changes: int  # how often it has got another value
   _grad: Self | None
-  _learns: bool
+  _learns: bool | None  # None: nobody has said so
   is_leaf: bool
   spent: bool  # whether a gradient went back from it: nothing is kept in memory for another one
 
@@ -82,10 +82,12 @@ class TensorBase(metaclass=Modes):
     """The tensor of a graph node; it requires a gradient when one of `parents` does."""
     self = cls.__new__(cls)
     self._grad = None
-    wanted = False
+    wanted, refused = False, bool(parents)
     for p in parents:
       if p._learns: wanted = True
-    self._learns = wanted and grad_enabled()
+      elif p._learns is None: refused = False
+    # What is made of tensors that are said not to learn is no parameter either.
+    self._learns = True if wanted and grad_enabled() else False if refused else None
     self.is_leaf = not self._learns
     # What requires no gradient lets none through, also while it is a graph that has a leaf in it.
     self._live(uop.detach() if wanted and not self._learns else uop)
@@ -95,7 +97,7 @@ class TensorBase(metaclass=Modes):
   def _holding(cls, held: Held) -> Self:
     """A new leaf whose value is in memory, for a thread that nobody watches."""
     self = cls.__new__(cls)
-    self._node, self.held, self._grad, self._learns, self.is_leaf, self.spent = None, held, None, False, True, False
+    self._node, self.held, self._grad, self._learns, self.is_leaf, self.spent = None, held, None, None, True, False
     self._listed, self._view, self.changes = None, None, 0
     return self
 
@@ -129,7 +131,7 @@ class TensorBase(metaclass=Modes):
   def _forget(self) -> None:
     """Be a leaf of the same value, without a history."""
     self.uop = self.uop.detach()
-    self._learns, self.is_leaf = False, True
+    self._learns, self.is_leaf = None, True
 
   def _same(self) -> Self:
     """The value as a tensor of its own: `assign` to either leaves the other alone."""
@@ -172,7 +174,7 @@ class TensorBase(metaclass=Modes):
   @property
   def requires_grad(self) -> bool:
     """Whether gradients are wanted for it."""
-    return self._learns
+    return self._learns is True
 
   @requires_grad.setter
   def requires_grad(self, wanted: bool) -> None:
