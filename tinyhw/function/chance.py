@@ -57,8 +57,13 @@ class Chance(Creation):
   @classmethod
   def rand(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
            requires_grad: bool | None = None) -> Self:
-    """Uniform in [0, 1)."""
-    return cls._random(shape_of(shape), device, dtype, requires_grad, lambda c, n, d: c._unit(n, d))
+    """Uniform in [0, 1). In narrower types the same numbers, rounded down: none is 1."""
+    kind = named(dtype) or dtypes.default_float
+    steps = 2 ** (dtypes.finfo(kind)[1] + 1) if kind.is_float and kind.bits < 32 else 0
+    def made(c: type[Chance], n: int, d: str) -> Chance:
+      unit = c._unit(n, d)
+      return (unit * steps).floor() / steps if steps else unit
+    return cls._random(shape_of(shape), device, dtype, requires_grad, made)
 
   @classmethod
   def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, device: str | None = None, dtype: DTypeLike = None,
@@ -80,6 +85,7 @@ class Chance(Creation):
   def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, device: str | None = None, dtype: DTypeLike = None,
              requires_grad: bool | None = None) -> Self:
     """Normal with a mean and a deviation."""
+    if std < 0: raise InvalidArgument(f"normal of deviation {std}")
     return cls._made((cls.randn(*shape, device=device, dtype=dtype) * std + mean).uop, requires_grad)
 
   @classmethod

@@ -147,15 +147,17 @@ class TensorBase(metaclass=Modes):
   def _derive(self, uop: UOp) -> Self:
     return self._wrap(uop, self)
 
-  def _with_derivative(self, *ways: tuple[Self, Callable[[], Self]]) -> Self:
+  def _with_derivative(self, *ways: tuple[Self, Callable[[], Self]], once: bool = False) -> Self:
     """This value, a function of others element by element whose derivatives are known: (argument, its derivative) each.
 
-    All have one shape and dtype. No gradient goes another way; derivatives that nobody asks for are not made.
+    All have one shape and dtype. No gradient goes another way; derivatives that nobody asks for are not made. `once`:
+    they have no derivatives in their turn.
     """
     wanted = [(x, derivative) for x, derivative in ways if x.requires_grad]
     if not wanted or not grad_enabled(): return self._wrap(self.uop.detach())
     sources = [u for x, derivative in wanted for u in (x.uop, derivative().uop)]
-    return self._wrap(UOp(Ops.DETACH, self.dtype, (self.uop, *sources)), *(x for x, _ in wanted))
+    node = UOp(Ops.DETACH, self.dtype, (self.uop, *sources), "once" if once else None)
+    return self._wrap(node, *(x for x, _ in wanted))
 
   def _unmoved_by(self, x: Self) -> Self:
     """This value, whose derivative by `x` (of the same shape and dtype) is 0."""
@@ -294,9 +296,9 @@ class TensorBase(metaclass=Modes):
     """A constant on this tensor's device; this tensor's dtype and shape unless told."""
     return UOp.const(dtype or self.dtype, value, self.device, self.shape if shape is None else shape)
 
-  def const_like(self, value: ConstType) -> Self:
-    """A constant of this tensor's shape, dtype and device."""
-    return self._wrap(self._const(value))
+  def const_like(self, value: ConstType, dtype: DType | None = None) -> Self:
+    """A constant of this tensor's shape and device, and dtype unless told."""
+    return self._wrap(self._const(value, dtype))
 
   def _still(self) -> Self:
     """This value without its history."""

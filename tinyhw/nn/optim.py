@@ -176,6 +176,8 @@ class SGD(Optimizer):
     if nesterov and (not momentum or dampening):
       raise InvalidArgument(f"Nesterov's momentum with momentum {momentum} and dampening {dampening}",
                             hint="it needs a momentum and no dampening")
+    for name, value in (("momentum", momentum), ("weight decay", weight_decay)):
+      if value < 0: raise InvalidArgument(f"a {name} of {value}")
     super().__init__(parameters, lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov,
                      dampening=dampening)
 
