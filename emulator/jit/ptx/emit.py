@@ -290,8 +290,8 @@ class Lanes:
 
   def size_of(self, n: int) -> int:
     """Bytes of a register in a state."""
-    if self.shape(n).steps is not None or self.types[n] == BOOL: return SLOT
-    return self.types[n].itemsize * self.width
+    small = self.shape(n).steps is not None or self.types[n] == BOOL
+    return SLOT if small else self.types[n].itemsize * self.width
 
   def deopt(self) -> str:
     """A label to branch to where the reference has to execute this instruction."""

@@ -293,7 +293,7 @@ def test_doorbells() -> None:
   b.gpu.doorbell(999)
   assert "a doorbell with token 0x3e7, which belongs to no channel" in b.machine.findings[-1]
   group = Group(b.gpu, "compute")
-  c = Channel(b.gpu, group, 7, b.space, BASE, ENTRIES, (b.gpu.vram, 512), None, [0xCBC0])
+  c = Channel(b.gpu, group, 7, b.space, BASE, ENTRIES, (b.gpu.vram, 512), None, [0xCBC0], 0)
   c.ring_doorbell()
   assert "before the channel was scheduled" in b.machine.findings[-1] and not c.runnable()
   b.machine.close()
