@@ -50,6 +50,8 @@ KINDS: dict[str, str] = {
   "NULL": "nothing: kernels are compiled and do not run; TINYHW_NULL names the target",
 }
 """Every device kind that tinyhw plans, with what it is."""
+_OTHER_NAMES = {"CPU": "LLVM", "CLANG": "C", "GPU": "CL", "HIP": "HSA"}
+"""What other programs call them."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,7 @@ class Devices(Observed):
       return named(several)
     kind, _, index = name.partition(":")
     kind = kind.upper()
+    kind = _OTHER_NAMES.get(kind, kind)
     if kind == "DISK" and index: return f"{kind}:{os.path.abspath(index)}"
     if kind not in KINDS:
       raise InvalidArgument(f"no device kind is called {name!r}", where=where, hint=f"there are {', '.join(KINDS)}")

@@ -30,7 +30,6 @@ class Again:
   def __init__(self, grid: Grid, launch: Launch) -> None:
     self.launch, self._space = launch, grid.space
     cohort = self._cohort = Cohort(launch, 0, grid.total)
-    grid.left = 0
     d, kernel = grid.dispatch, launch.kernel
     self._dispatch, self._version, self._watchdog = d, grid.space.version, grid.watchdog
     states, self._strands = cohort.states, len(cohort.states)
