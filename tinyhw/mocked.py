@@ -15,7 +15,8 @@ def mock_options(observer: Observer | None = None) -> dict[str, Any]:
   """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock.
 
   `MOCKGPU_MEMORY` is `strong` or `weak`, which runs on the reference interpreter.
-  `EMU` chooses its emulator's engine: `ref`, `jit`, `both` or `auto`; An `observer` is shown all dispatches.
+  `EMU` chooses its emulator's engine: `ref`, `jit`, `both` or `auto`, `EMU_SUMS` how NVIDIA's matrices are summed:
+  `exact` or `chip`. An `observer` is shown all dispatches.
   """
   options: dict[str, Any] = {}
   for option in ("watchdog", "seed"):
@@ -35,6 +36,9 @@ def mock_options(observer: Observer | None = None) -> dict[str, Any]:
       raise InvalidArgument(f"weak memory runs on the reference interpreter, not on EMU={options['engine']}",
                             where="MOCKGPU_MEMORY", hint="unset EMU, or set EMU=ref")
     options["memory"] = memory
+  if os.environ.get("EMU_SUMS"):
+    from tinyhw.emulator.values.chip_sums import wanted
+    wanted()
   threads = os.environ.get("TINYHW_THREADS", "1")
   if not threads.isdecimal() or not int(threads):
     raise InvalidArgument(f"{threads!r} is no number of threads", where="TINYHW_THREADS")

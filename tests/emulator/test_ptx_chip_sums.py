@@ -14,6 +14,7 @@ from tests.strength import examples
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.emulator.values import chip_sums
 from tinyhw.launcher import launch
+from tinyhw.mocked import mock_options
 
 TYPES: dict[str, tuple[Any, int]] = {  # with the least exponent of a normal number
   "f16": (np.float16, -14), "bf16": (ml_dtypes.bfloat16, -126), "e4m3": (ml_dtypes.float8_e4m3fn, -6),
@@ -163,6 +164,7 @@ def test_what_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
   assert chip_sums.unit(90, "mma", "s8") is None and chip_sums.unit(90, "mma", "f64") is None
   monkeypatch.setenv("EMU_SUMS", "some")
   with pytest.raises(InvalidArgument, match="'some' is no way to add"): chip_sums.wanted()
+  with pytest.raises(InvalidArgument, match="'some' is no way to add"): mock_options()
 
 
 def test_without_it_sums_are_rounded_once(monkeypatch: pytest.MonkeyPatch) -> None:
