@@ -29,6 +29,8 @@ if TYPE_CHECKING:
   from tinyhw.mock.cuda.modules import Module
   from tinyhw.mock.cuda.pools import Pool
   from tinyhw.mock.cuda.streams import Stream
+  from tinyhw.mock.cuda.virtual import Addresses
+  from tinyhw.mock.cuda.works import Reserved
 
 FIRST_ADDRESS: Final = 0x7_0000_0000
 ADDRESSES: Final = 1 << 46
@@ -48,9 +50,11 @@ class Piece:
   backing: Backing
   offset: int = 0
   managed: bool = False
+  mapped: bool = False  # by cuMemMap, and unmapped alone
   opaque: bool = False  # an array's, or what a texture object stands for
   hints: Hints | None = None  # what a program has said of managed memory
   pool: Pool | None = None
+  reserved: Reserved | None = None  # the graph's addresses that it has
 
   @property
   def host(self) -> bool:
@@ -69,6 +73,7 @@ class Gpu:
     self.primary_flags = 0
     self.default_pool: Pool | None = None
     self.pool: Pool | None = None  # which a program has chosen in its place
+    self.graph_bytes = self.graph_most = 0  # of graphs' own memory: now, and the most that there were
 
 
 @dataclass(eq=False)
@@ -111,6 +116,9 @@ class CudaMachine(Running):
     self.streams: list[Stream] = []
     self.runners = self.streams
     self.handles: dict[int, Any] = {}
+    self.reserved: dict[int, Reserved] = {}  # addresses of graphs' own memory
+    self.virtual: dict[int, Addresses] = {}  # what cuMemAddressReserve gave out
+    self._captures = itertools.count(1)
     self._numbers = itertools.count(FIRST_HANDLE, 16)
     self._local = threading.local()
     self.logs: list[str] = []
@@ -159,6 +167,16 @@ class CudaMachine(Running):
     found = self.handles.get(handle)
     if not isinstance(found, kind):
       raise Failed(code, f"{handle:#x} is no {kind.__name__.lower()}")
+    return found
+
+  def counted(self) -> int:
+    """A number for a new capture."""
+    return next(self._captures)
+
+  def exchange_capture_mode(self, mode: int) -> int:
+    """Note a capture mode of the calling thread; the one that it had."""
+    found = int(getattr(self._local, "capture_mode", cuda.CU_STREAM_CAPTURE_MODE_GLOBAL))
+    self._local.capture_mode = mode
     return found
 
   # ---- contexts

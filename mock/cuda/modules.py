@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import struct
 import sys
 import threading
 from collections.abc import Generator
@@ -15,7 +16,7 @@ from tinyhw.autogen import cuda
 from tinyhw.core.errors import DecodeError, Error, InvalidArgument, MachineFault
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.patience import Terms, ticker
-from tinyhw.mock.cuda import memory, parameters
+from tinyhw.mock.cuda import devicelib, memory, parameters
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Piece
 from tinyhw.mock.cuda.streams import Stream, stream_of
@@ -46,6 +47,7 @@ class Module:
   linked: Any
   piece: Piece | None
   handle: int = 0
+  heap: Piece | None = None  # of malloc
   programs: dict[str, Any] = field(default_factory=dict)
   functions: dict[str, Function] = field(default_factory=dict)
 
@@ -153,7 +155,8 @@ def _best(m: CudaMachine, image: int, card: Card) -> str:
         else: others.append(f"PTX for {target}")
   except DecodeError as error: raise Failed(cuda.CUDA_ERROR_INVALID_IMAGE, str(error)) from None
   if not found:
-    raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, f"a fat binary with {', '.join(others) or 'nothing'}: no PTX that "
+    none = "nothing (what is linked on the device, by -rdc=true, is machine code)"
+    raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, f"a fat binary with {', '.join(others) or none}: no PTX that "
                  f"the device, sm_{card.capability[0]}{card.capability[1]}, runs")
   return max(found)[2]
 
@@ -162,6 +165,7 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
   """Compile a text and lay its variables out. `log` is where errors are told: an address and its size."""
   from tinyhw.emulator.ptx.link import link_text
   try:
+    text = devicelib.completed(text)
     linked = link_text(text.encode())
   except Error as error:
     if log[0] and log[1]:
@@ -179,9 +183,19 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
     if linked.fixups and linked.lines:
       functions = module.program(next(iter(linked.lines))).functions
     m.space.write(piece.address, linked.bytes_at(piece.address, functions))
+    if devicelib.HEAP in linked.offsets: _heap(m, module)
   module.handle = m.new(module)
   context.modules.append(module)
   return module
+
+
+def _heap(m: CudaMachine, module: Module) -> None:
+  """Memory for a module's malloc, of as many bytes as the context's limit says now."""
+  from tinyhw.mock.cuda.devices import limit_of
+  context, size = module.context, limit_of(module.context, cuda.CU_LIMIT_MALLOC_HEAP_SIZE)
+  module.heap = memory.allocate(m, context, size, "the heap of malloc")
+  start = module.heap.address
+  m.space.write(module.base + module.linked.offsets[devicelib.HEAP], struct.pack("<2Q", start, start + size))
 
 
 def log_of(m: CudaMachine, count: int, options: int, values: int) -> tuple[int, int]:
@@ -225,8 +239,8 @@ def module_unload(m: CudaMachine, handle: int) -> None:
   for function in module.functions.values():
     m.handles.pop(function.handle, None)
   module.context.modules.remove(module)
-  if module.piece is not None:
-    memory.release(m, module.piece)
+  for piece in (module.piece, module.heap):
+    if piece is not None: memory.release(m, piece)
 
 
 def function_of(m: CudaMachine, module: Module, name: str) -> Function:
@@ -594,11 +608,10 @@ def _check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
 
 def enqueue(stream: Stream, launch: Launch) -> None:
   """Queue a launch, or have a graph take it."""
-  what = f"kernel {launch.function.name}"
   if stream.capture is not None:
-    stream.capture.take(stream, what, lambda: launch.turns(stream), launch)
-    return
-  stream.add(what, launch.turns(stream))
+    from tinyhw.mock.cuda.works import KernelWork
+    stream.capture.take(stream, KernelWork(launch))
+  else: stream.add(f"kernel {launch.function.name}", launch.turns(stream))
 
 
 @serves("cuLaunchKernel")

@@ -185,3 +185,17 @@ def test_files_that_are_no_programs_are_refused(native: str, tmp_path: Path) -> 
   done = run("run", "--mockgpu", "sm_80", str(tmp_path / "s"))
   assert done.returncode == 1 and "NVIDIA's runtime is linked into it" in done.stderr
   assert "-cudart shared" in done.stderr
+
+
+def test_variables_of_libraries_in_an_executable_are_the_libraries(tmp_path: Path) -> None:
+  """Executables have copies of stderr; getopt's would stay what they were."""
+  compiler = shutil.which("gcc") or shutil.which("cc")
+  if compiler is None: pytest.skip("needs a C compiler")
+  for name, text, code in (
+      ("o", "extern void *stderr; extern int fputs(); int main() { fputs(\"here\", stderr); return 0; }", 0),
+      ("g", "extern int optind; int main() { return optind; }", 1)):
+    (tmp_path / f"{name}.c").write_text(text)
+    subprocess.run([compiler, "-w", "-O1", "-pie", "-fPIE", f"{name}.c", "-o", name], cwd=tmp_path, check=True)
+    done = run("run", "--mockgpu", "sm_80", str(tmp_path / name))
+    assert done.returncode == code, done.stderr
+    assert ("here" if not code else "optind lies in the executable") in done.stderr
