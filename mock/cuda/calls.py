@@ -35,6 +35,10 @@ class Failed(Exception):
     super().__init__(f"{cuda.RESULTS[code]}: {why}")
 
 
+class Forked(Exception):
+  """The process was forked from one that had initialized the driver."""
+
+
 def invalid(why: str) -> Failed:
   """The usual refusal of an argument."""
   return Failed(cuda.CUDA_ERROR_INVALID_VALUE, why)
@@ -73,6 +77,12 @@ class Uncollected:
   def __init__(self) -> None:
     self.lock, self.inside, self.collecting = threading.RLock(), 0, False
 
+  def forked(self) -> None:
+    """A child begins: what threads of its parent did here does not go on."""
+    self.lock, self.inside = threading.RLock(), 0
+    if self.collecting: gc.enable()
+    self.collecting = False
+
   def enter(self) -> None:
     """A call begins. What comes first allocates nothing, for that is when Python collects."""
     collecting = gc.isenabled()
@@ -101,6 +111,7 @@ def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[.
     if finalizing(): return ended  # modules are being taken down
     UNCOLLECTED.enter()
     try: return called(machine(), arguments)
+    except Forked: return cuda.CUDA_ERROR_NOT_INITIALIZED
     finally: UNCOLLECTED.leave()
 
   def called(m: CudaMachine | None, arguments: tuple[Any, ...]) -> int:

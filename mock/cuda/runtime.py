@@ -11,6 +11,7 @@ import ctypes
 import struct
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -18,7 +19,7 @@ from typing import Any, Final, TypeVar
 from tinyhw.autogen import cuda, cudart
 from tinyhw.core.layout import Struct
 from tinyhw.mock.cuda.arrays import Array
-from tinyhw.mock.cuda.calls import UNCOLLECTED, answer
+from tinyhw.mock.cuda.calls import UNCOLLECTED, Forked, answer
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.runtime_tables import FUNCTION, PROPERTIES, SAME, WITHOUT_CONTEXT
 from tinyhw.mock.cuda.shared import Loaded
@@ -32,6 +33,8 @@ RUNS: Final[dict[str, Handler]] = {}
 _PLAIN: Final = frozenset({"__cudaRegisterFatBinary", "cudaGetErrorName", "cudaGetErrorString"})  # return an address
 _CHANNEL: Final = "cudaCreateChannelDesc"
 _PROFILER: Final = ("cudaProfilerStart", "cudaProfilerStop")  # of cuda_profiler_api.h; nobody profiles
+
+NAMES: Final = sorted((*cudart.FUNCTIONS, *cudart.BY_VALUE, _CHANNEL, *_PROFILER))  # of the library's functions
 
 
 class Refusal(Exception):
@@ -66,21 +69,21 @@ class Binary:
 
 
 class Runtime:
-  """The library. `machine` gives the machine behind it, or None in a child that `fork` made."""
+  """The library. `machine` gives the machine behind it, or None; it raises Forked in a child of a process that used
+  one."""
 
   def __init__(self, machine: Callable[[], CudaMachine | None]) -> None:
     from tinyhw.mock.cuda import runtime_arrays, runtime_graphs, runtime_memory
     assert runtime_arrays and runtime_graphs and runtime_memory  # they register what they do
     self.behind = machine
-    self.driver = {name: answer(machine, name) for name in cuda.FUNCTIONS}
+    self.driver = {name: answer(machine, name) for name in (*cuda.FUNCTIONS, *cuda.BY_VALUE)}
     self.binaries: dict[int, Binary] = {}
     self.kernels: dict[int, tuple[Binary, str]] = {}  # by the host's functions
     self.thread = threading.local()
     self.texts: dict[str, Any] = {}
     self.descriptions: dict[int, tuple[bytes, ...]] = {}  # of texture and surface objects: resource, sampling, view
-    names = (*cudart.FUNCTIONS, *cudart.BY_VALUE)
-    self.loaded = Loaded(SONAME, sorted((*names, _CHANNEL, *_PROFILER)), SONAME)
-    for name in names: self.loaded.fill(name, self._function(name))
+    self.loaded = Loaded(SONAME, NAMES, SONAME)
+    for name in (*cudart.FUNCTIONS, *cudart.BY_VALUE): self.loaded.fill(name, self._function(name))
     for name in _PROFILER: self.loaded.fill(name, ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: 0))
     # A struct of more than 16 bytes comes back where the caller says, as if it were a first parameter (x86-64's ABI).
     self.loaded.fill(_CHANNEL, ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, *[ctypes.c_int32] * 5)(self._channel))
@@ -121,6 +124,10 @@ class Runtime:
         else: return handler(self, *arguments) or 0
       except Refusal as refusal: return self.failed(name, refusal)
       except Refused as refused: return self.failed(name, Refusal(cudart.cudaErrorInvalidValue, refused.why))
+      except Forked: return cudart.cudaErrorInitializationError
+      except BaseException:  # a mistake of the mock's own
+        traceback.print_exc(file=sys.stderr)
+        return self.failed(name, Refusal(cudart.cudaErrorUnknown))
       finally: UNCOLLECTED.leave()
       return 0
 
