@@ -76,6 +76,7 @@ class Uncollected:
 
   def __init__(self) -> None:
     self.lock, self.inside, self.collecting = threading.RLock(), 0, False
+    self.here = threading.local()
 
   def forked(self) -> None:
     """A child begins: what threads of its parent did here does not go on."""
@@ -87,9 +88,16 @@ class Uncollected:
     """A call begins. What comes first allocates nothing, for that is when Python collects."""
     collecting = gc.isenabled()
     gc.disable()
+    if not hasattr(self.here, "known"): self._stays()
     with self.lock:
       self.inside += 1
       self.collecting |= collecting
+
+  def _stays(self) -> None:
+    """A thread that C made calls for the first time. Python would forget it with what is its own (current contexts, the
+    last error) when the call ends: one more reference keeps it, for as long as the process lives."""
+    self.here.known = True
+    if isinstance(threading.current_thread(), threading._DummyThread): ctypes.pythonapi.PyGILState_Ensure()
 
   def leave(self) -> None:
     """It ends; after the last one of all threads Python collects as it did before."""

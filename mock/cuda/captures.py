@@ -61,7 +61,7 @@ def stream_end_capture(m: CudaMachine, handle: int, out: int) -> None:
   if any(node not in joined for node in capture.graph.nodes[capture.started:]):
     raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "work of another stream was not joined by an event")
   if capture.graph.handle not in m.handles: capture.graph.handle = m.new(capture.graph)
-  m.out(out, "Q", capture.graph.handle)
+  if out: m.out(out, "Q", capture.graph.handle)
 
 
 @serves("cuStreamIsCapturing")

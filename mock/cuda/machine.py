@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import struct
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -105,7 +106,8 @@ class CudaMachine(Running):
                agreed: Agreed | None = None) -> None:
     super().__init__(seed=seed, tracing=False, clock=None, watchdog=watchdog, engine=engine, observer=observer,
                      agreed=agreed)
-    self.ready = False
+    self.ready = self.closed = False
+    self.calls = 0  # that clients have made
     self.space = AddressSpace("CUDA")
     self.addresses = Allocator(FIRST_ADDRESS, ADDRESSES, name="addresses of CUDA")
     self.user = UserMemory()
@@ -126,6 +128,21 @@ class CudaMachine(Running):
     self.when_stopped: Callable[[int], None] | None = None
     self.when_closed: Callable[[CudaMachine], None] = lambda machine: None
     self.address_of: Callable[[str], int] = lambda symbol: 0  # a symbol of the library
+
+  # ---- going on by itself
+
+  def go_on_after(self, silence_s: float) -> None:
+    """Have a thread do what is queued when the client has made no call for so long. A program may wait in its own way
+    for a host function, or for memory that a kernel writes."""
+    threading.Thread(target=self._go_on, args=(silence_s,), name="tinyhw mock CUDA", daemon=True).start()
+
+  def _go_on(self, silence_s: float) -> None:
+    last = -1
+    while not self.closed:
+      time.sleep(silence_s)
+      if self.calls == last and any(stream.queue for stream in self.streams):
+        self.run(lambda: self.calls != last or not any(s.queue for s in self.streams), 0.0)
+      last = self.calls
 
   # ---- the client's memory
 
@@ -226,6 +243,7 @@ class CudaMachine(Running):
 
   def trace_call(self, symbol: str, arguments: tuple[Any, ...]) -> None:
     """Note a call."""
+    self.calls += 1
     if self.trace.enabled:
       self.trace.add("CUDA", "call", f"{symbol}({', '.join(map(str, arguments))})")
 
@@ -270,6 +288,7 @@ class CudaMachine(Running):
 
   def close(self) -> None:
     """The process ends: all memory goes."""
+    self.closed = True
     self.when_closed(self)
     with self.lock:
       for stream in self.streams:

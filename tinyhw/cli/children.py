@@ -23,10 +23,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
+if TYPE_CHECKING:
+  from tinyhw.mock.cuda.machine import CudaMachine
+
+SILENCE_S: Final = 0.5  # without a call, after which what is queued is done; longer than programs compute in between
 CARDS: Final = "TINYHW_RUN_CARDS"
 START: Final = "from tinyhw.cli import main; main()"
 _ROOM: Final = 4096  # bytes for the program's path
@@ -120,10 +124,15 @@ def begin(shim: str) -> None:
 
 def machine(cards: str) -> Callable[[], None]:
   """A machine of mock cards behind the process's libraries of CUDA; what tells of it at the end, once."""
-  from tinyhw.mock.cuda.library import driver_links, forks, runtime
+  from tinyhw.mock.cuda.library import driver_links, forks, runtime, stand_in
   from tinyhw.mocked import mock_machine, mock_options
   names = tuple(c.strip() for c in cards.split(",") if c.strip())
-  _, library = mock_machine("CUDA", names, **mock_options())
+
+  def new() -> CudaMachine:
+    made: CudaMachine = mock_machine("CUDA", names, **mock_options())[0]
+    made.go_on_after(SILENCE_S)
+    return made
+  library = stand_in(new())
   os.environ["MOCKGPU"] = cards
   # Programs that look through folders for the driver are told of a file; the linker knows it to be the one loaded.
   os.environ["CUDA_PATH"] = library._name
@@ -140,5 +149,5 @@ def machine(cards: str) -> Callable[[], None]:
 
   runtime()
   driver_links()
-  standing = forks(lambda: mock_machine("CUDA", names, **mock_options())[0])
+  standing = forks(new)
   return tell
