@@ -50,6 +50,8 @@ KINDS: dict[str, str] = {
   "NULL": "nothing: kernels are compiled and do not run; TINYHW_NULL names the target",
 }
 """Every device kind that tinyhw plans, with what it is."""
+_OTHER_NAMES = {"CPU": "LLVM", "CLANG": "C", "GPU": "CL", "HIP": "HSA"}
+"""What other programs call them."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,10 @@ class OpenDevice:
       if self.closed:
         raise DeviceError(f"the device was {self.closed}", where=self.name,
                           hint=f"open it again: Device[{self.name!r}]")
-      self._collect()
+      if self._freed: self._collect()
       allocation = spare.pop() if (spare := self._spare.get(nbytes)) else self._allocated(nbytes)
-      noted = self.devices and self.devices.notes_places
-      self.held[allocation] = noted() if noted else ""
+      devices = self.devices
+      self.held[allocation] = devices.notes_places() if devices and devices.notes_places else ""
       self._held_bytes += allocation.size
       if self._held_bytes > self.peak: self.peak = self._held_bytes
       return allocation
@@ -220,6 +222,7 @@ class Devices(Observed):
       return named(several)
     kind, _, index = name.partition(":")
     kind = kind.upper()
+    kind = _OTHER_NAMES.get(kind, kind)
     if kind == "DISK" and index: return f"{kind}:{os.path.abspath(index)}"
     if kind not in KINDS:
       raise InvalidArgument(f"no device kind is called {name!r}", where=where, hint=f"there are {', '.join(KINDS)}")

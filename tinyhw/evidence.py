@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from tinyhw.arch import Arch
@@ -16,9 +16,10 @@ from tinyhw.core.errors import DecodeError
 from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.all_tables import MEANINGS
-from tinyhw.emulator.check.amdgcn.effects import SGPR0, dwords, effects
+from tinyhw.emulator.check.amdgcn.effects import SGPR0, Effects, dwords, effects
 from tinyhw.isa.amdgcn import Instruction, Operand, table
 from tinyhw.isa.amdgcn.codes import NULL
+from tinyhw.uses import Uses
 from tinyhw.wire.codeobject import CodeObject, Kernel
 
 _SIGNS: Final = frozenset({128, 193})  # the inline constants 0 and -1
@@ -49,35 +50,6 @@ class Tag:
 State = dict[int, Tag]
 
 
-@dataclass
-class Uses:
-  """Types under which dwords were used: "f32", "i32", ... by their place in the argument segment."""
-  values: dict[int, set[str]] = field(default_factory=dict)
-  elements: dict[int, set[str]] = field(default_factory=dict)
-  loaded: set[int] = field(default_factory=set)  # dwords of the argument segment that the code asks for
-  complete: bool = False  # whether these are all: nothing else gets the segment's address
-
-  def asks_for(self, at: int, size: int) -> bool:
-    """Whether the code may read an argument."""
-    return not self.complete or any(at - 3 <= dword < at + size for dword in self.loaded)
-
-  def value(self, at: int, size: int) -> str | None:
-    """The type of a number of 4 or 8 bytes that is passed by value at an offset: f32, f64, i32 or i64; None unsure."""
-    low = self.values.get(at, set())
-    if size == 4: return next(iter(low)) if len(low) == 1 and low <= {"f32", "i32"} else None
-    if size != 8: return None
-    both = low | self.values.get(at + 4, set())
-    if both == {"f64"}: return "f64"
-    wide = "i64" in both or "i32" in low and "carry" in self.values.get(at + 4, set())
-    return "i64" if wide and both <= {"i64", "i32", "carry"} else None
-
-  def element(self, at: int) -> str | None:
-    """The type of the elements of the array whose pointer is passed at an offset: f32 or f64; None where that is not
-    sure. Whole numbers are not: a compiler loads the lower halves of those that it does not need whole."""
-    found = self.elements.get(at, set())
-    return next(iter(found)) if len(found) == 1 and found <= {"f32", "f64"} else None
-
-
 def uses(code: CodeObject, kernel: Kernel, arch: Arch) -> Uses:
   """What a kernel's code does with its arguments; nothing for code that cannot be followed. Raises what keeps the
   kernel from running."""
@@ -101,7 +73,7 @@ class _Flow:
   def __init__(self, code: CodeObject, isa: str, lanes: int, pointers: frozenset[int]) -> None:
     self.pointers = pointers  # where the arguments are that are some
     self.image, self.table, self.isa, self.lanes = code.image, table(isa), isa, lanes
-    self.decoded: dict[int, Instruction] = {}
+    self.decoded: dict[int, tuple[Instruction, Effects]] = {}
     self.states: dict[int, State] = {}  # before a block's first instruction
 
   def follow(self, entry: int, start: State) -> bool:
@@ -132,12 +104,15 @@ class _Flow:
       if at != first and at in self.states:
         yield at, state
         return
-      i = self.decoded.get(at)
-      if i is None: i = self.decoded[at] = self.table.decode(self.image, at)
+      known = self.decoded.get(at)
+      if known is None:
+        i = self.table.decode(self.image, at)
+        known = self.decoded[at] = i, effects(i, self.lanes)
+      i = known[0]
       if i.mnemonic in _LAST:
         if found is not None and i.mnemonic != "s_endpgm": found.complete &= i.mnemonic == "s_code_end"
         return
-      self._step(i, state, found)
+      self._step(*known, state, found)
       after = at + i.size
       if i.mnemonic in control.DIRECT:
         yield control.target(i, at), dict(state)
@@ -149,10 +124,10 @@ class _Flow:
 
   # ---- one instruction
 
-  def _step(self, i: Instruction, state: State, found: Uses | None) -> None:
+  def _step(self, i: Instruction, known: Effects, state: State, found: Uses | None) -> None:
     new: State = {}
     if found is not None and i.family != "SMEM" and not i.mnemonic.startswith("s_mov_b"):
-      read = {state.get(r) for r in effects(i, self.lanes).reads}
+      read = {state.get(r) for r in known.reads}
       if any(tag is not None and tag.what == "kernarg" for tag in read): found.complete = False
     if i.family == "SMEM": self._scalar_load(i, state, new, found)
     elif i.family == "FLAT": self._vector_memory(i, state, new, found)
@@ -161,7 +136,7 @@ class _Flow:
       halves = i.mnemonic.split(" :: ")
       for half, suffix in zip(halves, ("X", "Y") if len(halves) > 1 else ("",)):
         self._compute(i, half.replace("v_dual_", "v_"), suffix, state, new, found)
-    for r in effects(i, self.lanes).writes: state.pop(r, None)
+    for r in known.writes: state.pop(r, None)
     state.update(new)
 
   def _tags(self, o: Operand, state: State) -> list[Tag | None]: return [state.get(r) for r in dwords(o, self.lanes)]

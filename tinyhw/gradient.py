@@ -226,8 +226,18 @@ def _product_of_others(x: UOp, axes: tuple[int, ...]) -> UOp:
   return others.reshape(moved.shape).permute(back)
 
 
-def gradients(root: UOp, seed: UOp, targets: Iterable[UOp]) -> dict[UOp, UOp]:
-  """The gradient of `root` for each of the targets that it depends on; `seed` is the gradient of root itself."""
+def _derivable(u: UOp) -> UOp:
+  """A DETACH that says derivatives, which are values without a history: the same with derivatives that are functions of
+  what they are derivatives by, and of the value itself, so that they have derivatives in their turn."""
+  if u.arg == "once": raise Unsupported("second derivative", "qr or svd")
+  seen = {x.detach(): x for x in u.src[1::2]} | {u.src[0]: u}
+  ways = (way for x, derivative in zip(u.src[1::2], u.src[2::2]) for way in (x, derivative.substitute(seen)))
+  return UOp(Ops.DETACH, u.dtype, (u.src[0], *ways))
+
+
+def gradients(root: UOp, seed: UOp, targets: Iterable[UOp], again: bool = False) -> dict[UOp, UOp]:
+  """The gradient of `root` for each of the targets that it depends on; `seed` is the gradient of root itself. If they
+  will be derived `again`, all of them is a function of the targets."""
   wanted = set(targets)
   order = root.toposort(carries_gradient)
   carries: set[UOp] = set()
@@ -237,7 +247,8 @@ def gradients(root: UOp, seed: UOp, targets: Iterable[UOp]) -> dict[UOp, UOp]:
   for u in reversed(order):
     if u not in carries or u not in found or u in wanted and carries.isdisjoint(u.src): continue
     if (rule := _RULES.get(u.op)) is None: raise Unsupported("derivative", u.op.name)
-    for source, g in zip(u.src, rule(found[u], u)):
+    derived = _derivable(u) if again and u.op is Ops.DETACH else u
+    for source, g in zip(u.src, rule(found[u], derived)):
       if g is None or source not in carries or not source.dtype.is_float: continue
       found[source] = found[source] + g if source in found else g
   return {t: found[t] for t in wanted if t in found}

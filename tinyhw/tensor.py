@@ -7,27 +7,27 @@ A tensor holds a graph of UOps. Its value is computed when it is asked for (`num
 from __future__ import annotations
 
 import math
-import os
 import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from tinyhw.core.errors import InvalidArgument, InvalidType
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import GRADIENTS, shared_lock
 from tinyhw.device import STORAGE, Device
 from tinyhw.drive.base import host_memory
 from tinyhw.engine import watch
-from tinyhw.engine.buffer import buffer_of, from_host, new_node
+from tinyhw.engine.buffer import buffer_of, new_node
 from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed_among, realize, realize_nodes
-from tinyhw.function.core import ConstType, TensorBase, grad_enabled, learning
+from tinyhw.function.core import ConstType, grad_enabled, learning
 from tinyhw.function.hashing import Hashing
 from tinyhw.function.views import Detached, Indexed, View, above, same_index, stale, values
+from tinyhw.given import exchanged, nested, node_of
 from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.group import cut_axis, is_group, members
 from tinyhw.ir.ops import Ops
-from tinyhw.ir.size import Size, scalar, worth
+from tinyhw.ir.size import worth
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -82,10 +82,10 @@ class Tensor(Hashing):
   __slots__ = ()
 
   def __init__(self, data: Any = None, device: str | Sequence[str] | None = None, dtype: DTypeLike = None,
-               requires_grad: bool = False):
-    self._grad, self._learns, self.is_leaf = None, False, True
-    self._live(_node(data, Device.canonicalize(device), _dtype(dtype), device is None))
-    if requires_grad: self.requires_grad_()
+               requires_grad: bool | None = None):
+    self._grad, self._learns, self.is_leaf = None, None, True
+    self._live(node_of(data, Device.canonicalize(device), _dtype(dtype), device is None))
+    if requires_grad is not None: self.requires_grad_(requires_grad)
 
   # *** data of others ***
 
@@ -97,7 +97,7 @@ class Tensor(Hashing):
   @classmethod
   def from_dlpack(cls, data: Any, device: str | None = None) -> Tensor:
     """A copy of any array in host memory that speaks DLPack (`__dlpack__`)."""
-    return cls._wrap(_exchanged(data, Device.canonicalize(device)))
+    return cls._wrap(exchanged(data, Device.canonicalize(device)))
 
   def __dlpack__(self, **options: Any) -> Any:
     """The value's copy in host memory as a DLPack capsule."""
@@ -118,15 +118,17 @@ class Tensor(Hashing):
     realize(self, *others)
     return self
 
-  def clone(self) -> Tensor:
-    """A copy in memory of its own."""
-    return self.contiguous()
+  def clone(self, device: str | Sequence[str] | None = None) -> Tensor:
+    """A copy in memory of its own, on another device if told."""
+    return (self if device is None else self.to(device)).contiguous()
 
   def _read(self, out: memoryview[Any]) -> None:
     """Fill host memory of the value's size; the one way out of a device."""
     if (watcher := watch.watching()) is not None: watcher.to_host(self)
     if is_group(self.device):
       with watch.watched(None): self.detach().to(self.devices[0])._read(out)
+    elif out.nbytes and _stored(self) and home(self._uop) is None:      # a part, or in another order
+      with watch.watched(None): self.detach().to("LLVM")._read(out)
     elif out.nbytes: memory_of(self).copyout(out.cast("B"))
 
   def _wide(self, read: str) -> Any:
@@ -143,7 +145,7 @@ class Tensor(Hashing):
     small = {8: "B", 16: "H"}.get(self.dtype.bits) if self.dtype.is_float else None
     letter: Any = small or semantics.FORMATS[self.dtype.name]
     view: memoryview[Any] = memoryview(raw)
-    return view.cast(letter, shape) if raw else view
+    return view.cast(letter, shape) if raw else view.cast(letter)      # a memoryview has no shape with a 0 in it
 
   def _worth(self) -> tuple[tuple[int, ...], int]:
     """The shape in numbers, also where launches decide it, and the bytes of the value."""
@@ -163,10 +165,10 @@ class Tensor(Hashing):
     """The value as nested lists of Python numbers, or one number for shape ()."""
     if self.dtype.bits_type is not None: return self._wide("tolist")
     shape, nbytes = self._worth()
-    if not nbytes: return _nested([], shape)
+    if not nbytes: return nested([], shape)
     with host_memory("host memory of a value", nbytes): raw = bytearray(nbytes)
     self._read(memoryview(raw))
-    return _nested(list(struct.unpack(f"<{math.prod(shape)}{semantics.FORMATS[self.dtype.name]}", raw)), shape)
+    return nested(list(struct.unpack(f"<{math.prod(shape)}{semantics.FORMATS[self.dtype.name]}", raw)), shape)
 
   def item(self) -> ConstType:
     """The one element as a Python number."""
@@ -227,7 +229,7 @@ class Tensor(Hashing):
     for function in functions: result = function(result)
     return result
 
-  def new_tensor(self, data: Any, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+  def new_tensor(self, data: Any, dtype: DTypeLike = None, requires_grad: bool | None = None) -> Tensor:
     """A tensor of data, of this device and, unless told, dtype."""
     return Tensor(data, device=self.device, dtype=_dtype(dtype) or self.dtype, requires_grad=requires_grad)
 
@@ -279,7 +281,7 @@ class Tensor(Hashing):
   def detach(self) -> Tensor:
     """The value without its history: no gradient goes through."""
     result = Tensor._wrap(self.uop.detach())
-    result._view = Detached(self)
+    result._view, result._learns = Detached(self), False
     return result
 
   def assign(self, value: Any) -> Tensor:
@@ -291,7 +293,9 @@ class Tensor(Hashing):
     return self._assigned(value, False)
 
   def _assigned(self, value: Any, with_history: bool) -> Tensor:
-    other = value if isinstance(value, Tensor) else Tensor(value, device=self.device, dtype=self.dtype)
+    device = "LLVM" if (stored := _stored(self)) else self.device
+    other = value if isinstance(value, Tensor) else Tensor(value, device=device, dtype=self.dtype)
+    if stored: return self._stored_value(other)
     if other.device != self.device:
       raise InvalidArgument(f"assign of a value on {other.device} to a tensor on {self.device}")
     if other.dtype is not self.dtype:
@@ -311,6 +315,22 @@ class Tensor(Hashing):
     if chain and grad_enabled(): _check_leaves(chain)
     self._put(other, with_history)
     if chain: self._put_above(chain, with_history)
+    return self
+
+  def _stored_value(self, other: Tensor) -> Tensor:
+    """`assign` where nothing computes: in the host's memory, then written as a whole, at once."""
+    if other.dtype is not self.dtype or other.shape != self.shape:
+      raise InvalidArgument(f"assign of {other.dtype} {other.shape} to {self.dtype} {self.shape} on {self.device}",
+                            hint="cast and expand the value first")
+    part, chain = other.detach().to("LLVM"), [] if self._view is None else above(self._view)
+    if not chain: self.uop, self.changes = part.to(self.device).realize().uop, self.changes + 1
+    for (view, whole), old in zip(chain, [old.to("LLVM") for old in values(chain)]):
+      part = view.back(old, part)
+      if whole is not None: whole.uop, whole.changes = part.to(self.device).realize().uop, whole.changes + 1
+    for view, whole in chain:
+      if whole is not None: view.version = whole.changes
+    if self._view is not None and chain:
+      self.uop, self.changes = self._view.forward(values(chain)[0]).uop, self.changes + 1
     return self
 
   def _put(self, other: Tensor, with_history: bool) -> None:
@@ -379,6 +399,11 @@ class Tensor(Hashing):
   def __setitem__(self, index: Any, value: Any) -> None:
     """Give new values to a part chosen by ints, slices, Ellipsis, None, integer tensors or masks. Of several values for
     one place the last one stays."""
+    if _stored(self):
+      found = self.to("LLVM").contiguous()
+      found[index] = value
+      self._stored_value(found)
+      return
     other = value if isinstance(value, Tensor) else Tensor(value, device=self.device, dtype=self.dtype)
     view = other._view
     if isinstance(view, Indexed) and view.wrote and view.parent() is self and view.version == self.changes and \
@@ -431,19 +456,19 @@ class Tensor(Hashing):
     """Whether it is a leaf that learns."""
     return self.requires_grad and self.is_leaf
 
-  def gradient(self, *targets: Tensor, gradient: Tensor | None = None) -> list[Tensor]:
-    """The derivative of this scalar (or of `gradient` times this) by each of the targets, which require a gradient:
-    values without a history; zeros for what was not used."""
+  def gradient(self, *targets: Tensor, gradient: Tensor | None = None, create_graph: bool = False) -> list[Tensor]:
+    """The derivative of this scalar (or of `gradient` times this) by each of the targets, which require a gradient;
+    zeros for what was not used. Values without a history, unless `create_graph`: then they may be derived again."""
     for number, t in enumerate(targets):
       if not t.requires_grad:
         raise InvalidArgument(f"the gradient by target {number}, of shape {t.shape}, which does not require one",
                               hint="call requires_grad_() on it before it is used")
     if targets and not self.requires_grad:
       raise InvalidArgument("the gradient of a value that no leaf with requires_grad was used for")
-    return self._differentiated(targets, gradient, placed_among(self.uop.toposort(carries_gradient)))
+    return self._differentiated(targets, gradient, placed_among(self.uop.toposort(carries_gradient)), create_graph)
 
-  def _differentiated(self, targets: Sequence[Tensor], seed: Tensor | None, places: list[tuple[UOp, UOp]]
-                      ) -> list[Tensor]:
+  def _differentiated(self, targets: Sequence[Tensor], seed: Tensor | None, places: list[tuple[UOp, UOp]],
+                      create_graph: bool) -> list[Tensor]:
     """See `gradient`; with what of the graph that carries gradients is in memory, and where."""
     if seed is None and self.shape != ():
       raise InvalidArgument(f"backward of shape {self.shape}", hint="reduce to a scalar, or give a gradient")
@@ -452,13 +477,19 @@ class Tensor(Hashing):
     nodes = [_variable(t.uop) for t in targets]
     # A target that was pending when the graph was made is in it as it was then; by now it may be memory.
     memory = {u: place for u, place in places if u is not place and u not in nodes and _variable(place) in nodes}
-    found = gradients(self.uop.substitute(memory) if memory else self.uop, start, nodes)
-    return [Tensor._wrap(found[n].reshape(t.shape).detach() if n in found else t._const(0))
-            for t, n in zip(targets, nodes)]
+    found = gradients(self.uop.substitute(memory) if memory else self.uop, start, nodes, create_graph)
+    used = [t for t, n in zip(targets, nodes) if n in found]
+    if seed is not None: used.append(seed)
+    return [t._wrap(t._const(0)) if n not in found else
+            Tensor._wrap(found[n].reshape(t.shape), *used) if create_graph else
+            Tensor._wrap(found[n].reshape(t.shape).detach()) for t, n in zip(targets, nodes)]
 
-  def backward(self, gradient: Tensor | None = None) -> Tensor:
+  def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None,
+               create_graph: bool = False) -> Tensor:
     """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it.
 
+    It may be called again; where it will be, `retain_graph` keeps in memory what it needs. With `create_graph` the
+    gradients have a history, and may be derived again.
     Threads may do so for the same leaves at the same time.
     """
     if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
@@ -467,9 +498,9 @@ class Tensor(Hashing):
     places = placed_among(below)
     memory = {_variable(found) for _, found in places}
     leaves = [t for t, variable in there if variable in below or variable in memory]
-    for leaf, g in zip(leaves, self._differentiated(leaves, gradient, places)):
+    for leaf, g in zip(leaves, self._differentiated(leaves, gradient, places, create_graph)):
       with _accumulating: leaf.grad = g if leaf.grad is None else leaf.grad + g
-    self.spent = True
+    self.spent = not (create_graph if retain_graph is None else retain_graph)
     return self
 
   def zero_grad(self) -> None:
@@ -483,6 +514,11 @@ def _unpickled(raw: bytes, shape: tuple[int, ...], dtype: str, devices: tuple[st
   return value.shard(devices, axis).requires_grad_(requires_grad)
 
 
+def _stored(tensor: Tensor) -> bool:
+  """Whether it is where nothing computes."""
+  return tensor.device.partition(":")[0] in STORAGE
+
+
 def _variable(node: UOp) -> UOp:
   """The node that stands for a leaf in every graph made from it: the one below its reshapes, which graphs leave out."""
   while node.op is Ops.RESHAPE: node = node.src[0]
@@ -492,119 +528,3 @@ def _variable(node: UOp) -> UOp:
 def _leaves() -> list[Tensor]:
   """Every leaf that requires a gradient. Whether one is used is told by its `_uop`: looking is no use of it."""
   return [t for t in learning() if isinstance(t, Tensor)]
-
-
-def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:
-  if not shape: return values[0]
-  if not values: return [] if shape[0] == 0 or len(shape) == 1 else [_nested([], shape[1:]) for _ in range(shape[0])]
-  for size in shape[:0:-1]: values = [values[i:i + size] for i in range(0, len(values), size)]
-  return values
-
-
-def _size_of(path: os.PathLike[Any]) -> int:
-  try: return os.stat(path).st_size
-  except OSError as error: raise InvalidArgument(f"no file {path}: {error.strerror}") from None
-
-
-def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
-  """The graph node of a constructor's data."""
-  if isinstance(data, Size): data = scalar(data, device)
-  if isinstance(data, UOp): return data.cast(dtype) if dtype else data
-  if isinstance(data, TensorBase):
-    node = data.uop if anywhere or data.device == device else data.uop.copy_to(device)
-    return node.cast(dtype) if dtype else node
-  if data is None: return UOp.const(dtype or dtypes.default_float, 0, device, (0,))
-  # A NumPy scalar keeps its type, also where it is a Python number at the same time.
-  if isinstance(data, (bool, int, float)) and not hasattr(data, "dtype"):
-    return UOp.const(dtype or dtypes.from_py(data), data, device)
-  if isinstance(data, os.PathLike):
-    kind, size = dtype or dtypes.uint8, _size_of(data)
-    if size % kind.itemsize: raise InvalidArgument(f"{size} bytes in {data} are no whole number of {kind}")
-    held = Tensor.empty(size // kind.itemsize, device=f"DISK:{os.fspath(data)}", dtype=kind)
-    return held.uop if anywhere else held.to(device).uop
-  if isinstance(data, (bytes, bytearray, memoryview)):
-    kind = dtype or dtypes.uint8
-    raw = memoryview(data).cast("B")
-    if raw.nbytes % kind.itemsize: raise InvalidArgument(f"{raw.nbytes} bytes are no whole number of {kind}")
-    return _from_memory(raw, device, (raw.nbytes // kind.itemsize,), kind)
-  if isinstance(data, (list, tuple)):
-    if any(isinstance(x, TensorBase) for x in data):
-      rows = [x if isinstance(x, Tensor) else Tensor(x, device=device) for x in data]
-      node = rows[0].stack(*rows[1:]).uop
-      return node.cast(dtype) if dtype else node
-    return _from_list(data, device, dtype)
-  if type(data).__module__.partition(".")[0] == "torch" and hasattr(data, "detach"): node = _of_torch(data, device)
-  elif hasattr(data, "__array__"): node = _of_array(data, device)
-  elif hasattr(data, "__dlpack__"): node = _exchanged(data, device)
-  else: raise InvalidType(f"a Tensor cannot be made from a {type(data).__name__}")
-  return node.cast(dtype) if dtype else node
-
-
-def _of_array(data: Any, device: str) -> UOp:
-  """A copy of what NumPy takes for an array."""
-  import numpy
-  array = numpy.asarray(data, order="C")
-  try: kind = dtypes.from_numpy(array.dtype)
-  except TypeError as error: raise InvalidArgument(f"an array of {array.dtype}: {error}") from None
-  if not array.dtype.isnative: array = array.astype(array.dtype.newbyteorder("="))
-  raw = array.reshape(-1).data.cast("B") if array.size else memoryview(b"")
-  return _from_memory(raw, device, array.shape, kind)
-
-
-def _of_torch(data: Any, device: str) -> UOp:
-  """A copy of a torch.Tensor, wherever it is. NumPy knows no bfloat16: its bits go as integers."""
-  host = data.detach().cpu().contiguous().resolve_conj().resolve_neg()
-  if str(host.dtype) != "torch.bfloat16": return _of_array(host.numpy(), device)
-  import torch
-  bits = _of_array(host.view(torch.int16).numpy(), device)
-  return bits.bitcast(dtypes.bfloat16)
-
-
-class _Capsule:
-  """A bare DLPack capsule, as what gives it."""
-
-  def __init__(self, capsule: Any) -> None: self.capsule = capsule
-  def __dlpack__(self, **options: Any) -> Any: return self.capsule
-  def __dlpack_device__(self) -> tuple[int, int]: return (1, 0)
-
-
-def _exchanged(data: Any, device: str) -> UOp:
-  """A copy of an array in host memory that speaks DLPack, or of a capsule of one."""
-  import numpy
-  giver = _Capsule(data) if type(data).__name__ == "PyCapsule" else data
-  if not hasattr(giver, "__dlpack__"): raise InvalidType(f"a {type(data).__name__} does not speak DLPack")
-  try: array = numpy.from_dlpack(giver)
-  except (BufferError, RuntimeError) as error:
-    raise InvalidArgument(f"an array by DLPack: {error}", hint="copy it to host memory first") from None
-  return _of_array(array, device)
-
-
-def _from_memory(raw: memoryview, device: str, shape: tuple[int, ...], dtype: DType) -> UOp:
-  size = math.prod(shape)
-  if not size: return UOp.const(dtype, 0, device, shape)
-  return from_host(raw, device, size, dtype).reshape(shape)
-
-
-def _from_list(data: Any, device: str, dtype: DType | None) -> UOp:
-  shape: list[int] = []
-  level: list[Any] = [data]
-  while level and all(isinstance(x, (list, tuple)) for x in level):
-    lengths = {len(x) for x in level}
-    if len(lengths) > 1: raise InvalidArgument(f"lists of lengths {', '.join(map(str, sorted(lengths)))} side by side")
-    shape.append(lengths.pop())
-    level = [x for part in level for x in part]
-  values = [x.item() if hasattr(x, "item") else x for x in level]
-  for x in values:
-    if not isinstance(x, (bool, int, float)):
-      what = "a list beside a number" if isinstance(x, (list, tuple)) else f"a {type(x).__name__}"
-      raise InvalidArgument(f"{what} in a list of numbers")
-  kind = dtype or (dtypes.default_float if not values or any(isinstance(x, float) for x in values) else
-                   dtypes.bool if all(isinstance(x, bool) for x in values) else dtypes.default_int)
-  if not values: return UOp.const(kind, 0, device, tuple(shape))
-  if kind.is_int:
-    values = [math.trunc(x) if isinstance(x, float) and math.isfinite(x) else x for x in values]
-    for x in values:
-      if not kind.min <= x <= kind.max: raise InvalidArgument(f"{x} does not fit {kind}", hint="give a wider dtype")
-  words, letter = [semantics.canonical(x, kind) for x in values], semantics.FORMATS[(kind.bits_type or kind).name]
-  if kind.bits_type is not None: words = [semantics.to_bits(x, kind) for x in words]
-  return from_host(struct.pack(f"<{len(words)}{letter}", *words), device, len(words), kind).reshape(tuple(shape))

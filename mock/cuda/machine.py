@@ -137,12 +137,14 @@ class CudaMachine(Running):
     threading.Thread(target=self._go_on, args=(silence_s,), name="tinyhw mock CUDA", daemon=True).start()
 
   def _go_on(self, silence_s: float) -> None:
-    last = -1
     while not self.closed:
+      calls = self.calls
       time.sleep(silence_s)
-      if self.calls == last and any(stream.queue for stream in self.streams):
-        self.run(lambda: self.calls != last or not any(s.queue for s in self.streams), 0.0)
-      last = self.calls
+      if self.calls == calls: self.run(self._silent, 0.0)
+
+  def _silent(self) -> bool:
+    """Whether nothing is queued any more."""
+    return self.closed or not any(stream.queue for stream in self.streams)
 
   # ---- the client's memory
 

@@ -152,3 +152,13 @@ def test_targets_that_there_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
       Device["NULL:7"]
   monkeypatch.setenv("TINYHW_NULL", "amd:gfx1")
   with pytest.raises(InvalidArgument, match="gfx1"): Device["NULL:7"]
+
+
+def test_a_file_is_assigned_to(tmp_path: Path) -> None:
+  place = tmp_path / "numbers"
+  x = Tensor.empty(5, device=f"DISK:{place}").assign(Tensor.ones(5))
+  x[1:3].assign(Tensor([7.0, 8.0]))
+  x[-1] = 3
+  assert x.tolist() == np.fromfile(place, np.float32).tolist() == [1, 7, 8, 1, 3]
+  assert x[1:3].numpy().tolist() == [7, 8] and x[::-1].tolist() == [3, 1, 8, 7, 1] and x[2].item() == 8
+  with pytest.raises(InvalidArgument, match="cast and expand"): x.assign(Tensor([1, 2, 3, 4, 5]))

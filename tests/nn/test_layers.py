@@ -146,3 +146,28 @@ def _train(layer: Any, x: Tensor) -> Any:
 def test_refused(what: str) -> None:
   call, message = REFUSED[what]
   with pytest.raises(InvalidArgument, match=message): call()
+
+
+def test_layers_and_optimizers_take_the_spellings_of_both() -> None:
+  assert nn.LayerNorm(normalized_shape=4, elementwise_affine=False).weight is None
+  norm = nn.LayerNorm(4, bias=False)
+  assert norm.weight is not None and norm.bias is None
+  assert np.allclose(norm(Tensor([[1.0, 2, 3, 4]])).numpy(), [[-1.34164, -0.44721, 0.44721, 1.34164]], atol=1e-4)
+  assert nn.BatchNorm(sz=3).num_features == 3 and nn.Embedding(vocab_size=5, embed_size=2).weight.shape == (5, 2)
+  assert nn.RMSNorm(3, affine=False).weight is None
+  p = Tensor.ones(2)
+  optimizer = nn.optim.AdamW(params=[p], lr=0.1, b1=0.5, b2=0.75)
+  assert optimizer.groups[0].options["betas"] == (0.5, 0.75)
+  with pytest.raises(TypeError, match="same parameter"): nn.optim.SGD(params=[p], parameters=[p])
+
+
+def test_a_state_is_loaded_in_tinygrads_ways(tmp_path: Path) -> None:
+  layer, other = nn.Linear(2, 3), {"scale": Tensor.ones(())}
+  assert sorted(nn.get_state_dict(layer, prefix="net.")) == ["net.bias", "net.weight"]
+  state = {k: Tensor.full(t.shape, 2.0) for k, t in nn.get_state_dict(layer).items()} | {"more": Tensor([1.0])}
+  loaded = nn.load_state_dict(layer, state_dict=state, strict=False, verbose=False, consume=True)
+  assert loaded == [layer.weight, layer.bias] and list(state) == ["more"] and layer.weight.tolist() == [[2.0] * 2] * 3
+  nn.load_state_dict(other, {"scale": Tensor([3.0])}, realize=False)      # one element is one element
+  assert other["scale"].item() == 3.0
+  nn.safe_save(tensors=other, fn=tmp_path / "one.safetensors")
+  assert nn.safe_load(tmp_path / "one.safetensors")["scale"].item() == 3.0

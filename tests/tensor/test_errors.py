@@ -70,6 +70,7 @@ def test_amd_without_card_and_mock_says_both_ways_on(monkeypatch: pytest.MonkeyP
 
 def test_names_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
   assert [Device.canonicalize(n) for n in ("amd", "AMD:0", "amd:1", "llvm")] == ["AMD", "AMD", "AMD:1", "LLVM"]
+  assert [Device.canonicalize(n) for n in ("CPU", "cpu:1", "Clang", "GPU")] == ["LLVM", "LLVM:1", "C", "CL"]
   monkeypatch.setenv("DEV", "python")
   assert Devices().DEFAULT == "PYTHON"
   monkeypatch.delenv("DEV")

@@ -172,3 +172,13 @@ def test_a_value_goes_where_another_lies() -> None:
   found = Tensor.ones(2, 4).shard_like(cut)
   assert (found.devices, found.shard_axis) == (cut.devices, 1)
   assert pickle.loads(pickle.dumps(found)).shard_axis == 1
+
+
+@pytest.mark.parametrize("device", ["LLVM", "PYTHON"])
+def test_another_type_of_the_same_memory_is_a_view(device: str) -> None:
+  x = Tensor([1.0, 2.0, 3.0, 4.0], device=device)
+  x[:2].bitcast("uint32").assign(Tensor([0x40800000, 0x40400000], device=device, dtype="uint32"))
+  assert x.tolist() == [4.0, 3.0, 3.0, 4.0]
+  raw = Tensor([0] * 8, device=device, dtype="uint8")
+  raw.bitcast("int64").assign(Tensor([12345], device=device, dtype="int64")).realize()
+  assert raw.tolist() == [57, 48, 0, 0, 0, 0, 0, 0]

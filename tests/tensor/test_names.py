@@ -256,3 +256,30 @@ def test_distributions() -> None:
   assert Tensor.xavier_uniform(30, 20, device="PYTHON").numpy().max() <= (6 / 50) ** 0.5
   with Tensor.train(): kept = (t(np.ones((50, 40, 2), np.float32)).dropout1d(0.5).numpy() != 0)
   assert (kept[..., 0] == kept[..., 1]).all() and 0.4 < kept.mean() < 0.6
+
+
+def test_tinygrads_names_and_keywords() -> None:
+  x = Tensor([[1.0, 2], [3, 4]])
+  assert x.pad_to(3, None).tolist() == [[1, 2], [3, 4], [0, 0]] and x.clamp(min_=2, max_=3).tolist() == [[2, 2], [3, 3]]
+  assert Tensor([1, 3]).xor(Tensor([1, 1])).tolist() == [0, 2]
+  assert x.const_like(2, dtype=dtypes.int32).tolist() == [[2, 2], [2, 2]]
+  assert x.clone(device="PYTHON").device == "PYTHON" and dtypes.fields()["int8"] is dtypes.int8
+  assert Tensor.einsum("ij,ij->", x.half(), x.half(), dtype=dtypes.float32).dtype is dtypes.float32
+  assert x.linear(x.half(), dtype=dtypes.float64).dtype is dtypes.float64
+  image = np.arange(25, dtype=np.float32).reshape(1, 1, 5, 5)
+  assert Tensor(image).avg_pool2d(2, 1, dilation=3).tolist() == [[[[9, 10], [14, 15]]]]
+  assert Tensor([b"ab", b"cd"], dtype="uint8").tolist() == [[97, 98], [99, 100]]
+  assert dtypes.finfo(dtypes.float16) == (5, 10) and dtypes.finfo(dtypes.fp8e4m3) == (4, 3)
+  assert dtypes.min(dtypes.int8) == -128 and dtypes.max(dtypes.uint16) == 65535
+  with pytest.raises(IndexError): Tensor.ones(3, 3)[[0, 1], [0, 1, 2]]
+  assert Tensor.zeros(0, 3).data().itemsize == 4
+  with pytest.raises(ValueError, match="deviation"): Tensor.normal(3, std=-1)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "fp8e4m3", "fp8e5m2"])
+def test_random_numbers_of_narrow_types_stay_below_1(dtype: str) -> None:
+  Tensor.manual_seed(3)
+  drawn = Tensor.rand(20000, dtype=dtype).float().numpy()
+  Tensor.manual_seed(3)
+  wide = Tensor.rand(20000).numpy()
+  assert 0 <= drawn.min() and drawn.max() < 1 and np.all(drawn <= wide) and np.all(wide - drawn < 2.0 ** -2)

@@ -19,7 +19,8 @@ class Norm:
 
   def __init__(self) -> None:
     self.weight, self.bias = leaf(3), leaf(3)
-    self.mean, self.variance, self.count = Tensor.zeros(3), Tensor.ones(3), Tensor([0])
+    self.mean = Tensor.zeros(3, requires_grad=False)
+    self.variance, self.count = Tensor.ones(3, requires_grad=False).contiguous(), Tensor([0])
 
 
 class Slotted:
@@ -54,17 +55,19 @@ class Network:
     self.tied, self.frozen = self.norm.weight, leaf(10).requires_grad_(False)
     self.kept = self.norm.weight * 2                       # computed, and kept for a look
     self.parent, self.again = self, self.layers
+    self.unsaid = Tensor.zeros(2)                          # nobody has said whether it learns
     self.step = TinyJit(lambda t: t + self.tied)
 
 
-def test_parameters_are_leaves_that_learn_each_once() -> None:
+def test_parameters_are_leaves_that_may_learn_each_once() -> None:
   network = Network()
   found = nn.get_parameters(network)
-  assert len({id(t) for t in found}) == len(found) and all(t.requires_grad and t.is_leaf for t in found)
+  assert len({id(t) for t in found}) == len(found) and all(t.is_leaf for t in found)
+  assert [t for t in found if not t.requires_grad] == [network.unsaid]
   linear, norm = network.layers[0], network.layers[1]["x"]
   wanted = [network.norm.weight, network.norm.bias, linear.weight, linear.bias, norm.weight, norm.bias,
             network.layers[1][7][0], network.layers[2][0], network.slots.more, network.slots.inner[0],
-            network.slots.weight, network.pair.a, network.pair.b["z"], network.ordered["first"]]
+            network.slots.weight, network.pair.a, network.pair.b["z"], network.ordered["first"], network.unsaid]
   assert {id(t) for t in found} == {id(t) for t in wanted}
   assert [id(t) for t in nn.get_parameters([linear, linear, (linear.bias,)])] == [id(linear.weight), id(linear.bias)]
   assert nn.get_parameters([]) == nn.get_parameters(None) == []
@@ -91,9 +94,13 @@ def test_a_graph_of_shared_parts_is_walked_once() -> None:
 
 @pytest.mark.parametrize("make", [nn.optim.SGD, nn.optim.Adam, nn.optim.AdamW])
 def test_an_optimizer_takes_leaves_that_require_a_gradient(make: Any) -> None:
-  good, buffer = leaf(2), Tensor.ones(2)
+  good, buffer, unsaid = leaf(2), Tensor.ones(2, requires_grad=False), Tensor.ones(2)
   with pytest.raises(InvalidArgument, match=r"parameter 1, \(2,\) .*requires no gradient"): make([good, buffer])
-  assert not buffer.requires_grad
+  assert not buffer.requires_grad and not (buffer * 2).contiguous().requires_grad
+  with pytest.raises(InvalidArgument, match="requires no gradient"): make([(buffer * 2).contiguous()])
+  with pytest.raises(InvalidArgument, match="requires no gradient"): make([good.detach()])
+  with pytest.raises(InvalidArgument, match="requires no gradient"): make([Tensor([1, 2])])
+  assert not unsaid.requires_grad and make(params=[good, unsaid]).params == [good, unsaid] and unsaid.requires_grad
   with pytest.raises(InvalidArgument, match="parameter 0, .*was computed from others"): make([good * 2])
   with pytest.raises(InvalidArgument, match="parameter 0 is a ndarray"): make([np.ones(2)])
   with pytest.raises(InvalidArgument, match="without parameters"): make([])

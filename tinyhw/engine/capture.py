@@ -85,7 +85,7 @@ class Outcome:
       if isinstance(place, Slot): return place.find(given)
       if (found := made.get(id(place))) is None:
         found = made[id(place)] = place.cls._wrap(graph(place.graph))
-        found.requires_grad = place.requires_grad
+        if found.requires_grad is not place.requires_grad: found.requires_grad = place.requires_grad
         if place.grad is not None: found.grad = cast(Any, tensor(place.grad))
       return found
     for slot, value in self.values:

@@ -86,7 +86,7 @@ class Slot:
   def quick(self, tensor: TensorBase) -> Buffer | None:
     """The tensor's elements in order, where they are in memory and the tensor is of this kind; else None."""
     kind = self.kind
-    if (tensor._learns and tensor.is_leaf) is not kind.learns: return None
+    if (tensor.requires_grad and tensor.is_leaf) is not kind.learns: return None
     if (held := tensor.held) is not None:
       view = held[1]
       if view is self.view: return held[0]

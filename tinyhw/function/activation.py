@@ -91,7 +91,7 @@ class Activation(Special):
     return x._gated(t1 * total1, (t - t1) * total1 + t * (total - total1) + t * more).cast(dtype)
   def _exact_gelu(self) -> Self:
     x, y, dtype = self._in_double()
-    part = 0.5 * (y * -math.sqrt(0.5)).erfc()
+    part = 0.5 * (x * -math.sqrt(0.5)).erfc()     # with a history, which second derivatives go through
     found = y.eq(-math.inf).where(-0.0, y * part)
     density = (y * y * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
     slope = part + (y.abs() < 40).where(y, 0) * density

@@ -36,7 +36,7 @@ class Chance(Creation):
     random.generator.seed(seed)
 
   @classmethod
-  def _random(cls, sizes: tuple[int, ...], device: str | None, dtype: DTypeLike, requires_grad: bool,
+  def _random(cls, sizes: tuple[int, ...], device: str | None, dtype: DTypeLike, requires_grad: bool | None,
               made: Any) -> Self:
     kind = named(dtype) or dtypes.default_float
     if not kind.is_float: raise InvalidArgument(f"random numbers of {kind}", hint="use randint")
@@ -55,19 +55,26 @@ class Chance(Creation):
   # *** distributions ***
 
   @classmethod
-  def rand(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
-    """Uniform in [0, 1)."""
-    return cls._random(shape_of(shape), device, dtype, requires_grad, lambda c, n, d: c._unit(n, d))
+  def rand(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
+           requires_grad: bool | None = None) -> Self:
+    """Uniform in [0, 1). In narrower types the same numbers, rounded down: none is 1."""
+    kind = named(dtype) or dtypes.default_float
+    steps = 2 ** (dtypes.finfo(kind)[1] + 1) if kind.is_float and kind.bits < 32 else 0
+    def made(c: type[Chance], n: int, d: str) -> Chance:
+      unit = c._unit(n, d)
+      return (unit * steps).floor() / steps if steps else unit
+    return cls._random(shape_of(shape), device, dtype, requires_grad, made)
 
   @classmethod
   def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, device: str | None = None, dtype: DTypeLike = None,
-              requires_grad: bool = False) -> Self:
+              requires_grad: bool | None = None) -> Self:
     """Uniform in [low, high)."""
     return cls._random(shape_of(shape), device, dtype, requires_grad,
                        lambda c, n, d: c._unit(n, d) * (high - low) + low)
 
   @classmethod
-  def randn(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
+  def randn(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
+            requires_grad: bool | None = None) -> Self:
     """Normal with mean 0 and deviation 1 (Box and Muller's transform)."""
     def made(c: type[Chance], n: int, d: str) -> Chance:
       angle, radius = c._unit(n, d) * (2 * math.pi), (1 - c._unit(n, d)).log() * -2
@@ -76,13 +83,14 @@ class Chance(Creation):
 
   @classmethod
   def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, device: str | None = None, dtype: DTypeLike = None,
-             requires_grad: bool = False) -> Self:
+             requires_grad: bool | None = None) -> Self:
     """Normal with a mean and a deviation."""
+    if std < 0: raise InvalidArgument(f"normal of deviation {std}")
     return cls._made((cls.randn(*shape, device=device, dtype=dtype) * std + mean).uop, requires_grad)
 
   @classmethod
   def trunc_normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
-                   device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
+                   device: str | None = None, dtype: DTypeLike = None, requires_grad: bool | None = None) -> Self:
     """Normal with a mean and a deviation, of what lies within a..b."""
     if not a < b: raise InvalidArgument(f"trunc_normal within {a}..{b}")
     def below(x: float) -> float: return 0.5 * math.erfc(-(x - mean) / std / math.sqrt(2))
@@ -157,11 +165,11 @@ class Chance(Creation):
     drawn = self._unit(self.numel(), self.device).reshape(self.shape) if self.numel() else self
     return (drawn < (self._still() if p is None else p)).cast(self.dtype)
 
-  def rand_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool = False) -> Self:
+  def rand_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None) -> Self:
     """Uniform random numbers, otherwise like this one."""
     return self.rand(self.shape, device=device or self.device, dtype=named(dtype) or self.dtype,
                      requires_grad=requires_grad)
-  def randn_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool = False) -> Self:
+  def randn_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None) -> Self:
     """Normal random numbers, otherwise like this one."""
     return self.randn(self.shape, device=device or self.device, dtype=named(dtype) or self.dtype,
                       requires_grad=requires_grad)

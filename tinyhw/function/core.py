@@ -69,7 +69,7 @@ class TensorBase(metaclass=Modes):
   _view: View | None  # of another tensor
   changes: int  # how often it has got another value
   _grad: Self | None
-  _learns: bool
+  _learns: bool | None  # None: nobody has said so
   is_leaf: bool
   spent: bool  # whether a gradient went back from it: nothing is kept in memory for another one
 
@@ -82,10 +82,12 @@ class TensorBase(metaclass=Modes):
     """The tensor of a graph node; it requires a gradient when one of `parents` does."""
     self = cls.__new__(cls)
     self._grad = None
-    wanted = False
+    wanted, refused = False, bool(parents)
     for p in parents:
       if p._learns: wanted = True
-    self._learns = wanted and grad_enabled()
+      elif p._learns is None: refused = False
+    # What is made of tensors that are said not to learn is no parameter either.
+    self._learns = True if wanted and grad_enabled() else False if refused else None
     self.is_leaf = not self._learns
     # What requires no gradient lets none through, also while it is a graph that has a leaf in it.
     self._live(uop.detach() if wanted and not self._learns else uop)
@@ -95,7 +97,7 @@ class TensorBase(metaclass=Modes):
   def _holding(cls, held: Held) -> Self:
     """A new leaf whose value is in memory, for a thread that nobody watches."""
     self = cls.__new__(cls)
-    self._node, self.held, self._grad, self._learns, self.is_leaf, self.spent = None, held, None, False, True, False
+    self._node, self.held, self._grad, self._learns, self.is_leaf, self.spent = None, held, None, None, True, False
     self._listed, self._view, self.changes = None, None, 0
     return self
 
@@ -129,7 +131,7 @@ class TensorBase(metaclass=Modes):
   def _forget(self) -> None:
     """Be a leaf of the same value, without a history."""
     self.uop = self.uop.detach()
-    self._learns, self.is_leaf = False, True
+    self._learns, self.is_leaf = None, True
 
   def _same(self) -> Self:
     """The value as a tensor of its own: `assign` to either leaves the other alone."""
@@ -145,15 +147,17 @@ class TensorBase(metaclass=Modes):
   def _derive(self, uop: UOp) -> Self:
     return self._wrap(uop, self)
 
-  def _with_derivative(self, *ways: tuple[Self, Callable[[], Self]]) -> Self:
+  def _with_derivative(self, *ways: tuple[Self, Callable[[], Self]], once: bool = False) -> Self:
     """This value, a function of others element by element whose derivatives are known: (argument, its derivative) each.
 
-    All have one shape and dtype. No gradient goes another way; derivatives that nobody asks for are not made.
+    All have one shape and dtype. No gradient goes another way; derivatives that nobody asks for are not made. `once`:
+    they have no derivatives in their turn.
     """
     wanted = [(x, derivative) for x, derivative in ways if x.requires_grad]
     if not wanted or not grad_enabled(): return self._wrap(self.uop.detach())
     sources = [u for x, derivative in wanted for u in (x.uop, derivative().uop)]
-    return self._wrap(UOp(Ops.DETACH, self.dtype, (self.uop, *sources)), *(x for x, _ in wanted))
+    node = UOp(Ops.DETACH, self.dtype, (self.uop, *sources), "once" if once else None)
+    return self._wrap(node, *(x for x, _ in wanted))
 
   def _unmoved_by(self, x: Self) -> Self:
     """This value, whose derivative by `x` (of the same shape and dtype) is 0."""
@@ -172,7 +176,7 @@ class TensorBase(metaclass=Modes):
   @property
   def requires_grad(self) -> bool:
     """Whether gradients are wanted for it."""
-    return self._learns
+    return self._learns is True
 
   @requires_grad.setter
   def requires_grad(self, wanted: bool) -> None:
@@ -292,9 +296,9 @@ class TensorBase(metaclass=Modes):
     """A constant on this tensor's device; this tensor's dtype and shape unless told."""
     return UOp.const(dtype or self.dtype, value, self.device, self.shape if shape is None else shape)
 
-  def const_like(self, value: ConstType) -> Self:
-    """A constant of this tensor's shape, dtype and device."""
-    return self._wrap(self._const(value))
+  def const_like(self, value: ConstType, dtype: DType | None = None) -> Self:
+    """A constant of this tensor's shape and device, and dtype unless told."""
+    return self._wrap(self._const(value, dtype))
 
   def _still(self) -> Self:
     """This value without its history."""

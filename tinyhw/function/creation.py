@@ -45,15 +45,15 @@ class Creation(Sampling):
     raise NotImplementedError
 
   @classmethod
-  def _made(cls, node: UOp, requires_grad: bool) -> Self:
+  def _made(cls, node: UOp, requires_grad: bool | None) -> Self:
     result = cls._wrap(node)
-    return result.requires_grad_() if requires_grad else result
+    return result if requires_grad is None else result.requires_grad_(requires_grad)
 
   # *** filled ***
 
   @classmethod
   def full(cls, shape: int | Sequence[int], value: ConstType, device: str | None = None, dtype: DTypeLike = None,
-           requires_grad: bool = False) -> Self:
+           requires_grad: bool | None = None) -> Self:
     """Every element `value`, a number or a Variable."""
     sizes, device = shape_of(shape), Device.canonicalize(device)
     if isinstance(value, Size): node = scalar(value, device).reshape((1,) * len(sizes)).expand(sizes)
@@ -61,17 +61,20 @@ class Creation(Sampling):
     return cls._made(node.cast(named(dtype) or node.dtype), requires_grad)
 
   @classmethod
-  def zeros(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
+  def zeros(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
+            requires_grad: bool | None = None) -> Self:
     """Every element 0, as float32 unless told."""
     return cls.full(shape_of(shape), 0.0, device, dtype, requires_grad)
 
   @classmethod
-  def ones(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
+  def ones(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
+           requires_grad: bool | None = None) -> Self:
     """Every element 1, as float32 unless told."""
     return cls.full(shape_of(shape), 1.0, device, dtype, requires_grad)
 
   @classmethod
-  def empty(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
+  def empty(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
+            requires_grad: bool | None = None) -> Self:
     """Memory of its own whose contents are not defined."""
     sizes = shape_of(shape)
     kind = named(dtype) or dtypes.default_float
@@ -82,16 +85,16 @@ class Creation(Sampling):
   # *** like this one ***
 
   def full_like(self, value: ConstType, dtype: DTypeLike = None, device: str | None = None,
-                requires_grad: bool = False) -> Self:
+                requires_grad: bool | None = None) -> Self:
     """Every element `value`; this one's shape, and device and dtype unless told."""
     return self.full(self.shape, value, device or self.device, named(dtype) or self.dtype, requires_grad)
-  def zeros_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool = False) -> Self:
+  def zeros_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None) -> Self:
     """Every element 0, otherwise like this one."""
     return self.full_like(0, dtype, device, requires_grad)
-  def ones_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool = False) -> Self:
+  def ones_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None) -> Self:
     """Every element 1, otherwise like this one."""
     return self.full_like(1, dtype, device, requires_grad)
-  def empty_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool = False) -> Self:
+  def empty_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None) -> Self:
     """Memory whose contents are not defined, otherwise like this one."""
     return self.empty(self.shape, device=device or self.device, dtype=named(dtype) or self.dtype,
                       requires_grad=requires_grad)
@@ -115,7 +118,7 @@ class Creation(Sampling):
 
   @classmethod
   def arange(cls, start: float, stop: float | None = None, step: float = 1, device: str | None = None,
-             dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
+             dtype: DTypeLike = None, requires_grad: bool | None = None) -> Self:
     """start, start + step, ... below stop (above it for a negative step); from 0 when only a stop is given."""
     if stop is None: start, stop = 0, start
     if step == 0: raise InvalidArgument("arange with step 0")
@@ -136,7 +139,7 @@ class Creation(Sampling):
 
   @classmethod
   def linspace(cls, start: float, stop: float, steps: int, device: str | None = None, dtype: DTypeLike = None,
-               requires_grad: bool = False) -> Self:
+               requires_grad: bool | None = None) -> Self:
     """`steps` numbers from start to stop, both included."""
     if steps < 0: raise InvalidArgument(f"linspace of {steps} steps")
     kind = named(dtype) or dtypes.default_float
@@ -150,7 +153,7 @@ class Creation(Sampling):
 
   @classmethod
   def logspace(cls, start: float, stop: float, steps: int, base: float = 10.0, device: str | None = None,
-               dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
+               dtype: DTypeLike = None, requires_grad: bool | None = None) -> Self:
     """`base` to the powers start..stop, in `steps` steps."""
     kind = named(dtype) or dtypes.default_float
     wide = cls.linspace(start, stop, steps, device, dtypes.float64)
@@ -160,7 +163,7 @@ class Creation(Sampling):
 
   @classmethod
   def eye(cls, rows: int, columns: int | None = None, device: str | None = None, dtype: DTypeLike = None,
-          requires_grad: bool = False, *, m: int | None = None) -> Self:
+          requires_grad: bool | None = None, *, m: int | None = None) -> Self:
     """1 on the diagonal, else 0."""
     name = Device.canonicalize(device)
     wide = m if m is not None else columns if columns is not None else rows

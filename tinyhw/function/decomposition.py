@@ -113,7 +113,7 @@ class Decomposition(Chance):
 
   def _as_linear(self, linear: Self) -> Self:
     """This value with the derivative of another one, which is linear in what has a gradient."""
-    return self._still()._with_derivative((linear, lambda: linear.const_like(1)))
+    return self._still()._with_derivative((linear, lambda: linear.const_like(1)), once=True)
 
   def svd(self, full_matrices: bool = True) -> tuple[Self, Self, Self]:
     """U, S, Vh: this is U @ diag(S) @ Vh, U and Vh have orthonormal columns and rows, S falls and is not negative. With

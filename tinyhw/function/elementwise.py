@@ -20,6 +20,7 @@ from tinyhw.function.core import (
   scalar_dtype,
   wide_float,
 )
+from tinyhw.function.views import Bitcast
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import Size, scalar
@@ -68,10 +69,11 @@ class Elementwise(TensorBase):
   def bitcast(self, dtype: DType | str) -> Self:
     """The same memory read as another type. Of another size it changes that of the last axis."""
     if isinstance(dtype, str): dtype = dtypes.named(dtype)
-    if dtype.itemsize != self.dtype.itemsize: return self._resized(dtype)
-    if self.dtype.is_bool is not dtype.is_bool:
-      raise InvalidArgument("bool has no bits to reinterpret", hint="use cast")
-    return self._wrap(self.uop.bitcast(dtype))
+    if dtype.itemsize != self.dtype.itemsize: result = self._resized(dtype)
+    elif self.dtype.is_bool is dtype.is_bool: result = self._wrap(self.uop.bitcast(dtype))
+    else: raise InvalidArgument("bool has no bits to reinterpret", hint="use cast")
+    result._view = Bitcast(self, dtype)
+    return result
 
   def _resized(self, dtype: DType) -> Self:
     """`bitcast` to a type of another size, by shifts of unsigned integers. The first element has the lowest bits."""
@@ -300,6 +302,7 @@ class Elementwise(TensorBase):
   def bitwise_xor(self, other: Any) -> Self:
     """XOR of the bits, or of bools."""
     return self._binary(Ops.XOR, self._integers("xor", other))
+  xor = bitwise_xor
   def bitwise_not(self) -> Self:
     """The inverse of each bit, or of a bool."""
     if self.dtype.is_bool: return self.logical_not()

@@ -43,6 +43,12 @@ class Index:
     return tuple(s < 0 for s in self.steps)
 
 
+def _common(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+  """The shape that index tensors have together."""
+  try: return broadcast_shape(*shapes)
+  except InvalidShape as error: raise InvalidIndex(f"index tensors: {error}") from None
+
+
 def _cut(item: slice, size: int) -> tuple[tuple[int, int], int, int]:
   """(bounds, step, size) of a slice, where launches decide its bounds or the size of the axis."""
   if item.step not in (None, 1, -1) or item.step == -1 and (item.start, item.stop) != (None, None):
@@ -139,7 +145,7 @@ class Indexing(Places):
     """Indexing by integer tensors: the sum over the indexed axes of the elements where all indices match."""
     axes = [axis for axis, _ in tensors]
     rest = [a for a in range(self.ndim) if a not in axes]
-    wide = broadcast_shape(*(t.shape for _, t in tensors))
+    wide = _common([t.shape for _, t in tensors])
     n, k, r = len(wide), len(axes), len(rest)
     mask: Self | None = None
     found: Self | None = None
@@ -319,7 +325,7 @@ class Indexing(Places):
     """This with other values where index tensors say: the indexed axes become one, along which rows are scattered."""
     axes = [axis for axis, _ in tensors]
     rest = [a for a in range(self.ndim) if a not in axes]
-    wide = broadcast_shape(*(t.shape for _, t in tensors))
+    wide = _common([t.shape for _, t in tensors])
     kept = tuple(self.shape[a] for a in rest)
     count = math.prod(self.shape[a] for a in axes)
     if not math.prod(wide): return self

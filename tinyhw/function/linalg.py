@@ -126,13 +126,15 @@ class Linalg(Sorting):
     """beta * self + alpha * the sum of batch1.bmm(batch2) over the batch."""
     return self._added(batch1.bmm(batch2).sum(0), beta, alpha)
 
-  def linear(self, weight: Self, bias: Self | None = None) -> Self:
+  def linear(self, weight: Self, bias: Self | None = None, dtype: DTypeLike = None) -> Self:
     """`x @ weight + bias`, with `weight` of shape (in, out); a vector is multiplied element by element."""
+    if (kind := named(dtype)) is not None:
+      self, weight, bias = self.cast(kind), weight.cast(kind), None if bias is None else bias.cast(kind)
     result = self * weight if weight.ndim == 1 else self.matmul(weight)
     return result if bias is None else result + bias
 
   @classmethod
-  def einsum(cls, formula: str, *operands: Any) -> Self:
+  def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike = None) -> Self:
     """Sums of products by a formula: `Tensor.einsum("ij,jk->ik", a, b)`. An axis that the result lacks is summed; `...`
     are axes that broadcast; without `->` the letters that occur once are the result's, in order."""
     listed = len(operands) == 1 and isinstance(operands[0], (list, tuple))
@@ -149,7 +151,8 @@ class Linalg(Sorting):
         sizes[name] = size if sizes.get(name, 1) == 1 or not size else sizes[name]
     product: Any = None
     common = promote(*(t.dtype for t in tensors))
-    wide = sum_dtype(common)
+    kind = named(dtype)
+    wide = kind or sum_dtype(common)
     for term, t in zip(terms, tensors):
       x = t.cast(common)
       own = list(term)
@@ -164,7 +167,7 @@ class Linalg(Sorting):
     product = product.expand([sizes[c] for c in names])
     summed = tuple(range(len(result), len(names)))
     total: Self = product._reduce(Ops.ADD, summed, False) if summed else product
-    return total.cast(common)
+    return total if kind else total.cast(common)
 
   def tensordot(self, other: Self, axis: int | Sequence[Sequence[int]] = 2) -> Self:
     """Sums of products along axes of both: the last of this and the first of the other, or those that are named."""

@@ -212,6 +212,13 @@ class Movement(Activation):
     result._view = Indexed(self, tuple(slice(None) if b is None else slice(*b) for b in bounds))
     return result
 
+  def pad_to(self, *shape: Any) -> Self:
+    """Zeros behind the last elements of each axis, up to these sizes (None: the axis stays)."""
+    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    if len(sizes) != self.ndim or any(n is not None and n < s for n, s in zip(sizes, self.shape)):
+      raise InvalidShape(f"pad of shape {self.shape} to {sizes}")
+    return self._grown([(0, 0 if n is None else n - s) for n, s in zip(sizes, self.shape)])
+
   def shrink_to(self, *shape: Any) -> Self:
     """The first elements of each axis (None: all of them)."""
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape

@@ -93,10 +93,10 @@ class Pooling(Window):
     return self._greatest("max_pool3d", 3, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
   def _average(self, name: str, rank: int, kernel: Sizes, stride: Sizes | None, padding: Sizes, ceil_mode: bool,
-               count_include_pad: bool, divisor: int | None) -> Self:
+               count_include_pad: bool, divisor: int | None, dilation: Sizes = 1) -> Self:
     sizes = each(kernel, rank, f"{name}: kernel_size")
     wide, dtype = self._in_wide()
-    cut, around, margins, ends = wide._slots(name, sizes, stride, padding, 1, ceil_mode, 0)
+    cut, around, margins, ends = wide._slots(name, sizes, stride, padding, dilation, ceil_mode, 0)
     total = cut.sum(tuple(range(cut.ndim - rank, cut.ndim)))
     if divisor is not None: return (total / divisor).cast(dtype)
     area = self.shape[-rank:]
@@ -110,12 +110,11 @@ class Pooling(Window):
     spread = ones._grown([(b, max(end - b - c, 0)) for b, c, end in zip(before, counted, ends)])
     spread = spread.shrink([(0, end) for end in ends])
     steps = each(sizes if stride is None or stride == () else stride, rank, f"{name}: stride")
-    here = spread.windows(sizes, steps).sum(tuple(range(rank, 2 * rank)))
+    here = spread.windows(sizes, steps, each(dilation, rank, f"{name}: dilation")).sum(tuple(range(rank, 2 * rank)))
     return (total / here).cast(dtype)
 
-  def avg_pool2d(self, kernel_size: Sizes = 2, stride: Sizes | None = None, *, padding: Sizes = 0,
-                 ceil_mode: bool = False,
-                 count_include_pad: bool = True, divisor_override: int | None = None) -> Self:
+  def avg_pool2d(self, kernel_size: Sizes = 2, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+                 ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Self:
     """Average of each window over the last two axes; windows lie side by side unless a stride is given.
 
     Padding counts as zeros unless `count_include_pad` is False; `divisor_override` divides the sums instead. A kernel
@@ -123,7 +122,7 @@ class Pooling(Window):
     """
     rank = 2 if isinstance(kernel_size, int) else len(kernel_size)
     return self._average("avg_pool2d", rank, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                         divisor_override)
+                         divisor_override, dilation)
 
   def avg_pool1d(self, kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, ceil_mode: bool = False,
                  count_include_pad: bool = True) -> Self:

@@ -21,8 +21,8 @@ SPELLINGS: tuple[tuple[str, ...], ...] = (
   ("target_axis", "destination"),
   ("keepdim", "keepdims"),
   ("stop", "end"),
-  ("low", "min"),
-  ("high", "max"),
+  ("low", "min", "min_"),
+  ("high", "max", "max_"),
   ("value", "fill_value"),
   ("shift", "shifts"),
   ("sizes", "split_size", "split_size_or_sections", "sizes_or_sections"),
@@ -34,6 +34,16 @@ SPELLINGS: tuple[tuple[str, ...], ...] = (
   ("shape", "size"),
   ("rows", "n"),
   ("dtype", "acc_dtype"),
+  ("target", "Y"),
+  ("sorted", "sorted_"),
+  ("bounds", "arg"),
+  ("num_features", "sz"),
+  ("num_embeddings", "vocab_size"),
+  ("embedding_dim", "embed_size"),
+  ("affine", "elementwise_affine"),
+  ("parameters", "params"),
+  ("path", "fn"),
+  ("state", "state_dict"),
 )
 """Names of one parameter. A function that has several of a row as parameters of their own keeps them apart."""
 
@@ -89,6 +99,21 @@ def _accepting(function: Callable[..., Any], names: dict[str, str]) -> Callable[
       kwargs[names[name]] = kwargs.pop(name)
     return function(*args, **kwargs)
   return spelled
+
+
+C = TypeVar("C", bound=type[Any])
+
+
+def made_by_any_spelling(cls: C) -> C:
+  """Makes a class take every spelling of what it is made of."""
+  made: Any = cls
+  made.__init__ = _accepting(made.__init__, _other_names(made.__init__))
+  return cls
+
+
+def by_any_spelling(function: F) -> F:
+  """Makes a function take every spelling of its parameters."""
+  return cast(F, _accepting(function, _other_names(function)))
 
 
 def accept_all_spellings(cls: type) -> None:

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+  from tinyhw.ir.dtype import DType
   from tinyhw.tensor import Tensor
 
 
@@ -94,6 +95,19 @@ class Detached(View):
   tracks = False
   def forward(self, whole: Tensor) -> Tensor: return whole.detach()
   def back(self, whole: Tensor, part: Tensor) -> Tensor: return part.detach()
+
+
+class Bitcast(View):
+  """The same memory as another type, which no gradient goes through."""
+  __slots__ = ("dtype",)
+  tracks = False
+
+  def __init__(self, of: Any, dtype: DType) -> None:
+    super().__init__(of)
+    self.dtype = dtype
+
+  def forward(self, whole: Tensor) -> Tensor: return whole.bitcast(self.dtype)
+  def back(self, whole: Tensor, part: Tensor) -> Tensor: return part.bitcast(whole.dtype)
 
 
 def above(view: View) -> list[tuple[View, Tensor | None]]:

@@ -108,7 +108,9 @@ class PtrDType(DType):
   def __reduce__(self) -> tuple[Any, ...]: return (_pointer, (self.base, self.size, self.space))
 
 
-_bool = bool  # within the class the name is a type's
+_bool = bool  # within the class the names are types'
+_int = int
+_float = float
 
 
 class dtypes:
@@ -156,6 +158,25 @@ class dtypes:
   def is_bool(dtype: DType) -> _bool: return dtype.is_bool
 
   @staticmethod
+  def min(dtype: DType) -> _int | _float | _bool:
+    """The least value of a type."""
+    return dtype.min
+  @staticmethod
+  def max(dtype: DType) -> _int | _float | _bool:
+    """The greatest value of a type."""
+    return dtype.max
+  @staticmethod
+  def finfo(dtype: DType) -> tuple[_int, _int]:
+    """(bits of the exponent, stored bits of the significand) of a float."""
+    if not dtype.is_float: raise TypeError(f"{dtype} is no float")
+    stored = _SIGNIFICAND[dtype.name] - 1
+    return dtype.bits - 1 - stored, stored
+  @staticmethod
+  def fields() -> dict[str, DType]:
+    """Every scalar type but void, by its name."""
+    return {d.name: d for d in dtypes.all()}
+
+  @staticmethod
   def all() -> tuple[DType, ...]:
     """Every scalar type but void."""
     return tuple(_SCALARS[n] for n in _SCALARS if n != "void")
@@ -183,7 +204,6 @@ class dtypes:
     raise TypeError(f"no dtype for a Python {type(value).__name__}")
 
 
-_int, _float = int, float
 _SIGNIFICAND = {"float8_e4m3fn": 4, "float8_e5m2": 3, "float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 _SCALARS: dict[str, DType] = {d.name: d for d in (
   dtypes.void, dtypes.bool, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64, dtypes.int8, dtypes.int16,

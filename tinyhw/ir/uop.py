@@ -36,7 +36,8 @@ SHARD (x,), (group, axis)          x cut along an axis, a part on each device of
 ASSIGN (target, value)             Stores value into target, then reads as target. The target is a BUFFER, or RESHAPE,
                                    PERMUTE, SHRINK and FLIP of one, or of another ASSIGN to one.
 DETACH (x,)                        x, without a gradient.
-DETACH (x, y, derivative, ...)     x, a function of y (...) element by element: the gradient goes to y, times that.
+DETACH (x, y, derivative, ...)     x, a function of y (...) element by element: the gradient goes to y, times that;
+                                   with argument "once" there are no second derivatives.
 GATHER (x, table, index), axis     x, which is the elements of `table` that `index` names on an axis, where it is in it:
                                    the gradient goes to these. The other axes of table and index are alike.
 SCATTER (table, index, value), ScatterArg  The table after each value, in their order along an axis, went to the place

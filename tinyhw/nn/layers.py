@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.function.spelling import made_by_any_spelling
 from tinyhw.function.window import check_padding
 from tinyhw.ir.dtype import dtypes
 from tinyhw.nn.statistics import Statistics
@@ -53,6 +54,7 @@ class Bilinear:
     return y if self.bias is None else y + self.bias
 
 
+@made_by_any_spelling
 class Embedding:
   """A table of `num_embeddings` vectors of size `embedding_dim`; called with indices it gives their vectors."""
 
@@ -165,20 +167,25 @@ class ConvTranspose3d(_Transposed):
   axes = 3
 
 
+@made_by_any_spelling
 class LayerNorm:
-  """Mean 0 and variance 1 over the last axes (of sizes `shape`), then scaled by `weight` and moved by `bias`."""
+  """Mean 0 and variance 1 over the last axes (of sizes `normalized_shape`), then scaled by `weight` and moved by
+  `bias`."""
 
-  def __init__(self, shape: Sizes, eps: float = 1e-5, affine: bool = True, device: str | None = None):
-    self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
+  def __init__(self, normalized_shape: Sizes, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+               device: str | None = None):
+    self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     self.eps = eps
-    self.weight = Tensor.ones(self.shape, device=device, requires_grad=True) if affine else None
-    self.bias = Tensor.zeros(self.shape, device=device, requires_grad=True) if affine else None
+    shape = self.normalized_shape
+    self.weight = Tensor.ones(shape, device=device, requires_grad=True) if elementwise_affine else None
+    self.bias = Tensor.zeros(shape, device=device, requires_grad=True) if elementwise_affine and bias else None
 
   def __call__(self, x: Tensor) -> Tensor:
-    if x.shape[-len(self.shape):] != self.shape:
-      raise InvalidArgument(f"layer norm over {self.shape} of a tensor of shape {x.shape}")
-    y = x.layernorm(tuple(range(-len(self.shape), 0)), self.eps)
-    return y if self.weight is None or self.bias is None else y * self.weight + self.bias
+    if x.shape[-len(self.normalized_shape):] != self.normalized_shape:
+      raise InvalidArgument(f"layer norm over {self.normalized_shape} of a tensor of shape {x.shape}")
+    y = x.layernorm(tuple(range(-len(self.normalized_shape), 0)), self.eps)
+    if self.weight is not None: y = y * self.weight
+    return y if self.bias is None else y + self.bias
 
 
 class LayerNorm2d(LayerNorm):
@@ -187,6 +194,7 @@ class LayerNorm2d(LayerNorm):
   def __call__(self, x: Tensor) -> Tensor: return super().__call__(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
+@made_by_any_spelling
 class RMSNorm:
   """`x / sqrt(mean(x**2) + eps)` over the last axis of size `dim`, in float32 at least, times `weight`."""
 
@@ -215,6 +223,7 @@ def _scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
   return y if bias is None else y + bias.reshape(shape)
 
 
+@made_by_any_spelling
 class GroupNorm:
   """Mean 0 and variance 1 over each group of channels (axis 1) and all axes after it."""
 
@@ -232,6 +241,7 @@ class GroupNorm:
     return _scaled(y.reshape(x.shape), self.weight, self.bias)
 
 
+@made_by_any_spelling
 class InstanceNorm(GroupNorm):
   """Mean 0 and variance 1 over all axes after the channels."""
 
@@ -239,6 +249,7 @@ class InstanceNorm(GroupNorm):
     super().__init__(num_features, num_features, eps, affine, device)
 
 
+@made_by_any_spelling
 class BatchNorm:
   """Mean 0 and variance 1 of each channel (axis 1), then scaled by `weight` and moved by `bias`.
 
@@ -254,8 +265,8 @@ class BatchNorm:
     self.bias = Tensor.zeros(num_features, device=device, requires_grad=True) if affine else None
     self.track_running_stats = track_running_stats
     if track_running_stats:
-      self.running_mean = Tensor.zeros(num_features, device=device).contiguous()
-      self.running_var = Tensor.ones(num_features, device=device).contiguous()
+      self.running_mean = Tensor.zeros(num_features, device=device, requires_grad=False).contiguous()
+      self.running_var = Tensor.ones(num_features, device=device, requires_grad=False).contiguous()
       self.num_batches_tracked = Tensor.zeros((), device=device, dtype=dtypes.int64).contiguous()
 
   def __call__(self, x: Tensor) -> Tensor:

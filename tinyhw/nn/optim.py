@@ -1,8 +1,9 @@
 """Optimizers: `step()` gives the parameters new values from their gradients, all in one schedule.
 
-Parameters are tensors, or groups with options of their own, as in PyTorch:
-`SGD([{"params": weights, "weight_decay": 0.1}, {"params": biases}], lr=0.01)`. Everything that changes from step to
-step is a tensor on a device, the learning rate too: a step that TinyJit has recorded sees `optimizer.lr = 0.001`.
+Parameters are tensors of which nobody has said that they require no gradient (from then on they require one), or groups
+with options of their own, as in PyTorch: `SGD([{"params": weights, "weight_decay": 0.1}, {"params": biases}],
+lr=0.01)`. Everything that changes from step to step is a tensor on a device, the learning rate too: a step that TinyJit
+has recorded sees `optimizer.lr = 0.001`.
 """
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.realize import realize
+from tinyhw.function.spelling import made_by_any_spelling
 from tinyhw.ir.dtype import dtypes
+from tinyhw.nn.state import may_learn
 from tinyhw.nn.statistics import Statistics
 from tinyhw.tensor import Tensor
 
@@ -60,6 +63,7 @@ def _check_rate(lr: Any) -> None:
 
 def _check_parameter(i: int, p: Any) -> None:
   if not isinstance(p, Tensor): raise InvalidArgument(f"parameter {i} is a {type(p).__name__}, no Tensor")
+  if may_learn(p) and not p.requires_grad: p.requires_grad_()
   if not p.requires_grad:
     raise InvalidArgument(f"parameter {i}, {p.shape} {p.dtype}, requires no gradient",
                           hint="make it with requires_grad=True, or leave it out: nn.get_parameters does")
@@ -95,6 +99,11 @@ class Optimizer(ABC):
   def parameters(self) -> list[Tensor]:
     """All parameters, each once."""
     return [p for g in self.groups for p in g.parameters]
+
+  @property
+  def params(self) -> list[Tensor]:
+    """All parameters, each once."""
+    return self.parameters
 
   @property
   def lr(self) -> float:
@@ -144,6 +153,11 @@ class OptimizerGroup:
     """The parameters of all."""
     return [p for o in self.optimizers for p in o.parameters]
 
+  @property
+  def params(self) -> list[Tensor]:
+    """The parameters of all."""
+    return self.parameters
+
   def zero_grad(self) -> None:
     """Forget the gradients of all."""
     for o in self.optimizers: o.zero_grad()
@@ -153,6 +167,7 @@ class OptimizerGroup:
     for i, o in enumerate(self.optimizers): o.step(*(also if i == 0 else ()))
 
 
+@made_by_any_spelling
 class SGD(Optimizer):
   """Gradient descent, with momentum and weight decay when they are not 0 (PyTorch's formulas)."""
 
@@ -161,6 +176,8 @@ class SGD(Optimizer):
     if nesterov and (not momentum or dampening):
       raise InvalidArgument(f"Nesterov's momentum with momentum {momentum} and dampening {dampening}",
                             hint="it needs a momentum and no dampening")
+    for name, value in (("momentum", momentum), ("weight decay", weight_decay)):
+      if value < 0: raise InvalidArgument(f"a {name} of {value}")
     super().__init__(parameters, lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov,
                      dampening=dampening)
 
@@ -176,11 +193,15 @@ class SGD(Optimizer):
     return kept, group.rate(p) * g
 
 
+@made_by_any_spelling
 class Adam(Optimizer):
-  """Adam; with a weight decay that acts on the parameters directly (AdamW) when `decoupled`."""
+  """Adam; with a weight decay that acts on the parameters directly (AdamW) when `decoupled`. `b1` and `b2` are the two
+  betas by tinygrad's names."""
 
   def __init__(self, parameters: Parameters, lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
-               eps: float = 1e-8, weight_decay: float = 0.0, decoupled: bool = False, **more: Any):
+               eps: float = 1e-8, weight_decay: float = 0.0, decoupled: bool = False, *, b1: float | None = None,
+               b2: float | None = None, **more: Any):
+    betas = betas[0] if b1 is None else b1, betas[1] if b2 is None else b2
     for beta in betas:
       if not 0 <= beta < 1: raise InvalidArgument(f"beta {beta} is not in [0, 1)")
     super().__init__(parameters, lr, betas=betas, eps=eps, weight_decay=weight_decay, decoupled=decoupled, **more)
@@ -210,12 +231,13 @@ class Adam(Optimizer):
     return kept, group.rate(p) * change
 
 
+@made_by_any_spelling
 class AdamW(Adam):
   """Adam with decoupled weight decay."""
 
   def __init__(self, parameters: Parameters, lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
-               eps: float = 1e-8, weight_decay: float = 0.01):
-    super().__init__(parameters, lr, betas, eps, weight_decay, decoupled=True)
+               eps: float = 1e-8, weight_decay: float = 0.01, *, b1: float | None = None, b2: float | None = None):
+    super().__init__(parameters, lr, betas, eps, weight_decay, decoupled=True, b1=b1, b2=b2)
 
 
 def _norm(t: Tensor) -> Tensor:
@@ -230,6 +252,7 @@ def _trust(value: Tensor, change: Tensor) -> Tensor:
   return ((ours > 0) & (theirs > 0)).where(ours / theirs, 1.0)
 
 
+@made_by_any_spelling
 class LARS(Optimizer):
   """Layer-wise rates by the ratio of norms (You, Gitman, Ginsburg, "Large Batch Training of Convolutional Networks",
   2017). With `classic` the rate is part of the velocity, as in the paper; else it scales the step."""
@@ -253,13 +276,14 @@ class LARS(Optimizer):
     return kept, g if o["classic"] else rate * g
 
 
+@made_by_any_spelling
 class LAMB(Adam):
   """Adam's direction, scaled to each parameter's norm (You and others, "Large Batch Optimization for Deep Learning:
   Training BERT in 76 minutes", 2020)."""
 
   def __init__(self, parameters: Parameters, lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
-               eps: float = 1e-6, weight_decay: float = 0.0):
-    super().__init__(parameters, lr, betas, eps, weight_decay, decoupled=True)
+               eps: float = 1e-6, weight_decay: float = 0.0, *, b1: float | None = None, b2: float | None = None):
+    super().__init__(parameters, lr, betas, eps, weight_decay, decoupled=True, b1=b1, b2=b2)
 
   def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:
     kept, change = self._moments(group, p, g)
@@ -267,6 +291,7 @@ class LAMB(Adam):
     return kept, group.rate(p) * _trust(value, change) * change
 
 
+@made_by_any_spelling
 class Muon(Optimizer):
   """Momentum whose direction is made orthogonal by Newton and Schulz's iteration, for matrices (Jordan and others,
   "Muon: An optimizer for hidden layers in neural networks", 2024; PyTorch's defaults). The iteration is in float32."""

@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterator, Mapping, Set
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.engine.realize import realize as realize_all
+from tinyhw.function.spelling import by_any_spelling
 from tinyhw.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -67,30 +70,40 @@ def _walk(thing: Any, name: str, above: tuple[int, ...], seen: set[int] | None =
   for key, part in parts: yield from _walk(part, f"{name}.{key}" if name else key, (*above, id(thing)), seen)
 
 
-def get_state_dict(model: Any) -> dict[str, Tensor]:
-  """Every tensor below `model`, by its path: `"layers.0.weight"`. One that several layers share is under each path.
+def get_state_dict(model: Any, prefix: str = "") -> dict[str, Tensor]:
+  """Every tensor below `model`, by its path: `"layers.0.weight"`, behind `prefix` and a dot if there is one. One that
+  several layers share is under each path.
 
   Raises InvalidArgument where two tensors would have one path.
   """
   state: dict[str, Tensor] = {}
-  for name, tensor in _walk(model, "", ()):
+  for name, tensor in _walk(model, prefix.strip("."), ()):
     if state.setdefault(name, tensor) is not tensor:
       raise InvalidArgument(f"two tensors are called {name!r}", hint="keys 1 and '1', or 'a.b' and 'a': {'b': ...}")
   return state
 
 
+def may_learn(t: Tensor) -> bool:
+  """Whether it learns, or nobody has said that it does not: then it does for whoever is given it to optimize."""
+  return t.is_leaf and t.dtype.is_float and t._learns is not False
+
+
 def get_parameters(model: Any) -> list[Tensor]:
-  """The tensors below `model` that learn, each once, however many layers share it.
+  """The tensors below `model` that may learn, each once, however many layers share it.
 
-  What requires no gradient (a frozen weight, a running mean) is part of the state, and no parameter; neither is what
-  was computed from parameters and is kept.
+  What requires no gradient (a frozen weight, a running mean: `requires_grad=False`) is part of the state, and no
+  parameter; neither are integers, nor what was computed from parameters and is kept.
   """
-  return list(dict.fromkeys(t for _, t in _walk(model, "", (), set()) if t.requires_grad and t.is_leaf))
+  return list(dict.fromkeys(t for _, t in _walk(model, "", (), set()) if may_learn(t)))
 
 
-def load_state_dict(model: Any, state: dict[str, Tensor], strict: bool = True) -> None:
-  """Give the tensors below `model` the values in `state`; with `strict` both must have the same names.
+@by_any_spelling
+def load_state_dict(model: Any, state: dict[str, Tensor], strict: bool = True, verbose: bool = False,
+                    consume: bool = False, realize: bool = True) -> list[Tensor]:
+  """Give the tensors below `model` the values in `state`, and return them; with `strict` both must have the same names.
 
+  `verbose` says how many there are and which have no counterpart; `consume` takes from `state` what was loaded;
+  without `realize` values stay where they are until they are used.
   Raises InvalidArgument, and changes nothing, where names or shapes differ.
   """
   own = get_state_dict(model)
@@ -98,7 +111,15 @@ def load_state_dict(model: Any, state: dict[str, Tensor], strict: bool = True) -
   if strict and (missing or extra):
     raise InvalidArgument(f"the state lacks {missing or 'nothing'} and has {extra or 'nothing'} besides")
   for name, tensor in own.items():
-    if name in state and state[name].shape != tensor.shape:
+    if name in state and state[name].shape != tensor.shape and state[name].numel() * tensor.numel() != 1:
       raise InvalidArgument(f"the state has {name!r} of shape {state[name].shape}, the model of shape {tensor.shape}")
-  for name, tensor in own.items():
-    if name in state: tensor.assign(state[name].detach().to(tensor.device).cast(tensor.dtype))
+  loaded = [name for name in own if name in state]
+  for name in loaded:
+    tensor, value = own[name], state[name].detach()
+    tensor.assign(value.reshape(tensor.shape).to(tensor.device).cast(tensor.dtype))
+    if consume: del state[name]
+  tensors = [own[name] for name in loaded]
+  if realize and tensors: realize_all(*tensors)
+  if verbose: print(f"loaded {len(loaded)} of {len(own)} tensors; the state lacks {missing or 'none'}, "
+                    f"and has {extra or 'none'} besides", file=sys.stderr)
+  return tensors

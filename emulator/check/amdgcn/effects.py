@@ -26,7 +26,7 @@ _IMPLICIT: Final = {"SCC": (SCC, 0), "VCC": (SGPR0 + VCC_LO, 1), "EXEC": (SGPR0 
 
 # Kinds of instructions that a counter of outstanding work counts: (family, pattern of the mnemonic, kind); the first
 # match counts. "load" and "store" end in what the row says: an atomic that returns nothing is a store.
-_KINDS: Final = tuple((family, re.compile(pattern), kind) for family, pattern, kind in (
+_ROWS: Final = (
   ("SMEM", r"s_(load|buffer_load|scratch_load|memtime|memrealtime|atc_probe)", "smem"),
   ("SMEM", r"s_(store|buffer_store|scratch_store|.*atomic)", "smem"),
   ("DS", r"ds_(gws|ordered_count|add_gs|sub_gs)", "gds"), ("DS", r"ds_nop", ""), ("DS", r"ds_", "lds"),
@@ -38,7 +38,9 @@ _KINDS: Final = tuple((family, re.compile(pattern), kind) for family, pattern, k
   ("MIMG", r"image_bvh", "bvh"), ("MIMG", r"image_(sample|gather|get_lod|msaa)", "sample"), ("MIMG", r"", "vmem"),
   ("VIMAGE", r"image_bvh", "bvh"), ("VIMAGE", r"", "vmem"), ("VSAMPLE", r"", "sample"),
   ("EXP", r"", "export"), ("LDSDIR", r"", "lds_direct"),
-  ("SOPP", r"s_sendmsg", "message"), ("SOP1", r"s_sendmsg_rtn|s_get_barrier_state", "message_rtn")))
+  ("SOPP", r"s_sendmsg", "message"), ("SOP1", r"s_sendmsg_rtn|s_get_barrier_state", "message_rtn"))
+_KINDS: Final = {family: tuple((re.compile(pattern), kind) for f, pattern, kind in _ROWS if f == family)
+                 for family, _, _ in _ROWS}
 
 # Instructions whose vector sources are read in other lanes than EXEC's.
 _CROSS_LANE: Final = re.compile(r"v_(readlane|readfirstlane|permlane|wmma|swmmac|mfma|smfmac)|ds_(b?permute|swizzle)")
@@ -49,7 +51,7 @@ TRANSCENDENTAL: Final = re.compile(r"v_(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)(
 class Effects:
   """Dword registers that an instruction reads and writes, and its kind for the counters ("" for none).
 
-  `kind` is of `_KINDS`, with "_load" or "_store" behind "vmem" and "flat". `cross_lane` says that lanes read others'
+  `kind` is of `_ROWS`, with "_load" or "_store" behind "vmem" and "flat". `cross_lane` says that lanes read others'
   registers. `tied` are the registers of a destination that is a source too, as an accumulator is.
   """
   reads: tuple[int, ...]
@@ -128,8 +130,8 @@ def gives(i: Instruction) -> bool:
 
 def kind_of(i: Instruction) -> str:
   """The kind of an instruction for the counters."""
-  for family, pattern, kind in _KINDS:
-    if family == i.family and pattern.match(i.mnemonic):
+  for pattern, kind in _KINDS.get(i.family, ()):
+    if pattern.match(i.mnemonic):
       if kind == "lds" and i.get("gds"): return "gds"
       if kind not in {"vmem", "flat"}: return kind
       if "_load" in i.mnemonic and not any(n in i.operands for n in ("vdst", "vdata")): return "vmem_lds"

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.function.spelling import by_any_spelling
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.nn.formats.source import Data, File, tensor
 from tinyhw.tensor import Tensor
@@ -87,6 +88,7 @@ def metadata(source: Data) -> dict[str, str]:
   return found
 
 
+@by_any_spelling
 def write(tensors: Mapping[str, Tensor], path: str | os.PathLike[str],
           metadata: Mapping[str, str] | None = None) -> None:
   """Write tensors to a file, in the order of their alignment and names. The file appears whole, or not at all."""
