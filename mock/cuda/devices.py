@@ -413,11 +413,12 @@ def served() -> dict[str, Any]:
     managed,
     modules,
     nodes,
+    occupancy,
     pools,
     tensors,
     textures,
     virtual,
   )
   assert boxes and captures and graphs and links and managed and modules and memory and nodes and pools and tensors
-  assert textures and virtual
+  assert occupancy and textures and virtual
   return SERVED

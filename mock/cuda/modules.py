@@ -364,10 +364,10 @@ def library_get_module(m: CudaMachine, out: int, handle: int) -> None:
 
 @serves("cuKernelGetFunction")
 def kernel_get_function(m: CudaMachine, out: int, handle: int) -> None:
-  m.out(out, "Q", _function(m, handle, m.working()).handle)
+  m.out(out, "Q", function_for(m, handle, m.working()).handle)
 
 
-def _function(m: CudaMachine, handle: int, context: Context) -> Function:
+def function_for(m: CudaMachine, handle: int, context: Context) -> Function:
   """A kernel by a CUfunction, or by a CUkernel, which is one of the context."""
   thing = m.handles.get(handle)
   if isinstance(thing, Kernel):
@@ -380,7 +380,7 @@ def _function(m: CudaMachine, handle: int, context: Context) -> Function:
 
 @serves("cuFuncGetAttribute")
 def func_get_attribute(m: CudaMachine, out: int, attribute: int, handle: int) -> None:
-  function = _function(m, handle, m.working())
+  function = function_for(m, handle, m.working())
   linked, program = function.module.linked, function.program
   entry = linked.kernel(function.name)
   most = entry.reqntid or entry.maxntid
@@ -408,7 +408,7 @@ def func_get_attribute(m: CudaMachine, out: int, attribute: int, handle: int) ->
 
 @serves("cuFuncSetAttribute")
 def func_set_attribute(m: CudaMachine, handle: int, attribute: int, value: int) -> None:
-  function = _function(m, handle, m.working())
+  function = function_for(m, handle, m.working())
   if attribute == cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
     most = function.context.gpu.card.shared_limit - 1024 - function.program.shared_size
     if not 0 <= value <= most:
@@ -433,7 +433,7 @@ def kernel_set_attribute(m: CudaMachine, attribute: int, value: int, handle: int
 
 @serves("cuFuncSetCacheConfig", "cuFuncSetSharedMemConfig")
 def func_set_config(m: CudaMachine, handle: int, config: int) -> None:
-  _function(m, handle, m.working())  # a preference
+  function_for(m, handle, m.working())  # a preference
 
 
 @serves("cuKernelSetCacheConfig")
@@ -443,69 +443,7 @@ def kernel_set_cache_config(m: CudaMachine, handle: int, config: int, device: in
 
 @serves("cuFuncGetModule")
 def func_get_module(m: CudaMachine, out: int, handle: int) -> None:
-  m.out(out, "Q", _function(m, handle, m.working()).module.handle)
-
-
-@serves("cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")
-def occupancy(m: CudaMachine, out: int, handle: int, block: int, dynamic: int, flags: int = 0) -> None:
-  function = _function(m, handle, m.working())
-  if block < 1:
-    raise invalid(f"a block of {block} threads")
-  from tinyhw.mock.cuda.devices import attributes
-  known = attributes(function.context.gpu.card)
-  shared = function.program.shared_size + dynamic + known["RESERVED_SHARED_MEMORY_PER_BLOCK"]
-  threads = -(-block // 32) * 32
-  m.out(out, "i", min(known["MAX_BLOCKS_PER_MULTIPROCESSOR"],
-                      known["MAX_THREADS_PER_MULTIPROCESSOR"] // threads,
-                      known["MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"] // shared))
-
-
-def _blocks(m: CudaMachine, handle: int, block: int, dynamic: int) -> int:
-  """Blocks of a kernel that an SM has room for."""
-  cell = ctypes.c_int32()
-  occupancy(m, ctypes.addressof(cell), handle, block, dynamic)
-  return cell.value
-
-
-@serves("cuOccupancyMaxPotentialBlockSize", "cuOccupancyMaxPotentialBlockSizeWithFlags")
-def max_potential_block_size(m: CudaMachine, least: int, best: int, handle: int, sizes: int, dynamic: int, limit: int,
-                             flags: int = 0) -> None:
-  """The largest block, a multiple of a warp, with which most threads of an SM work, and the blocks that fill the card.
-  `sizes` says how much dynamic shared memory a block of a size has."""
-  function = _function(m, handle, m.working())
-  shared = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)(sizes) if sizes else lambda block: dynamic
-  cell = ctypes.c_int32()
-  func_get_attribute(m, ctypes.addressof(cell), cuda.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, handle)
-  most = min(limit or cell.value, cell.value)
-  found, size, count = -1, 0, 0
-  for block in (most, *range((most - 1) // 32 * 32, 0, -32)):
-    blocks = _blocks(m, handle, block, shared(block))
-    if blocks * block > found: found, size, count = blocks * block, block, blocks
-  m.out(least, "i", count * function.context.gpu.card.sms)
-  m.out(best, "i", size)
-
-
-@serves("cuOccupancyAvailableDynamicSMemPerBlock")
-def available_dynamic(m: CudaMachine, out: int, handle: int, blocks: int, block: int) -> None:
-  """As much dynamic shared memory as lets so many blocks of a size work on an SM."""
-  if blocks < 1 or _blocks(m, handle, block, 0) < blocks:
-    raise invalid(f"{blocks} blocks of {block} threads do not fit")
-  function = _function(m, handle, m.working())
-  from tinyhw.mock.cuda.devices import attributes
-  known = attributes(function.context.gpu.card)
-  each = known["MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"] // blocks - known["RESERVED_SHARED_MEMORY_PER_BLOCK"]
-  m.out(out, "Q", min(each, known["MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"]) - function.program.shared_size)
-
-
-@serves("cuOccupancyMaxActiveClusters")
-def max_active_clusters(m: CudaMachine, out: int, handle: int, config: int) -> None:
-  """As many clusters as the SMs have room for their blocks, with each cluster whole."""
-  function = _function(m, handle, m.working())
-  c, cluster, _ = _configuration(m, config)
-  if cluster is None: raise invalid("the configuration has no CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")
-  _check_cluster(function, cluster)
-  occupancy(m, out, handle, c.blockDimX * c.blockDimY * c.blockDimZ, c.sharedMemBytes)
-  m.out(out, "i", m.get(out, "i")[0] * function.context.gpu.card.sms // math.prod(cluster))
+  m.out(out, "Q", function_for(m, handle, m.working()).module.handle)
 
 
 # ---- launches
@@ -519,7 +457,7 @@ class Shape:
     from tinyhw.emulator.ptx.repeat import Repeated
     self.function, self.grid, self.block, self.shared, self.cluster = function, grid, block, shared, cluster
     m = function.context.machine
-    if cluster is not None and cluster != (1, 1, 1): _check_cluster(function, cluster)
+    if cluster is not None and cluster != (1, 1, 1): check_cluster(function, cluster)
     if shared > function.dynamic_limit:
       raise invalid(f"{shared:,} bytes of dynamic shared memory, {function.dynamic_limit:,} at most "
                     "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)")
@@ -593,7 +531,7 @@ def prepare(m: CudaMachine, context: Context, handle: int, grid: tuple[int, int,
             shared: int, params: int, extra: int, cluster: tuple[int, int, int] | None = None,
             cooperative: bool = False) -> Launch:
   """A launch from what the client says. Raises Failed for what the driver refuses."""
-  function = _function(m, handle, context)
+  function = function_for(m, handle, context)
   if function.context is not context:
     raise Failed(cuda.CUDA_ERROR_INVALID_HANDLE, f"kernel {function.name} is of another context")
   data = _given(m, function, params, extra)
@@ -631,7 +569,7 @@ def _given(m: CudaMachine, function: Function, params: int, extra: int) -> bytes
   return bytes(data)
 
 
-def _check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
+def check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
   """Raises Failed for a cluster that the card has not. More blocks than every card has are for a function that allows
   it (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)."""
   if function.context.gpu.card.capability < (9, 0):
@@ -674,7 +612,7 @@ def _check_cooperative(function: Function, grid: tuple[int, int, int], block: tu
     raise Failed(cuda.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, f"{math.prod(grid)} blocks, {most} fit")
 
 
-def _configuration(m: CudaMachine, config: int) -> tuple[Any, tuple[int, int, int] | None, bool]:
+def configuration(m: CudaMachine, config: int) -> tuple[Any, tuple[int, int, int] | None, bool]:
   """A CUlaunchConfig, the cluster that it asks for, and whether it is cooperative."""
   c = cuda.CUlaunchConfig.from_buffer_copy(m.user.read(config, ctypes.sizeof(cuda.CUlaunchConfig)))
   harmless = {cuda.CU_LAUNCH_ATTRIBUTE_IGNORE, cuda.CU_LAUNCH_ATTRIBUTE_PRIORITY,
@@ -695,7 +633,7 @@ def _configuration(m: CudaMachine, config: int) -> tuple[Any, tuple[int, int, in
 
 @serves("cuLaunchKernelEx")
 def launch_kernel_ex(m: CudaMachine, config: int, function: int, params: int, extra: int) -> None:
-  c, cluster, cooperative = _configuration(m, config)
+  c, cluster, cooperative = configuration(m, config)
   stream = stream_of(m, c.hStream)
   enqueue(stream, prepare(m, stream.context, function, (c.gridDimX, c.gridDimY, c.gridDimZ),
                           (c.blockDimX, c.blockDimY, c.blockDimZ), c.sharedMemBytes, params, extra, cluster,
