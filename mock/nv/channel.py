@@ -99,7 +99,7 @@ class Channel:
 
   def __init__(self, gpu: NvGpu, group: Group, number: int, space: AddressSpace, ring: int, entries: int,
                userd: tuple[Region, int], notifier: tuple[Region, int] | None, classes: Sequence[int],
-               engine_number: int = 0) -> None:
+               engine_number: int) -> None:
     self.gpu, self.group, self.machine = gpu, group, gpu.machine
     self.number, self.space, self.ring, self.entries, self.notifier = number, space, ring, entries, notifier
     self.kind, self.classes, self.engine_number = group.kind, tuple(classes), engine_number
@@ -240,7 +240,6 @@ class Channel:
 
   def _turn(self, job: Job) -> None:
     """A turn of a job."""
-    job.idle = None
     try:
       idle = next(job.turns)
     except StopIteration:

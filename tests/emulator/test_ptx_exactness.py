@@ -33,8 +33,8 @@ FUNCTIONS = """.func (.reg .b32 %y) fold (.reg .b32 %x, .reg .b32 %z) { xor.b32 
 """
 
 
-def observed(body: str, threads: int = THREADS) -> tuple[Any, Any, dict[str, set[str]]]:
-  """(the memory's dwords, which of them are marked, {sink: origins of what arrived there})."""
+def followed(body: str, threads: int = THREADS) -> tuple[AddressSpace, Program, Tracker]:
+  """What a launch leaves."""
   space, recorder = AddressSpace(), Recorder()
   space.map(BASE, 2 * SIZE, Region("memory", 2 * SIZE))
   space.write(BASE + SIZE, np.uint64(BASE).tobytes())
@@ -44,6 +44,12 @@ def observed(body: str, threads: int = THREADS) -> tuple[Any, Any, dict[str, set
   dispatch(space, Dispatch(program, (1, 1, 1), (threads, 1, 1), BASE + SIZE), observer=recorder)
   tracker = recorder.exactness
   assert isinstance(tracker, Tracker)
+  return space, program, tracker
+
+
+def observed(body: str, threads: int = THREADS) -> tuple[Any, Any, dict[str, set[str]]]:
+  """(the memory's dwords, which of them are marked, {sink: origins of what arrived there})."""
+  space, program, tracker = followed(body, threads)
   marked = np.zeros(SIZE // 4, bool)
   for page, bits in tracker.memory.pages.items(): marked[((page << 10) - (BASE >> 2)):][:1024] = bits != 0
   sinks: dict[str, set[str]] = {}
@@ -66,6 +72,8 @@ STEPS = (
   ("st.local.v2.b32 [m + 8], {{{a}, {b}}}; ld.local.b32 {d}, [m + 8];", "a"),
   ("st.local.b32 [m], {a}; st.local.b16 [m], 9; ld.local.b32 {d}, [m];", "a"),
   ("st.local.b32 [m], {a}; st.local.b32 [m], 9; ld.local.b32 {d}, [m];", ""),
+  ("st.local.b32 [m], 9; cvt.u16.u32 %h1, {a}; st.local.b16 [m + 2], %h1; ld.local.b32 {d}, [m];", "a"),
+  ("st.shared.b32 [%r9], 0; red.shared.add.u32 [%r9], {a}; ld.shared.b32 {d}, [%r9];", "a"),
   ("add.cc.u32 %r5, {a}, {b}; addc.u32 {d}, 0, 0;", "ab"), ("call ({d}), fold, ({a}, {b});", "ab"),
   ("call ({d}), deep, ({a}, 3);", "a"), ("call ({d}), own, ({a});", "a"),
   ("{{ .param .b32 u, v, w; st.param.b32 [u], {a}; st.param.b32 [v], {b}; call (w), first, (u, v);"
@@ -119,7 +127,7 @@ def test_what_changes_with_an_approximate_result_is_marked(steps: list[Step], ch
 @pytest.mark.parametrize(("step", "reads"), STEPS)
 def test_each_step_carries_what_it_reads(step: str, reads: str) -> None:
   """Each alone: a mark is where the instruction's definition says that its result depends on the value."""
-  for d, a, b in ((1, 2, 3), (1, 3, 2), (1, 2, 2), (1, 3, 4), (2, 3, 4), (2, 2, 4)):
+  for d, a, b in ((1, 2, 3), (1, 3, 2), (2, 3, 4), (2, 2, 4)):
     steps: list[Step] = [("sqrt.approx.f32", 2, 2, 2), (step, d, a, b)]
     (plain, marked, _), (other, _, _) = (observed(written(steps, change)) for change in (0, 0x10001))
     assert not ((plain != other) & ~marked).any()
@@ -153,6 +161,17 @@ def test_sinks(text: str, sink: str) -> None:
   assert {k: v for k, v in observed(body)[2].items() if k == sink} == {sink: {"sqrt.approx.f32"}}
   exact = body.replace("sqrt.approx.f32", "sqrt.rn.f32")
   assert observed(exact)[2] == {}
+
+
+def test_executions_are_counted_by_warps_and_sinks_are_in_order() -> None:
+  """One warp goes round three times, one twice."""
+  _, program, tracker = followed("""shr.u32 %r1, %t, 5; add.u32 %r1, %r1, 2; mov.u32 %r2, 0; cvt.rn.f32.u32 %f1, %t;
+    L: rcp.approx.f32 %f2, %f1; mov.b32 %x1, %f2; and.b32 %x3, %x1, 0; mad.wide.u32 %l1, %x3, 4, %b;
+    setp.eq.u32 %p1, %x3, 0; @%p1 st.global.b32 [%l1], %x1; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %r1;
+    @%p2 bra L;""")
+  found = tracker.reached()
+  assert [(r.sink, r.waves) for r in found] == [("address", 5), ("guard", 5), ("memory", 5)]
+  assert {program.describe(r.pc).split()[1] for r in found} == {"st.global.b32"} and tracker.executed.total() == 5
 
 
 def test_calls_of_functions_keep_registers_apart() -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.emulator.test_ptx_engines import IN, OUT, numbers
 from tests.emulator.test_ptx_engines import kernel as text_of
 from tests.emulator.test_ptx_engines_calls import DEEP, RECURSIVE
-from tests.emulator.test_ptx_engines_sm90 import PAIRS, TURNS
+from tests.emulator.test_ptx_engines_sm90 import TURNS
 from tests.strength import THOROUGH, seed
 from tinyhw.core.errors import Deadlock, MachineFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
@@ -115,6 +115,15 @@ B: add.u32 %r8, %r8, 1; alloca.u64 %l4, 8; cvt.u32.u64 %r2, %l4; add.u32 %r5, %r
   @%p2 bra B; mad.wide.u32 %l4, %t, 4, %out; st.global.u32 [%l4], %r5;"""
 
 
+# warps of a block meet in parties of two and four; one of each comes later than the others, which come together
+PARTIES = """mov.u32 %r2, %tid.y; mov.u32 %r6, 0; mov.u32 %r8, 0; setp.gt.u32 %p3, %r2, 1; selp.u32 %r9, 2, 1, %p3;
+  selp.u32 %r11, 128, 64, %p3; rem.u32 %r10, %r2, 5; setp.eq.u32 %p4, %r10, 0;
+L: bar.sync %r9, %r11; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 12; mov.u32 %r7, 0; @%p4 bra M;
+  mad.lo.u32 %r8, %r8, 5, %r6; @%p1 bra L; bra OUT;
+M: add.u32 %r7, %r7, 1; mad.lo.u32 %r8, %r8, 3, %r7; setp.lt.u32 %p2, %r7, 9; @%p2 bra M; @%p1 bra L;
+OUT: mad.lo.u32 %r2, %r2, 64, %t; mad.wide.u32 %l1, %r2, 4, %out; st.global.u32 [%l1], %r8;"""
+
+
 @dataclass(frozen=True)
 class Case:
   """A kernel, and how it is launched. `data`: bytes at IN."""
@@ -133,7 +142,7 @@ CASES = {
   "types in planes": Case(TYPES, block=(20, 3, 1), tries=304),
   "barriers without votes": Case(VOTE.sub("bar.sync 1;", BARRIERS), S, tries=3912),
   "barriers": Case(BARRIERS, S, block=(96, 1, 1)),
-  "pairs": Case(PAIRS.replace("500", "9").replace("300", "30"), S, block=(64, 2, 1), tries=102),
+  "parties": Case(PARTIES, S, block=(32, 6, 1), tries=132),
   "mbarriers": Case(TURNS.replace("50; @%p4", "6; @%p4"), S, block=(64, 1, 1), tries=233),
   "clusters": Case(CLUSTERS, S, grid=4, block=(64, 1, 1), cluster=2, tries=1653),
   "barriers apart": Case(HALVES, grid=2, block=(64, 1, 1)),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import zlib
 
 import numpy as np
 import pytest
 
 import tinyhw
-from tests.strength import THOROUGH
 from tinyhw.core.errors import DecodeError, MachineFault
+from tinyhw.emulator.jit.ptx.run import Launch
 
 HEAD = """.version 8.6
 .target sm_90a
@@ -33,8 +32,8 @@ F4 = "{%f0, %f1, %f2, %f3}"
 FIRST = HEAD.count("\n") + 1  # the line behind it
 
 
-def run(body: str, threads: int = 32) -> None:
-  tinyhw.launch(f"{HEAD}{body}\n}}", "k", 1, threads, [np.zeros(64, np.uint32), np.uint32(0)], "EMU")
+def run(body: str, threads: int = 32, number: int = 0) -> None:
+  tinyhw.launch(f"{HEAD}{body}\n}}", "k", 1, threads, [np.zeros(64, np.uint32), np.uint32(number)], "EMU")
 
 
 OPERANDS = [  # an instruction, and what is wrong with its operands: {} is its name
@@ -456,20 +455,35 @@ FAULTS = [
 ]
 
 
+def one_of(faults: list[tuple[str, str, str]]) -> str:
+  """A body in which the 38th thread does that whose number the kernel is given."""
+  return "ld.param.u32 %r39, [q];" + "".join(
+    f"setp.ne.u32 %p3, %r39, {k}; @%p3 bra N{k}; {before} setp.ne.u32 %p4, %tid.x, 37; @%p4 bra N{k};\n{line}\nN{k}: "
+    for k, (before, line, _) in enumerate(faults)) + "mov.u32 %r1, 0;"
+
+
+REFUSED = "bar.sync 1, 3"  # compiled code does not take the kernel
+ALONE = [f for f in FAULTS if f[1].startswith((REFUSED, "alloca", "call"))]  # and these make the stack larger
+TOGETHER = [f for f in FAULTS if f not in ALONE]
+
+
 @pytest.mark.parametrize("engine", ["ref", "jit"])
-@pytest.mark.parametrize(("before", "line", "message"), FAULTS, ids=[b[:70] for _, b, _ in FAULTS])
+@pytest.mark.parametrize("faults", [*(TOGETHER[k::4] for k in range(4)), *([f] for f in ALONE)], ids=len)
 def test_a_fault_of_one_thread(
-  before: str, line: str, message: str, engine: str, monkeypatch: pytest.MonkeyPatch
+  faults: list[tuple[str, str, str]], engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-  """The 38th thread of a block alone does what is wrong: the error names it, and its line."""
-  if engine == "jit" and not THOROUGH and zlib.crc32(line.encode()) % 8:
-    pytest.skip("one in eight in the quick run")
+  """The 38th thread of a block alone does what is wrong: the error names it, and its line; compiled code is left."""
   monkeypatch.setenv("EMU", engine)
-  with pytest.raises(MachineFault) as caught:
-    run(f"{before} setp.ne.u32 %p4, %tid.x, 37; @%p4 bra E;\n{line} E:", 64)
-  error = caught.value
-  text, _, more = str(error).splitlines()[0].partition(", in kernel k at ")
-  assert re.sub(r"0x1[0-9a-f]{5}([0-9a-f]{3})\b", r"O+\1", text) == message.replace("{}", line.split()[0])
-  assert more.startswith(f"PTX:{FIRST + 1}") and (error.line, error.kernel) == (FIRST + 1, "k")
-  assert (error.wave, error.lane, error.workgroup) == (1, 5, (0, 0, 0))
-  assert "thread 37,0,0 of its block" in str(error)
+  begun, begin = list[object](), Launch.run
+  monkeypatch.setattr(Launch, "run", lambda launch, cohort: begun.append(cohort) or begin(launch, cohort))
+  body = one_of(faults)
+  for k, (_, line, message) in enumerate(faults):
+    with pytest.raises(MachineFault) as caught: run(body, 64, k)
+    error, at = caught.value, FIRST + 1 + 2 * k
+    text, _, more = str(error).splitlines()[0].partition(", in kernel k at ")
+    assert re.sub(r"0x1[0-9a-f]{5}([0-9a-f]{3})\b", r"O+\1", text) == message.replace("{}", line.split()[0])
+    assert more.startswith(f"PTX:{at}") and (error.line, error.kernel) == (at, "k"), line
+    assert (error.wave, error.lane, error.workgroup) == (1, 5, (0, 0, 0)), line
+    assert "thread 37,0,0 of its block" in str(error)
+  run(body, 64, len(faults))
+  assert len(begun) == (0 if engine == "ref" or faults[0][1].startswith(REFUSED) else len(faults) + 1)

@@ -169,6 +169,39 @@ def test_a_cache_of_keys(jit: bool) -> None:
   same(cache, wanted)
 
 
+# places of one shape
+PLACES: list[list[Any]] = [
+  [0, -1, (0,), (1,), (0, ...)], [(0, 1), (1, 0), (0, 1, ...)], [slice(0, 1), slice(1, 2), slice(None, 1)],
+  [(..., 0), (..., 3)],
+  [(0, slice(None, 2)), (0, slice(1, None)), (0, slice(None, None, 2)), (1, slice(None, 2), None)]]
+
+
+def another(index: Any) -> Any:
+  """An equal index that is another object."""
+  if isinstance(index, tuple): return tuple([*map(another, index)])
+  return slice(index.start, index.stop, index.step) if isinstance(index, slice) else index
+
+
+def test_a_part_that_was_changed_is_put_somewhere() -> None:
+  """Where it is already, as `x[i] += v` does, which changes nothing more; or elsewhere."""
+  for i, j in [(i, j) for group in PLACES for i in group for j in group]:
+    x, a = Tensor(base()), base()
+    t, v = x[i], a[i]
+    t += 5
+    v += 5
+    changes = x.changes
+    if np.shape(a[j]) != v.shape: continue
+    x[another(j)], a[j] = t, v.copy()
+    assert (x.changes == changes) is (i == j), (i, j)
+    same(x, a)
+
+
+def test_reading_a_view_computes_it_alone() -> None:
+  x = Tensor(base()).realize() * 3
+  x[0].realize()
+  assert home(x.uop) is None
+
+
 def test_what_a_view_has_changed_is_realized_with_it() -> None:
   x = Tensor(base()).realize()
   y = x[1]

@@ -82,6 +82,8 @@ ROOMS: Final = (
        "every type holds its own width"),
   Rule(r"function\..*\.matmul", r"w\.ndim > 2", r"Gt becomes GtE", "an axis of 1 in front of all"),
   Rule(r"(tensor|function)\..*", r"return cls\.full\(sizes, 0, ", r"0 becomes 1", "there is no element"),
+  Rule(r"function\.views\.same_index", r"map\(same_index", r"map: arguments 1 and 2 swapped",
+       "to be the same has no order"),
   Rule(r"function\..*", r"broadcast_shape\(", r"broadcast_shape: arguments .*", "shapes meet alike in any order"),
   Rule(r"function\..*\.round", r"self < 0", r"Lt becomes LtE", "a zero is whole already"),
   Rule(r"gradient\.<module>", r"^@_rule\(|^ +Ops\.", r"_rule: arguments .*", "the operations of a rule are a set"),
@@ -142,6 +144,7 @@ ROOMS: Final = (
   # ---- mock
   Rule(r"mock\.cuda\.memory\.memcpy_peer", r"_async\(m, .*, 0\)", r"0 becomes 1",
        "0 and 1 (CU_STREAM_LEGACY) are the same stream"),
+  Rule(r"mock\..*", r"self\.(failures|stops) \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
   Rule(r"mock\.running\.<module>", r"^QUANTUM", ANY, "any number of packets keeps the order within each queue"),
   Rule(r"mock\.amd\.\w+\.\w+\.\w+", r"settings_version \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
   Rule(r"mock\.reductions\.\w+", r"ones - 1 if", r"1 becomes 2", "the order of numbers stays"),

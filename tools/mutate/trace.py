@@ -2,9 +2,9 @@
 
     python -m tinyhw.tools.mutate.trace tests/drive/test_queue.py     (what `Map.of` runs)
 
-A kept trace stands while the test's file, the helpers beside it and the conftests are as they were. Where a source file
-has changed since, its lines are carried over by their text: the trace of a line that is new is that of its neighbours.
-`--retrace` makes all anew.
+A kept trace stands while the test's file, the helpers beside it, the conftests and the rooms are as they were. Where a
+source file has changed since, its lines are carried over by their text: the trace of a line that is new is that of its
+neighbours. `--retrace` makes all anew.
 """
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def sources() -> dict[str, str]:
 
 
 def _digest(test_file: str) -> str:
-  """Of a test file and of what it may share."""
+  """Of a test file, of what it may share, and of where it is looked what is executed."""
   helpers = [p for folder in {ROOT / "tests", (ROOT / test_file).parent} for p in folder.glob("*.py")
              if not p.name.startswith("test_")]
-  h = hashlib.sha256()
+  h = hashlib.sha256(repr(sorted({source for room in ROOMS.values() for source in room.sources})).encode())
   for p in sorted({ROOT / test_file, *helpers}): h.update(p.read_bytes())
   return h.hexdigest()
 

@@ -271,7 +271,7 @@ class Lanes:
       way.lines.append(f"  %x{number}.m{q} = load {self.mask_type}, ptr %waiting.{q}")
       put(self.mask_type, f"%x{number}.m{q}", offset)
       way.waits.append((q, offset))
-      offset += 8
+      offset += SLOT
     if self.uses_carry:
       way.carry, source = offset, carried
       if source is None:
@@ -279,7 +279,7 @@ class Lanes:
         way.lines.append(f"  {source} = load <{self.width} x i1>, ptr %carry")
       way.lines.append(f"  %x{number}.cb = bitcast <{self.width} x i1> {source} to {self.mask_type}")
       put(self.mask_type, f"%x{number}.cb", offset)
-      offset += 8
+      offset += SLOT
     way.size = offset
     return way
 
@@ -290,7 +290,8 @@ class Lanes:
 
   def size_of(self, n: int) -> int:
     """Bytes of a register in a state."""
-    return 8 if self.shape(n).steps is not None or self.types[n] == BOOL else self.types[n].itemsize * self.width
+    small = self.shape(n).steps is not None or self.types[n] == BOOL
+    return SLOT if small else self.types[n].itemsize * self.width
 
   def deopt(self) -> str:
     """A label to branch to where the reference has to execute this instruction."""
@@ -530,6 +531,7 @@ class Lanes:
     self.e.forget()
 
 
+SLOT: Final = 8  # bytes of a scalar, or of threads as bits, in a state
 MANY: Final = 16  # registers, from which on exits share the code that keeps them
 RESUMING: Final = frozenset({layout.YIELD, layout.POLL})
 _WINDOWED: Final = frozenset({"shared", "local"})

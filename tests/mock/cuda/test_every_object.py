@@ -87,6 +87,17 @@ def test_streams_are_asked_and_waited_for(client: Client) -> None:
   assert "never ends" in words(c) or "CUDA_ERROR_LAUNCH_TIMEOUT" in words(c)
 
 
+def test_who_asks_again_and_again_need_not_wait(client: Client) -> None:
+  """A program may poll an event or a stream, and call nothing else."""
+  c = client
+  function, at = c.function(WAIT, "put"), c.alloc(4)
+  stream, event = c.handle("cuStreamCreate", 1), c.handle("cuEventCreate", 0)
+  for name, asked in (("cuEventQuery", event), ("cuStreamQuery", stream)):
+    assert c.launch(function, 1, 32, [u64(at), u32(7)], stream) == 0
+    c.call("cuEventRecord", u64(event), u64(stream))
+    assert any(c.code(name, u64(asked)) == 0 for _ in range(100))
+
+
 def test_a_stream_that_is_destroyed_does_what_was_queued(client: Client) -> None:
   c = client
   at, stream = c.alloc(4), c.handle("cuStreamCreate", NON_BLOCKING)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import io
 import itertools
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,6 +53,29 @@ def test_binutils_read_the_library(tmp_path: Path) -> None:
     pytest.skip("needs readelf of binutils")
   assert said.returncode == 0 and "libx.so.1" in said.stdout, said.stderr
   assert "warning" not in said.stderr.lower(), said.stderr
+
+
+@pytest.mark.parametrize("version", [None, "libx.so.1"])
+@pytest.mark.parametrize("count", [1, 2, 700])
+def test_the_parts_of_the_library_lie_side_by_side(count: int, version: str | None) -> None:
+  """As pyelftools reads them."""
+  raw = library("libx.so", [f"function{i}" for i in range(count)], version)
+  elf = ELFFile(io.BytesIO(raw))
+  loads = [s for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]
+  dynamic, = (s for s in elf.iter_segments() if s["p_type"] == "PT_DYNAMIC")
+  tags = {t.entry.d_tag: t.entry.d_val for t in dynamic.iter_tags()}
+  assert dynamic["p_filesz"] == 16 * len(tags) and [tags["DT_NULL"]] == [0]
+  ends = [s["p_vaddr"] + s["p_memsz"] for s in loads]
+  assert all(a <= b["p_vaddr"] // 4096 * 4096 for a, b in zip(ends, loads[1:])) and ends[-1] == len(raw)
+  table = next(s for s in dynamic.iter_symbols() if s.name == "tinyhw_table")
+  assert table["st_value"] + table["st_size"] == len(raw)  # it is the last, and nothing is behind it
+  symbols = dynamic.num_symbols()
+  parts = [(tags["DT_SYMTAB"], 24 * symbols), (tags["DT_STRTAB"], tags["DT_STRSZ"]),
+           (tags["DT_HASH"], 4 * (2 + int.from_bytes(raw[tags["DT_HASH"]:][:4], "little") + symbols))]
+  if version is not None: parts += [(tags["DT_VERSYM"], 2 * symbols), (tags["DT_VERDEF"], 28 * tags["DT_VERDEFNUM"])]
+  assert all(a + size <= b for (a, size), (b, _) in itertools.pairwise(sorted(parts)))
+  assert all(at % 4 == 0 and at + size <= ends[0] for at, size in parts)
+  if version is not None: assert max(at + size for at, size in parts) == ends[0]
 
 
 def test_what_is_not_served_says_so_by_name() -> None:

@@ -4,6 +4,7 @@ the same `tinyhw.Texture`, which has tests and a witness of its own."""
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -234,6 +235,28 @@ def test_lines_of_arrays(client: Client) -> None:
   assert client.code("cuMemcpyAtoH_v2", u64(back.ctypes.data), u64(at), n(0), n(8)) == invalid
   assert client.code("cuMemcpyHtoA_v2", u64(array(client, np.float32, (4, 4, 0))), n(0), u64(data.ctypes.data),
                      n(8)) == invalid
+
+
+def test_parts_of_elements_are_copied_by_the_host_alone(client: Client) -> None:
+  """Copies between an array and anything but host memory are of whole elements."""
+  one, at, row = array(client, np.float32, (16, 0, 0)), client.alloc(64), np.zeros(64, np.uint8)
+  host, n = np.arange(64, dtype=np.uint8), ctypes.c_size_t
+  for step, name in ((100, "cuMemcpyHtoA_v2"), (200, "cuMemcpyHtoAAsync_v2")):
+    more = (u64(0),) if "Async" in name else ()
+    given = host + np.uint8(step)
+    for offset, size in ((0, 64), (3, 7), (8, 5), (61, 3)):
+      client.call(name, u64(one), n(offset), u64(given[offset:].ctypes.data), n(size), *more)
+      row[offset:offset + size] = given[offset:offset + size]
+      given += np.uint8(1)
+      for back in ("cuMemcpyAtoH_v2", "cuMemcpyAtoHAsync_v2"):
+        found = np.zeros(size, np.uint8)
+        client.call(back, u64(found.ctypes.data), u64(one), n(offset), n(size), *(u64(0),) * ("Async" in back))
+        assert found.tolist() == row[offset:offset + size].tolist()
+      good = 0 if offset % 4 == size % 4 == 0 else cuda.CUDA_ERROR_INVALID_VALUE
+      assert client.code("cuMemcpyAtoD_v2", u64(at), u64(one), n(offset), n(size)) == good
+      assert client.code("cuMemcpyDtoA_v2", u64(one), n(offset), u64(at), n(size)) == good
+      assert client.code("cuMemcpyAtoA_v2", u64(one), n(offset), u64(one), n(offset), n(size)) == good
+      assert client.code("cuMemcpyAtoA_v2", u64(one), n(0), u64(one), n(offset), n(size)) == good
 
 
 @pytest.mark.parametrize("changes", [
@@ -549,6 +572,19 @@ def test_views_of_other_elements_and_of_layers(client: Client) -> None:
     assert cuda.RESULTS[found] == f"CUDA_ERROR_{code}", changes
 
 
+def test_every_format_of_a_view_is_of_elements_as_large(client: Client) -> None:
+  names = [(n, re.fullmatch(r"CU_RES_VIEW_FORMAT_(UINT|SINT|FLOAT)_([124])X(8|16|32)", n)) for n in vars(cuda)]
+  found = [(getattr(cuda, n), int(m[2]), int(m[3])) for n, m in names if m]
+  assert len(found) == 24
+  arrays = {(n, bits): array(client, f"u{bits // 8}", (8, 8, 0), n) for n in (1, 2, 4) for bits in (8, 16, 32)}
+  for format, n, bits in found:
+    view = cuda.CUDA_RESOURCE_VIEW_DESC_v1(format=format, width=8, height=8)
+    for of, at in arrays.items():
+      code = client.code("cuTexObjectCreate", ctypes.byref(u64(0)), ctypes.byref(of_array(at)),
+                         ctypes.byref(sampled(flags=WHOLE)), ctypes.byref(view))
+      assert (code == 0) is (of[0] * of[1] == n * bits), (format, of)
+
+
 def test_elements_that_are_fractions(client: Client) -> None:
   """UNORM and SNORM arrays, and sRGB: the curve is IEC 61966-2-1's."""
   out = kernel("""ld.param.u64 %l1, [t]; tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%l1, {%r2, %r3}];
@@ -583,6 +619,24 @@ def test_a_copy_of_an_array_is_captured(client: Client) -> None:
   client.call("cuStreamSynchronize", u64(stream))
   client.call("cuMemcpy3D_v2", ctypes.byref(box(two, back, True)))
   assert back.all()
+
+
+def test_what_devicequery_prints_of_arrays(client: Client) -> None:
+  """As the CUDA sample does it on cards of these years."""
+  def of(*names: str) -> list[int]:
+    value, out = ctypes.c_int(), []
+    for name in names:
+      client.call("cuDeviceGetAttribute", ctypes.byref(value), getattr(cuda, f"CU_DEVICE_ATTRIBUTE_MAXIMUM_{name}"), 0)
+      out.append(value.value)
+    return out
+  assert "1D=({}), 2D=({}, {}), 3D=({}, {}, {})".format(
+    *of("TEXTURE1D_WIDTH", "TEXTURE2D_WIDTH", "TEXTURE2D_HEIGHT", "TEXTURE3D_WIDTH", "TEXTURE3D_HEIGHT",
+        "TEXTURE3D_DEPTH")) == "1D=(131072), 2D=(131072, 65536), 3D=(16384, 16384, 16384)"
+  assert "1D=({}), {} layers".format(*of("TEXTURE1D_LAYERED_WIDTH", "TEXTURE1D_LAYERED_LAYERS")) == \
+    "1D=(32768), 2048 layers"
+  assert "2D=({}, {}), {} layers".format(
+    *of("TEXTURE2D_LAYERED_WIDTH", "TEXTURE2D_LAYERED_HEIGHT", "TEXTURE2D_LAYERED_LAYERS")) == \
+    "2D=(32768, 32768), 2048 layers"
 
 
 def test_limits_of_arrays_are_attributes(client: Client) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.mock.nv.bench import BASE, COMPUTE, COPY, ENTRIES, FAR, Bench, release, semaphore
+from tests.mock.nv.bench import BASE, COMPUTE, COPY, ENTRIES, FAR, SIZE, Bench, release, semaphore
 from tests.strength import examples
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.autogen import nv_cbc0 as compute
@@ -90,6 +90,42 @@ def test_reductions(operation: REDUCTION, v: int, p: int, wide: bool, unsigned: 
               REDUCTION.IAND: v & p, REDUCTION.IOR: v | p, REDUCTION.IADD: (v + p) % 2**bits,
               REDUCTION.INC: 0 if v >= p else v + 1, REDUCTION.DEC: p if v == 0 or v > p else v - 1}[operation]
   assert b.space.load(at, bits // 8) == expected
+
+
+ADD = host.SEM_EXECUTE(OPERATION=OPERATION.REDUCTION, REDUCTION=REDUCTION.IADD, REDUCTION_FORMAT=1)
+ADDING, HIGH, LOW = host.SEM_EXECUTE.OFFSET, host.SEM_PAYLOAD_HI.OFFSET, host.SEM_PAYLOAD_LO.OFFSET
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize(("sent", "times"), [
+  (methods.Send(methods.INCR, 0, LOW, (7, 0, ADD.value())), 1),
+  (methods.Send(methods.NONINCR, 0, ADDING, (ADD.value(),) * 4), 4),
+  (methods.Send(methods.ONEINCR, 0, HIGH, (0, *(ADD.value(),) * 3)), 3),
+  (methods.Send(methods.ONEINCR, 0, LOW, (7, 5, 6, 0)), 0),
+], ids=lambda x: str(x)[:24])
+def test_where_the_words_of_a_sequence_go(sent: methods.Send, times: int, split: bool) -> None:
+  """All behind each other, to one method, or the first to one and the rest to the next; also word by word."""
+  b = Bench()
+  c, at = b.channel(), b.take(16)
+  b.send(c, 0, *semaphore(at, 7))
+  words = sent.encode()
+  for piece in [[w] for w in words] if split else [words]: b.submit(c, piece)
+  b.run()
+  assert b.space.load(at, 4) == 7 * times
+  b.send(c, 0, ADD)
+  assert b.space.load(at, 4) == 7 * times + 7
+
+
+def test_a_reduction_with_a_time() -> None:
+  """The time is behind the payload, also in the last bytes that there are."""
+  b = Bench()
+  c, timed = b.channel(), host.SEM_EXECUTE(OPERATION=OPERATION.REDUCTION, REDUCTION=REDUCTION.IADD,
+                                           REDUCTION_FORMAT=1, RELEASE_TIMESTAMP=1)
+  for at in (b.take(16), BASE + SIZE - 16):
+    before = b.gpu.timer()
+    b.space.store(at, 8, 30)
+    b.send(c, 0, *semaphore(at, 12), timed)
+    assert b.space.load(at, 8) == 42 and before < b.space.load(at + 8, 8) < b.gpu.timer()
 
 
 def test_semaphores_of_older_methods() -> None:
@@ -211,6 +247,10 @@ def test_bad_rings_and_unmapped_addresses() -> None:
     b.run()
     dead(b, c, PBDMA, text)
   b, c = made()
+  b.entry(c, gpfifo.Segment(gpfifo.END - 4004, 1000).encode())  # not the last word
+  b.run()
+  dead(b, c, MMU, f"GPU page fault: read of 4000 bytes at {gpfifo.END - 4004:#x}")
+  b, c = made()
   b.entry(c, gpfifo.Segment(FAR, 4).encode())
   b.run()
   dead(b, c, MMU, f"GPU page fault: read of 16 bytes at {FAR:#x}")
@@ -253,7 +293,7 @@ def test_doorbells() -> None:
   b.gpu.doorbell(999)
   assert "a doorbell with token 0x3e7, which belongs to no channel" in b.machine.findings[-1]
   group = Group(b.gpu, "compute")
-  c = Channel(b.gpu, group, 7, b.space, BASE, ENTRIES, (b.gpu.vram, 512), None, [0xCBC0])
+  c = Channel(b.gpu, group, 7, b.space, BASE, ENTRIES, (b.gpu.vram, 512), None, [0xCBC0], 0)
   c.ring_doorbell()
   assert "before the channel was scheduled" in b.machine.findings[-1] and not c.runnable()
   b.machine.close()

@@ -35,6 +35,17 @@ def data_of(c: Client, handle: int) -> Any:
   return c.machine.rm.clients[c.root].objects[handle].data
 
 
+def test_handles_that_rm_chooses() -> None:
+  """One after the other from RS_UNIQUE_HANDLE_BASE on, past those that the client has taken."""
+  c = Client()
+  made = [c.memory(4096) for _ in range(3)]
+  assert made == [*range(made[0], made[0] + 3)] and 0xCAF0_0000 <= made[0] < 0xCAF0_0010
+  params = alloc.NV_MEMORY_ALLOCATION_PARAMS(owner=c.root, size=4096, attr=0)
+  assert c.alloc(c.device, made[2] + 1, alloc.NV01_MEMORY_LOCAL_USER, params) == made[2] + 1
+  refused(status.NV_ERR_INSERT_DUPLICATE_NAME, c.alloc, c.device, made[1], alloc.NV01_MEMORY_LOCAL_USER, params)
+  assert c.memory(4096) == made[2] + 2
+
+
 # ---- devices and address spaces
 
 

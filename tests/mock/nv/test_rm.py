@@ -18,6 +18,7 @@ from tinyhw.autogen import nv_rm_control as control
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.autogen import nv_uvm as uvm
 from tinyhw.autogen.nv_rm_chips import RESOURCES
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.mock.nv.card import CARDS
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.mock.nv.port import NOTIFY, NvPort
@@ -466,6 +467,13 @@ def test_doorbells_ring_one_register() -> None:
   c.port.doorbell = real  # type: ignore[method-assign]
   words[NOTIFY:NOTIFY + 4] = w.token.to_bytes(4, "little")  # a client that stores by itself
   assert c.port.wait(lambda: view[0] == 1, 1.0)
+  c.port.doorbell = lambda at, token, _: real(at, 0xAB << 32 | token, 8)  # type: ignore[method-assign]
+  w.send(0, *release(done, 2))  # the lower half counts
+  c.port.doorbell = real  # type: ignore[method-assign]
+  assert c.port.wait(lambda: view[0] == 2, 1.0)
+  for at, size in ((0, 1), (0, 2), (0, 3), (0, 9), (0, 16), (2, 4), (1, 8), (4, 8)):
+    with pytest.raises(InvalidArgument, match=f"a doorbell store of {size} bytes"):
+      c.port.doorbell(w.door + NOTIFY + at, w.token, size)
 
 
 def test_other_calls() -> None:

@@ -1,0 +1,109 @@
+"""What programs seldom ask of the driver or the runtime: pointers that are null, what is refused, and plain calls that
+few make."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.mock.cuda.client import Client, u64
+from tests.mock.cuda.test_pools import properties
+from tests.mock.cuda.test_runtime import FACTOR, SCALE, Program
+from tests.mock.cuda.test_textures import array, code_of, described, of_array, sampled
+from tinyhw.autogen import cuda, cudart
+
+INVALID, UNSUPPORTED = cuda.CUDA_ERROR_INVALID_VALUE, cuda.CUDA_ERROR_NOT_SUPPORTED
+
+
+def test_results_have_a_place() -> None:
+  """A null pointer for one is refused, and nothing is made."""
+  c = Client()
+  small = ctypes.byref(described(np.float32, (4, 0, 0)))
+  at = array(c, np.float32, (4, 4, 0))
+  for name, arguments in (
+      ("cuArrayGetDescriptor_v2", (u64(at),)), ("cuArray3DGetDescriptor_v2", (u64(at),)),
+      ("cuArray3DCreate_v2", (small,)), ("cuMipmappedArrayCreate", (small, 1)),
+      ("cuTexObjectCreate", (ctypes.byref(of_array(at)), ctypes.byref(sampled()), None)),
+      ("cuSurfObjectCreate", (ctypes.byref(of_array(at)),))):
+    before = len(c.machine.handles)
+    assert c.code(name, None, *arguments) == INVALID, name
+    assert len(c.machine.handles) == before
+
+
+def plane(c: Client, **changes: int) -> Any:
+  """Linear memory as rows of 64 elements."""
+  r = cuda.CUDA_RESOURCE_DESC_v1(resType=cuda.CU_RESOURCE_TYPE_PITCH2D)
+  given = {"devPtr": c.alloc(1 << 16), "format": code_of(np.float32), "numChannels": 1, "width": 64, "height": 8,
+           "pitchInBytes": 256} | changes
+  for name, value in given.items(): setattr(r.res.pitch2D, name, value)
+  return r
+
+
+@pytest.mark.parametrize("changes", [
+  {"width": 0}, {"height": 0}, {"width": 65}, {"width": 131073, "pitchInBytes": 131073 * 4}, {"height": 65001},
+  {"pitchInBytes": 2097152}, {"pitchInBytes": 272}])
+def test_rows_that_the_driver_refuses(changes: dict[str, int]) -> None:
+  c, out = Client(), ctypes.c_uint64()
+  def code(r: Any) -> int:
+    return c.code("cuTexObjectCreate", ctypes.byref(out), ctypes.byref(r), ctypes.byref(sampled()), None)
+  good = plane(c)
+  assert code(good) == 0
+  assert code(plane(c, **changes)) == INVALID
+  good.res.pitch2D.devPtr += 256
+  assert code(good) == INVALID
+  view = cuda.CUDA_RESOURCE_VIEW_DESC_v1(width=64, height=8)
+  good.res.pitch2D.devPtr -= 256
+  assert c.code("cuTexObjectCreate", ctypes.byref(out), ctypes.byref(good), ctypes.byref(sampled()),
+                ctypes.byref(view)) == INVALID  # a view is of an array
+
+
+def test_views_of_layers_that_there_are_not() -> None:
+  c, out = Client(), ctypes.c_uint64()
+  def code(at: Any, sampling: Any, **fields: int) -> int:
+    view = cuda.CUDA_RESOURCE_VIEW_DESC_v1(**fields)
+    return c.code("cuTexObjectCreate", ctypes.byref(out), ctypes.byref(at), ctypes.byref(sampling),
+                  ctypes.byref(view))
+  one = of_array(array(c, np.float32, (8, 8, 0)))
+  assert code(one, sampled(), width=8, height=8) == 0
+  for more in ({"firstLayer": 1}, {"lastLayer": 1}): assert code(one, sampled(), width=8, height=8, **more) == INVALID
+
+
+def test_pools_of_locations() -> None:
+  c = Client("sm_90,sm_90")
+  for device in (0, 1):
+    where, pinned = ctypes.byref(properties(device).location), cuda.CU_MEM_ALLOCATION_TYPE_PINNED
+    assert c.handle("cuMemGetDefaultMemPool", where, pinned) == c.handle("cuDeviceGetDefaultMemPool", device)
+    pool = c.handle("cuMemPoolCreate", ctypes.byref(properties(device)))
+    c.call("cuMemSetMemPool", where, pinned, u64(pool))
+    assert c.handle("cuDeviceGetMemPool", device) == c.handle("cuMemGetMemPool", where, pinned) == pool
+    out = ctypes.c_uint64()
+    assert c.code("cuMemPoolGetAttribute", u64(pool), 99, ctypes.byref(out)) == UNSUPPORTED
+  given = properties()
+  given.reserved[3] = 1
+  assert c.code("cuMemPoolCreate", ctypes.byref(ctypes.c_uint64()), ctypes.byref(given)) == INVALID
+  assert c.code("cuMemRangeGetAttributes", None, None, None, ctypes.c_size_t(0), u64(0), ctypes.c_size_t(0)) == INVALID
+
+
+def test_calls_of_the_runtime_that_few_make() -> None:
+  p = Program("sm_90,sm_90")
+  stream, five = p.made("cudaStreamCreate"), ctypes.c_uint32(5)
+  p("cudaMemcpyToSymbolAsync", FACTOR, ctypes.byref(five), 4, 0, cudart.cudaMemcpyHostToDevice, stream)
+  back = ctypes.c_uint32()
+  p("cudaMemcpyFromSymbolAsync", ctypes.byref(back), FACTOR, 2, 0, cudart.cudaMemcpyDeviceToHost, stream)
+  p("cudaStreamSynchronize", stream)
+  assert back.value == 5
+  assert p.code("cudaGetSymbolSize", ctypes.byref(ctypes.c_uint64()), 0x9999) == cudart.cudaErrorInvalidSymbol
+  p("cudaFuncSetCacheConfig", SCALE, 1)
+  assert p.code("cudaFuncSetCacheConfig", 0x9999, 1) == cudart.cudaErrorInvalidDeviceFunction
+  assert p.made("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", SCALE, 256, 0, 0, kind=ctypes.c_int32) == 8
+  assert p.made("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", SCALE, 512, 0, 0, kind=ctypes.c_int32) == 4
+  data, out = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
+  one = p.made("cudaMalloc", 256)
+  p("cudaSetDevice", 1)
+  two = p.made("cudaMalloc", 256)
+  p("cudaMemcpy", one, data.ctypes.data, 256, cudart.cudaMemcpyDefault)
+  p("cudaMemcpyPeer", two, 1, one, 0, 252)
+  p("cudaMemcpy", out.ctypes.data, two, 252, cudart.cudaMemcpyDeviceToHost)
+  assert out.tolist() == [*range(63), 0]
