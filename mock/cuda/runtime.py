@@ -212,7 +212,7 @@ class Runtime:
 
   def variable(self, symbol: int) -> tuple[int, int]:
     """Address and bytes of a variable of a module's."""
-    for binary in self.binaries.values():
+    for binary in reversed(self.binaries.values()):  # addresses of a library that is gone may be another one's
       if symbol not in binary.variables: continue
       size, text = ctypes.c_uint64(), ctypes.create_string_buffer(binary.variables[symbol].encode())
       address = self.made("cuModuleGetGlobal_v2", ctypes.addressof(size), self.module(binary), ctypes.addressof(text))
