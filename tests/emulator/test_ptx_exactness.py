@@ -70,6 +70,8 @@ STEPS = (
   ("st.shared.v2.b32 [%r11], {{{a}, {b}}}; ld.shared.v2.b32 {{%r5, {d}}}, [%r11];", "b"),
   ("st.shared.v2.b32 [%r11], {{{a}, {b}}}; ld.shared.v2.b32 {{_, {d}}}, [%r11];", "ab"),
   ("st.local.v2.b32 [m + 8], {{{a}, {b}}}; ld.local.b32 {d}, [m + 8];", "a"),
+  ("mov.b64 %l5, {{{a}, {a}}}; mov.u64 %l6, 9; st.local.v2.b64 [m], {{%l5, %l6}}; ld.local.b32 {d}, [m + 4];", "a"),
+  ("st.local.v4.b32 [m], {{%t, {a}, %t, {b}}}; ld.local.v2.b64 {{%l5, %l6}}, [m]; mov.b64 {{%r5, {d}}}, %l6;", "b"),
   ("st.local.b32 [m], {a}; st.local.b16 [m], 9; ld.local.b32 {d}, [m];", "a"),
   ("st.local.b32 [m], {a}; st.local.b32 [m], 9; ld.local.b32 {d}, [m];", ""),
   ("st.local.b32 [m], 9; cvt.u16.u32 %h1, {a}; st.local.b16 [m + 2], %h1; ld.local.b32 {d}, [m];", "a"),
@@ -153,6 +155,8 @@ def test_lanes_and_elements_are_apart() -> None:
   ("@%p1 bra X; X:", "branch"), ("@%p1 exit;", "branch"), ("@!%p1 add.u32 %x2, %x2, 1;", "guard"),
   ("mad.wide.u32 %l1, %x1, 4, %b; ld.global.b32 %x2, [%l1];", "address"), ("bar.sync %x3;", "wait"),
   ("nanosleep.u32 %x3;", "wait"), ("st.shared.b32 [%r9], %x1;", "memory"), ("st.global.f32 [%o], %f1;", "memory"),
+  ("cvt.u64.u32 %l2, %x3; mov.u64 %l1, own; add.u64 %l1, %l1, %l2; call (%x2), %l1, (%x4), P;"
+   " P: .callprototype (.reg .b32 _) _ (.reg .b32 _);", "branch"),
   ("TO: .branchtargets X, Y; brx.idx %x3, TO; X: Y:", "branch"), ("atom.global.add.u32 %x2, [%o], %x1;", "memory"),
 ])
 def test_sinks(text: str, sink: str) -> None:
@@ -200,7 +204,7 @@ def test_a_product_of_integers_carries_what_lies_in_shared_memory() -> None:
 
 def test_copies_in_bulk_carry_marks() -> None:
   body = """.reg .b64 %q; mov.u32 %r9, s; mad.lo.u32 %r10, %t, 4, %r9;
-    cvt.rn.f32.u32 %f1, %t; sqrt.approx.f32 %f1, %f1; st.shared.f32 [%r10], %f1; bar.sync 0;
+    cvt.rn.f32.u32 %f1, %t; ex2.approx.f32 %f2, %f1; sqrt.approx.f32 %f1, %f1; st.shared.f32 [%r10], %f1; bar.sync 0;
     fence.proxy.async; setp.eq.u32 %p1, %t, 0; @!%p1 bra X;
     cp.async.bulk.global.shared::cta.bulk_group [%b], [%r9], 128; cp.async.bulk.commit_group;
     cp.async.bulk.global.shared::cta.bulk_group [%b + 512], [%r9 + 256], 128; cp.async.bulk.commit_group;
