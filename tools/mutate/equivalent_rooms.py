@@ -145,7 +145,7 @@ ROOMS: Final = (
   Rule(r"emulator\.debug\.ptx\.exactness\.Exactness\._place", r"group\.waves - self\.first\[cohort\]",
        r"operands swapped", "threads' stacks lie apart, in either order"),
   # ---- mock
-  Rule(r"mock\.cuda\.memory\.memcpy_peer", r"_async\(m, .*, 0\)", r"0 becomes 1",
+  Rule(r"mock\.cuda\.(memory\.memcpy_peer|boxes\.memcpy_\w+)", r"(_async|^copy)\(m, .*, 0\)$", r"0 becomes 1",
        "0 and 1 (CU_STREAM_LEGACY) are the same stream"),
   Rule(r"mock\..*", r"self\.(failures|stops) \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
   Rule(r"mock\.nv\.uvm\..*", r"self\._check_range\(", r"_check_range: arguments 0 and 1 swapped",
