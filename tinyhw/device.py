@@ -96,10 +96,10 @@ class OpenDevice:
       if self.closed:
         raise DeviceError(f"the device was {self.closed}", where=self.name,
                           hint=f"open it again: Device[{self.name!r}]")
-      self._collect()
+      if self._freed: self._collect()
       allocation = spare.pop() if (spare := self._spare.get(nbytes)) else self._allocated(nbytes)
-      noted = self.devices and self.devices.notes_places
-      self.held[allocation] = noted() if noted else ""
+      devices = self.devices
+      self.held[allocation] = devices.notes_places() if devices and devices.notes_places else ""
       self._held_bytes += allocation.size
       if self._held_bytes > self.peak: self.peak = self._held_bytes
       return allocation

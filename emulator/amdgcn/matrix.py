@@ -1,7 +1,10 @@
 """What the matrix instructions of all generations share: the order of the sums, and elements as numbers and back.
 
-Products are summed in f64, or i64, in the order of k; the accumulator is added and the sum is rounded once. The chips'
-order of additions is not specified.
+RDNA's sums of f32 are fused multiply-adds in f32, in the order of k, that start with the accumulator. Its manuals have
+WMMA as a multiply-add of 16-bit and 32-bit numbers that the DOT instructions do (RDNA3, 7.5 and 7.9), and as a fused
+one (RDNA4, V_WMMA_F32_16X16X16_F16); the order is not specified. All other products are summed in f64, or i64, in the
+order of k; the accumulator is added and the sum is
+rounded once: the chips' order of additions is not specified.
 """
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy as np
 
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.constants import constant
-from tinyhw.emulator.values.ops import F16, F32, F64, U16, U32
+from tinyhw.emulator.values.ops import F16, F32, F64, U16, U32, Ops
 from tinyhw.isa.amdgcn import Instruction, Operand
 
 Value = Any
@@ -24,6 +27,12 @@ def product(x: Value, y: Value) -> Value:
   where the innermost axis is not the one that is summed. Every engine keeps this order.
   """
   return np.einsum("wki,wkj->wij", np.ascontiguousarray(x), np.ascontiguousarray(y))
+
+
+def fused(x: Value, y: Value, c: Value) -> Value:
+  """C [waves, rows, columns] plus A times B, as `product` takes them, all in f32."""
+  for k in range(x.shape[1]): c = Ops.fma(x[:, k, :, None], y[:, k, None, :], c)
+  return c
 
 
 def refuse_scalars(i: Instruction, pc: int) -> None:

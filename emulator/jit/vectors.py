@@ -28,3 +28,14 @@ def interleaved(e: Emitter, words: Sequence[str], t: str) -> str:
   if count == 1: return joined
   order = ", ".join(f"i32 {k % count * n + k // count}" for k in range(n * count))
   return e.op(f"shufflevector <{n * count} x {t}> {joined}, <{n * count} x {t}> poison, <{n * count} x i32> <{order}>")
+
+
+def chained(e: Emitter, parts: Sequence[str], size: int) -> str:
+  """One vector of i32 of as many of `size` elements, a power of two."""
+  while len(parts) > 1:
+    order = ", ".join(f"i32 {k}" for k in range(2 * size))
+    t = f"<{size} x i32>"
+    parts = [e.op(f"shufflevector {t} {a}, {t} {b}, <{2 * size} x i32> <{order}>")
+             for a, b in zip(parts[::2], parts[1::2])]
+    size *= 2
+  return parts[0]

@@ -68,6 +68,9 @@ class Dispatch:
   arch: NvArch | None = None  # the card's; None for the first that runs the module's target
   workspace: int = 0
 
+  def __post_init__(self) -> None:
+    object.__setattr__(self, "program", self.program.now())
+
   @property
   def generation(self) -> NvArch:
     """What it runs on."""
@@ -94,6 +97,7 @@ class Shared:
     self.explicit = d.clusters is not None
     self.clustered = math.prod(self.cluster)
     self.sms = SMS
+    self.sm = d.generation.sm
     linear = np.minimum(np.arange(self.warps * LANES), threads - 1).reshape(self.warps, LANES)
     axes = linear % x, linear // x % y, linear // (x * y)
     self.tid = [a.astype(np.uint32) if n > 1 else np.uint32(0) for a, n in zip(axes, d.block)]

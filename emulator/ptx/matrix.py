@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import DecodeError
+from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.addresses import address
 from tinyhw.emulator.ptx.bind import Step, binds, need, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.values import chip_sums
+from tinyhw.emulator.values.chip_sums import Unit
 from tinyhw.emulator.values.small_floats import BF8, FP8
 from tinyhw.isa.ptx.forms import Form
 
@@ -93,8 +95,17 @@ def spread(matrix: Value, t: str, count: int) -> list[Value]:
   return [raw[2 * k] | raw[2 * k + 1] << np.uint32(16) for k in range(count)]
 
 
-def product(a: Value, b: Value, c: Value, t: str, modifiers: frozenset[str]) -> Value:
-  """a times b plus c. Sums of floats are made in f64, one product after the other, and rounded once."""
+def unit_for(code: Code, group: Warps, line: Line, kind: str, sparse: bool = False) -> Unit | None:
+  """The chip's unit for elements of a type; None where sums are to be rounded once."""
+  if not code.program.chip_sums: return None
+  return chip_sums.unit(group.cohort.shared.sm, line.instruction.opcode, kind, sparse)
+
+
+def product(a: Value, b: Value, c: Value, t: str, modifiers: frozenset[str], kinds: tuple[str, str] = ("", ""),
+            by: Unit | None = None) -> Value:
+  """a times b plus c. Sums of floats are made in f64, one product after the other, and rounded once; or as the chip's
+  unit `by` makes them of elements of these kinds."""
+  if by is not None: return chip_sums.product(a, b, c, kinds, t, by)
   if "popc" in modifiers:
     x, y = a[:, :, :, None], b[:, None]
     return (c + (x ^ y if "xor" in modifiers else x & y).sum(axis=2)).astype(np.int32)
@@ -135,7 +146,8 @@ def mma(code: Code, line: Line, form: Form) -> Step:
 
   def run(group: Warps) -> None:
     x, y, z = ([np.ascontiguousarray(operands.full(group, r(group))) for r in rs] for rs in reads)
-    matrix = product(left(x, a, m, k), right(y, b, k), accumulator(z, c, m), d, form.modifiers)
+    matrix = product(left(x, a, m, k), right(y, b, k), accumulator(z, c, m), d, form.modifiers, (a, b),
+                     unit_for(code, group, line, a))
     for write, value in zip(writes, spread(matrix, d, len(writes))): write(group, np.ascontiguousarray(value))
   return run
 
@@ -179,7 +191,11 @@ def _quarters(code: Code, line: Line, form: Form, d: str, c: str) -> Step:
     total = np.zeros((n, 4, 8, 8))
     rows, columns = _NARROW if c == "f16" else _WIDE
     total[:, quarter, rows, columns] = _halves(z) if c == "f16" else np.stack(z, axis=-1).astype(np.float64)
-    found = product(left_.reshape(-1, 8, 4), right_.reshape(-1, 4, 8), total.reshape(-1, 8, 8), d, form.modifiers)
+    by = unit_for(code, group, line, "f16")
+    if by is not None and by.steps != 4:
+      raise Unsupported("sums as the chip's", f"of {i.name} for sm_{group.cohort.shared.sm}, which has no unit for it")
+    found = product(left_.reshape(-1, 8, 4), right_.reshape(-1, 4, 8), total.reshape(-1, 8, 8), d, form.modifiers,
+                    ("f16", "f16"), by)
     rows, columns = _NARROW if d == "f16" else _WIDE
     out = found.reshape(n, 4, 8, 8)[:, quarter, rows, columns]
     if d == "f16":

@@ -18,7 +18,7 @@ from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.bind import Step, need, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
-from tinyhw.emulator.ptx.matrix import BITS, accumulator, left, product, right, spread
+from tinyhw.emulator.ptx.matrix import BITS, accumulator, left, product, right, spread, unit_for
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx.forms import Form
 
@@ -101,7 +101,8 @@ def mma(code: Code, line: Line, form: Form) -> Step:
       raise MachineFault(f"metadata of {i.name} that names a place of a chunk twice",
                          lane=memory.lane_of(group, ~good[:, None]))
     sparse = expanded(left(x, a, 16, k // 2), positions(words, a, k, selector), a, k)
-    matrix = product(sparse, right(y, b, k), accumulator(z, c, 16), d, form.modifiers)
+    matrix = product(sparse, right(y, b, k), accumulator(z, c, 16), d, form.modifiers, (a, b),
+                     unit_for(code, group, line, a, True))
     for write, value in zip(writes, spread(matrix, d, len(writes))): write(group, np.ascontiguousarray(value))
   return run
 

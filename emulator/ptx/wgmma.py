@@ -14,7 +14,7 @@ from tinyhw.emulator.ptx import memory, operands, sparse
 from tinyhw.emulator.ptx.bind import Step, binds, nothing, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
-from tinyhw.emulator.ptx.matrix import BITS, decoded, left, product
+from tinyhw.emulator.ptx.matrix import BITS, decoded, left, product, unit_for
 from tinyhw.emulator.ptx.ranges import Thread
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx.forms import Form
@@ -127,7 +127,7 @@ def wgmma(code: Code, line: Line, form: Form) -> Step:
     c = np.zeros((group.size, 16, n), wide)
     for e, value in enumerate(old): c[:, _ROW + 8 * (e >> 1 & 1), 8 * (e >> 2) + 2 * _COLUMN + (e & 1)] = value
     if scale is not None: c = np.where(np.broadcast_to(scale(group), (group.size, LANES))[:, :1, None], c, 0)
-    total = product(x, y, c, d, form.modifiers)
+    total = product(x, y, c, d, form.modifiers, (a, b), unit_for(code, group, line, a, metadata is not None))
     out = [np.ascontiguousarray(total[:, _ROW + 8 * (e >> 1 & 1), 8 * (e >> 2) + 2 * _COLUMN + (e & 1)])
            for e in range(n // 2)]
     if packed:

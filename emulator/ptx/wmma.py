@@ -17,7 +17,7 @@ from tinyhw.emulator.ptx.addresses import address
 from tinyhw.emulator.ptx.bind import Step, binds, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
-from tinyhw.emulator.ptx.matrix import BITS, decoded, product
+from tinyhw.emulator.ptx.matrix import BITS, decoded, product, unit_for
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx.forms import Form
 
@@ -148,6 +148,6 @@ def _multiplied(code: Code, line: Line) -> Step:
 
   def run(group: Warps) -> None:
     x, y, z = (f.matrix([operands.full(group, r(group)) for r in rs]) for f, rs in zip((a, b, c), reads))
-    total = product(x, y, z, d.type, modifiers)
+    total = product(x, y, z, d.type, modifiers, (a.type, b.type), unit_for(code, group, line, a.type))
     for write, value in zip(writes, d.registers(total)): write(group, value)
   return run

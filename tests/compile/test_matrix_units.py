@@ -72,9 +72,9 @@ def test_products(cpu: str, form: str) -> None:
   check(u, memory, cpu)
 
 
-def test_a_lane_has_two_columns_where_they_are_neighbours() -> None:
+def test_a_lane_has_several_columns_where_they_are_neighbours() -> None:
   a, b, across = (UOp.new_buffer("X", 64 * 64, dtypes.float16).reshape((64, 64)) for _ in range(3))
-  for second, blocks in ((b, 2), (across.permute((1, 0)), 1)):
+  for second, blocks in ((b, 4), (across.permute((1, 0)), 1)):
     program = compile_kernel(schedule([product(a, second)]).items[0].ast, GPUS["gfx1100"], [TC])
     assert (program.block, sum(u.op is Ops.WMMA for u in program.uops)) == ((32, 1, 1), blocks)
 

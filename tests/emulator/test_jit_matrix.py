@@ -69,6 +69,25 @@ def test_bf16_is_rounded_once(c: str, want: int) -> None:
   assert (bench.get(bench.out, np.uint32, 32) & 0xFFFF == want).all()
 
 
+@pytest.mark.parametrize(("c", "products", "want"), [
+  (2.0**24, (1.0, 1.0), 2.0**24), (0.0, (1.0, 1.0, 2.0**24), 2.0**24 + 2), (0.0, (2.0**24, 1.0, 1.0), 2.0**24),
+  (-2.0**24, (1.0, 2.0**24, 2.0**-11), 1 + 2.0**-11), (2.0**-30, (1.0, -1.0), 0.0)])
+def test_floats_are_added_to_c_in_order(c: float, products: tuple[float, ...], want: float) -> None:
+  """Each sum of f32 is rounded: what is added to 2**24 one by one is lost, what is added before is not."""
+  halves = [(np.float16(np.sign(p) * 2.0 ** (np.log2(abs(p)) // 2)), np.float16(2.0 ** -(-np.log2(abs(p)) // 2)))
+            for p in products]
+  assert [float(x) * float(y) for x, y in halves] == list(products)
+  halves += [(np.float16(0), np.float16(0))] * (16 - len(halves))
+  words = np.array(halves, np.float16).T.copy().view(np.uint32)  # all rows are alike, and all columns
+  lines = [f"v_mov_b32 v{first + k}, {int(w):#x}" for first, side in ((8, words[0]), (16, words[1]))
+           for k, w in enumerate(side)]
+  lines += [f"v_mov_b32 v{24 + k}, {int(np.float32(c).view(np.uint32)):#x}" for k in range(8)]
+  lines += ["v_wmma_f32_16x16x16_f16 v[24:31], v[8:15], v[16:23], v[24:31]", "v_readfirstlane_b32 s4, v24"]
+  bench = Bench("gfx1100")
+  bench.launch_lines(lines)
+  assert set(bench.get(bench.out, np.float32, 32).tolist()) == {want}
+
+
 # ---- CDNA3 and RDNA4: elements lie as tables say
 
 def case(gpu: str, mnemonic: str, lanes: int, rng: random.Random) -> Any:

@@ -108,6 +108,23 @@ def wmma(n: int = 512) -> Seconds:
     return repeat(run)
 
 
+def by_units(units: str, n: int = 1024) -> Seconds:
+  """Warm n x n x n float16 matmul through Tensor on the mock, with matrix units ("1") or without ("0")."""
+  from tinyhw import Device, Tensor
+  rng = np.random.default_rng(0)
+  host = [(rng.standard_normal((n, n)) / 8).astype(np.float16) for _ in range(2)]
+  with engine("jit", TC=units):
+    a, b = (Tensor(x, device="AMD").realize() for x in host)
+    def run() -> None:
+      (a @ b).realize()
+      Device["AMD"].synchronize()
+    right = host[0].astype(np.float32) @ host[1].astype(np.float32)
+    if not np.allclose((a @ b).numpy(), right, rtol=2e-3, atol=2e-3): raise Error("wrong product", where=f"TC={units}")
+    rest()
+    settle(run)
+    return repeat(run)
+
+
 def a_million(device: str, adds: bool) -> Seconds:
   """The sum of two tensors of 2**20 floats, or the sum of one's elements, from realized tensors to the value on the
   device: graph, cached kernels, launches, wait."""
@@ -226,6 +243,8 @@ CASES = (
   Case("cached-jit", "AMD mock: the same, compiled by another process before", lambda: first_launch(True), reach=5e-3),
   Case("wmma-jit", "AMD mock: 512x512x512 f16 matmul by WMMA, compiled, with copies", wmma, lambda: numpy_matmul(512),
        reach=0.05),
+  Case("tc-amd", "AMD mock: 1024x1024x1024 f16 matmul by WMMA, compiled (LLVM: the mock without units, at most 0.25x)",
+       lambda: by_units("1"), lambda: numpy_matmul(1024), llvm=lambda: by_units("0")),
   Case("launch-amd", "AMD mock: launch of a tiny kernel, raw", raw_launch, reach=30e-6),
   Case("copy-amd", "AMD mock: 64 bytes in and out", overheads.copies, reach=10e-6),
   Case("replay-llvm", "LLVM: a tiny kernel replayed by TinyJit", overheads.replayed, reach=5e-6),

@@ -45,7 +45,7 @@ def _matrix(kernel: Kernel) -> bool:
   if isinstance(found, str): return False
   kernel.apply(Opt(OptKind.TC, int(found.steps.arg.axis)))
   assert kernel.unit_product is not None
-  columns = 2 // kernel.unit_product.columns_a_lane
+  columns = max(2 // kernel.unit_product.columns_a_lane, 1)
   _try(kernel, OptKind.UPCAST, found.rows, divisor(kernel.left(found.rows), 4))
   _try(kernel, OptKind.UPCAST, found.columns, divisor(kernel.left(found.columns), columns))
   waves = 4 if kernel.renderer.max_block >= 4 * found.unit.lanes else 1

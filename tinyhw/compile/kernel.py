@@ -19,7 +19,7 @@ from tinyhw.ir.symbolic import linear, simplify
 from tinyhw.ir.uop import Axis, Ops, UOp
 
 _MAX_UNROLLED = 256       # values that one thread may keep, as a bound on code size
-_MAX_BLOCKS = 8           # of a matrix unit in one wave: LLVM 22 ends the process over some kernels with 16
+_MAX_BLOCKS = 16        # blocks of a matrix unit that a wave has: their sums fill 128 registers of its lanes
 # option: (kind of axis that it splits, what becomes of the steps that it takes)
 _KINDS = {OptKind.UPCAST: (Axis.LOOP, Axis.UPCAST), OptKind.LOCAL: (Axis.LOOP, Axis.LOCAL),
           OptKind.THREAD: (Axis.LOOP, Axis.GLOBAL), OptKind.UNROLL: (Axis.REDUCE, Axis.UNROLL),

@@ -59,8 +59,9 @@ def fitting(kernel: Kernel, opt: Opt) -> Product:
   unit = found.unit
   neighbours = [a for a in kernel.accesses if not a.is_store and a.steps.get(found.columns) == 1]
   by_lanes = unit.lanes > 1 and all(d.of_lane for d in unit.c[1])
-  if by_lanes and neighbours and kernel.left(found.columns) % (2 * unit.columns) == 0:
-    found = replace(found, columns_a_lane=2)
+  if by_lanes and neighbours:
+    wide = next(n for n in (4, 2, 1) if kernel.left(found.columns) % (n * unit.columns) == 0)
+    found = replace(found, columns_a_lane=wide)
   several = [Part(found.columns_a_lane, Axis.UPCAST)] if found.columns_a_lane > 1 else []
   for axis, size, parts in ((found.rows, unit.rows, _parts(unit.c[0])),
                             (found.columns, unit.columns * found.columns_a_lane, [*_parts(unit.c[1]), *several]),

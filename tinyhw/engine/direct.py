@@ -60,7 +60,8 @@ class Direct:
 
   def __call__(self, args: tuple[Any, ...]) -> Any:
     """The result of a call with these arguments, or UNLIKE."""
-    given, memory, device = args[self._skip:], list[Any](), self._device
+    memory: list[Any] = []
+    given, device = args[self._skip:], self._device
     if state() != self._state or len(given) != len(self._arguments) or device.closed or listened(): return UNLIKE
     for slot, t in zip(self._arguments, given):
       if not isinstance(t, TensorBase) or (found := slot.quick(t)) is None: return UNLIKE

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.constants import constant
-from tinyhw.emulator.amdgcn.matrix import half, half_constant, product, refuse_scalars, to_half, whole
+from tinyhw.emulator.amdgcn.matrix import fused, half, half_constant, product, refuse_scalars, to_half, whole
 from tinyhw.emulator.simt import Group, Step, full
 from tinyhw.emulator.values.ops import F32, F64, U32
 from tinyhw.isa.amdgcn import Instruction, Operand
@@ -69,17 +69,22 @@ def wmma(i: Instruction, pc: int, mode: int) -> Step:
       for matrix, k in ((x, 0), (y, 1)):
         if neg_lo >> k & 1: matrix[:, 0::2] *= -1
         if neg_hi >> k & 1: matrix[:, 1::2] *= -1
-    products = product(x, y)
     lane = np.arange(lanes)
-    for r, old in enumerate(accumulator(group, c, rows)):
-      if source != "int":
-        if neg_hi >> 2 & 1: old = np.abs(old)
-        if neg_lo >> 2 & 1: old = -old
+    olds = accumulator(group, c, rows)
+    if source != "int":
+      if neg_hi >> 2 & 1: olds = [np.abs(old) for old in olds]
+      if neg_lo >> 2 & 1: olds = [-old for old in olds]
+    if result == "f32":
+      z = np.stack(olds, axis=1).reshape(group.size, 16, 16).astype(F32)  # a register's lanes are whole rows
+      sums = fused(x.astype(F32), y.astype(F32), z).reshape(group.size, rows, lanes)
+      for r in range(rows): group.v[d.value + r] = np.ascontiguousarray(sums[:, r])
+      return
+    products = product(x, y)
+    for r, old in enumerate(olds):
       total = products[:, r * groups + lane // 16, lane % 16] + old
-      if result == "f32": word = total.astype(F32)
-      elif result == "i32":
-        sums = total.astype(np.int64)
-        word = (np.clip(sums, -(1 << 31), (1 << 31) - 1) if clamp else sums).astype(np.int32).view(U32)
+      if result == "i32":
+        whole_sums = total.astype(np.int64)
+        word = (np.clip(whole_sums, -(1 << 31), (1 << 31) - 1) if clamp else whole_sums).astype(np.int32).view(U32)
       else:
         kept = full(group, group.v[d.value + r].view(U32)) & np.uint32(0xFFFF if upper else 0xFFFF0000)
         word = kept | to_half(total, result) << np.uint32(16 * upper)

@@ -14,9 +14,9 @@ import numpy as np
 
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.constants import constant
-from tinyhw.emulator.amdgcn.matrix import half, half_constant, product, refuse_scalars, to_half, whole
+from tinyhw.emulator.amdgcn.matrix import fused, half, half_constant, product, refuse_scalars, to_half, whole
 from tinyhw.emulator.simt import Group, Step, full
-from tinyhw.emulator.values.ops import F32, F64, U32
+from tinyhw.emulator.values.ops import F32, F64, U32, Ops
 from tinyhw.emulator.values.small_floats import BF8, FP8, SmallFloat
 from tinyhw.isa.amdgcn import Instruction, Operand
 
@@ -109,7 +109,7 @@ def _accumulator(group: Group, o: Operand, shape: Shape, lanes: int) -> Value:
 
 
 def _store(group: Group, n: int, total: Value, shape: Shape, clamp: int) -> None:
-  """D [waves, 16, 16], rounded once to its type, into registers."""
+  """D [waves, 16, 16], rounded once to its type if it is wider, into registers."""
   lanes = group.cohort.lanes
   if shape.result == "i32":
     raw = (np.clip(total, -(1 << 31), (1 << 31) - 1) if clamp else total).astype(np.int32).view(U32)
@@ -149,7 +149,8 @@ def wmma(i: Instruction, pc: int, mode: int) -> Step:
     old = _accumulator(group, c, shape, lanes)
     if neg_hi >> 2 & 1: old = np.abs(old)
     if neg_lo >> 2 & 1: old = -old
-    _store(group, d.value, product(x, y) + old, shape, clamp)
+    total = fused(*(m.astype(F32) for m in (x, y, old))) if shape.result == "f32" else product(x, y) + old
+    _store(group, d.value, total, shape, clamp)
   return step
 
 
@@ -179,10 +180,13 @@ def swmmac(i: Instruction, pc: int, mode: int) -> Step:
     stored = np.ones(column.shape, bool)
     stored[:, 0::2] = first < 3  # the first of a pair is never the fourth column, the second never the first
     stored[:, 1::2] = (second > 0) & ~((second == first) & (first < 3))
-    total = np.zeros((group.size, 16, 16), x.dtype)
+    old = _accumulator(group, d, shape, lanes)
+    narrow = shape.result == "f32"
+    total = old.astype(F32) if narrow else np.zeros((group.size, 16, 16), x.dtype)
     waves = np.arange(group.size)[:, None]
     for k in range(shape.k // 2):
-      chosen = y[waves, k // 2 * 4 + column[:, k]]  # [waves, row, column]
-      total += np.where(stored[:, k, :, None], x[:, k, :, None] * chosen, x.dtype.type(0))
-    _store(group, d.value, total + _accumulator(group, d, shape, lanes), shape, clamp)
+      chosen, own = y[waves, k // 2 * 4 + column[:, k]], x[:, k, :, None]  # [waves, row, column]
+      own, chosen = (np.where(stored[:, k, :, None], m, m.dtype.type(0)) for m in (own, chosen))
+      total = Ops.fma(own.astype(F32), chosen.astype(F32), total) if narrow else total + own * chosen
+    _store(group, d.value, total if narrow else total + old, shape, clamp)
   return step

@@ -38,7 +38,7 @@ from tinyhw.emulator.jit.amdgcn.context import (
   SCRATCH_SIZE,
   SITES,
 )
-from tinyhw.emulator.jit.amdgcn.moves import Moves
+from tinyhw.emulator.jit.amdgcn.moves import EVERY, Moves
 from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.state import LDS, SCRATCH, Registers
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert
@@ -47,6 +47,7 @@ from tinyhw.emulator.values.ops import I32, I64, U32, U64
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import NULL
 
+LINE = 64  # bytes of a line of the host's caches
 READ, WRITE = Access.READ, Access.WRITE
 
 
@@ -56,6 +57,7 @@ class Accesses(Moves):
   def __init__(self, e: Emitter, fault: str) -> None:
     self.e, self.fault = e, fault
     self.sites: list[Site] = []
+    self.loops = False  # whether the code has loops, and is in one function
     self.halves = False  # whether the upper lanes of loads often have the addresses of the lower ones
 
   # ---- small pieces of IR
@@ -115,14 +117,16 @@ class Accesses(Moves):
       e.do(f"br i1 {in_order.text}, label %{block}, label %{scattered}")
       e.start(block)
       pointer = self._at(base, first.type, first.text)
-      if words is None: out.append((block, self._load_block(pointer, width)))
+      if words is None:
+        self._ahead(pointer, width * e.lanes)
+        out.append((block, self._load_block(pointer, width)))
       else:
         self._store_block(pointer, words, width)
         out.append((block, []))
       e.do(f"br label %{after}")
       e.start(scattered)
     if self.halves and r.full and words is None: out += self._twice(base, offsets, width, stride, after)
-    mask = self._mask_text(r)
+    mask = EVERY if r.full else self._mask_text(r)
     if words is None: loaded = self._gather(base, offsets, width, stride, mask)
     else:
       self._scatter(base, offsets, words, width, stride, mask)
@@ -155,11 +159,28 @@ class Accesses(Moves):
         first, in_order = self._in_order(half, width)
         e.do(f"br i1 {in_order.text}, label %{block}, label %{scattered}")
         e.start(block)
-        done(self._load_block(self._at(base, first.type, first.text), width))
+        pointer = self._at(base, first.type, first.text)
+        self._ahead(pointer, width * n)
+        done(self._load_block(pointer, width))
         e.start(scattered)
-      done(self._gather(base, half, width, stride, "splat (i1 true)"))
+      done(self._gather(base, half, width, stride, EVERY))
     e.start(apart)
     return out
+
+  def _ahead(self, pointer: str, size: int) -> None:
+    """Have the processor fetch what comes as far behind this place as the place is behind the site's last one. It does
+    so by itself where the steps of a loop are small; those of a matrix go from row to row, from page to page."""
+    if not self.loops: return
+    e = self.e
+    last = f"%last{len(self.sites)}"
+    e.stack[last[1:]] = "alloca i64, align 8"
+    now, before = e.op(f"ptrtoint ptr {pointer} to i64"), e.op(f"load i64, ptr {last}")
+    e.do(f"store i64 {now}, ptr {last}")
+    step = e.op(f"sub i64 {now}, {e.op(f'freeze i64 {before}')}")
+    for at in range(0, size, LINE):
+      there = e.op(f"getelementptr i8, ptr {e.op(f'getelementptr i8, ptr {pointer}, i64 {at}')}, i64 {step}")
+      e.declared["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
+      e.do(f"call void @llvm.prefetch.p0(ptr {there}, i32 0, i32 3, i32 1)")
 
   def _in_order(self, offsets: Value, width: int) -> tuple[Value, Value]:
     """The first lane's offset, and whether those of the others follow it."""

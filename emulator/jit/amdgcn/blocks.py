@@ -1,8 +1,8 @@
 """Matrix instructions whose elements lie as tables say (MFMA, SMFMAC of CDNA3; WMMA, SWMMAC of RDNA4) as LLVM IR.
 
-One function for each shape and its modifiers, with loops: elements of A and B are gathered into f64 (or i32) in the
-order [block, k, row or column], the sums are those of the reference in the order of k, and results go where a table
-says. A `Plan` holds the tables, made by the very functions that the reference uses.
+One function for each shape and its modifiers, with loops: elements of A and B are gathered into the type of the sums
+(f64, f32 or i32) in the order [block, k, row or column], the sums are those of the reference in the order of k, and
+results go where a table says. A `Plan` holds the tables, made by the very functions that the reference uses.
 """
 from __future__ import annotations
 
@@ -54,13 +54,16 @@ class Plan:
   depth: int  # how many k are summed; of B there are twice as many where A is sparse
   a: Source
   b: Source
-  result: str  # f32, i32, sat, f64 (sums without C) or fused (f64, sums that start with C)
+  result: str  # f32, i32, sat, f64 (sums without C), or sums that start with C: fused (of f64), fused32
   out: Array
   chosen: tuple[Array, Array, Array] | None = None
   pairs: bool = False  # of two indices, some say that nothing is stored
 
   @property
-  def sum(self) -> str: return "i32" if self.a.kind == "int" else "double"
+  def sum(self) -> str: return "i32" if self.a.kind == "int" else "float" if self.result == "fused32" else "double"
+
+  @property
+  def begins(self) -> bool: return self.result.startswith("fused")  # the sums, with C
 
   @property
   def depth_b(self) -> int: return self.depth * (2 if self.chosen is not None else 1)
@@ -69,7 +72,7 @@ class Plan:
 class _Function:
   def __init__(self, e: Emitter, p: Plan) -> None:
     self.e, self.p = e, p
-    self.t, self.size = p.sum, 4 if p.sum == "i32" else 8
+    self.t, self.size = p.sum, 8 if p.sum == "double" else 4
 
   def table(self, name: str, values: Array, bits: int = 32) -> str:
     """A constant array; its name."""
@@ -112,7 +115,9 @@ class _Function:
     e, bit = self.e, s.item.reshape(-1) * s.bits
     offsets = self.table(f"{name}_at", base + bit // 32 * 4 * self.p.lanes + s.lane.reshape(-1) * 4)
     shifts = self.table(f"{name}_shift", bit % 32) if s.bits < 32 else ""
-    signs = self.table(f"{name}_sign", np.where(s.negative, -(1 << 63), 0), 64) if s.negative is not None else ""
+    wide = 8 * self.size
+    signs = ""
+    if s.negative is not None: signs = self.table(f"{name}_sign", np.where(s.negative, -(1 << wide - 1), 0), wide)
     small = self.table(f"{name}_values", s.values) if s.values else ""
 
     def some(n: str) -> None:
@@ -127,9 +132,9 @@ class _Function:
         if shifts: raw = e.op(f"lshr <{STEP} x i32> {raw}, {self._row(shifts, n)}")
         x = self._number(s, raw, small)
       if signs:
-        bits = e.op(f"bitcast <{STEP} x double> {x} to <{STEP} x i64>")
-        turned = e.op(f"xor <{STEP} x i64> {bits}, {self._row(signs, n, 64)}")
-        x = e.op(f"bitcast <{STEP} x i64> {turned} to <{STEP} x double>")
+        bits = e.op(f"bitcast <{STEP} x {self.t}> {x} to <{STEP} x i{wide}>")
+        turned = e.op(f"xor <{STEP} x i{wide}> {bits}, {self._row(signs, n, wide)}")
+        x = e.op(f"bitcast <{STEP} x i{wide}> {turned} to <{STEP} x {self.t}>")
       e.do(f"store <{STEP} x {self.t}> {x}, ptr {e.op(f'getelementptr {self.t}, ptr {to}, i64 {n}')}, align 64")
     self.loop(bit.size, STEP, some)
 
@@ -142,7 +147,7 @@ class _Function:
     if s.kind == "f16":
       narrow = e.op(f"trunc {v} {raw} to <{STEP} x i16>")
       half = e.op(f"bitcast <{STEP} x i16> {narrow} to <{STEP} x half>")
-      return e.op(f"fpext <{STEP} x half> {half} to <{STEP} x double>")
+      return e.op(f"fpext <{STEP} x half> {half} to <{STEP} x {self.t}>")
     if small:
       masked = e.op(f"and {v} {raw}, splat (i32 {(1 << s.bits) - 1})")
       raw = self._gathered(small, e.op(f"shl {v} {masked}, splat (i32 2)"))
@@ -158,7 +163,7 @@ class _Function:
       zero = e.op(f"and {v} {raw}, splat (i32 {-0x80000000})")
       raw = self._either(e.op(f"icmp eq {v} {exponent}, zeroinitializer"), zero, raw)
     single = e.op(f"bitcast {v} {raw} to <{STEP} x float>")
-    return e.op(f"fpext <{STEP} x float> {single} to <{STEP} x double>")
+    return single if self.t == "float" else e.op(f"fpext <{STEP} x float> {single} to <{STEP} x double>")
 
   def _either(self, condition: str, a: str, b: str) -> str:
     return self.e.op(f"select <{STEP} x i1> {condition}, <{STEP} x i32> {a}, <{STEP} x i32> {b}")
@@ -211,7 +216,7 @@ class _Function:
       for r in range(ROWS):
         index = e.op(f"mul i64 {e.op(f'add i64 {first}, {r}')}, {p.columns}")
         places.append(e.op(f"getelementptr {t}, ptr %r, i64 {index}"))
-      start = [e.op(f"load {vector}, ptr {place}, align 16") if p.result == "fused" else "zeroinitializer"
+      start = [e.op(f"load {vector}, ptr {place}, align 16") if p.begins else "zeroinitializer"
                for place in places]
       before, head, after = e.label, e.new_label("sum"), e.new_label("summed")
       k = f"%{head}.k"
@@ -236,7 +241,7 @@ class _Function:
         xs = e.op(f"shufflevector {vector} {one}, {vector} poison, <{p.columns} x i32> zeroinitializer")
         if t == "i32": e.do(f"{s}.next = add {vector} {e.op(f'mul {vector} {xs}, {y}')}, {s}")
         else:
-          total = e.call(vector, f"llvm.fma.v{p.columns}f64", (vector, xs), (vector, y), (vector, s))
+          total = e.call(vector, f"llvm.fma.v{p.columns}f{8 * self.size}", (vector, xs), (vector, y), (vector, s))
           e.do(f"{s}.next = bitcast {vector} {total} to {vector}")
       e.do(f"{k}.next = add i64 {k}, 1")
       e.do(f"br i1 {e.op(f'icmp ult i64 {k}.next, {p.depth}')}, label %{head}, label %{after}")
@@ -252,33 +257,32 @@ class _Function:
 
   def begin(self) -> None:
     """C to %r, where the sums begin with it."""
-    e, out = self.e, self.p.out.reshape(-1)
-    order = self.table("begin", np.argsort(out) * 8)
+    e, t, bits, out = self.e, self.t, 8 * self.size, self.p.out.reshape(-1)
+    order = self.table("begin", np.argsort(out) * self.size)
 
     def some(n: str) -> None:
       for half in (0, 8):
         at = e.op(f"add i64 {n}, {half}")
         offsets = e.op(f"load <8 x i32>, ptr {e.op(f'getelementptr i32, ptr {order}, i64 {at}')}, align 4")
         pointers = e.op(f"getelementptr i8, ptr {e.op(f'getelementptr i8, ptr %m, i64 {C}')}, <8 x i32> {offsets}")
-        x = e.call("<8 x double>", "llvm.masked.gather.v8f64.v8p0", ("<8 x ptr>", f"align 8 {pointers}"),
-                   ("<8 x i1>", "splat (i1 true)"), ("<8 x double>", "poison"))
-        e.do(f"store <8 x double> {x}, ptr {e.op(f'getelementptr double, ptr %r, i64 {at}')}, align 64")
+        x = e.call(f"<8 x {t}>", f"llvm.masked.gather.v8f{bits}.v8p0", ("<8 x ptr>", f"align {self.size} {pointers}"),
+                   ("<8 x i1>", "splat (i1 true)"), (f"<8 x {t}>", "poison"))
+        e.do(f"store <8 x {t}> {x}, ptr {e.op(f'getelementptr {t}, ptr %r, i64 {at}')}, align {8 * self.size}")
     self.loop(out.size, STEP, some)
 
   def finish(self) -> None:
     """Items of each lane to D, with C where that is still to be added."""
     e, p, t = self.e, self.p, self.t
     table = self.table("out", p.out.reshape(-1) * self.size)
-    name = {"i32": "i32", "double": "f64"}[t]
-    width = 8 if p.result in {"f64", "fused"} else 4
+    name = {"i32": "i32", "float": "f32", "double": "f64"}[t]
 
     def some(n: str) -> None:
       at = e.op(f"getelementptr i8, ptr %r, <{STEP} x i32> {self._row(table, n)}")
       x = e.call(f"<{STEP} x {t}>", f"llvm.masked.gather.v{STEP}{name}.v{STEP}p0",
                  (f"<{STEP} x ptr>", f"align 4 {at}"), (f"<{STEP} x i1>", "splat (i1 true)"),
                  (f"<{STEP} x {t}>", "poison"))
-      kind = {"f32": "float", "f64": "double", "fused": "double"}.get(p.result, "i32")
-      if width == 4:
+      kind = {"f32": "float", "fused32": "float", "f64": "double", "fused": "double"}.get(p.result, "i32")
+      if not p.begins and p.result != "f64":
         place = e.op(f"getelementptr {kind}, ptr {e.op(f'getelementptr i8, ptr %m, i64 {C}')}, i64 {n}")
         c = e.op(f"load <{STEP} x {kind}>, ptr {place}, align 64")
         if p.result == "f32":
@@ -296,7 +300,7 @@ class _Function:
   def body(self) -> Iterator[str]:
     e, p = self.e, self.p
     e.label = "entry"
-    if p.result == "fused": self.begin()
+    if p.begins: self.begin()
     self.unpack("a", p.a, A, "%a")
     self.unpack("b", p.b, B, "%b")
     if p.chosen is not None: self.choose()

@@ -1,7 +1,8 @@
 """RDNA3's matrix instructions as LLVM IR: fragments are made numbers once, a function for each kind of product sums.
 
-The sums are those of `emulator.amdgcn.matrix`: f64 (or i32, where no sum of products can overflow), in the order of k.
-A product of two narrow floats is exact in f64, so that a fused multiply-add rounds as the reference's addition does.
+The sums are those of `emulator.amdgcn.matrix`, in the order of k: of f32 that start with C, of f64 to which C is added,
+or of i32, where no sum of products can overflow. A product of two narrow floats is exact in f64, so that a fused
+multiply-add rounds as the reference's addition does.
 What an instruction's A or B is as numbers serves all instructions of a block that have the same registers; C and D are
 read and written where the wave's registers lie.
 """
@@ -29,27 +30,29 @@ SIZE: Final = 4096
 FRAGMENTS: Final = 12  # fragments of a block that are kept as numbers
 _FRAGMENT: Final = 2048  # bytes of one
 # Rows and columns of the result at a time, by the host's level: their sums stay in its registers.
-_BLOCKS: Final = {"x86-64-v4": (8, 16)}
-_BLOCK: Final = (4, 8)
+_BLOCKS: Final = {"x86-64-v4": {"double": (8, 16), "float": (8, 16)}}
+_BLOCK: Final = {"double": (4, 8), "float": (4, 16), "i32": (4, 16)}
 
 
 @dataclass(frozen=True)
 class Numbers:
   """What a fragment's raw dwords are: kind and bits of an element, and whether it has a sign. `pairs` is the order of
-  the elements of A of f16, [k / 2][16 rows][k % 2], in which they come; all others are in the order [k][16]."""
+  the elements of A of f16, [k / 2][16 rows][k % 2], in which they come; all others are in the order [k][16]. `sum` is
+  the type that they become."""
   kind: str
   bits: int
   signed: bool
   pairs: bool
+  sum: str
 
   @property
-  def name(self) -> str: return f"fragment_{self.kind}{self.bits}_{self.signed:d}{self.pairs:d}"
+  def name(self) -> str: return f"fragment_{self.kind}{self.bits}_{self.signed:d}{self.pairs:d}_{self.sum}"
 
 
 @dataclass(frozen=True)
 class Product:
   """A 16x16x16 product of floats or of integers, and what is made of the sums. `pairs`: see `Numbers`, of A."""
-  sum: str  # double or i32
+  sum: str  # float, double or i32
   pairs: bool
   result: str  # f32, i32, sat (i32 that saturates) or f64 (the bare sums)
 
@@ -60,16 +63,16 @@ class Product:
 def _unpack(p: Numbers) -> Iterator[str]:
   """Raw dwords at %raw to elements at %to."""
   per = 32 // p.bits
-  t, size = ("i32", 4) if p.kind == "int" else ("double", 8)
+  t, size = p.sum, 8 if p.sum == "double" else 4
   for r in range(16 // per):
     word = f"%w{r}"
     yield f"{word}.at = getelementptr i8, ptr %raw, i64 {64 * r}"
     yield f"{word} = load <16 x i32>, ptr {word}.at, align 64"
     if p.pairs:
       yield f"%h{r} = bitcast <16 x i32> {word} to <32 x half>"
-      yield f"%x{r} = fpext <32 x half> %h{r} to <32 x double>"
-      yield f"%x{r}.to = getelementptr double, ptr %to, i64 {32 * r}"
-      yield f"store <32 x double> %x{r}, ptr %x{r}.to, align 64"
+      yield f"%x{r} = fpext <32 x half> %h{r} to <32 x {t}>"
+      yield f"%x{r}.to = getelementptr {t}, ptr %to, i64 {32 * r}"
+      yield f"store <32 x {t}> %x{r}, ptr %x{r}.to, align 64"
       continue
     for k in range(per):
       x = f"%x{r * per + k}"
@@ -79,13 +82,13 @@ def _unpack(p: Numbers) -> Iterator[str]:
       elif p.kind == "bf16":
         yield (f"{x}.raw = " + (f"and <16 x i32> {word}, splat (i32 -65536)" if k else
                                 f"shl <16 x i32> {word}, splat (i32 16)"))
-        yield f"{x}.f = bitcast <16 x i32> {x}.raw to <16 x float>"
-        yield f"{x} = fpext <16 x float> {x}.f to <16 x double>"
+        yield f"{x if t == 'float' else f'{x}.f'} = bitcast <16 x i32> {x}.raw to <16 x float>"
+        if t == "double": yield f"{x} = fpext <16 x float> {x}.f to <16 x double>"
       else:
         if k: yield f"{x}.down = lshr <16 x i32> {word}, splat (i32 16)"
         yield f"{x}.raw = trunc <16 x i32> {f'{x}.down' if k else word} to <16 x i16>"
         yield f"{x}.f = bitcast <16 x i16> {x}.raw to <16 x half>"
-        yield f"{x} = fpext <16 x half> {x}.f to <16 x double>"
+        yield f"{x} = fpext <16 x half> {x}.f to <16 x {t}>"
       yield f"{x}.to = getelementptr i8, ptr %to, i64 {(r * per + k) * 16 * size}"
       yield f"store <16 x {t}> {x}, ptr {x}.to, align 64"
 
@@ -100,11 +103,12 @@ def _sums(p: Product, rows: int, columns: int) -> Iterator[str]:
   """The sums of rows x columns elements, whose first ones are at %a.first and %b.first: names %s{row}.15."""
   t = p.sum
   vector = f"<{columns} x {t}>"
+  for r in range(rows if t == "float" else 0): yield from _old(t, vector, r)
   for k in range(16):
     yield f"%y{k}.at = getelementptr {t}, ptr %b.first, i64 {16 * k}"
     yield f"%y{k} = load {vector}, ptr %y{k}.at, align 32"
     for r in range(rows):
-      x, before = f"%x{r}.{k}", f"%s{r}.{k - 1}" if k else "zeroinitializer"
+      x, before = f"%x{r}.{k}", f"%s{r}.{k - 1}" if k else f"%c{r}" if t == "float" else "zeroinitializer"
       yield f"{x}.at = getelementptr {t}, ptr %a.first, i64 {k // 2 * 32 + 2 * r + k % 2 if p.pairs else 16 * k + r}"
       yield f"{x}.one = load {t}, ptr {x}.at"
       yield f"{x}.in = insertelement {vector} poison, {t} {x}.one, i64 0"
@@ -113,29 +117,32 @@ def _sums(p: Product, rows: int, columns: int) -> Iterator[str]:
         yield f"%p{r}.{k} = mul {vector} {x}, %y{k}"
         yield f"%s{r}.{k} = add {vector} %p{r}.{k}, {before}"
       else:
-        yield (f"%s{r}.{k} = call {vector} @llvm.fma.v{columns}f64({vector} {x}, {vector} %y{k}, "
-               f"{vector} {before})")
+        yield f"%s{r}.{k} = call {vector} {_fma(t, columns)}({vector} {x}, {vector} %y{k}, {vector} {before})"
+
+
+def _fma(t: str, columns: int) -> str: return f"@llvm.fma.v{columns}f{64 if t == 'double' else 32}"
+
+
+def _old(t: str, vector: str, r: int) -> Iterator[str]:
+  """Row r of C, from element %at on."""
+  yield f"%at{r} = add i64 %at, {16 * r}"
+  yield f"%c{r}.at = getelementptr {t}, ptr %c, i64 %at{r}"
+  yield f"%c{r} = load {vector}, ptr %c{r}.at, align 32"
 
 
 def _finish(p: Product, rows: int, columns: int) -> Iterator[str]:
-  """C, from element %at on, is added and the rows are stored."""
+  """C is added where the sums have not begun with it, and the rows are stored."""
   t = {"f32": "float", "f64": "double"}.get(p.result, "i32")
-  vector, wide = f"<{columns} x {t}>", f"<{columns} x double>"
+  vector = f"<{columns} x {t}>"
   for r in range(rows):
     total = f"%s{r}.15"
-    yield f"%at{r} = add i64 %at, {16 * r}"
-    if p.result != "f64":
-      yield f"%c{r}.at = getelementptr {t}, ptr %c, i64 %at{r}"
-      yield f"%c{r} = load {vector}, ptr %c{r}.at, align 32"
-    if p.result == "f32":
-      yield f"%wide{r} = fpext {vector} %c{r} to {wide}"
-      yield f"%all{r} = fadd {wide} {total}, %wide{r}"
-      yield f"%d{r} = fptrunc {wide} %all{r} to {vector}"
-    elif p.result == "i32": yield f"%d{r} = add {vector} {total}, %c{r}"
-    elif p.result == "sat":
-      yield f"%d{r} = call {vector} @llvm.sadd.sat.v{columns}i32({vector} {total}, {vector} %c{r})"
+    if p.result == "f64": yield f"%at{r} = add i64 %at, {16 * r}"
+    elif t == "i32":
+      yield from _old(t, vector, r)
+      if p.result == "i32": yield f"%d{r} = add {vector} {total}, %c{r}"
+      else: yield f"%d{r} = call {vector} @llvm.sadd.sat.v{columns}i32({vector} {total}, {vector} %c{r})"
     yield f"%d{r}.at = getelementptr {t}, ptr %d, i64 %at{r}"
-    yield f"store {vector} {total if p.result == 'f64' else f'%d{r}'}, ptr %d{r}.at, align 32"
+    yield f"store {vector} {f'%d{r}' if t == 'i32' else total}, ptr %d{r}.at, align 32"
 
 
 def _product(p: Product, rows: int, columns: int) -> str:
@@ -155,10 +162,11 @@ def _product(p: Product, rows: int, columns: int) -> str:
 
 def _declare(e: Emitter, p: Product) -> None:
   """Have the function of a product in the module."""
-  rows, columns = (4, 16) if p.sum == "i32" else _BLOCKS.get(host().cpu, _BLOCK)
-  name, t = (f"llvm.sadd.sat.v{columns}i32", "i32") if p.sum == "i32" else (f"llvm.fma.v{columns}f64", "double")
-  vector = f"<{columns} x {t}>"
-  e.declared.setdefault(name, f"declare {vector} @{name}({', '.join([vector] * (2 if t == 'i32' else 3))})")
+  rows, columns = (_BLOCKS.get(host().cpu, {}).get(p.sum) or _BLOCK[p.sum])
+  vector = f"<{columns} x {p.sum}>"
+  if p.sum == "i32": name, operands = f"@llvm.sadd.sat.v{columns}i32", 2
+  else: name, operands = _fma(p.sum, columns), 3
+  e.declared.setdefault(name[1:], f"declare {vector} {name}({', '.join([vector] * operands)})")
   e.declared.setdefault(p.name, _product(p, rows, columns))
 
 
@@ -234,12 +242,12 @@ def wmma(r: Registers, i: Instruction, mode: int) -> None:
   old = [] if stays else _accumulator(r, c, result, rows, i)
   last = [r.vector(d.value + k, U32) for k in range(rows)] if narrow else []
   kind = "f64" if narrow else result if not ints else "sat" if i.get("clamp") else "i32"
-  p = Product("i32" if ints else "double", source == "f16", kind)
+  p = Product("i32" if ints else "double" if narrow else "float", source == "f16", kind)
   made = []
   for k, o in enumerate((a, b)):
     mask = 0 if ints else (neg_lo >> k & 1) << 15 | (neg_hi >> k & 1) << 31
     made.append(_numbers(r, o.value, count, mask,
-                         Numbers(source, bits, bool(neg_lo >> k & 1) if ints else True, p.pairs and k == 0)))
+                         Numbers(source, bits, bool(neg_lo >> k & 1) if ints else True, p.pairs and k == 0, p.sum)))
   if stays: c_at = r.settled(c.value, rows)
   else:
     c_at = _pointer(e, _C)

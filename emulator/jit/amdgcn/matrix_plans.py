@@ -144,7 +144,7 @@ def _gfx12(r: Registers, i: Instruction, mode: int) -> None:
   out = np.zeros((int(number.max()) + 1, r.lanes), np.intp)
   for row in range(16): out[number[row], lane[row]:lane[row] + 16] = row * 16 + np.arange(16)
   narrow = s.result in {"f16", "bf16"}
-  result = "f64" if narrow else s.result if not whole else "sat" if i.get("clamp") else "i32"
+  result = "f64" if narrow else "fused32" if not whole else "sat" if i.get("clamp") else "i32"
   chosen = None
   if s.sparse:
     key = i.get("index_key_16bit") or i.get("index_key_8bit")

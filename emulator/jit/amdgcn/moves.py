@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyhw.emulator.jit.values import Emitter, Value, gather
-from tinyhw.emulator.jit.vectors import interleaved, scatter
+from tinyhw.emulator.jit.vectors import chained, interleaved, scatter
 from tinyhw.emulator.values.ops import U32
+
+EVERY = "splat (i1 true)"  # the mask of all lanes
 
 
 class Moves:
@@ -23,6 +25,10 @@ class Moves:
 
   def _gather(self, base: str, offsets: Value, width: int, stride: int, mask: str) -> list[Value]:
     e, n = self.e, self.e.lanes
+    if width == 8 and stride == 4:
+      pairs = gather(e, "i64", self._at(base, offsets.type, offsets.text), mask)
+      return self._dealt(e.op(f"bitcast <{n} x i64> {pairs} to <{2 * n} x i32>"), 2)
+    if width == 16 and stride == 4 and mask == EVERY and n % 8 == 0: return self._quads(base, offsets)
     words = []
     element = f"i{min(width, 4) * 8}"
     for k in range(max(1, width // 4)):
@@ -65,12 +71,38 @@ class Moves:
     count = width // 4
     t = f"<{n * count} x i32>"
     x = e.op(f"load {t}, ptr {pointer}, align 1")
-    if count == 1: return [Value(e, x, U32, True)]
-    out = []
+    return [Value(e, x, U32, True)] if count == 1 else self._dealt(x, count)
+
+  def _dealt(self, x: str, count: int) -> list[Value]:
+    """The dwords of lanes whose `count` dwords follow one another."""
+    e, n = self.e, self.e.lanes
+    t, out = f"<{n * count} x i32>", []
     for k in range(count):
       order = ", ".join(f"i32 {lane * count + k}" for lane in range(n))
       out.append(Value(e, e.op(f"shufflevector {t} {x}, {t} poison, <{n} x i32> <{order}>"), U32, True))
     return out
+
+  def _quads(self, base: str, offsets: Value) -> list[Value]:
+    """Four dwords of each lane, from a place of its own: 16 bytes at a time, and a transposition of eight lanes each,
+    in steps that processors have as instructions on halves of registers."""
+    e, n, four, eight = self.e, self.e.lanes, "<4 x i32>", "<8 x i32>"
+
+    def mixed(a: str, b: str, order: Sequence[int], t: str = eight) -> str:
+      return e.op(f"shufflevector {t} {a}, {t} {b}, <8 x i32> <{', '.join(f'i32 {k}' for k in order)}>")
+
+    def lane(k: int) -> str:
+      t, number = offsets.type[:-1].split(" x ")[1], "i32" if offsets.dtype.itemsize == 4 else "i64"
+      at = self._at(base, t, e.op(f"extractelement {offsets.type} {offsets.text}, {number} {k}"))
+      return e.op(f"load {four}, ptr {at}, align 1")
+    words: list[list[str]] = [[], [], [], []]
+    for first in range(0, n, 8):
+      rows = [mixed(lane(first + k), lane(first + k + 4), range(8), four) for k in range(4)]
+      low, high = (0, 8, 1, 9, 4, 12, 5, 13), (2, 10, 3, 11, 6, 14, 7, 15)
+      (a, b), (c, d) = ((mixed(x, y, low), mixed(x, y, high)) for x, y in zip(rows[::2], rows[1::2]))
+      for k, (x, y, order) in enumerate(((a, c, (0, 1, 8, 9, 4, 5, 12, 13)), (a, c, (2, 3, 10, 11, 6, 7, 14, 15)),
+                                         (b, d, (0, 1, 8, 9, 4, 5, 12, 13)), (b, d, (2, 3, 10, 11, 6, 7, 14, 15)))):
+        words[k].append(mixed(x, y, order))
+    return [Value(e, chained(e, parts, 8), U32, True) for parts in words]
 
   def _store_block(self, pointer: str, words: Sequence[Value], width: int) -> None:
     e, n = self.e, self.e.lanes

@@ -129,7 +129,8 @@ def _taken(code: Code) -> None:
 
 
 def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool) -> str:
-  what = [_text(program), program.entry_name, block, sorted(exact), clustered, str(host()), compiled_by()]
+  what = [_text(program), program.entry_name, block, sorted(exact), clustered, program.chip_sums, str(host()),
+          compiled_by()]
   return hashlib.sha256(sources_digest(SOURCES) + json.dumps(what).encode()).hexdigest() + "p"
 
 

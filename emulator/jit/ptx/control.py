@@ -253,12 +253,18 @@ def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None
     mark = g.mark()
     try:
       if emit is None: raise Untranslatable("no compiled form")
+      if g.code.program.chip_sums and _multiplies(line): raise Untranslatable("summed as the chip does")
       emit(g, line, form, g.plan.infos[k])
     except Untranslatable:
       g.undo(mark)
       helped.only(g, k)
   g.flush()
   g.go(after)
+
+
+def _multiplies(line: Line) -> bool:
+  i = line.instruction
+  return i.opcode == "mma" or i.opcode in {"wmma", "wgmma"} and not {"mma", "mma_async"}.isdisjoint(i.modifiers)
 
 
 def _barrier(g: Lanes, line: Line, after: Block | None) -> None:

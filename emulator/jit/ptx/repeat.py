@@ -60,7 +60,7 @@ class Again:
   def serves(self, program: Any) -> bool:
     """Whether mappings and compiled form are what this was made from."""
     known = program.compiled.get((self._dispatch.block, self.launch.exact, False))
-    return self._space.version == self._version and known is self.launch.kernel
+    return self._space.version == self._version and known is self.launch.kernel and program.now() is program
 
   def run(self, params: int) -> bool:
     """Run with the parameters at an address: True when all strands have ended, and `stats` says what they executed;

@@ -24,6 +24,7 @@ TRIPLE = "amdgcn-amd-amdhsa"
 FEATURES = "-real-true16"
 CODE_OBJECT_VERSION = 500         # LLVM's module flag: the version times 100
 IMMEDIATE = 4096                  # bytes: the least that is too far for the offset in a global memory instruction
+FARTHEST = 16                     # of such bases of one kernel: each is in two scalar registers all the time
 LONGEST_VECTOR = 16               # elements
 LOCAL, GLOBAL = 3, 1              # LLVM's numbers of the address spaces
 # What the kernel does not ask of the runtime; the names are those of LLVM's AMDGPUUsage.
@@ -65,8 +66,10 @@ class AMDGCNRenderer(LLVMRenderer):
     return writer.intrinsic("i32", f"amdgcn.{kind}.id.{axis}", attribute=f"range(i32 0, {u.arg.size}) ")
 
   def half(self, writer: Writer, x: str, source: str, target: str) -> str:
-    # fptrunc of a product would become v_fma_mixlo_f16 with +0 as addend (LLVM 22), and -0 be lost.
-    return writer.intrinsic("half", "fptrunc.round.f16.f32", ("float", x), ("metadata", '!"round.tonearest"'))
+    # fptrunc of a product would become v_fma_mixlo_f16 with +0 as addend (LLVM 22), and -0 be lost; fptrunc.round ends
+    # the process where its result is in one of the upper 128 registers.
+    return writer.intrinsic("half", "experimental.constrained.fptrunc.f16.f32", ("float", x),
+                            ("metadata", '!"round.tonearest"'), ("metadata", '!"fpexcept.ignore"'))
 
   def matrix(self, writer: Writer, u: UOp) -> str:
     unit = unit_named(u.arg)
@@ -106,11 +109,26 @@ class AMDGCNRenderer(LLVMRenderer):
     if kind.space is AddressSpace.LOCAL:
       address, near = writer.new(f"getelementptr inbounds i8, {base}, i32 {offset}"), plus * size
     else:
-      if far := plus * size & -IMMEDIATE: offset = writer.new(f"add nuw nsw i32 {offset}, {far}")
+      if far := plus * size & -IMMEDIATE:
+        if (moved := self._moved(writer, pointer, far)) is not None: base = moved
+        else: offset = writer.new(f"add nuw nsw i32 {offset}, {far}")
       address = writer.new(f"getelementptr inbounds i8, {base}, i64 {writer.new(f'zext nneg i32 {offset} to i64')}")
       near = plus * size - far
     if not near: return address
     return writer.new(f"getelementptr inbounds i8, {self.pointer_type(kind)} {address}, i32 {near}")
+
+  def _moved(self, writer: Writer, pointer: UOp, far: int) -> str | None:
+    """A base so many bytes behind a parameter, which accesses of loops add their 32-bit offset to by themselves. LLVM
+    takes a constant out of an offset, and adds it to 64-bit addresses of each lane; it does not look through this."""
+    if pointer.op is not Ops.DEFINE_GLOBAL or not isinstance(pointer.dtype, PtrDType) or not writer.loops: return None
+    kind, name = self.pointer_type(pointer.dtype), f"%far.{pointer.arg}.{far}"
+    if name not in writer.first:
+      if len(writer.first) >= 2 * FARTHEST: return None
+      hide = f"llvm.launder.invariant.group.p{GLOBAL}"
+      writer.declarations[f"declare {kind} @{hide}({kind})"] = None
+      writer.first[f"{name}.plain"] = f"getelementptr i8, {kind} %data{pointer.arg}, i32 {far}"
+      writer.first[name] = f"call {kind} @{hide}({kind} {name}.plain)"
+    return f"{kind} {name}"
 
   def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:
     block, grid = block_size(uops), grid_size(uops)

@@ -168,6 +168,7 @@ class Writer:
     self.names: dict[UOp, str] = {}
     self.block = "entry"
     self.declarations: dict[str, None] = {}
+    self.first: dict[str, str] = {}               # what the entry begins with: instructions by name
     self.loops: list[Loop] = []
     self.accumulators: dict[UOp, str] = {}        # the present value of each
     self.count = 0
@@ -185,7 +186,8 @@ class Writer:
     self.names.update({u: f"%value{i}" for i, u in enumerate(variables)})
     for u in self.uops: self.one(u)
     self.line("ret void")
-    return self.target.function(self.name, self.uops, arguments, "\n".join(self.lines), list(self.declarations))
+    first = [f"  {name} = {instruction}" for name, instruction in self.first.items()]
+    return self.target.function(self.name, self.uops, arguments, "\n".join(first + self.lines), list(self.declarations))
 
   # *** text ***
 

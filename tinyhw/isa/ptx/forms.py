@@ -57,7 +57,8 @@ class Form:
 
 
 def _slot(word: str) -> tuple[bool, tuple[str, ...]]:
-  optional, choices = word.startswith("?"), list[str]()
+  optional = word.startswith("?")
+  choices: list[str] = []
   for choice in word.removeprefix("?").split("|"):
     choices += SETS[choice[1:]].split("|") if choice.startswith("$") else [choice]
   if len(set(choices)) != len(choices): raise LayoutError(f"a choice twice in {word}", where="PTX table")
@@ -110,7 +111,8 @@ def find(name: str) -> Form | None:
 
 def _ordered(row: Row, modifiers: list[str]) -> list[str] | None:
   """The modifiers in the order of the row's slots; None where they do not fill them."""
-  left, out = [*modifiers], list[str]()
+  left = [*modifiers]
+  out: list[str] = []
   for optional, choices in row.slots:
     found = next((m for m in left if m in choices), None)
     if found is not None:

@@ -314,7 +314,8 @@ class _Parser:
     while True:
       at = self.at()
       name = self.name("a variable's name")
-      count, dims, initializer = 0, list[int](), None
+      count, initializer = 0, None
+      dims: list[int] = []
       if self.skip("<"):
         count = self.number("how many registers")
         self.need(">")
