@@ -268,6 +268,8 @@ def test_tinygrads_names_and_keywords() -> None:
   assert x.linear(x.half(), dtype=dtypes.float64).dtype is dtypes.float64
   image = np.arange(25, dtype=np.float32).reshape(1, 1, 5, 5)
   assert Tensor(image).avg_pool2d(2, 1, dilation=3).tolist() == [[[[9, 10], [14, 15]]]]
+  rows = Tensor(image[0, :4, :4])     # as many of the last axes as there are sizes
+  assert rows.interpolate((2, 2)).tolist() == rows.unsqueeze(0).interpolate((2, 2))[0].tolist() == [[[0, 2], [10, 12]]]
   assert Tensor([b"ab", b"cd"], dtype="uint8").tolist() == [[97, 98], [99, 100]]
   assert dtypes.finfo(dtypes.float16) == (5, 10) and dtypes.finfo(dtypes.fp8e4m3) == (4, 3)
   assert dtypes.min(dtypes.int8) == -128 and dtypes.max(dtypes.uint16) == 65535

@@ -106,6 +106,11 @@ class Optimizer(ABC):
     return self.parameters
 
   @property
+  def device(self) -> str:
+    """Where the first parameter is."""
+    return self.parameters[0].device
+
+  @property
   def lr(self) -> float:
     """The learning rate of the first group; setting it sets that of all."""
     return self.groups[0].lr
