@@ -702,6 +702,40 @@ CU_JIT_INPUT_OBJECT = 3
 CU_JIT_INPUT_LIBRARY = 4
 CU_JIT_INPUT_NVVM = 5
 CU_JIT_NUM_INPUT_TYPES = 6
+CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0
+CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1
+CU_GRAPH_COND_TYPE_IF = 0
+CU_GRAPH_COND_TYPE_WHILE = 1
+CU_GRAPH_COND_TYPE_SWITCH = 2
+CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT = 0
+CU_GRAPH_MEM_ATTR_USED_MEM_HIGH = 1
+CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2
+CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3
+CUDA_GRAPH_INSTANTIATE_SUCCESS = 0
+CUDA_GRAPH_INSTANTIATE_ERROR = 1
+CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE = 2
+CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED = 3
+CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED = 4
+CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5
+CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1
+CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2
+CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4
+CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8
+CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK = 1
+CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED = 2
+CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED = 3
+CU_DEVICE_P2P_ATTRIBUTE_ACCESS_ACCESS_SUPPORTED = 4
+CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED = 4
+CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED = 5
+CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0
+CU_STREAM_SET_CAPTURE_DEPENDENCIES = 1
+CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1
+CU_EVENT_WAIT_DEFAULT = 0
+CU_EVENT_WAIT_EXTERNAL = 1
+CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1
+CU_GRAPH_USER_OBJECT_MOVE = 1
+CU_MEM_ALLOCATION_COMP_NONE = 0
+CU_MEM_ALLOCATION_COMP_GENERIC = 1
 
 RESULTS = {
   0: "CUDA_SUCCESS",
@@ -807,6 +841,36 @@ RESULTS = {
   999: "CUDA_ERROR_UNKNOWN",
 }
 
+class CUipcEventHandle(Struct):
+  """64 bytes."""
+  reserved: bytes
+  _fields_ = [
+    ("reserved", ctypes.c_char * 64),
+  ]
+
+
+class CUipcMemHandle(Struct):
+  """64 bytes."""
+  reserved: bytes
+  _fields_ = [
+    ("reserved", ctypes.c_char * 64),
+  ]
+
+
+class CUDA_BATCH_MEM_OP_NODE_PARAMS_v2(Struct):
+  """32 bytes."""
+  ctx: int
+  count: int
+  paramArray: int
+  flags: int
+  _fields_ = [
+    ("ctx", ctypes.c_uint64),
+    ("count", ctypes.c_uint32),
+    ("paramArray", ctypes.c_uint64),
+    ("flags", ctypes.c_uint32),
+  ]
+
+
 class CUaccessPolicyWindow(Struct):
   """32 bytes."""
   base_ptr: int
@@ -879,6 +943,36 @@ class CUDA_KERNEL_NODE_PARAMS(Struct):
   ]
 
 
+class CUDA_KERNEL_NODE_PARAMS_v3(Struct):
+  """72 bytes."""
+  func: int
+  gridDimX: int
+  gridDimY: int
+  gridDimZ: int
+  blockDimX: int
+  blockDimY: int
+  blockDimZ: int
+  sharedMemBytes: int
+  kernelParams: int
+  extra: int
+  kern: int
+  ctx: int
+  _fields_ = [
+    ("func", ctypes.c_uint64),
+    ("gridDimX", ctypes.c_uint32),
+    ("gridDimY", ctypes.c_uint32),
+    ("gridDimZ", ctypes.c_uint32),
+    ("blockDimX", ctypes.c_uint32),
+    ("blockDimY", ctypes.c_uint32),
+    ("blockDimZ", ctypes.c_uint32),
+    ("sharedMemBytes", ctypes.c_uint32),
+    ("kernelParams", ctypes.c_uint64),
+    ("extra", ctypes.c_uint64),
+    ("kern", ctypes.c_uint64),
+    ("ctx", ctypes.c_uint64),
+  ]
+
+
 class CUDA_MEMSET_NODE_PARAMS(Struct):
   """40 bytes."""
   dst: int
@@ -894,6 +988,66 @@ class CUDA_MEMSET_NODE_PARAMS(Struct):
     ("elementSize", ctypes.c_uint32),
     ("width", ctypes.c_uint64),
     ("height", ctypes.c_uint64),
+  ]
+
+
+class CUDA_MEMSET_NODE_PARAMS_v2(Struct):
+  """48 bytes."""
+  dst: int
+  pitch: int
+  value: int
+  elementSize: int
+  width: int
+  height: int
+  ctx: int
+  _fields_ = [
+    ("dst", ctypes.c_uint64),
+    ("pitch", ctypes.c_uint64),
+    ("value", ctypes.c_uint32),
+    ("elementSize", ctypes.c_uint32),
+    ("width", ctypes.c_uint64),
+    ("height", ctypes.c_uint64),
+    ("ctx", ctypes.c_uint64),
+  ]
+
+
+class CUDA_HOST_NODE_PARAMS_v2(Struct):
+  """16 bytes."""
+  fn: int
+  userData: int
+  _fields_ = [
+    ("fn", ctypes.c_uint64),
+    ("userData", ctypes.c_uint64),
+  ]
+
+
+class CUDA_CONDITIONAL_NODE_PARAMS(Struct):
+  """32 bytes."""
+  handle: int
+  type: int
+  size: int
+  phGraph_out: int
+  ctx: int
+  _fields_ = [
+    ("handle", ctypes.c_uint64),
+    ("type", ctypes.c_uint32),
+    ("size", ctypes.c_uint32),
+    ("phGraph_out", ctypes.c_uint64),
+    ("ctx", ctypes.c_uint64),
+  ]
+
+
+class CUgraphEdgeData(Struct):
+  """8 bytes."""
+  from_port: int
+  to_port: int
+  type: int
+  reserved: ctypes.Array[ctypes.c_uint8]
+  _fields_ = [
+    ("from_port", ctypes.c_uint8),
+    ("to_port", ctypes.c_uint8),
+    ("type", ctypes.c_uint8),
+    ("reserved", ctypes.c_uint8 * 5),
   ]
 
 
@@ -1053,6 +1207,18 @@ class CUlaunchConfig(Struct):
   ]
 
 
+class CUctxCreateParams(Struct):
+  """24 bytes."""
+  execAffinityParams: int
+  numExecAffinityParams: int
+  cigParams: int
+  _fields_ = [
+    ("execAffinityParams", ctypes.c_uint64),
+    ("numExecAffinityParams", ctypes.c_int32),
+    ("cigParams", ctypes.c_uint64),
+  ]
+
+
 class CUDA_MEMCPY2D(Struct):
   """128 bytes."""
   srcXInBytes: int
@@ -1144,6 +1310,20 @@ class CUDA_MEMCPY3D(Struct):
     ("WidthInBytes", ctypes.c_uint64),
     ("Height", ctypes.c_uint64),
     ("Depth", ctypes.c_uint64),
+  ]
+
+
+class CUDA_MEMCPY_NODE_PARAMS(Struct):
+  """216 bytes."""
+  flags: int
+  reserved: int
+  copyCtx: int
+  copyParams: CUDA_MEMCPY3D
+  _fields_ = [
+    ("flags", ctypes.c_int32),
+    ("reserved", ctypes.c_int32),
+    ("copyCtx", ctypes.c_uint64),
+    ("copyParams", CUDA_MEMCPY3D),
   ]
 
 
@@ -1325,6 +1505,30 @@ class CUDA_RESOURCE_VIEW_DESC(Struct):
   ]
 
 
+class CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2(Struct):
+  """24 bytes."""
+  extSemArray: int
+  paramsArray: int
+  numExtSems: int
+  _fields_ = [
+    ("extSemArray", ctypes.c_uint64),
+    ("paramsArray", ctypes.c_uint64),
+    ("numExtSems", ctypes.c_uint32),
+  ]
+
+
+class CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2(Struct):
+  """24 bytes."""
+  extSemArray: int
+  paramsArray: int
+  numExtSems: int
+  _fields_ = [
+    ("extSemArray", ctypes.c_uint64),
+    ("paramsArray", ctypes.c_uint64),
+    ("numExtSems", ctypes.c_uint32),
+  ]
+
+
 class CUmemLocation(Struct):
   """8 bytes."""
   type: int
@@ -1335,6 +1539,36 @@ class CUmemLocation(Struct):
   ]
 
 
+class CUmemAllocationProp_st_allocFlags(Struct):
+  """8 bytes."""
+  compressionType: int
+  gpuDirectRDMACapable: int
+  usage: int
+  reserved: ctypes.Array[ctypes.c_uint8]
+  _fields_ = [
+    ("compressionType", ctypes.c_uint8),
+    ("gpuDirectRDMACapable", ctypes.c_uint8),
+    ("usage", ctypes.c_uint16),
+    ("reserved", ctypes.c_uint8 * 4),
+  ]
+
+
+class CUmemAllocationProp(Struct):
+  """32 bytes."""
+  type: int
+  requestedHandleTypes: int
+  location: CUmemLocation
+  win32HandleMetaData: int
+  allocFlags: CUmemAllocationProp_st_allocFlags
+  _fields_ = [
+    ("type", ctypes.c_uint32),
+    ("requestedHandleTypes", ctypes.c_uint32),
+    ("location", CUmemLocation),
+    ("win32HandleMetaData", ctypes.c_uint64),
+    ("allocFlags", CUmemAllocationProp_st_allocFlags),
+  ]
+
+
 class CUmemAccessDesc(Struct):
   """12 bytes."""
   location: CUmemLocation
@@ -1342,6 +1576,18 @@ class CUmemAccessDesc(Struct):
   _fields_ = [
     ("location", CUmemLocation),
     ("flags", ctypes.c_uint32),
+  ]
+
+
+class CUgraphExecUpdateResultInfo(Struct):
+  """24 bytes."""
+  result: int
+  errorNode: int
+  errorFromNode: int
+  _fields_ = [
+    ("result", ctypes.c_uint32),
+    ("errorNode", ctypes.c_uint64),
+    ("errorFromNode", ctypes.c_uint64),
   ]
 
 
@@ -1364,6 +1610,134 @@ class CUmemPoolProps(Struct):
     ("reserved", ctypes.c_uint8 * 54),
   ]
 
+
+class CUDA_MEM_ALLOC_NODE_PARAMS(Struct):
+  """120 bytes."""
+  poolProps: CUmemPoolProps
+  accessDescs: int
+  accessDescCount: int
+  bytesize: int
+  dptr: int
+  _fields_ = [
+    ("poolProps", CUmemPoolProps),
+    ("accessDescs", ctypes.c_uint64),
+    ("accessDescCount", ctypes.c_uint64),
+    ("bytesize", ctypes.c_uint64),
+    ("dptr", ctypes.c_uint64),
+  ]
+
+
+class CUDA_MEM_ALLOC_NODE_PARAMS_v2(Struct):
+  """120 bytes."""
+  poolProps: CUmemPoolProps
+  accessDescs: int
+  accessDescCount: int
+  bytesize: int
+  dptr: int
+  _fields_ = [
+    ("poolProps", CUmemPoolProps),
+    ("accessDescs", ctypes.c_uint64),
+    ("accessDescCount", ctypes.c_uint64),
+    ("bytesize", ctypes.c_uint64),
+    ("dptr", ctypes.c_uint64),
+  ]
+
+
+class CUDA_MEM_FREE_NODE_PARAMS(Struct):
+  """8 bytes."""
+  dptr: int
+  _fields_ = [
+    ("dptr", ctypes.c_uint64),
+  ]
+
+
+class CUDA_CHILD_GRAPH_NODE_PARAMS(Struct):
+  """16 bytes."""
+  graph: int
+  ownership: int
+  _fields_ = [
+    ("graph", ctypes.c_uint64),
+    ("ownership", ctypes.c_uint32),
+  ]
+
+
+class CUDA_EVENT_RECORD_NODE_PARAMS(Struct):
+  """8 bytes."""
+  event: int
+  _fields_ = [
+    ("event", ctypes.c_uint64),
+  ]
+
+
+class CUDA_EVENT_WAIT_NODE_PARAMS(Struct):
+  """8 bytes."""
+  event: int
+  _fields_ = [
+    ("event", ctypes.c_uint64),
+  ]
+
+
+class CUgraphNodeParams_st_0(Union):
+  """232 bytes."""
+  reserved1: ctypes.Array[ctypes.c_int64]
+  kernel: CUDA_KERNEL_NODE_PARAMS_v3
+  memcpy: CUDA_MEMCPY_NODE_PARAMS
+  memset: CUDA_MEMSET_NODE_PARAMS_v2
+  host: CUDA_HOST_NODE_PARAMS_v2
+  graph: CUDA_CHILD_GRAPH_NODE_PARAMS
+  eventWait: CUDA_EVENT_WAIT_NODE_PARAMS
+  eventRecord: CUDA_EVENT_RECORD_NODE_PARAMS
+  extSemSignal: CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2
+  extSemWait: CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2
+  alloc: CUDA_MEM_ALLOC_NODE_PARAMS_v2
+  free: CUDA_MEM_FREE_NODE_PARAMS
+  memOp: CUDA_BATCH_MEM_OP_NODE_PARAMS_v2
+  conditional: CUDA_CONDITIONAL_NODE_PARAMS
+  _fields_ = [
+    ("reserved1", ctypes.c_int64 * 29),
+    ("kernel", CUDA_KERNEL_NODE_PARAMS_v3),
+    ("memcpy", CUDA_MEMCPY_NODE_PARAMS),
+    ("memset", CUDA_MEMSET_NODE_PARAMS_v2),
+    ("host", CUDA_HOST_NODE_PARAMS_v2),
+    ("graph", CUDA_CHILD_GRAPH_NODE_PARAMS),
+    ("eventWait", CUDA_EVENT_WAIT_NODE_PARAMS),
+    ("eventRecord", CUDA_EVENT_RECORD_NODE_PARAMS),
+    ("extSemSignal", CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2),
+    ("extSemWait", CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2),
+    ("alloc", CUDA_MEM_ALLOC_NODE_PARAMS_v2),
+    ("free", CUDA_MEM_FREE_NODE_PARAMS),
+    ("memOp", CUDA_BATCH_MEM_OP_NODE_PARAMS_v2),
+    ("conditional", CUDA_CONDITIONAL_NODE_PARAMS),
+  ]
+
+
+class CUgraphNodeParams(Struct):
+  """256 bytes."""
+  type: int
+  reserved0: ctypes.Array[ctypes.c_int32]
+  reserved1: ctypes.Array[ctypes.c_int64]
+  kernel: CUDA_KERNEL_NODE_PARAMS_v3
+  memcpy: CUDA_MEMCPY_NODE_PARAMS
+  memset: CUDA_MEMSET_NODE_PARAMS_v2
+  host: CUDA_HOST_NODE_PARAMS_v2
+  graph: CUDA_CHILD_GRAPH_NODE_PARAMS
+  eventWait: CUDA_EVENT_WAIT_NODE_PARAMS
+  eventRecord: CUDA_EVENT_RECORD_NODE_PARAMS
+  extSemSignal: CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2
+  extSemWait: CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2
+  alloc: CUDA_MEM_ALLOC_NODE_PARAMS_v2
+  free: CUDA_MEM_FREE_NODE_PARAMS
+  memOp: CUDA_BATCH_MEM_OP_NODE_PARAMS_v2
+  conditional: CUDA_CONDITIONAL_NODE_PARAMS
+  reserved2: int
+  _anonymous_ = ('_0',)
+  _fields_ = [
+    ("type", ctypes.c_uint32),
+    ("reserved0", ctypes.c_int32 * 3),
+    ("_0", CUgraphNodeParams_st_0),
+    ("reserved2", ctypes.c_int64),
+  ]
+
 CUDA_KERNEL_NODE_PARAMS_v2 = CUDA_KERNEL_NODE_PARAMS
 CUDA_MEMCPY2D_v2 = CUDA_MEMCPY2D
 CUDA_MEMCPY3D_v2 = CUDA_MEMCPY3D
@@ -1376,6 +1750,11 @@ CUDA_TEXTURE_DESC_v1 = CUDA_TEXTURE_DESC
 CUDA_RESOURCE_VIEW_DESC_v1 = CUDA_RESOURCE_VIEW_DESC
 CUmemPoolProps_v1 = CUmemPoolProps
 CUmemAccessDesc_v1 = CUmemAccessDesc
+CUmemAllocationProp_v1 = CUmemAllocationProp
+CUgraphExecUpdateResultInfo_v1 = CUgraphExecUpdateResultInfo
+CUDA_MEM_ALLOC_NODE_PARAMS_v1 = CUDA_MEM_ALLOC_NODE_PARAMS
+CUipcMemHandle_v1 = CUipcMemHandle
+CUipcEventHandle_v1 = CUipcEventHandle
 
 FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cuArray3DCreate": (c_void_p, c_void_p,),
@@ -1572,8 +1951,10 @@ FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cuGraphInstantiateWithParams_ptsz": (c_void_p, c_void_p, c_void_p,),
   "cuGraphInstantiate_v2": (c_void_p, c_void_p, c_void_p, c_void_p, c_size_t,),
   "cuGraphKernelNodeCopyAttributes": (c_void_p, c_void_p,),
+  "cuGraphKernelNodeGetAttribute": (c_void_p, c_int32, c_void_p,),
   "cuGraphKernelNodeGetParams": (c_void_p, c_void_p,),
   "cuGraphKernelNodeGetParams_v2": (c_void_p, c_void_p,),
+  "cuGraphKernelNodeSetAttribute": (c_void_p, c_int32, c_void_p,),
   "cuGraphKernelNodeSetParams": (c_void_p, c_void_p,),
   "cuGraphKernelNodeSetParams_v2": (c_void_p, c_void_p,),
   "cuGraphLaunch": (c_void_p, c_void_p,),
@@ -1905,6 +2286,8 @@ FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cuStreamDestroy_v2": (c_void_p,),
   "cuStreamEndCapture": (c_void_p, c_void_p,),
   "cuStreamEndCapture_ptsz": (c_void_p, c_void_p,),
+  "cuStreamGetAttribute": (c_void_p, c_int32, c_void_p,),
+  "cuStreamGetAttribute_ptsz": (c_void_p, c_int32, c_void_p,),
   "cuStreamGetCaptureInfo": (c_void_p, c_void_p, c_void_p,),
   "cuStreamGetCaptureInfo_ptsz": (c_void_p, c_void_p, c_void_p,),
   "cuStreamGetCaptureInfo_v2": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
@@ -1928,6 +2311,8 @@ FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cuStreamIsCapturing_ptsz": (c_void_p, c_void_p,),
   "cuStreamQuery": (c_void_p,),
   "cuStreamQuery_ptsz": (c_void_p,),
+  "cuStreamSetAttribute": (c_void_p, c_int32, c_void_p,),
+  "cuStreamSetAttribute_ptsz": (c_void_p, c_int32, c_void_p,),
   "cuStreamSynchronize": (c_void_p,),
   "cuStreamSynchronize_ptsz": (c_void_p,),
   "cuStreamUpdateCaptureDependencies": (c_void_p, c_void_p, c_size_t, c_uint32,),
@@ -2006,18 +2391,12 @@ FUNCTIONS: dict[str, tuple[type, ...]] = {
 }
 
 BY_VALUE = (
-  "cuGraphKernelNodeGetAttribute",
-  "cuGraphKernelNodeSetAttribute",
   "cuIpcOpenEventHandle",
   "cuIpcOpenMemHandle",
   "cuIpcOpenMemHandle_v2",
   "cuMemAdvise_v2",
   "cuMemPrefetchAsync_v2",
   "cuMemPrefetchAsync_v2_ptsz",
-  "cuStreamGetAttribute",
-  "cuStreamGetAttribute_ptsz",
-  "cuStreamSetAttribute",
-  "cuStreamSetAttribute_ptsz",
 )
 
 VERSIONS: dict[str, tuple[tuple[int, str], ...]] = {

@@ -10,7 +10,7 @@ Generated; do not edit. Source:
 Generator: tinyhw gen cudart
 
 FUNCTIONS has a function's parameters as ctypes has them. Pointers and handles are addresses. BY_VALUE are the
-functions that take another struct than dim3 by value, whose parameters are not told.
+functions that take a struct by value that is not here, whose parameters are not told.
 """
 from __future__ import annotations
 
@@ -177,6 +177,64 @@ cudaMemoryTypeUnregistered = 0
 cudaMemoryTypeHost = 1
 cudaMemoryTypeDevice = 2
 cudaMemoryTypeManaged = 3
+cudaChannelFormatKindSigned = 0
+cudaChannelFormatKindUnsigned = 1
+cudaChannelFormatKindFloat = 2
+cudaChannelFormatKindNone = 3
+cudaChannelFormatKindNV12 = 4
+cudaChannelFormatKindUnsignedNormalized8X1 = 5
+cudaChannelFormatKindUnsignedNormalized8X2 = 6
+cudaChannelFormatKindUnsignedNormalized8X4 = 7
+cudaChannelFormatKindUnsignedNormalized16X1 = 8
+cudaChannelFormatKindUnsignedNormalized16X2 = 9
+cudaChannelFormatKindUnsignedNormalized16X4 = 0xa
+cudaChannelFormatKindSignedNormalized8X1 = 0xb
+cudaChannelFormatKindSignedNormalized8X2 = 0xc
+cudaChannelFormatKindSignedNormalized8X4 = 0xd
+cudaChannelFormatKindSignedNormalized16X1 = 0xe
+cudaChannelFormatKindSignedNormalized16X2 = 0xf
+cudaChannelFormatKindSignedNormalized16X4 = 0x10
+cudaChannelFormatKindUnsignedBlockCompressed1 = 0x11
+cudaChannelFormatKindUnsignedBlockCompressed1SRGB = 0x12
+cudaChannelFormatKindUnsignedBlockCompressed2 = 0x13
+cudaChannelFormatKindUnsignedBlockCompressed2SRGB = 0x14
+cudaChannelFormatKindUnsignedBlockCompressed3 = 0x15
+cudaChannelFormatKindUnsignedBlockCompressed3SRGB = 0x16
+cudaChannelFormatKindUnsignedBlockCompressed4 = 0x17
+cudaChannelFormatKindSignedBlockCompressed4 = 0x18
+cudaChannelFormatKindUnsignedBlockCompressed5 = 0x19
+cudaChannelFormatKindSignedBlockCompressed5 = 0x1a
+cudaChannelFormatKindUnsignedBlockCompressed6H = 0x1b
+cudaChannelFormatKindSignedBlockCompressed6H = 0x1c
+cudaChannelFormatKindUnsignedBlockCompressed7 = 0x1d
+cudaChannelFormatKindUnsignedBlockCompressed7SRGB = 0x1e
+cudaChannelFormatKindUnsignedNormalized1010102 = 0x1f
+cudaResourceTypeArray = 0
+cudaResourceTypeMipmappedArray = 1
+cudaResourceTypeLinear = 2
+cudaResourceTypePitch2D = 3
+cudaAddressModeWrap = 0
+cudaAddressModeClamp = 1
+cudaAddressModeMirror = 2
+cudaAddressModeBorder = 3
+cudaFilterModePoint = 0
+cudaFilterModeLinear = 1
+cudaReadModeElementType = 0
+cudaReadModeNormalizedFloat = 1
+cudaGraphNodeTypeKernel = 0
+cudaGraphNodeTypeMemcpy = 1
+cudaGraphNodeTypeMemset = 2
+cudaGraphNodeTypeHost = 3
+cudaGraphNodeTypeGraph = 4
+cudaGraphNodeTypeEmpty = 5
+cudaGraphNodeTypeWaitEvent = 6
+cudaGraphNodeTypeEventRecord = 7
+cudaGraphNodeTypeExtSemaphoreSignal = 8
+cudaGraphNodeTypeExtSemaphoreWait = 9
+cudaGraphNodeTypeMemAlloc = 0xa
+cudaGraphNodeTypeMemFree = 0xb
+cudaGraphNodeTypeConditional = 0xd
+cudaGraphNodeTypeCount = 0xe
 
 ERRORS = {
   0: "cudaSuccess",
@@ -327,6 +385,278 @@ class dim3(Struct):
   ]
 
 
+class cudaChannelFormatDesc(Struct):
+  """20 bytes."""
+  x: int
+  y: int
+  z: int
+  w: int
+  f: int
+  _fields_ = [
+    ("x", ctypes.c_int32),
+    ("y", ctypes.c_int32),
+    ("z", ctypes.c_int32),
+    ("w", ctypes.c_int32),
+    ("f", ctypes.c_uint32),
+  ]
+
+
+class cudaPitchedPtr(Struct):
+  """32 bytes."""
+  ptr: int
+  pitch: int
+  xsize: int
+  ysize: int
+  _fields_ = [
+    ("ptr", ctypes.c_uint64),
+    ("pitch", ctypes.c_uint64),
+    ("xsize", ctypes.c_uint64),
+    ("ysize", ctypes.c_uint64),
+  ]
+
+
+class cudaExtent(Struct):
+  """24 bytes."""
+  width: int
+  height: int
+  depth: int
+  _fields_ = [
+    ("width", ctypes.c_uint64),
+    ("height", ctypes.c_uint64),
+    ("depth", ctypes.c_uint64),
+  ]
+
+
+class cudaPos(Struct):
+  """24 bytes."""
+  x: int
+  y: int
+  z: int
+  _fields_ = [
+    ("x", ctypes.c_uint64),
+    ("y", ctypes.c_uint64),
+    ("z", ctypes.c_uint64),
+  ]
+
+
+class cudaMemcpy3DParms(Struct):
+  """160 bytes."""
+  srcArray: int
+  srcPos: cudaPos
+  srcPtr: cudaPitchedPtr
+  dstArray: int
+  dstPos: cudaPos
+  dstPtr: cudaPitchedPtr
+  extent: cudaExtent
+  kind: int
+  _fields_ = [
+    ("srcArray", ctypes.c_uint64),
+    ("srcPos", cudaPos),
+    ("srcPtr", cudaPitchedPtr),
+    ("dstArray", ctypes.c_uint64),
+    ("dstPos", cudaPos),
+    ("dstPtr", cudaPitchedPtr),
+    ("extent", cudaExtent),
+    ("kind", ctypes.c_uint32),
+  ]
+
+
+class cudaMemcpyNodeParams(Struct):
+  """176 bytes."""
+  flags: int
+  reserved: ctypes.Array[ctypes.c_int32]
+  copyParams: cudaMemcpy3DParms
+  _fields_ = [
+    ("flags", ctypes.c_int32),
+    ("reserved", ctypes.c_int32 * 3),
+    ("copyParams", cudaMemcpy3DParms),
+  ]
+
+
+class cudaMemcpy3DPeerParms(Struct):
+  """168 bytes."""
+  srcArray: int
+  srcPos: cudaPos
+  srcPtr: cudaPitchedPtr
+  srcDevice: int
+  dstArray: int
+  dstPos: cudaPos
+  dstPtr: cudaPitchedPtr
+  dstDevice: int
+  extent: cudaExtent
+  _fields_ = [
+    ("srcArray", ctypes.c_uint64),
+    ("srcPos", cudaPos),
+    ("srcPtr", cudaPitchedPtr),
+    ("srcDevice", ctypes.c_int32),
+    ("dstArray", ctypes.c_uint64),
+    ("dstPos", cudaPos),
+    ("dstPtr", cudaPitchedPtr),
+    ("dstDevice", ctypes.c_int32),
+    ("extent", cudaExtent),
+  ]
+
+
+class cudaMemsetParams(Struct):
+  """40 bytes."""
+  dst: int
+  pitch: int
+  value: int
+  elementSize: int
+  width: int
+  height: int
+  _fields_ = [
+    ("dst", ctypes.c_uint64),
+    ("pitch", ctypes.c_uint64),
+    ("value", ctypes.c_uint32),
+    ("elementSize", ctypes.c_uint32),
+    ("width", ctypes.c_uint64),
+    ("height", ctypes.c_uint64),
+  ]
+
+
+class cudaMemsetParamsV2(Struct):
+  """40 bytes."""
+  dst: int
+  pitch: int
+  value: int
+  elementSize: int
+  width: int
+  height: int
+  _fields_ = [
+    ("dst", ctypes.c_uint64),
+    ("pitch", ctypes.c_uint64),
+    ("value", ctypes.c_uint32),
+    ("elementSize", ctypes.c_uint32),
+    ("width", ctypes.c_uint64),
+    ("height", ctypes.c_uint64),
+  ]
+
+
+class cudaHostNodeParams(Struct):
+  """16 bytes."""
+  fn: int
+  userData: int
+  _fields_ = [
+    ("fn", ctypes.c_uint64),
+    ("userData", ctypes.c_uint64),
+  ]
+
+
+class cudaHostNodeParamsV2(Struct):
+  """16 bytes."""
+  fn: int
+  userData: int
+  _fields_ = [
+    ("fn", ctypes.c_uint64),
+    ("userData", ctypes.c_uint64),
+  ]
+
+
+class cudaResourceDesc_0_array(Struct):
+  """8 bytes."""
+  array: int
+  _fields_ = [
+    ("array", ctypes.c_uint64),
+  ]
+
+
+class cudaResourceDesc_0_mipmap(Struct):
+  """8 bytes."""
+  mipmap: int
+  _fields_ = [
+    ("mipmap", ctypes.c_uint64),
+  ]
+
+
+class cudaResourceDesc_0_linear(Struct):
+  """40 bytes."""
+  devPtr: int
+  desc: cudaChannelFormatDesc
+  sizeInBytes: int
+  _fields_ = [
+    ("devPtr", ctypes.c_uint64),
+    ("desc", cudaChannelFormatDesc),
+    ("sizeInBytes", ctypes.c_uint64),
+  ]
+
+
+class cudaResourceDesc_0_pitch2D(Struct):
+  """56 bytes."""
+  devPtr: int
+  desc: cudaChannelFormatDesc
+  width: int
+  height: int
+  pitchInBytes: int
+  _fields_ = [
+    ("devPtr", ctypes.c_uint64),
+    ("desc", cudaChannelFormatDesc),
+    ("width", ctypes.c_uint64),
+    ("height", ctypes.c_uint64),
+    ("pitchInBytes", ctypes.c_uint64),
+  ]
+
+
+class cudaResourceDesc_0_reserved(Struct):
+  """128 bytes."""
+  reserved: ctypes.Array[ctypes.c_int32]
+  _fields_ = [
+    ("reserved", ctypes.c_int32 * 32),
+  ]
+
+
+class cudaResourceDesc_res(Union):
+  """128 bytes."""
+  array: cudaResourceDesc_0_array
+  mipmap: cudaResourceDesc_0_mipmap
+  linear: cudaResourceDesc_0_linear
+  pitch2D: cudaResourceDesc_0_pitch2D
+  reserved: cudaResourceDesc_0_reserved
+  _fields_ = [
+    ("array", cudaResourceDesc_0_array),
+    ("mipmap", cudaResourceDesc_0_mipmap),
+    ("linear", cudaResourceDesc_0_linear),
+    ("pitch2D", cudaResourceDesc_0_pitch2D),
+    ("reserved", cudaResourceDesc_0_reserved),
+  ]
+
+
+class cudaResourceDesc(Struct):
+  """144 bytes."""
+  resType: int
+  res: cudaResourceDesc_res
+  flags: int
+  _fields_ = [
+    ("resType", ctypes.c_uint32),
+    ("res", cudaResourceDesc_res),
+    ("flags", ctypes.c_uint32),
+  ]
+
+
+class cudaResourceViewDesc(Struct):
+  """112 bytes."""
+  format: int
+  width: int
+  height: int
+  depth: int
+  firstMipmapLevel: int
+  lastMipmapLevel: int
+  firstLayer: int
+  lastLayer: int
+  reserved: ctypes.Array[ctypes.c_uint32]
+  _fields_ = [
+    ("format", ctypes.c_uint32),
+    ("width", ctypes.c_uint64),
+    ("height", ctypes.c_uint64),
+    ("depth", ctypes.c_uint64),
+    ("firstMipmapLevel", ctypes.c_uint32),
+    ("lastMipmapLevel", ctypes.c_uint32),
+    ("firstLayer", ctypes.c_uint32),
+    ("lastLayer", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32 * 16),
+  ]
+
+
 class cudaPointerAttributes(Struct):
   """88 bytes."""
   type: int
@@ -380,6 +710,60 @@ class cudaFuncAttributes(Struct):
     ("clusterSchedulingPolicyPreference", ctypes.c_int32),
     ("nonPortableClusterSizeAllowed", ctypes.c_int32),
     ("reserved", ctypes.c_int32 * 16),
+  ]
+
+
+class cudaMemLocation(Struct):
+  """8 bytes."""
+  type: int
+  id: int
+  _fields_ = [
+    ("type", ctypes.c_uint32),
+    ("id", ctypes.c_int32),
+  ]
+
+
+class cudaMemPoolProps(Struct):
+  """88 bytes."""
+  allocType: int
+  handleTypes: int
+  location: cudaMemLocation
+  win32SecurityAttributes: int
+  maxSize: int
+  usage: int
+  reserved: ctypes.Array[ctypes.c_uint8]
+  _fields_ = [
+    ("allocType", ctypes.c_uint32),
+    ("handleTypes", ctypes.c_uint32),
+    ("location", cudaMemLocation),
+    ("win32SecurityAttributes", ctypes.c_uint64),
+    ("maxSize", ctypes.c_uint64),
+    ("usage", ctypes.c_uint16),
+    ("reserved", ctypes.c_uint8 * 54),
+  ]
+
+
+class cudaMemAllocNodeParamsV2(Struct):
+  """120 bytes."""
+  poolProps: cudaMemPoolProps
+  accessDescs: int
+  accessDescCount: int
+  bytesize: int
+  dptr: int
+  _fields_ = [
+    ("poolProps", cudaMemPoolProps),
+    ("accessDescs", ctypes.c_uint64),
+    ("accessDescCount", ctypes.c_uint64),
+    ("bytesize", ctypes.c_uint64),
+    ("dptr", ctypes.c_uint64),
+  ]
+
+
+class cudaMemFreeNodeParams(Struct):
+  """8 bytes."""
+  dptr: int
+  _fields_ = [
+    ("dptr", ctypes.c_uint64),
   ]
 
 
@@ -583,6 +967,181 @@ class cudaDeviceProp(Struct):
   ]
 
 
+class cudaIpcEventHandle_t(Struct):
+  """64 bytes."""
+  reserved: bytes
+  _fields_ = [
+    ("reserved", ctypes.c_char * 64),
+  ]
+
+
+class cudaIpcMemHandle_t(Struct):
+  """64 bytes."""
+  reserved: bytes
+  _fields_ = [
+    ("reserved", ctypes.c_char * 64),
+  ]
+
+
+class cudaKernelNodeParams(Struct):
+  """56 bytes."""
+  func: int
+  gridDim: dim3
+  blockDim: dim3
+  sharedMemBytes: int
+  kernelParams: int
+  extra: int
+  _fields_ = [
+    ("func", ctypes.c_uint64),
+    ("gridDim", dim3),
+    ("blockDim", dim3),
+    ("sharedMemBytes", ctypes.c_uint32),
+    ("kernelParams", ctypes.c_uint64),
+    ("extra", ctypes.c_uint64),
+  ]
+
+
+class cudaKernelNodeParamsV2(Struct):
+  """56 bytes."""
+  func: int
+  gridDim: dim3
+  blockDim: dim3
+  sharedMemBytes: int
+  kernelParams: int
+  extra: int
+  _fields_ = [
+    ("func", ctypes.c_uint64),
+    ("gridDim", dim3),
+    ("blockDim", dim3),
+    ("sharedMemBytes", ctypes.c_uint32),
+    ("kernelParams", ctypes.c_uint64),
+    ("extra", ctypes.c_uint64),
+  ]
+
+
+class cudaExternalSemaphoreSignalNodeParamsV2(Struct):
+  """24 bytes."""
+  extSemArray: int
+  paramsArray: int
+  numExtSems: int
+  _fields_ = [
+    ("extSemArray", ctypes.c_uint64),
+    ("paramsArray", ctypes.c_uint64),
+    ("numExtSems", ctypes.c_uint32),
+  ]
+
+
+class cudaExternalSemaphoreWaitNodeParamsV2(Struct):
+  """24 bytes."""
+  extSemArray: int
+  paramsArray: int
+  numExtSems: int
+  _fields_ = [
+    ("extSemArray", ctypes.c_uint64),
+    ("paramsArray", ctypes.c_uint64),
+    ("numExtSems", ctypes.c_uint32),
+  ]
+
+
+class cudaConditionalNodeParams(Struct):
+  """24 bytes."""
+  handle: int
+  type: int
+  size: int
+  phGraph_out: int
+  _fields_ = [
+    ("handle", ctypes.c_uint64),
+    ("type", ctypes.c_uint32),
+    ("size", ctypes.c_uint32),
+    ("phGraph_out", ctypes.c_uint64),
+  ]
+
+
+class cudaChildGraphNodeParams(Struct):
+  """16 bytes."""
+  graph: int
+  ownership: int
+  _fields_ = [
+    ("graph", ctypes.c_uint64),
+    ("ownership", ctypes.c_uint32),
+  ]
+
+
+class cudaEventRecordNodeParams(Struct):
+  """8 bytes."""
+  event: int
+  _fields_ = [
+    ("event", ctypes.c_uint64),
+  ]
+
+
+class cudaEventWaitNodeParams(Struct):
+  """8 bytes."""
+  event: int
+  _fields_ = [
+    ("event", ctypes.c_uint64),
+  ]
+
+
+class cudaGraphNodeParams_0(Union):
+  """232 bytes."""
+  reserved1: ctypes.Array[ctypes.c_int64]
+  kernel: cudaKernelNodeParamsV2
+  memcpy: cudaMemcpyNodeParams
+  memset: cudaMemsetParamsV2
+  host: cudaHostNodeParamsV2
+  graph: cudaChildGraphNodeParams
+  eventWait: cudaEventWaitNodeParams
+  eventRecord: cudaEventRecordNodeParams
+  extSemSignal: cudaExternalSemaphoreSignalNodeParamsV2
+  extSemWait: cudaExternalSemaphoreWaitNodeParamsV2
+  alloc: cudaMemAllocNodeParamsV2
+  free: cudaMemFreeNodeParams
+  conditional: cudaConditionalNodeParams
+  _fields_ = [
+    ("reserved1", ctypes.c_int64 * 29),
+    ("kernel", cudaKernelNodeParamsV2),
+    ("memcpy", cudaMemcpyNodeParams),
+    ("memset", cudaMemsetParamsV2),
+    ("host", cudaHostNodeParamsV2),
+    ("graph", cudaChildGraphNodeParams),
+    ("eventWait", cudaEventWaitNodeParams),
+    ("eventRecord", cudaEventRecordNodeParams),
+    ("extSemSignal", cudaExternalSemaphoreSignalNodeParamsV2),
+    ("extSemWait", cudaExternalSemaphoreWaitNodeParamsV2),
+    ("alloc", cudaMemAllocNodeParamsV2),
+    ("free", cudaMemFreeNodeParams),
+    ("conditional", cudaConditionalNodeParams),
+  ]
+
+
+class cudaGraphNodeParams(Struct):
+  """256 bytes."""
+  type: int
+  reserved0: ctypes.Array[ctypes.c_int32]
+  reserved1: ctypes.Array[ctypes.c_int64]
+  kernel: cudaKernelNodeParamsV2
+  memcpy: cudaMemcpyNodeParams
+  memset: cudaMemsetParamsV2
+  host: cudaHostNodeParamsV2
+  graph: cudaChildGraphNodeParams
+  eventWait: cudaEventWaitNodeParams
+  eventRecord: cudaEventRecordNodeParams
+  extSemSignal: cudaExternalSemaphoreSignalNodeParamsV2
+  extSemWait: cudaExternalSemaphoreWaitNodeParamsV2
+  alloc: cudaMemAllocNodeParamsV2
+  free: cudaMemFreeNodeParams
+  conditional: cudaConditionalNodeParams
+  reserved2: int
+  _anonymous_ = ('_0',)
+  _fields_ = [
+    ("type", ctypes.c_uint32),
+    ("reserved0", ctypes.c_int32 * 3),
+    ("_0", cudaGraphNodeParams_0),
+    ("reserved2", ctypes.c_int64),
+  ]
+
+
 class cudaLaunchConfig_t(Struct):
   """56 bytes."""
   gridDim: dim3
@@ -598,6 +1157,38 @@ class cudaLaunchConfig_t(Struct):
     ("stream", ctypes.c_uint64),
     ("attrs", ctypes.c_uint64),
     ("numAttrs", ctypes.c_uint32),
+  ]
+
+
+class cudaTextureDesc(Struct):
+  """72 bytes."""
+  addressMode: ctypes.Array[ctypes.c_uint32]
+  filterMode: int
+  readMode: int
+  sRGB: int
+  borderColor: ctypes.Array[ctypes.c_float]
+  normalizedCoords: int
+  maxAnisotropy: int
+  mipmapFilterMode: int
+  mipmapLevelBias: float
+  minMipmapLevelClamp: float
+  maxMipmapLevelClamp: float
+  disableTrilinearOptimization: int
+  seamlessCubemap: int
+  _fields_ = [
+    ("addressMode", ctypes.c_uint32 * 3),
+    ("filterMode", ctypes.c_uint32),
+    ("readMode", ctypes.c_uint32),
+    ("sRGB", ctypes.c_int32),
+    ("borderColor", ctypes.c_float * 4),
+    ("normalizedCoords", ctypes.c_int32),
+    ("maxAnisotropy", ctypes.c_uint32),
+    ("mipmapFilterMode", ctypes.c_uint32),
+    ("mipmapLevelBias", ctypes.c_float),
+    ("minMipmapLevelClamp", ctypes.c_float),
+    ("maxMipmapLevelClamp", ctypes.c_float),
+    ("disableTrilinearOptimization", ctypes.c_int32),
+    ("seamlessCubemap", ctypes.c_int32),
   ]
 
 
@@ -799,6 +1390,8 @@ FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cudaIpcCloseMemHandle": (c_void_p,),
   "cudaIpcGetEventHandle": (c_void_p, c_void_p,),
   "cudaIpcGetMemHandle": (c_void_p, c_void_p,),
+  "cudaIpcOpenEventHandle": (c_void_p, cudaIpcEventHandle_t,),
+  "cudaIpcOpenMemHandle": (c_void_p, cudaIpcMemHandle_t, c_uint32,),
   "cudaKernelSetAttributeForDevice": (c_void_p, c_int32, c_int32, c_int32,),
   "cudaLaunchCooperativeKernel": (c_void_p, dim3, dim3, c_void_p, c_size_t, c_void_p,),
   "cudaLaunchHostFunc": (c_void_p, c_void_p, c_void_p,),
@@ -819,12 +1412,16 @@ FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cudaLogsRegisterCallback": (c_void_p, c_void_p, c_void_p,),
   "cudaLogsUnregisterCallback": (c_void_p,),
   "cudaMalloc": (c_void_p, c_size_t,),
+  "cudaMalloc3D": (c_void_p, cudaExtent,),
+  "cudaMalloc3DArray": (c_void_p, c_void_p, cudaExtent, c_uint32,),
   "cudaMallocArray": (c_void_p, c_void_p, c_size_t, c_size_t, c_uint32,),
   "cudaMallocAsync": (c_void_p, c_size_t, c_void_p,),
   "cudaMallocFromPoolAsync": (c_void_p, c_size_t, c_void_p, c_void_p,),
   "cudaMallocHost": (c_void_p, c_size_t,),
   "cudaMallocManaged": (c_void_p, c_size_t, c_uint32,),
+  "cudaMallocMipmappedArray": (c_void_p, c_void_p, cudaExtent, c_uint32, c_uint32,),
   "cudaMallocPitch": (c_void_p, c_void_p, c_size_t, c_size_t,),
+  "cudaMemAdvise": (c_void_p, c_size_t, c_int32, cudaMemLocation,),
   "cudaMemDiscardAndPrefetchBatchAsync": (c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_size_t, c_uint64, c_void_p,),
   "cudaMemDiscardBatchAsync": (c_void_p, c_void_p, c_size_t, c_uint64, c_void_p,),
   "cudaMemGetDefaultMemPool": (c_void_p, c_void_p, c_int32,),
@@ -841,6 +1438,7 @@ FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cudaMemPoolSetAccess": (c_void_p, c_void_p, c_size_t,),
   "cudaMemPoolSetAttribute": (c_void_p, c_int32, c_void_p,),
   "cudaMemPoolTrimTo": (c_void_p, c_size_t,),
+  "cudaMemPrefetchAsync": (c_void_p, c_size_t, cudaMemLocation, c_uint32, c_void_p,),
   "cudaMemPrefetchBatchAsync": (c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_size_t, c_uint64, c_void_p,),
   "cudaMemRangeGetAttribute": (c_void_p, c_size_t, c_int32, c_void_p, c_size_t,),
   "cudaMemRangeGetAttributes": (c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_size_t,),
@@ -874,6 +1472,8 @@ FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cudaMemset": (c_void_p, c_int32, c_size_t,),
   "cudaMemset2D": (c_void_p, c_size_t, c_int32, c_size_t, c_size_t,),
   "cudaMemset2DAsync": (c_void_p, c_size_t, c_int32, c_size_t, c_size_t, c_void_p,),
+  "cudaMemset3D": (cudaPitchedPtr, c_int32, cudaExtent,),
+  "cudaMemset3DAsync": (cudaPitchedPtr, c_int32, cudaExtent, c_void_p,),
   "cudaMemsetAsync": (c_void_p, c_int32, c_size_t, c_void_p,),
   "cudaMipmappedArrayGetMemoryRequirements": (c_void_p, c_void_p, c_int32,),
   "cudaMipmappedArrayGetSparseProperties": (c_void_p, c_void_p,),
@@ -918,14 +1518,5 @@ FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cudaWaitExternalSemaphoresAsync": (c_void_p, c_void_p, c_uint32, c_void_p,),
 }
 
-BY_VALUE = (
-  "cudaIpcOpenEventHandle",
-  "cudaIpcOpenMemHandle",
-  "cudaMalloc3D",
-  "cudaMalloc3DArray",
-  "cudaMallocMipmappedArray",
-  "cudaMemAdvise",
-  "cudaMemPrefetchAsync",
-  "cudaMemset3D",
-  "cudaMemset3DAsync",
+BY_VALUE: tuple[str, ...] = (
 )

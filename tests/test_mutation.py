@@ -16,9 +16,11 @@ import pytest
 from tests.strength import THOROUGH
 from tinyhw.tools.mutate import rooms
 from tinyhw.tools.mutate.equivalent_rooms import ROOMS as RULES
-from tinyhw.tools.mutate.measure import places, sample
+from tinyhw.tools.mutate.measure import places, sample, unreached
 from tinyhw.tools.mutate.mutants import content
 from tinyhw.tools.mutate.places import File, Place
+from tinyhw.tools.mutate.trace import Map
+from tinyhw.tools.mutate.trace import Test as Traced
 from tinyhw.tools.mutate.worker import Job, Server, computing
 
 # (room, function, change, a part of the line, who notices). Those of `QUICK` were not noticed once, or run at import;
@@ -202,6 +204,16 @@ def test_a_sample_outlives_edits(tmp_path: Path) -> None:
   after = [p.name for p in sample(File(tmp_path / "thing.py", "tinyhw.thing").places, 8, 3)]
   assert len(set(before) & set(after)) >= 7
   assert before != [p.name for p in sample(File(tmp_path / "thing.py", "tinyhw.thing").places, 8, 4)]
+
+
+def test_lines_that_no_test_executes() -> None:
+  """Those of functions, once each; a line that one test reaches is none of them."""
+  known, found = Map(), [p for p in places("core") if p.mutant.module == "core.locks"]
+  lines = [p.mutant.line for p in unreached("core", found, known)]
+  assert lines == sorted({*lines}) and len(lines) > 2
+  known.tests["test"] = Traced(0.1, True, {"tinyhw/core/locks.py": {lines[1]}})
+  left = [p.mutant.line for p in unreached("core", found, known)]
+  assert lines[1] not in left and left[0] == lines[0] and {*left} < {*lines}
 
 
 def test_rooms_have_files_and_tests() -> None:

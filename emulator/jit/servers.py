@@ -54,6 +54,7 @@ class Server:
     command = [sys.executable, "-P", _SCRIPT, str(_NICENESS[self._hot]), str(os.cpu_count() or 1), REQUEST.format,
                ANSWER.format]
     place, environment = str(Path(llvmlite.__file__).parent.parent), dict(os.environ)
+    environment.pop("TINYHW_RUN_CARDS", None)  # of `tinyhw run`: children of the program have mock cards
     if place not in (*site.getsitepackages(), site.getusersitepackages()):  # where it would not be found
       environment["PYTHONPATH"] = os.pathsep.join(filter(None, [environment.get("PYTHONPATH"), place]))
     try: self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words,

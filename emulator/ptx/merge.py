@@ -9,7 +9,19 @@ from typing import Any, Final, cast
 from tinyhw.core.errors import DecodeError
 from tinyhw.emulator.ptx.builtin import FUNCTIONS
 from tinyhw.isa.ptx import parse, text
-from tinyhw.isa.ptx.model import Block, Directive, Function, Item, Member, Module, Section, Variable
+from tinyhw.isa.ptx.model import (
+  Arguments,
+  Block,
+  Directive,
+  Function,
+  Instruction,
+  Item,
+  Member,
+  Module,
+  Name,
+  Section,
+  Variable,
+)
 
 _LOCAL: Final = ""
 _PROVIDED: Final = FUNCTIONS | {"malloc", "free"}  # by the driver
@@ -62,6 +74,21 @@ def _strength(item: Function | Variable) -> int:
   return 0 if not _defines(item) else 1 if item.linkage in {"weak", "common"} else 2
 
 
+def _without_results(thing: Any, names: set[str]) -> Any:
+  """A part of a module that takes no results of these functions. Objects are linked without a look at what functions
+  give: who declares a result that there is none of gets what nobody has written (Numba does, of `void`)."""
+  if isinstance(thing, tuple): return tuple(_without_results(x, names) for x in thing)
+  if isinstance(thing, Function) and thing.name in names and thing.body is None:
+    return dataclasses.replace(thing, results=())
+  if isinstance(thing, Function): return dataclasses.replace(thing, body=_without_results(thing.body, names))
+  if isinstance(thing, Block): return dataclasses.replace(thing, statements=_without_results(thing.statements, names))
+  if isinstance(thing, Instruction) and thing.opcode == "call" and len(thing.operands) > 1:
+    results, target = thing.operands[:2]
+    if isinstance(results, Arguments) and isinstance(target, Name) and target.text in names:
+      return dataclasses.replace(thing, operands=thing.operands[1:])
+  return thing
+
+
 def merge(modules: Sequence[Module]) -> Module:
   """One module of all. What is known only in its own module keeps to itself; a weak definition gives way to a strong
   one, or to the first. Raises DecodeError where two define one name, or address in another way."""
@@ -86,6 +113,11 @@ def merge(modules: Sequence[Module]) -> Module:
         taken.add(fresh[name])
     parts.append(_renamed(module.items, fresh, files))
     files += max((int(d.words[0]) for d in module.items if isinstance(d, Directive) and d.name == _FILE), default=0)
+  silent = {name for name, (_, item) in chosen.items() if isinstance(item, Function) and item.body is not None
+            and not item.results}
+  for number, names in enumerate(known):
+    wrong = {n for n, item in names.items() if n in silent and isinstance(item, Function) and item.results}
+    if wrong: parts[number] = _without_results(parts[number], wrong)
   return Module(max(m.version for m in modules), max(modules, key=lambda m: m.sm).target, modules[0].address_size,
                 tuple(_kept(parts, chosen)))
 

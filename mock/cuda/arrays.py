@@ -73,6 +73,11 @@ def given(m: CudaMachine, pointer: int, kind: type[S]) -> S:
   return kind.from_buffer_copy(m.user.read(pointer, ctypes.sizeof(kind)))
 
 
+def place(kind: type[Struct], name: str) -> int:
+  """Where a field of a struct lies."""
+  return int(vars(kind)[name].offset)
+
+
 def told(m: CudaMachine, pointer: int, struct: Struct) -> None:
   """Give a struct to the client."""
   if not pointer:

@@ -15,6 +15,7 @@ from tinyhw.mock.cuda.memory import DEVICE, HOST, UNIFIED
 from tinyhw.mock.cuda.streams import queue, stream_of
 
 ARRAY = cuda.CU_MEMORYTYPE_ARRAY
+_NODE = cuda.CU_GRAPH_NODE_TYPE_MEMCPY
 Box = tuple[int, int, int]
 """Bytes of a row, rows, slices."""
 
@@ -60,16 +61,24 @@ def copy(m: CudaMachine, to: Side, come: Side, box: Box, stream: int | None) -> 
   m.working()
   if not all(box):
     return
-  to.check(m, box, Access.WRITE)
-  come.check(m, box, Access.READ)
   handle = stream or 0
+  if stream_of(m, handle).capture is None:  # memory of a graph's own is not there yet
+    to.check(m, box, Access.WRITE)
+    come.check(m, box, Access.READ)
   if come.pageable(m) and stream_of(m, handle).capture is None:
     rows = come.take(m, box)  # staged before the call returns, as a driver does
-    job = queue(m, handle, "a copy of rows", lambda: to.put(m, box, rows))
+    job = queue(m, handle, "a copy of rows", lambda: to.put(m, box, rows), _NODE)
   else:
-    job = queue(m, handle, "a copy of rows", lambda: to.put(m, box, come.take(m, box)))
+    job = queue(m, handle, "a copy of rows", lambda: move(m, to, come, box), _NODE)
   if stream is None or job is not None and to.pageable(m):
     stream_of(m, handle).wait()
+
+
+def move(m: CudaMachine, to: Side, come: Side, box: Box) -> None:
+  """Copy a box now."""
+  to.check(m, box, Access.WRITE)
+  come.check(m, box, Access.READ)
+  to.put(m, box, come.take(m, box))
 
 
 # ---- lines of arrays
@@ -123,10 +132,10 @@ def memcpy_atoa(m: CudaMachine, to: int, at: int, come: int, offset: int, size: 
 
 # ---- rows and boxes
 
-def _side(m: CudaMachine, p: Any, side: str, box: Box) -> Side:
+def side(m: CudaMachine, p: Any, which: str, box: Box) -> Side:
   """One end of what CUDA_MEMCPY2D or CUDA_MEMCPY3D says."""
   def said(name: str) -> int:
-    return int(getattr(p, side + name, 0))
+    return int(getattr(p, which + name, 0))
   kind, x, y, z = said("MemoryType"), said("XInBytes"), said("Y"), said("Z")
   if said("LOD"):
     raise invalid("a level of detail that is not 0")
@@ -154,7 +163,7 @@ def _side(m: CudaMachine, p: Any, side: str, box: Box) -> Side:
 def memcpy_2d(m: CudaMachine, pointer: int, stream: int | None = None) -> None:
   p = given(m, pointer, cuda.CUDA_MEMCPY2D_v2)
   box = (p.WidthInBytes, p.Height, 1)
-  copy(m, _side(m, p, "dst", box), _side(m, p, "src", box), box, stream)
+  copy(m, side(m, p, "dst", box), side(m, p, "src", box), box, stream)
 
 
 @serves("cuMemcpy2DAsync_v2")
@@ -168,7 +177,7 @@ def memcpy_3d(m: CudaMachine, pointer: int, stream: int | None = None) -> None:
   if p.reserved0 or p.reserved1:
     raise invalid("reserved fields that are not 0")
   box = (p.WidthInBytes, p.Height, p.Depth)
-  copy(m, _side(m, p, "dst", box), _side(m, p, "src", box), box, stream)
+  copy(m, side(m, p, "dst", box), side(m, p, "src", box), box, stream)
 
 
 @serves("cuMemcpy3DAsync_v2")

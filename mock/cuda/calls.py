@@ -35,6 +35,10 @@ class Failed(Exception):
     super().__init__(f"{cuda.RESULTS[code]}: {why}")
 
 
+class Forked(Exception):
+  """The process was forked from one that had initialized the driver."""
+
+
 def invalid(why: str) -> Failed:
   """The usual refusal of an argument."""
   return Failed(cuda.CUDA_ERROR_INVALID_VALUE, why)
@@ -72,14 +76,28 @@ class Uncollected:
 
   def __init__(self) -> None:
     self.lock, self.inside, self.collecting = threading.RLock(), 0, False
+    self.here = threading.local()
+
+  def forked(self) -> None:
+    """A child begins: what threads of its parent did here does not go on."""
+    self.lock, self.inside = threading.RLock(), 0
+    if self.collecting: gc.enable()
+    self.collecting = False
 
   def enter(self) -> None:
     """A call begins. What comes first allocates nothing, for that is when Python collects."""
     collecting = gc.isenabled()
     gc.disable()
+    if not hasattr(self.here, "known"): self._stays()
     with self.lock:
       self.inside += 1
       self.collecting |= collecting
+
+  def _stays(self) -> None:
+    """A thread that C made calls for the first time. Python would forget it with what is its own (current contexts, the
+    last error) when the call ends: one more reference keeps it, for as long as the process lives."""
+    self.here.known = True
+    if isinstance(threading.current_thread(), threading._DummyThread): ctypes.pythonapi.PyGILState_Ensure()
 
   def leave(self) -> None:
     """It ends; after the last one of all threads Python collects as it did before."""
@@ -101,6 +119,7 @@ def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[.
     if finalizing(): return ended  # modules are being taken down
     UNCOLLECTED.enter()
     try: return called(machine(), arguments)
+    except Forked: return cuda.CUDA_ERROR_NOT_INITIALIZED
     finally: UNCOLLECTED.leave()
 
   def called(m: CudaMachine | None, arguments: tuple[Any, ...]) -> int:

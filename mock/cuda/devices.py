@@ -14,7 +14,8 @@ from tinyhw.mock.cuda.streams import Stream
 from tinyhw.mock.nv.card import Card
 
 _SUPPORTED: Final = frozenset({"STREAM_PRIORITIES", "GLOBAL_L1_CACHE", "LOCAL_L1_CACHE", "COMPUTE_PREEMPTION",
-                               "HOST_REGISTER", "MEMORY_POOLS"})  # the other ..._SUPPORTED are 0
+                               "HOST_REGISTER", "MEMORY_POOLS", "VIRTUAL_MEMORY_MANAGEMENT",
+                               "VIRTUAL_ADDRESS_MANAGEMENT"})  # the other ..._SUPPORTED are 0
 _YES: Final = ("GPU_OVERLAP", "CAN_MAP_HOST_MEMORY", "CONCURRENT_KERNELS", "UNIFIED_ADDRESSING", "MANAGED_MEMORY",
                "CONCURRENT_MANAGED_ACCESS", "CAN_TEX2D_GATHER",
                "COOPERATIVE_LAUNCH", "CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM")
@@ -260,7 +261,7 @@ def ctx_create(m: CudaMachine, out: int, flags: int, device: int) -> None:
 
 @serves("cuCtxCreate_v4")
 def ctx_create_v4(m: CudaMachine, out: int, params: int, flags: int, device: int) -> None:
-  if params:
+  if params and any(m.user.read(params, ctypes.sizeof(cuda.CUctxCreateParams))):
     raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "parameters of a context (affinity, CIG)")
   ctx_create(m, out, flags, device)
 
@@ -376,7 +377,12 @@ def ctx_get_limit(m: CudaMachine, out: int, limit: int) -> None:
   context = m.working()
   if limit not in _LIMITS:
     raise Failed(cuda.CUDA_ERROR_UNSUPPORTED_LIMIT, f"limit {limit}")
-  m.out(out, "Q", context.limits.get(limit, _LIMITS[limit]))
+  m.out(out, "Q", limit_of(context, limit))
+
+
+def limit_of(context: Context, limit: int) -> int:
+  """A limit of a context, one that there is."""
+  return context.limits.get(limit, _LIMITS[limit])
 
 
 @serves("cuCtxSetLimit")
@@ -399,6 +405,20 @@ def ctx_set_config(m: CudaMachine, config: int) -> None:
 
 def served() -> dict[str, Any]:
   """All handlers, once each room has registered its own."""
-  from tinyhw.mock.cuda import boxes, graphs, links, managed, modules, pools, tensors, textures
-  assert boxes and graphs and links and managed and modules and memory and pools and tensors and textures
+  from tinyhw.mock.cuda import (
+    boxes,
+    captures,
+    graphs,
+    links,
+    managed,
+    modules,
+    nodes,
+    occupancy,
+    pools,
+    tensors,
+    textures,
+    virtual,
+  )
+  assert boxes and captures and graphs and links and managed and modules and memory and nodes and pools and tensors
+  assert occupancy and textures and virtual
   return SERVED

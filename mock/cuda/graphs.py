@@ -1,6 +1,7 @@
 """Graphs: nodes with what they come after, made by hand or captured from streams, and launched as a whole.
 
-A launch puts the nodes into its stream in one of the orders that their edges allow, which the seed decides.
+A launch puts the nodes into its stream in one of the orders that their edges allow, which the seed decides. What a
+body of a conditional node does is known when its turn comes: it runs within that node's.
 """
 
 from __future__ import annotations
@@ -10,41 +11,47 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tinyhw.autogen import cuda
-from tinyhw.mock.cuda import memory
+from tinyhw.mock.cuda.arrays import place
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine
-from tinyhw.mock.cuda.modules import Launch, prepare
-from tinyhw.mock.cuda.streams import Event, Stream, at_once, stream_of
+from tinyhw.mock.cuda.memory import release, settle
+from tinyhw.mock.cuda.streams import Event, Job, Stream, stream_of
+from tinyhw.mock.cuda.works import AllocWork, ConditionalWork, EventWork, FreeWork, KernelWork, Reserved, Work
 from tinyhw.mock.nv.jobs import Turns
-
-Work = Callable[[Stream], Turns]
 
 
 @dataclass(eq=False)
 class Node:
-  """A node: what it does on a stream. `kind` is one of CU_GRAPH_NODE_TYPE_*."""
+  """A node: its work, and what it comes after. A disabled one does nothing."""
 
   graph: Graph
-  what: str
-  kind: int
   work: Work
   after: list[Node]
-  launch: Launch | None = None
   handle: int = 0
+  enabled: bool = True
+
+  @property
+  def kind(self) -> int: return self.work.kind
+
+  def queue(self, stream: Stream) -> Job | None:
+    """Put it into a stream."""
+    return self.work.queue(stream) if self.enabled else None
 
 
 class Graph:
-  """A graph."""
+  """A graph. `clones` are nodes of the graph that it was copied from, with their copies here."""
 
   def __init__(self, context: Context | None) -> None:
     self.context = context
     self.nodes: list[Node] = []
     self.handle = 0
+    self.clones: dict[Node, Node] = {}
+    self.owned = False  # by a node, which goes with it
+    self.objects: list[UserObject] = []
 
-  def add(self, m: CudaMachine, what: str, kind: int, work: Work, after: Iterable[Node],
-          launch: Launch | None = None) -> Node:
+  def add(self, m: CudaMachine, work: Work, after: Iterable[Node]) -> Node:
     """A new node."""
-    node = Node(self, what, kind, work, list(after), launch)
+    node = Node(self, work, list(dict.fromkeys(after)))
     node.handle = m.new(node)
     self.nodes.append(node)
     return node
@@ -62,33 +69,118 @@ class Graph:
       out.append(node)
     return out
 
+  def turns(self, stream: Stream) -> Turns:
+    """All of it, within a job of a stream."""
+    for node in self.order(stream.machine):
+      if node.enabled: yield from node.work.turns(stream)
+
+  def copied(self, m: CudaMachine) -> Graph:
+    """A copy with nodes of its own."""
+    made = Graph(self.context)
+    for node in self.nodes:
+      made.clones[node] = made.add(m, node.work.copied(m), ())
+      made.clones[node].enabled = node.enabled
+    for node in self.nodes: made.clones[node].after = [made.clones[a] for a in node.after]
+    return made
+
+  def all(self) -> list[Node]:
+    """Its nodes, and those of the graphs in them."""
+    found = list(self.nodes)
+    for node in self.nodes:
+      for inner in inside(node): found += inner.all()
+    return found
+
+  def forget(self, m: CudaMachine) -> None:
+    """The graph goes, with the graphs in it."""
+    for node in self.nodes: dropped(m, node)
+    for thing in self.objects: thing.released(1)
+    m.handles.pop(self.handle, None)
+
+
+def inside(node: Node) -> list[Graph]:
+  """The graphs in a node."""
+  inner: Graph | None = getattr(node.work, "graph", None)
+  return [inner] if inner is not None else list(getattr(node.work, "bodies", ()))
+
+
+def dropped(m: CudaMachine, node: Node) -> None:
+  """A node goes, with the graphs in it."""
+  m.handles.pop(node.handle, None)
+  for inner in inside(node): inner.forget(m)
+
 
 @dataclass(eq=False)
 class Ready:
-  """An instantiated graph: copies of the nodes, so that changes of the graph do not reach it."""
+  """An instantiated graph: a copy, so that changes of the graph do not reach it."""
 
   graph: Graph
-  nodes: dict[Node, Node] = field(default_factory=dict)  # of the graph -> ours
+  flags: int = 0
+  handle: int = 0
+  reserved: list[Reserved] = field(default_factory=list)  # memory that a launch leaves
+
+  def node(self, original: Node) -> Node:
+    """The node here that a node of the graph has become. Raises Failed where none has."""
+    found = self.graph.clones.get(original)
+    if found is None: raise invalid("the node is none of this graph's")
+    return found
+
+
+class UserObject:
+  """Something of the program's that graphs keep: its destructor is called when nobody refers to it any more."""
+
+  def __init__(self, pointer: int, destroy: int, count: int) -> None:
+    self.pointer, self.destroy, self.count = pointer, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(destroy), count
+
+  def released(self, count: int) -> None:
+    """References go."""
+    if count > self.count: raise invalid(f"{count} references of {self.count}")
+    self.count -= count
+    if not self.count: self.destroy(self.pointer)
 
 
 class Capture:
-  """A capture of streams into a graph."""
+  """A capture of streams into a graph; `after`, what its first nodes come after."""
 
-  def __init__(self, m: CudaMachine, origin: Stream, mode: int) -> None:
+  def __init__(self, m: CudaMachine, origin: Stream, mode: int, graph: Graph | None = None,
+               after: Iterable[Node] = ()) -> None:
     self.machine, self.origin, self.mode = m, origin, mode
-    self.graph = Graph(origin.context)
-    self.last: dict[Stream, list[Node]] = {}
+    self.own = graph is None
+    self.graph = graph or Graph(origin.context)
+    self.started = len(self.graph.nodes)
+    self.last: dict[Stream, list[Node]] = {origin: list(after)}
+    self.number = m.counted()
 
-  def take(self, stream: Stream, what: str, work: Callable[[], Turns], launch: Launch | None = None) -> None:
+  def take(self, stream: Stream, work: Work) -> None:
     """Work of a captured stream becomes a node."""
-    kind = cuda.CU_GRAPH_NODE_TYPE_KERNEL if launch is not None else cuda.CU_GRAPH_NODE_TYPE_MEMCPY
-    node = self.graph.add(self.machine, what, kind, (lambda s: launch.turns(s)) if launch is not None
-                          else (lambda s: work()), self.last.get(stream, []), launch)
-    self.last[stream] = [node]
+    self.last[stream] = [self.graph.add(self.machine, work, self.last.get(stream, []))]
+
+  def take_event(self, stream: Stream, event: Event, record: bool) -> None:
+    """An event that the graph records, or waits for, each time it runs."""
+    self.take(stream, EventWork(event, record))
+
+  def take_alloc(self, stream: Stream, device: int, size: int) -> int:
+    """Memory of the graph's own on a card; its address."""
+    p = cuda.CUDA_MEM_ALLOC_NODE_PARAMS_v1(bytesize=size)
+    p.poolProps.allocType, p.poolProps.location.id = cuda.CU_MEM_ALLOCATION_TYPE_PINNED, device
+    p.poolProps.location.type = cuda.CU_MEM_LOCATION_TYPE_DEVICE
+    reserved = Reserved(self.machine, stream.context, p)
+    p.dptr = reserved.address
+    self.take(stream, AllocWork(self.machine, reserved, p))
+    return reserved.address
+
+  def take_free(self, stream: Stream, address: int) -> None:
+    """The end of an allocation."""
+    self.take(stream, FreeWork(self.machine, address))
 
   def tail(self, stream: Stream) -> tuple[Capture, list[Node]]:
     """What an event that is recorded now stands for."""
     return self, list(self.last.get(stream, []))
+
+
+def captured(stream: Stream, kind: int, what: str, do: Callable[[], None]) -> None:
+  """Work of a captured stream that is done in one turn."""
+  capture: Capture = stream.capture
+  capture.take(stream, Work(kind, what, do))
 
 
 def wait_captured(m: CudaMachine, stream: Stream, event: Event) -> None:
@@ -103,164 +195,41 @@ def wait_captured(m: CudaMachine, stream: Stream, event: Event) -> None:
   capture.last[stream] = [*capture.last.get(stream, []), *nodes]
 
 
-# ---- capture
-
-@serves("cuStreamBeginCapture_v2")
-def stream_begin_capture(m: CudaMachine, handle: int, mode: int) -> None:
-  stream = stream_of(m, handle)
-  if stream.legacy:
-    raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "the legacy default stream cannot be captured")
-  if stream.capture is not None:
-    raise Failed(cuda.CUDA_ERROR_ILLEGAL_STATE, "the stream is captured already")
-  stream.capture = Capture(m, stream, mode)
-
-
-@serves("cuStreamEndCapture")
-def stream_end_capture(m: CudaMachine, handle: int, out: int) -> None:
-  stream = stream_of(m, handle)
-  capture: Capture | None = stream.capture
-  if capture is None or capture.origin is not stream:
-    raise Failed(cuda.CUDA_ERROR_ILLEGAL_STATE, "no capture began on this stream")
-  joined = set(capture.last.get(stream, []))
-  work = list(joined)
-  while work:
-    for node in work.pop().after:
-      if node not in joined:
-        joined.add(node)
-        work.append(node)
-  for other in stream.context.streams:
-    if other.capture is capture:
-      other.capture = None
-  if len(joined) != len(capture.graph.nodes):
-    raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "work of another stream was not joined by an event")
-  capture.graph.handle = m.new(capture.graph)
-  m.out(out, "Q", capture.graph.handle)
-
-
-@serves("cuStreamIsCapturing")
-def stream_is_capturing(m: CudaMachine, handle: int, out: int) -> None:
-  active = stream_of(m, handle).capture is not None
-  m.out(out, "i", cuda.CU_STREAM_CAPTURE_STATUS_ACTIVE if active else cuda.CU_STREAM_CAPTURE_STATUS_NONE)
-
-
-# ---- graphs by hand
-
-@serves("cuGraphCreate")
-def graph_create(m: CudaMachine, out: int, flags: int) -> None:
-  if flags:
-    raise invalid("flags of a graph must be 0")
-  graph = Graph(m.stack[-1] if m.stack else None)
-  graph.handle = m.new(graph)
-  m.out(out, "Q", graph.handle)
-
-
-@serves("cuGraphDestroy")
-def graph_destroy(m: CudaMachine, handle: int) -> None:
-  graph: Graph = m.find(handle, Graph)
-  for node in graph.nodes:
-    m.handles.pop(node.handle, None)
-  del m.handles[handle]
-
-
-def _after(m: CudaMachine, graph: Graph, pointer: int, count: int) -> list[Node]:
-  found = [m.find(h, Node) for h in m.get(pointer, f"{count}Q")] if count else []
-  if any(n.graph is not graph for n in found):
-    raise invalid("a dependency is of another graph")
-  return found
-
-
-def _launch(m: CudaMachine, context: Context, pointer: int) -> Launch:
-  kind = cuda.CUDA_KERNEL_NODE_PARAMS_v2
-  p = kind.from_buffer_copy(m.user.read(pointer, ctypes.sizeof(kind)))
-  return prepare(m, context, p.func or p.kern, (p.gridDimX, p.gridDimY, p.gridDimZ),
-                 (p.blockDimX, p.blockDimY, p.blockDimZ), p.sharedMemBytes, p.kernelParams, p.extra)
-
-
-@serves("cuGraphAddKernelNode_v2")
-def graph_add_kernel_node(m: CudaMachine, out: int, handle: int, after: int, count: int, params: int) -> None:
-  graph, context = m.find(handle, Graph), m.working()
-  launch = _launch(m, context, params)
-  node = graph.add(m, f"kernel {launch.function.name}", cuda.CU_GRAPH_NODE_TYPE_KERNEL, launch.turns,
-                   _after(m, graph, after, count), launch)
-  m.out(out, "Q", node.handle)
-
-
-@serves("cuGraphKernelNodeSetParams_v2")
-def graph_kernel_node_set_params(m: CudaMachine, handle: int, params: int) -> None:
-  node: Node = m.find(handle, Node)
-  node.launch = _launch(m, m.working(), params)
-  node.work = node.launch.turns
-
-
-@serves("cuGraphAddEmptyNode")
-def graph_add_empty_node(m: CudaMachine, out: int, handle: int, after: int, count: int) -> None:
-  graph = m.find(handle, Graph)
-  node = graph.add(m, "nothing", cuda.CU_GRAPH_NODE_TYPE_EMPTY, lambda s: at_once(lambda: None),
-                   _after(m, graph, after, count))
-  m.out(out, "Q", node.handle)
-
-
-@serves("cuGraphAddMemsetNode")
-def graph_add_memset_node(m: CudaMachine, out: int, handle: int, after: int, count: int, params: int,
-                          context: int) -> None:
-  graph = m.find(handle, Graph)
-  kind = cuda.CUDA_MEMSET_NODE_PARAMS_v1
-  p = kind.from_buffer_copy(m.user.read(params, ctypes.sizeof(kind)))
-  if p.elementSize not in (1, 2, 4):
-    raise invalid(f"elements of {p.elementSize} bytes")
-
-  def work(stream: Stream) -> Turns:
-    return at_once(lambda: memory.fill(m, p.dst, p.pitch or p.width * p.elementSize, p.value, p.elementSize, p.width,
-                                       p.height))
-  node = graph.add(m, "a fill", cuda.CU_GRAPH_NODE_TYPE_MEMSET, work, _after(m, graph, after, count))
-  m.out(out, "Q", node.handle)
-
-
-@serves("cuGraphAddDependencies")
-def graph_add_dependencies(m: CudaMachine, handle: int, come: int, to: int, count: int) -> None:
-  graph = m.find(handle, Graph)
-  for first, second in zip(_after(m, graph, come, count), _after(m, graph, to, count), strict=True):
-    second.after.append(first)
-
-
-@serves("cuGraphGetNodes")
-def graph_get_nodes(m: CudaMachine, handle: int, out: int, count: int) -> None:
-  nodes = m.find(handle, Graph).nodes
-  room, = m.get(count, "Q")
-  m.out(count, "Q", len(nodes) if not out else min(room, len(nodes)))
-  if out:
-    nodes = nodes[:room]
-    m.out(out, f"{len(nodes)}Q", *(n.handle for n in nodes))
-
-
-@serves("cuGraphNodeGetType")
-def graph_node_get_type(m: CudaMachine, handle: int, out: int) -> None:
-  m.out(out, "i", m.find(handle, Node).kind)
-
-
 # ---- to run
+
+def instantiate(m: CudaMachine, graph: Graph, flags: int) -> Ready:
+  """A graph that can be launched."""
+  known = (cuda.CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | cuda.CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD
+           | cuda.CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
+  if flags & cuda.CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH:
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "graphs that kernels launch")
+  if flags & ~known: raise invalid(f"flags of an instantiation {flags:#x}")
+  graph.order(m)
+  ready = Ready(graph.copied(m), flags)
+  works = [node.work for node in ready.graph.all()]
+  freed = {w.address for w in works if isinstance(w, FreeWork)}
+  ready.reserved = [w.reserved for w in works if isinstance(w, AllocWork) and w.reserved.address not in freed]
+  ready.handle = m.new(ready)
+  return ready
+
 
 @serves("cuGraphInstantiateWithFlags")
 def graph_instantiate(m: CudaMachine, out: int, handle: int, flags: int) -> None:
-  graph: Graph = m.find(handle, Graph)
-  ready = Ready(Graph(graph.context))
-  for node in graph.order(m):
-    copy = Node(ready.graph, node.what, node.kind, node.work, [ready.nodes[a] for a in node.after], node.launch)
-    ready.nodes[node] = copy
-    ready.graph.nodes.append(copy)
-  m.out(out, "Q", m.new(ready))
+  m.out(out, "Q", instantiate(m, m.find(handle, Graph), flags).handle)
 
 
-@serves("cuGraphExecKernelNodeSetParams_v2")
-def graph_exec_kernel_node_set_params(m: CudaMachine, handle: int, node: int, params: int) -> None:
-  ready, original = m.find(handle, Ready), m.find(node, Node)
-  ours = ready.nodes.get(original)
-  if ours is None or ours.launch is None:
-    raise invalid("the node is no kernel of this graph")
-  launch = _launch(m, m.working(), params)
-  if launch.function.context is not ours.launch.function.context:
-    raise invalid("a kernel of another context")
-  ours.launch, ours.work = launch, launch.turns
+@serves("cuGraphInstantiateWithParams")
+def graph_instantiate_with_params(m: CudaMachine, out: int, handle: int, params: int) -> None:
+  kind = cuda.CUDA_GRAPH_INSTANTIATE_PARAMS
+  p = kind.from_buffer_copy(m.user.read(params, ctypes.sizeof(kind)))
+  ready = instantiate(m, m.find(handle, Graph), p.flags)
+  m.out(params + place(kind, "result_out"), "I", cuda.CUDA_GRAPH_INSTANTIATE_SUCCESS)
+  m.out(out, "Q", ready.handle)
+
+
+@serves("cuGraphExecGetFlags")
+def graph_exec_get_flags(m: CudaMachine, handle: int, out: int) -> None:
+  m.out(out, "Q", m.find(handle, Ready).flags)
 
 
 @serves("cuGraphLaunch")
@@ -269,8 +238,25 @@ def graph_launch(m: CudaMachine, handle: int, on: int) -> None:
   nodes = ready.graph.order(m)
   if stream.capture is not None:
     raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a graph inside a captured one")
-  for node in nodes:
-    stream.add(node.what, node.work(stream))
+  if ready.reserved:
+    settle(m, stream.context)  # what an earlier launch left is there, or was freed, by now
+    for left in ready.reserved:
+      if left.address not in m.pieces: continue
+      if not ready.flags & cuda.CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH:
+        raise invalid(f"the graph's memory at {left.address:#x} was not freed since the last launch")
+      release(m, m.pieces[left.address])
+  for node in ready.graph.all():
+    work = node.work
+    if isinstance(work, ConditionalWork) and work.condition.default is not None:
+      at, value = work.condition.piece.address, work.condition.default
+      stream.add("the default of a condition", _stored(m, at, value))
+  for node in nodes: node.queue(stream)
+
+
+def _stored(m: CudaMachine, at: int, value: int) -> Turns:
+  m.space.write(at, value.to_bytes(4, "little"))
+  return
+  yield None
 
 
 @serves("cuGraphUpload")
@@ -281,5 +267,97 @@ def graph_upload(m: CudaMachine, handle: int, on: int) -> None:
 
 @serves("cuGraphExecDestroy")
 def graph_exec_destroy(m: CudaMachine, handle: int) -> None:
-  m.find(handle, Ready)
+  ready: Ready = m.find(handle, Ready)
+  ready.graph.forget(m)
   del m.handles[handle]
+
+
+# ---- changes of what can be launched
+
+@serves("cuGraphExecUpdate_v2")
+def graph_exec_update(m: CudaMachine, handle: int, graph: int, info: int) -> None:
+  """Nodes are paired in the order in which they were made, as the driver's manual asks of who updates."""
+  ready, new = m.find(handle, Ready), m.find(graph, Graph)
+  result, where = _difference(ready.graph, new)
+  kind = cuda.CUgraphExecUpdateResultInfo
+  if info: m.user.write(info, bytes(kind(result=result, errorNode=where.handle if where else 0)))
+  if result != cuda.CU_GRAPH_EXEC_UPDATE_SUCCESS:
+    raise Failed(cuda.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, f"the graphs differ: result {result}")
+  _take(m, ready.graph, new)
+
+
+def _difference(ours: Graph, new: Graph) -> tuple[int, Node | None]:
+  """Why a graph cannot take another's parameters: one of CU_GRAPH_EXEC_UPDATE_*, and the node where."""
+  if len(ours.nodes) != len(new.nodes): return cuda.CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, None
+  places = {node: i for i, node in enumerate((*ours.nodes, *new.nodes))}
+  for a, b in zip(ours.nodes, new.nodes, strict=True):
+    if a.kind != b.kind: return cuda.CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, b
+    if {places[x] for x in a.after} != {places[x] - len(ours.nodes) for x in b.after}:
+      return cuda.CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, b
+    if isinstance(a.work, KernelWork) and isinstance(b.work, KernelWork) and (
+        a.work.launch.function.context is not b.work.launch.function.context):
+      return cuda.CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE, b
+    if isinstance(a.work, (AllocWork, FreeWork, ConditionalWork)) and a.work is not b.work:
+      return cuda.CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, b
+    for inner, other in zip(inside(a), inside(b), strict=True):
+      found = _difference(inner, other)
+      if found[0] != cuda.CU_GRAPH_EXEC_UPDATE_SUCCESS: return found
+  return cuda.CU_GRAPH_EXEC_UPDATE_SUCCESS, None
+
+
+def _take(m: CudaMachine, ours: Graph, new: Graph) -> None:
+  for a, b in zip(ours.nodes, new.nodes, strict=True):
+    for inner, other in zip(inside(a), inside(b), strict=True): _take(m, inner, other)
+    if not inside(a): a.work = b.work
+    ours.clones[b] = a
+
+
+@serves("cuGraphNodeSetEnabled")
+def graph_node_set_enabled(m: CudaMachine, handle: int, node: int, enabled: int) -> None:
+  ours = m.find(handle, Ready).node(m.find(node, Node))
+  if ours.kind not in (cuda.CU_GRAPH_NODE_TYPE_KERNEL, cuda.CU_GRAPH_NODE_TYPE_MEMSET,
+                       cuda.CU_GRAPH_NODE_TYPE_MEMCPY):
+    raise invalid(f"a node of kind {ours.kind} is not disabled")
+  ours.enabled = bool(enabled)
+
+
+@serves("cuGraphNodeGetEnabled")
+def graph_node_get_enabled(m: CudaMachine, handle: int, node: int, out: int) -> None:
+  m.out(out, "I", int(m.find(handle, Ready).node(m.find(node, Node)).enabled))
+
+
+# ---- objects of a program's own
+
+@serves("cuUserObjectCreate")
+def user_object_create(m: CudaMachine, out: int, pointer: int, destroy: int, count: int, flags: int) -> None:
+  if not destroy or not 0 < count < 1 << 31 or flags != cuda.CU_USER_OBJECT_NO_DESTRUCTOR_SYNC:
+    raise invalid(f"{count} references, flags {flags:#x}")
+  m.out(out, "Q", m.new(UserObject(pointer, destroy, count)))
+
+
+@serves("cuUserObjectRetain")
+def user_object_retain(m: CudaMachine, handle: int, count: int) -> None:
+  m.find(handle, UserObject).count += count
+
+
+@serves("cuUserObjectRelease")
+def user_object_release(m: CudaMachine, handle: int, count: int) -> None:
+  thing: UserObject = m.find(handle, UserObject)
+  thing.released(count)
+  if not thing.count: m.handles.pop(handle, None)
+
+
+@serves("cuGraphRetainUserObject")
+def graph_retain_user_object(m: CudaMachine, handle: int, thing: int, count: int, flags: int) -> None:
+  graph, kept = m.find(handle, Graph), m.find(thing, UserObject)
+  if flags & ~cuda.CU_GRAPH_USER_OBJECT_MOVE: raise invalid(f"flags {flags:#x}")
+  if not flags: kept.count += count
+  graph.objects += [kept] * count
+
+
+@serves("cuGraphReleaseUserObject")
+def graph_release_user_object(m: CudaMachine, handle: int, thing: int, count: int) -> None:
+  graph, kept = m.find(handle, Graph), m.find(thing, UserObject)
+  if graph.objects.count(kept) < count: raise invalid(f"the graph has not {count} references")
+  for _ in range(count): graph.objects.remove(kept)
+  kept.released(count)

@@ -6,11 +6,12 @@ It is loaded under the name that programs look for, so that they find it in this
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, Final
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.mock.cuda.calls import answer, prototype
+from tinyhw.mock.cuda.calls import UNCOLLECTED, Forked, answer, prototype
 from tinyhw.mock.cuda.devices import served
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.runtime import Runtime
@@ -37,9 +38,22 @@ class Stand:
       for loaded in (self.loaded, self.other): loaded.fill(symbol, function)
     self.pid = os.getpid()
     self.runtime: Runtime | None = None
+    self.another: Callable[[], CudaMachine] | None = None  # a machine for a child that fork made
 
   def _behind(self) -> CudaMachine | None:
-    return self.machine if os.getpid() == self.pid else None  # CUDA does not pass through fork
+    if os.getpid() != self.pid: self._forked()
+    return self.machine
+
+  def _forked(self) -> None:
+    """The process is a child. CUDA does not pass through fork: where the parent had initialized it, it answers
+    CUDA_ERROR_NOT_INITIALIZED for good, or else the child begins on its own.
+
+    Raises Forked.
+    """
+    if self.machine is not None and (self.machine.ready or self.another is None): raise Forked
+    self.pid = os.getpid()
+    UNCOLLECTED.forked()
+    if self.machine is not None and self.another is not None: self.put(self.another())
 
   def _ended(self, machine: CudaMachine) -> None:
     """The machine ends: the library's functions answer CUDA_ERROR_DEINITIALIZED."""
@@ -60,6 +74,11 @@ class Stand:
     return self.runtime
 
 
+  def standing(self) -> CudaMachine | None:
+    """The machine of this process, if there is one."""
+    return self.machine if os.getpid() == self.pid else None
+
+
 _stand: Stand | None = None
 
 
@@ -75,6 +94,13 @@ def runtime() -> Runtime:
   """The runtime's library, libcudart.so.13, in front of the driver's. A machine stands behind that already."""
   if _stand is None: raise InvalidArgument("no machine stands behind libcuda.so.1", hint="stand_in(machine) first")
   return _stand.runtime_too()
+
+
+def forks(another: Callable[[], CudaMachine]) -> Callable[[], CudaMachine | None]:
+  """Have children that fork makes get a machine of their own. What gives the machine of the process, later."""
+  if _stand is None: raise InvalidArgument("no machine stands behind libcuda.so.1", hint="stand_in(machine) first")
+  _stand.another = another
+  return _stand.standing
 
 
 def driver_links() -> None:

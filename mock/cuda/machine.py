@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import struct
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
   from tinyhw.mock.cuda.modules import Module
   from tinyhw.mock.cuda.pools import Pool
   from tinyhw.mock.cuda.streams import Stream
+  from tinyhw.mock.cuda.virtual import Addresses
+  from tinyhw.mock.cuda.works import Reserved
 
 FIRST_ADDRESS: Final = 0x7_0000_0000
 ADDRESSES: Final = 1 << 46
@@ -48,9 +51,11 @@ class Piece:
   backing: Backing
   offset: int = 0
   managed: bool = False
+  mapped: bool = False  # by cuMemMap, and unmapped alone
   opaque: bool = False  # an array's, or what a texture object stands for
   hints: Hints | None = None  # what a program has said of managed memory
   pool: Pool | None = None
+  reserved: Reserved | None = None  # the graph's addresses that it has
 
   @property
   def host(self) -> bool:
@@ -69,6 +74,7 @@ class Gpu:
     self.primary_flags = 0
     self.default_pool: Pool | None = None
     self.pool: Pool | None = None  # which a program has chosen in its place
+    self.graph_bytes = self.graph_most = 0  # of graphs' own memory: now, and the most that there were
 
 
 @dataclass(eq=False)
@@ -100,7 +106,8 @@ class CudaMachine(Running):
                agreed: Agreed | None = None) -> None:
     super().__init__(seed=seed, tracing=False, clock=None, watchdog=watchdog, engine=engine, observer=observer,
                      agreed=agreed)
-    self.ready = False
+    self.ready = self.closed = False
+    self.calls = 0  # that clients have made
     self.space = AddressSpace("CUDA")
     self.addresses = Allocator(FIRST_ADDRESS, ADDRESSES, name="addresses of CUDA")
     self.user = UserMemory()
@@ -111,6 +118,9 @@ class CudaMachine(Running):
     self.streams: list[Stream] = []
     self.runners = self.streams
     self.handles: dict[int, Any] = {}
+    self.reserved: dict[int, Reserved] = {}  # addresses of graphs' own memory
+    self.virtual: dict[int, Addresses] = {}  # what cuMemAddressReserve gave out
+    self._captures = itertools.count(1)
     self._numbers = itertools.count(FIRST_HANDLE, 16)
     self._local = threading.local()
     self.logs: list[str] = []
@@ -118,6 +128,23 @@ class CudaMachine(Running):
     self.when_stopped: Callable[[int], None] | None = None
     self.when_closed: Callable[[CudaMachine], None] = lambda machine: None
     self.address_of: Callable[[str], int] = lambda symbol: 0  # a symbol of the library
+
+  # ---- going on by itself
+
+  def go_on_after(self, silence_s: float) -> None:
+    """Have a thread do what is queued when the client has made no call for so long. A program may wait in its own way
+    for a host function, or for memory that a kernel writes."""
+    threading.Thread(target=self._go_on, args=(silence_s,), name="tinyhw mock CUDA", daemon=True).start()
+
+  def _go_on(self, silence_s: float) -> None:
+    while not self.closed:
+      calls = self.calls
+      time.sleep(silence_s)
+      if self.calls == calls: self.run(self._silent, 0.0)
+
+  def _silent(self) -> bool:
+    """Whether nothing is queued any more."""
+    return self.closed or not any(stream.queue for stream in self.streams)
 
   # ---- the client's memory
 
@@ -159,6 +186,16 @@ class CudaMachine(Running):
     found = self.handles.get(handle)
     if not isinstance(found, kind):
       raise Failed(code, f"{handle:#x} is no {kind.__name__.lower()}")
+    return found
+
+  def counted(self) -> int:
+    """A number for a new capture."""
+    return next(self._captures)
+
+  def exchange_capture_mode(self, mode: int) -> int:
+    """Note a capture mode of the calling thread; the one that it had."""
+    found = int(getattr(self._local, "capture_mode", cuda.CU_STREAM_CAPTURE_MODE_GLOBAL))
+    self._local.capture_mode = mode
     return found
 
   # ---- contexts
@@ -208,6 +245,7 @@ class CudaMachine(Running):
 
   def trace_call(self, symbol: str, arguments: tuple[Any, ...]) -> None:
     """Note a call."""
+    self.calls += 1
     if self.trace.enabled:
       self.trace.add("CUDA", "call", f"{symbol}({', '.join(map(str, arguments))})")
 
@@ -252,6 +290,7 @@ class CudaMachine(Running):
 
   def close(self) -> None:
     """The process ends: all memory goes."""
+    self.closed = True
     self.when_closed(self)
     with self.lock:
       for stream in self.streams:

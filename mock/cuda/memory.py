@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,23 +15,34 @@ from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu, Piece
 from tinyhw.mock.cuda.streams import queue, stream_of
 from tinyhw.mock.memory import page_align
 
+if TYPE_CHECKING:
+  from tinyhw.mock.cuda.works import Reserved
+
 HOST, DEVICE = cuda.CU_MEMORYTYPE_HOST, cuda.CU_MEMORYTYPE_DEVICE
 UNIFIED: Final = cuda.CU_MEMORYTYPE_UNIFIED
 PITCH: Final = 512
+_COPY: Final = cuda.CU_GRAPH_NODE_TYPE_MEMCPY
 
 
-def allocate(m: CudaMachine, context: Context, size: int, opaque: str = "", gpu: Gpu | None = None) -> Piece:
+def allocate(m: CudaMachine, context: Context, size: int, opaque: str = "", gpu: Gpu | None = None,
+             reserved: Reserved | None = None) -> Piece:
   """Video memory at addresses of its own, an unmapped page behind it. What is `opaque` no call knows by its address.
-  `gpu` is the card that has it, where that is not the context's."""
+  `gpu` is the card that has it, where that is not the context's; `reserved` a graph's addresses for it."""
   if size <= 0:
     raise invalid(f"an allocation of {size} bytes")
   gpu, whole = gpu or context.gpu, page_align(size)
   offset = gpu.allocator.alloc(whole)
-  address = m.addresses.alloc(whole + PAGE, 1 << 9 if whole < 1 << 21 else 1 << 21)
+  address = addresses_for(m, whole) if reserved is None else reserved.address
   m.space.map(address, whole, gpu.vram, offset)
   m.space.used[address] = size, opaque or "memory of cuMemAlloc"
-  piece = m.pieces[address] = Piece(address, size, DEVICE, gpu, context, gpu.vram, offset, opaque=bool(opaque))
+  piece = m.pieces[address] = Piece(address, size, DEVICE, gpu, context, gpu.vram, offset, opaque=bool(opaque),
+                                    reserved=reserved)
   return piece
+
+
+def addresses_for(m: CudaMachine, whole: int) -> int:
+  """Addresses for so many bytes of whole pages, and one page more."""
+  return m.addresses.alloc(whole + PAGE, 1 << 9 if whole < 1 << 21 else 1 << 21)
 
 
 def pin(m: CudaMachine, context: Context | None, address: int, size: int, managed: bool = False) -> Piece:
@@ -55,7 +66,8 @@ def release(m: CudaMachine, piece: Piece) -> None:
   if piece.kind == DEVICE and piece.gpu is not None:
     whole = page_align(piece.size)
     m.space.unmap(piece.address, whole)
-    m.addresses.free(piece.address)
+    if piece.reserved is None: m.addresses.free(piece.address)
+    else: piece.gpu.graph_bytes -= whole
     piece.gpu.vram.discard(piece.offset, whole)
     piece.gpu.allocator.free(piece.offset)
     return
@@ -96,7 +108,7 @@ def mem_free(m: CudaMachine, address: int) -> None:
   if not address:
     return
   piece = m.pieces.get(address)
-  if piece is None or piece.opaque or piece.kind != DEVICE and not piece.managed:
+  if piece is None or piece.opaque or piece.mapped or piece.kind != DEVICE and not piece.managed:
     raise invalid(f"{address:#x} is not the start of an allocation")
   if piece.context is not None:
     settle(m, piece.context)
@@ -107,8 +119,18 @@ def mem_free(m: CudaMachine, address: int) -> None:
 
 @serves("cuMemFreeAsync")
 def mem_free_async(m: CudaMachine, address: int, handle: int) -> None:
+  capture = stream_of(m, handle).capture
+  if capture is not None:
+    capture.take_free(stream_of(m, handle), address)
+    return
   piece = m.pieces.get(address)
-  if piece is None or piece.opaque:
+  if piece is None and address in m.reserved:  # a graph's, which a launch that is queued brings
+    def gone() -> None:
+      if address not in m.pieces: raise invalid(f"the graph's memory at {address:#x} is not there")
+      release(m, m.pieces[address])
+    queue(m, handle, "the end of an allocation", gone)
+    return
+  if piece is None or piece.opaque or piece.mapped:
     raise invalid(f"{address:#x} is not the start of an allocation")
   queue(m, handle, "the end of an allocation", lambda: release(m, piece))
 
@@ -222,7 +244,8 @@ def _attribute(piece: Piece, attribute: int, address: int) -> tuple[str, int]:
     cuda.CU_POINTER_ATTRIBUTE_DEVICE_POINTER: ("Q", address),
     cuda.CU_POINTER_ATTRIBUTE_HOST_POINTER: ("Q", address if piece.host else 0),
     cuda.CU_POINTER_ATTRIBUTE_IS_MANAGED: ("I", int(piece.managed)),
-    cuda.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: ("i", piece.context.gpu.index if piece.context else -2),
+    cuda.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: (
+      "i", piece.context.gpu.index if piece.context else piece.gpu.index if piece.gpu else -2),
     cuda.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: ("Q", piece.address),
     cuda.CU_POINTER_ATTRIBUTE_RANGE_SIZE: ("Q", piece.size),
     cuda.CU_POINTER_ATTRIBUTE_MAPPED: ("I", 1),
@@ -258,6 +281,10 @@ def write(m: CudaMachine, kind: int, address: int, data: bytes) -> None:
 def check(m: CudaMachine, address: int, size: int, access: int) -> None:
   """Raises Failed for what is not in one allocation."""
   piece = piece_at(m, address)
+  while size and piece is not None and piece.mapped and address + size > piece.address + piece.size:
+    size -= piece.address + piece.size - address  # mappings that lie together are one range
+    address = piece.address + piece.size
+    piece = piece_at(m, address)
   if size and (piece is None or address + size > piece.address + piece.size):
     where = f"{address:#x} is in no allocation" if piece is None else (
       f"{size:,} bytes at {address:#x} pass the end of an allocation of {piece.size:,} bytes")
@@ -269,19 +296,19 @@ def _copy(m: CudaMachine, to: tuple[int, int], come: tuple[int, int], size: int,
   m.working()
   if not size:
     return
-  for (kind, address), access in ((to, Access.WRITE), (come, Access.READ)):
-    if kind == DEVICE:
-      check(m, address, size, access)
   wait = stream is None
   handle = stream or 0
+  for (kind, address), access in ((to, Access.WRITE), (come, Access.READ)):
+    if kind == DEVICE and stream_of(m, handle).capture is None:  # memory of a graph's own is not there yet
+      check(m, address, size, access)
 
   def pageable(place: tuple[int, int]) -> bool:  # what a GPU has is in an allocation
     return piece_at(m, place[1]) is None
   if pageable(come) and stream_of(m, handle).capture is None:
     data = m.user.read(come[1], size)  # staged before the call returns, as a driver does
-    job = queue(m, handle, "a copy", lambda: write(m, *to, data))
+    job = queue(m, handle, "a copy", lambda: write(m, *to, data), _COPY)
   else:
-    job = queue(m, handle, "a copy", lambda: write(m, *to, read(m, *come, size)))
+    job = queue(m, handle, "a copy", lambda: write(m, *to, read(m, *come, size)), _COPY)
   if wait or job is not None and pageable(to):
     stream_of(m, handle).wait()
 
@@ -360,8 +387,10 @@ def _fills(width: int) -> None:
       raise invalid(f"{address:#x} is no multiple of {width}")
     if not count * rows:
       return
-    check(m, address, (rows - 1) * pitch + count * width, Access.WRITE)
-    queue(m, stream or 0, "a fill", lambda: fill(m, address, pitch, value, width, count, rows))
+    if stream_of(m, stream or 0).capture is None:
+      check(m, address, (rows - 1) * pitch + count * width, Access.WRITE)
+    queue(m, stream or 0, "a fill", lambda: fill(m, address, pitch, value, width, count, rows),
+          cuda.CU_GRAPH_NODE_TYPE_MEMSET)
     piece = piece_at(m, address)
     if stream is None and piece is not None and piece.host:  # "API synchronization behavior" of the manual
       stream_of(m, 0).wait()

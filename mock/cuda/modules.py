@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import struct
 import sys
 import threading
 from collections.abc import Generator
@@ -15,7 +16,7 @@ from tinyhw.autogen import cuda
 from tinyhw.core.errors import DecodeError, Error, InvalidArgument, MachineFault
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.patience import Terms, ticker
-from tinyhw.mock.cuda import memory, parameters
+from tinyhw.mock.cuda import devicelib, memory, parameters
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Piece
 from tinyhw.mock.cuda.streams import Stream, stream_of
@@ -46,6 +47,7 @@ class Module:
   linked: Any
   piece: Piece | None
   handle: int = 0
+  heap: Piece | None = None  # of malloc
   programs: dict[str, Any] = field(default_factory=dict)
   functions: dict[str, Function] = field(default_factory=dict)
 
@@ -153,7 +155,8 @@ def _best(m: CudaMachine, image: int, card: Card) -> str:
         else: others.append(f"PTX for {target}")
   except DecodeError as error: raise Failed(cuda.CUDA_ERROR_INVALID_IMAGE, str(error)) from None
   if not found:
-    raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, f"a fat binary with {', '.join(others) or 'nothing'}: no PTX that "
+    none = "nothing (what is linked on the device, by -rdc=true, is machine code)"
+    raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, f"a fat binary with {', '.join(others) or none}: no PTX that "
                  f"the device, sm_{card.capability[0]}{card.capability[1]}, runs")
   return max(found)[2]
 
@@ -162,6 +165,7 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
   """Compile a text and lay its variables out. `log` is where errors are told: an address and its size."""
   from tinyhw.emulator.ptx.link import link_text
   try:
+    text = devicelib.completed(text)
     linked = link_text(text.encode())
   except Error as error:
     if log[0] and log[1]:
@@ -179,9 +183,19 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
     if linked.fixups and linked.lines:
       functions = module.program(next(iter(linked.lines))).functions
     m.space.write(piece.address, linked.bytes_at(piece.address, functions))
+    if devicelib.HEAP in linked.offsets: _heap(m, module)
   module.handle = m.new(module)
   context.modules.append(module)
   return module
+
+
+def _heap(m: CudaMachine, module: Module) -> None:
+  """Memory for a module's malloc, of as many bytes as the context's limit says now."""
+  from tinyhw.mock.cuda.devices import limit_of
+  context, size = module.context, limit_of(module.context, cuda.CU_LIMIT_MALLOC_HEAP_SIZE)
+  module.heap = memory.allocate(m, context, size, "the heap of malloc")
+  start = module.heap.address
+  m.space.write(module.base + module.linked.offsets[devicelib.HEAP], struct.pack("<2Q", start, start + size))
 
 
 def log_of(m: CudaMachine, count: int, options: int, values: int) -> tuple[int, int]:
@@ -225,8 +239,8 @@ def module_unload(m: CudaMachine, handle: int) -> None:
   for function in module.functions.values():
     m.handles.pop(function.handle, None)
   module.context.modules.remove(module)
-  if module.piece is not None:
-    memory.release(m, module.piece)
+  for piece in (module.piece, module.heap):
+    if piece is not None: memory.release(m, piece)
 
 
 def function_of(m: CudaMachine, module: Module, name: str) -> Function:
@@ -350,10 +364,10 @@ def library_get_module(m: CudaMachine, out: int, handle: int) -> None:
 
 @serves("cuKernelGetFunction")
 def kernel_get_function(m: CudaMachine, out: int, handle: int) -> None:
-  m.out(out, "Q", _function(m, handle, m.working()).handle)
+  m.out(out, "Q", function_for(m, handle, m.working()).handle)
 
 
-def _function(m: CudaMachine, handle: int, context: Context) -> Function:
+def function_for(m: CudaMachine, handle: int, context: Context) -> Function:
   """A kernel by a CUfunction, or by a CUkernel, which is one of the context."""
   thing = m.handles.get(handle)
   if isinstance(thing, Kernel):
@@ -366,7 +380,7 @@ def _function(m: CudaMachine, handle: int, context: Context) -> Function:
 
 @serves("cuFuncGetAttribute")
 def func_get_attribute(m: CudaMachine, out: int, attribute: int, handle: int) -> None:
-  function = _function(m, handle, m.working())
+  function = function_for(m, handle, m.working())
   linked, program = function.module.linked, function.program
   entry = linked.kernel(function.name)
   most = entry.reqntid or entry.maxntid
@@ -394,7 +408,7 @@ def func_get_attribute(m: CudaMachine, out: int, attribute: int, handle: int) ->
 
 @serves("cuFuncSetAttribute")
 def func_set_attribute(m: CudaMachine, handle: int, attribute: int, value: int) -> None:
-  function = _function(m, handle, m.working())
+  function = function_for(m, handle, m.working())
   if attribute == cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
     most = function.context.gpu.card.shared_limit - 1024 - function.program.shared_size
     if not 0 <= value <= most:
@@ -419,7 +433,7 @@ def kernel_set_attribute(m: CudaMachine, attribute: int, value: int, handle: int
 
 @serves("cuFuncSetCacheConfig", "cuFuncSetSharedMemConfig")
 def func_set_config(m: CudaMachine, handle: int, config: int) -> None:
-  _function(m, handle, m.working())  # a preference
+  function_for(m, handle, m.working())  # a preference
 
 
 @serves("cuKernelSetCacheConfig")
@@ -429,32 +443,7 @@ def kernel_set_cache_config(m: CudaMachine, handle: int, config: int, device: in
 
 @serves("cuFuncGetModule")
 def func_get_module(m: CudaMachine, out: int, handle: int) -> None:
-  m.out(out, "Q", _function(m, handle, m.working()).module.handle)
-
-
-@serves("cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")
-def occupancy(m: CudaMachine, out: int, handle: int, block: int, dynamic: int, flags: int = 0) -> None:
-  function = _function(m, handle, m.working())
-  if block < 1:
-    raise invalid(f"a block of {block} threads")
-  from tinyhw.mock.cuda.devices import attributes
-  known = attributes(function.context.gpu.card)
-  shared = function.program.shared_size + dynamic + known["RESERVED_SHARED_MEMORY_PER_BLOCK"]
-  threads = -(-block // 32) * 32
-  m.out(out, "i", min(known["MAX_BLOCKS_PER_MULTIPROCESSOR"],
-                      known["MAX_THREADS_PER_MULTIPROCESSOR"] // threads,
-                      known["MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"] // shared))
-
-
-@serves("cuOccupancyMaxActiveClusters")
-def max_active_clusters(m: CudaMachine, out: int, handle: int, config: int) -> None:
-  """As many clusters as the SMs have room for their blocks, with each cluster whole."""
-  function = _function(m, handle, m.working())
-  c, cluster, _ = _configuration(m, config)
-  if cluster is None: raise invalid("the configuration has no CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")
-  _check_cluster(function, cluster)
-  occupancy(m, out, handle, c.blockDimX * c.blockDimY * c.blockDimZ, c.sharedMemBytes)
-  m.out(out, "i", m.get(out, "i")[0] * function.context.gpu.card.sms // math.prod(cluster))
+  m.out(out, "Q", function_for(m, handle, m.working()).module.handle)
 
 
 # ---- launches
@@ -468,7 +457,7 @@ class Shape:
     from tinyhw.emulator.ptx.repeat import Repeated
     self.function, self.grid, self.block, self.shared, self.cluster = function, grid, block, shared, cluster
     m = function.context.machine
-    if cluster is not None and cluster != (1, 1, 1): _check_cluster(function, cluster)
+    if cluster is not None and cluster != (1, 1, 1): check_cluster(function, cluster)
     if shared > function.dynamic_limit:
       raise invalid(f"{shared:,} bytes of dynamic shared memory, {function.dynamic_limit:,} at most "
                     "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)")
@@ -542,7 +531,7 @@ def prepare(m: CudaMachine, context: Context, handle: int, grid: tuple[int, int,
             shared: int, params: int, extra: int, cluster: tuple[int, int, int] | None = None,
             cooperative: bool = False) -> Launch:
   """A launch from what the client says. Raises Failed for what the driver refuses."""
-  function = _function(m, handle, context)
+  function = function_for(m, handle, context)
   if function.context is not context:
     raise Failed(cuda.CUDA_ERROR_INVALID_HANDLE, f"kernel {function.name} is of another context")
   data = _given(m, function, params, extra)
@@ -580,7 +569,7 @@ def _given(m: CudaMachine, function: Function, params: int, extra: int) -> bytes
   return bytes(data)
 
 
-def _check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
+def check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
   """Raises Failed for a cluster that the card has not. More blocks than every card has are for a function that allows
   it (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)."""
   if function.context.gpu.card.capability < (9, 0):
@@ -594,11 +583,10 @@ def _check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
 
 def enqueue(stream: Stream, launch: Launch) -> None:
   """Queue a launch, or have a graph take it."""
-  what = f"kernel {launch.function.name}"
   if stream.capture is not None:
-    stream.capture.take(stream, what, lambda: launch.turns(stream), launch)
-    return
-  stream.add(what, launch.turns(stream))
+    from tinyhw.mock.cuda.works import KernelWork
+    stream.capture.take(stream, KernelWork(launch))
+  else: stream.add(f"kernel {launch.function.name}", launch.turns(stream))
 
 
 @serves("cuLaunchKernel")
@@ -624,7 +612,7 @@ def _check_cooperative(function: Function, grid: tuple[int, int, int], block: tu
     raise Failed(cuda.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, f"{math.prod(grid)} blocks, {most} fit")
 
 
-def _configuration(m: CudaMachine, config: int) -> tuple[Any, tuple[int, int, int] | None, bool]:
+def configuration(m: CudaMachine, config: int) -> tuple[Any, tuple[int, int, int] | None, bool]:
   """A CUlaunchConfig, the cluster that it asks for, and whether it is cooperative."""
   c = cuda.CUlaunchConfig.from_buffer_copy(m.user.read(config, ctypes.sizeof(cuda.CUlaunchConfig)))
   harmless = {cuda.CU_LAUNCH_ATTRIBUTE_IGNORE, cuda.CU_LAUNCH_ATTRIBUTE_PRIORITY,
@@ -645,7 +633,7 @@ def _configuration(m: CudaMachine, config: int) -> tuple[Any, tuple[int, int, in
 
 @serves("cuLaunchKernelEx")
 def launch_kernel_ex(m: CudaMachine, config: int, function: int, params: int, extra: int) -> None:
-  c, cluster, cooperative = _configuration(m, config)
+  c, cluster, cooperative = configuration(m, config)
   stream = stream_of(m, c.hStream)
   enqueue(stream, prepare(m, stream.context, function, (c.gridDimX, c.gridDimY, c.gridDimZ),
                           (c.blockDimX, c.blockDimY, c.blockDimZ), c.sharedMemBytes, params, extra, cluster,

@@ -15,7 +15,7 @@ from tinyhw.core.errors import OutOfMemory
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu, Piece
 from tinyhw.mock.cuda.memory import allocate
-from tinyhw.mock.cuda.streams import stream_of
+from tinyhw.mock.cuda.streams import Stream, stream_of
 from tinyhw.mock.memory import page_align
 
 _DEVICE: Final = cuda.CU_MEM_LOCATION_TYPE_DEVICE
@@ -86,14 +86,19 @@ def take(m: CudaMachine, context: Context, pool: Pool, size: int) -> Piece:
 
 @serves("cuMemAllocAsync")
 def mem_alloc_async(m: CudaMachine, out: int, size: int, handle: int) -> None:
-  context = stream_of(m, handle).context
-  m.out(out, "Q", take(m, context, _current(m, context.gpu), size).address)
+  stream = stream_of(m, handle)
+  _allocated(m, out, stream, _current(m, stream.context.gpu), size)
 
 
 @serves("cuMemAllocFromPoolAsync")
 def mem_alloc_from_pool_async(m: CudaMachine, out: int, size: int, pool: int, handle: int) -> None:
-  context = stream_of(m, handle).context
-  m.out(out, "Q", take(m, context, _pool(m, pool), size).address)
+  _allocated(m, out, stream_of(m, handle), _pool(m, pool), size)
+
+
+def _allocated(m: CudaMachine, out: int, stream: Stream, pool: Pool, size: int) -> None:
+  """Memory of a pool; on a stream that is captured, a node that brings it."""
+  if stream.capture is None: m.out(out, "Q", take(m, stream.context, pool, size).address)
+  else: m.out(out, "Q", stream.capture.take_alloc(stream, pool.gpu.index, size))
 
 
 # ---- the pools of a card

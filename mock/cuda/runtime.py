@@ -11,83 +11,30 @@ import ctypes
 import struct
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tinyhw.autogen import cuda, cudart
-from tinyhw.mock.cuda.calls import UNCOLLECTED, answer
+from tinyhw.core.layout import Struct
+from tinyhw.mock.cuda.arrays import Array
+from tinyhw.mock.cuda.calls import UNCOLLECTED, Forked, answer
 from tinyhw.mock.cuda.machine import CudaMachine
+from tinyhw.mock.cuda.runtime_tables import FUNCTION, PROPERTIES, SAME, WITHOUT_CONTEXT
 from tinyhw.mock.cuda.shared import Loaded
 from tinyhw.mock.memory import Refused
 
 SONAME: Final = "libcudart.so.13"
 VERSION: Final = cuda.CUDA_VERSION
 Handler = Callable[..., int | None]
+S = TypeVar("S", bound=Struct)
 RUNS: Final[dict[str, Handler]] = {}
 _PLAIN: Final = frozenset({"__cudaRegisterFatBinary", "cudaGetErrorName", "cudaGetErrorString"})  # return an address
-# Functions whose parameters and meaning are those of a function of the driver.
-SAME: Final = {
-  "cudaDeviceCanAccessPeer": "cuDeviceCanAccessPeer", "cudaDeviceGetAttribute": "cuDeviceGetAttribute",
-  "cudaDeviceGetLimit": "cuCtxGetLimit", "cudaDeviceGetPCIBusId": "cuDeviceGetPCIBusId",
-  "cudaDeviceGetStreamPriorityRange": "cuCtxGetStreamPriorityRange", "cudaDeviceSetCacheConfig": "cuCtxSetCacheConfig",
-  "cudaDeviceSetLimit": "cuCtxSetLimit", "cudaDeviceSynchronize": "cuCtxSynchronize",
-  "cudaDriverGetVersion": "cuDriverGetVersion", "cudaEventCreateWithFlags": "cuEventCreate",
-  "cudaEventDestroy": "cuEventDestroy_v2", "cudaEventElapsedTime": "cuEventElapsedTime_v2",
-  "cudaEventQuery": "cuEventQuery", "cudaEventRecord": "cuEventRecord",
-  "cudaEventRecordWithFlags": "cuEventRecordWithFlags", "cudaEventSynchronize": "cuEventSynchronize",
-  "cudaFreeAsync": "cuMemFreeAsync", "cudaFreeHost": "cuMemFreeHost", "cudaGetDeviceCount": "cuDeviceGetCount",
-  "cudaGraphDestroy": "cuGraphDestroy", "cudaGraphExecDestroy": "cuGraphExecDestroy",
-  "cudaGraphInstantiate": "cuGraphInstantiateWithFlags",
-  "cudaGraphInstantiateWithFlags": "cuGraphInstantiateWithFlags",
-  "cudaGraphLaunch": "cuGraphLaunch", "cudaHostAlloc": "cuMemHostAlloc",
-  "cudaHostGetDevicePointer": "cuMemHostGetDevicePointer_v2", "cudaHostRegister": "cuMemHostRegister_v2",
-  "cudaHostUnregister": "cuMemHostUnregister", "cudaLaunchHostFunc": "cuLaunchHostFunc",
-  **{f"cuda{name}": f"cu{name}" for name in (
-    "DeviceGetDefaultMemPool", "DeviceGetMemPool", "DeviceSetMemPool", "MemGetDefaultMemPool", "MemGetMemPool",
-    "MemSetMemPool", "MemPoolCreate", "MemPoolDestroy", "MemPoolTrimTo", "MemPoolGetAttribute", "MemPoolSetAttribute",
-    "MemPoolSetAccess", "MemPoolGetAccess")},
-  "cudaMallocFromPoolAsync": "cuMemAllocFromPoolAsync", "cudaMallocAsync": "cuMemAllocAsync",
-  "cudaMallocManaged": "cuMemAllocManaged", "cudaMemGetInfo": "cuMemGetInfo_v2",
-  "cudaStreamAddCallback": "cuStreamAddCallback", "cudaStreamAttachMemAsync": "cuStreamAttachMemAsync",
-  "cudaStreamBeginCapture": "cuStreamBeginCapture_v2", "cudaStreamCreateWithFlags": "cuStreamCreate",
-  "cudaStreamCreateWithPriority": "cuStreamCreateWithPriority", "cudaStreamDestroy": "cuStreamDestroy_v2",
-  "cudaStreamEndCapture": "cuStreamEndCapture", "cudaStreamGetFlags": "cuStreamGetFlags",
-  "cudaStreamGetPriority": "cuStreamGetPriority", "cudaStreamIsCapturing": "cuStreamIsCapturing",
-  "cudaStreamQuery": "cuStreamQuery", "cudaStreamSynchronize": "cuStreamSynchronize",
-  "cudaStreamWaitEvent": "cuStreamWaitEvent"}
 _CHANNEL: Final = "cudaCreateChannelDesc"
 _PROFILER: Final = ("cudaProfilerStart", "cudaProfilerStop")  # of cuda_profiler_api.h; nobody profiles
-_WITHOUT_CONTEXT: Final = frozenset({"cudaGetDeviceCount", "cudaDriverGetVersion", "cudaDeviceGetAttribute",
-                                     "cudaDeviceGetPCIBusId", "cudaDeviceCanAccessPeer"})
-# Fields of cudaDeviceProp that have another name than their attribute.
-_PROPERTIES: Final = {
-  "sharedMemPerBlock": "MAX_SHARED_MEMORY_PER_BLOCK", "regsPerBlock": "MAX_REGISTERS_PER_BLOCK",
-  "warpSize": "WARP_SIZE", "memPitch": "MAX_PITCH", "maxThreadsPerBlock": "MAX_THREADS_PER_BLOCK",
-  "totalConstMem": "TOTAL_CONSTANT_MEMORY", "major": "COMPUTE_CAPABILITY_MAJOR", "minor": "COMPUTE_CAPABILITY_MINOR",
-  "textureAlignment": "TEXTURE_ALIGNMENT", "texturePitchAlignment": "TEXTURE_PITCH_ALIGNMENT",
-  "multiProcessorCount": "MULTIPROCESSOR_COUNT", "integrated": "INTEGRATED", "surfaceAlignment": "SURFACE_ALIGNMENT",
-  "canMapHostMemory": "CAN_MAP_HOST_MEMORY", "concurrentKernels": "CONCURRENT_KERNELS",
-  "asyncEngineCount": "ASYNC_ENGINE_COUNT", "unifiedAddressing": "UNIFIED_ADDRESSING",
-  "maxThreadsPerMultiProcessor": "MAX_THREADS_PER_MULTIPROCESSOR", "managedMemory": "MANAGED_MEMORY",
-  "sharedMemPerMultiprocessor": "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
-  "regsPerMultiprocessor": "MAX_REGISTERS_PER_MULTIPROCESSOR",
-  "concurrentManagedAccess": "CONCURRENT_MANAGED_ACCESS", "cooperativeLaunch": "COOPERATIVE_LAUNCH",
-  "sharedMemPerBlockOptin": "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
-  "maxBlocksPerMultiProcessor": "MAX_BLOCKS_PER_MULTIPROCESSOR",
-  "reservedSharedMemPerBlock": "RESERVED_SHARED_MEMORY_PER_BLOCK", "clusterLaunch": "CLUSTER_LAUNCH",
-  "streamPrioritiesSupported": "STREAM_PRIORITIES_SUPPORTED", "globalL1CacheSupported": "GLOBAL_L1_CACHE_SUPPORTED",
-  "localL1CacheSupported": "LOCAL_L1_CACHE_SUPPORTED", "hostRegisterSupported": "HOST_REGISTER_SUPPORTED",
-  "memoryPoolsSupported": "MEMORY_POOLS_SUPPORTED", "computePreemptionSupported": "COMPUTE_PREEMPTION_SUPPORTED"}
-_FUNCTION: Final = {  # of cudaFuncAttributes
-  "sharedSizeBytes": cuda.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
-  "constSizeBytes": cuda.CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES,
-  "localSizeBytes": cuda.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, "numRegs": cuda.CU_FUNC_ATTRIBUTE_NUM_REGS,
-  "maxThreadsPerBlock": cuda.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
-  "ptxVersion": cuda.CU_FUNC_ATTRIBUTE_PTX_VERSION, "binaryVersion": cuda.CU_FUNC_ATTRIBUTE_BINARY_VERSION,
-  "cacheModeCA": cuda.CU_FUNC_ATTRIBUTE_CACHE_MODE_CA,
-  "maxDynamicSharedSizeBytes": cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-  "preferredShmemCarveout": cuda.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT}
+
+NAMES: Final = sorted((*cudart.FUNCTIONS, *cudart.BY_VALUE, _CHANNEL, *_PROFILER))  # of the library's functions
 
 
 class Refusal(Exception):
@@ -122,18 +69,21 @@ class Binary:
 
 
 class Runtime:
-  """The library. `machine` gives the machine behind it, or None in a child that `fork` made."""
+  """The library. `machine` gives the machine behind it, or None; it raises Forked in a child of a process that used
+  one."""
 
   def __init__(self, machine: Callable[[], CudaMachine | None]) -> None:
+    from tinyhw.mock.cuda import runtime_arrays, runtime_graphs, runtime_memory
+    assert runtime_arrays and runtime_graphs and runtime_memory  # they register what they do
     self.behind = machine
-    self.driver = {name: answer(machine, name) for name in cuda.FUNCTIONS}
+    self.driver = {name: answer(machine, name) for name in (*cuda.FUNCTIONS, *cuda.BY_VALUE)}
     self.binaries: dict[int, Binary] = {}
     self.kernels: dict[int, tuple[Binary, str]] = {}  # by the host's functions
     self.thread = threading.local()
     self.texts: dict[str, Any] = {}
-    names = (*cudart.FUNCTIONS, *cudart.BY_VALUE)
-    self.loaded = Loaded(SONAME, sorted((*names, _CHANNEL, *_PROFILER)), SONAME)
-    for name in names: self.loaded.fill(name, self._function(name))
+    self.descriptions: dict[int, tuple[bytes, ...]] = {}  # of texture and surface objects: resource, sampling, view
+    self.loaded = Loaded(SONAME, NAMES, SONAME)
+    for name in (*cudart.FUNCTIONS, *cudart.BY_VALUE): self.loaded.fill(name, self._function(name))
     for name in _PROFILER: self.loaded.fill(name, ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: 0))
     # A struct of more than 16 bytes comes back where the caller says, as if it were a first parameter (x86-64's ABI).
     self.loaded.fill(_CHANNEL, ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, *[ctypes.c_int32] * 5)(self._channel))
@@ -167,13 +117,17 @@ class Runtime:
       UNCOLLECTED.enter()
       try:
         if same is not None:
-          if name in _WITHOUT_CONTEXT: self.initialize()
+          if name in WITHOUT_CONTEXT: self.initialize()
           else: self.context()
           self.call(same, *arguments)
         elif handler is None: raise Refusal(cudart.cudaErrorNotSupported, f"{name} is not modelled")
         else: return handler(self, *arguments) or 0
       except Refusal as refusal: return self.failed(name, refusal)
       except Refused as refused: return self.failed(name, Refusal(cudart.cudaErrorInvalidValue, refused.why))
+      except Forked: return cudart.cudaErrorInitializationError
+      except BaseException:  # a mistake of the mock's own
+        traceback.print_exc(file=sys.stderr)
+        return self.failed(name, Refusal(cudart.cudaErrorUnknown))
       finally: UNCOLLECTED.leave()
       return 0
 
@@ -199,6 +153,21 @@ class Runtime:
     out = kind()
     self.call(name, ctypes.addressof(out), *arguments)
     return int(out.value)
+
+  def struct(self, kind: type[S], pointer: int) -> S:
+    """A struct of the program's."""
+    if not pointer: raise Refusal(cudart.cudaErrorInvalidValue, "a pointer is null")
+    return kind.from_buffer_copy(self.machine.user.read(pointer, ctypes.sizeof(kind)))
+
+  def told(self, pointer: int, struct: Struct) -> None:
+    """Give the program a struct."""
+    self.machine.user.write(pointer, bytes(struct))
+
+  def element(self, array: int) -> int:
+    """Bytes of an array's element."""
+    found = self.machine.handles.get(array)
+    if not isinstance(found, Array): raise Refusal(cudart.cudaErrorInvalidValue, f"{array:#x} is no array")
+    return found.header.element
 
   # ---- contexts
 
@@ -237,9 +206,13 @@ class Runtime:
     text = ctypes.create_string_buffer(name.encode())
     return self.made("cuModuleGetFunction", self.module(binary), ctypes.addressof(text))
 
+  def loaded_kernel(self, function: int) -> int:
+    """The driver's function for one of the host's, if its module is loaded in the current context."""
+    return self.kernel(function) if self.context() in self.kernels[function][0].modules else 0
+
   def variable(self, symbol: int) -> tuple[int, int]:
     """Address and bytes of a variable of a module's."""
-    for binary in self.binaries.values():
+    for binary in reversed(self.binaries.values()):  # addresses of a library that is gone may be another one's
       if symbol not in binary.variables: continue
       size, text = ctypes.c_uint64(), ctypes.create_string_buffer(binary.variables[symbol].encode())
       address = self.made("cuModuleGetGlobal_v2", ctypes.addressof(size), self.module(binary), ctypes.addressof(text))
@@ -412,14 +385,23 @@ def device_reset(r: Runtime) -> None:
   r.call("cuCtxSetCurrent", 0)
 
 
-@runs("cudaDeviceEnablePeerAccess")
-def device_enable_peer_access(r: Runtime, device: int, flags: int) -> None:
+def _peer(r: Runtime, device: int) -> int:
+  """Another card's context."""
   mine = r.context()
   here = r.made("cuCtxGetDevice", kind=ctypes.c_int32)
   other = r.use(device)
   r.call("cuCtxSetCurrent", mine)
   r.thread.device = here
-  r.call("cuCtxEnablePeerAccess", other, flags)
+  return other
+
+
+@runs("cudaDeviceEnablePeerAccess")
+def device_enable_peer_access(r: Runtime, device: int, flags: int) -> None:
+  r.call("cuCtxEnablePeerAccess", _peer(r, device), flags)
+
+
+@runs("cudaDeviceDisablePeerAccess")
+def device_disable_peer_access(r: Runtime, device: int) -> None: r.call("cuCtxDisablePeerAccess", _peer(r, device))
 
 
 @runs("cudaGetDeviceProperties")
@@ -430,125 +412,13 @@ def get_device_properties(r: Runtime, out: int, device: int) -> None:
     return r.made("cuDeviceGetAttribute", getattr(cuda, f"CU_DEVICE_ATTRIBUTE_{name}"), device, kind=ctypes.c_int32)
 
   properties, places = cudart.cudaDeviceProp(), vars(cudart.cudaDeviceProp)
-  for field_name, name in _PROPERTIES.items(): setattr(properties, field_name, known(name))
-  for field_name, name in (("maxThreadsDim", "MAX_BLOCK_DIM"), ("maxGridSize", "MAX_GRID_DIM")):
-    for i, axis in enumerate("XYZ"): getattr(properties, field_name)[i] = known(f"{name}_{axis}")
+  for field_name, names in PROPERTIES.items():
+    if isinstance(names, str): setattr(properties, field_name, known(names))
+    else: getattr(properties, field_name)[:] = [known(name) for name in names]
   r.machine.out(out, f"{ctypes.sizeof(properties)}s", bytes(properties))
   r.call("cuDeviceGetName", out + places["name"].offset, 256, device)
   r.call("cuDeviceTotalMem_v2", out + places["totalGlobalMem"].offset, device)
   r.call("cuDeviceGetUuid_v2", out + places["uuid"].offset, device)
-
-
-# ---- memory
-
-@runs("cudaFree")
-def free(r: Runtime, address: int) -> None:
-  r.context()
-  if address: r.call("cuMemFree_v2", address)
-
-
-@runs("cudaMalloc")
-def malloc(r: Runtime, out: int, size: int) -> None: _made(r, "cuMemAlloc_v2", out, size)
-
-
-@runs("cudaMallocHost")
-def malloc_host(r: Runtime, out: int, size: int) -> None: _made(r, "cuMemAllocHost_v2", out, size)
-
-
-def _made(r: Runtime, name: str, out: int, size: int) -> None:
-  """Memory; none at all is a null pointer, and no error as in the driver."""
-  r.context()
-  if size: r.call(name, out, size)
-  else: r.machine.out(out, "Q", 0)
-
-
-@runs("cudaMemcpy")
-def memcpy(r: Runtime, to: int, come: int, size: int, kind: int) -> None:
-  _copy(r, to, come, size, kind, ())
-
-
-@runs("cudaMemcpyAsync")
-def memcpy_async(r: Runtime, to: int, come: int, size: int, kind: int, stream: int) -> None:
-  _copy(r, to, come, size, kind, (stream,))
-
-
-def _copy(r: Runtime, to: int, come: int, size: int, kind: int, stream: tuple[int, ...]) -> None:
-  r.context()
-  if not size: return  # pointers of no bytes may be anything
-  names = {cudart.cudaMemcpyHostToDevice: "cuMemcpyHtoD", cudart.cudaMemcpyDeviceToHost: "cuMemcpyDtoH",
-           cudart.cudaMemcpyDeviceToDevice: "cuMemcpyDtoD", cudart.cudaMemcpyHostToHost: "cuMemcpy",
-           cudart.cudaMemcpyDefault: "cuMemcpy"}
-  if kind not in names: raise Refusal(cudart.cudaErrorInvalidMemcpyDirection, f"a copy of kind {kind}")
-  plain = names[kind] == "cuMemcpy"
-  r.call(names[kind] + ("Async" if stream else "") + ("" if plain else "_v2"), to, come, size, *stream)
-
-
-@runs("cudaMemcpyPeer")
-def memcpy_peer(r: Runtime, to: int, to_device: int, come: int, from_device: int, size: int) -> None:
-  r.context()
-  r.call("cuMemcpy", to, come, size)  # one address space
-
-
-@runs("cudaMemset")
-def memset(r: Runtime, to: int, value: int, size: int) -> None:
-  r.context()
-  r.call("cuMemsetD8_v2", to, value & 0xFF, size)
-
-
-@runs("cudaMemsetAsync")
-def memset_async(r: Runtime, to: int, value: int, size: int, stream: int) -> None:
-  r.context()
-  r.call("cuMemsetD8Async", to, value & 0xFF, size, stream)
-
-
-@runs("cudaMemcpyToSymbol")
-def memcpy_to_symbol(r: Runtime, symbol: int, come: int, size: int, offset: int, kind: int) -> None:
-  _copy(r, _part(r, symbol, size, offset), come, size, kind, ())
-
-
-@runs("cudaMemcpyFromSymbol")
-def memcpy_from_symbol(r: Runtime, to: int, symbol: int, size: int, offset: int, kind: int) -> None:
-  _copy(r, to, _part(r, symbol, size, offset), size, kind, ())
-
-
-@runs("cudaMemcpyToSymbolAsync")
-def memcpy_to_symbol_async(r: Runtime, symbol: int, come: int, size: int, offset: int, kind: int,
-                           stream: int) -> None:
-  _copy(r, _part(r, symbol, size, offset), come, size, kind, (stream,))
-
-
-@runs("cudaMemcpyFromSymbolAsync")
-def memcpy_from_symbol_async(r: Runtime, to: int, symbol: int, size: int, offset: int, kind: int,
-                             stream: int) -> None:
-  _copy(r, to, _part(r, symbol, size, offset), size, kind, (stream,))
-
-
-def _part(r: Runtime, symbol: int, size: int, offset: int) -> int:
-  address, whole = r.variable(symbol)
-  if offset + size > whole:
-    raise Refusal(cudart.cudaErrorInvalidValue, f"{size} bytes at {offset} of a variable of {whole}")
-  return address + offset
-
-
-@runs("cudaGetSymbolAddress")
-def get_symbol_address(r: Runtime, out: int, symbol: int) -> None: r.machine.out(out, "Q", r.variable(symbol)[0])
-
-
-@runs("cudaGetSymbolSize")
-def get_symbol_size(r: Runtime, out: int, symbol: int) -> None: r.machine.out(out, "Q", r.variable(symbol)[1])
-
-
-@runs("cudaPointerGetAttributes")
-def pointer_get_attributes(r: Runtime, out: int, address: int) -> None:
-  r.context()
-  found = cudart.cudaPointerAttributes(type=cudart.cudaMemoryTypeUnregistered, device=-2, hostPointer=address)
-  piece = next((p for p in r.machine.pieces.values() if p.address <= address < p.address + p.size), None)
-  if piece is not None:
-    found = cudart.cudaPointerAttributes(
-      type=cudart.cudaMemoryTypeManaged if piece.managed else cudart.cudaMemoryTypeHost if piece.host
-      else cudart.cudaMemoryTypeDevice, device=0 if piece.gpu is None else piece.gpu.index, devicePointer=address,
-      hostPointer=address if piece.host else 0)
-  r.machine.out(out, f"{ctypes.sizeof(found)}s", bytes(found))
 
 
 # ---- streams and events
@@ -581,7 +451,7 @@ def func_set_cache_config(r: Runtime, function: int, config: int) -> None:
 def func_get_attributes(r: Runtime, out: int, function: int) -> None:
   kernel = r.kernel(function)
   found = cudart.cudaFuncAttributes(**{
-    name: r.made("cuFuncGetAttribute", number, kernel, kind=ctypes.c_int32) for name, number in _FUNCTION.items()})
+    name: r.made("cuFuncGetAttribute", number, kernel, kind=ctypes.c_int32) for name, number in FUNCTION.items()})
   r.machine.out(out, f"{ctypes.sizeof(found)}s", bytes(found))
 
 
@@ -598,3 +468,42 @@ def max_active_blocks_with_flags(r: Runtime, out: int, function: int, block: int
 @runs("cudaOccupancyMaxActiveClusters")
 def max_active_clusters(r: Runtime, out: int, function: int, config: int) -> None:
   r.call("cuOccupancyMaxActiveClusters", out, r.kernel(function), config)
+
+
+@runs("cudaInitDevice")
+def init_device(r: Runtime, device: int, flags: int, device_flags: int) -> None:
+  """As cudaSetDevice, but that the thread's device stays."""
+  r.initialize()
+  r.made("cuDevicePrimaryCtxRetain", device)
+
+
+@runs("cudaGetFuncBySymbol")
+def get_func_by_symbol(r: Runtime, out: int, function: int) -> None: r.machine.out(out, "Q", r.kernel(function))
+
+
+@runs("cudaFuncGetName")
+def func_get_name(r: Runtime, out: int, function: int) -> None:
+  if function not in r.kernels: raise Refusal(cudart.cudaErrorInvalidDeviceFunction)
+  r.machine.out(out, "Q", r.text(r.kernels[function][1]))
+
+
+@runs("cudaOccupancyAvailableDynamicSMemPerBlock")
+def available_shared(r: Runtime, out: int, function: int, blocks: int, block: int) -> None:
+  r.call("cuOccupancyAvailableDynamicSMemPerBlock", out, r.kernel(function), blocks, block)
+
+
+@runs("cudaDeviceGetCacheConfig")
+def device_get_cache_config(r: Runtime, out: int) -> None:
+  r.context()
+  r.call("cuCtxGetCacheConfig", out)
+
+
+@runs("cudaChooseDevice")
+def choose_device(r: Runtime, out: int, properties: int) -> None:
+  """The first card that has at least the capability and the memory that are asked for, or else the first one."""
+  wanted, found = r.struct(cudart.cudaDeviceProp, properties), 0
+  for gpu in r.initialize().gpus:
+    if gpu.card.capability >= (wanted.major, wanted.minor) and gpu.vram.size >= wanted.totalGlobalMem:
+      found = gpu.index
+      break
+  r.machine.out(out, "i", found)

@@ -24,7 +24,7 @@ _STUB: Final = 8  # bytes: jmp *offset(%rip), padded
 _END: Final = 24  # more bytes for END, the last one
 _EHDR, _PHDR, _SHDR = 64, 56, 64
 _PT_LOAD, _PT_DYNAMIC, _PT_GNU_STACK = 1, 2, 0x6474E551
-_DT = {"NULL": 0, "HASH": 4, "STRTAB": 5, "SYMTAB": 6, "STRSZ": 10, "SYMENT": 11, "SONAME": 14,
+_DT = {"NULL": 0, "HASH": 4, "STRTAB": 5, "SYMTAB": 6, "STRSZ": 10, "SYMENT": 11, "INIT": 12, "SONAME": 14,
        "VERSYM": 0x6FFFFFF0, "VERDEF": 0x6FFFFFFC, "VERDEFNUM": 0x6FFFFFFD}
 _VERDEF: Final = struct.Struct("<4H3I2I")  # of Elf64_Verdef and the one Elf64_Verdaux behind it
 _FUNCTION, _OBJECT = 0x12, 0x11  # STB_GLOBAL with STT_FUNC, STT_OBJECT
@@ -51,9 +51,10 @@ def _end(here: int, ended: int, table: int, count: int) -> bytes:
           + b"\xb9" + struct.pack("<I", count) + b"\xf3\x48\xab\xc3")
 
 
-def library(soname: str, names: Sequence[str], version: str | None = None) -> bytes:
+def library(soname: str, names: Sequence[str], version: str | None = None, start: bytes = b"") -> bytes:
   """The file: each name is a function that jumps to the address in its place of the table; `version` is what binaries
-  that were linked with the vendor's library call its symbols' version."""
+  that were linked with the vendor's library call its symbols' version; `start` is code that is called when it
+  is loaded, with argc, argv and the environment (glibc)."""
   stubs = (*names, ENDED, END)
   strings, offsets = bytearray(b"\0"), {}
   for name in dict.fromkeys((soname, TABLE, *stubs, *((version,) if version else ()))):
@@ -77,10 +78,12 @@ def library(soname: str, names: Sequence[str], version: str | None = None) -> by
   definitions_at = _aligned(versions_at + len(versions), 16)
   read_only = definitions_at + len(definitions)
   text_at = _aligned(read_only, PAGE)
-  dynamic_at = _aligned(text_at + _STUB * len(stubs) + _END, PAGE)
+  start_at = text_at + _STUB * len(stubs) + _END
+  dynamic_at = _aligned(start_at + len(start), PAGE)
   dynamic = [("SONAME", offsets[soname]), ("HASH", hash_at), ("STRTAB", strings_at), ("SYMTAB", symbols_at),
              ("STRSZ", len(strings)), ("SYMENT", 24),
-             *((("VERSYM", versions_at), ("VERDEF", definitions_at), ("VERDEFNUM", 2)) if version else ()), ("NULL", 0)]
+             *((("VERSYM", versions_at), ("VERDEF", definitions_at), ("VERDEFNUM", 2)) if version else ()),
+             *((("INIT", start_at),) if start else ()), ("NULL", 0)]
   table_at = _aligned(dynamic_at + 16 * len(dynamic), 16)
   end = table_at + 8 * len(names)
   symbols = bytearray(24)
@@ -92,6 +95,7 @@ def library(soname: str, names: Sequence[str], version: str | None = None) -> by
     if name == ENDED: text += _ENDED.ljust(_STUB, b"\xcc")
     elif name == END: text += _end(here, text_at + _STUB * len(names), table_at, len(names))
     else: text += b"\xff\x25" + struct.pack("<i", table_at + 8 * i - here - 6) + b"\xcc\xcc"
+  text = text.ljust(start_at - text_at, b"\xcc") + start
   segments = [(_PT_LOAD, 4, 0, read_only), (_PT_LOAD, 5, text_at, len(text)),
               (_PT_LOAD, 6, dynamic_at, end - dynamic_at), (_PT_DYNAMIC, 6, dynamic_at, 16 * len(dynamic)),
               (_PT_GNU_STACK, 6, 0, 0)]

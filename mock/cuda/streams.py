@@ -47,6 +47,7 @@ class Stream:
     self.terms: Terms | None = None
     self.handle = 0
     self.capture: Any = None  # the graph that takes what is queued
+    self.told: Any = None  # the list of nodes that cuStreamGetCaptureInfo gave out last
     self.name = f"CUDA{context.gpu.index}.stream{len(context.streams)}"
     context.streams.append(self)
     self.machine.streams.append(self)
@@ -231,7 +232,9 @@ def stream_query(m: CudaMachine, handle: int) -> None:
 @serves("cuStreamWaitEvent")
 def stream_wait_event(m: CudaMachine, handle: int, event: int, flags: int) -> None:
   stream, waited = stream_of(m, handle), m.find(event, Event)
-  if stream.capture is not None or waited.node is not None:
+  if stream.capture is not None and flags & cuda.CU_EVENT_WAIT_EXTERNAL:
+    stream.capture.take_event(stream, waited, False)
+  elif stream.capture is not None or waited.node is not None:
     from tinyhw.mock.cuda.graphs import wait_captured
     wait_captured(m, stream, waited)
   elif waited.job is not None:
@@ -273,14 +276,16 @@ def stream_add_callback(m: CudaMachine, handle: int, callback: int, data: int, f
 def launch_host_func(m: CudaMachine, handle: int, function: int, data: int) -> None:
   import ctypes
   call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)
-  queue(m, handle, "a host function", lambda: call(data))
+  queue(m, handle, "a host function", lambda: call(data), cuda.CU_GRAPH_NODE_TYPE_HOST)
 
 
-def queue(m: CudaMachine, handle: int, what: str, do: Callable[[], None]) -> Job | None:
-  """Queue what is done in one turn, or have a graph take it. The job; None for a graph's."""
+def queue(m: CudaMachine, handle: int, what: str, do: Callable[[], None],
+          node: int = cuda.CU_GRAPH_NODE_TYPE_EMPTY) -> Job | None:
+  """Queue what is done in one turn, or have a graph take it, as a node of a kind. The job; None for a graph's."""
   stream = stream_of(m, handle)
   if stream.capture is not None:
-    stream.capture.take(stream, what, lambda: at_once(do))
+    from tinyhw.mock.cuda.graphs import captured
+    captured(stream, node, what, do)
     return None
   return stream.add(what, at_once(do))
 
@@ -327,7 +332,8 @@ def event_record(m: CudaMachine, handle: int, on: int, flags: int = 0) -> None:
   if event.context is not stream.context:
     raise Failed(cuda.CUDA_ERROR_INVALID_HANDLE, "event and stream are of different contexts")
   if stream.capture is not None:
-    event.node, event.job = stream.capture.tail(stream), None
+    if flags & cuda.CU_EVENT_RECORD_EXTERNAL: stream.capture.take_event(stream, event, True)
+    else: event.node, event.job = stream.capture.tail(stream), None
     return
   event.node = None
   event.job = stream.add("an event", at_once(lambda: None))

@@ -250,8 +250,6 @@ class ComputeEngine(Engine):
 
   def launch_at(self, address: int, fresh: bool) -> Launch:
     """The QMD at an address, checked; `fresh`: what the scheduler held of it was invalidated."""
-    if address % 256:
-      raise self.invalid(f"a QMD at {address:#x}, which is no multiple of 256")
     space = self.space
     mapping = space.find(address)
     if mapping is None or address + 4 * self._smallest > mapping.end or not mapping.access & Access.READ:

@@ -185,3 +185,65 @@ def test_files_that_are_no_programs_are_refused(native: str, tmp_path: Path) -> 
   done = run("run", "--mockgpu", "sm_80", str(tmp_path / "s"))
   assert done.returncode == 1 and "NVIDIA's runtime is linked into it" in done.stderr
   assert "-cudart shared" in done.stderr
+
+
+def test_variables_of_libraries_in_an_executable_are_the_libraries(tmp_path: Path) -> None:
+  """Executables have copies of stderr; getopt's would stay what they were."""
+  compiler = shutil.which("gcc") or shutil.which("cc")
+  if compiler is None: pytest.skip("needs a C compiler")
+  for name, text, code in (
+      ("o", "extern void *stderr; extern int fputs(); int main() { fputs(\"here\", stderr); return 0; }", 0),
+      ("g", "extern int optind; int main() { return optind; }", 1)):
+    (tmp_path / f"{name}.c").write_text(text)
+    subprocess.run([compiler, "-w", "-O1", "-pie", "-fPIE", f"{name}.c", "-o", name], cwd=tmp_path, check=True)
+    done = run("run", "--mockgpu", "sm_80", str(tmp_path / name))
+    assert done.returncode == code, done.stderr
+    assert ("here" if not code else "optind lies in the executable") in done.stderr
+
+
+CHILDREN = '''
+import builtins, ctypes, multiprocessing, os, subprocess, sys
+
+def count():
+  cuda, found = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(-1)
+  codes = cuda.cuInit(0), cuda.cuDeviceGetCount(ctypes.byref(found))
+  return (*codes, found.value)
+
+def put(queue): queue.put(count())
+
+if __name__ == "__main__":
+  if len(sys.argv) > 1: raise SystemExit(print(sys.argv[1], *count(), builtins.seen, flush=True))
+  def forked():
+    if not (pid := os.fork()):
+      print("fork", *count(), flush=True)
+      os._exit(0)
+    os.waitpid(pid, 0)
+  forked()
+  print("self", *count(), flush=True)
+  forked()
+  subprocess.run([sys.executable, __file__, "child"], check=True)
+  context = multiprocessing.get_context("spawn")
+  queue = context.Queue()
+  child = context.Process(target=put, args=(queue,))
+  child.start()
+  print("spawn", *queue.get(timeout=60), flush=True)
+  child.join()
+'''
+
+
+def test_children_of_a_program_have_machines_of_their_own(tmp_path: Path) -> None:
+  """But those that fork makes of a process that has initialized the driver, as with a real one. Another sitecustomize
+  is run too."""
+  (tmp_path / "children.py").write_text(CHILDREN)
+  (tmp_path / "sitecustomize.py").write_text("import builtins\nbuiltins.seen = 5\n")
+  done = run("run", "--mockgpu", "sm_90,sm_80", str(tmp_path / "children.py"), PYTHONPATH=str(tmp_path))
+  assert done.returncode == 0, done.stderr
+  assert done.stdout.splitlines() == ["fork 0 0 2", "self 0 0 2", "fork 3 3 -1", "child 0 0 2 5", "spawn 0 0 2"]
+
+
+@pytest.mark.parametrize("native", [("-pie", "-fPIE")], indirect=True)
+def test_a_native_child_has_a_machine(native: str, tmp_path: Path) -> None:
+  (tmp_path / "start.py").write_text(
+    f"import subprocess, sys\nsys.exit(subprocess.run([{native!r}, '64', 'e f']).returncode)\n")
+  done = run("run", "--mockgpu", "sm_80", str(tmp_path / "start.py"))
+  assert (done.returncode, done.stdout, done.stderr) == (7, "3 64: 0 1 64\n", "")

@@ -162,3 +162,12 @@ def test_a_file_is_assigned_to(tmp_path: Path) -> None:
   assert x.tolist() == np.fromfile(place, np.float32).tolist() == [1, 7, 8, 1, 3]
   assert x[1:3].numpy().tolist() == [7, 8] and x[::-1].tolist() == [3, 1, 8, 7, 1] and x[2].item() == 8
   with pytest.raises(InvalidArgument, match="cast and expand"): x.assign(Tensor([1, 2, 3, 4, 5]))
+
+
+def test_a_file_is_read_as_any_type(tmp_path: Path) -> None:
+  np.arange(4, dtype=np.float32).tofile(place := tmp_path / "numbers")
+  x = Tensor.empty(16, device=f"DISK:{place}", dtype="uint8")
+  assert x[4:8].bitcast("float32").tolist() == [1] and x.bitcast("float32").numpy().tolist() == [0, 1, 2, 3]
+  assert x[8:].bitcast("float32").to("LLVM").tolist() == [2, 3]
+  written = Tensor([3.0, 4.0, 5.0]).to(f"DISK:{tmp_path / 'more'}")
+  assert written[1:].tolist() == (written[1:] + 0).to("PYTHON").tolist() == [4, 5]

@@ -33,7 +33,7 @@ FUNCTIONS = """.func (.reg .b32 %y) fold (.reg .b32 %x, .reg .b32 %z) { xor.b32 
 """
 
 
-def followed(body: str, threads: int = THREADS) -> tuple[AddressSpace, Program, Tracker]:
+def followed(body: str, threads: int = THREADS, grid: int = 1) -> tuple[AddressSpace, Program, Tracker]:
   """What a launch leaves."""
   space, recorder = AddressSpace(), Recorder()
   space.map(BASE, 2 * SIZE, Region("memory", 2 * SIZE))
@@ -41,15 +41,15 @@ def followed(body: str, threads: int = THREADS) -> tuple[AddressSpace, Program, 
   registers = ".shared .align 16 .b8 s[4096]; .local .align 16 .b8 m[64]; .reg .b32 %x<9>;"
   program = Program(link(parse(kernel(body, registers).replace(HEAD, HEAD + FUNCTIONS)
                                    .replace("sm_90\n", "sm_90a\n"))), "k", 0)
-  dispatch(space, Dispatch(program, (1, 1, 1), (threads, 1, 1), BASE + SIZE), observer=recorder)
+  dispatch(space, Dispatch(program, (grid, 1, 1), (threads, 1, 1), BASE + SIZE), observer=recorder)
   tracker = recorder.exactness
   assert isinstance(tracker, Tracker)
   return space, program, tracker
 
 
-def observed(body: str, threads: int = THREADS) -> tuple[Any, Any, dict[str, set[str]]]:
+def observed(body: str, threads: int = THREADS, grid: int = 1) -> tuple[Any, Any, dict[str, set[str]]]:
   """(the memory's dwords, which of them are marked, {sink: origins of what arrived there})."""
-  space, program, tracker = followed(body, threads)
+  space, program, tracker = followed(body, threads, grid)
   marked = np.zeros(SIZE // 4, bool)
   for page, bits in tracker.memory.pages.items(): marked[((page << 10) - (BASE >> 2)):][:1024] = bits != 0
   sinks: dict[str, set[str]] = {}
@@ -70,6 +70,8 @@ STEPS = (
   ("st.shared.v2.b32 [%r11], {{{a}, {b}}}; ld.shared.v2.b32 {{%r5, {d}}}, [%r11];", "b"),
   ("st.shared.v2.b32 [%r11], {{{a}, {b}}}; ld.shared.v2.b32 {{_, {d}}}, [%r11];", "ab"),
   ("st.local.v2.b32 [m + 8], {{{a}, {b}}}; ld.local.b32 {d}, [m + 8];", "a"),
+  ("mov.b64 %l5, {{{a}, {a}}}; mov.u64 %l6, 9; st.local.v2.b64 [m], {{%l5, %l6}}; ld.local.b32 {d}, [m + 4];", "a"),
+  ("st.local.v4.b32 [m], {{%t, {a}, %t, {b}}}; ld.local.v2.b64 {{%l5, %l6}}, [m]; mov.b64 {{%r5, {d}}}, %l6;", "b"),
   ("st.local.b32 [m], {a}; st.local.b16 [m], 9; ld.local.b32 {d}, [m];", "a"),
   ("st.local.b32 [m], {a}; st.local.b32 [m], 9; ld.local.b32 {d}, [m];", ""),
   ("st.local.b32 [m], 9; cvt.u16.u32 %h1, {a}; st.local.b16 [m + 2], %h1; ld.local.b32 {d}, [m];", "a"),
@@ -153,6 +155,8 @@ def test_lanes_and_elements_are_apart() -> None:
   ("@%p1 bra X; X:", "branch"), ("@%p1 exit;", "branch"), ("@!%p1 add.u32 %x2, %x2, 1;", "guard"),
   ("mad.wide.u32 %l1, %x1, 4, %b; ld.global.b32 %x2, [%l1];", "address"), ("bar.sync %x3;", "wait"),
   ("nanosleep.u32 %x3;", "wait"), ("st.shared.b32 [%r9], %x1;", "memory"), ("st.global.f32 [%o], %f1;", "memory"),
+  ("cvt.u64.u32 %l2, %x3; mov.u64 %l1, own; add.u64 %l1, %l1, %l2; call (%x2), %l1, (%x4), P;"
+   " P: .callprototype (.reg .b32 _) _ (.reg .b32 _);", "branch"),
   ("TO: .branchtargets X, Y; brx.idx %x3, TO; X: Y:", "branch"), ("atom.global.add.u32 %x2, [%o], %x1;", "memory"),
 ])
 def test_sinks(text: str, sink: str) -> None:
@@ -199,14 +203,19 @@ def test_a_product_of_integers_carries_what_lies_in_shared_memory() -> None:
 
 
 def test_copies_in_bulk_carry_marks() -> None:
-  body = """.reg .b64 %q; mov.u32 %r9, s; mad.lo.u32 %r10, %t, 4, %r9;
-    cvt.rn.f32.u32 %f1, %t; sqrt.approx.f32 %f1, %f1; st.shared.f32 [%r10], %f1; bar.sync 0;
+  """Of the block that makes them: of two, the second one's threads alone have what is approximate."""
+  body = """.reg .b64 %q; .reg .b32 %c; mov.u32 %c, %ctaid.x; mov.u32 %r9, s; mad.lo.u32 %r10, %t, 4, %r9;
+    cvt.rn.f32.u32 %f1, %t; ex2.approx.f32 %f2, %f1; setp.eq.u32 %p2, %c, 1; @%p2 sqrt.approx.f32 %f1, %f1;
+    st.shared.f32 [%r10], %f1; bar.sync 0; mad.wide.u32 %l1, %c, 1024, %b;
     fence.proxy.async; setp.eq.u32 %p1, %t, 0; @!%p1 bra X;
-    cp.async.bulk.global.shared::cta.bulk_group [%b], [%r9], 128; cp.async.bulk.commit_group;
-    cp.async.bulk.global.shared::cta.bulk_group [%b + 512], [%r9 + 256], 128; cp.async.bulk.commit_group;
+    cp.async.bulk.global.shared::cta.bulk_group [%l1], [%r9], 128; cp.async.bulk.commit_group;
+    cp.async.bulk.global.shared::cta.bulk_group [%l1 + 512], [%r9 + 256], 128; cp.async.bulk.commit_group;
     cp.async.bulk.wait_group 0; X:"""
-  _, marked, sinks = observed(body)
-  assert marked[:32].all() and not marked[32:].any() and sinks == {"memory": {"sqrt.approx.f32"}}
+  _, marked, sinks = observed(body, grid=2)
+  assert np.flatnonzero(marked).tolist() == [*range(256, 288)] and sinks == {"memory": {"@%p2"}}
+  _, program, tracker = followed(body, grid=2)
+  arrived = {program.describe(r.pc).split()[0]: r.waves for r in tracker.reached()}
+  assert arrived == {"st.shared.f32": 2, "cp.async.bulk.global.shared::cta.bulk_group": 1}
 
 
 def test_matrices_mark_what_they_make() -> None:

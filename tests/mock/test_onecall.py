@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 
 import pytest
 
 from tests.mock.test_plans import ASLEEP, Side
-from tests.mock.test_queues import wait, write
+from tests.mock.test_queues import release, wait, write
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as sdma
@@ -211,6 +212,42 @@ def test_calls_come_back_after_mappings_have_changed(whole: bool, pair: Pair, ca
     side.client.alloc(4096)
   pair.warm(full=whole, whole=whole)
   assert called[-1] >= 4
+
+
+@pytest.mark.parametrize("what", ["again", "form", "kept"])
+def test_calls_come_back_after_a_dispatch_has_changed(what: str, pair: Pair, called: list[int]) -> None:
+  """Made ready anew, compiled better, or with more of its program decoded: each alone."""
+  pair.warm()
+  for repeated in [r for side in pair.sides for r in side.held.repeated.values()]:
+    if (again := repeated.again) is None: continue
+    if what == "again": repeated.again = None
+    elif what == "form": again.code.form = copy(again.form)
+    else: again.program.kept += 1
+  called.clear()
+  pair.warm()
+  assert called[-1] >= 4
+
+
+@pytest.mark.parametrize("more", [
+  {}, {"data": p4.RELEASE_MEM_data_sel.send_32_bit_low}, {"data": p4.RELEASE_MEM_data_sel.send_gpu_clock_counter},
+  {"interrupt": p4.RELEASE_MEM_int_sel.send_interrupt_after_write_confirm}])
+def test_releases_of_every_kind_give_their_data_anew(more: dict[str, int], pair: Pair) -> None:
+  """Half of it, a time, with an interrupt: those are no part of a call."""
+  for n in range(1, 9):
+    pair.submit(pair.launch(full=n == 1), lambda side, n=n: [
+      release(side.results.address + FENCE + 64, n << 36 | n, event=1 if "interrupt" in more else 0, **more)])
+  values = [side.results.u64[(FENCE + 64) // 8] for side in pair.sides]
+  assert values[0] == values[1] and (values[0] == 8 << 36 | 8) is ("data" not in more)
+
+
+def test_submissions_are_remembered_within_a_bound(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(planning, "PLANS", 3)
+  for n in range(12):
+    for _ in range(2):
+      pair.submit(pair.launch(k=n % 2, number=n % 3, full=True))
+      pair.submit(lambda side, n=n: [write(side.results.address + FENCE + 8 * n, n), p4.NOP(payload=(n,))])
+  held = [plans for side in pair.sides for known in side.held._plans.values() for _, plans in known.values()]
+  assert held and all(len(plans) <= 3 for plans in held)
 
 
 def test_across_the_end_of_the_ring(pair: Pair, called: list[int]) -> None:

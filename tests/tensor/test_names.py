@@ -268,6 +268,8 @@ def test_tinygrads_names_and_keywords() -> None:
   assert x.linear(x.half(), dtype=dtypes.float64).dtype is dtypes.float64
   image = np.arange(25, dtype=np.float32).reshape(1, 1, 5, 5)
   assert Tensor(image).avg_pool2d(2, 1, dilation=3).tolist() == [[[[9, 10], [14, 15]]]]
+  rows = Tensor(image[0, :4, :4])     # as many of the last axes as there are sizes
+  assert rows.interpolate((2, 2)).tolist() == rows.unsqueeze(0).interpolate((2, 2))[0].tolist() == [[[0, 2], [10, 12]]]
   assert Tensor([b"ab", b"cd"], dtype="uint8").tolist() == [[97, 98], [99, 100]]
   assert dtypes.finfo(dtypes.float16) == (5, 10) and dtypes.finfo(dtypes.fp8e4m3) == (4, 3)
   assert dtypes.min(dtypes.int8) == -128 and dtypes.max(dtypes.uint16) == 65535
@@ -283,3 +285,10 @@ def test_random_numbers_of_narrow_types_stay_below_1(dtype: str) -> None:
   Tensor.manual_seed(3)
   wide = Tensor.rand(20000).numpy()
   assert 0 <= drawn.min() and drawn.max() < 1 and np.all(drawn <= wide) and np.all(wide - drawn < 2.0 ** -2)
+
+
+def test_a_list_of_arrays_is_one_tensor() -> None:
+  rows = [np.array([1.0, 2]), np.array([3, 4])]
+  assert Tensor(rows).tolist() == [[1, 2], [3, 4]] and Tensor(rows).dtype is dtypes.float64
+  assert Tensor(rows, dtype="int8").dtype is dtypes.int8
+  with pytest.raises(InvalidArgument, match="side by side"): Tensor([np.ones(2), np.ones(3)])

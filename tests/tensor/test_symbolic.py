@@ -297,3 +297,11 @@ def test_filled_with_a_variable() -> None:
     filled = Tensor.full((2, 3), N.bind(n))
     assert filled.dtype is Tensor(3).dtype and filled.tolist() == [[n] * 3] * 2
     assert Tensor.full((2,), N * 2, dtype="float32").tolist() == [2.0 * n] * 2
+
+
+def test_a_value_of_a_launchs_size_on_other_devices() -> None:
+  rows = Variable("rows_elsewhere", 1, 4).bind(3)
+  moved = (Tensor.ones(rows, 2).to("PYTHON") + 1).realize()
+  assert moved[:3].tolist() == [[2, 2]] * 3
+  both = (Tensor.ones(rows).to(("PYTHON", "PYTHON:1")) + 1).realize()
+  assert both[:3].to("LLVM").tolist() == [2] * 3

@@ -6,6 +6,7 @@ process. Executables that may lie anywhere (PIE) are libraries but for a flag, w
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import os
 import signal
@@ -17,8 +18,12 @@ from typing import Any, Final, NoReturn
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.wire.elf import MAGIC, Elf
 
-_PT_DYNAMIC, _DT_FLAGS_1, _DF_1_PIE = 2, 0x6FFFFFFB, 0x08000000
-_SHT_SYMTAB, _SHT_DYNSYM = 2, 11
+_PT_DYNAMIC, _DT_NEEDED, _DT_FLAGS_1, _DF_1_PIE = 2, 1, 0x6FFFFFFB, 0x08000000
+_SHT_SYMTAB, _SHT_RELA, _SHT_DYNAMIC, _SHT_DYNSYM = 2, 4, 6, 11
+_R_COPY: Final = 5  # R_X86_64_COPY: a library's variable that lies in the executable
+_SYMBOL, _SHNDX = 24, 6  # bytes of Elf64_Sym; where the section is told, behind which its value lies
+_STREAMS: Final = "_ZNSt8ios_base4InitC1Ev"  # std::ios_base::Init's constructor makes cout and the like
+_PARSER: Final = frozenset({"optarg", "optind", "opterr", "optopt"})
 _REGISTERS: Final = "__cudaRegisterFatBinary"  # of the runtime; nvcc's objects call it
 _kept: Final[list[Any]] = []
 
@@ -41,6 +46,39 @@ def _flags(data: bytearray) -> tuple[int, int]:
   return 0, 0
 
 
+def _copies(path: str, data: bytearray, elf: Elf) -> None:
+  """Have the variables of libraries that an executable keeps copies of (cout, stderr) come from those libraries.
+
+  The linker fills them for the executable that a process begins with alone, of one that is loaded as a library it
+  finds its own empty copy. So the copies lose their names in the table, and the libraries are initialized before.
+  Raises InvalidArgument for getopt's variables, which would be copies that getopt does not change.
+  """
+  tables = {i: t for i, t in enumerate(elf.sections)}
+  found: set[str] = set()
+  for section in elf.sections:
+    if section.type != _SHT_RELA or tables[section.link].type != _SHT_DYNSYM: continue
+    for at in range(section.offset, section.offset + section.size, 24):
+      info, = struct.unpack_from("<Q", data, at + 8)
+      if info & 0xFFFF_FFFF != _R_COPY: continue
+      symbols = tables[section.link]
+      found.add(elf.symbols(symbols)[info >> 32].name)
+      struct.pack_into("<HQ", data, symbols.offset + _SYMBOL * (info >> 32) + _SHNDX, 0, 0)
+  if refused := sorted(found & _PARSER):
+    raise InvalidArgument(f"{path}: {refused[0]} lies in the executable", where="run",
+                          hint="getopt changes the C library's own: compile with -fPIC -shared")
+  if not found: return
+  for section in elf.sections:
+    if section.type != _SHT_DYNAMIC: continue
+    names = elf.contents(tables[section.link])
+    for at in range(section.offset, section.offset + section.size, 16):
+      tag, value = struct.unpack_from("<QQ", data, at)
+      if tag != _DT_NEEDED: continue
+      with contextlib.suppress(OSError):
+        library = ctypes.CDLL(names[value:names.index(0, value)].decode())
+        _kept.append(library)
+        with contextlib.suppress(AttributeError): getattr(library, _STREAMS)(ctypes.create_string_buffer(8))
+
+
 def run(path: str, arguments: Sequence[str], at_exit: Callable[[], None]) -> NoReturn:
   """Run the program's main and end the process as the program does; before that, `at_exit` is called.
 
@@ -58,11 +96,12 @@ def run(path: str, arguments: Sequence[str], at_exit: Callable[[], None]) -> NoR
   if main is None: raise InvalidArgument(f"{path}: there is no main", hint="programs are not stripped")
   if int.from_bytes(data[16:18], "little") != 3:  # ET_DYN
     raise InvalidArgument(f"{path}: a program for one address", hint="compile with -fPIC -shared, or -pie")
+  for name in ("libcuda.so.1", "libcudart.so.13"): ctypes.CDLL(name, ctypes.RTLD_GLOBAL)  # for those that name neither
+  _copies(path, data, elf)
   at, flags = _flags(data)
   if flags & _DF_1_PIE: struct.pack_into("<Q", data, at, flags & ~_DF_1_PIE)
   file = os.memfd_create(os.path.basename(path), os.MFD_CLOEXEC)
   os.write(file, data)
-  for name in ("libcuda.so.1", "libcudart.so.13"): ctypes.CDLL(name, ctypes.RTLD_GLOBAL)  # for those that name neither
   try: library = ctypes.CDLL(f"/proc/self/fd/{file}")
   except OSError as error: raise InvalidArgument(f"{path}: {error}") from None
   finally: os.close(file)

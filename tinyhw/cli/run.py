@@ -1,7 +1,6 @@
 """`tinyhw run`: a program of somebody else's that uses CUDA's driver or runtime, on mock NVIDIA GPUs."""
 from __future__ import annotations
 
-import contextlib
 import os
 import runpy
 import sys
@@ -23,7 +22,8 @@ def command(mockgpu: str, module: bool, program: str, arguments: tuple[str, ...]
   Numba, tinygrad, ctypes ...), or a native one of nvcc's that carries its PTX.
 
   The process gets a libcuda of mock cards, which runs PTX on the emulator. Calls that failed, and why, kernels that did
-  wrong, and what was called that no mock serves are told at the end.
+  wrong, and what was called that no mock serves are told at the end. Processes that it starts have mock cards of their
+  own, with which nothing is shared.
 
   \b
   Examples:
@@ -34,24 +34,9 @@ def command(mockgpu: str, module: bool, program: str, arguments: tuple[str, ...]
   """
   if not module and not Path(program).is_file():
     raise InvalidArgument(f"{program}: there is no such file", hint="-m runs a module by its name")
-  from tinyhw.cli import native
-  from tinyhw.mock.cuda.library import driver_links, runtime
-  from tinyhw.mocked import mock_machine, mock_options
-  machine, library = mock_machine("CUDA", tuple(c.strip() for c in mockgpu.split(",") if c.strip()), **mock_options())
-  os.environ["MOCKGPU"] = mockgpu
-  # Programs that look through folders for the driver are told of a file; the linker knows it to be the one loaded.
-  os.environ.setdefault("CUDA_PATH", library._name)
-  told: list[None] = []
-
-  def tell() -> None:
-    if told: return
-    told.append(None)
-    with contextlib.suppress(AttributeError): sys.stdout.flush()
-    refused = [line for line in machine.logs if "CUDA_ERROR_NOT_SUPPORTED" not in line]  # the report has those
-    for line in (*refused, *machine.report()): click.echo(f"tinyhw: {line}", err=True)
-
-  runtime()
-  driver_links()
+  from tinyhw.cli import children, native
+  tell = children.machine(mockgpu)
+  children.offer(mockgpu)
   if not module and native.is_native(program):
     native.run(program, arguments, tell)
   sys.argv = [program, *arguments]

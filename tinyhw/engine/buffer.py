@@ -154,8 +154,9 @@ class Buffer:
       self.written()
       if here is not there: here.synchronize()
     else:
-      with host_memory("host memory of a copy", self.nbytes): raw = bytearray(self.nbytes)
-      self.copyin(source.copyout(memoryview(raw)))
+      with host_memory("host memory of a copy", source.filled): raw = memoryview(bytearray(source.filled))
+      here.copyin(target, source.copyout(raw))
+      self.written()
 
   def __del__(self) -> None:
     if self._shared is None and self._allocation is not None and self._owner is not None:

@@ -154,16 +154,21 @@ def _remember(node: UOp, memory: UOp) -> bool:
   return True
 
 
+def _stored(device: str | None) -> bool: return device is not None and device.partition(":")[0] in STORAGE
+
+
 def copied(node: UOp, device: str) -> UOp:
-  """The node on another device. What only moves memory of a device without kernels moves its copy instead."""
-  below, moves = node, []
-  while below.op in GroupOp.MOVEMENT or below.op is Ops.DETACH:
-    moves.append(below)
-    below = below.src[0]
-  if below.op is not Ops.BUFFER or below.arg.device.partition(":")[0] not in STORAGE: return node.copy_to(device)
-  result = below.copy_to(device)
-  for move in reversed(moves): result = move.replace(src=(result,))
-  return result
+  """The node on another device. What a device without kernels would have to compute, or to move, is computed with
+  copies of the memory there."""
+  if not _stored(node.device) or _stored(device): return node.copy_to(device)
+  moved: dict[UOp, UOp] = {}
+  def here(u: UOp) -> bool:
+    """Whether it is memory there, which is not looked below."""
+    if u.op in (Ops.BUFFER, Ops.COPY) and _stored(u.device): moved[u] = u.copy_to(device)
+    elif u.op is Ops.DEVICE and _stored(u.arg): moved[u] = UOp(Ops.DEVICE, u.dtype, (), device)
+    return u not in moved
+  node.toposort(here)
+  return node.substitute(moved)
 
 
 def lost(found: UOp) -> bool:

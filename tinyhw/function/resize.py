@@ -22,19 +22,22 @@ class Resize(Pooling):
   def interpolate(self, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None,
                   mode: str = "nearest", align_corners: bool | None = None,
                   recompute_scale_factor: bool | None = None, antialias: bool = False) -> Self:
-    """The axes behind the first two at another size, or scaled by a factor. `mode` is "nearest", "nearest-exact",
+    """The axes behind the first two at another size, or scaled by a factor; of several sizes or factors as many of the
+    last ones. `mode` is "nearest", "nearest-exact",
     "linear" ("bilinear", "trilinear"), "bicubic" or "area"; `align_corners` puts the corners' centers together."""
     modes = ("nearest", "nearest-exact", "area", *_AXES)
     if mode not in modes: raise InvalidArgument(f"interpolation mode {mode!r} is none of {', '.join(modes)}")
     if antialias: raise Unsupported("option", "antialias of interpolate", hint="blur before")
-    rank = self.ndim - 2
+    told = scale_factor if size is None else size
+    rank = min(len(told), self.ndim) if isinstance(told, (tuple, list)) else self.ndim - 2
+    first = self.ndim - rank
     if rank < 1 or mode in _AXES and mode != "linear" and _AXES[mode] != rank:
       raise InvalidShape(f"interpolation {mode!r} of shape {self.shape}", hint="axes behind the first two are resized")
     if align_corners is not None and mode not in _AXES:
       raise InvalidArgument(f"align_corners with mode {mode!r}", hint="it is for linear and cubic modes")
     if (size is None) is (scale_factor is None):
       raise InvalidArgument("interpolate needs a size or a scale_factor, one of them")
-    area = self.shape[2:]
+    area = self.shape[first:]
     factors: list[float | None] = [None] * rank
     if size is not None: wanted = [size] * rank if isinstance(size, int) else list(size)
     else:
@@ -52,10 +55,10 @@ class Resize(Pooling):
     result = wide
     for i, (n, m, factor) in enumerate(zip(area, wanted, factors)):
       if n == m and factor in (None, 1.0): continue
-      last = result.movedim(2 + i, -1)
+      last = result.movedim(first + i, -1)
       last = last._nearest(n, m, factor, mode) if mode not in _AXES else last._weighted(
         n, m, factor, bool(align_corners), mode == "bicubic")
-      result = last.movedim(-1, 2 + i)
+      result = last.movedim(-1, first + i)
     return result.cast(dtype)._same()
 
   upsample = interpolate

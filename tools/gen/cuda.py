@@ -22,7 +22,9 @@ STRUCTS = ("CUDA_KERNEL_NODE_PARAMS_v2", "CUDA_KERNEL_NODE_PARAMS_v1", "CUDA_MEM
            "CUDA_MEMSET_NODE_PARAMS_v1", "CUDA_GRAPH_INSTANTIATE_PARAMS", "CUlaunchConfig", "CUlaunchAttribute",
            "CUDA_ARRAY_DESCRIPTOR_v2", "CUDA_ARRAY3D_DESCRIPTOR_v2", "CUDA_ARRAY_MEMORY_REQUIREMENTS_v1",
            "CUDA_RESOURCE_DESC_v1", "CUDA_TEXTURE_DESC_v1", "CUDA_RESOURCE_VIEW_DESC_v1",
-           "CUmemPoolProps_v1", "CUmemAccessDesc_v1")
+           "CUmemPoolProps_v1", "CUmemAccessDesc_v1", "CUmemAllocationProp_v1", "CUgraphExecUpdateResultInfo_v1",
+           "CUgraphNodeParams", "CUgraphEdgeData", "CUDA_MEM_ALLOC_NODE_PARAMS_v1", "CUipcMemHandle_v1",
+           "CUipcEventHandle_v1", "CUctxCreateParams")
 ENUMS = ("cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum", "CUpointer_attribute_enum",
          "CUjit_option_enum", "CUmemorytype_enum", "CUevent_flags_enum", "CUevent_record_flags_enum",
          "CUstream_flags_enum", "CUctx_flags_enum", "CUlimit_enum", "CUmemAttach_flags_enum",
@@ -34,7 +36,11 @@ ENUMS = ("cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum
          "CUtensorMapFloatOOBfill_enum", "CUmem_advise_enum", "CUmem_range_attribute_enum",
          "CUmemLocationType_enum", "CUarray_format_enum", "CUaddress_mode_enum", "CUfilter_mode_enum",
          "CUresourcetype_enum", "CUresourceViewFormat_enum", "CUmemAccess_flags_enum", "CUmemAllocationType_enum",
-         "CUmemAllocationHandleType_enum", "CUjitInputType_enum")
+         "CUmemAllocationHandleType_enum", "CUjitInputType_enum", "CUmemAllocationGranularity_flags_enum",
+         "CUgraphConditionalNodeType_enum", "CUgraphMem_attribute_enum", "CUgraphInstantiateResult_enum",
+         "CUgraphInstantiate_flags_enum", "CUdevice_P2PAttribute_enum", "CUstreamUpdateCaptureDependencies_flags_enum",
+         "CUipcMem_flags_enum", "CUevent_wait_flags_enum", "CUuserObject_flags_enum", "CUuserObjectRetain_flags_enum",
+         "CUmemAllocationCompType_enum")
 PROTOTYPE = re.compile(r"\bCUresult\s+(cu\w+)\s*\(([^;{}]*?)\)\s*;")
 TYPEDEF = re.compile(r"\btypedef\s+([^;{}()]+?)\s*(\*?)\s*\b(\w+)\s*;")
 BASE = {"int": "c_int32", "unsigned int": "c_uint32", "unsigned": "c_uint32", "unsigned char": "c_uint8",
@@ -53,13 +59,13 @@ def preprocessed(header: str, *flags: str) -> str:
 def typedefs(text: str) -> dict[str, str]:
   """The ctypes class of each scalar type and handle."""
   found = dict(BASE)
+  for name in re.findall(r"\btypedef\s+enum\s*\w*\s*\{[^}]*\}\s*(\w+)\s*;", text): found[name] = "c_int32"
   for _ in range(4):  # aliases of aliases
     for source, star, name in TYPEDEF.findall(text):
       source = re.sub(r"\b(const|struct)\b", "", source).strip()
       if star: found[name] = "c_void_p"
       elif source.startswith("enum"): found[name] = "c_int32"
       elif source in found: found[name] = found[source]
-  for name in re.findall(r"\btypedef\s+enum\s*\w*\s*\{[^}]*\}\s*(\w+)\s*;", text): found[name] = "c_int32"
   for name in re.findall(r"\(\s*(?:\w+\s*)?\*\s*(CU\w+)\s*\)\s*\(", text): found[name] = "c_void_p"
   return found
 

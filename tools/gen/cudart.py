@@ -14,13 +14,20 @@ from tinyhw.tools.gen.sources import Origin, Sources, head
 CUDART = Origin("NVIDIA CUDA Toolkit 13.0", "13000", "NVIDIA CUDA Toolkit EULA; names and numbers only")
 HEADER = "include/cuda_runtime_api.h"
 TYPES = "include/driver_types.h"
+TEXTURES = "include/texture_types.h"
 COMPILED = ("include/crt/host_runtime.h", "include/crt/device_functions.h")  # what the compiler's own code calls
 SECTION = "include/fatbinary_section.h"
-STRUCTS = ("cudaDeviceProp", "cudaFuncAttributes", "cudaPointerAttributes", "cudaLaunchConfig_st", "dim3")
-ENUMS = ("cudaError", "cudaMemcpyKind", "cudaFuncAttribute", "cudaDriverEntryPointQueryResult", "cudaMemoryType")
+STRUCTS = ("cudaDeviceProp", "cudaFuncAttributes", "cudaPointerAttributes", "cudaLaunchConfig_st", "dim3",
+           "cudaChannelFormatDesc", "cudaResourceDesc", "cudaTextureDesc", "cudaResourceViewDesc", "cudaMemcpy3DParms",
+           "cudaMemcpy3DPeerParms", "cudaKernelNodeParams", "cudaMemsetParams", "cudaHostNodeParams",
+           "cudaGraphNodeParams", "cudaMemLocation", "cudaIpcMemHandle_st", "cudaIpcEventHandle_st")
+ENUMS = ("cudaError", "cudaMemcpyKind", "cudaFuncAttribute", "cudaDriverEntryPointQueryResult", "cudaMemoryType",
+         "cudaChannelFormatKind", "cudaResourceType", "cudaTextureAddressMode", "cudaTextureFilterMode",
+         "cudaTextureReadMode", "cudaGraphNodeType")
 PROTOTYPE = re.compile(r"\b(?:cudaError_t|const\s+char\s*\*|void\s*\*\*|void|char|unsigned)\s+(_*cuda[A-Z]\w+)\s*"
                        r"\(([^;{}]*?)\)\s*;")
-BY_VALUE = {"dim3": "dim3"}
+BY_VALUE = {n: n for n in ("dim3", "cudaExtent", "cudaPitchedPtr", "cudaMemLocation", "cudaIpcMemHandle_t",
+                           "cudaIpcEventHandle_t")}
 
 
 def signatures(text: str, known: dict[str, str]) -> dict[str, list[str] | None]:
@@ -69,7 +76,7 @@ def generate(sources: Sources) -> str:
     head("CUDA's runtime API: enumerations, structs and the signatures of its functions.",
          [(CUDART, file) for file in files], "tinyhw gen cudart",
          ["FUNCTIONS has a function's parameters as ctypes has them. Pointers and handles are addresses. BY_VALUE are",
-          "the functions that take another struct than dim3 by value, whose parameters are not told."]),
+          "the functions that take a struct by value that is not here, whose parameters are not told."]),
     "import ctypes",
     "from ctypes import c_char, c_float, c_int32, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p",
     "",
@@ -87,7 +94,7 @@ def generate(sources: Sources) -> str:
       if kinds is not None),
     "}",
     "",
-    "BY_VALUE = (",
+    "BY_VALUE: tuple[str, ...] = (",
     *(f'  "{n}",' for n in left_out),
     ")",
     "",

@@ -2,6 +2,7 @@
 
     python -m tinyhw.tools.mutate --room drive --sample 100 --seed 3     a room's code, by the tests that answer for it
     python -m tinyhw.tools.mutate --room drive --again survivors.json    only what an earlier run (--json) left
+    python -m tinyhw.tools.mutate --room drive --unreached               lines that no test executes
     python -m tinyhw.tools.mutate                       the meanings, by the single-instruction witness: every change
     python -m tinyhw.tools.mutate --module floats       of one module
     python -m tinyhw.tools.mutate --sample 100 --seed 3 some, by seed
@@ -17,7 +18,7 @@ import time
 from pathlib import Path
 
 from tinyhw.tools.mutate import measure as rooms
-from tinyhw.tools.mutate.rooms import ROOMS, test_files
+from tinyhw.tools.mutate.rooms import ROOMS, ROOT, test_files
 from tinyhw.tools.mutate.trace import Map
 
 
@@ -39,6 +40,8 @@ def main() -> int:
                       help=f"processor time of the tests that one change is shown to (rooms; default {rooms.BUDGET:g})")
   parser.add_argument("--again", type=Path, metavar="FILE", help="only the survivors of a room in this JSON")
   parser.add_argument("--retrace", action="store_true", help="run all tests anew to see what they execute")
+  parser.add_argument("--unreached", action="store_true", help="with --room: list the lines that no test executes, "
+                      "and ask nothing")
   parser.add_argument("--all", action="store_true", help="with --room: say of each change what noticed it")
   parser.add_argument("--json", action="store_true")
   options = parser.parse_args()
@@ -56,7 +59,12 @@ def _rooms(options: argparse.Namespace) -> int:
       found = [p for p in found if p.name in wanted]
     if options.sample: found = rooms.sample(found, options.sample, options.seed)
     known = Map.of(test_files(room), options.retrace, options.jobs)
+    if options.unreached:
+      for p in rooms.unreached(room, found, known):
+        print(f"{p.file.path.relative_to(ROOT)}:{p.mutant.line} {p.mutant.function}\n    {p.mutant.source}")
+      continue
     scores.append(rooms.measure(room, found, known, options.jobs, options.budget))
+  if options.unreached: return 0
   if options.json:
     left = [o for score in scores for o in score.survivors]
     every = [o for score in scores for o in score.outcomes] if options.all else []

@@ -141,10 +141,16 @@ ROOMS: Final = (
   Rule(r"emulator\.ptx\.\w+\..*", r"changes\.count \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
   Rule(r"emulator\.ptx\.sampling\.Look\._number", r"x <= 0\.04045", r"LtE becomes Lt",
        "no fraction of 255 or of 65,535 is 0.04045"),
+  # ---- debugger
+  Rule(r"emulator\.debug\.ptx\.exactness\.Exactness\._place", r"group\.waves - self\.first\[cohort\]",
+       r"operands swapped", "threads' stacks lie apart, in either order"),
   # ---- mock
-  Rule(r"mock\.cuda\.memory\.memcpy_peer", r"_async\(m, .*, 0\)", r"0 becomes 1",
+  Rule(r"mock\.cuda\.(memory\.memcpy_peer|boxes\.memcpy_\w+)", r"(_async|^copy)\(m, .*, 0\)$", r"0 becomes 1",
        "0 and 1 (CU_STREAM_LEGACY) are the same stream"),
   Rule(r"mock\..*", r"self\.(failures|stops) \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
+  Rule(r"mock\.nv\.uvm\..*", r"self\._check_range\(", r"_check_range: arguments 0 and 1 swapped",
+       "where a range begins and its length are checked alike"),
+  Rule(r"mock\.nv\.machine\.<module>", r"^SYSTEM_MEMORY", ANY, "how much there may be, chosen"),
   Rule(r"mock\.running\.<module>", r"^QUANTUM", ANY, "any number of packets keeps the order within each queue"),
   Rule(r"mock\.amd\.\w+\.\w+\.\w+", r"settings_version \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
   Rule(r"mock\.reductions\.\w+", r"ones - 1 if", r"1 becomes 2", "the order of numbers stays"),

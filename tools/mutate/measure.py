@@ -160,6 +160,17 @@ class Chooser:
     return first + [t for t in turns if t not in taken]
 
 
+def unreached(room: str, found: Iterable[Place], known: Map) -> list[Place]:
+  """The first change of each line that could be asked and that no test executes."""
+  chooser, out = Chooser(room, known, BUDGET), dict[tuple[str, int], Place]()
+  for place in found:
+    path, (first, last) = str(place.file.path.relative_to(ROOT)), place.statement
+    if place.function is None or chooser.at_import(place) or reason(*place.mutant.key) is not None: continue
+    if not chooser.reaching(path, {*place.lines, *range(first, last + 1)}):
+      out.setdefault((path, place.mutant.line), place)
+  return [*out.values()]
+
+
 class Workers:
   """The two servers of a room, started when they are needed."""
 

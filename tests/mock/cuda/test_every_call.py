@@ -274,7 +274,12 @@ def test_contexts_are_a_stack_of_the_thread(client: Client) -> None:
   )
   three = c.handle("cuCtxCreate_v4", None, 0, 0)
   out = ctypes.c_uint64()
-  assert c.code("cuCtxCreate_v4", ctypes.byref(out), ctypes.byref(out), 0, 0) == UNSUPPORTED and current(c) == three
+  asked = cuda.CUctxCreateParams(numExecAffinityParams=1)
+  assert c.code("cuCtxCreate_v4", ctypes.byref(out), ctypes.byref(asked), 0, 0) == UNSUPPORTED and current(c) == three
+  asked.numExecAffinityParams = 0  # asks for nothing
+  c.call("cuCtxCreate_v4", ctypes.byref(out), ctypes.byref(asked), 0, 0)
+  c.call("cuCtxDestroy_v2", out)
+  c.call("cuCtxSetCurrent", u64(three))
   c.call("cuCtxPushCurrent_v2", u64(two))
   assert [c.handle("cuCtxPopCurrent_v2") for _ in range(3)] == [two, three, two] and current(c) == own
   c.call("cuCtxSetCurrent", u64(three))

@@ -6,8 +6,10 @@ import ctypes
 import gc
 import io
 import itertools
+import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,50 @@ libc.on_exit(late, None)
   assert loaded.library.one() == 11
   loaded.library.tinyhw_end()
   assert loaded.library.one() == loaded.library.two() == cuda.CUDA_ERROR_DEINITIALIZED
+
+
+THREADS = """
+#include <pthread.h>
+#include <stddef.h>
+typedef int (*call)(void *);
+static call put, get;
+static void *seen[2], *wanted[2];
+static void *run(void *which) {
+  size_t i = (size_t)which;
+  put(wanted[i]);
+  get(&seen[i]);
+  return NULL;
+}
+int both(call a, call b, void *first, void *second, void **out) {
+  pthread_t threads[2];
+  put = a; get = b; wanted[0] = first; wanted[1] = second;
+  for (size_t i = 0; i < 2; i++) pthread_create(&threads[i], NULL, run, (void *)i);
+  for (size_t i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+  out[0] = seen[0]; out[1] = seen[1];
+  return 0;
+}
+"""
+
+
+def test_threads_of_c_keep_what_is_their_own(tmp_path: Path) -> None:
+  """A context that a thread makes current is so at its next call, which Python does not know to be of the same one."""
+  compiler = shutil.which("gcc") or shutil.which("cc")
+  if compiler is None: pytest.skip("needs a C compiler")
+  (tmp_path / "t.c").write_text(THREADS)
+  subprocess.run([compiler, "-shared", "-fPIC", "-pthread", "t.c", "-o", "t.so"], cwd=tmp_path, check=True)
+  client = Client("sm_90,sm_80")
+  contexts = [client.handle("cuDevicePrimaryCtxRetain", device) for device in (0, 1)]
+  out = (ctypes.c_uint64 * 2)()
+  ctypes.CDLL(str(tmp_path / "t.so")).both(client.library.cuCtxSetCurrent, client.library.cuCtxGetCurrent,
+                                           *map(u64, contexts), out)
+  assert [*out] == contexts
+
+
+def test_a_program_may_wait_in_its_own_way() -> None:
+  """What is queued is done although nobody asks for it."""
+  client, called = Client(), threading.Event()
+  function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda data: called.set())
+  client.machine.go_on_after(0.01)
+  client.call("cuLaunchHostFunc", u64(0), function, u64(0))
+  assert called.wait(60)
+  client.machine.close()

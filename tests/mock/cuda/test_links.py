@@ -123,3 +123,22 @@ def test_lines_of_each_file_stay_with_it() -> None:
   second = HEAD + '.file 1 "b.cu"\n.visible .func g() {\n.loc 1 9 1, function_name x, inlined_at 1 2 3\nret;\n}\n'
   whole = linked([("a", first), ("b", second)])
   assert '.file 2 "b.cu"' in whole and ".loc 2 9 1\n" in whole and ".loc 1 5 3\n" in whole
+
+
+def test_a_result_that_there_is_none_of_is_not_taken() -> None:
+  """As Numba declares a function that gives nothing; objects are linked without a look at it."""
+  main = HEAD + """
+.extern .func (.param .b32 r) note(.param .b64 at);
+.visible .entry run(.param .u64 out) {
+  .reg .b64 %rd; .reg .b32 %r; ld.param.u64 %rd, [out];
+  { .param .b64 a; st.param.b64 [a], %rd; .param .b32 b; call.uni (b), note, (a); ld.param.b32 %r, [b]; }
+  ret; }
+"""
+  other = HEAD + """
+.visible .func note(.param .b64 at) {
+  .reg .b64 %rd; ld.param.b64 %rd, [at]; st.u32 [%rd], 42; ret; }
+"""
+  client = Client()
+  linker = Linker(client)
+  assert linker.add(main) == linker.add(other) == linker.complete() == 0
+  assert result(client, linker.module()) == 42

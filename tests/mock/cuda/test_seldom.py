@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.mock.cuda.client import Client, u64
+from tests.mock.cuda.client import WAIT, Client, u64
 from tests.mock.cuda.test_pools import properties
 from tests.mock.cuda.test_runtime import FACTOR, SCALE, Program
 from tests.mock.cuda.test_textures import array, code_of, described, of_array, sampled
@@ -107,3 +107,33 @@ def test_calls_of_the_runtime_that_few_make() -> None:
   p("cudaMemcpyPeer", two, 1, one, 0, 252)
   p("cudaMemcpy", out.ctypes.data, two, 252, cudart.cudaMemcpyDeviceToHost)
   assert out.tolist() == [*range(63), 0]
+
+
+def test_pointers_at_each_end_of_what_they_point_to() -> None:
+  p = Program()
+  at, found = p.made("cudaMalloc", 4096), cudart.cudaPointerAttributes()
+  for offset, known in ((-1, False), (0, True), (4095, True), (4096, False)):
+    p("cudaPointerGetAttributes", ctypes.byref(found), at + offset)
+    assert (found.type == cudart.cudaMemoryTypeDevice) is known
+
+
+def test_entry_points_have_a_status() -> None:
+  p = Program()
+  for name, wanted in ((b"cuMemAlloc", cuda.CU_GET_PROC_ADDRESS_SUCCESS),
+                       (b"cuNothing", cuda.CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND)):
+    out, status = ctypes.c_uint64(), ctypes.c_int32(99)
+    p("cudaGetDriverEntryPoint", name, ctypes.byref(out), 0, ctypes.byref(status))
+    assert status.value == wanted and bool(out.value) is (wanted == cuda.CU_GET_PROC_ADDRESS_SUCCESS)
+
+
+def test_an_event_of_a_dead_context_is_lost_with_it() -> None:
+  """Also one that was never recorded, and one that had passed before."""
+  c = Client()
+  never, passed = (c.handle("cuEventCreate", 0) for _ in range(2))
+  c.call("cuEventRecord", u64(passed), u64(0))
+  c.call("cuEventSynchronize", u64(passed))
+  for event in (never, passed): c.call("cuEventQuery", u64(event))
+  assert c.launch(c.function(WAIT, "put"), 1, 1, [u64(8), ctypes.c_uint32(1)]) == 0
+  lost = cuda.CUDA_ERROR_ILLEGAL_ADDRESS
+  assert c.code("cuCtxSynchronize") == lost
+  for event in (never, passed): assert c.code("cuEventQuery", u64(event)) == lost

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.mock.nv.bench import BASE, COMPUTE, COPY, FAR, Bench, release, semaphore
+from tests.mock.nv.bench import BASE, COMPUTE, COPY, FAR, Bench, launch_qmd, release, semaphore
+from tests.mock.nv.test_compute import ADD, Compute
 from tests.mock.nv.test_host import dead
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.core.errors import Unsupported
 from tinyhw.core.layout import Method
 from tinyhw.mock.nv.channel import State
+from tinyhw.mock.nv.objects import status_name
 from tinyhw.wire import methods
 
 M = methods.declared(0xCBC0)
@@ -128,6 +130,22 @@ def test_what_the_copy_engine_refuses(sent: Sequence[Method], text: str) -> None
   assert text in str(c.error) and c.state is State.DEAD
 
 
+@pytest.mark.parametrize(("said", "good", "bad"), [
+  ("", 32, 0), (".reqntid 32", 32, 31), (".reqntid 8, 4, 1", 0, 32), (".maxntid 32", 31, 33),
+  (".maxntid 8, 4, 1", 32, 64)])
+def test_blocks_that_a_program_was_made_for(said: str, good: int, bad: int) -> None:
+  """All sizes, one, or none that is larger."""
+  for threads, runs in ((good, True), (bad, False)):
+    if not threads: continue
+    b = Compute()
+    c, data = b.channel(), b.take(1024)
+    b.pcas(c, launch_qmd(b, b.load(ADD.replace("n) {", f"n) {said} {{"), "add"), block=(threads, 1, 1),
+                         bank=b.bank(data, 3)))
+    b.run()
+    assert (b.space.load(data, 4) == 3) is runs
+    if not runs: dead(b, c, GR, f"ILLEGAL_LAUNCH: add: a block of ({threads}, 1, 1)")
+
+
 def test_what_the_copy_engine_tells() -> None:
   b = Bench()
   c = b.channel("copy")
@@ -182,3 +200,7 @@ def test_a_wait_for_memory_that_goes() -> None:
   b.space.unmap(FAR, 4096)
   b.run()
   dead(b, c, MMU, f"read of 4 bytes at {FAR:#x}")
+
+
+def test_statuses_have_names() -> None:
+  assert status_name(status.NV_ERR_INVALID_ARGUMENT) == "NV_ERR_INVALID_ARGUMENT" and status_name(0xABCDE) == "0xabcde"

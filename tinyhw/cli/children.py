@@ -1,0 +1,153 @@
+"""What `tinyhw run` leaves for the processes that a program starts, so that each has mock cards of its own.
+
+It is in the environment, as everything is that children inherit:
+
+- Python's children find a `sitecustomize` on PYTHONPATH that makes a machine before their program begins, and then runs
+  the one that would have been found without it. So do those of `multiprocessing` that are spawned.
+- Native children find libraries on LD_LIBRARY_PATH under the names that the driver and the runtime go by. They do one
+  thing: when they are loaded, they begin the process anew as `tinyhw run PROGRAM ARGUMENTS`.
+
+Nothing is shared: a child's machine has its own memory, clock and report. Children that `fork` makes have one too,
+unless their parent had initialized the driver, which no child may use then (`mock.cuda.library`).
+"""
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.machinery
+import importlib.util
+import os
+import shutil
+import struct
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+  from tinyhw.mock.cuda.machine import CudaMachine
+
+SILENCE_S: Final = 0.5  # without a call, after which what is queued is done; longer than programs compute in between
+CARDS: Final = "TINYHW_RUN_CARDS"
+START: Final = "from tinyhw.cli import main; main()"
+_ROOM: Final = 4096  # bytes for the program's path
+_READLINK, _EXECVE = 89, 59  # system calls of x86-64
+_SHIM: Final = f"""import sys
+if sys.orig_argv[2:3] != [{START!r}]:  # that makes its own
+  from tinyhw.cli import children
+  children.begin(__file__)
+"""
+
+
+def offer(cards: str) -> None:
+  """Have children find mock cards of this kind, until this process ends."""
+  from tinyhw.autogen import cuda
+  from tinyhw.mock.cuda.library import DEVELOPMENT, SONAME
+  from tinyhw.mock.cuda.runtime import NAMES
+  from tinyhw.mock.cuda.runtime import SONAME as RUNTIME
+  from tinyhw.mock.cuda.shared import library
+  folder, pid = Path(tempfile.mkdtemp(prefix="tinyhw-run-")), os.getpid()
+  (folder / "sitecustomize.py").write_text(_SHIM)
+  start = again([sys.executable, "-c", START, "run", "--mockgpu", cards])
+  driver = sorted({*cuda.FUNCTIONS, *cuda.BY_VALUE})
+  for name, symbols, version in ((SONAME, driver, None), (DEVELOPMENT, driver, None), (RUNTIME, NAMES, RUNTIME)):
+    (folder / name).write_bytes(library(name, symbols, version, start))
+
+  def gone() -> None:
+    if os.getpid() == pid: shutil.rmtree(folder, ignore_errors=True)
+  atexit.register(gone)
+  os.environ[CARDS] = cards
+  package = str(Path(__file__).parents[2])
+  for variable, places in (("PYTHONPATH", (str(folder), package)), ("LD_LIBRARY_PATH", (str(folder),))):
+    old = [p for p in os.environ.get(variable, "").split(os.pathsep) if p and p not in places]
+    os.environ[variable] = os.pathsep.join((*places, *old))
+
+
+def again(words: Sequence[str]) -> bytes:
+  """Machine code of x86-64 that a library begins with: execve of these words, the process's own program, and its
+  arguments. It comes back where there is no argv, or execve fails. All that it says lies behind it."""
+  count = len(words)
+  strings = [b"/proc/self/exe", *(w.encode() for w in words)]
+  code = bytearray()
+  places: list[tuple[int, int]] = []  # of an offset that is wanted, and of which string
+
+  def lea(register: bytes, which: int) -> None:  # lea register, [rip + string]
+    code.extend(b"\x48\x8d" + register + bytes(4))
+    places.append((len(code) - 4, which))
+  code += b"\x55\x53\x41\x54\x41\x55\x48\x89\xe5"  # push rbp; push rbx; push r12; push r13; mov rbp, rsp
+  code += b"\x89\xfb\x49\x89\xf4\x49\x89\xd5"  # mov ebx, edi; mov r12, rsi; mov r13, rdx
+  code += b"\x85\xdb\x0f\x8e" + bytes(4)  # test ebx, ebx; jle out
+  jumps = [len(code)]
+  code += b"\x48\x81\xec" + struct.pack("<i", _ROOM)  # sub rsp, room
+  lea(b"\x3d", 0)  # rdi
+  code += b"\x48\x89\xe6\xba" + struct.pack("<i", _ROOM - 1)  # mov rsi, rsp; mov edx, room - 1
+  code += b"\xb8" + struct.pack("<i", _READLINK) + b"\x0f\x05"  # mov eax, readlink; syscall
+  code += b"\x48\x85\xc0\x0f\x8e" + bytes(4)  # test rax, rax; jle out
+  jumps.append(len(code))
+  code += b"\xc6\x04\x04\x00\x49\x89\xe0"  # mov byte [rsp + rax], 0; mov r8, rsp
+  code += b"\x8d\x83" + struct.pack("<i", count + 3)  # lea eax, [rbx + count + 3]
+  code += b"\x48\xc1\xe0\x03\x48\x29\xc4\x48\x83\xe4\xf0"  # shl rax, 3; sub rsp, rax; and rsp, -16
+  for i in range(count):
+    lea(b"\x05", i + 1)  # rax
+    code += b"\x48\x89\x84\x24" + struct.pack("<i", 8 * i)  # mov [rsp + 8 i], rax
+  code += b"\x4c\x89\x84\x24" + struct.pack("<i", 8 * count)  # mov [rsp + 8 count], r8
+  code += b"\xb9\x01\0\0\0"  # mov ecx, 1
+  top = len(code)
+  code += b"\x49\x8b\x04\xcc"  # mov rax, [r12 + 8 rcx]
+  code += b"\x48\x89\x84\xcc" + struct.pack("<i", 8 * count)  # mov [rsp + 8 rcx + 8 count], rax
+  code += b"\xff\xc1\x48\x85\xc0\x75"  # inc ecx; test rax, rax; jnz top
+  code += struct.pack("<b", top - len(code) - 1)
+  lea(b"\x3d", 1)  # rdi
+  code += b"\x48\x89\xe6\x4c\x89\xea\xb8" + struct.pack("<i", _EXECVE) + b"\x0f\x05"  # mov rsi, rsp; mov rdx, r13; ...
+  for at in jumps: struct.pack_into("<i", code, at - 4, len(code) - at)
+  code += b"\x48\x89\xec\x41\x5d\x41\x5c\x5b\x5d\xc3"  # out: mov rsp, rbp; pop r13; pop r12; pop rbx; pop rbp; ret
+  starts = []
+  for text in strings:
+    starts.append(len(code))
+    code += text + b"\0"
+  for at, which in places: struct.pack_into("<i", code, at, starts[which] - at - 4)
+  return bytes(code)
+
+
+def begin(shim: str) -> None:
+  """Make a machine for this Python process, as its `sitecustomize`; then do what another one would."""
+  place = str(Path(shim).parent)
+  if cards := os.environ.get(CARDS): atexit.register(machine(cards))
+  spec = importlib.machinery.PathFinder.find_spec("sitecustomize", [p for p in sys.path if p != place])
+  if spec is not None and spec.loader is not None:
+    module = sys.modules["sitecustomize"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+def machine(cards: str) -> Callable[[], None]:
+  """A machine of mock cards behind the process's libraries of CUDA; what tells of it at the end, once."""
+  from tinyhw.mock.cuda.library import driver_links, forks, runtime, stand_in
+  from tinyhw.mocked import mock_machine, mock_options
+  names = tuple(c.strip() for c in cards.split(",") if c.strip())
+
+  def new() -> CudaMachine:
+    made: CudaMachine = mock_machine("CUDA", names, **mock_options())[0]
+    made.go_on_after(SILENCE_S)
+    return made
+  library = stand_in(new())
+  os.environ["MOCKGPU"] = cards
+  # Programs that look through folders for the driver are told of a file; the linker knows it to be the one loaded.
+  os.environ["CUDA_PATH"] = library._name
+  told: list[None] = []
+
+  def tell() -> None:
+    if told: return
+    told.append(None)
+    with contextlib.suppress(AttributeError): sys.stdout.flush()
+    behind = standing()
+    if behind is None: return
+    refused = [line for line in behind.logs if "CUDA_ERROR_NOT_SUPPORTED" not in line]  # the report has those
+    for line in (*refused, *behind.report()): click.echo(f"tinyhw: {line}", err=True)
+
+  runtime()
+  driver_links()
+  standing = forks(new)
+  return tell
