@@ -56,11 +56,23 @@ def node_of(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
       rows = [x if isinstance(x, Tensor) else Tensor(x, device=device) for x in data]
       node = rows[0].stack(*rows[1:]).uop
       return node.cast(dtype) if dtype else node
+    if data and all(hasattr(x, "__array__") and getattr(x, "ndim", 0) for x in data):
+      return _of_arrays(data, device, dtype)
     return _from_list(data, device, dtype)
   if type(data).__module__.partition(".")[0] == "torch" and hasattr(data, "detach"): node = _of_torch(data, device)
   elif hasattr(data, "__array__"): node = _of_array(data, device)
   elif hasattr(data, "__dlpack__"): node = exchanged(data, device)
   else: raise InvalidType(f"a Tensor cannot be made from a {type(data).__name__}")
+  return node.cast(dtype) if dtype else node
+
+
+def _of_arrays(data: Any, device: str, dtype: DType | None) -> UOp:
+  """Arrays of one shape, one above the other."""
+  import numpy
+  arrays = [numpy.asarray(x) for x in data]
+  if len(shapes := {a.shape for a in arrays}) > 1:
+    raise InvalidArgument(f"arrays of shapes {', '.join(map(str, sorted(shapes)))} side by side")
+  node = _of_array(numpy.stack(arrays), device)
   return node.cast(dtype) if dtype else node
 
 

@@ -227,6 +227,17 @@ def test_an_mbarrier_between_warps() -> None:
   assert (found[128:256].view(np.uint32) == 122_500 + 50 * np.arange(32)).all()
 
 
+def test_a_block_alone_is_its_own_cluster() -> None:
+  """`mapa` of its own rank, by whom an mbarrier is told, as programs have it that may run in clusters."""
+  body = """mov.u32 %r1, bar; mapa.shared::cluster.u32 %r2, %r1, 0; getctarank.shared::cluster.u32 %r5, %r2;
+    setp.eq.u32 %p1, %t, 0; @%p1 mbarrier.init.shared.b64 [bar], 32; bar.sync 0; setp.ge.u32 %p2, %t, 32; @%p2 bra W;
+    mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r2];
+W:  mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0; @!%p3 bra W; sub.u32 %r3, %r2, %r1; add.u32 %r3, %r3, 7;
+    add.u32 %r3, %r3, %r5; mad.wide.u32 %l2, %t, 4, %out; st.global.u32 [%l2], %r3;"""
+  found, stats = both(kernel(body, ".shared .b64 bar;\n"), bytes(64), block=64)
+  assert not stats.interpreted and (found[:256].view(np.uint32) == 7).all()
+
+
 @pytest.mark.parametrize("noinc", ["", ".noinc"])
 def test_copies_that_an_mbarrier_waits_for(noinc: str) -> None:
   """With the count of a token; an mbarrier that is none is a fault."""

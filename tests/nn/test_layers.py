@@ -124,7 +124,7 @@ def test_dropout() -> None:
 X = Tensor.ones(2, 3, 4)
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
   "groups": (lambda: nn.Conv2d(3, 4, 3, groups=2), "3 channels to 4 in 2 groups; both numbers"),
-  "kernel": (lambda: nn.Conv2d(3, 4, (3, 3, 3)), r"a kernel of \(3, 3, 3\) for 2 axes"),
+  "kernel": (lambda: nn.Conv3d(3, 4, (3, 3)), r"a kernel of \(3, 3\) for 3 axes"),
   "padding": (lambda: nn.Conv2d(3, 4, 3, padding="some"), "Conv2d: padding 'some' is neither"),
   "same": (lambda: nn.Conv2d(3, 4, 3, stride=(1, 2), padding="same"), 'Conv2d: padding "same" needs a stride'),
   "rank": (lambda: nn.Conv2d(3, 4, 3)(X), r"Conv2d of shape \(2, 3, 4\); give \(batch, channels, size, size\)"),
@@ -171,3 +171,10 @@ def test_a_state_is_loaded_in_tinygrads_ways(tmp_path: Path) -> None:
   assert other["scale"].item() == 3.0
   nn.safe_save(tensors=other, fn=tmp_path / "one.safetensors")
   assert nn.safe_load(tmp_path / "one.safetensors")["scale"].item() == 3.0
+
+
+def test_a_convolution_has_as_many_axes_as_its_kernel_has_sizes() -> None:
+  x = Tensor.ones(1, 2, 4, 4, 4)
+  assert nn.Conv2d(2, 3, (3, 3, 3), padding=1)(x).shape == (1, 3, 4, 4, 4)
+  assert nn.ConvTranspose2d(2, 3, (2, 2, 2), stride=2)(x).shape == (1, 3, 8, 8, 8)
+  assert nn.Conv2d(2, 3, (3,))(Tensor.ones(1, 2, 5)).shape == (1, 3, 3) and nn.Conv2d(2, 3, 3).weight.ndim == 4

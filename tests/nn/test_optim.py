@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinyhw import Tensor, TinyJit, nn
+from tinyhw import Tensor, TinyJit, dtypes, nn
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.nn.optim import Optimizer, OptimizerGroup
 
@@ -176,3 +176,20 @@ def test_a_negative_rate_changes_nothing() -> None:
   optimizer = nn.optim.SGD([P], lr=0.1)
   with pytest.raises(InvalidArgument, match="learning rate -1 is negative"): optimizer.lr = -1
   assert optimizer.lr == 0.1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_adams_first_steps_have_all_their_digits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """1 - 0.999 has few of them in float32; and what new tensors are by default does not matter."""
+  monkeypatch.setattr(dtypes, "default_float", dtypes.float16)
+  p = Tensor([1.0, -2.0], dtype=dtype, requires_grad=True)
+  optimizer = nn.optim.Adam([p], lr=0.5)
+  value, m, v = np.array([1.0, -2.0]), np.zeros(2), np.zeros(2)
+  for step in range(1, 5):
+    optimizer.zero_grad()
+    (p * p * p).sum().backward()
+    optimizer.step()
+    g = 3 * value * value
+    m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+    value = value - 0.5 * (m / (1 - 0.9 ** step)) / (np.sqrt(v / (1 - 0.999 ** step)) + 1e-8)
+  np.testing.assert_allclose(p.numpy(), value, rtol=2e-6 if dtype == "float32" else 1e-13)

@@ -285,3 +285,10 @@ def test_random_numbers_of_narrow_types_stay_below_1(dtype: str) -> None:
   Tensor.manual_seed(3)
   wide = Tensor.rand(20000).numpy()
   assert 0 <= drawn.min() and drawn.max() < 1 and np.all(drawn <= wide) and np.all(wide - drawn < 2.0 ** -2)
+
+
+def test_a_list_of_arrays_is_one_tensor() -> None:
+  rows = [np.array([1.0, 2]), np.array([3, 4])]
+  assert Tensor(rows).tolist() == [[1, 2], [3, 4]] and Tensor(rows).dtype is dtypes.float64
+  assert Tensor(rows, dtype="int8").dtype is dtypes.int8
+  with pytest.raises(InvalidArgument, match="side by side"): Tensor([np.ones(2), np.ones(3)])

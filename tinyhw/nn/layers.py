@@ -98,6 +98,7 @@ class _Conv:
     if groups < 1 or in_channels % groups or out_channels % groups:
       raise InvalidArgument(f"{in_channels} channels to {out_channels} in {groups} groups",
                             hint="both numbers of channels are multiples of the groups")
+    if self.axes == 2 and not isinstance(kernel_size, int): self.axes = len(kernel_size)    # as many as it has sizes
     self.kernel_size = _many(kernel_size, self.axes, "a kernel of")
     self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
     channels = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
@@ -143,7 +144,8 @@ class Conv1d(_Forward):
 
 
 class Conv2d(_Forward):
-  """Convolution of (batch, in, height, width); `weight` is (out, in/groups, kernel height, kernel width)."""
+  """Convolution of (batch, in, height, width); `weight` is (out, in/groups, kernel height, kernel width). A kernel of
+  one or three sizes makes it a Conv1d or Conv3d, as tinygrad has it."""
   axes = 2
 
 

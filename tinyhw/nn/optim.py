@@ -212,12 +212,13 @@ class Adam(Optimizer):
     super().__init__(parameters, lr, betas=betas, eps=eps, weight_decay=weight_decay, decoupled=decoupled, **more)
 
   def _begin(self, group: Group) -> list[Tensor]:
-    # Powers of the betas live on the device, so that a captured step can run again.
-    powers = group.state.setdefault("power", {})
+    # 1 less the powers of the betas: on the device, so that a captured step can run again, and each from the last one,
+    # since little is left of the digits of 1 - 0.999.
+    weights = group.state.setdefault("weight", {})
     for i, beta in enumerate(group.options["betas"]):
-      if i not in powers: powers[i] = Tensor([1.0], device=group.parameters[0].device)
-      powers[i].assign(powers[i] * beta)
-    return list(powers.values())
+      if i not in weights: weights[i] = group._lr.detach().zeros_like().contiguous()
+      weights[i].assign(weights[i] * beta + (1 - beta))
+    return list(weights.values())
 
   def _moments(self, group: Group, p: Tensor, g: Tensor) -> tuple[list[Tensor], Tensor]:
     """(the two moments, Adam's direction)."""
@@ -225,7 +226,7 @@ class Adam(Optimizer):
     (m, _), (v, _) = group.kept("first", p), group.kept("second", p)
     m.assign(b1 * m + (1 - b1) * g)
     v.assign(b2 * v + (1 - b2) * g * g)
-    first, second = (t / (1 - group.state["power"][i].to(p.device)) for i, t in enumerate((m, v)))
+    first, second = (t / group.state["weight"][i].to(p.device) for i, t in enumerate((m, v)))
     return [m, v], first / (second.sqrt() + eps)
 
   def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:

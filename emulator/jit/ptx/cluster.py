@@ -69,7 +69,9 @@ def mapa(g: Lanes, line: Line, form: Form, info: Info) -> None:
   _inside(g, at, rank < size)
   _in_shared(g, form, at)
   keep = ~(0xFF << memory.RANK) & (1 << 8 * SIZES[t]) - 1
-  value = at & keep | convert(rank + 1, at.dtype) << memory.RANK
+  value = at & keep  # the block's own, which needs no rank where it is alone
+  if g.plan.clustered:
+    value = g.o.where(size == 1, value, value | convert(rank + 1, at.dtype) << memory.RANK)
   operands.writer(g.code, line, i.operands[0], t)(g, value)
 
 
