@@ -102,7 +102,8 @@ def test_within_one_unit_of_a_wider_reference(functions: dict[tuple[Ops, DType],
     for seed in range(3):
       x = [operands(op, dtype, seed)]
       if op in GroupOp.BINARY: x.append(exponents(x[0], seed) if op is Ops.POW else operands(op, dtype, seed + 10))
-      found, wanted = results(functions, op, dtype, *x), REFERENCES[op](*(a.astype(WIDER[dtype]) for a in x))
+      # Times 1: where NumPy widens halves without the processor, signalling NaNs stay so, whose power is no number.
+      found, wanted = results(functions, op, dtype, *x), REFERENCES[op](*(a.astype(WIDER[dtype]) * 1 for a in x))
       # A tanh is a quotient of what is rounded already.
       assert error(found, wanted, dtype) < (2.0 if op is Ops.TANH and dtype is dtypes.float64 else 1.0)
 

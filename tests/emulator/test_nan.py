@@ -190,10 +190,11 @@ SEVERAL = "v_add_f32_e32 v9, v1, v2\n v_mul_f32_e32 v9, v9, v9"  # NaNs in both 
 
 @pytest.mark.parametrize("cpu", CPUS)
 def test_both_let_pass_what_is_open(cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Compiled code that takes the other one of two NaNs does nothing wrong."""
+  """Compiled code that takes the other one of two NaNs does nothing wrong. (LLVM may change the operands' order, too.)
+  """
   swap(monkeypatch, "v_add_f32", lambda o, a, b: b + a)
   x, y = np.full(64, 0x7FC00001, U32), np.full(64, 0x7FC00002, U32)
-  assert set(run(cpu, "both", SEVERAL, x, y).tolist()) == {0x7FC00002}
+  assert set(run(cpu, "both", SEVERAL, x, y).tolist()) in ({0x7FC00001}, {0x7FC00002})
 
 
 @pytest.mark.parametrize("cpu", CPUS)
