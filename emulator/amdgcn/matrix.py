@@ -2,9 +2,8 @@
 
 RDNA's sums of f32 are fused multiply-adds in f32, in the order of k, that start with the accumulator. Its manuals have
 WMMA as a multiply-add of 16-bit and 32-bit numbers that the DOT instructions do (RDNA3, 7.5 and 7.9), and as a fused
-one (RDNA4, V_WMMA_F32_16X16X16_F16); the order is not specified. All other products are summed in f64, or i64, in the
-order of k; the accumulator is added and the sum is
-rounded once: the chips' order of additions is not specified.
+one (RDNA4, V_WMMA_F32_16X16X16_F16). All other products are summed in f64, or i64, in the order of k; the accumulator
+is added and the sum is rounded once. The chips' order of additions is not specified.
 """
 from __future__ import annotations
 

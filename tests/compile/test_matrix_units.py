@@ -17,7 +17,7 @@ from tests.strength import examples
 from tinyhw.arch import decoded
 from tinyhw.compile import Opt, OptKind, ProgramSpec, compile_kernel, schedule, units
 from tinyhw.compile.compiler import optimize
-from tinyhw.compile.render.amdgcn import AMDGCNRenderer
+from tinyhw.compile.render.amdgcn import FARTHEST, AMDGCNRenderer
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.matrix import total
@@ -77,6 +77,18 @@ def test_a_lane_has_several_columns_where_they_are_neighbours() -> None:
   for second, blocks in ((b, 4), (across.permute((1, 0)), 1)):
     program = compile_kernel(schedule([product(a, second)]).items[0].ast, GPUS["gfx1100"], [TC])
     assert (program.block, sum(u.op is Ops.WMMA for u in program.uops)) == ((32, 1, 1), blocks)
+
+
+@pytest.mark.parametrize("cpu", ["gfx1100", "gfx1201"])
+def test_far_rows_have_bases_of_their_own(cpu: str) -> None:
+  """The rows of large matrices are scalar bases with an offset: LLVM's own way are sums of 64 bits in each lane."""
+  a, b = (UOp.new_buffer("X", 1024 * 1024, dtypes.float16).reshape((1024, 1024)) for _ in "ab")
+  renderer = GPUS[cpu]
+  program = compile_kernel(schedule([product(a, b)]).items[0].ast, renderer)
+  text = renderer.assembly(program.source, program.name)
+  loads = [line for line in text.splitlines() if "global_load" in line]
+  assert loads and not [line for line in loads if ", off" in line]
+  assert 0 < program.source.count("launder.invariant.group") - 1 <= FARTHEST
 
 
 @settings(max_examples=examples(20))

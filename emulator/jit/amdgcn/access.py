@@ -57,7 +57,7 @@ class Accesses(Moves):
   def __init__(self, e: Emitter, fault: str) -> None:
     self.e, self.fault = e, fault
     self.sites: list[Site] = []
-    self.loops = False  # whether the code has loops, and is in one function
+    self.ahead = False  # whether loads fetch ahead: where a site is one place of a function, which remembers the last
     self.halves = False  # whether the upper lanes of loads often have the addresses of the lower ones
 
   # ---- small pieces of IR
@@ -170,7 +170,7 @@ class Accesses(Moves):
   def _ahead(self, pointer: str, size: int) -> None:
     """Have the processor fetch what comes as far behind this place as the place is behind the site's last one. It does
     so by itself where the steps of a loop are small; those of a matrix go from row to row, from page to page."""
-    if not self.loops: return
+    if not self.ahead: return
     e = self.e
     last = f"%last{len(self.sites)}"
     e.stack[last[1:]] = "alloca i64, align 8"

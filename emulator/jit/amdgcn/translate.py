@@ -146,8 +146,8 @@ class Translator:
     full = general = 0
     if not self.quick and sum(i.family in MEMORY for i in self.found) <= INLINED:
       self.accesses = Accesses(self.e, "fault")
+      self.accesses.ahead = True
       # fragments of matrices are in both halves of a wave
-      self.accesses.loops = True
       self.accesses.halves = self.lanes == 32 and any(i.mnemonic in MATRIX for i in self.found)
     kinds = {(id(i.row), *map(i.fields.get, ("sdst", "simm16", "gds"))): i for i in self.found}.values()
     both = self.partial or any(map(_switches_lanes, kinds))

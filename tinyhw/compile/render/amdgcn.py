@@ -24,7 +24,8 @@ TRIPLE = "amdgcn-amd-amdhsa"
 FEATURES = "-real-true16"
 CODE_OBJECT_VERSION = 500         # LLVM's module flag: the version times 100
 IMMEDIATE = 4096                  # bytes: the least that is too far for the offset in a global memory instruction
-FARTHEST = 16                     # of such bases of one kernel: each is in two scalar registers all the time
+# Bases behind a parameter that a kernel has at most: each is in two scalar registers all the time.
+FARTHEST = 16
 LONGEST_VECTOR = 16               # elements
 LOCAL, GLOBAL = 3, 1              # LLVM's numbers of the address spaces
 # What the kernel does not ask of the runtime; the names are those of LLVM's AMDGPUUsage.
