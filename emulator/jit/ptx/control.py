@@ -239,8 +239,7 @@ def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None
   from tinyhw.emulator.jit.ptx import access, warp
   e, b = g.e, g.block
   if b.waiting:  # other members may be elsewhere
-    wanted = operands.reader(g.code, line, members, "u32")(g)
-    if wanted.wide: raise Untranslatable("with members that threads differ in")
+    wanted = _first(g, operands.reader(g.code, line, members, "u32")(g))
     alive, here = e.op("load i32, ptr %alive"), e.op("load i32, ptr %active")
     missing = e.op(f"and i32 {e.op(f'and i32 {alive}, {wanted.text}')}, {e.op(f'xor i32 {here}, -1')}")
     fine = e.new_label("together")
