@@ -16,7 +16,7 @@ from tests.emulator.test_ptx_engines_sm90 import TURNS
 from tests.strength import THOROUGH, seed
 from tinyhw.core.errors import Deadlock, MachineFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
-from tinyhw.emulator.jit.ptx import engine, run
+from tinyhw.emulator.jit.ptx import code, emit, engine, run
 from tinyhw.emulator.ptx.group import Blocks
 from tinyhw.emulator.ptx.launch import Dispatch, Grid, turns
 from tinyhw.emulator.ptx.link import link
@@ -230,6 +230,22 @@ def test_threads_change_engines_at_any_time(name: str, monkeypatch: pytest.Monke
     if blocks < 36 and not ticks: asked += len(tried)
     if not ticks and name not in BY_ITSELF: assert not stats.interpreted
   if (tries := CASES[name].tries) and not THOROUGH: assert asked <= tries
+
+
+@pytest.mark.parametrize("name", ["types", "clusters", "calls", "stack"])
+def test_registers_that_stay_in_a_warp_s_state(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """As kernels with very many have them: threads change engines there too."""
+  key = code._key
+  monkeypatch.setattr(emit, "CROWDED", 0)
+  monkeypatch.setattr(code, "_key", lambda *of: "crowded" + key(*of))
+  launches = Launches(CASES[name])
+  wanted, _ = launches.run(ALL, 0)
+  for blocks, ticks, turn in ((0, 0, 11), (0, 3, 25), (3, 0, 40), (9, 2, 11)):
+    monkeypatch.setattr(run, "FIRST", turn)
+    monkeypatch.setattr(run, "TURN", turn)
+    found, stats = launches.run(blocks, ticks)
+    assert found == wanted, (blocks, ticks, turn)
+    assert ticks or not stats.interpreted
 
 
 @pytest.mark.parametrize("blocks", [0, 30])
