@@ -78,6 +78,50 @@ def test_products_of_a_warpgroup(kind: Any, start: int) -> None:
   assert not stats.interpreted
 
 
+LATE = "setp.ge.u32 %p2, %t, 32; @!%p2 bra SOON; nanosleep.u32 100; SOON:"
+PRODUCT = """wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %l3, %l4, 1, 1, 1, 0, 0;
+  wgmma.commit_group.sync.aligned;"""
+
+
+def overwritten(between: str, late: str, then: str, groups: str = PRODUCT) -> str:
+  """Products, after whose wait the threads store to what they have read."""
+  return kernel(f"""
+  mov.u32 %r5, s; mad.lo.u32 %r7, %t, 16, %r5; mad.wide.u32 %l2, %t, 16, %in;
+  ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%l2]; and.b32 %r1, %r1, 0xBBFFBBFF; and.b32 %r2, %r2, 0xBBFFBBFF;
+  and.b32 %r3, %r3, 0xBBFFBBFF; and.b32 %r4, %r4, 0xBBFFBBFF;
+  st.shared.v4.u32 [%r7], {{%r1, %r2, %r3, %r4}}; st.shared.v4.u32 [%r7+2048], {{%r4, %r2, %r1, %r3}};
+  bar.sync 0; mov.b64 %l3, {8 << 16 | 16 << 32}; mov.b64 %l4, {128 | 8 << 16 | 16 << 32};
+  mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1;
+  {late} wgmma.fence.sync.aligned; {groups} {between} {then}
+  mad.wide.u32 %l6, %t, 16, %out; st.global.v4.f32 [%l6], {{%f1, %f2, %f3, %f4}};""",
+  ".shared .align 1024 .b8 s[4096];\n")
+
+
+@pytest.mark.parametrize("late", ["", LATE], ids=["together", "late"])
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_product_is_done_when_its_last_warp_has_made_it(late: str, left: int) -> None:
+  """What it reads may be overwritten then, by any warp that has waited for it."""
+  data = np.random.default_rng(9).integers(0, 256, 2048, np.uint8).tobytes()
+  groups = PRODUCT + left * PRODUCT.replace("%l3, %l4", "%l3, %l3").replace("%f", "%q")
+  groups = ".reg .f32 %q<5>;" + groups if left else groups
+  then = "st.shared.v4.u32 [%r7+2048], {%r5, %r5, %r5, %r5};"
+  wait = f"wgmma.wait_group.sync.aligned {left};"
+  expected, _ = both(overwritten(wait, late, "", groups), data, block=128)
+  found, stats = both(overwritten(wait, late, then, groups), data, block=128)
+  assert (found == expected).all() and not stats.interpreted
+
+
+def test_a_group_that_a_warp_never_commits() -> None:
+  """The others wait for ever, which is found."""
+  part = PRODUCT.replace("wgmma.commit", "setp.lt.u32 %p1, %t, 96; @%p1 wgmma.commit")
+  text = overwritten("wgmma.wait_group.sync.aligned 0;", "", "bar.sync 0;", part)
+  told = set()
+  for name in ("ref", "jit"):
+    with pytest.raises(MachineFault) as caught: run(text, "k", bytes(2048), name, block=128)
+    told.add(str(caught.value))
+  assert len(told) == 1 and "wgmma.wait_group.sync.aligned" in told.pop()
+
+
 # ---- matrices of every kind that mma has
 
 MATRICES = ["m8n8k4.f64.f64.f64.f64", "m16n8k4.f64.f64.f64.f64", "m16n8k16.f64.f64.f64.f64",

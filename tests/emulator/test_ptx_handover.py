@@ -18,7 +18,7 @@ from tests.emulator.test_ptx_engines_sm90 import TURNS
 from tests.strength import THOROUGH, seed
 from tinyhw.core.errors import Deadlock, MachineFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
-from tinyhw.emulator.jit.ptx import code, engine, run
+from tinyhw.emulator.jit.ptx import code, emit, engine, run
 from tinyhw.emulator.ptx.group import Blocks
 from tinyhw.emulator.ptx.launch import Dispatch, Grid, dispatch, turns
 from tinyhw.emulator.ptx.link import link
@@ -126,6 +126,18 @@ M: add.u32 %r7, %r7, 1; mad.lo.u32 %r8, %r8, 3, %r7; setp.lt.u32 %p2, %r7, 9; @%
 OUT: mad.lo.u32 %r2, %r2, 64, %t; mad.wide.u32 %l1, %r2, 4, %out; st.global.u32 [%l1], %r8;"""
 
 
+# warps of a warpgroup come to their products one after the other, and store to what the last ones were made of
+PRODUCTS = f"""{INDEX} {LOAD} mov.u32 %r5, s; mad.lo.u32 %r5, %t, 16, %r5; and.b32 %r1, %r1, 0xBBFFBBFF; mov.u32 %r6, 0;
+  and.b32 %r2, %r2, 0xBBFFBBFF; shr.u32 %r7, %t, 5; mul.lo.u32 %r7, %r7, 4; mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1;
+  mov.f32 %f3, %f1; mov.f32 %f4, %f1; mov.b64 %l3, {8 << 16 | 16 << 32}; st.shared.v4.u32 [%r5], {{%r1, %r2, %r2, %r1}};
+L: bar.sync 0; mov.u32 %r8, %r6; wgmma.fence.sync.aligned;
+W: add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, %r7; @%p2 bra W;
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f1, %f2, %f3, %f4}}, %l3, %l3, 1, 1, 1, 0, 0;
+  wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; mov.b32 %r9, %f2; and.b32 %r9, %r9, 0x3BFF3BFF;
+  st.shared.v4.u32 [%r5], {{%r2, %r9, %r1, %r9}}; fence.proxy.async; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 4;
+  @%p1 bra L; mad.wide.u32 %l2, %r20, 16, %out; st.global.v4.f32 [%l2], {{%f1, %f2, %f3, %f4}};"""
+
+
 @dataclass(frozen=True)
 class Case:
   """A kernel, and how it is launched. `data`: bytes at IN."""
@@ -150,7 +162,7 @@ CASES = {
   "barriers apart": Case(HALVES, grid=2, block=(64, 1, 1)),
   "clusters apart": Case(APART, grid=4, block=(48, 1, 1), cluster=2),
   "calls": Case(CALLS, RECURSIVE + DEEP.replace("INNER", LOOPING)), "meeting": Case(MEETING, MEET, grid=1),
-  "stack": Case(ROOM)}
+  "stack": Case(ROOM), "products": Case(PRODUCTS, S.replace("8 .b8 s[512]", "1024 .b8 s[2048]"), block=(128, 1, 1))}
 
 
 class Launches:
@@ -227,11 +239,28 @@ def test_threads_change_engines_at_any_time(name: str, monkeypatch: pytest.Monke
     at = np.flatnonzero(np.frombuffer(found, np.uint8) != np.frombuffer(wanted, np.uint8))
     assert not at.size, (blocks, ticks, turn, at[:9])
     assert stats.waves == of.waves
-    if name != "mbarriers":  # who polls does so as often as it has turns, and who waits comes to its barrier again
+    # who polls does so as often as it has turns, and who waits comes to its barrier again
+    if name not in {"mbarriers", "products"}:
       assert abs(stats.instructions - of.instructions) <= 2 * of.waves
     if blocks < 36 and not ticks: asked += len(tried)
     if not ticks and name not in BY_ITSELF: assert not stats.interpreted
   if (tries := CASES[name].tries) and not THOROUGH: assert asked <= tries
+
+
+@pytest.mark.parametrize("name", ["types", "clusters", "calls", "stack"])
+def test_registers_that_stay_in_a_warp_s_state(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """As kernels with very many have them: threads change engines there too."""
+  key = code._key
+  monkeypatch.setattr(emit, "CROWDED", 0)
+  monkeypatch.setattr(code, "_key", lambda *of: "crowded" + key(*of))
+  launches = Launches(CASES[name])
+  wanted, _ = launches.run(ALL, 0)
+  for blocks, ticks, turn in ((0, 0, 11), (0, 3, 25), (3, 0, 40), (9, 2, 11)):
+    monkeypatch.setattr(run, "FIRST", turn)
+    monkeypatch.setattr(run, "TURN", turn)
+    found, stats = launches.run(blocks, ticks)
+    assert found == wanted, (blocks, ticks, turn)
+    assert ticks or not stats.interpreted
 
 
 @pytest.mark.parametrize("blocks", [0, 30])

@@ -96,7 +96,7 @@ def _helped(g: Lanes, k: int, reads: set[int]) -> None:
   away = g.deopt()
   taken: Places = []
   given: Places = []
-  at = layout.HEADER
+  at = g.kept_at
   g.stepped, g.tolerant = True, False
   for n in sorted(reads & g.assigned):
     value = g.read(n)

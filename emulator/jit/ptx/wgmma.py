@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tinyhw.emulator.jit.ptx import access, layout
+from tinyhw.emulator.jit.ptx import access, layout, warpgroup
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, doubles_of, halves, integers, one, shuffled
 from tinyhw.emulator.jit.ptx.routine import defined
@@ -131,8 +131,9 @@ def product(k: int, d: str, saturates: bool, negative: bool) -> tuple[str, str]:
 
 @access.emits("wgmma")
 def wgmma(g: Lanes, line: Line, form: Form, info: Info) -> None:
-  """wgmma.mma_async; what orders it does nothing, as each makes its results at once."""
+  """wgmma.mma_async, made at once; wgmma.commit_group counts, and wgmma.fence does nothing."""
   i, e = line.instruction, g.e
+  if "commit_group" in form.modifiers: return warpgroup.commit(g)
   if "mma_async" not in form.modifiers: return
   shape = next((re.fullmatch(r"m64n(\d+)k(\d+)", m) for m in i.modifiers if m.startswith("m64")), None)
   kinds = [m for m in i.modifiers if m in BITS]
