@@ -365,7 +365,8 @@ def _host(h: Header, mappings: Any, writes: bool) -> int | None:
   for start, length, distance, allowed in mappings.tolist():
     if not start <= h.address < start + length: continue
     if h.address + size > start + length or allowed & access != access: return None
-    return (h.address + distance) & (1 << 64) - 1
+    found: int = h.address + distance & (1 << 64) - 1
+    return found
   return None
 
 
