@@ -17,8 +17,9 @@ from tinyhw.device import STORAGE, Device
 from tinyhw.drive.base import host_memory
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import buffer_of, new_node
-from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed_among, realize, realize_nodes
-from tinyhw.function.core import ConstType, grad_enabled, learning
+from tinyhw.engine.realize import (
+  copied, history_forgotten, home, lost_below, memory_of, placed_among, realize, realize_nodes)
+from tinyhw.function.core import ConstType, grad_enabled, learning, living
 from tinyhw.function.hashing import Hashing
 from tinyhw.function.views import Detached, Indexed, View, above, same_index, stale, values
 from tinyhw.given import exchanged, nested, node_of
@@ -120,7 +121,9 @@ class Tensor(Hashing):
 
   def clone(self, device: str | Sequence[str] | None = None) -> Tensor:
     """A copy in memory of its own, on another device if told."""
-    return (self if device is None else self.to(device)).contiguous()
+    copy = (self if device is None else self.to(device)).contiguous()
+    if copy.is_leaf and copy.dtype.is_float and _constant(copy._uop): copy.uop = copy._uop.apart()
+    return copy
 
   def _read(self, out: memoryview[Any]) -> None:
     """Fill host memory of the value's size; the one way out of a device."""
@@ -460,12 +463,21 @@ class Tensor(Hashing):
     """The derivative of this scalar (or of `gradient` times this) by each of the targets, which require a gradient;
     zeros for what was not used. Values without a history, unless `create_graph`: then they may be derived again."""
     for number, t in enumerate(targets):
-      if not t.requires_grad:
+      if t._learns is False or not t.dtype.is_float:
         raise InvalidArgument(f"the gradient by target {number}, of shape {t.shape}, which does not require one",
                               hint="call requires_grad_() on it before it is used")
-    if targets and not self.requires_grad:
+      if not t.requires_grad and _constant(t._uop):
+        raise InvalidArgument(f"the gradient by target {number}, of shape {t.shape}, a constant",
+                              hint="call requires_grad_() on it before it is used, or clone() it")
+    if targets and self._learns is False:
       raise InvalidArgument("the gradient of a value that no leaf with requires_grad was used for")
-    return self._differentiated(targets, gradient, placed_among(self.uop.toposort(carries_gradient)), create_graph)
+    below = self.uop.toposort(carries_gradient)
+    if (gone := next((n for n, t in enumerate(targets) if not t.requires_grad and _variable(t._uop) not in below), None)
+       ) is not None and history_forgotten(below):
+      raise InvalidArgument(f"the gradient by target {gone}, which is not in what is known of this value's history",
+                            hint="a value on the way was read or realized, which keeps the history of those alone that "
+                                 "require a gradient: call requires_grad_() on the target before it is used")
+    return self._differentiated(targets, gradient, placed_among(below), create_graph)
 
   def _differentiated(self, targets: Sequence[Tensor], seed: Tensor | None, places: list[tuple[UOp, UOp]],
                       create_graph: bool) -> list[Tensor]:
@@ -486,18 +498,22 @@ class Tensor(Hashing):
 
   def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None,
                create_graph: bool = False) -> Tensor:
-    """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it.
+    """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it. Where
+    none does, to that of all floats alive that it was computed of, unless they are said not to learn.
 
     It may be called again; where it will be, `retain_graph` keeps in memory what it needs. With `create_graph` the
     gradients have a history, and may be derived again.
     Threads may do so for the same leaves at the same time.
     """
-    if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
-    there = [(t, _variable(t._uop)) for t in _leaves()]  # before the graph is looked at: threads may realize leaves
+    # Before the graph is looked at: threads may realize leaves.
+    there = [(t, _variable(t._uop)) for t in (_leaves() if self.requires_grad else _unsaid() if self._asked else ())]
     below = self.uop.toposort(carries_gradient)
     places = placed_among(below)
     memory = {_variable(found) for _, found in places}
     leaves = [t for t, variable in there if variable in below or variable in memory]
+    if not self.requires_grad:
+      leaves = [t for t in leaves if t is not self and not _constant(t._uop)]
+      if not leaves: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
     for leaf, g in zip(leaves, self._differentiated(leaves, gradient, places, create_graph)):
       with _accumulating: leaf.grad = g if leaf.grad is None else leaf.grad + g
     self.spent = not (create_graph if retain_graph is None else retain_graph)
@@ -523,6 +539,19 @@ def _variable(node: UOp) -> UOp:
   """The node that stands for a leaf in every graph made from it: the one below its reshapes, which graphs leave out."""
   while node.op is Ops.RESHAPE: node = node.src[0]
   return node
+
+
+def _constant(node: UOp) -> bool:
+  """Whether it is a number that is the very node of all others of its value."""
+  return node.size > 0 and not any(u.op is Ops.BUFFER or u.op is Ops.DETACH and u.arg is not None
+                                   for u in node.toposort())
+
+
+def _unsaid() -> list[Tensor]:
+  """The floats alive of which nobody has said whether they learn; not those that are another one in another shape."""
+  found = [t for t in living() if t._learns is None and isinstance(t, Tensor) and t._uop.dtype.is_float]
+  return [t for t in found if t._view is None or (whole := t._view.parent()) is None or
+          _variable(whole._uop) is not _variable(t._uop)]
 
 
 def _leaves() -> list[Tensor]:

@@ -64,6 +64,11 @@ class Outline:
     return found if not any(b.cut or is_group(b.device) for b in found) else [p for b in found for p in b.parts]
 
 
+def _computed(u: UOp) -> tuple[UOp, ...]:
+  """The sources that the value is computed of: those behind the first one of a DETACH are for gradients alone."""
+  return u.src if u.op is not Ops.DETACH else u.src[:1]
+
+
 def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Container[int] | None = None) -> Outline:
   """What the nodes look like down to those that have a `home`, the BUFFER that holds their elements. `may`: the ids of
   all nodes but BUFFERs that can have one."""
@@ -100,14 +105,15 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Conta
       if u.src:
         push(u)
         push(None)
-        for s in reversed(u.src):
+        for s in reversed(_computed(u)):
           if s not in place: push(s)
         continue
-    sources = [place[s] for s in u.src]
+    sources = [place[s] for s in _computed(u)]
     if over and not over.isdisjoint(sources): over.add(len(rows))
     arg = u.arg
     if u.op in GroupOp.MOVEMENT:
       if not _INT.issuperset(map(type, arg)): arg = changed(arg, result.numbered)
+    elif u.op is Ops.DETACH: arg = None      # it is for gradients, too
     # A float is known by its bits: 0.0 equals -0.0, and NaN differs from itself.
     elif type(arg) is float: arg = struct.pack("<d", arg)
     place[u] = len(rows)

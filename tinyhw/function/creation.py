@@ -46,7 +46,8 @@ class Creation(Sampling):
 
   @classmethod
   def _made(cls, node: UOp, requires_grad: bool | None) -> Self:
-    result = cls._wrap(node)
+    # Two tensors of one constant are two values that gradients may be asked by.
+    result = cls._wrap(node.apart() if node.dtype.is_float else node)
     return result if requires_grad is None else result.requires_grad_(requires_grad)
 
   # *** filled ***

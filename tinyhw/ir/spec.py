@@ -178,7 +178,7 @@ TENSOR: Table = {
   **{op: _of_scalars(check) for op, check in _values.items()}, **_moves,
   Ops.DEVICE: lambda u: _sources(u, 0) or _void(u) or _text_arg(u),
   Ops.BUFFER: _buffer,
-  Ops.CONTIGUOUS: _same, Ops.DETACH: lambda u: _same(u) if len(u.src) == 1 else _alike(u),
+  Ops.CONTIGUOUS: _same, Ops.DETACH: lambda u: _same(u) if len(u.src) == 1 else None if u.arg == "one way" else _alike(u),
   Ops.COPY: lambda u: _same(u) or _text_arg(u),
   Ops.ASSIGN: _assign_tensor, Ops.GATHER: _gather, Ops.SCATTER: _scatter,
   Ops.SINK: _void,
