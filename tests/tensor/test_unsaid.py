@@ -1,4 +1,4 @@
-"""Gradients of tensors of which nobody has said whether they learn: where no leaf says so, all floats alive have one."""
+"""Gradients of tensors of which nobody has said that they learn: where no leaf says so, all floats alive have one."""
 from __future__ import annotations
 
 import numpy as np
@@ -20,7 +20,7 @@ def grad(x: Tensor) -> list[float]:
   return values
 
 
-@pytest.mark.parametrize("case", [c for c in part(24) if c.differentiable()], ids=lambda c: c.name)
+@pytest.mark.parametrize("case", [c for c in part(48) if c.differentiable()], ids=lambda c: c.name)
 def test_the_gradient_of_a_case_is_the_same(case: Case) -> None:
   try: mine = found(case, "LLVM", said=False)
   except InvalidArgument as error:

@@ -89,6 +89,8 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Conta
       if u in place: continue
       if u.op is Ops.BUFFER: found: UOp | None = u
       else: found = home(u) if may is None or id(u) in may else None
+      # A constant that somebody has put into memory is one all the same.
+      if found is not None and u.op is not Ops.BUFFER and u.base.op is Ops.CONST: found = None
       if found is not None:
         at = inputs[len(rows)] = number.setdefault(found, len(number))
         if found is not u: over.add(len(rows))

@@ -23,7 +23,7 @@ Parameters = Sequence[Tensor] | Sequence[Mapping[str, Any]]
 
 
 class Group:
-  """Parameters with the same options. `state` holds tensors by name and place of the parameter. `group["lr"]` (a float),
+  """Parameters with the same options. `state` holds tensors by name and place of the parameter. `group["lr"]`, a float,
   `group["params"]` and its options by their names are as in PyTorch's `param_groups`."""
 
   def __init__(self, parameters: Sequence[Tensor], options: dict[str, Any], lr: float):
@@ -241,6 +241,7 @@ class Adam(Optimizer):
     betas = betas[0] if b1 is None else b1, betas[1] if b2 is None else b2
     for beta in betas:
       if not 0 <= beta < 1: raise InvalidArgument(f"beta {beta} is not in [0, 1)")
+    if weight_decay < 0: raise InvalidArgument(f"a weight decay of {weight_decay}")
     super().__init__(parameters, lr, betas=betas, eps=eps, weight_decay=weight_decay, decoupled=decoupled, **more)
 
   def _begin(self, group: Group) -> list[Tensor]:
