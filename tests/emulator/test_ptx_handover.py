@@ -5,10 +5,12 @@ import itertools
 import random
 import re
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+import tinyhw
 from tests.emulator.test_ptx_engines import IN, OUT, numbers
 from tests.emulator.test_ptx_engines import kernel as text_of
 from tests.emulator.test_ptx_engines_calls import DEEP, RECURSIVE
@@ -18,7 +20,7 @@ from tinyhw.core.errors import Deadlock, MachineFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.jit.ptx import code, emit, engine, run
 from tinyhw.emulator.ptx.group import Blocks
-from tinyhw.emulator.ptx.launch import Dispatch, Grid, turns
+from tinyhw.emulator.ptx.launch import Dispatch, Grid, dispatch, turns
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.schedule import Schedule, ended
@@ -338,3 +340,64 @@ def test_memory_that_comes_meanwhile_is_seen() -> None:
   grid = Grid(launches.space, replace(launches.dispatch, tick=tick), 10_000_000, Stats())
   ended(turns(grid, "jit"))
   assert launches.space.read(OUT + 64, 320) == bytes([5, 0, 0, 1]) * 80 and not grid.stats.interpreted
+
+
+def test_members_of_vectors_that_agree_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Threads of a part of a warp that name their members by a register of their own, as cooperative groups do."""
+  text = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k (.param .u64 out) {
+  .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %l<3>;
+  ld.param.u64 %l1, [out];
+  mov.u32 %r1, %tid.x; mad.wide.u32 %l1, %r1, 4, %l1;
+  setp.lt.u32 %p1, %r1, 16;
+  shl.b32 %r2, 65535, 0; @!%p1 shl.b32 %r2, %r2, 16;
+  @%p1 bra LOW;
+  shfl.sync.bfly.b32 %r3, %r1, 5, 31, %r2;
+  bra STORE;
+LOW:
+  shfl.sync.down.b32 %r3, %r1, 3, 31, %r2;
+STORE:
+  st.global.u32 [%l1], %r3;
+  ret;
+}"""
+  program = Program(link(parse(text)), "k", 0x40000)
+  assert not code.written(program, (32, 1, 1))[0]["helped"]
+  for way in ("ref", "jit"):
+    monkeypatch.setenv("EMU", way)
+    out, = tinyhw.launch(text, "k", 1, 32, [np.zeros(32, np.uint32)], "EMU")
+    assert out.tolist() == [k + 3 for k in range(16)] + [k ^ 5 for k in range(16, 32)]
+
+
+def test_what_costs_the_reference_much_counts_as_such() -> None:
+  """A loop of few instructions, each of which is evaluated by fractions: it is compiled long before it ends."""
+  text = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k (.param .u64 out) {
+  .reg .pred %p<2>; .reg .b32 %r<3>; .reg .f64 %d<3>; .reg .b64 %l<3>;
+  ld.param.u64 %l1, [out];
+  mov.u32 %r1, 0; mov.f64 %d1, 0d3FF0000000000000;
+LOOP:
+  add.rm.f64 %d1, %d1, 0d3FB999999999999A;
+  add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 500;
+  @%p1 bra LOOP;
+  st.global.f64 [%l1], %d1;
+  ret;
+}"""
+  space = AddressSpace("weights")
+  space.map(OUT, 4096, Region("out", 4096))
+  space.map(IN, 4096, Region("params", 4096))
+  space.write(IN, OUT.to_bytes(8, "little"))
+  program = Program(link(parse(text)), "k", 0x4_0000_0000)
+  assert dispatch(space, Dispatch(program, (1, 1, 1), (32, 1, 1), IN, 8), engine="auto").engine == "jit"
+  wanted = Fraction(1)
+  for _ in range(500): wanted = below(wanted + Fraction(0.1))
+  assert space.read(OUT, 8) == np.float64(wanted).tobytes()
+
+
+def below(x: Fraction) -> Fraction:
+  """The greatest f64 that is not above a number."""
+  near = float(x)
+  return Fraction(near if Fraction(near) <= x else float(np.nextafter(near, -np.inf)))

@@ -241,8 +241,7 @@ def _together(g: Lanes, line: Line, members: Any) -> None:
   """Leave where threads of `members` are elsewhere."""
   e = g.e
   if not g.block.waiting: return
-  wanted = operands.reader(g.code, line, members, "u32")(g)
-  if wanted.wide: raise Untranslatable("with members that threads differ in")
+  wanted = _first(g, operands.reader(g.code, line, members, "u32")(g))
   alive, here = e.op("load i32, ptr %alive"), e.op("load i32, ptr %active")
   missing = e.op(f"and i32 {e.op(f'and i32 {alive}, {wanted.text}')}, {e.op(f'xor i32 {here}, -1')}")
   fine = e.new_label("together")

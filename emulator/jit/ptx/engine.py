@@ -57,7 +57,8 @@ def _may_compile(grid: Grid) -> bool:
 
 def cost(stats: Stats) -> float:
   """What a launch has cost so far in the reference."""
-  return stats.steps * _STEP + stats.instructions * _INSTRUCTION
+  heavy: float = sum(block.weight * waves for block, waves in stats.blocks.items() if block.weight)
+  return stats.steps * _STEP + stats.instructions * _INSTRUCTION + heavy
 
 
 def price(grid: Grid) -> float:
