@@ -33,7 +33,7 @@ Places = list[tuple[int, int]]
 SELDOM: Final = (
   (r"call(\.uni)?", "`call` of a function that calls itself, or is too long to stand in the kernel"),
   (r"(tex|tld4|txq|istypep|suld|sust|sured|suq)\..*", "textures and surfaces"),
-  (r"(mma|wgmma)\..*(sp|ordered_metadata).*|mma\..*m8n8k4\..*f16.*", "`mma.sp`, `wgmma.sp`, `mma` of m8n8k4 of f16"),
+  (r"mma\..*m8n8k4\..*f16.*", "`mma` of m8n8k4 of f16"),
   (r"wgmma\..*b1.*|wmma\..*\.(u4|s4|b1)(\..*)?", "`wgmma` of bits, `wmma.load` and `.store` of 4 bits, `wmma` of bits"),
   (r"(st|red)\.async\..*", "`st.async`, `red.async`"),
   (r"multimem\..*", "`multimem`"),
@@ -96,7 +96,7 @@ def _helped(g: Lanes, k: int, reads: set[int]) -> None:
   away = g.deopt()
   taken: Places = []
   given: Places = []
-  at = layout.HEADER
+  at = g.kept_at
   g.stepped, g.tolerant = True, False
   for n in sorted(reads & g.assigned):
     value = g.read(n)

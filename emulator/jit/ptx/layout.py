@@ -47,6 +47,7 @@ ARRIVED: Final = 68  # at the barrier of its cluster, in this phase: 0 or 1
 TICKET: Final = 72  # the phase in which it arrived last, or -1
 PHASE: Final = 76  # of the cluster's barrier
 COUNTS: Final = 80  # host address of the block's named barriers: threads that came and did not wait, and expected ones
+COMMITTED: Final = 88  # groups of wgmma that it has committed
 HEADER: Final = 128
 BARRIERS: Final = 16
 SLOW: Final = 1 << 30

@@ -177,6 +177,7 @@ class Cohort:
         state[exit_.carry // 4] = _bits(np.logical_or.reduce(carries))
       self.executed[warp] = parts[0][0].count
     if not self._taken_barriers(blocks): return False
+    self._taken_products(blocks)
     self.local = blocks.local
     base = self.local.u8.ctypes.data
     self.states.view(np.uint64)[:, layout.LOCAL // 8] = base + np.arange(len(self.states)) * LANES * self.local.size
@@ -205,6 +206,13 @@ class Cohort:
     for at, values in ((layout.ARRIVED, came.any(axis=1)), (layout.TICKET, first), (layout.PHASE, phases)):
       self.states[:, at // 4] = values.astype(np.int64).astype(np.uint32)
     return True
+
+  def _taken_products(self, blocks: Blocks) -> None:
+    if blocks.committed is not None: self.states[:, layout.COMMITTED // 4] = blocks.committed
+
+  def _given_products(self, cohort: Blocks) -> None:
+    committed = self.states[:, layout.COMMITTED // 4]
+    if committed.any(): cohort.committed = committed.astype(np.int64)
 
   def _given_barriers(self, cohort: Blocks) -> None:
     """Barriers as they stand, for the reference; threads that wait will come to them again."""
@@ -253,6 +261,7 @@ class Cohort:
     cohort.live = np.bincount(everyone.workgroups[here], minlength=self.count)
     grid.stats.waves -= everyone.size
     self._given_barriers(cohort)
+    self._given_products(cohort)
     for g in groups: cohort._meet(g)
     interpreted, why = self.launch.grid.stats.interpreted, self.launch.why(self)
     interpreted[why] = interpreted.get(why, 0) + cohort.left
