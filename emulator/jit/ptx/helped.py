@@ -36,7 +36,7 @@ SELDOM: Final = (
   (r"(tex|tld4|suld|sust)\..*",
    "`tex`, `tld4`, `suld`, `sust`, until a launch has made one a few times: then it is compiled for the array"),
   (r"(txq|istypep|sured|suq)\..*", "`txq`, `suq`, `istypep`, `sured`"),
-  (r"(mma|wgmma)\..*(sp|ordered_metadata).*|mma\..*m8n8k4\..*f16.*", "`mma.sp`, `wgmma.sp`, `mma` of m8n8k4 of f16"),
+  (r"mma\..*m8n8k4\..*f16.*", "`mma` of m8n8k4 of f16"),
   (r"wgmma\..*b1.*|wmma\..*\.(u4|s4|b1)(\..*)?", "`wgmma` of bits, `wmma.load` and `.store` of 4 bits, `wmma` of bits"),
   (r"(st|red)\.async\..*", "`st.async`, `red.async`"),
   (r"multimem\..*", "`multimem`"),
