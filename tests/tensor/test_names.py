@@ -65,7 +65,7 @@ def test_two_spellings_are_one(name: str) -> None:
 def test_a_parameter_is_given_once() -> None:
   with pytest.raises(TypeError, match="got 'dim' and 'axis': they are the same parameter"): t().sum(dim=1, axis=1)
   with pytest.raises(TypeError, match="twice"): t().flip(0, dims=1)
-  with pytest.raises(TypeError, match="unexpected keyword"): t().sum(dimension=1)
+  with pytest.raises(TypeError, match="unexpected keyword"): t().sum(dimensions=1)
 
 
 def test_spellings_are_added_to_what_a_class_declares() -> None:
