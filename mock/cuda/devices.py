@@ -408,7 +408,10 @@ def served() -> dict[str, Any]:
   from tinyhw.mock.cuda import (
     boxes,
     captures,
+    functions,
     graphs,
+    launches,
+    libraries,
     links,
     managed,
     modules,
@@ -420,5 +423,5 @@ def served() -> dict[str, Any]:
     virtual,
   )
   assert boxes and captures and graphs and links and managed and modules and memory and nodes and pools and tensors
-  assert occupancy and textures and virtual
+  assert occupancy and textures and virtual and functions and launches and libraries
   return SERVED
