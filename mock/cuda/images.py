@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import DecodeError
+from tinyhw.core.errors import DecodeError, Error
+from tinyhw.mock.cuda import devicelib
 from tinyhw.mock.cuda.calls import Failed
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.wire import fatbin
@@ -39,7 +40,10 @@ def ptx_of(m: CudaMachine, image: int, card: Card | None = None) -> str:
       raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, "a cubin without PTX: machine code (SASS) is not executed")
     return elf.contents(section).rstrip(b"\0").decode()
   magic = int.from_bytes(head[:4], "little")
-  if magic == fatbin.WRAPPER_MAGIC: return ptx_of(m, m.get(image + 8, "Q")[0], card)
+  if magic == fatbin.WRAPPER_MAGIC:
+    data, objects = m.get(image + 8, "2Q")
+    if m.get(image + 4, "I")[0] == fatbin.LINKED and objects: return _linked(m, objects, card or m.gpus[0].card)
+    return ptx_of(m, data, card)
   if magic == fatbin.MAGIC: return _best(m, image, card or m.gpus[0].card)
   return m.text(image).decode(errors="replace")
 
@@ -49,6 +53,20 @@ def fits(target: str, card: Card) -> bool:
   major, minor = card.capability
   number = int(target.rstrip("af").removeprefix("sm_"))
   return number == 10 * major + minor if target[-1] in "af" else number <= 10 * major + minor
+
+
+def _linked(m: CudaMachine, objects: int, card: Card) -> str:
+  """The PTX of a program that nvcc has linked (-rdc=true): of its object files' fat binaries, whose addresses end with
+  0. What nvcc has made of them is machine code."""
+  from tinyhw.emulator.ptx.merge import linked
+  texts: list[tuple[str, str]] = []
+  while address := m.get(objects + 8 * len(texts), "Q")[0]:
+    try: texts.append((f"object {len(texts)}", _best(m, address, card)))
+    except Failed: texts.append(("", ""))  # nothing of its own, or the device's runtime
+  own = [(name, text) for name, text in texts if text and not devicelib.runtime(text)]
+  if not own: raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, "a linked program (-rdc=true) without PTX")
+  try: return linked(own, devicelib.NAMES)
+  except Error as error: raise Failed(cuda.CUDA_ERROR_INVALID_PTX, str(error)) from None
 
 
 def _best(m: CudaMachine, image: int, card: Card) -> str:
@@ -66,7 +84,7 @@ def _best(m: CudaMachine, image: int, card: Card) -> str:
         else: others.append(f"PTX for {target}")
   except DecodeError as error: raise Failed(cuda.CUDA_ERROR_INVALID_IMAGE, str(error)) from None
   if not found:
-    none = "nothing (what is linked on the device, by -rdc=true, is machine code)"
+    none = "nothing"
     raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, f"a fat binary with {', '.join(others) or none}: no PTX that "
                  f"the device, sm_{card.capability[0]}{card.capability[1]}, runs")
   return max(found)[2]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.core.patience import Terms, ticker
-from tinyhw.mock.cuda import memory, parameters
+from tinyhw.mock.cuda import children, memory, parameters
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.libraries import function_for
 from tinyhw.mock.cuda.machine import Context, CudaMachine
@@ -67,6 +67,10 @@ class Launch:
     return self.shape.function
 
   def turns(self, stream: Stream) -> Turns:
+    """Run the blocks, and what they launch."""
+    return children.run(stream, self) if children.launches(self.function.module) else self.alone(stream)
+
+  def alone(self, stream: Stream) -> Turns:
     """Run the blocks."""
     m, function, shape = stream.machine, self.function, self.shape
     by = stream.queued_by()
@@ -119,7 +123,12 @@ def prepare(m: CudaMachine, context: Context, handle: int, grid: tuple[int, int,
   function = function_for(m, handle, context)
   if function.context is not context:
     raise Failed(cuda.CUDA_ERROR_INVALID_HANDLE, f"kernel {function.name} is of another context")
-  data = _given(m, function, params, extra)
+  return shaped(function, grid, block, shared, _given(m, function, params, extra), cluster, cooperative)
+
+
+def shaped(function: Function, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, data: bytes,
+           cluster: tuple[int, int, int] | None = None, cooperative: bool = False) -> Launch:
+  """A launch of a kernel with its parameters."""
   key = grid, block, shared, cluster, cooperative
   shape = function.shapes.get(key)
   if shape is None:

@@ -6,7 +6,7 @@ import ctypes
 import struct
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import DecodeError, Error, InvalidArgument
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
   from tinyhw.mock.cuda.launches import Shape
 
 
+PENDING: Final = 1 << 14  # launches by kernels of a grid, at most
+
+
 @dataclass(eq=False)
 class Module:
   """A loaded module: `linked` by the emulator, its variables in a piece of memory."""
@@ -29,7 +32,8 @@ class Module:
   linked: Any
   piece: Piece | None
   handle: int = 0
-  heap: Piece | None = None  # of malloc
+  queue: Piece | None = None  # what its kernels launch
+  busy: object = None  # the launch of which kernels may launch others, until those have ended
   programs: dict[str, Any] = field(default_factory=dict)
   functions: dict[str, Function] = field(default_factory=dict)
 
@@ -110,18 +114,33 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
       functions = module.program(next(iter(linked.lines))).functions
     m.space.write(piece.address, linked.bytes_at(piece.address, functions))
     if devicelib.HEAP in linked.offsets: _heap(m, module)
+    if devicelib.LAUNCHES in linked.offsets: _queue(m, module)
   module.handle = m.new(module)
   context.modules.append(module)
   return module
 
 
 def _heap(m: CudaMachine, module: Module) -> None:
-  """Memory for a module's malloc, of as many bytes as the context's limit says now."""
+  """Memory for malloc in the context's modules, of as many bytes as its limit says when the first one is loaded."""
   from tinyhw.mock.cuda.devices import limit_of
-  context, size = module.context, limit_of(module.context, cuda.CU_LIMIT_MALLOC_HEAP_SIZE)
-  module.heap = memory.allocate(m, context, size, "the heap of malloc")
-  start = module.heap.address
-  m.space.write(module.base + module.linked.offsets[devicelib.HEAP], struct.pack("<2Q", start, start + size))
+  context = module.context
+  if context.heap is None:
+    size = limit_of(context, cuda.CU_LIMIT_MALLOC_HEAP_SIZE) + devicelib.HEAP_HEAD
+    context.heap = memory.allocate(m, context, size, "the heap of malloc")
+    start = context.heap.address
+    first = -(-(start + devicelib.HEAP_HEAD) // 256) * 256
+    m.space.write(start, struct.pack("<2Q", first, start + size))
+  m.space.write(module.base + module.linked.offsets[devicelib.HEAP], struct.pack("<Q", context.heap.address))
+
+
+def _queue(m: CudaMachine, module: Module) -> None:
+  """Memory for what the module's kernels launch."""
+  largest = max((offset + size for name in module.linked.names for offset, size in module.linked.kernel(name).params),
+                default=0)
+  record = devicelib.RECORD + -(-largest // 64) * 64
+  queue = module.queue = memory.allocate(m, module.context, record * PENDING, "launches by kernels")
+  m.space.write(module.base + module.linked.offsets[devicelib.LAUNCHES],
+                struct.pack("<5Q", queue.address, queue.address + queue.size, 0, record, 0))
 
 
 def log_of(m: CudaMachine, count: int, options: int, values: int) -> tuple[int, int]:
@@ -165,7 +184,7 @@ def module_unload(m: CudaMachine, handle: int) -> None:
   for function in module.functions.values():
     m.handles.pop(function.handle, None)
   module.context.modules.remove(module)
-  for piece in (module.piece, module.heap):
+  for piece in (module.piece, module.queue):
     if piece is not None: memory.release(m, piece)
 
 
