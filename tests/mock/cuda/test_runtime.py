@@ -289,7 +289,7 @@ def test_what_the_driver_does_has_its_parameters(name: str) -> None:
 
 
 def test_managed_variables_are_the_hosts_too() -> None:
-  """The program has their addresses once it asks; they are symbols as others are, for the cards that have the module."""
+  """The program has their addresses once it asks; they are symbols as others."""
   text = TEXT.replace(".global .align 4 .u32 factor", ".global .attribute(.managed) .align 4 .u32 factor")
   p = Program("sm_90,sm_90", text)
   cell = ctypes.c_uint64(0)
