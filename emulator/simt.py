@@ -27,6 +27,7 @@ Step = Callable[["Group"], None]
 U32: Final = np.dtype("u4")
 ZERO: Final = np.uint32(0)
 BLOCKS_A_TURN: Final = 8192  # how long a cohort may run while others could
+A_BLOCK: Final = 100  # microseconds, in which weights count
 JUMPS_ALONE: Final = 32  # how often a group may jump back in a lap
 JUMPS_A_LAP: Final = 4  # the same while others of its cohort could run
 BLOCKS_A_TICK: Final = 256  # how often the caller may end a dispatch
@@ -70,6 +71,10 @@ class Block(Protocol):
   next: int
   pcs: list[int]
   instructions: list[Any]
+
+  @property
+  def weight(self) -> int:
+    """Microseconds that a wave takes longer here than its share of a step."""
 
 
 class Observer(Protocol):
@@ -374,7 +379,7 @@ class Cohort:
       stats.instructions += count * size
       stats.steps += count
       executed[block] = executed.get(block, 0) + size
-      self.budget -= 1
+      self.budget -= 1 + block.weight * size // A_BLOCK
       if type(after) is int:
         group.pc = start  # an observer has seen it move on
         if group.count > self.watchdog: self.expired(group)

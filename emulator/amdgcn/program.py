@@ -33,6 +33,7 @@ class CodeBlock:
   start: int
   stop: int
   instructions: list[Instruction]
+  weight = 0
 
 
 def _refusal(error: Unsupported) -> Callable[[Group], Any]:

@@ -42,6 +42,7 @@ class Server:
     self.lock = threading.Lock()  # held by who has a job
     self.process: subprocess.Popen[bytes] | None = None
     self._words = -1  # memory with what LLVM says last
+    self.limit = SECONDS[hot]  # of a processor, for what is compiled now
     self._began = self._spent = 0.0  # when the last text was sent, and what the process had taken until then
     self._number = 0
 
@@ -127,7 +128,7 @@ class Server:
       over = time.monotonic() >= until and not self._works()
       if not over and threading.main_thread().is_alive(): continue
       self.stop()
-      raise CompilerFailed(f"LLVM did not end within {SECONDS[self._hot]:g} s" if over else "this process ends")
+      raise CompilerFailed(f"LLVM did not end within {self.limit:g} s" if over else "this process ends")
 
   def _taken(self) -> float:
     """Seconds of a processor that the process has taken."""
@@ -139,7 +140,7 @@ class Server:
   def _works(self) -> bool:
     """Whether LLVM is at work on a machine that has others too, and has not had its seconds yet."""
     taken = self._taken() - self._spent
-    return taken < SECONDS[self._hot] and taken >= _SHARE * (time.monotonic() - self._began)
+    return taken < self.limit and taken >= _SHARE * (time.monotonic() - self._began)
 
   def _failed(self) -> CompilerFailed:
     """What to tell of a process that has ended by itself."""
@@ -160,6 +161,7 @@ class Job:
 
   def __enter__(self) -> Job:
     self._server.lock.acquire()
+    self._server.limit = self._seconds
     try: self._server.start()
     except BaseException:
       self._server.lock.release()
@@ -186,10 +188,11 @@ class Job:
 _SERVERS: Final = (Server(False), Server(True))
 
 
-def job(how: int, host: Host) -> Job:
-  """A new job for a processor, to be entered; waits for the one before. `how` is one of QUICK, HOT and LANES."""
+def job(how: int, host: Host, more: float = 0.0) -> Job:
+  """A new job for a processor, to be entered; waits for the one before. `how` is one of QUICK, HOT and LANES; `more`
+  are seconds beyond SECONDS that it may take."""
   hot = how == HOT
-  return Job(_SERVERS[hot], host, SECONDS[hot], how)
+  return Job(_SERVERS[hot], host, SECONDS[hot] + more, how)
 
 
 def expect() -> None:

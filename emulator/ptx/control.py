@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, MachineFault, Unsupported
-from tinyhw.emulator.ptx import bind, builtin, cluster, flow, mbarrier, memory, operands
+from tinyhw.emulator.ptx import bind, builtin, cluster, flow, mbarrier, memory, operands, wgmma
 from tinyhw.emulator.ptx.group import LANES, Arrive, Diverge, Frame, Meet, Onward, Warps
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.emulator.simt import End, Yield
@@ -53,6 +53,9 @@ def ender(code: Code, line: Line, here: int, after: int) -> Ender:
   if i.opcode == "barrier" and "cluster" in i.modifiers[:1]: return cluster.ender(line, after)
   if i.opcode == "mbarrier": return mbarrier.ender(code, line, form, after)
   if i.opcode in {"bar", "barrier"}: return _barrier(code, line, after)
+  if i.opcode == "wgmma" and "wait_group" in i.modifiers:
+    bind.need(line, 1)
+    return _meeting(code, line, lambda group: None, None, after, wgmma.waiting(line, after))
   members: Operand | None = i.operands[-1] if i.opcode in {"shfl", "vote", "match", "redux", "elect"} else None
   step = bind.step(code, line)
   assert step is not None
@@ -110,14 +113,15 @@ def lanes_of(bits: Value) -> Value:
   return (bits[:, :1] & _BITS) != 0
 
 
-def _meeting(code: Code, line: Line, step: Callable[[Warps], None], members: Operand | None, after: int) -> Ender:
-  """An instruction that threads of a warp execute together: those of `members`, or all."""
+def _meeting(code: Code, line: Line, step: Callable[[Warps], None], members: Operand | None, after: int,
+             then: Ender | None = None) -> Ender:
+  """What threads of a warp execute together: those of `members`, or all. `then` says where they go on."""
   read = None if members is None else operands.reader(code, line, members, "u32")
 
   def end(group: Warps) -> Any:
     if group.mask is None:
       step(group)
-      return after
+      return after if then is None else then(group)
     bits: Value = np.uint32(0xFFFFFFFF) if read is None else read(group)
     if bits.ndim == 2 and bits.shape[1] > 1:  # one mask for each warp: that of its first thread
       first = group.lanes.argmax(axis=1)
@@ -126,12 +130,12 @@ def _meeting(code: Code, line: Line, step: Callable[[Warps], None], members: Ope
     ready = group.cohort.complete_warps(group, lanes)
     if ready.all():
       step(group)
-      return after
+      return after if then is None else then(group)
     done = None
     if ready.any():
       done = group.take(np.flatnonzero(ready))
       step(done)
-      done.pc = after
+      done.pc = after if then is None else group.pc  # they come back, complete
     return Meet(group.pc, np.broadcast_to(lanes, (group.size, LANES))[~ready], done, np.flatnonzero(~ready))
   return end
 

@@ -39,6 +39,16 @@ class Diverge:
     return out
 
 
+class Late(Diverge):
+  """Warps that are `ready` (bools) go on at `pc`; the others come back to where they are when others have had a lap."""
+  def __init__(self, pc: int, ready: Value) -> None: self.pc, self.ready = pc, ready
+
+  def parts(self, group: Warps) -> list[Warps]:
+    go, stay = group.take(np.flatnonzero(self.ready)), group.take(np.flatnonzero(~self.ready))
+    go.pc, stay.lap = self.pc, group.cohort.lap + 1
+    return [go, stay]
+
+
 class Onward:
   """The group goes on at `pc` in another function, where it may meet others, or has to let them run."""
   def __init__(self, pc: int) -> None: self.pc = pc
@@ -220,6 +230,7 @@ class Blocks(Cohort):
     self.waiting: list[tuple[Warps, Any]] = []  # with what they wait for
     self.barriers: dict[tuple[int, int], list[Any]] = {}  # (block, number) -> threads arrived, expected, votes
     self.clusters: Any = None  # the barriers of its clusters: cluster.Barriers
+    self.committed: Value = None  # groups of products that each warp has committed; None: there were none
 
   def begin(self, group: Warps) -> None:
     """Add the first group, which holds every thread."""

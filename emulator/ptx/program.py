@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, Unsupported
 from tinyhw.core.lazy import cached_property
-from tinyhw.emulator.ptx import bind, control, flow, operands, special
+from tinyhw.emulator.ptx import bind, control, flow, operands, special, weights
 from tinyhw.emulator.ptx.explain import explain
 from tinyhw.emulator.ptx.group import Diverge, Warps
 from tinyhw.emulator.ptx.link import Linked
@@ -62,6 +62,11 @@ class CodeBlock:
   def instructions(self) -> list[Shown]:
     """Made for who asks."""
     return [Shown(line, pc) for line, pc in zip(self.lines, self.places, strict=True)]
+
+  @cached_property
+  def weight(self) -> int:
+    """See `weights`."""
+    return sum(map(weights.of, self.lines))
 
 
 class Code:

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-_CHUNK: Final = {"f16": 4, "bf16": 4, "tf32": 2, "u8": 4, "s8": 4, "u4": 8, "s4": 8, "e4m3": 4, "e5m2": 4}
+CHUNK: Final = {"f16": 4, "bf16": 4, "tf32": 2, "u8": 4, "s8": 4, "u4": 8, "s4": 8, "e4m3": 4, "e5m2": 4}
 _ROW: Final = np.arange(8)
 
 
 def positions(words: Value, t: str, k: int, selector: int) -> Value:
   """Where each stored element of a row is in its chunk [warps, 16, k // 2] from metadata [warps, 32]."""
-  chunk = _CHUNK[t]
+  chunk = CHUNK[t]
   bits = 4 * k // chunk  # of a row
   w = words.astype(np.uint32)
   if BITS[t] > 8:  # 16 bits of two rows in a thread
@@ -52,7 +52,7 @@ def positions(words: Value, t: str, k: int, selector: int) -> Value:
 
 def expanded(stored: Value, at: Value, t: str, k: int) -> Value:
   """The matrix [warps, 16, k] with its zeros."""
-  chunk = _CHUNK[t]
+  chunk = CHUNK[t]
   half = chunk // 2
   columns = np.arange(k // 2) // half * chunk + at
   out = np.zeros((*stored.shape[:2], k), stored.dtype)
@@ -63,8 +63,8 @@ def expanded(stored: Value, at: Value, t: str, k: int) -> Value:
 def valid(words: Value, t: str, k: int, selector: int) -> Value:
   """Whether metadata names two places of each chunk [warps]."""
   at = positions(words, t, k, selector)
-  if _CHUNK[t] == 2: return np.ones(len(at), bool)
-  at = at[..., ::2] >> 1 if _CHUNK[t] == 8 else at
+  if CHUNK[t] == 2: return np.ones(len(at), bool)
+  at = at[..., ::2] >> 1 if CHUNK[t] == 8 else at
   return (at[..., ::2] != at[..., 1::2]).all(axis=(1, 2))
 
 
@@ -77,7 +77,7 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   if shape is None or len(kinds) != 4: raise unknown(line)
   k, (d, a, b, c) = int(shape[1]), kinds
   chosen = operands.immediate(line, i.operands[5], "u32")
-  bits = 4 * k // _CHUNK[a]
+  bits = 4 * k // CHUNK[a]
   most = 64 // bits - 1  # 128 bits of four threads are those of rows g and g + 8, of which there may be a part
   if chosen is None or int(chosen) > most:
     raise DecodeError(f"the sparsity selector of {i.name} is 0 to {most}", where=where(line))

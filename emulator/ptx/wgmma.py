@@ -1,10 +1,14 @@
 """Products of matrices of a warpgroup (PTX ISA, section 9.7.15): operands lie in shared memory, described by 64 bits.
 
-Each warp of the four makes its 16 rows when it gets there: wgmma.fence, commit_group and wait_group have nothing to do.
+Each warp of the four makes its 16 rows when it gets there. A product is the warpgroup's: it is done, and what it reads
+may be written, when the last of its warps has made its rows. So wgmma.commit_group counts and wgmma.wait_group waits
+until the others have committed as many groups (section 9.7.15.7: a wgmma-group is made per warpgroup); wgmma.fence has
+nothing to do.
 """
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,10 +17,11 @@ from tinyhw.core.errors import DecodeError, MachineFault
 from tinyhw.emulator.ptx import memory, operands, sparse
 from tinyhw.emulator.ptx.bind import Step, binds, nothing, unknown
 from tinyhw.emulator.ptx.flow import where
-from tinyhw.emulator.ptx.group import LANES, Warps
+from tinyhw.emulator.ptx.group import LANES, Late, Warps
 from tinyhw.emulator.ptx.matrix import BITS, decoded, left, product, unit_for
 from tinyhw.emulator.ptx.ranges import Thread
 from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.simt import Yield
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Vector
 
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
+WARPS: Final = 4  # of a warpgroup
 _SWIZZLE: Final = {0: (16, 0), 1: (128, 7), 2: (64, 3), 3: (32, 1)}  # mode -> bytes of a row, bits that are exchanged
 _ROW, _COLUMN = np.arange(LANES) >> 2, np.arange(LANES) & 3
 
@@ -51,10 +57,41 @@ def operand(group: Warps, descriptor: int, rows: Value, total: int, k: int, t: s
   return at.astype(np.int64), size
 
 
+def commit(group: Warps) -> None:
+  """wgmma.commit_group."""
+  cohort = group.cohort
+  if cohort.committed is None: cohort.committed = np.zeros(len(cohort.alive_lanes), np.int64)
+  cohort.committed[cohort.row(group)] += 1
+  cohort.changes.count += 1
+
+
+def others(rows: Value, a_block: int) -> Value:
+  """The four warps of each one's warpgroup [n, 4]: itself for those that its block of `a_block` warps has not."""
+  in_block = (rows % a_block // WARPS * WARPS)[:, None] + np.arange(WARPS)
+  return np.where(in_block < a_block, rows[:, None] // a_block * a_block + in_block, rows[:, None])
+
+
+def waiting(line: Line, after: int) -> Callable[[Warps], Any]:
+  """wgmma.wait_group, where all threads of the warps are."""
+  left = operands.immediate(line, line.instruction.operands[0], "u32")
+  if left is None: raise unknown(line)
+
+  def end(group: Warps) -> Any:
+    cohort = group.cohort
+    if cohort.committed is None: return after
+    rows = cohort.row(group)
+    four = others(rows, cohort.shared.warps)
+    late = cohort.committed[four] < cohort.committed[rows][:, None] - int(left)
+    ready = ~(late & cohort.alive_lanes[four].any(axis=2)).any(axis=1)
+    return after if ready.all() else Late(after, ready) if ready.any() else Yield(group.pc)
+  return end
+
+
 @binds("wgmma")
 def wgmma(code: Code, line: Line, form: Form) -> Step:
   """wgmma.mma_async and what orders it."""
   i = line.instruction
+  if "commit_group" in form.modifiers: return commit
   if "mma_async" not in form.modifiers: return nothing
   shape = next(re.fullmatch(r"m64n(\d+)k(\d+)", m) for m in i.modifiers if m.startswith("m64"))
   kinds = [m for m in i.modifiers if m in BITS]

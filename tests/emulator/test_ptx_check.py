@@ -112,6 +112,8 @@ def test_products_of_warp_groups() -> None:
   assert products(wait="") == products(fence="") == {"wait"} and products(proxy="") == {"race"}
   late = "bar.sync 0; st.shared.u32 [%r1], 7;"
   assert products(then=late) == set() and "race" in products(wait="", then=late)
+  whole = "st.shared.u32 [%r1], 7;"  # the wait is for the products of the whole warpgroup
+  assert products(then=whole) == set() and "race" in products(wait="", then=whole)
 
 
 def test_masks_that_leave_threads_out() -> None:

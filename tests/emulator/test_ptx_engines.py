@@ -388,6 +388,9 @@ def test_sparse_products() -> None:
   mad.wide.u32 %l2, %t, 4, %out; st.global.f32 [%l2], %f1;""")
   _, stats = both(text, np.ones(512, np.float16).tobytes(), block=32)
   assert not stats.interpreted
+  twice = text.replace("0x44444444", "0x44454444")
+  for name in ("ref", "jit"):
+    with pytest.raises(MachineFault, match="of a chunk twice"): run(twice, "k", bytes(1024), name, block=32)
 
 
 # ---- compiled code takes over

@@ -28,7 +28,16 @@ def drawn(rng: random.Random, t: str, count: int) -> bytes:
   return bits.tobytes()
 
 
-def wgmma(rng: random.Random, kind: tuple[str, str, str, int]) -> tuple[str, bytes]:
+def places(rng: random.Random, a: str, k: int) -> tuple[str, int]:
+  """(text that gives threads metadata of a sparse matrix in %m, a selector)."""
+  two = [4, 14] if a == "tf32" else [4, 8, 12, 9, 13, 14, 1, 6]  # different ones of a chunk, in any order
+  words = [int("".join(f"{rng.choice(two):x}" for _ in range(8)), 16) for _ in range(3)]
+  body = (f".reg .b32 %m; and.b32 %m, %t, 5; setp.eq.u32 %p1, %m, 0; setp.gt.u32 %p2, %m, 3; mov.b32 %m, {words[0]};"
+          f"@%p1 mov.b32 %m, {words[1]}; @%p2 mov.b32 %m, {words[2]};")
+  return body, rng.randrange(max(16 * {"tf32": 2, "s4": 8, "u4": 8}.get(a, 4) // k, 1))
+
+
+def wgmma(rng: random.Random, kind: tuple[str, str, str, int], sparse: bool = False) -> tuple[str, bytes]:
   """A random product of its kind: (the kernel's text, what is in shared memory)."""
   d, a, b, k = kind
   n, registers = 8 * rng.choice([1, 2, 3, 8, 32]), rng.random() < 0.5
@@ -45,7 +54,12 @@ def wgmma(rng: random.Random, kind: tuple[str, str, str, int]) -> tuple[str, byt
     flags += "".join(f", {int(x)}" for x in (across[1:] if registers else across))
   left = "{%r1, %r2, %r3, %r4}" if registers else "%l1"
   satfinite = ".satfinite" if d == "s32" and rng.random() < 0.5 else ""
-  name = f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{d}.{a}.{b}{satfinite}"
+  thin, more = "", ""
+  if sparse:
+    k *= 2
+    thin, selector = places(rng, a, k)
+    more = f", %m, {selector}"
+  name = f"wgmma.mma_async{'.sp' * sparse}.sync.aligned.m64n{n}k{k}.{d}.{a}.{b}{satfinite}"
   begin = {"f32": "cvt.rn.f32.s32 {}, {};", "s32": "mov.b32 {}, {};", "f16": "and.b32 {}, {}, 0xBBFFBBFF;"}[d]
   loads = " ".join(begin.format(r, f"%r{1 + j % 4}") for j, r in enumerate(results))
   stores = " ".join(f"st.global.{type_} [%l6+{4 * j}], {r};" for j, r in enumerate(results))
@@ -59,9 +73,9 @@ FILL: mad.wide.u32 %l2, %r6, 16, %in; mad.lo.u32 %r7, %r6, 16, %r5; ld.global.v4
   mad.wide.u32 %l5, %t, 16, %in; mad.wide.u32 %l6, %t, {4 * count}, %out;
   mov.b64 %l1, {descriptor(rng.choice([0, 1024, 4096]))}; mov.b64 %l4, {descriptor(rng.choice([0, 1024, 8192]))};
   setp.ne.u32 p, {rng.randrange(2)}, 0;
-  {loads}
+  {loads} {thin}
   wgmma.fence.sync.aligned;
-  {name} {{{", ".join(results)}}}, {left}, %l4, {flags};
+  {name} {{{", ".join(results)}}}, {left}, %l4{more}, {flags};
   wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
   {stores}"""
   return kernel(body, ".shared .align 1024 .b8 s[65536];\n"), drawn(rng, a, 65536 * 8 // {"tf32": 32, "f16": 16,
@@ -69,13 +83,57 @@ FILL: mad.wide.u32 %l2, %r6, 16, %in; mad.lo.u32 %r7, %r6, 16, %r5; ld.global.v4
 
 
 @pytest.mark.parametrize("start", seeds(range(1)))
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_products_of_a_warpgroup(kind: Any, start: int) -> None:
+@pytest.mark.parametrize(("kind", "sparse"), [*((k, False) for k in KINDS), *((k, True) for k in KINDS[1:-1])], ids=str)
+def test_products_of_a_warpgroup(kind: Any, sparse: bool, start: int) -> None:
   """Every layout, operands in registers and in shared memory."""
   rng = random.Random(seed(start + len(".".join(map(str, kind)))))
-  text, data = wgmma(rng, kind)
+  text, data = wgmma(rng, kind, sparse)
   _, stats = both(text, data, block=128)
-  assert not stats.interpreted
+  assert not stats.interpreted and not stats.helped
+
+
+LATE = "setp.ge.u32 %p2, %t, 32; @!%p2 bra SOON; nanosleep.u32 100; SOON:"
+PRODUCT = """wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %l3, %l4, 1, 1, 1, 0, 0;
+  wgmma.commit_group.sync.aligned;"""
+
+
+def overwritten(between: str, late: str, then: str, groups: str = PRODUCT) -> str:
+  """Products, after whose wait the threads store to what they have read."""
+  return kernel(f"""
+  mov.u32 %r5, s; mad.lo.u32 %r7, %t, 16, %r5; mad.wide.u32 %l2, %t, 16, %in;
+  ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%l2]; and.b32 %r1, %r1, 0xBBFFBBFF; and.b32 %r2, %r2, 0xBBFFBBFF;
+  and.b32 %r3, %r3, 0xBBFFBBFF; and.b32 %r4, %r4, 0xBBFFBBFF;
+  st.shared.v4.u32 [%r7], {{%r1, %r2, %r3, %r4}}; st.shared.v4.u32 [%r7+2048], {{%r4, %r2, %r1, %r3}};
+  bar.sync 0; mov.b64 %l3, {8 << 16 | 16 << 32}; mov.b64 %l4, {128 | 8 << 16 | 16 << 32};
+  mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1;
+  {late} wgmma.fence.sync.aligned; {groups} {between} {then}
+  mad.wide.u32 %l6, %t, 16, %out; st.global.v4.f32 [%l6], {{%f1, %f2, %f3, %f4}};""",
+  ".shared .align 1024 .b8 s[4096];\n")
+
+
+@pytest.mark.parametrize("late", ["", LATE], ids=["together", "late"])
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_product_is_done_when_its_last_warp_has_made_it(late: str, left: int) -> None:
+  """What it reads may be overwritten then, by any warp that has waited for it."""
+  data = np.random.default_rng(9).integers(0, 256, 2048, np.uint8).tobytes()
+  groups = PRODUCT + left * PRODUCT.replace("%l3, %l4", "%l3, %l3").replace("%f", "%q")
+  groups = ".reg .f32 %q<5>;" + groups if left else groups
+  then = "st.shared.v4.u32 [%r7+2048], {%r5, %r5, %r5, %r5};"
+  wait = f"wgmma.wait_group.sync.aligned {left};"
+  expected, _ = both(overwritten(wait, late, "", groups), data, block=128)
+  found, stats = both(overwritten(wait, late, then, groups), data, block=128)
+  assert (found == expected).all() and not stats.interpreted
+
+
+def test_a_group_that_a_warp_never_commits() -> None:
+  """The others wait for ever, which is found."""
+  part = PRODUCT.replace("wgmma.commit", "setp.lt.u32 %p1, %t, 96; @%p1 wgmma.commit")
+  text = overwritten("wgmma.wait_group.sync.aligned 0;", "", "bar.sync 0;", part)
+  told = set()
+  for name in ("ref", "jit"):
+    with pytest.raises(MachineFault) as caught: run(text, "k", bytes(2048), name, block=128)
+    told.add(str(caught.value))
+  assert len(told) == 1 and "wgmma.wait_group.sync.aligned" in told.pop()
 
 
 # ---- matrices of every kind that mma has
@@ -86,7 +144,10 @@ MATRICES = ["m8n8k4.f64.f64.f64.f64", "m16n8k4.f64.f64.f64.f64", "m16n8k16.f64.f
             "m16n8k64.s32.s4.s4.s32", "m16n8k32.f32.e4m3.e5m2.f32", "m16n8k16.f16.e5m2.e4m3.f16",
             "m16n8k32.f16.e4m3.e4m3.f16", "m8n8k128.s32.b1.b1.s32.xor.popc", "m16n8k128.s32.b1.b1.s32.and.popc",
             "m16n8k256.s32.b1.b1.s32.xor.popc", "m16n8k16.f32.bf16.bf16.f32", "m16n8k32.s32.u8.s8.s32.satfinite"]
-SPARSE = ["m16n8k16.f32.f16.f16.f32", "m16n8k64.s32.s8.u8.s32"]
+SPARSE = ["m16n8k16.f32.f16.f16.f32", "m16n8k32.f16.f16.f16.f16", "m16n8k32.f32.bf16.bf16.f32",
+          "m16n8k8.f32.tf32.tf32.f32", "m16n8k16.f32.tf32.tf32.f32", "m16n8k64.s32.s8.u8.s32",
+          "m16n8k32.s32.u8.s8.s32.satfinite", "m16n8k64.s32.u4.s4.s32", "m16n8k128.s32.s4.s4.s32",
+          "m16n8k64.f32.e4m3.e5m2.f32"]
 BITS = {"f64": 64, "tf32": 32, "f16": 16, "bf16": 16, "b1": 1, "s4": 4, "u4": 4, "f32": 32, "s32": 32}
 
 
@@ -100,8 +161,9 @@ def matrices(name: str, rng: random.Random, sparse: bool) -> tuple[str, bytes]:
   counts = [m * 8 * (16 if d == "f16" else 8 * size) // (8 * size) // 32,
             words(m * k // (2 if sparse else 1), a), words(8 * k, b)]
   t, load = ("f64", "f64") if size == 8 else ("f32" if d == "f32" else "b32", "b32")
-  body, at, names = f".reg .{t} %x<32>; .reg .{load} %y<32>; .reg .b32 %m;", 0, []
-  body += f"mad.wide.u32 %l1, %t, {size * 32}, %in; mad.wide.u32 %l2, %t, {size * 16}, %out; mov.b32 %m, 0x44444444;"
+  body, at, names = f".reg .{t} %x<32>; .reg .{load} %y<32>;", 0, []
+  body += f"mad.wide.u32 %l1, %t, {size * 32}, %in; mad.wide.u32 %l2, %t, {size * 16}, %out;"
+  thin, selector = places(rng, a, k) if sparse else ("", 0)
   for letter, count in zip("xyy", counts):
     names.append([f"%{letter}{at + j}" for j in range(count)])
     body += "".join(f"ld.global.{t if letter == 'x' else load} {r}, [%l1+{size * (at + j)}];"
@@ -111,7 +173,7 @@ def matrices(name: str, rng: random.Random, sparse: bool) -> tuple[str, bytes]:
   modifiers = [x for x in more if x == "satfinite"], [x for x in more if x != "satfinite"]
   full = ".".join(["mma", *(["sp"] if sparse else []), "sync.aligned", shape, "row.col", *modifiers[0], d, a, b, d,
                    *modifiers[1]])
-  body += f"{full} {result}, {left}, {right}, {result}{', %m, 0' if sparse else ''};"
+  body += f"{thin} {full} {result}, {left}, {right}, {result}{f', %m, {selector}' if sparse else ''};"
   body += "".join(f"st.global.{t} [%l2+{size * j}], {r};" for j, r in enumerate(names[0]))
   if size == 8:
     return kernel(body), np.random.default_rng(rng.getrandbits(32)).standard_normal(32 * 32).tobytes()
@@ -126,7 +188,7 @@ def test_matrices_of_every_kind(name: str) -> None:
   for _ in range(4 if THOROUGH else 1):
     text, data = matrices(name.removeprefix("sp."), rng, sparse)
     _, stats = both(text, data, block=32)
-    assert not stats.interpreted
+    assert not stats.interpreted and not stats.helped
 
 
 @pytest.mark.parametrize("kind", ["m8n8k16", "m16n8k16", "m16n8k32"])

@@ -5,10 +5,12 @@ import itertools
 import random
 import re
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+import tinyhw
 from tests.emulator.test_ptx_engines import IN, OUT, numbers
 from tests.emulator.test_ptx_engines import kernel as text_of
 from tests.emulator.test_ptx_engines_calls import DEEP, RECURSIVE
@@ -16,9 +18,9 @@ from tests.emulator.test_ptx_engines_sm90 import TURNS
 from tests.strength import THOROUGH, seed
 from tinyhw.core.errors import Deadlock, MachineFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
-from tinyhw.emulator.jit.ptx import engine, run
+from tinyhw.emulator.jit.ptx import code, emit, engine, run
 from tinyhw.emulator.ptx.group import Blocks
-from tinyhw.emulator.ptx.launch import Dispatch, Grid, turns
+from tinyhw.emulator.ptx.launch import Dispatch, Grid, dispatch, turns
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.schedule import Schedule, ended
@@ -124,6 +126,18 @@ M: add.u32 %r7, %r7, 1; mad.lo.u32 %r8, %r8, 3, %r7; setp.lt.u32 %p2, %r7, 9; @%
 OUT: mad.lo.u32 %r2, %r2, 64, %t; mad.wide.u32 %l1, %r2, 4, %out; st.global.u32 [%l1], %r8;"""
 
 
+# warps of a warpgroup come to their products one after the other, and store to what the last ones were made of
+PRODUCTS = f"""{INDEX} {LOAD} mov.u32 %r5, s; mad.lo.u32 %r5, %t, 16, %r5; and.b32 %r1, %r1, 0xBBFFBBFF; mov.u32 %r6, 0;
+  and.b32 %r2, %r2, 0xBBFFBBFF; shr.u32 %r7, %t, 5; mul.lo.u32 %r7, %r7, 4; mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1;
+  mov.f32 %f3, %f1; mov.f32 %f4, %f1; mov.b64 %l3, {8 << 16 | 16 << 32}; st.shared.v4.u32 [%r5], {{%r1, %r2, %r2, %r1}};
+L: bar.sync 0; mov.u32 %r8, %r6; wgmma.fence.sync.aligned;
+W: add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, %r7; @%p2 bra W;
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f1, %f2, %f3, %f4}}, %l3, %l3, 1, 1, 1, 0, 0;
+  wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; mov.b32 %r9, %f2; and.b32 %r9, %r9, 0x3BFF3BFF;
+  st.shared.v4.u32 [%r5], {{%r2, %r9, %r1, %r9}}; fence.proxy.async; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 4;
+  @%p1 bra L; mad.wide.u32 %l2, %r20, 16, %out; st.global.v4.f32 [%l2], {{%f1, %f2, %f3, %f4}};"""
+
+
 @dataclass(frozen=True)
 class Case:
   """A kernel, and how it is launched. `data`: bytes at IN."""
@@ -148,7 +162,7 @@ CASES = {
   "barriers apart": Case(HALVES, grid=2, block=(64, 1, 1)),
   "clusters apart": Case(APART, grid=4, block=(48, 1, 1), cluster=2),
   "calls": Case(CALLS, RECURSIVE + DEEP.replace("INNER", LOOPING)), "meeting": Case(MEETING, MEET, grid=1),
-  "stack": Case(ROOM)}
+  "stack": Case(ROOM), "products": Case(PRODUCTS, S.replace("8 .b8 s[512]", "1024 .b8 s[2048]"), block=(128, 1, 1))}
 
 
 class Launches:
@@ -225,11 +239,28 @@ def test_threads_change_engines_at_any_time(name: str, monkeypatch: pytest.Monke
     at = np.flatnonzero(np.frombuffer(found, np.uint8) != np.frombuffer(wanted, np.uint8))
     assert not at.size, (blocks, ticks, turn, at[:9])
     assert stats.waves == of.waves
-    if name != "mbarriers":  # who polls does so as often as it has turns, and who waits comes to its barrier again
+    # who polls does so as often as it has turns, and who waits comes to its barrier again
+    if name not in {"mbarriers", "products"}:
       assert abs(stats.instructions - of.instructions) <= 2 * of.waves
     if blocks < 36 and not ticks: asked += len(tried)
     if not ticks and name not in BY_ITSELF: assert not stats.interpreted
   if (tries := CASES[name].tries) and not THOROUGH: assert asked <= tries
+
+
+@pytest.mark.parametrize("name", ["types", "clusters", "calls", "stack"])
+def test_registers_that_stay_in_a_warp_s_state(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """As kernels with very many have them: threads change engines there too."""
+  key = code._key
+  monkeypatch.setattr(emit, "CROWDED", 0)
+  monkeypatch.setattr(code, "_key", lambda *of: "crowded" + key(*of))
+  launches = Launches(CASES[name])
+  wanted, _ = launches.run(ALL, 0)
+  for blocks, ticks, turn in ((0, 0, 11), (0, 3, 25), (3, 0, 40), (9, 2, 11)):
+    monkeypatch.setattr(run, "FIRST", turn)
+    monkeypatch.setattr(run, "TURN", turn)
+    found, stats = launches.run(blocks, ticks)
+    assert found == wanted, (blocks, ticks, turn)
+    assert ticks or not stats.interpreted
 
 
 @pytest.mark.parametrize("blocks", [0, 30])
@@ -309,3 +340,64 @@ def test_memory_that_comes_meanwhile_is_seen() -> None:
   grid = Grid(launches.space, replace(launches.dispatch, tick=tick), 10_000_000, Stats())
   ended(turns(grid, "jit"))
   assert launches.space.read(OUT + 64, 320) == bytes([5, 0, 0, 1]) * 80 and not grid.stats.interpreted
+
+
+def test_members_of_vectors_that_agree_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Threads of a part of a warp that name their members by a register of their own, as cooperative groups do."""
+  text = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k (.param .u64 out) {
+  .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %l<3>;
+  ld.param.u64 %l1, [out];
+  mov.u32 %r1, %tid.x; mad.wide.u32 %l1, %r1, 4, %l1;
+  setp.lt.u32 %p1, %r1, 16;
+  shl.b32 %r2, 65535, 0; @!%p1 shl.b32 %r2, %r2, 16;
+  @%p1 bra LOW;
+  shfl.sync.bfly.b32 %r3, %r1, 5, 31, %r2;
+  bra STORE;
+LOW:
+  shfl.sync.down.b32 %r3, %r1, 3, 31, %r2;
+STORE:
+  st.global.u32 [%l1], %r3;
+  ret;
+}"""
+  program = Program(link(parse(text)), "k", 0x40000)
+  assert not code.written(program, (32, 1, 1))[0]["helped"]
+  for way in ("ref", "jit"):
+    monkeypatch.setenv("EMU", way)
+    out, = tinyhw.launch(text, "k", 1, 32, [np.zeros(32, np.uint32)], "EMU")
+    assert out.tolist() == [k + 3 for k in range(16)] + [k ^ 5 for k in range(16, 32)]
+
+
+def test_what_costs_the_reference_much_counts_as_such() -> None:
+  """A loop of few instructions, each of which is evaluated by fractions: it is compiled long before it ends."""
+  text = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k (.param .u64 out) {
+  .reg .pred %p<2>; .reg .b32 %r<3>; .reg .f64 %d<3>; .reg .b64 %l<3>;
+  ld.param.u64 %l1, [out];
+  mov.u32 %r1, 0; mov.f64 %d1, 0d3FF0000000000000;
+LOOP:
+  add.rm.f64 %d1, %d1, 0d3FB999999999999A;
+  add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 500;
+  @%p1 bra LOOP;
+  st.global.f64 [%l1], %d1;
+  ret;
+}"""
+  space = AddressSpace("weights")
+  space.map(OUT, 4096, Region("out", 4096))
+  space.map(IN, 4096, Region("params", 4096))
+  space.write(IN, OUT.to_bytes(8, "little"))
+  program = Program(link(parse(text)), "k", 0x4_0000_0000)
+  assert dispatch(space, Dispatch(program, (1, 1, 1), (32, 1, 1), IN, 8), engine="auto").engine == "jit"
+  wanted = Fraction(1)
+  for _ in range(500): wanted = below(wanted + Fraction(0.1))
+  assert space.read(OUT, 8) == np.float64(wanted).tobytes()
+
+
+def below(x: Fraction) -> Fraction:
+  """The greatest f64 that is not above a number."""
+  near = float(x)
+  return Fraction(near if Fraction(near) <= x else float(np.nextafter(near, -np.inf)))

@@ -31,7 +31,7 @@ from tinyhw.emulator.check.races import Memory
 from tinyhw.emulator.check.report import Finding
 from tinyhw.emulator.debug import traffic
 from tinyhw.emulator.observe import Access, Copy, Observer
-from tinyhw.emulator.ptx import operands
+from tinyhw.emulator.ptx import operands, wgmma
 from tinyhw.emulator.ptx.control import lanes_of
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.launch import Dispatch
@@ -260,7 +260,7 @@ class Hazards(Observer):
       else: state.races.wait(kind, rows, None if "wait_all" in m else _number(instruction))
     elif does.opcode == "wgmma" and m & {"commit_group", "wait_group"}:
       if "commit_group" in m: state.races.commit(MATRIX, rows)
-      else: state.races.wait(MATRIX, rows, _number(instruction))
+      else: state.races.together(rows, wgmma.others(rows, state.a_block), _number(instruction))
     elif does.opcode == "fence" and "async" in m: state.races.fenced(rows)
 
   # ---- order

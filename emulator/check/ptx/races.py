@@ -139,6 +139,16 @@ class Races:
       at = kind * self.a_cluster + int(self.own[w])
       self.known[w, at] = max(int(self.known[w, at]), done)
 
+  def together(self, rows: Value, four: Value, left: int) -> None:
+    """As `wait`, of products: those of each warpgroup's warps `four` [warps, 4] are one."""
+    for w, others in zip(np.asarray(rows).tolist(), np.asarray(four).tolist()):
+      number = len(self.groups.get((MATRIX, w), ())) - left
+      for o in others if number > 0 else ():
+        groups = self.groups.get((MATRIX, o), ())
+        if len(groups) < number: continue  # it has ended, or they wait still
+        at = MATRIX * self.a_cluster + int(self.own[o])
+        self.known[w, at] = max(int(self.known[w, at]), groups[number - 1])
+
   def done(self, kind: int, rows: Value) -> Value:
     """How much of their own work of a kind warps know to be done."""
     return self.known[rows, kind * self.a_cluster + self.own[rows]]

@@ -26,6 +26,7 @@ from tinyhw.isa.ptx import printer
 EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, warp, wgmma, wmma)  # they register what they emit
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
+_LINE: Final = 0.025  # seconds more that LLVM may take, for each line: to interpret large kernels takes longest
 
 
 class Kernel:
@@ -88,7 +89,7 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
     store().save(key, {"refused": str(why)}, b"")
     keep(program.linked)
     raise
-  with servers.job(servers.LANES, host()) as job:
+  with servers.job(servers.LANES, host(), program.linked.lines[program.entry_name] * _LINE) as job:
     job.send(text)
     data, = job.objects()
   store().save(key, header, data)

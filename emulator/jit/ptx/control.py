@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tinyhw.core.errors import Error, Unsupported
-from tinyhw.emulator.jit.ptx import calls, cluster, helped, layout, mbarrier
+from tinyhw.emulator.jit.ptx import calls, cluster, helped, layout, mbarrier, warpgroup
 from tinyhw.emulator.jit.ptx.emit import Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import Instance
 from tinyhw.emulator.jit.ptx.shapes import Block
@@ -224,6 +224,9 @@ def _stop(g: Lanes, line: Line, after: Block | None, k: int) -> None:
     helped.call(g, k)
     g.flush()
     return g.go(after)
+  if i.opcode == "wgmma" and "wait_group" in i.modifiers:
+    _together(g, line, Int(-1))
+    return warpgroup.wait(g, line, after)
   _meet(g, line, after, i.operands[-1] if i.opcode in NAMED else Int(-1), k)
 
 
@@ -234,18 +237,22 @@ def wait(g: Lanes, after: Block | None, status: int) -> None:
   g.e.do(f"br label %{g.resumable(status, after.pc, after.live, after)}")
 
 
+def _together(g: Lanes, line: Line, members: Any) -> None:
+  """Leave where threads of `members` are elsewhere."""
+  e = g.e
+  if not g.block.waiting: return
+  wanted = _first(g, operands.reader(g.code, line, members, "u32")(g))
+  alive, here = e.op("load i32, ptr %alive"), e.op("load i32, ptr %active")
+  missing = e.op(f"and i32 {e.op(f'and i32 {alive}, {wanted.text}')}, {e.op(f'xor i32 {here}, -1')}")
+  fine = e.new_label("together")
+  e.do(f"br i1 {e.op(f'icmp eq i32 {missing}, 0')}, label %{fine}, label %{g.deopt()}, !prof !1")
+  e.start(fine)
+
+
 def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None) -> None:
   """Threads of a warp execute an instruction together."""
   from tinyhw.emulator.jit.ptx import access, warp
-  e, b = g.e, g.block
-  if b.waiting:  # other members may be elsewhere
-    wanted = operands.reader(g.code, line, members, "u32")(g)
-    if wanted.wide: raise Untranslatable("with members that threads differ in")
-    alive, here = e.op("load i32, ptr %alive"), e.op("load i32, ptr %active")
-    missing = e.op(f"and i32 {e.op(f'and i32 {alive}, {wanted.text}')}, {e.op(f'xor i32 {here}, -1')}")
-    fine = e.new_label("together")
-    e.do(f"br i1 {e.op(f'icmp eq i32 {missing}, 0')}, label %{fine}, label %{g.deopt()}, !prof !1")
-    e.start(fine)
+  _together(g, line, members)
   if k is not None:
     form = g.plan.forms[k]
     assert form is not None

@@ -109,7 +109,9 @@ class Lanes:
     self.seldom: set[str] = set()  # names of instructions that only the helper does
     self.named = False  # whether it has barriers that are not of the whole block
     self.phases = False  # whether it has barriers of its cluster
-    self.room = layout.HEADER  # bytes of a state that they take
+    self.homes = self._homes()  # registers that have a place of their own in the state: its offset
+    # bytes of a state: up to where exits keep the others, and what helped instructions take
+    self.kept_at = self.room = max((at + self.size_of(n) for n, at in self.homes.items()), default=layout.HEADER)
 
   # ---- small pieces
 
@@ -121,6 +123,34 @@ class Lanes:
     """LLVM's type of a register's variable."""
     t = type_of(self.types[n])
     return t if self.shape(n).steps is not None else f"<{self.width} x {t}>"
+
+  def _homes(self) -> dict[int, int]:
+    """Places in the strand's state of registers that live from block to block, in a kernel with so many of them that
+    LLVM could not keep them in its own: there they stay, and no exit has to save them nor any way back to load them."""
+    if sum(len(b.live) * (b.end - b.start) for b in self.plan.blocks) < CROWDED: return {}
+    out, at = dict[int, int](), layout.HEADER
+    for n in sorted(frozenset().union(*(b.live for b in self.plan.blocks)), key=lambda n: (-self.size_of(n), n)):
+      out[n] = at
+      at += self.size_of(n)
+    return out
+
+  def fetch(self, n: int) -> str:
+    """A register's variable, loaded. Of a register with a home it is volatile: LLVM holds each load of a block that it
+    may move against all others there, and of thousands that takes minutes."""
+    how = "load volatile" if n in self.homes else "load"
+    if not self.packed(n): return self.e.op(f"{how} {self.slot(n)}, ptr %r{n}, align 4")
+    bits = self.e.op(f"load {self.mask_type}, ptr %r{n}, align 4")
+    return self.e.op(f"bitcast {self.mask_type} {bits} to {self.slot(n)}")
+
+  def packed(self, n: int) -> bool:
+    """Whether a register's variable is a word of bits."""
+    return n in self.homes and self.types[n] == BOOL and self.shape(n).steps is None
+
+  def store(self, n: int, text: str) -> None:
+    """Give a register's variable a value."""
+    t = self.slot(n)
+    if self.packed(n): t, text = self.mask_type, self.e.op(f"bitcast {t} {text} to {self.mask_type}")
+    self.e.do(f"store {t} {text}, ptr %r{n}, align 4")
 
   def context(self, at: int, dtype: Any = U64) -> Value:
     """A word of the context."""
@@ -160,8 +190,7 @@ class Lanes:
     """A register's base, or its uniform value."""
     known = self.bases.get(n)
     if known is None:
-      text = self.e.op(f"load {type_of(self.types[n])}, ptr %r{n}")
-      known = Value(self.e, text, self.types[n], False)
+      known = Value(self.e, self.fetch(n), self.types[n], False)
       self.used.add(n)
       if not self.e.side: self.bases[n] = known
     return known
@@ -176,7 +205,7 @@ class Lanes:
         if shape.stepped: known = self.materialized(self.base_of(n), shape.steps)
         else:
           self.used.add(n)
-          known = Value(self.e, self.e.op(f"load {self.slot(n)}, ptr %r{n}"), self.types[n], True)
+          known = Value(self.e, self.fetch(n), self.types[n], True)
         if not self.e.side: self.current[n] = known
       value = known
     kind = self._loose.get(n)
@@ -202,7 +231,7 @@ class Lanes:
     if not value.wide: value = Value(self.e, value.in_lanes(), own, True)
     if n in self._kept:
       old = self.current.get(n)
-      if old is None: old = Value(self.e, self.e.op(f"load {self.slot(n)}, ptr %r{n}"), own, True)
+      if old is None: old = Value(self.e, self.fetch(n), own, True)
       value = self.o.where(self.active, value, old)
     self.current[n] = value
 
@@ -251,22 +280,25 @@ class Lanes:
   def _way(self, key: Any, keep: list[int], found: dict[int, str], b: Block) -> Way:
     """How registers get into the strand's state."""
     status, flushed, _, masks, carried = key
-    number, offset = len(self._ways), layout.HEADER
+    number, offset = len(self._ways), self.kept_at
     way = Way(key, status, f"save.{number}", keep, found)
 
     def put(t: str, text: str, at: int) -> None:
       way.lines.append(f"  store {t} {text}, ptr {self.keep(at)}, align 4")
     for n in keep:
-      t, text = self.slot(n), found.get(n)
+      t, text, home = self.slot(n), found.get(n), self.homes.get(n)
+      if home is not None and text is None:
+        way.rows.append((n, home))
+        continue
       if text is None:
         way.lines.append(f"  %x{number}.r{n} = load {t}, ptr %r{n}")
         text = f"%x{number}.r{n}"
       if self.types[n] == BOOL and self.shape(n).steps is None:
         way.lines.append(f"  %x{number}.b{n} = bitcast {t} {text} to {self.mask_type}")
         t, text = self.mask_type, f"%x{number}.b{n}"
-      put(t, text, offset)
-      way.rows.append((n, offset))
-      offset += self.size_of(n)
+      put(t, text, offset if home is None else home)
+      way.rows.append((n, offset if home is None else home))
+      if home is None: offset += self.size_of(n)
     for q in sorted(b.waiting) if masks else ():
       way.lines.append(f"  %x{number}.m{q} = load {self.mask_type}, ptr %waiting.{q}")
       put(self.mask_type, f"%x{number}.m{q}", offset)
@@ -450,8 +482,7 @@ class Lanes:
     """Bring what this block has computed into the registers' variables."""
     wanted = self.live_out[self.block.number] | self._kept
     for n in sorted(self.dirty & wanted):
-      if self.shape(n).steps is not None: self.e.do(f"store {self.slot(n)} {self.bases[n].text}, ptr %r{n}")
-      else: self.e.do(f"store {self.slot(n)} {self.current[n].in_lanes()}, ptr %r{n}")
+      self.store(n, self.bases[n].text if self.shape(n).steps is not None else self.current[n].in_lanes())
     if self._carry is not None: self.e.do(f"store <{self.width} x i1> {self._carry.text}, ptr %carry")
 
   def go(self, target: Block | None, active: str | None = None) -> None:
@@ -531,6 +562,7 @@ class Lanes:
     self.e.forget()
 
 
+CROWDED: Final = 40_000  # registers that live from block to block, counted at each instruction
 SLOT: Final = 8  # bytes of a scalar, or of threads as bits, in a state
 MANY: Final = 16  # registers, from which on exits share the code that keeps them
 RESUMING: Final = frozenset({layout.YIELD, layout.POLL})

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 # What interpreting costs, in microseconds: a step of a group of warps, and each warp's share of it.
 _STEP: Final = 15.0
 _INSTRUCTION: Final = 0.15
-# What compiling costs: at all, and for each instruction of a kernel.
+# What compiling costs: at all, for each instruction of a kernel, and more for those beyond so many.
 _LLVM: Final = 100_000.0
 _COMPILING: Final = 600.0
+_LARGE: Final = 1_000
+_BEYOND: Final = 15_000.0
 SHOWN: Final = 8  # differences that an error spells out
 
 
@@ -55,13 +57,15 @@ def _may_compile(grid: Grid) -> bool:
 
 def cost(stats: Stats) -> float:
   """What a launch has cost so far in the reference."""
-  return stats.steps * _STEP + stats.instructions * _INSTRUCTION
+  heavy: float = sum(block.weight * waves for block, waves in stats.blocks.items() if block.weight)
+  return stats.steps * _STEP + stats.instructions * _INSTRUCTION + heavy
 
 
 def price(grid: Grid) -> float:
   """What compiling costs."""
   program = grid.dispatch.program
-  return _LLVM + program.linked.lines[program.entry_name] * _COMPILING
+  lines = program.linked.lines[program.entry_name]
+  return _LLVM + lines * _COMPILING + max(lines - _LARGE, 0) * _BEYOND
 
 
 def compiled(grid: Grid) -> Kernel | None:

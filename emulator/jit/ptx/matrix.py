@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, bulk, mbarrier
+from tinyhw.emulator.jit.ptx import access, bulk, mbarrier, sparse
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, gather
@@ -143,11 +143,11 @@ _KINDS: Final = {"s32": frozenset({"s8", "u8", "s4", "u4", "b1"}), "f64": frozen
 
 @access.emits("mma")
 def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
-  """A product of dense matrices."""
+  """A product of matrices, of which the left one may be sparse."""
   i, e = line.instruction, g.e
   shape = next((re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit()), None)
   kinds = [m for m in i.modifiers if m in BITS]
-  if i.modifiers[0].startswith("sp") or shape is None or len(kinds) != 4 or kinds[0] != kinds[3] \
+  if shape is None or len(kinds) != 4 or kinds[0] != kinds[3] \
       or not {*kinds[1:3]} <= _KINDS[kinds[0]] or shape[0] == "m8n8k4" and kinds[0] != "f64":
     raise Untranslatable("of such matrices")
   m, k, d, type_ = int(shape[1]), int(shape[2]), kinds[0], kinds[1]
@@ -157,7 +157,7 @@ def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   t = "i32" if whole else "double"
   each = 4 if whole else 8
   elements = integers if whole else doubles
-  parts = [operands.elements(line, o) for o in i.operands]
+  parts = [operands.elements(line, o) for o in i.operands[:4]]
   left, right = ([operands.reader(g.code, line, o, own)(g) for o in p] for p in parts[1:3])
   added = [operands.reader(g.code, line, o, word)(g) for o in parts[3]]
   writes = [operands.writer(g.code, line, o, word) for o in parts[0]]
@@ -167,6 +167,10 @@ def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   a, b, c = f"%left.{t}.{len(left) * size}", f"%right.{t}.{k * COLUMNS}", f"%sums.{t}.{m * COLUMNS}"
   for r, words in enumerate(left):
     e.do(f"store <{size} x {t}> {elements(e, words, type_)}, ptr {g.pointer(a, each * r * size)}, align 64")
+  if i.modifiers[0].startswith("sp"):
+    metadata = operands.reader(g.code, line, i.operands[4], "b32")(g)
+    selector = int(operands.immediate(line, i.operands[5], "u32") or 0)
+    a = sparse.expand(g, type_, k, (4 * n, 4 * n), t, a, metadata, selector)
   for r, words in enumerate(right):  # columns lie side by side in registers, rows in memory
     order = [column * 4 * n + at for at in range(4 * n) for column in range(COLUMNS)]
     text = shuffled(e, t, size, elements(e, words, kinds[2]), order)

@@ -206,13 +206,16 @@ def module(g: Lanes) -> str:
   """All of a kernel's module."""
   w, m, clustered = g.width, g.mask_type, g.plan.clustered
   out = ["define private void @kernel(ptr noalias %context, ptr noalias %state) noinline {", "entry:"]
-  for n in sorted(g.used): out.append(f"  %r{n} = alloca {g.slot(n)}, align 64")
+  for n in sorted(g.used):
+    home = g.homes.get(n)
+    out.append(f"  %r{n} = " + (f"alloca {g.slot(n)}, align 64" if home is None else
+                               f"getelementptr i8, ptr %state, i64 {home}"))
   for b in g.plan.blocks: out.append(f"  %waiting.{b.number} = alloca {m}")
   for name, text in g.e.stack.items(): out.append(f"  %{name} = {text}")
   out += [f"  %active = alloca {m}", f"  %alive = alloca {m}", "  %left = alloca i64", f"  %carry = alloca <{w} x i1>",
           f"  store <{w} x i1> zeroinitializer, ptr %carry"]
-  for n in sorted(g.used):
-    if n in g.plan.blocks[0].live: out.append(f"  store {g.slot(n)} zeroinitializer, ptr %r{n}")
+  begins = [f"  store {g.mask_type if g.packed(n) else g.slot(n)} zeroinitializer, ptr %r{n}, align 4"
+            for n in sorted(g.used & g.plan.blocks[0].live)]
   for b in g.plan.blocks: out.append(f"  store {m} 0, ptr %waiting.{b.number}")
 
   def word(base: str, offset: int, t: str, name: str) -> None:
@@ -240,11 +243,12 @@ def module(g: Lanes) -> str:
           f"  %state.number = getelementptr i8, ptr %state, i64 {at.NUMBER}", "  store i32 -1, ptr %state.number"]
   out += [f"  %keep.{offset} = getelementptr i8, ptr %state, i64 {offset}" for offset in sorted(g.places)]
   cases = " ".join(f"i32 {n}, label %resume.{n}" for n, _ in g._resumable)
-  out.append(f"  switch i32 %from, label %block.0 [ {cases} ]")
+  out += [f"  switch i32 %from, label %begin [ {cases} ]", "begin:", *begins, "  br label %block.0"]
   for number, target in g._resumable:
     x = g.exits[number]
     out.append(f"resume.{number}:")
     for n, offset in x.registers:
+      if n in g.homes: continue
       t = g.slot(n)
       if g.types[n] == BOOL and g.shape(n).steps is None:
         word("%state", offset, m, f"%s{number}.{n}.b")
@@ -252,7 +256,7 @@ def module(g: Lanes) -> str:
       else:
         out.append(f"  %s{number}.{n}.at = getelementptr i8, ptr %state, i64 {offset}")
         out.append(f"  %s{number}.{n} = load {t}, ptr %s{number}.{n}.at, align 4")
-      out.append(f"  store {t} %s{number}.{n}, ptr %r{n}")
+      out.append(f"  store {t} %s{number}.{n}, ptr %r{n}, align 4")
     for q, offset in x.masks:
       word("%state", offset, m, f"%s{number}.m{q}")
       out.append(f"  store {m} %s{number}.m{q}, ptr %waiting.{q}")

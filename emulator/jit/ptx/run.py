@@ -177,6 +177,7 @@ class Cohort:
         state[exit_.carry // 4] = _bits(np.logical_or.reduce(carries))
       self.executed[warp] = parts[0][0].count
     if not self._taken_barriers(blocks): return False
+    self._taken_products(blocks)
     self.local = blocks.local
     base = self.local.u8.ctypes.data
     self.states.view(np.uint64)[:, layout.LOCAL // 8] = base + np.arange(len(self.states)) * LANES * self.local.size
@@ -205,6 +206,13 @@ class Cohort:
     for at, values in ((layout.ARRIVED, came.any(axis=1)), (layout.TICKET, first), (layout.PHASE, phases)):
       self.states[:, at // 4] = values.astype(np.int64).astype(np.uint32)
     return True
+
+  def _taken_products(self, blocks: Blocks) -> None:
+    if blocks.committed is not None: self.states[:, layout.COMMITTED // 4] = blocks.committed
+
+  def _given_products(self, cohort: Blocks) -> None:
+    committed = self.states[:, layout.COMMITTED // 4]
+    if committed.any(): cohort.committed = committed.astype(np.int64)
 
   def _given_barriers(self, cohort: Blocks) -> None:
     """Barriers as they stand, for the reference; threads that wait will come to them again."""
@@ -253,6 +261,7 @@ class Cohort:
     cohort.live = np.bincount(everyone.workgroups[here], minlength=self.count)
     grid.stats.waves -= everyone.size
     self._given_barriers(cohort)
+    self._given_products(cohort)
     for g in groups: cohort._meet(g)
     interpreted, why = self.launch.grid.stats.interpreted, self.launch.why(self)
     interpreted[why] = interpreted.get(why, 0) + cohort.left
@@ -361,10 +370,15 @@ class Launch:
                       (layout.STRANDS, grid.shared.warps), (layout.CLOCK, FIRST),
                       (layout.CLUSTER, grid.shared.clustered), (layout.APART, apart(grid)), (layout.STRIDE, k.stride)):
       words[at // 8] = value
-    if self.helper is not None: words[layout.HELPER // 8] = self.helper.address
+    if self.helper is not None: words[layout.HELPER // 8] = self.helper.learner.table.ctypes.data
     small = words.view(np.uint32)
     small[layout.GRID // 4:layout.GRID // 4 + 3] = d.grid
     small[layout.CLUSTERED // 4:layout.CLUSTERED // 4 + 3] = grid.shared.cluster
+
+  @property
+  def mappings(self) -> Value:
+    """Rows of `jit.memory.Memory`."""
+    return self._memory.table
 
   def states(self, size: int) -> Value:
     """Memory for states, used again by the next cohort when nobody has it any more."""
@@ -376,6 +390,7 @@ class Launch:
     """Run a cohort's blocks natively, as the mappings are now. Raises what the helper has raised."""
     if self.grid.space.version != self._version:
       self._memory, self._version = Memory(self.grid.space), self.grid.space.version
+      if self.helper is not None: self.helper.forget()
       self._context()
     helper = self.helper
     if helper is not None: helper.begin(cohort)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tinyhw.emulator.jit.ptx import access, layout
+from tinyhw.emulator.jit.ptx import access, layout, sparse, warpgroup
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, doubles_of, halves, integers, one, shuffled
 from tinyhw.emulator.jit.ptx.routine import defined
@@ -27,10 +27,12 @@ OUT: Final = {"f32": "float", "f16": "double", "s32": "i32"}  # of sums in memor
 _BYTES: Final = 32  # of a row of the left operand: what one instruction takes
 
 
-def fetch(t: str, across: bool, left: bool) -> tuple[str, str]:
-  """(name, text) of what takes a matrix out of shared memory: %rows rows from %first on, row by row (left) or with
-  rows side by side, %lead elements apart. `across`: rows lie side by side in shared memory. Whether it is inside."""
-  name, n, deep = f"fetch.{t}{'.across' * across}{'.left' * left}", 16 * 8 // BITS[t], _BYTES * 8 // BITS[t]
+def fetch(t: str, across: bool, left: bool, size: int) -> tuple[str, str]:
+  """(name, text) of what takes a matrix out of shared memory: %rows rows from %first on, of `size` bytes, row by row
+  (left) or with rows side by side, %lead elements apart. `across`: rows lie side by side in shared memory. Whether it
+  is inside."""
+  name, n, deep = f"fetch.{t}.{size}{'.across' * across}{'.left' * left}", 16 * 8 // BITS[t], size * 8 // BITS[t]
+  parts = size // 16  # of a row
   e = "i32" if t in {"s8", "u8"} else "double"
   inner = Emitter(n)
   if e == "double": x = doubles_of(inner, "%raw", 16, t)
@@ -46,7 +48,8 @@ def fetch(t: str, across: bool, left: bool) -> tuple[str, str]:
              "  %c.far = mul i64 %c.out, %c.apart", "  %s.1 = add i64 %r.bytes, %r.far",
              "  %s.2 = add i64 %c.bytes, %c.far"]
   else:
-    where = ["  %group = lshr i64 %i, 1", "  %part = and i64 %i, 1", f"  %c = mul i64 %part, {n}",
+    where = [f"  %group = lshr i64 %i, {parts.bit_length() - 1}", f"  %part = and i64 %i, {parts - 1}",
+             f"  %c = mul i64 %part, {n}",
              "  %from = add i64 %group, 0", "  %r = add i64 %first, %from", "  %r.in = and i64 %r, 7",
              "  %r.bytes = mul i64 %r.in, %width", "  %r.out = lshr i64 %r, 3", "  %r.far = mul i64 %r.out, %stride",
              "  %part.size = select i1 %plain, i64 %leading, i64 16", "  %c.far = mul i64 %part, %part.size",
@@ -68,7 +71,7 @@ def fetch(t: str, across: bool, left: bool) -> tuple[str, str]:
     "  %f.1 = lshr i64 %descriptor, 12", "  %leading = and i64 %f.1, 262128", "  %f.2 = lshr i64 %descriptor, 28",
     "  %stride = and i64 %f.2, 262128", "  %mode = lshr i64 %descriptor, 62", "  %plain = icmp eq i64 %mode, 0",
     "  %swizzled = lshr i64 256, %mode", "  %width = select i1 %plain, i64 16, i64 %swizzled",
-    "  %pieces = lshr i64 %width, 4", "  %mask = sub i64 %pieces, 1", "  %count = shl i64 %rows, 1",
+    "  %pieces = lshr i64 %width, 4", "  %mask = sub i64 %pieces, 1", f"  %count = mul i64 %rows, {parts}",
     "  %most = sub i64 %total, 16", "  %room = icmp uge i64 %total, 16", "  br i1 %room, label %next, label %fail",
     "next:", "  %i = phi i64 [ 0, %entry ], [ %i.next, %take ]", *where, "  %s.3 = add i64 %s.1, %s.2",
     "  %plain.at = add i64 %base, %s.3", "  %bits = lshr i64 %plain.at, 7", "  %bits.in = and i64 %bits, %mask",
@@ -131,36 +134,44 @@ def product(k: int, d: str, saturates: bool, negative: bool) -> tuple[str, str]:
 
 @access.emits("wgmma")
 def wgmma(g: Lanes, line: Line, form: Form, info: Info) -> None:
-  """wgmma.mma_async; what orders it does nothing, as each makes its results at once."""
+  """wgmma.mma_async, made at once; wgmma.commit_group counts, and wgmma.fence does nothing."""
   i, e = line.instruction, g.e
+  if "commit_group" in form.modifiers: return warpgroup.commit(g)
   if "mma_async" not in form.modifiers: return
   shape = next((re.fullmatch(r"m64n(\d+)k(\d+)", m) for m in i.modifiers if m.startswith("m64")), None)
   kinds = [m for m in i.modifiers if m in BITS]
-  if shape is None or len(kinds) != 3 or "sp" in form.modifiers or not {*kinds[1:]} <= _TYPES:
+  if shape is None or len(kinds) != 3 or not {*kinds[1:]} <= _TYPES:
     raise Untranslatable("of such matrices")
   n, k = int(shape[1]), int(shape[2])
   d, a, b = kinds
-  if d not in OUT or k * BITS[a] != 8 * _BYTES: raise Untranslatable("of such matrices")
+  thin = "sp" in form.modifiers
+  stored = k // 2 if thin else k  # of a row of the left operand
+  if d not in OUT or stored * BITS[a] != 8 * _BYTES: raise Untranslatable("of such matrices")
   whole, packed = d == "s32", d == "f16"
   t, own, each = ("i32" if whole else "double"), ("b32" if packed else d), OUT[d]
   registers = operands.elements(line, i.operands[0])
   scale = None
-  if len(i.operands) > 3:
-    scale = operands.reader(g.code, line, i.operands[3], "pred")(g)
-  rest = [int(operands.immediate(line, o, "s32") or 0) for o in i.operands[4:]]
+  more = i.operands[5 if thin else 3:]
+  if more: scale = operands.reader(g.code, line, more[0], "pred")(g)
+  rest = [int(operands.immediate(line, o, "s32") or 0) for o in more[1:]]
   negative = len(rest) >= 2 and (rest[0] or 1) * (rest[1] or 1) < 0
   turned = rest[2:] if a in {"f16", "bf16"} else []
   left = not isinstance(i.operands[1], Vector)
-  for name, count, of in (("a", ROWS * k, t), ("b", k * n, t), ("c", ROWS * n, each)):
+  for name, count, of in (("a", ROWS * stored, t), ("b", k * n, t), ("c", ROWS * n, each)):
     e.stack[f"wgmma.{name}.{of}.{count}"] = f"alloca [{count} x {of}], align 64"
-  x, y, c = f"%wgmma.a.{t}.{ROWS * k}", f"%wgmma.b.{t}.{k * n}", f"%wgmma.c.{each}.{ROWS * n}"
+  x, y, c = f"%wgmma.a.{t}.{ROWS * stored}", f"%wgmma.b.{t}.{k * n}", f"%wgmma.c.{each}.{ROWS * n}"
   away = g.deopt()
   if left:
     quarter = e.op("and i32 %strand, 3")
     first = e.op(f"zext i32 {e.op(f'mul i32 {quarter}, {ROWS}')} to i64")
-    _fetched(g, line, i.operands[1], a, bool(turned and turned[0]), True, (x, ROWS, first, k), away)
-  else: _placed(g, line, operands.elements(line, i.operands[1]), a, x, k, t)
-  _fetched(g, line, i.operands[2], b, bool(turned and turned[-1]), False, (y, n, "0", n), away)
+    _fetched(g, line, i.operands[1], a, bool(turned and turned[0]), True, (x, ROWS, first, stored), away)
+  else: _placed(g, line, operands.elements(line, i.operands[1]), a, x, stored, t)
+  if thin:
+    metadata = operands.reader(g.code, line, i.operands[3], "b32")(g)
+    selector = int(operands.immediate(line, i.operands[4], "u32") or 0)
+    x = sparse.expand(g, a, k, (stored, k), t, x, metadata, selector)
+  _fetched(g, line, i.operands[2], b, bool(turned and turned[-1]), False, (y, n, "0", n), away,
+           2 * _BYTES if thin else _BYTES)
   old = [operands.reader(g.code, line, o, own)(g) for o in registers]
   size = 4 if each != "double" else 8
   for j in range(n // 8):
@@ -193,11 +204,11 @@ _INTERLEAVED: Final = [at // 2 + 32 * (at & 1) for at in range(64)]
 
 
 def _fetched(g: Lanes, line: Line, operand: Operand, t: str, across: bool, left: bool,
-             where: tuple[str, int, str, int], away: str) -> None:
+             where: tuple[str, int, str, int], away: str, size: int = _BYTES) -> None:
   """Take a matrix of shared memory to (memory, rows, the first one, how far they are apart)."""
   e = g.e
   descriptor = one(g, operands.reader(g.code, line, operand, "b64")(g)).text
-  name, text = fetch(t, across, left)
+  name, text = fetch(t, across, left, size)
   defined(e, text)
   out, rows, first, apart = where
   good = e.op(f"call i1 @{name}(ptr {out}, i64 {rows}, i64 {first}, i64 {apart}, i64 {descriptor}, "
