@@ -27,6 +27,7 @@ if TYPE_CHECKING:
   from tinyhw.core.errors import LayoutError as LayoutError
   from tinyhw.core.errors import LDSWarning as LDSWarning
   from tinyhw.core.errors import MachineFault as MachineFault
+  from tinyhw.core.errors import MissingFile as MissingFile
   from tinyhw.core.errors import MissingTool as MissingTool
   from tinyhw.core.errors import OutOfMemory as OutOfMemory
   from tinyhw.core.errors import PageFault as PageFault
@@ -62,7 +63,8 @@ _HANDLES = {"Tensor": "tinyhw.tensor", "dtypes": "tinyhw.ir.dtype", "Device": "t
             "reports": "tinyhw.debugger", "captures": "tinyhw.debugger"}
 _HANDLES |= dict.fromkeys((
   "Error", "LayoutError", "EncodeError", "DecodeError", "Unsupported", "InvalidArgument", "InvalidShape",
-  "InvalidIndex", "InvalidType", "InvalidIndexType", "InvalidMode", "InvalidNumber", "MissingTool", "DriverError",
+  "InvalidIndex", "InvalidType", "InvalidIndexType", "InvalidMode", "InvalidNumber", "MissingFile", "MissingTool",
+  "DriverError",
   "DeviceError", "ValueLost", "OutOfMemory", "WaitTimeout", "MachineFault", "PageFault", "WatchdogExpired", "Deadlock",
   "Interrupted", "HazardFound", "LDSWarning"), "tinyhw.core.errors")
 _HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.patience", "EnginesDiffer": "tinyhw.emulator.both",

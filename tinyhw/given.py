@@ -6,7 +6,7 @@ import os
 import struct
 from typing import Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidType
+from tinyhw.core.errors import InvalidArgument, InvalidType, MissingFile
 from tinyhw.engine.buffer import from_host
 from tinyhw.function.core import TensorBase
 from tinyhw.ir import semantics
@@ -25,7 +25,7 @@ def nested(values: list[Any], shape: tuple[int, ...]) -> Any:
 
 def _size_of(path: os.PathLike[Any]) -> int:
   try: return os.stat(path).st_size
-  except OSError as error: raise InvalidArgument(f"no file {path}: {error.strerror}") from None
+  except OSError as error: raise MissingFile(f"no file {path}: {error.strerror}") from None
 
 
 def node_of(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:

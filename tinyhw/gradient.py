@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from tinyhw.core.errors import Unsupported
+from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.function.movement import iota
 from tinyhw.function.places import picked
 from tinyhw.ir.dtype import dtypes
@@ -32,8 +32,8 @@ def _rule(*ops: Ops) -> Callable[[Rule], Rule]:
 
 
 def carries_gradient(u: UOp) -> bool:
-  """Whether a gradient may go through the node: not through a DETACH, unless it says derivatives."""
-  return u.op is not Ops.DETACH or len(u.src) > 1
+  """Whether a gradient may come to the node: not to a DETACH, unless it says derivatives, or is a leaf."""
+  return u.op is not Ops.DETACH or len(u.src) > 1 or u.arg is not None
 
 
 def _like(u: UOp, value: float) -> UOp: return UOp.const(u.dtype, value, u.device, u.shape)
@@ -46,6 +46,9 @@ def _nothing(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (None,) * len(u.s
 
 @_rule(Ops.DETACH)
 def _detach(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  if u.arg == "one way":
+    raise InvalidArgument("a gradient through a decomposition or solution of tensors of which nobody had said that "
+                          "they learn", hint="call requires_grad_() on them before")
   return (None, *(way for derivative in u.src[2::2] for way in (g * derivative, None)))
 
 @_rule(Ops.ADD)

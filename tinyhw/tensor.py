@@ -8,18 +8,29 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import GRADIENTS, shared_lock
 from tinyhw.device import STORAGE, Device
 from tinyhw.drive.base import host_memory
+from tinyhw.drive.storage import DiskRuntime
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import buffer_of, new_node
-from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed_among, realize, realize_nodes
-from tinyhw.function.core import ConstType, grad_enabled, learning
-from tinyhw.function.hashing import Hashing
+from tinyhw.engine.realize import (
+  copied,
+  history_forgotten,
+  home,
+  lost_below,
+  memory_of,
+  placed_among,
+  realize,
+  realize_nodes,
+)
+from tinyhw.function.core import ConstType, grad_enabled, learning, living
+from tinyhw.function.inplace import InPlace
 from tinyhw.function.views import Detached, Indexed, View, above, same_index, stale, values
 from tinyhw.given import exchanged, nested, node_of
 from tinyhw.gradient import carries_gradient, gradients
@@ -39,28 +50,11 @@ if TYPE_CHECKING:
 
 DTypeLike = DType | str | None
 _accumulating = shared_lock(GRADIENTS)
+_retaining: weakref.WeakSet[Tensor] = weakref.WeakSet()  # results that gradients are left in
 
 
 def _dtype(dtype: DTypeLike) -> DType | None:
   return dtypes.named(dtype) if isinstance(dtype, str) else dtype
-
-
-def _changing(name: str, own: str = "") -> Callable[..., Tensor]:
-  """The function that gives a tensor the value of another function of it."""
-  def changed(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: return self._in_place(name, args, kwargs)
-  changed.__name__ = own or f"{name}_"
-  changed.__qualname__ = f"Tensor.{changed.__name__}"
-  changed.__doc__ = f"Assigns `{name}` of this to this."
-  return changed
-
-
-_ARITHMETIC = ("add", "sub", "mul", "div", "pow", "mod", "fmod")
-_ONE = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "relu", "floor", "ceil", "round")
-_OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift",
-              "rshift")
-_CHOICE = ("clamp", "clip", "masked_fill", "lerp", "addcmul", "addcdiv", "scatter", "scatter_add", "index_add",
-           "index_fill",
-           "dropout")
 
 
 def _check_leaves(chain: list[tuple[View, Tensor | None]]) -> None:
@@ -72,7 +66,7 @@ def _check_leaves(chain: list[tuple[View, Tensor | None]]) -> None:
                             hint="change a copy (`contiguous()`), or use `with Tensor.no_grad()`")
 
 
-class Tensor(Hashing):
+class Tensor(InPlace):
   """A value of some shape and dtype on a device.
 
   `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), the path of a file (its
@@ -120,7 +114,9 @@ class Tensor(Hashing):
 
   def clone(self, device: str | Sequence[str] | None = None) -> Tensor:
     """A copy in memory of its own, on another device if told."""
-    return (self if device is None else self.to(device)).contiguous()
+    copy = (self if device is None else self.to(device)).contiguous()
+    if copy.is_leaf and copy.dtype.is_float and _constant(copy._uop): copy.uop = copy._uop.apart()
+    return copy
 
   def _read(self, out: memoryview[Any]) -> None:
     """Fill host memory of the value's size; the one way out of a device."""
@@ -152,8 +148,9 @@ class Tensor(Hashing):
     shape = tuple(worth(size) for size in self.shape)
     return shape, math.prod(shape) * self.dtype.itemsize
 
-  def numpy(self) -> NDArray:
-    """The value as a new NumPy array (what NumPy has not, such as bfloat16, as float32)."""
+  def numpy(self, *, force: bool = True) -> NDArray:
+    """The value as a new NumPy array (what NumPy has not, such as bfloat16, as float32). It is always a copy from
+    wherever the value is, as PyTorch has it by `force`."""
     import numpy
     if self.dtype.bits_type is not None: return cast("NDArray", self._wide("numpy"))
     shape, nbytes = self._worth()
@@ -210,10 +207,17 @@ class Tensor(Hashing):
 
   # *** place and identity ***
 
-  def to(self, device: str | Sequence[str] | None) -> Tensor:
-    """The value on another device (this tensor when it is there already); of several each gets all of it."""
+  def to(self, device: Any = None, dtype: DTypeLike = None, non_blocking: bool = False, copy: bool = False) -> Tensor:
+    """The value on another device, or on several, each of which gets all of it; as another type, if one is given; or on
+    the device and of the type of another tensor. This tensor itself when it is so already, unless a `copy` is wanted.
+    Nothing is said by `non_blocking`: values are waited for where they are read."""
+    if isinstance(device, Tensor): device, dtype = device.device, device.dtype
+    elif isinstance(device, DType): device, dtype = self.device, device
+    elif device is None and dtype is not None: device = self.device
     name = Device.canonicalize(device)
-    return self if name == self.device else self._derive(copied(self.uop, name))
+    found = self if name == self.device else self._derive(copied(self.uop, name))
+    if dtype is not None: found = found.cast(dtype)
+    return found.contiguous() if copy and found is self else found
 
   def to_(self, device: str | Sequence[str] | None) -> Tensor:
     """Become the same value on another device, as by `to`; a leaf stays one. Returns this."""
@@ -223,15 +227,20 @@ class Tensor(Hashing):
     """The value on the host's processor (`LLVM`)."""
     return self.to("LLVM")
 
+  def cuda(self) -> Tensor:
+    """The value on the first GPU of CUDA."""
+    return self.to("CUDA")
+
   def sequential(self, functions: Any) -> Tensor:
     """The functions called one after another, each on what the one before gave."""
     result: Tensor = self
     for function in functions: result = function(result)
     return result
 
-  def new_tensor(self, data: Any, dtype: DTypeLike = None, requires_grad: bool | None = None) -> Tensor:
-    """A tensor of data, of this device and, unless told, dtype."""
-    return Tensor(data, device=self.device, dtype=_dtype(dtype) or self.dtype, requires_grad=requires_grad)
+  def new_tensor(self, data: Any, dtype: DTypeLike = None, requires_grad: bool | None = None,
+                 device: str | None = None) -> Tensor:
+    """A tensor of data, of this device and dtype unless told."""
+    return Tensor(data, device=device or self.device, dtype=_dtype(dtype) or self.dtype, requires_grad=requires_grad)
 
   def shard(self, devices: Sequence[str], axis: int | None = None) -> Tensor:
     """The value on several devices together: cut along an axis, a part on each; without an axis a copy on each. What is
@@ -323,6 +332,9 @@ class Tensor(Hashing):
       raise InvalidArgument(f"assign of {other.dtype} {other.shape} to {self.dtype} {self.shape} on {self.device}",
                             hint="cast and expand the value first")
     part, chain = other.detach().to("LLVM"), [] if self._view is None else above(self._view)
+    runtime = Device[self.device].runtime
+    if chain and isinstance(runtime, DiskRuntime):
+      runtime.reserve(next((t for _, t in reversed(chain) if t is not None), self).nbytes())
     if not chain: self.uop, self.changes = part.to(self.device).realize().uop, self.changes + 1
     for (view, whole), old in zip(chain, [old.to("LLVM") for old in values(chain)]):
       part = view.back(old, part)
@@ -367,29 +379,18 @@ class Tensor(Hashing):
   def _in_place(self, name: str, args: Any, kwargs: Any) -> Tensor:
     self._refresh()
     found = getattr(type(self), name)(self, *args, **kwargs)
-    same = found.dtype.is_float and self.dtype.is_float or found.dtype.is_int and self.dtype.is_int
-    return self._assigned(found.cast(self.dtype) if same else found, True)
+    fits = found.dtype.is_bool or self.dtype.is_float or found.dtype.is_int and self.dtype.is_int
+    return self._assigned(found.cast(self.dtype) if fits else found, True)
+
+  def _become(self, other: Tensor) -> None:
+    learns, leaf = other._learns, other.is_leaf
+    self.replace(other)
+    self._learns, self.is_leaf = learns, leaf
 
   def copy_(self, other: Any) -> Tensor:
     """The other's value, cast to this dtype and broadcast."""
     value = other if isinstance(other, Tensor) else Tensor(other, device=self.device)
     return self._assigned(value.to(self.device).cast(self.dtype), True)
-  def fill_(self, value: ConstType) -> Tensor:
-    """One number for each element."""
-    return self.assign(self.full_like(value))
-  def zero_(self) -> Tensor:
-    """Zero for each element."""
-    return self.fill_(0)
-
-  add_, sub_, mul_, div_, pow_, remainder_, fmod_ = map(_changing, _ARITHMETIC)
-  neg_, abs_, exp_, log_, sqrt_, rsqrt_, reciprocal_ = map(_changing, _ONE[:7])
-  sigmoid_, tanh_, relu_, floor_, ceil_, round_ = map(_changing, _ONE[7:])
-  clamp_, clip_, masked_fill_, lerp_, addcmul_, addcdiv_ = map(_changing, _CHOICE[:6])
-  scatter_, scatter_add_, index_add_, index_fill_, dropout_ = map(_changing, _CHOICE[6:])
-
-  __iadd__, __isub__, __imul__, __itruediv__, __ifloordiv__, __imod__, __ipow__, __imatmul__, __iand__, __ior__, \
-    __ixor__, __ilshift__, __irshift__ = (_changing(f"__{name}__", f"__i{name}__") for name in _OPERATORS)
-
   def replace(self, other: Tensor) -> Tensor:
     """Become the other tensor's value, whatever its shape."""
     self.uop = other.uop
@@ -460,12 +461,21 @@ class Tensor(Hashing):
     """The derivative of this scalar (or of `gradient` times this) by each of the targets, which require a gradient;
     zeros for what was not used. Values without a history, unless `create_graph`: then they may be derived again."""
     for number, t in enumerate(targets):
-      if not t.requires_grad:
+      if t._learns is False or not t.dtype.is_float:
         raise InvalidArgument(f"the gradient by target {number}, of shape {t.shape}, which does not require one",
                               hint="call requires_grad_() on it before it is used")
-    if targets and not self.requires_grad:
+      if not t.requires_grad and _constant(t._uop):
+        raise InvalidArgument(f"the gradient by target {number}, of shape {t.shape}, a constant",
+                              hint="call requires_grad_() on it before it is used, or clone() it")
+    if targets and self._learns is False:
       raise InvalidArgument("the gradient of a value that no leaf with requires_grad was used for")
-    return self._differentiated(targets, gradient, placed_among(self.uop.toposort(carries_gradient)), create_graph)
+    below = self.uop.toposort(carries_gradient)
+    if (gone := next((n for n, t in enumerate(targets) if not t.requires_grad and _variable(t._uop) not in below), None)
+       ) is not None and history_forgotten(below):
+      raise InvalidArgument(f"the gradient by target {gone}, which is not in what is known of this value's history",
+                            hint="a value on the way was read or realized, which keeps the history of those alone that "
+                                 "require a gradient: call requires_grad_() on the target before it is used")
+    return self._differentiated(targets, gradient, placed_among(below), create_graph)
 
   def _differentiated(self, targets: Sequence[Tensor], seed: Tensor | None, places: list[tuple[UOp, UOp]],
                       create_graph: bool) -> list[Tensor]:
@@ -484,20 +494,31 @@ class Tensor(Hashing):
             Tensor._wrap(found[n].reshape(t.shape), *used) if create_graph else
             Tensor._wrap(found[n].reshape(t.shape).detach()) for t, n in zip(targets, nodes)]
 
+  def retain_grad(self) -> None:
+    """Have `backward` leave the gradient in this one too, which is no leaf."""
+    if not self.requires_grad: raise InvalidArgument("retain_grad of a value that requires no gradient")
+    _retaining.add(self)
+
   def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None,
-               create_graph: bool = False) -> Tensor:
-    """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it.
+               create_graph: bool = False, inputs: Tensor | Sequence[Tensor] | None = None) -> Tensor:
+    """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it. Where
+    none does, to that of all floats alive that it was computed of, unless they are said not to learn.
 
     It may be called again; where it will be, `retain_graph` keeps in memory what it needs. With `create_graph` the
-    gradients have a history, and may be derived again.
+    gradients have a history, and may be derived again. `inputs`: only these get one.
     Threads may do so for the same leaves at the same time.
     """
-    if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
-    there = [(t, _variable(t._uop)) for t in _leaves()]  # before the graph is looked at: threads may realize leaves
+    # Before the graph is looked at: threads may realize leaves.
+    asked = _leaves() if self.requires_grad else _unsaid() if self._asked else []
+    if inputs is not None: asked = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    there = [(t, _variable(t._uop)) for t in asked]
     below = self.uop.toposort(carries_gradient)
     places = placed_among(below)
     memory = {_variable(found) for _, found in places}
     leaves = [t for t, variable in there if variable in below or variable in memory]
+    if not self.requires_grad:
+      leaves = [t for t in leaves if t is not self and not _constant(t._uop)]
+      if not leaves: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
     for leaf, g in zip(leaves, self._differentiated(leaves, gradient, places, create_graph)):
       with _accumulating: leaf.grad = g if leaf.grad is None else leaf.grad + g
     self.spent = not (create_graph if retain_graph is None else retain_graph)
@@ -525,6 +546,19 @@ def _variable(node: UOp) -> UOp:
   return node
 
 
+def _constant(node: UOp) -> bool:
+  """Whether it is a number that is the very node of all others of its value."""
+  return node.size > 0 and not any(u.op is Ops.BUFFER or u.op is Ops.DETACH and u.arg is not None
+                                   for u in node.toposort())
+
+
+def _unsaid() -> list[Tensor]:
+  """The floats alive of which nobody has said whether they learn; not those that are another one in another shape."""
+  found = [t for t in living() if t._learns is None and isinstance(t, Tensor) and t._uop.dtype.is_float]
+  return [t for t in found if t._view is None or (whole := t._view.parent()) is None or
+          _variable(whole._uop) is not _variable(t._uop)]
+
+
 def _leaves() -> list[Tensor]:
   """Every leaf that requires a gradient. Whether one is used is told by its `_uop`: looking is no use of it."""
-  return [t for t in learning() if isinstance(t, Tensor)]
+  return [*(t for t in learning() if isinstance(t, Tensor)), *(t for t in _retaining if not t.is_leaf)]

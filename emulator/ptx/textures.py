@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault
-from tinyhw.emulator.ptx import memory, operands, texture
+from tinyhw.emulator.ptx import memory, operands, sampling, texture
 from tinyhw.emulator.ptx.addresses import guarded
 from tinyhw.emulator.ptx.bind import Step, binds
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
-from tinyhw.emulator.ptx.sampling import Look, face
+from tinyhw.emulator.ptx.operands import Holder
+from tinyhw.emulator.ptx.sampling import Look, Sizes, face
 from tinyhw.emulator.ptx.scope import Line, Place
-from tinyhw.emulator.ptx.texture import FILTERS, MODES, Header, Sampler
+from tinyhw.emulator.ptx.texture import FILTERS, FORMATS, MODES, Header, Sampler
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.isa.ptx.model import Address, Name, Operand, Pair, Vector
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-Read = Callable[[Warps], Value]
+Read = Callable[[Any], Value]
 _RAW: Final = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 _AXES: Final = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 3, "acube": 3, "2dms": 2, "a2dms": 2}
 # The enumerations of OpenCL (PTX ISA, tables 12 and 13): the one source language that defines these.
@@ -48,7 +49,7 @@ def _operand(code: Code, line: Line, operand: Operand) -> Read:
   return operands.reader(code, line, operand, "u64")
 
 
-def _header(group: Warps, value: int) -> Header:
+def header_of(group: Warps, value: int) -> Header:
   """What a handle, or the variable at an address, stands for."""
   first = int.from_bytes(group.space.read(value, 8), "little")
   at = value if first == texture.MAGIC else first
@@ -91,7 +92,9 @@ class _Fetch:
     self.axes, self.kind = _AXES[self.geometry], "f32" if i.opcode == "tld4" else form.types[-1]
     self.array, self.samples = self.geometry.startswith("a"), self.geometry.endswith("ms")
     self.cube = "cube" in self.geometry
+    self.where = at.base
     self.texture = _operand(code, line, at.base)
+    self.samplers = [*at.more[:len(at.more) - 1]][:1]
     self.sampler = _operand(code, line, at.more[0]) if len(at.more) == 2 else None
     c = [*operands.elements(line, at.more[-1])]
     # the sample of an array's is told twice in the manual: its example, and ptxas, have the index first
@@ -121,41 +124,66 @@ class _Fetch:
     return [operands.reader(code, line, o, type_) for o in given[:self.axes]]
 
   def look(self, group: Warps, component: int | None) -> list[Value]:
-    """The four components of what each thread fetches, f64 or int64; of tld4 the one of four elements."""
+    """The four components of what each thread fetches, f64 or i64; of tld4 the one of four elements."""
     out: list[Value] | None = None
-    which = [self.texture(group), *([self.sampler(group)] if self.sampler is not None else [])]
-    for values in _alike(group, which):
-      found = self._one(group, _header(group, values[0]), _sampler(group, values[1:]), component)
+    for values in _alike(group, self.handles(group)):
+      h = header_of(group, values[0])
+      if not self.fits(h):
+        raise MachineFault(f"a texture that is not .{self.geometry} is fetched from as one", lane=memory.lane_of(group))
+
+      def read(at: Value, h: Header = h) -> list[Value]:
+        addresses = operands.full(group, sampling.whole(group.o, at) + np.uint64(h.address))
+        return _words(memory.load(group, "global", addresses, h.element), h)
+      found = self.fetched(group, h, sampler_of(group, values[1:]), sampling.Known(h), read, component)
+      found = [operands.full(group, x) for x in found]
       lanes = group.lanes
       out = found if out is None else [np.where(lanes, n, o) for n, o in zip(found, out)]
     assert out is not None
     return out
 
-  def _one(self, group: Warps, h: Header, sampler: Sampler | None, component: int | None) -> list[Value]:
-    if h.cube != self.cube or bool(h.samples) != self.samples or (h.size[2] > 0) != (self.geometry == "3d"):
-      raise MachineFault(f"a texture that is not .{self.geometry} is fetched from as one", lane=memory.lane_of(group))
-    def read(addresses: Value, width: int) -> Value: return memory.load(group, "global", addresses, width)
-    look = Look(h, sampler or h.sampler, read, (group.size, LANES), self.kind == "s32")
-    def value(f: Read) -> Value: return operands.full(group, f(group))
-    c = [value(f) for f in self.coordinates]
-    if look.whole: c = [x.astype(np.int64) for x in c]
-    ways = [[value(f) for f in w] for w in self.ways]
-    zero = np.zeros((group.size, LANES), np.int64)
-    layer = zero if self.layer is None else np.minimum(value(self.layer).astype(np.int64),
-                                                       max(h.layers // (6 if h.cube else 1), 1) - 1)
-    sample = zero if self.sample is None else np.minimum(value(self.sample).astype(np.int64), max(h.samples, 1) - 1)
-    if self.compare is not None: look.compare = value(self.compare).astype(np.float64)
+  def handles(self, group: Holder) -> list[Value]:
+    """What threads look at: a texture, and a sampler where it is named."""
+    return [self.texture(group), *([self.sampler(group)] if self.sampler is not None else [])]
+
+  def fits(self, h: Header) -> bool:
+    """Whether a texture is of the geometry that the instruction names."""
+    return h.cube == self.cube and bool(h.samples) == self.samples and (h.size[2] > 0) == (self.geometry == "3d")
+
+  def fetched(self, group: Holder, h: Header, sampler: Sampler | None, sizes: Sizes, read: sampling.Read,
+              component: int | None) -> list[Value]:
+    """The same of threads that look at one texture, in operations on values."""
+    o = group.o
+    look = Look(o, h, sampler or h.sampler, sizes, read, self.kind == "s32")
+    c = [f(group) for f in self.coordinates]
+    ways = [[f(group) for f in w] for w in self.ways]
+    layer: Value = None
+
+    def least(f: Read, name: str) -> Value:
+      x, last = o.to(f(group), "f64"), sizes.number(name) - 1.0
+      return o.where(x < last, x, last)
+    if self.layer is not None: layer = least(self.layer, "layers")
+    if self.compare is not None: look.compare = o.to(self.compare(group), "f64")
     if self.cube:
-      side, c, ways = face(c, ways)
-      layer, look.normalized = layer * 6 + side, True
-    offsets = [value(f).astype(np.int64) for f in self.offsets] or [zero] * len(c)
+      side, c, ways = face(o, c, ways)
+      layer, look.normalized = side if layer is None else layer * 6.0 + side, True
+    if self.sample is not None:
+      sample = least(self.sample, "samples")
+      layer = sample if layer is None else layer * sizes.number("samples") + sample
+    offsets = [o.to(f(group), "f64") for f in self.offsets] or [None] * len(c)
     if component is not None: return look.footprint(c, layer, offsets, component)
-    lod = None if self.level is None else value(self.level)
+    lod = None if self.level is None else self.level(group)
     if ways: lod = look.detail(*ways)
-    return look.fetch(c, layer, sample, lod, offsets)
+    return look.fetch(c, layer, lod, offsets)
 
 
-def _sampler(group: Warps, values: Sequence[int]) -> Sampler | None:
+def _words(raw: Value, h: Header) -> list[Value]:
+  """The words of an element's components."""
+  size = h.element // h.channels
+  if h.element == 16: return [raw[..., k] for k in range(4)]
+  return [(raw >> raw.dtype.type(8 * size * k)).astype(_RAW[size]) for k in range(h.channels)]
+
+
+def sampler_of(group: Warps, values: Sequence[int]) -> Sampler | None:
   """The sampler at the address that is given, if one is."""
   if not values: return None
   bits = int.from_bytes(group.space.read(values[0], 8), "little")
@@ -164,7 +192,8 @@ def _sampler(group: Warps, values: Sequence[int]) -> Sampler | None:
     raise MachineFault(f"no sampler is at {values[0]:#x}", address=values[0], lane=memory.lane_of(group)) from None
 
 
-def _results(code: Code, line: Line, operand: Operand, type_: str, count: int) -> Callable[[Warps, list[Value]], None]:
+def _results(code: Code, line: Line, operand: Operand, type_: str, count: int) \
+    -> Callable[[Holder, list[Value]], None]:
   """Writer of what was fetched, and of whether it is in memory, which it always is."""
   first, second = (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
   given = operands.elements(line, first)
@@ -173,23 +202,25 @@ def _results(code: Code, line: Line, operand: Operand, type_: str, count: int) -
   writes = [operands.writer(code, line, o, raw) for o in given]
   there = None if second is None else operands.writer(code, line, second, "pred")
 
-  def write(group: Warps, parts: list[Value]) -> None:
-    bits = [_bits(p, type_) for p in parts]
+  def write(group: Holder, parts: list[Value]) -> None:
+    o = group.o
+    bits = [_bits(o, p, type_) for p in parts]
     if type_ == "f16x2":
-      low, high = ([b.astype(np.uint32) for b in bits[k::2]] for k in (0, 1))
-      bits = [x | y << np.uint32(16) for x, y in zip(low, high)]
+      low, high = ([o.to(b, "u32") for b in bits[k::2]] for k in (0, 1))
+      bits = [x | y << 16 for x, y in zip(low, high)]
     for put, x in zip(writes, bits): put(group, x)
-    if there is not None: there(group, np.True_)
+    if there is not None: there(group, o.const("bool", 1))
   return write
 
 
-def _bits(x: Value, type_: str) -> Value:
+def _bits(o: Any, x: Value, type_: str) -> Value:
   """A component as the instruction gives it: floats as bits of f32 or f16, integers as they are."""
   half = type_ in {"f16", "f16x2"}
-  with np.errstate(over="ignore", invalid="ignore"):
-    if x.dtype.kind == "f" and half: return x.astype(np.float16).view(np.uint16)
-    if x.dtype.kind == "f": return x.astype(np.float32).view(np.uint32)
-  return x.astype(np.uint16 if half else np.uint32)
+  if x.dtype.kind != "f": return o.to(x, "u16" if half else "u32")
+  if half: return o.bits(o.to(x, "f16"), "u16")
+  single = o.to(x, "f32")
+  raw = o.bits(single, "u32")
+  return o.where(single == single, raw, raw | 0x400000)  # also where nothing was computed
 
 
 def _unmasked(line: Line, run: Step) -> Step:
@@ -202,21 +233,28 @@ def _unmasked(line: Line, run: Step) -> Step:
   return step
 
 
+class Fetch:
+  """A tex or tld4: what it looks at, and where that goes."""
+
+  def __init__(self, code: Code, line: Line, form: Form) -> None:
+    i, type_ = line.instruction, form.types[0]
+    self.bound = _Fetch(code, line, form, 1)
+    self.component = "rgba".index(next(c for c in "rgba" if c in form.modifiers)) if i.opcode == "tld4" else None
+    self.write = _results(code, line, i.operands[0], type_, 2 if type_ == "f16x2" else 4)
+
+
 @binds("tex", "tld4")
 def fetch(code: Code, line: Line, form: Form) -> Step:
   """Looks a texture up."""
-  i, m = line.instruction, form.modifiers
-  bound = _Fetch(code, line, form, 1)
-  component = "rgba".index(next(c for c in "rgba" if c in m)) if i.opcode == "tld4" else None
-  type_ = form.types[0]
-  write = _results(code, line, i.operands[0], type_, 2 if type_ == "f16x2" else 4)
+  one = Fetch(code, line, form)
   found: list[Value] = []
-  look = guarded(line, lambda group: found.extend(bound.look(group, component)))
+  look = guarded(line, lambda group: found.extend(one.bound.look(group, one.component)))
 
   def run(group: Warps) -> None:
     found.clear()
-    look(group)
-    write(group, [*found])
+    with np.errstate(over="ignore", invalid="ignore"):
+      look(group)
+      one.write(group, [*found])
   return _unmasked(line, run)
 
 
@@ -256,8 +294,8 @@ def query(code: Code, line: Line, form: Form) -> Step:
     out: Value = np.uint32(0)
     given = [handle(group), *([lod(group)] if lod is not None else [])]
     for values in _alike(group, given):
-      sampler = _sampler(group, values[:1]) if own else None
-      h = None if own else _header(group, values[0])
+      sampler = sampler_of(group, values[:1]) if own else None
+      h = None if own else header_of(group, values[0])
       if of_sampler: number = _asked(sampler or (h.sampler if h is not None else Sampler()), name)
       elif h is None: raise MachineFault(f"a sampler has no {name}", address=values[0], lane=memory.lane_of(group))
       else: number = _queried(h, name) if lod is None else max(1, _queried(h, name) >> min(values[1], 31))
@@ -294,6 +332,7 @@ class _Spot:
     if not isinstance(at, Address) or len(at.more) != 1 or at.offset:
       raise DecodeError(f"{line.instruction.name} does not take these operands", where=where(line))
     self.geometry = next(g for g in ("1d", "2d", "3d", "a1d", "a2d") if g in m)
+    self.where = at.base
     self.surface = _operand(code, line, at.base)
     c = [operands.reader(code, line, o, "s32") for o in operands.elements(line, at.more[0])]
     self.layer = c.pop(0) if self.geometry[0] == "a" else None
@@ -306,31 +345,42 @@ class _Spot:
   def each(self, group: Warps) -> Iterator[tuple[Header, Value, Value]]:
     """(surface, addresses, lanes that are outside and do nothing), with `group.mask` of the threads of that surface."""
     for values in _alike(group, [self.surface(group)]):
-      h = _header(group, values[0])
-      if h.cube or h.samples or (h.size[2] > 0) != (self.geometry == "3d"):
+      h = header_of(group, values[0])
+      if not self.fits(h):
         raise MachineFault(f"a surface that is not .{self.geometry} is used as one", lane=memory.lane_of(group))
-      yield h, *self._place(group, h)
+      place, outside = self.place(group, h, sampling.Known(h))
+      at = operands.full(group, sampling.whole(group.o, place) + np.uint64(h.address))
+      outside = operands.full(group, outside)
+      if self.clamp == "trap" and (outside & group.lanes).any():
+        raise memory.fault(group, outside, at, f"an access outside of a surface of {h.extent(0)} elements, near")
+      yield h, at, outside if self.clamp == "zero" else np.zeros((group.size, LANES), bool)
 
-  def _place(self, group: Warps, h: Header) -> tuple[Value, Value]:
-    extent = h.extent(0)
-    outside: Value = np.zeros((group.size, LANES), bool)
-    place = [np.zeros((group.size, LANES), np.int64)] * 3
-    width = h.element if self.samples else self.width
-    for k, read in enumerate(self.coordinates):
-      x = operands.full(group, read(group)).astype(np.int64)
-      if k == 0: limit, x = extent[0] * h.element - width, x * width if self.samples else x
-      else: limit = extent[k] - 1
-      outside = outside | (x < 0) | (x > limit)
-      place[k] = np.clip(x, 0, max(limit, 0))
-    layer = np.zeros((group.size, LANES), np.int64)
-    if self.layer is not None:
-      layer = operands.full(group, self.layer(group)).view(np.uint32).astype(np.int64)
-      outside = outside | (layer >= max(h.layers, 1))
-      layer = np.minimum(layer, max(h.layers, 1) - 1)
-    at = ((layer * extent[2] + place[2]) * extent[1] + place[1]) * h.row(0) + place[0] + h.address
-    if self.clamp == "trap" and (outside & group.lanes).any():
-      raise memory.fault(group, outside, at, f"an access outside of a surface of {extent} elements, near")
-    return at.astype(np.uint64), outside if self.clamp == "zero" else np.zeros((group.size, LANES), bool)
+  def fits(self, h: Header) -> bool:
+    """Whether a surface is of the geometry that the instruction names."""
+    return not h.cube and not h.samples and (h.size[2] > 0) == (self.geometry == "3d")
+
+  def place(self, group: Holder, h: Header, sizes: Sizes) -> tuple[Value, Value]:
+    """(bytes behind the surface's begin as f64, whether it is outside of it), in operations on values."""
+    o = group.o
+    width = float(h.element if self.samples else self.width)
+    at: Value = None
+    outside: Value = None
+
+    def add(x: Value, last: Value) -> Value:
+      nonlocal outside
+      far = (x < 0.0) | (x > last)
+      outside = far if outside is None else outside | far
+      return sampling.limited(o, x, 0.0, o.where(last > 0.0, last, 0.0))
+    x, *others = [o.to(read(group), "f64") for read in self.coordinates]
+    if self.samples: x = x * width
+    x = add(x, sizes.extent(0, None) * float(h.element) - width)
+    if self.layer is not None: at = add(o.to(o.bits(self.layer(group), "u32"), "f64"), sizes.number("layers") - 1.0)
+    for axis in (2, 1):
+      if at is not None and h.size[axis]: at = at * sizes.extent(axis, None)
+      if len(others) < axis: continue
+      y = add(others[axis - 1], sizes.extent(axis, None) - 1.0)
+      at = y if at is None else at + y
+    return x if at is None else at * sizes.row(None) + x, outside
 
 
 def _inside(group: Warps, outside: Value, act: Callable[[], None]) -> None:
@@ -342,75 +392,82 @@ def _inside(group: Warps, outside: Value, act: Callable[[], None]) -> None:
   finally: group.mask = mask
 
 
-def _accessed(code: Code, line: Line, form: Form, at: int, given: int, what: str) -> tuple[_Spot, tuple[Operand, ...]]:
-  """Where an instruction accesses a surface, and the elements that it loads or stores, by the numbers of operands."""
-  i = line.instruction
-  count = next((int(m[1]) for m in ("v2", "v4") if m in form.modifiers), 1)
-  elements = operands.elements(line, i.operands[given])
-  if len(elements) != count: raise DecodeError(f"{i.name} {what.format(count)}", where=where(line))
-  return _Spot(code, line, form, i.operands[at], SIZES[form.type] * count), elements
+class Access:
+  """A suld or sust: where it goes, and the elements that it loads or stores there."""
+
+  def __init__(self, code: Code, line: Line, form: Form) -> None:
+    i = line.instruction
+    self.loads, self.size = i.opcode == "suld", SIZES[form.type]
+    count = next((int(m[1]) for m in ("v2", "v4") if m in form.modifiers), 1)
+    elements = operands.elements(line, i.operands[not self.loads])
+    if len(elements) != count:
+      text = "has {} results" if self.loads else "takes {} values"
+      raise DecodeError(f"{i.name} {text.format(count)}", where=where(line))
+    self.count, self.formatted = count, "p" in form.modifiers
+    self.spot = _Spot(code, line, form, i.operands[self.loads], self.size * count)
+    self.writes = [operands.writer(code, line, x, form.type) for x in elements if self.loads]
+    self.reads = [operands.reader(code, line, x, form.type) for x in elements if not self.loads]
+
+  def parts(self, group: Holder, h: Header) -> list[Value]:
+    """What is stored at a place, unsigned."""
+    values = [r(group) for r in self.reads]
+    if not self.formatted: return [v.view(_RAW[self.size]) for v in values]
+    parts = [_element(group.o, h, v) for v in values[:h.channels]]
+    # what the source has not is unpredictable: here 0
+    return parts + [group.o.const(f"u{8 * FORMATS[h.kind]}", 0)] * (h.channels - len(parts))
 
 
 @binds("suld")
 def suld(code: Code, line: Line, form: Form) -> Step:
   """Loads bytes of a surface."""
-  size, (spot, given) = SIZES[form.type], _accessed(code, line, form, 1, 0, "has {} results")
-  writes = [operands.writer(code, line, o, form.type) for o in given]
+  one = Access(code, line, form)
+  size, count = one.size, one.count
 
   def run(group: Warps) -> None:
-    out = [np.zeros((group.size, LANES), _RAW[size]) for _ in given]
+    out = [np.zeros((group.size, LANES), _RAW[size]) for _ in range(count)]
 
     def load() -> None:
-      for _, at, outside in spot.each(group):
+      for _, at, outside in one.spot.each(group):
         def take(at: Value = at) -> None:
-          memory.check_alignment(group, at, size * len(given), "read")
-          for k in range(len(given)):
+          memory.check_alignment(group, at, size * count, "read")
+          for k in range(count):
             found = memory.load(group, "global", at + np.uint64(k * size), size)
             out[k] = np.where(group.lanes, found, out[k])
         _inside(group, outside, take)
     guarded(line, lambda _: load())(group)
-    for write, x in zip(writes, out): write(group, x)
+    for write, x in zip(one.writes, out): write(group, x)
   return _unmasked(line, run)
 
 
 @binds("sust")
 def sust(code: Code, line: Line, form: Form) -> Step:
   """Stores bytes in a surface, or an element's components."""
-  size, (spot, given) = SIZES[form.type], _accessed(code, line, form, 0, 1, "takes {} values")
-  reads = [operands.reader(code, line, o, form.type) for o in given]
-  formatted = "p" in form.modifiers
+  one = Access(code, line, form)
 
   def run(group: Warps) -> None:
-    values = [operands.full(group, r(group)) for r in reads]
-    for h, at, outside in spot.each(group):
+    for h, at, outside in one.spot.each(group):
       def put(h: Header = h, at: Value = at) -> None:
-        if formatted:
-          width = h.element // h.channels
-          parts = [_element(h, v) for v in values[:h.channels]]
-          # what the source has not is unpredictable: here 0
-          parts += [np.zeros_like(parts[0])] * (h.channels - len(parts))
-        else: width, parts = size, [v.view(_RAW[size]) for v in values]
+        with np.errstate(over="ignore", invalid="ignore"): parts = one.parts(group, h)
+        width = FORMATS[h.kind] if one.formatted else one.size
         memory.check_alignment(group, at, width * len(parts), "write")
-        for k, x in enumerate(parts): memory.store(group, "global", at + np.uint64(k * width), x, width)
+        for k, x in enumerate(parts):
+          memory.store(group, "global", at + np.uint64(k * width), operands.full(group, x), width)
       _inside(group, outside, put)
   return guarded(line, run)
 
 
-def _element(h: Header, bits: Value) -> Value:
+def _element(o: Any, h: Header, word: Value) -> Value:
   """A component of 32 bits in the surface's format."""
-  size = h.element // h.channels
-  if h.kind[0] == "f":
-    x = bits.view(np.float32)
-    with np.errstate(over="ignore", invalid="ignore"): return x.astype(f"f{size}").view(_RAW[size])
+  bits = 8 * FORMATS[h.kind]
+  if h.kind[0] == "f": return o.bits(o.to(o.bits(word, "f32"), f"f{bits}"), f"u{bits}")
+  signed = h.kind[0] == "s"
+  low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
   if h.unit:
-    signed = h.kind[0] == "s"
-    top = float((1 << 8 * size - signed) - 1)
-    x = np.nan_to_num(bits.view(np.float32).astype(np.float64), nan=0.0)
-    return np.rint(np.clip(x, -1.0 if signed else 0.0, 1.0) * top).astype(np.int64).astype(_RAW[size])
-  if h.kind[0] == "s":
-    limits = np.iinfo(f"i{size}")
-    return np.clip(bits.view(np.int32), limits.min, limits.max).astype(f"i{size}").view(_RAW[size])
-  return np.minimum(bits, np.uint32((1 << 8 * size) - 1)).astype(_RAW[size])
+    x = o.to(o.bits(word, "f32"), "f64")
+    x = sampling.limited(o, o.where(x == x, x, 0.0), -1.0 if signed else 0.0, 1.0)
+    return o.to(o.to_int(o.rint(x * float(high)), "i32"), f"u{bits}")
+  if signed: return o.to(o.clip(o.bits(word, "i32"), low, high), f"u{bits}")
+  return o.to(o.min(word, o.const("u32", high)), f"u{bits}")
 
 
 @binds("sured")

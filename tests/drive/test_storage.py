@@ -171,3 +171,10 @@ def test_a_file_is_read_as_any_type(tmp_path: Path) -> None:
   assert x[8:].bitcast("float32").to("LLVM").tolist() == [2, 3]
   written = Tensor([3.0, 4.0, 5.0]).to(f"DISK:{tmp_path / 'more'}")
   assert written[1:].tolist() == (written[1:] + 0).to("PYTHON").tolist() == [4, 5]
+
+
+def test_a_part_of_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
+  whole = Tensor.empty(16, dtype=dtypes.uint8, device=f"disk:{tmp_path}/new")
+  whole[0:8].bitcast(dtypes.int64).assign([5])
+  whole[8:10].assign([1, 2])
+  assert (tmp_path / "new").read_bytes() == bytes([5, *[0] * 7, 1, 2, *[0] * 6])

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from tests.strength import examples, seed
-from tinyhw.emulator.ptx.sampling import Look, face
+from tinyhw.emulator.ptx.sampling import Known, Look, face, whole
 from tinyhw.emulator.ptx.texture import FORMATS, MODES, Header, Sampler
+from tinyhw.emulator.values.ops import Ops
 
 BASE = 1 << 20
+SHAPE = 2, 32
 
 
 class Model:
@@ -31,11 +33,11 @@ class Model:
     modes = [m if self.normalized or m not in {"wrap", "mirror"} else "clamp_to_edge" for m in s.modes]
     self.modes = ["clamp_to_border"] * 3 if h.linear else ["clamp_to_edge"] * 3 if h.cube else modes
 
-  def read(self, at: Any, width: int) -> Any:
-    raw = np.frombuffer(self.memory, np.uint8)
-    words = np.stack([raw[(at - np.uint64(BASE)).astype(np.int64) + k] for k in range(width)], -1)
-    if width == 16: return np.ascontiguousarray(words).view(np.uint32)
-    return np.ascontiguousarray(words).view(f"u{width}")[..., 0]
+  def read(self, at: Any) -> Any:
+    raw, size = np.frombuffer(self.memory, np.uint8), FORMATS[self.h.kind]
+    first = np.broadcast_to(whole(Ops, at), SHAPE).astype(np.int64)
+    return [np.stack([raw[first + k * size + j] for j in range(size)], -1).view(f"u{size}")[..., 0]
+            for k in range(self.h.channels)]
 
   def number(self, word: bytes, channel: int) -> float:
     """A component from its bytes."""
@@ -144,9 +146,9 @@ def test_fetches(start: int) -> None:
     lod = np.array([[rng.choice([0.0, 1.0, 0.3, 1.5, 2.0, 7.0, -3.0, math.nan, 1e300, -math.inf]) for _ in range(32)]
                     for _ in range(2)])
     moved = [np.full((2, 32), rng.choice([0, 0, 3, -2])) for _ in range(rank)]
-    look = Look(h, h.sampler, model.read, (2, 32), False)
+    look = Look(Ops, h, h.sampler, Known(h), model.read, False)
     for level in (None, lod):
-      found = look.fetch(c, layer, sample, level, moved)
+      found = look.fetch(c, (layer * max(h.samples, 1) + sample).astype(float), level, [x.astype(float) for x in moved])
       for at in np.ndindex(2, 32):
         wanted = model.fetch([float(x[at]) for x in c], int(layer[at]), int(sample[at]),
                              None if level is None else float(lod[at]), [int(x[at]) for x in moved])
@@ -157,12 +159,9 @@ def test_fetches(start: int) -> None:
 def test_every_byte_of_srgb() -> None:
   """Colours, and what is none: the fourth component."""
   h = Header(BASE, (256, 0, 0), "u8", 4, unit=True, srgb=True)
-  memory = np.repeat(np.arange(256, dtype=np.uint8), 4).tobytes()
-  model = Model(random.Random(1), h)
-  model.memory = memory
-  look = Look(h, h.sampler, model.read, (8, 32), False)
-  found = look.fetch([np.arange(256.0).reshape(8, 32) + 0.5], *[np.zeros((8, 32), np.int64)] * 2, None,
-                     [np.zeros((8, 32), np.int64)])
+  bytes_ = np.arange(256, dtype=np.uint8)
+  look = Look(Ops, h, h.sampler, Known(h), lambda at: [bytes_[whole(Ops, at).astype(int) // 4]] * 4, False)
+  found = look.fetch([np.arange(256.0).reshape(8, 32) + 0.5], None, None, [None])
   for n in range(256):
     x = n / 255
     colour = x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4
@@ -173,7 +172,7 @@ def test_faces_of_a_cube() -> None:
   """Where a direction meets the cube, and how that moves with it: against differences."""
   rng = np.random.default_rng(3)
   c, d = rng.uniform(-1, 1, (3, 4, 32)), rng.uniform(-1, 1, (3, 4, 32))
-  number, (s, t), ((ds, dt),) = face([*c], [[*d]])
+  number, (s, t), ((ds, dt),) = face(Ops, [*c], [[*d]])
   for at in np.ndindex(4, 32):
     x, y, z = (float(v[at]) for v in c)
     m = max(abs(x), abs(y), abs(z))
@@ -184,8 +183,8 @@ def test_faces_of_a_cube() -> None:
     wanted = [(v / m + 1) / 2 for v in sides[side][1:]]
     assert np.allclose([s[at], t[at]], wanted, rtol=1e-14)
   step = 1e-7
-  _, later, _ = face([*(c + step * d)])
-  _, before, _ = face([*(c - step * d)])
-  same = face([*(c + step * d)])[0] == face([*(c - step * d)])[0]
+  _, later, _ = face(Ops, [*(c + step * d)])
+  _, before, _ = face(Ops, [*(c - step * d)])
+  same = face(Ops, [*(c + step * d)])[0] == face(Ops, [*(c - step * d)])[0]
   for found, a, b in zip((ds, dt), later, before):
     assert np.allclose(found[same], ((a - b) / (2 * step))[same], rtol=1e-4, atol=1e-6)

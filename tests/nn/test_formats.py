@@ -6,6 +6,7 @@ import json
 import pickle
 import struct
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -337,3 +338,28 @@ def test_a_hostile_gguf(data: bytes, error: type[Error], what: str) -> None:
 def test_a_file_of_no_known_format() -> None:
   with pytest.raises(DecodeError, match="neither safetensors nor GGUF nor a PyTorch checkpoint"):
     nn.load(b"hello there")
+
+
+def test_archives_are_tensors_of_bytes() -> None:
+  made = io.BytesIO()
+  with tarfile.open(fileobj=made, mode="w:gz") as tar:
+    entry = tarfile.TarInfo("folder/name")
+    entry.size = 3
+    tar.addfile(entry, io.BytesIO(b"abc"))
+    tar.addfile(tarfile.TarInfo("empty"))
+  found = nn.state.tar_extract(made.getvalue())
+  assert {name: bytes(t.tolist()) for name, t in found.items()} == {"folder/name": b"abc", "empty": b""}
+  made = io.BytesIO()
+  with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive: archive.writestr("a/b", b"hello" * 100)
+  zipped = Tensor(made.getvalue())
+  assert bytes(nn.state.zip_extract(zipped)["a/b"].tolist()) == b"hello" * 100
+  for extract in (nn.state.tar_extract, nn.state.zip_extract):
+    with pytest.raises(DecodeError, match="archive"): extract(b"neither of them")
+  file = nn.state.TensorIO(Tensor(b"0123456789"))
+  assert (file.read(2), file.seek(-3, io.SEEK_END), file.read(), file.read(1)) == (b"01", 7, b"789", b"")
+  with pytest.raises(InvalidArgument, match="vector of uint8"): nn.state.TensorIO(Tensor([1.0]))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+  for read in (nn.load, Tensor, nn.safe_load):
+    with pytest.raises(FileNotFoundError, match="No such file"): read(tmp_path / "nothing")  # type: ignore[operator]

@@ -144,6 +144,35 @@ def test_a_new_rate_reaches_a_recorded_step() -> None:
   assert w.item() == -4
 
 
+def test_a_rate_is_a_tensor_that_schedulers_assign_to() -> None:
+  w, step = Tensor([8.0], requires_grad=True), Tensor([0.0]).realize()
+  optimizer = nn.optim.SGD([w], lr=1.0)
+  assert optimizer.lr.shape == (1,) and optimizer.lr.item() == 1 and optimizer.lr.dtype is dtypes.float32
+
+  @TinyJit
+  def learned() -> Tensor:
+    optimizer.zero_grad()
+    w.sum().backward()
+    Tensor.realize(*optimizer.schedule_step())
+    step.assign(step + 1).realize()
+    optimizer.lr.assign(0.5 ** step).realize()               # as a scheduler that is recorded, too
+    return w * 1
+
+  assert [learned().item() for _ in range(5)] == [7.0, 6.5, 6.25, 6.125, 6.0625]
+  optimizer.lr *= 4
+  assert optimizer.param_groups[0]["lr"] == 0.125
+  optimizer.param_groups[0]["lr"] = 0.25
+  assert optimizer.lr.item() == 0.25 and optimizer.param_groups[0]["params"][0] is w
+  optimizer.param_groups[0]["weight_decay"] = 0.5
+  optimizer.zero_grad(set_to_none=False)
+  assert w.grad is not None and w.grad.item() == 0
+  optimizer.step()
+  assert w.item() == 6.0625 * (1 - 0.25 * 0.5)
+  assert set(optimizer.param_groups[0].keys()) == {"params", "lr", "momentum", "weight_decay", "nesterov", "dampening"}
+  with pytest.raises(InvalidArgument, match="no option 'beta'"): optimizer.param_groups[0]["beta"] = 1
+  with pytest.raises(InvalidArgument, match=r"rate of shape \(2,\)"): optimizer.lr = Tensor([1.0, 2.0])
+
+
 def test_double_precision_learns_in_double_precision() -> None:
   leaves = parameters(dtype=np.float64)
   learn(nn.optim.SGD(leaves, lr=0.1), leaves, 1)

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from tests.strength import examples
 from tinyhw import Tensor, TinyJit, dtypes
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.function import inplace
 
+FOUR = np.array([[0.1, 0.2], [0.3, 0.4]], np.float32)
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
   "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "//=": operator.ifloordiv, "%=": operator.imod,
   "&=": operator.iand, "|=": operator.ior, "^=": operator.ixor, "<<=": operator.ilshift, ">>=": operator.irshift}
@@ -182,3 +184,75 @@ def test_another_type_of_the_same_memory_is_a_view(device: str) -> None:
   raw = Tensor([0] * 8, device=device, dtype="uint8")
   raw.bitcast("int64").assign(Tensor([12345], device=device, dtype="int64")).realize()
   assert raw.tolist() == [57, 48, 0, 0, 0, 0, 0, 0]
+
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+  **dict.fromkeys(inplace._ARITHMETIC + inplace._TWO + inplace._ORDER + ("logical_and", "logical_or", "logical_xor"),
+                  (2.0,)), "masked_fill": (Tensor([[True, False], [False, True]]), 9.0),
+  "masked_scatter": (Tensor([[True, False], [False, True]]), Tensor([8.0, 9.0])),
+  "clamp": (0.2, 0.4), "clip": (0.2, 0.4),
+  "clamp_min": (0.3,), "clamp_max": (0.3,), "lerp": (Tensor(FOUR + 1), 0.5), "addcmul": (Tensor(FOUR), Tensor(FOUR)),
+  "addcdiv": (Tensor(FOUR), Tensor(FOUR + 1)), "scatter": (0, Tensor([[1, 0]]), Tensor([[5.0, 6.0]])),
+  "scatter_add": (0, Tensor([[1, 0]]), Tensor([[5.0, 6.0]])), "index_add": (0, Tensor([1]), Tensor([[5.0, 6.0]])),
+  "scatter_reduce": (0, Tensor([[1, 0]]), Tensor([[5.0, 6.0]]), "amax"), "index_fill": (0, Tensor([1]), 4.0),
+  "index_copy": (0, Tensor([1]), Tensor([[5.0, 6.0]])), "index_put": ((Tensor([1]), Tensor([0])), Tensor([5.0])),
+  "cumsum": (0,), "cumprod": (1,), "renorm": (2, 0, 0.1), "dropout": (0.0,), "addmm": (Tensor(FOUR), Tensor(FOUR)),
+  "addmv": (Tensor(FOUR), Tensor([1.0, 2.0])), "addr": (Tensor([1.0, 2.0]), Tensor([1.0, 2.0])),
+  "addbmm": (Tensor(FOUR[None]), Tensor(FOUR[None])), "baddbmm": (Tensor(FOUR[None]), Tensor(FOUR[None])),
+  "threshold": (0.3, 7.0)}
+
+
+ROWS = [n for n in vars(inplace) if n.isupper() and n not in ("_BITS", "_SHAPES", "_OPERATORS", "TYPE_CHECKING")]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_each_name_with_an_underscore_is_its_function(row: str) -> None:
+  before, after = [], []
+  for name in getattr(inplace, row):
+    data = FOUR[None] if name in ("baddbmm",) else FOUR
+    if name in ("gcd", "lcm"): data = (data * 10).astype(np.int32)
+    x, arguments = Tensor(data), ARGUMENTS.get(name, ())
+    if name in ("gcd", "lcm", "ldexp"): arguments = (Tensor([2, 1]),)
+    elif name in ("heaviside", "copysign", "atan2", "arctan2", "hypot", "xlogy"): arguments = (Tensor([2.0, -1.0]),)
+    view = x.reshape(-1) if name in ("eq", "sin") else x
+    before.append(getattr(x, name)(*arguments).cast(x.dtype))
+    assert getattr(view, f"{name}_")(*arguments) is view, name
+    after.append(x)
+  Tensor.realize(*before, *after)
+  for name, a, b in zip(getattr(inplace, row), before, after): np.testing.assert_array_equal(a.numpy(), b.numpy(), name)
+
+
+def test_bits_shapes_and_chance_in_place() -> None:
+  n = Tensor([[1, 2], [3, 4]])
+  n.bitwise_and_(3).bitwise_left_shift_(1).bitwise_xor_(1).bitwise_not_()
+  assert n.tolist() == [[-4, -6], [-8, -2]]
+  assert n.logical_not_().dtype is dtypes.int32 and n.tolist() == [[0, 0], [0, 0]]
+  x = Tensor([[1.0, 4.0]], requires_grad=True)
+  y = x * 1
+  y.sqrt_().squeeze_(0).unsqueeze_(1).t_().transpose_(0, 1)
+  assert y.shape == (2, 1)
+  (y * Tensor([[1.0], [8.0]])).sum().backward()
+  assert x.grad is not None and x.grad.tolist() == [[0.5, 2.0]]
+  with pytest.raises(InvalidArgument, match="squeeze_ of a leaf that requires a gradient"): x.squeeze_(0)
+  w = Tensor.empty(40, 50, requires_grad=True)
+  for name, arguments, low, high in (("uniform_", (-2, 3), -2, 3), ("exponential_", (2.0,), 0, 20),
+                                     ("bernoulli_", (0.25,), 0, 1), ("normal_", (5, 0.1), 3, 7)):
+    assert getattr(w, name)(*arguments) is w and w.is_leaf
+    values = w.numpy()
+    assert low <= values.min() < values.max() <= high
+  assert abs(w.numpy().mean() - 5) < 0.02
+  with pytest.raises(InvalidArgument, match="assign"): n.add_(0.5)
+
+
+def test_activations_in_place_and_gradients_of_results() -> None:
+  x = Tensor([-1.0, 2.0])
+  assert x.relu(inplace=True) is x and x.tolist() == [0.0, 2.0] and x.relu6(inplace=False) is not x
+  w = Tensor([1.0, 2.0], requires_grad=True)
+  h = w * 3
+  h.retain_grad()
+  (h * h).sum().backward()
+  assert h.grad is not None and w.grad is not None and (h.grad.tolist(), w.grad.tolist()) == ([6, 12], [18, 36])
+  v = Tensor([5.0, 6.0], requires_grad=True)
+  (v * w).sum().backward(inputs=v)
+  assert v.grad is not None and v.grad.tolist() == [1, 2] and w.grad.tolist() == [18, 36]
+  with pytest.raises(InvalidArgument, match="requires no gradient"): x.retain_grad()

@@ -65,7 +65,7 @@ def test_two_spellings_are_one(name: str) -> None:
 def test_a_parameter_is_given_once() -> None:
   with pytest.raises(TypeError, match="got 'dim' and 'axis': they are the same parameter"): t().sum(dim=1, axis=1)
   with pytest.raises(TypeError, match="twice"): t().flip(0, dims=1)
-  with pytest.raises(TypeError, match="unexpected keyword"): t().sum(dimension=1)
+  with pytest.raises(TypeError, match="unexpected keyword"): t().sum(dimensions=1)
 
 
 def test_spellings_are_added_to_what_a_class_declares() -> None:
@@ -292,3 +292,22 @@ def test_a_list_of_arrays_is_one_tensor() -> None:
   assert Tensor(rows).tolist() == [[1, 2], [3, 4]] and Tensor(rows).dtype is dtypes.float64
   assert Tensor(rows, dtype="int8").dtype is dtypes.int8
   with pytest.raises(InvalidArgument, match="side by side"): Tensor([np.ones(2), np.ones(3)])
+
+
+def test_pytorchs_forms_of_names() -> None:
+  x = Tensor([[1.0, 2.0]])
+  assert x.to(dtypes.float16).dtype is x.to(dtype="float16").dtype is dtypes.float16 and x.to(x.device) is x
+  there = x.to("PYTHON", dtypes.int32)
+  assert (there.device, there.dtype) == ("PYTHON", dtypes.int32) and x.to(there).dtype is dtypes.int32
+  assert x.to(x, copy=True) is not x and x.view(2, 1).shape == (2, 1) and x.view(size=(2, 1)).shape == (2, 1)
+  assert x.view(dtypes.int32).tolist() == [[0x3F800000, 0x40000000]] and x.numpy(force=True).shape == (1, 2)
+  assert x.mm(mat2=x.T).tolist() == [[5.0]] and x.pad(pad=(1, 0)).tolist() == [[0, 1, 2]]
+  assert x.new_ones(2, dtype="int8", device="PYTHON").device == "PYTHON" and x.new_tensor([1], device="PYTHON").shape
+  assert Tensor.isin(Tensor([1, 2, 3]), test_elements=Tensor([2]), invert=True).tolist() == [True, False, True]
+  assert Tensor([1]).isin([], invert=True).tolist() == [True]
+  assert Tensor([[1]]).pad_to(2, 2, value=7).tolist() == [[1, 7], [7, 7]]
+  assert [part.tolist() for part in Tensor([1, 2, 3]).tensor_split(indices_or_sections=2)] == [[1, 2], [3]]
+  ones, zeros = Tensor.ones(2, buffer=True), x.zeros_like(buffer=True)
+  assert ones.tolist() == [1, 1] and zeros.tolist() == [[0, 0]]
+  cube = Tensor(np.arange(8, dtype=np.float32).reshape(1, 1, 2, 2, 2))
+  np.testing.assert_allclose(cube.lp_pool3d(2, 2).item(), 140 ** 0.5, rtol=1e-6)

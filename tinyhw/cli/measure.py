@@ -1,11 +1,14 @@
 """How `tinyhw bench` measures."""
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 
 from tinyhw.core.errors import Error
 
@@ -36,6 +39,17 @@ def process(code: str, *, runs: int = 5, **env: str) -> Seconds:
 
 def child(code: str, **env: str) -> str:
   """Standard output of Python code in a fresh process."""
-  done = subprocess.run([sys.executable, "-c", code], env=os.environ | env, capture_output=True, text=True, timeout=900)
+  env = os.environ | _bytecode() | env
+  done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=900)
   if done.returncode: raise Error(f"a measured process failed: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
   return done.stdout
+
+
+@cache
+def _bytecode() -> dict[str, str]:
+  """Variables with which a process finds bytecode of its modules, as it does where a package is installed. Where the
+  environment has Python leave none, a folder of this process's own has it."""
+  if not sys.dont_write_bytecode or "PYTHONPYCACHEPREFIX" in os.environ: return {}
+  folder = tempfile.TemporaryDirectory(prefix="tinyhw-bytecode-")
+  atexit.register(folder.cleanup)
+  return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder.name}

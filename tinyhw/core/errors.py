@@ -101,6 +101,10 @@ class InvalidArgument(Error, ValueError, RuntimeError):
   """A caller's argument is wrong: its kind, number, shape or range. PyTorch raises RuntimeError, NumPy ValueError."""
 
 
+class MissingFile(InvalidArgument, FileNotFoundError):
+  """A file that is named is not there, or cannot be read."""
+
+
 class InvalidShape(InvalidArgument):
   """Shapes that do not go together."""
 

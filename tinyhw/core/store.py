@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
+from glob import glob
 from pathlib import Path
 from typing import Any, Final
 
@@ -98,8 +99,9 @@ def store_in(wanted: str | None, name: str, usual: Callable[[], Path]) -> Store:
 def sources_digest(patterns: Sequence[str]) -> bytes:
   """Changes with every change of these source files: of what decides the compiled code on our side."""
   import tinyhw
-  root = Path(tinyhw.__file__).parent
+  root = os.path.dirname(tinyhw.__file__)
   digest = hashlib.sha256()
   for pattern in patterns:
-    for path in sorted(root.glob(pattern)): digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    for name in sorted(glob(pattern, root_dir=root, recursive=True)):
+      with open(os.path.join(root, name), "rb", buffering=0) as file: digest.update(name.encode() + file.read())
   return digest.digest()

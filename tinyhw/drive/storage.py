@@ -80,6 +80,13 @@ class DiskRuntime(Runtime):
     dst.memory(data.nbytes, self.name)
     self._write(data.cast("B"))
 
+  def reserve(self, nbytes: int) -> None:
+    """Have the file at least so long, with zeros at its end: some of it is about to be written."""
+    file = self._open(write=True)
+    try:
+      if os.fstat(file).st_size < nbytes: os.truncate(file, nbytes)
+    except OSError as error: raise self._failed("be written", error) from None
+
   def _write(self, data: memoryview) -> None:
     file, at = self._open(write=True), 0
     try:

@@ -45,7 +45,9 @@ class TinyJit(Generic[Function]):
   __slots__ = ("function", "capture", "_called", "_arguments", "_skip", "_methods", "_lock", "_quick", "_direct",
                "_leaves_gradients")
 
-  def __init__(self, function: Function, method: bool = False):
+  def __init__(self, function: Function, method: bool = False, *, prune: bool = False):
+    # Nothing is said by `prune`, tinygrad's wish that what depends on no argument is not done again: a replay reads
+    # anew what may have changed, and the rest has the values that it had.
     self.function = function
     self._lock = lock()                       # held for each call
     self.capture: Capture | None = None

@@ -64,6 +64,11 @@ class Outline:
     return found if not any(b.cut or is_group(b.device) for b in found) else [p for b in found for p in b.parts]
 
 
+def _computed(u: UOp) -> tuple[UOp, ...]:
+  """The sources that the value is computed of: those behind the first one of a DETACH are for gradients alone."""
+  return u.src if u.op is not Ops.DETACH else u.src[:1]
+
+
 def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Container[int] | None = None) -> Outline:
   """What the nodes look like down to those that have a `home`, the BUFFER that holds their elements. `may`: the ids of
   all nodes but BUFFERs that can have one."""
@@ -84,6 +89,8 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Conta
       if u in place: continue
       if u.op is Ops.BUFFER: found: UOp | None = u
       else: found = home(u) if may is None or id(u) in may else None
+      # A constant that somebody has put into memory is one all the same.
+      if found is not None and u.op is not Ops.BUFFER and u.base.op is Ops.CONST: found = None
       if found is not None:
         at = inputs[len(rows)] = number.setdefault(found, len(number))
         if found is not u: over.add(len(rows))
@@ -100,14 +107,15 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Conta
       if u.src:
         push(u)
         push(None)
-        for s in reversed(u.src):
+        for s in reversed(_computed(u)):
           if s not in place: push(s)
         continue
-    sources = [place[s] for s in u.src]
+    sources = [place[s] for s in _computed(u)]
     if over and not over.isdisjoint(sources): over.add(len(rows))
     arg = u.arg
     if u.op in GroupOp.MOVEMENT:
       if not _INT.issuperset(map(type, arg)): arg = changed(arg, result.numbered)
+    elif u.op is Ops.DETACH: arg = None      # it is for gradients, too
     # A float is known by its bits: 0.0 equals -0.0, and NaN differs from itself.
     elif type(arg) is float: arg = struct.pack("<d", arg)
     place[u] = len(rows)

@@ -9,6 +9,7 @@ memory instead of computing it again (`planned.outline`).
 """
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 
 from tinyhw.device import STORAGE, Device
@@ -24,6 +25,8 @@ from tinyhw.ir.uop import UOp
 _homes: ByNode[UOp] = ByNode()
 """Realized node -> its BUFFER. The nodes are neither BUFFER, RESHAPE nor DETACH: those have the memory below them."""
 _rows = _homes._rows
+_forgotten: weakref.WeakSet[UOp] = weakref.WeakSet()
+"""BUFFERs of values that were computed, and whose history nobody has asked to keep."""
 
 
 _WORTH_SHARING = 1 << 20  # bytes that a schedule makes, from which on its results share memory
@@ -206,7 +209,15 @@ def realize(*tensors: TensorBase) -> None:
     if (found := placed(t.uop)) is None: continue
     buffer_of(found.base).check()
     # A leaf needs no history: what it was computed from may go.
-    if t.is_leaf: t.uop = found
+    if t.is_leaf:
+      if (node := t._uop).op is Ops.DETACH and node.arg is not None: continue  # a constant that is known by this node
+      if t._learns is None and node.base is not found.base: _forgotten.add(found.base)
+      t.uop = found
+
+
+def history_forgotten(nodes: Iterable[UOp]) -> bool:
+  """Whether any of the nodes is memory of a value whose history nobody has asked to keep."""
+  return any(u.op is Ops.BUFFER and u in _forgotten for u in nodes)
 
 
 def memory_of(tensor: TensorBase) -> Buffer:

@@ -108,6 +108,7 @@ class Makes(Watcher):
     super().__init__()
     self._made: dict[int, weakref.ref[TensorBase]] = {}
     self._learned: list[TensorBase] = []
+    self._unsaid: list[TensorBase] = []       # that have got a gradient, and nobody has said that they learn
 
   def made(self, tensor: TensorBase) -> None: self._made[id(tensor)] = weakref.ref(tensor)
 
@@ -121,7 +122,10 @@ class Makes(Watcher):
 
   def made_gradients(self) -> bool:
     """Whether leaves have gradients that the function made."""
-    return any(t.grad is not None and self.owns(t.grad) for t in learning())
+    return any(t.grad is not None and self.owns(t.grad) for t in (*learning(), *self._unsaid))
+
+  def graded(self, tensor: TensorBase) -> None:
+    if not tensor.requires_grad and not self.owns(tensor): self._unsaid.append(tensor)
 
   def owns(self, tensor: TensorBase) -> bool:
     """Whether the function made the tensor."""
@@ -166,7 +170,9 @@ class Recording(Makes):
   def argument(self, number: int, place: str, tensor: TensorBase) -> TensorBase:
     """What the function gets for an argument: a tensor of the same value and without a history."""
     shown = type(tensor)._wrap(tensor._uop)
-    if tensor.is_leaf: shown.requires_grad, shown.grad = tensor.requires_grad, tensor.grad
+    if tensor.is_leaf:
+      if tensor._learns is not None: shown.requires_grad = tensor._learns
+      shown.grad = tensor.grad
     slot = self._enter(Slot(f"argument {place}", tensor, number, None, shown), tensor)
     if shown.requires_grad: self.gradients.append(Gradient(shown, shown.grad, slot))
     return shown
@@ -203,7 +209,11 @@ class Recording(Makes):
     self.read(tensor)
     if (slot := self.slots.get(id(tensor))) is not None: slot.written = True
 
-  def graded(self, tensor: TensorBase) -> None: self._graded.add(id(tensor))
+  def graded(self, tensor: TensorBase) -> None:
+    super().graded(tensor)
+    self._graded.add(id(tensor))
+    if not self.owns(tensor) and not any(g.leaf is tensor for g in self.gradients):
+      self.gradients.append(Gradient(tensor, tensor.grad, self.slots.get(id(tensor))))
 
   def also(self) -> list[UOp]:
     if not self._leaves_gradients: return []

@@ -15,7 +15,7 @@ from tinyhw.engine import watch
 from tinyhw.engine.buffer import Held
 from tinyhw.function.spelling import accept_all_spellings
 from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes, promote
-from tinyhw.ir.ops import Ops
+from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -82,15 +82,16 @@ class TensorBase(metaclass=Modes):
     """The tensor of a graph node; it requires a gradient when one of `parents` does."""
     self = cls.__new__(cls)
     self._grad = None
-    wanted, refused = False, bool(parents)
+    wanted, unsaid = False, not parents
     for p in parents:
       if p._learns: wanted = True
-      elif p._learns is None: refused = False
+      elif p._learns is None: unsaid = True
+    remembers = grad_enabled()
     # What is made of tensors that are said not to learn is no parameter either.
-    self._learns = True if wanted and grad_enabled() else False if refused else None
+    self._learns = True if wanted and remembers else None if unsaid else False
     self.is_leaf = not self._learns
     # What requires no gradient lets none through, also while it is a graph that has a leaf in it.
-    self._live(uop.detach() if wanted and not self._learns else uop)
+    self._live(uop if remembers or not (wanted or unsaid and parents and uop.dtype.is_float) else uop.detach())
     return self
 
   @classmethod
@@ -153,11 +154,27 @@ class TensorBase(metaclass=Modes):
     All have one shape and dtype. No gradient goes another way; derivatives that nobody asks for are not made. `once`:
     they have no derivatives in their turn.
     """
-    wanted = [(x, derivative) for x, derivative in ways if x.requires_grad]
+    wanted = [(x, derivative) for x, derivative in ways if x._asked]
     if not wanted or not grad_enabled(): return self._wrap(self.uop.detach())
     sources = [u for x, derivative in wanted for u in (x.uop, derivative().uop)]
     node = UOp(Ops.DETACH, self.dtype, (self.uop, *sources), "once" if once else None)
     return self._wrap(node, *(x for x, _ in wanted))
+
+  @property
+  def _asked(self) -> bool:
+    """Whether somebody may ask for a gradient by it: it learns, or nobody has said that it does not, and it is no
+    constant."""
+    if self._learns is not None: return self._learns
+    u = self._uop
+    while u.op in GroupOp.MOVEMENT or u.op is Ops.DETACH and u.arg is None: u = u.src[0]
+    return u.op is not Ops.CONST
+
+  def _one_way(self, *sources: TensorBase) -> Self:
+    """This value, which was computed of others at once, since none of them is said to learn: the gradient by one of
+    which nobody has said anything is refused, not 0."""
+    unsaid = [x for x in sources if x._asked and x.dtype.is_float]
+    if not unsaid or not grad_enabled(): return self
+    return self._wrap(UOp(Ops.DETACH, self.dtype, (self.uop, *(x.uop for x in unsaid)), "one way"), *unsaid)
 
   def _unmoved_by(self, x: Self) -> Self:
     """This value, whose derivative by `x` (of the same shape and dtype) is 0."""

@@ -46,31 +46,33 @@ class Creation(Sampling):
 
   @classmethod
   def _made(cls, node: UOp, requires_grad: bool | None) -> Self:
-    result = cls._wrap(node)
+    # Two tensors of one constant are two values that gradients may be asked by.
+    result = cls._wrap(node.apart() if node.dtype.is_float else node)
     return result if requires_grad is None else result.requires_grad_(requires_grad)
 
   # *** filled ***
 
   @classmethod
   def full(cls, shape: int | Sequence[int], value: ConstType, device: str | None = None, dtype: DTypeLike = None,
-           requires_grad: bool | None = None) -> Self:
-    """Every element `value`, a number or a Variable."""
+           requires_grad: bool | None = None, buffer: bool = False) -> Self:
+    """Every element `value`, a number or a Variable; in memory of its own, if a `buffer` is wanted."""
     sizes, device = shape_of(shape), Device.canonicalize(device)
     if isinstance(value, Size): node = scalar(value, device).reshape((1,) * len(sizes)).expand(sizes)
     else: node = UOp.const(named(dtype) or dtypes.from_py(value), value, device, sizes)
-    return cls._made(node.cast(named(dtype) or node.dtype), requires_grad)
+    node = node.cast(named(dtype) or node.dtype)
+    return cls._made(node.contiguous() if buffer else node, requires_grad)
 
   @classmethod
   def zeros(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
-            requires_grad: bool | None = None) -> Self:
+            requires_grad: bool | None = None, buffer: bool = False) -> Self:
     """Every element 0, as float32 unless told."""
-    return cls.full(shape_of(shape), 0.0, device, dtype, requires_grad)
+    return cls.full(shape_of(shape), 0.0, device, dtype, requires_grad, buffer)
 
   @classmethod
   def ones(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
-           requires_grad: bool | None = None) -> Self:
+           requires_grad: bool | None = None, buffer: bool = False) -> Self:
     """Every element 1, as float32 unless told."""
-    return cls.full(shape_of(shape), 1.0, device, dtype, requires_grad)
+    return cls.full(shape_of(shape), 1.0, device, dtype, requires_grad, buffer)
 
   @classmethod
   def empty(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
@@ -85,34 +87,41 @@ class Creation(Sampling):
   # *** like this one ***
 
   def full_like(self, value: ConstType, dtype: DTypeLike = None, device: str | None = None,
-                requires_grad: bool | None = None) -> Self:
+                requires_grad: bool | None = None, buffer: bool = False) -> Self:
     """Every element `value`; this one's shape, and device and dtype unless told."""
-    return self.full(self.shape, value, device or self.device, named(dtype) or self.dtype, requires_grad)
-  def zeros_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None) -> Self:
+    return self.full(self.shape, value, device or self.device, named(dtype) or self.dtype, requires_grad, buffer)
+  def zeros_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None,
+                 buffer: bool = False) -> Self:
     """Every element 0, otherwise like this one."""
-    return self.full_like(0, dtype, device, requires_grad)
-  def ones_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None) -> Self:
+    return self.full_like(0, dtype, device, requires_grad, buffer)
+  def ones_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None,
+                buffer: bool = False) -> Self:
     """Every element 1, otherwise like this one."""
-    return self.full_like(1, dtype, device, requires_grad)
+    return self.full_like(1, dtype, device, requires_grad, buffer)
   def empty_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None) -> Self:
     """Memory whose contents are not defined, otherwise like this one."""
     return self.empty(self.shape, device=device or self.device, dtype=named(dtype) or self.dtype,
                       requires_grad=requires_grad)
-  def new_full(self, shape: int | Sequence[int], value: ConstType, dtype: DTypeLike = None) -> Self:
-    """Another shape of `value`, of this device and, unless told, dtype."""
-    return self.full(shape, value, self.device, named(dtype) or self.dtype)
+  def new_full(self, shape: int | Sequence[int], value: ConstType, dtype: DTypeLike = None, device: str | None = None,
+               requires_grad: bool | None = None) -> Self:
+    """Another shape of `value`, of this device and dtype unless told."""
+    return self.full(shape, value, device or self.device, named(dtype) or self.dtype, requires_grad)
   def fill(self, value: ConstType) -> Self:
     """One number for each element, of this dtype."""
     return self.full_like(value)
-  def new_zeros(self, *shape: Any, dtype: DTypeLike = None) -> Self:
-    """Zeros of another shape, of this device and, unless told, dtype."""
-    return self.new_full(shape_of(shape), 0, dtype)
-  def new_ones(self, *shape: Any, dtype: DTypeLike = None) -> Self:
-    """Ones of another shape, of this device and, unless told, dtype."""
-    return self.new_full(shape_of(shape), 1, dtype)
-  def new_empty(self, *shape: Any, dtype: DTypeLike = None) -> Self:
-    """Memory of another shape whose contents are not defined, of this device and, unless told, dtype."""
-    return self.empty(shape_of(shape), device=self.device, dtype=named(dtype) or self.dtype)
+  def new_zeros(self, *shape: Any, dtype: DTypeLike = None, device: str | None = None,
+                requires_grad: bool | None = None) -> Self:
+    """Zeros of another shape, of this device and dtype unless told."""
+    return self.new_full(shape_of(shape), 0, dtype, device, requires_grad)
+  def new_ones(self, *shape: Any, dtype: DTypeLike = None, device: str | None = None,
+               requires_grad: bool | None = None) -> Self:
+    """Ones of another shape, of this device and dtype unless told."""
+    return self.new_full(shape_of(shape), 1, dtype, device, requires_grad)
+  def new_empty(self, *shape: Any, dtype: DTypeLike = None, device: str | None = None,
+                requires_grad: bool | None = None) -> Self:
+    """Memory of another shape whose contents are not defined, of this device and dtype unless told."""
+    return self.empty(shape_of(shape), device=device or self.device, dtype=named(dtype) or self.dtype,
+                      requires_grad=requires_grad)
 
   # *** counted ***
 

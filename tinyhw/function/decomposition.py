@@ -90,8 +90,9 @@ class Decomposition(Chance):
     upper, k = r.triu().cast(dtype), rows if mode == "complete" else min(rows, columns)
     keep: list[tuple[int, int] | None] = [None] * len(lead)
     right = upper.shrink([*keep, (0, k), None])
+    right = right._one_way(self)
     if mode == "r": return self._emptied((0,)), right
-    return q.shrink([*keep, None, (0, k)]).cast(dtype), right
+    return q.shrink([*keep, None, (0, k)]).cast(dtype)._one_way(self), right
 
   def _qr_learning(self, mode: str) -> tuple[Self, Self]:
     """QR whose derivatives are those of the factors, not of the steps to them. With Q.T dA = (M) R the lower half of M
@@ -149,7 +150,8 @@ class Decomposition(Chance):
     basis, _ = nothing.where(0, u)._still().qr("complete" if full_matrices else "reduced")
     mine = nothing.logical_not()._grown([(0, 0)] * (len(lead) + 1) + [(0, whole - k)])
     u = mine.where(u._grown([(0, 0)] * (len(lead) + 1) + [(0, whole - k)]), basis)
-    return u.cast(dtype), sizes.cast(dtype), vectors.transpose(-1, -2).cast(dtype)
+    u, s, vh = (x.cast(dtype)._one_way(self) for x in (u, sizes, vectors.transpose(-1, -2)))
+    return u, s, vh
 
   def _svd_learning(self, full_matrices: bool) -> tuple[Self, Self, Self]:
     """SVD of no fewer rows than columns whose derivatives are those of the factors, not of the steps to them. Vectors

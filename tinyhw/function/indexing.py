@@ -403,7 +403,7 @@ class Indexing(Places):
       return self.bitwise_not()._extremes_at(axis, place, values.bitwise_not(), False).bitwise_not()
     if least: return -(-self)._extremes_at(axis, place, -values, False)
     top = self._still()._scattered(axis, place, values._still(), Ops.MAX)
-    if not self.requires_grad and not values.requires_grad: return top
+    if not self._asked and not values._asked: return top
     mine, theirs = self.eq(top), values.eq(top._picked_by(axis, place))
     many = mine.cast(self.dtype)._scattered(axis, place, theirs.cast(self.dtype), Ops.ADD)
     shares = values * (theirs.cast(self.dtype) / many._picked_by(axis, place))
@@ -411,7 +411,7 @@ class Indexing(Places):
 
   def _products_at(self, axis: int, place: Self, values: Self) -> Self:
     """The product of this and the values of a place."""
-    if not self.requires_grad and not values.requires_grad: return self._scattered(axis, place, values, Ops.MUL)
+    if not self._asked and not values._asked: return self._scattered(axis, place, values, Ops.MUL)
     x, v = self._still(), values._still()
     zeros = x.eq(0).cast(self.dtype)._scattered(axis, place, v.eq(0).cast(self.dtype), Ops.ADD)
     others = x.eq(0).where(1, x)._scattered(axis, place, v.eq(0).where(1, v), Ops.MUL)

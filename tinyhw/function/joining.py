@@ -57,6 +57,13 @@ class Joining(Movement):
       raise InvalidShape(f"padding {padding} of shape {self.shape}", hint="give (before, after) for each axis")
     return full or ((0, 0),) * self.ndim  # type: ignore[return-value]  # each has two ints
 
+  def pad_to(self, *shape: Any, value: ConstType = 0) -> Self:
+    """Zeros, or another value, behind the last elements of each axis, up to these sizes (None: the axis stays)."""
+    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    if len(sizes) != self.ndim or any(n is not None and n < s for n, s in zip(sizes, self.shape)):
+      raise InvalidShape(f"pad of shape {self.shape} to {sizes}")
+    return self._padded([(0, 0 if n is None else n - s) for n, s in zip(sizes, self.shape)], value)
+
   def _padded(self, padding: Sequence[tuple[int, int]], value: ConstType) -> Self:
     padded = self._grown(padding)
     if value == 0 and math.copysign(1, value) > 0: return padded

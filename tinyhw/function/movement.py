@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.errors import InvalidShape, InvalidType
 from tinyhw.function.activation import Activation
 from tinyhw.function.views import Diagonal, Indexed, Permuted, Reshaped
-from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import Size, highest, plain
 from tinyhw.ir.uop import UOp
@@ -54,7 +54,10 @@ class Movement(Activation):
     result = self._derive(self.uop.reshape(new))
     result._view = Reshaped(self, new)
     return result
-  view = reshape
+
+  def view(self, *shape: Any) -> Self:
+    """The same elements under another shape, as `reshape`; of a dtype, the same memory as another type."""
+    return self.bitcast(shape[0]) if len(shape) == 1 and isinstance(shape[0], DType) else self.reshape(*shape)
 
   def view_as(self, other: Self) -> Self:
     """Under the other's shape."""
@@ -211,13 +214,6 @@ class Movement(Activation):
     result = self._derive(self.uop.shrink(full))
     result._view = Indexed(self, tuple(slice(None) if b is None else slice(*b) for b in bounds))
     return result
-
-  def pad_to(self, *shape: Any) -> Self:
-    """Zeros behind the last elements of each axis, up to these sizes (None: the axis stays)."""
-    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-    if len(sizes) != self.ndim or any(n is not None and n < s for n, s in zip(sizes, self.shape)):
-      raise InvalidShape(f"pad of shape {self.shape} to {sizes}")
-    return self._grown([(0, 0 if n is None else n - s) for n, s in zip(sizes, self.shape)])
 
   def shrink_to(self, *shape: Any) -> Self:
     """The first elements of each axis (None: all of them)."""

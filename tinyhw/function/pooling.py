@@ -144,6 +144,11 @@ class Pooling(Window):
     """The p-norm of each window over the last axis."""
     return self._norms("lp_pool1d", 1, norm_type, kernel_size, stride, ceil_mode)
 
+  def lp_pool3d(self, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
+                ceil_mode: bool = False) -> Self:
+    """The p-norm of each window over the last three axes."""
+    return self._norms("lp_pool3d", 3, norm_type, kernel_size, stride, ceil_mode)
+
   def _norms(self, name: str, rank: int, p: float, kernel: Sizes, stride: Sizes | None, ceil_mode: bool) -> Self:
     sizes = each(kernel, rank, f"{name}: kernel_size")
     total = (self ** p)._average(name, rank, sizes, stride, 0, ceil_mode, True, 1)

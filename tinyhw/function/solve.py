@@ -78,7 +78,7 @@ class Solve(Decomposition):
       raise InvalidShape(f"solve of shape {self.shape} for shape {other.shape}", hint=f"it needs {n} rows")
     lead = broadcast_shape(self.shape[:-2], right.shape[:-2])
     wide, right = wide.expand((*lead, n, n)), right.expand((*lead, *right.shape[-2:]))
-    if not wide.requires_grad and not right.requires_grad: found = wide._eliminated(right)[0]
+    if not wide.requires_grad and not right.requires_grad: found = wide._eliminated(right)[0]._one_way(wide, right)
     else:
       both, _, _ = wide._eliminated(wide._unit_matrix(lead, n).cat(right._still(), dim=-1))
       keep: list[tuple[int, int] | None] = [None] * (both.ndim - 1)
@@ -135,7 +135,8 @@ class Solve(Decomposition):
       return [a - line.unsqueeze(-1) * line.unsqueeze(-2), (rows == number).where(line.unsqueeze(-1), found)]
     state = [even._still().contiguous(), even._wrap(even._const(0)).contiguous()]
     found = self._repeated(n, state, step)[1]
-    if wide.requires_grad:
+    if not wide.requires_grad: found = found._one_way(self)
+    else:
       inverse = found._triangle_inverse()
       inner = inverse @ ((half + half._flipped()) * 0.5) @ inverse._flipped()
       found = found._as_linear(found @ (inner.tril(-1) + (rows == rows.unsqueeze(-1)).where(inner, 0) * 0.5))
@@ -179,6 +180,7 @@ class Solve(Decomposition):
       inverse = lower._triangle_inverse()
       if upper: inverse = inverse.flip(-2).flip(-1)
       found = found._as_linear(inverse @ (right - triangle @ found))
+    else: found = found._one_way(self, other)
     return found.cast(dtype)
 
   def triangular_solve(self, other: Self, upper: bool = True, transpose: bool = False,
@@ -195,7 +197,7 @@ class Solve(Decomposition):
       still = lower._still()
       return still._flipped().solve_triangular(still.solve_triangular(right, upper=False), upper=True)
     found = solved(self._still())
-    if not self.requires_grad and not other.requires_grad: return found
+    if not self.requires_grad and not other.requires_grad: return found._one_way(self, other)
     # Of all of the matrix, as torch has it: also of what is beyond the triangle, which is not read.
     still, known = lower._still(), found.cast(lower.dtype)
     moved = lower @ (still._flipped() @ known) + still @ (lower._flipped() @ known)

@@ -256,12 +256,12 @@ class Sorting(Scan):
     """Between which of the sorted boundaries each element is, as int32 (as int64 unless `out_int32`)."""
     return boundaries.searchsorted(self, right=right, out_int32=out_int32)
 
-  def isin(self, others: Any) -> Self:
-    """Whether each element is one of the others."""
+  def isin(self, others: Any, *, assume_unique: bool = False, invert: bool = False) -> Self:
+    """Whether each element is one of the others, or is none of them; whether these are unique makes no difference."""
     found = self._operand(others).reshape(-1)
-    if not found.numel(): return self._wrap(self._const(False, dtypes.bool))
+    if not found.numel(): return self._wrap(self._const(invert, dtypes.bool))
     result: Self = (self.unsqueeze(-1) == found).any(-1)
-    return result
+    return result.logical_not() if invert else result
 
   def bincount(self, weights: Self | None = None, minlength: int = 0) -> Self:
     """How often each number from 0 on occurs, or the sum of the weights where it does; the greatest one is read."""

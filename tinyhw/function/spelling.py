@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from tinyhw.core.errors import InvalidArgument
 
 SPELLINGS: tuple[tuple[str, ...], ...] = (
-  ("axis", "dim", "dims", "axes", "order"),
+  ("axis", "dim", "dims", "axes", "order", "dimension"),
   ("axis0", "dim0"),
   ("axis1", "dim1"),
   ("source_axis", "source"),
@@ -26,6 +26,10 @@ SPELLINGS: tuple[tuple[str, ...], ...] = (
   ("value", "fill_value"),
   ("shift", "shifts"),
   ("sizes", "split_size", "split_size_or_sections", "sizes_or_sections"),
+  ("sections", "indices_or_sections"),
+  ("other", "mat2", "vec", "vec2", "tensor2", "batch2", "input2", "x2", "divisor", "exponent"),
+  ("others", "test_elements"),
+  ("padding", "pad"),
   ("count", "chunks"),
   ("index", "indices"),
   ("classes", "num_classes"),
@@ -46,6 +50,11 @@ SPELLINGS: tuple[tuple[str, ...], ...] = (
   ("state", "state_dict"),
 )
 """Names of one parameter. A function that has several of a row as parameters of their own keeps them apart."""
+
+
+IN_PLACE = frozenset({"relu", "relu6", "leaky_relu", "elu", "selu", "celu", "silu", "mish", "hardtanh", "hardswish",
+                      "hardsigmoid", "threshold", "dropout", "dropout1d", "dropout2d", "dropout3d"})
+"""Functions that take PyTorch's `inplace=True`: the tensor itself gets the value, too."""
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,9 +94,12 @@ def _other_names(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _accepting(function: Callable[..., Any], names: dict[str, str]) -> Callable[..., Any]:
+  changes = function.__name__ in IN_PLACE
+
   @functools.wraps(function)
   def spelled(*args: Any, **kwargs: Any) -> Any:
     if not kwargs: return function(*args)
+    if changes and kwargs.pop("inplace", False): return args[0]._in_place(function.__name__, args[1:], kwargs)
     for name in kwargs.keys() & names.keys():
       if names[name][0] == "*":
         if len(args) > 1: raise TypeError(f"{function.__name__}() got {name!r} twice")
@@ -126,5 +138,5 @@ def accept_all_spellings(cls: type) -> None:
     if not inspect.isfunction(function): continue
     if function not in done:
       names = _other_names(function)
-      done[function] = _accepting(function, names) if names else function
+      done[function] = _accepting(function, names) if names or name in IN_PLACE else function
     if done[function] is not function: setattr(cls, name, kind(done[function]) if kind else done[function])

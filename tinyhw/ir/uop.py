@@ -36,8 +36,10 @@ SHARD (x,), (group, axis)          x cut along an axis, a part on each device of
 ASSIGN (target, value)             Stores value into target, then reads as target. The target is a BUFFER, or RESHAPE,
                                    PERMUTE, SHRINK and FLIP of one, or of another ASSIGN to one.
 DETACH (x,)                        x, without a gradient.
+DETACH (x,), number                The same, and no other node: gradients may be asked by it, though x is a constant.
 DETACH (x, y, derivative, ...)     x, a function of y (...) element by element: the gradient goes to y, times that;
                                    with argument "once" there are no second derivatives.
+DETACH (x, y, ...), "one way"      x, computed of y (...) so that no gradient can go back: one that is asked is refused.
 GATHER (x, table, index), axis     x, which is the elements of `table` that `index` names on an axis, where it is in it:
                                    the gradient goes to these. The other axes of table and index are alike.
 SCATTER (table, index, value), ScatterArg  The table after each value, in their order along an axis, went to the place
@@ -460,6 +462,9 @@ class UOp:
   def detach(self) -> UOp:
     """DETACH."""
     return UOp(Ops.DETACH, self.dtype, (self,))
+  def apart(self) -> UOp:
+    """DETACH with a number of its own: a node that no other constant of the same value is."""
+    return UOp(Ops.DETACH, self.dtype, (self,), next(_buffer_ids))
 
   # *** programs ***
 

@@ -1,5 +1,5 @@
-"""Building blocks of networks: layers (`nn.layers`), optimizers (`nn.optim`), state and files (`nn.state`),
-ONNX models (`nn.onnx`). Each loads on first use."""
+"""Building blocks of networks: layers (`nn.layers`, without weights `nn.functions`), optimizers (`nn.optim`), state and
+files (`nn.state`), ONNX models (`nn.onnx`). Each loads on first use."""
 from __future__ import annotations
 
 import importlib
@@ -47,13 +47,15 @@ _LAYERS = (
   "LayerNorm", "LayerNorm2d", "Linear", "RMSNorm", "Sequential")
 _STATE = ("get_parameters", "get_state_dict", "gguf_load", "load", "load_state_dict", "safe_load", "safe_metadata",
           "safe_save", "torch_load")
-_ROOMS = ("datasets", "layers", "onnx", "optim", "state")
+_ROOMS = ("datasets", "functions", "layers", "onnx", "optim", "state")
 __all__ = [*_LAYERS, *_STATE, "datasets", "onnx", "optim"]
 
 
 def __getattr__(name: str) -> Any:
   if name in _ROOMS: value: Any = importlib.import_module(f"tinyhw.nn.{name}")
   elif name in _LAYERS: value = getattr(importlib.import_module("tinyhw.nn.layers"), name)
+  elif name[:1].isupper() and name in importlib.import_module("tinyhw.nn.functions").LAYERS:
+    value = importlib.import_module("tinyhw.nn.functions").LAYERS[name]
   elif name in _STATE: value = getattr(importlib.import_module("tinyhw.nn.state"), name)
   else: raise AttributeError(f"module 'tinyhw.nn' has no attribute {name!r}")
   globals()[name] = value

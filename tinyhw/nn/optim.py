@@ -23,25 +23,41 @@ Parameters = Sequence[Tensor] | Sequence[Mapping[str, Any]]
 
 
 class Group:
-  """Parameters with the same options. `state` holds tensors by name and place of the parameter."""
+  """Parameters with the same options. `state` holds tensors by name and place of the parameter. `group["lr"]`, a float,
+  `group["params"]` and its options by their names are as in PyTorch's `param_groups`."""
 
   def __init__(self, parameters: Sequence[Tensor], options: dict[str, Any], lr: float):
     self.parameters, self.options = list(dict.fromkeys(parameters)), options
     wide = any(p.dtype is dtypes.float64 for p in self.parameters)
-    self._lr = Tensor([lr], device=self.parameters[0].device, dtype=dtypes.float64 if wide else dtypes.float32)
-    self._rate = lr
+    self._lr = Tensor([lr], device=self.parameters[0].device, dtype=dtypes.float64 if wide else dtypes.float32,
+                      requires_grad=False)
     self.state: dict[str, dict[int, Tensor]] = {}
 
   @property
-  def lr(self) -> float:
-    """The learning rate; setting it reaches recorded steps too."""
-    return self._rate
+  def lr(self) -> Tensor:
+    """The learning rate, of shape (1,); a number or a tensor that is assigned to it reaches recorded steps too."""
+    return self._lr
 
   @lr.setter
-  def lr(self, value: float) -> None:
-    _check_rate(value)
-    self._rate = value
-    self._lr.assign(Tensor([value], device=self._lr.device, dtype=self._lr.dtype)).realize()
+  def lr(self, value: float | Tensor) -> None:
+    if value is self._lr: return               # `optimizer.lr *= 0.5`
+    if not isinstance(value, Tensor):
+      _check_rate(value)
+      value = Tensor([value], device=self._lr.device, dtype=self._lr.dtype)
+    elif value.numel() != 1: raise InvalidArgument(f"a learning rate of shape {value.shape}", hint="it is one number")
+    self._lr.assign(value.detach().reshape(1).to(self._lr.device).cast(self._lr.dtype)).realize()
+
+  def __getitem__(self, name: str) -> Any:
+    return self.parameters if name == "params" else self._lr.item() if name == "lr" else self.options[name]
+
+  def __setitem__(self, name: str, value: Any) -> None:
+    if name == "lr": self.lr = value
+    elif name in self.options: self.options[name] = value
+    else: raise InvalidArgument(f"a group has no option {name!r}", hint=f"it has lr, {', '.join(self.options)}")
+
+  def keys(self) -> tuple[str, ...]:
+    """The names of what it has."""
+    return ("params", "lr", *self.options)
 
   def rate(self, like: Tensor) -> Tensor:
     """The learning rate as a tensor on the device of `like`."""
@@ -51,7 +67,7 @@ class Group:
     """The state of that name of a parameter, and whether it was made just now: `first`, or zeros."""
     of, place = self.state.setdefault(name, {}), next(i for i, q in enumerate(self.parameters) if q is p)
     if (found := of.get(place)) is not None: return found, False
-    made = of[place] = (p.detach().zeros_like() if first is None else first).contiguous()
+    made = of[place] = (p.detach().zeros_like() if first is None else first).contiguous().requires_grad_(False)
     return made, True
 
 
@@ -111,20 +127,29 @@ class Optimizer(ABC):
     return self.parameters[0].device
 
   @property
-  def lr(self) -> float:
-    """The learning rate of the first group; setting it sets that of all."""
+  def param_groups(self) -> list[Group]:
+    """The groups, by PyTorch's name: `optimizer.param_groups[0]["lr"] = 0.1`."""
+    return self.groups
+
+  @property
+  def lr(self) -> Tensor:
+    """The learning rate of the first group, a tensor of shape (1,); setting it sets that of all."""
     return self.groups[0].lr
 
   @lr.setter
-  def lr(self, value: float) -> None:
+  def lr(self, value: float | Tensor) -> None:
     for g in self.groups: g.lr = value
 
-  def zero_grad(self) -> None:
-    """Forget the gradients."""
-    for p in self.parameters: p.grad = None
+  def zero_grad(self, set_to_none: bool = True) -> None:
+    """Forget the gradients, or make them 0."""
+    for p in self.parameters: p.grad = None if set_to_none or p.grad is None else p.grad.zeros_like().contiguous()
 
   def step(self, *also: Tensor) -> None:
     """Update every parameter that has a gradient; `also` (such as the loss) is computed in the same schedule."""
+    realize(*self.schedule_step(), *also)
+
+  def schedule_step(self) -> list[Tensor]:
+    """Give every parameter that has a gradient its new value; the tensors that are to be realized for it."""
     with Tensor.no_grad():
       changed: list[Tensor] = []
       for g in self.groups:
@@ -132,10 +157,10 @@ class Optimizer(ABC):
         if learning: changed += self._begin(g)
         for p in learning:
           assert p.grad is not None
-          more, change = self._change(g, p, p.grad, p.detach())
+          more, change = self._change(g, p, p.grad.detach(), p.detach())
           p.assign(p.detach() - change.cast(p.dtype))
           changed += [*more, p]
-    realize(*changed, *also, *Statistics.take())
+    return [*changed, *Statistics.take()]
 
   def _begin(self, group: Group) -> list[Tensor]:
     """What changes once a step; the tensors to realize."""
@@ -163,13 +188,20 @@ class OptimizerGroup:
     """The parameters of all."""
     return self.parameters
 
-  def zero_grad(self) -> None:
-    """Forget the gradients of all."""
-    for o in self.optimizers: o.zero_grad()
+  def __getitem__(self, number: int) -> Optimizer: return self.optimizers[number]
+  def __len__(self) -> int: return len(self.optimizers)
+
+  def zero_grad(self, set_to_none: bool = True) -> None:
+    """Forget the gradients of all, or make them 0."""
+    for o in self.optimizers: o.zero_grad(set_to_none)
+
+  def schedule_step(self) -> list[Tensor]:
+    """A step of each; the tensors that are to be realized for it."""
+    return [t for o in self.optimizers for t in o.schedule_step()]
 
   def step(self, *also: Tensor) -> None:
     """A step of each."""
-    for i, o in enumerate(self.optimizers): o.step(*(also if i == 0 else ()))
+    realize(*self.schedule_step(), *also)
 
 
 @made_by_any_spelling
@@ -209,6 +241,7 @@ class Adam(Optimizer):
     betas = betas[0] if b1 is None else b1, betas[1] if b2 is None else b2
     for beta in betas:
       if not 0 <= beta < 1: raise InvalidArgument(f"beta {beta} is not in [0, 1)")
+    if weight_decay < 0: raise InvalidArgument(f"a weight decay of {weight_decay}")
     super().__init__(parameters, lr, betas=betas, eps=eps, weight_decay=weight_decay, decoupled=decoupled, **more)
 
   def _begin(self, group: Group) -> list[Tensor]:
@@ -216,7 +249,7 @@ class Adam(Optimizer):
     # since little is left of the digits of 1 - 0.999.
     weights = group.state.setdefault("weight", {})
     for i, beta in enumerate(group.options["betas"]):
-      if i not in weights: weights[i] = group._lr.detach().zeros_like().contiguous()
+      if i not in weights: weights[i] = group._lr.zeros_like().contiguous().requires_grad_(False)
       weights[i].assign(weights[i] * beta + (1 - beta))
     return list(weights.values())
 

@@ -16,6 +16,7 @@ from tinyhw.function.spelling import by_any_spelling
 from tinyhw.tensor import Tensor
 
 if TYPE_CHECKING:
+  from tinyhw.nn.formats.archives import TensorIO, tar_extract, zip_extract
   from tinyhw.nn.formats.detect import read as load
   from tinyhw.nn.formats.gguf import read as gguf_load
   from tinyhw.nn.formats.pytorch import read as torch_load
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
   from tinyhw.nn.formats.safetensors import write as safe_save
 
 __all__ = ["get_parameters", "get_state_dict", "gguf_load", "load", "load_state_dict", "safe_load", "safe_metadata",
-           "safe_save", "torch_load"]
+           "TensorIO", "safe_save", "tar_extract", "torch_load", "zip_extract"]
 _FILES = {"load": ("detect", "read"), "gguf_load": ("gguf", "read"), "torch_load": ("pytorch", "read"),
           "safe_metadata": ("safetensors", "metadata"), "safe_load": ("safetensors", "read"),
-          "safe_save": ("safetensors", "write")}
+          "safe_save": ("safetensors", "write"), "tar_extract": ("archives", "tar_extract"),
+          "zip_extract": ("archives", "zip_extract"), "TensorIO": ("archives", "TensorIO")}
 
 
 def __getattr__(name: str) -> Any:
@@ -70,14 +72,15 @@ def _walk(thing: Any, name: str, above: tuple[int, ...], seen: set[int] | None =
   for key, part in parts: yield from _walk(part, f"{name}.{key}" if name else key, (*above, id(thing)), seen)
 
 
-def get_state_dict(model: Any, prefix: str = "") -> dict[str, Tensor]:
-  """Every tensor below `model`, by its path: `"layers.0.weight"`, behind `prefix` and a dot if there is one. One that
-  several layers share is under each path.
+def get_state_dict(model: Any, prefix: str = "", tensor_type: type[Tensor] = Tensor) -> dict[str, Tensor]:
+  """Every tensor below `model`, by its path: `"layers.0.weight"`, behind `prefix` and a dot if there is one; those of
+  `tensor_type` alone, if it is said. One that several layers share is under each path.
 
   Raises InvalidArgument where two tensors would have one path.
   """
   state: dict[str, Tensor] = {}
   for name, tensor in _walk(model, prefix.strip("."), ()):
+    if not isinstance(tensor, tensor_type): continue
     if state.setdefault(name, tensor) is not tensor:
       raise InvalidArgument(f"two tensors are called {name!r}", hint="keys 1 and '1', or 'a.b' and 'a': {'b': ...}")
   return state

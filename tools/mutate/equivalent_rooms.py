@@ -136,10 +136,8 @@ ROOMS: Final = (
        "any change tells"),
   Rule(r"emulator\.jit\.ptx\.control\.wait", r"any\(q < after\.number", r"Lt becomes LtE",
        "a poll goes on until its turn is over, instead of once a turn"),
-  Rule(r"emulator\.ptx\.sampling\.Look\.fetch", r"self\.at_level\(", r"at_level: arguments 2 and 3 swapped",
-       "a texture has layers or samples in one slice after the other: of one sample their sum has no order"),
   Rule(r"emulator\.ptx\.\w+\..*", r"changes\.count \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
-  Rule(r"emulator\.ptx\.sampling\.Look\._number", r"x <= 0\.04045", r"LtE becomes Lt",
+  Rule(r"emulator\.ptx\.sampling\._linear_light", r"x <= 0\.04045", r"LtE becomes Lt",
        "no fraction of 255 or of 65,535 is 0.04045"),
   # ---- debugger
   Rule(r"emulator\.debug\.ptx\.exactness\.Exactness\._place", r"group\.waves - self\.first\[cohort\]",

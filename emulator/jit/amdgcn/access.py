@@ -38,7 +38,7 @@ from tinyhw.emulator.jit.amdgcn.context import (
   SCRATCH_SIZE,
   SITES,
 )
-from tinyhw.emulator.jit.amdgcn.moves import EVERY, Moves
+from tinyhw.emulator.jit.amdgcn.moves import EVERY, LINE, Moves, fetch
 from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.state import LDS, SCRATCH, Registers
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert
@@ -47,7 +47,6 @@ from tinyhw.emulator.values.ops import I32, I64, U32, U64
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import NULL
 
-LINE = 64  # bytes of a line of the host's caches
 READ, WRITE = Access.READ, Access.WRITE
 
 
@@ -57,7 +56,7 @@ class Accesses(Moves):
   def __init__(self, e: Emitter, fault: str) -> None:
     self.e, self.fault = e, fault
     self.sites: list[Site] = []
-    self.ahead = False  # whether loads fetch ahead: where a site is one place of a function, which remembers the last
+    self.ahead = False
     self.halves = False  # whether the upper lanes of loads often have the addresses of the lower ones
 
   # ---- small pieces of IR
@@ -178,9 +177,7 @@ class Accesses(Moves):
     e.do(f"store i64 {now}, ptr {last}")
     step = e.op(f"sub i64 {now}, {e.op(f'freeze i64 {before}')}")
     for at in range(0, size, LINE):
-      there = e.op(f"getelementptr i8, ptr {e.op(f'getelementptr i8, ptr {pointer}, i64 {at}')}, i64 {step}")
-      e.declared["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
-      e.do(f"call void @llvm.prefetch.p0(ptr {there}, i32 0, i32 3, i32 1)")
+      fetch(e, e.op(f"getelementptr i8, ptr {e.op(f'getelementptr i8, ptr {pointer}, i64 {at}')}, i64 {step}"))
 
   def _in_order(self, offsets: Value, width: int) -> tuple[Value, Value]:
     """The first lane's offset, and whether those of the others follow it."""

@@ -144,7 +144,7 @@ def _mask_operand(r: Registers, o: Operand) -> Value:
 def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
   moves = i.variant.endswith(dpp.VARIANTS)
   sources = _vector_sources(r, i, meaning, mode, moves)
-  function = _saturating(i, meaning)
+  function = _of_halves if i.mnemonic == "v_perm_b32" and _halves(sources[2]) else _saturating(i, meaning)
   results = _results(function(r.o, *sources), len(meaning.results))
   typed = [v if t in {"mask", "exec"} else _finished(r, i, t, _typed(v, t.removeprefix("s:")), mode)
            for v, t in zip(results, meaning.results)]
@@ -185,6 +185,18 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, m
       sources.append(r.o.flush(x) if bind.flushes(i, t, mode, 0) else x)
       position += 1
   return sources
+
+
+def _halves(selector: Value) -> list[int]:
+  """Which halves of the pair src0:src1 v_perm_b32 puts together, low one first; empty where it does not pick halves."""
+  chosen = [] if selector.bits is None else [selector.bits >> 16 * k & 0xFFFF for k in range(2)]
+  return [x % 256 // 2 for x in chosen] if all(x in {0x100, 0x302, 0x504, 0x706} for x in chosen) else []
+
+
+def _of_halves(o: Any, a: Value, b: Value, selector: Value) -> Value:
+  """v_perm_b32 where it puts together halves, as code with packed halves has it: LLVM sees through shifts and masks."""
+  low, high = ((a if n > 1 else b, n & 1) for n in _halves(selector))
+  return (low[0] >> 16 if low[1] else low[0] & 0xFFFF) | (high[0] & 0xFFFF0000 if high[1] else high[0] << 16)
 
 
 # ---- sub-dword addressing, as gfx9.sdwa has it

@@ -21,12 +21,10 @@ from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, 
 from tinyhw.emulator.values.ops import DTYPES, F16, F32, F64, U16, U32
 from tinyhw.isa.amdgcn import Instruction, Operand
 
-# Memory of a function that has matrix instructions: C and D where they are no registers, a fragment's raw dwords
-# (16 lanes a register). Bytes.
+# Memory of a function that has matrix instructions: C and D where they are no registers. Bytes.
 _C: Final = 0
 _D: Final = 1024
-_RAW: Final = 3072
-SIZE: Final = 4096
+SIZE: Final = 3072
 FRAGMENTS: Final = 12  # fragments of a block that are kept as numbers
 _FRAGMENT: Final = 2048  # bytes of one
 # Rows and columns of the result at a time, by the host's level: their sums stay in its registers.
@@ -45,9 +43,6 @@ class Numbers:
   pairs: bool
   sum: str
 
-  @property
-  def name(self) -> str: return f"fragment_{self.kind}{self.bits}_{self.signed:d}{self.pairs:d}_{self.sum}"
-
 
 @dataclass(frozen=True)
 class Product:
@@ -60,43 +55,34 @@ class Product:
   def name(self) -> str: return f"matrix_{self.sum}_{self.pairs:d}_{self.result}"
 
 
-def _unpack(p: Numbers) -> Iterator[str]:
-  """Raw dwords at %raw to elements at %to."""
-  per = 32 // p.bits
-  t, size = p.sum, 8 if p.sum == "double" else 4
-  for r in range(16 // per):
-    word = f"%w{r}"
-    yield f"{word}.at = getelementptr i8, ptr %raw, i64 {64 * r}"
-    yield f"{word} = load <16 x i32>, ptr {word}.at, align 64"
+def _unpack(e: Emitter, p: Numbers, words: list[Value], to: str) -> None:
+  """Registers of a fragment, of whose lanes the first 16 count, to elements in memory."""
+  size, per = 8 if p.sum == "double" else 4, 32 // p.bits
+  wide = f"<16 x {p.sum}>"
+
+  def half(x: str, t: str) -> str:
+    order = ", ".join(f"i32 {k}" for k in range(16))
+    return e.op(f"shufflevector <{e.lanes} x {t}> {x}, <{e.lanes} x {t}> poison, <16 x i32> <{order}>")
+
+  def element(x: Value, k: int) -> str:
+    if p.kind == "int":
+      top = e.op(f"shl <16 x i32> {half(x.in_lanes(), 'i32')}, splat (i32 {32 - p.bits * (k + 1)})")
+      return e.op(f"{'ashr' if p.signed else 'lshr'} <16 x i32> {top}, splat (i32 {32 - p.bits})")
+    if p.kind == "bf16":
+      near = e.op(f"bitcast <16 x i32> {half((x & 0xFFFF0000 if k else x << 16).in_lanes(), 'i32')} to <16 x float>")
+      return near if p.sum == "float" else e.op(f"fpext <16 x float> {near} to {wide}")
+    raw = half(convert(x >> 16 if k else x, U16).in_lanes(), "i16")  # of all lanes: so LLVM sees how the word was made
+    return e.op(f"fpext <16 x half> {e.op(f'bitcast <16 x i16> {raw} to <16 x half>')} to {wide}")
+
+  for n, x in enumerate(words):
     if p.pairs:
-      yield f"%h{r} = bitcast <16 x i32> {word} to <32 x half>"
-      yield f"%x{r} = fpext <32 x half> %h{r} to <32 x {t}>"
-      yield f"%x{r}.to = getelementptr {t}, ptr %to, i64 {32 * r}"
-      yield f"store <32 x {t}> %x{r}, ptr %x{r}.to, align 64"
+      raw = e.op(f"bitcast <16 x i32> {half(x.in_lanes(), 'i32')} to <32 x half>")
+      at = e.op(f"getelementptr {p.sum}, ptr {to}, i64 {32 * n}")
+      e.do(f"store <32 x {p.sum}> {e.op(f'fpext <32 x half> {raw} to <32 x {p.sum}>')}, ptr {at}, align 64")
       continue
     for k in range(per):
-      x = f"%x{r * per + k}"
-      if p.kind == "int":
-        yield f"{x}.top = shl <16 x i32> {word}, splat (i32 {32 - p.bits * (k + 1)})"
-        yield f"{x} = {'ashr' if p.signed else 'lshr'} <16 x i32> {x}.top, splat (i32 {32 - p.bits})"
-      elif p.kind == "bf16":
-        yield (f"{x}.raw = " + (f"and <16 x i32> {word}, splat (i32 -65536)" if k else
-                                f"shl <16 x i32> {word}, splat (i32 16)"))
-        yield f"{x if t == 'float' else f'{x}.f'} = bitcast <16 x i32> {x}.raw to <16 x float>"
-        if t == "double": yield f"{x} = fpext <16 x float> {x}.f to <16 x double>"
-      else:
-        if k: yield f"{x}.down = lshr <16 x i32> {word}, splat (i32 16)"
-        yield f"{x}.raw = trunc <16 x i32> {f'{x}.down' if k else word} to <16 x i16>"
-        yield f"{x}.f = bitcast <16 x i16> {x}.raw to <16 x half>"
-        yield f"{x} = fpext <16 x half> {x}.f to <16 x {t}>"
-      yield f"{x}.to = getelementptr i8, ptr %to, i64 {(r * per + k) * 16 * size}"
-      yield f"store <16 x {t}> {x}, ptr {x}.to, align 64"
-
-
-def _fragment(p: Numbers) -> str:
-  """The text of the function that makes a fragment numbers."""
-  body = "\n  ".join([*_unpack(p), "ret void"])
-  return f"define private void @{p.name}(ptr noalias %raw, ptr noalias %to) noinline #0 {{\n  {body}\n}}"
+      text, at = element(x, k), e.op(f"getelementptr i8, ptr {to}, i64 {(n * per + k) * 16 * size}")
+      e.do(f"store {wide} {text}, ptr {at}, align 64")
 
 
 def _sums(p: Product, rows: int, columns: int) -> Iterator[str]:
@@ -187,14 +173,7 @@ def _numbers(r: Registers, first: int, count: int, mask: int, p: Numbers) -> str
     known = (next(name for k in range(FRAGMENTS) if (name := f"%fragment{k}") not in used) if len(used) < FRAGMENTS
              else r.fragments.pop(next(iter(r.fragments))))  # the one that was not wanted for longest
     e.stack[known[1:]] = f"alloca [{_FRAGMENT} x i8], align 64"
-    order = ", ".join(f"i32 {k}" for k in range(16))
-    for k, x in enumerate(words):
-      if mask: x = x ^ mask
-      t = x.type
-      text = e.op(f"shufflevector {t} {x.in_lanes()}, {t} poison, <16 x i32> <{order}>")
-      e.do(f"store <16 x i32> {text}, ptr {_pointer(e, _RAW + 64 * k)}, align 64")
-    e.declared.setdefault(p.name, _fragment(p))
-    e.do(f"call void @{p.name}(ptr {_pointer(e, _RAW)}, ptr {known})")
+    _unpack(e, p, [x ^ mask for x in words] if mask else words, known)
   r.fragments[key] = known
   return known
 

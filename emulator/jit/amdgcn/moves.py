@@ -8,12 +8,20 @@ from tinyhw.emulator.jit.vectors import chained, interleaved, scatter
 from tinyhw.emulator.values.ops import U32
 
 EVERY = "splat (i1 true)"  # the mask of all lanes
+LINE = 64  # bytes of a line of the host's caches
+
+
+def fetch(e: Emitter, pointer: str) -> None:
+  """Have the processor fetch the line of a place."""
+  e.declared["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
+  e.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
 
 
 class Moves:
   """Loads and stores at addresses that have been checked."""
 
   e: Emitter
+  ahead: bool  # whether loads fetch ahead: where a site is one place of a function, which remembers the last
 
   def _at(self, base: str, t: str, offsets: str) -> str:
     """Pointers at byte offsets from a base; without one the offsets are host addresses."""
@@ -93,6 +101,7 @@ class Moves:
     def lane(k: int) -> str:
       t, number = offsets.type[:-1].split(" x ")[1], "i32" if offsets.dtype.itemsize == 4 else "i64"
       at = self._at(base, t, e.op(f"extractelement {offsets.type} {offsets.text}, {number} {k}"))
+      if self.ahead: fetch(e, e.op(f"getelementptr i8, ptr {at}, i64 {LINE}"))
       return e.op(f"load {four}, ptr {at}, align 1")
     words: list[list[str]] = [[], [], [], []]
     for first in range(0, n, 8):

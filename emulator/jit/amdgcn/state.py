@@ -48,6 +48,9 @@ class Registers:
     """A new block: nothing is at hand, all is in memory."""
     self.forget()
     self.exec_written = False
+    self.read: set[int] = set()  # vector registers that the block has read as they were before
+    self.written: set[int] = set()  # those of which it wrote all lanes first
+    self.any_read = False  # whether it read one by a number that only the wave knows
 
   def forget(self) -> None:
     """Nothing is at hand: all is in memory."""
@@ -89,31 +92,37 @@ class Registers:
     """A literal that is not known, see `shapes`."""
     raise Untranslatable(f"{source[0]} is not given")
 
-  def flush(self) -> None:
-    """Write back what changed."""
-    self.spill()
+  def flush(self) -> dict[int, int]:
+    """Write back what changed. Returns which line stores a vector register."""
+    stored = self.spill()
     self._dirty_v, self._dirty_s, self._dirty_scc = set(), set(), False
+    return stored
 
-  def spill(self) -> None:
+  def spill(self) -> dict[int, int]:
     """As `flush`, on a way that leaves the block while another goes on."""
-    self._store_vectors(self._dirty_v)
+    stored = self._store_vectors(self._dirty_v)
     for n in sorted(self._dirty_s): self.e.do(f"store i32 {self._s[n].text}, ptr {self._pointer(n)}")
     if self._dirty_scc and self._scc is not None:
       self.e.do(f"store i32 {convert(self._scc, U32).text}, ptr {self._pointer(SCC)}")
+    return stored
 
   # ---- vector registers
 
-  def _store_vectors(self, changed: set[int]) -> None:
+  def _store_vectors(self, changed: set[int]) -> dict[int, int]:
+    stored = {}
     for n in sorted(changed):
       value = next(iter(self._v[n].values()))
       if not value.wide: value = Value(self.e, value.in_lanes(), value.dtype, True)
       self.e.do(f"store {value.type} {value.text}, ptr {self._vector_place(n)}, align 64")
+      stored[n] = len(self.e.lines) - 1
+    return stored
 
   def vector(self, n: int, dtype: Any) -> Value:
     """A vector register as a 4-byte type."""
     if n >= self.vgprs: raise Untranslatable("a register beyond the wave's allocation")
     forms = self._v.get(n)
     if forms is None:
+      self._find(n)
       text = self.e.op(f"load <{self.lanes} x i32>, ptr {self._vector_place(n)}, align 64")
       forms = self._v[n] = {"u": Value(self.e, text, U32, True)}
     kept = forms.get(dtype.kind)
@@ -129,9 +138,19 @@ class Registers:
     if not everywhere and not self.full: value = self._masked(value, self.vector(n, value.dtype))
     self._v[n] = {value.dtype.kind: value}
     self._dirty_v.add(n)
+    self._replace(n)
+
+  def _find(self, n: int) -> None:
+    """A vector register is read where it lies."""
+    if n not in self.written: self.read.add(n)
+
+  def _replace(self, n: int) -> None:
+    """A vector register is written: all lanes, or with what it had in the others."""
+    if n not in self.read: self.written.add(n)
 
   def settled(self, n: int, count: int) -> str:
     """Where some vector registers lie one after the other, with what they hold now."""
+    for k in range(n, n + count): self._find(k)
     changed = self._dirty_v.intersection(range(n, n + count))
     self._store_vectors(changed)
     self._dirty_v -= changed
@@ -139,12 +158,15 @@ class Registers:
 
   def overwritten(self, n: int, count: int) -> str:
     """Where some vector registers lie, which the caller is about to write there: what was at hand of them is not."""
-    for k in range(n, n + count): self._v.pop(k, None)
+    for k in range(n, n + count):
+      self._v.pop(k, None)
+      self._replace(k)
     self._dirty_v.difference_update(range(n, n + count))
     return self._vector_place(n)
 
   def indexed(self, n: Value) -> Value:
     """The vector register whose number (below `vgprs`) is in a scalar, as u32."""
+    self.any_read = True
     self.flush()
     text = self.e.op(f"load <{self.lanes} x i32>, ptr {self._vector_at(n)}, align 64")
     return Value(self.e, text, U32, True)

@@ -7,7 +7,7 @@ that instruction.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -24,6 +24,7 @@ from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN, VSKIP
 from tinyhw.emulator.jit.amdgcn import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
 from tinyhw.emulator.jit.amdgcn.access import Accesses
 from tinyhw.emulator.jit.amdgcn.context import ENTRY, WAVE
+from tinyhw.emulator.jit.amdgcn.liveness import End, unwanted
 from tinyhw.emulator.jit.amdgcn.outline import Outlined
 from tinyhw.emulator.jit.amdgcn.shapes import DONE, FAULTED, MEMORY, Shapes
 from tinyhw.emulator.jit.amdgcn.site import FIND, Site
@@ -134,6 +135,7 @@ class Translator:
     self.full = True
     self.block = 0  # offset of the block that is translated
     self.left = ""  # instructions that the wave may execute after that block
+    self.end: tuple[Sequence[str], dict[int, int]] | None = None  # where it goes on, see `liveness`
 
   def translate(self, starts: list[Place], send: Callable[[str], None]) -> Translation:
     """The translation of everything that can be reached from the places; modules of it are sent as they are ready."""
@@ -153,15 +155,21 @@ class Translator:
     both = self.partial or any(map(_switches_lanes, kinds))
     only_general = both and self.quick
     blocks: dict[int, list[str]] = {}
+    ends: dict[int, End] = {}
     while not only_general and full < len(self.order) or both and general < len(self.order):
       self.full = not only_general and full < len(self.order)
       k = full if self.full else general
       self._block(k)
-      if self.full: full += 1
+      if self.full:
+        ends[k] = End.of(self.r, self.end)
+        full += 1
       else: general += 1
       blocks.setdefault(k, []).extend(e.lines)
       e.lines = []
       both |= self.exec_written
+    if not self.quick and not self.detail:
+      for k, lines in unwanted(ends, self.vgprs).items():
+        for n in lines: blocks[k][n] = ""
     for k in range(len(self.order)):
       self._entrance(k, both, only_general)
       blocks[k] = e.lines + blocks[k]
@@ -322,6 +330,7 @@ class Translator:
     e.start(f"{'f' if self.full else 'g'}{k}")
     r.begin()
     r.full = self.full
+    self.end = None
     found: list[tuple[int, Instruction]] = []
     at = offset
     limit = 1 if self.detail >= EACH else BLOCK_LIMIT
@@ -472,21 +481,24 @@ class Translator:
     return f"f{k}" if self.full and not self.r.exec_written else f"d{k}"
 
   def _go(self, offset: int, mode: int) -> None:
-    self.r.flush()
-    self.e.do(f"br label %{self._label(offset, mode)}")
+    stored, label = self.r.flush(), self._label(offset, mode)
+    self.end = [label], stored
+    self.e.do(f"br label %{label}")
 
   def _end(self, i: Instruction, at: int, mode: int) -> bool:
     """Emit an instruction that ends a block; False for one that does not."""
     name, after, r, e = i.mnemonic, at + i.size, self.r, self.e
     if name == "s_endpgm":
       if self.detail: r.flush()
+      self.end = [], {}
       e.do(f"store i32 {END}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {STATUS}')}")
       e.do("ret void")
     elif name == "s_branch": self._go(self._target(i, at), mode)
     elif name in control.CONDITIONAL:
       condition = self._condition(name)
-      r.flush()
+      stored = r.flush()
       yes, no = self._label(self._target(i, at), mode), self._label(after, mode)
+      self.end = [yes, no], stored
       e.do(f"br i1 {condition.text}, label %{yes}, label %{no}")
     elif name in {"s_barrier", "s_sleep", "s_sleep_var"}:
       r.flush()

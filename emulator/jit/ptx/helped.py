@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import Error, Unsupported
-from tinyhw.emulator.jit.native import Callback
-from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx import fetches, layout
 from tinyhw.emulator.jit.ptx.called import MANY, Call
 from tinyhw.emulator.jit.ptx.inline import OWN_STACK
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value
@@ -27,12 +26,16 @@ if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.run import Cohort, Launch
 
 Places = list[tuple[int, int]]
+# with a strand's state, the number of the instruction, and the block (`fetches`) that it was called through
+_Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p)
 
 
 # What compiled code has no way of its own for: patterns of names, and what docs/ptx.md says of them.
 SELDOM: Final = (
   (r"call(\.uni)?", "`call` of a function that calls itself, or is too long to stand in the kernel"),
-  (r"(tex|tld4|txq|istypep|suld|sust|sured|suq)\..*", "textures and surfaces"),
+  (r"(tex|tld4|suld|sust)\..*",
+   "`tex`, `tld4`, `suld`, `sust`, until a launch has made one a few times: then it is compiled for the array"),
+  (r"(txq|istypep|sured|suq)\..*", "`txq`, `suq`, `istypep`, `sured`"),
   (r"mma\..*m8n8k4\..*f16.*", "`mma` of m8n8k4 of f16"),
   (r"wgmma\..*b1.*|wmma\..*\.(u4|s4|b1)(\..*)?", "`wgmma` of bits, `wmma.load` and `.store` of 4 bits, `wmma` of bits"),
   (r"(st|red)\.async\..*", "`st.async`, `red.async`"),
@@ -115,8 +118,10 @@ def _helped(g: Lanes, k: int, reads: set[int]) -> None:
   number = len(g.helped)
   home = plan.whole.owner[k]
   g.helped.append((plan.whole.own(k), g.pc, taken, given, plan.lines[k].instruction.name, home.number))
-  helper = e.op(f"load ptr, ptr {g.pointer('%context', layout.HELPER)}")
-  done = e.op(f"call i32 {helper}(i64 {e.op('ptrtoint ptr %state to i64')}, i32 {number})")
+  blocks = e.op(f"load ptr, ptr {g.pointer('%context', layout.HELPER)}")
+  block = e.op(f"load ptr, ptr {g.pointer(blocks, 8 * number)}")
+  helper = e.op(f"load ptr, ptr {block}")
+  done = e.op(f"call i32 {helper}(i64 {e.op('ptrtoint ptr %state to i64')}, i32 {number}, ptr {block})")
   fine = e.new_label("helped")
   e.do(f"br i1 {e.op(f'icmp eq i32 {done}, 0')}, label %{fine}, label %{away}, !prof !1")
   e.start(fine)
@@ -157,27 +162,32 @@ class Bound:
   base: int  # of its function's variables on the stack
   instance: int  # of its function
   top: int | None  # where the state has the end of the stack
+  fetch: fetches.One | None = None  # what looks at a texture or a surface
 
 
 class Helper:
   """Runs instructions of a launch's strands; `error` is what one has raised: none is run after it."""
 
   def __init__(self, launch: Launch) -> None:
-    self._callback = Callback(self._call)
-    address = ctypes.cast(self._callback, ctypes.c_void_p).value
-    assert address is not None
-    self.address = address
-    self.error: BaseException | None = None
     self._launch = launch
+    self._callback = _Callback(self._call)
+    self.forget()
+    self.error: BaseException | None = None
     self.calls = 0  # of functions, in this launch
     self._steps: dict[int, Bound] = {}
     self._cohort: Cohort | None = None
+
+  def forget(self) -> None:
+    """Mappings have changed: what arrays the launch looks at is to be learned again."""
+    address = ctypes.cast(self._callback, ctypes.c_void_p).value
+    assert address is not None
+    self.learner = fetches.Learner(address, len(self._launch.kernel.helped))
 
   def begin(self, cohort: Cohort) -> None:
     """What is called next is called for the strands of a cohort."""
     self._cohort, self.error = cohort, None
 
-  def _call(self, state: int, number: int) -> int:
+  def _call(self, state: int, number: int, block: int) -> int:
     if self.error is not None: return 1  # the launch ends
     try: return int(not self._run(state, number))
     except BaseException as error:  # must not go through native code
@@ -200,6 +210,7 @@ class Helper:
               if first <= n < first + len(code.flat.types)]
     top = next((at for n, at in taken if n == kernel.top), None)
     found = self._steps[number] = Bound(step, pc, rows(taken), rows(given), calls, base, instance, top)
+    if line.instruction.opcode in fetches.OPCODES: found.fetch = fetches.instruction(code, line)
     return found
 
   def _run(self, address: int, number: int) -> bool:
@@ -231,10 +242,18 @@ class Helper:
         if found is None: return False
         group = found
       else:
+        seen = None
+        if bound.fetch is not None and self.learner.wants(number): seen = self.learner.look(bound.fetch, group)
         try: bound.step(group)
         except (Error, IndexError) as error: raise blocks.located(error, pc, group) from None
+        if seen is not None: self._learn(number, bound, seen)
     for n, at, dtype, steps in bound.given: put(raw, at, dtype, steps, group.v[n], active)
     return True
+
+  def _learn(self, number: int, bound: Bound, seen: fetches.Seen) -> None:
+    k, *_, instance = self._launch.kernel.helped[number]
+    code = self._launch.grid.dispatch.program.function(self._launch.kernel.instances[instance][0])
+    self.learner.learn(number, bound, code, code.flat.lines[k], seen, self._launch.mappings)
 
   @staticmethod
   def _called(cohort: Cohort, blocks: Blocks, row: int, group: Warps, bound: Bound) -> Warps | None:

@@ -370,10 +370,15 @@ class Launch:
                       (layout.STRANDS, grid.shared.warps), (layout.CLOCK, FIRST),
                       (layout.CLUSTER, grid.shared.clustered), (layout.APART, apart(grid)), (layout.STRIDE, k.stride)):
       words[at // 8] = value
-    if self.helper is not None: words[layout.HELPER // 8] = self.helper.address
+    if self.helper is not None: words[layout.HELPER // 8] = self.helper.learner.table.ctypes.data
     small = words.view(np.uint32)
     small[layout.GRID // 4:layout.GRID // 4 + 3] = d.grid
     small[layout.CLUSTERED // 4:layout.CLUSTERED // 4 + 3] = grid.shared.cluster
+
+  @property
+  def mappings(self) -> Value:
+    """Rows of `jit.memory.Memory`."""
+    return self._memory.table
 
   def states(self, size: int) -> Value:
     """Memory for states, used again by the next cohort when nobody has it any more."""
@@ -385,6 +390,7 @@ class Launch:
     """Run a cohort's blocks natively, as the mappings are now. Raises what the helper has raised."""
     if self.grid.space.version != self._version:
       self._memory, self._version = Memory(self.grid.space), self.grid.space.version
+      if self.helper is not None: self.helper.forget()
       self._context()
     helper = self.helper
     if helper is not None: helper.begin(cohort)

@@ -12,17 +12,18 @@ NAMES = {"T": Tensor, "F": Tensor, "inf": float("inf"), "nan": float("nan"), "dt
 TOLERANCE = {"float16": (2e-3, 2e-3), BFLOAT16: (1.6e-2, 1.6e-2), "float32": (1e-5, 2e-6), "float64": (1e-11, 1e-13)}
 
 
-def found(case: Case, device: str) -> list[tuple[str, Array]]:
-  """(dtype, values) of each result, then of each gradient, from one schedule."""
+def found(case: Case, device: str, said: bool = True) -> list[tuple[str, Array]]:
+  """(dtype, values) of each result, then of each gradient, from one schedule. `said`: the inputs are said to learn."""
   inputs = [Tensor(a, device=device, dtype=i.dtype) for a, i in zip(case.arrays(), case.inputs)]
   wanted = case.differentiable()
-  for n in wanted: inputs[n].requires_grad_()
+  if said:
+    for n in wanted: inputs[n].requires_grad_()
   Tensor.manual_seed(0)
   results = flat(eval(case.ours, {**NAMES, "device": device, **dict(zip("abcdef", inputs))}))
   results = [r if isinstance(r, Tensor) else Tensor(r, device=device) for r in results]
   total: Any = None
   for n, r in enumerate(results):
-    if not r.requires_grad: continue
+    if not (r.requires_grad if said else r.dtype.is_float): continue
     part = (r * Tensor(seeds(r.shape, n).astype(np.float32), device=device).cast(r.dtype)).sum()
     total = part if total is None else total.cast(dtypes.float64) + part.cast(dtypes.float64)
   targets = [inputs[n] for n in wanted]

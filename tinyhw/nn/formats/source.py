@@ -5,11 +5,11 @@ import mmap
 import os
 from dataclasses import dataclass
 
-from tinyhw.core.errors import DecodeError, InvalidArgument
+from tinyhw.core.errors import DecodeError, MissingFile
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.tensor import Tensor
 
-Data = str | os.PathLike[str] | bytes | bytearray | memoryview
+Data = str | os.PathLike[str] | bytes | bytearray | memoryview | Tensor
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,10 @@ class File:
 
   @staticmethod
   def of(source: Data) -> File:
-    """A file by its path, mapped; or bytes as they are."""
+    """A file by its path, mapped; bytes, or those of a tensor, as they are."""
+    if isinstance(source, Tensor):
+      if source.dtype is not dtypes.uint8: source = source.bitcast(dtypes.uint8)
+      return File(source.data().cast("B"), f"the tensor on {source.device}")
     if isinstance(source, (bytes, bytearray, memoryview)): return File(memoryview(source).cast("B"), "the data")
     path = os.fspath(source)
     try:
@@ -28,7 +31,7 @@ class File:
         size = os.fstat(file.fileno()).st_size
         return File(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""), str(path))
     except OSError as error:
-      raise InvalidArgument(f"{path} cannot be read: {error.strerror or error}") from None
+      raise MissingFile(f"{path} cannot be read: {error.strerror or error}") from None
 
   def damaged(self, what: str, hint: str | None = None) -> DecodeError:
     """The error that says what is wrong with this file."""

@@ -1,0 +1,103 @@
+"""Gradients of tensors of which nobody has said that they learn: where no leaf says so, all floats alive have one."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.tensor.operators.cases import Case
+from tests.tensor.operators.expected import Expected
+from tests.tensor.operators.run import differences, found
+from tests.tensor.test_operators import part
+from tinyhw import Tensor, TinyJit
+from tinyhw.core.errors import InvalidArgument
+
+KNOWN = Expected()
+
+
+def grad(x: Tensor) -> list[float]:
+  assert x.grad is not None
+  values: list[float] = x.grad.tolist()
+  return values
+
+
+@pytest.mark.parametrize("case", [c for c in part(48) if c.differentiable()], ids=lambda c: c.name)
+def test_the_gradient_of_a_case_is_the_same(case: Case) -> None:
+  try: mine = found(case, "LLVM", said=False)
+  except InvalidArgument as error:
+    assert "nobody had said" in str(error)
+    return
+  assert not differences(case, mine, KNOWN.of(case))
+
+
+def test_every_float_alive_has_a_gradient() -> None:
+  x, w = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
+  h = x * w
+  (h * h).sum().backward()
+  assert grad(x) == [18.0, 64.0] and grad(w) == [6.0, 32.0] and grad(h) == [6.0, 16.0]
+  assert not x.requires_grad and x.is_leaf
+  (x * 5).sum().backward()
+  assert grad(x) == [23.0, 69.0]
+  turned = Tensor(np.arange(6.0).reshape(2, 3)).T          # nobody else has what it was made of
+  (turned * turned).sum().backward()
+  assert grad(turned) == [[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]
+
+
+def test_where_a_leaf_says_that_it_learns_no_other_does() -> None:
+  x, w, frozen = Tensor([1.0, 2.0]), Tensor([3.0, 4.0], requires_grad=True), Tensor([5.0, 6.0], requires_grad=False)
+  (x * w * frozen).sum().backward()
+  assert grad(w) == [5.0, 12.0] and x.grad is None and frozen.grad is None
+  (x * frozen).sum().backward()
+  assert grad(x) == [5.0, 6.0] and frozen.grad is None
+  for none in (frozen * 2, (x * 2).detach(), Tensor([1, 2]) + 1):
+    with pytest.raises(InvalidArgument, match="no leaf"): none.sum().backward()
+  with Tensor.no_grad(): still = x * 3
+  with pytest.raises(InvalidArgument, match="no leaf"): still.sum().backward()
+  x.grad = None
+  (still * x).sum().backward()
+  assert grad(x) == [3.0, 6.0] and still.grad is None
+
+
+def test_constants_are_told_apart() -> None:
+  a, b = Tensor.ones(3), Tensor.ones(3)
+  total = (a * b.reshape(1, 3) * 2 + 1).relu().sum()
+  a.realize()
+  total.backward()
+  assert grad(a) == grad(b) == [2.0] * 3
+  assert Tensor.ones(3).grad is None
+  x, y = Tensor.eye(2), Tensor([[2.0, -2.0]])
+  assert [g.tolist() for g in y.matmul(x).sum().gradient(x, y)] == [[[2, 2], [-2, -2]], [[1, 1]]]
+  first, second = Tensor(3.5).clone(), Tensor(3.5).clone()
+  (first + second * 2).backward()
+  assert (grad(first), grad(second)) == (1.0, 2.0)
+  number = Tensor(2.0)                                      # the very node of each 2.0
+  with pytest.raises(InvalidArgument, match="a constant"): (number * x * 2.0).sum().gradient(number)
+
+
+def test_a_history_that_was_not_kept_is_refused() -> None:
+  x = Tensor([1.0, 2.0])
+  y = x.exp()
+  assert y.shape == (2,) and len(y.tolist()) == 2
+  with pytest.raises(InvalidArgument, match="read or realized.*requires_grad_"): y.sum().gradient(x)
+  with pytest.raises(InvalidArgument, match="no leaf"): y.backward(Tensor([1.0, 1.0]))
+  assert [g.tolist() for g in (x * 2).sum().gradient(x, Tensor([3.0]))] == [[2, 2], [0]]
+  matrix = Tensor([[2.0, 1.0], [1.0, 3.0]])
+  for result in (matrix.solve(Tensor([1.0, 2.0])), matrix.qr()[1], matrix.svd()[1], matrix.cholesky()):
+    with pytest.raises(InvalidArgument, match="nobody had said"): result.sum().gradient(matrix)
+  assert matrix.inverse().sum().gradient(matrix)[0].shape == (2, 2)
+
+
+def test_a_jit_leaves_such_gradients_too() -> None:
+  w = Tensor([3.0, 4.0]).realize()
+
+  @TinyJit
+  def step(x: Tensor) -> Tensor:
+    w.grad = None
+    return (x * w * w).sum().backward()
+
+  @TinyJit
+  def slope(x: Tensor) -> Tensor: return x.exp().sum().gradient(x)[0]
+
+  for i in range(5):
+    x = Tensor([1.0, float(i)])
+    assert step(x).item() == 9 + 16 * i and grad(w) == [6, 8 * i] and grad(x) == [9, 16]
+    np.testing.assert_allclose(slope(x).numpy(), np.exp([1, i]), rtol=1e-6)
