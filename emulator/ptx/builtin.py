@@ -39,7 +39,7 @@ def caller(code: Code, line: Line, name: str, results: Arguments, passed: Argume
     def fail(group: Warps) -> Any:
       lane = int(group.lanes[0].argmax())
       words = [operands.full(group, r(group)) for r in reads]
-      texts = [_text(group, int(w[0, lane])) for w in (words[0], words[1])]
+      texts = [_text(group, int(w[0, lane]), 0, lane) for w in (words[0], words[1])]
       raise MachineFault(f"assertion failed: {texts[0]} ({texts[1]}:{int(words[2][0, lane])})",
                          wave=int(group.waves[0]), lane=lane)
     return fail
@@ -47,7 +47,7 @@ def caller(code: Code, line: Line, name: str, results: Arguments, passed: Argume
   def printf(group: Warps) -> Any:
     formats, lists = (operands.full(group, r(group)) for r in reads[:2])
     for w, lane in np.argwhere(group.lanes).tolist():
-      text = _text(group, int(formats[w, lane]))
+      text = _text(group, int(formats[w, lane]), w, lane)
       group.cohort.shared.printed.append(_formatted(group, text, int(lists[w, lane]), w, lane))
     if results.elements:
       own = line.scope.find(results.elements[0].text) if isinstance(results.elements[0], Name) else None
@@ -63,11 +63,11 @@ def _argument(code: Code, line: Line, o: Operand, size: int) -> Callable[[Warps]
   raise DecodeError("an argument that is none", where=where(line))
 
 
-def _text(group: Warps, address: int) -> str:
-  """A string in memory, up to its zero."""
+def _text(group: Warps, address: int, wave: int, lane: int) -> str:
+  """A string at a generic address of a thread's, up to its zero."""
   out = bytearray()
   while len(out) < _LIMIT:
-    byte = group.space.read(address + len(out), 1)
+    byte = memory.read_generic(group, address + len(out), 1, wave, lane)
     if byte == b"\0": break
     out += byte
   return out.decode("utf-8", "replace")
@@ -96,7 +96,7 @@ def _formatted(group: Warps, text: str, at: int, wave: int, lane: int) -> str:
       return str(float(value).hex()) if kind in "aA" else f"{plain}{kind}" % value
     if kind == "s":
       address = int.from_bytes(take(8), "little")
-      return f"{plain}s" % (_text(group, address) if address else "(null)")
+      return f"{plain}s" % (_text(group, address, wave, lane) if address else "(null)")
     if kind == "c": return f"{plain}c" % chr(take(4)[0])
     if kind == "p": return f"{int.from_bytes(take(8), 'little'):#x}"
     raw = take(8 if long else 4)

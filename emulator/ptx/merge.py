@@ -134,14 +134,15 @@ def _kept(parts: Sequence[tuple[Item, ...]], chosen: dict[str, tuple[int, Functi
       yield item
 
 
-def linked(texts: Sequence[tuple[str, str]]) -> str:
-  """One text of several, each with a name. Raises DecodeError for what is no PTX, or does not fit together."""
+def linked(texts: Sequence[tuple[str, str]], provided: frozenset[str] = _PROVIDED) -> str:
+  """One text of several, each with a name; what is `provided` comes later. Raises DecodeError for what is no PTX, or
+  does not fit together."""
   modules = []
   for name, ptx in texts:
     try: modules.append(parse(ptx.encode()))
     except DecodeError as error: raise DecodeError(f"{name}: {error}") from None
   whole = merge(modules)
   missing = sorted(n for n, f in whole.functions.items() if f.body is None and f.linkage == "extern"
-                   and n not in _PROVIDED)
+                   and n not in provided | _PROVIDED)
   if missing: raise DecodeError(f"Undefined reference to '{missing[0]}' in '{texts[0][0]}'")
   return texts[0][1] if len(texts) == 1 else text(whole)

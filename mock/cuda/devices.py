@@ -28,7 +28,7 @@ _NO: Final = ("KERNEL_EXEC_TIMEOUT", "INTEGRATED", "COMPUTE_MODE", "TCC_DRIVER",
               "MEMPOOL_SUPPORTED_HANDLE_TYPES", "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS",
               "GPU_DIRECT_RDMA_WRITES_ORDERING", "PCI_DOMAIN_ID", "PCI_DEVICE_ID")
 _LIMITS: Final = {cuda.CU_LIMIT_STACK_SIZE: 1024, cuda.CU_LIMIT_PRINTF_FIFO_SIZE: 1 << 20,
-                  cuda.CU_LIMIT_MALLOC_HEAP_SIZE: 8 << 20}
+                  cuda.CU_LIMIT_MALLOC_HEAP_SIZE: 8 << 20, cuda.CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: 2048}
 VERSION: Final = cuda.CUDA_VERSION
 
 
@@ -250,6 +250,7 @@ def _end(m: CudaMachine, context: Context) -> None:
     del m.handles[handle]
   for piece in [p for p in m.pieces.values() if p.context is context]:
     memory.release(m, piece)
+  context.heap = None
 
 
 @serves("cuCtxCreate_v2")
@@ -408,7 +409,10 @@ def served() -> dict[str, Any]:
   from tinyhw.mock.cuda import (
     boxes,
     captures,
+    functions,
     graphs,
+    launches,
+    libraries,
     links,
     managed,
     modules,
@@ -420,5 +424,5 @@ def served() -> dict[str, Any]:
     virtual,
   )
   assert boxes and captures and graphs and links and managed and modules and memory and nodes and pools and tensors
-  assert occupancy and textures and virtual
+  assert occupancy and textures and virtual and functions and launches and libraries
   return SERVED

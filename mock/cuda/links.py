@@ -12,8 +12,9 @@ from typing import Any, Final
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import Error
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
+from tinyhw.mock.cuda.images import ptx_of
 from tinyhw.mock.cuda.machine import Context, CudaMachine
-from tinyhw.mock.cuda.modules import log_of, ptx_of
+from tinyhw.mock.cuda.modules import log_of
 
 PARAMETERS: Final = 0x210  # where they begin in constant bank 0; of no account without machine code
 _KINDS: Final = {cuda.CU_JIT_INPUT_CUBIN: "a cubin", cuda.CU_JIT_INPUT_PTX: "PTX",

@@ -91,6 +91,7 @@ class Context:
   modules: list[Module] = field(default_factory=list)
   peers: set[Gpu] = field(default_factory=set)
   limits: dict[int, int] = field(default_factory=dict)
+  heap: Piece | None = None  # of malloc in kernels
 
   def check(self) -> None:
     """Raises Failed with the error that a launch has left."""

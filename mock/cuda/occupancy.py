@@ -7,8 +7,10 @@ import math
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.calls import invalid, serves
 from tinyhw.mock.cuda.devices import attributes
+from tinyhw.mock.cuda.functions import func_get_attribute
+from tinyhw.mock.cuda.launches import check_cluster, configuration
+from tinyhw.mock.cuda.libraries import function_for
 from tinyhw.mock.cuda.machine import CudaMachine
-from tinyhw.mock.cuda.modules import check_cluster, configuration, func_get_attribute, function_for
 
 
 @serves("cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda import boxes, memory
 from tinyhw.mock.cuda.calls import Failed, invalid
+from tinyhw.mock.cuda.launches import Launch, prepare
 from tinyhw.mock.cuda.machine import Context, CudaMachine
-from tinyhw.mock.cuda.modules import Launch, prepare
 from tinyhw.mock.cuda.streams import Event, Job, Stream, at_once
 from tinyhw.mock.memory import page_align
 from tinyhw.mock.nv.jobs import Turns

@@ -13,6 +13,7 @@ from typing import Final
 from tinyhw.core.errors import DecodeError, Unsupported
 
 WRAPPER_MAGIC: Final = 0x466243B1  # FATBINC_MAGIC
+LINKED: Final = 2  # FATBINC_LINK_VERSION: the wrapper has a list of the fat binaries that were linked
 MAGIC: Final = 0xBA55ED50
 HEADER: Final = struct.Struct("<IHHQ")  # magic, version, bytes of this header, bytes behind it
 ENTRY: Final = struct.Struct("<HHIQIIHHIQQQQ")

@@ -318,7 +318,7 @@ def test_what_a_context_says(client: Client) -> None:
   limits = {
     cuda.CU_LIMIT_STACK_SIZE: 1024,
     cuda.CU_LIMIT_PRINTF_FIFO_SIZE: 1 << 20,
-    cuda.CU_LIMIT_MALLOC_HEAP_SIZE: 8 << 20,
+    cuda.CU_LIMIT_MALLOC_HEAP_SIZE: 8 << 20, cuda.CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: 2048,
   }
   for limit, value in limits.items():
     assert told(c, ctypes.c_size_t, "cuCtxGetLimit", limit) == value

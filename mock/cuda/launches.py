@@ -1,0 +1,234 @@
+"""Launches of kernels: what programs say of one, and the turns that run it."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+import threading
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tinyhw.autogen import cuda
+from tinyhw.core.errors import InvalidArgument, MachineFault
+from tinyhw.core.patience import Terms, ticker
+from tinyhw.mock.cuda import children, memory, parameters
+from tinyhw.mock.cuda.calls import Failed, invalid, serves
+from tinyhw.mock.cuda.libraries import function_for
+from tinyhw.mock.cuda.machine import Context, CudaMachine
+from tinyhw.mock.cuda.modules import Function
+from tinyhw.mock.cuda.streams import Stream, stream_of
+from tinyhw.mock.nv.jobs import Turns
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.observe import Observer
+  from tinyhw.emulator.ptx.repeat import Repeated
+  from tinyhw.emulator.schedule import Idle
+  from tinyhw.emulator.simt import Stats
+
+CYCLES_PER_INSTRUCTION: Final = 4
+PORTABLE: Final = 8  # blocks of a cluster on every card that has clusters (CUDA Programming Guide)
+WORKSPACE: Final = 8  # bytes in which blocks of a cooperative launch meet (cooperative_groups/details/driver_abi.h)
+SHAPES: Final = 64  # sizes of launches that a kernel keeps
+
+
+class Shape:
+  """A kernel with sizes that it may be launched with. Raises InvalidArgument, or Failed, for others."""
+
+  def __init__(self, function: Function, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int,
+               cluster: tuple[int, int, int] | None, cooperative: bool = False) -> None:
+    from tinyhw.emulator.ptx.launch import Dispatch, check
+    from tinyhw.emulator.ptx.repeat import Repeated
+    self.function, self.grid, self.block, self.shared, self.cluster = function, grid, block, shared, cluster
+    m = function.context.machine
+    if cluster is not None and cluster != (1, 1, 1): check_cluster(function, cluster)
+    if shared > function.dynamic_limit:
+      raise invalid(f"{shared:,} bytes of dynamic shared memory, {function.dynamic_limit:,} at most "
+                    "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)")
+    self.cooperative = cooperative
+    self.dispatch = dispatch = Dispatch(
+      function.program, grid, block, params_size=function.params_size, dynamic_shared=shared, cluster=cluster,
+      arch=function.context.gpu.card.arch)
+    check(dispatch)
+    if cooperative: _check_cooperative(function, grid, block)
+    self.repeated = Repeated(m.space, dispatch, watchdog=m.watchdog, engine=m.engine)
+
+
+@dataclass(frozen=True)
+class Launch:
+  """A launch with its parameters."""
+
+  shape: Shape
+  params: bytes
+
+  @property
+  def function(self) -> Function:
+    return self.shape.function
+
+  def turns(self, stream: Stream) -> Turns:
+    """Run the blocks, and what they launch."""
+    return children.run(stream, self) if children.launches(self.function.module) else self.alone(stream)
+
+  def alone(self, stream: Stream) -> Turns:
+    """Run the blocks."""
+    m, function, shape = stream.machine, self.function, self.shape
+    by = stream.queued_by()
+    stream.terms = terms = m.agreed.get(by or 0) if m.agreed else None
+    observer = m.observer if terms is None or terms.observer is None else terms.observer
+    at = m.parameters.put(self.params)
+    try:
+      plain = terms is None and observer is None and not shape.cooperative
+      stats = shape.repeated.at_once(at) if plain else None
+      if stats is not None: pass
+      elif shape.cooperative: stats = yield from self._together(at, terms, by, observer)
+      else: stats = yield from self._turns(shape.repeated, at, terms, by, observer)
+    except MachineFault as fault:
+      fault.work, fault.kernel = f"kernel {function.name}", function.name
+      function.program.explain(fault, shape.grid, shape.block, function.module.text.splitlines(), shape.cluster)
+      raise
+    finally: m.parameters.free(at)
+    m.executed += stats.instructions
+    card, waves = stream.context.gpu.card, max(stats.waves, 1)
+    m.clock.advance(stats.instructions // waves * -(-waves // (4 * card.sms)) * CYCLES_PER_INSTRUCTION * 1000
+                    // card.clock_mhz)
+
+  def _together(self, at: int, terms: Terms | None, by: int | None,
+                observer: Observer | None) -> Generator[Idle | None, None, Stats]:
+    """Run them with a workspace, in which they meet."""
+    from tinyhw.emulator.ptx.repeat import Repeated
+    m = self.function.context.machine
+    piece = memory.allocate(m, self.function.context, WORKSPACE)
+    try:
+      m.space.write(piece.address, WORKSPACE.to_bytes(4, "little") + bytes(4))
+      dispatch = replace(self.shape.dispatch, workspace=piece.address)
+      return (yield from self._turns(Repeated(m.space, dispatch, watchdog=m.watchdog, engine=m.engine), at, terms, by,
+                                     observer))
+    finally: memory.release(m, piece)
+
+  def _turns(self, repeated: Repeated, at: int, terms: Terms | None, by: int | None,
+             observer: Observer | None) -> Generator[Idle | None, None, Stats]:
+    """Run them turn by turn, and print what they print."""
+    printed: list[str] = []
+    try:
+      return (yield from repeated.start(
+        at, ticker(terms, by in (None, threading.main_thread().ident)), printed, observer))
+    finally: sys.stdout.write("".join(printed))
+
+
+def prepare(m: CudaMachine, context: Context, handle: int, grid: tuple[int, int, int], block: tuple[int, int, int],
+            shared: int, params: int, extra: int, cluster: tuple[int, int, int] | None = None,
+            cooperative: bool = False) -> Launch:
+  """A launch from what the client says. Raises Failed for what the driver refuses."""
+  function = function_for(m, handle, context)
+  if function.context is not context:
+    raise Failed(cuda.CUDA_ERROR_INVALID_HANDLE, f"kernel {function.name} is of another context")
+  return shaped(function, grid, block, shared, _given(m, function, params, extra), cluster, cooperative)
+
+
+def shaped(function: Function, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, data: bytes,
+           cluster: tuple[int, int, int] | None = None, cooperative: bool = False) -> Launch:
+  """A launch of a kernel with its parameters."""
+  key = grid, block, shared, cluster, cooperative
+  shape = function.shapes.get(key)
+  if shape is None:
+    try: shape = Shape(function, grid, block, shared, cluster, cooperative)
+    except InvalidArgument as error:
+      raise invalid(str(error)) from None
+    while len(function.shapes) >= SHAPES: del function.shapes[next(iter(function.shapes))]
+    function.shapes[key] = shape
+  return Launch(shape, data)
+
+
+def _given(m: CudaMachine, function: Function, params: int, extra: int) -> bytes:
+  """The bytes of a launch's parameters."""
+  size = function.params_size
+  if extra:
+    words = m.get(extra, "5Q")
+    given = dict(zip(words[0:4:2], words[1:4:2], strict=True))
+    if set(given) != {cuda.CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT, cuda.CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT}:
+      raise invalid("extra has CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE and an end")
+    length, = m.get(given[cuda.CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT], "Q")
+    if length < size or length > parameters.LIMIT:
+      raise invalid(f"{function.name} has {size} bytes of parameters, {length} are given")
+    return m.user.read(given[cuda.CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT], size)
+  if not function.params: return b""
+  places = m.get(params, f"{len(function.params)}Q")
+  found = m.user.gather([(place, length) for place, (_, length) in zip(places, function.params, strict=True)])
+  if function.packed: return found
+  data, start = bytearray(size), 0
+  for offset, length in function.params:
+    data[offset:offset + length] = found[start:start + length]
+    start += length
+  return bytes(data)
+
+
+def check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
+  """Raises Failed for a cluster that the card has not. More blocks than every card has are for a function that allows
+  it (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)."""
+  if function.context.gpu.card.capability < (9, 0):
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks before compute capability 9.0")
+  from tinyhw.emulator.ptx.launch import CLUSTER
+  more = function.attributes.get(cuda.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
+  most = CLUSTER if more else PORTABLE
+  if math.prod(cluster) > most:
+    raise Failed(cuda.CUDA_ERROR_INVALID_CLUSTER_SIZE, f"a cluster of {cluster} blocks, {most} at most")
+
+
+def enqueue(stream: Stream, launch: Launch) -> None:
+  """Queue a launch, or have a graph take it."""
+  if stream.capture is not None:
+    from tinyhw.mock.cuda.works import KernelWork
+    stream.capture.take(stream, KernelWork(launch))
+  else: stream.add(f"kernel {launch.function.name}", launch.turns(stream))
+
+
+@serves("cuLaunchKernel")
+def launch_kernel(m: CudaMachine, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int,
+                  handle: int, params: int, extra: int) -> None:
+  stream = stream_of(m, handle)
+  enqueue(stream, prepare(m, stream.context, function, (gx, gy, gz), (bx, by, bz), shared, params, extra))
+
+
+@serves("cuLaunchCooperativeKernel")
+def launch_cooperative_kernel(m: CudaMachine, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int,
+                              shared: int, handle: int, params: int) -> None:
+  stream = stream_of(m, handle)
+  enqueue(stream, prepare(m, stream.context, function, (gx, gy, gz), (bx, by, bz), shared, params, 0,
+                          cooperative=True))
+
+
+def _check_cooperative(function: Function, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+  """Raises Failed for more blocks than can run at a time."""
+  from tinyhw.emulator.ptx.launch import BLOCKS_A_SM, RESIDENT
+  most = min(BLOCKS_A_SM, RESIDENT // (-(-math.prod(block) // 32) * 32)) * function.context.gpu.card.sms
+  if math.prod(grid) > most:
+    raise Failed(cuda.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, f"{math.prod(grid)} blocks, {most} fit")
+
+
+def configuration(m: CudaMachine, config: int) -> tuple[Any, tuple[int, int, int] | None, bool]:
+  """A CUlaunchConfig, the cluster that it asks for, and whether it is cooperative."""
+  c = cuda.CUlaunchConfig.from_buffer_copy(m.user.read(config, ctypes.sizeof(cuda.CUlaunchConfig)))
+  harmless = {cuda.CU_LAUNCH_ATTRIBUTE_IGNORE, cuda.CU_LAUNCH_ATTRIBUTE_PRIORITY,
+              cuda.CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, cuda.CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
+              cuda.CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+              cuda.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, cuda.CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN}
+  width = ctypes.sizeof(cuda.CUlaunchAttribute)
+  cluster, cooperative = None, False
+  for i in range(c.numAttrs):
+    attribute = cuda.CUlaunchAttribute.from_buffer_copy(m.user.read(c.attrs + width * i, width))
+    kind, size = attribute.id, attribute.value.clusterDim
+    if kind == cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: cluster = size.x, size.y, size.z
+    elif kind == cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE: cooperative = bool(attribute.value.cooperative)
+    elif kind not in harmless:
+      raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"launch attribute {kind} is not modelled")
+  return c, cluster, cooperative
+
+
+@serves("cuLaunchKernelEx")
+def launch_kernel_ex(m: CudaMachine, config: int, function: int, params: int, extra: int) -> None:
+  c, cluster, cooperative = configuration(m, config)
+  stream = stream_of(m, c.hStream)
+  enqueue(stream, prepare(m, stream.context, function, (c.gridDimX, c.gridDimY, c.gridDimZ),
+                          (c.blockDimX, c.blockDimY, c.blockDimZ), c.sharedMemBytes, params, extra, cluster,
+                          cooperative))
