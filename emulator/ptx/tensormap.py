@@ -25,7 +25,7 @@ _LAYOUT: Final = (("address", "Q"), ("dims", "5I"), ("", "4x"), ("strides", "4Q"
                   ("upper", "3h"))  # fields in order; what they leave of the 128 bytes is 0
 _FORM: Final = struct.Struct("<" + "".join(form for _, form in _LAYOUT))
 USED: Final = _FORM.size
-_CORNERS: Final = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by dimensions: corners are below this, and from minus it on
+CORNERS: Final = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by dimensions: corners are below this, and from minus it on
 COLUMN: Final = 1024  # pixels of a column at the most
 FIELDS: Final = {"elemtype": "kind", "interleave_layout": "interleave", "swizzle_mode": "swizzle",
                   "swizzle_atomicity": "atomicity", "fill_mode": "fill", "global_address": "address"}
@@ -139,8 +139,8 @@ class TensorMap:
       need(0 <= self.strides[k] < 1 << 40 and self.strides[k] % 16 == 0,
            f"a stride of {self.strides[k]:,} bytes: a multiple of 16 under 2**40")
     if self.im2col:
-      need(self.rank in _CORNERS, f"{self.rank} dimensions, for im2col: there are 3 to 5")
-      most = _CORNERS[self.rank]
+      need(self.rank in CORNERS, f"{self.rank} dimensions, for im2col: there are 3 to 5")
+      most = CORNERS[self.rank]
       for name in ("lower", "upper"):
         corner = getattr(self, name)[:self.rank - 2]
         need(all(-most <= c < most for c in corner), f"{name} corners {corner}: {-most} to {most - 1}")

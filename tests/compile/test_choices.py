@@ -96,6 +96,15 @@ def test_what_is_chosen_for_workgroups(name: str) -> None:
 def test_what_is_chosen_for_one_thread(name: str) -> None: assert chosen(LOCALS[name][0](), WIDE) == HOSTS[name]
 
 
+def test_the_rows_of_a_tile_share_the_operand_not_a_table() -> None:
+  """A batch of products whose second operand is multiplied by a table: a batch shares the table, rows share both."""
+  left = new(8, 64, 32).reshape((8, 64, 32, 1)).expand((8, 64, 32, 16))
+  table = new(32, 16).reshape((1, 32, 16)).expand((8, 32, 16))
+  right = (new(8, 32, 16) * table).reshape((8, 1, 32, 16)).expand((8, 64, 32, 16))
+  options = chosen((left * right).reduce(Ops.ADD, (2,)), WIDE).split()
+  assert "UPCAST1:8" in options and not any(o.startswith("UPCAST0") for o in options)
+
+
 @pytest.mark.parametrize(("make", "kernels"), [
   # One kernel where the sum is used once, or its users end in one place.
   (lambda x: [(x.reduce(Ops.ADD, (1,)) * 2.0 + 1.0).contiguous()], 1),

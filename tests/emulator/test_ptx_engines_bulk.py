@@ -188,6 +188,55 @@ def test_boxes_are_stored(case: Box, operation: str) -> None:
   if case.native: assert stats is not None and not stats.helped
 
 
+def column(rank: int) -> str:
+  at, moved = ", ".join(f"%c{k}" for k in range(rank)), ", ".join(f"%h{k}" for k in range(rank - 2))
+  return around(f"""cvt.u16.u32 %h0, %size; cvt.u16.u32 %h1, %of; cvt.u16.u32 %h2, %far;
+    @%p2 cp.async.bulk.tensor.{rank}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes
+      [%to], [%map, {{{at}}}], [%barrier], {{{moved}}};""")
+
+
+COLUMNS = {rank: column(rank) for rank in (3, 4, 5)}
+
+
+@st.composite
+def columns(draw: Any, base: int) -> tuple[TensorMap, int, dict[str, int], bool]:
+  """Columns of pixels, parts of them outside: the map, its dimensions, numbers, whether it is no fault."""
+  rank, width = draw(st.integers(3, 5)), draw(st.sampled_from([0, 32]))
+  channels = width // 4 if width else 4 * draw(st.integers(1, 3))
+  dims = [draw(st.integers(1, 12)), *(draw(st.integers(1, 5)) for _ in range(rank - 1))]
+  strides = [(4 * dims[0] + 15 & -16) * int(np.prod(dims[1:k + 1])) for k in range(rank - 1)]
+  lower = [draw(st.integers(-2, 2)) for _ in range(rank - 2)]
+  last = [low + draw(st.integers(0, 5)) for low in lower]
+  upper = [n - d + 1 for n, d in zip(last, dims[1:])]
+  at = [draw(st.integers(-5, 9)), *(draw(st.integers(*ends)) for ends in zip(lower, last)), draw(st.integers(-1, 2))]
+  moved = [draw(st.integers(0, 4)) for _ in range(rank - 2)]
+  pixels = draw(st.integers(1, 24))
+  steps = [1, *(draw(st.integers(1, 3)) for _ in range(rank - 1))]
+
+  def five(numbers: list[int], count: int = 5) -> Any: return (*numbers, *[0] * (count - len(numbers)))
+  m = TensorMap(base, five(dims), five(strides, 4), (channels, pixels, 0, 0, 0), five(steps), rank, KINDS["f32"], 0,
+                bool(width), draw(st.booleans()), 0, 1, five(lower, 3), five(upper, 3))
+  numbers = {"to": 128, "threads": 1, "expected": channels * pixels * 4, "barrier": BARRIER}
+  twist = draw(st.sampled_from([""] * 12 + ["place", "offset", "corner", "tiles", "step", "unmapped"]))
+  if twist == "place": at[1] = last[0] + 1
+  if twist == "offset": moved[0] = 1 << {3: 16, 4: 8, 5: 5}[rank]
+  if twist == "corner": m = replace(m, lower=(-(1 << {3: 15, 4: 7, 5: 4}[rank]) - (rank > 3), 0, 0))
+  if twist == "tiles": m = replace(m, im2col=0, box=five([channels, *[1] * (rank - 1)]))
+  if twist == "step": m = replace(m, steps=(*m.steps[:2], draw(st.sampled_from([0, 9])), *m.steps[3:]))
+  if twist == "unmapped": m = replace(m, address=0x7_0000_0000)
+  numbers |= {f"c{k}": c for k, c in enumerate(at)} | dict(zip(("size", "of", "far"), moved))
+  return m, rank, numbers, not twist
+
+
+@given(case=columns(IN + TENSOR + SHARED))
+@settings(max_examples=examples(20), deadline=None)
+def test_columns_of_pixels_are_loaded(case: tuple[TensorMap, int, dict[str, int], bool]) -> None:
+  m, rank, numbers, good = case
+  tensor = np.random.default_rng(2).integers(0, 256, 1 << 16, np.uint8).tobytes()
+  stats = alike(COLUMNS[rank], data(m, tensor, **numbers), block=32)
+  if good: assert stats is not None and not stats.helped
+
+
 STARTS = (0, -3, 5, -16, -15, 40, 24, 25, 39, -20)  # of a box of 16 elements in a row of 40
 
 

@@ -141,14 +141,16 @@ def _tile(kernel: Kernel, lanes: UOp) -> UOp | None:
   """A product and its like: rows of an axis that some operand does not move along, times vectors of another. Gives the
   axis of the rows."""
   best: tuple[float, int, UOp, int, int] | None = None
+  loads = _reduced(kernel)
   for x in _shared(kernel, lanes):
     uneven = kernel.fixed(x) and kernel.left(x) > 64 and divisor(kernel.left(x), 8) < 4
     for rows in (8, 6, 4) if uneven else range(1, 13):
       if kernel.left(x) % rows and not uneven: continue
       for vectors in (1, 2, 3, 4):
         if kernel.left(lanes) % vectors or rows * vectors > max(kernel.renderer.tile_vectors, rows): continue
-        # A vector of the operand comes from farther away than a number of a row.
-        found = ((vectors + rows / 2) / (rows * vectors), -rows, x, rows, vectors)
+        # What is loaded for one result. A vector of the operand comes from farther away than a number of a row.
+        total = sum((rows if x in a.index.ranges else 1) * (vectors if lanes in a.index.ranges else 0.5) for a in loads)
+        found = (total / (rows * vectors), -rows, x, rows, vectors)
         if best is None or found[:2] < best[:2]: best = found
   if best is None or best[3] * best[4] == 1: return None
   _, _, x, rows, vectors = best

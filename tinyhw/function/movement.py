@@ -16,7 +16,7 @@ from tinyhw.function.activation import Activation
 from tinyhw.function.views import Diagonal, Indexed, Permuted, Reshaped
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import Ops
-from tinyhw.ir.size import Size, highest, plain
+from tinyhw.ir.size import Size, highest, plain, worth
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -207,11 +207,15 @@ class Movement(Activation):
   # *** cutting and repeating ***
 
   def shrink(self, bounds: Sequence[tuple[int, int] | None]) -> Self:
-    """Keeps start <= i < stop of each axis (None: all of it)."""
+    """Keeps start <= i < stop of each axis (None: all of it). Where Variables decide whether `stop` is within the axis,
+    their present values are asked; for others what is beyond the end is 0."""
     full = tuple((0, s) if b is None else (plain(b[0]), plain(b[1])) for b, s in zip(bounds, self.shape))
-    if len(bounds) != self.ndim or any(not 0 <= start <= stop <= s for (start, stop), s in zip(full, self.shape)):
+    beyond = [stop - s for (_, stop), s in zip(full, self.shape)]
+    if len(bounds) != self.ndim or any(not 0 <= start <= stop for start, stop in full) or any(
+        highest(n) > 0 and worth(n) > 0 for n in beyond):
       raise InvalidShape(f"bounds {tuple(bounds)} do not fit shape {self.shape}")
-    result = self._derive(self.uop.shrink(full))
+    more = tuple((0, max(highest(n), 0)) for n in beyond)
+    result = self._derive((self.uop.pad(more) if any(n for _, n in more) else self.uop).shrink(full))
     result._view = Indexed(self, tuple(slice(None) if b is None else slice(*b) for b in bounds))
     return result
 

@@ -31,7 +31,7 @@ class Scan(Reduction):
     size = self.shape[-1]
     if highest(size) <= 1: return self._same()
     start = {Ops.ADD: -0.0 if self.dtype.is_float else 0, Ops.MUL: 1, Ops.MAX: self.dtype.min}[op]
-    exact = op is Ops.MUL and self.requires_grad
+    exact = op is Ops.MUL and self.dtype.is_float and self._asked
     if isinstance(size, Size) or size <= (BLOCK if exact else SHORT):
       mask = self._iota(size) <= self._iota(size).unsqueeze(1)
       spread = mask.where(self.unsqueeze(-2), start)

@@ -40,7 +40,7 @@ SELDOM: Final = (
   (r"wgmma\..*b1.*|wmma\..*\.(u4|s4|b1)(\..*)?", "`wgmma` of bits, `wmma.load` and `.store` of 4 bits, `wmma` of bits"),
   (r"(st|red)\.async\..*", "`st.async`, `red.async`"),
   (r"multimem\..*", "`multimem`"),
-  (r"cp\..*(im2col|gather4|scatter4|cp_mask).*", "`cp.async.bulk.tensor` by im2col, `.cp_mask`"),
+  (r"cp\..*(im2col_no_offs|gather4|scatter4|cp_mask).*", "stores of `cp.async.bulk.tensor` by im2col, `.cp_mask`"),
   (r"(div|rcp|sqrt)\.(rz|rm|rp)\..*|(add|sub|mul|mad|fma)\.(rz|rm|rp)\..*f64.*",
    "quotients and roots that round another way than to nearest, sums and products of f64"),
   (r"cvt\..*bf16\.[su]64", "`cvt` of 64-bit integers to bf16"),
