@@ -14,8 +14,9 @@ from tinyhw.wire import qmd
 
 @dataclass(frozen=True)
 class Card:
-  """A card of a generation: its name, PCI device, SMs and how they are grouped, memory in bytes. Of its memory's speed
-  NVIDIA's data sheets and architecture white papers tell the bandwidth and the width of the bus."""
+  """A card of a generation: its name, PCI device, SMs and how they are grouped, memory in bytes. Bandwidth, bus and L2
+  are what drivers told of such cards: of the B200 in pytorch/ao#4002, of the RTX 5090 in NVIDIA/nccl#1637, of the H200
+  in torch's properties and nvidia-smi (3,201 MHz); of the others NVIDIA's white papers have them."""
 
   arch: NvArch
   title: str
@@ -88,8 +89,8 @@ CARDS: Final = {card.name: card for card in (
   Card(nv_arch("sm_80"), "NVIDIA A100-SXM4-80GB", 0x20B2, 108, 7, 8, 80 << 30, 1410, 2039, 5120, 40 << 20),
   Card(nv_arch("sm_86"), "NVIDIA GeForce RTX 3090", 0x2204, 82, 7, 6, 24 << 30, 1695, 936, 384, 6 << 20),
   Card(nv_arch("sm_89"), "NVIDIA GeForce RTX 4090", 0x2684, 128, 11, 6, 24 << 30, 2520, 1008, 384, 72 << 20),
-  Card(nv_arch("sm_90"), "NVIDIA H200", 0x2335, 132, 8, 9, 141 << 30, 1980, 4800, 6144, 50 << 20),
-  Card(nv_arch("sm_100"), "NVIDIA B200", 0x2901, 148, 8, 10, 180 << 30, 1965, 8000, 8192, 126 << 20),
+  Card(nv_arch("sm_90"), "NVIDIA H200", 0x2335, 132, 8, 9, 141 << 30, 1980, 4917, 6144, 60 << 20),
+  Card(nv_arch("sm_100"), "NVIDIA B200", 0x2901, 148, 8, 10, 180 << 30, 1965, 7672, 7680, 253 << 19),
   Card(nv_arch("sm_120"), "NVIDIA GeForce RTX 5090", 0x2B85, 170, 12, 8, 32 << 30, 2407, 1792, 512, 96 << 20),
 )}
 
