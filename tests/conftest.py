@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -19,6 +20,12 @@ settings.register_profile("quick", max_examples=100, derandomize=True, **ALWAYS)
 settings.register_profile("thorough", max_examples=examples(100), print_blob=True, **ALWAYS)
 settings.load_profile("thorough" if THOROUGH else "quick")
 os.environ.setdefault("TINYHW_CACHE", "0")  # tests compile what they test
+
+# Processes that tests start find bytecode, also where the environment has Python write none: it is in a folder of the
+# run's own, which workers of pytest inherit.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+  BYTECODE = tempfile.TemporaryDirectory(prefix="tinyhw-bytecode-")
+  os.environ["PYTHONPYCACHEPREFIX"] = BYTECODE.name
 
 HEADER = 'target triple = "amdgcn-amd-amdhsa"\ntarget datalayout = "{layout}"\n'
 FOOTER = """

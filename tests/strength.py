@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
+T = TypeVar("T")
 VARIABLE = "THOROUGH"
 TIMES = 20  # examples of the thorough run for each of the quick one: about an hour on two cores
 
@@ -22,6 +24,11 @@ SEED = int(os.environ[VARIABLE]) if THOROUGH else 0
 def examples(n: int) -> int:
   """How many examples, rounds or programs to draw where the quick run draws `n`."""
   return n * TIMES if THOROUGH else n
+
+
+def some(wanted: Sequence[T], of: int) -> list[T]:
+  """One in `of` of the cases; all in a thorough run."""
+  return list(wanted) if THOROUGH else list(wanted[::of])
 
 
 def seed(n: int) -> int:

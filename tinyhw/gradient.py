@@ -233,6 +233,7 @@ def _derivable(u: UOp) -> UOp:
   """A DETACH that says derivatives, which are values without a history: the same with derivatives that are functions of
   what they are derivatives by, and of the value itself, so that they have derivatives in their turn."""
   if u.arg == "once": raise Unsupported("second derivative", "qr or svd")
+  if u.arg == "one way": return u
   seen = {x.detach(): x for x in u.src[1::2]} | {u.src[0]: u}
   ways = (way for x, derivative in zip(u.src[1::2], u.src[2::2]) for way in (x, derivative.substitute(seen)))
   return UOp(Ops.DETACH, u.dtype, (u.src[0], *ways))

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.core.locks import GRADIENTS, shared_lock
 from tinyhw.device import STORAGE, Device
 from tinyhw.drive.base import host_memory
@@ -349,7 +349,8 @@ class Tensor(InPlace):
     """Get another value, which fits."""
     if with_history and self.is_leaf and other.requires_grad and grad_enabled(): self._learn()
     # CONTIGUOUS: the value gets memory of its own, a parameter is never one node with a constant or another tensor.
-    self.uop = other.uop.detach().contiguous() if self.is_leaf else other.uop.contiguous()
+    alone = self.is_leaf and not (with_history and self._learns is None)
+    self.uop = other.uop.detach().contiguous() if alone else other.uop.contiguous()
     self.changes += 1
 
   def _put_above(self, chain: list[tuple[View, Tensor | None]], with_history: bool) -> None:
@@ -457,9 +458,11 @@ class Tensor(InPlace):
     """Whether it is a leaf that learns."""
     return self.requires_grad and self.is_leaf
 
-  def gradient(self, *targets: Tensor, gradient: Tensor | None = None, create_graph: bool = False) -> list[Tensor]:
-    """The derivative of this scalar (or of `gradient` times this) by each of the targets, which require a gradient;
-    zeros for what was not used. Values without a history, unless `create_graph`: then they may be derived again."""
+  def gradient(self, *targets: Tensor, gradient: Tensor | None = None,
+               create_graph: bool | None = None) -> list[Tensor]:
+    """The derivative of this scalar (or of `gradient` times this) by each of the targets; zeros for what was not used.
+    Values without a history, unless `create_graph`: then they may be derived again. So they may, unless told, where no
+    target is said to learn."""
     for number, t in enumerate(targets):
       if t._learns is False or not t.dtype.is_float:
         raise InvalidArgument(f"the gradient by target {number}, of shape {t.shape}, which does not require one",
@@ -475,7 +478,11 @@ class Tensor(InPlace):
       raise InvalidArgument(f"the gradient by target {gone}, which is not in what is known of this value's history",
                             hint="a value on the way was read or realized, which keeps the history of those alone that "
                                  "require a gradient: call requires_grad_() on the target before it is used")
-    return self._differentiated(targets, gradient, placed_among(below), create_graph)
+    places = placed_among(below)
+    if create_graph is None and not any(t.requires_grad for t in targets):
+      try: return self._differentiated(targets, gradient, places, True)
+      except Unsupported: pass                 # what is no function of the targets has no second derivative
+    return self._differentiated(targets, gradient, places, bool(create_graph))
 
   def _differentiated(self, targets: Sequence[Tensor], seed: Tensor | None, places: list[tuple[UOp, UOp]],
                       create_graph: bool) -> list[Tensor]:

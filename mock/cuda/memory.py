@@ -112,9 +112,8 @@ def mem_free(m: CudaMachine, address: int) -> None:
     raise invalid(f"{address:#x} is not the start of an allocation")
   if piece.context is not None:
     settle(m, piece.context)
-  release(m, piece)
-  if piece.managed:
-    unmap_memory(address, page_align(piece.size))
+  if piece.managed: drop_managed(m, piece)
+  else: release(m, piece)
 
 
 @serves("cuMemFreeAsync")
@@ -153,8 +152,10 @@ def mem_get_address_range(m: CudaMachine, base: int, size: int, address: int) ->
     m.out(size, "Q", piece.size)
 
 
-def _host(m: CudaMachine, size: int, managed: bool) -> int:
-  context = m.working()
+def _host(m: CudaMachine, size: int, managed: bool) -> int: return _mapped(m, m.working(), size, managed)
+
+
+def _mapped(m: CudaMachine, context: Context, size: int, managed: bool) -> int:
   if size <= 0:
     raise invalid(f"an allocation of {size} bytes")
   try:
@@ -163,6 +164,17 @@ def _host(m: CudaMachine, size: int, managed: bool) -> int:
     raise OutOfMemory("host memory", size, 0) from None
   pin(m, context, address, size, managed)
   return address
+
+
+def managed(m: CudaMachine, context: Context, size: int) -> Piece:
+  """Memory that host and cards reach by one address."""
+  return m.pieces[_mapped(m, context, size, True)]
+
+
+def drop_managed(m: CudaMachine, piece: Piece) -> None:
+  """It goes."""
+  release(m, piece)
+  unmap_memory(piece.address, page_align(piece.size))
 
 
 @serves("cuMemAllocHost_v2")

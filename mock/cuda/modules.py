@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
   from tinyhw.mock.cuda.launches import Shape
 
 
+MANAGED: Final = re.compile(r"\.attribute\s*\(\s*\.managed\b")  # a variable that the host reaches, too
 PENDING: Final = 1 << 14  # launches by kernels of a grid, at most
 
 
@@ -106,7 +108,8 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
   if not fits(linked.target[0], context.gpu.card):
     raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU,
                  f"PTX for {linked.target[0]}, and the device is sm_{major}{minor}")
-  piece = memory.allocate(m, context, linked.size) if linked.size else None
+  make = memory.managed if MANAGED.search(text) else memory.allocate
+  piece = make(m, context, linked.size) if linked.size else None
   module = Module(context, text, linked, piece)
   if piece is not None:
     functions: dict[str, int] = {}
@@ -185,7 +188,8 @@ def module_unload(m: CudaMachine, handle: int) -> None:
     m.handles.pop(function.handle, None)
   module.context.modules.remove(module)
   for piece in (module.piece, module.queue):
-    if piece is not None: memory.release(m, piece)
+    if piece is not None and piece.managed: memory.drop_managed(m, piece)
+    elif piece is not None: memory.release(m, piece)
 
 
 def function_of(m: CudaMachine, module: Module, name: str) -> Function:

@@ -65,6 +65,7 @@ class Binary:
   cell: Any
   functions: dict[int, str] = field(default_factory=dict)
   variables: dict[int, str] = field(default_factory=dict)
+  managed: dict[int, str] = field(default_factory=dict)  # by where the program has their addresses
   modules: dict[int, int] = field(default_factory=dict)  # by contexts
 
 
@@ -195,8 +196,21 @@ class Runtime:
   def module(self, binary: Binary) -> int:
     """A fat binary's module in the current context."""
     context = self.context()
-    if context not in binary.modules: binary.modules[context] = self.made("cuModuleLoadFatBinary", binary.image)
+    if context not in binary.modules:
+      if binary.managed and binary.modules:
+        raise Refusal(cudart.cudaErrorNotSupported, "__managed__ variables that several cards use")
+      binary.modules[context] = self.made("cuModuleLoadFatBinary", binary.image)
+      for place, name in binary.managed.items():
+        address = self._global(binary.modules[context], name)[0]
+        self.machine.user.write(place, struct.pack("<Q", address))
+        binary.variables[address] = name
     return binary.modules[context]
+
+  def _global(self, module: int, name: str) -> tuple[int, int]:
+    """Address and bytes of a module's variable."""
+    size, text = ctypes.c_uint64(), ctypes.create_string_buffer(name.encode())
+    address = self.made("cuModuleGetGlobal_v2", ctypes.addressof(size), module, ctypes.addressof(text))
+    return address, int(size.value)
 
   def kernel(self, function: int) -> int:
     """The driver's function for a function of the host's, or for a handle of it."""
@@ -214,9 +228,7 @@ class Runtime:
     """Address and bytes of a variable of a module's."""
     for binary in reversed(self.binaries.values()):  # addresses of a library that is gone may be another one's
       if symbol not in binary.variables: continue
-      size, text = ctypes.c_uint64(), ctypes.create_string_buffer(binary.variables[symbol].encode())
-      address = self.made("cuModuleGetGlobal_v2", ctypes.addressof(size), self.module(binary), ctypes.addressof(text))
-      return address, int(size.value)
+      return self._global(self.module(binary), binary.variables[symbol])
     raise Refusal(cudart.cudaErrorInvalidSymbol, f"no variable was registered for {symbol:#x}")
 
   def text(self, words: str) -> int:
@@ -235,8 +247,15 @@ def register_fat_binary(r: Runtime, wrapper: int) -> int:
   return handle
 
 
-@runs("__cudaRegisterFatBinaryEnd", "__cudaInitModule")
+@runs("__cudaRegisterFatBinaryEnd")
 def nothing(r: Runtime, handle: int) -> int: return 0
+
+
+@runs("__cudaInitModule")
+def initialize_module(r: Runtime, handle: int) -> int:
+  """A program is about to touch its managed variables: whether it may."""
+  r.module(r.binaries[handle])
+  return 1
 
 
 @runs("__cudaUnregisterFatBinary")
@@ -253,6 +272,11 @@ def register_function(r: Runtime, handle: int, host: int, device: int, name: int
 @runs("__cudaRegisterVar")
 def register_variable(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
   r.binaries[handle].variables[host] = r.machine.text(name).decode()
+
+
+@runs("__cudaRegisterManagedVar")
+def register_managed_variable(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
+  r.binaries[handle].managed[host] = r.machine.text(name).decode()
 
 
 @runs("__cudaPushCallConfiguration")

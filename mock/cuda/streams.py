@@ -20,6 +20,7 @@ from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine
 from tinyhw.mock.nv.jobs import Turns
 
+HOST_S = 0.2  # how long a function of the host may take before others get on
 JOB_NS = 1000  # what a copy or a launch costs on the machine's clock, beside its instructions
 
 
@@ -28,7 +29,7 @@ class Job:
   """Work of a stream. It begins when all of `after` have ended."""
 
   what: str
-  turns: Turns
+  turns: Turns | OnHost
   after: list[Job] = field(default_factory=list)
   by: int | None = None
   done: bool = False
@@ -54,7 +55,7 @@ class Stream:
 
   # ---- queueing
 
-  def add(self, what: str, turns: Turns, *after: Job) -> Job:
+  def add(self, what: str, turns: Turns | OnHost, *after: Job) -> Job:
     """Queue work behind all that is here and what it has to wait for."""
     waits = list(after)
     if self.legacy:
@@ -92,6 +93,7 @@ class Stream:
     if not self.queue:
       return False
     job = self.queue[0]
+    if isinstance(job.turns, OnHost) and not job.turns.ready: return False
     return all(a.done for a in job.after) and (job.idle is None or job.idle.changed())
 
   def run(self, packets: int) -> None:
@@ -187,6 +189,40 @@ def at_once(do: Callable[[], None]) -> Turns:
   yield None
 
 
+class OnHost:
+  """The turns of a function of the host, on a thread of its own, as the driver has it. Nothing else goes on until it
+  has returned, unless that takes long: then it waits for somebody, perhaps for one who calls the driver."""
+
+  def __init__(self, machine: CudaMachine, do: Callable[[], None]) -> None:
+    self._machine, self._do = machine, do
+    self._thread: threading.Thread | None = None
+    self._waited = False
+
+  @property
+  def ready(self) -> bool:
+    """Whether there is anything to do in a turn."""
+    return self._thread is None or not self._thread.is_alive()
+
+  def __iter__(self) -> OnHost: return self
+
+  def __next__(self) -> None:
+    if self._thread is None:
+      self._thread = threading.Thread(target=self._do, name="tinyhw mock CUDA host function", daemon=True)
+      self._thread.start()
+      self._thread.join(HOST_S)
+      if self._thread.is_alive():
+        self._waited = True
+        self._machine.on_host += 1
+    if self._thread.is_alive(): return
+    self.close()
+    raise StopIteration
+
+  def close(self) -> None:
+    """Nobody waits for it any more."""
+    if self._waited: self._machine.on_host -= 1
+    self._waited = False
+
+
 # ---- streams
 
 @serves("cuStreamCreate", "cuStreamCreateWithPriority")
@@ -269,7 +305,7 @@ def stream_add_callback(m: CudaMachine, handle: int, callback: int, data: int, f
   stream = stream_of(m, handle)
   if stream.capture is not None:
     raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a graph takes cuLaunchHostFunc, not callbacks")
-  stream.add("a callback", at_once(lambda: call(handle, 0, data)))
+  stream.add("a callback", OnHost(m, lambda: call(handle, 0, data)))
 
 
 @serves("cuLaunchHostFunc")
@@ -287,7 +323,7 @@ def queue(m: CudaMachine, handle: int, what: str, do: Callable[[], None],
     from tinyhw.mock.cuda.graphs import captured
     captured(stream, node, what, do)
     return None
-  return stream.add(what, at_once(do))
+  return stream.add(what, OnHost(m, do) if node == cuda.CU_GRAPH_NODE_TYPE_HOST else at_once(do))
 
 
 @serves("cuCtxSynchronize")

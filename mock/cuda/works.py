@@ -14,7 +14,7 @@ from tinyhw.mock.cuda import boxes, memory
 from tinyhw.mock.cuda.calls import Failed, invalid
 from tinyhw.mock.cuda.launches import Launch, prepare
 from tinyhw.mock.cuda.machine import Context, CudaMachine
-from tinyhw.mock.cuda.streams import Event, Job, Stream, at_once
+from tinyhw.mock.cuda.streams import Event, Job, OnHost, Stream, at_once
 from tinyhw.mock.memory import page_align
 from tinyhw.mock.nv.jobs import Turns
 
@@ -30,9 +30,9 @@ class Work:
   def __init__(self, kind: int, what: str, do: Callable[[], None], given: Any = None) -> None:
     self.kind, self.what, self.do, self.given = kind, what, do, given
 
-  def turns(self, stream: Stream) -> Turns:
+  def turns(self, stream: Stream) -> Turns | OnHost:
     """Do it on a stream."""
-    return at_once(self.do)
+    return OnHost(stream.machine, self.do) if self.kind == cuda.CU_GRAPH_NODE_TYPE_HOST else at_once(self.do)
 
   def queue(self, stream: Stream) -> Job | None:
     """Put it into a stream."""

@@ -14,7 +14,8 @@ from tinyhw.wire import qmd
 
 @dataclass(frozen=True)
 class Card:
-  """A card of a generation: its name, PCI device, SMs and how they are grouped, memory in bytes."""
+  """A card of a generation: its name, PCI device, SMs and how they are grouped, memory in bytes. Of its memory's speed
+  NVIDIA's data sheets and architecture white papers tell the bandwidth and the width of the bus."""
 
   arch: NvArch
   title: str
@@ -24,10 +25,18 @@ class Card:
   tpcs_a_gpc: int
   vram_size: int
   clock_mhz: int
+  bandwidth: int  # GB/s
+  bus_bits: int
+  l2_size: int
 
   @property
   def name(self) -> str:
     return self.arch.name
+
+  @property
+  def memory_khz(self) -> int:
+    """The clock of the memory, of which each edge moves a word of the bus."""
+    return self.bandwidth * 1_000_000 * 8 // (2 * self.bus_bits)
 
   @property
   def chip(self) -> str:
@@ -76,12 +85,12 @@ class Card:
 
 
 CARDS: Final = {card.name: card for card in (
-  Card(nv_arch("sm_80"), "NVIDIA A100-SXM4-80GB", 0x20B2, 108, 7, 8, 80 << 30, 1410),
-  Card(nv_arch("sm_86"), "NVIDIA GeForce RTX 3090", 0x2204, 82, 7, 6, 24 << 30, 1695),
-  Card(nv_arch("sm_89"), "NVIDIA GeForce RTX 4090", 0x2684, 128, 11, 6, 24 << 30, 2520),
-  Card(nv_arch("sm_90"), "NVIDIA H200", 0x2335, 132, 8, 9, 141 << 30, 1980),
-  Card(nv_arch("sm_100"), "NVIDIA B200", 0x2901, 148, 8, 10, 180 << 30, 1965),
-  Card(nv_arch("sm_120"), "NVIDIA GeForce RTX 5090", 0x2B85, 170, 12, 8, 32 << 30, 2407),
+  Card(nv_arch("sm_80"), "NVIDIA A100-SXM4-80GB", 0x20B2, 108, 7, 8, 80 << 30, 1410, 2039, 5120, 40 << 20),
+  Card(nv_arch("sm_86"), "NVIDIA GeForce RTX 3090", 0x2204, 82, 7, 6, 24 << 30, 1695, 936, 384, 6 << 20),
+  Card(nv_arch("sm_89"), "NVIDIA GeForce RTX 4090", 0x2684, 128, 11, 6, 24 << 30, 2520, 1008, 384, 72 << 20),
+  Card(nv_arch("sm_90"), "NVIDIA H200", 0x2335, 132, 8, 9, 141 << 30, 1980, 4800, 6144, 50 << 20),
+  Card(nv_arch("sm_100"), "NVIDIA B200", 0x2901, 148, 8, 10, 180 << 30, 1965, 8000, 8192, 126 << 20),
+  Card(nv_arch("sm_120"), "NVIDIA GeForce RTX 5090", 0x2B85, 170, 12, 8, 32 << 30, 2407, 1792, 512, 96 << 20),
 )}
 
 

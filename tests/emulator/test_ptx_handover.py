@@ -401,3 +401,29 @@ def below(x: Fraction) -> Fraction:
   """The greatest f64 that is not above a number."""
   near = float(x)
   return Fraction(near if Fraction(near) <= x else float(np.nextafter(near, -np.inf)))
+
+
+def test_the_base_of_steps_may_be_before_the_first_byte() -> None:
+  """The last threads of a block fill a halo: where the first ones would be, there is no shared memory."""
+  text = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k (.param .u64 out) {
+  .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %l<3>; .shared .align 8 .b8 tile[264];
+  ld.param.u64 %l1, [out]; mov.u32 %r1, %tid.x; mad.wide.u32 %l1, %r1, 4, %l1;
+  shl.b32 %r2, %r1, 2; mov.u32 %r3, tile; add.u32 %r2, %r2, %r3;
+  st.shared.u32 [%r2+8], %r1;
+  setp.lt.u32 %p1, %r1, 62;
+  @%p1 bra DONE;
+  add.u32 %r4, %r1, 100; sub.u32 %r5, %r2, 248; st.shared.u32 [%r5], %r4;
+DONE:
+  bar.sync 0; ld.shared.u32 %r6, [%r2]; st.global.u32 [%l1], %r6; ret;
+}"""
+  space = AddressSpace("halo")
+  space.map(OUT, 4096, Region("out", 4096))
+  space.map(IN, 4096, Region("params", 4096))
+  space.write(IN, OUT.to_bytes(8, "little"))
+  program = Program(link(parse(text)), "k", 0x4_0000_0000)
+  stats = dispatch(space, Dispatch(program, (1, 1, 1), (64, 1, 1), IN, 8), engine="jit")
+  assert stats.engine == "jit" and not stats.interpreted
+  assert np.frombuffer(space.read(OUT, 256), np.uint32).tolist() == [162, 163, *range(62)]

@@ -37,7 +37,7 @@ assert plan.done == {threads} * {rounds}
   (["AMD"], 6, False, "AMD:1"),
 ])
 def test_threads_do_all_at_once(devices: list[str], threads: int, close: bool, faults: str) -> None:
-  run_apart(STRESS.format(devices=devices, threads=threads, rounds=examples(12), seed="test", close=close,
+  run_apart(STRESS.format(devices=devices, threads=threads, rounds=examples(7), seed="test", close=close,
                           faults=faults), devices[0])
 
 

@@ -60,7 +60,7 @@ def words(isa: Table, seed: int) -> list[bytes]:
 
 @pytest.mark.skipif(LLVM_MC is None, reason="llvm-mc-19 is not installed")
 @pytest.mark.parametrize("generation", ["gfx9", "gfx11", "gfx1150", "gfx12"])
-@pytest.mark.parametrize("seed", seeds([1, 2]))
+@pytest.mark.parametrize("seed", seeds([1]))
 def test_random_words_are_llvms(generation: str, seed: int) -> None:
   isa = table(generation)
   ours: list[tuple[bytes, str | None]] = []

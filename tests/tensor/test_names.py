@@ -309,5 +309,7 @@ def test_pytorchs_forms_of_names() -> None:
   assert [part.tolist() for part in Tensor([1, 2, 3]).tensor_split(indices_or_sections=2)] == [[1, 2], [3]]
   ones, zeros = Tensor.ones(2, buffer=True), x.zeros_like(buffer=True)
   assert ones.tolist() == [1, 1] and zeros.tolist() == [[0, 0]]
+  whole = Tensor.uniform(300, low=-3, high=4, dtype="int8").numpy()
+  assert whole.dtype == np.int8 and set(whole.tolist()) == set(range(-2, 4))
   cube = Tensor(np.arange(8, dtype=np.float32).reshape(1, 1, 2, 2, 2))
   np.testing.assert_allclose(cube.lp_pool3d(2, 2).item(), 140 ** 0.5, rtol=1e-6)

@@ -86,6 +86,26 @@ def test_a_history_that_was_not_kept_is_refused() -> None:
   assert matrix.inverse().sum().gradient(matrix)[0].shape == (2, 2)
 
 
+def test_parts_that_are_set_and_derivatives_of_derivatives() -> None:
+  z, x = Tensor([1.0, 2.0, 3.0, 4.0]), Tensor([10.0, 20.0])
+  z[:2] += x
+  z[3:] = x[:1] * 2
+  (z * Tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
+  assert grad(x) == [9.0, 2.0]
+  y = Tensor([1.0, 2.0, 3.0])
+  h = y * 2
+  h[:1] = Tensor([5.0])
+  h.add_(y)
+  (h * h).sum().backward()
+  assert grad(y) == [12.0, 36.0, 54.0]
+  w = Tensor([2.0, -1.0])
+  first = (w ** 3).sum().gradient(w)[0]
+  assert first.tolist() == [12.0, 3.0]
+  assert (w ** 3).sum().gradient(w)[0].sum().gradient(w)[0].tolist() == [12.0, -6.0]
+  with pytest.raises(InvalidArgument, match="operands on LLVM and PYTHON"):
+    z.scatter(0, Tensor([1], device="PYTHON"), Tensor([1.0]))
+
+
 def test_a_jit_leaves_such_gradients_too() -> None:
   w = Tensor([3.0, 4.0]).realize()
 

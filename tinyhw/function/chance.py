@@ -68,7 +68,9 @@ class Chance(Creation):
   @classmethod
   def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, device: str | None = None, dtype: DTypeLike = None,
               requires_grad: bool | None = None) -> Self:
-    """Uniform in [low, high)."""
+    """Uniform in [low, high); of integers what is left of it toward zero."""
+    if (kind := named(dtype) or dtypes.default_float).is_int:
+      return cls.uniform(*shape, low=low, high=high, device=device, dtype=dtypes.float32).cast(kind)
     return cls._random(shape_of(shape), device, dtype, requires_grad,
                        lambda c, n, d: c._unit(n, d) * (high - low) + low)
 

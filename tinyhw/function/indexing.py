@@ -359,6 +359,7 @@ class Indexing(Places):
     """The axis, who writes where on it, and the values: of this tensor's other axes."""
     if src.dtype is not self.dtype:
       raise InvalidType(f"scatter of {src.dtype} into {self.dtype}", hint="cast one of them")
+    for other in (index, src): self._operand(other)      # on the same device
     axis = self._axis(axis)
     if index.ndim != self.ndim or src.ndim != self.ndim or any(i > s for i, s in zip(index.shape, src.shape)) or any(
         i > s for a, (i, s) in enumerate(zip(index.shape, self.shape)) if a != axis):

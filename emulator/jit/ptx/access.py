@@ -17,7 +17,7 @@ from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gat
 from tinyhw.emulator.jit.vectors import interleaved, scatter
 from tinyhw.emulator.ptx import addresses, memory, operands
 from tinyhw.emulator.ptx.scope import Line, Place
-from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import I32, I64, U32, U64
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.isa.ptx.model import Address, Name, Operand
 
@@ -204,7 +204,9 @@ def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count
   if narrow and shape.stepped and _wraps(shape):  # the steps count modulo 2**32
     base = g.materialized(base, tuple(shape.steps or ()))
     shape = Shape(None)
-  base = convert(base.view(U32) if narrow else base.view(U64), U64)
+  # the base of steps may be before the first byte where the threads that count are not: then it is a negative number
+  if narrow and shape.stepped: base = convert(base.view(I32), I64).view(U64)
+  else: base = convert(base.view(U32) if narrow else base.view(U64), U64)
   steps = shape.steps if not base.wide else None
   mode = MODES[real]
   known = base.bits if mode == LOCAL and base.bits is not None and stack.holds(g, base.bits, size * count) else None

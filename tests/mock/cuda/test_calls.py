@@ -407,7 +407,7 @@ def test_launches_with_attributes(client: Client, attribute: str | None, fields:
 
 def test_what_is_not_known_of_a_card_is_refused(client: Client) -> None:
   out = ctypes.c_int()
-  assert client.code("cuDeviceGetAttribute", ctypes.byref(out), cuda.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 0) \
+  assert client.code("cuDeviceGetAttribute", ctypes.byref(out), cuda.CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID, 0) \
       == cuda.CUDA_ERROR_NOT_SUPPORTED
 
 

@@ -286,3 +286,26 @@ def test_what_is_not_modelled_says_so() -> None:
 def test_what_the_driver_does_has_its_parameters(name: str) -> None:
   def plain(kinds: tuple[type, ...]) -> list[int]: return [ctypes.sizeof(k) for k in kinds]
   assert plain(cudart.FUNCTIONS[name]) == plain(cuda.FUNCTIONS[SAME[name]])
+
+
+def test_managed_variables_are_the_hosts_too() -> None:
+  """The program has their addresses once it asks; they are symbols as others."""
+  text = TEXT.replace(".global .align 4 .u32 factor", ".global .attribute(.managed) .align 4 .u32 factor")
+  p = Program("sm_90,sm_90", text)
+  cell = ctypes.c_uint64(0)
+  p("__cudaRegisterManagedVar", p.handle, ctypes.addressof(cell), b"factor", b"factor", 0, 4, 0, 0)
+  assert p.code("__cudaInitModule", p.handle) == 1
+  factor = ctypes.c_uint32.from_address(cell.value)
+  assert factor.value == 3 and p.made("cudaGetSymbolAddress", cell.value) == cell.value
+  data = np.arange(100, dtype=np.uint32)
+  memory = p.made("cudaMallocManaged", data.nbytes, 1)
+  p("cudaMemcpy", memory, data.ctypes.data, data.nbytes, cudart.cudaMemcpyDefault)
+  factor.value = 11
+  assert p.launch(memory, 100) == 0
+  p("cudaDeviceSynchronize")
+  out = np.zeros_like(data)
+  p("cudaMemcpy", out.ctypes.data, memory, out.nbytes, cudart.cudaMemcpyDefault)
+  assert (out == data * 11).all()
+  p("cudaSetDevice", 1)
+  assert p.launch(memory, 100) == cudart.cudaErrorNotSupported
+  assert any("__managed__ variables that several cards use" in line for line in p.machine.report())
