@@ -237,6 +237,15 @@ def test_columns_of_pixels_are_loaded(case: tuple[TensorMap, int, dict[str, int]
   if good: assert stats is not None and not stats.helped
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_warp_that_stores_one_box(apart: bool) -> None:
+  """It is done once where all threads give the same."""
+  m = TensorMap(OUT + (1 << 15), (64, 8, 0, 0, 0), (256, 0, 0, 0), (16, 4, 0, 0, 0), (1, 1, 0, 0, 0), 2, KINDS["u32"])
+  text = storing(2).replace("@%p2 cp.", f"shr.u32 %r8, %t, {'4' if apart else '5'}; add.u32 %c0, %c0, %r8; @%p2 cp.")
+  stats = alike(text, data(m, b"", c0=4, to=128, threads=32), block=32)
+  assert stats is not None and bool(stats.helped) == apart
+
+
 STARTS = (0, -3, 5, -16, -15, 40, 24, 25, 39, -20)  # of a box of 16 elements in a row of 40
 
 

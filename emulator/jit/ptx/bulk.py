@@ -39,9 +39,10 @@ def replaced(space: str) -> Routine:
 
 # ---- instructions
 
-def _one(g: Lanes, line: Line, k: int, routine: Routine, given: Sequence[Value], together: bool = False) -> None:
-  """Have a routine act for the one thread that executes an instruction, or the first one where they do it `together`;
-  where it does not, the reference does."""
+def _one(g: Lanes, line: Line, k: int, routine: Routine, given: Sequence[Value], together: bool = False,
+         again: bool = False) -> None:
+  """Have a routine act for the one thread that executes an instruction, or the first one where they do it `together`,
+  or where all give the same and it may as well be done `again`; where it does not, the reference does."""
   e = g.e
   places = [place(s, g.plan.clustered) for s in ("global", "shared", memory.GENERIC)]
   defined(e, *places, completed(), routine.text())
@@ -54,10 +55,15 @@ def _one(g: Lanes, line: Line, k: int, routine: Routine, given: Sequence[Value],
   e.do(f"br i1 {e.op(f'icmp eq i32 {here}, 0')}, label %{done}, label %{some}")
   e.start(some)
   lane = e.op(f"call i32 @llvm.cttz.i32(i32 {here}, i1 true)")
+  texts = [x.text if not x.wide else e.op(f"extractelement {x.type} {x.text}, i32 {lane}") for x in given]
   rest = "0" if together else e.op(f"and i32 {here}, {e.op(f'sub i32 {here}, 1')}")
+  if again:
+    differ = "0"
+    for x, text in zip(given, texts):
+      if x.wide: differ = e.op(f"or i32 {differ}, {g.bits(x != Value(e, text, x.dtype, False))}")
+    rest = e.op(f"and i32 {rest}, {differ}")
   e.do(f"br i1 {e.op(f'icmp eq i32 {rest}, 0')}, label %{alone}, label %{other}")
   e.start(alone)
-  texts = [x.text if not x.wide else e.op(f"extractelement {x.type} {x.text}, i32 {lane}") for x in given]
   passed = "".join(f", i64 {text}" for text in texts)
   good = e.op(f"call i1 @{routine.name}(ptr %context, ptr %state{passed})")
   e.do(f"br i1 {good}, label %{done}, label %{other}, !prof !1")
@@ -93,7 +99,7 @@ def cp(g: Lanes, line: Line, form: Form) -> None:
            convert(operands.reader(g.code, line, i.operands[2], "u32")(g), U64)]
   if told: given.append(_address(g, line, i.operands[3], "shared"))
   if several: given.append(convert(operands.reader(g.code, line, i.operands[4], "u16")(g), U64))
-  return _one(g, line, g.index, routine, given)
+  return _one(g, line, g.index, routine, given, again=not told and not operation)
 
 
 def _tensor(g: Lanes, line: Line, form: Form, loads: bool, several: bool, operation: str) -> None:
@@ -113,7 +119,7 @@ def _tensor(g: Lanes, line: Line, form: Form, loads: bool, several: bool, operat
     if several: given.append(convert(operands.reader(g.code, line, rest[0], "u16")(g), U64))
     routine = column_load(rank, several) if columns else tensor_load(rank, several)
     return _one(g, line, g.index, routine, [*given, *at])
-  return _one(g, line, g.index, tensor_store(rank, operation), [*given, *at])
+  return _one(g, line, g.index, tensor_store(rank, operation), [*given, *at], again=not operation)
 
 
 @access.emits("tensormap")
