@@ -186,20 +186,22 @@ def test_another_type_of_the_same_memory_is_a_view(device: str) -> None:
   assert raw.tolist() == [57, 48, 0, 0, 0, 0, 0, 0]
 
 
-ARGUMENTS: dict[str, tuple[Any, ...]] = {
-  **dict.fromkeys(inplace._ARITHMETIC + inplace._TWO + inplace._ORDER + ("logical_and", "logical_or", "logical_xor"),
-                  (2.0,)), "masked_fill": (Tensor([[True, False], [False, True]]), 9.0),
-  "masked_scatter": (Tensor([[True, False], [False, True]]), Tensor([8.0, 9.0])),
-  "clamp": (0.2, 0.4), "clip": (0.2, 0.4),
-  "clamp_min": (0.3,), "clamp_max": (0.3,), "lerp": (Tensor(FOUR + 1), 0.5), "addcmul": (Tensor(FOUR), Tensor(FOUR)),
-  "addcdiv": (Tensor(FOUR), Tensor(FOUR + 1)), "scatter": (0, Tensor([[1, 0]]), Tensor([[5.0, 6.0]])),
-  "scatter_add": (0, Tensor([[1, 0]]), Tensor([[5.0, 6.0]])), "index_add": (0, Tensor([1]), Tensor([[5.0, 6.0]])),
-  "scatter_reduce": (0, Tensor([[1, 0]]), Tensor([[5.0, 6.0]]), "amax"), "index_fill": (0, Tensor([1]), 4.0),
-  "index_copy": (0, Tensor([1]), Tensor([[5.0, 6.0]])), "index_put": ((Tensor([1]), Tensor([0])), Tensor([5.0])),
-  "cumsum": (0,), "cumprod": (1,), "renorm": (2, 0, 0.1), "dropout": (0.0,), "addmm": (Tensor(FOUR), Tensor(FOUR)),
-  "addmv": (Tensor(FOUR), Tensor([1.0, 2.0])), "addr": (Tensor([1.0, 2.0]), Tensor([1.0, 2.0])),
-  "addbmm": (Tensor(FOUR[None]), Tensor(FOUR[None])), "baddbmm": (Tensor(FOUR[None]), Tensor(FOUR[None])),
-  "threshold": (0.3, 7.0)}
+def arguments_of() -> dict[str, tuple[Any, ...]]:
+  """What functions are called with, made anew: devices close between tests."""
+  return {
+    **dict.fromkeys(inplace._ARITHMETIC + inplace._TWO + inplace._ORDER + ("logical_and", "logical_or", "logical_xor"),
+                    (2.0,)), "masked_fill": (Tensor([[True, False], [False, True]]), 9.0),
+    "masked_scatter": (Tensor([[True, False], [False, True]]), Tensor([8.0, 9.0])),
+    "clamp": (0.2, 0.4), "clip": (0.2, 0.4),
+    "clamp_min": (0.3,), "clamp_max": (0.3,), "lerp": (Tensor(FOUR + 1), 0.5), "addcmul": (Tensor(FOUR), Tensor(FOUR)),
+    "addcdiv": (Tensor(FOUR), Tensor(FOUR + 1)), "scatter": (0, Tensor([[1, 0]]), Tensor([[5.0, 6.0]])),
+    "scatter_add": (0, Tensor([[1, 0]]), Tensor([[5.0, 6.0]])), "index_add": (0, Tensor([1]), Tensor([[5.0, 6.0]])),
+    "scatter_reduce": (0, Tensor([[1, 0]]), Tensor([[5.0, 6.0]]), "amax"), "index_fill": (0, Tensor([1]), 4.0),
+    "index_copy": (0, Tensor([1]), Tensor([[5.0, 6.0]])), "index_put": ((Tensor([1]), Tensor([0])), Tensor([5.0])),
+    "cumsum": (0,), "cumprod": (1,), "renorm": (2, 0, 0.1), "dropout": (0.0,), "addmm": (Tensor(FOUR), Tensor(FOUR)),
+    "addmv": (Tensor(FOUR), Tensor([1.0, 2.0])), "addr": (Tensor([1.0, 2.0]), Tensor([1.0, 2.0])),
+    "addbmm": (Tensor(FOUR[None]), Tensor(FOUR[None])), "baddbmm": (Tensor(FOUR[None]), Tensor(FOUR[None])),
+    "threshold": (0.3, 7.0)}
 
 
 ROWS = [n for n in vars(inplace) if n.isupper() and n not in ("_BITS", "_SHAPES", "_OPERATORS", "TYPE_CHECKING")]
@@ -207,11 +209,11 @@ ROWS = [n for n in vars(inplace) if n.isupper() and n not in ("_BITS", "_SHAPES"
 
 @pytest.mark.parametrize("row", ROWS)
 def test_each_name_with_an_underscore_is_its_function(row: str) -> None:
-  before, after = [], []
+  before, after, given = [], [], arguments_of()
   for name in getattr(inplace, row):
     data = FOUR[None] if name in ("baddbmm",) else FOUR
     if name in ("gcd", "lcm"): data = (data * 10).astype(np.int32)
-    x, arguments = Tensor(data), ARGUMENTS.get(name, ())
+    x, arguments = Tensor(data), given.get(name, ())
     if name in ("gcd", "lcm", "ldexp"): arguments = (Tensor([2, 1]),)
     elif name in ("heaviside", "copysign", "atan2", "arctan2", "hypot", "xlogy"): arguments = (Tensor([2.0, -1.0]),)
     view = x.reshape(-1) if name in ("eq", "sin") else x

@@ -256,9 +256,9 @@ class Sorting(Scan):
     """Between which of the sorted boundaries each element is, as int32 (as int64 unless `out_int32`)."""
     return boundaries.searchsorted(self, right=right, out_int32=out_int32)
 
-  def isin(self, others: Any, *, assume_unique: bool = False, invert: bool = False) -> Self:
+  def isin(self, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Self:
     """Whether each element is one of the others, or is none of them; whether these are unique makes no difference."""
-    found = self._operand(others).reshape(-1)
+    found = self._operand(test_elements).reshape(-1)
     if not found.numel(): return self._wrap(self._const(invert, dtypes.bool))
     result: Self = (self.unsqueeze(-1) == found).any(-1)
     return result.logical_not() if invert else result

@@ -28,7 +28,6 @@ SPELLINGS: tuple[tuple[str, ...], ...] = (
   ("sizes", "split_size", "split_size_or_sections", "sizes_or_sections"),
   ("sections", "indices_or_sections"),
   ("other", "mat2", "vec", "vec2", "tensor2", "batch2", "input2", "x2", "divisor", "exponent"),
-  ("others", "test_elements"),
   ("padding", "pad"),
   ("count", "chunks"),
   ("index", "indices"),
