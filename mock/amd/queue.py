@@ -245,7 +245,9 @@ class Queue(ABC):
     if self._until_mapped > 1:
       self._until_mapped -= 1
     elif self._was_off() and self.properties.active:
-      self._map_again(self.memory.load(self.properties.write_pointer, 8))
+      stored = self.memory.load(self.properties.write_pointer, 8)
+      # A thread may have stored the pointer and be about to ring: only then is known whose terms the work has.
+      self._map_again(min(stored, self.write) if self.machine.agreed else stored)
 
   def _note_thread(self) -> None:
     """Remember who queued what is written by now."""

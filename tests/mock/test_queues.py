@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from array import array
 from collections.abc import Iterator
 
@@ -17,6 +18,7 @@ from tinyhw.autogen import kfd
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import EncodeError, Unsupported
+from tinyhw.core.patience import Terms
 from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.sdma import SdmaQueue
 from tinyhw.mock.machine import Machine
@@ -183,6 +185,31 @@ def test_a_queue_stays_on_its_engine_for_the_turns_that_are_drawn(turns: int) ->
     if any(event.kind == "mapped" for event in list(client.machine.trace)[before:]):
       seen.append(turn)
   assert len(seen) > 3 and {b - a for a, b in zip(seen, seen[1:])} == {turns}
+  client.port.end()
+
+
+def test_work_without_its_doorbell_waits_where_threads_have_terms() -> None:
+  """A thread that has stored its write pointer and not rung yet is not known; a queue that is mapped again at that
+  moment would run its dispatch without the observer and the time limit that it has agreed on."""
+  client = Client(Machine(agreed={threading.get_ident(): Terms()}))
+  client.machine.turns_of_a_queue = lambda: 1  # type: ignore[method-assign]
+  queue, memory = client.queue(), client.alloc(4096)
+  held = client.machine.kfd.processes[client.port.pid()].queues[queue.queue_id]
+  queue.submit(write(memory.address, 1))
+  queue.push(pm4.stream([write(memory.address + 4, 2)]), ring=False)
+  queue.write.u64[0] = queue.at
+  client.run()
+  assert memory.u32[:2].tolist() == [1, 0] and queue.read_pointer < queue.at
+  queue.ring_doorbell()
+  assert held.queued_by() == threading.get_ident()
+  client.run()
+  assert memory.u32[:2].tolist() == [1, 2] and queue.read_pointer == queue.at
+  client.machine.agreed.clear()
+  queue.submit(p4.NOP(payload=()))
+  queue.push(pm4.stream([write(memory.address + 4, 3)]), ring=False)
+  queue.write.u64[0] = queue.at
+  client.run()
+  assert memory.u32[1] == 3  # as the scheduler does: it finds the pointer in memory
   client.port.end()
 
 
