@@ -88,7 +88,7 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   opened = Device[device or default_device()]
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
-    raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD' or device='EMU'")
+    raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD', 'NV' or 'EMU'")
   code = contents(binary, getattr(runtime, "target", None))
   sizes = dims(grid, "grid"), dims(block, "block")
   more = {} if cluster is None else {"cluster": dims(cluster, "cluster")}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections import deque
 from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -31,8 +32,6 @@ from tinyhw.wire import gpfifo, methods
 from tinyhw.wire.gpfifo import Notification, Userd
 
 if TYPE_CHECKING:
-  from tinyhw.core.patience import Terms
-  from tinyhw.emulator.observe import Observer
   from tinyhw.emulator.schedule import Idle
   from tinyhw.mock.nv.machine import NvGpu
 
@@ -119,8 +118,6 @@ class Channel:
     self.host = Host(self)
     self.caches = Caches(self)
     self.unregistered = False  # UVM owns its page tables, and has not been told of it
-    self.terms: Terms | None = None
-    self.observer: Observer | None = None
     self.interrupts = 0
     self.packets = 0
     self._words: list[int] = []  # the piece of the pushbuffer in execution
@@ -130,7 +127,9 @@ class Channel:
     self._active = True  # whether the sub-device mask has this GPU
     self._mask = 0xFFF
     self._kept_mask = 0xFFF
-    self._rung: list[tuple[int, int]] = []
+    self._queued = self._fetched = 0  # entries of the ring, all that there ever were
+    self._rung: deque[tuple[int, int]] = deque()  # (entries queued, thread) of doorbells whose entries are not fetched
+    self.by: int | None = None  # the thread that queued the entry in execution
     self.last = "no method yet"
     group.channels.append(self)
     if group.scheduled:
@@ -161,12 +160,16 @@ class Channel:
       self.machine.doubt(f"{self.name}: UVM_REGISTER_CHANNEL was not called, which maps the channel's context")
     if put >= self.entries:
       return self.fail(faults.host("GPPTR", f"GP_PUT {put} in a ring of {self.entries} entries"))
+    self._queued += (put - self.put) % self.entries
     self.put = put
-    self._rung = [(put, threading.get_ident())]
+    me = threading.get_ident()
+    if self._rung and self._rung[-1][1] == me:
+      self._rung.pop()
+    self._rung.append((self._queued, me))
 
   def queued_by(self) -> int | None:
-    """The thread that rang last."""
-    return self._rung[-1][1] if self._rung else None
+    """The thread that queued what runs: the first job, or the entry in execution."""
+    return self.jobs.queue[0].by if self.jobs.queue else self.by
 
   # ---- the scheduler's view
 
@@ -235,7 +238,6 @@ class Channel:
 
   def begin(self, job: Job) -> None:
     """The engine begins something."""
-    job.by = self.queued_by()
     self.jobs.add(job)
 
   def _turn(self, job: Job) -> None:
@@ -246,7 +248,7 @@ class Channel:
       self.jobs.queue.remove(job)
     except Interrupted as why:
       self.jobs.queue.remove(job)  # it counts as ended: what was queued behind it goes on
-      self.machine.taken_off(self, why)
+      self.machine.taken_off(self, job.terms, why)
     else:
       job.idle = idle
       if idle is not None and idle.hopeless():
@@ -275,6 +277,10 @@ class Channel:
     value = self.space.load(self.ring + self.get * gpfifo.SIZE, gpfifo.SIZE)
     index, self.get = self.get, (self.get + 1) % self.entries
     self._userd[_GET] = self.get
+    self._fetched += 1
+    while self._rung and self._rung[0][0] < self._fetched:
+      self._rung.popleft()
+    self.by = self._rung[0][1] if self._rung else None
     machine = self.machine
     try:
       entry = gpfifo.piece(value) or gpfifo.decode(value)

@@ -188,7 +188,7 @@ class ComputeEngine(Engine):
       if False:
         yield None
 
-    self.channel.begin(Job(names, turns()))
+    self.channel.begin(Job(names, turns(), by=self.channel.by))
 
   @handles("SET_REPORT_SEMAPHORE_D")
   def report_semaphore_d(self, p: Any, copy: int) -> None:
@@ -288,4 +288,4 @@ class ComputeEngine(Engine):
       self._plans.clear()
 
   def _schedule(self, address: int, fresh: bool) -> None:
-    self.channel.begin(self.launch_at(address, fresh).job())
+    self.channel.begin(self.launch_at(address, fresh).job(self.channel.by))

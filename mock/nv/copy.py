@@ -91,7 +91,7 @@ class CopyEngine(Engine):
       if False:
         yield None
 
-    self.channel.begin(Job("LAUNCH_DMA", turns(), beside=beside))
+    self.channel.begin(Job("LAUNCH_DMA", turns(), beside, self.channel.by))
     if p.INTERRUPT_TYPE != m.LAUNCH_DMA_INTERRUPT_TYPE.NONE:
       self.channel.interrupt("LAUNCH_DMA.INTERRUPT_TYPE")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tinyhw.core.errors import MachineFault
 
 if TYPE_CHECKING:
+  from tinyhw.core.patience import Terms
   from tinyhw.emulator.schedule import Idle
 
 Turns = Generator["Idle | None", None, None]
@@ -29,6 +30,7 @@ class Job:
   turns: Turns
   beside: bool = False
   by: int | None = None  # the thread that queued it
+  terms: Terms | None = None  # what that thread wants of a launch
   dispatch: bool = False
   idle: Idle | None = None
   explain: Callable[[MachineFault], None] | None = None  # says where in the program a fault is

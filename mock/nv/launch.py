@@ -52,16 +52,15 @@ class Launch:
   def _own(self, name: str, index: int) -> int:
     return self.plan.changing.read(self._value, name, index)
 
-  def job(self) -> Job:
-    """It, as the engine's work."""
-    return Job(f"the launch of {self.name}", self.turns(), beside=True, dispatch=True, explain=self.explain)
+  def job(self, by: int | None) -> Job:
+    """It, as the engine's work, which a thread has queued."""
+    terms = self.plan.machine.agreed.get(by or 0)
+    return Job(f"the launch of {self.name}", self._run(by, terms), True, by, terms, True, explain=self.explain)
 
-  def turns(self) -> Turns:
+  def _run(self, by: int | None, terms: Terms | None) -> Turns:
     """Run the blocks, then tell who waits."""
     channel, machine, plan = self.channel, self.plan.machine, self.plan
     channel.caches.begins(self)
-    by = channel.queued_by()
-    terms = channel.terms = machine.agreed.get(by or 0) if machine.agreed else None
     observer = machine.observer if terms is None or terms.observer is None else terms.observer
     kernel = self.image.kernel
     params = self.banks[0][0] + kernel.params if 0 in self.banks else 0
@@ -83,7 +82,7 @@ class Launch:
     self._release()
     for index, fresh in plan.dependents:
       launch = plan.engine.launch_at(self._own("DEPENDENT_QMD_POINTER", index) << 8, fresh)
-      channel.begin(launch.job())
+      channel.begin(launch.job(by))
 
   def _turns(self, params: int, terms: Terms | None, by: int | None,
              observer: Observer | None) -> Generator[Idle | None, None, Stats]:

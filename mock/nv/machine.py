@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault
 from tinyhw.core.memory import AddressSpace, Allocator, Region
-from tinyhw.core.patience import Agreed
+from tinyhw.core.patience import Agreed, Terms
 from tinyhw.core.trace import Clock
 from tinyhw.mock.nv.card import Card, cards_named
 from tinyhw.mock.nv.channel import Channel, State, error_name
@@ -123,12 +123,13 @@ class NvMachine(Running):
     stamp = self.clock.now_ns() // 1000
     self.kernel_log.append(f"4,{len(self.kernel_log)},{stamp},-;NVRM: {text}\n")
 
-  def taken_off(self, channel: Channel, why: Interrupted) -> None:
-    """A launch of the channel was ended from outside: by a signal, or because its client had no more patience."""
+  def taken_off(self, channel: Channel, terms: Terms | None, why: Interrupted) -> None:
+    """A launch of the channel was ended from outside: by a signal, or because its client, whose terms are given, had no
+    more patience."""
     self.stops += 1
     self.doubt(f"{channel.name}: {why}")
-    if channel.terms is not None:
-      channel.terms.interrupted = why
+    if terms is not None:
+      terms.interrupted = why
     elif self.when_stopped is not None:
       self.when_stopped(channel.gpu.index)
 
