@@ -406,7 +406,7 @@ class LLVMOps:
     values = (x, *others)
     wide = any(v.wide for v in values)
     if (known := self._folded(name, *values)) is not None: return known
-    t, plain = self.e.type(x.dtype, wide), _mangled(x.dtype, self.e.lanes if wide else 0)
+    t, plain = self.e.type(x.dtype, wide), mangled(x.dtype, self.e.lanes if wide else 0)
     return Value(self.e, self.e.call(t, f"llvm.{name}.{plain}", *[(t, v.at(wide)) for v in values]), x.dtype, wide)
 
   def _folded(self, name: str, *values: Value) -> Value | None:
@@ -425,7 +425,7 @@ class LLVMOps:
     dtype = DTYPES[type_]
     lanes = self.e.lanes if x.wide else 0
     what = "fptosi" if dtype.kind == "i" else "fptoui"
-    name = f"llvm.{what}.sat.{_mangled(dtype, lanes)}.{_mangled(x.dtype, lanes)}"
+    name = f"llvm.{what}.sat.{mangled(dtype, lanes)}.{mangled(x.dtype, lanes)}"
     return x.like(self.e.call(self.e.type(dtype, x.wide), name, (x.type, x.text)), dtype)
 
   def pack(self, low: Value, high: Value) -> Value: return convert(low, U64) | convert(high, U64) << 32
@@ -464,7 +464,7 @@ class LLVMOps:
   def _count(self, name: str, x: Value) -> Value:
     lanes = self.e.lanes if x.wide else 0
     extra = [] if name == "ctpop" else [("i1", "false")]
-    text = self.e.call(x.type, f"llvm.{name}.{_mangled(x.dtype, lanes)}", (x.type, x.text), *extra)
+    text = self.e.call(x.type, f"llvm.{name}.{mangled(x.dtype, lanes)}", (x.type, x.text), *extra)
     return convert(x.like(text, DTYPES[f"u{x.dtype.itemsize * 8}"]), U32)
 
   def popcount(self, x: Value) -> Value: return self._count("ctpop", x)
@@ -593,7 +593,7 @@ _CALL_FOLDS: Final[dict[str, Callable[..., Any]]] = {
 def _exponent_bits(x: Value) -> int: return {2: 5, 4: 8, 8: 11}[x.dtype.itemsize]
 
 
-def _mangled(dtype: Any, lanes: int) -> str:
+def mangled(dtype: Any, lanes: int) -> str:
   """A type in the name of an intrinsic; `lanes` 0 for a scalar."""
   t = _TYPES[dtype]
   t = {"half": "f16", "float": "f32", "double": "f64"}.get(t, t)

@@ -1,4 +1,5 @@
-"""Building blocks of networks: layers (`nn.layers`, without weights `nn.functions`), optimizers (`nn.optim`), state and
+"""Building blocks of networks: layers (`nn.layers`, without weights `nn.functions`),
+what networks are derived from (`nn.module`), optimizers (`nn.optim`), state and
 files (`nn.state`), ONNX models (`nn.onnx`). Each loads on first use."""
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
   from tinyhw.nn.layers import ConvTranspose3d as ConvTranspose3d
   from tinyhw.nn.layers import Dropout as Dropout
   from tinyhw.nn.layers import Embedding as Embedding
+  from tinyhw.nn.layers import EmbeddingBag as EmbeddingBag
   from tinyhw.nn.layers import GroupNorm as GroupNorm
   from tinyhw.nn.layers import GRUCell as GRUCell
   from tinyhw.nn.layers import InstanceNorm as InstanceNorm
@@ -30,7 +32,13 @@ if TYPE_CHECKING:
   from tinyhw.nn.layers import Linear as Linear
   from tinyhw.nn.layers import LSTMCell as LSTMCell
   from tinyhw.nn.layers import RMSNorm as RMSNorm
-  from tinyhw.nn.layers import Sequential as Sequential
+  from tinyhw.nn.module import Module as Module
+  from tinyhw.nn.module import ModuleDict as ModuleDict
+  from tinyhw.nn.module import ModuleList as ModuleList
+  from tinyhw.nn.module import Parameter as Parameter
+  from tinyhw.nn.module import ParameterDict as ParameterDict
+  from tinyhw.nn.module import ParameterList as ParameterList
+  from tinyhw.nn.module import Sequential as Sequential
   from tinyhw.nn.state import get_parameters as get_parameters
   from tinyhw.nn.state import get_state_dict as get_state_dict
   from tinyhw.nn.state import gguf_load as gguf_load
@@ -43,17 +51,20 @@ if TYPE_CHECKING:
 
 _LAYERS = (
   "BatchNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
-  "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "GRUCell", "GroupNorm", "InstanceNorm", "LSTMCell",
-  "LayerNorm", "LayerNorm2d", "Linear", "RMSNorm", "Sequential")
+  "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "EmbeddingBag", "GRUCell", "GroupNorm",
+  "InstanceNorm", "LSTMCell",
+  "LayerNorm", "LayerNorm2d", "Linear", "RMSNorm")
+_MODULES = ("Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential")
 _STATE = ("get_parameters", "get_state_dict", "gguf_load", "load", "load_state_dict", "safe_load", "safe_metadata",
           "safe_save", "torch_load")
-_ROOMS = ("datasets", "functions", "layers", "onnx", "optim", "state")
-__all__ = [*_LAYERS, *_STATE, "datasets", "onnx", "optim"]
+_ROOMS = ("datasets", "functions", "layers", "module", "onnx", "optim", "state")
+__all__ = [*_LAYERS, *_MODULES, *_STATE, "datasets", "onnx", "optim"]
 
 
 def __getattr__(name: str) -> Any:
   if name in _ROOMS: value: Any = importlib.import_module(f"tinyhw.nn.{name}")
   elif name in _LAYERS: value = getattr(importlib.import_module("tinyhw.nn.layers"), name)
+  elif name in _MODULES: value = getattr(importlib.import_module("tinyhw.nn.module"), name)
   elif name[:1].isupper() and name in importlib.import_module("tinyhw.nn.functions").LAYERS:
     value = importlib.import_module("tinyhw.nn.functions").LAYERS[name]
   elif name in _STATE: value = getattr(importlib.import_module("tinyhw.nn.state"), name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.nn.module import Layer
 from tinyhw.tensor import Tensor
 
 _OLD: Final = "size_average", "reduce"           # PyTorch's words of before `reduction`, which stand between others
@@ -68,40 +69,40 @@ _MODES: Final = {"Reflection": "reflect", "Replication": "replicate", "Circular"
                  "Constant": "constant"}
 
 
-class Function:
+class Function(Layer):
   """A function of a tensor with what else it takes."""
   calls = ""
-  parameters: tuple[str, ...] = ()
+  takes: tuple[str, ...] = ()
   defaults: dict[str, Any] = {}
 
   def __init__(self, *args: Any, **kwargs: Any):
     name = type(self).__name__
-    if len(args) > len(self.parameters):
-      raise TypeError(f"{name}() takes {len(self.parameters)} arguments, not {len(args)}")
-    given = dict(zip(self.parameters, args))
+    if len(args) > len(self.takes):
+      raise TypeError(f"{name}() takes {len(self.takes)} arguments, not {len(args)}")
+    given = dict(zip(self.takes, args))
     if twice := given.keys() & kwargs.keys(): raise TypeError(f"{name}() got {sorted(twice)[0]!r} twice")
-    if unknown := kwargs.keys() - set(self.parameters):
+    if unknown := kwargs.keys() - set(self.takes):
       raise TypeError(f"{name}() got an unexpected keyword argument {sorted(unknown)[0]!r}")
     given = self.defaults | given | kwargs
     if old := [word for word in _OLD if given.pop(word, None) is not None]:
       raise InvalidArgument(f"{name} with {old[0]}", hint='use reduction="mean", "sum" or "none"')
     self.options = {_OWN_NAMES.get(key, key): value for key, value in given.items()}
 
-  def __call__(self, x: Tensor, *more: Any, **options: Any) -> Any:
+  def forward(self, x: Tensor, *more: Any, **options: Any) -> Any:
     return getattr(x, self.calls)(*more, **self.options, **options)
 
   def __repr__(self) -> str:
     return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.options.items())})"
 
 
-class Identity:
+class Identity(Layer):
   """Gives what it is given; what it is made with is not used."""
 
   def __init__(self, *args: Any, **kwargs: Any) -> None: pass
-  def __call__(self, x: Tensor) -> Tensor: return x
+  def forward(self, x: Tensor) -> Tensor: return x
 
 
-class _Padding:
+class _Padding(Layer):
   """Elements around the last axes: as many on each side, or (before, after) from the last axis on."""
   rank, mode = 0, "constant"
 
@@ -112,7 +113,7 @@ class _Padding:
       raise InvalidArgument(f"{type(self).__name__} with {self.padding}",
                             hint=f"it takes {2 * self.rank} numbers, or one")
 
-  def __call__(self, x: Tensor) -> Tensor:
+  def forward(self, x: Tensor) -> Tensor:
     if self.mode == "constant": return x.pad(self.padding, value=self.value)
     return x.pad(self.padding, mode=self.mode)
 
@@ -120,7 +121,7 @@ class _Padding:
 def _made(name: str) -> type[Any]:
   calls, parameters = _CALLS[name]
   doc = f"`x.{calls}(...)` as a layer."
-  return type(name, (Function,), {"calls": calls, "parameters": tuple(parameters.split()), "__module__": __name__,
+  return type(name, (Function,), {"calls": calls, "takes": tuple(parameters.split()), "__module__": __name__,
                                   "defaults": _DEFAULTS.get(name, {}), "__doc__": doc})
 
 

@@ -2,23 +2,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.function.spelling import made_by_any_spelling
 from tinyhw.function.window import check_padding
 from tinyhw.ir.dtype import dtypes
+from tinyhw.nn.module import Layer, Parameter
 from tinyhw.nn.statistics import Statistics
 from tinyhw.tensor import Tensor
 
 Sizes = int | Sequence[int]
 
 
-def _uniform(shape: Sequence[int], fan_in: int, device: str | None) -> Tensor:
+def _uniform(shape: Sequence[int], fan_in: int, device: str | None) -> Parameter:
   """Uniform in +-1/sqrt(fan_in)."""
   bound = 1 / math.sqrt(max(fan_in, 1))
-  return Tensor.uniform(tuple(shape), low=-bound, high=bound, device=device, requires_grad=True)
+  return Parameter(Tensor.uniform(tuple(shape), low=-bound, high=bound, device=device))
 
 
 def _many(sizes: Sizes, axes: int, what: str) -> tuple[int, ...]:
@@ -28,18 +29,23 @@ def _many(sizes: Sizes, axes: int, what: str) -> tuple[int, ...]:
   return found
 
 
-class Linear:
+class Linear(Layer):
   """`x @ weight.T + bias`: `weight` is (out, in) as in PyTorch, both are uniform in +-1/sqrt(in)."""
 
   def __init__(self, in_features: int, out_features: int, bias: bool = True, device: str | None = None):
+    self.in_features, self.out_features = in_features, out_features
     self.weight = _uniform((out_features, in_features), in_features, device)
     self.bias = _uniform((out_features,), in_features, device) if bias else None
 
-  def __call__(self, x: Tensor) -> Tensor:
+  def extra_repr(self) -> str:
+    """What it is made of."""
+    return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+  def forward(self, x: Tensor) -> Tensor:
     return x.linear(self.weight.transpose(), self.bias)
 
 
-class Bilinear:
+class Bilinear(Layer):
   """`sum x1[i] * weight[k, i, j] * x2[j] + bias[k]`: `weight` is (out, in1, in2)."""
 
   def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
@@ -47,7 +53,7 @@ class Bilinear:
     self.weight = _uniform((out_features, in1_features, in2_features), in1_features, device)
     self.bias = _uniform((out_features,), in1_features, device) if bias else None
 
-  def __call__(self, x1: Tensor, x2: Tensor) -> Tensor:
+  def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
     y = (x1.unsqueeze(-2) @ self.weight.permute(1, 0, 2).reshape(x1.shape[-1], -1)).reshape(
       *x1.shape[:-1], self.weight.shape[0], x2.shape[-1])
     y = (y * x2.unsqueeze(-2)).sum(-1)
@@ -55,40 +61,56 @@ class Bilinear:
 
 
 @made_by_any_spelling
-class Embedding:
+class Embedding(Layer):
   """A table of `num_embeddings` vectors of size `embedding_dim`; called with indices it gives their vectors."""
 
   def __init__(self, num_embeddings: int, embedding_dim: int, device: str | None = None):
-    self.weight = Tensor.glorot_uniform(num_embeddings, embedding_dim, device=device, requires_grad=True)
+    self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+    self.weight = Parameter(Tensor.glorot_uniform(num_embeddings, embedding_dim, device=device))
 
-  def __call__(self, index: Tensor) -> Tensor:
+  def extra_repr(self) -> str:
+    """What it is made of."""
+    return f"{self.num_embeddings}, {self.embedding_dim}"
+
+  def forward(self, index: Tensor) -> Tensor:
     return self.weight[index]
 
 
-class Sequential(list[Callable[[Tensor], Tensor]]):
-  """Layers and functions, one after the other: a list that can be called. Its state has PyTorch's names, "0.weight"."""
+@made_by_any_spelling
+class EmbeddingBag(Embedding):
+  """A table as `Embedding` has it; called with bags of indices it gives the sum, mean or greatest of their vectors."""
 
-  def __init__(self, *layers: Callable[[Tensor], Tensor]):
-    for i, layer in enumerate(layers):
-      if not callable(layer): raise InvalidArgument(f"layer {i} is a {type(layer).__name__}, and cannot be called")
-    super().__init__(layers)
+  def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
+               scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+               include_last_offset: bool = False, padding_idx: int | None = None, device: str | None = None):
+    super().__init__(num_embeddings, embedding_dim, device)
+    self.options: dict[str, Any] = {
+      "max_norm": max_norm, "norm_type": norm_type, "scale_grad_by_freq": scale_grad_by_freq, "mode": mode,
+      "sparse": sparse, "include_last_offset": include_last_offset, "padding_idx": padding_idx}
 
-  def __call__(self, x: Tensor) -> Tensor:
-    for layer in self: x = layer(x)
-    return x
+  def extra_repr(self) -> str:
+    """What it is made of."""
+    return f"{super().extra_repr()}, mode={self.options['mode']!r}"
+
+  def forward(self, index: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+    return index.embedding_bag(self.weight, offsets, per_sample_weights=per_sample_weights, **self.options)
 
 
-class Dropout:
+class Dropout(Layer):
   """While training: zeros with probability p, the rest scaled to keep the mean."""
 
   def __init__(self, p: float = 0.5):
     if not 0 <= p <= 1: raise InvalidArgument(f"a probability of {p}")
     self.p = p
 
-  def __call__(self, x: Tensor) -> Tensor: return x.dropout(self.p)
+  def extra_repr(self) -> str:
+    """What it is made of."""
+    return f"p={self.p}"
+
+  def forward(self, x: Tensor) -> Tensor: return x.dropout(self.p)
 
 
-class _Conv:
+class _Conv(Layer):
   """What convolutions share; `axes` are those that the windows move over."""
 
   axes: int
@@ -100,11 +122,19 @@ class _Conv:
                             hint="both numbers of channels are multiples of the groups")
     if self.axes == 2 and not isinstance(kernel_size, int): self.axes = len(kernel_size)    # as many as it has sizes
     self.kernel_size = _many(kernel_size, self.axes, "a kernel of")
+    self.in_channels, self.out_channels = in_channels, out_channels
     self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
     channels = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
     fan_in = channels[1] * math.prod(self.kernel_size)
     self.weight = _uniform((*channels, *self.kernel_size), fan_in, device)
     self.bias = _uniform((out_channels,), fan_in, device) if bias else None
+
+  def extra_repr(self) -> str:
+    """What it is made of."""
+    more = [f"{name}={value}" for name, value, usual in (
+      ("padding", self.padding, 0), ("dilation", self.dilation, 1), ("groups", self.groups, 1)) if value != usual]
+    return ", ".join([f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}",
+                      *more, *([] if self.bias is not None else ["bias=False"])])
 
   def _check(self, x: Tensor) -> None:
     if x.ndim != self.axes + 2:
@@ -119,7 +149,7 @@ class _Forward(_Conv):
     if isinstance(padding, str): check_padding(type(self).__name__, padding, _many(stride, self.axes, "a stride of"))
     super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device, False)
 
-  def __call__(self, x: Tensor) -> Tensor:
+  def forward(self, x: Tensor) -> Tensor:
     self._check(x)
     return x.conv2d(self.weight, self.bias, groups=self.groups, stride=self.stride, dilation=self.dilation,
                     padding=self.padding)
@@ -132,7 +162,7 @@ class _Transposed(_Conv):
     super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device, True)
     self.output_padding = output_padding
 
-  def __call__(self, x: Tensor) -> Tensor:
+  def forward(self, x: Tensor) -> Tensor:
     self._check(x)
     return x.conv_transpose2d(self.weight, self.bias, groups=self.groups, stride=self.stride, dilation=self.dilation,
                               padding=self.padding, output_padding=self.output_padding)
@@ -170,7 +200,7 @@ class ConvTranspose3d(_Transposed):
 
 
 @made_by_any_spelling
-class LayerNorm:
+class LayerNorm(Layer):
   """Mean 0 and variance 1 over the last axes (of sizes `normalized_shape`), then scaled by `weight` and moved by
   `bias`."""
 
@@ -179,10 +209,10 @@ class LayerNorm:
     self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     self.eps = eps
     shape = self.normalized_shape
-    self.weight = Tensor.ones(shape, device=device, requires_grad=True) if elementwise_affine else None
-    self.bias = Tensor.zeros(shape, device=device, requires_grad=True) if elementwise_affine and bias else None
+    self.weight = Parameter(Tensor.ones(shape, device=device)) if elementwise_affine else None
+    self.bias = Parameter(Tensor.zeros(shape, device=device)) if elementwise_affine and bias else None
 
-  def __call__(self, x: Tensor) -> Tensor:
+  def forward(self, x: Tensor) -> Tensor:
     if x.shape[-len(self.normalized_shape):] != self.normalized_shape:
       raise InvalidArgument(f"layer norm over {self.normalized_shape} of a tensor of shape {x.shape}")
     y = x.layernorm(tuple(range(-len(self.normalized_shape), 0)), self.eps)
@@ -193,18 +223,18 @@ class LayerNorm:
 class LayerNorm2d(LayerNorm):
   """LayerNorm over the channels of (batch, channels, height, width)."""
 
-  def __call__(self, x: Tensor) -> Tensor: return super().__call__(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+  def forward(self, x: Tensor) -> Tensor: return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
 @made_by_any_spelling
-class RMSNorm:
+class RMSNorm(Layer):
   """`x / sqrt(mean(x**2) + eps)` over the last axis of size `dim`, in float32 at least, times `weight`."""
 
   def __init__(self, dim: int, eps: float = 1e-6, elementwise_affine: bool = True, device: str | None = None):
     self.dim, self.eps = dim, eps
-    self.weight = Tensor.ones(dim, device=device, requires_grad=True) if elementwise_affine else None
+    self.weight = Parameter(Tensor.ones(dim, device=device)) if elementwise_affine else None
 
-  def __call__(self, x: Tensor) -> Tensor:
+  def forward(self, x: Tensor) -> Tensor:
     if not x.ndim or x.shape[-1] != self.dim:
       raise InvalidArgument(f"RMS norm over {self.dim} of a tensor of shape {x.shape}")
     wide = x if x.dtype is dtypes.float64 else x.float()
@@ -226,7 +256,7 @@ def _scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
 
 
 @made_by_any_spelling
-class GroupNorm:
+class GroupNorm(Layer):
   """Mean 0 and variance 1 over each group of channels (axis 1) and all axes after it."""
 
   def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
@@ -234,10 +264,10 @@ class GroupNorm:
     if num_groups < 1 or num_channels % num_groups:
       raise InvalidArgument(f"{num_channels} channels in {num_groups} groups")
     self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-    self.weight = Tensor.ones(num_channels, device=device, requires_grad=True) if affine else None
-    self.bias = Tensor.zeros(num_channels, device=device, requires_grad=True) if affine else None
+    self.weight = Parameter(Tensor.ones(num_channels, device=device)) if affine else None
+    self.bias = Parameter(Tensor.zeros(num_channels, device=device)) if affine else None
 
-  def __call__(self, x: Tensor) -> Tensor:
+  def forward(self, x: Tensor) -> Tensor:
     _channels(x, self.num_channels, self)
     y = x.reshape(x.shape[0], self.num_groups, math.prod(x.shape[1:]) // self.num_groups).layernorm(-1, self.eps)
     return _scaled(y.reshape(x.shape), self.weight, self.bias)
@@ -252,7 +282,7 @@ class InstanceNorm(GroupNorm):
 
 
 @made_by_any_spelling
-class BatchNorm:
+class BatchNorm(Layer):
   """Mean 0 and variance 1 of each channel (axis 1), then scaled by `weight` and moved by `bias`.
 
   While training, by the batch's own statistics, which `running_mean` and `running_var` follow: they move by `momentum`
@@ -263,15 +293,22 @@ class BatchNorm:
   def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = True, track_running_stats: bool = True,
                momentum: float | None = 0.1, device: str | None = None):
     self.num_features, self.eps, self.momentum = num_features, eps, momentum
-    self.weight = Tensor.ones(num_features, device=device, requires_grad=True) if affine else None
-    self.bias = Tensor.zeros(num_features, device=device, requires_grad=True) if affine else None
+    self.weight = Parameter(Tensor.ones(num_features, device=device)) if affine else None
+    self.bias = Parameter(Tensor.zeros(num_features, device=device)) if affine else None
     self.track_running_stats = track_running_stats
     if track_running_stats:
       self.running_mean = Tensor.zeros(num_features, device=device, requires_grad=False).contiguous()
       self.running_var = Tensor.ones(num_features, device=device, requires_grad=False).contiguous()
       self.num_batches_tracked = Tensor.zeros((), device=device, dtype=dtypes.int64).contiguous()
+      for name in ("running_mean", "running_var", "num_batches_tracked"):
+        self.register_buffer(name, getattr(self, name))
 
-  def __call__(self, x: Tensor) -> Tensor:
+  def extra_repr(self) -> str:
+    """What it is made of."""
+    return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.weight is not None}, "
+            f"track_running_stats={self.track_running_stats}")
+
+  def forward(self, x: Tensor) -> Tensor:
     _channels(x, self.num_features, self)
     shape = (1, -1, *[1] * (x.ndim - 2))
     if not Tensor.training and self.track_running_stats: mean, var = self.running_mean, self.running_var
@@ -298,7 +335,7 @@ class BatchNorm:
 BatchNorm1d = BatchNorm2d = BatchNorm3d = BatchNorm
 
 
-class LSTMCell:
+class LSTMCell(Layer):
   """One step of an LSTM: (batch, input) and the state (h, c), each (batch, hidden), to the next state.
 
   Gates are stacked as input, forget, cell, output, in weights of shape (4 * hidden, input or hidden).
@@ -311,7 +348,7 @@ class LSTMCell:
     self.bias_ih = _uniform((4 * hidden_size,), hidden_size, device) if bias else None
     self.bias_hh = _uniform((4 * hidden_size,), hidden_size, device) if bias else None
 
-  def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+  def forward(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
     if hc is None:
       zero = Tensor.zeros((x.shape[0], self.hidden_size), device=x.device, dtype=x.dtype)
       hc = (zero, zero)
@@ -322,7 +359,7 @@ class LSTMCell:
     return o.sigmoid() * c.tanh(), c
 
 
-class GRUCell:
+class GRUCell(Layer):
   """One step of a GRU: (batch, input) and (batch, hidden) to the next (batch, hidden); gates are reset, update, new."""
 
   def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: str | None = None):
@@ -332,7 +369,7 @@ class GRUCell:
     self.bias_ih = _uniform((3 * hidden_size,), hidden_size, device) if bias else None
     self.bias_hh = _uniform((3 * hidden_size,), hidden_size, device) if bias else None
 
-  def __call__(self, x: Tensor, h: Tensor | None = None) -> Tensor:
+  def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
     if h is None: h = Tensor.zeros((x.shape[0], self.hidden_size), device=x.device, dtype=x.dtype)
     n = self.hidden_size
     ours = x.linear(self.weight_ih.transpose(), self.bias_ih)

@@ -7,6 +7,7 @@ has recorded sees `optimizer.lr = 0.001`.
 """
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.realize import realize
 from tinyhw.function.spelling import made_by_any_spelling
 from tinyhw.ir.dtype import dtypes
+from tinyhw.nn.module import Parameter
 from tinyhw.nn.state import may_learn
 from tinyhw.nn.statistics import Statistics
 from tinyhw.tensor import Tensor
@@ -80,7 +82,7 @@ def _check_rate(lr: Any) -> None:
 def _check_parameter(i: int, p: Any) -> None:
   if not isinstance(p, Tensor): raise InvalidArgument(f"parameter {i} is a {type(p).__name__}, no Tensor")
   if may_learn(p) and not p.requires_grad: p.requires_grad_()
-  if not p.requires_grad:
+  if not p.requires_grad and not isinstance(p, Parameter):       # that one may learn later
     raise InvalidArgument(f"parameter {i}, {p.shape} {p.dtype}, requires no gradient",
                           hint="make it with requires_grad=True, or leave it out: nn.get_parameters does")
   if not p.is_leaf:
@@ -253,14 +255,23 @@ class Adam(Optimizer):
       weights[i].assign(weights[i] * beta + (1 - beta))
     return list(weights.values())
 
-  def _moments(self, group: Group, p: Tensor, g: Tensor) -> tuple[list[Tensor], Tensor]:
-    """(the two moments, Adam's direction)."""
-    (b1, b2), eps = group.options["betas"], group.options["eps"]
+  def _weights(self, group: Group, p: Tensor) -> tuple[Tensor, Tensor]:
+    """What the means of the moments lack of 1 is left out: 1 less the powers of the betas."""
+    first, second = (group.state["weight"][i].to(p.device) for i in range(2))
+    return first, second
+
+  def _averaged(self, group: Group, p: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    """The two moments after this step."""
+    b1, b2 = group.options["betas"]
     (m, _), (v, _) = group.kept("first", p), group.kept("second", p)
     m.assign(b1 * m + (1 - b1) * g)
     v.assign(b2 * v + (1 - b2) * g * g)
-    first, second = (t / group.state["weight"][i].to(p.device) for i, t in enumerate((m, v)))
-    return [m, v], first / (second.sqrt() + eps)
+    return m, v
+
+  def _moments(self, group: Group, p: Tensor, g: Tensor) -> tuple[list[Tensor], Tensor]:
+    """(the two moments, the direction)."""
+    (m, v), (first, second) = self._averaged(group, p, g), self._weights(group, p)
+    return [m, v], (m / first) / ((v / second).sqrt() + group.options["eps"])
 
   def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:
     decay, decoupled = group.options["weight_decay"], group.options["decoupled"]
@@ -277,6 +288,169 @@ class AdamW(Adam):
   def __init__(self, parameters: Parameters, lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
                eps: float = 1e-8, weight_decay: float = 0.01, *, b1: float | None = None, b2: float | None = None):
     super().__init__(parameters, lr, betas, eps, weight_decay, decoupled=True, b1=b1, b2=b2)
+
+
+@made_by_any_spelling
+class Adamax(Adam):
+  """Adam by the greatest gradient of late in the place of the second moment (PyTorch's formulas)."""
+
+  def __init__(self, parameters: Parameters, lr: float = 0.002, betas: tuple[float, float] = (0.9, 0.999),
+               eps: float = 1e-8, weight_decay: float = 0.0):
+    super().__init__(parameters, lr, betas, eps, weight_decay)
+
+  def _moments(self, group: Group, p: Tensor, g: Tensor) -> tuple[list[Tensor], Tensor]:
+    (b1, b2), (first, _) = group.options["betas"], self._weights(group, p)
+    (m, _), (most, _) = group.kept("first", p), group.kept("most", p)
+    m.assign(b1 * m + (1 - b1) * g)
+    most.assign((b2 * most).maximum(g.abs() + group.options["eps"]))
+    return [m, most], m / first / most
+
+
+def _stepped(group: Group) -> Tensor:
+  """How many steps a group has made with this one, of shape (1,)."""
+  counts = group.state.setdefault("steps", {})
+  if 0 not in counts: counts[0] = group._lr.zeros_like().contiguous().requires_grad_(False)
+  return counts[0].assign(counts[0] + 1)
+
+
+@made_by_any_spelling
+class NAdam(Adam):
+  """Adam with Nesterov's momentum, which grows from step to step (PyTorch's formulas)."""
+
+  def __init__(self, parameters: Parameters, lr: float = 0.002, betas: tuple[float, float] = (0.9, 0.999),
+               eps: float = 1e-8, weight_decay: float = 0.0, momentum_decay: float = 0.004,
+               decoupled_weight_decay: bool = False):
+    super().__init__(parameters, lr, betas, eps, weight_decay, decoupled_weight_decay, momentum_decay=momentum_decay)
+
+  def _momentum(self, group: Group, step: Tensor) -> Tensor:
+    beta: float = group.options["betas"][0]
+    growth: float = group.options["momentum_decay"] * math.log(0.96)
+    return beta - beta / 2 * (step * growth).exp()
+
+  def _begin(self, group: Group) -> list[Tensor]:
+    step, kept = _stepped(group), group.state.setdefault("momenta", {})
+    if 0 not in kept: kept[0] = group._lr.ones_like().contiguous().requires_grad_(False)
+    kept[0].assign(kept[0] * self._momentum(group, step))
+    return [*super()._begin(group), step, kept[0]]
+
+  def _moments(self, group: Group, p: Tensor, g: Tensor) -> tuple[list[Tensor], Tensor]:
+    (m, v), (_, second) = self._averaged(group, p, g), self._weights(group, p)
+    step, product = (group.state[name][0].to(p.device) for name in ("steps", "momenta"))
+    now, after = self._momentum(group, step), self._momentum(group, step + 1)
+    change = (1 - now) / (1 - product) * g + after / (1 - product * after) * m
+    return [m, v], change / ((v / second).sqrt() + group.options["eps"])
+
+
+@made_by_any_spelling
+class RAdam(Adam):
+  """Adam that follows the first moment alone until the second one's variance is known (PyTorch's formulas)."""
+
+  def __init__(self, parameters: Parameters, lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
+               eps: float = 1e-8, weight_decay: float = 0.0, decoupled_weight_decay: bool = False):
+    super().__init__(parameters, lr, betas, eps, weight_decay, decoupled_weight_decay)
+
+  def _begin(self, group: Group) -> list[Tensor]: return [*super()._begin(group), _stepped(group)]
+
+  def _moments(self, group: Group, p: Tensor, g: Tensor) -> tuple[list[Tensor], Tensor]:
+    (m, v), (first, second) = self._averaged(group, p, g), self._weights(group, p)
+    longest = 2 / (1 - group.options["betas"][1]) - 1
+    length = longest - 2 * group.state["steps"][0].to(p.device) * (1 - second) / second
+    known = length > 5
+    length = known.where(length, 5)
+    trust = ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)).sqrt()
+    return [m, v], m / first * known.where(trust * second.sqrt() / (v.sqrt() + group.options["eps"]), 1)
+
+
+@made_by_any_spelling
+class RMSprop(Optimizer):
+  """The gradient by the root of its mean square of late (PyTorch's formulas); `centered` takes the mean off before."""
+
+  def __init__(self, parameters: Parameters, lr: float = 0.01, alpha: float = 0.99, eps: float = 1e-8,
+               weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False):
+    _check_options(alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
+    super().__init__(parameters, lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum,
+                     centered=centered)
+
+  def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:
+    o, kept = group.options, [group.kept("square", p)[0]]
+    if o["weight_decay"]: g = g + o["weight_decay"] * value
+    square = kept[0].assign(o["alpha"] * kept[0] + (1 - o["alpha"]) * g * g)
+    if o["centered"]:
+      kept.append(mean := group.kept("mean", p)[0])
+      mean.assign(mean + (1 - o["alpha"]) * (g - mean))
+      square = square - mean * mean
+    g = g / (square.sqrt() + o["eps"])
+    if o["momentum"]:
+      kept.append(v := group.kept("velocity", p)[0])
+      g = v.assign(o["momentum"] * v + g)
+    return kept, group.rate(p) * g
+
+
+@made_by_any_spelling
+class Adagrad(Optimizer):
+  """The gradient by the root of the sum of all its squares (PyTorch's formulas)."""
+
+  def __init__(self, parameters: Parameters, lr: float = 0.01, lr_decay: float = 0.0, weight_decay: float = 0.0,
+               initial_accumulator_value: float = 0.0, eps: float = 1e-10):
+    _check_options(lr_decay=lr_decay, weight_decay=weight_decay, eps=eps,
+                   initial_accumulator_value=initial_accumulator_value)
+    super().__init__(parameters, lr, lr_decay=lr_decay, weight_decay=weight_decay, eps=eps,
+                     initial_accumulator_value=initial_accumulator_value)
+
+  def _begin(self, group: Group) -> list[Tensor]: return [_stepped(group)] if group.options["lr_decay"] else []
+
+  def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:
+    o, rate = group.options, group.rate(p)
+    if o["weight_decay"]: g = g + o["weight_decay"] * value
+    squares, _ = group.kept("squares", p, p.detach().full_like(o["initial_accumulator_value"]))
+    squares.assign(squares + g * g)
+    if o["lr_decay"]: rate = rate / (1 + (group.state["steps"][0].to(p.device) - 1) * o["lr_decay"])
+    return [squares], rate * g / (squares.sqrt() + o["eps"])
+
+
+@made_by_any_spelling
+class Adadelta(Optimizer):
+  """The gradient by its root mean square of late, times that of the changes (PyTorch's formulas)."""
+
+  def __init__(self, parameters: Parameters, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6,
+               weight_decay: float = 0.0):
+    _check_options(rho=rho, eps=eps, weight_decay=weight_decay)
+    if rho > 1: raise InvalidArgument(f"a rho of {rho}")
+    super().__init__(parameters, lr, rho=rho, eps=eps, weight_decay=weight_decay)
+
+  def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:
+    o, (square, _), (changes, _) = group.options, group.kept("square", p), group.kept("changes", p)
+    if o["weight_decay"]: g = g + o["weight_decay"] * value
+    square.assign(o["rho"] * square + (1 - o["rho"]) * g * g)
+    change = (changes + o["eps"]).sqrt() / (square + o["eps"]).sqrt() * g
+    changes.assign(o["rho"] * changes + (1 - o["rho"]) * change * change)
+    return [square, changes], group.rate(p) * change
+
+
+@made_by_any_spelling
+class Rprop(Optimizer):
+  """Steps by the sign of the gradient, which grow while it stays and shrink where it turns (PyTorch's formulas)."""
+
+  def __init__(self, parameters: Parameters, lr: float = 0.01, etas: tuple[float, float] = (0.5, 1.2),
+               step_sizes: tuple[float, float] = (1e-6, 50)):
+    if not 0 < etas[0] < 1 < etas[1]:
+      raise InvalidArgument(f"etas {etas}", hint="the first is below 1, the second above")
+    super().__init__(parameters, lr, etas=etas, step_sizes=step_sizes)
+
+  def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:
+    (less, more), bounds = group.options["etas"], group.options["step_sizes"]
+    before, _ = group.kept("before", p)
+    size, _ = group.kept("size", p, group.rate(p).cast(p.dtype).expand(p.numel()).reshape(p.shape))
+    stays = (g * before).sign()
+    size.assign((size * (stays > 0).where(more, (stays < 0).where(less, 1))).clamp(*bounds))
+    g = (stays < 0).where(0, g)
+    before.assign(g)
+    return [size, before], g.sign() * size
+
+
+def _check_options(**options: float) -> None:
+  for name, value in options.items():
+    if not value >= 0: raise InvalidArgument(f"{name} {value}", hint="it is not negative")
 
 
 def _norm(t: Tensor) -> Tensor:

@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
   return value
 
 
-def _attributes(thing: Any) -> Iterator[tuple[str, Any]]:
+def attributes(thing: Any) -> Iterator[tuple[str, Any]]:
   """What an object holds: in its dictionary, and in the slots of its classes. A TinyJit or a graph holds no layers."""
   module = type(thing).__module__
   if module.startswith("tinyhw.") and not module.startswith("tinyhw.nn"): return
@@ -61,14 +61,15 @@ def _walk(thing: Any, name: str, above: tuple[int, ...], seen: set[int] | None =
   if seen is not None:
     if id(thing) in seen: return
     seen.add(id(thing))
-  if isinstance(thing, (list, tuple)): parts = [(str(i), part) for i, part in enumerate(thing)]
+  if hasattr(type(thing), "named_parts"): parts = list(thing.named_parts())       # a Module
+  elif isinstance(thing, (list, tuple)): parts = [(str(i), part) for i, part in enumerate(thing)]
   elif isinstance(thing, Mapping): parts = [(str(key), part) for key, part in thing.items()]
   elif isinstance(thing, Set):
     if any(True for part in thing for _ in _walk(part, "", above)):
       raise InvalidArgument("tensors in a set have no order and no names", where=name or type(thing).__name__,
                             hint="keep them in a list or a dict")
     return
-  else: parts = list(_attributes(thing))
+  else: parts = list(attributes(thing))
   for key, part in parts: yield from _walk(part, f"{name}.{key}" if name else key, (*above, id(thing)), seen)
 
 

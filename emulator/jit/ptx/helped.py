@@ -41,8 +41,6 @@ SELDOM: Final = (
   (r"(st|red)\.async\..*", "`st.async`, `red.async`"),
   (r"multimem\..*", "`multimem`"),
   (r"cp\..*(im2col_no_offs|gather4|scatter4|cp_mask).*", "stores of `cp.async.bulk.tensor` by im2col, `.cp_mask`"),
-  (r"(div|rcp|sqrt)\.(rz|rm|rp)\..*|(add|sub|mul|mad|fma)\.(rz|rm|rp)\..*f64.*",
-   "quotients and roots that round another way than to nearest, sums and products of f64"),
   (r"cvt\..*bf16\.[su]64", "`cvt` of 64-bit integers to bf16"),
   (r"isspacep\.(const|param|global).*", "`isspacep` but of shared and local memory"),
 )

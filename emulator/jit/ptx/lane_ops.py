@@ -1,11 +1,12 @@
-"""The operations of meanings over LLVM values, as PTX has them: NaN, and roundings by way of f64."""
+"""The operations of meanings over LLVM values, as PTX has them: NaN, and other roundings."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.emulator.jit.values import Emitter, LLVMOps, Untranslatable, Value, convert
+from tinyhw.emulator.jit.ptx.routine import defined
+from tinyhw.emulator.jit.values import Emitter, LLVMOps, Value, convert, mangled, name_of
 from tinyhw.emulator.ptx.meanings.convert import MODES
-from tinyhw.emulator.values.ops import DTYPES, F32
+from tinyhw.emulator.values.ops import DTYPES
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.emit import Lanes
@@ -50,19 +51,34 @@ class LaneOps(LLVMOps):
     return self.where(above, up, self.where(below, down, raw)).view(near.dtype)
 
   def directed(self, opcode: str, mode: int, *values: Value) -> Value:
-    """A sum, product or both of f32, rounded another way than to nearest even, by way of f64."""
-    if values[0].dtype != F32 or opcode not in {"add", "sub", "mul", "fma", "mad"}:
-      raise Untranslatable(f"directed rounding of {opcode}")
-    a, b, *c = (self.to(v, "f64") for v in values)
-    one = self.const("f64", 1)
-    if opcode == "sub": b = self.neg(b)
-    if opcode == "mul": wide = a * b
-    else: wide = self.fma_f16_of_f32(a, *((b, c[0]) if c else (one, b)))
-    r = self.rounded(wide, "f32", next(name for name, n in MODES.items() if n == mode))
-    if opcode == "mul" or mode != MODES["rm"]: return r
-    opposite = self.signbit(a) ^ self.signbit(b) ^ self.signbit(c[0]) if c else self.signbit(a) ^ self.signbit(b)
-    return self.where((wide == 0) & opposite, self.from_bits("f32", 0x80000000), r)
+    """An operation of f32 or f64 that rounds toward zero, down or up: the processor does it in that mode."""
+    if opcode == "rcp": opcode, values = "div", (self.const(name_of(values[0].dtype), 1), *values)
+    wide = any(v.wide for v in values)
+    t, name = self.e.type(values[0].dtype, wide), mangled(values[0].dtype, self.e.lanes if wide else 0)
+    operation = {"mad": "fma", "fma": "fma", "sqrt": "sqrt"}.get(opcode, f"f{opcode}")
+    function = f"directed.{operation}.{mode}.{name}"
+    intrinsic = f"llvm.experimental.constrained.{operation}.{name}"
+    defined(self.e, _rounding(function, intrinsic, t, len(values), mode))
+    given = ", ".join(f"{t} {v.at(wide)}" for v in values)
+    self.e.declared["llvm.set.rounding"] = "declare void @llvm.set.rounding(i32)"
+    self.e.declared[intrinsic] = f"declare {t} @{intrinsic}({', '.join([t] * len(values))}, metadata, metadata)"
+    return Value(self.e, self.e.op(f"call {t} @{function}({given})"), values[0].dtype, wide)
 
   def bits_const(self, x: Value, bits: int) -> Value:
     """Bits of the width of a float."""
     return self.e.const(DTYPES[f"u{x.dtype.itemsize * 8}"], bits)
+
+
+_MODES: Final = {MODES["rz"]: 0, MODES["rp"]: 2, MODES["rm"]: 3}  # as C's FLT_ROUNDS has them
+_NEAREST: Final = 1
+
+
+def _rounding(name: str, intrinsic: str, t: str, count: int, mode: int) -> str:
+  """A function of its own, in which nothing else rounds: LLVM may move plain arithmetic past a change of mode."""
+  parameters = [f"{t} %x{k}" for k in range(count)]
+  return "\n".join([
+    f"define private {t} @{name}({', '.join(parameters)}) noinline strictfp {{",
+    f"  call void @llvm.set.rounding(i32 {_MODES[mode]}) strictfp",
+    f"  %r = call {t} @{intrinsic}({', '.join(parameters)}, metadata !\"round.dynamic\","
+    " metadata !\"fpexcept.strict\") strictfp",
+    f"  call void @llvm.set.rounding(i32 {_NEAREST}) strictfp", f"  ret {t} %r", "}"])

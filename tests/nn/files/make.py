@@ -27,6 +27,12 @@ def main() -> None:
   torch.save(whole, HERE / "streamed.pt", _use_new_zipfile_serialization=False)
   torch.save(model, HERE / "module.pt")
   torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), HERE / "script.pt")
+  learn()
+  torch.save({name: layer(name) for name in values.LAYERS}, HERE / "layers.pt")
+
+
+def learn() -> None:
+  """What optimizers make of parameters."""
   learned = {}
   for name, (kind, options) in values.OPTIMIZERS.items():
     parameters = [torch.nn.Parameter(torch.from_numpy(a.copy())) for a in values.START]
@@ -37,7 +43,6 @@ def main() -> None:
       made.step()
     learned[name] = [p.tolist() for p in parameters]
   (HERE / "learned.json").write_text(json.dumps({"torch": torch.__version__, "learned": learned}, indent=1) + "\n")
-  torch.save({name: layer(name) for name in values.LAYERS}, HERE / "layers.pt")
 
 
 def layer(name: str) -> dict[str, object]:

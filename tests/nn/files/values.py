@@ -20,7 +20,7 @@ VIEWS: dict[str, np.ndarray[Any, Any]] = {
 BFLOAT16 = np.array([1.0, -0.5, 3.140625], np.float32)  # exact in bfloat16
 
 START = (np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3), np.linspace(0.5, 2, 5, dtype=np.float32))
-STEPS = 4
+STEPS = 6
 
 OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
   "SGD": ("SGD", {"lr": 0.1}),
@@ -29,6 +29,15 @@ OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
   "Adam": ("Adam", {"lr": 0.05, "betas": (0.8, 0.95), "weight_decay": 0.1}),
   "AdamW": ("AdamW", {"lr": 0.05, "weight_decay": 0.1}),
   "Muon": ("Muon", {"lr": 0.05}),
+  "Adamax": ("Adamax", {"lr": 0.05, "weight_decay": 0.1}),
+  "NAdam": ("NAdam", {"lr": 0.05, "betas": (0.8, 0.95), "weight_decay": 0.1}),
+  "RAdam": ("RAdam", {"lr": 0.05, "betas": (0.8, 0.99), "weight_decay": 0.1, "decoupled_weight_decay": True}),
+  "RMSprop": ("RMSprop", {"lr": 0.05, "weight_decay": 0.1}),
+  "RMSprop of momentum": ("RMSprop", {"lr": 0.05, "alpha": 0.8, "momentum": 0.9, "centered": True}),
+  "Adagrad": ("Adagrad", {"lr": 0.1}),
+  "Adagrad of decay": ("Adagrad", {"lr": 0.1, "lr_decay": 0.3, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
+  "Adadelta": ("Adadelta", {"weight_decay": 0.1}),
+  "Rprop": ("Rprop", {"lr": 0.1}),
 }
 
 
