@@ -10,14 +10,17 @@ SECONDS ?= 600
 SEED ?= 0
 JOURNAL ?= .venv/campaign.json
 
-.PHONY: demo test test-nv sweep lint docs bench fuzz gen-check clean
+.PHONY: demo test units test-nv sweep lint docs bench fuzz gen-check clean
 
 demo: $(VENV)/.run
 	@$(BIN)/tinyhw demo
 
 # THOROUGH=1: many times the examples, from new seeds (tests/strength.py); about an hour.
 test: export THOROUGH := $(THOROUGH)
-test: $(VENV)/.test lint
+test: $(VENV)/.test
+	@$(MAKE) --no-print-directory -j2 lint units
+
+units: $(VENV)/.test
 	$(BIN)/python -m pytest --dist worksteal -n $(JOBS)
 
 # The steps that an NVIDIA card is taken up with, one after the other; ARGS="--qmd 3.0" and so on.

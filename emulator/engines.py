@@ -22,6 +22,7 @@ from tinyhw.emulator.simt import Cohort
 from tinyhw.emulator.view import View
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.jit.amdgcn.parts import Parts
   from tinyhw.emulator.jit.amdgcn.repeat import Again
 
 Turns = Iterator[Idle | None]
@@ -84,6 +85,7 @@ class Repeated:
   def __init__(self, space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int, engine: str) -> None:
     self._space, self._arch, self._dispatch, self._watchdog, self._engine = space, arch, d, watchdog, engine
     self.again: Again | None = None  # its first state, where compiled code alone ran it the last time
+    self._parts: Parts | None = None  # the same of one that has several
     self._alone = False  # the last run was compiled code's alone
     self._begun = False  # `at_once` has begun what `start` goes on with
 
@@ -113,8 +115,13 @@ class Repeated:
   def start(self, user_data: tuple[int, ...], tick: Callable[[], Callable[[], None] | None]) -> Run:
     """See `start`. `tick` makes the dispatch's, where it is wanted; one that is over at its second look never is."""
     again, self.again = self.again, None
+    parts, self._parts = self._parts, None
     begun, self._begun = self._begun, False
-    if again is None and self._alone: again = self._make(user_data)
+    if again is None and parts is None and self._alone: again, parts = self._make(user_data)
+    if parts is not None and parts.serves():
+      yield from parts.run(user_data, tick())
+      if self._note(parts.stats): self._parts = parts
+      return parts.stats
     how = _LEFT_OFF if begun else again.run(user_data) if again is not None and again.serves() else _STALE
     if again is None or how == _STALE:
       d = replace(self._dispatch, user_data=user_data, tick=tick())
@@ -136,14 +143,17 @@ class Repeated:
     self._alone = alone(stats)
     return self._alone
 
-  def _make(self, user_data: tuple[int, ...]) -> Again | None:
+  def _make(self, user_data: tuple[int, ...]) -> tuple[Again | None, Parts | None]:
+    """The dispatch made ready, in one piece or in parts."""
+    from tinyhw.emulator.jit.amdgcn.parts import Parts
     from tinyhw.emulator.jit.amdgcn.repeat import Again, routine
     from tinyhw.emulator.jit.memory import Memory
     again = routine()
-    if again is None: return None
+    if again is None: return None, None
     d = replace(self._dispatch, user_data=user_data)
     workgroups = Workgroups(self._space, self._arch, d, self._watchdog, DispatchStats())
-    return Again(workgroups, Memory(self._space), again) if Again.fits(workgroups) else None
+    if Again.fits(workgroups): return Again(workgroups, Memory(self._space), again), None
+    return None, Parts(workgroups, Memory(self._space), again) if Parts.fits(workgroups) else None
 
 
 def _auto(workgroups: Workgroups) -> Turns:

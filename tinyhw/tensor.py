@@ -310,7 +310,7 @@ class Tensor(InPlace):
     if other.dtype is not self.dtype:
       raise InvalidArgument(f"assign of {other.dtype} to {self.dtype}", hint="cast the value first")
     if other.shape != self.shape:
-      try: other = other.expand(self.shape)
+      try: other = other._as_long_as(self.shape).expand(self.shape)
       except InvalidArgument:
         raise InvalidArgument(f"assign of a value of shape {other.shape} to a tensor of shape {self.shape}") from None
     if self.requires_grad and self.is_leaf and grad_enabled() and other.requires_grad:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -176,6 +176,10 @@ class Workgroups:
       cohort.observer = self.observer
       self.observer.cohort(cohort)
     return cohort
+
+  def renew(self, user_data: tuple[int, ...], tick: Callable[[], None] | None, shared: Shared) -> None:
+    """Those that begin from now on belong to another run of the dispatch."""
+    self.dispatch, self._shared = replace(self.dispatch, user_data=user_data, tick=tick), shared
 
   def _take(self, cohort: Cohort, count: int) -> list[int]:
     """Scratch slots for workgroups, the lowest that are free."""

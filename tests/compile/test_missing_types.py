@@ -115,7 +115,7 @@ def test_comparisons_and_floats_of_pairs(dtype: DType, a: int, b: int) -> None:
   assert semantics.wrap(back, dtype) == semantics.cast(near, dtypes.float32, dtype)
 
 
-@given(st.sampled_from([dtypes.float16, dtypes.bfloat16, dtypes.float8_e4m3fn, dtypes.float8_e5m2]),
+@given(st.sampled_from([dtypes.float16, dtypes.bfloat16, *dtypes.fp8s]),
        st.floats(width=32))
 @settings(max_examples=examples(200), deadline=None)
 def test_the_memory_of_small_floats(dtype: DType, x: float) -> None:

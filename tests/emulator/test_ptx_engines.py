@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.isa import ptx_samples as samples
-from tests.strength import seed, seeds
+from tests.strength import examples, seed, seeds
 from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.both import EnginesDiffer
@@ -119,9 +119,8 @@ def test_instructions(start: int) -> None:
   """Random instructions in random order."""
   rng = random.Random(start)
   data = numbers(rng, 256 * 8 * 512)
-  for _ in range(3):
-    lines = rng.sample(LINES, 8)
-    text = kernel(moved(lines, rng))
+  for _ in range(examples(1)):
+    text = kernel(moved(rng.sample(LINES, 24), rng))
     reference, _ = run(text, "k", data, "ref")
     compiled, stats = run(text, "k", data, "jit")
     assert stats.engine == "jit", stats.interpreted

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.strength import some
+from tests.strength import THOROUGH, some
 from tinyhw.emulator.amdgcn import coverage
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
 from tinyhw.tools.witness import groups as more
@@ -39,7 +39,7 @@ def groups(gpu: str, size: int = 20) -> list[list[str]]:
                          ids=lambda x: x if isinstance(x, str) else x[0])
 def test_instructions(gpu: str, names: list[str]) -> None:
   machine = bench(gpu)
-  wrong = [d for name in names for d in machine.check(name)]
+  wrong = [d for name in names for d in machine.check(name, of=1 if THOROUGH else 2)]
   assert not wrong, "\n".join(map(str, wrong))
 
 

@@ -8,11 +8,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.strength import seed
+from tests.strength import THOROUGH, seed
 from tinyhw import Tensor, dtypes
 from tinyhw.ir.dtype import DType
 
-KINDS = {dtypes.float8_e4m3fn: ml_dtypes.float8_e4m3fn, dtypes.float8_e5m2: ml_dtypes.float8_e5m2}
+KINDS = {dtypes.float8_e4m3fn: ml_dtypes.float8_e4m3fn, dtypes.float8_e5m2: ml_dtypes.float8_e5m2,
+         dtypes.float8_e4m3fnuz: ml_dtypes.float8_e4m3fnuz, dtypes.float8_e5m2fnuz: ml_dtypes.float8_e5m2fnuz}
 kinds = pytest.mark.parametrize("dtype", KINDS, ids=lambda d: d.name)
 EVERY = np.arange(256, dtype=np.uint8)
 
@@ -43,8 +44,8 @@ def test_conversions_and_arithmetic(dtype: DType, device: str) -> None:
     check(Tensor(data, device=device).cast(dtype), data.astype(KINDS[dtype]))
     a, b = EVERY.view(KINDS[dtype]), rng.permutation(EVERY).view(KINDS[dtype])
     x, y = (Tensor(v.view(np.uint8), device=device).bitcast(dtype) for v in (a, b))
-    for found, wanted in ((x + y, a + b), (x * y, a * b), (x - y, a - b), (x / y, a / b), (-x, -a),
-                          (x.sqrt(), np.sqrt(a))):
+    some = ((x * y, a * b), (-x, -a), (x + y, a + b), (x - y, a - b), (x / y, a / b), (x.sqrt(), np.sqrt(a)))
+    for found, wanted in some[:2 if device == "AMD" and not THOROUGH else None]:
       assert found.dtype is dtype
       check(found, wanted)
     np.testing.assert_array_equal((x < y).numpy(), a < b)
@@ -58,4 +59,4 @@ def test_lists_and_reductions(dtype: DType, device: str) -> None:
   assert x.tolist() == np.array([1.5, -0.001, 3.0, 0.0], KINDS[dtype]).astype(np.float32).tolist()
   assert x.max().item() == 3.0 and x.min().item() == x.tolist()[1] and x[:1].sum().item() == 1.5
   assert (x.float() @ x.float()).item() == pytest.approx(11.25)
-  assert Tensor([1e6], dtype=dtype, device=device).isnan().item() == (dtype is dtypes.float8_e4m3fn)
+  assert Tensor([1e6], dtype=dtype, device=device).isnan().item() == (dtype is not dtypes.float8_e5m2)

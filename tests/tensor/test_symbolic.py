@@ -321,3 +321,25 @@ def test_what_a_variable_decides_to_be_within_an_axis() -> None:
   for k, wanted in ((1, [12, 21]), (2, [21, 30]), (9, [84, 93]), (10, [93, 0])):   # beyond the end is 0 in a replay
     i.bind(k)
     assert two(rows).tolist() == wanted
+
+
+def test_a_part_is_assigned_to_that_present_values_say_is_whole() -> None:
+  start = Variable("start", 0, 8)
+  cache, want = Tensor.zeros(2, 8, 3).contiguous().realize(), np.zeros((2, 8, 3), np.float32)
+
+  @TinyJit
+  def put(x: Tensor, at: Any) -> Tensor:
+    cache[:, at:at + 2].assign(x).realize()
+    return (cache * 1).realize()
+
+  for i in (0, 3, 5, 6, 2, 7):        # the last one is cut
+    x = np.full((2, 2, 3), i + 1, np.float32)
+    want[:, i:i + 2] = x[:, :8 - i]
+    np.testing.assert_array_equal(put(Tensor(x).realize(), start.bind(i)).numpy(), want)
+  line = Tensor.zeros(2, 8).contiguous()
+  at = start.bind(3)
+  line[:, at:at + 2] = Tensor([1.0, 2.0])
+  assert line.tolist() == [[0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 0.0]] * 2
+  at = start.bind(7)
+  with pytest.raises(InvalidArgument, match="assign of a value of shape"): line[0, at:at + 2].assign(Tensor([1.0, 2]))
+  with pytest.raises(InvalidArgument, match="does not expand"): line[:, at:at + 2] = Tensor([1.0, 2.0])

@@ -7,6 +7,7 @@ Functions such as EXP become plain arithmetic where the target has no accurate i
 """
 from __future__ import annotations
 
+import math
 import struct
 
 from tinyhw.compile import transcendental
@@ -56,7 +57,9 @@ def to_bits(x: UOp, dtype: DType) -> UOp:
   found = (magnitude < (128 - small.bias << 23)).where(least, normal)
   found = (magnitude > 0x7F800000).where(bits.const_like(small.nan),
                                          (found > small.top).where(bits.const_like(small.over), found))
-  return (found | ((bits >> 32 - small.width) & small.sign)).cast(dtypes.uint16 if small.width == 16 else dtypes.uint8)
+  sign = (bits >> 32 - small.width) & small.sign
+  if small.one_zero: sign = found.ne(0).where(sign, sign.const_like(0))
+  return (found | sign).cast(dtypes.uint16 if small.width == 16 else dtypes.uint8)
 
 
 def from_bits(bits: UOp, dtype: DType) -> UOp:
@@ -68,7 +71,8 @@ def from_bits(bits: UOp, dtype: DType) -> UOp:
   beyond = 0x7FC00000 if small.over == small.nan else 0x7F800000
   number = (magnitude > small.top).where((magnitude > small.over).where(wide.const_like(0x7FC00000),
                                                                         wide.const_like(beyond)), number)
-  return (number | ((wide & small.sign) << 32 - small.width)).bitcast(F32)
+  found = (number | ((wide & small.sign) << 32 - small.width)).bitcast(F32)
+  return wide.ne(small.nan).where(found, found.const_like(math.nan)) if small.one_zero else found
 
 
 def wrapped(x: UOp, dtype: DType) -> UOp:
@@ -159,7 +163,10 @@ class _Emulation:
     if u.op is Ops.CAST: return self.cast(src[0], u.src[0].dtype, dtype)
     if u.op in (Ops.SHL, Ops.SHR): src = (src[0], src[1] & dtype.bits - 1)
     new = UOp(u.op, kind[0], src, u.arg)
-    if dtype.is_float: exact = u.op not in GroupOp.ALU or u.op in (Ops.WHERE, Ops.MAX, Ops.NEG)
+    if dtype.is_float:
+      small = _format(dtype)
+      kept = (Ops.WHERE, Ops.MAX) if small is not None and small.one_zero else (Ops.WHERE, Ops.MAX, Ops.NEG)
+      exact = u.op not in GroupOp.ALU or u.op in kept
     else: exact = u.op in _EXACT or u.op not in GroupOp.ALU and u.op is not Ops.REDUCE
     return new if exact else self.rounded(new, dtype)
 

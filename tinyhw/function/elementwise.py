@@ -470,7 +470,7 @@ class Elementwise(TensorBase):
   def nan_to_num(self, nan: float_ = 0.0, posinf: float_ | None = None, neginf: float_ | None = None) -> Self:
     """NaN and infinities replaced by numbers: 0 and the type's greatest and least, unless told."""
     if not self.dtype.is_float: return self._same()
-    top = {1: 448.0 if self.dtype is dtypes.float8_e4m3fn else 57344.0, 2: 65504.0, 4: 3.4028234663852886e38,
+    top = {1: 57344.0 if self.dtype is dtypes.float8_e5m2 else self.dtype.max, 2: 65504.0, 4: 3.4028234663852886e38,
            8: 1.7976931348623157e308}[self.dtype.itemsize]
     if self.dtype is dtypes.bfloat16: top = 3.3895313892515355e38
     high = self.eq(math.inf).where(top if posinf is None else posinf, self)

@@ -16,7 +16,7 @@ from tinyhw.function.places import Places
 from tinyhw.function.views import Indexed
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
-from tinyhw.ir.size import Size, larger, plain, smaller
+from tinyhw.ir.size import Size, is_size, larger, plain, smaller, worth
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -307,6 +307,13 @@ class Indexing(Places):
     if any(wanted.backward): spread = spread._derive(spread.uop.flip(wanted.backward))
     return spread._grown([(low, size - high) for (low, high), size in zip(wanted.bounds, shape)])
 
+  def _as_long_as(self, shape: tuple[int, ...]) -> Self:
+    """This cut to sizes that Variables decide, where present values say that they are its own."""
+    if self.ndim > len(shape): return self
+    last = shape[len(shape) - self.ndim:]
+    asked = [is_size(s) and n != 1 and worth(n) == worth(s) for n, s in zip(self.shape, last)]
+    return self.shrink([(0, s) if ask else None for s, ask in zip(last, asked)]) if any(asked) else self
+
   def _with_part(self, index: Any, value: Self, accumulate: bool = False) -> Self:
     """This with other values (or more, to accumulate) at the places of an index."""
     wanted = self._index(index)
@@ -316,7 +323,7 @@ class Indexing(Places):
       if any(wanted.backward): cut = cut._derive(cut.uop.flip(wanted.backward))
       cut = cut._every([abs(s) for s in wanted.steps]).reshape(part)
       value = cut._with_rows(wanted.tensors, value.cast(self.dtype), accumulate) if wanted.tensors else cut + value
-    spread = value.cast(self.dtype).expand(part)._placed(wanted, self.shape)
+    spread = value.cast(self.dtype)._as_long_as(part).expand(part)._placed(wanted, self.shape)
     if part == self.shape and not any(wanted.backward): return spread
     mask = self._wrap(self._const(True, dtypes.bool, part))._placed(wanted, self.shape)
     return mask.where(spread, self)

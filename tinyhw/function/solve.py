@@ -68,8 +68,10 @@ class Solve(Decomposition):
     return found._as_linear(-(found @ wide @ found)).cast(dtype)
   inv = inverse
 
-  def solve(self, other: Self) -> Self:
-    """What `self @ x == other` is of: other is (..., n, k), or (..., n), a vector for each matrix."""
+  def solve(self, other: Self, *, left: bool = True) -> Self:
+    """What `self @ x == other` is of, or `x @ self == other` where not `left`: other is (..., n, k), or (..., n), a
+    vector for each matrix."""
+    if not left: return self._flipped().solve(other._flipped())._flipped()
     wide, dtype = self._square("solve")
     vector = other.ndim == 1 or other.ndim == self.ndim - 1 and other.shape == self.shape[:-1]
     right = (other.unsqueeze(-1) if vector else other).cast(wide.dtype)
@@ -208,13 +210,6 @@ class Solve(Decomposition):
     """The inverse of the matrix whose triangle this is."""
     _, n, _ = self._matrices("cholesky_inverse")
     return self._unit_matrix(self.shape[:-2], n).cholesky_solve(self, upper)
-
-  def pinverse(self, rcond: float = 1e-15) -> Self:
-    """Moore and Penrose's inverse: singular values up to `rcond` times the greatest count as 0."""
-    u, s, v = self.svd(full_matrices=False)
-    if not s.numel(): return self._flipped()
-    there = s > s.max(-1, keepdim=True) * rcond
-    return (v._flipped() * there.where(1 / there.where(s, 1), 0).unsqueeze(-2)) @ u._flipped()
 
   def matrix_rank(self, tol: float | None = None) -> Self:
     """How many singular values are greater than `tol`, or than what rounding makes of 0."""

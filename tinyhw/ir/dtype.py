@@ -79,7 +79,7 @@ class DType:
   @cached_property
   def max(self) -> int | float | bool:
     """The greatest value of a scalar (inf for floats that have it)."""
-    if self.is_float: return float("inf") if self.name != "float8_e4m3fn" else 448.0
+    if self.is_float: return _FINITE.get(self.name, float("inf"))
     if self.is_bool: return True
     return (1 << (self.bits - 1)) - 1 if self.is_signed else (1 << self.bits) - 1
 
@@ -129,12 +129,14 @@ class dtypes:
   bfloat16 = DType("bfloat16", Kind.FLOAT, 16)
   float8_e4m3fn = DType("float8_e4m3fn", Kind.FLOAT, 8)      # no infinities: NaN is S.1111.111
   float8_e5m2 = DType("float8_e5m2", Kind.FLOAT, 8)
+  float8_e4m3fnuz = DType("float8_e4m3fnuz", Kind.FLOAT, 8)  # CDNA3's: no infinities, no -0, whose memory is NaN
+  float8_e5m2fnuz = DType("float8_e5m2fnuz", Kind.FLOAT, 8)
   float32 = DType("float32", Kind.FLOAT, 32)
   float64 = DType("float64", Kind.FLOAT, 64)
 
   # the names of C and of PyTorch
   half, float, double = float16, float32, float64
-  fp8e4m3, fp8e5m2 = float8_e4m3fn, float8_e5m2
+  fp8e4m3, fp8e5m2, fp8e4m3fnuz, fp8e5m2fnuz = float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz
   char, short, int, long = int8, int16, int32, int64
   uchar, ushort, uint, ulong = uint8, uint16, uint32, uint64
 
@@ -142,7 +144,8 @@ class dtypes:
   default_int, default_float = int32, float32
 
   # families of them
-  fp8s = float8_e4m3fn, float8_e5m2
+  fp8_ocp, fp8_fnuz = (float8_e4m3fn, float8_e5m2), (float8_e4m3fnuz, float8_e5m2fnuz)
+  fp8s = fp8_ocp + fp8_fnuz
   floats = *fp8s, float16, bfloat16, float32, float64
   uints, sints = (uint8, uint16, uint32, uint64), (int8, int16, int32, int64)
   ints = uints + sints
@@ -204,12 +207,13 @@ class dtypes:
     raise TypeError(f"no dtype for a Python {type(value).__name__}")
 
 
-_SIGNIFICAND = {"float8_e4m3fn": 4, "float8_e5m2": 3, "float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+_FINITE = {"float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2fnuz": 57344.0}     # those without infinities
+_SIGNIFICAND = {"float8_e4m3fn": 4, "float8_e5m2": 3, "float8_e4m3fnuz": 4, "float8_e5m2fnuz": 3, "float16": 11,
+                "bfloat16": 8, "float32": 24, "float64": 53}
 _SCALARS: dict[str, DType] = {d.name: d for d in (
   dtypes.void, dtypes.bool, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64, dtypes.int8, dtypes.int16,
-  dtypes.int32, dtypes.int64, dtypes.float8_e4m3fn, dtypes.float8_e5m2, dtypes.float16, dtypes.bfloat16,
-  dtypes.float32, dtypes.float64)}
-_STORED = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+  dtypes.int32, dtypes.int64, *dtypes.fp8s, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)}
+_STORED = {"bfloat16": "uint16", **{d.name: "uint8" for d in dtypes.fp8s}}
 _NUMPY: dict[str, np.dtype[Any]] = {n: np.dtype(n) for n in _SCALARS if n != "void" and n not in _STORED}
 _ORDER = {n: i for i, n in enumerate(_SCALARS)}
 
@@ -227,19 +231,18 @@ def _restore(name: str, count: int) -> DType: return _SCALARS[name].vec(count)
 
 
 # The lattice of promotion: each type's next wider ones. bool < unsigned < signed < float; unsigned N meets signed N in
-# signed 2N; the two floats of 8 bits meet in float16, those of 16 bits in float32.
+# signed 2N; two floats of 8 bits meet in float16, those of 16 bits in float32.
 _WIDER: dict[DType, tuple[DType, ...]] = {
   dtypes.bool: (dtypes.int8, dtypes.uint8),
   dtypes.int8: (dtypes.int16,),
   dtypes.int16: (dtypes.int32,),
   dtypes.int32: (dtypes.int64,),
-  dtypes.int64: (dtypes.float8_e4m3fn, dtypes.float8_e5m2),
+  dtypes.int64: dtypes.fp8s,
   dtypes.uint8: (dtypes.int16, dtypes.uint16),
   dtypes.uint16: (dtypes.int32, dtypes.uint32),
   dtypes.uint32: (dtypes.int64, dtypes.uint64),
-  dtypes.uint64: (dtypes.float8_e4m3fn, dtypes.float8_e5m2),
-  dtypes.float8_e4m3fn: (dtypes.float16, dtypes.bfloat16),
-  dtypes.float8_e5m2: (dtypes.float16, dtypes.bfloat16),
+  dtypes.uint64: dtypes.fp8s,
+  **dict.fromkeys(dtypes.fp8s, (dtypes.float16, dtypes.bfloat16)),
   dtypes.float16: (dtypes.float32,),
   dtypes.bfloat16: (dtypes.float32,),
   dtypes.float32: (dtypes.float64,),

@@ -15,8 +15,9 @@ precision.
 - FDIV, RECIP and SQRT round correctly. EXP2, EXP, EXPM1 (exp(x)-1), LOG2, LOG, LOG10, LOG1P (log(1+x)), SIN, COS, TANH
   and POW are within 2 units in the last place on every device; POW has the special cases of IEEE 754's pow.
 - The floats of 8 bits are those of the OCP 8-bit floating point specification (OFP8, revision 1.0), rounded without
-  saturation: what is too large for float8_e5m2 is infinite, and NaN in float8_e4m3fn, which has no infinities. Numbers
-  get there, and to bfloat16, by way of float32.
+  saturation: what is too large for float8_e5m2 is infinite, and NaN in float8_e4m3fn, which has no infinities. Those
+  of CDNA3, float8_e4m3fnuz and float8_e5m2fnuz, have neither infinities nor -0.0, whose memory is their one NaN.
+  Numbers get there, and to bfloat16, by way of float32.
 - FMOD is C's: exact, with the sign of the dividend; NaN for a zero divisor or an infinite dividend.
 - TRUNC is toward zero. MULACC is `a*b + c`, rounded once or twice: the device chooses.
 """
@@ -44,7 +45,8 @@ def wrap(value: int, dtype: DType) -> int:
 @dataclass(frozen=True)
 class Small:
   """A float of 8 bits: of its fraction, and the bias of its exponent; `top` is the memory of the largest number, and
-  what is larger is `over`; `nan` is NaN's memory. (Of 16 bits: a half.)"""
+  what is larger is `over`; `nan` is NaN's memory. (Of 16 bits: a half.) Where NaN is the memory of -0, zero has no
+  sign."""
   fraction: int
   bias: int
   top: int
@@ -57,27 +59,34 @@ class Small:
     """The bit of the sign."""
     return 1 << self.width - 1
 
+  @property
+  def one_zero(self) -> bool:
+    """Whether there is no -0."""
+    return self.nan == self.sign
+
   def round(self, value: float) -> float:
     """To nearest even; too large numbers become what `over` is."""
+    if value == 0 and self.one_zero: return 0.0
     if value != value or value == 0: return value
     if math.isinf(value): return math.copysign(self.value(self.over), value)
     unit = max(math.frexp(value)[1] - 1, 1 - self.bias) - self.fraction
     found = math.ldexp(round(math.ldexp(value, -unit)), unit)       # exact but for the rounding, ties to even
     if abs(found) > self.value(self.top): found = math.copysign(self.value(self.over), value)
-    return math.copysign(found, value)
+    return 0.0 if found == 0 and self.one_zero else math.copysign(found, value)
 
   def bits(self, value: float) -> int:
     """The memory of a rounded value."""
     sign = 0x80 if math.copysign(1.0, value) < 0 else 0
     if value != value: return sign | self.nan
     if math.isinf(value): return sign | self.over
-    if value == 0: return sign
+    if value == 0: return 0 if self.one_zero else sign
     exponent = max(math.frexp(value)[1] - 1, 1 - self.bias)
     scaled = int(math.ldexp(abs(value), self.fraction - exponent))  # with the leading 1 of a normal number
     return sign | scaled + (exponent + self.bias - 1 << self.fraction)
 
   def value(self, bits: int) -> float:
     """The number that memory holds."""
+    if self.one_zero and bits == self.nan: return math.nan
     magnitude, sign = bits & 0x7F, -1.0 if bits & 0x80 else 1.0
     if magnitude > self.top: return math.copysign(math.inf if magnitude == self.over != self.nan else math.nan, sign)
     exponent, fraction = magnitude >> self.fraction, magnitude & (1 << self.fraction) - 1
@@ -85,7 +94,8 @@ class Small:
     return sign * math.ldexp(fraction, max(exponent, 1) - self.bias - self.fraction)
 
 
-SMALL = {dtypes.float8_e4m3fn: Small(3, 7, 0x7E, 0x7F, 0x7F), dtypes.float8_e5m2: Small(2, 15, 0x7B, 0x7C, 0x7E)}
+SMALL = {dtypes.float8_e4m3fn: Small(3, 7, 0x7E, 0x7F, 0x7F), dtypes.float8_e5m2: Small(2, 15, 0x7B, 0x7C, 0x7E),
+         dtypes.float8_e4m3fnuz: Small(3, 8, 0x7F, 0x80, 0x80), dtypes.float8_e5m2fnuz: Small(2, 16, 0x7F, 0x80, 0x80)}
 
 
 def _round(value: float, dtype: DType) -> float:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
   from tinyhw.nn.layers import ConvTranspose3d as ConvTranspose3d
   from tinyhw.nn.layers import Dropout as Dropout
   from tinyhw.nn.layers import Embedding as Embedding
+  from tinyhw.nn.layers import EmbeddingBag as EmbeddingBag
   from tinyhw.nn.layers import GroupNorm as GroupNorm
   from tinyhw.nn.layers import GRUCell as GRUCell
   from tinyhw.nn.layers import InstanceNorm as InstanceNorm
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
 
 _LAYERS = (
   "BatchNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
-  "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "GRUCell", "GroupNorm", "InstanceNorm", "LSTMCell",
+  "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "EmbeddingBag", "GRUCell", "GroupNorm",
+  "InstanceNorm", "LSTMCell",
   "LayerNorm", "LayerNorm2d", "Linear", "RMSNorm")
 _MODULES = ("Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential")
 _STATE = ("get_parameters", "get_state_dict", "gguf_load", "load", "load_state_dict", "safe_load", "safe_metadata",

@@ -76,6 +76,26 @@ class Embedding(Layer):
     return self.weight[index]
 
 
+@made_by_any_spelling
+class EmbeddingBag(Embedding):
+  """A table as `Embedding` has it; called with bags of indices it gives the sum, mean or greatest of their vectors."""
+
+  def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
+               scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+               include_last_offset: bool = False, padding_idx: int | None = None, device: str | None = None):
+    super().__init__(num_embeddings, embedding_dim, device)
+    self.options: dict[str, Any] = {
+      "max_norm": max_norm, "norm_type": norm_type, "scale_grad_by_freq": scale_grad_by_freq, "mode": mode,
+      "sparse": sparse, "include_last_offset": include_last_offset, "padding_idx": padding_idx}
+
+  def extra_repr(self) -> str:
+    """What it is made of."""
+    return f"{super().extra_repr()}, mode={self.options['mode']!r}"
+
+  def forward(self, index: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+    return index.embedding_bag(self.weight, offsets, per_sample_weights=per_sample_weights, **self.options)
+
+
 class Dropout(Layer):
   """While training: zeros with probability p, the rest scaled to keep the mean."""
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import random
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Final
@@ -81,25 +82,28 @@ class Bench:
   memory: Region
   prepared: dict[str, list[Prepared]] = field(default_factory=dict)
 
-  def cases(self, mnemonic: str, salt: str = "") -> list[Prepared]:
-    """The cases of a mnemonic, or of a group ("@dual"); the witness is asked once."""
+  def cases(self, mnemonic: str, salt: str = "", of: int = 1) -> list[Prepared]:
+    """The cases of a mnemonic, or of a group ("@dual"), or a drawn one in `of` of them; the witness is asked once."""
     known = self.prepared.get(mnemonic)
     if known is None and mnemonic in GROUPS:
       known = self.prepared[mnemonic] = [expected(c, x) for c, x in group(self.table, mnemonic, salt)]
     if known is None:
       x = WITNESSES.get(mnemonic, self.table.name)
       assert x is not None, mnemonic
-      known = self.prepared[mnemonic] = [expected(c, x) for c in cases(self.table, mnemonic, x, salt)]
+      drawn = cases(self.table, mnemonic, x, salt)
+      if of > 1: drawn = random.Random(f"{mnemonic} {salt}").sample(drawn, -(-len(drawn) // of))
+      known = self.prepared[mnemonic] = [expected(c, x) for c in drawn]
     return known
 
-  def check(self, mnemonic: str, limit: int = 3, keep: bool = False, salt: str = "") -> list[Difference]:
-    """Run the cases of a mnemonic; up to `limit` differences. `keep` the prepared cases for another run.
+  def check(self, mnemonic: str, limit: int = 3, keep: bool = False, salt: str = "", of: int = 1) -> list[Difference]:
+    """Run the cases of a mnemonic, or one in `of` of them; up to `limit` differences. `keep` the prepared cases for
+    another run.
 
     Another `salt` draws other cases.
     """
     out: list[Difference] = []
     if salt: self.prepared.pop(mnemonic, None)
-    for p in self.cases(mnemonic, salt):
+    for p in self.cases(mnemonic, salt, of):
       try: text = compare(p, self.execute(p))
       except Error as error: out.append(Difference(p.case, f"{type(error).__name__}: {error}", error))
       else:

@@ -67,24 +67,29 @@ def spread(workgroups: Workgroups) -> None:
   """Have fewer workgroups begin together, so that all threads get some from the first on, where earlier runs showed
   that this pays."""
   w, n = workgroups, threads.count()
-  costs = [code.cost for code in w.program.compiled.values() if isinstance(code, Code) and code.form.alone]
-  cost = max(costs, default=0.0) * w.waves
+  cost = cost_alone(w)
   if n > 1 and cost and cost >= threads.WORTH and w.total >= PARTS * n:
     w.spread, w.usual = True, min(w.usual, w.total // (PARTS * n))
+
+
+def cost_alone(w: Workgroups) -> float | None:
+  """What earlier runs say that all waves cost (instructions by weight), where workgroups may run in any order."""
+  costs = [code.cost for code in w.program.compiled.values() if isinstance(code, Code) and code.form.alone]
+  return max(costs) * w.waves if costs and not w.dispatch.scratch_size else None
 
 
 class Launch:
   """A dispatch in compiled code: the cohorts in threads, and those that have had a turn and have not ended.
 
-  `cohorts` have begun in the reference and go on where they stand; `entered` are waves that compiled code has run once,
-  with what it granted them.
+  `cohorts` have begun in the reference and go on where they stand; `entered` are those whose waves compiled code has
+  run once, with what it granted these, `running` those that have had a whole turn.
   """
 
   def __init__(self, workgroups: Workgroups, cohorts: Sequence[Cohort] = (), last: Last | None = None,
-               entered: tuple[Waves, Value] | None = None) -> None:
+               entered: Sequence[tuple[Waves, Value]] = (), running: Sequence[Waves] = ()) -> None:
     self.workgroups, self.stats, self._last, self._entered = workgroups, workgroups.stats, last, entered
     self._cohorts = [*cohorts]
-    self._running: list[Waves] = []
+    self._running = [*running]
     self._scratch = bool(workgroups.dispatch.scratch_size)
     self._threads = 0  # how many; 0 until it is known that threads pay
     self._turns: deque[tuple[Waves, Future[bool]]] = deque()
@@ -103,8 +108,7 @@ class Launch:
     Raises NotCompiled before anything is done for a program that is refused; once waves run, the reference helps out.
     """
     w, part = self.workgroups, False
-    if self._entered is not None:
-      waves, granted = self._entered
+    for waves, granted in self._entered:
       self._ended(waves, waves.resume(granted))
       yield None
     while True:

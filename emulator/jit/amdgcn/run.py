@@ -139,7 +139,7 @@ def code_for(cohort: Cohort, vgprs: int, detail: int = 0) -> Code:
   return code
 
 
-def _aligned(shape: tuple[int, int]) -> Value:
+def aligned(shape: tuple[int, int]) -> Value:
   """Zeros of u32 at a multiple of 64 bytes."""
   n = shape[0] * shape[1]
   raw = np.zeros(n + 16, np.uint32)
@@ -186,7 +186,7 @@ class Waves:
 
   def _fill(self, groups: Sequence[Group], raw: Value) -> None:
     n, words = self.size, state_words(self.vgprs, self.lanes)
-    if raw is None or raw.size < n * words: raw = _aligned((n, words)).reshape(-1)
+    if raw is None or raw.size < n * words: raw = aligned((n, words)).reshape(-1)
     else: raw[:n * words] = 0
     self.raw = raw
     states = self.states = raw[:n * words].reshape(n, words)
@@ -201,6 +201,12 @@ class Waves:
     if self.scratch is not None: states[:, SCRATCH:SCRATCH + 2] = _u64(self.scratch)
     self.left = states[:, LEFT:LEFT + 2].view(np.int64)[:, 0]
 
+  def use(self, raw: Value) -> None:
+    """Have the registers in other memory, whose contents they are."""
+    n, words = self.states.shape
+    self.raw, self.states = raw, raw[:n * words].reshape(n, words)
+    self.left = self.states[:, LEFT:LEFT + 2].view(np.int64)[:, 0]
+
   def _place(self, group: Group, rows: Value) -> None:
     """The registers of a group to the states of its waves."""
     states, lanes = self.states, self.lanes
@@ -214,7 +220,7 @@ class Waves:
     if self.scratch is not None: self.scratch[rows] = group.scratch.reshape(-1)
 
   def _context(self, memory: Memory) -> None:
-    raw = self.context = _aligned((1, context.CONTEXT_SIZE // 4))[0]
+    raw = self.context = aligned((1, context.CONTEXT_SIZE // 4))[0]
     words = raw.view(np.uint64)
     self._memory = memory
     self._clear_sites()

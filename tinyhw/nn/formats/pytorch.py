@@ -29,7 +29,8 @@ NAMES: Final = {"float64": "float64", "double": "float64", "float32": "float32",
                 "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "int64": "int64", "long": "int64",
                 "int32": "int32", "int": "int32", "int16": "int16", "short": "int16", "int8": "int8", "uint8": "uint8",
                 "uint16": "uint16", "uint32": "uint32", "uint64": "uint64", "bool": "bool",
-                "float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2"}
+                "float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2",
+                "float8_e4m3fnuz": "float8_e4m3fnuz", "float8_e5m2fnuz": "float8_e5m2fnuz"}
 
 
 @dataclass(eq=False)

@@ -21,7 +21,8 @@ LARGEST_HEADER: Final = 100_000_000  # bytes, as the format has it
 METADATA: Final = "__metadata__"
 NAMES: Final = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32",
                 "I32": "int32", "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16",
-                "F32": "float32", "F64": "float64", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"}
+                "F32": "float32", "F64": "float64", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2",
+                "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E5M2FNUZ": "float8_e5m2fnuz"}
 TYPES: Final[dict[str, DType]] = {theirs: d for theirs, ours in NAMES.items()
                                   if isinstance(d := getattr(dtypes, ours, None), DType)}
 
