@@ -10,6 +10,8 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tinyhw.core.errors import DecodeError
 from tinyhw.emulator.ptx.scope import Flat, Line
 from tinyhw.isa.ptx.model import Name, Targets
@@ -173,3 +175,20 @@ def liveness(starts: Sequence[int], successors: Graph, uses: dict[int, int], kil
       live[s] = new
       work += before[s]
   return live
+
+
+def members(bits: int) -> list[int]:
+  """The places of an integer's bits, in order."""
+  if bits.bit_length() > _LONG:
+    raw = np.frombuffer(bits.to_bytes(bits.bit_length() + 7 >> 3, "little"), np.uint8)
+    found: list[int] = np.flatnonzero(np.unpackbits(raw, bitorder="little")).tolist()
+    return found
+  out = []
+  while bits:
+    low = bits & -bits
+    out.append(low.bit_length() - 1)
+    bits ^= low
+  return out
+
+
+_LONG = 512  # bits, from which on one after the other takes longer

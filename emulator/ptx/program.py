@@ -155,11 +155,10 @@ class Code:
         killed |= writes
       if self.cut.ends[start] == len(self.flat.lines): used |= given & ~killed
       uses[start], kills[start] = used, killed
-    self._returned = tuple(n for n in range(given.bit_length()) if given >> n & 1)
+    self._returned = tuple(flow.members(given))
     live = flow.liveness(self.cut.starts, self.cut.successors, uses, kills)
     for start, bits in live.items():
-      numbers = tuple(n for n in range(bits.bit_length()) if bits >> n & 1)
-      self._live[self.pc(start)] = self._live[self.pc(start) + 1] = numbers
+      self._live[self.pc(start)] = self._live[self.pc(start) + 1] = tuple(flow.members(bits))
 
   def live(self, pc: int) -> tuple[int, ...]:
     """Registers that may still be read where control is at a block's start."""

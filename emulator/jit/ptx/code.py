@@ -4,7 +4,6 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from dataclasses import astuple
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError
@@ -115,7 +114,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   widens: dict[str, list[int]] = {}
   for k, info in enumerate(plan.infos):
     if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
-  return {"exits": [astuple(x) for x in lanes.exits], "masks": masks, "types": code.flat.types,
+  return {"exits": [x.row() for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "sites": lanes.sites, "shapes": shapes, "widens": widens,
           "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines),

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, Error, Unsupported
 from tinyhw.emulator.jit.ptx import helped, layout, specials
-from tinyhw.emulator.jit.ptx.inline import members
 from tinyhw.emulator.jit.ptx.lane_ops import LaneOps
 from tinyhw.emulator.jit.ptx.nans import ANY_NAN, MOVES, loose_registers
 from tinyhw.emulator.jit.ptx.shapes import SHARED_BINDERS, Block, Info, Plan
 from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, type_of
 from tinyhw.emulator.ptx import bind, operands
+from tinyhw.emulator.ptx.flow import members
 from tinyhw.emulator.ptx.group import LANES
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.values.ops import DTYPES, U64
@@ -43,6 +43,10 @@ class Exit:
   size: int
   left: bool
   instance: int
+
+  def row(self) -> list[Any]:
+    """As it is kept: its fields in order."""
+    return [*vars(self).values()]
 
 
 @dataclass
@@ -333,7 +337,7 @@ class Lanes:
     known = self._sets.get(k)
     if known is None:
       reads, writes = self.plan.touched[k]
-      known = self._sets[k] = members(reads), members(writes)
+      known = self._sets[k] = {*members(reads)}, {*members(writes)}
     return known
 
   # ---- the function

@@ -218,7 +218,7 @@ class Whole:
     if landed is not None and landed.caller is not None:
       return [landed.caller.registers + n for n in landed.calling.written]
     if self.top is not None and self.flat.lines[k].instruction.opcode in {"alloca", "stackrestore"}:
-      return [*members(touched(self.flat.lines[k])[1]), self.top]
+      return [*flow.members(touched(self.flat.lines[k])[1]), self.top]
     if not self.calls(k): return None
     return [n for i in self.calls(k) for n in (*self.begun(i), *(i.registers + n for n, _ in i.calling.given
                                                                  if n is not None))]
@@ -262,7 +262,7 @@ class JitCode(Code):
 
   def live_from(self, start: int) -> set[int]:
     """The registers that may be read from a block's first instruction on."""
-    return members(self._live_from[start])
+    return {*flow.members(self._live_from[start])}
 
   def kind(self, line: Line) -> str:
     return line.scope.instance.code.kind(line) if isinstance(line.scope, Shifted) else super().kind(line)
@@ -290,14 +290,4 @@ class JitCode(Code):
     return self.constant(address)
 
 
-def members(bits: int) -> set[int]:
-  """The places of an integer's bits."""
-  out = set()
-  while bits:
-    low = bits & -bits
-    out.add(low.bit_length() - 1)
-    bits ^= low
-  return out
-
-
-__all__ = ["Instance", "JitCode", "Whole", "members"]
+__all__ = ["Instance", "JitCode", "Whole"]

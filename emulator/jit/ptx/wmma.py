@@ -5,21 +5,23 @@ elements as f64 or i32, one product after the other in the reference's order.
 """
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access
+from tinyhw.emulator.jit.ptx import access, layout
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, halves, integers, one
-from tinyhw.emulator.jit.ptx.routine import defined
+from tinyhw.emulator.jit.ptx.routine import Routine, Variable, defined
 from tinyhw.emulator.jit.ptx.shapes import Info
-from tinyhw.emulator.jit.values import Untranslatable, Value, convert
+from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, type_of
 from tinyhw.emulator.ptx import addresses, memory, operands
 from tinyhw.emulator.ptx.matrix import BITS
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.ptx.wmma import Fragment
 from tinyhw.emulator.values.ops import F32, F64, I32, U32, U64
 from tinyhw.isa.ptx.forms import Form
+from tinyhw.isa.ptx.model import Operand
 
 _WHOLE: Final = frozenset({"s8", "u8", "s4", "u4"})
 _TYPES: Final = _WHOLE | {"f16", "bf16", "tf32", "f64"}
@@ -56,6 +58,9 @@ def _moved(g: Lanes, line: Line, form: Form) -> None:
     lead, inner = (rows, columns) if row_major else (columns, rows)
     places = e.vector(U64, (inner[:, k] * size).tolist()) + e.vector(U64, (lead[:, k] * size).tolist()) * stride + base
     return access.Site(mode, places, None, size, together, Access.READ if loads else Access.WRITE, mask)
+  if loads and g.everyone and row_major != (which == "b") and f.size >= 32 * f.each and not (
+      g.plan.clustered and mode != access.GLOBAL) and mode != access.LOCAL:
+    return _lines(g, line, f, registers, mode, base, stride * size)
   parts = range(0, f.each, together)
   raw = operands.unsigned(f.word // 8)
   if loads:
@@ -69,6 +74,61 @@ def _moved(g: Lanes, line: Line, form: Form) -> None:
     word = operands.reader(g.code, line, register, f.register)(g).view(raw)
     values = [convert(word >> k * f.bits if k else word, operands.unsigned(size)) for k in range(f.each)]
     for k in parts: access.store(g, site(r, k), values[k:k + together])
+
+
+def _lines(g: Lanes, line: Line, f: Fragment, registers: Sequence[Operand], mode: int, base: Value,
+           pitch: Value) -> None:
+  """A load of lines that are in the registers' order, one behind the other, by a function for all such loads."""
+  e, size = g.e, f.bits // 8
+  count, width = (f.columns, f.rows) if f.which == "b" else (f.rows, f.columns)
+  name = f"wmma.lines.{mode}.{count}.{width}.{size}"
+  defined(e, _loader(name, mode, count, width * size, size))
+  place = f"wmma.lines.{f.size * size}"
+  e.stack[place] = f"alloca [{f.size * size} x i8], align 64"
+  done = e.op(f"call i1 @{name}(ptr %context, ptr %state, i64 {base.text}, i64 {pitch.text}, "
+              f"i64 {e.op(f'ptrtoint ptr %{place} to i64')})")
+  fine = e.new_label("loaded")
+  e.do(f"br i1 {done}, label %{fine}, label %{g.deopt()}, !prof !1")
+  e.start(fine)
+  raw = operands.unsigned(f.word // 8)
+  found = [_vector(g, f"%{place}", 4 * f.word * r, raw) for r in range(_own(f))]
+  for r, register in enumerate(registers):
+    operands.writer(g.code, line, register, f.register)(g, found[r % len(found)].view(operands.dtype_of(f.register)))
+
+
+def _vector(g: Lanes, base: str, at: int, dtype: Any) -> Value:
+  return Value(g.e, g.e.op(f"load <32 x {type_of(dtype)}>, ptr {g.pointer(base, at)}, align 8"), dtype, True)
+
+
+def _loader(name: str, mode: int, count: int, width: int, size: int) -> str:
+  """Copies lines of so many bytes, a pitch apart, to an address of the host."""
+  r = Routine(name, ("base", "pitch", "to"))
+  base, pitch = r["base"], r["pitch"]
+  span = pitch * (count - 1) + width
+  r.need(((base | pitch) & (size - 1)) == 0)
+  host = Variable(r, base)
+
+  def shared(offset: Value) -> None:
+    total = r.word("context", layout.SHARED_SIZE)
+    r.need((offset <= total) & (span <= total))
+    r.need(offset + span <= total)
+    host.set(r.word("state", layout.SHARED) + offset)
+
+  def mapped() -> None:
+    row = r.room("row", layout.ROW)
+    r.ask("find", f"ptr {r.pointer(row)}", base, span, r.number(0), r.number(Access.READ))
+    host.set(base + r.load(row + 16))
+  window = base - memory.SHARED_WINDOW
+  if mode == access.SHARED: shared(base)
+  elif mode == access.GLOBAL: mapped()
+  else:
+    inside = window < memory.WINDOW
+    with r.when(inside): shared(window)
+    with r.when(~inside): mapped()
+  with r.each(r.number(count)) as k:
+    text = r.op(f"load <{width} x i8>, ptr {r.pointer(host.get() + k * pitch)}, align 1")
+    r.do(f"store <{width} x i8> {text}, ptr {r.pointer(r['to'] + k * width)}, align 1")
+  return r.text()
 
 
 # ---- products
@@ -141,43 +201,75 @@ done:
 
 
 def _multiplied(g: Lanes, line: Line) -> None:
+  """The registers are put into memory as they are: what becomes of them there is one function for all such products,
+  as kernels have thousands."""
   i, e = line.instruction, g.e
   kinds = [m for m in i.modifiers if m in BITS]
   types = kinds if len(kinds) == 4 else [kinds[0], "f16", "f16", kinds[1]]
-  d, a, b, c = (Fragment(line, which, t) for which, t in zip("dabc", types))
+  d, a, b, c = fragments = [Fragment(line, which, t) for which, t in zip("dabc", types)]
   if not {a.type, b.type} <= _TYPES: raise Untranslatable("of such matrices")
   parts = [operands.elements(line, o) for o in i.operands]
-  for fragment, part in zip((d, a, b, c), parts): fragment.need(line, len(part))
+  for fragment, part in zip(fragments, parts): fragment.need(line, len(part))
+  how = "sat" if "satfinite" in i.modifiers and d.type == "s32" else "apart" if a.type == "f64" else ""
+  name = ".".join(["wmma", f"m{a.rows}n{b.columns}k{a.columns}", d.type, a.type, b.type, c.type, how])
+  defined(e, *_product_of(e, name, d, (a, b, c), how))
+  room = sum(_own(f) * 4 * f.word for f in (a, b, c))
+  e.stack[f"wmma.from.{room}"] = f"alloca [{room} x i8], align 64"
+  e.stack[f"wmma.to.{_own(d) * 4 * d.word}"] = f"alloca [{_own(d) * 4 * d.word} x i8], align 64"
+  source, target = f"%wmma.from.{room}", f"%wmma.to.{_own(d) * 4 * d.word}"
+  at = 0
+  for fragment, part in zip((a, b, c), parts[1:]):
+    for o in part[:_own(fragment)]:
+      words = operands.reader(g.code, line, o, fragment.register)(g)
+      e.do(f"store <32 x {type_of(words.dtype)}> {words.in_lanes()}, ptr {g.pointer(source, at)}, align 8")
+      at += 4 * fragment.word
+  e.do(f"call void @{name}(ptr {source}, ptr {target})")
+  dtype = operands.dtype_of(d.register)
+  found = [_vector(g, target, 4 * d.word * r, dtype) for r in range(_own(d))]
+  for r, o in enumerate(parts[0]): operands.writer(g.code, line, o, d.register)(g, found[r % len(found)])
+
+
+def _own(f: Fragment) -> int:
+  """How many registers of a fragment do not repeat others."""
+  return min(f.count, f.size // (32 * f.each))
+
+
+def _product_of(e: Emitter, name: str, d: Fragment, sources: Sequence[Fragment], how: str) -> list[str]:
+  """The functions that multiply fragments whose registers lie one behind the other."""
   whole = d.type == "s32"
   t, size = ("i32", 4) if whole else ("double", 8)
+  a, b, _ = sources
   m, k, n = a.rows, a.columns, b.columns
-  places = []
-  for name, count in (("a", m * k), ("b", k * n), ("turned", k * n), ("c", m * n)):
-    e.stack[f"wmma.{name}.{t}.{count}"] = f"alloca [{count} x {t}], align 64"
-    places.append(f"%wmma.{name}.{t}.{count}")
-  for fragment, part, to in zip((a, b, c), parts[1:], (places[0], places[1], places[3])):
-    for r, o in enumerate(part):
-      if r * 32 * fragment.each >= fragment.size: break  # elements repeat
-      words = operands.reader(g.code, line, o, fragment.register)(g)
-      e.do(f"store <{32 * fragment.each} x {t}> {_elements(g, words, fragment.type)}, "
-           f"ptr {g.pointer(to, r * 32 * fragment.each * size)}, align 8")
-  how = "sat" if "satfinite" in i.modifiers and whole else "apart" if a.type == "f64" else ""
-  name, text = product(m, n, k, t, how)
-  defined(e, text)
+  f, at = Emitter(e.lanes), 0
+  places = ["%a", "%b", "%turned", "%c"]
+
+  def place(base: str, offset: int) -> str: return f.op(f"getelementptr i8, ptr {base}, i64 {offset}")
+  for fragment, to in zip(sources, ("%a", "%b", "%c")):
+    dtype = operands.dtype_of(fragment.register)
+    for r in range(_own(fragment)):
+      words = Value(f, f.op(f"load <32 x {type_of(dtype)}>, ptr {place('%from', at)}, align 8"), dtype, True)
+      f.do(f"store <{32 * fragment.each} x {t}> {_elements(f, words, fragment.type)}, "
+           f"ptr {place(to, r * 32 * fragment.each * size)}, align 8")
+      at += 4 * fragment.word
+  inner, text = product(m, n, k, t, how)
+  f.do(f"call void @{inner}({', '.join(f'ptr {p}' for p in places)})")
+  for r in range(_own(d)):
+    rows = f.op(f"load <{32 * d.each} x {t}>, ptr {place('%c', r * 32 * d.each * size)}, align 8")
+    if d.type == "f16": value = halves(f, rows)
+    elif whole: value = Value(f, rows, I32, True)
+    else: value = convert(Value(f, rows, F64, True), F32 if d.type == "f32" else F64)
+    f.do(f"store <32 x {type_of(value.dtype)}> {value.text}, ptr {place('%to', 4 * d.word * r)}, align 8")
   e.declared.update(INTRINSICS)
-  e.do(f"call void @{name}(ptr {places[0]}, ptr {places[1]}, ptr {places[2]}, ptr {places[3]})")
-  for r, o in enumerate(parts[0]):
-    at = r * 32 * d.each % d.size
-    rows = e.op(f"load <{32 * d.each} x {t}>, ptr {g.pointer(places[3], at * size)}, align 8")
-    if d.type == "f16": value = halves(e, rows)
-    elif whole: value = Value(e, rows, I32, True)
-    else: value = convert(Value(e, rows, F64, True), F32 if d.type == "f32" else F64)
-    operands.writer(g.code, line, o, d.register)(g, value)
+  e.declared.update(f.declared)
+  rooms = [f"  {p} = alloca [{count} x {t}], align 64" for p, count in zip(places, (m * k, k * n, k * n, m * n))]
+  body = [f"define private void @{name}(ptr noalias %from, ptr noalias %to) noinline {{", *rooms, *f.lines,
+          "  ret void", "}"]
+  return [text, *f.constants, "\n".join(body)]
 
 
-def _elements(g: Lanes, words: Value, t: str) -> str:
+def _elements(e: Emitter, words: Value, t: str) -> str:
   """The elements of a register of all lanes, one behind the other, as doubles or i32."""
-  if t in _WHOLE: return integers(g.e, words, t)
+  if t in _WHOLE: return integers(e, words, t)
   if t == "s32": return words.in_lanes()
   if t == "f32": return convert(words, F64).in_lanes()
-  return doubles(g.e, words, t)
+  return doubles(e, words, t)
