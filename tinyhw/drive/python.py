@@ -51,7 +51,8 @@ class PythonRuntime(Runtime):
     return Allocation(None, nbytes, memory)
 
   def borrow(self, address: int, nbytes: int) -> Allocation:
-    return Allocation(None, nbytes, np.frombuffer(memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B"), np.uint8))
+    raw = memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B")
+    return Allocation(None, nbytes, np.frombuffer(raw, np.uint8))
 
   def free(self, allocation: Allocation) -> None:
     allocation.handle = None
