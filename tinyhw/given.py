@@ -33,7 +33,7 @@ def node_of(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
   if isinstance(data, Size): data = scalar(data, device)
   if isinstance(data, UOp): return data.cast(dtype) if dtype else data
   if isinstance(data, TensorBase):
-    node = data.uop if anywhere or data.device == device else data.uop.copy_to(device)
+    node = data.uop if anywhere or data._device == device else data.uop.copy_to(device)
     return node.cast(dtype) if dtype else node
   if data is None: return UOp.const(dtype or dtypes.default_float, 0, device, (0,))
   # A NumPy scalar keeps its type, also where it is a Python number at the same time.

@@ -121,7 +121,7 @@ class Tensor(InPlace):
   def _read(self, out: memoryview[Any]) -> None:
     """Fill host memory of the value's size; the one way out of a device."""
     if (watcher := watch.watching()) is not None: watcher.to_host(self)
-    if is_group(self.device):
+    if is_group(self._device):
       with watch.watched(None): self.detach().to(self.devices[0])._read(out)
     elif out.nbytes and _stored(self) and home(self._uop) is None:      # a part, or in another order
       with watch.watched(None): self.detach().to("LLVM")._read(out)
@@ -215,7 +215,7 @@ class Tensor(InPlace):
     elif isinstance(device, DType): device, dtype = self.device, device
     elif device is None and dtype is not None: device = self.device
     name = Device.canonicalize(device)
-    found = self if name == self.device else self._derive(copied(self.uop, name))
+    found = self if name == self._device else self._derive(copied(self.uop, name))
     if dtype is not None: found = found.cast(dtype)
     return found.contiguous() if copy and found is self else found
 
@@ -253,7 +253,7 @@ class Tensor(InPlace):
       raise InvalidArgument(f"axis {axis} of {self.shape} in {len(members(group))} parts",
                             hint="it needs an element for each")
     if not is_group(group): return self.to(group)
-    if self.device.partition(":")[0] in STORAGE: return self.to(members(group)[0]).shard(devices, axis)
+    if self._device.partition(":")[0] in STORAGE: return self.to(members(group)[0]).shard(devices, axis)
     return self._derive(self.uop.shard(group, axis))
 
   def shard_(self, devices: Sequence[str], axis: int | None = None) -> Tensor:
@@ -272,18 +272,18 @@ class Tensor(InPlace):
   @property
   def devices(self) -> tuple[str, ...]:
     """The devices that hold the value: several after `shard`."""
-    return members(self.device)
+    return members(self._device)
 
   def parts(self) -> tuple[Tensor, ...]:
     """The value as it lies on each of its devices, without a history."""
-    if not is_group(self.device): return (self.detach(),)
+    if not is_group(self._device): return (self.detach(),)
     from tinyhw.engine.shard import parts
     return tuple(Tensor._wrap(p) for p in parts(self.detach())[0])
 
   @property
   def shard_axis(self) -> int | None:
     """The axis along which the parts follow each other; None where each device has all. Computes the value."""
-    if not is_group(self.device): return None
+    if not is_group(self._device): return None
     from tinyhw.engine.shard import parts
     return parts(self.detach())[1]
 
@@ -317,9 +317,9 @@ class Tensor(InPlace):
       raise InvalidArgument("assign to a leaf that requires a gradient, from a value with a history",
                             hint="detach the value, or use `with Tensor.no_grad()`")
     if (gone := lost_below(other._uop)) is not None: gone.check()  # told of here, and this tensor keeps its value
-    if is_group(self.device) and (place := home(self._uop)) is not None:
+    if is_group(self._device) and (place := home(self._uop)) is not None:
       # It lies as the value before did, where that is known.
-      other = other._derive(other.uop.shard(self.device, cut_axis(self.shape, place.arg.cut)))
+      other = other._derive(other.uop.shard(self._device, cut_axis(self.shape, place.arg.cut)))
     chain = [] if self._view is None or not self.numel() else above(self._view)
     if chain and grad_enabled(): _check_leaves(chain)
     self._put(other, with_history)
@@ -332,7 +332,7 @@ class Tensor(InPlace):
       raise InvalidArgument(f"assign of {other.dtype} {other.shape} to {self.dtype} {self.shape} on {self.device}",
                             hint="cast and expand the value first")
     part, chain = other.detach().to("LLVM"), [] if self._view is None else above(self._view)
-    runtime = Device[self.device].runtime
+    runtime = Device[self._device].runtime
     if chain and isinstance(runtime, DiskRuntime):
       runtime.reserve(next((t for _, t in reversed(chain) if t is not None), self).nbytes())
     if not chain: self.uop, self.changes = part.to(self.device).realize().uop, self.changes + 1
@@ -490,7 +490,7 @@ class Tensor(InPlace):
     if seed is None and self.shape != ():
       raise InvalidArgument(f"backward of shape {self.shape}", hint="reduce to a scalar, or give a gradient")
     if not self.dtype.is_float: raise InvalidArgument(f"backward of {self.dtype}", hint="only floats have derivatives")
-    start = UOp.const(self.dtype, 1.0, self.device) if seed is None else seed.cast(self.dtype).expand(self.shape).uop
+    start = UOp.const(self.dtype, 1.0, self._device) if seed is None else seed.cast(self.dtype).expand(self.shape).uop
     nodes = [_variable(t.uop) for t in targets]
     # A target that was pending when the graph was made is in it as it was then; by now it may be memory.
     memory = {u: place for u, place in places if u is not place and u not in nodes and _variable(place) in nodes}
@@ -544,7 +544,7 @@ def _unpickled(raw: bytes, shape: tuple[int, ...], dtype: str, devices: tuple[st
 
 def _stored(tensor: Tensor) -> bool:
   """Whether it is where nothing computes."""
-  return tensor.device.partition(":")[0] in STORAGE
+  return tensor._device.partition(":")[0] in STORAGE
 
 
 def _variable(node: UOp) -> UOp:

@@ -388,3 +388,12 @@ Device[D[1]].reset()
 assert D[1] in raises(ValueLost, x.numpy) and "reset() it" in raises(ValueLost, lambda: f(cut()))
 assert np.array_equal((cut() + 1).numpy(), h + 1)
 """)
+
+
+def test_the_device_of_several_is_a_tuple_of_names() -> None:
+  x = Tensor(HOST, device="PYTHON").shard(DEVICES[:2], 0)
+  assert x.device == DEVICES[:2] and isinstance((x * 2).sum().device, tuple) and x.to("PYTHON").device == "PYTHON"
+  assert Tensor(HOST, device=x.device).device == Tensor.zeros(3, device=x.device).device == DEVICES[:2]
+  assert Tensor.rand(3, device=x.device).device == x.rand_like().device == x.zeros_like().device == DEVICES[:2]
+  assert x.to(x.device) is x and Tensor(x).device == DEVICES[:2] and x.shard_like(x).device == DEVICES[:2]
+  with pytest.raises(InvalidArgument, match="PYTHON"): x + Tensor(HOST, device="PYTHON")

@@ -98,7 +98,7 @@ class Outcome:
 
 def _in_place(tensor: TensorBase) -> UOp:
   """The graph of a realized tensor, as movements of memory."""
-  if not tensor.numel(): return UOp.const(tensor.dtype, 0, tensor.device, tensor.shape)
+  if not tensor.numel(): return UOp.const(tensor.dtype, 0, tensor._device, tensor.shape)
   found = placed(tensor._uop)
   assert found is not None, "it was realized"
   return found

@@ -23,7 +23,7 @@ def parts(tensor: TensorBase) -> tuple[tuple[UOp, ...], int | None]:
   realize(tensor)
   found = placed(tensor.uop)
   if found is None:  # no elements
-    return tuple(UOp.const(tensor.dtype, 0, d, tensor.shape) for d in members(tensor.device)), None
+    return tuple(UOp.const(tensor.dtype, 0, d, tensor.shape) for d in members(tensor._device)), None
   memory = {u: [new_node(b) for b in buffer_of(u).parts] for u in found.toposort() if u.op is Ops.BUFFER}
   result = spread([found], {u: nodes for u, nodes in memory.items() if is_group(u.device)})[found]
   assert isinstance(result, Parts)
@@ -33,7 +33,7 @@ def parts(tensor: TensorBase) -> tuple[tuple[UOp, ...], int | None]:
 def all_reduce(parts: Sequence[T], operation: str = "add", ring: bool | None = None) -> list[T]:
   """All parts, of one shape on different devices, taken together (`add`, `mul`, `maximum`, `minimum`): the same
   value on each device; see `compile.spread.all_reduce`."""
-  first, devices = parts[0], [p.device for p in parts]
+  first, devices = parts[0], [p._device for p in parts]
   if any(p.shape != first.shape or p.dtype is not first.dtype for p in parts):
     raise InvalidArgument(f"all_reduce of {', '.join(f'{p.shape} {p.dtype}' for p in parts)}",
                           hint="parts have one shape and dtype")

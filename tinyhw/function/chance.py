@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.errors import InvalidArgument, InvalidShape, Unsupported
 from tinyhw.device import Device
 from tinyhw.engine import random
+from tinyhw.function.core import Places
 from tinyhw.function.creation import Creation, shape_of
 from tinyhw.function.reduction import DTypeLike, named
 from tinyhw.ir.dtype import dtypes
@@ -36,7 +37,7 @@ class Chance(Creation):
     random.generator.seed(seed)
 
   @classmethod
-  def _random(cls, sizes: tuple[int, ...], device: str | None, dtype: DTypeLike, requires_grad: bool | None,
+  def _random(cls, sizes: tuple[int, ...], device: Places, dtype: DTypeLike, requires_grad: bool | None,
               made: Any) -> Self:
     kind = named(dtype) or dtypes.default_float
     if not kind.is_float: raise InvalidArgument(f"random numbers of {kind}", hint="use randint")
@@ -55,7 +56,7 @@ class Chance(Creation):
   # *** distributions ***
 
   @classmethod
-  def rand(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
+  def rand(cls, *shape: Any, device: Places = None, dtype: DTypeLike = None,
            requires_grad: bool | None = None) -> Self:
     """Uniform in [0, 1). In narrower types the same numbers, rounded down: none is 1."""
     kind = named(dtype) or dtypes.default_float
@@ -66,7 +67,7 @@ class Chance(Creation):
     return cls._random(shape_of(shape), device, dtype, requires_grad, made)
 
   @classmethod
-  def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, device: str | None = None, dtype: DTypeLike = None,
+  def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, device: Places = None, dtype: DTypeLike = None,
               requires_grad: bool | None = None) -> Self:
     """Uniform in [low, high); of integers what is left of it toward zero."""
     if (kind := named(dtype) or dtypes.default_float).is_int:
@@ -75,7 +76,7 @@ class Chance(Creation):
                        lambda c, n, d: c._unit(n, d) * (high - low) + low)
 
   @classmethod
-  def randn(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
+  def randn(cls, *shape: Any, device: Places = None, dtype: DTypeLike = None,
             requires_grad: bool | None = None) -> Self:
     """Normal with mean 0 and deviation 1 (Box and Muller's transform)."""
     def made(c: type[Chance], n: int, d: str) -> Chance:
@@ -84,7 +85,7 @@ class Chance(Creation):
     return cls._random(shape_of(shape), device, dtype, requires_grad, made)
 
   @classmethod
-  def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, device: str | None = None, dtype: DTypeLike = None,
+  def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, device: Places = None, dtype: DTypeLike = None,
              requires_grad: bool | None = None) -> Self:
     """Normal with a mean and a deviation."""
     if std < 0: raise InvalidArgument(f"normal of deviation {std}")
@@ -92,7 +93,7 @@ class Chance(Creation):
 
   @classmethod
   def trunc_normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
-                   device: str | None = None, dtype: DTypeLike = None, requires_grad: bool | None = None) -> Self:
+                   device: Places = None, dtype: DTypeLike = None, requires_grad: bool | None = None) -> Self:
     """Normal with a mean and a deviation, of what lies within a..b."""
     if not a < b: raise InvalidArgument(f"trunc_normal within {a}..{b}")
     def below(x: float) -> float: return 0.5 * math.erfc(-(x - mean) / std / math.sqrt(2))
@@ -115,7 +116,7 @@ class Chance(Creation):
     return x.float()
 
   @classmethod
-  def randint(cls, *shape: Any, low: int | None = None, high: int | None = None, device: str | None = None,
+  def randint(cls, *shape: Any, low: int | None = None, high: int | None = None, device: Places = None,
               dtype: DTypeLike = None, size: Any = None) -> Self:
     """Integers in low..high-1 (0..9 unless told), uniform: `randint(2, 3, high=5)`. PyTorch's `randint(high, (2, 3))`
     and
@@ -138,7 +139,7 @@ class Chance(Creation):
     return (((bits.cast(dtypes.uint64) * (end - first)) >> 32).cast(dtypes.int64) + first).cast(kind).reshape(sizes)
 
   @classmethod
-  def randperm(cls, n: int, device: str | None = None, dtype: DTypeLike = None) -> Self:
+  def randperm(cls, n: int, device: Places = None, dtype: DTypeLike = None) -> Self:
     """0..n-1 in random order."""
     kind = named(dtype) or dtypes.default_int
     name = Device.canonicalize(device)
@@ -154,24 +155,24 @@ class Chance(Creation):
     weights = self._still().float()
     if not replacement:
       # The greatest of log(u) / w: each place is first with its share, and again among the rest.
-      keys = (1 - self._unit(self.numel(), self.device).reshape(self.shape)).log() / weights
+      keys = (1 - self._unit(self.numel(), self._device).reshape(self.shape)).log() / weights
       return (weights > 0).where(keys, -math.inf).topk(num_samples, -1)[1]
     lead = self.shape[:-1]
     total = weights.cumsum(-1)
-    drawn = self._unit(math.prod(lead) * num_samples, self.device).reshape(*lead, num_samples)
+    drawn = self._unit(math.prod(lead) * num_samples, self._device).reshape(*lead, num_samples)
     mark = drawn * total.narrow(-1, size - 1, 1)
     return (total.unsqueeze(-2) <= mark.unsqueeze(-1)).sum(-1).minimum(size - 1)
 
   def bernoulli(self, p: float | None = None) -> Self:
     """1 with the probability that each element says (or `p`), else 0."""
-    drawn = self._unit(self.numel(), self.device).reshape(self.shape) if self.numel() else self
+    drawn = self._unit(self.numel(), self._device).reshape(self.shape) if self.numel() else self
     return (drawn < (self._still() if p is None else p)).cast(self.dtype)
 
-  def rand_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None) -> Self:
+  def rand_like(self, dtype: DTypeLike = None, device: Places = None, requires_grad: bool | None = None) -> Self:
     """Uniform random numbers, otherwise like this one."""
     return self.rand(self.shape, device=device or self.device, dtype=named(dtype) or self.dtype,
                      requires_grad=requires_grad)
-  def randn_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None) -> Self:
+  def randn_like(self, dtype: DTypeLike = None, device: Places = None, requires_grad: bool | None = None) -> Self:
     """Normal random numbers, otherwise like this one."""
     return self.randn(self.shape, device=device or self.device, dtype=named(dtype) or self.dtype,
                       requires_grad=requires_grad)
@@ -235,7 +236,7 @@ class Chance(Creation):
   def gumbel_softmax(self, tau: float = 1.0, hard: bool = False, axis: int = -1) -> Self:
     """A random draw of a class by logits, softened by the temperature `tau`; `hard` gives 1 and 0, with the soft one's
     gradient."""
-    noise = self._unit(self.numel(), self.device).reshape(self.shape) if self.numel() else self
+    noise = self._unit(self.numel(), self._device).reshape(self.shape) if self.numel() else self
     drawn = -(-(noise.maximum(1e-30)).log()).log()
     soft = ((self + drawn) / tau).softmax(axis)
     if not hard: return soft

@@ -15,6 +15,7 @@ from tinyhw.engine import watch
 from tinyhw.engine.buffer import Held
 from tinyhw.function.spelling import accept_all_spellings
 from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes, promote
+from tinyhw.ir.group import is_group, members
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
   from tinyhw.function.views import View
 
 ConstType = bool | int | float
+Places = str | Sequence[str] | None
+"""Where a tensor is made: a device, several together, or the default one."""
 
 _living: dict[weakref.ref[TensorBase], None] = {}
 """Every tensor alive that has a graph: memory on the way of a schedule is kept for those that may yet ask for it."""
@@ -250,8 +253,14 @@ class TensorBase(metaclass=Modes):
     return len(self.uop.shape)
 
   @property
-  def device(self) -> str:
-    """Canonical name of the device that holds the value."""
+  def device(self) -> str | tuple[str, ...]:
+    """Canonical name of the device that holds the value; a tuple of names where several hold it together."""
+    device = self._device
+    return members(device) if is_group(device) else device
+
+  @property
+  def _device(self) -> str:
+    """The same as one name, as graphs have it."""
     device = self.uop.device
     assert device is not None, "constants of tensors name their device"
     return device
@@ -311,7 +320,7 @@ class TensorBase(metaclass=Modes):
 
   def _const(self, value: ConstType, dtype: DType | None = None, shape: tuple[int, ...] | None = None) -> UOp:
     """A constant on this tensor's device; this tensor's dtype and shape unless told."""
-    return UOp.const(dtype or self.dtype, value, self.device, self.shape if shape is None else shape)
+    return UOp.const(dtype or self.dtype, value, self._device, self.shape if shape is None else shape)
 
   def const_like(self, value: ConstType, dtype: DType | None = None) -> Self:
     """A constant of this tensor's shape and device, and dtype unless told."""
@@ -433,6 +442,6 @@ def number(value: Any) -> ConstType:
   raise InvalidType(f"a {type(value).__name__} is not a number or a Tensor: {value!r}")
 
 
-__all__ = ["ConstType", "TensorBase", "broadcast_shape", "can_cast_losslessly", "expand_to", "grad_enabled",
+__all__ = ["ConstType", "Places", "TensorBase", "broadcast_shape", "can_cast_losslessly", "expand_to", "grad_enabled",
            "learning", "living", "number", "result_dtype", "scalar_dtype", "threads_modes",
            "wide_float"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidNumber, InvalidShape, InvalidType, Unsupported
 from tinyhw.device import Device
-from tinyhw.function.core import ConstType
+from tinyhw.function.core import ConstType, Places
 from tinyhw.function.movement import iota
 from tinyhw.function.reduction import DTypeLike, named
 from tinyhw.function.sample import Sampling
@@ -53,7 +53,7 @@ class Creation(Sampling):
   # *** filled ***
 
   @classmethod
-  def full(cls, shape: int | Sequence[int], value: ConstType, device: str | None = None, dtype: DTypeLike = None,
+  def full(cls, shape: int | Sequence[int], value: ConstType, device: Places = None, dtype: DTypeLike = None,
            requires_grad: bool | None = None, buffer: bool = False) -> Self:
     """Every element `value`, a number or a Variable; in memory of its own, if a `buffer` is wanted."""
     sizes, device = shape_of(shape), Device.canonicalize(device)
@@ -63,19 +63,19 @@ class Creation(Sampling):
     return cls._made(node.contiguous() if buffer else node, requires_grad)
 
   @classmethod
-  def zeros(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
+  def zeros(cls, *shape: Any, device: Places = None, dtype: DTypeLike = None,
             requires_grad: bool | None = None, buffer: bool = False) -> Self:
     """Every element 0, as float32 unless told."""
     return cls.full(shape_of(shape), 0.0, device, dtype, requires_grad, buffer)
 
   @classmethod
-  def ones(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
+  def ones(cls, *shape: Any, device: Places = None, dtype: DTypeLike = None,
            requires_grad: bool | None = None, buffer: bool = False) -> Self:
     """Every element 1, as float32 unless told."""
     return cls.full(shape_of(shape), 1.0, device, dtype, requires_grad, buffer)
 
   @classmethod
-  def empty(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
+  def empty(cls, *shape: Any, device: Places = None, dtype: DTypeLike = None,
             requires_grad: bool | None = None) -> Self:
     """Memory of its own whose contents are not defined."""
     sizes = shape_of(shape)
@@ -86,38 +86,38 @@ class Creation(Sampling):
 
   # *** like this one ***
 
-  def full_like(self, value: ConstType, dtype: DTypeLike = None, device: str | None = None,
+  def full_like(self, value: ConstType, dtype: DTypeLike = None, device: Places = None,
                 requires_grad: bool | None = None, buffer: bool = False) -> Self:
     """Every element `value`; this one's shape, and device and dtype unless told."""
     return self.full(self.shape, value, device or self.device, named(dtype) or self.dtype, requires_grad, buffer)
-  def zeros_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None,
+  def zeros_like(self, dtype: DTypeLike = None, device: Places = None, requires_grad: bool | None = None,
                  buffer: bool = False) -> Self:
     """Every element 0, otherwise like this one."""
     return self.full_like(0, dtype, device, requires_grad, buffer)
-  def ones_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None,
+  def ones_like(self, dtype: DTypeLike = None, device: Places = None, requires_grad: bool | None = None,
                 buffer: bool = False) -> Self:
     """Every element 1, otherwise like this one."""
     return self.full_like(1, dtype, device, requires_grad, buffer)
-  def empty_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool | None = None) -> Self:
+  def empty_like(self, dtype: DTypeLike = None, device: Places = None, requires_grad: bool | None = None) -> Self:
     """Memory whose contents are not defined, otherwise like this one."""
     return self.empty(self.shape, device=device or self.device, dtype=named(dtype) or self.dtype,
                       requires_grad=requires_grad)
-  def new_full(self, shape: int | Sequence[int], value: ConstType, dtype: DTypeLike = None, device: str | None = None,
+  def new_full(self, shape: int | Sequence[int], value: ConstType, dtype: DTypeLike = None, device: Places = None,
                requires_grad: bool | None = None) -> Self:
     """Another shape of `value`, of this device and dtype unless told."""
     return self.full(shape, value, device or self.device, named(dtype) or self.dtype, requires_grad)
   def fill(self, value: ConstType) -> Self:
     """One number for each element, of this dtype."""
     return self.full_like(value)
-  def new_zeros(self, *shape: Any, dtype: DTypeLike = None, device: str | None = None,
+  def new_zeros(self, *shape: Any, dtype: DTypeLike = None, device: Places = None,
                 requires_grad: bool | None = None) -> Self:
     """Zeros of another shape, of this device and dtype unless told."""
     return self.new_full(shape_of(shape), 0, dtype, device, requires_grad)
-  def new_ones(self, *shape: Any, dtype: DTypeLike = None, device: str | None = None,
+  def new_ones(self, *shape: Any, dtype: DTypeLike = None, device: Places = None,
                requires_grad: bool | None = None) -> Self:
     """Ones of another shape, of this device and dtype unless told."""
     return self.new_full(shape_of(shape), 1, dtype, device, requires_grad)
-  def new_empty(self, *shape: Any, dtype: DTypeLike = None, device: str | None = None,
+  def new_empty(self, *shape: Any, dtype: DTypeLike = None, device: Places = None,
                 requires_grad: bool | None = None) -> Self:
     """Memory of another shape whose contents are not defined, of this device and dtype unless told."""
     return self.empty(shape_of(shape), device=device or self.device, dtype=named(dtype) or self.dtype,
@@ -126,7 +126,7 @@ class Creation(Sampling):
   # *** counted ***
 
   @classmethod
-  def arange(cls, start: float, stop: float | None = None, step: float = 1, device: str | None = None,
+  def arange(cls, start: float, stop: float | None = None, step: float = 1, device: Places = None,
              dtype: DTypeLike = None, requires_grad: bool | None = None) -> Self:
     """start, start + step, ... below stop (above it for a negative step); from 0 when only a stop is given."""
     if stop is None: start, stop = 0, start
@@ -147,7 +147,7 @@ class Creation(Sampling):
     return cls._made((places.cast(wide) * step + start).cast(kind).uop, requires_grad)
 
   @classmethod
-  def linspace(cls, start: float, stop: float, steps: int, device: str | None = None, dtype: DTypeLike = None,
+  def linspace(cls, start: float, stop: float, steps: int, device: Places = None, dtype: DTypeLike = None,
                requires_grad: bool | None = None) -> Self:
     """`steps` numbers from start to stop, both included."""
     if steps < 0: raise InvalidArgument(f"linspace of {steps} steps")
@@ -161,7 +161,7 @@ class Creation(Sampling):
     return cls._made(values.cast(kind).uop, requires_grad)
 
   @classmethod
-  def logspace(cls, start: float, stop: float, steps: int, base: float = 10.0, device: str | None = None,
+  def logspace(cls, start: float, stop: float, steps: int, base: float = 10.0, device: Places = None,
                dtype: DTypeLike = None, requires_grad: bool | None = None) -> Self:
     """`base` to the powers start..stop, in `steps` steps."""
     kind = named(dtype) or dtypes.default_float
@@ -171,7 +171,7 @@ class Creation(Sampling):
   # *** matrices ***
 
   @classmethod
-  def eye(cls, rows: int, columns: int | None = None, device: str | None = None, dtype: DTypeLike = None,
+  def eye(cls, rows: int, columns: int | None = None, device: Places = None, dtype: DTypeLike = None,
           requires_grad: bool | None = None, *, m: int | None = None) -> Self:
     """1 on the diagonal, else 0."""
     name = Device.canonicalize(device)
@@ -181,38 +181,38 @@ class Creation(Sampling):
     return cls._made((line == row).cast(named(dtype) or dtypes.default_float).uop, requires_grad)
 
   @classmethod
-  def tri(cls, rows: int, columns: int | None = None, diagonal: int = 0, device: str | None = None,
+  def tri(cls, rows: int, columns: int | None = None, diagonal: int = 0, device: Places = None,
           dtype: DTypeLike = None) -> Self:
     """1 on a diagonal and below, else 0."""
     ones = cls.ones(rows, rows if columns is None else columns, device=device, dtype=dtype)
     return ones.tril(diagonal)
 
   @classmethod
-  def tril_indices(cls, row: int, col: int, offset: int = 0, device: str | None = None,
+  def tril_indices(cls, row: int, col: int, offset: int = 0, device: Places = None,
                    dtype: DTypeLike = None) -> Self:
     """Positions of the lower triangle of a matrix: a row of rows, and one of columns, as int32 unless told."""
     places: Self = cls.ones(row, col, device=device).tril(offset).nonzero()
     return places.T.cast(named(dtype) or places.dtype)
 
   @classmethod
-  def triu_indices(cls, row: int, col: int, offset: int = 0, device: str | None = None,
+  def triu_indices(cls, row: int, col: int, offset: int = 0, device: Places = None,
                    dtype: DTypeLike = None) -> Self:
     """Positions of the upper triangle of a matrix: a row of rows, and one of columns, as int32 unless told."""
     places: Self = cls.ones(row, col, device=device).triu(offset).nonzero()
     return places.T.cast(named(dtype) or places.dtype)
 
   @classmethod
-  def hann_window(cls, size: int, periodic: bool = True, device: str | None = None, dtype: DTypeLike = None) -> Self:
+  def hann_window(cls, size: int, periodic: bool = True, device: Places = None, dtype: DTypeLike = None) -> Self:
     """sin(pi i / n) squared: a bell of `size` elements."""
     return cls._bell(size, periodic, 0.5, device, dtype)
 
   @classmethod
-  def hamming_window(cls, size: int, periodic: bool = True, device: str | None = None, dtype: DTypeLike = None) -> Self:
+  def hamming_window(cls, size: int, periodic: bool = True, device: Places = None, dtype: DTypeLike = None) -> Self:
     """0.54 - 0.46 cos(2 pi i / n)."""
     return cls._bell(size, periodic, 0.54, device, dtype)
 
   @classmethod
-  def bartlett_window(cls, size: int, periodic: bool = True, device: str | None = None,
+  def bartlett_window(cls, size: int, periodic: bool = True, device: Places = None,
                       dtype: DTypeLike = None) -> Self:
     """A triangle from 0 to 1 and back."""
     if size < 2: return cls.ones(size, device=device, dtype=dtype)
@@ -220,7 +220,7 @@ class Creation(Sampling):
     return (1 - (places - 1).abs()).cast(named(dtype) or dtypes.default_float)
 
   @classmethod
-  def blackman_window(cls, size: int, periodic: bool = True, device: str | None = None,
+  def blackman_window(cls, size: int, periodic: bool = True, device: Places = None,
                       dtype: DTypeLike = None) -> Self:
     """Blackman's sum of cosines, 0 at the ends."""
     if size < 2: return cls.ones(size, device=device, dtype=dtype)
@@ -228,7 +228,7 @@ class Creation(Sampling):
     return (0.42 - 0.5 * angle.cos() + 0.08 * (angle * 2).cos()).cast(named(dtype) or dtypes.default_float)
 
   @classmethod
-  def _bell(cls, size: int, periodic: bool, alpha: float, device: str | None, dtype: DTypeLike) -> Self:
+  def _bell(cls, size: int, periodic: bool, alpha: float, device: Places, dtype: DTypeLike) -> Self:
     kind = named(dtype) or dtypes.default_float
     if size == 1: return cls.ones(1, device=device, dtype=kind)
     places = cls._wrap(iota(size,

@@ -44,7 +44,7 @@ class Decomposition(Chance):
     once, unless a gradient may go back through them or a TinyJit records: then they are a graph."""
     if not state[0].numel(): return list(state)
     def stands(shape: tuple[int, ...], dtype: DType, like: Self) -> Self:
-      found = like._wrap(UOp.new_buffer(self.device, math.prod(shape), dtype).reshape(shape))
+      found = like._wrap(UOp.new_buffer(self._device, math.prod(shape), dtype).reshape(shape))
       found.requires_grad = like.requires_grad
       return found
     number, inside = stands((1,), dtypes.int32, state[0]._still()), [stands(s.shape, s.dtype, s) for s in state]

@@ -85,7 +85,7 @@ class Elementwise(TensorBase):
     kinds = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
     bits, lead = self.bitcast(kinds[mine]).uop, self.shape[:-1]
     def shifts(kind: DType) -> UOp:
-      rows = [UOp.const(kind, 8 * min(mine, theirs) * i, self.device, (1,)).pad(((i, times - 1 - i),))
+      rows = [UOp.const(kind, 8 * min(mine, theirs) * i, self._device, (1,)).pad(((i, times - 1 - i),))
               for i in range(times)]
       total = rows[0]
       for row in rows[1:]: total = total.alu(Ops.OR, row)
@@ -144,9 +144,9 @@ class Elementwise(TensorBase):
       return other
     if isinstance(other, (list, tuple)) or getattr(other, "shape", ()) != ():
       return type(self)(other, device=self.device)  # type: ignore[call-arg]  # a Tensor is made of data
-    if isinstance(other, Size): return self._wrap(scalar(other, self.device))
+    if isinstance(other, Size): return self._wrap(scalar(other, self._device))
     value = number(other)
-    return self._wrap(UOp.const(scalar_dtype(value, self.dtype), value, self.device))
+    return self._wrap(UOp.const(scalar_dtype(value, self.dtype), value, self._device))
 
   def _together(self, *others: Any, promotes: bool_ = True) -> list[UOp]:
     """This node and the others', broadcast to one shape and promoted to one type."""
@@ -449,7 +449,7 @@ class Elementwise(TensorBase):
       other = number(no)
       # Two bare numbers: their common default type.
       dtype = promote(dtypes.from_py(value), dtypes.from_py(other))
-      yes = self._wrap(UOp.const(dtype, value, self.device))
+      yes = self._wrap(UOp.const(dtype, value, self._device))
     a: Self = yes if isinstance(yes, TensorBase) else self._like(no,
                                                                  yes)  # type: ignore[assignment]  # one kind of tensor
     b: Self = no if isinstance(no, TensorBase) else self._like(a, no)  # type: ignore[assignment]  # the same
@@ -460,7 +460,7 @@ class Elementwise(TensorBase):
 
   def _like(self, tensor: TensorBase, value: Any) -> Self:
     plain = number(value)
-    return self._wrap(UOp.const(scalar_dtype(plain, tensor.dtype), plain, self.device))
+    return self._wrap(UOp.const(scalar_dtype(plain, tensor.dtype), plain, self._device))
 
   def masked_fill(self, mask: Any, value: Any) -> Self:
     """`value` where `mask` is True, else this."""

@@ -380,7 +380,7 @@ class Movement(Activation):
 
   def _iota(self, size: int) -> Self:
     """0, 1, ... size-1 as int32 on this device: the sum of the bits of the position, each a padded constant."""
-    return self._wrap(iota(size, self.device))
+    return self._wrap(iota(size, self._device))
 
   def _diagonal_mask(self, diagonal: int, upper: bool) -> Self:
     if self.ndim < 2: raise InvalidShape(f"triangles of shape {self.shape}", hint="they need two axes")

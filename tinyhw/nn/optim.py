@@ -124,7 +124,7 @@ class Optimizer(ABC):
     return self.parameters
 
   @property
-  def device(self) -> str:
+  def device(self) -> str | tuple[str, ...]:
     """Where the first parameter is."""
     return self.parameters[0].device
 

@@ -83,21 +83,29 @@ def _lines(g: Lanes, line: Line, f: Fragment, registers: Sequence[Operand], mode
   count, width = (f.columns, f.rows) if f.which == "b" else (f.rows, f.columns)
   name = f"wmma.lines.{mode}.{count}.{width}.{size}"
   defined(e, _loader(name, mode, count, width * size, size))
-  place = f"wmma.lines.{f.size * size}"
-  e.stack[place] = f"alloca [{f.size * size} x i8], align 64"
+  place = _room(g, f.size * size)
   done = e.op(f"call i1 @{name}(ptr %context, ptr %state, i64 {base.text}, i64 {pitch.text}, "
-              f"i64 {e.op(f'ptrtoint ptr %{place} to i64')})")
+              f"i64 {e.op(f'ptrtoint ptr {_place(g, place)} to i64')})")
   fine = e.new_label("loaded")
   e.do(f"br i1 {done}, label %{fine}, label %{g.deopt()}, !prof !1")
   e.start(fine)
   raw = operands.unsigned(f.word // 8)
-  found = [_vector(g, f"%{place}", 4 * f.word * r, raw) for r in range(_own(f))]
+  found = [_vector(g, place + 4 * f.word * r, raw) for r in range(_own(f))]
   for r, register in enumerate(registers):
     operands.writer(g.code, line, register, f.register)(g, found[r % len(found)].view(operands.dtype_of(f.register)))
 
 
-def _vector(g: Lanes, base: str, at: int, dtype: Any) -> Value:
-  return Value(g.e, g.e.op(f"load <32 x {type_of(dtype)}>, ptr {g.pointer(base, at)}, align 8"), dtype, True)
+def _room(g: Lanes, size: int) -> int:
+  """Where the strand's state has so many bytes. Of memory on the stack LLVM looks through all uses, again and again."""
+  g.room = max(g.room, g.kept_at + size)
+  return g.kept_at
+
+
+def _place(g: Lanes, at: int) -> str: return g.pointer("%state", at)
+
+
+def _vector(g: Lanes, at: int, dtype: Any) -> Value:
+  return Value(g.e, g.e.op(f"load <32 x {type_of(dtype)}>, ptr {_place(g, at)}, align 4"), dtype, True)
 
 
 def _loader(name: str, mode: int, count: int, width: int, size: int) -> str:
@@ -213,19 +221,15 @@ def _multiplied(g: Lanes, line: Line) -> None:
   how = "sat" if "satfinite" in i.modifiers and d.type == "s32" else "apart" if a.type == "f64" else ""
   name = ".".join(["wmma", f"m{a.rows}n{b.columns}k{a.columns}", d.type, a.type, b.type, c.type, how])
   defined(e, *_product_of(e, name, d, (a, b, c), how))
-  room = sum(_own(f) * 4 * f.word for f in (a, b, c))
-  e.stack[f"wmma.from.{room}"] = f"alloca [{room} x i8], align 64"
-  e.stack[f"wmma.to.{_own(d) * 4 * d.word}"] = f"alloca [{_own(d) * 4 * d.word} x i8], align 64"
-  source, target = f"%wmma.from.{room}", f"%wmma.to.{_own(d) * 4 * d.word}"
-  at = 0
+  at = source = _room(g, sum(_own(f) * 4 * f.word for f in fragments))
   for fragment, part in zip((a, b, c), parts[1:]):
     for o in part[:_own(fragment)]:
       words = operands.reader(g.code, line, o, fragment.register)(g)
-      e.do(f"store <32 x {type_of(words.dtype)}> {words.in_lanes()}, ptr {g.pointer(source, at)}, align 8")
+      e.do(f"store <32 x {type_of(words.dtype)}> {words.in_lanes()}, ptr {_place(g, at)}, align 4")
       at += 4 * fragment.word
-  e.do(f"call void @{name}(ptr {source}, ptr {target})")
+  e.do(f"call void @{name}(ptr {_place(g, source)}, ptr {_place(g, at)})")
   dtype = operands.dtype_of(d.register)
-  found = [_vector(g, target, 4 * d.word * r, dtype) for r in range(_own(d))]
+  found = [_vector(g, at + 4 * d.word * r, dtype) for r in range(_own(d))]
   for r, o in enumerate(parts[0]): operands.writer(g.code, line, o, d.register)(g, found[r % len(found)])
 
 
@@ -247,7 +251,7 @@ def _product_of(e: Emitter, name: str, d: Fragment, sources: Sequence[Fragment],
   for fragment, to in zip(sources, ("%a", "%b", "%c")):
     dtype = operands.dtype_of(fragment.register)
     for r in range(_own(fragment)):
-      words = Value(f, f.op(f"load <32 x {type_of(dtype)}>, ptr {place('%from', at)}, align 8"), dtype, True)
+      words = Value(f, f.op(f"load <32 x {type_of(dtype)}>, ptr {place('%from', at)}, align 4"), dtype, True)
       f.do(f"store <{32 * fragment.each} x {t}> {_elements(f, words, fragment.type)}, "
            f"ptr {place(to, r * 32 * fragment.each * size)}, align 8")
       at += 4 * fragment.word
@@ -258,7 +262,7 @@ def _product_of(e: Emitter, name: str, d: Fragment, sources: Sequence[Fragment],
     if d.type == "f16": value = halves(f, rows)
     elif whole: value = Value(f, rows, I32, True)
     else: value = convert(Value(f, rows, F64, True), F32 if d.type == "f32" else F64)
-    f.do(f"store <32 x {type_of(value.dtype)}> {value.text}, ptr {place('%to', 4 * d.word * r)}, align 8")
+    f.do(f"store <32 x {type_of(value.dtype)}> {value.text}, ptr {place('%to', 4 * d.word * r)}, align 4")
   e.declared.update(INTRINSICS)
   e.declared.update(f.declared)
   rooms = [f"  {p} = alloca [{count} x {t}], align 64" for p, count in zip(places, (m * k, k * n, k * n, m * n))]
