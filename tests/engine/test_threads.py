@@ -35,17 +35,20 @@ assert plan.done == {threads} * {rounds}
   (["AMD", "AMD:1", "LLVM", "PYTHON"], 8, False, ""),
   (["AMD", "AMD:1", "LLVM"], 6, True, ""),
   (["AMD"], 6, False, "AMD:1"),
+  (["NV", "LLVM"], 6, False, "NV:1"),
+  (["CUDA", "LLVM"], 6, True, ""),
 ])
 def test_threads_do_all_at_once(devices: list[str], threads: int, close: bool, faults: str) -> None:
+  cards = "gfx1100,gfx1100" if devices[0] == "AMD" else "sm_90,sm_90"
   run_apart(STRESS.format(devices=devices, threads=threads, rounds=examples(7), seed="test", close=close,
-                          faults=faults), devices[0])
+                          faults=faults), devices[0], MOCKGPU=cards)
 
 
 HEAD = """
 import faulthandler, sys, threading, time, traceback
 import tinyhw
 from tinyhw.core.errors import WaitTimeout
-from tinyhw.tools.fuzz.threads import code_object
+from tinyhw.tools.fuzz.threads import PTX, binary
 sys.setswitchinterval(1e-6)
 def together(*works, times=1):
   '''Run functions in threads that begin at once; the first error ends the story.'''
@@ -61,10 +64,9 @@ def together(*works, times=1):
   if errors or any(t.is_alive() for t in threads):
     print(*errors, [sys._current_frames().get(t.ident) for t in threads if t.is_alive()], flush=True)
     os._exit(1)
-MIX = None
 def mix(n=64, k=3, **how):
   data = [np.zeros(n, np.int32), np.arange(n, dtype=np.int32), np.int32(k)]
-  out, _ = tinyhw.launch(MIX or code_object(), "mix", 1, n, data, NAME, **how)
+  out, _ = tinyhw.launch(binary(NAME), "mix", 1, n, data, NAME, **how)
   assert out.tolist() == [i * k + i for i in range(n)], out
 """
 
@@ -143,57 +145,35 @@ assert len({key for k in keys for key in k}) == 1600
 def test_modes_variables_gradients_and_random_numbers() -> None: run_apart(MODES, "LLVM")
 
 
-LAUNCHES = HEAD + '''
-PTX = """
-.version 7.0
-.target sm_80
-.address_size 64
-.visible .entry mix(.param .u64 out, .param .u64 in, .param .u32 k) {
-  .reg .b32 %r<5>; .reg .b64 %d<4>;
-  ld.param.u64 %d1, [out]; ld.param.u64 %d2, [in]; ld.param.u32 %r1, [k];
-  mov.u32 %r2, %tid.x;
-  mul.wide.u32 %d3, %r2, 4;
-  add.s64 %d1, %d1, %d3; add.s64 %d2, %d2, %d3;
-  ld.global.u32 %r3, [%d2];
-  mad.lo.s32 %r4, %r3, %r1, %r2;
-  st.global.u32 [%d1], %r4;
-  ret;
-}
-.visible .entry count(.param .u64 out) {
-  .reg .b32 %r<2>; .reg .b64 %d<2>;
-  ld.param.u64 %d1, [out];
-  mov.u32 %r1, 0;
-again:
-  st.global.u32 [%d1], %r1;
-  add.u32 %r1, %r1, 1;
-  bra again;
-}
-"""
-if NAME == "NV": MIX = count = PTX
+LAUNCHES = HEAD + """
+words = [np.zeros(64, np.int32)]
+if NAME == "NV":
+  endless = "again: st.global.u32 [%d1], %r1; add.u32 %r1, %r1, 1; bra again;"
+  count, words = PTX.replace("mix", "count").replace("ret;", endless), [*words, *words, np.int32(1)]
 else:
   from tests.launch.test_timeout import COUNT
   from tests.conftest import build
-  MIX, count = code_object(), build(COUNT)
+  count = build(COUNT)
 mix()
 def plain():
   for _ in range(6): mix()
 def reported():
   for n in (32, 64):
     data = [np.zeros(n, np.int32), np.arange(n, dtype=np.int32), np.int32(3)]
-    found = tinyhw.launch(MIX, "mix", 1, n, data, NAME, report=True).report
+    found = tinyhw.launch(binary(NAME), "mix", 1, n, data, NAME, report=True).report
     assert found.kernel == "mix" and found.waves == n // 32, found
 def checked():
   for _ in range(2): mix(check=True)
 def late():
   for _ in range(2):
-    try: tinyhw.launch(count, "count", 1, 64, [np.zeros(4, np.int32)], NAME, timeout=0.05)
+    try: tinyhw.launch(count, "count", 1, 64, words, NAME, timeout=0.05)
     except WaitTimeout as error: assert "taken off the device" in str(error), error
     else: raise SystemExit("it ended")
 def tensors():
   if NAME == "EMU": return plain()
   for i in range(6): assert (Tensor([i, 2], device=NAME) + 1).tolist() == [i + 1, 3]
 together(plain, reported, checked, late, tensors)
-'''
+"""
 
 
 @pytest.mark.parametrize("device, cards", [("AMD", "gfx1100"), ("EMU", "gfx1100"), ("NV", "sm_90")])

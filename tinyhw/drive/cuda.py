@@ -2,13 +2,15 @@
 
 A "binary" is PTX, which the driver compiles. A device is its primary context with one stream that runs in order, so
 launches and copies are asynchronous and `copyout` and `synchronize` wait. A TinyJit's launches are one CUgraph. Threads
-may share a device: `lock` is held while a launch's arguments are put together. What is open does not pass through fork:
+may share a device: `lock` is held while a launch's arguments are put together, and a device closes when nobody is amid
+a call (`Users`). What is open does not pass through fork:
 a child is told to open the device anew.
 """
 from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -85,6 +87,35 @@ class Library:
     return f"\n  {text[text.rfind('[CUDA]'):]}" if text else ""
 
 
+class Users:
+  """`with users:` has the context current to the thread, and stay open meanwhile. Raises what `check` does."""
+
+  def __init__(self, device: CudaRuntime) -> None:
+    self._device, self._changed, self._inside = device, threading.Condition(lock()), 0
+
+  def __enter__(self) -> None:
+    with self._changed:
+      self._device.check()
+      self._inside += 1
+    try: self._device.run("cuCtxSetCurrent", self._device.context)
+    except BaseException:
+      self.__exit__()
+      raise
+
+  def __exit__(self, *_: object) -> None:
+    with self._changed:
+      self._inside -= 1
+      if not self._inside: self._changed.notify_all()
+
+  def shut(self) -> bool:
+    """Let nobody in any more, and wait for those that are inside. False where somebody else has done it."""
+    with self._changed:
+      if self._device.closed: return False
+      self._device.closed = True
+      while self._inside: self._changed.wait()
+    return True
+
+
 class CudaProgram(Program):
   """A kernel of a module."""
 
@@ -101,23 +132,23 @@ class CudaProgram(Program):
   def __call__(self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3,
                wait: bool = False) -> float | None:
     device = self.device
-    device.use()
-    with device.lock:
-      events = (device.event(), device.event()) if wait else None
-      if events: device.call("cuEventRecord", events[0], device.stream)
-      packed = self.packed(len(buffers), len(values))
-      packed.fill([device.address(b) for b in buffers], values)
-      device.call("cuLaunchKernel", self.function, *grid, *block, 0, device.stream, packed.places, None)
-      if events: device.call("cuEventRecord", events[1], device.stream)
-    if not events: return None
-    try:
-      device.call("cuEventSynchronize", events[1])
-      elapsed = ctypes.c_float()
-      device.call("cuEventElapsedTime_v2" if device.has("cuEventElapsedTime_v2") else "cuEventElapsedTime",
-                  ctypes.byref(elapsed), *events)
-    finally:
-      for event in events: device.release("cuEventDestroy_v2", event)
-    return elapsed.value * 1e-3
+    with device.users:
+      with device.lock:
+        events = (device.event(), device.event()) if wait else None
+        if events: device.call("cuEventRecord", events[0], device.stream)
+        packed = self.packed(len(buffers), len(values))
+        packed.fill([device.address(b) for b in buffers], values)
+        device.call("cuLaunchKernel", self.function, *grid, *block, 0, device.stream, packed.places, None)
+        if events: device.call("cuEventRecord", events[1], device.stream)
+      if not events: return None
+      try:
+        device.call("cuEventSynchronize", events[1])
+        elapsed = ctypes.c_float()
+        device.call("cuEventElapsedTime_v2" if device.has("cuEventElapsedTime_v2") else "cuEventElapsedTime",
+                    ctypes.byref(elapsed), *events)
+      finally:
+        for event in events: device.release("cuEventDestroy_v2", event)
+      return elapsed.value * 1e-3
 
 
 class Packed:
@@ -150,17 +181,17 @@ class GraphRunner(Runner):
   def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
                grids: Sequence[Dim3] | None = None) -> None:
     device = self._device
-    device.use()
-    now = [(tuple(device.address(memory[k]) for k in l.buffers), tuple(values[n]) if values else (),
-            l.grid if grids is None else grids[n])
-           for n, l in enumerate(self.launches)]
-    with device.lock:
-      if not self._exec: self._build(now)
-      else:
-        for n, (new, old) in enumerate(zip(now, self._known)):
-          if new != old: self._change(n, new)
-      self._known = now
-      device.call("cuGraphLaunch", self._exec, device.stream)
+    with device.users:
+      now = [(tuple(device.address(memory[k]) for k in l.buffers), tuple(values[n]) if values else (),
+              l.grid if grids is None else grids[n])
+             for n, l in enumerate(self.launches)]
+      with device.lock:
+        if not self._exec: self._build(now)
+        else:
+          for n, (new, old) in enumerate(zip(now, self._known)):
+            if new != old: self._change(n, new)
+        self._known = now
+        device.call("cuGraphLaunch", self._exec, device.stream)
 
   def _params(self, n: int, arguments: tuple[Any, ...]) -> Any:
     launch, packed, (addresses, numbers, grid) = self.launches[n], self._packed[n], arguments
@@ -210,8 +241,8 @@ class CudaRuntime(Runtime):
                        self.attribute(cuda.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR))
     self.context = self.library.handle("cuDevicePrimaryCtxRetain", self.device)
     self.closed = False
-    self.use()
-    self.stream = self.library.handle("cuStreamCreate", cuda.CU_STREAM_NON_BLOCKING)
+    self.users = Users(self)
+    with self.users: self.stream = self.library.handle("cuStreamCreate", cuda.CU_STREAM_NON_BLOCKING)
     self._modules: dict[bytes, int] = {}
     self._allocated: set[int] = set()  # addresses
     self._peers: set[int] = set()
@@ -249,12 +280,8 @@ class CudaRuntime(Runtime):
     if self.closed: raise DeviceError("the device was closed", where=self.name)
     if self.lost is not None: raise self.lost
 
-  def use(self) -> None:
-    """Make the context current to this thread."""
-    self.check()
-    self._run("cuCtxSetCurrent", self.context)
-
-  def _run(self, name: str, *arguments: Any) -> None:
+  def run(self, name: str, *arguments: Any) -> None:
+    """A call whose error is the device's."""
     try: self.call(name, *arguments)
     except DeviceError as error:
       raise self._told(error) from None
@@ -286,22 +313,22 @@ class CudaRuntime(Runtime):
 
   def alloc(self, nbytes: int) -> Allocation:
     if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)
-    self.use()
-    try: address = self.library.handle("cuMemAlloc_v2", nbytes)
-    except DeviceError as error:
-      if getattr(error, "code", 0) != cuda.CUDA_ERROR_OUT_OF_MEMORY: raise self._told(error) from None
-      free, total = ctypes.c_size_t(), ctypes.c_size_t()
-      self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
-      raise OutOfMemory(self.name, nbytes, free.value) from None
-    self._allocated.add(address)
-    return Allocation(address, nbytes)
+    with self.users:
+      try: address = self.library.handle("cuMemAlloc_v2", nbytes)
+      except DeviceError as error:
+        if getattr(error, "code", 0) != cuda.CUDA_ERROR_OUT_OF_MEMORY: raise self._told(error) from None
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        raise OutOfMemory(self.name, nbytes, free.value) from None
+      self._allocated.add(address)
+      return Allocation(address, nbytes)
 
   def free(self, allocation: Allocation) -> None:
     address, allocation.address = allocation.address, None
     if address is None: return
-    self.use()
-    self._allocated.discard(address)  # before it may be another's
-    self._run("cuMemFree_v2", address)
+    with self.users:
+      self._allocated.discard(address)  # before it may be another's
+      self.run("cuMemFree_v2", address)
 
   def address(self, allocation: Allocation, nbytes: int = 0) -> int:
     """Where memory is, which has so many bytes."""
@@ -311,26 +338,26 @@ class CudaRuntime(Runtime):
     return allocation.address
 
   def copyin(self, dst: Allocation, data: memoryview) -> None:
-    self.use()
-    address = self.address(dst, data.nbytes)
-    if not data.nbytes: return
-    host = np.frombuffer(data.cast("B"), np.uint8)
-    self._run("cuMemcpyHtoDAsync_v2", address, host.ctypes.data, data.nbytes, self.stream)
-    self._run("cuStreamSynchronize", self.stream)  # pinned memory is read later than the call returns
+    with self.users:
+      address = self.address(dst, data.nbytes)
+      if not data.nbytes: return
+      host = np.frombuffer(data.cast("B"), np.uint8)
+      self.run("cuMemcpyHtoDAsync_v2", address, host.ctypes.data, data.nbytes, self.stream)
+      self.run("cuStreamSynchronize", self.stream)  # pinned memory is read later than the call returns
 
   def copyout(self, dst: memoryview, src: Allocation) -> None:
-    self.use()
-    address = self.address(src, dst.nbytes)
-    if not dst.nbytes: return
-    host = np.frombuffer(dst.cast("B"), np.uint8)
-    self._run("cuMemcpyDtoHAsync_v2", host.ctypes.data, address, dst.nbytes, self.stream)
-    self._run("cuStreamSynchronize", self.stream)
+    with self.users:
+      address = self.address(src, dst.nbytes)
+      if not dst.nbytes: return
+      host = np.frombuffer(dst.cast("B"), np.uint8)
+      self.run("cuMemcpyDtoHAsync_v2", host.ctypes.data, address, dst.nbytes, self.stream)
+      self.run("cuStreamSynchronize", self.stream)
 
   def copy(self, dst: Allocation, src: Allocation, nbytes: int) -> None:
-    self.use()
-    target, source = self.address(dst, nbytes), self.address(src, nbytes)
-    if not nbytes or source == target: return
-    self._run("cuMemcpyAsync", target, source, nbytes, self.stream)  # by unified addresses, also those of a peer
+    with self.users:
+      target, source = self.address(dst, nbytes), self.address(src, nbytes)
+      if not nbytes or source == target: return
+      self.run("cuMemcpyAsync", target, source, nbytes, self.stream)  # by unified addresses, also those of a peer
 
   def is_peer(self, other: Runtime) -> bool:
     return other is self or isinstance(other, CudaRuntime) and other.library._library is self.library._library
@@ -338,15 +365,15 @@ class CudaRuntime(Runtime):
   # ---- programs
 
   def load(self, binary: bytes, kernel: str) -> Program:
-    self.use()
-    with self.lock:
-      module = self._modules.get(binary)
-      if module is None:
-        module = self._modules[binary] = self._loaded(binary, kernel)
-    try: function = self.library.handle("cuModuleGetFunction", module, kernel.encode())
-    except DeviceError as error:
-      raise DeviceError(f"kernel {kernel!r} does not load: {error.message}", where=self.name) from None
-    return CudaProgram(self, kernel, function)
+    with self.users:
+      with self.lock:
+        module = self._modules.get(binary)
+        if module is None:
+          module = self._modules[binary] = self._loaded(binary, kernel)
+      try: function = self.library.handle("cuModuleGetFunction", module, kernel.encode())
+      except DeviceError as error:
+        raise DeviceError(f"kernel {kernel!r} does not load: {error.message}", where=self.name) from None
+      return CudaProgram(self, kernel, function)
 
   def _loaded(self, binary: bytes, kernel: str) -> int:
     log = ctypes.create_string_buffer(LOG)
@@ -362,18 +389,22 @@ class CudaRuntime(Runtime):
     return GraphRunner(launches) if launches else Runner(launches)
 
   def synchronize(self) -> None:
-    self.use()
-    self._run("cuStreamSynchronize", self.stream)
+    with self.users:
+      self.run("cuStreamSynchronize", self.stream)
 
   def close(self) -> None:
     if self.closed: return
-    if os.getpid() == self.pid:  # else they are the parent's
-      self.library.function("cuCtxSetCurrent")(self.context)
-      # Each by itself: the context may be another library's, too, and outlive this.
-      for handle in list(self.owned): self.give_back(handle)
-      for module in self._modules.values(): self.library.function("cuModuleUnload")(module)
-      for address in tuple(self._allocated): self.library.function("cuMemFree_v2")(address)
-      self.library.function("cuStreamDestroy_v2")(self.stream)
-      self.library.function("cuCtxSetCurrent")(None)
-      self.library.function("cuDevicePrimaryCtxReset_v2" if self.lost else "cuDevicePrimaryCtxRelease_v2")(self.device)
-    self.closed = True
+    if os.getpid() != self.pid:  # all is the parent's
+      self.closed = True
+      return
+    if not self.users.shut(): return
+    self.library.function("cuCtxSetCurrent")(self.context)
+    # Each by itself: the context may be another library's, too, and outlive this.
+    while self.owned:
+      handle, how = self.owned.popitem()
+      self.library.function(how)(handle)
+    for module in self._modules.values(): self.library.function("cuModuleUnload")(module)
+    for address in tuple(self._allocated): self.library.function("cuMemFree_v2")(address)
+    self.library.function("cuStreamDestroy_v2")(self.stream)
+    self.library.function("cuCtxSetCurrent")(None)
+    self.library.function("cuDevicePrimaryCtxReset_v2" if self.lost else "cuDevicePrimaryCtxRelease_v2")(self.device)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable
 
+from tinyhw.core.errors import ValueLost
 from tinyhw.device import STORAGE, Device
 from tinyhw.engine import arena, watch
 from tinyhw.engine.buffer import Buffer, ByNode, buffer_of
@@ -228,6 +229,7 @@ def memory_of(tensor: TensorBase) -> Buffer:
   if (found := home(node)) is None:
     copy = node.contiguous()
     _compute([copy])
-    found = home(copy)
-    assert found is not None, "what was computed has a home"
+    if (found := home(copy)) is None:  # another thread has closed the device meanwhile
+      raise ValueLost(f"the value ({tensor.numel():,} x {tensor.dtype}) was lost when the device was closed",
+                      where=str(copy.device), hint="make the tensor again, or read its value before Device.close()")
   return buffer_of(found)

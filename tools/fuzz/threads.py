@@ -4,8 +4,9 @@
     python -m tinyhw.tools.fuzz.threads --threads 8 --rounds 1000 --repeat 20     the long form
     python -m tinyhw.tools.fuzz.threads --devices AMD,AMD:1,LLVM,PYTHON --close     several devices, which come and go
     python -m tinyhw.tools.fuzz.threads --faults AMD:1 --devices AMD                threads fault on the second card
+    MOCKGPU=sm_90,sm_90 python -m tinyhw.tools.fuzz.threads --devices NV,NV:1,LLVM --faults NV:1       on NVIDIA's mocks
 
-Each round is a launch of a code object, an expression and now and then something else; every value is compared with
+Each round is a launch of a ready kernel, an expression and now and then something else; every value is compared with
 NumPy's. Python changes threads every microsecond (`--switch`). What a thread does follows from the seed and its number,
 in which order threads get on does not. A value that went with a device that another thread closed is no mistake.
 """
@@ -47,13 +48,34 @@ define amdgpu_kernel void @mix(ptr addrspace(1) %out, ptr addrspace(1) %in, i32 
 declare i32 @llvm.amdgcn.workitem.id.x()
 attributes #0 = { nounwind "amdgpu-flat-work-group-size"="1,64" "uniform-work-group-size"="true" }
 """
+PTX = """
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry mix(.param .u64 out, .param .u64 in, .param .u32 k) {
+  .reg .b32 %r<5>; .reg .b64 %d<4>;
+  ld.param.u64 %d1, [out]; ld.param.u64 %d2, [in]; ld.param.u32 %r1, [k];
+  mov.u32 %r2, %tid.x;
+  mul.wide.u32 %d3, %r2, 4;
+  add.s64 %d1, %d1, %d3; add.s64 %d2, %d2, %d3;
+  ld.global.u32 %r3, [%d2];
+  mad.lo.s32 %r4, %r3, %r1, %r2;
+  st.global.u32 [%d1], %r4;
+  ret;
+}
+"""
 SHAPES = ((5,), (3, 4), (64,), (16, 8))
 STUCK_S = 300.0  # of no progress by any thread: then all of them show where they stand
 
 
+def binary(device: str) -> bytes | str:
+  """The kernel that is launched on a device: out = in * k + i."""
+  return PTX if device.startswith("NV") else code_object()
+
+
 @cache
 def code_object() -> bytes:
-  """The kernel that is launched: out = in * k + i."""
+  """It for AMD."""
   import llvmlite.binding as llvm
   llvm.initialize_all_targets()
   llvm.initialize_all_asmprinters()
@@ -64,7 +86,7 @@ def code_object() -> bytes:
 
 @dataclass
 class Plan:
-  """What the threads do. `devices` are for expressions, those that run code objects for launches too."""
+  """What the threads do. `devices` are for expressions, AMD, EMU and NV for launches too."""
   devices: Sequence[str] = ("AMD",)
   threads: int = 8
   rounds: int = 100
@@ -101,10 +123,10 @@ class Worker:
     if not np.array_equal(got, want): self.plan.blame(self.name, f"{what}: {np.asarray(got)!r}, not {want!r}")
 
   def launch(self, device: str) -> None:
-    """A code object's kernel, arrays in and out."""
+    """A ready kernel, arrays in and out."""
     n, k = self.rng.randint(1, 64), self.rng.randint(1, 1000)
     data = np.array([self.rng.randint(0, 1000) for _ in range(n)], np.int32)
-    out, same = tinyhw.launch(code_object(), "mix", 1, n, [np.zeros(n, np.int32), data, np.int32(k)], device)
+    out, same = tinyhw.launch(binary(device), "mix", 1, n, [np.zeros(n, np.int32), data, np.int32(k)], device)
     self.same(f"launch on {device}", out, data * k + np.arange(n, dtype=np.int32))
     self.same(f"input of a launch on {device}", same, data)
 
@@ -165,7 +187,7 @@ class Worker:
     """One of each."""
     device = self.rng.choice(self.plan.devices)
     steps: list[Callable[[], None]] = [lambda: self.expression(device)]
-    if device.startswith(("AMD", "EMU")): steps.append(lambda: self.launch(device))
+    if device.startswith(("AMD", "EMU", "NV")): steps.append(lambda: self.launch(device))
     if self.rng.random() < 0.1: steps.append(lambda: self.rare(device))
     if self.plan.faults and number % 10 == 0: steps.append(self.fault)
     for step in steps:
