@@ -414,6 +414,7 @@ def served() -> dict[str, Any]:
     edges,
     functions,
     graphs,
+    interprocess,
     launches,
     libraries,
     links,
@@ -427,5 +428,6 @@ def served() -> dict[str, Any]:
     virtual,
   )
   assert boxes and captures and graphs and links and managed and modules and memory and nodes and pools and tensors
-  assert attributes and edges and occupancy and textures and virtual and functions and launches and libraries
+  assert attributes and edges and interprocess and occupancy and textures and virtual and functions
+  assert launches and libraries
   return SERVED

@@ -47,6 +47,7 @@ SAME: Final = {
   **{f"cuda{name}": f"cu{name}_v2" for name in (
     "GraphAddDependencies", "GraphGetEdges", "GraphNodeGetDependencies", "GraphNodeGetDependentNodes",
     "GraphRemoveDependencies", "StreamUpdateCaptureDependencies")},
+  "cudaIpcOpenEventHandle": "cuIpcOpenEventHandle", "cudaIpcOpenMemHandle": "cuIpcOpenMemHandle_v2",
   "cudaGraphExecUpdate": "cuGraphExecUpdate_v2", "cudaGraphAddMemFreeNode": "cuGraphAddMemFreeNode",
   "cudaStreamGetCaptureInfo": "cuStreamGetCaptureInfo_v3",
   "cudaMallocFromPoolAsync": "cuMemAllocFromPoolAsync", "cudaMallocAsync": "cuMemAllocAsync",
