@@ -1,6 +1,7 @@
 """Building blocks of networks: layers (`nn.layers`, without weights `nn.functions`),
-what networks are derived from (`nn.module`), optimizers (`nn.optim`), state and
-files (`nn.state`), ONNX models (`nn.onnx`). Each loads on first use."""
+what networks are derived from (`nn.module`), optimizers (`nn.optim`) with learning
+rates that change (`nn.lr_scheduler`), state and files (`nn.state`), ONNX models
+(`nn.onnx`). Each loads on first use."""
 from __future__ import annotations
 
 import importlib
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
   from tinyhw.nn import datasets as datasets
+  from tinyhw.nn import lr_scheduler as lr_scheduler
   from tinyhw.nn import onnx as onnx
   from tinyhw.nn import optim as optim
   from tinyhw.nn.layers import BatchNorm as BatchNorm
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
   from tinyhw.nn.layers import LayerNorm2d as LayerNorm2d
   from tinyhw.nn.layers import Linear as Linear
   from tinyhw.nn.layers import LSTMCell as LSTMCell
+  from tinyhw.nn.layers import PReLU as PReLU
   from tinyhw.nn.layers import RMSNorm as RMSNorm
   from tinyhw.nn.module import Module as Module
   from tinyhw.nn.module import ModuleDict as ModuleDict
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
   from tinyhw.nn.module import ParameterDict as ParameterDict
   from tinyhw.nn.module import ParameterList as ParameterList
   from tinyhw.nn.module import Sequential as Sequential
+  from tinyhw.nn.recurrent import GRU as GRU
+  from tinyhw.nn.recurrent import LSTM as LSTM
   from tinyhw.nn.state import get_parameters as get_parameters
   from tinyhw.nn.state import get_state_dict as get_state_dict
   from tinyhw.nn.state import gguf_load as gguf_load
@@ -53,17 +58,19 @@ _LAYERS = (
   "BatchNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
   "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "EmbeddingBag", "GRUCell", "GroupNorm",
   "InstanceNorm", "LSTMCell",
-  "LayerNorm", "LayerNorm2d", "Linear", "RMSNorm")
+  "LayerNorm", "LayerNorm2d", "Linear", "PReLU", "RMSNorm")
+_RECURRENT = ("GRU", "LSTM")
 _MODULES = ("Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential")
 _STATE = ("get_parameters", "get_state_dict", "gguf_load", "load", "load_state_dict", "safe_load", "safe_metadata",
           "safe_save", "torch_load")
-_ROOMS = ("datasets", "functions", "layers", "module", "onnx", "optim", "state")
-__all__ = [*_LAYERS, *_MODULES, *_STATE, "datasets", "onnx", "optim"]
+_ROOMS = ("datasets", "functions", "layers", "lr_scheduler", "module", "onnx", "optim", "state")
+__all__ = [*_LAYERS, *_RECURRENT, *_MODULES, *_STATE, "datasets", "lr_scheduler", "onnx", "optim"]
 
 
 def __getattr__(name: str) -> Any:
   if name in _ROOMS: value: Any = importlib.import_module(f"tinyhw.nn.{name}")
   elif name in _LAYERS: value = getattr(importlib.import_module("tinyhw.nn.layers"), name)
+  elif name in _RECURRENT: value = getattr(importlib.import_module("tinyhw.nn.recurrent"), name)
   elif name in _MODULES: value = getattr(importlib.import_module("tinyhw.nn.module"), name)
   elif name[:1].isupper() and name in importlib.import_module("tinyhw.nn.functions").LAYERS:
     value = importlib.import_module("tinyhw.nn.functions").LAYERS[name]

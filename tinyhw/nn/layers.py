@@ -16,7 +16,7 @@ from tinyhw.tensor import Tensor
 Sizes = int | Sequence[int]
 
 
-def _uniform(shape: Sequence[int], fan_in: int, device: str | None) -> Parameter:
+def uniform(shape: Sequence[int], fan_in: int, device: str | None) -> Parameter:
   """Uniform in +-1/sqrt(fan_in)."""
   bound = 1 / math.sqrt(max(fan_in, 1))
   return Parameter(Tensor.uniform(tuple(shape), low=-bound, high=bound, device=device))
@@ -34,8 +34,8 @@ class Linear(Layer):
 
   def __init__(self, in_features: int, out_features: int, bias: bool = True, device: str | None = None):
     self.in_features, self.out_features = in_features, out_features
-    self.weight = _uniform((out_features, in_features), in_features, device)
-    self.bias = _uniform((out_features,), in_features, device) if bias else None
+    self.weight = uniform((out_features, in_features), in_features, device)
+    self.bias = uniform((out_features,), in_features, device) if bias else None
 
   def extra_repr(self) -> str:
     """What it is made of."""
@@ -50,8 +50,8 @@ class Bilinear(Layer):
 
   def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
                device: str | None = None):
-    self.weight = _uniform((out_features, in1_features, in2_features), in1_features, device)
-    self.bias = _uniform((out_features,), in1_features, device) if bias else None
+    self.weight = uniform((out_features, in1_features, in2_features), in1_features, device)
+    self.bias = uniform((out_features,), in1_features, device) if bias else None
 
   def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
     y = (x1.unsqueeze(-2) @ self.weight.permute(1, 0, 2).reshape(x1.shape[-1], -1)).reshape(
@@ -110,6 +110,20 @@ class Dropout(Layer):
   def forward(self, x: Tensor) -> Tensor: return x.dropout(self.p)
 
 
+class PReLU(Layer):
+  """x, or `weight * x` below 0: one weight, or one for each channel (axis 1)."""
+
+  def __init__(self, num_parameters: int = 1, init: float = 0.25, device: str | None = None):
+    self.num_parameters = num_parameters
+    self.weight = Parameter(Tensor.full((num_parameters,), float(init), device=device))
+
+  def extra_repr(self) -> str:
+    """What it is made of."""
+    return f"num_parameters={self.num_parameters}"
+
+  def forward(self, x: Tensor) -> Tensor: return x.prelu(self.weight)
+
+
 class _Conv(Layer):
   """What convolutions share; `axes` are those that the windows move over."""
 
@@ -126,8 +140,8 @@ class _Conv(Layer):
     self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
     channels = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
     fan_in = channels[1] * math.prod(self.kernel_size)
-    self.weight = _uniform((*channels, *self.kernel_size), fan_in, device)
-    self.bias = _uniform((out_channels,), fan_in, device) if bias else None
+    self.weight = uniform((*channels, *self.kernel_size), fan_in, device)
+    self.bias = uniform((out_channels,), fan_in, device) if bias else None
 
   def extra_repr(self) -> str:
     """What it is made of."""
@@ -335,6 +349,22 @@ class BatchNorm(Layer):
 BatchNorm1d = BatchNorm2d = BatchNorm3d = BatchNorm
 
 
+def lstm_step(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+  """The next (h, c) from the sums for input, forget, cell and output, side by side."""
+  n = c.shape[-1]
+  i, f, g, o = (gates[:, k * n:(k + 1) * n] for k in range(4))
+  c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+  return o.sigmoid() * c.tanh(), c
+
+
+def gru_step(ours: Tensor, theirs: Tensor, h: Tensor) -> Tensor:
+  """The next h from the sums for reset, update and new, side by side: the input's and the last h's."""
+  n = h.shape[-1]
+  r, z = ((ours[:, k * n:(k + 1) * n] + theirs[:, k * n:(k + 1) * n]).sigmoid() for k in range(2))
+  new = (ours[:, 2 * n:] + r * theirs[:, 2 * n:]).tanh()
+  return new + z * (h - new)
+
+
 class LSTMCell(Layer):
   """One step of an LSTM: (batch, input) and the state (h, c), each (batch, hidden), to the next state.
 
@@ -343,10 +373,10 @@ class LSTMCell(Layer):
 
   def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: str | None = None):
     self.hidden_size = hidden_size
-    self.weight_ih = _uniform((4 * hidden_size, input_size), hidden_size, device)
-    self.weight_hh = _uniform((4 * hidden_size, hidden_size), hidden_size, device)
-    self.bias_ih = _uniform((4 * hidden_size,), hidden_size, device) if bias else None
-    self.bias_hh = _uniform((4 * hidden_size,), hidden_size, device) if bias else None
+    self.weight_ih = uniform((4 * hidden_size, input_size), hidden_size, device)
+    self.weight_hh = uniform((4 * hidden_size, hidden_size), hidden_size, device)
+    self.bias_ih = uniform((4 * hidden_size,), hidden_size, device) if bias else None
+    self.bias_hh = uniform((4 * hidden_size,), hidden_size, device) if bias else None
 
   def forward(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
     if hc is None:
@@ -354,9 +384,7 @@ class LSTMCell(Layer):
       hc = (zero, zero)
     h, c = hc
     gates = x.linear(self.weight_ih.transpose(), self.bias_ih) + h.linear(self.weight_hh.transpose(), self.bias_hh)
-    i, f, g, o = (gates[:, n * self.hidden_size:(n + 1) * self.hidden_size] for n in range(4))
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    return o.sigmoid() * c.tanh(), c
+    return lstm_step(gates, c)
 
 
 class GRUCell(Layer):
@@ -364,16 +392,12 @@ class GRUCell(Layer):
 
   def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: str | None = None):
     self.hidden_size = hidden_size
-    self.weight_ih = _uniform((3 * hidden_size, input_size), hidden_size, device)
-    self.weight_hh = _uniform((3 * hidden_size, hidden_size), hidden_size, device)
-    self.bias_ih = _uniform((3 * hidden_size,), hidden_size, device) if bias else None
-    self.bias_hh = _uniform((3 * hidden_size,), hidden_size, device) if bias else None
+    self.weight_ih = uniform((3 * hidden_size, input_size), hidden_size, device)
+    self.weight_hh = uniform((3 * hidden_size, hidden_size), hidden_size, device)
+    self.bias_ih = uniform((3 * hidden_size,), hidden_size, device) if bias else None
+    self.bias_hh = uniform((3 * hidden_size,), hidden_size, device) if bias else None
 
   def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
     if h is None: h = Tensor.zeros((x.shape[0], self.hidden_size), device=x.device, dtype=x.dtype)
-    n = self.hidden_size
-    ours = x.linear(self.weight_ih.transpose(), self.bias_ih)
-    theirs = h.linear(self.weight_hh.transpose(), self.bias_hh)
-    r, z = ((ours[:, k * n:(k + 1) * n] + theirs[:, k * n:(k + 1) * n]).sigmoid() for k in range(2))
-    new = (ours[:, 2 * n:] + r * theirs[:, 2 * n:]).tanh()
-    return new + z * (h - new)
+    return gru_step(x.linear(self.weight_ih.transpose(), self.bias_ih),
+                    h.linear(self.weight_hh.transpose(), self.bias_hh), h)

@@ -15,7 +15,9 @@ from typing import Any
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.realize import realize
 from tinyhw.function.spelling import made_by_any_spelling
+from tinyhw.ir import semantics
 from tinyhw.ir.dtype import dtypes
+from tinyhw.nn import lr_scheduler  # noqa: F401  # for `optim.lr_scheduler`, PyTorch's name of it
 from tinyhw.nn.module import Parameter
 from tinyhw.nn.state import may_learn
 from tinyhw.nn.statistics import Statistics
@@ -33,6 +35,8 @@ class Group:
     wide = any(p.dtype is dtypes.float64 for p in self.parameters)
     self._lr = Tensor([lr], device=self.parameters[0].device, dtype=dtypes.float64 if wide else dtypes.float32,
                       requires_grad=False)
+    self._told = float(lr)                     # the digits that a tensor of float32 lacks
+    self.first_rate: float | None = None       # where a scheduler began
     self.state: dict[str, dict[int, Tensor]] = {}
 
   @property
@@ -45,12 +49,18 @@ class Group:
     if value is self._lr: return               # `optimizer.lr *= 0.5`
     if not isinstance(value, Tensor):
       _check_rate(value)
+      self._told = float(value)
       value = Tensor([value], device=self._lr.device, dtype=self._lr.dtype)
     elif value.numel() != 1: raise InvalidArgument(f"a learning rate of shape {value.shape}", hint="it is one number")
     self._lr.assign(value.detach().reshape(1).to(self._lr.device).cast(self._lr.dtype)).realize()
 
   def __getitem__(self, name: str) -> Any:
-    return self.parameters if name == "params" else self._lr.item() if name == "lr" else self.options[name]
+    return self.parameters if name == "params" else self._number() if name == "lr" else self.options[name]
+
+  def _number(self) -> float:
+    """The rate: the number that was given, where the tensor is still that one."""
+    found = self._lr.item()
+    return self._told if found == semantics.canonical(self._told, self._lr.dtype) else float(found)
 
   def __setitem__(self, name: str, value: Any) -> None:
     if name == "lr": self.lr = value
