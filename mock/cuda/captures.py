@@ -5,7 +5,8 @@ import ctypes
 
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
-from tinyhw.mock.cuda.graphs import Capture, Graph, Node
+from tinyhw.mock.cuda.edges import nodes_of
+from tinyhw.mock.cuda.graphs import Capture, Graph, joined
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.streams import Stream, stream_of
 
@@ -32,33 +33,23 @@ def stream_begin_capture_to_graph(m: CudaMachine, handle: int, to: int, after: i
   stream.capture = Capture(m, stream, mode, graph, nodes_of(m, graph, after, count, edges))
 
 
-def nodes_of(m: CudaMachine, graph: Graph, pointer: int, count: int, edges: int = 0) -> list[Node]:
-  """The nodes of a graph that a program names, behind edges of the plain kind."""
-  found: list[Node] = [m.find(h, Node) for h in m.get(pointer, f"{count}Q")] if count else []
-  if any(n.graph is not graph for n in found):
-    raise invalid("a dependency is of another graph")
-  if edges and any(m.user.read(edges, count * ctypes.sizeof(cuda.CUgraphEdgeData))):
-    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "edges with ports of their own (programmatic launches)")
-  return found
-
-
 @serves("cuStreamEndCapture")
 def stream_end_capture(m: CudaMachine, handle: int, out: int) -> None:
   stream = stream_of(m, handle)
   capture: Capture | None = stream.capture
   if capture is None or capture.origin is not stream:
     raise Failed(cuda.CUDA_ERROR_ILLEGAL_STATE, "no capture began on this stream")
-  joined = set(capture.last.get(stream, []))
-  work = list(joined)
+  found = set(capture.last.get(stream, ()))
+  work = list(found)
   while work:
     for node in work.pop().after:
-      if node not in joined:
-        joined.add(node)
+      if node not in found:
+        found.add(node)
         work.append(node)
   for other in m.streams:
     if other.capture is capture:
       other.capture = None
-  if any(node not in joined for node in capture.graph.nodes[capture.started:]):
+  if any(node not in found for node in capture.graph.nodes[capture.started:]):
     raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "work of another stream was not joined by an event")
   if capture.graph.handle not in m.handles: capture.graph.handle = m.new(capture.graph)
   if out: m.out(out, "Q", capture.graph.handle)
@@ -78,8 +69,11 @@ def stream_get_capture_info(m: CudaMachine, handle: int, status: int, number: in
   m.out(status, "i", cuda.CU_STREAM_CAPTURE_STATUS_NONE if capture is None else cuda.CU_STREAM_CAPTURE_STATUS_ACTIVE)
   if capture is None: return
   if capture.graph.handle not in m.handles: capture.graph.handle = m.new(capture.graph)
-  last = capture.last.get(stream, [])
-  stream.told = (ctypes.c_uint64 * (2 * len(last) + 1))(*(n.handle for n in last))  # nodes, then edges of zeros
+  last = capture.last.get(stream, {})
+  if after and not edges and any(map(any, last.values())):
+    raise Failed(cuda.CUDA_ERROR_LOSSY_QUERY, "edges have data, and there is no place for it")
+  stream.told = (ctypes.c_uint64 * (2 * len(last) + 1))(  # nodes, then the edges from them
+    *(n.handle for n in last), *(int.from_bytes(edge, "little") for edge in last.values()))
   for at, form, value in ((number, "Q", capture.number), (graph, "Q", capture.graph.handle), (count, "Q", len(last)),
                           (after, "Q", ctypes.addressof(stream.told)),
                           (edges, "Q", ctypes.addressof(stream.told) + 8 * len(last))):
@@ -106,7 +100,7 @@ def stream_update_capture_dependencies(m: CudaMachine, handle: int, after: int, 
   nodes = nodes_of(m, capture.graph, after, count, edges)
   if flags == cuda.CU_STREAM_SET_CAPTURE_DEPENDENCIES: capture.last[stream] = nodes
   elif flags == cuda.CU_STREAM_ADD_CAPTURE_DEPENDENCIES:
-    capture.last[stream] = [*dict.fromkeys((*capture.last.get(stream, []), *nodes))]
+    capture.last[stream] = joined(capture.last.get(stream, {}), nodes)
   else: raise invalid(f"flags {flags:#x}")
 
 

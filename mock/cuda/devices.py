@@ -408,10 +408,13 @@ def ctx_set_config(m: CudaMachine, config: int) -> None:
 def served() -> dict[str, Any]:
   """All handlers, once each room has registered its own."""
   from tinyhw.mock.cuda import (
+    attributes,
     boxes,
     captures,
+    edges,
     functions,
     graphs,
+    interprocess,
     launches,
     libraries,
     links,
@@ -425,5 +428,6 @@ def served() -> dict[str, Any]:
     virtual,
   )
   assert boxes and captures and graphs and links and managed and modules and memory and nodes and pools and tensors
-  assert occupancy and textures and virtual and functions and launches and libraries
+  assert attributes and edges and interprocess and occupancy and textures and virtual and functions
+  assert launches and libraries
   return SERVED

@@ -7,8 +7,9 @@ body of a conditional node does is known when its turn comes: it runs within tha
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.arrays import place
@@ -19,14 +20,18 @@ from tinyhw.mock.cuda.streams import Event, Job, Stream, stream_of
 from tinyhw.mock.cuda.works import AllocWork, ConditionalWork, EventWork, FreeWork, KernelWork, Reserved, Work
 from tinyhw.mock.nv.jobs import Turns
 
+EARLY: Final = bytes(cuda.CUgraphEdgeData(from_port=cuda.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                          type=cuda.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC))
+PLAIN: Final = bytes(ctypes.sizeof(cuda.CUgraphEdgeData))  # an edge that waits for all of what comes before
+
 
 @dataclass(eq=False)
 class Node:
-  """A node: its work, and what it comes after. A disabled one does nothing."""
+  """A node: its work, and what it comes after, by which edges. A disabled one does nothing."""
 
   graph: Graph
   work: Work
-  after: list[Node]
+  after: Edges
   handle: int = 0
   enabled: bool = True
 
@@ -36,6 +41,10 @@ class Node:
   def queue(self, stream: Stream) -> Job | None:
     """Put it into a stream."""
     return self.work.queue(stream) if self.enabled else None
+
+
+Edges = dict[Node, bytes]
+"""What a node comes after: the nodes, each with the CUgraphEdgeData of the edge from it."""
 
 
 class Graph:
@@ -49,9 +58,9 @@ class Graph:
     self.owned = False  # by a node, which goes with it
     self.objects: list[UserObject] = []
 
-  def add(self, m: CudaMachine, work: Work, after: Iterable[Node]) -> Node:
+  def add(self, m: CudaMachine, work: Work, after: Edges) -> Node:
     """A new node."""
-    node = Node(self, work, list(dict.fromkeys(after)))
+    node = Node(self, work, dict(after))
     node.handle = m.new(node)
     self.nodes.append(node)
     return node
@@ -78,9 +87,10 @@ class Graph:
     """A copy with nodes of its own."""
     made = Graph(self.context)
     for node in self.nodes:
-      made.clones[node] = made.add(m, node.work.copied(m), ())
+      made.clones[node] = made.add(m, node.work.copied(m), {})
       made.clones[node].enabled = node.enabled
-    for node in self.nodes: made.clones[node].after = [made.clones[a] for a in node.after]
+    for node in self.nodes: made.clones[node].after = {
+      made.clones[a]: edge for a, edge in node.after.items()}
     return made
 
   def all(self) -> list[Node]:
@@ -107,6 +117,11 @@ def dropped(m: CudaMachine, node: Node) -> None:
   """A node goes, with the graphs in it."""
   m.handles.pop(node.handle, None)
   for inner in inside(node): inner.forget(m)
+
+
+def joined(some: Edges, more: Edges) -> Edges:
+  """Edges together; where two come from one node, the one that waits for all of it stays."""
+  return {**some, **{node: PLAIN if node in some and some[node] != edge else edge for node, edge in more.items()}}
 
 
 @dataclass(eq=False)
@@ -142,17 +157,23 @@ class Capture:
   """A capture of streams into a graph; `after`, what its first nodes come after."""
 
   def __init__(self, m: CudaMachine, origin: Stream, mode: int, graph: Graph | None = None,
-               after: Iterable[Node] = ()) -> None:
+               after: Edges | None = None) -> None:
     self.machine, self.origin, self.mode = m, origin, mode
     self.own = graph is None
     self.graph = graph or Graph(origin.context)
     self.started = len(self.graph.nodes)
-    self.last: dict[Stream, list[Node]] = {origin: list(after)}
+    self.last: dict[Stream, Edges] = {origin: after or {}}
     self.number = m.counted()
 
-  def take(self, stream: Stream, work: Work) -> None:
-    """Work of a captured stream becomes a node."""
-    self.last[stream] = [self.graph.add(self.machine, work, self.last.get(stream, []))]
+  def take(self, stream: Stream, work: Work, early: bool = False) -> Node:
+    """Work of a captured stream becomes a node, which may begin `early`: when the kernels before it allow it. Where it
+    is no kernel it comes after all of them."""
+    after, kernel = self.last.get(stream, {}), cuda.CU_GRAPH_NODE_TYPE_KERNEL
+    if work.kind != kernel: after = dict.fromkeys(after, PLAIN)
+    elif early: after = {a: edge if any(edge) or a.kind != kernel else EARLY for a, edge in after.items()}
+    node = self.graph.add(self.machine, work, after)
+    self.last[stream] = {node: PLAIN}
+    return node
 
   def take_event(self, stream: Stream, event: Event, record: bool) -> None:
     """An event that the graph records, or waits for, each time it runs."""
@@ -172,9 +193,9 @@ class Capture:
     """The end of an allocation."""
     self.take(stream, FreeWork(self.machine, address))
 
-  def tail(self, stream: Stream) -> tuple[Capture, list[Node]]:
+  def tail(self, stream: Stream) -> tuple[Capture, Edges]:
     """What an event that is recorded now stands for."""
-    return self, list(self.last.get(stream, []))
+    return self, self.last.get(stream, {})
 
 
 def captured(stream: Stream, kind: int, what: str, do: Callable[[], None]) -> None:
@@ -187,12 +208,12 @@ def wait_captured(m: CudaMachine, stream: Stream, event: Event) -> None:
   """A stream waits for an event of a capture: it joins the capture."""
   if event.node is None:
     raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "a captured stream waits for an event from outside")
-  capture, nodes = event.node
+  capture, edges = event.node
   if stream.capture is None:
     stream.capture = capture
   elif stream.capture is not capture:
     raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_MERGE, "two captures would become one")
-  capture.last[stream] = [*capture.last.get(stream, []), *nodes]
+  capture.last[stream] = joined(capture.last.get(stream, {}), edges)
 
 
 # ---- to run
@@ -292,7 +313,8 @@ def _difference(ours: Graph, new: Graph) -> tuple[int, Node | None]:
   places = {node: i for i, node in enumerate((*ours.nodes, *new.nodes))}
   for a, b in zip(ours.nodes, new.nodes, strict=True):
     if a.kind != b.kind: return cuda.CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, b
-    if {places[x] for x in a.after} != {places[x] - len(ours.nodes) for x in b.after}:
+    if ({places[x]: edge for x, edge in a.after.items()}
+        != {places[x] - len(ours.nodes): edge for x, edge in b.after.items()}):
       return cuda.CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, b
     if isinstance(a.work, KernelWork) and isinstance(b.work, KernelWork) and (
         a.work.launch.function.context is not b.work.launch.function.context):

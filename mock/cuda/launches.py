@@ -7,7 +7,7 @@ import math
 import sys
 import threading
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
@@ -18,7 +18,7 @@ from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.libraries import function_for
 from tinyhw.mock.cuda.machine import Context, CudaMachine
 from tinyhw.mock.cuda.modules import Function
-from tinyhw.mock.cuda.streams import Stream, stream_of
+from tinyhw.mock.cuda.streams import Event, Stream, stream_of
 from tinyhw.mock.nv.jobs import Turns
 
 if TYPE_CHECKING:
@@ -175,12 +175,18 @@ def check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
     raise Failed(cuda.CUDA_ERROR_INVALID_CLUSTER_SIZE, f"a cluster of {cluster} blocks, {most} at most")
 
 
-def enqueue(stream: Stream, launch: Launch) -> None:
-  """Queue a launch, or have a graph take it."""
+def enqueue(stream: Stream, launch: Launch, said: Asked | None = None) -> None:
+  """Queue a launch, or have a graph take it. One that may begin early begins when all before it has ended, and an
+  event that it may record early is recorded when it has ended: nobody can count on more."""
+  event = said.event if said else None
   if stream.capture is not None:
     from tinyhw.mock.cuda.works import KernelWork
-    stream.capture.take(stream, KernelWork(launch))
-  else: stream.add(f"kernel {launch.function.name}", launch.turns(stream))
+    node = stream.capture.take(stream, KernelWork(launch, attributes=said.attributes if said else {}),
+                               said is not None and said.early)
+    if said and event: event.node, event.job = (stream.capture, {node: said.edge}), None
+    return
+  job = stream.add(f"kernel {launch.function.name}", launch.turns(stream))
+  if event: event.node, event.job = None, job
 
 
 @serves("cuLaunchKernel")
@@ -206,29 +212,78 @@ def _check_cooperative(function: Function, grid: tuple[int, int, int], block: tu
     raise Failed(cuda.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, f"{math.prod(grid)} blocks, {most} fit")
 
 
-def configuration(m: CudaMachine, config: int) -> tuple[Any, tuple[int, int, int] | None, bool]:
-  """A CUlaunchConfig, the cluster that it asks for, and whether it is cooperative."""
-  c = cuda.CUlaunchConfig.from_buffer_copy(m.user.read(config, ctypes.sizeof(cuda.CUlaunchConfig)))
-  harmless = {cuda.CU_LAUNCH_ATTRIBUTE_IGNORE, cuda.CU_LAUNCH_ATTRIBUTE_PRIORITY,
-              cuda.CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, cuda.CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
-              cuda.CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-              cuda.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, cuda.CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN}
-  width = ctypes.sizeof(cuda.CUlaunchAttribute)
-  cluster, cooperative = None, False
-  for i in range(c.numAttrs):
-    attribute = cuda.CUlaunchAttribute.from_buffer_copy(m.user.read(c.attrs + width * i, width))
-    kind, size = attribute.id, attribute.value.clusterDim
-    if kind == cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: cluster = size.x, size.y, size.z
-    elif kind == cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE: cooperative = bool(attribute.value.cooperative)
-    elif kind not in harmless:
+@dataclass
+class Asked:
+  """What the attributes of a launch ask for: those of a graph's node, beginning early, and an event with the edge that
+  stands for it in a graph."""
+
+  attributes: dict[int, bytes] = field(default_factory=dict)
+  early: bool = False
+  event: Event | None = None
+  edge: bytes = b""
+
+  @property
+  def cluster(self) -> tuple[int, int, int] | None:
+    """The cluster's size."""
+    data = self.attributes.get(cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+    if data is None: return None
+    size = cuda.CUstreamAttrValue.from_buffer_copy(data).clusterDim
+    return size.x, size.y, size.z
+
+  @property
+  def cooperative(self) -> bool:
+    """Whether the blocks run together."""
+    return any(self.attributes.get(cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE, b"")[:4])
+
+
+# Attributes that change nothing here: hints, which are told back of graphs' nodes.
+HINTS: Final = frozenset({
+  cuda.CU_LAUNCH_ATTRIBUTE_PRIORITY, cuda.CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+  cuda.CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, cuda.CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN})
+
+
+def asked(m: CudaMachine, attributes: int, count: int) -> Asked:
+  """What an array of CUlaunchAttribute asks for. Raises Failed for what is not modelled, or not allowed."""
+  found, width = Asked(), ctypes.sizeof(cuda.CUlaunchAttribute)
+  for i in range(count):
+    attribute = cuda.CUlaunchAttribute.from_buffer_copy(m.user.read(attributes + width * i, width))
+    kind, value = attribute.id, attribute.value
+    if kind in HINTS or kind in (cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE):
+      found.attributes[kind] = bytes(value)
+    elif kind == cuda.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+      found.early = bool(value.programmaticStreamSerializationAllowed)
+    elif kind == cuda.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+      said = value.programmaticEvent
+      _recorded(m, found, said.event, said.flags, cuda.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
+                bool(said.triggerAtBlockStart))
+    elif kind == cuda.CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+      begun = value.launchCompletionEvent
+      _recorded(m, found, begun.event, begun.flags, cuda.CU_GRAPH_DEPENDENCY_TYPE_DEFAULT, True)
+    elif kind not in (cuda.CU_LAUNCH_ATTRIBUTE_IGNORE, cuda.CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY):
       raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"launch attribute {kind} is not modelled")
-  return c, cluster, cooperative
+  return found
+
+
+def _recorded(m: CudaMachine, found: Asked, handle: int, flags: int, kind: int, at_start: bool) -> None:
+  """An event that the launch records (cuda.h, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)."""
+  event: Event = m.find(handle, Event)
+  if not event.flags & cuda.CU_EVENT_DISABLE_TIMING or event.flags & cuda.CU_EVENT_INTERPROCESS:
+    raise invalid("a launch records events without timing, of this process")
+  if flags: raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"flags {flags:#x} of a launch's event")
+  if found.event is not None: raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "two events of one launch")
+  port = cuda.CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER if at_start else cuda.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
+  found.event, found.edge = event, bytes(cuda.CUgraphEdgeData(from_port=port, type=kind))
 
 
 @serves("cuLaunchKernelEx")
 def launch_kernel_ex(m: CudaMachine, config: int, function: int, params: int, extra: int) -> None:
-  c, cluster, cooperative = configuration(m, config)
-  stream = stream_of(m, c.hStream)
+  c = configuration(m, config)
+  stream, said = stream_of(m, c.hStream), asked(m, c.attrs, c.numAttrs)
   enqueue(stream, prepare(m, stream.context, function, (c.gridDimX, c.gridDimY, c.gridDimZ),
-                          (c.blockDimX, c.blockDimY, c.blockDimZ), c.sharedMemBytes, params, extra, cluster,
-                          cooperative))
+                          (c.blockDimX, c.blockDimY, c.blockDimZ), c.sharedMemBytes, params, extra, said.cluster,
+                          said.cooperative), said)
+
+
+def configuration(m: CudaMachine, config: int) -> Any:
+  """A CUlaunchConfig."""
+  return cuda.CUlaunchConfig.from_buffer_copy(m.user.read(config, ctypes.sizeof(cuda.CUlaunchConfig)))

@@ -26,6 +26,7 @@ from tinyhw.mock.running import WATCHDOG, Running
 
 if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
+  from tinyhw.mock.cuda.interprocess import Opened
   from tinyhw.mock.cuda.managed import Hints
   from tinyhw.mock.cuda.modules import Module
   from tinyhw.mock.cuda.pools import Pool
@@ -56,6 +57,7 @@ class Piece:
   hints: Hints | None = None  # what a program has said of managed memory
   pool: Pool | None = None
   reserved: Reserved | None = None  # the graph's addresses that it has
+  opened: Opened | None = None  # memory of another process, by a handle
 
   @property
   def host(self) -> bool:

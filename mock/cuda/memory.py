@@ -68,6 +68,7 @@ def release(m: CudaMachine, piece: Piece) -> None:
     m.space.unmap(piece.address, whole)
     if piece.reserved is None: m.addresses.free(piece.address)
     else: piece.gpu.graph_bytes -= whole
+    if piece.opened is not None: return  # another process frees it
     piece.gpu.vram.discard(piece.offset, whole)
     piece.gpu.allocator.free(piece.offset)
     return
@@ -108,7 +109,7 @@ def mem_free(m: CudaMachine, address: int) -> None:
   if not address:
     return
   piece = m.pieces.get(address)
-  if piece is None or piece.opaque or piece.mapped or piece.kind != DEVICE and not piece.managed:
+  if piece is None or piece.opaque or piece.mapped or piece.opened or piece.kind != DEVICE and not piece.managed:
     raise invalid(f"{address:#x} is not the start of an allocation")
   if piece.context is not None:
     settle(m, piece.context)
@@ -129,7 +130,7 @@ def mem_free_async(m: CudaMachine, address: int, handle: int) -> None:
       release(m, m.pieces[address])
     queue(m, handle, "the end of an allocation", gone)
     return
-  if piece is None or piece.opaque or piece.mapped:
+  if piece is None or piece.opaque or piece.mapped or piece.opened:
     raise invalid(f"{address:#x} is not the start of an allocation")
   queue(m, handle, "the end of an allocation", lambda: release(m, piece))
 

@@ -9,7 +9,7 @@ from tinyhw.autogen import cuda
 from tinyhw.mock.cuda import works
 from tinyhw.mock.cuda.arrays import given, place
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
-from tinyhw.mock.cuda.captures import nodes_of
+from tinyhw.mock.cuda.edges import checked, nodes_of, told
 from tinyhw.mock.cuda.graphs import Graph, Node, Ready, dropped
 from tinyhw.mock.cuda.machine import Context, CudaMachine
 from tinyhw.mock.cuda.memory import release
@@ -42,7 +42,9 @@ def graph_destroy(m: CudaMachine, handle: int) -> None:
 
 def _add(m: CudaMachine, out: int, handle: int, after: int, count: int, work: Work, edges: int = 0) -> Node:
   graph: Graph = m.find(handle, Graph)
-  node = graph.add(m, work, nodes_of(m, graph, after, count, edges))
+  come = nodes_of(m, graph, after, count, edges)
+  checked(come, work.kind)
+  node = graph.add(m, work, come)
   m.out(out, "Q", node.handle)
   return node
 
@@ -84,7 +86,12 @@ def _changed(m: CudaMachine, handle: int, original: Node, work: Work) -> None:
   if isinstance(work, KernelWork) and isinstance(node.work, KernelWork) and (
       work.launch.function.context is not node.work.launch.function.context):
     raise invalid("a kernel of another context")
-  node.work = work
+  node.work = _in_place_of(node.work, work)
+
+
+def _in_place_of(old: Work, new: Work) -> Work:
+  """A node's new work: a kernel has the attributes that the node was given before."""
+  return new.having(old.attributes) if isinstance(old, KernelWork) and isinstance(new, KernelWork) else new
 
 
 def _registered(name: str, kind: int, make: Make, contexts: bool, suffix: str) -> None:
@@ -94,7 +101,7 @@ def _registered(name: str, kind: int, make: Make, contexts: bool, suffix: str) -
 
   def put(m: CudaMachine, handle: int, params: int) -> None:
     node = _of_kind(m, handle, kind)
-    node.work = make(m, params)
+    node.work = _in_place_of(node.work, make(m, params))
 
   def put_ready(m: CudaMachine, handle: int, node: int, params: int, context: int = 0) -> None:
     _changed(m, handle, _of_kind(m, node, kind), make(m, params))
@@ -290,7 +297,7 @@ def _any(m: CudaMachine, params: int) -> Work:
 def graph_node_set_params(m: CudaMachine, handle: int, params: int) -> None:
   node, kind = m.find(handle, Node), m.get(params, "I")[0]
   if kind != node.kind: raise invalid(f"a node of kind {node.kind}, not {kind}")
-  node.work = _any(m, params)
+  node.work = _in_place_of(node.work, _any(m, params))
 
 
 @serves("cuGraphExecNodeSetParams")
@@ -298,103 +305,22 @@ def graph_exec_node_set_params(m: CudaMachine, handle: int, node: int, params: i
   _changed(m, handle, m.find(node, Node), _any(m, params))
 
 
-# ---- edges
-
-@serves("cuGraphAddDependencies")
-def graph_add_dependencies(m: CudaMachine, handle: int, come: int, to: int, count: int, edges: int = 0) -> None:
-  graph = m.find(handle, Graph)
-  for first, second in zip(nodes_of(m, graph, come, count, edges), nodes_of(m, graph, to, count), strict=True):
-    second.after.append(first)
-
-
-@serves("cuGraphAddDependencies_v2")
-def graph_add_dependencies_2(m: CudaMachine, handle: int, come: int, to: int, edges: int, count: int) -> None:
-  graph_add_dependencies(m, handle, come, to, count, edges)
-
-
-@serves("cuGraphRemoveDependencies")
-def graph_remove_dependencies(m: CudaMachine, handle: int, come: int, to: int, count: int, edges: int = 0) -> None:
-  graph = m.find(handle, Graph)
-  for first, second in zip(nodes_of(m, graph, come, count, edges), nodes_of(m, graph, to, count), strict=True):
-    if first not in second.after: raise invalid("there is no such edge")
-    second.after.remove(first)
-
-
-@serves("cuGraphRemoveDependencies_v2")
-def graph_remove_dependencies_2(m: CudaMachine, handle: int, come: int, to: int, edges: int, count: int) -> None:
-  graph_remove_dependencies(m, handle, come, to, count, edges)
-
-
 @serves("cuGraphDestroyNode")
 def graph_destroy_node(m: CudaMachine, handle: int) -> None:
   node: Node = m.find(handle, Node)
   node.graph.nodes.remove(node)
-  for other in node.graph.nodes: other.after = [a for a in other.after if a is not node]
+  for other in node.graph.nodes: other.after.pop(node, None)
   dropped(m, node)
-
-
-def _told(m: CudaMachine, found: list[Node], out: int, count: int) -> None:
-  """A list of nodes, as far as the program has room; without any, how many there are."""
-  room, = m.get(count, "Q")
-  m.out(count, "Q", len(found) if not out else min(room, len(found)))
-  if out:
-    m.out(out, f"{len(found[:room])}Q", *(n.handle for n in found[:room]))
-    if room > len(found): m.out(out + 8 * len(found), f"{room - len(found)}Q", *[0] * (room - len(found)))
 
 
 @serves("cuGraphGetNodes")
 def graph_get_nodes(m: CudaMachine, handle: int, out: int, count: int) -> None:
-  _told(m, m.find(handle, Graph).nodes, out, count)
+  told(m, m.find(handle, Graph).nodes, out, count)
 
 
 @serves("cuGraphGetRootNodes")
 def graph_get_root_nodes(m: CudaMachine, handle: int, out: int, count: int) -> None:
-  _told(m, [n for n in m.find(handle, Graph).nodes if not n.after], out, count)
-
-
-@serves("cuGraphNodeGetDependencies")
-def graph_node_get_dependencies(m: CudaMachine, handle: int, out: int, count: int) -> None:
-  _told(m, m.find(handle, Node).after, out, count)
-
-
-@serves("cuGraphNodeGetDependentNodes")
-def graph_node_get_dependent_nodes(m: CudaMachine, handle: int, out: int, count: int) -> None:
-  node: Node = m.find(handle, Node)
-  _told(m, [n for n in node.graph.nodes if node in n.after], out, count)
-
-
-def _plain(m: CudaMachine, edges: int, out: int, count: int) -> None:
-  """Edges are of the plain kind, all zeros."""
-  if edges and out: m.user.write(edges, bytes(ctypes.sizeof(cuda.CUgraphEdgeData) * m.get(count, "Q")[0]))
-
-
-@serves("cuGraphNodeGetDependencies_v2")
-def graph_node_get_dependencies_2(m: CudaMachine, handle: int, out: int, edges: int, count: int) -> None:
-  graph_node_get_dependencies(m, handle, out, count)
-  _plain(m, edges, out, count)
-
-
-@serves("cuGraphNodeGetDependentNodes_v2")
-def graph_node_get_dependent_nodes_2(m: CudaMachine, handle: int, out: int, edges: int, count: int) -> None:
-  graph_node_get_dependent_nodes(m, handle, out, count)
-  _plain(m, edges, out, count)
-
-
-@serves("cuGraphGetEdges")
-def graph_get_edges(m: CudaMachine, handle: int, come: int, to: int, count: int) -> None:
-  pairs = [(a, n) for n in m.find(handle, Graph).nodes for a in n.after]
-  if bool(come) != bool(to): raise invalid("one list of an edge's two ends is null")
-  room = m.get(count, "Q")
-  _told(m, [a for a, _ in pairs], come, count)
-  if to:
-    m.out(count, "Q", *room)
-    _told(m, [n for _, n in pairs], to, count)
-
-
-@serves("cuGraphGetEdges_v2")
-def graph_get_edges_2(m: CudaMachine, handle: int, come: int, to: int, edges: int, count: int) -> None:
-  graph_get_edges(m, handle, come, to, count)
-  _plain(m, edges, come, count)
+  told(m, [n for n in m.find(handle, Graph).nodes if not n.after], out, count)
 
 
 @serves("cuGraphNodeGetType")

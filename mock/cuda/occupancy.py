@@ -8,7 +8,7 @@ from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.calls import invalid, serves
 from tinyhw.mock.cuda.devices import attributes
 from tinyhw.mock.cuda.functions import func_get_attribute
-from tinyhw.mock.cuda.launches import check_cluster, configuration
+from tinyhw.mock.cuda.launches import asked, check_cluster, configuration
 from tinyhw.mock.cuda.libraries import function_for
 from tinyhw.mock.cuda.machine import CudaMachine
 
@@ -66,7 +66,8 @@ def available_dynamic(m: CudaMachine, out: int, handle: int, blocks: int, block:
 def max_active_clusters(m: CudaMachine, out: int, handle: int, config: int) -> None:
   """As many clusters as the SMs have room for their blocks, with each cluster whole."""
   function = function_for(m, handle, m.working())
-  c, cluster, _ = configuration(m, config)
+  c = configuration(m, config)
+  cluster = asked(m, c.attrs, c.numAttrs).cluster
   if cluster is None: raise invalid("the configuration has no CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")
   check_cluster(function, cluster)
   occupancy(m, out, handle, c.blockDimX * c.blockDimY * c.blockDimZ, c.sharedMemBytes)

@@ -351,6 +351,8 @@ def event_create(m: CudaMachine, out: int, flags: int) -> None:
   known = (cuda.CU_EVENT_BLOCKING_SYNC | cuda.CU_EVENT_DISABLE_TIMING | cuda.CU_EVENT_INTERPROCESS)
   if flags & ~known:
     raise invalid(f"event flags {flags:#x}")
+  if flags & cuda.CU_EVENT_INTERPROCESS and not flags & cuda.CU_EVENT_DISABLE_TIMING:
+    raise invalid("an event for other processes has CU_EVENT_DISABLE_TIMING")
   event = Event(m.working(), flags)
   event.handle = m.new(event)
   m.out(out, "Q", event.handle)

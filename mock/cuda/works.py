@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda import boxes, memory
 from tinyhw.mock.cuda.calls import Failed, invalid
-from tinyhw.mock.cuda.launches import Launch, prepare
+from tinyhw.mock.cuda.launches import Asked, Launch, prepare, shaped
 from tinyhw.mock.cuda.machine import Context, CudaMachine
 from tinyhw.mock.cuda.streams import Event, Job, OnHost, Stream, at_once
 from tinyhw.mock.memory import page_align
@@ -49,11 +49,14 @@ def nothing() -> Work:
 
 
 class KernelWork(Work):
-  """A launch. The parameters' values stay here, for who asks for them."""
+  """A launch. The parameters' values stay here, for who asks for them, and what attributes were set."""
 
-  def __init__(self, launch: Launch, given: Any = None) -> None:
+  def __init__(self, launch: Launch, given: Any = None, attributes: dict[int, bytes] | None = None) -> None:
     super().__init__(cuda.CU_GRAPH_NODE_TYPE_KERNEL, f"kernel {launch.function.name}", lambda: None)
     self.launch, function, shape = launch, launch.function, launch.shape
+    self.attributes = attributes or {}
+    if shape.cooperative and not self.attributes:  # by a call of its own
+      self.attributes = {cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE: bytes(cuda.CUstreamAttrValue(cooperative=1))}
     self.data = ctypes.create_string_buffer(launch.params, len(launch.params) + 1)
     places = [ctypes.addressof(self.data) + offset for offset, _ in function.params]
     self.places = (ctypes.c_uint64 * max(len(places), 1))(*places)
@@ -64,6 +67,14 @@ class KernelWork(Work):
     if given is not None: self.given.func, self.given.kern = given.func, given.kern
 
   def turns(self, stream: Stream) -> Turns: return self.launch.turns(stream)
+
+  def having(self, attributes: dict[int, bytes]) -> KernelWork:
+    """The same with other attributes. Raises Failed for those that the kernel cannot have."""
+    launch, shape, said = self.launch, self.launch.shape, Asked(attributes)
+    if (said.cluster, said.cooperative) != (shape.cluster, shape.cooperative):
+      launch = shaped(shape.function, shape.grid, shape.block, shape.shared, launch.params, said.cluster,
+                      said.cooperative)
+    return KernelWork(launch, self.given, attributes)
 
 
 def kernel(m: CudaMachine, context: Context, p: Any) -> KernelWork:

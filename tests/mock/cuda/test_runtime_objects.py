@@ -4,7 +4,6 @@ from __future__ import annotations
 import ctypes
 
 import numpy as np
-import pytest
 
 from tests.mock.cuda.test_runtime import SCALE, TEXT, Program
 from tinyhw.autogen import cudart
@@ -136,9 +135,14 @@ def test_graphs_by_hand() -> None:
     cudart.cudaErrorNotSupported
 
 
-@pytest.mark.parametrize("name", ["cudaIpcGetMemHandle", "cudaIpcGetEventHandle"])
-def test_memory_of_other_processes_is_refused_by_name(name: str) -> None:
+def test_memory_and_events_of_other_processes() -> None:
+  """A handle is not for the process that made it; events are refused by name."""
   p = program()
-  memory, handle = p.made("cudaMalloc", 64), cudart.cudaIpcMemHandle_t()
-  assert p.code(name, ctypes.byref(handle), memory) == cudart.cudaErrorNotSupported
-  assert any(name.replace("cuda", "cu") in line for line in p.machine.report())
+  memory, handle, out = p.made("cudaMalloc", 64), cudart.cudaIpcMemHandle_t(), ctypes.c_uint64()
+  p("cudaIpcGetMemHandle", ctypes.byref(handle), memory)
+  assert p.code("cudaIpcOpenMemHandle", ctypes.byref(out), handle, 1) == cudart.cudaErrorDeviceUninitialized
+  assert p.code("cudaIpcCloseMemHandle", memory) == cudart.cudaErrorInvalidValue
+  event, given = p.made("cudaEventCreateWithFlags", 6), cudart.cudaIpcEventHandle_t()
+  assert p.code("cudaIpcGetEventHandle", ctypes.byref(given), event) == cudart.cudaErrorNotSupported
+  assert p.code("cudaIpcOpenEventHandle", ctypes.byref(out), given) == cudart.cudaErrorNotSupported
+  assert any("cuIpcGetEventHandle" in line for line in p.machine.report())
