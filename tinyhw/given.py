@@ -6,7 +6,7 @@ import os
 import struct
 from typing import Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidType, MissingFile
+from tinyhw.core.errors import InvalidArgument, InvalidNumber, InvalidType, MissingFile
 from tinyhw.engine.buffer import from_host
 from tinyhw.function.core import TensorBase
 from tinyhw.ir import semantics
@@ -30,7 +30,7 @@ def _size_of(path: os.PathLike[Any]) -> int:
 
 def node_of(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
   """The graph node of a constructor's data."""
-  if isinstance(data, Size): data = scalar(data, device)
+  if isinstance(data, Size): data, dtype = scalar(data, device), dtype or getattr(data, "dtype", None)
   if isinstance(data, UOp): return data.cast(dtype) if dtype else data
   if isinstance(data, TensorBase):
     node = data.uop if anywhere or data._device == device else data.uop.copy_to(device)
@@ -140,8 +140,10 @@ def _from_list(data: Any, device: str, dtype: DType | None) -> UOp:
   if not values: return UOp.const(kind, 0, device, tuple(shape))
   if kind.is_int:
     values = [math.trunc(x) if isinstance(x, float) and math.isfinite(x) else x for x in values]
+    # As in PyTorch a negative number is an unsigned one with its bits; what has no such bits is a mistake.
+    low = kind.min if kind.is_signed else -kind.max
     for x in values:
-      if not kind.min <= x <= kind.max: raise InvalidArgument(f"{x} does not fit {kind}", hint="give a wider dtype")
+      if not low <= x <= kind.max: raise InvalidNumber(f"{x} does not fit {kind}", hint="give a wider dtype")
   words, letter = [semantics.canonical(x, kind) for x in values], semantics.FORMATS[(kind.bits_type or kind).name]
   if kind.bits_type is not None: words = [semantics.to_bits(x, kind) for x in words]
   return from_host(struct.pack(f"<{len(words)}{letter}", *words), device, len(words), kind).reshape(tuple(shape))

@@ -18,7 +18,7 @@ from tinyhw.device import STORAGE, Device
 from tinyhw.drive.base import host_memory
 from tinyhw.drive.storage import DiskRuntime
 from tinyhw.engine import watch
-from tinyhw.engine.buffer import buffer_of, new_node
+from tinyhw.engine.buffer import BorrowedBuffer, buffer_of, new_node
 from tinyhw.engine.realize import (
   copied,
   history_forgotten,
@@ -87,6 +87,19 @@ class Tensor(InPlace):
   def from_numpy(cls, array: Any, device: str | None = None) -> Tensor:
     """A copy of a NumPy array."""
     return cls(array, device=device)
+
+  @classmethod
+  def from_blob(cls, ptr: int, shape: int | Sequence[int], dtype: DTypeLike = None, device: str | None = None,
+                requires_grad: bool | None = None) -> Tensor:
+    """Memory of this process at an address as a tensor on one of the host's devices: nothing is copied, so it must stay
+    for as long as the tensor is used. What is written there later is seen by what is computed later;
+    whether a change of the tensor is written there is not said."""
+    sizes, name, kind = (shape,) if isinstance(shape, int) else tuple(shape), Device.canonicalize(device), _dtype(dtype)
+    kind = kind or dtypes.default_float
+    if min(sizes, default=1) < 0: raise InvalidArgument(f"a tensor of shape {sizes}")
+    if not math.prod(sizes): return cls.empty(sizes, device=name, dtype=kind, requires_grad=requires_grad)
+    made = cls._wrap(new_node(BorrowedBuffer(name, math.prod(sizes), kind, ptr)).reshape(sizes))
+    return made if requires_grad is None else made.requires_grad_(requires_grad)
 
   @classmethod
   def from_dlpack(cls, data: Any, device: str | None = None) -> Tensor:

@@ -6,14 +6,17 @@ Variable computes with its own value, others with the one bound last.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine import watch
 from tinyhw.engine.binding import bound_value, known_value, set_value, with_present_value
-from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.size import Size, readers, rewritten, scalar
 from tinyhw.ir.uop import UOp, VariableArg
+
+if TYPE_CHECKING:
+  from tinyhw.tensor import Tensor
 
 
 def _is_read(what: str) -> None:
@@ -40,21 +43,33 @@ class Formula(Size):
     """The scalar graph node on a device."""
     return scalar(self, device)
 
+  def cast(self, dtype: DType | str, device: str | None = None) -> Tensor:
+    """A tensor of shape () with this number, of a type."""
+    from tinyhw.tensor import Tensor
+    return Tensor(self, device=device).cast(dtype)
+
 
 class Variable(Formula):
   """An int32 within inclusive bounds, known by its name and bounds: two Variables of the same name and bounds are
-  one. It is a number in shapes, slices and arithmetic."""
-  __slots__ = ()
+  one. It is a number in shapes, slices and arithmetic, whose type the other operand says; `dtype` is that of the
+  tensor which is made of it alone, `Tensor(n)`."""
+  __slots__ = ("dtype",)
+  dtype: DType
 
-  def __new__(cls, name: str, minimum: int, maximum: int) -> Variable:
+  def __new__(cls, name: str, minimum: int, maximum: int, dtype: DType | str = dtypes.int32) -> Variable:
     if not name.isidentifier(): raise InvalidArgument(f"{name!r} is not a name for a Variable")
     if not dtypes.int32.min <= minimum <= maximum <= dtypes.int32.max:
-      raise InvalidArgument(f"Variable {name}: {minimum}..{maximum} is not a range of int32")
+      raise InvalidArgument(f"Variable {name}: {minimum}..{maximum} is not a range of int32",
+                            hint="that is what launches take; a greater number is a tensor's")
+    kind = dtypes.named(dtype) if isinstance(dtype, str) else dtype
+    if not kind.is_int or not kind.min <= minimum <= maximum <= kind.max:
+      raise InvalidArgument(f"Variable {name}: {minimum}..{maximum} is not a range of {kind}")
     self: Variable = object.__new__(cls)
+    self.dtype = kind
     self._set(UOp.variable(name, int(minimum), int(maximum)))
     return self
 
-  def __reduce__(self) -> tuple[Any, ...]: return (Variable, tuple(self.node.arg))
+  def __reduce__(self) -> tuple[Any, ...]: return (Variable, (*self.node.arg, self.dtype))
 
   @property
   def name(self) -> str:

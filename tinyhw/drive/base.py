@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
-from tinyhw.core.errors import InvalidArgument, OutOfMemory
+from tinyhw.core.errors import InvalidArgument, OutOfMemory, Unsupported
 
 Dim3 = tuple[int, int, int]
 ADDRESS: Final = attrgetter("address")  # of an allocation
@@ -99,6 +99,10 @@ class Runtime(ABC):
   @abstractmethod
   def free(self, allocation: Allocation) -> None:
     """Give the memory back. Work already queued on it finishes first."""
+
+  def borrow(self, address: int, nbytes: int) -> Allocation:
+    """Memory of this process that somebody else owns, as memory of the device. Raises Unsupported where it is not."""
+    raise Unsupported("memory", "of somebody else", where=self.name, hint="copy it: Tensor(array, device=...)")
 
   @abstractmethod
   def copyin(self, dst: Allocation, data: memoryview) -> None:

@@ -5,6 +5,7 @@ Execution is synchronous.
 """
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -48,6 +49,10 @@ class PythonRuntime(Runtime):
     except (MemoryError, ValueError, OverflowError):
       raise OutOfMemory(self.name, nbytes, free_bytes(), hint="free tensors that are no longer needed") from None
     return Allocation(None, nbytes, memory)
+
+  def borrow(self, address: int, nbytes: int) -> Allocation:
+    raw = memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B")
+    return Allocation(None, nbytes, np.frombuffer(raw, np.uint8))
 
   def free(self, allocation: Allocation) -> None:
     allocation.handle = None

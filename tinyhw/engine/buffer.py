@@ -164,6 +164,18 @@ class Buffer:
       except KeyboardInterrupt: again()
 
 
+class BorrowedBuffer(Buffer):
+  """Memory of this process that somebody else owns, and keeps for as long as this lives."""
+  __slots__ = ()
+
+  def __init__(self, device: str, size: int, dtype: DType, address: int):
+    super().__init__(device, size, dtype)
+    self._owner = Device[device]
+    self._allocation = self._owner.runtime.borrow(address, self.nbytes)
+
+  def __del__(self) -> None: pass  # it is not ours to give back
+
+
 class GroupBuffer(Buffer):
   """Memory of a group of devices: a buffer on each, which hold parts of the value (`cut`), or (None) all of it."""
   __slots__ = ("cut", "_parts")

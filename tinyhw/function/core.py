@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidIndex, InvalidShape, InvalidType
+from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidShape, InvalidType
 from tinyhw.core.locks import TABLES, shared_lock
 from tinyhw.core.patience import again
 from tinyhw.engine import watch
@@ -330,8 +330,11 @@ class TensorBase(metaclass=Modes):
     """This value without its history."""
     return self._wrap(self.uop.detach())
 
-  def contiguous(self) -> Self:
-    """The same value in memory of its own, in row-major order."""
+  def contiguous(self, arg: Any = None, memory_format: Any = None) -> Self:
+    """The same value in memory of its own, in row-major order. `arg` is tinygrad's list of steps for the kernel: values
+    are the same, and the optimizer here chooses by itself. There is one `memory_format`, row-major."""
+    if str(memory_format) not in ("None", "torch.contiguous_format", "torch.preserve_format"):
+      raise InvalidArgument(f"memory_format {memory_format}", hint="values are in row-major order; permute the axes")
     return self._derive(self.uop.contiguous())
 
   def contiguous_backward(self) -> Self:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidShape
+from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidShape
 from tinyhw.function.core import ConstType, broadcast_shape
 from tinyhw.function.indexing import Indexing
 from tinyhw.ir.dtype import DType, dtypes, promote
@@ -60,19 +60,30 @@ class Reduction(Indexing):
 
   def _not_empty(self, axes: Axes, what: str) -> None:
     count = self._count(axes)
-    if count == 0: raise InvalidArgument(f"{what} over no elements of shape {self.shape} has no value")
+    if count == 0 and axes is None:
+      more = "" if what.startswith("arg") else " Specify the reduction dim with the 'dim' argument."
+      raise InvalidArgument(f"{what}(): Expected reduction dim to be specified for input.numel() == 0.{more}")
+    if count == 0:
+      empty = next(i for i in self._axes(axes) if not self.shape[i])
+      raise InvalidIndex(f"{what}(): Expected reduction dim {empty} to have non-zero size.")
     if lowest(count) < 1:
       raise InvalidArgument(f"{what} over {count} elements, which may be none, has no value then",
                             hint="give the Variable a greater minimum")
 
   def amax(self, axis: Axes = None, keepdim: bool = False) -> Self:
     """Greatest element; NaN if there is one. Equal ones share the gradient."""
-    self._not_empty(axis, "max")
-    return self._reduce(Ops.MAX, axis, keepdim)
+    return self._max_along(axis, keepdim, "amax")
 
   def amin(self, axis: Axes = None, keepdim: bool = False) -> Self:
     """Least element; NaN if there is one. Equal ones share the gradient."""
-    self._not_empty(axis, "min")
+    return self._min_along(axis, keepdim, "amin")
+
+  def _max_along(self, axis: Axes, keepdim: bool, what: str) -> Self:
+    self._not_empty(axis, what)
+    return self._reduce(Ops.MAX, axis, keepdim)
+
+  def _min_along(self, axis: Axes, keepdim: bool, what: str) -> Self:
+    self._not_empty(axis, what)
     if self.dtype.is_float: return -((-self)._reduce(Ops.MAX, axis, keepdim))
     return self.bitwise_not()._reduce(Ops.MAX, axis, keepdim).bitwise_not()
 
@@ -80,13 +91,13 @@ class Reduction(Indexing):
     """Greatest element; NaN if there is one. Along one axis the first one has the gradient, else equal ones share it.
     Of two tensors their `maximum`."""
     if isinstance(axis, Reduction): return self.maximum(axis)
-    return self._first_one(self.amax(axis, keepdim), "argmax", axis, keepdim)
+    return self._first_one(self._max_along(axis, keepdim, "max"), "argmax", axis, keepdim)
 
   def min(self, axis: Axes | Self = None, keepdim: bool = False) -> Self:
     """Least element; NaN if there is one. Along one axis the first one has the gradient, else equal ones share it.
     Of two tensors their `minimum`."""
     if isinstance(axis, Reduction): return self.minimum(axis)
-    return self._first_one(self.amin(axis, keepdim), "argmin", axis, keepdim)
+    return self._first_one(self._min_along(axis, keepdim, "min"), "argmin", axis, keepdim)
 
   def _first_one(self, found: Self, name: str, axis: Axes, keepdim: bool) -> Self:
     """A value whose gradient is that of the element at the position that `name` finds along one axis."""
@@ -182,6 +193,7 @@ class Reduction(Indexing):
   def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
     """Position of the first greatest element (of the flat tensor for None), as int32; a NaN counts as the greatest."""
     if axis is None:
+      self._not_empty(None, "argmax")
       flat = self.flatten().argmax(0)
       return flat.reshape((1,) * self.ndim) if keepdim else flat
     self._not_empty(axis, "argmax")
@@ -196,6 +208,7 @@ class Reduction(Indexing):
 
   def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
     """Position of the first least element, as int32."""
+    self._not_empty(axis, "argmin")
     return (-self if self.dtype.is_float else self.bitwise_not()).argmax(axis, keepdim)
 
   def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:

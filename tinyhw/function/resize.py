@@ -15,6 +15,21 @@ if TYPE_CHECKING:
 _AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 
 
+def _taps(center: float, n: int, cubic: bool) -> dict[int, float]:
+  """The places among n elements that make the value at a center, with the weight of each."""
+  if not cubic: center = max(center, 0.0)
+  low = math.floor(center) if cubic else min(int(center), n - 1)
+  rest, a = center - low, -0.75
+  def near(t: float) -> float: return ((a + 2) * t - (a + 3)) * t * t + 1
+  def far(t: float) -> float: return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+  around = ((-1, far(rest + 1)), (0, near(rest)), (1, near(1 - rest)), (2, far(2 - rest)))
+  found: dict[int, float] = {}
+  for step, weight in around if cubic else ((0, 1 - rest), (1, rest)):
+    place = min(max(low + step, 0), n - 1)
+    found[place] = found.get(place, 0.0) + weight
+  return found
+
+
 class Resize(Pooling):
   """The functions that change sizes."""
   __slots__ = ()
@@ -50,6 +65,8 @@ class Resize(Pooling):
       raise InvalidShape(f"interpolation of shape {self.shape} to {tuple(wanted)}")
     if mode == "area": return self._adaptive_average("interpolate", rank, wanted)
     wide, dtype = self._in_wide() if self.dtype.is_float else (self, self.dtype)
+    if self.dtype is dtypes.uint8 and mode in _AXES and rank == 2:
+      return self._bytes_weighted(first, area, wanted, factors, bool(align_corners), mode == "bicubic")._same()
     if not self.dtype.is_float and mode in _AXES: raise InvalidArgument(
       f"interpolation {mode!r} of {self.dtype}", hint="cast it to a float, and round the result")
     result = wide
@@ -76,6 +93,33 @@ class Resize(Pooling):
     mask = at.floor().cast(dtypes.int32).minimum(n - 1).unsqueeze(1) == self._iota(n)
     whole = self._wrap(self._const(True, dtypes.bool, (1,)))
     return self.unsqueeze(-2)._picked(mask, (self.ndim,), whole).squeeze(-1)
+
+  def _bytes_weighted(self, first: int, area: Sequence[int], wanted: Sequence[int], factors: Sequence[float | None],
+                      aligned: bool, cubic: bool) -> Self:
+    """Pictures of bytes as PyTorch makes them: the last axis first, each axis rounded to bytes, by weights in fixed
+    point with as many bits as 16 have room for. They are known before: the device's floats have no part in them."""
+    result: Self = self
+    for i in reversed(range(len(area))):
+      n, m, factor = area[i], wanted[i], factors[i]
+      if n == m: continue
+      scale = ((n - 1) / (m - 1) if m > 1 else 0.0) if aligned else n / m if factor is None else 1 / factor
+      rows = [_taps(scale * k if aligned else (k + 0.5) * scale - 0.5, n, cubic) for k in range(m)]
+      most = max(max(row.values()) for row in rows)
+      bits = next(b for b in range(23) if int(0.5 + most * (2 << b)) >= 1 << 15)
+      places, weights = self._iota(n), self._wrap(self._const(0, dtypes.int32, (m, n)))
+      for tap in range(max(map(len, rows))):
+        told = [list(row.items())[tap] if tap < len(row) else (0, 0.0) for row in rows]
+        at = self._column([place for place, _ in told])
+        weight = self._column([int(w * (1 << bits) + math.copysign(0.5, w)) for _, w in told])
+        weights = weights + (at == places).where(weight, 0)
+      total = result.movedim(first + i, -1).cast(dtypes.int32).matmul(weights.T)
+      result = ((total + (1 << bits - 1)) >> bits).clip(0, 255).cast(dtypes.uint8).movedim(-1, first + i)
+    return result
+
+  def _column(self, values: list[int]) -> Self:
+    """Numbers beside this tensor, one in a row."""
+    made: Self = type(self)(values, device=self.device, dtype=dtypes.int32)  # type: ignore[call-arg]  # as a Tensor is
+    return made.unsqueeze(1)
 
   def _weighted(self, n: int, m: int, factor: float | None, aligned: bool, cubic: bool) -> Self:
     center = self._centers(n, m, factor, aligned, self.dtype)
