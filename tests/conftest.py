@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
@@ -62,6 +63,15 @@ def build(body: str, cpu: str = "gfx1100", version: int = 500, attributes: str =
   module = llvm.parse_assembly(text)
   module.verify()
   return bytes(machine.emit_object(module))
+
+
+@pytest.fixture(autouse=True)
+def emulator_of_its_own() -> Iterator[None]:
+  """What the environment says of EMU counts from when it is first used until it is closed: no test has another's."""
+  yield
+  if (module := sys.modules.get("tinyhw.device")) is not None:
+    for device in module.Device.opened:
+      if device.name.startswith("EMU"): device.close()
 
 
 @pytest.fixture(scope="session")

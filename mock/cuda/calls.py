@@ -46,7 +46,7 @@ def invalid(why: str) -> Failed:
 
 # Functions that take a struct by value: a handle of another process, or a CUmemLocation, eight bytes that travel in one
 # register. Parameters as ctypes has them.
-_BY_VALUE: Final = {
+BY_VALUE: Final = {
   **dict.fromkeys(("cuIpcOpenMemHandle", "cuIpcOpenMemHandle_v2"), (
     ctypes.c_uint64, cuda.CUipcMemHandle, ctypes.c_uint32)),
   "cuIpcOpenEventHandle": (ctypes.c_uint64, cuda.CUipcEventHandle),
@@ -60,7 +60,7 @@ def serves(*symbols: str) -> Callable[[Handler], Handler]:
 
   def register(handler: Handler) -> Handler:
     for symbol in symbols:
-      assert (symbol in cuda.FUNCTIONS or symbol in _BY_VALUE) and symbol not in SERVED, symbol
+      assert (symbol in cuda.FUNCTIONS or symbol in BY_VALUE) and symbol not in SERVED, symbol
       SERVED[symbol] = handler
     return handler
 
@@ -69,7 +69,7 @@ def serves(*symbols: str) -> Callable[[Handler], Handler]:
 
 def prototype(symbol: str) -> Any:
   """The C type of a function; pointers are integers. What a function has that is not served is not looked at."""
-  told = () if symbol not in SERVED else _BY_VALUE.get(symbol) or cuda.FUNCTIONS[symbol]
+  told = () if symbol not in SERVED else BY_VALUE.get(symbol) or cuda.FUNCTIONS[symbol]
   kinds = (ctypes.c_uint64 if k is ctypes.c_void_p else k for k in told)
   return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)
 

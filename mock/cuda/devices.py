@@ -14,7 +14,7 @@ from tinyhw.mock.cuda.streams import Stream
 from tinyhw.mock.nv.card import Card
 
 _SUPPORTED: Final = frozenset({"STREAM_PRIORITIES", "GLOBAL_L1_CACHE", "LOCAL_L1_CACHE", "COMPUTE_PREEMPTION",
-                               "HOST_REGISTER", "MEMORY_POOLS", "VIRTUAL_MEMORY_MANAGEMENT",
+                               "HOST_REGISTER", "MEMORY_POOLS", "IPC_EVENT", "VIRTUAL_MEMORY_MANAGEMENT",
                                "VIRTUAL_ADDRESS_MANAGEMENT"})  # the other ..._SUPPORTED are 0
 _YES: Final = ("GPU_OVERLAP", "CAN_MAP_HOST_MEMORY", "CONCURRENT_KERNELS", "UNIFIED_ADDRESSING", "MANAGED_MEMORY",
                "CONCURRENT_MANAGED_ACCESS", "CAN_TEX2D_GATHER",

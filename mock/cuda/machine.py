@@ -126,6 +126,7 @@ class CudaMachine(Running):
     self._captures = itertools.count(1)
     self._numbers = itertools.count(FIRST_HANDLE, 16)
     self._local = threading.local()
+    self.interprocess = False  # whether other processes may change memory or events
     self.on_host = 0  # functions of the host that have not returned yet
     self.logs: list[str] = []
     self.texts: dict[str, Any] = {}  # what cuGetErrorString and others give out for good
@@ -133,7 +134,7 @@ class CudaMachine(Running):
     self.when_closed: Callable[[CudaMachine], None] = lambda machine: None
     self.address_of: Callable[[str], int] = lambda symbol: 0  # a symbol of the library
 
-  def other_threads(self) -> bool: return self.on_host > 0 or super().other_threads()
+  def other_threads(self) -> bool: return self.on_host > 0 or self.interprocess or super().other_threads()
 
   # ---- going on by itself
 

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import Error, Interrupted, MachineFault, PageFault, WatchdogExpired
@@ -19,6 +19,9 @@ from tinyhw.emulator.schedule import Idle
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine
 from tinyhw.mock.nv.jobs import Turns
+
+if TYPE_CHECKING:
+  from tinyhw.mock.cuda.interprocess import SharedEvent
 
 HOST_S = 0.2  # how long a function of the host may take before others get on
 JOB_NS = 1000  # what a copy or a launch costs on the machine's clock, beside its instructions
@@ -31,6 +34,7 @@ class Job:
   what: str
   turns: Turns | OnHost
   after: list[Job] = field(default_factory=list)
+  ready: Callable[[], bool] | None = None  # what another process has to do first
   by: int | None = None
   done: bool = False
   idle: Idle | None = None
@@ -62,7 +66,7 @@ class Stream:
       waits += [s.last for s in self.context.streams if s.blocking and s.last is not None]
     elif self.blocking and (legacy := self.context.streams[0].last) is not None:
       waits.append(legacy)
-    job = Job(what, turns, [w for w in waits if not w.done], threading.get_ident())
+    job = Job(what, turns, [w for w in waits if not w.done], by=threading.get_ident())
     self.queue.append(job)
     self.last = job
     return job
@@ -94,6 +98,7 @@ class Stream:
       return False
     job = self.queue[0]
     if isinstance(job.turns, OnHost) and not job.turns.ready: return False
+    if job.ready is not None and not job.ready(): return False
     return all(a.done for a in job.after) and (job.idle is None or job.idle.changed())
 
   def run(self, packets: int) -> None:
@@ -273,6 +278,8 @@ def stream_wait_event(m: CudaMachine, handle: int, event: int, flags: int) -> No
   elif stream.capture is not None or waited.node is not None:
     from tinyhw.mock.cuda.graphs import wait_captured
     wait_captured(m, stream, waited)
+  elif waited.shared is not None:
+    stream.add("the wait for an event", at_once(lambda: None)).ready = waited.shared.passed()
   elif waited.job is not None:
     stream.add("the wait for an event", at_once(lambda: None), waited.job)
 
@@ -343,6 +350,7 @@ class Event:
     self.context, self.flags = context, flags
     self.job: Job | None = None
     self.node: Any = None  # of a graph, where a captured stream recorded it
+    self.shared: SharedEvent | None = None  # with other processes
     self.handle = 0
 
 
@@ -374,13 +382,16 @@ def event_record(m: CudaMachine, handle: int, on: int, flags: int = 0) -> None:
     else: event.node, event.job = stream.capture.tail(stream), None
     return
   event.node = None
-  event.job = stream.add("an event", at_once(lambda: None))
+  event.job = stream.add("an event", at_once(event.shared.recorded() if event.shared else lambda: None))
 
 
 @serves("cuEventQuery")
 def event_query(m: CudaMachine, handle: int) -> None:
   event: Event = m.find(handle, Event)
   event.context.check()
+  if event.shared is not None:
+    if not m.run(event.shared.passed(), 0.0): raise Failed(cuda.CUDA_ERROR_NOT_READY)
+    return
   job = event.job
   if job is None or job.done:
     return
@@ -393,7 +404,11 @@ def event_query(m: CudaMachine, handle: int) -> None:
 @serves("cuEventSynchronize")
 def event_synchronize(m: CudaMachine, handle: int) -> None:
   event: Event = m.find(handle, Event)
-  Stream.machine_waits(m, event.job, event.context)
+  if event.shared is not None:
+    passed = event.shared.passed()
+    m.run(lambda: passed() or bool(event.context.error), None, m.other_threads)
+    event.context.check()
+  else: Stream.machine_waits(m, event.job, event.context)
 
 
 @serves("cuEventElapsedTime", "cuEventElapsedTime_v2")

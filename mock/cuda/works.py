@@ -118,6 +118,8 @@ class EventWork(Work):
 
   def __init__(self, event: Event, record: bool) -> None:
     kind = cuda.CU_GRAPH_NODE_TYPE_EVENT_RECORD if record else cuda.CU_GRAPH_NODE_TYPE_WAIT_EVENT
+    if event.flags & cuda.CU_EVENT_INTERPROCESS:
+      raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "an event for other processes in a graph")
     super().__init__(kind, "an event" if record else "the wait for an event", lambda: None, event)
     self.event, self.record = event, record
 

@@ -10,6 +10,7 @@ import pytest
 from tests.mock.cuda.client import HEAD, Client
 from tests.wire.test_fatbin import packed
 from tinyhw.autogen import cuda, cudart
+from tinyhw.mock.cuda.calls import BY_VALUE
 from tinyhw.mock.cuda.library import runtime
 from tinyhw.mock.cuda.runtime import RUNS, SAME
 
@@ -285,7 +286,7 @@ def test_what_is_not_modelled_says_so() -> None:
 @pytest.mark.parametrize("name", sorted(SAME))
 def test_what_the_driver_does_has_its_parameters(name: str) -> None:
   def plain(kinds: tuple[type, ...]) -> list[int]: return [ctypes.sizeof(k) for k in kinds]
-  assert plain(cudart.FUNCTIONS[name]) == plain(cuda.FUNCTIONS[SAME[name]])
+  assert plain(cudart.FUNCTIONS[name]) == plain((cuda.FUNCTIONS | BY_VALUE)[SAME[name]])
 
 
 def test_managed_variables_are_the_hosts_too() -> None:

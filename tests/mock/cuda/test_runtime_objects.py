@@ -136,13 +136,12 @@ def test_graphs_by_hand() -> None:
 
 
 def test_memory_and_events_of_other_processes() -> None:
-  """A handle is not for the process that made it; events are refused by name."""
+  """A handle is not for the process that made it."""
   p = program()
   memory, handle, out = p.made("cudaMalloc", 64), cudart.cudaIpcMemHandle_t(), ctypes.c_uint64()
   p("cudaIpcGetMemHandle", ctypes.byref(handle), memory)
   assert p.code("cudaIpcOpenMemHandle", ctypes.byref(out), handle, 1) == cudart.cudaErrorDeviceUninitialized
   assert p.code("cudaIpcCloseMemHandle", memory) == cudart.cudaErrorInvalidValue
   event, given = p.made("cudaEventCreateWithFlags", 6), cudart.cudaIpcEventHandle_t()
-  assert p.code("cudaIpcGetEventHandle", ctypes.byref(given), event) == cudart.cudaErrorNotSupported
-  assert p.code("cudaIpcOpenEventHandle", ctypes.byref(out), given) == cudart.cudaErrorNotSupported
-  assert any("cuIpcGetEventHandle" in line for line in p.machine.report())
+  p("cudaIpcGetEventHandle", ctypes.byref(given), event)
+  assert p.code("cudaIpcOpenEventHandle", ctypes.byref(out), given) == cudart.cudaErrorDeviceUninitialized
