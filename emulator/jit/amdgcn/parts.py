@@ -22,7 +22,7 @@ from tinyhw.emulator.jit.routine import Routine
 from tinyhw.emulator.schedule import Idle
 
 WAVES: Final = 1 << 14  # of a dispatch that is kept, at most
-LDS: Final = 4 << 20  # bytes, of all its workgroups
+LDS: Final = 1 << 20  # bytes, of all its workgroups; so much is kept for each dispatch
 MORE: Final = 16  # parts of each thread, where there are several: one more costs microseconds
 _mine = threading.local()  # its `raw` is a thread's memory of registers
 Tick = Callable[[], None] | None
