@@ -4,11 +4,13 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 # room -> rooms that it may import besides itself
 ALLOWED: dict[str, set[str]] = {
   "core": set(),
@@ -122,3 +124,21 @@ def test_a_linked_folder_refuses_its_bare_name(folder: str) -> None:
   done = subprocess.run([sys.executable, "-c", f"import {folder}"], cwd=ROOT, capture_output=True, text=True)
   assert done.returncode != 0 and f"import it as tinyhw.{folder}" in done.stderr
   assert (ROOT / "tinyhw" / folder).readlink() == Path("..") / folder
+
+
+def _at_import(node: ast.AST) -> Iterator[ast.AST]:
+  """What runs of `node` when its module is imported: all but the bodies of functions and lambdas."""
+  if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    for part in (*node.decorator_list, *node.args.defaults): yield from _at_import(part)
+  elif not isinstance(node, ast.Lambda):
+    yield node
+    for part in ast.iter_child_nodes(node): yield from _at_import(part)
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_tensor_outlives_its_test(path: Path) -> None:
+  """A tensor of a module has memory from the first test that reads it until another closes the device: it would hold
+  or be lost by the order in which tests run."""
+  calls = [node for node in _at_import(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+  made = [call.lineno for call in calls if ast.unparse(call.func).split(".")[0] == "Tensor"]
+  assert not made, f"{path}:{made[0]} makes a tensor when it is imported; make it in a function"

@@ -121,17 +121,19 @@ def test_dropout() -> None:
   assert set(np.unique(y)) == {0, np.float32(1 / 0.75)} and 200 < (y == 0).sum() < 300
 
 
-X = Tensor.ones(2, 3, 4)
+def x() -> Tensor: return Tensor.ones(2, 3, 4)
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
   "groups": (lambda: nn.Conv2d(3, 4, 3, groups=2), "3 channels to 4 in 2 groups; both numbers"),
   "kernel": (lambda: nn.Conv3d(3, 4, (3, 3)), r"a kernel of \(3, 3\) for 3 axes"),
   "padding": (lambda: nn.Conv2d(3, 4, 3, padding="some"), "Conv2d: padding 'some' is neither"),
   "same": (lambda: nn.Conv2d(3, 4, 3, stride=(1, 2), padding="same"), 'Conv2d: padding "same" needs a stride'),
-  "rank": (lambda: nn.Conv2d(3, 4, 3)(X), r"Conv2d of shape \(2, 3, 4\); give \(batch, channels, size, size\)"),
-  "channels": (lambda: nn.BatchNorm(4)(X), r"BatchNorm of 4 channels of a tensor of shape \(2, 3, 4\); the"),
+  "rank": (lambda: nn.Conv2d(3, 4, 3)(x()), r"Conv2d of shape \(2, 3, 4\); give \(batch, channels, size, size\)"),
+  "channels": (lambda: nn.BatchNorm(4)(x()), r"BatchNorm of 4 channels of a tensor of shape \(2, 3, 4\); the"),
   "one value": (lambda: _train(nn.BatchNorm(3), Tensor.ones(1, 3)), "learns from one value a channel"),
   "group norm": (lambda: nn.GroupNorm(2, 3), "3 channels in 2 groups"),
-  "rms": (lambda: nn.RMSNorm(3)(X), r"RMS norm over 3 of a tensor of shape \(2, 3, 4\)"),
+  "rms": (lambda: nn.RMSNorm(3)(x()), r"RMS norm over 3 of a tensor of shape \(2, 3, 4\)"),
   "dropout": (lambda: nn.Dropout(1.5), "a probability of 1.5"),
   "sequential": (lambda: nn.Sequential(nn.Linear(1, 1), 3),
                  "layer 1 is a int, and cannot be called"),  # type: ignore[arg-type]

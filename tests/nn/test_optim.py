@@ -180,16 +180,20 @@ def test_double_precision_learns_in_double_precision() -> None:
                              rtol=1e-15, atol=1e-15)
 
 
-P = Tensor.ones(2, 2, requires_grad=True)
+def square() -> Tensor: return Tensor.ones(2, 2, requires_grad=True)
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-  "momentum": (lambda: nn.optim.SGD([P], nesterov=True), "Nesterov's momentum with momentum 0.0"),
-  "dampening": (lambda: nn.optim.SGD([P], momentum=0.5, dampening=0.5, nesterov=True), "and dampening 0.5"),
-  "beta": (lambda: nn.optim.Adam([P], betas=(0.9, 1.0)), r"beta 1.0 is not in \[0, 1\)"),
-  "rate": (lambda: nn.optim.SGD([P], lr=float("nan")), "learning rate nan"),
-  "no number": (lambda: nn.optim.SGD([P], lr=Tensor([1.0])), "is a number, not a Tensor"),  # type: ignore[arg-type]
-  "option": (lambda: nn.optim.SGD([{"params": P, "betas": 1}]), "SGD has no option 'betas'; a group may have params"),
+  "momentum": (lambda: nn.optim.SGD([square()], nesterov=True), "Nesterov's momentum with momentum 0.0"),
+  "dampening": (lambda: nn.optim.SGD([square()], momentum=0.5, dampening=0.5, nesterov=True), "and dampening 0.5"),
+  "beta": (lambda: nn.optim.Adam([square()], betas=(0.9, 1.0)), r"beta 1.0 is not in \[0, 1\)"),
+  "rate": (lambda: nn.optim.SGD([square()], lr=float("nan")), "learning rate nan"),
+  "no number": (lambda: nn.optim.SGD([square()], lr=Tensor([1.0])),  # type: ignore[arg-type]
+                "is a number, not a Tensor"),
+  "option": (lambda: nn.optim.SGD([{"params": square(), "betas": 1}]),
+             "SGD has no option 'betas'; a group may have params"),
   "empty": (lambda: nn.optim.SGD([{"params": []}]), "a group without parameters"),
-  "twice": (lambda: nn.optim.SGD([{"params": P}, {"params": P}]), "in two groups"),
+  "twice": (lambda: nn.optim.SGD([{"params": p} for p in [square()] * 2]), "in two groups"),
   "vector": (lambda: nn.optim.Muon([Tensor.ones(3, requires_grad=True)]), r"not for a parameter of shape \(3,\)"),
   "none": (lambda: OptimizerGroup(), "no optimizers"),
 }
@@ -202,7 +206,7 @@ def test_refused(what: str) -> None:
 
 
 def test_a_negative_rate_changes_nothing() -> None:
-  optimizer = nn.optim.SGD([P], lr=0.1)
+  optimizer = nn.optim.SGD([square()], lr=0.1)
   with pytest.raises(InvalidArgument, match="learning rate -1 is negative"): optimizer.lr = -1
   assert optimizer.lr == 0.1
 

@@ -10,32 +10,38 @@ import pytest
 from tinyhw import InvalidArgument, InvalidShape, InvalidType, Tensor, nn
 from tinyhw.core.errors import Unsupported
 
-SIGNAL, EYE, ONES = Tensor.ones(40), Tensor.eye(3), Tensor.ones(3, 2)
-PLACES, TABLE, NONE = Tensor([1, 2, 2, 0]), Tensor.ones(3, 2), Tensor([0])
+
+def signal() -> Tensor: return Tensor.ones(40)
+def eye() -> Tensor: return Tensor.eye(3)
+def ones() -> Tensor: return Tensor.ones(3, 2)
+def places() -> Tensor: return Tensor([1, 2, 2, 0])
+def none() -> Tensor: return Tensor([0])
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-  "lu of a vector": (lambda: SIGNAL.lu_factor(), InvalidShape, "it is for matrices"),
-  "pivots": (lambda: EYE.lu_unpack(Tensor([1, 2])), InvalidShape, r"integers of shape \(3,\)"),
-  "lu_solve": (lambda: ONES.lu_solve(ONES, Tensor([1, 2])), InvalidShape, "columns for square matrices"),
-  "eigh": (lambda: ONES.eigh(), InvalidShape, "it is for square matrices"),
-  "half": (lambda: EYE.eigh("X"), InvalidArgument, '"L" or "U"'),
-  "driver": (lambda: ONES.lstsq(ONES, driver="qr"), InvalidArgument, "gelsy, gels"),
-  "rows": (lambda: ONES.lstsq(Tensor.ones(4, 1)), InvalidShape, "it needs 3 rows"),
-  "types": (lambda: ONES.lstsq(ONES.double()), InvalidArgument, "float32 and"),
+  "lu of a vector": (lambda: signal().lu_factor(), InvalidShape, "it is for matrices"),
+  "pivots": (lambda: eye().lu_unpack(Tensor([1, 2])), InvalidShape, r"integers of shape \(3,\)"),
+  "lu_solve": (lambda: ones().lu_solve(ones(), Tensor([1, 2])), InvalidShape, "columns for square matrices"),
+  "eigh": (lambda: ones().eigh(), InvalidShape, "it is for square matrices"),
+  "half": (lambda: eye().eigh("X"), InvalidArgument, '"L" or "U"'),
+  "driver": (lambda: ones().lstsq(ones(), driver="qr"), InvalidArgument, "gelsy, gels"),
+  "rows": (lambda: ones().lstsq(Tensor.ones(4, 1)), InvalidShape, "it needs 3 rows"),
+  "types": (lambda: ones().lstsq(ones().double()), InvalidArgument, "float32 and"),
   "tensorinv": (lambda: Tensor.ones(2, 3, 4).tensorinv(), InvalidShape, "6 elements meet 4"),
-  "tensorsolve": (lambda: ONES.tensorsolve(EYE), InvalidShape, "tensorsolve of shape"),
-  "complex": (lambda: SIGNAL.stft(8, return_complex=True), Unsupported, "the last axis is real, imaginary"),
+  "tensorsolve": (lambda: ones().tensorsolve(eye()), InvalidShape, "tensorsolve of shape"),
+  "complex": (lambda: signal().stft(8, return_complex=True), Unsupported, "the last axis is real, imaginary"),
   "stft of integers": (lambda: Tensor([1, 2]).stft(2), InvalidType, "for floats"),
-  "hop": (lambda: SIGNAL.stft(8, 0), InvalidArgument, "it is positive"),
-  "window": (lambda: SIGNAL.stft(8, window=Tensor.ones(7)), InvalidShape, "win_length is 8"),
-  "wide window": (lambda: SIGNAL.stft(8, win_length=9), InvalidArgument, "win_length <= n_fft = 8"),
-  "short": (lambda: SIGNAL.stft(41, center=False), InvalidShape, "n_fft <= 40"),
+  "hop": (lambda: signal().stft(8, 0), InvalidArgument, "it is positive"),
+  "window": (lambda: signal().stft(8, window=Tensor.ones(7)), InvalidShape, "win_length is 8"),
+  "wide window": (lambda: signal().stft(8, win_length=9), InvalidArgument, "win_length <= n_fft = 8"),
+  "short": (lambda: signal().stft(41, center=False), InvalidShape, "n_fft <= 40"),
   "parts": (lambda: Tensor.ones(5, 6).istft(8), InvalidShape, "5 frequencies, windows, 2"),
   "zeros": (lambda: Tensor.ones(5, 6, 2).istft(8, window=Tensor.zeros(8)), InvalidArgument, "leave out elements"),
-  "mode": (lambda: PLACES.embedding_bag(TABLE, NONE, mode="min"), InvalidArgument, '"sum", "mean", "max"'),
-  "no bags": (lambda: PLACES.embedding_bag(TABLE), InvalidArgument, "a vector needs them"),
-  "both": (lambda: PLACES.reshape(2, 2).embedding_bag(TABLE, NONE), InvalidArgument, "each row is a bag"),
-  "floats": (lambda: SIGNAL.embedding_bag(TABLE, NONE), InvalidType, "positions are integers"),
-  "weights": (lambda: PLACES.embedding_bag(TABLE, NONE, per_sample_weights=SIGNAL, mode="sum"), InvalidArgument,
+  "mode": (lambda: places().embedding_bag(ones(), none(), mode="min"), InvalidArgument, '"sum", "mean", "max"'),
+  "no bags": (lambda: places().embedding_bag(ones()), InvalidArgument, "a vector needs them"),
+  "both": (lambda: places().reshape(2, 2).embedding_bag(ones(), none()), InvalidArgument, "each row is a bag"),
+  "floats": (lambda: signal().embedding_bag(ones(), none()), InvalidType, "positions are integers"),
+  "weights": (lambda: places().embedding_bag(ones(), none(), per_sample_weights=signal(), mode="sum"), InvalidArgument,
               "one for each position"),
 }
 
@@ -49,7 +55,7 @@ def test_refused(what: str) -> None:
 def test_gradients_of_a_bag_by_frequency() -> None:
   """As documented; PyTorch 2.13 itself divides by the count of another row."""
   table = Tensor.ones(3, 2, requires_grad=True)
-  PLACES.embedding_bag(table, Tensor([0, 3]), scale_grad_by_freq=True, mode="sum").sum().backward()
+  places().embedding_bag(table, Tensor([0, 3]), scale_grad_by_freq=True, mode="sum").sum().backward()
   assert table.grad is not None and table.grad.tolist() == [[1.0, 1.0]] * 3
 
 
