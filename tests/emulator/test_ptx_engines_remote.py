@@ -46,7 +46,8 @@ def sending(rng: random.Random, send: tuple[str, str, str], clustered: bool, apa
     return f"mapa.shared::cluster.u64 {to}, {of}, {rank};" if clustered else f"mov.u64 {to}, {of};"
   return f"""mov.u32 %r8, %tid.x; and.b32 %r10, %r8, {rng.choice([31, 15])}; mad.lo.u32 %r8, %r8, 77, {5 + at};
     mad.lo.u32 %r10, %r10, {size * count}, %to; cvt.u64.u32 %l5, %r10; cvt.u64.u32 %l7, %barrier;
-    add.u64 %l5, %l5, {at}; mov.b64 %l4, {{%r8, %r8}}; cvt.rn.f32.u32 %f1, %r8; mov.u32 %r11, %cluster_ctarank; xor.b32 %r11, %r11, 1;
+    add.u64 %l5, %l5, {at}; mov.b64 %l4, {{%r8, %r8}}; cvt.rn.f32.u32 %f1, %r8;
+    mov.u32 %r11, %cluster_ctarank; xor.b32 %r11, %r11, 1;
     {mapped("%l6", "%l5", "%r11")} {mapped("%l7", "%l7", "%far" if apart else "%r11")} {window}
     @%p2 {name}.{space}mbarrier::complete_tx::bytes.{t} [%l6], {values}, [%l7];""", size * count
 
