@@ -105,6 +105,7 @@ def wmma(n: int = 512) -> Seconds:
   with engine("jit"):
     if not np.allclose(run(), a.astype(np.float64) @ b.astype(np.float64).T, rtol=1e-4, atol=1e-4):
       raise Error("wrong product", where="WMMA")
+    rest()
     return repeat(run)
 
 

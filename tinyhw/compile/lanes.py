@@ -147,7 +147,7 @@ def _tile(kernel: Kernel, lanes: UOp) -> UOp | None:
     for rows in (8, 6, 4) if uneven else range(1, 13):
       if kernel.left(x) % rows and not uneven: continue
       for vectors in (1, 2, 3, 4):
-        if kernel.left(lanes) % vectors or rows * vectors > max(kernel.renderer.tile_vectors, rows): continue
+        if kernel.left(lanes) % vectors or rows * vectors > max(kernel.renderer.tile_vectors, 1): continue
         # What is loaded for one result. A vector of the operand comes from farther away than a number of a row.
         total = sum((rows if x in a.index.ranges else 1) * (vectors if lanes in a.index.ranges else 0.5) for a in loads)
         found = (total / (rows * vectors), -rows, x, rows, vectors)
