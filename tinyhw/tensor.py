@@ -435,6 +435,9 @@ class Tensor(InPlace):
     else: found = self._with_part(index, other)
     self._assigned(found, True)
 
+  def __delitem__(self, index: Any) -> None:
+    raise TypeError("a tensor's elements are not deleted: its shape is what it is")
+
   # *** gradients ***
 
   def __copy__(self) -> Tensor:
@@ -442,7 +445,7 @@ class Tensor(InPlace):
     if not self.is_leaf: return self._same()
     copied = Tensor._wrap(self.uop.detach())
     if self.requires_grad: copied.requires_grad_()
-    copied.grad = self.grad
+    copied.grad = None if self.grad is None else self.grad._same()
     return copied
 
   def __deepcopy__(self, memo: dict[int, Any]) -> Tensor: return self.__copy__()  # tensors are values
@@ -548,9 +551,16 @@ class Tensor(InPlace):
       raise InvalidArgument("backward of a value whose leaves have got other values since it was computed",
                             hint="call it before assign, or before the optimizer's step")
     for leaf, g in zip(leaves, self._differentiated(leaves, gradient, places, create_graph)):
-      with _accumulating: leaf.grad = g if leaf.grad is None else leaf.grad + g
+      with _accumulating: leaf._gather(g, create_graph)
     self.spent = not (create_graph if retain_graph is None else retain_graph)
     return self
+
+  def _gather(self, gradient: Tensor, create_graph: bool) -> None:
+    """Add to the gradient: whoever holds it sees that, as in PyTorch, unless it has a history, or a TinyJit looks (its
+    replays hand out new ones)."""
+    if (before := self.grad) is None: self.grad = gradient
+    elif create_graph or before.requires_grad or watch.watching() is not None: self.grad = before + gradient
+    else: before.replace(before + gradient)
 
   def zero_grad(self) -> None:
     """Forget the gradient."""

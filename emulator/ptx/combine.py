@@ -38,12 +38,19 @@ def total(t: str, name: str, values: list[Value], wide: bool) -> Value:
     out = values[0]
     for v in values[1:]: out = combined(Ops, t, name, out, v)
     return out
-  parts, one = [], t.removesuffix("x2")
-  for numbers in zip(*[[_number(Ops, one, p) for p in _parts(Ops, v, t)] for v in values]):
-    found = numbers[0]
-    for n in numbers[1:]: found = found + n
-    parts.append(_bits(Ops, one, found))
-  return _together(Ops, parts)
+  sums = numbers(Ops, t, values[0])
+  for v in values[1:]: sums = [a + b for a, b in zip(sums, numbers(Ops, t, v))]
+  return rounded(Ops, t, sums)
+
+
+def numbers(o: Any, t: str, x: Value) -> list[Value]:
+  """A half, or two, as f32."""
+  return [_number(o, t.removesuffix("x2"), p) for p in _parts(o, x, t)]
+
+
+def rounded(o: Any, t: str, values: list[Value]) -> Value:
+  """The inverse of `numbers`."""
+  return _together(o, [_bits(o, t.removesuffix("x2"), v) for v in values])
 
 
 def serial(group: Warps, space: str, at: Value, t: str, name: str, data: Value) -> Value:

@@ -21,6 +21,7 @@ from tinyhw.emulator.ptx import (
   memory,
   move,
   multimem,
+  queries,
   tensor,
   textures,
   video,
@@ -45,7 +46,8 @@ RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
 CLUSTER: Final = 16  # blocks of a cluster, the chip's own limit; 8 without asking for more
 # they register what they bind
-BINDERS: Final = (cluster, copies, matrix, mbarrier, move, multimem, tensor, textures, video, warp, wgmma, wmma)
+BINDERS: Final = (cluster, copies, matrix, mbarrier, move, multimem, queries, tensor, textures, video, warp, wgmma,
+                  wmma)
 
 
 @dataclass(frozen=True)

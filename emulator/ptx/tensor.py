@@ -25,10 +25,9 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-_OTHERS: Final = frozenset({"im2col::w", "im2col::w::128", "tile::gather4", "tile::scatter4", "cta_group::1",
-                            "cta_group::2"})
-_COLUMNS: Final = frozenset({"im2col", "im2col_no_offs"})
-OTHERS: Final = _OTHERS | _COLUMNS  # what is no plain box
+OTHERS: Final = frozenset({"im2col::w", "im2col::w::128", "tile::gather4", "tile::scatter4", "cta_group::1",
+                           "cta_group::2"})
+COLUMNS: Final = frozenset({"im2col", "im2col_no_offs"})
 LINE: Final = 128  # of a box in shared memory
 _PIECE: Final = 16  # bytes that swizzles leave together
 NAN: Final = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}
@@ -85,7 +84,7 @@ def places(m: TensorMap, offset: int, size: int) -> Value:
 def copy(code: Code, line: Line, form: Form) -> Step:
   """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor, of tiles and of columns of pixels (im2col)."""
   i, m = line.instruction, form.modifiers
-  other = m & _OTHERS
+  other = m & OTHERS
   if other: raise Unsupported("PTX instruction", i.name, where=where(line), hint=f"of .{min(other)} copies")
   if "prefetch" in m: return nothing
   rank = next(int(x[0]) for x in m if x in {"1d", "2d", "3d", "4d", "5d"})
@@ -95,7 +94,7 @@ def copy(code: Code, line: Line, form: Form) -> Step:
   maps, coordinates = _tensor(code, line, i.operands[boxes], rank)
   shared = address(code, line, i.operands[plain], "shared")
   barrier = address(code, line, i.operands[2], "shared") if loads else None
-  column = bool(m & _COLUMNS)
+  column = bool(m & COLUMNS)
   rest = [*i.operands[3:]] if loads else []
   moves = [*operands.elements(line, rest.pop(0))] if "im2col" in m else []
   if len(moves) != (rank - 2 if "im2col" in m else 0):

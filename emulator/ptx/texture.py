@@ -19,12 +19,19 @@ MAGIC: Final = 0xF4A1_7E87_0B1E_C700
 FORMATS: Final = {"u8": 1, "s8": 1, "u16": 2, "s16": 2, "u32": 4, "s32": 4, "f16": 2, "f32": 4}
 MODES: Final = ("wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border")  # as txq counts them
 FILTERS: Final = ("nearest", "linear")
+CHANNELS: Final = (1, 2, 4)
+LEVELS: Final = 32
 _NAMES: Final = tuple(FORMATS)
+# Behind the magic number, in order: the numbers that a header begins with, each unsigned, as so many bytes.
+_NUMBERS: Final = {
+  "address": 8, "sampler": 8, "width": 4, "height": 4, "depth": 4, "layers": 4, "levels": 4, "samples": 4, "pitch": 4,
+  "kind": 1, "channels": 1, "cube": 1, "unit": 1, "mipmapped": 1, "linear": 1, "srgb": 1}
 _FORM: Final = struct.Struct("<QQQ3IIIII8B4f3f")
 # Fields of a sampler, by the names of PTX: (lowest bit, values).
 _FIELDS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
   "addr_mode_0": (0, MODES), "addr_mode_1": (3, MODES), "addr_mode_2": (6, MODES), "filter_mode": (9, FILTERS),
   "force_unnormalized_coords": (11, ("0", "1")), "normalized_coords": (12, ("0", "1")), "mip_filter": (13, FILTERS)}
+BITS: Final = 14  # of a sampler
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class Sampler:
   def of(cls, bits: int) -> Sampler:
     """The inverse of `bits`. Raises InvalidArgument for what is none."""
     modes = [bits >> 3 * k & 7 for k in range(3)]
-    if bits >> 14 or max(modes) >= len(MODES): raise InvalidArgument(f"{bits:#x} is no sampler")
+    if bits >> BITS or max(modes) >= len(MODES): raise InvalidArgument(f"{bits:#x} is no sampler")
     def flag(name: str) -> bool: return bool(bits >> _FIELDS[name][0] & 1)
     return cls((MODES[modes[0]], MODES[modes[1]], MODES[modes[2]]), flag("filter_mode"), flag("normalized_coords"),
                flag("force_unnormalized_coords"), flag("mip_filter"))
@@ -97,12 +104,16 @@ class Header:
     """Whether a fetch gives floats."""
     return self.unit or self.kind[0] == "f"
 
+  @property
+  def numbers(self) -> dict[str, int]:
+    """The numbers that it begins with, by their names."""
+    values = (self.address, self.sampler.bits, *self.size, self.layers, self.levels, self.samples, self.pitch,
+              _NAMES.index(self.kind), self.channels, self.cube, self.unit, self.mipmapped, self.linear, self.srgb)
+    return dict(zip(_NUMBERS, values, strict=True))
+
   def encode(self) -> bytes:
     """The bytes in memory."""
-    flags = (self.cube, self.unit, self.mipmapped, self.linear, self.srgb)
-    return _FORM.pack(MAGIC, self.address, self.sampler.bits, *self.size, self.layers, self.levels, self.samples,
-                      self.pitch, _NAMES.index(self.kind), self.channels, *flags, 0, *self.border,
-                      *self.lod).ljust(SIZE, b"\0")
+    return _FORM.pack(MAGIC, *self.numbers.values(), 0, *self.border, *self.lod).ljust(SIZE, b"\0")
 
   def extent(self, level: int) -> tuple[int, int, int]:
     """Width, height and depth of a level, at least 1."""
@@ -128,11 +139,26 @@ class Header:
     return self.start(self.levels - 1) - self.address + self.slices(self.levels - 1)
 
 
+def place_of(name: str) -> tuple[int, int]:
+  """(where one of a header's first numbers lies in it, its bytes)."""
+  at = 8
+  for other, size in _NUMBERS.items():
+    if other == name: return at, size
+    at += size
+  raise KeyError(name)
+
+
+def field_of(name: str) -> tuple[int, int] | None:
+  """(the lowest bit of a sampler's field, how many bits it has); None for what is no field of one."""
+  found = _FIELDS.get(name)
+  return None if found is None else (found[0], (len(found[1]) - 1).bit_length())
+
+
 @lru_cache(maxsize=256)
 def decoded(data: bytes) -> Header | None:
   """What 160 bytes say; None for what is no header."""
   magic, address, sampler, w, h, d, layers, levels, samples, pitch, kind, channels, *rest = _FORM.unpack_from(data)
-  if magic != MAGIC or kind >= len(_NAMES) or channels not in {1, 2, 4} or not 1 <= levels <= 32: return None
+  if magic != MAGIC or kind >= len(_NAMES) or channels not in CHANNELS or not 1 <= levels <= LEVELS: return None
   try: how = Sampler.of(sampler)
   except InvalidArgument: return None
   cube, unit, mipmapped, linear, srgb, _, *floats = rest

@@ -1,4 +1,4 @@
-"""Texture and surface instructions: tex, tld4, txq, istypep, suld, sust, sured, suq.
+"""Instructions that look at textures and surfaces: tex, tld4, suld, sust, sured.
 
 Operand a is a .texref or .surfref variable, whose 8 bytes hold a handle, a register with the address of one, or a
 register with a handle: `texture` says what that is. Every element is read and written as any other memory is.
@@ -19,7 +19,7 @@ from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.operands import Holder
 from tinyhw.emulator.ptx.sampling import Look, Sizes, face
 from tinyhw.emulator.ptx.scope import Line, Place
-from tinyhw.emulator.ptx.texture import FILTERS, FORMATS, MODES, Header, Sampler
+from tinyhw.emulator.ptx.texture import FORMATS, Header, Sampler
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.isa.ptx.model import Address, Name, Operand, Pair, Vector
 
@@ -30,16 +30,11 @@ Value = Any
 Read = Callable[[Any], Value]
 _RAW: Final = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 _AXES: Final = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 3, "acube": 3, "2dms": 2, "a2dms": 2}
-# The enumerations of OpenCL (PTX ISA, tables 12 and 13): the one source language that defines these.
-_ORDERS: Final = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
-_KINDS: Final = {"s8": 0x10D7, "s16": 0x10D8, "s32": 0x10D9, "u8": 0x10DA, "u16": 0x10DB, "u32": 0x10DC, "f16": 0x10DD,
-                 "f32": 0x10DE}
-_UNITS: Final = {"s8": 0x10D0, "s16": 0x10D1, "u8": 0x10D2, "u16": 0x10D3}
 
 
 # ---- handles
 
-def _operand(code: Code, line: Line, operand: Operand) -> Read:
+def operand(code: Code, line: Line, operand: Operand) -> Read:
   """Reader of operand a: the address of an opaque variable, or a handle."""
   if isinstance(operand, Address): operand = operand.base
   if isinstance(operand, Name):
@@ -61,7 +56,7 @@ def header_of(group: Warps, value: int) -> Header:
   return found
 
 
-def _alike(group: Warps, values: Sequence[Value]) -> Iterator[list[int]]:
+def alike(group: Warps, values: Sequence[Value]) -> Iterator[list[int]]:
   """For each combination of values that threads have: them, with `group.mask` of those threads."""
   mask = group.mask
   if all(v.ndim == 0 or v.size == 1 for v in values):
@@ -93,9 +88,9 @@ class _Fetch:
     self.array, self.samples = self.geometry.startswith("a"), self.geometry.endswith("ms")
     self.cube = "cube" in self.geometry
     self.where = at.base
-    self.texture = _operand(code, line, at.base)
+    self.texture = operand(code, line, at.base)
     self.samplers = [*at.more[:len(at.more) - 1]][:1]
-    self.sampler = _operand(code, line, at.more[0]) if len(at.more) == 2 else None
+    self.sampler = operand(code, line, at.more[0]) if len(at.more) == 2 else None
     c = [*operands.elements(line, at.more[-1])]
     # the sample of an array's is told twice in the manual: its example, and ptxas, have the index first
     lead = [operands.reader(code, line, c.pop(0), "u32") for _ in range(self.array + self.samples)]
@@ -126,7 +121,7 @@ class _Fetch:
   def look(self, group: Warps, component: int | None) -> list[Value]:
     """The four components of what each thread fetches, f64 or i64; of tld4 the one of four elements."""
     out: list[Value] | None = None
-    for values in _alike(group, self.handles(group)):
+    for values in alike(group, self.handles(group)):
       h = header_of(group, values[0])
       if not self.fits(h):
         raise MachineFault(f"a texture that is not .{self.geometry} is fetched from as one", lane=memory.lane_of(group))
@@ -223,7 +218,7 @@ def _bits(o: Any, x: Value, type_: str) -> Value:
   return o.where(single == single, raw, raw | 0x400000)  # also where nothing was computed
 
 
-def _unmasked(line: Line, run: Step) -> Step:
+def unmasked(line: Line, run: Step) -> Step:
   """A step in which writes have the guard of the instruction, and accesses are of the threads whose guard is true."""
   guard = operands.predicate(line)
   if guard is None: return run
@@ -255,71 +250,7 @@ def fetch(code: Code, line: Line, form: Form) -> Step:
     with np.errstate(over="ignore", invalid="ignore"):
       look(group)
       one.write(group, [*found])
-  return _unmasked(line, run)
-
-
-# ---- questions
-
-def _queried(h: Header, name: str) -> int:
-  if name in {"width", "height", "depth"}: return h.size[("width", "height", "depth").index(name)]
-  if name == "channel_order": return _ORDERS[h.channels]
-  if name == "channel_data_type": return _UNITS.get(h.kind, 0) if h.unit else _KINDS[h.kind]
-  if name == "array_size": return h.layers // 6 if h.cube and h.layers > 6 else 0 if h.cube else h.layers
-  if name == "num_mipmap_levels": return h.levels if h.mipmapped else 0
-  if name == "num_samples": return h.samples
-  return int(h.linear)
-
-
-def _asked(s: Sampler, name: str) -> int:
-  if name == "filter_mode": return FILTERS.index("linear" if s.linear else "nearest")
-  if name == "normalized_coords": return int(s.normalized)
-  if name == "force_unnormalized_coords": return int(s.force_unnormalized)
-  return MODES.index(s.modes[int(name[-1])])
-
-
-@binds("txq", "suq")
-def query(code: Code, line: Line, form: Form) -> Step:
-  """What a texture, sampler or surface is like."""
-  i = line.instruction
-  name = next(n for n in i.modifiers if n not in {"b32", "level"})
-  of_sampler = name in {"filter_mode", "normalized_coords", "force_unnormalized_coords"} or name.startswith("addr_mode")
-  base = i.operands[1].base if isinstance(i.operands[1], Address) else i.operands[1]
-  declared = line.scope.find(base.text) if isinstance(base, Name) else None
-  own = isinstance(declared, Place) and declared.variable.type == "samplerref"
-  handle = _operand(code, line, i.operands[1])
-  write = operands.writer(code, line, i.operands[0], "b32")
-  lod = operands.reader(code, line, i.operands[2], "u32") if "level" in form.modifiers else None
-
-  def run(group: Warps) -> None:
-    out: Value = np.uint32(0)
-    given = [handle(group), *([lod(group)] if lod is not None else [])]
-    for values in _alike(group, given):
-      sampler = sampler_of(group, values[:1]) if own else None
-      h = None if own else header_of(group, values[0])
-      if of_sampler: number = _asked(sampler or (h.sampler if h is not None else Sampler()), name)
-      elif h is None: raise MachineFault(f"a sampler has no {name}", address=values[0], lane=memory.lane_of(group))
-      else: number = _queried(h, name) if lod is None else max(1, _queried(h, name) >> min(values[1], 31))
-      out = np.where(group.lanes, np.uint32(number), out)
-    write(group, out)
-  return _unmasked(line, run)
-
-
-@binds("istypep")
-def istypep(code: Code, line: Line, form: Form) -> Step:
-  """Whether an address is that of an opaque variable of the module."""
-  i = line.instruction
-  kind = next(t for t in ("texref", "samplerref", "surfref") if t in form.modifiers)
-  read, write = operands.reader(code, line, i.operands[1], "u64"), operands.writer(code, line, i.operands[0], "pred")
-
-  def run(group: Warps) -> None:
-    program = group.cohort.program
-    found = np.zeros(np.shape(read(group)), bool)
-    for name, offset in program.linked.offsets.items():
-      place = program.linked.scope.names.get(name)
-      if isinstance(place, Place) and place.variable.type == kind:
-        found = found | (read(group) == np.uint64(program.base + offset))
-    write(group, found)
-  return run
+  return unmasked(line, run)
 
 
 # ---- surfaces
@@ -333,7 +264,7 @@ class _Spot:
       raise DecodeError(f"{line.instruction.name} does not take these operands", where=where(line))
     self.geometry = next(g for g in ("1d", "2d", "3d", "a1d", "a2d") if g in m)
     self.where = at.base
-    self.surface = _operand(code, line, at.base)
+    self.surface = operand(code, line, at.base)
     c = [operands.reader(code, line, o, "s32") for o in operands.elements(line, at.more[0])]
     self.layer = c.pop(0) if self.geometry[0] == "a" else None
     self.coordinates, self.width = c[:_AXES[self.geometry]], width
@@ -344,7 +275,7 @@ class _Spot:
 
   def each(self, group: Warps) -> Iterator[tuple[Header, Value, Value]]:
     """(surface, addresses, lanes that are outside and do nothing), with `group.mask` of the threads of that surface."""
-    for values in _alike(group, [self.surface(group)]):
+    for values in alike(group, [self.surface(group)]):
       h = header_of(group, values[0])
       if not self.fits(h):
         raise MachineFault(f"a surface that is not .{self.geometry} is used as one", lane=memory.lane_of(group))
@@ -436,7 +367,7 @@ def suld(code: Code, line: Line, form: Form) -> Step:
         _inside(group, outside, take)
     guarded(line, lambda _: load())(group)
     for write, x in zip(one.writes, out): write(group, x)
-  return _unmasked(line, run)
+  return unmasked(line, run)
 
 
 @binds("sust")
@@ -470,25 +401,39 @@ def _element(o: Any, h: Header, word: Value) -> Value:
   return o.to(o.min(word, o.const("u32", high)), f"u{bits}")
 
 
+class Reduction:
+  """A sured: where it goes, and what is combined there."""
+  loads, count = False, 1
+
+  def __init__(self, code: Code, line: Line, form: Form) -> None:
+    i, self.type = line.instruction, form.type
+    self.size = SIZES[self.type]
+    self.spot = _Spot(code, line, form, i.operands[0], self.size)
+    self.read = operands.reader(code, line, i.operands[1], f"b{8 * self.size}")
+    self.formatted = self.spot.samples
+    self._name = next(x for x in ("add", "min", "max", "and", "or") if x in form.modifiers)
+
+  def fits(self, h: Header) -> bool:
+    """Whether a surface has elements of this size, where whole ones are combined."""
+    return not self.formatted or h.element == self.size
+
+  def operation(self, h: Header) -> str:
+    """The name of what atomics do; integers of .b32 have the sign of the surface's."""
+    signed = h.kind[0] == "s" if self.type[0] == "b" else self.type[0] == "s"
+    return self._name if self._name in {"and", "or", "add"} else f"{'s' if signed else 'u'}{self._name}"
+
+
 @binds("sured")
 def sured(code: Code, line: Line, form: Form) -> Step:
   """Reductions on a surface: atomics whose old values nobody wants."""
-  i, m = line.instruction, form.modifiers
-  t = form.type
-  size = SIZES[t]
-  spot = _Spot(code, line, form, i.operands[0], size)
-  read = operands.reader(code, line, i.operands[1], f"b{8 * size}")
-  name = next(x for x in ("add", "min", "max", "and", "or") if x in m)
+  one = Reduction(code, line, form)
 
   def run(group: Warps) -> None:
-    data = read(group)
-    for h, at, outside in spot.each(group):
-      if spot.samples and h.element != size:
-        raise MachineFault(f"a reduction of {size} bytes on a surface with elements of {h.element}",
+    data = one.read(group)
+    for h, at, outside in one.spot.each(group):
+      if not one.fits(h):
+        raise MachineFault(f"a reduction of {one.size} bytes on a surface with elements of {h.element}",
                            lane=memory.lane_of(group))
-      signed = h.kind[0] == "s" if t[0] == "b" else t[0] == "s"
-      operation = name if name in {"and", "or", "add"} else f"{'s' if signed else 'u'}{name}"
-      _inside(group, outside, lambda at=at, operation=operation: memory.atomic(  # type: ignore[misc]
-        group, "global", at, size, operation, data, None, False))
+      _inside(group, outside, lambda at=at, h=h: memory.atomic(  # type: ignore[misc]
+        group, "global", at, one.size, one.operation(h), data, None, False))
   return guarded(line, run)
-

@@ -196,6 +196,8 @@ def column(rank: int) -> str:
 
 
 COLUMNS = {rank: column(rank) for rank in (3, 4, 5)}
+COLUMN_STORES = {(rank, operation): storing(rank, operation).replace(".tile", ".im2col_no_offs")
+                 for rank in (3, 4, 5) for operation in ("", "add")}
 
 
 @st.composite
@@ -234,6 +236,17 @@ def test_columns_of_pixels_are_loaded(case: tuple[TensorMap, int, dict[str, int]
   m, rank, numbers, good = case
   tensor = np.random.default_rng(2).integers(0, 256, 1 << 16, np.uint8).tobytes()
   stats = alike(COLUMNS[rank], data(m, tensor, **numbers), block=32)
+  if good: assert stats is not None and not stats.helped
+
+
+@given(case=columns(OUT + (1 << 15)), operation=st.sampled_from(["", "add"]))
+@settings(max_examples=examples(10), deadline=None)
+def test_columns_of_pixels_are_stored(case: tuple[TensorMap, int, dict[str, int], bool], operation: str) -> None:
+  m, rank, numbers, good = case
+  raw = bytearray(data(m, b"", **numbers))
+  shared = np.frombuffer(raw, np.uint8, SHARED, TENSOR)
+  shared &= 0x3B
+  stats = alike(COLUMN_STORES[rank, operation], bytes(raw), block=32)
   if good: assert stats is not None and not stats.helped
 
 

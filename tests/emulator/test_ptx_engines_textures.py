@@ -136,7 +136,8 @@ SURFACES = [
   "@%p2 suld.b.{g}.v2.b16.{m} {{%h1, %h2}}, [%l4, {c}]; mov.b32 %r20, {{%h1, %h2}};",
   "suld.b.{g}.v4.b32.{m} {{%r20, %r21, %r22, %r23}}, [%l4, {c}];",
   "sust.b.{g}.v2.b32.{m} [%l3, {c}], {{%r9, %r10}};", "@!%p2 sust.b.{g}.b16.{m} [%l4, {c}], %h3;",
-  "sust.p.{g}.v4.b32.{m} [%l3, {c}], {{%r9, %f1, %r11, %r12}};", "sust.p.{g}.b32.{m} [%l4, {c}], %f2;"]
+  "sust.p.{g}.v4.b32.{m} [%l3, {c}], {{%r9, %f1, %r11, %r12}};", "sust.p.{g}.b32.{m} [%l4, {c}], %f2;",
+  "sured.b.{o}.{g}.{t}.{m} [%l4, {c}], %r9;", "@%p2 sured.p.{o}.{g}.b32.{m} [%l3, {c}], %r9;"]
 
 
 @pytest.mark.parametrize("start", seeds(range(len(SURFACES))))
@@ -149,7 +150,12 @@ def test_surfaces(start: int) -> None:
   mode = rng.choice(["clamp", "zero", "zero", "trap"])
   c = ["%r25"] * bool(h.layers) + ["%r26", "%r27", "%r28"][:rank]
   while len(c) & len(c) - 1: c.append(c[-1])
-  line = SURFACES[start % len(SURFACES)].format(g=geometry, m=mode, c="{" + ", ".join(c) + "}")
+  o, t = rng.choice([("add", "u32"), ("min", "s32"), ("max", "s32"), ("max", "u32"), ("and", "b32"), ("or", "b32")])
+  line = SURFACES[start % len(SURFACES)]
+  if line.startswith("@%p2 sured"):
+    kind, channels = rng.choice([("u32", 1), ("s32", 1), ("s8", 4), ("u16", 2), ("f32", 1)])
+    h, o = replace(h, kind=kind, channels=channels, pitch=0), rng.choice(["min", "max"])
+  line = line.format(g=geometry, m=mode, c="{" + ", ".join(c) + "}", o=o, t=t)
   near = "" if mode == "zero" else "".join(f"and.b32 %r{k}, %r{k}, 0;" for k in range(25, 29))
   move = "shl.b32 %r26, %r5, 4; and.b32 %r25, %r6, 3; and.b32 %r27, %r7, 7; mov.u32 %r28, %r8;"
   move += f"cvt.u16.u32 %h3, %r9; {near}"

@@ -428,7 +428,9 @@ def _parameter(g: Lanes, line: Line, form: Form, operand: Operand, width: int) -
 def st(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """Stores of one to eight elements."""
   i, t = line.instruction, form.type
-  if "async" in form.modifiers: raise Untranslatable("no compiled form")
+  if "async" in form.modifiers:
+    from tinyhw.emulator.jit.ptx import remote
+    return remote.sent(g, line, form)
   sources, count = operands.elements(line, i.operands[1]), _count(form)
   if t == "b128": t, sources, count = "b64", operands.halves(i.operands[1]), 2
   values = [operands.reader(g.code, line, s, t)(g) for s in sources]

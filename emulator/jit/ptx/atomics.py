@@ -24,7 +24,9 @@ Change = Callable[[list[Value], list[Value]], list[Value]]
 def atom(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """Read-modify-writes of 2 to 16 bytes, and of vectors."""
   i, m, t = line.instruction, form.modifiers, form.type
-  if "async" in m: raise Untranslatable("no compiled form")
+  if "async" in m:
+    from tinyhw.emulator.jit.ptx import remote
+    return remote.sent(g, line, form)
   rest = [*i.operands]
   destination = rest.pop(0) if i.opcode == "atom" else None
   address = rest.pop(0)

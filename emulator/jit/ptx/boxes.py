@@ -135,11 +135,12 @@ class Column(Tensor):
     super().__init__(r, rank, c)
     self.moved, self.window = moved, list[tuple[Value, Value]]()
     most = CORNERS[rank]
-    for k, (x, offset) in enumerate(zip(c[1:], moved)):
+    for k, x in enumerate(c[1:rank - 1]):
       lower, upper = (self._corner(name, k, most) for name in ("lower", "upper"))
       last = (self.extents[k + 1] - 1).view(I64) + upper
-      r.need((lower <= x.view(I64)) & (x.view(I64) <= last) & (offset < 2 * most))
+      r.need((lower <= x.view(I64)) & (x.view(I64) <= last))
       self.window.append((lower, last))
+    for offset in moved: r.need(offset < 2 * most)
 
   def _corner(self, name: str, k: int, most: int) -> Value:
     value = convert(self.field(name, k).view(I64) << 48 >> 48, I64)
@@ -233,29 +234,58 @@ def tensor_load(rank: int, several: bool) -> Routine:
   return r
 
 
+def column_store(rank: int, operation: str) -> Routine:
+  """Copies what is in shared memory into a column of pixels, or combines its elements with it."""
+  names = [f"c{k}" for k in range(rank)]
+  r = Routine(f"column.store.{rank}d{'.' * bool(operation)}{operation}", ("map", "to", *names))
+  m = Column(r, rank, [r[n] for n in names], [])
+  kinds, host = _source(r, m, operation)
+  mixed = r.room("mixed", _ROW)
+  low, many = m.low[0] << m.log, m.high[0] - m.low[0] << m.log
+  access = r.number(Access.WRITE | Access.READ if operation else Access.WRITE)
+  for act in (False, True):  # first everything is looked at
+    def row(number: Value, inside: Value, at: Value, act: bool = act) -> None:
+      with r.when(inside):
+        found = r.ask(place_name("global"), at, many, access)
+        if not act: return
+        m.pieces(r["to"], number, lambda k, of, n: r.move(mixed + k, host + of, n))
+        _put(r, m, operation, kinds, found, mixed + low, many)
+    m.rows(row)
+  changed(r)
+  return r
+
+
+def _source(r: Routine, m: Tensor, operation: str) -> tuple[dict[int, str], Value]:
+  """(the types of elements that an operation is for, where the box lies in this process)."""
+  kinds = {n: t for n, (t, _) in enumerate(TYPES) if t in _REDUCED.get(operation, _PLAIN)}
+  if operation: r.need(r.number(sum(1 << n for n in kinds)) >> m.kind & 1 != 0)
+  r.need((r["to"] & _LINE - 1) == 0)
+  return kinds, r.ask(place_name("shared"), r["to"], m.bytes + _LINE - 1 & -_LINE, r.number(Access.READ))
+
+
+def _put(r: Routine, m: Tensor, operation: str, kinds: dict[int, str], to: Value, source: Value, many: Value) -> None:
+  """Copy or combine so many bytes of a row."""
+  if not operation: return r.move(to, source, many)
+  for n, t in kinds.items():
+    with r.when(m.kind == n), r.each(many >> m.log) as k:
+      combine(r, operation, t, to + (k << m.log), source + (k << m.log))
+  return None
+
+
 def tensor_store(rank: int, operation: str) -> Routine:
   """Copies a box of shared memory into a tensor, or combines its elements with it."""
   names = [f"c{k}" for k in range(rank)]
   r = Routine(f"box.store.{rank}d{'.' * bool(operation)}{operation}", ("map", "to", *names))
   m = Tensor(r, rank, [r[n] for n in names])
-  kinds = {n: t for n, (t, _) in enumerate(TYPES) if t in _REDUCED.get(operation, _PLAIN)}
-  if operation: r.need(r.number(sum(1 << n for n in kinds)) >> m.kind & 1 != 0)
-  offset = r["to"]
-  r.need((offset & _LINE - 1) == 0)
   apart = m.reach(Access.WRITE | Access.READ if operation else Access.WRITE)
-  host = r.ask(place_name("shared"), offset, m.bytes + _LINE - 1 & -_LINE, r.number(Access.READ))
+  kinds, host = _source(r, m, operation)
   mixed = r.room("mixed", _ROW)
   low, many = m.low[0] << m.log, m.high[0] - m.low[0] << m.log
 
   def row(number: Value, inside: Value, at: Value) -> None:
     with r.when(inside & m.some):
-      m.pieces(offset, number, lambda k, of, n: r.move(mixed + k, host + of, n))
-      to, source = at + apart + low, mixed + low
-      if not operation: r.move(to, source, many)
-      else:
-        for n, t in kinds.items():
-          with r.when(m.kind == n), r.each(many >> m.log) as k:
-            combine(r, operation, t, to + (k << m.log), source + (k << m.log))
+      m.pieces(r["to"], number, lambda k, of, n: r.move(mixed + k, host + of, n))
+      _put(r, m, operation, kinds, at + apart + low, mixed + low, many)
   m.rows(row)
   changed(r)
   return r

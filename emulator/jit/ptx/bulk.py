@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from tinyhw.core.memory import Access
 from tinyhw.emulator.jit.ptx import access, helped
-from tinyhw.emulator.jit.ptx.boxes import column_load, tensor_load, tensor_store
+from tinyhw.emulator.jit.ptx.boxes import column_load, column_store, tensor_load, tensor_store
 from tinyhw.emulator.jit.ptx.emit import Lanes
-from tinyhw.emulator.jit.ptx.moves import changed, completed, linear, place, place_name
-from tinyhw.emulator.jit.ptx.routine import Routine, defined
+from tinyhw.emulator.jit.ptx.moves import changed, linear, place_name
+from tinyhw.emulator.jit.ptx.routine import Routine
+from tinyhw.emulator.jit.ptx.turns import taken
 from tinyhw.emulator.jit.values import Untranslatable, Value, convert
 from tinyhw.emulator.ptx import addresses, copies, memory, operands, tensor
 from tinyhw.emulator.ptx.scope import Line
@@ -44,9 +45,7 @@ def _one(g: Lanes, line: Line, k: int, routine: Routine, given: Sequence[Value],
   """Have a routine act for the one thread that executes an instruction, or the first one where they do it `together`,
   or where all give the same and it may as well be done `again`; where it does not, the reference does."""
   e = g.e
-  places = [place(s, g.plan.clustered) for s in ("global", "shared", memory.GENERIC)]
-  defined(e, *places, completed(), routine.text())
-  e.declared.update(routine.declared)
+  taken(g, routine)
   guard = operands.predicate(line)
   here = g.active_bits
   if guard is not None: here = e.op(f"and i32 {g.bits(guard(g))}, {here}")
@@ -104,8 +103,8 @@ def cp(g: Lanes, line: Line, form: Form) -> None:
 
 def _tensor(g: Lanes, line: Line, form: Form, loads: bool, several: bool, operation: str) -> None:
   i, m = line.instruction, form.modifiers
-  columns = loads and "im2col" in m
-  if m & tensor.OTHERS and not columns: raise Untranslatable("no compiled form")
+  columns = bool(m & tensor.COLUMNS)
+  if m & tensor.OTHERS: raise Untranslatable("no compiled form")
   rank = next(int(x[0]) for x in m if x in {"1d", "2d", "3d", "4d", "5d"})
   box, plain = (1, 0) if loads else (0, 1)
   base, parts = tensor.parts(line, i.operands[box], rank)
@@ -119,7 +118,8 @@ def _tensor(g: Lanes, line: Line, form: Form, loads: bool, several: bool, operat
     if several: given.append(convert(operands.reader(g.code, line, rest[0], "u16")(g), U64))
     routine = column_load(rank, several) if columns else tensor_load(rank, several)
     return _one(g, line, g.index, routine, [*given, *at])
-  return _one(g, line, g.index, tensor_store(rank, operation), [*given, *at], again=not operation)
+  routine = column_store(rank, operation) if columns else tensor_store(rank, operation)
+  return _one(g, line, g.index, routine, [*given, *at], again=not operation)
 
 
 @access.emits("tensormap")

@@ -11,7 +11,19 @@ from tinyhw.core.locks import lock
 from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import Native, compiled_by, host
-from tinyhw.emulator.jit.ptx import access, atomics, calls, cluster, matrix, mbarrier, warp, wgmma, wmma
+from tinyhw.emulator.jit.ptx import (
+  access,
+  atomics,
+  calls,
+  cluster,
+  matrix,
+  mbarrier,
+  queries,
+  remote,
+  warp,
+  wgmma,
+  wmma,
+)
 from tinyhw.emulator.jit.ptx.emit import Exit, Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import JitCode
 from tinyhw.emulator.jit.ptx.shapes import Plan
@@ -22,7 +34,8 @@ from tinyhw.emulator.ptx.program import Code, Program
 from tinyhw.emulator.ptx.scope import Flat
 from tinyhw.isa.ptx import printer
 
-EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, warp, wgmma, wmma)  # they register what they emit
+# they register what they emit
+EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, queries, remote, warp, wgmma, wmma)
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 _LINE: Final = 0.025  # seconds more that LLVM may take, for each line: to interpret large kernels takes longest

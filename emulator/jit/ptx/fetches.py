@@ -27,6 +27,7 @@ from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, gather, type_of
 from tinyhw.emulator.jit.vectors import scatter
+from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.ptx import operands, sampling, textures
 from tinyhw.emulator.ptx.group import LANES
 from tinyhw.emulator.ptx.kept import SOURCES
@@ -47,7 +48,7 @@ CHAIN: Final = 8  # blocks of an instruction
 FUNCTION, NEXT, HANDLES, HOST, NUMBERS = 0, 8, 16, 32, 40
 ROWS: Final = NUMBERS + 8 * len(sampling.NUMBERS)
 ROW: Final = 40
-OPCODES: Final = frozenset({"tex", "tld4", "suld", "sust"})
+OPCODES: Final = frozenset({"tex", "tld4", "suld", "sust", "sured"})
 
 
 # ---- what the function is made of
@@ -164,9 +165,9 @@ class Function:
       mine = mine & (self._handle(k) == c.word("block", HANDLES + 8 * k))
     place: Value | None = None
     storing: list[Value] = []
-    if isinstance(self.one, textures.Access):
+    if not isinstance(self.one, textures.Fetch):
       place, mine = self._place(self.one, mine)
-      if not self.one.loads: storing = self.one.parts(c, self.form)
+      if isinstance(self.one, textures.Access) and not self.one.loads: storing = self.one.parts(c, self.form)
     bits = c.bits(mine)
     rest = e.op(f"and i32 {c.bits(wanted)}, {e.op(f'xor i32 {bits}, -1')}")
     self._others(rest, active)
@@ -176,9 +177,9 @@ class Function:
     if isinstance(self.one, textures.Fetch):
       fetch = self.one
       fetch.write(c, fetch.bound.fetched(c, self.form, self.form.sampler, self.sizes, self._read, fetch.component))
-    else:
-      assert place is not None
-      self._access(self.one, place, mine, storing)
+    elif place is not None:
+      if isinstance(self.one, textures.Access): self._access(self.one, place, mine, storing)
+      else: self._reduce(self.one, place, mine)
     for n, at, dtype, _ in self.bound.given: self._give(at, dtype, c.written[n], mine, bits)
     e.do(f"br label %{over}")
     e.start(over)
@@ -189,8 +190,8 @@ class Function:
 
   def _handle(self, k: int) -> Value:
     one = self.one
-    if isinstance(one, textures.Access): found = one.spot.surface(self.cells)
-    else: found = one.bound.handles(self.cells)[k]
+    if isinstance(one, textures.Fetch): found = one.bound.handles(self.cells)[k]
+    else: found = one.spot.surface(self.cells)
     assert isinstance(found, Value)
     return found
 
@@ -234,7 +235,7 @@ class Function:
 
   # ---- surfaces
 
-  def _place(self, one: textures.Access, mine: Value) -> tuple[Value, Value]:
+  def _place(self, one: textures.Access | textures.Reduction, mine: Value) -> tuple[Value, Value]:
     """(host addresses, the threads that access them without a fault); who is outside of a .zero is among them."""
     place, outside = one.spot.place(self.cells, self.form, self.sizes)
     self.outside = outside if one.spot.clamp == "zero" else None
@@ -257,6 +258,32 @@ class Function:
       pointers = e.op(f"inttoptr <{LANES} x i64> {(address + k * size).in_lanes()} to <{LANES} x ptr>")
       scatter(e, f"i{8 * size}", LANES, x.in_lanes(), pointers, inside.in_lanes())
 
+  def _reduce(self, one: textures.Reduction, address: Value, mine: Value) -> None:
+    """Combine what lies there, thread by thread."""
+    e, c = self.e, self.cells
+    if not one.fits(self.form): raise Untranslatable("elements of another size")
+    inside = mine if self.outside is None else mine & ~self.outside
+    raw = operands.unsigned(one.size)
+    what: Any = ATOMICS[one.operation(self.form)]
+    t, dtype, data = type_of(raw), what.dtype(one.size), one.read(c).view(raw).in_lanes()
+    turn, act, over, before = e.new_label("turn"), e.new_label("act"), e.new_label("over"), e.label
+    bits = c.bits(inside)
+    e.do(f"br label %{turn}")
+    e.start(turn)
+    left = e.op(f"phi i32 [ {bits}, %{before} ], [ %{act}.rest, %{act} ]")
+    e.do(f"br i1 {e.op(f'icmp eq i32 {left}, 0')}, label %{over}, label %{act}")
+    e.start(act)
+    e.declared["llvm.cttz.i32"] = "declare i32 @llvm.cttz.i32(i32, i1)"
+    lane = e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
+    cell = e.op(f"inttoptr i64 {e.op(f'extractelement <{LANES} x i64> {address.in_lanes()}, i32 {lane}')} to ptr")
+    old = Value(e, e.op(f"load {t}, ptr {cell}"), raw, False).view(dtype)
+    new = Value(e, e.op(f"extractelement <{LANES} x {t}> {data}, i32 {lane}"), raw, False).view(dtype)
+    e.do(f"store {t} {what.function(c.o, old, new, new).view(raw).text}, ptr {cell}")
+    e.lines.append(f"  %{act}.less = sub i32 {left}, 1")
+    e.lines.append(f"  %{act}.rest = and i32 {left}, %{act}.less")
+    e.do(f"br label %{turn}")
+    e.start(over)
+
   # ---- results
 
   def _give(self, at: int, dtype: Any, value: Value, mine: Value, bits: str) -> None:
@@ -272,7 +299,7 @@ class Function:
     return e.do(f"store {t} {chosen.in_lanes()}, ptr {pointer}, align 4")
 
 
-One = textures.Fetch | textures.Access
+One = textures.Fetch | textures.Access | textures.Reduction
 
 
 def instruction(code: Any, line: Line) -> One:
@@ -280,13 +307,14 @@ def instruction(code: Any, line: Line) -> One:
   from tinyhw.isa.ptx import forms
   form = forms.find(line.instruction.name)
   assert form is not None
+  if line.instruction.opcode == "sured": return textures.Reduction(code, line, form)
   if line.instruction.opcode in {"suld", "sust"}: return textures.Access(code, line, form)
   return textures.Fetch(code, line, form)
 
 
 def handles(one: One) -> list[Any]:
   """The operands that name an array, and a sampler where one is."""
-  found = [one.spot.where] if isinstance(one, textures.Access) else [one.bound.where, *one.bound.samplers]
+  found = [one.bound.where, *one.bound.samplers] if isinstance(one, textures.Fetch) else [one.spot.where]
   return [o.base if isinstance(o, Address) else o for o in found]
 
 
@@ -327,7 +355,7 @@ class Learner:
   @staticmethod
   def look(one: One, group: Warps) -> Seen | None:
     """What the first of the threads looks at."""
-    given = [one.spot.surface(group)] if isinstance(one, textures.Access) else one.bound.handles(group)
+    given = one.bound.handles(group) if isinstance(one, textures.Fetch) else [one.spot.surface(group)]
     at = int(group.lanes[0].argmax())
     values = tuple(int(operands.full(group, v)[0, at]) for v in given)
     try:

@@ -33,14 +33,10 @@ _Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int
 # What compiled code has no way of its own for: patterns of names, and what docs/ptx.md says of them.
 SELDOM: Final = (
   (r"call(\.uni)?", "`call` of a function that calls itself, or is too long to stand in the kernel"),
-  (r"(tex|tld4|suld|sust)\..*",
-   "`tex`, `tld4`, `suld`, `sust`, until a launch has made one a few times: then it is compiled for the array"),
-  (r"(txq|istypep|sured|suq)\..*", "`txq`, `suq`, `istypep`, `sured`"),
+  (r"(tex|tld4|suld|sust|sured)\..*",
+   "`tex`, `tld4`, `suld`, `sust`, `sured`, until a launch has made one a few times: then compiled for the array"),
   (r"mma\..*m8n8k4\..*f16.*", "`mma` of m8n8k4 of f16"),
   (r"wgmma\..*b1.*|wmma\..*\.(u4|s4|b1)(\..*)?", "`wgmma` of bits, `wmma.load` and `.store` of 4 bits, `wmma` of bits"),
-  (r"(st|red)\.async\..*", "`st.async`, `red.async`"),
-  (r"multimem\..*", "`multimem`"),
-  (r"cp\..*(im2col_no_offs|gather4|scatter4|cp_mask).*", "stores of `cp.async.bulk.tensor` by im2col, `.cp_mask`"),
   (r"cvt\..*bf16\.[su]64", "`cvt` of 64-bit integers to bf16"),
   (r"isspacep\.(const|param|global).*", "`isspacep` but of shared and local memory"),
 )

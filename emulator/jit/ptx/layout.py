@@ -23,6 +23,7 @@ CLUSTERED: Final = 128  # the same each way, three i32
 APART: Final = 144  # bytes from one block's shared memory to the next one's
 STRIDE: Final = 152  # of states
 WORKSPACE: Final = 160  # of the launch, on the GPU
+MULTICAST: Final = 168  # how many ranges stand for several places, and the address of rows: start, size, places, where
 ADDRESSES: Final = 192  # i64 of each thread
 DATA: Final = ADDRESSES + 8 * 32  # elements: threads of the first, threads of the second...
 HOSTS: Final = DATA + 8 * 8 * 32  # host addresses, i64 of each thread

@@ -69,7 +69,7 @@ def completed() -> str:
   return r.text(pending | expected << EXPECTED | (tx & (1 << 21) - 1) << TX | phase << PHASE | r.number(1 << VALID))
 
 
-class _Told:
+class Told:
   """The mbarrier that a routine tells of the bytes, at an address of shared memory; none where there is no address."""
 
   def __init__(self, r: Routine, address: Value | None, size: Value) -> None:
@@ -104,9 +104,9 @@ def deliver(r: Routine, space: str, barrier: bool, to: Value, size: Value, room:
         write: Callable[[Value], None]) -> None:
   """Have `write(host)` write bytes to an address, or at its place in each block of a mask, and their mbarriers told.
   `room` are the bytes there that must be there."""
-  def target(at: Value, where: Value | None) -> tuple[Value, _Told]:
+  def target(at: Value, where: Value | None) -> tuple[Value, Told]:
     host = r.ask(place_name(space), at, room, r.number(Access.WRITE))
-    told = _Told(r, where, size)
+    told = Told(r, where, size)
     told.apart(host, room)
     return host, told
   host, told = target(to, r["barrier"] if barrier else None)

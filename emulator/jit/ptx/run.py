@@ -367,6 +367,7 @@ class Launch:
                       (layout.PARAMS_AT, d.params), (layout.MODULE, d.program.base),
                       (layout.SHARED_SIZE, grid.shared.total), (layout.LOCAL_SIZE, max(16, -(-self.stack // 16) * 16)),
                       (layout.DYNAMIC, d.dynamic_shared), (layout.WORKSPACE, d.workspace),
+                      (layout.MULTICAST, len(grid.space.multicast)), (layout.MULTICAST + 8, self._several()),
                       (layout.STRANDS, grid.shared.warps), (layout.CLOCK, FIRST),
                       (layout.CLUSTER, grid.shared.clustered), (layout.APART, apart(grid)), (layout.STRIDE, k.stride)):
       words[at // 8] = value
@@ -374,6 +375,14 @@ class Launch:
     small = words.view(np.uint32)
     small[layout.GRID // 4:layout.GRID // 4 + 3] = d.grid
     small[layout.CLUSTERED // 4:layout.CLUSTERED // 4 + 3] = grid.shared.cluster
+
+  def _several(self) -> int:
+    """Where it says which addresses stand for several places."""
+    self._places = [np.array(at, np.uint64) for *_, at in self.grid.space.multicast]
+    self._ranges = np.array([(start, size, len(at), at.ctypes.data) for (start, size, _), at in zip(
+      self.grid.space.multicast, self._places)], np.uint64).reshape(-1, 4)
+    found: int = self._ranges.ctypes.data
+    return found
 
   @property
   def mappings(self) -> Value:

@@ -88,7 +88,8 @@ _OWN_RESULT: Final = frozenset({"addc", "subc", "madc", "call"})
 SHARED_BINDERS: Final = frozenset({"mov", "cvta", "setp", "set", "cvt", "lop3", "prefetch", "prefetchu", "membar",
                                    "fence", "discard", "applypriority", "pmevent", "griddepcontrol", "setmaxnreg",
                                    "createpolicy", "isspacep"})
-_SAME_RESULT: Final = SHARED_BINDERS | {"mapa", "getctarank"}  # where all threads give the same
+# where all threads give the same
+_SAME_RESULT: Final = SHARED_BINDERS | {"mapa", "getctarank", "txq", "suq", "istypep"}
 
 
 class Plan:
