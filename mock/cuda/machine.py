@@ -58,6 +58,7 @@ class Piece:
   pool: Pool | None = None
   reserved: Reserved | None = None  # the graph's addresses that it has
   opened: Opened | None = None  # memory of another process, by a handle
+  flags: int | None = None  # of pinned memory that the driver allocated
 
   @property
   def host(self) -> bool:

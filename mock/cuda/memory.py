@@ -178,14 +178,28 @@ def drop_managed(m: CudaMachine, piece: Piece) -> None:
   unmap_memory(piece.address, page_align(piece.size))
 
 
+_PINNED: Final = (cuda.CU_MEMHOSTALLOC_PORTABLE | cuda.CU_MEMHOSTALLOC_DEVICEMAP | cuda.CU_MEMHOSTALLOC_WRITECOMBINED)
+
+
 @serves("cuMemAllocHost_v2")
 def mem_alloc_host(m: CudaMachine, out: int, size: int) -> None:
-  m.out(out, "Q", _host(m, size, False))
+  mem_host_alloc(m, out, size, 0)
 
 
 @serves("cuMemHostAlloc")
 def mem_host_alloc(m: CudaMachine, out: int, size: int, flags: int) -> None:
-  m.out(out, "Q", _host(m, size, False))
+  if flags & ~_PINNED: raise invalid(f"flags of pinned memory {flags:#x}")
+  address = _host(m, size, False)
+  m.pieces[address].flags = flags
+  m.out(out, "Q", address)
+
+
+@serves("cuMemHostGetFlags")
+def mem_host_get_flags(m: CudaMachine, out: int, address: int) -> None:
+  """What pinned memory was asked for with; of memory that the program had, nobody is told."""
+  piece = next((p for p in m.pieces.values() if p.address <= address < p.address + p.size), None)
+  if piece is None or piece.flags is None: raise invalid(f"{address:#x} is no memory of cuMemHostAlloc")
+  m.out(out, "I", piece.flags)
 
 
 @serves("cuMemAllocManaged")
@@ -209,6 +223,7 @@ def mem_free_host(m: CudaMachine, address: int) -> None:
 @serves("cuMemHostRegister_v2")
 def mem_host_register(m: CudaMachine, address: int, size: int, flags: int) -> None:
   context = m.working()
+  if not address or size <= 0: raise invalid(f"{size:,} bytes at {address:#x}")
   start, end = address & -PAGE, page_align(address + size)
   if any(p.kind == HOST and p.address & -PAGE < end and start < page_align(p.address + p.size)
          for p in m.pieces.values()):

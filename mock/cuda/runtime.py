@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 from tinyhw.autogen import cuda, cudart
 from tinyhw.core.layout import Struct
 from tinyhw.mock.cuda.arrays import Array
-from tinyhw.mock.cuda.calls import UNCOLLECTED, Forked, answer
+from tinyhw.mock.cuda.calls import UNCOLLECTED, Failed, Forked, answer
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.runtime_tables import FUNCTION, PROPERTIES, SAME, WITHOUT_CONTEXT
 from tinyhw.mock.cuda.shared import Loaded
@@ -124,6 +124,7 @@ class Runtime:
         elif handler is None: raise Refusal(cudart.cudaErrorNotSupported, f"{name} is not modelled")
         else: return handler(self, *arguments) or 0
       except Refusal as refusal: return self.failed(name, refusal)
+      except Failed as failed: return self.failed(name, Refusal(failed.code, failed.why))
       except Refused as refused: return self.failed(name, Refusal(cudart.cudaErrorInvalidValue, refused.why))
       except Forked: return cudart.cudaErrorInitializationError
       except BaseException:  # a mistake of the mock's own

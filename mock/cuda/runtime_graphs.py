@@ -81,6 +81,7 @@ _registered("", "Memset", "", _fill_at, True)
 
 @runs("cudaGraphKernelNodeGetParams")
 def graph_kernel_node_get_params(r: Runtime, handle: int, out: int) -> None:
+  r.context()
   found = cuda.CUDA_KERNEL_NODE_PARAMS_v2()
   r.call("cuGraphKernelNodeGetParams_v2", handle, ctypes.addressof(found))
   host = next((at for at in r.kernels if r.loaded_kernel(at) == found.func), 0)

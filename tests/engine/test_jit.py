@@ -125,6 +125,14 @@ def test_other_arguments_are_refused_by_name(old: Any, new: Any, name: str) -> N
   assert f(Tensor([2.0]), old).item() == 3
 
 
+def test_keywords_come_in_any_order() -> None:
+  f = TinyJit(lambda a, b, *, c, d=2: a - 2 * b + 3 * c + 4 * d)
+  for i in range(6):
+    a, b, c, d = (Tensor([float(i + k)]) for k in (0, 10, 20, 30))
+    order = {"c": c, "b": b, "d": d, "a": a} if i % 2 else {"a": a, "d": d, "c": c, "b": b}
+    assert f(**order).item() == (f(a, b, d=d, c=c)).item() == i - 2 * (i + 10) + 3 * (i + 20) + 4 * (i + 30)
+
+
 def test_equal_arguments_are_taken() -> None:
   f = TinyJit(lambda x, a, **more: x + 1)
   for _ in range(4): f(Tensor([1.0]), a=[float("nan"), np.arange(3), {"k": (True, b"x")}], other=dtypes.int32)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.engine.test_closed import run_apart
 from tests.strength import examples
 from tinyhw import Device, Tensor, TinyJit, Variable, nn
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import DeviceError, InvalidArgument
 from tinyhw.engine.shard import all_reduce
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
@@ -397,3 +397,28 @@ def test_the_device_of_several_is_a_tuple_of_names() -> None:
   assert Tensor.rand(3, device=x.device).device == x.rand_like().device == x.zeros_like().device == DEVICES[:2]
   assert x.to(x.device) is x and Tensor(x).device == DEVICES[:2] and x.shard_like(x).device == DEVICES[:2]
   with pytest.raises(InvalidArgument, match="PYTHON"): x + Tensor(HOST, device="PYTHON")
+
+
+def test_parts_of_a_vector_are_vectors() -> None:
+  for x in (Tensor([1, 2, 3, 4], device="PYTHON").shard(DEVICES[:2], 0), (cut(HOST[0], 0, 2) * 2).realize()):
+    assert x.shard_axis == 0 and all(p.ndim == 1 for p in x.parts())
+    assert x.zeros_like().shard_like(x).shard_axis == 0
+  assert [p.shape for p in Tensor.ones(6, device="PYTHON").shard(DEVICES, 0).parts()] == [(2,)] * 3
+
+
+def test_statistics_follow_the_parameters_to_several_devices() -> None:
+  norm, x = nn.BatchNorm(5, device="PYTHON"), cut(HOST[:6], 0, 2)
+  for p in nn.get_parameters(norm): p.shard_(DEVICES[:2])
+  with Tensor.train(): y = norm(x)
+  alone = nn.BatchNorm(5, device="PYTHON")
+  with Tensor.train(): want = alone(Tensor(HOST[:6], device="PYTHON"))
+  np.testing.assert_allclose(y.numpy(), want.numpy(), rtol=1e-5, atol=1e-6)
+  np.testing.assert_allclose(norm.running_var.numpy(), alone.running_var.numpy(), rtol=1e-5)
+  assert norm.running_mean.device == norm.num_batches_tracked.device == DEVICES[:2] and norm(x).devices == DEVICES[:2]
+
+
+def test_copies_among_devices_that_run_nothing() -> None:
+  x = Tensor.ones(4, 4, device="NULL").contiguous().shard(("NULL", "NULL:1"), 0)
+  y = (x @ x).sum(0).realize()
+  assert y.devices == ("NULL", "NULL:1") and y.to("NULL:2").realize().device == "NULL:2"
+  with pytest.raises(DeviceError, match="nothing runs here"): y.numpy()

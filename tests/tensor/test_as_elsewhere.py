@@ -1,6 +1,7 @@
 """Small things that PyTorch's and tinygrad's users type: what they take, give and raise."""
 from __future__ import annotations
 
+import copy
 import gc
 import pickle
 from typing import Any
@@ -70,6 +71,27 @@ def test_a_variable_says_its_type() -> None:
   assert Tensor(Variable("plain", 1, 10).bind(2)).dtype is dtypes.int32
   for low, high, kind in ((0, 1 << 40, "int64"), (0, 200, "int8"), (-1, 1, "uint32"), (0, 1, "float32")):
     with pytest.raises(InvalidArgument, match="is not a range of"): Variable("wrong", low, high, dtype=kind)
+
+
+def test_a_second_backward_adds_to_the_same_gradient() -> None:
+  x = Tensor([3.0], requires_grad=True)
+  (x * 2).sum().backward()
+  held = x.grad
+  assert held is not None
+  seen, copied = held * 1, copy.copy(x)
+  (x * 3).sum().backward()
+  assert x.grad is held and held.tolist() == [5.0] and seen.tolist() == [2.0] and copied.grad.tolist() == [2.0]
+  (x * x * x).sum().backward(create_graph=True)
+  assert x.grad is not held and x.grad is not None and x.grad.tolist() == [32.0] and held.tolist() == [5.0]
+
+
+def test_what_is_no_type_and_no_bound() -> None:
+  for error in (TypeError, AttributeError):
+    with pytest.raises(error, match="no dtype is called 'typo'"): Tensor([1], dtype="typo")
+  for told in ({"low": 0.5}, {"high": 3.5}, {"dtype": "float32"}):
+    with pytest.raises(TypeError, match="randint"): Tensor.randint(3, **told)
+  with pytest.raises(ValueError, match="uniform within"): Tensor.uniform(3, low=5.0, high=3.0)
+  with pytest.raises(TypeError, match="not deleted"): del Tensor([1, 2])[0]
 
 
 def test_contiguous_takes_what_others_write() -> None:

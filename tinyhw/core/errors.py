@@ -117,6 +117,10 @@ class InvalidType(InvalidArgument, TypeError):
   """An argument of a kind, or a tensor of a dtype, that the function is not for."""
 
 
+class UnknownType(InvalidType, AttributeError):
+  """The name of a dtype that there is not. tinygrad looks it up as an attribute."""
+
+
 class InvalidIndexType(InvalidIndex, InvalidType):
   """An index of a kind that is none."""
 

@@ -38,6 +38,8 @@ class NullRuntime(Runtime):
   def free(self, allocation: Allocation) -> None:
     allocation.handle = None
 
+  def is_peer(self, other: Runtime) -> bool: return isinstance(other, NullRuntime)
+
   def copyin(self, dst: Allocation, data: memoryview) -> None:
     dst.memory(data.nbytes, self.name)
 

@@ -217,7 +217,9 @@ class Arguments:
   def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], skip: int = 0) -> Call:
     """A call's arguments; the first `skip` (the instance of a method) are left out."""
     named = {**self._defaults, **{self._names[i] if i < len(self._names) else f"args[{i}]": x
-                                  for i, x in enumerate(args) if i >= skip}, **kwargs}
+                                  for i, x in enumerate(args) if i >= skip}, **dict(sorted(kwargs.items()))}
+    if kwargs or self._defaults:              # in one order, whatever theirs is: a replay takes tensors by it
+      named = {name: named[name] for name in dict.fromkeys((*self._names, *named)) if name in named}
     training, records, device, default_float, default_int = modes()
     facts: dict[str, Fact | Same] = dict(zip(MODES, (
       _fact(training), _fact(not records), _fact(device), Same(default_float), Same(default_int)), strict=True))

@@ -27,6 +27,8 @@ def parts(tensor: TensorBase) -> tuple[tuple[UOp, ...], int | None]:
   memory = {u: [new_node(b) for b in buffer_of(u).parts] for u in found.toposort() if u.op is Ops.BUFFER}
   result = spread([found], {u: nodes for u, nodes in memory.items() if is_group(u.device)})[found]
   assert isinstance(result, Parts)
+  if found.op is Ops.BUFFER and result.axis is not None:     # memory as it is: in the shape that it was cut in
+    result = result.each(lambda p: p.reshape((p.size,)), 0)
   return result.nodes, result.axis
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidShape, Unsupported
+from tinyhw.core.errors import InvalidArgument, InvalidShape, InvalidType, Unsupported
 from tinyhw.device import Device
 from tinyhw.engine import random
 from tinyhw.function.core import Places
@@ -70,6 +70,7 @@ class Chance(Creation):
   def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, device: Places = None, dtype: DTypeLike = None,
               requires_grad: bool | None = None) -> Self:
     """Uniform in [low, high); of integers what is left of it toward zero."""
+    if low > high: raise InvalidArgument(f"uniform within {low}..{high}", hint="low is the smaller one")
     if (kind := named(dtype) or dtypes.default_float).is_int:
       return cls.uniform(*shape, low=low, high=high, device=device, dtype=dtypes.float32).cast(kind)
     return cls._random(shape_of(shape), device, dtype, requires_grad,
@@ -130,8 +131,10 @@ class Chance(Creation):
       if bounds and low is None: low = bounds.pop()
       shape = (tuple(size),)
     first, end = 0 if low is None else low, 10 if high is None else high
+    for bound in (first, end):
+      if not hasattr(bound, "__index__"): raise InvalidType(f"randint within {first}..{end}", hint="both are integers")
     sizes, kind = shape_of(shape), named(dtype) or dtypes.default_int
-    if not kind.is_int: raise InvalidArgument(f"randint of {kind}", hint="give an integer type, and cast")
+    if not kind.is_int: raise InvalidType(f"randint of {kind}", hint="give an integer type, and cast")
     if end <= first: raise InvalidArgument(f"no integers in {first}..{end - 1}")
     if not _drawn(sizes): return cls.full(sizes, 0, device, kind)
     bits = cls._wrap(random.bits(math.prod(sizes), Device.canonicalize(device)))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tinyhw.core.errors import UnknownType
 from tinyhw.core.lazy import cached_property
 
 
@@ -188,7 +189,7 @@ class dtypes:
   def named(name: str) -> DType:
     """The scalar type of that name (`"float32"`, or an alias such as `"half"`)."""
     found = getattr(dtypes, name, None)
-    if not isinstance(found, DType): raise TypeError(f"no dtype is called {name!r}; there are {', '.join(_SCALARS)}")
+    if not isinstance(found, DType): raise UnknownType(f"no dtype is called {name!r}; there are {', '.join(_SCALARS)}")
     return found
 
   @staticmethod

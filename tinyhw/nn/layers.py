@@ -322,9 +322,16 @@ class BatchNorm(Layer):
     return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.weight is not None}, "
             f"track_running_stats={self.track_running_stats}")
 
+  def _together(self, x: Tensor) -> None:
+    """Have the statistics where the parameters were put: who goes through those alone (`nn.get_parameters`) has left
+    them behind."""
+    if self.weight is None or self.weight.device != x.device or self.running_mean.device == x.device: return
+    for t in (self.running_mean, self.running_var, self.num_batches_tracked): t.to_(x.device)
+
   def forward(self, x: Tensor) -> Tensor:
     _channels(x, self.num_features, self)
     shape = (1, -1, *[1] * (x.ndim - 2))
+    if self.track_running_stats: self._together(x)
     if not Tensor.training and self.track_running_stats: mean, var = self.running_mean, self.running_var
     else:
       axes = tuple(i for i in range(x.ndim) if i != 1)

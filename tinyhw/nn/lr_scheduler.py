@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -49,13 +50,33 @@ class LRScheduler(ABC):
     self._last_lr = [self._rate(n, g["lr"]) for n, g in enumerate(self._groups)]
     for g, rate in zip(self._groups, self._last_lr): g.lr = rate
 
+  def restart(self) -> None:
+    """Be as it was made, at the rates of the start."""
+    for g, rate in zip(self._groups, self.base_lrs): g.lr = rate
+    self.last_epoch = 0
+    self._set()
+
+  def _each(self, what: str, value: float | Sequence[float]) -> list[float]:
+    """A number for each group."""
+    found = [value] * len(self._groups) if isinstance(value, (int, float)) else list(value)
+    if len(found) != len(self._groups): raise InvalidArgument(f"{what} {value} for {len(self._groups)} groups")
+    return found
+
+  def _set_momentum(self, number: int, momentum: float) -> None:
+    """The momentum of a group, or its first beta."""
+    group = self._groups[number]
+    if "betas" in group.options: group["betas"] = (momentum, *group["betas"][1:])
+    else: group["momentum"] = momentum
+
   @abstractmethod
   def _rate(self, number: int, now: float) -> float:
     """The rate of group `number` at `last_epoch`, which has the rate `now`."""
 
   def state_dict(self) -> dict[str, Any]:
     """What it knows, but for the optimizer and functions."""
-    return {k: v for k, v in vars(self).items() if k != "optimizer" and not callable(v) and not _functions(v)}
+    found = {k: v for k, v in vars(self).items() if k != "optimizer" and not callable(v) and not _functions(v)}
+    if "_schedulers" in found: found["_schedulers"] = [s.state_dict() for s in found["_schedulers"]]
+    return found
 
   def load_state_dict(self, state: dict[str, Any]) -> None:
     """Go on where another one was. The rates themselves are the optimizer's, and are set to what they were there."""
@@ -63,12 +84,19 @@ class LRScheduler(ABC):
       raise InvalidArgument(f"{type(self).__name__} has no {sorted(unknown)[0]!r}")
     if len(state.get("_last_lr", self._last_lr)) != len(self._last_lr):
       raise InvalidArgument(f"rates of {len(state['_last_lr'])} groups for {len(self._last_lr)}")
-    vars(self).update(state)
+    if (parts := state.get("_schedulers")) is not None:
+      for scheduler, part in zip(vars(self)["_schedulers"], parts, strict=True): scheduler.load_state_dict(part)
+    vars(self).update({k: v for k, v in state.items() if k != "_schedulers"})
     for g, rate in zip(self._groups, self._last_lr): g.lr = rate
 
 
 def _functions(value: Any) -> bool:
   return isinstance(value, list) and any(map(callable, value))
+
+
+def _check_momentum(group: Group) -> None:
+  if not {"momentum", "betas"} & group.options.keys():
+    raise InvalidArgument("the optimizer has neither momentum nor betas", hint="cycle_momentum=False")
 
 
 def _count(what: str, value: int) -> int:
@@ -123,6 +151,75 @@ class CosineAnnealingLR(LRScheduler):
     return self.eta_min + (now - self.eta_min) * height(self.last_epoch) / height(self.last_epoch - 1)
 
 
+class ConstantLR(LRScheduler):
+  """The rate times `factor` for `total_iters` steps."""
+
+  def __init__(self, optimizer: Optimizer | OptimizerGroup, factor: float = 1 / 3, total_iters: int = 5):
+    if not 0 <= factor <= 1: raise InvalidArgument(f"factor {factor} is not in 0..1")
+    self.factor, self.total_iters = factor, total_iters
+    super().__init__(optimizer)
+
+  def _rate(self, number: int, now: float) -> float:
+    if not self.last_epoch: return now * self.factor
+    return now / self.factor if self.last_epoch == self.total_iters else now
+
+
+class LinearLR(LRScheduler):
+  """The rate times a factor that goes from `start_factor` to `end_factor` in `total_iters` steps."""
+
+  def __init__(self, optimizer: Optimizer | OptimizerGroup, start_factor: float = 1 / 3, end_factor: float = 1.0,
+               total_iters: int = 5):
+    if not 0 < start_factor <= 1: raise InvalidArgument(f"start_factor {start_factor} is not in 0..1, without 0")
+    if not 0 <= end_factor <= 1: raise InvalidArgument(f"end_factor {end_factor} is not in 0..1")
+    self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+    super().__init__(optimizer)
+
+  def _rate(self, number: int, now: float) -> float:
+    if not self.last_epoch: return now * self.start_factor
+    if self.last_epoch > self.total_iters: return now
+    way = self.end_factor - self.start_factor
+    return now * (1 + way / (self.total_iters * self.start_factor + (self.last_epoch - 1) * way))
+
+
+class PolynomialLR(LRScheduler):
+  """The rate down to 0 in `total_iters` steps, by a power of what is left of them."""
+
+  def __init__(self, optimizer: Optimizer | OptimizerGroup, total_iters: int = 5, power: float = 1.0):
+    self.total_iters, self.power = total_iters, power
+    super().__init__(optimizer)
+
+  def _rate(self, number: int, now: float) -> float:
+    if not 0 < self.last_epoch <= self.total_iters: return now
+    left = self.total_iters - self.last_epoch
+    return now * float((left / (left + 1)) ** self.power)
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+  """The rate along half a cosine down to `eta_min` in `T_0` steps, then from the start again, each time in `T_mult`
+  times as many. `step(epoch)` goes to a place, also between steps."""
+
+  def __init__(self, optimizer: Optimizer | OptimizerGroup, T_0: int, T_mult: int = 1, eta_min: float = 0.0):
+    self.T_0, self.T_mult, self.eta_min = _count("T_0", T_0), _count("T_mult", T_mult), eta_min
+    self.T_i, self.T_cur = T_0, 0.0
+    super().__init__(optimizer)
+
+  def step(self, epoch: float | None = None) -> None:
+    """Set the rates of the next step, or of a place."""
+    if epoch is None:
+      epoch, self.T_cur = self.last_epoch + 1, self.T_cur + 1
+      if self.T_cur >= self.T_i: self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
+    else:
+      if epoch < 0: raise InvalidArgument(f"step({epoch})", hint="an epoch is not negative")
+      self.T_cur, self.T_i = epoch, self.T_0
+      while self.T_cur >= self.T_i: self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
+    self.last_epoch = math.floor(epoch)
+    self._set()
+
+  def _rate(self, number: int, now: float) -> float:
+    height = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+    return self.eta_min + (self.base_lrs[number] - self.eta_min) * height
+
+
 class LambdaLR(LRScheduler):
   """The first rate times what a function gives for the number of steps; or a function for each group."""
 
@@ -137,6 +234,13 @@ class LambdaLR(LRScheduler):
 
   def _rate(self, number: int, now: float) -> float:
     return self.base_lrs[number] * self.lr_lambdas[number](self.last_epoch)
+
+
+class MultiplicativeLR(LambdaLR):
+  """The rate times what a function gives for the number of steps, each time; or a function for each group."""
+
+  def _rate(self, number: int, now: float) -> float:
+    return now * self.lr_lambdas[number](self.last_epoch) if self.last_epoch else now
 
 
 class OneCycleLR(LRScheduler):
@@ -172,14 +276,8 @@ class OneCycleLR(LRScheduler):
     else: self.phases.append((total_steps - 1, top, last, slow, fast))
     for g, rate in zip(self._groups, start):
       g.first_rate = rate
-      if cycle_momentum and not {"momentum", "betas"} & g.options.keys():
-        raise InvalidArgument("the optimizer has neither momentum nor betas", hint="cycle_momentum=False")
+      if cycle_momentum: _check_momentum(g)
     super().__init__(optimizer)
-
-  def _each(self, what: str, value: float | Sequence[float]) -> list[float]:
-    found = [value] * len(self._groups) if isinstance(value, (int, float)) else list(value)
-    if len(found) != len(self._groups): raise InvalidArgument(f"{what} {value} for {len(self._groups)} groups")
-    return found
 
   def _rate(self, number: int, now: float) -> float:
     if self.last_epoch > self.total_steps:
@@ -195,8 +293,142 @@ class OneCycleLR(LRScheduler):
       if not self.cosine: return first + (last - first) * part
       return last + (first - last) / 2 * (1 + math.cos(math.pi * part))
     first, last, before, after = (v[number] for v in values)
+    if self.cycle_momentum: self._set_momentum(number, between(before, after))
+    return max(between(first, last), 0.0)      # a step after the last one a line goes on
+
+
+class CyclicLR(LRScheduler):
+  """The rate up from `base_lr` to `max_lr` in `step_size_up` steps, down in `step_size_down`, and so on; each cycle half
+  as high as the last one by `mode` "triangular2", or by `gamma` to the number of steps by "exp_range", or by `scale_fn`
+  of the number of cycles (or steps: `scale_mode` "iterations"). With `cycle_momentum` the momentum (or the first beta)
+  goes the other way."""
+
+  def __init__(self, optimizer: Optimizer | OptimizerGroup, base_lr: float | Sequence[float],
+               max_lr: float | Sequence[float], step_size_up: int = 2000, step_size_down: int | None = None,
+               mode: str = "triangular", gamma: float = 1.0, scale_fn: Callable[[int], float] | None = None,
+               scale_mode: str = "cycle", cycle_momentum: bool = True, base_momentum: float | Sequence[float] = 0.8,
+               max_momentum: float | Sequence[float] = 0.9):
+    self.optimizer = optimizer
+    if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
+      raise InvalidArgument(f"mode {mode!r}", hint='"triangular", "triangular2" or "exp_range"')
+    if scale_mode not in ("cycle", "iterations"):
+      raise InvalidArgument(f"scale_mode {scale_mode!r}", hint='"cycle" or "iterations"')
+    self.max_lrs, self.mode, self.gamma = self._each("max_lr", max_lr), mode, gamma
+    self.step_size_up, self.step_size_down = step_size_up, step_size_up if step_size_down is None else step_size_down
+    self.scale_fn, self.scale_mode, self.cycle_momentum = scale_fn, scale_mode, cycle_momentum
+    self.base_momentums = self._each("base_momentum", base_momentum)
+    self.max_momentums = self._each("max_momentum", max_momentum)
+    for g, rate in zip(self._groups, self._each("base_lr", base_lr)):
+      g.first_rate = rate
+      if cycle_momentum: _check_momentum(g)
+    super().__init__(optimizer)
+
+  def _scale(self, cycle: int) -> float:
+    if self.scale_fn is not None: return self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+    if self.mode == "triangular": return 1.0
+    return 1 / 2 ** (cycle - 1) if self.mode == "triangular2" else float(self.gamma ** self.last_epoch)
+
+  def _rate(self, number: int, now: float) -> float:
+    whole = self.step_size_up + self.step_size_down
+    cycle = math.floor(1 + self.last_epoch / whole)
+    place, top = 1 + self.last_epoch / whole - cycle, self.step_size_up / whole
+    height = (place / top if place <= top else (place - 1) / (top - 1)) * self._scale(cycle)
     if self.cycle_momentum:
-      group, momentum = self._groups[number], between(before, after)
-      if "betas" in group.options: group["betas"] = (momentum, *group["betas"][1:])
-      else: group["momentum"] = momentum
-    return between(first, last)
+      most, least = self.max_momentums[number], self.base_momentums[number]
+      self._set_momentum(number, most - (most - least) * height)
+    return self.base_lrs[number] + (self.max_lrs[number] - self.base_lrs[number]) * height
+
+
+class ReduceLROnPlateau(LRScheduler):
+  """The rate times `factor`, down to `min_lr`, when a measure that `step` is told has not got better (by `threshold`, a
+  part of it, or as it is by `threshold_mode` "abs") for more than `patience` steps; none of `cooldown` steps after it
+  counts."""
+
+  def __init__(self, optimizer: Optimizer | OptimizerGroup, mode: str = "min", factor: float = 0.1, patience: int = 10,
+               threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0,
+               min_lr: float | Sequence[float] = 0.0, eps: float = 1e-8):
+    if factor >= 1: raise InvalidArgument(f"factor {factor}", hint="it is less than 1")
+    if mode not in ("min", "max"): raise InvalidArgument(f"mode {mode!r}", hint='"min" or "max"')
+    if threshold_mode not in ("rel", "abs"):
+      raise InvalidArgument(f"threshold_mode {threshold_mode!r}", hint='"rel" or "abs"')
+    self.optimizer = optimizer
+    self.mode, self.factor, self.patience, self.cooldown, self.eps = mode, factor, patience, cooldown, eps
+    self.threshold, self.threshold_mode = threshold, threshold_mode
+    self.min_lrs = self._each("min_lr", min_lr)
+    self.best, self.num_bad_epochs, self.cooldown_counter = self._worst, 0, 0
+    super().__init__(optimizer)
+
+  @property
+  def _worst(self) -> float: return math.inf if self.mode == "min" else -math.inf
+
+  def is_better(self, value: float, best: float) -> bool:
+    """Whether a measure is better than another one, by the threshold."""
+    sign = -1 if self.mode == "min" else 1
+    goal = best * (1 + sign * self.threshold) if self.threshold_mode == "rel" else best + sign * self.threshold
+    return sign * value > sign * goal
+
+  def step(self, metrics: Any = None) -> None:
+    """Say how good the network is now: a number, or a tensor of one element."""
+    if metrics is None: raise InvalidArgument("ReduceLROnPlateau.step()", hint="say what it looks at: step(loss)")
+    value = float(metrics)
+    self.last_epoch += 1
+    if self.is_better(value, self.best): self.best, self.num_bad_epochs = value, 0
+    else: self.num_bad_epochs += 1
+    if self.cooldown_counter > 0: self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
+    if self.num_bad_epochs > self.patience:
+      self._set()
+      self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+
+  def _rate(self, number: int, now: float) -> float:
+    if not self.last_epoch: return now
+    new = max(now * self.factor, self.min_lrs[number])
+    return new if now - new > self.eps else now
+
+
+class ChainedScheduler(LRScheduler):
+  """Several at once, each of which changes what the one before has set."""
+
+  def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | OptimizerGroup | None = None):
+    self._schedulers = _of_one(schedulers, optimizer)
+    super().__init__(schedulers[0].optimizer)
+
+  def step(self) -> None:
+    """Set the rates of the next step, by each."""
+    self.last_epoch += 1
+    for scheduler in self._schedulers: scheduler.step()
+    self._set()
+
+  def _rate(self, number: int, now: float) -> float: return now
+
+
+class SequentialLR(LRScheduler):
+  """One after the other: at each of the `milestones` the next one begins."""
+
+  def __init__(self, optimizer: Optimizer | OptimizerGroup, schedulers: Sequence[LRScheduler],
+               milestones: Sequence[int]):
+    self._schedulers, self._milestones = _of_one(schedulers, optimizer), list(milestones)
+    if len(self._milestones) != len(schedulers) - 1:
+      raise InvalidArgument(f"{len(self._milestones)} milestones for {len(schedulers)} schedulers",
+                            hint="one between each two")
+    if any(isinstance(s, ReduceLROnPlateau) for s in schedulers):
+      raise InvalidArgument("ReduceLROnPlateau among schedulers in a row", hint="it wants to be told a measure")
+    self.optimizer = optimizer
+    self._schedulers[0].restart()             # the others have set rates when they were made
+    super().__init__(optimizer)
+
+  def step(self) -> None:
+    """Set the rates of the next step."""
+    self.last_epoch += 1
+    now = bisect_right(self._milestones, self.last_epoch)
+    if now and self._milestones[now - 1] == self.last_epoch: self._schedulers[now].restart()
+    else: self._schedulers[now].step()
+    self._set()
+
+  def _rate(self, number: int, now: float) -> float: return now
+
+
+def _of_one(schedulers: Sequence[LRScheduler], optimizer: Optimizer | OptimizerGroup | None) -> list[LRScheduler]:
+  if not schedulers: raise InvalidArgument("no schedulers")
+  found = schedulers[0].optimizer if optimizer is None else optimizer
+  if any(s.optimizer is not found for s in schedulers): raise InvalidArgument("schedulers of several optimizers")
+  return list(schedulers)

@@ -37,7 +37,7 @@ class Parameter(Tensor):
 
   def __copy__(self) -> Parameter:
     copied = Parameter(self, self.requires_grad)
-    copied.grad = self.grad
+    copied.grad = None if self.grad is None else self.grad._same()
     return copied
 
   def __reduce__(self) -> tuple[Any, ...]:

@@ -257,13 +257,13 @@ class Adam(Optimizer):
     super().__init__(parameters, lr, betas=betas, eps=eps, weight_decay=weight_decay, decoupled=decoupled, **more)
 
   def _begin(self, group: Group) -> list[Tensor]:
-    # 1 less the powers of the betas: on the device, so that a captured step can run again, and each from the last one,
+    # 1 less the powers of the betas as they are now: on the device, so that a captured step can run again, and by expm1,
     # since little is left of the digits of 1 - 0.999.
-    weights = group.state.setdefault("weight", {})
+    step, weights = _stepped(group), group.state.setdefault("weight", {})
     for i, beta in enumerate(group.options["betas"]):
       if i not in weights: weights[i] = group._lr.zeros_like().contiguous().requires_grad_(False)
-      weights[i].assign(weights[i] * beta + (1 - beta))
-    return list(weights.values())
+      weights[i].assign(-(step * (math.log(beta) if beta else -math.inf)).expm1())
+    return [step, *weights.values()]
 
   def _weights(self, group: Group, p: Tensor) -> tuple[Tensor, Tensor]:
     """What the means of the moments lack of 1 is left out: 1 less the powers of the betas."""
@@ -338,10 +338,10 @@ class NAdam(Adam):
     return beta - beta / 2 * (step * growth).exp()
 
   def _begin(self, group: Group) -> list[Tensor]:
-    step, kept = _stepped(group), group.state.setdefault("momenta", {})
+    changed, kept = super()._begin(group), group.state.setdefault("momenta", {})
     if 0 not in kept: kept[0] = group._lr.ones_like().contiguous().requires_grad_(False)
-    kept[0].assign(kept[0] * self._momentum(group, step))
-    return [*super()._begin(group), step, kept[0]]
+    kept[0].assign(kept[0] * self._momentum(group, group.state["steps"][0]))
+    return [*changed, kept[0]]
 
   def _moments(self, group: Group, p: Tensor, g: Tensor) -> tuple[list[Tensor], Tensor]:
     (m, v), (_, second) = self._averaged(group, p, g), self._weights(group, p)
@@ -358,8 +358,6 @@ class RAdam(Adam):
   def __init__(self, parameters: Parameters, lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
                eps: float = 1e-8, weight_decay: float = 0.0, decoupled_weight_decay: bool = False):
     super().__init__(parameters, lr, betas, eps, weight_decay, decoupled_weight_decay)
-
-  def _begin(self, group: Group) -> list[Tensor]: return [*super()._begin(group), _stepped(group)]
 
   def _moments(self, group: Group, p: Tensor, g: Tensor) -> tuple[list[Tensor], Tensor]:
     (m, v), (first, second) = self._averaged(group, p, g), self._weights(group, p)

@@ -1,6 +1,8 @@
 """The host engine of a channel: entries, headers, semaphores of every operation, and what ends a channel."""
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from tinyhw.autogen import nv_c56f as host
 from tinyhw.autogen import nv_cbc0 as compute
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.mock.nv import channel as memo
+from tinyhw.mock.nv import semaphores
 from tinyhw.mock.nv.channel import Channel, Group, State
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import gpfifo, methods
@@ -92,6 +95,27 @@ def test_reductions(operation: REDUCTION, v: int, p: int, wide: bool, unsigned: 
   assert b.space.load(at, bits // 8) == expected
 
 
+@pytest.mark.parametrize("seen, payload", [(2**32 - 1, 0), (1, 2**32 - 2), (0, 0), (2**64 - 1, 5), (2**32, 2**32 - 1)])
+@pytest.mark.parametrize("wide", [False, True])
+def test_the_acquire_that_waits_for_a_bit_that_neither_has(seen: int, payload: int, wide: bool) -> None:
+  bits = 2**(64 if wide else 32)
+  assert semaphores.acquired("ACQ_NOR", seen % bits, payload, wide) == ((seen | payload) % bits != bits - 1)
+
+
+@pytest.mark.parametrize("operation", list(host.SEMAPHORED_REDUCTION), ids=lambda o: o.name)
+@pytest.mark.parametrize("v, p", [(5, 3), (3, 5), (2**32 - 1, 1), (0, 7)])
+def test_reductions_of_the_older_methods(operation: host.SEMAPHORED_REDUCTION, v: int, p: int) -> None:
+  b = Bench()
+  c, at = b.channel(), b.take(16)
+  b.space.store(at, 4, v)
+  b.send(c, 0, host.SEMAPHOREA(OFFSET_UPPER=at >> 32), host.SEMAPHOREB(OFFSET_LOWER=(at & 0xFFFF_FFFF) >> 2),
+         host.SEMAPHOREC(PAYLOAD=p), host.SEMAPHORED(OPERATION=host.SEMAPHORED_OPERATION.REDUCTION,
+                                                     REDUCTION=operation, FORMAT=1))
+  wanted = {"MIN": min(v, p), "MAX": max(v, p), "XOR": v ^ p, "AND": v & p, "OR": v | p, "ADD": (v + p) % 2**32,
+            "INC": 0 if v >= p else v + 1, "DEC": p if v == 0 or v > p else v - 1}[operation.name]
+  assert b.space.load(at, 4) == wanted and c.state is State.READY
+
+
 ADD = host.SEM_EXECUTE(OPERATION=OPERATION.REDUCTION, REDUCTION=REDUCTION.IADD, REDUCTION_FORMAT=1)
 ADDING, HIGH, LOW = host.SEM_EXECUTE.OFFSET, host.SEM_PAYLOAD_HI.OFFSET, host.SEM_PAYLOAD_LO.OFFSET
 
@@ -145,6 +169,18 @@ def test_semaphores_of_older_methods() -> None:
   assert c.state is State.READY
   b.send(c, 0, host.SEMAPHORED(OPERATION=3))
   dead(b, c, PBDMA, "SEMAPHORED.OPERATION = 3")
+
+
+@pytest.mark.parametrize("header", [methods.INCR, methods.ONEINCR, methods.NONINCR], ids=lambda h: h.__name__)
+def test_a_sequence_ends_with_the_last_method(header: type[Any]) -> None:
+  """It may reach that, and not go on from there; one that stays at its method has any length."""
+  for steps in range(1, 5):
+    start = methods.METHODS_END - 4 * (steps if header is not methods.ONEINCR else min(steps, 2))
+    for more in (0, 1):
+      word = methods.Send(header, 0, start, (0,) * (steps + more)).encode()[0]
+      if header is methods.INCR and more or header is methods.ONEINCR and (steps, more) == (1, 1):
+        with pytest.raises(Exception, match="passes the last method"): memo._header(word)
+      else: assert memo._header(word) is not None
 
 
 def test_channels_wait_for_each_other() -> None:
