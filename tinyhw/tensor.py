@@ -18,7 +18,7 @@ from tinyhw.device import STORAGE, Device
 from tinyhw.drive.base import host_memory
 from tinyhw.drive.storage import DiskRuntime
 from tinyhw.engine import watch
-from tinyhw.engine.buffer import BorrowedBuffer, buffer_of, new_node
+from tinyhw.engine.buffer import BorrowedBuffer, ByNode, buffer_of, new_node
 from tinyhw.engine.realize import (
   copied,
   history_forgotten,
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 DTypeLike = DType | str | None
 _accumulating = shared_lock(GRADIENTS)
 _retaining: weakref.WeakSet[Tensor] = weakref.WeakSet()  # results that gradients are left in
+_former: ByNode[bool] = ByNode()  # what stood for leaves that learn before they got another value
 
 
 def _dtype(dtype: DTypeLike) -> DType | None:
@@ -360,10 +361,13 @@ class Tensor(InPlace):
 
   def _put(self, other: Tensor, with_history: bool) -> None:
     """Get another value, which fits."""
+    if self.is_leaf and self._learns: _former.set(_variable(self.uop), True)
     if with_history and self.is_leaf and other.requires_grad and grad_enabled(): self._learn()
-    # CONTIGUOUS: the value gets memory of its own, a parameter is never one node with a constant or another tensor.
+    # CONTIGUOUS: the value gets memory of its own. A leaf that learns is never one node with a constant or another
+    # tensor: what is derived by it would be derived by them.
     alone = self.is_leaf and not (with_history and self._learns is None)
-    self.uop = other.uop.detach().contiguous() if alone else other.uop.contiguous()
+    if alone and self._learns: self.uop = other.uop.detach().own()
+    else: self.uop = other.uop.detach().contiguous() if alone else other.uop.contiguous()
     self.changes += 1
 
   def _put_above(self, chain: list[tuple[View, Tensor | None]], with_history: bool) -> None:
@@ -380,6 +384,7 @@ class Tensor(InPlace):
   def _refresh(self) -> None:
     """Before a part of it changes: have the value that it is a view of now."""
     if self._view is None or not stale(chain := above(self._view)): return
+    if self.numel() and grad_enabled(): _check_leaves(chain)
     now = values(chain)
     fresh = self._view.forward(now[0])
     for (_, whole), value in zip(chain, now):
@@ -542,6 +547,9 @@ class Tensor(InPlace):
     if not self.requires_grad:
       leaves = [t for t in leaves if t is not self and not _constant(t._uop)]
       if not leaves: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
+    elif not leaves and any(_former.get(u) for u in (*below, *memory)):
+      raise InvalidArgument("backward of a value whose leaves have got other values since it was computed",
+                            hint="call it before assign, or before the optimizer's step")
     for leaf, g in zip(leaves, self._differentiated(leaves, gradient, places, create_graph)):
       with _accumulating: leaf._gather(g, create_graph)
     self.spent = not (create_graph if retain_graph is None else retain_graph)

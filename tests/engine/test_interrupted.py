@@ -89,6 +89,24 @@ def test_ctrl_c_while_a_value_goes_with_its_node_comes_again(lost: list[Any]) ->
   assert not lost
 
 
+def test_no_value_is_in_a_weak_set_of_pythons() -> None:
+  """Its finalizer loses a Ctrl-C that comes inside it: the kernel went on for ever."""
+  lost = []
+  def note(frame: Any, event: str, argument: Any) -> None:
+    code = frame.f_code
+    if event == "call" and code.co_name == "_remove" and "_weakrefset" in code.co_filename: lost.append(code)
+  x = Tensor.ones(8, 8).contiguous().realize()
+  sys.setprofile(note)
+  try:
+    for _ in range(3):
+      y = (x @ x * 0.5).realize()
+      y[0, 0].item()
+      y.assign(y + 1).realize()
+      del y
+  finally: sys.setprofile(None)
+  assert not lost
+
+
 def test_a_node_that_took_the_place_of_another_is_its_own() -> None:
   """Keys hold ids of sources: what has them later is another node."""
   seen = set[float]()

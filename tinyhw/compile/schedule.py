@@ -9,6 +9,7 @@ computed in many different places of one kernel. What is realized alike shares a
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 
 from tinyhw.compile.program import Schedule, ScheduleItem
@@ -67,6 +68,8 @@ def _empty_scatter(u: UOp) -> UOp | None:
   return UOp.const(u.dtype, 0, u.device, u.shape) if u.arg.before else table
 
 
+_OWN = (Ops.CONTIGUOUS, Ops.COPY)  # what has memory of its own
+
 _prepare = PatternMatcher([
   (UPat(Ops.GATHER, "u"), lambda u: u.src[0]),
   (UPat(Ops.SCATTER, "u"), _empty_scatter),
@@ -75,7 +78,7 @@ _prepare = PatternMatcher([
   (UPat(Ops.REDUCE_AXIS, "u"), _trivial_reduce),
   (UPat(Ops.REDUCE_AXIS, "u"), _long_reduce),
   (UPat((Ops.CAST, Ops.BITCAST), "u"), lambda u: u.src[0] if u.src[0].dtype is u.dtype else None),
-  (UPat(Ops.CONTIGUOUS, "u"), lambda u: u.src[0] if u.src[0].op in (Ops.CONTIGUOUS, Ops.COPY) else None),
+  (UPat(Ops.CONTIGUOUS, "u"), lambda u: u.src[0] if u.arg is None and u.src[0].op in _OWN else None),
 ])
 
 _views = PatternMatcher([
@@ -446,6 +449,16 @@ def _overlaps(ast: UOp) -> bool:
   return False
 
 
+def _taken(outputs: list[UOp]) -> dict[UOp, UOp]:
+  """CONTIGUOUS with a number of what has memory of its own, which nobody else uses here: it takes that memory, and
+  whoever asks for the other node later computes it anew."""
+  nodes = sources(outputs)
+  found = {u: u.src[0] for u in nodes if u.op is Ops.CONTIGUOUS and u.arg is not None and u.src[0].op in _OWN}
+  if not found: return {}
+  users = Counter(s for u in nodes for s in u.src)
+  return {u: own for u, own in found.items() if users[own] == 1 and own not in outputs}
+
+
 def schedule(outputs: Iterable[UOp]) -> Schedule:
   """The kernels and copies that realize the outputs, which are graphs of the tensor stage.
 
@@ -457,11 +470,14 @@ def schedule(outputs: Iterable[UOp]) -> Schedule:
   roots = [graph_rewrite(u, _prepare, None, prepared) for u in wanted]
   work = [u if u.base.op is not Ops.ASSIGN else u.base for u in roots if u.base.op is not Ops.BUFFER]
   if not work: return Schedule([], {u: r for u, r in zip(wanted, roots)})
+  taken = _taken(work)
+  if taken: work, roots = ([u.substitute(taken) for u in us] for us in (work, roots))
   decider = _Decider(work)
   builder = _Builder(u for u in decider.nodes if u in decider.realized)
   for u in decider.nodes:
     if u in decider.realized: builder.build(u)
-  becomes = {u: memory for u, memory in builder.buffer.items() if u.op is not Ops.ASSIGN}
+  hidden = set(taken.values())
+  becomes = {u: memory for u, memory in builder.buffer.items() if u.op is not Ops.ASSIGN and u not in hidden}
   for u, root in zip(wanted, roots):
     inner = _unreshaped(root)
     if inner in builder.buffer: becomes[u] = builder.buffer[inner].reshape(root.shape)

@@ -115,7 +115,7 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Conta
     arg = u.arg
     if u.op in GroupOp.MOVEMENT:
       if not _INT.issuperset(map(type, arg)): arg = changed(arg, result.numbered)
-    elif u.op is Ops.DETACH: arg = None      # it is for gradients, too
+    elif u.op is Ops.DETACH or u.op is Ops.CONTIGUOUS: arg = None  # it is for gradients, too
     # A float is known by its bits: 0.0 equals -0.0, and NaN differs from itself.
     elif type(arg) is float: arg = struct.pack("<d", arg)
     place[u] = len(rows)

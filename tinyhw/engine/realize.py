@@ -9,7 +9,6 @@ memory instead of computing it again (`planned.outline`).
 """
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
 
 from tinyhw.core.errors import ValueLost
@@ -26,7 +25,7 @@ from tinyhw.ir.uop import UOp
 _homes: ByNode[UOp] = ByNode()
 """Realized node -> its BUFFER. The nodes are neither BUFFER, RESHAPE nor DETACH: those have the memory below them."""
 _rows = _homes._rows
-_forgotten: weakref.WeakSet[UOp] = weakref.WeakSet()
+_forgotten: ByNode[bool] = ByNode()
 """BUFFERs of values that were computed, and whose history nobody has asked to keep."""
 
 
@@ -212,13 +211,13 @@ def realize(*tensors: TensorBase) -> None:
     # A leaf needs no history: what it was computed from may go.
     if t.is_leaf:
       if (node := t._uop).op is Ops.DETACH and node.arg is not None: continue  # a constant that is known by this node
-      if t._learns is None and node.base is not found.base: _forgotten.add(found.base)
+      if t._learns is None and node.base is not found.base: _forgotten.set(found.base, True)
       t.uop = found
 
 
 def history_forgotten(nodes: Iterable[UOp]) -> bool:
   """Whether any of the nodes is memory of a value whose history nobody has asked to keep."""
-  return any(u.op is Ops.BUFFER and u in _forgotten for u in nodes)
+  return any(u.op is Ops.BUFFER and _forgotten.get(u) for u in nodes)
 
 
 def memory_of(tensor: TensorBase) -> Buffer:

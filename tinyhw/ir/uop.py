@@ -31,6 +31,7 @@ FLIP (x,), (bool, ...)             Reverses the axes marked True.
 REDUCE_AXIS (x,), (op, axes)       By ADD, MUL or MAX, in its own dtype. The axes stay with size 1 (keepdim). Over no
                                    elements: 0, 1, the least value.
 CONTIGUOUS (x,)                    x, realized in memory of its own.
+CONTIGUOUS (x,), number            The same, and no other node, and nobody else's memory: the value of a leaf.
 COPY (x,), device                  x, in memory on `device`; on a group all of it on each, or cut as it was on another.
 SHARD (x,), (group, axis)          x cut along an axis, a part on each device of the group; None: all of it on each.
 ASSIGN (target, value)             Stores value into target, then reads as target. The target is a BUFFER, or RESHAPE,
@@ -447,6 +448,9 @@ class UOp:
   def contiguous(self) -> UOp:
     """CONTIGUOUS."""
     return UOp(Ops.CONTIGUOUS, self.dtype, (self,))
+  def own(self) -> UOp:
+    """CONTIGUOUS with a number: memory and a node that are nobody else's, whoever has the same value."""
+    return UOp(Ops.CONTIGUOUS, self.dtype, (self,), next(_buffer_ids))
   def copy_to(self, device: str) -> UOp:
     """COPY to a device."""
     return UOp(Ops.COPY, self.dtype, (self,), device)

@@ -187,11 +187,15 @@ class World:
     if of is not None and to is not None: entry.view = Seen(of, to, of.view, of.changes)
     self.made += 1
     self.tell(f"{entry.name} = {text}")
-    if tensor.shape != array.shape or tensor.dtype.numpy != array.dtype:
+    if not self.fits(tensor, array):
       raise self.wrong(f"{entry.name} is {tensor.shape} {tensor.dtype}, NumPy's {array.shape} {array.dtype}")
     self.entries.append(entry)
     if len(self.entries) > 8: self.forget(0)
     return entry
+
+  def fits(self, tensor: Tensor, array: Array) -> bool:
+    """Whether an array of such a shape and type goes with the tensor."""
+    return tensor.shape == array.shape and bool(tensor.dtype.numpy == array.dtype)
 
   def forget(self, number: int) -> None:
     """Drop an entry: views of it know it, but not its tensor."""
@@ -474,10 +478,10 @@ def chain(devices: Sequence[str], choose: Chooser, steps: int = 9) -> World:
   return world
 
 
-def main() -> int:
-  """Run what the command line asks for; the exit status is 1 where a chain is wrong."""
-  head, _, examples = (__doc__ or "").partition("\n\n")
-  parser = argparse.ArgumentParser(prog="python -m tinyhw.tools.fuzz.views", description=head, epilog=examples,
+def campaign(doc: str, module: str, life: Callable[[Sequence[str], Chooser], World]) -> int:
+  """Run the lives that the command line asks for; the exit status is 1 where one is wrong."""
+  head, _, examples = doc.partition("\n\n")
+  parser = argparse.ArgumentParser(prog=f"python -m {module}", description=head, epilog=examples,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--chains", type=int, default=1000, help="how many (default: 1000)")
   parser.add_argument("--first", type=int, default=0, help="number of the first chain")
@@ -488,12 +492,12 @@ def main() -> int:
   devices = tuple(options.devices.split(","))
   os.environ.setdefault("MOCKGPU", "gfx1100,gfx1100")  # AMD is a mock machine unless the user has chosen
   if options.only is not None:
-    print("\n".join(chain(devices, Seeded(f"{options.seed}.{options.only}")).story))
+    print("\n".join(life(devices, Seeded(f"{options.seed}.{options.only}")).story))
     return 0
   run.CACHED_KERNELS = 1 << 20  # small ones
   start, wrong, steps = time.monotonic(), 0, 0
   for number in range(options.first, options.first + options.chains):
-    try: steps += len(chain(devices, Seeded(f"{options.seed}.{number}")).story)
+    try: steps += len(life(devices, Seeded(f"{options.seed}.{number}")).story)
     except Wrong as error:
       wrong += 1
       print(f"chain {number}:\n{error}\n", flush=True)
@@ -505,4 +509,4 @@ def main() -> int:
   return 1 if wrong else 0
 
 
-if __name__ == "__main__": sys.exit(main())
+if __name__ == "__main__": sys.exit(campaign(__doc__ or "", "tinyhw.tools.fuzz.views", chain))
