@@ -93,6 +93,11 @@ class Code:
     at = pc - self.base >> 1
     return self.flat.lines[self.cut.order[at]] if at < len(self.flat.lines) else None
 
+  def beside(self, pc: int) -> tuple[Line, int]:
+    """An instruction, and the PC of the one behind it in the text."""
+    k = self.cut.order[pc - self.base >> 1]
+    return self.flat.lines[k], self.pc(k + 1)
+
   # ---- names
 
   def on_stack(self, place: Place) -> bool:

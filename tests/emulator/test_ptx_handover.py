@@ -151,11 +151,16 @@ class Case:
 
 
 S = ".shared .align 8 .b8 s[512];\n"
+# no loop, only barriers, as in an unrolled product: behind each of them compiled code can go on
+LINE = f"""{INDEX} {LOAD} mov.u32 %r9, s; mad.lo.u32 %r9, %t, 4, %r9; xor.b32 %r11, %t, 32; mov.u32 %r13, s;
+  mad.lo.u32 %r13, %r11, 4, %r13; mov.u32 %r12, %r2; """ + "".join(
+    f"st.shared.u32 [%r9], %r12; bar.sync {k % 3}; ld.shared.u32 %r10, [%r13]; mad.lo.u32 %r12, %r10, {k + 3}, %r1; "
+    f"bar.sync 0; " for k in range(24)) + "mad.wide.u32 %l2, %r20, 4, %out; st.global.u32 [%l2], %r12;"
 CASES = {
   "types": Case(TYPES, tries=304), "types of a warp": Case(TYPES, grid=3, block=(32, 1, 1), tries=304),
   "types in planes": Case(TYPES, block=(20, 3, 1), tries=304),
   "barriers without votes": Case(VOTE.sub("bar.sync 1;", BARRIERS), S, tries=3912),
-  "barriers": Case(BARRIERS, S, block=(96, 1, 1)),
+  "barriers": Case(BARRIERS, S, block=(96, 1, 1)), "barriers in a line": Case(LINE, S, block=(64, 1, 1), tries=105),
   "parties": Case(PARTIES, S, block=(32, 6, 1), tries=132),
   "mbarriers": Case(TURNS.replace("50; @%p4", "6; @%p4"), S, block=(64, 1, 1), tries=233),
   "clusters": Case(CLUSTERS, S, grid=4, block=(64, 1, 1), cluster=2, tries=1653),

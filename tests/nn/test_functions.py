@@ -54,6 +54,14 @@ CASES: dict[str, tuple[Any, Array, Callable[[Array], Any]]] = {
   "AdaptiveAvgPool2d(1)": (nn.AdaptiveAvgPool2d(1), PLANE, lambda x: x.mean((2, 3), keepdims=True)),
   "LPPool2d(2, 4)": (nn.LPPool2d(2, 4), PLANE, lambda x: np.sqrt((x * x).sum((2, 3), keepdims=True))),
   "Upsample(scale_factor=2)": (nn.Upsample(scale_factor=2), PLANE, lambda x: x.repeat(2, 2).repeat(2, 3)),
+  "Softmax2d()": (nn.Softmax2d(), PLANE, lambda x: softmax(x, 1)),
+  "UpsamplingNearest2d": (nn.UpsamplingNearest2d(scale_factor=2), PLANE, lambda x: x.repeat(2, 2).repeat(2, 3)),
+  "Fold": (nn.Fold((2, 2), 2), PLANE[0, :, :, :1].reshape(1, 4, 2)[:, :, :1], lambda x: x.reshape(1, 1, 2, 2)),
+  "InstanceNorm2d(2)": (nn.InstanceNorm2d(2), PLANE, lambda x: (x - x.mean((2, 3), keepdims=True)) / np.sqrt(
+    x.var((2, 3), keepdims=True) + 1e-5)),
+  "TripletMarginWithDistanceLoss": (
+    lambda x: nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: (a - b).abs().sum(-1))(x, x + 1, x - 2),
+    X, lambda x: np.zeros(())),
   "PixelUnshuffle(4)": (nn.PixelUnshuffle(4), PLANE, lambda x: x.reshape(1, 32, 1, 1)),
   "ZeroPad2d(1)": (nn.ZeroPad2d(1), PLANE, lambda x: np.pad(x, [(0, 0)] * 2 + [(1, 1)] * 2)),
   "ConstantPad2d((1, 0, 2, 1), 3)": (nn.ConstantPad2d((1, 0, 2, 1), 3), PLANE,

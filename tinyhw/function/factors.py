@@ -34,6 +34,24 @@ class Factors(Solve):
     self._matrices(name)
     return self.cast(dtypes.float32 if self.dtype.bits < 32 else dtypes.float64), self.dtype
 
+  def matrix_exp(self) -> Self:
+    """e to the power of square matrices: Taylor's polynomial of degree 16 of a part of each that is small, squared as
+    often as it was halved. NaN where a norm is beyond 2**24."""
+    wide, dtype = self._square("matrix_exp")
+    if not self.numel(): return self._same()
+    size = wide._still().abs().sum(-2).max(-1)[..., None, None].contiguous()
+    count = size.maximum(1.0).log2().ceil().contiguous()
+    small = (wide * (-count).exp2()).contiguous()
+    powers = [wide._unit_matrix(self.shape[:-2], self.shape[-1]), small]
+    for _ in range(3): powers.append((powers[-1] @ small).contiguous())
+    found = powers[0] * (1 / math.factorial(16))
+    for first in (12, 8, 4, 0):               # four terms at a time, from the highest on
+      found = found @ powers[4]
+      for k in range(4): found = found + powers[k] * (1 / math.factorial(first + k))
+      found = found.contiguous()
+    for k in range(24): found = (count > k).where(found @ found, found).contiguous()
+    return (size <= 2.0 ** 24).where(found, math.nan).cast(dtype)
+
   # *** LU ***
 
   def lu_factor(self, *, pivot: bool = True) -> tuple[Self, Self]:

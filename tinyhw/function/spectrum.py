@@ -2,28 +2,21 @@
 as PyTorch's `view_as_real` has it."""
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape, InvalidType, Unsupported
 from tinyhw.engine import watch
-from tinyhw.function.factors import Factors
-from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.function.fourier import Fourier
+from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import Ops
 
 if TYPE_CHECKING:
   from typing import Self
 
 
-class Spectrum(Factors):
+class Spectrum(Fourier):
   """The functions of spectra."""
   __slots__ = ()
-
-  def _waves(self, n: int, count: int, dtype: DType) -> tuple[Self, Self]:
-    """Cosines and sines of whole turns of n elements: (count, n) each, in memory."""
-    turns = (self._iota(count).unsqueeze(1) * self._iota(n)).remainder(n).cast(dtypes.float64) * (2 * math.pi / n)
-    cosine, sine = (wave.cast(dtype).contiguous() for wave in (turns.cos(), turns.sin()))
-    return cosine, sine
 
   def _window_of(self, name: str, n: int, window: Self | None, size: int | None, dtype: DType) -> Self:
     """The window, as long as what is transformed, with zeros on both sides."""

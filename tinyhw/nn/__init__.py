@@ -1,7 +1,8 @@
 """Building blocks of networks: layers (`nn.layers`, without weights `nn.functions`),
 what networks are derived from (`nn.module`), optimizers (`nn.optim`) with learning
-rates that change (`nn.lr_scheduler`), state and files (`nn.state`), ONNX models
-(`nn.onnx`). Each loads on first use."""
+rates that change (`nn.lr_scheduler`), PyTorch's functions (`nn.functional`) and
+first values (`nn.init`), state and files (`nn.state`), ONNX models (`nn.onnx`). Each
+loads on first use."""
 from __future__ import annotations
 
 import importlib
@@ -9,9 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
   from tinyhw.nn import datasets as datasets
+  from tinyhw.nn import functional as functional
+  from tinyhw.nn import init as init
   from tinyhw.nn import lr_scheduler as lr_scheduler
   from tinyhw.nn import onnx as onnx
   from tinyhw.nn import optim as optim
+  from tinyhw.nn.attention import MultiheadAttention as MultiheadAttention
+  from tinyhw.nn.attention import Transformer as Transformer
+  from tinyhw.nn.attention import TransformerDecoder as TransformerDecoder
+  from tinyhw.nn.attention import TransformerDecoderLayer as TransformerDecoderLayer
+  from tinyhw.nn.attention import TransformerEncoder as TransformerEncoder
+  from tinyhw.nn.attention import TransformerEncoderLayer as TransformerEncoderLayer
   from tinyhw.nn.layers import BatchNorm as BatchNorm
   from tinyhw.nn.layers import BatchNorm1d as BatchNorm1d
   from tinyhw.nn.layers import BatchNorm2d as BatchNorm2d
@@ -29,12 +38,16 @@ if TYPE_CHECKING:
   from tinyhw.nn.layers import GroupNorm as GroupNorm
   from tinyhw.nn.layers import GRUCell as GRUCell
   from tinyhw.nn.layers import InstanceNorm as InstanceNorm
+  from tinyhw.nn.layers import InstanceNorm1d as InstanceNorm1d
+  from tinyhw.nn.layers import InstanceNorm2d as InstanceNorm2d
+  from tinyhw.nn.layers import InstanceNorm3d as InstanceNorm3d
   from tinyhw.nn.layers import LayerNorm as LayerNorm
   from tinyhw.nn.layers import LayerNorm2d as LayerNorm2d
   from tinyhw.nn.layers import Linear as Linear
   from tinyhw.nn.layers import LSTMCell as LSTMCell
   from tinyhw.nn.layers import PReLU as PReLU
   from tinyhw.nn.layers import RMSNorm as RMSNorm
+  from tinyhw.nn.layers import RNNCell as RNNCell
   from tinyhw.nn.module import Module as Module
   from tinyhw.nn.module import ModuleDict as ModuleDict
   from tinyhw.nn.module import ModuleList as ModuleList
@@ -44,6 +57,7 @@ if TYPE_CHECKING:
   from tinyhw.nn.module import Sequential as Sequential
   from tinyhw.nn.recurrent import GRU as GRU
   from tinyhw.nn.recurrent import LSTM as LSTM
+  from tinyhw.nn.recurrent import RNN as RNN
   from tinyhw.nn.state import get_parameters as get_parameters
   from tinyhw.nn.state import get_state_dict as get_state_dict
   from tinyhw.nn.state import gguf_load as gguf_load
@@ -57,19 +71,23 @@ if TYPE_CHECKING:
 _LAYERS = (
   "BatchNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
   "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "EmbeddingBag", "GRUCell", "GroupNorm",
-  "InstanceNorm", "LSTMCell",
-  "LayerNorm", "LayerNorm2d", "Linear", "PReLU", "RMSNorm")
-_RECURRENT = ("GRU", "LSTM")
+  "InstanceNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LSTMCell",
+  "LayerNorm", "LayerNorm2d", "Linear", "PReLU", "RMSNorm", "RNNCell")
+_RECURRENT = ("GRU", "LSTM", "RNN")
+_ATTENTION = ("MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
+              "TransformerEncoder", "TransformerEncoderLayer")
 _MODULES = ("Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential")
 _STATE = ("get_parameters", "get_state_dict", "gguf_load", "load", "load_state_dict", "safe_load", "safe_metadata",
           "safe_save", "torch_load")
-_ROOMS = ("datasets", "functions", "layers", "lr_scheduler", "module", "onnx", "optim", "state")
-__all__ = [*_LAYERS, *_RECURRENT, *_MODULES, *_STATE, "datasets", "lr_scheduler", "onnx", "optim"]
+_ROOMS = ("datasets", "functional", "functions", "init", "layers", "lr_scheduler", "module", "onnx", "optim", "state")
+__all__ = [*_LAYERS, *_RECURRENT, *_ATTENTION, *_MODULES, *_STATE, "datasets", "functional", "init", "lr_scheduler",
+           "onnx", "optim"]
 
 
 def __getattr__(name: str) -> Any:
   if name in _ROOMS: value: Any = importlib.import_module(f"tinyhw.nn.{name}")
   elif name in _LAYERS: value = getattr(importlib.import_module("tinyhw.nn.layers"), name)
+  elif name in _ATTENTION: value = getattr(importlib.import_module("tinyhw.nn.attention"), name)
   elif name in _RECURRENT: value = getattr(importlib.import_module("tinyhw.nn.recurrent"), name)
   elif name in _MODULES: value = getattr(importlib.import_module("tinyhw.nn.module"), name)
   elif name[:1].isupper() and name in importlib.import_module("tinyhw.nn.functions").LAYERS:

@@ -24,6 +24,7 @@ _CALLS: Final[dict[str, tuple[str, str]]] = {
   "Hardshrink": ("hardshrink", "lambd"), "Softshrink": ("softshrink", "lambd"), "Tanhshrink": ("tanhshrink", ""),
   "LogSigmoid": ("logsigmoid", ""), "Threshold": ("threshold", "threshold value inplace"), "GLU": ("glu", "dim"),
   "Softmax": ("softmax", "dim"), "LogSoftmax": ("log_softmax", "dim"), "Softmin": ("softmin", "dim"),
+  "Softmax2d": ("softmax", ""),
   # windows
   "MaxPool1d": ("max_pool1d", _POOL), "MaxPool2d": ("max_pool2d", _POOL), "MaxPool3d": ("max_pool3d", _POOL),
   "AvgPool1d": ("avg_pool1d", _MEAN), "AvgPool2d": ("avg_pool2d", f"{_MEAN} divisor_override"),
@@ -38,6 +39,9 @@ _CALLS: Final[dict[str, tuple[str, str]]] = {
   "Flatten": ("flatten", "start_dim end_dim"), "Unflatten": ("unflatten", "dim unflattened_size"),
   "PixelShuffle": ("pixel_shuffle", "upscale_factor"), "PixelUnshuffle": ("pixel_unshuffle", "downscale_factor"),
   "ChannelShuffle": ("channel_shuffle", "groups"),
+  "Fold": ("fold", "output_size kernel_size dilation padding stride"),
+  "UpsamplingNearest2d": ("interpolate", "size scale_factor"),
+  "UpsamplingBilinear2d": ("interpolate", "size scale_factor"),
   "Upsample": ("interpolate", "size scale_factor mode align_corners recompute_scale_factor"),
   # chance
   **{f"Dropout{n}d": (f"dropout{n}d", "p inplace") for n in (1, 2, 3)},
@@ -56,6 +60,7 @@ _CALLS: Final[dict[str, tuple[str, str]]] = {
   "CosineEmbeddingLoss": ("cosine_embedding_loss", "margin size_average reduce reduction"),
   "MarginRankingLoss": ("margin_ranking_loss", "margin size_average reduce reduction"),
   "TripletMarginLoss": ("triplet_margin_loss", "margin p eps swap size_average reduce reduction"),
+  "TripletMarginWithDistanceLoss": ("triplet_margin_with_distance_loss", "distance_function margin swap reduction"),
   "MultiLabelMarginLoss": ("multilabel_margin_loss", "size_average reduce reduction"),
   "MultiMarginLoss": ("multi_margin_loss", "p margin weight size_average reduce reduction"),
   "SoftMarginLoss": ("soft_margin_loss", "size_average reduce reduction"),
@@ -63,7 +68,9 @@ _CALLS: Final[dict[str, tuple[str, str]]] = {
   "CTCLoss": ("ctc_loss", "blank reduction zero_infinity"),
   "CosineSimilarity": ("cosine_similarity", "dim eps"), "PairwiseDistance": ("pairwise_distance", "p eps keepdim"),
 }
-_DEFAULTS: Final[dict[str, dict[str, Any]]] = {"GELU": {"approximate": "none"}, "Flatten": {"start_dim": 1}}
+_DEFAULTS: Final[dict[str, dict[str, Any]]] = {
+  "GELU": {"approximate": "none"}, "Flatten": {"start_dim": 1}, "Softmax2d": {"dim": -3},
+  "UpsamplingBilinear2d": {"mode": "bilinear", "align_corners": True}}
 _OWN_NAMES: Final = {"unflattened_size": "sizes"}
 _MODES: Final = {"Reflection": "reflect", "Replication": "replicate", "Circular": "circular", "Zero": "constant",
                  "Constant": "constant"}

@@ -295,6 +295,24 @@ class InstanceNorm(GroupNorm):
     super().__init__(num_features, num_features, eps, affine, device)
 
 
+class InstanceNorm1d(InstanceNorm):
+  """Mean 0 and variance 1 over all axes after the channels, with PyTorch's parameters: no scales and offsets unless
+  told."""
+
+  def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+               track_running_stats: bool = False, device: str | None = None):
+    if track_running_stats: raise InvalidArgument(f"{type(self).__name__} with track_running_stats")
+    super().__init__(num_features, eps, affine, device)
+
+
+class InstanceNorm2d(InstanceNorm1d):
+  """The same, of images."""
+
+
+class InstanceNorm3d(InstanceNorm1d):
+  """The same, of volumes."""
+
+
 @made_by_any_spelling
 class BatchNorm(Layer):
   """Mean 0 and variance 1 of each channel (axis 1), then scaled by `weight` and moved by `bias`.
@@ -372,6 +390,17 @@ def gru_step(ours: Tensor, theirs: Tensor, h: Tensor) -> Tensor:
   return new + z * (h - new)
 
 
+def nonlinearity_of(name: str) -> str:
+  """A name that `rnn_step` knows."""
+  if name not in ("tanh", "relu"): raise InvalidArgument(f"nonlinearity {name!r}", hint='"tanh" or "relu"')
+  return name
+
+
+def rnn_step(sums: Tensor, nonlinearity: str) -> Tensor:
+  """The next h from the sums of what the input and the last h bring."""
+  return sums.tanh() if nonlinearity == "tanh" else sums.relu()
+
+
 class LSTMCell(Layer):
   """One step of an LSTM: (batch, input) and the state (h, c), each (batch, hidden), to the next state.
 
@@ -408,3 +437,20 @@ class GRUCell(Layer):
     if h is None: h = Tensor.zeros((x.shape[0], self.hidden_size), device=x.device, dtype=x.dtype)
     return gru_step(x.linear(self.weight_ih.transpose(), self.bias_ih),
                     h.linear(self.weight_hh.transpose(), self.bias_hh), h)
+
+
+class RNNCell(Layer):
+  """One step of Elman's network: called with (x, h) it gives the next h; without h it begins with zeros."""
+
+  def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
+               device: str | None = None):
+    self.hidden_size, self.nonlinearity = hidden_size, nonlinearity_of(nonlinearity)
+    self.weight_ih = uniform((hidden_size, input_size), hidden_size, device)
+    self.weight_hh = uniform((hidden_size, hidden_size), hidden_size, device)
+    self.bias_ih = uniform((hidden_size,), hidden_size, device) if bias else None
+    self.bias_hh = uniform((hidden_size,), hidden_size, device) if bias else None
+
+  def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
+    ours = x.linear(self.weight_ih.transpose(), self.bias_ih)
+    if h is None: h = Tensor.zeros((*x.shape[:-1], self.hidden_size), device=x.device, dtype=x.dtype)
+    return rnn_step(ours + h.linear(self.weight_hh.transpose(), self.bias_hh), self.nonlinearity)

@@ -298,10 +298,10 @@ class OneCycleLR(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-  """The rate up from `base_lr` to `max_lr` in `step_size_up` steps, down in `step_size_down`, and so on; each cycle half
-  as high as the last one by `mode` "triangular2", or by `gamma` to the number of steps by "exp_range", or by `scale_fn`
-  of the number of cycles (or steps: `scale_mode` "iterations"). With `cycle_momentum` the momentum (or the first beta)
-  goes the other way."""
+  """The rate up from `base_lr` to `max_lr` in `step_size_up` steps, down in `step_size_down`, and so on; each cycle
+  half as high as the last one by `mode` "triangular2", or by `gamma` to the number of steps by "exp_range", or by
+  `scale_fn` of the number of cycles (or steps: `scale_mode` "iterations"). With `cycle_momentum` the momentum (or the
+  first beta) goes the other way."""
 
   def __init__(self, optimizer: Optimizer | OptimizerGroup, base_lr: float | Sequence[float],
                max_lr: float | Sequence[float], step_size_up: int = 2000, step_size_down: int | None = None,

@@ -257,8 +257,8 @@ class Adam(Optimizer):
     super().__init__(parameters, lr, betas=betas, eps=eps, weight_decay=weight_decay, decoupled=decoupled, **more)
 
   def _begin(self, group: Group) -> list[Tensor]:
-    # 1 less the powers of the betas as they are now: on the device, so that a captured step can run again, and by expm1,
-    # since little is left of the digits of 1 - 0.999.
+    # 1 less the powers of the betas as they are now: on the device, so that a captured step can run again, and by
+    # expm1, since little is left of the digits of 1 - 0.999.
     step, weights = _stepped(group), group.state.setdefault("weight", {})
     for i, beta in enumerate(group.options["betas"]):
       if i not in weights: weights[i] = group._lr.zeros_like().contiguous().requires_grad_(False)

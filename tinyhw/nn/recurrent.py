@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
-from tinyhw.nn.layers import gru_step, lstm_step, uniform
+from tinyhw.nn.layers import gru_step, lstm_step, nonlinearity_of, rnn_step, uniform
 from tinyhw.nn.module import Layer
 from tinyhw.tensor import Tensor
 
@@ -12,7 +12,7 @@ States = tuple[Tensor, ...]
 
 
 class _Recurrent(Layer):
-  """What LSTM and GRU share: `num_layers` of them one above the other, forwards and, if `bidirectional`, backwards.
+  """What LSTM, GRU and RNN share: `num_layers` of them one above the other, forwards and (`bidirectional`) backwards.
 
   Parameters are named as in PyTorch: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0`, `bias_hh_l0`, then `_l0_reverse`,
   then `_l1` ... Of the sequence all that comes from outside is one product, before the steps.
@@ -128,6 +128,27 @@ class GRU(_Recurrent):
     h, = carried
     return gru_step(ours, h.linear(getattr(self, f"weight_hh{suffix}").transpose(),
                                    getattr(self, f"bias_hh{suffix}", None)), h),
+
+  def forward(self, x: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    y, (h,) = self._run(x, None if hx is None else (hx,))
+    return y, h
+
+
+class RNN(_Recurrent):
+  """Elman's network along (steps, batch, input), `nonlinearity` "tanh" or "relu" of sums of the input and the state
+  before: (steps, batch, hidden), and the state after the last step, (layers and directions, batch, hidden)."""
+  gates, carries = 1, 1
+
+  def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
+               bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+               device: str | None = None):
+    self.nonlinearity = nonlinearity_of(nonlinearity)
+    super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device=device)
+
+  def _step(self, ours: Tensor, carried: States, suffix: str) -> States:
+    h, = carried
+    return rnn_step(ours + h.linear(getattr(self, f"weight_hh{suffix}").transpose(),
+                                    getattr(self, f"bias_hh{suffix}", None)), self.nonlinearity),
 
   def forward(self, x: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
     y, (h,) = self._run(x, None if hx is None else (hx,))

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault
+from tinyhw.core.lazy import cached_property
 from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.called import MANY
@@ -124,7 +125,7 @@ class Cohort:
   def take(self, blocks: Blocks) -> bool:
     """Have a cohort's threads as they are, if all stand where compiled code can go on."""
     k = self.launch.kernel
-    places = {x.pc: n for n, x in enumerate(k.exits) if x.status in RESUMING and not x.instance}
+    places = self.launch.places
     stops = {x.pc: n for n, x in enumerate(k.exits) if x.status == layout.BARRIER and not x.instance}
     rows: dict[int, list[tuple[Warps, int]]] = {}
     waits: dict[int, tuple[int, int, int]] = {}  # a warp's exit, its barrier, how many threads that waits for
@@ -375,6 +376,18 @@ class Launch:
     small = words.view(np.uint32)
     small[layout.GRID // 4:layout.GRID // 4 + 3] = d.grid
     small[layout.CLUSTERED // 4:layout.CLUSTERED // 4 + 3] = grid.shared.cluster
+
+  @cached_property
+  def places(self) -> dict[int, int]:
+    """Where threads of the reference can go on in compiled code, with the exits by which it comes back there: at loops
+    and waits, and behind barriers that nobody votes at."""
+    code, exits = self.grid.dispatch.program.function(self.grid.dispatch.program.entry_name), self.kernel.exits
+    out = {x.pc: n for n, x in enumerate(exits) if x.status in RESUMING and not x.instance}
+    for n, x in enumerate(exits):
+      if x.status != layout.BARRIER or x.instance: continue
+      line, following = code.beside(x.pc)
+      if "red" not in line.instruction.modifiers: out.setdefault(following, n)
+    return out
 
   def _several(self) -> int:
     """Where it says which addresses stand for several places."""

@@ -3,6 +3,8 @@ import json
 from collections import OrderedDict
 from pathlib import Path
 
+import calls
+import numpy as np
 import torch
 import values
 
@@ -29,10 +31,21 @@ def main() -> None:
   torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), HERE / "script.pt")
   learn()
   torch.save({name: layer(name) for name in values.LAYERS}, HERE / "layers.pt")
+  functions()
+
+
+def functions() -> None:
+  """What the functions give."""
+  kept = {}
+  for number, (name, args, kwargs) in enumerate(calls.CALLS):
+    given = [torch.from_numpy(a) if isinstance(a, np.ndarray) else a for a in args]
+    found = getattr(torch.nn.functional, name)(*given, **kwargs)
+    for i, t in enumerate(found if isinstance(found, tuple) else (found,)): kept[f"{number} {i}"] = t.numpy()
+  np.savez_compressed(HERE / "functional.npz", **kept)
 
 
 def learn() -> None:
-  """What optimizers make of parameters."""
+  """What optimizers make of parameters, the rates of schedules, and what AdamW makes of a parameter by them."""
   learned = {}
   for name, (kind, options) in values.OPTIMIZERS.items():
     parameters = [torch.nn.Parameter(torch.from_numpy(a.copy())) for a in values.START]
@@ -42,7 +55,13 @@ def learn() -> None:
       for i, p in enumerate(parameters): p.grad = torch.from_numpy(values.gradient(i, step))
       made.step()
     learned[name] = [p.tolist() for p in parameters]
-  (HERE / "learned.json").write_text(json.dumps({"torch": torch.__version__, "learned": learned}, indent=1) + "\n")
+  rates = {}
+  for name in values.RATES:
+    p = torch.nn.Parameter(torch.from_numpy(values.START[1].copy()))
+    p.grad = torch.from_numpy(values.gradient(1, 0))
+    rates[name] = [values.rates(torch.optim.lr_scheduler, torch.optim.AdamW([p], lr=0.1), name), p.tolist()]
+  (HERE / "learned.json").write_text(json.dumps({"torch": torch.__version__, "learned": learned, "rates": rates},
+                                                indent=1) + "\n")
 
 
 def layer(name: str) -> dict[str, object]:
@@ -60,7 +79,7 @@ def layer(name: str) -> dict[str, object]:
     out = made(*given, state) if recurrent else made(*given)
     state = out
     outputs.append(out)
-  first = outputs[-1][0] if kind == "LSTMCell" else outputs[-1]
+  first = outputs[-1][0] if isinstance(outputs[-1], tuple) else outputs[-1]
   (first * torch.cos(torch.arange(first.numel())).reshape(first.shape)).sum().backward()
   gradients = {k: p.grad for k, p in made.named_parameters()}
   made.eval()

@@ -73,7 +73,51 @@ LAYERS: dict[str, Layer] = {
                         ((2, 3, 2, 2, 2),)),
   "LSTMCell": ("LSTMCell", "LSTMCell", (3, 4), {}, ((2, 3),)),
   "GRUCell": ("GRUCell", "GRUCell", (3, 4), {}, ((2, 3),)),
+  "RNNCell": ("RNNCell", "RNNCell", (3, 4), {"nonlinearity": "relu"}, ((2, 3),)),
+  "RNN": ("RNN", "RNN", (3, 2, 2), {"bidirectional": True}, ((3, 2, 3),)),
+  "Attention": ("MultiheadAttention", "MultiheadAttention", (6, 2), {"add_bias_kv": True, "add_zero_attn": True},
+                ((3, 2, 6), (4, 2, 6), (4, 2, 6), (2, 4))),
+  "Attention to other sizes": ("MultiheadAttention", "MultiheadAttention", (4, 2),
+                               {"kdim": 3, "vdim": 5, "batch_first": True, "bias": False},
+                               ((2, 3, 4), (2, 4, 3), (2, 4, 5))),
+  "Encoder layer": ("TransformerEncoderLayer", "TransformerEncoderLayer", (4, 2, 6),
+                    {"dropout": 0.0, "activation": "gelu"}, ((3, 2, 4), (3, 3), (2, 3))),
+  "Decoder layer": ("TransformerDecoderLayer", "TransformerDecoderLayer", (4, 2, 6),
+                    {"dropout": 0.0, "norm_first": True, "batch_first": True}, ((2, 3, 4), (2, 2, 4))),
 }
+
+# Schedules of rates: makes one of what has their names, for an optimizer.
+RATES: dict[str, Any] = {
+  "ConstantLR": lambda of, o: of.ConstantLR(o, 0.5, 3),
+  "LinearLR": lambda of, o: of.LinearLR(o, 0.25, 0.75, 4),
+  "PolynomialLR": lambda of, o: of.PolynomialLR(o, 5, 2.0),
+  "CosineAnnealingWarmRestarts": lambda of, o: of.CosineAnnealingWarmRestarts(o, 2, 2, 0.01),
+  "MultiplicativeLR": lambda of, o: of.MultiplicativeLR(o, lambda e: 0.5 + e / 20),
+  "CyclicLR": lambda of, o: of.CyclicLR(o, 0.01, 0.2, 2, 3, mode="triangular2"),
+  "CyclicLR of iterations": lambda of, o: of.CyclicLR(o, 0.01, 0.2, 3, scale_fn=lambda x: 1 / (1 + x),
+                                                      scale_mode="iterations"),
+  "OneCycleLR": lambda of, o: of.OneCycleLR(o, 0.3, total_steps=10),
+  "OneCycleLR in three phases": lambda of, o: of.OneCycleLR(o, 0.3, total_steps=10, three_phase=True,
+                                                            anneal_strategy="linear"),
+  "ChainedScheduler": lambda of, o: of.ChainedScheduler([of.ConstantLR(o, 0.5, 3), of.ExponentialLR(o, 0.9)]),
+  "SequentialLR": lambda of, o: of.SequentialLR(
+    o, [of.LinearLR(o, 0.25, 1.0, 3), of.CosineAnnealingLR(o, 4), of.StepLR(o, 2)], [2, 5]),
+  "ReduceLROnPlateau": lambda of, o: of.ReduceLROnPlateau(o, "min", 0.5, 1, cooldown=1, min_lr=0.02),
+  "ReduceLROnPlateau of max": lambda of, o: of.ReduceLROnPlateau(o, "max", 0.5, 0, threshold=0.1,
+                                                                 threshold_mode="abs"),
+}
+MEASURES = (1.0, 0.9, 0.95, 0.93, 0.92, 0.91, 0.89, 0.95, 0.96, 0.97)
+
+
+def rates(of: Any, optimizer: Any, name: str) -> list[tuple[float, float]]:
+  """The rate and the first beta at each step of a schedule."""
+  made, found = RATES[name](of, optimizer), []
+  for measure in MEASURES:
+    group = optimizer.param_groups[0]
+    found.append((group["lr"], group["betas"][0]))
+    optimizer.step()
+    made.step(*[measure] * name.startswith("Reduce"))
+  return found
 
 
 def inputs(name: str, step: int) -> list[np.ndarray[Any, Any]]:
