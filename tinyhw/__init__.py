@@ -31,6 +31,7 @@ if TYPE_CHECKING:
   from tinyhw.core.errors import MissingTool as MissingTool
   from tinyhw.core.errors import OutOfMemory as OutOfMemory
   from tinyhw.core.errors import PageFault as PageFault
+  from tinyhw.core.errors import UnknownType as UnknownType
   from tinyhw.core.errors import Unsupported as Unsupported
   from tinyhw.core.errors import ValueLost as ValueLost
   from tinyhw.core.errors import WaitTimeout as WaitTimeout
@@ -63,8 +64,8 @@ _HANDLES = {"Tensor": "tinyhw.tensor", "dtypes": "tinyhw.ir.dtype", "Device": "t
             "reports": "tinyhw.debugger", "captures": "tinyhw.debugger"}
 _HANDLES |= dict.fromkeys((
   "Error", "LayoutError", "EncodeError", "DecodeError", "Unsupported", "InvalidArgument", "InvalidShape",
-  "InvalidIndex", "InvalidType", "InvalidIndexType", "InvalidMode", "InvalidNumber", "MissingFile", "MissingTool",
-  "DriverError",
+  "InvalidIndex", "InvalidType", "InvalidIndexType", "UnknownType", "InvalidMode", "InvalidNumber", "MissingFile",
+  "MissingTool", "DriverError",
   "DeviceError", "ValueLost", "OutOfMemory", "WaitTimeout", "MachineFault", "PageFault", "WatchdogExpired", "Deadlock",
   "Interrupted", "HazardFound", "LDSWarning"), "tinyhw.core.errors")
 _HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.patience", "EnginesDiffer": "tinyhw.emulator.both",

@@ -1,5 +1,5 @@
-"""The table of operator cases against PyTorch's values: a quarter of it on LLVM, another on PYTHON, less on the AMD mock.
-Which part that is changes with the table; `make sweep` and a thorough run take all of it."""
+"""The table of operator cases against PyTorch's values: a quarter of it on LLVM, another on PYTHON, less on AMD's
+mock. Which part that is changes with the table; `make sweep` and a thorough run take all of it."""
 from __future__ import annotations
 
 import importlib.util
