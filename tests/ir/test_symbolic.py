@@ -76,22 +76,19 @@ def test_meaning_is_kept(data: st.DataObject) -> None:
   assert simplify(after) is after
 
 
-@st.composite
-def flat_indices(draw: st.DrawFn) -> tuple[UOp, list[UOp], list[UOp]]:
-  """(number of an element in row-major order, indices, sizes), with sizes that launches decide."""
-  pool = [(N, 0), (N * 2, 1), (M + 5, 2), (N + 3, None), (N * (M + 5), None), (UOp.const(dtypes.int32, 4), 3)]
-  chosen = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=3))
-  sizes = [size for size, _ in chosen]
+SIZES = (N, N * 2, M + 5, N + 3, N * (M + 5), UOp.const(dtypes.int32, 4))
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_flat_indices_come_apart_again(axes: int) -> None:
+  """The number of an element in row-major order, of sizes that launches decide."""
+  for sizes in itertools.product(SIZES, repeat=axes): comes_apart(sizes)
+
+
+def comes_apart(sizes: tuple[UOp, ...]) -> None:
   indices = [UOp.range(simplify(size), 30 + at) for at, size in enumerate(sizes)]
   flat = UOp.const(dtypes.int32, 0)
   for size, index in zip(sizes, indices): flat = flat * size + index
-  return flat, indices, sizes
-
-
-@settings(max_examples=examples(80))
-@given(flat_indices())
-def test_flat_indices_come_apart_again(case: tuple[UOp, list[UOp], list[UOp]]) -> None:
-  flat, indices, sizes = case
   inner = UOp.const(dtypes.int32, 1)
   for index, size in reversed(list(zip(indices, sizes))):
     assert simplify(simplify(flat // inner) % size) is index

@@ -234,7 +234,7 @@ def _remainder(u: UOp) -> UOp | None:
   terms, constant = linear(x)
   if not _representable(terms, u): return None
   rest = from_linear({t: c % divisor for t, c in terms.items() if c % divisor}, constant % divisor, u)
-  if rest is not x and _exact(rest) and all(t.vmin >= 0 for t in terms):
+  if rest is not x and _exact(rest) and rest.vmin >= 0:
     return rest if rest.vmax < divisor else rest % divisor
   common = math.gcd(divisor, *terms.values())
   if common > 1:
