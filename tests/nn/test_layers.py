@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinyhw import Tensor, TinyJit, nn
+from tinyhw import Device, Tensor, TinyJit, ValueLost, nn
 from tinyhw.core.errors import InvalidArgument
 
 FILES = Path(__file__).parent / "files"
@@ -180,3 +180,17 @@ def test_a_convolution_has_as_many_axes_as_its_kernel_has_sizes() -> None:
   assert nn.Conv2d(2, 3, (3, 3, 3), padding=1)(x).shape == (1, 3, 4, 4, 4)
   assert nn.ConvTranspose2d(2, 3, (2, 2, 2), stride=2)(x).shape == (1, 3, 8, 8, 8)
   assert nn.Conv2d(2, 3, (3,))(Tensor.ones(1, 2, 5)).shape == (1, 3, 3) and nn.Conv2d(2, 3, 3).weight.ndim == 4
+
+
+def test_statistics_that_were_lost_are_no_part_of_another_step() -> None:
+  norm = nn.BatchNorm(3, affine=False)
+  statistics = norm.running_mean, norm.running_var, norm.num_batches_tracked
+  for t in statistics: t.to_("PYTHON")
+  with Tensor.train(): norm(Tensor(np.arange(12, dtype=np.float32).reshape(4, 3), device="PYTHON").realize())
+  Device.close()
+  p = Tensor([1.0, 2.0], device="LLVM", requires_grad=True)
+  optimizer = nn.optim.SGD([p], lr=0.5)
+  (p * p).sum().backward()
+  optimizer.step()
+  assert p.tolist() == [0, 0]
+  with pytest.raises(ValueLost): norm.running_mean.tolist()

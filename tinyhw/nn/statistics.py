@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from tinyhw.engine.realize import realize
+from tinyhw.engine.realize import lost_below, realize
 from tinyhw.tensor import Tensor
 
 
@@ -35,6 +35,6 @@ class Statistics:
 
   @classmethod
   def take(cls) -> list[Tensor]:
-    """All that wait; who takes them computes them."""
+    """All that wait and were not lost with their device; who takes them computes them."""
     found, cls._waiting.tensors = list(cls._waiting.tensors), {}
-    return found
+    return [t for t in found if lost_below(t._uop) is None]
