@@ -23,6 +23,9 @@ settings.register_profile("thorough", max_examples=examples(100), print_blob=Tru
 settings.load_profile("thorough" if THOROUGH else "quick")
 os.environ.setdefault("TINYHW_CACHE", "0")  # tests compile what they test
 
+# Looking every 700 objects for cycles among all that thousands of tests were collected into took a tenth of the run.
+gc.set_threshold(20_000)
+
 # Processes that tests start find bytecode, also where the environment has Python write none: it is in a folder of the
 # run's own, which workers of pytest inherit.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
@@ -50,12 +53,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
   terminal = session.config.pluginmanager.get_plugin("terminalreporter")
   if THOROUGH and terminal: terminal.write_line(f"{VARIABLE}={SEED}")
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-  """What thousands of tests were collected into stays to the end: looking through it again and again for what may go
-  took a tenth of the run."""
-  gc.freeze()
 
 
 @cache
