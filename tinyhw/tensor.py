@@ -361,7 +361,7 @@ class Tensor(InPlace):
 
   def _put(self, other: Tensor, with_history: bool) -> None:
     """Get another value, which fits."""
-    if self.is_leaf and self._learns: _former.set(_variable(self.uop), True)
+    if self.is_leaf and self._learns: _former.set(_variable(self._uop), True)
     if with_history and self.is_leaf and other.requires_grad and grad_enabled(): self._learn()
     # CONTIGUOUS: the value gets memory of its own. A leaf that learns is never one node with a constant or another
     # tensor: what is derived by it would be derived by them.

@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
+
+from tinyhw import Device
 
 DEVICES = (os.environ["DEV"],) if os.environ.get("DEV") else ("LLVM", "PYTHON", "AMD")
 
@@ -12,3 +15,13 @@ DEVICES = (os.environ["DEV"],) if os.environ.get("DEV") else ("LLVM", "PYTHON", 
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
   monkeypatch.setenv("MOCKGPU", "1")
   return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def two_cards() -> Iterator[None]:
+  """A mock machine of two, for a whole module."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setenv("MOCKGPU", "gfx1100,gfx1100")
+    Device.close()
+    yield
+    Device.close()

@@ -2,28 +2,20 @@
 `python -m tinyhw.tools.fuzz.histories`, and what they have found."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from tests.strength import examples, seed
-from tinyhw import Device, InvalidArgument, Tensor
+from tinyhw import InvalidArgument, Tensor, TinyJit
 from tinyhw.ir.uop import UOp
 from tinyhw.tools.fuzz.histories import life
 from tinyhw.tools.fuzz.views import Seeded, Wrong
 
+pytestmark = pytest.mark.usefixtures("two_cards")
 SETS = {"LLVM": (("LLVM",), 10), "PYTHON": (("PYTHON",), 30), "AMD": (("AMD", "AMD:1"), 6),
         "all": (("LLVM", "PYTHON", "AMD"), 6)}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def two_cards() -> Iterator[None]:
-  with pytest.MonkeyPatch.context() as patch:
-    patch.setenv("MOCKGPU", "gfx1100,gfx1100")
-    Device.close()
-    yield
-    Device.close()
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -80,3 +72,15 @@ def test_what_is_refused_to_a_view_of_a_leaf_leaves_it() -> None:
   with Tensor.no_grad(): a.assign(Tensor([3.0, 4.0]))
   with pytest.raises(InvalidArgument): view += 1
   assert view.tolist() == [[1], [2]] and a.tolist() == [3, 4]
+
+
+def test_a_recorded_call_that_only_writes_to_a_leaf_gives_it_each_value() -> None:
+  a = leaf()
+  @TinyJit
+  def step(x: Tensor) -> Tensor: return a.assign(x * 2).realize()
+  for n in range(5):
+    step(Tensor([n, n + 1.0]).realize())
+    assert a.tolist() == [2 * n, 2 * n + 2] and a.requires_grad and a.is_leaf
+    a.grad = None
+    (a * 3).sum().backward()
+    assert a.grad is not None and a.grad.tolist() == [3, 3]

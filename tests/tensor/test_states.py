@@ -2,7 +2,6 @@
 `python -m tinyhw.tools.fuzz.views`, drawn by hypothesis so that what goes wrong comes out short."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,21 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from tests.strength import examples, seed
-from tinyhw import Device, Tensor
+from tinyhw import Tensor
 from tinyhw.engine import realize
 from tinyhw.ir.ops import Ops
 from tinyhw.tools.fuzz.views import DEVICES, STEPS, Seeded, World, Wrong, chain
 
+pytestmark = pytest.mark.usefixtures("two_cards")
 SETS = {"LLVM": ("LLVM",), "PYTHON": ("PYTHON",), "AMD": ("AMD", "AMD:1"), "all": DEVICES}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def two_cards() -> Iterator[None]:
-  with pytest.MonkeyPatch.context() as patch:
-    patch.setenv("MOCKGPU", "gfx1100,gfx1100")
-    Device.close()
-    yield
-    Device.close()
 
 
 class Drawn:
