@@ -33,7 +33,7 @@ class Pool:
   """A pool of a card's memory; bytes that are in use, and the most that were since somebody set that to zero."""
 
   gpu: Gpu
-  most: int = 0  # bytes that it may have; 0 for all that there are
+  most: int  # bytes that it may have; 0 for all that there are
   usage: int = 0
   handle: int = 0
   threshold: int = 0
@@ -59,7 +59,7 @@ class Pool:
 def _default(m: CudaMachine, gpu: Gpu) -> Pool:
   """The pool that a card has by itself."""
   if gpu.default_pool is None:
-    gpu.default_pool = Pool(gpu)
+    gpu.default_pool = Pool(gpu, 0)
     gpu.default_pool.handle = m.new(gpu.default_pool)
   return gpu.default_pool
 

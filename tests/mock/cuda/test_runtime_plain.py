@@ -10,7 +10,7 @@ from tests.mock.cuda.test_runtime import FACTOR, SCALE, Program
 from tests.mock.cuda.test_runtime_objects import DOWN, FETCH, UP, channel, program, run
 from tinyhw.autogen import cuda, cudart
 from tinyhw.mock.cuda.runtime import RUNS, SAME
-from tinyhw.mock.cuda.runtime_tables import PROPERTIES
+from tinyhw.mock.cuda.runtime_tables import FUNCTION, PROPERTIES, WITHOUT_CONTEXT
 
 FLOAT, SIGNED = cudart.cudaChannelFormatKindFloat, cudart.cudaChannelFormatKindSigned
 INVALID, UNSUPPORTED = cudart.cudaErrorInvalidValue, cudart.cudaErrorNotSupported
@@ -29,6 +29,15 @@ def test_any_function_may_be_a_programs_first(first: int) -> None:
     p = Program()
     given = [0 if issubclass(kind, ctypes._SimpleCData) else kind() for kind in cudart.FUNCTIONS[name]]
     assert p.code(name, *given) not in LATE, (name, p.machine.logs[-2:])
+
+
+def test_what_the_tables_name_is_declared() -> None:
+  """A function that is the driver's takes as much as the driver's."""
+  assert {*WITHOUT_CONTEXT} <= {*SAME} and not {*SAME} & {*RUNS}
+  assert {*FUNCTION} <= {name for name, *_ in cudart.cudaFuncAttributes._fields_}
+  for name, of in SAME.items():
+    assert name in cudart.FUNCTIONS or name in cudart.BY_VALUE
+    if of not in cuda.BY_VALUE: assert len(cudart.FUNCTIONS[name]) == len(cuda.FUNCTIONS[of]), name
 
 
 def test_what_a_card_is() -> None:

@@ -49,7 +49,7 @@ def test_memory_of_two_cards_is_one_range(client: Client) -> None:
   function = client.function(WAIT, "add")
   assert client.launch(function, 1, 1, [u64(at + UNIT), u32(1)]) == 0
   assert client.get(at + UNIT, data[:1])[0] == 3 * 2048 + 1
-  kept = client.handle("cuMemRetainAllocationHandle", u64(at + UNIT + 5))
+  kept = client.handle("cuMemRetainAllocationHandle", u64(at + 2 * UNIT - 1))
   assert kept == handles[1]
   for handle in (*handles, kept): client.call("cuMemRelease", u64(handle))
   assert error(client, "cuMemUnmap", u64(at), ctypes.c_size_t(UNIT // 2)) == "INVALID_VALUE"
