@@ -38,10 +38,10 @@ WANT = 7 * 100000 + 5 * 1000 + 10 * 3 * 2 + 1
 
 
 class Linker:
-  def __init__(self, client: Client) -> None:
+  def __init__(self, client: Client, room: int = 1000, log: bool = True) -> None:
     self.client, self.log = client, ctypes.create_string_buffer(1000)
     options = (ctypes.c_int * 2)(cuda.CU_JIT_ERROR_LOG_BUFFER, cuda.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
-    values = (ctypes.c_uint64 * 2)(ctypes.addressof(self.log), len(self.log))
+    values = (ctypes.c_uint64 * 2)(ctypes.addressof(self.log) if log else 0, room)
     out = ctypes.c_uint64()
     client.call("cuLinkCreate_v2", 2, options, values, ctypes.byref(out))
     self.handle = u64(out.value)
@@ -116,6 +116,12 @@ def test_inputs_that_are_no_ptx() -> None:
   assert linker.add(b"BC", NVVM) == cuda.CUDA_ERROR_NOT_SUPPORTED and b"NVVM IR to link" in linker.log.value
   assert linker.add(MAIN, 99) == cuda.CUDA_ERROR_INVALID_VALUE
   assert linker.complete() == cuda.CUDA_ERROR_INVALID_VALUE  # nothing to link
+
+
+@pytest.mark.parametrize(("room", "log", "said"), [(8, True, b"error  "), (0, True, b""), (8, False, b"")])
+def test_a_log_has_as_much_as_there_is_room(room: int, log: bool, said: bytes) -> None:
+  linker = Linker(Client(), room, log)
+  assert linker.add("nonsense") == cuda.CUDA_ERROR_INVALID_PTX and linker.log.value == said
 
 
 def test_lines_of_each_file_stay_with_it() -> None:
