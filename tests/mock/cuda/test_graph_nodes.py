@@ -292,7 +292,12 @@ def test_objects_go_with_the_last_reference(client: Client) -> None:
   graph, gone = client.handle("cuGraphCreate", 0), []
   destroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(gone.append)
   thing = client.handle("cuUserObjectCreate", u64(5), destroy, 1, cuda.CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
+  client.call("cuUserObjectRetain", u64(thing), 2)
+  for _ in range(2): client.call("cuUserObjectRelease", u64(thing), 1)
   client.call("cuGraphRetainUserObject", u64(graph), u64(thing), 1, cuda.CU_GRAPH_USER_OBJECT_MOVE)
   assert gone == []
   client.call("cuGraphDestroy", u64(graph))
   assert gone == [5]
+  other = client.handle("cuUserObjectCreate", u64(6), destroy, 1, cuda.CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
+  client.call("cuUserObjectRelease", u64(other), 1)
+  assert gone == [5, 6] and error(client, "cuUserObjectRelease", u64(other), 1) == "INVALID_HANDLE"

@@ -124,6 +124,21 @@ def test_a_log_has_as_much_as_there_is_room(room: int, log: bool, said: bytes) -
   assert linker.add("nonsense") == cuda.CUDA_ERROR_INVALID_PTX and linker.log.value == said
 
 
+@pytest.mark.parametrize("call", ["cuModuleLoadDataEx", "cuLinkCreate_v2"])
+def test_logs_are_empty_where_nothing_is_said(call: str) -> None:
+  """Programs print them whatever comes of the call; a log that has no room is left alone."""
+  c = Client()
+  texts = [ctypes.create_string_buffer(b"garbage") for _ in range(3)]
+  info = cuda.CU_JIT_INFO_LOG_BUFFER, cuda.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES
+  error = cuda.CU_JIT_ERROR_LOG_BUFFER, cuda.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
+  for told, log, room in ((info, texts[0], 8), (error, texts[1], 8), (info, texts[2], 0)):
+    values = (ctypes.c_uint64 * 2)(ctypes.addressof(log), room)
+    given = 2, (ctypes.c_int * 2)(*told), values
+    if call == "cuModuleLoadDataEx": c.handle(call, OTHER.encode() + b"\0", *given)
+    else: c.call(call, *given, ctypes.byref(ctypes.c_uint64()))
+  assert [text.value for text in texts] == [b"", b"", b"garbage"]
+
+
 def test_lines_of_each_file_stay_with_it() -> None:
   first = HEAD + '.file 1 "a.cu"\n.visible .func f() {\n.loc 1 5 3\nret;\n}\n'
   second = HEAD + '.file 1 "b.cu"\n.visible .func g() {\n.loc 1 9 1, function_name x, inlined_at 1 2 3\nret;\n}\n'
