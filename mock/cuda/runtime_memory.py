@@ -91,6 +91,19 @@ def memcpy_from_symbol_async(r: Runtime, to: int, symbol: int, size: int, offset
   _copy(r, to, part(r, symbol, size, offset), size, kind, (stream,))
 
 
+@runs("cudaMemPoolExportToShareableHandle")
+def pool_export(r: Runtime, out: int, pool: int, kind: int, flags: int) -> None:
+  """The driver's flags have 64 bits."""
+  r.context()
+  r.call("cuMemPoolExportToShareableHandle", out, pool, kind, flags)
+
+
+@runs("cudaMemPoolImportFromShareableHandle")
+def pool_import(r: Runtime, out: int, handle: int, kind: int, flags: int) -> None:
+  r.context()
+  r.call("cuMemPoolImportFromShareableHandle", out, handle, kind, flags)
+
+
 def part(r: Runtime, symbol: int, size: int, offset: int) -> int:
   """Where bytes of a variable lie."""
   address, whole = r.variable(symbol)

@@ -26,7 +26,6 @@ SAME: Final = {
     "DeviceGetDefaultMemPool", "DeviceGetMemPool", "DeviceSetMemPool", "MemGetDefaultMemPool", "MemGetMemPool",
     "MemSetMemPool", "MemPoolCreate", "MemPoolDestroy", "MemPoolTrimTo", "MemPoolGetAttribute", "MemPoolSetAttribute",
     "MemPoolSetAccess", "MemPoolGetAccess", "MemPoolImportPointer", "MemPoolExportPointer",
-    "MemPoolExportToShareableHandle", "MemPoolImportFromShareableHandle",
     "CtxResetPersistingL2Cache", "DeviceGetByPCIBusId", "DeviceGetGraphMemAttribute", "DeviceSetGraphMemAttribute",
     "DeviceGraphMemTrim", "DeviceGetP2PAttribute",
     "GraphAddChildGraphNode", "GraphAddEmptyNode", "GraphAddEventRecordNode", "GraphAddEventWaitNode",

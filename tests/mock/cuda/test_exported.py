@@ -12,8 +12,9 @@ import pytest
 
 from tests.mock.cuda.client import Client, u64
 from tests.mock.cuda.test_nodes_and_libraries import error
+from tests.mock.cuda.test_runtime import Program
 from tests.mock.cuda.test_virtual import UNIT, granted
-from tinyhw.autogen import cuda
+from tinyhw.autogen import cuda, cudart
 
 POSIX = cuda.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 WORDS = np.array([5, 6], np.uint32)
@@ -146,3 +147,18 @@ def test_what_no_process_may_have(client: Client) -> None:
   for k, (name, given) in enumerate(calls): assert error(c, name, *given) == "INVALID_VALUE", k
   assert error(c, "cuMemImportFromShareableHandle", ctypes.byref(u64(0)), u64(descriptor(c, "Mem", memory)),
                cuda.CU_MEM_HANDLE_TYPE_WIN32) == "NOT_SUPPORTED"
+
+
+def test_the_runtimes_pools() -> None:
+  p, fd = Program(), ctypes.c_int(-1)
+  given = cuda.CUmemPoolProps(allocType=cuda.CU_MEM_ALLOCATION_TYPE_PINNED, handleTypes=POSIX)
+  given.location.type = cuda.CU_MEM_LOCATION_TYPE_DEVICE
+  one = p.made("cudaMemPoolCreate", ctypes.byref(given))
+  p("cudaMemPoolExportToShareableHandle", ctypes.byref(fd), ctypes.c_uint64(one), POSIX, 0)
+  again = p.made("cudaMemPoolImportFromShareableHandle", ctypes.c_uint64(fd.value), POSIX, 0)
+  at, data = p.made("cudaMallocFromPoolAsync", ctypes.c_size_t(8), ctypes.c_uint64(one), None), bytes(64)
+  p("cudaMemcpy", ctypes.c_uint64(at), WORDS.ctypes.data, ctypes.c_size_t(8), cudart.cudaMemcpyDefault)
+  p("cudaMemPoolExportPointer", data, ctypes.c_uint64(at))
+  other, out = p.made("cudaMemPoolImportPointer", ctypes.c_uint64(again), data), np.zeros(2, np.uint32)
+  p("cudaMemcpy", out.ctypes.data, ctypes.c_uint64(other), ctypes.c_size_t(8), cudart.cudaMemcpyDefault)
+  assert out.tolist() == [5, 6] and other != at
