@@ -15,6 +15,7 @@ from tinyhw.function.core import (
   TensorBase,
   broadcast_shape,
   expand_to,
+  fitting,
   number,
   result_dtype,
   scalar_dtype,
@@ -172,8 +173,11 @@ class Elementwise(TensorBase):
   # *** arithmetic ***
 
   def _scaled(self, other: Any, alpha: ConstType) -> Any:
-    """The second operand of `add` and `sub`, times a number."""
-    return other if alpha == 1 else other * alpha
+    """The second operand of `add` and `sub` times a number: in the type of the result, which may be a wider one."""
+    if alpha == 1: return other
+    second = self._operand(other)
+    kind = result_dtype(self, second)
+    return second.cast(kind) * (bool(alpha) if kind.is_bool else alpha)
 
   def add(self, other: Any, reverse: bool_ = False, *, alpha: ConstType = 1) -> Self:
     """Sum; of `alpha` times the other."""
@@ -240,7 +244,7 @@ class Elementwise(TensorBase):
     whole = near.floor()
     whole = (near - whole > 0.5).where(whole + 1, whole)
     result: Self = b.eq(0).where(quotient, near.eq(0).where(quotient * 0, whole)).cast(dtype)
-    return result
+    return self._wrap(result.uop.detach(), a, b)       # it has steps, and nowhere a slope
 
   def mod(self, other: Any, reverse: bool_ = False) -> Self:
     """Remainder with the sign of the divisor, as Python's `%`; exact but where the divisor is added for that sign."""
@@ -255,7 +259,7 @@ class Elementwise(TensorBase):
 
   def rsub(self, other: Any, *, alpha: ConstType = 1) -> Self:
     """The other less `alpha` times this."""
-    scaled: Self = self._scaled(self, alpha)
+    scaled: Self = self._operand(other)._scaled(self, alpha)
     return scaled.sub(other, True)
 
   subtract = sub
@@ -464,6 +468,8 @@ class Elementwise(TensorBase):
 
   def masked_fill(self, mask: Any, value: Any) -> Self:
     """`value` where `mask` is True, else this."""
+    if isinstance(value, int_) and self.dtype.is_bool: value = bool(value)
+    if isinstance(value, int_) and scalar_dtype(value, self.dtype) is self.dtype: fitting(value, self.dtype)
     result: Self = self._operand(mask).where(value, self)
     return result
 

@@ -59,6 +59,10 @@ class InPlace(Hashing):
     """Give this tensor another value."""
     raise NotImplementedError
 
+  def copy_(self, other: Any) -> Self:
+    """The other's value, as a change in place."""
+    raise NotImplementedError
+
   def _in_place(self, name: str, args: Any, kwargs: Any) -> Self:
     """Get the value of a function of this, with its history."""
     raise NotImplementedError
@@ -75,24 +79,24 @@ class InPlace(Hashing):
 
   def fill_(self, value: ConstType) -> Self:
     """One number for each element."""
-    return self.assign(self.full_like(value))
+    return self.copy_(self.full_like(value))
   def zero_(self) -> Self:
     """Zero for each element."""
     return self.fill_(0)
 
   def uniform_(self, low: float = 0.0, high: float = 1.0) -> Self:
     """Random numbers in low..high for each element."""
-    return self.assign(self.uniform(self.shape, low=low, high=high, device=self.device, dtype=self.dtype))
+    return self.copy_(self.uniform(self.shape, low=low, high=high, device=self.device, dtype=self.dtype))
   def normal_(self, mean: float = 0.0, std: float = 1.0) -> Self:
     """Normally distributed random numbers for each element."""
-    return self.assign(self.normal(self.shape, mean=mean, std=std, device=self.device, dtype=self.dtype))
+    return self.copy_(self.normal(self.shape, mean=mean, std=std, device=self.device, dtype=self.dtype))
   def bernoulli_(self, p: float = 0.5) -> Self:
     """1 with probability `p`, else 0, for each element."""
-    return self.assign(self.bernoulli(p))
+    return self.copy_(self.bernoulli(p))
   def exponential_(self, lambd: float = 1.0) -> Self:
     """Exponentially distributed random numbers for each element."""
     drawn = self.rand(self.shape, device=self.device, dtype=self.dtype)
-    return self.assign(-(-drawn).log1p() / lambd)
+    return self.copy_(-(-drawn).log1p() / lambd)
 
   (add_, sub_, mul_, div_, pow_, remainder_, fmod_, subtract_, multiply_, divide_, true_divide_, floor_divide_,
    float_power_) = map(_changing, _ARITHMETIC)

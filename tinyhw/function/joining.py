@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidMode, InvalidShape
-from tinyhw.function.core import ConstType, broadcast_shape
+from tinyhw.function.core import ConstType, broadcast_shape, fitting, scalar_dtype
 from tinyhw.function.movement import Movement
 from tinyhw.function.spelling import of_several
 from tinyhw.ir.dtype import dtypes, promote
@@ -66,6 +66,8 @@ class Joining(Movement):
 
   def _padded(self, padding: Sequence[tuple[int, int]], value: ConstType) -> Self:
     padded = self._grown(padding)
+    if self.dtype.is_bool: value = bool(value)
+    if scalar_dtype(value, self.dtype) is self.dtype: fitting(value, self.dtype)
     if value == 0 and math.copysign(1, value) > 0: return padded
     inside = self._wrap(self._const(True, dtypes.bool).pad(tuple(padding)))
     return inside.where(padded, value)

@@ -252,6 +252,7 @@ class Mathematics(Elementwise):
     angle = y.signbit().where(-angle, angle)
     found = (y.isnan() | x.isnan()).where(math.nan, angle)
     square = x * x + y * y
+    square = square.eq(0).where(1, square)       # in the middle, where there is no slope, it is 0
     return found._with_derivative((p, lambda: x / square), (q, lambda: -y / square)).cast(dtype)
   arctan2 = atan2
 

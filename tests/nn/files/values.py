@@ -102,6 +102,12 @@ RATES: dict[str, Any] = {
   "ChainedScheduler": lambda of, o: of.ChainedScheduler([of.ConstantLR(o, 0.5, 3), of.ExponentialLR(o, 0.9)]),
   "SequentialLR": lambda of, o: of.SequentialLR(
     o, [of.LinearLR(o, 0.25, 1.0, 3), of.CosineAnnealingLR(o, 4), of.StepLR(o, 2)], [2, 5]),
+  "SequentialLR of factors": lambda of, o: of.SequentialLR(
+    o, [of.ConstantLR(o, 0.5, 2), of.MultiplicativeLR(o, lambda e: 0.5 + e / 20)], [3]),
+  "SequentialLR to a cycle": lambda of, o: of.SequentialLR(
+    o, [of.LinearLR(o, 0.25, 1.0, 3), of.OneCycleLR(o, 0.3, total_steps=10)], [3]),
+  "SequentialLR to cycles": lambda of, o: of.SequentialLR(
+    o, [of.LinearLR(o, 0.25, 1.0, 3), of.CyclicLR(o, 0.01, 0.2, 2)], [3]),
   "ReduceLROnPlateau": lambda of, o: of.ReduceLROnPlateau(o, "min", 0.5, 1, cooldown=1, min_lr=0.02),
   "ReduceLROnPlateau of max": lambda of, o: of.ReduceLROnPlateau(o, "max", 0.5, 0, threshold=0.1,
                                                                  threshold_mode="abs"),
