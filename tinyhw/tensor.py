@@ -455,6 +455,21 @@ class Tensor(InPlace):
 
   # *** gradients ***
 
+  def detach_(self) -> Tensor:
+    """Forget how this value was made: it is a leaf that requires no gradient. Returns this."""
+    if self._view is not None: raise InvalidArgument("detach_ of a view", hint="use detach()")
+    self.uop = self.uop.detach()
+    self._learns, self.is_leaf = False, True
+    return self
+
+  def is_nonzero(self) -> bool:
+    """Whether the one element is not 0; read."""
+    return bool(self)
+
+  def type(self, dtype: DTypeLike = None) -> Any:
+    """The type's name, or the value as another type."""
+    return str(self.dtype) if dtype is None else self.cast(dtype)
+
   def __copy__(self) -> Tensor:
     """This value as a tensor of its own. A copy of a leaf is a leaf: what is learned by it does not reach this one."""
     if not self.is_leaf: return self._same()

@@ -35,12 +35,12 @@ class Joining(Movement):
     full = self._padding(padding)
     grown = tuple((larger(b, 0), larger(a, 0)) for b, a in full)
     def cut(x: Self) -> Self: return x.shrink([(larger(-b, 0), s - larger(-a, 0)) for s, (b, a) in zip(x.shape, full)])
-    if mode == "constant": return cut(self)._padded(grown, 0 if value is None else value)
+    if mode == "constant": return cut(self)._padded(grown, 0 if value is None else value)._same()
     # What is cut away may have been repeated before, but not by going around.
     result = cut(self) if mode == "circular" else self
     for axis, (before, after) in enumerate(grown):
       if before or after: result = result._extended(axis, before, after, mode)
-    return result if mode == "circular" else cut(result)
+    return (result if mode == "circular" else cut(result))._same()      # no view, also where nothing is added
 
   def _padding(self, padding: int | Sequence[int] | Padding) -> tuple[tuple[int, int], ...]:
     """(before, after) of each axis."""

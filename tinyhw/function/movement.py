@@ -291,7 +291,7 @@ class Movement(Activation):
   def diag(self, diagonal: int = 0) -> Self:
     """A matrix with this vector on a diagonal, or the diagonal of this matrix."""
     if self.ndim == 1: return self.diag_embed(diagonal)
-    if self.ndim == 2: return self.diagonal(diagonal)
+    if self.ndim == 2: return self.diagonal(diagonal)._same()          # no view, as PyTorch has it
     raise InvalidShape(f"diag of shape {self.shape}", hint="it is for vectors and matrices; use diagonal or diag_embed")
 
   def diagflat(self, offset: int = 0) -> Self:
@@ -360,7 +360,7 @@ class Movement(Activation):
     apart = self.reshape(*lead, channels // (r * r), r, r, height, width)
     k = len(lead)
     spread = apart.permute(*range(k + 1), k + 3, k + 1, k + 4, k + 2)
-    return spread.reshape(*lead, channels // (r * r), height * r, width * r)
+    return spread.reshape(*lead, channels // (r * r), height * r, width * r)._same()
 
   def pixel_unshuffle(self, downscale_factor: int) -> Self:
     """(..., c, h * r, w * r) to (..., c * r * r, h, w)."""
@@ -371,14 +371,14 @@ class Movement(Activation):
     apart = self.reshape(*lead, channels, height // r, r, width // r, r)
     k = len(lead)
     spread = apart.permute(*range(k + 1), k + 2, k + 4, k + 1, k + 3)
-    return spread.reshape(*lead, channels * r * r, height // r, width // r)
+    return spread.reshape(*lead, channels * r * r, height // r, width // r)._same()
 
   def channel_shuffle(self, groups: int) -> Self:
     """Axis 1 as (groups, rest) transposed."""
     if self.ndim < 2 or groups < 1 or self.shape[1] % groups:
       raise InvalidShape(f"channel_shuffle of shape {self.shape} in {groups} groups")
     apart = self.unflatten(1, (groups, self.shape[1] // groups))
-    return apart.transpose(1, 2).reshape(self.shape)
+    return apart.transpose(1, 2).reshape(self.shape)._same()
 
   # *** places ***
 
@@ -406,7 +406,7 @@ def iota(size: int, device: str) -> UOp:
 
   Movement alone makes it, so it costs index arithmetic in the kernel that uses it and no memory.
   """
-  return (_iota if type(size) is int else _iota.__wrapped__)(size, device)
+  return _iota(size, device) if type(size) is int else _iota.__wrapped__(plain(size), device)
 
 
 @functools.lru_cache(maxsize=64)

@@ -191,7 +191,7 @@ class Pooling(Window):
         mine = self._parts(size, count)
         last = mine.where(last.unsqueeze(-2), 0).sum(-1) / mine.sum(-1)
       result = last.movedim(-1, axis)
-    return result.cast(dtype)
+    return result.cast(dtype)._same()
 
   def _adaptive_greatest(self, name: str, rank: int, output_size: Size | Sequence[Size],
                          return_indices: bool = False) -> Any:
@@ -204,7 +204,7 @@ class Pooling(Window):
       if count and size % count == 0: last = last.reshape(*last.shape[:-1], count, size // count).max(-1)
       else: last = self._parts(size, count).where(last.unsqueeze(-2), self.dtype.min).max(-1)
       result = last.movedim(-1, axis)
-    return result
+    return result._same()
 
   def _adaptive_positions(self, shares: Sequence[tuple[int, int]]) -> tuple[Self, Self]:
     """The greatest elements of parts, and where in the plane each one was: the first one of its part."""

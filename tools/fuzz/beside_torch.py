@@ -155,12 +155,14 @@ class Maker:
     text = f"{name} = {line.text}"
     space = self.execute(text)
     if space is None or not sane(found := space[name]): return False
+    if any(v.tensor is found for v in self.known.values()): return False       # there it is one tensor of two names
     shares = [v for v in self.known.values() if _shares(v.tensor, found)]
     value = Value(name, found, line.exact, x.name if line.view and shares else None)
     if bool(shares) != line.view:
       value.fixed = True
       for v in shares: v.fixed = True
-    if shares and x.fixed: value.fixed = True
+    # Where nobody says what learns, what is detached stays so when it is changed.
+    if shares and x.fixed or self.program.jitted and "detach" in text: value.fixed = True
     self.known[name] = value
     self.program.text.append(text)
     self.program.results.append(name)

@@ -38,6 +38,9 @@ OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
   "Adagrad of decay": ("Adagrad", {"lr": 0.1, "lr_decay": 0.3, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
   "Adadelta": ("Adadelta", {"weight_decay": 0.1}),
   "Rprop": ("Rprop", {"lr": 0.1}),
+  "ASGD": ("ASGD", {"lr": 0.1, "lambd": 0.01, "t0": 2.0, "weight_decay": 0.1}),
+  "Adafactor": ("Adafactor", {"lr": 0.1, "weight_decay": 0.1}),
+  "Adafactor of a least size": ("Adafactor", {"lr": 0.5, "eps": (1e-3, 1e-2), "d": 1.5}),
 }
 
 
