@@ -131,7 +131,7 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   if shape is None or len(kinds) != 4: raise unknown(line)
   m, k = int(shape[1]), int(shape[2])
   d, a, b, c = kinds
-  if (m, k, a) == (8, 4, "f16"): return _quarters(code, line, form, d, c)
+  if (m, k, a) == (8, 4, "f16"): return _quarters(code, line, form)
   columns = {"f16": "b32"}
   word = "b64" if a == "f64" else "b32"
   parts = [operands.elements(line, o) for o in i.operands]
@@ -154,10 +154,38 @@ def mma(code: Code, line: Line, form: Form) -> Step:
 
 # ---- four products of 8 x 8 x 4, each of eight lanes (section 9.7.14.5.1)
 
-_QUARTER, _HIGH, _LOW = np.arange(LANES) >> 2 & 3, np.arange(LANES) >> 4, np.arange(LANES) & 3
-_E = np.arange(8)
-_WIDE: Final = ((_LOW & 1)[:, None] + (_E & 2) + 4 * _HIGH[:, None], (_E & 4) + (_LOW & 2)[:, None] + (_E & 1))
-_NARROW: Final = ((_LOW + 4 * _HIGH)[:, None] + 0 * _E, _E + 0 * _LOW[:, None])
+_QUARTER, _HIGH, _LOW = (x[:, None] for x in (np.arange(LANES) >> 2 & 3, np.arange(LANES) >> 4, np.arange(LANES) & 3))
+
+
+def places_of_quarter(which: str, across: bool) -> tuple[Value, Value]:
+  """(rows, columns) of a quarter's matrix at which lanes have their elements [lanes, elements]: of the left ("a") or
+  right ("b") operand, or of a sum ("c"). `across`: a lane has a row of its own (of "b" a column)."""
+  e = np.arange(8 if which == "c" else 4)[None, :]
+  own, part = _LOW + 4 * _HIGH + 0 * e, e + 4 * _HIGH
+  if which == "c":
+    if across: return own, e + 0 * _LOW
+    return (_LOW & 1) + (e & 2) + 4 * _HIGH, (e & 4) + (_LOW & 2) + (e & 1)
+  rows, columns = (own, e + 0 * _LOW) if across else (part, _LOW + 0 * e)
+  return (rows, columns) if which == "a" else (columns, rows)
+
+
+class Quarters:
+  """The operands of such a product."""
+
+  def __init__(self, code: Code, line: Line) -> None:
+    i = line.instruction
+    a, b, c, d = (m == kind for m, kind in zip((*i.modifiers[3:5], i.modifiers[8], i.modifiers[5]),
+                                               ("row", "col", "f16", "f16")))
+    self.types = ["f16" if x else "f32" for x in (d, c)]
+    parts = [operands.elements(line, o) for o in i.operands]
+    counts = [4 if d else 8, 2, 2, 4 if c else 8]
+    if [len(p) for p in parts] != counts:
+      raise DecodeError(f"{i.name} takes {counts[0]}, {counts[1]}, {counts[2]} and {counts[3]} registers",
+                        where=where(line))
+    self.writes = [operands.writer(code, line, o, "b32" if d else "f32") for o in parts[0]]
+    self.reads = [[operands.reader(code, line, o, t) for o in p]
+                  for p, t in zip(parts[1:], ("b32", "b32", "b32" if c else "f32"))]
+    self.places = [places_of_quarter(which, across) for which, across in (("c", d), ("a", a), ("b", b), ("c", c))]
 
 
 def _halves(words: list[Value]) -> Value:
@@ -165,44 +193,28 @@ def _halves(words: list[Value]) -> Value:
   return np.concatenate([decoded(w, "f16") for w in words], axis=-1)
 
 
-def _quarters(code: Code, line: Line, form: Form, d: str, c: str) -> Step:
-  i = line.instruction
-  a_rows, b_columns = i.modifiers[3] == "row", i.modifiers[4] == "col"
-  parts = [operands.elements(line, o) for o in i.operands]
-  counts = [4 if d == "f16" else 8, 2, 2, 4 if c == "f16" else 8]
-  if [len(p) for p in parts] != counts:
-    raise DecodeError(f"{i.name} takes {counts[0]}, {counts[1]}, {counts[2]} and {counts[3]} registers",
-                      where=where(line))
-  writes = [operands.writer(code, line, o, "b32" if d == "f16" else d) for o in parts[0]]
-  reads = [[operands.reader(code, line, o, t) for o in p]
-           for p, t in zip(parts[1:], ("b32", "b32", "b32" if c == "f16" else c))]
-  own, across = (_LOW + 4 * _HIGH)[:, None], np.arange(4)[None, :]
-  by_lane, by_element = _LOW[:, None] + 0 * across, across + 4 * _HIGH[:, None]
-  quarter = _QUARTER[:, None]
+def _quarters(code: Code, line: Line, form: Form) -> Step:
+  i, q = line.instruction, Quarters(code, line)
+  d, c = q.types
 
   def run(group: Warps) -> None:
-    x, y, z = ([np.ascontiguousarray(operands.full(group, r(group))) for r in rs] for rs in reads)
-    n = group.size
-    left_, right_ = np.zeros((n, 4, 8, 4)), np.zeros((n, 4, 4, 8))
-    at = (own, across) if a_rows else (by_element, by_lane)
-    left_[:, quarter, at[0], at[1]] = _halves(x)
-    at = (across, own) if b_columns else (by_lane, by_element)
-    right_[:, quarter, at[0], at[1]] = _halves(y)
-    total = np.zeros((n, 4, 8, 8))
-    rows, columns = _NARROW if c == "f16" else _WIDE
-    total[:, quarter, rows, columns] = _halves(z) if c == "f16" else np.stack(z, axis=-1).astype(np.float64)
+    n, matrices = group.size, list[Value]()
     by = unit_for(code, group, line, "f16")
     if by is not None and by.steps != 4:
       raise Unsupported("sums as the chip's", f"of {i.name} for sm_{group.cohort.shared.sm}, which has no unit for it")
-    found = product(left_.reshape(-1, 8, 4), right_.reshape(-1, 4, 8), total.reshape(-1, 8, 8), d, form.modifiers,
-                    ("f16", "f16"), by)
-    rows, columns = _NARROW if d == "f16" else _WIDE
-    out = found.reshape(n, 4, 8, 8)[:, quarter, rows, columns]
+    for reads, places, shape, t in zip(q.reads, q.places[1:], ((8, 4), (4, 8), (8, 8)), ("f16", "f16", c)):
+      words = [np.ascontiguousarray(operands.full(group, r(group))) for r in reads]
+      matrix = np.zeros((n, 4, *shape))
+      matrix[:, _QUARTER, *places] = _halves(words) if t == "f16" else np.stack(words, axis=-1).astype(np.float64)
+      matrices.append(matrix.reshape(-1, *shape))
+    x, y, z = matrices
+    found = product(x, y, z, d, form.modifiers, ("f16", "f16"), by)
+    out = found.reshape(n, 4, 8, 8)[:, _QUARTER, *q.places[0]]
     if d == "f16":
       raw = out.view(np.uint16).astype(np.uint32)
       words = [raw[..., 2 * k] | raw[..., 2 * k + 1] << np.uint32(16) for k in range(4)]
     else: words = [np.ascontiguousarray(out[..., k]) for k in range(8)]
-    for write, value in zip(writes, words): write(group, value)
+    for write, value in zip(q.writes, words): write(group, value)
   return run
 
 

@@ -287,24 +287,24 @@ def isspacep(code: Code, line: Line, form: Form) -> Step:
   need(line, 2)
   space = memory.space_of(form.modifiers)
   read, write = operands.reader(code, line, i.operands[1], "u64"), operands.writer(code, line, i.operands[0], "pred")
-  if space in WINDOWS:
-    low, high = np.uint64(WINDOWS[space]), np.uint64(WINDOWS[space] + memory.WINDOW)
-    return lambda group: write(group, (read(group) >= low) & (read(group) < high))
+  held = [(base, np.uint64(max(size, 1))) for base, size in _held(code, space)]
 
   def run(group: Warps) -> None:
     x = read(group)
-    program, d = group.cohort.program, group.cohort.dispatch
-    if space == "param":
-      inside = (x >= np.uint64(d.params)) & (x < np.uint64(d.params + max(d.params_size, 1)))
-      return write(group, inside)
-    const = np.zeros(np.shape(x), bool)
-    for name, offset in program.linked.offsets.items():
-      place = program.linked.scope.names.get(name)
-      if isinstance(place, Place) and place.space == "const":
-        start = program.base + offset
-        const = const | (x >= np.uint64(start)) & (x < np.uint64(start + max(place.size, 1)))
-    write(group, const if space == "const" else ~const & (x < np.uint64(memory.SHARED_WINDOW)))
+    inside = x != x
+    for base, size in held: inside = inside | (x - base(group) < size)
+    write(group, ~inside & (x < np.uint64(memory.SHARED_WINDOW)) if space == "global" else inside)
   return run
+
+
+def _held(code: Code, space: str) -> list[tuple[operands.Reader, int]]:
+  """Where a state space lies, and how much of it; what is not global memory below the windows for that."""
+  if space in WINDOWS: return [(code.constant(np.uint64(WINDOWS[space])), memory.WINDOW)]
+  linked = code.program.linked
+  if space == "param":
+    return [(code.within(space, 0), max((sum(p) for p in linked.kernel(code.program.entry_name).params), default=0))]
+  places = [(linked.scope.names.get(name), offset) for name, offset in linked.offsets.items()]
+  return [(code.within("const", offset), p.size) for p, offset in places if isinstance(p, Place) and p.space == "const"]
 
 
 @binds("prefetch", "prefetchu", "membar", "fence", "discard", "applypriority", "pmevent", "griddepcontrol",

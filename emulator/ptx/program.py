@@ -144,6 +144,11 @@ class Code:
       return lambda group: t(int(address) + group.cohort.dispatch.params)
     return lambda group: address
 
+  def within(self, space: str, offset: int) -> Callable[[Any], Value]:
+    """Reader of an address among the kernel's parameters ("param"), or the module's variables."""
+    if space == "param": return lambda group: np.uint64(group.cohort.dispatch.params + offset)
+    return lambda group: np.uint64(self.program.base + offset)
+
   # ---- liveness
 
   def _find_live(self) -> None:

@@ -94,23 +94,18 @@ def query(code: Code, line: Line, form: Form) -> Step:
   return unmasked(line, run)
 
 
-def opaque(code: Code, form: Form) -> list[int]:
-  """Where variables of the type that an istypep asks for lie among those of the module."""
-  kind = next(t for t in ("texref", "samplerref", "surfref") if t in form.modifiers)
-  linked = code.program.linked
-  found = ((linked.scope.names.get(name), offset) for name, offset in linked.offsets.items())
-  return [offset for place, offset in found if isinstance(place, Place) and place.variable.type == kind]
-
-
 @binds("istypep")
 def istypep(code: Code, line: Line, form: Form) -> Step:
   """Whether an address is that of an opaque variable of the module."""
-  i = line.instruction
+  i, linked = line.instruction, code.program.linked
   read, write = operands.reader(code, line, i.operands[1], "u64"), operands.writer(code, line, i.operands[0], "pred")
+  kind = next(t for t in ("texref", "samplerref", "surfref") if t in form.modifiers)
+  places = [(linked.scope.names.get(name), offset) for name, offset in linked.offsets.items()]
+  own = [code.within("global", offset) for p, offset in places if isinstance(p, Place) and p.variable.type == kind]
 
   def run(group: Warps) -> None:
     at = read(group)
-    found = np.zeros(np.shape(at), bool)
-    for offset in opaque(code, form): found = found | (at == np.uint64(code.program.base + offset))
+    found = at != at
+    for place in own: found = found | (at == place(group))
     write(group, found)
   return run

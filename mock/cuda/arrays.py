@@ -164,9 +164,8 @@ def _laid(size: tuple[int, int, int], flags: int, elements: Header, levels: int 
   """How an array lies in memory; `levels` is 0 for one that is not mipmapped."""
   known = LAYERED | CUBE | SURFACE | GATHER
   if rest := flags & ~known:
-    bit = rest & -rest
-    if bit in _FLAGS:
-      raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"arrays with {_FLAGS[bit]}")
+    for bit, name in _FLAGS.items():
+      if rest & bit: raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"arrays with {name}")
     raise invalid(f"flags of an array {flags:#x}")
   w, h, d = size
   what = geometry(size, flags)

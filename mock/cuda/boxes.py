@@ -95,39 +95,44 @@ def _line(m: CudaMachine, handle: int, offset: int, size: int, whole: bool = Tru
   return Side(ARRAY, array.header.address + offset)
 
 
+def _row(size: int) -> tuple[int, int, int]:
+  """What is copied: bytes of a row, rows, and slices."""
+  return size, 1, 1
+
+
 @serves("cuMemcpyHtoA_v2")
 def memcpy_htoa(m: CudaMachine, to: int, offset: int, come: int, size: int) -> None:
-  copy(m, _line(m, to, offset, size, False), Side(HOST, come), (size, 1, 1), None)
+  copy(m, _line(m, to, offset, size, False), Side(HOST, come), _row(size), None)
 
 
 @serves("cuMemcpyAtoH_v2")
 def memcpy_atoh(m: CudaMachine, to: int, come: int, offset: int, size: int) -> None:
-  copy(m, Side(HOST, to), _line(m, come, offset, size, False), (size, 1, 1), None)
+  copy(m, Side(HOST, to), _line(m, come, offset, size, False), _row(size), None)
 
 
 @serves("cuMemcpyHtoAAsync_v2")
 def memcpy_htoa_async(m: CudaMachine, to: int, offset: int, come: int, size: int, stream: int) -> None:
-  copy(m, _line(m, to, offset, size, False), Side(HOST, come), (size, 1, 1), stream)
+  copy(m, _line(m, to, offset, size, False), Side(HOST, come), _row(size), stream)
 
 
 @serves("cuMemcpyAtoHAsync_v2")
 def memcpy_atoh_async(m: CudaMachine, to: int, come: int, offset: int, size: int, stream: int) -> None:
-  copy(m, Side(HOST, to), _line(m, come, offset, size, False), (size, 1, 1), stream)
+  copy(m, Side(HOST, to), _line(m, come, offset, size, False), _row(size), stream)
 
 
 @serves("cuMemcpyDtoA_v2")
 def memcpy_dtoa(m: CudaMachine, to: int, offset: int, come: int, size: int) -> None:
-  copy(m, _line(m, to, offset, size), Side(DEVICE, come), (size, 1, 1), 0)
+  copy(m, _line(m, to, offset, size), Side(DEVICE, come), _row(size), 0)
 
 
 @serves("cuMemcpyAtoD_v2")
 def memcpy_atod(m: CudaMachine, to: int, come: int, offset: int, size: int) -> None:
-  copy(m, Side(DEVICE, to), _line(m, come, offset, size), (size, 1, 1), 0)
+  copy(m, Side(DEVICE, to), _line(m, come, offset, size), _row(size), 0)
 
 
 @serves("cuMemcpyAtoA_v2")
 def memcpy_atoa(m: CudaMachine, to: int, at: int, come: int, offset: int, size: int) -> None:
-  copy(m, _line(m, to, at, size), _line(m, come, offset, size), (size, 1, 1), 0)
+  copy(m, _line(m, to, at, size), _line(m, come, offset, size), _row(size), 0)
 
 
 # ---- rows and boxes

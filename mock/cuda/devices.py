@@ -15,6 +15,7 @@ from tinyhw.mock.nv.card import Card
 
 _SUPPORTED: Final = frozenset({"STREAM_PRIORITIES", "GLOBAL_L1_CACHE", "LOCAL_L1_CACHE", "COMPUTE_PREEMPTION",
                                "HOST_REGISTER", "MEMORY_POOLS", "IPC_EVENT", "VIRTUAL_MEMORY_MANAGEMENT",
+                               "HANDLE_TYPE_POSIX_FILE_DESCRIPTOR",
                                "VIRTUAL_ADDRESS_MANAGEMENT"})  # the other ..._SUPPORTED are 0
 _YES: Final = ("GPU_OVERLAP", "CAN_MAP_HOST_MEMORY", "CONCURRENT_KERNELS", "UNIFIED_ADDRESSING", "MANAGED_MEMORY",
                "CONCURRENT_MANAGED_ACCESS", "CAN_TEX2D_GATHER",
@@ -25,7 +26,7 @@ _NO: Final = ("ECC_ENABLED", "KERNEL_EXEC_TIMEOUT", "INTEGRATED", "COMPUTE_MODE"
               "CAN_FLUSH_REMOTE_WRITES", "PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES",
               "DIRECT_MANAGED_MEM_ACCESS_FROM_HOST", "CAN_USE_64_BIT_STREAM_MEM_OPS",
               "CAN_USE_STREAM_WAIT_VALUE_NOR", "UNIFIED_FUNCTION_POINTERS", "MPS_ENABLED", "NUMA_CONFIG",
-              "MEMPOOL_SUPPORTED_HANDLE_TYPES", "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS",
+              "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS",
               "GPU_DIRECT_RDMA_WRITES_ORDERING", "PCI_DOMAIN_ID", "PCI_DEVICE_ID")
 _LIMITS: Final = {cuda.CU_LIMIT_STACK_SIZE: 1024, cuda.CU_LIMIT_PRINTF_FIFO_SIZE: 1 << 20,
                   cuda.CU_LIMIT_MALLOC_HEAP_SIZE: 8 << 20, cuda.CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: 2048}
@@ -53,6 +54,7 @@ def attributes(card: Card) -> dict[str, int]:
     "RESERVED_SHARED_MEMORY_PER_BLOCK": arch.shared_reserved,
     "MAX_BLOCKS_PER_MULTIPROCESSOR": arch.blocks_per_sm, "MULTI_GPU_BOARD_GROUP_ID": 0, "MEM_SYNC_DOMAIN_COUNT": 1,
     "MAX_PERSISTING_L2_CACHE_SIZE": 0, "MAX_ACCESS_POLICY_WINDOW_SIZE": 0, "NUMA_ID": -1, "HOST_NUMA_ID": -1,
+    "MEMPOOL_SUPPORTED_HANDLE_TYPES": cuda.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
   }
   found["CLUSTER_LAUNCH"] = int(major >= 9)
   found |= limits() | dict.fromkeys(_YES, 1) | dict.fromkeys(_NO, 0)
@@ -412,6 +414,7 @@ def served() -> dict[str, Any]:
     boxes,
     captures,
     edges,
+    exported,
     functions,
     graphs,
     interprocess,
@@ -429,5 +432,5 @@ def served() -> dict[str, Any]:
   )
   assert boxes and captures and graphs and links and managed and modules and memory and nodes and pools and tensors
   assert attributes and edges and interprocess and occupancy and textures and virtual and functions
-  assert launches and libraries
+  assert exported and launches and libraries
   return SERVED

@@ -14,7 +14,7 @@ from typing import Final
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.arrays import place
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
-from tinyhw.mock.cuda.machine import Context, CudaMachine
+from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.memory import release, settle
 from tinyhw.mock.cuda.streams import Event, Job, Stream, stream_of
 from tinyhw.mock.cuda.works import AllocWork, ConditionalWork, EventWork, FreeWork, KernelWork, Reserved, Work
@@ -50,8 +50,7 @@ Edges = dict[Node, bytes]
 class Graph:
   """A graph. `clones` are nodes of the graph that it was copied from, with their copies here."""
 
-  def __init__(self, context: Context | None) -> None:
-    self.context = context
+  def __init__(self) -> None:
     self.nodes: list[Node] = []
     self.handle = 0
     self.clones: dict[Node, Node] = {}
@@ -85,7 +84,7 @@ class Graph:
 
   def copied(self, m: CudaMachine) -> Graph:
     """A copy with nodes of its own."""
-    made = Graph(self.context)
+    made = Graph()
     for node in self.nodes:
       made.clones[node] = made.add(m, node.work.copied(m), {})
       made.clones[node].enabled = node.enabled
@@ -160,7 +159,7 @@ class Capture:
                after: Edges | None = None) -> None:
     self.machine, self.origin, self.mode = m, origin, mode
     self.own = graph is None
-    self.graph = graph or Graph(origin.context)
+    self.graph = graph or Graph()
     self.started = len(self.graph.nodes)
     self.last: dict[Stream, Edges] = {origin: after or {}}
     self.number = m.counted()

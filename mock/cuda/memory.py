@@ -8,8 +8,8 @@ import numpy as np
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import OutOfMemory
-from tinyhw.core.mapped import map_memory, unmap_memory
-from tinyhw.core.memory import PAGE, Access, HostRegion
+from tinyhw.core.mapped import give_back, map_memory, unmap_memory
+from tinyhw.core.memory import PAGE, Access, Backing, HostRegion
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu, Piece
 from tinyhw.mock.cuda.streams import queue, stream_of
@@ -25,17 +25,18 @@ _COPY: Final = cuda.CU_GRAPH_NODE_TYPE_MEMCPY
 
 
 def allocate(m: CudaMachine, context: Context, size: int, opaque: str = "", gpu: Gpu | None = None,
-             reserved: Reserved | None = None) -> Piece:
+             reserved: Reserved | None = None, file: Backing | None = None) -> Piece:
   """Video memory at addresses of its own, an unmapped page behind it. What is `opaque` no call knows by its address.
-  `gpu` is the card that has it, where that is not the context's; `reserved` a graph's addresses for it."""
+  `gpu` is the card that has it, where that is not the context's; `reserved` a graph's addresses for it; `file` has
+  its bytes in place of the card's memory."""
   if size <= 0:
     raise invalid(f"an allocation of {size} bytes")
   gpu, whole = gpu or context.gpu, page_align(size)
   offset = gpu.allocator.alloc(whole)
   address = addresses_for(m, whole) if reserved is None else reserved.address
-  m.space.map(address, whole, gpu.vram, offset)
+  m.space.map(address, whole, file or gpu.vram, offset)
   m.space.used[address] = size, opaque or "memory of cuMemAlloc"
-  piece = m.pieces[address] = Piece(address, size, DEVICE, gpu, context, gpu.vram, offset, opaque=bool(opaque),
+  piece = m.pieces[address] = Piece(address, size, DEVICE, gpu, context, file or gpu.vram, offset, opaque=bool(opaque),
                                     reserved=reserved)
   return piece
 
@@ -68,8 +69,8 @@ def release(m: CudaMachine, piece: Piece) -> None:
     m.space.unmap(piece.address, whole)
     if piece.reserved is None: m.addresses.free(piece.address)
     else: piece.gpu.graph_bytes -= whole
-    if piece.opened is not None: return  # another process frees it
-    piece.gpu.vram.discard(piece.offset, whole)
+    if piece.opened is not None or piece.pool is not None and piece.pool.imported: return  # another process frees it
+    give_back(piece.backing.u8.ctypes.data + piece.offset, whole)
     piece.gpu.allocator.free(piece.offset)
     return
   start, end = piece.address & -PAGE, page_align(piece.address + piece.size)

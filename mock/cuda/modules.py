@@ -147,10 +147,13 @@ def _queue(m: CudaMachine, module: Module) -> None:
 
 
 def log_of(m: CudaMachine, count: int, options: int, values: int) -> tuple[int, int]:
-  """Where a call wants errors told, by its options."""
+  """Where a call wants errors told, by its options. Both of its logs are empty as long as there is nothing to say."""
   if not count:
     return 0, 0
   given = dict(zip(m.get(options, f"{count}i"), m.get(values, f"{count}Q"), strict=True))
+  for log, size in ((cuda.CU_JIT_INFO_LOG_BUFFER, cuda.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES),
+                    (cuda.CU_JIT_ERROR_LOG_BUFFER, cuda.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)):
+    if given.get(log, 0) and given.get(size, 0) & 0xFFFF_FFFF: m.user.write(given[log], b"\0")
   return (given.get(cuda.CU_JIT_ERROR_LOG_BUFFER, 0),
           given.get(cuda.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 0) & 0xFFFF_FFFF)
 

@@ -24,7 +24,7 @@ Make = Callable[[CudaMachine, int], Work]
 def graph_create(m: CudaMachine, out: int, flags: int) -> None:
   if flags:
     raise invalid("flags of a graph must be 0")
-  graph = Graph(m.stack[-1] if m.stack else None)
+  graph = Graph()
   graph.handle = m.new(graph)
   m.out(out, "Q", graph.handle)
 
@@ -256,7 +256,7 @@ def _conditional(m: CudaMachine, p: Any, told: int) -> Work:
   if condition.used: raise invalid("the handle is another node's")
   most = {cuda.CU_GRAPH_COND_TYPE_IF: 2, cuda.CU_GRAPH_COND_TYPE_WHILE: 1, cuda.CU_GRAPH_COND_TYPE_SWITCH: 1 << 20}
   if p.type not in most or not 1 <= p.size <= most[p.type]: raise invalid(f"{p.size} bodies of a node of kind {p.type}")
-  bodies = [Graph(condition.graph.context) for _ in range(p.size)]
+  bodies = [Graph() for _ in range(p.size)]
   for body in bodies: body.handle, body.owned = m.new(body), True
   handles = (ctypes.c_uint64 * p.size)(*(b.handle for b in bodies))
   condition.used = True

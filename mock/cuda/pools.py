@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import OutOfMemory
+from tinyhw.core.memory import Region
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu, Piece
 from tinyhw.mock.cuda.memory import allocate
 from tinyhw.mock.cuda.streams import Stream, stream_of
 from tinyhw.mock.memory import page_align
+
+if TYPE_CHECKING:
+  from tinyhw.mock.cuda.exported import Imported
 
 _DEVICE: Final = cuda.CU_MEM_LOCATION_TYPE_DEVICE
 _READ_WRITE: Final = cuda.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
@@ -33,12 +37,14 @@ class Pool:
   """A pool of a card's memory; bytes that are in use, and the most that were since somebody set that to zero."""
 
   gpu: Gpu
-  most: int = 0  # bytes that it may have; 0 for all that there are
+  most: int  # bytes that it may have; 0 for all that there are
   usage: int = 0
   handle: int = 0
   threshold: int = 0
   choices: dict[int, int] = field(default_factory=lambda: dict.fromkeys(_CHOICES, 1))
   access: dict[int, int] = field(default_factory=dict)  # of other cards
+  file: Region | Imported | None = None  # which its memory lies in, at the places that it takes of the card's
+  imported: bool = False  # from another process, which alone allocates from it
   used: int = 0
   used_most: int = 0
   reserved: int = 0
@@ -59,7 +65,7 @@ class Pool:
 def _default(m: CudaMachine, gpu: Gpu) -> Pool:
   """The pool that a card has by itself."""
   if gpu.default_pool is None:
-    gpu.default_pool = Pool(gpu)
+    gpu.default_pool = Pool(gpu, 0)
     gpu.default_pool.handle = m.new(gpu.default_pool)
   return gpu.default_pool
 
@@ -69,16 +75,18 @@ def _current(m: CudaMachine, gpu: Gpu) -> Pool:
   return gpu.pool or _default(m, gpu)
 
 
-def _pool(m: CudaMachine, handle: int) -> Pool:
+def pool_of(m: CudaMachine, handle: int) -> Pool:
+  """A pool by its handle."""
   found: Pool = m.find(handle, Pool, cuda.CUDA_ERROR_INVALID_VALUE)
   return found
 
 
 def take(m: CudaMachine, context: Context, pool: Pool, size: int) -> Piece:
   """Memory of a pool. Raises OutOfMemory past the size that the pool was made with."""
+  if pool.imported: raise invalid("a pool of another process is not allocated from")
   if size > 0 and pool.most and pool.reserved + page_align(size) > pool.most:
     raise OutOfMemory("the pool's memory", size, pool.most - pool.reserved)
-  piece = allocate(m, context, size, gpu=pool.gpu)
+  piece = allocate(m, context, size, gpu=pool.gpu, file=pool.file)
   piece.pool = pool
   pool.took(size)
   return piece
@@ -92,7 +100,7 @@ def mem_alloc_async(m: CudaMachine, out: int, size: int, handle: int) -> None:
 
 @serves("cuMemAllocFromPoolAsync")
 def mem_alloc_from_pool_async(m: CudaMachine, out: int, size: int, pool: int, handle: int) -> None:
-  _allocated(m, out, stream_of(m, handle), _pool(m, pool), size)
+  _allocated(m, out, stream_of(m, handle), pool_of(m, pool), size)
 
 
 def _allocated(m: CudaMachine, out: int, stream: Stream, pool: Pool, size: int) -> None:
@@ -115,7 +123,8 @@ def device_get_mem_pool(m: CudaMachine, out: int, device: int) -> None:
 
 @serves("cuDeviceSetMemPool")
 def device_set_mem_pool(m: CudaMachine, device: int, handle: int) -> None:
-  gpu, pool = m.gpu(device), _pool(m, handle)
+  gpu, pool = m.gpu(device), pool_of(m, handle)
+  if pool.imported: raise invalid("a pool of another process is not allocated from")
   if pool.gpu is not gpu:
     raise invalid(f"the pool's memory is that of device {pool.gpu.index}, not of {device}")
   gpu.pool = pool
@@ -158,18 +167,19 @@ def mem_set_mem_pool(m: CudaMachine, location: int, kind: int, handle: int) -> N
 def mem_pool_create(m: CudaMachine, out: int, properties: int) -> None:
   given = cuda.CUmemPoolProps.from_buffer_copy(m.user.read(properties, ctypes.sizeof(cuda.CUmemPoolProps)))
   gpu = _card(m, given.location, given.allocType)
-  if given.handleTypes != cuda.CU_MEM_HANDLE_TYPE_NONE:
-    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "a pool whose memory other processes may have")
+  if given.handleTypes not in (cuda.CU_MEM_HANDLE_TYPE_NONE, cuda.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR):
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"a pool with handles of kind {given.handleTypes}")
   if any(given.reserved):
     raise invalid("reserved bytes of CUmemPoolProps must be zero")
-  pool = Pool(gpu, given.maxSize, given.usage)
+  file = Region(f"CUDA{gpu.index}.pool", gpu.vram.size) if given.handleTypes else None
+  pool = Pool(gpu, given.maxSize, given.usage, file=file)
   pool.handle = m.new(pool)
   m.out(out, "Q", pool.handle)
 
 
 @serves("cuMemPoolDestroy")
 def mem_pool_destroy(m: CudaMachine, handle: int) -> None:
-  pool = _pool(m, handle)
+  pool = pool_of(m, handle)
   if pool is pool.gpu.default_pool:
     raise invalid("the default pool of a device is not destroyed")
   if pool.gpu.pool is pool:
@@ -179,12 +189,12 @@ def mem_pool_destroy(m: CudaMachine, handle: int) -> None:
 
 @serves("cuMemPoolTrimTo")
 def mem_pool_trim_to(m: CudaMachine, handle: int, least: int) -> None:
-  _pool(m, handle)  # nothing is held back that could go
+  pool_of(m, handle)  # nothing is held back that could go
 
 
 @serves("cuMemPoolGetAttribute")
 def mem_pool_get_attribute(m: CudaMachine, handle: int, attribute: int, out: int) -> None:
-  pool = _pool(m, handle)
+  pool = pool_of(m, handle)
   if attribute in _CHOICES: m.out(out, "i", pool.choices[attribute])
   elif attribute == cuda.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: m.out(out, "Q", pool.threshold)
   elif attribute in _COUNTS: m.out(out, "Q", getattr(pool, _COUNTS[attribute]))
@@ -193,7 +203,7 @@ def mem_pool_get_attribute(m: CudaMachine, handle: int, attribute: int, out: int
 
 @serves("cuMemPoolSetAttribute")
 def mem_pool_set_attribute(m: CudaMachine, handle: int, attribute: int, value: int) -> None:
-  pool = _pool(m, handle)
+  pool = pool_of(m, handle)
   if attribute in _CHOICES:
     chosen, = m.get(value, "i")
     if chosen not in (0, 1): raise invalid(f"{chosen} is neither 0 nor 1")
@@ -212,7 +222,7 @@ def mem_pool_set_attribute(m: CudaMachine, handle: int, attribute: int, value: i
 
 @serves("cuMemPoolSetAccess")
 def mem_pool_set_access(m: CudaMachine, handle: int, rows: int, count: int) -> None:
-  pool, size = _pool(m, handle), ctypes.sizeof(cuda.CUmemAccessDesc)
+  pool, size = pool_of(m, handle), ctypes.sizeof(cuda.CUmemAccessDesc)
   known = (cuda.CU_MEM_ACCESS_FLAGS_PROT_NONE, cuda.CU_MEM_ACCESS_FLAGS_PROT_READ, _READ_WRITE)
   chosen: dict[int, int] = {}
   for i in range(count):
@@ -227,7 +237,7 @@ def mem_pool_set_access(m: CudaMachine, handle: int, rows: int, count: int) -> N
 
 @serves("cuMemPoolGetAccess")
 def mem_pool_get_access(m: CudaMachine, out: int, handle: int, location: int) -> None:
-  pool = _pool(m, handle)
+  pool = pool_of(m, handle)
   where = cuda.CUmemLocation.from_buffer_copy(m.user.read(location, ctypes.sizeof(cuda.CUmemLocation)))
   if where.type != _DEVICE: raise invalid(f"a location of kind {where.type}")
   own = m.gpu(where.id) is pool.gpu

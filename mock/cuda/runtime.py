@@ -370,7 +370,6 @@ def runtime_get_version(r: Runtime, out: int) -> None: r.machine.out(out, "i", V
 def get_driver_entry_point(r: Runtime, name: int, out: int, *rest: int) -> None:
   """With a version or without: (flags, status) or (version, flags, status)."""
   version, flags, status = rest if len(rest) == 3 else (VERSION, *rest)
-  r.initialize()
   r.call("cuGetProcAddress_v2", name, out, version, flags, status)
 
 

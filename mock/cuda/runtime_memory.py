@@ -91,6 +91,19 @@ def memcpy_from_symbol_async(r: Runtime, to: int, symbol: int, size: int, offset
   _copy(r, to, part(r, symbol, size, offset), size, kind, (stream,))
 
 
+@runs("cudaMemPoolExportToShareableHandle")
+def pool_export(r: Runtime, out: int, pool: int, kind: int, flags: int) -> None:
+  """The driver's flags have 64 bits."""
+  r.context()
+  r.call("cuMemPoolExportToShareableHandle", out, pool, kind, flags)
+
+
+@runs("cudaMemPoolImportFromShareableHandle")
+def pool_import(r: Runtime, out: int, handle: int, kind: int, flags: int) -> None:
+  r.context()
+  r.call("cuMemPoolImportFromShareableHandle", out, handle, kind, flags)
+
+
 def part(r: Runtime, symbol: int, size: int, offset: int) -> int:
   """Where bytes of a variable lie."""
   address, whole = r.variable(symbol)
@@ -162,12 +175,11 @@ def sides(kind: int) -> tuple[int, int]:
   return found
 
 
-def fill_side(box: Any, side: str, kind: int, address: int, pitch: int, height: int = 0) -> None:
+def fill_side(box: Any, side: str, kind: int, address: int, pitch: int) -> None:
   """One end of a CUDA_MEMCPY3D that is memory."""
   setattr(box, side + "MemoryType", kind)
   setattr(box, side + ("Host" if kind == cuda.CU_MEMORYTYPE_HOST else "Device"), address)
   setattr(box, side + "Pitch", pitch)
-  setattr(box, side + "Height", height)
 
 
 def copy_box(r: Runtime, box: cuda.CUDA_MEMCPY3D, stream: tuple[int, ...]) -> None:
@@ -204,7 +216,9 @@ def box_of(r: Runtime, given: Any, kind: int) -> cuda.CUDA_MEMCPY3D:
     if array:
       setattr(box, side + "MemoryType", cuda.CU_MEMORYTYPE_ARRAY)
       setattr(box, side + "Array", array)
-    else: fill_side(box, side, memory, pointer.ptr, pointer.pitch, pointer.ysize)
+    else:
+      fill_side(box, side, memory, pointer.ptr, pointer.pitch)
+      setattr(box, side + "Height", pointer.ysize)
     setattr(box, side + "XInBytes", at.x * (elements[0] if array else 1))
     setattr(box, side + "Y", at.y)
     setattr(box, side + "Z", at.z)

@@ -121,7 +121,7 @@ class Loaded:
   library by a name, so each is loaded once."""
 
   def __init__(self, soname: str, names: Sequence[str], version: str | None = None) -> None:
-    if platform.machine() not in ("x86_64", "AMD64"):
+    if platform.machine() != "x86_64":
       raise Unsupported("a stand-in for a library on", platform.machine(), where="mock")
     self.names = {name: i for i, name in enumerate(names)}
     self._fd = os.memfd_create(soname, os.MFD_CLOEXEC)

@@ -1,21 +1,24 @@
 """Virtual memory management: addresses and memory apart, put together by the program (driver API, same title).
 
-Memory that was mapped is there for cards once access was set; all cards that are named may read and write it. No memory
-is exported to other processes.
+Memory that was mapped is there for cards once access was set; all cards that are named may read and write it. How other
+processes come by it is in `exported`.
 """
 from __future__ import annotations
 
 import bisect
 import ctypes
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
-from tinyhw.core.memory import PAGE
+from tinyhw.core.memory import PAGE, Backing, Region
 from tinyhw.mock.cuda.arrays import given
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import CudaMachine, Gpu, Piece
 from tinyhw.mock.cuda.memory import DEVICE
+
+if TYPE_CHECKING:
+  from tinyhw.mock.cuda.exported import Imported
 
 GRANULARITY: Final = 2 << 20  # of allocations and of addresses
 _NONE: Final = cuda.CU_MEM_ACCESS_FLAGS_PROT_NONE
@@ -24,12 +27,14 @@ _READ_WRITE: Final = cuda.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
 
 @dataclass(eq=False)
 class Physical:
-  """Memory without an address; it goes when nobody refers to it and nothing is mapped to it."""
+  """Memory without an address; it goes when nobody refers to it and nothing is mapped to it. `offset` is what it takes
+  of its card's memory, None for another process's; `file` has its bytes where others may have them."""
 
   gpu: Gpu
   size: int
-  offset: int
+  offset: int | None
   given: Any
+  file: Region | Imported | None = None
   handle: int = 0
   references: int = 1
   mappings: int = 0
@@ -38,9 +43,15 @@ class Physical:
     """One that used it does so no more."""
     if self.references: return
     m.handles.pop(self.handle, None)
-    if not self.mappings:
-      self.gpu.vram.discard(self.offset, self.size)
-      self.gpu.allocator.free(self.offset)
+    if self.mappings or self.offset is None: return
+    if self.file is None: self.gpu.vram.discard(self.offset, self.size)
+    self.gpu.allocator.free(self.offset)
+
+  @property
+  def place(self) -> tuple[Backing, int]:
+    """Where its bytes are."""
+    if self.file is not None: return self.file, 0
+    return self.gpu.vram, self.offset or 0
 
 
 @dataclass(eq=False)
@@ -85,8 +96,8 @@ def _reservation(m: CudaMachine, address: int, size: int) -> Addresses:
 def _properties(m: CudaMachine, pointer: int) -> tuple[Any, Gpu]:
   p = given(m, pointer, cuda.CUmemAllocationProp_v1)
   if p.type != cuda.CU_MEM_ALLOCATION_TYPE_PINNED: raise invalid(f"an allocation of type {p.type}")
-  if p.requestedHandleTypes:
-    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "memory that other processes may have")
+  if p.requestedHandleTypes & ~cuda.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR:
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"memory with handles of kinds {p.requestedHandleTypes:#x}")
   if p.location.type != cuda.CU_MEM_LOCATION_TYPE_DEVICE:
     raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"memory at a location of kind {p.location.type}")
   if p.allocFlags.usage: raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"memory for usage {p.allocFlags.usage:#x}")
@@ -106,7 +117,8 @@ def mem_create(m: CudaMachine, out: int, size: int, properties: int, flags: int)
   p, gpu = _properties(m, properties)
   if flags or not size or size % GRANULARITY: raise invalid(f"{size:,} bytes, flags {flags:#x}")
   p.allocFlags.compressionType = 0  # nothing is compressed, and the program is told so
-  physical = Physical(gpu, size, gpu.allocator.alloc(size), p)
+  file = Region(f"CUDA{gpu.index}.memory", size) if p.requestedHandleTypes else None
+  physical = Physical(gpu, size, gpu.allocator.alloc(size), p, file)
   physical.handle = m.new(physical)
   m.out(out, "Q", physical.handle)
 
@@ -201,10 +213,10 @@ def mem_set_access(m: CudaMachine, address: int, size: int, descriptions: int, c
     physical = mapping.physical
     if not any(mapping.access.values()): _withdraw(m, mapping)
     elif mapping.address not in m.pieces:
-      m.space.map(mapping.address, mapping.size, physical.gpu.vram, physical.offset)
+      m.space.map(mapping.address, mapping.size, *physical.place)
       m.space.used[mapping.address] = mapping.size, "memory of cuMemMap"
-      m.pieces[mapping.address] = Piece(mapping.address, mapping.size, DEVICE, physical.gpu, None, physical.gpu.vram,
-                                        physical.offset, mapped=True)
+      m.pieces[mapping.address] = Piece(mapping.address, mapping.size, DEVICE, physical.gpu, None, *physical.place,
+                                        mapped=True)
 
 
 @serves("cuMemGetAccess")

@@ -4,13 +4,11 @@ so nothing goes wrong for it here. What would have needed an invalidation, barri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
   from tinyhw.mock.nv.channel import Channel
   from tinyhw.mock.nv.launch import Launch
-
-_BANKS: Final = 4096  # that are remembered, and QMDs
 
 
 class Caches:
@@ -35,8 +33,6 @@ class Caches:
     before = raw if fresh else self._qmds.get(address, raw)
     if before != raw:
       self._tell(f"the scheduler may hold the QMD at {address:#x} as it was before: it is scheduled without INVALIDATE")
-    if len(self._qmds) > _BANKS:
-      self._qmds.clear()
     self._qmds[address] = raw
 
   def forget(self, address: int) -> None:
@@ -51,8 +47,6 @@ class Caches:
       self._tell(f"{name} is launched without INVALIDATE_SHADER_DATA_CACHE: SMs read what their L1 holds of launches "
                  "before")
     self._data = True
-    if len(self._constants) > _BANKS:
-      self._constants.clear()
     for index, place in launch.banks.items():
       now = launch.space.read(*place)
       before = now if plan.fresh[index] else self._constants.get(place, now)

@@ -149,11 +149,6 @@ class Plan:
     return Unsupported("QMD field", f"{self.version.__name__}.{field}", where=self.channel.name)
 
   def _check_kind(self) -> None:
-    version = self.engine.channel.gpu.card.qmd_versions
-    if wire.version_of(self.version) not in version:
-      shown = ", ".join(f"{major}.{minor}" for major, minor in version)
-      raise faults.compute("ILLEGAL_QMD_VERSION", f"{self.version.__name__}, and the chip takes {shown} "
-                           f"(QMD at {self.address:#x})")
     kind = self.maybe("QMD_TYPE")
     if self.maybe("IS_QUEUE") or wire.has(self.version, "QMD_TYPE") and kind == 0:
       raise self._unsupported("QMD_TYPE of a queue")
@@ -285,10 +280,6 @@ class Plan:
     if static > given:
       raise faults.compute("OOR_SHARED", f"{image.name} needs {static} bytes of shared memory, with what the system "
                            f"keeps; the QMD gives {given}")
-    threads = self.block[0] * self.block[1] * self.block[2]
-    if kernel.required is not None and kernel.required != self.block or 0 < kernel.limit < threads:
-      raise faults.compute("ILLEGAL_LAUNCH", f"{image.name} with blocks of {self.block}; it was made for "
-                           f"{kernel.required or kernel.limit}")
 
   def _watched(self) -> tuple[tuple[str, int, tuple[int, int, int]], ...]:
     """What the program reads of the launch itself (name, offset in constant bank 0, what the QMD says): the driver

@@ -238,8 +238,7 @@ class Uvm:
       raise RmError(status.NV_ERR_INVALID_DEVICE, f"no peer access between {sorted(pair)}")
     space.peers.discard(pair)
     for r in space.ranges:
-      for key in [k for k, (_, m) in r.maps.items() if m.gpu is not None and m.gpu.index != k[0]
-                  and frozenset((k[0], m.gpu.index)) == pair]:
+      for key in [k for k, (_, m) in r.maps.items() if m.gpu is not None and frozenset((k[0], m.gpu.index)) == pair]:
         space.unmap(r, key)
 
   # ---- ranges

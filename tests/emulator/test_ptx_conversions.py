@@ -10,10 +10,12 @@ import pytest
 
 from tests.emulator.test_ptx_engines import kernel, run
 from tests.strength import seed
+from tinyhw.isa.ptx.forms import SIZES
 
 MODES = ("rn", "rz", "rm", "rp")
-DIGITS = {"f16": (11, 15, -24), "f32": (24, 127, -149), "f64": (53, 1023, -1074)}  # of it, greatest and least exponent
-TO = {"f16": "%h1", "f32": "%f2", "f64": "%d2"}
+DIGITS = {"f16": (11, 15, -24), "f32": (24, 127, -149), "f64": (53, 1023, -1074),  # of it, greatest and least exponent
+          "bf16": (8, 127, -133)}
+TO = {"f16": "%h1", "f32": "%f2", "f64": "%d2", "bf16": "%h1"}
 
 
 def rounded(x: Fraction, t: str, mode: str) -> float:
@@ -51,15 +53,17 @@ def test_numbers_as_floats(source: str) -> None:
     exact = [Fraction(n % (1 << size)) for n in near]
     if source[0] == "s": exact = [n - (1 << size) if n >= 1 << size - 1 else n for n in exact]
     raw = b"".join((int(n) % (1 << size)).to_bytes(size // 8, "little") for n in exact)
-  to = [t for t in DIGITS if not (source[0] == "f" and int(t[1:]) >= size)]
+  to = [t for t in DIGITS if not (source[0] == "f" and SIZES[t] * 8 >= size)]
   forms = [(t, mode) for t in to for mode in MODES]
   r = {"s": "%l1" if size == 64 else "%r1", "u": "%l1" if size == 64 else "%r1", "f": "%d1" if size == 64 else "%f1"}
   body = f"mad.wide.u32 %l2, %t, {size // 8}, %in; ld.global.{source} {r[source[0]]}, [%l2]; " + "".join(
     f"cvt.{mode}.{t}.{source} {TO[t]}, {r[source[0]]}; mad.wide.u32 %l3, %t, 8, %out; "
-    f"st.global.b{t[1:]} [%l3+{2048 * k}], {TO[t]};" for k, (t, mode) in enumerate(forms))
+    f"st.global.b{SIZES[t] * 8} [%l3+{2048 * k}], {TO[t]};" for k, (t, mode) in enumerate(forms))
   out = [run(kernel(body), "k", raw, how, block=len(exact))[0] for how in ("ref", "jit")]
   assert (out[0] == out[1]).all()
   for k, (t, mode) in enumerate(forms):
-    cells = out[0][2048 * k:2048 * k + 8 * len(exact)].reshape(-1, 8)[:, :int(t[1:]) // 8]
-    found = np.ascontiguousarray(cells).view(f"f{int(t[1:]) // 8}")[:, 0].astype(np.float64).tolist()
+    cells = out[0][2048 * k:2048 * k + 8 * len(exact)].reshape(-1, 8)[:, :SIZES[t]]
+    words = np.ascontiguousarray(cells).view(f"u{SIZES[t]}")[:, 0]
+    floats = (words.astype(np.uint32) << 16).view(np.float32) if t == "bf16" else words.view(f"f{SIZES[t]}")
+    found = floats.astype(np.float64).tolist()
     assert found == [rounded(Fraction(x), t, mode) for x in exact], (t, mode)

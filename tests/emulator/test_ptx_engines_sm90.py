@@ -1,6 +1,7 @@
 """What Hopper adds to PTX, in compiled code against the reference: the same memory, the same faults."""
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -14,6 +15,7 @@ from tinyhw.emulator.jit.ptx import code, engine
 
 KINDS = [("f32", "f16", "f16", 16), ("f16", "f16", "f16", 16), ("f32", "bf16", "bf16", 16), ("f32", "tf32", "tf32", 8),
          ("f32", "e4m3", "e5m2", 32), ("s32", "s8", "u8", 32), ("f16", "e5m2", "e4m3", 32)]
+DENSE = [*KINDS, ("s32", "b1", "b1", 256)]
 
 
 def drawn(rng: random.Random, t: str, count: int) -> bytes:
@@ -53,7 +55,7 @@ def wgmma(rng: random.Random, kind: tuple[str, str, str, int], sparse: bool = Fa
   if a in {"f16", "bf16"}:
     flags += "".join(f", {int(x)}" for x in (across[1:] if registers else across))
   left = "{%r1, %r2, %r3, %r4}" if registers else "%l1"
-  satfinite = ".satfinite" if d == "s32" and rng.random() < 0.5 else ""
+  satfinite = ".and.popc" if a == "b1" else ".satfinite" if d == "s32" and rng.random() < 0.5 else ""
   thin, more = "", ""
   if sparse:
     k *= 2
@@ -83,7 +85,7 @@ FILL: mad.wide.u32 %l2, %r6, 16, %in; mad.lo.u32 %r7, %r6, 16, %r5; ld.global.v4
 
 
 @pytest.mark.parametrize("start", seeds(range(1)))
-@pytest.mark.parametrize(("kind", "sparse"), [*((k, False) for k in KINDS), *((k, True) for k in KINDS[1:-1])], ids=str)
+@pytest.mark.parametrize(("kind", "sparse"), [*((k, False) for k in DENSE), *((k, True) for k in KINDS[1:-1])], ids=str)
 def test_products_of_a_warpgroup(kind: Any, sparse: bool, start: int) -> None:
   """Every layout, operands in registers and in shared memory."""
   rng = random.Random(seed(start + len(".".join(map(str, kind)))))
@@ -188,6 +190,24 @@ def test_matrices_of_every_kind(name: str) -> None:
   for _ in range(4 if THOROUGH else 1):
     text, data = matrices(name.removeprefix("sp."), rng, sparse)
     _, stats = both(text, data, block=32)
+    assert not stats.interpreted and not stats.helped
+
+
+def test_four_products_of_eight_lanes_each() -> None:
+  """mma.m8n8k4 of f16: rows or columns on either side, halves or floats as sums and as results."""
+  rng = random.Random(seed(8))
+  every = [*itertools.product(("row", "col"), ("row", "col"), ("f16", "f32"), ("f16", "f32"))]
+  for left, right, d, c in every if THOROUGH else every[1::4][:2] + every[2::4][2:]:
+    body, names = ".reg .b32 %x<20>; .reg .f32 %y<20>;", []
+    body += "mad.wide.u32 %l1, %t, 80, %in; mad.wide.u32 %l2, %t, 32, %out;"
+    for at, t, count in ((0, d, 8), (8, "f16", 2), (10, "f16", 2), (12, c, 8)):
+      letter, load = ("y", "f32") if t == "f32" else ("x", "b32")
+      names.append([f"%{letter}{at + k}" for k in range(count // 2 if t == "f16" and count == 8 else count)])
+      if at: body += "".join(f"ld.global.{load} {r}, [%l1+{4 * (at + k)}];" for k, r in enumerate(names[-1]))
+    operands = ", ".join("{" + ", ".join(n) + "}" for n in names)
+    body += f"mma.sync.aligned.m8n8k4.{left}.{right}.{d}.f16.f16.{c} {operands};"
+    body += "".join(f"st.global.b32 [%l2+{4 * k}], {r};" for k, r in enumerate(names[0]))
+    _, stats = both(kernel(body), drawn(rng, "f16", 32 * 40), block=32)
     assert not stats.interpreted and not stats.helped
 
 

@@ -96,7 +96,7 @@ class Chooser:
     reaching = not default and self.reaching(path, place.lines) or self.reaching(path, range(first, last + 1))
     if not reaching and not self.at_import(place):  # perhaps in a process that a test forks: ask the file's tests
       file = [t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred]
-      return self._within(self._in_turn(file), self.budget / 4), 0
+      return self._within(self._in_turn(file, path), self.budget / 4), 0
     groups = [reaching]
     if self.at_import(place):
       groups.append(self._named_after(place))
@@ -106,7 +106,7 @@ class Chooser:
     tests: list[str] = []
     for group in groups:
       known = set(tests)
-      tests += self._in_turn(t for t in group if t not in known)
+      tests += self._in_turn((t for t in group if t not in known), path)
     return self._within(tests, self.budget), len(tests)
 
   def _within(self, tests: Iterable[str], budget: float) -> list[tuple[str, float]]:
@@ -142,10 +142,12 @@ class Chooser:
         for w in NAME.findall(line): words.setdefault(w, set()).add(n)
     return self._words[path].get(word, set())
 
-  def _in_turn(self, tests: Iterable[str]) -> list[str]:
+  def _in_turn(self, tests: Iterable[str], path: str) -> list[str]:
     """The quickest of each test function, then the second of each, ...; before these, so that half of the time is the
-    room's own folder's, its tests alone in the same order."""
-    own = ROOMS[self.room].tests[0].partition("*")[0]
+    own folder's, its tests alone in the same order: of the folder that is called as one that the file is in, or the
+    room's first."""
+    folders, around = ROOMS[self.room].tests, path.split("/")[:-1]
+    own = next((f for f in folders if f.rpartition("/")[2] in around), folders[0]).partition("*")[0]
     functions: dict[str, list[str]] = {}
     for t in sorted(tests, key=lambda t: self.map.tests[t].seconds): functions.setdefault(t.split("[")[0], []).append(t)
     turns: list[str] = []

@@ -7,6 +7,7 @@ from typing import Any
 from tinyhw.core.memory import Access
 from tinyhw.emulator.jit.ptx import access, layout
 from tinyhw.emulator.jit.ptx.emit import Lanes
+from tinyhw.emulator.jit.ptx.onebyone import turns
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Untranslatable, Value
 from tinyhw.emulator.memory.atomics import ATOMICS
@@ -89,31 +90,17 @@ def _serial(g: Lanes, site: access.Site, values: Sequence[Value], change: Change
   mask = g.bits(site.mask) if site.mask is not None else "-1"
   good = e.op(f"call i1 @look(ptr %context, ptr %state, i32 {mask}, i64 {site.width}, i64 {site.access}, "
               f"i64 {site.mode})")
-  begin, turn, one, over = (e.new_label(x) for x in ("begin", "turn", "one", "over"))
-  e.do(f"br i1 {good}, label %{begin}, label %{away}, !prof !1")
-  before, e.side = e.side, True
-  e.start(begin)
-  e.do(f"br label %{turn}")
-  e.start(turn)
-  left = e.op(f"phi i32 [ {mask}, %{begin} ], [ %{one}.rest, %{one}.end ]")
-  e.do(f"br i1 {e.op(f'icmp eq i32 {left}, 0')}, label %{over}, label %{one}")
-  e.start(one)
-  e.declared["llvm.cttz.i32"] = "declare i32 @llvm.cttz.i32(i32, i1)"
-  lane = e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
-  hosts = g.pointer("%context", layout.HOSTS)
-  host = Value(e, e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {hosts}, i32 {lane}')}"), U64, False)
-  cells = [e.op(f"inttoptr i64 {(host + k * size).text} to ptr") for k in range(site.count)]
-  places = [e.op(f"getelementptr {t}, ptr {column}, i32 {lane}") for column in columns]
-  old = [Value(e, e.op(f"load {t}, ptr {cell}"), raw, False) for cell in cells]
-  given = [Value(e, e.op(f"load {t}, ptr {place}"), raw, False) for place in places[:len(values)]]
-  for cell, new in zip(cells, change(old, given)): e.do(f"store {t} {new.text}, ptr {cell}")
-  for place, was in zip(places[len(values):], old): e.do(f"store {t} {was.text}, ptr {place}")
-  e.do(f"br label %{one}.end")
-  e.start(f"{one}.end")
-  e.lines.append(f"  %{one}.less = sub i32 {left}, 1")
-  e.lines.append(f"  %{one}.rest = and i32 {left}, %{one}.less")
-  e.do(f"br label %{turn}")
-  e.start(over)
-  e.side = before
+  fine = e.new_label("fine")
+  e.do(f"br i1 {good}, label %{fine}, label %{away}, !prof !1")
+  e.start(fine)
+  with turns(e, mask) as turn:
+    hosts = g.pointer("%context", layout.HOSTS)
+    host = Value(e, e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {hosts}, i32 {turn.lane}')}"), U64, False)
+    cells = [e.op(f"inttoptr i64 {(host + k * size).text} to ptr") for k in range(site.count)]
+    places = [e.op(f"getelementptr {t}, ptr {column}, i32 {turn.lane}") for column in columns]
+    old = [Value(e, e.op(f"load {t}, ptr {cell}"), raw, False) for cell in cells]
+    given = [Value(e, e.op(f"load {t}, ptr {place}"), raw, False) for place in places[:len(values)]]
+    for cell, new in zip(cells, change(old, given)): e.do(f"store {t} {new.text}, ptr {cell}")
+    for place, was in zip(places[len(values):], old): e.do(f"store {t} {was.text}, ptr {place}")
   texts = [e.op(f"load <{w} x {t}>, ptr {column}, align {size}") for column in columns[len(values):]]
   return [Value(e, text, raw, True) for text in texts]

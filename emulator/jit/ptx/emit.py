@@ -424,8 +424,6 @@ class Lanes:
       emit = access.EMITTERS.get(i.opcode) or warp.EMITTERS.get(i.opcode)
       if emit is not None: return emit(self, line, form, info)
       if i.opcode in bind.BINDERS.keys() - SHARED_BINDERS - bind.PURE: raise Untranslatable("no compiled form")
-      if i.opcode == "isspacep" and not any(m.partition("::")[0] in _WINDOWED for m in i.modifiers):
-        raise Untranslatable("no compiled form")
       step = bind.step(self.code, line)
       if step is None: return None
       for at, type_ in info.checks: self._check(line, form, info, at, type_)
@@ -570,7 +568,6 @@ CROWDED: Final = 40_000  # registers that live from block to block, counted at e
 SLOT: Final = 8  # bytes of a scalar, or of threads as bits, in a state
 MANY: Final = 16  # registers, from which on exits share the code that keeps them
 RESUMING: Final = frozenset({layout.YIELD, layout.POLL})
-_WINDOWED: Final = frozenset({"shared", "local"})
 
 
 __all__ = ["Exit", "Lanes", "Refused"]

@@ -23,6 +23,7 @@ from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import compiled_by, host, linked
 from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx.onebyone import turns
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, gather, type_of
@@ -266,23 +267,12 @@ class Function:
     raw = operands.unsigned(one.size)
     what: Any = ATOMICS[one.operation(self.form)]
     t, dtype, data = type_of(raw), what.dtype(one.size), one.read(c).view(raw).in_lanes()
-    turn, act, over, before = e.new_label("turn"), e.new_label("act"), e.new_label("over"), e.label
-    bits = c.bits(inside)
-    e.do(f"br label %{turn}")
-    e.start(turn)
-    left = e.op(f"phi i32 [ {bits}, %{before} ], [ %{act}.rest, %{act} ]")
-    e.do(f"br i1 {e.op(f'icmp eq i32 {left}, 0')}, label %{over}, label %{act}")
-    e.start(act)
-    e.declared["llvm.cttz.i32"] = "declare i32 @llvm.cttz.i32(i32, i1)"
-    lane = e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
-    cell = e.op(f"inttoptr i64 {e.op(f'extractelement <{LANES} x i64> {address.in_lanes()}, i32 {lane}')} to ptr")
-    old = Value(e, e.op(f"load {t}, ptr {cell}"), raw, False).view(dtype)
-    new = Value(e, e.op(f"extractelement <{LANES} x {t}> {data}, i32 {lane}"), raw, False).view(dtype)
-    e.do(f"store {t} {what.function(c.o, old, new, new).view(raw).text}, ptr {cell}")
-    e.lines.append(f"  %{act}.less = sub i32 {left}, 1")
-    e.lines.append(f"  %{act}.rest = and i32 {left}, %{act}.less")
-    e.do(f"br label %{turn}")
-    e.start(over)
+    with turns(e, c.bits(inside)) as turn:
+      at = e.op(f"extractelement <{LANES} x i64> {address.in_lanes()}, i32 {turn.lane}")
+      cell = e.op(f"inttoptr i64 {at} to ptr")
+      old = Value(e, e.op(f"load {t}, ptr {cell}"), raw, False).view(dtype)
+      new = Value(e, e.op(f"extractelement <{LANES} x {t}> {data}, i32 {turn.lane}"), raw, False).view(dtype)
+      e.do(f"store {t} {what.function(c.o, old, new, new).view(raw).text}, ptr {cell}")
 
   # ---- results
 

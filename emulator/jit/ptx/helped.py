@@ -35,10 +35,6 @@ SELDOM: Final = (
   (r"call(\.uni)?", "`call` of a function that calls itself, or is too long to stand in the kernel"),
   (r"(tex|tld4|suld|sust|sured)\..*",
    "`tex`, `tld4`, `suld`, `sust`, `sured`, until a launch has made one a few times: then compiled for the array"),
-  (r"mma\..*m8n8k4\..*f16.*", "`mma` of m8n8k4 of f16"),
-  (r"wgmma\..*b1.*|wmma\..*\.(u4|s4|b1)(\..*)?", "`wgmma` of bits, `wmma.load` and `.store` of 4 bits, `wmma` of bits"),
-  (r"cvt\..*bf16\.[su]64", "`cvt` of 64-bit integers to bf16"),
-  (r"isspacep\.(const|param|global).*", "`isspacep` but of shared and local memory"),
 )
 
 
@@ -89,7 +85,7 @@ def call(g: Lanes, k: int) -> None:
 def _helped(g: Lanes, k: int, reads: set[int]) -> None:
   plan, e = g.plan, g.e
   writes = plan.written[k]
-  if any(g.shape(n).stepped for n in writes): raise Untranslatable("no compiled form")
+  if any(g.shape(n).steps is not None for n in writes): raise Untranslatable("no compiled form")
   away = g.deopt()
   taken: Places = []
   given: Places = []
@@ -120,9 +116,8 @@ def _helped(g: Lanes, k: int, reads: set[int]) -> None:
   e.do(f"br i1 {e.op(f'icmp eq i32 {done}, 0')}, label %{fine}, label %{away}, !prof !1")
   e.start(fine)
   for n, place in given:
-    dtype, wide = g.types[n], g.shape(n).steps is None
-    if wide and dtype == BOOL: value = g.as_mask(e.op(f"load {g.mask_type}, ptr {g.keep(place)}, align 4"))
-    else: value = Value(e, e.op(f"load {g.slot(n)}, ptr {g.keep(place)}, align 4"), dtype, wide)
+    if g.types[n] == BOOL: value = g.as_mask(e.op(f"load {g.mask_type}, ptr {g.keep(place)}, align 4"))
+    else: value = Value(e, e.op(f"load {g.slot(n)}, ptr {g.keep(place)}, align 4"), g.types[n], True)
     g.write(n, value)
 
 
@@ -241,7 +236,7 @@ class Helper:
         try: bound.step(group)
         except (Error, IndexError) as error: raise blocks.located(error, pc, group) from None
         if seen is not None: self._learn(number, bound, seen)
-    for n, at, dtype, steps in bound.given: put(raw, at, dtype, steps, group.v[n], active)
+    for n, at, dtype, _ in bound.given: put(raw, at, dtype, group.v[n])
     return True
 
   def _learn(self, number: int, bound: Bound, seen: fetches.Seen) -> None:
@@ -269,14 +264,10 @@ def top_of(group: Warps, value: Any) -> Any:
   return np.where(value == 0, np.uint64(group.base + group.cohort.program.at(group.pc).flat.frame), value)
 
 
-def put(raw: Any, at: int, dtype: Any, steps: list[int] | None, value: Any, active: int) -> None:
-  """Write a register into a state."""
+def put(raw: Any, at: int, dtype: Any, value: Any) -> None:
+  """Write a register of each thread into a state."""
   if value.dtype != dtype: value = value.view(dtype)
-  if steps is not None:
-    first = max((active & -active).bit_length() - 1, 0)
-    if value.ndim: value = np.broadcast_to(value, (1, LANES))[0, first]
-    raw[at:at + dtype.itemsize].view(dtype)[0] = value
-  elif dtype == BOOL: raw[at:at + 4] = np.packbits(np.broadcast_to(value, (1, LANES)), bitorder="little")
+  if dtype == BOOL: raw[at:at + 4] = np.packbits(np.broadcast_to(value, (1, LANES)), bitorder="little")
   else: raw[at:at + LANES * dtype.itemsize].view(dtype)[:] = value if value.ndim == 0 else value[0]
 
 

@@ -289,5 +289,8 @@ class JitCode(Code):
       return lambda group: convert(group.context(layout.MODULE) + offset, address.dtype)
     return self.constant(address)
 
+  def within(self, space: str, offset: int) -> Reader:
+    return lambda group: group.context(layout.PARAMS_AT if space == "param" else layout.MODULE) + offset
+
 
 __all__ = ["Instance", "JitCode", "Whole"]

@@ -6,20 +6,24 @@ for each row of the left operand, all eight columns at once, in f64 and in the r
 """
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from tinyhw.core.memory import Access
 from tinyhw.emulator.jit.ptx import access, bulk, mbarrier, sparse
 from tinyhw.emulator.jit.ptx.emit import Lanes
+from tinyhw.emulator.jit.ptx.routine import defined
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, gather
 from tinyhw.emulator.jit.vectors import scatter
 from tinyhw.emulator.ptx import addresses, memory, operands
-from tinyhw.emulator.ptx.matrix import BITS
+from tinyhw.emulator.ptx.matrix import BITS, Quarters
 from tinyhw.emulator.ptx.scope import Line
-from tinyhw.emulator.values.ops import F16, F64, U32, U64
+from tinyhw.emulator.values.ops import F16, F32, F64, U32, U64
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Operand
 
@@ -146,9 +150,10 @@ def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """A product of matrices, of which the left one may be sparse."""
   i, e = line.instruction, g.e
   shape = next((re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit()), None)
+  if "m8n8k4" in i.modifiers and "f64" not in i.modifiers: return _quarters(g, line)
   kinds = [m for m in i.modifiers if m in BITS]
   if shape is None or len(kinds) != 4 or kinds[0] != kinds[3] \
-      or not {*kinds[1:3]} <= _KINDS[kinds[0]] or shape[0] == "m8n8k4" and kinds[0] != "f64":
+      or not {*kinds[1:3]} <= _KINDS[kinds[0]]:
     raise Untranslatable("of such matrices")
   m, k, d, type_ = int(shape[1]), int(shape[2]), kinds[0], kinds[1]
   n, whole = ELEMENTS[type_], d == "s32"
@@ -198,6 +203,70 @@ def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
     for at in range(2):
       part = shuffled(e, memory_type, 64, rows, range(at, 64, 2))
       writes[2 * h + at](g, Value(e, part, operands.dtype_of(d), True))
+
+
+_TAKEN: Final = """define private void @taken(ptr noalias %from, ptr %table, ptr noalias %to, i64 %count) noinline {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %i.next, %next ]
+  %i.at = getelementptr i16, ptr %table, i64 %i
+  %k = load i16, ptr %i.at
+  %k.wide = zext i16 %k to i64
+  %from.at = getelementptr double, ptr %from, i64 %k.wide
+  %x = load double, ptr %from.at
+  %to.at = getelementptr double, ptr %to, i64 %i
+  store double %x, ptr %to.at
+  %i.next = add i64 %i, 1
+  %over = icmp eq i64 %i.next, %count
+  br i1 %over, label %done, label %next
+done:
+  ret void
+}"""
+
+
+def _quarters(g: Lanes, line: Line) -> None:
+  """Four products of 8 x 8 x 4: elements go to their places, and come from them, by tables."""
+  e, q = g.e, Quarters(g.code, line)
+  name, text = _function(8, 1, 4, "double", "")
+  e.declared.update(INTRINSICS)
+  defined(e, _TAKEN, text)
+  rooms = {}
+  for what, count in (("registers", 256), ("left", 128), ("right", 128), ("sums", 256)):
+    rooms[what] = f"%quarters.{what}"
+    e.stack[f"quarters.{what}"] = f"alloca [{count} x double], align 64"
+
+  def moved(source: str, order: Any, to: str) -> None:
+    numbers = ", ".join(f"i16 {k}" for k in order.tolist())
+    table = f"@quarters.{hashlib.sha256(numbers.encode()).hexdigest()[:16]}"
+    defined(e, f"{table} = private constant [{order.size} x i16] [{numbers}]")
+    e.do(f"call void @taken(ptr {source}, ptr {table}, ptr {to}, i64 {order.size})")
+  registers = rooms["registers"]
+  for reads, places, columns, t, to in zip(q.reads, q.places[1:], (4, 8, 8), ("f16", "f16", q.types[1]),
+                                           ("left", "right", "sums")):
+    for r, read in enumerate(reads):
+      n = 2 if t == "f16" else 1
+      words = read(g)
+      elements = doubles(e, words, t) if n == 2 else convert(words, F64).in_lanes()
+      e.do(f"store <{32 * n} x double> {elements}, ptr {g.pointer(registers, 8 * 32 * n * r)}, align 64")
+    moved(registers, np.argsort(_flat(places, columns, len(reads))), rooms[to])
+  for k in range(4):
+    a, b, c = (g.pointer(rooms[what], 8 * size * k) for what, size in (("left", 32), ("right", 32), ("sums", 64)))
+    e.do(f"call void @{name}(ptr {a}, ptr {b}, ptr {c})")
+  moved(rooms["sums"], _flat(q.places[0], 8, len(q.writes)), registers)
+  for r, write in enumerate(q.writes):
+    if q.types[0] == "f16":
+      write(g, halves(e, e.op(f"load <64 x double>, ptr {g.pointer(registers, 8 * 64 * r)}, align 64")))
+    else:
+      rows = e.op(f"load <32 x double>, ptr {g.pointer(registers, 8 * 32 * r)}, align 64")
+      write(g, convert(Value(e, rows, F64, True), F32))
+
+
+def _flat(places: tuple[Any, Any], columns: int, registers: int) -> Any:
+  """Where in four matrices, one behind the other, the elements of registers are, one register behind the other."""
+  rows, at = places
+  size = rows.size // 4
+  flat = (np.arange(32)[:, None] >> 2 & 3) * size + rows * columns + at
+  return flat.reshape(32, registers, -1).transpose(1, 0, 2).ravel()
 
 
 def halves(e: Emitter, rows: str) -> Value:

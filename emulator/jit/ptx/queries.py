@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, layout
+from tinyhw.emulator.jit.ptx import access
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.moves import place_name
 from tinyhw.emulator.jit.ptx.routine import Routine
@@ -61,12 +61,3 @@ def query(g: Lanes, line: Line, form: Form, info: Info) -> None:
   given = [one.handle(g), *([one.level(g)] if one.level is not None else [])]
   found, = each(g, line, _answered(one.name, one.own, one.level is not None), given, [U32])
   one.write(g, found)
-
-
-@access.emits("istypep")
-def istypep(g: Lanes, line: Line, form: Form, info: Info) -> None:
-  """Whether an address is that of an opaque variable of the module."""
-  at = operands.reader(g.code, line, line.instruction.operands[1], "u64")(g)
-  found = g.o.const("bool", 0)
-  for offset in queries.opaque(g.code, form): found = found | (at == g.context(layout.MODULE) + offset)
-  operands.writer(g.code, line, line.instruction.operands[0], "pred")(g, found)

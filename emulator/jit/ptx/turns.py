@@ -11,6 +11,7 @@ from typing import Any, Final
 from tinyhw.emulator.jit.ptx import helped, layout
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.moves import completed, place
+from tinyhw.emulator.jit.ptx.onebyone import Turn, turns
 from tinyhw.emulator.jit.ptx.routine import Routine, defined
 from tinyhw.emulator.jit.values import Value, convert
 from tinyhw.emulator.ptx import memory, operands
@@ -43,31 +44,19 @@ def each(g: Lanes, line: Line, routine: Routine, given: Sequence[Value], results
   assert len(columns) <= ROOM
   for value, at in zip(given, columns):
     if value.wide: e.do(f"store <{w} x i64> {convert(value, U64).text}, ptr {at}, align 8")
-  begin, turn, act, then, failed, over = (e.new_label(x) for x in ("begin", "turn", "act", "then", "failed", "over"))
-  before, e.side = e.side, True
-  e.do(f"br label %{begin}")
-  e.start(begin)
-  e.do(f"br label %{turn}")
-  e.start(turn)
-  left = e.op(f"phi i32 [ {here}, %{begin} ], [ %{then}.rest, %{then} ]")
-  e.do(f"br i1 {e.op(f'icmp eq i32 {left}, 0')}, label %{over}, label %{act}")
-  e.start(act)
-  lane = e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
-  texts = [e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {at}, i32 {lane}')}") if v.wide else
-           convert(v, U64).text for v, at in zip(given, columns)]
-  if results:
-    slot = columns[len(given)] if one else e.op(f"getelementptr i64, ptr {columns[len(given)]}, i32 {lane}")
-    texts.append(e.op(f"ptrtoint ptr {slot} to i64"))
-  passed = "".join(f", i64 {text}" for text in texts)
-  good = e.op(f"call i1 @{routine.name}(ptr %context, ptr %state{passed})")
-  e.do(f"br i1 {good}, label %{then}, label %{away or failed}, !prof !1")
-  e.start(then)
-  e.lines.append(f"  %{then}.less = sub i32 {left}, 1")
-  e.lines.append(f"  %{then}.rest = and i32 {left}, %{then}.less")
-  e.do(f"br label %{turn}")
-  if not away: _rest(g, failed, left, over)
-  e.start(over)
-  e.side = before
+  with turns(e, here) as one_of:
+    lane = one_of.lane
+    texts = [e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {at}, i32 {lane}')}") if v.wide else
+             convert(v, U64).text for v, at in zip(given, columns)]
+    if results:
+      slot = columns[len(given)] if one else e.op(f"getelementptr i64, ptr {columns[len(given)]}, i32 {lane}")
+      texts.append(e.op(f"ptrtoint ptr {slot} to i64"))
+    passed = "".join(f", i64 {text}" for text in texts)
+    good = e.op(f"call i1 @{routine.name}(ptr %context, ptr %state{passed})")
+    done, failed = e.new_label("done"), e.new_label("failed")
+    e.do(f"br i1 {good}, label %{done}, label %{away or failed}, !prof !1")
+    if not away: _rest(g, failed, one_of)
+    e.start(done)
   out = []
   for at, dtype in zip(columns[len(given):], results):
     t = "i64" if one else f"<{w} x i64>"
@@ -75,12 +64,12 @@ def each(g: Lanes, line: Line, routine: Routine, given: Sequence[Value], results
   return out
 
 
-def _rest(g: Lanes, label: str, left: str, over: str) -> None:
+def _rest(g: Lanes, label: str, turn: Turn) -> None:
   """Have the reference do an instruction for the threads that are left."""
   e = g.e
   e.start(label)
   active = e.op("load i32, ptr %active")
-  e.do(f"store i32 {left}, ptr %active")
+  e.do(f"store i32 {turn.left}, ptr %active")
   helped.emit(g, g.index)
   e.do(f"store i32 {active}, ptr %active")
-  e.do(f"br label %{over}")
+  e.do(f"br label %{turn.over}")

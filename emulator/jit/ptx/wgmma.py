@@ -31,17 +31,19 @@ def fetch(t: str, across: bool, left: bool, size: int) -> tuple[str, str]:
   """(name, text) of what takes a matrix out of shared memory: %rows rows from %first on, of `size` bytes, row by row
   (left) or with rows side by side, %lead elements apart. `across`: rows lie side by side in shared memory. Whether it
   is inside."""
-  name, n, deep = f"fetch.{t}.{size}{'.across' * across}{'.left' * left}", 16 * 8 // BITS[t], size * 8 // BITS[t]
+  bits = _bits(t)
+  name, n, deep = f"fetch.{t}.{size}{'.across' * across}{'.left' * left}", 16 * 8 // bits, size * 8 // bits
   parts = size // 16  # of a row
-  e = "i32" if t in {"s8", "u8"} else "double"
+  e = "i32" if t in {"s8", "u8", "b1"} else "double"
   inner = Emitter(n)
-  if e == "double": x = doubles_of(inner, "%raw", 16, t)
+  if t == "b1": x = inner.op("bitcast <16 x i8> %raw to <4 x i32>")
+  elif e == "double": x = doubles_of(inner, "%raw", 16, t)
   else: x = inner.op(f"{'sext' if t == 's8' else 'zext'} <16 x i8> %raw to <16 x i32>")
   if across:
     where = [f"  %group = lshr i64 %i, {deep.bit_length() - 1}", f"  %c = and i64 %i, {deep - 1}",
              f"  %from = mul i64 %group, {n}", "  %r = add i64 %first, %from",
-             f"  %side = udiv i64 %width, {BITS[t] // 8}",
-             "  %r.in = urem i64 %r, %side", f"  %r.bytes = mul i64 %r.in, {BITS[t] // 8}",
+             f"  %side = udiv i64 %width, {bits // 8}",
+             "  %r.in = urem i64 %r, %side", f"  %r.bytes = mul i64 %r.in, {bits // 8}",
              "  %r.out = udiv i64 %r, %side", "  %apart = select i1 %plain, i64 %stride, i64 %leading",
              "  %r.far = mul i64 %r.out, %apart", "  %c.in = and i64 %c, 7", "  %c.bytes = mul i64 %c.in, %width",
              "  %c.out = lshr i64 %c, 3", "  %c.apart = select i1 %plain, i64 %leading, i64 %stride",
@@ -83,12 +85,17 @@ def fetch(t: str, across: bool, left: bool, size: int) -> tuple[str, str]:
   return name, "\n".join(lines)
 
 
-def product(k: int, d: str, saturates: bool, negative: bool) -> tuple[str, str]:
+def _bits(t: str) -> int:
+  """Of what is multiplied as one: bits go as words."""
+  return 32 if t == "b1" else BITS[t]
+
+
+def product(k: int, d: str, saturates: bool, negative: bool, bits: bool = False) -> tuple[str, str]:
   """(name, text) of what multiplies: 16 rows of k elements with k rows of %n; of the sums, eight rows of eight columns
-  lie together. Sums are added to what is there, or to 0."""
+  lie together. Sums are added to what is there, or to 0. `bits`: elements are words of them."""
   whole, o = d == "s32", OUT[d]
   e = "i32" if whole else "double"
-  name = f"block.{k}.{e}.{o}{'.sat' * saturates}{'.negative' * negative}"
+  name = f"block.{k}.{e}.{o}{'.sat' * saturates}{'.negative' * negative}{'.bits' * bits}"
   lines = [f"define private void @{name}(ptr noalias %a, ptr noalias %b, ptr noalias %c, i64 %n, i1 %adds) noinline {{",
            "entry:", "  br label %block", "block:", "  %j = phi i64 [ 0, %entry ], [ %j.next, %column ]",
            f"  %b.at = getelementptr {e}, ptr %b, i64 %j", "  br label %rows", "rows:",
@@ -107,7 +114,10 @@ def product(k: int, d: str, saturates: bool, negative: bool) -> tuple[str, str]:
       lines += [f"  %p{x} = getelementptr {e}, ptr %a.at, i64 {m * k + at}", f"  %x{x} = load {e}, ptr %p{x}",
                 f"  %i{x} = insertelement <8 x {e}> poison, {e} %x{x}, i64 0",
                 f"  %s{x} = shufflevector <8 x {e}> %i{x}, <8 x {e}> poison, <8 x i32> zeroinitializer"]
-      if whole: lines += [f"  %m{x} = mul <8 x i32> %s{x}, %y{at}", f"  %t{x} = add <8 x i32> {last[m]}, %m{x}"]
+      if bits: lines += [f"  %z{x} = and <8 x i32> %s{x}, %y{at}",
+                         f"  %m{x} = call <8 x i32> @llvm.ctpop.v8i32(<8 x i32> %z{x})",
+                         f"  %t{x} = add <8 x i32> {last[m]}, %m{x}"]
+      elif whole: lines += [f"  %m{x} = mul <8 x i32> %s{x}, %y{at}", f"  %t{x} = add <8 x i32> {last[m]}, %m{x}"]
       else:
         lines.append(f"  %t{x} = call <8 x double> @llvm.fmuladd.v8f64(<8 x double> %s{x}, <8 x double> %y{at}, "
                      f"<8 x double> {last[m]})")
@@ -142,11 +152,11 @@ def wgmma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   kinds = [m for m in i.modifiers if m in BITS]
   if shape is None or len(kinds) != 3 or not {*kinds[1:]} <= _TYPES:
     raise Untranslatable("of such matrices")
-  n, k = int(shape[1]), int(shape[2])
   d, a, b = kinds
+  n, k = int(shape[1]), int(shape[2]) * BITS[a] // _bits(a)
   thin = "sp" in form.modifiers
   stored = k // 2 if thin else k  # of a row of the left operand
-  if d not in OUT or stored * BITS[a] != 8 * _BYTES: raise Untranslatable("of such matrices")
+  if d not in OUT or stored * _bits(a) != 8 * _BYTES: raise Untranslatable("of such matrices")
   whole, packed = d == "s32", d == "f16"
   t, own, each = ("i32" if whole else "double"), ("b32" if packed else d), OUT[d]
   registers = operands.elements(line, i.operands[0])
@@ -181,7 +191,7 @@ def wgmma(g: Lanes, line: Line, form: Form, info: Info) -> None:
       else: rows = shuffled(e, each, 32, old[4 * j + 2 * h].in_lanes(), _INTERLEAVED, old[4 * j + 2 * h + 1].in_lanes())
       e.do(f"store <64 x {each}> {rows}, ptr {to}, align 64")
   saturates = "satfinite" in form.modifiers
-  name, text = product(k, d, saturates, negative)
+  name, text = product(k, d, saturates, negative, a == "b1")
   defined(e, text)
   e.declared.update(INTRINSICS)
   adds = "true" if scale is None else one(g, scale).text
@@ -199,7 +209,7 @@ def wgmma(g: Lanes, line: Line, form: Form, info: Info) -> None:
         writes[4 * j + 2 * h + at](g, value)
 
 
-_TYPES: Final = frozenset({"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"})
+_TYPES: Final = frozenset({"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8", "b1"})
 _INTERLEAVED: Final = [at // 2 + 32 * (at & 1) for at in range(64)]
 
 
@@ -221,7 +231,7 @@ def _fetched(g: Lanes, line: Line, operand: Operand, t: str, across: bool, left:
 def _placed(g: Lanes, line: Line, parts: tuple[Operand, ...], a: str, out: str, k: int, t: str) -> None:
   """Put a left operand out of registers into memory, row by row."""
   e = g.e
-  each, n = (4 if t == "i32" else 8), 32 // BITS[a]
+  each, n = (4 if t == "i32" else 8), 32 // _bits(a)
   for r, o in enumerate(parts):
     words = operands.reader(g.code, line, o, "b32")(g)
     corner = 8 * (r & 1) * k + (r >> 1) * 4 * n

@@ -14,7 +14,7 @@ from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, halves, integers, one
 from tinyhw.emulator.jit.ptx.routine import Routine, Variable, defined
 from tinyhw.emulator.jit.ptx.shapes import Info
-from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, type_of
+from tinyhw.emulator.jit.values import Emitter, Value, convert, type_of
 from tinyhw.emulator.ptx import addresses, memory, operands
 from tinyhw.emulator.ptx.matrix import BITS
 from tinyhw.emulator.ptx.scope import Line
@@ -23,8 +23,7 @@ from tinyhw.emulator.values.ops import F32, F64, I32, U32, U64
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Operand
 
-_WHOLE: Final = frozenset({"s8", "u8", "s4", "u4"})
-_TYPES: Final = _WHOLE | {"f16", "bf16", "tf32", "f64"}
+_WHOLE: Final = frozenset({"s8", "u8", "s4", "u4", "b1"})
 
 
 @access.emits("wmma")
@@ -41,8 +40,8 @@ def _moved(g: Lanes, line: Line, form: Form) -> None:
   loads = "load" in i.modifiers
   which = next(x for x in i.modifiers if x in {"a", "b", "c", "d"})
   f = Fragment(line, which, next(x for x in i.modifiers if x in BITS))
-  if f.bits < 8: raise Untranslatable("of such elements")
-  row_major, size = "row" in form.modifiers, f.bits // 8
+  row_major, bits = "row" in form.modifiers, max(f.bits, 32 if f.bits < 8 else 0)
+  size, each = bits // 8, f.word // bits  # of what is moved: less than bytes go as words
   registers = operands.elements(line, i.operands[0 if loads else 1])
   f.need(line, len(registers))
   space = memory.space_of(form.modifiers)
@@ -50,18 +49,19 @@ def _moved(g: Lanes, line: Line, form: Form) -> None:
   base = convert(one(g, at.view(U32 if at.dtype.itemsize == 4 else U64)), U64)
   stride = o.const("u64", f.columns if row_major else f.rows)
   if len(i.operands) > 2: stride = convert(one(g, operands.reader(g.code, line, i.operands[2], "u32")(g)), U64)
-  together = f.each if row_major != (which == "b") else 1  # elements of a register that lie side by side
+  together = each if row_major != (which == "b") else 1  # elements of a register that lie side by side
   mode, mask = access.MODES[space], None if g.everyone else g.active
 
   def site(r: int, k: int) -> access.Site:
     rows, columns = f.places(r)
     lead, inner = (rows, columns) if row_major else (columns, rows)
-    places = e.vector(U64, (inner[:, k] * size).tolist()) + e.vector(U64, (lead[:, k] * size).tolist()) * stride + base
-    return access.Site(mode, places, None, size, together, Access.READ if loads else Access.WRITE, mask)
-  if loads and g.everyone and row_major != (which == "b") and f.size >= 32 * f.each and not (
+    at = e.vector(U64, inner[:, k].tolist()) + e.vector(U64, lead[:, k].tolist()) * stride
+    places, kind = (at * f.bits >> 3) + base, Access.READ if loads else Access.WRITE
+    return access.Site(mode, places, None, size, together, kind, mask)
+  if loads and g.everyone and row_major != (which == "b") and 8 <= f.bits and f.size >= 32 * each and not (
       g.plan.clustered and mode != access.GLOBAL) and mode != access.LOCAL:
     return _lines(g, line, f, registers, mode, base, stride * size)
-  parts = range(0, f.each, together)
+  parts = range(0, each, together)
   raw = operands.unsigned(f.word // 8)
   if loads:
     found = [[v for k in parts for v in access.load(g, site(r, k))] for r in range(len(registers))]
@@ -72,7 +72,7 @@ def _moved(g: Lanes, line: Line, form: Form) -> None:
     return
   for r, register in enumerate(registers):
     word = operands.reader(g.code, line, register, f.register)(g).view(raw)
-    values = [convert(word >> k * f.bits if k else word, operands.unsigned(size)) for k in range(f.each)]
+    values = [convert(word >> k * bits if k else word, operands.unsigned(size)) for k in range(each)]
     for k in parts: access.store(g, site(r, k), values[k:k + together])
 
 
@@ -143,10 +143,13 @@ def _loader(name: str, mode: int, count: int, width: int, size: int) -> str:
 
 def product(m: int, n: int, k: int, t: str, how: str) -> tuple[str, str]:
   """(name, text) of what multiplies m rows of k elements with n columns of k, and adds that to m rows of n. `how`: ""
-  for products that are exact, "apart" for others, "sat" for sums that saturate."""
+  for products that are exact, "apart" for others, "sat" for sums that saturate, "xor" and "and" for bits."""
   name, f = f"wmma.{m}.{n}.{k}.{t}{'.' * bool(how)}{how}", "f" * (t == "double")
   if f and not how: sums = (f"  %sum.next = call <8 x {t}> @llvm.fmuladd.v8f64(<8 x {t}> %xs, <8 x {t}> %y, "
                             f"<8 x {t}> %sum)")
+  elif how in {"xor", "and"}:
+    sums = (f"  %both = {how} <8 x i32> %xs, %y\n  %product = call <8 x i32> @llvm.ctpop.v8i32(<8 x i32> %both)\n"
+            "  %sum.next = add <8 x i32> %sum, %product")
   else: sums = f"  %product = {f}mul <8 x {t}> %xs, %y\n  %sum.next = {f}add <8 x {t}> %sum, %product"
   total = f"{f}add <8 x {t}> %sum.next, %old"
   if how == "sat": total = f"call <8 x {t}> @llvm.sadd.sat.v8i32(<8 x {t}> %sum.next, <8 x {t}> %old)"
@@ -215,10 +218,10 @@ def _multiplied(g: Lanes, line: Line) -> None:
   kinds = [m for m in i.modifiers if m in BITS]
   types = kinds if len(kinds) == 4 else [kinds[0], "f16", "f16", kinds[1]]
   d, a, b, c = fragments = [Fragment(line, which, t) for which, t in zip("dabc", types)]
-  if not {a.type, b.type} <= _TYPES: raise Untranslatable("of such matrices")
   parts = [operands.elements(line, o) for o in i.operands]
   for fragment, part in zip(fragments, parts): fragment.need(line, len(part))
   how = "sat" if "satfinite" in i.modifiers and d.type == "s32" else "apart" if a.type == "f64" else ""
+  if a.type == "b1": how = "xor" if "xor" in i.modifiers else "and"
   name = ".".join(["wmma", f"m{a.rows}n{b.columns}k{a.columns}", d.type, a.type, b.type, c.type, how])
   defined(e, *_product_of(e, name, d, (a, b, c), how))
   at = source = _room(g, sum(_own(f) * 4 * f.word for f in fragments))
@@ -238,12 +241,17 @@ def _own(f: Fragment) -> int:
   return min(f.count, f.size // (32 * f.each))
 
 
+def _packed(f: Fragment) -> int:
+  """How many elements are multiplied as one."""
+  return 32 if f.type == "b1" else 1
+
+
 def _product_of(e: Emitter, name: str, d: Fragment, sources: Sequence[Fragment], how: str) -> list[str]:
   """The functions that multiply fragments whose registers lie one behind the other."""
   whole = d.type == "s32"
   t, size = ("i32", 4) if whole else ("double", 8)
   a, b, _ = sources
-  m, k, n = a.rows, a.columns, b.columns
+  m, k, n = a.rows, a.columns // _packed(a), b.columns
   f, at = Emitter(e.lanes), 0
   places = ["%a", "%b", "%turned", "%c"]
 
@@ -252,8 +260,8 @@ def _product_of(e: Emitter, name: str, d: Fragment, sources: Sequence[Fragment],
     dtype = operands.dtype_of(fragment.register)
     for r in range(_own(fragment)):
       words = Value(f, f.op(f"load <32 x {type_of(dtype)}>, ptr {place('%from', at)}, align 4"), dtype, True)
-      f.do(f"store <{32 * fragment.each} x {t}> {_elements(f, words, fragment.type)}, "
-           f"ptr {place(to, r * 32 * fragment.each * size)}, align 8")
+      count = 32 * fragment.each // _packed(fragment)
+      f.do(f"store <{count} x {t}> {_elements(f, words, fragment.type)}, ptr {place(to, r * count * size)}, align 8")
       at += 4 * fragment.word
   inner, text = product(m, n, k, t, how)
   f.do(f"call void @{inner}({', '.join(f'ptr {p}' for p in places)})")

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.values import rounding
 from tinyhw.emulator.values.ops import DTYPES, Ops
 from tinyhw.emulator.values.small_floats import BF8, FP8, decoded, encoded
@@ -119,14 +118,15 @@ def _from_integer(target: str, source: str, mode: str, sat: bool) -> Callable[..
 
 
 def _odd64(o: O, x: V) -> V:
-  """Integers as f64 rounded to odd."""
-  r = o.to(x, "f64")
-  if x.dtype.itemsize < 8: return r
-  if o is not Ops: raise Unsupported("compiled form of", "conversions of 64 bits to bf16")
-  side = rounding._side_of_integer(x, r)
-  raw = r.view(np.int64)
-  step = (side * np.where(np.signbit(r), -1, 1)).astype(np.int64)
-  return np.where(raw & 1 == 0, raw + step, raw).view(np.float64)
+  """Integers as f64 of which the last bit says whether more were there."""
+  if x.dtype.itemsize < 8: return o.to(x, "f64")
+  raw = o.to(x, "u64")
+  negative = raw >> 63 == 1 if x.dtype.kind == "i" else raw != raw
+  size = o.where(negative, o.const("u64", 0) - raw, raw)
+  rest = o.to(size & 0x7FF != 0, "u64")
+  cut = o.to(size >> 11 | rest, "f64") * o.const("f64", 2048)
+  found = o.where(size >> 53 != 0, cut, o.to(size, "f64"))
+  return o.where(negative, -found, found)
 
 
 def _to_integer(target: str, source: str, integral: str, ftz: bool) -> Callable[..., V]:

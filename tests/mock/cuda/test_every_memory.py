@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import mmap
+import random
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from tests.mock.cuda.client import SAXPY, WAIT, Client, u32, u64
 from tests.mock.cuda.test_every_call import told, words
+from tests.strength import seed
 from tinyhw.autogen import cuda
 
 INVALID, NOT_FOUND = cuda.CUDA_ERROR_INVALID_VALUE, cuda.CUDA_ERROR_NOT_FOUND
@@ -54,6 +56,25 @@ def test_memory_has_a_size(client: Client) -> None:
   c.call("cuMemFree_v2", u64(at))
   c.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
   assert free.value == before
+
+
+def test_boxes_end_where_memory_does(client: Client) -> None:
+  """A box in the last bytes of an allocation may be copied, one byte further it may not; the same for what it is copied
+  to."""
+  c, rng = client, random.Random(seed(4))
+  for _ in range(12):
+    width, height, depth = (rng.randint(1, 4) for _ in range(3))
+    pitch, rows = width + rng.randint(0, 3), height + rng.randint(0, 2)
+    whole = (depth - 1) * pitch * rows + (height - 1) * pitch + width
+    room = -(-whole // PAGE) * PAGE
+    for side, other in (("src", "dst"), ("dst", "src")):
+      end, far = c.alloc(room) + room - whole, c.alloc(PAGE)
+      for past in (0, 1):
+        box = cuda.CUDA_MEMCPY3D(WidthInBytes=width, Height=height, Depth=depth, **{
+          f"{side}MemoryType": cuda.CU_MEMORYTYPE_DEVICE, f"{side}Device": end + past, f"{side}Pitch": pitch,
+          f"{side}Height": rows, f"{other}MemoryType": cuda.CU_MEMORYTYPE_DEVICE, f"{other}Device": far,
+          f"{other}Pitch": width, f"{other}Height": height})
+        assert c.code("cuMemcpy3D_v2", ctypes.byref(box)) == (INVALID if past else 0), (width, height, depth)
 
 
 def test_rows_of_an_allocation(client: Client) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.mock.cuda.client import HEAD, WAIT, Client, u64
 from tests.mock.cuda.test_nodes_and_libraries import Work, error, node
+from tests.strength import seed
 from tinyhw.autogen import cuda
 
 NONE = ctypes.c_size_t(0)
@@ -156,6 +158,49 @@ def test_memory_of_a_graphs_own(client: Client) -> None:
                ctypes.c_size_t(4)) == "INVALID_VALUE"
 
 
+def test_memory_that_a_launch_on_the_way_brings(client: Client) -> None:
+  """It may be freed, behind that launch, before it is there; where no launch brings it the stream fails."""
+  stream, graph = client.handle("cuStreamCreate", 1), client.handle("cuGraphCreate", 0)
+  client.call("cuStreamBeginCapture_v2", u64(stream), 0)
+  at = client.handle("cuMemAllocAsync", ctypes.c_size_t(64), u64(stream))
+  client.call("cuStreamEndCapture", u64(stream), ctypes.byref(cell := u64(graph)))
+  ready = client.handle("cuGraphInstantiateWithFlags", cell, u64(0))
+  for _ in range(2):
+    client.call("cuGraphLaunch", u64(ready), u64(stream))
+    assert at not in client.machine.pieces
+    client.call("cuMemFreeAsync", u64(at), u64(stream))
+    client.call("cuStreamSynchronize", u64(stream))
+    assert at not in client.machine.pieces
+  client.call("cuMemFreeAsync", u64(at), u64(stream))
+  assert error(client, "cuStreamSynchronize", u64(stream)) == "INVALID_VALUE"
+
+
+def test_edges_are_told_alike_by_every_call(client: Client) -> None:
+  """Of random graphs: both versions, by nodes and of the whole; nodes without any before them are roots."""
+  rng = random.Random(seed(6))
+  for _ in range(3):
+    graph, edges, nodes = client.handle("cuGraphCreate", 0), set[tuple[int, int]](), list[int]()
+    for _ in range(6):
+      before = rng.sample(nodes, rng.randint(0, min(3, len(nodes))))
+      nodes.append(node(client, graph, "Empty", tuple(before)))
+      edges |= {(b, nodes[-1]) for b in before}
+
+    def told(name: str, *given: Any, lists: int = 1) -> list[tuple[int, ...]]:
+      """What a call tells, as often as it is asked for how much that is; version 2 tells data of edges, too."""
+      count, more = ctypes.c_size_t(), [None] if name.endswith("_v2") else []
+      client.call(name, *given, *[None] * lists, *more, ctypes.byref(count))
+      cells = [(ctypes.c_uint64 * 20)() for _ in range(lists)]
+      client.call(name, *given, *cells, *more, ctypes.byref(count))
+      return sorted(zip(*([*c][:count.value] for c in cells)))
+    for v in ("", "_v2"):
+      assert told(f"cuGraphGetEdges{v}", u64(graph), lists=2) == sorted(edges)
+      for n in nodes:
+        assert told(f"cuGraphNodeGetDependencies{v}", u64(n)) == sorted((a,) for a, b in edges if b == n)
+        assert told(f"cuGraphNodeGetDependentNodes{v}", u64(n)) == sorted((b,) for a, b in edges if a == n)
+    assert told("cuGraphGetNodes", u64(graph)) == sorted((n,) for n in nodes)
+    assert told("cuGraphGetRootNodes", u64(graph)) == sorted((n,) for n in nodes if all(b != n for _, b in edges))
+
+
 def test_a_captured_stream_makes_memory_and_joins_another_graph(client: Client) -> None:
   stream, graph = client.handle("cuStreamCreate", 1), client.handle("cuGraphCreate", 0)
   out = np.zeros(1, np.uint32)
@@ -178,6 +223,17 @@ def test_a_captured_stream_makes_memory_and_joins_another_graph(client: Client) 
   assert ended.value == graph
   launched(client, graph)
   assert out[0] == 6
+
+
+def test_a_condition_is_a_contexts(client: Client) -> None:
+  """The current one's where none is named."""
+  graph, bad = client.handle("cuGraphCreate", 0), ctypes.byref(u64(0))
+  client.handle("cuGraphConditionalHandleCreate", u64(graph), u64(0), 0, 0)
+  assert error(client, "cuGraphConditionalHandleCreate", bad, u64(graph), u64(graph), 0, 0) == "INVALID_CONTEXT"
+  assert error(client, "cuGraphConditionalHandleCreate", bad, u64(graph), u64(0), 0, 2) == "INVALID_VALUE"
+  client.call("cuCtxSetCurrent", u64(0))
+  client.handle("cuGraphConditionalHandleCreate", u64(graph), u64(client.context), 0, 0)
+  assert error(client, "cuGraphConditionalHandleCreate", bad, u64(graph), u64(0), 0, 0) == "INVALID_CONTEXT"
 
 
 @pytest.mark.parametrize("which", ["if", "while", "switch"])
@@ -236,7 +292,12 @@ def test_objects_go_with_the_last_reference(client: Client) -> None:
   graph, gone = client.handle("cuGraphCreate", 0), []
   destroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(gone.append)
   thing = client.handle("cuUserObjectCreate", u64(5), destroy, 1, cuda.CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
+  client.call("cuUserObjectRetain", u64(thing), 2)
+  for _ in range(2): client.call("cuUserObjectRelease", u64(thing), 1)
   client.call("cuGraphRetainUserObject", u64(graph), u64(thing), 1, cuda.CU_GRAPH_USER_OBJECT_MOVE)
   assert gone == []
   client.call("cuGraphDestroy", u64(graph))
   assert gone == [5]
+  other = client.handle("cuUserObjectCreate", u64(6), destroy, 1, cuda.CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
+  client.call("cuUserObjectRelease", u64(other), 1)
+  assert gone == [5, 6] and error(client, "cuUserObjectRelease", u64(other), 1) == "INVALID_HANDLE"

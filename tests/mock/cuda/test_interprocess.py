@@ -102,6 +102,7 @@ def test_what_is_refused(client: Client) -> None:
   managed = c.handle("cuMemAllocManaged", ctypes.c_size_t(64), 1)
   for wrong in (at + 4, managed, 64):
     assert c.code("cuIpcGetMemHandle", ctypes.byref(handle), u64(wrong)) == INVALID
+  assert c.code("cuIpcGetMemHandle", None, u64(at)) == INVALID
   assert c.code("cuIpcCloseMemHandle", u64(at)) == INVALID
   event, made = cuda.CUipcEventHandle(), ctypes.c_uint64()
   timed, shared = cuda.CU_EVENT_INTERPROCESS, cuda.CU_EVENT_INTERPROCESS | cuda.CU_EVENT_DISABLE_TIMING
@@ -109,6 +110,7 @@ def test_what_is_refused(client: Client) -> None:
   plain, one = c.handle("cuEventCreate", 0), c.handle("cuEventCreate", shared)
   assert c.code("cuIpcGetEventHandle", ctypes.byref(event), u64(plain)) == cuda.CUDA_ERROR_INVALID_HANDLE
   assert c.code("cuIpcOpenEventHandle", ctypes.byref(out), event) == cuda.CUDA_ERROR_INVALID_HANDLE
+  assert c.code("cuIpcGetEventHandle", None, u64(one)) == INVALID
   c.call("cuIpcGetEventHandle", ctypes.byref(event), u64(one))
   assert c.code("cuIpcOpenEventHandle", ctypes.byref(out), event) == cuda.CUDA_ERROR_INVALID_CONTEXT
   graph = c.handle("cuGraphCreate", 0)

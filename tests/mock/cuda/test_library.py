@@ -7,6 +7,7 @@ import gc
 import io
 import itertools
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.hash import ELFHashTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,6 +71,9 @@ def test_the_parts_of_the_library_lie_side_by_side(count: int, version: str | No
   assert dynamic["p_filesz"] == 16 * len(tags) and [tags["DT_NULL"]] == [0]
   ends = [s["p_vaddr"] + s["p_memsz"] for s in loads]
   assert all(a <= b["p_vaddr"] // 4096 * 4096 for a, b in zip(ends, loads[1:])) and ends[-1] == len(raw)
+  others = [(s["p_type"], s["p_offset"], s["p_vaddr"], s["p_filesz"]) for s in elf.iter_segments()][3:]
+  place = dynamic["p_offset"], dynamic["p_vaddr"], dynamic["p_filesz"]
+  assert len(loads) == 3 and others == [("PT_DYNAMIC", *place), ("PT_GNU_STACK", 0, 0, 0)]
   table = next(s for s in dynamic.iter_symbols() if s.name == "tinyhw_table")
   assert table["st_value"] + table["st_size"] == len(raw)  # it is the last, and nothing is behind it
   symbols = dynamic.num_symbols()
@@ -77,7 +82,15 @@ def test_the_parts_of_the_library_lie_side_by_side(count: int, version: str | No
   if version is not None: parts += [(tags["DT_VERSYM"], 2 * symbols), (tags["DT_VERDEF"], 28 * tags["DT_VERDEFNUM"])]
   assert all(a + size <= b for (a, size), (b, _) in itertools.pairwise(sorted(parts)))
   assert all(at % 4 == 0 and at + size <= ends[0] for at, size in parts)
-  if version is not None: assert max(at + size for at, size in parts) == ends[0]
+  if version is None: return
+  assert max(at + size for at, size in parts) == ends[0]
+  at, texts = tags["DT_VERDEF"], raw[tags["DT_STRTAB"]:][:tags["DT_STRSZ"]]
+  for number, name in enumerate(("libx.so", version), 1):  # Elf64_Verdef and Elf64_Verdaux (gABI, GNU extensions)
+    *head, hashed, auxiliary, more = struct.unpack_from("<4H3I", raw, at)
+    named, last = struct.unpack_from("<2I", raw, at + auxiliary)
+    assert head == [1, number == 1, number, 1] and hashed == ELFHashTable.elf_hash(name) and not last
+    assert texts[named:].partition(b"\0")[0] == name.encode() and bool(more) == (number == 1)
+    at += more
 
 
 def test_what_is_not_served_says_so_by_name() -> None:

@@ -38,10 +38,10 @@ WANT = 7 * 100000 + 5 * 1000 + 10 * 3 * 2 + 1
 
 
 class Linker:
-  def __init__(self, client: Client) -> None:
+  def __init__(self, client: Client, room: int = 1000, log: bool = True) -> None:
     self.client, self.log = client, ctypes.create_string_buffer(1000)
     options = (ctypes.c_int * 2)(cuda.CU_JIT_ERROR_LOG_BUFFER, cuda.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
-    values = (ctypes.c_uint64 * 2)(ctypes.addressof(self.log), len(self.log))
+    values = (ctypes.c_uint64 * 2)(ctypes.addressof(self.log) if log else 0, room)
     out = ctypes.c_uint64()
     client.call("cuLinkCreate_v2", 2, options, values, ctypes.byref(out))
     self.handle = u64(out.value)
@@ -116,6 +116,27 @@ def test_inputs_that_are_no_ptx() -> None:
   assert linker.add(b"BC", NVVM) == cuda.CUDA_ERROR_NOT_SUPPORTED and b"NVVM IR to link" in linker.log.value
   assert linker.add(MAIN, 99) == cuda.CUDA_ERROR_INVALID_VALUE
   assert linker.complete() == cuda.CUDA_ERROR_INVALID_VALUE  # nothing to link
+
+
+@pytest.mark.parametrize(("room", "log", "said"), [(8, True, b"error  "), (0, True, b""), (8, False, b"")])
+def test_a_log_has_as_much_as_there_is_room(room: int, log: bool, said: bytes) -> None:
+  linker = Linker(Client(), room, log)
+  assert linker.add("nonsense") == cuda.CUDA_ERROR_INVALID_PTX and linker.log.value == said
+
+
+@pytest.mark.parametrize("call", ["cuModuleLoadDataEx", "cuLinkCreate_v2"])
+def test_logs_are_empty_where_nothing_is_said(call: str) -> None:
+  """Programs print them whatever comes of the call; a log that has no room is left alone."""
+  c = Client()
+  texts = [ctypes.create_string_buffer(b"garbage") for _ in range(3)]
+  info = cuda.CU_JIT_INFO_LOG_BUFFER, cuda.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES
+  error = cuda.CU_JIT_ERROR_LOG_BUFFER, cuda.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
+  for told, log, room in ((info, texts[0], 8), (error, texts[1], 8), (info, texts[2], 0)):
+    values = (ctypes.c_uint64 * 2)(ctypes.addressof(log), room)
+    given = 2, (ctypes.c_int * 2)(*told), values
+    if call == "cuModuleLoadDataEx": c.handle(call, OTHER.encode() + b"\0", *given)
+    else: c.call(call, *given, ctypes.byref(ctypes.c_uint64()))
+  assert [text.value for text in texts] == [b"", b"", b"garbage"]
 
 
 def test_lines_of_each_file_stay_with_it() -> None:

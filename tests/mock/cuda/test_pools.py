@@ -125,7 +125,7 @@ def test_attributes_and_access() -> None:
 def test_pools_that_are_not_modelled_are_refused() -> None:
   c, out = Client(), ctypes.c_uint64()
   def code(given: cuda.CUmemPoolProps) -> int: return c.code("cuMemPoolCreate", ctypes.byref(out), ctypes.byref(given))
-  assert code(properties(handleTypes=cuda.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) == UNSUPPORTED
+  assert code(properties(handleTypes=cuda.CU_MEM_HANDLE_TYPE_WIN32)) == UNSUPPORTED
   host = properties()
   host.location.type = cuda.CU_MEM_LOCATION_TYPE_HOST
   assert code(host) == UNSUPPORTED

@@ -10,7 +10,7 @@ from tests.mock.cuda.test_runtime import FACTOR, SCALE, Program
 from tests.mock.cuda.test_runtime_objects import DOWN, FETCH, UP, channel, program, run
 from tinyhw.autogen import cuda, cudart
 from tinyhw.mock.cuda.runtime import RUNS, SAME
-from tinyhw.mock.cuda.runtime_tables import PROPERTIES
+from tinyhw.mock.cuda.runtime_tables import FUNCTION, PROPERTIES, WITHOUT_CONTEXT
 
 FLOAT, SIGNED = cudart.cudaChannelFormatKindFloat, cudart.cudaChannelFormatKindSigned
 INVALID, UNSUPPORTED = cudart.cudaErrorInvalidValue, cudart.cudaErrorNotSupported
@@ -29,6 +29,13 @@ def test_any_function_may_be_a_programs_first(first: int) -> None:
     p = Program()
     given = [0 if issubclass(kind, ctypes._SimpleCData) else kind() for kind in cudart.FUNCTIONS[name]]
     assert p.code(name, *given) not in LATE, (name, p.machine.logs[-2:])
+
+
+def test_what_the_tables_name_is_declared() -> None:
+  """In the headers; no function is both the driver's and the runtime's own."""
+  assert {*WITHOUT_CONTEXT} <= {*SAME} and not {*SAME} & {*RUNS}
+  assert {*FUNCTION} <= {name for name, *_ in cudart.cudaFuncAttributes._fields_}
+  assert {*SAME} <= {*cudart.FUNCTIONS, *cudart.BY_VALUE} and {*SAME.values()} <= {*cuda.FUNCTIONS, *cuda.BY_VALUE}
 
 
 def test_what_a_card_is() -> None:

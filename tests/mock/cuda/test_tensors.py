@@ -67,6 +67,13 @@ def test_a_tensor_map_describes_a_box(client: Client) -> None:
   assert (found == wanted).all()
 
 
+@pytest.mark.parametrize("rank", range(7))
+def test_tensors_have_one_to_five_dimensions(client: Client, rank: int) -> None:
+  found = encode(client, aligned(128), 0x10000, rank=rank, dims=[8] * rank, box=[8, 2, 2, 2, 2, 2], steps=[1] * rank,
+                 strides=[32 << 4 * k for k in range(max(rank - 1, 0))])
+  assert cuda.RESULTS[found] == ("CUDA_SUCCESS" if 1 <= rank <= 5 else "CUDA_ERROR_INVALID_VALUE")
+
+
 @pytest.mark.parametrize(("changes", "code"), [
   ({"rank": 6}, "INVALID_VALUE"), ({"dims": [0, 6]}, "INVALID_VALUE"), ({"strides": [84]}, "INVALID_VALUE"),
   ({"box": [257, 4]}, "INVALID_VALUE"), ({"box": [16, 4]}, "INVALID_VALUE"), ({"steps": [1, 9]}, "INVALID_VALUE"),

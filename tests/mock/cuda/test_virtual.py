@@ -49,7 +49,7 @@ def test_memory_of_two_cards_is_one_range(client: Client) -> None:
   function = client.function(WAIT, "add")
   assert client.launch(function, 1, 1, [u64(at + UNIT), u32(1)]) == 0
   assert client.get(at + UNIT, data[:1])[0] == 3 * 2048 + 1
-  kept = client.handle("cuMemRetainAllocationHandle", u64(at + UNIT + 5))
+  kept = client.handle("cuMemRetainAllocationHandle", u64(at + 2 * UNIT - 1))
   assert kept == handles[1]
   for handle in (*handles, kept): client.call("cuMemRelease", u64(handle))
   assert error(client, "cuMemUnmap", u64(at), ctypes.c_size_t(UNIT // 2)) == "INVALID_VALUE"
@@ -74,12 +74,13 @@ def test_access_that_goes_is_a_fault(client: Client) -> None:
   assert error(client, "cuCtxSynchronize") == "ILLEGAL_ADDRESS"
 
 
-def test_memory_for_other_processes_is_refused_by_name(client: Client) -> None:
-  p = cuda.CUmemAllocationProp_v1(type=cuda.CU_MEM_ALLOCATION_TYPE_PINNED, requestedHandleTypes=1)
+def test_handles_of_other_systems_are_refused_by_name(client: Client) -> None:
+  p = cuda.CUmemAllocationProp_v1(type=cuda.CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  requestedHandleTypes=cuda.CU_MEM_HANDLE_TYPE_WIN32)
   p.location.type = cuda.CU_MEM_LOCATION_TYPE_DEVICE
   assert error(client, "cuMemCreate", ctypes.byref(u64(0)), ctypes.c_size_t(UNIT), ctypes.byref(p),
                u64(0)) == "NOT_SUPPORTED"
-  assert client.machine.report() == ["cuMemCreate: memory that other processes may have"]
+  assert client.machine.report() == ["cuMemCreate: memory with handles of kinds 0x2"]
 
 
 MALLOC = HEAD + """

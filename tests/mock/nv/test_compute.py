@@ -337,6 +337,7 @@ def test_bad_qmds_and_programs() -> None:
   run(launch_qmd(b, b.load(ADD, "add") + 64, bank=b.bank(b.take(128))), b, c)
   dead(b, c, GR, "is amid add")
   for image, text in ((cubin(ADD, "add", text=False), "add: a cubin without PTX"),
+                      (cubin(ADD, "add").replace(b".nv.info.", b".nv.inf0."), r"no .nv.info.add says"),
                       (cubin(ADD, "other"), "no kernel 'other'"), (cubin("nonsense", "add"), "add: ")):
     b = Compute()
     c, at = b.channel(), b.take(4096, 4096)

@@ -324,6 +324,8 @@ def test_linear_addresses() -> None:
   p = rm.nv_ioctl_nvos33_parameters_with_fd(fd=fd)
   p.params.hClient, p.params.hDevice, p.params.hMemory, p.params.length = c.root, c.device, memory, 65536
   at = int(c.call(p).params.pLinearAddress)
+  p.fd = c.port.open("/dev/nvidia0")
+  assert int(c.call(p).params.pLinearAddress) != at
   Update, Unmap = rm.NVOS56_PARAMETERS, rm.NVOS34_PARAMETERS
 
   def unmap(address: int, handle: int = memory) -> None:
