@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinyhw import Tensor, dtypes, nn
+from tinyhw import Device, Tensor, dtypes, nn
 from tinyhw.core.errors import InvalidArgument, InvalidShape, InvalidType, Unsupported
 from tinyhw.nn import functional as F
 
@@ -114,3 +114,13 @@ def test_random_numbers_in_place() -> None:
   assert set(Tensor.empty(200, dtype="int32").random_(-2, 3).tolist()) == {-2, -1, 0, 1, 2}
   assert set(Tensor.empty(200).random_(2).tolist()) == {0, 1}
   with pytest.raises(InvalidArgument, match="expects p"): Tensor.empty(2).geometric_(1.5)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_the_steps_of_a_sequence_are_the_same_kernels(kind: str) -> None:
+  layer = getattr(nn, kind)(3, 4)
+  def compiled(steps: int) -> int:
+    layer(Tensor.ones(steps, 2, 3, buffer=True))[0].realize()
+    return len(Device[Device.DEFAULT].kernels)
+  first = compiled(9)
+  assert compiled(15) - first <= 3       # what the input brings, and the steps beside each other

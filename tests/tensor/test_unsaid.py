@@ -189,3 +189,12 @@ def test_a_tensor_is_scaled_in_the_type_of_the_sum() -> None:
   assert small.rsub(Tensor([0.5, 0.5]), alpha=2).tolist() == [-1.5, -399.5]
   assert Tensor([True, False]).masked_fill(Tensor([True, True]), 0).dtype is dtypes.bool
   assert Tensor([True]).pad((1, 1), value=2).tolist() == [True, True, True]
+
+
+def test_what_is_no_number_behind_a_limit_stays_there() -> None:
+  x, weight = Tensor([-1.0, 0.25, 2.0], requires_grad=True), Tensor([float("nan"), 1.0, 1.0])
+  for limited, wanted in ((x.clamp(min=0), [0, 1, 1]), (x.clamp(0, 1), [0, 1, 0]), (x.clamp_min(0.0), [0, 1, 1])):
+    assert (limited * weight).sum().gradient(x)[0].tolist() == wanted
+  assert x.clamp(min=0).sqrt().sum().gradient(x)[0].tolist() == pytest.approx([0, 1, 0.5 / 2 ** 0.5])
+  weight = Tensor([1.0, float("nan"), 1.0])
+  assert (x.softshrink(0.5) * weight).sum().gradient(x)[0].tolist() == [1, 0, 1]

@@ -164,7 +164,7 @@ class Activation(Bessel):
   def softshrink(self, lambd: float = 0.5) -> Self:
     """x moved towards 0 by lambd, 0 within -lambd..lambd."""
     if lambd < 0: raise InvalidArgument(f"softshrink by {lambd}: it cannot be negative")
-    return (self > lambd).where(self - lambd, (self < -lambd).where(self + lambd, self * 0))
+    return (self > lambd).where(self - lambd, (self < -lambd).where(self + lambd, self.isnan().where(self, 0)))
   def tanhshrink(self) -> Self:
     """x - tanh(x)."""
     return self - self.tanh()

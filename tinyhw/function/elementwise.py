@@ -7,6 +7,7 @@ division by zero gives 0 for integers.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
@@ -541,12 +542,15 @@ class Elementwise(TensorBase):
     if most is not None: found = found.minimum(most)
     def beyond(number: Self | None, sign: int_) -> Self:
       return self._all(False) if number is None else y < number if sign < 0 else y > number
-    def part(mask: Self) -> Self: return mask.where(1.0, 0.0).cast(kind)
-    ways: list[tuple[Self, Any]] = [(x, lambda: part((beyond(least, -1) | beyond(most, 1)).logical_not()))]
+    # A choice, no factor of 0: what is no number behind a limit stays there.
+    ways: list[tuple[Self, Any]] = []
+    def goes(value: Self, mask: Callable[[], Self]) -> None:
+      if value._asked: ways.append((mask().where(value, 0), lambda: found.const_like(1)))
+    goes(x, lambda: (beyond(least, -1) | beyond(most, 1)).logical_not())
     if least is not None:
-      ways.append((limits[0], lambda: part(beyond(least, -1) & (self._all(True) if most is None else least < most))))
+      goes(limits[0], lambda: beyond(least, -1) & (self._all(True) if most is None else least < most))
     if most is not None:
-      ways.append((limits[-1], lambda: part(beyond(most, 1) | (self._all(False) if least is None else most < least))))
+      goes(limits[-1], lambda: beyond(most, 1) | (self._all(False) if least is None else most < least))
     return found._with_derivative(*ways)
   clamp = clip
 
