@@ -123,4 +123,4 @@ def test_the_steps_of_a_sequence_are_the_same_kernels(kind: str) -> None:
     layer(Tensor.ones(steps, 2, 3, buffer=True))[0].realize()
     return len(Device[Device.DEFAULT].kernels)
   first = compiled(9)
-  assert compiled(15) - first <= 3       # what the input brings, and the steps beside each other
+  assert compiled(15) - first <= 6       # what the input brings, and the steps beside each other

@@ -90,7 +90,8 @@ FUNCTIONAL = {"hardtanh", "relu6", "leaky_relu", "threshold", "softshrink", "har
               "mish", "elu", "selu", "celu", "logsigmoid", "softsign", "hardswish", "hardsigmoid", "tanhshrink"}
 BINARY_EXACT = ("+", "-", "*", "<", ">", "==", "!=", "<=", ">=")
 NAMED_EXACT = ("add", "sub", "mul", "maximum", "minimum", "fmax", "fmin", "rsub")
-NAMED_STEPS = ("copysign", "pow", "atan2", "xlogy", "eq", "lt", "ge", "fmod", "remainder", "floor_divide")
+NAMED_INEXACT = ("pow", "atan2", "xlogy")
+NAMED_STEPS = ("copysign", "eq", "lt", "ge", "fmod", "remainder", "floor_divide")
 NAMED = ("div", "true_divide", "hypot", "logaddexp", "logaddexp2")
 REDUCE_EXACT = ("sum", "amax", "amin", "any", "all", "count_nonzero", "nansum")
 REDUCE = ("mean", "var", "std", "prod", "logsumexp", "norm", "softmax", "log_softmax", "cumsum", "cumprod",
@@ -122,6 +123,8 @@ def _one(names: tuple[str, ...], keeps: bool, steps: bool) -> Maker:
     same = {".float()": torch.float32, ".half()": torch.float16, ".double()": torch.float64, ".int()": torch.int32,
             ".bool()": torch.bool, ".bfloat16()": torch.bfloat16, ".long()": torch.int64}.get(text)
     if name in ("int", "long", "bool") and not d.exact or same is d.x.dtype: return None
+    if name in ("int", "long") and not bool(torch.isfinite(d.x.detach()).all()): return None    # C does not say
+    if name in ("lgamma", "digamma", "tan") and not d.exact: return None                        # there are poles
     if name in ("int", "long") and d.x.dtype in (torch.int32, torch.int64): return None    # ours are int32 all along
     if name in ("relu", "square", "positive") and d.x.dtype is torch.bool: return None
     if "-" in rest and d.x.dtype is torch.uint8: return None
@@ -345,6 +348,7 @@ def _changed(d: Draw) -> Line | None:
 
 _NEW: list[Maker] = [_one(ONE_EXACT, True, False), _one(STEPS, True, True), _one(ONE, False, False), _operator,
                      _named(NAMED_EXACT, True, False), _named(NAMED_STEPS, True, True), _named(NAMED, False, False),
+                     _named(NAMED_INEXACT, False, True),
                      _reduced, _reduced, _picked, _moved, _moved, _moved, _together, _together]
 
 
