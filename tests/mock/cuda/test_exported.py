@@ -123,6 +123,7 @@ def test_memory_stays_until_the_last_one_lets_it_go(client: Client) -> None:
   c.call("cuMemUnmap", u64(at), ctypes.c_size_t(UNIT))
   assert gpu.allocator.free_bytes == free and c.get(other, WORDS).tolist() == [5, 6]
   c.call("cuMemUnmap", u64(other), ctypes.c_size_t(UNIT))
+  c.call("cuMemRelease", u64(created(c, 1, 0)))
   assert gpu.allocator.free_bytes == free and error(client, "cuMemRelease", u64(again)) == "INVALID_VALUE"
 
 

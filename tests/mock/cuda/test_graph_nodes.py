@@ -42,6 +42,12 @@ def launched(client: Client, graph: int, flags: int = 0) -> int:
   return ready
 
 
+def nodes_of(client: Client, graph: int) -> list[int]:
+  count, out = ctypes.c_size_t(20), (ctypes.c_uint64 * 20)()
+  client.call("cuGraphGetNodes", u64(graph), out, ctypes.byref(count))
+  return [*out][:count.value]
+
+
 def word(client: Client, at: int) -> int: return int(client.get(at, np.zeros(1, np.uint32))[0])
 
 
@@ -64,6 +70,12 @@ def test_copies_and_functions_of_the_host(client: Client) -> None:
   node(client, graph, "Host", (last,), ctypes.byref(host))
   ready = launched(client, graph)
   assert seen == [(77, 3 * 5 + 2)]
+  host.userData = 78
+  client.call("cuGraphHostNodeSetParams", u64(last := nodes_of(client, graph)[-1]), ctypes.byref(host))
+  client.call("cuGraphHostNodeGetParams", u64(last), ctypes.byref(asked := cuda.CUDA_HOST_NODE_PARAMS_v2()))
+  assert (asked.userData, asked.fn) == (78, host.fn)
+  host.userData = 77
+  client.call("cuGraphExecHostNodeSetParams", u64(ready), u64(last), ctypes.byref(host))
   other = np.array([8], np.uint32)
   client.call("cuGraphExecMemcpyNodeSetParams", u64(ready), u64(first), ctypes.byref(row(at, other.ctypes.data, 4)),
               u64(client.context))

@@ -136,6 +136,9 @@ def test_logs_are_empty_where_nothing_is_said(call: str) -> None:
     given = 2, (ctypes.c_int * 2)(*told), values
     if call == "cuModuleLoadDataEx": c.handle(call, OTHER.encode() + b"\0", *given)
     else: c.call(call, *given, ctypes.byref(ctypes.c_uint64()))
+  size = 1, (ctypes.c_int * 1)(info[1]), (ctypes.c_uint64 * 1)(8)
+  if call == "cuModuleLoadDataEx": c.handle(call, OTHER.encode() + b"\0", *size)
+  else: c.call(call, *size, ctypes.byref(ctypes.c_uint64()))
   assert [text.value for text in texts] == [b"", b"", b"garbage"]
 
 
