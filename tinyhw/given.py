@@ -6,11 +6,11 @@ import os
 import struct
 from typing import Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidNumber, InvalidType, MissingFile
+from tinyhw.core.errors import InvalidArgument, InvalidType, MissingFile
 from tinyhw.engine.buffer import from_host
-from tinyhw.function.core import TensorBase
+from tinyhw.function.core import TensorBase, fitting
 from tinyhw.ir import semantics
-from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.size import Size, scalar
 from tinyhw.ir.uop import UOp
 
@@ -38,7 +38,7 @@ def node_of(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
   if data is None: return UOp.const(dtype or dtypes.default_float, 0, device, (0,))
   # A NumPy scalar keeps its type, also where it is a Python number at the same time.
   if isinstance(data, (bool, int, float)) and not hasattr(data, "dtype"):
-    return UOp.const(dtype or dtypes.from_py(data), data, device)
+    return UOp.const(kind := dtype or dtypes.from_py(data), fitting(data, kind), device)
   if isinstance(data, os.PathLike):
     kind, size = dtype or dtypes.uint8, _size_of(data)
     if size % kind.itemsize: raise InvalidArgument(f"{size} bytes in {data} are no whole number of {kind}")
@@ -136,14 +136,10 @@ def _from_list(data: Any, device: str, dtype: DType | None) -> UOp:
       what = "a list beside a number" if isinstance(x, (list, tuple)) else f"a {type(x).__name__}"
       raise InvalidArgument(f"{what} in a list of numbers")
   kind = dtype or (dtypes.default_float if not values or any(isinstance(x, float) for x in values) else
-                   dtypes.bool if all(isinstance(x, bool) for x in values) else dtypes.default_int)
+                   promote(*{dtypes.from_py(x) for x in values}))
   if not values: return UOp.const(kind, 0, device, tuple(shape))
   if kind.is_int:
-    values = [math.trunc(x) if isinstance(x, float) and math.isfinite(x) else x for x in values]
-    # As in PyTorch a negative number is an unsigned one with its bits; what has no such bits is a mistake.
-    low = kind.min if kind.is_signed else -kind.max
-    for x in values:
-      if not low <= x <= kind.max: raise InvalidNumber(f"{x} does not fit {kind}", hint="give a wider dtype")
+    values = [fitting(math.trunc(x) if isinstance(x, float) and math.isfinite(x) else x, kind) for x in values]
   words, letter = [semantics.canonical(x, kind) for x in values], semantics.FORMATS[(kind.bits_type or kind).name]
   if kind.bits_type is not None: words = [semantics.to_bits(x, kind) for x in words]
   return from_host(struct.pack(f"<{len(words)}{letter}", *words), device, len(words), kind).reshape(tuple(shape))

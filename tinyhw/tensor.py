@@ -6,10 +6,12 @@ A tensor holds a graph of UOps. Its value is computed when it is asked for (`num
 """
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import struct
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
 DTypeLike = DType | str | None
 _accumulating = shared_lock(GRADIENTS)
 _retaining: weakref.WeakSet[Tensor] = weakref.WeakSet()  # results that gradients are left in
-_former: ByNode[bool] = ByNode()  # what stood for leaves that learn before they got another value
+_former: ByNode[weakref.ref[Tensor]] = ByNode()  # leaves that learn, by what stood for them before another value
 
 
 def _dtype(dtype: DTypeLike) -> DType | None:
@@ -336,7 +338,7 @@ class Tensor(InPlace):
       other = other._derive(other.uop.shard(self._device, cut_axis(self.shape, place.arg.cut)))
     chain = [] if self._view is None or not self.numel() else above(self._view)
     if chain and grad_enabled(): _check_leaves(chain)
-    self._put(other, with_history)
+    self._put(other, with_history, with_history and not grad_enabled())
     if chain: self._put_above(chain, with_history)
     return self
 
@@ -359,9 +361,15 @@ class Tensor(InPlace):
       self.uop, self.changes = self._view.forward(values(chain)[0]).uop, self.changes + 1
     return self
 
-  def _put(self, other: Tensor, with_history: bool) -> None:
-    """Get another value, which fits."""
-    if self.is_leaf and self._learns: _former.set(_variable(self._uop), True)
+  def _put(self, other: Tensor, with_history: bool, unseen: bool = False) -> None:
+    """Get another value, which fits; by a change that is `unseen` by gradients what has a history keeps it, as in
+    PyTorch."""
+    if unseen and self._has_history:
+      one = UOp.const(self.dtype, 1, self._device, self.shape)
+      self.uop = UOp(Ops.DETACH, self.dtype, (other._uop.detach(), self._uop, one)).contiguous()
+      self.changes += 1
+      return
+    if self.is_leaf and self._learns: _former.set(_variable(self._uop), weakref.ref(self))
     if with_history and self.is_leaf and other.requires_grad and grad_enabled(): self._learn()
     # CONTIGUOUS: the value gets memory of its own. A leaf that learns is never one node with a constant or another
     # tensor: what is derived by it would be derived by them.
@@ -370,13 +378,20 @@ class Tensor(InPlace):
     else: self.uop = other.uop.detach().contiguous() if alone else other.uop.contiguous()
     self.changes += 1
 
+  @property
+  def _has_history(self) -> bool:
+    """Whether a gradient that comes here may go on to something else."""
+    if not self.is_leaf or self._learns is not None or not self.dtype.is_float: return not self.is_leaf
+    node = _variable(self._uop)
+    return any(u.op is Ops.BUFFER and u is not node for u in node.toposort(carries_gradient))
+
   def _put_above(self, chain: list[tuple[View, Tensor | None]], with_history: bool) -> None:
     """Have what this is a view of get its value, and know that it has."""
-    part = self
+    part, unseen = self, with_history and not grad_enabled()
     for (view, whole), old in zip(chain, values(chain)):
-      with_history = with_history and view.tracks
+      with_history, unseen = with_history and view.tracks, unseen or not view.tracks
       part = view.back(old, part)
-      if whole is not None: whole._put(part, with_history)
+      if whole is not None: whole._put(part, with_history, unseen)
     for view, whole in chain:
       view.wrote = True
       if whole is not None: view.version = whole.changes
@@ -440,6 +455,21 @@ class Tensor(InPlace):
 
   # *** gradients ***
 
+  def detach_(self) -> Tensor:
+    """Forget how this value was made: it is a leaf that requires no gradient. Returns this."""
+    if self._view is not None: raise InvalidArgument("detach_ of a view", hint="use detach()")
+    self.uop = self.uop.detach()
+    self._learns, self.is_leaf = False, True
+    return self
+
+  def is_nonzero(self) -> bool:
+    """Whether the one element is not 0; read."""
+    return bool(self)
+
+  def type(self, dtype: DTypeLike = None) -> Any:
+    """The type's name, or the value as another type."""
+    return str(self.dtype) if dtype is None else self.cast(dtype)
+
   def __copy__(self) -> Tensor:
     """This value as a tensor of its own. A copy of a leaf is a leaf: what is learned by it does not reach this one."""
     if not self.is_leaf: return self._same()
@@ -501,26 +531,33 @@ class Tensor(InPlace):
                                  "require a gradient: call requires_grad_() on the target before it is used")
     places = placed_among(below)
     if create_graph is None and not any(t.requires_grad for t in targets):
-      try: return self._differentiated(targets, gradient, places, True)
+      try: return self._differentiated(targets, gradient, below, places, True)
       except Unsupported: pass                 # what is no function of the targets has no second derivative
-    return self._differentiated(targets, gradient, places, bool(create_graph))
+    return self._differentiated(targets, gradient, below, places, bool(create_graph))
 
-  def _differentiated(self, targets: Sequence[Tensor], seed: Tensor | None, places: list[tuple[UOp, UOp]],
-                      create_graph: bool) -> list[Tensor]:
-    """See `gradient`; with what of the graph that carries gradients is in memory, and where."""
+  def _differentiated(self, targets: Sequence[Tensor], seed: Tensor | None, below: Iterable[UOp],
+                      places: list[tuple[UOp, UOp]], create_graph: bool) -> list[Tensor]:
+    """See `gradient`; with what of the graph carries gradients, which of it is in memory, and where."""
     if seed is None and self.shape != ():
       raise InvalidArgument(f"backward of shape {self.shape}", hint="reduce to a scalar, or give a gradient")
     if not self.dtype.is_float: raise InvalidArgument(f"backward of {self.dtype}", hint="only floats have derivatives")
     start = UOp.const(self.dtype, 1.0, self._device) if seed is None else seed.cast(self.dtype).expand(self.shape).uop
-    nodes = [_variable(t.uop) for t in targets]
+    nodes = [[_variable(t.uop)] for t in targets]
+    if len(_former):          # a leaf that has another value by now is in the graph as it was
+      before = _leaves_before(below, (_variable(place) for _, place in places))
+      for t, all_of_it in zip(targets, nodes): all_of_it += [u for u, leaf in before.items() if leaf is t]
+    wanted = {n for all_of_it in nodes for n in all_of_it}
     # A target that was pending when the graph was made is in it as it was then; by now it may be memory.
-    memory = {u: place for u, place in places if u is not place and u not in nodes and _variable(place) in nodes}
-    found = gradients(self.uop.substitute(memory) if memory else self.uop, start, nodes, create_graph)
-    used = [t for t, n in zip(targets, nodes) if n in found]
+    memory = {u: place for u, place in places if u is not place and u not in wanted and _variable(place) in wanted}
+    found = gradients(self.uop.substitute(memory) if memory else self.uop, start, wanted, create_graph)
+    used = [t for t, all_of_it in zip(targets, nodes) if any(n in found for n in all_of_it)]
     if seed is not None: used.append(seed)
-    return [t._wrap(t._const(0)) if n not in found else
-            Tensor._wrap(found[n].reshape(t.shape), *used) if create_graph else
-            Tensor._wrap(found[n].reshape(t.shape).detach()) for t, n in zip(targets, nodes)]
+    def total(t: Tensor, all_of_it: list[UOp]) -> Tensor:
+      parts = [found[n].reshape(t.shape) for n in all_of_it if n in found and n.device == t._device]
+      if not parts: return t._wrap(t._const(0))
+      whole = functools.reduce(UOp.__add__, parts)
+      return Tensor._wrap(whole, *used) if create_graph else Tensor._wrap(whole.detach())
+    return [total(t, all_of_it) for t, all_of_it in zip(targets, nodes)]
 
   def retain_grad(self) -> None:
     """Have `backward` leave the gradient in this one too, which is no leaf."""
@@ -543,14 +580,12 @@ class Tensor(InPlace):
     below = self.uop.toposort(carries_gradient)
     places = placed_among(below)
     memory = {_variable(found) for _, found in places}
-    leaves = [t for t, variable in there if variable in below or variable in memory]
+    before = set(_leaves_before(below, memory).values())
+    leaves = [t for t, variable in there if variable in below or variable in memory or t in before]
     if not self.requires_grad:
       leaves = [t for t in leaves if t is not self and not _constant(t._uop)]
       if not leaves: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
-    elif not leaves and any(_former.get(u) for u in (*below, *memory)):
-      raise InvalidArgument("backward of a value whose leaves have got other values since it was computed",
-                            hint="call it before assign, or before the optimizer's step")
-    for leaf, g in zip(leaves, self._differentiated(leaves, gradient, places, create_graph)):
+    for leaf, g in zip(leaves, self._differentiated(leaves, gradient, below, places, create_graph)):
       with _accumulating: leaf._gather(g, create_graph)
     self.spent = not (create_graph if retain_graph is None else retain_graph)
     return self
@@ -588,6 +623,13 @@ def _constant(node: UOp) -> bool:
   """Whether it is a number that is the very node of all others of its value."""
   return node.size > 0 and not any(u.op is Ops.BUFFER or u.op is Ops.DETACH and u.arg is not None
                                    for u in node.toposort())
+
+
+def _leaves_before(*nodes: Iterable[UOp]) -> dict[UOp, Tensor]:
+  """Those of the nodes that stood for leaves before they got another value."""
+  if not len(_former): return {}
+  return {u: leaf for u in itertools.chain(*nodes) if (known := _former.get(u)) is not None and
+          (leaf := known()) is not None}
 
 
 def _unsaid() -> list[Tensor]:

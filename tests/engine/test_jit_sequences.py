@@ -128,3 +128,10 @@ def test_a_jit_equals_its_function(name: str, steps: list[tuple[str, int]], look
     assert jitted.act(action, number) == plain.act(action, number)
     if looking: assert jitted.everything() == plain.everything()
   assert jitted.everything() == plain.everything()
+
+
+@pytest.mark.parametrize("function", [lambda x: x.detach(), lambda x: x.detach().detach(),
+                                      lambda x: x.reshape(2, 1).detach()])
+def test_a_result_that_is_an_argument_without_its_history(function: Any) -> None:
+  recorded = TinyJit(function)
+  for n in range(5): assert recorded(Tensor([n, 1.0 + n]).realize()).numpy().reshape(-1).tolist() == [n, 1 + n]

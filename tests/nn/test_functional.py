@@ -27,6 +27,7 @@ KEPT = np.load(FILES / "functional.npz")
 def test_a_call_is_torchs(number: int) -> None:
   name, args, kwargs = calls.CALLS[number]
   given = [Tensor(a, device="PYTHON") if isinstance(a, np.ndarray) else a for a in args]
+  kwargs = {k: Tensor(a, device="PYTHON") if isinstance(a, np.ndarray) else a for k, a in kwargs.items()}
   found: Any = getattr(F, name)(*given, **kwargs)
   for i, f in enumerate(found if isinstance(found, tuple) else (found,)):
     want = KEPT[f"{number} {i}"]

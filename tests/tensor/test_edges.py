@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.strength import examples
 from tinyhw import Tensor, dtypes
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, InvalidNumber
 
 RNG = np.random.default_rng(17)
 X = RNG.normal(size=(3, 4)).astype(np.float32)
@@ -493,3 +493,20 @@ def test_a_leaf_is_no_result() -> None:
   assert leaf.tolist() == [2, 4]
   with Tensor.no_grad(): leaf.assign(leaf + 1)
   assert leaf.tolist() == [3, 5]
+
+
+def test_python_ints_are_int64_where_int32_does_not_hold_them() -> None:
+  for made in (Tensor([1, 2 ** 40]), Tensor(2 ** 40).reshape(1), Tensor.full((2,), -2 ** 63), Tensor([-2 ** 31 - 1]),
+               Tensor([True]).where(2 ** 40, 1)):
+    assert made.dtype is dtypes.int64 and max(map(abs, made.tolist())) > 2 ** 31
+  assert Tensor([2 ** 31 - 1, -2 ** 31]).dtype is dtypes.int32 and Tensor([2 ** 40, 0.5]).dtype is dtypes.float32
+  assert Tensor([2 ** 64 - 1, 0], dtype="uint64").tolist() == [2 ** 64 - 1, 0]
+  assert Tensor(-1, dtype="uint8").item() == 255
+  x = Tensor([1, 2])
+  refused: list[Callable[[], Any]] = [
+    lambda: Tensor([2 ** 63]), lambda: Tensor(2 ** 63), lambda: Tensor.full((2,), 2 ** 63),
+    lambda: Tensor([2 ** 64], dtype="uint64"), lambda: Tensor(300, dtype="uint8"), lambda: x.fill_(2 ** 40),
+    lambda: x.masked_fill(x > 0, 2 ** 40), lambda: x.__setitem__(0, 2 ** 40), lambda: x.pad((1, 1), value=2 ** 40),
+    lambda: x.full_like(2 ** 40)]
+  for wrong in refused:
+    with pytest.raises(InvalidNumber, match="does not fit"): wrong()

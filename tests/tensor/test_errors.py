@@ -16,7 +16,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
   ("mixed", lambda: Tensor([[1, 2], 3]), "a list beside a number"),
   ("string", lambda: Tensor("abc"), "cannot be made from a str"),
   ("object array", lambda: Tensor(np.array([None])), "an array of object"),
-  ("overflow", lambda: Tensor([2**40]), "does not fit dtypes.int32; give a wider dtype"),
+  ("overflow", lambda: Tensor([2**40], dtype="int32"), "does not fit dtypes.int32; give a wider dtype"),
   ("dtype name", lambda: Tensor([1], dtype="float33"), "no dtype is called 'float33'"),
   ("device", lambda: Tensor([1], device="ABACUS"), "no device kind is called 'ABACUS'; there are LLVM"),
   ("device number", lambda: Tensor([1], device="AMD:x"), "no number after the colon"),

@@ -201,7 +201,9 @@ def arguments_of() -> dict[str, tuple[Any, ...]]:
     "cumsum": (0,), "cumprod": (1,), "renorm": (2, 0, 0.1), "dropout": (0.0,), "addmm": (Tensor(FOUR), Tensor(FOUR)),
     "addmv": (Tensor(FOUR), Tensor([1.0, 2.0])), "addr": (Tensor([1.0, 2.0]), Tensor([1.0, 2.0])),
     "addbmm": (Tensor(FOUR[None]), Tensor(FOUR[None])), "baddbmm": (Tensor(FOUR[None]), Tensor(FOUR[None])),
-    "threshold": (0.3, 7.0)}
+    "threshold": (0.3, 7.0), "mvlgamma": (1,), "polygamma": (1,), "nextafter": (2.0,), "fill_diagonal": (9.0,),
+    "put": (Tensor([0, -1]), Tensor([5.0, 6.0])), "index_reduce": (0, Tensor([1]), Tensor([[5.0, 6.0]]), "amax"),
+    **dict.fromkeys(("alpha_dropout", "feature_alpha_dropout", "feature_dropout"), (0.0,))}
 
 
 ROWS = [n for n in vars(inplace) if n.isupper() and n not in ("_BITS", "_SHAPES", "_OPERATORS", "TYPE_CHECKING")]

@@ -228,6 +228,20 @@ def test_random_programs(data: st.DataObject) -> None:
   assert len(kernels) == 1
 
 
+def test_a_graph_keeps_the_values_that_it_was_made_with() -> None:
+  """What is made of constants alone is one node for one size: another value of the Variable is another size."""
+  made = []
+  for n in (5, 1, 3):
+    N.bind(n)
+    made.append((n, Tensor.eye(N), Tensor(X)[:N].max(0), Tensor(X)[:N].argmax(0), Tensor(X)[:N].mean(1)[:2]))
+  for n, unit, top, at, mean in made:
+    assert np.array_equal(unit.numpy(), np.eye(n)) and np.array_equal(top.numpy(), X[:n].max(0))
+    assert np.array_equal(at.numpy(), X[:n].argmax(0))
+    if n > 1: np.testing.assert_allclose(mean.reshape(2, 1).numpy()[:, 0], X[:2].mean(1), rtol=1e-5)
+    else:
+      with pytest.raises(InvalidShape, match="does not reshape"): mean.reshape(2, 1)
+
+
 # *** what a tensor says, and what is refused ***
 
 def test_shapes_are_numbers_to_compute_with() -> None:

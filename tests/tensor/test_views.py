@@ -229,3 +229,28 @@ def test_lives_of_views() -> None:
     world.make(choose)
     for _ in range(14): getattr(world, pick(choose, kinds))(choose)
     world.check(choose)
+
+
+@pytest.mark.parametrize("function", [
+  lambda x: x.adaptive_avg_pool2d(4), lambda x: x.adaptive_max_pool2d((4, 4)), lambda x: x.pixel_shuffle(1),
+  lambda x: x.pixel_unshuffle(2), lambda x: x.channel_shuffle(2), lambda x: x[0, 0].diag(), lambda x: x.pad((0, 0)),
+  lambda x: x.pad((0, -1)), lambda x: x.pad((0, 0), mode="circular"), lambda x: x.pad((1, -1), mode="reflect"),
+  lambda x: x.roll(0, 1), lambda x: x.repeat(1, 1, 1, 1), lambda x: x.dropout(0.5, training=False)])
+def test_what_is_no_view_in_pytorch_is_none(function: Any) -> None:
+  x = Tensor(np.arange(1, 33, dtype=np.float32).reshape(1, 2, 4, 4))
+  function(x).mul_(0)
+  assert np.array_equal(x.numpy().reshape(-1), np.arange(1, 33))
+
+
+def test_a_view_in_another_shape_stays_one() -> None:
+  x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+  diagonal = x.diagonal().squeeze()
+  diagonal.unsqueeze_(0)
+  diagonal.clamp_(0, 2)
+  assert x.tolist() == [[1, 2], [3, 2]] and diagonal.tolist() == [[1, 2]]
+  row, whole = x[0], x.split(2)[0]
+  row.unsqueeze_(1)
+  row *= 5
+  whole.transpose_(0, 1)
+  whole.tril_()
+  assert x.tolist() == [[5, 10], [0, 2]] and row.tolist() == [[5], [10]] and whole.tolist() == [[5, 0], [10, 2]]

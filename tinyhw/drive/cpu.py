@@ -233,9 +233,6 @@ class HostRuntime(Runtime):
     return Allocation(start + offset, nbytes, memoryview(memory)[offset:offset + nbytes])
 
   def borrow(self, address: int, nbytes: int) -> Allocation:
-    if address % ALIGNMENT:
-      raise InvalidArgument(f"memory at {address:#x}, which is no multiple of {ALIGNMENT}", where=self.name,
-                            hint="kernels rely on it; copy the memory: Tensor(array)")
     return Allocation(address, nbytes, memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B"))
 
   @staticmethod

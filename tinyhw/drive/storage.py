@@ -6,6 +6,7 @@ shorter meanwhile, a read says so, and no access ends the process.
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from tinyhw.core.errors import DeviceError, InvalidArgument
@@ -36,8 +37,10 @@ class DiskRuntime(Runtime):
   """A file. Every allocation begins at its first byte, and has the file's bytes in it; so what is written to the file
   changes every tensor on it.
 
-  The file is made, or made longer, when something is written; it is never made shorter. Threads may share it: `lock` is
-  held while it opens, and each read and write says its own place.
+  The file is made, or made longer, when something is written; it is never made shorter. One that was not there, or had
+  no bytes, when it was first opened is memory that nobody has written: reading makes it, or makes it longer, too. One
+  that had bytes, but not those that are wanted, is another file than the reader believes, and stays as it is.
+  Threads may share it: `lock` is held while it opens, and each read and write says its own place.
   """
 
   def __init__(self, path: str, name: str = "DISK"):
@@ -45,6 +48,7 @@ class DiskRuntime(Runtime):
     self.lock = lock()
     self._file: int | None = None
     self._writable = False
+    self._new = False         # whether there were no bytes of anybody when it was opened
 
   def describe(self) -> str:
     if self.path is None: return "a file is a device: DISK:PATH; holds data, runs no kernels"
@@ -62,7 +66,9 @@ class DiskRuntime(Runtime):
     with self.lock:
       if self._file is not None and (self._writable or not write): return self._file
       flags = os.O_CLOEXEC | (os.O_RDWR | os.O_CREAT if write else os.O_RDONLY)
-      try: made = os.open(self.path, flags, 0o666)
+      try:
+        made = os.open(self.path, flags, 0o666)
+        self._new = self._new or not os.fstat(made).st_size and stat.S_ISREG(os.fstat(made).st_mode)
       except OSError as error: raise self._failed("be written" if write else "be read", error) from None
       if self._file is not None: os.close(self._file)
       self._file, self._writable = made, write
@@ -96,7 +102,10 @@ class DiskRuntime(Runtime):
   def copyout(self, dst: memoryview, src: Allocation) -> None:
     src.memory(dst.nbytes, self.name)
     out, at = dst.cast("B"), 0
-    file = self._open(write=False)
+    file = self._open(write=self.path is not None and not self.path.exists())
+    if self._new and os.fstat(file).st_size < out.nbytes:
+      self.reserve(out.nbytes)
+      file = self._open(write=False)
     try:
       while at < out.nbytes:
         if not (got := os.preadv(file, [out[at:at + PIECE]], at)):

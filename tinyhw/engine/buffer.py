@@ -170,6 +170,9 @@ class BorrowedBuffer(Buffer):
 
   def __init__(self, device: str, size: int, dtype: DType, address: int):
     super().__init__(device, size, dtype)
+    if address % dtype.itemsize:
+      raise InvalidArgument(f"{dtype} at {address:#x}, which is no multiple of {dtype.itemsize}",
+                            hint="kernels rely on it; copy the memory: Tensor(array)")
     self._owner = Device[device]
     self._allocation = self._owner.runtime.borrow(address, self.nbytes)
 

@@ -70,8 +70,8 @@ def placed(node: UOp) -> UOp | None:
     if below.op not in GroupOp.MOVEMENT and below.op is not Ops.DETACH: return None
     moves.append(below)
     below = below.src[0]
-  if found is below: return node
-  result = found.reshape(below.shape)
+  if found is below and all(m.op is not Ops.DETACH for m in moves): return node
+  result = found if found is below else found.reshape(below.shape)
   for move in reversed(moves):
     if move.op is not Ops.DETACH: result = move.replace(src=(result,))
   return result

@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
+from tinyhw.function.bessel import Bessel
 from tinyhw.function.core import ConstType
-from tinyhw.function.special import Special
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
   from typing import Self
 
 
-class Activation(Special):
+class Activation(Bessel):
   """The activations."""
   __slots__ = ()
 
@@ -61,6 +61,8 @@ class Activation(Special):
     x, dtype = self._in_wide()
     small = (-x._magnitude()).exp()
     return ((x < 0).where(small, 1) / (1 + small)).cast(dtype)
+  expit = sigmoid
+
   def tanh(self) -> Self:
     """Hyperbolic tangent."""
     return self._unary(Ops.TANH)
@@ -162,7 +164,7 @@ class Activation(Special):
   def softshrink(self, lambd: float = 0.5) -> Self:
     """x moved towards 0 by lambd, 0 within -lambd..lambd."""
     if lambd < 0: raise InvalidArgument(f"softshrink by {lambd}: it cannot be negative")
-    return (self > lambd).where(self - lambd, (self < -lambd).where(self + lambd, self * 0))
+    return (self > lambd).where(self - lambd, (self < -lambd).where(self + lambd, self.isnan().where(self, 0)))
   def tanhshrink(self) -> Self:
     """x - tanh(x)."""
     return self - self.tanh()

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidShape, InvalidType
+from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidNumber, InvalidShape, InvalidType
 from tinyhw.core.locks import TABLES, shared_lock
 from tinyhw.core.patience import again
 from tinyhw.engine import watch
@@ -430,6 +430,14 @@ def scalar_dtype(value: ConstType, other: DType) -> DType:
   return other if other.is_float else dtypes.default_float
 
 
+def fitting(value: ConstType, dtype: DType) -> ConstType:
+  """A number that a tensor of this type may be made of. As in PyTorch a negative number is an unsigned one with its
+  bits; what has no such bits is a mistake."""
+  if dtype.is_int and not (dtype.min if dtype.is_signed else -dtype.max) <= value <= dtype.max:
+    raise InvalidNumber(f"{value} does not fit {dtype}", hint="give a wider dtype")
+  return value
+
+
 def wide_float(dtype: DType) -> DType:
   """The type to compute a transcendental function in: floats of 8 and 16 bits in float32, integers in the default
   float."""
@@ -445,6 +453,7 @@ def number(value: Any) -> ConstType:
   raise InvalidType(f"a {type(value).__name__} is not a number or a Tensor: {value!r}")
 
 
-__all__ = ["ConstType", "Places", "TensorBase", "broadcast_shape", "can_cast_losslessly", "expand_to", "grad_enabled",
+__all__ = ["ConstType", "Places", "TensorBase", "broadcast_shape", "can_cast_losslessly", "expand_to", "fitting",
+           "grad_enabled",
            "learning", "living", "number", "result_dtype", "scalar_dtype", "threads_modes",
            "wide_float"]

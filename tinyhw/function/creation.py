@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidNumber, InvalidShape, InvalidType, Unsupported
 from tinyhw.device import Device
-from tinyhw.function.core import ConstType, Places
+from tinyhw.function.core import ConstType, Places, fitting
 from tinyhw.function.movement import iota
 from tinyhw.function.reduction import DTypeLike, named
 from tinyhw.function.sample import Sampling
@@ -58,7 +58,9 @@ class Creation(Sampling):
     """Every element `value`, a number or a Variable; in memory of its own, if a `buffer` is wanted."""
     sizes, device = shape_of(shape), Device.canonicalize(device)
     if isinstance(value, Size): node = scalar(value, device).reshape((1,) * len(sizes)).expand(sizes)
-    else: node = UOp.const(named(dtype) or dtypes.from_py(value), value, device, sizes)
+    else:
+      kind = named(dtype) or dtypes.from_py(value)
+      node = UOp.const(kind, fitting(value, kind), device, sizes)
     node = node.cast(named(dtype) or node.dtype)
     return cls._made(node.contiguous() if buffer else node, requires_grad)
 

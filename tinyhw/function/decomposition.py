@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
 from tinyhw.engine import watch
-from tinyhw.function.chance import Chance
+from tinyhw.function.odds import Odds
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import UOp
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
   from typing import Self
 
 
-class Decomposition(Chance):
+class Decomposition(Odds):
   """The decompositions."""
   __slots__ = ()
 

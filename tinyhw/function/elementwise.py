@@ -7,6 +7,7 @@ division by zero gives 0 for integers.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
@@ -15,6 +16,7 @@ from tinyhw.function.core import (
   TensorBase,
   broadcast_shape,
   expand_to,
+  fitting,
   number,
   result_dtype,
   scalar_dtype,
@@ -172,8 +174,11 @@ class Elementwise(TensorBase):
   # *** arithmetic ***
 
   def _scaled(self, other: Any, alpha: ConstType) -> Any:
-    """The second operand of `add` and `sub`, times a number."""
-    return other if alpha == 1 else other * alpha
+    """The second operand of `add` and `sub` times a number: in the type of the result, which may be a wider one."""
+    if alpha == 1: return other
+    second = self._operand(other)
+    kind = result_dtype(self, second)
+    return second.cast(kind) * (bool(alpha) if kind.is_bool else alpha)
 
   def add(self, other: Any, reverse: bool_ = False, *, alpha: ConstType = 1) -> Self:
     """Sum; of `alpha` times the other."""
@@ -240,7 +245,7 @@ class Elementwise(TensorBase):
     whole = near.floor()
     whole = (near - whole > 0.5).where(whole + 1, whole)
     result: Self = b.eq(0).where(quotient, near.eq(0).where(quotient * 0, whole)).cast(dtype)
-    return result
+    return self._wrap(result.uop.detach(), a, b)       # it has steps, and nowhere a slope
 
   def mod(self, other: Any, reverse: bool_ = False) -> Self:
     """Remainder with the sign of the divisor, as Python's `%`; exact but where the divisor is added for that sign."""
@@ -255,7 +260,7 @@ class Elementwise(TensorBase):
 
   def rsub(self, other: Any, *, alpha: ConstType = 1) -> Self:
     """The other less `alpha` times this."""
-    scaled: Self = self._scaled(self, alpha)
+    scaled: Self = self._operand(other)._scaled(self, alpha)
     return scaled.sub(other, True)
 
   subtract = sub
@@ -464,6 +469,8 @@ class Elementwise(TensorBase):
 
   def masked_fill(self, mask: Any, value: Any) -> Self:
     """`value` where `mask` is True, else this."""
+    if isinstance(value, int_) and self.dtype.is_bool: value = bool(value)
+    if isinstance(value, int_) and scalar_dtype(value, self.dtype) is self.dtype: fitting(value, self.dtype)
     result: Self = self._operand(mask).where(value, self)
     return result
 
@@ -535,12 +542,15 @@ class Elementwise(TensorBase):
     if most is not None: found = found.minimum(most)
     def beyond(number: Self | None, sign: int_) -> Self:
       return self._all(False) if number is None else y < number if sign < 0 else y > number
-    def part(mask: Self) -> Self: return mask.where(1.0, 0.0).cast(kind)
-    ways: list[tuple[Self, Any]] = [(x, lambda: part((beyond(least, -1) | beyond(most, 1)).logical_not()))]
+    # A choice, no factor of 0: what is no number behind a limit stays there.
+    ways: list[tuple[Self, Any]] = []
+    def goes(value: Self, mask: Callable[[], Self]) -> None:
+      if value._asked: ways.append((mask().where(value, 0), lambda: found.const_like(1)))
+    goes(x, lambda: (beyond(least, -1) | beyond(most, 1)).logical_not())
     if least is not None:
-      ways.append((limits[0], lambda: part(beyond(least, -1) & (self._all(True) if most is None else least < most))))
+      goes(limits[0], lambda: beyond(least, -1) & (self._all(True) if most is None else least < most))
     if most is not None:
-      ways.append((limits[-1], lambda: part(beyond(most, 1) | (self._all(False) if least is None else most < least))))
+      goes(limits[-1], lambda: beyond(most, 1) | (self._all(False) if least is None else most < least))
     return found._with_derivative(*ways)
   clamp = clip
 

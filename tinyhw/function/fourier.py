@@ -174,6 +174,39 @@ class Fourier(Factors):
     """`irfft` along the last axis, `ifft` along the others."""
     return self._to_real("irfftn", s, dim, norm)
 
+  def _conjugate(self, name: str) -> Self:
+    real, imaginary, _ = self._spectral(name, True)
+    assert imaginary is not None
+    return real.stack(-imaginary, dim=-1)
+
+  @staticmethod
+  def _other_way(norm: str | None) -> str:
+    if norm is not None and norm not in _NORMS:
+      raise InvalidArgument(f"norm {norm!r}", hint=f"there are {', '.join(map(repr, _NORMS))}")
+    return {"forward": "backward", "ortho": "ortho"}.get(norm or "", "forward")
+
+  def hfft(self, n: int | None = None, dim: int = -1, norm: str | None = None) -> Self:
+    """The real spectrum, of `n` elements (an even number unless told), of a signal whose other half is the conjugate of
+    this one, (..., n // 2 + 1, 2)."""
+    return self._conjugate("hfft")._to_real("hfft", None if n is None else (n,), dim,
+                                            self._other_way(norm)).cast(self.dtype)
+  def ihfft(self, n: int | None = None, dim: int = -1, norm: str | None = None) -> Self:
+    """What `hfft` gives this of."""
+    return self._of_real("ihfft", None if n is None else (n,), dim, self._other_way(norm))._conjugate(
+      "ihfft").cast(self.dtype)
+  def hfftn(self, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None) -> Self:
+    """`hfft` along the last axis, `fft` along the others."""
+    return self._conjugate("hfftn")._to_real("hfftn", s, dim, self._other_way(norm)).cast(self.dtype)
+  def ihfftn(self, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None) -> Self:
+    """What `hfftn` gives this of."""
+    return self._of_real("ihfftn", s, dim, self._other_way(norm))._conjugate("ihfftn").cast(self.dtype)
+  def hfft2(self, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None) -> Self:
+    """`hfftn` along two axes."""
+    return self.hfftn(s, dim, norm)
+  def ihfft2(self, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None) -> Self:
+    """`ihfftn` along two axes."""
+    return self.ihfftn(s, dim, norm)
+
   @classmethod
   def fftfreq(cls, n: int, d: float = 1.0, dtype: DTypeLike = None, device: Places = None) -> Self:
     """The frequencies that `fft` gives, in turns for each unit of a spacing `d`: from 0 up, then the negative ones."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.core.errors import InvalidArgument, InvalidType
-from tinyhw.function.sequence import Sequences
+from tinyhw.function.facts import Facts
 from tinyhw.ir.dtype import dtypes
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _FROM: Final = [(x + 3 * y) % 5 + 5 * x for y in range(5) for x in range(5)]
 _TURNS: Final = [_offsets()[lane] for lane in _FROM]
 
 
-class Hashing(Sequences):
+class Hashing(Facts):
   """The functions that make digests."""
   __slots__ = ()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidMode, InvalidShape
-from tinyhw.function.core import ConstType, broadcast_shape
+from tinyhw.function.core import ConstType, broadcast_shape, fitting, scalar_dtype
 from tinyhw.function.movement import Movement
 from tinyhw.function.spelling import of_several
 from tinyhw.ir.dtype import dtypes, promote
@@ -35,12 +35,12 @@ class Joining(Movement):
     full = self._padding(padding)
     grown = tuple((larger(b, 0), larger(a, 0)) for b, a in full)
     def cut(x: Self) -> Self: return x.shrink([(larger(-b, 0), s - larger(-a, 0)) for s, (b, a) in zip(x.shape, full)])
-    if mode == "constant": return cut(self)._padded(grown, 0 if value is None else value)
+    if mode == "constant": return cut(self)._padded(grown, 0 if value is None else value)._same()
     # What is cut away may have been repeated before, but not by going around.
     result = cut(self) if mode == "circular" else self
     for axis, (before, after) in enumerate(grown):
       if before or after: result = result._extended(axis, before, after, mode)
-    return result if mode == "circular" else cut(result)
+    return (result if mode == "circular" else cut(result))._same()      # no view, also where nothing is added
 
   def _padding(self, padding: int | Sequence[int] | Padding) -> tuple[tuple[int, int], ...]:
     """(before, after) of each axis."""
@@ -66,6 +66,8 @@ class Joining(Movement):
 
   def _padded(self, padding: Sequence[tuple[int, int]], value: ConstType) -> Self:
     padded = self._grown(padding)
+    if self.dtype.is_bool: value = bool(value)
+    if scalar_dtype(value, self.dtype) is self.dtype: fitting(value, self.dtype)
     if value == 0 and math.copysign(1, value) > 0: return padded
     inside = self._wrap(self._const(True, dtypes.bool).pad(tuple(padding)))
     return inside.where(padded, value)

@@ -91,18 +91,27 @@ class Loss(Normalization):
     return (loss if weight is None else loss * weight)._averaged(reduction)
   binary_cross_entropy_with_logits = binary_crossentropy_logits
 
-  def mse_loss(self, target: Self, reduction: str = "mean") -> Self:
-    """Squared difference."""
-    return (self - target).square()._averaged(reduction)
+  def _by_weight(self, weight: Self | None, shape: tuple[int, ...]) -> Self:
+    """Times the weights of elements of that shape."""
+    if weight is None: return self
+    if weight.shape != shape: raise InvalidShape(f"weights of shape {weight.shape} for elements of shape {shape}")
+    return self * weight
 
-  def l1_loss(self, target: Self, reduction: str = "mean") -> Self:
-    """Magnitude of the difference."""
-    return (self - target).abs()._averaged(reduction)
+  def mse_loss(self, target: Self, reduction: str = "mean", *, weight: Self | None = None) -> Self:
+    """Squared difference; elements may have weights, whose sum the mean is divided by."""
+    return (self - target).square()._by_weight(weight, self.shape)._averaged(reduction, weight)
 
-  def huber_loss(self, target: Self, reduction: str = "mean", delta: float = 1.0) -> Self:
-    """Half of the squared difference, linear beyond `delta`."""
+  def l1_loss(self, target: Self, reduction: str = "mean", *, weight: Self | None = None) -> Self:
+    """Magnitude of the difference; elements may have weights, whose sum the mean is divided by."""
+    return (self - target).abs()._by_weight(weight, self.shape)._averaged(reduction, weight)
+
+  def huber_loss(self, target: Self, reduction: str = "mean", delta: float = 1.0, *,
+                 weight: Self | None = None) -> Self:
+    """Half of the squared difference, linear beyond `delta`; elements may have weights, and the mean is divided by
+    their number."""
     apart = (self - target).abs()
-    return (apart < delta).where(apart.square() * 0.5, (apart - 0.5 * delta) * delta)._averaged(reduction)
+    loss = (apart < delta).where(apart.square() * 0.5, (apart - 0.5 * delta) * delta)
+    return loss._by_weight(weight, self.shape)._averaged(reduction)
 
   def smooth_l1_loss(self, target: Self, reduction: str = "mean", beta: float = 1.0) -> Self:
     """Magnitude of the difference, squared below `beta`."""

@@ -252,6 +252,7 @@ class Mathematics(Elementwise):
     angle = y.signbit().where(-angle, angle)
     found = (y.isnan() | x.isnan()).where(math.nan, angle)
     square = x * x + y * y
+    square = square.eq(0).where(1, square)       # in the middle, where there is no slope, it is 0
     return found._with_derivative((p, lambda: x / square), (q, lambda: -y / square)).cast(dtype)
   arctan2 = atan2
 
@@ -334,7 +335,8 @@ class Mathematics(Elementwise):
     p, q, x, y, dtype = self._two(other, double=False)
     zero = x.eq(0) & y.isnan().logical_not()
     found = zero.where(0, x * zero.where(1, y).log())
-    return found._with_derivative((p, lambda: y.log()), (q, lambda: x / y)).cast(dtype)
+    none = x.eq(0) & (y <= 0)              # as PyTorch has it: 0 stays 0 there
+    return found._with_derivative((p, lambda: none.where(0, none.where(1, y).log())), (q, lambda: x / y)).cast(dtype)
 
   def float_power(self, exponent: Any) -> Self:
     """Power in float64."""
@@ -378,7 +380,8 @@ class Mathematics(Elementwise):
   def ldexp(self, other: Any) -> Self:
     """x times 2 to the power of the other."""
     b = self._operand(other)
-    result: Self = self * b.cast(dtypes.default_float).exp2()
+    wide = dtypes.float64 if dtypes.float64 in (self.dtype, b.dtype) else dtypes.default_float
+    result: Self = self * b.cast(wide).exp2()
     return result
 
 

@@ -39,7 +39,8 @@ class Movement(Activation):
 
   def reshape(self, *shape: Any) -> Self:
     """The same elements in row-major order under another shape; one size may be -1, None keeps the size of that
-    axis."""
+    axis. Where Variables decide whether a size is as great as it may be, and the shape needs it, their present values
+    are asked, as by `shrink`."""
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     if None in sizes:
       if None in sizes[self.ndim:]: raise InvalidShape(f"{sizes} keeps a size that shape {self.shape} has not")
@@ -49,7 +50,10 @@ class Movement(Activation):
     if -1 in new:
       known = -math.prod(new)
       new = tuple((self.numel() // known if known else 0) if s == -1 else s for s in new)
-    if math.prod(new) != self.numel() or any(s < 0 for s in new):
+    if math.prod(new) != (count := self.numel()) and isinstance(count, Size) and \
+       math.prod(new) == worth(count) == highest(count):
+      return self.shrink([(0, highest(s)) for s in self.shape]).reshape(new)
+    if math.prod(new) != count or any(s < 0 for s in new):
       raise InvalidShape(f"shape {self.shape} with {self.numel()} elements does not reshape to {sizes}")
     result = self._derive(self.uop.reshape(new))
     result._view = Reshaped(self, new)
@@ -287,7 +291,7 @@ class Movement(Activation):
   def diag(self, diagonal: int = 0) -> Self:
     """A matrix with this vector on a diagonal, or the diagonal of this matrix."""
     if self.ndim == 1: return self.diag_embed(diagonal)
-    if self.ndim == 2: return self.diagonal(diagonal)
+    if self.ndim == 2: return self.diagonal(diagonal)._same()          # no view, as PyTorch has it
     raise InvalidShape(f"diag of shape {self.shape}", hint="it is for vectors and matrices; use diagonal or diag_embed")
 
   def diagflat(self, offset: int = 0) -> Self:
@@ -356,7 +360,7 @@ class Movement(Activation):
     apart = self.reshape(*lead, channels // (r * r), r, r, height, width)
     k = len(lead)
     spread = apart.permute(*range(k + 1), k + 3, k + 1, k + 4, k + 2)
-    return spread.reshape(*lead, channels // (r * r), height * r, width * r)
+    return spread.reshape(*lead, channels // (r * r), height * r, width * r)._same()
 
   def pixel_unshuffle(self, downscale_factor: int) -> Self:
     """(..., c, h * r, w * r) to (..., c * r * r, h, w)."""
@@ -367,14 +371,14 @@ class Movement(Activation):
     apart = self.reshape(*lead, channels, height // r, r, width // r, r)
     k = len(lead)
     spread = apart.permute(*range(k + 1), k + 2, k + 4, k + 1, k + 3)
-    return spread.reshape(*lead, channels * r * r, height // r, width // r)
+    return spread.reshape(*lead, channels * r * r, height // r, width // r)._same()
 
   def channel_shuffle(self, groups: int) -> Self:
     """Axis 1 as (groups, rest) transposed."""
     if self.ndim < 2 or groups < 1 or self.shape[1] % groups:
       raise InvalidShape(f"channel_shuffle of shape {self.shape} in {groups} groups")
     apart = self.unflatten(1, (groups, self.shape[1] // groups))
-    return apart.transpose(1, 2).reshape(self.shape)
+    return apart.transpose(1, 2).reshape(self.shape)._same()
 
   # *** places ***
 
@@ -402,7 +406,7 @@ def iota(size: int, device: str) -> UOp:
 
   Movement alone makes it, so it costs index arithmetic in the kernel that uses it and no memory.
   """
-  return (_iota if type(size) is int else _iota.__wrapped__)(size, device)
+  return _iota(size, device) if type(size) is int else _iota.__wrapped__(plain(size), device)
 
 
 @functools.lru_cache(maxsize=64)

@@ -55,7 +55,7 @@ class Pooling(Window):
     low: Any = self.dtype.min
     cut, around, _, _ = self._slots(name, sizes, stride, padding, dilation, ceil_mode, low)
     axes = tuple(range(cut.ndim - rank, cut.ndim))
-    top = cut.max(axes)
+    top = cut._first_of_equals(cut.amax(axes), rank)
     if not return_indices: return top
     area = self.shape[-rank:]
     places = self._iota(math.prod(area)).reshape(area)
@@ -71,6 +71,17 @@ class Pooling(Window):
     count = math.prod(area)
     left = (found & there.squeeze(0)).where(count - at.squeeze(0), 0)
     return top, count - left.max(axes)
+
+  def _first_of_equals(self, top: Self, rank: int) -> Self:
+    """The greatest of each window, with a gradient that goes to the first one alone, as PyTorch has it: equal ones are
+    many behind a ReLU."""
+    if not self.dtype.is_float or not self._asked: return top
+    axes, sizes = tuple(range(self.ndim - rank, self.ndim)), self.shape[-rank:]
+    still, count = self._still(), math.prod(sizes)
+    same = still.eq(top._still().reshape(*top.shape, *(1,) * rank)) | still.isnan()
+    left = same.where(count - self._iota(count).reshape(sizes), 0)
+    picked: Self = (same & left.eq(left.amax(axes, keepdim=True))).where(self, 0).sum(axes)
+    return top._still()._with_derivative((picked, lambda: picked.const_like(1)))
 
   def max_pool2d(self, kernel_size: Sizes = 2, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
                  ceil_mode: bool = False, return_indices: bool = False) -> Any:
@@ -180,7 +191,7 @@ class Pooling(Window):
         mine = self._parts(size, count)
         last = mine.where(last.unsqueeze(-2), 0).sum(-1) / mine.sum(-1)
       result = last.movedim(-1, axis)
-    return result.cast(dtype)
+    return result.cast(dtype)._same()
 
   def _adaptive_greatest(self, name: str, rank: int, output_size: Size | Sequence[Size],
                          return_indices: bool = False) -> Any:
@@ -193,7 +204,7 @@ class Pooling(Window):
       if count and size % count == 0: last = last.reshape(*last.shape[:-1], count, size // count).max(-1)
       else: last = self._parts(size, count).where(last.unsqueeze(-2), self.dtype.min).max(-1)
       result = last.movedim(-1, axis)
-    return result
+    return result._same()
 
   def _adaptive_positions(self, shares: Sequence[tuple[int, int]]) -> tuple[Self, Self]:
     """The greatest elements of parts, and where in the plane each one was: the first one of its part."""

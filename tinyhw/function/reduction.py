@@ -101,7 +101,7 @@ class Reduction(Indexing):
 
   def _first_one(self, found: Self, name: str, axis: Axes, keepdim: bool) -> Self:
     """A value whose gradient is that of the element at the position that `name` finds along one axis."""
-    if not isinstance(axis, int) or not found.requires_grad or not self.ndim: return found
+    if not isinstance(axis, int) or not found.dtype.is_float or not self._asked or not self.ndim: return found
     at = getattr(self._still(), name)(axis, keepdim=True)
     picked = self.gather(axis, at)
     picked = picked if keepdim else picked._without([self._axis(axis)])
@@ -200,11 +200,11 @@ class Reduction(Indexing):
     axis = self._axis(axis)
     if not self.shape: return self._wrap(self._const(0, dtypes.int32))
     size = self.shape[axis]
-    found = self == self.max(axis, keepdim=True)
+    found = self == self.amax(axis, keepdim=True)
     if self.dtype.is_float: found = found | self.isnan()
     # The first one is where "places left to the end" is greatest.
     left = (size - self._iota(size)).reshape(tuple(size if i == axis else 1 for i in range(self.ndim)))
-    return size - found.where(left, 0).max(axis, keepdim)
+    return size - found.where(left, 0).amax(axis, keepdim)
 
   def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
     """Position of the first least element, as int32."""

@@ -142,10 +142,12 @@ class Sorting(Scan):
     return found if keepdim else (found[0].squeeze(axis), found[1].squeeze(axis))
 
   def median(self, axis: int | None = None, keepdim: bool = False) -> Any:
-    """The middle element, the lesser of two; NaN where there is one. Along an axis also where it was."""
+    """The middle element, the lesser of two; NaN where there is one. Along an axis also where it was. Of all elements,
+    equal ones share the gradient."""
     if axis is None:
       if not self.numel(): raise InvalidArgument(f"median over no elements of shape {self.shape} has no value")
-      return self.flatten().median(0)[0]
+      flat = self.flatten()
+      return flat._shared(flat.median(0)[0])
     size = self.shape[self._axis(axis)] if self.ndim else 1
     values, at = self.kthvalue((size + 1) // 2, axis, keepdim)
     if not self.dtype.is_float or not self.ndim: return values, at
@@ -180,9 +182,19 @@ class Sorting(Scan):
     result: Self = found.squeeze(0) if part.ndim == 0 else found
     return result
 
+  def _shared(self, found: Self) -> Self:
+    """One of a vector's elements, with a gradient that all that are equal to it share."""
+    if not self.dtype.is_float or not self._asked or self.numel() < 2: return found
+    same = self._still().eq(found._still()) | self.isnan() & found.isnan()
+    mean: Self = same.where(self, 0).sum() / same.sum()
+    return found._still()._with_derivative((mean, lambda: mean.const_like(1)))
+
   def nanmedian(self, axis: int | None = None, keepdim: bool = False) -> Any:
     """The middle element of those that are numbers, the lesser of two; along an axis also where it was."""
-    if axis is None: return self.flatten().nanmedian(0)[0] if self.numel() else self.median()
+    if axis is None:
+      if not self.numel(): return self.median()
+      flat = self.flatten()
+      return flat._shared(flat.nanmedian(0)[0])
     if not self.dtype.is_float or not self.ndim: return self.median(axis, keepdim)
     values, at = self._sorted(axis, False)
     last = (self.isnan().logical_not().sum(axis, keepdim=True) - 1).maximum(0) // 2

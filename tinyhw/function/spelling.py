@@ -21,7 +21,7 @@ SPELLINGS: tuple[tuple[str, ...], ...] = (
   ("target_axis", "destination"),
   ("keepdim", "keepdims"),
   ("stop", "end"),
-  ("low", "min", "min_"),
+  ("low", "min", "min_", "from_"),
   ("high", "max", "max_"),
   ("value", "fill_value"),
   ("shift", "shifts"),
@@ -52,7 +52,8 @@ SPELLINGS: tuple[tuple[str, ...], ...] = (
 
 
 IN_PLACE = frozenset({"relu", "relu6", "leaky_relu", "elu", "selu", "celu", "silu", "mish", "hardtanh", "hardswish",
-                      "hardsigmoid", "threshold", "dropout", "dropout1d", "dropout2d", "dropout3d"})
+                      "hardsigmoid", "threshold", "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout",
+                      "feature_alpha_dropout", "rrelu"})
 """Functions that take PyTorch's `inplace=True`: the tensor itself gets the value, too."""
 
 

@@ -201,9 +201,10 @@ class dtypes:
 
   @staticmethod
   def from_py(value: Any) -> DType:
-    """The default type of a Python bool, int or float."""
+    """The default type of a Python bool, int or float; an int that the default type cannot hold is an int64."""
     if isinstance(value, (bool, np.bool_)): return dtypes.bool
-    if isinstance(value, (_int, np.integer)): return dtypes.default_int
+    if isinstance(value, (_int, np.integer)):
+      return dtypes.default_int if dtypes.default_int.min <= value <= dtypes.default_int.max else dtypes.int64
     if isinstance(value, (_float, np.floating)): return dtypes.default_float
     raise TypeError(f"no dtype for a Python {type(value).__name__}")
 

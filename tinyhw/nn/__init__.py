@@ -48,6 +48,8 @@ if TYPE_CHECKING:
   from tinyhw.nn.layers import PReLU as PReLU
   from tinyhw.nn.layers import RMSNorm as RMSNorm
   from tinyhw.nn.layers import RNNCell as RNNCell
+  from tinyhw.nn.lazy import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
+  from tinyhw.nn.lazy import SyncBatchNorm as SyncBatchNorm
   from tinyhw.nn.module import Module as Module
   from tinyhw.nn.module import ModuleDict as ModuleDict
   from tinyhw.nn.module import ModuleList as ModuleList
@@ -73,6 +75,7 @@ _LAYERS = (
   "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "EmbeddingBag", "GRUCell", "GroupNorm",
   "InstanceNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LSTMCell",
   "LayerNorm", "LayerNorm2d", "Linear", "PReLU", "RMSNorm", "RNNCell")
+_SELDOM = ("AdaptiveLogSoftmaxWithLoss", "SyncBatchNorm")
 _RECURRENT = ("GRU", "LSTM", "RNN")
 _ATTENTION = ("MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
               "TransformerEncoder", "TransformerEncoderLayer")
@@ -80,8 +83,8 @@ _MODULES = ("Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", 
 _STATE = ("get_parameters", "get_state_dict", "gguf_load", "load", "load_state_dict", "safe_load", "safe_metadata",
           "safe_save", "torch_load")
 _ROOMS = ("datasets", "functional", "functions", "init", "layers", "lr_scheduler", "module", "onnx", "optim", "state")
-__all__ = [*_LAYERS, *_RECURRENT, *_ATTENTION, *_MODULES, *_STATE, "datasets", "functional", "init", "lr_scheduler",
-           "onnx", "optim"]
+__all__ = [*_LAYERS, *_SELDOM, *_RECURRENT, *_ATTENTION, *_MODULES, *_STATE, "datasets", "functional", "init",
+           "lr_scheduler", "onnx", "optim"]
 
 
 def __getattr__(name: str) -> Any:
@@ -89,6 +92,9 @@ def __getattr__(name: str) -> Any:
   elif name in _LAYERS: value = getattr(importlib.import_module("tinyhw.nn.layers"), name)
   elif name in _ATTENTION: value = getattr(importlib.import_module("tinyhw.nn.attention"), name)
   elif name in _RECURRENT: value = getattr(importlib.import_module("tinyhw.nn.recurrent"), name)
+  elif name in _SELDOM: value = getattr(importlib.import_module("tinyhw.nn.lazy"), name)
+  elif name.startswith("Lazy") and name in importlib.import_module("tinyhw.nn.lazy").LAZY:
+    value = importlib.import_module("tinyhw.nn.lazy").LAZY[name]
   elif name in _MODULES: value = getattr(importlib.import_module("tinyhw.nn.module"), name)
   elif name[:1].isupper() and name in importlib.import_module("tinyhw.nn.functions").LAYERS:
     value = importlib.import_module("tinyhw.nn.functions").LAYERS[name]

@@ -42,6 +42,63 @@ def attended(query: Tensor, key: Tensor, value: Tensor, heads: int, key_padding_
   return (weights @ split(value)).permute(2, 0, 1, 3).reshape(length, batch, -1), weights
 
 
+def _more_keys(key: Tensor, value: Tensor, bias_k: Tensor | None, bias_v: Tensor | None, zeros: bool,
+               key_padding_mask: Tensor | None,
+               attn_mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+  """Keys and values (keys, batch, size) with those that a layer has of its own, and masks that let the query look
+  there."""
+  def longer(mask: Tensor | None) -> Tensor | None:
+    if mask is None: return None
+    return mask.cat(Tensor.zeros((*mask.shape[:-1], 1), device=mask.device, dtype=mask.dtype), dim=-1)
+  if bias_k is not None and bias_v is not None:
+    key, value = (x.cat(b.expand(1, x.shape[1], x.shape[2]), dim=0) for x, b in ((key, bias_k), (value, bias_v)))
+    attn_mask, key_padding_mask = longer(attn_mask), longer(key_padding_mask)
+  if zeros:
+    key, value = (x.cat(x[:1].zeros_like(), dim=0) for x in (key, value))
+    attn_mask, key_padding_mask = longer(attn_mask), longer(key_padding_mask)
+  return key, value, key_padding_mask, attn_mask
+
+
+def multi_head_attention_forward(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True,
+    key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
+    average_attn_weights: bool = True, is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
+  """What `MultiheadAttention` does with its weights: a query (length, batch, size), keys and values (keys, batch, ...),
+  or all without a batch. `static_k` and `static_v`, (batch * heads, keys, size / heads), are taken as they are."""
+  if is_causal and attn_mask is None:
+    raise InvalidArgument("is_causal without attn_mask", hint="it says what the mask is: give that too")
+  if (alone := query.ndim == 2):
+    query, key, value = (x.unsqueeze(1) for x in (query, key, value))
+    if key_padding_mask is not None: key_padding_mask = key_padding_mask.unsqueeze(0)
+  if query.shape[-1] != embed_dim_to_check or embed_dim_to_check % num_heads:
+    raise InvalidShape(f"a query of shape {query.shape} for {embed_dim_to_check} numbers in {num_heads} heads")
+  separate = (q_proj_weight, k_proj_weight, v_proj_weight)
+  weights = separate if use_separate_proj_weight else (None,) * 3 if in_proj_weight is None else in_proj_weight.chunk(3)
+  if any(w is None for w in weights):
+    raise InvalidArgument("attention without the weights of its projections",
+                          hint="in_proj_weight, or the three of use_separate_proj_weight")
+  biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+  query, key, value = (x.linear(w.transpose(), b) for x, w, b in zip((query, key, value), weights, biases)
+                       if w is not None)
+  def given(x: Tensor | None, other: Tensor) -> Tensor:
+    if x is None: return other
+    batch = query.shape[1]
+    return x.reshape(batch, num_heads, *x.shape[1:]).permute(2, 0, 1, 3).reshape(x.shape[1], batch, -1)
+  key, value, key_padding_mask, attn_mask = _more_keys(key, value, bias_k, bias_v, False, key_padding_mask, attn_mask)
+  key, value, key_padding_mask, attn_mask = _more_keys(given(static_k, key), given(static_v, value), None, None,
+                                                       add_zero_attn, key_padding_mask, attn_mask)
+  with Tensor.train(training):
+    found, shares = attended(query, key, value, num_heads, key_padding_mask, attn_mask, dropout_p)
+  found = found.linear(out_proj_weight.transpose(), out_proj_bias)
+  if average_attn_weights: shares = shares.mean(1)
+  if alone: found, shares = found.squeeze(1), shares.squeeze(0)
+  return found, shares if need_weights else None
+
+
 class MultiheadAttention(Layer):
   """Attention of a query (length, batch, `embed_dim`) to keys and values (keys, batch, `kdim`, `vdim`) by `num_heads`
   heads: (what it gets, the weights). With `batch_first` the batch is the first axis; all may come without one.
@@ -94,17 +151,8 @@ class MultiheadAttention(Layer):
                            "first if so made")
     if key.shape[0] != value.shape[0]: raise InvalidShape(f"keys of shape {key.shape}, values of {value.shape}")
     query, key, value = self._projected((query, key, value))
-    def longer(mask: Tensor | None) -> Tensor | None:
-      """A mask that lets the query look at one more key."""
-      if mask is None: return None
-      return mask.cat(Tensor.zeros((*mask.shape[:-1], 1), device=mask.device, dtype=mask.dtype), dim=-1)
-    if self.bias_k is not None and self.bias_v is not None:
-      key, value = (x.cat(b.expand(1, x.shape[1], x.shape[2]), dim=0)
-                    for x, b in ((key, self.bias_k), (value, self.bias_v)))
-      attn_mask, key_padding_mask = longer(attn_mask), longer(key_padding_mask)
-    if self.add_zero_attn:
-      key, value = (x.cat(x[:1].zeros_like(), dim=0) for x in (key, value))
-      attn_mask, key_padding_mask = longer(attn_mask), longer(key_padding_mask)
+    key, value, key_padding_mask, attn_mask = _more_keys(key, value, self.bias_k, self.bias_v, self.add_zero_attn,
+                                                         key_padding_mask, attn_mask)
     found, weights = attended(query, key, value, self.num_heads, key_padding_mask, attn_mask, self.dropout)
     found = self.out_proj(found)
     if average_attn_weights: weights = weights.mean(1)

@@ -70,6 +70,8 @@ adaptive_max_pool3d output_size return_indices=False
 lp_pool1d norm_type kernel_size stride=None ceil_mode=False
 lp_pool2d norm_type kernel_size stride=None ceil_mode=False
 lp_pool3d norm_type kernel_size stride=None ceil_mode=False
+fractional_max_pool2d kernel_size output_size=None output_ratio=None return_indices=False _random_samples=None
+fractional_max_pool3d kernel_size output_size=None output_ratio=None return_indices=False _random_samples=None
 fold output_size kernel_size dilation=1 padding=0 stride=1
 pixel_shuffle upscale_factor
 pixel_unshuffle downscale_factor
@@ -92,10 +94,10 @@ pairwise_distance x2 p=2.0 eps=1e-6 keepdim=False
 pdist p=2.0
 cross_entropy target weight=None size_average=None ignore_index=-100 reduce=None reduction='mean' label_smoothing=0.0
 nll_loss target weight=None size_average=None ignore_index=-100 reduce=None reduction='mean'
-mse_loss target {_LOSS}
-l1_loss target {_LOSS}
+mse_loss target {_LOSS} weight=None
+l1_loss target {_LOSS} weight=None
 smooth_l1_loss target {_LOSS} beta=1.0
-huber_loss target reduction='mean' delta=1.0
+huber_loss target reduction='mean' delta=1.0 weight=None
 binary_cross_entropy target weight=None {_LOSS}
 binary_cross_entropy_with_logits target weight=None {_LOSS} pos_weight=None
 kl_div target {_LOSS} log_target=False
@@ -232,6 +234,78 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
   """As `dropout`, of whole channels (..., depth, height, width)."""
   return _dropped("dropout3d", input, p, training, inplace)
+
+
+def multi_head_attention_forward(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
+  """What `nn.MultiheadAttention` does with its weights (`nn.attention.multi_head_attention_forward`)."""
+  from tinyhw.nn.attention import multi_head_attention_forward as forward
+  return forward(*args, **kwargs)
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+  """Dropout for networks of SELUs."""
+  return _dropped("alpha_dropout", input, p, training, inplace)
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+  """As `alpha_dropout`, of whole channels."""
+  return _dropped("feature_alpha_dropout", input, p, training, inplace)
+
+
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+          inplace: bool = False) -> Tensor:
+  """x, or times a slope below 0: a random one while training."""
+  found = input.rrelu(lower, upper, training)
+  return input.copy_(found) if inplace else found
+
+
+def _with_indices(name: str) -> Callable[..., Any]:
+  def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    return globals()[name](input, *args, **{**kwargs, "return_indices": True})
+  function.__name__ = function.__qualname__ = f"{name}_with_indices"
+  function.__doc__ = f"`{name}` with where each one was."
+  return function
+
+
+(max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices, fractional_max_pool2d_with_indices,
+ fractional_max_pool3d_with_indices, adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices,
+ adaptive_max_pool3d_with_indices) = map(_with_indices, (
+   "max_pool1d", "max_pool2d", "max_pool3d", "fractional_max_pool2d", "fractional_max_pool3d", "adaptive_max_pool1d",
+   "adaptive_max_pool2d", "adaptive_max_pool3d"))
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+  def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    return input.copy_(globals()[name](input, *args, **kwargs))
+  function.__name__ = function.__qualname__ = f"{name}_"
+  function.__doc__ = f"Assigns `{name}` of a tensor to it."
+  return function
+
+
+relu_, elu_, selu_, celu_, leaky_relu_, hardtanh_, threshold_, rrelu_ = map(_in_place, (
+  "relu", "elu", "selu", "celu", "leaky_relu", "hardtanh", "threshold", "rrelu"))
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+  """Enlarged by the nearest elements."""
+  return input.interpolate(size, scale_factor=scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+  """Enlarged by lines between elements, corners on corners."""
+  return input.interpolate(size, scale_factor=scale_factor, mode="bilinear", align_corners=True)
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+  """A convolution over the first axis of (length, batch, channels), by a weight (elements, channels, out)."""
+  return input.permute(1, 2, 0).conv1d(weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+
+
+def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+                         **options: Any) -> Tensor:
+  """Cross entropy of what a linear layer gives."""
+  scores = linear(input, linear_weight, linear_bias)
+  return scores.reshape(-1, scores.shape[-1]).cross_entropy(target.reshape(-1), **options)
 
 
 def unfold(input: Tensor, kernel_size: int | Sequence[int], dilation: int | Sequence[int] = 1,

@@ -12,6 +12,7 @@ from tinyhw.tensor import Tensor
 
 _OLD: Final = "size_average", "reduce"           # PyTorch's words of before `reduction`, which stand between others
 _POOL: Final = "kernel_size stride padding dilation return_indices ceil_mode"
+_PART: Final = "kernel_size output_size output_ratio return_indices _random_samples"
 _MEAN: Final = "kernel_size stride padding ceil_mode count_include_pad"
 _CALLS: Final[dict[str, tuple[str, str]]] = {
   # activations
@@ -39,14 +40,18 @@ _CALLS: Final[dict[str, tuple[str, str]]] = {
   "Flatten": ("flatten", "start_dim end_dim"), "Unflatten": ("unflatten", "dim unflattened_size"),
   "PixelShuffle": ("pixel_shuffle", "upscale_factor"), "PixelUnshuffle": ("pixel_unshuffle", "downscale_factor"),
   "ChannelShuffle": ("channel_shuffle", "groups"),
+  "FractionalMaxPool2d": ("fractional_max_pool2d", _PART), "FractionalMaxPool3d": ("fractional_max_pool3d", _PART),
   "Fold": ("fold", "output_size kernel_size dilation padding stride"),
   "UpsamplingNearest2d": ("interpolate", "size scale_factor"),
   "UpsamplingBilinear2d": ("interpolate", "size scale_factor"),
   "Upsample": ("interpolate", "size scale_factor mode align_corners recompute_scale_factor"),
   # chance
   **{f"Dropout{n}d": (f"dropout{n}d", "p inplace") for n in (1, 2, 3)},
+  "AlphaDropout": ("alpha_dropout", "p inplace"), "FeatureAlphaDropout": ("feature_alpha_dropout", "p inplace"),
+  "RReLU": ("rrelu", "lower upper inplace"),
   # losses
   "CrossEntropyLoss": ("cross_entropy", "weight size_average ignore_index reduce reduction label_smoothing"),
+  "NLLLoss2d": ("nll_loss", "weight size_average ignore_index reduce reduction"),
   "NLLLoss": ("nll_loss", "weight size_average ignore_index reduce reduction"),
   "MSELoss": ("mse_loss", "size_average reduce reduction"), "L1Loss": ("l1_loss", "size_average reduce reduction"),
   "SmoothL1Loss": ("smooth_l1_loss", "size_average reduce reduction beta"),
@@ -109,6 +114,22 @@ class Identity(Layer):
   def forward(self, x: Tensor) -> Tensor: return x
 
 
+class Unfold(Layer):
+  """The windows of images, side by side: `functional.unfold` as a layer."""
+
+  def __init__(self, kernel_size: int | tuple[int, int], dilation: int | tuple[int, int] = 1,
+               padding: int | tuple[int, int] = 0, stride: int | tuple[int, int] = 1):
+    self.options = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
+
+  def forward(self, x: Tensor) -> Tensor:
+    from tinyhw.nn.functional import unfold
+    return unfold(x, **self.options)
+
+  def extra_repr(self) -> str:
+    """What it is made of."""
+    return ", ".join(f"{k}={v!r}" for k, v in self.options.items())
+
+
 class _Padding(Layer):
   """Elements around the last axes: as many on each side, or (before, after) from the last axis on."""
   rank, mode = 0, "constant"
@@ -132,7 +153,8 @@ def _made(name: str) -> type[Any]:
                                   "defaults": _DEFAULTS.get(name, {}), "__doc__": doc})
 
 
-LAYERS: Final[dict[str, type[Any]]] = {name: _made(name) for name in _CALLS} | {"Identity": Identity} | {
+LAYERS: Final[dict[str, type[Any]]] = {
+  **{name: _made(name) for name in _CALLS}, "Identity": Identity, "Unfold": Unfold} | {
   f"{kind}Pad{n}d": type(f"{kind}Pad{n}d", (_Padding,), {"rank": n, "mode": mode, "__module__": __name__,
                                                          "__doc__": f"Padding of {n} axes, mode {mode!r}."})
   for kind, mode in _MODES.items() for n in (1, 2, 3)}

@@ -127,3 +127,10 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
   place = Tensor.rand(tensor.shape, device=tensor.device).argsort(0).argsort(0)
   drawn = Tensor.normal(tensor.shape, std=std, device=tensor.device)
   return _put(tensor, (place < math.ceil(sparsity * tensor.shape[0])).where(0.0, drawn))
+
+
+# PyTorch's older names, without the underscore.
+uniform, normal, constant, eye, dirac, sparse, orthogonal = (uniform_, normal_, constant_, eye_, dirac_, sparse_,
+                                                             orthogonal_)
+xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal = (xavier_uniform_, xavier_normal_, kaiming_uniform_,
+                                                                  kaiming_normal_)

@@ -23,11 +23,11 @@ class LRScheduler(ABC):
   """Base of the schedulers: `last_epoch` counts the steps, `base_lrs` are the rates at the start, a rate for each
   group."""
 
-  def __init__(self, optimizer: Optimizer | OptimizerGroup):
+  def __init__(self, optimizer: Optimizer | OptimizerGroup, base_lrs: list[float] | None = None):
     self.optimizer, self.last_epoch = optimizer, 0
     for g in self._groups:
       if g.first_rate is None: g.first_rate = g["lr"]
-    self.base_lrs: list[float] = [g.first_rate for g in self._groups if g.first_rate is not None]
+    self.base_lrs = [g.first_rate for g in self._groups if g.first_rate is not None] if base_lrs is None else base_lrs
     self._last_lr = list[float]()
     self._set()
 
@@ -50,11 +50,15 @@ class LRScheduler(ABC):
     self._last_lr = [self._rate(n, g["lr"]) for n, g in enumerate(self._groups)]
     for g, rate in zip(self._groups, self._last_lr): g.lr = rate
 
+  def begin(self) -> None:
+    """Be as it was made, at the rates that the groups have."""
+    self.last_epoch = 0
+    self._set()
+
   def restart(self) -> None:
     """Be as it was made, at the rates of the start."""
     for g, rate in zip(self._groups, self.base_lrs): g.lr = rate
-    self.last_epoch = 0
-    self._set()
+    self.begin()
 
   def _each(self, what: str, value: float | Sequence[float]) -> list[float]:
     """A number for each group."""
@@ -239,6 +243,12 @@ class LambdaLR(LRScheduler):
 class MultiplicativeLR(LambdaLR):
   """The rate times what a function gives for the number of steps, each time; or a function for each group."""
 
+  def restart(self) -> None:
+    """Go on from the rates as they are, by what the functions give for 0: there is no rate to begin with."""
+    self.last_epoch = 0
+    self._last_lr = [g["lr"] * function(0) for g, function in zip(self._groups, self.lr_lambdas)]
+    for g, rate in zip(self._groups, self._last_lr): g.lr = rate
+
   def _rate(self, number: int, now: float) -> float:
     return now * self.lr_lambdas[number](self.last_epoch) if self.last_epoch else now
 
@@ -318,10 +328,11 @@ class CyclicLR(LRScheduler):
     self.scale_fn, self.scale_mode, self.cycle_momentum = scale_fn, scale_mode, cycle_momentum
     self.base_momentums = self._each("base_momentum", base_momentum)
     self.max_momentums = self._each("max_momentum", max_momentum)
-    for g, rate in zip(self._groups, self._each("base_lr", base_lr)):
-      g.first_rate = rate
+    rates = self._each("base_lr", base_lr)
+    for g, rate in zip(self._groups, rates):
+      g.lr = rate
       if cycle_momentum: _check_momentum(g)
-    super().__init__(optimizer)
+    super().__init__(optimizer, rates)
 
   def _scale(self, cycle: int) -> float:
     if self.scale_fn is not None: return self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
@@ -413,7 +424,9 @@ class SequentialLR(LRScheduler):
     if any(isinstance(s, ReduceLROnPlateau) for s in schedulers):
       raise InvalidArgument("ReduceLROnPlateau among schedulers in a row", hint="it wants to be told a measure")
     self.optimizer = optimizer
-    self._schedulers[0].restart()             # the others have set rates when they were made
+    for g in self._groups:                    # the others have set rates when they were made
+      if g.first_rate is not None: g.lr = g.first_rate
+    self._schedulers[0].begin()
     super().__init__(optimizer)
 
   def step(self) -> None:

@@ -7,6 +7,7 @@ has recorded sees `optimizer.lr = 0.001`.
 """
 from __future__ import annotations
 
+import importlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -534,3 +535,8 @@ class Muon(Optimizer):
     rows, columns = p.shape
     change = direction.newton_schulz(o["ns_steps"], o["ns_coefficients"], o["eps"]) * max(1, rows / columns) ** 0.5
     return [v], group.rate(p) * (change + o["weight_decay"] * value)
+
+
+def __getattr__(name: str) -> Any:
+  if name in ("ASGD", "Adafactor", "LBFGS"): return getattr(importlib.import_module("tinyhw.nn.optim_more"), name)
+  raise AttributeError(f"module 'tinyhw.nn.optim' has no attribute {name!r}")

@@ -1,7 +1,8 @@
 """Recurrent layers over whole sequences: names, shapes and values are PyTorch's. The steps are unrolled."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
 from tinyhw.nn.layers import gru_step, lstm_step, nonlinearity_of, rnn_step, uniform
@@ -9,6 +10,18 @@ from tinyhw.nn.module import Layer
 from tinyhw.tensor import Tensor
 
 States = tuple[Tensor, ...]
+_BLOCK: Final = 64          # steps whose gradients are one table
+
+
+def _rows(steps: Tensor) -> Callable[[int], Tensor]:
+  """What gives the part of a step. Its place is data, so that all steps are the same kernels; gradients go back to
+  blocks of steps, not from each to all."""
+  if isinstance(steps.device, tuple): return lambda t: steps[t]
+  blocks = [steps] if steps.shape[0] <= _BLOCK else [b.contiguous() for b in steps.split(_BLOCK)]
+  def row(t: int) -> Tensor:
+    at = Tensor([t % _BLOCK], device=steps.device, dtype="int32")
+    return blocks[t // _BLOCK][at].reshape(steps.shape[1:])
+  return row
 
 
 class _Recurrent(Layer):
@@ -58,8 +71,10 @@ class _Recurrent(Layer):
     ours = x.linear(getattr(self, f"weight_ih{suffix}").transpose(), getattr(self, f"bias_ih{suffix}", None))
     places = range(x.shape[0])
     seen: dict[int, Tensor] = {}
+    rows = _rows(ours)
     for t in reversed(places) if suffix.endswith("_reverse") else places:
-      carried = self._step(ours[t], carried, suffix)
+      # In memory: else each step would compute what is carried again from the first one on.
+      carried = tuple(s.contiguous() for s in self._step(rows(t), carried, suffix))
       seen[t] = carried[0]
     return [seen[t] for t in places], carried
 

@@ -222,10 +222,10 @@ class Learning(World):
     with Tensor.no_grad():
       if more: value = value + 1
       for entry in leaves: entry.tensor.assign(value)
-    for entry in leaves:
-      new = Entry(entry.name, entry.tensor, entry.array)
-      self.variables(new, numbers)
-      self.put(entry, new.array)
+    for entry in leaves:          # the same variables: it is derived by what the leaf was, too
+      new: Any = duals(numbers)
+      for at in np.ndindex(new.shape): new[at] = Dual(new[at].value, {int(self.leaves[entry.name][at]): 1.0})
+      self.put(entry, new)
 
   def backward(self, choose: Chooser) -> None:
     """A weighted sum of one or two entries is derived, perhaps once more; leaves that have a gradient add to it."""

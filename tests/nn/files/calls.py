@@ -52,4 +52,19 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
   ("triplet_margin_with_distance_loss", (ROWS, ROWS + 1, ROWS - 2), {"swap": True, "margin": 3.0}),
   ("affine_grid", (np.ones((1, 2, 3), np.float32), (1, 2, 2, 2), True), {}),
   ("dropout", (X, 0.5, False), {}), ("dropout2d", (X,), {"training": False}),
+  ("mse_loss", (ROWS, -ROWS), {"weight": abs(ROWS)}), ("l1_loss", (ROWS, -ROWS, None, None, "sum", PART), {}),
+  ("huber_loss", (ROWS, -ROWS, "mean", 0.5, PART), {}), ("rrelu", (X, 0.25, 0.75), {}),
+  ("alpha_dropout", (X, 0.5), {}), ("feature_alpha_dropout", (X, 0.5), {}),
+  ("max_pool2d_with_indices", (IMAGE, 2), {}), ("adaptive_max_pool2d_with_indices", (IMAGE, 2), {}),
+  ("fractional_max_pool2d", (IMAGE, 2, (2, 3), None, True, PART[:1, None, :2].repeat(2, 1)), {}),
+  ("upsample_nearest", (IMAGE, None, 2), {}), ("upsample_bilinear", (IMAGE, (3, 7)), {}),
+  ("conv_tbc", (X, np.ones((2, 4, 2), np.float32), SIGNS, 1), {}),
+  ("multi_head_attention_forward", (
+    X, X, X + 1, 4, 2, np.tile(ROWS, (6, 2))[:, :4].copy(), np.arange(12, dtype=np.float32), X[:1, :1], X[1:, 1:2],
+    True, 0.0, np.eye(4, dtype=np.float32) + 1, X[0, 0]), {}),
+  ("multi_head_attention_forward", (
+    X, X[:1], X[:1, :, :3].copy(), 4, 2, None, None, None, None, False, 0.0, np.eye(4, dtype=np.float32), None), {
+      "use_separate_proj_weight": True, "q_proj_weight": np.eye(4, dtype=np.float32) + 1, "average_attn_weights": False,
+      "k_proj_weight": np.eye(4, dtype=np.float32), "v_proj_weight": np.tile(ROWS, (2, 1)),
+      "attn_mask": np.array([[0.5], [-1.0]], np.float32)}),
 ]

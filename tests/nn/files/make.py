@@ -39,6 +39,7 @@ def functions() -> None:
   kept = {}
   for number, (name, args, kwargs) in enumerate(calls.CALLS):
     given = [torch.from_numpy(a) if isinstance(a, np.ndarray) else a for a in args]
+    kwargs = {k: torch.from_numpy(a) if isinstance(a, np.ndarray) else a for k, a in kwargs.items()}
     found = getattr(torch.nn.functional, name)(*given, **kwargs)
     for i, t in enumerate(found if isinstance(found, tuple) else (found,)): kept[f"{number} {i}"] = t.numpy()
   np.savez_compressed(HERE / "functional.npz", **kept)

@@ -38,6 +38,9 @@ OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
   "Adagrad of decay": ("Adagrad", {"lr": 0.1, "lr_decay": 0.3, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
   "Adadelta": ("Adadelta", {"weight_decay": 0.1}),
   "Rprop": ("Rprop", {"lr": 0.1}),
+  "ASGD": ("ASGD", {"lr": 0.1, "lambd": 0.01, "t0": 2.0, "weight_decay": 0.1}),
+  "Adafactor": ("Adafactor", {"lr": 0.1, "weight_decay": 0.1}),
+  "Adafactor of a least size": ("Adafactor", {"lr": 0.5, "eps": (1e-3, 1e-2), "d": 1.5}),
 }
 
 
@@ -102,6 +105,12 @@ RATES: dict[str, Any] = {
   "ChainedScheduler": lambda of, o: of.ChainedScheduler([of.ConstantLR(o, 0.5, 3), of.ExponentialLR(o, 0.9)]),
   "SequentialLR": lambda of, o: of.SequentialLR(
     o, [of.LinearLR(o, 0.25, 1.0, 3), of.CosineAnnealingLR(o, 4), of.StepLR(o, 2)], [2, 5]),
+  "SequentialLR of factors": lambda of, o: of.SequentialLR(
+    o, [of.ConstantLR(o, 0.5, 2), of.MultiplicativeLR(o, lambda e: 0.5 + e / 20)], [3]),
+  "SequentialLR to a cycle": lambda of, o: of.SequentialLR(
+    o, [of.LinearLR(o, 0.25, 1.0, 3), of.OneCycleLR(o, 0.3, total_steps=10)], [3]),
+  "SequentialLR to cycles": lambda of, o: of.SequentialLR(
+    o, [of.LinearLR(o, 0.25, 1.0, 3), of.CyclicLR(o, 0.01, 0.2, 2)], [3]),
   "ReduceLROnPlateau": lambda of, o: of.ReduceLROnPlateau(o, "min", 0.5, 1, cooldown=1, min_lr=0.02),
   "ReduceLROnPlateau of max": lambda of, o: of.ReduceLROnPlateau(o, "max", 0.5, 0, threshold=0.1,
                                                                  threshold_mode="abs"),

@@ -52,6 +52,7 @@ class HostRenderer(LLVMRenderer):
   lanes = 64
   pool = True
   max_local = 1 << 20
+  begins_anywhere = True
 
   def __init__(self, optimization: int = 2, host: Host | None = None) -> None:
     super().__init__(optimization)
@@ -67,7 +68,7 @@ class HostRenderer(LLVMRenderer):
   def processor(self) -> objects.Processor: return self._processor
 
   def pointer_argument(self, number: int) -> str:
-    return f"ptr noalias noundef nonnull align 16 %data{number}"
+    return f"ptr noalias noundef nonnull %data{number}"
 
   def multiply_add(self, writer: Writer, dtype: DType, x: Sequence[str]) -> str:
     t = register_type(dtype)

@@ -25,7 +25,7 @@ from tinyhw.ir.semantics import Scalar
 from tinyhw.ir.symbolic import linear
 from tinyhw.ir.uop import UOp
 
-ALIGNMENT = 16        # what every device's allocator gives at least; the most that a vector access relies on
+ALIGNMENT = 16        # what every GPU's allocator gives at least; the most that a vector access relies on
 COMPARISONS = {Ops.CMPLT: ("slt", "ult", "olt"), Ops.CMPNE: ("ne", "ne", "une"), Ops.CMPEQ: ("eq", "eq", "oeq")}
 INTEGER = {Ops.ADD: "add", Ops.SUB: "sub", Ops.MUL: "mul", Ops.AND: "and", Ops.OR: "or", Ops.XOR: "xor"}
 FLOAT = {Ops.ADD: "fadd", Ops.SUB: "fsub", Ops.MUL: "fmul", Ops.FDIV: "fdiv"}
@@ -87,6 +87,7 @@ class LLVMRenderer(Renderer):
   tile = 4
   fused = True
   leaves_python = True
+  begins_anywhere = False  # whether buffers are aligned as their elements are, and no more
 
   def __init__(self, optimization: int = 2) -> None:
     self.optimization = optimization
@@ -382,7 +383,7 @@ class Writer:
     pointer = u.src[0].src[0].dtype
     assert isinstance(pointer, PtrDType)
     kind = memory_type(u.dtype)
-    align = self.alignment(u.src[0], u.dtype)
+    align = self.relied_on(u.src[0], u.dtype)
     loaded = self.new(f"load {kind}, {self.target.pointer_type(pointer)} {address}, align {align}")
     return self.new(f"icmp ne {kind} {loaded}, zeroinitializer") if u.dtype.is_bool else loaded
 
@@ -400,14 +401,19 @@ class Writer:
     address = f"{self.target.pointer_type(pointer)} {self.target.address(self, index.src[0], index.src[1], None)}"
     operand, kind = self.value(value), memory_type(value.dtype)
     if value.dtype.is_bool: operand = self.new(f"zext {self.typed(value)} to {kind}")
-    self.line(f"store {kind} {operand}, {address}, align {self.alignment(index, value.dtype)}")
+    self.line(f"store {kind} {operand}, {address}, align {self.relied_on(index, value.dtype)}")
     if after:
       self.line(f"br label %{after}")
       self.begin(after)
 
+  def relied_on(self, index: UOp, dtype: DType) -> int:
+    """Bytes that a LOAD or STORE may rely on."""
+    if self.target.begins_anywhere and index.src[0].op is Ops.DEFINE_GLOBAL: return dtype.scalar.itemsize
+    return self.alignment(index, dtype)
+
   @staticmethod
   def alignment(index: UOp, dtype: DType) -> int:
-    """Bytes that a LOAD or STORE may rely on: what divides every term of its index."""
+    """Bytes that a place is aligned to in memory that is: what divides every term of its index."""
     terms, constant = linear(index.src[1])
     proven = math.gcd(constant, *terms.values()) * dtype.scalar.itemsize
     return min(proven & -proven, ALIGNMENT) if proven else ALIGNMENT
