@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.mock.nv.bench import BASE, COMPUTE, FAR, cubin, launch_qmd
+from tests.mock.nv.bench import BASE, COMPUTE, FAR, cubin, launch_qmd, semaphore
 from tests.mock.nv.test_compute import ADD, CLUSTERED, GR, HEAD, MMU, Compute, body
 from tests.mock.nv.test_host import dead
+from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import Unsupported
 from tinyhw.core.memory import Access
 from tinyhw.core.patience import Terms
@@ -193,3 +194,16 @@ def test_a_channel_of_a_group_that_runs_is_scheduled(scheduled: bool) -> None:
   place = b.gpu.vram, b.take(512) - BASE
   c = Channel(b.gpu, group, b.gpu.new_number(), b.space, b.take(256), 32, place, place, [b.gpu.card.copy_class], 0)
   assert (c.state is State.READY) == scheduled
+
+
+@pytest.mark.parametrize("operation", ["ACQUIRE", "ACQ_STRICT_GEQ", "ACQ_CIRC_GEQ", "RELEASE"])
+def test_wide_semaphores_lie_at_multiples_of_their_size(operation: str) -> None:
+  b = Compute()
+  c, at = b.channel(), b.take(64)
+  execute = host.SEM_EXECUTE(OPERATION=host.SEM_EXECUTE_OPERATION[operation], PAYLOAD_SIZE=1)
+  b.submit(c, methods.send(0, *semaphore(at, 0), execute))
+  b.run()
+  assert c.state is State.READY, c.describe()
+  b.submit(c, methods.send(0, *semaphore(at + 4, 0), execute))
+  b.run()
+  assert c.state is State.DEAD
