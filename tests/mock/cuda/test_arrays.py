@@ -10,7 +10,7 @@ import pytest
 from tests.mock.cuda.client import Client, u64
 from tests.mock.cuda.test_nodes_and_libraries import error
 from tinyhw.autogen import cuda
-from tinyhw.mock.cuda.arrays import limits
+from tinyhw.mock.cuda.arrays import ROW, limits
 
 LAYERED, CUBE, SURFACE = cuda.CUDA_ARRAY3D_LAYERED, cuda.CUDA_ARRAY3D_CUBEMAP, cuda.CUDA_ARRAY3D_SURFACE_LDST
 
@@ -82,3 +82,16 @@ def test_levels_halve_until_they_are_one(client: Client, size: tuple[int, int, i
   for handle in handles: assert error(c, "cuArrayDestroy", u64(handle)) != "CUDA_SUCCESS"
   c.call("cuMipmappedArrayDestroy", u64(whole))
   assert error(c, "cuArray3DGetDescriptor_v2", ctypes.byref(told), u64(handles[0])) == "INVALID_HANDLE"
+
+
+@pytest.mark.parametrize("size, flags", [((100, 0, 0), 0), ((100, 70, 0), 0), ((33, 40, 9), 0),
+                                         ((64, 64, 12), CUBE | LAYERED)])
+def test_an_array_takes_its_rows(client: Client, size: tuple[int, int, int], flags: int) -> None:
+  """Each a multiple of so many bytes; of whole pages altogether."""
+  free = client.machine.gpus[0].allocator.free_bytes
+  handle = client.handle("cuArray3DCreate_v2", ctypes.byref(described(size, flags)))
+  w, h, d = (max(n, 1) for n in size)
+  taken = free - client.machine.gpus[0].allocator.free_bytes
+  assert taken == -(-(-(-w // ROW) * ROW * h * d) // 4096) * 4096
+  client.call("cuArrayDestroy", u64(handle))
+  assert client.machine.gpus[0].allocator.free_bytes == free

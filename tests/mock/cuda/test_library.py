@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from tests.mock.cuda.client import Client, u64
 from tests.strength import examples
 from tinyhw.autogen import cuda
+from tinyhw.core.errors import Unsupported
 from tinyhw.mock.cuda.calls import SERVED
 from tinyhw.mock.cuda.devices import served
 from tinyhw.mock.cuda.shared import Loaded, library
@@ -220,3 +221,8 @@ def test_a_program_may_wait_in_its_own_way() -> None:
   client.call("cuLaunchHostFunc", u64(0), function, u64(0))
   assert called.wait(60)
   client.machine.close()
+
+
+def test_other_processors_have_no_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr("platform.machine", lambda: "aarch64")
+  with pytest.raises(Unsupported, match="aarch64"): Loaded("libother.so.1", ["one"])

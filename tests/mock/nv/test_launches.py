@@ -15,7 +15,7 @@ from tinyhw.core.memory import Access
 from tinyhw.core.patience import Terms
 from tinyhw.emulator.observe import Observer
 from tinyhw.mock.nv.card import CARDS
-from tinyhw.mock.nv.channel import Channel, State
+from tinyhw.mock.nv.channel import Channel, Group, State
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import methods, qmd
 
@@ -183,3 +183,13 @@ def test_programs_begin_at_multiples_of_128() -> None:
   b.pcas(c, launch_qmd(b, at + 128, bank=b.bank(b.take(128))))
   b.run()
   dead(b, c, GR, "SKEDCHECK13_PROGRAM_OFFSET")
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_a_channel_of_a_group_that_runs_is_scheduled(scheduled: bool) -> None:
+  b = Compute()
+  group = Group(b.gpu, "compute")
+  group.scheduled = scheduled
+  place = b.gpu.vram, b.take(512) - BASE
+  c = Channel(b.gpu, group, b.gpu.new_number(), b.space, b.take(256), 32, place, place, [b.gpu.card.copy_class], 0)
+  assert (c.state is State.READY) == scheduled
