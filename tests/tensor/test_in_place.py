@@ -260,3 +260,14 @@ def test_activations_in_place_and_gradients_of_results() -> None:
   (v * w).sum().backward(inputs=v)
   assert v.grad is not None and v.grad.tolist() == [1, 2] and w.grad.tolist() == [18, 36]
   with pytest.raises(InvalidArgument, match="requires no gradient"): x.retain_grad()
+
+
+def test_an_empty_part_and_values_with_more_axes_of_one() -> None:
+  x = Tensor([[1.0, 2.0, 3.0]])
+  x[1:] *= Tensor([[2.0]])
+  x[:, 3:] = 7
+  x[1:, 0] = Tensor([8.0])
+  assert x.tolist() == [[1, 2, 3]]
+  x[0] = Tensor([[[4.0, 5.0, 6.0]]])
+  assert x.tolist() == [[4, 5, 6]]
+  with pytest.raises(InvalidArgument): x[1:] = Tensor([[1.0, 2.0]])

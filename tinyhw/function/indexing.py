@@ -318,6 +318,8 @@ class Indexing(Places):
     """This with other values (or more, to accumulate) at the places of an index."""
     wanted = self._index(index)
     part = tuple(wanted.shape)
+    while value.ndim > len(part) and value.shape[0] == 1: value = value.reshape(value.shape[1:])
+    if 0 in part and value.expand(part).numel() == 0: return self._same()          # nothing changes
     if wanted.tensors or accumulate:
       cut = self.shrink(wanted.bounds)
       if any(wanted.backward): cut = cut._derive(cut.uop.flip(wanted.backward))
