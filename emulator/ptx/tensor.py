@@ -13,6 +13,7 @@ from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
 from tinyhw.emulator.ptx.copies import combined, ends, multicast, reduction, told
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
+from tinyhw.emulator.ptx.mbarrier import signal
 from tinyhw.emulator.ptx.operands import Reader
 from tinyhw.emulator.ptx.ranges import Thread, threads
 from tinyhw.emulator.ptx.scope import Line
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-OTHERS: Final = frozenset({"im2col::w", "im2col::w::128", "tile::gather4", "tile::scatter4", "cta_group::1",
-                           "cta_group::2"})
+FOUR: Final = frozenset({"tile::gather4", "tile::scatter4"})
+OTHERS: Final = frozenset({*FOUR, "cta_group::2"})  # what compiled code has no routine for
+ROWS: Final = 4  # that are gathered
 COLUMNS: Final = frozenset({"im2col", "im2col_no_offs"})
 LINE: Final = 128  # of a box in shared memory
 _PIECE: Final = 16  # bytes that swizzles leave together
@@ -47,6 +49,16 @@ class Box:
     self.inside: Value = inside.reshape(-1)
     self.addresses: Value = (offsets.reshape(-1)[self.inside] + np.int64(m.address)).astype(np.uint64)
     self.bytes = self.inside.size * m.size
+
+
+class Rows(Box):
+  """Four rows of a tensor of two dimensions, one behind the other: a box of one row at each of four places."""
+
+  def __init__(self, m: TensorMap, at: list[int], loads: bool) -> None:
+    boxes = [Box(m, [at[0], row], loads) for row in at[1:]]
+    self.inside = np.concatenate([b.inside for b in boxes])
+    self.addresses = np.concatenate([b.addresses for b in boxes])
+    self.bytes = sum(b.bytes for b in boxes)
 
 
 class Column(Box):
@@ -84,14 +96,13 @@ def places(m: TensorMap, offset: int, size: int) -> Value:
 def copy(code: Code, line: Line, form: Form) -> Step:
   """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor, of tiles and of columns of pixels (im2col)."""
   i, m = line.instruction, form.modifiers
-  other = m & OTHERS
-  if other: raise Unsupported("PTX instruction", i.name, where=where(line), hint=f"of .{min(other)} copies")
   if "prefetch" in m: return nothing
   rank = next(int(x[0]) for x in m if x in {"1d", "2d", "3d", "4d", "5d"})
   target, _ = ends(line)
   loads = target == "shared"
   boxes, plain = (1, 0) if loads else (0, 1)
-  maps, coordinates = _tensor(code, line, i.operands[boxes], rank)
+  four = bool(m & FOUR)
+  maps, coordinates = _tensor(code, line, i.operands[boxes], 1 + ROWS if four else rank)
   shared = address(code, line, i.operands[plain], "shared")
   barrier = address(code, line, i.operands[2], "shared") if loads else None
   column = bool(m & COLUMNS)
@@ -118,10 +129,14 @@ def copy(code: Code, line: Line, form: Form) -> Step:
       if not loads and not column and set(found.walk) != {1}:
         raise Unsupported("PTX instruction", i.name, where=where(line), hint="of a tensor map with steps of elements")
       c = [int(p[k]) for p in places]
-      box = _column(t, found, c, [int(p[k]) for p in moved] or [0] * (rank - 2)) if column else Box(found, c, loads)
+      if four and found.box[1] != 1:
+        raise t.fault(f"a tensor map with boxes of {found.box[1]} rows, for four rows at places of their own", map_at)
+      if four: box: Box = Rows(found, c, loads)
+      elif column: box = _column(t, found, c, [int(p[k]) for p in moved] or [0] * (rank - 2))
+      else: box = Box(found, c, loads)
       if loads:
         assert at is not None
-        _load(t, found, box, here, at, None if named is None else multicast(t, named))
+        _load(t, found, box, here, at, None if named is None else multicast(t, named), "cta_group::2" in m)
       else: _store(t, found, box, here, operation)
   return guarded(line, run)
 
@@ -162,7 +177,7 @@ def _column(t: Thread, m: TensorMap, c: list[int], offsets: list[int]) -> Column
   return Column(m, c, offsets)
 
 
-def _load(t: Thread, m: TensorMap, box: Box, here: int, barrier: int, blocks: list[int] | None) -> None:
+def _load(t: Thread, m: TensorMap, box: Box, here: int, barrier: int, blocks: list[int] | None, pair: bool) -> None:
   slot, offset = _aligned(t, here)
   t.how = "mbarrier"
   data = np.full(box.inside.size, NAN[m.size] if m.fill else 0, np.dtype(f"u{m.size}"))
@@ -174,7 +189,14 @@ def _load(t: Thread, m: TensorMap, box: Box, here: int, barrier: int, blocks: li
     t.show("lds", "store", at, _PIECE, block)
     t.span(block, 0, int(at.max()) + _PIECE, "write").reshape(-1, _PIECE)[at // _PIECE] = raw
   t.cohort.changes.count += 1
-  told(t, barrier, "shared", box.bytes, blocks)
+  if pair: _told_of_pairs(t, barrier, box.bytes, [slot] if blocks is None else blocks)
+  else: told(t, barrier, "shared", box.bytes, blocks)
+
+
+def _told_of_pairs(t: Thread, barrier: int, count: int, blocks: list[int]) -> None:
+  """Have an mbarrier know in one block of each pair: all even ones, or all odd ones, by where the mbarrier is."""
+  given, offset = t.shared("shared", barrier)
+  for block in blocks: signal(t.group, t.row, t.lane, block & ~1 | given & 1, offset, count)
 
 
 def _rounded(words: Value) -> Value:

@@ -89,6 +89,7 @@ def sample(form: Form) -> str | None:
     return _braces({"f64": "d", "f32": "f"}.get(t, "r"), count)
   if opcode in {"tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"}: return _texture(form)
   if opcode == "multimem": return _multimem(form, count)
+  if opcode == "tcgen05": return _tensor_core(form)
   words = []
   for k, code in enumerate((*form.results, *form.sources)):
     code = code.removeprefix("*")
@@ -101,9 +102,10 @@ def sample(form: Form) -> str | None:
     elif code == "@": words.append(memory())
     elif code == "T":
       rank = next(int(x[0]) for x in m if x in {"1d", "2d", "3d", "4d", "5d"})
-      words.append(f"[%l1, {_braces('r', rank)}]")
+      words.append(f"[%l1, {_braces('r', 5 if m & {'tile::gather4', 'tile::scatter4'} else rank)}]")
     elif code == "y": words.append("%r1" if "parity" in m else "%l2")
     elif code == "_": words.append("_")
+    elif code == "v" and opcode == "clusterlaunchcontrol": words.append(_braces("r", 4))
     elif code == "v" and opcode == "cp":  # offsets of im2col
       words.append(_braces("h", next(int(x[0]) for x in m if x in {"3d", "4d", "5d"}) - 2))
     elif code == "v":
@@ -130,6 +132,20 @@ def _multimem(form: Form, count: int) -> str | None:
   letter = _REGISTERS.get(form.type, "r")
   data = _braces(letter, count) if count > 1 else f"%{letter}1"
   return f"{form.name} {data}, [%l1];" if "ld_reduce" in form.modifiers else f"{form.name} [%l1], {data};"
+
+
+def _tensor_core(form: Form) -> str:
+  """An instruction of the tensor cores of sm_100."""
+  m = form.modifiers
+  words = []
+  for code in form.sources if form.results != ("v",) else ("v", *form.sources):
+    if code == "v": words.append(_braces("r", {"16x128b": 2, "16x256b": 4}.get(form.name.split(".")[4], 1)
+                                         * next(int(x[1:]) for x in m if re.fullmatch(r"x\d+", x))))
+    elif code == "M": words.append("[%r7]" if len(form.name) % 2 else "%l1")
+    elif code == "@": words.append("[%l1]" if m & {"alloc", "commit"} and not m & {"shared::cta", "shared::cluster"}
+                                   else "[%r1]")
+    elif code[0] != "*": words.append({"b64": "%l2", "u16": "%h1", "q": "%p1", "i": "16"}.get(code, "%r2"))
+  return f"{form.name} {', '.join(words)};"
 
 
 def _texture(form: Form) -> str | None:
@@ -233,7 +249,7 @@ def samples(most: int, rng: random.Random) -> dict[str, dict[str, str]]:
         form = forms.find(name)
         assert form is not None, name
         text = sample(form)
-        if text is not None: texts.setdefault("sm_100" if form.row.sm > 90 else "sm_90a", {})[name] = text
+        if text is not None: texts.setdefault(f"sm_{form.row.sm}a" if form.row.sm > 90 else "sm_90a", {})[name] = text
   return texts
 
 

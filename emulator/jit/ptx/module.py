@@ -206,7 +206,8 @@ def module(g: Lanes) -> str:
   """All of a kernel's module."""
   w, m, clustered = g.width, g.mask_type, g.plan.clustered
   out = ["define private void @kernel(ptr noalias %context, ptr noalias %state) noinline {", "entry:"]
-  for n in sorted(g.used):
+  kept = {n for number, _ in g._resumable for n, _ in g.exits[number].registers}  # some that nobody reads
+  for n in sorted(g.used | kept):
     home = g.homes.get(n)
     out.append(f"  %r{n} = " + (f"alloca {g.slot(n)}, align 64" if home is None else
                                f"getelementptr i8, ptr %state, i64 {home}"))

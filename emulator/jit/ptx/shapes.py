@@ -102,7 +102,7 @@ class Plan:
     self.clustered = clustered
     self.code, self.lines, self.block, self.exact = code, code.flat.lines, block, exact
     self.shapes: list[Shape | None] = [None] * len(code.flat.types)
-    self.forms = [forms.find(line.instruction.name) for line in self.lines]
+    self.forms = [forms.find(i.name, len(i.operands)) for i in (line.instruction for line in self.lines)]
     whole = self.whole = code.whole
     self.touched = whole.touched
     self.moved = [whole.moved(k) for k in range(len(self.lines))]

@@ -98,11 +98,14 @@ def _fits(slots: tuple[tuple[bool, tuple[str, ...]], ...], modifiers: list[str],
 
 
 @lru_cache(maxsize=8192)
-def find(name: str) -> Form | None:
-  """The form of an instruction by its name (`add.rn.f32`); None where the table has none."""
+def find(name: str, operands: int = 0) -> Form | None:
+  """The form of an instruction by its name (`add.rn.f32`); None where the table has none. `operands` chooses among rows
+  of one name by their number (max.f32 of two numbers, or of three); otherwise the first one counts."""
   modifiers = name.split(".")
-  for row in rows().get(modifiers[0], ()):
-    if _fits(row.slots, modifiers[1:]): return _form(name, row, modifiers[1:])
+  fitting = [row for row in rows().get(modifiers[0], ()) if _fits(row.slots, modifiers[1:])]
+  if fitting:
+    row = next((r for r in fitting if len(r.results) + len(r.sources) == operands), fitting[0])
+    return _form(name, row, modifiers[1:])
   for row in rows().get(modifiers[0], ()):  # compilers write them otherwise than the manual; ptxas reads any order
     ordered = _ordered(row, modifiers[1:])
     if ordered is not None: return _form(name, row, ordered)
