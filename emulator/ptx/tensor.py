@@ -17,7 +17,7 @@ from tinyhw.emulator.ptx.mbarrier import signal
 from tinyhw.emulator.ptx.operands import Reader
 from tinyhw.emulator.ptx.ranges import Thread, threads
 from tinyhw.emulator.ptx.scope import Line
-from tinyhw.emulator.ptx.tensormap import ALIGN, SIZE, SWIZZLES, TensorMap
+from tinyhw.emulator.ptx.tensormap import ALIGN, ATOMS, SIZE, SWIZZLES, UNIT, UNITS, TensorMap
 from tinyhw.emulator.values.ops import Ops
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Address, Operand
@@ -90,6 +90,9 @@ def places(m: TensorMap, offset: int, size: int) -> Value:
   """Where the pieces of 16 bytes of a box lie in shared memory: they are exchanged by bits of their address."""
   at = np.arange(offset, offset + size, _PIECE, dtype=np.int64)
   width = SWIZZLES[m.swizzle]
+  if m.atomicity:
+    mask, together = ATOMS[m.atomicity]
+    return at ^ (at >> 7 & mask) * together
   return at if not width else at ^ (at >> 7 & width // 16 - 1) << 4
 
 
@@ -129,6 +132,9 @@ def copy(code: Code, line: Line, form: Form) -> Step:
       if not loads and not column and set(found.walk) != {1}:
         raise Unsupported("PTX instruction", i.name, where=where(line), hint="of a tensor map with steps of elements")
       c = [int(p[k]) for p in places]
+      if found.type in UNITS:
+        if c[0] % UNIT: raise t.fault(f"a box of {found.type} at {c[0]}, no multiple of {UNIT} elements", map_at)
+        found, c[0] = found.units, c[0] // UNIT
       if four and found.box[1] != 1:
         raise t.fault(f"a tensor map with boxes of {found.box[1]} rows, for four rows at places of their own", map_at)
       if four: box: Box = Rows(found, c, loads)
@@ -180,17 +186,35 @@ def _column(t: Thread, m: TensorMap, c: list[int], offsets: list[int]) -> Column
 def _load(t: Thread, m: TensorMap, box: Box, here: int, barrier: int, blocks: list[int] | None, pair: bool) -> None:
   slot, offset = _aligned(t, here)
   t.how = "mbarrier"
+  if m.type in UNITS: return _placed(t, m, (slot, offset), _narrow(t, m, box), box.bytes, barrier, blocks, pair)
   data = np.full(box.inside.size, NAN[m.size] if m.fill else 0, np.dtype(f"u{m.size}"))
   if box.addresses.size: data[box.inside] = t.gather(box.addresses, m.size)
   if m.type.startswith("tf32"): data = _rounded(data)
   if m.type.endswith("ftz"): data = np.where(data & 0x7F800000, data, data & np.uint32(0x80000000))
-  at, raw = places(m, offset, box.bytes), np.ascontiguousarray(data).view(np.uint8).reshape(-1, _PIECE)
+  _placed(t, m, (slot, offset), np.ascontiguousarray(data).view(np.uint8), box.bytes, barrier, blocks, pair)
+
+
+def _narrow(t: Thread, m: TensorMap, box: Box) -> Value:
+  """Units of narrow elements as bytes, padded by zeros: what is there on the chip is open."""
+  out = np.zeros((box.inside.size, m.padded), np.uint8)
+  words = box.addresses[:, None] + np.arange(0, m.size, 4, dtype=np.uint64)
+  if words.size: out[box.inside, :m.size] = np.ascontiguousarray(t.gather(words.reshape(-1), 4)).view(
+    np.uint8).reshape(-1, m.size)
+  return out.reshape(-1)
+
+
+def _placed(t: Thread, m: TensorMap, here: tuple[int, int], data: Value, count: int, barrier: int,
+            blocks: list[int] | None, pair: bool) -> None:
+  """Put a box's bytes into shared memory, and tell mbarriers of so many: of narrow elements padding does not count
+  (CUTLASS waits for no more)."""
+  slot, offset = here
+  at, raw = places(m, offset, data.size), data.reshape(-1, _PIECE)
   for block in [slot] if blocks is None else blocks:
     t.show("lds", "store", at, _PIECE, block)
     t.span(block, 0, int(at.max()) + _PIECE, "write").reshape(-1, _PIECE)[at // _PIECE] = raw
   t.cohort.changes.count += 1
-  if pair: _told_of_pairs(t, barrier, box.bytes, [slot] if blocks is None else blocks)
-  else: told(t, barrier, "shared", box.bytes, blocks)
+  if pair: _told_of_pairs(t, barrier, count, [slot] if blocks is None else blocks)
+  else: told(t, barrier, "shared", count, blocks)
 
 
 def _told_of_pairs(t: Thread, barrier: int, count: int, blocks: list[int]) -> None:
@@ -207,6 +231,8 @@ def _rounded(words: Value) -> Value:
 
 
 def _store(t: Thread, m: TensorMap, box: Box, here: int, operation: str) -> None:
+  if m.type in UNITS and m.padded > m.size or operation and m.type in UNITS:
+    raise Unsupported("tensor map of", m.type, hint="in a copy to global memory")
   slot, offset = _aligned(t, here)
   at = places(m, offset, box.bytes)
   t.how = "bulk_group"
