@@ -19,6 +19,7 @@ from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
 from tinyhw.emulator.ptx.copies import multicast
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Late, Warps
+from tinyhw.emulator.ptx.matrix import unpacked
 from tinyhw.emulator.ptx.ranges import Thread, threads
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.ptx.shared_matrix import Chunks
@@ -271,12 +272,6 @@ def decompressed(raw: Value, bits: int) -> Value:
   middle of its byte."""
   codes = unpacked(raw, bits)
   return (codes << 2 if bits == 4 else codes).astype(np.uint8)
-
-
-def unpacked(raw: Value, bits: int) -> Value:
-  """The 16 elements of 4 or 6 bits in the lower bytes of chunks [.., 16]."""
-  found = np.unpackbits(np.ascontiguousarray(raw[..., :2 * bits]), axis=-1, bitorder="little")
-  return (found.reshape(*raw.shape[:-1], 16, bits) << np.arange(bits)).sum(axis=-1)
 
 
 def _shift(code: Code, line: Line, form: Form) -> Step:

@@ -18,12 +18,12 @@ from tinyhw.emulator.ptx.bind import Step, unknown
 from tinyhw.emulator.ptx.descriptors import OPERANDS, SUMS, InstructionDescriptor, ScaledDescriptor
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
-from tinyhw.emulator.ptx.matrix import BITS, decoded, unit_for
+from tinyhw.emulator.ptx.matrix import BITS, decoded, numbers, unit_for, unpacked
 from tinyhw.emulator.ptx.ranges import Thread, threads
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.ptx.shared_matrix import CHUNK, Chunks
-from tinyhw.emulator.ptx.tcgen05 import blocks, missing, pair_of, unpacked
-from tinyhw.emulator.values.small_floats import E2M1, E2M3, E3M2, FP8, SmallFloat
+from tinyhw.emulator.ptx.tcgen05 import blocks, missing, pair_of
+from tinyhw.emulator.values.small_floats import E2M1, E2M3, E3M2, FP8
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Address, Operand, Vector
 
@@ -34,11 +34,6 @@ Value = Any
 DEPTH: Final = 32  # bytes of a row of an operand
 WORDS: Final = DEPTH // 4  # columns of a left operand in tensor memory
 _NARROW: Final = {"e2m3": E2M3, "e3m2": E3M2, "e2m1": E2M1}
-
-
-def numbers(t: SmallFloat) -> Value:
-  """The value of each code, f64."""
-  return np.array(t.values, np.uint32).view(np.float32).astype(np.float64)
 
 
 TABLES: Final = {name: numbers(t) for name, t in _NARROW.items()}

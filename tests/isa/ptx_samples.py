@@ -32,7 +32,7 @@ HEAD = """.version 9.0
 L:
 """
 # Where the table allows more than ptxas: hints for caches go with few types, .sat only where a number may not fit.
-LOOSE = re.compile(r"L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
+LOOSE = re.compile(r"4X\.f32\.e2m1\.e2m1\.f32\.ue8m0|L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
 # What ptxas accepts and the table has not: modifiers twice, and forms that the manual does not name.
 BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^fence.*generic\.global|^cvt\.b?f16\.b?f16|^madc\.hi\.sat"
                     r"|^set\.\w+\.u16\.and|^cvt.*ftz|^testp\.f")
@@ -70,8 +70,10 @@ def sample(form: Form) -> str | None:
       return _braces("f" if t == "f32" else "r", 2 if k in {1, 2} else 8 if t == "f32" else 4)
     bits = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1, "e4m3": 8,
             "e5m2": 8, "f32": 32, "s32": 32}
-    kinds = [x for x in form.name.split(".") if x in bits]
+    kinds = [x for x in form.name.split(".") if x in bits or x in {"e2m1", "e2m3", "e3m2"}]
+    if k > 3: return "{%h1, %h2}"
     t = kinds[k]
+    if t not in bits: t = "u4" if t == "e2m1" and depth == 64 else "u8"
     stored = rows * depth // (2 if m & {"sp", "sp::ordered_metadata"} else 1)
     total = (rows * 8, stored, depth * 8, rows * 8)[k] * bits[t]
     size = 64 if t == "f64" else 32

@@ -57,6 +57,9 @@ SETS["bulk"] = "mbarrier::complete_tx::bytes"
 SETS["wgmma256"] = "|".join(f"m64n{n}k256" for n in range(8, 257, 8))
 for _k in (8, 16, 32, 64): SETS[f"wgmma{_k}"] = "|".join(f"m64n{n}k{_k}" for n in range(8, 257, 8))
 
+SETS["f8f6f4"] = "e4m3|e5m2|e3m2|e2m3|e2m1"
+SETS["mx8"], SETS["mx4"], SETS["nv4"] = "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"
+SETS["two"] = "scale_vec::2X|scale_vec::4X"
 SETS["mc"] = "multicast::cluster"
 SETS["axes"] = "|".join(f"get_first_ctaid::{axis}" for axis in "xyz")
 SETS["scales"] = "scale_vec::2X|scale_vec::4X|block16|block32"
@@ -384,6 +387,7 @@ stackrestore u32|u64 ; : t ; 7.3 52
 alloca u32|u64 ; t : t *i ; 7.3 52
 
 ldmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; v : @ ; 6.5 75
+ldmatrix sync aligned m8n16 x1|x2|x4 ?shared|shared::cta $unpacked ; v : @ ; 8.6 100
 stmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; : @ v ; 7.8 90
 movmatrix sync aligned m8n8 trans b16 ; b32 : b32 ; 7.8 75
 mma sync aligned m8n8k4 row|col row|col f32 f16 f16 f32|f16 ; v : v v v ; 6.4 70
@@ -400,6 +404,12 @@ mma sync aligned m8n8k16|m16n8k16|m16n8k32 row col ?satfinite s32 u8|s8 u8|s8 s3
 mma sync aligned m8n8k32|m16n8k32|m16n8k64 row col ?satfinite s32 u4|s4 u4|s4 s32 ; v : v v v ; 6.5 75
 mma sync aligned m16n8k32|m16n8k16 row col f32 e4m3|e5m2 e4m3|e5m2 f32 ; v : v v v ; 8.4 89
 mma sync aligned m16n8k32|m16n8k16 row col f16 e4m3|e5m2 e4m3|e5m2 f16 ; v : v v v ; 8.4 89
+mma sync aligned m16n8k32 row col kind::f8f6f4 f32 $f8f6f4 $f8f6f4 f32 ; v : v v v ; 8.7 120
+mma sync aligned m16n8k32 row col kind::f8f6f4 f16 $f8f6f4 $f8f6f4 f16 ; v : v v v ; 8.7 120
+mma sync aligned m16n8k32 row col $mx8 block_scale ?scale_vec::1X f32 $f8f6f4 $f8f6f4 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
+mma sync aligned m16n8k64 row col $mx4 block_scale ?scale_vec::2X f32 e2m1 e2m1 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
+mma sync aligned m16n8k64 row col $nv4 block_scale $two f32 e2m1 e2m1 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
+mma sync aligned m16n8k64 row col $nv4 block_scale scale_vec::4X f32 e2m1 e2m1 f32 ue4m3 ; v : v v v b32 v b32 v ; 8.7 120
 mma sync aligned m8n8k128|m16n8k128|m16n8k256 row col s32 b1 b1 s32 xor.popc|and.popc ; v : v v v ; 7.0 75
 mma $sp sync aligned m16n8k16|m16n8k32 row col f32 f16 f16 f32 ; v : v v v b32 i ; 7.1 80
 mma $sp sync aligned m16n8k16|m16n8k32 row col f16 f16 f16 f16 ; v : v v v b32 i ; 7.1 80
