@@ -70,7 +70,8 @@ def mma(code: Code, line: Line, form: Form) -> Step:
                                for p, t in zip(parts[1:], ("b32", "b32", word.get(c, c)))]
   count = next((int(x[11]) for x in m if x.startswith("scale_vec::")), 1 if "kind::mxf8f6f4" in m else 2)
   of = i.operands[4:]
-  factors = [Factors(code, line, of[2 * n], of[2 * n + 1], which, count) for n, which in enumerate("ab" if scaled else "")]
+  pairs = zip("ab", of[::2], of[1::2])
+  factors = [Factors(code, line, words, selector, which, count) for which, words, selector in pairs]
   table = SCALES["ue4m3" if "ue4m3" in m else "ue8m0"]
 
   def run(group: Warps) -> None:

@@ -152,7 +152,7 @@ class TensorMap:
     if self.atomicity not in ATOMS: raise Unsupported("tensor map with", f"swizzle atomicity {self.atomicity}")
     if self.type in UNITS:
       for name, count in (("tensor", self.extents[0]), ("box", self.box[0])):
-        need(count % UNIT == 0, f"a {name} of {count} elements in the first dimension, of {self.type}: 16 are copied as one")
+        need(count % UNIT == 0, f"a {name} of {count} elements of {self.type} in the first dimension: 16 are one")
     if SWIZZLES[self.swizzle] == 96: raise Unsupported("tensor map with", "swizzles of 96 bytes")
     need(self.address % 16 == 0, f"the address {self.address:#x}, no multiple of 16")
     for k in range(self.rank - 1):

@@ -97,7 +97,7 @@ def _finished(o: O, raw: V, magnitude: V, normal: V, small: V, t: SmallFloat, li
   code = o.where(magnitude < (128 - t.bias << 23), small, normal)
   beyond = o.where(limit != 0, o.const("u32", t.top), o.const("u32", t.overflow))
   code = o.where((magnitude >= (128 - t.bias << 23)) & (normal > t.top), beyond, code)
-  sign = raw >> 24 & 0x80
+  sign = raw >> 24 & 0x80 if t.bits == 8 else raw >> 31 << t.bits - 1
   code = o.where((raw & 0x7FFFFFFF) > 0x7F800000, o.const("u32", t.nan), code)
   if t.unsigned_zero: sign = o.where(code == 0, o.const("u32", 0), sign)
   return sign | code

@@ -28,11 +28,12 @@ HEAD = """.version 9.0
 .global .surfref suf;
 .visible .entry k (.param .align 16 .b8 par[64]) {{
   .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .f64 %d<9>; .reg .b64 %l<9>;
-  .reg .b128 %q<9>;
+  .reg .b128 %q<9>; .reg .b8 %b<9>;
 L:
 """
 # Where the table allows more than ptxas: hints for caches go with few types, .sat only where a number may not fit.
-LOOSE = re.compile(r"4X\.f32\.e2m1\.e2m1\.f32\.ue8m0|L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
+LOOSE = re.compile(r"4X\.f32.*ue8m0|L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]"
+                   r"|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
 # What ptxas accepts and the table has not: modifiers twice, and forms that the manual does not name.
 BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^fence.*generic\.global|^cvt\.b?f16\.b?f16|^madc\.hi\.sat"
                     r"|^set\.\w+\.u16\.and|^cvt.*ftz|^testp\.f")
@@ -114,6 +115,7 @@ def sample(form: Form) -> str | None:
       text = matrix(k)
       if text is None: return None
       words.append(text)
+    elif code == "b8" and opcode == "cvt": words.append("%b1")
     elif code in SIZES: words.append(vector(code) if opcode in {"ld", "ldu", "st", "atom", "red"} else register(code))
     else: return None
   if "*b32" in form.sources and not m & {"add", "min", "max"}: words[0] += ".h1"  # a third operand is merged with

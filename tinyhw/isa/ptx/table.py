@@ -59,6 +59,7 @@ for _k in (8, 16, 32, 64): SETS[f"wgmma{_k}"] = "|".join(f"m64n{n}k{_k}" for n i
 
 SETS["f8f6f4"] = "e4m3|e5m2|e3m2|e2m3|e2m1"
 SETS["mx8"], SETS["mx4"], SETS["nv4"] = "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"
+SETS["one"], SETS["half"], SETS["four"] = (f"scale_vec::{n}X" for n in (1, 2, 4))
 SETS["two"] = "scale_vec::2X|scale_vec::4X"
 SETS["mc"] = "multicast::cluster"
 SETS["axes"] = "|".join(f"get_first_ctaid::{axis}" for axis in "xyz")
@@ -280,6 +281,13 @@ cvt rn|rz ?relu tf32 f32 ; b32 : t ; 7.8 90
 cvt rn satfinite ?relu e4m3x2|e5m2x2 f32 ; b16 : t t ; 8.1 89
 cvt rn satfinite ?relu e4m3x2|e5m2x2 f16x2 ; b16 : t ; 8.1 89
 cvt rn ?relu f16x2 e4m3x2|e5m2x2 ; u : b16 ; 8.1 89
+cvt rn satfinite ?relu e2m1x2 f32 ; b8 : t t ; 8.6 100
+cvt rn satfinite ?relu e2m3x2|e3m2x2 f32 ; b16 : t t ; 8.6 100
+cvt rn ?relu f16x2 e2m1x2 ; u : b8 ; 8.6 100
+cvt rn ?relu f16x2 e2m3x2|e3m2x2 ; u : b16 ; 8.6 100
+cvt rz|rp ?satfinite ue8m0x2 f32 ; b16 : t t ; 8.6 100
+cvt rz|rp ?satfinite ue8m0x2 bf16x2 ; b16 : t ; 8.6 100
+cvt rn bf16x2 ue8m0x2 ; u : b16 ; 8.6 100
 cvt pack sat s16|u16 s32 ; b32 : s32 s32 ; 6.5 72
 cvt pack sat s8|u8|s4|u4|s2|u2 s32 b32 ; b32 : s32 s32 b32 ; 6.5 72
 
@@ -370,6 +378,7 @@ match all sync b32|b64 ; b32|p : t b32 ; 6.0 70
 activemask b32 ; b32 : ; 6.2 30
 redux sync add|min|max u32|s32 ; t : t b32 ; 7.0 80
 redux sync and|or|xor b32 ; t : t b32 ; 7.0 80
+redux sync min|max ?abs ?NaN f32 ; t : t b32 ; 8.6 100
 shfl sync up|down|bfly|idx b32 ; b32|p : b32 b32 b32 b32 ; 6.0 30
 shfl up|down|bfly|idx b32 ; b32|p : b32 b32 b32
 elect sync ; b32|p : b32 ; 8.0 90
@@ -406,10 +415,10 @@ mma sync aligned m16n8k32|m16n8k16 row col f32 e4m3|e5m2 e4m3|e5m2 f32 ; v : v v
 mma sync aligned m16n8k32|m16n8k16 row col f16 e4m3|e5m2 e4m3|e5m2 f16 ; v : v v v ; 8.4 89
 mma sync aligned m16n8k32 row col kind::f8f6f4 f32 $f8f6f4 $f8f6f4 f32 ; v : v v v ; 8.7 120
 mma sync aligned m16n8k32 row col kind::f8f6f4 f16 $f8f6f4 $f8f6f4 f16 ; v : v v v ; 8.7 120
-mma sync aligned m16n8k32 row col $mx8 block_scale ?scale_vec::1X f32 $f8f6f4 $f8f6f4 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
-mma sync aligned m16n8k64 row col $mx4 block_scale ?scale_vec::2X f32 e2m1 e2m1 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
+mma sync aligned m16n8k32 row col $mx8 block_scale ?$one f32 $f8f6f4 $f8f6f4 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
+mma sync aligned m16n8k64 row col $mx4 block_scale ?$half f32 e2m1 e2m1 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
 mma sync aligned m16n8k64 row col $nv4 block_scale $two f32 e2m1 e2m1 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
-mma sync aligned m16n8k64 row col $nv4 block_scale scale_vec::4X f32 e2m1 e2m1 f32 ue4m3 ; v : v v v b32 v b32 v ; 8.7 120
+mma sync aligned m16n8k64 row col $nv4 block_scale $four f32 e2m1 e2m1 f32 ue4m3 ; v : v v v b32 v b32 v ; 8.7 120
 mma sync aligned m8n8k128|m16n8k128|m16n8k256 row col s32 b1 b1 s32 xor.popc|and.popc ; v : v v v ; 7.0 75
 mma $sp sync aligned m16n8k16|m16n8k32 row col f32 f16 f16 f32 ; v : v v v b32 i ; 7.1 80
 mma $sp sync aligned m16n8k16|m16n8k32 row col f16 f16 f16 f16 ; v : v v v b32 i ; 7.1 80
