@@ -206,6 +206,7 @@ def _ld(code: Code, line: Line, form: Form) -> Step:
     out = np.zeros((len(writes), group.size, LANES), np.uint32)
     for row in range(group.size):
       block, lanes, columns = access.places(group, row)
+      tmem.show(Thread(group, row, 0), block, lanes, columns, "load")
       words = tmem.of(group.cohort).cells(block)[lanes, columns]
       found = words[..., 0] if not access.packed else words[..., 0] & np.uint32(0xFFFF) | words[..., 1] << np.uint32(16)
       out[:, row] = found.T
@@ -222,6 +223,7 @@ def _st(code: Code, line: Line, form: Form) -> Step:
     values = np.stack([operands.full(group, r(group)) for r in reads], axis=-1)
     for row in range(group.size):
       block, lanes, columns = access.places(group, row)
+      tmem.show(Thread(group, row, 0), block, lanes, columns, "store")
       words = values[row][..., None]
       if access.packed: words = np.concatenate([words & np.uint32(0xFFFF), words >> np.uint32(16)], axis=-1)
       tmem.of(group.cohort).cells(block)[lanes, columns] = words
@@ -254,6 +256,7 @@ def _cp(code: Code, line: Line, form: Form) -> Step:
         cells = tmem.of(group.cohort).cells(block)
         for first, count, start in lanes:
           there = first + np.arange(count) if rows > 4 else first + tmem.UNIT * np.arange(4)
+          tmem.show(t, block, there[:, None], np.arange(column, column + 4 * chunks), "store", "tcgen05")
           cells[there, column:column + 4 * chunks] = words[start:start + count]
       group.cohort.changes.count += 1
   return guarded(line, run)
@@ -289,6 +292,9 @@ def _shift(code: Code, line: Line, form: Form) -> Step:
       for block in blocks(t, pair):
         missing(t, block, column, 8, "a shift of")
         cells = tmem.of(group.cohort).cells(block)
+        rows, eight = lane + np.arange(tmem.UNIT)[:, None], np.arange(column, column + 8)
+        tmem.show(t, block, rows[:-1], eight, "load", "tcgen05")
+        tmem.show(t, block, rows[1:], eight, "store", "tcgen05")
         part = cells[lane:lane + tmem.UNIT, column:column + 8].copy()
         cells[lane + 1:lane + tmem.UNIT, column:column + 8] = part[:-1]
       group.cohort.changes.count += 1

@@ -268,7 +268,12 @@ class Product:
         by = factors(cells, scales[0] & 0xFFFF, rows, first, shape.scales, shape.k)
         z = y * factors(cells, scales[1] & 0xFFFF, shape.n, second, shape.scales, shape.k)
       else: z = y
+      for at, count, _ in self._places(shape, a, scales):
+        tmem.show(t, block, np.arange(tmem.LANES)[:, None], (at & 0xFFFF) + np.arange(count), "load", "tcgen05")
       for part in found:
+        columns = np.arange(column, column + part.columns)
+        if adds: tmem.show(t, block, part.lanes[:, None], columns, "load", "tcgen05")
+        tmem.show(t, block, part.lanes[:, None], columns, "store", "tcgen05")
         mine = of_tensor(cells, a & 0xFFFF, part.lanes, shape) * shape.signs[0] if x is None else x[part.rows]
         if by is not None: mine = mine * by[part.rows]
         self._added(cells, part, shape, mine, z[part.first:part.first + part.columns], column, adds,

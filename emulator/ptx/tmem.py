@@ -19,10 +19,12 @@ from tinyhw.emulator.ptx.group import LANES as THREADS
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.group import Blocks, Warps
+  from tinyhw.emulator.ptx.ranges import Thread
 
 Value = Any
 LANES: Final = 128
 COLUMNS: Final = 512
+WORDS: Final = LANES * COLUMNS  # of a block
 UNIT: Final = 32  # columns of the least allocation, lanes of a warp
 REGISTERS: Final = {"32x32b": 1, "16x64b": 1, "16x32bx2": 1, "16x128b": 2, "16x256b": 4}  # a shape's, at .x1
 
@@ -104,6 +106,13 @@ def of(cohort: Blocks) -> TensorMemory:
   if cohort.tensor is None: cohort.tensor = TensorMemory(len(cohort.threads))
   found: TensorMemory = cohort.tensor
   return found
+
+
+def show(t: Thread, block: int, lanes: Value, columns: Value, kind: str, how: str = "") -> None:
+  """Show observers words that a thread, or a warp of which it is the first, has read or written next."""
+  if t.cohort.observer is None: return
+  at = (np.asarray(lanes) << 16 | columns).reshape(-1)
+  t.show("tensor", kind, at.astype(np.uint64), 4, block, how)
 
 
 def fault(group: Warps, row: int, lane: int, text: str, address: int | None = None) -> MachineFault:

@@ -1,4 +1,4 @@
-"""Floats of 4, 6 and 8 bits of sm_100 and sm_120: conversions, products of a warp with scale factors, copies of tensors;
+"""Floats of 4, 6 and 8 bits of sm_100 and sm_120: conversions, products with scale factors, copies of tensors;
 and what else sm_100 brought: gathered rows, clusters that take over others' work, extremes of a warp's floats."""
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def nearest(x: float, t: str, relu: bool) -> int:
 
 def floats(rng: random.Random, count: int) -> Any:
   values = [rng.choice([0.0, -0.0, float("inf"), -float("inf"), float("nan"), rng.uniform(-8, 8), rng.choice([-1, 1])
-                        * rng.randrange(0, 65) / 8, rng.uniform(-40, 40), rng.uniform(-1, 1) * 2.0 ** rng.randrange(-140, 127)])
+                        * rng.randrange(0, 65) / 8, rng.uniform(-40, 40),
+                        rng.uniform(-1, 1) * 2.0 ** rng.randrange(-140, 127)])
             for _ in range(count)]
   return np.array(values, np.float32)
 
@@ -72,10 +73,11 @@ def floats(rng: random.Random, count: int) -> Any:
 def test_conversions_of_narrow_floats(t: str, relu: str) -> None:
   rng = random.Random(seed(len(t + relu)))
   x, register = floats(rng, 64 * examples(4)), "%b1" if t == "e2m1" else "%h1"
-  wide = f"mov.b16 %h1, {{%b1, %b2}};" if t == "e2m1" else ""
+  wide = "mov.b16 %h1, {%b1, %b2};" if t == "e2m1" else ""
   n = len(x) // 2
-  out = run(f"""mov.b16 %h2, 0; mov.b16 {{%b2, %b3}}, %h2; shl.b32 %r1, %t, 3; cvt.u64.u32 %l1, %r1; add.u64 %l2, %i, %l1;
-    ld.global.v2.f32 {{%f1, %f2}}, [%l2]; cvt.rn.satfinite{relu}.{t}x2.f32 {register}, %f1, %f2; {wide}
+  out = run(f"""mov.b16 %h2, 0; mov.b16 {{%b2, %b3}}, %h2; shl.b32 %r1, %t, 3;
+    cvt.u64.u32 %l1, %r1; add.u64 %l2, %i, %l1; ld.global.v2.f32 {{%f1, %f2}}, [%l2];
+    cvt.rn.satfinite{relu}.{t}x2.f32 {register}, %f1, %f2; {wide}
     cvt.u32.u16 %r2, %h1; add.u64 %l3, %o, %l1; cvt.rn{relu}.f16x2.{t}x2 %r3, {register};
     st.global.v2.u32 [%l3], {{%r2, %r3}};""", np.zeros(2 * n, np.uint32), x, threads=n)[0].reshape(n, 2)
   room = 4 if t == "e2m1" else 8
@@ -239,7 +241,8 @@ def test_four_rows_are_scattered() -> None:
   x = np.zeros((16, 32), np.uint32)
   m = mapped(dims=(32, 16, 0, 0, 0), strides=(128, 0, 0, 0), box=(32, 1, 0, 0, 0), steps=(1, 1, 0, 0, 0), rank=2,
              kind=CODES.index("u32"))
-  out = run("""ld.param.u64 %l1, [map]; mov.u32 %r1, s; shl.b32 %r3, %t, 4; add.u32 %r2, %r1, %r3; mul.lo.u32 %r4, %t, 7;
+  out = run("""ld.param.u64 %l1, [map]; mov.u32 %r1, s; shl.b32 %r3, %t, 4; add.u32 %r2, %r1, %r3;
+    mul.lo.u32 %r4, %t, 7;
     st.shared.v4.u32 [%r2], {%r4, %t, %r4, %r3}; bar.sync 0; @!%p1 bra END;
     tensormap.replace.tile.global_address.global.b1024.b64 [%l1], %i;
     cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%l1, {0, 9, 3, 15, 4}], [%r1];
@@ -270,7 +273,8 @@ def test_narrow_elements_are_copied(kind: str) -> None:
              kind=CODES.index(kind), swizzle=1 if stored == 16 else 0)
   total = 12 * stored
   out = copied(m, x, f"""mbarrier.arrive.expect_tx.shared.b64 _, [bar], {12 * size};
-    cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%l1, {{16, 1}}], [%r2];""", total)
+    cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%l1, {{16, 1}}], [%r2];""",
+               total)
   for row in range(6):
     for unit in range(2):
       mine = x[row + 1, size * (unit + 1):size * (unit + 2)] if row < 4 else np.zeros(size, np.uint8)
@@ -327,11 +331,13 @@ def test_extremes_of_floats_of_a_warp(op: str, mode: str) -> None:
   x[64:96] = np.nan
   x[128:] = [rng.uniform(-5, 5) for _ in range(128)]
   out = run(f"""shl.b32 %r1, %t, 2; cvt.u64.u32 %l1, %r1; add.u64 %l2, %i, %l1; ld.global.f32 %f1, [%l2];
-    redux.sync.{op}{mode}.f32 %f2, %f1, -1; add.u64 %l3, %o, %l1; st.global.f32 [%l3], %f2;""", np.zeros(256, np.uint32), x,
-            threads=256)[0]
+    redux.sync.{op}{mode}.f32 %f2, %f1, -1; add.u64 %l3, %o, %l1; st.global.f32 [%l3], %f2;""",
+            np.zeros(256, np.uint32), x, threads=256)[0]
   for w in range(8):
     values = [abs(v) if "abs" in mode else v for v in x[32 * w:32 * w + 32]]
     real = [v for v in values if not np.isnan(v)]
     if not real or "NaN" in mode and len(real) < 32: wanted = 0x7FFFFFFF
-    else: wanted = int(np.float32((min if op == "min" else max)(real, key=lambda v: (v, not np.signbit(v)))).view(np.uint32))
+    else:
+      best = (min if op == "min" else max)(real, key=lambda v: (v, not np.signbit(v)))
+      wanted = int(np.float32(best).view(np.uint32))
     assert (out[32 * w:32 * w + 32] == wanted).all()
