@@ -35,6 +35,13 @@ SELDOM: Final = (
   (r"call(\.uni)?", "`call` of a function that calls itself, or is too long to stand in the kernel"),
   (r"(tex|tld4|suld|sust|sured)\..*",
    "`tex`, `tld4`, `suld`, `sust`, `sured`, until a launch has made one a few times: then compiled for the array"),
+  (r"tcgen05\..*", "`tcgen05`"),
+  (r"clusterlaunchcontrol\..*", "`clusterlaunchcontrol`"),
+  (r"mma\..*\.kind::.*", "`mma` with a `.kind`"),
+  (r"ldmatrix\..*\.m8n16\..*", "`ldmatrix` that unpacks"),
+  (r"redux\.sync\..*f32", "`redux` of floats"),
+  (r"cp\.async\.bulk\.tensor\..*(gather4|scatter4|cta_group::2).*",
+   "copies of gathered rows, and those that tell a pair of blocks"),
 )
 
 
