@@ -31,8 +31,9 @@ HEAD = """.version 9.0
   .reg .b128 %q<9>; .reg .b8 %b<9>;
 L:
 """
-# Where the table allows more than ptxas: hints for caches go with few types, .sat only where a number may not fit.
-LOOSE = re.compile(r"4X\.f32.*ue8m0|L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]"
+# Where the table allows more than ptxas: hints for caches go with few types, .sat only where a number may not fit;
+# and where that is older than what compilers write.
+LOOSE = re.compile(r"bf16x2\.e2m1x2|4X\.f32.*ue8m0|L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]"
                    r"|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
 # What ptxas accepts and the table has not: modifiers twice, and forms that the manual does not name.
 BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^fence.*generic\.global|^cvt\.b?f16\.b?f16|^madc\.hi\.sat"

@@ -79,7 +79,7 @@ def function(form: Form) -> Callable[..., V]:
   mode = next((r for r in ("rna", "rn", "rz", "rm", "rp") if r in m), "rn")
   if target in {"f16x2", "bf16x2"} and source == "f32": return _pair(_narrow(target[:-2], mode, m))
   if target in _FP8: return _to_fp8(target, source, "relu" in m)
-  if source in _FP8: return _from_fp8(source, "relu" in m)
+  if source in _FP8: return _from_fp8(source, target, "relu" in m)
   if target == "tf32": return _tf32(mode, m)
   if target == "ue8m0x2": return _to_scale(source, mode == "rp", "satfinite" in m)
   if source == "ue8m0x2": return _from_scale
@@ -242,11 +242,12 @@ def _from_scale(o: O, a: V) -> V:
   return one(x >> 8 & 0xFF) << 16 | one(x & 0xFF)
 
 
-def _from_fp8(source: str, relu: bool) -> Callable[..., V]:
+def _from_fp8(source: str, target: str, relu: bool) -> Callable[..., V]:
   kind = _FP8[source]
 
   def one(o: O, code: V) -> V:
     x = decoded(o, code, kind)
+    if target == "bf16x2": return o.bits(x, "u32") >> 16  # nothing is lost
     half = o.where(o.isnan(x), o.const("u16", 0x7FFF), o.bits(o.to(x, "f16"), "u16"))
     if relu: half = o.where(~o.isnan(x) & (half >> 15 == 1), o.const("u16", 0), half)
     return o.to(half, "u32")

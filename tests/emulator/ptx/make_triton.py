@@ -32,6 +32,18 @@ BLACKWELL: dict[str, tuple[str, dict[str, str], dict[str, Any], dict[str, int]]]
   "attention": (*PLANS["attention"][:2], {"BM": 128, "BN": 64, "D": 64}, {})}
 
 
+def _scaled(left: str, right: str) -> tuple[str, dict[str, str], dict[str, Any], dict[str, int]]:
+  types = {"e4m3": "*fp8e4nv", "e5m2": "*fp8e5", "e2m1": "*u8"}
+  return ("scaled", {"a": types[left], "b": types[right], "p": "*u8", "q": "*u8", "c": "*fp32"},
+          {"M": 128, "N": 64, "K": 128, "LEFT": left, "RIGHT": right, "A": 1 + (left == "e2m1"),
+           "B": 1 + (right == "e2m1")},
+          {"num_stages": 2})
+
+
+SCALED = {"scaled-fp8": _scaled("e4m3", "e5m2"), "scaled-fp4": _scaled("e2m1", "e2m1"),
+          "scaled-mixed": _scaled("e5m2", "e2m1")}
+
+
 def make(folder: Path) -> None:
   import triton
   from triton.backends.compiler import GPUTarget
@@ -39,7 +51,9 @@ def make(folder: Path) -> None:
   from tests.emulator.ptx import kernels_tma
   folder.mkdir(parents=True, exist_ok=True)
   every = [(90, name, plan) for name, plan in PLANS.items()]
-  if triton.__version__ >= "3.9": every += [(100, name, plan) for name, plan in BLACKWELL.items()]
+  if triton.__version__ >= "3.9":
+    every += [(100, name, plan) for name, plan in BLACKWELL.items()]
+    every += [(target, name, plan) for target in (100, 120) for name, plan in SCALED.items()]
   for target, name, (kernel, types, constants, options) in every:
     fn = getattr(kernels_tma, kernel)
     signature = {p: "constexpr" if p in constants else types[p] for p in fn.arg_names}

@@ -284,6 +284,7 @@ cvt rn ?relu f16x2 e4m3x2|e5m2x2 ; u : b16 ; 8.1 89
 cvt rn satfinite ?relu e2m1x2 f32 ; b8 : t t ; 8.6 100
 cvt rn satfinite ?relu e2m3x2|e3m2x2 f32 ; b16 : t t ; 8.6 100
 cvt rn ?relu f16x2 e2m1x2 ; u : b8 ; 8.6 100
+cvt rn bf16x2 e2m1x2 ; u : b8 ; 9.4 100
 cvt rn ?relu f16x2 e2m3x2|e3m2x2 ; u : b16 ; 8.6 100
 cvt rz|rp ?satfinite ue8m0x2 f32 ; b16 : t t ; 8.6 100
 cvt rz|rp ?satfinite ue8m0x2 bf16x2 ; b16 : t ; 8.6 100

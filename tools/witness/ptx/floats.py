@@ -314,7 +314,9 @@ def narrow(form: Form, target: str, source: str) -> Iterator[Case]:
                      ("f32", "f32"), two)
   elif source in NARROW:
     room = 4 if source == "e2m1x2" else 8
-    def halves(a: int) -> int: return _half(source, a >> room, relu) << 16 | _half(source, a & (1 << room) - 1, relu)
+    f = BF16 if target == "bf16x2" else F16
+    def one(code: int) -> int: return _half(source, code, relu, f)
+    def halves(a: int) -> int: return one(a >> room) << 16 | one(a & (1 << room) - 1)
     if room == 8: yield plain(form, lambda a: halves(a & 0x3F3F), draw=lambda r: (r.getrandbits(16) & 0x3F3F,))
     else: yield Case(form.name, f"{{{{ .reg .b8 n; cvt.u8.u16 n, {{1}}; {form.name} {{0}}, n; }}}}", ("b32",), ("u16",),
                      lambda a: halves(a & 0xFF))
@@ -348,11 +350,11 @@ def _code(t: str, x: int, relu: bool) -> int:
   return best | (top + 1) * F32.negative(x)
 
 
-def _half(t: str, code: int, relu: bool) -> int:
+def _half(t: str, code: int, relu: bool, f: Format) -> int:
   negative = code >> NARROW[t][0] - 1 & 1
   if relu and negative: return 0
   size = _small(t, code)
-  return F16.round(size.numerator, 1 - size.denominator.bit_length(), softfloat.RNE) & 0x7FFF | negative << 15
+  return f.round(size.numerator, 1 - size.denominator.bit_length(), softfloat.RNE) & 0x7FFF | negative << 15
 
 
 def _power(x: int, up: bool, satfinite: bool) -> int:
