@@ -10,8 +10,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import DecodeError, Error, InvalidArgument
+from tinyhw.core.errors import DecodeError, Error, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
+from tinyhw.emulator.ptx.targets import VERSION
 from tinyhw.mock.cuda import devicelib, memory
 from tinyhw.mock.cuda.calls import Failed, serves
 from tinyhw.mock.cuda.images import fits, ptx_of
@@ -103,6 +104,7 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
     if log[0] and log[1]:
       m.user.write(log[0], str(error).encode()[:log[1] - 1] + b"\0")
     code = cuda.CUDA_ERROR_INVALID_PTX if isinstance(error, DecodeError) else cuda.CUDA_ERROR_NOT_SUPPORTED
+    if isinstance(error, Unsupported) and error.kind == VERSION: code = cuda.CUDA_ERROR_UNSUPPORTED_PTX_VERSION
     raise Failed(code, str(error)) from None
   major, minor = context.gpu.card.capability
   if not fits(linked.target[0], context.gpu.card):

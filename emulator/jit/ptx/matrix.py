@@ -138,9 +138,10 @@ def _function(m: int, n: int, k: int, t: str, how: str) -> tuple[str, str]:
 
 
 INTRINSICS: Final = {
-  "llvm.sadd.sat.v8i32": "declare <8 x i32> @llvm.sadd.sat.v8i32(<8 x i32>, <8 x i32>)",
-  "llvm.ctpop.v8i32": "declare <8 x i32> @llvm.ctpop.v8i32(<8 x i32>)",
-  "llvm.fmuladd.v8f64": "declare <8 x double> @llvm.fmuladd.v8f64(<8 x double>, <8 x double>, <8 x double>)"}
+  name: f"declare {vector} @{name}({', '.join([vector] * count)})"
+  for n in (8, 16) for name, vector, count in (
+    (f"llvm.sadd.sat.v{n}i32", f"<{n} x i32>", 2), (f"llvm.ctpop.v{n}i32", f"<{n} x i32>", 1),
+    (f"llvm.fmuladd.v{n}f64", f"<{n} x double>", 3))}
 _KINDS: Final = {"s32": frozenset({"s8", "u8", "s4", "u4", "b1"}), "f64": frozenset({"f64"}), "f32": _FLOATS,
                  "f16": _FLOATS}
 
