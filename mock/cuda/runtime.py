@@ -13,6 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -34,7 +35,8 @@ _PLAIN: Final = frozenset({"__cudaRegisterFatBinary", "cudaGetErrorName", "cudaG
 _CHANNEL: Final = "cudaCreateChannelDesc"
 _PROFILER: Final = ("cudaProfilerStart", "cudaProfilerStop")  # of cuda_profiler_api.h; nobody profiles
 
-NAMES: Final = sorted((*cudart.FUNCTIONS, *cudart.BY_VALUE, _CHANNEL, *_PROFILER))  # of the library's functions
+OWN: Final = {**cudart.PER_THREAD, "__cudaLaunchKernel": "__cudaLaunchKernel_ptsz"}  # those on the thread's own stream
+NAMES: Final = sorted({*cudart.FUNCTIONS, *cudart.BY_VALUE, *OWN.values(), _CHANNEL, *_PROFILER})  # of the library
 
 
 class Refusal(Exception):
@@ -85,6 +87,7 @@ class Runtime:
     self.descriptions: dict[int, tuple[bytes, ...]] = {}  # of texture and surface objects: resource, sampling, view
     self.loaded = Loaded(SONAME, NAMES, SONAME)
     for name in (*cudart.FUNCTIONS, *cudart.BY_VALUE): self.loaded.fill(name, self._function(name))
+    for name, own in OWN.items(): self.loaded.fill(own, self._function(name, True))
     for name in _PROFILER: self.loaded.fill(name, ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: 0))
     # A struct of more than 16 bytes comes back where the caller says, as if it were a first parameter (x86-64's ABI).
     self.loaded.fill(_CHANNEL, ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, *[ctypes.c_int32] * 5)(self._channel))
@@ -105,8 +108,8 @@ class Runtime:
     if found is None: raise Refusal(cudart.cudaErrorCudartUnloading)
     return found
 
-  def _function(self, name: str) -> Any:
-    """A function of the library, as C calls it."""
+  def _function(self, name: str, own: bool = False) -> Any:
+    """A function of the library, as C calls it. `own`: stream 0 is the calling thread's."""
     handler, same = RUNS.get(name), SAME.get(name)
     kinds = cudart.FUNCTIONS.get(name, ()) if handler or same else ()
     kinds = tuple(ctypes.c_uint64 if k is ctypes.c_void_p else k for k in kinds)
@@ -115,6 +118,12 @@ class Runtime:
 
     def call(*arguments: Any) -> int:
       if finalizing(): return ended
+      if not own: return called(arguments)
+      try: machine = self.behind()
+      except Forked: machine = None  # which `called` says
+      with nullcontext() if machine is None else machine.own_default(): return called(arguments)
+
+    def called(arguments: tuple[Any, ...]) -> int:
       UNCOLLECTED.enter()
       try:
         if same is not None:
@@ -421,7 +430,9 @@ def _peer(r: Runtime, device: int) -> int:
 
 @runs("cudaDeviceEnablePeerAccess")
 def device_enable_peer_access(r: Runtime, device: int, flags: int) -> None:
-  r.call("cuCtxEnablePeerAccess", _peer(r, device), flags)
+  own, peer = r.context(), _peer(r, device)
+  if peer == own: raise Refusal(cudart.cudaErrorInvalidDevice, "a device is no peer of its own")
+  r.call("cuCtxEnablePeerAccess", peer, flags)
 
 
 @runs("cudaDeviceDisablePeerAccess")

@@ -12,7 +12,7 @@ from tests.wire.test_fatbin import packed
 from tinyhw.autogen import cuda, cudart
 from tinyhw.mock.cuda.calls import BY_VALUE
 from tinyhw.mock.cuda.library import runtime
-from tinyhw.mock.cuda.runtime import RUNS, SAME
+from tinyhw.mock.cuda.runtime import NAMES, OWN, RUNS, SAME
 
 TEXT = HEAD + """
 .global .align 4 .u32 factor = 3;
@@ -277,7 +277,7 @@ def test_what_is_a_hint_or_a_word() -> None:
 
 def test_what_is_not_modelled_says_so() -> None:
   p = Program()
-  left = sorted({*cudart.FUNCTIONS, *cudart.BY_VALUE} - {*RUNS, *SAME})
+  left = sorted({*cudart.FUNCTIONS, *cudart.BY_VALUE} - {*RUNS, *SAME, *OWN.values()})
   for name in left:
     assert p.code(name) == cudart.cudaErrorNotSupported, name
   assert set(p.machine.report()) >= {f"{name}: {name} is not modelled" for name in left}
@@ -310,3 +310,27 @@ def test_managed_variables_are_the_hosts_too() -> None:
   p("cudaSetDevice", 1)
   assert p.launch(memory, 100) == cudart.cudaErrorNotSupported
   assert any("__managed__ variables that several cards use" in line for line in p.machine.report())
+
+
+def test_programs_with_a_default_stream_for_each_thread() -> None:
+  """--default-stream per-thread calls functions under other names: stream 0 is the thread's, and what waits for that
+  does not wait for the default stream of all."""
+  p = Program()
+  assert {*cudart.PER_THREAD} <= {*cudart.FUNCTIONS} and set(cudart.PER_THREAD.values()) <= {*NAMES}
+
+  def number(name: str, stream: int) -> int:
+    found = ctypes.c_uint64()
+    p(name, stream, ctypes.byref(found))
+    return found.value
+  everyones, own = number("cudaStreamGetId", 0), number("cudaStreamGetId", cuda.CU_STREAM_PER_THREAD)
+  assert number("cudaStreamGetId_ptsz", 0) == own != everyones == number("cudaStreamGetId_ptsz", cuda.CU_STREAM_LEGACY)
+  data = np.arange(64, dtype=np.uint32)
+  memory, out = p.made("cudaMalloc", data.nbytes), np.zeros_like(data)
+  p("cudaMemcpy_ptds", memory, data.ctypes.data, data.nbytes, cudart.cudaMemcpyHostToDevice)
+  kernel, one = p.made("__cudaGetKernel", SCALE), cudart.dim3(x=1, y=1, z=1)
+  kept = ctypes.c_uint64(memory), ctypes.c_uint32(64)
+  places = (ctypes.c_void_p * 2)(*map(ctypes.addressof, kept))
+  p("__cudaLaunchKernel_ptsz", kernel, one, cudart.dim3(x=64, y=1, z=1), places, 0, 0)
+  p("cudaMemcpyAsync_ptsz", out.ctypes.data, memory, out.nbytes, cudart.cudaMemcpyDeviceToHost, 0)
+  p("cudaStreamSynchronize_ptsz", 0)
+  assert (out == 3 * data).all() and number("cudaStreamGetId", 0) == everyones
