@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.native import host
-from tinyhw.emulator.jit.ptx import access, layout
+from tinyhw.emulator.jit.ptx import access, layout, products
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, halves, integers, one
 from tinyhw.emulator.jit.ptx.routine import Routine, Variable, defined
@@ -24,7 +23,6 @@ from tinyhw.emulator.values.ops import F32, F64, I32, U32, U64
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Operand
 
-_BLOCKS: Final = {True: (8, 16), False: (4, 8)}  # rows and columns of sums at a time, with AVX-512 and without
 _WHOLE: Final = frozenset({"s8", "u8", "s4", "u4", "b1"})
 
 
@@ -149,47 +147,23 @@ def product(m: int, n: int, k: int, t: str, how: str) -> tuple[str, str]:
 
   The columns are turned into rows, four by four. Then a block of sums at a time is made in the processor's registers,
   each in the order of k."""
-  rows, columns = _BLOCKS[host().cpu == "x86-64-v4"]
-  columns = min(n, columns)
-  name, wide = f"wmma.{m}.{n}.{k}.{t}{'.' * bool(how)}{how}", f"<{columns} x {t}>"
+  rows, columns = products.block(n)
+  name = f"wmma.{m}.{n}.{k}.{t}{'.' * bool(how)}{how}"
   places = ", ".join(f"ptr noalias %{x}" for x in ("a", "b", "turned", "c"))
-  lines = [f"define private void @{name}({places}) noinline {{",
-           "  br label %turn", "turn:", "  %p = phi i64 [ 0, %0 ], [ %p.next, %turn ]",
-           *_turned(n, k, t), "  %p.next = add i64 %p, 1", f"  %p.over = icmp eq i64 %p.next, {n * k // 16}",
-           "  br i1 %p.over, label %block, label %turn", "block:",
-           "  %q = phi i64 [ 0, %turn ], [ %q.next, %end ]", f"  %q.row = udiv i64 %q, {n // columns}",
-           f"  %q.column = urem i64 %q, {n // columns}", f"  %i = mul i64 %q.row, {rows}",
-           f"  %j = mul i64 %q.column, {columns}", f"  %a.first = mul i64 %i, {k}",
-           f"  %a.at = getelementptr {t}, ptr %a, i64 %a.first", f"  %b.at = getelementptr {t}, ptr %turned, i64 %j",
-           f"  %c.line = mul i64 %i, {n}", "  %c.first = add i64 %c.line, %j",
-           f"  %c.at = getelementptr {t}, ptr %c, i64 %c.first", "  br label %depth", "depth:",
-           "  %d = phi i64 [ 0, %block ], [ %d.next, %depth ]",
-           *(f"  %s{r} = phi {wide} [ zeroinitializer, %block ], [ %t{r}, %depth ]" for r in range(rows)),
-           f"  %y.line = mul i64 %d, {n}", f"  %y.at = getelementptr {t}, ptr %b.at, i64 %y.line",
-           f"  %y = load {wide}, ptr %y.at, align 8", f"  %x.at = getelementptr {t}, ptr %a.at, i64 %d"]
-  for r in range(rows):
-    lines += [f"  %x{r}.at = getelementptr {t}, ptr %x.at, i64 {r * k}", f"  %x{r} = load {t}, ptr %x{r}.at",
-              f"  %x{r}.one = insertelement {wide} poison, {t} %x{r}, i64 0",
-              f"  %x{r}.all = shufflevector {wide} %x{r}.one, {wide} poison, <{columns} x i32> zeroinitializer"]
-    if t == "double" and not how:
-      lines.append(f"  %t{r} = call {wide} @llvm.fmuladd.v{columns}f64({wide} %x{r}.all, {wide} %y, {wide} %s{r})")
-    elif how in {"xor", "and"}:
-      lines += [f"  %z{r} = {how} {wide} %x{r}.all, %y",
-                f"  %m{r} = call {wide} @llvm.ctpop.v{columns}i32({wide} %z{r})", f"  %t{r} = add {wide} %s{r}, %m{r}"]
-    else:
-      f = "f" * (t == "double")
-      lines += [f"  %m{r} = {f}mul {wide} %x{r}.all, %y", f"  %t{r} = {f}add {wide} %s{r}, %m{r}"]
-  lines += ["  %d.next = add i64 %d, 1", f"  %d.over = icmp eq i64 %d.next, {k}",
-            "  br i1 %d.over, label %end, label %depth", "end:"]
-  for r in range(rows):
-    add = f"{'f' * (t == 'double')}add {wide} %t{r}, %old{r}"
-    if how == "sat": add = f"call {wide} @llvm.sadd.sat.v{columns}i32({wide} %t{r}, {wide} %old{r})"
-    lines += [f"  %c{r}.at = getelementptr {t}, ptr %c.at, i64 {r * n}",
-              f"  %old{r} = load {wide}, ptr %c{r}.at, align 8", f"  %sum{r} = {add}",
-              f"  store {wide} %sum{r}, ptr %c{r}.at, align 8"]
-  lines += ["  %q.next = add i64 %q, 1", f"  %q.over = icmp eq i64 %q.next, {m // rows * (n // columns)}",
-            "  br i1 %q.over, label %done, label %block", "done:", "  ret void", "}"]
-  return name, "\n".join(lines)
+  return name, "\n".join([
+    f"define private void @{name}({places}) noinline {{", "  br label %turn", "turn:",
+    "  %p = phi i64 [ 0, %0 ], [ %p.next, %turn ]", *_turned(n, k, t), "  %p.next = add i64 %p, 1",
+    f"  %p.over = icmp eq i64 %p.next, {n * k // 16}", "  br i1 %p.over, label %block, label %turn", "block:",
+    "  %q = phi i64 [ 0, %turn ], [ %q.next, %end ]", f"  %q.row = udiv i64 %q, {n // columns}",
+    f"  %q.column = urem i64 %q, {n // columns}", f"  %i = mul i64 %q.row, {rows}",
+    f"  %j = mul i64 %q.column, {columns}", f"  %a.first = mul i64 %i, {k}",
+    f"  %a.at = getelementptr {t}, ptr %a, i64 %a.first", f"  %b.at = getelementptr {t}, ptr %turned, i64 %j",
+    f"  %c.line = mul i64 %i, {n}", "  %c.first = add i64 %c.line, %j",
+    f"  %c.at = getelementptr {t}, ptr %c, i64 %c.first",
+    *products.depth(t, how, rows, columns, k, "block", n, [f"  %x.at = getelementptr {t}, ptr %a.at, i64 %d"], k),
+    *products.added(t, how, rows, columns, n), "  %q.next = add i64 %q, 1",
+    f"  %q.over = icmp eq i64 %q.next, {m // rows * (n // columns)}", "  br i1 %q.over, label %done, label %block",
+    "done:", "  ret void", "}"])
 
 
 def _turned(n: int, k: int, t: str) -> Iterator[str]:
