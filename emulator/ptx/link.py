@@ -71,6 +71,7 @@ class Linked:
   text: bytes = field(default=b"", repr=False)
   kernels: dict[str, Kernel] = field(default_factory=dict, repr=False)
   notes: dict[str, Any] = field(default_factory=dict, repr=False)
+  origin: Linked | None = field(default=None, repr=False)  # what it is with its variables where the text has them
   _kept: tuple[int, int] = (0, 0)
 
   @cached_property
@@ -132,7 +133,7 @@ class Linked:
   def moved(self, offsets: dict[str, int]) -> Linked:
     """It with its variables at other places."""
     other = copy.copy(self)
-    other.offsets = offsets
+    other.offsets, other.origin = offsets, self.origin or self
     return other
 
   def entry(self, name: str) -> Function:
