@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
@@ -123,6 +124,17 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
   module.handle = m.new(module)
   context.modules.append(module)
   return module
+
+
+def share(m: CudaMachine, module: Module, first: Module, names: Collection[str]) -> None:
+  """Have these variables of a module, before it runs, where another card's module of the same text has them."""
+  places = {n: first.base + first.linked.offsets[n] - module.base for n in names if n in module.linked.offsets}
+  module.linked = module.linked.moved({**module.linked.offsets, **places})
+  module.programs.clear()
+  for offset, size, name, addend in module.linked.fixups:
+    if name in places:
+      value = module.base + places[name] + addend
+      m.space.write(module.base + offset, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
 
 
 def _heap(m: CudaMachine, module: Module) -> None:

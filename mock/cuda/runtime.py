@@ -22,6 +22,7 @@ from tinyhw.core.layout import Struct
 from tinyhw.mock.cuda.arrays import Array
 from tinyhw.mock.cuda.calls import UNCOLLECTED, Failed, Forked, answer
 from tinyhw.mock.cuda.machine import CudaMachine
+from tinyhw.mock.cuda.modules import Module, share
 from tinyhw.mock.cuda.runtime_tables import FUNCTION, PROPERTIES, SAME, WITHOUT_CONTEXT
 from tinyhw.mock.cuda.shared import Loaded
 from tinyhw.mock.memory import Refused
@@ -207,9 +208,12 @@ class Runtime:
     """A fat binary's module in the current context."""
     context = self.context()
     if context not in binary.modules:
-      if binary.managed and binary.modules:
-        raise Refusal(cudart.cudaErrorNotSupported, "__managed__ variables that several cards use")
-      binary.modules[context] = self.made("cuModuleLoadFatBinary", binary.image)
+      first = next(iter(binary.modules.values()), None)
+      handle = binary.modules[context] = self.made("cuModuleLoadFatBinary", binary.image)
+      if first is not None and binary.managed:  # which all cards share
+        find = self.machine.find
+        share(self.machine, find(handle, Module), find(first, Module), binary.managed.values())
+        return handle
       for place, name in binary.managed.items():
         address = self._global(binary.modules[context], name)[0]
         self.machine.user.write(place, struct.pack("<Q", address))

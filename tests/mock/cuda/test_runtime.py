@@ -310,9 +310,32 @@ def test_managed_variables_are_the_hosts_too() -> None:
   out = np.zeros_like(data)
   p("cudaMemcpy", out.ctypes.data, memory, out.nbytes, cudart.cudaMemcpyDefault)
   assert (out == data * 11).all()
-  p("cudaSetDevice", 1)
-  assert p.launch(memory, 100) == cudart.cudaErrorNotSupported
-  assert any("__managed__ variables that several cards use" in line for line in p.machine.report())
+  p("cudaSetDevice", 1)  # all cards have the same ones
+  factor.value = 2
+  assert p.launch(memory, 100) == 0 and p.made("cudaGetSymbolAddress", cell.value) == cell.value
+  p("cudaDeviceSynchronize")
+  p("cudaMemcpy", out.ctypes.data, memory, out.nbytes, cudart.cudaMemcpyDefault)
+  assert (out == data * 22).all() and factor.value == 2
+
+
+def test_addresses_of_managed_variables_are_one_on_all_cards() -> None:
+  """Also those that another variable has from its initializer; variables of other kinds each card has for itself."""
+  text = TEXT.replace(".global .align 4 .u32 factor = 3;", """.global .attribute(.managed) .align 4 .u32 factor = 3;
+    .global .u64 where = factor; .global .u32 own = 5;""").replace("ld.global.u32 %r4, [factor]", """
+    ld.global.u64 %rd2, [where]; ld.global.u32 %r4, [%rd2]; red.global.add.u32 [factor], 1; ld.global.u32 %r3, [own];
+    add.u32 %r4, %r4, %r3; red.global.add.u32 [own], 1""")
+  p = Program("sm_90,sm_80", text)
+  cell = ctypes.c_uint64(0)
+  p("__cudaRegisterManagedVar", p.handle, ctypes.addressof(cell), b"factor", b"factor", 0, 4, 0, 0)
+  assert p.code("__cudaInitModule", p.handle) == 1
+  memory = p.made("cudaMallocManaged", 4, 1)
+  found = ctypes.c_uint32.from_address(memory)
+  for device, factor in ((0, 3 + 5), (0, 4 + 6), (1, 5 + 5), (0, 6 + 7), (1, 7 + 6)):
+    p("cudaSetDevice", device)
+    found.value = 1
+    assert p.launch(memory, 1, block=1) == 0
+    p("cudaDeviceSynchronize")
+    assert found.value == factor
 
 
 def test_programs_with_a_default_stream_for_each_thread() -> None:
