@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -23,8 +24,10 @@ settings.register_profile("thorough", max_examples=examples(100), print_blob=Tru
 settings.load_profile("thorough" if THOROUGH else "quick")
 os.environ.setdefault("TINYHW_CACHE", "0")  # tests compile what they test
 
-# Looking every 700 objects for cycles among all that thousands of tests were collected into took a tenth of the run.
+# Looking every 700 objects for cycles among all that thousands of tests were collected into took a tenth of the run; so
+# would each `gc.collect()` of a test, were not out of its sight what is there to stay.
 gc.set_threshold(20_000)
+SETTLED = 16    # modules, after which what is left counts as there to stay
 
 # Processes that tests start find bytecode, also where the environment has Python write none: it is in a folder of the
 # run's own, which workers of pytest inherit.
@@ -53,6 +56,27 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
   terminal = session.config.pluginmanager.get_plugin("terminalreporter")
   if THOROUGH and terminal: terminal.write_line(f"{VARIABLE}={SEED}")
+
+
+def settle() -> None:
+  """What is alive now is not looked through for garbage any more."""
+  gc.collect()
+  gc.freeze()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+  """The tests themselves, and all that they imported, stay."""
+  settle()
+
+
+_modules = itertools.count(1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def what_caches_keep_stays() -> Iterator[None]:
+  """Now and then what earlier tests left in caches is taken out of the collector's sight."""
+  if next(_modules) % SETTLED == 0: settle()
+  yield
 
 
 @cache

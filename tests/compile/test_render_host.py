@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.strength import examples
 from tinyhw import Tensor
+from tinyhw.compile.render import objects
 from tinyhw.compile.render.host import HostRenderer
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.ir import semantics
@@ -41,16 +42,32 @@ def jit() -> Any:
 _loaded: list[Any] = []
 
 
+def machine_code(source: str, renderer: HostRenderer) -> Any:
+  """The loaded function `k` of a text."""
+  builder = llvm.JITLibraryBuilder().add_object_img(renderer.compile(source, "k")).add_current_process()
+  _loaded.append(builder.export_symbol("k").link(jit(), f"k{len(_loaded)}"))
+  return ctypes.CFUNCTYPE(None)(_loaded[-1]["k"])
+
+
+def same_bits(a: Array, b: Array) -> bool:
+  """Whether two arrays hold the same; a NaN is any NaN."""
+  numbers = (a == a) | (b == b) if a.dtype.kind == "f" else np.ones(a.shape, bool)
+  return a[numbers].tobytes() == b[numbers].tobytes()
+
+
 def load(uops: Sequence[UOp], renderer: HostRenderer = HOST) -> Any:
-  """A function of the buffers' arrays and the values."""
-  binary = renderer.compile(renderer.source("k", uops), "k")
-  builder = llvm.JITLibraryBuilder().add_object_img(binary).add_current_process().export_symbol("k")
-  _loaded.append(builder.link(jit(), f"k{len(_loaded)}"))
-  address = _loaded[-1]["k"]
+  """A function of the buffers' arrays and the values. Where code is made at once, better code has to do the same."""
+  source = renderer.source("k", uops)
+  codes = [machine_code(text, renderer) for text in dict.fromkeys((source, source.replace(objects.AT_ONCE, "")))]
 
   def run(*arguments: Array | int) -> None:
-    types = [ctypes.c_void_p if isinstance(a, np.ndarray) else ctypes.c_int32 for a in arguments]
-    ctypes.CFUNCTYPE(None, *types)(address)(*(a.ctypes.data if isinstance(a, np.ndarray) else a for a in arguments))
+    copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    for code, given_ in zip(codes, (arguments, copies)):
+      types = [ctypes.c_void_p if isinstance(a, np.ndarray) else ctypes.c_int32 for a in given_]
+      function = ctypes.cast(code, ctypes.CFUNCTYPE(None, *types))
+      function(*(a.ctypes.data if isinstance(a, np.ndarray) else a for a in given_))
+    if len(codes) > 1:
+      for a, b in zip(arguments, copies): assert not isinstance(a, np.ndarray) or same_bits(a, np.asarray(b))
   return run
 
 
@@ -306,3 +323,14 @@ def test_vectors_begin_at_any_element(first: int) -> None:
   x = np.arange(64, dtype=np.float32)
   found = Tensor(x)[first:first + 4] + Tensor(x)[first + 7:first + 11]
   np.testing.assert_array_equal(found.numpy(), x[first:first + 4] + x[first + 7:first + 11])
+
+
+def test_code_that_runs_briefly_is_made_at_once() -> None:
+  def source(count: int) -> str:
+    counter = UOp.range(count, 0)
+    head = [buffer(0, dtypes.float32, count), *linear(counter)]
+    body = linear(head[0].index(counter).store(UOp.const(dtypes.float32, 1.0)), known=head)
+    return HOST.source("k", [*head, *body, UOp(Ops.ENDRANGE, dtypes.void, (counter,))])
+  assert objects.AT_ONCE in source(64) and objects.AT_ONCE not in source(1 << 20)
+  code = HOST.compile(source(64), "k")
+  assert code != HOST.compile(source(64).replace(objects.AT_ONCE, ""), "k")

@@ -28,6 +28,7 @@ class Work:
   tensor: Callable[..., Any]
   numpy: Callable[..., Any] | None
   name: str = ""  # in this module
+  text: str = ""  # of `tensor`, on operands a and b
 
   def arrays(self) -> list[Any]:
     """The operands, 0 to 1."""
@@ -59,6 +60,19 @@ class Work:
     assert function is not None
     return repeat(lambda: function(*operands), runs=15, warm=3)
 
+  def tinygrads(self) -> Seconds:
+    """The same text on tinygrad's Tensor and this processor, through clang, in a process of its own."""
+    code = ("import time\nfrom tinyhw.cli.arithmetic import Work\nfrom tinygrad import Device, Tensor\n"
+            f"a, b = ([Tensor(x).realize() for x in Work({self.shapes}, len, None).arrays()] * 2)[:2]\n"
+            "def run():\n"
+            "  start = time.perf_counter()\n"
+            f"  ({self.text}).realize()\n"
+            "  Device[Device.DEFAULT].synchronize()\n"
+            "  return time.perf_counter() - start\n"
+            "for _ in range(3): run()\n"
+            "print([run() for _ in range(15)])")
+    return [float(text) for text in child(code, DEV="CPU", CPU="1").strip("[]\n").split(", ")]
+
 
 def _product(n: int) -> Work:
   """A product of two matrices of n by n."""
@@ -69,8 +83,8 @@ PRODUCT_512, PRODUCT_1024 = map(_product, (512, 1024))
 ADD = Work(((MANY,), (MANY,)), lambda a, b: a + b, lambda a, b: a + b)
 SUM = Work(((MANY,),), lambda a: a.sum(), lambda a: a.sum())
 CHAIN = Work(((MANY,), (MANY,)), lambda a, b: (a * 2 + b) * a - b, lambda a, b: (a * 2 + b) * a - b)
-SOFTMAX = Work(((512, 1024),), lambda a: a.softmax(), _softmax, "SOFTMAX")
-CONVOLUTION = Work(((4, 16, 32, 32), (32, 16, 3, 3)), lambda x, w: x.conv2d(w), None)
+SOFTMAX = Work(((512, 1024),), lambda a: a.softmax(), _softmax, "SOFTMAX", "a.softmax()")
+CONVOLUTION = Work(((4, 16, 32, 32), (32, 16, 3, 3)), lambda x, w: x.conv2d(w), None, text="a.conv2d(b)")
 
 
 def new_kernel() -> Seconds:

@@ -30,6 +30,55 @@ with Tensor.train():
 print(time.perf_counter() - start)
 '''
 
+TRANSFORMER = '''
+import time
+import numpy as np
+from tinyhw import Tensor, nn
+layers = [nn.TransformerEncoderLayer(64, 4, 256, dropout=0.0, batch_first=True) for _ in range(LAYERS)]
+optimizer, rng = nn.optim.Adam(nn.get_parameters(layers), lr=1e-3), np.random.default_rng(0)
+x, y = (Tensor(rng.standard_normal((2, 16, 64), dtype=np.float32)).realize() for _ in range(2))
+for parameter in optimizer.params: parameter.realize()
+start = time.perf_counter()
+with Tensor.train():
+  h = x
+  for layer in layers: h = layer(h)
+  loss = (h - y).square().mean()
+  optimizer.zero_grad()
+  loss.backward()
+  optimizer.step()
+  assert loss.item() > 0
+print(time.perf_counter() - start)
+'''
+
+DIGITS = '''
+import time; start = time.perf_counter()
+import numpy as np
+from tinyhw import Tensor, TinyJit, nn
+from tinyhw.cli.demo import load_digits
+images, digits = load_digits()
+images, test = images.reshape(-1, 1, 8, 8), np.arange(len(digits)) % 5 == 0
+Tensor.manual_seed(2)
+net = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                    nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                    nn.Flatten(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
+optimizer = nn.optim.Adam(nn.get_parameters(net), lr=4e-3)
+@TinyJit
+def step(x, y):
+  optimizer.zero_grad()
+  loss = net(x).cross_entropy(y)
+  loss.backward()
+  optimizer.step()
+  return loss.realize()
+rng, kept = np.random.default_rng(2), np.flatnonzero(~test)
+with Tensor.train():
+  for _ in range(20):
+    order = rng.permutation(kept)
+    for at in order[:len(order) // 64 * 64].reshape(-1, 64): step(Tensor(images[at]), Tensor(digits[at]))
+right = (net(Tensor(images[test])).numpy().argmax(1) == digits[test]).mean()
+assert right >= 0.97, f"{right:.1%} of the digits are right"
+print(time.perf_counter() - start)
+'''
+
 
 def copies() -> Seconds:
   """64 bytes to the mock GPU and back."""
@@ -92,3 +141,13 @@ def first_step(kept: bool) -> Seconds:
       for _ in range(1 + kept): out = child(CONVNET, DEV="LLVM", CACHEDB=folder)
       seconds.append(float(out))
   return seconds
+
+
+def transformer(layers: int) -> Seconds:
+  """The first training step of a transformer's encoder with Adam on LLVM: schedule, compilation, kernels."""
+  return [float(child(f"LAYERS = {layers}{TRANSFORMER}", DEV="LLVM", CACHEDB="0")) for _ in range(3)]
+
+
+def digits() -> Seconds:
+  """A small convolutional network learns the digits of `tinyhw demo` until 97 of 100 are right; with imports."""
+  return [float(child(DIGITS, DEV="LLVM", CACHEDB="0"))]

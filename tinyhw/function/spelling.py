@@ -49,6 +49,7 @@ SPELLINGS: tuple[tuple[str, ...], ...] = (
   ("state", "state_dict"),
 )
 """Names of one parameter. A function that has several of a row as parameters of their own keeps them apart."""
+_ROWS = {name: row for row in SPELLINGS for name in row}
 
 
 IN_PLACE = frozenset({"relu", "relu6", "leaky_relu", "elu", "selu", "celu", "silu", "mish", "hardtanh", "hardswish",
@@ -84,12 +85,12 @@ def _other_names(function: Callable[..., Any]) -> dict[str, str]:
   named, spreads = code.co_argcount + code.co_kwonlyargcount, bool(code.co_flags & inspect.CO_VARARGS)
   own = list(code.co_varnames[:named + spreads])
   found: dict[str, str] = {}
-  for row in SPELLINGS:
-    mine = [name for name in row if name in own]
-    if len(mine) == 1: found |= {name: mine[0] for name in row if name not in own}
+  for name in own:
+    row = _ROWS.get(name, ())
+    if sum(other in own for other in row) == 1: found |= {other: name for other in row if other != name}
   # `f(*axes)` has no keyword of its own: that one is another spelling too.
   spread = code.co_varnames[named] if spreads else None
-  if spread and any(spread in row for row in SPELLINGS): found[spread] = spread
+  if spread in _ROWS: found[spread] = spread
   return {name: f"*{own}" if own == spread else own for name, own in found.items()}
 
 

@@ -24,16 +24,17 @@ ALIGNMENT = 64        # of local memory, in bytes
 # processors; else 16 of 16.
 TILES = {"x86-64-v4": 24, "x86-64-v3": 6, GENERIC: 6}
 FEW = 1 << 12         # steps up to which vectors that LLVM would make are not worth its time
+BRIEF = 1 << 12       # executed UOps up to which better code is a fraction of a microsecond, and milliseconds of LLVM's
 
 
-def _steps(uops: Sequence[UOp]) -> int:
-  """How often the innermost code of a program runs, about."""
-  open_, most = 1, 1
+def _run(uops: Sequence[UOp]) -> tuple[int, int]:
+  """(how often the innermost code of a program runs, how many UOps run), about."""
+  open_, most, all_ = 1, 1, 0
   for u in uops:
     if u.op is Ops.RANGE: open_ *= int(u.src[0].vmax)
     elif u.op is Ops.ENDRANGE: open_ //= int(u.src[0].src[0].vmax)
-    most = max(most, open_)
-  return most
+    most, all_ = max(most, open_), all_ + open_
+  return most, all_
 
 
 def check_stretches(target: str, name: str, uops: Sequence[UOp]) -> None:
@@ -88,9 +89,11 @@ class HostRenderer(LLVMRenderer):
 
   def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:
     rest = [*declarations, self.host.functions]
-    if any(u.dtype.count > 1 for u in uops) or _steps(uops) < FEW: rest.append(objects.AS_WRITTEN)
+    most, all_ = _run(uops)
+    if any(u.dtype.count > 1 for u in uops) or most < FEW: rest.append(objects.AS_WRITTEN)
     local = [u for u in uops if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType)]
     if not local and not any(u.op is Ops.SPECIAL for u in uops):
+      if all_ <= BRIEF: rest.append(objects.AT_ONCE)
       return "\n".join([f"define void @{name}({', '.join(arguments)}) nounwind {{", "entry:", body, "}", *rest])
     places, size = [], 0
     for u in local:

@@ -21,6 +21,8 @@ ADDRESS_PASSES = {"-disable-lsr": ("true", "false"), "-amdgpu-scalar-ir-passes":
 # A line of a text that needs little: its arithmetic is on vectors, its loops stand as they shall, nothing is computed
 # twice. Most of LLVM's passes would find nothing, in ten times the time.
 AS_WRITTEN = "; as written"
+# A line of a text that runs so briefly that machine code is to come soon rather than be good: a quarter of the time.
+AT_ONCE = "; at once"
 _lock = shared_lock(COMPILER)
 
 
@@ -90,7 +92,8 @@ def optimised(source: str, name: str, processor: Processor, level: int) -> Any:
 
 def emit(source: str, name: str, processor: Processor, level: int, text: bool = False) -> bytes:
   """The object file of a module's text; or, for people, its assembly text."""
-  module, machine = optimised(source, name, processor, level), generator(processor, level)
+  module = optimised(source, name, processor, level)
+  machine = generator(processor, 0 if AT_ONCE in source else level)
   with _lock:
     if processor.as_written: _set_options(0)
     try: return machine.emit_assembly(module).encode() if text else bytes(machine.emit_object(module))
