@@ -1,8 +1,9 @@
 """Instructions bound to steps: what they read, what they compute with which modifiers, where it goes."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from tinyhw.emulator.simt import Group
 from tinyhw.emulator.values.ops import Ops
 from tinyhw.emulator.values.rounding import Directed, DirectedOps
 from tinyhw.isa.ptx import forms
-from tinyhw.isa.ptx.forms import Form
+from tinyhw.isa.ptx.forms import SIZES, Form
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
@@ -35,6 +36,11 @@ _NAN: Final[dict[str, Any]] = {"f32": np.uint32(0x7FFFFFFF).view(np.float32), "f
 _KEPT: Final = 1 << 10  # operations with their modifiers, which all kernels share
 RANK: Final = 24  # as memory.RANK
 EVEN: Final = 1 << RANK
+_RELAXED: Final = frozenset({"ld", "ldu", "st", "multimem", "suld", "sust", "sured", "isspacep", "prmt"})  # of any type
+_TOLD: Final = frozenset({"pred", "b128"})  # who reads and writes them says what is wrong
+_HELD: Final = frozenset({"f16", "f32", "f16x2", "bf16x2"})  # floats that cvt takes in wider registers
+_BRAIN: Final = frozenset({"bf16", "bf16x2"})  # ptxas takes any register for these of set
+_WHOLE: Final = re.compile(r"[bus]\d+")  # types of integers, and of bits
 _ROUNDS: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
 
 
@@ -62,6 +68,7 @@ def step(code: Code, line: Line) -> Step | None:
   i = line.instruction
   form = forms.find(i.name, len(i.operands))
   if form is None: raise unknown(line)
+  if i.opcode not in _RELAXED: _agrees(line, form)
   binder = BINDERS.get(i.opcode)
   if binder is not None: return binder(code, line, form)
   meaning = find(form)
@@ -93,6 +100,28 @@ def _even(code: Code, line: Line) -> Step:
     even = (own & np.uint32(0xFE)) + np.uint32(1) << np.uint32(RANK)
     write(group, group.o.where(size(group) > 1, at & np.uint32(mask & EVEN - 1) | even, at & np.uint32(mask)))
   return run
+
+
+def _agrees(line: Line, form: Form) -> None:
+  """Raises DecodeError for a register that is not of its operand's type: of another size, an integer for a float."""
+  words = form.results + form.sources
+  if len(words) != len(line.instruction.operands) or form.row.opcode == "set" and words[0] in _BRAIN: return
+  for k, (operand, type_) in enumerate(zip(line.instruction.operands, words)):
+    r = operands.register(line, operand) if type_ in SIZES and type_ not in _TOLD else None
+    if r is None or _fits(r.type, type_, form.row.opcode == "cvt"): continue
+    if k < len(form.results): raise operands.wrong_destination(line, r.type)
+    raise operands.wrong_source(line, operand, r.type)
+
+
+@cache
+def _fits(own: str, type_: str, wider: bool) -> bool:
+  """Whether a register of a type holds a value of another: bits hold all of their size, integers integers, floats
+  their own. `wider`: also integers, f16 and f32 of fewer bits than the register has."""
+  if own in _TOLD: return True
+  whole = _WHOLE.fullmatch(type_) is not None
+  if SIZES[own] < SIZES[type_] or SIZES[own] > SIZES[type_] and not (wider and (whole or type_ in _HELD)): return False
+  if own == type_ or own[0] == "b" and own[1:].isdigit(): return True
+  return whole and (_WHOLE.fullmatch(own) is not None or type_[0] == "b")
 
 
 def need(line: Line, count: int) -> None:

@@ -244,10 +244,12 @@ suld b 1d|2d|3d|a1d|a2d ?ca|cg|cs|cv ?v2|v4 b8|b16|b32|b64 trap|clamp|zero ; v :
 sust b 1d|2d|3d|a1d|a2d ?wb|cg|cs|wt ?v2|v4 b8|b16|b32|b64 trap|clamp|zero ; : X v ; 3.0 20
 sust p 1d|2d|3d ?v2|v4 b32 trap|clamp|zero ; : X v ; 2.0 20
 sured b add 1d|2d|3d u32|s32|u64 trap|clamp|zero ; : X t ; 2.0 20
-sured b min|max 1d|2d|3d u32|s32|u64|s64 trap|clamp|zero ; : X t ; 8.1 50
+sured b min|max 1d|2d|3d u32|s32 trap|clamp|zero ; : X t ; 2.0 20
+sured b min|max 1d|2d|3d u64|s64 trap|clamp|zero ; : X t ; 8.1 50
 sured b and|or 1d|2d|3d b32 trap|clamp|zero ; : X t ; 2.0 20
 sured p add|and|or 1d|2d|3d b32 trap|clamp|zero ; : X t ; 2.0 20
-sured p min|max 1d|2d|3d b32|b64 trap|clamp|zero ; : X t ; 8.1 50
+sured p min|max 1d|2d|3d b32 trap|clamp|zero ; : X t ; 2.0 20
+sured p min|max 1d|2d|3d b64 trap|clamp|zero ; : X t ; 8.1 50
 suq width|height|depth|channel_data_type|channel_order|array_size|memory_layout b32 ; b32 : @ ; 4.2 20
 
 mov pred|$all|b128 ; t : m
@@ -268,6 +270,7 @@ cvt $round ?ftz ?sat f16 f32 ; u : t
 cvt ?ftz ?sat f64 f32 ; u : t
 cvt ?sat f64 f16 ; u : t
 cvt ?ftz ?sat f32 f16 ; u : t
+cvt rn|rz satfinite f16 f32 ; u : t ; 7.0 75
 cvt rn|rz ?relu ?satfinite f16|bf16 f32 ; u : t ; 7.0 80
 cvt rm|rp ?ftz bf16 f32 ; u : t ; 7.0 80
 cvt rn|rz ftz bf16 f32 ; u : t ; 7.0 80
@@ -502,19 +505,19 @@ multimem ld_reduce relaxed|acquire $scope ?global and|or|xor b32|b64 ; t : @ ; 8
 multimem ld_reduce ?weak ?global add f32|f64 ; t : @ ; 8.1 90
 multimem ld_reduce ?weak ?global add v2|v4 f32 ; v : @ ; 8.1 90
 multimem ld_reduce ?weak ?global min|max f16x2|bf16x2 ; t : @ ; 8.1 90
-multimem ld_reduce ?weak ?global add ?acc::f32 f16x2|bf16x2 ; t : @ ; 8.2 90
+multimem ld_reduce ?weak ?global add ?acc::f32 f16x2|bf16x2 ; t : @ ; 8.1 90
 multimem ld_reduce ?weak ?global min|max v2|v4 f16x2|bf16x2 ; v : @ ; 8.1 90
-multimem ld_reduce ?weak ?global add ?acc::f32 v2|v4 f16x2|bf16x2 ; v : @ ; 8.2 90
+multimem ld_reduce ?weak ?global add ?acc::f32 v2|v4 f16x2|bf16x2 ; v : @ ; 8.1 90
 multimem ld_reduce ?weak ?global min|max v2|v4|v8 f16|bf16 ; v : @ ; 8.1 90
-multimem ld_reduce ?weak ?global add ?acc::f32 v2|v4|v8 f16|bf16 ; v : @ ; 8.2 90
+multimem ld_reduce ?weak ?global add ?acc::f32 v2|v4|v8 f16|bf16 ; v : @ ; 8.1 90
 multimem ld_reduce relaxed|acquire $scope ?global add f32|f64 ; t : @ ; 8.1 90
 multimem ld_reduce relaxed|acquire $scope ?global add v2|v4 f32 ; v : @ ; 8.1 90
 multimem ld_reduce relaxed|acquire $scope ?global min|max f16x2|bf16x2 ; t : @ ; 8.1 90
-multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 f16x2|bf16x2 ; t : @ ; 8.2 90
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 f16x2|bf16x2 ; t : @ ; 8.1 90
 multimem ld_reduce relaxed|acquire $scope ?global min|max v2|v4 f16x2|bf16x2 ; v : @ ; 8.1 90
-multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 v2|v4 f16x2|bf16x2 ; v : @ ; 8.2 90
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 v2|v4 f16x2|bf16x2 ; v : @ ; 8.1 90
 multimem ld_reduce relaxed|acquire $scope ?global min|max v2|v4|v8 f16|bf16 ; v : @ ; 8.1 90
-multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 v2|v4|v8 f16|bf16 ; v : @ ; 8.2 90
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 v2|v4|v8 f16|bf16 ; v : @ ; 8.1 90
 multimem st ?weak ?global b32|b64|u32|u64|s32|s64|f32|f64|f16x2|bf16x2 ; : @ t ; 8.1 90
 multimem st ?weak ?global v2|v4 f32|f16x2|bf16x2 ; : @ v ; 8.1 90
 multimem st ?weak ?global v2|v4|v8 f16|bf16 ; : @ v ; 8.1 90
