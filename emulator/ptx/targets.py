@@ -17,7 +17,7 @@ TARGETS: Final = frozenset({*(f"sm_{n}" for n in (*_PLAIN, *_OWN)),
                             *(f"sm_{n}{letter}" for n, letters in _OWN.items() for letter in letters)})
 NEWEST: Final = 9  # the major version that is known
 VERSION: Final = "version of PTX"  # what kind of thing is not supported there
-_LETTERED: Final = frozenset({"wgmma", "setmaxnreg", "tensormap"})  # what is not in a target without a letter
+_LETTERED: Final = frozenset({"wgmma", "setmaxnreg", "tensormap", "tcgen05"})  # what targets with a letter alone have
 
 
 def runs(target: str, sm: int) -> bool:

@@ -169,7 +169,7 @@ class Access:
     self.packed = not form.modifiers.isdisjoint({"pack::16b", "unpack::16b"})
     self.lanes, self.columns = tmem.places(self.shape, self.count, self.packed, apart)
     self.most = int(self.columns.max()) + 1
-    self.read = address(code, line, place, memory.GENERIC)
+    self.read = address(code, line, place, tmem.SPACE)
     self.registers = tmem.REGISTERS[self.shape] * self.count
     self.what = {"ld": "reads", "st": "writes"}[m[0]]
 
@@ -237,7 +237,7 @@ def _cp(code: Code, line: Line, form: Form) -> Step:
   i, m, pair = line.instruction, form.modifiers, pair_of(form)
   need(line, 2)
   rows, chunks = next(COPIES[x] for x in i.modifiers if x in COPIES)
-  to, descriptor = address(code, line, i.operands[0], memory.GENERIC), operands.reader(code, line, i.operands[1], "b64")
+  to, descriptor = address(code, line, i.operands[0], tmem.SPACE), operands.reader(code, line, i.operands[1], "b64")
   lanes = _lanes(rows, m)
   bits = 4 if "b4x16_p64" in m else 6 if "b6x16_p32" in m else 0
 
@@ -280,7 +280,7 @@ def decompressed(raw: Value, bits: int) -> Value:
 def _shift(code: Code, line: Line, form: Form) -> Step:
   i, pair = line.instruction, pair_of(form)
   need(line, 1)
-  read = address(code, line, i.operands[0], memory.GENERIC)
+  read = address(code, line, i.operands[0], tmem.SPACE)
 
   def run(group: Warps) -> None:
     ats = operands.full(group, read(group))

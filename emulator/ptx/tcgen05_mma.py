@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Unsupported
-from tinyhw.emulator.ptx import memory, operands, tmem
+from tinyhw.emulator.ptx import operands, tmem
 from tinyhw.emulator.ptx.addresses import address, guarded
 from tinyhw.emulator.ptx.bind import Step, unknown
 from tinyhw.emulator.ptx.descriptors import OPERANDS, SUMS, InstructionDescriptor, ScaledDescriptor
@@ -198,14 +198,14 @@ class Product:
     self.weights = "ws" in m
     rest = [*i.operands]
     if len(rest) < 5: raise DecodeError(f"{i.name} does not take {len(rest)} operands", where=where(line))
-    self.d = address(code, line, rest.pop(0), memory.GENERIC)
+    self.d = address(code, line, rest.pop(0), tmem.SPACE)
     self.in_tensor = isinstance(rest[0], Address)
     self.a = self._source(rest.pop(0))
     self.b = operands.reader(code, line, rest.pop(0), "b64")
     self.descriptor = operands.reader(code, line, rest.pop(0), "b32")
     self.scales, self.count = list[operands.Reader](), 0
     if "block_scale" in m:
-      self.scales = [address(code, line, rest.pop(0), memory.GENERIC) for _ in "ab"]
+      self.scales = [address(code, line, rest.pop(0), tmem.SPACE) for _ in "ab"]
       self.count = _count(m, self.kind)
     off = rest.pop(0) if isinstance(rest[0], Vector) else None
     self.off = [] if off is None else [operands.reader(code, line, o, "b32") for o in operands.elements(line, off)]
@@ -220,7 +220,7 @@ class Product:
     if rest: raise unknown(line)
 
   def _source(self, o: Operand) -> operands.Reader:
-    if self.in_tensor: return address(self.code, self.line, o, memory.GENERIC)
+    if self.in_tensor: return address(self.code, self.line, o, tmem.SPACE)
     return operands.reader(self.code, self.line, o, "b64")
 
   def run(self, group: Warps) -> None:

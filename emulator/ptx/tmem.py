@@ -25,6 +25,7 @@ Value = Any
 LANES: Final = 128
 COLUMNS: Final = 512
 WORDS: Final = LANES * COLUMNS  # of a block
+SPACE: Final = "tensor"  # of addresses, which have 32 bits
 UNIT: Final = 32  # columns of the least allocation, lanes of a warp
 REGISTERS: Final = {"32x32b": 1, "16x64b": 1, "16x32bx2": 1, "16x128b": 2, "16x256b": 4}  # a shape's, at .x1
 

@@ -16,7 +16,7 @@ from tests.strength import THOROUGH, examples, seed
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.ptx.tensormap import TYPES, TensorMap
 
-HEAD = ".version 9.0\n.target sm_100a\n.address_size 64\n"
+HEAD = ".version 9.0\n.target {target}\n.address_size 64\n"
 FORMS = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15), "e2m3": (2, 3, 1), "e3m2": (3, 2, 3), "e2m1": (2, 1, 1)}
 CODES = [t for t, _ in TYPES]
 
@@ -28,9 +28,10 @@ def engines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def run(body: str, *args: Any, grid: int = 1, threads: int = 32, directives: str = "", declared: str = "",
-        params: str = "") -> list[Any]:
+        params: str = "", target: str = "sm_100a") -> list[Any]:
   """A kernel whose first parameter, `out`, has its address in %o; %t is a thread's index."""
-  text = f"""{HEAD}{declared}.visible .entry k (.param .u64 out, .param .u64 in{params}) {directives} {{
+  text = f"""{HEAD.format(target=target)}{declared}
+  .visible .entry k (.param .u64 out, .param .u64 in{params}) {directives} {{
   .reg .pred %p<9>; .reg .b8 %b<9>; .reg .b16 %h<9>; .reg .b32 %r<40>, %t; .reg .f32 %f<20>; .reg .b64 %l<20>, %o, %i;
   .reg .b128 %q<3>;
   ld.param.u64 %o, [out]; ld.param.u64 %i, [in]; mov.u32 %t, %tid.x; setp.eq.u32 %p1, %t, 0;
@@ -177,7 +178,8 @@ def test_products_of_narrow_floats(kind: str, a: str, b: str, d: str, count: int
     ld.global.v2.u32 {{%r10, %r11}}, [%l2+24]; {loads}
     mma.sync.aligned.m16n8k{k}.row.col.kind::{kind}{scaled}.{d}.{a}.{b}.{d}{tail} {sums}, {{%r4, %r5, %r6, %r7}},
       {{%r8, %r9}}, {sums}{more};
-    mul.wide.u32 %l1, %t, 16; add.u64 %l3, %o, %l1; {stores}""", np.zeros((32, 4), np.uint32), given)[0]
+    mul.wide.u32 %l1, %t, 16; add.u64 %l3, %o, %l1; {stores}""",
+            np.zeros((32, 4), np.uint32), given, target="sm_120a")[0]
   wanted = (x @ y.T + c).astype(c.dtype)
   found = out.view(np.float16)[:, :4] if d == "f16" else out.view(np.float32)
   assert (found == np.array([wanted[p] for p in place], c.dtype).reshape(32, 4)).all()
