@@ -10,7 +10,8 @@ Generated; do not edit. Source:
 Generator: tinyhw gen cudart
 
 FUNCTIONS has a function's parameters as ctypes has them. Pointers and handles are addresses. BY_VALUE are the
-functions that take a struct by value that is not here, whose parameters are not told.
+functions that take a struct by value that is not here, whose parameters are not told. PER_THREAD has the names under
+which programs of --default-stream per-thread call functions.
 """
 from __future__ import annotations
 
@@ -1520,3 +1521,74 @@ FUNCTIONS: dict[str, tuple[type, ...]] = {
 
 BY_VALUE: tuple[str, ...] = (
 )
+
+PER_THREAD: dict[str, str] = {
+  "cudaEventRecord": "cudaEventRecord_ptsz",
+  "cudaEventRecordWithFlags": "cudaEventRecordWithFlags_ptsz",
+  "cudaFreeAsync": "cudaFreeAsync_ptsz",
+  "cudaGetDriverEntryPoint": "cudaGetDriverEntryPoint_ptsz",
+  "cudaGetDriverEntryPointByVersion": "cudaGetDriverEntryPointByVersion_ptsz",
+  "cudaGraphInstantiateWithParams": "cudaGraphInstantiateWithParams_ptsz",
+  "cudaGraphLaunch": "cudaGraphLaunch_ptsz",
+  "cudaGraphUpload": "cudaGraphUpload_ptsz",
+  "cudaLaunchCooperativeKernel": "cudaLaunchCooperativeKernel_ptsz",
+  "cudaLaunchHostFunc": "cudaLaunchHostFunc_ptsz",
+  "cudaLaunchKernel": "cudaLaunchKernel_ptsz",
+  "cudaLaunchKernelExC": "cudaLaunchKernelExC_ptsz",
+  "cudaMallocAsync": "cudaMallocAsync_ptsz",
+  "cudaMallocFromPoolAsync": "cudaMallocFromPoolAsync_ptsz",
+  "cudaMemDiscardAndPrefetchBatchAsync": "cudaMemDiscardAndPrefetchBatchAsync_ptsz",
+  "cudaMemDiscardBatchAsync": "cudaMemDiscardBatchAsync_ptsz",
+  "cudaMemPrefetchAsync": "cudaMemPrefetchAsync_ptsz",
+  "cudaMemPrefetchBatchAsync": "cudaMemPrefetchBatchAsync_ptsz",
+  "cudaMemcpy": "cudaMemcpy_ptds",
+  "cudaMemcpy2D": "cudaMemcpy2D_ptds",
+  "cudaMemcpy2DArrayToArray": "cudaMemcpy2DArrayToArray_ptds",
+  "cudaMemcpy2DAsync": "cudaMemcpy2DAsync_ptsz",
+  "cudaMemcpy2DFromArray": "cudaMemcpy2DFromArray_ptds",
+  "cudaMemcpy2DFromArrayAsync": "cudaMemcpy2DFromArrayAsync_ptsz",
+  "cudaMemcpy2DToArray": "cudaMemcpy2DToArray_ptds",
+  "cudaMemcpy2DToArrayAsync": "cudaMemcpy2DToArrayAsync_ptsz",
+  "cudaMemcpy3D": "cudaMemcpy3D_ptds",
+  "cudaMemcpy3DAsync": "cudaMemcpy3DAsync_ptsz",
+  "cudaMemcpy3DBatchAsync": "cudaMemcpy3DBatchAsync_ptsz",
+  "cudaMemcpy3DPeer": "cudaMemcpy3DPeer_ptds",
+  "cudaMemcpy3DPeerAsync": "cudaMemcpy3DPeerAsync_ptsz",
+  "cudaMemcpyArrayToArray": "cudaMemcpyArrayToArray_ptds",
+  "cudaMemcpyAsync": "cudaMemcpyAsync_ptsz",
+  "cudaMemcpyBatchAsync": "cudaMemcpyBatchAsync_ptsz",
+  "cudaMemcpyFromArray": "cudaMemcpyFromArray_ptds",
+  "cudaMemcpyFromArrayAsync": "cudaMemcpyFromArrayAsync_ptsz",
+  "cudaMemcpyFromSymbol": "cudaMemcpyFromSymbol_ptds",
+  "cudaMemcpyFromSymbolAsync": "cudaMemcpyFromSymbolAsync_ptsz",
+  "cudaMemcpyToArray": "cudaMemcpyToArray_ptds",
+  "cudaMemcpyToArrayAsync": "cudaMemcpyToArrayAsync_ptsz",
+  "cudaMemcpyToSymbol": "cudaMemcpyToSymbol_ptds",
+  "cudaMemcpyToSymbolAsync": "cudaMemcpyToSymbolAsync_ptsz",
+  "cudaMemset": "cudaMemset_ptds",
+  "cudaMemset2D": "cudaMemset2D_ptds",
+  "cudaMemset2DAsync": "cudaMemset2DAsync_ptsz",
+  "cudaMemset3D": "cudaMemset3D_ptds",
+  "cudaMemset3DAsync": "cudaMemset3DAsync_ptsz",
+  "cudaMemsetAsync": "cudaMemsetAsync_ptsz",
+  "cudaSignalExternalSemaphoresAsync": "cudaSignalExternalSemaphoresAsync_ptsz",
+  "cudaStreamAddCallback": "cudaStreamAddCallback_ptsz",
+  "cudaStreamAttachMemAsync": "cudaStreamAttachMemAsync_ptsz",
+  "cudaStreamBeginCapture": "cudaStreamBeginCapture_ptsz",
+  "cudaStreamBeginCaptureToGraph": "cudaStreamBeginCaptureToGraph_ptsz",
+  "cudaStreamCopyAttributes": "cudaStreamCopyAttributes_ptsz",
+  "cudaStreamEndCapture": "cudaStreamEndCapture_ptsz",
+  "cudaStreamGetAttribute": "cudaStreamGetAttribute_ptsz",
+  "cudaStreamGetCaptureInfo": "cudaStreamGetCaptureInfo_ptsz",
+  "cudaStreamGetDevice": "cudaStreamGetDevice_ptsz",
+  "cudaStreamGetFlags": "cudaStreamGetFlags_ptsz",
+  "cudaStreamGetId": "cudaStreamGetId_ptsz",
+  "cudaStreamGetPriority": "cudaStreamGetPriority_ptsz",
+  "cudaStreamIsCapturing": "cudaStreamIsCapturing_ptsz",
+  "cudaStreamQuery": "cudaStreamQuery_ptsz",
+  "cudaStreamSetAttribute": "cudaStreamSetAttribute_ptsz",
+  "cudaStreamSynchronize": "cudaStreamSynchronize_ptsz",
+  "cudaStreamUpdateCaptureDependencies": "cudaStreamUpdateCaptureDependencies_ptsz",
+  "cudaStreamWaitEvent": "cudaStreamWaitEvent_ptsz",
+  "cudaWaitExternalSemaphoresAsync": "cudaWaitExternalSemaphoresAsync_ptsz",
+}

@@ -92,7 +92,10 @@ def assembled(ptx: bytes, arch: NvArch, tool: str) -> bytes:
 def bare(ptx: bytes, arch: NvArch) -> bytes:
   """An ELF that carries the PTX and says of its kernels what ptxas would say, as far as the text tells."""
   from tinyhw.emulator.ptx.link import link_text
+  from tinyhw.emulator.ptx.targets import runs
   linked = link_text(ptx)
+  if not runs(linked.target[0], arch.sm):
+    raise DecodeError(f"PTX for {linked.target[0]} does not run on {arch.name}", where="PTX")
   if not linked.names: raise InvalidArgument("no kernel", where="PTX")
   entries = []
   for name in linked.names:

@@ -1,8 +1,9 @@
 """Instructions bound to steps: what they read, what they compute with which modifiers, where it goes."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from tinyhw.emulator.simt import Group
 from tinyhw.emulator.values.ops import Ops
 from tinyhw.emulator.values.rounding import Directed, DirectedOps
 from tinyhw.isa.ptx import forms
-from tinyhw.isa.ptx.forms import Form
+from tinyhw.isa.ptx.forms import SIZES, Form
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
@@ -33,6 +34,13 @@ U16, U32 = np.dtype("u2"), np.dtype("u4")
 PACKED: Final = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16", "f32x2": "f32"}
 _NAN: Final[dict[str, Any]] = {"f32": np.uint32(0x7FFFFFFF).view(np.float32), "f16": np.uint16(0x7FFF).view(np.float16)}
 _KEPT: Final = 1 << 10  # operations with their modifiers, which all kernels share
+RANK: Final = 24  # as memory.RANK
+EVEN: Final = 1 << RANK
+_RELAXED: Final = frozenset({"ld", "ldu", "st", "multimem", "suld", "sust", "sured", "isspacep", "prmt"})  # of any type
+_TOLD: Final = frozenset({"pred", "b128"})  # who reads and writes them says what is wrong
+_HELD: Final = frozenset({"f16", "f32", "f16x2", "bf16x2"})  # floats that cvt takes in wider registers
+_BRAIN: Final = frozenset({"bf16", "bf16x2"})  # ptxas takes any register for these of set
+_WHOLE: Final = re.compile(r"[bus]\d+")  # types of integers, and of bits
 _ROUNDS: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
 
 
@@ -58,13 +66,62 @@ def unknown(line: Line) -> Unsupported:
 def step(code: Code, line: Line) -> Step | None:
   """An instruction that ends no block, bound; None for one that does nothing. Raises Unsupported, DecodeError."""
   i = line.instruction
-  form = forms.find(i.name)
+  form = forms.find(i.name, len(i.operands))
   if form is None: raise unknown(line)
+  if i.opcode not in _RELAXED: _agrees(line, form)
   binder = BINDERS.get(i.opcode)
   if binder is not None: return binder(code, line, form)
   meaning = find(form)
   if meaning is None: raise unknown(line)
+  if i.opcode == "and" and form.type == "b32" and _evens(line) and code.program.pairs: return _even(code, line)
   return _alu(code, line, form, meaning)
+
+
+def _evens(line: Line) -> bool:
+  """Whether it clears bit 24, and perhaps some of the lowest, where compilers know that they are 0."""
+  found = [operands.immediate(line, o, "b32") for o in line.instruction.operands[1:]]
+  if len(found) != 2 or found[0] is not None or found[1] is None: return False
+  cleared = 0xFFFFFFFF ^ int(found[1])
+  return bool(cleared & EVEN) and cleared - EVEN in {(1 << k) - 1 for k in range(12)}
+
+
+def _even(code: Code, line: Line) -> Step:
+  """An address in shared memory without its bit 24. On the chip an address has its block's rank from there on, so that
+  programs for pairs of blocks name the even one's memory in this way; here an own address has no rank: it gets one."""
+  i = line.instruction
+  read, write = operands.reader(code, line, i.operands[1], "b32"), operands.writer(code, line, i.operands[0], "b32")
+  mask = int(operands.immediate(line, i.operands[2], "b32") or 0)
+  rank, size = (code.special(f"%cluster_{name}", U32) for name in ("ctarank", "nctarank"))
+
+  def run(group: Any) -> None:
+    at = read(group)
+    given = at >> np.uint32(RANK)
+    own = group.o.where(given == 0, rank(group), given - np.uint32(1))
+    even = (own & np.uint32(0xFE)) + np.uint32(1) << np.uint32(RANK)
+    write(group, group.o.where(size(group) > 1, at & np.uint32(mask & EVEN - 1) | even, at & np.uint32(mask)))
+  return run
+
+
+def _agrees(line: Line, form: Form) -> None:
+  """Raises DecodeError for a register that is not of its operand's type: of another size, an integer for a float."""
+  words = form.results + form.sources
+  if len(words) != len(line.instruction.operands) or form.row.opcode == "set" and words[0] in _BRAIN: return
+  for k, (operand, type_) in enumerate(zip(line.instruction.operands, words)):
+    r = operands.register(line, operand) if type_ in SIZES and type_ not in _TOLD else None
+    if r is None or _fits(r.type, type_, form.row.opcode == "cvt"): continue
+    if k < len(form.results): raise operands.wrong_destination(line, r.type)
+    raise operands.wrong_source(line, operand, r.type)
+
+
+@cache
+def _fits(own: str, type_: str, wider: bool) -> bool:
+  """Whether a register of a type holds a value of another: bits hold all of their size, integers integers, floats
+  their own. `wider`: also integers, f16 and f32 of fewer bits than the register has."""
+  if own in _TOLD: return True
+  whole = _WHOLE.fullmatch(type_) is not None
+  if SIZES[own] < SIZES[type_] or SIZES[own] > SIZES[type_] and not (wider and (whole or type_ in _HELD)): return False
+  if own == type_ or own[0] == "b" and own[1:].isdigit(): return True
+  return whole and (_WHOLE.fullmatch(own) is not None or type_[0] == "b")
 
 
 def need(line: Line, count: int) -> None:

@@ -58,6 +58,7 @@ def known(text: bytes) -> Known | None:
 def keep(linked: Linked) -> None:
   """Keep what is known of a module, where that is more than before. One whose functions have variables of their own,
   which are told apart by their identity, is not kept."""
+  linked = linked.origin or linked  # where a loader puts variables is not the text's
   now = len(linked.kernels), len(linked.notes)
   if not linked.text or linked._kept == now or any("#" in name for name in linked.offsets): return
   linked._kept = now

@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
+from tinyhw.emulator.ptx import legacy, targets
+from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.scope import Flat, Place, Scope, align_of, flatten, size_of
 from tinyhw.emulator.ptx.texture import Sampler
-from tinyhw.isa.ptx import parse
+from tinyhw.isa.ptx import forms, parse
 from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.model import Float, Function, Initializer, Instruction, Int, Member, Module, Name, Sum, Variable
 
@@ -69,6 +71,7 @@ class Linked:
   text: bytes = field(default=b"", repr=False)
   kernels: dict[str, Kernel] = field(default_factory=dict, repr=False)
   notes: dict[str, Any] = field(default_factory=dict, repr=False)
+  origin: Linked | None = field(default=None, repr=False)  # what it is with its variables where the text has them
   _kept: tuple[int, int] = (0, 0)
 
   @cached_property
@@ -130,7 +133,7 @@ class Linked:
   def moved(self, offsets: dict[str, int]) -> Linked:
     """It with its variables at other places."""
     other = copy.copy(self)
-    other.offsets = offsets
+    other.offsets, other.origin = offsets, self.origin or self
     return other
 
   def entry(self, name: str) -> Function:
@@ -214,15 +217,28 @@ def _mentioned(i: Instruction) -> set[str]:
   return out
 
 
+def _checked(flat: Flat, module: Module) -> None:
+  """Raises DecodeError for an instruction that the module's target does not have: ptxas refuses it."""
+  for line in flat.lines:
+    form = forms.find(line.instruction.name)
+    if form is None: continue
+    for what in targets.missing(form, module):
+      raise DecodeError(f"{line.instruction.name} needs {what}", where=where(line))
+
+
 def link(module: Module) -> Linked:
   """Lay a module out. Raises DecodeError for what contradicts itself."""
-  if module.address_size != 64: raise Unsupported("PTX with", f".address_size {module.address_size}")
+  if module.address_size == 32:
+    raise DecodeError("PTX with .address_size 32: GPUs from sm_75 on have addresses of 64 bits", where="PTX")
+  targets.check(module)
+  module = legacy.today(module)
   linked = Linked(module)
   for item in module.items:
     if isinstance(item, Variable): _place(linked, item)
   for name, function in module.functions.items():
     if function.body is None: continue
     flat = linked.flats[name] = flatten(function, linked.scope)
+    _checked(flat, module)
     for place in flat.statics: _static(linked, place.variable, f"{name}::{place.variable.name}#{id(place)}")
   linked.image = bytearray(linked.size)
   for item in module.items:

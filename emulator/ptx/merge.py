@@ -93,7 +93,7 @@ def merge(modules: Sequence[Module]) -> Module:
   """One module of all. What is known only in its own module keeps to itself; a weak definition gives way to a strong
   one, or to the first. Raises DecodeError where two define one name, or address in another way."""
   if len(modules) == 1: return modules[0]
-  if len({m.address_size for m in modules}) > 1:
+  if len(sizes := {m.address_size for m in modules} - {0}) > 1:
     raise DecodeError("modules of different .address_size", where="PTX")
   known = [_names(m.items) for m in modules]
   taken = {name for names in known for name in names}
@@ -118,7 +118,7 @@ def merge(modules: Sequence[Module]) -> Module:
   for number, names in enumerate(known):
     wrong = {n for n, item in names.items() if n in silent and isinstance(item, Function) and item.results}
     if wrong: parts[number] = _without_results(parts[number], wrong)
-  return Module(max(m.version for m in modules), max(modules, key=lambda m: m.sm).target, modules[0].address_size,
+  return Module(max(m.version for m in modules), max(modules, key=lambda m: m.sm).target, max(sizes, default=0),
                 tuple(_kept(parts, chosen)))
 
 

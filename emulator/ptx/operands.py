@@ -103,6 +103,17 @@ def bytes_past(line: Line, operand: Sum) -> int:
   return operand.offset * SIZES[found.variable.type] * found.variable.vector
 
 
+def wrong_source(line: Line, operand: Operand, own: str) -> DecodeError:
+  """The error for a register that an instruction does not take."""
+  name = operand.text if isinstance(operand, Name) else str(operand)
+  return DecodeError(f"{name} of the type .{own} does not fit {line.instruction.name}", where=where(line))
+
+
+def wrong_destination(line: Line, own: str) -> DecodeError:
+  """The error for a register that does not take an instruction's result."""
+  return DecodeError(f"{line.instruction.name} does not fit the type .{own} of its destination", where=where(line))
+
+
 def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
   """Reader of a source operand as a type. A wider register gives its low bits."""
   dtype = dtype_of(type_)
@@ -126,10 +137,8 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
   found = line.scope.find(name)
   if isinstance(found, Register):
     own = dtype_of(found.type)
-    if found.type == "b128": raise DecodeError(f"{name} of the type .b128 does not fit {line.instruction.name}",
-                                               where=where(line))
-    if (own == BOOL) != (type_ == "pred") or own.itemsize < dtype.itemsize:
-      raise DecodeError(f"{name} of the type .{found.type} does not fit {line.instruction.name}", where=where(line))
+    if found.type == "b128" or (own == BOOL) != (type_ == "pred") or own.itemsize < dtype.itemsize:
+      raise wrong_source(line, operand, found.type)
     return _register(found.number, found.type, type_)
   if isinstance(found, (Place, Function)) or code.knows(name):
     return code.based(line, name, dtype.type(code.address(line, name)))
@@ -175,11 +184,11 @@ def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:
     raise DecodeError(f"{text} is no register that {line.instruction.name} could write", where=where(line))
   n, own, dtype = r.number, dtype_of(r.type), dtype_of(type_)
   if (own == BOOL) != (dtype == BOOL) or r.type == "b128":
-    raise DecodeError(f"{line.instruction.name} does not fit the type .{r.type} of its destination", where=where(line))
+    raise wrong_destination(line, r.type)
   extend = None
   if own.itemsize > dtype.itemsize: extend = np.dtype(f"i{own.itemsize}") if dtype.kind == "i" else _RAW[own.itemsize]
   elif own.itemsize < dtype.itemsize:
-    raise DecodeError(f"{line.instruction.name} does not fit the type .{r.type} of its destination", where=where(line))
+    raise wrong_destination(line, r.type)
   if guard is None and extend is None: return _stored(n)
   raw = _RAW[dtype.itemsize] if dtype.kind == "f" else dtype
 

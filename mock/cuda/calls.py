@@ -22,6 +22,7 @@ if TYPE_CHECKING:
   from tinyhw.mock.cuda.machine import CudaMachine
 
 Handler = Callable[..., None]
+PER_THREAD: Final = ("_ptsz", "_ptds")
 SERVED: Final[dict[str, Handler]] = {}
 _WITHOUT_INIT: Final = frozenset({"cuInit", "cuDriverGetVersion", "cuGetErrorString", "cuGetErrorName",
                                   "cuGetProcAddress", "cuGetProcAddress_v2", "cuLogsCurrent", "cuLogsDumpToMemory"})
@@ -67,9 +68,17 @@ def serves(*symbols: str) -> Callable[[Handler], Handler]:
   return register
 
 
+def handler_of(symbol: str) -> tuple[Handler | None, bool]:
+  """(what serves a symbol, whether its stream 0 is the calling thread's): names in _ptsz and _ptds are the functions
+  that they begin with."""
+  plain = symbol[:-5] if symbol.endswith(PER_THREAD) else symbol
+  if symbol in SERVED: return SERVED[symbol], plain != symbol
+  return SERVED.get(plain), plain != symbol
+
+
 def prototype(symbol: str) -> Any:
   """The C type of a function; pointers are integers. What a function has that is not served is not looked at."""
-  told = () if symbol not in SERVED else BY_VALUE.get(symbol) or cuda.FUNCTIONS[symbol]
+  told = () if handler_of(symbol)[0] is None else BY_VALUE.get(symbol) or cuda.FUNCTIONS[symbol]
   kinds = (ctypes.c_uint64 if k is ctypes.c_void_p else k for k in told)
   return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)
 
@@ -117,7 +126,7 @@ UNCOLLECTED: Final = Uncollected()
 
 def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[..., int]:
   """What a call of the symbol does; errors become CUresults."""
-  handler, finalizing, ended = SERVED.get(symbol), sys.is_finalizing, cuda.CUDA_ERROR_DEINITIALIZED
+  (handler, own), finalizing, ended = handler_of(symbol), sys.is_finalizing, cuda.CUDA_ERROR_DEINITIALIZED
 
   def call(*arguments: Any) -> int:
     if finalizing(): return ended  # modules are being taken down
@@ -137,7 +146,9 @@ def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[.
           raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"{symbol} is not modelled")
         if not m.ready and symbol not in _WITHOUT_INIT:
           raise Failed(cuda.CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called")
-        handler(m, *arguments)
+        if own:
+          with m.own_default(): handler(m, *arguments)
+        else: handler(m, *arguments)
       return cuda.CUDA_SUCCESS
     except Failed as failed:
       m.told(symbol, failed.code, failed.why)

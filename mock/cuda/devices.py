@@ -8,7 +8,7 @@ from typing import Any, Final
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda import memory
 from tinyhw.mock.cuda.arrays import limits
-from tinyhw.mock.cuda.calls import SERVED, Failed, invalid, serves
+from tinyhw.mock.cuda.calls import PER_THREAD, SERVED, Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu
 from tinyhw.mock.cuda.streams import Stream
 from tinyhw.mock.nv.card import Card
@@ -122,10 +122,10 @@ def logs_dump_to_memory(m: CudaMachine, iterator: int, buffer: int, size: int, f
 @serves("cuGetProcAddress_v2")
 def get_proc_address(m: CudaMachine, name: int, out: int, version: int, flags: int, status: int) -> None:
   text = m.text(name).decode(errors="replace")
-  if flags & cuda.CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM:
-    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "functions with a default stream for each thread")
   rows = cuda.VERSIONS.get(text, ((0, text),) if text in cuda.FUNCTIONS else ())
   fit = [symbol for since, symbol in rows if since <= version]
+  if fit and flags & cuda.CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM:
+    fit += [own for end in PER_THREAD if (own := fit[-1] + end) in cuda.FUNCTIONS]
   code = (cuda.CU_GET_PROC_ADDRESS_SUCCESS if fit else cuda.CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT if rows
           else cuda.CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND)
   if status:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import DecodeError, Error
+from tinyhw.emulator.ptx.targets import runs
 from tinyhw.mock.cuda import devicelib
 from tinyhw.mock.cuda.calls import Failed
 from tinyhw.mock.cuda.machine import CudaMachine
@@ -49,10 +50,8 @@ def ptx_of(m: CudaMachine, image: int, card: Card | None = None) -> str:
 
 
 def fits(target: str, card: Card) -> bool:
-  """Whether a card runs PTX for a target, as sm_90 or sm_90a: those with a letter are for one capability alone."""
-  major, minor = card.capability
-  number = int(target.rstrip("af").removeprefix("sm_"))
-  return number == 10 * major + minor if target[-1] in "af" else number <= 10 * major + minor
+  """Whether a card runs PTX for a target."""
+  return runs(target, 10 * card.capability[0] + card.capability[1])
 
 
 def _linked(m: CudaMachine, objects: int, card: Card) -> str:

@@ -10,7 +10,8 @@ import itertools
 import struct
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -230,6 +231,19 @@ class CudaMachine(Running):
     context = self.context()
     context.check()
     return context
+
+  @contextmanager
+  def own_default(self) -> Iterator[None]:
+    """Within it the calling thread's stream 0 is its own default one: functions whose names end in _ptsz and _ptds."""
+    before = self.has_own_default
+    self._local.own = True
+    try: yield
+    finally: self._local.own = before
+
+  @property
+  def has_own_default(self) -> bool:
+    """Whether that is so now."""
+    return bool(getattr(self._local, "own", False))
 
   def of_thread(self, context: Context) -> Stream | None:
     """The calling thread's default stream of a context."""

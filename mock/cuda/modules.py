@@ -5,13 +5,15 @@ from __future__ import annotations
 import ctypes
 import re
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import DecodeError, Error, InvalidArgument
+from tinyhw.core.errors import DecodeError, Error, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
+from tinyhw.emulator.ptx.targets import VERSION
 from tinyhw.mock.cuda import devicelib, memory
 from tinyhw.mock.cuda.calls import Failed, serves
 from tinyhw.mock.cuda.images import fits, ptx_of
@@ -103,6 +105,7 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
     if log[0] and log[1]:
       m.user.write(log[0], str(error).encode()[:log[1] - 1] + b"\0")
     code = cuda.CUDA_ERROR_INVALID_PTX if isinstance(error, DecodeError) else cuda.CUDA_ERROR_NOT_SUPPORTED
+    if isinstance(error, Unsupported) and error.kind == VERSION: code = cuda.CUDA_ERROR_UNSUPPORTED_PTX_VERSION
     raise Failed(code, str(error)) from None
   major, minor = context.gpu.card.capability
   if not fits(linked.target[0], context.gpu.card):
@@ -121,6 +124,17 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
   module.handle = m.new(module)
   context.modules.append(module)
   return module
+
+
+def share(m: CudaMachine, module: Module, first: Module, names: Collection[str]) -> None:
+  """Have these variables of a module, before it runs, where another card's module of the same text has them."""
+  places = {n: first.base + first.linked.offsets[n] - module.base for n in names if n in module.linked.offsets}
+  module.linked = module.linked.moved({**module.linked.offsets, **places})
+  module.programs.clear()
+  for offset, size, name, addend in module.linked.fixups:
+    if name in places:
+      value = module.base + places[name] + addend
+      m.space.write(module.base + offset, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
 
 
 def _heap(m: CudaMachine, module: Module) -> None:

@@ -13,6 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -21,6 +22,7 @@ from tinyhw.core.layout import Struct
 from tinyhw.mock.cuda.arrays import Array
 from tinyhw.mock.cuda.calls import UNCOLLECTED, Failed, Forked, answer
 from tinyhw.mock.cuda.machine import CudaMachine
+from tinyhw.mock.cuda.modules import Module, share
 from tinyhw.mock.cuda.runtime_tables import FUNCTION, PROPERTIES, SAME, WITHOUT_CONTEXT
 from tinyhw.mock.cuda.shared import Loaded
 from tinyhw.mock.memory import Refused
@@ -34,7 +36,8 @@ _PLAIN: Final = frozenset({"__cudaRegisterFatBinary", "cudaGetErrorName", "cudaG
 _CHANNEL: Final = "cudaCreateChannelDesc"
 _PROFILER: Final = ("cudaProfilerStart", "cudaProfilerStop")  # of cuda_profiler_api.h; nobody profiles
 
-NAMES: Final = sorted((*cudart.FUNCTIONS, *cudart.BY_VALUE, _CHANNEL, *_PROFILER))  # of the library's functions
+OWN: Final = {**cudart.PER_THREAD, "__cudaLaunchKernel": "__cudaLaunchKernel_ptsz"}  # those on the thread's own stream
+NAMES: Final = sorted({*cudart.FUNCTIONS, *cudart.BY_VALUE, *OWN.values(), _CHANNEL, *_PROFILER})  # of the library
 
 
 class Refusal(Exception):
@@ -85,6 +88,7 @@ class Runtime:
     self.descriptions: dict[int, tuple[bytes, ...]] = {}  # of texture and surface objects: resource, sampling, view
     self.loaded = Loaded(SONAME, NAMES, SONAME)
     for name in (*cudart.FUNCTIONS, *cudart.BY_VALUE): self.loaded.fill(name, self._function(name))
+    for name, own in OWN.items(): self.loaded.fill(own, self._function(name, True))
     for name in _PROFILER: self.loaded.fill(name, ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: 0))
     # A struct of more than 16 bytes comes back where the caller says, as if it were a first parameter (x86-64's ABI).
     self.loaded.fill(_CHANNEL, ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, *[ctypes.c_int32] * 5)(self._channel))
@@ -105,8 +109,8 @@ class Runtime:
     if found is None: raise Refusal(cudart.cudaErrorCudartUnloading)
     return found
 
-  def _function(self, name: str) -> Any:
-    """A function of the library, as C calls it."""
+  def _function(self, name: str, own: bool = False) -> Any:
+    """A function of the library, as C calls it. `own`: stream 0 is the calling thread's."""
     handler, same = RUNS.get(name), SAME.get(name)
     kinds = cudart.FUNCTIONS.get(name, ()) if handler or same else ()
     kinds = tuple(ctypes.c_uint64 if k is ctypes.c_void_p else k for k in kinds)
@@ -115,6 +119,12 @@ class Runtime:
 
     def call(*arguments: Any) -> int:
       if finalizing(): return ended
+      if not own: return called(arguments)
+      try: machine = self.behind()
+      except Forked: machine = None  # which `called` says
+      with nullcontext() if machine is None else machine.own_default(): return called(arguments)
+
+    def called(arguments: tuple[Any, ...]) -> int:
       UNCOLLECTED.enter()
       try:
         if same is not None:
@@ -198,9 +208,12 @@ class Runtime:
     """A fat binary's module in the current context."""
     context = self.context()
     if context not in binary.modules:
-      if binary.managed and binary.modules:
-        raise Refusal(cudart.cudaErrorNotSupported, "__managed__ variables that several cards use")
-      binary.modules[context] = self.made("cuModuleLoadFatBinary", binary.image)
+      first = next(iter(binary.modules.values()), None)
+      handle = binary.modules[context] = self.made("cuModuleLoadFatBinary", binary.image)
+      if first is not None and binary.managed:  # which all cards share
+        find = self.machine.find
+        share(self.machine, find(handle, Module), find(first, Module), binary.managed.values())
+        return handle
       for place, name in binary.managed.items():
         address = self._global(binary.modules[context], name)[0]
         self.machine.user.write(place, struct.pack("<Q", address))
@@ -421,7 +434,9 @@ def _peer(r: Runtime, device: int) -> int:
 
 @runs("cudaDeviceEnablePeerAccess")
 def device_enable_peer_access(r: Runtime, device: int, flags: int) -> None:
-  r.call("cuCtxEnablePeerAccess", _peer(r, device), flags)
+  own, peer = r.context(), _peer(r, device)
+  if peer == own: raise Refusal(cudart.cudaErrorInvalidDevice, "a device is no peer of its own")
+  r.call("cuCtxEnablePeerAccess", peer, flags)
 
 
 @runs("cudaDeviceDisablePeerAccess")

@@ -173,7 +173,10 @@ def code_of(error: Error) -> int:
 
 
 def stream_of(m: CudaMachine, handle: int, context: Context | None = None) -> Stream:
-  """The stream of a handle: 0 and CU_STREAM_LEGACY are the context's default one, CU_STREAM_PER_THREAD the thread's."""
+  """The stream of a handle: 0 and CU_STREAM_LEGACY are the context's default one, CU_STREAM_PER_THREAD the thread's. So
+  is 0 for functions of that kind."""
+  if not handle and m.has_own_default:
+    handle = cuda.CU_STREAM_PER_THREAD
   if handle in (0, cuda.CU_STREAM_LEGACY):
     return (context or m.working()).streams[0]
   if handle == cuda.CU_STREAM_PER_THREAD:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.core.errors import InvalidArgument, MachineFault
+from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault
 from tinyhw.core.patience import Terms, ticker
 from tinyhw.mock.nv import faults, semaphores
 from tinyhw.mock.nv.jobs import Job, Turns
@@ -72,6 +72,8 @@ class Launch:
         stats = yield from self._turns(params, terms, by, observer)
     except InvalidArgument as refused:
       raise faults.compute("ILLEGAL_LAUNCH", str(refused)) from None
+    except DecodeError as wrong:  # found when control gets there; ptxas would have refused the program
+      raise faults.compute("ILLEGAL_INSTRUCTION", str(wrong)) from None
     except MachineFault as fault:
       self.explain(fault)
       raise

@@ -207,3 +207,13 @@ def test_what_costs_much_is_computed_before_it_is_repeated() -> None:
   for u, kernels in ((few.sqrt(), 2), (few * 2.0, 1)):
     assert len(schedule([u.reshape((8, 1)).expand((8, 16)) * many])) == kernels
   assert len(schedule([few.sqrt().reshape((8, 1)).expand((8, 1)) * few.reshape((8, 1))])) == 1
+
+
+def test_random_numbers_are_drawn_once_and_positions_are_not_stored() -> None:
+  """Many cheap operations cost much, too, also where they read nothing; few do not."""
+  both = Tensor.rand(16, 16, device="LLVM") @ Tensor.rand(16, 16, device="LLVM")
+  assert len(schedule([both.uop])) == 3
+  few = Tensor.arange(16, device="LLVM").reshape(16, 1) * Tensor.empty(16, 32, device="LLVM")
+  assert len(schedule([few.uop])) == 1
+  shown = Tensor.empty(16, 16, device="LLVM")
+  with Tensor.train(): assert len(schedule([shown.dropout(0.5).uop])) == 1

@@ -22,7 +22,7 @@ from tinyhw.isa.ptx import parse
 from tinyhw.tools.fuzz import ptx as fuzz
 from tinyhw.tools.fuzz.program import programs
 
-HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
+HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 IN, OUT = 0x1_0000_0000, 0x2_0000_0000
 REGISTERS = [("r", "b32", 4), ("f", "b32", 4), ("h", "b16", 2), ("d", "b64", 8), ("l", "b64", 8)]
 THREADS = 80  # two warps and a half
@@ -72,7 +72,7 @@ def both(text: str, data: bytes, refused: bool = False, **more: Any) -> tuple[An
 
 # ---- every instruction that computes: on vectors, on what threads share, and on steps
 
-LEFT_OUT = re.compile(r"%q|\[|alloca|stack|trap|brkpt|^exit|bar|clock|sync|griddep|setmaxnreg|createpolicy|elect"
+LEFT_OUT = re.compile(r"%[qb]\d|\[|alloca|stack|trap|brkpt|^exit|bar|clock|sync|griddep|setmaxnreg|createpolicy|elect"
                       r"|activemask|vote|shfl|match|redux|pmevent|nanosleep|cvta|mapa|getctarank|mma|movmatrix"
                       r"|\.cc|[dm]c\.|subc")
 SPECIAL = [0, 1, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00001, 0x7F800001, 0x3F800000, 0x00000001, 0x7FFFFFFF,

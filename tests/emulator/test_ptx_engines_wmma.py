@@ -90,3 +90,15 @@ def test_faults_and_odd_places() -> None:
       run(text(kind, ("row", "col", "row"), "shared", True, 8192), "k", numbers(kind), how, block=32)
     found.append((str(caught.value), caught.value.lane))
   assert found[0] == found[1]
+
+
+def test_fragments_that_nobody_has_written() -> None:
+  """Registers that only repeat elements of others are compiled code's, though it does not read them: zeros here."""
+  a, b, c = (", ".join(f"%{name}{k}" for k in range(8)) for name in "abf")
+  source = f""".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k (.param .u64 out) {{
+    .reg .b32 %a<8>; .reg .b32 %b<8>; .reg .f32 %f<8>; .reg .b64 %o; .reg .b32 %i; .reg .pred %p;
+    ld.param.u64 %o, [out]; mov.u32 %i, 0;
+    AGAIN: wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {{{c}}}, {{{a}}}, {{{b}}}, {{{c}}};
+    add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 3; @%p bra AGAIN; st.global.f32 [%o], %f0; ret; }}"""
+  _, stats = both(source, np.ones(64, np.float32).tobytes(), block=32)
+  assert not stats.interpreted and not stats.helped

@@ -39,8 +39,7 @@ def followed(body: str, threads: int = THREADS, grid: int = 1) -> tuple[AddressS
   space.map(BASE, 2 * SIZE, Region("memory", 2 * SIZE))
   space.write(BASE + SIZE, np.uint64(BASE).tobytes())
   registers = ".shared .align 16 .b8 s[4096]; .local .align 16 .b8 m[64]; .reg .b32 %x<9>;"
-  program = Program(link(parse(kernel(body, registers).replace(HEAD, HEAD + FUNCTIONS)
-                                   .replace("sm_90\n", "sm_90a\n"))), "k", 0)
+  program = Program(link(parse(kernel(body, registers).replace(HEAD, HEAD + FUNCTIONS))), "k", 0)
   dispatch(space, Dispatch(program, (grid, 1, 1), (threads, 1, 1), BASE + SIZE), observer=recorder)
   tracker = recorder.exactness
   assert isinstance(tracker, Tracker)

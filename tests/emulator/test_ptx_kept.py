@@ -15,6 +15,7 @@ from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.core.store import store_in
 from tinyhw.emulator.jit.ptx import code
 from tinyhw.emulator.ptx import kept, link
+from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import parse
 
 TEXT = b"""
@@ -165,3 +166,16 @@ def test_ptx_needs_no_tables_of_amd() -> None:
   done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=120,
                         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
   assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_what_a_loader_moved_is_kept_where_the_text_has_it() -> None:
+  """NVIDIA's driver puts variables where the cubin has them; another process launches the text by itself."""
+  text = b""".version 8.0\n.target sm_80\n.address_size 64\n.global .align 4 .u32 table[2] = {11, 22};
+    .visible .entry k (.param .u64 out) { .reg .b64 %o; .reg .b32 %v; ld.param.u64 %o, [out];
+    ld.global.u32 %v, [table+4]; st.global.u32 [%o], %v; ret; }"""
+  linked = link.link_text(text)
+  moved = linked.moved({"table": 4096}).moved({"table": 8192})
+  code.kernel(Program(moved, "k", 0), (32, 1, 1))
+  again = kept.known(text)
+  assert again is not None and again.offsets == linked.offsets == {"table": 0} and moved.offsets == {"table": 8192}
+  assert again.kernel("k") == linked.kernel("k")

@@ -17,7 +17,9 @@ from tinyhw.core.errors import DecodeError, Error, InvalidArgument, Unsupported
 from tinyhw.emulator.ptx import flow
 from tinyhw.emulator.ptx import link as linking
 from tinyhw.emulator.ptx.link import link
+from tinyhw.emulator.ptx.merge import merge
 from tinyhw.isa.ptx import parse
+from tinyhw.isa.ptx.printer import text as printed
 
 HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 
@@ -121,9 +123,42 @@ def test_the_largest_module(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_addresses_have_64_bits() -> None:
-  for text in (".version 8.0 .target sm_80 .address_size 32", ".version 8.0 .target sm_80"):
-    with pytest.raises(Unsupported, match="unsupported PTX with .address_size 32"):
-      link(parse(text))
+  """ptxas takes a module that says no size by its addresses, and refuses those of 32 bits where memory is larger."""
+  with pytest.raises(DecodeError, match="PTX with .address_size 32: GPUs from sm_75 on have addresses of 64 bits"):
+    link(parse(".version 8.0 .target sm_80 .address_size 32"))
+  head = ".version 8.0\n.target sm_80\n"
+  kernel = head + """.shared .u32 s; .visible .entry k (.param .u64 out) { .reg .b64 %o; .reg .b32 %r;
+    ld.param.u64 %o, [out]; mov.u32 %r, s; st.shared.u32 [%r], 7; ld.shared.u32 %r, [%r];
+    st.global.u32 [%o], %r; ret; }"""
+  assert tinyhw.launch(kernel, "k", 1, 1, [np.zeros(1, np.uint32)], "EMU")[0] == 7
+  assert printed(parse(kernel)).splitlines()[:3] == [".version 8.0", ".target sm_80", ""]
+  assert merge([parse(head), parse(head + ".address_size 64"), parse(head)]).address_size == 64
+  for space, name in ((".global", "global"), ("", "generic")):
+    with pytest.raises(DecodeError, match=f"an address of 32 bits in {name} space, where they have 64"):
+      wrong = kernel.replace("st.global.u32 [%o]", f"st{space}.u32 [%r]")
+      tinyhw.launch(wrong, "k", 1, 1, [np.zeros(1, np.uint32)], "EMU")
+
+
+@pytest.mark.parametrize(("version", "target", "name", "right"), [
+  ("1.4", "sm_13", "mad.f32", 0.0), ("3.1", "sm_30", "mad.f32", 2.0 ** -130), ("3.1", "sm_30", "mad.ftz.f32", 0.0),
+  ("1.4", "sm_10", "mul.rn.f32", None), ("3.1", "sm_30", "mad.rz.f32", 2.0 ** -130)])
+def test_what_old_modules_leave_unsaid(version: str, target: str, name: str, right: float | None) -> None:
+  """PTX for sm_1x flushes subnormal numbers; mad.f32 needs no rounding up to PTX 3.1, and is fused."""
+  two = name.startswith("mul")
+  kernel = f""".version {version}\n.target {target}
+    .entry k (.param .u64 out) {{ .reg .b64 %o; .reg .f32 %a, %b, %c; ld.param.u64 %o, [out]; ld.global.f32 %a, [%o];
+    ld.global.f32 %b, [%o+4]; ld.global.f32 %c, [%o+8]; {name} %a, %a, %b{"" if two else ", %c"};
+    st.global.f32 [%o], %a; ret; }}"""
+
+  def run(*values: float) -> float:
+    return float(tinyhw.launch(kernel, "k", 1, 1, [np.array(values, np.float32)], "EMU")[0][0])
+  assert run(2.0 ** -65, 2.0 ** -65, 0.0) == (right or 0.0)
+  near = 1 + 2.0 ** -12  # whose square has a bit more than f32
+  if not two: assert run(near, near, -1 - 2.0 ** -11) == 2.0 ** -24
+  later = kernel.replace(version, "3.2")
+  if name in {"mad.f32", "mad.ftz.f32"} and target == "sm_30":
+    with pytest.raises(Unsupported, match=f"unsupported PTX instruction {name}"):
+      tinyhw.launch(later, "k", 1, 1, [np.zeros(3, np.float32)], "EMU")
 
 
 # ---- names

@@ -46,7 +46,7 @@ def test_compiled_code_gives_it_too() -> None:
 
 def step(text: str) -> None:
   """Bind one instruction."""
-  head = ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry k () {\n.reg .b32 %r<9>;\n"
+  head = ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k () {\n.reg .b32 %r<9>;\n"
   linked = link(parse(f"{head}{text}\n}}"))
   code = Program(linked, "k", 1 << 20).function("k")
   bind.step(code, code.flat.lines[0])
@@ -67,7 +67,7 @@ def test_parts_that_there_are_not(text: str) -> None:
 def test_parts_are_written_as_they_are_read() -> None:
   text = "vmad.u32.u32.u32 %r1, -%r2.h1, %r3.b0, %r4;"
   step(text)
-  module = parse(f".version 8.6\n.target sm_90\n.address_size 64\n.func f () {{ .reg .b32 %r<9>; {text} }}")
+  module = parse(f".version 8.6\n.target sm_90a\n.address_size 64\n.func f () {{ .reg .b32 %r<9>; {text} }}")
   assert text in printer.text(module) and parse(printer.text(module)) == module
 
 

@@ -132,7 +132,7 @@ def test_a_proven_bound_is_one(terms: dict[tuple[int, ...], int]) -> None:
   """Of any polynomial, whether it grows, falls, or does both along its atoms."""
   p: proof.Polynomial = {}
   for factors, c in terms.items():
-    p = proof.added(p, {tuple(sorted((FACTORS[f][0] for f in factors), key=proof.order)): c})
+    p = proof.added(p, {tuple(sorted((FACTORS[f][0] for f in factors), key=lambda u: u.order)): c})
   totals = [sum(c * math.prod(point[f] for f in factors) for factors, c in terms.items())
             for point in itertools.product(*(values for _, values in FACTORS))]
   assert proof.bound(p, False, polynomial) <= min(totals) <= max(totals) <= proof.bound(p, True, polynomial)

@@ -62,11 +62,11 @@ def body(source: str) -> tuple[Any, ...]:
 def test_the_head_of_a_module() -> None:
   assert parse(".version 7.10 .target sm_90a, debug, texmode_independent").version == (7, 10)
   module = parse(".version 7.10 .target sm_90a, debug, texmode_independent")
-  assert (module.target, module.address_size, module.items) == (("sm_90a", "debug", "texmode_independent"), 32, ())
+  assert (module.target, module.address_size, module.items) == (("sm_90a", "debug", "texmode_independent"), 0, ())
   assert module.sm == 90 and parse(".version 1.0 .target what").sm == 0
   for size in (32, 64):
     assert parse(f".version 1.4 .target sm_13 .address_size {size}").address_size == size
-  assert parse(b".version 8.0 .target sm_80\n\0\0") == Module((8, 0), ("sm_80",), 32, ())
+  assert parse(b".version 8.0 .target sm_80\n\0\0") == Module((8, 0), ("sm_80",), 0, ())
   with pytest.raises(PtxSyntaxError, match=r"line 1, column 4: text in UTF-8 expected, found byte 0xff"):
     parse(b"// \xff")
 

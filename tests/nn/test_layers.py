@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinyhw import Device, Tensor, TinyJit, ValueLost, nn
+from tinyhw import Device, Tensor, TinyJit, ValueLost, dtypes, nn
 from tinyhw.core.errors import InvalidArgument
 
 FILES = Path(__file__).parent / "files"
@@ -195,3 +195,62 @@ def test_statistics_that_were_lost_are_no_part_of_another_step() -> None:
   optimizer.step()
   assert p.tolist() == [0, 0]
   with pytest.raises(ValueLost): norm.running_mean.tolist()
+
+
+PADDED = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+@pytest.mark.parametrize("mode", PADDED)
+@pytest.mark.parametrize("kind, sizes", [("Conv1d", (7,)), ("Conv2d", (6, 5)), ("Conv3d", (4, 5, 4))])
+def test_a_convolution_of_what_is_padded(mode: str, kind: str, sizes: tuple[int, ...]) -> None:
+  """As one without padding of what NumPy has padded."""
+  x = np.random.default_rng(0).standard_normal((2, 2, *sizes)).astype(np.float32)
+  layer = getattr(nn, kind)(2, 3, 3, padding=1, padding_mode=mode)
+  plain = getattr(nn, kind)(2, 3, 3)
+  nn.load_state_dict(plain, nn.get_state_dict(layer))
+  around = np.pad(x, [(0, 0), (0, 0), *[(1, 1)] * len(sizes)], mode=PADDED[mode])
+  np.testing.assert_allclose(layer(Tensor(x)).numpy(), plain(Tensor(around)).numpy(), rtol=1e-5, atol=1e-6)
+  assert f"padding_mode={mode}" in repr(layer)
+
+
+def test_paddings_of_several_sizes() -> None:
+  x = np.random.default_rng(0).standard_normal((1, 1, 6, 7)).astype(np.float32)
+  for padding, dilation, before in ((((2, 1)), 1, [(2, 2), (1, 1)]), ("same", (1, 2), [(0, 1), (2, 2)]),
+                                    ("valid", 1, [(0, 0), (0, 0)])):
+    layer = nn.Conv2d(1, 1, (2, 3), padding=padding, dilation=dilation, padding_mode="reflect")
+    plain = nn.Conv2d(1, 1, (2, 3), dilation=dilation)
+    nn.load_state_dict(plain, nn.get_state_dict(layer))
+    around = np.pad(x, [(0, 0), (0, 0), *before], mode="reflect")
+    np.testing.assert_allclose(layer(Tensor(x)).numpy(), plain(Tensor(around)).numpy(), rtol=1e-5, atol=1e-6)
+  with pytest.raises(InvalidArgument, match="padding_mode 'mirror' is none of zeros, reflect"):
+    nn.Conv1d(1, 1, 3, padding_mode="mirror")
+  with pytest.raises(InvalidArgument, match="is none of zeros"): nn.ConvTranspose1d(1, 1, 3, padding_mode="reflect")
+
+
+@pytest.mark.parametrize("make", [
+  lambda **k: nn.Linear(2, 3, **k), lambda **k: nn.Conv2d(2, 3, 3, **k), lambda **k: nn.LayerNorm(3, **k),
+  lambda **k: nn.BatchNorm2d(3, **k), lambda **k: nn.Embedding(4, 3, **k), lambda **k: nn.LSTM(2, 3, **k),
+  lambda **k: nn.MultiheadAttention(4, 2, **k), lambda **k: nn.RMSNorm(3, **k), lambda **k: nn.PReLU(**k)])
+def test_layers_of_another_type(make: Any) -> None:
+  kinds = {t.dtype for t in nn.get_state_dict(make(dtype=dtypes.float16)).values() if t.dtype.is_float}
+  assert kinds == {dtypes.float16}
+  assert {t.dtype for t in nn.get_parameters(make(dtype="float64", device="PYTHON"))} == {dtypes.float64}
+  assert {t.device for t in nn.get_parameters(make(dtype="float64", device="PYTHON"))} == {"PYTHON"}
+  with pytest.raises(TypeError, match="floats"): make(dtype=dtypes.int32)
+
+
+def test_a_row_that_does_not_learn() -> None:
+  table = nn.Embedding(4, 3, padding_idx=-3)
+  assert table.padding_idx == 1 and table.weight[1].tolist() == [0, 0, 0] and "padding_idx=1" in repr(table)
+  table(Tensor([[1, 2], [2, 0]])).sum().backward()
+  assert table.weight.grad is not None
+  assert table.weight.grad.tolist() == [[1] * 3, [0] * 3, [2] * 3, [0] * 3]
+  with pytest.raises(InvalidArgument, match="padding_idx 4 of a table of 4 rows"): nn.Embedding(4, 3, padding_idx=4)
+
+
+def test_rows_that_are_too_long() -> None:
+  table = nn.Embedding.from_pretrained(Tensor([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]]), freeze=False, max_norm=1.0)
+  np.testing.assert_allclose(table(Tensor([0, 1])).numpy(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-5)
+  np.testing.assert_allclose(table.weight.numpy(), [[0.6, 0.8], [0.3, 0.4], [6.0, 8.0]], rtol=1e-5)
+  assert table.weight.requires_grad and not nn.Embedding.from_pretrained(Tensor.ones(2, 3)).weight.requires_grad
+  with pytest.raises(InvalidArgument, match=r"a table of shape \(3,\)"): nn.Embedding.from_pretrained(Tensor.ones(3))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.strength import seed
-from tinyhw import Tensor, dtypes
+from tinyhw import Device, Tensor, dtypes
 from tinyhw.engine.random import threefry
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -156,6 +156,21 @@ def test_random_numbers_have_their_distribution(device: str) -> None:
   assert abs(y.mean()) < 0.06 and abs(y.std() - 1) < 0.05 and len(np.unique(x)) > 1990
   n = Tensor.randint(500, low=-3, high=4, device=device).numpy()
   assert set(n.tolist()) == set(range(-3, 4))
+
+
+def test_random_numbers_are_the_same_bits_on_every_device(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("MOCKGPU", "gfx1100,sm_90")
+  Device.close()
+  try:
+    found = []
+    for device in ("LLVM", "PYTHON", "AMD", "NV"):
+      Tensor.manual_seed(7)
+      drawn = [Tensor.rand(300, device=device), Tensor.randn(3000, device=device),
+               Tensor.randint(300, high=1000, device=device), Tensor.ones(300, device=device).multinomial(300),
+               Tensor.empty(300, device=device).exponential_(), Tensor.trunc_normal(300, device=device)]
+      found.append([t.numpy().tobytes() for t in drawn])
+    assert all(f == found[0] for f in found)
+  finally: Device.close()
 
 
 # Random123's kat_vectors for threefry2x32, 20 rounds: counter, key, result.

@@ -266,6 +266,8 @@ CASES = (
        lambda: ptx.matmul()[0], numpy_matmul, llvm=lambda: matmul("LLVM")),
   Case("instruction-ptx", "PTX: an instruction of a warp of that, one core (250 M/s)", ptx.instruction,
        reach=1 / 250e6),
+  *(Case(f"{unit}-ptx", f"PTX: 512x512x512 bf16 matmul by {unit}, compiled", partial(ptx.by_units, unit),
+         lambda: numpy_matmul(512)) for unit in ("mma", "wmma")),
   Case("cold-ptx", "PTX: first launch of a new 1,000-instruction kernel", lambda: first_ptx(False), reach=0.09),
   Case("cached-ptx", "PTX: the same, compiled by another process before", lambda: first_ptx(True), reach=5e-3),
   *(Case(f"matmul-{d.lower()}", f"{d} mock: 256x256x256 f32 matmul, compiled, by its driver (LLVM: at most 3x)",

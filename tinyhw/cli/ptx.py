@@ -81,6 +81,21 @@ def matmul(engine: str = "jit") -> tuple[Seconds, int]:
   return repeat(run, runs=15), stats.instructions
 
 
+def by_units(unit: str, n: int = 512) -> Seconds:
+  """Seconds of warm launches of an n x n x n product of bf16 by matrix units ("mma" or "wmma"), compiled."""
+  from tinyhw.cli import units
+  rng = np.random.default_rng(0)
+  a, b = (rng.standard_normal((n, n)).astype(np.float32).view(np.uint32) & 0xFFFF0000 for _ in range(2))
+  right = a.view(np.float32).astype(np.float64) @ b.view(np.float32).astype(np.float64).T
+  halves = [(x >> 16).astype(np.uint16) for x in (a, b)]
+  run, read = prepared(units.code(n, unit), "product", (n // 32, n // 32, 1), (32, 1, 1),
+                       [*halves, np.zeros((n, n), np.float32)], "jit")
+  run()
+  found = read(2, np.dtype(np.float32))
+  if not np.allclose(found, right, rtol=1e-4, atol=1e-4): raise Error("wrong product", where=unit)
+  return repeat(run, runs=15)
+
+
 def instruction() -> Seconds:
   """Time of one instruction of one warp in that, on one processor."""
   seconds, count = matmul()

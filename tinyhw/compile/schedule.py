@@ -23,6 +23,7 @@ from tinyhw.ir.spec import check_tensor
 from tinyhw.ir.uop import GroupOp, Ops, UOp, VariableArg, sources
 
 _COSTLY = GroupOp.LIBRARY | {Ops.SQRT, Ops.RECIP, Ops.FDIV, Ops.IDIV, Ops.MOD}
+_MANY = 64              # operations from which on a value is costly whatever they are
 _MAX_READS = 8          # values in memory from which one that is wanted more than once is computed again
 _MAX_CONTEXTS = 16      # different indices at which one kernel may compute a value
 _LONG, _FEW = 1 << 18, 32       # elements of a reduction, and results, from and up to which it is done in two steps
@@ -232,6 +233,17 @@ class _Decider:
       stack += v.src
     return frozenset(found)
 
+  def _long(self, u: UOp) -> bool:
+    """Whether more than some operations compute a value of `u`, in the kernel that computes it: random numbers."""
+    stack, seen, found = [u], set[UOp](), 0
+    while stack and found <= _MANY:
+      v = stack.pop()
+      if v in seen or v in self.realized: continue
+      seen.add(v)
+      found += v.op in GroupOp.ELEMENTWISE
+      stack += v.src
+    return found > _MANY
+
   def _costs(self) -> None:
     """Realizes costly values before they are expanded, and values wanted at too many different indices."""
     costly: dict[UOp, bool] = {}
@@ -244,10 +256,11 @@ class _Decider:
         continue
       reads[u] = frozenset().union(*(reads[s] for s in u.src))
       if u.op is Ops.EXPAND and u in self.in_rows: costly[u.src[0]] = False
-      if u.op is Ops.EXPAND and costly[u.src[0]] and u.size != u.src[0].size:
+      if u.op is Ops.EXPAND and u.size != u.src[0].size and (costly[u.src[0]] or self._long(u.src[0])):
         below = u.src[0]
         while below.op in GroupOp.MOVEMENT: below = below.src[0]
-        if self._below(below) or any(v.op is Ops.BUFFER for v in below.toposort()): self.realized[below] = None
+        if self._below(below) or self._long(below) or any(v.op is Ops.BUFFER for v in below.toposort()):
+          self.realized[below] = None
         costly[u.src[0]] = False
       costly[u] = u.op in _COSTLY or any(costly[s] for s in u.src)
       moved = [s for s in u.src if s.op in GroupOp.MOVEMENT and s.base.op not in (Ops.BUFFER, Ops.CONST)]

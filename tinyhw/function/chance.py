@@ -81,7 +81,8 @@ class Chance(Creation):
             requires_grad: bool | None = None) -> Self:
     """Normal with mean 0 and deviation 1 (Box and Muller's transform)."""
     def made(c: type[Chance], n: int, d: str) -> Chance:
-      angle, radius = c._unit(n, d) * (2 * math.pi), (1 - c._unit(n, d)).log() * -2
+      # Not log(1 - u): AMD's GPUs have a logarithm of their own, and numbers are to be the same everywhere.
+      angle, radius = c._unit(n, d) * (2 * math.pi), (-c._unit(n, d)).log1p() * -2
       return angle.cos() * radius.sqrt()
     return cls._random(shape_of(shape), device, dtype, requires_grad, made)
 
@@ -158,7 +159,7 @@ class Chance(Creation):
     weights = self._still().float()
     if not replacement:
       # The greatest of log(u) / w: each place is first with its share, and again among the rest.
-      keys = (1 - self._unit(self.numel(), self._device).reshape(self.shape)).log() / weights
+      keys = (-self._unit(self.numel(), self._device).reshape(self.shape)).log1p() / weights
       return (weights > 0).where(keys, -math.inf).topk(num_samples, -1)[1]
     lead = self.shape[:-1]
     total = weights.cumsum(-1)

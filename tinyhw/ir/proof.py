@@ -11,6 +11,7 @@ Everything holds for all values that the Variables may take, and where loops run
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from tinyhw.ir.uop import Ops, UOp
 
@@ -19,12 +20,8 @@ Polynomial = dict[Monomial, int]
 
 _MOST_TERMS = 64                     # beyond that an interval has to do
 _MOST_STEPS = 32
+_order = attrgetter("order")
 _COUNTERS = frozenset({Ops.RANGE, Ops.SPECIAL})
-
-
-def order(u: UOp) -> tuple[int, str, bytes]:
-  """What factors and terms are sorted by: the same in every process."""
-  return (u.op.value, str(u.arg), u.key)
 
 
 def added(a: Polynomial, b: Polynomial, factor: int = 1) -> Polynomial:
@@ -39,7 +36,7 @@ def multiplied(a: Polynomial, b: Polynomial) -> Polynomial:
   total: Polynomial = {}
   for m, c in a.items():
     for n, d in b.items():
-      product = tuple(sorted(m + n, key=order)) if m and n else m or n
+      product = tuple(sorted(m + n, key=_order)) if m and n else m or n
       total[product] = total.get(product, 0) + c * d
   return {m: c for m, c in total.items() if c}
 
@@ -78,9 +75,9 @@ def _atoms(p: Polynomial) -> Iterable[UOp]:
   """Counters first, the last axis first of all; then what is made of Variables, the largest first, for others may be
   inside of it; Variables last."""
   def rank(a: UOp) -> tuple[int, int, tuple[int, str, bytes]]:
-    if a.op is Ops.RANGE: return 0, -int(a.arg.axis), order(a)
-    if a.op is Ops.SPECIAL or a.op is Ops.DEFINE_VAR: return (1 if a.op is Ops.SPECIAL else 3), 0, order(a)
-    return 2, -len(a.toposort()), order(a)
+    if a.op is Ops.RANGE: return 0, -int(a.arg.axis), a.order
+    if a.op is Ops.SPECIAL or a.op is Ops.DEFINE_VAR: return (1 if a.op is Ops.SPECIAL else 3), 0, a.order
+    return 2, -len(a.toposort()), a.order
   return sorted({f for m in p for f in m}, key=rank)
 
 
@@ -121,11 +118,11 @@ def bound(p: Polynomial, upper: bool, polynomial: Polynomialize, steps: int = _M
 
 def divided(x: Polynomial, d: Polynomial) -> tuple[Polynomial, Polynomial]:
   """(quotient, rest) with x == quotient * d + rest: as much as the leading term of d goes into x."""
-  lead = max(d, key=lambda m: (len(m), [order(f) for f in m]))
+  lead = max(d, key=lambda m: (len(m), [f.order for f in m]))
   quotient: Polynomial = {}
   for _ in range(_MOST_STEPS):
     step: Polynomial = {}
-    for m, c in sorted(x.items(), key=lambda t: (-len(t[0]), [order(f) for f in t[0]])):
+    for m, c in sorted(x.items(), key=lambda t: (-len(t[0]), [f.order for f in t[0]])):
       rest = list(m)
       for f in lead:
         if f not in rest: break

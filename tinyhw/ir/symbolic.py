@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from operator import attrgetter
 
 from tinyhw.ir import proof, semantics
 from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes
@@ -109,22 +110,24 @@ def _constant_factor(product: UOp) -> int | None:
 def from_linear(terms: Terms, constant: int, like: UOp) -> UOp:
   """The sum as a UOp: terms in the order of their keys, then the constant."""
   total: UOp | None = None
-  for term, coefficient in sorted(terms.items(), key=lambda t: _order(t[0])):
+  for term, coefficient in sorted(terms.items(), key=lambda t: t[0].order) if len(terms) > 1 else terms.items():
     part = term if coefficient == 1 else term * coefficient
     total = part if total is None else total + part
   if total is None: return UOp.const(like.dtype, constant)
   return total if constant == 0 else total + constant
 
 
-_order = proof.order
+_order = attrgetter("order")
 
 
 def _rejoin(terms: Terms) -> Terms:
   """(x // d) * (c*d) + (x % d) * c is x * c."""
   for term, coefficient in list(terms.items()):
     if term.op is not Ops.MOD or term.src[1].op is not Ops.CONST: continue
+    wanted = coefficient * term.src[1].arg
+    if not any(c == wanted and t.ranges <= term.ranges for t, c in terms.items()): continue  # before what takes long
     quotient = _idiv(term.src[0], term.src[1])
-    if terms.get(quotient) == coefficient * term.src[1].arg and quotient is not term and term in terms:
+    if terms.get(quotient) == wanted and quotient is not term and term in terms:
       del terms[quotient], terms[term]
       part, extra = linear(term.src[0])
       if extra: part, extra = {term.src[0]: 1}, 0

@@ -153,7 +153,7 @@ _NONE: frozenset[UOp] = frozenset()
 class UOp:
   """A node: see the module's page for what each op takes and means. Made through the helpers below, or directly."""
   __slots__ = ("op", "dtype", "src", "arg", "_shape", "_device", "_bounds", "_ranges", "_variables", "_key",
-               "__weakref__")
+               "_order", "__weakref__")
   op: Ops
   dtype: DType
   src: tuple[UOp, ...]
@@ -164,6 +164,7 @@ class UOp:
   _ranges: frozenset[UOp]
   _variables: frozenset[UOp]
   _key: bytes
+  _order: tuple[int, str, bytes]
 
   def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
     # 1, 1.0 and True hash alike, 0.0 equals -0.0 and NaN differs from itself: a float constant is known by its bits.
@@ -271,6 +272,13 @@ class UOp:
     try: _set_key(self)     # the usual case: the sources know theirs
     except AttributeError: _derive_below(self, lambda u: not hasattr(u, "_key"), _set_key)
     return self._key
+
+  @property
+  def order(self) -> tuple[int, str, bytes]:
+    """What factors and terms are sorted by: the same in every process."""
+    try: return self._order
+    except AttributeError: self._order = (self.op.value, str(self.arg), self.key)
+    return self._order
 
   @property
   def base(self) -> UOp:

@@ -14,6 +14,7 @@ from tinyhw.nn.statistics import Statistics
 from tinyhw.tensor import Tensor
 
 Sizes = int | Sequence[int]
+PADDINGS = ("zeros", "reflect", "replicate", "circular")
 
 
 def uniform(shape: Sequence[int], fan_in: int, device: str | None) -> Parameter:
@@ -60,37 +61,71 @@ class Bilinear(Layer):
     return y if self.bias is None else y + self.bias
 
 
+def _row(number: int | None, rows: int) -> int | None:
+  """A row of a table by its number, which may count from the end."""
+  if number is None: return None
+  if not -rows <= number < rows: raise InvalidArgument(f"padding_idx {number} of a table of {rows} rows")
+  return number % rows
+
+
 @made_by_any_spelling
 class Embedding(Layer):
-  """A table of `num_embeddings` vectors of size `embedding_dim`; called with indices it gives their vectors."""
+  """A table of `num_embeddings` vectors of size `embedding_dim`; called with indices it gives their vectors.
 
-  def __init__(self, num_embeddings: int, embedding_dim: int, device: str | None = None):
+  The row `padding_idx` is zeros and does not learn. With `max_norm` rows that are used, and longer than that by the
+  norm `norm_type`, are shortened in the table itself.
+  """
+
+  def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
+               max_norm: float | None = None, norm_type: float = 2.0, *, device: str | None = None):
     self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-    self.weight = Parameter(Tensor.glorot_uniform(num_embeddings, embedding_dim, device=device))
+    self.padding_idx, self.max_norm, self.norm_type = _row(padding_idx, num_embeddings), max_norm, norm_type
+    table = Tensor.glorot_uniform(num_embeddings, embedding_dim, device=device)
+    if self.padding_idx is not None:
+      still = Tensor.arange(num_embeddings, device=device).eq(self.padding_idx).unsqueeze(1)
+      table = still.where(0.0, table)
+    self.weight = Parameter(table)
+
+  @classmethod
+  def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None,
+                      max_norm: float | None = None, norm_type: float = 2.0) -> Embedding:
+    """A table that is there, a matrix, which learns where it is not frozen."""
+    if embeddings.ndim != 2:
+      raise InvalidArgument(f"a table of shape {embeddings.shape}", hint="it is a matrix: (rows, size)")
+    made = cls.__new__(cls)
+    made.num_embeddings, made.embedding_dim = embeddings.shape
+    made.padding_idx, made.max_norm, made.norm_type = _row(padding_idx, embeddings.shape[0]), max_norm, norm_type
+    made.weight = Parameter(embeddings, requires_grad=not freeze)
+    return made
 
   def extra_repr(self) -> str:
     """What it is made of."""
-    return f"{self.num_embeddings}, {self.embedding_dim}"
+    more = [f"{name}={value}" for name, value in (("padding_idx", self.padding_idx), ("max_norm", self.max_norm))
+            if value is not None]
+    return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *more])
 
   def forward(self, index: Tensor) -> Tensor:
-    return self.weight[index]
+    table: Tensor = self.weight
+    if self.max_norm is not None: table._shorten(index.cast(dtypes.int32), self.max_norm, self.norm_type)
+    return index.embedding(table, self.padding_idx)
 
 
 @made_by_any_spelling
-class EmbeddingBag(Embedding):
+class EmbeddingBag(Layer):
   """A table as `Embedding` has it; called with bags of indices it gives the sum, mean or greatest of their vectors."""
 
   def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
                scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
                include_last_offset: bool = False, padding_idx: int | None = None, device: str | None = None):
-    super().__init__(num_embeddings, embedding_dim, device)
+    self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+    self.weight = Parameter(Tensor.glorot_uniform(num_embeddings, embedding_dim, device=device))
     self.options: dict[str, Any] = {
       "max_norm": max_norm, "norm_type": norm_type, "scale_grad_by_freq": scale_grad_by_freq, "mode": mode,
       "sparse": sparse, "include_last_offset": include_last_offset, "padding_idx": padding_idx}
 
   def extra_repr(self) -> str:
     """What it is made of."""
-    return f"{super().extra_repr()}, mode={self.options['mode']!r}"
+    return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.options['mode']!r}"
 
   def forward(self, index: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
     return index.embedding_bag(self.weight, offsets, per_sample_weights=per_sample_weights, **self.options)
@@ -130,7 +165,9 @@ class _Conv(Layer):
   axes: int
 
   def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes, padding: Any,
-               dilation: Sizes, groups: int, bias: bool, device: str | None, transposed: bool):
+               dilation: Sizes, groups: int, bias: bool, padding_mode: str, device: str | None, transposed: bool):
+    if padding_mode not in (only := ("zeros",) if transposed else PADDINGS):
+      raise InvalidArgument(f"{type(self).__name__}: padding_mode {padding_mode!r} is none of {', '.join(only)}")
     if groups < 1 or in_channels % groups or out_channels % groups:
       raise InvalidArgument(f"{in_channels} channels to {out_channels} in {groups} groups",
                             hint="both numbers of channels are multiples of the groups")
@@ -138,6 +175,7 @@ class _Conv(Layer):
     self.kernel_size = _many(kernel_size, self.axes, "a kernel of")
     self.in_channels, self.out_channels = in_channels, out_channels
     self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+    self.padding_mode = padding_mode
     channels = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
     fan_in = channels[1] * math.prod(self.kernel_size)
     self.weight = uniform((*channels, *self.kernel_size), fan_in, device)
@@ -146,7 +184,8 @@ class _Conv(Layer):
   def extra_repr(self) -> str:
     """What it is made of."""
     more = [f"{name}={value}" for name, value, usual in (
-      ("padding", self.padding, 0), ("dilation", self.dilation, 1), ("groups", self.groups, 1)) if value != usual]
+      ("padding", self.padding, 0), ("dilation", self.dilation, 1), ("groups", self.groups, 1),
+      ("padding_mode", self.padding_mode, "zeros")) if value != usual]
     return ", ".join([f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}",
                       *more, *([] if self.bias is not None else ["bias=False"])])
 
@@ -159,21 +198,33 @@ class _Conv(Layer):
 class _Forward(_Conv):
   def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
                padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1, bias: bool = True,
-               device: str | None = None):
+               padding_mode: str = "zeros", device: str | None = None):
     if isinstance(padding, str): check_padding(type(self).__name__, padding, _many(stride, self.axes, "a stride of"))
-    super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device, False)
+    super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
+                     device, False)
+
+  def _around(self) -> list[int]:
+    """What is put before and behind each axis, the last axis first."""
+    if self.padding == "valid": return [0, 0] * self.axes
+    if self.padding == "same":
+      wide = [d * (k - 1) for d, k in zip(_many(self.dilation, self.axes, "a dilation of"), self.kernel_size)]
+    else: wide = [2 * p for p in _many(self.padding, self.axes, "a padding of")]
+    return [part for w in reversed(wide) for part in (w // 2, w - w // 2)]
 
   def forward(self, x: Tensor) -> Tensor:
     self._check(x)
+    padding = self.padding
+    if self.padding_mode != "zeros": x, padding = x.pad(self._around(), mode=self.padding_mode), 0
     return x.conv2d(self.weight, self.bias, groups=self.groups, stride=self.stride, dilation=self.dilation,
-                    padding=self.padding)
+                    padding=padding)
 
 
 class _Transposed(_Conv):
   def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
                output_padding: Sizes = 0, groups: int = 1, bias: bool = True, dilation: Sizes = 1,
-               device: str | None = None):
-    super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device, True)
+               padding_mode: str = "zeros", device: str | None = None):
+    super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
+                     device, True)
     self.output_padding = output_padding
 
   def forward(self, x: Tensor) -> Tensor:

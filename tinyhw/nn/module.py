@@ -11,6 +11,7 @@ is the one of Tensor's functions, `x.dropout()` too.
 """
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
@@ -366,8 +367,23 @@ def _cast(value: Tensor, kind: DType) -> None:
 
 
 class Layer(Module):
-  """A module of `tinyhw.nn`: it follows `Tensor.training` until somebody says otherwise."""
+  """A module of `tinyhw.nn`: it follows `Tensor.training` until somebody says otherwise. Those that are made on a
+  `device` take a `dtype` too, which their floats get."""
   _mode = None
+
+  def __init_subclass__(cls, **options: Any) -> None:
+    super().__init_subclass__(**options)
+    made = vars(cls).get("__init__")
+    if made is not None and "device" in made.__code__.co_varnames: cls.__init__ = _of_any_type(made)  # type: ignore[method-assign]
+
+
+def _of_any_type(made: Callable[..., None]) -> Callable[..., None]:
+  """The `__init__` with a `dtype`."""
+  @functools.wraps(made)
+  def typed(self: Layer, *args: Any, dtype: DTypeLike = None, **options: Any) -> None:
+    made(self, *args, **options)
+    if dtype is not None: self.to(dtype=dtype)
+  return typed
 
 
 class _Listed(Layer, list[Any]):

@@ -26,6 +26,7 @@ ENUMS = ("cudaError", "cudaMemcpyKind", "cudaFuncAttribute", "cudaDriverEntryPoi
          "cudaTextureReadMode", "cudaGraphNodeType")
 PROTOTYPE = re.compile(r"\b(?:cudaError_t|const\s+char\s*\*|void\s*\*\*|void|char|unsigned)\s+(_*cuda[A-Z]\w+)\s*"
                        r"\(([^;{}]*?)\)\s*;")
+PER_THREAD = re.compile(r"#define\s+(cuda\w+)\s+__CUDART_API_(PTDS|PTSZ)\(\1\)")  # by the thread's default stream
 BY_VALUE = {n: n for n in ("dim3", "cudaExtent", "cudaPitchedPtr", "cudaMemLocation", "cudaIpcMemHandle_t",
                            "cudaIpcEventHandle_t")}
 
@@ -76,7 +77,8 @@ def generate(sources: Sources) -> str:
     head("CUDA's runtime API: enumerations, structs and the signatures of its functions.",
          [(CUDART, file) for file in files], "tinyhw gen cudart",
          ["FUNCTIONS has a function's parameters as ctypes has them. Pointers and handles are addresses. BY_VALUE are",
-          "the functions that take a struct by value that is not here, whose parameters are not told."]),
+          "the functions that take a struct by value that is not here, whose parameters are not told. PER_THREAD has",
+          "the names under which programs of --default-stream per-thread call functions."]),
     "import ctypes",
     "from ctypes import c_char, c_float, c_int32, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p",
     "",
@@ -97,6 +99,10 @@ def generate(sources: Sources) -> str:
     "BY_VALUE: tuple[str, ...] = (",
     *(f'  "{n}",' for n in left_out),
     ")",
+    "",
+    "PER_THREAD: dict[str, str] = {",
+    *(f'  "{n}": "{n}_{suffix.lower()}",' for n, suffix in sorted(set(PER_THREAD.findall(files[0].text)))),
+    "}",
     "",
   ])
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, bulk, mbarrier, sparse
+from tinyhw.emulator.jit.ptx import access, bulk, mbarrier, products, sparse
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.routine import defined
 from tinyhw.emulator.jit.ptx.shapes import Info
@@ -103,44 +103,26 @@ def integers(e: Emitter, words: Value, type_: str) -> str:
 def _function(m: int, n: int, k: int, t: str, how: str) -> tuple[str, str]:
   """(name, text) of what multiplies: rows of the left operand lie in registers of eight rows of 4 n columns. `how`: ""
   for products that are exact, "apart" for others, "sat" for sums that saturate, "xor" and "and" for bits."""
-  name, width, f = f"product.{m}.{n}.{k}.{t}.{how}", 4 * n, "f" * (t == "double")
-  lines = [f"define private void @{name}(ptr noalias %a, ptr noalias %b, ptr noalias %c) noinline {{", "entry:",
-           "  br label %row", "row:", "  %i = phi i64 [ 0, %entry ], [ %next, %row ]",
-           "  %half = lshr i64 %i, 3", "  %g = and i64 %i, 7",
-           f"  %block = mul i64 %half, {8 * width}", f"  %line = mul i64 %g, {width}",
-           "  %first = add i64 %block, %line",
-           f"  %start = getelementptr {t}, ptr %a, i64 %first"]
-  total = "zeroinitializer"
-  for at in range(k):
-    place = at // width * m * width + at % width
-    lines += [f"  %p{at} = getelementptr {t}, ptr %start, i64 {place}", f"  %x{at} = load {t}, ptr %p{at}",
-              f"  %i{at} = insertelement <8 x {t}> poison, {t} %x{at}, i64 0",
-              f"  %s{at} = shufflevector <8 x {t}> %i{at}, <8 x {t}> poison, <8 x i32> zeroinitializer",
-              f"  %q{at} = getelementptr {t}, ptr %b, i64 {8 * at}", f"  %y{at} = load <8 x {t}>, ptr %q{at}"]
-    if f and not how:
-      lines.append(f"  %t{at} = call <8 x double> @llvm.fmuladd.v8f64(<8 x double> %s{at}, <8 x double> %y{at}, "
-                   f"<8 x double> {total})")
-    else:
-      if how in {"xor", "and"}:
-        lines += [f"  %z{at} = {how} <8 x i32> %s{at}, %y{at}",
-                  f"  %m{at} = call <8 x i32> @llvm.ctpop.v8i32(<8 x i32> %z{at})"]
-      else: lines.append(f"  %m{at} = {f}mul <8 x {t}> %s{at}, %y{at}")
-      lines.append(f"  %t{at} = {f}add <8 x {t}> {total}, %m{at}")
-    total = f"%t{at}"
-  lines += ["  %to = shl i64 %i, 3", f"  %place = getelementptr {t}, ptr %c, i64 %to",
-            f"  %old = load <8 x {t}>, ptr %place"]
-  # a sum of products is far from the end of i32, so that one more addition saturates as the whole would
-  if how == "sat": lines.append(f"  %sum = call <8 x i32> @llvm.sadd.sat.v8i32(<8 x i32> {total}, <8 x i32> %old)")
-  else: lines.append(f"  %sum = {f}add <8 x {t}> {total}, %old")
-  lines += [f"  store <8 x {t}> %sum, ptr %place", "  %next = add i64 %i, 1", f"  %over = icmp eq i64 %next, {m}",
-            "  br i1 %over, label %done, label %row", "done:", "  ret void", "}"]
-  return name, "\n".join(lines)
+  name, width, rows = f"product.{m}.{n}.{k}.{t}.{how}", 4 * n, products.block(COLUMNS)[0]
+  left = [f"  %of = udiv i64 %d, {width}", f"  %within = urem i64 %d, {width}",
+          f"  %of.first = mul i64 %of, {m * width}", "  %x.place = add i64 %of.first, %within",
+          f"  %x.at = getelementptr {t}, ptr %a.at, i64 %x.place"]
+  return name, "\n".join([
+    f"define private void @{name}(ptr noalias %a, ptr noalias %b.at, ptr noalias %c) noinline {{", "  br label %row",
+    "row:", "  %i = phi i64 [ 0, %0 ], [ %next, %end ]", f"  %first = mul i64 %i, {width}",
+    f"  %a.at = getelementptr {t}, ptr %a, i64 %first", "  %to = shl i64 %i, 3",
+    f"  %c.at = getelementptr {t}, ptr %c, i64 %to",
+    *products.depth(t, how, rows, COLUMNS, k, "row", COLUMNS, left, width),
+    *products.added(t, how, rows, COLUMNS, COLUMNS), f"  %next = add i64 %i, {rows}",
+    f"  %over = icmp eq i64 %next, {m}",
+    "  br i1 %over, label %done, label %row", "done:", "  ret void", "}"])
 
 
 INTRINSICS: Final = {
-  "llvm.sadd.sat.v8i32": "declare <8 x i32> @llvm.sadd.sat.v8i32(<8 x i32>, <8 x i32>)",
-  "llvm.ctpop.v8i32": "declare <8 x i32> @llvm.ctpop.v8i32(<8 x i32>)",
-  "llvm.fmuladd.v8f64": "declare <8 x double> @llvm.fmuladd.v8f64(<8 x double>, <8 x double>, <8 x double>)"}
+  name: f"declare {vector} @{name}({', '.join([vector] * count)})"
+  for n in (8, 16) for name, vector, count in (
+    (f"llvm.sadd.sat.v{n}i32", f"<{n} x i32>", 2), (f"llvm.ctpop.v{n}i32", f"<{n} x i32>", 1),
+    (f"llvm.fmuladd.v{n}f64", f"<{n} x double>", 3))}
 _KINDS: Final = {"s32": frozenset({"s8", "u8", "s4", "u4", "b1"}), "f64": frozenset({"f64"}), "f32": _FLOATS,
                  "f16": _FLOATS}
 
@@ -149,6 +131,7 @@ _KINDS: Final = {"s32": frozenset({"s8", "u8", "s4", "u4", "b1"}), "f64": frozen
 def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """A product of matrices, of which the left one may be sparse."""
   i, e = line.instruction, g.e
+  if any(m.startswith("kind::") for m in i.modifiers): raise Untranslatable("of such matrices")
   shape = next((re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit()), None)
   if "m8n8k4" in i.modifiers and "f64" not in i.modifiers: return _quarters(g, line)
   kinds = [m for m in i.modifiers if m in BITS]

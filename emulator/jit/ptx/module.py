@@ -206,7 +206,9 @@ def module(g: Lanes) -> str:
   """All of a kernel's module."""
   w, m, clustered = g.width, g.mask_type, g.plan.clustered
   out = ["define private void @kernel(ptr noalias %context, ptr noalias %state) noinline {", "entry:"]
-  for n in sorted(g.used):
+  # exits keep what the reference reads: also a fragment's registers that repeat others, which compiled code does not
+  used = g.used | {n for x in g.exits for n, _ in x.registers}
+  for n in sorted(used):
     home = g.homes.get(n)
     out.append(f"  %r{n} = " + (f"alloca {g.slot(n)}, align 64" if home is None else
                                f"getelementptr i8, ptr %state, i64 {home}"))
@@ -215,7 +217,7 @@ def module(g: Lanes) -> str:
   out += [f"  %active = alloca {m}", f"  %alive = alloca {m}", "  %left = alloca i64", f"  %carry = alloca <{w} x i1>",
           f"  store <{w} x i1> zeroinitializer, ptr %carry"]
   begins = [f"  store {g.mask_type if g.packed(n) else g.slot(n)} zeroinitializer, ptr %r{n}, align 4"
-            for n in sorted(g.used & g.plan.blocks[0].live)]
+            for n in sorted(used & g.plan.blocks[0].live)]
   for b in g.plan.blocks: out.append(f"  store {m} 0, ptr %waiting.{b.number}")
 
   def word(base: str, offset: int, t: str, name: str) -> None:

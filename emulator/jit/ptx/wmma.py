@@ -5,11 +5,11 @@ elements as f64 or i32, one product after the other in the reference's order.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, layout
+from tinyhw.emulator.jit.ptx import access, layout, products
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, halves, integers, one
 from tinyhw.emulator.jit.ptx.routine import Routine, Variable, defined
@@ -143,72 +143,52 @@ def _loader(name: str, mode: int, count: int, width: int, size: int) -> str:
 
 def product(m: int, n: int, k: int, t: str, how: str) -> tuple[str, str]:
   """(name, text) of what multiplies m rows of k elements with n columns of k, and adds that to m rows of n. `how`: ""
-  for products that are exact, "apart" for others, "sat" for sums that saturate, "xor" and "and" for bits."""
-  name, f = f"wmma.{m}.{n}.{k}.{t}{'.' * bool(how)}{how}", "f" * (t == "double")
-  if f and not how: sums = (f"  %sum.next = call <8 x {t}> @llvm.fmuladd.v8f64(<8 x {t}> %xs, <8 x {t}> %y, "
-                            f"<8 x {t}> %sum)")
-  elif how in {"xor", "and"}:
-    sums = (f"  %both = {how} <8 x i32> %xs, %y\n  %product = call <8 x i32> @llvm.ctpop.v8i32(<8 x i32> %both)\n"
-            "  %sum.next = add <8 x i32> %sum, %product")
-  else: sums = f"  %product = {f}mul <8 x {t}> %xs, %y\n  %sum.next = {f}add <8 x {t}> %sum, %product"
-  total = f"{f}add <8 x {t}> %sum.next, %old"
-  if how == "sat": total = f"call <8 x {t}> @llvm.sadd.sat.v8i32(<8 x {t}> %sum.next, <8 x {t}> %old)"
-  return name, f"""
-define private void @{name}(ptr noalias %a, ptr noalias %b, ptr noalias %turned, ptr noalias %c) noinline {{
-  br label %turn
-turn:
-  %p = phi i64 [ 0, %0 ], [ %p.next, %turn ]
-  %p.column = udiv i64 %p, {k}
-  %p.row = urem i64 %p, {k}
-  %p.line = mul i64 %p.row, {n}
-  %p.place = add i64 %p.line, %p.column
-  %p.from = getelementptr {t}, ptr %b, i64 %p
-  %p.to = getelementptr {t}, ptr %turned, i64 %p.place
-  %p.element = load {t}, ptr %p.from
-  store {t} %p.element, ptr %p.to
-  %p.next = add i64 %p, 1
-  %p.over = icmp eq i64 %p.next, {n * k}
-  br i1 %p.over, label %row, label %turn
-row:
-  %i = phi i64 [ 0, %turn ], [ %i.next, %row.end ]
-  %a.line = mul i64 %i, {k}
-  %c.line = mul i64 %i, {n}
-  br label %column
-column:
-  %j = phi i64 [ 0, %row ], [ %j.next, %column.end ]
-  %c.place = add i64 %c.line, %j
-  %c.at = getelementptr {t}, ptr %c, i64 %c.place
-  br label %depth
-depth:
-  %d = phi i64 [ 0, %column ], [ %d.next, %depth ]
-  %sum = phi <8 x {t}> [ zeroinitializer, %column ], [ %sum.next, %depth ]
-  %a.place = add i64 %a.line, %d
-  %a.at = getelementptr {t}, ptr %a, i64 %a.place
-  %x = load {t}, ptr %a.at
-  %x.first = insertelement <8 x {t}> poison, {t} %x, i64 0
-  %xs = shufflevector <8 x {t}> %x.first, <8 x {t}> poison, <8 x i32> zeroinitializer
-  %b.line = mul i64 %d, {n}
-  %b.place = add i64 %b.line, %j
-  %b.at = getelementptr {t}, ptr %turned, i64 %b.place
-  %y = load <8 x {t}>, ptr %b.at, align 8
-{sums}
-  %d.next = add i64 %d, 1
-  %d.over = icmp eq i64 %d.next, {k}
-  br i1 %d.over, label %column.end, label %depth
-column.end:
-  %old = load <8 x {t}>, ptr %c.at, align 8
-  %total = {total}
-  store <8 x {t}> %total, ptr %c.at, align 8
-  %j.next = add i64 %j, 8
-  %j.over = icmp eq i64 %j.next, {n}
-  br i1 %j.over, label %row.end, label %column
-row.end:
-  %i.next = add i64 %i, 1
-  %i.over = icmp eq i64 %i.next, {m}
-  br i1 %i.over, label %done, label %row
-done:
-  ret void
-}}"""
+  for products that are exact, "apart" for others, "sat" for sums that saturate, "xor" and "and" for bits.
+
+  The columns are turned into rows, four by four. Then a block of sums at a time is made in the processor's registers,
+  each in the order of k."""
+  rows, columns = products.block(n)
+  name = f"wmma.{m}.{n}.{k}.{t}{'.' * bool(how)}{how}"
+  places = ", ".join(f"ptr noalias %{x}" for x in ("a", "b", "turned", "c"))
+  return name, "\n".join([
+    f"define private void @{name}({places}) noinline {{", "  br label %turn", "turn:",
+    "  %p = phi i64 [ 0, %0 ], [ %p.next, %turn ]", *_turned(n, k, t), "  %p.next = add i64 %p, 1",
+    f"  %p.over = icmp eq i64 %p.next, {n * k // 16}", "  br i1 %p.over, label %block, label %turn", "block:",
+    "  %q = phi i64 [ 0, %turn ], [ %q.next, %end ]", f"  %q.row = udiv i64 %q, {n // columns}",
+    f"  %q.column = urem i64 %q, {n // columns}", f"  %i = mul i64 %q.row, {rows}",
+    f"  %j = mul i64 %q.column, {columns}", f"  %a.first = mul i64 %i, {k}",
+    f"  %a.at = getelementptr {t}, ptr %a, i64 %a.first", f"  %b.at = getelementptr {t}, ptr %turned, i64 %j",
+    f"  %c.line = mul i64 %i, {n}", "  %c.first = add i64 %c.line, %j",
+    f"  %c.at = getelementptr {t}, ptr %c, i64 %c.first",
+    *products.depth(t, how, rows, columns, k, "block", n, [f"  %x.at = getelementptr {t}, ptr %a.at, i64 %d"], k),
+    *products.added(t, how, rows, columns, n), "  %q.next = add i64 %q, 1",
+    f"  %q.over = icmp eq i64 %q.next, {m // rows * (n // columns)}", "  br i1 %q.over, label %done, label %block",
+    "done:", "  ret void", "}"])
+
+
+def _turned(n: int, k: int, t: str) -> Iterator[str]:
+  """Block %p of n lines of k elements, four by four, from %b to k lines of n elements in %turned."""
+  wide = f"<4 x {t}>"
+
+  def shuffled(to: str, x: str, y: str, *order: int) -> str:
+    places = ", ".join(f"i32 {at}" for at in order)
+    return f"  %{to} = shufflevector {wide} %{x}, {wide} %{y}, <4 x i32> <{places}>"
+  yield from (f"  %p.line = udiv i64 %p, {k // 4}", f"  %p.place = urem i64 %p, {k // 4}",
+              f"  %p.from.line = mul i64 %p.line, {4 * k}", "  %p.column = mul i64 %p.place, 4",
+              "  %p.from = add i64 %p.from.line, %p.column", f"  %p.to.line = mul i64 %p.place, {4 * n}",
+              "  %p.row = mul i64 %p.line, 4", "  %p.to = add i64 %p.to.line, %p.row")
+  for r in range(4):
+    yield f"  %p.from{r}.n = add i64 %p.from, {r * k}"
+    yield f"  %p.from{r} = getelementptr {t}, ptr %b, i64 %p.from{r}.n"
+    yield f"  %v{r} = load {wide}, ptr %p.from{r}, align 8"
+  for x, y in ((0, 1), (2, 3)):
+    yield shuffled(f"even{x}", f"v{x}", f"v{y}", 0, 4, 2, 6)
+    yield shuffled(f"odd{x}", f"v{x}", f"v{y}", 1, 5, 3, 7)
+  for r, (half, order) in enumerate((h, o) for o in ((0, 1, 4, 5), (2, 3, 6, 7)) for h in ("even", "odd")):
+    yield shuffled(f"w{r}", f"{half}0", f"{half}2", *order)
+    yield f"  %p.to{r}.n = add i64 %p.to, {r * n}"
+    yield f"  %p.to{r} = getelementptr {t}, ptr %turned, i64 %p.to{r}.n"
+    yield f"  store {wide} %w{r}, ptr %p.to{r}, align 8"
 
 
 def _multiplied(g: Lanes, line: Line) -> None:

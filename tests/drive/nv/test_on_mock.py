@@ -285,6 +285,25 @@ def test_a_trap_has_its_words(opened: Open) -> None:
     runtime.synchronize()
 
 
+@pytest.mark.parametrize(("line", "told"), [("bra NOWHERE;", "there is no label NOWHERE"),
+                                            ("add.u32 %q, %r, %r;", "%q is no register that add.u32 could write")])
+def test_a_program_that_contradicts_itself(opened: Open, line: str, told: str) -> None:
+  """Where no ptxas has looked at it, the engine that runs it finds it, and not the one that reads pushbuffers."""
+  runtime = opened()
+  text = f".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k () {{ .reg .u32 %r; {line} ret; }}".encode()
+  runtime.load(bare(text, runtime.arch), "k").launch(b"", (1, 1, 1), (1, 1, 1))
+  with pytest.raises(MachineFault, match=rf"ILLEGAL_INSTRUCTION: PTX line 4.*{told}.*GR_EXCEPTION, Xid 13"):
+    runtime.synchronize()
+
+
+def test_programs_for_other_gpus() -> None:
+  text = ".version 8.8\n.target {}\n.address_size 64\n.visible .entry k () {{ ret; }}"
+  for target in ("sm_100", "sm_100a", "sm_103"):
+    with pytest.raises(DecodeError, match=f"PTX for {target} does not run on sm_90"):
+      bare(text.format(target).encode(), NV_ARCHES["sm_90"])
+  for target in ("sm_90a", "sm_90", "sm_52"): assert bare(text.format(target).encode(), NV_ARCHES["sm_90"])
+
+
 def test_a_wait_that_does_not_end(opened: Open) -> None:
   runtime = opened()
   signal = runtime.new_signal()

@@ -101,7 +101,10 @@ def test_functions_by_their_names(client: Client) -> None:
     )
     assert bool(out.value) == good
   flags = ctypes.c_uint64(cuda.CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
-  assert c.code("cuGetProcAddress_v2", b"cuInit", ctypes.byref(out), 13000, flags, None) == UNSUPPORTED
+  for name, own in ((b"cuInit", "cuInit"), (b"cuLaunchKernel", "cuLaunchKernel_ptsz"),
+                    (b"cuMemcpyHtoD", "cuMemcpyHtoD_v2_ptds")):
+    c.call("cuGetProcAddress_v2", name, ctypes.byref(out), 13000, flags, None)
+    assert out.value == c.machine.address_of(own)
 
 
 def test_results_and_texts_have_somewhere_to_be(client: Client) -> None:

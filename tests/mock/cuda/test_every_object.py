@@ -15,6 +15,7 @@ from tests.mock.cuda.client import HEAD, SAXPY, WAIT, Client, u32, u64
 from tests.mock.cuda.test_every_call import told, words
 from tests.mock.nv.bench import cubin
 from tinyhw.autogen import cuda
+from tinyhw.mock.cuda.calls import PER_THREAD, SERVED, handler_of
 
 INVALID, HANDLE, UNSUPPORTED = (
   cuda.CUDA_ERROR_INVALID_VALUE,
@@ -128,6 +129,28 @@ def test_each_thread_may_have_a_stream_of_its_own(client: Client) -> None:
   thread.start()
   thread.join()
   assert ids[0] == ids[1] != ids[2] == ids[3] and c.get(at, np.zeros(2, np.uint32)).tolist() == [3, 4]
+
+
+def test_functions_of_the_threads_own_default_stream(client: Client) -> None:
+  """Names in _ptsz and _ptds are the functions that they begin with, and their stream 0 is the thread's."""
+  c, out = client, ctypes.c_uint64()
+  named = [n for n in cuda.FUNCTIONS if n.endswith(PER_THREAD)]
+  assert len(named) > 90 and all(handler_of(n)[0] is SERVED.get(n, SERVED.get(n[:-5])) for n in named)
+  ids = []
+  for name, stream in (
+    ("cuStreamGetId_ptsz", 0),
+    ("cuStreamGetId", cuda.CU_STREAM_PER_THREAD),
+    ("cuStreamGetId", 0),
+    ("cuStreamGetId_ptsz", cuda.CU_STREAM_LEGACY),
+  ):
+    c.call(name, u64(stream), ctypes.byref(out))
+    ids.append(out.value)
+  assert ids[0] == ids[1] != ids[2] == ids[3]
+  at, data = c.alloc(16), np.arange(4, dtype=np.uint32)
+  c.call("cuMemcpyHtoD_v2_ptds", u64(at), data.ctypes.data, ctypes.c_size_t(16))
+  c.call("cuMemsetD32Async_ptsz", u64(at), 9, ctypes.c_size_t(1), u64(0))
+  c.call("cuStreamSynchronize_ptsz", u64(0))
+  assert c.get(at, data).tolist() == [9, 1, 2, 3]
 
 
 def test_events_are_of_their_context(client: Client) -> None:
@@ -358,7 +381,8 @@ def test_errors_of_a_module_are_told_where_they_are_wanted(client: Client) -> No
     (cuda.CU_JIT_ERROR_LOG_BUFFER, ctypes.addressof(buffer)), (cuda.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 400)
   )
   c.call("cuModuleLoadDataEx", ctypes.byref(out), SAXPY.encode(), *good)
-  assert c.code("cuModuleLoadData", ctypes.byref(out), b".version 8.0 .target sm_80 .address_size 32") == UNSUPPORTED
+  narrow = b".version 8.0 .target sm_80 .address_size 32"
+  assert c.code("cuModuleLoadData", ctypes.byref(out), narrow) == cuda.CUDA_ERROR_INVALID_PTX
 
 
 def test_modules_of_every_form(client: Client, tmp_path: Path) -> None:
@@ -402,10 +426,10 @@ def test_modules_of_every_form(client: Client, tmp_path: Path) -> None:
     ("sm_90", 0, 209),
     ("sm_90a", 0, 209),
     ("sm_86", 0, 0),
-    ("sm_86a", 209, 0),
+    ("sm_86a", 218, 218),
     ("sm_80", 0, 0),
     ("sm_100", 209, 209),
-    ("sm_80a", 209, 209),
+    ("sm_100a", 209, 209),
   ],
 )
 def test_which_cards_run_which_targets(client: Client, target: str, first: int, second: int) -> None:
@@ -413,7 +437,7 @@ def test_which_cards_run_which_targets(client: Client, target: str, first: int, 
     ctypes.c_uint64(),
     f".version 8.6\n.target {target}\n.address_size 64\n.visible .entry k() {{ ret; }}".encode(),
   )
-  assert cuda.CUDA_ERROR_NO_BINARY_FOR_GPU == 209
+  assert (cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, cuda.CUDA_ERROR_INVALID_PTX) == (209, 218)
   assert client.code("cuModuleLoadData", ctypes.byref(out), text) == first
   client.handle("cuCtxCreate_v2", 0, 1)
   assert client.code("cuModuleLoadData", ctypes.byref(out), text) == second

@@ -213,6 +213,18 @@ def test_edges_are_told_alike_by_every_call(client: Client) -> None:
     assert told("cuGraphGetRootNodes", u64(graph)) == sorted((n,) for n in nodes if all(b != n for _, b in edges))
 
 
+@pytest.mark.parametrize("flags", [0, cuda.CU_EVENT_RECORD_EXTERNAL])
+def test_events_of_a_capture(client: Client, flags: int) -> None:
+  """One that is recorded for others is a node; another only names a place within the graph."""
+  stream, event = client.handle("cuStreamCreate", 1), client.handle("cuEventCreate", 0)
+  client.call("cuStreamBeginCapture_v2", u64(stream), 0)
+  client.call("cuEventRecordWithFlags", u64(event), u64(stream), flags)
+  graph, count = ctypes.c_uint64(), ctypes.c_size_t()
+  client.call("cuStreamEndCapture", u64(stream), ctypes.byref(graph))
+  client.call("cuGraphGetNodes", u64(graph.value), None, ctypes.byref(count))
+  assert count.value == bool(flags)
+
+
 def test_a_captured_stream_makes_memory_and_joins_another_graph(client: Client) -> None:
   stream, graph = client.handle("cuStreamCreate", 1), client.handle("cuGraphCreate", 0)
   out = np.zeros(1, np.uint32)

@@ -85,6 +85,10 @@ def test_what_is_told_of_pages(client: Client) -> None:
   invalid = cuda.CU_DEVICE_INVALID
   assert told(client, "ACCESSED_BY", *all_of, 4) == [cuda.CU_DEVICE_CPU, 1, invalid, invalid]
   assert told(client, "ACCESSED_BY", *half, 2) == [cuda.CU_DEVICE_CPU, 0]
+  few = (ctypes.c_int32 * 4)(*[77] * 4)
+  client.call("cuMemRangeGetAttribute", few, size(4), cuda.CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, u64(all_of[0]),
+              size(all_of[1]))
+  assert list(few) == [cuda.CU_DEVICE_CPU, 77, 77, 77]
   advise("UNSET_ACCESSED_BY", all_of, 1)
   assert told(client, "ACCESSED_BY", *all_of, 2) == [cuda.CU_DEVICE_CPU, invalid]
 

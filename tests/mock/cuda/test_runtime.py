@@ -12,7 +12,7 @@ from tests.wire.test_fatbin import packed
 from tinyhw.autogen import cuda, cudart
 from tinyhw.mock.cuda.calls import BY_VALUE
 from tinyhw.mock.cuda.library import runtime
-from tinyhw.mock.cuda.runtime import RUNS, SAME
+from tinyhw.mock.cuda.runtime import NAMES, OWN, RUNS, SAME
 
 TEXT = HEAD + """
 .global .align 4 .u32 factor = 3;
@@ -94,7 +94,10 @@ def test_a_program_of_nvcc_runs() -> None:
   assert p.code("cudaMemcpyFromSymbol", ctypes.byref(seven), FACTOR, 4, 1, 2) == cudart.cudaErrorInvalidValue
   p("cudaFree", memory)
   p("cudaFree", 0)
-  assert p.made("cudaMalloc", 0) == p.made("cudaMallocHost", 0) == 0
+  for name in ("cudaMalloc", "cudaMallocHost"):
+    none = ctypes.c_uint64(77)
+    p(name, ctypes.byref(none), 0)
+    assert not none.value
   p("cudaMemcpy", 0, 0, 0, cudart.cudaMemcpyHostToDevice)
   p("__cudaUnregisterFatBinary", p.handle)
   assert p.code("cudaGetKernel", ctypes.byref(ctypes.c_uint64()), SCALE) == cudart.cudaErrorInvalidDeviceFunction
@@ -277,7 +280,7 @@ def test_what_is_a_hint_or_a_word() -> None:
 
 def test_what_is_not_modelled_says_so() -> None:
   p = Program()
-  left = sorted({*cudart.FUNCTIONS, *cudart.BY_VALUE} - {*RUNS, *SAME})
+  left = sorted({*cudart.FUNCTIONS, *cudart.BY_VALUE} - {*RUNS, *SAME, *OWN.values()})
   for name in left:
     assert p.code(name) == cudart.cudaErrorNotSupported, name
   assert set(p.machine.report()) >= {f"{name}: {name} is not modelled" for name in left}
@@ -307,6 +310,53 @@ def test_managed_variables_are_the_hosts_too() -> None:
   out = np.zeros_like(data)
   p("cudaMemcpy", out.ctypes.data, memory, out.nbytes, cudart.cudaMemcpyDefault)
   assert (out == data * 11).all()
-  p("cudaSetDevice", 1)
-  assert p.launch(memory, 100) == cudart.cudaErrorNotSupported
-  assert any("__managed__ variables that several cards use" in line for line in p.machine.report())
+  p("cudaSetDevice", 1)  # all cards have the same ones
+  factor.value = 2
+  assert p.launch(memory, 100) == 0 and p.made("cudaGetSymbolAddress", cell.value) == cell.value
+  p("cudaDeviceSynchronize")
+  p("cudaMemcpy", out.ctypes.data, memory, out.nbytes, cudart.cudaMemcpyDefault)
+  assert (out == data * 22).all() and factor.value == 2
+
+
+def test_addresses_of_managed_variables_are_one_on_all_cards() -> None:
+  """Also those that another variable has from its initializer; variables of other kinds each card has for itself."""
+  text = TEXT.replace(".global .align 4 .u32 factor = 3;", """.global .attribute(.managed) .align 4 .u32 factor = 3;
+    .global .u64 where = factor; .global .u32 own = 5;""").replace("ld.global.u32 %r4, [factor]", """
+    ld.global.u64 %rd2, [where]; ld.global.u32 %r4, [%rd2]; red.global.add.u32 [factor], 1; ld.global.u32 %r3, [own];
+    add.u32 %r4, %r4, %r3; red.global.add.u32 [own], 1""")
+  p = Program("sm_90,sm_80", text)
+  cell = ctypes.c_uint64(0)
+  p("__cudaRegisterManagedVar", p.handle, ctypes.addressof(cell), b"factor", b"factor", 0, 4, 0, 0)
+  assert p.code("__cudaInitModule", p.handle) == 1
+  memory = p.made("cudaMallocManaged", 4, 1)
+  found = ctypes.c_uint32.from_address(memory)
+  for device, factor in ((0, 3 + 5), (0, 4 + 6), (1, 5 + 5), (0, 6 + 7), (1, 7 + 6)):
+    p("cudaSetDevice", device)
+    found.value = 1
+    assert p.launch(memory, 1, block=1) == 0
+    p("cudaDeviceSynchronize")
+    assert found.value == factor
+
+
+def test_programs_with_a_default_stream_for_each_thread() -> None:
+  """--default-stream per-thread calls functions under other names: stream 0 is the thread's, and what waits for that
+  does not wait for the default stream of all."""
+  p = Program()
+  assert {*cudart.PER_THREAD} <= {*cudart.FUNCTIONS} and set(cudart.PER_THREAD.values()) <= {*NAMES}
+
+  def number(name: str, stream: int) -> int:
+    found = ctypes.c_uint64()
+    p(name, stream, ctypes.byref(found))
+    return found.value
+  everyones, own = number("cudaStreamGetId", 0), number("cudaStreamGetId", cuda.CU_STREAM_PER_THREAD)
+  assert number("cudaStreamGetId_ptsz", 0) == own != everyones == number("cudaStreamGetId_ptsz", cuda.CU_STREAM_LEGACY)
+  data = np.arange(64, dtype=np.uint32)
+  memory, out = p.made("cudaMalloc", data.nbytes), np.zeros_like(data)
+  p("cudaMemcpy_ptds", memory, data.ctypes.data, data.nbytes, cudart.cudaMemcpyHostToDevice)
+  kernel, one = p.made("__cudaGetKernel", SCALE), cudart.dim3(x=1, y=1, z=1)
+  kept = ctypes.c_uint64(memory), ctypes.c_uint32(64)
+  places = (ctypes.c_void_p * 2)(*map(ctypes.addressof, kept))
+  p("__cudaLaunchKernel_ptsz", kernel, one, cudart.dim3(x=64, y=1, z=1), places, 0, 0)
+  p("cudaMemcpyAsync_ptsz", out.ctypes.data, memory, out.nbytes, cudart.cudaMemcpyDeviceToHost, 0)
+  p("cudaStreamSynchronize_ptsz", 0)
+  assert (out == 3 * data).all() and number("cudaStreamGetId", 0) == everyones

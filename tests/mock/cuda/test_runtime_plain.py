@@ -18,7 +18,7 @@ INVALID, UNSUPPORTED = cudart.cudaErrorInvalidValue, cudart.cudaErrorNotSupporte
 
 # ---- devices and kernels
 
-LATE = {cudart.cudaErrorInitializationError, cudart.cudaErrorUnknown}
+LATE = {cudart.cudaErrorInitializationError, cudart.cudaErrorDeviceUninitialized, cudart.cudaErrorUnknown}
 
 
 @pytest.mark.parametrize("first", range(8))
@@ -29,6 +29,14 @@ def test_any_function_may_be_a_programs_first(first: int) -> None:
     p = Program()
     given = [0 if issubclass(kind, ctypes._SimpleCData) else kind() for kind in cudart.FUNCTIONS[name]]
     assert p.code(name, *given) not in LATE, (name, p.machine.logs[-2:])
+
+
+def test_memory_that_a_program_has_not() -> None:
+  """What a function reads or writes of the program's own is not there: an invalid value, and the log says where."""
+  p = Program()
+  for name, *given in (("cudaLaunchKernelExC", 0, 1, 0), ("cudaGetDeviceProperties", 0x10, 0), ("cudaMalloc", 0x10, 8)):
+    assert p.code(name, *given) == INVALID
+    assert f"bytes at {given[0]:#x} cannot be" in p.machine.logs[-1]
 
 
 def test_what_the_tables_name_is_declared() -> None:

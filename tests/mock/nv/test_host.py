@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.mock.nv.bench import BASE, COMPUTE, COPY, ENTRIES, FAR, SIZE, Bench, release, semaphore
@@ -51,6 +51,7 @@ def test_a_release_is_written() -> None:
 
 @pytest.mark.parametrize("operation", list(OPERATION)[:6], ids=lambda o: o.name)
 @given(seen=st.integers(0, 2**64 - 1), payload=st.integers(0, 2**64 - 1), wide=st.booleans(), near=st.booleans())
+@example(seen=5, payload=2**32 + 5, wide=False, near=False)
 @settings(max_examples=examples(10), deadline=None)
 def test_an_acquire_waits_for_its_condition(operation: OPERATION, seen: int, payload: int, wide: bool,
                                             near: bool) -> None:

@@ -404,6 +404,8 @@ def test_uvm_is_checked() -> None:
   refused(status.NV_ERR_INVALID_DEVICE, c.uvm, again)
   refused(status.NV_ERR_INVALID_DEVICE, c.uvm, uvm.UVM_REGISTER_GPU_PARAMS())
   refused(status.NV_ERR_NOT_SUPPORTED, c.uvm, uvm.UVM_MIGRATE_PARAMS())
+  (told,) = [e.name for e in c.machine.trace if (e.source, e.kind) == ("uvm", "refused") and "UVM_MIGRATE" in e.name]
+  assert "NV_ERR_NOT_SUPPORTED" in told
   with pytest.raises(OSError, match="no UVM call"): port.ioctl(c.uvm_fd, 0xFFF, p)
   c.free(c.va)
   refused(status.NV_ERR_INVALID_DEVICE, c.uvm, uvm.UVM_UNREGISTER_GPU_VASPACE_PARAMS(gpuUuid=c.named()))

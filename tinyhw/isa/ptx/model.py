@@ -223,7 +223,8 @@ Item = Function | Variable | Directive | Section
 
 @dataclass(frozen=True)
 class Module:
-  """A PTX module. `target` is its list: ("sm_80",)."""
+  """A PTX module. `target` is its list: ("sm_80",). `address_size` is 0 where it does not say: the manual takes 32 for
+  that, ptxas what the module's addresses are."""
   version: tuple[int, int]
   target: tuple[str, ...]
   address_size: int

@@ -178,9 +178,10 @@ class _Parser:
     self.need(".target", ".target behind .version")
     target = [self.name("a target such as sm_80")]
     while self.skip(","): target.append(self.name("a target's option"))
-    size = 32
-    if self.skip(".address_size"): size = self.number("32 or 64")
-    if size not in {32, 64}: self.fail("an address size of 32 or 64", self.i - 1)
+    size = 0
+    if self.skip(".address_size"):
+      size = self.number("32 or 64")
+      if size not in {32, 64}: self.fail("an address size of 32 or 64", self.i - 1)
     items: list[Item] = []
     while self.kind != "end": items += self.items()
     return Module(version, tuple(target), size, tuple(items))

@@ -35,7 +35,7 @@ from tinyhw.isa.ptx.model import (
 def text(module: Module) -> str:
   """The module's text."""
   lines = [f".version {module.version[0]}.{module.version[1]}", f".target {', '.join(module.target)}",
-           f".address_size {module.address_size}", ""]
+           *([f".address_size {module.address_size}"] if module.address_size else []), ""]
   for item in module.items:
     if isinstance(item, Function): lines += [*_function(item), ""]
     elif isinstance(item, Variable): lines.append(variable(item) + ";")

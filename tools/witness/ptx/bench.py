@@ -83,8 +83,9 @@ def _kernel(batch: Sequence[Case]) -> str:
       lines.append(_store(type_, name, 8 * THREADS * made))
       made += 1
   body = "\n".join(lines)
+  newer = any(form.row.sm > 90 for c in batch if (form := forms.find(c.form)) is not None)
   return f""".version 9.0
-.target sm_90a
+.target {"sm_100a" if newer else "sm_90a"}
 .address_size 64
 .global .texref tx;
 .global .samplerref sm;

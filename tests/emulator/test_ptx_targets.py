@@ -1,0 +1,64 @@
+"""Targets and versions of PTX: what runs where, what instructions need; ptxas' word on the table's bounds."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.isa import ptx_samples as samples
+from tests.strength import examples, seed
+from tinyhw.core.errors import DecodeError, Error, Unsupported
+from tinyhw.emulator.ptx import targets
+from tinyhw.emulator.ptx.link import link
+from tinyhw.isa.ptx import forms, parse
+
+BEFORE = {80: "sm_75", 89: "sm_86", 90: "sm_89", 100: "sm_90a"}  # the target that lacks what a row's first one has
+
+
+@pytest.mark.parametrize(("target", "sm", "right"), [
+  ("sm_80", 80, True), ("sm_80", 86, True), ("sm_80", 120, True), ("sm_89", 86, False), ("sm_90a", 90, True),
+  ("sm_90a", 100, False), ("sm_90", 100, True), ("sm_100f", 100, True), ("sm_120a", 100, False), ("sm_52", 80, True)])
+def test_what_runs_where(target: str, sm: int, right: bool) -> None:
+  assert targets.runs(target, sm) is right
+
+
+@pytest.mark.parametrize(("head", "line", "message"), [
+  ("8.5 sm_17", "", ".target sm_17: there is no such target"), ("8.5 sm_80a", "", ".target sm_80a: there is no such"),
+  ("10.0 sm_90", "", "unsupported version of PTX .version 10.0"), ("8.0 sm_80", "elect.sync %r|%p, -1;",
+   "PTX line 4, column 1: elect.sync needs .target sm_90, not sm_80"),
+  ("7.8 sm_90", "elect.sync %r|%p, -1;", "elect.sync needs .version 8.0, not 7.8"),
+  ("8.0 sm_90", "wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned needs .target sm_90a, not sm_90"),
+  ("8.0 sm_90a", "wgmma.fence.sync.aligned; elect.sync %r|%p, -1;", ""), ("1.4 sm_13", "mov.u32 %r, 1;", "")])
+def test_what_a_module_may_have(head: str, line: str, message: str) -> None:
+  version, target = head.split()
+  text = (f".version {version}\n.target {target}\n.visible .entry k () {{ .reg .b32 %r; .reg .pred %p;\n{line} ret; }}")
+  if message:
+    with pytest.raises((DecodeError, Unsupported)) as caught: link(parse(text))
+    assert message in str(caught.value)
+  else: assert link(parse(text)).names == ("k",)
+
+
+@pytest.mark.skipif(samples.PTXAS is None, reason="needs ptxas")
+def test_ptxas_refuses_before_the_first_target() -> None:
+  """An instruction that the table has from a target on ptxas refuses for the one before, and so does `link`."""
+  rng = random.Random(seed(3))
+  rows = [row for found in forms.rows().values() for row in found if row.sm in BEFORE]
+  tried = 0
+  for row in rng.sample(rows, examples(12)):
+    name = samples.chosen(row, rng, 1)[0]
+    form = forms.find(name)
+    text = None if form is None or form.row != row else samples.sample(form)
+    if text is None: continue
+    source = samples.HEAD.format(target=BEFORE[row.sm]) + text + "\nret;\n}\n"
+    with tempfile.TemporaryDirectory() as folder:
+      (Path(folder) / "k.ptx").write_text(source)
+      done = subprocess.run([str(samples.PTXAS), "-arch", BEFORE[row.sm], "--compile-only", f"{folder}/k.ptx", "-o",
+                             f"{folder}/k.o"], capture_output=True, text=True)
+    assert done.returncode, text
+    with pytest.raises(Error, match=f"needs .target sm_{row.sm}"): link(parse(source))
+    tried += 1
+  assert tried > 3
