@@ -31,9 +31,9 @@ from tinyhw.engine.realize import (
   realize,
   realize_nodes,
 )
-from tinyhw.function.core import ConstType, grad_enabled, learning, living
+from tinyhw.function.core import ConstType, grad_enabled, learning, living, remembering
 from tinyhw.function.inplace import InPlace
-from tinyhw.function.views import Detached, Indexed, View, above, same_index, stale, values
+from tinyhw.function.views import Clock, Detached, Indexed, View, above, same_index, stale, values
 from tinyhw.given import exchanged, nested, node_of
 from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
@@ -336,11 +336,23 @@ class Tensor(InPlace):
     if is_group(self._device) and (place := home(self._uop)) is not None:
       # It lies as the value before did, where that is known.
       other = other._derive(other.uop.shard(self._device, cut_axis(self.shape, place.arg.cut)))
-    chain = [] if self._view is None or not self.numel() else above(self._view)
+    chain = self._written_above() if self.numel() else []
     if chain and grad_enabled(): _check_leaves(chain)
     self._put(other, with_history, with_history and not grad_enabled())
     if chain: self._put_above(chain, with_history)
     return self
+
+  def _written_above(self) -> list[tuple[View, Tensor | None]]:
+    """What a change goes up to. What nothing goes up from is no view any more."""
+    if (view := self._view) is None: return []
+    if not (chain := above(view)) and not view.writes: self._view = None
+    if (end := next((n for n, (view, _) in enumerate(chain) if not view.writes), None)) is None: return chain
+    while end and chain[end - 1][1] is None: end -= 1
+    last = chain[end - 1][1] if end else self
+    assert last is not None
+    last._followed()
+    last._view = None
+    return chain[:end]
 
   def _stored_value(self, other: Tensor) -> Tensor:
     """`assign` where nothing computes: in the host's memory, then written as a whole, at once."""
@@ -351,14 +363,13 @@ class Tensor(InPlace):
     runtime = Device[self._device].runtime
     if chain and isinstance(runtime, DiskRuntime):
       runtime.reserve(next((t for _, t in reversed(chain) if t is not None), self).nbytes())
-    if not chain: self.uop, self.changes = part.to(self.device).realize().uop, self.changes + 1
+    if not chain: self._given(part.to(self.device).realize().uop)
     for (view, whole), old in zip(chain, [old.to("LLVM") for old in values(chain)]):
       part = view.back(old, part)
-      if whole is not None: whole.uop, whole.changes = part.to(self.device).realize().uop, whole.changes + 1
-    for view, whole in chain:
-      if whole is not None: view.version = whole.changes
+      if whole is not None: super(Tensor, whole)._given(part.to(self.device).realize().uop)
+    for view, _ in chain: view.version = view.looked = Clock.now
     if self._view is not None and chain:
-      self.uop, self.changes = self._view.forward(values(chain)[0]).uop, self.changes + 1
+      super()._given(self._view.forward(values(chain)[0]).uop)
     return self
 
   def _put(self, other: Tensor, with_history: bool, unseen: bool = False) -> None:
@@ -367,7 +378,7 @@ class Tensor(InPlace):
     if unseen and self._has_history:
       one = UOp.const(self.dtype, 1, self._device, self.shape)
       self.uop = UOp(Ops.DETACH, self.dtype, (other._uop.detach(), self._uop, one)).contiguous()
-      self.changes += 1
+      self._changed()
       return
     if self.is_leaf and self._learns: _former.set(_variable(self._uop), weakref.ref(self))
     if with_history and self.is_leaf and other.requires_grad and grad_enabled(): self._learn()
@@ -376,7 +387,7 @@ class Tensor(InPlace):
     alone = self.is_leaf and not (with_history and self._learns is None)
     if alone and self._learns: self.uop = other.uop.detach().own()
     else: self.uop = other.uop.detach().contiguous() if alone else other.uop.contiguous()
-    self.changes += 1
+    self._changed()
 
   @property
   def _has_history(self) -> bool:
@@ -392,26 +403,28 @@ class Tensor(InPlace):
       with_history, unseen = with_history and view.tracks, unseen or not view.tracks
       part = view.back(old, part)
       if whole is not None: whole._put(part, with_history, unseen)
-    for view, whole in chain:
-      view.wrote = True
-      if whole is not None: view.version = whole.changes
+    for view, _ in chain: view.wrote, view.version, view.looked, view.kept = True, Clock.now, Clock.now, None
 
-  def _refresh(self) -> None:
-    """Before a part of it changes: have the value that it is a view of now."""
-    if self._view is None or not stale(chain := above(self._view)): return
-    if self.numel() and grad_enabled(): _check_leaves(chain)
-    now = values(chain)
-    fresh = self._view.forward(now[0])
-    for (_, whole), value in zip(chain, now):
-      if whole is not None and whole is not value: whole.uop, whole.changes = value.uop, whole.changes + 1
-    for view, whole in chain:
-      if whole is not None: view.version = whole.changes
-    if fresh.requires_grad and not self.requires_grad: self._learn()
-    self.uop = fresh.uop
-    self.changes += 1
+  def _given(self, node: UOp) -> None:
+    super()._given(node)
+    if self._view is not None and (chain := self._written_above()): self._put_above(chain, False)
+
+  def _follow(self, view: View) -> None:
+    now = Clock.now
+    if not stale(view, chain := above(view)): view.looked = now
+    else:
+      with remembering(): fresh = view.forward(values(chain)[0])
+      if watch.active and watch.watching() is not None: self._view = None  # a recording looks at what was before
+      if self._learns and self.is_leaf: self.uop = fresh.uop.detach().own()
+      else:
+        if fresh.requires_grad and not self.requires_grad: self._learn()
+        self.uop = fresh.uop
+      self._changed()
+      self._view = view
+      view.version = view.looked = now
+      view.kept = None
 
   def _in_place(self, name: str, args: Any, kwargs: Any) -> Tensor:
-    self._refresh()
     found = getattr(type(self), name)(self, *args, **kwargs)
     fits = found.dtype.is_bool or self.dtype.is_float or found.dtype.is_int and self.dtype.is_int
     return self._assigned(found.cast(self.dtype) if fits else found, True)
@@ -428,7 +441,8 @@ class Tensor(InPlace):
   def replace(self, other: Tensor) -> Tensor:
     """Become the other tensor's value, whatever its shape."""
     self.uop = other.uop
-    self._view, self.changes = None, self.changes + 1
+    self._view = self._views = None
+    self._changed()
     return self
 
   def __setitem__(self, index: Any, value: Any) -> None:
@@ -441,9 +455,8 @@ class Tensor(InPlace):
       return
     other = value if isinstance(value, Tensor) else Tensor(value, device=self.device, dtype=self.dtype)
     view = other._view
-    if isinstance(view, Indexed) and view.wrote and view.parent() is self and view.version == self.changes and \
+    if isinstance(view, Indexed) and view.wrote and view.parent() is self and view.version >= self.changes and \
        same_index(view.index, index): return  # `x[i] += v` has come up already
-    self._refresh()
     if isinstance(index, Tensor) and index.dtype.is_bool and index.shape == self.shape and other.shape in ((),
                                                                                                            self.shape):
       found = index.where(other, self).cast(self.dtype)       # nothing needs to be read for it
@@ -549,7 +562,10 @@ class Tensor(InPlace):
     wanted = {n for all_of_it in nodes for n in all_of_it}
     # A target that was pending when the graph was made is in it as it was then; by now it may be memory.
     memory = {u: place for u, place in places if u is not place and u not in wanted and _variable(place) in wanted}
-    found = gradients(self.uop.substitute(memory) if memory else self.uop, start, wanted, create_graph)
+    root, now = self.uop, {n: n for n in wanted}
+    if memory: root, now = root.substitute(memory), {n: n.substitute(memory) for n in wanted}
+    found = gradients(root, start, set(now.values()), create_graph)
+    nodes = [[now[n] for n in all_of_it] for all_of_it in nodes]
     used = [t for t, all_of_it in zip(targets, nodes) if any(n in found for n in all_of_it)]
     if seed is not None: used.append(seed)
     def total(t: Tensor, all_of_it: list[UOp]) -> Tensor:
@@ -595,7 +611,7 @@ class Tensor(InPlace):
     replays hand out new ones)."""
     if (before := self.grad) is None: self.grad = gradient
     elif create_graph or before.requires_grad or watch.watching() is not None: self.grad = before + gradient
-    else: before.replace(before + gradient)
+    else: before._given((before + gradient).uop)
 
   def zero_grad(self) -> None:
     """Forget the gradient."""

@@ -37,7 +37,7 @@ class Model:
   def momentum(self, x: Tensor) -> Any:
     self.v.assign(self.v * 0.5 + x)
     self.u.assign(self.u - self.v)
-    return self.u.T, self.v
+    return self.u.T.contiguous(), self.v
   def old(self, x: Tensor) -> Any:
     before = self.v.flip(0)
     self.v.assign(self.v.T + x)

@@ -106,7 +106,7 @@ def test_random_lives(seed: int) -> None:
       case "bind":
         n, m = draw.randint(1, MAX), draw.randint(0, MAX - 2)
         N.bind(n), M.bind(m)
-      case "cut": made.append((state[:N], mirror[:n].copy()))
+      case "cut": made.append((state[:N].contiguous(), mirror[:n].copy()))
       case "rows": made.append((fixed[M:M + N // N].contiguous(), X[::-1][m:m + 1].copy()))
       case "derive" if made:
         t, a = draw.choice(made)
@@ -118,7 +118,7 @@ def test_random_lives(seed: int) -> None:
         state[:N] = fixed[:N] + 1
         mirror[:n] = X[::-1][:n] + 1
       case "jit":
-        rows, theirs = state[:N], mirror[:n].copy()
+        rows, theirs = state[:N].contiguous(), mirror[:n].copy()
         got = jit(rows)
         mirror[m:m + 2] = theirs.sum(0) + m
         made.append((got, (theirs @ X[::-1].T).sum(1)))

@@ -218,3 +218,15 @@ def test_what_does_not_change_with_a_leaf_has_a_gradient_of_zeros(name: str) -> 
   assert found.requires_grad and not found.is_leaf
   found.sum().backward()
   assert x.grad is not None and x.grad.tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_a_leaf_gets_what_was_computed_of_it_when_it_was_pending(read: bool) -> None:
+  """By hand: 5 each, of the last value; what came before takes itself away."""
+  w = Tensor([1.0, 2.0], requires_grad=True)
+  with Tensor.no_grad(): w.assign(w)
+  difference = w - w
+  if read: w.numpy()
+  with Tensor.no_grad(): w.assign(difference)
+  ((w * 5).sum() + difference.sum()).backward()
+  assert w.grad is not None and w.grad.tolist() == [5, 5]

@@ -84,6 +84,6 @@ def test_a_function_gives_a_tensor_of_its_own(name: str, dtype: str) -> None:
   x = Tensor([1, 2, 3], dtype=dtype)
   y = NOTHING[name](x)
   x.assign(Tensor([7, 8, 9], dtype=dtype))
-  assert y.tolist() == [1, 2, 3] and x.tolist() == [7, 8, 9]
+  assert y.tolist() == ([7, 8, 9] if name in VIEWS | {"expand"} else [1, 2, 3]) and x.tolist() == [7, 8, 9]
   y.assign(Tensor([4, 5, 6], dtype=y.dtype))
   assert y.tolist() == [4, 5, 6] and x.tolist() == ([4, 5, 6] if name in VIEWS else [7, 8, 9])

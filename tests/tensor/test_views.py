@@ -87,19 +87,150 @@ def test_parts_side_by_side_change_one_after_the_other() -> None:
   same(last, a[-1])
 
 
-def test_what_is_not_changed_keeps_its_value() -> None:
-  x = Tensor(base())
-  row, sums, copied, turned = x[0], x + 0, x[1].contiguous(), x.flip(0)
+def test_views_follow_and_what_was_computed_does_not() -> None:
+  x, a = Tensor(base()), base()
+  row, sums, copied, turned, twice = x[0], x + 0, x[1].contiguous(), x.flip(0), x.T.reshape(-1)
+  wide, column = x[:1].expand(2, -1, -1), x.reshape(-1)[::4]
   x[0].fill_(1)
+  a[0] = 1
   copied.zero_()
   turned.zero_()
-  assert row.tolist() == base()[0].tolist() == sums[0].tolist() and x[1].tolist() == base()[1].tolist()
-  x.replace(Tensor(base()))
+  same(row, a[0])
+  same(wide, np.broadcast_to(a[:1], a.shape))
+  same(column, a.reshape(-1)[::4])
+  same(sums, base())
+  same(twice, base().T.reshape(-1))                # a copy, as there
+  same(x, a)
+
+
+def test_a_value_that_was_replaced_has_no_views() -> None:
+  x = Tensor(base())
+  row, other = x[0], Tensor([1, 2])
+  x.replace(Tensor(base() + 1))
+  same(row, base()[0])
   row.zero_()
-  assert x.tolist()[0] == [[0] * 4] * 3  # it is still where it was
-  row.replace(Tensor([1, 2]))
+  same(x, base() + 1)
+  row = x[1]
+  row.replace(other)
   row.zero_()
-  assert x.tolist()[1] == base()[1].tolist()
+  same(x, base() + 1)
+  assert other.tolist() == [1, 2]
+
+
+def test_rows_are_exchanged_as_numpys() -> None:
+  """The row that was taken is no copy."""
+  x, a = Tensor(base()), base()
+  first, b = x[0], a[0]
+  x[0] = x[1]
+  x[1] = first
+  a[0] = a[1]
+  a[1] = b
+  same(x, a)
+
+
+def test_what_goes_is_seen_before() -> None:
+  """The whole goes between its change and the use of a view of it, or of one between."""
+  x = Tensor(base())
+  row, part = x[0], x[1][1:]
+  x += 5
+  del x
+  gc.collect()
+  same(row, base()[0] + 5)
+  same(part, base()[1, 1:] + 5)
+
+
+def test_what_is_written_to_a_repetition_is_its_own() -> None:
+  x = Tensor([1, 2])
+  wide = x.expand(3, 2)
+  row = wide[0]
+  x += 1
+  row *= 10
+  assert wide.tolist() == [[20, 30], [2, 3], [2, 3]] and x.tolist() == [2, 3]
+  x.zero_()
+  assert wide.tolist() == [[20, 30], [2, 3], [2, 3]] and row.tolist() == [20, 30]
+
+
+def test_a_part_of_variables_keeps_its_bounds() -> None:
+  x, n = Tensor(base()).reshape(24).contiguous().realize(), Variable("n", 1, 24)
+  part = x[:n.bind(3)]
+  x += 1
+  n.bind(7)
+  assert part.tolist() == [1, 2, 3]
+
+
+def test_views_follow_with_their_history() -> None:
+  """By hand: y = w with y[0] = 3 w[1], of which the second is read where no history is kept."""
+  w = Tensor([2.0, 5.0], requires_grad=True)
+  y = w * 1
+  first, all_of_it = y[:1], y.reshape(2, 1)
+  y[0] = w[1] * 3
+  with Tensor.no_grad(): assert all_of_it.tolist() == [[15], [5]] and first.tolist() == [15]
+  (all_of_it.sum() * 2 + first.sum()).backward()
+  assert w.grad is not None and w.grad.tolist() == [0, 2 * 4 + 3]
+
+
+def test_views_of_parameters_follow_an_optimizer() -> None:
+  w = Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+  turned, loose = w.T, w.detach()[0]
+  def step() -> Tensor:
+    loss = (w * w).sum()
+    loss.backward()
+    with Tensor.no_grad(): w.sub_(w.grad * 0.25)
+    w.grad = None
+    return loss.detach()
+  function = TinyJit(step)
+  for k in range(1, 5):
+    function()
+    assert turned.tolist() == [[0.5 ** k, 3 * 0.5 ** k], [2 * 0.5 ** k, 4 * 0.5 ** k]]
+    assert loose.tolist() == [0.5 ** k, 2 * 0.5 ** k]
+
+
+@pytest.mark.parametrize("outside", ["part", "whole", "both"])
+def test_views_and_a_recording(outside: str) -> None:
+  """Who is changed within, and who is read there and after."""
+  x = Tensor(np.zeros((2, 3), np.float32)).realize()
+  row = x[0]
+  @TinyJit
+  def step(y: Tensor) -> Tensor:
+    if outside != "whole": row.add_(y)
+    if outside != "part": x.add_(y)
+    return row.sum() + x.sum()
+  for k in range(1, 6):
+    up = k * (2 if outside == "both" else 1)
+    rest = 0 if outside == "part" else k
+    assert step(Tensor([1.0, 1.0, 1.0])).item() == 6 * up + 3 * rest
+    assert row.tolist() == [up] * 3 and x.tolist() == [[up] * 3, [rest] * 3]
+  x += 10
+  assert step(Tensor([0.0, 0.0, 0.0])).item() == 2 * 3 * (up + 10) + 3 * (rest + 10)
+
+
+def test_views_that_are_arguments() -> None:
+  """A change of one goes up, in replays too; who is given two ways to one memory is told so."""
+  x = Tensor(np.zeros((2, 3), np.float32)).realize()
+  rows = [x[0], x[1]]
+  @TinyJit
+  def step(a: Tensor, b: Tensor) -> Tensor: return a.add_(1).sum() + b.sum()
+  for k in range(1, 5):
+    assert step(*rows).item() == 3 * k and x.tolist() == [[k] * 3, [0] * 3]
+  for other in (x, x[0, 1:], x.T[0]):
+    step.reset()
+    step(rows[0], other)
+    with pytest.raises(InvalidArgument, match="a view of the same, is used"): step(rows[0], other)
+  @TinyJit
+  def before(a: Tensor, b: Tensor) -> Tensor:
+    total = b.sum().contiguous()
+    a.add_(1)
+    return total
+  start = x[0].sum().item()
+  assert [before(rows[0], x).item() for _ in range(4)] == [start + 3 * k for k in range(4)]
+
+
+def test_results_of_a_recording_are_views_of_nothing() -> None:
+  state = Tensor([0, 0]).realize()
+  @TinyJit
+  def step() -> Tensor: return state.add_(1).reshape(2, 1)
+  seen = [step() for _ in range(4)]
+  assert [s.tolist() for s in seen] == [[[k], [k]] for k in range(1, 5)]
 
 
 def test_a_row_in_a_loop() -> None:

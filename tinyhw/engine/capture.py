@@ -51,6 +51,8 @@ class Outcome:
     new = [*tensors(result), *(g.leaf.grad for g in leaves if g.leaf.grad is not None)]
     new += [t.grad for t in new if t.grad is not None]
     realize(*new, *(s.shown for s in recording.slots.values() if s.shown is not None and s.changed))
+    for t in new:
+      if recording.owns(t): t._view = None  # replays make values of their own
     self.result = rebuilt(result, self._place)
     self.gradients = [(g.slot or recording.slot(g.leaf), None if g.leaf.grad is None else self._place(g.leaf.grad),
                        g.before is None) for g in leaves]
@@ -89,7 +91,7 @@ class Outcome:
         if place.grad is not None: found.grad = cast(Any, tensor(place.grad))
       return found
     for slot, value in self.values:
-      if (target := slot.present(given)) is not None: target.uop = graph(value)
+      if (target := slot.present(given)) is not None: target._given(graph(value))
     for slot, gradient, _ in self.gradients:
       if (leaf := slot.present(given)) is not None:
         leaf.grad = None if gradient is None else cast(Any, tensor(gradient))

@@ -118,7 +118,9 @@ class TinyJit(Generic[Function]):
       if (shown := inside[id(t)]) is not t and shown._uop is not graphs[id(t)]: t.uop = shown._uop
     def outside(t: TensorBase) -> TensorBase:
       return given.get(id(t), t) if t.is_leaf or not makes.owns(t) else t._wrap(t._uop.detach())
-    realize(*tensors(result))
+    realize(*(found := tensors(result)))
+    for t in found:
+      if makes.owns(t): t._view = None        # as what replays give
     return rebuilt(result, outside)
 
   def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

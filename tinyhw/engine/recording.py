@@ -5,6 +5,7 @@ import gc
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.arguments import kind_of
@@ -14,6 +15,7 @@ from tinyhw.engine.realize import in_order, memory_of
 from tinyhw.engine.run import Step
 from tinyhw.engine.watch import Watcher, watched
 from tinyhw.function.core import TensorBase, grad_enabled, learning
+from tinyhw.function.views import overlap
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.size import value_of
 from tinyhw.ir.uop import UOp, named_in
@@ -56,6 +58,7 @@ class Slot:
     """The tensor in a call with these arguments. Raises where it is none that the recorded steps can take."""
     tensor = self.present(given)
     if tensor is None: raise InvalidArgument(f"{self.place} is gone", hint="assign to a tensor, do not replace it")
+    tensor._followed()
     if self.argument is not None: return tensor
     last = self._last
     if last is not None and last[0]() is tensor._uop and tensor.requires_grad is self.kind.learns and not self.fixed:
@@ -86,6 +89,9 @@ class Slot:
   def quick(self, tensor: TensorBase) -> Buffer | None:
     """The tensor's elements in order, where they are in memory and the tensor is of this kind; else None."""
     kind = self.kind
+    if tensor._view is not None:
+      if self.written: return None            # what it is a view of is to know
+      tensor._followed()
     if (tensor.requires_grad and tensor.is_leaf) is not kind.learns: return None
     if (held := tensor.held) is not None:
       view = held[1]
@@ -157,6 +163,8 @@ class Recording(Makes):
     self._first = UOp.new_buffer("", 0, dtypes.uint8).arg.uid   # BUFFERs made from now on have greater numbers
     self.keys: list[Buffer] = []
     self.gradients = [Gradient(t, t.grad) for t in learning()]
+    self._written: list[Slot] = []
+    self._read_after: set[tuple[Slot, Slot]] = set()  # what was written, and what was used then
     self._graded: set[int] = set()            # ids of tensors whose gradient this thread has changed
 
   def hides(self, node: UOp, home: UOp) -> bool:
@@ -190,24 +198,31 @@ class Recording(Makes):
     with watched(None):
       shown = slot.shown
       assert shown is not None
-      if tensor.numel():
+      if (shape := tensor._uop.shape) and 0 in shape: pass
+      else:
         slot.alias = slot.memory(tensor).alias()
         slot.before = tensor._uop             # in memory now
-        slot.inside = shown._uop = new_node(slot.alias).reshape(tensor.shape)
+        slot.inside = shown._uop = new_node(slot.alias).reshape(shape)
     self.slots[id(shown)] = slot
     return slot
 
   def read(self, tensor: TensorBase) -> None:
-    if id(tensor) in self.slots or self.owns(tensor): return
+    if (known := self.slots.get(id(tensor))) is not None:
+      self._read_after.update((slot, known) for slot in self._written)
+      return
+    if self.owns(tensor): return
     with watched(None):
       if not tensor.is_leaf and grad_enabled():
         raise self.refuse(f"its function uses a tensor ({kind_of(tensor)}) whose history began outside of it",
                           "compute it inside of the function, or detach() it")
-      self.slot(tensor)
+      slot = self.slot(tensor)
+    self._read_after.update((other, slot) for other in self._written)
 
   def wrote(self, tensor: TensorBase) -> None:
     self.read(tensor)
-    if (slot := self.slots.get(id(tensor))) is not None: slot.written = True
+    if (slot := self.slots.get(id(tensor))) is not None and not slot.written:
+      slot.written = True
+      self._written.append(slot)
 
   def graded(self, tensor: TensorBase) -> None:
     super().graded(tensor)
@@ -255,6 +270,12 @@ class Recording(Makes):
       if twin is not None and (slot.changed or twin.changed):
         raise self.refuse(f"{twin.place} is also used by the function itself, and gets another value",
                           "assign to it by one of the two ways")
+    for slot, other in self._read_after:
+      if slot is other or slot.argument is None and other.argument is None or not slot.changed: continue
+      with watched(None): shared = overlap(cast(Any, slot._tensor()), cast(Any, other._tensor()))
+      if shared:
+        raise self.refuse(f"{slot.place} gets another value, and {other.place}, a view of the same, is used then",
+                          "give it one of the two, and make the view inside of the function")
 
   def leave(self) -> None:
     """Give the tensors that were only read their own graphs back."""

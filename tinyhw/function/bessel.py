@@ -153,7 +153,7 @@ class Bessel(Special):
     before, now = x.const_like(1), first(x)
     if n < 1: return (before if n == 0 else x.const_like(0)).cast(dtype)
     for k in range(1, int(n)): before, now = now, following(x, now, before, k)
-    found: Self = now.cast(dtype)
+    found: Self = now.cast(dtype)._same()
     return found
 
   def chebyshev_polynomial_t(self, n: Any) -> Self:

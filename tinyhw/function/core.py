@@ -14,6 +14,7 @@ from tinyhw.core.patience import again
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import Held
 from tinyhw.function.spelling import accept_all_spellings
+from tinyhw.function.views import Clock, View, Views
 from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes, promote
 from tinyhw.ir.group import is_group, members
 from tinyhw.ir.ops import GroupOp, Ops
@@ -21,8 +22,6 @@ from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
   from typing import Self
-
-  from tinyhw.function.views import View
 
 ConstType = bool | int | float
 Places = str | Sequence[str] | None
@@ -59,18 +58,19 @@ class TensorBase(metaclass=Modes):
   is told that it was used.)
 
   Tensors are values: `assign` gives this one a new value and leaves other tensors as they were, but for those that it
-  is a view of (`function.views`).
+  is a view of, and their views (`function.views`).
   `requires_grad` of a leaf is set by the user; of a result it says whether a leaf that requires it was used.
 
   What a replay of TinyJit gives is memory with a view of it, `held`, until somebody asks for the node.
   """
-  __slots__ = ("_node", "held", "_grad", "_learns", "is_leaf", "spent", "_listed", "_view", "changes",
-               "__weakref__")
+  __slots__ = ("_node", "held", "_grad", "_learns", "is_leaf", "spent", "_listed", "_view", "_views",
+               "changes", "__weakref__")
   _node: UOp | None      # None: it is `held`
   held: Held | None
   _listed: weakref.ref[TensorBase] | None  # among the living
   _view: View | None  # of another tensor
-  changes: int  # how often it has got another value
+  _views: Views | None  # of this one
+  changes: int  # the number of the last change (`function.views`)
   _grad: Self | None
   _learns: bool | None  # None: nobody has said so
   is_leaf: bool
@@ -102,13 +102,30 @@ class TensorBase(metaclass=Modes):
     """A new leaf whose value is in memory, for a thread that nobody watches."""
     self = cls.__new__(cls)
     self._node, self.held, self._grad, self._learns, self.is_leaf, self.spent = None, held, None, None, True, False
-    self._listed, self._view, self.changes = None, None, 0
+    self._listed, self._view, self._views, self.changes = None, None, None, 0
     return self
 
   def _hold(self, held: Held) -> None:
     """Get a value that is in memory."""
     with _naming: self.held, self._node = held, None
-    self.changes += 1
+    self._changed()
+
+  def _changed(self) -> None:
+    """It has got another value."""
+    self.changes = Clock.tick()
+    if self._views is not None: self._views.keep(self)
+
+  def _given(self, node: UOp) -> None:
+    """Get a value from a call of TinyJit."""
+    self.uop = node
+    self._changed()
+
+  def _followed(self) -> None:
+    """Have the value that it is a view of now."""
+    if (view := self._view) is not None and view.looked < Clock.now: self._follow(view)
+
+  def _follow(self, view: View) -> None:
+    """The same, where something has changed since it was looked for."""
 
   def _named(self) -> UOp:
     """The node of a value that was memory alone."""
@@ -144,7 +161,7 @@ class TensorBase(metaclass=Modes):
   def _live(self, uop: UOp) -> None:
     """The last step of making a tensor: its graph."""
     self._node, self.held, self.spent = uop, None, False
-    self._listed, self._view, self.changes = None, None, 0
+    self._listed, self._view, self._views, self.changes = None, None, None, 0
     self._list()
     if watch.active and (watcher := watch.watching()) is not None: watcher.made(self)
 
@@ -211,6 +228,7 @@ class TensorBase(metaclass=Modes):
   @property
   def uop(self) -> UOp:
     """The graph that gives the value, or the buffer that holds it."""
+    if (view := self._view) is not None and view.looked < Clock.now: self._follow(view)
     if watch.active and (watcher := watch.watching()) is not None: watcher.read(self)
     node = self._node
     return self._named() if node is None else node
@@ -364,6 +382,15 @@ class TensorBase(metaclass=Modes):
     finally: _put(_no_grad, me, before)
 
 
+@contextlib.contextmanager
+def remembering() -> Iterator[None]:
+  """`with remembering():` undoes `no_grad` inside, for this thread."""
+  me = threading.get_ident()
+  before = _no_grad.pop(me, None)
+  try: yield
+  finally: _put(_no_grad, me, before)
+
+
 def _put(modes: dict[int, bool], thread: int, mode: bool | None) -> None:
   if mode is None: modes.pop(thread, None)
   else: modes[thread] = mode
@@ -455,5 +482,5 @@ def number(value: Any) -> ConstType:
 
 __all__ = ["ConstType", "Places", "TensorBase", "broadcast_shape", "can_cast_losslessly", "expand_to", "fitting",
            "grad_enabled",
-           "learning", "living", "number", "result_dtype", "scalar_dtype", "threads_modes",
+           "learning", "living", "number", "remembering", "result_dtype", "scalar_dtype", "threads_modes",
            "wide_float"]

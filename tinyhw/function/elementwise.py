@@ -22,7 +22,7 @@ from tinyhw.function.core import (
   scalar_dtype,
   wide_float,
 )
-from tinyhw.function.views import Bitcast
+from tinyhw.function.views import Bitcast, in_row_major_order, strides_of
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import Size, scalar
@@ -74,7 +74,8 @@ class Elementwise(TensorBase):
     if dtype.itemsize != self.dtype.itemsize: result = self._resized(dtype)
     elif self.dtype.is_bool is dtype.is_bool: result = self._wrap(self.uop.bitcast(dtype))
     else: raise InvalidArgument("bool has no bits to reinterpret", hint="use cast")
-    result._view = Bitcast(self, dtype)
+    same = dtype.itemsize == self.dtype.itemsize
+    result._view = Bitcast(self, dtype, strides_of(self) if same else in_row_major_order(result.shape))
     return result
 
   def _resized(self, dtype: DType) -> Self:
@@ -277,8 +278,8 @@ class Elementwise(TensorBase):
   negative = neg
 
   def positive(self) -> Self:
-    """The value as it is."""
-    return self._same()
+    """The value as it is: this tensor."""
+    return self
 
   def __add__(self, x: Any) -> Self: return self.add(x)
   def __radd__(self, x: Any) -> Self: return self.add(x, True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape, InvalidType, Unsupported
 from tinyhw.function.sequence import Sequences
+from tinyhw.function.views import Places
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.size import larger
 
@@ -82,14 +83,16 @@ class Facts(Sequences):
                       "makes a tensor of memory of yours")
 
   def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int = 0) -> Self:
-    """The elements in row-major order, read at `storage_offset` and so many of them apart along each axis; a copy."""
+    """The elements in row-major order, read at `storage_offset` and so many of them apart along each axis."""
     shape, steps = tuple(size), tuple(stride)
     if len(shape) != len(steps): raise InvalidShape(f"as_strided of {shape} by strides {steps}")
     last = storage_offset + sum((n - 1) * s for n, s in zip(shape, steps))
     if min((*shape, *steps, storage_offset), default=0) < 0 or 0 not in shape and last >= self.numel():
       raise InvalidShape(f"as_strided of {shape} by strides {steps} from {storage_offset} on: element {last} of shape "
                          f"{self.shape}")
-    return self.reshape(-1)[self._strided_places(shape, steps, storage_offset)]
+    result = self.reshape(-1)[self._strided_places(shape, steps, storage_offset)]
+    result._view = Places(self, lambda x: x.as_strided(shape, steps, storage_offset), steps)
+    return result
 
   def as_strided_scatter(self, source: Self, size: Sequence[int], stride: Sequence[int],
                          storage_offset: int = 0) -> Self:

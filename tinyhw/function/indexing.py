@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidIndexType, InvalidShape, InvalidType, Unsupported
 from tinyhw.function.core import ConstType, broadcast_shape
 from tinyhw.function.places import Places
-from tinyhw.function.views import Indexed
+from tinyhw.function.views import Indexed, reshaped, strides_of
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import Size, is_size, larger, plain, smaller, worth
@@ -138,7 +138,9 @@ class Indexing(Places):
     if any(abs(s) > 1 for s in wanted.steps): cut = cut._every([abs(s) for s in wanted.steps])
     result = cut.reshape(tuple(wanted.shape))
     if wanted.tensors: return result._take(wanted.tensors)
-    result._view = Indexed(self, index)
+    strides = reshaped(cut.shape, tuple([n * s for n, s in zip(strides_of(self), wanted.steps)]), result.shape)
+    assert strides is not None, "axes of size 1 come and go"
+    result._view = Indexed(self, index, strides)
     return result
 
   def _take(self, tensors: list[tuple[int, Any]]) -> Self:

@@ -76,14 +76,9 @@ class InPlace(Hashing):
     """Be the other one's value, with its history, in its shape."""
     raise NotImplementedError
 
-  def _refresh(self) -> None:
-    """Have the value that it is a view of now."""
-    raise NotImplementedError
-
   def _reshaped_in_place(self, name: str, args: Any, kwargs: Any) -> Self:
     if self.is_leaf and self.requires_grad:
       raise InvalidArgument(f"{name}_ of a leaf that requires a gradient", hint=f"use {name}()")
-    self._refresh()
     before = self._same()
     before._view = self._view               # a view stays one, of what it is a view of
     found = getattr(type(self), name)(before, *args, **kwargs)

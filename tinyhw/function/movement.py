@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidShape, InvalidType
 from tinyhw.function.activation import Activation
-from tinyhw.function.views import Diagonal, Indexed, Permuted, Reshaped
+from tinyhw.function.views import Diagonal, Expanded, Indexed, Permuted, Places, Reshaped, reshaped, strides_of
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import Size, highest, plain, worth
@@ -56,7 +56,8 @@ class Movement(Activation):
     if math.prod(new) != count or any(s < 0 for s in new):
       raise InvalidShape(f"shape {self.shape} with {self.numel()} elements does not reshape to {sizes}")
     result = self._derive(self.uop.reshape(new))
-    result._view = Reshaped(self, new)
+    strides = reshaped(self.shape, strides_of(self), new)
+    if strides is not None: result._view = Reshaped(self, new, strides)
     return result
 
   def view(self, *shape: Any) -> Self:
@@ -110,7 +111,10 @@ class Movement(Activation):
     wanted = tuple(o if n == -1 else n for o, n in zip(old, new))
     if any(o not in (1, n) for o, n in zip(old, wanted)):
       raise InvalidShape(f"shape {self.shape} does not expand to {new}: only axes of size 1 do")
-    return self._derive(self.uop.reshape(old).expand(wanted))
+    result = self._derive(self.uop.reshape(old).expand(wanted))
+    steps = (*(0,) * (len(new) - self.ndim), *strides_of(self))
+    result._view = Expanded(self, wanted, tuple([s if o == n else 0 for s, o, n in zip(steps, old, wanted)]))
+    return result
   broadcast_to = expand
 
   def expand_as(self, other: Activation) -> Self:
@@ -220,7 +224,7 @@ class Movement(Activation):
       raise InvalidShape(f"bounds {tuple(bounds)} do not fit shape {self.shape}")
     more = tuple((0, max(highest(n), 0)) for n in beyond)
     result = self._derive((self.uop.pad(more) if any(n for _, n in more) else self.uop).shrink(full))
-    result._view = Indexed(self, tuple(slice(None) if b is None else slice(*b) for b in bounds))
+    result._view = Indexed(self, tuple(slice(None) if b is None else slice(*b) for b in bounds), strides_of(self))
     return result
 
   def shrink_to(self, *shape: Any) -> Self:
@@ -247,7 +251,7 @@ class Movement(Activation):
     shape = (1,) * (len(times) - self.ndim) + self.shape
     apart = self.reshape(tuple(itertools.chain.from_iterable((1, s) for s in shape)))
     spread = apart.expand(tuple(itertools.chain.from_iterable(zip(times, shape))))
-    return spread.reshape(tuple(t * s for t, s in zip(times, shape)))
+    return spread.reshape(tuple(t * s for t, s in zip(times, shape)))._same()
 
   def tile(self, *dims: Any) -> Self:
     """As `repeat`; axes in front that are not named are there once."""
@@ -304,7 +308,11 @@ class Movement(Activation):
     if not self.shape: return self.reshape(1).unfold(0, size, step).squeeze(0)
     if size < 0 or step < 1 or size > self.shape[axis]:
       raise InvalidShape(f"windows of {size} every {step} along axis {axis} of shape {self.shape}")
-    return self._slide(axis, size, step).movedim(-2, axis)
+    result = self._slide(axis, size, step).movedim(-2, axis)
+    steps = strides_of(self)
+    result._view = Places(self, lambda x: x.unfold(axis, size, step),
+                          (*steps[:axis], steps[axis] * step, *steps[axis + 1:], steps[axis]))
+    return result
 
   def windows(self, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int] | None = None) -> Self:
     """All windows over the last axes: (..., places of each axis, positions within the window of each axis)."""

@@ -2,29 +2,79 @@
 view of.
 
 Tensors are values, and graphs of values: there is no memory that two of them share. So a view keeps how it was made,
-and who assigns to it gives the tensor above a new value with that part changed, and so on up. It looks up only when it
-is changed: until then it keeps the value that it had when it was made.
+and who assigns to it gives the tensor above a new value with that part changed, and so on up. Who uses it makes it anew
+first, where something above has got another value since.
+
+Changes have numbers, one row for all tensors: a tensor knows its last one, and a view the last one that it has seen.
 """
 from __future__ import annotations
 
+import itertools
 import weakref
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from tinyhw.ir.size import Size, larger, plain
 
 if TYPE_CHECKING:
   from tinyhw.ir.dtype import DType
   from tinyhw.tensor import Tensor
 
 
+_numbers = itertools.count(1)
+
+
+class Clock:
+  """`now` is the number of the last change; `tick` gives one its number, and comes after it."""
+  now = 0
+
+  @classmethod
+  def tick(cls) -> int:
+    """The next number."""
+    cls.now = number = next(_numbers)
+    return number
+
+
+class Views:
+  """The views of a tensor that live."""
+  __slots__ = ("known", "room")
+
+  def __init__(self) -> None:
+    self.known: list[weakref.ref[View]] = []
+    self.room = 8
+
+  def add(self, view: View) -> None:
+    """One more."""
+    if len(self.known) >= self.room:
+      self.known = [r for r in self.known if r() is not None]
+      self.room = 2 * len(self.known) + 8
+    self.known.append(weakref.ref(view))
+
+  def keep(self, whole: Any) -> None:
+    """It has changed: they keep it until they are made anew."""
+    for r in self.known:
+      if (view := r()) is not None: view.kept = whole
+
+
 class View(ABC):
-  """How a tensor was made of another one. `of` refers to that, `up` is how that was made, `version` counts what had
-  been assigned to it then, `wrote` says that something went up and nobody has realized it."""
-  __slots__ = ("of", "up", "version", "wrote")
+  """How a tensor was made of another one. `of` refers to that, `up` is how that was made; the changes up to `version`
+  are in its value, and up to `looked` there were no others. `wrote` says that something went up and nobody has realized
+  it. In memory that both shared its elements would lie `strides` apart. `kept` is what it is a view of once that has
+  changed: until this one is made anew it must not go."""
+  __slots__ = ("of", "up", "version", "looked", "wrote", "strides", "kept", "_among", "__weakref__")
   of: weakref.ref[Any] | None
   tracks = True  # whether the history of what is assigned goes up, too
+  writes = True  # whether what is assigned goes up
 
-  def __init__(self, of: Any) -> None:
-    self.of, self.up, self.version, self.wrote = of._listed, of._view, of.changes, False
+  def __init__(self, of: Any, strides: tuple[int, ...]) -> None:
+    up = of._view
+    self.of, self.up, self.wrote, self.strides = of._listed, up, False, strides
+    self.kept: Any = None
+    if of._views is None: of._views = Views()
+    self._among: Views = of._views
+    self._among.add(self)
+    self.looked = self.version = of.changes if up is None else max(of.changes, up.version)
 
   @abstractmethod
   def forward(self, whole: Tensor) -> Tensor:
@@ -35,16 +85,17 @@ class View(ABC):
     """The value with another one in the view."""
 
   def parent(self) -> Tensor | None:
-    """What it is a view of, if that still lives."""
-    return None if self.of is None else self.of()
+    """What it is a view of, if that still lives and was not replaced."""
+    if self.of is None or (p := self.of()) is None: return None
+    return p if p._views is self._among else None
 
 
 class Reshaped(View):
   """The same elements in row-major order."""
   __slots__ = ("shape",)
 
-  def __init__(self, of: Any, shape: Any) -> None:
-    super().__init__(of)
+  def __init__(self, of: Any, shape: Any, strides: tuple[int, ...]) -> None:
+    super().__init__(of, strides)
     self.shape = shape
 
   def forward(self, whole: Tensor) -> Tensor: return whole.reshape(self.shape)
@@ -56,7 +107,8 @@ class Permuted(View):
   __slots__ = ("order",)
 
   def __init__(self, of: Any, order: tuple[int, ...]) -> None:
-    super().__init__(of)
+    old = strides_of(of)
+    super().__init__(of, tuple([old[a] for a in order]))
     self.order = order
 
   def forward(self, whole: Tensor) -> Tensor: return whole.permute(self.order)
@@ -69,12 +121,32 @@ class Indexed(View):
   """A part that ints, slices, None and Ellipsis choose."""
   __slots__ = ("index",)
 
-  def __init__(self, of: Any, index: Any) -> None:
-    super().__init__(of)
-    self.index = index
+  def __init__(self, of: Any, index: Any, strides: tuple[int, ...]) -> None:
+    super().__init__(of, strides)
+    self.index = _kept(index)
 
   def forward(self, whole: Tensor) -> Tensor: return whole[self.index]
   def back(self, whole: Tensor, part: Tensor) -> Tensor: return whole._with_part(self.index, part)
+
+
+def _kept(index: Any) -> Any:
+  """An index with the values that its Variables have now."""
+  if isinstance(index, tuple): return tuple(map(_kept, index))
+  if isinstance(index, slice): return slice(*map(_kept, (index.start, index.stop, index.step)))
+  return plain(index) if isinstance(index, Size) else index
+
+
+class Expanded(View):
+  """Elements repeated along axes. What is assigned to it is its own from then on: no memory could hold it."""
+  __slots__ = ("shape",)
+  writes = False
+
+  def __init__(self, of: Any, shape: Any, strides: tuple[int, ...]) -> None:
+    super().__init__(of, strides)
+    self.shape = shape
+
+  def forward(self, whole: Tensor) -> Tensor: return whole.expand(self.shape)
+  def back(self, whole: Tensor, part: Tensor) -> Tensor: raise AssertionError("nothing goes up from here")
 
 
 class Diagonal(View):
@@ -82,17 +154,37 @@ class Diagonal(View):
   __slots__ = ("where",)
 
   def __init__(self, of: Any, where: tuple[int, int, int]) -> None:
-    super().__init__(of)
+    old = strides_of(of)
+    super().__init__(of, (*(s for axis, s in enumerate(old) if axis not in where[1:]), old[where[1]] + old[where[2]]))
     self.where = where
 
   def forward(self, whole: Tensor) -> Tensor: return whole.diagonal(*self.where)
   def back(self, whole: Tensor, part: Tensor) -> Tensor: return whole.diagonal_scatter(part, *self.where)
 
 
+class Places(View):
+  """The elements that a function finds at places of their own, such as windows."""
+  __slots__ = ("function",)
+
+  def __init__(self, of: Any, function: Callable[[Any], Any], strides: tuple[int, ...]) -> None:
+    super().__init__(of, strides)
+    self.function = function
+
+  def forward(self, whole: Tensor) -> Tensor:
+    found: Tensor = self.function(whole)
+    return found
+
+  def back(self, whole: Tensor, part: Tensor) -> Tensor:
+    places = self.function(type(whole).arange(whole.numel(), device=whole.device).reshape(whole.shape))
+    return whole.reshape(-1).scatter(0, places.reshape(-1), part.reshape(-1)).reshape(whole.shape)
+
+
 class Detached(View):
   """The same without its history, which a change does not bring along either."""
   __slots__ = ()
   tracks = False
+
+  def __init__(self, of: Any) -> None: super().__init__(of, strides_of(of))
   def forward(self, whole: Tensor) -> Tensor: return whole.detach()
   def back(self, whole: Tensor, part: Tensor) -> Tensor: return part.detach()
 
@@ -102,12 +194,49 @@ class Bitcast(View):
   __slots__ = ("dtype",)
   tracks = False
 
-  def __init__(self, of: Any, dtype: DType) -> None:
-    super().__init__(of)
+  def __init__(self, of: Any, dtype: DType, strides: tuple[int, ...]) -> None:
+    super().__init__(of, strides)
     self.dtype = dtype
 
   def forward(self, whole: Tensor) -> Tensor: return whole.bitcast(self.dtype)
   def back(self, whole: Tensor, part: Tensor) -> Tensor: return part.bitcast(whole.dtype)
+
+
+def in_row_major_order(shape: tuple[int, ...]) -> tuple[int, ...]:
+  """Strides of elements side by side."""
+  strides: list[int] = []
+  step = 1
+  for size in reversed(shape):
+    strides.append(step)
+    step *= larger(size, 1)
+  return tuple(strides[::-1])
+
+
+def strides_of(tensor: Any) -> tuple[int, ...]:
+  """How far apart a tensor's elements lie in the memory of what it is a view of."""
+  view: View | None = tensor._view
+  return in_row_major_order(tensor.shape) if view is None else view.strides
+
+
+def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
+  """The strides of the same elements in another shape, or None where no strides give them, surely: they would be
+  copied."""
+  if new == shape: return strides
+  if 0 in shape or strides == in_row_major_order(shape): return in_row_major_order(new)
+  axes = [(size, step) for size, step in zip(shape, strides) if size != 1]
+  found: list[int] = []
+  for size in reversed(new):
+    if size == 1:
+      found.append(found[-1] if found else 1)
+      continue
+    if not axes: return None
+    whole, step = axes.pop()
+    found.append(step)
+    while whole != size and axes and axes[-1][1] == step * whole: whole *= axes.pop()[0]   # they are one axis
+    if whole == size: continue
+    if isinstance(whole, Size) or isinstance(size, Size) or whole % size: return None
+    axes.append((whole // size, step * size))
+  return tuple(found[::-1])
 
 
 def above(view: View) -> list[tuple[View, Tensor | None]]:
@@ -132,15 +261,31 @@ def same_index(a: Any, b: Any) -> bool:
   return isinstance(a, int) and bool(a == b)
 
 
-def stale(chain: list[tuple[View, Tensor | None]]) -> bool:
-  """Whether something above has another value than when the views were made."""
-  return any(p is not None and p.changes != v.version for v, p in chain)
+def stale(view: View, chain: list[tuple[View, Tensor | None]]) -> bool:
+  """Whether something above has got another value since the view was made."""
+  return any(p is not None and p.changes > view.version for _, p in chain)
 
 
 def values(chain: list[tuple[View, Tensor | None]]) -> list[Tensor]:
   """What each view of a chain is a view of, as it is now: of those that are gone it is made anew."""
   out: list[Tensor] = []
   for n, (_, p) in reversed([*enumerate(chain, 1)]):
-    if p is not None and not stale(chain[n:]): out.append(p)
-    else: out.append(chain[n][0].forward(out[-1]))  # the last one lives
+    out.append(chain[n][0].forward(out[-1]) if p is None else p)  # the last one lives
   return out[::-1]
+
+
+def overlap(a: Tensor, b: Tensor) -> bool:
+  """Whether two tensors are views of one that lives, with an element in common; or one of the other."""
+  def line(t: Tensor) -> list[tuple[View | None, Tensor]]:
+    found = [] if t._view is None else above(t._view)
+    return [(None, t), *((view, p) for view, p in found if p is not None)]
+  whole = next((p for _, p in line(a) if any(p is q for _, q in line(b))), None)
+  if whole is None: return False
+  def places(t: Tensor) -> set[int]:
+    at = type(t).arange(whole.numel(), device="LLVM").reshape(whole.shape)
+    if t is not whole and t._view is not None:
+      chain = above(t._view)
+      end = next(n for n, (_, p) in enumerate(chain, 1) if p is whole)
+      for view, _ in reversed(chain[:end]): at = view.forward(at)
+    return set(at.reshape(-1).tolist())
+  return not places(a).isdisjoint(places(b))

@@ -7,8 +7,7 @@ A program is text: statements such as `d = a.sum(dim=1)`, `d[1:] += b` that both
 PyTorch, which says what is allowed; then Tensor runs it, and what it has then must be equal: values, kinds of types,
 gradients. Some are read on the way, some are functions that TinyJit runs four times with other values. What tinyhw
 refuses is counted by its message, which is no mistake: those are silent. Functions with steps follow only what both
-compute exactly. Other views of a value that has changed are forgotten: they differ on purpose (docs/tensor.md); so do
-gradients by leaves that have changed since.
+compute exactly. Gradients by leaves that have changed since differ on purpose (docs/tensor.md).
 """
 from __future__ import annotations
 
@@ -183,8 +182,7 @@ class Maker:
     kept, at = {x.name}, x.parent
     while at is not None and at in self.known: kept.add(at); at = self.known[at].parent
     self.program.text.append(line.text)
-    for v in list(self.known.values()):
-      if v.name not in kept and _shares(v.tensor, x.tensor): self.forget(v.name)
+    kept |= {v.name for v in self.known.values() if _shares(v.tensor, x.tensor)}
     for n in kept: self.known[n].exact = self.known[n].exact and line.exact
     return True
 

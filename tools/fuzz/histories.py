@@ -89,9 +89,10 @@ class Learning(World):
 
   def add(self, tensor: Tensor, array: Array, text: str, of: Entry | None = None, to: Any = None) -> Entry:
     array = np.asarray(array, object)
+    if of is not None and to is not None: return super().add(tensor, array, text, of, to)
     padded = np.empty(array.size, object)
     padded[:] = [as_dual(d) for d in array.reshape(-1)]
-    return super().add(tensor, padded.reshape(array.shape), text, of, to)
+    return super().add(tensor, padded.reshape(array.shape), text)
 
   def fits(self, tensor: Tensor, array: Array) -> bool:
     return tensor.shape == array.shape and tensor.dtype is dtypes.float64
@@ -188,7 +189,8 @@ class Learning(World):
     other = self.partner(choose, entry)
     x, y = entry.tensor, other.tensor
     if entry.name in self.leaves: return self.assigned(choose, entry, other)
-    owner = next((s.of.name for s, there in self.above(entry) if there and s.of.name in self.leaves), None)
+    up = itertools.takewhile(lambda found: found[0].goes_up, self.above(entry))
+    owner = next((s.of.name for s, there in up if there and s.of.name in self.leaves), None)
     kind = choose.below(3)
     if not entry.array.ndim or not entry.array.shape[0]: kind = 0
     at = choose.below(entry.array.shape[0]) if kind else 0
@@ -203,7 +205,6 @@ class Learning(World):
       return None
     if owner is not None and entry.array.size: raise self.wrong("a view of a leaf was changed")
     old = other.array.copy()
-    self.refresh(entry)
     array = entry.array.copy()
     if kind == 0: array = array + (array if other is entry else old)
     elif kind == 1: array[at] = old[0] + 1 if old.ndim > 1 else as_dual(old[0]) + 1

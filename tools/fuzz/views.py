@@ -69,12 +69,12 @@ Movement = Callable[[Array], Array]
 
 @dataclass(eq=False)
 class Seen:
-  """That an entry is a view of another: `to` gives NumPy's view of an array; `version` counts the changes of `of` when
-  the two were last alike."""
+  """That an entry is a view of another: `to` gives NumPy's view of an array. What is written to it `goes_up`, or is
+  its own from then on."""
   of: Entry
   to: Movement
   up: Seen | None
-  version: int
+  goes_up: bool
 
 
 @dataclass(eq=False)
@@ -84,7 +84,17 @@ class Entry:
   tensor: Any  # a Tensor; None when it is dropped
   array: Array
   view: Seen | None = None
-  changes: int = 0
+
+
+def own(array: Array) -> Array:
+  """A copy that lies in memory as the array does."""
+  if not array.size: return array.copy()
+  ends = [(n - 1) * s // array.itemsize for n, s in zip(array.shape, array.strides)]
+  first = -sum(min(e, 0) for e in ends)
+  memory = np.empty(first + sum(max(e, 0) for e in ends) + 1, array.dtype)
+  copied = np.lib.stride_tricks.as_strided(memory[first:], array.shape, array.strides)
+  copied[...] = array
+  return copied
 
 
 def shorter(array: Array, axis: int, choose: Chooser) -> list[tuple[int, int]]:
@@ -105,9 +115,10 @@ def factors(count: int) -> list[tuple[int, ...]]:
   return found
 
 
-def viewed(text: str, x: Tensor, a: Array, to: Movement) -> tuple[str, Tensor, Array, Movement]:
-  """A view, and how NumPy makes it."""
-  return text, x, to(a), to
+def viewed(text: str, x: Tensor, a: Array, to: Movement) -> tuple[str, Tensor, Array, Movement | None]:
+  """A view, and how NumPy makes it, unless it copies."""
+  view = to(a)
+  return text, x, view, to if not a.size or np.shares_memory(view, a) else None
 
 
 def moved(x: Tensor, a: Array, choose: Chooser) -> tuple[str, Tensor, Array, Movement | None]:
@@ -146,9 +157,10 @@ def moved(x: Tensor, a: Array, choose: Chooser) -> tuple[str, Tensor, Array, Mov
     return (text, x[where], a[where], None) if kind == "take" else viewed(text, x[where], a, lambda a: a[*where, ...])
   if kind == "expand":
     shape = tuple(2 if s == 1 and a.size * 2 <= LARGEST else s for s in a.shape)
-    return f".expand{shape}", x.expand(shape), np.broadcast_to(a, shape), None
+    return viewed(f".expand{shape}", x.expand(shape), a, lambda a: np.broadcast_to(a, shape))
   if kind == "roll": return f".roll(1, {axis})", x.roll(1, axis), np.roll(a, 1, axis), None
-  if kind == "broadcast": return ".expand(2, ...)", x.expand(2, *x.shape), np.broadcast_to(a, (2, *a.shape)), None
+  if kind == "broadcast":
+    return viewed(".expand(2, ...)", x.expand(2, *x.shape), a, lambda a: np.broadcast_to(a, (2, *a.shape)))
   times = 2, *[1] * max(a.ndim - 1, 0)
   return ".repeat(2, ...)", x.repeat(times), np.tile(a, times), None
 
@@ -183,8 +195,8 @@ class World:
 
   def add(self, tensor: Tensor, array: Array, text: str, of: Entry | None = None, to: Movement | None = None) -> Entry:
     """A new entry, perhaps a view of another one; shape, type and device are compared at once."""
-    entry = Entry(f"t{self.made}", tensor, np.asarray(array))
-    if of is not None and to is not None: entry.view = Seen(of, to, of.view, of.changes)
+    if of is None or to is None: entry = Entry(f"t{self.made}", tensor, np.array(array, order="C"))
+    else: entry = Entry(f"t{self.made}", tensor, array, Seen(of, to, of.view, not text.count("expand")))
     self.made += 1
     self.tell(f"{entry.name} = {text}")
     if not self.fits(tensor, array):
@@ -305,43 +317,37 @@ class World:
     while chain and not chain[-1][1]: chain.pop()
     return chain
 
-  @staticmethod
-  def now(chain: list[tuple[Seen, bool]]) -> list[Array]:
-    """What each is a view of, as it is by now."""
-    out: list[Array] = []
-    for n, (seen, there) in reversed([*enumerate(chain, 1)]):
-      changed = any(t and s.of.changes != s.version for s, t in chain[n:])
-      out.append(seen.of.array if there and not changed else chain[n][0].to(out[-1]))
-    return out[::-1]
-
-  def refresh(self, entry: Entry) -> None:
-    """Before a part of an entry changes it takes the value of what it is a view of, and so do those between."""
+  def goes_up(self, entry: Entry) -> list[tuple[Seen, bool]]:
+    """The same for a change. What nothing goes up from is no view from then on; what lies in it is forgotten."""
     chain = self.above(entry)
-    if not any(there and seen.of.changes != seen.version for seen, there in chain): return
-    now = self.now(chain)
-    entry.array = chain[0][0].to(now[0])
-    for (seen, there), array in zip(chain, now):
-      if there and array is not seen.of.array: seen.of.array, seen.of.changes = array, seen.of.changes + 1
-    for seen, _ in chain: seen.version = seen.of.changes
-    entry.changes += 1
+    if (end := next((n for n, (seen, _) in enumerate(chain) if not seen.goes_up), None)) is None: return chain
+    while end and not chain[end - 1][1]: end -= 1
+    last = chain[end - 1][0].of if end else entry
+    last.array, last.view = np.array(last.array, order="C"), None
+    for e in [*self.entries]:
+      if e is not entry and any(seen.of is last for seen, _ in self.above(e)): self.forget(self.entries.index(e))
+    return self.above(entry)
 
   def put(self, entry: Entry, array: Array) -> None:
-    """Another value for an entry, and for what it is a view of."""
-    chain = self.above(entry)
-    part = entry.array = np.asarray(array)
-    entry.changes += 1
-    if not part.size: return
-    for (seen, there), old in zip(chain, self.now(chain)):
-      whole = np.array(old, order="C")  # of which all that are views are views
-      seen.to(whole)[...] = part
-      part = whole
-      if there: seen.of.array, seen.of.changes = whole, seen.of.changes + 1
-    for seen, there in chain:
-      if there: seen.version = seen.of.changes
+    """Another value for an entry, for what it is a view of, and for all views of that."""
+    if not np.size(array): return
+    chain = self.goes_up(entry)
+    top = chain[-1][0].of if chain else entry
+    value = np.array(array)
+    repeats = any(n > 1 and s == 0 for n, s in zip(top.array.shape, top.array.strides))
+    top.array = np.array(top.array, order="C") if repeats else own(top.array)
+    part = top.array
+    for seen, _ in reversed(chain): part = seen.to(part)
+    part[...] = value
+    entry.array = part
+    for e in self.entries:
+      if (views := self.above(e)) and views[-1][0].of is top:
+        e.array = top.array
+        for seen, _ in reversed(views): e.array = seen.to(e.array)
 
   def assign(self, choose: Chooser) -> None:
     """Another value for an entry, wholly or in part: what it is a view of changes with it, what else was made from the
-    old one keeps it."""
+    old one, and is no view, keeps it."""
     entry = self.any(choose)
     x, a = entry.tensor, entry.array
     other = self.partner(choose, entry)
@@ -352,20 +358,17 @@ class World:
         at = choose.below(a.shape[0])
         self.tell(f"{entry.name}[{at}] += {kind}")
         x[at] += kind
-        self.refresh(entry)
         array = entry.array.copy()
         array[at] += n
         return self.put(entry, array)
       self.tell(f"{entry.name} += {kind}")
       x += kind
-      self.refresh(entry)
       self.put(entry, entry.array + n)
     elif a.ndim and a.shape[0] and kind < 2:
       at, value = choose.below(a.shape[0]), other.array[0].copy()
       self.tell(f"{entry.name}[{at}] = {other.name}[0]")
       if kind: x[at].assign(other.tensor[0])
       else: x[at] = other.tensor[0]
-      self.refresh(entry)
       array = entry.array.copy()
       array[at] = value
       self.put(entry, array)
