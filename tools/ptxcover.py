@@ -4,7 +4,8 @@ The manual says an instruction's forms in blocks of syntax: names with sets of m
 be left out. A form is a mnemonic with its types: what a line always has, and a choice of each type; it counts as done
 where the table of instructions has it with some choice of the rest, and there is a meaning for it. The sets allow more
 than there is, so ptxas is asked about what the table has not: what it refuses for sm_90a is no form. Where it only says
-that the operands of a sample do not fit, the form counts as lacking: the share is the least that it can be.
+that the operands of a sample do not fit, the form counts as lacking: the share is the least that it can be. What the
+manual has for targets after sm_90 alone is counted apart (`--later`), and ptxas asked for each of LATER.
 """
 from __future__ import annotations
 
@@ -28,6 +29,7 @@ from tinyhw.emulator.ptx.meanings.registry import find as meaning_of
 from tinyhw.isa.ptx import forms
 
 TARGET: Final = "sm_90a"
+LATER: Final = ("sm_100a", "sm_103a", "sm_120a")
 MOST: Final = 20_000  # choices of one line
 TRIED: Final = 12  # names of a form that ptxas is asked about
 # What the manual has for targets after sm_90.
@@ -191,19 +193,19 @@ def _told(lines: list[str], ptxas: str, target: str) -> dict[int, list[str]] | N
   return said
 
 
-def counted(folder: Path, ptxas: str | None) -> dict[str, tuple[int, list[str]]]:
-  """(forms, those that the emulator lacks) by opcode."""
+def counted(folder: Path, ptxas: str | None, later: bool = False) -> dict[str, tuple[int, list[str]]]:
+  """(forms, those that the emulator lacks) by opcode: of targets up to sm_90, or `later` of those after it alone."""
   assert BINDERS
   pages = sorted(folder.rglob("9.7.*.md"))
   if not pages: raise InvalidArgument("no pages of section 9.7", where=str(folder))
   every: Forms = {}
   for page in pages:
     for form, of in names(page.read_text()).items():
-      if not _LATER.search(form): every.setdefault(form, {}).update(of)
+      if bool(_LATER.search(form)) == later: every.setdefault(form, {}).update(of)
   lacking = {form: of for form, of in every.items() if not any(map(has, of))}
   if ptxas:
     some = {name: text for of in lacking.values() for name, text in [*of.items()][:TRIED]}
-    real = known(some, ptxas)
+    real = set[str]().union(*(known(some, ptxas, target) for target in (LATER if later else (TARGET,))))
     lacking = {form: of for form, of in lacking.items() if any(name in real for name in of)}
     every = {form: of for form, of in every.items() if form in lacking or any(map(has, of))}
   out: dict[str, tuple[int, list[str]]] = {}
@@ -230,13 +232,14 @@ def main() -> None:
   parser.add_argument("folder", type=Path)
   parser.add_argument("--all", action="store_true", help="name every form that is lacking")
   parser.add_argument("--json", action="store_true")
+  parser.add_argument("--later", action="store_true", help="forms for targets after sm_90 alone")
   parser.add_argument("--forms", type=Path, help="write the forms for the ledger: tools/ledger/ptx_forms.json")
   given = parser.parse_args()
   if given.forms is not None:
     rows = [f"  {json.dumps(f)}: {json.dumps(n)}" for f, n in listed(given.folder, shutil.which("ptxas")).items()]
     given.forms.write_text("{\n" + ",\n".join(rows) + "\n}\n")
     return print(f"{given.forms}: {len(rows)} forms")
-  found = counted(given.folder, shutil.which("ptxas"))
+  found = counted(given.folder, shutil.which("ptxas"), given.later)
   total, lacking = sum(n for n, _ in found.values()), sum(len(x) for _, x in found.values())
   if given.json: return print(json.dumps({"forms": total, "lacking": {k: x for k, (_, x) in found.items() if x}}))
   for opcode, (count, less) in found.items():

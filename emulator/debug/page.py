@@ -69,7 +69,7 @@ def percent(x: float) -> str: return f"{100 * x:.3g} %"
 
 def segment(a: Access, words: Words) -> str:
   """An access's memory as the vendor calls it."""
-  return {"lds": words.short.lower(), "scratch": words.scratch}.get(a.segment, a.segment)
+  return {"lds": words.short.lower(), "scratch": words.scratch, "tensor": "tensor memory"}.get(a.segment, a.segment)
 
 
 def notes(i: Instruction, words: Words) -> list[tuple[str, str]]:

@@ -144,6 +144,7 @@ class Recorder(Observer):
     t.waves += 1
     t.lanes += 1
     t.bytes += n
+    if copy.segment == "tensor": return
     if copy.segment == "lds":
       t.cycles += -(-n // words.line)
       t.ideal += -(-n // words.line)

@@ -34,6 +34,8 @@ U16, U32 = np.dtype("u2"), np.dtype("u4")
 PACKED: Final = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16", "f32x2": "f32"}
 _NAN: Final[dict[str, Any]] = {"f32": np.uint32(0x7FFFFFFF).view(np.float32), "f16": np.uint16(0x7FFF).view(np.float16)}
 _KEPT: Final = 1 << 10  # operations with their modifiers, which all kernels share
+RANK: Final = 24  # as memory.RANK
+EVEN: Final = 1 << RANK
 _RELAXED: Final = frozenset({"ld", "ldu", "st", "multimem", "suld", "sust", "sured", "isspacep", "prmt"})  # of any type
 _TOLD: Final = frozenset({"pred", "b128"})  # who reads and writes them says what is wrong
 _HELD: Final = frozenset({"f16", "f32", "f16x2", "bf16x2"})  # floats that cvt takes in wider registers
@@ -64,14 +66,40 @@ def unknown(line: Line) -> Unsupported:
 def step(code: Code, line: Line) -> Step | None:
   """An instruction that ends no block, bound; None for one that does nothing. Raises Unsupported, DecodeError."""
   i = line.instruction
-  form = forms.find(i.name)
+  form = forms.find(i.name, len(i.operands))
   if form is None: raise unknown(line)
   if i.opcode not in _RELAXED: _agrees(line, form)
   binder = BINDERS.get(i.opcode)
   if binder is not None: return binder(code, line, form)
   meaning = find(form)
   if meaning is None: raise unknown(line)
+  if i.opcode == "and" and form.type == "b32" and _evens(line) and code.program.pairs: return _even(code, line)
   return _alu(code, line, form, meaning)
+
+
+def _evens(line: Line) -> bool:
+  """Whether it clears bit 24, and perhaps some of the lowest, where compilers know that they are 0."""
+  found = [operands.immediate(line, o, "b32") for o in line.instruction.operands[1:]]
+  if len(found) != 2 or found[0] is not None or found[1] is None: return False
+  cleared = 0xFFFFFFFF ^ int(found[1])
+  return bool(cleared & EVEN) and cleared - EVEN in {(1 << k) - 1 for k in range(12)}
+
+
+def _even(code: Code, line: Line) -> Step:
+  """An address in shared memory without its bit 24. On the chip an address has its block's rank from there on, so that
+  programs for pairs of blocks name the even one's memory in this way; here an own address has no rank: it gets one."""
+  i = line.instruction
+  read, write = operands.reader(code, line, i.operands[1], "b32"), operands.writer(code, line, i.operands[0], "b32")
+  mask = int(operands.immediate(line, i.operands[2], "b32") or 0)
+  rank, size = (code.special(f"%cluster_{name}", U32) for name in ("ctarank", "nctarank"))
+
+  def run(group: Any) -> None:
+    at = read(group)
+    given = at >> np.uint32(RANK)
+    own = group.o.where(given == 0, rank(group), given - np.uint32(1))
+    even = (own & np.uint32(0xFE)) + np.uint32(1) << np.uint32(RANK)
+    write(group, group.o.where(size(group) > 1, at & np.uint32(mask & EVEN - 1) | even, at & np.uint32(mask)))
+  return run
 
 
 def _agrees(line: Line, form: Form) -> None:

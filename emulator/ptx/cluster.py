@@ -12,6 +12,7 @@ import numpy as np
 
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.ptx import memory, operands
+from tinyhw.emulator.ptx.addresses import guarded
 from tinyhw.emulator.ptx.bind import Step, binds, need
 from tinyhw.emulator.ptx.group import LANES, Blocks, Together, Warps
 from tinyhw.emulator.ptx.scope import Line
@@ -126,7 +127,7 @@ def mapa(code: Code, line: Line, form: Form) -> Step:
     if generic: _in_shared(group, at)
     if size == 1: write(group, at & keep)  # the block's own, which needs no rank
     else: write(group, at & keep | (given + np.uint32(1)).astype(at.dtype) << at.dtype.type(memory.RANK))
-  return run
+  return guarded(line, run)
 
 
 def _in_shared(group: Warps, addresses: Value) -> None:

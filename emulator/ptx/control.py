@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, MachineFault, Unsupported
-from tinyhw.emulator.ptx import bind, builtin, cluster, flow, mbarrier, memory, operands, wgmma
+from tinyhw.emulator.ptx import bind, builtin, cluster, flow, mbarrier, memory, operands, tcgen05, wgmma
 from tinyhw.emulator.ptx.group import LANES, Arrive, Diverge, Frame, Meet, Onward, Warps
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.emulator.simt import End, Yield
@@ -23,7 +23,7 @@ Ender = Callable[[Warps], Any]
 Moves = Callable[[Warps, int, list[Value]], None]
 FLOW: Final = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "barrier", "nanosleep"})
 _MEETING: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "mma", "ldmatrix", "stmatrix", "movmatrix",
-                             "wmma", "wgmma"})
+                             "wmma", "wgmma", "tcgen05"})
 _BITS: Final = np.uint32(1) << np.arange(LANES, dtype=np.uint32)[None, :]
 
 
@@ -56,6 +56,8 @@ def ender(code: Code, line: Line, here: int, after: int) -> Ender:
   if i.opcode == "wgmma" and "wait_group" in i.modifiers:
     bind.need(line, 1)
     return _meeting(code, line, lambda group: None, None, after, wgmma.waiting(line, after))
+  if i.opcode == "tcgen05" and "alloc" in i.modifiers:
+    return _meeting(code, line, lambda group: None, None, after, tcgen05.waiting(code, line, form, after))
   members: Operand | None = i.operands[-1] if i.opcode in {"shfl", "vote", "match", "redux", "elect"} else None
   step = bind.step(code, line)
   assert step is not None

@@ -230,6 +230,8 @@ class Blocks(Cohort):
     self.waiting: list[tuple[Warps, Any]] = []  # with what they wait for
     self.barriers: dict[tuple[int, int], list[Any]] = {}  # (block, number) -> threads arrived, expected, votes
     self.clusters: Any = None  # the barriers of its clusters: cluster.Barriers
+    self.cancel: Callable[[], tuple[int, int, int] | None]  # of the next cluster that has not begun
+    self.tensor: Any = None  # tensor memory of its blocks: tmem.TensorMemory
     self.committed: Value = None  # groups of products that each warp has committed; None: there were none
 
   def begin(self, group: Warps) -> None:
@@ -286,6 +288,7 @@ class Blocks(Cohort):
     ended = ~self.alive_lanes[at].any(axis=1)
     self.left -= int(ended.sum())
     np.subtract.at(self.live, group.workgroups[ended], 1)
+    if self.tensor is not None: self.tensor.check({*group.workgroups[ended].tolist()} - {*np.flatnonzero(self.threads)})
     if self.clusters is not None: self.clusters.complete(self)
     if self.waiting: self.look_again()
 

@@ -14,6 +14,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.ptx import (
+  cancels,
   cluster,
   copies,
   matrix,
@@ -22,6 +23,7 @@ from tinyhw.emulator.ptx import (
   move,
   multimem,
   queries,
+  tcgen05,
   tensor,
   textures,
   video,
@@ -46,8 +48,8 @@ RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
 CLUSTER: Final = 16  # blocks of a cluster, the chip's own limit; 8 without asking for more
 # they register what they bind
-BINDERS: Final = (cluster, copies, matrix, mbarrier, move, multimem, queries, tensor, textures, video, warp, wgmma,
-                  wmma)
+BINDERS: Final = (cancels, cluster, copies, matrix, mbarrier, move, multimem, queries, tcgen05, tensor, textures,
+                  video, warp, wgmma, wmma)
 
 
 @dataclass(frozen=True)
@@ -174,12 +176,23 @@ class Grid:
     self.left -= count
     return cohort
 
+  def cancel(self) -> tuple[int, int, int] | None:
+    """Have the next cluster not begin: the index of its first block; None where all have begun."""
+    cluster, first = self.shared.clustered, self.begun
+    if self.left < cluster: return None
+    self.left -= cluster
+    outer = first // cluster
+    x, y, _ = self.shared.nclusterid
+    place = outer % x, outer // x % y, outer // (x * y)
+    return tuple(p * c for p, c in zip(place, self.shared.cluster))  # type: ignore[return-value]
+
   def cohort(self, first: int, count: int) -> Blocks:
     """Blocks from a number on, at the beginning of the kernel."""
     d = self.dispatch
     size = -(-max(self.shared.total, 1) // 16) * 16
     cohort = Blocks(d.program, self.space, LANES, 0, self.watchdog, self.stats, size, count)
     cohort.dispatch, cohort.shared, cohort.changes, cohort.tick = d, self.shared, self.changes, d.tick
+    cohort.cancel = self.cancel
     a_block = self.shared.warps
     cohort.local = memory.Local(count * a_block * LANES, self._stack)
     pc = d.program.entry

@@ -20,7 +20,7 @@ from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.values import chip_sums
 from tinyhw.emulator.values.chip_sums import Unit
-from tinyhw.emulator.values.small_floats import BF8, FP8
+from tinyhw.emulator.values.small_floats import BF8, E2M1, E2M3, E3M2, FP8, SmallFloat
 from tinyhw.isa.ptx.forms import Form
 
 if TYPE_CHECKING:
@@ -28,10 +28,18 @@ if TYPE_CHECKING:
 
 Value = Any
 BITS: Final = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1, "e4m3": 8,
-                "e5m2": 8, "f32": 32, "s32": 32}
+                "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 8, "e2m1x2": 4, "f32": 32, "s32": 32}
 _ROW, _COLUMN = np.arange(LANES) >> 2, np.arange(LANES) & 3  # g and t
-_TABLES: Final = {"e4m3": np.array(FP8.values, np.uint32).view(np.float32).astype(np.float64),
-                  "e5m2": np.array(BF8.values, np.uint32).view(np.float32).astype(np.float64)}
+
+
+def numbers(t: SmallFloat) -> Value:
+  """The value of each code, f64."""
+  return np.array(t.values, np.uint32).view(np.float32).astype(np.float64)
+
+
+# By the bits of an element: those of 6 bits lie in the lower part of a byte, those of 4 in its middle, or two in one.
+_TABLES: Final = {"e4m3": numbers(FP8), "e5m2": numbers(BF8), "e2m3": numbers(E2M3), "e3m2": numbers(E3M2),
+                  "e2m1": numbers(E2M1)[np.arange(256) >> 2 & 15], "e2m1x2": numbers(E2M1)[:16]}
 
 
 def decoded(words: Value, t: str) -> Value:
@@ -125,6 +133,9 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   if i.modifiers[0].startswith("sp"):
     from tinyhw.emulator.ptx import sparse
     return sparse.mma(code, line, form)
+  if any(m.startswith("kind::") for m in i.modifiers):
+    from tinyhw.emulator.ptx import block_scales
+    return block_scales.mma(code, line, form)
   need(line, 4)
   shape = next(re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit())
   kinds = [m for m in i.modifiers if m in BITS]
@@ -218,7 +229,13 @@ def _quarters(code: Code, line: Line, form: Form) -> Step:
   return run
 
 
-# ---- matrices of 8 x 8 elements of 16 bits in memory: a row a lane
+# ---- matrices of 8 x 8 elements of 16 bits, or of 8 x 16 narrow ones, in memory: a row a lane
+
+def unpacked(raw: Value, bits: int) -> Value:
+  """The 16 elements of 4 or 6 bits in the lower bytes of chunks [.., 16]."""
+  found = np.unpackbits(np.ascontiguousarray(raw[..., :2 * bits]), axis=-1, bitorder="little")
+  return (found.reshape(*raw.shape[:-1], 16, bits) << np.arange(bits)).sum(axis=-1)
+
 
 def _count(form: Form) -> int: return next(int(m[1]) for m in ("x1", "x2", "x4") if m in form.modifiers)
 
@@ -234,6 +251,7 @@ def ldmatrix(code: Code, line: Line, form: Form) -> Step:
   i = line.instruction
   need(line, 2)
   space, count, transposed = memory.space_of(form.modifiers), _count(form), "trans" in form.modifiers
+  bits = 4 if "b4x16_p64" in form.modifiers else 6 if "b6x16_p32" in form.modifiers else 0
   read = address(code, line, i.operands[1], space)
   destinations = operands.elements(line, i.operands[0])
   if len(destinations) != count: raise DecodeError(f"{i.name} has {count} destinations", where=where(line))
@@ -242,6 +260,7 @@ def ldmatrix(code: Code, line: Line, form: Form) -> Step:
   def run(group: Warps) -> None:
     rows = np.ascontiguousarray(memory.load(group, space, _addresses(group, read, count), 16))
     rows = np.broadcast_to(rows, (group.size, LANES, 4))
+    if bits: rows = unpacked(np.ascontiguousarray(rows).view(np.uint8), bits).astype(np.uint8).view(np.uint32)
     halves = np.ascontiguousarray(rows).view(np.uint16).reshape(group.size, 4, 8, 8)
     if transposed: halves = halves.transpose(0, 1, 3, 2)
     words = np.ascontiguousarray(halves).view(np.uint32).reshape(group.size, 4, LANES)

@@ -111,6 +111,19 @@ def change(group: Warps, where: Value, act: Callable[[Object, tuple[int, int]], 
 
 def signal(group: Warps, row: int, lane: int, slot: int, offset: int, count: int) -> None:
   """Bytes have come: complete-tx on the mbarrier at an offset of a block's shared memory."""
+  def come(found: Object) -> None:
+    found.expect(-count)
+    found.complete()
+  _told(group, row, lane, slot, offset, come, "bulk")
+
+
+def arrived(group: Warps, row: int, lane: int, slot: int, offset: int) -> None:
+  """What a thread has had the tensor cores do is done: one arrival at such an mbarrier."""
+  _told(group, row, lane, slot, offset, lambda found: found.arrive(1), "tcgen05")
+
+
+def _told(group: Warps, row: int, lane: int, slot: int, offset: int, act: Callable[[Object], object],
+          tells: str) -> None:
   words = group.cohort.lds.view(np.uint64)
   if offset % _SIZE or offset + _SIZE > group.cohort.shared.total:
     raise MachineFault(f"an mbarrier at {offset:#x} of shared memory, which has {group.cohort.shared.total:,} bytes",
@@ -118,11 +131,11 @@ def signal(group: Warps, row: int, lane: int, slot: int, offset: int, count: int
   at = (slot * group.cohort.lds_size + offset) // _SIZE
   found = Object.of(int(words[at]))
   if found is None: raise _none(group, np.uint64(offset), row, lane)
-  observer = group.cohort.observer
-  if observer is not None: observer.told(group, [row], ("mbarrier", at), "bulk")
-  try: found.expect(-count)
+  phase, observer = found.phase, group.cohort.observer
+  if observer is not None: observer.told(group, [row], ("mbarrier", at), tells)
+  try: act(found)
   except ValueError as why: raise _at(group, np.uint64(offset), row, lane, str(why)) from None
-  if found.complete() and observer is not None: observer.complete(group.cohort, ("mbarrier", at))
+  if found.phase != phase and observer is not None: observer.complete(group.cohort, ("mbarrier", at))
   group.cohort.changes.count += 1
   words[at] = found.word
 

@@ -302,6 +302,12 @@ class Program:
     """Bytes of the declared ones."""
     return self.linked.kernel(self.entry_name).shared
 
+  @cached_property
+  def pairs(self) -> bool:
+    """Whether the kernel, or what it calls, has instructions for pairs of blocks."""
+    flats = (self.linked.flats[name] for name in self.linked.reachable(self.entry_name))
+    return any("cta_group::2" in line.instruction.modifiers for flat in flats for line in flat.lines)
+
   @property
   def entry(self) -> int: return self.function(self.entry_name).pc(0)
 

@@ -13,10 +13,11 @@ from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
 from tinyhw.emulator.ptx.copies import combined, ends, multicast, reduction, told
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
+from tinyhw.emulator.ptx.mbarrier import signal
 from tinyhw.emulator.ptx.operands import Reader
 from tinyhw.emulator.ptx.ranges import Thread, threads
 from tinyhw.emulator.ptx.scope import Line
-from tinyhw.emulator.ptx.tensormap import ALIGN, SIZE, SWIZZLES, TensorMap
+from tinyhw.emulator.ptx.tensormap import ALIGN, ATOMS, SIZE, SWIZZLES, UNIT, UNITS, TensorMap
 from tinyhw.emulator.values.ops import Ops
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Address, Operand
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-OTHERS: Final = frozenset({"im2col::w", "im2col::w::128", "tile::gather4", "tile::scatter4", "cta_group::1",
-                           "cta_group::2"})
+FOUR: Final = frozenset({"tile::gather4", "tile::scatter4"})
+OTHERS: Final = frozenset({*FOUR, "cta_group::2"})  # what compiled code has no routine for
+ROWS: Final = 4  # that are gathered
 COLUMNS: Final = frozenset({"im2col", "im2col_no_offs"})
 LINE: Final = 128  # of a box in shared memory
 _PIECE: Final = 16  # bytes that swizzles leave together
@@ -47,6 +49,16 @@ class Box:
     self.inside: Value = inside.reshape(-1)
     self.addresses: Value = (offsets.reshape(-1)[self.inside] + np.int64(m.address)).astype(np.uint64)
     self.bytes = self.inside.size * m.size
+
+
+class Rows(Box):
+  """Four rows of a tensor of two dimensions, one behind the other: a box of one row at each of four places."""
+
+  def __init__(self, m: TensorMap, at: list[int], loads: bool) -> None:
+    boxes = [Box(m, [at[0], row], loads) for row in at[1:]]
+    self.inside = np.concatenate([b.inside for b in boxes])
+    self.addresses = np.concatenate([b.addresses for b in boxes])
+    self.bytes = sum(b.bytes for b in boxes)
 
 
 class Column(Box):
@@ -78,20 +90,22 @@ def places(m: TensorMap, offset: int, size: int) -> Value:
   """Where the pieces of 16 bytes of a box lie in shared memory: they are exchanged by bits of their address."""
   at = np.arange(offset, offset + size, _PIECE, dtype=np.int64)
   width = SWIZZLES[m.swizzle]
+  if m.atomicity:
+    mask, together = ATOMS[m.atomicity]
+    return at ^ (at >> 7 & mask) * together
   return at if not width else at ^ (at >> 7 & width // 16 - 1) << 4
 
 
 def copy(code: Code, line: Line, form: Form) -> Step:
   """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor, of tiles and of columns of pixels (im2col)."""
   i, m = line.instruction, form.modifiers
-  other = m & OTHERS
-  if other: raise Unsupported("PTX instruction", i.name, where=where(line), hint=f"of .{min(other)} copies")
   if "prefetch" in m: return nothing
   rank = next(int(x[0]) for x in m if x in {"1d", "2d", "3d", "4d", "5d"})
   target, _ = ends(line)
   loads = target == "shared"
   boxes, plain = (1, 0) if loads else (0, 1)
-  maps, coordinates = _tensor(code, line, i.operands[boxes], rank)
+  four = bool(m & FOUR)
+  maps, coordinates = _tensor(code, line, i.operands[boxes], 1 + ROWS if four else rank)
   shared = address(code, line, i.operands[plain], "shared")
   barrier = address(code, line, i.operands[2], "shared") if loads else None
   column = bool(m & COLUMNS)
@@ -118,10 +132,17 @@ def copy(code: Code, line: Line, form: Form) -> Step:
       if not loads and not column and set(found.walk) != {1}:
         raise Unsupported("PTX instruction", i.name, where=where(line), hint="of a tensor map with steps of elements")
       c = [int(p[k]) for p in places]
-      box = _column(t, found, c, [int(p[k]) for p in moved] or [0] * (rank - 2)) if column else Box(found, c, loads)
+      if found.type in UNITS:
+        if c[0] % UNIT: raise t.fault(f"a box of {found.type} at {c[0]}, no multiple of {UNIT} elements", map_at)
+        found, c[0] = found.units, c[0] // UNIT
+      if four and found.box[1] != 1:
+        raise t.fault(f"a tensor map with boxes of {found.box[1]} rows, for four rows at places of their own", map_at)
+      if four: box: Box = Rows(found, c, loads)
+      elif column: box = _column(t, found, c, [int(p[k]) for p in moved] or [0] * (rank - 2))
+      else: box = Box(found, c, loads)
       if loads:
         assert at is not None
-        _load(t, found, box, here, at, None if named is None else multicast(t, named))
+        _load(t, found, box, here, at, None if named is None else multicast(t, named), "cta_group::2" in m)
       else: _store(t, found, box, here, operation)
   return guarded(line, run)
 
@@ -162,19 +183,44 @@ def _column(t: Thread, m: TensorMap, c: list[int], offsets: list[int]) -> Column
   return Column(m, c, offsets)
 
 
-def _load(t: Thread, m: TensorMap, box: Box, here: int, barrier: int, blocks: list[int] | None) -> None:
+def _load(t: Thread, m: TensorMap, box: Box, here: int, barrier: int, blocks: list[int] | None, pair: bool) -> None:
   slot, offset = _aligned(t, here)
   t.how = "mbarrier"
+  if m.type in UNITS: return _placed(t, m, (slot, offset), _narrow(t, m, box), box.bytes, barrier, blocks, pair)
   data = np.full(box.inside.size, NAN[m.size] if m.fill else 0, np.dtype(f"u{m.size}"))
   if box.addresses.size: data[box.inside] = t.gather(box.addresses, m.size)
   if m.type.startswith("tf32"): data = _rounded(data)
   if m.type.endswith("ftz"): data = np.where(data & 0x7F800000, data, data & np.uint32(0x80000000))
-  at, raw = places(m, offset, box.bytes), np.ascontiguousarray(data).view(np.uint8).reshape(-1, _PIECE)
+  _placed(t, m, (slot, offset), np.ascontiguousarray(data).view(np.uint8), box.bytes, barrier, blocks, pair)
+
+
+def _narrow(t: Thread, m: TensorMap, box: Box) -> Value:
+  """Units of narrow elements as bytes, padded by zeros: what is there on the chip is open."""
+  out = np.zeros((box.inside.size, m.padded), np.uint8)
+  words = box.addresses[:, None] + np.arange(0, m.size, 4, dtype=np.uint64)
+  if words.size: out[box.inside, :m.size] = np.ascontiguousarray(t.gather(words.reshape(-1), 4)).view(
+    np.uint8).reshape(-1, m.size)
+  return out.reshape(-1)
+
+
+def _placed(t: Thread, m: TensorMap, here: tuple[int, int], data: Value, count: int, barrier: int,
+            blocks: list[int] | None, pair: bool) -> None:
+  """Put a box's bytes into shared memory, and tell mbarriers of so many: of narrow elements padding does not count
+  (CUTLASS waits for no more)."""
+  slot, offset = here
+  at, raw = places(m, offset, data.size), data.reshape(-1, _PIECE)
   for block in [slot] if blocks is None else blocks:
     t.show("lds", "store", at, _PIECE, block)
     t.span(block, 0, int(at.max()) + _PIECE, "write").reshape(-1, _PIECE)[at // _PIECE] = raw
   t.cohort.changes.count += 1
-  told(t, barrier, "shared", box.bytes, blocks)
+  if pair: _told_of_pairs(t, barrier, count, [slot] if blocks is None else blocks)
+  else: told(t, barrier, "shared", count, blocks)
+
+
+def _told_of_pairs(t: Thread, barrier: int, count: int, blocks: list[int]) -> None:
+  """Have an mbarrier know in one block of each pair: all even ones, or all odd ones, by where the mbarrier is."""
+  given, offset = t.shared("shared", barrier)
+  for block in blocks: signal(t.group, t.row, t.lane, block & ~1 | given & 1, offset, count)
 
 
 def _rounded(words: Value) -> Value:
@@ -185,6 +231,8 @@ def _rounded(words: Value) -> Value:
 
 
 def _store(t: Thread, m: TensorMap, box: Box, here: int, operation: str) -> None:
+  if m.type in UNITS and m.padded > m.size or operation and m.type in UNITS:
+    raise Unsupported("tensor map of", m.type, hint="in a copy to global memory")
   slot, offset = _aligned(t, here)
   at = places(m, offset, box.bytes)
   t.how = "bulk_group"

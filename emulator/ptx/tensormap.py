@@ -18,6 +18,11 @@ ALIGN: Final = 64
 TYPES: Final = (("u8", 1), ("u16", 2), ("u32", 4), ("s32", 4), ("u64", 8), ("s64", 8), ("f16", 2), ("f32", 4),
                 ("f32.ftz", 4), ("f64", 8), ("bf16", 2), ("tf32", 4), ("tf32.ftz", 4), ("b4x16", 0), ("b4x16_p64", 0),
                 ("b6x16_p32", 0))
+# Of the narrow types: bytes of 16 elements in global and in shared memory. They are copied as one.
+UNITS: Final = {"b4x16": (8, 8), "b4x16_p64": (8, 16), "b6x16_p32": (12, 16)}
+UNIT: Final = 16  # elements
+# By the code of atomicity: bits of an address that swizzles of 128 bytes exchange, bytes that stay together.
+ATOMS: Final = {0: (7, 16), 1: (3, 32), 3: (1, 64)}
 SWIZZLES: Final = (0, 32, 64, 128, 96)  # bytes of a row, by code
 _LAYOUT: Final = (("address", "Q"), ("dims", "5I"), ("", "4x"), ("strides", "4Q"), ("box", "5I"), ("steps", "5I"),
                   ("rank", "B"), ("kind", "B"), ("interleave", "B"), ("swizzle", "B"), ("fill", "B"),
@@ -96,8 +101,19 @@ class TensorMap:
 
   @property
   def size(self) -> int:
-    """Bytes of an element."""
-    return TYPES[self.kind][1]
+    """Bytes of an element, or of a unit of narrow ones."""
+    return TYPES[self.kind][1] or UNITS[self.type][0]
+
+  @property
+  def padded(self) -> int:
+    """As many in shared memory."""
+    return UNITS[self.type][1] if self.type in UNITS else self.size
+
+  @property
+  def units(self) -> TensorMap:
+    """The tensor with units in the place of narrow elements."""
+    if self.type not in UNITS: return self
+    return replace(self, dims=(self.extents[0] // UNIT, *self.dims[1:]), box=(self.box[0] // UNIT, *self.box[1:]))
 
   @property
   def extents(self) -> tuple[int, ...]:
@@ -130,9 +146,13 @@ class TensorMap:
     need(self.swizzle < len(SWIZZLES), f"swizzle mode {self.swizzle}")
     need(self.fill < 2, f"fill mode {self.fill}")
     need(self.im2col < 2, f"mode {self.im2col}")
-    if not self.size: raise Unsupported("tensor map of", self.type)
     if self.interleave: raise Unsupported("tensor map with", "an interleaved layout")
-    if self.atomicity: raise Unsupported("tensor map with", f"swizzle atomicity {self.atomicity}")
+    need(self.atomicity < 4, f"swizzle atomicity {self.atomicity}")
+    need(not self.atomicity or SWIZZLES[self.swizzle] == 128, "swizzle atomicity without swizzles of 128 bytes")
+    if self.atomicity not in ATOMS: raise Unsupported("tensor map with", f"swizzle atomicity {self.atomicity}")
+    if self.type in UNITS:
+      for name, count in (("tensor", self.extents[0]), ("box", self.box[0])):
+        need(count % UNIT == 0, f"a {name} of {count} elements of {self.type} in the first dimension: 16 are one")
     if SWIZZLES[self.swizzle] == 96: raise Unsupported("tensor map with", "swizzles of 96 bytes")
     need(self.address % 16 == 0, f"the address {self.address:#x}, no multiple of 16")
     for k in range(self.rank - 1):
@@ -151,7 +171,7 @@ class TensorMap:
       if k and self.im2col: continue
       need(1 <= self.box[k] <= 256, f"a box of {self.box[k]} elements in dimension {k}: there are 1 to 256")
       need(1 <= self.steps[k] <= 8, f"steps of {self.steps[k]} elements in dimension {k}: there are 1 to 8")
-    row, most = self.tile[0] * self.size, SWIZZLES[self.swizzle]
+    row, most = self.units.tile[0] * self.padded, SWIZZLES[self.swizzle]
     need(row % 16 == 0, f"a box of {row} bytes in the first dimension, no multiple of 16")
     need(not most or row <= most, f"a box of {row} bytes in the first dimension, and swizzles of {most}")
     if most and row < most and self.rank > 1:

@@ -186,6 +186,7 @@ def redux(code: Code, line: Line, form: Form) -> Step:
   fits(line)
   kind = next(m for m in ("add", "min", "max", "and", "or", "xor") if m in form.modifiers)
   read, write = operands.reader(code, line, i.operands[1], t), operands.writer(code, line, i.operands[0], t)
+  if t == "f32": return _extreme(code, line, form, read, write)
   dtype = operands.dtype_of(t)
   if kind in _REDUCE:
     ufunc, start = _REDUCE[kind]
@@ -203,4 +204,29 @@ def redux(code: Code, line: Line, form: Form) -> Step:
       return write(group, ufunc.reduce(each, axis=2, dtype=dtype))
     x = np.where(group.lanes, read(group), neutral)
     write(group, ufunc.reduce(x, axis=1, keepdims=True, dtype=dtype))
+  return run
+
+
+def _extreme(code: Code, line: Line, form: Form, read: operands.Reader, write: operands.Writer) -> Step:
+  """redux.sync of floats: -0 is less than +0; NaN counts for nothing, or with .NaN for all."""
+  m = form.modifiers
+  most, apart = "max" in m, fellows(code, line)
+  worst, nan = np.int32(-1 << 31 if most else (1 << 31) - 1), np.uint32(0x7FFFFFFF)
+
+  def ordered(raw: Value) -> Value:
+    """Bits of a float as an integer of the same order; and back."""
+    signed = raw.view(np.int32)
+    return np.where(signed < 0, signed ^ np.int32(0x7FFFFFFF), signed)
+
+  def run(group: Warps) -> None:
+    raw = np.ascontiguousarray(operands.full(group, read(group))).view(np.uint32)
+    bad = (raw & nan) > np.uint32(0x7F800000)
+    if "abs" in m: raw = raw & nan
+    groups = apart(group)
+    here = np.broadcast_to(group.lanes[:, None, :], (group.size, 1, LANES)) if groups is None else groups
+    keys = np.where(here & ~bad[:, None, :], ordered(raw)[:, None, :], worst)
+    found = ordered((keys.max(axis=2) if most else keys.min(axis=2)).astype(np.int32)).astype(np.int32).view(np.uint32)
+    some = here & bad[:, None, :]
+    lost = some.any(axis=2) if "NaN" in m else (some == here).all(axis=2)
+    write(group, np.ascontiguousarray(np.where(lost, nan, found)).view(np.float32))
   return run

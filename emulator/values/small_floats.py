@@ -1,4 +1,4 @@
-"""Floats of 8 bits as operations on values: decode, encode to nearest even, stochastic rounding, dot products.
+"""Floats of 8 bits and fewer as operations on values: decode, encode to nearest even, stochastic rounding, products.
 
 Formats are data: the OCP pair of RDNA4, E4M3 ("fp8": no infinity, one NaN of either sign) and E5M2 ("bf8"), and any
 other with a sign, an exponent and a fraction (RDNA4 ISA manual, section 7.5).
@@ -17,7 +17,8 @@ V = Any
 
 @dataclass(frozen=True)
 class SmallFloat:
-  """A float of 8 bits. `top` is the code of the largest number, `overflow` what larger numbers become, `nan` a NaN.
+  """A float of 8 bits, or of `bits`. `top` is the code of the largest number, `overflow` what larger numbers become,
+  `nan` a NaN, or what NaN becomes where there is none.
 
   `unsigned_zero`: the code of -0 is the only NaN, as in the FNUZ formats.
   """
@@ -29,10 +30,11 @@ class SmallFloat:
   nan: int
   infinity: int = -1
   unsigned_zero: bool = False
+  bits: int = 8
 
   def value(self, code: int) -> int:
     """Bits of the f32 with a code's value."""
-    sign, magnitude = (code & 0x80) << 24, code & 0x7F
+    sign, magnitude = (code >> self.bits - 1 & 1) << 31, code & (1 << self.bits - 1) - 1
     if code == 0x80 and self.unsigned_zero: return 0x7FC00000
     if magnitude == self.infinity: return sign | 0x7F800000
     if magnitude > self.top: return sign | 0x7FC00000
@@ -50,6 +52,10 @@ class SmallFloat:
 
 FP8: Final = SmallFloat("fp8", fraction=3, bias=7, top=0x7E, overflow=0x7F, nan=0x7F)
 BF8: Final = SmallFloat("bf8", fraction=2, bias=15, top=0x7B, overflow=0x7C, nan=0x7F, infinity=0x7C)
+# OCP's of 6 and 4 bits: no infinity and no NaN.
+E2M3: Final = SmallFloat("e2m3", fraction=3, bias=1, top=0x1F, overflow=0x1F, nan=0x1F, bits=6)
+E3M2: Final = SmallFloat("e3m2", fraction=2, bias=3, top=0x1F, overflow=0x1F, nan=0x1F, bits=6)
+E2M1: Final = SmallFloat("e2m1", fraction=1, bias=1, top=0x7, overflow=0x7, nan=0x7, bits=4)
 # CDNA3 (its ISA manual, section 7.2): no infinity, no -0, whose code is the NaN.
 FP8_FNUZ: Final = SmallFloat("fp8", fraction=3, bias=8, top=0x7F, overflow=0x80, nan=0x80, unsigned_zero=True)
 BF8_FNUZ: Final = SmallFloat("bf8", fraction=2, bias=16, top=0x7F, overflow=0x80, nan=0x80, unsigned_zero=True)
@@ -91,7 +97,7 @@ def _finished(o: O, raw: V, magnitude: V, normal: V, small: V, t: SmallFloat, li
   code = o.where(magnitude < (128 - t.bias << 23), small, normal)
   beyond = o.where(limit != 0, o.const("u32", t.top), o.const("u32", t.overflow))
   code = o.where((magnitude >= (128 - t.bias << 23)) & (normal > t.top), beyond, code)
-  sign = raw >> 24 & 0x80
+  sign = raw >> 24 & 0x80 if t.bits == 8 else raw >> 31 << t.bits - 1
   code = o.where((raw & 0x7FFFFFFF) > 0x7F800000, o.const("u32", t.nan), code)
   if t.unsigned_zero: sign = o.where(code == 0, o.const("u32", 0), sign)
   return sign | code

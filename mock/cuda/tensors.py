@@ -20,9 +20,12 @@ _KINDS: Final = {
   cuda.CU_TENSOR_MAP_DATA_TYPE_FLOAT16: "f16", cuda.CU_TENSOR_MAP_DATA_TYPE_FLOAT32: "f32",
   cuda.CU_TENSOR_MAP_DATA_TYPE_FLOAT64: "f64", cuda.CU_TENSOR_MAP_DATA_TYPE_BFLOAT16: "bf16",
   cuda.CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ: "f32.ftz", cuda.CU_TENSOR_MAP_DATA_TYPE_TFLOAT32: "tf32",
-  cuda.CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ: "tf32.ftz"}
+  cuda.CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ: "tf32.ftz", cuda.CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B: "b4x16",
+  cuda.CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B: "b4x16_p64", cuda.CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B: "b6x16_p32"}
 _SWIZZLES: Final = {cuda.CU_TENSOR_MAP_SWIZZLE_NONE: 0, cuda.CU_TENSOR_MAP_SWIZZLE_32B: 1,
-                    cuda.CU_TENSOR_MAP_SWIZZLE_64B: 2, cuda.CU_TENSOR_MAP_SWIZZLE_128B: 3}
+                    cuda.CU_TENSOR_MAP_SWIZZLE_64B: 2, cuda.CU_TENSOR_MAP_SWIZZLE_128B: 3,
+                    cuda.CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B: 3, cuda.CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B: 3}
+_ATOMS: Final = {cuda.CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B: 1, cuda.CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B: 3}
 
 
 @serves("cuTensorMapEncodeTiled")
@@ -62,7 +65,8 @@ def _encode(m: CudaMachine, out: int, kind: int, rank: int, address: int, dims: 
   if not all(1 <= d <= 1 << 32 for d in extents): raise invalid(f"a tensor of {extents} elements: 1 to 2**32 each way")
   made = TensorMap(address, _padded(extents, 5), _padded(m.get(strides, f"{rank - 1}Q") if rank > 1 else (), 4),
                    steps=_padded(m.get(steps, f"{rank}I"), 5), rank=rank, kind=_CODES[_KINDS[kind]],
-                   interleave=interleave, swizzle=_SWIZZLES[swizzle], fill=fill, **more())
+                   interleave=interleave, swizzle=_SWIZZLES[swizzle], fill=fill, atomicity=_ATOMS.get(swizzle, 0),
+                   **more())
   try: made.check()
   except InvalidArgument as why: raise invalid(str(why)) from None
   except Unsupported as why: raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, str(why)) from None

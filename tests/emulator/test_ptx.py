@@ -218,8 +218,8 @@ def test_a_trap_and_an_endless_recursion() -> None:
 
 
 def test_what_is_unknown_is_refused_by_name_where_control_gets_there() -> None:
-  error = fault("tcgen05.wait::ld.sync.aligned;", Unsupported)
-  assert str(error) == "PTX line 10, column 3: unsupported PTX instruction tcgen05.wait::ld.sync.aligned"
+  error = fault("tcgen05.mma.sp.cta_group::1.kind::i8 [%r1], %l1, %l1, [%r2], %r3, 1;", Unsupported)
+  assert str(error) == "PTX line 10, column 3: unsupported PTX instruction tcgen05.mma.sp.cta_group::1.kind::i8"
   assert (run("bra E; add.q32 %r1, %r2, %r3; E: st.global.u32 [%o], %t;") == np.arange(32)).all()
   assert "tex" in str(fault("add.foo.u32 %r1, %r2, %r3;".replace("foo", "tex"), Unsupported))
 

@@ -14,6 +14,7 @@ import tinyhw
 from tests.corpus.test_ptx import ROWS, prepared
 from tests.emulator import test_ptx_kernels as kernels
 from tests.emulator import test_ptx_triton as tma
+from tests.emulator.tensor_memory import COLUMNS, LANES, once, text
 from tests.emulator.test_ptx import kernel
 from tests.emulator.test_ptx_kernels import MODULES
 from tests.strength import THOROUGH
@@ -114,6 +115,31 @@ def test_products_of_warp_groups() -> None:
   assert products(then=late) == set() and "race" in products(wait="", then=late)
   whole = "st.shared.u32 [%r1], 7;"  # the wait is for the products of the whole warpgroup
   assert products(then=whole) == set() and "race" in products(wait="", then=whole)
+
+
+TENSOR = [  # what is left out of a product in tensor memory, what is found without it
+  ("WAIT: mbarrier.try_wait.parity.shared.b64 %p9, [%m], 0; @!%p9 bra WAIT;", {"race", "wait"},
+   "reads tensor memory at 0x0, which tcgen05 writes that no tcgen05.commit, wait for its mbarrier"),
+  ("fence.proxy.async.shared::cta;", {"race"},
+   "reads shared memory at 0x0, which thread 0 writes with no fence.proxy.async"),
+]
+
+
+@pytest.mark.parametrize(("left_out", "found", "message"), TENSOR)
+def test_products_in_tensor_memory(left_out: str, found: set[str], message: str) -> None:
+  body = once(f"""cvt.u64.u32 %l10, %s; shr.u64 %l10, %l10, 4; add.u64 %l10, %l10, {1 << 46 | 8 << 16 | 16 << 32};
+    mov.u32 %r14, {1 << 4 | 8 << 17 | 8 << 24}; tcgen05.mma.cta_group::1.kind::f16 [%d], %l10, %l10, %r14, 0;""")
+  source = text(body, 8192, columns=64)
+  assert left_out in source
+
+  def checked(source: str) -> list[Any]:
+    cells = np.zeros((2, LANES, COLUMNS), np.uint32)
+    return list(tinyhw.launch(source, "k", 1, LANES, [*cells, np.zeros(8192, np.uint8)], "EMU", check="report").findings
+                or ())
+  assert not checked(source)
+  without = checked(source.replace(left_out, "WAIT:" if "WAIT" in left_out else "", 1))
+  assert {f.kind for f in without} == found
+  assert any(message in f.message for f in without), without
 
 
 def test_masks_that_leave_threads_out() -> None:

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import tinyhw
 from tests.corpus.test_ptx import ROWS, prepared
+from tests.emulator.tensor_memory import COLUMNS, LANES, text
 from tests.emulator.test_ptx import HEAD, kernel
 from tests.emulator.test_ptx_kernels import MODULES
 from tests.emulator.test_ptx_report import LOCATED
@@ -236,3 +237,36 @@ def test_in_the_shell(tmp_path: Path) -> None:
                "the reference and compiled code agree: 3,456 warp instructions", "thread [N]"):
     assert part in done.output, f"{part!r} is not in\n{done.output}"
   assert "tinyhw:" not in done.output and "wave" not in done.output
+
+
+def test_tensor_memory_is_shown_and_comes_back() -> None:
+  """A snapshot has it."""
+  source = text("mov.u32 %r1, 77; tcgen05.st.sync.aligned.32x32b.x1.b32 [%q], {%r1}; bar.sync 0;", 16, columns=64)
+  args = [np.zeros((LANES, COLUMNS), np.uint32), np.arange(LANES * COLUMNS, dtype=np.uint32).reshape(LANES, COLUMNS),
+          np.zeros(16, np.uint8)]
+  with tinyhw.debug(source, "k", 1, LANES, args) as d:
+    with pytest.raises(InvalidArgument, match="the block has allocated no tensor memory"): d.wave.tensor()
+    d.break_on("tcgen05.st.*x1.b32", "%r1 == 77")
+    d.run()
+    pieces, cells = d.wave.tensor()
+    assert pieces == [(0, 64)] and cells[40, :3].tolist() == [40 * COLUMNS, 40 * COLUMNS + 1, 40 * COLUMNS + 2]
+    kept = d.snapshot("before")
+    d.delete(1)
+    d.break_on("bar.sync", "%r1 == 77")
+    d.run()
+    assert d.wave.tensor()[1][40, 0] == 77
+    d.restore(kept)
+    assert d.wave.tensor()[1][40, 0] == 40 * COLUMNS
+
+
+def test_tensor_memory_in_the_shell(tmp_path: Path) -> None:
+  (tmp_path / "k.ptx").write_text(text("mov.u32 %r1, 77; tcgen05.st.sync.aligned.32x32b.x1.b32 [%q], {%r1};", 16,
+                                       columns=64))
+  np.save(tmp_path / "cells.npy", np.arange(LANES * COLUMNS, dtype=np.uint32))
+  words = ["launch", str(tmp_path / "k.ptx"), "--grid", "1", "--block", "128", "--arg", f"out:u32:{LANES * COLUMNS}",
+           "--arg", str(tmp_path / "cells.npy"), "--arg", "out:u8:16", "--debug"]
+  lines = ["break DUMP", "continue", "tensor", "tensor/3d 40 2", "tensor 128"]
+  done = CliRunner().invoke(command, words, input="\n".join(lines))
+  for part in ("columns 0 to 63", "lane 40 column 2", "20482 20483 20484",
+               "no lane 128 of tensor memory: there are 128"):
+    assert part in done.output, f"{part!r} is not in\n{done.output}"

@@ -98,9 +98,9 @@ KINDS = [
   ("bf16", 2),
   ("tf32", 4),
   ("tf32.ftz", 4),
-  ("b4x16", 0),
-  ("b4x16_p64", 0),
-  ("b6x16_p32", 0),
+  ("b4x16", 8),
+  ("b4x16_p64", 8),
+  ("b6x16_p32", 12),
 ]
 GOOD = TensorMap(4096, (64, 8, 4, 2, 2), (256, 2048, 8192, 16384), (16, 2, 1, 1, 1), (1, 1, 1, 1, 1), 5, 7)
 
@@ -122,6 +122,9 @@ def test_which_tensor_maps_there_are() -> None:
     {"fill": 1},
     {"swizzle": 2},
     {"swizzle": 3, "box": (32, 1, 1, 1, 1)},
+    *({"swizzle": 3, "box": (32, 1, 1, 1, 1), "atomicity": k} for k in (1, 3)),
+    *({"kind": k, "box": (32, 2, 1, 1, 1)} for k in (13, 14, 15)),
+    *({"kind": k, "box": (16, 2, 1, 1, 1)} for k in (14, 15)),
     {"swizzle": 1, "box": (8, 1, 1, 1, 1)},
     {"rank": 1, "swizzle": 3},
     {"kind": 0, "box": (256, 1, 1, 1, 1)},
@@ -180,6 +183,12 @@ def test_which_tensor_maps_there_are() -> None:
       for n in (0, 9)
     ),
     ({"box": (3, 2, 1, 1, 1)}, "a box of 12 bytes in the first dimension, no multiple of 16"),
+    ({"kind": 13, "box": (16, 2, 1, 1, 1)}, "a box of 8 bytes in the first dimension, no multiple of 16"),
+    *(({"kind": k, field: at(getattr(GOOD, field), 0, 24)},
+       f"a {name} of 24 elements of {KINDS[k][0]} in the first dimension: 16 are one")
+      for k in (13, 14, 15) for field, name in (("dims", "tensor"), ("box", "box"))),
+    ({"atomicity": 1}, "swizzle atomicity without swizzles of 128 bytes"),
+    ({"atomicity": 4}, "swizzle atomicity 4"),
     ({"kind": 0, "box": (8, 2, 1, 1, 1)}, "a box of 8 bytes in the first dimension, no multiple of 16"),
     ({"swizzle": 1}, "a box of 64 bytes in the first dimension, and swizzles of 32"),
     ({"swizzle": 2, "box": (20, 1, 1, 1, 1)}, "a box of 80 bytes in the first dimension, and swizzles of 64"),
@@ -190,9 +199,8 @@ def test_which_tensor_maps_there_are() -> None:
       replace(GOOD, **change).check()
     assert str(caught.value) == f"tensor map: a tensor map with {text}"
   never: list[tuple[dict[str, Any], str]] = [
-    *(({"kind": k}, f"tensor map of {KINDS[k][0]}") for k in (13, 14, 15)),
     *(({"interleave": k}, "tensor map with an interleaved layout") for k in (1, 2)),
-    ({"atomicity": 1}, "tensor map with swizzle atomicity 1"),
+    ({"atomicity": 2, "swizzle": 3, "box": (32, 1, 1, 1, 1)}, "tensor map with swizzle atomicity 2"),
     ({"swizzle": 4}, "tensor map with swizzles of 96 bytes"),
     ({"swizzle": 3}, "tensor map with rows of 64 bytes in swizzles of 128"),
     ({"swizzle": 2, "box": (8, 1, 1, 1, 1), "rank": 2}, "tensor map with rows of 32 bytes in swizzles of 64"),

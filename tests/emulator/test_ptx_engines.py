@@ -72,7 +72,7 @@ def both(text: str, data: bytes, refused: bool = False, **more: Any) -> tuple[An
 
 # ---- every instruction that computes: on vectors, on what threads share, and on steps
 
-LEFT_OUT = re.compile(r"%q|\[|alloca|stack|trap|brkpt|^exit|bar|clock|sync|griddep|setmaxnreg|createpolicy|elect"
+LEFT_OUT = re.compile(r"%[qb]\d|\[|alloca|stack|trap|brkpt|^exit|bar|clock|sync|griddep|setmaxnreg|createpolicy|elect"
                       r"|activemask|vote|shfl|match|redux|pmevent|nanosleep|cvta|mapa|getctarank|mma|movmatrix"
                       r"|\.cc|[dm]c\.|subc")
 SPECIAL = [0, 1, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00001, 0x7F800001, 0x3F800000, 0x00000001, 0x7FFFFFFF,

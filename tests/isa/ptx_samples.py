@@ -28,11 +28,13 @@ HEAD = """.version 9.0
 .global .surfref suf;
 .visible .entry k (.param .align 16 .b8 par[64]) {{
   .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .f64 %d<9>; .reg .b64 %l<9>;
-  .reg .b128 %q<9>;
+  .reg .b128 %q<9>; .reg .b8 %b<9>;
 L:
 """
-# Where the table allows more than ptxas: hints for caches go with few types, .sat only where a number may not fit.
-LOOSE = re.compile(r"L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
+# Where the table allows more than ptxas: hints for caches go with few types, .sat only where a number may not fit;
+# and where that is older than what compilers write.
+LOOSE = re.compile(r"bf16x2\.e2m1x2|4X\.f32.*ue8m0|L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]"
+                   r"|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
 # What ptxas accepts and the table has not: modifiers twice, and forms that the manual does not name.
 BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^fence.*generic\.global|^cvt\.b?f16\.b?f16|^madc\.hi\.sat"
                     r"|^set\.\w+\.u16\.and|^cvt.*ftz|^testp\.f")
@@ -70,8 +72,10 @@ def sample(form: Form) -> str | None:
       return _braces("f" if t == "f32" else "r", 2 if k in {1, 2} else 8 if t == "f32" else 4)
     bits = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1, "e4m3": 8,
             "e5m2": 8, "f32": 32, "s32": 32}
-    kinds = [x for x in form.name.split(".") if x in bits]
+    kinds = [x for x in form.name.split(".") if x in bits or x in {"e2m1", "e2m3", "e3m2"}]
+    if k > 3: return "{%h1, %h2}"
     t = kinds[k]
+    if t not in bits: t = "u4" if t == "e2m1" and depth == 64 else "u8"
     stored = rows * depth // (2 if m & {"sp", "sp::ordered_metadata"} else 1)
     total = (rows * 8, stored, depth * 8, rows * 8)[k] * bits[t]
     size = 64 if t == "f64" else 32
@@ -89,6 +93,7 @@ def sample(form: Form) -> str | None:
     return _braces({"f64": "d", "f32": "f"}.get(t, "r"), count)
   if opcode in {"tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"}: return _texture(form)
   if opcode == "multimem": return _multimem(form, count)
+  if opcode == "tcgen05": return _tensor_core(form)
   words = []
   for k, code in enumerate((*form.results, *form.sources)):
     code = code.removeprefix("*")
@@ -101,15 +106,17 @@ def sample(form: Form) -> str | None:
     elif code == "@": words.append(memory())
     elif code == "T":
       rank = next(int(x[0]) for x in m if x in {"1d", "2d", "3d", "4d", "5d"})
-      words.append(f"[%l1, {_braces('r', rank)}]")
+      words.append(f"[%l1, {_braces('r', 5 if m & {'tile::gather4', 'tile::scatter4'} else rank)}]")
     elif code == "y": words.append("%r1" if "parity" in m else "%l2")
     elif code == "_": words.append("_")
+    elif code == "v" and opcode == "clusterlaunchcontrol": words.append(_braces("r", 4))
     elif code == "v" and opcode == "cp":  # offsets of im2col
       words.append(_braces("h", next(int(x[0]) for x in m if x in {"3d", "4d", "5d"}) - 2))
     elif code == "v":
       text = matrix(k)
       if text is None: return None
       words.append(text)
+    elif code == "b8" and opcode == "cvt": words.append("%b1")
     elif code in SIZES: words.append(vector(code) if opcode in {"ld", "ldu", "st", "atom", "red"} else register(code))
     else: return None
   if "*b32" in form.sources and not m & {"add", "min", "max"}: words[0] += ".h1"  # a third operand is merged with
@@ -130,6 +137,20 @@ def _multimem(form: Form, count: int) -> str | None:
   letter = _REGISTERS.get(form.type, "r")
   data = _braces(letter, count) if count > 1 else f"%{letter}1"
   return f"{form.name} {data}, [%l1];" if "ld_reduce" in form.modifiers else f"{form.name} [%l1], {data};"
+
+
+def _tensor_core(form: Form) -> str:
+  """An instruction of the tensor cores of sm_100."""
+  m = form.modifiers
+  words = []
+  for code in form.sources if form.results != ("v",) else ("v", *form.sources):
+    if code == "v": words.append(_braces("r", {"16x128b": 2, "16x256b": 4}.get(form.name.split(".")[4], 1)
+                                         * next(int(x[1:]) for x in m if re.fullmatch(r"x\d+", x))))
+    elif code == "M": words.append("[%r7]" if len(form.name) % 2 else "%l1")
+    elif code == "@": words.append("[%l1]" if m & {"alloc", "commit"} and not m & {"shared::cta", "shared::cluster"}
+                                   else "[%r1]")
+    elif code[0] != "*": words.append({"b64": "%l2", "u16": "%h1", "q": "%p1", "i": "16"}.get(code, "%r2"))
+  return f"{form.name} {', '.join(words)};"
 
 
 def _texture(form: Form) -> str | None:
@@ -233,7 +254,7 @@ def samples(most: int, rng: random.Random) -> dict[str, dict[str, str]]:
         form = forms.find(name)
         assert form is not None, name
         text = sample(form)
-        if text is not None: texts.setdefault("sm_100" if form.row.sm > 90 else "sm_90a", {})[name] = text
+        if text is not None: texts.setdefault(f"sm_{form.row.sm}a" if form.row.sm > 90 else "sm_90a", {})[name] = text
   return texts
 
 

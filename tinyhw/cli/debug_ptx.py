@@ -111,6 +111,25 @@ class PtxShell(Shell[D]):
     """shared[/COUNT][x f d h b g or TYPE] [OFFSET]: shared memory of the block."""
     return self.do_lds(args)
 
+  def do_tensor(self, args: str) -> bool:
+    """tensor[/COUNT][x f d] [LANE [COLUMN]]: tensor memory of the block; without a lane the columns that it has."""
+    m = re.fullmatch(r"(?:/(\d+)?(\w+)?)?\s*(\S*)\s*(\S*)", args)
+    if m is None: raise InvalidArgument(f"{args!r} is no place in tensor memory", hint="LANE COLUMN")
+    session: Any = self.session
+    pieces, cells = session.wave.tensor()
+    if not m[3]:
+      for first, count in pieces: self.say(f"columns {first} to {first + count - 1}")
+      return False
+    lane, column = self.number(m[3]), self.number(m[4]) if m[4] else 0
+    if not 0 <= lane < len(cells): raise InvalidArgument(f"no lane {lane} of tensor memory: there are {len(cells)}")
+
+    def read(at: int, kind: str, many: int) -> Any:
+      dtype, row = np.dtype(kinds(kind)), cells[lane]
+      if not 0 <= at < row.nbytes: raise InvalidArgument(f"no column {at // 4} of tensor memory: there are {len(row)}")
+      return np.frombuffer(row.tobytes(), dtype, min(many, (row.nbytes - at) // dtype.itemsize), at)
+    self.dump(lambda a: f"lane {lane} column {a // 4}", 4 * column, int(m[1] or 8), m[2] or "x", read)
+    return False
+
   def do_local(self, args: str) -> bool:
     """local[/COUNT][x f d h b g or TYPE] [OFFSET]: local memory of the thread looked at."""
     m = re.fullmatch(r"(?:/(\d+)?(\w+)?)?\s*(.*)", args)

@@ -20,6 +20,7 @@ from tinyhw.emulator.check.ptx.races import (
   PLAIN,
   PROXIES,
   STORE,
+  TENSOR,
   Race,
   Races,
   Shadow,
@@ -36,13 +37,14 @@ from tinyhw.emulator.ptx.control import lanes_of
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.program import Code, Shown
+from tinyhw.emulator.ptx.tmem import COLUMNS, WORDS
 from tinyhw.emulator.simt import Cohort, Group, Stats
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check.checker import Checker
 
 Value = Any
-_AGENTS: Final = {"": OWN, "mbarrier": BULK, "bulk_group": STORE, "wgmma": MATRIX}
+_AGENTS: Final = {"": OWN, "mbarrier": BULK, "bulk_group": STORE, "wgmma": MATRIX, "tcgen05": TENSOR}
 _RACES: Final = frozenset({"race", "workgroup-race", "wait"})
 
 
@@ -54,6 +56,8 @@ class State:
     self.first, self.count, self.a_block = int(group.waves[0]), group.size, cohort.shared.warps
     self.races = Races(self.count, self.a_block * cohort.shared.clustered, self.first)
     self.shared = Shadow(len(cohort.lds))
+    self.tensor: Shadow | None = None  # of the words of tensor memory
+    self.blocks = len(cohort.threads)
     self.products = Products(self.count)
     self.inits: dict[int, tuple[int, int, int, int]] = {}  # who initialized an mbarrier, when, where, its lane
     self.undefined = None if holes is None else Undefined(cohort, self.count, holes)
@@ -183,6 +187,7 @@ class Hazards(Observer):
     kind, wave = _AGENTS[copy.how], int(group.waves[copy.row]) - state.first
     if kind != OWN: state.races.issue(kind, np.array([wave]))
     if state.undefined is not None: state.undefined.copied(copy)
+    if copy.segment == "tensor": return self._in_tensor_memory(group, state, copy, wave, kind, pc)
     shared = copy.segment == "lds"
     byte = (copy.addresses[:, None] + np.arange(copy.width, dtype=np.uint64)).reshape(-1)
     if shared: index = np.minimum(copy.block * group.cohort.lds_size + byte.astype(np.int64), state.shared.size - 1)
@@ -190,6 +195,14 @@ class Hazards(Observer):
     touch = Touch(self._shadow(state, shared), index, np.full(byte.size, wave),
                   np.full(byte.size, copy.lane), byte, copy.kind == "store", PLAIN, kind)
     self._touched(group, state, touch, pc, shared)
+
+  def _in_tensor_memory(self, group: Warps, state: State, copy: Copy, wave: int, kind: int, pc: int) -> None:
+    if state.tensor is None: state.tensor = Shadow(state.blocks * WORDS)
+    at = copy.addresses.astype(np.int64)
+    index = copy.block * WORDS + (at >> 16) * COLUMNS + (at & 0xFFFF)
+    touch = Touch(state.tensor, index, np.full(index.size, wave), np.full(index.size, copy.lane), copy.addresses,
+                  copy.kind == "store", PLAIN, kind, tensor=True)
+    for race in state.races.touch(touch, pc, False): self._race(group.cohort, state, race, kind, pc, "tensor memory")
 
   def _shadow(self, state: State, shared: bool) -> Shadow:
     """That of the block's shared memory, or of global memory."""
@@ -199,20 +212,21 @@ class Hazards(Observer):
 
   def _touched(self, group: Warps, state: State, touch: Touch, pc: int, shared: bool) -> None:
     across = "workgroup-race" in self.kinds and not shared
-    for race in state.races.touch(touch, pc, across): self._race(group.cohort, state, race, touch.kind, pc, shared)
-
-  def _race(self, cohort: Cohort, state: State, race: Race, kind: int, pc: int, shared: bool) -> None:
     memory = "shared memory" if shared else "global memory"
+    for race in state.races.touch(touch, pc, across): self._race(group.cohort, state, race, touch.kind, pc, memory)
+
+  def _race(self, cohort: Cohort, state: State, race: Race, kind: int, pc: int, memory: str) -> None:
     verbs = [("write" if w else "read") + "s" for w in (race.write, race.other_write)]
     at = f"{verbs[0]} {memory} at {race.address:#x}, which"
     within, other = "race", f"thread {race.other_wave % state.a_block * LANES + race.other_lane}"
-    late = {COPY: "a cp.async", BULK: "a copy in bulk", STORE: "a copy in bulk", MATRIX: "a product of wgmma"}
+    late = {COPY: "a cp.async", BULK: "a copy in bulk", STORE: "a copy in bulk", MATRIX: "a product of wgmma",
+            TENSOR: "tcgen05"}
     if race.other_kind != OWN:
       wait = {COPY: "cp.async.wait_group", BULK: "wait for its mbarrier", STORE: "cp.async.bulk.wait_group",
-              MATRIX: "wgmma.wait_group"}[race.other_kind]
+              MATRIX: "wgmma.wait_group", TENSOR: "tcgen05.commit, wait for its mbarrier"}[race.other_kind]
       text = f"{at} {late[race.other_kind]} {verbs[1]} that no {wait} and barrier behind it says to be done"
       within = "wait" if race.other_wave == race.wave else "race"
-    elif kind in PROXIES and not race.write and race.other_write:
+    elif kind in PROXIES and not race.write and race.other_write and memory != "tensor memory":
       text = f"{at} {other} {verbs[1]} with no fence.proxy.async and barrier between them"
     elif race.other_wave == race.wave:
       text = f"{at} {other} of its warp {verbs[1]} with no .sync between them"

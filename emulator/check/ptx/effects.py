@@ -9,7 +9,7 @@ from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.model import Address, Arguments, Name, Operand, Vector
 
 MEETING: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "mma", "ldmatrix", "stmatrix", "movmatrix",
-                            "wmma", "wgmma"})
+                            "wmma", "wgmma", "tcgen05"})
 STRONG: Final = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"})
 PRODUCTS: Final = frozenset({"mma", "wmma", "wgmma", "redux", "match", "vote", "elect", "ldmatrix", "stmatrix",
                              "movmatrix", "activemask"})

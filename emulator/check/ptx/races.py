@@ -2,10 +2,10 @@
 
 Every warp has a vector of clocks. It says of each warp of its cluster how much of its work is known to be done,
 apart for each kind of work: what it does itself (OWN), copies by cp.async (COPY), copies in bulk that tell an mbarrier
-(BULK) or end with their group (STORE), what wgmma reads (MATRIX); and how much of the others' own work a
-fence.proxy.async has made visible to the asynchronous ones (PROXY). Barriers are tokens: who arrives tells what he
-knows, and who goes on has heard it once the phase is complete. Threads of one warp are ordered by what they do together
-(bar.warp.sync and other instructions with .sync).
+(BULK) or end with their group (STORE), what wgmma reads (MATRIX), what tcgen05 does (TENSOR); and how much of the
+others' own work a fence.proxy.async has made visible to the asynchronous ones (PROXY). Barriers are tokens: who
+arrives tells what he knows, and who goes on has heard it once the phase is complete. Threads of one warp are ordered by
+what they do together (bar.warp.sync and other instructions with .sync).
 
 A store of what is there already changes nothing and makes no race: compilers let several threads store one value.
 
@@ -24,10 +24,11 @@ import numpy as np
 from tinyhw.emulator.check import races
 
 Value = Any
-OWN, COPY, BULK, STORE, MATRIX, PROXY = range(6)
-KINDS: Final = 6
+OWN, COPY, BULK, STORE, MATRIX, TENSOR, PROXY = range(7)
+KINDS: Final = 7
 PLAIN, ATOMIC, COMPARE = races.PLAIN, races.ATOMIC, races.COMPARE
-PROXIES: Final = frozenset({BULK, STORE, MATRIX})
+PROXIES: Final = frozenset({BULK, STORE, MATRIX, TENSOR})
+_TOLD: Final = {"copies": COPY, "bulk": BULK, "tcgen05": TENSOR}
 _BUCKETS: Final = 64  # of addresses, by which atomics tell and listen
 
 
@@ -68,6 +69,7 @@ class Touch:
   how: int = PLAIN
   kind: int = OWN
   data: Value = None  # the bytes that are stored, where they are known
+  tensor: bool = False  # words of tensor memory: no proxy is between, and tensor cores do one thing after the other
 
 
 class Races:
@@ -91,8 +93,12 @@ class Races:
     v = self._pending.get(token)
     if v is None: v = self._pending[token] = np.zeros(self.known.shape[1], np.int32)
     if how:
-      kind = COPY if how == "copies" else BULK
-      np.maximum.at(v, kind * self.a_cluster + self.own[rows], self.issued[kind][rows])
+      kind, n = _TOLD[how], self.a_cluster
+      np.maximum.at(v, kind * n + self.own[rows], self.issued[kind][rows])
+      if kind == TENSOR:  # what its warp has waited for came before what it had tensor cores do
+        known = self.known[rows]
+        for own in (self.own[rows], PROXY * n + self.own[rows]): known[np.arange(len(known)), own] = 0
+        np.maximum(v, known.max(axis=0), out=v)
       return
     np.maximum(v, self.known[rows].max(axis=0), out=v)
     self.synced(rows)
@@ -185,11 +191,12 @@ class Races:
     kinds, clock, how = s.kind[k][index].astype(np.int64), s.clock[k][index], s.how[k][index]
     own = kinds == OWN
     column = kinds
-    proxy = k == "write" and t.kind in PROXIES and not t.writes
+    proxy = k == "write" and t.kind in PROXIES and not t.writes and not t.tensor
     if proxy: column = np.where(own, PROXY, kinds)
     ordered = self.known[t.wave, column * n + other % n] >= clock
     mine = other == number
     if not proxy: ordered |= mine & own & (t.kind != OWN)
+    if t.tensor and t.kind == TENSOR: ordered |= kinds == TENSOR
     if t.kind == OWN:  # the warp's own order; between its threads, what they do together
       apart = (s.lane[k][index] != t.lane) & (clock == self.known[t.wave, self.own[t.wave]])
       ordered = np.where(mine & own, ~apart, ordered)

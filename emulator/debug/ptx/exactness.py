@@ -17,6 +17,7 @@ from tinyhw.emulator.debug.follow import NONE, Bits, Cells, Tracker, union
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps, warps
 from tinyhw.emulator.ptx.program import Code, Shown
 from tinyhw.emulator.ptx.scope import Line, Register
+from tinyhw.emulator.ptx.tmem import COLUMNS, WORDS
 from tinyhw.isa.ptx.model import Name, Vector
 
 if TYPE_CHECKING:
@@ -275,7 +276,10 @@ class Exactness(Tracker):
     cohort = group.cohort
     byte = (copy.addresses.astype(np.int64)[:, None] + np.arange(0, copy.width, min(4, copy.width))).reshape(-1)
     if copy.segment == "lds": byte = byte + copy.block * cohort.lds_size
-    cells, at = self.lds(cohort) if copy.segment == "lds" else self.memory, np.unique(byte >> 2)
+    elif copy.segment == "tensor":  # its words follow those of shared memory
+      at = copy.addresses.astype(np.int64)
+      byte = len(cohort.lds) + 4 * (copy.block * WORDS + (at >> 16) * COLUMNS + (at & 0xFFFF))
+    cells, at = self.memory if copy.segment == "global" else self.lds(cohort), np.unique(byte >> 2)
     on = np.ones(at.shape, bool)
     if copy.kind == "load":
       found = cells.read(at, on)

@@ -45,6 +45,9 @@ def unit(i: Shown) -> str:
     if "wait_group" in m or "wait_all" in m or "commit_group" in m: return "wait"
     return "shared" if opcode in {"ldmatrix", "stmatrix"} or m and m[0].startswith("shared") and opcode != "cp" \
       else "memory"
+  if opcode == "tcgen05":
+    if "mma" in m: return "tensor"
+    return "memory" if m[0] in {"ld", "st", "cp", "shift"} else "wait"
   if opcode in {"mma", "wgmma", "wmma"}:
     if "mma" in m or opcode == "mma" or "mma_async" in m: return "tensor"
     return "wait" if opcode == "wgmma" else "memory"
@@ -68,7 +71,7 @@ class Nvidia(Vendor):
 
   def status(self, i: Shown) -> str:
     text = i.line.instruction
-    sums = unit(i) == "tensor" and not any(m in {"s32", "b1"} for m in text.modifiers)
+    sums = unit(i) == "tensor" and not any(m in {"s32", "b1", "kind::i8"} for m in text.modifiers)
     loose = "approx" in text.modifiers or "full" in text.modifiers and text.opcode == "div"
     return "approximate" if sums or loose or text.opcode in _APPROXIMATE else "exact"
 

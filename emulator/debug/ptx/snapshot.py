@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class PtxKeeper(Keeper):
   """A block's barriers and stacks, a function's registers by name."""
 
-  fields = (*Keeper.fields, "alive_lanes", "threads", "barriers", "clusters")
+  fields = (*Keeper.fields, "alive_lanes", "threads", "barriers", "clusters", "committed", "tensor")
   memory = "shared memory of block"
 
   def keep(self, cohort: Cohort, state: CohortState) -> None:

@@ -126,6 +126,15 @@ class Warp(Wave):
     start = int(group.workgroups[row]) * cohort.lds_size
     return cohort.lds[start:start + cohort.shared.total]
 
+  def tensor(self) -> tuple[list[tuple[int, int]], npt.NDArray[np.uint32]]:
+    """(first column, columns) of what its block has allocated of tensor memory, and the words [lanes, columns], itself.
+    Raises InvalidArgument where it has none."""
+    _, group, row = self._place()
+    store, block = warps(group).cohort.tensor, int(group.workgroups[row])
+    if store is None or not store.pieces[block]: raise InvalidArgument("the block has allocated no tensor memory")
+    cells: npt.NDArray[np.uint32] = store.cells(block)
+    return [(p.first, p.columns) for p in store.pieces[block]], cells
+
   def local(self, lane: int) -> npt.NDArray[np.uint8]:
     """A thread's local memory, itself."""
     cohort, group, row = self._place()

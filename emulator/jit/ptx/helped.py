@@ -16,7 +16,7 @@ from tinyhw.emulator.jit.ptx import fetches, layout
 from tinyhw.emulator.jit.ptx.called import MANY, Call
 from tinyhw.emulator.jit.ptx.inline import OWN_STACK
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value
-from tinyhw.emulator.ptx import bind, control, operands
+from tinyhw.emulator.ptx import bind, control, operands, tmem
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.values.ops import U64
@@ -35,6 +35,13 @@ SELDOM: Final = (
   (r"call(\.uni)?", "`call` of a function that calls itself, or is too long to stand in the kernel"),
   (r"(tex|tld4|suld|sust|sured)\..*",
    "`tex`, `tld4`, `suld`, `sust`, `sured`, until a launch has made one a few times: then compiled for the array"),
+  (r"tcgen05\..*", "`tcgen05`"),
+  (r"clusterlaunchcontrol\..*", "`clusterlaunchcontrol`"),
+  (r"mma\..*\.kind::.*", "`mma` with a `.kind`"),
+  (r"ldmatrix\..*\.m8n16\..*", "`ldmatrix` that unpacks"),
+  (r"redux\.sync\..*f32", "`redux` of floats"),
+  (r"cp\.async\.bulk\.tensor\..*(gather4|scatter4|cta_group::2).*",
+   "copies of gathered rows, and those that tell a pair of blocks"),
 )
 
 
@@ -234,6 +241,7 @@ class Helper:
         seen = None
         if bound.fetch is not None and self.learner.wants(number): seen = self.learner.look(bound.fetch, group)
         try: bound.step(group)
+        except tmem.Blocked: return False
         except (Error, IndexError) as error: raise blocks.located(error, pc, group) from None
         if seen is not None: self._learn(number, bound, seen)
     for n, at, dtype, _ in bound.given: put(raw, at, dtype, group.v[n])

@@ -131,6 +131,7 @@ _KINDS: Final = {"s32": frozenset({"s8", "u8", "s4", "u4", "b1"}), "f64": frozen
 def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """A product of matrices, of which the left one may be sparse."""
   i, e = line.instruction, g.e
+  if any(m.startswith("kind::") for m in i.modifiers): raise Untranslatable("of such matrices")
   shape = next((re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit()), None)
   if "m8n8k4" in i.modifiers and "f64" not in i.modifiers: return _quarters(g, line)
   kinds = [m for m in i.modifiers if m in BITS]

@@ -92,7 +92,9 @@ class Cohort:
     stats.steps += int(used.max())
     status = self.status
     self.turns += 1
-    if (status == layout.END).all(): return True
+    if (status == layout.END).all():
+      if self._ghost is not None and self._ghost.tensor is not None: self._ghost.tensor.check(range(self.count))
+      return True
     if (status == layout.LEAVE).any(): return None
     yields = (status == layout.YIELD) | (status == layout.POLL)
     if not yields.any(): return None  # a barrier that does not complete
@@ -179,6 +181,7 @@ class Cohort:
       self.executed[warp] = parts[0][0].count
     if not self._taken_barriers(blocks): return False
     self._taken_products(blocks)
+    if blocks.tensor is not None: self.ghost().tensor = blocks.tensor
     self.local = blocks.local
     base = self.local.u8.ctypes.data
     self.states.view(np.uint64)[:, layout.LOCAL // 8] = base + np.arange(len(self.states)) * LANES * self.local.size
@@ -263,6 +266,7 @@ class Cohort:
     grid.stats.waves -= everyone.size
     self._given_barriers(cohort)
     self._given_products(cohort)
+    if self._ghost is not None: cohort.tensor = self._ghost.tensor
     for g in groups: cohort._meet(g)
     interpreted, why = self.launch.grid.stats.interpreted, self.launch.why(self)
     interpreted[why] = interpreted.get(why, 0) + cohort.left

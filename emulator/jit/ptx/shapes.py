@@ -102,7 +102,7 @@ class Plan:
     self.clustered = clustered
     self.code, self.lines, self.block, self.exact = code, code.flat.lines, block, exact
     self.shapes: list[Shape | None] = [None] * len(code.flat.types)
-    self.forms = [forms.find(line.instruction.name) for line in self.lines]
+    self.forms = [forms.find(i.name, len(i.operands)) for i in (line.instruction for line in self.lines)]
     whole = self.whole = code.whole
     self.touched = whole.touched
     self.moved = [whole.moved(k) for k in range(len(self.lines))]
@@ -260,6 +260,7 @@ class Plan:
     sources = i.operands[len(form.results):] if form.results else i.operands
     types = [*form.sources, *[form.type if form.types else "b32"] * (len(sources) - len(form.sources))]
     if i.opcode in {"ld", "ldu"}: return self._load(line), False, ()
+    if i.opcode == "redux" and form.type == "f32": return VARYING, False, ()  # the reference's
     if i.opcode in _SHARED_RESULT:
       named = self.operand(line, i.operands[-1], "b32") if "sync" in i.modifiers else None
       apart = named is not None and not named.uniform  # threads may name different members

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyhw.emulator.values import rounding
 from tinyhw.emulator.values.ops import DTYPES, Ops
-from tinyhw.emulator.values.small_floats import BF8, FP8, decoded, encoded
+from tinyhw.emulator.values.small_floats import BF8, E2M1, E2M3, E3M2, FP8, decoded, encoded
 from tinyhw.isa.ptx.forms import SIZES, Form
 
 O = type[Ops]
@@ -17,7 +17,7 @@ MODES: Final = {"rn": rounding.NEAREST, "rz": rounding.ZERO, "rm": rounding.DOWN
 _INTEGRAL: Final = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 FLOATS: Final = frozenset({"f16", "f32", "f64", "bf16"})
 NAN: Final = {"f16": 0x7FFF, "f32": 0x7FFFFFFF, "bf16": 0x7FFF}
-_FP8: Final = {"e4m3x2": FP8, "e5m2x2": BF8}
+_FP8: Final = {"e4m3x2": FP8, "e5m2x2": BF8, "e2m3x2": E2M3, "e3m2x2": E3M2, "e2m1x2": E2M1}
 
 
 def name_of(type_: str) -> str:
@@ -79,8 +79,10 @@ def function(form: Form) -> Callable[..., V]:
   mode = next((r for r in ("rna", "rn", "rz", "rm", "rp") if r in m), "rn")
   if target in {"f16x2", "bf16x2"} and source == "f32": return _pair(_narrow(target[:-2], mode, m))
   if target in _FP8: return _to_fp8(target, source, "relu" in m)
-  if source in _FP8: return _from_fp8(source, "relu" in m)
+  if source in _FP8: return _from_fp8(source, target, "relu" in m)
   if target == "tf32": return _tf32(mode, m)
+  if target == "ue8m0x2": return _to_scale(source, mode == "rp", "satfinite" in m)
+  if source == "ue8m0x2": return _from_scale
   if source == "f32" and target in {"f16", "bf16"} and m & {"relu", "satfinite"}: return _narrow(target, mode, m)
   integral = next((i for i in _INTEGRAL if i in m), None)
   if source not in FLOATS: return _from_integer(target, source, mode, "sat" in m)
@@ -198,30 +200,64 @@ def _tf32(mode: str, modifiers: frozenset[str]) -> Callable[..., V]:
 
 def _to_fp8(target: str, source: str, relu: bool) -> Callable[..., V]:
   kind = _FP8[target]
+  room = 4 if kind.bits == 4 else 8
 
   def one(o: O, x: V) -> V:
-    code = o.where(o.isnan(x), o.const("u32", 0x7F), encoded(o, x, kind, o.const("u32", 1)))
-    return o.where(~o.isnan(x) & (code >> 7 == 1), o.const("u32", 0), code) if relu else code
+    code = o.where(o.isnan(x), o.const("u32", kind.nan), encoded(o, x, kind, o.const("u32", 1)))
+    return o.where(~o.isnan(x) & (code >> kind.bits - 1 == 1), o.const("u32", 0), code) if relu else code
 
   def convert(o: O, a: V, b: V | None = None) -> V:
     if source == "f16x2":
       a, b = (o.to(o.bits(o.to(half, "u16"), "f16"), "f32") for half in (a >> 16, a))
-    return o.to(one(o, a) << 8 | one(o, b), "u16")
+    return o.to(one(o, a) << room | one(o, b), f"u{2 * room}")
   return convert
 
 
-def _from_fp8(source: str, relu: bool) -> Callable[..., V]:
+def _to_scale(source: str, up: bool, satfinite: bool) -> Callable[..., V]:
+  """f32 or bf16 as powers of two, whatever their sign: their exponents, of which the last is NaN."""
+  def one(o: O, raw: V) -> V:
+    size = raw & 0x7FFFFFFF
+    code, rest = size >> 23, size & 0x7FFFFF
+    if up:
+      more = o.where(code == 0, o.where(size > 0x400000, o.const("u32", 1), o.const("u32", 0)),
+                     o.where(rest != 0, o.const("u32", 1), o.const("u32", 0)))
+      code = code + more
+    if satfinite: code = o.where(code > 254, o.const("u32", 254), code)
+    return o.where(size > 0x7F800000, o.const("u32", 255), code)
+
+  def convert(o: O, a: V, b: V | None = None) -> V:
+    if source == "bf16x2": x, y = a & 0xFFFF0000, a << 16
+    else: x, y = o.bits(a, "u32"), o.bits(b, "u32")
+    return o.to(one(o, x) << 8 | one(o, y), "u16")
+  return convert
+
+
+def _from_scale(o: O, a: V) -> V:
+  """Powers of two as bf16: the least is subnormal."""
+  x = o.to(a, "u32")
+
+  def one(code: V) -> V:
+    number = o.where(code == 0, o.const("u32", 0x40), code << 7)
+    return o.where(code == 255, o.const("u32", 0x7FFF), number)
+  return one(x >> 8 & 0xFF) << 16 | one(x & 0xFF)
+
+
+def _from_fp8(source: str, target: str, relu: bool) -> Callable[..., V]:
   kind = _FP8[source]
 
   def one(o: O, code: V) -> V:
     x = decoded(o, code, kind)
+    if target == "bf16x2": return o.bits(x, "u32") >> 16  # nothing is lost
     half = o.where(o.isnan(x), o.const("u16", 0x7FFF), o.bits(o.to(x, "f16"), "u16"))
     if relu: half = o.where(~o.isnan(x) & (half >> 15 == 1), o.const("u16", 0), half)
     return o.to(half, "u32")
 
+  room = 4 if kind.bits == 4 else 8
+
   def convert(o: O, a: V) -> V:
     x = o.to(a, "u32")
-    return one(o, x >> 8 & 0xFF) << 16 | one(o, x & 0xFF)
+    mask = (1 << room) - 1
+    return one(o, x >> room & mask) << 16 | one(o, x & mask)
   return convert
 
 

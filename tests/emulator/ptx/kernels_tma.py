@@ -1,4 +1,4 @@
-"""Triton kernels with tensor descriptors made on the device: TMA, wgmma, warp groups and clusters on sm_90."""
+"""Triton kernels with tensor descriptors made on the device: TMA, wgmma, tcgen05, groups of warps, clusters."""
 import triton
 import triton.language as tl
 
@@ -44,3 +44,14 @@ def sums(x, out, n, BLOCK: tl.constexpr):
   """A sum of a block, over a cluster of two."""
   at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
   tl.store(out + tl.program_id(0), tl.sum(tl.load(x + at, mask=at < n, other=0.0), 0))
+
+
+@triton.jit
+def scaled(a, b, p, q, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr,
+           A: tl.constexpr, B: tl.constexpr):
+  """A product of narrow floats, A and B of them in a byte, whose blocks of 32 have scale factors."""
+  i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K // 32)
+  left = tl.load(a + i[:, None] * (K // A) + tl.arange(0, K // A)[None, :])
+  right = tl.load(b + j[None, :] * (K // B) + tl.arange(0, K // B)[:, None])
+  x, y = tl.load(p + i[:, None] * (K // 32) + k[None, :]), tl.load(q + j[:, None] * (K // 32) + k[None, :])
+  tl.store(c + i[:, None] * N + j[None, :], tl.dot_scaled(left, x, LEFT, right, y, RIGHT))

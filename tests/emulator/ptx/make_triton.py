@@ -22,6 +22,26 @@ PLANS: dict[str, tuple[str, dict[str, str], dict[str, Any], dict[str, int]]] = {
   "attention": ("attention", {"q": "*fp16", "k": "*fp16", "v": "*fp16", "o": "*fp16", "N": "i32", "scale": "fp32"},
                 {"BM": 64, "BN": 64, "D": 64}, {}),
   "sums": ("sums", {"x": "*fp32", "out": "*fp32", "n": "i32"}, {"BLOCK": 2048}, {"num_ctas": 2})}
+_TILE = {**TILE, "BM": 128}
+# Those for sm_100: products by tcgen05, also of 64 rows, whose left operand may lie in tensor memory.
+BLACKWELL: dict[str, tuple[str, dict[str, str], dict[str, Any], dict[str, int]]] = {
+  "fp8": (*PLANS["fp8"][:2], _TILE, {}), "bf16": (*PLANS["bf16"][:2], {**_TILE, "BN": 32, "BK": 32}, {}),
+  "rows": ("matmul", {"a": "*fp16", "b": "*fp16", "c": "*fp32", **SIZES}, TILE, {}),
+  "tf32": ("matmul", {"a": "*fp32", "b": "*fp32", "c": "*fp32", **SIZES}, {**_TILE, "BK": 32}, {}),
+  "special": PLANS["special"], "cluster": PLANS["cluster"],
+  "attention": (*PLANS["attention"][:2], {"BM": 128, "BN": 64, "D": 64}, {})}
+
+
+def _scaled(left: str, right: str) -> tuple[str, dict[str, str], dict[str, Any], dict[str, int]]:
+  types = {"e4m3": "*fp8e4nv", "e5m2": "*fp8e5", "e2m1": "*u8"}
+  return ("scaled", {"a": types[left], "b": types[right], "p": "*u8", "q": "*u8", "c": "*fp32"},
+          {"M": 128, "N": 64, "K": 128, "LEFT": left, "RIGHT": right, "A": 1 + (left == "e2m1"),
+           "B": 1 + (right == "e2m1")},
+          {"num_stages": 2})
+
+
+SCALED = {"scaled-fp8": _scaled("e4m3", "e5m2"), "scaled-fp4": _scaled("e2m1", "e2m1"),
+          "scaled-mixed": _scaled("e5m2", "e2m1")}
 
 
 def make(folder: Path) -> None:
@@ -30,13 +50,17 @@ def make(folder: Path) -> None:
 
   from tests.emulator.ptx import kernels_tma
   folder.mkdir(parents=True, exist_ok=True)
-  for name, (kernel, types, constants, options) in PLANS.items():
+  every = [(90, name, plan) for name, plan in PLANS.items()]
+  if triton.__version__ >= "3.9":
+    every += [(100, name, plan) for name, plan in BLACKWELL.items()]
+    every += [(target, name, plan) for target in (100, 120) for name, plan in SCALED.items()]
+  for target, name, (kernel, types, constants, options) in every:
     fn = getattr(kernels_tma, kernel)
     signature = {p: "constexpr" if p in constants else types[p] for p in fn.arg_names}
     attributes = {(k,): [["tt.divisibility", 16]] for k, p in enumerate(fn.arg_names) if signature[p][0] in "*i"}
     source = triton.compiler.ASTSource(fn, signature, {(fn.arg_names.index(n),): v for n, v in constants.items()},
                                        attributes)
-    made = triton.compile(source, target=GPUTarget("cuda", 90, 32),
+    made = triton.compile(source, target=GPUTarget("cuda", target, 32),
                           options={"num_warps": 4, "num_stages": 3, **options})
     m = made.metadata
     if m.num_ctas > 1 and ".reqnctapercluster" not in made.asm["ptx"]: continue  # older ones: the launch says it
@@ -44,8 +68,9 @@ def make(folder: Path) -> None:
     text = re.sub(r"\n\s*\.section\s+\.debug.*?\n\s*\}", "", text, flags=re.S)
     row = {"name": name, "compiler": f"Triton {triton.__version__}", "kernel": m.name, "threads": 32 * m.num_warps,
            "shared": m.shared, "scratch": m.global_scratch_size, "ctas": m.num_ctas, "constants": constants}
-    (folder / f"{triton.__version__}-{name}.ptx").write_text(text)
-    (folder / f"{triton.__version__}-{name}.json").write_text(json.dumps(row))
+    file = f"{triton.__version__}-{'' if target == 90 else f'sm_{target}-'}{name}"
+    (folder / f"{file}.ptx").write_text(text)
+    (folder / f"{file}.json").write_text(json.dumps(row))
 
 
 def pack(folder: Path) -> None:

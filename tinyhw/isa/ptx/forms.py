@@ -13,7 +13,8 @@ from tinyhw.isa.ptx.table import ROWS, SETS
 SIZES: Final = {  # bytes of a type
   "pred": 1, "b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2, "b32": 4, "u32": 4, "s32": 4,
   "f32": 4, "f16x2": 4, "bf16x2": 4, "u16x2": 4, "s16x2": 4, "tf32": 4, "e4m3x2": 2, "e5m2x2": 2, "b64": 8, "u64": 8,
-  "s64": 8, "f64": 8, "f32x2": 8, "b128": 16, "texref": 8, "samplerref": 8, "surfref": 8, "e4m3": 1, "e5m2": 1}
+  "s64": 8, "f64": 8, "f32x2": 8, "b128": 16, "texref": 8, "samplerref": 8, "surfref": 8, "e4m3": 1, "e5m2": 1,
+  "e2m1x2": 1, "e2m3x2": 2, "e3m2x2": 2, "ue8m0x2": 2}
 _WIDER: Final = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 
 
@@ -98,11 +99,14 @@ def _fits(slots: tuple[tuple[bool, tuple[str, ...]], ...], modifiers: list[str],
 
 
 @lru_cache(maxsize=8192)
-def find(name: str) -> Form | None:
-  """The form of an instruction by its name (`add.rn.f32`); None where the table has none."""
+def find(name: str, operands: int = 0) -> Form | None:
+  """The form of an instruction by its name (`add.rn.f32`); None where the table has none. `operands` chooses among rows
+  of one name by their number (max.f32 of two numbers, or of three); otherwise the first one counts."""
   modifiers = name.split(".")
-  for row in rows().get(modifiers[0], ()):
-    if _fits(row.slots, modifiers[1:]): return _form(name, row, modifiers[1:])
+  fitting = [row for row in rows().get(modifiers[0], ()) if _fits(row.slots, modifiers[1:])]
+  if fitting:
+    row = next((r for r in fitting if len(r.results) + len(r.sources) == operands), fitting[0])
+    return _form(name, row, modifiers[1:])
   for row in rows().get(modifiers[0], ()):  # compilers write them otherwise than the manual; ptxas reads any order
     ordered = _ordered(row, modifiers[1:])
     if ordered is not None: return _form(name, row, ordered)

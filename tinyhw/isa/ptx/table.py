@@ -4,8 +4,9 @@ A row is `opcodes slots ; results : sources ; version target`. A slot is a choic
 `?`; `$name` stands for a set below. Operands, a word each: `t` and `u`, the last and the first type of the instruction;
 `w`, twice as wide as `t`; `p`, a predicate; `p|p`, one or two; `q`, a predicate that may be negated; `i`, a constant;
 `@`, an address in the state space of the modifiers; `*` in front, an operand that may be left out; `T`, a
-tensor map with coordinates; `X`, a texture or surface with coordinates; `c`, a level of detail; `v`, a vector; `y`, a
-state or a parity; `_`, a result that is not given; or a type.
+tensor map with coordinates; `M`, a matrix: a descriptor, or an address in tensor memory; `X`, a texture or surface
+with coordinates; `c`, a level of detail; `v`, a vector; `y`, a state or a parity; `_`, a result that is not given; or
+a type.
 `version` is the PTX that has it, `target` the first sm. Facts: the PTX ISA manual, section 9.7; `tests/isa` holds the
 rows against ptxas, which accepts what they allow and refuses their neighbours.
 """
@@ -55,6 +56,21 @@ SETS["bulk"] = "mbarrier::complete_tx::bytes"
 
 SETS["wgmma256"] = "|".join(f"m64n{n}k256" for n in range(8, 257, 8))
 for _k in (8, 16, 32, 64): SETS[f"wgmma{_k}"] = "|".join(f"m64n{n}k{_k}" for n in range(8, 257, 8))
+
+SETS["f8f6f4"] = "e4m3|e5m2|e3m2|e2m3|e2m1"
+SETS["mx8"], SETS["mx4"], SETS["nv4"] = "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"
+SETS["one"], SETS["half"], SETS["four"] = (f"scale_vec::{n}X" for n in (1, 2, 4))
+SETS["two"] = "scale_vec::2X|scale_vec::4X"
+SETS["mc"] = "multicast::cluster"
+SETS["axes"] = "|".join(f"get_first_ctaid::{axis}" for axis in "xyz")
+SETS["scales"] = "scale_vec::2X|scale_vec::4X|block16|block32"
+SETS["ctas"] = "cta_group::1|cta_group::2"
+SETS["tx64"] = "x1|x2|x4|x8|x16|x32|x64"
+SETS["tx128"] = SETS["tx64"] + "|x128"
+SETS["tx32"] = SETS["tx64"].removesuffix("|x64")
+SETS["unpacked"] = "b8x16.b6x16_p32|b8x16.b4x16_p64"
+SETS["keeps"] = "|".join(f"collector::a::{op}" for op in ("fill", "use", "lastuse", "discard"))
+SETS["keeps_b"] = "|".join(f"collector::b{k}::{op}" for k in range(4) for op in ("fill", "use", "lastuse", "discard"))
 
 ROWS: Final = """
 add,sub u16|u32|u64|s16|s64 ; t : t t
@@ -268,6 +284,14 @@ cvt rn|rz ?relu tf32 f32 ; b32 : t ; 7.8 90
 cvt rn satfinite ?relu e4m3x2|e5m2x2 f32 ; b16 : t t ; 8.1 89
 cvt rn satfinite ?relu e4m3x2|e5m2x2 f16x2 ; b16 : t ; 8.1 89
 cvt rn ?relu f16x2 e4m3x2|e5m2x2 ; u : b16 ; 8.1 89
+cvt rn satfinite ?relu e2m1x2 f32 ; b8 : t t ; 8.6 100
+cvt rn satfinite ?relu e2m3x2|e3m2x2 f32 ; b16 : t t ; 8.6 100
+cvt rn ?relu f16x2 e2m1x2 ; u : b8 ; 8.6 100
+cvt rn bf16x2 e2m1x2 ; u : b8 ; 9.4 100
+cvt rn ?relu f16x2 e2m3x2|e3m2x2 ; u : b16 ; 8.6 100
+cvt rz|rp ?satfinite ue8m0x2 f32 ; b16 : t t ; 8.6 100
+cvt rz|rp ?satfinite ue8m0x2 bf16x2 ; b16 : t ; 8.6 100
+cvt rn bf16x2 ue8m0x2 ; u : b16 ; 8.6 100
 cvt pack sat s16|u16 s32 ; b32 : s32 s32 ; 6.5 72
 cvt pack sat s8|u8|s4|u4|s2|u2 s32 b32 ; b32 : s32 s32 b32 ; 6.5 72
 
@@ -358,6 +382,7 @@ match all sync b32|b64 ; b32|p : t b32 ; 6.0 70
 activemask b32 ; b32 : ; 6.2 30
 redux sync add|min|max u32|s32 ; t : t b32 ; 7.0 80
 redux sync and|or|xor b32 ; t : t b32 ; 7.0 80
+redux sync min|max ?abs ?NaN f32 ; t : t b32 ; 8.6 100
 shfl sync up|down|bfly|idx b32 ; b32|p : b32 b32 b32 b32 ; 6.0 30
 shfl up|down|bfly|idx b32 ; b32|p : b32 b32 b32
 elect sync ; b32|p : b32 ; 8.0 90
@@ -375,6 +400,7 @@ stackrestore u32|u64 ; : t ; 7.3 52
 alloca u32|u64 ; t : t *i ; 7.3 52
 
 ldmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; v : @ ; 6.5 75
+ldmatrix sync aligned m8n16 x1|x2|x4 ?shared|shared::cta $unpacked ; v : @ ; 8.6 100
 stmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; : @ v ; 7.8 90
 movmatrix sync aligned m8n8 trans b16 ; b32 : b32 ; 7.8 75
 mma sync aligned m8n8k4 row|col row|col f32 f16 f16 f32|f16 ; v : v v v ; 6.4 70
@@ -391,6 +417,12 @@ mma sync aligned m8n8k16|m16n8k16|m16n8k32 row col ?satfinite s32 u8|s8 u8|s8 s3
 mma sync aligned m8n8k32|m16n8k32|m16n8k64 row col ?satfinite s32 u4|s4 u4|s4 s32 ; v : v v v ; 6.5 75
 mma sync aligned m16n8k32|m16n8k16 row col f32 e4m3|e5m2 e4m3|e5m2 f32 ; v : v v v ; 8.4 89
 mma sync aligned m16n8k32|m16n8k16 row col f16 e4m3|e5m2 e4m3|e5m2 f16 ; v : v v v ; 8.4 89
+mma sync aligned m16n8k32 row col kind::f8f6f4 f32 $f8f6f4 $f8f6f4 f32 ; v : v v v ; 8.7 120
+mma sync aligned m16n8k32 row col kind::f8f6f4 f16 $f8f6f4 $f8f6f4 f16 ; v : v v v ; 8.7 120
+mma sync aligned m16n8k32 row col $mx8 block_scale ?$one f32 $f8f6f4 $f8f6f4 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
+mma sync aligned m16n8k64 row col $mx4 block_scale ?$half f32 e2m1 e2m1 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
+mma sync aligned m16n8k64 row col $nv4 block_scale $two f32 e2m1 e2m1 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
+mma sync aligned m16n8k64 row col $nv4 block_scale $four f32 e2m1 e2m1 f32 ue4m3 ; v : v v v b32 v b32 v ; 8.7 120
 mma sync aligned m8n8k128|m16n8k128|m16n8k256 row col s32 b1 b1 s32 xor.popc|and.popc ; v : v v v ; 7.0 75
 mma $sp sync aligned m16n8k16|m16n8k32 row col f32 f16 f16 f32 ; v : v v v b32 i ; 7.1 80
 mma $sp sync aligned m16n8k16|m16n8k32 row col f16 f16 f16 f16 ; v : v v v b32 i ; 7.1 80
@@ -436,6 +468,34 @@ wgmma mma_async sp sync aligned $wgmma32 f32 bf16 bf16 ; v : v v b32 i q ; 8.2 9
 wgmma mma_async sp sync aligned $wgmma16 f32 tf32 tf32 ; v : v v b32 i q ; 8.2 90
 wgmma mma_async sp sync aligned $wgmma64 f16|f32 e4m3|e5m2 e4m3|e5m2 ; v : v v b32 i q ; 8.2 90
 wgmma mma_async sp sync aligned $wgmma64 ?satfinite s32 s8|u8 s8|u8 ; v : v v b32 i q ; 8.2 90
+tcgen05 alloc $ctas sync aligned ?shared::cta b32 ; : @ u32 ; 8.6 100
+tcgen05 dealloc $ctas sync aligned b32 ; : b32 u32 ; 8.6 100
+tcgen05 relinquish_alloc_permit $ctas sync aligned ; : ; 8.6 100
+tcgen05 ld sync aligned 32x32b|16x64b $tx128 ?pack::16b b32 ; v : @ ; 8.6 100
+tcgen05 ld sync aligned 16x128b $tx64 ?pack::16b b32 ; v : @ ; 8.6 100
+tcgen05 ld sync aligned 16x256b $tx32 ?pack::16b b32 ; v : @ ; 8.6 100
+tcgen05 ld sync aligned 16x32bx2 $tx128 ?pack::16b b32 ; v : @ i ; 8.6 100
+tcgen05 st sync aligned 32x32b|16x64b $tx128 ?unpack::16b b32 ; : @ v ; 8.6 100
+tcgen05 st sync aligned 16x128b $tx64 ?unpack::16b b32 ; : @ v ; 8.6 100
+tcgen05 st sync aligned 16x256b $tx32 ?unpack::16b b32 ; : @ v ; 8.6 100
+tcgen05 st sync aligned 16x32bx2 $tx128 ?unpack::16b b32 ; : @ i v ; 8.6 100
+tcgen05 wait::ld|wait::st sync aligned ; : ; 8.6 100
+tcgen05 cp $ctas 128x256b|4x256b|128x128b ?$unpacked ; : @ b64 ; 8.6 100
+tcgen05 cp $ctas 64x128b warpx2::02_13|warpx2::01_23 ?$unpacked ; : @ b64 ; 8.6 100
+tcgen05 cp $ctas 32x128b warpx4 ?$unpacked ; : @ b64 ; 8.6 100
+tcgen05 shift $ctas down ; : @ ; 8.6 100
+tcgen05 mma $ctas kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ?$keeps ; : @ M b64 b32 *v q *i ; 8.6 100
+tcgen05 mma $ctas kind::mxf8f6f4 block_scale ?scale_vec::1X|block32 ?$keeps ; : @ M b64 b32 @ @ q ; 8.6 100
+tcgen05 mma $ctas kind::mxf4 block_scale ?scale_vec::2X|block32 ?$keeps ; : @ M b64 b32 @ @ q ; 8.6 100
+tcgen05 mma $ctas kind::mxf4nvf4 block_scale $scales ?$keeps ; : @ M b64 b32 @ @ q ; 8.7 100
+tcgen05 mma ws cta_group::1 kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ?$keeps_b ; : @ M b64 b32 q *b64 ; 8.6 100
+tcgen05 commit $ctas mbarrier::arrive::one ?shared::cluster b64 ; : @ ; 8.6 100
+tcgen05 commit $ctas mbarrier::arrive::one ?shared::cluster multicast::cluster b64 ; : @ u16 ; 8.6 100
+tcgen05 fence::before_thread_sync|fence::after_thread_sync ; : ; 8.6 100
+clusterlaunchcontrol try_cancel async ?shared::cta $bulk ?multicast::cluster::all b128 ; : @ @ ; 8.6 100
+clusterlaunchcontrol query_cancel is_canceled pred b128 ; p : b128 ; 8.6 100
+clusterlaunchcontrol query_cancel get_first_ctaid v4 b32 b128 ; v : b128 ; 8.6 100
+clusterlaunchcontrol query_cancel $axes b32 b128 ; b32 : b128 ; 8.6 100
 multimem ld_reduce ?weak ?global min|max|add u32|s32|u64 ; t : @ ; 8.1 90
 multimem ld_reduce ?weak ?global min|max s64 ; t : @ ; 8.1 90
 multimem ld_reduce ?weak ?global and|or|xor b32|b64 ; t : @ ; 8.1 90
@@ -499,6 +559,14 @@ cp reduce async bulk global shared::cta bulk_group ?$hint min|max u32|s32|u64|s6
 cp async bulk tensor $dims shared::cluster global ?tile $bulk ?$hint ; : @ T @ ; 8.0 90
 cp async bulk tensor $dims shared::cluster global ?tile $bulk multicast::cluster ?$hint ; : @ T @ u16 ; 8.0 90
 cp async bulk tensor $dims shared::cta global ?tile $bulk ?$hint ; : @ T @ ; 8.6 90
+cp async bulk tensor $dims shared::cluster|shared::cta global ?tile $bulk $ctas ?$hint ; : @ T @ ; 8.6 100
+cp async bulk tensor $dims shared::cluster global ?tile $bulk multicast::cluster $ctas ?$hint ; : @ T @ u16 ; 8.6 100
+cp async bulk tensor 2d shared::cluster|shared::cta global tile::gather4 $bulk ?$ctas ?$hint ; : @ T @ ; 8.6 100
+cp async bulk tensor 2d shared::cluster global tile::gather4 $bulk $mc ?$ctas ?$hint ; : @ T @ u16 ; 8.6 100
+cp async bulk tensor 2d global shared::cta tile::scatter4 bulk_group ?$hint ; : T @ ; 8.6 100
+cp async bulk prefetch tensor 2d L2 global tile::gather4 ?$hint ; : T ; 8.6 100
+cp async bulk tensor $dims3 shared::cluster|shared::cta global im2col $bulk $ctas ?$hint ; : @ T @ v ; 8.6 100
+cp async bulk tensor $dims3 shared::cluster global im2col $bulk $mc $ctas ?$hint ; : @ T @ v u16 ; 8.6 100
 cp async bulk tensor $dims global shared::cta ?tile bulk_group ?$hint ; : T @ ; 8.0 90
 cp async bulk prefetch tensor $dims L2 global ?tile ?$hint ; : T ; 8.0 90
 cp reduce async bulk tensor $dims global shared::cta $reduced ?tile bulk_group ?$hint ; : T @ ; 8.0 90

@@ -5,6 +5,7 @@ import math
 import random
 import struct
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import reduce
 from typing import Any, Final
 
@@ -256,6 +257,9 @@ def cvt(form: Form, rng: random.Random) -> Iterator[Case]:
     yield from packed(form)
     return
   target, source = form.types
+  if {target, source} & {*NARROW, "ue8m0x2"}:
+    yield from narrow(form, target, source)
+    return
   mode = mode_of(form)
   whole = next((_WHOLE[x] for x in _WHOLE if x in m), None)
   if target in _SMALL:
@@ -294,6 +298,73 @@ def cvt(form: Form, rng: random.Random) -> Iterator[Case]:
       low, high = limits(target)
       return min(max(v, low), high) if "sat" in m else v
     yield plain(form, integers)
+
+
+NARROW: Final = {"e2m1x2": (4, 1, 1), "e2m3x2": (6, 3, 1), "e3m2x2": (6, 2, 3)}  # bits, fraction, bias
+
+
+def narrow(form: Form, target: str, source: str) -> Iterator[Case]:
+  """Floats of 4 and 6 bits, which have neither infinity nor NaN, and powers of two."""
+  relu, up, satfinite = ("relu" in form.modifiers, "rp" in form.modifiers, "satfinite" in form.modifiers)
+  if target in NARROW:
+    room = 4 if target == "e2m1x2" else 8
+    def two(a: int, b: int) -> int: return _code(target, a, relu) << room | _code(target, b, relu)
+    if room == 8: yield plain(form, two)
+    else: yield Case(form.name, f"{{{{ .reg .b8 n; {form.name} n, {{1}}, {{2}}; cvt.u16.u8 {{0}}, n; }}}}", ("u16",),
+                     ("f32", "f32"), two)
+  elif source in NARROW:
+    room = 4 if source == "e2m1x2" else 8
+    f = BF16 if target == "bf16x2" else F16
+    def one(code: int) -> int: return _half(source, code, relu, f)
+    def halves(a: int) -> int: return one(a >> room) << 16 | one(a & (1 << room) - 1)
+    if room == 8: yield plain(form, lambda a: halves(a & 0x3F3F), draw=lambda r: (r.getrandbits(16) & 0x3F3F,))
+    else: yield Case(form.name, f"{{{{ .reg .b8 n; cvt.u8.u16 n, {{1}}; {form.name} {{0}}, n; }}}}", ("b32",), ("u16",),
+                     lambda a: halves(a & 0xFF))
+  elif source == "ue8m0x2":
+    def brain(c: int) -> int: return 0x7FFF if c == 255 else c << 7 if c else 0x40
+    yield plain(form, lambda a: brain(a >> 8) << 16 | brain(a & 0xFF))
+  elif source == "bf16x2":
+    yield plain(form, lambda a: _power(a >> 16 << 16, up, satfinite) << 8 | _power((a & 0xFFFF) << 16, up, satfinite))
+  else: yield plain(form, lambda a, b: _power(a, up, satfinite) << 8 | _power(b, up, satfinite))
+
+
+def _real(x: int, f: Format = F32) -> Fraction:
+  m, e = f.value(x)
+  return Fraction(m) * Fraction(2) ** e
+
+
+def _small(t: str, code: int) -> Fraction:
+  """The size of a code."""
+  bits, fraction, bias = NARROW[t]
+  exponent, rest = code >> fraction & (1 << bits - 1 - fraction) - 1, code & (1 << fraction) - 1
+  return (Fraction(rest, 1 << fraction) + bool(exponent)) * Fraction(2) ** (max(exponent, 1) - bias)
+
+
+def _code(t: str, x: int, relu: bool) -> int:
+  """The nearest code, of two the even one; NaN is the largest."""
+  top = (1 << NARROW[t][0] - 1) - 1
+  if F32.is_nan(x): return top
+  if relu and F32.negative(x): return 0
+  size = _small(t, top) if F32.is_inf(x) else abs(_real(x))
+  best = min(range(top + 1), key=lambda c: (abs(_small(t, c) - size), c & 1))
+  return best | (top + 1) * F32.negative(x)
+
+
+def _half(t: str, code: int, relu: bool, f: Format) -> int:
+  negative = code >> NARROW[t][0] - 1 & 1
+  if relu and negative: return 0
+  size = _small(t, code)
+  return f.round(size.numerator, 1 - size.denominator.bit_length(), softfloat.RNE) & 0x7FFF | negative << 15
+
+
+def _power(x: int, up: bool, satfinite: bool) -> int:
+  """The exponent of the power of two next to the size of a float."""
+  if F32.is_nan(x): return 255
+  if F32.is_inf(x): return 254 if satfinite else 255
+  size = abs(_real(x))
+  if up: code = next((c for c in range(255) if Fraction(2) ** (c - 127) >= size), 255)
+  else: code = next((c for c in range(254, -1, -1) if Fraction(2) ** (c - 127) <= size), 0)
+  return min(code, 254) if satfinite else code
 
 
 def tf32(form: Form, x: int, mode: int) -> int:

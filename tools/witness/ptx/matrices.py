@@ -57,7 +57,7 @@ def elements(words: tuple[int, ...], t: str) -> list[int]:
 def mma(form: Form, rng: random.Random) -> Iterator[Case]:
   """Dense products."""
   words = form.name.split(".")
-  if words[1].startswith("sp"): return
+  if words[1].startswith("sp") or any(w.startswith("kind::") for w in words): return
   kinds = [w for w in words if w in _BITS]
   d, a, b, c = kinds
   found = next(re.fullmatch(r"m(\d+)n8k(\d+)", w) for w in words if re.fullmatch(r"m(\d+)n8k(\d+)", w))

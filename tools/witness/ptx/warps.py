@@ -8,6 +8,7 @@ from typing import Any, Final
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.tools.witness.ptx.integers import value
 from tinyhw.tools.witness.ptx.table import Case, witness
+from tinyhw.tools.witness.softfloat import F32
 
 ALL: Final = 0xFFFFFFFF
 Rows = list[tuple[int, ...]]
@@ -59,6 +60,10 @@ def matches(form: Form, rng: random.Random) -> Iterator[Case]:
 def reductions(form: Form, rng: random.Random) -> Iterator[Case]:
   """One result of all."""
   m, t = form.modifiers, form.type
+  if t == "f32":
+    yield Case(form.name, f"{form.name} {{0}}, {{1}}, {ALL};", ("f32",), ("f32",), lambda rows: _floats(form, rows),
+               warp=True)
+    return
 
   def run(rows: Rows) -> list[Any]:
     values = [value(r[0], t) for r in rows]
@@ -69,6 +74,16 @@ def reductions(form: Form, rng: random.Random) -> Iterator[Case]:
              "xor": out ^ v}[name]
     return [out] * 32
   yield Case(form.name, f"{form.name} {{0}}, {{1}}, {ALL};", ("b32",), ("b32",), run, warp=True)
+
+
+def _floats(form: Form, rows: Rows) -> list[Any]:
+  """The least or the greatest float: -0 is less than +0."""
+  m = form.modifiers
+  values = [r[0] & 0x7FFFFFFF if "abs" in m else r[0] for r in rows]
+  real = [v for v in values if not F32.is_nan(v)]
+  if not real or "NaN" in m and len(real) < len(rows): return [0x7FFFFFFF] * 32
+  def place(v: int) -> tuple[Any, bool]: return F32.order(v), not F32.negative(v)
+  return [(min if "min" in m else max)(real, key=place)] * 32
 
 
 @witness("shfl")

@@ -1,0 +1,311 @@
+"""tcgen05.mma: products whose sum, and sometimes left operand, lie in tensor memory (PTX ISA, section 9.7.16.10).
+
+Sums of floats are made as those of wgmma: products are exact in f64, added one after the other, then to what is there,
+and rounded once. Where rows and columns of the sum lie in tensor memory, where scale factors do, and where the bits of
+narrow elements are in a byte, the manual shows in figures alone: here it is as CUTLASS's and Triton's kernels have it.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import DecodeError, Unsupported
+from tinyhw.emulator.ptx import memory, operands, tmem
+from tinyhw.emulator.ptx.addresses import address, guarded
+from tinyhw.emulator.ptx.bind import Step, unknown
+from tinyhw.emulator.ptx.descriptors import OPERANDS, SUMS, InstructionDescriptor, ScaledDescriptor
+from tinyhw.emulator.ptx.flow import where
+from tinyhw.emulator.ptx.group import Warps
+from tinyhw.emulator.ptx.matrix import BITS, decoded, numbers, unit_for, unpacked
+from tinyhw.emulator.ptx.ranges import Thread, threads
+from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.ptx.shared_matrix import CHUNK, Chunks
+from tinyhw.emulator.ptx.tcgen05 import blocks, missing, pair_of
+from tinyhw.emulator.values.small_floats import E2M1, E2M3, E3M2, FP8
+from tinyhw.isa.ptx.forms import Form
+from tinyhw.isa.ptx.model import Address, Operand, Vector
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.ptx.program import Code
+
+Value = Any
+DEPTH: Final = 32  # bytes of a row of an operand
+WORDS: Final = DEPTH // 4  # columns of a left operand in tensor memory
+_NARROW: Final = {"e2m3": E2M3, "e3m2": E3M2, "e2m1": E2M1}
+
+
+TABLES: Final = {name: numbers(t) for name, t in _NARROW.items()}
+# Scale factors by their code: powers of two, whose last code is NaN, and numbers of e4m3 without a sign.
+SCALES: Final = {"ue8m0": np.array([*(2.0 ** (c - 127) for c in range(255)), np.nan]),
+                 "ue4m3": numbers(FP8)[np.arange(256) & 0x7F]}
+
+
+@dataclass(frozen=True)
+class Shape:
+  """What a descriptor says of a product: M rows of both blocks, N columns, K elements, their types."""
+  m: int
+  n: int
+  k: int
+  a: str
+  b: str
+  d: str
+  signs: tuple[int, int]
+  turned: tuple[bool, bool]
+  dense: bool = True  # elements of fewer than 8 bits lie side by side
+  saturates: bool = False
+  scales: tuple[str, int, int, int] | None = None  # their type, how many a row has, first bytes of A's and B's
+
+
+@dataclass(frozen=True)
+class Part:
+  """Lanes that hold rows of a sum, for some of its columns."""
+  lanes: Value
+  rows: Value
+  first: int
+  columns: int
+
+
+def parts(m: int, n: int, pair: int, weights: bool, lane: int) -> list[Part] | None:
+  """Where a block's rows of the sum lie (layouts A to G); None where there is no such shape."""
+  rows = m // pair
+  every = np.arange(rows)
+  if rows == 128: return [Part(every, every, 0, n)]
+  if rows == 64 and (pair == 2 or weights): return [Part(64 * h + every, every, h * n // 2, n // 2) for h in (0, 1)]
+  if rows == 64: return [Part(every // 16 * 32 + every % 16 + (lane & 16), every, 0, n)]
+  if rows == 32 and weights: return [Part(32 * q + every, every, q * n // 4, n // 4) for q in range(4)]
+  return None
+
+
+def described(t: Thread, kind: str, word: int, pair: int, weights: bool, wanted: int) -> Shape:
+  """What an instruction descriptor says; `wanted` is how many scale factors a row has. Raises MachineFault for one that
+  says what there is not."""
+  def fault(text: str) -> Exception: return t.fault(f"an instruction descriptor ({word:#010x}) with {text}")
+  scaled = kind.startswith("mx")
+  try: d: Any = (ScaledDescriptor if scaled else InstructionDescriptor).decode(word)
+  except DecodeError: raise fault("bits that have no meaning") from None
+  types = OPERANDS[kind]
+  for code in (d.a, d.b):
+    if code not in types: raise fault(f"elements of type {code} for {kind}")
+  if d.sparse: raise fault("a sparse matrix, for an instruction that is not")
+  a, b = types[d.a], types[d.b]
+  m, n = (d.m * 128 if scaled else d.m * 16), d.n * 8
+  dense = kind in {"mxf4", "mxf4nvf4"}
+  signs, turned = (1 - 2 * d.negate_a, 1 - 2 * d.negate_b), (bool(d.turn_a), bool(d.turn_b))
+  if scaled:
+    sums, scales = "f32", _scales(d, kind, wanted)
+    if scales is None: raise fault(f"scale factors of type {d.scale} for {kind} with {wanted} of a row")
+    if d.k: raise fault("K of 96, which sm_103 has")
+  else:
+    if d.d not in SUMS[kind]: raise fault(f"sums of type {d.d} for {kind}")
+    sums, scales = SUMS[kind][d.d], None
+  if kind == "i8" and -1 in signs or kind.startswith("mxf4") and True in turned:
+    raise fault(f"a matrix that is {'negated' if kind == 'i8' else 'transposed'}, for {kind}")
+  step = 16 if pair == 2 or kind == "i8" and n > 32 else 8
+  if kind == "i8" and pair == 2: step = 32
+  good = n in {64, 128, 256} if weights else 8 <= n <= 256 and n % step == 0
+  if not good or m not in ({32, 64, 128} if weights else {64 * pair, 128 * pair} - ({64} if scaled else set())):
+    raise fault(f"{m} rows and {n} columns, for {kind} of {pair} block{'s' * (pair == 2)}")
+  depth = 64 if dense else 8 * DEPTH // BITS.get(a, 8)
+  saturates = bool(not scaled and d.saturate)
+  return Shape(m, n, depth, a, b, sums, signs, turned, dense, saturates, scales)
+
+
+def _scales(d: Any, kind: str, wanted: int) -> tuple[str, int, int, int] | None:
+  t = "ue8m0" if d.scale else "ue4m3"
+  if t == "ue4m3" and (kind, wanted) != ("mxf4nvf4", 4): return None
+  if d.a_id % wanted or d.b_id % wanted: return None
+  return t, wanted, d.a_id, d.b_id
+
+
+# ---- operands
+
+def elements(raw: Value, t: str, dense: bool, shared: bool) -> Value:
+  """The elements of chunks of 16 bytes [.., 16] as [.., n], f64 or int64. Those of fewer than 8 bits lie `dense`, or a
+  chunk has 16: in `shared` memory side by side, in tensor memory in a byte each."""
+  if t in TABLES:
+    bits = _NARROW[t].bits
+    if dense: return TABLES[t][np.stack([raw & 15, raw >> 4], axis=-1).reshape(*raw.shape[:-1], 32)]
+    if shared: return TABLES[t][unpacked(raw, bits)]
+    return TABLES[t][raw >> 2 & 15 if bits == 4 else raw & 63]
+  words = np.ascontiguousarray(raw).view(np.uint32)
+  found = decoded(words, t)
+  return found.reshape(*found.shape[:-2], -1)
+
+
+def of_shared(source: Chunks, block: int, rows: int, shape: Shape, which: int) -> Value:
+  """Rows of an operand in a block's shared memory [rows, k]; `which` is 0 for A, 1 for B."""
+  t = (shape.a, shape.b)[which]
+  n = 32 if shape.dense else 8 * CHUNK // BITS.get(t, 8)  # elements of a chunk
+  if not shape.turned[which]:
+    return elements(source.rows(block, rows, shape.k // n), t, shape.dense, True).reshape(rows, shape.k)
+  found = elements(source.columns(block, -(-rows // n), shape.k), t, shape.dense, True)
+  return found.transpose(0, 2, 1).reshape(-1, shape.k)[:rows]
+
+
+def of_tensor(cells: Value, column: int, lanes: Value, shape: Shape) -> Value:
+  """Rows of A in tensor memory [lanes, k]."""
+  words = np.ascontiguousarray(cells[lanes, column:column + WORDS])
+  return elements(words.view(np.uint8).reshape(len(lanes), 2, CHUNK), shape.a, shape.dense, False).reshape(len(lanes),
+                                                                                                       shape.k)
+
+
+def factors(cells: Value, column: int, rows: int, first: int, scales: tuple[str, int, int, int], k: int) -> Value:
+  """Scale factors of rows [rows, k]: four columns have those of 128 rows, each lane of 32 those of four rows."""
+  t, count, *_ = scales
+  r = np.arange(rows)
+  words = cells[r % tmem.UNIT, column + r // tmem.UNIT]
+  codes = words[:, None] >> (8 * (first + np.arange(count))).astype(np.uint32) & np.uint32(0xFF)
+  return np.repeat(SCALES[t][codes], k // count, axis=1)
+
+
+# ---- the product
+
+def total(x: Value, y: Value, c: Value) -> Value:
+  """x [m, k] times y [n, k] plus c: products one after the other, as `matrix.product` makes them."""
+  if x.dtype.kind != "f": return x @ y.T + c
+  out, one = np.zeros(c.shape), np.empty(c.shape)
+  for k in range(x.shape[1]):
+    np.multiply(x[:, k, None], y[None, :, k], out=one)
+    out += one
+  return out + c
+
+
+def sums_of(words: Value, t: str) -> Value:
+  """What is there already, as f64 or int64."""
+  if t == "s32": return words.view(np.int32).astype(np.int64)
+  if t == "f16": return words.astype(np.uint16).view(np.float16).astype(np.float64)
+  return words.view(np.float32).astype(np.float64)
+
+
+def words_of(values: Value, t: str, saturates: bool) -> Value:
+  """Sums as they lie in tensor memory."""
+  if t == "s32":
+    if saturates: values = np.clip(values, -1 << 31, (1 << 31) - 1)
+    return values.astype(np.int32).view(np.uint32)
+  if t == "f16": return values.astype(np.float16).view(np.uint16).astype(np.uint32)
+  return values.astype(np.float32).view(np.uint32)
+
+
+class Product:
+  """A tcgen05.mma with its operands."""
+
+  def __init__(self, code: Code, line: Line, form: Form) -> None:
+    i, m = line.instruction, form.modifiers
+    self.code, self.line, self.pair = code, line, pair_of(form)
+    self.kind = next(x for x in m if x.startswith("kind::")).removeprefix("kind::")
+    self.weights = "ws" in m
+    rest = [*i.operands]
+    if len(rest) < 5: raise DecodeError(f"{i.name} does not take {len(rest)} operands", where=where(line))
+    self.d = address(code, line, rest.pop(0), memory.GENERIC)
+    self.in_tensor = isinstance(rest[0], Address)
+    self.a = self._source(rest.pop(0))
+    self.b = operands.reader(code, line, rest.pop(0), "b64")
+    self.descriptor = operands.reader(code, line, rest.pop(0), "b32")
+    self.scales, self.count = list[operands.Reader](), 0
+    if "block_scale" in m:
+      self.scales = [address(code, line, rest.pop(0), memory.GENERIC) for _ in "ab"]
+      self.count = _count(m, self.kind)
+    off = rest.pop(0) if isinstance(rest[0], Vector) else None
+    self.off = [] if off is None else [operands.reader(code, line, o, "b32") for o in operands.elements(line, off)]
+    if self.off and (len(self.off) != 4 * self.pair or self.weights): raise unknown(line)
+    self.adds = operands.reader(code, line, rest.pop(0), "pred")
+    self.shift, self.mask = 0, None
+    if rest and self.weights: self.mask = operands.reader(code, line, rest.pop(0), "b64")
+    elif rest:
+      given = operands.immediate(line, rest.pop(0), "u32")
+      if given is None or not 0 <= int(given) < 16 or self.kind not in {"f16", "tf32"}: raise unknown(line)
+      self.shift = int(given)
+    if rest: raise unknown(line)
+
+  def _source(self, o: Operand) -> operands.Reader:
+    if self.in_tensor: return address(self.code, self.line, o, memory.GENERIC)
+    return operands.reader(self.code, self.line, o, "b64")
+
+  def run(self, group: Warps) -> None:
+    """The product for each thread that executes it."""
+    d, a, b, word, adds = (operands.full(group, r(group)) for r in (self.d, self.a, self.b, self.descriptor, self.adds))
+    scales = [operands.full(group, r(group)) for r in self.scales]
+    off = [operands.full(group, r(group)) for r in self.off]
+    mask = None if self.mask is None else operands.full(group, self.mask(group))
+    for t in threads(group):
+      k = t.row, t.lane
+      shape = described(t, self.kind, int(word[k]), self.pair, self.weights, self.count)
+      if mask is not None and int(mask[k]) >> 39 & 1:
+        raise Unsupported("PTX instruction", self.line.instruction.name, where=where(self.line),
+                          hint="with a mask of columns that are zero")
+      if unit_for(self.code, group, self.line, shape.a) is not None:
+        raise Unsupported("sums as the chip's", f"of {self.line.instruction.name}: nobody has measured them")
+      self._one(t, shape, int(d[k]), int(a[k]), int(b[k]), bool(adds[k]), [int(s[k]) for s in scales],
+                [int(x[k]) for x in off])
+    group.cohort.changes.count += 1
+
+  def _one(self, t: Thread, shape: Shape, d: int, a: int, b: int, adds: bool, scales: list[int],
+           off: list[int]) -> None:
+    lane, column = d >> 16, d & 0xFFFF
+    found = parts(shape.m, shape.n, self.pair, self.weights, lane)
+    assert found is not None
+    half = shape.m // self.pair == 64 and self.pair == 1 and not self.weights
+    for at in (d, a) if self.in_tensor else (d,):
+      if at >> 16 not in ({0, 16} if half else {0}):
+        raise t.fault(f"a matrix of {shape.m} rows at lane {at >> 16} of tensor memory", at)
+    if self.in_tensor and shape.turned[0]: raise t.fault("a transposed matrix in tensor memory", a)
+    pair = blocks(t, self.pair)
+    left = None if self.in_tensor else Chunks(t, a)
+    right = Chunks(t, b)
+    y = np.concatenate([of_shared(right, block, shape.n // self.pair, shape, 1) for block in pair]) * shape.signs[1]
+    store = tmem.of(t.cohort)
+    for number, block in enumerate(pair):
+      cells = store.cells(block)
+      for at, count, what in [(column, found[0].columns, "a sum in"), *self._places(shape, a, scales)]:
+        missing(t, block, at & 0xFFFF, count, what)
+      rows = shape.m // self.pair
+      x = None if left is None else of_shared(left, block, rows, shape, 0) * shape.signs[0]
+      by = None
+      if shape.scales is not None:
+        _, _, first, second = shape.scales
+        by = factors(cells, scales[0] & 0xFFFF, rows, first, shape.scales, shape.k)
+        z = y * factors(cells, scales[1] & 0xFFFF, shape.n, second, shape.scales, shape.k)
+      else: z = y
+      for at, count, _ in self._places(shape, a, scales):
+        tmem.show(t, block, np.arange(tmem.LANES)[:, None], (at & 0xFFFF) + np.arange(count), "load", "tcgen05")
+      for part in found:
+        columns = np.arange(column, column + part.columns)
+        if adds: tmem.show(t, block, part.lanes[:, None], columns, "load", "tcgen05")
+        tmem.show(t, block, part.lanes[:, None], columns, "store", "tcgen05")
+        mine = of_tensor(cells, a & 0xFFFF, part.lanes, shape) * shape.signs[0] if x is None else x[part.rows]
+        if by is not None: mine = mine * by[part.rows]
+        self._added(cells, part, shape, mine, z[part.first:part.first + part.columns], column, adds,
+                    off[4 * number:4 * number + 4])
+
+  def _places(self, shape: Shape, a: int, scales: list[int]) -> list[tuple[int, int, str]]:
+    """(first column, columns, what) of what is read in tensor memory."""
+    out = [(a, WORDS, "a matrix in")] if self.in_tensor else []
+    for at, rows in zip(scales, (shape.m // self.pair, shape.n)): out.append((at, -(-rows // 32), "scale factors in"))
+    return out
+
+  def _added(self, cells: Value, part: Part, shape: Shape, x: Value, y: Value, column: int, adds: bool,
+             off: list[int]) -> None:
+    lanes = part.lanes[:, None]
+    columns = np.arange(column, column + part.columns)[None, :]
+    wide = np.int64 if shape.d == "s32" else np.float64
+    c = sums_of(cells[lanes, columns], shape.d) if adds else np.zeros((len(lanes), part.columns), wide)
+    if self.shift: c = c * 0.5 ** self.shift
+    with np.errstate(all="ignore"): words = words_of(total(x, y, c), shape.d, shape.saturates)
+    if off:
+      kept = np.array([off[n >> 5] >> (n & 31) & 1 for n in part.lanes.tolist()], bool)
+      lanes, words = lanes[~kept], words[~kept]
+    cells[lanes, columns] = words
+
+
+def _count(m: frozenset[str], kind: str) -> int:
+  """How many scale factors a row has."""
+  for name, count in (("scale_vec::1X", 1), ("scale_vec::2X", 2), ("scale_vec::4X", 4), ("block16", 4)):
+    if name in m: return count
+  return 1 if kind == "mxf8f6f4" else 2
+
+
+def bound(code: Code, line: Line, form: Form) -> Step:
+  """The step of a tcgen05.mma."""
+  return guarded(line, Product(code, line, form).run)
