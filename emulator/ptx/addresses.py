@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Value = Any
 _RAW: Final[dict[int, Any]] = {4: np.dtype("u4"), 8: np.dtype("u8")}
+_PLAIN: Final = frozenset({"ld", "ldu", "st", "atom", "red", "prefetch"})  # others have memory of their own
 _WIDE: Final = frozenset({memory.GENERIC, "global"})
 WINDOWS: Final = {"shared": memory.SHARED_WINDOW, "local": memory.LOCAL_WINDOW}
 
@@ -49,7 +50,7 @@ def address(code: Code, line: Line, operand: Operand, space: str) -> operands.Re
   if r is not None:
     size = SIZES[r.type]
     if size not in {4, 8}: raise DecodeError(f"no address has the type .{r.type}", where=where(line))
-    if size == 4 and space in _WIDE:
+    if size == 4 and space in _WIDE and line.instruction.opcode in _PLAIN:
       raise DecodeError(f"an address of 32 bits in {space or 'generic'} space, where they have 64", where=where(line))
     read = operands.reader(code, line, base, f"u{8 * size}")
     if not offset: return read

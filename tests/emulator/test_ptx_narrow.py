@@ -16,7 +16,7 @@ from tests.strength import THOROUGH, examples, seed
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.ptx.tensormap import TYPES, TensorMap
 
-HEAD = ".version 9.0\n.target sm_100a\n.address_size 64\n"
+HEAD = ".version 9.0\n.target sm_120a\n.address_size 64\n"
 FORMS = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15), "e2m3": (2, 3, 1), "e3m2": (3, 2, 3), "e2m1": (2, 1, 1)}
 CODES = [t for t, _ in TYPES]
 
