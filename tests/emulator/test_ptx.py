@@ -316,7 +316,7 @@ def test_llvm_cases() -> None:
 def test_forms_of_the_table_have_meanings() -> None:
   texts = samples.samples(5, random.Random(seed(3)))
   lines = [t for of in texts.values() for t in of.values()]
-  linked = link(parse(samples.HEAD.format(target="sm_100a") + "\n".join(lines) + "\nret;\n}\n"))
+  linked = link(parse(samples.HEAD.format(target="sm_120a") + "\n".join(lines) + "\nret;\n}\n"))
   code = Program(linked, "k", 1 << 20).function("k")
   missing = []
   for line in code.flat.lines:

@@ -31,7 +31,7 @@ def chosen(count: int) -> list[str]:
 
 def left(lines: list[str], clustered: bool = True, before: str = "") -> list[str]:
   """The names of those that compiled code has the reference do."""
-  text = samples.HEAD.format(target="sm_100a") + before + "\n".join(lines) + "\n ret;\n}\n"
+  text = samples.HEAD.format(target="sm_120a") + before + "\n".join(lines) + "\n ret;\n}\n"
   header, _ = code.written(Program(link(parse(text)), "k", 0x40000), (64, 1, 1), clustered=clustered)
   assert {row[4] for row in header["helped"]} <= {line.partition(" ")[0] for line in lines}
   return list(header["seldom"])

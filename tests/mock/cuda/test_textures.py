@@ -647,3 +647,16 @@ def test_limits_of_arrays_are_attributes(client: Client) -> None:
     client.call("cuDeviceGetAttribute", ctypes.byref(value), getattr(cuda, f"CU_DEVICE_ATTRIBUTE_{name}"), 0)
     assert value.value == wanted
   assert client.handle("cuDeviceGetTexture1DLinearMaxWidth", code_of("f4"), 4, 0) == 1 << 28
+
+
+@pytest.mark.parametrize(("size", "right"), [(2 * 64 + 28, True), (2 * 64 + 27, False), (64, False), (512, True)])
+def test_rows_end_with_their_last_element(size: int, right: bool) -> None:
+  """Of three rows of seven floats, 64 bytes apart, the last one's rest need not be there."""
+  client, out = Client("sm_90"), ctypes.c_uint64()
+  resource = cuda.CUDA_RESOURCE_DESC_v1(resType=cuda.CU_RESOURCE_TYPE_PITCH2D)
+  p = resource.res.pitch2D
+  p.devPtr, p.format, p.numChannels = client.alloc(size), cuda.CU_AD_FORMAT_FLOAT, 1
+  p.width, p.height, p.pitchInBytes = 7, 3, 64
+  told = client.code("cuTexObjectCreate", ctypes.byref(out), ctypes.byref(resource),
+                     ctypes.byref(cuda.CUDA_TEXTURE_DESC_v1()), None)
+  assert told == (0 if right else cuda.CUDA_ERROR_INVALID_VALUE)
