@@ -20,6 +20,7 @@ from tinyhw.emulator.values.ops import Ops
 from tinyhw.emulator.values.rounding import Directed, DirectedOps
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES, Form
+from tinyhw.isa.ptx.model import Arguments, Minus, Name, Not, Operand, Pair, Part, Vector
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
@@ -73,7 +74,8 @@ def step(code: Code, line: Line) -> Step | None:
   if binder is not None: return binder(code, line, form)
   meaning = find(form)
   if meaning is None: raise unknown(line)
-  if i.opcode == "and" and form.type == "b32" and _evens(line) and code.program.pairs: return _even(code, line)
+  if i.opcode == "and" and form.type == "b32" and _evens(line) and code.program.pairs and _is_address(code, line):
+    return _even(code, line)
   return _alu(code, line, form, meaning)
 
 
@@ -83,6 +85,18 @@ def _evens(line: Line) -> bool:
   if len(found) != 2 or found[0] is not None or found[1] is None: return False
   cleared = 0xFFFFFFFF ^ int(found[1])
   return bool(cleared & EVEN) and cleared - EVEN in {(1 << k) - 1 for k in range(12)}
+
+
+def _is_address(code: Code, line: Line) -> bool:
+  """Whether the result is used within brackets alone."""
+  result = operands.register(line, line.instruction.operands[0])
+
+  def bare(by: Line, o: Operand) -> bool:
+    if isinstance(o, Name): return operands.register(by, o) == result
+    if isinstance(o, Vector | Arguments): return any(bare(by, e) for e in o.elements)
+    if isinstance(o, Pair): return bare(by, o.first) or bare(by, o.second)
+    return isinstance(o, Not | Minus | Part) and bare(by, o.operand)
+  return not any(bare(by, o) for by in code.flat.lines if by is not line for o in by.instruction.operands)
 
 
 def _even(code: Code, line: Line) -> Step:

@@ -208,3 +208,22 @@ def test_accesses_that_there_are_not(body: str, message: str) -> None:
   with pytest.raises(MachineFault, match=message):
     tinyhw.launch(text(body, 64, columns=64), "k", 1, LANES, [*np.zeros((2, LANES, COLUMNS), np.uint32),
                                                               np.zeros(64, np.uint8)], "EMU")
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+def test_bit_24_of_an_address_is_its_block_and_of_a_number_a_bit(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Both blocks of a pair arrive at the first one's mbarrier, whose address their own becomes without that bit."""
+  monkeypatch.setenv("EMU", engine)
+  source = f"""{HEAD}.visible .entry k (.param .u64 out) .explicitcluster .reqnctapercluster 2, 1, 1 {{
+    .reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %l<4>; .shared .align 8 .b64 bar; .shared .align 4 .b32 slot;
+    mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; mov.u32 %r2, bar; mov.u32 %r3, slot;
+    tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r3], 32; ld.shared.u32 %r4, [%r3];
+    @%p1 mbarrier.init.shared.b64 [%r2], 2; barrier.cluster.arrive; barrier.cluster.wait;
+    and.b32 %r5, %r2, -16777217; @%p1 mbarrier.arrive.shared::cluster.b64 _, [%r5];
+    mov.u32 %r6, %cluster_ctarank; setp.eq.u32 %p2, %r6, 0; @!%p2 bra DONE;
+    WAIT: mbarrier.try_wait.parity.shared.b64 %p3, [%r2], 0; @!%p3 bra WAIT;
+    DONE: ld.param.u64 %l1, [out]; mul.wide.u32 %l2, %r6, 4; add.u64 %l1, %l1, %l2; ld.global.u32 %r7, [%l1];
+    and.b32 %r8, %r7, -16777217; st.global.u32 [%l1], %r8; barrier.cluster.arrive; barrier.cluster.wait;
+    tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r4, 32; ret; }}"""
+  found = tinyhw.launch(source, "k", 2, 32, [np.array([0xFFFFFFFF, 0x01000040], np.uint32)], "EMU")[0]
+  assert found.tolist() == [0xFEFFFFFF, 0x40]
