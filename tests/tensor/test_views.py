@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +17,7 @@ from tests.strength import examples
 from tinyhw import Tensor, TinyJit, Variable
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.realize import home
+from tinyhw.function.views import Clock
 from tinyhw.tools.fuzz.views import Seeded, World, pick
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -385,3 +388,40 @@ def test_a_view_in_another_shape_stays_one() -> None:
   whole.transpose_(0, 1)
   whole.tril_()
   assert x.tolist() == [[5, 10], [0, 2]] and row.tolist() == [[5], [10]] and whole.tolist() == [[5, 0], [10, 2]]
+
+
+def test_changes_of_several_threads_have_numbers_of_their_own() -> None:
+  """Who sees a number sees the change: else a view that looked in between would keep an old value."""
+  seen: list[list[int]] = [[] for _ in range(4)]
+
+  class Changed:
+    """What knows its last change."""
+    changes = 0
+
+  def change(numbers: list[int]) -> None:
+    mine = Changed()
+    for _ in range(2000):
+      before = Clock.now
+      Clock.tick(mine)
+      assert before < mine.changes <= Clock.now
+      numbers.append(mine.changes)
+  start = Clock.now
+  pace = sys.getswitchinterval()
+  sys.setswitchinterval(1e-6)
+  try:
+    threads = [threading.Thread(target=change, args=(numbers,)) for numbers in seen]
+    for t in threads: t.start()
+    for t in threads: t.join()
+  finally: sys.setswitchinterval(pace)
+  assert sorted(n for numbers in seen for n in numbers) == list(range(start + 1, Clock.now + 1))
+  assert Clock.now == start + 8000
+
+
+def test_views_follow_what_another_thread_has_assigned() -> None:
+  x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+  row, turned = x[0], x.T
+  assert row.tolist() == [1, 2] and turned.tolist() == [[1, 3], [2, 4]]
+  thread = threading.Thread(target=lambda: x.assign(Tensor([[5.0, 6.0], [7.0, 8.0]])))
+  thread.start()
+  thread.join()
+  assert row.tolist() == [5, 6] and turned.tolist() == [[5, 7], [6, 8]]

@@ -112,7 +112,7 @@ class TensorBase(metaclass=Modes):
 
   def _changed(self) -> None:
     """It has got another value."""
-    self.changes = Clock.tick()
+    Clock.tick(self)
     if self._views is not None: self._views.keep(self)
 
   def _given(self, node: UOp) -> None:

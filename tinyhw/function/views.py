@@ -9,12 +9,12 @@ Changes have numbers, one row for all tensors: a tensor knows its last one, and 
 """
 from __future__ import annotations
 
-import itertools
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.core.locks import lock
 from tinyhw.ir.size import Size, larger, plain
 
 if TYPE_CHECKING:
@@ -22,18 +22,19 @@ if TYPE_CHECKING:
   from tinyhw.tensor import Tensor
 
 
-_numbers = itertools.count(1)
+_counting = lock()
 
 
 class Clock:
-  """`now` is the number of the last change; `tick` gives one its number, and comes after it."""
+  """`now` is the number of the last change. Who sees it sees the changes up to it, whichever threads made them."""
   now = 0
 
   @classmethod
-  def tick(cls) -> int:
-    """The next number."""
-    cls.now = number = next(_numbers)
-    return number
+  def tick(cls, tensor: Any) -> None:
+    """A tensor has got another value: its number."""
+    with _counting:
+      tensor.changes = number = cls.now + 1
+      cls.now = number
 
 
 class Views:
