@@ -22,7 +22,7 @@ from tinyhw.isa.ptx import parse
 from tinyhw.tools.fuzz import ptx as fuzz
 from tinyhw.tools.fuzz.program import programs
 
-HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
+HEAD = ".version 9.0\n.target sm_120a\n.address_size 64\n"
 IN, OUT = 0x1_0000_0000, 0x2_0000_0000
 REGISTERS = [("r", "b32", 4), ("f", "b32", 4), ("h", "b16", 2), ("d", "b64", 8), ("l", "b64", 8)]
 THREADS = 80  # two warps and a half

@@ -151,6 +151,7 @@ class Source:
     shapes = {shape(code): path for path, code in self.original.items()}
     out: dict[tuple[int, ...], list[FunctionType]] = {}
     file = Path(self.path).name
+    gc.unfreeze()  # what a host of this process may have frozen is found too
     for f in [o for o in gc.get_objects() if isinstance(o, FunctionType) and o.__code__.co_filename.endswith(file)]:
       if Path(f.__code__.co_filename).resolve() != Path(self.path).resolve(): continue
       path = shapes.get(shape(f.__code__))

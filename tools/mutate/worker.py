@@ -223,6 +223,7 @@ def live(paths: set[str]) -> dict[str, dict[Any, list[FunctionType]]]:
   import gc
   real: dict[str, str] = {}
   out: dict[str, dict[Any, list[FunctionType]]] = {p: {} for p in paths}
+  gc.unfreeze()  # the tests' own settings may have frozen them
   for f in gc.get_objects():
     if not isinstance(f, FunctionType): continue
     name = f.__code__.co_filename
