@@ -237,8 +237,10 @@ class HostRuntime(Runtime):
 
   @staticmethod
   def _large(nbytes: int) -> mmap.mmap:
-    """Pages of their own, large ones where the system has them: a first touch of each costs as much as filling it."""
-    memory = mmap.mmap(-1, nbytes + ALIGNMENT)
+    """Pages of their own, large ones where the system has them: a first touch of each costs as much as filling it, and
+    to read gigabytes a second is to look many of them up. (Of memory that is shared with forked processes few systems
+    have large ones, and a child's changes are its own.)"""
+    memory = mmap.mmap(-1, nbytes + ALIGNMENT, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
       with contextlib.suppress(OSError): memory.madvise(mmap.MADV_HUGEPAGE)  # it is only advice
     return memory
