@@ -1,6 +1,7 @@
 """The devices of this process: memory, copies, launches, and what they refuse. PYTHON's programs are a stand-in's."""
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -105,3 +106,16 @@ def test_a_program_of_this_processor() -> None:
   with pytest.raises(DeviceError, match="kernel 'minus' does not load"): gpu.load(binary, "minus")
   gpu.free(given)
   with pytest.raises(InvalidArgument, match="a buffer was freed"): program([out, given], [1], (1, 1, 1), (1, 1, 1))
+
+
+@pytest.mark.parametrize("size", [64, 8 << 20])
+def test_what_a_forked_child_writes_is_its_own(size: int) -> None:
+  runtime = HostRuntime()
+  memory = runtime.alloc(size)
+  runtime.copyin(memory, memoryview(bytes(size)))
+  child = os.fork()
+  if not child:
+    runtime.copyin(memory, memoryview(b"\xff" * size))
+    os._exit(int(bytes(memory.memory(size, "LLVM")) != b"\xff" * size))
+  assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+  assert bytes(memory.memory(size, "LLVM")) == bytes(size)
