@@ -50,7 +50,7 @@ def node_of(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
     raw = memoryview(data).cast("B")
     if raw.nbytes % kind.itemsize: raise InvalidArgument(f"{raw.nbytes} bytes are no whole number of {kind}")
     return _from_memory(raw, device, (raw.nbytes // kind.itemsize,), kind)
-  if isinstance(data, (list, tuple)):
+  if isinstance(data, (list, tuple, range)):
     if any(isinstance(x, TensorBase) for x in data):
       from tinyhw.tensor import Tensor
       rows = [x if isinstance(x, Tensor) else Tensor(x, device=device) for x in data]
@@ -121,15 +121,23 @@ def _from_memory(raw: memoryview, device: str, shape: tuple[int, ...], dtype: DT
   return from_host(raw, device, size, dtype).reshape(shape)
 
 
+def _listed(x: Any) -> Any:
+  """An array of axes, or what else counts up, as lists."""
+  if isinstance(x, range): return list(x)
+  if not hasattr(x, "__array__") or not getattr(x, "ndim", 0): return x
+  import numpy
+  return numpy.asarray(x).tolist()
+
+
 def _from_list(data: Any, device: str, dtype: DType | None) -> UOp:
   shape: list[int] = []
   if all(isinstance(x, (bytes, bytearray)) for x in data): data = [list(x) for x in data]
-  level: list[Any] = [data]
+  level: list[Any] = [list(data)]
   while level and all(isinstance(x, (list, tuple)) for x in level):
     lengths = {len(x) for x in level}
     if len(lengths) > 1: raise InvalidArgument(f"lists of lengths {', '.join(map(str, sorted(lengths)))} side by side")
     shape.append(lengths.pop())
-    level = [x for part in level for x in part]
+    level = [_listed(x) for part in level for x in part]
   values = [x.item() if hasattr(x, "item") else x for x in level]
   for x in values:
     if not isinstance(x, (bool, int, float)):

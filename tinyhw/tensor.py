@@ -92,6 +92,16 @@ class Tensor(InPlace):
     return cls(array, device=device)
 
   @classmethod
+  def frombuffer(cls, buffer: Any, dtype: DTypeLike = None, count: int = -1, offset: int = 0,
+                 device: str | None = None) -> Tensor:
+    """A copy of `count` elements (all, for -1) of what has a buffer, from so many bytes on, as a vector."""
+    raw, kind = memoryview(buffer).cast("B"), _dtype(dtype) or dtypes.default_float
+    if not 0 <= offset <= raw.nbytes: raise InvalidArgument(f"{offset} bytes into a buffer of {raw.nbytes}")
+    end = raw.nbytes if count < 0 else offset + count * kind.itemsize
+    if end > raw.nbytes: raise InvalidArgument(f"{count} elements of {kind} from byte {offset} on of {raw.nbytes}")
+    return cls(raw[offset:end], device=device, dtype=kind)
+
+  @classmethod
   def from_blob(cls, ptr: int, shape: int | Sequence[int], dtype: DTypeLike = None, device: str | None = None,
                 requires_grad: bool | None = None) -> Tensor:
     """Memory of this process at an address as a tensor on one of the host's devices: nothing is copied, so it must stay

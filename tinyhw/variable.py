@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine import watch
 from tinyhw.engine.binding import bound_value, known_value, set_value, with_present_value
+from tinyhw.function.spelling import by_any_spelling
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.size import Size, readers, rewritten, scalar
 from tinyhw.ir.uop import UOp, VariableArg
@@ -56,6 +57,7 @@ class Variable(Formula):
   __slots__ = ("dtype",)
   dtype: DType
 
+  @by_any_spelling
   def __new__(cls, name: str, minimum: int, maximum: int, dtype: DType | str = dtypes.int32) -> Variable:
     if not name.isidentifier(): raise InvalidArgument(f"{name!r} is not a name for a Variable")
     if not dtypes.int32.min <= minimum <= maximum <= dtypes.int32.max:

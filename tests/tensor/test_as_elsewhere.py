@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import itertools
 import pickle
 from typing import Any
 
@@ -140,3 +141,39 @@ def test_multinomial_of_one_weight() -> None:
   assert Tensor([2.0]).multinomial(3, replacement=True).tolist() == [0, 0, 0]
   assert Tensor([2.0]).multinomial().tolist() == [0]
   with pytest.raises(RuntimeError, match="shape"): Tensor(2.0).multinomial()
+
+
+@pytest.mark.parametrize("r, again", [(1, False), (2, False), (3, False), (2, True), (5, False), (3, True)])
+def test_combinations_are_those_of_itertools(r: int, again: bool) -> None:
+  numbers = [7, 3, 9, 4]
+  choose = itertools.combinations_with_replacement if again else itertools.combinations
+  found = Tensor(numbers).combinations(r, with_replacement=again)
+  assert found.shape[1] == r and found.tolist() == [list(row) for row in choose(numbers, r)]
+
+
+def test_combinations_that_there_are_not() -> None:
+  with pytest.raises(InvalidArgument, match=r"combinations of shape \(1, 1\)"): Tensor([[1]]).combinations()
+  with pytest.raises(InvalidArgument, match="combinations of 0 elements"): Tensor([1]).combinations(0)
+
+
+def test_what_counts_up_and_arrays_among_lists() -> None:
+  assert Tensor(range(1, 7, 2)).tolist() == [1, 3, 5] and Tensor(range(0)).shape == (0,)
+  assert Tensor([range(2), [5, 6]]).tolist() == Tensor([np.array([0, 1]), [5, 6]]).tolist() == [[0, 1], [5, 6]]
+  assert Tensor([[np.array([1.5, 2])], [[3, 4]]]).tolist() == [[[1.5, 2]], [[3, 4]]]
+  with pytest.raises(InvalidArgument, match="lists of lengths 1, 2 side by side"): Tensor([np.array([1, 2]), [3]])
+
+
+def test_a_part_of_a_buffer() -> None:
+  data = np.arange(6, dtype=np.int16)
+  assert Tensor.frombuffer(data, dtype="int16", count=2, offset=4).tolist() == [2, 3]
+  assert Tensor.frombuffer(data.tobytes(), dtype=dtypes.int16, offset=8).tolist() == [4, 5]
+  with pytest.raises(InvalidArgument, match="3 elements of .*int16 from byte 8 on of 12"):
+    Tensor.frombuffer(data, dtype="int16", count=3, offset=8)
+  with pytest.raises(InvalidArgument, match="13 bytes into a buffer of 12"): Tensor.frombuffer(data, offset=13)
+
+
+def test_tinygrads_names() -> None:
+  assert Variable("n", min_val=1, max_val=3) is not None and Variable("n", 1, max_val=3).bind(2).value == 2
+  with pytest.raises(TypeError, match="the same parameter"): Variable("n", 1, max_val=3, maximum=3)
+  assert np.allclose(Tensor([-1.0, 2.0]).leakyrelu(neg_slope=0.5).numpy(), [-0.5, 2])
+  assert Tensor([1, 2]).row_stack(Tensor([3, 4])).tolist() == [[1, 2], [3, 4]]

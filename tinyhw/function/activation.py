@@ -53,6 +53,7 @@ class Activation(Bessel):
     """x, or `slope * x` below 0."""
     x, dtype = self._in_wide()
     return (x > 0).where(x, slope * x).cast(dtype)
+  leakyrelu = leaky_relu
   def relu6(self) -> Self:
     """x limited to 0..6."""
     return self._within(0, 6)

@@ -214,6 +214,15 @@ class Indexing(Places):
     if index.ndim > 1: raise InvalidShape(f"index_select by indices of shape {index.shape}", hint="give a vector")
     return self[(slice(None),) * axis + (index.reshape(-1),)]
 
+  def combinations(self, r: int = 2, with_replacement: bool = False) -> Self:
+    """Every choice of r elements of a vector in their order, one a row; `with_replacement` of one several times too."""
+    if self.ndim != 1: raise InvalidShape(f"combinations of shape {self.shape}", hint="give a vector")
+    if r < 1: raise InvalidArgument(f"combinations of {r} elements")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    chosen = [i for places in choose(range(self.shape[0]), r) for i in places]
+    if not chosen: return self.narrow(0, 0, 0).reshape(0, 1).expand(0, r)
+    return self[chosen].reshape(-1, r)
+
   def take(self, index: Self) -> Self:
     """Elements of the flat tensor, in the shape of `index`."""
     return self.flatten()[index]

@@ -140,6 +140,7 @@ class Joining(Movement):
     """Joined along axis 0, where vectors are rows."""
     parts = [t._at_least(2) for t in (self, *others)]
     return parts[0].cat(*parts[1:], dim=0)
+  row_stack = vstack
 
   @of_several()
   def dstack(self, *others: Self) -> Self:

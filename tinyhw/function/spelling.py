@@ -47,6 +47,8 @@ SPELLINGS: tuple[tuple[str, ...], ...] = (
   ("parameters", "params"),
   ("path", "fn"),
   ("state", "state_dict"),
+  ("minimum", "min_val"),
+  ("maximum", "max_val"),
 )
 """Names of one parameter. A function that has several of a row as parameters of their own keeps them apart."""
 _ROWS = {name: row for row in SPELLINGS for name in row}

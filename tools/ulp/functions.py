@@ -175,6 +175,7 @@ NOT_MEASURED = frozenset({
   "recip", "swish", "clamp", "subtract", "multiply", "divide", "true_divide", "floor_divide", "remainder",
   "negative", "positive", "absolute", "fix", "sgn", "xor", "bitwise_left_shift", "bitwise_right_shift", "log_sigmoid",
   "arcsinh", "arccosh", "arctanh", "arcsin", "arccos", "arctan", "arctan2", "expit",
+  "leakyrelu",
   # one or two of the measured functions, or a choice among them: held to torch's by tests/tensor/operators
   "rsub", "fmod", "frac", "copysign", "nan_to_num", "fmax", "fmin", "clamp_min", "clamp_max", "atan2", "hypot",
   "logaddexp", "logaddexp2", "exp10", "logit", "sinc", "xlogy", "float_power", "lerp", "addcmul", "addcdiv",
