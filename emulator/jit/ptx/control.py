@@ -219,7 +219,7 @@ def _stop(g: Lanes, line: Line, after: Block | None, k: int) -> None:
   if i.opcode == "bar" and "warp" in i.modifiers: return _meet(g, line, after, i.operands[0], None)
   if i.opcode == "barrier" and "cluster" in i.modifiers[:1]: return cluster.barrier(g, line, after)
   if i.opcode in {"bar", "barrier"}: return _barrier(g, line, after)
-  if i.opcode == "mbarrier": return mbarrier.test(g, line, after)
+  if i.opcode == "mbarrier": return mbarrier.test(g, line, after, wait)
   if i.opcode == "call":
     helped.call(g, k)
     g.flush()

@@ -5,10 +5,11 @@ object cannot take it all is undone, and the reference says what is wrong.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, control, layout
+from tinyhw.emulator.jit.ptx import access, layout
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Block, Info
 from tinyhw.emulator.jit.values import Untranslatable, Value, convert
@@ -211,8 +212,8 @@ def copied(g: Lanes, line: Line, form: Form) -> None:
   _done(g, line, form, line.instruction.operands[0], kind, g.o.const("u32", 1))
 
 
-def test(g: Lanes, line: Line, after: Block | None) -> None:
-  """A wait that ends a block: threads that have to come back let others run first."""
+def test(g: Lanes, line: Line, after: Block | None, wait: Callable[[Lanes, Block | None, int], None]) -> None:
+  """A wait that ends a block: threads that have to `wait` come back and let others run first."""
   i, e, o = line.instruction, g.e, g.o
   form = forms.find(i.name)
   if form is None: raise Untranslatable("no compiled form")
@@ -239,4 +240,4 @@ def test(g: Lanes, line: Line, after: Block | None) -> None:
   e.start(yes)
   g.go(after)
   e.start(no)
-  control.wait(g, after, layout.POLL)
+  wait(g, after, layout.POLL)
