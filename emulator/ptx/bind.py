@@ -14,6 +14,7 @@ from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
 from tinyhw.emulator.ptx.meanings import convert, directed
 from tinyhw.emulator.ptx.meanings.registry import Meaning, find
+from tinyhw.emulator.ptx.memory import RANK
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.simt import Group
 from tinyhw.emulator.values.ops import Ops
@@ -35,7 +36,6 @@ U16, U32 = np.dtype("u2"), np.dtype("u4")
 PACKED: Final = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16", "f32x2": "f32"}
 _NAN: Final[dict[str, Any]] = {"f32": np.uint32(0x7FFFFFFF).view(np.float32), "f16": np.uint16(0x7FFF).view(np.float16)}
 _KEPT: Final = 1 << 10  # operations with their modifiers, which all kernels share
-RANK: Final = 24  # as memory.RANK
 EVEN: Final = 1 << RANK
 _RELAXED: Final = frozenset({"ld", "ldu", "st", "multimem", "suld", "sust", "sured", "isspacep", "prmt"})  # of any type
 _TOLD: Final = frozenset({"pred", "b128"})  # who reads and writes them says what is wrong

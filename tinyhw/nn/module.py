@@ -374,7 +374,8 @@ class Layer(Module):
   def __init_subclass__(cls, **options: Any) -> None:
     super().__init_subclass__(**options)
     made = vars(cls).get("__init__")
-    if made is not None and "device" in made.__code__.co_varnames: cls.__init__ = _of_any_type(made)  # type: ignore[method-assign]
+    if made is None or "device" not in made.__code__.co_varnames: return
+    cls.__init__ = _of_any_type(made)  # type: ignore[method-assign]  # as a decorator of each would
 
 
 def _of_any_type(made: Callable[..., None]) -> Callable[..., None]:
