@@ -1,47 +1,39 @@
-"""From PTX to what a driver of NVIDIA's GPUs loads: a cubin of ptxas with its PTX in a section, or an ELF of PTX alone.
+"""From PTX to what a driver of NVIDIA's GPUs loads: a cubin with its PTX in a section, or an ELF of PTX alone.
 
-A card needs the machine code, so ptxas: `TINYHW_PTXAS`, else the one of `PATH`, else that of PyPI's
-`nvidia-cuda-nvcc`. A mock GPU executes the PTX; there ptxas runs only where `TINYHW_PTXAS` names it.
+A card needs the machine code: of nvJitLink, which is a library, or of ptxas; `TINYHW_PTXAS` names one, else they are
+looked for (`compile.nvidia.installed`). A mock GPU executes the PTX, and needs neither: one is used where it is named.
 """
 from __future__ import annotations
 
-import functools
-import importlib.util
 import os
+import re
 import shutil
-import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from tinyhw.arch.nv import NvArch
+from tinyhw.compile.nvidia import nvjitlink, ptxas
+from tinyhw.compile.nvidia.installed import library, program
 from tinyhw.core.errors import DecodeError, InvalidArgument, MissingTool, Unsupported
 from tinyhw.wire import cubin
 from tinyhw.wire.cubin import Data, Entry, Parameter
 
 VARIABLE: Final = "TINYHW_PTXAS"
-_TIMEOUT_S: Final = 300
-_HINT: Final = f"install CUDA's ptxas, or `pip install nvidia-cuda-nvcc`; {VARIABLE} names one"
+_TARGET: Final = re.compile(rb"^\s*\.target\s+((sm_\d+)[af]?)\b", re.M)
+_HINT: Final = ("install CUDA, or `pip install nvidia-nvjitlink` or `nvidia-cuda-nvcc`; "
+                f"{VARIABLE} names a ptxas or libnvJitLink")
 
 
-@functools.cache
-def find(path: str, searched: str) -> str | None:
-  """ptxas: the one that is named, else of the folders `searched`, else of PyPI's packages. None without one."""
-  if path: return shutil.which(path)
-  if (found := shutil.which("ptxas", path=searched or None)) is not None: return found
-  for package in ("nvidia.cu13", "nvidia.cuda_nvcc"):
-    try: spec = importlib.util.find_spec(package)
-    except ModuleNotFoundError: continue
-    for folder in spec.submodule_search_locations or () if spec is not None else ():
-      if (found := shutil.which("ptxas", path=str(Path(folder) / "bin"))) is not None: return found
-  return None
+def find(named: str, searched: str) -> str | None:
+  """What makes cubins: the ptxas or libnvJitLink that is named, else one that is installed. None without one."""
+  if named: return named if is_library(named) and Path(named).exists() else shutil.which(named)
+  return library("nvJitLink", "nvjitlink") or program("ptxas", "cuda_nvcc", searched)
 
 
-@functools.cache
-def _version(tool: str) -> str:
-  done = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=_TIMEOUT_S)
-  return done.stdout.strip().splitlines()[-1] if done.returncode == 0 and done.stdout.strip() else "?"
+def is_library(tool: str) -> bool:
+  """Whether a tool is nvJitLink, and not a ptxas."""
+  return ".so" in Path(tool).name
 
 
 @dataclass(frozen=True)
@@ -52,7 +44,7 @@ class Assembler:
 
   @property
   def tool(self) -> str | None:
-    """The ptxas in use. Raises MissingTool where one is needed or named, and not there."""
+    """The ptxas or libnvJitLink in use. Raises MissingTool where one is needed or named, and not there."""
     named = os.environ.get(VARIABLE, "")
     if not named and not self.needs_code: return None
     found = find(named, os.environ.get("PATH", ""))
@@ -64,7 +56,8 @@ class Assembler:
   def key(self) -> str:
     """What tells its programs from another's, for caches."""
     tool = self.tool
-    return "ptx" if tool is None else f"ptxas {_version(tool)}"
+    if tool is None: return "ptx"
+    return nvjitlink.name(tool) if is_library(tool) else ptxas.name(tool)
 
   def __call__(self, ptx: bytes) -> bytes:
     """The ELF. Raises DecodeError for PTX that ptxas or the linker refuses."""
@@ -73,20 +66,15 @@ class Assembler:
 
 
 def assembled(ptx: bytes, arch: NvArch, tool: str) -> bytes:
-  """ptxas' cubin, with the PTX in a section of its own."""
-  with tempfile.TemporaryDirectory(prefix="tinyhw-ptx-") as folder:
-    source, out = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
-    source.write_bytes(ptx)
-    try:
-      done = subprocess.run([tool, f"-arch={arch.name}", str(source), "-o", str(out)], capture_output=True, text=True,
-                            timeout=_TIMEOUT_S)
-    except (OSError, subprocess.TimeoutExpired) as e:
-      raise MissingTool(f"{tool} does not run: {e}", where=f"PTX for {arch.name}", hint=_HINT) from None
-    if done.returncode:
-      lines = [line.replace(str(source), "PTX") for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-      raise DecodeError(f"ptxas refuses it: {lines[0] if lines else f'exit status {done.returncode}'}",
-                        where=f"PTX for {arch.name}")
-    return cubin.with_ptx(out.read_bytes(), ptx)
+  """The cubin of a ptxas or libnvJitLink, with the PTX in a section of its own."""
+  make = nvjitlink.linked if is_library(tool) else ptxas.assembled
+  return cubin.with_ptx(make(ptx, processor(ptx, arch), tool), ptx)
+
+
+def processor(ptx: bytes, arch: NvArch) -> str:
+  """The GPU as the tools are told it: with the letter of what only it has (sm_90a), where the module is for that."""
+  target = _TARGET.search(ptx)
+  return target[1].decode() if target is not None and target[2].decode() == arch.name else arch.name
 
 
 def bare(ptx: bytes, arch: NvArch) -> bytes:

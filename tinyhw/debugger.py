@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
 from tinyhw.core.errors import Unsupported
+from tinyhw.cuda_source import translated
 from tinyhw.device import Device, emulated, mock_cards
 from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.drive.nv.bare import PtxProgram, is_ptx
@@ -47,24 +48,26 @@ if TYPE_CHECKING:
 
 
 def debug(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], *, check: str = "",
-          shared: int = 0, cluster: Counts | None = None) -> Session | PtxSession:
+          shared: int = 0, cluster: Counts | None = None, options: Sequence[str] = ()) -> Session | PtxSession:
   """Start a debugger on a launch; arguments as for `launch`. It stands before the kernel's first instruction.
 
   The kernel runs on the emulator itself (device EMU), whatever generation the code object is for. Leave the `with`
   block, or `close()`, to drop the run; `buffers()` gives the arrays as they are. With `check`, in the words of
   EMU_CHECK ("1", or names of checks), the run also stands where the hazard checks find something.
   """
+  binary, kernel = translated(binary, kernel, options)
   if is_ptx(contents(binary)): return PtxSession(binary, kernel, grid, block, args, check, shared, cluster)
   return Session(binary, kernel, grid, block, args, check, shared, cluster)
 
 
 def report(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], *, exactness: bool = True,
-           shared: int = 0, cluster: Counts | None = None) -> Report:
+           shared: int = 0, cluster: Counts | None = None, options: Sequence[str] = ()) -> Report:
   """Run a kernel on the reference interpreter and report what it did; arguments as for `launch`.
 
   `exactness` follows the values of instructions that are not exact, which takes time. The report's `buffers` are the
   arrays after the run.
   """
+  binary, kernel = translated(binary, kernel, options)
   start = _Start(binary, kernel, grid, block, args, shared, cluster)
   try:
     recorder = Recorder(exactness)

@@ -13,6 +13,7 @@ import numpy as np
 
 from tinyhw.arguments import Array, Buffer, bind, fetch, handle_of
 from tinyhw.core.errors import Error, InvalidArgument, LDSWarning, MachineFault, Unsupported, WaitTimeout
+from tinyhw.cuda_source import CudaSource, processor
 from tinyhw.device import Device, OpenDevice, mock_cards, nv_cards, stand_in
 from tinyhw.drive.nv.bare import PtxKernel, is_ptx
 from tinyhw.parameters import asked_for
@@ -45,9 +46,10 @@ class Launched(list[Array]):
 def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], device: str | None = None,
            shared: int = 0, *, check: bool | str = False, report: bool = False,
            timeout: float | None = None, cluster: Counts | None = None,
-           textures: Mapping[str, Texture] | None = None) -> Launched:
+           textures: Mapping[str, Texture] | None = None, options: Sequence[str] = ()) -> Launched:
   """Run `kernel` of `binary` and wait for it: an AMDGPU code object, versions 4 to 6, or a PTX module, as bytes or the
-  path of its file. PTX, which may be its text as well, runs on EMU.
+  path of its file. PTX, which may be its text as well, runs on EMU; and so does CUDA C++ (text, or a .cu file), of
+  which nvrtc makes PTX: there `kernel` may be a template's (`scale<float>`), and `options` are nvrtc's (`-DN=4`).
 
   `grid` counts workgroups and `block` work-items: an int, or one to three of them (x, y, z); missing ones are 1.
   `shared` is dynamic LDS in bytes: it begins where the kernel's own LDS ends (HIP's `extern __shared__`).
@@ -84,11 +86,15 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device (MachineFault on
   EMU), WaitTimeout, HazardFound, Unsupported for a device that runs no code objects.
   """
-  if device is None and Device.chosen is None and is_ptx(contents(binary)): device = "NV" if nv_cards() else "EMU"
+  source = CudaSource.of(binary)
+  if options and source is None: raise InvalidArgument("are for CUDA C++", where="options")
+  if device is None and Device.chosen is None and (source is not None or is_ptx(contents(binary))):
+    device = "NV" if nv_cards() else "EMU"
   opened = Device[device or default_device()]
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
     raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD', 'NV' or 'EMU'")
+  if source is not None: binary, kernel = source.compiled(kernel, processor(runtime, opened.name), options)
   code = contents(binary, getattr(runtime, "target", None))
   sizes = dims(grid, "grid"), dims(block, "block")
   more = {} if cluster is None else {"cluster": dims(cluster, "cluster")}

@@ -16,6 +16,7 @@ from tests.compile.test_render_hip import CLANGS
 from tests.compile.witness import buffer, matmul, realize
 from tinyhw.arch import decoded
 from tinyhw.compile import ProgramSpec, compile_kernel, schedule
+from tinyhw.compile.nvidia import nvrtc
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.render.cuda import CUDARenderer
 from tinyhw.compile.render.hip import HIPRenderer
@@ -103,7 +104,7 @@ class UncompiledCUDA(CUDARenderer):
   def compile(self, source: str, name: str) -> bytes: return source.encode()
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+@pytest.mark.skipif(shutil.which("nvcc") is None and nvrtc.find() is None, reason="there is no nvcc and no nvrtc")
 @pytest.mark.parametrize("kind", KINDS, **names)
 def test_cuda(kind: DType, tmp_path: Path) -> None:
   memory: Memory = {}

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from tinyhw.cli import complete
 from tinyhw.core.errors import DeviceError, InvalidArgument, LDSWarning
+from tinyhw.cuda_source import CudaSource
 from tinyhw.device import Device, mock_cards
-from tinyhw.launcher import default_device
+from tinyhw.launcher import Binary, default_device
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check import Report
@@ -92,6 +93,8 @@ class Launch(click.Command):
               help="Device to run on [default: $DEV, else AMD; EMU for MOCKGPU=gfx1201 or gfx942].")
 @click.option("--save", "-o", multiple=True, metavar="N=FILE.npy", help="Write the N-th buffer (from 0) after the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the buffers as one JSON object.")
+@click.option("--option", "options", multiple=True, metavar="TEXT",
+              help="For CUDA C++: an option of nvrtc, such as --option=-DN=4.")
 @click.option("--debug", is_flag=True, help="Stand before the first instruction and take the debugger's commands.")
 @click.option("--report", "report_form", type=click.Choice(["text", "json", "html"]), is_flag=False, flag_value="text",
               default=None, help="Report what the kernel executed, as text, JSON or a page  [default: text].")
@@ -104,8 +107,8 @@ class Launch(click.Command):
 def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str | None, arguments: tuple[str, ...],
             shared: int, timeout: float | None, device: str | None, save: tuple[str, ...], as_json: bool, debug: bool,
             report_form: str | None, report_file: Path | None, exactness: bool, script: Path | None,
-            check: bool) -> None:
-  """Run KERNEL of FILE (an AMDGPU code object, or PTX) and show its buffers.
+            check: bool, options: tuple[str, ...]) -> None:
+  """Run KERNEL of FILE (an AMDGPU code object, PTX or CUDA C++) and show its buffers.
 
   \b
   Arguments (--arg), one for each parameter, in order:
@@ -128,7 +131,10 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
   targets = [parse_save(s) for s in save]
   values = [parse_argument(a) for a in arguments]
   binary = file.read_bytes()
-  what = (binary, kernel or only_kernel(binary, file), parse_dims(grid), parse_dims(block), values)
+  source = CudaSource.of(file) or CudaSource.of(binary)
+  given: Binary = file if source is not None and file.suffix == ".cu" else binary
+  what = (given, kernel or only_kernel(binary, file, source), parse_dims(grid), parse_dims(block), values)
+  if options and source is None: raise InvalidArgument("is for CUDA C++", where="--option")
   clusters = None if cluster is None else parse_dims(cluster)
   form = report_form if report_form or report_file is None else form_of(report_file)
   looks = [name for name, on in (("--debug", debug), ("--report", form), ("--exactness", exactness)) if on]
@@ -140,14 +146,15 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
     import tinyhw
     from tinyhw.cli.debug import debug as debugger
     wanted = (os.environ.get("EMU_CHECK") or "1") if check else ""
-    session, status = debugger(lambda: tinyhw.debug(*what, check=wanted, shared=shared, cluster=clusters), script)
+    session, status = debugger(lambda: tinyhw.debug(*what, check=wanted, shared=shared, cluster=clusters,
+                                                           options=options), script)
     with session:
       if session.ended: show_buffers(session.buffers(), targets, as_json)
     if status: sys.exit(status)
   elif looks:
     from tinyhw import report as start_report
     from tinyhw.cli.report import write
-    report = start_report(*what, shared=shared, cluster=clusters)
+    report = start_report(*what, shared=shared, cluster=clusters, options=options)
     if as_json:
       save_buffers(report.buffers, targets)
       click.echo(json.dumps({"buffers": plain(report.buffers), "report": report.to_dict()}))
@@ -157,13 +164,13 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
   else:
     from tinyhw import launch
     from tinyhw.drive.nv.bare import is_ptx
-    if device is None and chosen is None and is_ptx(binary): device = "EMU"
+    if device is None and chosen is None and (source is not None or is_ptx(binary)): device = "EMU"
     device, asked = checks(device or chosen) if check else (device or default_device(), "")
     try:
       with warnings.catch_warnings():  # they are told below, in the command's own way
         warnings.simplefilter("ignore", LDSWarning)
         buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout,
-                         cluster=clusters)
+                         cluster=clusters, options=options)
     except DeviceError as error:
       if device == "AMD" and mock_cards() is None and not Path("/dev/kfd").exists(): error.hint = NO_CARD
       raise
@@ -172,11 +179,12 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
     if buffers.findings: sys.exit(1)
 
 
-def only_kernel(binary: bytes, file: Path) -> str:
-  """The name of the one kernel of a code object. Raises InvalidArgument, with their names, where there are more."""
+def only_kernel(binary: bytes, file: Path, source: CudaSource | None = None) -> str:
+  """The name of the one kernel of a file. Raises InvalidArgument, with their names, where there are more."""
   from tinyhw.drive.nv.bare import is_ptx
   from tinyhw.wire.codeobject import load
-  if is_ptx(binary):
+  if source is not None: names = source.kernels
+  elif is_ptx(binary):
     from tinyhw.isa.ptx import parse
     names = list(parse(binary).entries)
   else: names = list(load(binary).kernels)

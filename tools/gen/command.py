@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tinyhw.core.errors import Error, MissingTool
-from tinyhw.tools.gen import nvclass, nvrm
+from tinyhw.tools.gen import nvclass, nvcompilers, nvrm
 from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
 NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "opencl", "cuda", "cudart", "amdhsa", "elf", "pm4", "sdma", "gc",
          "mqd", "sq", "buffer_formats", "images", "isa_manuals", "ignored", "silicon", "amdgcn", "amdgcn_gfx12",
-         "amdgcn_gfx9", "aliases", "aco", *nvclass.FAMILIES, *nvrm.FAMILIES)
+         "amdgcn_gfx9", "aliases", "aco", *nvcompilers.FAMILIES, *nvclass.FAMILIES, *nvrm.FAMILIES)
 ABOUT = """Write the modules of autogen/ from the vendors' own headers, or check the committed ones.
 
 examples:
@@ -61,6 +61,8 @@ def family(name: str) -> Family:
     return nvclass.FAMILIES[name]
   if name in nvrm.FAMILIES:
     return nvrm.FAMILIES[name]
+  if name in nvcompilers.FAMILIES:
+    return nvcompilers.FAMILIES[name]
   found: Family = importlib.import_module(f"tinyhw.tools.gen.{name}").FAMILY
   return found
 

@@ -1,4 +1,4 @@
-"""CUDA C++, which nvcc compiles to PTX. The text includes nothing.
+"""CUDA C++, which nvcc or nvrtc compiles to PTX. The text includes nothing.
 
 What NVIDIA's compilers would contract or approximate by an option of theirs is written as the function that is always
 rounded once (`__fmul_rn`, `__fdiv_rn`), so a build's options do not matter.
@@ -10,13 +10,15 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tinyhw.compile.nvidia import nvrtc
 from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language, Writer
 from tinyhw.compile.render.nvptx import check_processor
 from tinyhw.compile.units import unit_named, units_of_nvidia
-from tinyhw.core.errors import DeviceError, MissingTool
+from tinyhw.core.errors import DecodeError, DeviceError, MissingTool
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.uop import UOp
 
+_OPTIONS = ("-std=c++17", "-w")
 WORDS = {"int32": "int", "uint32": "uint", "float32": "float", "int64": "longlong", "uint64": "longlong",
          "float64": "double"}
 FROM_HALF = """{f}float from_half(unsigned short x) {{
@@ -119,14 +121,18 @@ class CUDARenderer(CFamilyRenderer):
     self.units = units_of_nvidia(processor)
 
   def compile(self, source: str, name: str) -> bytes:
-    """PTX, by the nvcc of `PATH`."""
+    """PTX, by the nvcc of `PATH`, else by nvrtc."""
+    where = f"kernel {name}"
     if (nvcc := shutil.which("nvcc")) is None:
-      raise MissingTool("there is no nvcc", where="CUDA", hint="install NVIDIA's CUDA toolkit; target ptx needs none")
+      if nvrtc.find() is None:
+        raise MissingTool("there is no nvcc and no nvrtc", where="CUDA", hint=f"{nvrtc.HINT}; target ptx needs none")
+      try: return nvrtc.compiled(source.encode(), self.processor, options=_OPTIONS)[0]
+      except DecodeError as error: raise DeviceError(str(error), where=where) from None
     with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
       text, out = Path(folder) / "kernel.cu", Path(folder) / "kernel.ptx"
       text.write_text(source)
-      made = subprocess.run([nvcc, "--ptx", "-std=c++17", "-w", f"-arch={self.processor}", "-o", str(out), str(text)],
+      made = subprocess.run([nvcc, "--ptx", *_OPTIONS, f"-arch={self.processor}", "-o", str(out), str(text)],
                             capture_output=True)
       if made.returncode == 0 and out.exists(): return out.read_bytes()
     said = " ".join((made.stderr + made.stdout).decode(errors="replace").split())[:2000]
-    raise DeviceError(f"nvcc refuses the source: {said}", where=f"kernel {name}")
+    raise DeviceError(f"nvcc refuses the source: {said}", where=where)
