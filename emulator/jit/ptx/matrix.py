@@ -108,7 +108,7 @@ def _function(m: int, n: int, k: int, t: str, how: str) -> tuple[str, str]:
           f"  %of.first = mul i64 %of, {m * width}", "  %x.place = add i64 %of.first, %within",
           f"  %x.at = getelementptr {t}, ptr %a.at, i64 %x.place"]
   return name, "\n".join([
-    f"define private void @{name}(ptr noalias %a, ptr noalias %b.at, ptr noalias %c) noinline {{", "  br label %row",
+    f"define private void @{name}(ptr noalias %a, ptr noalias %b.at, ptr noalias %c) noinline alignstack(64) {{", "  br label %row",
     "row:", "  %i = phi i64 [ 0, %0 ], [ %next, %end ]", f"  %first = mul i64 %i, {width}",
     f"  %a.at = getelementptr {t}, ptr %a, i64 %first", "  %to = shl i64 %i, 3",
     f"  %c.at = getelementptr {t}, ptr %c, i64 %to",

@@ -205,7 +205,7 @@ def _in_cluster() -> list[str]:
 def module(g: Lanes) -> str:
   """All of a kernel's module."""
   w, m, clustered = g.width, g.mask_type, g.plan.clustered
-  out = ["define private void @kernel(ptr noalias %context, ptr noalias %state) noinline {", "entry:"]
+  out = ["define private void @kernel(ptr noalias %context, ptr noalias %state) noinline alignstack(64) {", "entry:"]
   # exits keep what the reference reads: also a fragment's registers that repeat others, which compiled code does not
   used = g.used | {n for x in g.exits for n, _ in x.registers}
   for n in sorted(used):

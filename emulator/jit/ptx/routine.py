@@ -129,7 +129,7 @@ class Routine(Emitter):
   def text(self, result: Value | None = None) -> str:
     """The whole function, which gives a value, or that it is done."""
     given = ", ".join(["ptr %context", "ptr %state", *(f"i64 %{p}" for p in self.parameters)])
-    body = [f"define private {self.result} @{self.name}({given}) noinline {{", "entry:",
+    body = [f"define private {self.result} @{self.name}({given}) noinline alignstack(64) {{", "entry:",
             *(f"  %{name} = {what}" for name, what in self.stack.items()), "  br label %body", *self.lines,
             f"  ret {self.result} {'true' if result is None else result.text}", "fail:",
             f"  ret {self.result} {_RESULTS[self.result]}", "}"]

@@ -96,7 +96,7 @@ def product(k: int, d: str, saturates: bool, negative: bool, bits: bool = False)
   whole, o = d == "s32", OUT[d]
   e = "i32" if whole else "double"
   name = f"block.{k}.{e}.{o}{'.sat' * saturates}{'.negative' * negative}{'.bits' * bits}"
-  lines = [f"define private void @{name}(ptr noalias %a, ptr noalias %b, ptr noalias %c, i64 %n, i1 %adds) noinline {{",
+  lines = [f"define private void @{name}(ptr noalias %a, ptr noalias %b, ptr noalias %c, i64 %n, i1 %adds) noinline alignstack(64) {{",
            "entry:", "  br label %block", "block:", "  %j = phi i64 [ 0, %entry ], [ %j.next, %column ]",
            f"  %b.at = getelementptr {e}, ptr %b, i64 %j", "  br label %rows", "rows:",
            "  %i = phi i64 [ 0, %block ], [ %i.next, %rows ]", f"  %i.first = mul i64 %i, {k}",
