@@ -15,12 +15,12 @@ from typing import Any
 import click
 import numpy as np
 
-from tinyhw.cli import arithmetic, overheads, ptx
-from tinyhw.cli.measure import Seconds, child, process, repeat, rest
+from tinyhw.cli import arithmetic, card, overheads, ptx
+from tinyhw.cli.measure import Seconds, child, process, repeat, rest, settle
 from tinyhw.core.errors import Error, InvalidArgument
+from tinyhw.device import Device
 
 NVIDIA = ("NV", "CUDA")
-SETTLING = 20  # runs until what is hot has been compiled
 
 
 @dataclass(frozen=True)
@@ -143,14 +143,6 @@ def a_million(device: str, adds: bool) -> Seconds:
   return repeat(run)
 
 
-def settle(run: Callable[[], object], runs: int = SETTLING) -> None:
-  """Run until what is hot has been compiled."""
-  from tinyhw.emulator.jit.amdgcn.forms import BACKGROUND
-  for _ in range(runs):
-    run()
-    BACKGROUND.wait()
-
-
 def a_million_in_numpy(adds: bool) -> Seconds:
   x, y = (np.random.default_rng(0).random(1 << 20, dtype=np.float32) for _ in range(2))
   return repeat((lambda: x + y) if adds else x.sum)
@@ -205,25 +197,6 @@ def on_nvidia(measure: Callable[[str], Seconds], device: str) -> Seconds:
   with engine("jit", MOCKGPU=ptx.TARGET): return measure(device)
 
 
-def raw_launch() -> Seconds:
-  """Launch and wait of a loaded three-element kernel, below Tensor: encode, ring, decode, interpret, signal."""
-  from tinyhw import Device, Tensor
-  from tinyhw.engine.run import Step, listening
-  steps: list[Step] = []
-  with listening(steps.append): tensor = (Tensor([1, 2, 3], device="AMD") + 1).realize()
-  step = next(s for s in reversed(steps) if s.kernel is not None)
-  assert step.kernel is not None
-  spec, program, runtime = step.kernel.spec, step.kernel.program, Device["AMD"].runtime
-  buffers = [step.buffers[i].allocation for i in spec.buffer_order]
-  def run() -> None:
-    program(buffers, step.values, spec.grid, spec.block)
-    runtime.synchronize()
-  settle(run, 500)
-  seconds = repeat(run, runs=500, warm=100)
-  if tensor.tolist() != [2, 3, 4]: raise Error("wrong sum", where="raw launch")
-  return seconds
-
-
 FIRST = "from {m} import Tensor; assert (Tensor([1, 2, 3]) + 1).tolist() == [2, 3, 4]"
 CASES = (
   Case("matmul-python", "PYTHON: 256x256x256 f32 matmul, warm", lambda: matmul("PYTHON"), numpy_matmul,
@@ -246,7 +219,7 @@ CASES = (
        reach=0.05),
   Case("tc-amd", "AMD mock: 1024x1024x1024 f16 matmul by WMMA, compiled (LLVM: the mock without units, at most 0.25x)",
        lambda: by_units("1"), lambda: numpy_matmul(1024), llvm=lambda: by_units("0")),
-  Case("launch-amd", "AMD mock: launch of a tiny kernel, raw", raw_launch, reach=30e-6),
+  Case("launch-amd", "AMD mock: launch of a tiny kernel, raw", lambda: overheads.launches("AMD"), reach=30e-6),
   Case("copy-amd", "AMD mock: 64 bytes in and out", overheads.copies, reach=10e-6),
   Case("replay-llvm", "LLVM: a tiny kernel replayed by TinyJit", overheads.replayed, reach=5e-6),
   Case("train-jit", "LLVM: training step of 784-128-10, replayed", lambda: overheads.training(True), reach=0.3e-3),
@@ -272,7 +245,7 @@ CASES = (
   Case("cached-ptx", "PTX: the same, compiled by another process before", lambda: first_ptx(True), reach=5e-3),
   *(Case(f"matmul-{d.lower()}", f"{d} mock: 256x256x256 f32 matmul, compiled, by its driver (LLVM: at most 3x)",
          partial(on_nvidia, ptx.mock_matmul, d), numpy_matmul, llvm=lambda: matmul("LLVM")) for d in NVIDIA),
-  *(Case(f"launch-{d.lower()}", f"{d} mock: launch of a tiny kernel, raw", partial(on_nvidia, ptx.raw_launch, d))
+  *(Case(f"launch-{d.lower()}", f"{d} mock: launch of a tiny kernel, raw", partial(on_nvidia, overheads.launches, d))
     for d in NVIDIA),
   *(Case(f"first-{d.lower()}", f"{d} mock: Tensor([1,2,3])+1, whole process",
          partial(process, FIRST.format(m="tinyhw"), DEV=d, MOCKGPU=ptx.TARGET), reach=1.0) for d in NVIDIA),
@@ -305,9 +278,11 @@ def show_time(seconds: float | None) -> str:
 
 @click.command()
 @click.argument("names", nargs=-1)
+@click.option("--device", default=None, metavar="DEVICE",
+              help="Measure a device: launches, copies, products; NV and CUDA beside CUDA and PyTorch.")
 @click.option("--no-rivals", is_flag=True, help="Measure tinyhw alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print every run's seconds as JSON.")
-def command(names: tuple[str, ...], no_rivals: bool, as_json: bool) -> None:
+def command(names: tuple[str, ...], device: str | None, no_rivals: bool, as_json: bool) -> None:
   """Measure the cases NAMES (all when none is given) beside NumPy, LLVM on this processor and tinygrad, if installed.
 
   Figures are medians. A ratio says how many times longer (more than 1) or shorter tinyhw takes than the rival.
@@ -316,8 +291,11 @@ def command(names: tuple[str, ...], no_rivals: bool, as_json: bool) -> None:
   Examples:
     tinyhw bench import launch-amd
     tinyhw bench --json > bench.json
+    tinyhw bench --device NV launch matmul-bf16
+    MOCKGPU=sm_90 tinyhw bench --device NV
   """
   from rich.console import Console
+  if device is not None: return on_device(Device.canonicalize(device, "--device"), names, no_rivals, as_json)
   unknown = sorted(set(names) - {c.name for c in CASES})
   if unknown:
     there = ", ".join(c.name for c in CASES)
@@ -336,6 +314,29 @@ def command(names: tuple[str, ...], no_rivals: bool, as_json: bool) -> None:
     results.append(result)
   if as_json: click.echo(json.dumps([vars(r) for r in results]))
   else: show(results, rivals)
+
+
+def on_device(device: str, names: tuple[str, ...], no_rivals: bool, as_json: bool) -> None:
+  """The cases of a device, beside whoever else reaches the same card."""
+  from rich.console import Console
+  from rich.table import Table
+  cases, others = card.chosen(names), [] if no_rivals else card.rivals(device)
+  told, results = Console(stderr=True), []
+  for case in cases:
+    title = case.title(card.Sizes.of(device))
+    told.print(f"[dim]{device}: {title}", highlight=False)
+    results.append((case, title, card.measured(case, device, others)))
+  if as_json:
+    click.echo(json.dumps([{"case": c.name, "title": title, "most": c.most, "work": c.work(card.Sizes.of(device)),
+                            "runs": runs} for c, title, runs in results]))
+    return
+  table = Table()
+  for name in ("case", device, "", *others): table.add_column(name, justify="left" if name == "case" else "right")
+  for case, title, runs in results:
+    ours = statistics.median(runs[device])
+    cells = [f"{show_time(theirs)} ({ours / theirs:.3g}x)" for theirs in (statistics.median(runs[r]) for r in others)]
+    table.add_row(title, show_time(ours), card.rate(case, device, ours), *cells)
+  Console().print(table)
 
 
 def show(results: list[Result], rivals: list[str]) -> None:

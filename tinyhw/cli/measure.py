@@ -13,6 +13,7 @@ from functools import cache
 from tinyhw.core.errors import Error
 
 Seconds = list[float]
+SETTLING = 20  # runs until what is hot has been compiled
 
 
 def repeat(run: Callable[[], object], *, runs: int = 7, warm: int = 2) -> Seconds:
@@ -30,6 +31,14 @@ def rest() -> None:
   """Let NumPy's threads fall asleep: they look for the next product for some time, on the processors of who runs next.
   """
   time.sleep(0.2)
+
+
+def settle(run: Callable[[], object], runs: int = SETTLING) -> None:
+  """Run until what is hot has been compiled."""
+  from tinyhw.emulator.jit.amdgcn.forms import BACKGROUND
+  for _ in range(runs):
+    run()
+    BACKGROUND.wait()
 
 
 def process(code: str, *, runs: int = 5, **env: str) -> Seconds:

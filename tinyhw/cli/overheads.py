@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyhw.cli.measure import Seconds, child, repeat
+from tinyhw.cli.measure import Seconds, child, repeat, settle
 from tinyhw.core.errors import Error
 
 CONVNET = '''
@@ -78,6 +78,25 @@ right = (net(Tensor(images[test])).numpy().argmax(1) == digits[test]).mean()
 assert right >= 0.97, f"{right:.1%} of the digits are right"
 print(time.perf_counter() - start)
 '''
+
+
+def launches(device: str, count: int = 1) -> Seconds:
+  """So many launches of a loaded three-element kernel and a wait, below Tensor: encode, ring, decode, run, signal."""
+  from tinyhw import Device, Tensor
+  from tinyhw.engine.run import Step, listening
+  steps: list[Step] = []
+  with listening(steps.append): tensor = (Tensor([1, 2, 3], device=device) + 1).realize()
+  step = next(s for s in reversed(steps) if s.kernel is not None)
+  assert step.kernel is not None
+  spec, program, runtime = step.kernel.spec, step.kernel.program, Device[device].runtime
+  buffers = [step.buffers[i].allocation for i in spec.buffer_order]
+  def run() -> None:
+    for _ in range(count): program(buffers, step.values, spec.grid, spec.block)
+    runtime.synchronize()
+  settle(run, 500)
+  seconds = repeat(run, runs=500, warm=100)
+  if tensor.tolist() != [2, 3, 4]: raise Error("wrong sum", where=f"launches on {device}")
+  return seconds
 
 
 def copies() -> Seconds:

@@ -148,21 +148,3 @@ def mock_matmul(device: str) -> Seconds:
     return product
   if not np.allclose(run().numpy(), a @ b, rtol=1e-4): raise Error("wrong product", where=device)
   return repeat(run)
-
-
-def raw_launch(device: str) -> Seconds:
-  """Launch and wait of a loaded three-element kernel on the mock of a driver, below Tensor."""
-  from tinyhw import Device, Tensor
-  from tinyhw.engine.run import Step, listening
-  steps: list[Step] = []
-  with listening(steps.append): tensor = (Tensor([1, 2, 3], device=device) + 1).realize()
-  step = next(s for s in reversed(steps) if s.kernel is not None)
-  assert step.kernel is not None
-  spec, program, runtime = step.kernel.spec, step.kernel.program, Device[device].runtime
-  buffers = [step.buffers[i].allocation for i in spec.buffer_order]
-  def run() -> None:
-    program(buffers, step.values, spec.grid, spec.block)
-    runtime.synchronize()
-  seconds = repeat(run, runs=300, warm=100)
-  if tensor.tolist() != [2, 3, 4]: raise Error("wrong sum", where=device)
-  return seconds

@@ -19,7 +19,7 @@ from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.routine import defined
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, gather
-from tinyhw.emulator.jit.vectors import scatter
+from tinyhw.emulator.jit.vectors import ALIGNED, scatter
 from tinyhw.emulator.ptx import addresses, memory, operands
 from tinyhw.emulator.ptx.matrix import BITS, Quarters
 from tinyhw.emulator.ptx.scope import Line
@@ -108,8 +108,8 @@ def _function(m: int, n: int, k: int, t: str, how: str) -> tuple[str, str]:
           f"  %of.first = mul i64 %of, {m * width}", "  %x.place = add i64 %of.first, %within",
           f"  %x.at = getelementptr {t}, ptr %a.at, i64 %x.place"]
   return name, "\n".join([
-    f"define private void @{name}(ptr noalias %a, ptr noalias %b.at, ptr noalias %c) noinline alignstack(64) {{", "  br label %row",
-    "row:", "  %i = phi i64 [ 0, %0 ], [ %next, %end ]", f"  %first = mul i64 %i, {width}",
+    f"define private void @{name}(ptr noalias %a, ptr noalias %b.at, ptr noalias %c) {ALIGNED} {{",
+    "  br label %row", "row:", "  %i = phi i64 [ 0, %0 ], [ %next, %end ]", f"  %first = mul i64 %i, {width}",
     f"  %a.at = getelementptr {t}, ptr %a, i64 %first", "  %to = shl i64 %i, 3",
     f"  %c.at = getelementptr {t}, ptr %c, i64 %to",
     *products.depth(t, how, rows, COLUMNS, k, "row", COLUMNS, left, width),

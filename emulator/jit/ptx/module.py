@@ -7,6 +7,7 @@ from tinyhw.emulator.jit.memory import finder
 from tinyhw.emulator.jit.ptx import layout as at
 from tinyhw.emulator.jit.ptx import runner
 from tinyhw.emulator.jit.values import BOOL, type_of
+from tinyhw.emulator.jit.vectors import ALIGNED
 from tinyhw.emulator.values.ops import U32, U64
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def _in_cluster() -> list[str]:
 def module(g: Lanes) -> str:
   """All of a kernel's module."""
   w, m, clustered = g.width, g.mask_type, g.plan.clustered
-  out = ["define private void @kernel(ptr noalias %context, ptr noalias %state) noinline alignstack(64) {", "entry:"]
+  out = [f"define private void @kernel(ptr noalias %context, ptr noalias %state) {ALIGNED} {{", "entry:"]
   # exits keep what the reference reads: also a fragment's registers that repeat others, which compiled code does not
   used = g.used | {n for x in g.exits for n, _ in x.registers}
   for n in sorted(used):

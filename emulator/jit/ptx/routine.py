@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Value, convert, type_of
+from tinyhw.emulator.jit.vectors import ALIGNED
 from tinyhw.emulator.values.ops import U64
 
 _RESULTS: Final = {"i1": "false", "i64": "0"}  # of a function that did not go on
@@ -129,7 +130,7 @@ class Routine(Emitter):
   def text(self, result: Value | None = None) -> str:
     """The whole function, which gives a value, or that it is done."""
     given = ", ".join(["ptr %context", "ptr %state", *(f"i64 %{p}" for p in self.parameters)])
-    body = [f"define private {self.result} @{self.name}({given}) noinline alignstack(64) {{", "entry:",
+    body = [f"define private {self.result} @{self.name}({given}) {ALIGNED} {{", "entry:",
             *(f"  %{name} = {what}" for name, what in self.stack.items()), "  br label %body", *self.lines,
             f"  ret {self.result} {'true' if result is None else result.text}", "fail:",
             f"  ret {self.result} {_RESULTS[self.result]}", "}"]

@@ -15,6 +15,7 @@ from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, doubles_of, halv
 from tinyhw.emulator.jit.ptx.routine import defined
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
+from tinyhw.emulator.jit.vectors import ALIGNED
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.matrix import BITS
 from tinyhw.emulator.ptx.scope import Line
@@ -96,8 +97,9 @@ def product(k: int, d: str, saturates: bool, negative: bool, bits: bool = False)
   whole, o = d == "s32", OUT[d]
   e = "i32" if whole else "double"
   name = f"block.{k}.{e}.{o}{'.sat' * saturates}{'.negative' * negative}{'.bits' * bits}"
-  lines = [f"define private void @{name}(ptr noalias %a, ptr noalias %b, ptr noalias %c, i64 %n, i1 %adds) noinline alignstack(64) {{",
-           "entry:", "  br label %block", "block:", "  %j = phi i64 [ 0, %entry ], [ %j.next, %column ]",
+  given = "ptr noalias %a, ptr noalias %b, ptr noalias %c, i64 %n, i1 %adds"
+  lines = [f"define private void @{name}({given}) {ALIGNED} {{", "entry:", "  br label %block", "block:",
+           "  %j = phi i64 [ 0, %entry ], [ %j.next, %column ]",
            f"  %b.at = getelementptr {e}, ptr %b, i64 %j", "  br label %rows", "rows:",
            "  %i = phi i64 [ 0, %block ], [ %i.next, %rows ]", f"  %i.first = mul i64 %i, {k}",
            f"  %a.at = getelementptr {e}, ptr %a, i64 %i.first", "  %half = lshr i64 %i, 3",

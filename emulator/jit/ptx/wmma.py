@@ -15,6 +15,7 @@ from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, halves, integers
 from tinyhw.emulator.jit.ptx.routine import Routine, Variable, defined
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Emitter, Value, convert, type_of
+from tinyhw.emulator.jit.vectors import ALIGNED
 from tinyhw.emulator.ptx import addresses, memory, operands
 from tinyhw.emulator.ptx.matrix import BITS
 from tinyhw.emulator.ptx.scope import Line
@@ -151,7 +152,7 @@ def product(m: int, n: int, k: int, t: str, how: str) -> tuple[str, str]:
   name = f"wmma.{m}.{n}.{k}.{t}{'.' * bool(how)}{how}"
   places = ", ".join(f"ptr noalias %{x}" for x in ("a", "b", "turned", "c"))
   return name, "\n".join([
-    f"define private void @{name}({places}) noinline alignstack(64) {{", "  br label %turn", "turn:",
+    f"define private void @{name}({places}) {ALIGNED} {{", "  br label %turn", "turn:",
     "  %p = phi i64 [ 0, %0 ], [ %p.next, %turn ]", *_turned(n, k, t), "  %p.next = add i64 %p, 1",
     f"  %p.over = icmp eq i64 %p.next, {n * k // 16}", "  br i1 %p.over, label %block, label %turn", "block:",
     "  %q = phi i64 [ 0, %turn ], [ %q.next, %end ]", f"  %q.row = udiv i64 %q, {n // columns}",
@@ -254,7 +255,7 @@ def _product_of(e: Emitter, name: str, d: Fragment, sources: Sequence[Fragment],
   e.declared.update(INTRINSICS)
   e.declared.update(f.declared)
   rooms = [f"  {p} = alloca [{count} x {t}], align 64" for p, count in zip(places, (m * k, k * n, k * n, m * n))]
-  body = [f"define private void @{name}(ptr noalias %from, ptr noalias %to) noinline alignstack(64) {{", *rooms, *f.lines,
+  body = [f"define private void @{name}(ptr noalias %from, ptr noalias %to) {ALIGNED} {{", *rooms, *f.lines,
           "  ret void", "}"]
   return [text, *f.constants, "\n".join(body)]
 
