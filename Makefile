@@ -23,9 +23,12 @@ test: $(VENV)/.test
 units: $(VENV)/.test
 	$(BIN)/python -m pytest --dist worksteal -n $(JOBS)
 
-# The steps that an NVIDIA card is taken up with, one after the other; ARGS="--qmd 3.0" and so on.
-test-nv: $(VENV)/.run
+# The steps that an NVIDIA card is taken up with, one after the other; ARGS="--qmd 3.0" and so on. Then all operators on
+# it, and its figures beside CUDA's. MOCKGPU=sm_90 has a mock card take them.
+test-nv: $(VENV)/.test
 	$(BIN)/python -m tinyhw.tools.nvcard $(ARGS)
+	MOCKGPU=$(MOCKGPU) $(BIN)/python -m tests.tensor.operators.sweep --device NV --jobs 1
+	$(BIN)/tinyhw bench --device NV
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
