@@ -10,6 +10,9 @@ from tinyhw.compile.units import available
 from tinyhw.ir.dtype import PtrDType
 from tinyhw.ir.uop import Axis, GroupOp, UOp
 
+_TILE = 128               # rows and columns of a product that a workgroup has, of four waves
+_TILE_BYTES = 64          # of each, at once
+_TILES = 128              # fewer of them leave a large GPU without work
 _LONG_ARITHMETIC = 100    # operations after which a value is not computed for several neighbours in one thread
 
 
@@ -45,11 +48,29 @@ def _matrix(kernel: Kernel) -> bool:
   if isinstance(found, str): return False
   kernel.apply(Opt(OptKind.TC, int(found.steps.arg.axis)))
   assert kernel.unit_product is not None
+  if kernel.renderer.stages and _staged(kernel): return True
   columns = max(2 // kernel.unit_product.columns_a_lane, 1)
   _try(kernel, OptKind.UPCAST, found.rows, divisor(kernel.left(found.rows), 4))
   _try(kernel, OptKind.UPCAST, found.columns, divisor(kernel.left(found.columns), columns))
   waves = 4 if kernel.renderer.max_block >= 4 * found.unit.lanes else 1
   if kernel.renderer.local: _try(kernel, OptKind.LOCAL, found.rows, divisor(kernel.left(found.rows), waves))
+  return True
+
+
+def _staged(kernel: Kernel) -> bool:
+  """A product of so many tiles of 128 x 128 that all of a GPU has some: four waves each, through local memory."""
+  found = kernel.unit_product
+  assert found is not None
+  blocks = {found.rows: _TILE // found.unit.rows, found.columns: _TILE // found.unit.columns,
+            found.steps: _TILE_BYTES // (found.unit.steps * found.a.dtype.itemsize)}
+  if any(not kernel.fixed(axis) for axis in kernel.parts): return False
+  if any(n < 1 or kernel.left(axis) % n for axis, n in blocks.items()): return False
+  if kernel.product(Axis.LOOP) < _TILES * blocks[found.rows] * blocks[found.columns]: return False
+  for axis in (found.rows, found.columns):
+    _try(kernel, OptKind.UPCAST, axis, blocks[axis] // 2)
+    _try(kernel, OptKind.LOCAL, axis, 2)
+  _try(kernel, OptKind.UNROLL, found.steps, blocks[found.steps])
+  kernel.apply(Opt(OptKind.STAGE, int(found.steps.arg.axis)))
   return True
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import product
 
 from tinyhw.compile.render.base import Renderer
@@ -120,8 +121,9 @@ class _Expander:
       unrolled = tuple(r for r in u.src[1:] if r.arg.kind is Axis.UNROLL)
       return [(u.src[0], {**values, **more}) for more in self.copies(unrolled)]
     if u.op is Ops.BARRIER:
-      return [(u.src[0], {**values, **more}) for more in self.copies(self.copied[u.src[0]])] + [
-        (r, values) for r in u.src[1:] if r.arg.kind not in _COPIED]
+      stores = [s for s in u.src if s.op is Ops.STORE]
+      return [(s, {**values, **more}) for s in stores for more in self.copies(self.copied[s])] + [
+        (r, values) for r in u.src if r.op is Ops.RANGE and r.arg.kind not in _COPIED]
     if u.op is Ops.INDEX and self.copied[u] and self.place(u) is not None:
       return [(s, values) for s in u.src[2:]]
     return [(s, values) for s in u.src]
@@ -192,8 +194,17 @@ def vectorize(sink: UOp, renderer: Renderer) -> UOp:
   # Loads after a barrier depend on the other loads: they come second, so that neither replacement hides the other.
   for behind_barrier in (False, True):
     sink = sink.substitute(_vector_loads(sink, renderer, behind_barrier))
+  copies = {u: u.replace(src=(*_vector_stores([s for s in u.src if s.op is Ops.STORE], renderer),
+                              *(s for s in u.src if s.op is not Ops.STORE)))
+            for u in sink.toposort() if u.op is Ops.BARRIER}
+  sink = sink.substitute({u: new for u, new in copies.items() if new is not u})
+  return UOp.sink(*_vector_stores(sink.src, renderer))
+
+
+def _vector_stores(stores: Sequence[UOp], renderer: Renderer) -> list[UOp]:
+  """Stores with those of consecutive elements joined into vectors."""
   groups: dict[object, dict[int, UOp]] = {}
-  for u in sink.src:
+  for u in stores:
     shared, offset, _ = _place(u.src[0])
     groups.setdefault((shared, u.src[1].dtype), {})[offset] = u
   joined: list[UOp] = []
@@ -205,8 +216,8 @@ def vectorize(sink: UOp, renderer: Renderer) -> UOp:
       parts = [found[offsets[start + i]] for i in range(length)]
       value = parts[0].src[1]
       if length > 1: value = UOp(Ops.VECTORIZE, value.dtype.vec(length), tuple(p.src[1] for p in parts))
-      joined.append(parts[0].replace(src=(parts[0].src[0], value, *parts[0].src[2:])))
-  return UOp.sink(*joined)
+      joined.append(parts[0].replace(src=(parts[0].src[0], value, *parts[0].src[2:])) if length > 1 else parts[0])
+  return joined
 
 
 def _vector_loads(sink: UOp, renderer: Renderer, behind_barrier: bool) -> dict[UOp, UOp]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from tinyhw.compile import images, matrix
+from tinyhw.compile import images, matrix, stage
 from tinyhw.compile.program import Dim3, Opt, OptKind
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.schedule import identity_element
@@ -19,7 +19,7 @@ from tinyhw.ir.symbolic import linear, simplify
 from tinyhw.ir.uop import Axis, Ops, UOp
 
 _MAX_UNROLLED = 256       # values that one thread may keep, as a bound on code size
-_MAX_BLOCKS = 16        # blocks of a matrix unit that a wave has: their sums fill 128 registers of its lanes
+_MAX_SUMS = 128          # registers of a lane that the sums of a matrix unit's blocks may fill
 # option: (kind of axis that it splits, what becomes of the steps that it takes)
 _KINDS = {OptKind.UPCAST: (Axis.LOOP, Axis.UPCAST), OptKind.LOCAL: (Axis.LOOP, Axis.LOCAL),
           OptKind.THREAD: (Axis.LOOP, Axis.GLOBAL), OptKind.UNROLL: (Axis.REDUCE, Axis.UNROLL),
@@ -59,6 +59,7 @@ class Kernel:
   packed: list[UOp] = field(default_factory=list)     # INDEXes of operands that are copied to local memory first
   locals: bool = True                                 # False after NOLOCALS
   unit_product: matrix.Product | None = None          # what a matrix unit computes
+  staged: tuple[stage.Tile, stage.Tile] | None = None  # what is copied to local memory for it, tile by tile
   images: frozenset[int] = frozenset()                # numbers of the buffers that are images
 
   def __post_init__(self) -> None:
@@ -118,6 +119,7 @@ class Kernel:
     elif opt.kind is OptKind.PADTO: self._pad(opt)
     elif opt.kind is OptKind.PACK: self._pack(opt)
     elif opt.kind is OptKind.IMAGE: self.images |= {images.fitting(self, opt)}
+    elif opt.kind is OptKind.STAGE: self._stage(opt)
     elif opt.kind is OptKind.TC: self.unit_product = matrix.fitting(self, opt)
     else: self._split(opt)
     self.opts.append(opt)
@@ -172,6 +174,12 @@ class Kernel:
     if size > self.renderer.max_local: raise _refusal(opt, f"{size:,} bytes, of {self.renderer.max_local:,}")
     self.packed = found
 
+  def _stage(self, opt: Opt) -> None:
+    """A workgroup's tiles of both factors go through local memory."""
+    found = stage.fitting(self, opt.axis)
+    if isinstance(found, str): raise _refusal(opt, found)
+    self.staged = found
+
   def _packed_size(self, index: UOp) -> int:
     return math.prod(p.size for r in index.ranges for p in self.parts[r] if p.kind in _INNER)
 
@@ -183,7 +191,7 @@ class Kernel:
     if opt.amount < 2: raise _refusal(opt, "the amount is less than 2")
     if size % opt.amount != 0 and opt.kind not in _UNEVEN: raise _refusal(opt, f"{opt.amount} does not divide {size}")
     if opt.amount > highest(size): raise _refusal(opt, f"only {size} steps are left")
-    if self.packed: raise _refusal(opt, "operands are packed already")
+    if self.packed or self.staged: raise _refusal(opt, "operands are packed already")
     self._check_target(opt, axis)
     at = self.rest(axis)
     self.parts[axis][at].size = (size + opt.amount - 1) // opt.amount
@@ -207,8 +215,8 @@ class Kernel:
       if self.taken(axis, Axis.GLOBAL) > 1: raise _refusal(opt, "the axis is shared among threads already")
     elif opt.kind is OptKind.VECTOR: self._check_vector(opt, axis)
     elif self.unit_product is not None and opt.kind is OptKind.UPCAST and (
-        self.product(Axis.UPCAST) // self.unit_product.unit.results * opt.amount > _MAX_BLOCKS):
-      raise _refusal(opt, f"a wave would hold more than {_MAX_BLOCKS} blocks of a matrix unit")
+        self.product(Axis.UPCAST) * opt.amount > _MAX_SUMS):
+      raise _refusal(opt, f"a lane would hold more than {_MAX_SUMS} sums of a matrix unit")
     elif self.product(Axis.UPCAST, Axis.UNROLL) * opt.amount > _MAX_UNROLLED * (
         self.unit_product.unit.results * self.unit_product.unit.steps if self.unit_product is not None else 1):
       raise _refusal(opt, f"a thread would unroll more than {_MAX_UNROLLED} steps")
@@ -267,7 +275,7 @@ class Kernel:
     if product is not None: whole[product.reduction] = matrix.result(product)
     done = substituted(self.sink, whole, made, gates, self._clamped(whole, gates))
     sink = done[self.sink]
-    if product is not None: sink = matrix.joined(self, product, sink, made, whole)
+    if product is not None: sink = matrix.joined(self, product, sink, made, whole, number)
     if self.packed: sink = self._with_copies(sink, [done[index] for index in self.packed], made, number)
     return sink, grid, block
 

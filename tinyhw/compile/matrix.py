@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.compile.legalize import from_bits
 from tinyhw.compile.program import Opt
+from tinyhw.compile.stage import Staged
 from tinyhw.compile.units import available
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import dtypes
@@ -131,19 +132,26 @@ def _from(factor: UOp) -> object:
   return factor.src[0].dtype if factor.op is Ops.CAST else factor.dtype
 
 
-def joined(kernel: Kernel, product: Product, sink: UOp, made: dict[UOp, list[UOp]], whole: dict[UOp, UOp]) -> UOp:
-  """The graph with the product's stores: one for each result of a lane."""
+def joined(kernel: Kernel, product: Product, sink: UOp, made: dict[UOp, list[UOp]], whole: dict[UOp, UOp],
+           number: int) -> UOp:
+  """The graph with the product's stores: one for each result of a lane. New ranges are numbered from `number` on."""
   from tinyhw.compile.kernel import substituted
   unit = product.unit
   item = UOp.special("lidx0", unit.lanes) if unit.lanes > 1 else UOp.const(dtypes.index, 0)
   each = product.columns_a_lane
   taken = {product.rows: len(unit.c[0]), product.columns: len(unit.c[1]) + (each > 1), product.steps: 1}
+  block_range = made[product.steps][-1]
+  loops = tuple(u for r in product.reduction.src[1:] for u in made[r] if u.op is Ops.RANGE and u is not block_range)
+  staged = None
+  if kernel.staged is not None:
+    staged = Staged(kernel, made, [u for u in loops if u.arg.kind is Axis.REDUCE], number)
   def outside(axis: UOp) -> UOp:
-    """An axis where its innermost parts are at 0."""
+    """An axis where its innermost parts are at 0; within a workgroup's tile, where there are tiles."""
     zero = UOp.const(dtypes.index, 0)
-    found, inner = zero, 1
-    for i, (part, u) in enumerate(reversed(list(zip(kernel.parts[axis], made[axis])))):
-      found, inner = found + (zero if i < taken[axis] else u) * inner, inner * part.size
+    found, inner, parts = zero, 1, kernel.parts[axis]
+    for i, (part, u) in enumerate(reversed(list(zip(parts, made[axis])))):
+      none = i < taken[axis] or staged is not None and len(parts) - 1 - i == kernel.rest(axis)
+      found, inner = found + (zero if none else u) * inner, inner * part.size
     return found
   def digits(of: Digits, number: int) -> UOp:
     found = UOp.const(dtypes.index, total(tuple(d for d in of if not d.of_lane), 0, number))
@@ -159,14 +167,16 @@ def joined(kernel: Kernel, product: Product, sink: UOp, made: dict[UOp, list[UOp
         number = digits(of, j)
         if axis is product.columns and each > 1: number = number * each + made[axis][-1]
         at[axis] = simplify(outside(axis) + number)
+      if staged is not None:
+        line = product.rows if product.rows in axes else product.columns
+        numbers.append(staged.number(line, at[line], at[product.steps]))
+        continue
       gates = {r: simplify(at[r] < r.src[0]) for r in kernel.uneven()}
       found = substituted(factor, at, made, gates, {})[factor]
       numbers.append(gates[product.steps].where(found, 0) if product.steps in gates else found)
     return numbers
   a = fragment(product.a, (product.rows, product.steps), unit.a)
   b = fragment(product.b, (product.steps, product.columns), unit.b)
-  block_range = made[product.steps][-1]
-  loops = tuple(u for r in product.reduction.src[1:] for u in made[r] if u.op is Ops.RANGE and u is not block_range)
   results = _alone(unit, a, b, loops) if unit.lanes == 1 else _by_unit(unit, a, b, loops)
   numbers: list[tuple[UOp, Digit]] = []        # the ranges that count a lane's results
   for axis, of in zip((product.rows, product.columns), unit.c):

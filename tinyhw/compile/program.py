@@ -52,6 +52,7 @@ class OptKind(enum.Enum):
   SWAP = "swap"        # the axis and the axis number `amount` change places in the nest of loops
   PACK = "pack"        # what a reduction reads alike at each step of an output axis is copied into local memory first
   TC = "tc"            # a product's innermost blocks are a matrix unit's; `axis` is the reduction's, `amount` unused
+  STAGE = "stage"      # what matrix units multiply next is copied into local memory; `axis` is TC's, `amount` unused
   IMAGE = "image"      # the buffer number `axis` is an image of four numbers a pixel
   NOLOCALS = "nolocals"  # no workgroups with several work-items
 

@@ -87,7 +87,7 @@ def neighbours(opts: Opts, kernel: Kernel) -> Iterator[Opts]:
     yield (*opts, more)
     # What has to come first (lanes, a unit's blocks, padding), and what ends a list (copies of operands).
     if more.kind in (OptKind.VECTOR, OptKind.TC, OptKind.PADTO): yield (more, *opts)
-    elif opts and opts[-1].kind is OptKind.PACK: yield (*opts[:-1], more, opts[-1])
+    elif opts and opts[-1].kind in (OptKind.PACK, OptKind.STAGE): yield (*opts[:-1], more, opts[-1])
 
 
 def steps(kernel: Kernel) -> Iterator[Opt]:
@@ -101,5 +101,6 @@ def steps(kernel: Kernel) -> Iterator[Opt]:
   yield from (Opt(OptKind.SWAP, x, y) for i, x in enumerate(outputs) for y in outputs[i + 1:])
   if renderer.pool: yield from (Opt(OptKind.PACK, axis) for axis in outputs)
   if renderer.units: yield from (Opt(OptKind.TC, int(r.arg.axis)) for r in kernel.reductions)
+  if renderer.stages: yield from (Opt(OptKind.STAGE, int(r.arg.axis)) for r in kernel.reductions)
   if renderer.images is not None and wanted(): yield from (Opt(OptKind.IMAGE, i) for i in kernel.buffers())
   if renderer.local: yield Opt(OptKind.NOLOCALS)

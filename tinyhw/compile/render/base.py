@@ -23,7 +23,8 @@ class Renderer(ABC):
   (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of a workgroup,
   `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
 
-  `units` are the matrix units of a wave, `images` the limits of what `compile.images` makes.
+  `units` are the matrix units of a wave, `stages` says whether large products by them go through local memory, `images`
+  the limits of what `compile.images` makes.
 
   For processors: `lanes`: the longest vectors that arithmetic takes (0: it is on scalars). `masks`: accesses of some
   lanes only are cheap. `powers`: vectors have a power of two of lanes. `tile_vectors`: vectors of 64 bytes that a
@@ -44,6 +45,7 @@ class Renderer(ABC):
   pool = False
   leaves_python = False
   units: tuple[MatrixUnit, ...] = ()
+  stages = False
   images: tuple[int, int] | None = None         # the largest image of two dimensions, in pixels; None: there are none
   fused = False
   max_block = 1

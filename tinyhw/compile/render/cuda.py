@@ -112,6 +112,7 @@ class CUDARenderer(CFamilyRenderer):
   tile = 4
   max_block = 1024
   max_local = 48 * 1024
+  stages = True
   language = CUDA()
   writer = CUDAWriter
 

@@ -50,6 +50,7 @@ class NVPTXRenderer(LLVMRenderer):
   vector_bytes = 16
   max_block = 1024
   max_local = STATIC_LOCAL
+  stages = True
 
   def __init__(self, processor: str = "sm_80", optimization: int = 2) -> None:
     super().__init__(optimization)
