@@ -123,9 +123,21 @@ def begin(shim: str) -> None:
     spec.loader.exec_module(module)
 
 
+def carried(ptx: bytes, arch: str) -> bytes | None:
+  """What mock cards take for machine code of a PTX module: an ELF with it; None where only the PTX itself will do."""
+  from tinyhw.arch.nv import NV_ARCHES
+  from tinyhw.assemble import bare
+  from tinyhw.core.errors import Error
+  if (chip := NV_ARCHES.get(arch.rstrip("af"))) is None: return None
+  try: return bare(ptx, chip)
+  except Error: return None
+
+
 def machine(cards: str) -> Callable[[], None]:
   """A machine of mock cards behind the process's libraries of CUDA; what tells of it at the end, once."""
+  from tinyhw.compile.nvidia.installed import files
   from tinyhw.mock.cuda.library import driver_links, forks, runtime, stand_in
+  from tinyhw.mock.cuda.rtc import compiles
   from tinyhw.mocked import mock_machine, mock_options
   names = tuple(c.strip() for c in cards.split(",") if c.strip())
 
@@ -151,5 +163,6 @@ def machine(cards: str) -> Callable[[], None]:
 
   runtime()
   driver_links()
+  if (file := next(files("nvrtc", "cuda_nvrtc"), None)) is not None: compiles(file, carried)
   standing = forks(new)
   return tell

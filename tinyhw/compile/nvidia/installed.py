@@ -5,6 +5,7 @@ import ctypes
 import functools
 import importlib.util
 import os
+import platform
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from tinyhw.core.errors import DeviceError, MissingTool
 MAJORS: Final = (13, 12)  # of CUDA, whose libraries have it in their names
 _TOOLKITS: Final = ("CUDA_HOME", "CUDA_PATH")
 _TOOLKIT: Final = "/usr/local/cuda"
+_SYSTEM: Final = (f"/usr/lib/{platform.machine()}-linux-gnu", "/usr/lib64", "/usr/lib")
 
 
 def packages(*names: str) -> Iterator[Path]:
@@ -40,15 +42,22 @@ def program(name: str, package: str, searched: str) -> str | None:
   return None
 
 
+def files(stem: str, package: str) -> Iterator[str]:
+  """Where a shared library is: in the folders of LD_LIBRARY_PATH, packages, toolkits, the system."""
+  listed = [Path(p) for p in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p]
+  folders = [*listed, *(p / "lib" for p in packages(package)), *(t / "lib64" for t in toolkits()), *map(Path, _SYSTEM)]
+  for folder in folders:
+    for major in MAJORS:
+      if (file := folder / f"lib{stem}.so.{major}").is_file(): yield str(file)
+
+
 @functools.cache
 def library(stem: str, package: str) -> str | None:
-  """What loads a shared library: its name where the system finds it, else its file. None without one."""
-  names = [f"lib{stem}.so.{major}" for major in MAJORS]
-  folders = [*(p / "lib" for p in packages(package)), *(t / "lib64" for t in toolkits())]
-  for name in (*names, *(str(folder / name) for folder in folders for name in names)):
-    try: ctypes.CDLL(name)
+  """The file of a shared library that loads. None without one."""
+  for file in files(stem, package):
+    try: ctypes.CDLL(file)
     except OSError: continue
-    return name
+    return file
   return None
 
 
