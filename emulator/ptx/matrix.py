@@ -130,12 +130,12 @@ def product(a: Value, b: Value, c: Value, t: str, modifiers: frozenset[str], kin
 def mma(code: Code, line: Line, form: Form) -> Step:
   """A product of matrices, each of which is spread over the registers of the warp."""
   i = line.instruction
-  if i.modifiers[0].startswith("sp"):
-    from tinyhw.emulator.ptx import sparse
-    return sparse.mma(code, line, form)
   if any(m.startswith("kind::") for m in i.modifiers):
     from tinyhw.emulator.ptx import block_scales
     return block_scales.mma(code, line, form)
+  if i.modifiers[0].startswith("sp"):
+    from tinyhw.emulator.ptx import sparse
+    return sparse.mma(code, line, form)
   need(line, 4)
   shape = next(re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit())
   kinds = [m for m in i.modifiers if m in BITS]

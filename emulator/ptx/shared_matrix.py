@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import DecodeError
+from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.emulator.ptx.descriptors import SWIZZLES, MatrixDescriptor
 from tinyhw.emulator.ptx.ranges import Thread
 
@@ -34,6 +34,8 @@ class Chunks:
     d = self.d
     width, _, _ = SWIZZLES[d.swizzle]
     r, c = np.arange(rows)[:, None], np.arange(chunks)[None, :]
+    if d.swizzle and chunks * CHUNK > width:  # of the wide operand of a sparse product
+      raise Unsupported("matrix in shared memory", f"{chunks * CHUNK} bytes a row in a swizzle of {width}", where="PTX")
     apart = CHUNK if d.swizzle else d.leading * CHUNK
     return self._read(block, r % 8 * width + r // 8 * (d.stride * CHUNK) + c * apart)
 

@@ -129,17 +129,36 @@ def kinds() -> list[tuple[str, str, str, str, int, str]]:
           ("mxf4nvf4", "e2m1", "e2m1", "f32", 4, "ue4m3")]
 
 
+def thinned(rng: Any, x: Any, packed: bool) -> tuple[Any, Any]:
+  """(a matrix with its zeros, metadata of the threads) of what is stored of it. The first and third thread of four have
+  32 bits each of the upper rows, the others of the lower ones; a chunk of zeros has metadata that name nothing."""
+  k, unit = 2 * x.shape[1], 2 if packed else 1
+  chunk = 4 * unit
+  out, words = np.zeros((16, k)), [0] * 32
+  for row, j in np.ndindex(16, k // chunk):
+    places = [int(v) for v in np.sort(rng.permutation(4)[:2])]
+    mine = x[row, chunk // 2 * j:chunk // 2 * (j + 1)]
+    if not mine.any(): places = [0, 0]
+    for n, place in enumerate(places): out[row, chunk * j + unit * place:][:unit] += mine[unit * n:unit * (n + 1)]
+    lane = 4 * (row % 8) + 2 * (j // 8) + row // 8
+    words[lane] |= (places[0] | places[1] << 2) << 4 * (j % 8)
+  return out, np.array(words, np.uint32)
+
+
+@pytest.mark.parametrize("thin", [False, True])
 @pytest.mark.parametrize(("kind", "a", "b", "d", "count", "scales"), kinds())
-def test_products_of_narrow_floats(kind: str, a: str, b: str, d: str, count: int, scales: str) -> None:
-  """Elements of each thread are drawn; the matrices are read out of them as the figures of m16n8k32 and k64 say."""
+def test_products_of_narrow_floats(kind: str, a: str, b: str, d: str, count: int, scales: str, thin: bool) -> None:
+  """Elements of each thread are drawn; the matrices are read out of them as the figures of m16n8k32 and k64 say, of
+  `thin` ones m16n8k64 and k128."""
   rng = np.random.default_rng(seed(zlib.crc32(f"{kind}{a}{b}{count}{scales}".encode())))
   packed = kind.startswith("mxf4")
-  k, bits = (64, 4) if packed else (32, 8)
+  k, bits = (64 << thin, 4) if packed else (32 << thin, 8)
   words, matrices = [], []
-  for t, rows, registers in ((a, 16, 4), (b, 8, 2)):
+  for t, rows, registers in ((a, 16, 4), (b, 8, 2 << thin)):
     e, m, bias = FORMS[t]
-    codes = rng.integers(0, 1 << 1 + e + m, (rows, k))
-    if e > 3: codes = codes & ~(((1 << e) - 1) << m) | rng.integers(bias - 1, bias + 2, codes.shape) << m
+    codes = rng.integers(0, 1 << 1 + e + m, (rows, k >> (thin and rows == 16)))
+    if thin: codes[rng.random(codes.shape) < 0.3] = 0
+    if e > 3: codes = codes & ~(((1 << e) - 1) << m) | (codes > 0) * rng.integers(bias - 1, bias + 2, codes.shape) << m
     matrices.append(np.vectorize(lambda c, t=t: float(value(int(c), t)))(codes))
     raw = codes << 2 if t == "e2m1" and not packed else codes
     n = 32 // bits
@@ -149,7 +168,10 @@ def test_products_of_narrow_floats(kind: str, a: str, b: str, d: str, count: int
         first = lane % 4 * n + (r >> 1 if rows == 16 else r) * 4 * n
         words.append(sum(int(raw[row, first + j]) << bits * j for j in range(n)))
   x, y = matrices
-  left, right = np.array(words[:128], np.uint32).reshape(32, 4), np.array(words[128:], np.uint32).reshape(32, 2)
+  left, right = np.array(words[:128], np.uint32).reshape(32, 4), np.array(words[128:], np.uint32).reshape(32, -1)
+  right = np.pad(right, ((0, 0), (0, 4 - right.shape[1])))
+  metadata = np.zeros(32, np.uint32)
+  if thin: x, metadata = thinned(rng, x, packed)
   factors = rng.integers(0, 1 << 32, (32, 2), np.uint32)
   byte, thread = [int(rng.choice({1: [0, 1, 2, 3], 2: [0, 2]}.get(count, [0]))) for _ in "ab"], [1, 3]
   if count:
@@ -163,21 +185,24 @@ def test_products_of_narrow_floats(kind: str, a: str, b: str, d: str, count: int
   c = rng.integers(-8, 9, (16, 8)).astype(np.float16 if d == "f16" else np.float32)
   place = [(lane // 4 + 8 * (r >> 1), 2 * (lane % 4) + (r & 1)) for lane in range(32) for r in range(4)]
   added = np.array([c[p] for p in place], c.dtype).reshape(32, 4)
-  given = np.concatenate([left, right, factors, added.view(np.uint32).reshape(32, -1),
-                          np.zeros((32, 4 if d == "f16" else 2), np.uint32)], axis=1)[:, :14]
+  given = np.concatenate([left, right, factors, metadata[:, None], np.zeros((32, 1), np.uint32),
+                          added.view(np.uint32).reshape(32, -1), np.zeros((32, 2), np.uint32)], axis=1)[:, :16]
   width = "b32" if d == "f16" else "f32"
   letters = ["%r20", "%r21"] if d == "f16" else ["%f1", "%f2", "%f3", "%f4"]
   sums = "{" + ", ".join(letters) + "}"
   scaled = "" if not count else f".block_scale.scale_vec::{count}X"
   more = "" if not count else f", %r10, {{{byte[0]}, {thread[0]}}}, %r11, {{{byte[1]}, {thread[1]}}}"
   tail = f".{scales}" if count else ""
-  loads = "".join(f"ld.global.{width} {n}, [%l2+{32 + 4 * j}];" for j, n in enumerate(letters))
+  loads = "".join(f"ld.global.{width} {n}, [%l2+{48 + 4 * j}];" for j, n in enumerate(letters))
   stores = "".join(f"st.global.{width} [%l3+{4 * j}], {n};" for j, n in enumerate(letters))
-  out = run(f"""mul.wide.u32 %l1, %t, 56; add.u64 %l2, %i, %l1; ld.global.v2.u32 {{%r4, %r5}}, [%l2];
+  sparse, wide, which = "", "", ""
+  if thin: sparse, wide, which = ".sp::ordered_metadata", ", %r14, %r15", ", %r12, 0"
+  out = run(f"""mul.wide.u32 %l1, %t, 64; add.u64 %l2, %i, %l1; ld.global.v2.u32 {{%r4, %r5}}, [%l2];
     ld.global.v2.u32 {{%r6, %r7}}, [%l2+8]; ld.global.v2.u32 {{%r8, %r9}}, [%l2+16];
-    ld.global.v2.u32 {{%r10, %r11}}, [%l2+24]; {loads}
-    mma.sync.aligned.m16n8k{k}.row.col.kind::{kind}{scaled}.{d}.{a}.{b}.{d}{tail} {sums}, {{%r4, %r5, %r6, %r7}},
-      {{%r8, %r9}}, {sums}{more};
+    ld.global.v2.u32 {{%r14, %r15}}, [%l2+24]; ld.global.v2.u32 {{%r10, %r11}}, [%l2+32];
+    ld.global.u32 %r12, [%l2+40]; {loads}
+    mma{sparse}.sync.aligned.m16n8k{k}.row.col.kind::{kind}{scaled}.{d}.{a}.{b}.{d}{tail} {sums},
+      {{%r4, %r5, %r6, %r7}}, {{%r8, %r9{wide}}}, {sums}{which}{more};
     mul.wide.u32 %l1, %t, 16; add.u64 %l3, %o, %l1; {stores}""",
             np.zeros((32, 4), np.uint32), given, target="sm_120a")[0]
   wanted = (x @ y.T + c).astype(c.dtype)

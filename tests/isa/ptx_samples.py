@@ -75,8 +75,9 @@ def sample(form: Form) -> str | None:
     kinds = [x for x in form.name.split(".") if x in bits or x in {"e2m1", "e2m3", "e3m2"}]
     if k > 3: return "{%h1, %h2}"
     t = kinds[k]
-    if t not in bits: t = "u4" if t == "e2m1" and depth == 64 else "u8"
-    stored = rows * depth // (2 if m & {"sp", "sp::ordered_metadata"} else 1)
+    thin = bool(m & {"sp", "sp::ordered_metadata"})
+    if t not in bits: t = "u4" if t == "e2m1" and depth == 64 << thin else "u8"
+    stored = rows * depth >> thin
     total = (rows * 8, stored, depth * 8, rows * 8)[k] * bits[t]
     size = 64 if t == "f64" else 32
     return _braces({"f64": "d", "f32": "f"}.get(t, "r"), total // size // 32)

@@ -43,6 +43,7 @@ SETS["macquire"] = "acquire.cta|acquire.cluster|relaxed.cta|relaxed.cluster"
 SETS["dims"] = "1d|2d|3d|4d|5d"
 SETS["dims3"] = "3d|4d|5d"
 SETS["sp"] = "sp|sp::ordered_metadata"
+SETS["thin"] = "sp::ordered_metadata"
 SETS["wm"] = "m16n16k16|m8n32k16|m32n8k16"
 SETS["ss"] = "global|shared|shared::cta"
 SETS["policy"] = "L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged"
@@ -70,6 +71,7 @@ SETS["tx128"] = SETS["tx64"] + "|x128"
 SETS["tx32"] = SETS["tx64"].removesuffix("|x64")
 SETS["unpacked"] = "b8x16.b6x16_p32|b8x16.b4x16_p64"
 SETS["keeps"] = "|".join(f"collector::a::{op}" for op in ("fill", "use", "lastuse", "discard"))
+SETS["moved"] = "collector::a::lastuse|collector::a::discard"
 SETS["keeps_b"] = "|".join(f"collector::b{k}::{op}" for k in range(4) for op in ("fill", "use", "lastuse", "discard"))
 
 ROWS: Final = """
@@ -431,6 +433,16 @@ mma $sp sync aligned m16n8k8|m16n8k16 row col f32 tf32 tf32 f32 ; v : v v v b32 
 mma $sp sync aligned m16n8k32|m16n8k64 row col ?satfinite s32 u8|s8 u8|s8 s32 ; v : v v v b32 i ; 7.1 80
 mma $sp sync aligned m16n8k64|m16n8k128 row col ?satfinite s32 u4|s4 u4|s4 s32 ; v : v v v b32 i ; 7.1 80
 mma $sp sync aligned m16n8k64 row col f32 e4m3|e5m2 e4m3|e5m2 f32 ; v : v v v b32 i ; 8.4 89
+mma $thin sync aligned m16n8k64 row col kind::f8f6f4 f32 $f8f6f4 $f8f6f4 f32 ; v : v v v b32 i ; 8.7 120
+mma $thin sync aligned m16n8k64 row col kind::f8f6f4 f16 $f8f6f4 $f8f6f4 f16 ; v : v v v b32 i ; 8.7 120
+mma $thin sync aligned m16n8k64 row col $mx8 block_scale ?$one f32 $f8f6f4 $f8f6f4 f32 ue8m0 ; \
+  v : v v v b32 i b32 v b32 v ; 8.7 120
+mma $thin sync aligned m16n8k128 row col $mx4 block_scale ?$half f32 e2m1 e2m1 f32 ue8m0 ; \
+  v : v v v b32 i b32 v b32 v ; 8.7 120
+mma $thin sync aligned m16n8k128 row col $nv4 block_scale $two f32 e2m1 e2m1 f32 ue8m0 ; \
+  v : v v v b32 i b32 v b32 v ; 8.7 120
+mma $thin sync aligned m16n8k128 row col $nv4 block_scale $four f32 e2m1 e2m1 f32 ue4m3 ; \
+  v : v v v b32 i b32 v b32 v ; 8.7 120
 wmma load a|b sync aligned row|col $wm ?$ss f16|bf16|u8|s8 ; v : @ *u32 ; 6.0 70
 wmma load a|b sync aligned row|col m16n16k8 ?$ss tf32 ; v : @ *u32 ; 7.0 80
 wmma load a|b sync aligned row|col m8n8k4 ?$ss f64 ; v : @ *u32 ; 7.0 80
@@ -489,6 +501,13 @@ tcgen05 mma $ctas kind::mxf8f6f4 block_scale ?scale_vec::1X|block32 ?$keeps ; : 
 tcgen05 mma $ctas kind::mxf4 block_scale ?scale_vec::2X|block32 ?$keeps ; : @ M b64 b32 @ @ q ; 8.6 100
 tcgen05 mma $ctas kind::mxf4nvf4 block_scale $scales ?$keeps ; : @ M b64 b32 @ @ q ; 8.7 100
 tcgen05 mma ws cta_group::1 kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ?$keeps_b ; : @ M b64 b32 q *b64 ; 8.6 100
+tcgen05 mma $ctas kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ashift ?$moved ; : @ @ b64 b32 *v q *i ; 8.6 100
+tcgen05 mma sp $ctas kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ?$keeps ; : @ M b64 @ b32 *v q *i ; 8.6 100
+tcgen05 mma sp $ctas kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ashift ?$moved ; : @ @ b64 @ b32 *v q *i ; 8.6 100
+tcgen05 mma sp $ctas kind::mxf8f6f4 block_scale ?scale_vec::1X|block32 ?$keeps ; : @ M b64 @ b32 @ @ q ; 8.6 100
+tcgen05 mma sp $ctas kind::mxf4 block_scale ?scale_vec::2X|block32 ?$keeps ; : @ M b64 @ b32 @ @ q ; 8.6 100
+tcgen05 mma sp $ctas kind::mxf4nvf4 block_scale $scales ?$keeps ; : @ M b64 @ b32 @ @ q ; 8.7 100
+tcgen05 mma ws sp cta_group::1 kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ?$keeps_b ; : @ M b64 @ b32 q *b64 ; 8.6 100
 tcgen05 commit $ctas mbarrier::arrive::one ?shared::cluster b64 ; : @ ; 8.6 100
 tcgen05 commit $ctas mbarrier::arrive::one ?shared::cluster multicast::cluster b64 ; : @ u16 ; 8.6 100
 tcgen05 fence::before_thread_sync|fence::after_thread_sync ; : ; 8.6 100
