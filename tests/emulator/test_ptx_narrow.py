@@ -120,6 +120,40 @@ def test_conversions_of_scale_factors(mode: str, satfinite: str) -> None:
     assert int(out[2 * k + 1]) == brains[0] << 16 | brains[1]
 
 
+@pytest.mark.parametrize("t", ["e2m1", "e2m3", "e3m2", "e4m3", "e5m2"])
+def test_random_rounding_is_right_in_the_mean(t: str) -> None:
+  """Over all random bits (of those that are 16 each 256th) a number becomes its two neighbours, and on average itself."""
+  rng = random.Random(seed(len(t) + ord(t[1])))
+  e, m, bias = FORMS[t]
+  top = float(value((1 << e + m) - 2, t)) if t != "e5m2" else 57344.0
+  x = np.array([rng.choice([rng.uniform(-top, top), rng.uniform(-1, 1), rng.uniform(-1, 1) * 2.0 ** (1 - bias)])
+                for _ in range(64)], np.float32)
+  bits = 8 if t == "e2m1" else 16
+  given = np.repeat(x, 256)
+  out = run(f"""mov.u32 %r9, %ctaid.x; shl.b32 %r1, %r9, 10; mad.lo.u32 %r1, %t, 4, %r1; cvt.u64.u32 %l1, %r1;
+    add.u64 %l2, %i, %l1; ld.global.f32 %f1, [%l2]; mul.lo.u32 %r2, %t, {0x1010101 if bits == 8 else 0x1000100};
+    cvt.rs.satfinite.{t}x4.f32 {'%h1' if bits == 8 else '%r3'}, {{%f1, %f1, %f1, %f1}}, %r2;
+    {'cvt.u32.u16 %r3, %h1;' if bits == 8 else ''} add.u64 %l3, %o, %l1; st.global.u32 [%l3], %r3;""",
+            np.zeros(len(given), np.uint32), given, grid=64, threads=256)[0].reshape(64, 256)
+  room = 4 if bits == 8 else 8
+  for number, codes in zip(x, out):
+    for shift in range(0, 4 * room, room):
+      found = [value(int(c) >> shift & (1 << room) - 1, t) for c in codes]
+      low, high = min(found), max(found)
+      assert low <= Fraction(float(number)) <= high and set(found) <= {low, high}
+      assert abs(sum(found) / 256 - Fraction(float(number))) <= (high - low) / 128
+
+
+def test_what_takes_other_halves_is_made_of_f32() -> None:
+  """A sum of bf16 and f32 that f32 holds and bf16 does not; the halves have the first places."""
+  out = run("""mov.f32 %f1, 0f3F800001; mov.b16 %h1, 0x4000; mov.b16 %h2, 0x4200; add.rz.f32.bf16.sat %f2, %h1, %f1;
+    sub.f32.bf16 %f3, %h1, %f1; fma.rn.f32.f16 %f4, %h1, %h2, %f1; @!%p1 bra END;
+    st.global.v2.f32 [%o], {%f2, %f3}; st.global.f32 [%o+8], %f4; END:""", np.zeros(3, np.float32), np.zeros(1),
+            target="sm_100")[0]
+  one = float(np.nextafter(np.float32(1), np.float32(2)))
+  assert out.tolist() == [1.0, 2 - one, float(np.float32(6 + one))]
+
+
 # ---- products of a warp
 
 def kinds() -> list[tuple[str, str, str, str, int, str]]:

@@ -20,6 +20,7 @@ _REGISTERS = {"pred": "p", "b8": "h", "u8": "h", "s8": "h", "b16": "h", "u16": "
 _CONSTANT = {"bar": "1", "barrier": "1", "lop3": "0xE8", "cp": "16", "pmevent": "1", "setmaxnreg": "64", "fence": "128",
              "discard": "128",
              "applypriority": "128", "alloca": "8"}
+VERSION = (9, 0)  # ptxas'
 HEAD = """.version 9.0
 .target {target}
 .address_size 64
@@ -33,7 +34,7 @@ L:
 """
 # Where the table allows more than ptxas: hints for caches go with few types, .sat only where a number may not fit;
 # and where that is older than what compilers write.
-LOOSE = re.compile(r"bf16x2\.e2m1x2|4X\.f32.*ue8m0|L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]"
+LOOSE = re.compile(r"4X\.f32.*ue8m0|L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]"
                    r"|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
 # What ptxas accepts and the table has not: modifiers twice, and forms that the manual does not name.
 BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^fence.*generic\.global|^cvt\.b?f16\.b?f16|^madc\.hi\.sat"
@@ -44,7 +45,7 @@ UNTRIED = {"call", "brx", "bra", "param::func", "wgmma"}
 def sample(form: Form) -> str | None:
   """An instruction of a form; None for one that needs more than a line."""
   m, opcode = form.modifiers, form.row.opcode
-  if opcode in UNTRIED or m & UNTRIED or LOOSE.search(form.name): return None
+  if form.row.version > VERSION or opcode in UNTRIED or m & UNTRIED or LOOSE.search(form.name): return None
   if opcode in {"vote", "shfl"} and "sync" not in m: return None  # of targets before sm_70
   count = next((int(x[1]) for x in ("v2", "v4", "v8") if x in m), 1)
   number = [0]
@@ -113,6 +114,7 @@ def sample(form: Form) -> str | None:
     elif code == "v" and opcode == "clusterlaunchcontrol": words.append(_braces("r", 4))
     elif code == "v" and opcode == "cp":  # offsets of im2col
       words.append(_braces("h", next(int(x[0]) for x in m if x in {"3d", "4d", "5d"}) - 2))
+    elif code == "v" and opcode == "cvt": words.append(_braces("f", 4))
     elif code == "v":
       text = matrix(k)
       if text is None: return None

@@ -83,8 +83,10 @@ def _kernel(batch: Sequence[Case]) -> str:
       lines.append(_store(type_, name, 8 * THREADS * made))
       made += 1
   body = "\n".join(lines)
-  newer = any(form.row.sm > 90 for c in batch if (form := forms.find(c.form)) is not None)
-  return f""".version 9.0
+  rows = [form.row for c in batch if (form := forms.find(c.form)) is not None]
+  newer = any(row.sm > 90 for row in rows)
+  major, minor = max([(9, 0), *(row.version for row in rows)])
+  return f""".version {major}.{minor}
 .target {"sm_100a" if newer else "sm_90a"}
 .address_size 64
 .global .texref tx;
