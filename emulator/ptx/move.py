@@ -129,7 +129,7 @@ def ld(code: Code, line: Line, form: Form) -> Step:
 def st(code: Code, line: Line, form: Form) -> Step:
   """Stores of one to eight elements."""
   i, t = line.instruction, form.type
-  if "async" in form.modifiers: return copies.remote(code, line, form)
+  if "async" in form.modifiers and "release" not in form.modifiers: return copies.remote(code, line, form)
   need(line, 2 + ("L2::cache_hint" in form.modifiers))
   space = memory.space_of(form.modifiers)
   read = address(code, line, i.operands[0], space)

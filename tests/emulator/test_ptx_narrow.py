@@ -122,7 +122,7 @@ def test_conversions_of_scale_factors(mode: str, satfinite: str) -> None:
 
 @pytest.mark.parametrize("t", ["e2m1", "e2m3", "e3m2", "e4m3", "e5m2"])
 def test_random_rounding_is_right_in_the_mean(t: str) -> None:
-  """Over all random bits (of those that are 16 each 256th) a number becomes its two neighbours, and on average itself."""
+  """Over all random bits (of 16 each 256th) a number becomes its two neighbours, and on average itself."""
   rng = random.Random(seed(len(t) + ord(t[1])))
   e, m, bias = FORMS[t]
   top = float(value((1 << e + m) - 2, t)) if t != "e5m2" else 57344.0
@@ -261,6 +261,57 @@ def test_ldmatrix_that_unpacks(count: int, bits: int) -> None:
       whole = int.from_bytes(rows[8 * j + lane // 4].tobytes(), "little")
       codes = [whole >> bits * (4 * (lane % 4) + n) & (1 << bits) - 1 for n in range(4)]
       assert int(out[lane, j]) == sum(c << 8 * n for n, c in enumerate(codes))
+
+
+@pytest.mark.parametrize("form", ["b8", "b8x16.b6x16_p32", "b8x16.b4x16_p64"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_squares_of_bytes_are_loaded_transposed(count: int, form: str) -> None:
+  """A thread has four columns of the transpose's rows g and g + 8: four rows of memory, at two places."""
+  rng = np.random.default_rng(seed(count + len(form)))
+  rows = rng.integers(0, 256, (32, 16), np.uint8)
+  names = ["%r5", "%r6", "%r7", "%r8"][:2 * count]
+  out = run(f"""mul.wide.u32 %l1, %t, 16; add.u64 %l2, %i, %l1; ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%l2];
+    mov.u32 %r9, s; shl.b32 %r10, %t, 4; add.u32 %r9, %r9, %r10; st.shared.v4.u32 [%r9], {{%r1, %r2, %r3, %r4}};
+    bar.warp.sync -1;
+    ldmatrix.sync.aligned.m16n16.x{count}.trans.shared.{form} {{{', '.join(names)}}}, [%r9]; add.u64 %l3, %o, %l1;
+    {''.join(f'st.global.u32 [%l3+{4 * j}], {n};' for j, n in enumerate(names))}""", np.zeros((32, 4), np.uint32), rows,
+            declared=".shared .align 16 .b8 s[512];")[0]
+  bits = {"b8": 8, "b8x16.b6x16_p32": 6, "b8x16.b4x16_p64": 4}[form]
+
+  def element(row: int, column: int) -> int:
+    return int.from_bytes(rows[row].tobytes(), "little") >> bits * column & (1 << bits) - 1
+  for lane in range(32):
+    g, first = lane // 4, 4 * (lane % 4)
+    for j in range(2 * count):
+      wanted = [element(16 * (j // 2) + first + n, g + 8 * (j % 2)) for n in range(4)]
+      assert int(out[lane, j]) == sum(c << 8 * n for n, c in enumerate(wanted))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_bytes_of_sums_are_stored_transposed(count: int) -> None:
+  """A thread has two neighbours of row g and two of row g + 8, as of the sums of a product of 16 x 8."""
+  rng = np.random.default_rng(seed(count))
+  words = rng.integers(0, 1 << 32, (32, 4), np.uint32)
+  names = ["%r1", "%r2", "%r3", "%r4"][:count]
+  out = run(f"""mul.wide.u32 %l1, %t, 16; add.u64 %l2, %i, %l1; ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%l2];
+    mov.u32 %r9, s; shl.b32 %r10, %t, 4; add.u32 %r9, %r9, %r10; mov.u32 %r11, 0;
+    st.shared.v4.u32 [%r9], {{%r11, %r11, %r11, %r11}}; bar.warp.sync -1;
+    stmatrix.sync.aligned.m16n8.x{count}.trans.shared.b8 [%r9], {{{', '.join(names)}}}; bar.warp.sync -1;
+    ld.shared.v4.u32 {{%r1, %r2, %r3, %r4}}, [%r9]; add.u64 %l3, %o, %l1;
+    st.global.v4.u32 [%l3], {{%r1, %r2, %r3, %r4}};""", np.zeros((32, 16), np.uint8), words,
+            declared=".shared .align 16 .b8 s[512];")[0]
+  wanted = np.zeros((32, 16), np.uint8)
+  for lane, k, e in np.ndindex(32, count, 4):
+    row, column = lane // 4 + 8 * (e // 2), 2 * (lane % 4) + e % 2
+    wanted[8 * k + column, row] = int(words[lane, k]) >> 8 * e & 255
+  assert (out == wanted).all()
+
+
+def test_what_is_stored_with_a_release_is_in_memory() -> None:
+  out = run("""shl.b32 %r1, %t, 3; cvt.u64.u32 %l1, %r1; add.u64 %l2, %o, %l1; cvt.u16.u32 %h1, %t;
+    st.async.release.gpu.global.u32 [%l2], %r1; st.async.mmio.release.sys.b16 [%l2+4], %h1;""",
+            np.zeros((32, 2), np.uint32), np.zeros(1), target="sm_100")[0]
+  assert (out == np.stack([8 * np.arange(32), np.arange(32)], axis=1)).all()
 
 
 # ---- copies of tensors

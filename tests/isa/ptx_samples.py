@@ -64,7 +64,8 @@ def sample(form: Form) -> str | None:
     return "[%l1]"
 
   def matrix(k: int) -> str | None:
-    if opcode in {"ldmatrix", "stmatrix"}: return _braces("r", next(int(x[1]) for x in ("x1", "x2", "x4") if x in m))
+    if opcode in {"ldmatrix", "stmatrix"}:
+      return _braces("r", next(int(x[1]) for x in ("x1", "x2", "x4") if x in m) << ("m16n16" in m))
     if opcode == "wmma": return fragment(k)
     shape = next(s for s in (re.fullmatch(r"m(\d+)n8k(\d+)", x) for x in m) if s is not None)
     rows, depth = int(shape[1]), int(shape[2])
@@ -131,13 +132,14 @@ def sample(form: Form) -> str | None:
   if opcode == "alloca": words[1] = "%l2" if form.type == "u64" else "%r2"
   if opcode == "createpolicy" and "fractional" in m: words = words[:1]
   if "L2::cache_hint" in m: words.append("%l8")
+  if opcode == "st" and "async" in m and SIZES[form.type] == 1: words[1] = "%b1"
   return f"{form.name} {', '.join(words)};"
 
 
 def _multimem(form: Form, count: int) -> str | None:
   """An instruction on multicast memory; None for sizes that there are not."""
   if count * SIZES[form.type] not in {4, 8, 16}: return None
-  letter = _REGISTERS.get(form.type, "r")
+  letter = "b" if SIZES[form.type] == 1 else _REGISTERS.get(form.type, "r")
   data = _braces(letter, count) if count > 1 else f"%{letter}1"
   return f"{form.name} {data}, [%l1];" if "ld_reduce" in form.modifiers else f"{form.name} [%l1], {data};"
 

@@ -316,6 +316,7 @@ ld ?weak ?$space ?ca|cg|cs|lu|cv ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide
 ld volatile ?$shared ?$fetch ?v2|v4 $wide ; t : @
 ld relaxed|acquire $scope ?$shared ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @ ; 6.0 70
 ld mmio relaxed sys ?global $memory ; t : @ ; 8.2 70
+ld mmio relaxed sys ?global b128 ; t : @ ; 8.4 70
 ld global ?ca|cg|cs nc ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
 ld ?weak global nc ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
 ldu ?global ?v2 $memory|b128 ; t : @
@@ -418,6 +419,9 @@ alloca u32|u64 ; t : t *i ; 7.3 52
 
 ldmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; v : @ ; 6.5 75
 ldmatrix sync aligned m8n16 x1|x2|x4 ?shared|shared::cta $unpacked ; v : @ ; 8.6 100a
+ldmatrix sync aligned m16n16 x1|x2 trans ?shared|shared::cta b8 ; v : @ ; 8.6 100a
+ldmatrix sync aligned m16n16 x1|x2 trans ?shared|shared::cta $unpacked ; v : @ ; 8.6 100a
+stmatrix sync aligned m16n8 x1|x2|x4 trans ?shared|shared::cta b8 ; : @ v ; 8.6 100a
 stmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; : @ v ; 7.8 90
 movmatrix sync aligned m8n8 trans b16 ; b32 : b32 ; 7.8 75
 mma sync aligned m8n8k4 row|col row|col f32 f16 f16 f32|f16 ; v : v v v ; 6.4 70
@@ -555,6 +559,24 @@ multimem ld_reduce relaxed|acquire $scope ?global min|max v2|v4 f16x2|bf16x2 ; v
 multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 v2|v4 f16x2|bf16x2 ; v : @ ; 8.1 90
 multimem ld_reduce relaxed|acquire $scope ?global min|max v2|v4|v8 f16|bf16 ; v : @ ; 8.1 90
 multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 v2|v4|v8 f16|bf16 ; v : @ ; 8.1 90
+multimem ld_reduce ?weak ?global min|max ?v2|v4 e4m3x4|e5m2x4 ; v : @ ; 8.6 100a
+multimem ld_reduce ?weak ?global min|max v2|v4|v8 e4m3x2|e5m2x2 ; v : @ ; 8.6 100a
+multimem ld_reduce ?weak ?global min|max v4|v8 e4m3|e5m2 ; v : @ ; 8.6 100a
+multimem ld_reduce ?weak ?global add ?acc::f16 ?v2|v4 e4m3x4|e5m2x4 ; v : @ ; 8.6 100a
+multimem ld_reduce ?weak ?global add ?acc::f16 v2|v4|v8 e4m3x2|e5m2x2 ; v : @ ; 8.6 100a
+multimem ld_reduce ?weak ?global add ?acc::f16 v4|v8 e4m3|e5m2 ; v : @ ; 8.6 100a
+multimem ld_reduce relaxed|acquire $scope ?global min|max ?v2|v4 e4m3x4|e5m2x4 ; v : @ ; 8.6 100a
+multimem ld_reduce relaxed|acquire $scope ?global min|max v2|v4|v8 e4m3x2|e5m2x2 ; v : @ ; 8.6 100a
+multimem ld_reduce relaxed|acquire $scope ?global min|max v4|v8 e4m3|e5m2 ; v : @ ; 8.6 100a
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f16 ?v2|v4 e4m3x4|e5m2x4 ; v : @ ; 8.6 100a
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f16 v2|v4|v8 e4m3x2|e5m2x2 ; v : @ ; 8.6 100a
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f16 v4|v8 e4m3|e5m2 ; v : @ ; 8.6 100a
+multimem st ?weak ?global ?v2|v4 e4m3x4|e5m2x4 ; : @ v ; 8.6 100a
+multimem st ?weak ?global v2|v4|v8 e4m3x2|e5m2x2 ; : @ v ; 8.6 100a
+multimem st ?weak ?global v4|v8 e4m3|e5m2 ; : @ v ; 8.6 100a
+multimem st relaxed|release $scope ?global ?v2|v4 e4m3x4|e5m2x4 ; : @ v ; 8.6 100a
+multimem st relaxed|release $scope ?global v2|v4|v8 e4m3x2|e5m2x2 ; : @ v ; 8.6 100a
+multimem st relaxed|release $scope ?global v4|v8 e4m3|e5m2 ; : @ v ; 8.6 100a
 multimem st ?weak ?global b32|b64|u32|u64|s32|s64|f32|f64|f16x2|bf16x2 ; : @ t ; 8.1 90
 multimem st ?weak ?global v2|v4 f32|f16x2|bf16x2 ; : @ v ; 8.1 90
 multimem st ?weak ?global v2|v4|v8 f16|bf16 ; : @ v ; 8.1 90
@@ -613,8 +635,10 @@ cp async bulk tensor $dims3 shared::cta global im2col $bulk ?$hint ; : @ T @ v ;
 cp async bulk tensor $dims3 global shared::cta im2col_no_offs bulk_group ?$hint ; : T @ ; 8.0 90
 cp async bulk prefetch tensor $dims3 L2 global im2col ?$hint ; : T v ; 8.0 90
 cp reduce async bulk tensor $dims3 global shared::cta $reduced im2col_no_offs bulk_group ?$hint ; : T @ ; 8.0 90
-st async ?weak ?shared::cluster $bulk ?v2|v4 b32|u32|s32|f32 ; : @ t @ ; 8.1 90
-st async ?weak ?shared::cluster $bulk ?v2 b64|u64|s64|f64 ; : @ t @ ; 8.1 90
+st async ?mmio release sys ?global $memory ; : @ t ; 8.7 100
+st async release gpu ?global $memory ; : @ t ; 8.7 100
+st async ?weak|cluster ?shared::cluster $bulk ?v2|v4 b32|u32|s32|f32 ; : @ t @ ; 8.1 90
+st async ?weak|cluster ?shared::cluster $bulk ?v2 b64|u64|s64|f64 ; : @ t @ ; 8.1 90
 red async relaxed cluster ?shared::cluster $bulk inc|dec u32 ; : @ t @ ; 8.1 90
 red async relaxed cluster ?shared::cluster $bulk min|max u32|s32 ; : @ t @ ; 8.1 90
 red async relaxed cluster ?shared::cluster $bulk and|or|xor b32 ; : @ t @ ; 8.1 90
