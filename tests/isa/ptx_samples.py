@@ -148,8 +148,9 @@ def _tensor_core(form: Form) -> str:
   """An instruction of the tensor cores of sm_100."""
   m = form.modifiers
   words = []
-  for code in form.sources if form.results != ("v",) else ("v", *form.sources):
-    if code == "v": words.append(_braces("r", {"16x128b": 2, "16x256b": 4}.get(form.name.split(".")[4], 1)
+  for code in form.sources if form.results[:1] != ("v",) else (*form.results, *form.sources):
+    if code in {"u32", "s32", "f32"}: words.append("%f1" if code == "f32" else "%r1")
+    elif code == "v": words.append(_braces("r", {"16x128b": 2, "16x256b": 4}.get(form.name.split(".")[4], 1)
                                          * next(int(x[1:]) for x in m if re.fullmatch(r"x\d+", x))))
     elif code == "M": words.append("[%r7]" if len(form.name) % 2 else "%l1")
     elif code == "@": words.append("[%l1]" if m & {"alloc", "commit"} and not m & {"shared::cta", "shared::cluster"}

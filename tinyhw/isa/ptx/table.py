@@ -69,6 +69,7 @@ SETS["scales"] = "scale_vec::2X|scale_vec::4X|block16|block32"
 SETS["ctas"] = "cta_group::1|cta_group::2"
 SETS["tx64"] = "x1|x2|x4|x8|x16|x32|x64"
 SETS["tx128"] = SETS["tx64"] + "|x128"
+SETS["tx_red"] = SETS["tx128"].removeprefix("x1|")
 SETS["tx32"] = SETS["tx64"].removesuffix("|x64")
 SETS["unpacked"] = "b8x16.b6x16_p32|b8x16.b4x16_p64"
 SETS["keeps"] = "|".join(f"collector::a::{op}" for op in ("fill", "use", "lastuse", "discard"))
@@ -507,6 +508,10 @@ tcgen05 ld sync aligned 32x32b|16x64b $tx128 ?pack::16b b32 ; v : @ ; 8.6 100a<1
 tcgen05 ld sync aligned 16x128b $tx64 ?pack::16b b32 ; v : @ ; 8.6 100a<120
 tcgen05 ld sync aligned 16x256b $tx32 ?pack::16b b32 ; v : @ ; 8.6 100a<120
 tcgen05 ld sync aligned 16x32bx2 $tx128 ?pack::16b b32 ; v : @ i ; 8.6 100a<120
+tcgen05 ld red sync aligned 32x32b $tx_red min|max ?abs ?NaN f32 ; v t : @ ; 8.8 101a<120
+tcgen05 ld red sync aligned 16x32bx2 $tx_red min|max ?abs ?NaN f32 ; v t : @ i ; 8.8 101a<120
+tcgen05 ld red sync aligned 32x32b $tx_red min|max u32|s32 ; v t : @ ; 8.8 101a<120
+tcgen05 ld red sync aligned 16x32bx2 $tx_red min|max u32|s32 ; v t : @ i ; 8.8 101a<120
 tcgen05 st sync aligned 32x32b|16x64b $tx128 ?unpack::16b b32 ; : @ v ; 8.6 100a<120
 tcgen05 st sync aligned 16x128b $tx64 ?unpack::16b b32 ; : @ v ; 8.6 100a<120
 tcgen05 st sync aligned 16x256b $tx32 ?unpack::16b b32 ; : @ v ; 8.6 100a<120
