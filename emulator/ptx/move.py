@@ -128,6 +128,7 @@ def ld(code: Code, line: Line, form: Form) -> Step:
 @binds("st")
 def st(code: Code, line: Line, form: Form) -> Step:
   """Stores of one to eight elements."""
+  if "bulk" in form.modifiers: return copies.cleared(code, line, form)
   i, t = line.instruction, form.type
   if "async" in form.modifiers and "release" not in form.modifiers: return copies.remote(code, line, form)
   need(line, 2 + ("L2::cache_hint" in form.modifiers))

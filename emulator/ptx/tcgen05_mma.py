@@ -21,7 +21,7 @@ from tinyhw.emulator.ptx.group import Warps
 from tinyhw.emulator.ptx.matrix import BITS, decoded, numbers, unit_for, unpacked
 from tinyhw.emulator.ptx.ranges import Thread, threads
 from tinyhw.emulator.ptx.scope import Line
-from tinyhw.emulator.ptx.shared_matrix import CHUNK, Chunks
+from tinyhw.emulator.ptx.shared_matrix import CHUNK, ULTRA, Chunks
 from tinyhw.emulator.ptx.tcgen05 import blocks, missing, pair_of
 from tinyhw.emulator.values.small_floats import E2M1, E2M3, E3M2, FP8
 from tinyhw.isa.ptx.forms import Form
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Value = Any
 DEPTH: Final = 32  # bytes of a row of an operand
 WORDS: Final = DEPTH // 4  # columns of a left operand in tensor memory
+LONG: Final = 96  # K of elements of four bits, on sm_103
 _NARROW: Final = {"e2m3": E2M3, "e3m2": E3M2, "e2m1": E2M1}
 
 
@@ -63,6 +64,11 @@ class Shape:
   def stored(self) -> int:
     """Elements that a row of A has in memory."""
     return self.k // 2 if self.sparse else self.k
+
+  @property
+  def words(self) -> int:
+    """Columns of tensor memory that a row of A has."""
+    return WORDS * self.k // 64 if self.k == LONG else WORDS
 
 
 @dataclass(frozen=True)
@@ -109,9 +115,10 @@ def described(t: Thread, kind: str, word: int, pair: int, weights: bool, wanted:
   dense = kind in {"mxf4", "mxf4nvf4"}
   signs, turned = (1 - 2 * d.negate_a, 1 - 2 * d.negate_b), (bool(d.turn_a), bool(d.turn_b))
   if scaled:
-    sums, scales = "f32", _scales(d, kind, wanted)
+    sums, scales = "f32", _scales(d, kind, wanted, bool(d.k))
     if scales is None: raise fault(f"scale factors of type {d.scale} for {kind} with {wanted} of a row")
-    if d.k: raise fault("K of 96, which sm_103 has")
+    if d.k and (sparse or not kind.startswith("mxf4") or t.cohort.program.linked.sm != ULTRA):
+      raise fault("K of 96, which sm_103 has for dense mxf4 and mxf4nvf4")
   else:
     if d.d not in SUMS[kind]: raise fault(f"sums of type {d.d} for {kind}")
     sums, scales = SUMS[kind][d.d], None
@@ -122,20 +129,22 @@ def described(t: Thread, kind: str, word: int, pair: int, weights: bool, wanted:
   step = 16 if pair == 2 or kind == "i8" and n > 32 else 8
   if kind == "i8" and pair == 2: step = 32
   good = n in {64, 128, *(() if sparse else (256,))} if weights else 8 <= n <= 256 and n % step == 0
-  none = {64, 128 if sparse and pair == 2 else 64} if scaled else set()
+  none = {64, 128 if (sparse or scaled and d.k) and pair == 2 else 64} if scaled else set()
   if not good or m not in ({32, 64, 128} if weights else {64 * pair, 128 * pair} - none):
     raise fault(f"{m} rows and {n} columns, for {kind} of {pair} block{'s' * (pair == 2)}")
   depth = (64 if dense else 8 * DEPTH // max(BITS[a], 8)) << sparse
+  if scaled and d.k: depth = LONG
   saturates = bool(not scaled and d.saturate)
   return Shape(m, n, depth, a, b, sums, signs, turned, dense, saturates, scales, sparse,
                0 if scaled else d.selector)
 
 
-def _scales(d: Any, kind: str, wanted: int) -> tuple[str, int, int, int] | None:
+def _scales(d: Any, kind: str, wanted: int, long: bool) -> tuple[str, int, int, int] | None:
   t = "ue8m0" if d.scale else "ue4m3"
   if t == "ue4m3" and (kind, wanted) != ("mxf4nvf4", 4): return None
-  if d.a_id % wanted or d.b_id % wanted: return None
-  return t, wanted, d.a_id, d.b_id
+  step = wanted // 2 if long else wanted  # what the first byte is a multiple of
+  if d.a_id % step or d.b_id % step: return None
+  return t, wanted * 3 // 2 if long else wanted, d.a_id, d.b_id
 
 
 # ---- operands
@@ -165,17 +174,21 @@ def of_shared(source: Chunks, block: int, rows: int, shape: Shape, which: int) -
 
 def of_tensor(cells: Value, column: int, lanes: Value, shape: Shape) -> Value:
   """Rows of A in tensor memory [lanes, elements that are stored]."""
-  raw = np.ascontiguousarray(cells[lanes, column:column + WORDS]).view(np.uint8).reshape(len(lanes), 2, CHUNK)
+  raw = np.ascontiguousarray(cells[lanes, column:column + shape.words]).view(np.uint8).reshape(len(lanes), -1, CHUNK)
   return elements(raw, shape.a, shape.dense, False).reshape(len(lanes), shape.stored)
 
 
 def factors(cells: Value, column: int, rows: int, first: int, scales: tuple[str, int, int, int], k: int) -> Value:
-  """Scale factors of rows [rows, k]: four columns have those of 128 rows, each lane of 32 those of four rows."""
+  """Scale factors of rows [rows, k]: four columns have those of 128 rows, each lane of 32 those of four rows. What is
+  behind the four bytes of a word lies `_further` columns on."""
   t, count, *_ = scales
-  r = np.arange(rows)
-  words = cells[r % tmem.UNIT, column + r // tmem.UNIT]
-  codes = words[:, None] >> (8 * (first + np.arange(count))).astype(np.uint32) & np.uint32(0xFF)
+  r, at = np.arange(rows)[:, None], first + np.arange(count)
+  words = cells[r % tmem.UNIT, column + r // tmem.UNIT + at // 4 * _further(rows)]
+  codes = words >> (8 * (at % 4)).astype(np.uint32) & np.uint32(0xFF)
   return np.repeat(SCALES[t][codes], k // count, axis=1)
+
+
+def _further(rows: int) -> int: return 4 if rows <= tmem.LANES else 8
 
 
 # ---- the product
@@ -332,9 +345,12 @@ class Product:
 
   def _places(self, shape: Shape, a: int, scales: list[int], metadata: int | None) -> list[tuple[int, int, str]]:
     """(first column, columns, what) of what is read in tensor memory."""
-    out = [(a, WORDS, "a matrix in")] if self.in_tensor else []
+    out = [(a, shape.words, "a matrix in")] if self.in_tensor else []
     if metadata is not None: out.append((metadata, tcgen05_sparse.words(self.kind), "metadata in"))
-    for at, rows in zip(scales, (shape.m // self.pair, shape.n)): out.append((at, -(-rows // 32), "scale factors in"))
+    if shape.scales is None: return out
+    for at, rows, first in zip(scales, (shape.m // self.pair, shape.n), shape.scales[2:]):
+      words = (first + shape.scales[1] - 1) // 4  # of a row, but the first one
+      out.append((at, -(-rows // 32) + words * _further(rows), "scale factors in"))
     return out
 
   def _added(self, cells: Value, part: Part, shape: Shape, x: Value, y: Value, column: int, adds: bool,

@@ -314,6 +314,27 @@ def test_what_is_stored_with_a_release_is_in_memory() -> None:
   assert (out == np.stack([8 * np.arange(32), np.arange(32)], axis=1)).all()
 
 
+def test_shared_memory_is_cleared() -> None:
+  """By two threads, of which one says its size in 32 bits and names a generic address."""
+  out = run("""mov.u32 %r1, s; shl.b32 %r2, %t, 2; add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], -1; bar.warp.sync -1;
+    setp.eq.u32 %p2, %t, 5; @%p1 st.bulk.weak.shared::cta [%r1+8], 16, 0; cvta.shared.u64 %l5, 0; cvt.u64.u32 %l6, %r1;
+    add.u64 %l5, %l5, %l6; mov.u32 %r4, 24; @%p2 st.bulk [%l5+64], %r4, 0; bar.warp.sync -1; ld.shared.u32 %r5, [%r3];
+    cvt.u64.u32 %l1, %r2; add.u64 %l2, %o, %l1; st.global.u32 [%l2], %r5;""", np.zeros(32, np.uint32), np.zeros(1),
+            declared=".shared .align 8 .b8 s[128];", target="sm_100")[0]
+  assert [k for k in range(32) if not out[k]] == [2, 3, 4, 5, *range(16, 22)]
+
+
+@pytest.mark.parametrize(("line", "message"), [
+  ("st.bulk [%r1], 12, 0;", "st.bulk of 12 bytes: a multiple of 8"),
+  ("st.bulk [%o], 8, 0;", "outside of shared memory"),
+  ("st.bulk.shared::cta [%r1], 136, 0;", "write of 136 bytes at 0x0 of shared memory, which has 128")])
+def test_what_is_not_cleared(line: str, message: str) -> None:
+  line = line.replace("%r1", "%l5") if "shared" not in line else line
+  with pytest.raises(MachineFault, match=message):
+    run(f"mov.u32 %r1, s; cvta.shared.u64 %l5, 0; @%p1 {line}", np.zeros(32, np.uint32), np.zeros(1),
+        declared=".shared .align 8 .b8 s[128];", target="sm_100")
+
+
 # ---- copies of tensors
 
 def mapped(**fields: Any) -> Any:

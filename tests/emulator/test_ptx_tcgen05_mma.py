@@ -79,6 +79,7 @@ class Case:
   selector: int = 0
   mask: tuple[tuple[int, ...], tuple[int, ...], int, int, int] | None = None  # starts, firsts, skip, use, shift
   shifted: bool = False
+  ultra: int = -1  # K of 96, of sm_103: the chunk of 128 bytes that rows begin at, and go on elsewhere
 
   @property
   def half(self) -> bool:
@@ -89,7 +90,9 @@ class Case:
   def dense(self) -> bool: return self.kind.startswith("mxf4")
 
   @property
-  def k(self) -> int: return (64 if self.dense else 256 // max(WIDTH[self.a], 8)) << self.sparse
+  def k(self) -> int:
+    if self.ultra >= 0: return 96
+    return (64 if self.dense else 256 // max(WIDTH[self.a], 8)) << self.sparse
 
 
 def chunks(codes: Any, t: str, dense: bool) -> Any:
@@ -110,8 +113,9 @@ def swizzled(at: int, mode: int) -> int:
   return at ^ at >> 3 & (1 << {0: 0, 2: 3, 4: 2, 6: 1}[mode]) - 1 << 4
 
 
-def stored(memory: Any, start: int, codes: Any, t: str, mode: int, turned: bool, dense: bool) -> int:
-  """Put a matrix [rows, k] into shared memory; its descriptor's bits but the address."""
+def stored(memory: Any, start: int, codes: Any, t: str, mode: int, turned: bool, dense: bool, ultra: int = -1) -> int:
+  """Put a matrix [rows, k] into shared memory; its descriptor's bits but the address. `ultra`: it begins at a chunk of
+  128 bytes, and goes on at another place."""
   width = {0: 16, 1: 128, 2: 128, 4: 64, 6: 32}[mode]
   raw = chunks(codes.T if turned else codes, t, dense)
   side, deep = width // 16, 4 if mode == 1 else 8
@@ -127,6 +131,13 @@ def stored(memory: Any, start: int, codes: Any, t: str, mode: int, turned: bool,
     def place(r: int, c: int) -> int:
       if not mode: return r * stride + c % 8 * 16 + c // 8 * leading
       return r % side * 16 + r // side * leading + c % deep * width + c // deep * stride
+  if ultra > 0:
+    further = 65536 if start else 16384
+    for r, c in np.ndindex(*raw.shape[:2]):
+      place = ultra + c
+      at = swizzled((further if place > 7 else start) + r * 128 + place % 8 * 16, mode)
+      memory[at:at + 16] = raw[r, c]
+    return ultra | further >> 4 << 16 | 1024 >> 4 << 32 | 1 << 46 | 1 << 52 | mode << 61
   for r, c in np.ndindex(*raw.shape[:2]):
     at = swizzled(start + place(r, c), mode)
     memory[at:at + 16] = raw[r, c]
@@ -149,12 +160,14 @@ def descriptor(case: Case) -> int:
   word |= case.sparse << 2 | case.selector | case.turned[0] << 15 | case.turned[1] << 16 | case.n // 8 << 17
   if case.scale is None:
     return word | {"f16": 0, "f32": 1, "s32": 2}[case.d] << 4 | case.m // 16 << 24 | case.saturates << 3
+  word |= (case.ultra >= 0) << 31
   return word | case.ids[1] << 4 | (case.scale[0] == "ue8m0") << 23 | case.m // 128 << 27 | case.ids[0] << 29
 
 
 def name(case: Case) -> str:
   scale = ""
   if case.scale is not None: scale = f".block_scale.scale_vec::{case.scale[1]}X"
+  if case.ultra >= 0 and case.scale is not None: scale = f".block_scale.block{96 // case.scale[1]}"
   return (f"tcgen05.mma{'.ws' * case.ws}{'.sp' * case.sparse}.cta_group::{case.pair}.kind::{case.kind}{scale}"
           f"{'.ashift' * case.shifted}")
 
@@ -224,18 +237,19 @@ def check(case: Case, seeded: int) -> None:
   if case.sparse:
     a, x, marks = thinned(rng, case, a, x)
     stow(cells, case, marks)
-  shared = rng.integers(0, 256, (pair, 65536), np.uint8)
+  shared = rng.integers(0, 256, (pair, 65536 if case.ultra < 1 else 98304), np.uint8)
   bits = [0, 0]
   old = np.zeros((case.m, case.n), np.float64 if case.d != "s32" else np.int64)
   for block in range(pair):
     mine = a[block * rows:(block + 1) * rows]
-    bits[0] = stored(shared[block], 0, mine, case.a, case.modes[0], case.turned[0], case.dense)
+    bits[0] = stored(shared[block], 0, mine, case.a, case.modes[0], case.turned[0], case.dense, case.ultra)
     bits[1] = stored(shared[block], 32768, b[block * columns:(block + 1) * columns + skipped], case.b, case.modes[1],
-                     case.turned[1], case.dense)
+                     case.turned[1], case.dense, case.ultra)
     if case.tensor:
       if WIDTH[case.a] < 8 and not case.dense: raw = (mine << (2 if case.a == "e2m1" else 0)).astype(np.uint8)
-      else: raw = chunks(mine, case.a, case.dense).reshape(rows, 32)
-      for lane, _, row, _ in places(case): cells[block, lane, A_AT:A_AT + 8] = raw[row].view(np.uint32)
+      else: raw = chunks(mine, case.a, case.dense).reshape(rows, -1)
+      width = raw.shape[1] // 4
+      for lane, _, row, _ in places(case): cells[block, lane, A_AT:A_AT + width] = raw[row].view(np.uint32)
     for lane, count, row, first in places(case):
       values = rng.integers(-1000, 1000, count)
       old[block * rows + row, first:first + count] = values
@@ -261,7 +275,10 @@ def check(case: Case, seeded: int) -> None:
       for block in range(pair):
         own = codes[block * rows:(block + 1) * rows] if at == SA_AT else codes
         for r in range(len(own)):
-          for q in range(4): raw[block, 32 * q + r % 32, 4 * (at + r // 32) + first:][:count] = own[r]
+          further = 4 if len(own) <= 128 else 8  # columns from four bytes of a row to the next four
+          for q, j in np.ndindex(4, count):
+            byte = 4 * (at + r // 32 + (first + j) // 4 * further) + (first + j) % 4
+            raw[block, 32 * q + r % 32, byte] = own[r, j]
     x, y = x * factors[0], y * factors[1]
   wanted = x @ y.T + (old * 0.5 ** case.shift if case.adds else 0)
   low = case.low << 20
@@ -277,7 +294,7 @@ def check(case: Case, seeded: int) -> None:
       not case.adds)}; {masks}
     {name(case)} [%r10], {left}, %l11{', [%r15]' * case.sparse}, %r14{scales}{vector}, %p5{
       f', {case.shift}' if case.shift else ''}{', %l13' if mask else ''};""", pair,
-    pair == 2), cells, shared, pair, pair=pair)
+    pair == 2), cells, shared, pair, pair=pair, target="sm_103a" if case.ultra >= 0 else "sm_100a")
   model = cells.copy()
   for block in range(pair):
     for lane, count, row, first in places(case):
@@ -335,6 +352,10 @@ CASES += [replace(F16, ws=True, mask=((0, 0, 0, 0), (0, 0, 0, 0), 2, 3, 0)),
           replace(F16, ws=True, m=64, mask=((0, 0, 0, 0), (1, 0, 0, 0), 2, 3, 32)),
           replace(I8, ws=True, m=32, n=128, mask=((0, 1, 2, 1), (1, 1, 0, 0), 2, 3, 2)),
           replace(F8, ws=True, m=32, sparse=True, mask=((9, 0, 40, 3), (1, 0, 0, 1), 6, 0, 16))]
+CASES += [replace(NV4, scale=("ue4m3", 6), ultra=0, ids=(0, 2)), replace(MX4, scale=("ue8m0", 3), ultra=0, tensor=True),
+          replace(NV4, scale=("ue8m0", 6), ultra=7, ids=(2, 0), n=200),
+          replace(MX4, scale=("ue8m0", 3), ultra=6, pair=2, m=256, ids=(3, 2)),
+          replace(NV4, scale=("ue8m0", 3), ultra=1, ids=(1, 3), n=256)]
 CASES += [replace(F16, tensor=True, shifted=True), replace(I8, tensor=True, shifted=True, pair=2, m=256),
           replace(TF32, tensor=True, shifted=True, sparse=True)]
 

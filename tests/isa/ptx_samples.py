@@ -132,6 +132,7 @@ def sample(form: Form) -> str | None:
   if opcode == "alloca": words[1] = "%l2" if form.type == "u64" else "%r2"
   if opcode == "createpolicy" and "fractional" in m: words = words[:1]
   if "L2::cache_hint" in m: words.append("%l8")
+  if opcode == "st" and "bulk" in m: words = ["[%l1]", "%l2", "0"]
   if opcode == "st" and "async" in m and SIZES[form.type] == 1: words[1] = "%b1"
   return f"{form.name} {', '.join(words)};"
 

@@ -39,6 +39,7 @@ SELDOM: Final = (
   (r"clusterlaunchcontrol\..*", "`clusterlaunchcontrol`"),
   (r"mma\..*\.kind::.*", "`mma` with a `.kind`"),
   (r"(ldmatrix\..*\.(m8n16|m16n16)|stmatrix\..*\.m16n8)\..*", "`ldmatrix` and `stmatrix` of bytes"),
+  (r"st\.bulk.*", "`st.bulk`"),
   (r"redux\.sync\..*f32", "`redux` of floats"),
   (r"cp\.async\.bulk\.tensor\..*(gather4|scatter4|cta_group::2).*",
    "copies of gathered rows, and those that tell a pair of blocks"),

@@ -640,6 +640,7 @@ cp async bulk tensor $dims3 shared::cta global im2col $bulk ?$hint ; : @ T @ v ;
 cp async bulk tensor $dims3 global shared::cta im2col_no_offs bulk_group ?$hint ; : T @ ; 8.0 90
 cp async bulk prefetch tensor $dims3 L2 global im2col ?$hint ; : T v ; 8.0 90
 cp reduce async bulk tensor $dims3 global shared::cta $reduced im2col_no_offs bulk_group ?$hint ; : T @ ; 8.0 90
+st bulk ?weak ?shared::cta ; : @ u64 i ; 8.6 100
 st async ?mmio release sys ?global $memory ; : @ t ; 8.7 100
 st async release gpu ?global $memory ; : @ t ; 8.7 100
 st async ?weak|cluster ?shared::cluster $bulk ?v2|v4 b32|u32|s32|f32 ; : @ t @ ; 8.1 90
