@@ -59,6 +59,11 @@ _WIDE: Final = {"b64": "l", "u64": "l", "s64": "l", "f64": "d", "f32": "f", "f16
 Forms = dict[str, dict[str, str]]
 
 
+def is_later(form: str) -> bool:
+  """Whether targets after sm_90 alone have a form."""
+  return _LATER.search(form) is not None
+
+
 def names(text: str) -> Forms:
   """The forms of a page of the manual, each with its names and their operands as the manual writes them."""
   found: Forms = {}
@@ -203,7 +208,7 @@ def counted(folder: Path, ptxas: str | None, later: bool = False) -> dict[str, t
   every: Forms = {}
   for page in pages:
     for form, of in names(page.read_text()).items():
-      if bool(_LATER.search(form)) == later: every.setdefault(form, {}).update(of)
+      if is_later(form) == later: every.setdefault(form, {}).update(of)
   lacking = {form: of for form, of in every.items() if not any(map(has, of))}
   if ptxas:
     some = {name: text for of in lacking.values() for name, text in [*of.items()][:TRIED]}
@@ -218,11 +223,10 @@ def counted(folder: Path, ptxas: str | None, later: bool = False) -> dict[str, t
 
 def listed(folder: Path, ptxas: str | None) -> dict[str, str]:
   """Every form that there is with one of its names, one that the emulator has if it has any."""
-  lacking = {form for _, less in counted(folder, ptxas).values() for form in less}
+  lacking = {form for later in (False, True) for _, less in counted(folder, ptxas, later).values() for form in less}
   every: Forms = {}
   for page in sorted(folder.rglob("9.7.*.md")):
-    for form, of in names(page.read_text()).items():
-      if not _LATER.search(form): every.setdefault(form, {}).update(of)
+    for form, of in names(page.read_text()).items(): every.setdefault(form, {}).update(of)
   found = {form: next((n for n in of if has(n)), "" if form not in lacking else next(iter(of)))
            for form, of in every.items()}
   return {form: name for form, name in sorted(found.items()) if name}

@@ -39,6 +39,7 @@ LOOSE = re.compile(r"4X\.f32.*ue8m0|L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt
 # What ptxas accepts and the table has not: modifiers twice, and forms that the manual does not name.
 BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^fence.*generic\.global|^cvt\.b?f16\.b?f16|^madc\.hi\.sat"
                     r"|^set\.\w+\.u16\.and|^cvt.*ftz|^testp\.f")
+RENAMED = {101: 110}
 UNTRIED = {"call", "brx", "bra", "param::func", "wgmma"}
 
 
@@ -261,7 +262,9 @@ def samples(most: int, rng: random.Random) -> dict[str, dict[str, str]]:
         form = forms.find(name)
         assert form is not None, name
         text = sample(form)
-        if text is not None: texts.setdefault(f"sm_{form.row.sm}a" if form.row.sm > 90 else "sm_90a", {})[name] = text
+        if text is None: continue
+        target = RENAMED.get(form.row.sm, max(form.row.sm, 90))
+        texts.setdefault(f"sm_{target}a", {})[name] = text
   return texts
 
 
