@@ -34,7 +34,8 @@ MOST: Final = 20_000  # choices of one line
 TRIED: Final = 12  # names of a form that ptxas is asked about
 # What the manual has for targets after sm_90.
 _LATER: Final = re.compile(r"^tcgen05|^clusterlaunch|kind::|e[23]m[123]|ue8m0|block_scale|^multimem\S*e[45]m[23]"
-                           r"|^(add|sub|fma)\.f32\.b?f16|^redux\.sync\.f32|^st\.async\S*\.[bsu](8|16)$|^ld\.mmio\S*b128")
+                           r"|^(add|sub|fma)\.f32\.b?f16|^redux\.sync\.f32|^ld\.mmio\S*b128"
+                           r"|^st\.async\.\S*release|^st\.bulk|^cvt\.rs\.|s2f6|e[45]m[23]x2\.bf16x2")
 _SYNTAX: Final = re.compile(r"^Syntax\s*$(.*?)^Description\s*$", re.S | re.M)
 _SET: Final = re.compile(r"((?:\.[\w:]+\s*=\s*)+)\{(.*?)\}\s*;?\s*$", re.S)
 _HEAD: Final = """.version 9.0
@@ -42,7 +43,7 @@ _HEAD: Final = """.version 9.0
 .address_size 64
 .visible .entry k () {{
   .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .f64 %d<9>; .reg .b64 %l<9>;
-  .reg .b128 %q<9>;
+  .reg .b128 %q<9>; .reg .b8 %b<9>;
 """
 # What ptxas says of a name that it does not have. Of one that it has it says that the arguments do not fit.
 _NO_NAME: Final = re.compile(r"[Ii]llegal|[Uu]nexpected instruction type|not supported|[Rr]equires|[Uu]nknown"
@@ -52,10 +53,15 @@ _NO_NAME: Final = re.compile(r"[Ii]llegal|[Uu]nexpected instruction type|not sup
 
 
 _WIDE: Final = {"b64": "l", "u64": "l", "s64": "l", "f64": "d", "f32": "f", "f16": "h", "bf16": "h", "b16": "h",
-               "u16": "h", "s16": "h", "pred": "p", "b128": "q"}
+               "u16": "h", "s16": "h", "pred": "p", "b128": "q", "e4m3": "b", "e5m2": "b", "e4m3x2": "h", "e5m2x2": "h"}
 
 
 Forms = dict[str, dict[str, str]]
+
+
+def is_later(form: str) -> bool:
+  """Whether targets after sm_90 alone have a form."""
+  return _LATER.search(form) is not None
 
 
 def names(text: str) -> Forms:
@@ -137,13 +143,14 @@ def _operands(line: str) -> str:
 
 def sample(name: str, operands: str) -> str:
   """An instruction of a form, with registers that may fit."""
-  types = [w for w in name.split(".")[1:] if w in forms.SIZES]
+  types, given = [w for w in name.split(".")[1:] if w in forms.SIZES], list[str]()
 
   def register(found: re.Match[str]) -> str:
     word = found[0]
     if word in {"p", "q", "c"} and re.search(r"\.(and|or|xor)\b|^set|^selp|^vote|^bar", name): return "%p1"
     if not types: return "%r1"
-    t = types[0] if word == "d" else types[-1]
+    t = types[0] if word in {"d", "xdim"} or "get_first_ctaid" in name and not given else types[-1]
+    given.append(t)
     return f"%{_WIDE.get(t, 'r')}1"
   text = re.sub(r"\[[^\]]*\]", "[@]", operands)
   text = re.sub(r"[a-z]\w*(-\w+)*", register, text).replace("@", "%l1")
@@ -201,7 +208,7 @@ def counted(folder: Path, ptxas: str | None, later: bool = False) -> dict[str, t
   every: Forms = {}
   for page in pages:
     for form, of in names(page.read_text()).items():
-      if bool(_LATER.search(form)) == later: every.setdefault(form, {}).update(of)
+      if is_later(form) == later: every.setdefault(form, {}).update(of)
   lacking = {form: of for form, of in every.items() if not any(map(has, of))}
   if ptxas:
     some = {name: text for of in lacking.values() for name, text in [*of.items()][:TRIED]}
@@ -216,11 +223,10 @@ def counted(folder: Path, ptxas: str | None, later: bool = False) -> dict[str, t
 
 def listed(folder: Path, ptxas: str | None) -> dict[str, str]:
   """Every form that there is with one of its names, one that the emulator has if it has any."""
-  lacking = {form for _, less in counted(folder, ptxas).values() for form in less}
+  lacking = {form for later in (False, True) for _, less in counted(folder, ptxas, later).values() for form in less}
   every: Forms = {}
   for page in sorted(folder.rglob("9.7.*.md")):
-    for form, of in names(page.read_text()).items():
-      if not _LATER.search(form): every.setdefault(form, {}).update(of)
+    for form, of in names(page.read_text()).items(): every.setdefault(form, {}).update(of)
   found = {form: next((n for n in of if has(n)), "" if form not in lacking else next(iter(of)))
            for form, of in every.items()}
   return {form: name for form, name in sorted(found.items()) if name}

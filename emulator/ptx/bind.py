@@ -42,6 +42,7 @@ _TOLD: Final = frozenset({"pred", "b128"})  # who reads and writes them says wha
 _HELD: Final = frozenset({"f16", "f32", "f16x2", "bf16x2"})  # floats that cvt takes in wider registers
 _BRAIN: Final = frozenset({"bf16", "bf16x2"})  # ptxas takes any register for these of set
 _WHOLE: Final = re.compile(r"[bus]\d+")  # types of integers, and of bits
+_MIXED: Final = frozenset({"add", "sub", "fma"})  # of two types
 _ROUNDS: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
 
 
@@ -219,6 +220,18 @@ def _brain(meaning: Meaning, function: Callable[..., Value]) -> Callable[..., Va
   return run
 
 
+def mixed(form: Form) -> Callable[..., Value]:
+  """A sum or product of f16 or bf16 with f32: as f32, once they have been made f32."""
+  plain = forms.find(".".join(word for word in form.name.split(".") if word != form.type))
+  assert plain is not None and (meaning := find(plain)) is not None
+  one, halves_first = computed(plain, meaning), form.sources.count(form.type)
+
+  def run(o: Any, *values: Value) -> Value:
+    wide = [convert.f32_of_bf16(o, v) if form.type == "bf16" else o.to(v, "f32") for v in values[:halves_first]]
+    return one(o, *wide, *values[halves_first:])
+  return run
+
+
 def halves(form: Form, one: Callable[..., Value]) -> Callable[..., Value]:
   """A packed operation: `one` on the lower and on the upper half of each operand."""
   t = PACKED[form.type]
@@ -240,7 +253,7 @@ def _alu(code: Code, line: Line, form: Form, meaning: Meaning) -> Step:
   write = operands.writer(code, line, i.operands[0], "pred" if results[0] == "p" else results[0])
   reads = [operands.reader(code, line, o, "pred" if t == "q" else t) for o, t in zip(i.operands[1:], types)]
   if meaning.carries: return _carrying(line, meaning, write, reads)
-  run = computed(form, meaning)
+  run = computed(form, meaning) if len(form.types) < 2 or i.opcode not in _MIXED else mixed(form)
   if form.type in PACKED: run = halves(form, run)
   return partial(_OF[len(reads)] if len(reads) < len(_OF) else _of_many, write, run, *reads)
 
@@ -352,7 +365,10 @@ def cvt(code: Code, line: Line, form: Form) -> Step:
   need(line, 1 + len(form.sources))
   run = convert.function(form)
   write = operands.writer(code, line, i.operands[0], form.results[0])
-  reads = [operands.reader(code, line, o, t) for o, t in zip(i.operands[1:], form.sources)]
+  given = [(e, "f32") for o in i.operands[1:2] for e in operands.elements(line, o)] if "v" in form.sources else []
+  if given and len(given) != 4: raise DecodeError(f"{i.name} takes four numbers, not {len(given)}", where=where(line))
+  given += [(o, t) for o, t in zip(i.operands[1:], form.sources) if t != "v"]
+  reads = [operands.reader(code, line, o, t) for o, t in given]
   if len(reads) == 1:
     one = reads[0]
     return lambda group: write(group, run(group.o, one(group)))

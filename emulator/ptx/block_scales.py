@@ -1,7 +1,8 @@
-"""mma.sync of narrow floats, whose blocks may have scale factors (PTX ISA, sections 9.7.14.3 and 9.7.14.5).
+"""mma.sync of narrow floats, whose blocks may have scale factors (PTX ISA, sections 9.7.14.3, 9.7.14.5 and 9.7.14.6).
 
 Which thread of a pair has the factors of which row the manual shows in a figure alone: here the first has those of the
-upper eight rows, as CUTLASS's programs for sm_120 have it.
+upper eight rows, as CUTLASS's programs for sm_120 have it. Where the left matrix is sparse, all four threads have its
+metadata, as those of int8 and int4 (`sparse`).
 """
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import DecodeError, Unsupported
-from tinyhw.emulator.ptx import matrix, operands
+from tinyhw.core.errors import DecodeError, MachineFault, Unsupported
+from tinyhw.emulator.ptx import matrix, memory, operands, sparse
 from tinyhw.emulator.ptx.bind import Step, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
@@ -51,32 +52,46 @@ class Factors:
 
 
 def mma(code: Code, line: Line, form: Form) -> Step:
-  """mma.sync with a .kind."""
+  """mma.sync and mma.sp with a .kind."""
   i, m = line.instruction, form.modifiers
   if code.program.chip_sums: raise Unsupported("sums as the chip's", f"of {i.name}: nobody has measured them")
-  scaled = "block_scale" in m
-  if len(i.operands) != (8 if scaled else 4): raise unknown(line)
+  scaled, thin = "block_scale" in m, "sp::ordered_metadata" in m
+  if len(i.operands) != 4 + 2 * thin + 4 * scaled: raise unknown(line)
   d, a, b, c = [x for x in i.modifiers if x in matrix.BITS][:4]
   packed = "kind::mxf8f6f4" not in m and "kind::f8f6f4" not in m
-  k = 64 if packed else 32
+  k = (64 if packed else 32) << thin
   stored = [t + "x2" if packed else t for t in (a, b)]
   word = {"f16": "b32"}
   parts = [operands.elements(line, o) for o in i.operands[:4]]
   wide = {"f16": 2, "f32": 4}
-  if [len(p) for p in parts] != [wide[d], 4, 2, wide[c]]:
-    raise DecodeError(f"{i.name} takes {wide[d]}, 4, 2 and {wide[c]} registers", where=where(line))
+  if [len(p) for p in parts] != [wide[d], 4, 2 << thin, wide[c]]:
+    raise DecodeError(f"{i.name} takes {wide[d]}, 4, {2 << thin} and {wide[c]} registers", where=where(line))
   writes = [operands.writer(code, line, o, word.get(d, d)) for o in parts[0]]
   reads: list[list[Reader]] = [[operands.reader(code, line, o, t) for o in p]
                                for p, t in zip(parts[1:], ("b32", "b32", word.get(c, c)))]
   count = next((int(x[11]) for x in m if x.startswith("scale_vec::")), 1 if "kind::mxf8f6f4" in m else 2)
-  of = i.operands[4:]
+  metadata = operands.reader(code, line, operands.elements(line, i.operands[4])[0], "b32") if thin else None
+  if thin and operands.immediate(line, i.operands[5], "u32") != 0:
+    raise DecodeError(f"the sparsity selector of {i.name} is 0", where=where(line))
+  of = i.operands[6 if thin else 4:]
   pairs = zip("ab", of[::2], of[1::2])
   factors = [Factors(code, line, words, selector, which, count) for which, words, selector in pairs]
   table = SCALES["ue4m3" if "ue4m3" in m else "ue8m0"]
 
+  def spread(group: Warps, left: Value, words: Value) -> Value:
+    """The left matrix with its zeros. Metadata of nothing but zeros, which CUTLASS's have, may be any."""
+    at = sparse.positions(words, stored[0], k, 0)
+    twice = sparse.twice(at, stored[0])
+    bad = (twice & left.reshape(*twice.shape, -1).any(axis=3)).any(axis=(1, 2))
+    if bad.any():
+      raise MachineFault(f"metadata of {i.name} that names a place of a chunk twice",
+                         lane=memory.lane_of(group, bad[:, None]))
+    return sparse.expanded(left, at, stored[0], k)
+
   def run(group: Warps) -> None:
     x, y, z = ([np.ascontiguousarray(operands.full(group, r(group))) for r in rs] for rs in reads)
-    left, right = matrix.left(x, stored[0], ROWS, k), matrix.right(y, stored[1], k)
+    left, right = matrix.left(x, stored[0], ROWS, k >> thin), matrix.right(y, stored[1], k)
+    if metadata is not None: left = spread(group, left, operands.full(group, metadata(group)))
     if factors:
       left = left * factors[0].get(group, table, k)
       right = right * factors[1].get(group, table, k).transpose(0, 2, 1)

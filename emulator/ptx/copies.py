@@ -4,14 +4,14 @@ What waits for them by a group has nothing to wait for; an mbarrier is told of t
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tinyhw.core.errors import DecodeError
 from tinyhw.emulator.ptx import mbarrier, memory, operands
 from tinyhw.emulator.ptx.addresses import address, guarded
-from tinyhw.emulator.ptx.bind import Step, binds, nothing, unknown
+from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.meanings import convert
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
+_CLEARED: Final = 1 << 24  # bytes that st.bulk clears at the most
 
 
 def reduction(modifiers: frozenset[str]) -> str:
@@ -147,6 +148,26 @@ def _bulk(code: Code, line: Line, form: Form) -> Step:
           t.span(block, offset, n, "write")[:] = data
         group.cohort.changes.count += 1
       if at is not None: told(t, at, "shared", n, blocks)
+  return guarded(line, run)
+
+
+def cleared(code: Code, line: Line, form: Form) -> Step:
+  """st.bulk: zeros in shared memory."""
+  i = line.instruction
+  need(line, 3)
+  space = memory.space_of(form.modifiers)
+  to, value = address(code, line, i.operands[0], space), operands.immediate(line, i.operands[2], "u64")
+  if value is None or int(value): raise DecodeError(f"{i.name} stores 0", where=where(line))
+  r = operands.register(line, i.operands[1])
+  size = operands.reader(code, line, i.operands[1], "u32" if r is not None and SIZES[r.type] == 4 else "u64")
+
+  def run(group: Warps) -> None:
+    ats, sizes = operands.full(group, to(group)), operands.full(group, size(group))
+    for t in threads(group):
+      at, n = int(ats[t.row, t.lane]), int(sizes[t.row, t.lane])
+      if n % 8 or n > _CLEARED: raise t.fault(f"{i.name} of {n:,} bytes: a multiple of 8, {_CLEARED:,} at most", at)
+      if t.near(space, at) != "shared": raise t.fault(f"{i.name} outside of shared memory: {at:#x}", at)
+      if n: t.write(space, at, np.zeros(n, np.uint8))
   return guarded(line, run)
 
 

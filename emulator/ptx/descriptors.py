@@ -52,6 +52,34 @@ class ScaledDescriptor(Word):
   k: int = bits(0, 31, 31)
 
 
+class ColumnMask(Packet, dwords=2):
+  """Columns of B that are zero in a product of .ws, and where B begins (table 45)."""
+  start_0: int = bits(0, 7, 0)
+  start_1: int = bits(0, 15, 8)
+  start_2: int = bits(0, 23, 16)
+  start_3: int = bits(0, 31, 24)
+  first_0: int = bits(1, 0, 0)
+  first_1: int = bits(1, 1, 1)
+  first_2: int = bits(1, 2, 2)
+  first_3: int = bits(1, 3, 3)
+  masks: int = bits(1, 7, 7)
+  skip: int = bits(1, 15, 8)
+  use: int = bits(1, 23, 16)
+  shift: int = bits(1, 29, 24)
+
+  def zero(self, m: int, n: int) -> list[bool]:
+    """Which of N columns are zero. Spans of columns that are and that are not alternate in each of 128 / M parts of
+    them: by the manual's examples, which have the two spans' names the other way round than its table."""
+    if not self.masks: return [False] * n
+    parts, out = 128 // m, list[bool]()
+    starts = (self.start_0, self.start_1, self.start_2, self.start_3)[:parts]
+    for start, first in zip(starts, (self.first_0, self.first_1, self.first_2, self.first_3)):
+      span = [True] * (self.skip + 1), [False] * (self.use + 1)
+      pattern = [*span[0], *span[1]] if first else [*span[1], *span[0]]
+      out += [pattern[(start + k) % len(pattern)] for k in range(n // parts)]
+    return out
+
+
 _NARROW: Final = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
 # By kind: types of the operands and of the sum, by their codes.
 OPERANDS: Final = {"f16": {0: "f16", 1: "bf16"}, "tf32": {2: "tf32"}, "f8f6f4": _NARROW, "i8": {0: "u8", 1: "s8"},

@@ -130,12 +130,12 @@ def product(a: Value, b: Value, c: Value, t: str, modifiers: frozenset[str], kin
 def mma(code: Code, line: Line, form: Form) -> Step:
   """A product of matrices, each of which is spread over the registers of the warp."""
   i = line.instruction
-  if i.modifiers[0].startswith("sp"):
-    from tinyhw.emulator.ptx import sparse
-    return sparse.mma(code, line, form)
   if any(m.startswith("kind::") for m in i.modifiers):
     from tinyhw.emulator.ptx import block_scales
     return block_scales.mma(code, line, form)
+  if i.modifiers[0].startswith("sp"):
+    from tinyhw.emulator.ptx import sparse
+    return sparse.mma(code, line, form)
   need(line, 4)
   shape = next(re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit())
   kinds = [m for m in i.modifiers if m in BITS]
@@ -241,26 +241,34 @@ def _count(form: Form) -> int: return next(int(m[1]) for m in ("x1", "x2", "x4")
 
 
 def _addresses(group: Warps, read: Callable[[Warps], Value], count: int) -> Value:
-  """Those of the first 8 * count lanes, again and again."""
-  return operands.full(group, read(group))[:, np.arange(LANES) % (8 * count)]
+  """Those of the first `count` lanes, again and again."""
+  return operands.full(group, read(group))[:, np.arange(LANES) % count]
 
 
 @binds("ldmatrix")
 def ldmatrix(code: Code, line: Line, form: Form) -> Step:
-  """Rows of 16 bytes, at the addresses of eight lanes a matrix; each lane gets two elements of each."""
+  """Rows of 16 bytes, at the addresses of eight lanes a matrix; each lane gets two elements of each. Of 16 x 16 bytes,
+  at those of 16 lanes, it gets four of two rows of the transpose."""
   i = line.instruction
   need(line, 2)
   space, count, transposed = memory.space_of(form.modifiers), _count(form), "trans" in form.modifiers
   bits = 4 if "b4x16_p64" in form.modifiers else 6 if "b6x16_p32" in form.modifiers else 0
+  square = "m16n16" in form.modifiers
+  registers, rows_of = (2 * count, 16 * count) if square else (count, 8 * count)
   read = address(code, line, i.operands[1], space)
   destinations = operands.elements(line, i.operands[0])
-  if len(destinations) != count: raise DecodeError(f"{i.name} has {count} destinations", where=where(line))
+  if len(destinations) != registers: raise DecodeError(f"{i.name} has {registers} destinations", where=where(line))
   writes = [operands.writer(code, line, d, "b32") for d in destinations]
 
   def run(group: Warps) -> None:
-    rows = np.ascontiguousarray(memory.load(group, space, _addresses(group, read, count), 16))
+    rows = np.ascontiguousarray(memory.load(group, space, _addresses(group, read, rows_of), 16))
     rows = np.broadcast_to(rows, (group.size, LANES, 4))
     if bits: rows = unpacked(np.ascontiguousarray(rows).view(np.uint8), bits).astype(np.uint8).view(np.uint32)
+    if square:
+      turned = np.ascontiguousarray(rows).view(np.uint8).reshape(group.size, 2, 16, 16).transpose(0, 1, 3, 2)
+      quads = np.ascontiguousarray(turned).view(np.uint32).reshape(group.size, 4, LANES)
+      for k, write in enumerate(writes): write(group, np.ascontiguousarray(quads[:, k]))
+      return
     halves = np.ascontiguousarray(rows).view(np.uint16).reshape(group.size, 4, 8, 8)
     if transposed: halves = halves.transpose(0, 1, 3, 2)
     words = np.ascontiguousarray(halves).view(np.uint32).reshape(group.size, 4, LANES)
@@ -270,7 +278,7 @@ def ldmatrix(code: Code, line: Line, form: Form) -> Step:
 
 @binds("stmatrix")
 def stmatrix(code: Code, line: Line, form: Form) -> Step:
-  """The other way."""
+  """The other way. Of 16 x 8 bytes a lane has two of each of two rows, and memory has the transpose."""
   i = line.instruction
   need(line, 2)
   space, count, transposed = memory.space_of(form.modifiers), _count(form), "trans" in form.modifiers
@@ -281,6 +289,11 @@ def stmatrix(code: Code, line: Line, form: Form) -> Step:
   def run(group: Warps) -> None:
     out = np.zeros((group.size, LANES, 4), np.uint32)
     for k, source in enumerate(reads):
+      if "b8" in form.modifiers:  # [column, row of 8, pair of rows, of the two]
+        four = np.ascontiguousarray(operands.full(group, source(group))).view(np.uint8).reshape(group.size, 8, 4, 2, 2)
+        turned = np.ascontiguousarray(four.transpose(0, 2, 4, 3, 1)).view(np.uint32)
+        out[:, 8 * k:8 * k + 8] = turned.reshape(group.size, 8, 4)
+        continue
       halves = np.ascontiguousarray(operands.full(group, source(group))).view(np.uint16).reshape(group.size, 8, 8)
       if transposed: halves = halves.transpose(0, 2, 1)
       out[:, 8 * k:8 * k + 8] = np.ascontiguousarray(halves).view(np.uint32).reshape(group.size, 8, 4)

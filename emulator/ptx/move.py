@@ -128,8 +128,9 @@ def ld(code: Code, line: Line, form: Form) -> Step:
 @binds("st")
 def st(code: Code, line: Line, form: Form) -> Step:
   """Stores of one to eight elements."""
+  if "bulk" in form.modifiers: return copies.cleared(code, line, form)
   i, t = line.instruction, form.type
-  if "async" in form.modifiers: return copies.remote(code, line, form)
+  if "async" in form.modifiers and "release" not in form.modifiers: return copies.remote(code, line, form)
   need(line, 2 + ("L2::cache_hint" in form.modifiers))
   space = memory.space_of(form.modifiers)
   read = address(code, line, i.operands[0], space)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-_RAW: Final = {2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+_RAW: Final = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 
 
 def places(group: Warps, at: Value) -> list[Value]:
@@ -43,7 +43,7 @@ def multimem(code: Code, line: Line, form: Form) -> Step:
   i, m, t = line.instruction, form.modifiers, form.type
   need(line, 2)
   loads, stores = "ld_reduce" in m, "st" in m
-  size, name = SIZES[t], combine.operation(m)
+  size, name, wide = SIZES[t], combine.operation(m), bool(m & {"acc::f16", "acc::f32"})
   count = next((int(x[1]) for x in ("v2", "v4", "v8") if x in m), 1)
   if count > 1 and count * size not in {4, 8, 16}:
     raise DecodeError(f"{i.name} of {count * size} bytes: 4, 8 or 16", where=where(line))
@@ -66,7 +66,7 @@ def multimem(code: Code, line: Line, form: Form) -> Step:
       at = [s + np.uint64(k * size) for s in spots]
       if loads:
         found = [np.asarray(memory.load(group, "", a, size)) for a in at]
-        writes[k](group, combine.total(t, name, found, "acc::f32" in m).view(operands.dtype_of(t)))
+        writes[k](group, combine.total(t, name, found, wide).view(operands.dtype_of(t)))
       else:
         for a in at: change(group, a, reads[k](group).view(_RAW[size]))
   return guarded(line, run)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _UNIT: Final = 256  # registers of a warp
 _PARTS: Final = 4  # of a multiprocessor
+_DATACENTER: Final = range(100, 120)  # targets: sm_100, sm_101, sm_103, sm_110
 _KIB: Final = 1024
 
 
@@ -38,7 +39,8 @@ class Occupancy:
 
 
 def generation(sm: int) -> NvArch:
-  """The first generation that runs code for a target."""
+  """The first generation that runs code for a target; of sm_100's family, of which the table has one, that."""
+  if sm in _DATACENTER: return NV_ARCHES["sm_100"]
   fits = [a for a in NV_ARCHES.values() if a.sm >= sm]
   return min(fits, key=lambda a: a.sm) if fits else max(NV_ARCHES.values(), key=lambda a: a.sm)
 

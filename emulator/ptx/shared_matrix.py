@@ -5,12 +5,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import DecodeError
+from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.emulator.ptx.descriptors import SWIZZLES, MatrixDescriptor
 from tinyhw.emulator.ptx.ranges import Thread
 
 Value = Any
 CHUNK: Final = 16
+ULTRA: Final = 103  # the target that has K of 96, whose rows may go on at an address of their own
 
 
 class Chunks:
@@ -23,7 +24,8 @@ class Chunks:
     if d.version != 1: raise self._fault(descriptor, f"{d.version} in bits 46 to 48, which are 1")
     if d.constant: raise self._fault(descriptor, f"{d.constant:#x} in bits 53 to 60, which are 0")
     if d.swizzle not in SWIZZLES: raise self._fault(descriptor, f"the swizzling mode {d.swizzle}")
-    if d.absolute: raise self._fault(descriptor, "an absolute address in the place of a stride: sm_103 has that")
+    if d.absolute and (thread.cohort.program.linked.sm != ULTRA or d.swizzle != 2):
+      raise self._fault(descriptor, "an absolute address in the place of a stride: sm_103 has that, for 128 bytes")
     self.d = d
 
   def _fault(self, descriptor: int, text: str) -> Exception:
@@ -34,6 +36,12 @@ class Chunks:
     d = self.d
     width, _, _ = SWIZZLES[d.swizzle]
     r, c = np.arange(rows)[:, None], np.arange(chunks)[None, :]
+    if d.absolute:  # the row goes on at `leading` where the first one's 128 bytes end, as in CUTLASS's programs
+      place = (d.start & 7) + c
+      first = np.where(place < 8, d.start & ~7, d.leading) - d.start
+      return self._read(block, r % 8 * width + r // 8 * (d.stride * CHUNK) + (first + place % 8) * CHUNK)
+    if d.swizzle and chunks * CHUNK > width:  # of the wide operand of a sparse product
+      raise Unsupported("matrix in shared memory", f"{chunks * CHUNK} bytes a row in a swizzle of {width}", where="PTX")
     apart = CHUNK if d.swizzle else d.leading * CHUNK
     return self._read(block, r % 8 * width + r // 8 * (d.stride * CHUNK) + c * apart)
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-CHUNK: Final = {"f16": 4, "bf16": 4, "tf32": 2, "u8": 4, "s8": 4, "u4": 8, "s4": 8, "e4m3": 4, "e5m2": 4}
+CHUNK: Final = {"f16": 4, "bf16": 4, "tf32": 2, "u8": 4, "s8": 4, "u4": 8, "s4": 8, "e4m3": 4, "e5m2": 4,
+                "e2m3": 4, "e3m2": 4, "e2m1": 4, "e2m1x2": 8}
 _ROW: Final = np.arange(8)
 
 
@@ -60,12 +61,16 @@ def expanded(stored: Value, at: Value, t: str, k: int) -> Value:
   return out
 
 
+def twice(at: Value, t: str) -> Value:
+  """Which chunks [warps, 16, chunks] metadata name a place of twice."""
+  if CHUNK[t] == 2: return np.zeros(at.shape, bool)
+  at = at[..., ::2] >> 1 if CHUNK[t] == 8 else at
+  return at[..., ::2] == at[..., 1::2]
+
+
 def valid(words: Value, t: str, k: int, selector: int) -> Value:
   """Whether metadata names two places of each chunk [warps]."""
-  at = positions(words, t, k, selector)
-  if CHUNK[t] == 2: return np.ones(len(at), bool)
-  at = at[..., ::2] >> 1 if CHUNK[t] == 8 else at
-  return (at[..., ::2] != at[..., 1::2]).all(axis=(1, 2))
+  return ~twice(positions(words, t, k, selector), t).any(axis=(1, 2))
 
 
 def mma(code: Code, line: Line, form: Form) -> Step:

@@ -17,7 +17,6 @@ TARGETS: Final = frozenset({*(f"sm_{n}" for n in (*_PLAIN, *_OWN)),
                             *(f"sm_{n}{letter}" for n, letters in _OWN.items() for letter in letters)})
 NEWEST: Final = 9  # the major version that is known
 VERSION: Final = "version of PTX"  # what kind of thing is not supported there
-_LETTERED: Final = frozenset({"wgmma", "setmaxnreg", "tensormap", "tcgen05"})  # what targets with a letter alone have
 
 
 def runs(target: str, sm: int) -> bool:
@@ -36,8 +35,8 @@ def check(module: Module) -> None:
 
 def missing(form: Form, module: Module) -> Iterator[str]:
   """What an instruction needs that the module's target or version does not have."""
-  row, letter = form.row, "a" if form.row.opcode in _LETTERED else ""
-  if row.sm > module.sm or letter and module.target[0][-1] not in "af":
-    yield f".target sm_{row.sm}{letter}, not {module.target[0]}"
+  row, target = form.row, module.target[0]
+  if row.sm > module.sm or row.own and target[-1] not in "af" or row.below and module.sm >= row.below:
+    yield f".target sm_{row.sm}{'a' * row.own}, not {target}"
   if row.version > module.version:
     yield f".version {row.version[0]}.{row.version[1]}, not {module.version[0]}.{module.version[1]}"

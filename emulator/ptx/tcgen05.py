@@ -8,6 +8,7 @@ and gives back for itself; what one thread starts for the pair is done in both.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,15 +16,18 @@ import numpy as np
 from tinyhw.core.errors import DecodeError
 from tinyhw.emulator.ptx import mbarrier, memory, operands, tmem
 from tinyhw.emulator.ptx.addresses import address, guarded
-from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
+from tinyhw.emulator.ptx.bind import Step, binds, computed, need, nothing, unknown
 from tinyhw.emulator.ptx.copies import multicast
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Late, Warps
 from tinyhw.emulator.ptx.matrix import unpacked
+from tinyhw.emulator.ptx.meanings.registry import find
 from tinyhw.emulator.ptx.ranges import Thread, threads
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.ptx.shared_matrix import Chunks
 from tinyhw.emulator.simt import Yield
+from tinyhw.emulator.values.ops import Ops
+from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Operand
 
@@ -198,9 +202,15 @@ def _registers(line: Line, operand: Operand, access: Access) -> tuple[Operand, .
 
 
 def _ld(code: Code, line: Line, form: Form) -> Step:
-  i = line.instruction
-  access = Access(code, line, form, i.operands[1], i.operands[2] if len(i.operands) > 2 else None)
-  writes = [operands.writer(code, line, o, "b32") for o in _registers(line, i.operands[0], access)]
+  """Loads; with .red also the extreme of what each thread gets."""
+  i, reduces = line.instruction, "red" in form.modifiers
+  to, *rest = i.operands
+  extreme = rest.pop(0) if reduces else None
+  t = form.type if reduces else "b32"
+  access = Access(code, line, form, rest[0], rest[1] if len(rest) > 1 else None)
+  writes = [operands.writer(code, line, o, t) for o in _registers(line, to, access)]
+  reduced = None if extreme is None else operands.writer(code, line, extreme, t)
+  fold = _extreme(form) if reduces else None
 
   def run(group: Warps) -> None:
     out = np.zeros((len(writes), group.size, LANES), np.uint32)
@@ -210,8 +220,22 @@ def _ld(code: Code, line: Line, form: Form) -> Step:
       words = tmem.of(group.cohort).cells(block)[lanes, columns]
       found = words[..., 0] if not access.packed else words[..., 0] & np.uint32(0xFFFF) | words[..., 1] << np.uint32(16)
       out[:, row] = found.T
-    for write, value in zip(writes, out): write(group, value)
+    values = out.view(operands.dtype_of(t))
+    for write, value in zip(writes, values): write(group, value)
+    if reduced is not None and fold is not None: reduced(group, fold(Ops, *values))
   return guarded(line, run)
+
+
+def _extreme(form: Form) -> Callable[..., Value]:
+  """min or max of numbers, as the instruction of that name has it."""
+  m = form.modifiers
+  two = forms.find(".".join(w for w in ("min", "max", "NaN", form.type) if w in m))
+  assert two is not None and (meaning := find(two)) is not None
+  run = computed(two, meaning)
+
+  def fold(o: Any, *values: Value) -> Value:
+    return reduce(lambda a, b: run(o, a, b), map(o.abs, values) if "abs" in m else values)
+  return fold
 
 
 def _st(code: Code, line: Line, form: Form) -> Step:

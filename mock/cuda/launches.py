@@ -236,10 +236,12 @@ class Asked:
     return any(self.attributes.get(cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE, b"")[:4])
 
 
-# Attributes that change nothing here: hints, which are told back of graphs' nodes.
+# Attributes that change nothing here: hints, which are told back of graphs' nodes. Blocks may form clusters of the size
+# that is preferred, or of the other one: here always of the other.
 HINTS: Final = frozenset({
   cuda.CU_LAUNCH_ATTRIBUTE_PRIORITY, cuda.CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
-  cuda.CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, cuda.CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN})
+  cuda.CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, cuda.CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+  cuda.CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION})
 
 
 def asked(m: CudaMachine, attributes: int, count: int) -> Asked:

@@ -14,11 +14,11 @@ _REGISTERS = "{" + ", ".join(f"%v{k}" for k in range(EACH)) + "}"
 
 
 def text(body: str, shared: int, cluster: int = 1, pair: int = 1, columns: int = COLUMNS, ends: bool = True,
-         declared: str = "") -> str:
+         declared: str = "", target: str = "sm_100a") -> str:
   """A kernel of 128 threads: %t is a thread's index, %d the address of tensor memory, %s that of shared memory, %m that
   of an mbarrier; thread 0 executes `body` in a place where %p1 is true for it."""
   size = max(shared, 16)
-  return f"""{HEAD}.visible .entry k (.param .u64 out, .param .u64 cells, .param .u64 given)
+  return f"""{HEAD.replace("sm_100a", target)}.visible .entry k (.param .u64 out, .param .u64 cells, .param .u64 given)
   {f'.explicitcluster .reqnctapercluster {cluster}, 1, 1' if cluster > 1 else ''} {{
   .reg .pred %p<20>; .reg .b16 %h<9>; .reg .b32 %r<90>, %t, %d, %s, %m, %v<{EACH}>, %q, %w; .reg .b64 %l<30>;
   .shared .align 1024 .b8 bytes[{size}]; .shared .align 8 .b64 bar; .shared .align 4 .b32 slot; {declared}

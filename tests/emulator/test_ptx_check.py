@@ -142,6 +142,23 @@ def test_products_in_tensor_memory(left_out: str, found: set[str], message: str)
   assert any(message in f.message for f in without), without
 
 
+def test_metadata_that_are_overwritten() -> None:
+  """All warps write the column where those of a sparse product lie, which nobody waits for."""
+  body = once(f"""cvt.u64.u32 %l10, %s; shr.u64 %l10, %l10, 4; add.u64 %l10, %l10, {1 << 46 | 8 << 16 | 16 << 32};
+    add.u32 %r15, %d, 64; mov.u32 %r14, {1 << 4 | 1 << 2 | 8 << 17 | 8 << 24};
+    tcgen05.mma.sp.cta_group::1.kind::f16 [%d], %l10, %l10, [%r15], %r14, 0;""")
+  store = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%q+64], {%t}; tcgen05.wait::st.sync.aligned;"
+  source = text(body + store, 8192, columns=128)
+
+  def checked(source: str) -> list[Any]:
+    cells = np.zeros((2, LANES, COLUMNS), np.uint32)
+    return list(tinyhw.launch(source, "k", 1, LANES, [*cells, np.zeros(8192, np.uint8)], "EMU", check="report").findings
+                or ())
+  assert not checked(source)
+  without = checked(source.replace(TENSOR[0][0], "WAIT:", 1))
+  assert any("writes tensor memory at 0x40, which tcgen05 reads" in f.message for f in without), without
+
+
 def test_masks_that_leave_threads_out() -> None:
   assert kinds("shfl.sync.down.b32 %r3, %t, 1, 31, 0xFFFF; st.global.u32 [%o], %r3;", threads=32) == {"mask"}
   assert kinds("shfl.sync.down.b32 %r3, %t, 1, 31, -1; st.global.u32 [%o], %r3;", threads=32) == set()

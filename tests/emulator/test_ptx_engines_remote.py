@@ -87,14 +87,16 @@ PLACES, WINDOW, OTHER = (0x1_0000_0000, 0x2_0000_0000, 0x3_0000_0000), 0x7_0000_
 
 def several(lines: str, content: bytes, engine: str, places: tuple[int, ...], far: int) -> tuple[Any, Stats]:
   """(all memory, counts) of a launch, or its fault."""
-  text = f"""{samples.HEAD.format(target='sm_90a').partition('.visible')[0]}
+  text = f"""{samples.HEAD.format(target='sm_100a').partition('.visible')[0]}
 .visible .entry k (.param .u64 m, .param .u64 out) {{
   .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .f64 %d<9>; .reg .b64 %l<10>;
+  .reg .b8 %b<9>;
   ld.param.u64 %l8, [m]; ld.param.u64 %l9, [out]; mov.u32 %r8, %tid.x; mul.wide.u32 %l1, %r8, 16;
   add.u64 %l8, %l8, %l1; add.u64 %l9, %l9, %l1; setp.gt.u32 %p1, %r8, {far};
   ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%l9]; ld.global.v4.f32 {{%f1, %f2, %f3, %f4}}, [%l9];
   mov.b64 %l2, {{%r1, %r2}}; mov.b64 %d1, %l2; mov.b64 %l3, {{%r3, %r4}};
   cvt.u16.u32 %h1, %r1; cvt.u16.u32 %h2, %r2; cvt.u16.u32 %h3, %r3; cvt.u16.u32 %h4, %r4;
+  mov.b32 {{%b1, %b2, %b3, %b4}}, %r1; mov.b32 {{%b5, %b6, %b7, %b8}}, %r2;
   mov.u64 %l1, %l8; {lines} ret;
 }}"""
   space = AddressSpace("places")
@@ -118,8 +120,8 @@ def multimem(rng: random.Random) -> str:
   line = rng.choice([x for of in row.values() for x in of.values() if x.startswith("multimem")])
   if "ld_reduce" not in line: return f"@%p1 {line}"
   given = re.findall(r"%[a-z]\d", line)[:-1]
-  stores = "".join(f"st.global.b{ {'h': 16, 'r': 32, 'f': 32, 'l': 64, 'd': 64}[x[1]]} [%l9+{1024 + 2 * 8 * k}], {x};"
-                   for k, x in enumerate(given[:1]))
+  sizes = {"b": 8, "h": 16, "r": 32, "f": 32, "l": 64, "d": 64}
+  stores = "".join(f"st.global.b{sizes[x[1]]} [%l9+{1024 + 2 * 8 * k}], {x};" for k, x in enumerate(given[:1]))
   return f"@%p1 {line} {stores}"
 
 

@@ -149,10 +149,11 @@ def test_a_selector_that_there_is_not() -> None:
 PLACES, WINDOW = (0x1_0000_0000, 0x2_0000_0000, 0x3_0000_0000), 0x7_0000_0000
 
 
-def multicast(body: str, contents: list[Any]) -> tuple[Any, list[Any]]:
+def multicast(body: str, contents: list[Any], head: str = "") -> tuple[Any, list[Any]]:
   """(what 32 threads stored behind the parameters, what is in the places)."""
-  text = f"""{HEAD}.visible .entry k (.param .u64 m, .param .u64 out) {{
-  .reg .b32 %r<9>; .reg .b16 %h<9>; .reg .f32 %f<9>; .reg .b64 %l<9>;
+  head = f"{head}\n.address_size 64\n" if head else HEAD
+  text = f"""{head}.visible .entry k (.param .u64 m, .param .u64 out) {{
+  .reg .b32 %r<9>; .reg .b16 %h<12>; .reg .b8 %b<12>; .reg .f32 %f<9>; .reg .b64 %l<9>;
   ld.param.u64 %l1, [m]; ld.param.u64 %l2, [out]; mov.u32 %r1, %tid.x;
   mad.wide.u32 %l1, %r1, 16, %l1; mad.wide.u32 %l2, %r1, 16, %l2; {body} ret;
 }}"""
@@ -191,6 +192,44 @@ def test_sums_of_halves_are_rounded_once_or_each_time(wide: bool) -> None:
   name = name.replace("f16x2", "bf16x2")
   out, _ = multicast(f"{name} {{%r2, %r3, %r4, %r5}}, [%l1]; st.global.v4.u32 [%l2], {{%r2, %r3, %r4, %r5}};", brains)
   assert (out.view(np.uint16) == (0x4381 if wide else 0x4380)).all()
+
+
+@pytest.mark.parametrize("t", ["e4m3", "e5m2"])
+def test_sums_of_bytes_in_several_places(t: str) -> None:
+  """Rounded each time, or as f16 each time and once at last; extremes of bytes, too, and a store to all places."""
+  bits, bias = (3, 7) if t == "e4m3" else (2, 15)
+  numbers = [0.0 if not c else (1 + (c & (1 << bits) - 1) / (1 << bits)) * 2.0 ** ((c >> bits) - bias) if c >> bits else
+             (c & (1 << bits) - 1) / (1 << bits) * 2.0 ** (1 - bias) for c in range(0x78)]
+
+  def code(x: float) -> int:
+    best = min(range(0x78), key=lambda c: (abs(numbers[c] - abs(x)), c & 1))
+    return best | 0x80 * (bool(np.signbit(x)) and best > 0)
+  def number(c: int) -> float: return -numbers[c & 127] if c >> 7 else numbers[c]
+  rng = np.random.default_rng(7)
+  given = [(rng.integers((bias - 3) << bits, (bias + 2) << bits, (32, 16)) | rng.integers(0, 2, (32, 16)) << 7)
+           .astype(np.uint8) for _ in PLACES]
+  for name, count, size in ((f"add.v4.{t}x4", 4, 32), (f"add.acc::f16.v4.{t}x4", 4, 32), (f"add.v8.{t}x2", 8, 16),
+                            (f"max.v4.{t}x4", 4, 32), (f"min.relaxed.gpu.v8.{t}", 8, 8), (f"add.{t}x4", 1, 32)):
+    name = "relaxed.gpu.min.v8." + t if "relaxed" in name else name
+    letter = {32: "r", 16: "h", 8: "b"}[size]
+    registers = [f"%{letter}{k + 2}" for k in range(count)]
+    vector = "{" + ", ".join(registers) + "}" if count > 1 else registers[0]
+    stores = "".join(f"st.global.b{size} [%l2+{k * size // 8}], {r};" for k, r in enumerate(registers))
+    out, _ = multicast(f"multimem.ld_reduce.{name} {vector}, [%l1]; {stores}", given, ".version 8.6\n.target sm_100a")
+    found, used = out.reshape(32, 16), count * size // 8
+    for place in np.ndindex(32, used):
+      values = [number(int(g[place])) for g in given]
+      total = values[0]
+      for x in values[1:]:
+        if "add" in name: total = float(np.float16(total + x)) if "acc" in name else number(code(total + x))
+        else: total = max(total, x) if "max" in name else min(total, x)
+      assert number(int(found[place])) == number(code(total)), (name, values)
+    assert (found[:, used:] == 0).all()
+  head = ".version 8.6\n.target sm_100a"
+  _, left = multicast(f"mov.b32 %r3, 0x12345678; multimem.st.{t}x4 [%l1+4], %r3;", given, head)
+  for before, after in zip(given, left):
+    now = after.reshape(32, 16)
+    assert (now[:, 4:8] == [0x78, 0x56, 0x34, 0x12]).all() and (now[:, 8:] == before[:, 8:]).all()
 
 
 # ---- names

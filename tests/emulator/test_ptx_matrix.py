@@ -174,3 +174,15 @@ def test_what_mma_sp_refuses() -> None:
   whole = "{%r1, %r2, %r3, %r4}"
   small = f"mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {whole}, {{%r5, %r6}}, {{%r7, %r8}}, {whole}, %r9, "
   with pytest.raises(DecodeError, match="is 0 to 1"): run(kernel(small + "2;"), np.zeros(1))
+
+
+def test_what_sparse_products_of_narrow_floats_refuse() -> None:
+  four, whole = "{%f1, %f2, %f3, %f4}", "{%r4, %r5, %r6, %r7}"
+  name = f"mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32 {four}, {whole}"
+  ones = "".join(f"mov.u32 %r{k}, {0x38383838};" for k in range(4, 8))
+  for line, error, message in (
+      (f"{name}, {whole}, {four}, %r8, 1;", DecodeError, "the sparsity selector of .* is 0"),
+      (f"{name}, {{%r4, %r5}}, {four}, %r8, 0;", DecodeError, "takes 4, 4, 4 and 4 registers"),
+      (f"{ones} mov.u32 %r8, 0; {name}, {whole}, {four}, %r8, 0;", MachineFault, "names a place of a chunk twice")):
+    text = kernel(line, ".reg .f32 %f<5>;").replace(".version 8.6\n.target sm_90a", ".version 8.7\n.target sm_120a")
+    with pytest.raises(error, match=message): run(text, np.zeros(1))

@@ -120,6 +120,40 @@ def test_conversions_of_scale_factors(mode: str, satfinite: str) -> None:
     assert int(out[2 * k + 1]) == brains[0] << 16 | brains[1]
 
 
+@pytest.mark.parametrize("t", ["e2m1", "e2m3", "e3m2", "e4m3", "e5m2"])
+def test_random_rounding_is_right_in_the_mean(t: str) -> None:
+  """Over all random bits (of 16 each 256th) a number becomes its two neighbours, and on average itself."""
+  rng = random.Random(seed(len(t) + ord(t[1])))
+  e, m, bias = FORMS[t]
+  top = float(value((1 << e + m) - 2, t)) if t != "e5m2" else 57344.0
+  x = np.array([rng.choice([rng.uniform(-top, top), rng.uniform(-1, 1), rng.uniform(-1, 1) * 2.0 ** (1 - bias)])
+                for _ in range(64)], np.float32)
+  bits = 8 if t == "e2m1" else 16
+  given = np.repeat(x, 256)
+  out = run(f"""mov.u32 %r9, %ctaid.x; shl.b32 %r1, %r9, 10; mad.lo.u32 %r1, %t, 4, %r1; cvt.u64.u32 %l1, %r1;
+    add.u64 %l2, %i, %l1; ld.global.f32 %f1, [%l2]; mul.lo.u32 %r2, %t, {0x1010101 if bits == 8 else 0x1000100};
+    cvt.rs.satfinite.{t}x4.f32 {'%h1' if bits == 8 else '%r3'}, {{%f1, %f1, %f1, %f1}}, %r2;
+    {'cvt.u32.u16 %r3, %h1;' if bits == 8 else ''} add.u64 %l3, %o, %l1; st.global.u32 [%l3], %r3;""",
+            np.zeros(len(given), np.uint32), given, grid=64, threads=256)[0].reshape(64, 256)
+  room = 4 if bits == 8 else 8
+  for number, codes in zip(x, out):
+    for shift in range(0, 4 * room, room):
+      found = [value(int(c) >> shift & (1 << room) - 1, t) for c in codes]
+      low, high = min(found), max(found)
+      assert low <= Fraction(float(number)) <= high and set(found) <= {low, high}
+      assert abs(sum(found) / 256 - Fraction(float(number))) <= (high - low) / 128
+
+
+def test_what_takes_other_halves_is_made_of_f32() -> None:
+  """A sum of bf16 and f32 that f32 holds and bf16 does not; the halves have the first places."""
+  out = run("""mov.f32 %f1, 0f3F800001; mov.b16 %h1, 0x4000; mov.b16 %h2, 0x4200; add.rz.f32.bf16.sat %f2, %h1, %f1;
+    sub.f32.bf16 %f3, %h1, %f1; fma.rn.f32.f16 %f4, %h1, %h2, %f1; @!%p1 bra END;
+    st.global.v2.f32 [%o], {%f2, %f3}; st.global.f32 [%o+8], %f4; END:""", np.zeros(3, np.float32), np.zeros(1),
+            target="sm_100")[0]
+  one = float(np.nextafter(np.float32(1), np.float32(2)))
+  assert out.tolist() == [1.0, 2 - one, float(np.float32(6 + one))]
+
+
 # ---- products of a warp
 
 def kinds() -> list[tuple[str, str, str, str, int, str]]:
@@ -129,17 +163,36 @@ def kinds() -> list[tuple[str, str, str, str, int, str]]:
           ("mxf4nvf4", "e2m1", "e2m1", "f32", 4, "ue4m3")]
 
 
+def thinned(rng: Any, x: Any, packed: bool) -> tuple[Any, Any]:
+  """(a matrix with its zeros, metadata of the threads) of what is stored of it. The first and third thread of four have
+  32 bits each of the upper rows, the others of the lower ones; a chunk of zeros has metadata that name nothing."""
+  k, unit = 2 * x.shape[1], 2 if packed else 1
+  chunk = 4 * unit
+  out, words = np.zeros((16, k)), [0] * 32
+  for row, j in np.ndindex(16, k // chunk):
+    places = [int(v) for v in np.sort(rng.permutation(4)[:2])]
+    mine = x[row, chunk // 2 * j:chunk // 2 * (j + 1)]
+    if not mine.any(): places = [0, 0]
+    for n, place in enumerate(places): out[row, chunk * j + unit * place:][:unit] += mine[unit * n:unit * (n + 1)]
+    lane = 4 * (row % 8) + 2 * (j // 8) + row // 8
+    words[lane] |= (places[0] | places[1] << 2) << 4 * (j % 8)
+  return out, np.array(words, np.uint32)
+
+
+@pytest.mark.parametrize("thin", [False, True])
 @pytest.mark.parametrize(("kind", "a", "b", "d", "count", "scales"), kinds())
-def test_products_of_narrow_floats(kind: str, a: str, b: str, d: str, count: int, scales: str) -> None:
-  """Elements of each thread are drawn; the matrices are read out of them as the figures of m16n8k32 and k64 say."""
+def test_products_of_narrow_floats(kind: str, a: str, b: str, d: str, count: int, scales: str, thin: bool) -> None:
+  """Elements of each thread are drawn; the matrices are read out of them as the figures of m16n8k32 and k64 say, of
+  `thin` ones m16n8k64 and k128."""
   rng = np.random.default_rng(seed(zlib.crc32(f"{kind}{a}{b}{count}{scales}".encode())))
   packed = kind.startswith("mxf4")
-  k, bits = (64, 4) if packed else (32, 8)
+  k, bits = (64 << thin, 4) if packed else (32 << thin, 8)
   words, matrices = [], []
-  for t, rows, registers in ((a, 16, 4), (b, 8, 2)):
+  for t, rows, registers in ((a, 16, 4), (b, 8, 2 << thin)):
     e, m, bias = FORMS[t]
-    codes = rng.integers(0, 1 << 1 + e + m, (rows, k))
-    if e > 3: codes = codes & ~(((1 << e) - 1) << m) | rng.integers(bias - 1, bias + 2, codes.shape) << m
+    codes = rng.integers(0, 1 << 1 + e + m, (rows, k >> (thin and rows == 16)))
+    if thin: codes[rng.random(codes.shape) < 0.3] = 0
+    if e > 3: codes = codes & ~(((1 << e) - 1) << m) | (codes > 0) * rng.integers(bias - 1, bias + 2, codes.shape) << m
     matrices.append(np.vectorize(lambda c, t=t: float(value(int(c), t)))(codes))
     raw = codes << 2 if t == "e2m1" and not packed else codes
     n = 32 // bits
@@ -149,7 +202,10 @@ def test_products_of_narrow_floats(kind: str, a: str, b: str, d: str, count: int
         first = lane % 4 * n + (r >> 1 if rows == 16 else r) * 4 * n
         words.append(sum(int(raw[row, first + j]) << bits * j for j in range(n)))
   x, y = matrices
-  left, right = np.array(words[:128], np.uint32).reshape(32, 4), np.array(words[128:], np.uint32).reshape(32, 2)
+  left, right = np.array(words[:128], np.uint32).reshape(32, 4), np.array(words[128:], np.uint32).reshape(32, -1)
+  right = np.pad(right, ((0, 0), (0, 4 - right.shape[1])))
+  metadata = np.zeros(32, np.uint32)
+  if thin: x, metadata = thinned(rng, x, packed)
   factors = rng.integers(0, 1 << 32, (32, 2), np.uint32)
   byte, thread = [int(rng.choice({1: [0, 1, 2, 3], 2: [0, 2]}.get(count, [0]))) for _ in "ab"], [1, 3]
   if count:
@@ -163,21 +219,24 @@ def test_products_of_narrow_floats(kind: str, a: str, b: str, d: str, count: int
   c = rng.integers(-8, 9, (16, 8)).astype(np.float16 if d == "f16" else np.float32)
   place = [(lane // 4 + 8 * (r >> 1), 2 * (lane % 4) + (r & 1)) for lane in range(32) for r in range(4)]
   added = np.array([c[p] for p in place], c.dtype).reshape(32, 4)
-  given = np.concatenate([left, right, factors, added.view(np.uint32).reshape(32, -1),
-                          np.zeros((32, 4 if d == "f16" else 2), np.uint32)], axis=1)[:, :14]
+  given = np.concatenate([left, right, factors, metadata[:, None], np.zeros((32, 1), np.uint32),
+                          added.view(np.uint32).reshape(32, -1), np.zeros((32, 2), np.uint32)], axis=1)[:, :16]
   width = "b32" if d == "f16" else "f32"
   letters = ["%r20", "%r21"] if d == "f16" else ["%f1", "%f2", "%f3", "%f4"]
   sums = "{" + ", ".join(letters) + "}"
   scaled = "" if not count else f".block_scale.scale_vec::{count}X"
   more = "" if not count else f", %r10, {{{byte[0]}, {thread[0]}}}, %r11, {{{byte[1]}, {thread[1]}}}"
   tail = f".{scales}" if count else ""
-  loads = "".join(f"ld.global.{width} {n}, [%l2+{32 + 4 * j}];" for j, n in enumerate(letters))
+  loads = "".join(f"ld.global.{width} {n}, [%l2+{48 + 4 * j}];" for j, n in enumerate(letters))
   stores = "".join(f"st.global.{width} [%l3+{4 * j}], {n};" for j, n in enumerate(letters))
-  out = run(f"""mul.wide.u32 %l1, %t, 56; add.u64 %l2, %i, %l1; ld.global.v2.u32 {{%r4, %r5}}, [%l2];
+  sparse, wide, which = "", "", ""
+  if thin: sparse, wide, which = ".sp::ordered_metadata", ", %r14, %r15", ", %r12, 0"
+  out = run(f"""mul.wide.u32 %l1, %t, 64; add.u64 %l2, %i, %l1; ld.global.v2.u32 {{%r4, %r5}}, [%l2];
     ld.global.v2.u32 {{%r6, %r7}}, [%l2+8]; ld.global.v2.u32 {{%r8, %r9}}, [%l2+16];
-    ld.global.v2.u32 {{%r10, %r11}}, [%l2+24]; {loads}
-    mma.sync.aligned.m16n8k{k}.row.col.kind::{kind}{scaled}.{d}.{a}.{b}.{d}{tail} {sums}, {{%r4, %r5, %r6, %r7}},
-      {{%r8, %r9}}, {sums}{more};
+    ld.global.v2.u32 {{%r14, %r15}}, [%l2+24]; ld.global.v2.u32 {{%r10, %r11}}, [%l2+32];
+    ld.global.u32 %r12, [%l2+40]; {loads}
+    mma{sparse}.sync.aligned.m16n8k{k}.row.col.kind::{kind}{scaled}.{d}.{a}.{b}.{d}{tail} {sums},
+      {{%r4, %r5, %r6, %r7}}, {{%r8, %r9{wide}}}, {sums}{which}{more};
     mul.wide.u32 %l1, %t, 16; add.u64 %l3, %o, %l1; {stores}""",
             np.zeros((32, 4), np.uint32), given, target="sm_120a")[0]
   wanted = (x @ y.T + c).astype(c.dtype)
@@ -202,6 +261,78 @@ def test_ldmatrix_that_unpacks(count: int, bits: int) -> None:
       whole = int.from_bytes(rows[8 * j + lane // 4].tobytes(), "little")
       codes = [whole >> bits * (4 * (lane % 4) + n) & (1 << bits) - 1 for n in range(4)]
       assert int(out[lane, j]) == sum(c << 8 * n for n, c in enumerate(codes))
+
+
+@pytest.mark.parametrize("form", ["b8", "b8x16.b6x16_p32", "b8x16.b4x16_p64"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_squares_of_bytes_are_loaded_transposed(count: int, form: str) -> None:
+  """A thread has four columns of the transpose's rows g and g + 8: four rows of memory, at two places."""
+  rng = np.random.default_rng(seed(count + len(form)))
+  rows = rng.integers(0, 256, (32, 16), np.uint8)
+  names = ["%r5", "%r6", "%r7", "%r8"][:2 * count]
+  out = run(f"""mul.wide.u32 %l1, %t, 16; add.u64 %l2, %i, %l1; ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%l2];
+    mov.u32 %r9, s; shl.b32 %r10, %t, 4; add.u32 %r9, %r9, %r10; st.shared.v4.u32 [%r9], {{%r1, %r2, %r3, %r4}};
+    bar.warp.sync -1;
+    ldmatrix.sync.aligned.m16n16.x{count}.trans.shared.{form} {{{', '.join(names)}}}, [%r9]; add.u64 %l3, %o, %l1;
+    {''.join(f'st.global.u32 [%l3+{4 * j}], {n};' for j, n in enumerate(names))}""", np.zeros((32, 4), np.uint32), rows,
+            declared=".shared .align 16 .b8 s[512];")[0]
+  bits = {"b8": 8, "b8x16.b6x16_p32": 6, "b8x16.b4x16_p64": 4}[form]
+
+  def element(row: int, column: int) -> int:
+    return int.from_bytes(rows[row].tobytes(), "little") >> bits * column & (1 << bits) - 1
+  for lane in range(32):
+    g, first = lane // 4, 4 * (lane % 4)
+    for j in range(2 * count):
+      wanted = [element(16 * (j // 2) + first + n, g + 8 * (j % 2)) for n in range(4)]
+      assert int(out[lane, j]) == sum(c << 8 * n for n, c in enumerate(wanted))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_bytes_of_sums_are_stored_transposed(count: int) -> None:
+  """A thread has two neighbours of row g and two of row g + 8, as of the sums of a product of 16 x 8."""
+  rng = np.random.default_rng(seed(count))
+  words = rng.integers(0, 1 << 32, (32, 4), np.uint32)
+  names = ["%r1", "%r2", "%r3", "%r4"][:count]
+  out = run(f"""mul.wide.u32 %l1, %t, 16; add.u64 %l2, %i, %l1; ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%l2];
+    mov.u32 %r9, s; shl.b32 %r10, %t, 4; add.u32 %r9, %r9, %r10; mov.u32 %r11, 0;
+    st.shared.v4.u32 [%r9], {{%r11, %r11, %r11, %r11}}; bar.warp.sync -1;
+    stmatrix.sync.aligned.m16n8.x{count}.trans.shared.b8 [%r9], {{{', '.join(names)}}}; bar.warp.sync -1;
+    ld.shared.v4.u32 {{%r1, %r2, %r3, %r4}}, [%r9]; add.u64 %l3, %o, %l1;
+    st.global.v4.u32 [%l3], {{%r1, %r2, %r3, %r4}};""", np.zeros((32, 16), np.uint8), words,
+            declared=".shared .align 16 .b8 s[512];")[0]
+  wanted = np.zeros((32, 16), np.uint8)
+  for lane, k, e in np.ndindex(32, count, 4):
+    row, column = lane // 4 + 8 * (e // 2), 2 * (lane % 4) + e % 2
+    wanted[8 * k + column, row] = int(words[lane, k]) >> 8 * e & 255
+  assert (out == wanted).all()
+
+
+def test_what_is_stored_with_a_release_is_in_memory() -> None:
+  out = run("""shl.b32 %r1, %t, 3; cvt.u64.u32 %l1, %r1; add.u64 %l2, %o, %l1; cvt.u16.u32 %h1, %t;
+    st.async.release.gpu.global.u32 [%l2], %r1; st.async.mmio.release.sys.b16 [%l2+4], %h1;""",
+            np.zeros((32, 2), np.uint32), np.zeros(1), target="sm_100")[0]
+  assert (out == np.stack([8 * np.arange(32), np.arange(32)], axis=1)).all()
+
+
+def test_shared_memory_is_cleared() -> None:
+  """By two threads, of which one says its size in 32 bits and names a generic address."""
+  out = run("""mov.u32 %r1, s; shl.b32 %r2, %t, 2; add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], -1; bar.warp.sync -1;
+    setp.eq.u32 %p2, %t, 5; @%p1 st.bulk.weak.shared::cta [%r1+8], 16, 0; cvta.shared.u64 %l5, 0; cvt.u64.u32 %l6, %r1;
+    add.u64 %l5, %l5, %l6; mov.u32 %r4, 24; @%p2 st.bulk [%l5+64], %r4, 0; bar.warp.sync -1; ld.shared.u32 %r5, [%r3];
+    cvt.u64.u32 %l1, %r2; add.u64 %l2, %o, %l1; st.global.u32 [%l2], %r5;""", np.zeros(32, np.uint32), np.zeros(1),
+            declared=".shared .align 8 .b8 s[128];", target="sm_100")[0]
+  assert [k for k in range(32) if not out[k]] == [2, 3, 4, 5, *range(16, 22)]
+
+
+@pytest.mark.parametrize(("line", "message"), [
+  ("st.bulk [%r1], 12, 0;", "st.bulk of 12 bytes: a multiple of 8"),
+  ("st.bulk [%o], 8, 0;", "outside of shared memory"),
+  ("st.bulk.shared::cta [%r1], 136, 0;", "write of 136 bytes at 0x0 of shared memory, which has 128")])
+def test_what_is_not_cleared(line: str, message: str) -> None:
+  line = line.replace("%r1", "%l5") if "shared" not in line else line
+  with pytest.raises(MachineFault, match=message):
+    run(f"mov.u32 %r1, s; cvta.shared.u64 %l5, 0; @%p1 {line}", np.zeros(32, np.uint32), np.zeros(1),
+        declared=".shared .align 8 .b8 s[128];", target="sm_100")
 
 
 # ---- copies of tensors

@@ -32,6 +32,13 @@ def test_what_runs_where(target: str, sm: int, right: bool) -> None:
    "PTX line 4, column 1: elect.sync needs .target sm_90, not sm_80"),
   ("7.8 sm_90", "elect.sync %r|%p, -1;", "elect.sync needs .version 8.0, not 7.8"),
   ("8.0 sm_90", "wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned needs .target sm_90a, not sm_90"),
+  ("8.6 sm_100a", "wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned needs .target sm_90a, not sm_100a"),
+  ("8.7 sm_120a", "tcgen05.wait::ld.sync.aligned;", "tcgen05.wait::ld.sync.aligned needs .target sm_100a, not sm_120a"),
+  ("8.7 sm_110a", "tcgen05.wait::ld.sync.aligned;", ""),
+  ("8.7 sm_110a", "cvt.rs.f16x2.f32 %r, 0f00000000, 0f00000000, %r;", "needs .target sm_100a, not sm_110a"),
+  ("8.7 sm_103a", "cvt.rs.f16x2.f32 %r, 0f00000000, 0f00000000, %r;", ""),
+  ("8.7 sm_100", "cvt.rn.f16x2.e2m3x2 %r, 0;", "needs .target sm_100a, not sm_100"),
+  ("8.7 sm_100a", "cvt.rn.satfinite.e2m3x2.bf16x2 %r, %r;", "x2.bf16x2 needs .version 9.1, not 8.7"),
   ("8.0 sm_90a", "wgmma.fence.sync.aligned; elect.sync %r|%p, -1;", ""), ("1.4 sm_13", "mov.u32 %r, 1;", "")])
 def test_what_a_module_may_have(head: str, line: str, message: str) -> None:
   version, target = head.split()

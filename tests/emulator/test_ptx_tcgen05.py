@@ -42,6 +42,44 @@ def drawn(rng: random.Random, blocks: int = 1) -> Any:
   return np.random.default_rng(rng.getrandbits(32)).integers(0, 1 << 32, (blocks, LANES, COLUMNS), np.uint32)
 
 
+@pytest.mark.parametrize("shape", ["32x32b", "16x32bx2"])
+@pytest.mark.parametrize("op", ["min.u32", "max.s32", "max.f32", "min.NaN.f32", "max.abs.f32", "min.abs.NaN.f32"])
+def test_a_load_with_an_extreme(op: str, shape: str) -> None:
+  """sm_103 gives each thread the least or greatest of what it loads, too."""
+  rng = np.random.default_rng(seed(zlib.crc32(f"{op}{shape}".encode())))
+  cells = rng.integers(0, 1 << 32, (1, LANES, COLUMNS), np.uint32)
+  if "f32" in op:
+    values = (rng.integers(-3, 4, cells.shape) / 2).astype(np.float32) * rng.choice([1, -1], cells.shape)
+    cells = values.astype(np.float32).view(np.uint32)
+    cells[rng.random(cells.shape) < 0.05] = 0xFFC00001
+  lower = 0 if shape == "32x32b" else 16
+  more = ", 9" if lower else ""
+  count = 8
+  registers = ", ".join(f"%r{20 + k}" for k in range(count))
+  out = run(f"""shr.u32 %r1, %t, 5; shl.b32 %r1, %r1, 21; add.u32 %r1, %r1, {lower << 16}; add.u32 %r2, %d, %r1;
+    tcgen05.ld.red.sync.aligned.{shape}.x{count}.{op} {{{registers}}}, %r3, [%r2+4]{more};
+    tcgen05.wait::ld.sync.aligned; shr.u32 %r5, %t, 5; shl.b32 %r5, %r5, 21; add.u32 %r5, %r5, %d;
+    tcgen05.st.sync.aligned.32x32b.x1.b32 [%r5+400], {{%r3}}; tcgen05.wait::st.sync.aligned;""", cells,
+    target="sm_103a")
+  model = cells.copy()
+  for thread in range(LANES):
+    at = [place(shape, thread % 32, k, 9) for k in range(count)]
+    words = [int(cells[0, thread // 32 * 32 + lower + lane, 4 + column]) for lane, column in at]
+    if "f32" in op:
+      given = [float(v) for v in np.array(words, np.uint32).view(np.float32)]
+      if "abs" in op: given = [abs(v) for v in given]
+      real = [v for v in given if v == v]
+      if not real or "NaN" in op and len(real) < count: word = 0x7FFFFFFF
+      else:
+        best = (min if "min" in op else max)(real, key=lambda v: (v, not np.signbit(v)))
+        word = int(np.float32(best).view(np.uint32))
+    else:
+      signed = [w - (1 << 32) if w >> 31 and "s32" in op else w for w in words]
+      word = (min if "min" in op else max)(signed) & 0xFFFFFFFF
+    model[0, thread, 400] = word
+  assert (out == model).all()
+
+
 CASES = [(shape, count, packed) for shape in MOST for count in (1, 2, 4, 8, 16, 32, 64, 128) for packed in (False, True)
          if count <= MOST[shape]]
 

@@ -20,6 +20,7 @@ _REGISTERS = {"pred": "p", "b8": "h", "u8": "h", "s8": "h", "b16": "h", "u16": "
 _CONSTANT = {"bar": "1", "barrier": "1", "lop3": "0xE8", "cp": "16", "pmevent": "1", "setmaxnreg": "64", "fence": "128",
              "discard": "128",
              "applypriority": "128", "alloca": "8"}
+VERSION = (9, 0)  # ptxas'
 HEAD = """.version 9.0
 .target {target}
 .address_size 64
@@ -33,18 +34,19 @@ L:
 """
 # Where the table allows more than ptxas: hints for caches go with few types, .sat only where a number may not fit;
 # and where that is older than what compilers write.
-LOOSE = re.compile(r"bf16x2\.e2m1x2|4X\.f32.*ue8m0|L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]"
+LOOSE = re.compile(r"4X\.f32.*ue8m0|L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]"
                    r"|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
 # What ptxas accepts and the table has not: modifiers twice, and forms that the manual does not name.
 BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^fence.*generic\.global|^cvt\.b?f16\.b?f16|^madc\.hi\.sat"
                     r"|^set\.\w+\.u16\.and|^cvt.*ftz|^testp\.f")
+RENAMED = {101: 110}
 UNTRIED = {"call", "brx", "bra", "param::func", "wgmma"}
 
 
 def sample(form: Form) -> str | None:
   """An instruction of a form; None for one that needs more than a line."""
   m, opcode = form.modifiers, form.row.opcode
-  if opcode in UNTRIED or m & UNTRIED or LOOSE.search(form.name): return None
+  if form.row.version > VERSION or opcode in UNTRIED or m & UNTRIED or LOOSE.search(form.name): return None
   if opcode in {"vote", "shfl"} and "sync" not in m: return None  # of targets before sm_70
   count = next((int(x[1]) for x in ("v2", "v4", "v8") if x in m), 1)
   number = [0]
@@ -63,7 +65,8 @@ def sample(form: Form) -> str | None:
     return "[%l1]"
 
   def matrix(k: int) -> str | None:
-    if opcode in {"ldmatrix", "stmatrix"}: return _braces("r", next(int(x[1]) for x in ("x1", "x2", "x4") if x in m))
+    if opcode in {"ldmatrix", "stmatrix"}:
+      return _braces("r", next(int(x[1]) for x in ("x1", "x2", "x4") if x in m) << ("m16n16" in m))
     if opcode == "wmma": return fragment(k)
     shape = next(s for s in (re.fullmatch(r"m(\d+)n8k(\d+)", x) for x in m) if s is not None)
     rows, depth = int(shape[1]), int(shape[2])
@@ -75,8 +78,9 @@ def sample(form: Form) -> str | None:
     kinds = [x for x in form.name.split(".") if x in bits or x in {"e2m1", "e2m3", "e3m2"}]
     if k > 3: return "{%h1, %h2}"
     t = kinds[k]
-    if t not in bits: t = "u4" if t == "e2m1" and depth == 64 else "u8"
-    stored = rows * depth // (2 if m & {"sp", "sp::ordered_metadata"} else 1)
+    thin = bool(m & {"sp", "sp::ordered_metadata"})
+    if t not in bits: t = "u4" if t == "e2m1" and depth == 64 << thin else "u8"
+    stored = rows * depth >> thin
     total = (rows * 8, stored, depth * 8, rows * 8)[k] * bits[t]
     size = 64 if t == "f64" else 32
     return _braces({"f64": "d", "f32": "f"}.get(t, "r"), total // size // 32)
@@ -112,6 +116,7 @@ def sample(form: Form) -> str | None:
     elif code == "v" and opcode == "clusterlaunchcontrol": words.append(_braces("r", 4))
     elif code == "v" and opcode == "cp":  # offsets of im2col
       words.append(_braces("h", next(int(x[0]) for x in m if x in {"3d", "4d", "5d"}) - 2))
+    elif code == "v" and opcode == "cvt": words.append(_braces("f", 4))
     elif code == "v":
       text = matrix(k)
       if text is None: return None
@@ -128,13 +133,15 @@ def sample(form: Form) -> str | None:
   if opcode == "alloca": words[1] = "%l2" if form.type == "u64" else "%r2"
   if opcode == "createpolicy" and "fractional" in m: words = words[:1]
   if "L2::cache_hint" in m: words.append("%l8")
+  if opcode == "st" and "bulk" in m: words = ["[%l1]", "%l2", "0"]
+  if opcode == "st" and "async" in m and SIZES[form.type] == 1: words[1] = "%b1"
   return f"{form.name} {', '.join(words)};"
 
 
 def _multimem(form: Form, count: int) -> str | None:
   """An instruction on multicast memory; None for sizes that there are not."""
   if count * SIZES[form.type] not in {4, 8, 16}: return None
-  letter = _REGISTERS.get(form.type, "r")
+  letter = "b" if SIZES[form.type] == 1 else _REGISTERS.get(form.type, "r")
   data = _braces(letter, count) if count > 1 else f"%{letter}1"
   return f"{form.name} {data}, [%l1];" if "ld_reduce" in form.modifiers else f"{form.name} [%l1], {data};"
 
@@ -143,8 +150,9 @@ def _tensor_core(form: Form) -> str:
   """An instruction of the tensor cores of sm_100."""
   m = form.modifiers
   words = []
-  for code in form.sources if form.results != ("v",) else ("v", *form.sources):
-    if code == "v": words.append(_braces("r", {"16x128b": 2, "16x256b": 4}.get(form.name.split(".")[4], 1)
+  for code in form.sources if form.results[:1] != ("v",) else (*form.results, *form.sources):
+    if code in {"u32", "s32", "f32"}: words.append("%f1" if code == "f32" else "%r1")
+    elif code == "v": words.append(_braces("r", {"16x128b": 2, "16x256b": 4}.get(form.name.split(".")[4], 1)
                                          * next(int(x[1:]) for x in m if re.fullmatch(r"x\d+", x))))
     elif code == "M": words.append("[%r7]" if len(form.name) % 2 else "%l1")
     elif code == "@": words.append("[%l1]" if m & {"alloc", "commit"} and not m & {"shared::cta", "shared::cluster"}
@@ -254,7 +262,9 @@ def samples(most: int, rng: random.Random) -> dict[str, dict[str, str]]:
         form = forms.find(name)
         assert form is not None, name
         text = sample(form)
-        if text is not None: texts.setdefault(f"sm_{form.row.sm}a" if form.row.sm > 90 else "sm_90a", {})[name] = text
+        if text is None: continue
+        target = RENAMED.get(form.row.sm, max(form.row.sm, 90))
+        texts.setdefault(f"sm_{target}a", {})[name] = text
   return texts
 
 

@@ -25,18 +25,20 @@ FORMS: Final = Path(__file__).with_name("ptx_forms.json")
 RECORD: Final = Path(__file__).with_name("ptx_executed.json")
 MANUAL, HOST, NUMPY, COMPILED = "manual", "LLVM host", "NumPy", "compiled"
 TESTS: Final = ("test_ptx_async", "test_ptx_forms", "test_ptx_kernels", "test_ptx_matrix", "test_ptx_tensor",
-                "test_ptx_textures", "test_ptx_triton")
+                "test_ptx_textures", "test_ptx_triton", "test_ptx_narrow", "test_ptx_tcgen05", "test_ptx_tcgen05_mma")
 # Caches, hints and fences: where threads see each other's stores in order there is nothing that a witness could see.
 NO_EFFECT: Final = frozenset({"prefetch", "prefetchu", "membar", "fence", "discard", "applypriority", "pmevent",
                               "griddepcontrol", "setmaxnreg", "createpolicy", "nanosleep"})
-_TYPES: Final = re.compile(r"([bus](2|4|8|16|32|64|128)|b?f(16|32|64)(x2)?|[us]16x2|tf32|e[45]m[23](x2)?|pred|b1|b1024"
-                           r"|(tex|sampler|surf)ref)")
+_TYPES: Final = re.compile(r"([bus](2|4|8|16|32|64|128)|b?f(16|32|64)(x2)?|[us]16x2|tf32|e[2-5]m[1-3](x[24])?|pred|b1"
+                           r"|b1024|ue8m0(x2)?|ue4m3|s2f6x2|(tex|sampler|surf)ref)")
 
 
 @dataclass(frozen=True)
 class Entry:
-  """A form: whether it has a meaning here, which witnesses executed it, whether compiled code does."""
+  """A form: whether targets after sm_90 alone have it, whether it has a meaning here, which witnesses executed it,
+  whether compiled code does."""
   form: str
+  later: bool
   meaning: bool
   effect: bool
   witnesses: tuple[str, ...]
@@ -45,7 +47,7 @@ class Entry:
 
 @cache
 def all_forms() -> dict[str, str]:
-  """The manual's forms for targets up to sm_90, each with one of its names."""
+  """The manual's forms, each with one of its names."""
   found: dict[str, str] = json.loads(FORMS.read_text())
   return found
 
@@ -88,20 +90,24 @@ def of(names: Iterable[str]) -> set[str]:
 
 def entries() -> list[Entry]:
   """The ledger, by form."""
-  from tinyhw.tools.ptxcover import has
+  from tinyhw.tools.ptxcover import has, is_later
   seen = record()
   out = []
   for form, name in sorted(all_forms().items()):
     meaning = has(name)
     known = seen.get(form, []) if meaning else []  # an instruction of another form may be of this one's words
-    out.append(Entry(form, meaning, form.split(".")[0] not in NO_EFFECT,
+    out.append(Entry(form, is_later(form), meaning, form.split(".")[0] not in NO_EFFECT,
                      tuple(w for w in known if w != COMPILED), COMPILED in known))
   return out
 
 
 def summary(found: list[Entry]) -> dict[str, int]:
-  """The numbers: `effect` are the forms of which there is something to see."""
-  return {"forms": len(found), "meaning": sum(e.meaning for e in found), "effect": sum(e.effect for e in found),
+  """The numbers: `effect` are the forms of which there is something to see, `later` those of targets after sm_90."""
+  newer = [e for e in found if e.later]
+  return {"forms": len(found), "later": len(newer), "later_meaning": sum(e.meaning for e in newer),
+          "later_effect": sum(e.effect for e in newer),
+          "later_witnessed": sum(bool(e.witnesses) for e in newer if e.effect),
+          "meaning": sum(e.meaning for e in found), "effect": sum(e.effect for e in found),
           "witnessed": sum(bool(e.witnesses) for e in found if e.effect), "compiled": sum(e.compiled for e in found),
           **{kind: sum(kind in e.witnesses for e in found) for kind in (MANUAL, HOST, NUMPY)}}
 
@@ -110,14 +116,18 @@ def lines(found: list[Entry]) -> list[str]:
   """The numbers in words."""
   s = summary(found)
   def share(n: int, of: int) -> str: return f"{n:,} ({100 * n / of:.1f} %)"
-  return [f"forms (a mnemonic with its types) up to sm_90   {s['forms']:,}",
+  return [f"forms (a mnemonic with its types)               {s['forms']:,}",
           f"  with a meaning                                {share(s['meaning'], s['forms'])}",
           f"  with an effect to see                         {s['effect']:,}",
           f"  run beside an independent witness             {share(s['witnessed'], s['effect'])}",
           f"    integers and exact floats from the manual   {s[MANUAL]:,}",
           f"    LLVM's code for the host                    {s[HOST]:,}",
           f"    NumPy, or a model of a test's own           {s[NUMPY]:,}",
-          f"  run by compiled code beside the manual's      {share(s['compiled'], s['forms'])}"]
+          f"  run by compiled code beside the manual's      {share(s['compiled'], s['forms'])}",
+          *([f"  of targets after sm_90 alone                  {s['later']:,}",
+             f"    with a meaning                              {share(s['later_meaning'], s['later'])}",
+             f"    run beside an independent witness           {share(s['later_witnessed'], s['later_effect'])}"]
+            if s["later_effect"] else [])]
 
 
 # ---- records

@@ -427,8 +427,9 @@ def _parameter(g: Lanes, line: Line, form: Form, operand: Operand, width: int) -
 @emits("st")
 def st(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """Stores of one to eight elements."""
+  if "bulk" in form.modifiers: raise Untranslatable("in bulk")
   i, t = line.instruction, form.type
-  if "async" in form.modifiers:
+  if "async" in form.modifiers and "release" not in form.modifiers:
     from tinyhw.emulator.jit.ptx import remote
     return remote.sent(g, line, form)
   sources, count = operands.elements(line, i.operands[1]), _count(form)

@@ -121,7 +121,7 @@ def _written(form: Form, count: int) -> Routine:
 def _reduced(form: Form, count: int) -> Routine:
   """multimem.ld_reduce: what is in all places, combined in their order."""
   t, name = form.type, combine.operation(form.modifiers)
-  wide = "acc::f32" in form.modifiers and t in combine.HALVES
+  wide = bool(form.modifiers & {"acc::f16", "acc::f32"}) and t in combine.NARROW
   r = Routine(f"several.ld.{name}{'.wide' * wide}.{count}.{t}", ("at", "slot"))
   size, raw, o = SIZES[t], operands.unsigned(SIZES[t]), r.o
   places = _Places(r, size * count, Access.READ)
@@ -133,7 +133,7 @@ def _reduced(form: Form, count: int) -> Routine:
     for k, v in enumerate(values):
       found = r.load(host + k * size, raw)
       if not wide: v.set(combine.combined(o, t, name, v.get(), found))
-      for s, x in zip(sums[k], combine.numbers(o, t, found) if wide else []): s.set(s.get() + x)
+      for s, x in zip(sums[k], combine.numbers(o, t, found) if wide else []): s.set(combine.added(o, t, s.get(), x))
   for k, v in enumerate(values):
     out = v.get()
     if wide: out = o.where(places.count == 1, out, combine.rounded(o, t, [s.get() for s in sums[k]]))

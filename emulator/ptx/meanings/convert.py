@@ -18,6 +18,8 @@ _INTEGRAL: Final = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"
 FLOATS: Final = frozenset({"f16", "f32", "f64", "bf16"})
 NAN: Final = {"f16": 0x7FFF, "f32": 0x7FFFFFFF, "bf16": 0x7FFF}
 _FP8: Final = {"e4m3x2": FP8, "e5m2x2": BF8, "e2m3x2": E2M3, "e3m2x2": E3M2, "e2m1x2": E2M1}
+_FOUR: Final = {t.replace("x2", "x4"): kind for t, kind in _FP8.items()}
+_FRACTION: Final = {"f16": (10, 15), "bf16": (7, 127)}  # bits, and the exponents' bias
 
 
 def name_of(type_: str) -> str:
@@ -77,6 +79,9 @@ def function(form: Form) -> Callable[..., V]:
   if "pack" in m: return _pack(form.name.split(".")[3])
   target, source = form.types
   mode = next((r for r in ("rna", "rn", "rz", "rm", "rp") if r in m), "rn")
+  if "rs" in m: return _at_random_four(target, "relu" in m) if target in _FOUR else _at_random_two(target[:-2], m)
+  if target == "s2f6x2": return _to_fixed(source, "relu" in m)
+  if source == "s2f6x2": return _from_fixed(m)
   if target in {"f16x2", "bf16x2"} and source == "f32": return _pair(_narrow(target[:-2], mode, m))
   if target in _FP8: return _to_fp8(target, source, "relu" in m)
   if source in _FP8: return _from_fp8(source, target, "relu" in m)
@@ -209,8 +214,96 @@ def _to_fp8(target: str, source: str, relu: bool) -> Callable[..., V]:
   def convert(o: O, a: V, b: V | None = None) -> V:
     if source == "f16x2":
       a, b = (o.to(o.bits(o.to(half, "u16"), "f16"), "f32") for half in (a >> 16, a))
+    elif source == "bf16x2": a, b = o.bits(a & 0xFFFF0000, "f32"), o.bits(a << 16, "f32")
     return o.to(one(o, a) << room | one(o, b), f"u{2 * room}")
   return convert
+
+
+# ---- rounding by random bits
+
+def at_random(o: O, x: V, seed: V, bits: int, fraction: int, bias: int) -> V:
+  """f32 rounded to a float of fewer bits, as f32: away from zero where the seed, of so many bits, and what is cut off
+  have a carry together. What is too large for the float's exponents is rounded as if it were not."""
+  raw = o.bits(o.abs(x), "u32")
+  least = o.const("u32", 128 - bias)  # the exponent of the smallest normal number
+  exponent = o.to(o.max(raw >> 23, least), "u64")
+  up, down = ((o.const("u64", 1023 + 127 + fraction) - exponent) << 52), ((exponent + (1023 - 127 - fraction)) << 52)
+  steps = o.to(o.abs(x), "f64") * o.bits(up, "f64") + o.to(seed, "f64") * o.const("f64", 2.0 ** -bits)
+  found = o.copysign(o.to(o.floor(steps) * o.bits(down, "f64"), "f32"), x)
+  return o.where(raw < 0x7F800000, found, x)
+
+
+def _at_random_two(target: str, modifiers: frozenset[str]) -> Callable[..., V]:
+  """Two f32: the first takes the upper 16 random bits, of which f16 needs 13."""
+  fraction, bias = _FRACTION[target]
+  bits = 23 - fraction
+  both = _pair(_narrow(target, "rn", modifiers))
+
+  def convert(o: O, a: V, b: V, seed: V) -> V:
+    x, y = (at_random(o, v, s & (1 << bits) - 1, bits, fraction, bias) for v, s in ((a, seed >> 16), (b, seed)))
+    return both(o, x, y)
+  return convert
+
+
+def _at_random_four(target: str, relu: bool) -> Callable[..., V]:
+  """Four f32: two take the upper 16 random bits and two the lower ones; of e2m1 each has eight, two the upper ones of
+  both halves."""
+  kind = _FOUR[target]
+  room, bits = (4, 8) if kind.bits == 4 else (8, 16)
+  shifts = (24, 8, 16, 0) if kind.bits == 4 else (16, 16, 0, 0)
+
+  def convert(o: O, *given: V) -> V:
+    *values, seed = given
+    out = o.const("u32", 0)
+    for k, (x, shift) in enumerate(zip(values, shifts)):
+      y = at_random(o, x, seed >> shift & (1 << bits) - 1, bits, kind.fraction, kind.bias)
+      code = o.where(o.isnan(x), o.const("u32", kind.nan), encoded(o, y, kind, o.const("u32", 1)))
+      if relu: code = o.where(~o.isnan(x) & (code >> kind.bits - 1 == 1), o.const("u32", 0), code)
+      out = out | code << room * (3 - k)
+    return o.to(out, f"u{4 * room}")
+  return convert
+
+
+# ---- numbers of two bits before the point and six behind it (PTX ISA, section 5.2.4)
+
+def _power(o: O, code: V) -> V:
+  """A scale factor as f64: a power of two, whose last code is NaN."""
+  exponent = (o.to(code, "u64") + (1023 - 127)) << 52
+  return o.where(code == 255, o.const("f64", float("nan")), o.bits(exponent, "f64"))
+
+
+def _to_fixed(source: str, relu: bool) -> Callable[..., V]:
+  """f32 or bf16 divided by scale factors, to nearest even; what is too large becomes the largest, NaN too."""
+  def one(o: O, x: V, scale: V) -> V:
+    wide = o.fdiv(o.to(x, "f64"), _power(o, scale)) * o.const("f64", 64)
+    wide = o.where(o.isnan(wide), o.const("f64", 127), wide)
+    if relu: wide = o.fmax(wide, o.const("f64", 0))
+    whole = o.fmin(o.fmax(o.rint(wide), o.const("f64", -128)), o.const("f64", 127))
+    return o.bits(o.to_int(whole, "i32"), "u32") & 0xFF
+
+  def convert(o: O, *given: V) -> V:
+    values, rest = (given[:2], given[2:]) if source == "f32" else (
+      (o.bits(given[0] & 0xFFFF0000, "f32"), o.bits(given[0] << 16, "f32")), given[1:])
+    scale = o.to(rest[0], "u32") if rest else o.const("u32", 0x7F7F)
+    return o.to(one(o, values[0], scale >> 8 & 0xFF) << 8 | one(o, values[1], scale & 0xFF), "u16")
+  return convert
+
+
+def _from_fixed(modifiers: frozenset[str]) -> Callable[..., V]:
+  """Such numbers times scale factors, as bf16."""
+  narrow = _narrow("bf16", "rn", modifiers)
+
+  def one(o: O, code: V, scale: V) -> V:
+    number = o.to(o.bits(code << 24, "i32") >> 24, "f64") * o.const("f64", 1 / 64)
+    return o.to(narrow(o, o.to(number * _power(o, scale), "f32")), "u32")
+
+  def convert(o: O, a: V, *rest: V) -> V:
+    x, scale = o.to(a, "u32"), o.to(rest[0], "u32") if rest else o.const("u32", 0x7F7F)
+    return one(o, x >> 8 & 0xFF, scale >> 8 & 0xFF) << 16 | one(o, x & 0xFF, scale & 0xFF)
+  return convert
+
+
+# ---- powers of two
 
 
 def _to_scale(source: str, up: bool, satfinite: bool) -> Callable[..., V]:

@@ -44,7 +44,7 @@ def _limited(o: O, x: V, low: int, high: int) -> V: return o.min(o.max(x, o.cons
 
 def operation(opcode: str, modifiers: frozenset[str]) -> Function:
   """What the first stage computes of two i64: `f(o, a, b)`. It is exact, but that a shift to the left by 32 may give
-  less where more would saturate alike, and has the same lower 32 bits."""
+  less where more would saturate alike, and has the same lower 33 bits."""
   name = opcode.rstrip("24")
   simple: dict[str, Function] = {
     "vadd": lambda o, a, b: a + b, "vsub": lambda o, a, b: a - b,
@@ -60,7 +60,7 @@ def operation(opcode: str, modifiers: frozenset[str]) -> Function:
   def shifted(o: O, a: V, b: V) -> V:
     n = b & 31 if wraps else o.min(b, o.const("i64", 32))
     if not left: return a >> n
-    return o.where(n == 32, _limited(o, a, -1 << 20, 1 << 20), a) << n
+    return o.where(n == 32, _limited(o, a, -1 << 20, 1 << 20) & -2 | a & 1, a) << n
   return shifted
 
 

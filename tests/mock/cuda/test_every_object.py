@@ -604,10 +604,11 @@ def test_attributes_of_a_launch(client: Client) -> None:
     "PROGRAMMATIC_STREAM_SERIALIZATION",
     "MEM_SYNC_DOMAIN",
     "COOPERATIVE",
+    "PREFERRED_CLUSTER_DIMENSION",
   ):
     assert launch(put, getattr(cuda, f"CU_LAUNCH_ATTRIBUTE_{name}")) == 0, name
   assert launch(put, cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE, (1, 0, 0)) == 0
-  assert launch(put, cuda.CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION) == UNSUPPORTED
+  assert launch(put, cuda.CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING) == UNSUPPORTED
   c.handle("cuCtxCreate_v2", 0, 1)
   old = c.function(WAIT, "put")
   assert launch(old, cluster, (2, 1, 1)) == UNSUPPORTED and launch(old, cluster, (1, 1, 1)) == 0

@@ -14,19 +14,23 @@ SIZES: Final = {  # bytes of a type
   "pred": 1, "b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2, "b32": 4, "u32": 4, "s32": 4,
   "f32": 4, "f16x2": 4, "bf16x2": 4, "u16x2": 4, "s16x2": 4, "tf32": 4, "e4m3x2": 2, "e5m2x2": 2, "b64": 8, "u64": 8,
   "s64": 8, "f64": 8, "f32x2": 8, "b128": 16, "texref": 8, "samplerref": 8, "surfref": 8, "e4m3": 1, "e5m2": 1,
-  "e2m1x2": 1, "e2m3x2": 2, "e3m2x2": 2, "ue8m0x2": 2}
+  "e2m1x2": 1, "e2m3x2": 2, "e3m2x2": 2, "ue8m0x2": 2, "e2m1x4": 2, "e2m3x4": 4, "e3m2x4": 4, "e4m3x4": 4, "e5m2x4": 4,
+  "s2f6x2": 2}
 _WIDER: Final = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 
 
 @dataclass(frozen=True)
 class Row:
-  """A row of the table. `slots` are (optional, choices), `version` and `sm` the first PTX and target that have it."""
+  """A row of the table. `slots` are (optional, choices), `version` and `sm` the first PTX and target that have it;
+  `own`: of targets those with a letter alone, `below`: those before another one."""
   opcode: str
   slots: tuple[tuple[bool, tuple[str, ...]], ...]
   results: tuple[str, ...]
   sources: tuple[str, ...]
   version: tuple[int, int] = (1, 0)
   sm: int = 0
+  own: bool = False
+  below: int = 0
 
   def combinations(self) -> Iterator[str]:
     """Every instruction of the row by its name: `mul.lo.s32`."""
@@ -70,11 +74,12 @@ def _read(line: str) -> Iterator[Row]:
   head, operands, *rest = (part.strip() for part in line.split(";"))
   names, *words = head.split()
   results, _, sources = operands.partition(":")
-  version, sm = (rest[0].split() if rest else ("1.0", "0"))
+  version, target = (rest[0].split() if rest else ("1.0", "0"))
   major, _, minor = version.partition(".")
+  sm, _, below = target.partition("<")
   for opcode in names.split(","):
     yield Row(opcode, tuple(map(_slot, words)), tuple(results.split()), tuple(sources.split()),
-              (int(major), int(minor)), int(sm))
+              (int(major), int(minor)), int(sm.removesuffix("a")), sm.endswith("a"), int(below or 0))
 
 
 @cache

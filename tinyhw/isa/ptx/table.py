@@ -7,7 +7,8 @@ A row is `opcodes slots ; results : sources ; version target`. A slot is a choic
 tensor map with coordinates; `M`, a matrix: a descriptor, or an address in tensor memory; `X`, a texture or surface
 with coordinates; `c`, a level of detail; `v`, a vector; `y`, a state or a parity; `_`, a result that is not given; or
 a type.
-`version` is the PTX that has it, `target` the first sm. Facts: the PTX ISA manual, section 9.7; `tests/isa` holds the
+`version` is the PTX that has it, `target` the first sm: `100a`, of those with a letter alone; `<120`, of those before
+another. Facts: the PTX ISA manual, section 9.7; `tests/isa` holds the
 rows against ptxas, which accepts what they allow and refuses their neighbours.
 """
 from __future__ import annotations
@@ -43,6 +44,7 @@ SETS["macquire"] = "acquire.cta|acquire.cluster|relaxed.cta|relaxed.cluster"
 SETS["dims"] = "1d|2d|3d|4d|5d"
 SETS["dims3"] = "3d|4d|5d"
 SETS["sp"] = "sp|sp::ordered_metadata"
+SETS["thin"] = "sp::ordered_metadata"
 SETS["wm"] = "m16n16k16|m8n32k16|m32n8k16"
 SETS["ss"] = "global|shared|shared::cta"
 SETS["policy"] = "L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged"
@@ -67,9 +69,11 @@ SETS["scales"] = "scale_vec::2X|scale_vec::4X|block16|block32"
 SETS["ctas"] = "cta_group::1|cta_group::2"
 SETS["tx64"] = "x1|x2|x4|x8|x16|x32|x64"
 SETS["tx128"] = SETS["tx64"] + "|x128"
+SETS["tx_red"] = SETS["tx128"].removeprefix("x1|")
 SETS["tx32"] = SETS["tx64"].removesuffix("|x64")
 SETS["unpacked"] = "b8x16.b6x16_p32|b8x16.b4x16_p64"
 SETS["keeps"] = "|".join(f"collector::a::{op}" for op in ("fill", "use", "lastuse", "discard"))
+SETS["moved"] = "collector::a::lastuse|collector::a::discard"
 SETS["keeps_b"] = "|".join(f"collector::b{k}::{op}" for k in range(4) for op in ("fill", "use", "lastuse", "discard"))
 
 ROWS: Final = """
@@ -112,6 +116,8 @@ add,sub,mul ?$round ?ftz ?sat f32 ; t : t t
 add,sub,mul ?$round f64 ; t : t t
 add,sub,mul ?$round ?ftz f32x2 ; t : t t ; 8.6 100
 fma $round ?ftz ?sat f32 ; t : t t t
+add,sub ?$round ?sat f32 f16|bf16 ; u : t u ; 8.6 100
+fma $round ?sat f32 f16|bf16 ; u : t t u ; 8.6 100
 fma $round f64 ; t : t t t
 fma $round ?ftz f32x2 ; t : t t t ; 8.6 100
 mad $round ?ftz ?sat f32 ; t : t t t
@@ -284,14 +290,26 @@ cvt rn|rz ?relu tf32 f32 ; b32 : t ; 7.8 90
 cvt rn satfinite ?relu e4m3x2|e5m2x2 f32 ; b16 : t t ; 8.1 89
 cvt rn satfinite ?relu e4m3x2|e5m2x2 f16x2 ; b16 : t ; 8.1 89
 cvt rn ?relu f16x2 e4m3x2|e5m2x2 ; u : b16 ; 8.1 89
-cvt rn satfinite ?relu e2m1x2 f32 ; b8 : t t ; 8.6 100
-cvt rn satfinite ?relu e2m3x2|e3m2x2 f32 ; b16 : t t ; 8.6 100
-cvt rn ?relu f16x2 e2m1x2 ; u : b8 ; 8.6 100
-cvt rn bf16x2 e2m1x2 ; u : b8 ; 9.4 100
-cvt rn ?relu f16x2 e2m3x2|e3m2x2 ; u : b16 ; 8.6 100
-cvt rz|rp ?satfinite ue8m0x2 f32 ; b16 : t t ; 8.6 100
-cvt rz|rp ?satfinite ue8m0x2 bf16x2 ; b16 : t ; 8.6 100
-cvt rn bf16x2 ue8m0x2 ; u : b16 ; 8.6 100
+cvt rn satfinite ?relu e2m1x2 f32 ; b8 : t t ; 8.6 100a
+cvt rn satfinite ?relu e2m3x2|e3m2x2 f32 ; b16 : t t ; 8.6 100a
+cvt rn ?relu f16x2 e2m1x2 ; u : b8 ; 8.6 100a
+cvt rn bf16x2 e2m1x2 ; u : b8 ; 9.4 100a
+cvt rn ?relu f16x2 e2m3x2|e3m2x2 ; u : b16 ; 8.6 100a
+cvt rz|rp ?satfinite ue8m0x2 f32 ; b16 : t t ; 8.6 100a
+cvt rz|rp ?satfinite ue8m0x2 bf16x2 ; b16 : t ; 8.6 100a
+cvt rn bf16x2 ue8m0x2 ; u : b16 ; 8.6 100a
+cvt rs ?relu ?satfinite f16x2|bf16x2 f32 ; u : t t b32 ; 8.7 100a<110
+cvt rs ?relu satfinite e4m3x4|e5m2x4|e2m3x4|e3m2x4 f32 ; b32 : v b32 ; 8.7 100a<110
+cvt rs ?relu satfinite e2m1x4 f32 ; b16 : v b32 ; 8.7 100a<110
+cvt rn satfinite ?relu e4m3x2|e5m2x2 bf16x2 ; b16 : t ; 9.1 100a
+cvt rn satfinite ?relu e2m3x2|e3m2x2 f16x2|bf16x2 ; b16 : t ; 9.1 100a
+cvt rn satfinite ?relu e2m1x2 f16x2|bf16x2 ; b8 : t ; 9.1 100a
+cvt rn satfinite ?relu s2f6x2 f32 ; b16 : t t ; 9.1 100a
+cvt rn satfinite ?relu scaled::n2::ue8m0 s2f6x2 f32 ; b16 : t t b16 ; 9.1 100a
+cvt rn satfinite ?relu s2f6x2 bf16x2 ; b16 : t ; 9.1 100a
+cvt rn satfinite ?relu scaled::n2::ue8m0 s2f6x2 bf16x2 ; b16 : t b16 ; 9.1 100a
+cvt rn ?satfinite ?relu bf16x2 s2f6x2 ; u : b16 ; 9.1 100a
+cvt rn ?satfinite ?relu scaled::n2::ue8m0 bf16x2 s2f6x2 ; u : b16 b16 ; 9.1 100a
 cvt pack sat s16|u16 s32 ; b32 : s32 s32 ; 6.5 72
 cvt pack sat s8|u8|s4|u4|s2|u2 s32 b32 ; b32 : s32 s32 b32 ; 6.5 72
 
@@ -299,6 +317,7 @@ ld ?weak ?$space ?ca|cg|cs|lu|cv ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide
 ld volatile ?$shared ?$fetch ?v2|v4 $wide ; t : @
 ld relaxed|acquire $scope ?$shared ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @ ; 6.0 70
 ld mmio relaxed sys ?global $memory ; t : @ ; 8.2 70
+ld mmio relaxed sys ?global b128 ; t : @ ; 8.4 70
 ld global ?ca|cg|cs nc ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
 ld ?weak global nc ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
 ldu ?global ?v2 $memory|b128 ; t : @
@@ -382,7 +401,7 @@ match all sync b32|b64 ; b32|p : t b32 ; 6.0 70
 activemask b32 ; b32 : ; 6.2 30
 redux sync add|min|max u32|s32 ; t : t b32 ; 7.0 80
 redux sync and|or|xor b32 ; t : t b32 ; 7.0 80
-redux sync min|max ?abs ?NaN f32 ; t : t b32 ; 8.6 100
+redux sync min|max ?abs ?NaN f32 ; t : t b32 ; 8.6 100a<120
 shfl sync up|down|bfly|idx b32 ; b32|p : b32 b32 b32 b32 ; 6.0 30
 shfl up|down|bfly|idx b32 ; b32|p : b32 b32 b32
 elect sync ; b32|p : b32 ; 8.0 90
@@ -394,13 +413,16 @@ createpolicy range ?global $policy ?$second b64 ; b64 : @ u32 u32 ; 7.4 80
 createpolicy cvt L2 b64 ; b64 : b64 ; 7.4 80
 createpolicy fractional $policy ?$second b64 ; b64 : *f32 ; 7.4 80
 griddepcontrol launch_dependents|wait ; : ; 7.8 90
-setmaxnreg inc|dec sync aligned u32 ; : i ; 8.0 90
+setmaxnreg inc|dec sync aligned u32 ; : i ; 8.0 90a
 stacksave u32|u64 ; t : ; 7.3 52
 stackrestore u32|u64 ; : t ; 7.3 52
 alloca u32|u64 ; t : t *i ; 7.3 52
 
 ldmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; v : @ ; 6.5 75
-ldmatrix sync aligned m8n16 x1|x2|x4 ?shared|shared::cta $unpacked ; v : @ ; 8.6 100
+ldmatrix sync aligned m8n16 x1|x2|x4 ?shared|shared::cta $unpacked ; v : @ ; 8.6 100a
+ldmatrix sync aligned m16n16 x1|x2 trans ?shared|shared::cta b8 ; v : @ ; 8.6 100a
+ldmatrix sync aligned m16n16 x1|x2 trans ?shared|shared::cta $unpacked ; v : @ ; 8.6 100a
+stmatrix sync aligned m16n8 x1|x2|x4 trans ?shared|shared::cta b8 ; : @ v ; 8.6 100a
 stmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; : @ v ; 7.8 90
 movmatrix sync aligned m8n8 trans b16 ; b32 : b32 ; 7.8 75
 mma sync aligned m8n8k4 row|col row|col f32 f16 f16 f32|f16 ; v : v v v ; 6.4 70
@@ -417,12 +439,13 @@ mma sync aligned m8n8k16|m16n8k16|m16n8k32 row col ?satfinite s32 u8|s8 u8|s8 s3
 mma sync aligned m8n8k32|m16n8k32|m16n8k64 row col ?satfinite s32 u4|s4 u4|s4 s32 ; v : v v v ; 6.5 75
 mma sync aligned m16n8k32|m16n8k16 row col f32 e4m3|e5m2 e4m3|e5m2 f32 ; v : v v v ; 8.4 89
 mma sync aligned m16n8k32|m16n8k16 row col f16 e4m3|e5m2 e4m3|e5m2 f16 ; v : v v v ; 8.4 89
-mma sync aligned m16n8k32 row col kind::f8f6f4 f32 $f8f6f4 $f8f6f4 f32 ; v : v v v ; 8.7 120
-mma sync aligned m16n8k32 row col kind::f8f6f4 f16 $f8f6f4 $f8f6f4 f16 ; v : v v v ; 8.7 120
-mma sync aligned m16n8k32 row col $mx8 block_scale ?$one f32 $f8f6f4 $f8f6f4 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
-mma sync aligned m16n8k64 row col $mx4 block_scale ?$half f32 e2m1 e2m1 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
-mma sync aligned m16n8k64 row col $nv4 block_scale $two f32 e2m1 e2m1 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120
-mma sync aligned m16n8k64 row col $nv4 block_scale $four f32 e2m1 e2m1 f32 ue4m3 ; v : v v v b32 v b32 v ; 8.7 120
+mma sync aligned m16n8k32 row col kind::f8f6f4 f32 $f8f6f4 $f8f6f4 f32 ; v : v v v ; 8.7 120a
+mma sync aligned m16n8k32 row col kind::f8f6f4 f16 $f8f6f4 $f8f6f4 f16 ; v : v v v ; 8.7 120a
+mma sync aligned m16n8k32 row col $mx8 block_scale ?$one f32 $f8f6f4 $f8f6f4 f32 ue8m0 ; \
+  v : v v v b32 v b32 v ; 8.7 120a
+mma sync aligned m16n8k64 row col $mx4 block_scale ?$half f32 e2m1 e2m1 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120a
+mma sync aligned m16n8k64 row col $nv4 block_scale $two f32 e2m1 e2m1 f32 ue8m0 ; v : v v v b32 v b32 v ; 8.7 120a
+mma sync aligned m16n8k64 row col $nv4 block_scale $four f32 e2m1 e2m1 f32 ue4m3 ; v : v v v b32 v b32 v ; 8.7 120a
 mma sync aligned m8n8k128|m16n8k128|m16n8k256 row col s32 b1 b1 s32 xor.popc|and.popc ; v : v v v ; 7.0 75
 mma $sp sync aligned m16n8k16|m16n8k32 row col f32 f16 f16 f32 ; v : v v v b32 i ; 7.1 80
 mma $sp sync aligned m16n8k16|m16n8k32 row col f16 f16 f16 f16 ; v : v v v b32 i ; 7.1 80
@@ -431,6 +454,16 @@ mma $sp sync aligned m16n8k8|m16n8k16 row col f32 tf32 tf32 f32 ; v : v v v b32 
 mma $sp sync aligned m16n8k32|m16n8k64 row col ?satfinite s32 u8|s8 u8|s8 s32 ; v : v v v b32 i ; 7.1 80
 mma $sp sync aligned m16n8k64|m16n8k128 row col ?satfinite s32 u4|s4 u4|s4 s32 ; v : v v v b32 i ; 7.1 80
 mma $sp sync aligned m16n8k64 row col f32 e4m3|e5m2 e4m3|e5m2 f32 ; v : v v v b32 i ; 8.4 89
+mma $thin sync aligned m16n8k64 row col kind::f8f6f4 f32 $f8f6f4 $f8f6f4 f32 ; v : v v v b32 i ; 8.7 120a
+mma $thin sync aligned m16n8k64 row col kind::f8f6f4 f16 $f8f6f4 $f8f6f4 f16 ; v : v v v b32 i ; 8.7 120a
+mma $thin sync aligned m16n8k64 row col $mx8 block_scale ?$one f32 $f8f6f4 $f8f6f4 f32 ue8m0 ; \
+  v : v v v b32 i b32 v b32 v ; 8.7 120a
+mma $thin sync aligned m16n8k128 row col $mx4 block_scale ?$half f32 e2m1 e2m1 f32 ue8m0 ; \
+  v : v v v b32 i b32 v b32 v ; 8.7 120a
+mma $thin sync aligned m16n8k128 row col $nv4 block_scale $two f32 e2m1 e2m1 f32 ue8m0 ; \
+  v : v v v b32 i b32 v b32 v ; 8.7 120a
+mma $thin sync aligned m16n8k128 row col $nv4 block_scale $four f32 e2m1 e2m1 f32 ue4m3 ; \
+  v : v v v b32 i b32 v b32 v ; 8.7 120a
 wmma load a|b sync aligned row|col $wm ?$ss f16|bf16|u8|s8 ; v : @ *u32 ; 6.0 70
 wmma load a|b sync aligned row|col m16n16k8 ?$ss tf32 ; v : @ *u32 ; 7.0 80
 wmma load a|b sync aligned row|col m8n8k4 ?$ss f64 ; v : @ *u32 ; 7.0 80
@@ -455,44 +488,57 @@ wmma mma sync aligned row|col row|col $wm s32 s8 s8 s32 ?satfinite ; v : v v v ;
 wmma mma sync aligned row col m8n8k32 s32 u4 u4 s32 ?satfinite ; v : v v v ; 6.3 75
 wmma mma sync aligned row col m8n8k32 s32 s4 s4 s32 ?satfinite ; v : v v v ; 6.3 75
 wmma mma xor|and popc sync aligned row col m8n8k128 s32 b1 b1 s32 ; v : v v v ; 6.3 75
-wgmma fence|commit_group sync aligned ; : ; 8.0 90
-wgmma wait_group sync aligned ; : i ; 8.0 90
-wgmma mma_async sync aligned $wgmma16 f16|f32 f16 f16 ; v : v v q ; 8.0 90
-wgmma mma_async sync aligned $wgmma16 f32 bf16 bf16 ; v : v v q ; 8.0 90
-wgmma mma_async sync aligned $wgmma8 f32 tf32 tf32 ; v : v v q ; 8.0 90
-wgmma mma_async sync aligned $wgmma32 f16|f32 e4m3|e5m2 e4m3|e5m2 ; v : v v q ; 8.0 90
-wgmma mma_async sync aligned $wgmma32 ?satfinite s32 s8|u8 s8|u8 ; v : v v q ; 8.0 90
-wgmma mma_async sync aligned $wgmma256 s32 b1 b1 and popc ; v : v v q ; 8.0 90
-wgmma mma_async sp sync aligned $wgmma32 f16|f32 f16 f16 ; v : v v b32 i q ; 8.2 90
-wgmma mma_async sp sync aligned $wgmma32 f32 bf16 bf16 ; v : v v b32 i q ; 8.2 90
-wgmma mma_async sp sync aligned $wgmma16 f32 tf32 tf32 ; v : v v b32 i q ; 8.2 90
-wgmma mma_async sp sync aligned $wgmma64 f16|f32 e4m3|e5m2 e4m3|e5m2 ; v : v v b32 i q ; 8.2 90
-wgmma mma_async sp sync aligned $wgmma64 ?satfinite s32 s8|u8 s8|u8 ; v : v v b32 i q ; 8.2 90
-tcgen05 alloc $ctas sync aligned ?shared::cta b32 ; : @ u32 ; 8.6 100
-tcgen05 dealloc $ctas sync aligned b32 ; : b32 u32 ; 8.6 100
-tcgen05 relinquish_alloc_permit $ctas sync aligned ; : ; 8.6 100
-tcgen05 ld sync aligned 32x32b|16x64b $tx128 ?pack::16b b32 ; v : @ ; 8.6 100
-tcgen05 ld sync aligned 16x128b $tx64 ?pack::16b b32 ; v : @ ; 8.6 100
-tcgen05 ld sync aligned 16x256b $tx32 ?pack::16b b32 ; v : @ ; 8.6 100
-tcgen05 ld sync aligned 16x32bx2 $tx128 ?pack::16b b32 ; v : @ i ; 8.6 100
-tcgen05 st sync aligned 32x32b|16x64b $tx128 ?unpack::16b b32 ; : @ v ; 8.6 100
-tcgen05 st sync aligned 16x128b $tx64 ?unpack::16b b32 ; : @ v ; 8.6 100
-tcgen05 st sync aligned 16x256b $tx32 ?unpack::16b b32 ; : @ v ; 8.6 100
-tcgen05 st sync aligned 16x32bx2 $tx128 ?unpack::16b b32 ; : @ i v ; 8.6 100
-tcgen05 wait::ld|wait::st sync aligned ; : ; 8.6 100
-tcgen05 cp $ctas 128x256b|4x256b|128x128b ?$unpacked ; : @ b64 ; 8.6 100
-tcgen05 cp $ctas 64x128b warpx2::02_13|warpx2::01_23 ?$unpacked ; : @ b64 ; 8.6 100
-tcgen05 cp $ctas 32x128b warpx4 ?$unpacked ; : @ b64 ; 8.6 100
-tcgen05 shift $ctas down ; : @ ; 8.6 100
-tcgen05 mma $ctas kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ?$keeps ; : @ M b64 b32 *v q *i ; 8.6 100
-tcgen05 mma $ctas kind::mxf8f6f4 block_scale ?scale_vec::1X|block32 ?$keeps ; : @ M b64 b32 @ @ q ; 8.6 100
-tcgen05 mma $ctas kind::mxf4 block_scale ?scale_vec::2X|block32 ?$keeps ; : @ M b64 b32 @ @ q ; 8.6 100
-tcgen05 mma $ctas kind::mxf4nvf4 block_scale $scales ?$keeps ; : @ M b64 b32 @ @ q ; 8.7 100
-tcgen05 mma ws cta_group::1 kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ?$keeps_b ; : @ M b64 b32 q *b64 ; 8.6 100
-tcgen05 commit $ctas mbarrier::arrive::one ?shared::cluster b64 ; : @ ; 8.6 100
-tcgen05 commit $ctas mbarrier::arrive::one ?shared::cluster multicast::cluster b64 ; : @ u16 ; 8.6 100
-tcgen05 fence::before_thread_sync|fence::after_thread_sync ; : ; 8.6 100
-clusterlaunchcontrol try_cancel async ?shared::cta $bulk ?multicast::cluster::all b128 ; : @ @ ; 8.6 100
+wgmma fence|commit_group sync aligned ; : ; 8.0 90a<100
+wgmma wait_group sync aligned ; : i ; 8.0 90a<100
+wgmma mma_async sync aligned $wgmma16 f16|f32 f16 f16 ; v : v v q ; 8.0 90a<100
+wgmma mma_async sync aligned $wgmma16 f32 bf16 bf16 ; v : v v q ; 8.0 90a<100
+wgmma mma_async sync aligned $wgmma8 f32 tf32 tf32 ; v : v v q ; 8.0 90a<100
+wgmma mma_async sync aligned $wgmma32 f16|f32 e4m3|e5m2 e4m3|e5m2 ; v : v v q ; 8.0 90a<100
+wgmma mma_async sync aligned $wgmma32 ?satfinite s32 s8|u8 s8|u8 ; v : v v q ; 8.0 90a<100
+wgmma mma_async sync aligned $wgmma256 s32 b1 b1 and popc ; v : v v q ; 8.0 90a<100
+wgmma mma_async sp sync aligned $wgmma32 f16|f32 f16 f16 ; v : v v b32 i q ; 8.2 90a<100
+wgmma mma_async sp sync aligned $wgmma32 f32 bf16 bf16 ; v : v v b32 i q ; 8.2 90a<100
+wgmma mma_async sp sync aligned $wgmma16 f32 tf32 tf32 ; v : v v b32 i q ; 8.2 90a<100
+wgmma mma_async sp sync aligned $wgmma64 f16|f32 e4m3|e5m2 e4m3|e5m2 ; v : v v b32 i q ; 8.2 90a<100
+wgmma mma_async sp sync aligned $wgmma64 ?satfinite s32 s8|u8 s8|u8 ; v : v v b32 i q ; 8.2 90a<100
+tcgen05 alloc $ctas sync aligned ?shared::cta b32 ; : @ u32 ; 8.6 100a<120
+tcgen05 dealloc $ctas sync aligned b32 ; : b32 u32 ; 8.6 100a<120
+tcgen05 relinquish_alloc_permit $ctas sync aligned ; : ; 8.6 100a<120
+tcgen05 ld sync aligned 32x32b|16x64b $tx128 ?pack::16b b32 ; v : @ ; 8.6 100a<120
+tcgen05 ld sync aligned 16x128b $tx64 ?pack::16b b32 ; v : @ ; 8.6 100a<120
+tcgen05 ld sync aligned 16x256b $tx32 ?pack::16b b32 ; v : @ ; 8.6 100a<120
+tcgen05 ld sync aligned 16x32bx2 $tx128 ?pack::16b b32 ; v : @ i ; 8.6 100a<120
+tcgen05 ld red sync aligned 32x32b $tx_red min|max ?abs ?NaN f32 ; v t : @ ; 8.8 101a<120
+tcgen05 ld red sync aligned 16x32bx2 $tx_red min|max ?abs ?NaN f32 ; v t : @ i ; 8.8 101a<120
+tcgen05 ld red sync aligned 32x32b $tx_red min|max u32|s32 ; v t : @ ; 8.8 101a<120
+tcgen05 ld red sync aligned 16x32bx2 $tx_red min|max u32|s32 ; v t : @ i ; 8.8 101a<120
+tcgen05 st sync aligned 32x32b|16x64b $tx128 ?unpack::16b b32 ; : @ v ; 8.6 100a<120
+tcgen05 st sync aligned 16x128b $tx64 ?unpack::16b b32 ; : @ v ; 8.6 100a<120
+tcgen05 st sync aligned 16x256b $tx32 ?unpack::16b b32 ; : @ v ; 8.6 100a<120
+tcgen05 st sync aligned 16x32bx2 $tx128 ?unpack::16b b32 ; : @ i v ; 8.6 100a<120
+tcgen05 wait::ld|wait::st sync aligned ; : ; 8.6 100a<120
+tcgen05 cp $ctas 128x256b|4x256b|128x128b ?$unpacked ; : @ b64 ; 8.6 100a<120
+tcgen05 cp $ctas 64x128b warpx2::02_13|warpx2::01_23 ?$unpacked ; : @ b64 ; 8.6 100a<120
+tcgen05 cp $ctas 32x128b warpx4 ?$unpacked ; : @ b64 ; 8.6 100a<120
+tcgen05 shift $ctas down ; : @ ; 8.6 100a<120
+tcgen05 mma $ctas kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ?$keeps ; : @ M b64 b32 *v q *i ; 8.6 100a<120
+tcgen05 mma $ctas kind::mxf8f6f4 block_scale ?scale_vec::1X|block32 ?$keeps ; : @ M b64 b32 @ @ q ; 8.6 100a<120
+tcgen05 mma $ctas kind::mxf4 block_scale ?scale_vec::2X|block32 ?$keeps ; : @ M b64 b32 @ @ q ; 8.6 100a<120
+tcgen05 mma $ctas kind::mxf4nvf4 block_scale $scales ?$keeps ; : @ M b64 b32 @ @ q ; 8.7 100a<120
+tcgen05 mma ws cta_group::1 kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ?$keeps_b ; : @ M b64 b32 q *b64 ; 8.6 100a<120
+tcgen05 mma $ctas kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ashift ?$moved ; : @ @ b64 b32 *v q *i ; 8.6 100a<120
+tcgen05 mma sp $ctas kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ?$keeps ; : @ M b64 @ b32 *v q *i ; 8.6 100a<120
+tcgen05 mma sp $ctas kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ashift ?$moved ; : @ @ b64 @ b32 *v q *i ; 8.6 100a<120
+tcgen05 mma sp $ctas kind::mxf8f6f4 block_scale ?scale_vec::1X|block32 ?$keeps ; : @ M b64 @ b32 @ @ q ; 8.6 100a<120
+tcgen05 mma sp $ctas kind::mxf4 block_scale ?scale_vec::2X|block32 ?$keeps ; : @ M b64 @ b32 @ @ q ; 8.6 100a<120
+tcgen05 mma sp $ctas kind::mxf4nvf4 block_scale $scales ?$keeps ; : @ M b64 @ b32 @ @ q ; 8.7 100a<120
+tcgen05 mma ws sp cta_group::1 kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ?$keeps_b ; \
+  : @ M b64 @ b32 q *b64 ; 8.6 100a<120
+tcgen05 commit $ctas mbarrier::arrive::one ?shared::cluster b64 ; : @ ; 8.6 100a<120
+tcgen05 commit $ctas mbarrier::arrive::one ?shared::cluster multicast::cluster b64 ; : @ u16 ; 8.6 100a<120
+tcgen05 fence::before_thread_sync|fence::after_thread_sync ; : ; 8.6 100a<120
+clusterlaunchcontrol try_cancel async ?shared::cta $bulk b128 ; : @ @ ; 8.6 100
+clusterlaunchcontrol try_cancel async ?shared::cta $bulk multicast::cluster::all b128 ; : @ @ ; 8.6 100a
 clusterlaunchcontrol query_cancel is_canceled pred b128 ; p : b128 ; 8.6 100
 clusterlaunchcontrol query_cancel get_first_ctaid v4 b32 b128 ; v : b128 ; 8.6 100
 clusterlaunchcontrol query_cancel $axes b32 b128 ; b32 : b128 ; 8.6 100
@@ -518,6 +564,24 @@ multimem ld_reduce relaxed|acquire $scope ?global min|max v2|v4 f16x2|bf16x2 ; v
 multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 v2|v4 f16x2|bf16x2 ; v : @ ; 8.1 90
 multimem ld_reduce relaxed|acquire $scope ?global min|max v2|v4|v8 f16|bf16 ; v : @ ; 8.1 90
 multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 v2|v4|v8 f16|bf16 ; v : @ ; 8.1 90
+multimem ld_reduce ?weak ?global min|max ?v2|v4 e4m3x4|e5m2x4 ; v : @ ; 8.6 100a
+multimem ld_reduce ?weak ?global min|max v2|v4|v8 e4m3x2|e5m2x2 ; v : @ ; 8.6 100a
+multimem ld_reduce ?weak ?global min|max v4|v8 e4m3|e5m2 ; v : @ ; 8.6 100a
+multimem ld_reduce ?weak ?global add ?acc::f16 ?v2|v4 e4m3x4|e5m2x4 ; v : @ ; 8.6 100a
+multimem ld_reduce ?weak ?global add ?acc::f16 v2|v4|v8 e4m3x2|e5m2x2 ; v : @ ; 8.6 100a
+multimem ld_reduce ?weak ?global add ?acc::f16 v4|v8 e4m3|e5m2 ; v : @ ; 8.6 100a
+multimem ld_reduce relaxed|acquire $scope ?global min|max ?v2|v4 e4m3x4|e5m2x4 ; v : @ ; 8.6 100a
+multimem ld_reduce relaxed|acquire $scope ?global min|max v2|v4|v8 e4m3x2|e5m2x2 ; v : @ ; 8.6 100a
+multimem ld_reduce relaxed|acquire $scope ?global min|max v4|v8 e4m3|e5m2 ; v : @ ; 8.6 100a
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f16 ?v2|v4 e4m3x4|e5m2x4 ; v : @ ; 8.6 100a
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f16 v2|v4|v8 e4m3x2|e5m2x2 ; v : @ ; 8.6 100a
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f16 v4|v8 e4m3|e5m2 ; v : @ ; 8.6 100a
+multimem st ?weak ?global ?v2|v4 e4m3x4|e5m2x4 ; : @ v ; 8.6 100a
+multimem st ?weak ?global v2|v4|v8 e4m3x2|e5m2x2 ; : @ v ; 8.6 100a
+multimem st ?weak ?global v4|v8 e4m3|e5m2 ; : @ v ; 8.6 100a
+multimem st relaxed|release $scope ?global ?v2|v4 e4m3x4|e5m2x4 ; : @ v ; 8.6 100a
+multimem st relaxed|release $scope ?global v2|v4|v8 e4m3x2|e5m2x2 ; : @ v ; 8.6 100a
+multimem st relaxed|release $scope ?global v4|v8 e4m3|e5m2 ; : @ v ; 8.6 100a
 multimem st ?weak ?global b32|b64|u32|u64|s32|s64|f32|f64|f16x2|bf16x2 ; : @ t ; 8.1 90
 multimem st ?weak ?global v2|v4 f32|f16x2|bf16x2 ; : @ v ; 8.1 90
 multimem st ?weak ?global v2|v4|v8 f16|bf16 ; : @ v ; 8.1 90
@@ -559,14 +623,14 @@ cp reduce async bulk global shared::cta bulk_group ?$hint min|max u32|s32|u64|s6
 cp async bulk tensor $dims shared::cluster global ?tile $bulk ?$hint ; : @ T @ ; 8.0 90
 cp async bulk tensor $dims shared::cluster global ?tile $bulk multicast::cluster ?$hint ; : @ T @ u16 ; 8.0 90
 cp async bulk tensor $dims shared::cta global ?tile $bulk ?$hint ; : @ T @ ; 8.6 90
-cp async bulk tensor $dims shared::cluster|shared::cta global ?tile $bulk $ctas ?$hint ; : @ T @ ; 8.6 100
-cp async bulk tensor $dims shared::cluster global ?tile $bulk multicast::cluster $ctas ?$hint ; : @ T @ u16 ; 8.6 100
+cp async bulk tensor $dims shared::cluster|shared::cta global ?tile $bulk $ctas ?$hint ; : @ T @ ; 8.6 100a<120
+cp async bulk tensor $dims shared::cluster global ?tile $bulk $mc $ctas ?$hint ; : @ T @ u16 ; 8.6 100a<120
 cp async bulk tensor 2d shared::cluster|shared::cta global tile::gather4 $bulk ?$ctas ?$hint ; : @ T @ ; 8.6 100
-cp async bulk tensor 2d shared::cluster global tile::gather4 $bulk $mc ?$ctas ?$hint ; : @ T @ u16 ; 8.6 100
-cp async bulk tensor 2d global shared::cta tile::scatter4 bulk_group ?$hint ; : T @ ; 8.6 100
+cp async bulk tensor 2d shared::cluster global tile::gather4 $bulk $mc ?$ctas ?$hint ; : @ T @ u16 ; 8.6 100a<120
+cp async bulk tensor 2d global shared::cta tile::scatter4 bulk_group ?$hint ; : T @ ; 8.6 100a<120
 cp async bulk prefetch tensor 2d L2 global tile::gather4 ?$hint ; : T ; 8.6 100
-cp async bulk tensor $dims3 shared::cluster|shared::cta global im2col $bulk $ctas ?$hint ; : @ T @ v ; 8.6 100
-cp async bulk tensor $dims3 shared::cluster global im2col $bulk $mc $ctas ?$hint ; : @ T @ v u16 ; 8.6 100
+cp async bulk tensor $dims3 shared::cluster|shared::cta global im2col $bulk $ctas ?$hint ; : @ T @ v ; 8.6 100a<120
+cp async bulk tensor $dims3 shared::cluster global im2col $bulk $mc $ctas ?$hint ; : @ T @ v u16 ; 8.6 100a<120
 cp async bulk tensor $dims global shared::cta ?tile bulk_group ?$hint ; : T @ ; 8.0 90
 cp async bulk prefetch tensor $dims L2 global ?tile ?$hint ; : T ; 8.0 90
 cp reduce async bulk tensor $dims global shared::cta $reduced ?tile bulk_group ?$hint ; : T @ ; 8.0 90
@@ -576,16 +640,19 @@ cp async bulk tensor $dims3 shared::cta global im2col $bulk ?$hint ; : @ T @ v ;
 cp async bulk tensor $dims3 global shared::cta im2col_no_offs bulk_group ?$hint ; : T @ ; 8.0 90
 cp async bulk prefetch tensor $dims3 L2 global im2col ?$hint ; : T v ; 8.0 90
 cp reduce async bulk tensor $dims3 global shared::cta $reduced im2col_no_offs bulk_group ?$hint ; : T @ ; 8.0 90
-st async ?weak ?shared::cluster $bulk ?v2|v4 b32|u32|s32|f32 ; : @ t @ ; 8.1 90
-st async ?weak ?shared::cluster $bulk ?v2 b64|u64|s64|f64 ; : @ t @ ; 8.1 90
+st bulk ?weak ?shared::cta ; : @ u64 i ; 8.6 100
+st async ?mmio release sys ?global $memory ; : @ t ; 8.7 100
+st async release gpu ?global $memory ; : @ t ; 8.7 100
+st async ?weak|cluster ?shared::cluster $bulk ?v2|v4 b32|u32|s32|f32 ; : @ t @ ; 8.1 90
+st async ?weak|cluster ?shared::cluster $bulk ?v2 b64|u64|s64|f64 ; : @ t @ ; 8.1 90
 red async relaxed cluster ?shared::cluster $bulk inc|dec u32 ; : @ t @ ; 8.1 90
 red async relaxed cluster ?shared::cluster $bulk min|max u32|s32 ; : @ t @ ; 8.1 90
 red async relaxed cluster ?shared::cluster $bulk and|or|xor b32 ; : @ t @ ; 8.1 90
 red async relaxed cluster ?shared::cluster $bulk add u32|s32|u64 ; : @ t @ ; 8.1 90
-tensormap replace tile global_address ?global|shared::cta b1024 b64 ; : @ b64 ; 8.3 90
-tensormap replace tile rank ?global|shared::cta b1024 b32 ; : @ b32 ; 8.3 90
-tensormap replace tile box_dim|global_dim|element_stride ?global|shared::cta b1024 b32 ; : @ i b32 ; 8.3 90
-tensormap replace tile global_stride ?global|shared::cta b1024 b64 ; : @ i b64 ; 8.3 90
-tensormap replace tile elemtype|interleave_layout|swizzle_mode|fill_mode ?global|shared::cta b1024 b32 ; : @ i ; 8.3 90
+tensormap replace tile global_address ?global|shared::cta b1024 b64 ; : @ b64 ; 8.3 90a
+tensormap replace tile rank ?global|shared::cta b1024 b32 ; : @ b32 ; 8.3 90a
+tensormap replace tile box_dim|global_dim|element_stride ?global|shared::cta b1024 b32 ; : @ i b32 ; 8.3 90a
+tensormap replace tile global_stride ?global|shared::cta b1024 b64 ; : @ i b64 ; 8.3 90a
+tensormap replace tile elemtype|interleave_layout|swizzle_mode|fill_mode ?global|shared::cta b1024 b32 ; : @ i ; 8.3 90a
 tensormap cp_fenceproxy global shared::cta tensormap::generic release $scope sync aligned ; : @ @ i ; 8.3 90
 """

@@ -29,6 +29,7 @@ THREADS: Final = 64
 BATCH: Final = 64
 MOST: Final = 600  # names of a row that are all looked at
 PAGE: Final = 4096
+TARGETS: Final = ("sm_90a", "sm_100a", "sm_103a", "sm_120a")
 IN, OUT, PARAMS, VARIABLES = 0x1_0000_0000, 0x2_0000_0000, 0x3_0000_0000, 0x4_0000_0000
 interpreted: set[str] = set()  # what compiled code left to the reference, by name
 _LETTERS: Final = {1: "h", 2: "h", 4: "r", 8: "l"}
@@ -64,6 +65,12 @@ def _store(type_: str, register: str, at: int) -> str:
   return f"st.global.b{8 * SIZES[type_]} [%l79+{at}], {register};"
 
 
+def _target(case: Case) -> str:
+  """The first target that has an instruction."""
+  form = forms.find(case.form)
+  return next((t for t in TARGETS if form is None or form.row.sm <= int(t[3:-1])), TARGETS[-1])
+
+
 def _own(k: int) -> int:
   """The address of a case's own memory."""
   return 0x5_0000_0000 + 0x10_0000 * k
@@ -83,9 +90,10 @@ def _kernel(batch: Sequence[Case]) -> str:
       lines.append(_store(type_, name, 8 * THREADS * made))
       made += 1
   body = "\n".join(lines)
-  newer = any(form.row.sm > 90 for c in batch if (form := forms.find(c.form)) is not None)
-  return f""".version 9.0
-.target {"sm_100a" if newer else "sm_90a"}
+  rows = [form.row for c in batch if (form := forms.find(c.form)) is not None]
+  major, minor = max([(9, 0), *(row.version for row in rows)])
+  return f""".version {major}.{minor}
+.target {max(map(_target, batch), key=TARGETS.index, default=TARGETS[0])}
 .address_size 64
 .global .texref tx;
 .global .samplerref sm;
@@ -122,8 +130,9 @@ def _run(batch: Sequence[Case], given: Any, results: int, engine: str) -> tuple[
 
 def check(wanted: Sequence[Case], seed: int = 0, engine: str = "ref") -> Iterator[Wrong]:
   """Run cases on drawn operands; the first thread of each where emulator and witness differ."""
-  for start in range(0, len(wanted), BATCH):
-    batch = wanted[start:start + BATCH]
+  ordered = sorted(wanted, key=_target)
+  groups = [[*of] for _, of in itertools.groupby(ordered, _target)]
+  for batch in (of[start:start + BATCH] for of in groups for start in range(0, len(of), BATCH)):
     drawn = [_drawn(c, random.Random(f"{seed} {c.text}")) for c in batch]
     columns: list[Any] = [row for rows in drawn for row in zip(*rows)]
     table = np.array(columns or [[0] * THREADS], np.uint64)

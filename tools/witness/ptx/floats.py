@@ -12,7 +12,7 @@ from typing import Any, Final
 import mpmath
 
 from tinyhw.isa.ptx.forms import SIZES, Form
-from tinyhw.tools.witness import softfloat
+from tinyhw.tools.witness import draw, softfloat
 from tinyhw.tools.witness.ptx.table import Case, plain, witness
 from tinyhw.tools.witness.softfloat import BF8, BF16, F16, F32, F64, FP8, Format
 
@@ -104,6 +104,9 @@ def arithmetic(form: Form, rng: random.Random) -> Iterator[Case]:
   if "approx" in form.modifiers or "full" in form.modifiers:
     yield from near(form, rng)
     return
+  if len(form.types) == 2:
+    yield mixed(form)
+    return
   f, m = FORMATS[t], form.modifiers
   if form.row.opcode in {"abs", "neg"}:
     def signs(a: int) -> Any:
@@ -120,6 +123,18 @@ def arithmetic(form: Form, rng: random.Random) -> Iterator[Case]:
     if "ftz" in m: values = tuple(f.flush(v) for v in values)
     return finished(form, t, compute(*values))
   yield plain(form, lanes(form, one))
+
+
+def mixed(form: Form) -> Case:
+  """Sums and products of halves with f32 (9.7.5): in f32, once the halves have been made f32."""
+  compute = float_function(form, "f32")
+  assert compute is not None
+  function, half, count = compute, FORMATS[form.type], form.sources.count(form.type)
+
+  def run(*values: int) -> Any:
+    wide = [F32.nan if half.is_nan(v) else softfloat.convert(v, half, F32) for v in values[:count]]
+    return finished(form, "f32", function(*wide, *values[count:]))
+  return plain(form, run)
 
 
 @witness("copysign", "testp")
@@ -257,6 +272,9 @@ def cvt(form: Form, rng: random.Random) -> Iterator[Case]:
     yield from packed(form)
     return
   target, source = form.types
+  if "rs" in m or "s2f6x2" in {target, source}:
+    yield from (random_rounding if "rs" in m else fixed)(form, target, source)
+    return
   if {target, source} & {*NARROW, "ue8m0x2"}:
     yield from narrow(form, target, source)
     return
@@ -265,7 +283,9 @@ def cvt(form: Form, rng: random.Random) -> Iterator[Case]:
   if target in _SMALL:
     f = _SMALL[target]
     if source == "f32": yield plain(form, lambda a, b: fp8(form, f, F32, a) << 8 | fp8(form, f, F32, b))
-    else: yield plain(form, lambda a: fp8(form, f, F16, a >> 16) << 8 | fp8(form, f, F16, a & 0xFFFF))
+    else:
+      g16 = FORMATS[source[:-2]]
+      yield plain(form, lambda a: fp8(form, f, g16, a >> 16) << 8 | fp8(form, f, g16, a & 0xFFFF))
     return
   if source in _SMALL:
     g = _SMALL[source]
@@ -306,7 +326,17 @@ NARROW: Final = {"e2m1x2": (4, 1, 1), "e2m3x2": (6, 3, 1), "e3m2x2": (6, 2, 3)} 
 def narrow(form: Form, target: str, source: str) -> Iterator[Case]:
   """Floats of 4 and 6 bits, which have neither infinity nor NaN, and powers of two."""
   relu, up, satfinite = ("relu" in form.modifiers, "rp" in form.modifiers, "satfinite" in form.modifiers)
-  if target in NARROW:
+  if target in NARROW and source != "f32":
+    room, g = 4 if target == "e2m1x2" else 8, FORMATS[source[:-2]]
+    def pair(a: int) -> int:
+      wide = (F32.nan if g.is_nan(x) else softfloat.convert(x, g, F32) for x in (a >> 16, a & 0xFFFF))
+      high, low = (_code(target, x, relu) for x in wide)
+      return high << room | low
+    if room == 8: yield plain(form, pair)
+    else:
+      text = f"{{{{ .reg .b8 n; {form.name} n, {{1}}; cvt.u16.u8 {{0}}, n; }}}}"
+      yield Case(form.name, text, ("u16",), (source,), pair)
+  elif target in NARROW:
     room = 4 if target == "e2m1x2" else 8
     def two(a: int, b: int) -> int: return _code(target, a, relu) << room | _code(target, b, relu)
     if room == 8: yield plain(form, two)
@@ -326,6 +356,98 @@ def narrow(form: Form, target: str, source: str) -> Iterator[Case]:
   elif source == "bf16x2":
     yield plain(form, lambda a: _power(a >> 16 << 16, up, satfinite) << 8 | _power((a & 0xFFFF) << 16, up, satfinite))
   else: yield plain(form, lambda a, b: _power(a, up, satfinite) << 8 | _power(b, up, satfinite))
+
+
+_FRACTIONS: Final = {"f16": (10, 15), "bf16": (7, 127), "e4m3": (3, 7), "e5m2": (2, 15), "e2m3": (3, 1), "e3m2": (2, 3),
+                    "e2m1": (1, 1)}  # bits, and the exponents' bias
+
+
+def at_random(x: int, seed: int, bits: int, t: str) -> tuple[int, int]:
+  """(m, e), the size of a float that random bits have rounded: up where they and what is cut off have a carry."""
+  fraction, bias = _FRACTIONS[t]
+  size = abs(_real(x))
+  e = max(x >> 23 & 0xFF, 1) - 127
+  ulp = max(e, 1 - bias) - fraction
+  steps = size / Fraction(2) ** ulp
+  return int(steps + Fraction(seed, 1 << bits)), ulp
+
+
+def random_rounding(form: Form, target: str, source: str) -> Iterator[Case]:
+  """cvt.rs: of two halves each has 16 of the bits, or the lower 13 of them; of four numbers of 8 or 6 bits two share
+  16, of four of 4 bits each has a byte: the first two the upper one of each half."""
+  m, t = form.modifiers, target[:-2]
+  if t in FORMATS:
+    f, bits = FORMATS[t], 23 - _FRACTIONS[t][0]
+    def half(x: int, seed: int) -> int:
+      if F32.is_nan(x): return _NAN[t]
+      out = f.inf(False) if F32.is_inf(x) else f.round(*at_random(x, seed & (1 << bits) - 1, bits, t))
+      if "satfinite" in m: out = min(out, f.largest)
+      return 0 if "relu" in m and F32.negative(x) else out | f.sign * F32.negative(x)
+    yield plain(form, lambda a, b, r: half(a, r >> 16) << 16 | half(b, r & 0xFFFF))
+    return
+  room = 4 if t == "e2m1" else 8
+  sign = {"e4m3": 0x80, "e5m2": 0x80, "e2m1": 8}.get(t, 0x20)
+  values = {_value(t, c): c for c in range(sign - 1, -1, -1)}  # of numbers alone: no NaN, no infinity
+  top = {"e4m3": 0x7E, "e5m2": 0x7B}.get(t, sign - 1)
+
+  def code(x: int, seed: int) -> int:
+    if F32.is_nan(x): return 0x7F if sign == 0x80 else top
+    out = top
+    if not F32.is_inf(x):
+      n, e = at_random(x, seed, 8 if room == 4 else 16, t)
+      if Fraction(n) * Fraction(2) ** e <= _value(t, top): out = values[Fraction(n) * Fraction(2) ** e]
+    return 0 if "relu" in m and F32.negative(x) else out | sign * F32.negative(x)
+
+  def four(a: int, b: int, e: int, f: int, r: int) -> int:
+    high, low = r >> 16, r & 0xFFFF
+    seeds = (high >> 8, low >> 8, high & 0xFF, low & 0xFF) if room == 4 else (high, high, low, low)
+    out = 0
+    for x, seed in zip((a, b, e, f), seeds): out = out << room | code(x, seed)
+    return out
+  text = f"{form.name} {{0}}, {{{{{{1}}, {{2}}, {{3}}, {{4}}}}}}, {{5}};"
+  yield Case(form.name, text, ("b16" if room == 4 else "b32",), (*["f32"] * 4, "b32"), four,
+             lambda r: (*[moderate(r) for _ in range(4)], r.getrandbits(32)))
+
+
+def moderate(rng: random.Random) -> int:
+  """An f32 that narrow floats may have, or any."""
+  if not rng.randrange(4): return draw.value("f32", rng)
+  return int(struct.unpack("<I", struct.pack("<f", rng.uniform(-8, 8) * 2.0 ** rng.randrange(-6, 5)))[0])
+
+
+def _value(t: str, code: int) -> Fraction:
+  fraction, bias = _FRACTIONS[t]
+  exponent, rest = code >> fraction, code & (1 << fraction) - 1
+  return (Fraction(rest, 1 << fraction) + bool(exponent)) * Fraction(2) ** (max(exponent, 1) - bias)
+
+
+def fixed(form: Form, target: str, source: str) -> Iterator[Case]:
+  """To and from s2f6: an integer of eight bits and two's complement, times 2 ** -6 (5.2.4)."""
+  relu, finite = "relu" in form.modifiers, "satfinite" in form.modifiers
+  def to(x: int, scale: int, f: Format) -> int:
+    if f.is_nan(x) or scale == 255: return 127
+    if f.is_inf(x): n = -128 if f.negative(x) else 127
+    else: n = min(max(round(_real(x, f) / Fraction(2) ** (scale - 127 - 6)), -128), 127)
+    return (max(n, 0) if relu else n) & 0xFF
+
+  def back(code: int, scale: int) -> int:
+    if scale == 255: return 0x7FFF
+    n = code - 256 if code >> 7 else code
+    out = BF16.round(n, scale - 127 - 6) if n else 0
+    if finite and BF16.is_inf(out): out = BF16.largest | out & BF16.sign
+    return 0 if relu and n < 0 else out
+  one, scaled = 0x7F7F, "scaled::n2::ue8m0" in form.modifiers
+
+  def near_one(r: random.Random) -> tuple[int, ...]:
+    if not scaled: return ()
+    return (r.getrandbits(16) if not r.randrange(4) else r.randrange(120, 135) << 8 | r.randrange(120, 135),)
+  if source == "f32":
+    def two(a: int, b: int, s: int = one) -> int: return to(a, s >> 8, F32) << 8 | to(b, s & 0xFF, F32)
+    yield plain(form, two, draw=lambda r: (moderate(r), moderate(r), *near_one(r)))
+  elif source == "bf16x2":
+    def pair(a: int, s: int = one) -> int: return to(a >> 16, s >> 8, BF16) << 8 | to(a & 0xFFFF, s & 0xFF, BF16)
+    yield plain(form, pair, draw=lambda r: (moderate(r) >> 16 << 16 | moderate(r) >> 16, *near_one(r)))
+  else: yield plain(form, lambda a, s=one: back(a >> 8, s >> 8) << 16 | back(a & 0xFF, s & 0xFF))
 
 
 def _real(x: int, f: Format = F32) -> Fraction:

@@ -57,7 +57,10 @@ def elements(words: tuple[int, ...], t: str) -> list[int]:
 def mma(form: Form, rng: random.Random) -> Iterator[Case]:
   """Dense products."""
   words = form.name.split(".")
-  if words[1].startswith("sp") or any(w.startswith("kind::") for w in words): return
+  if any(w.startswith("kind::") for w in words):
+    yield from narrow(form, rng)
+    return
+  if words[1].startswith("sp"): return
   kinds = [w for w in words if w in _BITS]
   d, a, b, c = kinds
   found = next(re.fullmatch(r"m(\d+)n8k(\d+)", w) for w in words if re.fullmatch(r"m(\d+)n8k(\d+)", w))
@@ -106,6 +109,96 @@ def mma(form: Form, rng: random.Random) -> Iterator[Case]:
     at += counts[w]
   sources = [raw[t] for t, w in ((a, "a"), (b, "b"), (c, "c")) for _ in range(counts[w])]
   yield Case(form.name, f"{form.name} {', '.join(text)};", (raw[d],) * n, tuple(sources), run, draw, warp=True)
+
+
+_SMALL: Final = {"e2m1": (4, 1, 1), "e2m3": (6, 3, 1), "e3m2": (6, 2, 3)}  # bits, fraction, the exponents' bias
+_ORDERED: Final = (0b0100, 0b1000, 0b1001, 0b1100, 0b1101, 0b1110)  # what metadata of a chunk may be
+
+
+def small(code: int, t: str) -> Fraction:
+  """The number of a narrow element, or of one of eight bits."""
+  if t not in _SMALL: return number(code, t)
+  bits, fraction, bias = _SMALL[t]
+  exponent, rest = code >> fraction & (1 << bits - 1 - fraction) - 1, code & (1 << fraction) - 1
+  x = (Fraction(rest, 1 << fraction) + bool(exponent)) * Fraction(2) ** (max(exponent, 1) - bias)
+  return -x if code >> bits - 1 & 1 else x
+
+
+def narrow(form: Form, rng: random.Random) -> Iterator[Case]:
+  """Products with a .kind: dense, sparse, with scale factors. Elements lie in bytes (of four bits in the middle), or
+  two of four bits in one."""
+  m, words = form.modifiers, form.name.split(".")
+  thin, scaled = "sp::ordered_metadata" in m, "block_scale" in m
+  packed = bool({"kind::mxf4", "kind::mxf4nvf4"} & m)
+  d, a, b = [w for w in words if w in {"f16", "f32"} or w in _SMALL or w in {"e4m3", "e5m2"}][:3]
+  depth = (64 if packed else 32) << thin
+  n, half = (8 if packed else 4), d == "f16"
+  counts = {"d": 2 if half else 4, "a": 4, "b": 2 << thin, "c": 2 if half else 4}
+  factors = next((int(w[11]) for w in words if w.startswith("scale_vec::")), 2 if packed else 1)
+  ids = [(rng.choice({1: [0, 1, 2, 3], 2: [0, 2]}.get(factors, [0])), rng.randrange(2 + 2 * k)) for k in (0, 1)]
+  firsts = {"a": 0, "b": 4, "c": 4 + counts["b"], "e": 4 + counts["b"] + counts["c"]}
+  scales = firsts["e"] + thin
+
+  def element(word: int, part: int, t: str) -> Fraction:
+    code = word >> (4 if packed else 8) * part & (15 if packed else 255)
+    return small(code >> 2 & 15 if t == "e2m1" and not packed else code & 63 if t in _SMALL else code, t)
+
+  def scale(code: int) -> Fraction:
+    return number(code, "e4m3") if "ue4m3" in m else Fraction(2) ** (code - 127)
+
+  def dense(rows: Rows, row: int, column: int) -> Fraction:
+    """An element of A, by the metadata of its row."""
+    stored = column
+    if thin:
+      unit = 2 if packed else 1
+      chunk, place = divmod(column // unit, 4)
+      lane = 4 * (row % 8) + 2 * (chunk // 8) + row // 8
+      code = rows[lane][firsts["e"]] >> 4 * (chunk % 8) & 15
+      if place not in (code & 3, code >> 2): return Fraction(0)
+      stored = (2 * chunk + (place == code >> 2)) * unit + column % unit
+    register, lane = 2 * (stored // (4 * n)) + row // 8, 4 * (row % 8) + stored % (4 * n) // n
+    return element(rows[lane][register], stored % n, a)
+
+  def run(rows: Rows) -> list[Any]:
+    def by(which: int, lane: int, column: int) -> Fraction:
+      return scale(rows[lane][scales + which] >> 8 * (ids[which][0] + column * factors // depth) & 255)
+    x = [[dense(rows, i, k) for k in range(depth)] for i in range(16)]
+    y = [[element(rows[4 * j + k % (4 * n) // n][4 + k // (4 * n)], k % n, b) for k in range(depth)] for j in range(8)]
+    if scaled:
+      x = [[v * by(0, 4 * (i % 8) + 2 * ids[0][1] + i // 8, k) for k, v in enumerate(r)] for i, r in enumerate(x)]
+      y = [[v * by(1, 4 * j + ids[1][1], k) for k, v in enumerate(r)] for j, r in enumerate(y)]
+    out = []
+    for lane, own in enumerate(rows):
+      found = []
+      for index in range(4):
+        _, row, column = places("c", lane, index, (16, depth), d, "")
+        word = own[firsts["c"] + (index // 2 if half else index)]
+        c = number(word >> 16 * (index % 2) & 0xFFFF if half else word, d)
+        found.append(_right(form, d, c, [(p, q) for p, q in zip(x[row], y[column]) if p and q]))
+      if half:
+        def pair(low: Any, high: Any) -> Any: return lambda bits: low(bits & 0xFFFF) and high(bits >> 16)
+        found = [pair(found[0], found[1]), pair(found[2], found[3])]
+      out.append(tuple(found))
+    return out
+
+  def draw(r: random.Random) -> tuple[int, ...]:
+    given = [_word(r, t) for t, w in ((a, "a"), (b, "b"), (d, "c")) for _ in range(counts[w])]
+    if thin: given.append(sum(r.choice(_ORDERED) << 4 * k for k in range(8)))
+    if scaled:
+      low, high = (0x28, 0x48) if "ue4m3" in m else (123, 132)
+      given += [sum(r.randrange(low, high) << 8 * k for k in range(4)) for _ in "ab"]
+    return tuple(given)
+  at, text = 0, []
+  for w in "dabc":
+    text.append("{{" + ", ".join(f"{{{at + j}}}" for j in range(counts[w])) + "}}")
+    at += counts[w]
+  if thin:
+    text.append(f"{{{at}}}, 0")
+    at += 1
+  if scaled: text += [f"{{{at + k}}}, {{{{{ids[k][0]}, {ids[k][1]}}}}}" for k in (0, 1)]
+  total = sum(counts[w] for w in "abc") + thin + 2 * scaled
+  yield Case(form.name, f"{form.name} {', '.join(text)};", ("b32",) * counts["d"], ("b32",) * total, run, draw,
+             warp=True)
 
 
 def _word(r: random.Random, t: str) -> int:

@@ -21,7 +21,7 @@ def _count(form: Form) -> int: return next((int(m[1]) for m in ("v2", "v4", "v8"
 def _elsewhere(form: Form) -> bool:
   """Whether an instruction is of another space than global memory, or needs more operands."""
   return any(m.partition("::")[0] in {"const", "param", "local", "shared", "tensormap"} for m in form.modifiers) \
-    or bool(form.modifiers & {"L2::cache_hint", "async", "bulk"})
+    or bool(form.modifiers & {"L2::cache_hint", "bulk"}) or {"async", "release"} & form.modifiers == {"async"}
 
 
 def _address(place: int) -> str: return _AT.replace("{X}", f"{{{place}}}")
