@@ -5,11 +5,12 @@ It is loaded under the name that programs look for, so that they find it in this
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyhw.autogen import cuda
+from tinyhw.autogen import cuda, nvjitlink
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.mock.cuda.calls import UNCOLLECTED, Forked, answer, prototype
 from tinyhw.mock.cuda.devices import served
@@ -104,9 +105,27 @@ def forks(another: Callable[[], CudaMachine]) -> Callable[[], CudaMachine | None
 
 
 def driver_links() -> None:
-  """Have who looks for NVIDIA's linker, which makes machine code, find none and take the driver's (`links`)."""
+  """Have who looks for NVIDIA's linker, which makes machine code, find none and take the driver's (`links`).
+
+  Libraries that were linked with it (cuSPARSE, cuFFT) load: they call other names, which have a version in them and
+  fail here.
+  """
   for name in LINKERS:
-    if name not in _linkers: _linkers[name] = Loaded(name, ())
+    if name in _linkers: continue
+    linked = nvjitlink.FUNCTIONS if name == LINKERS[-1] else ()
+    loaded = _linkers[name] = Loaded(name, linked, name)
+    for symbol in linked: loaded.fill(symbol, ctypes.CFUNCTYPE(ctypes.c_int32)(_links_nothing(symbol)))
+
+
+def _links_nothing(symbol: str) -> Callable[[], int]:
+  def call() -> int:
+    machine = None if _stand is None else _stand.standing()
+    if machine is not None:
+      why = f"{symbol} makes machine code, which is not executed"
+      with machine.lock: machine.told(symbol, cuda.CUDA_ERROR_NOT_SUPPORTED, why)
+    return nvjitlink.NVJITLINK_ERROR_INTERNAL
+
+  return call
 
 
 _linkers: dict[str, Loaded] = {}
