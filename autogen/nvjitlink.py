@@ -6,7 +6,8 @@ Generated; do not edit. Source:
 Generator: tinyhw gen nvjitlink
 
 FUNCTIONS has a function's parameters as ctypes has them; all return an nvJitLinkResult. The library exports each with
-the version that a program was made for behind its name (__nvJitLinkCreate_13_5), but for nvJitLinkVersion.
+the version that a program was made for behind its name (__nvJitLinkCreate_13_5), but for nvJitLinkVersion. VERSION is
+the header's own.
 """
 from __future__ import annotations
 
@@ -40,6 +41,8 @@ NVJITLINK_INPUT_OBJECT = 5
 NVJITLINK_INPUT_LIBRARY = 6
 NVJITLINK_INPUT_INDEX = 7
 NVJITLINK_INPUT_ANY = 0xa
+
+VERSION = (13, 5)
 
 RESULTS = {
   0: "NVJITLINK_SUCCESS",

@@ -5,11 +5,12 @@ It is loaded under the name that programs look for, so that they find it in this
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyhw.autogen import cuda
+from tinyhw.autogen import cuda, nvjitlink
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.mock.cuda.calls import UNCOLLECTED, Forked, answer, prototype
 from tinyhw.mock.cuda.devices import served
@@ -19,9 +20,7 @@ from tinyhw.mock.cuda.shared import Loaded
 
 SONAME: Final = "libcuda.so.1"
 DEVELOPMENT: Final = "libcuda.so"  # the development files' name, by which some look for the driver (Taichi, Halide)
-
-
-LINKERS: Final = tuple(f"libnvJitLink.so.{n}" for n in (12, 13))
+LINKERS: Final = {"libnvJitLink.so.12": 10, "libnvJitLink.so.13": nvjitlink.VERSION[1] + 1}  # and minor versions of CUDA
 
 
 class Stand:
@@ -104,9 +103,27 @@ def forks(another: Callable[[], CudaMachine]) -> Callable[[], CudaMachine | None
 
 
 def driver_links() -> None:
-  """Have who looks for NVIDIA's linker, which makes machine code, find none and take the driver's (`links`)."""
-  for name in LINKERS:
-    if name not in _linkers: _linkers[name] = Loaded(name, ())
+  """Have who looks for NVIDIA's linker, which makes machine code, find none and take the driver's (`links`).
+
+  Libraries that were linked with it (cuSPARSE, cuFFT) load: they call other names, which have a version in them and
+  fail here.
+  """
+  for name, minors in LINKERS.items():
+    if name in _linkers: continue
+    linked = [f"__{f}_{name.rpartition('.')[2]}_{minor}" for minor in range(minors) for f in nvjitlink.FUNCTIONS]
+    loaded = _linkers[name] = Loaded(name, linked, name)
+    for symbol in linked: loaded.fill(symbol, ctypes.CFUNCTYPE(ctypes.c_int32)(_links_nothing(symbol)))
+
+
+def _links_nothing(symbol: str) -> Callable[[], int]:
+  def call() -> int:
+    machine = None if _stand is None else _stand.standing()
+    if machine is not None:
+      why = f"{symbol} makes machine code, which is not executed"
+      with machine.lock: machine.told(symbol, cuda.CUDA_ERROR_NOT_SUPPORTED, why)
+    return nvjitlink.NVJITLINK_ERROR_INTERNAL
+
+  return call
 
 
 _linkers: dict[str, Loaded] = {}

@@ -28,6 +28,7 @@ _DT = {"NULL": 0, "HASH": 4, "STRTAB": 5, "SYMTAB": 6, "STRSZ": 10, "SYMENT": 11
        "VERSYM": 0x6FFFFFF0, "VERDEF": 0x6FFFFFFC, "VERDEFNUM": 0x6FFFFFFD}
 _VERDEF: Final = struct.Struct("<4H3I2I")  # of Elf64_Verdef and the one Elf64_Verdaux behind it
 _FUNCTION, _OBJECT = 0x12, 0x11  # STB_GLOBAL with STT_FUNC, STT_OBJECT
+_TEXT, _DATA, _DYNSYM, _DYNSTR = 1, 2, 3, 4  # sections
 
 
 def _hash(name: bytes) -> int:
@@ -49,6 +50,23 @@ def _end(here: int, ended: int, table: int, count: int) -> bytes:
   stosq; ret."""
   return (b"\x48\x8d\x05" + struct.pack("<i", ended - here - 7) + b"\x48\x8d\x3d" + struct.pack("<i", table - here - 14)
           + b"\xb9" + struct.pack("<I", count) + b"\xf3\x48\xab\xc3")
+
+
+def _sections(rows: Sequence[tuple[str, int, int, int, int, int, int, int]], at: int) -> tuple[bytes, int, int]:
+  """The table of sections, which linkers read, and its names behind it; where the table is and how many they are.
+
+  A row is a name, type, flags, place, size, the section it is linked to, its information and its entries' size.
+  """
+  names = bytearray(b"\0")
+  headers = [bytes(_SHDR)]
+  for name, kind, flags, place, size, link, info, entry in (*rows, (".shstrtab", 3, 0, 0, 0, 0, 0, 0)):
+    here = len(names)
+    names += name.encode() + b"\0"
+    if name == ".shstrtab": place, size = at, len(names)
+    address = place if flags else 0
+    headers.append(struct.pack("<2I4Q2I2Q", here, kind, flags, address, place, size, link, info, 1, entry))
+  table_at = _aligned(at + len(names), 8)
+  return bytes(names).ljust(table_at - at, b"\0") + b"".join(headers), table_at, len(headers)
 
 
 def library(soname: str, names: Sequence[str], version: str | None = None, start: bytes = b"") -> bytes:
@@ -87,11 +105,11 @@ def library(soname: str, names: Sequence[str], version: str | None = None, start
   table_at = _aligned(dynamic_at + 16 * len(dynamic), 16)
   end = table_at + 8 * len(names)
   symbols = bytearray(24)
-  symbols += struct.pack("<IBBHQQ", offsets[TABLE], _OBJECT, 0, 2, table_at, 8 * len(names))
+  symbols += struct.pack("<IBBHQQ", offsets[TABLE], _OBJECT, 0, _DATA, table_at, 8 * len(names))
   text = bytearray()
   for i, name in enumerate(stubs):
     here = text_at + _STUB * i
-    symbols += struct.pack("<IBBHQQ", offsets[name], _FUNCTION, 0, 1, here, _STUB)
+    symbols += struct.pack("<IBBHQQ", offsets[name], _FUNCTION, 0, _TEXT, here, _STUB)
     if name == ENDED: text += _ENDED.ljust(_STUB, b"\xcc")
     elif name == END: text += _end(here, text_at + _STUB * len(names), table_at, len(names))
     else: text += b"\xff\x25" + struct.pack("<i", table_at + 8 * i - here - 6) + b"\xcc\xcc"
@@ -99,9 +117,19 @@ def library(soname: str, names: Sequence[str], version: str | None = None, start
   segments = [(_PT_LOAD, 4, 0, read_only), (_PT_LOAD, 5, text_at, len(text)),
               (_PT_LOAD, 6, dynamic_at, end - dynamic_at), (_PT_DYNAMIC, 6, dynamic_at, 16 * len(dynamic)),
               (_PT_GNU_STACK, 6, 0, 0)]
+  # name, type, flags (written 1, allocated 2, executed 4), place, size, link, information, size of an entry
+  rows = [(".text", 1, 6, text_at, len(text), 0, 0, 0), (".data", 1, 3, table_at, 8 * len(names), 0, 0, 0),
+          (".dynsym", 11, 2, symbols_at, len(symbols), _DYNSTR, 1, 24),
+          (".dynstr", 3, 2, strings_at, len(strings), 0, 0, 0), (".hash", 5, 2, hash_at, len(hashes), _DYNSYM, 0, 4),
+          (".dynamic", 6, 3, dynamic_at, 16 * len(dynamic), _DYNSTR, 0, 16)]
+  if version is not None:
+    rows += [(".gnu.version", 0x6FFFFFFF, 2, versions_at, len(versions), _DYNSYM, 0, 2),
+             (".gnu.version_d", 0x6FFFFFFD, 2, definitions_at, len(definitions), _DYNSTR, 2, 0)]
+  sections, sections_at, count = _sections(rows, end)
   out = bytearray(end)
   out[:16] = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
-  struct.pack_into("<HHIQQQIHHHHHH", out, 16, 3, 62, 1, 0, _EHDR, 0, 0, _EHDR, _PHDR, len(segments), _SHDR, 0, 0)
+  struct.pack_into("<HHIQQQIHHHHHH", out, 16, 3, 62, 1, 0, _EHDR, sections_at, 0, _EHDR, _PHDR, len(segments), _SHDR,
+                   count, count - 1)
   for i, (kind, flags, at, size) in enumerate(segments):
     struct.pack_into("<IIQQQQQQ", out, _EHDR + _PHDR * i, kind, flags, at, at, at, size, size,
                      PAGE if kind == _PT_LOAD else 16)
@@ -110,7 +138,7 @@ def library(soname: str, names: Sequence[str], version: str | None = None, start
     out[at : at + len(data)] = data
   for i, (tag, value) in enumerate(dynamic):
     struct.pack_into("<QQ", out, dynamic_at + 16 * i, _DT[tag], value)
-  return bytes(out)
+  return bytes(out) + sections
 
 
 _forever: Final[list[Any]] = []  # a library is never unloaded, so what it jumps to stays

@@ -247,3 +247,47 @@ def test_a_native_child_has_a_machine(native: str, tmp_path: Path) -> None:
     f"import subprocess, sys\nsys.exit(subprocess.run([{native!r}, '64', 'e f']).returncode)\n")
   done = run("run", "--mockgpu", "sm_80", str(tmp_path / "start.py"))
   assert (done.returncode, done.stdout, done.stderr) == (7, "3 64: 0 1 64\n", "")
+
+
+LINKED = """
+import ctypes
+linker = ctypes.CDLL("libnvJitLink.so.13")
+print(getattr(linker, "__nvJitLinkCreate_13_0")(None, 0, None), hasattr(linker, "nvJitLinkVersion"))
+"""
+
+
+def test_libraries_that_were_linked_with_nvidias_linker_load(tmp_path: Path) -> None:
+  """They fail where they would link; who looks for the linker by the names of its header finds none."""
+  (tmp_path / "linked.py").write_text(LINKED)
+  done = run("run", "--mockgpu", "sm_90", str(tmp_path / "linked.py"))
+  assert (done.returncode, done.stdout) == (0, "6 False\n")
+  name = "__nvJitLinkCreate_13_0"
+  assert done.stderr == f"tinyhw: {name}: {name} makes machine code, which is not executed\n"
+
+
+COMPILER = """
+import ctypes, os, subprocess
+tool = os.environ["TRITON_PTXAS_PATH"]
+def ptxas(*words): return subprocess.run([tool, *words], capture_output=True, text=True)
+print(tool == os.environ["TRITON_PTXAS_BLACKWELL_PATH"], ptxas("--version").stdout.split("release ")[1].split(",")[0])
+text = ".version 8.0\\n.target sm_90a\\n.address_size 64\\n.visible .entry k() { ret; }"
+for name, body in ("good.ptx", text), ("bad.ptx", text.replace("ret;", "ret")):
+  with open(name, "w") as file: file.write(body)
+  done = ptxas("-lineinfo", "-v", "--opt-level", "3", "--gpu-name=sm_90a", name, "-o", name + ".o")
+  print(done.returncode, "ptxas fatal" in done.stderr, os.path.exists(name + ".o"))
+print(ptxas("--gpu-name=sm_80", "good.ptx", "-o", "none.o").returncode, ptxas("-o", "none.o").returncode)
+cuda, device, made = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), [ctypes.c_uint64() for _ in range(3)]
+image = open("good.ptx.o", "rb").read()
+print(cuda.cuInit(0), cuda.cuDeviceGet(ctypes.byref(device), 0), cuda.cuCtxCreate_v2(ctypes.byref(made[0]), 0, device),
+      cuda.cuModuleLoadData(ctypes.byref(made[1]), image),
+      cuda.cuModuleGetFunction(ctypes.byref(made[2]), made[1], b"k"),
+      cuda.cuLaunchKernel(made[2], 1, 1, 1, 1, 1, 1, 0, None, None, None), cuda.cuCtxSynchronize())
+"""
+
+
+def test_compilers_find_a_ptxas_that_leaves_ptx_as_it_is(tmp_path: Path) -> None:
+  start = f"os, subprocess\nos.chdir({str(tmp_path)!r})"
+  (tmp_path / "compiler.py").write_text(COMPILER.replace("os, subprocess", start))
+  done = run("run", "--mockgpu", "sm_90", str(tmp_path / "compiler.py"))
+  assert (done.returncode, done.stderr) == (0, "")
+  assert done.stdout.splitlines() == ["True 13.0", "0 False True", "255 True False", "255 255", "0 0 0 0 0 0 0"]

@@ -22,6 +22,7 @@ from tinyhw.triton.target import triton_target
   ({}, None), ({"TINYHW_TRITON": "0", "MOCKGPU": "1"}, None), ({"TINYHW_TRITON": "gfx942"}, ("EMU", "gfx942")),
   ({"MOCKGPU": "gfx1100"}, ("AMD", "gfx1100")), ({"TINYHW_TRITON": "1"}, ("EMU", "gfx1100")),
   ({"TINYHW_TRITON": "gfx1201", "MOCKGPU": "gfx1100"}, ("EMU", "gfx1201")),
+  ({"MOCKGPU": "sm_90"}, None), ({"MOCKGPU": "sm_90,gfx1100"}, ("AMD", "gfx1100")),
   ({"TINYHW_TRITON": "AMD:1"}, ("AMD:1", ""))])
 def test_which_gpu_is_asked_for(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], wanted: Any) -> None:
   for name in ("TINYHW_TRITON", "MOCKGPU"): monkeypatch.delenv(name, raising=False)

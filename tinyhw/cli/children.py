@@ -4,6 +4,7 @@ It is in the environment, as everything is that children inherit:
 
 - Python's children find a `sitecustomize` on PYTHONPATH that makes a machine before their program begins, and then runs
   the one that would have been found without it. So do those of `multiprocessing` that are spawned.
+- Triton, here and in children, finds a ptxas (`ptxas`) that leaves PTX as it is.
 - Native children find libraries on LD_LIBRARY_PATH under the names that the driver and the runtime go by. They do one
   thing: when they are loaded, they begin the process anew as `tinyhw run PROGRAM ARGUMENTS`.
 
@@ -46,6 +47,7 @@ if sys.orig_argv[2:3] != [{START!r}]:  # that makes its own
 def offer(cards: str) -> None:
   """Have children find mock cards of this kind, until this process ends."""
   from tinyhw.autogen import cuda
+  from tinyhw.cli import ptxas
   from tinyhw.mock.cuda.library import DEVELOPMENT, SONAME
   from tinyhw.mock.cuda.runtime import NAMES
   from tinyhw.mock.cuda.runtime import SONAME as RUNTIME
@@ -56,6 +58,10 @@ def offer(cards: str) -> None:
   driver = sorted({*cuda.FUNCTIONS, *cuda.BY_VALUE})
   for name, symbols, version in ((SONAME, driver, None), (DEVELOPMENT, driver, None), (RUNTIME, NAMES, RUNTIME)):
     (folder / name).write_bytes(library(name, symbols, version, start))
+  tool = folder / "ptxas"
+  tool.write_text(ptxas.script())
+  tool.chmod(0o755)
+  for variable in ptxas.VARIABLES: os.environ.setdefault(variable, str(tool))
 
   def gone() -> None:
     if os.getpid() == pid: shutil.rmtree(folder, ignore_errors=True)

@@ -11,9 +11,10 @@ def triton_target() -> tuple[str, str] | None:
   """(device, GPU) that `TINYHW_TRITON` wants Triton's kernels to run on, or None where nobody asks for it.
 
   `TINYHW_TRITON` is a GPU, a device ("AMD", "AMD:1"), or "1"; "0" is none. Unset, or "1", it is the mock machine's
-  first card. A card of the mock machine runs on that, with driver and queues, any other GPU on the emulator alone.
+  first card of AMD. A card of the mock machine runs on that, with driver and queues, any other GPU on the emulator
+  alone.
   """
-  wanted, cards = os.environ.get("TINYHW_TRITON", ""), mock_cards() or ()
+  wanted, cards = os.environ.get("TINYHW_TRITON", ""), mock_cards("AMD") or ()  # of NVIDIA's Triton has a driver
   if wanted == "0" or not (wanted or cards): return None
   if wanted in ("", "1"): wanted = cards[0] if cards else "gfx1100"
   from tinyhw.arch import ARCHES, decoded

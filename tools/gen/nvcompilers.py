@@ -47,6 +47,8 @@ def module(title: str, origin: Origin, sources: Sources, header: str, results: t
     "",
     *(f"{n} = {v}" if -10 < v < 10 else f"{n} = {v:#x}" for n, v in values.items()),
     "",
+    *(f"VERSION = ({', '.join(v)})" for v in sorted(set(re.findall(r"\b__nv\w+Create_(\d+)_(\d+)\s*\(", text)))),
+    "",
     "RESULTS = {",
     *dict.fromkeys(f'  {values[m]}: "{m}",' for m in listed[name]),
     "}",
@@ -70,7 +72,7 @@ def nvjitlink(sources: Sources) -> str:
                 LINK_TYPES,
                 ["FUNCTIONS has a function's parameters as ctypes has them; all return an nvJitLinkResult. The library",
                  "exports each with the version that a program was made for behind its name (__nvJitLinkCreate_13_5),",
-                 "but for nvJitLinkVersion."])
+                 "but for nvJitLinkVersion. VERSION is the header's own."])
 
 
 FAMILIES = {

@@ -71,12 +71,19 @@ def test_the_parts_of_the_library_lie_side_by_side(count: int, version: str | No
   tags = {t.entry.d_tag: t.entry.d_val for t in dynamic.iter_tags()}
   assert dynamic["p_filesz"] == 16 * len(tags) and [tags["DT_NULL"]] == [0]
   ends = [s["p_vaddr"] + s["p_memsz"] for s in loads]
-  assert all(a <= b["p_vaddr"] // 4096 * 4096 for a, b in zip(ends, loads[1:])) and ends[-1] == len(raw)
+  assert all(a <= b["p_vaddr"] // 4096 * 4096 for a, b in zip(ends, loads[1:]))
+  # Sections are what the dynamic table tells, and the table of sections ends the file.
+  assert elf["e_shoff"] + elf["e_shnum"] * elf["e_shentsize"] == len(raw)
+  sections = {s.name: s for s in elf.iter_sections()}
+  for name, tag in ((".dynsym", "SYMTAB"), (".dynstr", "STRTAB"), (".hash", "HASH")):
+    assert [sections[name]["sh_addr"]] == [tags[f"DT_{tag}"]], name
+  assert sections[".dynsym"].num_symbols() == count + 4 and sections[".dynstr"]["sh_size"] == tags["DT_STRSZ"]
   others = [(s["p_type"], s["p_offset"], s["p_vaddr"], s["p_filesz"]) for s in elf.iter_segments()][3:]
   place = dynamic["p_offset"], dynamic["p_vaddr"], dynamic["p_filesz"]
   assert len(loads) == 3 and others == [("PT_DYNAMIC", *place), ("PT_GNU_STACK", 0, 0, 0)]
   table = next(s for s in dynamic.iter_symbols() if s.name == "tinyhw_table")
-  assert table["st_value"] + table["st_size"] == len(raw)  # it is the last, and nothing is behind it
+  behind = sections[".shstrtab"]["sh_offset"]  # what is not loaded
+  assert table["st_value"] + table["st_size"] == ends[-1] == behind  # it is the last
   symbols = dynamic.num_symbols()
   parts = [(tags["DT_SYMTAB"], 24 * symbols), (tags["DT_STRTAB"], tags["DT_STRSZ"]),
            (tags["DT_HASH"], 4 * (2 + int.from_bytes(raw[tags["DT_HASH"]:][:4], "little") + symbols))]
@@ -227,3 +234,18 @@ def test_a_program_may_wait_in_its_own_way() -> None:
 def test_other_processors_have_no_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr("platform.machine", lambda: "aarch64")
   with pytest.raises(Unsupported, match="aarch64"): Loaded("libother.so.1", ["one"])
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize("version", [None, "libmade.so.1"])
+def test_a_linker_finds_its_functions(tmp_path: Path, version: str | None) -> None:
+  """So that what a program links anew (Triton its launcher) needs the library; a linker reads sections."""
+  (tmp_path / "libmade.so.1").write_bytes(library("libmade.so.1", ["first", "second"], version))
+  (tmp_path / "user.c").write_text("int first(int); int user(void) { return first(3); }")
+  command = ["cc", "-shared", "-fPIC", "-Wl,--as-needed,-z,defs", "user.c", "-L.", "-l:libmade.so.1", "-o", "user.so"]
+  done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+  assert (done.returncode, done.stderr) == (0, "")
+  made = (tmp_path / "user.so").read_bytes()
+  assert b"\0libmade.so.1\0" in made and b"\0first\0" in made
+  (tmp_path / "user.c").write_text("int third(int); int user(void) { return third(3); }")
+  assert "third" in subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stderr
