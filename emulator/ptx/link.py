@@ -218,12 +218,17 @@ def _mentioned(i: Instruction) -> set[str]:
 
 
 def _checked(flat: Flat, module: Module) -> None:
-  """Raises DecodeError for an instruction that the module's target does not have: ptxas refuses it."""
+  """Raises DecodeError for an instruction that there is not, or not for the module's target: ptxas refuses it.
+
+  Forms that the table does not have are left to launches: ptxas accepts some that no manual names.
+  """
   for line in flat.lines:
-    form = forms.find(line.instruction.name)
-    if form is None: continue
-    for what in targets.missing(form, module):
-      raise DecodeError(f"{line.instruction.name} needs {what}", where=where(line))
+    i = line.instruction
+    form = forms.find(i.name, len(i.operands))
+    if form is None:
+      if not forms.known(i.opcode): raise DecodeError(f"{i.name}: no instruction has this name", where=where(line))
+      continue
+    for what in targets.missing(form, module): raise DecodeError(f"{i.name} needs {what}", where=where(line))
 
 
 def link(module: Module) -> Linked:

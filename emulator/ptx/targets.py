@@ -1,6 +1,7 @@
 """Targets of PTX: those that there are, what runs on which, what instructions ask of a module.
 
-Facts: the PTX ISA manual, 11.1.2 (targets, families), and `version target` of the table's rows, which ptxas confirms.
+Facts: the PTX ISA manual, 11.1.2 (targets, families), `version target` of the table's rows, and the
+targets that instructions are said to be supported on; ptxas confirms all of it.
 """
 from __future__ import annotations
 
@@ -17,7 +18,17 @@ TARGETS: Final = frozenset({*(f"sm_{n}" for n in (*_PLAIN, *_OWN)),
                             *(f"sm_{n}{letter}" for n, letters in _OWN.items() for letter in letters)})
 NEWEST: Final = 9  # the major version that is known
 VERSION: Final = "version of PTX"  # what kind of thing is not supported there
-_LETTERED: Final = frozenset({"wgmma", "setmaxnreg", "tensormap", "tcgen05"})  # what targets with a letter alone have
+_HOPPER, _DATA_CENTER, _CLIENT = frozenset({9}), frozenset({10, 11}), frozenset({12})  # targets by their number's tens
+_NARROW: Final = frozenset({"e2m1x2", "e2m3x2", "e3m2x2", "ue8m0x2"})
+# What targets with a letter alone have, by opcode: modifiers of which one tells it (none: all forms), and whose it is.
+_LETTERED: Final = {
+  "wgmma": (frozenset[str](), _HOPPER), "tcgen05": (frozenset[str](), _DATA_CENTER),
+  "setmaxnreg": (frozenset[str](), _HOPPER | _DATA_CENTER | _CLIENT),
+  "tensormap": (frozenset({"replace"}), _HOPPER | _DATA_CENTER | _CLIENT),
+  "cvt": (_NARROW, _DATA_CENTER | _CLIENT), "ldmatrix": (frozenset({"b8x16"}), _DATA_CENTER | _CLIENT),
+  "redux": (frozenset({"f32"}), frozenset({10})),
+  "mma": (frozenset({"kind::f8f6f4", "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"}), _CLIENT),
+  "cp": (frozenset({"cta_group::1", "cta_group::2", "tile::gather4", "tile::scatter4"}), _DATA_CENTER)}
 
 
 def runs(target: str, sm: int) -> bool:
@@ -36,8 +47,12 @@ def check(module: Module) -> None:
 
 def missing(form: Form, module: Module) -> Iterator[str]:
   """What an instruction needs that the module's target or version does not have."""
-  row, letter = form.row, "a" if form.row.opcode in _LETTERED else ""
-  if row.sm > module.sm or letter and module.target[0][-1] not in "af":
-    yield f".target sm_{row.sm}{letter}, not {module.target[0]}"
+  row, target = form.row, module.target[0]
+  words, families = _LETTERED.get(row.opcode, (None, frozenset[int]()))
+  lettered = words is not None and (not words or not words.isdisjoint(form.modifiers))
+  if row.sm > module.sm or lettered and target[-1] not in "af":
+    yield f".target sm_{row.sm}{'a' if lettered else ''}, not {target}"
+  elif lettered and module.sm // 10 not in families:
+    yield f"a .target of sm_{' or sm_'.join(f'{n}x' for n in sorted(families))}, not {target}"
   if row.version > module.version:
     yield f".version {row.version[0]}.{row.version[1]}, not {module.version[0]}.{module.version[1]}"

@@ -13,7 +13,7 @@ from tinyhw import Device
 from tinyhw.arch.nv import NV_ARCHES
 from tinyhw.assemble import bare
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import DeviceError, HazardFound, InvalidArgument, Unsupported, WaitTimeout
+from tinyhw.core.errors import DecodeError, DeviceError, HazardFound, InvalidArgument, Unsupported, WaitTimeout
 from tinyhw.drive.cuda import CudaRuntime
 from tinyhw.drive.nv.bare import PARAMS_LIMIT
 from tinyhw.textures import Texture
@@ -103,6 +103,14 @@ def test_what_a_kernel_was_compiled_for(device: str) -> None:
   with pytest.raises(InvalidArgument, match="four"): tinyhw.launch(TEXT, "four", 1, 5, [OUT], device)
   tinyhw.launch(TEXT, "four", 1, 4, [OUT], device)
   with pytest.raises(InvalidArgument, match="turn.*ranks"): tinyhw.launch(TEXT, "there is none", 1, 1, [], device)
+
+
+@pytest.mark.parametrize("device", ["CUDA", "NV", "EMU"])
+def test_a_module_is_refused_for_what_no_launch_reaches(device: str) -> None:
+  text = TEXT + ".visible .entry other() {\n  ret;\n  frobnicate.u32 0;\n}\n"
+  line = text[:text.index("frob")].count("\n") + 1
+  with pytest.raises((DecodeError, DeviceError), match=f"line {line}, column 3: frobnicate.u32: no instruction has"):
+    tinyhw.launch(text, "nothing", 1, 1, [], device)
 
 
 @pytest.mark.parametrize("device", ["CUDA", "NV"])
