@@ -112,6 +112,7 @@ def address_of(runtime: Any, value: Any, p: Parameter, name: str, buffers: list[
 
 def handle_of(runtime: Any, value: Texture, name: str, buffers: list[Buffer]) -> int:
   """The handle of a texture or surface: its array and its header are copied into memory."""
+  if not getattr(runtime, "texture_headers", True): raise Unsupported("textures on", runtime.name)
   def put(array: Array | None, data: bytes, name: str) -> int:
     allocation = runtime.alloc(len(data))
     if hasattr(runtime, "rename"): runtime.rename(allocation, name)

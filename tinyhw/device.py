@@ -517,9 +517,16 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, runtime, renderer)
 
 
+def _signature(ptx: bytes, kernel: str) -> Any:
+  """What a launch has to know of a kernel of PTX."""
+  from tinyhw.ptx import signature
+  return signature(ptx, kernel)
+
+
 def _open_cuda(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.cuda import CudaRuntime
   runtime = CudaRuntime(devices.cuda_library(), index, name)
+  runtime.signature = _signature
   def renderer() -> Any:
     from tinyhw.compile.render.nvptx import NVPTXRenderer
     return NVPTXRenderer(runtime.processor)
@@ -531,10 +538,7 @@ def _open_nv(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.nv.device import NVRuntime
   runtime = NVRuntime(devices.nv_port(), index)
   runtime.assemble = assemble = Assembler(runtime.arch, mock_cards() is None)
-  def signature(ptx: bytes, kernel: str) -> Any:
-    from tinyhw.ptx import signature
-    return signature(ptx, kernel)
-  runtime.signature = signature
+  runtime.signature = _signature
   def renderer() -> Any:
     from tinyhw.compile.render.nvptx import CubinRenderer
     return CubinRenderer(runtime.arch.name, assemble, assemble.key)

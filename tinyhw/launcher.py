@@ -48,8 +48,9 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
            timeout: float | None = None, cluster: Counts | None = None,
            textures: Mapping[str, Texture] | None = None, options: Sequence[str] = ()) -> Launched:
   """Run `kernel` of `binary` and wait for it: an AMDGPU code object, versions 4 to 6, or a PTX module, as bytes or the
-  path of its file. PTX, which may be its text as well, runs on EMU; and so does CUDA C++ (text, or a .cu file), of
-  which nvrtc makes PTX: there `kernel` may be a template's (`scale<float>`), and `options` are nvrtc's (`-DN=4`).
+  path of its file. PTX, which may be its text as well, runs on EMU, NV and CUDA; cubins on NV and CUDA. So does CUDA
+  C++ (text, or a .cu file), of which nvrtc makes PTX: there `kernel` may be a template's (`scale<float>`), and
+  `options` are nvrtc's (`-DN=4`).
 
   `grid` counts workgroups and `block` work-items: an int, or one to three of them (x, y, z); missing ones are 1.
   `shared` is dynamic LDS in bytes: it begins where the kernel's own LDS ends (HIP's `extern __shared__`).
@@ -93,7 +94,7 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   opened = Device[device or default_device()]
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
-    raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD', 'NV' or 'EMU'")
+    raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD', 'NV', 'CUDA' or 'EMU'")
   if source is not None: binary, kernel = source.compiled(kernel, processor(runtime, opened.name), options)
   code = contents(binary, getattr(runtime, "target", None))
   sizes = dims(grid, "grid"), dims(block, "block")
@@ -147,6 +148,8 @@ def timed(opened: OpenDevice, seconds: float | None, kernel: str) -> Iterator[No
         where = f"; wave {stopped.wave} stood at {named} before '{stopped.instruction}'"
       elif hasattr(runtime, "reset"): runtime.reset()
       error.hint = f"the launch was taken off the device, which goes on{where}"
+      if stopped is None and getattr(runtime, "lost", None) is not None:
+        error.hint = f"the device still runs it; Device.reset({opened.name!r}) makes a new context"
       raise
 
 
@@ -181,7 +184,7 @@ def observed(device: str, check: bool | str, report: bool) -> Iterator[Launched]
   result, watching, reports = Launched(), list[Observer](), list[Any]()
   fails = False
   if check or report:
-    if device.startswith(("AMD", "NV")) and mock_cards() is None:
+    if device.startswith(("AMD", "NV", "CUDA")) and mock_cards() is None:
       raise Unsupported("hazard checks on" if check else "a report of", "a card",
                         hint="set MOCKGPU=1, or use device EMU")
   if check:

@@ -217,13 +217,22 @@ def _mentioned(i: Instruction) -> set[str]:
   return out
 
 
-def _checked(flat: Flat, module: Module) -> None:
-  """Raises DecodeError for an instruction that the module's target does not have: ptxas refuses it."""
+def _checked(flat: Flat, module: Module, seen: set[tuple[str, int]]) -> None:
+  """Raises DecodeError for an instruction that there is not, or not for the module's target: ptxas refuses it.
+
+  Forms that the table does not have are left to launches: ptxas accepts some that no manual names. `seen` are names,
+  with how many operands, that were looked at.
+  """
   for line in flat.lines:
-    form = forms.find(line.instruction.name)
-    if form is None: continue
-    for what in targets.missing(form, module):
-      raise DecodeError(f"{line.instruction.name} needs {what}", where=where(line))
+    i = line.instruction
+    key = name, count = i.name, len(i.operands)
+    if key in seen: continue
+    seen.add(key)
+    form = forms.find(name, count)
+    if form is None:
+      if not forms.known(i.opcode): raise DecodeError(f"{name}: no instruction has this name", where=where(line))
+      continue
+    for what in targets.missing(form, module): raise DecodeError(f"{name} needs {what}", where=where(line))
 
 
 def link(module: Module) -> Linked:
@@ -232,13 +241,13 @@ def link(module: Module) -> Linked:
     raise DecodeError("PTX with .address_size 32: GPUs from sm_75 on have addresses of 64 bits", where="PTX")
   targets.check(module)
   module = legacy.today(module)
-  linked = Linked(module)
+  linked, seen = Linked(module), set[tuple[str, int]]()
   for item in module.items:
     if isinstance(item, Variable): _place(linked, item)
   for name, function in module.functions.items():
     if function.body is None: continue
     flat = linked.flats[name] = flatten(function, linked.scope)
-    _checked(flat, module)
+    _checked(flat, module, seen)
     for place in flat.statics: _static(linked, place.variable, f"{name}::{place.variable.name}#{id(place)}")
   linked.image = bytearray(linked.size)
   for item in module.items:

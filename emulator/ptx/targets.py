@@ -1,6 +1,7 @@
 """Targets of PTX: those that there are, what runs on which, what instructions ask of a module.
 
-Facts: the PTX ISA manual, 11.1.2 (targets, families), and `version target` of the table's rows, which ptxas confirms.
+Facts: the PTX ISA manual, 11.1.2 (targets, families), `version target` of the table's rows, and the
+targets that instructions are said to be supported on; ptxas confirms all of it.
 """
 from __future__ import annotations
 

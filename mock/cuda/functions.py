@@ -74,3 +74,13 @@ def kernel_set_cache_config(m: CudaMachine, handle: int, config: int, device: in
 @serves("cuFuncGetModule")
 def func_get_module(m: CudaMachine, out: int, handle: int) -> None:
   m.out(out, "Q", function_for(m, handle, m.working()).module.handle)
+
+
+@serves("cuFuncGetParamInfo", "cuKernelGetParamInfo")
+def func_get_param_info(m: CudaMachine, handle: int, index: int, offset: int, size: int) -> None:
+  function = function_for(m, handle, m.working())
+  if index >= len(function.params):
+    raise invalid(f"parameter {index} of {function.name}, which has {len(function.params)}")
+  at, length = function.params[index]
+  m.out(offset, "Q", at)
+  if size: m.out(size, "Q", length)

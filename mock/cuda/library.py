@@ -20,7 +20,8 @@ from tinyhw.mock.cuda.shared import Loaded
 
 SONAME: Final = "libcuda.so.1"
 DEVELOPMENT: Final = "libcuda.so"  # the development files' name, by which some look for the driver (Taichi, Halide)
-LINKERS: Final = {"libnvJitLink.so.12": 10, "libnvJitLink.so.13": nvjitlink.VERSION[1] + 1}  # and minor versions of CUDA
+# Of each, how many minor versions of CUDA have names of their own.
+LINKERS: Final = {"libnvJitLink.so.12": 10, "libnvJitLink.so.13": nvjitlink.VERSION[1] + 1}
 
 
 class Stand:

@@ -1,16 +1,22 @@
 """`tinyhw run`: programs of CUDA's driver in a process of their own."""
 from __future__ import annotations
 
+import atexit
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_cli import run
 from tests.wire.test_fatbin import packed
+from tinyhw.cli import children
 from tinyhw.mock.cuda.runtime import SONAME
 
 if sys.platform != "linux": pytest.skip("the stand-in is made for Linux", allow_module_level=True)
@@ -291,3 +297,54 @@ def test_compilers_find_a_ptxas_that_leaves_ptx_as_it_is(tmp_path: Path) -> None
   done = run("run", "--mockgpu", "sm_90", str(tmp_path / "compiler.py"))
   assert (done.returncode, done.stderr) == (0, "")
   assert done.stdout.splitlines() == ["True 13.0", "0 False True", "255 True False", "255 255", "0 0 0 0 0 0 0"]
+ENDS = """
+import os, signal, sys
+print(os.environ["LD_LIBRARY_PATH"].split(":")[0], flush=True)
+if sys.argv[1] == "exec": os.execv("/bin/true", ["true"])
+if sys.argv[1] == "_exit": os._exit(0)
+if sys.argv[1] != "return": os.kill(os.getpid(), int(sys.argv[1]))
+"""
+
+
+def test_however_a_program_ends_it_leaves_one_folder_for_all(tmp_path: Path) -> None:
+  (tmp_path / "ends.py").write_text(ENDS)
+  (tmp_path / "left").mkdir()
+  places = set()
+  for how in ("return", str(int(signal.SIGTERM)), str(int(signal.SIGKILL)), "exec", "_exit"):
+    done = run("run", str(tmp_path / "ends.py"), how, TMPDIR=str(tmp_path / "left"))
+    places.add(done.stdout.strip())
+    assert done.returncode == (-int(how) if how.isdigit() else 0), done.stderr
+  left = [str(p) for p in (tmp_path / "left").glob("tinyhw-run-*")]
+  assert left == [*places]
+  assert sorted(os.listdir(left[0])) == ["libcuda.so", "libcuda.so.1", "libcudart.so.13", "ptxas", "sitecustomize.py"]
+
+
+def test_folders_of_children_are_told_apart_by_what_is_in_them_and_mended(tmp_path: Path,
+                                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+  one, other = children.folder_of({"a": b"1"}), children.folder_of({"a": b"2"})
+  assert one != other and (one / "a").read_bytes() == b"1" and (other / "a").read_bytes() == b"2"
+  assert one.stat().st_mode & 0o777 == 0o700
+  (one / "a").write_bytes(b"broken")
+  assert children.folder_of({"a": b"1"}) == one and (one / "a").read_bytes() == b"1"
+  assert os.listdir(one) == ["a"]
+
+
+@pytest.mark.parametrize("how", ["writable", "link", "file"])
+def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                       how: str) -> None:
+  monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+  at_exit: list[Callable[[], None]] = []
+  monkeypatch.setattr(atexit, "register", at_exit.append)
+  known = children.folder_of({"a": b"1"})
+  assert not at_exit
+  if how == "writable": known.chmod(0o720)
+  else:
+    known.rename(tmp_path / "elsewhere")
+    if how == "link": known.symlink_to(tmp_path / "elsewhere")
+    else: known.write_text("")
+  new = children.folder_of({"a": b"1"})
+  assert new != known and (new / "a").read_bytes() == b"1"
+  [gone] = at_exit
+  gone()
+  assert not new.exists() and known.exists()

@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
 import importlib.machinery
 import importlib.util
 import os
 import shutil
+import stat
 import struct
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -45,32 +47,53 @@ if sys.orig_argv[2:3] != [{START!r}]:  # that makes its own
 
 
 def offer(cards: str) -> None:
-  """Have children find mock cards of this kind, until this process ends."""
+  """Have children find mock cards of this kind, also those that outlive this process."""
   from tinyhw.autogen import cuda
   from tinyhw.cli import ptxas
   from tinyhw.mock.cuda.library import DEVELOPMENT, SONAME
   from tinyhw.mock.cuda.runtime import NAMES
   from tinyhw.mock.cuda.runtime import SONAME as RUNTIME
   from tinyhw.mock.cuda.shared import library
-  folder, pid = Path(tempfile.mkdtemp(prefix="tinyhw-run-")), os.getpid()
-  (folder / "sitecustomize.py").write_text(_SHIM)
   start = again([sys.executable, "-c", START, "run", "--mockgpu", cards])
   driver = sorted({*cuda.FUNCTIONS, *cuda.BY_VALUE})
+  files = {"sitecustomize.py": _SHIM.encode(), "ptxas": ptxas.script().encode()}
   for name, symbols, version in ((SONAME, driver, None), (DEVELOPMENT, driver, None), (RUNTIME, NAMES, RUNTIME)):
-    (folder / name).write_bytes(library(name, symbols, version, start))
-  tool = folder / "ptxas"
-  tool.write_text(ptxas.script())
-  tool.chmod(0o755)
-  for variable in ptxas.VARIABLES: os.environ.setdefault(variable, str(tool))
-
-  def gone() -> None:
-    if os.getpid() == pid: shutil.rmtree(folder, ignore_errors=True)
-  atexit.register(gone)
+    files[name] = library(name, symbols, version, start)
+  folder = folder_of(files)
+  for variable in ptxas.VARIABLES: os.environ.setdefault(variable, str(folder / "ptxas"))
   os.environ[CARDS] = cards
   package = str(Path(__file__).parents[2])
   for variable, places in (("PYTHONPATH", (str(folder), package)), ("LD_LIBRARY_PATH", (str(folder),))):
     old = [p for p in os.environ.get(variable, "").split(os.pathsep) if p and p not in places]
     os.environ[variable] = os.pathsep.join((*places, *old))
+
+
+def folder_of(files: Mapping[str, bytes]) -> Path:
+  """A folder with these files, which all of this user's processes that want the same ones share.
+
+  It is called after what is in it and stays, so however processes end, and whatever outlives them, there is one of it.
+  Where the name is somebody else's, or others may write there, it is a new folder, which is removed at exit.
+  """
+  digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:16]
+  folder = Path(tempfile.gettempdir()) / f"tinyhw-run-{os.getuid()}-{digest}"
+  with contextlib.suppress(OSError): folder.mkdir(mode=0o700)
+  try:
+    found = folder.lstat()
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+  except OSError: ours = False
+  if not ours:
+    folder, pid = Path(tempfile.mkdtemp(prefix="tinyhw-run-")), os.getpid()
+    def gone() -> None:
+      if os.getpid() == pid: shutil.rmtree(folder, ignore_errors=True)
+    atexit.register(gone)
+  for name, data in files.items():
+    with contextlib.suppress(OSError):
+      if (folder / name).read_bytes() == data: continue
+    half = folder / f".{name}.{os.getpid()}"  # others may be loading the one that is there
+    half.write_bytes(data)
+    half.chmod(0o700)  # one of them is a program
+    half.replace(folder / name)
+  return folder
 
 
 def again(words: Sequence[str]) -> bytes:

@@ -1,29 +1,39 @@
 """NVIDIA GPUs through CUDA's driver API: the functions of libcuda, which are handed in.
 
-A "binary" is PTX, which the driver compiles. A device is its primary context with one stream that runs in order, so
-launches and copies are asynchronous and `copyout` and `synchronize` wait. A TinyJit's launches are one CUgraph. Threads
-may share a device: `lock` is held while a launch's arguments are put together, and a device closes when nobody is amid
-a call (`Users`). What is open does not pass through fork:
-a child is told to open the device anew.
+A "binary" is PTX, which the driver compiles, or what else it loads. A device is its primary context with one stream
+that runs in order, so launches and copies are asynchronous and `copyout` and `synchronize` wait. A TinyJit's launches
+are one CUgraph. Threads may share a device: `lock` is held while a launch's arguments are put together, and a device
+closes when nobody is amid a call (`Users`). What is open does not pass through fork: a child is told to open the device
+anew.
 """
 from __future__ import annotations
 
 import ctypes
 import os
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory
+from tinyhw.core.errors import DecodeError, DeviceError, InvalidArgument, OutOfMemory, Unsupported, WaitTimeout
 from tinyhw.core.locks import lock
 from tinyhw.drive.base import Allocation, Dim3, Launch, Program, Runner, Runtime
+from tinyhw.drive.nv.bare import PtxKernel, is_ptx
+from tinyhw.wire.codeobject import Argument, CodeObject
 
 NAMES: Final = ("libcuda.so.1", "libcuda.so")
 LOG: Final = 4000  # characters of a log that an error quotes
 _NAME: Final = 256  # bytes for a device's name
+_PLAIN_SHARED: Final = 48 << 10  # bytes of shared memory that a block has unasked (CUDA C++ Programming Guide)
+_CLUSTERS: Final = 9, 0  # the first compute capability that has them
+_FITS: Final = 1 << 31  # what counts of a launch are below, in any case
+_POLL_S: Final = 1e-4
+_REFUSED: Final = {cuda.CUDA_ERROR_INVALID_VALUE, cuda.CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                   cuda.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES}  # of a launch that is not as the kernel wants it
 LOST: Final = {cuda.CUDA_ERROR_ILLEGAL_ADDRESS, cuda.CUDA_ERROR_LAUNCH_FAILED, cuda.CUDA_ERROR_MISALIGNED_ADDRESS,
                cuda.CUDA_ERROR_LAUNCH_TIMEOUT, cuda.CUDA_ERROR_ILLEGAL_INSTRUCTION, cuda.CUDA_ERROR_INVALID_PC,
                cuda.CUDA_ERROR_ASSERT, cuda.CUDA_ERROR_HARDWARE_STACK_ERROR, cuda.CUDA_ERROR_ECC_UNCORRECTABLE,
@@ -87,6 +97,14 @@ class Library:
     return f"\n  {text[text.rfind('[CUDA]'):]}" if text else ""
 
 
+def ptx_of(binary: bytes) -> bytes | None:
+  """The PTX that a binary is, or that a cubin carries; None where there is none to read."""
+  if is_ptx(binary): return binary
+  from tinyhw.wire.cubin import Cubin
+  try: return Cubin(binary).ptx
+  except (DecodeError, Unsupported): return None
+
+
 class Users:
   """`with users:` has the context current to the thread, and stay open meanwhile. Raises what `check` does."""
 
@@ -119,9 +137,55 @@ class Users:
 class CudaProgram(Program):
   """A kernel of a module."""
 
-  def __init__(self, device: CudaRuntime, name: str, function: int):
+  def __init__(self, device: CudaRuntime, name: str, function: int, kernel: PtxKernel | None = None):
     self.name, self.device, self.function = name, device, function
+    self.kernel = kernel  # what `tinyhw.launch` has to know of the parameters
     self._packed: Packed | None = None
+    self._dynamic = 0  # bytes of shared memory that the function was allowed
+
+  @property
+  def clusters(self) -> bool:
+    """Whether a launch may be in clusters of blocks."""
+    return self.device.capability >= _CLUSTERS
+
+  def launch(self, params: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0,
+             cluster: Dim3 | None = None) -> None:
+    """Launch with the parameters as bytes and so much dynamic shared memory, in clusters of so many blocks.
+
+    Raises InvalidArgument for what the driver says no launch of this kernel can have.
+    """
+    device, where = self.device, f"{self.device.name}, kernel {self.name}"
+    if cluster is not None and not self.clusters:
+      raise Unsupported("clusters of blocks on", device.processor, where=where)
+    if max(*grid, *block, *(cluster or ()), dynamic_lds) >= _FITS:
+      raise InvalidArgument(f"grid {grid}, block {block}, {dynamic_lds:,} bytes of shared memory: {_FITS:,} and more",
+                            where=where)
+    data, size = ctypes.create_string_buffer(params, max(len(params), 1)), ctypes.c_size_t(len(params))
+    extra = (ctypes.c_void_p * 5)(cuda.CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT, ctypes.addressof(data),
+                                  cuda.CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT, ctypes.addressof(size),
+                                  cuda.CU_LAUNCH_PARAM_END_AS_INT)
+    with device.users, device.lock:
+      try:
+        own = self.kernel.group_segment_size if self.kernel is not None else 0
+        if own + dynamic_lds > _PLAIN_SHARED and dynamic_lds > self._dynamic:
+          device.call("cuFuncSetAttribute", self.function, cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                      dynamic_lds)
+          self._dynamic = dynamic_lds
+        if cluster is None:
+          device.call("cuLaunchKernel", self.function, *grid, *block, dynamic_lds, device.stream, None, extra)
+        else: self._clustered(grid, block, dynamic_lds, cluster, extra)
+      except DeviceError as error:
+        if getattr(error, "code", 0) in _REFUSED: raise InvalidArgument(error.message, where=where) from None
+        raise device.told(error) from None
+
+  def _clustered(self, grid: Dim3, block: Dim3, dynamic: int, cluster: Dim3, extra: Any) -> None:
+    (gx, gy, gz), (bx, by, bz) = grid, block
+    asked = cuda.CUlaunchAttribute(id=cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+    asked.value.clusterDim = cuda.CUlaunchAttributeValue_union_clusterDim(*cluster)
+    config = cuda.CUlaunchConfig(gridDimX=gx, gridDimY=gy, gridDimZ=gz, blockDimX=bx, blockDimY=by, blockDimZ=bz,
+                                 sharedMemBytes=dynamic, hStream=self.device.stream, attrs=ctypes.addressof(asked),
+                                 numAttrs=1)
+    self.device.call("cuLaunchKernelEx", ctypes.byref(config), self.function, None, extra)
 
   def packed(self, buffers: int, values: int) -> Packed:
     """Where a launch's arguments lie; the device's lock is held."""
@@ -224,7 +288,12 @@ class GraphRunner(Runner):
 
 
 class CudaRuntime(Runtime):
-  """The CUDA device of that number. Raises DeviceError where there is none."""
+  """The CUDA device of that number. Raises DeviceError where there is none.
+
+  `signature` tells what a launch has to know of a kernel of a PTX module's text; without it, the driver is asked.
+  """
+
+  texture_headers = False  # handles of textures are the driver's, which makes them of descriptions
 
   def __init__(self, library: Any, index: int = 0, name: str = "CUDA"):
     self.name, self.index = name, index
@@ -233,6 +302,8 @@ class CudaRuntime(Runtime):
     self.lock, self.closed, self.pid = lock(), True, os.getpid()
     self.owned: dict[int, str] = {}  # what is to be given back, and how
     self.lost: DeviceError | None = None
+    self.signature: Callable[[bytes, str], PtxKernel] | None = None
+    self._limits: dict[int, float] = {}  # by thread: how many seconds it waits
     self.call("cuInit", 0)
     self.count = self.library.number(ctypes.c_int32, "cuDeviceGetCount")
     if index >= self.count: raise DeviceError(f"no CUDA device {index}; there are {self.count}", where=name)
@@ -284,9 +355,9 @@ class CudaRuntime(Runtime):
     """A call whose error is the device's."""
     try: self.call(name, *arguments)
     except DeviceError as error:
-      raise self._told(error) from None
+      raise self.told(error) from None
 
-  def _told(self, error: DeviceError) -> DeviceError:
+  def told(self, error: DeviceError) -> DeviceError:
     """The error as the device's; one that has cost it the context is kept, and says how to get on."""
     if getattr(error, "code", 0) not in LOST: return error
     first, *rest = error.message.split("\n")
@@ -316,7 +387,7 @@ class CudaRuntime(Runtime):
     with self.users:
       try: address = self.library.handle("cuMemAlloc_v2", nbytes)
       except DeviceError as error:
-        if getattr(error, "code", 0) != cuda.CUDA_ERROR_OUT_OF_MEMORY: raise self._told(error) from None
+        if getattr(error, "code", 0) != cuda.CUDA_ERROR_OUT_OF_MEMORY: raise self.told(error) from None
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         raise OutOfMemory(self.name, nbytes, free.value) from None
@@ -326,6 +397,7 @@ class CudaRuntime(Runtime):
   def free(self, allocation: Allocation) -> None:
     address, allocation.address = allocation.address, None
     if address is None: return
+    if self.lost is not None and not self.closed: return  # its memory is gone already
     with self.users:
       self._allocated.discard(address)  # before it may be another's
       self.run("cuMemFree_v2", address)
@@ -366,14 +438,50 @@ class CudaRuntime(Runtime):
 
   def load(self, binary: bytes, kernel: str) -> Program:
     with self.users:
-      with self.lock:
-        module = self._modules.get(binary)
-        if module is None:
-          module = self._modules[binary] = self._loaded(binary, kernel)
-      try: function = self.library.handle("cuModuleGetFunction", module, kernel.encode())
+      return CudaProgram(self, kernel, self._function(self._module(binary, kernel), kernel))
+
+  def load_kernel(self, binary: bytes, kernel: str) -> CudaProgram:
+    """A kernel of PTX, or of a cubin, for launches with parameters of any kind.
+
+    What its parameters are says the PTX, also that in a cubin; without any, the driver says where they are.
+    """
+    with self.users:
+      module = self._module(binary, kernel)
+      text, told = ptx_of(binary), None
+      if text is not None and self.signature is not None: told = self.signature(text, kernel)  # names those there are
+      function = self._function(module, kernel)
+      return CudaProgram(self, kernel, function, self.parameters(function, kernel) if told is None else told)
+
+  def parameters(self, function: int, kernel: str) -> PtxKernel:
+    """What the driver says of a kernel's parameters."""
+    found: list[Argument] = []
+    offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+    while True:
+      try: self.call("cuFuncGetParamInfo", function, len(found), ctypes.byref(offset), ctypes.byref(size))
       except DeviceError as error:
-        raise DeviceError(f"kernel {kernel!r} does not load: {error.message}", where=self.name) from None
-      return CudaProgram(self, kernel, function)
+        if getattr(error, "code", 0) != cuda.CUDA_ERROR_INVALID_VALUE: raise
+        break
+      kind = "pointer_or_value" if size.value == 8 else "by_value"
+      found.append(Argument(f"parameter {len(found)}", kind, offset.value, size.value))
+    end = max((a.offset + a.size for a in found), default=0)
+    shared = self.library.number(ctypes.c_int32, "cuFuncGetAttribute", cuda.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+                                 function)
+    return PtxKernel(kernel, tuple(found), end, shared, (None,) * len(found))
+
+  def loaded(self) -> list[tuple[int, CodeObject]]:
+    """AMD's code objects in memory: none."""
+    return []
+
+  def _module(self, binary: bytes, kernel: str) -> int:
+    with self.lock:
+      module = self._modules.get(binary)
+      if module is None: module = self._modules[binary] = self._loaded(binary, kernel)
+      return module
+
+  def _function(self, module: int, kernel: str) -> int:
+    try: return self.library.handle("cuModuleGetFunction", module, kernel.encode())
+    except DeviceError as error:
+      raise DeviceError(f"kernel {kernel!r} does not load: {error.message}", where=self.name) from None
 
   def _loaded(self, binary: bytes, kernel: str) -> int:
     log = ctypes.create_string_buffer(LOG)
@@ -390,7 +498,31 @@ class CudaRuntime(Runtime):
 
   def synchronize(self) -> None:
     with self.users:
+      seconds = self._limits.get(threading.get_ident())
+      if seconds is not None: self._wait(seconds)
       self.run("cuStreamSynchronize", self.stream)
+
+  @contextmanager
+  def limited(self, seconds: float) -> Iterator[None]:
+    """In the block the calling thread waits so long."""
+    me = threading.get_ident()
+    before = self._limits.get(me)
+    self._limits[me] = seconds
+    try: yield
+    finally:
+      if before is None: del self._limits[me]
+      else: self._limits[me] = before
+
+  def _wait(self, seconds: float) -> None:
+    """Wait for what is queued. Raises WaitTimeout when the time is over: what still runs, only a new context ends."""
+    end, query = time.monotonic() + seconds, self.library.function("cuStreamQuery")
+    while (code := query(self.stream)) == cuda.CUDA_ERROR_NOT_READY:
+      if time.monotonic() >= end:
+        self.lost = DeviceError(f"work still ran after {seconds:.3g} s; Device[{self.name!r}].reset() makes a new "
+                                "context", where=self.name)
+        raise WaitTimeout(self.name, packet="a stream", seconds=seconds)
+      time.sleep(_POLL_S)
+    if code != cuda.CUDA_SUCCESS: raise self.told(self.library.failed("cuStreamQuery", code))
 
   def close(self) -> None:
     if self.closed: return

@@ -401,7 +401,7 @@ match all sync b32|b64 ; b32|p : t b32 ; 6.0 70
 activemask b32 ; b32 : ; 6.2 30
 redux sync add|min|max u32|s32 ; t : t b32 ; 7.0 80
 redux sync and|or|xor b32 ; t : t b32 ; 7.0 80
-redux sync min|max ?abs ?NaN f32 ; t : t b32 ; 8.6 100a<120
+redux sync min|max ?abs ?NaN f32 ; t : t b32 ; 8.6 100a<110
 shfl sync up|down|bfly|idx b32 ; b32|p : b32 b32 b32 b32 ; 6.0 30
 shfl up|down|bfly|idx b32 ; b32|p : b32 b32 b32
 elect sync ; b32|p : b32 ; 8.0 90
