@@ -348,3 +348,15 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path, monkeypat
   [gone] = at_exit
   gone()
   assert not new.exists() and known.exists()
+
+
+@pytest.mark.parametrize("checks, status", [("1", 1), ("race", 1), ("report", 0), ("0", 0), ("workgroup-race", 0)])
+def test_what_a_kernel_does_is_checked(tmp_path: Path, checks: str, status: int) -> None:
+  """Threads of two warps read a place in shared memory while others write it."""
+  racing = PROGRAM.replace(".reg .u64 %rd<3>;", ".shared .b32 place; .reg .u64 %rd<3>;").replace(
+    "add.u32 %r1, %r1, 1;", "add.u32 %r1, %r1, 1; st.shared.u32 [place], %r0; ld.shared.u32 %r2, [place];")
+  (tmp_path / "racing.py").write_text(racing)
+  done = run("run", "--mockgpu", "sm_90", str(tmp_path / "racing.py"), "0", "64", EMU_CHECK=checks)
+  assert done.returncode == status, done.stderr
+  assert ("race: " in done.stderr and "shared memory" in done.stderr) is (checks in {"1", "race", "report"})
+  if status: assert "CUDA error 719" in done.stderr or "CUDA_ERROR_LAUNCH_FAILED" in done.stderr

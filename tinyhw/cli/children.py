@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.check import Checker
   from tinyhw.mock.cuda.machine import CudaMachine
 
 SILENCE_S: Final = 0.5  # without a call, after which what is queued is done; longer than programs compute in between
@@ -169,9 +170,13 @@ def machine(cards: str) -> Callable[[], None]:
   from tinyhw.mock.cuda.rtc import compiles
   from tinyhw.mocked import mock_machine, mock_options
   names = tuple(c.strip() for c in cards.split(",") if c.strip())
+  watching: Checker | None = None
+  if asked := os.environ.get("EMU_CHECK", ""):
+    from tinyhw.emulator.check import checker
+    watching = checker(asked)
 
   def new() -> CudaMachine:
-    made: CudaMachine = mock_machine("CUDA", names, **mock_options())[0]
+    made: CudaMachine = mock_machine("CUDA", names, **mock_options(watching))[0]
     made.go_on_after(SILENCE_S)
     return made
   library = stand_in(new())
@@ -185,6 +190,7 @@ def machine(cards: str) -> Callable[[], None]:
     told.append(None)
     with contextlib.suppress(AttributeError): sys.stdout.flush()
     behind = standing()
+    for finding in watching.untold if watching is not None else (): click.echo(f"tinyhw: check: {finding}", err=True)
     if behind is None: return
     # what is not modelled is in the report; whether the driver has a function bindings ask for hundreds
     refused = [line for line in behind.logs if "CUDA_ERROR_NOT_SUPPORTED" not in line and _ASKED not in line]
