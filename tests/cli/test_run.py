@@ -176,6 +176,21 @@ def test_a_native_program_that_ends_itself_is_told_of(native: str) -> None:
   assert done.returncode == -6 and "CUDA_ERROR_ILLEGAL_ADDRESS" in done.stderr
 
 
+def test_an_interrupt_ends_a_native_program_where_it_does_not_catch_it(tmp_path: Path) -> None:
+  compiler = shutil.which("gcc") or shutil.which("cc")
+  if compiler is None: pytest.skip("needs a C compiler")
+  (tmp_path / "p.c").write_text("#include <unistd.h>\nint main(void) { write(1, \"go\", 2); for (;;) pause(); }\n")
+  subprocess.run([compiler, "-shared", "-fPIC", "p.c", "-o", "p"], cwd=tmp_path, check=True)
+  command = [sys.executable, "-c", "from tinyhw.cli import main; main()", "run", str(tmp_path / "p")]
+  with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+    assert process.stdout is not None
+    try:
+      assert process.stdout.read(2) == b"go"
+      process.send_signal(signal.SIGINT)
+      assert process.wait(30) == -signal.SIGINT
+    finally: process.kill()
+
+
 def test_files_that_are_no_programs_are_refused(native: str, tmp_path: Path) -> None:
   data = bytearray(Path(native).read_bytes())
   data[16] = 2

@@ -112,6 +112,8 @@ def run(path: str, arguments: Sequence[str], at_exit: Callable[[], None]) -> NoR
   _kept.extend((library, hook, aborted, argv))
   ctypes.CDLL(None).on_exit(hook, None)
   ctypes.CDLL(None).signal(signal.SIGABRT, aborted)
+  if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # no Python runs while the program does
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
   try: entry = ctypes.cast(library.main, ctypes.c_void_p).value
   except AttributeError:  # it is in the table for debuggers alone
     entry = _base(library) + main.value
