@@ -521,8 +521,8 @@ def _open_cuda(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.cuda import CudaRuntime
   runtime = CudaRuntime(devices.cuda_library(), index, name)
   def renderer() -> Any:
-    from tinyhw.compile.render.nvptx import NVPTXRenderer
-    return NVPTXRenderer(runtime.processor)
+    from tinyhw.compile.render.targets import for_nvidia
+    return for_nvidia(runtime.processor)
   return OpenDevice(name, runtime, renderer)
 
 
@@ -536,8 +536,8 @@ def _open_nv(devices: Devices, name: str, index: int) -> OpenDevice:
     return signature(ptx, kernel)
   runtime.signature = signature
   def renderer() -> Any:
-    from tinyhw.compile.render.nvptx import CubinRenderer
-    return CubinRenderer(runtime.arch.name, assemble, assemble.key)
+    from tinyhw.compile.render.targets import for_nvidia
+    return for_nvidia(runtime.arch.name, assemble)
   return OpenDevice(name, runtime, renderer)
 
 

@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language, Writer
-from tinyhw.compile.render.nvptx import check_processor
-from tinyhw.compile.units import unit_named, units_of_nvidia
+from tinyhw.compile.render.nvidia import NVIDIARenderer
+from tinyhw.compile.units import unit_named
 from tinyhw.core.errors import DeviceError, MissingTool
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.uop import UOp
@@ -103,20 +103,11 @@ class CUDAWriter(Writer):
                                                  for j in range(each))) for i in range(0, len(lanes), each)]
 
 
-class CUDARenderer(CFamilyRenderer):
+class CUDARenderer(NVIDIARenderer, CFamilyRenderer):
   """For one compute capability."""
-  threads = local = True
-  vector_bytes = 16
-  tile = 4
-  max_block = 1024
-  max_local = 48 * 1024
+  kind = "cuda"
   language = CUDA()
   writer = CUDAWriter
-
-  def __init__(self, processor: str = "sm_80") -> None:
-    check_processor(processor)
-    self.processor, self.target = processor, f"cuda:{processor}"
-    self.units = units_of_nvidia(processor)
 
   def compile(self, source: str, name: str) -> bytes:
     """PTX, by the nvcc of `PATH`."""
@@ -125,8 +116,8 @@ class CUDARenderer(CFamilyRenderer):
     with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
       text, out = Path(folder) / "kernel.cu", Path(folder) / "kernel.ptx"
       text.write_text(source)
-      made = subprocess.run([nvcc, "--ptx", "-std=c++17", "-w", f"-arch={self.processor}", "-o", str(out), str(text)],
+      made = subprocess.run([nvcc, "--ptx", "-std=c++17", "-w", f"-arch={self.capability}", "-o", str(out), str(text)],
                             capture_output=True)
-      if made.returncode == 0 and out.exists(): return out.read_bytes()
+      if made.returncode == 0 and out.exists(): return self.loadable(out.read_bytes())
     said = " ".join((made.stderr + made.stdout).decode(errors="replace").split())[:2000]
     raise DeviceError(f"nvcc refuses the source: {said}", where=f"kernel {name}")
