@@ -217,13 +217,12 @@ class Writer(Lanes):
     return found, offset
 
   def pieces(self, index: UOp, dtype: DType) -> Iterator[tuple[slice, str]]:
-    """An access in parts that are aligned: lanes, and where they are."""
+    """An access in parts that are aligned, the longest first: lanes, and where they are."""
     relied, size = alignment(index, dtype), dtype.scalar.itemsize
     base, offset = self.at[index]
     first = 0
     while first < dtype.count:
-      aligned = min(relied, first * size & -(first * size) or relied)
-      count = next(n for n in (16, 8, 4, 2, 1) if n == 1 or n <= dtype.count - first and n * size <= aligned)
+      count = next(n for n in (16, 8, 4, 2, 1) if n == 1 or n <= dtype.count - first and n * size <= relied)
       at = offset + first * size
       yield slice(first, first + count), f"[{base}{f'+{at}' if at else ''}]"
       first += count
