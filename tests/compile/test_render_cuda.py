@@ -1,7 +1,6 @@
 """PTX from LLVM and CUDA C++ through nvcc: NVIDIA's assembler takes both, and nothing in them may be contracted.
 
-Values are not seen here: no emulator of PTX and no GPU is at hand. The meanings behind the PTX are those of
-`render.llvm`, which the host and the AMD GPUs are held to.
+Values are not seen here: what PTX computes, LLVM's too, is in `test_render_ptx`.
 """
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""PTX that is written from the linear program: what it computes, on the emulator of PTX, which knows no UOps; that
-NVIDIA's assembler takes it; and that it is what LLVM makes of the same program."""
+"""PTX that is written from the linear program, and LLVM's: what they compute, on the emulator of PTX, which knows no
+UOps; that they agree on a program; that NVIDIA's assembler takes ours."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ from tests.compile.witness import realize
 from tests.strength import seeds
 from tinyhw import Device, Tensor
 from tinyhw.compile import compile_kernel, schedule
+from tinyhw.compile.render.nvidia import NVIDIARenderer
 from tinyhw.compile.render.nvptx import NVPTXRenderer
 from tinyhw.compile.render.ptx import VERSIONS, PTXRenderer
 from tinyhw.compile.render.uops import UOpRenderer
@@ -37,14 +38,17 @@ from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import Axis, UOp
 
 PTX, LLVM = PTXRenderer("sm_80"), NVPTXRenderer("sm_80")
+makers = pytest.mark.parametrize("made", [PTX, LLVM], ids=["ptx", "nvptx"])
 
 
 @types
-def test_arithmetic(dtype: DType) -> None: check_arithmetic(dtype, runner(PTX), threads=True)
+@makers
+def test_arithmetic(made: NVIDIARenderer, dtype: DType) -> None: check_arithmetic(dtype, runner(made), threads=True)
 
 
 @types
-def test_conversions(dtype: DType) -> None: check_casts(dtype, runner(PTX), threads=True)
+@makers
+def test_conversions(made: NVIDIARenderer, dtype: DType) -> None: check_casts(dtype, runner(made), threads=True)
 
 
 @types
@@ -227,7 +231,7 @@ def test_the_text() -> None:
   .reg .pred %p<2>;
   .reg .b32 %r<5>;
   .reg .b64 %rd<5>;
-  .reg .f32 %f<4>;
+  .reg .f32 %f<3>;
   ld.param.u64 %rd1, [data0];  // 32 x float32
   ld.param.u64 %rd2, [data1];  // 512 x float32
   mov.u32 %r1, %tid.x;  // lidx0 of 32
@@ -268,7 +272,7 @@ def test_what_is_refused() -> None:
 def test_the_variable_that_chooses(device: str, monkeypatch: pytest.MonkeyPatch,
                                    capsys: pytest.CaptureFixture[str]) -> None:
   monkeypatch.setenv("DEBUG", "4")
-  for index, (who, text) in enumerate((("own", ".visible .entry"), ("llvm", "ptx_kernel"))):
+  for index, (who, text) in enumerate((("own", ".visible .entry"), ("llvm", "ptx_kernel"), ("", ".visible .entry"))):
     monkeypatch.setenv("TINYHW_PTX", who)
     Device.close()
     assert (Tensor([1.0, 2.0], device=device) * (index + 3)).tolist() == [index + 3.0, 2 * index + 6]

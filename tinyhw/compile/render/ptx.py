@@ -49,9 +49,7 @@ class Writer(Lanes):
     self.renderer, self.uops = renderer, tuple(uops)
     self.names: dict[UOp, list[str]] = {}         # the lanes of each value
     self.pointers: dict[UOp, str] = {}
-    self.places: list[dict[tuple[UOp, UOp], str]] = [{}]    # addresses of (pointer, index), of each open loop
     self.at: dict[UOp, tuple[str, int]] = {}      # of each INDEX: address, bytes behind it
-    self.accumulators: dict[str, UOp] = {}        # by register
     self.loops: list[int] = []                    # the numbers of those that are open
     self.labels = 0
     self.uses: dict[UOp, list[int]] = {}
@@ -155,7 +153,7 @@ class Writer(Lanes):
     self.names[u] = [counter]
     self.lines.append(Line(0, f"$loop{number}:"))
     self.loops.append(number)
-    self.places.append({})
+    self.scopes.append({})
     self.depth += 1
 
   def close_loop(self, loop: UOp) -> None:
@@ -165,7 +163,7 @@ class Writer(Lanes):
     again = self.new(dtypes.bool, "setp.lt.s32", counter, self.lanes(loop.src[0])[0])
     self.line("bra", f"$loop{number}", guard=again)
     self.depth -= 1
-    self.places.pop()
+    self.scopes.pop()
     if loop.src[0].vmin < 1: self.lines.append(Line(0, f"$after{number}:"))
 
   def set_up(self, u: UOp) -> None:
@@ -181,7 +179,9 @@ class Writer(Lanes):
     accumulator, value = u.src
     registers, lanes = self.names[accumulator], self.lanes(value)
     last = self.lines[-1]
-    if self.uses[value] == [i] and last.result == group(lanes) and value.op in _COMPUTED: last.result = group(registers)
+    if self.uses[value] == [i] and last.result == group(lanes) and value.op in _COMPUTED:
+      last.result = group(registers)
+      self.unused(lanes)
     else:
       for register, x in zip(registers, lanes):
         if register != x: self.line(f"mov.{FORMS[u.dtype.scalar].move}", x, result=register)
@@ -208,12 +208,11 @@ class Writer(Lanes):
     assert isinstance(pointer.dtype, PtrDType)
     base, (rest, offset) = self.pointers[pointer], split(index)
     if rest is None: return base, offset
-    for known in self.places:
-      if (pointer, rest) in known: return known[pointer, rest], offset
+    if (known := self.known((pointer, rest))) is not None: return known, offset
     wide = pointer.dtype.space is AddressSpace.GLOBAL
     found = self.new(dtypes.uint64 if wide else dtypes.uint32, "mad.wide.s32" if wide else "mad.lo.s32",
                      self.lanes(rest)[0], str(pointer.dtype.base.itemsize), base)
-    self.places[-1][pointer, rest] = found
+    self.scopes[-1][pointer, rest] = found
     return found, offset
 
   def pieces(self, index: UOp, dtype: DType) -> Iterator[tuple[slice, str]]:

@@ -7,7 +7,7 @@ Facts: the PTX ISA manual, 9.7 (NaN as an integer: `cvt`, "Integer Notes").
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -102,7 +102,9 @@ class Lanes:
     self.first: list[Line] = []                   # what the kernel begins with
     self.depth = 0
     self.counts = dict.fromkeys(REGISTERS, 0)
+    self.accumulators: dict[str, UOp] = {}        # by register
     self.kept: dict[tuple[str, DType], str] = {}  # constants that have registers
+    self.scopes: list[dict[Hashable, str]] = [{}]  # what was made already, outside of loops and in each open one
 
   # *** text ***
 
@@ -111,6 +113,12 @@ class Lanes:
     letters = FORMS[dtype].register
     self.counts[letters] += 1
     return f"%{letters}{self.counts[letters]}"
+
+  def unused(self, registers: Sequence[str]) -> None:
+    """Have the numbers of registers that nobody names given to the next ones."""
+    for x in reversed(registers):
+      letters = x.strip("%0123456789")
+      if x == f"%{letters}{self.counts[letters]}": self.counts[letters] -= 1
 
   def line(self, word: str, *operands: str, result: str = "", guard: str = "", note: str = "") -> None:
     """An instruction."""
@@ -127,6 +135,10 @@ class Lanes:
     found = self.register(dtype)
     self.first.append(Line(0, word, operands, found, note=note))
     return found
+
+  def known(self, key: Hashable) -> str | None:
+    """What was made for a key where it is still good."""
+    return next((scope[key] for scope in self.scopes if key in scope), None)
 
   def constant(self, value: Scalar, dtype: DType) -> str:
     """An operand of a constant. Of halves and predicates there are none: they have registers."""
@@ -201,6 +213,9 @@ class Lanes:
       wide = dtypes.int32 if dtype.is_signed else dtypes.uint32
       return self.cast(self.divide(u, wide, [self.cast(y, dtype, wide) for y in x]), wide, dtype)
     if bottom.vmin > 0:
+      if bottom.op is Ops.CONST and top.vmin >= 0 and not (count := int(bottom.arg)) & count - 1:
+        word = f"shr.u{dtype.bits}" if u.op is Ops.IDIV else f"and.b{dtype.bits}"
+        return self.new(dtype, word, x[0], str(count.bit_length() - 1 if u.op is Ops.IDIV else count - 1))
       plain = dtype if not dtype.is_signed or top.vmin < 0 else dtypes.uint32 if dtype.bits == 32 else dtypes.uint64
       return self.operate(u.op, plain, *x)
     zero = self.operate(Ops.CMPEQ, dtype, x[1], "0")
@@ -255,11 +270,14 @@ class Lanes:
 
   def packed(self, lanes: Sequence[str], dtype: DType) -> str:
     """Two lanes of 16 bits or four of 8 as a word."""
+    if (found := self.known(key := tuple(lanes))) is not None: return found
     if dtype.bits == 8:
       low = [self.operate(Ops.AND, dtypes.uint16, x, "255") if dtype.is_signed else x for x in lanes[::2]]
       high = [self.operate(Ops.SHL, dtypes.uint16, x, "8") for x in lanes[1::2]]
       lanes = [self.operate(Ops.OR, dtypes.uint16, a, b) for a, b in zip(low, high)]
-    return self.new(dtypes.uint32, "mov.b32", group([self.held(x, dtypes.uint16) for x in lanes]))
+    found = self.new(dtypes.uint32, "mov.b32", group([self.held(x, dtypes.uint16) for x in lanes]))
+    if not any(x in self.accumulators for x in key): self.scopes[-1][key] = found
+    return found
 
   def unpacked(self, word: str, dtype: DType) -> list[str]:
     """The lanes of a word."""

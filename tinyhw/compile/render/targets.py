@@ -81,11 +81,11 @@ def named(text: str, where: str | None = None) -> Renderer:
 
 def for_nvidia(capability: str, assembler: Assembler | None = None) -> Renderer:
   """The renderer of a device of NVIDIA's, as TINYHW_PTX says."""
-  said = os.environ.get("TINYHW_PTX") or "llvm"
-  if said == "llvm":
-    from tinyhw.compile.render.nvptx import NVPTXRenderer
-    return NVPTXRenderer(capability, assembler)
+  said = os.environ.get("TINYHW_PTX") or "own"
   if said == "own":
     from tinyhw.compile.render.ptx import PTXRenderer
     return PTXRenderer(capability, assembler)
+  if said == "llvm":
+    from tinyhw.compile.render.nvptx import NVPTXRenderer
+    return NVPTXRenderer(capability, assembler)
   raise InvalidArgument(f"{said!r} writes no PTX", where="TINYHW_PTX", hint="own or llvm")
