@@ -271,12 +271,13 @@ def test_what_is_refused() -> None:
 @pytest.mark.parametrize("device", ["NV", "CUDA"])
 def test_the_variable_that_chooses(device: str, monkeypatch: pytest.MonkeyPatch,
                                    capsys: pytest.CaptureFixture[str]) -> None:
-  monkeypatch.setenv("DEBUG", "4")
+  monkeypatch.setenv("DEBUG", "7")
   for index, (who, text) in enumerate((("own", ".visible .entry"), ("llvm", "ptx_kernel"), ("", ".visible .entry"))):
     monkeypatch.setenv("TINYHW_PTX", who)
     Device.close()
     assert (Tensor([1.0, 2.0], device=device) * (index + 3)).tolist() == [index + 3.0, 2 * index + 6]
     said = capsys.readouterr().err
+    assert said.count(".visible .entry") == (1 if who == "llvm" else 2)
     assert text in said and ("define ptx_kernel" in said) is (who == "llvm")
     assert ("nvptx" if who == "llvm" else "ptx") == Device[device].renderer.key.partition(":")[0]
   monkeypatch.setenv("TINYHW_PTX", "gcc")

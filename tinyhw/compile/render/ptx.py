@@ -40,6 +40,10 @@ class PTXRenderer(NVIDIARenderer):
 
   def compile(self, source: str, name: str) -> bytes: return self.loadable(source.encode())
 
+  def assembly(self, source: str, name: str) -> str:
+    """The text closest to machine code: the source."""
+    return source
+
 
 class Writer(Lanes):
   """Writes one program."""
