@@ -27,11 +27,13 @@ ENOUGH: Final = 200_000.0  # what the reference may cost, in microseconds, befor
 @dataclass(eq=False)
 class Overlap:
   """What a launch knows of its neighbours: `ended`, whether those before it have. `said` are blocks that let those
-  behind it begin, `open`: all that have not ended do."""
+  behind it begin, `open`: all that have not ended do. `cost` is what it took in the reference, in microseconds, where
+  compiled code could have run it."""
 
   ended: Callable[[], bool] = lambda: True
   said: set[int] = field(default_factory=set)
   open: bool = False
+  cost: float = 0.0
 
 
 def ender(i: Instruction, after: int) -> Callable[[Warps], Next]:
@@ -76,4 +78,5 @@ def turns(grid: Grid, engine: str = "") -> Iterator[Idle | None]:
   from tinyhw.emulator.jit.ptx import engine as engines
   for idle in schedule.turns():
     yield idle
-    if engines.cost(grid.stats) > ENOUGH and overlap.ended(): return (yield from engines.onward(grid, schedule.running))
+    overlap.cost = engines.cost(grid.stats)
+    if overlap.cost > ENOUGH and overlap.ended(): return (yield from engines.onward(grid, schedule.running))

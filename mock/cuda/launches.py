@@ -34,6 +34,8 @@ PORTABLE: Final = 8  # blocks of a cluster on every card that has clusters (CUDA
 WORKSPACE: Final = 8  # bytes in which blocks of a cooperative launch meet (cooperative_groups/details/driver_abi.h)
 SHAPES: Final = 64  # sizes of launches that a kernel keeps
 OFTEN: Final = 0.5  # how likely it is that a launch that may begin early does
+FAVOURS: Final = 0.5, 0.95  # of two that run beside one another, how often the second has a turn: it may come far ahead
+LONG: Final = 1_000_000.0  # what launches of one shape may cost in the reference: later ones run one after the other
 
 
 class Shape:
@@ -59,6 +61,7 @@ class Shape:
     both = (m.engine or os.environ.get("EMU", "")) == "both"  # those compare all of memory
     self.overlaps = not (both or cooperative or children.launches(function.module))
     self.says = self.overlaps and "griddepcontrol.launch_dependents" in function.module.text
+    self.spent = 0.0  # in the reference, beside other launches, in microseconds as `overlap` counts them
 
 
 @dataclass(frozen=True)
@@ -117,12 +120,12 @@ class Launch:
   def _overlap(self, stream: Stream, job: Job) -> Overlap | None:
     """What the launch knows of that before it or behind it, if it runs beside one of them."""
     from tinyhw.emulator.ptx.overlap import Overlap
-    m, first = stream.machine, stream.queue[0]
+    m, first, behind = stream.machine, stream.queue[0], stream.queue[1] if len(stream.queue) > 1 else None
     if job is not first: overlap = Overlap(lambda: first.done)
-    elif not self.shape.says or len(stream.queue) == 1 or not stream.queue[1].early: return None
-    elif m.rng.random() >= OFTEN: return None
+    elif not self.shape.says or behind is None or not behind.early or m.rng.random() >= OFTEN: return None
+    elif self.shape.spent > LONG or (behind.launch is not None and behind.launch.spent > LONG): return None
     else: overlap = Overlap()
-    job.overlap, stream.favour = overlap, m.rng.random()
+    job.overlap, stream.favour = overlap, m.rng.choice(FAVOURS)
     return overlap
 
   def _beside(self, overlap: Overlap, at: int, by: int | None) -> Generator[Idle | None, None, Stats]:
@@ -135,7 +138,9 @@ class Launch:
                 printed=printed, overlap=overlap)
     grid = Grid(m.space, d, m.watchdog, Stats())
     try: yield from turns(grid, m.engine)
-    finally: sys.stdout.write("".join(printed))
+    finally:
+      self.shape.spent += overlap.cost
+      sys.stdout.write("".join(printed))
     return grid.stats
 
   def _turns(self, repeated: Repeated, at: int, terms: Terms | None, by: int | None,
@@ -211,8 +216,8 @@ def queued(stream: Stream, launch: Launch, early: bool) -> Job:
   """A launch put into a stream. It may begin `early`, when a launch before it allows that."""
   before = stream.queue[-1] if stream.queue else None
   job = stream.add(f"kernel {launch.function.name}", launch.turns(stream))
-  job.launch = launch.shape.overlaps
-  job.early = early and job.launch and before is not None and before.launch
+  job.launch = launch.shape if launch.shape.overlaps else None
+  job.early = early and job.launch is not None and before is not None and before.launch is not None
   return job
 
 

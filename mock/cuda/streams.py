@@ -23,6 +23,7 @@ from tinyhw.mock.nv.jobs import Turns
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.overlap import Overlap
   from tinyhw.mock.cuda.interprocess import SharedEvent
+  from tinyhw.mock.cuda.launches import Shape
 
 HOST_S = 0.2  # how long a function of the host may take before others get on
 JOB_NS = 1000  # what a copy or a launch costs on the machine's clock, beside its instructions
@@ -41,7 +42,7 @@ class Job:
   done: bool = False
   idle: Idle | None = None
   ended_ns: int = 0
-  launch: bool = False  # one kernel's, and nothing else
+  launch: Shape | None = None  # of one kernel that may run beside another one, and nothing else
   early: bool = False
   overlap: Overlap | None = None
   over: bool = False  # nothing is left of it but to end behind the one before it
@@ -115,7 +116,8 @@ class Stream:
     """The second job, if it could have a turn before the first one has ended."""
     first = self.queue[0]
     if first.overlap is None or not first.overlap.open or len(self.queue) == 1: return None
-    job = self.queue[1]
+    job, m = self.queue[1], self.machine
+    if job.overlap is None and (m.agreed or m.observer is not None): return None  # who looks on sees one at a time
     return job if job.early and not job.over and self._moves(job) else None
 
   def _job(self) -> Job:
@@ -157,7 +159,7 @@ class Stream:
     if self.queue and self.queue[0] is job: self.queue.popleft()
     self.machine.clock.advance(JOB_NS)
     job.done, job.ended_ns = True, self.machine.clock.now_ns()
-    self.terms = None
+    self.terms = job.overlap = None
     if not self.queue: return
     following = self.queue[0]
     following.idle = None  # it may have waited for this one

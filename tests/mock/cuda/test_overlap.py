@@ -11,7 +11,9 @@ import pytest
 from tests.mock.cuda.client import Client, u32, u64
 from tests.mock.cuda.test_programmatic import EARLY, attribute, change
 from tinyhw.autogen import cuda
+from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.ptx import overlap
+from tinyhw.mock.cuda import launches
 
 BLOCKS, THREADS = 3, 64
 N: Final = BLOCKS * THREADS
@@ -193,6 +195,32 @@ def test_long_launches_go_on_in_compiled_code(engine: str, monkeypatch: pytest.M
   monkeypatch.setattr(overlap, "ENOUGH", 300.0)
   assert all(outcomes(["waits", "waits", "waits"], engine))
   assert not all(outcomes(["waits", "forgets"], engine))
+
+
+def test_kernels_that_cost_much_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Each shape may cost the reference so much, in compiled code's place; then its launches do not overlap any more."""
+  monkeypatch.setattr(launches, "LONG", 1_500.0)
+
+  def wrong(engine: str) -> list[int]:
+    room, found = Room(1, engine), []
+    for k in range(40):
+      room.c.call("cuMemsetD8_v2", u64(room.at + 4 * N), ctypes.c_uint8(0xEE), ctypes.c_size_t(4 * N))
+      room.c.call("cuCtxSynchronize")
+      room.chain(["waits", "forgets"])
+      if not room.right(2): found.append(k)
+    room.c.machine.close()
+    return found
+  few, many = wrong("auto"), wrong("ref")
+  assert few and many and max(few) < 20 < max(many)
+
+
+def test_who_looks_on_sees_one_at_a_time() -> None:
+  for seed in SEEDS:
+    room = Room(seed)
+    room.c.machine.observer = Observer()
+    room.chain(["waits", "forgets"])
+    assert room.right(2)
+    room.c.machine.close()
 
 
 @pytest.mark.parametrize("names", [("faulty", "waits"), ("waits", "faulty"), ("waits", "faulty", "waits")])
