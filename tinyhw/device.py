@@ -528,8 +528,8 @@ def _open_cuda(devices: Devices, name: str, index: int) -> OpenDevice:
   runtime = CudaRuntime(devices.cuda_library(), index, name)
   runtime.signature = _signature
   def renderer() -> Any:
-    from tinyhw.compile.render.nvptx import NVPTXRenderer
-    return NVPTXRenderer(runtime.processor)
+    from tinyhw.compile.render.targets import for_nvidia
+    return for_nvidia(runtime.processor)
   return OpenDevice(name, runtime, renderer)
 
 
@@ -540,8 +540,8 @@ def _open_nv(devices: Devices, name: str, index: int) -> OpenDevice:
   runtime.assemble = assemble = Assembler(runtime.arch, mock_cards() is None)
   runtime.signature = _signature
   def renderer() -> Any:
-    from tinyhw.compile.render.nvptx import CubinRenderer
-    return CubinRenderer(runtime.arch.name, assemble, assemble.key)
+    from tinyhw.compile.render.targets import for_nvidia
+    return for_nvidia(runtime.arch.name, assemble)
   return OpenDevice(name, runtime, renderer)
 
 

@@ -1,7 +1,6 @@
 """PTX from LLVM and CUDA C++ through nvcc or nvrtc: NVIDIA's assembler takes both, and nothing may be contracted.
 
-The meanings behind the PTX are those of `render.llvm`, which the host and the AMD GPUs are held to; values of the
-operators' cases on NVIDIA's mocks are `tests/tensor/operators/sweep.py`'s.
+Values are not seen here: what PTX computes, LLVM's and nvrtc's too, is in `test_render_ptx`.
 """
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_nothing_runs_on_null(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("index", "target", "text"), [
   (11, "llvm", "define void"), (12, "amd:gfx1201", "amdgpu_kernel"), (13, "uops", "FDIV"), (14, "opencl", "__kernel"),
-  (15, "ptx:sm_90", "ptx_kernel")])
+  (15, "nvptx:sm_90", "ptx_kernel"), (16, "ptx:sm_90", ".visible .entry")])
 def test_null_compiles_for_what_is_named(index: int, target: str, text: str, monkeypatch: pytest.MonkeyPatch,
                                          capsys: pytest.CaptureFixture[str]) -> None:
   monkeypatch.setenv("TINYHW_NULL", target)

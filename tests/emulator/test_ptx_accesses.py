@@ -1,14 +1,23 @@
 """Loads and stores of every size at addresses of every shape, for all threads or some, in every space: both engines."""
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.emulator.test_ptx_engines import both, kernel, numbers
 from tests.emulator.test_ptx_engines_bulk import outcomes
 from tests.strength import THOROUGH, examples, seed, seeds
+from tinyhw.core.errors import PageFault
+from tinyhw.core.memory import PAGE, AddressSpace, Region
+from tinyhw.emulator.ptx import Dispatch, dispatch
+from tinyhw.emulator.ptx.link import link
+from tinyhw.emulator.ptx.program import Program
+from tinyhw.isa.ptx import parse
 
 TYPES = {"u8": ("%r", 1), "s8": ("%r", 1), "u16": ("%h", 2), "s16": ("%r", 2), "b32": ("%r", 4), "f32": ("%f", 4),
          "u64": ("%l", 8), "f64": ("%d", 8), "b128": ("%q", 16)}
@@ -157,3 +166,46 @@ def test_ends_of_what_there_is(k: int, shape: int) -> None:
       assert isinstance(reference, tuple) == isinstance(compiled, tuple) == (not good), (name, at)
       if good: assert (reference == compiled).all() and stats is not None and not stats.interpreted
       else: assert reference == compiled
+
+
+@settings(max_examples=examples(12), deadline=None)
+@given(st.sampled_from([4, 12, 400, 4000, 4096, -4, -400]), st.sampled_from([(1, 4), (2, 4), (4, 4), (1, 8), (1, 2)]),
+       st.booleans(), st.integers(1, 64), st.sampled_from([64, 4096, -4096]), st.integers(0, 12))
+def test_threads_in_steps_up_to_the_ends_of_memory(step: int, form: tuple[int, int], stores: bool, threads: int,
+                                                   stride: int, first: int) -> None:
+  """A loop goes on until some thread passes an end of what is mapped, where a mapping was found before: both engines
+  fault at the same place, and have left the same."""
+  count, size = form
+  vector, type_ = f".v{count}" if count > 1 else "", f"u{8 * size}"
+  registers = ", ".join(f"%v{i}" for i in range(count))
+  operand = f"{{{registers}}}" if count > 1 else registers
+  line = f"st.global{vector}.{type_} [%s], {operand};" if stores else f"ld.global{vector}.{type_} {operand}, [%s];"
+  step, stride = step * size // math.gcd(step, size) * count if step % (size * count) else step, stride
+  text = f""".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u64 o) {{
+  .reg .u64 %a,%o,%s,%q; .reg .u32 %t,%n; .reg .u{8 * size} %v<4>; .reg .pred %p;
+  ld.param.u64 %a,[a]; ld.param.u64 %o,[o]; mov.u32 %t,%tid.x;
+  mul.wide.s32 %s,%t,{step}; add.u64 %s,%s,%a; mul.wide.u32 %q,%t,{size}; add.u64 %o,%o,%q;
+  mov.u{8 * size} %v0,1; mov.u{8 * size} %v1,2; mov.u{8 * size} %v2,3; mov.u{8 * size} %v3,4; mov.u32 %n,0;
+L:
+  {line}
+  st.global.u{8 * size} [%o],%v0;
+  add.s64 %s,%s,{stride}; add.u32 %n,%n,1; setp.lt.u32 %p,%n,400; @%p bra L;
+  ret; }}"""
+  told = []
+  for engine in ("ref", "jit"):
+    space, base = AddressSpace("ends"), 1 << 32
+    places = [base, base + (1 << 24), base + (2 << 24), base + (3 << 24)]
+    sizes = [PAGE, 16 * PAGE, PAGE, PAGE]
+    for place_, room in zip(places, sizes): space.map(place_, room, Region("ends", room))
+    start = places[1] + (first * PAGE if stride > 0 and step > 0 else (15 - first) * PAGE if step > 0 else 8 * PAGE)
+    space.write(places[3], start.to_bytes(8, "little") + places[2].to_bytes(8, "little"))
+    program = Program(link(parse(text.encode())), "k", base)
+    try:
+      dispatch(space, Dispatch(program, (1, 1, 1), (threads, 1, 1), places[3], 16), engine=engine)
+      fault = ""
+    except PageFault as error: fault = str(error).splitlines()[0]
+    told.append((fault, space.read(places[1], sizes[1]), space.read(places[2], PAGE)))
+  assert told[0] == told[1]

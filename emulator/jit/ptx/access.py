@@ -124,7 +124,7 @@ class Accessor:
     elif not self.row and (s.mask is None or s.steps is None) and not (self.far and s.mode == SHARED):
       e.do(f"br label %{away}")
     else:
-      self._helped(away)
+      self._helped(away, span)
       found, label = slow(), e.label
       e.do(f"br label %{done}")
     e.start(quick)
@@ -156,12 +156,14 @@ class Accessor:
       return first, e.const(BOOL, 0), span  # a thread's address is misaligned, or the mapping's start may be
     return first, self._rotated(first if start is None else first - start) < self._multiples(span), span
 
-  def _helped(self, away: str) -> None:
+  def _helped(self, away: str, span: int) -> None:
     """Have `@slow` make the access thread by thread; leave where it cannot."""
     g, e, s = self.g, self.e, self.site
     addresses = s.base if s.steps is None else g.materialized(s.base, s.steps)
     e.do(f"store <{self.w} x i64> {addresses.in_lanes()}, ptr {g.pointer('%context', layout.ADDRESSES)}, align 8")
     if s.access == Access.WRITE: self.put()
+    if self.row and span != s.width:  # what the row is to hold from the checked address on
+      e.do(f"store i64 {span}, ptr {g.pointer(self.row, layout.SPAN)}")
     mask = g.bits(s.mask) if s.mask is not None else "-1"
     row = self.row or "null"
     ok = e.op(f"call i1 @slow(ptr %context, ptr %state, ptr {row}, i32 {mask}, i64 {s.size}, i64 {s.count}, "

@@ -29,6 +29,7 @@ DATA: Final = ADDRESSES + 8 * 32  # elements: threads of the first, threads of t
 HOSTS: Final = DATA + 8 * 8 * 32  # host addresses, i64 of each thread
 CONTEXT_SIZE: Final = HOSTS + 8 * 32
 ROW: Final = 32
+SPAN: Final = 24  # in a row: bytes that an access takes from the address that is checked, if they are not a thread's
 
 # the state of a strand
 STATUS: Final = 0

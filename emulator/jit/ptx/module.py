@@ -165,7 +165,7 @@ learned:
   %base = getelementptr i8, ptr %context, i64 {at.ADDRESSES}
   %where = getelementptr i64, ptr %base, i32 %first
   %address = load i64, ptr %where
-  %span.at = getelementptr i8, ptr %site, i64 24
+  %span.at = getelementptr i8, ptr %site, i64 {at.SPAN}
   %span = load i64, ptr %span.at
   %none = icmp eq i64 %span, 0
   %extent = select i1 %none, i64 %width, i64 %span

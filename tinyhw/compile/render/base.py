@@ -10,8 +10,10 @@ from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.matrix import MatrixUnit
 from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.symbolic import linear
 from tinyhw.ir.uop import UOp
 
+ALIGNMENT = 16        # what every GPU's allocator gives at least; the most that a vector access relies on
 _MOVING = frozenset({Ops.LOAD, Ops.CAST, Ops.WHERE, Ops.CONST})      # what is done with types of memory only
 
 
@@ -124,6 +126,13 @@ def block_size(uops: Sequence[UOp]) -> Dim3:
 def grid_size(uops: Sequence[UOp]) -> Dim3:
   """Workgroups in x, y, z."""
   return _sizes(uops, "gidx")
+
+
+def alignment(index: UOp, dtype: DType) -> int:
+  """Bytes that the place of an INDEX is aligned to in memory that is: what divides every term of its index."""
+  terms, constant = linear(index.src[1])
+  proven = math.gcd(constant, *terms.values()) * dtype.scalar.itemsize
+  return min(proven & -proven, ALIGNMENT) if proven else ALIGNMENT
 
 
 def _sizes(uops: Sequence[UOp], kind: str) -> Dim3:

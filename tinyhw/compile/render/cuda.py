@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tinyhw.compile.nvidia import nvrtc
 from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language, Writer
-from tinyhw.compile.render.nvptx import check_processor
-from tinyhw.compile.units import unit_named, units_of_nvidia
+from tinyhw.compile.render.nvidia import NVIDIARenderer
+from tinyhw.compile.units import unit_named
 from tinyhw.core.errors import DecodeError, DeviceError, MissingTool
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.uop import UOp
@@ -105,21 +105,11 @@ class CUDAWriter(Writer):
                                                  for j in range(each))) for i in range(0, len(lanes), each)]
 
 
-class CUDARenderer(CFamilyRenderer):
+class CUDARenderer(NVIDIARenderer, CFamilyRenderer):
   """For one compute capability."""
-  threads = local = True
-  vector_bytes = 16
-  tile = 4
-  max_block = 1024
-  max_local = 48 * 1024
-  stages = True
+  kind = "cuda"
   language = CUDA()
   writer = CUDAWriter
-
-  def __init__(self, processor: str = "sm_80") -> None:
-    check_processor(processor)
-    self.processor, self.target = processor, f"cuda:{processor}"
-    self.units = units_of_nvidia(processor)
 
   def compile(self, source: str, name: str) -> bytes:
     """PTX, by the nvcc of `PATH`, else by nvrtc."""
@@ -127,13 +117,13 @@ class CUDARenderer(CFamilyRenderer):
     if (nvcc := shutil.which("nvcc")) is None:
       if nvrtc.find() is None:
         raise MissingTool("there is no nvcc and no nvrtc", where="CUDA", hint=f"{nvrtc.HINT}; target ptx needs none")
-      try: return nvrtc.compiled(source.encode(), self.processor, options=_OPTIONS)[0]
+      try: return self.loadable(nvrtc.compiled(source.encode(), self.capability, options=_OPTIONS)[0])
       except DecodeError as error: raise DeviceError(str(error), where=where) from None
     with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
       text, out = Path(folder) / "kernel.cu", Path(folder) / "kernel.ptx"
       text.write_text(source)
-      made = subprocess.run([nvcc, "--ptx", *_OPTIONS, f"-arch={self.processor}", "-o", str(out), str(text)],
+      made = subprocess.run([nvcc, "--ptx", *_OPTIONS, f"-arch={self.capability}", "-o", str(out), str(text)],
                             capture_output=True)
-      if made.returncode == 0 and out.exists(): return out.read_bytes()
+      if made.returncode == 0 and out.exists(): return self.loadable(out.read_bytes())
     said = " ".join((made.stderr + made.stdout).decode(errors="replace").split())[:2000]
     raise DeviceError(f"nvcc refuses the source: {said}", where=where)

@@ -17,15 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tinyhw.compile.render import objects
-from tinyhw.compile.render.base import Renderer
+from tinyhw.compile.render.base import Renderer, alignment
 from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import DType, Kind, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.semantics import Scalar
-from tinyhw.ir.symbolic import linear
 from tinyhw.ir.uop import UOp
 
-ALIGNMENT = 16        # what every GPU's allocator gives at least; the most that a vector access relies on
 COMPARISONS = {Ops.CMPLT: ("slt", "ult", "olt"), Ops.CMPNE: ("ne", "ne", "une"), Ops.CMPEQ: ("eq", "eq", "oeq")}
 INTEGER = {Ops.ADD: "add", Ops.SUB: "sub", Ops.MUL: "mul", Ops.AND: "and", Ops.OR: "or", Ops.XOR: "xor"}
 FLOAT = {Ops.ADD: "fadd", Ops.SUB: "fsub", Ops.MUL: "fmul", Ops.FDIV: "fdiv"}
@@ -409,14 +407,7 @@ class Writer:
   def relied_on(self, index: UOp, dtype: DType) -> int:
     """Bytes that a LOAD or STORE may rely on."""
     if self.target.begins_anywhere and index.src[0].op is Ops.DEFINE_GLOBAL: return dtype.scalar.itemsize
-    return self.alignment(index, dtype)
-
-  @staticmethod
-  def alignment(index: UOp, dtype: DType) -> int:
-    """Bytes that a place is aligned to in memory that is: what divides every term of its index."""
-    terms, constant = linear(index.src[1])
-    proven = math.gcd(constant, *terms.values()) * dtype.scalar.itemsize
-    return min(proven & -proven, ALIGNMENT) if proven else ALIGNMENT
+    return alignment(index, dtype)
 
   # *** conversions ***
 

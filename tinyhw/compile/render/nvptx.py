@@ -1,4 +1,4 @@
-"""NVIDIA GPUs: a kernel as PTX text, as LLVM's NVPTX back end writes it.
+"""NVIDIA GPUs: a kernel as PTX text, as LLVM's NVPTX back end writes it. (`render.ptx` writes it without LLVM.)
 
 The meanings are those of `render.llvm`, which the host and the AMD GPUs share, so PTX needs none of its own. Every
 multiplication says its rounding (`.rn`): what says none, NVIDIA's assembler may contract.
@@ -6,20 +6,18 @@ multiplication says its rounding (`.rn`): what says none, NVIDIA's assembler may
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tinyhw.compile.render import objects
 from tinyhw.compile.render.base import block_size
 from tinyhw.compile.render.llvm import LLVMRenderer, Writer, memory_type, register_type, suffix
-from tinyhw.compile.units import units_of_nvidia
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.compile.render.nvidia import Assembler, NVIDIARenderer
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
 TRIPLE = "nvptx64-nvidia-cuda"
 GLOBAL, LOCAL = 1, 3              # LLVM's numbers of the address spaces
-STATIC_LOCAL = 48 * 1024          # bytes of shared memory that a kernel may declare (PTX ISA 8.5, .shared)
 # LLVM 20 renamed the barrier of all threads of a block.
 BARRIER = "nvvm.barrier.cta.sync.aligned.all"
 
@@ -37,29 +35,19 @@ def _as_text(unit: str, results: int, operands: int) -> str:
   return f'asm "{_AS_TEXT[unit]} {", ".join(groups)};", "{",".join(kinds)}"'
 
 
-def check_processor(name: str) -> None:
-  """Refuse what is no compute capability from 8.0 on."""
-  if not re.fullmatch(r"sm_\d+a?", name) or int(re.sub(r"\D", "", name)) < 80:
-    raise InvalidArgument(f"no GPU is called {name!r} here", hint="sm_80 or newer, such as sm_90")
-
-
-class NVPTXRenderer(LLVMRenderer):
+class NVPTXRenderer(NVIDIARenderer, LLVMRenderer):
   """Compiles for one compute capability (`sm_80`) at LLVM's `optimization` level."""
-  threads = True
-  local = True
-  vector_bytes = 16
-  max_block = 1024
-  max_local = STATIC_LOCAL
-  stages = True
+  kind = "nvptx"
 
-  def __init__(self, processor: str = "sm_80", optimization: int = 2) -> None:
-    super().__init__(optimization)
-    check_processor(processor)
-    self.target = f"ptx:{processor}"
+  def __init__(self, capability: str = "sm_80", assembler: Assembler | None = None, optimization: int = 2) -> None:
+    super().__init__(capability, assembler)
+    self.optimization = optimization
     # `mma` of floats of 8 bits came to PTX with its version 8.4; LLVM's own choice is the first that has the processor.
-    ada = 89 <= int(re.sub(r"\D", "", processor)) < 100
-    self._processor = objects.Processor(TRIPLE, processor, "+ptx84" if ada else "")
-    self.units = units_of_nvidia(processor)
+    ada = 89 <= int(re.sub(r"\D", "", capability)) < 100
+    self._processor = objects.Processor(TRIPLE, capability, "+ptx84" if ada else "")
+
+  @property
+  def key(self) -> str: return f"{super().key} O{self.optimization}"
 
   @property
   def processor(self) -> objects.Processor: return self._processor
@@ -117,18 +105,4 @@ class NVPTXRenderer(LLVMRenderer):
                       "}", *declarations, f'attributes #0 = {{ "nvvm.reqntid"="{",".join(map(str, block))}" }}', ""])
 
   def compile(self, source: str, name: str) -> bytes:
-    return objects.emit(source, name, self.processor, self.optimization, text=True)
-
-
-class CubinRenderer(NVPTXRenderer):
-  """PTX that `assemble` makes loadable; `key` tells its programs from those of another assembler."""
-
-  def __init__(self, processor: str, assemble: Callable[[bytes], bytes], key: str) -> None:
-    super().__init__(processor)
-    self.target = f"cubin:{processor}"
-    self._assemble, self._key = assemble, key
-
-  @property
-  def key(self) -> str: return f"{self.target} {self._key}"
-
-  def compile(self, source: str, name: str) -> bytes: return self._assemble(super().compile(source, name))
+    return self.loadable(objects.emit(source, name, self.processor, self.optimization, text=True))

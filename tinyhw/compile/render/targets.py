@@ -1,10 +1,12 @@
 """Renderers by name: `llvm`, `c`, `opencl`, `amd:gfx1201`, `ptx:sm_90` ... For who wants programs and no device."""
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from tinyhw.arch import decoded
 from tinyhw.compile.render.base import Renderer
+from tinyhw.compile.render.nvidia import Assembler
 from tinyhw.core.errors import InvalidArgument
 
 
@@ -53,15 +55,20 @@ def _wgsl(processor: str) -> Renderer:
   return WGSLRenderer()
 
 
-def _ptx(processor: str) -> Renderer:
+def _nvptx(processor: str) -> Renderer:
   from tinyhw.compile.render.nvptx import NVPTXRenderer
   return NVPTXRenderer(processor or "sm_80")
 
 
+def _ptx(processor: str) -> Renderer:
+  from tinyhw.compile.render.ptx import PTXRenderer
+  return PTXRenderer(processor or "sm_80")
+
+
 TARGETS: dict[str, Callable[[str], Renderer]] = {"llvm": _llvm, "c": _c, "uops": _uops, "opencl": _opencl, "amd": _amd,
-                                                 "hip": _hip, "cuda": _cuda, "ptx": _ptx, "metal": _metal,
-                                                 "wgsl": _wgsl}
-GPUS = frozenset({"amd", "hip", "cuda", "ptx"})       # kinds with processors
+                                                 "hip": _hip, "cuda": _cuda, "ptx": _ptx, "nvptx": _nvptx,
+                                                 "metal": _metal, "wgsl": _wgsl}
+GPUS = frozenset({"amd", "hip", "cuda", "ptx", "nvptx"})       # kinds with processors
 
 
 def named(text: str, where: str | None = None) -> Renderer:
@@ -70,3 +77,18 @@ def named(text: str, where: str | None = None) -> Renderer:
   if (make := TARGETS.get(kind)) is None or processor and kind not in GPUS:
     raise InvalidArgument(f"no target is called {text!r}", where=where, hint=f"there are {', '.join(TARGETS)}")
   return make(processor)
+
+
+def for_nvidia(capability: str, assembler: Assembler | None = None) -> Renderer:
+  """The renderer of a device of NVIDIA's, as TINYHW_PTX says."""
+  said = os.environ.get("TINYHW_PTX") or "own"
+  if said == "own":
+    from tinyhw.compile.render.ptx import PTXRenderer
+    return PTXRenderer(capability, assembler)
+  if said == "llvm":
+    from tinyhw.compile.render.nvptx import NVPTXRenderer
+    return NVPTXRenderer(capability, assembler)
+  if said == "cuda":
+    from tinyhw.compile.render.cuda import CUDARenderer
+    return CUDARenderer(capability, assembler)
+  raise InvalidArgument(f"{said!r} writes no PTX", where="TINYHW_PTX", hint="own, llvm or cuda")
