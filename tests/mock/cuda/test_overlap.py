@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.mock.cuda.client import Client, u32, u64
-from tests.mock.cuda.test_programmatic import EARLY, attribute, change
+from tests.mock.cuda.test_programmatic import BEGUN, EARLY, attribute, change
 from tinyhw.autogen import cuda
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.ptx import overlap
@@ -136,11 +136,14 @@ def test_both_engines_at_once_see_launches_one_after_the_other() -> None:
 
 
 def test_graphs_with_programmatic_edges() -> None:
-  def graph(*edges: cuda.CUgraphEdgeData) -> Callable[[Room, list[str]], None]:
+  def graph(*edges: cuda.CUgraphEdgeData, idle: bool = False) -> Callable[[Room, list[str]], None]:
+    """Nodes one behind the other; `idle`: with a disabled one before the last."""
     def queue(room: Room, names: list[str]) -> None:
+      if idle: names = [*names[:-1], "silent", names[-1]]
       c, made = room.c, room.c.handle("cuGraphCreate", 0)
       nodes = []
       for k, name in enumerate(names):
+        if idle and k: k = {"silent": 6}.get(name, k - 1)
         given = u64(room.at + 4 * N * k), u64(room.at + 4 * N * (k + 1)), u32(k)
         places = (ctypes.c_void_p * 3)(*map(ctypes.addressof, given))
         p = cuda.CUDA_KERNEL_NODE_PARAMS_v2(func=room.function(name), gridDimX=BLOCKS, gridDimY=1, gridDimZ=1,
@@ -149,12 +152,15 @@ def test_graphs_with_programmatic_edges() -> None:
         nodes.append(c.handle("cuGraphAddKernelNode_v2", u64(made), None, ctypes.c_size_t(0), ctypes.byref(p)))
       assert change(c, "Add", made, nodes[:-1], nodes[1:], *edges) == 0
       ready = c.handle("cuGraphInstantiateWithFlags", u64(made), u64(0))
+      if idle: c.call("cuGraphNodeSetEnabled", u64(ready), u64(nodes[-2]), 0)
       c.call("cuGraphLaunch", u64(ready), u64(room.stream))
     return queue
   plain = cuda.CUgraphEdgeData()
   assert all(outcomes(["waits", "waits", "waits"], queue=graph(EARLY, EARLY)))
   assert not all(outcomes(["waits", "waits", "forgets"], queue=graph(EARLY, EARLY)))
   assert all(outcomes(["waits", "waits", "forgets"], queue=graph(EARLY, plain)))
+  assert all(outcomes(["waits", "forgets"], queue=graph(plain, EARLY, idle=True)))
+  assert not all(outcomes(["waits", "forgets"], queue=graph(BEGUN)))
 
 
 def test_an_event_behind_both_comes_when_both_have_ended() -> None:
