@@ -48,8 +48,8 @@ def run(text: str, name: str, data: bytes, how: str, grid: Any = 1, block: Any =
 
 
 def kernel(body: str, more: str = "") -> str:
-  """A kernel with the addresses of its data in %in and %out, its index in %t. wgmma is one family's."""
-  head = HEAD.replace("sm_120a", "sm_90a") if "wgmma" in body else HEAD
+  """A kernel with the addresses of its data in %in and %out, its index in %t."""
+  head = HEAD.replace("sm_120a", "sm_90a") if "wgmma" in body else HEAD  # that is Hopper's alone
   return f"""{head}{more}.visible .entry k (.param .u64 in, .param .u64 out) {{
   .reg .pred %p<12>; .reg .b16 %h<12>; .reg .b32 %r<24>, %t; .reg .f32 %f<12>; .reg .f64 %d<12>;
   .reg .b64 %l<12>, %in, %out;
