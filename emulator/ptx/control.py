@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, MachineFault, Unsupported
-from tinyhw.emulator.ptx import bind, builtin, cluster, flow, mbarrier, memory, operands, tcgen05, wgmma
+from tinyhw.emulator.ptx import bind, builtin, cluster, flow, mbarrier, memory, operands, overlap, tcgen05, wgmma
 from tinyhw.emulator.ptx.group import LANES, Arrive, Diverge, Frame, Meet, Onward, Warps
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.emulator.simt import End, Yield
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 Value = Any
 Ender = Callable[[Warps], Any]
 Moves = Callable[[Warps, int, list[Value]], None]
-FLOW: Final = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "barrier", "nanosleep"})
+FLOW: Final = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "barrier", "nanosleep",
+                             "griddepcontrol"})
 _MEETING: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "mma", "ldmatrix", "stmatrix", "movmatrix",
                              "wmma", "wgmma", "tcgen05"})
 _BITS: Final = np.uint32(1) << np.arange(LANES, dtype=np.uint32)[None, :]
@@ -49,6 +50,9 @@ def ender(code: Code, line: Line, here: int, after: int) -> Ender:
   if i.opcode == "nanosleep":
     bind.need(line, 1)
     return lambda group: Yield(after)
+  if i.opcode == "griddepcontrol":
+    bind.need(line, 0)
+    return overlap.ender(i, after)
   if i.opcode == "bar" and "warp" in i.modifiers: return _meeting(code, line, lambda group: None, i.operands[0], after)
   if i.opcode == "barrier" and "cluster" in i.modifiers[:1]: return cluster.ender(line, after)
   if i.opcode == "mbarrier": return mbarrier.ender(code, line, form, after)

@@ -34,6 +34,7 @@ from tinyhw.emulator.ptx import (
 from tinyhw.emulator.ptx.explain import required_cluster
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.occupancy import generation
+from tinyhw.emulator.ptx.overlap import Overlap
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.schedule import Idle, Schedule, ended
 from tinyhw.emulator.simt import Changes, Stats
@@ -58,6 +59,7 @@ class Dispatch:
 
   `cluster` is how many blocks a cluster has each way: None for what the kernel requires (.reqnctapercluster), or one.
   `workspace` is the address of eight bytes for a launch whose blocks meet (cooperative_groups/details/driver_abi.h).
+  `overlap` is for one that others may run beside (`overlap.turns` runs it).
   `tick` is called now and then while threads run; what it raises ends the launch. `printed` takes what vprintf prints.
   """
   program: Program
@@ -71,6 +73,7 @@ class Dispatch:
   cluster: tuple[int, int, int] | None = None
   arch: NvArch | None = None  # the card's; None for the first that runs the module's target
   workspace: int = 0
+  overlap: Overlap | None = None
 
   def __post_init__(self) -> None:
     object.__setattr__(self, "program", self.program.now())

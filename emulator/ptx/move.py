@@ -311,8 +311,7 @@ def _held(code: Code, space: str) -> list[tuple[operands.Reader, int]]:
   return [(code.within("const", offset), p.size) for p, offset in places if isinstance(p, Place) and p.space == "const"]
 
 
-@binds("prefetch", "prefetchu", "membar", "fence", "discard", "applypriority", "pmevent", "griddepcontrol",
-       "setmaxnreg")
+@binds("prefetch", "prefetchu", "membar", "fence", "discard", "applypriority", "pmevent", "setmaxnreg")
 def ignored(code: Code, line: Line, form: Form) -> Step | None:
   """What has no effect where there are no caches, and threads see memory in the order of their stores."""
   return nothing

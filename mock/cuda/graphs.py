@@ -20,6 +20,7 @@ from tinyhw.mock.cuda.streams import Event, Job, Stream, stream_of
 from tinyhw.mock.cuda.works import AllocWork, ConditionalWork, EventWork, FreeWork, KernelWork, Reserved, Work
 from tinyhw.mock.nv.jobs import Turns
 
+Edge = cuda.CUgraphEdgeData
 EARLY: Final = bytes(cuda.CUgraphEdgeData(from_port=cuda.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
                                           type=cuda.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC))
 PLAIN: Final = bytes(ctypes.sizeof(cuda.CUgraphEdgeData))  # an edge that waits for all of what comes before
@@ -38,9 +39,11 @@ class Node:
   @property
   def kind(self) -> int: return self.work.kind
 
-  def queue(self, stream: Stream) -> Job | None:
-    """Put it into a stream."""
-    return self.work.queue(stream) if self.enabled else None
+  def queue(self, stream: Stream, last: Node | None = None) -> Job | None:
+    """Put it into a stream, behind the node that was queued there last."""
+    edge = Edge.from_buffer_copy(self.after[last]) if last in self.after else Edge()
+    early = edge.type == cuda.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
+    return self.work.queue(stream, early)
 
 
 Edges = dict[Node, bytes]
@@ -76,6 +79,15 @@ class Graph:
       done.add(node)
       out.append(node)
     return out
+
+  @staticmethod
+  def queue(stream: Stream, nodes: list[Node]) -> Job | None:
+    """Put all of it into a stream, its nodes in an order; the last job."""
+    job: Job | None = None
+    last: Node | None = None
+    for node in nodes:
+      if node.enabled: job, last = node.queue(stream, last) or job, node
+    return job
 
   def turns(self, stream: Stream) -> Turns:
     """All of it, within a job of a stream."""
@@ -270,7 +282,7 @@ def graph_launch(m: CudaMachine, handle: int, on: int) -> None:
     if isinstance(work, ConditionalWork) and work.condition.default is not None:
       at, value = work.condition.piece.address, work.condition.default
       stream.add("the default of a condition", _stored(m, at, value))
-  for node in nodes: node.queue(stream)
+  ready.graph.queue(stream, nodes)
 
 
 def _stored(m: CudaMachine, at: int, value: int) -> Turns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import sys
 import threading
 from collections.abc import Generator
@@ -18,11 +19,12 @@ from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.libraries import function_for
 from tinyhw.mock.cuda.machine import Context, CudaMachine
 from tinyhw.mock.cuda.modules import Function
-from tinyhw.mock.cuda.streams import Event, Stream, stream_of
+from tinyhw.mock.cuda.streams import Event, Job, Stream, stream_of
 from tinyhw.mock.nv.jobs import Turns
 
 if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
+  from tinyhw.emulator.ptx.overlap import Overlap
   from tinyhw.emulator.ptx.repeat import Repeated
   from tinyhw.emulator.schedule import Idle
   from tinyhw.emulator.simt import Stats
@@ -31,6 +33,9 @@ CYCLES_PER_INSTRUCTION: Final = 4
 PORTABLE: Final = 8  # blocks of a cluster on every card that has clusters (CUDA Programming Guide)
 WORKSPACE: Final = 8  # bytes in which blocks of a cooperative launch meet (cooperative_groups/details/driver_abi.h)
 SHAPES: Final = 64  # sizes of launches that a kernel keeps
+OFTEN: Final = 0.5  # how likely it is that a launch that may begin early does
+FAVOURS: Final = 0.5, 0.95  # of two that run beside one another, how often the second has a turn: it may come far ahead
+LONG: Final = 1_000_000.0  # what launches of one shape may cost in the reference: later ones run one after the other
 
 
 class Shape:
@@ -53,6 +58,10 @@ class Shape:
     check(dispatch)
     if cooperative: _check_cooperative(function, grid, block)
     self.repeated = Repeated(m.space, dispatch, watchdog=m.watchdog, engine=m.engine)
+    both = (m.engine or os.environ.get("EMU", "")) == "both"  # those compare all of memory
+    self.overlaps = not (both or cooperative or children.launches(function.module))
+    self.says = self.overlaps and "griddepcontrol.launch_dependents" in function.module.text
+    self.spent = 0.0  # in the reference, beside other launches, in microseconds as `overlap` counts them
 
 
 @dataclass(frozen=True)
@@ -72,15 +81,17 @@ class Launch:
 
   def alone(self, stream: Stream) -> Turns:
     """Run the blocks."""
-    m, function, shape = stream.machine, self.function, self.shape
-    by = stream.queued_by()
+    m, function, shape, job = stream.machine, self.function, self.shape, stream.at
+    by = job.by if job else None
     stream.terms = terms = m.agreed.get(by or 0) if m.agreed else None
     observer = m.observer if terms is None or terms.observer is None else terms.observer
     at = m.parameters.put(self.params)
     try:
       plain = terms is None and observer is None and not shape.cooperative
-      stats = shape.repeated.at_once(at) if plain else None
+      overlap = self._overlap(stream, job) if plain and job and job.launch else None
+      stats = shape.repeated.at_once(at) if plain and overlap is None else None
       if stats is not None: pass
+      elif overlap is not None: stats = yield from self._beside(overlap, at, by)
       elif shape.cooperative: stats = yield from self._together(at, terms, by, observer)
       else: stats = yield from self._turns(shape.repeated, at, terms, by, observer)
     except MachineFault as fault:
@@ -105,6 +116,32 @@ class Launch:
       return (yield from self._turns(Repeated(m.space, dispatch, watchdog=m.watchdog, engine=m.engine), at, terms, by,
                                      observer))
     finally: memory.release(m, piece)
+
+  def _overlap(self, stream: Stream, job: Job) -> Overlap | None:
+    """What the launch knows of that before it or behind it, if it runs beside one of them."""
+    from tinyhw.emulator.ptx.overlap import Overlap
+    m, first, behind = stream.machine, stream.queue[0], stream.queue[1] if len(stream.queue) > 1 else None
+    if job is not first: overlap = Overlap(lambda: first.done)
+    elif not self.shape.says or behind is None or not behind.early or m.rng.random() >= OFTEN: return None
+    elif self.shape.spent > LONG or (behind.launch is not None and behind.launch.spent > LONG): return None
+    else: overlap = Overlap()
+    job.overlap, stream.favour = overlap, m.rng.choice(FAVOURS)
+    return overlap
+
+  def _beside(self, overlap: Overlap, at: int, by: int | None) -> Generator[Idle | None, None, Stats]:
+    """Run them beside another launch, and print what they print."""
+    from tinyhw.emulator.ptx.launch import Grid
+    from tinyhw.emulator.ptx.overlap import turns
+    from tinyhw.emulator.simt import Stats
+    m, printed = self.function.context.machine, list[str]()
+    d = replace(self.shape.dispatch, params=at, tick=ticker(None, by in (None, threading.main_thread().ident)),
+                printed=printed, overlap=overlap)
+    grid = Grid(m.space, d, m.watchdog, Stats())
+    try: yield from turns(grid, m.engine)
+    finally:
+      self.shape.spent += overlap.cost
+      sys.stdout.write("".join(printed))
+    return grid.stats
 
   def _turns(self, repeated: Repeated, at: int, terms: Terms | None, by: int | None,
              observer: Observer | None) -> Generator[Idle | None, None, Stats]:
@@ -175,9 +212,18 @@ def check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
     raise Failed(cuda.CUDA_ERROR_INVALID_CLUSTER_SIZE, f"a cluster of {cluster} blocks, {most} at most")
 
 
+def queued(stream: Stream, launch: Launch, early: bool) -> Job:
+  """A launch put into a stream. It may begin `early`, when a launch before it allows that."""
+  before = stream.queue[-1] if stream.queue else None
+  job = stream.add(f"kernel {launch.function.name}", launch.turns(stream))
+  job.launch = launch.shape if launch.shape.overlaps else None
+  job.early = early and job.launch is not None and before is not None and before.launch is not None
+  return job
+
+
 def enqueue(stream: Stream, launch: Launch, said: Asked | None = None) -> None:
-  """Queue a launch, or have a graph take it. One that may begin early begins when all before it has ended, and an
-  event that it may record early is recorded when it has ended: nobody can count on more."""
+  """Queue a launch, or have a graph take it. An event that it may record early is recorded when it has ended: nobody
+  can count on more."""
   event = said.event if said else None
   if stream.capture is not None:
     from tinyhw.mock.cuda.works import KernelWork
@@ -185,7 +231,7 @@ def enqueue(stream: Stream, launch: Launch, said: Asked | None = None) -> None:
                                said is not None and said.early)
     if said and event: event.node, event.job = (stream.capture, {node: said.edge}), None
     return
-  job = stream.add(f"kernel {launch.function.name}", launch.turns(stream))
+  job = queued(stream, launch, said is not None and said.early)
   if event: event.node, event.job = None, job
 
 

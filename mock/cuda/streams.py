@@ -21,7 +21,9 @@ from tinyhw.mock.cuda.machine import Context, CudaMachine
 from tinyhw.mock.nv.jobs import Turns
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.ptx.overlap import Overlap
   from tinyhw.mock.cuda.interprocess import SharedEvent
+  from tinyhw.mock.cuda.launches import Shape
 
 HOST_S = 0.2  # how long a function of the host may take before others get on
 JOB_NS = 1000  # what a copy or a launch costs on the machine's clock, beside its instructions
@@ -29,7 +31,8 @@ JOB_NS = 1000  # what a copy or a launch costs on the machine's clock, beside it
 
 @dataclass(eq=False)
 class Job:
-  """Work of a stream. It begins when all of `after` have ended."""
+  """Work of a stream. It begins when all of `after` have ended, and those before it in the stream; but a launch that
+  may begin `early` begins when the launch before it allows it (`overlap`), if the seed has it so."""
 
   what: str
   turns: Turns | OnHost
@@ -39,6 +42,10 @@ class Job:
   done: bool = False
   idle: Idle | None = None
   ended_ns: int = 0
+  launch: Shape | None = None  # of one kernel that may run beside another one, and nothing else
+  early: bool = False
+  overlap: Overlap | None = None
+  over: bool = False  # nothing is left of it but to end behind the one before it
 
 
 class Stream:
@@ -49,6 +56,8 @@ class Stream:
     self.blocking = not legacy and not flags & cuda.CU_STREAM_NON_BLOCKING
     self.queue: deque[Job] = deque()
     self.last: Job | None = None
+    self.at: Job | None = None  # the job that has its turn, or had the last one
+    self.favour = 0.0  # how likely it is that of two jobs the second has a turn
     self.terms: Terms | None = None
     self.handle = 0
     self.capture: Any = None  # the graph that takes what is queued
@@ -94,18 +103,34 @@ class Stream:
   # ---- the scheduler's view
 
   def runnable(self) -> bool:
-    if not self.queue:
-      return False
-    job = self.queue[0]
+    return bool(self.queue) and (self._moves(self.queue[0]) or self._second() is not None)
+
+  @staticmethod
+  def _moves(job: Job) -> bool:
+    """Whether a job could have a turn, when those before it allow it."""
     if isinstance(job.turns, OnHost) and not job.turns.ready: return False
     if job.ready is not None and not job.ready(): return False
     return all(a.done for a in job.after) and (job.idle is None or job.idle.changed())
+
+  def _second(self) -> Job | None:
+    """The second job, if it could have a turn before the first one has ended."""
+    first = self.queue[0]
+    if first.overlap is None or not first.overlap.open or len(self.queue) == 1: return None
+    job, m = self.queue[1], self.machine
+    if job.overlap is None and (m.agreed or m.observer is not None): return None  # who looks on sees one at a time
+    return job if job.early and not job.over and self._moves(job) else None
+
+  def _job(self) -> Job:
+    """The job that has the next turn, if one can."""
+    first, second = self.queue[0], self._second()
+    if second is None: return first
+    return second if not self._moves(first) or self.machine.rng.random() < self.favour else first
 
   def run(self, packets: int) -> None:
     """Give the first job up to so many turns, and those behind it what is left."""
     while packets > 0 and self.runnable():
       packets -= 1
-      job = self.queue[0]
+      job = self.at = self._job()
       job.idle = None
       try:
         idle = next(job.turns)
@@ -123,17 +148,22 @@ class Stream:
                   cuda.CUDA_ERROR_UNKNOWN)
         raise
       else:
-        if idle is not None and idle.hopeless():
+        if idle is not None and job is self.queue[0] and idle.hopeless():
           self.fail(idle.error())
         else:
           job.idle = idle
 
   def _ended(self, job: Job) -> None:
-    if self.queue and self.queue[0] is job:
-      self.queue.popleft()
+    job.over = True
+    if len(self.queue) > 1 and self.queue[1] is job: return
+    if self.queue and self.queue[0] is job: self.queue.popleft()
     self.machine.clock.advance(JOB_NS)
     job.done, job.ended_ns = True, self.machine.clock.now_ns()
-    self.terms = None
+    self.terms = job.overlap = None
+    if not self.queue: return
+    following = self.queue[0]
+    following.idle = None  # it may have waited for this one
+    if following.over: self._ended(following)
 
   def fail(self, error: Error, code: int | None = None) -> None:
     """What runs has done what the chip refuses."""

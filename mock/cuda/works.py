@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda import boxes, memory
 from tinyhw.mock.cuda.calls import Failed, invalid
-from tinyhw.mock.cuda.launches import Asked, Launch, prepare, shaped
+from tinyhw.mock.cuda.launches import Asked, Launch, prepare, queued, shaped
 from tinyhw.mock.cuda.machine import Context, CudaMachine
 from tinyhw.mock.cuda.streams import Event, Job, OnHost, Stream, at_once
 from tinyhw.mock.memory import page_align
@@ -34,8 +34,8 @@ class Work:
     """Do it on a stream."""
     return OnHost(stream.machine, self.do) if self.kind == cuda.CU_GRAPH_NODE_TYPE_HOST else at_once(self.do)
 
-  def queue(self, stream: Stream) -> Job | None:
-    """Put it into a stream."""
+  def queue(self, stream: Stream, early: bool = False) -> Job | None:
+    """Put it into a stream. A kernel may begin `early`: when the one that was queued last allows it."""
     return stream.add(self.what, self.turns(stream))
 
   def copied(self, m: CudaMachine) -> Work:
@@ -67,6 +67,8 @@ class KernelWork(Work):
     if given is not None: self.given.func, self.given.kern = given.func, given.kern
 
   def turns(self, stream: Stream) -> Turns: return self.launch.turns(stream)
+
+  def queue(self, stream: Stream, early: bool = False) -> Job | None: return queued(stream, self.launch, early)
 
   def having(self, attributes: dict[int, bytes]) -> KernelWork:
     """The same with other attributes. Raises Failed for those that the kernel cannot have."""
@@ -123,7 +125,7 @@ class EventWork(Work):
     super().__init__(kind, "an event" if record else "the wait for an event", lambda: None, event)
     self.event, self.record = event, record
 
-  def queue(self, stream: Stream) -> Job | None:
+  def queue(self, stream: Stream, early: bool = False) -> Job | None:
     job = stream.add(self.what, self.turns(stream), *([self.event.job] if not self.record and self.event.job else []))
     if self.record: self.event.node, self.event.job = None, job
     return job
@@ -136,10 +138,8 @@ class GraphWork(Work):
     super().__init__(cuda.CU_GRAPH_NODE_TYPE_GRAPH, "a graph", lambda: None)
     self.graph = graph
 
-  def queue(self, stream: Stream) -> Job | None:
-    job = None
-    for node in self.graph.order(stream.machine): job = node.queue(stream) or job
-    return job
+  def queue(self, stream: Stream, early: bool = False) -> Job | None:
+    return self.graph.queue(stream, self.graph.order(stream.machine))
 
   def turns(self, stream: Stream) -> Turns: return self.graph.turns(stream)
 

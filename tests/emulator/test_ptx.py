@@ -218,8 +218,8 @@ def test_a_trap_and_an_endless_recursion() -> None:
 
 
 def test_what_is_unknown_is_refused_by_name_where_control_gets_there() -> None:
-  error = fault("tcgen05.mma.sp.cta_group::1.kind::i8 [%r1], %l1, %l1, [%r2], %r3, 1;", Unsupported)
-  assert str(error) == "PTX line 10, column 3: unsupported PTX instruction tcgen05.mma.sp.cta_group::1.kind::i8"
+  error = fault("add.q32 %r1, %r2, %r3;", Unsupported)
+  assert str(error) == "PTX line 10, column 3: unsupported PTX instruction add.q32"
   assert (run("bra E; add.q32 %r1, %r2, %r3; E: st.global.u32 [%o], %t;") == np.arange(32)).all()
   assert "tex" in str(fault("add.foo.u32 %r1, %r2, %r3;".replace("foo", "tex"), Unsupported))
 
@@ -313,7 +313,8 @@ def test_llvm_cases() -> None:
   assert not fuzz.check(cases[::23], [2], seed=seed(0))
 
 
-def test_forms_of_the_table_have_meanings() -> None:
+def test_forms_of_the_table_have_meanings(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr("tinyhw.emulator.ptx.link._checked", lambda *_: None)  # no target has them all
   texts = samples.samples(5, random.Random(seed(3)))
   lines = [t for of in texts.values() for t in of.values()]
   linked = link(parse(samples.HEAD.format(target="sm_120a") + "\n".join(lines) + "\nret;\n}\n"))

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import itertools
+import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,6 +126,30 @@ def test_boxes_are_stored(drawn: tuple[str, Any, TensorMap, list[int]]) -> None:
     wanted[tuple(place)] = {"max": max(old, value), "xor": int(old) ^ int(value) if t == "u64" else 0,
                             "add": old + value}.get(operation, value)
   assert (result.view(wanted.dtype).reshape(wanted.shape) == wanted).all()
+
+
+REDUCED: dict[str, Callable[[int, int], int]] = {
+  "add": lambda old, new: old + new, "min": min, "max": max, "and": lambda old, new: old & new,
+  "or": lambda old, new: old | new, "xor": lambda old, new: old ^ new,
+  "inc": lambda old, new: 0 if old >= new else old + 1, "dec": lambda old, new: new if not 0 < old <= new else old - 1}
+
+
+@pytest.mark.parametrize("t, operation", [
+  *(("u32", operation) for operation in REDUCED), *((t, operation) for t in ("s32", "u64", "s64")
+                                                    for operation in ("add", "min", "max", "and", "or", "xor"))])
+def test_every_reduction_of_integers(t: str, operation: str) -> None:
+  """What was there comes first: `inc` and `dec` tell the two apart."""
+  dtype, rng = np.dtype(f"{t[0].replace('s', 'i')}{int(t[1:]) // 8}"), random.Random(f"{t} {operation}")
+  bits = 8 * dtype.itemsize
+  edges = [0, 1, 2, 1 << bits - 1, (1 << bits - 1) - 1, (1 << bits) - 1]
+
+  def drawn() -> Any:
+    return np.array([rng.choice([*edges, rng.getrandbits(bits)]) for _ in range(64)], f"u{dtype.itemsize}").view(dtype)
+  old, new = drawn(), drawn()
+  m = TensorMap(0, (64, 0, 0, 0, 0), (0,) * 4, (64, 0, 0, 0, 0), (1, 0, 0, 0, 0), 1, KINDS[t])
+  found = launch(storing(1, [0], new.nbytes, operation), m, old, new.view(np.uint8))[1]
+  wanted = [REDUCED[operation](int(a), int(b)) & (1 << bits) - 1 for a, b in zip(old, new)]
+  assert found.view(f"u{dtype.itemsize}").reshape(-1).tolist() == wanted
 
 
 def test_steps_and_nan_outside() -> None:

@@ -114,6 +114,9 @@ ROOMS: Final = (
   # ---- emulator of PTX
   Rule(ANY, r"np\.clip\(", r"clip: arguments 0 and 1 swapped", "min(max(value, low), high): the maximum commutes"),
   Rule(r"emulator\.ptx\.launch\.<module>", r"^WARPS_A_COHORT", ANY, "how many blocks are run at once, chosen"),
+  Rule(r"emulator\.ptx\.group\.Warps\.join", r"same = self\.waves is other\.waves or", r"and and or swapped",
+       "the way for groups of other warps does the same"),
+  Rule(r"emulator\.ptx\.scope\._declare", r"\* 2 \* \(v\.count or 1\)", r"1 becomes 2", "room that no register has"),
   Rule(r"emulator\.ptx\.group\.Blocks\._arrive", r"number == number\[0\]", r"Eq becomes NotEq",
        "the way for barriers that some threads only have come to lets all go on where all are there"),
   Rule(r"emulator\.ptx\.meanings\.integer\.\w+", r"_sum\(o, ", r"_sum: arguments 1 and 2 swapped",

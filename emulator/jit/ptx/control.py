@@ -216,6 +216,9 @@ def _stop(g: Lanes, line: Line, after: Block | None, k: int) -> None:
   if i.opcode == "nanosleep":
     g.flush()
     return wait(g, after, layout.YIELD)
+  if i.opcode == "griddepcontrol":  # launches that overlap are the reference's
+    g.flush()
+    return g.go(after)
   if i.opcode == "bar" and "warp" in i.modifiers: return _meet(g, line, after, i.operands[0], None)
   if i.opcode == "barrier" and "cluster" in i.modifiers[:1]: return cluster.barrier(g, line, after)
   if i.opcode in {"bar", "barrier"}: return _barrier(g, line, after)

@@ -11,7 +11,7 @@ import numpy as np
 from tinyhw.core.errors import Error
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.schedule import Idle, Schedule, ended
-from tinyhw.emulator.simt import Stats
+from tinyhw.emulator.simt import Cohort, Stats
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.code import Kernel
@@ -43,10 +43,15 @@ def turns(grid: Grid, engine: str) -> Iterator[Idle | None]:
           return
         program.spent = before + cost(grid.stats)
         yield idle
+  yield from onward(grid, schedule.running)
+
+
+def onward(grid: Grid, running: list[Cohort]) -> Iterator[Idle | None]:
+  """Go on in compiled code, where there may be some, with what the reference has begun."""
   found = compiled(grid) if _may_compile(grid) else None
-  if found is None: return (yield from schedule.turns())
+  if found is None: return (yield from Schedule(grid, running).turns())
   from tinyhw.emulator.jit.ptx.run import Launch
-  yield from Launch(grid, found).turns(schedule.running)
+  yield from Launch(grid, found).turns(running)
 
 
 def _may_compile(grid: Grid) -> bool:

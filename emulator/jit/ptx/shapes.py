@@ -86,8 +86,8 @@ _SHARED_RESULT: Final = frozenset({"vote", "redux", "activemask"})
 _OWN_RESULT: Final = frozenset({"addc", "subc", "madc", "call"})
 # Instructions with a binder of their own that is written against values of any engine.
 SHARED_BINDERS: Final = frozenset({"mov", "cvta", "setp", "set", "cvt", "lop3", "prefetch", "prefetchu", "membar",
-                                   "fence", "discard", "applypriority", "pmevent", "griddepcontrol", "setmaxnreg",
-                                   "createpolicy", "isspacep", "istypep"})
+                                   "fence", "discard", "applypriority", "pmevent", "setmaxnreg", "createpolicy",
+                                   "isspacep", "istypep"})
 # where all threads give the same
 _SAME_RESULT: Final = SHARED_BINDERS | {"mapa", "getctarank", "txq", "suq"}
 
