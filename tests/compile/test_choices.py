@@ -12,9 +12,8 @@ from tests.compile.test_kernels import HOST, LOCAL
 from tests.compile.witness import buffer, evaluate, matmul, realize
 from tinyhw import Tensor
 from tinyhw.compile import compile_kernel, schedule
-from tinyhw.compile.render.base import Renderer
+from tinyhw.compile.render.base import Renderer, alignment
 from tinyhw.compile.render.host import HostRenderer
-from tinyhw.compile.render.llvm import Writer
 from tinyhw.core.host import Host
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import Ops, UOp
@@ -164,9 +163,9 @@ def test_what_a_vector_is_aligned_to(dtype: DType, bytes_: int) -> None:
   """To what its place proves: to its size, up to 16 bytes, where it is one of many side by side; moved by one element,
   to its elements only."""
   pointer, i = UOp(Ops.DEFINE_GLOBAL, dtype.scalar.ptr(100), (), 0), UOp.range(8, 0)
-  assert Writer.alignment(pointer.index(i * dtype.count), dtype) == bytes_
-  assert Writer.alignment(pointer.index(i * dtype.count + 1), dtype) == dtype.scalar.itemsize
-  assert Writer.alignment(pointer.index(UOp.const(dtypes.index, 0)), dtype) == 16
+  assert alignment(pointer.index(i * dtype.count), dtype) == bytes_
+  assert alignment(pointer.index(i * dtype.count + 1), dtype) == dtype.scalar.itemsize
+  assert alignment(pointer.index(UOp.const(dtypes.index, 0)), dtype) == 16
 
 
 def test_lanes_for_a_length() -> None:
