@@ -5,13 +5,13 @@ that carries the PTX, which mock cards execute.
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from tinyhw.autogen import nvrtc
+from tinyhw.core.lazy import cached_property
+from tinyhw.core.locks import lock
 from tinyhw.mock.cuda.shared import Loaded
 
 NAMES: Final = ("libnvrtc.so.13", "libnvrtc.so.12")
@@ -36,7 +36,7 @@ class Rtc:
   """The library. `elf` makes an ELF of PTX for a GPU (`sm_90`); None where it cannot, and the PTX itself is told."""
 
   def __init__(self, file: str, elf: Callable[[bytes, str], bytes | None]) -> None:
-    self._file, self._elf, self._lock = file, elf, threading.Lock()
+    self._file, self._elf, self._lock = file, elf, lock()
     self._made: dict[int, tuple[str, bytes | None]] = {}  # of programs for a real architecture: that, and its ELF
     name = Path(file).name  # is also what the vendor's symbols have for a version
     self.loaded = Loaded(name, (*sorted(nvrtc.FUNCTIONS), ERROR_STRING), name)

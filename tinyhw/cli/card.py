@@ -116,7 +116,10 @@ def torch_product(dtype: str, sizes: Sizes) -> Seconds:
   return repeat(run, runs=RUNS)
 
 
-def _mib(sizes: Sizes) -> str: return f"{sizes.copied >> 20} MiB"
+def _copy(way: str, sizes: Sizes) -> str: return f"{sizes.copied >> 20} MiB {way}"
+
+
+def _product(dtype: str, sizes: Sizes) -> str: return f"product of {sizes.side} x {sizes.side}, {dtype}"
 
 
 WAYS: Final = {"in": "from the host", "out": "to the host", "within": "within its memory"}
@@ -125,10 +128,10 @@ CASES: Final = (
              partial(torch_launches, 1), most=0.7),
   DeviceCase("launches", lambda s: f"{LAUNCHES} of them, and one wait", partial(launches, LAUNCHES),
              partial(torch_launches, LAUNCHES)),
-  *(DeviceCase(f"copy-{way}", lambda s, words=words: f"{_mib(s)} {words}",  # type: ignore[misc]
+  *(DeviceCase(f"copy-{way}", partial(_copy, words),
                partial(copied, way), partial(torch_copied, way), lambda s: (s.copied, "B/s"))
     for way, words in WAYS.items()),
-  *(DeviceCase(f"matmul-{short}", lambda s, short=short: f"product of {s.side} x {s.side}, {short}",  # type: ignore[misc]
+  *(DeviceCase(f"matmul-{short}", partial(_product, short),
                partial(product, dtype), partial(torch_product, dtype), lambda s: (2 * s.side ** 3, "FLOP/s"), most)
     for short, dtype, most in (("f32", "float32", None), ("f16", "float16", 2.0), ("bf16", "bfloat16", 2.0))),
 )

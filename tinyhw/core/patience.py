@@ -7,7 +7,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from threading import get_ident
@@ -180,3 +181,15 @@ def ticker(terms: Terms | None, signals: bool = True, seconds: float | None = No
     if patience is not None: patience()
     if signals and looks > 2: HELD()
   return tick
+
+
+@contextmanager
+def within(limits: dict[int, float], seconds: float) -> Iterator[None]:
+  """In the block the calling thread has this limit, in seconds, among those of threads."""
+  me = get_ident()
+  before = limits.get(me)
+  limits[me] = seconds
+  try: yield
+  finally:
+    if before is None: del limits[me]
+    else: limits[me] = before

@@ -21,6 +21,7 @@ import numpy as np
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import DecodeError, DeviceError, InvalidArgument, OutOfMemory, Unsupported, WaitTimeout
 from tinyhw.core.locks import lock
+from tinyhw.core.patience import within
 from tinyhw.drive.base import Allocation, Dim3, Launch, Program, Runner, Runtime
 from tinyhw.drive.nv.bare import PtxKernel, is_ptx
 from tinyhw.wire.codeobject import Argument, CodeObject
@@ -505,13 +506,7 @@ class CudaRuntime(Runtime):
   @contextmanager
   def limited(self, seconds: float) -> Iterator[None]:
     """In the block the calling thread waits so long."""
-    me = threading.get_ident()
-    before = self._limits.get(me)
-    self._limits[me] = seconds
-    try: yield
-    finally:
-      if before is None: del self._limits[me]
-      else: self._limits[me] = before
+    with within(self._limits, seconds): yield
 
   def _wait(self, seconds: float) -> None:
     """Wait for what is queued. Raises WaitTimeout when the time is over: what still runs, only a new context ends."""

@@ -28,6 +28,7 @@ from contextlib import contextmanager, suppress
 
 from tinyhw.core.errors import DeviceError, Error, InvalidArgument, WaitTimeout
 from tinyhw.core.locks import lock
+from tinyhw.core.patience import within
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import BounceBuffer, BounceHalf, KernargRing
 from tinyhw.drive.base import Allocation, Runtime
@@ -147,13 +148,7 @@ class QueuedRuntime(Runtime):
   @contextmanager
   def limited(self, seconds: float) -> Iterator[None]:
     """In the block the calling thread waits so long."""
-    me = threading.get_ident()
-    before = self._limits.get(me)
-    self._limits[me] = seconds
-    try: yield
-    finally:
-      if before is None: del self._limits[me]
-      else: self._limits[me] = before
+    with within(self._limits, seconds): yield
 
   def enter(self, queue: HardwareQueue, stream: BoundStream | None = None, nbytes: int = 0) -> None:
     """Take `lock` for a submission of the stream with so many bytes of arguments: who returns from here need not wait.
