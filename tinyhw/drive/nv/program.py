@@ -220,10 +220,10 @@ class NVProgram(Program):
     """Write QMD and bank 0 at `memory[at:]`, which the GPU sees at `address`; the parameters are the caller's."""
     words = prepared.words
     if prepared.grid != grid:
-      for where, value in zip(self._grid, grid, strict=True): store(words, where, value)
+      counts = [g // c for g, c in zip(grid, prepared.cluster or _ONE)]  # GRID_WIDTH counts clusters
+      for where, value in zip(self._grid, counts, strict=True): store(words, where, value)
       struct.pack_into("<III", prepared.bank, self.arch.bank0.nctaid, *grid)
       for start, told in self._cluster_banks():
-        counts = [g // c for g, c in zip(grid, prepared.cluster or _ONE)]
         struct.pack_into("<III", prepared.bank, start + told.nclusterid, *counts)
       prepared.grid = grid
     store(words, self._bank, address + self.bank_at)
