@@ -243,8 +243,8 @@ def batches(wanted: Iterable[Kept]) -> Iterator[list[Kept]]:
 
 # Where the emulator goes on to disagree, and why: a pattern of forms, the reason.
 DIFFER: Final = (
-  (r"v(add|sub|absdiff|min|max|shl|shr|set|mad)\.", "scalar video instructions: what ptxas 13.0 makes of them for "
-   "sm_90 saturates, and compares with the third operand, otherwise than the manual's pseudocode where signs are mixed"),
+  (r"v(add|sub|absdiff|min|max|shl|shr|set|mad)\.", "scalar video instructions: where signs are mixed, what ptxas 13.0 "
+   "makes of them for sm_90 saturates, and compares with the third operand, otherwise than the manual's pseudocode"),
   (r"(fma|mad)\.r[nzmp]\.f64", "which NaN of several comes out: the chip has the addend's first"),
   (r"mul\..*ftz\.sat\.f32", "the chip flushes a product that is below the least normal number before it is rounded"),
   (r"cvt\.rp\.ftz\.sat\.f16\.f32", "ptxas 13.0 does not flush the source there"),
