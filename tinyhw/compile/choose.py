@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from tinyhw.compile import images, lanes, matrix
+from tinyhw.compile import images, lanes, matrix, warpgroup
 from tinyhw.compile.kernel import Kernel
 from tinyhw.compile.program import Opt, OptKind
 from tinyhw.compile.units import available
@@ -46,6 +46,7 @@ def _matrix(kernel: Kernel) -> bool:
   """A product that a matrix unit computes: each wave has some blocks of it, so that a load serves several."""
   found = matrix.find(kernel)
   if isinstance(found, str): return False
+  if kernel.renderer.warpgroups and _warpgroups(kernel, found): return True
   kernel.apply(Opt(OptKind.TC, int(found.steps.arg.axis)))
   assert kernel.unit_product is not None
   if kernel.renderer.stages and _staged(kernel): return True
@@ -55,6 +56,14 @@ def _matrix(kernel: Kernel) -> bool:
   waves = 4 if kernel.renderer.max_block >= 4 * found.unit.lanes else 1
   if kernel.renderer.local: _try(kernel, OptKind.LOCAL, found.rows, divisor(kernel.left(found.rows), waves))
   return True
+
+
+def _warpgroups(kernel: Kernel, found: matrix.Product) -> bool:
+  """A product of so many tiles that all of a GPU has some, by warpgroups."""
+  for columns in warpgroup.COLUMNS:
+    if kernel.product(Axis.LOOP) < _TILES * _TILE * columns: continue
+    if _try(kernel, OptKind.WARPGROUP, found.steps, columns): return True
+  return False
 
 
 def _staged(kernel: Kernel) -> bool:

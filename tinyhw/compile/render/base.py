@@ -25,8 +25,8 @@ class Renderer(ABC):
   (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of a workgroup,
   `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
 
-  `units` are the matrix units of a wave, `stages` says whether large products by them go through local memory, `images`
-  the limits of what `compile.images` makes.
+  `units` are the matrix units of a wave, `stages` says whether large products by them go through local memory,
+  `warpgroups` whether there are units of four waves that read it, `images` the limits of what `compile.images` makes.
 
   For processors: `lanes`: the longest vectors that arithmetic takes (0: it is on scalars). `masks`: accesses of some
   lanes only are cheap. `powers`: vectors have a power of two of lanes. `tile_vectors`: vectors of 64 bytes that a
@@ -48,6 +48,7 @@ class Renderer(ABC):
   leaves_python = False
   units: tuple[MatrixUnit, ...] = ()
   stages = False
+  warpgroups = False
   images: tuple[int, int] | None = None         # the largest image of two dimensions, in pixels; None: there are none
   fused = False
   max_block = 1
@@ -140,7 +141,19 @@ def _sizes(uops: Sequence[UOp], kind: str) -> Dim3:
   return sizes.get(f"{kind}0", 1), sizes.get(f"{kind}1", 1), sizes.get(f"{kind}2", 1)
 
 
+def given(uops: Sequence[UOp]) -> set[UOp]:
+  """The DEFINE_LOCALs whose memory a launch has to give: tiles of warpgroups, which are more than kernels may declare.
+  """
+  return {u.src[2] for u in uops if u.op is Ops.WGMMA}
+
+
 def local_size(uops: Sequence[UOp]) -> int:
-  """Bytes of all DEFINE_LOCALs, each aligned to 16."""
+  """Bytes of all DEFINE_LOCALs that a kernel declares, each aligned to 16."""
+  others = given(uops)
   return sum(-(-u.dtype.size * u.dtype.base.itemsize // 16) * 16 for u in uops
-             if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType))
+             if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType) and u not in others)
+
+
+def dynamic_size(uops: Sequence[UOp]) -> int:
+  """Bytes of the DEFINE_LOCALs that a launch has to give."""
+  return sum(u.dtype.size * u.dtype.base.itemsize for u in given(uops) if isinstance(u.dtype, PtrDType))

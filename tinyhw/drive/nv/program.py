@@ -180,7 +180,7 @@ class NVProgram(Program):
     packer = self.packer(len(buffers), values)
     try: params = packer.pack(*map(ADDRESS, buffers), *values)
     except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
-    return self._launch(params, grid, block, 0, wait, None)
+    return self._launch(params, grid, block, self.dynamic_bytes, wait, None)
 
   def launch(self, params: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0, wait: bool = False,
              cluster: Dim3 | None = None) -> float | None:
@@ -315,7 +315,7 @@ class NVProgram(Program):
     """QMD and bank for a place in a chain: its end schedules the QMD behind it, or tells that the chain is over. Where
     those are, `join` and `finish` say."""
     cluster = self._clustered(None)
-    made = self._meta_data(block, self._check(block, 0), cluster)
+    made = self._meta_data(block, self._check(block, self.dynamic_bytes), cluster)
     values = {"RELEASE_ENABLE": 1, "RELEASE_PAYLOAD64B": 1, "RELEASE_MEMBAR_TYPE": 1,
               "RELEASE_SEMAPHORE_ADDR": self.runtime.chain.address} if last else {
                 "DEPENDENT_QMD_ENABLE": 1, "DEPENDENT_QMD_ACTION": _INVALIDATE_COPY_SCHEDULE}
