@@ -13,6 +13,7 @@ from tinyhw.ir.uop import Axis, GroupOp, UOp
 _TILE = 128               # rows and columns of a product that a workgroup has, of four waves
 _TILE_BYTES = 64          # of each, at once
 _TILES = 128              # fewer of them leave a large GPU without work
+_BROAD = 1 << 16          # threads that a large GPU has at once, each with few registers
 _LONG_ARITHMETIC = 100    # operations after which a value is not computed for several neighbours in one thread
 
 
@@ -31,7 +32,7 @@ def heuristic(kernel: Kernel) -> None:
   if renderer.vector_bytes:
     if not tiled: _vectorize(kernel)
     _unroll(kernel)
-  if renderer.local: _workgroups(kernel)
+  if renderer.local and not (tiled and renderer.square): _workgroups(kernel)
   if renderer.images is not None and images.wanted(): images.choose(kernel)
 
 
@@ -92,13 +93,19 @@ def _tile(kernel: Kernel) -> bool:
   free = {axis: [a for a in loads if axis not in a.steps and axis not in a.other] for axis in kernel.outputs}
   pairs = [(x, y) for x in kernel.outputs for y in kernel.outputs
            if x is not y and any(a not in free[y] for a in free[x]) and any(a not in free[x] for a in free[y])]
-  tile = kernel.renderer.tile
+  renderer, threads = kernel.renderer, kernel.product(Axis.LOOP)
+  broad = renderer.broad_tile
   for x, y in sorted(pairs, key=lambda p: -_contiguity(kernel, p[1])):
     if any(x in a.other or y in a.other for a in loads): continue
+    wide = broad and threads >= _BROAD * broad ** 2 and not kernel.left(x) % broad and not kernel.left(y) % broad
+    tile = broad if wide else renderer.tile
     amounts = divisor(kernel.left(x), tile), divisor(kernel.left(y), tile)
     if min(amounts) < 2: continue
     _try(kernel, OptKind.UPCAST, x, amounts[0])
     _try(kernel, OptKind.UPCAST, y, amounts[1])
+    if renderer.square:  # both loads are of few lines of memory then
+      _try(kernel, OptKind.LOCAL, y, divisor(kernel.left(y), 8 if wide else 32))
+      _try(kernel, OptKind.LOCAL, x, divisor(kernel.left(x), 8))
     return True
   return False
 

@@ -21,7 +21,8 @@ class Renderer(ABC):
   """Makes programs for one target, and tells the optimizer what suits it.
 
   `threads`: output axes are spread over a grid. `local`: there are workgroups with local memory. `tile`: steps of one
-  output axis that a thread of a tiled kernel computes (1: no tiling). `vector_bytes`: the widest LOAD and STORE
+  output axis that a thread of a tiled kernel computes (1: no tiling), `broad_tile` the same where there are threads
+  enough for all of the chip; `square`: such a kernel's workgroups have rows as well as columns. `vector_bytes`: the widest LOAD and STORE
   (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of a workgroup,
   `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
 
@@ -39,6 +40,8 @@ class Renderer(ABC):
   threads = False
   local = False
   tile = 1
+  broad_tile = 0
+  square = False
   vector_bytes = 0
   lanes = 0
   masks = False
