@@ -22,9 +22,9 @@ class Renderer(ABC):
 
   `threads`: output axes are spread over a grid. `local`: there are workgroups with local memory. `tile`: steps of one
   output axis that a thread of a tiled kernel computes (1: no tiling), `broad_tile` the same where there are threads
-  enough for all of the chip; `square`: such a kernel's workgroups have rows as well as columns. `vector_bytes`: the widest LOAD and STORE
-  (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of a workgroup,
-  `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
+  enough for all of the chip; `square`: such a kernel's workgroups have rows as well as columns. `vector_bytes`: the
+  widest LOAD and STORE (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of
+  a workgroup, `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
 
   `units` are the matrix units of a wave, `stages` says whether large products by them go through local memory,
   `warpgroups` whether there are units of four waves that read it, `images` the limits of what `compile.images` makes.
