@@ -1,5 +1,5 @@
-"""Every test that takes `device` runs on each device that needs no hardware, AMD being the mock; or on `DEV` alone, which
-is a card's where no `MOCKGPU` says otherwise."""
+"""Every test that takes `device` runs on each device that needs no hardware, AMD being the mock; or on `DEV` alone, and
+on a card where no `MOCKGPU` says otherwise."""
 from __future__ import annotations
 
 import os

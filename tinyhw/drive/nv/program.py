@@ -33,6 +33,7 @@ _SHARED_GRANULE: Final = 128
 _CONFIG_KIB: Final = 4       # of *_SM_CONFIG_SHARED_MEM_SIZE, which counts from 1
 # Where a thread's stack begins in its local memory: what NVIDIA's driver puts into bank 0 for all kernels.
 _STACK_TOP: Final = 0xFFFDC0
+_LOCAL_TOP: Final = 1 << 24  # where that memory ends: what a thread has of it begins so many bytes before
 _NO_CHECK: Final = 1         # API_VISIBLE_CALL_LIMIT
 _SYSMEMBAR: Final = 1        # CWD_MEMBAR_TYPE
 _GRID_CTA: Final = 2         # QMD_TYPE
@@ -118,7 +119,8 @@ class NVProgram(Program):
     self._prepared: dict[tuple[Dim3, int, bool, Dim3 | None], Prepared] = {}
     self._packers: dict[tuple[Any, ...], struct.Struct] = {}
     if kernel.call_stack: raise Unsupported("kernel with", "a stack of calls", where=self._where)
-    if kernel.local: runtime.require_local(kernel.local, self._where)
+    self._local = round_up(kernel.local + _LOCAL_TOP - _STACK_TOP, 16) if kernel.local else 0
+    if self._local: runtime.require_local(self._local, self._where)
 
   @property
   def clusters(self) -> bool:
@@ -360,7 +362,7 @@ class NVProgram(Program):
       "MIN_SM_CONFIG_SHARED_MEM_SIZE": shared_config(arch, shared),
       "TARGET_SM_CONFIG_SHARED_MEM_SIZE": shared_config(arch, shared),
       "MAX_SM_CONFIG_SHARED_MEM_SIZE": max(arch.shared_kib) // _CONFIG_KIB + 1,
-      "SHADER_LOCAL_MEMORY_HIGH_SIZE": round_up(kernel.local, 16), "SHADER_LOCAL_MEMORY_LOW_SIZE": 0,
+      "SHADER_LOCAL_MEMORY_HIGH_SIZE": self._local, "SHADER_LOCAL_MEMORY_LOW_SIZE": 0,
       **{f"INVALIDATE_{cache}": 1 for cache in _INVALIDATES},
       **{f"CTA_THREAD_DIMENSION{n}": b for n, b in enumerate(block)}}
     kind = _GRID_CTA if cluster is None else _GRID_GPC_CGA
