@@ -292,7 +292,7 @@ def test_the_variable_that_chooses(device: str, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_signed_byte_is_made_an_unsigned_word_past_ptxas() -> None:
-  """ptxas (13.0) takes both conversions of `(float)(unsigned)byte` for one of a signed byte, unless the first is none."""
+  """ptxas takes both conversions of `(float)(unsigned)byte` for one of a signed byte, unless the first is none."""
   for wide in (dtypes.float32, dtypes.float64):
     (item,) = schedule([Tensor.empty(16, dtype=dtypes.int8).cast(dtypes.uint32).cast(wide).uop])
     text = compile_kernel(item.ast, PTXRenderer("sm_90")).source
