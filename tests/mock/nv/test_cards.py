@@ -65,8 +65,8 @@ def test_components_that_stay_are_not_read_where_nothing_may_be_written() -> Non
 def test_the_largest_cluster(blocks: int) -> None:
   b = Compute()
   c, data = b.channel(), b.take(256)
-  b.pcas(c, launch_qmd(b, b.load(CLUSTER, "k"), version=(4, 0), grid=(16, 1, 1), block=(1, 1, 1), bank=b.bank(data),
-                       QMD_TYPE=3, GPC_CGA_WIDTH=blocks, GPC_CGA_HEIGHT=1, GPC_CGA_DEPTH=1))
+  b.pcas(c, launch_qmd(b, b.load(CLUSTER, "k"), version=(4, 0), grid=(16 // blocks, 1, 1), block=(1, 1, 1),
+                       bank=b.bank(data), QMD_TYPE=3, GPC_CGA_WIDTH=blocks, GPC_CGA_HEIGHT=1, GPC_CGA_DEPTH=1))
   b.run()
   assert [b.space.load(data + 4 * i, 4) for i in range(16)] == [16 * blocks + i % blocks for i in range(16)]
 
