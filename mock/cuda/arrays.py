@@ -34,7 +34,8 @@ _FLAGS: Final = {v: n for n, v in vars(cuda).items() if n.startswith("CUDA_ARRAY
 # "Technical Specifications per Compute Capability", from 8.0 on): taken down by hand, not by a generator, and not held
 # against a chip.
 _LIMITS: Final = {
-  "1d": ((131072,), (32768,)), "2d": ((131072, 65536), (131072, 65536)), "3d": ((16384,) * 3, (16384,) * 3),
+  "1d": ((131072,), (32768,)), "2d": ((131072, 65536), (131072, 65536)),
+  "3d": ((16384, 16384, 16384), (16384, 16384, 16384)),
   "a1d": ((32768, 0, 2048), (32768, 0, 2048)), "a2d": ((32768, 32768, 2048), (32768, 32768, 2048)),
   "cube": ((32768, 32768, 6), (32768, 32768, 6)), "acube": ((32768, 32768, 2046), (32768, 32768, 2046))}
 _ALTERNATE: Final = (8192, 8192, 32768)  # of 3D textures

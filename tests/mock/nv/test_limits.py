@@ -1,0 +1,285 @@
+"""Limits and refusals by rule: all of a card's memory, every class and control that has no meaning, names and paths
+that there are not, what a QMD says beside its grid."""
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from typing import Any
+
+import pytest
+
+from tests.mock.nv.bench import BASE, COMPUTE, COPY, Bench, launch_qmd, release
+from tests.mock.nv.client import MIB, Client
+from tests.mock.nv.test_compute import ADD, CLUSTER, Compute
+from tests.mock.nv.test_copy import PITCH, TRANSFER, addresses, ce, filled
+from tests.mock.nv.test_events import QUIET, event, registered
+from tests.mock.nv.test_host import PBDMA, dead
+from tests.mock.nv.test_rm import refused
+from tinyhw.autogen import nv_c56f as host
+from tinyhw.autogen import nv_rm as rm
+from tinyhw.autogen import nv_rm_alloc as alloc
+from tinyhw.autogen import nv_rm_control as control
+from tinyhw.autogen import nv_rm_status as status
+from tinyhw.autogen.nv_rm_chips import RESOURCES
+from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.mock.memory import Refused
+from tinyhw.mock.nv.card import CARDS, cards_named
+from tinyhw.mock.nv.channel import State
+from tinyhw.mock.nv.controls import Controls
+from tinyhw.mock.nv.machine import NvMachine
+from tinyhw.mock.nv.port import NvPort
+from tinyhw.wire import methods
+
+UNSUPPORTED = status.NV_ERR_NOT_SUPPORTED
+
+
+@pytest.mark.parametrize("system", [False, True])
+def test_memory_is_given_from_its_first_byte_to_its_last(system: bool) -> None:
+  c = Client()
+  kind = alloc.NV01_MEMORY_SYSTEM if system else alloc.NV01_MEMORY_LOCAL_USER
+  where = (alloc.NVOS32_ATTR_LOCATION_PCI if system else alloc.NVOS32_ATTR_LOCATION_VIDMEM) << 25
+  def made(size: int) -> tuple[int, Any]:
+    p = alloc.NV_MEMORY_ALLOCATION_PARAMS(owner=c.root, size=size, attr=where)
+    return c.alloc(c.device, 0, kind, p), p
+  first, p = made(32 * MIB)
+  assert (p.offset, p.size, p.limit) == (0, 32 * MIB, 32 * MIB - 1)
+  second, p = made(32 * MIB)
+  assert p.offset == 32 * MIB
+  refused(status.NV_ERR_NO_MEMORY, made, 1)
+  for handle in (first, second): c.free(handle)
+  assert made(64 * MIB)[1].offset == 0
+
+
+# ---- what RM knows and the mock does not
+
+def test_classes_without_a_meaning() -> None:
+  """Each class of each chip below each parent: what is the kernel's, what the chip has not, and what is not modelled,
+  which the report names."""
+  c = Client()
+  w = c.channel()
+  parents = {"RmClientResource": c.root, "Device": c.device, "Subdevice": c.subdevice, "KernelChannel": w.handle,
+             "KernelChannelGroupApi": w.group}
+  makers = c.machine.rm.classes
+  found = set()
+  for number, row in RESOURCES.items():
+    if row.internal in makers: continue
+    for internal, parent in parents.items():
+      declared = alloc.PARAMETERS.get(number)
+      given = declared() if isinstance(declared, type) and issubclass(declared, ctypes.Structure) else ctypes.c_uint32()
+      fits = row.parents == ("any",) or internal in row.parents
+      if row.privileged: wanted = status.NV_ERR_INSUFFICIENT_PERMISSIONS
+      elif not fits: wanted = status.NV_ERR_INVALID_OBJECT_PARENT
+      elif internal != "RmClientResource" and number not in c.card.classes: wanted = status.NV_ERR_INVALID_CLASS
+      else: wanted = UNSUPPORTED
+      if number in (alloc.NV01_ROOT, alloc.NV01_ROOT_CLIENT, alloc.NV01_ROOT_NON_PRIV): continue
+      refused(wanted, c.alloc, parent, 0, number, given)
+      if wanted == UNSUPPORTED:
+        found.add(row.internal)
+        assert c.machine.findings[-1] == f"RM class {row.name} is not modelled: NV_ERR_NOT_SUPPORTED"
+  assert {"GpuUserSharedData", "ProfilerDev", "TimerApi"} <= found
+  refused(status.NV_ERR_INVALID_CLASS, c.alloc, c.device, 0, 0xFFFE)
+
+
+def test_controls_without_a_meaning() -> None:
+  """Each command on an object of its class: refused by name, or taken without an effect, which the report says too. Of
+  a wrong size, and on an object of another class, it is no command."""
+  c = Client()
+  w = c.channel()
+  objects = {0x0000: c.root, 0x0080: c.device, 0x2080: c.subdevice, 0x90F1: c.va, 0x0041: c.memory(4096),
+             0x906F: w.handle, 0xA06F: w.handle, 0xC36F: w.handle, 0xA06C: w.group}
+  table = Controls.table
+  seen = {"refused": 0, "ignored": 0}
+  for command, row in control.CONTROLS.items():
+    handle = objects.get(command >> 16)
+    if handle is None or table.get(row.name) is not None: continue
+    given = None if row.struct is None else row.struct()
+    if table.why_ignored(row.name) is None:
+      refused(UNSUPPORTED, c.control, handle, given, command)
+      assert c.machine.findings[-1] == f"RM control {row.name} is not modelled: NV_ERR_NOT_SUPPORTED"
+      seen["refused"] += 1
+    else:
+      c.control(handle, given, command)
+      assert any(row.name in line for line in c.machine.report())
+      seen["ignored"] += 1
+    count = len(c.machine.findings)
+    refused(UNSUPPORTED, c.control, c.va if handle != c.va else c.device, given, command)
+    refused(status.NV_ERR_INVALID_PARAM_STRUCT, c.control, handle, (ctypes.c_uint8 * 5)(), command)
+    assert len(c.machine.findings) == count
+  assert seen["refused"] > 40 and seen["ignored"] >= 4
+
+
+# ---- names and paths
+
+def test_cards_by_name() -> None:
+  assert [c.name for c in cards_named(" sm_90 ,sm_80")] == ["sm_90", "sm_80"] == [
+    c.name for c in cards_named(["sm_90", "sm_80 "])]
+  with pytest.raises(InvalidArgument, match="no card is called 'sm_91'") as caught: cards_named("sm_90,sm_91")
+  assert caught.value.hint == f"there are {', '.join(CARDS)}"
+  with pytest.raises(InvalidArgument, match="without cards"): cards_named([])
+  with pytest.raises(InvalidArgument, match="weak memory"): NvMachine("sm_90", memory="weak")
+
+
+def test_files_of_a_card_in_its_slot() -> None:
+  """As Linux has them in /sys: numbers of the PCI device, of four digits, and its class, of six."""
+  port = NvPort(NvMachine("sm_80,sm_120", vram=MIB, system_memory=MIB))
+  slots = port.listdir("/sys/bus/pci/devices/")
+  assert slots == port.listdir("/proc/driver/nvidia/gpus") == ["0000:01:00.0", "0000:02:00.0"]
+  for slot, device, title, minor in zip(slots, (0x20B2, 0x2B85), ("A100-SXM4-80GB", "GeForce RTX 5090"), (0, 1)):
+    read = {n: port.read(f"/sys/bus/pci/devices/{slot}/{n}").decode() for n in ("vendor", "device", "class")}
+    assert read == {"vendor": "0x10de\n", "device": f"0x{device:04x}\n", "class": "0x030200\n"}
+    told = port.read(f"/proc/driver/nvidia/gpus/{slot}/information").decode()
+    assert f"Model: \t\t NVIDIA {title}\n" in told and f"Device Minor: \t {minor}\n" in told
+  assert port.listdir("/dev") == ["nvidia-uvm", "nvidia-uvm-tools", "nvidia0", "nvidia1", "nvidiactl"]
+  nothing: list[Any] = [lambda: port.read(f"/sys/bus/pci/devices/{slots[0]}/irq"), lambda: port.listdir("/dev/pts"),
+                        lambda: port.read("/sys/bus/pci/devices/0000:03:00.0/vendor"),
+                        *(lambda p=p: port.open(p) for p in ("/dev/nvidia2", "/dev/nvidia", "/dev/zero"))]
+  for call in nothing:
+    with pytest.raises(FileNotFoundError) as caught: call()
+    assert caught.value.errno == errno.ENOENT
+
+
+def test_descriptors_and_addresses_that_there_are_not() -> None:
+  c = Client()
+  for call, number in ((lambda: c.port.close(9999), errno.EBADF), (lambda: c.port.mmap(c.uvm_fd, 4096), errno.EINVAL),
+                       (lambda: c.port.mmap(c.ctl, 4096), errno.EINVAL)):
+    with pytest.raises(OSError) as caught: call()
+    assert caught.value.errno == number
+  w = c.channel()
+  with pytest.raises(InvalidArgument, match="no doorbells are mapped at 0x10"): c.port.doorbell(0x10, w.token, 4)
+  fd = c.port.open("/dev/nvidiactl")
+  c.port.close(fd)
+  with pytest.raises(OSError): c.port.close(fd)
+
+
+def test_a_child_has_none_of_its_parents_files() -> None:
+  """What it asks of them is refused with EBADF, and says why."""
+  c = Client()
+  child = NvPort(c.machine)
+  child.pid = lambda: os.getpid() + 1  # type: ignore[method-assign]
+  with pytest.raises(Refused, match="of the parent process") as caught:
+    child.ioctl(c.ctl, next(iter(rm.IOCTLS)), ctypes.c_uint32())
+  assert caught.value.errno == errno.EBADF
+
+
+# ---- memory of the client
+
+def test_pages_of_a_client_are_no_place_for_rings() -> None:
+  c = Client()
+  w = c.channel()
+  at, _ = c.private(65536)
+  p = alloc.NV_CHANNEL_ALLOC_PARAMS.from_buffer_copy(w.params)
+  p.hUserdMemory[0] = 0x0D15C
+  refused(UNSUPPORTED, c.alloc, w.group, 0, c.card.channel_class, p)
+  for name in ("ALLOC_USER_READ_ONLY", "ALLOC_DEVICE_READ_ONLY"):
+    given = c.pages(at, 4096, 0x0D15D)
+    given.params.flags |= 1 << getattr(rm, f"NVOS02_FLAGS_{name}")[1]
+    refused(UNSUPPORTED, c.call, given, c.gpu_fd)
+
+
+# ---- events
+
+def test_a_file_that_hears_no_more() -> None:
+  """Registered once; freed once; of what it was to hear of nothing comes, and others hear on."""
+  c = Client()
+  one, two = (c.port.open("/dev/nvidiactl") for _ in range(2))
+  assert [registered(c, fd) for fd in (one, two)] == [status.NV_OK] * 2
+  assert registered(c, one) == status.NV_ERR_INSUFFICIENT_RESOURCES
+  event(c, one)
+  event(c, two)
+  gone = rm.nv_ioctl_free_os_event_t(hClient=c.root, hDevice=c.device, fd=one)
+  number = next(n for n, row in rm.IOCTLS.items() if row.struct is type(gone))
+  c.port.ioctl(one, number, gone)
+  assert gone.Status == status.NV_OK
+  c.port.ioctl(one, number, gone)
+  assert gone.Status == status.NV_ERR_INVALID_EVENT
+  c.channel().send(0, host.NON_STALL_INTERRUPT())
+  assert c.port.poll(two, 1.0) and not c.port.poll(one, 0.0)
+  assert registered(c, one) == status.NV_OK
+  refused(UNSUPPORTED, event, c, one, alloc.NV01_EVENT_NONSTALL_INTR | QUIET | 0xFFF)
+
+
+# ---- engines
+
+def test_one_block_is_a_cluster_where_the_qmd_says_so() -> None:
+  """A kernel that was compiled for clusters is refused then."""
+  b = Compute()
+  c, data = b.channel(), b.take(128)
+  ptx = CLUSTER.replace("n) {", "n) .reqnctapercluster 3, 1, 1 {", 1)
+  b.pcas(c, launch_qmd(b, b.load(ptx, "k"), version=(4, 0), grid=(6, 1, 1), block=(1, 1, 1), bank=b.bank(data)))
+  b.run()
+  dead(b, c, status.ROBUST_CHANNEL_GR_EXCEPTION, "a cluster of (1, 1, 1) blocks")
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_release_of_a_qmd_may_interrupt(told: bool) -> None:
+  b = Compute()
+  c, at = b.channel(), b.take(64)
+  b.pcas(c, launch_qmd(b, b.load(ADD, "add"), version=(4, 0), bank=b.bank(b.take(256)), RELEASE_ENABLE__1=1,
+                       RELEASE_SEMAPHORE_ADDR__1=at, RELEASE_SEMAPHORE_PAYLOAD__1=5, RELEASE_TRAP_TYPE__1=int(told)))
+  b.run()
+  assert c.state is State.READY and b.space.load(at, 4) == 5 and c.interrupts == int(told)
+
+
+@pytest.mark.parametrize("flush", [False, True])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_semaphore_behind_a_copy_that_is_not_flushed(flush: bool, again: bool) -> None:
+  """The last copy before it counts."""
+  b = Bench()
+  c = b.channel("copy")
+  def copied(flushed: bool) -> None:
+    b.send(c, COPY, *addresses(filled(b, 64), b.take(64)), ce.LINE_LENGTH_IN(VALUE=64), ce.LAUNCH_DMA(
+      DATA_TRANSFER_TYPE=TRANSFER.NON_PIPELINED, FLUSH_ENABLE=int(flushed), **PITCH))
+  if again: copied(not flush)
+  copied(flush)
+  b.send(c, 0, *release(b.take(16), 1))
+  assert c.state is State.READY
+  assert any("FLUSH_ENABLE 0" in line for line in b.machine.findings) == (not flush)
+
+
+@pytest.mark.parametrize("invalidated", [False, True])
+def test_a_qmd_that_is_scheduled_again_as_older_chips_do(invalidated: bool) -> None:
+  """SEND_SIGNALING_PCAS_B may invalidate alone."""
+  b = Compute("sm_80")
+  m = methods.declared(b.gpu.card.compute_class)
+  c, program, bank = b.channel(), b.load(ADD, "add"), b.bank(b.take(1024))
+  q = launch_qmd(b, program, bank=bank)
+  def sent(**how: int) -> None:
+    b.send(c, COMPUTE, m.SEND_PCAS_A(QMD_ADDRESS_SHIFTED8=q >> 8), m.SEND_SIGNALING_PCAS_B(**how))
+  sent(SCHEDULE=1)
+  again = launch_qmd(b, program, grid=(2, 1, 1), bank=bank)
+  b.space.write(q, b.space.read(again, 256))
+  if invalidated: sent(INVALIDATE=1)
+  sent(SCHEDULE=1)
+  assert c.state is State.READY
+  assert any("the scheduler may hold the QMD" in line for line in b.machine.findings) == (not invalidated)
+
+
+def test_programs_without_an_elf() -> None:
+  b = Compute()
+  c = b.channel()
+  b.pcas(c, launch_qmd(b, BASE + 0x1000, bank=b.bank(b.take(256))))
+  with pytest.raises(Unsupported, match="no ELF begins before it"): b.run()
+  assert c.state is State.DEAD and "no ELF begins" in c.describe()
+
+
+@pytest.mark.parametrize(("kind", "objects", "subchannel", "code", "text"), [
+  ("compute", "", COMPUTE, PBDMA, "on a channel without an engine object"),
+  ("compute", "", COPY, PBDMA, "on subchannel 4, where copy classes none are"),
+  ("compute", "copy", COMPUTE, status.ROBUST_CHANNEL_GR_CLASS_ERROR, "of a channel with classes 0xc8b5"),
+  ("compute", "copy", 3, status.ROBUST_CHANNEL_GR_CLASS_ERROR, "on subchannel 3 of a channel with classes 0xc8b5"),
+  ("copy", "", 2, PBDMA, "on subchannel 2, where copy classes none are"),
+  ("compute", "copy", COPY, 0, ""), ("copy", "copy", 2, 0, "")])
+@pytest.mark.parametrize("named", [False, True])
+def test_methods_need_their_engines_object(kind: str, objects: str, subchannel: int, code: int, text: str,
+                                           named: bool) -> None:
+  """SET_OBJECT and any other method; on a copy engine's runlist all subchannels are the same."""
+  b = Bench()
+  c = b.channel(kind)
+  c.classes = (0xC8B5,) if objects else ()
+  sent = host.SET_OBJECT(NVCLASS=0xC8B5) if named else ce.NOP(PARAMETER=0)
+  b.send(c, subchannel, sent)
+  if not code: assert c.state is State.READY
+  else:
+    dead(b, c, code, text)
+    assert ("class 0xc8b5" if named else "a method") in str(c.error) and text in c.describe()
