@@ -1,0 +1,374 @@
+"""Limits and refusals by rule: how large arrays may be, which elements they have, what of a range is mapped, what a
+condition is for."""
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import struct
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tests.mock.cuda.client import HEAD, SAXPY, WAIT, Client, u32, u64
+from tests.mock.cuda.test_arrays import CUBE, LAYERED, SURFACE, described
+from tests.mock.cuda.test_links import NVVM, Linker
+from tests.mock.cuda.test_nodes_and_libraries import error
+from tests.mock.cuda.test_virtual import UNIT, granted, physical
+from tests.mock.nv.bench import cubin
+from tinyhw.autogen import cuda
+from tinyhw.mock.cuda import library
+from tinyhw.mock.cuda.arrays import limits
+from tinyhw.mock.cuda.calls import Failed
+
+GATHER = cuda.CUDA_ARRAY3D_TEXTURE_GATHER
+COUNT = ctypes.c_size_t
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+  client = Client("sm_90,sm_80")
+  yield client
+  client.machine.close()
+
+
+# ---- arrays
+
+def test_limits_of_arrays_are_those_of_the_guide() -> None:
+  """The table "Technical Specifications per Compute Capability" of the CUDA Programming Guide, from 8.0 on."""
+  texture = {"1D": (131072,), "2D": (131072, 65536), "3D": (16384, 16384, 16384), "CUBEMAP": (32768,),
+             "1D_LAYERED": (32768, 2048), "2D_LAYERED": (32768, 32768, 2048), "CUBEMAP_LAYERED": (32768, 2046),
+             "1D_LINEAR": (1 << 28,), "1D_MIPMAPPED": (32768,), "2D_MIPMAPPED": (32768, 32768),
+             "2D_GATHER": (32768, 32768), "2D_LINEAR": (131072, 65000, 2097120)}
+  surface = {"1D": (32768,), "2D": (131072, 65536), "3D": (16384, 16384, 16384), "CUBEMAP": (32768,),
+             "1D_LAYERED": (32768, 2048), "2D_LAYERED": (32768, 32768, 2048), "CUBEMAP_LAYERED": (32768, 2046)}
+  sides = {"1D_LAYERED": ("WIDTH", "LAYERS"), "2D_LAYERED": ("WIDTH", "HEIGHT", "LAYERS"),
+           "CUBEMAP_LAYERED": ("WIDTH", "LAYERS"), "2D_LINEAR": ("WIDTH", "HEIGHT", "PITCH")}
+  wanted = {f"MAXIMUM_{kind}{name}_{side}": size for kind, table in (("TEXTURE", texture), ("SURFACE", surface))
+            for name, sizes in table.items()
+            for side, size in zip(sides.get(name, ("WIDTH", "HEIGHT", "DEPTH")), sizes)}
+  wanted |= {f"MAXIMUM_TEXTURE3D_{side}_ALTERNATE": size
+             for side, size in (("WIDTH", 8192), ("HEIGHT", 8192), ("DEPTH", 32768))}
+  assert limits() == wanted
+
+
+ELEMENT = re.compile(r"CU_AD_FORMAT_(UNSIGNED_INT|SIGNED_INT|UNORM_INT|SNORM_INT|HALF|FLOAT)(\d*)(?:X(\d))?")
+
+
+def test_elements_of_every_format(client: Client) -> None:
+  """As large as their names say, of as many components as they may have; the others have a name, or are none."""
+  c, out = client, u64(0)
+  formats = {n: v for n, v in vars(cuda).items() if n.startswith("CU_AD_FORMAT_") and n != "CU_AD_FORMAT_MAX"}
+  for name, code in formats.items():
+    found = ELEMENT.fullmatch(name)
+    for channels in range(6):
+      d = cuda.CUDA_ARRAY3D_DESCRIPTOR_v2(Width=512, Height=8, Format=code, NumChannels=channels)
+      if found is None or found[1].endswith("INT") and not found[2]:
+        said = error(c, "cuArray3DCreate_v2", ctypes.byref(out), ctypes.byref(d))
+        assert said == "NOT_SUPPORTED" and name in c.machine.logs[-1]
+        continue
+      right = (str(channels) == found[3]) if found[3] else channels in (1, 2, 4)
+      if not right:
+        assert error(c, "cuArray3DCreate_v2", ctypes.byref(out), ctypes.byref(d)) == "INVALID_VALUE", (name, channels)
+        continue
+      free = c.machine.gpus[0].allocator.free_bytes
+      array = c.handle("cuArray3DCreate_v2", ctypes.byref(d))
+      size = {"HALF": 2, "FLOAT": 4}.get(found[1]) or int(found[2]) // 8
+      assert free - c.machine.gpus[0].allocator.free_bytes == 512 * 8 * size * channels, (name, channels)
+      told = cuda.CUDA_ARRAY3D_DESCRIPTOR_v2()
+      c.call("cuArray3DGetDescriptor_v2", ctypes.byref(told), u64(array))
+      assert bytes(told) == bytes(d)
+      c.call("cuArrayDestroy", u64(array))
+  d = cuda.CUDA_ARRAY3D_DESCRIPTOR_v2(Width=512, Height=8, Format=0x7F, NumChannels=1)
+  assert error(c, "cuArray3DCreate_v2", ctypes.byref(out), ctypes.byref(d)) == "INVALID_VALUE"
+
+
+def test_flags_of_every_geometry(client: Client) -> None:
+  """Which flags go together with which size, and the names of those that are not modelled."""
+  c = client
+  def said(size: tuple[int, int, int], flags: int) -> str:
+    d, out = described(size, flags), u64(0)
+    found = error(c, "cuArray3DCreate_v2", ctypes.byref(out), ctypes.byref(d))
+    if found == "CUDA_SUCCESS": c.call("cuArrayDestroy", out)
+    return found
+  known = (LAYERED, CUBE, SURFACE, GATHER)
+  for size, chosen in product(product((0, 6), (0, 6), (0, 6)), product((False, True), repeat=4)):
+    w, h, d = map(bool, size)
+    layered, cube, _, gather = chosen
+    flags = sum(f for f, on in zip(known, chosen) if on)
+    if cube: good = w and h and d
+    elif layered: good = w and d
+    else: good = w and (h or not d)
+    if gather: good = good and h and not d and not layered and not cube
+    assert said(size, flags) == ("CUDA_SUCCESS" if good else "INVALID_VALUE"), (size, chosen)
+  names = {v: n for n, v in vars(cuda).items() if n.startswith("CUDA_ARRAY3D_") and isinstance(v, int)}
+  others = {v: n for v, n in names.items() if v not in known}
+  assert len(others) >= 3
+  for flag, name in others.items():
+    assert said((4, 4, 0), flag) == "NOT_SUPPORTED" and name in c.machine.logs[-1]
+  assert said((4, 4, 0), 1 << 30) == "INVALID_VALUE"
+
+
+@pytest.mark.parametrize(("size", "flags"), [
+  ((32768, 1, 0), 0), ((1, 32768, 0), 0), ((32768, 0, 0), 0), ((1, 1, 2048), LAYERED), ((32768, 1, 0), GATHER)])
+def test_limits_of_mipmapped_and_gathered_arrays(client: Client, size: tuple[int, int, int], flags: int) -> None:
+  c, out = client, u64(0)
+  for more, wanted in ((0, "CUDA_SUCCESS"), (1, "INVALID_VALUE")):
+    if flags & GATHER: w, h, d = size[0] + more, size[1], size[2]
+    else: w, h, d = (n + more * (n > 1000) for n in size)
+    given = described((w, h, d), flags)
+    if flags & GATHER: said = error(c, "cuArray3DCreate_v2", ctypes.byref(out), ctypes.byref(given))
+    else: said = error(c, "cuMipmappedArrayCreate", ctypes.byref(out), ctypes.byref(given), 1)
+    assert said == wanted
+    if not more: c.call("cuArrayDestroy" if flags & GATHER else "cuMipmappedArrayDestroy", out)
+
+
+# ---- addresses
+
+def mapped(c: Client, at: int, start: int, size: int, handle: int) -> str:
+  return error(c, "cuMemMap", u64(at + start * UNIT), COUNT(size * UNIT), COUNT(0), u64(handle), u64(0))
+
+
+def test_mappings_lie_side_by_side_and_never_one_over_another(client: Client) -> None:
+  """Of a range of five units the middle one or two are taken: what may be mapped, given access, and unmapped beside
+  it, of every place and size."""
+  c, units = client, 5
+  at = c.handle("cuMemAddressReserve", COUNT(units * UNIT), COUNT(0), u64(0), u64(0))
+  big = physical(c, 3 * UNIT)
+  for first, length in ((2, 1), (1, 2)):
+    assert mapped(c, at, first, length, big) == "CUDA_SUCCESS"
+    for start, size in product(range(units), range(1, 5)):
+      fits = start + size <= units and size <= 3
+      free = fits and (start + size <= first or first + length <= start)
+      assert mapped(c, at, start, size, big) == ("CUDA_SUCCESS" if free else "INVALID_VALUE"), (start, size)
+      there = {first: length} | ({start: size} if free else {})
+      def whole(a: int, n: int, there: dict[int, int] = there) -> bool:
+        while n > 0 and a in there: a, n = a + there[a], n - there[a]
+        return n == 0
+      for a, n in ((start, size), (first, 1), (first, length + size), (min(first, start), length + size)):
+        said = error(c, "cuMemSetAccess", u64(at + a * UNIT), COUNT(n * UNIT), None, COUNT(0))
+        assert (said == "CUDA_SUCCESS") == whole(a, n), (there, a, n)
+      if free: c.call("cuMemUnmap", u64(at + start * UNIT), COUNT(size * UNIT))
+    assert error(c, "cuMemUnmap", u64(at), COUNT(UNIT)) == "INVALID_VALUE"
+    c.call("cuMemUnmap", u64(at + first * UNIT), COUNT(length * UNIT))
+  for offset, flags, size in ((UNIT, 0, UNIT), (0, 1, UNIT), (0, 0, 0), (0, 0, UNIT // 2)):
+    assert error(c, "cuMemMap", u64(at), COUNT(size), COUNT(offset), u64(big), u64(flags)) == "INVALID_VALUE"
+  assert error(c, "cuMemMap", u64(at + UNIT // 2), COUNT(UNIT), COUNT(0), u64(big), u64(0)) == "INVALID_VALUE"
+
+
+def test_each_end_of_a_mapping(client: Client) -> None:
+  """Its first and its last byte are its; one before and one behind are another's, or nobody's."""
+  c = client
+  at = c.handle("cuMemAddressReserve", COUNT(4 * UNIT), COUNT(0), u64(0), u64(0))
+  one, two = physical(c, UNIT), physical(c, UNIT, 1)
+  for start, handle in ((1, one), (2, two)): assert mapped(c, at, start, 1, handle) == "CUDA_SUCCESS"
+  granted(c, at + UNIT, UNIT)
+  where, flags, out = cuda.CUmemLocation(type=cuda.CU_MEM_LOCATION_TYPE_DEVICE), u64(7), u64(0)
+  for place, owner, access in ((UNIT - 1, 0, None), (UNIT, one, 3), (2 * UNIT - 1, one, 3), (2 * UNIT, two, 0),
+                               (3 * UNIT - 1, two, 0), (3 * UNIT, 0, None), (4 * UNIT, 0, None), (-1, 0, None)):
+    said = error(c, "cuMemRetainAllocationHandle", ctypes.byref(out), u64(at + place))
+    assert said == ("CUDA_SUCCESS" if owner else "INVALID_VALUE") and (not owner or out.value == owner), place
+    if owner: c.call("cuMemRelease", out)
+    said = error(c, "cuMemGetAccess", ctypes.byref(flags), ctypes.byref(where), u64(at + place))
+    assert said == ("CUDA_SUCCESS" if owner else "INVALID_VALUE") and (not owner or flags.value == access), place
+  assert error(c, "cuMemAddressFree", u64(at), COUNT(3 * UNIT)) == "INVALID_VALUE"
+  assert error(c, "cuMemAddressFree", u64(at + UNIT), COUNT(3 * UNIT)) == "INVALID_VALUE"
+
+
+@pytest.mark.parametrize(("size", "alignment", "flags", "right"), [
+  (UNIT, 0, 0, True), (UNIT, UNIT, 0, True), (UNIT, 4 * UNIT, 0, True), (UNIT, 1, 0, True), (UNIT, 3 * UNIT, 0, False),
+  (UNIT + 4096, 0, 0, False), (0, 0, 0, False), (UNIT, 0, 1, False)])
+def test_reservations(client: Client, size: int, alignment: int, flags: int, right: bool) -> None:
+  out = u64(0)
+  said = error(client, "cuMemAddressReserve", ctypes.byref(out), COUNT(size), COUNT(alignment), u64(0), u64(flags))
+  assert said == ("CUDA_SUCCESS" if right else "INVALID_VALUE")
+  assert not right or out.value % max(alignment, UNIT) == 0
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+  ({"type": 0}, "INVALID_VALUE"), ({"location.type": cuda.CU_MEM_LOCATION_TYPE_HOST}, "NOT_SUPPORTED"),
+  ({"location.id": 2}, "INVALID_DEVICE"), ({"location.id": -1}, "INVALID_DEVICE"), ({"location.id": 1}, "CUDA_SUCCESS"),
+  ({"allocFlags.usage": 1}, "NOT_SUPPORTED"), ({"allocFlags.compressionType": 1}, "CUDA_SUCCESS")])
+def test_what_physical_memory_is_made_of(client: Client, changes: dict[str, int], said: str) -> None:
+  """Both calls that are given it look at it alike, and it is told again."""
+  p = cuda.CUmemAllocationProp_v1(type=cuda.CU_MEM_ALLOCATION_TYPE_PINNED)
+  p.location.type = cuda.CU_MEM_LOCATION_TYPE_DEVICE
+  for path, value in changes.items():
+    *way, name = path.split(".")
+    setattr(getattr(p, way[0]) if way else p, name, value)
+  out, handle = u64(0), u64(0)
+  for option, right in ((0, True), (1, True), (2, False)):
+    found = error(client, "cuMemGetAllocationGranularity", ctypes.byref(out), ctypes.byref(p), option)
+    assert found == (said if right or said != "CUDA_SUCCESS" else "INVALID_VALUE")
+  for size, flags in ((UNIT, 1), (UNIT + 4096, 0), (0, 0), (UNIT, 0)):
+    found = error(client, "cuMemCreate", ctypes.byref(handle), COUNT(size), ctypes.byref(p), u64(flags))
+    assert found == (said if (size, flags) == (UNIT, 0) or said != "CUDA_SUCCESS" else "INVALID_VALUE")
+  if said != "CUDA_SUCCESS": return
+  told = cuda.CUmemAllocationProp_v1()
+  client.call("cuMemGetAllocationPropertiesFromHandle", ctypes.byref(told), handle)
+  assert out.value == UNIT and told.location.id == p.location.id and told.allocFlags.compressionType == 0
+
+
+# ---- conditions
+
+def conditional(c: Client, graph: int, handle: int, kind: int, size: int) -> str:
+  p = cuda.CUgraphNodeParams(type=cuda.CU_GRAPH_NODE_TYPE_CONDITIONAL)
+  p.conditional.handle, p.conditional.type, p.conditional.size, p.conditional.ctx = handle, kind, size, c.context
+  return error(c, "cuGraphAddNode_v2", ctypes.byref(u64(0)), u64(graph), None, None, COUNT(0), ctypes.byref(p))
+
+
+def test_a_condition_is_for_one_node_of_so_many_bodies(client: Client) -> None:
+  c, graph = client, client.handle("cuGraphCreate", 0)
+  def condition() -> int:
+    return c.handle("cuGraphConditionalHandleCreate", u64(graph), u64(c.context), 0, 0)
+  most = {cuda.CU_GRAPH_COND_TYPE_IF: 2, cuda.CU_GRAPH_COND_TYPE_WHILE: 1, cuda.CU_GRAPH_COND_TYPE_SWITCH: 9}
+  for kind, size in product((*most, 3, 7), range(4)):
+    handle, good = condition(), kind in most and 1 <= size <= most[kind]
+    assert conditional(c, graph, handle, kind, size) == ("CUDA_SUCCESS" if good else "INVALID_VALUE"), (kind, size)
+    again = conditional(c, graph, handle, cuda.CU_GRAPH_COND_TYPE_IF, 1)  # what was refused has not used it
+    assert again == ("INVALID_VALUE" if good else "CUDA_SUCCESS")
+  assert conditional(c, graph, graph, cuda.CU_GRAPH_COND_TYPE_IF, 1) == "INVALID_VALUE"
+
+
+# ---- graphs
+
+def test_memory_of_a_graph_comes_once(client: Client) -> None:
+  """A second launch before it was freed fails, unless the graph frees it itself."""
+  c, stream = client, client.handle("cuStreamCreate", 1)
+  c.call("cuStreamBeginCapture_v2", u64(stream), 0)
+  at = c.handle("cuMemAllocAsync", COUNT(64), u64(stream))
+  c.call("cuStreamEndCapture", u64(stream), ctypes.byref(graph := u64(0)))
+  ready = c.handle("cuGraphInstantiateWithFlags", graph, u64(0))
+  c.call("cuGraphLaunch", u64(ready), u64(stream))
+  c.call("cuStreamSynchronize", u64(stream))
+  said = error(c, "cuGraphLaunch", u64(ready), u64(stream))
+  if said == "CUDA_SUCCESS": said = error(c, "cuStreamSynchronize", u64(stream))
+  assert said == "INVALID_VALUE" and at in c.machine.pieces
+
+
+def test_a_cooperative_launch_that_is_captured(client: Client) -> None:
+  """Its node says so; another one does not."""
+  c, stream, function, at = client, client.handle("cuStreamCreate", 1), client.function(WAIT, "put"), client.alloc(4)
+  given = u64(at), u32(1)
+  places = (ctypes.c_void_p * 2)(*(ctypes.addressof(g) for g in given))
+  for name, more in (("cuLaunchCooperativeKernel", ()), ("cuLaunchKernel", (None,))):
+    c.call("cuStreamBeginCapture_v2", u64(stream), 0)
+    c.call(name, u64(function), 1, 1, 1, 1, 1, 1, 0, u64(stream), places, *more)
+    c.call("cuStreamEndCapture", u64(stream), ctypes.byref(graph := u64(0)))
+    nodes, count = (ctypes.c_uint64 * 1)(), COUNT(1)
+    c.call("cuGraphGetNodes", graph, nodes, ctypes.byref(count))
+    value = cuda.CUstreamAttrValue()
+    c.call("cuGraphKernelNodeGetAttribute", u64(nodes[0]), cuda.CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE,
+           ctypes.byref(value))
+    assert count.value == 1 and value.cooperative == int(not more)
+
+
+def test_an_event_of_outside_in_a_capture(client: Client) -> None:
+  """With CU_EVENT_WAIT_EXTERNAL the wait is a node; without, the event must be of the capture."""
+  c, stream, event = client, client.handle("cuStreamCreate", 1), client.handle("cuEventCreate", 0)
+  c.call("cuEventRecord", u64(event), u64(0))
+  c.call("cuStreamBeginCapture_v2", u64(stream), 0)
+  c.call("cuStreamWaitEvent", u64(stream), u64(event), cuda.CU_EVENT_WAIT_EXTERNAL)
+  c.call("cuStreamEndCapture", u64(stream), ctypes.byref(graph := u64(0)))
+  nodes, count, kind = (ctypes.c_uint64 * 2)(), COUNT(2), ctypes.c_int()
+  c.call("cuGraphGetNodes", graph, nodes, ctypes.byref(count))
+  c.call("cuGraphNodeGetType", u64(nodes[0]), ctypes.byref(kind))
+  assert (count.value, kind.value) == (1, cuda.CU_GRAPH_NODE_TYPE_WAIT_EVENT)
+  c.call("cuStreamBeginCapture_v2", u64(stream), 0)
+  assert error(c, "cuStreamWaitEvent", u64(stream), u64(event), 0) == "STREAM_CAPTURE_ISOLATION"
+
+
+# ---- kernels and what they are loaded from
+
+def test_parameters_of_a_kernel_have_places(client: Client) -> None:
+  c = client
+  text = HEAD + """.visible .entry k(.param .u8 a, .param .u64 b, .param .u32 c, .param .align 16 .b8 d[20]) { ret; }
+.visible .entry none() { ret; }"""
+  wanted = [(0, 1), (8, 8), (16, 4), (32, 20)]
+  module = c.handle("cuModuleLoadData", text.encode() + b"\0")
+  handle = c.handle("cuModuleGetFunction", u64(module), b"k")
+  lib = c.handle("cuLibraryLoadData", text.encode() + b"\0", None, None, 0, None, None, 0)
+  kernel = c.handle("cuLibraryGetKernel", u64(lib), b"k")
+  for name, of in (("cuFuncGetParamInfo", handle), ("cuKernelGetParamInfo", kernel)):
+    for i, (at, length) in enumerate(wanted):
+      offset, size = u64(99), u64(99)
+      c.call(name, u64(of), COUNT(i), ctypes.byref(offset), None)
+      c.call(name, u64(of), COUNT(i), ctypes.byref(offset), ctypes.byref(size))
+      assert (offset.value, size.value) == (at, length)
+    assert error(c, name, u64(of), COUNT(4), ctypes.byref(offset), None) == "INVALID_VALUE"
+  none = c.handle("cuModuleGetFunction", u64(module), b"none")
+  assert error(c, "cuFuncGetParamInfo", u64(none), COUNT(0), ctypes.byref(offset), None) == "INVALID_VALUE"
+
+
+def with_segments(image: bytes, count: int) -> bytes:
+  """An ELF with segments of no kind, whose table ends the file."""
+  out = bytearray(image + bytes(-len(image) % 8))
+  struct.pack_into("<Q", out, 32, len(out))
+  struct.pack_into("<2H", out, 54, 56, count)
+  return bytes(out) + bytes(56 * count)
+
+
+def test_an_elf_ends_with_whatever_lies_last(client: Client) -> None:
+  """Its table of sections, its segments', or the contents of a section: so much of the program's memory is read."""
+  c, image = client, cubin(SAXPY, "saxpy", size=24)
+  table, = struct.unpack_from("<Q", image, 40)
+  moved = bytearray(image[:64] + image[table:] + image[64:table])  # the sections' table before their contents
+  shift = len(image) - table
+  struct.pack_into("<Q", moved, 40, 64)
+  for i in range(shift // 64):
+    at, = struct.unpack_from("<Q", moved, 64 + 64 * i + 24)
+    struct.pack_into("<Q", moved, 64 + 64 * i + 24, at + shift)
+  for data in (image, with_segments(image, 1), with_segments(image, 5), bytes(moved), with_segments(bytes(moved), 2)):
+    module = c.handle("cuModuleLoadData", data)
+    c.handle("cuModuleGetFunction", u64(module), b"saxpy")
+    c.call("cuModuleUnload", u64(module))
+
+
+def test_strings_end(client: Client) -> None:
+  m, text = client.machine, ctypes.create_string_buffer(b"x" * 5000)
+  at = ctypes.addressof(text)
+  assert m.text(at) == b"x" * 5000 == m.text(at, 5001)
+  for most in (5000, 4, 0):
+    with pytest.raises(Failed) as caught: m.text(at, most)
+    assert caught.value.code == cuda.CUDA_ERROR_INVALID_VALUE
+
+
+def test_a_linker_says_which_input_is_none(client: Client) -> None:
+  link = Linker(client)
+  assert link.add(b"\x7fELF" + bytes(60), name=b"first") == cuda.CUDA_ERROR_INVALID_IMAGE
+  assert b"first" in link.log.value
+  link = Linker(client)
+  assert link.add(SAXPY, NVVM, b"second") == cuda.CUDA_ERROR_NOT_SUPPORTED and b"second" in link.log.value
+
+
+# ---- the process
+
+@pytest.mark.parametrize("initialized", [False, True])
+@pytest.mark.parametrize("another", [False, True])
+def test_what_a_child_of_fork_finds(initialized: bool, another: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Nothing that works where its parent had initialized CUDA; else what it is given, or its parent's machine."""
+  c = Client(context=False)
+  if initialized: c.call("cuInit", 0)
+  stand = library._stand
+  assert stand is not None
+  made: list[Any] = []
+  def machine() -> Any:
+    made.append(type(c.machine)("sm_80", vram=1 << 24))
+    return made[-1]
+  monkeypatch.setattr(stand, "another", machine if another else None)
+  own, count = os.getpid(), ctypes.c_int()
+  monkeypatch.setattr(os, "getpid", lambda: own + 1)
+  said = error(c, "cuInit", 0)
+  if initialized or not another: assert said == "NOT_INITIALIZED" and not made
+  else:
+    assert said == "CUDA_SUCCESS" and len(made) == 1
+    name = ctypes.create_string_buffer(99)
+    c.call("cuDeviceGetName", name, 99, 0)
+    assert b"A100" in name.value
+    c.call("cuDeviceGetCount", ctypes.byref(count))
+    assert len(made) == 1 == count.value
+  monkeypatch.undo()
+  stand.put(c.machine)
+  for m in (*made, c.machine): m.close()
