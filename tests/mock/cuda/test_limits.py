@@ -3,6 +3,8 @@ condition is for."""
 from __future__ import annotations
 
 import ctypes
+import gc
+import io
 import os
 import re
 import struct
@@ -10,16 +12,20 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from tests.mock.cuda.client import HEAD, SAXPY, WAIT, Client, u32, u64
 from tests.mock.cuda.test_arrays import CUBE, LAYERED, SURFACE, described
 from tests.mock.cuda.test_links import NVVM, Linker
-from tests.mock.cuda.test_nodes_and_libraries import error
+from tests.mock.cuda.test_nodes_and_libraries import error, node
+from tests.mock.cuda.test_runtime_objects import DOWN, UP, channel, program
+from tests.mock.cuda.test_tensors import aligned
 from tests.mock.cuda.test_virtual import UNIT, granted, physical
 from tests.mock.nv.bench import cubin
-from tinyhw.autogen import cuda
-from tinyhw.mock.cuda import library
+from tinyhw.autogen import cuda, cudart
+from tinyhw.mock.cuda import library, shared
 from tinyhw.mock.cuda.arrays import limits
 from tinyhw.mock.cuda.calls import Failed
 
@@ -372,3 +378,234 @@ def test_what_a_child_of_fork_finds(initialized: bool, another: bool, monkeypatc
   monkeypatch.undo()
   stand.put(c.machine)
   for m in (*made, c.machine): m.close()
+
+def test_python_collects_again_after_a_childs_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+  """A child that fork made inside a call, or beside one, counts its own calls anew."""
+  c = Client(context=False)
+  stand = library._stand
+  assert stand is not None and gc.isenabled()
+  made: list[Any] = []
+  def machine() -> Any:
+    made.append(type(c.machine)("sm_80", vram=1 << 24))
+    return made[-1]
+  monkeypatch.setattr(stand, "another", machine)
+  own = os.getpid()
+  monkeypatch.setattr(os, "getpid", lambda: own + 2)
+  for _ in range(3):
+    assert c.code("cuInit", 0) == 0 and gc.isenabled()
+  monkeypatch.undo()
+  stand.put(c.machine)
+  for m in (*made, c.machine): m.close()
+
+
+def test_a_level_alone_is_mipmapped_too(client: Client) -> None:
+  """So its texture is looked at by normalized coordinates, and another array's need not be."""
+  c, out = client, u64(0)
+  for name, kind, more in (("cuMipmappedArrayCreate", cuda.CU_RESOURCE_TYPE_MIPMAPPED_ARRAY, (1,)),
+                           ("cuArray3DCreate_v2", cuda.CU_RESOURCE_TYPE_ARRAY, ())):
+    array = c.handle(name, ctypes.byref(described((8, 8, 0))), *more)
+    resource = cuda.CUDA_RESOURCE_DESC_v1(resType=kind)
+    resource.res.array.hArray = array
+    for flags in (0, cuda.CU_TRSF_NORMALIZED_COORDINATES):
+      sampling = cuda.CUDA_TEXTURE_DESC_v1(flags=flags | cuda.CU_TRSF_READ_AS_INTEGER)
+      said = error(c, "cuTexObjectCreate", ctypes.byref(out), ctypes.byref(resource), ctypes.byref(sampling), None)
+      assert said == ("INVALID_VALUE" if more and not flags else "CUDA_SUCCESS")
+
+
+@pytest.mark.parametrize(("size", "flags", "line"), [
+  ((16, 0, 0), 0, True), ((16, 1, 0), 0, True), ((16, 2, 0), 0, False), ((16, 1, 2), 0, False),
+  ((16, 0, 2), LAYERED, False)])
+def test_lines_of_arrays(client: Client, size: tuple[int, int, int], flags: int, line: bool) -> None:
+  """Only of those that are one line, and to its last byte."""
+  c, data = client, (ctypes.c_uint8 * 17)(*range(17))
+  array = c.handle("cuArray3DCreate_v2", ctypes.byref(described(size, flags)))
+  for offset, count in ((0, 16), (15, 1), (0, 17), (15, 2), (16, 1)):
+    good = line and offset + count <= 16
+    said = error(c, "cuMemcpyHtoA_v2", u64(array), COUNT(offset), data, COUNT(count))
+    assert said == ("CUDA_SUCCESS" if good else "INVALID_VALUE"), (offset, count)
+    back = (ctypes.c_uint8 * 17)()
+    if good:
+      c.call("cuMemcpyAtoH_v2", back, u64(array), COUNT(offset), COUNT(count))
+      assert [*back][:count] == [*data][:count]
+
+
+def test_kinds_of_memory_of_a_copy(client: Client) -> None:
+  c, at = client, client.alloc(64)
+  kinds = {cuda.CU_MEMORYTYPE_HOST, cuda.CU_MEMORYTYPE_DEVICE, cuda.CU_MEMORYTYPE_ARRAY, cuda.CU_MEMORYTYPE_UNIFIED}
+  own = (ctypes.c_uint8 * 64)()
+  array = c.handle("cuArray3DCreate_v2", ctypes.byref(described((16, 0, 0))))
+  for kind, which in product(range(7), ("src", "dst")):
+    p = cuda.CUDA_MEMCPY2D_v2(WidthInBytes=16, Height=1)
+    for side in ("src", "dst"):
+      setattr(p, f"{side}MemoryType", kind if side == which else cuda.CU_MEMORYTYPE_DEVICE)
+      setattr(p, f"{side}Device", at)
+      setattr(p, f"{side}Host", ctypes.addressof(own))
+      setattr(p, f"{side}Array", array)
+    assert (error(c, "cuMemcpy2D_v2", ctypes.byref(p)) == "CUDA_SUCCESS") == (kind in kinds), (kind, which)
+
+
+def test_every_order_of_a_graphs_nodes_happens() -> None:
+  """Of two that nothing orders each is the first one once, as the seed says."""
+  found = set()
+  for seed in range(12):
+    c = Client(seed=seed)
+    at, graph = c.alloc(4), c.handle("cuGraphCreate", 0)
+    for value in (1, 2):
+      fill = cuda.CUDA_MEMSET_NODE_PARAMS_v1(dst=at, pitch=4, value=value, elementSize=4, width=1, height=1)
+      node(c, graph, "Memset", (), ctypes.byref(fill), u64(c.context))
+    c.call("cuGraphLaunch", u64(c.handle("cuGraphInstantiateWithFlags", u64(graph), u64(0))), u64(0))
+    found.add(int(c.get(at, np.zeros(1, np.uint32))[0]))
+    c.machine.close()
+    if len(found) == 2: return
+  raise AssertionError(found)
+
+
+def test_a_node_goes_with_its_edges(client: Client) -> None:
+  """Those behind it have one dependency fewer, and run."""
+  c, graph, at = client, client.handle("cuGraphCreate", 0), client.alloc(4)
+  def fill(value: int, *after: int) -> int:
+    p = cuda.CUDA_MEMSET_NODE_PARAMS_v1(dst=at, pitch=4, value=value, elementSize=4, width=1, height=1)
+    return node(c, graph, "Memset", after, ctypes.byref(p), u64(c.context))
+  first, other = fill(1), fill(2)
+  last = fill(3, first, other)
+  c.call("cuGraphDestroyNode", u64(first))
+  out, count = (ctypes.c_uint64 * 3)(), COUNT(3)
+  c.call("cuGraphNodeGetDependencies", u64(last), out, ctypes.byref(count))
+  assert [*out][:count.value] == [other]
+  c.call("cuGraphLaunch", u64(c.handle("cuGraphInstantiateWithFlags", u64(graph), u64(0))), u64(0))
+  assert c.get(at, np.zeros(1, np.uint32))[0] == 3
+
+
+def test_the_log_keeps_a_hundred_lines(client: Client) -> None:
+  for n in range(150): assert client.code("cuDeviceGet", ctypes.byref(ctypes.c_int()), 100 + n) != 0
+  assert len(client.machine.logs) == 100 and "no device 150" in client.machine.logs[0]
+
+
+def test_an_event_is_what_it_was_last(client: Client) -> None:
+  """Recorded in a capture and then in a stream, it is waited for as the stream's."""
+  c, event = client, client.handle("cuEventCreate", 0)
+  one, two = (client.handle("cuStreamCreate", 1) for _ in range(2))
+  c.call("cuStreamBeginCapture_v2", u64(one), 0)
+  c.call("cuEventRecord", u64(event), u64(one))
+  c.call("cuStreamEndCapture", u64(one), ctypes.byref(u64(0)))
+  c.call("cuEventRecord", u64(event), u64(one))
+  c.call("cuStreamWaitEvent", u64(two), u64(event), 0)
+  captured = ctypes.c_int(9)
+  c.call("cuStreamIsCapturing", u64(two), ctypes.byref(captured))
+  assert captured.value == cuda.CU_STREAM_CAPTURE_STATUS_NONE
+  c.call("cuEventQuery", u64(event))
+
+
+@pytest.mark.parametrize(("size", "right"), [(0, False), (1, True), (4097, True)])
+def test_memory_of_a_graph_has_a_size(client: Client, size: int, right: bool) -> None:
+  c, graph = client, client.handle("cuGraphCreate", 0)
+  p = cuda.CUDA_MEM_ALLOC_NODE_PARAMS_v1(bytesize=size)
+  p.poolProps.allocType = cuda.CU_MEM_ALLOCATION_TYPE_PINNED
+  p.poolProps.location.type = cuda.CU_MEM_LOCATION_TYPE_DEVICE
+  said = error(c, "cuGraphAddMemAllocNode", ctypes.byref(u64(0)), u64(graph), None, COUNT(0), ctypes.byref(p))
+  assert said == ("CUDA_SUCCESS" if right else "INVALID_VALUE") and bool(p.dptr) == right
+
+
+@pytest.mark.parametrize("rank", [3, 4, 5])
+def test_corners_of_boxes_of_pixels(client: Client, rank: int) -> None:
+  """Numbers of 16, 8 and 5 bits, with a sign (CUDA Driver API, cuTensorMapEncodeIm2col)."""
+  c, out, low = client, aligned(128), -(1 << {3: 15, 4: 7, 5: 4}[rank])
+  dims = (ctypes.c_uint64 * 5)(16, *[200] * 4)
+  strides = (ctypes.c_uint64 * 4)(*(64 * 200**k for k in range(4)))
+  steps = (ctypes.c_uint32 * 5)(*[1] * 5)
+  def said(lower: int, upper: int, axis: int) -> str:
+    corners = [(ctypes.c_int * 3)(*(v if k == axis else 0 for k in range(3))) for v in (lower, upper)]
+    return error(c, "cuTensorMapEncodeIm2col", u64(out.ctypes.data), cuda.CU_TENSOR_MAP_DATA_TYPE_FLOAT32, rank,
+                 u64(1 << 40), dims, strides, *corners, 8, 16, steps, 0, 0, 0, 0)
+  for axis in range(rank - 2):
+    for lower, upper, right in ((low, 0, True), (low - 1, 0, False), (0, -low - 1, True), (0, -low, False)):
+      assert said(lower, upper, axis) == ("CUDA_SUCCESS" if right else "INVALID_VALUE"), (axis, lower, upper)
+
+
+HEAPS = HEAD + """
+.extern .func (.param .b64 out) malloc(.param .b64 size);
+.visible .global .align 8 .b64 before[9];
+.visible .entry kept(.param .u64 out) {
+  .reg .b64 %rd<3>; .reg .b64 %size;
+  ld.param.u64 %rd0, [out]; mov.u64 %size, 40; mov.u64 %rd2, before; st.global.u64 [%rd2], %size;
+  { .param .b64 a; st.param.b64 [a], %size; .param .b64 b; call.uni (b), malloc, (a); ld.param.b64 %rd1, [b]; }
+  st.global.u64 [%rd0], %rd1; ret; }
+"""
+
+
+def test_modules_of_a_context_share_a_heap(client: Client) -> None:
+  """Wherever in a module its address is; the memory that they get is each its own."""
+  c, out = client, client.alloc(8)
+  found = []
+  for text in (HEAPS, HEAPS.replace("before[9]", "before[200]")):
+    assert c.launch(c.function(text, "kept"), 1, 1, [u64(out)]) == 0
+    c.call("cuCtxSynchronize")
+    found.append(int(c.get(out, np.zeros(1, np.uint64))[0]))
+  assert found[0] and found[1] and 48 <= abs(found[1] - found[0]) < 4096
+
+
+def test_bytes_of_an_array_in_parts() -> None:
+  """From the middle of a row on, over whole rows, to the middle of another one: either way."""
+  p, data = program(), np.arange(1, 33, dtype=np.int32)
+  array = p.made("cudaMallocArray", ctypes.byref(channel(32, cudart.cudaChannelFormatKindSigned)), 8, 4, 0)
+  p("cudaMemcpyToArray", array, 0, 0, data.ctypes.data, 128, UP)
+  for first, count in ((3, 5), (3, 20), (8, 16), (8, 20), (1, 31), (31, 1)):
+    seen = np.zeros(40, np.int32)
+    p("cudaMemcpyFromArray", seen.ctypes.data, array, 4 * (first % 8), first // 8, 4 * count, DOWN)
+    assert seen[:count].tolist() == data[first:first + count].tolist() and not seen[count:].any()
+    p("cudaMemcpyToArray", array, 4 * (first % 8), first // 8, (data + 100).ctypes.data, 4 * count, UP)
+    p("cudaMemcpyFromArray", seen.ctypes.data, array, 0, 0, 128, DOWN)
+    wanted = data.copy()
+    wanted[first:first + count] = data[:count] + 100
+    assert seen[:32].tolist() == wanted.tolist()
+    p("cudaMemcpyToArray", array, 0, 0, data.ctypes.data, 128, UP)
+
+
+@pytest.mark.parametrize(("default", "flags", "value"), [(3, 1, 3), (1, 0, None), (5, 0, None), (0, 1, 0)])
+def test_the_default_of_a_runtimes_condition(default: int, flags: int, value: int | None) -> None:
+  """Where the flag says so; each launch begins with it."""
+  p = program()
+  graph, memory = p.made("cudaGraphCreate", 0), p.made("cudaMalloc", 4)
+  handle = p.made("cudaGraphConditionalHandleCreate", graph, default, flags)
+  given = cudart.cudaGraphNodeParams(type=cudart.cudaGraphNodeTypeConditional)
+  c = given.conditional
+  c.handle, c.type, c.size = handle, cuda.CU_GRAPH_COND_TYPE_SWITCH, 4
+  p.made("cudaGraphAddNode", graph, 0, 0, 0, ctypes.byref(given))
+  bodies = (ctypes.c_uint64 * 4).from_address(c.phGraph_out)
+  for k, body in enumerate(bodies):
+    fill = cudart.cudaMemsetParams(dst=memory, value=10 + k, elementSize=4, width=1, height=1)
+    p.made("cudaGraphAddMemsetNode", body, 0, 0, ctypes.byref(fill))
+  p("cudaMemset", memory, 0, 4)
+  p("cudaGraphLaunch", p.made("cudaGraphInstantiate", graph, 0), 0)
+  seen = np.zeros(1, np.uint32)
+  p("cudaMemcpy", seen.ctypes.data, memory, 4, DOWN)
+  assert seen[0] == (10 if value is None else 10 + value)
+
+
+@pytest.mark.parametrize("version", [None, "libx.so.1"])
+def test_sections_of_the_library(version: str | None) -> None:
+  """After the System V ABI and the GNU extensions, as pyelftools reads them."""
+  elf = ELFFile(io.BytesIO(shared.library("libx.so", ["one", "two"], version)))
+  write, allocated, executed = 1, 2, 4
+  wanted = {"": ("SHT_NULL", 0, "", 0, 0), ".text": ("SHT_PROGBITS", allocated | executed, "", 0, 0),
+            ".data": ("SHT_PROGBITS", allocated | write, "", 0, 0),
+            ".dynsym": ("SHT_DYNSYM", allocated, ".dynstr", 1, 24),
+            ".dynstr": ("SHT_STRTAB", allocated, "", 0, 0), ".hash": ("SHT_HASH", allocated, ".dynsym", 0, 4),
+            ".dynamic": ("SHT_DYNAMIC", allocated | write, ".dynstr", 0, 16), ".shstrtab": ("SHT_STRTAB", 0, "", 0, 0)}
+  if version is not None:
+    wanted |= {".gnu.version": ("SHT_GNU_versym", allocated, ".dynsym", 0, 2),
+               ".gnu.version_d": ("SHT_GNU_verdef", allocated, ".dynstr", 2, 0)}
+  found = {}
+  for s in elf.iter_sections():
+    link = elf.get_section(s["sh_link"]).name if s["sh_link"] else ""
+    found[s.name] = s["sh_type"], s["sh_flags"], link, s["sh_info"], s["sh_entsize"]
+    assert s["sh_addr"] == (s["sh_offset"] if s["sh_flags"] else 0) and (not s.name or s["sh_addralign"] == 1)
+  assert found == wanted
+  head = elf.header
+  assert (head["e_type"], head["e_machine"], head["e_version"], head["e_entry"], head["e_flags"]) == (
+    "ET_DYN", "EM_X86_64", "EV_CURRENT", 0, 0)
+  assert (head["e_phoff"], head["e_ehsize"], head["e_phentsize"], head["e_shentsize"]) == (64, 64, 56, 64)
+  assert elf.get_section(head["e_shstrndx"]).name == ".shstrtab"
+  for s in elf.iter_segments():
+    assert s["p_align"] == (4096 if s["p_type"] == "PT_LOAD" else 16) and s["p_filesz"] == s["p_memsz"]
+    assert s["p_offset"] == s["p_vaddr"] == s["p_paddr"] and s["p_offset"] % s["p_align"] == 0
