@@ -7,9 +7,10 @@ import errno
 import os
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.mock.nv.bench import BASE, COMPUTE, COPY, Bench, launch_qmd, release
+from tests.mock.nv.bench import BASE, COMPUTE, COPY, SIZE, Bench, launch_qmd, release
 from tests.mock.nv.client import MIB, Client
 from tests.mock.nv.test_compute import ADD, CLUSTER, Compute
 from tests.mock.nv.test_copy import PITCH, TRANSFER, addresses, ce, filled
@@ -22,7 +23,9 @@ from tinyhw.autogen import nv_rm_alloc as alloc
 from tinyhw.autogen import nv_rm_control as control
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.autogen.nv_rm_chips import RESOURCES
-from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
+from tinyhw.core.memory import Access
+from tinyhw.core.port import Protection
 from tinyhw.mock.memory import Refused
 from tinyhw.mock.nv.card import CARDS, cards_named
 from tinyhw.mock.nv.channel import State
@@ -30,8 +33,10 @@ from tinyhw.mock.nv.controls import Controls
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.mock.nv.port import NvPort
 from tinyhw.wire import methods
+from tinyhw.wire.rm import flags
 
 UNSUPPORTED = status.NV_ERR_NOT_SUPPORTED
+M = methods.declared(0xCBC0)  # of Hopper
 
 
 @pytest.mark.parametrize("system", [False, True])
@@ -283,3 +288,139 @@ def test_methods_need_their_engines_object(kind: str, objects: str, subchannel: 
   else:
     dead(b, c, code, text)
     assert ("class 0xc8b5" if named else "a method") in str(c.error) and text in c.describe()
+
+
+@pytest.mark.parametrize("name", [e.name for e in M.SEND_SIGNALING_PCAS2_B_PCAS_ACTION])
+def test_each_action_of_a_signal(name: str) -> None:
+  """What its name says, and nothing else: whether the QMD is run, and whether the scheduler reads it anew."""
+  b = Compute()
+  c, program, bank, data = b.channel(), b.load(ADD, "add"), b.bank(b.take(64)), b.take(64)
+  q = launch_qmd(b, program, version=(4, 0), bank=b.bank(data, 1))
+  actions = M.SEND_SIGNALING_PCAS2_B_PCAS_ACTION
+  def sent(action: int) -> None:
+    b.send(c, COMPUTE, M.SEND_PCAS_A(QMD_ADDRESS_SHIFTED8=q >> 8), M.SEND_SIGNALING_PCAS2_B(PCAS_ACTION=action))
+  sent(actions.SCHEDULE)
+  assert b.space.load(data, 4) == 1 and bank
+  b.space.write(q, b.space.read(launch_qmd(b, program, version=(4, 0), bank=b.bank(data, 10)), 384))
+  try: sent(actions[name])
+  except Unsupported as refused:
+    assert f"PCAS_ACTION = {name}" in str(refused) and "SCHEDULE" not in name and c.state is State.DEAD
+    return
+  assert c.state is State.READY
+  runs, fresh = "SCHEDULE" in name, "INVALIDATE" in name
+  assert b.space.load(data, 4) == 1 + 10 * runs
+  def doubted() -> bool: return any("scheduler may hold the QMD" in line for line in b.machine.findings)
+  assert doubted() == (runs and not fresh)
+  if not runs:
+    sent(actions.SCHEDULE)
+    assert doubted() != fresh
+
+
+@pytest.mark.parametrize(("version", "before", "access", "right"), [
+  ((3, 0), 256, Access.ALL, True), ((4, 0), 512, Access.ALL, True), ((4, 0), 256, Access.ALL, False),
+  ((3, 0), 0, Access.ALL, False), ((3, 0), 256, Access.WRITE, False), ((3, 0), 512, Access.READ, True)])
+def test_a_qmd_lies_in_memory(version: tuple[int, int], before: int, access: Access, right: bool) -> None:
+  """The last bytes of a mapping may be one, 256 or 384; what cannot be read or is cut off is none."""
+  b = Compute()
+  c, data, at = b.channel(), b.take(64), 0x55_0000_0000
+  b.space.map(at, 4096, b.gpu.vram, SIZE, Access.ALL)
+  place = at + 4096 - before
+  q = launch_qmd(b, b.load(ADD, "add"), version=version, bank=b.bank(data, 1))
+  b.space.write(place, b.space.read(q, min(before, 384)))
+  b.space.unmap(at, 4096)
+  b.space.map(at, 4096, b.gpu.vram, SIZE, access)
+  b.pcas(c, place)
+  b.run()
+  assert (c.state is State.READY) == right and b.space.load(data, 4) == right, c.describe()
+  if not before or not access & Access.READ: assert isinstance(c.error, PageFault)
+
+
+@pytest.mark.parametrize(("given", "right"), [(1024, True), (1023, False), (1 << 32, True), (0, False)])
+def test_local_memory_is_enough_for_a_warp(given: int, right: bool) -> None:
+  """Of 32 threads, of 32 bytes each."""
+  b = Compute()
+  c, data, local = b.channel(), b.take(64), b.take(4096)
+  b.send(c, COMPUTE, M.SET_SHADER_LOCAL_MEMORY_A(ADDRESS_UPPER=local >> 32),
+         M.SET_SHADER_LOCAL_MEMORY_B(ADDRESS_LOWER=local & 0xFFFF_FFFF),
+         M.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A(SIZE_UPPER=given >> 32),
+         M.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_B(SIZE_LOWER=given & 0xFFFF_FFFF))
+  b.pcas(c, launch_qmd(b, b.load(ADD, "add"), bank=b.bank(data, 1), SHADER_LOCAL_MEMORY_HIGH_SIZE=16,
+                       SHADER_LOCAL_MEMORY_LOW_SIZE=16))
+  b.run()
+  assert (c.state is State.READY) == right, c.describe()
+  assert right or "05_LOCAL_MEMORY_TOTAL_SIZE" in str(c.error)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("operation", ["ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR"])
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_release_of_a_qmd_may_reduce(operation: str, signed: bool, wide: bool) -> None:
+  """By each operation, of numbers with a sign or without, of 4 or 8 bytes; NumPy is the witness."""
+  b = Compute()
+  kind = np.dtype(f"{'i' if signed else 'u'}{8 if wide else 4}")
+  program, bank = b.load(ADD, "add"), b.bank(b.take(256))
+  order = ["ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR"]  # QMDV04_00_RELEASE0_REDUCTION_OP
+  for old, payload in ((5, 3), (3, 5), (-7 % (1 << 8 * kind.itemsize), 4), (4, -7 % (1 << 8 * kind.itemsize)), (0, 0)):
+    if not wide: old, payload = old & 0xFFFF_FFFF, payload & 0xFFFF_FFFF
+    c, at = b.channel(), b.take(16)
+    b.space.store(at, 8, old)
+    b.pcas(c, launch_qmd(b, program, version=(4, 0), bank=bank, RELEASE_ENABLE__0=1, RELEASE_SEMAPHORE_ADDR__0=at,
+                         RELEASE_SEMAPHORE_PAYLOAD__0=payload, RELEASE_REDUCTION_ENABLE__0=1,
+                         RELEASE_STRUCTURE_SIZE__0=2 if wide else 1, RELEASE_REDUCTION_OP__0=order.index(operation),
+                         RELEASE_REDUCTION_FORMAT__0=int(signed)))
+    b.run()
+    assert c.state is State.READY, c.describe()
+    x, y = (np.array([v], f"u{kind.itemsize}").view(kind) for v in (old, payload))
+    plain = {"ADD": x + y, "MIN": np.minimum(x, y), "MAX": np.maximum(x, y), "AND": x & y, "OR": x | y, "XOR": x ^ y}
+    if operation in plain: wanted = int(plain[operation].view(f"u{kind.itemsize}")[0])
+    elif operation == "INC": wanted = 0 if old >= payload else old + 1
+    else: wanted = payload if old == 0 or old > payload else old - 1
+    assert b.space.load(at, kind.itemsize) == wanted, (old, payload)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_mapping_may_be_read_only(read_only: bool) -> None:
+  c = Client()
+  memory = c.memory(4096, system=True)
+  fd = c.port.open("/dev/nvidiactl")
+  p = rm.nv_ioctl_nvos33_parameters_with_fd(fd=fd)
+  p.params.hClient, p.params.hDevice, p.params.hMemory, p.params.length = c.root, c.device, memory, 4096
+  p.params.flags = flags(NVOS33_FLAGS_ACCESS=rm.NVOS33_FLAGS_ACCESS_READ_ONLY) if read_only else 0
+  c.call(p)
+  assert c.port.mmap(fd, 4096, protection=Protection.READ)
+  for protection in (Protection.READ | Protection.WRITE, Protection.WRITE):
+    if not read_only:
+      assert c.port.mmap(fd, 4096, protection=protection)
+      continue
+    with pytest.raises(OSError) as caught: c.port.mmap(fd, 4096, protection=protection)
+    assert caught.value.errno == errno.EACCES
+  for length, offset in ((8192, 0), (4096, 4096)):
+    with pytest.raises(OSError) as caught: c.port.mmap(fd, length, offset=offset, protection=Protection.READ)
+    assert caught.value.errno == errno.EINVAL
+
+
+def test_what_cards_are_told_of() -> None:
+  """Each in its place of the array; those behind the last one are not valid."""
+  machine = NvMachine("sm_90,sm_80", vram=64 * MIB, system_memory=64 * MIB)
+  port = NvPort(machine)
+  rows = (rm.nv_ioctl_card_info_t * 4)()
+  for row in rows: row.valid = 1
+  number = next(n for n, row in rm.IOCTLS.items() if row.name == "NV_ESC_CARD_INFO")
+  port.ioctl(port.open("/dev/nvidiactl"), number, rows)
+  assert [row.valid for row in rows] == [1, 1, 0, 0]
+  for k, (row, device) in enumerate(zip(rows, (0x2335, 0x20B2))):
+    assert (row.pci_info.bus, row.pci_info.vendor_id, row.pci_info.device_id) == (1 + k, 0x10DE, device)
+    assert (row.gpu_id, row.minor_number, row.reg_size, row.fb_size) == (1 + k << 8, k, 16 * MIB, 64 * MIB)
+
+
+def test_addresses_end_at_47_bits() -> None:
+  """RM gives out those between 4 GiB and there, and no more."""
+  c = Client(managed=False)
+  def ranged(size: int) -> int:
+    p = alloc.NV_MEMORY_ALLOCATION_PARAMS(owner=c.root, hVASpace=c.va, size=size,
+                                          flags=alloc.NVOS32_ALLOC_FLAGS_VIRTUAL)
+    c.alloc(c.device, 0, alloc.NV50_MEMORY_VIRTUAL, p)
+    return int(p.offset)
+  refused(status.NV_ERR_NO_MEMORY, ranged, (1 << 47) - (4 << 30) + 65536)
+  assert ranged((1 << 47) - (4 << 30)) == 4 << 30
+  refused(status.NV_ERR_NO_MEMORY, ranged, 65536)
