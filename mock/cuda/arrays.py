@@ -33,11 +33,12 @@ _FLAGS: Final = {v: n for n, v in vars(cuda).items() if n.startswith("CUDA_ARRAY
 # Width, height and depth (or layers) of arrays at most, for textures and for surfaces (CUDA Programming Guide,
 # "Technical Specifications per Compute Capability", from 8.0 on): taken down by hand, not by a generator, and not held
 # against a chip.
+_CUBE: Final = 32768  # of a face, each way
 _LIMITS: Final = {
   "1d": ((131072,), (32768,)), "2d": ((131072, 65536), (131072, 65536)),
   "3d": ((16384, 16384, 16384), (16384, 16384, 16384)),
   "a1d": ((32768, 0, 2048), (32768, 0, 2048)), "a2d": ((32768, 32768, 2048), (32768, 32768, 2048)),
-  "cube": ((32768, 32768, 6), (32768, 32768, 6)), "acube": ((32768, 32768, 2046), (32768, 32768, 2046))}
+  "cube": ((_CUBE, _CUBE), (_CUBE, _CUBE)), "acube": ((_CUBE, _CUBE, 2046), (_CUBE, _CUBE, 2046))}
 _ALTERNATE: Final = (8192, 8192, 32768)  # of 3D textures
 _GATHERED: Final = (32768, 32768)
 MIPMAPPED: Final = {"1d": (32768,), "2d": (32768, 32768)}

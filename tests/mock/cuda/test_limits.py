@@ -8,6 +8,7 @@ import io
 import os
 import re
 import struct
+import threading
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -15,19 +16,22 @@ from typing import Any
 import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.hash import ELFHashTable
 
 from tests.mock.cuda.client import HEAD, SAXPY, WAIT, Client, u32, u64
 from tests.mock.cuda.test_arrays import CUBE, LAYERED, SURFACE, described
 from tests.mock.cuda.test_links import NVVM, Linker
 from tests.mock.cuda.test_nodes_and_libraries import error, node
+from tests.mock.cuda.test_runtime import SCALE
 from tests.mock.cuda.test_runtime_objects import DOWN, UP, channel, program
 from tests.mock.cuda.test_tensors import aligned
 from tests.mock.cuda.test_virtual import UNIT, granted, physical
 from tests.mock.nv.bench import cubin
 from tinyhw.autogen import cuda, cudart
+from tinyhw.core.patience import Terms
 from tinyhw.mock.cuda import library, shared
 from tinyhw.mock.cuda.arrays import limits
-from tinyhw.mock.cuda.calls import Failed
+from tinyhw.mock.cuda.calls import UNCOLLECTED, Failed
 
 GATHER = cuda.CUDA_ARRAY3D_TEXTURE_GATHER
 COUNT = ctypes.c_size_t
@@ -391,6 +395,7 @@ def test_python_collects_again_after_a_childs_calls(monkeypatch: pytest.MonkeyPa
   monkeypatch.setattr(stand, "another", machine)
   own = os.getpid()
   monkeypatch.setattr(os, "getpid", lambda: own + 2)
+  UNCOLLECTED.inside += 1  # of another thread, which the child has not
   for _ in range(3):
     assert c.code("cuInit", 0) == 0 and gc.isenabled()
   monkeypatch.undo()
@@ -609,3 +614,137 @@ def test_sections_of_the_library(version: str | None) -> None:
   for s in elf.iter_segments():
     assert s["p_align"] == (4096 if s["p_type"] == "PT_LOAD" else 16) and s["p_filesz"] == s["p_memsz"]
     assert s["p_offset"] == s["p_vaddr"] == s["p_paddr"] and s["p_offset"] % s["p_align"] == 0
+
+
+def test_a_capture_into_a_graph_goes_on_behind_its_nodes(client: Client) -> None:
+  """The first node that it adds has the edges that it was given, and no others."""
+  c, graph, stream = client, client.handle("cuGraphCreate", 0), client.handle("cuStreamCreate", 1)
+  one, two = (node(c, graph, "Empty") for _ in range(2))
+  for given in ((), (one,), (one, two)):
+    before, nodes, count = (ctypes.c_uint64 * 2)(*given), (ctypes.c_uint64 * 9)(), COUNT(9)
+    c.call("cuGraphGetNodes", u64(graph), nodes, ctypes.byref(count))
+    known = {*nodes[:count.value]}
+    c.call("cuStreamBeginCaptureToGraph", u64(stream), u64(graph), before, None, COUNT(len(given)), 0)
+    assert c.launch(c.function(WAIT, "put"), 1, 1, [u64(c.alloc(4)), u32(1)], stream) == 0
+    c.call("cuStreamEndCapture", u64(stream), ctypes.byref(u64(0)))
+    count.value = 9
+    c.call("cuGraphGetNodes", u64(graph), nodes, ctypes.byref(count))
+    new, = {*nodes[:count.value]} - known
+    out, count = (ctypes.c_uint64 * 4)(), COUNT(4)
+    c.call("cuGraphNodeGetDependencies", u64(new), out, ctypes.byref(count))
+    assert {*out[:count.value]} == {*given}
+
+
+def test_memory_of_the_host_has_a_name(client: Client) -> None:
+  """In what is known of addresses, for faults beside it; it goes with the memory."""
+  c = client
+  at = c.handle("cuMemHostAlloc", COUNT(5000), 0)
+  assert c.machine.space.used[at] == (5000, "memory of the host")
+  c.call("cuMemFreeHost", u64(at))
+  assert at not in c.machine.space.used
+
+
+def test_all_arguments_of_a_runtimes_launch_are_the_drivers() -> None:
+  """Each in its place: the driver is called with what the runtime was given."""
+  p = program()
+  p.machine.trace.enabled = True
+  stream, at = p.made("cudaStreamCreateWithFlags", 1), p.made("cudaMalloc", 4 * 1024)
+  values = ctypes.c_uint64(at), ctypes.c_uint32(1)
+  places = (ctypes.c_void_p * 2)(*map(ctypes.addressof, values))
+  grid, block = cudart.dim3(x=2, y=3, z=1), cudart.dim3(x=4, y=5, z=6)
+  kernel = p.made("__cudaGetKernel", SCALE)
+  p("cudaLaunchKernel", kernel, grid, block, places, 48, stream)
+  p("cudaLaunchCooperativeKernel", kernel, grid, block, places, 48, stream)
+  calls = [e.name for e in p.machine.trace if e.name.startswith(("cuLaunchKernel(", "cuLaunchCooperativeKernel("))]
+  own = "2, 3, 1, 4, 5, 6, 48"
+  for call, last in zip(calls, (f"{ctypes.addressof(places)}, 0)", f"{ctypes.addressof(places)})"), strict=True):
+    assert re.fullmatch(rf"\w+\(\d+, {own}, {stream}, {re.escape(last)}", call), call
+
+
+def test_kinds_of_a_runtimes_copies_of_arrays() -> None:
+  p = program()
+  arrays = [p.made("cudaMallocArray", ctypes.byref(channel(32, cudart.cudaChannelFormatKindSigned)), 8, 4, 0)
+            for _ in range(2)]
+  for kind in range(-1, 7):
+    code = p.code("cudaMemcpy2DArrayToArray", arrays[0], 0, 0, arrays[1], 0, 0, 16, 2, ctypes.c_int(kind))
+    assert code == (0 if 0 <= kind <= 4 else cudart.cudaErrorInvalidMemcpyDirection)
+
+
+def test_flags_of_a_runtimes_texture() -> None:
+  """Each field is one flag of the driver's, and no other."""
+  p = program()
+  array = p.made("cudaMallocArray", ctypes.byref(channel(8, cudart.cudaChannelFormatKindUnsigned)), 8, 8, 0)
+  resource = cudart.cudaResourceDesc(resType=cudart.cudaResourceTypeArray)
+  resource.res.array.array = array
+  names = {"sRGB": cuda.CU_TRSF_SRGB, "normalizedCoords": cuda.CU_TRSF_NORMALIZED_COORDINATES,
+           "disableTrilinearOptimization": cuda.CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION}
+  for chosen in product((0, 1), repeat=len(names)):
+    for mode, more in ((cudart.cudaReadModeElementType, cuda.CU_TRSF_READ_AS_INTEGER),
+                       (cudart.cudaReadModeNormalizedFloat, 0)):
+      sampling = cudart.cudaTextureDesc(readMode=mode, **dict(zip(names, chosen)))
+      texture = p.made("cudaCreateTextureObject", ctypes.byref(resource), ctypes.byref(sampling), 0)
+      told = cuda.CUDA_TEXTURE_DESC_v1()
+      p.runtime.call("cuTexObjectGetTextureDesc", ctypes.addressof(told), texture)
+      assert told.flags == more | sum(f for f, on in zip(names.values(), chosen) if on)
+      p("cudaDestroyTextureObject", texture)
+  sampling = cudart.cudaTextureDesc(seamlessCubemap=1)
+  assert p.code("cudaCreateTextureObject", ctypes.byref(u64(0)), ctypes.byref(resource), ctypes.byref(sampling),
+                0) == cudart.cudaErrorInvalidValue  # what is no cube has no edges
+
+
+@pytest.mark.parametrize("count", [1, 2, 40])
+def test_the_hash_table_of_the_library(count: int) -> None:
+  """Each symbol is in the chain of its bucket, once; each chain ends (System V ABI, "Hash Table")."""
+  raw = shared.library("libx.so", [f"f{i * i}" for i in range(count)])
+  dynamic, = (s for s in ELFFile(io.BytesIO(raw)).iter_segments() if s["p_type"] == "PT_DYNAMIC")
+  tags = {t.entry.d_tag: t.entry.d_val for t in dynamic.iter_tags()}
+  assert tags["DT_SYMENT"] == 24
+  buckets, symbols = struct.unpack_from("<2I", raw, tags["DT_HASH"])
+  heads = struct.unpack_from(f"<{buckets}I", raw, tags["DT_HASH"] + 8)
+  chains = struct.unpack_from(f"<{symbols}I", raw, tags["DT_HASH"] + 8 + 4 * buckets)
+  found = []
+  for bucket, at in enumerate(heads):
+    while at:
+      found.append(at)
+      name, = struct.unpack_from("<I", raw, tags["DT_SYMTAB"] + 24 * at)
+      text = raw[tags["DT_STRTAB"] + name:].partition(b"\0")[0]
+      assert ELFHashTable.elf_hash(text.decode()) % buckets == bucket
+      at = chains[at]
+  assert sorted(found) == [*range(1, symbols)] and not chains[0]
+
+
+def test_a_launch_that_is_taken_off_is_told() -> None:
+  """Who has no patience loses the launch alone: its terms and the report say why, and what is behind it is done."""
+  c = Client()
+  c.machine.engine = "ref"
+  terms = Terms(seconds=0.0)
+  c.machine.agreed[threading.get_ident()] = terms
+  at = c.alloc(8)
+  text = HEAD + ".visible .entry forever() { here: bra here; }"
+  assert c.launch(c.function(text, "forever"), 1, 1, []) == 0
+  c.call("cuMemsetD32Async", u64(at), 7, COUNT(1), u64(0))
+  c.call("cuCtxSynchronize")
+  assert terms.interrupted is not None and "ran for more than 0 s" in c.machine.findings[-1] and c.machine.stops == 1
+  assert c.get(at, np.zeros(1, np.uint32))[0] == 7
+
+
+def test_parameters_that_lie_close_together(client: Client) -> None:
+  """Given in one piece, they are where the kernel has them, whether there are gaps between them or not."""
+  c, out = client, client.alloc(32)
+  for kinds, numbers in ((("u64", "u32", "u32"), (5, 6)), (("u64", "u8", "u32"), (7, 8)),
+                         (("u64", "u32", "u8"), (9, 1)), (("u64",), ())):
+    names = "abc"[:len(kinds)]
+    params = ", ".join(f".param .{k} {n}" for k, n in zip(kinds, names))
+    body = "".join(f"ld.param.{k} %r, [{n}]; st.global.u32 [%rd+{4 * i}], %r;"
+                   for i, (k, n) in enumerate([*zip(kinds, names)][1:]))
+    text = HEAD + f".visible .entry k({params}) {{ .reg .u64 %rd; .reg .u32 %r; ld.param.u64 %rd, [a]; {body} ret; }}"
+    function = c.function(text, "k")
+    sizes, raw = {"u64": 8, "u32": 4, "u8": 1}, b""
+    for kind, value in zip(kinds, (out, *numbers)):
+      size = sizes[kind]
+      raw = raw.ljust(-(-len(raw) // size) * size, b"\0") + value.to_bytes(size, "little")
+    buffer, size_ = ctypes.create_string_buffer(raw), COUNT(len(raw))
+    extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(buffer), 2, ctypes.addressof(size_), 0)
+    c.call("cuMemsetD32_v2", u64(out), 0, COUNT(8))
+    c.call("cuLaunchKernel", u64(function), 1, 1, 1, 1, 1, 1, 0, u64(0), None, extra)
+    assert c.get(out, np.zeros(2, np.uint32)).tolist() == [*numbers, 0, 0][:2]

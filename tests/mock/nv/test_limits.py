@@ -5,14 +5,15 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import struct
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.mock.nv.bench import BASE, COMPUTE, COPY, SIZE, Bench, launch_qmd, release
+from tests.mock.nv.bench import BASE, COMPUTE, COPY, SIZE, Bench, cubin, launch_qmd, release
 from tests.mock.nv.client import MIB, Client
-from tests.mock.nv.test_compute import ADD, CLUSTER, Compute
+from tests.mock.nv.test_compute import ADD, CLUSTER, HEAD, Compute
 from tests.mock.nv.test_copy import PITCH, TRANSFER, addresses, ce, filled
 from tests.mock.nv.test_events import QUIET, event, registered
 from tests.mock.nv.test_host import PBDMA, dead
@@ -22,6 +23,7 @@ from tinyhw.autogen import nv_rm as rm
 from tinyhw.autogen import nv_rm_alloc as alloc
 from tinyhw.autogen import nv_rm_control as control
 from tinyhw.autogen import nv_rm_status as status
+from tinyhw.autogen import nv_uvm as uvm
 from tinyhw.autogen.nv_rm_chips import RESOURCES
 from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
 from tinyhw.core.memory import Access
@@ -31,7 +33,7 @@ from tinyhw.mock.nv.card import CARDS, cards_named
 from tinyhw.mock.nv.channel import State
 from tinyhw.mock.nv.controls import Controls
 from tinyhw.mock.nv.machine import NvMachine
-from tinyhw.mock.nv.port import NvPort
+from tinyhw.mock.nv.port import NOTIFY, NvPort
 from tinyhw.wire import methods
 from tinyhw.wire.rm import flags
 
@@ -424,3 +426,110 @@ def test_addresses_end_at_47_bits() -> None:
   refused(status.NV_ERR_NO_MEMORY, ranged, (1 << 47) - (4 << 30) + 65536)
   assert ranged((1 << 47) - (4 << 30)) == 4 << 30
   refused(status.NV_ERR_NO_MEMORY, ranged, 65536)
+
+
+def test_each_entry_takes_its_time() -> None:
+  """The clock goes on with each entry of a ring, and with each method."""
+  b = Bench()
+  c, clock, before = b.channel(), b.machine.clock, b.machine.clock.now_ns()
+  for _ in range(100): b.send(c, 0, host.NOP())
+  assert clock.now_ns() - before >= 200 * b.machine.packet_ns > 0
+
+
+def test_numbers_of_channels_come_back() -> None:
+  """What a channel was called by rings nothing any more, and the next one may have its number."""
+  c = Client()
+  w, other = c.channel(), c.channel()
+  numbers = [ch.number for ch in c.machine.channels]
+  assert len({*numbers}) == 2
+  c.free(w.handle)
+  gpu = c.machine.gpus[0]
+  count = len(c.machine.findings)
+  c.port.doorbell(w.door + NOTIFY, w.token, 4)
+  assert len(c.machine.findings) == count + 1 and "belongs to no channel" in c.machine.findings[-1]
+  assert w.token not in gpu.by_token and other.token in gpu.by_token
+  assert c.channel().token == w.token
+
+
+def test_shared_memory_of_a_block() -> None:
+  """The QMD's, less what the system keeps and what the kernel has itself, is dynamic."""
+  text = HEAD + """.visible .entry k(.param .u64 p, .param .u32 n) {
+  .shared .align 4 .b8 own[256]; .reg .b32 %r<4>; .reg .b64 %rd<3>; ld.param.u64 %rd1, [p];
+  mov.u32 %r1, %dynamic_smem_size; st.global.u32 [%rd1], %r1; mov.u32 %r1, %total_smem_size;
+  st.global.u32 [%rd1+4], %r1; mov.u32 %r2, own; st.shared.u32 [%r2], %r1; ret; }
+"""
+  b = Compute()
+  for size in (1024 + 256, 1024 + 256 + 128, 1024 + 4096):
+    c, data = b.channel(), b.take(64)
+    b.pcas(c, launch_qmd(b, b.load(text, "k"), bank=b.bank(data), block=(1, 1, 1), shared=size))
+    b.run()
+    assert c.state is State.READY, c.describe()
+    assert b.space.load(data, 4) == size - 1024 - 256
+
+
+def test_pages_of_a_client_go_with_their_device() -> None:
+  c = Client()
+  two = c.alloc(c.root, 0, alloc.NV01_DEVICE_0, alloc.NV0080_ALLOC_PARAMETERS())
+  at = c.port.mmap(-1, 8192, protection=Protection.READ | Protection.WRITE)
+  given = c.pages(at, 8192, 0x0D15E)
+  given.params.hObjectParent = two
+  c.call(given, c.gpu_fd)
+  objects = c.machine.rm.clients[c.root].objects
+  assert 0x0D15E in objects and objects[0x0D15E].parent is objects[two]
+  c.free(two)
+  assert 0x0D15E not in objects
+
+
+@pytest.mark.parametrize("tracing", [False, True])
+def test_calls_are_traced_where_that_is_asked_for(tracing: bool) -> None:
+  c = Client(NvMachine("sm_90", vram=64 * MIB, system_memory=64 * MIB, tracing=tracing))
+  c.both(4096)
+  said = {source: [e for e in c.machine.trace if e.source == source and e.kind == "ioctl"] for source in ("rm", "uvm")}
+  assert all(bool(found) == tracing for found in said.values())
+  assert not tracing or any("UVM_MAP_EXTERNAL_ALLOCATION" in e.name for e in said["uvm"])
+  assert not tracing or any("NV_ESC_RM_ALLOC" in e.name for e in said["rm"])
+
+
+def test_calls_of_uvm_that_cannot_say_what_is_wrong() -> None:
+  """Those without a status in their parameters fail by errno; all others tell it, and the trace has each."""
+  c = Client()
+  fd, seen = c.port.open("/dev/nvidia-uvm"), set()
+  for number, row in uvm.IOCTLS.items():
+    if row.name in ("UVM_INITIALIZE", "UVM_MM_INITIALIZE", "UVM_DEINITIALIZE"): continue
+    given = None if row.struct is None else row.struct()
+    told = hasattr(given, "rmStatus")
+    seen.add(told)
+    if told:
+      assert c.port.ioctl(fd, number, given) == 0 and given.rmStatus == status.NV_ERR_ILLEGAL_ACTION
+    else:
+      with pytest.raises(OSError) as caught: c.port.ioctl(fd, number, given)
+      assert caught.value.errno == errno.EINVAL
+    assert any(e.kind == "refused" and row.name in e.name for e in c.machine.trace)
+  assert True in seen
+  with pytest.raises(OSError) as caught: c.port.ioctl(fd, 0xFFFF, None)
+  assert caught.value.errno == errno.EINVAL
+
+
+def test_all_of_a_program_is_read_again() -> None:
+  """Its PTX may be what lies last: a change of its last line is one of the program."""
+  ptx = ADD.replace("ret;\n}", "add.u32 %r4, %r4, 0;\n  st.global.u32 [%rd3], %r4;\n  ret;\n}")
+  raw = cubin(ptx, "add", size=12)
+  table, = struct.unpack_from("<Q", raw, 40)
+  count = (len(raw) - table) // 64
+  headers = [bytearray(raw[table + 64 * k:table + 64 * k + 64]) for k in range(count)]
+  def where(h: bytearray) -> tuple[int, int]: return struct.unpack_from("<2Q", h, 24)
+  image = bytearray(raw[:table]) + bytearray(64 * count)  # the table, and then the PTX
+  last = next(h for h in headers if raw[where(h)[0]:where(h)[0] + 8] == b".version")
+  at, size = where(last)
+  struct.pack_into("<Q", last, 24, len(image))
+  image[table:table + 64 * count] = b"".join(headers)
+  image += raw[at:at + size]
+  b = Compute()
+  c, data, place = b.channel(), b.take(128), b.take(16384, 4096)
+  q = launch_qmd(b, place + 128, block=(1, 1, 1), bank=b.bank(data, 2))
+  for value, total in ((b"%r4, 0;", 2), (b"%r4, 7;", 2 + 2 + 7)):
+    b.space.write(place, bytes(image).replace(b"%r4, 0;", value))
+    b.pcas(c, q)
+    b.run()
+    assert c.state is State.READY, c.describe()
+    assert b.space.load(data, 4) == total
