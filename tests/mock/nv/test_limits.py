@@ -6,6 +6,8 @@ import ctypes
 import errno
 import os
 import struct
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,9 @@ from tinyhw.autogen import nv_uvm as uvm
 from tinyhw.autogen.nv_rm_chips import RESOURCES
 from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
 from tinyhw.core.memory import Access
+from tinyhw.core.patience import Terms
 from tinyhw.core.port import Protection
+from tinyhw.emulator.observe import Observer
 from tinyhw.mock.memory import Refused
 from tinyhw.mock.nv.card import CARDS, cards_named
 from tinyhw.mock.nv.channel import State
@@ -533,3 +537,82 @@ def test_all_of_a_program_is_read_again() -> None:
     b.run()
     assert c.state is State.READY, c.describe()
     assert b.space.load(data, 4) == total
+
+
+VARIABLES = HEAD + """.visible .global .align 4 .u32 counter = 40;
+.visible .const .align 4 .u32 step = 2;
+.visible .entry k(.param .u64 p, .param .u32 n) {
+  .reg .b32 %r<4>; .reg .b64 %rd<4>; ld.param.u64 %rd1, [p];
+  ld.global.u32 %r1, [counter]; ld.const.u32 %r2, [step]; add.u32 %r1, %r1, %r2; st.global.u32 [counter], %r1;
+  st.global.u32 [%rd1], %r1; mov.u64 %rd2, counter; st.global.u64 [%rd1+8], %rd2; ret; }
+"""
+
+
+def with_variables(ptx: str, symbols: Sequence[tuple[str, int, int]]) -> tuple[bytes, int]:
+  """(an ELF whose symbols are (name, section, value), where its section 4 lies, which has the variables' bytes)."""
+  raw = cubin(ptx, "k", size=12)
+  table, = struct.unpack_from("<Q", raw, 40)
+  headers = [raw[table + 64 * k:table + 64 * k + 64] for k in range((len(raw) - table) // 64)]
+  shstr = headers.pop()
+  at, size = struct.unpack_from("<2Q", shstr, 24)
+  names = bytearray(raw[at:at + size])
+  image = bytearray(raw[:table])
+  strings = b"\0" + b"".join(n.encode() + b"\0" for n, *_ in symbols)
+  rows, place = bytes(24), 1
+  for name, section, value in symbols:
+    rows += struct.pack("<IBBHQQ", place, 0x11, 0, section, value, 4)
+    place += len(name) + 1
+  where = 0
+  for title, kind, data, link in ((".nv.global", 1, struct.pack("<4I", 0, 40, 2, 0), 0), (".strtab", 3, strings, 0),
+                                  (".symtab", 2, rows, 5), (".shstrtab", 3, b"", 0)):
+    if title != ".shstrtab": named, names = len(names), names + title.encode() + b"\0"
+    else: named, data = names.index(b".shstrtab"), bytes(names)
+    image += bytes(-len(image) % 16)
+    if title == ".nv.global": where = len(image)
+    headers.append(struct.pack("<2I4Q2I2Q", named, kind, 0, 0, len(image), len(data), link, 0, 16, 24))
+    image += data
+  image += bytes(-len(image) % 8)
+  struct.pack_into("<Q", image, 40, len(image))
+  struct.pack_into("<2H", image, 60, len(headers), len(headers) - 1)
+  return bytes(image + b"".join(headers)), where
+
+
+def test_variables_lie_where_the_elf_has_them() -> None:
+  """By their symbols: the section's place and the symbol's value; one launch sees what another has left."""
+  image, where = with_variables(VARIABLES, (("counter", 4, 4), ("step", 4, 8)))
+  b = Compute()
+  c, data, place = b.channel(), b.take(64), b.take(16384, 4096)
+  b.space.write(place, image)
+  q = launch_qmd(b, place + 128, block=(1, 1, 1), bank=b.bank(data))
+  for total in (42, 44):
+    b.pcas(c, q)
+    b.run()
+    assert c.state is State.READY, c.describe()
+    assert b.space.load(data, 4) == total == b.space.load(place + where + 4, 4)
+    assert b.space.load(data + 8, 8) == place + where + 4
+
+
+@pytest.mark.parametrize("symbols", [(("counter", 4, 4),), (("counter", 4, 4), ("step", 99, 8)), ()])
+def test_variables_that_the_elf_has_not(symbols: tuple[tuple[str, int, int], ...]) -> None:
+  b = Compute()
+  c, place = b.channel(), b.take(16384, 4096)
+  b.space.write(place, with_variables(VARIABLES, symbols)[0])
+  b.pcas(c, launch_qmd(b, place + 128, block=(1, 1, 1), bank=b.bank(b.take(64))))
+  with pytest.raises(Unsupported, match="k: its variable .* has no symbol in the ELF"): b.run()
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+def test_a_launch_that_somebody_looks_at(engine: str) -> None:
+  """Says as much as one that nobody does: an observer, terms, or neither."""
+  counts = set()
+  for terms, observer in ((None, None), (Terms(), None), (None, Observer()), (Terms(observer=Observer()), None)):
+    machine = NvMachine("sm_90", vram=1 << 22, system_memory=1 << 22, engine=engine, observer=observer,
+                        agreed={} if terms is None else {threading.get_ident(): terms})
+    b = Compute(machine=machine)
+    c, data = b.channel(), b.take(256)
+    b.pcas(c, launch_qmd(b, b.load(ADD, "add"), bank=b.bank(data, 3)))
+    b.run()
+    assert [b.space.load(data + 4 * i, 4) for i in range(32)] == [3] * 32
+    counts.add(machine.executed)
+    machine.close()
+  assert len(counts) == 1
