@@ -22,7 +22,7 @@ from tests.mock.cuda.client import HEAD, SAXPY, WAIT, Client, u32, u64
 from tests.mock.cuda.test_arrays import CUBE, LAYERED, SURFACE, described
 from tests.mock.cuda.test_links import NVVM, Linker
 from tests.mock.cuda.test_nodes_and_libraries import error, node
-from tests.mock.cuda.test_runtime import SCALE
+from tests.mock.cuda.test_runtime import FACTOR, SCALE
 from tests.mock.cuda.test_runtime_objects import DOWN, UP, channel, program
 from tests.mock.cuda.test_tensors import aligned
 from tests.mock.cuda.test_virtual import UNIT, granted, physical
@@ -748,3 +748,136 @@ def test_parameters_that_lie_close_together(client: Client) -> None:
     c.call("cuMemsetD32_v2", u64(out), 0, COUNT(8))
     c.call("cuLaunchKernel", u64(function), 1, 1, 1, 1, 1, 1, 0, u64(0), None, extra)
     assert c.get(out, np.zeros(2, np.uint32)).tolist() == [*numbers, 0, 0][:2]
+
+
+def test_strings_may_be_empty(client: Client) -> None:
+  for text, wanted in ((b"", b""), (b"\0after", b""), (b"a\0b", b"a")):
+    room = ctypes.create_string_buffer(text + b"\0" * 8)
+    assert client.machine.text(ctypes.addressof(room)) == wanted
+
+
+@pytest.mark.parametrize("size", [100, 4096, 5000])
+def test_copies_end_where_an_allocation_does(client: Client, size: int) -> None:
+  """Not where its last page does: from it, to it, and within the card's memory."""
+  c, at, other, own = client, client.alloc(size), client.alloc(2 * size), (ctypes.c_uint8 * (size + 1))()
+  for offset, count in ((0, size), (1, size - 1), (size - 1, 1), (0, size + 1), (1, size), (size, 1)):
+    said = "CUDA_SUCCESS" if offset + count <= size else "INVALID_VALUE"
+    here = u64(at + offset)
+    assert error(c, "cuMemcpyDtoH_v2", own, here, COUNT(count)) == said
+    assert error(c, "cuMemcpyHtoD_v2", here, own, COUNT(count)) == said
+    assert error(c, "cuMemcpyDtoD_v2", u64(other), here, COUNT(count)) == said
+    assert error(c, "cuMemcpyDtoD_v2", here, u64(other), COUNT(count)) == said
+    assert error(c, "cuMemsetD8_v2", here, 1, COUNT(count)) == said
+    for name in ("cuMemcpy", "cuMemcpyAsync"):
+      more = (u64(0),) if name.endswith("Async") else ()
+      assert error(c, name, u64(other), here, COUNT(count), *more) == said, name
+      assert error(c, name, here, u64(other), COUNT(count), *more) == said, name
+
+
+def test_lists_of_edges_have_two_sides(client: Client) -> None:
+  c, graph = client, client.handle("cuGraphCreate", 0)
+  node(c, graph, "Empty", (node(c, graph, "Empty"),))
+  rows, count = (ctypes.c_uint64 * 2)(), COUNT(2)
+  for come, to in ((rows, None), (None, rows), (rows, (ctypes.c_uint64 * 2)()), (None, None)):
+    right = (come is None) == (to is None)
+    for name, more in (("cuGraphGetEdges", ()), ("cuGraphGetEdges_v2", (None,))):
+      said = error(c, name, u64(graph), come, to, *more, ctypes.byref(count))
+      assert said == ("CUDA_SUCCESS" if right else "INVALID_VALUE"), name
+
+
+def test_nodes_that_a_capture_made_tell_no_parameters(client: Client) -> None:
+  """Of a copy they would be of the stream's call; those of a launch are its own."""
+  c, at, stream = client, client.alloc(8), client.handle("cuStreamCreate", 1)
+  c.call("cuStreamBeginCapture_v2", u64(stream), 0)
+  c.call("cuMemcpyDtoDAsync_v2", u64(at), u64(at + 4), COUNT(4), u64(stream))
+  assert c.launch(c.function(WAIT, "put"), 1, 1, [u64(at), u32(1)], stream) == 0
+  c.call("cuStreamEndCapture", u64(stream), ctypes.byref(graph := u64(0)))
+  nodes, count, kind = (ctypes.c_uint64 * 2)(), COUNT(2), ctypes.c_int()
+  c.call("cuGraphGetNodes", graph, nodes, ctypes.byref(count))
+  for n in nodes:
+    c.call("cuGraphNodeGetType", u64(n), ctypes.byref(kind))
+    if kind.value == cuda.CU_GRAPH_NODE_TYPE_KERNEL:
+      told = cuda.CUDA_KERNEL_NODE_PARAMS_v2()
+      c.call("cuGraphKernelNodeGetParams_v2", u64(n), ctypes.byref(told))
+      assert told.gridDimX == 1
+      assert error(c, "cuGraphKernelNodeGetParams_v2", u64(n), None) == "INVALID_VALUE"
+      assert "a pointer for a result is null" in c.machine.logs[-1]
+    else:
+      box = cuda.CUDA_MEMCPY3D_v2()
+      assert error(c, "cuGraphMemcpyNodeGetParams", u64(n), ctypes.byref(box)) == "NOT_SUPPORTED"
+
+
+def test_blocks_of_a_runtimes_launch() -> None:
+  """Of 1 to 1,024 threads, in a grid of one block at least."""
+  p = program()
+  values = ctypes.c_uint64(p.made("cudaMalloc", 4096)), ctypes.c_uint32(1)
+  places = (ctypes.c_void_p * 2)(*map(ctypes.addressof, values))
+  kernel = p.made("__cudaGetKernel", SCALE)
+  for g, b, right in (((1, 1, 1), (1024, 1, 1), True), ((1, 1, 1), (16, 8, 8), True), ((1, 1, 1), (1025, 1, 1), False),
+                      ((1, 1, 1), (32, 33, 1), False), *(((*(int(k != i) for k in range(3)),), (1, 1, 1), False)
+                                                         for i in range(3)),
+                      *(((1, 1, 1), (*(int(k != i) for k in range(3)),), False) for i in range(3))):
+    grid, block = (cudart.dim3(**dict(zip("xyz", s))) for s in (g, b))
+    for name in ("cudaLaunchKernel", "cudaLaunchCooperativeKernel"):
+      code = p.code(name, kernel, grid, block, places, 0, 0)
+      assert (code == 0) == right and (right or code == cudart.cudaErrorInvalidConfiguration), (name, g, b)
+
+
+def test_symbols_are_copied_in_parts() -> None:
+  """At an offset, of a size, in either direction, at once or on a stream; past the end it is refused."""
+  p = program()
+  stream = p.made("cudaStreamCreateWithFlags", 1)
+  given, back = (ctypes.c_uint8 * 4)(1, 2, 3, 4), (ctypes.c_uint8 * 8)()
+  for offset, size in ((0, 4), (1, 2), (3, 1), (2, 2), (4, 0), (1, 4), (4, 1)):
+    right = offset + size <= 4
+    for name, more in (("", ()), ("Async", (stream,))):
+      p("cudaMemcpyToSymbol", FACTOR, bytes(4), 4, 0, UP)
+      code = p.code(f"cudaMemcpyToSymbol{name}", FACTOR, given, size, offset, UP, *more)
+      assert code == (0 if right else cudart.cudaErrorInvalidValue), (name, offset, size)
+      if not right: continue
+      p("cudaStreamSynchronize", stream)
+      back[:] = [9] * 8
+      p("cudaMemcpyFromSymbol", back, FACTOR, 4, 0, DOWN)
+      wanted = [0] * offset + [*given][:size] + [0] * (4 - offset - size)
+      assert [*back] == [*wanted, 9, 9, 9, 9]
+      back[:] = [9] * 8
+      p(f"cudaMemcpyFromSymbol{name}", back, FACTOR, size, offset, DOWN, *more)
+      p("cudaStreamSynchronize", stream)
+      assert [*back] == [*wanted[offset:offset + size], *[9] * (8 - size)]
+
+
+@pytest.mark.parametrize("width", [15, 16, 17])
+@pytest.mark.parametrize("pitches", [(16, 16), (16, 32), (32, 16)])
+def test_rows_of_a_runtimes_copy_fit_into_their_pitch(width: int, pitches: tuple[int, int]) -> None:
+  p, data = program(), np.arange(256, dtype=np.uint8)
+  memory = p.made("cudaMalloc", 256)
+  code = p.code("cudaMemcpy2D", memory, pitches[0], data.ctypes.data, pitches[1], width, 3, UP)
+  assert code == (0 if width <= min(pitches) else cudart.cudaErrorInvalidPitchValue)
+  if code: return
+  seen = np.zeros(256, np.uint8)
+  p("cudaMemcpy", seen.ctypes.data, memory, 256, DOWN)
+  for row in range(3):
+    assert (seen[row * pitches[0]:][:width] == data[row * pitches[1]:][:width]).all()
+
+
+def test_bytes_of_an_array_begin_in_a_row() -> None:
+  p, data = program(), np.arange(32, dtype=np.int32)
+  array = p.made("cudaMallocArray", ctypes.byref(channel(32, cudart.cudaChannelFormatKindSigned)), 8, 4, 0)
+  for x, count, right in ((28, 4, True), (32, 4, False), (36, 4, False), (0, 128, True), (0, 132, False)):
+    code = p.code("cudaMemcpyToArray", array, x, 0, data.ctypes.data, count, UP)
+    assert code == (0 if right else cudart.cudaErrorInvalidValue), (x, count)
+
+
+@pytest.mark.parametrize(("first", "last", "right"), [(0, 5, True), (6, 11, True), (0, 11, True), (12, 17, True),
+                                                      (6, 17, True), (1, 6, False), (0, 4, False), (3, 8, False),
+                                                      (6, 10, False), (12, 18, False), (6, 5, False)])
+def test_views_of_cubes_are_whole_cubes(client: Client, first: int, last: int, right: bool) -> None:
+  c = client
+  array = c.handle("cuArray3DCreate_v2", ctypes.byref(described((4, 4, 18), CUBE | LAYERED)))
+  resource = cuda.CUDA_RESOURCE_DESC_v1(resType=cuda.CU_RESOURCE_TYPE_ARRAY)
+  resource.res.array.hArray = array
+  view = cuda.CUDA_RESOURCE_VIEW_DESC_v1(format=0, width=4, height=4, depth=18, firstLayer=first, lastLayer=last)
+  sampling = cuda.CUDA_TEXTURE_DESC_v1(flags=cuda.CU_TRSF_READ_AS_INTEGER)
+  said = error(c, "cuTexObjectCreate", ctypes.byref(u64(0)), ctypes.byref(resource), ctypes.byref(sampling),
+               ctypes.byref(view))
+  assert said == ("CUDA_SUCCESS" if right else "INVALID_VALUE")

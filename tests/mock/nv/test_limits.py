@@ -27,14 +27,15 @@ from tinyhw.autogen import nv_rm_control as control
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.autogen import nv_uvm as uvm
 from tinyhw.autogen.nv_rm_chips import RESOURCES
-from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
+from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault, Unsupported, WatchdogExpired
 from tinyhw.core.memory import Access
 from tinyhw.core.patience import Terms
 from tinyhw.core.port import Protection
 from tinyhw.emulator.observe import Observer
 from tinyhw.mock.memory import Refused
+from tinyhw.mock.nv import compute, faults
 from tinyhw.mock.nv.card import CARDS, cards_named
-from tinyhw.mock.nv.channel import State
+from tinyhw.mock.nv.channel import State, error_name
 from tinyhw.mock.nv.controls import Controls
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.mock.nv.port import NOTIFY, NvPort
@@ -616,3 +617,71 @@ def test_a_launch_that_somebody_looks_at(engine: str) -> None:
     counts.add(machine.executed)
     machine.close()
   assert len(counts) == 1
+
+
+def test_errors_of_channels_have_names() -> None:
+  """Those of nverror.h; a number that is none is its Xid. Copy engines have one each."""
+  assert error_name(status.ROBUST_CHANNEL_PBDMA_ERROR) == "ROBUST_CHANNEL_PBDMA_ERROR"
+  assert error_name(9999) == "Xid 9999"
+  for n in range(20): assert error_name(faults.copy(n, "UNIT", "why").code) == f"ROBUST_CHANNEL_CE{n}_ERROR"
+  for error, name in ((PageFault(0, "read", 4), "FIFO_ERROR_MMU_ERR_FLT"), (MachineFault("x"), "GR_EXCEPTION"),
+                      (WatchdogExpired("x"), "RESETCHANNEL_VERIF_ERROR"), (faults.host("A", "b"), "PBDMA_ERROR"),
+                      (faults.compute("A", "b"), "GR_EXCEPTION"), (faults.compute_class("b"), "GR_CLASS_ERROR")):
+    assert error_name(faults.code_of(error)) == f"ROBUST_CHANNEL_{name}"
+
+
+@pytest.mark.parametrize("kept", [1, 2, 256])
+def test_plans_make_room_for_others(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """However few are kept, each launch is its own QMD's."""
+  monkeypatch.setattr(compute, "PLANS", kept)
+  b = Compute()
+  c, data, program = b.channel(), b.take(4096), b.load(ADD, "add")
+  for turn in range(2):
+    for blocks in (1, 2, 3):
+      b.pcas(c, launch_qmd(b, program, grid=(blocks, 1, 1), bank=b.bank(data, 10**turn)))
+      b.run()
+  assert [b.space.load(data + 128 * k, 4) for k in range(4)] == [33, 22, 11, 0]
+  assert len(c.engines[COMPUTE]._plans) <= kept  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("before", "timed", "wide", "right"), [
+  (16, True, False, True), (16, True, True, True), (8, False, True, True), (4, False, False, True),
+  (8, True, False, False), (12, True, True, False), (4, False, True, False), (0, False, False, False)])
+def test_semaphores_at_the_end_of_memory(before: int, timed: bool, wide: bool, right: bool) -> None:
+  """Of 16 bytes with a time, of 8 or of 4: nothing is written of one that is not all there."""
+  b = Bench()
+  c, at = b.channel(), 0x55_0000_0000
+  b.space.map(at, 4096, b.gpu.vram, SIZE, Access.ALL)
+  for k in range(16): b.space.store(at + 4080 + k, 1, 0xEE)
+  b.send(c, 0, *release(at + 4096 - before, 0x1_0000_0002, wide=wide, timed=timed))
+  assert (c.state is State.READY) == right, c.describe()
+  value = b.space.load(at + 4096 - before, 8 if wide else 4) if right else None
+  assert value == ((0x1_0000_0002 if wide else 2) if right else None)
+  assert right or b.space.read(at + 4080, 16) == b"\xee" * 16
+
+
+@pytest.mark.parametrize(("pitch", "right"), [(16, True), (2048, True), (4064, True), (4080, False)])
+def test_lines_of_inline_data_are_written_as_a_whole(pitch: int, right: bool) -> None:
+  """All of them, or none where one of them is not there."""
+  b = Bench()
+  c, at, m = b.channel(), 0x55_0000_0000, methods.declared(b.gpu.card.compute_class)
+  b.space.map(at, 8192, b.gpu.vram, SIZE, Access.ALL)
+  b.send(c, COMPUTE, m.OFFSET_OUT_UPPER(VALUE=at >> 32), m.OFFSET_OUT(VALUE=at + 32 & 0xFFFF_FFFF),
+         m.PITCH_OUT(VALUE=pitch), m.LINE_LENGTH_IN(VALUE=8), m.LINE_COUNT(VALUE=3),
+         m.LAUNCH_DMA(DST_MEMORY_LAYOUT=m.LAUNCH_DMA_DST_MEMORY_LAYOUT.PITCH))
+  b.submit(c, methods.repeated(COMPUTE, m.LOAD_INLINE_DATA, [1, 2, 3, 4, 5, 6]))
+  b.run()
+  assert (c.state is State.READY) == right, c.describe()
+  for line in range(3):
+    if at + 32 + line * pitch + 8 <= at + 8192:
+      found = [b.space.load(at + 32 + line * pitch + 4 * k, 4) for k in range(2)]
+      assert found == ([2 * line + 1, 2 * line + 2] if right else [0, 0])
+
+
+def test_uvm_may_end_before_it_begins() -> None:
+  c = Client()
+  fd = c.port.open("/dev/nvidia-uvm")
+  number, row = next((n, r) for n, r in uvm.IOCTLS.items() if r.name == "UVM_DEINITIALIZE")
+  count = len(c.machine.trace)
+  assert c.port.ioctl(fd, number, None if row.struct is None else row.struct()) == 0
+  assert not any(e.kind == "refused" for e in [*c.machine.trace][count:])
