@@ -1,6 +1,7 @@
 """Tables and limits of PTX by rule: sizes of types, numbers, headers of textures, what is exact, matrices."""
 from __future__ import annotations
 
+import math
 import re
 import struct
 from dataclasses import fields, replace
@@ -20,9 +21,15 @@ from tests.emulator.test_ptx_tcgen05_mma import name as named
 from tests.strength import examples
 from tinyhw import launch
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault
-from tinyhw.emulator.ptx import texture
+from tinyhw.emulator.ptx import descriptors, matrix, queries, sparse, tcgen05, tensormap, texture, tmem
+from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.meanings.registry import registered
+from tinyhw.emulator.ptx.occupancy import alive_in
+from tinyhw.emulator.ptx.program import Program
+from tinyhw.emulator.ptx.sampling import face
 from tinyhw.emulator.ptx.texture import FILTERS, FORMATS, MODES, Header, Sampler, decoded
+from tinyhw.emulator.values.ops import Ops
+from tinyhw.isa.ptx import parse
 from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.lexer import integer
 
@@ -247,3 +254,119 @@ def test_columns_that_are_kept_name_who_allocated_them() -> None:
     launch(text, "k", 1, LANES, [cells, cells, np.zeros((1, 16), np.uint8)], "EMU")
   line = next(k for k, row in enumerate(text.splitlines(), 1) if "tcgen05.alloc" in row)
   assert (caught.value.wave, caught.value.line) == (3, line) and F16.kind == "f16"
+
+
+def bound(line: str, more: str = "") -> None:
+  """Bind an instruction of a kernel, without running it."""
+  program = Program(link(parse(kernel(line, more))), "k", 0x4_0000_0000)
+  program.block(program.entry, 0)
+
+
+COORDINATES = {"1d": (1, 0), "2d": (2, 0), "3d": (3, 0), "a1d": (1, 1), "a2d": (2, 1), "cube": (3, 0), "acube": (3, 1),
+               "2dms": (2, 1), "a2dms": (2, 2)}  # of section "Texture Instructions: tex": coordinates, and what leads
+
+
+@pytest.mark.parametrize("geometry", COORDINATES)
+def test_coordinates_of_each_geometry(geometry: str) -> None:
+  """So many, in a vector of the next power of two at least; fewer are refused."""
+  count, lead = COORDINATES[geometry]
+  kind = "s32" if geometry.endswith("ms") else "f32"
+  for given_ in range(1, 5):
+    names = [f"%r{k + 1}" for k in range(lead)] + [f"%{'r' if kind == 's32' else 'f'}{k + 1}" for k in range(4)]
+    vector = names[0] if given_ == 1 else "{" + ", ".join(names[:given_]) + "}"
+    if given_ == 3: continue  # there are no vectors of three
+    text = f"tex.{geometry}.v4.f32.{kind} {{%f5, %f6, %f7, %f8}}, [%l1, {vector}];"
+    if given_ >= count + lead: bound(text)
+    else:
+      with pytest.raises(DecodeError): bound(text)
+
+
+@pytest.mark.parametrize("geometry", ["1d", "2d", "3d", "a1d", "a2d"])
+def test_coordinates_of_each_surface(geometry: str) -> None:
+  count, lead = COORDINATES[geometry]
+  for given_ in (1, 2, 4):
+    names = [f"%r{k + 1}" for k in range(given_)]
+    vector = names[0] if given_ == 1 else "{" + ", ".join(names) + "}"
+    text = f"suld.b.{geometry}.b32.trap %r9, [%l1, {vector}];"
+    if given_ >= count + lead: bound(text)
+    else:
+      with pytest.raises(DecodeError): bound(text)
+
+
+def test_bytes_of_other_blocks() -> None:
+  """At each offset of a block's shared memory, by blocks of a cluster in each order."""
+  text = kernel("""mov.u32 %r1, s; add.u32 %r2, %r1, %t; mov.u32 %r3, %cluster_ctarank; mul.lo.u32 %r4, %r3, 50;
+    add.u32 %r4, %r4, %t; st.shared.u8 [%r2], %r4; barrier.cluster.arrive; barrier.cluster.wait;
+    mad.lo.u32 %r6, %r3, 16, 0; cvt.u64.u32 %l4, %r6; mad.wide.u32 %l3, %r3, 96, %out; mad.wide.u32 %l3, %t, 1, %l3;
+    mov.u32 %r5, 0;
+L:  mapa.shared::cluster.u32 %r7, %r2, %r5; ld.shared::cluster.u8 %r8, [%r7]; st.global.u8 [%l3], %r8;
+    add.u64 %l3, %l3, 32; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 3; @%p1 bra L;
+    barrier.cluster.arrive; barrier.cluster.wait;""", ".shared .align 8 .b8 s[32];\n").replace(
+      ") {", ") .reqnctapercluster 3 {", 1)
+  for how in ("ref", "jit"):
+    found, _ = run(text, "k", bytes(16), how, block=32, grid=3)
+    wanted = [(50 * rank + t) % 256 for rank in range(3) for t in range(32)]
+    assert found[:288].tolist() == wanted * 3
+
+
+def test_registers_that_are_alive_at_once() -> None:
+  """In whichever block of the code most of them are."""
+  def most(body: str) -> int:
+    return alive_in(Program(link(parse(kernel(body))), "k", 0).function("k"))
+  load = "".join(f"ld.global.u32 %r{k}, [%in+{4 * k}];" for k in range(1, 19))
+  use = "".join(f"st.global.u32 [%out+{4 * k}], %r{k};" for k in range(1, 19))
+  branch = "setp.lt.u32 %p1, %t, 5; @%p1 bra L; add.u32 %r20, %t, 1; st.global.u32 [%out+400], %r20; L: "
+  few = most("ld.global.u32 %r1, [%in]; st.global.u32 [%out], %r1;")
+  assert few < 10 < 18 <= most(load + use) <= 18 + few
+  for body in (branch + load + use, load + use + branch): assert most(load + use) <= most(body) <= most(load + use) + 2
+  assert most(load + branch + use) >= most(load + use)
+
+
+# ---- tables
+
+OPS = Ops()
+WIDTHS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "s32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4,
+          "b1": 1, "e4m3": 8, "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 8, "e2m1x2": 4}  # in registers; e2m1x2: two a byte
+
+
+def test_tables_of_matrices() -> None:
+  """Bits of elements; of sparse ones a half is stored of each 2 (32 bits), 4 (8 and 16) or 8 (4 bits); shapes of
+  tcgen05.cp and .ld by their names; modes of swizzling (sections 9.7.15.5.1 and 9.7.16.4)."""
+  assert WIDTHS == matrix.BITS
+  halves = {t: b for t, b in WIDTHS.items() if t not in ("f32", "s32", "f64", "b1")}
+  assert sparse.CHUNK == {t: {32: 2, 16: 4, 8: 4, 4: 8}[b] for t, b in halves.items()}
+  for name in tcgen05.COPIES:
+    rows, bits = map(int, name.removesuffix("b").split("x"))
+    assert tcgen05.COPIES[name] == (rows, bits // 128)
+  for name, registers in tmem.REGISTERS.items():
+    assert 32 * 32 * registers == math.prod(map(int, re.findall(r"\d+", name))), name
+  assert {m: row[0] for m, row in descriptors.SWIZZLES.items()} == {0: 16, 1: 128, 2: 128, 4: 64, 6: 32}
+  assert {m: row[1] for m, row in descriptors.SWIZZLES.items()} == {0: 0, 1: 3, 2: 7, 4: 3, 6: 1}
+  assert {m: row[2] for m, row in descriptors.SWIZZLES.items()} == {0: 16, 1: 32, 2: 16, 4: 16, 6: 16}
+  assert tensormap.SWIZZLES == (0, 32, 64, 128, 96) and tensormap.ATOMS == {0: (7, 16), 1: (3, 32), 3: (1, 64)}
+  assert tensormap.CORNERS == {3: 32768, 4: 128, 5: 16} and tensormap.COLUMN == 1024
+  assert tensormap.UNITS == {"b4x16": (8, 8), "b4x16_p64": (8, 16), "b6x16_p32": (12, 16)}
+  for name, size in tensormap.TYPES:
+    assert size == (0 if "x16" in name else int((re.search(r"\d+", name) or [""])[0]) // 8), name
+
+
+def test_answers_are_opencls() -> None:
+  """The enumerations of OpenCL's cl.h: CL_R, CL_RG, CL_RGBA, CL_SNORM_INT8 and so on."""
+  types = {"s8": 0x10D7, "s16": 0x10D8, "s32": 0x10D9, "u8": 0x10DA, "u16": 0x10DB, "u32": 0x10DC, "f16": 0x10DD,
+           "f32": 0x10DE}
+  units = {"s8": 0x10D0, "s16": 0x10D1, "u8": 0x10D2, "u16": 0x10D3}
+  for unit, kind, channels in product((False, True), FORMATS, (1, 2, 4)):
+    if unit and kind not in units: continue
+    numbers = Header(kind=kind, channels=channels, unit=unit).numbers
+    def number(name: str, numbers: dict[str, int] = numbers) -> np.uint64: return np.uint64(numbers[name])
+    assert queries.answer(OPS, "channel_data_type", number, None) == (units if unit else types)[kind]
+    assert queries.answer(OPS, "channel_order", number, None) == {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}[channels]
+
+
+@pytest.mark.parametrize(("c", "number", "s", "t"), [
+  ((4, 1, 2), 0, -2, -1), ((-4, 1, 2), 1, 2, -1), ((1, 4, 2), 2, 1, 2), ((1, -4, 2), 3, 1, -2), ((1, 2, 4), 4, 1, -2),
+  ((1, 2, -4), 5, -1, -2), ((4, -3, -2), 0, 2, 3), ((-1, -2, -4), 5, 1, 2)])
+def test_faces_of_a_cube(c: tuple[int, int, int], number: int, s: int, t: int) -> None:
+  """The table of section "Cubemap Textures" of the CUDA Programming Guide: (s / m + 1) / 2, (t / m + 1) / 2."""
+  found, (u, v), _ = face(OPS, [np.float64(x) for x in c])
+  assert (found, u, v) == (number, (s / 4 + 1) / 2, (t / 4 + 1) / 2)
