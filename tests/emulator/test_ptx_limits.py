@@ -326,7 +326,7 @@ def test_registers_that_are_alive_at_once() -> None:
 
 OPS = Ops()
 WIDTHS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "s32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4,
-          "b1": 1, "e4m3": 8, "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 8, "e2m1x2": 4}  # in registers; e2m1x2: two a byte
+          "b1": 1, "e4m3": 8, "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 8, "e2m1x2": 4}  # in registers
 
 
 def test_tables_of_matrices() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.emulator.test_ptx_engines import HEAD, IN, OUT, both, kernel, run
 from tests.emulator.test_ptx_engines_bulk import BARRIER, COLUMN_STORES, COLUMNS, KINDS, SHARED, TENSOR, data, outcomes
 from tests.emulator.test_ptx_engines_remote import PLACES, several
+from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.code import kept
 from tinyhw.emulator.jit.ptx.matrix import ELEMENTS
 from tinyhw.emulator.ptx.link import link
@@ -187,3 +188,24 @@ def test_bits_of_a_number_that_is_moved(bits: int) -> None:
   found, _ = both(text, raw.tobytes(), block=32)
   cells = found[:512].view(np.uint32).reshape(32, 4)
   assert (cells[:16, :2] == 0x7FFFFFFF).all() and (cells[16:, [0, 1, 3]] == bits).all()
+
+
+def test_fields_lie_side_by_side() -> None:
+  """In a launch's context and in a strand's state: each at a multiple of its size, none over another one, no hole of
+  eight bytes between them, but what vectors begin with; what a turn can end with has numbers of its own."""
+  three, words = {"GRID": 12, "CLUSTERED": 12}, {
+    "STATUS", "EXIT", "ACTIVE", "ALIVE", "NUMBER", "EXPECTED", "VOTES", "EVERY", "ARRIVED", "TICKET", "PHASE", "STRAND"}
+  context = ("MAPPINGS TABLE SITES PARAMS PARAMS_AT MODULE SHARED_SIZE LOCAL_SIZE GRID DYNAMIC STRANDS HELPER CLOCK "
+             "CHANGES CLUSTER CLUSTERED APART STRIDE WORKSPACE MULTICAST ADDRESSES DATA HOSTS CONTEXT_SIZE")
+  state = ("STATUS EXIT ACTIVE ALIVE LEFT BLOCK STRAND NUMBER SHARED LOCAL EXPECTED VOTES EVERY ARRIVED TICKET PHASE "
+           "COUNTS COMMITTED")
+  sizes = {**three, **dict.fromkeys(words, 4), "MULTICAST": 16, "ADDRESSES": 256, "DATA": 2048, "HOSTS": 256}
+  for names in (context.split(), state.split()):
+    end = 0
+    for name in names:
+      at, size = getattr(layout, name), sizes.get(name, 8)
+      assert end <= at < end + (64 if name == "ADDRESSES" else 8) and at % min(size, 8 if size % 8 == 0 else 4) == 0, name
+      end = at + size
+  assert end <= layout.HEADER == 128 and layout.SLOW.bit_count() == 1 and layout.SLOW > 1024
+  ends = (layout.RUN, layout.END, layout.BARRIER, layout.YIELD, layout.LEAVE, layout.POLL, layout.CLUSTER_BARRIER)
+  assert ends == (*range(7),) and (layout.ROW, layout.SPAN, layout.BARRIERS) == (32, 24, 16)
