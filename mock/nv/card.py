@@ -62,8 +62,8 @@ class Card:
 
   @property
   def qmd_versions(self) -> tuple[tuple[int, int], ...]:
-    """The QMD versions that the compute class has."""
-    return tuple(qmd.versions(self.compute_class))
+    """The QMD versions that the card executes: those that its compute class has, where no card has shown which."""
+    return (self.arch.qmd,) if self.arch.qmd_alone else tuple(qmd.versions(self.compute_class))
 
   @property
   def capability(self) -> tuple[int, int]:

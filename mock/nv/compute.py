@@ -281,6 +281,10 @@ class ComputeEngine(Engine):
       found = qmd.decode(self.class_id, memoryview(raw).cast("I").tolist())
     except DecodeError as error:
       raise self.invalid(f"the QMD at {address:#x}: {error}") from None
+    version = qmd.version_of(type(found))
+    if version not in self.channel.gpu.card.qmd_versions:
+      raise self.invalid(f"the QMD at {address:#x} is of version {version[0]}.{version[1]}, and the chip executes "
+                         "nothing of it")
     return Plan(self, found, address)
 
   def changed(self, name: str) -> None:

@@ -39,6 +39,9 @@ class Launch:
       at = self._own("CONSTANT_BUFFER_ADDR", 0)
       plan.check_bank(0, at, size)
       if plan.banks[0][0] != at: self.banks = {**plan.banks, 0: (at, size)}
+      stack = plan.channel.gpu.card.arch.bank0.stack
+      if plan.image.kernel.local and size >= stack + 4:
+        plan.check_stack(int.from_bytes(self.space.read(at + stack, 4), "little"))
       for name, offset, wanted in plan.bank0:
         found = _DIMENSIONS.unpack(self.space.read(at + offset, 12))
         if found != wanted:

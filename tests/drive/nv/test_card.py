@@ -26,7 +26,9 @@ def test_all_steps_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
                                                    "inline data", "a kernel", "a chain", "an inline QMD"]
   found = json.loads((tmp_path / "found.json").read_text())
   assert found["gpu"]["classes"]["0xcbc0"] == "HOPPER_COMPUTE_A" and found["launch"]["qmd"] == [4, 0]
-  assert nvcard.main(["--qmd", "3.0"]) == 0 and "QMD version 3.0" in capsys.readouterr().out
+  assert nvcard.main(["--qmd", "3.0"]) == 1
+  told = capsys.readouterr().out
+  assert "QMD version 3.0" in told and "a kernel           FAILED" in told and "executes nothing of it" in told
 
 
 def test_the_first_failure_ends_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,8 @@ from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.mock.nv.port import NvPort
 from tinyhw.wire import qmd
 
-VERSIONS = [(name, v) for name, a in NV_ARCHES.items() for v in qmd.versions(a.compute_class) if v >= (3, 0)]
+VERSIONS = [(name, v) for name, a in NV_ARCHES.items() for v in qmd.versions(a.compute_class)
+            if v >= (3, 0) and (v == a.qmd or not a.qmd_alone)]
 
 
 def runtime(arch: str, version: tuple[int, int] | None = None, inline: bool = False) -> NVRuntime:
