@@ -328,7 +328,7 @@ def test_each_action_of_a_signal(name: str) -> None:
   ((3, 0), 0, Access.ALL, False), ((3, 0), 256, Access.WRITE, False), ((3, 0), 512, Access.READ, True)])
 def test_a_qmd_lies_in_memory(version: tuple[int, int], before: int, access: Access, right: bool) -> None:
   """The last bytes of a mapping may be one, 256 or 384; what cannot be read or is cut off is none."""
-  b = Compute()
+  b = Compute("sm_80" if version == (3, 0) else "sm_90")
   c, data, at = b.channel(), b.take(64), 0x55_0000_0000
   b.space.map(at, 4096, b.gpu.vram, SIZE, Access.ALL)
   place = at + 4096 - before
