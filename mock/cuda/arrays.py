@@ -171,9 +171,10 @@ def _laid(size: tuple[int, int, int], flags: int, elements: Header, levels: int 
   what = geometry(size, flags)
   if flags & GATHER and what != "2d":
     raise invalid("only arrays of two dimensions are gathered from")
-  allowed = [_LIMITS[what][0] if not levels else MIPMAPPED.get(what, _LIMITS[what][0])]
+  texture, surface = _LIMITS[what]
+  allowed = [MIPMAPPED.get(what, texture) if levels else texture]
   if what == "3d": allowed.append(_ALTERNATE)
-  needed = ([_LIMITS[what][1]] if flags & SURFACE else []) + ([_GATHERED] if flags & GATHER else [])
+  needed = ([surface] if flags & SURFACE else []) + ([_GATHERED] if flags & GATHER else [])
 
   def fits(most: tuple[int, ...]) -> bool:
     return all(n <= top for n, top in zip(size, most))

@@ -396,8 +396,13 @@ def test_python_collects_again_after_a_childs_calls(monkeypatch: pytest.MonkeyPa
   own = os.getpid()
   monkeypatch.setattr(os, "getpid", lambda: own + 2)
   UNCOLLECTED.inside += 1  # of another thread, which the child has not
-  for _ in range(3):
-    assert c.code("cuInit", 0) == 0 and gc.isenabled()
+  said = list[tuple[int, bool]]()
+  def calls() -> None:
+    for _ in range(3): said.append((c.code("cuInit", 0), gc.isenabled()))
+  thread = threading.Thread(target=calls)
+  thread.start()
+  thread.join()
+  assert said == [(0, True)] * 3
   monkeypatch.undo()
   stand.put(c.machine)
   for m in (*made, c.machine): m.close()
@@ -881,3 +886,121 @@ def test_views_of_cubes_are_whole_cubes(client: Client, first: int, last: int, r
   said = error(c, "cuTexObjectCreate", ctypes.byref(u64(0)), ctypes.byref(resource), ctypes.byref(sampling),
                ctypes.byref(view))
   assert said == ("CUDA_SUCCESS" if right else "INVALID_VALUE")
+
+
+def test_a_mipmapped_array_gives_its_memory_back(client: Client) -> None:
+  free = client.machine.gpus[0].allocator.free_bytes
+  array = client.handle("cuMipmappedArrayCreate", ctypes.byref(described((64, 64, 0))), 5)
+  assert client.machine.gpus[0].allocator.free_bytes < free
+  client.call("cuMipmappedArrayDestroy", u64(array))
+  assert client.machine.gpus[0].allocator.free_bytes == free
+
+
+@pytest.mark.parametrize(("height", "depth", "right"), [(1, 1, True), (2, 1, False), (1, 2, False)])
+def test_a_pitch_is_of_several_rows(client: Client, height: int, depth: int, right: bool) -> None:
+  """Of one row nobody asks how far the next one is."""
+  c, at = client, client.alloc(4096)
+  p = cuda.CUDA_MEMCPY3D_v2(srcMemoryType=cuda.CU_MEMORYTYPE_DEVICE, dstMemoryType=cuda.CU_MEMORYTYPE_DEVICE,
+                            srcDevice=at, dstDevice=at + 2048, srcPitch=8, dstPitch=64, srcHeight=4, dstHeight=4,
+                            WidthInBytes=16, Height=height, Depth=depth)
+  assert (error(c, "cuMemcpy3D_v2", ctypes.byref(p)) == "CUDA_SUCCESS") == right
+
+
+@pytest.mark.parametrize("name", ["cuCtxCreate_v2", "cuCtxCreate_v4"])
+def test_flags_and_card_of_a_context(client: Client, name: str) -> None:
+  c, flags, device = client, ctypes.c_uint(), ctypes.c_int()
+  for given, card in ((0, 1), (cuda.CU_CTX_SCHED_SPIN, 0), (cuda.CU_CTX_SCHED_YIELD, 1)):
+    handle = c.handle(name, *(None,) * name.endswith("4"), given, card)
+    c.call("cuCtxGetFlags", ctypes.byref(flags))
+    c.call("cuCtxGetDevice", ctypes.byref(device))
+    assert (flags.value & cuda.CU_CTX_SCHED_MASK, device.value) == (given, card)
+    c.call("cuCtxDestroy_v2", u64(handle))
+
+
+def last(c: Client, name: str, *given: Any) -> int:
+  """What a function stores through its last argument."""
+  out = u64(0)
+  c.call(name, *given, ctypes.byref(out))
+  return out.value
+
+
+def test_what_is_known_of_graphs_memory(client: Client) -> None:
+  """How much is in use and reserved, and the most that was; that alone is set, to 0."""
+  c, stream, ats = client, client.handle("cuStreamCreate", 1), []
+  names = ("USED_MEM_CURRENT", "USED_MEM_HIGH", "RESERVED_MEM_CURRENT", "RESERVED_MEM_HIGH")
+  numbers = [getattr(cuda, f"CU_GRAPH_MEM_ATTR_{n}") for n in names]
+  def told() -> list[int]: return [last(c, "cuDeviceGetGraphMemAttribute", 0, n) for n in numbers]
+  for size in (4096, 8192):
+    c.call("cuStreamBeginCapture_v2", u64(stream), 0)
+    ats.append(c.handle("cuMemAllocAsync", COUNT(size), u64(stream)))
+    c.call("cuStreamEndCapture", u64(stream), ctypes.byref(graph := u64(0)))
+    c.call("cuGraphLaunch", u64(c.handle("cuGraphInstantiateWithFlags", graph, u64(0))), u64(stream))
+    c.call("cuStreamSynchronize", u64(stream))
+  assert told() == [12288] * 4
+  c.call("cuMemFree_v2", u64(ats[1]))
+  assert told() == [4096, 12288, 4096, 12288]
+  for n, name in zip(numbers, names):
+    said = error(c, "cuDeviceSetGraphMemAttribute", 0, n, ctypes.byref(u64(0)))
+    assert said == ("CUDA_SUCCESS" if name.endswith("HIGH") else "INVALID_VALUE")
+  assert told() == [4096] * 4
+  assert error(c, "cuDeviceSetGraphMemAttribute", 0, numbers[1], ctypes.byref(u64(1))) == "INVALID_VALUE"
+  assert error(c, "cuDeviceGetGraphMemAttribute", 0, 9, ctypes.byref(u64(0))) == "INVALID_VALUE"
+
+
+def test_a_pool_keeps_nothing_at_first(client: Client) -> None:
+  """Its threshold is 0, and what was set is told again."""
+  c = client
+  pool = c.handle("cuDeviceGetDefaultMemPool", 0)
+  out = u64(9)
+  c.call("cuMemPoolGetAttribute", u64(pool), cuda.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, ctypes.byref(out))
+  assert out.value == 0
+  c.call("cuMemPoolSetAttribute", u64(pool), cuda.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, ctypes.byref(u64(1 << 40)))
+  c.call("cuMemPoolGetAttribute", u64(pool), cuda.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, ctypes.byref(out))
+  assert out.value == 1 << 40
+
+
+def test_what_is_pinned_is_whole_pages(client: Client) -> None:
+  """And no more: beside them the card reaches nothing."""
+  c = client
+  at = c.handle("cuMemHostAlloc", COUNT(5000), 0)
+  piece = c.machine.pieces[at]
+  assert (piece.size, piece.backing.size) == (5000, 8192)
+  assert c.machine.space.find(at + 8191) is not None and c.machine.space.find(at + 8192) is None
+
+
+def test_a_machine_gives_all_back() -> None:
+  c = Client("sm_90,sm_80")
+  files = [gpu.vram for gpu in c.machine.gpus]
+  assert all(f.fd >= 0 for f in files)
+  c.machine.close()
+  assert all(f.fd < 0 for f in files) and not c.machine.handles and not c.machine.streams
+
+
+def test_views_of_one_level_have_some_of_its_layers(client: Client) -> None:
+  """Of several levels they have all."""
+  c, size = client, (8, 8, 4)
+  for levels, first, last, said in ((1, 1, 2, "CUDA_SUCCESS"), (2, 1, 2, "NOT_SUPPORTED"), (2, 0, 3, "CUDA_SUCCESS"),
+                                    (3, 0, 1, "NOT_SUPPORTED")):
+    array = c.handle("cuMipmappedArrayCreate", ctypes.byref(described(size, LAYERED)), levels)
+    resource = cuda.CUDA_RESOURCE_DESC_v1(resType=cuda.CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
+    resource.res.mipmap.hMipmappedArray = array
+    view = cuda.CUDA_RESOURCE_VIEW_DESC_v1(format=0, width=8, height=8, depth=4, firstLayer=first, lastLayer=last,
+                                           lastMipmapLevel=levels - 1)
+    sampling = cuda.CUDA_TEXTURE_DESC_v1(flags=cuda.CU_TRSF_NORMALIZED_COORDINATES)
+    assert error(c, "cuTexObjectCreate", ctypes.byref(u64(0)), ctypes.byref(resource), ctypes.byref(sampling),
+                 ctypes.byref(view)) == said, (levels, first, last)
+
+
+@pytest.mark.parametrize("text", [True, False])
+@pytest.mark.parametrize("engine", ["", "both"])
+def test_which_launches_say_that_others_may_begin(text: bool, engine: str) -> None:
+  c = Client()
+  c.machine.engine = engine or c.machine.engine
+  body = "griddepcontrol.launch_dependents;" if text else ""
+  source = HEAD.replace("sm_80", "sm_90") + f".visible .entry k() {{ {body} ret; }}"
+  function = c.machine.handles[c.function(source, "k")]
+  assert c.launch(function.handle, 1, 1, []) == 0
+  c.call("cuCtxSynchronize")
+  found, = function.shapes.values()
+  assert (found.overlaps, found.says) == (engine != "both", text and engine != "both")
+  c.machine.close()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.mock.nv.bench import BASE, COMPUTE, COPY, SIZE, Bench, cubin, launch_qmd, release
+from tests.mock.nv.bench import BASE, COMPUTE, COPY, FAR, SIZE, Bench, cubin, launch_qmd, release
 from tests.mock.nv.client import MIB, Client
 from tests.mock.nv.test_compute import ADD, CLUSTER, HEAD, Compute
 from tests.mock.nv.test_copy import PITCH, TRANSFER, addresses, ce, filled
@@ -685,3 +685,111 @@ def test_uvm_may_end_before_it_begins() -> None:
   count = len(c.machine.trace)
   assert c.port.ioctl(fd, number, None if row.struct is None else row.struct()) == 0
   assert not any(e.kind == "refused" for e in [*c.machine.trace][count:])
+
+
+@pytest.mark.parametrize("static", [0, 256])
+@pytest.mark.parametrize("less", [0, 128])
+def test_shared_memory_is_enough(static: int, less: int) -> None:
+  """For what the system keeps and what the kernel has itself."""
+  own = f".shared .align 4 .b8 own[{static}]; mov.u32 %r1, own;" if static else ""
+  b = Compute()
+  c = b.channel()
+  text = HEAD + f".visible .entry k(.param .u64 p, .param .u32 n) {{ .reg .b32 %r<4>; {own} ret; }}\n"
+  b.pcas(c, launch_qmd(b, b.load(text, "k"), bank=b.bank(b.take(64)), block=(1, 1, 1), shared=1024 + static - less))
+  b.run()
+  assert (c.state is State.READY) == (not less), c.describe()
+
+
+def test_objects_go_with_their_address_space() -> None:
+  """What names one is gone with it: ranges, groups and channels."""
+  c = Client(managed=False)
+  p = alloc.NV_MEMORY_ALLOCATION_PARAMS(owner=c.root, hVASpace=c.va, size=65536,
+                                        flags=alloc.NVOS32_ALLOC_FLAGS_VIRTUAL)
+  made = [c.alloc(c.device, 0, alloc.NV50_MEMORY_VIRTUAL, p), c.group(alloc.NV2080_ENGINE_TYPE_GR0)]
+  objects = c.machine.rm.clients[c.root].objects
+  assert {*made} <= {*objects}
+  c.free(c.va)
+  assert not {*made} & {*objects}
+
+
+def test_a_list_of_classes_ends() -> None:
+  """Behind the last one nothing is written."""
+  c = Client()
+  room = (ctypes.c_uint8 * 16)(*[0xEE] * 16)
+  params = control.NV2080_CTRL_GPU_GET_ENGINE_CLASSLIST_PARAMS(engineType=alloc.NV2080_ENGINE_TYPE_GR0,
+                                                              classList=ctypes.addressof(room))
+  c.control(c.subdevice, params)
+  assert params.numClasses == 1 and bytes(room[:4]) == c.card.compute_class.to_bytes(4, "little")
+  assert bytes(room[4:]) == b"\xee" * 12
+
+
+def test_notifiers_of_events_have_sixteen_bits() -> None:
+  """The rest of the number are flags: what is asked for is in the bits below them."""
+  c = Client()
+  fd = c.port.open("/dev/nvidiactl")
+  assert registered(c, fd) == status.NV_OK
+  known = [alloc.NV2080_NOTIFIERS_FIFO_EVENT_MTHD, *(getattr(alloc, f"NV2080_NOTIFIERS_CE{n}") for n in range(10))]
+  for n in known: event(c, fd, n | alloc.NV01_EVENT_NONSTALL_INTR | QUIET)
+  other = next(n for n in range(1, 1 << 16) if n not in known and not any(
+    v == n for k, v in vars(alloc).items() if k.startswith("NV2080_NOTIFIERS_CE")))
+  refused(UNSUPPORTED, event, c, fd, other | alloc.NV01_EVENT_NONSTALL_INTR | QUIET)
+
+
+def test_a_fault_is_traced_with_what_is_known() -> None:
+  """Its instruction and address, and nothing that it has not."""
+  b = Compute()
+  c = b.channel()
+  b.pcas(c, launch_qmd(b, b.load(ADD, "add"), bank=b.bank(FAR, 1)))
+  b.run()
+  fault = next(e for e in b.machine.trace if e.kind == "fault")
+  assert fault.fields["address"] == FAR and "ld.global" in str(fault.fields["instruction"])
+  assert None not in fault.fields.values() and fault.fields["line"] == 9
+  entries = [e for e in b.machine.trace if e.kind == "entry"]
+  assert len(entries) == 1 and c.snapshot()["state"] == "dead" and {"get", "put", "rc"} <= {*c.snapshot()}
+
+
+def test_a_machine_gives_all_back() -> None:
+  c = Client()
+  machine = c.machine
+  regions = [machine.system, *(g.vram for g in machine.gpus), *machine.rm.usermode]
+  assert all(r.fd >= 0 for r in regions)
+  machine.close()
+  assert all(r.fd < 0 for r in regions) and not machine.channels and machine.rm.user._fd < 0
+
+
+def test_nobody_rings_before_somebody_does() -> None:
+  """A new client finds the doorbell's page as it is when nothing was rung."""
+  machine = NvMachine("sm_90", vram=MIB, system_memory=MIB)
+  port = NvPort(machine)
+  port.wait(lambda: False, 0.0)
+  assert not machine.findings
+
+
+@pytest.mark.parametrize(("start", "size", "gone"), [(-1, 1, False), (-1, 2, True), (0, 1, True), (1, 1, True),
+                                                     (2, 1, False), (1, 2, True), (-1, 5, True)])
+def test_pages_of_a_client_that_it_unmaps(start: int, size: int, gone: bool) -> None:
+  """Those beside them are nobody's loss; what goes is told once, and others stay."""
+  c = Client(managed=False)
+  at, _ = c.private(8192)
+  other = c.port.mmap(-1, 4096, protection=Protection.READ | Protection.WRITE)
+  c.call(c.pages(other, 4096, 0x0D15D), c.gpu_fd)
+  first, end = at + 4096 * start, at + 4096 * (start + size)
+  c.machine.rm.user_memory_gone(c.port.pid(), first, end)
+  c.machine.rm.user_memory_gone(c.port.pid() + 1, at, at + 8192)
+  wanted = {a for a, n in ((at, 8192), (other, 4096)) if a >= end or a + n <= first}
+  assert {row[2] for row in c.machine.rm.user_memory} == wanted and (at not in wanted) == gone
+  assert any("memory of the client was unmapped" in line for line in c.machine.findings) == (len(wanted) < 2)
+
+
+@pytest.mark.parametrize(("offset", "right"), [(0, True), (65536, True), (61440, True), (-4096, False), (69632, False)])
+def test_mappings_lie_within_their_range(offset: int, right: bool) -> None:
+  """From its first byte to its last."""
+  c = Client(managed=False)
+  p = alloc.NV_MEMORY_ALLOCATION_PARAMS(owner=c.root, hVASpace=c.va, size=131072,
+                                        flags=alloc.NVOS32_ALLOC_FLAGS_VIRTUAL)
+  target, memory = c.alloc(c.device, 0, alloc.NV50_MEMORY_VIRTUAL, p), c.memory(65536)
+  fixed = rm.NVOS46_FLAGS_DMA_OFFSET_FIXED_TRUE << rm.NVOS46_FLAGS_DMA_OFFSET_FIXED[1]
+  given = rm.NVOS46_PARAMETERS(hClient=c.root, hDevice=c.device, hDma=target, hMemory=memory, length=65536, flags=fixed,
+                               dmaOffset=p.offset + offset)
+  if right: assert c.call(given).dmaOffset == p.offset + offset
+  else: refused(status.NV_ERR_INVALID_OFFSET, c.call, given)
