@@ -21,7 +21,7 @@ from tests.emulator.test_ptx_tcgen05_mma import name as named
 from tests.strength import examples
 from tinyhw import launch
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault
-from tinyhw.emulator.ptx import descriptors, matrix, queries, sparse, tcgen05, tensormap, texture, tmem
+from tinyhw.emulator.ptx import descriptors, matrix, queries, sparse, targets, tcgen05, tensormap, texture, tmem
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.meanings.registry import registered
 from tinyhw.emulator.ptx.occupancy import alive_in
@@ -370,3 +370,52 @@ def test_faces_of_a_cube(c: tuple[int, int, int], number: int, s: int, t: int) -
   """The table of section "Cubemap Textures" of the CUDA Programming Guide: (s / m + 1) / 2, (t / m + 1) / 2."""
   found, (u, v), _ = face(OPS, [np.float64(x) for x in c])
   assert (found, u, v) == (number, (s / 4 + 1) / 2, (t / 4 + 1) / 2)
+
+
+def test_targets_that_there_are() -> None:
+  """Of section "PTX Module Directives: .target", with the letters of those that have features of their own."""
+  plain = "10 11 12 13 20 21 30 32 35 37 50 52 53 60 61 62 70 72 75 80 86 87 88 89 90 100 101 103 110 120 121".split()
+  letters = {"90": "a", **dict.fromkeys(("100", "101", "103", "110", "120", "121"), "af")}
+  assert {f"sm_{n}{x}" for n in plain for x in ("", *letters.get(n, ""))} == targets.TARGETS
+
+
+def test_sizes_of_texels() -> None:
+  assert {t: int(t[1:]) // 8 for t in ("u8", "s8", "u16", "s16", "u32", "s32", "f16", "f32")} == FORMATS
+  assert MODES == ("wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border")
+
+
+def test_masks_of_lanes() -> None:
+  """Section "Special Registers": those that are equal, less, greater, or both."""
+  names = {"eq": lambda a, b: a == b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b,
+           "ge": lambda a, b: a >= b}
+  body = "".join(f"mov.u32 %r1, %lanemask_{n}; st.global.u32 [%l1+{4 * k}], %r1;" for k, n in enumerate(names))
+  for how in ("ref", "jit"):
+    found, _ = run(kernel(f"mad.wide.u32 %l1, %t, 32, %out; {body}"), "k", bytes(16), how, block=32)
+    cells = found[:1024].view(np.uint32).reshape(32, 8)
+    for k, holds in enumerate(names.values()):
+      assert cells[:, k].tolist() == [sum(1 << a for a in range(32) if holds(a, b)) for b in range(32)]
+
+
+LEVELS = ("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %")  # section "Constant Expressions"
+MADE = {"||": lambda a, b: int(bool(a or b)), "&&": lambda a, b: int(bool(a and b)), "|": lambda a, b: a | b,
+        "^": lambda a, b: a ^ b, "&": lambda a, b: a & b, "==": lambda a, b: int(a == b),
+        "!=": lambda a, b: int(a != b), "<": lambda a, b: int(a < b), "<=": lambda a, b: int(a <= b),
+        ">": lambda a, b: int(a > b), ">=": lambda a, b: int(a >= b), "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b, "+": lambda a, b: a + b,
+        "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a // b, "%": lambda a, b: a % b}
+
+
+def test_how_closely_operators_bind() -> None:
+  """Each beside each other one, as in C: what binds more closely comes first, of two alike the left one."""
+  level = {o: k for k, row in enumerate(LEVELS) for o in row.split()}
+  texts, wanted = [], []
+  for (one, f), (two, g), (a, b, c) in product(MADE.items(), MADE.items(), ((7, 2, 3), (1, 4, 1), (6, 6, 2))):
+    first = level[one] >= level[two]
+    try: inner = f(a, b) if first else g(b, c)
+    except ZeroDivisionError: continue
+    if inner < 0 or inner == 0 and not first and one in "/%": continue
+    value = g(inner, c) if first else f(a, inner)
+    texts.append(f"{a} {one} {b} {two} {c}")
+    wanted.append(value)
+  data, offsets = image(f".global .s64 x[] = {{{', '.join(texts)}}};")
+  found = struct.unpack_from(f"<{len(wanted)}q", data, offsets["x"])
+  assert [t for t, x, y in zip(texts, found, wanted) if x != y] == [] and len(texts) > 900
