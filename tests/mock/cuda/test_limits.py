@@ -24,7 +24,7 @@ from tests.mock.cuda.test_links import NVVM, Linker
 from tests.mock.cuda.test_nodes_and_libraries import error, node
 from tests.mock.cuda.test_runtime import FACTOR, SCALE
 from tests.mock.cuda.test_runtime_objects import DOWN, UP, channel, program
-from tests.mock.cuda.test_tensors import aligned
+from tests.mock.cuda.test_tensors import aligned, encode
 from tests.mock.cuda.test_virtual import UNIT, granted, physical
 from tests.mock.nv.bench import cubin
 from tinyhw.autogen import cuda, cudart
@@ -1004,3 +1004,20 @@ def test_which_launches_say_that_others_may_begin(text: bool, engine: str) -> No
   found, = function.shapes.values()
   assert (found.overlaps, found.says) == (engine != "both", text and engine != "both")
   c.machine.close()
+
+
+@pytest.mark.parametrize(("extent", "right"), [(0, False), (1, True), (1 << 32, True), ((1 << 32) + 1, False)])
+def test_extents_of_a_tensor(client: Client, extent: int, right: bool) -> None:
+  """Of 1 to 2**32 elements each way (CUDA Driver API, cuTensorMapEncodeTiled)."""
+  out = aligned(128)
+  for dims in ([extent, 6], [20, extent]):
+    code = encode(client, out, 1 << 40, dims=dims, strides=[1 << 35])
+    assert (code == 0) == right, dims
+
+
+def test_what_a_machine_of_cuda_has_goes_with_it() -> None:
+  c = Client(context=False)
+  user = c.machine.user
+  assert user._fd >= 0
+  c.machine.close()
+  assert user._fd < 0

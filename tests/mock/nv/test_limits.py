@@ -793,3 +793,10 @@ def test_mappings_lie_within_their_range(offset: int, right: bool) -> None:
                                dmaOffset=p.offset + offset)
   if right: assert c.call(given).dmaOffset == p.offset + offset
   else: refused(status.NV_ERR_INVALID_OFFSET, c.call, given)
+
+
+def test_refusals_are_traced_with_their_number() -> None:
+  c = Client()
+  with pytest.raises(OSError): c.port.ioctl(c.uvm_fd, 0xFFFF, None)
+  told = [e for e in c.machine.trace if e.source == "kernel" and e.kind == "refused"]
+  assert told[-1].fields["errno"] == "EINVAL" and "0xffff" in told[-1].name
