@@ -420,3 +420,20 @@ def test_how_closely_operators_bind() -> None:
   data, offsets = image(f".global .s64 x[] = {{{', '.join(texts)}}};")
   found = struct.unpack_from(f"<{len(wanted)}q", data, offsets["x"])
   assert [t for t, x, y in zip(texts, found, wanted) if x != y] == [] and len(texts) > 900
+
+
+@pytest.mark.parametrize("space", ["shared", "local", "const", "global", "param"])
+def test_addresses_go_to_generic_ones_and_back(space: str) -> None:
+  """Of global memory they are the same; of another one a window of its own lies between."""
+  more = {"shared": ".shared .align 8 .b8 v[64];\n", "const": ".const .align 8 .b8 v[64];\n",
+          "global": ".global .align 8 .b8 v[64];\n"}.get(space, "")
+  own = ".local .align 8 .b8 v[64];" if space == "local" else ""
+  name = "in" if space == "param" else "v"
+  text = kernel(f"""{own} mov.u64 %l1, {name}; add.u64 %l1, %l1, 8; cvta.{space}.u64 %l2, %l1;
+    cvta.to.{space}.u64 %l3, %l2; sub.u64 %l4, %l3, %l1; sub.u64 %l5, %l2, %l1; isspacep.{space} %p1, %l2;
+    selp.u64 %l6, 1, 0, %p1; isspacep.{space} %p2, %l1; st.global.u64 [%out], %l4; st.global.u64 [%out+8], %l5;
+    st.global.u64 [%out+16], %l6;""", more)
+  for how in ("ref", "jit"):
+    found, _ = run(text, "k", bytes(64), how, block=1)
+    back, apart, there = found[:24].view(np.uint64).tolist()
+    assert back == 0 and (apart == 0) == (space in ("global", "const", "param")) and there == 1
