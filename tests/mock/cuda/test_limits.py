@@ -1021,3 +1021,35 @@ def test_what_a_machine_of_cuda_has_goes_with_it() -> None:
   assert user._fd >= 0
   c.machine.close()
   assert user._fd < 0
+
+
+@pytest.mark.parametrize(("anisotropy", "linear", "said"), [
+  (0, 1, "CUDA_SUCCESS"), (1, 1, "CUDA_SUCCESS"), (2, 1, "NOT_SUPPORTED"), (16, 0, "CUDA_SUCCESS")])
+def test_filters_that_are_not_modelled(client: Client, anisotropy: int, linear: int, said: str) -> None:
+  c = client
+  resource = cuda.CUDA_RESOURCE_DESC_v1(resType=cuda.CU_RESOURCE_TYPE_ARRAY)
+  resource.res.array.hArray = c.handle("cuArray3DCreate_v2", ctypes.byref(described((8, 8, 0))))
+  sampling = cuda.CUDA_TEXTURE_DESC_v1(filterMode=linear, maxAnisotropy=anisotropy)
+  assert error(c, "cuTexObjectCreate", ctypes.byref(u64(0)), ctypes.byref(resource), ctypes.byref(sampling),
+               None) == said
+
+
+def test_a_child_has_no_conditions(client: Client) -> None:
+  c, graph, child = client, client.handle("cuGraphCreate", 0), client.handle("cuGraphCreate", 0)
+  def added() -> str:
+    return error(c, "cuGraphAddChildGraphNode", ctypes.byref(u64(0)), u64(graph), None, COUNT(0), u64(child))
+  assert added() == "CUDA_SUCCESS"
+  handle = c.handle("cuGraphConditionalHandleCreate", u64(child), u64(c.context), 0, 0)
+  assert conditional(c, child, handle, cuda.CU_GRAPH_COND_TYPE_IF, 1) == "CUDA_SUCCESS"
+  assert added() == "INVALID_VALUE"
+
+
+def test_flags_of_memory_of_the_host(client: Client) -> None:
+  """cuMemAllocHost asks for none."""
+  flags = ctypes.c_uint(99)
+  at = client.handle("cuMemAllocHost_v2", COUNT(64))
+  client.call("cuMemHostGetFlags", ctypes.byref(flags), ctypes.c_void_p(at))
+  plain = flags.value
+  other = client.handle("cuMemHostAlloc", COUNT(64), cuda.CU_MEMHOSTALLOC_PORTABLE)
+  client.call("cuMemHostGetFlags", ctypes.byref(flags), ctypes.c_void_p(other))
+  assert not plain & cuda.CU_MEMHOSTALLOC_PORTABLE and flags.value & cuda.CU_MEMHOSTALLOC_PORTABLE

@@ -800,3 +800,24 @@ def test_refusals_are_traced_with_their_number() -> None:
   with pytest.raises(OSError): c.port.ioctl(c.uvm_fd, 0xFFFF, None)
   told = [e for e in c.machine.trace if e.source == "kernel" and e.kind == "refused"]
   assert told[-1].fields["errno"] == "EINVAL" and "0xffff" in told[-1].name
+
+
+@pytest.mark.parametrize(("registers", "threads", "right"), [(64, 1024, True), (65, 1024, False), (128, 512, True),
+                                                             (129, 512, False), (255, 256, True), (255, 257, False)])
+def test_registers_of_a_block(registers: int, threads: int, right: bool) -> None:
+  """65,536 of an SM: a warp takes them in eights for each of its 32 threads."""
+  b = Compute()
+  c = b.channel()
+  text = HEAD + ".visible .entry k(.param .u64 p, .param .u32 n) { ret; }\n"
+  b.pcas(c, launch_qmd(b, b.load(text, "k"), bank=b.bank(b.take(64)), block=(threads, 1, 1), REGISTER_COUNT=registers))
+  b.run()
+  assert (c.state is State.READY) == right, c.describe()
+  assert right or "19_CTA_REGISTER_CONSUMPTION" in str(c.error)
+
+
+def test_what_mem_op_d_would_read_has_no_effect() -> None:
+  b = Bench()
+  c = b.channel()
+  b.send(c, 0, host.MEM_OP_A(), host.MEM_OP_B(), host.MEM_OP_C())
+  assert c.state is State.READY
+  assert all(any(f"MEM_OP_{x}" in line for line in b.machine.report()) for x in "ABC")
