@@ -189,7 +189,7 @@ def test_programs_begin_at_multiples_of_128() -> None:
 @pytest.mark.parametrize("scheduled", [False, True])
 def test_a_channel_of_a_group_that_runs_is_scheduled(scheduled: bool) -> None:
   b = Compute()
-  group = Group(b.gpu, "compute")
+  group = Group("compute")
   group.scheduled = scheduled
   place = b.gpu.vram, b.take(512) - BASE
   c = Channel(b.gpu, group, b.gpu.new_number(), b.space, b.take(256), 32, place, place, [b.gpu.card.copy_class], 0)
