@@ -21,7 +21,8 @@ from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import methods
 
 # Of NVIDIA's architecture white papers and data sheets: SMs, GPCs and the TPCs of a whole one, GiB of memory (of the
-# H200's 141 GB RM tells 140.4), the boost clock in MHz, GB/s, bits of the bus, KiB of level 2; of the PCI ID repository: the device.
+# H200's 141 GB RM tells 140.4), the boost clock in MHz, GB/s, bits of the bus, KiB of level 2; of the PCI ID
+# repository: the device.
 PUBLISHED = {
   "sm_80": (108, 7, 8, 80, 1410, 2039, 5120, 40960, 0x20B2), "sm_86": (82, 7, 6, 24, 1695, 936, 384, 6144, 0x2204),
   "sm_89": (128, 11, 6, 24, 2520, 1008, 384, 73728, 0x2684),
