@@ -36,8 +36,10 @@ _CONFIG_KIB: Final = 4       # of *_SM_CONFIG_SHARED_MEM_SIZE, which counts from
 # Warps live in one of an SM's partitions, each with its share of the registers, given out by so many a thread.
 _PARTITIONS: Final = 4
 _REGISTERS_OF_THREAD: Final = 8
-# Where a thread's stack begins in its local memory: what NVIDIA's driver puts into bank 0 for all kernels.
+# Where a thread's stack begins in its local memory, and where that ends: what NVIDIA's driver puts into bank 0 for all
+# kernels. Local memory lies below its end, and grows down from the stack's top: so the size counts what is above, too.
 _STACK_TOP: Final = 0xFFFDC0
+_LOCAL_END: Final = 1 << 24
 _NO_CHECK: Final = 1         # API_VISIBLE_CALL_LIMIT
 _SYSMEMBAR: Final = 1        # CWD_MEMBAR_TYPE
 _GRID_CTA: Final = 2         # QMD_TYPE
@@ -121,7 +123,8 @@ class NVProgram(Program):
     self._prepared: dict[tuple[Dim3, int, bool, Dim3 | None], Prepared] = {}
     self._packers: dict[tuple[Any, ...], struct.Struct] = {}
     if kernel.call_stack: raise Unsupported("kernel with", "a stack of calls", where=self._where)
-    if kernel.local: runtime.require_local(kernel.local, self._where)
+    self.local_bytes = round_up(kernel.local + _LOCAL_END - _STACK_TOP, 16) if kernel.local else 0
+    if kernel.local: runtime.require_local(self.local_bytes, self._where)
 
   @property
   def clusters(self) -> bool:
@@ -405,7 +408,7 @@ class NVProgram(Program):
       "BARRIER_COUNT": kernel.barriers, "SASS_VERSION": major << 4 | minor, "SHARED_MEMORY_SIZE": shared,
       "MIN_SM_CONFIG_SHARED_MEM_SIZE": config, "TARGET_SM_CONFIG_SHARED_MEM_SIZE": config,
       "MAX_SM_CONFIG_SHARED_MEM_SIZE": max(arch.shared_kib) // _CONFIG_KIB + 1,
-      "SHADER_LOCAL_MEMORY_HIGH_SIZE": round_up(kernel.local, 16), "SHADER_LOCAL_MEMORY_LOW_SIZE": 0,
+      "SHADER_LOCAL_MEMORY_HIGH_SIZE": self.local_bytes, "SHADER_LOCAL_MEMORY_LOW_SIZE": 0,
       **{f"INVALIDATE_{cache}": 1 for cache in _INVALIDATES},
       **{f"CTA_THREAD_DIMENSION{n}": b for n, b in enumerate(block)}}
     kind = _GRID_CTA if cluster is None else _GRID_GPC_CGA
