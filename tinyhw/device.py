@@ -190,6 +190,7 @@ class Devices(Observed):
     self.lock = shared_lock(REGISTRY)
     self.default: str | None = None  # the name that the program has set
     self._ways: dict[str, Way] = {}  # by the kind of device ("AMD", "NV", "CUDA")
+    self._own: dict[str, Way] = {}   # to this machine's cards: for as long as the process lives
     self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
 
   @property
@@ -315,7 +316,8 @@ class Devices(Observed):
   def close(self) -> None:
     """Close every device in use; buffers on them are lost. A mock machine ends with its devices: the next one is new.
 
-    The system's port stays: the kernel gives a process one KFD connection for its lifetime.
+    The system's port stays, for when `MOCKGPU` names no mock cards: the kernel gives a process one KFD connection for
+    its lifetime.
     """
     with self.lock: self._close()
 
@@ -325,6 +327,7 @@ class Devices(Observed):
     if self.machines and os.environ.get("DEBUG", "0") not in ("", "0"):
       for line in self.report(): print(f"mock: {line}", file=sys.stderr)
     for machine in self._leave_machines().values(): machine.machine.close()
+    self._ways.clear()
     if self._checker is not None and not self.check:
       for finding in self._checker.untold: print(f"tinyhw: check: {finding}", file=sys.stderr)
     self._checker = None
@@ -397,7 +400,9 @@ class Devices(Observed):
     with self.lock:
       if (way := self._ways.get(kind)) is None:
         cards = mock_cards(kind)
-        way = self._ways[kind] = system_way(kind) if cards is None else self._mocked(kind, cards)
+        if cards is not None: way = self._mocked(kind, cards)
+        else: way = self._own[kind] = self._own.get(kind) or system_way(kind)
+        self._ways[kind] = way
       return way
 
   def _mocked(self, kind: str, cards: tuple[str, ...]) -> Way:

@@ -8,12 +8,8 @@ from typing import Final
 
 from tinyhw.arch.nv import NvArch, nv_arch
 from tinyhw.autogen import nv_rm_chips as chips
-from tinyhw.autogen.nv_rm_alloc import HOPPER_COMPUTE_A
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.wire import qmd
-
-# QMDs that a chip of a compute class takes, and never runs, without a word (an H200 under driver 580.159.04).
-NEVER_RUN: Final = {HOPPER_COMPUTE_A: (3, 0)}
 
 
 @dataclass(frozen=True)
@@ -66,8 +62,8 @@ class Card:
 
   @property
   def qmd_versions(self) -> tuple[tuple[int, int], ...]:
-    """The QMD versions of the compute class that the chip runs."""
-    return tuple(v for v in qmd.versions(self.compute_class) if v != NEVER_RUN.get(self.compute_class))
+    """The QMD versions that the card executes: those that its compute class has, where no card has shown which."""
+    return (self.arch.qmd,) if self.arch.qmd_alone else tuple(qmd.versions(self.compute_class))
 
   @property
   def capability(self) -> tuple[int, int]:

@@ -11,7 +11,6 @@ from tinyhw.core.errors import DecodeError, Error, Unsupported
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.nv import faults, semaphores
-from tinyhw.mock.nv.card import NEVER_RUN
 from tinyhw.mock.nv.engine import Engine
 from tinyhw.mock.nv.jobs import Job, Turns
 from tinyhw.mock.nv.launch import Launch
@@ -74,7 +73,6 @@ class ComputeEngine(Engine):
     self._smallest, self._largest = (pick(v.DWORDS for v in versions) for pick in (min, max))
     self._versions = tuple((v, changing(v).others) for v in versions)
     self._plans: dict[tuple[type[Any], int], Plan] = {}
-    self._never_run = qmd.versions(class_id).get(NEVER_RUN.get(class_id, (0, 0)))
     self._actions = {int(a): a.name for a in getattr(self.module, "SEND_SIGNALING_PCAS2_B_PCAS_ACTION", ())}
 
   def refuse(self, message: str) -> Error:
@@ -227,7 +225,7 @@ class ComputeEngine(Engine):
     low = self.sent("SET_INLINE_QMD_ADDRESS_B")
     address = (int(place.QMD_ADDRESS_SHIFTED8_UPPER) << 32 | int(low.QMD_ADDRESS_SHIFTED8_LOWER)) << 8
     self.space.write(address, b"".join(words[i].to_bytes(4, "little") for i in range(size)))
-    self.schedule(address, True, self.channel.by)
+    self._schedule(address, True)
 
   @handles("SEND_SIGNALING_PCAS_B")
   def send_signaling(self, p: Any, copy: int) -> None:
@@ -235,7 +233,7 @@ class ComputeEngine(Engine):
     if p.INVALIDATE:
       self.channel.caches.forget(address)
     if p.SCHEDULE:
-      self.schedule(address, bool(p.INVALIDATE), self.channel.by)
+      self._schedule(address, bool(p.INVALIDATE))
 
   @handles("SEND_SIGNALING_PCAS2_B")
   def send_signaling_2(self, p: Any, copy: int) -> None:
@@ -243,7 +241,7 @@ class ComputeEngine(Engine):
     address = int(self.sent("SEND_PCAS_A").QMD_ADDRESS_SHIFTED8) << 8
     if action in ("SCHEDULE", "INVALIDATE_COPY_SCHEDULE", "PREFETCH_SCHEDULE",
                        "INVALIDATE_PREFETCH_COPY_SCHEDULE"):
-      self.schedule(address, action.startswith("INVALIDATE"), self.channel.by)
+      self._schedule(address, action.startswith("INVALIDATE"))
     elif action == "INVALIDATE":
       self.channel.caches.forget(address)
     elif action not in ("NOP", "PREFETCH"):
@@ -283,14 +281,15 @@ class ComputeEngine(Engine):
       found = qmd.decode(self.class_id, memoryview(raw).cast("I").tolist())
     except DecodeError as error:
       raise self.invalid(f"the QMD at {address:#x}: {error}") from None
+    version = qmd.version_of(type(found))
+    if version not in self.channel.gpu.card.qmd_versions:
+      raise self.invalid(f"the QMD at {address:#x} is of version {version[0]}.{version[1]}, and the chip executes "
+                         "nothing of it")
     return Plan(self, found, address)
 
   def changed(self, name: str) -> None:
     if name in STATE:
       self._plans.clear()
 
-  def schedule(self, address: int, fresh: bool, by: int | None) -> None:
-    """Have the QMD at an address run, for a thread that has queued it."""
-    launch = self.launch_at(address, fresh)
-    if launch.plan.version is not self._never_run: return self.channel.begin(launch.job(by))
-    self.channel.machine.doubt(f"{self.channel.name}: a QMD of {launch.plan.version.__name__}, which it never runs")
+  def _schedule(self, address: int, fresh: bool) -> None:
+    self.channel.begin(self.launch_at(address, fresh).job(self.channel.by))

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
   from tinyhw.emulator.simt import Stats
 
 CYCLES_PER_INSTRUCTION: Final = 4
-LOCAL_END: Final = 1 << 24  # of a thread's local memory
 _DIMENSIONS: Final = struct.Struct("<3I")
 
 
@@ -40,20 +39,14 @@ class Launch:
       at = self._own("CONSTANT_BUFFER_ADDR", 0)
       plan.check_bank(0, at, size)
       if plan.banks[0][0] != at: self.banks = {**plan.banks, 0: (at, size)}
-      if self.image.kernel.local: self._check_stack(at + plan.channel.gpu.card.arch.bank0.stack)
+      stack = plan.channel.gpu.card.arch.bank0.stack
+      if plan.image.kernel.local and size >= stack + 4:
+        plan.check_stack(int.from_bytes(self.space.read(at + stack, 4), "little"))
       for name, offset, wanted in plan.bank0:
         found = _DIMENSIONS.unpack(self.space.read(at + offset, 12))
         if found != wanted:
           plan.machine.doubt(f"{self.channel.name}: constant bank 0 of {self.name} says {name} {found}, and its QMD "
                              f"{wanted}: machine code reads the bank")
-
-  def _check_stack(self, told: int) -> None:
-    """A thread's frame lies below its stack's top, which bank 0 tells, and within its local memory, which ends at
-    LOCAL_END (an H200 under driver 580.159.04 ended the channel with these words)."""
-    top, frame, size = self.space.load(told, 4), self.image.kernel.local, self.plan.local
-    if top > LOCAL_END or top - frame < LOCAL_END - size:
-      raise faults.compute("Out Of Range Address", f"{self.name} has {frame:,} bytes on the stack below {top:#x}, and "
-                           f"local memory of {size:,} bytes, which ends at {LOCAL_END:#x}")
 
   @property
   def name(self) -> str:
@@ -93,7 +86,8 @@ class Launch:
     machine.clock.advance(stats.instructions // waves * turns * CYCLES_PER_INSTRUCTION * 1000 // card.clock_mhz)
     self._release()
     for index, fresh in plan.dependents:
-      plan.engine.schedule(self._own("DEPENDENT_QMD_POINTER", index) << 8, fresh, by)
+      launch = plan.engine.launch_at(self._own("DEPENDENT_QMD_POINTER", index) << 8, fresh)
+      channel.begin(launch.job(by))
 
   def _turns(self, params: int, terms: Terms | None, by: int | None,
              observer: Observer | None) -> Generator[Idle | None, None, Stats]:

@@ -27,6 +27,7 @@ REGISTER_LIMIT: Final = 255
 BANK_LIMIT: Final = 65536  # bytes of a constant bank
 BANKS: Final = 8
 RELEASES: Final = 3
+LOCAL_TOP: Final = 1 << 24  # where a thread's local memory ends
 CLUSTER: Final = 16  # blocks of a cluster (CUDA C++ Programming Guide: 8 on every card, 16 on H100)
 _GRID_CTA: Final = 2  # QMD_TYPE
 _GRID_GPC_CGA: Final = 3
@@ -214,6 +215,13 @@ class Plan:
     if self.local:
       self._check_local(self.local)
     self._check_windows()
+
+  def check_stack(self, top: int) -> None:
+    """What the kernel has on its stack, which begins at `top`, lies in the local memory that the QMD gives."""
+    frame = self.image.kernel.local
+    if frame and top - frame < LOCAL_TOP - self.local:
+      raise faults.compute("OOR_LOCAL", f"a frame of {frame} bytes below {top:#x}; the QMD gives {self.local} bytes of "
+                           f"local memory, which end at {LOCAL_TOP:#x}")
 
   def _check_local(self, size: int) -> None:
     """A thread's local memory lies in what SET_SHADER_LOCAL_MEMORY gave: enough for a warp on each SM."""

@@ -14,6 +14,7 @@ from tinyhw import Tensor
 from tinyhw.compile import compile_kernel, schedule
 from tinyhw.compile.render.base import Renderer, alignment
 from tinyhw.compile.render.host import HostRenderer
+from tinyhw.compile.render.ptx import PTXRenderer
 from tinyhw.core.host import Host
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import Ops, UOp
@@ -116,6 +117,15 @@ def test_the_rows_of_a_tile_share_the_operand_not_a_table() -> None:
   right = (new(8, 32, 16) * table).reshape((8, 1, 32, 16)).expand((8, 64, 32, 16))
   options = chosen((left * right).reduce(Ops.ADD, (2,)), WIDE).split()
   assert "UPCAST1:8" in options and not any(o.startswith("UPCAST0") for o in options)
+
+
+def test_products_of_a_gpu_have_square_workgroups() -> None:
+  """Enough threads have 8 x 8 sums each; where there are few, or the sizes do not fit, 4 x 4."""
+  def made(m: int, n: int) -> str: return chosen(matmul(new(m, 64), new(64, n)), PTXRenderer("sm_90"))
+  broad, plain = "UPCAST0:8 UPCAST1:8 LOCAL1:8 LOCAL0:8", "UPCAST0:4 UPCAST1:4 LOCAL1:32 LOCAL0:8"
+  assert made(8192, 8192) == made(2048, 2048) == f"{broad} UNROLL2:4"
+  assert made(2048, 1920) == made(256, 256) == f"{plain} UNROLL2:4"
+  assert made(8192, 8196) == "UPCAST0:4 UPCAST1:4 LOCAL1:3 LOCAL0:8 UNROLL2:4"
 
 
 @pytest.mark.parametrize(("make", "kernels"), [

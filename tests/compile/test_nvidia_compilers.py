@@ -37,6 +37,43 @@ def linker() -> str:
   return file
 
 
+@pytest.mark.parametrize("arch", sorted(NV_ARCHES))
+def test_calls_that_the_library_leaves_to_the_loader(arch: str, linker: str) -> None:
+  """It gives functions sections of their own, where ptxas knows how far they are from each other: with the image at an
+  address, calls by address go to the function. Which bits of an instruction say it, ptxas' own calls tell, by the way
+  from the next instruction in their place."""
+  if (tool := shutil.which("ptxas")) is None: pytest.skip("there is no ptxas to tell")
+  lines = "".join(f"div.rn.f32 %f{1 + i % 3}, %f{1 + (i + 1) % 3}, %f{1 + (i + 2) % 3};\n" for i in range(40))
+  text = f""".version {"8.0" if NV_ARCHES[arch].sm < 100 else "8.7"}
+.target {arch}
+.address_size 64
+.visible .entry k(.param .u64 p) {{
+  .reg .u64 %rd; .reg .f32 %f<4>;
+  ld.param.u64 %rd, [p];
+  ld.global.v2.f32 {{%f1, %f2}}, [%rd]; mov.f32 %f3, %f1;
+  {lines}st.global.f32 [%rd], %f3;
+  ret;
+}}""".encode()
+  pieces = ((16, 8), (34, 47)) if NV_ARCHES[arch].sm >= 90 else ((34, 47),)
+  def calls(image: bytes, cubin: Cubin, opcode: int) -> list[tuple[int, int]]:
+    """(where the next instruction is, what a call says) within the kernel."""
+    found, kernel = [], cubin.kernel("k")
+    for at in range(kernel.text, kernel.text + kernel.text_size, 16):
+      word, value, taken = int.from_bytes(image[at:at + 16], "little"), 0, 0
+      for place, bits in pieces: value, taken = value | (word >> place & (1 << bits) - 1) << taken, taken + bits
+      if word & 0xFFF == opcode: found.append((at + 16, value << 2))
+    return found
+  by_way, by_address = (Cubin(assembled(text, NV_ARCHES[arch], by)) for by in (tool, linker))
+  base = 0x7F12_3456_7800
+  (to,) = {next_ + way for next_, way in calls(by_way.link(base), by_way, 0x944)}
+  name, = {s.name for s in by_way.symbols if "slowpath" in s.name}
+  assert to == by_way.kernel("k").text + next(s.value for s in by_way.symbols if s.name == name)
+  told = {address for _, address in calls(by_address.link(base), by_address, 0x943)}
+  function = next(s for s in by_address.elf.sections if s.name.startswith(".text.") and "slowpath" in s.name)
+  assert told == {base + function.offset} and len(calls(by_address.link(base), by_address, 0x943)) == 40
+  assert by_address.kernels.keys() == {"k"}
+
+
 @pytest.fixture
 def compiler() -> str:
   if (file := nvrtc.find()) is None: pytest.skip("there is no nvrtc")

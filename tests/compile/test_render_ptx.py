@@ -289,3 +289,13 @@ def test_the_variable_that_chooses(device: str, monkeypatch: pytest.MonkeyPatch,
   Device.close()
   with pytest.raises(InvalidArgument, match="TINYHW_PTX: 'gcc' writes no PTX; own, llvm or cuda"):
     (Tensor([1.0, 2.0], device=device) + 1).tolist()
+
+
+def test_a_signed_byte_is_made_an_unsigned_word_past_ptxas() -> None:
+  """ptxas takes both conversions of `(float)(unsigned)byte` for one of a signed byte, unless the first is none."""
+  for wide in (dtypes.float32, dtypes.float64):
+    (item,) = schedule([Tensor.empty(16, dtype=dtypes.int8).cast(dtypes.uint32).cast(wide).uop])
+    text = compile_kernel(item.ast, PTXRenderer("sm_90")).source
+    assert text.count("prmt.b32") == (4 if wide is dtypes.float32 else 2) and "cvt.u32.s" not in text
+  (item,) = schedule([Tensor.empty(16, dtype=dtypes.int8).cast(dtypes.int32).uop])
+  assert "prmt" not in compile_kernel(item.ast, PTXRenderer("sm_90")).source

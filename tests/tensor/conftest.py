@@ -1,4 +1,5 @@
-"""Every test that takes `device` runs on each device that needs no hardware, AMD being the mock; or on `DEV` alone."""
+"""Every test that takes `device` runs on each device that needs no hardware, AMD being the mock; or on `DEV` alone, and
+on a card where no `MOCKGPU` says otherwise."""
 from __future__ import annotations
 
 import os
@@ -13,7 +14,7 @@ DEVICES = (os.environ["DEV"],) if os.environ.get("DEV") else ("LLVM", "PYTHON", 
 
 @pytest.fixture(params=DEVICES)
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-  monkeypatch.setenv("MOCKGPU", "1")
+  if "DEV" not in os.environ: monkeypatch.setenv("MOCKGPU", "1")
   return str(request.param)
 
 

@@ -50,6 +50,8 @@ class NvArch:
 
   `chip` is the first of RM's chips with it. `shared_kib` are the sizes that an SM's shared memory can have, in KiB;
   `shared_reserved` bytes at the start of a block's are kept by the system, and symbols of sm_90 and newer count them.
+  `qmd` is the version of QMDs that the driver makes; `qmd_alone`: a card was seen to execute nothing of the class's
+  others.
   """
   name: str
   chip: str
@@ -70,6 +72,7 @@ class NvArch:
   block_limit: int = 1024
   registers_per_sm: int = 65536
   card: str = ""
+  qmd_alone: bool = False
   told_as: int = 0  # what RM says for its SM version (NV2080_CTRL_GR_INFO_INDEX_SM_VERSION) where that is another one
 
   @property
@@ -102,7 +105,7 @@ NV_ARCHES: Final[dict[str, NvArch]] = {a.name: a for a in (
   NvArch("sm_89", "AD102", 0xC9C0, 0xC7B5, 0xC56F, 0xC561, (3, 0), _VOLTA, _SMALL, 99 * _KIB, 48, 24,
          card="GeForce RTX 4090"),
   NvArch("sm_90", "GH100", 0xCBC0, 0xC8B5, 0xC86F, 0xC661, (4, 0), _HOPPER, _LARGE, 227 * _KIB, 64, 32,
-         shared_symbols_reserved=True, card="H200"),
+         shared_symbols_reserved=True, card="H200", qmd_alone=True),
   NvArch("sm_100", "GB100", 0xCDC0, 0xC9B5, 0xC96F, 0xC661, (5, 0), _BLACKWELL, _LARGE, 227 * _KIB, 64, 32,
          shared_symbols_reserved=True, card="B200"),
   NvArch("sm_120", "GB202", 0xCEC0, 0xCAB5, 0xCA6F, 0xC761, (5, 0), _BLACKWELL, _SMALL, 99 * _KIB, 48, 24,

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from tinyhw.compile import images, lanes, matrix
+from tinyhw.compile import images, lanes, matrix, warpgroup
 from tinyhw.compile.kernel import Kernel
 from tinyhw.compile.program import Opt, OptKind
 from tinyhw.compile.units import available
@@ -13,6 +13,7 @@ from tinyhw.ir.uop import Axis, GroupOp, UOp
 _TILE = 128               # rows and columns of a product that a workgroup has, of four waves
 _TILE_BYTES = 64          # of each, at once
 _TILES = 128              # fewer of them leave a large GPU without work
+_BROAD = 1 << 16          # threads that a large GPU has at once, each with few registers
 _LONG_ARITHMETIC = 100    # operations after which a value is not computed for several neighbours in one thread
 
 
@@ -31,7 +32,7 @@ def heuristic(kernel: Kernel) -> None:
   if renderer.vector_bytes:
     if not tiled: _vectorize(kernel)
     _unroll(kernel)
-  if renderer.local: _workgroups(kernel)
+  if renderer.local and not (tiled and renderer.square): _workgroups(kernel)
   if renderer.images is not None and images.wanted(): images.choose(kernel)
 
 
@@ -46,6 +47,7 @@ def _matrix(kernel: Kernel) -> bool:
   """A product that a matrix unit computes: each wave has some blocks of it, so that a load serves several."""
   found = matrix.find(kernel)
   if isinstance(found, str): return False
+  if kernel.renderer.warpgroups and _warpgroups(kernel, found): return True
   kernel.apply(Opt(OptKind.TC, int(found.steps.arg.axis)))
   assert kernel.unit_product is not None
   if kernel.renderer.stages and _staged(kernel): return True
@@ -55,6 +57,14 @@ def _matrix(kernel: Kernel) -> bool:
   waves = 4 if kernel.renderer.max_block >= 4 * found.unit.lanes else 1
   if kernel.renderer.local: _try(kernel, OptKind.LOCAL, found.rows, divisor(kernel.left(found.rows), waves))
   return True
+
+
+def _warpgroups(kernel: Kernel, found: matrix.Product) -> bool:
+  """A product of so many tiles that all of a GPU has some, by warpgroups."""
+  for columns in warpgroup.COLUMNS:
+    if kernel.product(Axis.LOOP) < _TILES * _TILE * columns: continue
+    if _try(kernel, OptKind.WARPGROUP, found.steps, columns): return True
+  return False
 
 
 def _staged(kernel: Kernel) -> bool:
@@ -83,13 +93,19 @@ def _tile(kernel: Kernel) -> bool:
   free = {axis: [a for a in loads if axis not in a.steps and axis not in a.other] for axis in kernel.outputs}
   pairs = [(x, y) for x in kernel.outputs for y in kernel.outputs
            if x is not y and any(a not in free[y] for a in free[x]) and any(a not in free[x] for a in free[y])]
-  tile = kernel.renderer.tile
+  renderer, threads = kernel.renderer, kernel.product(Axis.LOOP)
+  broad = renderer.broad_tile
   for x, y in sorted(pairs, key=lambda p: -_contiguity(kernel, p[1])):
     if any(x in a.other or y in a.other for a in loads): continue
+    wide = broad and threads >= _BROAD * broad ** 2 and not kernel.left(x) % broad and not kernel.left(y) % broad
+    tile = broad if wide else renderer.tile
     amounts = divisor(kernel.left(x), tile), divisor(kernel.left(y), tile)
     if min(amounts) < 2: continue
     _try(kernel, OptKind.UPCAST, x, amounts[0])
     _try(kernel, OptKind.UPCAST, y, amounts[1])
+    if renderer.square:  # both loads are of few lines of memory then
+      _try(kernel, OptKind.LOCAL, y, divisor(kernel.left(y), 8 if wide else 32))
+      _try(kernel, OptKind.LOCAL, x, divisor(kernel.left(x), 8))
     return True
   return False
 

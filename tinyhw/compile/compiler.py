@@ -21,7 +21,7 @@ from tinyhw.compile.linearize import linearize
 from tinyhw.compile.lower import lower
 from tinyhw.compile.pairs import without_wide_integers
 from tinyhw.compile.program import Dim3, Estimates, Opt, ProgramSpec
-from tinyhw.compile.render.base import Renderer
+from tinyhw.compile.render.base import Renderer, dynamic_size
 from tinyhw.compile.units import choice, unit_named
 from tinyhw.compile.widen import widen
 from tinyhw.core.locks import lock
@@ -89,6 +89,7 @@ def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
     elif u.op is Ops.WMMA:
       unit = unit_named(u.arg)
       ops += trips[-1] * (2 * unit.rows * unit.columns * unit.steps // unit.lanes)
+    elif u.op is Ops.WGMMA: ops += trips[-1] * u.arg.operations
     elif u.op in GroupOp.ALU and u not in indexing:
       ops += trips[-1] * (u.dtype.count * (2 if u.op is Ops.MULACC else 1))
   touched = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
@@ -129,7 +130,7 @@ class _Draft:
     variables = tuple(u.arg for u in self.uops if u.op is Ops.DEFINE_VAR)
     return ProgramSpec(name, self.renderer.target, source, binary, self.uops, cast(Dim3, grid), self.block, buffers,
                        variables, estimate(self.uops, self.extent, self.block), local, tuple(self.kernel.opts),
-                       None if self.extent == grid else self.extent, outputs(self.ast))
+                       None if self.extent == grid else self.extent, outputs(self.ast), dynamic_size(self.uops))
 
 
 def _known(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None) -> Known:

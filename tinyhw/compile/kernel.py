@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from tinyhw.compile import images, matrix, stage
+from tinyhw.compile import images, matrix, stage, warpgroup
 from tinyhw.compile.program import Dim3, Opt, OptKind
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.schedule import identity_element
@@ -120,7 +120,7 @@ class Kernel:
     elif opt.kind is OptKind.PACK: self._pack(opt)
     elif opt.kind is OptKind.IMAGE: self.images |= {images.fitting(self, opt)}
     elif opt.kind is OptKind.STAGE: self._stage(opt)
-    elif opt.kind is OptKind.TC: self.unit_product = matrix.fitting(self, opt)
+    elif opt.kind in (OptKind.TC, OptKind.WARPGROUP): self.unit_product = matrix.fitting(self, opt)
     else: self._split(opt)
     self.opts.append(opt)
 
@@ -191,7 +191,8 @@ class Kernel:
     if opt.amount < 2: raise _refusal(opt, "the amount is less than 2")
     if size % opt.amount != 0 and opt.kind not in _UNEVEN: raise _refusal(opt, f"{opt.amount} does not divide {size}")
     if opt.amount > highest(size): raise _refusal(opt, f"only {size} steps are left")
-    if self.packed or self.staged: raise _refusal(opt, "operands are packed already")
+    if self.packed or self.staged or self.unit_product is not None and self.unit_product.whole:
+      raise _refusal(opt, "operands are packed already")
     self._check_target(opt, axis)
     at = self.rest(axis)
     self.parts[axis][at].size = (size + opt.amount - 1) // opt.amount
@@ -260,6 +261,7 @@ class Kernel:
         if part.lane: made[r][-1] = simplify(UOp.special("lidx0", wave) // part.lane % part.size)
         elif part.kind is Axis.LOCAL: items.append((r, i, part.size))
     grid = self._assign(spread, "gidx", made, 0 if self.renderer.threads else 2)
+    if self.unit_product is not None and self.unit_product.whole: warpgroup.regroup(self, self.unit_product, made)
     grouped = math.prod(p.size for parts in self.parts.values() for p in parts if p.kind is Axis.GROUP)
     first = max(grouped, wave)
     block = self._assign(items, "lidx", made, 1 if first > 1 else 0)

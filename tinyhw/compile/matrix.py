@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tinyhw.compile import warpgroup
 from tinyhw.compile.legalize import from_bits
-from tinyhw.compile.program import Opt
+from tinyhw.compile.program import Opt, OptKind
 from tinyhw.compile.stage import Staged
 from tinyhw.compile.units import available
 from tinyhw.core.errors import InvalidArgument
@@ -43,9 +44,10 @@ class Product:
   a: UOp
   b: UOp
   columns_a_lane: int = 1  # neighbours that each lane has a column of, for as many blocks: a load serves all
+  whole: bool = False      # the unit sums all steps, and reads memory by itself (`warpgroup`)
 
 
-def _parts(digits: Digits) -> list[Part]:
+def parts_of(digits: Digits) -> list[Part]:
   """The parts of an axis that a unit takes, outermost first."""
   from tinyhw.compile.kernel import Part
   return [Part(d.size, Axis.LOCAL, d.divisor) if d.of_lane else Part(d.size, Axis.UPCAST)
@@ -55,7 +57,9 @@ def _parts(digits: Digits) -> list[Part]:
 def fitting(kernel: Kernel, opt: Opt) -> Product:
   """Splits the axes for a unit; InvalidArgument where the kernel or the target has no such product."""
   found = find(kernel, opt.axis)
+  if opt.kind is OptKind.WARPGROUP and not isinstance(found, str): found = warpgroup.fitting(kernel, found, opt.amount)
   if isinstance(found, str): raise InvalidArgument(f"{opt}: {found}")
+  if found.whole: return found
   from tinyhw.compile.kernel import Part
   unit = found.unit
   neighbours = [a for a in kernel.accesses if not a.is_store and a.steps.get(found.columns) == 1]
@@ -64,8 +68,8 @@ def fitting(kernel: Kernel, opt: Opt) -> Product:
     wide = next(n for n in (4, 2, 1) if kernel.left(found.columns) % (n * unit.columns) == 0)
     found = replace(found, columns_a_lane=wide)
   several = [Part(found.columns_a_lane, Axis.UPCAST)] if found.columns_a_lane > 1 else []
-  for axis, size, parts in ((found.rows, unit.rows, _parts(unit.c[0])),
-                            (found.columns, unit.columns * found.columns_a_lane, [*_parts(unit.c[1]), *several]),
+  for axis, size, parts in ((found.rows, unit.rows, parts_of(unit.c[0])),
+                            (found.columns, unit.columns * found.columns_a_lane, [*parts_of(unit.c[1]), *several]),
                             (found.steps, unit.steps, [Part(unit.steps, Axis.UNROLL)])):
     kernel.parts[axis][0].size //= size
     kernel.parts[axis] += parts
@@ -137,9 +141,9 @@ def joined(kernel: Kernel, product: Product, sink: UOp, made: dict[UOp, list[UOp
   """The graph with the product's stores: one for each result of a lane. New ranges are numbered from `number` on."""
   from tinyhw.compile.kernel import substituted
   unit = product.unit
+  if product.whole: return _stores(product, sink, made, warpgroup.results(kernel, product, made))
   item = UOp.special("lidx0", unit.lanes) if unit.lanes > 1 else UOp.const(dtypes.index, 0)
-  each = product.columns_a_lane
-  taken = {product.rows: len(unit.c[0]), product.columns: len(unit.c[1]) + (each > 1), product.steps: 1}
+  each, taken = product.columns_a_lane, _taken(product)
   block_range = made[product.steps][-1]
   loops = tuple(u for r in product.reduction.src[1:] for u in made[r] if u.op is Ops.RANGE and u is not block_range)
   staged = None
@@ -178,8 +182,20 @@ def joined(kernel: Kernel, product: Product, sink: UOp, made: dict[UOp, list[UOp
   a = fragment(product.a, (product.rows, product.steps), unit.a)
   b = fragment(product.b, (product.steps, product.columns), unit.b)
   results = _alone(unit, a, b, loops) if unit.lanes == 1 else _by_unit(unit, a, b, loops)
+  return _stores(product, sink, made, results)
+
+
+def _taken(product: Product) -> dict[UOp, int]:
+  """How many parts of each axis are the unit's: the innermost."""
+  rows, columns = product.unit.c
+  return {product.rows: len(rows), product.columns: len(columns) + (product.columns_a_lane > 1), product.steps: 1}
+
+
+def _stores(product: Product, sink: UOp, made: dict[UOp, list[UOp]], results: list[UOp]) -> UOp:
+  """The graph with a store for each of a lane's results."""
+  taken = _taken(product)
   numbers: list[tuple[UOp, Digit]] = []        # the ranges that count a lane's results
-  for axis, of in zip((product.rows, product.columns), unit.c):
+  for axis, of in zip((product.rows, product.columns), product.unit.c):
     own = sorted(of, key=lambda d: -d.step)
     numbers += [(u, d) for u, d in zip(made[axis][-taken[axis]:], own) if not d.of_lane]
   return UOp.sink(*(simplify(store.substitute({result(product): found, **{

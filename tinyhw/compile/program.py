@@ -53,6 +53,7 @@ class OptKind(enum.Enum):
   PACK = "pack"        # what a reduction reads alike at each step of an output axis is copied into local memory first
   TC = "tc"            # a product's innermost blocks are a matrix unit's; `axis` is the reduction's, `amount` unused
   STAGE = "stage"      # what matrix units multiply next is copied into local memory; `axis` is TC's, `amount` unused
+  WARPGROUP = "warpgroup"  # a product in tiles of `amount` columns, by units of four waves; `axis` is the reduction's
   IMAGE = "image"      # the buffer number `axis` is an image of four numbers a pixel
   NOLOCALS = "nolocals"  # no workgroups with several work-items
 
@@ -104,6 +105,7 @@ class ProgramSpec:
   opts: tuple[Opt, ...] = field(default=())
   extent: Dim3 | None = None        # the grid as sizes, where launches decide it
   outputs: int = 1                  # buffers that it writes: the first ones
+  dynamic_bytes: int = 0            # of local memory, that a launch has to give
 
   def launch_grid(self, values: Values) -> Dim3:
     """The grid for these values of the variables."""

@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
+from tinyhw.compile import warpgroup
 from tinyhw.compile.compiler import compile_kernel, linear_program, optimize
 from tinyhw.compile.images import wanted
 from tinyhw.compile.kernel import Kernel
@@ -86,7 +87,7 @@ def neighbours(opts: Opts, kernel: Kernel) -> Iterator[Opts]:
   for more in steps(kernel):
     yield (*opts, more)
     # What has to come first (lanes, a unit's blocks, padding), and what ends a list (copies of operands).
-    if more.kind in (OptKind.VECTOR, OptKind.TC, OptKind.PADTO): yield (more, *opts)
+    if more.kind in (OptKind.VECTOR, OptKind.TC, OptKind.WARPGROUP, OptKind.PADTO): yield (more, *opts)
     elif opts and opts[-1].kind in (OptKind.PACK, OptKind.STAGE): yield (*opts[:-1], more, opts[-1])
 
 
@@ -102,5 +103,7 @@ def steps(kernel: Kernel) -> Iterator[Opt]:
   if renderer.pool: yield from (Opt(OptKind.PACK, axis) for axis in outputs)
   if renderer.units: yield from (Opt(OptKind.TC, int(r.arg.axis)) for r in kernel.reductions)
   if renderer.stages: yield from (Opt(OptKind.STAGE, int(r.arg.axis)) for r in kernel.reductions)
+  if renderer.warpgroups:
+    yield from (Opt(OptKind.WARPGROUP, int(r.arg.axis), n) for r in kernel.reductions for n in warpgroup.COLUMNS)
   if renderer.images is not None and wanted(): yield from (Opt(OptKind.IMAGE, i) for i in kernel.buffers())
   if renderer.local: yield Opt(OptKind.NOLOCALS)

@@ -40,9 +40,14 @@ class Allocation:
 
 
 class Program(ABC):
-  """A kernel loaded on a device, ready to be launched any number of times."""
+  """A kernel loaded on a device, ready to be launched any number of times.
+
+  `dynamic_bytes` is the local memory that calls and runners give each launch beside the kernel's own: set it before the
+  first one.
+  """
 
   name: str
+  dynamic_bytes: int = 0
 
   @abstractmethod
   def __call__(self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3,

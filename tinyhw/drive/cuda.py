@@ -167,17 +167,21 @@ class CudaProgram(Program):
                                   cuda.CU_LAUNCH_PARAM_END_AS_INT)
     with device.users, device.lock:
       try:
-        own = self.kernel.group_segment_size if self.kernel is not None else 0
-        if own + dynamic_lds > _PLAIN_SHARED and dynamic_lds > self._dynamic:
-          device.call("cuFuncSetAttribute", self.function, cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                      dynamic_lds)
-          self._dynamic = dynamic_lds
+        self.allow(dynamic_lds)
         if cluster is None:
           device.call("cuLaunchKernel", self.function, *grid, *block, dynamic_lds, device.stream, None, extra)
         else: self._clustered(grid, block, dynamic_lds, cluster, extra)
       except DeviceError as error:
         if getattr(error, "code", 0) in _REFUSED: raise InvalidArgument(error.message, where=where) from None
         raise device.told(error) from None
+
+  def allow(self, dynamic: int) -> None:
+    """Have the driver take launches with so much dynamic shared memory; the device's lock is held."""
+    own = self.kernel.group_segment_size if self.kernel is not None else 0
+    if own + dynamic > _PLAIN_SHARED and dynamic > self._dynamic:
+      self.device.call("cuFuncSetAttribute", self.function, cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                       dynamic)
+      self._dynamic = dynamic
 
   def _clustered(self, grid: Dim3, block: Dim3, dynamic: int, cluster: Dim3, extra: Any) -> None:
     (gx, gy, gz), (bx, by, bz) = grid, block
@@ -203,7 +207,9 @@ class CudaProgram(Program):
         if events: device.call("cuEventRecord", events[0], device.stream)
         packed = self.packed(len(buffers), len(values))
         packed.fill([device.address(b) for b in buffers], values)
-        device.call("cuLaunchKernel", self.function, *grid, *block, 0, device.stream, packed.places, None)
+        if self.dynamic_bytes: self.allow(self.dynamic_bytes)
+        device.call("cuLaunchKernel", self.function, *grid, *block, self.dynamic_bytes, device.stream, packed.places,
+                    None)
         if events: device.call("cuEventRecord", events[1], device.stream)
       if not events: return None
       try:
@@ -265,12 +271,15 @@ class GraphRunner(Runner):
     (gx, gy, gz), (bx, by, bz) = grid, launch.block
     return cuda.CUDA_KERNEL_NODE_PARAMS_v2(
       func=program.function, gridDimX=gx, gridDimY=gy, gridDimZ=gz, blockDimX=bx, blockDimY=by, blockDimZ=bz,
-      kernelParams=ctypes.addressof(packed.places))
+      sharedMemBytes=program.dynamic_bytes, kernelParams=ctypes.addressof(packed.places))
 
   def _build(self, now: Sequence[tuple[Any, ...]]) -> None:
     device = self._device
     self._graph = device.library.handle("cuGraphCreate", 0)
     self._packed = [Packed(len(a), len(v)) for a, v, _ in now]
+    for launch in self.launches:
+      program: Any = launch.program
+      program.allow(program.dynamic_bytes)
     for n, arguments in enumerate(now):
       before = (ctypes.c_uint64 * 1)(self._nodes[-1] if self._nodes else 0)
       self._nodes.append(device.library.handle(

@@ -19,6 +19,7 @@ from tinyhw.compile.search import Judge, search
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.device import OpenDevice, debug_level
 from tinyhw.drive.base import Allocation
+from tinyhw.engine.run import loaded
 from tinyhw.ir.dtype import DType, PtrDType
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
@@ -73,7 +74,7 @@ class _Race(Judge):
 
   def _launcher(self, spec: ProgramSpec) -> Callable[[], float]:
     """What launches a program and says how many seconds it took."""
-    program = self.opened.runtime.load(spec.binary, spec.name)
+    program = loaded(spec, self.opened.runtime)
     arguments = [self.memory.get(n) or self.memory[self.written[0]] for n in spec.buffer_order]
     values = [v.max for v in spec.variables]
     grid = spec.launch_grid(dict(zip(spec.variables, values)))

@@ -25,7 +25,7 @@ from tinyhw.ir.uop import UOp
 if TYPE_CHECKING:
   from tinyhw.compile import Opt, ProgramSpec
   from tinyhw.compile.render.base import Renderer
-  from tinyhw.drive.base import Program
+  from tinyhw.drive.base import Program, Runtime
 
 CACHED_KERNELS = 4096
 
@@ -163,11 +163,18 @@ def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
           spec = page.spec = compile_anew(ast, opened.renderer, opts)
       else: spec = program_of(ast, opened.renderer, opened)
     with span("compile", f"load {spec.name}"):
-      kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
+      kernel = Kernel(spec, loaded(spec, opened.runtime), opened)
     if (level := debug_level()) >= 3: _show(spec, ast, opened.renderer, level, time.perf_counter() - start)
     while len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
     kernels[ast] = kernel
     return kernel
+
+
+def loaded(spec: ProgramSpec, runtime: Runtime) -> Program:
+  """The program on a device."""
+  program = runtime.load(spec.binary, spec.name)
+  if spec.dynamic_bytes: program.dynamic_bytes = spec.dynamic_bytes
+  return program
 
 
 def compile_anew(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> ProgramSpec:

@@ -85,6 +85,49 @@ class MatrixUnit:
     return self.held(self.c)
 
 
+@dataclass(frozen=True)
+class Operand:
+  """A factor of a `TileProduct` in memory, in lines of 128 bytes: `along` says whether a line is some steps of one row
+  of A or column of B (else it is some rows or columns of one step). A workgroup has `count` rows or columns; `pitch`
+  and `advance` are the bytes from line to line, and from one loop's steps to the next one's."""
+  along: bool
+  count: int
+  pitch: int
+  advance: int
+
+
+@dataclass(frozen=True)
+class TileProduct:
+  """What a workgroup of warpgroups computes in one go: a tile of a whole product, its factors read from memory through
+  `stages` tiles of local memory. `name` is the instruction's; in each of `loops` so many `steps` are summed. All
+  `threads` copy; they are whole warpgroups, of which each has 64 rows."""
+  name: str
+  a: Operand
+  b: Operand
+  steps: int
+  loops: int
+  stages: int
+  threads: int
+
+  @property
+  def stage_bytes(self) -> int:
+    """Of local memory: a loop's lines of both factors."""
+    return LINE_BYTES * (self.a.count + self.b.count)
+
+  @property
+  def local_bytes(self) -> int:
+    """Of local memory in all, whose tiles begin at multiples of 1024."""
+    return self.stages * self.stage_bytes + TILE_ALIGN
+
+  @property
+  def operations(self) -> int:
+    """Arithmetic of a thread."""
+    return 2 * self.a.count * self.b.count * self.steps * self.loops // self.threads
+
+
+LINE_BYTES = 128   # of a line of a factor in local memory
+TILE_ALIGN = 1024  # where the pattern of its swizzled lines begins anew
+
 # The fragments of mma.m16n8k16 (PTX ISA, 9.7.14.5.8): quads of lanes, pairs of numbers, halves of 8.
 QUADS = ((lane(4, 8), place(2, 2, 8)), (lane(1, 4, 2), place(1, 2), place(4, 2, 8)))
 QUADS_B = ((lane(1, 4, 2), place(1, 2), place(2, 2, 8)), (lane(4, 8),))

@@ -82,6 +82,7 @@ class Ops(enum.Enum):
   VECTORIZE = enum.auto()
   GEP = enum.auto()
   WMMA = enum.auto()
+  WGMMA = enum.auto()
   SINK = enum.auto()
 
   def __repr__(self) -> str: return f"Ops.{self.name}"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from tinyhw.core.errors import Error
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import AddressSpace, PtrDType, dtypes
+from tinyhw.ir.matrix import TileProduct
 from tinyhw.ir.uop import Axis, GroupOp, Ops, ScatterArg, UOp
 
 Check = Callable[[UOp], "str | None"]
@@ -340,13 +341,23 @@ def _wmma(u: UOp) -> str | None:
   return None if u.dtype is c.dtype else f"adds to {c.dtype}"
 
 
+def _wgmma(u: UOp) -> str | None:
+  if (wrong := _sources(u, 4)): return wrong
+  if not isinstance(u.arg, TileProduct): return f"of {u.arg!r}, no TileProduct"
+  if any(s.op is not Ops.INDEX or len(s.src) != 2 for s in u.src[:2]): return "factors are no INDEXes without a gate"
+  memory = u.src[2].dtype
+  if u.src[2].op is not Ops.DEFINE_LOCAL or not isinstance(memory, PtrDType): return f"through {u.src[2].op.name}"
+  found, wanted = memory.size * memory.base.itemsize, u.arg.local_bytes
+  return None if found == wanted else f"{found} bytes of local memory, not {wanted}"
+
+
 LINEAR: Table = {op: _not_memory_only(check) for op, check in {
   **_kernel_values,
   Ops.DEFINE_GLOBAL: _global,
   Ops.DEFINE_LOCAL: lambda u: _pointer(u, AddressSpace.LOCAL) or _text_arg(u),
   Ops.DEFINE_ACC: _same, Ops.ASSIGN: _assign_register, Ops.SPECIAL: _special, Ops.RANGE: _range, Ops.ENDRANGE: _end,
   Ops.INDEX: _index, Ops.LOAD: _load, Ops.STORE: _store, Ops.BARRIER: _barrier, Ops.VECTORIZE: _vectorize,
-  Ops.GEP: _gep, Ops.WMMA: _wmma,
+  Ops.GEP: _gep, Ops.WMMA: _wmma, Ops.WGMMA: _wgmma,
 }.items()}
 
 

@@ -100,6 +100,9 @@ VECTORIZE scalars                  Their vector.
 GEP (vector,), (lane, ...)         A lane as a scalar, or several as a vector.
 WMMA (a, b, c), unit               A matrix unit's a * b + c of a whole wave, on each lane's vectors of it: for targets
                                    that have the unit (`compile.units`).
+WGMMA (a, b, memory, item),        A thread's numbers of a workgroup's tile of a whole product
+  product                          (`ir.matrix.TileProduct`): a and b are INDEXes of what work-item number `item` copies
+                                   first, `memory` is the DEFINE_LOCAL of the tiles. All work-items come here.
 """
 from __future__ import annotations
 

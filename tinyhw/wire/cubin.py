@@ -37,6 +37,11 @@ _R_CUDA_G64: Final = 4
 _WORDS: Final = {_R_CUDA_32: 4, _R_CUDA_G32: 4, _R_CUDA_64: 8, _R_CUDA_G64: 8}
 _R_CUDA_ABS32_LO_32: Final = 0x38
 _R_CUDA_ABS32_HI_32: Final = 0x39
+# Of calls: (bit of the instruction, bits) of the pieces of an address in units of four bytes, the lowest first.
+_CALLS: Final = {0x3A: ((34, 47),),            # R_CUDA_ABS47_34
+                 0x4B: ((16, 8), (34, 47)),    # R_CUDA_ABS55_16_34
+                 0x72: ((16, 8), (34, 48))}    # R_CUDA_ABS56_16_34
+_INSTRUCTION: Final = 16
 _SVAL: Final = 4
 _HVAL: Final = 3
 
@@ -114,11 +119,12 @@ class Cubin:
     self.kernels: dict[str, Kernel] = {}
     registers, frames = self._of_symbols(Attribute.REGCOUNT), self._of_symbols(Attribute.MIN_STACK_SIZE)
     frames = {**self._of_symbols(Attribute.FRAME_SIZE), **frames}
+    # Not every function is a kernel: the linker's own, which kernels call, are seen by their file alone.
+    called = {s.name for s in self.symbols if s.type == elf.STT_FUNC and s.binding == elf.STB_LOCAL}
     for s in self.elf.sections:
       name = s.name.removeprefix(".text.")
-      if name != s.name and f".nv.info.{name}" in self._sections:
+      if name != s.name and f".nv.info.{name}" in self._sections and name not in called:
         self.kernels[name] = self._kernel(name, s, registers.get(name, 0), frames.get(name, 0))
-    # Not every function is a kernel: those that are called have no parameter bank of their own.
     self._fixups = list(self._relocations())
 
   @property
@@ -147,6 +153,11 @@ class Cubin:
       address = base + value
       if (size := _WORDS.get(kind)) is not None:
         image[at : at + size] = (address & (1 << 8 * size) - 1).to_bytes(size, "little")
+      elif kind in _CALLS:
+        word, left = int.from_bytes(image[at : at + _INSTRUCTION], "little"), address >> 2
+        for place, bits in _CALLS[kind]:
+          word, left = word & ~((1 << bits) - 1 << place) | (left & (1 << bits) - 1) << place, left >> bits
+        image[at : at + _INSTRUCTION] = word.to_bytes(_INSTRUCTION, "little")
       else:  # the immediate of an instruction, its second dword
         half = address & 0xFFFFFFFF if kind == _R_CUDA_ABS32_LO_32 else address >> 32
         struct.pack_into("<I", image, at + 4, half)
@@ -224,9 +235,9 @@ class Cubin:
 
   def _value(self, row: Relocation, target: Section) -> int:
     where = f"cubin, section {target.name}"
-    if row.type not in (*_WORDS, _R_CUDA_ABS32_LO_32, _R_CUDA_ABS32_HI_32):
+    if row.type not in (*_WORDS, *_CALLS, _R_CUDA_ABS32_LO_32, _R_CUDA_ABS32_HI_32):
       raise Unsupported("relocation", f"R_CUDA type {row.type:#x}", where=where)
-    width = _WORDS.get(row.type, 8)
+    width = _WORDS.get(row.type, _INSTRUCTION if row.type in _CALLS else 8)
     if row.symbol >= len(self.symbols) or not 0 <= row.offset <= target.size - width:
       raise DecodeError(f"a relocation at {row.offset:#x} of {target.size:#x} bytes, symbol {row.symbol}", where=where)
     symbol = self.symbols[row.symbol]

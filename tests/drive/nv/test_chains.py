@@ -10,13 +10,12 @@ from tinyhw.assemble import Assembler
 from tinyhw.core.errors import MachineFault, Unsupported
 from tinyhw.drive.base import Launch
 from tinyhw.drive.nv.device import NVRuntime
-from tinyhw.mock.nv.card import NEVER_RUN
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.mock.nv.port import NvPort
 from tinyhw.wire import qmd
 
 VERSIONS = [(name, v) for name, a in NV_ARCHES.items() for v in qmd.versions(a.compute_class)
-            if v >= (3, 0) and NEVER_RUN.get(a.compute_class) != v]
+            if v >= (3, 0) and (v == a.qmd or not a.qmd_alone)]
 
 
 def runtime(arch: str, version: tuple[int, int] | None = None, inline: bool = False) -> NVRuntime:

@@ -21,12 +21,13 @@ class Renderer(ABC):
   """Makes programs for one target, and tells the optimizer what suits it.
 
   `threads`: output axes are spread over a grid. `local`: there are workgroups with local memory. `tile`: steps of one
-  output axis that a thread of a tiled kernel computes (1: no tiling). `vector_bytes`: the widest LOAD and STORE
-  (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of a workgroup,
-  `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
+  output axis that a thread of a tiled kernel computes (1: no tiling), `broad_tile` the same where there are threads
+  enough for all of the chip; `square`: such a kernel's workgroups have rows as well as columns. `vector_bytes`: the
+  widest LOAD and STORE (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of
+  a workgroup, `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
 
-  `units` are the matrix units of a wave, `stages` says whether large products by them go through local memory, `images`
-  the limits of what `compile.images` makes.
+  `units` are the matrix units of a wave, `stages` says whether large products by them go through local memory,
+  `warpgroups` whether there are units of four waves that read it, `images` the limits of what `compile.images` makes.
 
   For processors: `lanes`: the longest vectors that arithmetic takes (0: it is on scalars). `masks`: accesses of some
   lanes only are cheap. `powers`: vectors have a power of two of lanes. `tile_vectors`: vectors of 64 bytes that a
@@ -39,6 +40,8 @@ class Renderer(ABC):
   threads = False
   local = False
   tile = 1
+  broad_tile = 0
+  square = False
   vector_bytes = 0
   lanes = 0
   masks = False
@@ -48,6 +51,7 @@ class Renderer(ABC):
   leaves_python = False
   units: tuple[MatrixUnit, ...] = ()
   stages = False
+  warpgroups = False
   images: tuple[int, int] | None = None         # the largest image of two dimensions, in pixels; None: there are none
   fused = False
   max_block = 1
@@ -140,7 +144,19 @@ def _sizes(uops: Sequence[UOp], kind: str) -> Dim3:
   return sizes.get(f"{kind}0", 1), sizes.get(f"{kind}1", 1), sizes.get(f"{kind}2", 1)
 
 
+def given(uops: Sequence[UOp]) -> set[UOp]:
+  """The DEFINE_LOCALs whose memory a launch has to give: tiles of warpgroups, which are more than kernels may declare.
+  """
+  return {u.src[2] for u in uops if u.op is Ops.WGMMA}
+
+
 def local_size(uops: Sequence[UOp]) -> int:
-  """Bytes of all DEFINE_LOCALs, each aligned to 16."""
+  """Bytes of all DEFINE_LOCALs that a kernel declares, each aligned to 16."""
+  others = given(uops)
   return sum(-(-u.dtype.size * u.dtype.base.itemsize // 16) * 16 for u in uops
-             if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType))
+             if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType) and u not in others)
+
+
+def dynamic_size(uops: Sequence[UOp]) -> int:
+  """Bytes of the DEFINE_LOCALs that a launch has to give."""
+  return sum(u.dtype.size * u.dtype.base.itemsize for u in given(uops) if isinstance(u.dtype, PtrDType))

@@ -28,7 +28,7 @@ class NVIDIARenderer(Renderer):
   """A renderer for one compute capability. With an `assembler` its programs are what that makes of the PTX."""
   kind: ClassVar[str]
   threads = local = True
-  tile = 4
+  tile, broad_tile, square = 4, 8, True
   fused = True
   vector_bytes = 16
   max_block = 1024

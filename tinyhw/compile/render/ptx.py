@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tinyhw.compile.render.base import alignment, block_size
-from tinyhw.compile.render.nvidia import NVIDIARenderer
+from tinyhw.compile.render import wgmma
+from tinyhw.compile.render.base import alignment, block_size, given
+from tinyhw.compile.render.nvidia import Assembler, NVIDIARenderer
 from tinyhw.compile.render.ptxlanes import FORMS, REGISTERS, Lanes, Line, group
 from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
@@ -33,6 +34,10 @@ BYTES_OF_MMA: Final = "8.4"
 class PTXRenderer(NVIDIARenderer):
   """For one compute capability (`sm_80`)."""
   kind = "ptx"
+
+  def __init__(self, capability: str = "sm_80", assembler: Assembler | None = None) -> None:
+    super().__init__(capability, assembler)
+    self.warpgroups = capability in ("sm_90", "sm_90a")
 
   def source(self, name: str, uops: Sequence[UOp]) -> str:
     self.check(name, uops)
@@ -58,6 +63,7 @@ class Writer(Lanes):
     self.labels = 0
     self.uses: dict[UOp, list[int]] = {}
     self.written: set[UOp] = set()
+    self.given = given(self.uops)
     for i, u in enumerate(self.uops):
       for s in u.src: self.uses.setdefault(s, []).append(i)
       if u.op is Ops.STORE: self.written.add(u.src[0].src[0])
@@ -74,7 +80,7 @@ class Writer(Lanes):
     for i, u in enumerate(variables): self.names[u] = [self.parameter(dtypes.int32, f"value{i}", u.arg.name)]
     for i, u in enumerate(self.uops): self.one(i, u)
     shared = [f"  .shared .align 16 .b8 {u.arg}[{u.dtype.size * u.dtype.base.itemsize}];" for u in self.uops
-              if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType)]
+              if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType) and u not in self.given]
     registers = [f"  .reg .{REGISTERS[k]} %{k}<{n + 1}>;" for k, n in self.counts.items() if n]
     body = [line.text() for line in (*self.first, *self.lines, Line(0, "ret"))]
     return "\n".join([*self.head(), f".visible .entry {self.name}(", ",\n".join(f"  {p}" for p in parameters), ")",
@@ -86,7 +92,10 @@ class Writer(Lanes):
     number = int(re.sub(r"\D", "", self.renderer.capability))
     version = VERSIONS[max(n for n in VERSIONS if n <= number)]
     if any(u.op is Ops.WMMA and "e4m3" in u.arg for u in self.uops): version = max(version, BYTES_OF_MMA)
-    return [f".version {version}", f".target {self.renderer.capability}", ".address_size 64", ""]
+    target = self.renderer.capability
+    if self.given and not target.endswith("a"): target += "a"  # what later GPUs do not have
+    return [f".version {version}", f".target {target}", ".address_size 64", "",
+            *(f".extern .shared .align 16 .b8 {u.arg}[];" for u in self.given)]
 
   def parameter(self, dtype: DType, name: str, note: str) -> str:
     """The value of a parameter."""
@@ -120,6 +129,7 @@ class Writer(Lanes):
     if op is Ops.VECTORIZE: return [self.lanes(s)[0] for s in u.src]
     if op is Ops.GEP: return [self.lanes(u.src[0])[k] for k in u.arg]
     if op is Ops.WMMA: return self.matrix(u)
+    if op is Ops.WGMMA: return wgmma.product(self, u)
     source, target = u.src[0].dtype.scalar if u.src else dtypes.void, u.dtype.scalar
     if op is Ops.CAST: return [self.cast(x, source, target) for x in self.lanes(u.src[0])]
     if op is Ops.BITCAST: return [self.bitcast(x, source, target) for x in self.lanes(u.src[0])]

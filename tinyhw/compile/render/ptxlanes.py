@@ -247,6 +247,9 @@ class Lanes:
     if source.is_float: return self.float_to_integer(x, source, target)
     if target.bits == 8: return self.new(target, f"cvt.{t.memory}.{s.number}", x)
     if max(target.bits, 16) == max(source.bits, 16): return x
+    if source is dtypes.int8 and target is dtypes.uint32:
+      # ptxas 13.0 makes `I2F.S8` of a byte of a word, its sign and a conversion of what came out as an unsigned number.
+      return self.new(target, "prmt.b32", self.new(target, "cvt.u32.u16", x), "0", "0x8880")
     return self.new(target, f"cvt.{t.number}.{s.number}", x)
 
   def float_to_integer(self, x: str, source: DType, target: DType) -> str:

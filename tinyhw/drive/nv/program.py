@@ -36,10 +36,9 @@ _CONFIG_KIB: Final = 4       # of *_SM_CONFIG_SHARED_MEM_SIZE, which counts from
 # Warps live in one of an SM's partitions, each with its share of the registers, given out by so many a thread.
 _PARTITIONS: Final = 4
 _REGISTERS_OF_THREAD: Final = 8
-# Where a thread's stack begins in its local memory, and where that ends: what NVIDIA's driver puts into bank 0 for all
-# kernels. Local memory lies below its end, and grows down from the stack's top: so the size counts what is above, too.
+# Where a thread's stack begins in its local memory: what NVIDIA's driver puts into bank 0 for all kernels.
 _STACK_TOP: Final = 0xFFFDC0
-_LOCAL_END: Final = 1 << 24
+_LOCAL_TOP: Final = 1 << 24  # where that memory ends: what a thread has of it begins so many bytes before
 _NO_CHECK: Final = 1         # API_VISIBLE_CALL_LIMIT
 _SYSMEMBAR: Final = 1        # CWD_MEMBAR_TYPE
 _GRID_CTA: Final = 2         # QMD_TYPE
@@ -123,8 +122,8 @@ class NVProgram(Program):
     self._prepared: dict[tuple[Dim3, int, bool, Dim3 | None], Prepared] = {}
     self._packers: dict[tuple[Any, ...], struct.Struct] = {}
     if kernel.call_stack: raise Unsupported("kernel with", "a stack of calls", where=self._where)
-    self.local_bytes = round_up(kernel.local + _LOCAL_END - _STACK_TOP, 16) if kernel.local else 0
-    if kernel.local: runtime.require_local(self.local_bytes, self._where)
+    self._local = round_up(kernel.local + _LOCAL_TOP - _STACK_TOP, 16) if kernel.local else 0
+    if self._local: runtime.require_local(self._local, self._where)
 
   @property
   def clusters(self) -> bool:
@@ -185,11 +184,12 @@ class NVProgram(Program):
                wait: bool = False) -> float | None:
     packer = self.packer(len(buffers), values)
     try:
-      if not wait and (made := self._prepared.get((block, 0, False, None))) is not None and made.grid == grid:
+      made = None if wait else self._prepared.get((block, self.dynamic_bytes, False, None))
+      if made is not None and made.grid == grid:
         if self.runtime.launch_at_once(made, packer, [b.address for b in buffers], values): return None
       params = packer.pack(*map(ADDRESS, buffers), *values)
     except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
-    return self._launch(params, grid, block, 0, wait, None)
+    return self._launch(params, grid, block, self.dynamic_bytes, wait, None)
 
   def launch(self, params: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0, wait: bool = False,
              cluster: Dim3 | None = None) -> float | None:
@@ -363,7 +363,7 @@ class NVProgram(Program):
     """QMD and bank for a place in a chain: its end schedules the QMD behind it, or tells that the chain is over. Where
     those are, `join` and `finish` say."""
     cluster = self._clustered(None)
-    made = self._meta_data(block, self._check(block, 0), cluster)
+    made = self._meta_data(block, self._check(block, self.dynamic_bytes), cluster)
     if last: self._release(made, self.runtime.chain.address)
     else:
       for name, value in {"DEPENDENT_QMD_ENABLE": 1, "DEPENDENT_QMD_ACTION": _INVALIDATE_COPY_SCHEDULE}.items():
@@ -408,7 +408,7 @@ class NVProgram(Program):
       "BARRIER_COUNT": kernel.barriers, "SASS_VERSION": major << 4 | minor, "SHARED_MEMORY_SIZE": shared,
       "MIN_SM_CONFIG_SHARED_MEM_SIZE": config, "TARGET_SM_CONFIG_SHARED_MEM_SIZE": config,
       "MAX_SM_CONFIG_SHARED_MEM_SIZE": max(arch.shared_kib) // _CONFIG_KIB + 1,
-      "SHADER_LOCAL_MEMORY_HIGH_SIZE": self.local_bytes, "SHADER_LOCAL_MEMORY_LOW_SIZE": 0,
+      "SHADER_LOCAL_MEMORY_HIGH_SIZE": self._local, "SHADER_LOCAL_MEMORY_LOW_SIZE": 0,
       **{f"INVALIDATE_{cache}": 1 for cache in _INVALIDATES},
       **{f"CTA_THREAD_DIMENSION{n}": b for n, b in enumerate(block)}}
     kind = _GRID_CTA if cluster is None else _GRID_GPC_CGA
