@@ -91,6 +91,10 @@ class SharedPort(ABC):
 
   # ---- time
 
+  def fence(self) -> None:
+    """Memory is one, and stores reach it as they are made."""
+    return None
+
   def poll(self, fd: int, timeout_s: float) -> bool:
     """Raises Refused: no file of this machine tells of anything."""
     raise Refused(errno.EPERM, f"{fd} cannot be polled")

@@ -303,6 +303,18 @@ def copy_engine_caps(rm: Rm, node: Node, p: Any) -> None:
     p.capsTbl[i] = mask if i == byte and number < 2 else 0
 
 
+# Physical copy engines by copy engine, as driver 580.159.04 tells of an H200: the graphics engine's share theirs.
+_PCES: Final = (0x5000, 0xA000, 0x5000, 0xA000, 0xFFF)
+
+
+@serves("NV2080_CTRL_CMD_CE_GET_CE_PCE_MASK")
+def copy_engine_units(rm: Rm, node: Node, p: Any) -> None:
+  number = p.ceEngineType - alloc.NV2080_ENGINE_TYPE_COPY0
+  if not 0 <= number < len(gpu_of(node).card.engines(gpu_of(node).card.copy_class)):
+    raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{p.ceEngineType:#x} is no copy engine")
+  p.pceMask = _PCES[number] if number < len(_PCES) else 0
+
+
 @serves("NV2080_CTRL_CMD_GPU_QUERY_COMPUTE_MODE_RULES")
 def compute_mode(rm: Rm, node: Node, p: Any) -> None:
   p.rules = control.NV2080_CTRL_GPU_COMPUTE_MODE_RULES_NONE

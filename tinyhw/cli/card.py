@@ -83,7 +83,7 @@ def copied(way: str, device: str, sizes: Sizes) -> Seconds:
 
 def torch_copied(way: str, sizes: Sizes) -> Seconds:
   import torch
-  host = torch.zeros(sizes.copied, dtype=torch.uint8)
+  host = torch.from_numpy(np.random.default_rng(0).integers(0, 256, sizes.copied, np.uint8))
   a, b = (host.cuda() for _ in range(2))
   ways: dict[str, Callable[[], object]] = {"in": lambda: a.copy_(host), "out": lambda: host.copy_(a),
                                            "within": lambda: b.copy_(a)}
@@ -93,11 +93,16 @@ def torch_copied(way: str, sizes: Sizes) -> Seconds:
   return repeat(run, runs=RUNS)
 
 
+def factors(sizes: Sizes) -> list[Any]:
+  """Two matrices whose products' sums are exact in every order. All get the same: on zeros a card draws less power."""
+  rng = np.random.default_rng(0)
+  return [rng.integers(-2, 3, (sizes.side, sizes.side)).astype(np.float32) for _ in range(2)]
+
+
 def product(dtype: str, device: str, sizes: Sizes) -> Seconds:
   """A square product of that dtype through Tensor, warm."""
   from tinyhw import Tensor, dtypes
-  n, rng = sizes.side, np.random.default_rng(0)
-  host = [rng.integers(-2, 3, (n, n)).astype(np.float32) for _ in range(2)]  # sums are exact in every order
+  host = factors(sizes)
   a, b = (Tensor(h, device=device).cast(getattr(dtypes, dtype)).realize() for h in host)
   def made() -> Tensor: return a.matmul(b, dtype=dtypes.float32)
   def run() -> None:
@@ -109,7 +114,7 @@ def product(dtype: str, device: str, sizes: Sizes) -> Seconds:
 
 def torch_product(dtype: str, sizes: Sizes) -> Seconds:
   import torch
-  a, b = (torch.zeros(sizes.side, sizes.side, dtype=getattr(torch, dtype), device="cuda") for _ in range(2))
+  a, b = (torch.from_numpy(h).to("cuda", getattr(torch, dtype)) for h in factors(sizes))
   def run() -> None:
     torch.matmul(a, b)
     torch.cuda.synchronize()
@@ -158,9 +163,18 @@ def chosen(names: tuple[str, ...]) -> list[DeviceCase]:
   return [c for c in CASES if not names or c.name in names]
 
 
+def open_device(name: str) -> None:
+  """Have the card opened by us or by PyTorch."""
+  if name != TORCH: Device[name].synchronize()
+  else:
+    import torch
+    torch.cuda.synchronize()
+
+
 def measured(case: DeviceCase, device: str, others: list[str]) -> dict[str, Seconds]:
-  """Seconds of runs, ours first."""
+  """Seconds of runs, ours first. All are open before any is measured: a context of CUDA raises the card's clocks."""
   sizes = Sizes.of(device)
+  for name in (device, *others): open_device(name)
   runs = {device: case.ours(device, sizes)}
   for rival in others: runs[rival] = case.torch(sizes) if rival == TORCH else case.ours(rival, sizes)
   return runs

@@ -49,7 +49,11 @@ class Port(Protocol):
     """The CPU's writable view of mapped memory, as bytes."""
 
   def doorbell(self, address: int, value: int, nbytes: int = 8) -> None:
-    """A store of 8 (or 4) bytes to a doorbell register, after all earlier stores to memory."""
+    """A store of 8 (or 4) bytes to a doorbell register, after all earlier stores to memory of the system."""
+
+  def fence(self) -> None:
+    """Have what was stored so far arrive before what is stored from here on, also in memory that the processor writes
+    in bursts of its own order (the device's own, mapped write-combined)."""
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
     """Let the machine go on until `done()`. False when the time is over, when nothing can change any more, or when

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 from tinyhw.core.errors import InvalidArgument
@@ -66,15 +67,23 @@ class KernargRing:
 
 
 class BounceHalf:
-  """One part of the bounce buffer, and the timeline value after which it may be used again."""
-  __slots__ = ("address", "busy_until", "memory")
+  """One part of the bounce buffer, the timeline value after which it may be used again, and who still moves its bytes.
+  """
+  __slots__ = ("address", "busy_until", "memory", "moving")
 
   def __init__(self, memory: memoryview, address: int) -> None:
     self.memory, self.address, self.busy_until = memory, address, 0
+    self.moving: Future[None] | None = None
+
+  def moved(self) -> None:
+    """Wait until nobody moves its bytes."""
+    moving, self.moving = self.moving, None
+    if moving is not None: moving.result()
 
 
 class BounceBuffer:
-  """Host memory that the copy engine reads and writes, in halves: one is filled while the other travels."""
+  """Host memory that the copy engine reads and writes, in halves, or more parts than two: some are filled while others
+  travel."""
 
   def __init__(self, memory: memoryview, address: int, wait: Wait, halves: int = 2) -> None:
     self.half_bytes, self.halves = len(memory) // halves, halves
@@ -88,8 +97,13 @@ class BounceBuffer:
     """The half used longest ago, free to be filled."""
     half = self._halves[self._next]
     self._next = (self._next + 1) % len(self._halves)
+    half.moved()
     self._wait(half.busy_until)
     return half
+
+  def settle(self) -> None:
+    """Wait until nobody moves bytes of any part."""
+    for half in self._halves: half.moved()
 
 
 T = TypeVar("T")

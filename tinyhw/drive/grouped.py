@@ -57,7 +57,7 @@ class GroupedRunner(Runner, Generic[G]):
       self.submit(group, memory, values, grids)
 
 
-def pack(packer: struct.Struct, into: memoryview, at: int, launch: Launch, memory: Sequence[Allocation],
+def pack(packer: struct.Struct, into: memoryview | bytearray, at: int, launch: Launch, memory: Sequence[Allocation],
          values: Sequence[int]) -> None:
   """Write a launch's arguments at a byte of memory: its buffers' addresses, then the values.
 

@@ -83,7 +83,8 @@ class BoundStream:
   def __init__(
     self, words: Iterable[int], slots: Mapping[str, Sequence[Patch]], limits: Mapping[str, _Limit], label: str
   ) -> None:
-    self.words, self.label = array("I", words), label
+    self.words: array[int] | memoryview[int] = array("I", words)
+    self.label = label
     self.room = 0  # see `HardwareQueue.room_for`
     self._slots = {name: tuple((p.index, p.keep, p.right, p.left) for p in patches) for name, patches in slots.items()}
     self._limits = dict(limits)
@@ -94,6 +95,15 @@ class BoundStream:
 
   @property
   def names(self) -> tuple[str, ...]: return tuple(self._slots)
+
+  def places(self, name: str) -> tuple[tuple[int, int, int, int], ...]:
+    """Where a name's value is: (word, what of it stays, bits of the value to drop, place)."""
+    return self._slots.get(name, ())
+
+  def move(self, memory: memoryview[int]) -> None:
+    """Have the words in memory of dwords that has room for them."""
+    memory[:] = memoryview(self.words)
+    self.words = memory
 
   def set(self, name: str, value: int) -> None:
     """Fill in a named value everywhere it appears. Raises EncodeError when a field cannot hold it."""
@@ -227,7 +237,7 @@ class Ring:
         hint="the device does not read its ring: see the packet at its read pointer",
       )
 
-  def push(self, words: array[int], timeout_s: float = 30.0, name: str = "ring") -> int:
+  def push(self, words: array[int] | memoryview[int], timeout_s: float = 30.0, name: str = "ring") -> int:
     """Write words behind those already there; returns where they start. The device sees them after `ring_doorbell`."""
     start, count, size = self.at, len(words), self.size
     where = start & (size - 1)
@@ -257,11 +267,13 @@ class Ring:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-  """What was written to a ring: where, how much, and the timeline value that it ends with."""
+  """What was written to a ring: where, how much, and the timeline value that it ends with. `words` where they are not
+  the ring's."""
   start: int
   count: int
   value: int
   label: str
+  words: Sequence[int] | None = None
 
 
 class Decoder(Protocol):
@@ -274,7 +286,7 @@ class HardwareQueue:
 
   def __init__(self, name: str, ring: Ring, decode: Decoder, keep: int = 16) -> None:
     self.name, self.ring, self._decode = name, ring, decode
-    self._sent: deque[tuple[int, int, int, str]] = deque(maxlen=keep)
+    self._sent: deque[tuple[int, int, int, str, Sequence[int] | None]] = deque(maxlen=keep)
     self.wait_stream: BoundStream | None = None  # made by the driver: waits until `address` holds `value`
 
   @property
@@ -299,17 +311,26 @@ class HardwareQueue:
     """Write the stream, after waits for (address, value) pairs, and ring the doorbell once."""
     ring = self.ring
     start = ring.at
+    if waits: self.push_waits(waits, timeout_s)
+    ring.push(stream.words, timeout_s, self.name)
+    ring.ring_doorbell()
+    self.remember(start, ring.at - start, value, stream.label)
+
+  def push_waits(self, waits: Iterable[tuple[int, int]], timeout_s: float) -> None:
+    """Write waits for (address, value) pairs."""
     for address, wanted in waits:
       assert self.wait_stream is not None
       self.wait_stream.set("address", address)
       self.wait_stream.set("value", wanted & _WORD)
-      ring.push(self.wait_stream.words, timeout_s, self.name)
-    ring.push(stream.words, timeout_s, self.name)
-    ring.ring_doorbell()
-    self._sent.append((start, ring.at - start, value, stream.label))
+      self.ring.push(self.wait_stream.words, timeout_s, self.name)
+
+  def remember(self, start: int, count: int, value: int, label: str, words: Sequence[int] | None = None) -> None:
+    """Keep a submission for reports."""
+    self._sent.append((start, count, value, label, words))
 
   def words_of(self, submission: Submission) -> list[int]:
     """The words of a submission, read back from the ring (empty once they were overwritten)."""
+    if submission.words is not None: return list(submission.words)
     if self.ring.at - submission.start > self.ring.size: return []
     return self.ring.read_back(submission.start, submission.count)
 

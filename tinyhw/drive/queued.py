@@ -32,6 +32,7 @@ from tinyhw.core.patience import within
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import BounceBuffer, BounceHalf, KernargRing
 from tinyhw.drive.base import Allocation, Runtime
+from tinyhw.drive.movers import Movers
 from tinyhw.drive.queue import BoundStream, HardwareQueue
 from tinyhw.drive.signal import Dependencies, Signal, SignalPool, Timeline
 
@@ -85,6 +86,7 @@ class QueuedRuntime(Runtime):
     self._limits: dict[int, float] = {}  # by thread: how long it waits, where that is not `timeout_s`
     self._closed = self._closing = False
     self._peers: set[QueuedRuntime] = set()  # devices whose queues can wait for this one's signals
+    self.movers = Movers()
     self._unsure = False  # a submission was interrupted: the timeline's last value may never come
 
   # ---- what a driver gives
@@ -116,6 +118,10 @@ class QueuedRuntime(Runtime):
   @abstractmethod
   def reach(self, allocation: Allocation) -> QueuedRuntime:
     """The device that owns the allocation, after making its memory and its timeline reachable from this device."""
+
+  def copy_by_kernel(self, destination: int, source: int, nbytes: int) -> int:
+    """Queue a copy within the device's memory by a kernel, where that is faster; returns how many bytes it copies."""
+    return 0
 
   def host_view(self, allocation: Allocation) -> memoryview | None:
     """Memory of this device as the host sees it, if it does."""
@@ -201,6 +207,14 @@ class QueuedRuntime(Runtime):
       raise
     self._last_queue = queue
     return value
+
+  def claim(self) -> int:
+    """The timeline's next value, for a submission that its caller, who has entered, makes himself at once."""
+    return self.timeline.next()
+
+  def abandon(self) -> None:
+    """Nobody may write a value that was claimed: the next wait sees to it that a later one comes."""
+    self._unsure = True
 
   def _waits(self, queue: HardwareQueue, before: int) -> list[tuple[int, int]]:
     waits = [(signal.address, value) for signal, value in self._dependencies.drain()]
@@ -289,6 +303,7 @@ class QueuedRuntime(Runtime):
     for peer in list(self._peers):
       with suppress(Error): peer.part_from(self)
     with self.copying, self.memory, self.lock: self.take_down()
+    self.movers.close()
 
   def part_from(self, peer: QueuedRuntime) -> None:
     """The peer goes: queues of this device wait for its signals no more. Its timeline stands at its end."""
@@ -331,11 +346,22 @@ class QueuedRuntime(Runtime):
     source = data.cast("B") if data.format != "B" or data.ndim != 1 else data
     address = self._range(dst, len(source), "copyin")
     if len(source) <= self.host_writes and self._store_at_once(dst, source): return
-    for at in range(0, len(source), self.bounce.half_bytes):
-      half = self.bounce.take()
-      part = source[at:at + self.bounce.half_bytes]
-      half.memory[:len(part)] = part
-      half.busy_until = self._copy(address + at, half.address, len(part))
+    bounce, movers = self.bounce, self.movers
+    beside, filling = min(movers.threads, bounce.halves - 1), deque[tuple[BounceHalf, int, int]]()
+
+    def send() -> None:
+      half, at, size = filling.popleft()
+      half.moved()
+      half.busy_until = self._copy(address + at, half.address, size)
+
+    try:
+      for at in range(0, len(source), bounce.half_bytes):
+        if len(filling) == beside: send()
+        half, part = bounce.take(), source[at:at + bounce.half_bytes]
+        half.moving = movers.move(half.memory[:len(part)], part)
+        filling.append((half, at, len(part)))
+      while filling: send()
+    finally: bounce.settle()
 
   def _store_at_once(self, dst: Allocation, source: memoryview) -> bool:
     """The host stores bytes itself, where it sees the memory and all queued work is done."""
@@ -357,20 +383,23 @@ class QueuedRuntime(Runtime):
       self.synchronize()
       target[:] = view[:len(target)]
       return
-    travelling: deque[tuple[BounceHalf, int, int]] = deque()
+    bounce, movers, travelling = self.bounce, self.movers, deque[tuple[BounceHalf, int, int]]()
+    beside = bounce.halves if movers.threads == 1 else max(bounce.halves - movers.threads, 1)
 
     def land() -> None:
       half, at, size = travelling.popleft()
       self.wait(half.busy_until)
-      target[at:at + size] = half.memory[:size]
+      half.moving = movers.move(target[at:at + size], half.memory[:size])
 
-    for at in range(0, len(target), self.bounce.half_bytes):
-      if len(travelling) == self.bounce.halves: land()
-      half = self.bounce.take()
-      size = min(self.bounce.half_bytes, len(target) - at)
-      half.busy_until = self._copy(half.address, address + at, size)
-      travelling.append((half, at, size))
-    while travelling: land()
+    try:
+      for at in range(0, len(target), bounce.half_bytes):
+        if len(travelling) == beside: land()
+        half = bounce.take()
+        size = min(bounce.half_bytes, len(target) - at)
+        half.busy_until = self._copy(half.address, address + at, size)
+        travelling.append((half, at, size))
+      while travelling: land()
+    finally: bounce.settle()
 
   def copy(self, dst: Allocation, src: Allocation, nbytes: int) -> None:
     to, source = self._range(dst, nbytes, "copy to"), self._range(src, nbytes, "copy from")
@@ -378,8 +407,8 @@ class QueuedRuntime(Runtime):
     if owner is not self:
       if owner._unsure: owner._settle()
       self.depend_on(owner.timeline.signal, owner.timeline.last)
-    value = self.timeline.last
-    for at in range(0, nbytes, self.max_copy_bytes):
+    value, done = self.timeline.last, self.copy_by_kernel(to, source, nbytes) if owner is self else 0
+    for at in range(done, nbytes, self.max_copy_bytes):
       value = self._copy(to + at, source + at, min(self.max_copy_bytes, nbytes - at))
     # the source may be written again only after the copy
     if owner is not self: owner.depend_on(self.timeline.signal, value)

@@ -133,7 +133,7 @@ def chain(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
   marker, add = gpu.compute_marker(), gpu.load(PTX, "add")
   one, *rows = (upload(gpu, row(v)) for v in (1, 0, 0, 0))
   for i in range(90):
-    if i == 40:
+    if i in (40, 85):
       for _ in range(340): gpu.submit(gpu.compute, marker)
     add([rows[(i + 1) % 3], rows[i % 3], one], [], ONE, BLOCK)
   yield from same(download(gpu, rows[0], row(0)), row(90), "90 additions")
@@ -225,6 +225,10 @@ def signals(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
   yield from same(download(gpu, a, row(0)), row(2), "after a signal")
   seconds = add([a, a, a], [], ONE, BLOCK, wait=True)
   if not seconds or not 0 < seconds < 1: yield f"a launch took {seconds} s"
+  for n in range(3, 9):
+    add([a, a, a], [], ONE, BLOCK)
+    gpu.submit(gpu.compute, gpu.compute_marker())
+    yield from same(download(gpu, a, row(0)), row(1 << n), "after a marker")
 
 
 @program

@@ -16,7 +16,7 @@ from tinyhw.autogen import nv_rm_control as control
 from tinyhw.autogen import nv_uvm
 from tinyhw.core.errors import DeviceError, DriverError, EncodeError, Unsupported
 from tinyhw.drive.nv.device import NVRuntime
-from tinyhw.drive.nv.program import patches, shared_config, store
+from tinyhw.drive.nv.program import patches, resident, shared_config, store
 from tinyhw.drive.nv.rm import LOCAL_WINDOW, SHARED_WINDOW, Rm, arch_of
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import cubin, gpfifo, methods, qmd, rm, uvm
@@ -52,8 +52,9 @@ NV_ESC_RM_MAP_MEMORY
 """.split("\n")[1:-1]
 SYSTEM = ["NV01_MEMORY_SYSTEM", "UVM_CREATE_EXTERNAL_RANGE", "UVM_MAP_EXTERNAL_ALLOCATION", "open /dev/nvidiactl",
           "NV_ESC_RM_MAP_MEMORY"]
+VIDEO = ["NV01_MEMORY_LOCAL_USER", *SYSTEM[1:3], "open /dev/nvidia0", "NV_ESC_REGISTER_FD", "NV_ESC_RM_MAP_MEMORY"]
 HIDDEN = [s for s in SYSTEM if not s.startswith("UVM")]
-CHANNEL = [*SYSTEM * 3, *HIDDEN, "KEPLER_CHANNEL_GROUP_A"]
+CHANNEL = [*VIDEO * 3, *HIDDEN, "KEPLER_CHANNEL_GROUP_A"]
 SCHEDULED = ["UVM_REGISTER_CHANNEL", "NVA06C_CTRL_CMD_GPFIFO_SCHEDULE", "NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN"]
 
 
@@ -79,11 +80,11 @@ def test_a_device_opens_call_by_call(port: RecordingPort, runtime: NVRuntime) ->
   names = port.names()
   at = len(OPENING)
   assert names[:at] == OPENING
-  assert names[at:at + 15] == SYSTEM * 3  # signals, arguments, bounce buffer
+  assert names[at:at + 16] == SYSTEM + VIDEO + SYSTEM  # signals, arguments, bounce buffer
   compute = [*CHANNEL, "FERMI_CONTEXT_SHARE_A", "HOPPER_CHANNEL_GPFIFO_A", "HOPPER_COMPUTE_A", *SCHEDULED]
-  caps = ["NV2080_CTRL_CMD_CE_GET_CAPS_V2"] * 3  # the first two are the graphics engine's
+  caps = ["NV2080_CTRL_CMD_CE_GET_CAPS_V2"] * 10 + ["NV2080_CTRL_CMD_CE_GET_CE_PCE_MASK"] * 8  # two are graphics'
   copy = [*CHANNEL, "HOPPER_CHANNEL_GPFIFO_A", "HOPPER_DMA_COPY_A", *SCHEDULED]
-  assert names[at + 15:] == compute + caps + copy
+  assert names[at + 16:] == compute + caps + copy
   assert not [n for n in names if "PERF" in n or "BOOST" in n or "CLK" in n]
 
 
@@ -105,13 +106,13 @@ def test_what_the_calls_say(port: RecordingPort, runtime: NVRuntime) -> None:
   _, group = row(port, "KEPLER_CHANNEL_GROUP_A")
   assert group.engineType == alloc.NV2080_ENGINE_TYPE_GRAPHICS and group.hVASpace == runtime.gpu.va_space
   _, other = row(port, "KEPLER_CHANNEL_GROUP_A", 1)
-  assert other.engineType == alloc.NV2080_ENGINE_TYPE_COPY2
+  assert other.engineType == alloc.NV2080_ENGINE_TYPE_COPY4  # which has most of the physical ones
   argument, channel = row(port, "HOPPER_CHANNEL_GPFIFO_A")
   assert argument.hObjectParent != argument.hRoot and channel.hContextShare and not channel.hVASpace
   assert channel.gpFifoEntries == 4096 and channel.gpFifoOffset < 1 << 40 and channel.hObjectError
   assert channel.hUserdMemory[0] and not any(channel.hUserdMemory[1:])
   _, copier = row(port, "HOPPER_DMA_COPY_A")
-  assert (copier.version, copier.engineType) == (1, alloc.NV2080_ENGINE_TYPE_COPY2)
+  assert (copier.version, copier.engineType) == (1, alloc.NV2080_ENGINE_TYPE_COPY4)
   _, usermode = row(port, "HOPPER_USERMODE_A")
   assert usermode.bBar1Mapping == 1 and usermode.bPriv == 0
   mapped, _ = row(port, "UVM_MAP_EXTERNAL_ALLOCATION")
@@ -122,9 +123,11 @@ def test_what_the_calls_say(port: RecordingPort, runtime: NVRuntime) -> None:
 
 
 def test_memory_of_a_channel_is_no_more_than_it_needs(port: RecordingPort, runtime: NVRuntime) -> None:
-  """Entries and pushbuffer, then a page each for USERD and for what RM says of errors."""
-  sizes = [p.size for name, _, p in port.calls if name == "NV01_MEMORY_SYSTEM"]
-  assert len(sizes) == 3 + 2 * 4 and sizes[5:7] == sizes[9:11] == [4096, 4096] and sizes[3] == 4096 * gpfifo.SIZE
+  """Entries, pushbuffer and USERD in video memory, and a page of the system for what RM says of errors."""
+  system, video = ([p.size for name, _, p in port.calls if name == kind]
+                   for kind in ("NV01_MEMORY_SYSTEM", "NV01_MEMORY_LOCAL_USER"))
+  assert len(system) == 2 + 2 and system[2:] == [4096, 4096]
+  assert len(video) == 1 + 2 * 3 and video[1:4] == video[4:] == [64 << 10, 1 << 20, 64 << 10] and gpfifo.SIZE == 8
 
 
 def test_a_device_that_does_not_open_leaves_nothing(port: RecordingPort, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +154,7 @@ def test_video_memory_in_pages_of_its_size(port: RecordingPort, runtime: NVRunti
   assert port.names(since) == ["NV01_MEMORY_LOCAL_USER", *SYSTEM[1:3]] * 2  # the host does not see it
   for at, size, page, huge in ((0, 64 << 10, alloc.NVOS32_ATTR_PAGE_SIZE_BIG, 0),
                                (1, 6 << 20, alloc.NVOS32_ATTR_PAGE_SIZE_HUGE, alloc.NVOS32_ATTR2_PAGE_SIZE_HUGE_2MB)):
-    _, p = row(port, "NV01_MEMORY_LOCAL_USER", at)
+    _, p = row(port, "NV01_MEMORY_LOCAL_USER", at + 7)
     assert p.size == size and rm.bits(p.attr, alloc.NVOS32_ATTR_PAGE_SIZE) == page
     assert rm.bits(p.attr2, alloc.NVOS32_ATTR2_PAGE_SIZE_HUGE) == huge
     assert rm.bits(p.attr, alloc.NVOS32_ATTR_LOCATION) == alloc.NVOS32_ATTR_LOCATION_VIDMEM
@@ -174,10 +177,10 @@ def test_words_of_a_launch(port: RecordingPort, runtime: NVRuntime) -> None:
   assert [(nbytes, value) for _, value, nbytes in port.rung[rung:]] == [(4, ring._token)]
   lines = runtime.last_submission()
   assert [next(w for w in line.split() if "." in w).partition("(")[0] for line in lines] == [
-    "HOPPER_COMPUTE_A.SEND_PCAS_A", "HOPPER_COMPUTE_A.SEND_SIGNALING_PCAS2_B", *(
-      f"AMPERE_CHANNEL_GPFIFO_A.SEM_{n}" for n in ("ADDR_LO", "ADDR_HI", "PAYLOAD_LO", "PAYLOAD_HI", "EXECUTE"))]
+    "AMPERE_CHANNEL_GPFIFO_A.WFI", "HOPPER_COMPUTE_A.SEND_PCAS_A", "HOPPER_COMPUTE_A.SEND_SIGNALING_PCAS2_B"]
   words = runtime.compute.words_of(runtime.compute.history[-1])
-  send, _ = methods.decode(words)
+  _, idle = methods.decode(words)
+  send, _ = methods.decode(words[idle:])
   assert isinstance(send, methods.Send)
   at = (send.data[0] << 8) - runtime.kernargs.address
   made = qmd.decode(arch.compute_class, memoryview(runtime.kernargs.memory[at:at + 384]).cast("I").tolist())
@@ -186,6 +189,9 @@ def test_words_of_a_launch(port: RecordingPort, runtime: NVRuntime) -> None:
             "PROGRAM_ADDRESS": program.image.address + program.code.text, "REGISTER_COUNT": 32,
             "SHARED_MEMORY_SIZE": 1280, "SASS_VERSION": 0x90, "QMD_TYPE": 2, "QMD_MAJOR_VERSION": 4,
             "QMD_MINOR_VERSION": 0}
+  released = {"RELEASE_ENABLE": 1, "RELEASE_PAYLOAD64B": 1, "RELEASE_SEMAPHORE_ADDR": runtime.timeline.signal.address,
+              "RELEASE_SEMAPHORE_PAYLOAD": runtime.timeline.last, "CONSTANT_BUFFER_PREFETCH": 1}
+  assert {n: qmd.read(made, n, 0) for n in released} == released
   assert {n: qmd.read(made, n) for n in wanted} == wanted
   assert qmd.read(made, "CONSTANT_BUFFER_ADDR", 0) == bank and qmd.read(made, "CONSTANT_BUFFER_VALID", 0) == 1
   constants = bytes(runtime.kernargs.memory[at + program.bank_at:at + program.bank_at + program.bank_bytes])
@@ -213,6 +219,22 @@ def test_patches_write_what_the_declaration_writes(name: str) -> None:
 def test_shared_memory_of_an_sm() -> None:
   arch = nv_arch("sm_90")
   assert [shared_config(arch, n) for n in (0, 8192, 8193, 100 << 10, 228 << 10)] == [3, 3, 5, 26, 58]
+  assert [shared_config(arch, 50 << 10, n) for n in (1, 2, 4, 5, 32)] == [17, 26, 58, 58, 58]  # it has room for four
+
+
+# What CUDA's driver puts into QMDs on an H200 (580.159.04): threads, registers, bytes of a block, MIN_SM_CONFIG.
+@pytest.mark.parametrize(("threads", "registers", "nbytes", "config"), [(576, 16, 0x1100, 5), (33, 16, 0x400, 9)])
+def test_shared_memory_of_all_blocks_that_an_sm_has(threads: int, registers: int, nbytes: int, config: int) -> None:
+  arch = nv_arch("sm_90")
+  assert shared_config(arch, nbytes, resident(arch, threads, registers)) == config
+
+
+@pytest.mark.parametrize(("name", "threads", "registers", "blocks"), [
+  ("sm_80", 1024, 16, 2), ("sm_80", 32, 16, 32), ("sm_86", 32, 16, 16), ("sm_86", 1024, 16, 1), ("sm_89", 32, 32, 24),
+  ("sm_90", 128, 196, 2), ("sm_90", 256, 128, 2), ("sm_90", 1024, 64, 1), ("sm_90", 96, 255, 2), ("sm_90", 1, 0, 32)])
+def test_blocks_of_an_sm(name: str, threads: int, registers: int, blocks: int) -> None:
+  """As CUDA's occupancy calculator counts them."""
+  assert resident(nv_arch(name), threads, registers) == blocks
 
 
 def test_refusals_have_words(machine: NvMachine, port: RecordingPort) -> None:

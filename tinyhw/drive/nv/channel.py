@@ -1,7 +1,9 @@
 """A GPFIFO channel: a pushbuffer and its ring of entries, what the GPU reads of them, and the error notifier.
 
-Pushbuffer and ring lie in system memory, so that stores reach it in the order in which they are made. What was
-submitted is free again once the timeline says that it is done: GP_GET only says that an entry was fetched.
+Pushbuffer, ring and GP_PUT lie in the GPU's memory, where the host engine has them at once: the host's stores travel to
+it, and none of the GPU's loads back. The processor gathers such stores, so `Port.fence` stands between entries, GP_PUT
+and doorbell. What was submitted is free again once the timeline says that it is done: GP_GET only says that an entry
+was fetched.
 """
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ class Channel:
     self._ring, self._push = self._take(ENTRIES * gpfifo.SIZE), self._take(PUSH_BYTES)
     page = self._take(4096, contiguous=True)
     self.userd = Userd.from_buffer(page.bytes(), _USERD_AT)
-    errors = self._take(4096, mapped=False)
+    errors = self._take(4096, Memory.SYSTEM, mapped=False)
     self.notifier = Notification.from_buffer(errors.bytes())  # NV_CHANNELGPFIFO_NOTIFICATION_TYPE_ERROR is the first
     group = rm.alloc(gpu.device, a.KEPLER_CHANNEL_GROUP_A, a.NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS(
       hVASpace=gpu.va_space, engineType=engine))
@@ -69,8 +71,8 @@ class Channel:
     rm.control(group, nv_rm_control.NVA06C_CTRL_CMD_GPFIFO_SCHEDULE,
                nv_rm_control.NVA06C_CTRL_GPFIFO_SCHEDULE_PARAMS(bEnable=1))
 
-  def _take(self, size: int, **options: Any) -> Buffer:
-    buffer = self.rm.take(self.gpu, size, Memory.SYSTEM, low=True, **options)
+  def _take(self, size: int, kind: Memory = Memory.VRAM, **options: Any) -> Buffer:
+    buffer = self.rm.take(self.gpu, size, kind, host=True, low=True, **options)
     self._buffers.append(buffer)
     return buffer
 
@@ -88,8 +90,11 @@ class PushRing(Ring):
   def __init__(self, rm: Rm, push: Buffer, entries: Buffer, userd: Any, door: int, token: int,
                done: Callable[[], int]) -> None:
     self._port, self._address, self._userd, self._doorbell, self._token = rm.port, push.address, userd, door, token
-    self.words, self._entries = push.bytes().cast("I"), entries.bytes().cast("Q")
+    self.words, self._entries = push.bytes().cast("I"), entries.bytes()[:ENTRIES * gpfifo.SIZE].cast("Q")
     self.size, self._done = len(self.words), done
+    # An entry's bits are sums of what its address and its words say.
+    self._one = gpfifo.Segment(0, 1).encode()
+    self._more = gpfifo.Segment(0, 2).encode() - self._one
     self.at = self._told = self._free = 0  # words written, told to the GPU, free again; they only grow
     self._entry = self._entry_free = 0
     self.free_to = -1  # `has_room` says
@@ -117,6 +122,10 @@ class PushRing(Ring):
     self._look()
     return self.size - (self.at - self._free) > count and self._entry - self._entry_free < ENTRIES - _SPARE
 
+  def has_entry(self) -> bool:
+    """Whether an entry is free, as far as is known."""
+    return self._entry - self._entry_free < ENTRIES - _SPARE
+
   def wait_for_room(self, count: int, timeout_s: float, name: str) -> None:
     """Wait until so many words fit. Raises WaitTimeout."""
     def fits() -> bool: return self.has_room(count)
@@ -125,14 +134,14 @@ class PushRing(Ring):
                         wanted=count, seen=self.size - self.used, seconds=timeout_s,
                         hint="the GPU does not finish what was submitted: see the methods of the oldest submission")
 
-  def push(self, words: array[int], timeout_s: float = 30.0, name: str = "ring") -> int:
+  def push(self, words: array[int] | memoryview[int], timeout_s: float = 30.0, name: str = "ring") -> int:
     """Write words behind those already there, in one piece; returns where they start."""
     count, size = len(words), self.size
     if count >= size // 2:
       raise InvalidArgument(f"{count} words do not fit a pushbuffer of {size}", where=name, hint="submit it in parts")
     where = self.at & (size - 1)
     if where + count > size:
-      self._tell()
+      self.publish()
       self.words[where:] = array("I", bytes(4 * (size - where)))  # no-operations, for who reads it back
       self.at += size - where
       self._told, where = self.at, 0
@@ -141,20 +150,26 @@ class PushRing(Ring):
     start, self.at = self.at, self.at + count
     return start
 
-  def _tell(self) -> None:
+  def publish(self) -> None:
     """Make an entry of the words that none tells of yet."""
     count = self.at - self._told
     if not count: return
-    where = self._told & (self.size - 1)
-    self._entries[self._entry % ENTRIES] = gpfifo.Segment(self._address + 4 * where, count).encode()
-    self._entry += 1
+    self.tell(self._address + 4 * (self._told & (self.size - 1)), count)
     self._told = self.at
+
+  def tell(self, address: int, count: int) -> None:
+    """Make an entry of words that lie at a GPU address, which is a multiple of 4 and below gpfifo.END."""
+    self._entries[self._entry & ENTRIES - 1] = self._one + address + (count - 1) * self._more
+    self._entry += 1
 
   def ring_doorbell(self) -> None:
     """Publish the words, then tell the GPU."""
-    self._tell()
-    self._userd.GPPut = self._entry % ENTRIES
-    self._port.doorbell(self._doorbell, self._token, 4)
+    if self.at != self._told: self.publish()
+    port = self._port
+    port.fence()
+    self._userd.GPPut = self._entry & ENTRIES - 1
+    port.fence()
+    port.doorbell(self._doorbell, self._token, 4)
 
   def used_by(self, value: int) -> None:
     """What was pushed so far is read until the timeline reaches `value`."""
@@ -163,10 +178,22 @@ class PushRing(Ring):
 
 class PushQueue(HardwareQueue):
   """A channel's ring with its last submissions."""
+  ring: PushRing
 
   def submit(self, stream: BoundStream, value: int, waits: Iterable[tuple[int, int]] = (),
              timeout_s: float = 30.0) -> None:
     """See HardwareQueue; the words are the ring's again once the timeline has reached `value`."""
     super().submit(stream, value, waits, timeout_s)
-    assert isinstance(self.ring, PushRing)
     self.ring.used_by(value)
+
+  def submit_at(self, address: int, stream: BoundStream, value: int, waits: Iterable[tuple[int, int]] = (),
+                timeout_s: float = 30.0) -> None:
+    """The same with the stream's words, which lie at a GPU address already until the timeline has reached `value`."""
+    ring = self.ring
+    if waits:
+      self.push_waits(waits, timeout_s)
+      ring.publish()
+    ring.tell(address, len(stream.words))
+    ring.ring_doorbell()
+    ring.used_by(value)
+    self.remember(0, len(stream.words), value, stream.label, stream.words.tolist())

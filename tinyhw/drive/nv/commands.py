@@ -139,7 +139,7 @@ class ComputeCommands(HostCommands):
     at = self.run(m.SEND_PCAS_A, 0)
     self.mark_word(name, Patch(at, 0, 8, 0), (1 << 40) - 1, 8)
     return self.send(m.SEND_SIGNALING_PCAS2_B(
-      PCAS_ACTION=m.SEND_SIGNALING_PCAS2_B_PCAS_ACTION.INVALIDATE_COPY_SCHEDULE))
+      PCAS_ACTION=m.SEND_SIGNALING_PCAS2_B_PCAS_ACTION.INVALIDATE_PREFETCH_COPY_SCHEDULE))
 
   def launch_inline(self, name: str, count: int) -> int:
     """Send a QMD of so many dwords, which goes to the address of that name and is scheduled; returns where it stands

@@ -1,6 +1,8 @@
 """An NVIDIA GPU as a Runtime: its channels, memory, local memory, cubins, and what it says when it stops."""
 from __future__ import annotations
 
+import os
+import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -11,11 +13,11 @@ from tinyhw.core.errors import DecodeError, Error, InvalidArgument, OutOfMemory,
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import BounceBuffer, KernargRing, round_up
 from tinyhw.drive.base import Allocation, Launch, Runner, Runtime
-from tinyhw.drive.nv import report
+from tinyhw.drive.nv import copying, report
 from tinyhw.drive.nv.bare import is_ptx
 from tinyhw.drive.nv.channel import Channel
 from tinyhw.drive.nv.commands import COMPUTE, COPY, ComputeCommands, CopyCommands, text
-from tinyhw.drive.nv.gpu import CodeImage, GpuRuntime
+from tinyhw.drive.nv.gpu import CodeImage, GpuRuntime, Prepared
 from tinyhw.drive.nv.program import NVProgram
 from tinyhw.drive.nv.rm import BIG_PAGE, HUGE_PAGE, LOCAL_WINDOW, PAGE, SHARED_WINDOW, Buffer, Memory, OsEvent, Rm
 from tinyhw.drive.nv.runner import NVRunner
@@ -26,7 +28,8 @@ from tinyhw.wire.codeobject import CodeObject
 from tinyhw.wire.cubin import Cubin
 
 _KERNARG_BYTES: Final = 1 << 20
-_BOUNCE_BYTES: Final = 8 << 20
+_BOUNCE_BYTES: Final = 32 << 20
+_BOUNCE_PARTS: Final = 8
 _CACHE_BYTES: Final = 512 << 20
 _MAX_COPY_BYTES: Final = 1 << 30   # LINE_LENGTH_IN has 32 bits
 _TIMES_BYTES: Final = 32           # two semaphores of 16 bytes with their timestamps
@@ -56,6 +59,7 @@ class NVRuntime(GpuRuntime):
     self._images: dict[bytes, CodeImage] = {}
     self._assembled: dict[bytes, bytes] = {}
     self.start_lending(_CACHE_BYTES)
+    self._copies: NVProgram | None = None  # made by the first large copy
     self._event: OsEvent | None = None  # made by the first wait that sleeps
     self._armed = -1  # the timeline's value that the last interrupt stands behind
     self._local: Buffer | None = None
@@ -69,17 +73,17 @@ class NVRuntime(GpuRuntime):
       self._times = shared.bytes()[PAGE - _TIMES_BYTES:PAGE].cast("Q")
       self.start_timeline(SignalPool(shared.bytes()[:PAGE - _TIMES_BYTES], shared.address))
       self.chain, self.chains = self.signals.take(), 0
-      arguments, bounce = self._take(_KERNARG_BYTES, Memory.SYSTEM), self._take(_BOUNCE_BYTES, Memory.SYSTEM)
+      arguments, bounce = self._take(_KERNARG_BYTES, Memory.VRAM, True), self._take(_BOUNCE_BYTES, Memory.SYSTEM)
       self.kernargs = KernargRing(arguments.bytes(), arguments.address, self.wait)
-      self.bounce = BounceBuffer(bounce.bytes(), bounce.address, self.wait)
+      self.bounce = BounceBuffer(bounce.bytes(), bounce.address, self.wait, _BOUNCE_PARTS)
       self._open_queues()
     except BaseException:
       self.take_down()
       raise
 
-  def _take(self, size: int, kind: Memory) -> Buffer:
+  def _take(self, size: int, kind: Memory, host: bool | None = None) -> Buffer:
     """Memory that the runtime itself keeps until it is closed."""
-    buffer = self.rm.take(self.gpu, size, kind, low=True)
+    buffer = self.rm.take(self.gpu, size, kind, host=host, low=True)
     self._own.append(buffer)
     return buffer
 
@@ -88,11 +92,11 @@ class NVRuntime(GpuRuntime):
   def _open_queues(self) -> None:
     arch, signal = self.arch, self.timeline.signal
     compute = self._channel("compute", nv_rm_alloc.NV2080_ENGINE_TYPE_GRAPHICS, arch.compute_class, COMPUTE)
-    self.compute = compute.queue
+    self.compute = self._launches = compute.queue
     self.copier = self._channel("copy", self._copy_engine(), arch.copy_class, COPY).queue
     self.compute.wait_stream = ComputeCommands(arch.compute_class, "wait").wait("address", "value").bind()
     self.copier.wait_stream = CopyCommands(arch.copy_class, "wait").wait("address", "value").bind()
-    made = ((self.compute, ComputeCommands(arch.compute_class, "interrupt")),
+    made = ((self.compute, ComputeCommands(arch.compute_class, "interrupt").wait_for_idle()),
             (self.copier, CopyCommands(arch.copy_class, "interrupt")))
     self._interrupts = {queue.name: commands.interrupt().bind() for queue, commands in made}
     copy = CopyCommands(arch.copy_class, "copy").copy("destination", "source", "count")
@@ -103,11 +107,13 @@ class NVRuntime(GpuRuntime):
     self.submit(self.copier, CopyCommands(arch.copy_class, "set up").begin().signal(signal.address, "timeline").bind())
 
   def _copy_engine(self) -> int:
-    """A copy engine with a runlist of its own; where all belong to the graphics engine's, the first."""
+    """The copy engine with a runlist of its own that has the most physical ones; where all belong to the graphics
+    engine's, the first."""
     first, last = nv_rm_alloc.NV2080_ENGINE_TYPE_COPY0, nv_rm_alloc.NV2080_ENGINE_TYPE_COPY19
     engines = [e for e in self.gpu.engines if first <= e <= last]
     if not engines: raise Unsupported("GPU without", "copy engines", arch=self.arch.name, where=self.name)
-    return next((e for e in engines if not self.rm.is_graphics_copy(self.gpu, e)), engines[0])
+    own = [e for e in engines if not self.rm.is_graphics_copy(self.gpu, e)]
+    return max(own, key=partial(self.rm.copy_units, self.gpu), default=engines[0])
 
   def _channel(self, name: str, engine: int, class_id: int, subchannel: int) -> Channel:
     def done() -> int: return int(self._done[0])
@@ -162,6 +168,13 @@ class NVRuntime(GpuRuntime):
       self.used.pop(buffer.address, None)
       allocation.address = allocation.handle = None
       if not self._closed: self._release(buffer)
+
+  def copy_by_kernel(self, destination: int, source: int, nbytes: int) -> int:
+    blocks = nbytes // copying.BLOCK_BYTES
+    if nbytes < copying.LEAST or (destination | source) % copying.ALIGN or self.assemble is None: return 0
+    if self._copies is None: self._copies = self.load_kernel(copying.TEXT, copying.NAME)
+    self._copies.launch(struct.pack("<QQ", destination, source), (blocks, 1, 1), (copying.THREADS, 1, 1))
+    return blocks * copying.BLOCK_BYTES
 
   # ---- local memory
 
@@ -233,6 +246,42 @@ class NVRuntime(GpuRuntime):
     return (int(self._times[3]) - int(self._times[1])) / 1e9
 
   def began(self) -> float: return int(self._times[1]) / 1e9
+
+  def launch_at_once(self, made: Prepared, packer: struct.Struct, addresses: Sequence[int | None],
+                     values: Sequence[int | float]) -> bool:
+    """What `enter`, `KernargRing.take`, `claim` and `submit_placed` do, in one piece: a launch is short."""
+    arguments, queue, timeline, at = self.kernargs, self._launches, self.timeline, made.places
+    if at is None: return False
+    ring, dwords, value = queue.ring, made.dwords, 0
+    self.lock.acquire()
+    try:
+      start, value = arguments.at, timeline.last + 1
+      stop = start + len(made.bytes)
+      if (stop > arguments.end or self._last_queue is not queue or self._dependencies or not value & 0xFFFFFFFF
+          or not ring.has_entry() or made.generation != self.local_generation or self.lost is not None
+          or os.getpid() != self._pid): return False
+      packer.pack_into(made.bytes, made.params_at, *addresses, *values)
+      address = arguments.address + start
+      dwords[at.bank] = address + at.bank_at >> at.bank_shift & 0xFFFFFFFF
+      dwords[at.low], dwords[at.high], dwords[at.send] = value & 0xFFFFFFFF, value >> 32, address >> at.send_shift
+      arguments.at, timeline.last = stop, value
+      arguments.memory[start:stop] = made.bytes
+      ring.tell(address + made.stream_at, len(made.stream.words))
+      ring.ring_doorbell()
+      ring.used_by(value)
+      arguments.used_by(value)
+      queue.remember(0, len(made.stream.words), value, made.stream.label, made.stream.words.tolist())
+      return True
+    except BaseException:
+      if timeline.last == value: self.abandon()
+      raise
+    finally: self.lock.release()
+
+  def submit_placed(self, address: int, stream: BoundStream, value: int) -> None:
+    queue, waits = self._launches, list[tuple[int, int]]()
+    if queue is not self._last_queue or self._dependencies: waits = self._waits(queue, value - 1)
+    queue.submit_at(address, stream, value, waits, self.timeout_s)
+    self._last_queue = queue
 
   # ---- small writes and lines
 

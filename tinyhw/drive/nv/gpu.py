@@ -2,13 +2,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from struct import Struct
 
 from tinyhw.arch.nv import NvArch
+from tinyhw.drive.base import Dim3
 from tinyhw.drive.lending import LendingRuntime
 from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.rm import Buffer, Gpu, Rm
+from tinyhw.drive.queue import BoundStream
 from tinyhw.drive.signal import Signal
 from tinyhw.wire.cubin import Cubin
 
@@ -25,6 +28,36 @@ class CodeImage:
     return self.buffer.address
 
 
+@dataclass(frozen=True)
+class Places:
+  """Where the numbers of a launch lie, as dwords of its bytes: bank 0's address (from bit `bank_shift` on, `bank_at`
+  bytes behind the QMD's), the timeline's value, the QMD's address (from bit `send_shift` on)."""
+  bank: int
+  bank_shift: int
+  bank_at: int
+  low: int
+  high: int
+  send: int
+  send_shift: int
+
+
+@dataclass(eq=False)
+class Prepared:
+  """One kernel with one block shape: what a launch writes into the argument ring, and the grid in it. `qmd` are the
+  dwords of the QMD, `stream` the methods that schedule it, both in `bytes`; in a chain there are none."""
+  bytes: bytearray
+  qmd: memoryview[int]
+  stream: BoundStream
+  stream_at: int
+  grid: Dim3 | None
+  generation: int
+  cluster: Dim3 | None
+  releases: bool  # whether the QMD writes the timeline's value; the stream does where it is profiled
+  dwords: memoryview[int]
+  params_at: int
+  places: Places | None
+
+
 class GpuRuntime(LendingRuntime[Buffer]):
   """See the module."""
   rm: Rm
@@ -37,6 +70,16 @@ class GpuRuntime(LendingRuntime[Buffer]):
   times: int  # address of two semaphores of 16 bytes: what a profiled launch writes before and after it
   local_generation: int  # grows whenever kernels get other local memory
   signature: Callable[[bytes, str], PtxKernel] | None  # what a launch has to know of a kernel of PTX
+
+  @abstractmethod
+  def launch_at_once(self, made: Prepared, packer: Struct, addresses: Sequence[int | None],
+                     values: Sequence[int | float]) -> bool:
+    """Launch with these arguments, if nothing has to be waited for, and nothing has changed since the last launch."""
+
+  @abstractmethod
+  def submit_placed(self, address: int, stream: BoundStream, value: int) -> None:
+    """Queue a launch whose words lie at an address of the argument ring, behind all work queued so far. They have the
+    value written, which was claimed for it."""
 
   @abstractmethod
   def require_local(self, thread_bytes: int, where: str) -> None:

@@ -1,14 +1,16 @@
-"""A kernel of a cubin, ready to be launched: constant bank 0 with its arguments, its queue meta data (QMD).
+"""A kernel of a cubin, ready to be launched: its queue meta data (QMD), constant bank 0 with its arguments, the methods
+that schedule it.
 
-Both lie side by side in the argument ring, QMD first. What does not change between two launches of one block shape is
-made once; a launch writes the arguments, and patches the grid and where the bank is.
+The three lie side by side in the argument ring, which is memory of the GPU; the channel's entry leads to the methods
+there. What does not change between two launches of one block shape is made once; a launch puts in the arguments, where
+all this lies, and the timeline's value, which the QMD has the chip write when the last block has ended. So the next
+launch's methods begin with a wait for idle, and its own end with the schedule.
 """
 from __future__ import annotations
 
 import struct
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from tinyhw.arch.nv import ClusterBank, NvArch
@@ -18,7 +20,7 @@ from tinyhw.drive.allocate import round_up
 from tinyhw.drive.base import ADDRESS, Allocation, Dim3, Program
 from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.commands import ComputeCommands
-from tinyhw.drive.nv.gpu import CodeImage, GpuRuntime
+from tinyhw.drive.nv.gpu import CodeImage, GpuRuntime, Places, Prepared
 from tinyhw.drive.nv.rm import LOCAL_WINDOW, SHARED_WINDOW
 from tinyhw.drive.queue import BoundStream
 from tinyhw.wire import qmd
@@ -31,6 +33,9 @@ _GRID_LIMIT: Final = (2**31 - 1, 65535, 65535)
 _BLOCK_LIMIT: Final = (1024, 1024, 64)
 _SHARED_GRANULE: Final = 128
 _CONFIG_KIB: Final = 4       # of *_SM_CONFIG_SHARED_MEM_SIZE, which counts from 1
+# Warps live in one of an SM's partitions, each with its share of the registers, given out by so many a thread.
+_PARTITIONS: Final = 4
+_REGISTERS_OF_THREAD: Final = 8
 # Where a thread's stack begins in its local memory: what NVIDIA's driver puts into bank 0 for all kernels.
 _STACK_TOP: Final = 0xFFFDC0
 _LOCAL_TOP: Final = 1 << 24  # where that memory ends: what a thread has of it begins so many bytes before
@@ -43,8 +48,9 @@ _ONE: Final = (1, 1, 1)
 _AXES: Final = ("WIDTH", "HEIGHT", "DEPTH")
 _INVALIDATE_COPY_SCHEDULE: Final = 3  # DEPENDENT_QMD_ACTION
 _ALL_GROUPS: Final = 0x3F    # QMD_GROUP_ID of work that belongs to no group
+# Of the caches; that of instructions forgets what it holds when a program is loaded.
 _INVALIDATES: Final = ("TEXTURE_HEADER_CACHE", "TEXTURE_SAMPLER_CACHE", "TEXTURE_DATA_CACHE", "SHADER_DATA_CACHE",
-                       "INSTRUCTION_CACHE", "SHADER_CONSTANT_CACHE")
+                       "SHADER_CONSTANT_CACHE")
 
 
 Patches = tuple[tuple[int, int, int, int], ...]  # (dword, what of it stays, bits of the value to drop, place)
@@ -64,15 +70,26 @@ def patches(declaration: type[Any], name: str, index: int | None = None) -> Patc
   return tuple(out)
 
 
-def store(words: array[int], where: Patches, value: int) -> None:
+def store(words: array[int] | memoryview[int], where: Patches, value: int) -> None:
   """Put a value at its places."""
   for dword, keep, right, left in where:
     words[dword] = words[dword] & keep | value >> right << left & ~keep & 0xFFFFFFFF
 
 
-def shared_config(arch: NvArch, nbytes: int) -> int:
-  """*_SM_CONFIG_SHARED_MEM_SIZE of the smallest configuration of an SM that has so many bytes."""
-  return next(k for k in arch.shared_kib if k << 10 >= nbytes and k >= 8) // _CONFIG_KIB + 1
+def resident(arch: NvArch, threads: int, registers: int) -> int:
+  """Blocks of so many threads with so many registers each that an SM has at once, shared memory aside."""
+  warps = -(-threads // arch.warp_size)
+  a_warp = round_up(max(registers, 1), _REGISTERS_OF_THREAD) * arch.warp_size
+  held = min(arch.warps_per_sm, _PARTITIONS * (arch.registers_per_sm // _PARTITIONS // a_warp))
+  return max(min(held // warps, arch.blocks_per_sm), 1)
+
+
+def shared_config(arch: NvArch, nbytes: int, blocks: int = 1) -> int:
+  """*_SM_CONFIG_SHARED_MEM_SIZE of the smallest configuration of an SM that has room for so many blocks of `nbytes`
+  each, or for as many of them as the largest has."""
+  most = max(arch.shared_kib) << 10
+  need = min(blocks, most // nbytes) * nbytes if nbytes else 0
+  return next(k for k in arch.shared_kib if k << 10 >= need and k >= 8) // _CONFIG_KIB + 1
 
 
 def factor(blocks: int) -> int:
@@ -80,23 +97,6 @@ def factor(blocks: int) -> int:
   nearest = struct.unpack("<f", struct.pack("<f", 1 / blocks))[0]
   bits = int(struct.unpack("<I", struct.pack("<f", nearest))[0])
   return bits + int(nearest * blocks < 1)  # not below: the product is cut
-
-
-@dataclass(eq=False)
-class Prepared:
-  """One kernel with one block shape: the bytes of QMD and bank 0, the stream that launches it, the grid in them."""
-  words: array[int]
-  bank: bytearray
-  stream: BoundStream
-  grid: Dim3 | None
-  generation: int
-  cluster: Dim3 | None
-  inline: int | None = None  # where the QMD stands among the stream's words, if it does
-
-  @property
-  def qmd_bytes(self) -> int:
-    """Of the QMD."""
-    return 4 * len(self.words)
 
 
 class NVProgram(Program):
@@ -116,6 +116,9 @@ class NVProgram(Program):
     qmd_bytes = 4 * int(self.declaration.DWORDS)
     self.bank_at = round_up(qmd_bytes, _BANK_ALIGN)
     self.argument_bytes = round_up(self.bank_at + self.bank_bytes, QMD_ALIGN)
+    self.params_at = self.bank_at + kernel.params
+    ring = runtime.kernargs
+    self._bank_moves = tuple(p for p in self._bank if ring.address >> p[2] != ring.address + len(ring.memory) >> p[2])
     self._prepared: dict[tuple[Dim3, int, bool, Dim3 | None], Prepared] = {}
     self._packers: dict[tuple[Any, ...], struct.Struct] = {}
     if kernel.call_stack: raise Unsupported("kernel with", "a stack of calls", where=self._where)
@@ -146,7 +149,7 @@ class NVProgram(Program):
 
   def packer(self, count: int, values: Sequence[int | float]) -> struct.Struct:
     """How to pack `count` addresses and then `values`; made once for each combination of kinds."""
-    key = (count, *[isinstance(v, float) or v < 0 and -1 for v in values])
+    key = (count, *[isinstance(v, float) or v < 0 and -1 for v in values]) if values else (count,)
     known = self._packers.get(key)
     if known is None: known = self._packers[key] = self._make_packer(count, values)
     return known
@@ -180,7 +183,11 @@ class NVProgram(Program):
   def __call__(self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3,
                wait: bool = False) -> float | None:
     packer = self.packer(len(buffers), values)
-    try: params = packer.pack(*map(ADDRESS, buffers), *values)
+    try:
+      made = None if wait else self._prepared.get((block, self.dynamic_bytes, False, None))
+      if made is not None and made.grid == grid:
+        if self.runtime.launch_at_once(made, packer, [b.address for b in buffers], values): return None
+      params = packer.pack(*map(ADDRESS, buffers), *values)
     except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
     return self._launch(params, grid, block, self.dynamic_bytes, wait, None)
 
@@ -202,36 +209,43 @@ class NVProgram(Program):
       return self.runtime.elapsed()
 
   def _submit(self, params: bytes, grid: Dim3, block: Dim3, dynamic: int, profile: bool, cluster: Dim3 | None) -> int:
-    runtime = self.runtime
-    ring = runtime.kernargs
-    prepared = self.prepared(block, dynamic, profile, cluster)
+    runtime, prepared = self.runtime, self.prepared(block, dynamic, profile, cluster)
     if prepared.grid != grid: self.check_grid(grid, prepared.cluster)
-    runtime.enter(runtime.compute, prepared.stream, self.argument_bytes)
+    ring, made = runtime.kernargs, prepared.bytes
+    nbytes = len(made)
+    runtime.enter(runtime.compute, prepared.stream, nbytes)
     try:
-      at = ring.take(self.argument_bytes)
-      self.fill(prepared, ring.memory, at, ring.address + at, grid)
-      first = at + self.bank_at + self.code.params
-      ring.memory[first:first + len(params)] = params
-      prepared.stream.set("qmd", ring.address + at)
-      value = runtime.submit_entered(runtime.compute, prepared.stream)
+      at = ring.take(nbytes)
+      address = ring.address + at
+      made[self.params_at:self.params_at + len(params)] = params
+      self.fill(prepared, address, grid)
+      prepared.stream.set("qmd", address)
+      value = runtime.claim()
+      try:
+        if prepared.releases: store(prepared.qmd, self._over, value)
+        else: prepared.stream.set("timeline", value)
+        ring.memory[at:at + nbytes] = made
+        runtime.submit_placed(address + prepared.stream_at, prepared.stream, value)
+      except BaseException:
+        runtime.abandon()
+        raise
       ring.used_by(value)
       return value
     finally: runtime.lock.release()
 
-  def fill(self, prepared: Prepared, memory: memoryview, at: int, address: int, grid: Dim3) -> None:
-    """Write QMD and bank 0 at `memory[at:]`, which the GPU sees at `address`; the parameters are the caller's."""
-    words = prepared.words
-    if prepared.grid != grid:
-      counts = [g // c for g, c in zip(grid, prepared.cluster or _ONE)]  # GRID_WIDTH counts clusters
-      for where, value in zip(self._grid, counts, strict=True): store(words, where, value)
-      struct.pack_into("<III", prepared.bank, self.arch.bank0.nctaid, *grid)
-      for start, told in self._cluster_banks():
-        struct.pack_into("<III", prepared.bank, start + told.nclusterid, *counts)
-      prepared.grid = grid
-    store(words, self._bank, address + self.bank_at)
-    if prepared.inline is None: memory[at:at + prepared.qmd_bytes] = memoryview(words).cast("B")
-    else: prepared.stream.words[prepared.inline:prepared.inline + len(words)] = words
-    memory[at + self.bank_at:at + self.bank_at + len(prepared.bank)] = prepared.bank
+  def fill(self, prepared: Prepared, address: int, grid: Dim3) -> None:
+    """Put in the grid, and that the GPU sees it all at `address`. The parameters are the caller's, at `params_at`."""
+    if prepared.grid != grid: self._fill_grid(prepared, grid)
+    store(prepared.qmd, self._bank_moves, address + self.bank_at)
+
+  def _fill_grid(self, prepared: Prepared, grid: Dim3) -> None:
+    counts = [g // c for g, c in zip(grid, prepared.cluster or _ONE)]  # GRID_WIDTH counts clusters
+    for where, value in zip(self._grid, counts, strict=True): store(prepared.qmd, where, value)
+    made, bank = prepared.bytes, self.bank_at
+    struct.pack_into("<III", made, bank + self.arch.bank0.nctaid, *grid)
+    for start, told in self._cluster_banks():
+      struct.pack_into("<III", made, bank + start + told.nclusterid, *counts)
+    prepared.grid = grid
 
   def check_grid(self, grid: Dim3, cluster: Dim3 | None) -> None:
     """Refuse what a launch cannot have."""
@@ -284,7 +298,7 @@ class NVProgram(Program):
                             where=where, hint="compile it with a larger .maxntid")
     if kernel.required and kernel.required != tuple(block):
       raise InvalidArgument(f"block {block}, the kernel was compiled for exactly {kernel.required}", where=where)
-    registers = round_up(kernel.registers, 8) * 32 * -(-threads // 32)
+    registers = round_up(kernel.registers, _REGISTERS_OF_THREAD) * 32 * -(-threads // 32)
     if registers > arch.registers_per_sm:
       raise InvalidArgument(f"block {block} needs {registers:,} registers, an SM has {arch.registers_per_sm:,}",
                             where=where)
@@ -297,41 +311,73 @@ class NVProgram(Program):
     return round_up(max(own + dynamic + arch.shared_reserved, arch.shared_reserved), _SHARED_GRANULE)
 
   def _prepare(self, block: Dim3, dynamic: int, profile: bool, cluster: Dim3 | None) -> Prepared:
-    runtime = self.runtime
-    shared = self._check(block, dynamic)
-    words = array("I", qmd.encode(self._meta_data(block, shared, cluster)))
+    made = self._meta_data(block, self._check(block, dynamic), cluster)
+    if not profile: self._release(made, self.runtime.timeline.signal.address)
+    words = array("I", qmd.encode(made))
     stream, inline = self._commands(profile, len(words))
-    return Prepared(words, self._bank0(block, cluster), stream, None, runtime.local_generation, cluster, inline)
+    return self._placed(words, block, cluster, stream, inline, not profile)
+
+  def _placed(self, words: array[int], block: Dim3, cluster: Dim3 | None, stream: BoundStream, inline: int | None,
+              releases: bool) -> Prepared:
+    """All of a launch in one piece of memory. `inline`: where the QMD stands among the stream's words, if it does."""
+    at = self.bank_at + self.bank_bytes
+    made = bytearray(round_up(at + 4 * len(stream.words), QMD_ALIGN))
+    made[self.bank_at:at] = self._bank0(block, cluster)
+    dwords = memoryview(made).cast("I")
+    stream.move(dwords[at // 4:at // 4 + len(stream.words)])
+    first = 0 if inline is None else at // 4 + inline
+    meta_data = dwords[first:first + len(words)]
+    meta_data[:] = words
+    store(meta_data, self._bank, self.runtime.kernargs.address)
+    places = self._places(first, at, stream) if releases else None
+    return Prepared(made, meta_data, stream, at, None, self.runtime.local_generation, cluster, releases, dwords,
+                    self.params_at, places)
+
+  def _places(self, first: int, at: int, stream: BoundStream) -> Places | None:
+    """Where a launch's numbers lie, the QMD's dwords from `first` on, if each is the bits of whole dwords from some bit
+    on."""
+    rows = [(first + d, keep, right, left) for d, keep, right, left in (*self._bank_moves, *self._over)]
+    rows += [(at // 4 + d, keep, right, left) for d, keep, right, left in stream.places("qmd")]
+    if len(rows) != 4 or any(keep or left for _, keep, _, left in rows): return None
+    (bank, _, shift, _), (low, *_), (high, *_), (send, _, right, _) = rows
+    return Places(bank, shift, self.bank_at, low, high, send, right)
 
   def _commands(self, profile: bool, count: int) -> tuple[BoundStream, int | None]:
     """The words of a submission, and where the QMD of `count` dwords stands in them, if it does."""
     runtime, inline = self.runtime, None
-    c = ComputeCommands(self.arch.compute_class, f"kernel {self.name}")
+    c = ComputeCommands(self.arch.compute_class, f"kernel {self.name}").wait_for_idle()
     if profile: c.signal(runtime.times, 0, timestamp=True)
     if runtime.inline_qmd: inline = c.launch_inline("qmd", count)
     else: c.launch("qmd")
-    if profile: c.signal(runtime.times + 16, 0, timestamp=True)
-    return c.signal(runtime.timeline.signal.address, "timeline").bind(), inline
+    if profile:
+      c.signal(runtime.times + 16, 0, timestamp=True).signal(runtime.timeline.signal.address, "timeline")
+    return c.bind(), inline
 
-  def link(self, block: Dim3, stream: BoundStream, last: bool) -> Prepared:
+  def _release(self, made: Any, address: int) -> None:
+    """Have the chip write a value of 64 bits to an address when the grid has ended, after all that its threads wrote.
+    """
+    for name, value in (("ENABLE", 1), ("PAYLOAD64B", 1), ("SEMAPHORE_ADDR", address)):
+      qmd.write(made, f"RELEASE_{name}", value, 0)
+
+  def link(self, block: Dim3, last: bool) -> Prepared:
     """QMD and bank for a place in a chain: its end schedules the QMD behind it, or tells that the chain is over. Where
     those are, `join` and `finish` say."""
     cluster = self._clustered(None)
     made = self._meta_data(block, self._check(block, self.dynamic_bytes), cluster)
-    values = {"RELEASE_ENABLE": 1, "RELEASE_PAYLOAD64B": 1, "RELEASE_MEMBAR_TYPE": 1,
-              "RELEASE_SEMAPHORE_ADDR": self.runtime.chain.address} if last else {
-                "DEPENDENT_QMD_ENABLE": 1, "DEPENDENT_QMD_ACTION": _INVALIDATE_COPY_SCHEDULE}
-    for name, value in values.items(): qmd.write(made, name, value, 0)
-    return Prepared(array("I", qmd.encode(made)), self._bank0(block, cluster), stream, None,
-                    self.runtime.local_generation, cluster)
+    if last: self._release(made, self.runtime.chain.address)
+    else:
+      for name, value in {"DEPENDENT_QMD_ENABLE": 1, "DEPENDENT_QMD_ACTION": _INVALIDATE_COPY_SCHEDULE}.items():
+        qmd.write(made, name, value, 0)
+    none = ComputeCommands(self.arch.compute_class).bind()
+    return self._placed(array("I", qmd.encode(made)), block, cluster, none, None, last)
 
   def join(self, prepared: Prepared, address: int) -> None:
     """Have the QMD at an address follow."""
-    store(prepared.words, self._next, address >> 8)
+    store(prepared.qmd, self._next, address >> 8)
 
   def finish(self, prepared: Prepared, value: int) -> None:
     """What the end of the chain writes."""
-    store(prepared.words, self._over, value)
+    store(prepared.qmd, self._over, value)
 
   def _bank0(self, block: Dim3, cluster: Dim3 | None) -> bytearray:
     layout, bank = self.arch.bank0, bytearray(self.bank_bytes)
@@ -355,12 +401,12 @@ class NVProgram(Program):
     arch, kernel, image = self.arch, self.code, self.image
     made = qmd.new(arch.compute_class, self.runtime.qmd_version)
     major, minor = arch.version
+    config = shared_config(arch, shared, resident(arch, block[0] * block[1] * block[2], kernel.registers))
     values: dict[str, int] = {
       "QMD_GROUP_ID": _ALL_GROUPS, "CWD_MEMBAR_TYPE": _SYSMEMBAR, "API_VISIBLE_CALL_LIMIT": _NO_CHECK,
       "SAMPLER_INDEX": 1, "PROGRAM_ADDRESS": self.entry, "REGISTER_COUNT": max(kernel.registers, 1),
       "BARRIER_COUNT": kernel.barriers, "SASS_VERSION": major << 4 | minor, "SHARED_MEMORY_SIZE": shared,
-      "MIN_SM_CONFIG_SHARED_MEM_SIZE": shared_config(arch, shared),
-      "TARGET_SM_CONFIG_SHARED_MEM_SIZE": shared_config(arch, shared),
+      "MIN_SM_CONFIG_SHARED_MEM_SIZE": config, "TARGET_SM_CONFIG_SHARED_MEM_SIZE": config,
       "MAX_SM_CONFIG_SHARED_MEM_SIZE": max(arch.shared_kib) // _CONFIG_KIB + 1,
       "SHADER_LOCAL_MEMORY_HIGH_SIZE": self._local, "SHADER_LOCAL_MEMORY_LOW_SIZE": 0,
       **{f"INVALIDATE_{cache}": 1 for cache in _INVALIDATES},
@@ -370,6 +416,7 @@ class NVProgram(Program):
       if qmd.has(self.declaration, name): values[name] = value
     if cluster is not None: values |= {f"GPC_CGA_{axis}": n for axis, n in zip(_AXES, cluster)}
     for name, value in values.items(): qmd.write(made, name, value)
+    if qmd.has(self.declaration, "CONSTANT_BUFFER_PREFETCH", 0): qmd.write(made, "CONSTANT_BUFFER_PREFETCH", 1, 0)
     banks = {0: (0, self.bank_bytes)} | {n: (image.address + at, round_up(size, 16))
                                          for n, (at, size) in kernel.banks.items()}
     for n, (address, size) in banks.items():

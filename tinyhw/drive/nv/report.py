@@ -15,7 +15,9 @@ from tinyhw.wire import rm
 
 _SHOWN_LOG_LINES: Final = 6
 _ACCESS: Final = re.compile(r"page fault: (\w+)(?: of (\d+) bytes)? at 0x([0-9a-f]+)")
-_XID: Final = re.compile(r"NVRM: Xid \(PCI:([0-9a-f:.]+)\): (\d+), (?:.*?Ch [0-9a-f]{8}, )?(.*)")
+_FAULT: Final = re.compile(r"faulted @ 0x[0-9a-f]+_[0-9a-f]+\. Fault is of type \w+ ACCESS_TYPE_(?:VIRT|PHYS)_([A-Z]+)")
+_XID: Final = re.compile(r"NVRM: Xid \(PCI:([0-9a-f:.]+)\): (\d+), "
+                         r"(?:.*?Ch [0-9a-f]{8}, |pid=[^,]*, name=[^,]*, )?(.*)")
 _WHERE: Final = re.compile(r", in kernel |; in kernel ")
 
 
@@ -35,7 +37,7 @@ def channel_error(runtime: GpuRuntime, channel: Channel, xid: int) -> DeviceErro
   """The error that the notifier tells of, with what RM and the kernel's log know of it."""
   place = f"(PCI:{runtime.gpu.bus.rpartition('.')[0]})"
   rows = [m for line in runtime.rm.kernel_log() if place in line and (m := _XID.search(line)) is not None]
-  told = next((m[3] for m in reversed(rows) if int(m[2]) == xid), "")
+  told = next((m[3] for m in rows if int(m[2]) == xid), "")  # the first line says most
   cause, *more = [part.strip() for part in told.partition("; method ")[0].split(" | ")]
   name = f"{rm.error_name(xid)}, Xid {xid}"
   fault = _page_fault(runtime, channel) if xid == nv_rm_status.ROBUST_CHANNEL_FIFO_ERROR_MMU_ERR_FLT else None
@@ -69,6 +71,8 @@ def _page_fault(runtime: GpuRuntime, channel: Channel) -> PageFault | None:
 
 def _told(cause: str, fault: PageFault) -> PageFault:
   """The fault with its very address and size, where the log has them."""
+  if (known := _FAULT.search(cause)) is not None and fault.access == "access":
+    return PageFault(fault.address or 0, known[1].lower(), 0, reason=fault.reason)
   found = _ACCESS.search(cause)
   if found is None: return fault
   address = int(found[3], 16)

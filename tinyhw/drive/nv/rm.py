@@ -286,11 +286,19 @@ class Rm:
     return int(p.fbInfoList[0].data)
 
   def is_graphics_copy(self, gpu: Gpu, engine: int) -> bool:
-    """Whether a copy engine belongs to the graphics engine's runlist (GRCE)."""
+    """Whether a copy engine belongs to the graphics engine's runlist (GRCE), or RM says nothing of it."""
     p = nv_rm_control.NV2080_CTRL_CE_GET_CAPS_V2_PARAMS(ceEngineType=engine)
-    self.control(gpu.subdevice, nv_rm_control.NV2080_CTRL_CMD_CE_GET_CAPS_V2, p)
+    try: self.control(gpu.subdevice, nv_rm_control.NV2080_CTRL_CMD_CE_GET_CAPS_V2, p)
+    except DeviceError: return True
     byte, mask = nv_rm_control.NV2080_CTRL_CE_CAPS_CE_GRCE
     return bool(p.capsTbl[byte] & mask)
+
+  def copy_units(self, gpu: Gpu, engine: int) -> int:
+    """How many physical copy engines (PCEs) a copy engine has, as far as RM says."""
+    p = nv_rm_control.NV2080_CTRL_CE_GET_CE_PCE_MASK_PARAMS(ceEngineType=engine)
+    try: self.control(gpu.subdevice, nv_rm_control.NV2080_CTRL_CMD_CE_GET_CE_PCE_MASK, p)
+    except DeviceError: return 0
+    return int(p.pceMask).bit_count()
 
   def _make_space(self, gpu: Gpu) -> None:
     """An address space whose page tables UVM has, the GPU known to UVM, the doorbell's page."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from tinyhw.drive.base import Allocation, Dim3, Launch
 from tinyhw.drive.grouped import LAUNCHES, GroupedRunner, pack
 from tinyhw.drive.nv.commands import ComputeCommands
-from tinyhw.drive.nv.gpu import GpuRuntime
-from tinyhw.drive.nv.program import NVProgram, Prepared
+from tinyhw.drive.nv.gpu import GpuRuntime, Prepared
+from tinyhw.drive.nv.program import NVProgram
 from tinyhw.drive.queue import BoundStream
 
 ARGUMENT_BYTES = 64 << 10  # of one submission; a part of the argument ring holds two
@@ -47,12 +47,12 @@ class NVRunner(GroupedRunner[Group]):
       at.append(end)
       end += program.argument_bytes
     launches = self.launches[first:first + len(at)]
-    c = ComputeCommands(runtime.arch.compute_class, "replayed kernels").launch("qmd")
+    c = ComputeCommands(runtime.arch.compute_class, "replayed kernels").wait_for_idle().launch("qmd")
     stream = c.wait(runtime.chain.address, "chain").signal(runtime.timeline.signal.address, "timeline").bind()
     prepared = []
     for k, launch in enumerate(launches):
       program = self._program(launch)
-      prepared.append(program.link(launch.block, stream, k == len(launches) - 1))
+      prepared.append(program.link(launch.block, k == len(launches) - 1))
       program.check_grid(launch.grid, prepared[-1].cluster)
     return Group(launches, first, stream, tuple(at), end, tuple(prepared), runtime.local_generation)
 
@@ -76,10 +76,9 @@ class NVRunner(GroupedRunner[Group]):
         given = () if values is None else values[group.first + k]
         if k + 1 < len(group.at): program.join(prepared, ring.address + start + group.at[k + 1])
         else: program.finish(prepared, chain)
-        program.fill(prepared, ring.memory, at, ring.address + at,
-                     launch.grid if grids is None else grids[group.first + k])
-        arguments = at + program.bank_at + program.code.params
-        pack(program.packer(len(launch.buffers), given), ring.memory, arguments, launch, memory, given)
+        program.fill(prepared, ring.address + at, launch.grid if grids is None else grids[group.first + k])
+        pack(program.packer(len(launch.buffers), given), prepared.bytes, program.params_at, launch, memory, given)
+        ring.memory[at:at + len(prepared.bytes)] = prepared.bytes
       stream.set("qmd", ring.address + start)
       stream.set("chain", chain)
       ring.used_by(runtime.submit_entered(runtime.compute, stream))
