@@ -81,7 +81,7 @@ def test_ours_is_the_same_but_for_what_has_a_reason() -> None:
     out = runtime.alloc(4096)
     program.launch(struct.pack("<Q", out.address), grid, block, dynamic_lds=launch["dynamic"])
     ours, theirs = ({f.name: v for f, v in qmd.decode(CLASS, words).items()} for words in
-                    (list(program.prepared(block, launch["dynamic"]).words), launch["qmd"]))
+                    (list(program.prepared(block, launch["dynamic"]).qmd), launch["qmd"]))
     differing |= {name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name)}
   runtime.close()
   without = {name for name in differing if not any(re.fullmatch(pattern, name) for pattern in OTHERS)}
