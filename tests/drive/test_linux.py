@@ -135,3 +135,10 @@ def test_reserving_takes_no_more_than_asked_for(linux: LinuxPort, align: int) ->
   before, kept = mapped(), [linux.reserve(8192, align) for _ in range(64)]
   assert all(at % align == 0 for at in kept) and mapped() - before <= 64 * 8192 + (8 << 20)
   for at in kept: linux.munmap(at, 8192)
+
+
+def test_a_fence_waits_for_nobody() -> None:
+  port = LinuxPort()
+  port.fence()
+  with port._fence: port.fence()
+  assert not port._fence.locked()
