@@ -207,13 +207,16 @@ class Check:
     """Blocks that read each other's shared memory; their number of clusters."""
     runtime = self._opened
     if runtime.arch.bank0.clusters is None: return f"{runtime.arch.name} has none"
-    out: Any = np.zeros(6, np.uint32)
+    out: Any = np.zeros(64, np.uint32)
     a = runtime.alloc(out.nbytes)
     assert a.address is not None
+    runtime.copyin(a, memoryview(out.view(np.uint8)))
     around = runtime.load(self._binary, "around")
     around.launch(a.address.to_bytes(8, "little"), (6, 1, 1), (1, 1, 1), cluster=(2, 1, 1))
     runtime.copyout(memoryview(out.view(np.uint8)), a)
-    if out.tolist() != [10000 * (n // 2) + 300 + (n ^ 1) for n in range(6)]: raise Error(f"{out.tolist()} came back")
+    wanted = [10000 * (n // 2) + 300 + (n ^ 1) for n in range(6)]
+    if out[:6].tolist() != wanted: raise Error(f"{out[:6].tolist()} came back")
+    if out[6:].any(): raise Error(f"{np.count_nonzero(out)} blocks ran, where 6 were asked for")
     return "3 of 2 blocks"
 
   def queues(self) -> str:

@@ -174,9 +174,10 @@ def computed(form: Form, meaning: Meaning) -> Callable[..., Value]:
   if mode and meaning.opcode in _ROUNDS: function = _directed(meaning.opcode, function, mode)
   ftz, sat = "ftz" in m and t in {"f32", "f16"}, "sat" in m and t in {"f16", "f32", "f64"}
   floats = t in {"f16", "f32", "f64"}
-  keeps = meaning.opcode in {"abs", "neg", "copysign", "testp", "set", "setp", "selp", "slct"}
+  signs = meaning.opcode in {"abs", "neg"} and not ftz and t != "f16"  # bits alone; else the chip (sm_90) adds a zero
+  keeps = signs or meaning.opcode in {"copysign", "testp", "set", "setp", "selp", "slct"}
   compares = meaning.opcode in {"set", "setp", "testp", "slct"}
-  if t == "bf16": return _brain(meaning, function)
+  if t == "bf16": return _brain(meaning, function, "ftz" in m)
   if not floats or not (ftz or sat or not keeps): return function
   if not ftz and not sat:
     return lambda o, *values: canonical(o, function(o, *values), t)
@@ -203,11 +204,11 @@ def _directed(opcode: str, function: Callable[..., Value], mode: int) -> Callabl
   return run
 
 
-def _brain(meaning: Meaning, function: Callable[..., Value]) -> Callable[..., Value]:
+def _brain(meaning: Meaning, function: Callable[..., Value], ftz: bool) -> Callable[..., Value]:
   """bf16 by way of f32 or f64, which hold results that round correctly."""
   compares = meaning.opcode in {"set", "setp"}
-  bitwise: Any = {"neg": lambda o, x: x ^ 0x8000, "abs": lambda o, x: x & 0x7FFF}.get(meaning.opcode)
-  if bitwise is not None: return bitwise  # type: ignore[no-any-return]
+  bitwise: Any = {"neg": lambda x: x ^ 0x8000, "abs": lambda x: x & 0x7FFF}.get(meaning.opcode)
+  if bitwise is not None: return lambda o, x: o.where((x & 0x7FFF) > 0x7F80, o.const("u16", 0x7FFF), bitwise(x))
 
   def run(o: Any, *values: Value) -> Value:
     numbers = [convert.f32_of_bf16(o, v) for v in values]
@@ -216,6 +217,7 @@ def _brain(meaning: Meaning, function: Callable[..., Value]) -> Callable[..., Va
       if "relu" in meaning.modifiers: wide = o.where(o.isnan(wide), wide, o.fmax(wide, o.const("f64", 0)))
       return convert.bf16_of(o, wide)
     r = function(o, *numbers)
+    if ftz: r = o.flush(r)
     return r if compares else convert.bf16_of(o, r)
   return run
 

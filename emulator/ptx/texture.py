@@ -31,7 +31,7 @@ _FORM: Final = struct.Struct("<QQQ3IIIII8B4f3f")
 _FIELDS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
   "addr_mode_0": (0, MODES), "addr_mode_1": (3, MODES), "addr_mode_2": (6, MODES), "filter_mode": (9, FILTERS),
   "force_unnormalized_coords": (11, ("0", "1")), "normalized_coords": (12, ("0", "1")), "mip_filter": (13, FILTERS)}
-BITS: Final = 14  # of a sampler
+MEANT: Final = sum((1 << (len(values) - 1).bit_length()) - 1 << at for at, values in _FIELDS.values())  # of its bits
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Sampler:
   def of(cls, bits: int) -> Sampler:
     """The inverse of `bits`. Raises InvalidArgument for what is none."""
     modes = [bits >> 3 * k & 7 for k in range(3)]
-    if bits >> BITS or max(modes) >= len(MODES): raise InvalidArgument(f"{bits:#x} is no sampler")
+    if bits & ~MEANT or max(modes) >= len(MODES): raise InvalidArgument(f"{bits:#x} is no sampler")
     def flag(name: str) -> bool: return bool(bits >> _FIELDS[name][0] & 1)
     return cls((MODES[modes[0]], MODES[modes[1]], MODES[modes[2]]), flag("filter_mode"), flag("normalized_coords"),
                flag("force_unnormalized_coords"), flag("mip_filter"))

@@ -48,6 +48,7 @@ def unit(sm: int, name: str, a: str, sparse: bool = False) -> Unit | None:
   words = 4 if sm < 75 else 8 if sm < 90 else 16  # halves at a time; as many bytes as these have of other types
   steps = words // 2 if a == "tf32" else 2 * words if a in _SMALL else words
   if a in _SMALL and (sm == 89 or name == "wgmma"): return Unit(steps, 13, 13)
+  if sm == 90 and name == "wmma" and a == "tf32": return Unit(4, kept)  # an H200: in halves of its depth
   return Unit(steps, kept)
 
 

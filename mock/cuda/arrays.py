@@ -33,10 +33,12 @@ _FLAGS: Final = {v: n for n, v in vars(cuda).items() if n.startswith("CUDA_ARRAY
 # Width, height and depth (or layers) of arrays at most, for textures and for surfaces (CUDA Programming Guide,
 # "Technical Specifications per Compute Capability", from 8.0 on): taken down by hand, not by a generator, and not held
 # against a chip.
+_CUBE: Final = 32768  # of a face, each way
 _LIMITS: Final = {
-  "1d": ((131072,), (32768,)), "2d": ((131072, 65536), (131072, 65536)), "3d": ((16384,) * 3, (16384,) * 3),
+  "1d": ((131072,), (32768,)), "2d": ((131072, 65536), (131072, 65536)),
+  "3d": ((16384, 16384, 16384), (16384, 16384, 16384)),
   "a1d": ((32768, 0, 2048), (32768, 0, 2048)), "a2d": ((32768, 32768, 2048), (32768, 32768, 2048)),
-  "cube": ((32768, 32768, 6), (32768, 32768, 6)), "acube": ((32768, 32768, 2046), (32768, 32768, 2046))}
+  "cube": ((_CUBE, _CUBE), (_CUBE, _CUBE)), "acube": ((_CUBE, _CUBE, 2046), (_CUBE, _CUBE, 2046))}
 _ALTERNATE: Final = (8192, 8192, 32768)  # of 3D textures
 _GATHERED: Final = (32768, 32768)
 MIPMAPPED: Final = {"1d": (32768,), "2d": (32768, 32768)}
@@ -80,9 +82,7 @@ def place(kind: type[Struct], name: str) -> int:
 
 def told(m: CudaMachine, pointer: int, struct: Struct) -> None:
   """Give a struct to the client."""
-  if not pointer:
-    raise invalid("a pointer for a result is null")
-  m.user.write(pointer, bytes(struct))
+  m.give(pointer, bytes(struct))
 
 
 def form(code: int, channels: int) -> Header:
@@ -171,9 +171,10 @@ def _laid(size: tuple[int, int, int], flags: int, elements: Header, levels: int 
   what = geometry(size, flags)
   if flags & GATHER and what != "2d":
     raise invalid("only arrays of two dimensions are gathered from")
-  allowed = [_LIMITS[what][0] if not levels else MIPMAPPED.get(what, _LIMITS[what][0])]
+  texture, surface = _LIMITS[what]
+  allowed = [MIPMAPPED.get(what, texture) if levels else texture]
   if what == "3d": allowed.append(_ALTERNATE)
-  needed = ([_LIMITS[what][1]] if flags & SURFACE else []) + ([_GATHERED] if flags & GATHER else [])
+  needed = ([surface] if flags & SURFACE else []) + ([_GATHERED] if flags & GATHER else [])
 
   def fits(most: tuple[int, ...]) -> bool:
     return all(n <= top for n, top in zip(size, most))

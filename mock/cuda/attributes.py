@@ -45,8 +45,7 @@ def graph_kernel_node_set_attribute(m: CudaMachine, handle: int, attribute: int,
 def graph_kernel_node_get_attribute(m: CudaMachine, handle: int, attribute: int, out: int) -> None:
   _, work = _kernel(m, handle)
   _known(attribute)
-  if not out: raise invalid("a pointer for a result is null")
-  m.user.write(out, work.attributes.get(attribute, bytes(WIDTH)))
+  m.give(out, work.attributes.get(attribute, bytes(WIDTH)))
 
 
 @serves("cuGraphKernelNodeCopyAttributes")

@@ -92,16 +92,18 @@ class Uncollected:
     self.here = threading.local()
 
   def forked(self) -> None:
-    """A child begins: what threads of its parent did here does not go on."""
-    self.lock, self.inside = threading.RLock(), 0
-    if self.collecting: gc.enable()
+    """A child begins: what other threads of its parent did here does not go on. The one that is left may be inside."""
+    self.lock, self.inside = threading.RLock(), getattr(self.here, "inside", 0)
+    if self.inside or not self.collecting: return
     self.collecting = False
+    gc.enable()
 
   def enter(self) -> None:
     """A call begins. What comes first allocates nothing, for that is when Python collects."""
     collecting = gc.isenabled()
     gc.disable()
     if not hasattr(self.here, "known"): self._stays()
+    self.here.inside += 1
     with self.lock:
       self.inside += 1
       self.collecting |= collecting
@@ -109,11 +111,12 @@ class Uncollected:
   def _stays(self) -> None:
     """A thread that C made calls for the first time. Python would forget it with what is its own (current contexts, the
     last error) when the call ends: one more reference keeps it, for as long as the process lives."""
-    self.here.known = True
+    self.here.known, self.here.inside = True, 0
     if isinstance(threading.current_thread(), threading._DummyThread): ctypes.pythonapi.PyGILState_Ensure()
 
   def leave(self) -> None:
     """It ends; after the last one of all threads Python collects as it did before."""
+    self.here.inside -= 1
     with self.lock:
       self.inside -= 1
       if not self.inside and self.collecting:

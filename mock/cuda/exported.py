@@ -100,8 +100,7 @@ def pointer_export(m: CudaMachine, out: int, address: int) -> None:
   piece = m.pieces.get(address)
   if piece is None or piece.pool is None or piece.pool.file is None or piece.pool.imported:
     raise invalid(f"{address:#x} is not the start of memory of a pool that other processes may have")
-  if not out: raise invalid("a pointer for a result is null")
-  m.user.write(out, _PLACE.pack(_MARK, piece.offset, piece.size).ljust(64, b"\0"))
+  m.give(out, _PLACE.pack(_MARK, piece.offset, piece.size).ljust(64, b"\0"))
 
 
 @serves("cuMemPoolImportPointer")

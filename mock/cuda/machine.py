@@ -159,9 +159,13 @@ class CudaMachine(Running):
 
   def out(self, pointer: int, form: str, *values: Any) -> None:
     """Store results where the client wants them."""
+    self.give(pointer, struct.pack("<" + form, *values))
+
+  def give(self, pointer: int, result: bytes) -> None:
+    """Store the bytes of a result."""
     if not pointer:
       raise invalid("a pointer for a result is null")
-    self.user.write(pointer, struct.pack("<" + form, *values))
+    self.user.write(pointer, result)
 
   def get(self, pointer: int, form: str) -> tuple[Any, ...]:
     """Read what the client points to."""

@@ -109,8 +109,7 @@ def _registered(name: str, kind: int, make: Make, contexts: bool, suffix: str) -
   def get(m: CudaMachine, handle: int, out: int) -> None:
     told = _of_kind(m, handle, kind).work.given
     if told is None: raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "the parameters of what a stream's capture took")
-    if not out: raise invalid("a pointer for a result is null")
-    m.user.write(out, bytes(told))
+    m.give(out, bytes(told))
   serves(f"cuGraphAdd{name}Node{suffix}")(add)
   serves(f"cuGraph{name}NodeSetParams{suffix}")(put)
   serves(f"cuGraphExec{name}NodeSetParams{suffix}")(put_ready)

@@ -132,8 +132,7 @@ def mem_release(m: CudaMachine, handle: int) -> None:
 
 @serves("cuMemGetAllocationPropertiesFromHandle")
 def mem_get_allocation_properties(m: CudaMachine, out: int, handle: int) -> None:
-  if not out: raise invalid("a pointer for a result is null")
-  m.user.write(out, bytes(m.find(handle, Physical, cuda.CUDA_ERROR_INVALID_VALUE).given))
+  m.give(out, bytes(m.find(handle, Physical, cuda.CUDA_ERROR_INVALID_VALUE).given))
 
 
 @serves("cuMemRetainAllocationHandle")

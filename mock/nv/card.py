@@ -29,6 +29,8 @@ class Card:
   bandwidth: int  # GB/s
   bus_bits: int
   l2_size: int
+  lacks: frozenset[int] = frozenset()  # classes that the chip's table has and RM does not tell of
+  copies: int | None = None  # copy engines that RM tells of, where these are not the table's
 
   @property
   def name(self) -> str:
@@ -73,11 +75,13 @@ class Card:
   @property
   def classes(self) -> tuple[int, ...]:
     """All classes of the chip, in RM's order, each once."""
-    return tuple(dict.fromkeys([*chips.GENERIC, *(c for c, _ in chips.CHIPS[self.chip])]))
+    every = dict.fromkeys([*chips.GENERIC, *(c for c, _ in chips.CHIPS[self.chip])])
+    return tuple(c for c in every if c not in self.lacks)
 
   def engines(self, class_id: int) -> tuple[str, ...]:
     """The engines of a class."""
-    return tuple(engine for c, engine in chips.CHIPS[self.chip] if c == class_id)
+    found = tuple(engine for c, engine in chips.CHIPS[self.chip] if c == class_id)
+    return found[:self.copies] if class_id == self.copy_class else found
 
   @staticmethod
   def bus(index: int) -> int:
@@ -89,7 +93,8 @@ CARDS: Final = {card.name: card for card in (
   Card(nv_arch("sm_80"), "NVIDIA A100-SXM4-80GB", 0x20B2, 108, 7, 8, 80 << 30, 1410, 2039, 5120, 40 << 20),
   Card(nv_arch("sm_86"), "NVIDIA GeForce RTX 3090", 0x2204, 82, 7, 6, 24 << 30, 1695, 936, 384, 6 << 20),
   Card(nv_arch("sm_89"), "NVIDIA GeForce RTX 4090", 0x2684, 128, 11, 6, 24 << 30, 2520, 1008, 384, 72 << 20),
-  Card(nv_arch("sm_90"), "NVIDIA H200", 0x2335, 132, 8, 9, 141 << 30, 1980, 4917, 6144, 60 << 20),
+  Card(nv_arch("sm_90"), "NVIDIA H200", 0x2335, 132, 8, 9, 150_754_820_096, 1980, 4917, 6144, 60 << 20,
+       frozenset({0xF2, 0xFC, 0x506F, 0xB0CC}), 5),  # tests/recordings/rm_sm90.json
   Card(nv_arch("sm_100"), "NVIDIA B200", 0x2901, 148, 8, 10, 180 << 30, 1965, 7672, 7680, 253 << 19),
   Card(nv_arch("sm_120"), "NVIDIA GeForce RTX 5090", 0x2B85, 170, 12, 8, 32 << 30, 2407, 1792, 512, 96 << 20),
 )}

@@ -81,8 +81,8 @@ class State(Enum):
 class Group:
   """Channels that share an engine's context (a TSG), and die together."""
 
-  def __init__(self, gpu: NvGpu, kind: str) -> None:
-    self.gpu, self.kind = gpu, kind
+  def __init__(self, kind: str) -> None:
+    self.kind = kind
     self.channels: list[Channel] = []
     self.scheduled = False
 

@@ -196,7 +196,7 @@ class Classes:
   def channel_group(self, node: Node, p: Any) -> GroupObject:
     gpu = self._gpu_of(node)
     kind, _ = self._engine(gpu, p.engineType)
-    return GroupObject(Group(gpu, kind), self.space_of(node, p.hVASpace), p.engineType)
+    return GroupObject(Group(kind), self.space_of(node, p.hVASpace), p.engineType)
 
   @makes("KernelCtxShareApi")
   def context_share(self, node: Node, p: Any) -> ShareObject:
@@ -222,7 +222,7 @@ class Classes:
     else:
       engine = p.engineType
       kind, number = self._engine(gpu, engine)
-      group, va = Group(gpu, kind), None
+      group, va = Group(kind), None
     if p.hContextShare:
       share = client.of(p.hContextShare, ShareObject)
       client.find(p.hContextShare).users.append(node)
@@ -315,8 +315,3 @@ class Classes:
   @makes("Event")
   def event(self, node: Node, p: Any) -> Event:
     return self.events.make(node, p)
-
-  @makes("GpuUserSharedData", "DispCommon", "ProfilerDev", "UvmChannelRetainer")
-  def not_modelled(self, node: Node, p: Any) -> None:
-    self.machine.doubt(f"RM class {node.row.name} is not modelled: NV_ERR_NOT_SUPPORTED")
-    raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{node.row.name} is not modelled")

@@ -415,12 +415,8 @@ def bus_pci_info(rm: Rm, node: Node, p: Any) -> None:
 def arch_info(rm: Rm, node: Node, p: Any) -> None:
   """The chip's number in RM's tables, by its name."""
   chip = gpu_of(node).card.chip
-  values = vars(control)
-  found = next((name for name in values if name.startswith("NV2080_CTRL_MC_ARCH_INFO_IMPLEMENTATION_")
-                and name.endswith(f"_{chip}") or name.endswith(f"IMPLEMENTATION_{chip}")), None)
-  p.architecture = values.get(f"NV2080_CTRL_MC_ARCH_INFO_ARCHITECTURE_{chip[:3]}00", 0) or values.get(
-    f"NV2080_CTRL_MC_ARCH_INFO_ARCHITECTURE_{chip[:4]}0", 0)
-  p.implementation = 0 if found is None else values[found]
+  p.architecture = getattr(control, f"NV2080_CTRL_MC_ARCH_INFO_ARCHITECTURE_{chip[:3]}00")
+  p.implementation = getattr(control, f"NV2080_CTRL_MC_ARCH_INFO_IMPLEMENTATION_{chip}")
 
 
 @serves("NV2080_CTRL_CMD_TIMER_GET_TIME")

@@ -88,8 +88,6 @@ class CopyEngine(Engine):
         yield from moves
       if release is not None:
         release()
-      if False:
-        yield None
 
     self.channel.begin(Job("LAUNCH_DMA", turns(), beside, self.channel.by))
     if p.INTERRUPT_TYPE != m.LAUNCH_DMA_INTERRUPT_TYPE.NONE:

@@ -106,7 +106,7 @@ class Plan:
     self.version = type(qmd)
     self._looked: set[str] = set()  # fields whose values the launch goes by
     self._check_kind()
-    self.grid = self._dimensions("GRID_WIDTH", "GRID_HEIGHT", "GRID_DEPTH")
+    self.grid = self._grid()
     self.block = self._dimensions(*(f"CTA_THREAD_DIMENSION{n}" for n in range(3)))
     self._check_sizes()
     self.program_address = self._get("PROGRAM_ADDRESS")
@@ -184,11 +184,14 @@ class Plan:
       if self.maybe(more): raise self._unsupported(more)
     if kind != _GRID_GPC_CGA: return None
     x, y, z = sizes["GPC_CGA"]
-    grid = self._dimensions("GRID_WIDTH", "GRID_HEIGHT", "GRID_DEPTH")
-    if not 0 < x * y * z <= CLUSTER or any(g % c for g, c in zip(grid, (x, y, z))):
-      raise self.engine.invalid(f"a cluster of {(x, y, z)} blocks in a grid of {grid}: they have 1 to {CLUSTER}, and "
-                                "divide it")
+    if not 0 < x * y * z <= CLUSTER:
+      raise self.engine.invalid(f"a cluster of {(x, y, z)} blocks: they have 1 to {CLUSTER}")
     return x, y, z
+
+  def _grid(self) -> tuple[int, int, int]:
+    """The blocks each way: of clusters the QMD tells how many."""
+    (a, b, c), (x, y, z) = self._dimensions("GRID_WIDTH", "GRID_HEIGHT", "GRID_DEPTH"), self.cluster or (1, 1, 1)
+    return a * x, b * y, c * z
 
   def _check_sizes(self) -> None:
     x, y, z = self.block

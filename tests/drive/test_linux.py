@@ -7,6 +7,7 @@ import os
 import termios
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -142,3 +143,22 @@ def test_a_fence_waits_for_nobody() -> None:
   port.fence()
   with port._fence: port.fence()
   assert not port._fence.locked()
+
+
+
+def test_what_takes_long_is_seen_soon_behind_its_end(linux: LinuxPort, monkeypatch: pytest.MonkeyPatch) -> None:
+  """No sleep is longer than a sixteenth of what was waited for, nor than a millisecond, nor past the time."""
+  now, slept = [0.0], list[tuple[float, float]]()
+  def sleep(seconds: float) -> None:
+    slept.append((now[0], seconds))
+    now[0] += seconds
+  def clock() -> float:
+    now[0] += 1e-6
+    return now[0]
+  monkeypatch.setattr("tinyhw.drive.linux.time", SimpleNamespace(perf_counter=clock, sleep=sleep))
+  for end in (0.0005, 0.0017, 0.2):
+    now[0], slept[:] = 0.0, []
+    assert linux.wait(lambda: now[0] >= end, 5) and now[0] <= end * 17 / 16 + 25e-6  # noqa: B023 - called at once
+    assert all(20e-6 <= s <= max(at / 16, 20e-6) and s <= 1e-3 for at, s in slept)
+  now[0], slept[:] = 0.0, []
+  assert not linux.wait(lambda: False, 0.01) and now[0] < 0.01 + 1e-4

@@ -170,6 +170,6 @@ def test_headers_are_what_they_say() -> None:
   pitched = Header(0, (9, 5, 0), pitch=64)
   assert pitched.row(0) == 64 and pitched.slices(0) == 320
   assert decoded(bytes(SIZE)) is None
-  for bits in (7, 1 << 14):
+  for bits in (7, 1 << 10, 1 << 14):
     with pytest.raises(InvalidArgument): Sampler.of(bits)
-  assert Sampler.of(0x3FFF & ~(0x7 << 0 | 7 << 3 | 7 << 6) | 4).modes == ("clamp_to_border", "wrap", "wrap")
+  assert Sampler.of(0x3BFF & ~(0x7 << 0 | 7 << 3 | 7 << 6) | 4).modes == ("clamp_to_border", "wrap", "wrap")

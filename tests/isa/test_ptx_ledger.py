@@ -34,7 +34,7 @@ def test_nearly_all_forms_have_a_meaning_and_a_witness() -> None:
 def test_the_record_names_forms_and_what_has_a_witness() -> None:
   assert models
   for form, kinds in ptx.record().items():
-    assert form in ptx.all_forms() and set(kinds) <= {ptx.MANUAL, ptx.HOST, ptx.NUMPY, ptx.COMPILED}
+    assert form in ptx.all_forms() and set(kinds) <= {ptx.MANUAL, ptx.HOST, ptx.NUMPY, ptx.CHIP, ptx.COMPILED}
     assert form.split(".")[0] in table.MAKERS or not {ptx.MANUAL, ptx.COMPILED} & set(kinds)
 
 

@@ -28,6 +28,7 @@ from tinyhw.wire.codeobject import Argument, CodeObject
 
 NAMES: Final = ("libcuda.so.1", "libcuda.so")
 LOG: Final = 4000  # characters of a log that an error quotes
+_SLACK: Final = 64 << 10  # bytes behind those: driver 580 writes past the size it is told of a log longer than that
 _NAME: Final = 256  # bytes for a device's name
 _PLAIN_SHARED: Final = 48 << 10  # bytes of shared memory that a block has unasked (CUDA C++ Programming Guide)
 _CLUSTERS: Final = 9, 0  # the first compute capability that has them
@@ -92,7 +93,7 @@ class Library:
     """The last line of the driver's log; drivers before CUDA 12.9 keep none."""
     try: function = self.function("cuLogsDumpToMemory")
     except DeviceError: return ""
-    room, size = ctypes.create_string_buffer(LOG), ctypes.c_size_t(LOG)
+    room, size = ctypes.create_string_buffer(LOG + _SLACK), ctypes.c_size_t(LOG)
     if function(None, room, ctypes.byref(size), 0) != cuda.CUDA_SUCCESS: return ""
     text = room.value.decode(errors="replace").strip()
     return f"\n  {text[text.rfind('[CUDA]'):]}" if text else ""
@@ -466,11 +467,11 @@ class CudaRuntime(Runtime):
     """What the driver says of a kernel's parameters."""
     found: list[Argument] = []
     offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+    asked = self.library.function("cuFuncGetParamInfo")
     while True:
-      try: self.call("cuFuncGetParamInfo", function, len(found), ctypes.byref(offset), ctypes.byref(size))
-      except DeviceError as error:
-        if getattr(error, "code", 0) != cuda.CUDA_ERROR_INVALID_VALUE: raise
-        break
+      code = asked(function, len(found), ctypes.byref(offset), ctypes.byref(size))
+      if code == cuda.CUDA_ERROR_INVALID_VALUE: break
+      if code != cuda.CUDA_SUCCESS: raise self.library.failed("cuFuncGetParamInfo", code)
       kind = "pointer_or_value" if size.value == 8 else "by_value"
       found.append(Argument(f"parameter {len(found)}", kind, offset.value, size.value))
     end = max((a.offset + a.size for a in found), default=0)

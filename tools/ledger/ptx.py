@@ -6,7 +6,8 @@
 A form is a mnemonic with its types (`tools/ptxcover`, which writes ptx_forms.json from the manual's pages). "manual":
 `tools/witness/ptx`, Python integers and exact floats from the manual alone (tests/emulator/test_ptx_witness.py); "LLVM
 host": programs that LLVM compiles for NVIDIA and for the host (`tools/fuzz/ptx`); "NumPy": kernels of nvcc, Triton and
-our own in TESTS, whose results NumPy, or a model beside them, says.
+our own in TESTS, whose results NumPy, or a model beside them, says; "chip": what an NVIDIA H200 made of the same
+kernels (`tools/ledger/chip`, tests/recordings/ptx_sm90.xz).
 """
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from typing import Any, Final
 
 FORMS: Final = Path(__file__).with_name("ptx_forms.json")
 RECORD: Final = Path(__file__).with_name("ptx_executed.json")
-MANUAL, HOST, NUMPY, COMPILED = "manual", "LLVM host", "NumPy", "compiled"
+MANUAL, HOST, NUMPY, CHIP, COMPILED = "manual", "LLVM host", "NumPy", "chip", "compiled"
 TESTS: Final = ("test_ptx_async", "test_ptx_forms", "test_ptx_kernels", "test_ptx_matrix", "test_ptx_tensor",
                 "test_ptx_textures", "test_ptx_triton", "test_ptx_narrow", "test_ptx_tcgen05", "test_ptx_tcgen05_mma")
 # Caches, hints and fences: where threads see each other's stores in order there is nothing that a witness could see.
@@ -109,7 +110,7 @@ def summary(found: list[Entry]) -> dict[str, int]:
           "later_witnessed": sum(bool(e.witnesses) for e in newer if e.effect),
           "meaning": sum(e.meaning for e in found), "effect": sum(e.effect for e in found),
           "witnessed": sum(bool(e.witnesses) for e in found if e.effect), "compiled": sum(e.compiled for e in found),
-          **{kind: sum(kind in e.witnesses for e in found) for kind in (MANUAL, HOST, NUMPY)}}
+          **{kind: sum(kind in e.witnesses for e in found) for kind in (MANUAL, HOST, NUMPY, CHIP)}}
 
 
 def lines(found: list[Entry]) -> list[str]:
@@ -123,6 +124,7 @@ def lines(found: list[Entry]) -> list[str]:
           f"    integers and exact floats from the manual   {s[MANUAL]:,}",
           f"    LLVM's code for the host                    {s[HOST]:,}",
           f"    NumPy, or a model of a test's own           {s[NUMPY]:,}",
+          f"    kernels of a chip, an NVIDIA H200           {s[CHIP]:,}",
           f"  run by compiled code beside the manual's      {share(s['compiled'], s['forms'])}",
           *([f"  of targets after sm_90 alone                  {s['later']:,}",
              f"    with a meaning                              {share(s['later_meaning'], s['later'])}",
@@ -175,13 +177,20 @@ def by_numpy() -> set[str]:
   return of({name for stats in made for name in stats.mnemonics})
 
 
+def by_chip() -> set[str]:
+  """What the emulator makes as the chip does wherever it was tried."""
+  from tinyhw.tools.ledger import chip
+  return of(chip.agreed(chip.beside(chip.record()[1]))[0])
+
+
 def by_compiled() -> set[str]:
   """What the witness executes in compiled code, and agrees with."""
   return by_manual("jit")
 
 
 KINDS: Final[dict[str, Callable[[], set[str]]]] = {
-  MANUAL: by_manual, HOST: by_host, NUMPY: by_numpy, COMPILED: by_compiled}
+  MANUAL: by_manual, HOST: by_host, NUMPY: by_numpy, CHIP: by_chip,
+                                                   COMPILED: by_compiled}
 
 
 def write(kinds: Iterable[str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -378,4 +379,4 @@ def cp(g: Lanes, line: Line, form: Form, info: Info) -> None:
 def _in(form: Form, space: str) -> Form:
   """The form with one state space."""
   kept = frozenset(x for x in form.modifiers if x.partition("::")[0] not in {"shared", "global"})
-  return Form(form.name, form.row, kept | {space}, form.types, form.results, form.sources)
+  return replace(form, modifiers=kept | {space})

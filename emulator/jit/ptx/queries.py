@@ -21,7 +21,7 @@ def _look(r: Routine, at: Value, size: int) -> Value:
 
 def _sampler(r: Routine, bits: Value) -> Value:
   """A sampler's bits, as an integer, which must be one's."""
-  r.need(bits >> texture.BITS == 0)
+  r.need(bits & ((1 << 64) - 1 ^ texture.MEANT) == 0)
   for k in range(3): r.need((bits >> 3 * k & 7) < len(texture.MODES))
   return bits
 

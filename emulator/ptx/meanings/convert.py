@@ -156,13 +156,23 @@ def _between_floats(target: str, source: str, mode: str, integral: str | None, f
     x = _number(o, x, source)
     if ftz and source == "f32": x = o.flush(x)
     if integral is not None: x = getattr(o, _INTEGRAL[integral])(x)
-    if target == "bf16": return bf16_of(o, x, mode)
+    if target == "bf16":
+      out = bf16_of(o, x, mode)
+      return o.where(o.isnan(x), o.to(_short_nan(o, x) >> 16, "u16"), out) if source == "f64" else out
     if x.dtype == DTYPES[target]: y = x
     else: y = o.to(x, target) if mode == "rn" else _directed(o, x, target, mode)
     if sat: y = saturated(o, y, target)
     if ftz and target == "f32": y = o.flush(y)
+    if target == "f32" and source == "bf16" and not sat and integral is None: return y  # its bits, moved
+    if target == "f32" and source == "f64" and not sat: return o.where(o.isnan(x), o.bits(_short_nan(o, x), "f32"), y)
     return canonical(o, y, target)
   return convert
+
+
+def _short_nan(o: O, x: V) -> V:
+  """The bits u32 of the NaN of f32 that one of f64 becomes: quiet, with its sign and what there is room for."""
+  raw = o.bits(x, "u64")
+  return o.to(raw >> 32 & 0x80000000 | raw >> 29 & 0x3FFFFF, "u32") | o.const("u32", 0x7FC00000)
 
 
 def _narrow(target: str, mode: str, modifiers: frozenset[str]) -> Callable[..., V]:
@@ -199,7 +209,8 @@ def _tf32(mode: str, modifiers: frozenset[str]) -> Callable[..., V]:
     if "satfinite" in modifiers:
       out = o.where(~nan & ((out & 0x7FFFFFFF) > 0x7F7FE000), raw & 0x80000000 | o.const("u32", 0x7F7FE000), out)
     if "relu" in modifiers: out = o.where(~nan & (raw >> 31 == 1), o.const("u32", 0), out)
-    return o.where(nan, o.const("u32", 0x7FFFFFFF), out)
+    cut = raw & 0xFFFFE000 if mode == "rna" else o.const("u32", 0x7FFFE000)  # as sm_90 has NaN
+    return o.where(nan, cut, out)
   return convert
 
 

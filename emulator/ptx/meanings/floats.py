@@ -47,11 +47,17 @@ def div_approx(o: O, a: V, b: V) -> V:
   huge = (o.abs(b) > 2.0 ** 126) & ~o.isinf(b)
   return o.where(huge, o.where(o.isinf(a), o.from_bits("f32", 0x7FFFFFFF), o.copysign(o.const("f32", 0), q)), q)
 
+def _quiet(o: O, a: V, value: V) -> V:
+  """The value; of a NaN of f64 the NaN, made quiet, as the chip (sm_90) adds a zero."""
+  if a.dtype.itemsize != 8: return value
+  raw = o.bits(a, "u64")
+  return o.where(o.isnan(a), o.bits(raw | o.const("u64", 1 << 51), "f64"), value)
+
 @means("abs", FLOAT)
-def abs_(o: O, a: V) -> V: return o.abs(a)
+def abs_(o: O, a: V) -> V: return _quiet(o, a, o.abs(a))
 
 @means("neg", FLOAT)
-def neg(o: O, a: V) -> V: return o.neg(a)
+def neg(o: O, a: V) -> V: return _quiet(o, a, o.neg(a))
 
 @means("copysign", "f32 f64")
 def copysign(o: O, a: V, b: V) -> V: return o.copysign(b, a)
@@ -207,7 +213,7 @@ def number(o: O, a: V) -> V: return ~o.isnan(a)
 def notanumber(o: O, a: V) -> V: return o.isnan(a)
 
 @means("testp.normal", "f32 f64")
-def normal(o: O, a: V) -> V: return finite(o, a) & ~o.is_denormal(a) & (a != 0)
+def normal(o: O, a: V) -> V: return finite(o, a) & ~o.is_denormal(a)  # zeros too
 
 @means("testp.subnormal", "f32 f64")
 def subnormal(o: O, a: V) -> V: return o.is_denormal(a)

@@ -104,7 +104,7 @@ def _divided(o: O, a: V, b: V) -> tuple[V, V]:
 def div(o: O, a: V, b: V) -> V: return o.where(b == 0, ~(a ^ a), _divided(o, a, b)[0])
 
 @means("rem", INT)
-def rem(o: O, a: V, b: V) -> V: return o.where(b == 0, a, _divided(o, a, b)[1])
+def rem(o: O, a: V, b: V) -> V: return o.where(b == 0, ~(a ^ a), _divided(o, a, b)[1])
 
 
 @means("abs", "s16 s32 s64")
@@ -140,11 +140,13 @@ def _sum(o: O, a: V, b: V, carry: V) -> tuple[V, V]:
   t = s + o.to(carry, _name(x))
   return o.bits(t, _name(a)), (s < x) | (t < s)
 
-def _difference(o: O, a: V, b: V, borrow: V) -> tuple[V, V]:
+def _difference(o: O, a: V, b: V, carry: V) -> tuple[V, V]:
+  """a + ~b + carry, as the chip (sm_90) has it: the carry is 1 where nothing is borrowed."""
   x, y = _unsigned(o, a), _unsigned(o, b)
+  borrow = ~carry
   s = x - y
   t = s - o.to(borrow, _name(x))
-  return o.bits(t, _name(a)), (x < y) | (s < t)
+  return o.bits(t, _name(a)), ~((x < y) | (s < t))
 
 @means("add.cc", "u32 s32 u64 s64", carries="out")
 def add_cc(o: O, a: V, b: V) -> V: return _sum(o, a, b, o.const("bool", 0))
@@ -156,7 +158,7 @@ def addc(o: O, a: V, b: V, carry: V) -> V: return _sum(o, a, b, carry)[0]
 def addc_cc(o: O, a: V, b: V, carry: V) -> V: return _sum(o, a, b, carry)
 
 @means("sub.cc", "u32 s32 u64 s64", carries="out")
-def sub_cc(o: O, a: V, b: V) -> V: return _difference(o, a, b, o.const("bool", 0))
+def sub_cc(o: O, a: V, b: V) -> V: return _difference(o, a, b, o.const("bool", 1))
 
 @means("subc", "u32 s32 u64 s64", carries="in")
 def subc(o: O, a: V, b: V, carry: V) -> V: return _difference(o, a, b, carry)[0]
@@ -210,8 +212,9 @@ def bfind_shift(o: O, a: V) -> V:
 
 @means("fns", "b32")
 def fns(o: O, mask: V, base: V, offset: V) -> V:
-  """The n-th set bit from `base` on: upward for a positive offset, downward for a negative one; at it for 0."""
-  base = base & 31
+  """The n-th set bit from `base` on: upward for a positive offset, downward for a negative one; at it for 0. There is
+  none from bit 32 on."""
+  beyond, base = base > 31, base & 31
   up, down = mask & (o.const("u32", 0xFFFFFFFF) << base), o.reverse(mask) & (o.const("u32", 0xFFFFFFFF) << (31 - base))
   none = o.const("u32", 0xFFFFFFFF)
   bits = o.where(offset < 0, down, up)
@@ -221,7 +224,7 @@ def fns(o: O, mask: V, base: V, offset: V) -> V:
   at = o.trailing_zeros(bits)
   result = o.where(offset < 0, 31 - at, at)
   result = o.where((bits == 0) | (count > 32), none, result)
-  return o.where(offset == 0, o.where(mask >> base & 1 == 1, base, none), result)
+  return o.where(beyond, none, o.where(offset == 0, o.where(mask >> base & 1 == 1, base, none), result))
 
 def _shifted_left(o: O, a: V, n: V) -> V:
   """a << n, 0 for n of the width or more; n is u32."""
@@ -242,10 +245,14 @@ def shl(o: O, a: V, n: V) -> V: return _shifted_left(o, a, n)
 @means("shr", "b16 b32 b64 " + INT)
 def shr(o: O, a: V, n: V) -> V: return _shifted_right(o, a, n)
 
+def _places(o: O, bits: int, *counts: V) -> tuple[V, ...]:
+  """Positions and lengths: of 32 bits their lowest byte counts; of 64, the chip (sm_90) takes them whole."""
+  return tuple(n & 0xFF if bits == 32 else o.min(n, o.const("u32", 0xFF)) for n in counts)
+
 @means("bfe", "u32 u64 s32 s64")
 def bfe(o: O, a: V, position: V, length: V) -> V:
   bits = a.dtype.itemsize * 8
-  pos, n = position & 0xFF, length & 0xFF
+  pos, n = _places(o, bits, position, length)
   x = _unsigned(o, a)
   one = o.const(_name(x), 1)
   field = _shifted_right(o, x, pos) & (_shifted_left(o, one, n) - one)
@@ -258,7 +265,7 @@ def bfe(o: O, a: V, position: V, length: V) -> V:
 
 @means("bfi", "b32 b64")
 def bfi(o: O, a: V, b: V, position: V, length: V) -> V:
-  pos, n = position & 0xFF, length & 0xFF
+  pos, n = _places(o, 8 * a.dtype.itemsize, position, length)
   one = o.const(_name(a), 1)
   mask = _shifted_left(o, _shifted_left(o, one, n) - one, pos)
   return b & ~mask | _shifted_left(o, a, pos) & mask

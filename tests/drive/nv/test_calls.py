@@ -82,7 +82,7 @@ def test_a_device_opens_call_by_call(port: RecordingPort, runtime: NVRuntime) ->
   assert names[:at] == OPENING
   assert names[at:at + 16] == SYSTEM + VIDEO + SYSTEM  # signals, arguments, bounce buffer
   compute = [*CHANNEL, "FERMI_CONTEXT_SHARE_A", "HOPPER_CHANNEL_GPFIFO_A", "HOPPER_COMPUTE_A", *SCHEDULED]
-  caps = ["NV2080_CTRL_CMD_CE_GET_CAPS_V2"] * 10 + ["NV2080_CTRL_CMD_CE_GET_CE_PCE_MASK"] * 8  # two are graphics'
+  caps = ["NV2080_CTRL_CMD_CE_GET_CAPS_V2"] * 5 + ["NV2080_CTRL_CMD_CE_GET_CE_PCE_MASK"] * 3  # two are graphics'
   copy = [*CHANNEL, "HOPPER_CHANNEL_GPFIFO_A", "HOPPER_DMA_COPY_A", *SCHEDULED]
   assert names[at + 16:] == compute + caps + copy
   assert not [n for n in names if "PERF" in n or "BOOST" in n or "CLK" in n]

@@ -60,7 +60,7 @@ class Bench:
 
   def channel(self, kind: str = "compute", group: Group | None = None, engine: int = 0) -> Channel:
     """A channel that is scheduled."""
-    group = group or Group(self.gpu, kind)
+    group = group or Group(kind)
     card = self.gpu.card
     ring, userd, notifier = self.take(ENTRIES * 8), self.take(512), self.take(16)
     classes = [card.compute_class, card.copy_class] if kind == "compute" else [card.copy_class]

@@ -68,10 +68,11 @@ class Client:
   # ---- calls
 
   def call(self, argument: Any, fd: int | None = None) -> Any:
-    """An ioctl of RM; raises Status."""
-    self.port.ioctl(self.ctl if fd is None else fd, REQUESTS[type(argument)], argument)
+    """An ioctl of RM; raises Status. What is in the place for it before says nothing."""
     inner = getattr(argument, "params", argument)
     place = inner if hasattr(inner, "status") else argument
+    place.status = 0xBAD
+    self.port.ioctl(self.ctl if fd is None else fd, REQUESTS[type(argument)], argument)
     if place.status: raise Status(type(argument).__name__, place.status)
     return argument
 
@@ -97,6 +98,7 @@ class Client:
   def uvm(self, params: Any) -> Any:
     """A call of UVM, by its parameters' struct; raises Status."""
     number = next(n for n, row in uvm.IOCTLS.items() if row.struct is type(params))
+    params.rmStatus = 0xBAD
     self.port.ioctl(self.uvm_fd, number, params)
     if params.rmStatus: raise Status(type(params).__name__, params.rmStatus)
     return params

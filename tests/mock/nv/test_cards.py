@@ -20,20 +20,23 @@ from tinyhw.mock.nv.channel import State
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import methods
 
-# Of NVIDIA's architecture white papers and data sheets: SMs, GPCs and the TPCs of a whole one, GiB of memory,
-# the boost clock in MHz, GB/s, bits of the bus, KiB of level 2.
+# Of NVIDIA's architecture white papers and data sheets: SMs, GPCs and the TPCs of a whole one, GiB of memory (of the
+# H200's 141 GB RM tells 140.4), the boost clock in MHz, GB/s, bits of the bus, KiB of level 2; of the PCI ID
+# repository: the device.
 PUBLISHED = {
-  "sm_80": (108, 7, 8, 80, 1410, 2039, 5120, 40960), "sm_86": (82, 7, 6, 24, 1695, 936, 384, 6144),
-  "sm_89": (128, 11, 6, 24, 2520, 1008, 384, 73728), "sm_90": (132, 8, 9, 141, 1980, 4917, 6144, 61440),
-  "sm_100": (148, 8, 10, 180, 1965, 7672, 7680, 129536), "sm_120": (170, 12, 8, 32, 2407, 1792, 512, 98304)}
+  "sm_80": (108, 7, 8, 80, 1410, 2039, 5120, 40960, 0x20B2), "sm_86": (82, 7, 6, 24, 1695, 936, 384, 6144, 0x2204),
+  "sm_89": (128, 11, 6, 24, 2520, 1008, 384, 73728, 0x2684),
+  "sm_90": (132, 8, 9, 140, 1980, 4917, 6144, 61440, 0x2335),
+  "sm_100": (148, 8, 10, 180, 1965, 7672, 7680, 129536, 0x2901),
+  "sm_120": (170, 12, 8, 32, 2407, 1792, 512, 98304, 0x2B85)}
 
 
 @pytest.mark.parametrize("name", CARDS)
 def test_cards_have_what_is_published(name: str) -> None:
   c = CARDS[name]
   assert (c.sms, c.gpcs, c.tpcs_a_gpc, c.vram_size >> 30, c.clock_mhz, c.bandwidth, c.bus_bits,
-          c.l2_size >> 10) == PUBLISHED[name]
-  assert c.sms <= 2 * c.gpcs * c.tpcs_a_gpc and c.vram_size % (1 << 30) == 0 == c.l2_size % 1024
+          c.l2_size >> 10, c.device_id) == PUBLISHED[name]
+  assert c.sms <= 2 * c.gpcs * c.tpcs_a_gpc and c.vram_size % (1 << 16) == 0 == c.l2_size % 1024
   assert abs(c.memory_khz * 2000 * c.bus_bits / 8 / 1e9 - c.bandwidth) < 1
 
 
@@ -64,8 +67,8 @@ def test_components_that_stay_are_not_read_where_nothing_may_be_written() -> Non
 def test_the_largest_cluster(blocks: int) -> None:
   b = Compute()
   c, data = b.channel(), b.take(256)
-  b.pcas(c, launch_qmd(b, b.load(CLUSTER, "k"), version=(4, 0), grid=(16, 1, 1), block=(1, 1, 1), bank=b.bank(data),
-                       QMD_TYPE=3, GPC_CGA_WIDTH=blocks, GPC_CGA_HEIGHT=1, GPC_CGA_DEPTH=1))
+  b.pcas(c, launch_qmd(b, b.load(CLUSTER, "k"), version=(4, 0), grid=(16 // blocks, 1, 1), block=(1, 1, 1),
+                       bank=b.bank(data), QMD_TYPE=3, GPC_CGA_WIDTH=blocks, GPC_CGA_HEIGHT=1, GPC_CGA_DEPTH=1))
   b.run()
   assert [b.space.load(data + 4 * i, 4) for i in range(16)] == [16 * blocks + i % blocks for i in range(16)]
 

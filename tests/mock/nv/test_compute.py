@@ -227,7 +227,7 @@ CLUSTERED = [(c, v) for c in CARDS for v in CARDS[c].qmd_versions
 def test_clusters(card: str, version: tuple[int, int]) -> None:
   b = Compute(card)
   c, data = b.channel(), b.take(128)
-  q = launch_qmd(b, b.load(CLUSTER, "k"), version=version, grid=(6, 1, 1), block=(1, 1, 1), bank=b.bank(data),
+  q = launch_qmd(b, b.load(CLUSTER, "k"), version=version, grid=(2, 1, 1), block=(1, 1, 1), bank=b.bank(data),
                  QMD_TYPE=3, GPC_CGA_WIDTH=3, GPC_CGA_HEIGHT=1, GPC_CGA_DEPTH=1)
   b.pcas(c, q)
   b.run()
@@ -236,9 +236,8 @@ def test_clusters(card: str, version: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(("more", "text"), [
-  ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 4, "GPC_CGA_HEIGHT": 1, "GPC_CGA_DEPTH": 1}, "divide it"),
-  ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 2}, "divide it"),
-  ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 18, "GPC_CGA_HEIGHT": 1, "GPC_CGA_DEPTH": 1, "grid": (18, 1, 1)}, "1 to 16"),
+  ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 2}, "1 to 16"),
+  ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 18, "GPC_CGA_HEIGHT": 1, "GPC_CGA_DEPTH": 1}, "1 to 16"),
   ({"GPC_CGA_WIDTH": 2}, "GPC_CGA_WIDTH and so on"), ({"GPU_CGA_WIDTH": 2}, "GPU_CGA_WIDTH and so on"),
   ({"QMD_TYPE": 4}, "QMD_TYPE = 4"), ({"QMD_TYPE": 5}, "QMD_TYPE = 5"), ({"QMD_TYPE": 1}, "GRID_NULL"),
   ({"QMD_TYPE": 0}, "QMD_TYPE of a queue")])

@@ -195,7 +195,7 @@ CHIPS = {
 def test_the_parts_of_a_card(card: str) -> None:
   """Engines and their classes, GPCs and TPCs, numbers of the chip; two SMs a TPC."""
   c = Client(card=card)
-  s, copies = c.subdevice, {"sm_80": 10, "sm_86": 5, "sm_89": 5, "sm_90": 10, "sm_100": 20, "sm_120": 8}[card]
+  s, copies = c.subdevice, {"sm_80": 10, "sm_86": 5, "sm_89": 5, "sm_90": 5, "sm_100": 20, "sm_120": 8}[card]
   gr, copy = alloc.NV2080_ENGINE_TYPE_GR0, alloc.NV2080_ENGINE_TYPE_COPY0
   engines = [gr, *(copy + k for k in range(copies))]
   asked(c, s, "NV2080_CTRL_CMD_GPU_GET_ENGINES_V2", {}, {"engineCount": copies + 1, "engineList": engines})

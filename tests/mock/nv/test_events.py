@@ -17,7 +17,7 @@ QUIET = alloc.NV01_EVENT_WITHOUT_EVENT_DATA
 
 def registered(c: Client, fd: int) -> int:
   """NV_ESC_ALLOC_OS_EVENT of a file: its status."""
-  p = rm.nv_ioctl_alloc_os_event_t(hClient=c.root, hDevice=c.device, fd=fd)
+  p = rm.nv_ioctl_alloc_os_event_t(hClient=c.root, hDevice=c.device, fd=fd, Status=0xBAD)
   c.port.ioctl(fd, next(n for n, row in rm.IOCTLS.items() if row.struct is type(p)), p)
   return int(p.Status)
 

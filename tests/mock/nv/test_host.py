@@ -299,7 +299,7 @@ def test_bad_rings_and_unmapped_addresses() -> None:
 
 def test_a_group_dies_together_and_others_live() -> None:
   b = Bench()
-  group = Group(b.gpu, "compute")
+  group = Group("compute")
   c, mate, other, at = b.channel(group=group), b.channel(group=group), b.channel(), b.take(16)
   b.send(c, 0, host.ILLEGAL(HANDLE=0))
   dead(b, c, PBDMA, "ILLEGAL")
@@ -329,7 +329,7 @@ def test_doorbells() -> None:
   b = Bench()
   b.gpu.doorbell(999)
   assert "a doorbell with token 0x3e7, which belongs to no channel" in b.machine.findings[-1]
-  group = Group(b.gpu, "compute")
+  group = Group("compute")
   c = Channel(b.gpu, group, 7, b.space, BASE, ENTRIES, (b.gpu.vram, 512), None, [0xCBC0], 0)
   c.ring_doorbell()
   assert "before the channel was scheduled" in b.machine.findings[-1] and not c.runnable()

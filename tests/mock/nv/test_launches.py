@@ -47,7 +47,7 @@ def test_what_the_driver_tells_a_program_of_its_launch(card: str, version: tuple
   def findings() -> list[str]:
     """What a launch adds to the report about bank 0."""
     before = len(b.machine.findings)
-    b.pcas(c, launch_qmd(b, program, version=version, grid=grid, block=block, bank=(bank, layout.params + 16),
+    b.pcas(c, launch_qmd(b, program, version=version, grid=(2, 2, 2), block=block, bank=(bank, layout.params + 16),
                          QMD_TYPE=3, GPC_CGA_WIDTH=3, GPC_CGA_HEIGHT=2, GPC_CGA_DEPTH=1))
     b.run()
     assert c.state is State.READY, c.describe()
@@ -189,7 +189,7 @@ def test_programs_begin_at_multiples_of_128() -> None:
 @pytest.mark.parametrize("scheduled", [False, True])
 def test_a_channel_of_a_group_that_runs_is_scheduled(scheduled: bool) -> None:
   b = Compute()
-  group = Group(b.gpu, "compute")
+  group = Group("compute")
   group.scheduled = scheduled
   place = b.gpu.vram, b.take(512) - BASE
   c = Channel(b.gpu, group, b.gpu.new_number(), b.space, b.take(256), 32, place, place, [b.gpu.card.copy_class], 0)

@@ -239,11 +239,11 @@ class NVProgram(Program):
     store(prepared.qmd, self._bank_moves, address + self.bank_at)
 
   def _fill_grid(self, prepared: Prepared, grid: Dim3) -> None:
-    for where, value in zip(self._grid, grid, strict=True): store(prepared.qmd, where, value)
+    counts = [g // c for g, c in zip(grid, prepared.cluster or _ONE)]  # GRID_WIDTH counts clusters
+    for where, value in zip(self._grid, counts, strict=True): store(prepared.qmd, where, value)
     made, bank = prepared.bytes, self.bank_at
     struct.pack_into("<III", made, bank + self.arch.bank0.nctaid, *grid)
     for start, told in self._cluster_banks():
-      counts = [g // c for g, c in zip(grid, prepared.cluster or _ONE)]
       struct.pack_into("<III", made, bank + start + told.nclusterid, *counts)
     prepared.grid = grid
 

@@ -51,21 +51,21 @@ class Wrong:
     return f"{self.case.text} of {given}: {found}; witness: {right}"
 
 
-def _register(type_: str, number: int) -> str:
+def register(type_: str, number: int) -> str:
   return f"%p{number}" if type_ == "pred" else f"%{_LETTERS[SIZES[type_]]}{number}"
 
 
-def _load(type_: str, register: str, at: int) -> str:
+def load(type_: str, register: str, at: int) -> str:
   if type_ == "pred": return f"ld.global.u32 %r78, [%l78+{at}]; setp.ne.u32 {register}, %r78, 0;"
   return f"ld.global.b{8 * max(SIZES[type_], 2)} {register}, [%l78+{at}];"
 
 
-def _store(type_: str, register: str, at: int) -> str:
+def store(type_: str, register: str, at: int) -> str:
   if type_ == "pred": return f"selp.u32 %r78, 1, 0, {register}; st.global.u32 [%l79+{at}], %r78;"
   return f"st.global.b{8 * SIZES[type_]} [%l79+{at}], {register};"
 
 
-def _target(case: Case) -> str:
+def target(case: Case) -> str:
   """The first target that has an instruction."""
   form = forms.find(case.form)
   return next((t for t in TARGETS if form is None or form.row.sm <= int(t[3:-1])), TARGETS[-1])
@@ -80,20 +80,20 @@ def _kernel(batch: Sequence[Case]) -> str:
   """A kernel of cases: the operands of one behind those of the other, 8 bytes times threads each."""
   lines, given, made = list[str](), 0, 0
   for number, case in enumerate(batch):
-    names = [_register(t, k) for k, t in enumerate((*case.results, *case.sources))]
+    names = [register(t, k) for k, t in enumerate((*case.results, *case.sources))]
     n = len(case.results)
     for type_, name in zip(case.sources, names[n:]):
-      lines.append(_load(type_, name, 8 * THREADS * given))
+      lines.append(load(type_, name, 8 * THREADS * given))
       given += 1
     lines.append((case.setup + case.text).format(*names, M=_own(number)))
     for type_, name in zip(case.results, names[:n]):
-      lines.append(_store(type_, name, 8 * THREADS * made))
+      lines.append(store(type_, name, 8 * THREADS * made))
       made += 1
   body = "\n".join(lines)
   rows = [form.row for c in batch if (form := forms.find(c.form)) is not None]
   major, minor = max([(9, 0), *(row.version for row in rows)])
   return f""".version {major}.{minor}
-.target {max(map(_target, batch), key=TARGETS.index, default=TARGETS[0])}
+.target {max(map(target, batch), key=TARGETS.index, default=TARGETS[0])}
 .address_size 64
 .global .texref tx;
 .global .samplerref sm;
@@ -130,8 +130,8 @@ def _run(batch: Sequence[Case], given: Any, results: int, engine: str) -> tuple[
 
 def check(wanted: Sequence[Case], seed: int = 0, engine: str = "ref") -> Iterator[Wrong]:
   """Run cases on drawn operands; the first thread of each where emulator and witness differ."""
-  ordered = sorted(wanted, key=_target)
-  groups = [[*of] for _, of in itertools.groupby(ordered, _target)]
+  ordered = sorted(wanted, key=target)
+  groups = [[*of] for _, of in itertools.groupby(ordered, target)]
   for batch in (of[start:start + BATCH] for of in groups for start in range(0, len(of), BATCH)):
     drawn = [_drawn(c, random.Random(f"{seed} {c.text}")) for c in batch]
     columns: list[Any] = [row for rows in drawn for row in zip(*rows)]

@@ -111,8 +111,8 @@ def arithmetic(form: Form, rng: random.Random) -> Iterator[Case]:
   if form.row.opcode in {"abs", "neg"}:
     def signs(a: int) -> Any:
       if "ftz" in m: a = f.flush(a)
-      out = a & ~f.sign if form.row.opcode == "abs" else a ^ f.sign
-      return (lambda bits: f.is_nan(bits)) if f.is_nan(a) else out
+      if f.is_nan(a): return f.is_nan
+      return a & ~f.sign if form.row.opcode == "abs" else a ^ f.sign
     yield plain(form, lanes(form, signs))
     return
   made = float_function(form, t)
@@ -147,7 +147,7 @@ def classes(form: Form, rng: random.Random) -> Iterator[Case]:
   tests: dict[str, Function] = {
     "finite": lambda a: not f.is_nan(a) and not f.is_inf(a), "infinite": f.is_inf, "number": lambda a: not f.is_nan(a),
     "notanumber": f.is_nan, "subnormal": f.denormal,
-    "normal": lambda a: not (f.is_nan(a) or f.is_inf(a) or f.denormal(a) or f.is_zero(a))}
+    "normal": lambda a: not (f.is_nan(a) or f.is_inf(a) or f.denormal(a))}
   test = next(tests[x] for x in tests if x in m)
   yield plain(form, lambda a: int(test(a)))
 
@@ -492,7 +492,7 @@ def _power(x: int, up: bool, satfinite: bool) -> int:
 def tf32(form: Form, x: int, mode: int) -> int:
   """Ten bits of fraction."""
   f = Format("tf32", 19, 10, 127)
-  if F32.is_nan(x): return 0x7FFFFFFF
+  if F32.is_nan(x): return x & 0xFFFFE000 if "rna" in form.modifiers else 0x7FFFE000
   if F32.is_inf(x): out = f.inf(F32.negative(x))
   elif "rna" in form.modifiers: out = ((x & 0x7FFFFFFF) + 0x1000 >> 13) | (f.sign if F32.negative(x) else 0)
   else: out = softfloat.convert(x, F32, f, mode)
@@ -508,7 +508,7 @@ def between(form: Form, target: str, source: str, mode: int, whole: int | None) 
     if "ftz" in m and source == "f32": x = f.flush(x)
     if source == "f32" and target in {"f16", "bf16"} and m & {"relu", "satfinite"}:
       return narrowed(form, g, target, x, mode)
-    if f.is_nan(x): return finished(form, target, g.nan) if source != target or target != "bf16" else g.is_nan
+    if f.is_nan(x): return g.is_nan if "sat" not in m else 0
     if whole is not None: x = f.whole(x, whole)
     out = x if source == target else softfloat.convert(x, f, g, mode)
     if "sat" in m: out = 0 if g.order(out) <= 0 else min(out, g.bias << g.mantissa)

@@ -57,7 +57,7 @@ def arithmetic(form: Form) -> Function | None:
     "mul24": lambda a, b: low24(a, t) * low24(b, t) >> (16 if high else 0),
     "mad24": lambda a, b, c: cut(value((low24(a, t) * low24(b, t) >> (16 if high else 0)) & 0xFFFFFFFF, t) + c),
     "sad": lambda a, b, c: c + abs(a - b), "abs": abs, "neg": lambda a: -a,
-    "div": lambda a, b: truncated(a, b) if b else -1, "rem": lambda a, b: a - b * truncated(a, b) if b else a,
+    "div": lambda a, b: truncated(a, b) if b else -1, "rem": lambda a, b: a - b * truncated(a, b) if b else -1,
     "min": lambda a, b: relu(min(a, b)), "max": lambda a, b: relu(max(a, b))}
   return table.get(op)
 
@@ -101,7 +101,7 @@ def carries(form: Form) -> Iterator[Case]:
       a, b = (value(v, t) for v in values[:2])
       product = (a * b >> n if "hi" in m else a * b) & mask
       total = product + values[2] + carry
-    elif sub: total = values[0] - values[1] - carry
+    elif sub: total = values[0] - values[1] - (takes and 1 - carry)  # what subtractions leave is 1 without a borrow
     else: total = values[0] + values[1] + carry
     left = int(total < 0) if sub else int(total > mask)
     return (total & mask, left) if "cc" in m else (total & mask,)
@@ -138,7 +138,7 @@ def found(x: int, t: str) -> int:
 
 def nth(mask: int, base: int, offset: int) -> int:
   """fns."""
-  base &= 31
+  if base > 31: return 0xFFFFFFFF
   if not offset: return base if mask >> base & 1 else 0xFFFFFFFF
   order = range(base, 32) if offset > 0 else range(base, -1, -1)
   here = [k for k in order if mask >> k & 1]
@@ -148,7 +148,7 @@ def nth(mask: int, base: int, offset: int) -> int:
 def extracted(x: int, at: int, length: int, t: str) -> int:
   """bfe: bit by bit, as the manual writes it."""
   n = wide(t)
-  at, length = at & 0xFF, length & 0xFF
+  if n == 32: at, length = at & 0xFF, length & 0xFF
   if t[0] == "u" or not length: sign = 0
   else: sign = x >> min(at + length - 1, n - 1) & 1
   out = 0
@@ -158,8 +158,8 @@ def extracted(x: int, at: int, length: int, t: str) -> int:
 
 def inserted(a: int, b: int, at: int, length: int, n: int) -> int:
   """bfi."""
-  at, length = at & 0xFF, length & 0xFF
-  for k in range(length):
+  if n == 32: at, length = at & 0xFF, length & 0xFF
+  for k in range(min(length, n)):
     if at + k < n: b = b & ~(1 << at + k) | (a >> k & 1) << at + k
   return b
 
