@@ -11,7 +11,7 @@ import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault
+from tinyhw.core.errors import DecodeError, Interrupted, InvalidArgument, MachineFault
 from tinyhw.core.patience import Terms, ticker
 from tinyhw.mock.nv import faults, semaphores
 from tinyhw.mock.nv.jobs import Job, Turns
@@ -79,15 +79,20 @@ class Launch:
       raise faults.compute("ILLEGAL_INSTRUCTION", str(wrong)) from None
     except MachineFault as fault:
       self.explain(fault)
+      if isinstance(fault, Interrupted): self._end(by)  # it was taken off: what waits for its end goes on
       raise
     machine.executed += stats.instructions
     waves, card = max(stats.waves, 1), channel.gpu.card
     turns = -(-waves // (4 * card.sms))
     machine.clock.advance(stats.instructions // waves * turns * CYCLES_PER_INSTRUCTION * 1000 // card.clock_mhz)
+    self._end(by)
+
+  def _end(self, by: int | None) -> None:
+    """Tell who waits, and begin what follows."""
     self._release()
-    for index, fresh in plan.dependents:
-      launch = plan.engine.launch_at(self._own("DEPENDENT_QMD_POINTER", index) << 8, fresh)
-      channel.begin(launch.job(by))
+    for index, fresh in self.plan.dependents:
+      launch = self.plan.engine.launch_at(self._own("DEPENDENT_QMD_POINTER", index) << 8, fresh)
+      self.channel.begin(launch.job(by))
 
   def _turns(self, params: int, terms: Terms | None, by: int | None,
              observer: Observer | None) -> Generator[Idle | None, None, Stats]:

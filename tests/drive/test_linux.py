@@ -145,6 +145,7 @@ def test_a_fence_waits_for_nobody() -> None:
   assert not port._fence.locked()
 
 
+
 def test_what_takes_long_is_seen_soon_behind_its_end(linux: LinuxPort, monkeypatch: pytest.MonkeyPatch) -> None:
   """No sleep is longer than a sixteenth of what was waited for, nor than a millisecond, nor past the time."""
   now, slept = [0.0], list[tuple[float, float]]()
