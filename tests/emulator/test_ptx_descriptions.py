@@ -247,9 +247,9 @@ def test_a_sampler_is_its_bits() -> None:
       Sampler.named(members)
   for modes, flags in itertools.product(range(512), (0, 1, 2, 4, 8, 16, 31, 32)):
     bits = modes | flags << 9
-    good = flags < 32 and all(modes >> low & 7 < 5 for low in (0, 3, 6))
+    good = flags < 32 and not flags & 2 and all(modes >> low & 7 < 5 for low in (0, 3, 6))
     try:
-      assert Sampler.of(bits).bits | 1 << 10 == bits | 1 << 10 and good
+      assert Sampler.of(bits).bits == bits and good
     except InvalidArgument as error:
       assert not good and str(error) == f"{bits:#x} is no sampler"
   assert Sampler.named({"addr_mode_1": "mirror", "filter_mode": "linear"}) == Sampler(("wrap", "mirror", "wrap"), True)

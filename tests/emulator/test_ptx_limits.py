@@ -178,7 +178,8 @@ NANS = (0x7F800001, 0x7FC00000, 0xFF800001, 0xFFFFFFFF, 0x7FFFFFFF)
 
 
 def test_the_least_nan_is_one_too() -> None:
-  """And infinity is none, at each conversion to what has no infinity of its own."""
+  """And infinity is none, at each conversion to what has no infinity of its own. What `cvt.rna.tf32` makes of a NaN has
+  its upper bits: of the least one those of infinity."""
   numbers = (0x7F800000, 0xFF800000, 0x7F7FFFFF, 0, 0x80000000)
   def converted(what: str, *values: int) -> list[int]:
     return words(f"mov.b32 %f1, %r1; {what}", *values)
@@ -190,7 +191,7 @@ def test_the_least_nan_is_one_too() -> None:
     assert converted(pair.format(t), *NANS) == [nan] * 5
     assert converted(pair.format(t), *numbers) == [most, most, most, 0, 0]
   tf32 = converted("cvt.rna.tf32.f32 %r2, %f1;", *NANS)
-  assert tf32 == [0x7FFFFFFF] * 5
+  assert tf32 == [n & 0xFFFFE000 for n in NANS]  # as an H200 cuts them off (tests/recordings)
   assert converted("cvt.rna.satfinite.tf32.f32 %r2, %f1;", *NANS, *numbers) == [
     *[0x7FFFFFFF] * 5, 0x7F7FE000, 0xFF7FE000, 0x7F7FE000, 0, 0x80000000]
 

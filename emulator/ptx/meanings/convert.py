@@ -209,8 +209,10 @@ def _tf32(mode: str, modifiers: frozenset[str]) -> Callable[..., V]:
     if "satfinite" in modifiers:
       out = o.where(~nan & ((out & 0x7FFFFFFF) > 0x7F7FE000), raw & 0x80000000 | o.const("u32", 0x7F7FE000), out)
     if "relu" in modifiers: out = o.where(~nan & (raw >> 31 == 1), o.const("u32", 0), out)
-    cut = raw & 0xFFFFE000 if mode == "rna" else o.const("u32", 0x7FFFE000)  # as sm_90 has NaN
-    return o.where(nan, cut, out)
+    # As sm_90 has NaN; of satfinite, which it has not, the manual says which one comes out.
+    if "satfinite" in modifiers: told = o.const("u32", 0x7FFFFFFF)
+    else: told = raw & 0xFFFFE000 if mode == "rna" else o.const("u32", 0x7FFFE000)
+    return o.where(nan, told, out)
   return convert
 
 
