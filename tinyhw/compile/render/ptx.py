@@ -129,7 +129,9 @@ class Writer(Lanes):
     if op is Ops.VECTORIZE: return [self.lanes(s)[0] for s in u.src]
     if op is Ops.GEP: return [self.lanes(u.src[0])[k] for k in u.arg]
     if op is Ops.WMMA: return self.matrix(u)
-    if op is Ops.WGMMA: return wgmma.product(self, u)
+    if op is Ops.WGMMA:
+      a, b, memory, item = u.src
+      return wgmma.product(self, u, self.at[a], self.at[b], self.pointers[memory], self.lanes(item)[0])
     source, target = u.src[0].dtype.scalar if u.src else dtypes.void, u.dtype.scalar
     if op is Ops.CAST: return [self.cast(x, source, target) for x in self.lanes(u.src[0])]
     if op is Ops.BITCAST: return [self.bitcast(x, source, target) for x in self.lanes(u.src[0])]

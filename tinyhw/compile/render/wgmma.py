@@ -11,19 +11,18 @@ copies that are still on their way, and the product of 8,192 rows takes 2.16 ms 
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from tinyhw.compile.render.ptxlanes import Line, group
+from tinyhw.compile.render.ptxlanes import Lanes, Line, group
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.matrix import LINE_BYTES, TILE_ALIGN, Operand, TileProduct
 from tinyhw.ir.uop import UOp
 
-if TYPE_CHECKING:
-  from tinyhw.compile.render.ptx import Writer
-
+Place = tuple[str, int]           # a register with an address, bytes behind it
 _BEHIND: Final = 2                # tiles that are not asked for: the one that is multiplied, and the one before it
 _BLOCK: Final = 64                # lines of a block: rows of a warpgroup; steps, where lines go across them
 _VECTOR: Final = 16
+_LABEL: Final = "$tile"
 _GROUP_BYTES: Final = 8 * LINE_BYTES  # of eight lines, in which the swizzle's pattern comes once
 _SWIZZLE_128: Final = 1 << 62     # of a matrix descriptor
 _STEPS: Final = 4                 # instructions a line: each has 32 bytes of it
@@ -44,10 +43,9 @@ def step_bytes(operand: Operand) -> int:
 class _Copies:
   """What a thread copies of a factor in a loop, from where its pointer is to where its lines of a tile are."""
 
-  def __init__(self, w: Writer, product: TileProduct, operand: Operand, index: UOp, first: int) -> None:
+  def __init__(self, w: Lanes, product: TileProduct, operand: Operand, place: Place, first: int) -> None:
     self.w, self.operand = w, operand
-    base, offset = w.at[index]
-    self.pointer = w.new(_U64, "add.u64", base, str(offset))
+    self.pointer = w.new(_U64, "add.u64", place[0], str(place[1]))
     apart = product.threads * _VECTOR // LINE_BYTES   # lines that all threads copy at once
     lines = range(0, operand.count, apart)
     def source(line: int) -> int:
@@ -63,15 +61,14 @@ class _Copies:
     self.w.line("add.u64", self.pointer, str(self.operand.advance), result=self.pointer)
 
 
-def product(w: Writer, u: UOp) -> list[str]:
-  """The instructions of a WGMMA; gives a lane's results."""
+def product(w: Lanes, u: UOp, a: Place, b: Place, memory: str, thread: str) -> list[str]:
+  """The instructions of a WGMMA, of which a kernel has one; gives a lane's results. `a` and `b` are where the thread of
+  that number copies first, `memory` is the address of the tiles."""
   made: TileProduct = u.arg
-  a, b, memory, item = u.src
   kind, size, whole = u.dtype.scalar, made.stage_bytes, made.stages * made.stage_bytes
   ahead = made.stages - _BEHIND
   sums = [w.register(kind) for _ in range(u.dtype.count)]
-  thread = w.lanes(item)[0]
-  base = w.new(_U32, "add.u32", w.pointers[memory], str(TILE_ALIGN - 1), note=f"{made.stages} tiles of {size} bytes")
+  base = w.new(_U32, "add.u32", memory, str(TILE_ALIGN - 1), note=f"{made.stages} tiles of {size} bytes")
   base = w.new(_U32, "and.b32", base, f"{0x100000000 - TILE_ALIGN:#x}")
   line = w.new(_U32, "shr.u32", thread, "3")
   turned = w.new(_U32, "xor.b32", line, thread)
@@ -97,9 +94,7 @@ def product(w: Writer, u: UOp) -> list[str]:
   loops, reads, fills = w.register(_U32), w.register(_U32), w.register(_U32)
   for register, first in ((loops, 0), (reads, 0), (fills, ahead * size)):
     w.line("mov.u32", str(first), result=register)
-  w.labels += 1
-  label = f"$tile{w.labels}"
-  w.lines.append(Line(0, f"{label}:"))
+  w.lines.append(Line(0, f"{_LABEL}:"))
   w.depth += 1
   w.line("cp.async.wait_group", str(ahead - 1))
   w.line("fence.proxy.async.shared::cta")
@@ -125,7 +120,7 @@ def product(w: Writer, u: UOp) -> list[str]:
     w.line("mov.u32", "0", result=register, guard=over)
   w.line("add.u32", loops, "1", result=loops)
   again = w.new(_BOOL, "setp.lt.u32", loops, str(made.loops))
-  w.line("bra", label, guard=again)
+  w.line("bra", _LABEL, guard=again)
   w.depth -= 1
   w.line("wgmma.wait_group.sync.aligned", "0")
   return sums
