@@ -138,8 +138,10 @@ class LinuxPort:
 
   def fence(self) -> None:
     """Taking a lock is a locked instruction, and such a one empties the processor's write-combining buffers (Intel's
-    manual, volume 3, "Buffering of Write Combining Memory Locations"; AMD's, volume 2, "Write-Combining Buffers")."""
+    manual, volume 3, "Buffering of Write Combining Memory Locations"; AMD's, volume 2, "Write-Combining Buffers").
+    One that another thread holds is only looked at: a new one is taken then."""
     if self._fence.acquire(False): self._fence.release()
+    else: threading.Lock().acquire()
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
     """Whether `done` became true within the time: spins first, then sleeps."""
