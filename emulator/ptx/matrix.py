@@ -172,12 +172,11 @@ def places_of_quarter(which: str, across: bool) -> tuple[Value, Value]:
   """(rows, columns) of a quarter's matrix at which lanes have their elements [lanes, elements]: of the left ("a") or
   right ("b") operand, or of a sum ("c"). `across`: a lane has a row of its own (of "b" a column)."""
   e = np.arange(8 if which == "c" else 4)[None, :]
-  own, part = _LOW + 4 * _HIGH + 0 * e, e + 4 * _HIGH
-  if which == "c":
-    if across: return own, e + 0 * _LOW
-    return (_LOW & 1) + (e & 2) + 4 * _HIGH, (e & 4) + (_LOW & 2) + (e & 1)
-  rows, columns = (own, e + 0 * _LOW) if across else (part, _LOW + 0 * e)
-  return (rows, columns) if which == "a" else (columns, rows)
+  if across: rows, columns = _LOW + 4 * _HIGH, e
+  elif which == "c": rows, columns = (_LOW & 1) + (e & 2) + 4 * _HIGH, (e & 4) + (_LOW & 2) + (e & 1)
+  else: rows, columns = e + 4 * _HIGH, _LOW
+  rows, columns = np.broadcast_arrays(rows, columns)
+  return (columns, rows) if which == "b" else (rows, columns)
 
 
 class Quarters:

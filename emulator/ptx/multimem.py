@@ -45,8 +45,6 @@ def multimem(code: Code, line: Line, form: Form) -> Step:
   loads, stores = "ld_reduce" in m, "st" in m
   size, name, wide = SIZES[t], combine.operation(m), bool(m & {"acc::f16", "acc::f32"})
   count = next((int(x[1]) for x in ("v2", "v4", "v8") if x in m), 1)
-  if count > 1 and count * size not in {4, 8, 16}:
-    raise DecodeError(f"{i.name} of {count * size} bytes: 4, 8 or 16", where=where(line))
   read = address(code, line, i.operands[1 if loads else 0], "")
   given = operands.elements(line, i.operands[0 if loads else 1])
   if len(given) != count: raise DecodeError(f"{i.name} has {count} values", where=where(line))

@@ -14,7 +14,7 @@ from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.scope import Line, Place, Range, Register
 from tinyhw.isa.ptx.forms import SIZES
-from tinyhw.isa.ptx.model import Float, Function, Int, Minus, Name, Not, Operand, Pair, Part, Sum, Vector
+from tinyhw.isa.ptx.model import Float, Function, Int, Name, Not, Operand, Pair, Part, Sum, Vector
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
@@ -119,12 +119,9 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
   dtype = dtype_of(type_)
   value = immediate(line, operand, type_)
   if value is not None: return code.constant(value)
-  if isinstance(operand, Not):
+  if isinstance(operand, Not) and type_ == "pred":
     inner = reader(code, line, operand.operand, "pred")
     return lambda group: ~inner(group)
-  if isinstance(operand, Minus):
-    plain = reader(code, line, operand.operand, type_)
-    return lambda group: -plain(group)
   if isinstance(operand, Sum):
     address = dtype.type(code.address(line, operand.name) + bytes_past(line, operand))
     return code.based(line, operand.name, address)

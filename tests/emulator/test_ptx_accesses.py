@@ -131,6 +131,7 @@ def test_accesses(start: int) -> None:
     assert not stats.interpreted and not stats.helped, stats
 
 
+@pytest.mark.left("st.u16")
 def test_generic_addresses_of_the_stack() -> None:
   """The reference goes on where control comes to one."""
   rng = random.Random(seed(70))

@@ -100,6 +100,7 @@ def fragments(x: Any, y: Any, z: Any) -> tuple[Any, Any, Any]:
   return tuple(np.ascontiguousarray(m) for m in (a, b, c))
 
 
+@pytest.mark.left("mma")
 @pytest.mark.parametrize("engine", ["ref", "jit"])
 @pytest.mark.parametrize(("t", "k", "sm", "sizes"), CASES)
 def test_mma(t: str, k: int, sm: int, sizes: tuple[int, int, int], engine: str,
@@ -167,6 +168,7 @@ def test_what_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
   with pytest.raises(InvalidArgument, match="'some' is no way to add"): mock_options()
 
 
+@pytest.mark.left("mma")
 def test_without_it_sums_are_rounded_once(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.delenv("EMU_SUMS", raising=False)
   x, y = np.full((16, 16), 2.0**-12, np.float16), np.full((16, 8), 2.0**-13, np.float16).T.copy().T
@@ -176,3 +178,28 @@ def test_without_it_sums_are_rounded_once(monkeypatch: pytest.MonkeyPatch) -> No
   assert (launch(text("f16", 16, 80, "f32"), "k", 1, 32, args, device="EMU")[2] == 1 + 2.0**-21).all()
   monkeypatch.setenv("EMU_SUMS", "chip")
   assert (launch(text("f16", 16, 80, "f32"), "k", 1, 32, args, device="EMU")[2] == 1).all()  # 2**-25 is behind 24 bits
+
+
+F8 = "{" + ", ".join(f"%f{n}" for n in range(8)) + "}"
+UNMEASURED = [
+  ("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1},"
+   " {%r2, %r3}, {%f0, %f1, %f2, %f3}, %r4, 0;", "sparse"),
+  (f"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {F8}, {{%r0, %r1}}, {{%r2, %r3}}, {F8};", "has no unit for it")]
+
+
+@pytest.mark.left("mma")
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+@pytest.mark.parametrize(("line", "message"), UNMEASURED)
+def test_what_is_not_known_is_refused_where_it_comes(line: str, message: str, engine: str,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+  """And computed where nobody asks for the chip's sums."""
+  monkeypatch.setenv("EMU", engine)
+  source = f""".version 8.7\n.target sm_90\n.visible .entry k(.param .u64 out) {{ .reg .b32 %r<5>; .reg .f32 %f<8>;
+    .reg .b64 %o; ld.param.u64 %o, [out]; mov.u32 %r4, 0x44444444; mov.b32 %r0, 0x3C003C00; mov.b32 %r1, %r0;
+    mov.b32 %r2, %r0; mov.b32 %r3, %r0; {' '.join(f'mov.f32 %f{n}, 0f3F800000;' for n in range(8))}
+    {line} st.global.f32 [%o], %f0; ret; }}""".encode()
+  monkeypatch.setenv("EMU_SUMS", "chip")
+  with pytest.raises(Unsupported, match=message): launch(source, "k", 1, 32, [np.zeros(1, np.float32)], device="EMU")
+  monkeypatch.delenv("EMU_SUMS")
+  found = launch(source, "k", 1, 32, [np.zeros(1, np.float32)], device="EMU")[0]
+  assert found == (1 + 8 if "sp" in line else 1 + 4)

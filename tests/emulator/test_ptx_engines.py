@@ -175,6 +175,7 @@ def test_threads_that_part() -> None:
   assert not stats.interpreted
 
 
+@pytest.mark.left("bar.sync")
 def test_a_barrier_that_some_threads_reach() -> None:
   body = "setp.lt.u32 %p1, %t, 7; @%p1 bar.sync 0; mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %t;"
   _, stats = both(kernel(body), bytes(64))
@@ -367,6 +368,7 @@ def test_matrices_are_stored(way: str, shift: int) -> None:
     assert not stats.interpreted
 
 
+@pytest.mark.left("ldmatrix")
 @pytest.mark.parametrize("where", ["s", "in"])
 def test_matrices_at_generic_addresses(where: str) -> None:
   """Of shared memory; in global memory the reference goes on."""
@@ -449,6 +451,7 @@ def test_memory_that_nobody_reads_may_be_anywhere() -> None:
   both(kernel(body), numbers(random.Random(1), 1024))
 
 
+@pytest.mark.left("cvt.u64.u32")
 def test_steps_that_pass_the_end_of_their_type() -> None:
   """An index of 32 bits that wraps is widened as the chip does it, by the reference if need be."""
   body = """sub.u32 %r1, %t, 3; cvt.u64.u32 %l1, %r1; mad.wide.u32 %l2, %t, 8, %out; st.global.u64 [%l2], %l1;"""
@@ -457,6 +460,7 @@ def test_steps_that_pass_the_end_of_their_type() -> None:
   assert stats.interpreted == {"cvt.u64.u32": 64}  # the warps that came to it
 
 
+@pytest.mark.left("cvt.u64.u32")
 def test_an_index_that_wraps_in_a_loop() -> None:
   """From the next turn on the index is a vector, and the loop is compiled code's."""
   body = """mov.u32 %r2, 0; mov.u64 %l3, 0;

@@ -171,6 +171,7 @@ def test_boxes_are_loaded(case: Box) -> None:
   if case.native: assert stats is not None and not stats.helped
 
 
+@pytest.mark.left("cp.async.bulk.tensor.3d.global")
 @given(case=boxes(OUT + (1 << 15)), operation=st.sampled_from(OPERATIONS))
 @settings(max_examples=examples(12), deadline=None)
 def test_boxes_are_stored(case: Box, operation: str) -> None:
@@ -250,6 +251,7 @@ def test_columns_of_pixels_are_stored(case: tuple[TensorMap, int, dict[str, int]
   if good: assert stats is not None and not stats.helped
 
 
+@pytest.mark.left("cp.async.bulk.tensor.2d.global")
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_warp_that_stores_one_box(apart: bool) -> None:
   """It is done once where all threads give the same."""
@@ -291,6 +293,7 @@ def test_boxes_at_each_end_of_a_tensor(stores: bool, rank: int) -> None:
       assert (compiled[1024:1024 + size] == cells[taken].reshape(-1)).all(), at
 
 
+@pytest.mark.left("cp.async.bulk.tensor.1d")
 def test_boxes_that_meet_their_mbarrier() -> None:
   """A box over the mbarrier that is told of it: what is there then is no mbarrier, or one by chance."""
   m = TensorMap(IN + TENSOR + SHARED, (64, 0, 0, 0, 0), (0,) * 4, (64, 0, 0, 0, 0), (1, 0, 0, 0, 0), 1, KINDS["u8"])
@@ -320,6 +323,7 @@ for o, t in [("add", "s32"), ("max", "u32"), ("and", "b32")] if THOROUGH else [(
                                f"{o}.{t} [%to], [%of], %size, [%barrier]")
 
 
+@pytest.mark.left("cp.(reduce.)?async.bulk")
 @pytest.mark.parametrize("name", COPIES)
 def test_copies_in_bulk(name: str) -> None:
   """Sizes, places and faults of all kinds of copies; reductions read what was there, shared memory may overlap."""
@@ -366,6 +370,7 @@ FIELDS = [("global_address", "b64", ""), ("rank", "b32", ""), ("elemtype", "b32"
             for k in range(n))]
 
 
+@pytest.mark.left("tensormap.replace.tile.rank")
 @pytest.mark.parametrize("space", ["global", "shared::cta"])
 def test_maps_are_changed(space: str) -> None:
   """Each field, in memory that holds anything; then the map goes to global memory. A byte that does not fit, or a place

@@ -160,6 +160,7 @@ A: { .param .b32 x; .param .b32 back; add.u32 %r1, %t, %r4; st.param.b32 [x], %r
   mad.wide.u32 %l3, %t, 4, %out; st.global.u32 [%l3], %r3;"""
 
 
+@pytest.mark.left("call")
 @pytest.mark.parametrize("times", [2, 90])
 def test_recursion(times: int) -> None:
   """A function that calls itself stays a call, in one that does not; called often, it leaves all to the reference."""
@@ -198,6 +199,7 @@ def test_faults_in_functions(inner: str, guard: str) -> None:
   assert found[0] == found[1]
 
 
+@pytest.mark.left("bar.sync")
 @pytest.mark.parametrize("sync", ["bar.sync 0;", "shfl.sync.idx.b32 %a, %a, 2, 31, -1; st.global.u32 [%z1], %a;"])
 def test_threads_that_meet_in_functions(sync: str) -> None:
   """Some threads of each warp in a function and others in the kernel come to one barrier: the reference goes on with
@@ -263,6 +265,7 @@ LOCAL = ".local .align 8 .b8 mine[24]; st.local.u32 [mine+4], %t;"
 ON = "{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r7; call.uni (y), f, (x); ld.param.b32 %r3, [y]; }"
 
 
+@pytest.mark.left("call")
 @pytest.mark.parametrize("align", [8, 64])
 @pytest.mark.parametrize("call", ["", ON])
 @pytest.mark.parametrize("local", ["", LOCAL])
@@ -273,6 +276,7 @@ def test_room_on_the_stack(align: int, call: str, local: str) -> None:
   assert stats.helped.keys() == ({"call.uni"} if call else set()) and not stats.interpreted
 
 
+@pytest.mark.left("bar.sync")
 def test_room_where_the_reference_goes_on() -> None:
   """It knows the end of each thread's stack; room that there is not is a fault."""
   end = """and.b32 %r8, %t, 1; setp.eq.u32 %p2, %r8, 1; @%p2 bra B; bar.sync 0; bra C; B: bar.sync 0;

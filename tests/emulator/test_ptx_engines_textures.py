@@ -124,6 +124,7 @@ def fetch(rng: random.Random) -> tuple[str, list[Header]]:
   return f"{rng.choice(['', '', '@%p2 '])}{name} {out}, [{handle}, {at}]{more};", [h, replace(h, pitch=0)]
 
 
+@pytest.mark.left("tex", "tld4")
 @pytest.mark.parametrize("start", seeds(range(14)))
 def test_fetches(start: int) -> None:
   """Random textures, instructions and coordinates, also of threads that look at different ones."""
@@ -140,6 +141,7 @@ SURFACES = [
   "sured.b.{o}.{g}.{t}.{m} [%l4, {c}], %r9;", "@%p2 sured.p.{o}.{g}.b32.{m} [%l3, {c}], %r9;"]
 
 
+@pytest.mark.left("suld", "sust", "sured")
 @pytest.mark.parametrize("start", seeds(range(len(SURFACES))))
 def test_surfaces(start: int) -> None:
   rng = random.Random(start)

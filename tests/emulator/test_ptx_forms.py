@@ -264,6 +264,7 @@ MEMBERS = f"""{HEAD}
   ret; }}"""
 
 
+@pytest.mark.left("elect", "match", "redux", "vote")
 @pytest.mark.parametrize("engine", ["ref", "jit"])
 @pytest.mark.parametrize("kinds", [0, 1, 3, 11])
 def test_threads_of_a_warp_that_name_different_members(kinds: int, engine: str,

@@ -85,6 +85,7 @@ def test_what_threads_do_together(guard: str) -> None:
   assert not stats.interpreted and not stats.helped
 
 
+@pytest.mark.left("bar", "elect", "match", "mbarrier", "movmatrix", "redux", "shfl", "vote")
 @pytest.mark.parametrize("part", range(4))
 def test_what_some_threads_do_together(part: int) -> None:
   """Those whose guard is true: what others of the warp have to come for is a fault, of both engines the same."""

@@ -308,6 +308,7 @@ def test_blocks_that_are_not_resident_do_not_run(how: str) -> None:
   assert np.frombuffer(later.end(how, 8)[0], np.uint32)[:9].tolist() == [*range(1, 9), 0]
 
 
+@pytest.mark.left("bar.sync")
 def test_a_kernel_that_often_leaves_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
   """From so many cohorts on the reference has the rest of the launch."""
   begun: list[int] = []

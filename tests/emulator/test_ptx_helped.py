@@ -41,6 +41,7 @@ def all_helped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
   return left
 
 
+@pytest.mark.left("")
 @pytest.mark.parametrize("start", seeds(range(1)))
 def test_instructions_that_the_reference_does(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
   """All instructions that compute, on vectors, of all threads, on steps, with guards; a part of the threads, too."""
@@ -85,6 +86,7 @@ def down(kind: str, space: str) -> str:
 """
 
 
+@pytest.mark.left("call")
 @pytest.mark.parametrize("space", ["reg", "param"])
 @pytest.mark.parametrize("kind", OF)
 def test_what_functions_take_and_give(kind: str, space: str) -> None:
@@ -141,6 +143,7 @@ A: { .param .b32 y; .param .b32 m; .param .b32 z; st.param.b32 [y], %r5; st.para
   mad.wide.u32 %l3, %t, 4, %out; st.global.u32 [%l3], %r5;"""
 
 
+@pytest.mark.left("call")
 def test_what_functions_execute_counts() -> None:
   """For reports, and for the watchdog: in one call, and of many together."""
   text = kernel(OVER, LONG)
@@ -153,6 +156,7 @@ def test_what_functions_execute_counts() -> None:
     with pytest.raises(WatchdogExpired): run(text, "k", b"", how, block=64, watchdog=300)
 
 
+@pytest.mark.left("call")
 def test_calls_often_enough_are_the_reference_s(monkeypatch: pytest.MonkeyPatch) -> None:
   """From so many calls on in one launch; the next launch of the kernel begins there."""
   text = kernel(OVER, LONG)
@@ -181,14 +185,15 @@ def test_patience_ends_in_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 TOGETHER = """.func (.reg .b32 back) f (.reg .b32 x, .reg .b32 n);
-.func (.reg .b32 back) f (.reg .b32 x, .reg .b32 n) { .reg .pred %q, %w; .reg .b32 %x, %m; mov.b32 %x, x; mov.b32 %m, n;
-  and.b32 %x, %x, 1023; setp.gt.u32 %q, %x, 300; @%q bra LATER;
-  P: MEET @%w bra FAR; setp.eq.u32 %q, %m, 0; @%q bra E; sub.u32 %m, %m, 1; call (%x), f, (%x, %m);
-  E: mov.b32 back, %x; ret; LATER: mad.lo.u32 %x, %x, 3, 100; setp.eq.u32 %w, %m, 7; bra P;
-  FAR: add.u32 %x, %x, 9; bra E; }
+.func (.reg .b32 back) f (.reg .b32 x, .reg .b32 n) { .reg .pred %q, %w; .reg .b32 %x, %m, %d; mov.b32 %x, x;
+  mov.b32 %m, n; and.b32 %x, %x, 1023; setp.gt.u32 %q, %x, 300; setp.ne.and.u32 %q, %m, 2, %q;
+  mov.u32 %d, 0; @%q bra LATER;
+  P: MEET mov.u32 %d, 1; LATER: mad.lo.u32 %x, %x, 3, 100; setp.eq.u32 %w, %d, 0; @%w bra P;
+  setp.eq.u32 %q, %m, 0; @%q bra E; sub.u32 %m, %m, 1; call (%x), f, (%x, %m); E: mov.b32 back, %x; ret; }
 """
 
 
+@pytest.mark.left("call")
 @pytest.mark.parametrize("meet", ["shfl.sync.bfly.b32 %x, %x, 5, 31, -1;", "redux.sync.add.s32 %x, %x, -1;",
                                   "vote.sync.any.pred %q, %q, -1; @%q add.u32 %x, %x, 7;", "bar.warp.sync -1;"])
 def test_threads_that_meet_in_functions_that_the_reference_runs(meet: str) -> None:
@@ -215,6 +220,7 @@ def test_a_store_to_a_block_that_has_ended() -> None:
   assert found[0] == found[1] and "ended" in found[0]
 
 
+@pytest.mark.left("cp.async.ca")
 @pytest.mark.parametrize("width", [4, 8, 16])
 def test_copies_of_less_than_their_width(width: int) -> None:
   """cp.async with how much is read, of all threads or of each; nothing of it, and all; a part is the reference's."""

@@ -82,6 +82,7 @@ ENDS = [Object(pending, expected, tx, phase).word
                                              (2, 5, LIMIT - 49, 1))] + [0, 5, 1 << 62]
 
 
+@pytest.mark.left("mbarrier.(test|try)_wait")
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_ends_of_phases_and_of_counts(operation: str) -> None:
   """One thread's last arrival, the last bytes, more than there may be, and what is no mbarrier."""

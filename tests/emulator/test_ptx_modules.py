@@ -17,7 +17,7 @@ from tinyhw.core.errors import DecodeError, Error, InvalidArgument, Unsupported
 from tinyhw.emulator.ptx import flow
 from tinyhw.emulator.ptx import link as linking
 from tinyhw.emulator.ptx.link import link
-from tinyhw.emulator.ptx.merge import merge
+from tinyhw.emulator.ptx.merge import linked, merge
 from tinyhw.isa.ptx import parse
 from tinyhw.isa.ptx.printer import text as printed
 
@@ -133,6 +133,9 @@ def test_addresses_have_64_bits() -> None:
   assert tinyhw.launch(kernel, "k", 1, 1, [np.zeros(1, np.uint32)], "EMU")[0] == 7
   assert printed(parse(kernel)).splitlines()[:3] == [".version 8.0", ".target sm_80", ""]
   assert merge([parse(head), parse(head + ".address_size 64"), parse(head)]).address_size == 64
+  with pytest.raises(DecodeError, match=r"^PTX: modules of different \.address_size$"):
+    merge([parse(head + ".address_size 32"), parse(head), parse(head + ".address_size 64")])
+  with pytest.raises(DecodeError, match="^second: PTX line 3"): linked([("first", head), ("second", head + "nonsense")])
   for space, name in ((".global", "global"), ("", "generic")):
     with pytest.raises(DecodeError, match=f"an address of 32 bits in {name} space, where they have 64"):
       wrong = kernel.replace("st.global.u32 [%o]", f"st{space}.u32 [%r]")

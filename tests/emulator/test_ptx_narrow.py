@@ -179,6 +179,7 @@ def thinned(rng: Any, x: Any, packed: bool) -> tuple[Any, Any]:
   return out, np.array(words, np.uint32)
 
 
+@pytest.mark.left("mma.*block_scale")
 @pytest.mark.parametrize("thin", [False, True])
 @pytest.mark.parametrize(("kind", "a", "b", "d", "count", "scales"), kinds())
 def test_products_of_narrow_floats(kind: str, a: str, b: str, d: str, count: int, scales: str, thin: bool) -> None:
@@ -244,6 +245,7 @@ def test_products_of_narrow_floats(kind: str, a: str, b: str, d: str, count: int
   assert (found == np.array([wanted[p] for p in place], c.dtype).reshape(32, 4)).all()
 
 
+@pytest.mark.left("ldmatrix.*b8x16")
 @pytest.mark.parametrize("bits", [4, 6])
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_ldmatrix_that_unpacks(count: int, bits: int) -> None:
@@ -263,6 +265,7 @@ def test_ldmatrix_that_unpacks(count: int, bits: int) -> None:
       assert int(out[lane, j]) == sum(c << 8 * n for n, c in enumerate(codes))
 
 
+@pytest.mark.left("ldmatrix.*b8x16")
 @pytest.mark.parametrize("form", ["b8", "b8x16.b6x16_p32", "b8x16.b4x16_p64"])
 @pytest.mark.parametrize("count", [1, 2])
 def test_squares_of_bytes_are_loaded_transposed(count: int, form: str) -> None:
@@ -287,6 +290,7 @@ def test_squares_of_bytes_are_loaded_transposed(count: int, form: str) -> None:
       assert int(out[lane, j]) == sum(c << 8 * n for n, c in enumerate(wanted))
 
 
+@pytest.mark.left("stmatrix.sync.aligned.m16n8")
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_bytes_of_sums_are_stored_transposed(count: int) -> None:
   """A thread has two neighbours of row g and two of row g + 8, as of the sums of a product of 16 x 8."""
@@ -314,6 +318,7 @@ def test_what_is_stored_with_a_release_is_in_memory() -> None:
   assert (out == np.stack([8 * np.arange(32), np.arange(32)], axis=1)).all()
 
 
+@pytest.mark.left("st.bulk")
 def test_shared_memory_is_cleared() -> None:
   """By two threads, of which one says its size in 32 bits and names a generic address."""
   out = run("""mov.u32 %r1, s; shl.b32 %r2, %t, 2; add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], -1; bar.warp.sync -1;
@@ -354,6 +359,7 @@ OUT: add.u32 %r4, %r1, %r3; ld.shared.u32 %r5, [%r4]; st.global.u32 [%l5], %r5; 
     declared=f".shared .align 1024 .b8 s[{size}]; .shared .align 8 .b64 bar;", params=", .param .u64 map")[0]
 
 
+@pytest.mark.left("cp.*gather4")
 def test_four_rows_are_gathered() -> None:
   rng = np.random.default_rng(seed(8))
   x = rng.integers(0, 1 << 16, (40, 64), np.uint16)
@@ -396,6 +402,7 @@ def test_rows_of_boxes_of_several_cannot_be_gathered() -> None:
       .mbarrier::complete_tx::bytes [%r1], [%l1, {0, 1, 2, 3, 4}], [%r2];""".replace("\n      ", ""), 512)
 
 
+@pytest.mark.left("cp.async.bulk.tensor")
 @pytest.mark.parametrize("kind", ["b4x16", "b4x16_p64", "b6x16_p32"])
 def test_narrow_elements_are_copied(kind: str) -> None:
   """A box of 32 by 6 elements from element 16 of row 1 on, of which two rows are outside."""
@@ -433,6 +440,7 @@ def test_more_bytes_stay_together(atomicity: int) -> None:
 
 # ---- clusters that take over, extremes of floats
 
+@pytest.mark.left("clusterlaunchcontrol")
 @pytest.mark.parametrize("cluster", [1, 2])
 def test_clusters_take_over_what_has_not_begun(cluster: int) -> None:
   """Each block of a cluster marks the block's index that it works for, until nothing is left: each exactly once."""
@@ -455,6 +463,7 @@ END: {both}""", np.zeros(grid, np.uint32), np.zeros(4, np.uint32), grid=grid, th
   assert (out == 1).all()
 
 
+@pytest.mark.left("redux.*f32")
 @pytest.mark.parametrize("mode", ["", ".NaN", ".abs", ".abs.NaN"])
 @pytest.mark.parametrize("op", ["min", "max"])
 def test_extremes_of_floats_of_a_warp(op: str, mode: str) -> None:

@@ -112,6 +112,7 @@ def test_compiled_code_goes_on_behind_what_has_cost_enough(engine: str, monkeypa
   assert waits.words(64) == [9] * 64 and bool(begun) is (engine != "ref")
 
 
+@pytest.mark.left("griddepcontrol")
 @pytest.mark.parametrize("engine", ["ref", "jit", "both"])
 def test_alone_it_has_no_effect(engine: str) -> None:
   alone = Run(f"{SAY} griddepcontrol.wait; setp.lt.u32 %p1, %r2, 9; @%p1 {SAY} @%p1 griddepcontrol.wait; {STORE}", 2)

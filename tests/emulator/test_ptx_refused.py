@@ -85,6 +85,7 @@ OPERANDS = [  # an instruction, and what is wrong with its operands: {} is its n
   ("cvta.global.u64 %l1;", "{} takes 2 operands, not 1"),
   ("cvta.global.u64 %l1, %l2, %l3;", "{} takes 2 operands, not 3"),
   ("isspacep.global %p1;", "{} takes 2 operands, not 1"),
+  ("isspacep.global %p1, %r1;", "an address of 32 bits in generic space, where they have 64"),
   ("isspacep.global %r1, %l1;", "{} does not fit the type .b32 of its destination"),
   ("add.u32 %x, %r2, %r3;", "%x is no register that {} could write"),
   ("add.u32 5, %r2, %r3;", "int is no register that {} could write"),
@@ -94,6 +95,11 @@ OPERANDS = [  # an instruction, and what is wrong with its operands: {} is its n
   ("add.u32 %r1, [%o], %r3;", "{} takes no such operand"),
   ("add.u32 %r1, {%r1}, %r3;", "{} takes no such operand"),
   ("add.u32 %r1, (%r1), %r3;", "{} takes no such operand"),
+  ("add.u32 %r1, -%r2, %r3;", "{} takes no such operand"),
+  ("add.f32 %f1, -%f2, %f3;", "{} takes no such operand"),
+  ("st.global.u32 [%o], -%r1;", "{} takes no such operand"),
+  ("add.u32 %r1, !%p1, %r3;", "{} takes no such operand"),
+  ("mov.u32 %r1, !%r2;", "{} takes no such operand"),
   ("add.u32 %r1, %q1, %r3;", "%q1 of the type .b128 does not fit {}"),
   ("add.u64 %l1, %r1, %l3;", "%r1 of the type .b32 does not fit {}"),
   ("add.u32 %p1, %r1, %r3;", "{} does not fit the type .pred of its destination"),
@@ -260,6 +266,7 @@ OPERANDS = [  # an instruction, and what is wrong with its operands: {} is its n
 ]
 
 
+@pytest.mark.left(r".* \(PTX line")
 @pytest.mark.parametrize("engine", ["ref", "jit"])
 @pytest.mark.parametrize(("line", "message"), OPERANDS, ids=[b[:60] for b, _ in OPERANDS])
 def test_operands_that_an_instruction_does_not_take(
@@ -467,6 +474,7 @@ ALONE = [f for f in FAULTS if f[1].startswith((REFUSED, "alloca", "call"))]  # a
 TOGETHER = [f for f in FAULTS if f not in ALONE]
 
 
+@pytest.mark.left("bar.sync")
 @pytest.mark.parametrize("engine", ["ref", "jit"])
 @pytest.mark.parametrize("faults", [*(TOGETHER[k::4] for k in range(4)), *([f] for f in ALONE)], ids=len)
 def test_a_fault_of_one_thread(

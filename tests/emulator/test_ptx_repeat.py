@@ -92,6 +92,7 @@ def test_a_long_one_goes_on_in_turns() -> None:
   assert runs.repeated._again is not None
 
 
+@pytest.mark.left("threads that wait")
 def test_threads_that_wait_for_each_other_go_back_to_the_reference() -> None:
   runs = Runs(WAITS, block=32)
   for _ in range(3): assert not runs.check(32)

@@ -407,3 +407,18 @@ def test_mbarriers_are_told_in_order() -> None:
     "@%p4 cp.async.mbarrier.arrive.shared.b64 [bar]; @%p4 mbarrier.expect_tx.relaxed.cta.shared.b64 [bar], 4;"
   )
   assert [x for x in watched(copies).order if token in x] == [("told", [1], token, "copies")] * 2
+
+
+def test_a_copy_to_several_blocks() -> None:
+  """What is written in each block that the mask names, and their mbarriers."""
+  lines = (
+    "mov.u32 %r5, %cluster_ctarank; setp.eq.u32 %p5, %r5, 1; and.pred %p5, %p5, %p4;"
+    "@%p4 mbarrier.init.shared.b64 [bar], 1; @%p4 mbarrier.expect_tx.relaxed.cta.shared.b64 [bar], 64;"
+    f"barrier.cluster.arrive; barrier.cluster.wait; .reg .b16 %k; mov.u16 %k, 5; .reg .b32 %m; mov.u32 %m, bar;"
+    f"@%p5 cp.async.bulk.shared::cluster.global.{BULK}.multicast::cluster [%n], [%b], 32, [%m], %k;"
+  )
+  seen = watched(lines, 4, (4, 1, 1))
+  found = [x for x in seen.seen if len(x) == 7]
+  assert found == [("global", "load", 32, 97, [G], 0, "mbarrier")] + [
+    ("lds", "store", 32, 97, [0], block, "mbarrier") for block in (0, 2)
+  ]

@@ -77,6 +77,7 @@ def test_a_stack_that_grows(engine: str) -> None:
   assert (out[:, 2:] == (5, 32, 24, 0, 0, 8)).all()  # a frame of 32 bytes; 20 bytes, aligned to 8; 4 bytes
 
 
+@pytest.mark.left("call")
 def test_threads_have_stacks_of_different_heights(engine: str) -> None:
   """Threads that part, allocate and meet keep their own ends; calls begin behind the highest."""
   outer = """.func (.reg .b32 r) sum (.reg .b32 x) { .local .b32 v; .reg .b32 %s; st.local.u32 [v], x;
@@ -109,6 +110,7 @@ U: .branchtargets A, X; X:"""
   assert (run(body + st("%r2"))[:, 0] == np.array([10, 20, 30])[np.arange(32) % 3]).all()
 
 
+@pytest.mark.left("redux")
 def test_members_may_be_in_registers_of_vectors(engine: str) -> None:
   """Members that each thread computes: those of a warp's first thread count; warps that are complete go on."""
   body = """shr.u32 %r1, %t, 5; setp.eq.u32 %p1, %r1, 0; selp.b32 %r2, 0x0000FFFF, 0xFFFF0000, %p1; and.b32 %r3, %t, 31;
@@ -400,6 +402,7 @@ OF = {
 }
 
 
+@pytest.mark.left("cp.reduce.async.bulk")
 @pytest.mark.parametrize("operation", OF)
 def test_reductions_in_bulk(operation: str, engine: str) -> None:
   """Every operation and type on 16 bytes of each of two threads, against NumPy."""
@@ -494,6 +497,7 @@ def test_integers_of_64_bits_as_bf16() -> None:
 # ---- textures
 
 
+@pytest.mark.left("tex")
 def test_a_guard_of_all_threads_that_is_false(engine: str) -> None:
   """No texture is looked at: the handle is none."""
   body = "setp.gt.u32 %p1, %t, 99; mov.u64 %l1, 8; mov.f32 %f1, 0f40400000; "
@@ -501,6 +505,7 @@ def test_a_guard_of_all_threads_that_is_false(engine: str) -> None:
   assert (run(body + st("%r1"))[:, 0] == 0x40400000).all()
 
 
+@pytest.mark.left("tex")
 def test_levels_of_layers_and_clamps(engine: str) -> None:
   """Linear filtering between levels of a layered texture; coordinates of clamp_ogl end at the array's edge."""
   base = np.arange(2 * 4 * 8, dtype=np.float32).reshape(2, 4, 8) * 10
@@ -526,6 +531,7 @@ def test_levels_of_layers_and_clamps(engine: str) -> None:
   )
 
 
+@pytest.mark.left("sust")
 def test_signed_components_are_clipped(engine: str) -> None:
   surface = tinyhw.Surface(np.zeros(4, np.int8), "1d")
   body = """ld.param.u64 %l1, [t]; sub.u32 %r1, %t, 2; mul.lo.u32 %r1, %r1, 127; sust.p.1d.b32.trap [%l1, {%t}], %r1;"""

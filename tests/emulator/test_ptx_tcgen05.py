@@ -14,6 +14,8 @@ from tests.emulator.tensor_memory import COLUMNS, HEAD, LANES, once, run, text
 from tests.strength import THOROUGH, seed
 from tinyhw.core.errors import MachineFault
 
+pytestmark = pytest.mark.left("tcgen05")  # all of it is the reference's
+
 # Of a shape at .x1: bits from thread to thread, by the bits of its number, and from register to register; lanes follow
 # each other.
 SHAPES = {"32x32b": ([32, 64, 128, 256, 512], []), "16x64b": ([512, 32, 64, 128, 256], []),

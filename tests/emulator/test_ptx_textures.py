@@ -34,6 +34,7 @@ def run(text: str, *given: Any, **more: Any) -> Any:
   return tinyhw.launch(text, "k", 1, 64, [*args, np.zeros((64, 4), np.float32)], "EMU", **more)
 
 
+@pytest.mark.left("tex")
 @pytest.mark.parametrize("engine", ["ref", "jit"])
 @pytest.mark.parametrize("way", ["handle", "parameter", "variable", "address", "old"])
 def test_a_texture_by_each_way(way: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,7 @@ def narrow(rng: Any, t: str, shape: tuple[int, int]) -> tuple[Any, Any]:
   return bits, np.array(kind.values, np.uint32).view(np.float32)[bits].astype(np.float64)
 
 
+@pytest.mark.left("tcgen05")
 @pytest.mark.parametrize("name", CHOSEN)
 def test_a_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
   """Sizes that no tile divides, so that parts of boxes are outside; on both engines."""

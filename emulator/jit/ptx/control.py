@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tinyhw.core.errors import Error, Unsupported
+from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.jit.ptx import calls, cluster, helped, layout, mbarrier, warpgroup
 from tinyhw.emulator.jit.ptx.emit import Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import Instance
@@ -35,7 +35,6 @@ def end(g: Lanes, k: int) -> None:
     return _stop(g, line, after, k)
   except Unsupported: return g.e.do(f"br label %{g.deopt()}")  # the reference says so when control comes to it
   except Untranslatable as why: raise Refused(f"{i.name} ({why})") from None
-  except Error: raise Refused(i.name) from None
 
 
 def _guard(g: Lanes, line: Line) -> Value | None:

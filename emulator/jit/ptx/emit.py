@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tinyhw.core.errors import DecodeError, Error, Unsupported
+from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.jit.ptx import helped, layout, specials
 from tinyhw.emulator.jit.ptx.lane_ops import LaneOps
 from tinyhw.emulator.jit.ptx.nans import ANY_NAN, MOVES, loose_registers
@@ -430,15 +430,9 @@ class Lanes:
       return step(self)
     except Untranslatable as why: reason = f"{i.name} ({why})"
     except Unsupported: reason = i.name
-    except DecodeError: raise
-    except Error: return self.unsupported(i.name)
     self.undo(mark)
     try: helped.only(self, k)
-    except Untranslatable: self.unsupported(reason)
-
-  def unsupported(self, name: str) -> None:
-    """An instruction that has no compiled form."""
-    raise Refused(name)
+    except Untranslatable: raise Refused(reason) from None
 
   def mark(self) -> tuple[Any, ...]:
     """Where the text is, for `undo`."""

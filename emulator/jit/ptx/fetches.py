@@ -61,7 +61,7 @@ class Constants:
 
   def constant(self, value: Any) -> Any:
     dtype = np.dtype(value.dtype)
-    bits = int(value) if dtype.kind == "b" else int(value.view(f"u{dtype.itemsize}"))
+    bits = int(value.view(f"u{dtype.itemsize}"))
     return lambda cells: cells.e.const(dtype, bits)
 
   def special(self, name: str, dtype: Any) -> Any: return _elsewhere

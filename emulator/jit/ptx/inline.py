@@ -275,7 +275,7 @@ class JitCode(Code):
 
   def constant(self, value: Any) -> Reader:
     dtype = np.dtype(value.dtype)
-    bits = int(value) if dtype.kind == "b" else int(value.view(f"u{dtype.itemsize}"))
+    bits = int(value.view(f"u{dtype.itemsize}"))
     return lambda group: group.e.const(dtype, bits)
 
   def special(self, name: str, dtype: Any) -> Reader: return lambda group: group.special(name, dtype)

@@ -335,7 +335,7 @@ def _put(state: Value, offset: int, value: Value, known: Value, steps: list[int]
     else: state[offset:offset + LANES * dtype.itemsize] = value.view(np.uint8)
     return True
   if not known.any(): return True
-  raw = value if dtype.kind == "b" else value.view(f"u{dtype.itemsize}")
+  raw = value.view(f"u{dtype.itemsize}")
   if any(steps):
     bases = raw - np.array([s & (1 << dtype.itemsize * 8) - 1 for s in steps], raw.dtype)
   else: bases = raw
