@@ -16,7 +16,7 @@ import pytest
 from tests.strength import THOROUGH
 from tinyhw.tools.mutate import rooms
 from tinyhw.tools.mutate.equivalent_rooms import ROOMS as RULES
-from tinyhw.tools.mutate.measure import places, sample, unreached
+from tinyhw.tools.mutate.measure import Chooser, places, sample, unreached
 from tinyhw.tools.mutate.mutants import content
 from tinyhw.tools.mutate.places import File, Place
 from tinyhw.tools.mutate.trace import Map
@@ -214,6 +214,19 @@ def test_lines_that_no_test_executes() -> None:
   known.tests["test"] = Traced(0.1, True, {"tinyhw/core/locks.py": {lines[1]}})
   left = [p.mutant.line for p in unreached("core", found, known)]
   assert lines[1] not in left and left[0] == lines[0] and {*left} < {*lines}
+
+
+def test_who_names_a_table_is_asked_first() -> None:
+  """Of all tests that load it: also who names what is made of it, however long it takes."""
+  known, file = Map(), "tests/emulator/test_ptx_limits.py::"
+  for name, seconds in (("answers_are_opencls", 0.01), ("tables_of_matrices", 4.0), ("targets_that_there_are", 5.0)):
+    known.tests[f"{file}test_{name}"] = Traced(seconds, True)
+  chooser = Chooser("ptx", known, 9.5)
+  for module, line, first in (("sparse", "CHUNK: Final", "tables_of_matrices"),
+                              ("targets", "_PLAIN: Final", "targets_that_there_are")):
+    place = next(p for p in places("ptx") if p.mutant.module == f"emulator.ptx.{module}"
+                 and p.mutant.source.startswith(line))
+    assert chooser.of(place)[0][0][0] == f"{file}test_{first}"
 
 
 def test_rooms_have_files_and_tests_and_every_rule_of_what_changes_nothing_fits_something() -> None:

@@ -131,7 +131,7 @@ def _meeting(code: Code, line: Line, step: Callable[[Warps], None], members: Ope
     bits: Value = np.uint32(0xFFFFFFFF) if read is None else read(group)
     if bits.ndim == 2 and bits.shape[1] > 1:  # one mask for each warp: that of its first thread
       first = group.lanes.argmax(axis=1)
-      bits = np.asarray(operands.full(group, bits)[np.arange(group.size), first]).reshape(-1, 1)
+      bits = operands.full(group, bits)[np.arange(group.size), first, None]
     lanes = lanes_of(bits)
     ready = group.cohort.complete_warps(group, lanes)
     if ready.all():

@@ -37,9 +37,8 @@ class Repeated:
     """
     again = self._again
     if again is None or not again.serves(self.dispatch.program): return None
-    self._again = None  # until it is known that nothing was raised
     ended = again.run(params)
-    self._again, self._begun = again, not ended
+    self._begun = not ended
     return again.stats if ended else None
 
   def start(self, params: int, tick: Callable[[], None] | None, printed: list[str],

@@ -60,6 +60,7 @@ def wgmma(rng: random.Random, kind: tuple[str, str, str, int], sparse: bool = Fa
   if sparse:
     k *= 2
     thin, selector = places(rng, a, k)
+    if a in {"f16", "tf32"}: selector = 1  # of two
     more = f", %m, {selector}"
   name = f"wgmma.mma_async{'.sp' * sparse}.sync.aligned.m64n{n}k{k}.{d}.{a}.{b}{satfinite}"
   begin = {"f32": "cvt.rn.f32.s32 {}, {};", "s32": "mov.b32 {}, {};", "f16": "and.b32 {}, {}, 0xBBFFBBFF;"}[d]

@@ -366,11 +366,27 @@ def test_answers_are_opencls() -> None:
 
 @pytest.mark.parametrize(("c", "number", "s", "t"), [
   ((4, 1, 2), 0, -2, -1), ((-4, 1, 2), 1, 2, -1), ((1, 4, 2), 2, 1, 2), ((1, -4, 2), 3, 1, -2), ((1, 2, 4), 4, 1, -2),
-  ((1, 2, -4), 5, -1, -2), ((4, -3, -2), 0, 2, 3), ((-1, -2, -4), 5, 1, 2)])
+  ((1, 2, -4), 5, -1, -2), ((4, -3, -2), 0, 2, 3), ((-1, -2, -4), 5, 1, 2), ((4, 2, 4), 4, 4, -2), ((4, 4, 2), 2, 4, 2),
+  ((2, 4, 4), 4, 2, -4),
+  ((4, 4, 4), 4, 4, -4)])
 def test_faces_of_a_cube(c: tuple[int, int, int], number: int, s: int, t: int) -> None:
-  """The table of section "Cubemap Textures" of the CUDA Programming Guide: (s / m + 1) / 2, (t / m + 1) / 2."""
+  """The table of section "Cubemap Textures" of the CUDA Programming Guide: (s / m + 1) / 2, (t / m + 1) / 2.
+  Where two are the greatest it is z's face before y's, and y's before x's."""
   found, (u, v), _ = face(OPS, [np.float64(x) for x in c])
   assert (found, u, v) == (number, (s / 4 + 1) / 2, (t / 4 + 1) / 2)
+
+
+def test_columns_of_tensor_memory_are_given_back() -> None:
+  """In any order: each allocation is known by its first column."""
+  held = tmem.TensorMemory(1)
+  def got(columns: int) -> int: return held.allocate(0, columns, 0, 0, "")
+  assert [got(64), got(32), got(32), got(32)] == [0, 64, 96, 128]
+  held.free(0, 96, 32)
+  held.free(0, 64, 32)
+  assert np.flatnonzero(held.owned(0)).tolist() == [*range(64), *range(128, 160)]
+  for at, columns in ((64, 32), (0, 32), (32, 32), (128, 64)):
+    with pytest.raises(ValueError, match=f"{columns} columns of tensor memory at {at:#x}"): held.free(0, at, columns)
+  assert got(32) == 64 and held.missing(0, 60, 100) == 96 and held.missing(0, 0, 95) is None
 
 
 def test_targets_that_there_are() -> None:

@@ -1,6 +1,7 @@
 """The mutation score of a room: which changes are asked, which tests each is shown to, and what came of it."""
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 import sys
@@ -69,6 +70,20 @@ def sample(found: Iterable[Place], count: int, seed: int) -> list[Place]:
   return sorted(sorted(found, key=digest)[:count], key=lambda p: (str(p.file.path), p.mutant.number))
 
 
+def targets(statement: ast.stmt) -> set[str]:
+  """The names that a statement of a module defines."""
+  if isinstance(statement, (ast.FunctionDef, ast.ClassDef)): return {statement.name}
+  given = statement.targets if isinstance(statement, ast.Assign) else [
+    statement.target] if isinstance(statement, (ast.AnnAssign, ast.AugAssign)) else []
+  return {n.id for t in given for n in ast.walk(t) if isinstance(n, ast.Name)}
+
+
+def words(node: ast.AST) -> set[str]:
+  """The names in a text."""
+  return {n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(node)
+          if isinstance(n, (ast.Name, ast.Attribute))}
+
+
 class Chooser:
   """Chooses the tests that a change of a room is shown to."""
 
@@ -76,6 +91,9 @@ class Chooser:
     self.room, self.map, self.budget = room, known, budget
     self.barred: set[str] = {t for t, e in known.tests.items() if not e.passed}
     self._words: dict[str, dict[str, set[int]]] = {}
+    self._trees: dict[str, ast.Module] = {}
+    self._tests: dict[tuple[str, str], set[str]] = {}  # by file and function: the names in a test's text
+    self._read = set[str]()  # the files of these
 
   def reaching(self, path: str, lines: Iterable[int]) -> list[str]:
     """The tests that execute one of these lines."""
@@ -99,7 +117,7 @@ class Chooser:
       return self._within(self._in_turn(file, path), self.budget / 4), 0
     groups = [reaching]
     if self.at_import(place):
-      groups.append(self._named_after(place))
+      groups += [self._naming(place), self._named_after(place)]
       if not default: groups = [*groups[1:], self._users(place), reaching]  # who reaches it only imported it first
       groups.append([t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred])
       if place.function is None: groups.append([t for t in self.map.tests if t not in self.barred])
@@ -118,6 +136,38 @@ class Chooser:
       budget -= seconds
       chosen.append((test, seconds))
     return chosen
+
+  def _naming(self, place: Place) -> list[str]:
+    """The tests whose own text names what the changed statement of a module defines, or what the module makes of that:
+    of all that load a table, those that look at it."""
+    if place.function is not None: return []
+    made, before = self._defined(place), set[str]()
+    statements = [(targets(s), words(s)) for s in self._tree(str(place.file.path)).body]
+    while made != before:
+      before = {*made}
+      for defined, used in statements:
+        if not made.isdisjoint(used): made |= defined
+    return [t for t in self.map.tests if t not in self.barred and not made.isdisjoint(self._own_words(t))]
+
+  def _defined(self, place: Place) -> set[str]:
+    """What the statement of the module around a change defines."""
+    line = place.statement[0]
+    around = (s for s in self._tree(str(place.file.path)).body if s.lineno <= line <= (s.end_lineno or s.lineno))
+    return {name for s in around for name in targets(s)}
+
+  def _tree(self, path: str) -> ast.Module:
+    if path not in self._trees: self._trees[path] = ast.parse((ROOT / path).read_text())
+    return self._trees[path]
+
+  def _own_words(self, test: str) -> set[str]:
+    """The names in the text of a test."""
+    path, _, name = test.partition("[")[0].partition("::")
+    key = path, name.rpartition("::")[2]
+    if path not in self._read:
+      self._read.add(path)
+      for node in ast.walk(self._tree(path)):
+        if isinstance(node, ast.FunctionDef): self._tests[path, node.name] = words(node)
+    return self._tests.get(key, set())
 
   def _named_after(self, place: Place) -> list[str]:
     """The tests whose case is named by a text of the changed statement: rows of tables have tests of their names."""

@@ -16,8 +16,7 @@ def _quotient(mode: int, a: V, b: V) -> V:
   plain = np.true_divide(a, b)
   if a.dtype.itemsize == 8:
     return rounding._each(lambda x, y: x / y if y else None, plain, mode, a, b)
-  wide = np.true_divide(a.astype(np.float64), b.astype(np.float64))
-  finite = np.isfinite(wide) & np.isfinite(a) & np.isfinite(b) & (b != 0)
+  finite = np.isfinite(a) & np.isfinite(b) & (b != 0)
   side = np.where(finite, np.sign(a.astype(np.float64) - plain.astype(np.float64) * b) * np.where(b < 0, -1, 1), 0.0)
   over = finite & np.isinf(plain)
   side = np.where(over, -np.sign(plain), side)

@@ -27,10 +27,10 @@ class Row:
   slots: tuple[tuple[bool, tuple[str, ...]], ...]
   results: tuple[str, ...]
   sources: tuple[str, ...]
-  version: tuple[int, int] = (1, 0)
-  sm: int = 0
-  own: bool = False
-  below: int = 0
+  version: tuple[int, int]
+  sm: int
+  own: bool
+  below: int
 
   def combinations(self) -> Iterator[str]:
     """Every instruction of the row by its name: `mul.lo.s32`."""
