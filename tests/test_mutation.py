@@ -221,7 +221,11 @@ def test_who_names_a_table_is_asked_first() -> None:
   known, file = Map(), "tests/emulator/test_ptx_limits.py::"
   for name, seconds in (("answers_are_opencls", 0.01), ("tables_of_matrices", 4.0), ("targets_that_there_are", 5.0)):
     known.tests[f"{file}test_{name}"] = Traced(seconds, True)
+  quoting = "tests/emulator/test_ptx_registers.py::test_values"
+  known.tests[quoting] = Traced(3.0, True)
   chooser = Chooser("ptx", known, 9.5)
+  row = next(p for p in places("ptx") if p.mutant.source.startswith('"%lanemask_gt"'))
+  assert quoting in [t for t, _ in chooser.of(row)[0][:2]]  # its file has the row's texts
   for module, line, first in (("sparse", "CHUNK: Final", "tables_of_matrices"),
                               ("targets", "_PLAIN: Final", "targets_that_there_are")):
     place = next(p for p in places("ptx") if p.mutant.module == f"emulator.ptx.{module}"

@@ -38,6 +38,7 @@ _NAN: Final[dict[str, Any]] = {"f32": np.uint32(0x7FFFFFFF).view(np.float32), "f
 _KEPT: Final = 1 << 10  # operations with their modifiers, which all kernels share
 EVEN: Final = 1 << RANK
 _RELAXED: Final = frozenset({"ld", "ldu", "st", "multimem", "suld", "sust", "sured", "isspacep", "prmt"})  # of any type
+_ANY_COUNT: Final = frozenset({"call", "wgmma"})  # of operands, which their binders count
 _TOLD: Final = frozenset({"pred", "b128"})  # who reads and writes them says what is wrong
 _HELD: Final = frozenset({"f16", "f32", "f16x2", "bf16x2"})  # floats that cvt takes in wider registers
 _BRAIN: Final = frozenset({"bf16", "bf16x2"})  # ptxas takes any register for these of set
@@ -137,6 +138,16 @@ def _fits(own: str, type_: str, wider: bool) -> bool:
   if SIZES[own] < SIZES[type_] or SIZES[own] > SIZES[type_] and not (wider and (whole or type_ in _HELD)): return False
   if own == type_ or own[0] == "b" and own[1:].isdigit(): return True
   return whole and (_WHOLE.fullmatch(own) is not None or type_[0] == "b")
+
+
+def counted(line: Line) -> None:
+  """Raises DecodeError where the table has the instruction with other numbers of operands only."""
+  i = line.instruction
+  hint = "L2::cache_hint" in i.modifiers  # which is an operand more
+  good = tuple(n + hint for n in forms.counts(i.name))
+  if i.opcode not in _ANY_COUNT and len(i.operands) not in good:
+    raise DecodeError(f"{i.name} takes {' or '.join(map(str, good))} operands, not {len(i.operands)}",
+                      where=where(line))
 
 
 def need(line: Line, count: int) -> None:

@@ -221,8 +221,11 @@ class Code:
     """
     line = self.flat.lines[index]
     try:
-      if self.stops[index]: return control.ender(self, line, self.pc(index), self.pc(index + 1))
-      return bind.step(self, line)
+      found: Any
+      if self.stops[index]: found = control.ender(self, line, self.pc(index), self.pc(index + 1))
+      else: found = bind.step(self, line)
+      bind.counted(line)
+      return found
     except Error as error:
       if not isinstance(error, Unsupported): raise
       kept = error

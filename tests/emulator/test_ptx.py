@@ -21,7 +21,7 @@ from tinyhw.emulator.ptx.launch import Dispatch, Grid
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.simt import Stats
-from tinyhw.isa.ptx import parse
+from tinyhw.isa.ptx import forms, parse
 from tinyhw.tools.fuzz import ptx as fuzz
 from tinyhw.tools.fuzz.program import programs
 
@@ -327,3 +327,47 @@ def test_forms_of_the_table_have_meanings(monkeypatch: pytest.MonkeyPatch) -> No
     except Unsupported: missing.append(line.instruction.name)
   assert len(lines) > 600
   assert not missing
+
+
+def split(text: str) -> tuple[str, list[str]]:
+  """The name of an instruction and its operands."""
+  name, _, rest = text.rstrip().removesuffix(";").partition(" ")
+  out, depth = [""], 0
+  for c in rest:
+    depth += (c in "([{") - (c in ")]}")
+    if c == "," and not depth: out.append("")
+    else: out[-1] += c
+  return name, [o.strip() for o in out if o.strip()]
+
+
+def numbers_of(name: str) -> set[int]:
+  """How many operands the rows of the table give an instruction."""
+  found = set[int]()
+  for row in forms.rows()[name.split(".")[0]]:
+    slots = "".join(rf"(\.({'|'.join(map(re.escape, of))})){'?' * optional}" for optional, of in row.slots)
+    if not re.fullmatch(row.opcode + slots, name): continue
+    words = [*row.results, *row.sources]
+    for left_out in range(1 + sum(w[0] == "*" for w in words)): found.add(len(words) - left_out)
+  return found
+
+
+def test_one_operand_more_or_less(monkeypatch: pytest.MonkeyPatch) -> None:
+  """No form of the table takes it, as ptxas has it; what is wrong is said, and where."""
+  monkeypatch.setattr("tinyhw.emulator.ptx.link._checked", lambda *_: None)
+  lines = []
+  for of in samples.samples(1, random.Random(seed(8))).values():
+    for text in of.values():
+      name, given = split(text)
+      good = numbers_of(name)
+      assert len(given) in good, text
+      for changed in (given[:-1], [*given, "%r1"]):
+        if given and len(changed) not in good: lines.append(f"{name} {', '.join(changed)};")
+  linked = link(parse(samples.HEAD.format(target="sm_120a") + "\n".join(lines) + "\nret;\n}\n"))
+  code, known = Program(linked, "k", 1 << 20).function("k"), 0
+  for k, text in enumerate(lines):
+    try: step = code.bound(k)
+    except DecodeError as error:
+      assert str(error).startswith(f"PTX line {code.flat.lines[k].instruction.at[0]}, column"), text
+      known += 1
+    else: assert getattr(step, "__name__", "") == "refuse", text  # on a target that does not have it
+  assert known > 800

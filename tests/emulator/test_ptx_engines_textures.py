@@ -177,6 +177,14 @@ def test_faults_are_the_references(line: str) -> None:
        [Header(size=(64, 8, 0), kind="u32")], line, native=False)
 
 
+@pytest.mark.parametrize("offset", [1, 2, 4])
+def test_bytes_of_surfaces_are_aligned(offset: int) -> None:
+  """Eight bytes that are not at a multiple of eight are a fault, however far from one, of those who come late too."""
+  held(f"shr.u32 %r30, %r1, 6; mul.lo.u32 %r5, %r30, {offset}; mov.u32 %r6, 0; "
+       "suld.b.2d.v2.b32.trap {%r20, %r21}, [%l3, {%r5, %r6}];", [Header(size=(64, 8, 0), kind="u32")], offset,
+       native=False)
+
+
 def test_mappings_that_change_are_learned_anew() -> None:
   """Where an array lies is asked of each launch; an array that is not in one mapping is the reference's."""
   h = Header(size=(64, 8, 0), kind="f32", sampler=Sampler(normalized=True, linear=True))

@@ -322,6 +322,11 @@ FAULTS = [
   ("", "multimem.st.global.v2.f32 [%o+4], {%f1, %f2};", "misaligned write of 8 bytes at O+004"),
   ("", "mapa.shared::cluster.u32 %r1, %r2, 1;", "mapa: a rank of a cluster that has 1"),
   ("", "mapa.u64 %l1, %o, 0;", "a generic address outside of shared memory: O+000"),
+  (
+    "mov.u64 %l1, 0x700100000000;",
+    "mapa.u64 %l1, %l1, 0;",
+    "a generic address outside of shared memory: 0x700100000000",
+  ),
   ("", "getctarank.u64 %r1, %o;", "a generic address outside of shared memory: O+000"),
   (
     "mov.u32 %r2, 0x2000000;",

@@ -23,7 +23,7 @@ from tests.emulator.test_ptx_engines_bulk import (
   storing,
 )
 from tests.emulator.test_ptx_engines_remote import PLACES, several
-from tinyhw.core.errors import MachineFault
+from tinyhw.core.errors import DecodeError, MachineFault
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.jit import servers
@@ -32,9 +32,14 @@ from tinyhw.emulator.jit.ptx.code import kept
 from tinyhw.emulator.jit.ptx.code import kernel as compiled_kernel
 from tinyhw.emulator.jit.ptx.matrix import ELEMENTS
 from tinyhw.emulator.jit.refusal import CompilerFailed, NotCompiled
+from tinyhw.emulator.ptx import builtin, memory
+from tinyhw.emulator.ptx.launch import Dispatch, Grid, turns
 from tinyhw.emulator.ptx.link import link
+from tinyhw.emulator.ptx.merge import linked
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.ptx.tensormap import TensorMap
+from tinyhw.emulator.schedule import ended
+from tinyhw.emulator.simt import Stats
 from tinyhw.isa.ptx import parse
 
 # ---- reductions of a warp
@@ -504,3 +509,61 @@ def test_copies_across_mappings(operation: str, monkeypatch: pytest.MonkeyPatch)
       (reference, compiled), stats = outcomes(text, bytes(raw), block=32)
       assert (reference == compiled).all() and stats is not None
       assert (compiled[base - OUT:base - OUT + size] == shared[128:128 + size]).all()
+
+
+# ---- time
+
+def test_clocks_that_have_passed_32_bits() -> None:
+  """Each register has its own part of what has been executed, on both engines."""
+  text = kernel("""mov.u32 %r1, %clock_hi; mov.u32 %r2, %globaltimer_hi; mov.u64 %l1, %clock64; mov.u32 %r3, %clock;
+    shr.u64 %l2, %l1, 32; cvt.u32.u64 %r4, %l2; cvt.u32.u64 %r5, %l1; st.global.v4.u32 [%out], {%r1, %r2, %r4, %r3};
+    st.global.u32 [%out+16], %r5;""")
+  for how in ("ref", "jit"):
+    space = AddressSpace("clocks")
+    for at in (IN, OUT, 0x3_0000_0000): space.map(at, 4096, Region("data", 4096))
+    space.write(0x3_0000_0000, IN.to_bytes(8, "little") + OUT.to_bytes(8, "little"))
+    d = Dispatch(Program(link(parse(text)), "k", 0x4_0000_0000), (1, 1, 1), (1, 1, 1), 0x3_0000_0000, 16)
+    ended(turns(Grid(space, d, 1000, Stats(steps=(0x17 << 32) + 0x12345678)), how))
+    cells = np.frombuffer(space.read(OUT, 20), np.uint32).tolist()
+    assert cells[:3] == [0x17] * 3 and all(0x12345678 <= c < 0x12355678 for c in cells[3:])
+
+
+# ---- what is seldom: texts without an end, functions that are provided, places without code
+
+def test_a_text_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+  """64 KiB of it are enough."""
+  monkeypatch.setattr(memory, "read_generic", lambda *_: b"a")
+  group: Any = None
+  assert builtin._text(group, 0, 0, 0) == "a" * (1 << 16)
+
+
+def test_functions_that_are_provided() -> None:
+  """Those that who links has, and those that the driver has; others are missing. Lines keep their files' numbers."""
+  head = ".version 8.0\n.target sm_80\n.address_size 64\n"
+  first = head + '.pragma "own";\n.file 1 "a.cu"\n.extern .func mine ();\n.visible .func f () {\n.loc 1 5 3\n'
+  first += "call mine;\nret;\n}"
+  second = head + '.file 1 "b.cu"\n.visible .func g () {\n.loc 1 7 3\nret;\n}'
+  texts = [("a", first), ("b", second)]
+  whole = linked(texts, frozenset({"mine"}))
+  assert '.file 2 "b.cu"' in whole and ".loc 2 7 3" in whole
+  for others in (frozenset[str](), frozenset({"malloc"}), frozenset({"other"})):
+    with pytest.raises(DecodeError, match="^Undefined reference to 'mine' in 'a'$"): linked(texts, others)
+
+
+def test_no_code_is_at_a_place() -> None:
+  program = Program(link(parse(kernel(""))), "k", 0x4_0000_0000)
+  with pytest.raises(MachineFault, match="control went where no code is"): program.at(1)
+
+
+def test_atomics_of_threads_in_two_spaces() -> None:
+  """Each changes its own; what comes behind is done by all of them."""
+  text = kernel("""mov.u64 %l1, s; cvta.shared.u64 %l1, %l1; and.b32 %r1, %t, 3; setp.eq.u32 %p1, %r1, 1;
+    add.u64 %l2, %out, 1024; selp.u64 %l3, %l1, %l2, %p1; mov.u32 %r3, 7; @%p1 mov.u32 %r3, 100; st.shared.u32 [s], 5;
+    bar.warp.sync -1; atom.add.u32 %r2, [%l3], %r3; mad.wide.u32 %l4, %t, 4, %out; add.u32 %r4, %t, 50;
+    st.global.u32 [%l4], %r4; bar.warp.sync -1; ld.shared.u32 %r5, [s]; st.global.u32 [%l2+4], %r5;
+    atom.global.add.u32 _, [%l2+8], 3; atom.global.exch.b32 _, [%l2+12], %t;""",
+                ".shared .align 8 .b32 s;\n")
+  found, _ = both(text, b"", block=32)
+  cells = found[:1040].view(np.uint32)
+  assert cells[:32].tolist() == [*range(50, 82)]
+  assert cells[256:].tolist() == [7 * 24, 5 + 100 * 8, 3 * 32, 31]

@@ -17,6 +17,7 @@ from tinyhw.tools.mutate.trace import Map
 from tinyhw.tools.mutate.worker import Job, Server
 
 BUDGET: Final = 10.0  # processor seconds of tests, unchanged, that one change is shown to
+FEW: Final = 3  # files, of which all are asked
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]+")
 
 
@@ -117,7 +118,7 @@ class Chooser:
       return self._within(self._in_turn(file, path), self.budget / 4), 0
     groups = [reaching]
     if self.at_import(place):
-      groups += [self._naming(place), self._named_after(place)]
+      groups += [self._naming(place), self._quoting(place), self._named_after(place)]
       if not default: groups = [*groups[1:], self._users(place), reaching]  # who reaches it only imported it first
       groups.append([t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred])
       if place.function is None: groups.append([t for t in self.map.tests if t not in self.barred])
@@ -148,6 +149,16 @@ class Chooser:
       for defined, used in statements:
         if not made.isdisjoint(used): made |= defined
     return [t for t in self.map.tests if t not in self.barred and not made.isdisjoint(self._own_words(t))]
+
+  def _quoting(self, place: Place) -> list[str]:
+    """The tests of those few files that have a text of the changed line too: they hold the row of a table to theirs."""
+    if place.function is not None: return []
+    texts = [f'"{t}"' for t in re.findall(r'"([^"\s]{2,})"', place.mutant.source)]
+    files = {t.partition("::")[0] for t in self.map.tests}
+    known = {path: (ROOT / path).read_text() for path in files if (ROOT / path).exists()}
+    having = [[path for path, text in known.items() if t in text] for t in texts]
+    few = {path for paths in having if len(paths) <= FEW for path in paths}
+    return [t for t in self.map.tests if t not in self.barred and t.partition("::")[0] in few]
 
   def _defined(self, place: Place) -> set[str]:
     """What the statement of the module around a change defines."""

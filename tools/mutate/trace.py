@@ -9,6 +9,8 @@ neighbours. `--retrace` makes all anew.
 from __future__ import annotations
 
 import difflib
+import functools
+import gc
 import gzip
 import hashlib
 import json
@@ -130,6 +132,24 @@ def hook() -> None:
   os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HOOK), os.environ.get("PYTHONPATH")]))
 
 
+REMEMBERING: Final = ("tinyhw.emulator.", "tinyhw.isa.")  # packages whose modules remember what they have made
+COMPILED: Final = (("tinyhw.emulator.jit.ptx.code", "_MEMORY"), ("tinyhw.emulator.jit.amdgcn.forms", "_MEMORY"))
+
+
+class Memories:
+  """What the emulator remembers from test to test: of what is remembered only the first test would be seen to execute
+  the lines, and it may be the one that notices nothing."""
+
+  def __init__(self) -> None:
+    self._caches = [o for o in gc.get_objects() if isinstance(o, functools._lru_cache_wrapper)
+                    and str(getattr(o, "__module__", "")).startswith(REMEMBERING)]
+
+  def forget(self) -> None:
+    """Empty it all."""
+    for remembered in self._caches: remembered.cache_clear()
+    for module, name in COMPILED: getattr(sys.modules.get(module), name, {}).clear()
+
+
 def processor() -> float:
   """Processor seconds of this process and of those that it has waited for."""
   return sum(x.ru_utime + x.ru_stime for x in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
@@ -146,6 +166,7 @@ class Tracer:
     self.seconds: dict[str, float] = {}
     self.failed: set[str] = set()
     self.called: set[tuple[str, int, str]] = set()
+    self.memories: Memories | None = None
     os.environ.update({"TINYHW_MUTATE_TRACE": where, "TINYHW_MUTATE_FILES": "\n".join(self.names)})
     hook()
 
@@ -162,7 +183,10 @@ class Tracer:
 
   @pytest.hookimpl(wrapper=True)
   def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-    if not self.seconds: self.cover.start()
+    if self.memories is None:
+      self.memories = Memories()
+      self.cover.start()
+    self.memories.forget()
     self.cover.switch_context(item.nodeid)
     os.environ["TINYHW_MUTATE_TEST"] = item.nodeid
     start = processor()

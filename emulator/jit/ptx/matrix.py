@@ -348,8 +348,8 @@ def cp(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if "mbarrier" in m: return mbarrier.copied(g, line, form)
   if not m & {"ca", "cg"}: return
   size = operands.immediate(line, i.operands[2], "u32")
-  width = 0 if size is None else int(size)
-  if width not in {4, 8, 16}: raise Untranslatable("of such a size")
+  if size is None or size not in {4, 8, 16}: raise Untranslatable("of such a size")
+  width = int(size)
   source = access.site_of(g, line, _in(form, "global"), i.operands[1], 4, width // 4, Access.READ)
   target = access.site_of(g, line, _in(form, "shared"), i.operands[0], 4, width // 4, Access.WRITE)
   given = None

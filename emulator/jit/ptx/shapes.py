@@ -138,7 +138,7 @@ class Plan:
     calls = self.whole.calls(b.end - 1)
     chosen = i.operands[0] if i.opcode == "brx" else calls[0].calling.target if len(calls) > 1 else None
     if chosen is not None:
-      shape = self.operand(line, chosen, "u32" if i.opcode == "brx" else "u64")
+      shape = self.operand(line, chosen, "u64")
       if shape is not None and not shape.uniform: return True
     if i.predicate is None or i.opcode == "brx": return False
     shape = self.guard(line)

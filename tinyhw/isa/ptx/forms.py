@@ -118,6 +118,17 @@ def find(name: str, operands: int = 0) -> Form | None:
   return None
 
 
+@lru_cache(maxsize=8192)
+def counts(name: str) -> tuple[int, ...]:
+  """How many operands an instruction may have, by its name: of all rows that it is one of, in order."""
+  modifiers, found = name.split("."), set[int]()
+  for row in rows().get(modifiers[0], ()):
+    if _fits(row.slots, modifiers[1:]) or _ordered(row, modifiers[1:]) is not None:
+      words = (*row.results, *row.sources)
+      found.update(range(len(words) - sum(w.startswith("*") for w in words), len(words) + 1))
+  return tuple(sorted(found))
+
+
 def _ordered(row: Row, modifiers: list[str]) -> list[str] | None:
   """The modifiers in the order of the row's slots; None where they do not fill them."""
   left = [*modifiers]
