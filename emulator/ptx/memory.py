@@ -5,6 +5,7 @@ checked: by page tables, the sizes of shared memory and stack, and its alignment
 """
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ SHARED_WINDOW: Final = 0x7000_0000_0000
 LOCAL_WINDOW: Final = 0x7100_0000_0000
 WINDOW: Final = 1 << 32
 RANK: Final = 24  # the bit where an address of shared::cluster has its block's rank, plus 1; 0 is the own block
+LARGE: Final = 1 << 22  # bytes from which pages are asked of the system
 STACK: Final = 1 << 16  # bytes of a thread's stack where calls come back, or sizes are not known before
 _RAW: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 _WINDOWS: Final = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
@@ -33,12 +35,21 @@ def space_of(modifiers: frozenset[str]) -> str:
   return GENERIC
 
 
+def _pages(size: int) -> Value:
+  """Zeros, whose pages exist once written. Threads write at the beginnings of stacks that lie far apart: the large pages
+  that NumPy asks for would have to be cleared as a whole, a hundred times what is used."""
+  if size < LARGE or not hasattr(mmap, "MADV_NOHUGEPAGE"): return np.zeros(size, np.uint8)
+  pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0))
+  pages.madvise(mmap.MADV_NOHUGEPAGE)
+  return np.frombuffer(pages, np.uint8)
+
+
 class Local:
   """The stacks of a cohort's threads: `size` bytes each, one behind the other. Their pages exist once written."""
 
   def __init__(self, threads: int, size: int) -> None:
     self.size = self.aligned(size)
-    self.u8 = np.zeros(threads * self.size, np.uint8)
+    self.u8 = _pages(threads * self.size)
 
   @staticmethod
   def aligned(size: int) -> int:
