@@ -36,8 +36,8 @@ def space_of(modifiers: frozenset[str]) -> str:
 
 
 def _pages(size: int) -> Value:
-  """Zeros, whose pages exist once written. Threads write at the beginnings of stacks that lie far apart: the large pages
-  that NumPy asks for would have to be cleared as a whole, a hundred times what is used."""
+  """Zeros, whose pages exist once written. Threads write at the beginnings of stacks that lie far apart: the large
+  pages that NumPy asks for would have to be cleared as a whole, a hundred times what is used."""
   if size < LARGE or not hasattr(mmap, "MADV_NOHUGEPAGE"): return np.zeros(size, np.uint8)
   pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0))
   pages.madvise(mmap.MADV_NOHUGEPAGE)
@@ -98,8 +98,9 @@ def check_alignment(group: Warps, addresses: Value, width: int, what: str) -> No
 
 
 def _inside(group: Warps, addresses: Value, width: int, size: int, what: str, space: str) -> Value:
-  """The addresses as offsets (intp), with 0 for threads that do not count; all are within `size`."""
+  """The addresses as offsets (intp), all of them within `size`: those of threads that do not count may be 0."""
   offsets = np.asarray(addresses).astype(np.int64)
+  if addresses.dtype.kind == "u" and int(addresses.max()) + width <= size: return offsets
   if not offsets.ndim or group.mask is None: low, high = int(offsets.min()), int(offsets.max())
   else:
     use: Value = access.active(group, offsets.shape)
@@ -153,8 +154,8 @@ def _taken(memory: Value, index: Value, width: int) -> Value:
   """Values at an index that is a multiple of the width."""
   if width <= 8:
     unit = memory if width == 1 else memory.view(_RAW[width])
-    return unit.take(index // width if width > 1 else index)
-  return memory.view(np.uint32).reshape(-1, width // 4).take(index // width, axis=0)
+    return unit.take(index >> width.bit_length() - 1 if width > 1 else index)
+  return memory.view(np.uint32).reshape(-1, width // 4).take(index >> width.bit_length() - 1, axis=0)
 
 
 # ---- loads and stores of a width of 1 to 16 bytes

@@ -21,7 +21,8 @@ F16, F32, F64 = (DTYPES[t] for t in ("f16", "f32", "f64"))
 BITS: Final = {"f16": "u16", "f32": "u32", "f64": "u64"}
 _FLOATS: Final = {  # bits of the fraction, exponent mask, bias
   "f16": (10, 0x1F, 15), "f32": (23, 0xFF, 127), "f64": (52, 0x7FF, 1023)}
-_LOW29: Final = np.int32(-(1 << 31))
+_TIE: Final = np.int64(-(1 << 63))  # the low 29 bits of an f64 half way between two f32, at the top
+_NORMAL: Final = np.float32(2.0 ** -126)
 
 
 class Ops:
@@ -273,13 +274,14 @@ def _to_odd(s: Value, e: Value) -> Value:
 
 
 def _fma32(a: Value, b: Value, c: Value) -> Value:
-  """The product of two f32 is exact in f64; the sum is rounded twice, which only shows where the f64 sum is a tie."""
+  """The product of two f32 is exact in f64; the sum is rounded twice, which only shows where the f64 sum is a tie: at
+  the bit that normal numbers round at, or at another one for those that become subnormal or the smallest normal."""
   p = np.multiply(a, b, dtype=F64)
-  s = np.add(p, c, order="C")  # the test below looks at halves of its elements
+  s = np.add(p, c)
   r = s.astype(F32)
   if s.ndim == 0: return _to_odd(s, error_of_sum(p, c.astype(F64), s)).astype(F32)
-  ties = np.left_shift(s.view(I32)[..., ::2], 3).min() == _LOW29
-  if ties or ((r.view(U32) << 1) - np.uint32(1)).min() < 0x00FFFFFF:
+  ties = (s.view(I64) << 35).min() == _TIE
+  if ties or not np.abs(r).min() > _NORMAL and ((r.view(U32) << 1) - np.uint32(1)).min() <= 0x00FFFFFF:
     return _to_odd(s, error_of_sum(p, np.asarray(c, F64), s)).astype(F32)
   return r
 
