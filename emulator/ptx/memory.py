@@ -22,6 +22,7 @@ WINDOW: Final = 1 << 32
 RANK: Final = 24  # the bit where an address of shared::cluster has its block's rank, plus 1; 0 is the own block
 LARGE: Final = 1 << 22  # bytes from which pages are asked of the system
 STACK: Final = 1 << 16  # bytes of a thread's stack where calls come back, or sizes are not known before
+_U64: Final = np.dtype("u8")
 _RAW: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 _WINDOWS: Final = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 GENERIC: Final = ""
@@ -88,7 +89,8 @@ def lane_of(group: Warps, bad: Value = True) -> int:
 
 def check_alignment(group: Warps, addresses: Value, width: int, what: str) -> None:
   """Raises MachineFault for the first address that is no multiple of the access's width."""
-  if width == 1 or not int(np.bitwise_or.reduce(addresses, axis=None)) & width - 1: return
+  together = int(np.bitwise_or.reduce(addresses, axis=None) if addresses.ndim else addresses)
+  if not together & width - 1: return
   bad = (addresses & addresses.dtype.type(width - 1)) != 0
   lanes = np.broadcast_to(bad, (group.size, LANES)) & group.lanes
   if not lanes.any(): return
@@ -158,6 +160,11 @@ def _taken(memory: Value, index: Value, width: int) -> Value:
   return memory.view(np.uint32).reshape(-1, width // 4).take(index >> width.bit_length() - 1, axis=0)
 
 
+def _wide(addresses: Value) -> Value:
+  """Addresses as u64: a number, or an array."""
+  return addresses if addresses.dtype == _U64 else addresses.astype(_U64)
+
+
 # ---- loads and stores of a width of 1 to 16 bytes
 
 def load(group: Warps, space: str, addresses: Value, width: int) -> Value:
@@ -168,12 +175,12 @@ def load(group: Warps, space: str, addresses: Value, width: int) -> Value:
     memory, index = places(group, addresses, width, space, "read")
     found = _taken(memory, index, width)
     return found if found.ndim else found[()]
-  addresses = np.asarray(addresses).astype(np.uint64)
+  addresses = _wide(addresses)
   if space == GENERIC:
     parts = parted(group, addresses)
     if parts is not None: return _load_parts(group, parts, addresses, width)
   check_alignment(group, addresses, width, "read")
-  return access.load(group, None, addresses if addresses.ndim else addresses[()], width)
+  return access.load(group, None, addresses, width)
 
 
 def parted(group: Warps, addresses: Value) -> list[tuple[str, Value]] | None:
@@ -219,7 +226,7 @@ def store(group: Warps, space: str, addresses: Value, values: Value, width: int)
     unit = memory.view(_RAW[width]) if width <= 8 else memory.view(np.uint32).reshape(-1, width // 4)
     access.replace_in(group, unit, index // width, data)
     return
-  addresses = np.asarray(addresses).astype(np.uint64)
+  addresses = _wide(addresses)
   if space == GENERIC:
     parts = parted(group, addresses)
     if parts is not None:
@@ -316,7 +323,7 @@ def atomic(group: Warps, space: str, addresses: Value, width: int, operation: st
     out = np.zeros((group.size, LANES), old.dtype)
     out[lanes] = old
     return out
-  addresses = np.asarray(addresses).astype(np.uint64)
+  addresses = _wide(addresses)
   if space == GENERIC:
     parts = parted(group, addresses)
     if parts is not None:
