@@ -19,10 +19,6 @@ def sm_90(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
   Device.close()
 
 
-def pytest_configure(config: pytest.Config) -> None:
-  config.addinivalue_line("markers", "left(*patterns): what compiled PTX leaves to the reference in this test")
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_left(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
   """Of PTX: what compiled code leaves to the reference in launches that end well is what the mark `left` says, patterns
