@@ -204,7 +204,7 @@ def test_questions(start: int) -> None:
   memory += (0x1_0000_0100).to_bytes(8, "little")  # a variable's word: the second header
   def line(name: str) -> str:
     where = rng.choice(["%l1", "%l2", "%l1", "%l2+0"]).removesuffix("+0")
-    level = f", {rng.choice(['%r9', '2', '40'])}" if "level" in name else ""
+    level = f", {rng.choice(['%r9', '2', '40'])}" if "level" in name.split(".") else ""
     return f"{rng.choice(['', '', '@%p1 ', '@!%p2 '])}{name}.b32 %r1, [{where}]{level};"
   lines = [line(n) for n in ASKED] + ["add.u64 %l5, %l2, 512; txq.width.b32 %r1, [%l5];"]
   lines += [f"istypep.{t} %p3, {at}; selp.u32 %r1, 1, 0, %p3;" for t in ("texref", "samplerref", "surfref")
