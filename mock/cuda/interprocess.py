@@ -37,8 +37,8 @@ class Opened:
 def ipc_get_mem_handle(m: CudaMachine, out: int, address: int) -> None:
   m.working()
   piece = m.pieces.get(address)
-  if (piece is None or piece.gpu is None or piece.kind != cuda.CU_MEMORYTYPE_DEVICE or piece.opaque or piece.mapped
-      or piece.pool is not None or piece.reserved is not None or piece.opened is not None):
+  if (piece is None or piece.gpu is None or piece.ends != "cuMemFree" or piece.managed or piece.pool is not None
+      or piece.reserved is not None):
     raise invalid(f"{address:#x} is not the start of memory of cuMemAlloc")
   vram = piece.gpu.vram
   file = os.fstat(vram.fd)
@@ -93,7 +93,8 @@ def _mapped(m: CudaMachine, context: Context, handle: bytes) -> Piece:
   gpu, address = m.gpus[card] if card < len(m.gpus) else context.gpu, addresses_for(m, whole)
   m.space.map(address, whole, opened)
   m.space.used[address] = size, "memory of another process"
-  piece = m.pieces[address] = Piece(address, size, cuda.CU_MEMORYTYPE_DEVICE, gpu, context, opened, opened=opened)
+  piece = m.pieces[address] = Piece(address, size, cuda.CU_MEMORYTYPE_DEVICE, gpu, context, opened, opened=opened,
+                                    ends="cuIpcCloseMemHandle")
   return piece
 
 

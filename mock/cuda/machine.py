@@ -60,6 +60,7 @@ class Piece:
   reserved: Reserved | None = None  # the graph's addresses that it has
   opened: Opened | None = None  # memory of another process, by a handle
   flags: int | None = None  # of pinned memory that the driver allocated
+  ends: str = "cuMemFree"  # the call that gives it back; none for what goes with an array, a texture or a module
 
   @property
   def host(self) -> bool:

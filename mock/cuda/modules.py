@@ -115,6 +115,7 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
   piece = make(m, context, linked.size) if linked.size else None
   module = Module(context, text, linked, piece)
   if piece is not None:
+    piece.ends = ""
     functions: dict[str, int] = {}
     if linked.fixups and linked.lines:
       functions = module.program(next(iter(linked.lines))).functions
@@ -205,8 +206,7 @@ def module_unload(m: CudaMachine, handle: int) -> None:
     m.handles.pop(function.handle, None)
   module.context.modules.remove(module)
   for piece in (module.piece, module.queue):
-    if piece is not None and piece.managed: memory.drop_managed(m, piece)
-    elif piece is not None: memory.release(m, piece)
+    if piece is not None: memory.drop(m, piece)
 
 
 def function_of(m: CudaMachine, module: Module, name: str) -> Function:

@@ -215,7 +215,7 @@ def mem_set_access(m: CudaMachine, address: int, size: int, descriptions: int, c
       m.space.map(mapping.address, mapping.size, *physical.place)
       m.space.used[mapping.address] = mapping.size, "memory of cuMemMap"
       m.pieces[mapping.address] = Piece(mapping.address, mapping.size, DEVICE, physical.gpu, None, *physical.place,
-                                        mapped=True)
+                                        mapped=True, ends="cuMemUnmap")
 
 
 @serves("cuMemGetAccess")
