@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from tinyhw.autogen import cuda
@@ -18,7 +19,7 @@ from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.memory import release, settle
 from tinyhw.mock.cuda.streams import Event, Job, Stream, stream_of
 from tinyhw.mock.cuda.works import AllocWork, ConditionalWork, EventWork, FreeWork, KernelWork, Reserved, Work
-from tinyhw.mock.nv.jobs import Turns
+from tinyhw.mock.nv.jobs import Turns, at_once
 
 Edge = cuda.CUgraphEdgeData
 EARLY: Final = bytes(cuda.CUgraphEdgeData(from_port=cuda.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
@@ -278,15 +279,9 @@ def graph_launch(m: CudaMachine, handle: int, on: int) -> None:
   for node in ready.graph.all():
     work = node.work
     if isinstance(work, ConditionalWork) and work.condition.default is not None:
-      at, value = work.condition.piece.address, work.condition.default
-      stream.add("the default of a condition", _stored(m, at, value))
+      at, value = work.condition.piece.address, work.condition.default.to_bytes(4, "little")
+      stream.add("the default of a condition", at_once(partial(m.space.write, at, value)))
   ready.graph.queue(stream, nodes)
-
-
-def _stored(m: CudaMachine, at: int, value: int) -> Turns:
-  m.space.write(at, value.to_bytes(4, "little"))
-  return
-  yield None
 
 
 @serves("cuGraphUpload")

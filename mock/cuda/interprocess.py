@@ -17,8 +17,9 @@ from tinyhw.core.memory import PAGE
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Piece
 from tinyhw.mock.cuda.memory import addresses_for, release, settle
-from tinyhw.mock.cuda.streams import Event, Job, at_once
+from tinyhw.mock.cuda.streams import Event, Job
 from tinyhw.mock.memory import page_align
+from tinyhw.mock.nv.jobs import at_once
 
 _HANDLE: Final = struct.Struct("<8s2I5Q")  # a mark; process, file; its device and inode; offset, size, card
 _MARK: Final = b"tinyhw\x00\x01"

@@ -18,7 +18,7 @@ from tinyhw.core.patience import Terms
 from tinyhw.emulator.schedule import Idle
 from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine
-from tinyhw.mock.nv.jobs import Turns
+from tinyhw.mock.nv.jobs import Turns, at_once
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.overlap import Overlap
@@ -218,13 +218,6 @@ def stream_of(m: CudaMachine, handle: int, context: Context | None = None) -> St
   found: Stream = m.find(handle, Stream)
   found.context.check()
   return found
-
-
-def at_once(do: Callable[[], None]) -> Turns:
-  """A job of one turn."""
-  do()
-  return
-  yield None
 
 
 class OnHost:

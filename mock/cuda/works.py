@@ -14,9 +14,9 @@ from tinyhw.mock.cuda import boxes, memory
 from tinyhw.mock.cuda.calls import Failed, invalid
 from tinyhw.mock.cuda.launches import Asked, Launch, prepare, queued, shaped
 from tinyhw.mock.cuda.machine import Context, CudaMachine
-from tinyhw.mock.cuda.streams import Event, Job, OnHost, Stream, at_once
+from tinyhw.mock.cuda.streams import Event, Job, OnHost, Stream
 from tinyhw.mock.memory import page_align
-from tinyhw.mock.nv.jobs import Turns
+from tinyhw.mock.nv.jobs import Turns, at_once
 
 if TYPE_CHECKING:
   from tinyhw.mock.cuda.graphs import Graph

@@ -127,7 +127,6 @@ def attach_ids(rm: Rm, node: Node, p: Any) -> None:
   for gpu_id in p.gpuIds:
     if gpu_id in (control.NV0000_CTRL_GPU_INVALID_ID, control.NV0000_CTRL_GPU_ATTACH_ALL_PROBED_IDS):
       break
-    p.failedId = gpu_id
     _by_id(rm, gpu_id)
   p.failedId = control.NV0000_CTRL_GPU_INVALID_ID
 
@@ -228,19 +227,13 @@ def idle_channels(rm: Rm, node: Node, p: Any) -> None:
 
 @serves("NV2080_CTRL_CMD_GPU_GET_NAME_STRING")
 def name_string(rm: Rm, node: Node, p: Any) -> None:
-  title = gpu_of(node).card.title
-  if p.gpuNameStringFlags:
-    for i, c in enumerate(title.ljust(64, "\0")[:64]):
-      p.gpuNameString.unicode[i] = ord(c)
-  else:
-    for i, byte in enumerate(title.encode().ljust(64, b"\0")[:64]):
-      p.gpuNameString.ascii[i] = byte
+  text = p.gpuNameString
+  _fill(text.unicode if p.gpuNameStringFlags else text.ascii, gpu_of(node).card.title.encode())
 
 
 @serves("NV2080_CTRL_CMD_GPU_GET_SHORT_NAME_STRING")
 def short_name(rm: Rm, node: Node, p: Any) -> None:
-  for i, byte in enumerate(gpu_of(node).card.chip.encode().ljust(64, b"\0")):
-    p.gpuShortNameString[i] = byte
+  _fill(p.gpuShortNameString, gpu_of(node).card.chip.encode())
 
 
 @serves("NV2080_CTRL_CMD_GPU_GET_SIMULATION_INFO")
@@ -257,9 +250,12 @@ def gid_info(rm: Rm, node: Node, p: Any) -> None:
 
 
 def _fill_uuid(gpu: NvGpu, binary: int, array: Any) -> None:
-  data = uuid_of(gpu) if binary else uuid_text(gpu).encode()
-  for i in range(len(array)):
-    array[i] = data[i] if i < len(data) else 0
+  _fill(array, uuid_of(gpu) if binary else uuid_text(gpu).encode())
+
+
+def _fill(array: Any, data: bytes) -> None:
+  """An array of a struct with these numbers, and zeros behind them."""
+  array[:] = [*data, *[0] * (len(array) - len(data))]
 
 
 @serves("NV2080_CTRL_CMD_GPU_GET_ID")

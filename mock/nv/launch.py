@@ -124,10 +124,7 @@ class Launch:
       payload = self._own("RELEASE_SEMAPHORE_PAYLOAD", r.index)
       if address % r.align:
         raise self.plan.engine.invalid(f"a semaphore of {r.align} bytes at {address:#x}")
-      if r.reduction:
-        semaphores.reduce(self.space, address, payload, r.reduction, wide=r.wide, signed=r.signed)
-      else:
-        semaphores.release(self.space, address, payload, wide=r.wide,
-                           time_ns=self.channel.gpu.timer() if r.timed else None)
+      semaphores.write(self.space, address, payload, r.reduction, wide=r.wide, signed=r.signed,
+                       time_ns=self.channel.gpu.timer() if r.timed and not r.reduction else None)
       if r.interrupts:
         self.channel.interrupt("QMD RELEASE")
