@@ -162,6 +162,8 @@ ROOMS: Final = (
   # ---- mock
   Rule(r"mock\.cuda\.(memory\.memcpy_peer|boxes\.memcpy_\w+)", r"(_async|^copy)\(m, .*, 0\)$", r"0 becomes 1",
        "0 and 1 (CU_STREAM_LEGACY) are the same stream"),
+  Rule(r"mock\.cuda\.runtime\.\w+", r"r\.call\(\"cuDeviceGetName\", .*, 256, device", r"256 becomes 257",
+       "no name is so long"),
   Rule(r"mock\..*", r"self\.(failures|stops) \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
   Rule(r"mock\.nv\.uvm\..*", r"self\._check_range\(", r"_check_range: arguments 0 and 1 swapped",
        "where a range begins and its length are checked alike"),
@@ -213,7 +215,7 @@ ROOMS: Final = (
        "a number more, which nobody is told of"),
   Rule(r"mock\.cuda\.nodes\._registered\.\w+", r"^def .*context: int = 0", r"0 becomes 1",
        "who gives no context is asked for none"),
-  Rule(r"mock\.nv\.semaphores\.release", r"time_ns & ", r"LShift becomes RShift|64 becomes 65|1 becomes 2",
+  Rule(r"mock\.nv\.semaphores\.write", r"time_ns & ", r"LShift becomes RShift|64 becomes 65|1 becomes 2",
        "a time of 64 bits is not reached"),
   Rule(r"mock\.cuda\.devicelib\.<module>", r"^COPY, FILL", ANY, "numbers that kernels and the mock have in common"),
   Rule(r"mock\.cuda\.machine\.CudaMachine\.text", r"^def text", ANY, "how long a string may be, chosen"),
