@@ -57,10 +57,10 @@ class Driver:
 
 
 def called(name: str, *given: Any) -> list[tuple[Any, ...]]:
-  r = Driver()
-  handler: Any = RUNS[name][0]
-  handler(r, *given)
-  assert r.current, "a program's first call makes a context"
+  r, (handler, within) = Driver(), RUNS[name]
+  run: Any = handler
+  run(r, *given)
+  assert within, "a program's first call makes a context"
   return r.calls
 
 
