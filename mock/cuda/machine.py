@@ -63,6 +63,13 @@ class Piece:
   ends: str = "cuMemFree"  # the call that gives it back; none for what goes with an array, a texture or a module
 
   @property
+  def device(self) -> int:
+    """The card that it is of; of the host's memory, the one that was current."""
+    if self.gpu is not None: return self.gpu.index
+    assert self.context is not None
+    return self.context.gpu.index
+
+  @property
   def host(self) -> bool:
     return self.kind == cuda.CU_MEMORYTYPE_HOST or self.managed
 

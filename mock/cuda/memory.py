@@ -268,8 +268,7 @@ def _attribute(piece: Piece, attribute: int, address: int) -> tuple[str, int]:
     cuda.CU_POINTER_ATTRIBUTE_DEVICE_POINTER: ("Q", address),
     cuda.CU_POINTER_ATTRIBUTE_HOST_POINTER: ("Q", address if piece.host else 0),
     cuda.CU_POINTER_ATTRIBUTE_IS_MANAGED: ("I", int(piece.managed)),
-    cuda.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: (
-      "i", piece.context.gpu.index if piece.context else piece.gpu.index if piece.gpu else -2),
+    cuda.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: ("i", piece.device),
     cuda.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: ("Q", piece.address),
     cuda.CU_POINTER_ATTRIBUTE_RANGE_SIZE: ("Q", piece.size),
     cuda.CU_POINTER_ATTRIBUTE_MAPPED: ("I", 1),

@@ -119,7 +119,7 @@ def pointer_get_attributes(r: Runtime, out: int, address: int) -> None:
   if piece is not None:
     found = cudart.cudaPointerAttributes(
       type=cudart.cudaMemoryTypeManaged if piece.managed else cudart.cudaMemoryTypeHost if piece.host
-      else cudart.cudaMemoryTypeDevice, device=0 if piece.gpu is None else piece.gpu.index, devicePointer=address,
+      else cudart.cudaMemoryTypeDevice, device=piece.device, devicePointer=address,
       hostPointer=address if piece.host else 0)
   r.machine.out(out, f"{ctypes.sizeof(found)}s", bytes(found))
 
