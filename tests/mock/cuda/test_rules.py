@@ -138,6 +138,17 @@ def test_a_range_of_several_mappings_ends_with_the_last(client: Client) -> None:
       assert (said == "CUDA_SUCCESS") == (end <= count * UNIT), (start, end)
 
 
+def test_an_array_of_two_dimensions_has_no_depth(client: Client) -> None:
+  c = client
+  d = cuda.CUDA_ARRAY_DESCRIPTOR_v2(Width=8, Height=4, Format=cuda.CU_AD_FORMAT_FLOAT, NumChannels=1)
+  told = cuda.CUDA_ARRAY3D_DESCRIPTOR_v2(Depth=9, Flags=9)
+  c.call("cuArray3DGetDescriptor_v2", ctypes.byref(told), u64(c.handle("cuArrayCreate_v2", ctypes.byref(d))))
+  assert (told.Width, told.Height, told.Depth, told.Flags) == (8, 4, 0, 0)
+  for name in ("cuArrayCreate_v2", "cuArray3DCreate_v2", "cuTexObjectCreate", "cuSurfObjectCreate"):
+    assert error(c, name, ctypes.byref(u64(0)), None, None, None) == "INVALID_VALUE"
+    assert c.machine.logs[-1].endswith("a pointer is null"), name
+
+
 def test_copies_on_a_streams_name(client: Client) -> None:
   """Each asynchronous copy between cards' memory goes from its second address to its first."""
   c, stream = client, client.handle("cuStreamCreate", 0)

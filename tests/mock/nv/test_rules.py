@@ -17,10 +17,12 @@ from tinyhw.autogen import nv_rm
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.core.errors import WatchdogExpired
 from tinyhw.core.memory import Access
+from tinyhw.core.trace import Clock
 from tinyhw.mock.nv.card import CARDS
 from tinyhw.mock.nv.channel import Channel, State
+from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.mock.nv.rm import Rm
-from tinyhw.wire import cubin, methods
+from tinyhw.wire import cubin, gpfifo, methods
 
 ACQUIRE = host.SEM_EXECUTE(OPERATION=host.SEM_EXECUTE_OPERATION.ACQUIRE)
 
@@ -292,3 +294,82 @@ def test_calls_of_rm_are_for_one_kind_of_file() -> None:
       wrong = name in ctl and kind == "gpu" or name == "RM_ALLOC_MEMORY" and kind == "ctl"
       assert ("this call is for" in said) == wrong, (name, kind)
   assert sorted(c.machine.rm.clients[c.root].objects) == before
+
+
+# ---- time, and the record
+
+def still(b: Bench) -> Bench:
+  """A bench on whose clock nothing passes but what the machine says."""
+  b.machine.clock = b.machine.trace.clock = Clock(step_ns=0)
+  return b
+
+
+def test_what_takes_time() -> None:
+  """Each entry of a ring and each header, copies by their bytes, launches by the instructions of a wave and by how many
+  turns all waves need: four at a time on each SM, four cycles an instruction."""
+  b = Compute()
+  still(b)
+  machine, m, own = b.machine, methods.declared(b.gpu.card.copy_class), methods.declared(0xCBC0)
+  c, at = b.channel(), b.take(1 << 17)
+
+  def taken(words: list[int]) -> int:
+    before = machine.clock.now_ns()
+    b.submit(c, words)
+    b.run()
+    assert c.state is State.READY, c.describe()
+    return machine.clock.now_ns() - before
+  nop = methods.send(0, host.NON_STALL_INTERRUPT(HANDLE=1))
+  for count in (1, 5): assert taken(nop * count) == machine.packet_ns * (1 + count)
+  sent = methods.send(COPY, m.OFFSET_IN_UPPER(UPPER=at >> 32), m.OFFSET_IN_LOWER(VALUE=at & 0xFFFF_FFFF),
+                      m.OFFSET_OUT_UPPER(UPPER=at >> 32), m.OFFSET_OUT_LOWER(VALUE=at + 65536 & 0xFFFF_FFFF),
+                      m.LINE_LENGTH_IN(VALUE=25_000))
+  how = {"DATA_TRANSFER_TYPE": 2, "FLUSH_ENABLE": 1, "SRC_MEMORY_LAYOUT": 1, "DST_MEMORY_LAYOUT": 1}
+  alone = taken(sent)
+  assert taken([*sent, *methods.send(COPY, m.LAUNCH_DMA(**how))]) == alone + machine.packet_ns + 1000
+  two = m.LAUNCH_DMA(MULTI_LINE_ENABLE=1, **how)
+  lines = methods.send(COPY, m.LINE_COUNT(VALUE=2), m.PITCH_IN(VALUE=0), m.PITCH_OUT(VALUE=0))
+  assert taken([*lines, *methods.send(COPY, two)]) == taken(lines) + machine.packet_ns + 2000
+  program, bank, sms = b.load(ADD, "add"), b.bank(at), b.gpu.card.sms
+  for blocks, turns in ((1, 1), (4 * sms, 1), (4 * sms + 1, 2)):
+    q = launch_qmd(b, program, bank=bank, grid=(blocks, 1, 1), block=(1, 1, 1))
+    def words(schedule: int, q: int = q) -> list[int]:
+      return methods.send(COMPUTE, own.SEND_PCAS_A(QMD_ADDRESS_SHIFTED8=q >> 8),
+                          own.SEND_SIGNALING_PCAS_B(INVALIDATE=1, SCHEDULE=schedule))
+    nothing, before = taken(words(0)), machine.executed
+    found = taken(words(1)) - nothing
+    each = (machine.executed - before) // blocks
+    assert found == each * turns * 4 * 1000 // b.gpu.card.clock_mhz > 0, (blocks, found)
+
+
+def test_the_record_of_a_submission() -> None:
+  """Doorbells, entries, methods, dispatches, interrupts and the fault, in their order, with what they say; without
+  tracing the fault alone."""
+  for tracing in (True, False):
+    b = Compute(machine=NvMachine("sm_90", vram=1 << 22, system_memory=1 << 22, tracing=tracing))
+    still(b)
+    c, at = b.channel(), b.take(16)
+    b.pcas(c, launch_qmd(b, b.load(ADD, "add"), bank=b.bank(at), grid=(2, 1, 1), block=(3, 1, 1)))
+    b.run()
+    b.send(c, 0, host.NON_STALL_INTERRUPT(HANDLE=5), *release(FAR, 1))
+    rows = [(e.kind, e.name, e.fields) for e in b.machine.trace if e.source == c.name]
+    kinds = [kind for kind, *_ in rows]
+    text = str(c.error)
+    assert rows[-1] == ("fault", f"PageFault: {text}", {"address": FAR, "access": "write"})
+    place = "Xid (PCI:0000:01:00): 31, Ch 00000000"
+    assert b.machine.kernel_log == [f"4,0,{b.machine.clock.now_ns() // 1000},-;NVRM: {place}, {text}; method "
+                                    f"{c.method_text()}\n"]
+    assert b.machine.findings[-1:] == [f"{c.name}: ROBUST_CHANNEL_FIFO_ERROR_MMU_ERR_FLT (31): {text}; method "
+                                  f"{c.method_text()}"] and b.machine.failures == 1
+    if not tracing:
+      assert len(rows) == 1
+      continue
+    assert [name for kind, name, _ in rows if kind == "doorbell"] == ["0x1", "0x2"]
+    entries = [(name, fields) for kind, name, fields in rows if kind == "entry"]
+    assert [fields for _, fields in entries] == [{"index": 0}, {"index": 1}]
+    assert [name for name, _ in entries] == [str(gpfifo.decode(b.space.load(c.ring + 8 * n, 8))) for n in (0, 1)]
+    assert ("dispatch", "add", {"grid": (2, 1, 1), "block": (3, 1, 1)}) in rows
+    assert [name for kind, name, _ in rows if kind.startswith("interrupt")] == ["0x1"]
+    assert "interrupt NON_STALL_INTERRUPT" in kinds
+    assert [name for kind, name, _ in rows if kind == "method"][-2:] == [
+      "AMPERE_CHANNEL_GPFIFO_A.SEM_PAYLOAD_HI(PAYLOAD=0)", c.method_text()]
+    assert kinds[:3] == ["doorbell", "entry", "method"] and c.fault_pc is None
