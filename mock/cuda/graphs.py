@@ -279,8 +279,7 @@ def graph_launch(m: CudaMachine, handle: int, on: int) -> None:
   for node in ready.graph.all():
     work = node.work
     if isinstance(work, ConditionalWork) and work.condition.default is not None:
-      at, value = work.condition.piece.address, work.condition.default.to_bytes(4, "little")
-      stream.add("the default of a condition", at_once(partial(m.space.write, at, value)))
+      stream.add("the default of a condition", at_once(partial(work.condition.put, m, work.condition.default)))
   ready.graph.queue(stream, nodes)
 
 

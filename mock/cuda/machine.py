@@ -29,7 +29,6 @@ if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
   from tinyhw.mock.cuda.interprocess import Opened
   from tinyhw.mock.cuda.managed import Hints
-  from tinyhw.mock.cuda.modules import Module
   from tinyhw.mock.cuda.pools import Pool
   from tinyhw.mock.cuda.streams import Stream
   from tinyhw.mock.cuda.virtual import Addresses
@@ -100,7 +99,6 @@ class Context:
   error: int = 0
   alive: bool = True
   streams: list[Stream] = field(default_factory=list)
-  modules: list[Module] = field(default_factory=list)
   peers: set[Gpu] = field(default_factory=set)
   limits: dict[int, int] = field(default_factory=dict)
   heap: Piece | None = None  # of malloc in kernels

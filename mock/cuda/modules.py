@@ -134,7 +134,6 @@ def load(m: CudaMachine, context: Context, text: str, log: Log | None = None) ->
     if devicelib.HEAP in linked.offsets: _heap(m, module)
     if devicelib.LAUNCHES in linked.offsets: _queue(m, module)
   module.handle = m.new(module)
-  context.modules.append(module)
   return module
 
 
@@ -214,7 +213,6 @@ def module_unload(m: CudaMachine, handle: int) -> None:
   del m.handles[handle]
   for function in module.functions.values():
     m.handles.pop(function.handle, None)
-  module.context.modules.remove(module)
   for piece in (module.piece, module.queue):
     if piece is not None: memory.drop(m, piece)
 

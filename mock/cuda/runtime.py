@@ -111,8 +111,8 @@ class Runtime:
 
   def _function(self, name: str, own: bool = False) -> Any:
     """A function of the library, as C calls it. `own`: stream 0 is the calling thread's."""
-    (handler, within), same = RUNS.get(name, (None, False)), SAME.get(name)
-    kinds = cudart.FUNCTIONS.get(name, ()) if handler or same else ()
+    row, same = RUNS.get(name), SAME.get(name)
+    kinds = cudart.FUNCTIONS.get(name, ()) if row or same else ()
     kinds = tuple(ctypes.c_uint64 if k is ctypes.c_void_p else k for k in kinds)
 
     finalizing, ended = sys.is_finalizing, cudart.cudaErrorCudartUnloading
@@ -131,8 +131,9 @@ class Runtime:
           if name in WITHOUT_CONTEXT: self.initialize()
           else: self.context()
           self.call(same, *arguments)
-        elif handler is None: raise Refusal(cudart.cudaErrorNotSupported, f"{name} is not modelled")
+        elif row is None: raise Refusal(cudart.cudaErrorNotSupported, f"{name} is not modelled")
         else:
+          handler, within = row
           if within: self.context()
           return handler(self, *arguments) or 0
       except Refusal as refusal: return self.failed(name, refusal)

@@ -51,7 +51,8 @@ class Physical:
   def place(self) -> tuple[Backing, int]:
     """Where its bytes are."""
     if self.file is not None: return self.file, 0
-    return self.gpu.vram, self.offset or 0
+    assert self.offset is not None
+    return self.gpu.vram, self.offset
 
 
 @dataclass(eq=False)

@@ -6,6 +6,7 @@ whoever sets a node's parameters gives it another one, so graphs and their copie
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -192,8 +193,12 @@ class Condition:
   def __init__(self, m: CudaMachine, graph: Graph, context: Context, default: int | None) -> None:
     self.graph, self.default, self.used = graph, default, False
     self.piece = memory.allocate(m, context, 4, "a conditional handle")
-    m.space.write(self.piece.address, (default or 0).to_bytes(4, "little"))
+    self.put(m, default or 0)
     m.handles[self.piece.address] = self
+
+  def put(self, m: CudaMachine, value: int) -> None:
+    """Have it say this."""
+    m.space.write(self.piece.address, struct.pack("<I", value))
 
   def value(self, m: CudaMachine) -> int:
     """What it says now."""

@@ -288,12 +288,18 @@ def engine_classes(rm: Rm, node: Node, p: Any) -> None:
   p.numClasses = len(classes)
 
 
+def _copy_engine(node: Node, kind: int) -> int:
+  """The number of a copy engine that the card has."""
+  number, card = kind - alloc.NV2080_ENGINE_TYPE_COPY0, gpu_of(node).card
+  if not 0 <= number < len(card.engines(card.copy_class)):
+    raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{kind:#x} is no copy engine")
+  return number
+
+
 @serves("NV2080_CTRL_CMD_CE_GET_CAPS_V2")
 def copy_engine_caps(rm: Rm, node: Node, p: Any) -> None:
   """The first two copy engines belong to the graphics engine's runlist, as on the chips."""
-  number = p.ceEngineType - alloc.NV2080_ENGINE_TYPE_COPY0
-  if not 0 <= number < len(gpu_of(node).card.engines(gpu_of(node).card.copy_class)):
-    raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{p.ceEngineType:#x} is no copy engine")
+  number = _copy_engine(node, p.ceEngineType)
   byte, mask = control.NV2080_CTRL_CE_CAPS_CE_GRCE
   for i in range(len(p.capsTbl)):
     p.capsTbl[i] = mask if i == byte and number < 2 else 0
@@ -305,9 +311,7 @@ _PCES: Final = (0x5000, 0xA000, 0x5000, 0xA000, 0xFFF)
 
 @serves("NV2080_CTRL_CMD_CE_GET_CE_PCE_MASK")
 def copy_engine_units(rm: Rm, node: Node, p: Any) -> None:
-  number = p.ceEngineType - alloc.NV2080_ENGINE_TYPE_COPY0
-  if not 0 <= number < len(gpu_of(node).card.engines(gpu_of(node).card.copy_class)):
-    raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{p.ceEngineType:#x} is no copy engine")
+  number = _copy_engine(node, p.ceEngineType)
   p.pceMask = _PCES[number] if number < len(_PCES) else 0
 
 

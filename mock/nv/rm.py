@@ -429,7 +429,7 @@ class Rm(Classes):
       address = p.dmaOffset if fixed else low
     else:
       address = va.addresses.alloc(size, max(PAGE, owner.data.physical.page_size))
-    if address % PAGE or not low <= address <= address + size <= high:
+    if address % PAGE or not low <= address <= high - size:
       raise RmError(status.NV_ERR_INVALID_OFFSET, f"{size:#x} bytes at {address:#x} of {target}")
     read_only = bits(p.flags, rm.NVOS46_FLAGS_ACCESS) == rm.NVOS46_FLAGS_ACCESS_READ_ONLY
     physical = owner.data.physical

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import struct
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,15 +18,19 @@ from tests.mock.cuda.test_children import DECLARED
 from tests.mock.cuda.test_nodes_and_libraries import Work, error
 from tests.mock.cuda.test_programmatic import attribute, kernels, launch
 from tests.mock.cuda.test_runtime import SCALE, TEXT, Program
-from tests.mock.cuda.test_textures import array
+from tests.mock.cuda.test_seldom import plane
+from tests.mock.cuda.test_tensors import aligned
+from tests.mock.cuda.test_textures import array, of_array, sampled
 from tests.mock.cuda.test_virtual import UNIT, granted, physical
 from tinyhw.autogen import cuda, cudart, nvrtc
-from tinyhw.core.errors import Error, InvalidArgument
+from tinyhw.core.errors import Error, InvalidArgument, OutOfMemory, PageFault, Unsupported
+from tinyhw.emulator.ptx.tensormap import TensorMap
 from tinyhw.mock.cuda import library
-from tinyhw.mock.cuda.calls import handler_of
+from tinyhw.mock.cuda.calls import SERVED, Failed, answer, handler_of
 from tinyhw.mock.cuda.parameters import LIMIT
 from tinyhw.mock.cuda.rtc import Rtc
-from tinyhw.mock.cuda.streams import code_of
+from tinyhw.mock.cuda.streams import Event, code_of
+from tinyhw.mock.memory import Refused
 
 COUNT = ctypes.c_size_t
 
@@ -123,6 +129,40 @@ def test_a_child_has_its_own_grid_and_block(client: Client) -> None:
   assert client.get(at, np.zeros(6, np.uint32)).tolist() == [2, 3, 4, 5, 6, 7]
 
 
+def test_a_kernel_loses_what_it_was_allowed(client: Client) -> None:
+  """A launch that ran is refused when the attribute that it needed is taken back."""
+  c = client
+  function, at = c.function(WAIT, "put"), c.alloc(4)
+  most = cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+  for allowed, said in ((100 << 10, 0), (0, cuda.CUDA_ERROR_INVALID_VALUE), (100 << 10, 0)):
+    c.call("cuFuncSetAttribute", u64(function), most, allowed)
+    assert c.launch(function, 1, 1, [u64(at), u32(1)], shared=100 << 10) == said
+  c.call("cuCtxSynchronize")
+
+
+def test_variables_may_hold_addresses_of_functions(client: Client) -> None:
+  """And of other variables, in a module that has no code at all."""
+  c, at = client, client.alloc(8)
+  text = HEAD + """
+    .func (.param .b32 out) one() { st.param.b32 [out], 11; ret; }
+    .func (.param .b32 out) two() { st.param.b32 [out], 22; ret; }
+    .global .u64 table[2] = {one, two};
+    .visible .entry ask(.param .u64 at, .param .u32 which) {
+      .reg .u64 %l<4>; .reg .u32 %r<3>;
+      ld.param.u64 %l1, [at]; ld.param.u32 %r1, [which]; mul.wide.u32 %l2, %r1, 8; mov.u64 %l3, table;
+      add.u64 %l3, %l3, %l2; ld.global.u64 %l2, [%l3];
+      { .param .b32 out; p: .callprototype (.param .b32 _) _ (); call (out), %l2, (), p; ld.param.b32 %r2, [out]; }
+      st.global.u32 [%l1], %r2; ret; }"""
+  function = c.function(text, "ask")
+  for which, wanted in ((0, 11), (1, 22)):
+    assert c.launch(function, 1, 1, [u64(at), u32(which)]) == 0
+    assert c.get(at, np.zeros(1, np.uint32))[0] == wanted
+  data = HEAD + ".visible .global .u32 v = 5; .visible .global .u64 w = v;"
+  plain = c.handle("cuModuleLoadData", data.encode() + b"\0")
+  v, w = (c.handle("cuModuleGetGlobal_v2", None, u64(plain), name) for name in (b"v", b"w"))
+  assert c.get(w, np.zeros(1, np.uint64))[0] == v and c.get(v, np.zeros(1, np.uint32))[0] == 5
+
+
 # ---- memory
 
 def test_a_range_of_several_mappings_ends_with_the_last(client: Client) -> None:
@@ -153,12 +193,13 @@ def test_copies_on_a_streams_name(client: Client) -> None:
   """Each asynchronous copy between cards' memory goes from its second address to its first."""
   c, stream = client, client.handle("cuStreamCreate", 0)
   x, y = c.alloc(8), c.alloc(8)
-  for name, arguments in (("cuMemcpyDtoDAsync_v2", (u64(y), u64(x))), ("cuMemcpyAsync", (u64(y), u64(x))),
+  for name, arguments in (("cuMemcpyDtoD_v2", (u64(y), u64(x))), ("cuMemcpyDtoDAsync_v2", (u64(y), u64(x))),
+                          ("cuMemcpyAsync", (u64(y), u64(x))),
                           ("cuMemcpyPeerAsync", (u64(y), u64(c.context), u64(x), u64(c.context)))):
     c.put(x, np.array([1, 2], np.uint32))
     c.put(y, np.array([3, 4], np.uint32))
-    c.call(name, *arguments, COUNT(8), u64(stream))
-    c.call("cuStreamSynchronize", u64(stream))
+    c.call(name, *arguments, COUNT(8), *[u64(stream)] * name.endswith(("Async", "Async_v2")))
+    c.call("cuCtxSynchronize")
     assert c.get(x, np.zeros(2, np.uint32)).tolist() == c.get(y, np.zeros(2, np.uint32)).tolist() == [1, 2], name
 
 
@@ -199,6 +240,7 @@ def test_errors_of_places_have_a_code(text: str) -> None:
 def test_a_callback_gets_its_stream_and_its_data(client: Client) -> None:
   seen: list[tuple[int, int, int]] = []
   call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(lambda *given: seen.append(given))
+  client.machine._numbers = itertools.count(0x1_5500_0000, 16)  # handles are as wide as pointers
   stream = client.handle("cuStreamCreate", 0)
   client.call("cuStreamAddCallback", u64(stream), call, u64(0x1234_5678_9ABC), 0)
   client.call("cuStreamSynchronize", u64(stream))
@@ -332,7 +374,52 @@ def test_who_waits_in_its_own_way_is_helped_after_a_silence(monkeypatch: pytest.
   m.streams[0].queue.clear()
 
 
+def test_time_between_events_is_in_milliseconds(client: Client) -> None:
+  c, out = client, ctypes.c_float()
+  first, second = (c.handle("cuEventCreate", 0) for _ in range(2))
+  for event in (first, second): c.call("cuEventRecord", u64(event), u64(0))
+  c.call("cuCtxSynchronize")
+  for event, ns in ((first, 5), (second, 5 + 10**12)): c.machine.find(event, Event).job.ended_ns = ns
+  c.call("cuEventElapsedTime", ctypes.byref(out), u64(first), u64(second))
+  assert out.value == 10**6
+  c.call("cuEventElapsedTime", ctypes.byref(out), u64(second), u64(first))
+  assert out.value == -10**6
+
+
+def test_fractions_are_not_read_as_integers(client: Client) -> None:
+  c = client
+  for sign, bits, n in itertools.product("US", (8, 16), (1, 2, 4)):
+    d = cuda.CUDA_ARRAY3D_DESCRIPTOR_v2(Width=8, Height=4, NumChannels=n,
+                                        Format=getattr(cuda, f"CU_AD_FORMAT_{sign}NORM_INT{bits}X{n}"))
+    held, how = c.handle("cuArray3DCreate_v2", ctypes.byref(d)), sampled()
+    for flags, said in ((0, "CUDA_SUCCESS"), (cuda.CU_TRSF_READ_AS_INTEGER, "NOT_SUPPORTED")):
+      how.flags = flags
+      assert error(c, "cuTexObjectCreate", ctypes.byref(u64(0)), ctypes.byref(of_array(held)), ctypes.byref(how),
+                   None) == said
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (1, 8), (64, 1)])
+def test_rows_of_one_element_are_rows(client: Client, width: int, height: int) -> None:
+  given = plane(client, width=width, height=height)
+  client.handle("cuTexObjectCreate", ctypes.byref(given), ctypes.byref(sampled()), None)
+
+
 # ---- the runtime
+
+def test_which_integers_are_filtered() -> None:
+  """Those of 8 and 16 bits, read as fractions."""
+  p, out = Program(), u64(0)
+  for bits in (8, 16, 32):
+    channel = cudart.cudaChannelFormatDesc(x=bits, f=cudart.cudaChannelFormatKindUnsigned)
+    held = p.made("cudaMallocArray", ctypes.byref(channel), 8, 4, 0)
+    what = cudart.cudaResourceDesc(resType=cudart.cudaResourceTypeArray)
+    what.res.array.array = held
+    for mode in (cudart.cudaReadModeElementType, cudart.cudaReadModeNormalizedFloat):
+      how = cudart.cudaTextureDesc(filterMode=cudart.cudaFilterModeLinear, readMode=mode)
+      good = mode == cudart.cudaReadModeNormalizedFloat and bits < 32
+      assert p.code("cudaCreateTextureObject", ctypes.byref(out), ctypes.byref(what), ctypes.byref(how), None) == (
+        0 if good else cudart.cudaErrorInvalidFilterSetting), (bits, mode)
+
 
 def test_managed_variables_of_two_cards_lie_alike() -> None:
   """The second one of a module, and an address behind its beginning."""
@@ -558,3 +645,87 @@ def test_a_compiler_is_asked_for_ptx_and_gives_an_elf() -> None:
   assert lib.nvrtcGetErrorString(5) == 1234 and not lib.nvrtcGetErrorString(6)
   assert lib.nvrtcGetNumSupportedArchs(ctypes.byref(size)) == 6
   assert lib.nvrtcVersion(ctypes.byref(size), ctypes.byref(size)) == nvrtc.NVRTC_ERROR_INVALID_INPUT  # an older one
+
+
+# ---- what a call raises, and what other processes hand over
+
+@pytest.mark.parametrize(("raised", "code", "said"), [
+  (lambda: Refused(14, "no such page"), cuda.CUDA_ERROR_INVALID_VALUE, "no such page"),
+  (lambda: PageFault(0x1000, "read", 4), cuda.CUDA_ERROR_INVALID_VALUE, "read of 4 bytes at 0x1000"),
+  (lambda: OutOfMemory("room", 9, 5), cuda.CUDA_ERROR_OUT_OF_MEMORY, "room"),
+  (lambda: Unsupported("thing", "of a test"), cuda.CUDA_ERROR_NOT_SUPPORTED, "of a test"),
+  (lambda: ZeroDivisionError("of a test"), cuda.CUDA_ERROR_UNKNOWN, "ZeroDivisionError: of a test"),
+  (lambda: Failed(cuda.CUDA_ERROR_NOT_FOUND, "nowhere"), cuda.CUDA_ERROR_NOT_FOUND, "nowhere")])
+def test_what_a_call_raises_is_its_result_and_in_the_log(client: Client, monkeypatch: pytest.MonkeyPatch, raised: Any,
+                                                         code: int, said: str) -> None:
+  def handler(m: Any, *arguments: Any) -> None: raise raised()
+  monkeypatch.setitem(SERVED, "cuCtxSynchronize", handler)
+  assert answer(lambda: client.machine, "cuCtxSynchronize")() == code
+  assert client.machine.logs[-1].startswith(f"[CUDA][E] cuCtxSynchronize: {cuda.RESULTS[code]}: ")
+  assert said in client.machine.logs[-1]
+  doubted = any("of a test" in line for line in client.machine.report())
+  assert doubted == (code == cuda.CUDA_ERROR_NOT_SUPPORTED)
+
+
+HANDLE = struct.Struct("<8s2I5Q")  # a mark; process, file; its device and inode; offset, size, card
+
+
+def test_each_part_of_a_handle_of_another_process(client: Client) -> None:
+  """The process stands in for another one by a child that has its file."""
+  c, size = client, 3 * 4096
+  at, raw, event = c.alloc(size), cuda.CUipcMemHandle(), cuda.CUipcEventHandle()
+  c.put(at, np.arange(size // 4, dtype=np.uint32))
+  c.call("cuIpcGetMemHandle", ctypes.byref(raw), u64(at))
+  own = c.handle("cuEventCreate", cuda.CU_EVENT_INTERPROCESS | cuda.CU_EVENT_DISABLE_TIMING)
+  c.call("cuIpcGetEventHandle", ctypes.byref(event), u64(own))
+  mark, pid, file, device, inode, offset, length, card = HANDLE.unpack_from(bytes(raw))
+  assert (pid, length, card) == (os.getpid(), size, 0)
+  whole = c.machine.gpus[0].vram.size
+  child = subprocess.Popen(["sleep", "60"], pass_fds=[file])
+  wrong, lost = cuda.CUDA_ERROR_INVALID_HANDLE, cuda.CUDA_ERROR_INVALID_CONTEXT
+  rows: list[tuple[dict[int, Any], int]] = [
+    ({}, 0), ({0: b"tinyhw\0\2"}, wrong), ({0: bytes(8)}, wrong), ({1: pid}, lost), ({2: 9999}, wrong),
+    ({3: device + 1}, wrong), ({4: inode + 1}, wrong), ({5: whole - size}, 0), ({5: whole - size + 4096}, wrong),
+    ({6: size - 1}, 0), ({5: whole - 2 * 4096, 6: 2 * 4096 + 1}, wrong), ({7: 1}, 0), ({7: 2}, 0)]
+  try:
+    for changes, code in rows:
+      fields = [changes.get(i, v) for i, v in enumerate((mark, child.pid, file, device, inode, offset, length, card))]
+      given, out = cuda.CUipcMemHandle.from_buffer_copy(HANDLE.pack(*fields).ljust(64, b"\0")), u64(0)
+      assert c.code("cuIpcOpenMemHandle_v2", ctypes.byref(out), given, 1) == code, changes
+      if code: continue
+      piece = c.machine.pieces[out.value]
+      assert piece.size == fields[6] and piece.device == (fields[7] if fields[7] < 2 else 0)
+      if not changes:
+        assert (c.get(out.value, np.zeros(size // 4, np.uint32)) == np.arange(size // 4)).all()
+        again = c.handle("cuIpcOpenMemHandle_v2", given, 1)
+        assert again == out.value
+        c.call("cuIpcCloseMemHandle", out)
+      c.call("cuIpcCloseMemHandle", out)
+      assert error(c, "cuIpcCloseMemHandle", out) == "INVALID_VALUE"
+    assert c.code("cuIpcOpenEventHandle", ctypes.byref(u64(0)), cuda.CUipcEventHandle.from_buffer_copy(bytes(raw))) \
+        == wrong
+    assert c.code("cuIpcOpenEventHandle", ctypes.byref(u64(0)), event) == lost
+  finally:
+    child.kill()
+    child.wait()
+
+
+@pytest.mark.parametrize("im2col", [False, True])
+def test_each_argument_of_a_tensor_map_has_its_place(client: Client, im2col: bool) -> None:
+  """What lies outside is zero or NaN; how lines come into the L2 is a hint of four values, and in no map."""
+  out = aligned(128)
+  rank = 3 if im2col else 2
+  dims, strides = (ctypes.c_uint64 * 5)(32, 8, 4, 1, 1), (ctypes.c_uint64 * 4)(128, 1024, 4096, 0)
+  steps = (ctypes.c_uint32 * 5)(1, 1, 1, 1, 1)
+  box = (ctypes.c_uint32 * 2)(8, 4)
+  corner = (ctypes.c_int32 * 3)(0, 0, 0)
+  for promotion, fill, swizzle in itertools.product(range(6), range(3), (0, 1)):
+    more = (corner, corner, 8, 4) if im2col else (box,)
+    code = client.code(f"cuTensorMapEncode{'Im2col' if im2col else 'Tiled'}", u64(out.ctypes.data),
+                       cuda.CU_TENSOR_MAP_DATA_TYPE_FLOAT32, rank, u64(0x10000), dims, strides, *more, steps, 0,
+                       swizzle, promotion, fill)
+    good = promotion <= cuda.CU_TENSOR_MAP_L2_PROMOTION_L2_256B and fill < 2
+    assert (code == 0) == good, (promotion, fill, swizzle)
+    if good:
+      found = TensorMap.decode(out.tobytes())
+      assert (found.fill, found.swizzle, found.interleave, found.rank) == (fill, swizzle, 0, rank)

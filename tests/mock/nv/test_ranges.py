@@ -199,6 +199,31 @@ def test_a_doorbell_rings_once() -> None:
   assert len([e for e in c.machine.trace if "doorbell" in str(e)]) == len(rung)
 
 
+def test_a_channel_goes_with_its_context_share() -> None:
+  c = Client()
+  w = c.channel()
+  share = c.alloc(w.group, 0, alloc.FERMI_CONTEXT_SHARE_A, alloc.NV_CTXSHARE_ALLOCATION_PARAMETERS(hVASpace=c.va))
+  p = alloc.NV_CHANNEL_ALLOC_PARAMS.from_buffer_copy(w.params)
+  p.hContextShare, p.hVASpace = share, 0
+  made = c.alloc(w.group, 0, c.card.channel_class, p)
+  assert data_of(c, made).va is data_of(c, c.va)
+  c.free(share)
+  refused(status.NV_ERR_OBJECT_NOT_FOUND, c.free, made)
+  assert data_of(c, w.handle).channel.state.value == "ready"
+
+
+@pytest.mark.parametrize("card", ["sm_80", "sm_90", "sm_120"])
+def test_copy_engines_are_known_by_their_number(card: str) -> None:
+  c = Client(card=card)
+  count = len(c.card.engines(c.card.copy_class))
+  for number in range(-1, 12):
+    kind = alloc.NV2080_ENGINE_TYPE_COPY0 + number
+    for p in (control.NV2080_CTRL_CE_GET_CAPS_V2_PARAMS(ceEngineType=kind),
+              control.NV2080_CTRL_CE_GET_CE_PCE_MASK_PARAMS(ceEngineType=kind)):
+      if 0 <= number < count: c.control(c.subdevice, p)
+      else: refused(status.NV_ERR_NOT_SUPPORTED, c.control, c.subdevice, p)
+
+
 # ---- UVM
 
 def unmapped(c: Client, base: int, length: int) -> None:
@@ -238,6 +263,20 @@ def test_peers_go_by_pairs() -> None:
   refused(status.NV_ERR_INVALID_DEVICE, c.map_range, far[0], PAGES, base + PAGES)
   c.uvm(uvm.UVM_ENABLE_PEER_ACCESS_PARAMS(**pairs[0]))
   c.map_range(far[0], PAGES, base + PAGES)
+
+
+def test_channels_that_uvm_knows_of() -> None:
+  """A doorbell of one that it was not told of is in the report, by its name; of another it is not."""
+  c = Client()
+  works = [c.channel("copy") for _ in range(2)]
+  c.uvm(uvm.UVM_REGISTER_CHANNEL_PARAMS(gpuUuid=c.named(), rmCtrlFd=c.ctl, hClient=c.root, hChannel=works[0].handle))
+  done, view = c.both(4096)
+  for n, w in enumerate(works):
+    w.send(0, *release(done + 16 * n, 1))
+    assert c.port.wait(lambda n=n: view[16 * n] == 1, 1.0)  # type: ignore[misc]
+  names = [data_of(c, w.handle).channel.name for w in works]
+  told = [line for line in c.machine.report() if "UVM_REGISTER_CHANNEL was not called" in line]
+  assert len(told) == 1 and told[0].startswith(names[1])
 
 
 def test_pages_that_go_take_their_own_mappings() -> None:

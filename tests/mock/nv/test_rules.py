@@ -249,7 +249,7 @@ def test_a_stack_lies_in_local_memory(top: int, right: bool) -> None:
   text = body(".local .align 4 .b8 own[64]; st.local.u32 [own], 1; ld.local.u32 %r1, [own]; st.global.u32 [%rd1], %r1;")
   at = b.take(arch.params + 16)
   b.space.store(at + arch.params, 8, data)
-  b.space.store(at + arch.stack, 4, top)
+  b.space.store(at + arch.stack, 8, 0xEEEE_EEEE << 32 | top)
   image = cubin.write(text.encode(), 90, arch.params, [cubin.Entry("k", (cubin.Parameter(0, 8),), local=64)])
   where = b.take(len(image), 4096)
   b.space.write(where, image)
@@ -258,6 +258,31 @@ def test_a_stack_lies_in_local_memory(top: int, right: bool) -> None:
   b.run()
   assert (c.state is State.READY) == right, c.describe()
   if not right: dead(b, c, status.ROBUST_CHANNEL_GR_EXCEPTION, "a frame of 64 bytes")
+
+
+@pytest.mark.parametrize(("size", "right"), [(16, True), (65536, True), (65536 + 16, False), (0, False)])
+def test_constant_banks_have_a_size(size: int, right: bool) -> None:
+  """Up to 64 KiB, in units of 16 bytes."""
+  b = Compute()
+  c, data = b.channel(), b.take(1 << 17)
+  b.pcas(c, launch_qmd(b, b.load(ADD, "add"), bank=b.bank(data, 1), CONSTANT_BUFFER_VALID__2=1,
+                       CONSTANT_BUFFER_ADDR__2=data, CONSTANT_BUFFER_SIZE__2=size))
+  b.run()
+  if right: assert c.state is State.READY, c.describe()
+  else: dead(b, c, status.ROBUST_CHANNEL_GR_EXCEPTION, "SKEDCHECK23_CONSTANT_BUFFER_SIZE")
+
+
+@pytest.mark.parametrize(("length", "right"), [(4, True), (5, False), (8, False)])
+def test_inline_data_is_whole_before_the_next_launch(length: int, right: bool) -> None:
+  """After one dword of so many bytes."""
+  b = Bench()
+  m, at = methods.declared(0xCBC0), b.take(64)
+  c = b.channel()
+  begin = m.LAUNCH_DMA(DST_MEMORY_LAYOUT=1, COMPLETION_TYPE=0)
+  b.send(c, COMPUTE, m.OFFSET_OUT_UPPER(VALUE=at >> 32), m.OFFSET_OUT(VALUE=at & 0xFFFF_FFFF),
+         m.LINE_LENGTH_IN(VALUE=length), m.LINE_COUNT(VALUE=1), begin, m.LOAD_INLINE_DATA(V=0x44332211), begin)
+  if right: assert c.state is State.READY and b.space.load(at, 4) == 0x44332211
+  else: dead(b, c, status.ROBUST_CHANNEL_GR_EXCEPTION, f"{length - 4} bytes of inline data are missing")
 
 
 @pytest.mark.parametrize("sent", [(), ("IN",), ("OUT",)])
