@@ -90,6 +90,7 @@ class Running:
     self.lock = FairLock()
     self.changed = threading.Condition(cast(Any, self.lock))
     self.waiting = 0
+    self.inside = 0  # threads that run the queues, or wait to
     self._threads: WeakSet[threading.Thread] = WeakSet()
     self._noted = threading.local()  # who was: its attributes are each thread's own
 
@@ -155,35 +156,43 @@ class Running:
     with self.lock, HELD:
       if done():
         return True
-      self._before_waiting()
-      deadline: float | None = None
-      stops, turned, failures = self.stops, False, self.failures
-      while True:
-        while (HELD.raised is None or not self._leaves(stops, turned)) and self._turn():
-          turned = True
+      self.inside += 1
+      try:
+        return self._run(done, timeout_s, others)
+      finally:
+        self.inside -= 1
+
+  def _run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool]) -> bool:
+    """`run`, with the lock held."""
+    self._before_waiting()
+    deadline: float | None = None
+    stops, turned, failures = self.stops, False, self.failures
+    while True:
+      while (HELD.raised is None or not self._leaves(stops, turned)) and self._turn():
+        turned = True
+        if done():
+          return True
+        if self.lock.wanted:
+          self.lock.give_way()
           if done():
             return True
-          if self.lock.wanted:
-            self.lock.give_way()
-            if done():
-              return True
-        if done() or HELD.ends() or self.failures != failures:
-          return done()
-        if not others():
-          if timeout_s is None or timeout_s >= HANG_S:
-            self._hang()
-          return done()
-        now = time.monotonic()
-        if timeout_s is not None:
-          if deadline is None:
-            deadline = now + timeout_s
-          if now >= deadline:
-            return False
-        self.waiting += 1
-        try:
-          self.changed.wait(min(0.005, (deadline or now + 1) - now))
-        finally:
-          self.waiting -= 1
+      if done() or HELD.ends() or self.failures != failures:
+        return done()
+      if not others():
+        if timeout_s is None or timeout_s >= HANG_S:
+          self._hang()
+        return done()
+      now = time.monotonic()
+      if timeout_s is not None:
+        if deadline is None:
+          deadline = now + timeout_s
+        if now >= deadline:
+          return False
+      self.waiting += 1
+      try:
+        self.changed.wait(min(0.005, (deadline or now + 1) - now))
+      finally:
+        self.waiting -= 1
 
   def _leaves(self, stops: int, turned: bool) -> bool:
     """Whether a signal ends the wait of this thread now: not before its own dispatch that runs has been stopped."""

@@ -5,6 +5,7 @@ checked: by page tables, the sizes of shared memory and stack, and its alignment
 """
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -19,7 +20,9 @@ SHARED_WINDOW: Final = 0x7000_0000_0000
 LOCAL_WINDOW: Final = 0x7100_0000_0000
 WINDOW: Final = 1 << 32
 RANK: Final = 24  # the bit where an address of shared::cluster has its block's rank, plus 1; 0 is the own block
+LARGE: Final = 1 << 22  # bytes from which pages are asked of the system
 STACK: Final = 1 << 16  # bytes of a thread's stack where calls come back, or sizes are not known before
+_U64: Final = np.dtype("u8")
 _RAW: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 _WINDOWS: Final = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 GENERIC: Final = ""
@@ -33,12 +36,21 @@ def space_of(modifiers: frozenset[str]) -> str:
   return GENERIC
 
 
+def _pages(size: int) -> Value:
+  """Zeros, whose pages exist once written. Threads write at the beginnings of stacks that lie far apart: the large
+  pages that NumPy asks for would have to be cleared as a whole, a hundred times what is used."""
+  if size < LARGE or not hasattr(mmap, "MADV_NOHUGEPAGE"): return np.zeros(size, np.uint8)
+  pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0))
+  pages.madvise(mmap.MADV_NOHUGEPAGE)
+  return np.frombuffer(pages, np.uint8)
+
+
 class Local:
   """The stacks of a cohort's threads: `size` bytes each, one behind the other. Their pages exist once written."""
 
   def __init__(self, threads: int, size: int) -> None:
     self.size = self.aligned(size)
-    self.u8 = np.zeros(threads * self.size, np.uint8)
+    self.u8 = _pages(threads * self.size)
 
   @staticmethod
   def aligned(size: int) -> int:
@@ -77,7 +89,8 @@ def lane_of(group: Warps, bad: Value = True) -> int:
 
 def check_alignment(group: Warps, addresses: Value, width: int, what: str) -> None:
   """Raises MachineFault for the first address that is no multiple of the access's width."""
-  if width == 1 or not int(np.bitwise_or.reduce(addresses, axis=None)) & width - 1: return
+  together = int(np.bitwise_or.reduce(addresses, axis=None) if addresses.ndim else addresses)
+  if not together & width - 1: return
   bad = (addresses & addresses.dtype.type(width - 1)) != 0
   lanes = np.broadcast_to(bad, (group.size, LANES)) & group.lanes
   if not lanes.any(): return
@@ -87,8 +100,9 @@ def check_alignment(group: Warps, addresses: Value, width: int, what: str) -> No
 
 
 def _inside(group: Warps, addresses: Value, width: int, size: int, what: str, space: str) -> Value:
-  """The addresses as offsets (intp), with 0 for threads that do not count; all are within `size`."""
+  """The addresses as offsets (intp), all of them within `size`: those of threads that do not count may be 0."""
   offsets = np.asarray(addresses).astype(np.int64)
+  if addresses.dtype.kind == "u" and int(addresses.max()) + width <= size: return offsets
   if not offsets.ndim or group.mask is None: low, high = int(offsets.min()), int(offsets.max())
   else:
     use: Value = access.active(group, offsets.shape)
@@ -142,8 +156,13 @@ def _taken(memory: Value, index: Value, width: int) -> Value:
   """Values at an index that is a multiple of the width."""
   if width <= 8:
     unit = memory if width == 1 else memory.view(_RAW[width])
-    return unit.take(index // width if width > 1 else index)
-  return memory.view(np.uint32).reshape(-1, width // 4).take(index // width, axis=0)
+    return unit.take(index >> width.bit_length() - 1 if width > 1 else index)
+  return memory.view(np.uint32).reshape(-1, width // 4).take(index >> width.bit_length() - 1, axis=0)
+
+
+def _wide(addresses: Value) -> Value:
+  """Addresses as u64: a number, or an array."""
+  return addresses if addresses.dtype == _U64 else addresses.astype(_U64)
 
 
 # ---- loads and stores of a width of 1 to 16 bytes
@@ -156,12 +175,12 @@ def load(group: Warps, space: str, addresses: Value, width: int) -> Value:
     memory, index = places(group, addresses, width, space, "read")
     found = _taken(memory, index, width)
     return found if found.ndim else found[()]
-  addresses = np.asarray(addresses).astype(np.uint64)
+  addresses = _wide(addresses)
   if space == GENERIC:
     parts = parted(group, addresses)
     if parts is not None: return _load_parts(group, parts, addresses, width)
   check_alignment(group, addresses, width, "read")
-  return access.load(group, None, addresses if addresses.ndim else addresses[()], width)
+  return access.load(group, None, addresses, width)
 
 
 def parted(group: Warps, addresses: Value) -> list[tuple[str, Value]] | None:
@@ -207,7 +226,7 @@ def store(group: Warps, space: str, addresses: Value, values: Value, width: int)
     unit = memory.view(_RAW[width]) if width <= 8 else memory.view(np.uint32).reshape(-1, width // 4)
     access.replace_in(group, unit, index // width, data)
     return
-  addresses = np.asarray(addresses).astype(np.uint64)
+  addresses = _wide(addresses)
   if space == GENERIC:
     parts = parted(group, addresses)
     if parts is not None:
@@ -304,7 +323,7 @@ def atomic(group: Warps, space: str, addresses: Value, width: int, operation: st
     out = np.zeros((group.size, LANES), old.dtype)
     out[lanes] = old
     return out
-  addresses = np.asarray(addresses).astype(np.uint64)
+  addresses = _wide(addresses)
   if space == GENERIC:
     parts = parted(group, addresses)
     if parts is not None:

@@ -111,7 +111,9 @@ def ld(code: Code, line: Line, form: Form) -> Step:
 
   if count == 1:
     write = writes[0]
-    def one(group: Warps) -> None: write(group, memory.load(group, space, read(group), width).view(dtype))
+    def one(group: Warps) -> None:
+      found = memory.load(group, space, read(group), width)
+      write(group, found if found.dtype is dtype else found.view(dtype))
     return guarded(line, one)
 
   def run(group: Warps) -> None:

@@ -21,7 +21,8 @@ F16, F32, F64 = (DTYPES[t] for t in ("f16", "f32", "f64"))
 BITS: Final = {"f16": "u16", "f32": "u32", "f64": "u64"}
 _FLOATS: Final = {  # bits of the fraction, exponent mask, bias
   "f16": (10, 0x1F, 15), "f32": (23, 0xFF, 127), "f64": (52, 0x7FF, 1023)}
-_LOW29: Final = np.int32(-(1 << 31))
+_TIE: Final = np.int64(-(1 << 63))  # the low 29 bits of an f64 half way between two f32, at the top
+_NORMAL: Final = np.float32(2.0 ** -126)
 
 
 class Ops:
@@ -140,7 +141,7 @@ class Ops:
     """a * b + c of f32 values given as f64, rounded to odd in f64, so that one more rounding to f16 is exact."""
     p = a * b
     s = np.asarray(p + c)
-    return _to_odd(s, _error_of_sum(p, c, s))
+    return _to_odd(s, error_of_sum(p, c, s))
 
   @staticmethod
   def fdiv(a: Value, b: Value) -> Value: return np.true_divide(a, b)
@@ -258,7 +259,7 @@ def _of_numbers(r: Value, a: Value, b: Value) -> Value:
   return np.where(np.isnan(b), a, np.where(np.isnan(a), b, r)) if np.any(r != r) else r
 
 
-def _error_of_sum(a: Value, b: Value, s: Value) -> Value:
+def error_of_sum(a: Value, b: Value, s: Value) -> Value:
   """What a + b lost when it was rounded to s (Knuth's two-sum); exact in the absence of overflow."""
   bb = s - a
   return (a - (s - bb)) + (b - bb)
@@ -273,21 +274,22 @@ def _to_odd(s: Value, e: Value) -> Value:
 
 
 def _fma32(a: Value, b: Value, c: Value) -> Value:
-  """The product of two f32 is exact in f64; the sum is rounded twice, which only shows where the f64 sum is a tie."""
+  """The product of two f32 is exact in f64; the sum is rounded twice, which only shows where the f64 sum is a tie: at
+  the bit that normal numbers round at, or at another one for those that become subnormal or the smallest normal."""
   p = np.multiply(a, b, dtype=F64)
-  s = np.add(p, c, order="C")  # the test below looks at halves of its elements
+  s = np.add(p, c)
   r = s.astype(F32)
-  if s.ndim == 0: return _to_odd(s, _error_of_sum(p, c.astype(F64), s)).astype(F32)
-  ties = np.left_shift(s.view(I32)[..., ::2], 3).min() == _LOW29
-  if ties or ((r.view(U32) << 1) - np.uint32(1)).min() < 0x00FFFFFF:
-    return _to_odd(s, _error_of_sum(p, np.asarray(c, F64), s)).astype(F32)
+  if s.ndim == 0: return _to_odd(s, error_of_sum(p, c.astype(F64), s)).astype(F32)
+  ties = (s.view(I64) << 35).min() == _TIE
+  if ties or not np.abs(r).min() > _NORMAL and ((r.view(U32) << 1) - np.uint32(1)).min() <= 0x00FFFFFF:
+    return _to_odd(s, error_of_sum(p, np.asarray(c, F64), s)).astype(F32)
   return r
 
 
 def _fma16(a: Value, b: Value, c: Value) -> Value:
   p, c64 = np.multiply(a, b, dtype=F64), c.astype(F64)
   s = np.asarray(p + c64)
-  return _to_odd(s, _error_of_sum(p, c64, s)).astype(F16)
+  return _to_odd(s, error_of_sum(p, c64, s)).astype(F16)
 
 
 def _fma64(a: Value, b: Value, c: Value) -> Value:
@@ -315,15 +317,20 @@ def _halves(x: Value) -> tuple[Value, Value]:
   return high, x - high
 
 
+def error_of_product(a: Value, b: Value, p: Value) -> Value:
+  """What a * b lost when it was rounded to p (Dekker); exact for f64 far from the ends of its range."""
+  (ah, al), (bh, bl) = _halves(a), _halves(b)
+  return al * bl - (((p - ah * bh) - al * bh) - ah * bl)
+
+
 def _fma64_safe(a: Value, b: Value, c: Value) -> Value:
   p = a * b
-  (ah, al), (bh, bl) = _halves(a), _halves(b)
-  pe = al * bl - (((p - ah * bh) - al * bh) - ah * bl)
+  pe = error_of_product(a, b, p)
   s = p + c
-  se = _error_of_sum(p, c, s)
+  se = error_of_sum(p, c, s)
   # s + se + pe is exact in value; add the two errors to odd, so that the last addition rounds correctly
   e = pe + se
-  return s + _to_odd(e, _error_of_sum(pe, se, e))
+  return s + _to_odd(e, error_of_sum(pe, se, e))
 
 
 def _fma64_exact(a: float, b: float, c: float, e: int = 0) -> float:

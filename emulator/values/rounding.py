@@ -13,14 +13,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.values.ops import DTYPES, F16, F32, F64, I32, Ops
+from tinyhw.emulator.values.ops import DTYPES, F16, F32, F64, I32, Ops, error_of_product, error_of_sum
 
 Value = Any
 NEAREST, UP, DOWN, ZERO = range(4)  # MODE.FP_ROUND
 _NAMES: Final = {"f16": F16, "f32": F32, "f64": F64}
+_SMALL, _LARGE = 2.0 ** -450, 2.0 ** 450  # products of these, and what they lose, are far from what f64 ends with
 
 
-def _step(r: Value, side: Value, mode: int) -> Value:
+def step(r: Value, side: Value, mode: int) -> Value:
   """The nearest-even result `r`, given the sign of (exact value - r), rounded as `mode` says."""
   above, below = side > 0, side < 0
   if mode == UP: toward_up, toward_down = above, False
@@ -36,23 +37,64 @@ def _narrow(s: Value, t: Any, mode: int) -> Value:
   """An f64 that is exact, or rounded to odd, as f16 or f32."""
   r = np.asarray(s).astype(t)
   side = np.where(np.isfinite(s), np.sign(s - r.astype(F64)), 0.0)
-  return _step(r, side, mode)
+  return step(r, side, mode)
 
 
-def _each(function: Callable[..., Fraction | None], plain: Value, mode: int, *operands: Value) -> Value:
-  """f64 results lane by lane: `function` gives the exact value of finite operands."""
+def each(function: Callable[..., Fraction | None], plain: Value, mode: int, *operands: Value,
+         rest: Callable[..., tuple[Value, Value]] | None = None) -> Value:
+  """f64 results of finite operands: `function` gives a lane's exact value. `rest(plain, *operands)` has for all lanes
+  at once (what the exact one is above the plain one, its sign at least; where it knows that)."""
   columns = np.broadcast_arrays(np.asarray(plain), *[np.asarray(x) for x in operands])
-  flat = [c.reshape(-1) for c in columns]
-  side = np.zeros(flat[0].shape)
-  for k in range(side.size):
-    values = [float(c[k]) for c in flat[1:]]
-    if not all(map(np.isfinite, values)): continue
-    exact = function(*[Fraction(v) for v in values])
+  left = np.logical_and.reduce([np.isfinite(c) for c in columns[1:]])
+  side = np.zeros(columns[0].shape)
+  if rest is not None:
+    with np.errstate(all="ignore"): above, known = rest(*columns)
+    side = np.where(left & known, np.sign(above), side)
+    left = left & ~known
+  for at in _places(left):
+    exact = function(*[Fraction(float(c[at])) for c in columns[1:]])
     if exact is None: continue
-    r = float(flat[0][k])
-    if np.isinf(r): side[k] = -np.sign(r)
-    else: side[k] = (exact > Fraction(r)) - (exact < Fraction(r))
-  return _step(columns[0], side.reshape(columns[0].shape), mode)
+    r = float(columns[0][at])
+    if np.isinf(r): side[at] = -np.sign(r)
+    else: side[at] = (exact > Fraction(r)) - (exact < Fraction(r))
+  return step(columns[0], side, mode)
+
+
+def _usual(*values: Value) -> Value:
+  """Where values are of such size that sums and products of them, and what these lose, are no subnormals and finite."""
+  out = np.True_
+  for v in values: out = out & (np.abs(v) > _SMALL) & (np.abs(v) < _LARGE)
+  return out
+
+
+def _rest_of_sum(s: Value, a: Value, b: Value) -> tuple[Value, Value]:
+  rest = error_of_sum(a, b, s)
+  return rest, np.isfinite(s) & np.isfinite(rest)
+
+
+def _rest_of_product(p: Value, a: Value, b: Value) -> tuple[Value, Value]:
+  nothing = (a == 0) | (b == 0)
+  return np.where(nothing, 0.0, error_of_product(a, b, p)), nothing | _usual(p, a, b)
+
+
+def _rest_of_fma(r: Value, a: Value, b: Value, c: Value) -> tuple[Value, Value]:
+  """Boldo and Muller: what a fused multiply-add loses is a sum of two numbers, found by exact sums."""
+  p = a * b
+  lost = error_of_product(a, b, p)
+  small = c + lost
+  smaller = error_of_sum(c, lost, small)
+  whole = p + small
+  rest = ((whole - r) + error_of_sum(p, small, whole)) + smaller
+  nothing = (a == 0) | (b == 0)
+  return np.where(nothing, 0.0, rest), nothing | _usual(p, a, b) & ((c == 0) | _usual(c))
+
+
+def quotient_rest(q: Value, a: Value, b: Value) -> tuple[Value, Value]:
+  """The sign of a / b - q, q being the nearest to a / b; and where it is known."""
+  p = q * b
+  left = (a - p) - error_of_product(q, b, p)
+  nothing = (a == 0) | (b == 0)
+  return np.where(nothing, 0.0, np.where(np.signbit(b), -left, left)), nothing | _usual(q, a, b)
 
 
 def _signed_zero(r: Value, exact_zero: Value, a: Value, b: Value, mode: int) -> Value:
@@ -72,10 +114,10 @@ def fma(a: Value, b: Value, c: Value, mode: int) -> Value:
   t = a.dtype
   with np.errstate(all="ignore"):
     if t == F64:
-      r = _each(lambda x, y, z: x * y + z, Ops.fma(a, b, c), mode, a, b, c)
+      r = each(lambda x, y, z: x * y + z, Ops.fma(a, b, c), mode, a, b, c, rest=_rest_of_fma)
       zero = np.array(r == 0)
       x, y, z = (np.broadcast_to(v, zero.shape) for v in (a, b, c))
-      for at in _places(zero):  # a tiny sum may have become the zero
+      for at in _places(zero & (x != 0) & (y != 0)):  # a tiny sum may have become the zero
         zero[at] = Fraction(float(x[at])) * Fraction(float(y[at])) + Fraction(float(z[at])) == 0
     else:
       wide = Ops.fma_f16_of_f32(*(x.astype(F64) for x in (a, b, c)))
@@ -86,15 +128,15 @@ def fma(a: Value, b: Value, c: Value, mode: int) -> Value:
 
 def add(a: Value, b: Value, mode: int) -> Value:
   """a + b of one float type."""
-  t = a.dtype
-  one = t.type(1)
-  r = fma(a, one, b, mode)
+  if a.dtype == F64:
+    with np.errstate(all="ignore"): r = each(lambda x, y: x + y, a + b, mode, a, b, rest=_rest_of_sum)
+  else: r = fma(a, a.dtype.type(1), b, mode)
   return _signed_zero(r, (r == 0) & (a == -b), a, b, mode)
 
 
 def mul(a: Value, b: Value, mode: int) -> Value:
   """a * b of one float type."""
-  if a.dtype == F64: return _each(lambda x, y: x * y, a * b, mode, a, b)
+  if a.dtype == F64: return each(lambda x, y: x * y, a * b, mode, a, b, rest=_rest_of_product)
   return _narrow(np.multiply(a, b, dtype=F64), a.dtype, mode)
 
 
@@ -103,13 +145,13 @@ def convert(x: Value, type_: str, mode: int) -> Value:
   t = DTYPES[type_]
   if t == F64:
     if x.dtype.itemsize < 8 or x.dtype.kind == "f": return x.astype(F64)
-    return _step(x.astype(F64), _side_of_integer(x, x.astype(F64)), mode)
+    return step(x.astype(F64), _side_of_integer(x, x.astype(F64)), mode)
   if x.dtype.kind == "f":
     if x.dtype.itemsize <= t.itemsize: return x.astype(t)
     return _narrow(x.astype(F64), t, mode)
   if x.dtype.itemsize < 8: return _narrow(x.astype(F64), t, mode)
   r = x.astype(t)
-  return _step(r, _side_of_integer(x, r), mode)
+  return step(r, _side_of_integer(x, r), mode)
 
 
 def _side_of_integer(x: Value, r: Value) -> Value:
@@ -121,7 +163,7 @@ def _side_of_integer(x: Value, r: Value) -> Value:
 def ldexp(x: Value, e: Value, mode: int) -> Value:
   """x * 2**e."""
   e = np.clip(e.astype(I32), -6000, 6000)
-  if x.dtype == F64: return _each(lambda v, n: v * Fraction(2) ** int(n), np.ldexp(x, e), mode, x, e.astype(F64))
+  if x.dtype == F64: return each(lambda v, n: v * Fraction(2) ** int(n), np.ldexp(x, e), mode, x, e.astype(F64))
   if x.dtype == F32: return _narrow(np.ldexp(x.astype(F64), np.clip(e, -600, 600)), F32, mode)
   return _narrow(np.ldexp(x.astype(F64), np.clip(e, -200, 200)), F16, mode)
 
@@ -220,7 +262,7 @@ class DirectedOps:
       for at in _places(np.asarray(down)):  # the product alone left the range
         value = exact(*(Fraction(float(v[at])) for v in (x, y, z, n)))
         if abs(value) < Fraction(2) ** 1024 - Fraction(2) ** 970: plain[at] = float(value)
-      r = np.asarray(_each(exact, plain, mode, a.x, b.x, c.x, scale.astype(F64)))
+      r = np.asarray(each(exact, plain, mode, a.x, b.x, c.x, scale.astype(F64)))
       zero = np.array(r == 0)
       for at in _places(zero): zero[at] = exact(*(Fraction(float(v[at])) for v in (x, y, z, n))) == 0
     else:

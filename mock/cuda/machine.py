@@ -155,11 +155,16 @@ class CudaMachine(Running):
     while not self.closed:
       calls = self.calls
       time.sleep(silence_s)
-      if self.calls == calls: self.run(self._silent, 0.0)
+      if self.calls == calls and not self._attended(0): self.run(self._silent, 0.0)
+
+  def _attended(self, others: int) -> bool:
+    """Whether a client that waits runs the queues itself, beside so many `others`, and no function of the host is in
+    its way."""
+    return self.inside > others and not self.on_host
 
   def _silent(self) -> bool:
-    """Whether nothing is queued any more."""
-    return self.closed or not any(stream.queue for stream in self.streams)
+    """Whether nothing is queued any more, or others see to it."""
+    return self.closed or self._attended(1) or not any(stream.queue for stream in self.streams)
 
   # ---- the client's memory
 

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -229,6 +230,27 @@ def test_a_program_may_wait_in_its_own_way() -> None:
   client.call("cuLaunchHostFunc", u64(0), function, u64(0))
   assert called.wait(60)
   client.machine.close()
+
+
+def test_who_waits_runs_the_queues_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Two threads that take turns would hand the machine over after each of them."""
+  client, called = Client(), threading.Event()
+  function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda data: called.set())
+  client.call("cuLaunchHostFunc", u64(0), function, u64(0))
+  machine, turns = client.machine, list[int]()
+
+  def turn() -> bool:
+    turns.append(threading.get_ident())
+    time.sleep(0.001)
+    return True
+  try:
+    with monkeypatch.context() as changed:
+      changed.setattr(machine, "_turn", turn)
+      machine.go_on_after(0.005)
+      assert machine.run(lambda: len(turns) > 100, None)
+    assert set(turns[10:]) == {threading.get_ident()}
+    assert called.wait(60)
+  finally: machine.close()
 
 
 def test_other_processors_have_no_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
