@@ -37,7 +37,7 @@ class Launch:
     if 0 in plan.banks:
       size = plan.banks[0][1]
       at = self._own("CONSTANT_BUFFER_ADDR", 0)
-      plan.check_bank(0, at, size)
+      plan.check_bank(0, at)
       if plan.banks[0][0] != at: self.banks = {**plan.banks, 0: (at, size)}
       stack = plan.channel.gpu.card.arch.bank0.stack
       if plan.image.kernel.local and size >= stack + 4:

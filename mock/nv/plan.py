@@ -258,17 +258,14 @@ class Plan:
       if not 0 < size <= BANK_LIMIT:
         raise self._sked("23_CONSTANT_BUFFER_SIZE", f"constant bank {i} of {size:,} bytes")
       if i:
-        self.check_bank(i, address, size)
+        self.check_bank(i, address)
       banks[i] = address, size
     return banks
 
-  def check_bank(self, index: int, address: int, size: int) -> None:
+  def check_bank(self, index: int, address: int) -> None:
     """Raises unless a constant bank may be there."""
     if address % 64:
       raise self.engine.invalid(f"constant bank {index} at {address:#x}, which is no multiple of 64")
-    mapping = self.space.find(address)
-    if mapping is None or address + size > mapping.end or not mapping.access & Access.READ:
-      self.space.prove(address, size, Access.READ)
 
   def _check_program(self) -> None:
     image = self.image

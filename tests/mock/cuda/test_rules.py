@@ -3,6 +3,7 @@ mappings, the runtime's errors and cards, NVIDIA's compiler behind the stand-in.
 from __future__ import annotations
 
 import ctypes
+import gc
 import itertools
 import os
 import struct
@@ -29,6 +30,7 @@ from tinyhw.mock.cuda import library
 from tinyhw.mock.cuda.calls import SERVED, Failed, answer, handler_of
 from tinyhw.mock.cuda.parameters import LIMIT
 from tinyhw.mock.cuda.rtc import Rtc
+from tinyhw.mock.cuda.shared import END, Loaded
 from tinyhw.mock.cuda.streams import Event, code_of
 from tinyhw.mock.memory import Refused
 
@@ -351,6 +353,16 @@ def test_nvidias_linker_says_that_it_links_nothing() -> None:
   c.machine.close()
 
 
+def test_functions_of_a_library_end_together() -> None:
+  """When Python has ended all of them say so; it is the library's own code that does it."""
+  made = Loaded("libending.so.1", ["first", "second", "third"])
+  kind = ctypes.CFUNCTYPE(ctypes.c_int)
+  for n, name in enumerate(made.names): made.fill(name, kind(lambda n=n: 20 + n))
+  assert [getattr(made.library, name)() for name in made.names] == [20, 21, 22]
+  getattr(made.library, END)()
+  assert [getattr(made.library, name)() for name in made.names] == [cuda.CUDA_ERROR_DEINITIALIZED] * 3
+
+
 def test_who_waits_in_its_own_way_is_helped_after_a_silence(monkeypatch: pytest.MonkeyPatch) -> None:
   """The machine goes on where nobody has called for so long, and only then, and stops when nothing is queued."""
   c = Client()
@@ -460,6 +472,7 @@ def test_cards_and_errors_of_a_thread() -> None:
   assert p.machine.gpus[1].allocator.free_bytes < p.machine.gpus[1].vram.size
   kernel = p.made("cudaGetFuncBySymbol", SCALE)
   p("cudaDeviceReset")
+  assert device() == 1 and gc.isenabled()
   assert p.machine.gpus[1].primary is None and p.machine.gpus[0].primary is not None
   assert p.machine.gpus[1].allocator.free_bytes == p.machine.gpus[1].vram.size
   assert p.made("cudaGetFuncBySymbol", SCALE) != kernel  # its module is loaded anew

@@ -129,6 +129,27 @@ def test_mappings_of_the_client_have_a_place() -> None:
   refused(status.NV_ERR_OBJECT_NOT_FOUND, c.call, gone)
 
 
+def test_memory_is_mapped_through_its_cards_file() -> None:
+  c = Client(card="sm_90,sm_90")
+  memory = c.memory(PAGES)
+  for path, right in (("/dev/nvidia1", False), ("/dev/nvidiactl", False), ("/dev/nvidia0", True)):
+    p = rm.nv_ioctl_nvos33_parameters_with_fd(fd=c.port.open(path))
+    p.params.hClient, p.params.hDevice, p.params.hMemory, p.params.length = c.root, c.device, memory, PAGES
+    if right: c.call(p)
+    else: refused(status.NV_ERR_INVALID_ARGUMENT, c.call, p)
+
+
+def test_a_channels_pointers_lie_where_it_says() -> None:
+  c = Client()
+  w = c.channel("copy")
+  p = alloc.NV_CHANNEL_ALLOC_PARAMS.from_buffer_copy(w.params)
+  p.userdOffset[0], p.userdOffset[1] = 512, 1024
+  channel = data_of(c, c.alloc(w.group, 0, c.card.channel_class, p)).channel
+  view = c.port.memory(c.cpu(w.userd_memory, PAGES), PAGES)
+  channel._userd[1] = 0x1234
+  assert bytes(view[512:520]) == bytes(4) + bytes.fromhex("34120000")
+
+
 def test_a_version_that_is_not_the_drivers() -> None:
   c = Client()
   p = rm.nv_ioctl_rm_api_version_t(cmd=rm.NV_RM_API_VERSION_CMD_STRICT, versionString=b"1.2.3", reply=77)

@@ -15,7 +15,7 @@ from tests.strength import seeds
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.autogen import nv_rm
 from tinyhw.autogen import nv_rm_status as status
-from tinyhw.core.errors import WatchdogExpired
+from tinyhw.core.errors import Unsupported, WatchdogExpired
 from tinyhw.core.memory import Access
 from tinyhw.core.trace import Clock
 from tinyhw.mock.nv.card import CARDS
@@ -58,12 +58,12 @@ def test_what_is_told_of_a_channel() -> None:
   b.submit(c, [*methods.send(0, *semaphore(at, 77), ACQUIRE), *methods.send(0, *release(at, 5))])
   b.run()
   told = c.snapshot()
-  assert told == {"state": "blocked", "get": 1, "put": 1, "packets": told["packets"], "rc": 0, "wait": str(c.wait),
+  assert told == {"state": "blocked", "get": 1, "put": 1, "packets": 1, "rc": 0, "wait": str(c.wait),
                   "error": None}
   assert f"{at:#x}" in told["wait"] and c.describe() == f"{c.name}: blocked, GP_GET 1, GP_PUT 1; {c.wait}"
   b.space.store(at, 4, 77)
   b.run()
-  assert c.snapshot() | {"packets": 0} == {"state": "ready", "get": 1, "put": 1, "packets": 0, **kept}
+  assert c.snapshot() == {"state": "ready", "get": 1, "put": 1, "packets": 2, **kept}
   b.space.map(FAR, 4096, b.gpu.vram, 1 << 19)
   b.submit(c, methods.send(0, *semaphore(FAR, 77), ACQUIRE))
   b.submit(c, methods.send(0, *release(at, 6)))
@@ -319,6 +319,46 @@ def test_calls_of_rm_are_for_one_kind_of_file() -> None:
       wrong = name in ctl and kind == "gpu" or name == "RM_ALLOC_MEMORY" and kind == "ctl"
       assert ("this call is for" in said) == wrong, (name, kind)
   assert sorted(c.machine.rm.clients[c.root].objects) == before
+
+
+def test_lines_of_inline_data_leave_what_is_between_them() -> None:
+  b = Bench()
+  m, at, c = methods.declared(0xCBC0), b.take(64), b.channel()
+  b.space.write(at, b"\xee" * 64)
+  data = [m.LOAD_INLINE_DATA(V=0x01010101 * n) for n in range(1, 7)]
+  b.send(c, COMPUTE, m.OFFSET_OUT_UPPER(VALUE=at >> 32), m.OFFSET_OUT(VALUE=at & 0xFFFF_FFFF),
+         m.LINE_LENGTH_IN(VALUE=8), m.LINE_COUNT(VALUE=3), m.PITCH_OUT(VALUE=20),
+         m.LAUNCH_DMA(DST_MEMORY_LAYOUT=1), *data)
+  lines = [bytes([2 * n + 1] * 4 + [2 * n + 2] * 4) for n in range(3)]
+  assert b.space.read(at, 64) == (b"\xee" * 12).join(lines) + b"\xee" * 16
+
+
+@pytest.mark.parametrize("count", [1, 255])
+def test_a_thread_has_registers(count: int) -> None:
+  b = Compute()
+  c, data = b.channel(), b.take(64)
+  b.pcas(c, launch_qmd(b, b.load(ADD, "add"), bank=b.bank(data, 1), REGISTER_COUNT=count))
+  b.run()
+  assert c.state is State.READY, c.describe()
+
+
+def test_methods_of_copies_without_an_effect_are_in_the_report() -> None:
+  b = Bench()
+  m, c = methods.declared(b.gpu.card.copy_class), b.channel("copy")
+  names = ("PM_TRIGGER", "PM_TRIGGER_END", "SET_MONITORED_FENCE_TYPE", "SET_MONITORED_FENCE_SIGNAL_ADDR_BASE_UPPER",
+           "SET_MONITORED_FENCE_SIGNAL_ADDR_BASE_LOWER")
+  for name in names: b.send(c, COPY, getattr(m, name)())
+  assert c.state is State.READY, c.describe()
+  for name in names: assert any(f"copy method {name} x1: " in line for line in b.machine.report()), name
+
+
+def test_what_is_not_modelled_is_recorded_by_its_name() -> None:
+  b = Bench()
+  c, m = b.channel("copy"), methods.declared(b.gpu.card.copy_class)
+  b.submit(c, methods.send(COPY, m.LAUNCH_DMA(DATA_TRANSFER_TYPE=2, SRC_MEMORY_LAYOUT=0, DST_MEMORY_LAYOUT=1)))
+  with pytest.raises(Unsupported, match="BLOCKLINEAR"): b.run()
+  rows = [(e.source, e.kind, e.name) for e in b.machine.trace]
+  assert rows[-2:] == [(c.name, "fault", f"Unsupported: {c.error}"), (c.name, "unsupported", str(c.error))]
 
 
 # ---- time, and the record
