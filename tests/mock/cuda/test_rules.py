@@ -165,6 +165,16 @@ def test_variables_may_hold_addresses_of_functions(client: Client) -> None:
   assert c.get(w, np.zeros(1, np.uint64))[0] == v and c.get(v, np.zeros(1, np.uint32))[0] == 5
 
 
+def test_clusters_that_work_at_a_time_have_a_size(client: Client) -> None:
+  c, function = client, client.function(WAIT, "put")
+  p = cuda.CUlaunchConfig(gridDimX=8, gridDimY=1, gridDimZ=1, blockDimX=32, blockDimY=1, blockDimZ=1)
+  out, size = ctypes.c_int(), attribute("CLUSTER_DIMENSION", clusterDim={"x": 4, "y": 1, "z": 1})
+  assert error(c, "cuOccupancyMaxActiveClusters", ctypes.byref(out), u64(function), ctypes.byref(p)) == "INVALID_VALUE"
+  p.attrs, p.numAttrs = ctypes.addressof(size), 1
+  c.call("cuOccupancyMaxActiveClusters", ctypes.byref(out), u64(function), ctypes.byref(p))
+  assert out.value == 32 * 132 // 4
+
+
 # ---- memory
 
 def test_a_range_of_several_mappings_ends_with_the_last(client: Client) -> None:

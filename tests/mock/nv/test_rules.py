@@ -184,6 +184,18 @@ def test_a_reduction_with_a_time_is_one_access() -> None:
   dead(b, c, MMU, f"write of 16 bytes at {FAR:#x}")
 
 
+def test_a_dead_channel_runs_nothing_any_more() -> None:
+  """What was begun before the fault is gone with it."""
+  b = Compute()
+  c, at = b.channel(), b.take(16)
+  wait = "again: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra again;"
+  b.pcas(c, launch_qmd(b, b.load(body(wait), "k"), bank=b.bank(at)))
+  b.run()
+  assert c.busy and c.standing() is not None
+  b.send(c, 0, *release(FAR, 1, idle=False))
+  assert c.state is State.DEAD and not c.busy and c.standing() is None
+
+
 def test_a_reference_is_set_behind_the_engines_work() -> None:
   b = Compute()
   c, at = b.channel(), b.take(16)
