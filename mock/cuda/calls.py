@@ -45,6 +45,11 @@ def invalid(why: str) -> Failed:
   return Failed(cuda.CUDA_ERROR_INVALID_VALUE, why)
 
 
+def only(flags: int, known: int, what: str) -> None:
+  """Raises Failed for flags that mean nothing."""
+  if flags & ~known: raise invalid(f"flags of {what} {flags:#x}")
+
+
 # Functions that take a struct by value: a handle of another process, or a CUmemLocation, eight bytes that travel in one
 # register. Parameters as ctypes has them.
 BY_VALUE: Final = {

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Final
 
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
@@ -10,9 +11,13 @@ from tinyhw.mock.cuda.graphs import Capture, Graph, joined
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.streams import Stream, stream_of
 
+_MODES: Final = (cuda.CU_STREAM_CAPTURE_MODE_GLOBAL, cuda.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                 cuda.CU_STREAM_CAPTURE_MODE_RELAXED)
+
 
 def _begin(m: CudaMachine, handle: int, mode: int) -> Stream:
   stream = stream_of(m, handle)
+  if mode not in _MODES: raise invalid(f"capture mode {mode}")
   if stream.legacy:
     raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "the legacy default stream cannot be captured")
   if stream.capture is not None:
@@ -23,14 +28,14 @@ def _begin(m: CudaMachine, handle: int, mode: int) -> Stream:
 @serves("cuStreamBeginCapture_v2")
 def stream_begin_capture(m: CudaMachine, handle: int, mode: int) -> None:
   stream = _begin(m, handle, mode)
-  stream.capture = Capture(m, stream, mode)
+  stream.capture = Capture(m, stream)
 
 
 @serves("cuStreamBeginCaptureToGraph")
 def stream_begin_capture_to_graph(m: CudaMachine, handle: int, to: int, after: int, edges: int, count: int,
                                   mode: int) -> None:
   stream, graph = _begin(m, handle, mode), m.find(to, Graph)
-  stream.capture = Capture(m, stream, mode, graph, nodes_of(m, graph, after, count, edges))
+  stream.capture = Capture(m, stream, graph, nodes_of(m, graph, after, count, edges))
 
 
 @serves("cuStreamEndCapture")
@@ -113,7 +118,5 @@ def stream_update_capture_dependencies_1(m: CudaMachine, handle: int, after: int
 def thread_exchange_stream_capture_mode(m: CudaMachine, mode: int) -> None:
   """What calls a capture forbids to its thread: kept, and nothing is forbidden here."""
   given, = m.get(mode, "i")
-  if given not in (cuda.CU_STREAM_CAPTURE_MODE_GLOBAL, cuda.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-                   cuda.CU_STREAM_CAPTURE_MODE_RELAXED):
-    raise invalid(f"capture mode {given}")
+  if given not in _MODES: raise invalid(f"capture mode {given}")
   m.out(mode, "i", m.exchange_capture_mode(given))

@@ -47,7 +47,7 @@ def _taken(m: CudaMachine, module: Module) -> list[Record]:
   if not count: return []
   data = m.space.read(start, min(following, end) - start)
   found = []
-  for k in range(0, len(data) - size + 1, size):
+  for k in range(0, len(data), size):
     turn, stream = _RECORD.unpack_from(data, k)[-2:]
     if turn: found.append(Record(turn, stream, data[k:k + devicelib.RECORD], data[k + devicelib.RECORD:k + size]))
   return sorted(found, key=lambda r: r.turn)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda import memory
 from tinyhw.mock.cuda.arrays import limits
-from tinyhw.mock.cuda.calls import PER_THREAD, SERVED, Failed, invalid, serves
+from tinyhw.mock.cuda.calls import PER_THREAD, SERVED, Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu
 from tinyhw.mock.cuda.streams import Stream
 from tinyhw.mock.nv.card import Card
@@ -30,6 +30,10 @@ _NO: Final = ("ECC_ENABLED", "KERNEL_EXEC_TIMEOUT", "INTEGRATED", "COMPUTE_MODE"
               "GPU_DIRECT_RDMA_WRITES_ORDERING", "PCI_DOMAIN_ID", "PCI_DEVICE_ID")
 _LIMITS: Final = {cuda.CU_LIMIT_STACK_SIZE: 1024, cuda.CU_LIMIT_PRINTF_FIFO_SIZE: 1 << 20,
                   cuda.CU_LIMIT_MALLOC_HEAP_SIZE: 8 << 20, cuda.CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: 2048}
+_PEERS: Final = {cuda.CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: 0, cuda.CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED: 1,
+                 cuda.CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED: 1,
+                 cuda.CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED: 0,
+                 cuda.CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED: 0}
 VERSION: Final = cuda.CUDA_VERSION
 
 
@@ -69,8 +73,7 @@ def attributes(card: Card) -> dict[str, int]:
 
 @serves("cuInit")
 def init(m: CudaMachine, flags: int) -> None:
-  if flags:
-    raise invalid(f"cuInit's flags are {flags}, and must be 0")
+  only(flags, 0, "cuInit")
   m.ready = True
 
 
@@ -105,11 +108,13 @@ def get_error_string(m: CudaMachine, code: int, out: int) -> None:
 
 @serves("cuLogsCurrent")
 def logs_current(m: CudaMachine, out: int, flags: int) -> None:
+  only(flags, 0, "the log")
   m.out(out, "I", len(m.logs))
 
 
 @serves("cuLogsDumpToMemory")
 def logs_dump_to_memory(m: CudaMachine, iterator: int, buffer: int, size: int, flags: int) -> None:
+  only(flags, 0, "the log")
   room, = m.get(size, "Q")
   if not room:
     raise invalid("no room for the log")
@@ -122,6 +127,7 @@ def logs_dump_to_memory(m: CudaMachine, iterator: int, buffer: int, size: int, f
 @serves("cuGetProcAddress_v2")
 def get_proc_address(m: CudaMachine, name: int, out: int, version: int, flags: int, status: int) -> None:
   text = m.text(name).decode(errors="replace")
+  only(flags, cuda.CU_GET_PROC_ADDRESS_LEGACY_STREAM | cuda.CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, "a name")
   rows = cuda.VERSIONS.get(text, ((0, text),) if text in cuda.FUNCTIONS else ())
   fit = [symbol for since, symbol in rows if since <= version]
   if fit and flags & cuda.CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM:
@@ -212,12 +218,14 @@ def device_can_access_peer(m: CudaMachine, out: int, device: int, peer: int) -> 
 def device_get_p2p_attribute(m: CudaMachine, out: int, attribute: int, device: int, peer: int) -> None:
   if m.gpu(device) is m.gpu(peer):
     raise Failed(cuda.CUDA_ERROR_INVALID_DEVICE, "a device is no peer of its own")
-  m.out(out, "i", int(attribute in (2, 3)))  # access, and atomics
+  if attribute not in _PEERS: raise invalid(f"attribute {attribute} of two devices")
+  m.out(out, "i", _PEERS[attribute])
 
 
 @serves("cuCtxEnablePeerAccess")
 def ctx_enable_peer_access(m: CudaMachine, peer: int, flags: int) -> None:
   context, other = m.working(), m.find(peer, Context)
+  only(flags, 0, "peer access")
   if other.gpu is context.gpu:
     raise Failed(cuda.CUDA_ERROR_INVALID_CONTEXT, "a context of the same device")
   if other.gpu in context.peers:
@@ -236,6 +244,7 @@ def ctx_disable_peer_access(m: CudaMachine, peer: int) -> None:
 # ---- contexts
 
 def _make(m: CudaMachine, gpu: Gpu, flags: int) -> Context:
+  only(flags, cuda.CU_CTX_FLAGS_MASK, "a context")
   context = Context(m, gpu, flags)
   context.handle = m.new(context)
   Stream(context, 0, legacy=True)
@@ -319,6 +328,7 @@ def device_primary_ctx_get_state(m: CudaMachine, device: int, flags: int, active
 
 @serves("cuDevicePrimaryCtxSetFlags_v2")
 def device_primary_ctx_set_flags(m: CudaMachine, device: int, flags: int) -> None:
+  only(flags, cuda.CU_CTX_FLAGS_MASK, "a context")
   m.gpu(device).primary_flags = flags
 
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.arrays import place
-from tinyhw.mock.cuda.calls import Failed, invalid, serves
+from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.memory import release, settle
 from tinyhw.mock.cuda.streams import Event, Job, Stream, stream_of
 from tinyhw.mock.cuda.works import AllocWork, ConditionalWork, EventWork, FreeWork, KernelWork, Reserved, Work
-from tinyhw.mock.nv.jobs import Turns
+from tinyhw.mock.nv.jobs import Turns, at_once
 
 Edge = cuda.CUgraphEdgeData
 EARLY: Final = bytes(cuda.CUgraphEdgeData(from_port=cuda.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
@@ -167,10 +168,8 @@ class UserObject:
 class Capture:
   """A capture of streams into a graph; `after`, what its first nodes come after."""
 
-  def __init__(self, m: CudaMachine, origin: Stream, mode: int, graph: Graph | None = None,
-               after: Edges | None = None) -> None:
-    self.machine, self.origin, self.mode = m, origin, mode
-    self.own = graph is None
+  def __init__(self, m: CudaMachine, origin: Stream, graph: Graph | None = None, after: Edges | None = None) -> None:
+    self.machine, self.origin = m, origin
     self.graph = graph or Graph()
     self.started = len(self.graph.nodes)
     self.last: dict[Stream, Edges] = {origin: after or {}}
@@ -235,7 +234,7 @@ def instantiate(m: CudaMachine, graph: Graph, flags: int) -> Ready:
            | cuda.CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
   if flags & cuda.CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH:
     raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "graphs that kernels launch")
-  if flags & ~known: raise invalid(f"flags of an instantiation {flags:#x}")
+  only(flags, known, "an instantiation")
   graph.order(m)
   ready = Ready(graph.copied(m), flags)
   works = [node.work for node in ready.graph.all()]
@@ -280,15 +279,8 @@ def graph_launch(m: CudaMachine, handle: int, on: int) -> None:
   for node in ready.graph.all():
     work = node.work
     if isinstance(work, ConditionalWork) and work.condition.default is not None:
-      at, value = work.condition.piece.address, work.condition.default
-      stream.add("the default of a condition", _stored(m, at, value))
+      stream.add("the default of a condition", at_once(partial(work.condition.put, m, work.condition.default)))
   ready.graph.queue(stream, nodes)
-
-
-def _stored(m: CudaMachine, at: int, value: int) -> Turns:
-  m.space.write(at, value.to_bytes(4, "little"))
-  return
-  yield None
 
 
 @serves("cuGraphUpload")
@@ -383,7 +375,7 @@ def user_object_release(m: CudaMachine, handle: int, count: int) -> None:
 @serves("cuGraphRetainUserObject")
 def graph_retain_user_object(m: CudaMachine, handle: int, thing: int, count: int, flags: int) -> None:
   graph, kept = m.find(handle, Graph), m.find(thing, UserObject)
-  if flags & ~cuda.CU_GRAPH_USER_OBJECT_MOVE: raise invalid(f"flags {flags:#x}")
+  only(flags, cuda.CU_GRAPH_USER_OBJECT_MOVE, "a reference")
   if not flags: kept.count += count
   graph.objects += [kept] * count
 

@@ -17,8 +17,9 @@ from tinyhw.core.memory import PAGE
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Piece
 from tinyhw.mock.cuda.memory import addresses_for, release, settle
-from tinyhw.mock.cuda.streams import Event, Job, at_once
+from tinyhw.mock.cuda.streams import Event, Job
 from tinyhw.mock.memory import page_align
+from tinyhw.mock.nv.jobs import at_once
 
 _HANDLE: Final = struct.Struct("<8s2I5Q")  # a mark; process, file; its device and inode; offset, size, card
 _MARK: Final = b"tinyhw\x00\x01"
@@ -37,8 +38,8 @@ class Opened:
 def ipc_get_mem_handle(m: CudaMachine, out: int, address: int) -> None:
   m.working()
   piece = m.pieces.get(address)
-  if (piece is None or piece.gpu is None or piece.kind != cuda.CU_MEMORYTYPE_DEVICE or piece.opaque or piece.mapped
-      or piece.pool is not None or piece.reserved is not None or piece.opened is not None):
+  if (piece is None or piece.gpu is None or piece.ends != "cuMemFree" or piece.managed or piece.pool is not None
+      or piece.reserved is not None):
     raise invalid(f"{address:#x} is not the start of memory of cuMemAlloc")
   vram = piece.gpu.vram
   file = os.fstat(vram.fd)
@@ -93,7 +94,8 @@ def _mapped(m: CudaMachine, context: Context, handle: bytes) -> Piece:
   gpu, address = m.gpus[card] if card < len(m.gpus) else context.gpu, addresses_for(m, whole)
   m.space.map(address, whole, opened)
   m.space.used[address] = size, "memory of another process"
-  piece = m.pieces[address] = Piece(address, size, cuda.CU_MEMORYTYPE_DEVICE, gpu, context, opened, opened=opened)
+  piece = m.pieces[address] = Piece(address, size, cuda.CU_MEMORYTYPE_DEVICE, gpu, context, opened, opened=opened,
+                                    ends="cuIpcCloseMemHandle")
   return piece
 
 

@@ -182,7 +182,7 @@ def _given(m: CudaMachine, function: Function, params: int, extra: int) -> bytes
   size = function.params_size
   if extra:
     words = m.get(extra, "5Q")
-    given = dict(zip(words[0:4:2], words[1:4:2], strict=True))
+    given = dict(zip(words[::2], words[1::2]))
     if set(given) != {cuda.CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT, cuda.CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT}:
       raise invalid("extra has CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE and an end")
     length, = m.get(given[cuda.CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT], "Q")

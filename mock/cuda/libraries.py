@@ -48,9 +48,7 @@ def library_load_data(m: CudaMachine, out: int, image: int, options: int, values
   try:
     link_text(text.encode())
   except Error as error:
-    log = log_of(m, count, options, values)
-    if log[0] and log[1]:
-      m.user.write(log[0], str(error).encode()[:log[1] - 1] + b"\0")
+    if (log := log_of(m, count, options, values)) is not None: log.tell(m, str(error))
     raise Failed(cuda.CUDA_ERROR_INVALID_PTX, str(error)) from None
   m.out(out, "Q", m.new(Library(text)))
 

@@ -14,7 +14,7 @@ from tinyhw.core.errors import Error
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.images import ptx_of
 from tinyhw.mock.cuda.machine import Context, CudaMachine
-from tinyhw.mock.cuda.modules import log_of
+from tinyhw.mock.cuda.modules import Log, log_of
 
 PARAMETERS: Final = 0x210  # where they begin in constant bank 0; of no account without machine code
 _KINDS: Final = {cuda.CU_JIT_INPUT_CUBIN: "a cubin", cuda.CU_JIT_INPUT_PTX: "PTX",
@@ -26,15 +26,14 @@ _CARRY_PTX: Final = frozenset({cuda.CU_JIT_INPUT_CUBIN, cuda.CU_JIT_INPUT_PTX, c
 class Link:
   """A linker's state: the texts that were given, and what they have become."""
 
-  def __init__(self, context: Context, log: tuple[int, int]) -> None:
+  def __init__(self, context: Context, log: Log | None) -> None:
     self.context, self.log, self.handle = context, log, 0
     self.texts: list[tuple[str, str]] = []  # of a name and PTX
     self.image: Any = None
 
   def failed(self, m: CudaMachine, code: int, why: str) -> Failed:
     """The refusal, which the program's log has too."""
-    if self.log[0] and self.log[1]:
-      m.user.write(self.log[0], f"error   : {why}".encode()[:self.log[1] - 1] + b"\0")
+    if self.log is not None: self.log.tell(m, f"error   : {why}")
     return Failed(code, why)
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
   from tinyhw.mock.cuda.interprocess import Opened
   from tinyhw.mock.cuda.managed import Hints
-  from tinyhw.mock.cuda.modules import Module
   from tinyhw.mock.cuda.pools import Pool
   from tinyhw.mock.cuda.streams import Stream
   from tinyhw.mock.cuda.virtual import Addresses
@@ -60,6 +59,14 @@ class Piece:
   reserved: Reserved | None = None  # the graph's addresses that it has
   opened: Opened | None = None  # memory of another process, by a handle
   flags: int | None = None  # of pinned memory that the driver allocated
+  ends: str = "cuMemFree"  # the call that gives it back; none for what goes with an array, a texture or a module
+
+  @property
+  def device(self) -> int:
+    """The card that it is of; of the host's memory, the one that was current."""
+    if self.gpu is not None: return self.gpu.index
+    assert self.context is not None
+    return self.context.gpu.index
 
   @property
   def host(self) -> bool:
@@ -92,7 +99,6 @@ class Context:
   error: int = 0
   alive: bool = True
   streams: list[Stream] = field(default_factory=list)
-  modules: list[Module] = field(default_factory=list)
   peers: set[Gpu] = field(default_factory=set)
   limits: dict[int, int] = field(default_factory=dict)
   heap: Piece | None = None  # of malloc in kernels

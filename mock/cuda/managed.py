@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tinyhw.autogen import cuda
 from tinyhw.core.memory import PAGE
-from tinyhw.mock.cuda.calls import Failed, invalid, serves
+from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import CudaMachine, Piece
 from tinyhw.mock.cuda.memory import piece_at
 from tinyhw.mock.cuda.streams import queue, stream_of
@@ -111,8 +111,7 @@ def mem_prefetch_async(m: CudaMachine, address: int, count: int, device: int, ha
 
 @serves("cuMemPrefetchAsync_v2", "cuMemPrefetchAsync_v2_ptsz")
 def mem_prefetch_async_2(m: CudaMachine, address: int, count: int, location: int, flags: int, handle: int) -> None:
-  if flags:
-    raise invalid(f"flags {flags:#x}, which are reserved")
+  only(flags, 0, "a prefetch")
   mem_prefetch_async(m, address, count, _located(m, location), handle)
 
 

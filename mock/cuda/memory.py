@@ -10,7 +10,7 @@ from tinyhw.autogen import cuda
 from tinyhw.core.errors import OutOfMemory
 from tinyhw.core.mapped import give_back, map_memory, unmap_memory
 from tinyhw.core.memory import PAGE, Access, Backing, HostRegion
-from tinyhw.mock.cuda.calls import Failed, invalid, serves
+from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu, Piece
 from tinyhw.mock.cuda.streams import queue, stream_of
 from tinyhw.mock.memory import page_align
@@ -37,7 +37,7 @@ def allocate(m: CudaMachine, context: Context, size: int, opaque: str = "", gpu:
   m.space.map(address, whole, file or gpu.vram, offset)
   m.space.used[address] = size, opaque or "memory of cuMemAlloc"
   piece = m.pieces[address] = Piece(address, size, DEVICE, gpu, context, file or gpu.vram, offset, opaque=bool(opaque),
-                                    reserved=reserved)
+                                    reserved=reserved, ends="" if opaque else "cuMemFree")
   return piece
 
 
@@ -46,7 +46,7 @@ def addresses_for(m: CudaMachine, whole: int) -> int:
   return m.addresses.alloc(whole + PAGE, 1 << 9 if whole < 1 << 21 else 1 << 21)
 
 
-def pin(m: CudaMachine, context: Context | None, address: int, size: int, managed: bool = False) -> Piece:
+def _pin(m: CudaMachine, context: Context, address: int, size: int, ends: str, managed: bool = False) -> Piece:
   """Let GPUs reach memory of the client by its own address."""
   start, end = address & -PAGE, page_align(address + size)
   if not m.user.mapped(start, end - start, True):
@@ -54,8 +54,8 @@ def pin(m: CudaMachine, context: Context | None, address: int, size: int, manage
   region = HostRegion(start, end - start)
   m.space.map(start, end - start, region)
   m.space.used[address] = size, "memory of the host"
-  piece = m.pieces[address] = Piece(address, size, HOST, context.gpu if context is not None and managed else None,
-                                    context, region, managed=managed)
+  piece = m.pieces[address] = Piece(address, size, HOST, context.gpu if managed else None, context, region,
+                                    managed=managed, ends=ends)
   return piece
 
 
@@ -75,6 +75,12 @@ def release(m: CudaMachine, piece: Piece) -> None:
     return
   start, end = piece.address & -PAGE, page_align(piece.address + piece.size)
   m.space.unmap(start, end - start)
+
+
+def drop(m: CudaMachine, piece: Piece) -> None:
+  """Memory goes, with that of the host which the driver has mapped for it."""
+  release(m, piece)
+  if piece.kind == HOST and piece.ends != "cuMemHostUnregister": unmap_memory(piece.address, page_align(piece.size))
 
 
 def piece_at(m: CudaMachine, address: int) -> Piece | None:
@@ -105,17 +111,18 @@ def mem_alloc_pitch(m: CudaMachine, out: int, pitch: int, width: int, height: in
   m.out(pitch, "Q", row)
 
 
+def _given_back(m: CudaMachine, address: int, call: str, refusal: Failed) -> None:
+  """Memory that a call gives back goes once what is queued has ended; the refusal is for any other."""
+  piece = m.pieces.get(address)
+  if piece is None or piece.ends != call: raise refusal
+  assert piece.context is not None
+  settle(m, piece.context)
+  drop(m, piece)
+
+
 @serves("cuMemFree_v2")
 def mem_free(m: CudaMachine, address: int) -> None:
-  if not address:
-    return
-  piece = m.pieces.get(address)
-  if piece is None or piece.opaque or piece.mapped or piece.opened or piece.kind != DEVICE and not piece.managed:
-    raise invalid(f"{address:#x} is not the start of an allocation")
-  if piece.context is not None:
-    settle(m, piece.context)
-  if piece.managed: drop_managed(m, piece)
-  else: release(m, piece)
+  if address: _given_back(m, address, "cuMemFree", invalid(f"{address:#x} is not the start of an allocation"))
 
 
 @serves("cuMemFreeAsync")
@@ -131,7 +138,7 @@ def mem_free_async(m: CudaMachine, address: int, handle: int) -> None:
       release(m, m.pieces[address])
     queue(m, handle, "the end of an allocation", gone)
     return
-  if piece is None or piece.opaque or piece.mapped or piece.opened:
+  if piece is None or piece.ends != "cuMemFree" or piece.managed:
     raise invalid(f"{address:#x} is not the start of an allocation")
   queue(m, handle, "the end of an allocation", lambda: release(m, piece))
 
@@ -164,7 +171,7 @@ def _mapped(m: CudaMachine, context: Context, size: int, managed: bool) -> int:
     address = map_memory(-1, page_align(size))
   except OSError:
     raise OutOfMemory("host memory", size, 0) from None
-  pin(m, context, address, size, managed)
+  _pin(m, context, address, size, "cuMemFree" if managed else "cuMemFreeHost", managed)
   return address
 
 
@@ -173,13 +180,10 @@ def managed(m: CudaMachine, context: Context, size: int) -> Piece:
   return m.pieces[_mapped(m, context, size, True)]
 
 
-def drop_managed(m: CudaMachine, piece: Piece) -> None:
-  """It goes."""
-  release(m, piece)
-  unmap_memory(piece.address, page_align(piece.size))
-
-
 _PINNED: Final = (cuda.CU_MEMHOSTALLOC_PORTABLE | cuda.CU_MEMHOSTALLOC_DEVICEMAP | cuda.CU_MEMHOSTALLOC_WRITECOMBINED)
+
+_REGISTERED: Final = (cuda.CU_MEMHOSTREGISTER_PORTABLE | cuda.CU_MEMHOSTREGISTER_DEVICEMAP
+                      | cuda.CU_MEMHOSTREGISTER_IOMEMORY | cuda.CU_MEMHOSTREGISTER_READ_ONLY)
 
 
 @serves("cuMemAllocHost_v2")
@@ -189,7 +193,7 @@ def mem_alloc_host(m: CudaMachine, out: int, size: int) -> None:
 
 @serves("cuMemHostAlloc")
 def mem_host_alloc(m: CudaMachine, out: int, size: int, flags: int) -> None:
-  if flags & ~_PINNED: raise invalid(f"flags of pinned memory {flags:#x}")
+  only(flags, _PINNED, "pinned memory")
   address = _host(m, size, False)
   m.pieces[address].flags = flags
   m.out(out, "Q", address)
@@ -212,39 +216,30 @@ def mem_alloc_managed(m: CudaMachine, out: int, size: int, flags: int) -> None:
 
 @serves("cuMemFreeHost")
 def mem_free_host(m: CudaMachine, address: int) -> None:
-  piece = m.pieces.get(address)
-  if piece is None or piece.kind != HOST or piece.managed:
-    raise invalid(f"{address:#x} is no pinned memory")
-  if piece.context is not None:
-    settle(m, piece.context)
-  release(m, piece)
-  unmap_memory(address, page_align(piece.size))
+  _given_back(m, address, "cuMemFreeHost", invalid(f"{address:#x} is no pinned memory of the driver's"))
 
 
 @serves("cuMemHostRegister_v2")
 def mem_host_register(m: CudaMachine, address: int, size: int, flags: int) -> None:
   context = m.working()
+  only(flags, _REGISTERED, "pinned memory")
   if not address or size <= 0: raise invalid(f"{size:,} bytes at {address:#x}")
   start, end = address & -PAGE, page_align(address + size)
   if any(p.kind == HOST and p.address & -PAGE < end and start < page_align(p.address + p.size)
          for p in m.pieces.values()):
     raise Failed(cuda.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, f"{address:#x}")
-  pin(m, context, address, size)
+  _pin(m, context, address, size, "cuMemHostUnregister")
 
 
 @serves("cuMemHostUnregister")
 def mem_host_unregister(m: CudaMachine, address: int) -> None:
-  piece = m.pieces.get(address)
-  if piece is None or piece.kind != HOST:
-    raise Failed(cuda.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, f"{address:#x}")
-  if piece.context is not None:
-    settle(m, piece.context)
-  release(m, piece)
+  _given_back(m, address, "cuMemHostUnregister", Failed(cuda.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, f"{address:#x}"))
 
 
 @serves("cuMemHostGetDevicePointer_v2")
 def mem_host_get_device_pointer(m: CudaMachine, out: int, address: int, flags: int) -> None:
   piece = piece_at(m, address)
+  only(flags, 0, "a pointer")
   if piece is None or not piece.host:
     raise invalid(f"{address:#x} is no pinned memory")
   m.out(out, "Q", address)
@@ -273,8 +268,7 @@ def _attribute(piece: Piece, attribute: int, address: int) -> tuple[str, int]:
     cuda.CU_POINTER_ATTRIBUTE_DEVICE_POINTER: ("Q", address),
     cuda.CU_POINTER_ATTRIBUTE_HOST_POINTER: ("Q", address if piece.host else 0),
     cuda.CU_POINTER_ATTRIBUTE_IS_MANAGED: ("I", int(piece.managed)),
-    cuda.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: (
-      "i", piece.context.gpu.index if piece.context else piece.gpu.index if piece.gpu else -2),
+    cuda.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: ("i", piece.device),
     cuda.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: ("Q", piece.address),
     cuda.CU_POINTER_ATTRIBUTE_RANGE_SIZE: ("Q", piece.size),
     cuda.CU_POINTER_ATTRIBUTE_MAPPED: ("I", 1),

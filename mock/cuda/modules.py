@@ -95,15 +95,26 @@ class Function:
     return max(self.attributes.get(cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0), usual)
 
 
-def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0, 0)) -> Module:
-  """Compile a text and lay its variables out. `log` is where errors are told: an address and its size."""
+@dataclass(frozen=True)
+class Log:
+  """Where a program wants errors told: an address and its size."""
+
+  address: int
+  size: int
+
+  def tell(self, m: CudaMachine, text: str) -> None:
+    """As much as there is room for, and a zero."""
+    if self.address and self.size: m.user.write(self.address, text.encode()[:self.size - 1] + b"\0")
+
+
+def load(m: CudaMachine, context: Context, text: str, log: Log | None = None) -> Module:
+  """Compile a text and lay its variables out."""
   from tinyhw.emulator.ptx.link import link_text
   try:
     text = devicelib.completed(text)
     linked = link_text(text.encode())
   except Error as error:
-    if log[0] and log[1]:
-      m.user.write(log[0], str(error).encode()[:log[1] - 1] + b"\0")
+    if log is not None: log.tell(m, str(error))
     code = cuda.CUDA_ERROR_INVALID_PTX if isinstance(error, DecodeError) else cuda.CUDA_ERROR_NOT_SUPPORTED
     if isinstance(error, Unsupported) and error.kind == VERSION: code = cuda.CUDA_ERROR_UNSUPPORTED_PTX_VERSION
     raise Failed(code, str(error)) from None
@@ -115,6 +126,7 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
   piece = make(m, context, linked.size) if linked.size else None
   module = Module(context, text, linked, piece)
   if piece is not None:
+    piece.ends = ""
     functions: dict[str, int] = {}
     if linked.fixups and linked.lines:
       functions = module.program(next(iter(linked.lines))).functions
@@ -122,7 +134,6 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
     if devicelib.HEAP in linked.offsets: _heap(m, module)
     if devicelib.LAUNCHES in linked.offsets: _queue(m, module)
   module.handle = m.new(module)
-  context.modules.append(module)
   return module
 
 
@@ -134,7 +145,7 @@ def share(m: CudaMachine, module: Module, first: Module, names: Collection[str])
   for offset, size, name, addend in module.linked.fixups:
     if name in places:
       value = module.base + places[name] + addend
-      m.space.write(module.base + offset, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
+      m.space.write(module.base + offset, struct.pack("<Q", value)[:size])
 
 
 def _heap(m: CudaMachine, module: Module) -> None:
@@ -160,16 +171,15 @@ def _queue(m: CudaMachine, module: Module) -> None:
                 struct.pack("<5Q", queue.address, queue.address + queue.size, 0, record, 0))
 
 
-def log_of(m: CudaMachine, count: int, options: int, values: int) -> tuple[int, int]:
+def log_of(m: CudaMachine, count: int, options: int, values: int) -> Log | None:
   """Where a call wants errors told, by its options. Both of its logs are empty as long as there is nothing to say."""
-  if not count:
-    return 0, 0
+  if not count: return None
   given = dict(zip(m.get(options, f"{count}i"), m.get(values, f"{count}Q"), strict=True))
-  for log, size in ((cuda.CU_JIT_INFO_LOG_BUFFER, cuda.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES),
-                    (cuda.CU_JIT_ERROR_LOG_BUFFER, cuda.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)):
-    if given.get(log, 0) and given.get(size, 0) & 0xFFFF_FFFF: m.user.write(given[log], b"\0")
-  return (given.get(cuda.CU_JIT_ERROR_LOG_BUFFER, 0),
-          given.get(cuda.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 0) & 0xFFFF_FFFF)
+  info, errors = (Log(given.get(log, 0), given.get(size, 0) & 0xFFFF_FFFF) for log, size in (
+    (cuda.CU_JIT_INFO_LOG_BUFFER, cuda.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES),
+    (cuda.CU_JIT_ERROR_LOG_BUFFER, cuda.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)))
+  for log in (info, errors): log.tell(m, "")
+  return errors
 
 
 @serves("cuModuleLoadData", "cuModuleLoadFatBinary")
@@ -203,10 +213,8 @@ def module_unload(m: CudaMachine, handle: int) -> None:
   del m.handles[handle]
   for function in module.functions.values():
     m.handles.pop(function.handle, None)
-  module.context.modules.remove(module)
   for piece in (module.piece, module.queue):
-    if piece is not None and piece.managed: memory.drop_managed(m, piece)
-    elif piece is not None: memory.release(m, piece)
+    if piece is not None: memory.drop(m, piece)
 
 
 def function_of(m: CudaMachine, module: Module, name: str) -> Function:

@@ -8,7 +8,7 @@ from typing import Any
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda import works
 from tinyhw.mock.cuda.arrays import given, place
-from tinyhw.mock.cuda.calls import Failed, invalid, serves
+from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.edges import checked, nodes_of, told
 from tinyhw.mock.cuda.graphs import Graph, Node, Ready, dropped
 from tinyhw.mock.cuda.machine import Context, CudaMachine
@@ -22,8 +22,7 @@ Make = Callable[[CudaMachine, int], Work]
 
 @serves("cuGraphCreate")
 def graph_create(m: CudaMachine, out: int, flags: int) -> None:
-  if flags:
-    raise invalid("flags of a graph must be 0")
+  only(flags, 0, "a graph")
   graph = Graph()
   graph.handle = m.new(graph)
   m.out(out, "Q", graph.handle)
@@ -246,7 +245,7 @@ def graph_conditional_handle_create(m: CudaMachine, out: int, handle: int, conte
                                     flags: int) -> None:
   graph = m.find(handle, Graph)
   owner = m.find(context, Context, cuda.CUDA_ERROR_INVALID_CONTEXT) if context else m.working()
-  if flags & ~cuda.CU_GRAPH_COND_ASSIGN_DEFAULT: raise invalid(f"flags of a condition {flags:#x}")
+  only(flags, cuda.CU_GRAPH_COND_ASSIGN_DEFAULT, "a condition")
   m.out(out, "Q", works.Condition(m, graph, owner, default if flags else None).piece.address)
 
 

@@ -37,11 +37,11 @@ class Rtc:
 
   def __init__(self, file: str, elf: Callable[[bytes, str], bytes | None]) -> None:
     self._file, self._elf, self._lock = file, elf, lock()
-    self._made: dict[int, tuple[str, bytes | None]] = {}  # of programs for a real architecture: that, and its ELF
+    self._made: dict[int | None, str] = {}  # of programs for a real architecture: that
     name = Path(file).name  # is also what the vendor's symbols have for a version
     self.loaded = Loaded(name, (*sorted(nvrtc.FUNCTIONS), ERROR_STRING), name)
-    ours: dict[str, Any] = {"nvrtcCompileProgram": self._compile, "nvrtcDestroyProgram": self._destroy,
-            "nvrtcGetCUBINSize": self._size, "nvrtcGetCUBIN": self._cubin}
+    ours: dict[str, Any] = dict(nvrtcCompileProgram=self._compile, nvrtcDestroyProgram=self._destroy,
+                                nvrtcGetCUBINSize=self._size, nvrtcGetCUBIN=self._cubin)
     for name, types in nvrtc.FUNCTIONS.items():
       kind: Any = ctypes.CFUNCTYPE(ctypes.c_int32, *types)
       self.loaded.fill(name, kind(ours.get(name) or self._passed(name)))
@@ -67,12 +67,12 @@ class Rtc:
     return int(self._real.nvrtcGetErrorString(code) or 0)
 
   def _compile(self, program: int | None, count: int, options: int | None) -> int:
-    table = (ctypes.c_char_p * max(count, 0)).from_address(options) if options and count > 0 else ()
+    table = (ctypes.c_char_p * count).from_address(options) if options and count > 0 else ()
     given, real = virtual([o or b"" for o in table])
     code = int(self._real.nvrtcCompileProgram(program, len(given), (ctypes.c_char_p * len(given))(*given)))
     with self._lock:
-      if real is not None and not code and program: self._made[program] = real, None
-      else: self._made.pop(program or 0, None)
+      if real is not None and not code: self._made[program] = real
+      else: self._made.pop(program, None)
     return code
 
   def _destroy(self, program: int | None) -> int:
@@ -83,17 +83,13 @@ class Rtc:
 
   def _code(self, program: int | None) -> bytes | None:
     """What stands for the machine code of a program; None for one that was made for a virtual architecture."""
-    with self._lock:
-      if (found := self._made.get(program or 0)) is None: return None
-      arch, code = found
-      if code is not None: return code
-      size = ctypes.c_size_t()
-      if self._real.nvrtcGetPTXSize(program, ctypes.byref(size)): return None
-      room = ctypes.create_string_buffer(size.value)
-      if self._real.nvrtcGetPTX(program, room): return None
-      code = self._elf(room.raw.rstrip(b"\0"), arch) or room.raw
-      self._made[program or 0] = arch, code
-      return code
+    with self._lock: arch = self._made.get(program)
+    if arch is None: return None
+    size = ctypes.c_size_t()
+    if self._real.nvrtcGetPTXSize(program, ctypes.byref(size)): return None
+    room = ctypes.create_string_buffer(size.value)
+    if self._real.nvrtcGetPTX(program, room): return None
+    return self._elf(room.raw.rstrip(b"\0"), arch) or room.raw
 
   def _size(self, program: int | None, size: int | None) -> int:
     if not size or (code := self._code(program)) is None: return int(self._real.nvrtcGetCUBINSize(program, size))

@@ -31,7 +31,7 @@ SONAME: Final = "libcudart.so.13"
 VERSION: Final = cuda.CUDA_VERSION
 Handler = Callable[..., int | None]
 S = TypeVar("S", bound=Struct)
-RUNS: Final[dict[str, Handler]] = {}
+RUNS: Final[dict[str, tuple[Handler, bool]]] = {}
 _PLAIN: Final = frozenset({"__cudaRegisterFatBinary", "cudaGetErrorName", "cudaGetErrorString"})  # return an address
 _CHANNEL: Final = "cudaCreateChannelDesc"
 _PROFILER: Final = ("cudaProfilerStart", "cudaProfilerStop")  # of cuda_profiler_api.h; nobody profiles
@@ -48,13 +48,13 @@ class Refusal(Exception):
     super().__init__(why)
 
 
-def runs(*names: str) -> Callable[[Handler], Handler]:
-  """Register what functions of the runtime do."""
+def runs(*names: str, context: bool = True) -> Callable[[Handler], Handler]:
+  """Register what functions of the runtime do; most work in the thread's context, which is made where it has none."""
 
   def register(handler: Handler) -> Handler:
     for name in names:
       assert name in cudart.FUNCTIONS and name not in RUNS and name not in SAME, name
-      RUNS[name] = handler
+      RUNS[name] = handler, context
     return handler
 
   return register
@@ -111,8 +111,8 @@ class Runtime:
 
   def _function(self, name: str, own: bool = False) -> Any:
     """A function of the library, as C calls it. `own`: stream 0 is the calling thread's."""
-    handler, same = RUNS.get(name), SAME.get(name)
-    kinds = cudart.FUNCTIONS.get(name, ()) if handler or same else ()
+    row, same = RUNS.get(name), SAME.get(name)
+    kinds = cudart.FUNCTIONS.get(name, ()) if row or same else ()
     kinds = tuple(ctypes.c_uint64 if k is ctypes.c_void_p else k for k in kinds)
 
     finalizing, ended = sys.is_finalizing, cudart.cudaErrorCudartUnloading
@@ -131,8 +131,11 @@ class Runtime:
           if name in WITHOUT_CONTEXT: self.initialize()
           else: self.context()
           self.call(same, *arguments)
-        elif handler is None: raise Refusal(cudart.cudaErrorNotSupported, f"{name} is not modelled")
-        else: return handler(self, *arguments) or 0
+        elif row is None: raise Refusal(cudart.cudaErrorNotSupported, f"{name} is not modelled")
+        else:
+          handler, within = row
+          if within: self.context()
+          return handler(self, *arguments) or 0
       except Refusal as refusal: return self.failed(name, refusal)
       except Failed as failed: return self.failed(name, Refusal(failed.code, failed.why))
       except Refused as refused: return self.failed(name, Refusal(cudart.cudaErrorInvalidValue, refused.why))
@@ -253,7 +256,7 @@ class Runtime:
 
 # ---- what the compiler's own code calls
 
-@runs("__cudaRegisterFatBinary")
+@runs("__cudaRegisterFatBinary", context=False)
 def register_fat_binary(r: Runtime, wrapper: int) -> int:
   cell = ctypes.c_uint64(wrapper)
   handle = ctypes.addressof(cell)
@@ -261,46 +264,46 @@ def register_fat_binary(r: Runtime, wrapper: int) -> int:
   return handle
 
 
-@runs("__cudaRegisterFatBinaryEnd")
+@runs("__cudaRegisterFatBinaryEnd", context=False)
 def nothing(r: Runtime, handle: int) -> int: return 0
 
 
-@runs("__cudaInitModule")
+@runs("__cudaInitModule", context=False)
 def initialize_module(r: Runtime, handle: int) -> int:
   """A program is about to touch its managed variables: whether it may."""
   r.module(r.binaries[handle])
   return 1
 
 
-@runs("__cudaUnregisterFatBinary")
+@runs("__cudaUnregisterFatBinary", context=False)
 def unregister_fat_binary(r: Runtime, handle: int) -> None:
   binary = r.binaries.pop(handle, None)
   if binary is not None: r.kernels = {at: row for at, row in r.kernels.items() if row[0] is not binary}
 
 
-@runs("__cudaRegisterFunction")
+@runs("__cudaRegisterFunction", context=False)
 def register_function(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
   r.kernels[host] = r.binaries[handle], r.machine.text(name).decode()
 
 
-@runs("__cudaRegisterVar")
+@runs("__cudaRegisterVar", context=False)
 def register_variable(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
   r.binaries[handle].variables[host] = r.machine.text(name).decode()
 
 
-@runs("__cudaRegisterManagedVar")
+@runs("__cudaRegisterManagedVar", context=False)
 def register_managed_variable(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
   r.binaries[handle].managed[host] = r.machine.text(name).decode()
 
 
-@runs("__cudaPushCallConfiguration")
+@runs("__cudaPushCallConfiguration", context=False)
 def push_configuration(r: Runtime, grid: Any, block: Any, shared: int, stream: int) -> int:
   if not hasattr(r.thread, "calls"): r.thread.calls = []
   r.thread.calls.append((bytes(grid), bytes(block), shared, stream))
   return 0
 
 
-@runs("__cudaPopCallConfiguration")
+@runs("__cudaPopCallConfiguration", context=False)
 def pop_configuration(r: Runtime, grid: int, block: int, shared: int, stream: int) -> None:
   calls = getattr(r.thread, "calls", [])
   if not calls: raise Refusal(cudart.cudaErrorMissingConfiguration)
@@ -309,7 +312,7 @@ def pop_configuration(r: Runtime, grid: int, block: int, shared: int, stream: in
     r.machine.user.write(at, data)
 
 
-@runs("__cudaGetKernel", "cudaGetKernel")
+@runs("__cudaGetKernel", "cudaGetKernel", context=False)
 def get_kernel(r: Runtime, out: int, function: int) -> None:
   if function not in r.kernels: raise Refusal(cudart.cudaErrorInvalidDeviceFunction)
   r.machine.out(out, "Q", function)  # the host's function is its own handle
@@ -317,7 +320,6 @@ def get_kernel(r: Runtime, out: int, function: int) -> None:
 
 @runs("__cudaLaunchKernel", "cudaLaunchKernel")
 def launch_kernel(r: Runtime, function: int, grid: Any, block: Any, arguments: int, shared: int, stream: int) -> None:
-  r.context()
   _sizes(grid, block)
   r.call("cuLaunchKernel", r.kernel(function), grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream,
          arguments, 0)
@@ -326,7 +328,6 @@ def launch_kernel(r: Runtime, function: int, grid: Any, block: Any, arguments: i
 @runs("cudaLaunchCooperativeKernel")
 def launch_cooperative_kernel(r: Runtime, function: int, grid: Any, block: Any, arguments: int, shared: int,
                               stream: int) -> None:
-  r.context()
   _sizes(grid, block)
   r.call("cuLaunchCooperativeKernel", r.kernel(function), grid.x, grid.y, grid.z, block.x, block.y, block.z, shared,
          stream, arguments)
@@ -334,7 +335,6 @@ def launch_cooperative_kernel(r: Runtime, function: int, grid: Any, block: Any, 
 
 @runs("cudaLaunchKernelExC")
 def launch_kernel_ex(r: Runtime, config: int, function: int, arguments: int) -> None:
-  r.context()
   given = cudart.cudaLaunchConfig_t.from_buffer_copy(
     r.machine.user.read(config, ctypes.sizeof(cudart.cudaLaunchConfig_t)))
   _sizes(given.gridDim, given.blockDim)
@@ -351,23 +351,23 @@ def _sizes(grid: Any, block: Any) -> None:
 
 # ---- errors and versions
 
-@runs("cudaGetLastError")
+@runs("cudaGetLastError", context=False)
 def get_last_error(r: Runtime) -> int:
   code, r.thread.error = getattr(r.thread, "error", 0), 0
   return int(code)
 
 
-@runs("cudaPeekAtLastError")
+@runs("cudaPeekAtLastError", context=False)
 def peek_at_last_error(r: Runtime) -> int:
   return int(getattr(r.thread, "error", 0))
 
 
-@runs("cudaGetErrorName")
+@runs("cudaGetErrorName", context=False)
 def get_error_name(r: Runtime, code: int) -> int:
   return r.text(cudart.ERRORS.get(code, "unrecognized error code"))
 
 
-@runs("cudaGetErrorString")
+@runs("cudaGetErrorString", context=False)
 def get_error_string(r: Runtime, code: int) -> int:
   name = cudart.ERRORS.get(code)
   if name is None: return r.text("unrecognized error code")
@@ -375,11 +375,11 @@ def get_error_string(r: Runtime, code: int) -> int:
   return r.text(words.strip())
 
 
-@runs("cudaRuntimeGetVersion")
+@runs("cudaRuntimeGetVersion", context=False)
 def runtime_get_version(r: Runtime, out: int) -> None: r.machine.out(out, "i", VERSION)
 
 
-@runs("cudaGetDriverEntryPoint", "cudaGetDriverEntryPointByVersion")
+@runs("cudaGetDriverEntryPoint", "cudaGetDriverEntryPointByVersion", context=False)
 def get_driver_entry_point(r: Runtime, name: int, out: int, *rest: int) -> None:
   """With a version or without: (flags, status) or (version, flags, status)."""
   version, flags, status = rest if len(rest) == 3 else (VERSION, *rest)
@@ -388,7 +388,7 @@ def get_driver_entry_point(r: Runtime, name: int, out: int, *rest: int) -> None:
 
 # ---- devices
 
-@runs("cudaSetDeviceFlags")
+@runs("cudaSetDeviceFlags", context=False)
 def set_device_flags(r: Runtime, flags: int) -> None:
   r.initialize()
   device = getattr(r.thread, "device", 0)
@@ -397,17 +397,16 @@ def set_device_flags(r: Runtime, flags: int) -> None:
 
 @runs("cudaGetDeviceFlags")
 def get_device_flags(r: Runtime, out: int) -> None:
-  r.context()
   r.call("cuCtxGetFlags", out)
 
 
-@runs("cudaSetDevice")
+@runs("cudaSetDevice", context=False)
 def set_device(r: Runtime, device: int) -> None:
   r.initialize()
   r.use(device)
 
 
-@runs("cudaGetDevice")
+@runs("cudaGetDevice", context=False)
 def get_device(r: Runtime, out: int) -> None:
   r.initialize()
   if r.made("cuCtxGetCurrent"): r.call("cuCtxGetDevice", out)
@@ -443,7 +442,7 @@ def device_enable_peer_access(r: Runtime, device: int, flags: int) -> None:
 def device_disable_peer_access(r: Runtime, device: int) -> None: r.call("cuCtxDisablePeerAccess", _peer(r, device))
 
 
-@runs("cudaGetDeviceProperties")
+@runs("cudaGetDeviceProperties", context=False)
 def get_device_properties(r: Runtime, out: int, device: int) -> None:
   r.initialize()
 
@@ -464,13 +463,11 @@ def get_device_properties(r: Runtime, out: int, device: int) -> None:
 
 @runs("cudaStreamCreate")
 def stream_create(r: Runtime, out: int) -> None:
-  r.context()
   r.call("cuStreamCreate", out, cuda.CU_STREAM_DEFAULT)
 
 
 @runs("cudaEventCreate")
 def event_create(r: Runtime, out: int) -> None:
-  r.context()
   r.call("cuEventCreate", out, cuda.CU_EVENT_DEFAULT)
 
 
@@ -509,7 +506,7 @@ def max_active_clusters(r: Runtime, out: int, function: int, config: int) -> Non
   r.call("cuOccupancyMaxActiveClusters", out, r.kernel(function), config)
 
 
-@runs("cudaInitDevice")
+@runs("cudaInitDevice", context=False)
 def init_device(r: Runtime, device: int, flags: int, device_flags: int) -> None:
   """As cudaSetDevice, but that the thread's device stays."""
   r.initialize()
@@ -520,7 +517,7 @@ def init_device(r: Runtime, device: int, flags: int, device_flags: int) -> None:
 def get_func_by_symbol(r: Runtime, out: int, function: int) -> None: r.machine.out(out, "Q", r.kernel(function))
 
 
-@runs("cudaFuncGetName")
+@runs("cudaFuncGetName", context=False)
 def func_get_name(r: Runtime, out: int, function: int) -> None:
   if function not in r.kernels: raise Refusal(cudart.cudaErrorInvalidDeviceFunction)
   r.machine.out(out, "Q", r.text(r.kernels[function][1]))
@@ -533,11 +530,10 @@ def available_shared(r: Runtime, out: int, function: int, blocks: int, block: in
 
 @runs("cudaDeviceGetCacheConfig")
 def device_get_cache_config(r: Runtime, out: int) -> None:
-  r.context()
   r.call("cuCtxGetCacheConfig", out)
 
 
-@runs("cudaChooseDevice")
+@runs("cudaChooseDevice", context=False)
 def choose_device(r: Runtime, out: int, properties: int) -> None:
   """The first card that has at least the capability and the memory that are asked for, or else the first one."""
   wanted, found = r.struct(cudart.cudaDeviceProp, properties), 0

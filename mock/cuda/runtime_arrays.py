@@ -45,7 +45,6 @@ def _channel(code: int, channels: int) -> cudart.cudaChannelFormatDesc:
 # ---- arrays
 
 def _made(r: Runtime, out: int, channel: int, size: tuple[int, int, int], flags: int, levels: int = 0) -> None:
-  r.context()
   code, channels = _format(r.struct(cudart.cudaChannelFormatDesc, channel))
   d = cuda.CUDA_ARRAY3D_DESCRIPTOR(Width=size[0], Height=size[1], Depth=size[2], Format=code, NumChannels=channels,
                                    Flags=flags)  # the flags are the driver's
@@ -70,19 +69,16 @@ def malloc_mipmapped_array(r: Runtime, out: int, channel: int, extent: Any, leve
 
 @runs("cudaGetMipmappedArrayLevel")
 def get_mipmapped_array_level(r: Runtime, out: int, array: int, level: int) -> None:
-  r.context()
   r.call("cuMipmappedArrayGetLevel", out, array, level)
 
 
 @runs("cudaFreeArray")
 def free_array(r: Runtime, array: int) -> None:
-  r.context()
   if array: r.call("cuArrayDestroy", array)
 
 
 @runs("cudaFreeMipmappedArray")
 def free_mipmapped_array(r: Runtime, array: int) -> None:
-  r.context()
   if array: r.call("cuMipmappedArrayDestroy", array)
 
 
@@ -210,7 +206,6 @@ def _formatted(r: Runtime, resource: cuda.CUDA_RESOURCE_DESC) -> int:
 
 @runs("cudaCreateTextureObject")
 def create_texture_object(r: Runtime, out: int, resource: int, sampling: int, view: int) -> None:
-  r.context()
   what, given = _resource(r, resource), r.struct(cudart.cudaTextureDesc, sampling)
   code = _formatted(r, what)
   if given.readMode not in (cudart.cudaReadModeElementType, cudart.cudaReadModeNormalizedFloat):
@@ -234,7 +229,6 @@ def create_texture_object(r: Runtime, out: int, resource: int, sampling: int, vi
 
 @runs("cudaDestroyTextureObject")
 def destroy_texture_object(r: Runtime, handle: int) -> None:
-  r.context()
   if not handle: return
   r.call("cuTexObjectDestroy", handle)
   r.descriptions.pop(handle, None)
@@ -242,7 +236,6 @@ def destroy_texture_object(r: Runtime, handle: int) -> None:
 
 @runs("cudaCreateSurfaceObject")
 def create_surface_object(r: Runtime, out: int, resource: int) -> None:
-  r.context()
   what = _resource(r, resource)
   r.call("cuSurfObjectCreate", out, ctypes.addressof(what))
   r.descriptions[r.machine.get(out, "Q")[0]] = (
@@ -251,7 +244,6 @@ def create_surface_object(r: Runtime, out: int, resource: int) -> None:
 
 @runs("cudaDestroySurfaceObject")
 def destroy_surface_object(r: Runtime, handle: int) -> None:
-  r.context()
   if not handle: return
   r.call("cuSurfObjectDestroy", handle)
   r.descriptions.pop(handle, None)
@@ -276,7 +268,7 @@ def get_object_sampling(r: Runtime, out: int, handle: int) -> None: _described(r
 def get_object_view(r: Runtime, out: int, handle: int) -> None: _described(r, out, handle, 2)
 
 
-@runs("cudaDeviceGetTexture1DLinearMaxWidth")
+@runs("cudaDeviceGetTexture1DLinearMaxWidth", context=False)
 def device_get_texture_1d_linear_max_width(r: Runtime, out: int, channel: int, device: int) -> None:
   r.initialize()
   r.call("cuDeviceGetTexture1DLinearMaxWidth", out, *_format(r.struct(cudart.cudaChannelFormatDesc, channel)), device)

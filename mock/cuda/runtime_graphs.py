@@ -57,7 +57,6 @@ def _registered(node: str, name: str, suffix: str, make: Callable[..., Struct], 
     r.call(f"cuGraphAdd{name}Node{suffix}", out, graph, after, count, ctypes.addressof(params), *current)
 
   def put(r: Runtime, handle: int, *given: int) -> None:
-    r.context()
     params = make(r, *given)
     r.call(f"cuGraph{name}NodeSetParams{suffix}", handle, ctypes.addressof(params))
 
@@ -81,7 +80,6 @@ _registered("", "Memset", "", _fill_at, True)
 
 @runs("cudaGraphKernelNodeGetParams")
 def graph_kernel_node_get_params(r: Runtime, handle: int, out: int) -> None:
-  r.context()
   found = cuda.CUDA_KERNEL_NODE_PARAMS_v2()
   r.call("cuGraphKernelNodeGetParams_v2", handle, ctypes.addressof(found))
   host = next((at for at in r.kernels if r.loaded_kernel(at) == found.func), 0)
@@ -125,7 +123,6 @@ def _any(r: Runtime, pointer: int) -> cuda.CUgraphNodeParams:
 
 @runs("cudaGraphAddNode")
 def graph_add_node(r: Runtime, out: int, graph: int, after: int, edges: int, count: int, params: int) -> None:
-  r.context()
   given = _any(r, params)
   r.call("cuGraphAddNode_v2", out, graph, after, edges, count, ctypes.addressof(given))
   union = place(cudart.cudaGraphNodeParams, "reserved1")
@@ -138,13 +135,11 @@ def graph_add_node(r: Runtime, out: int, graph: int, after: int, edges: int, cou
 
 @runs("cudaGraphNodeSetParams")
 def graph_node_set_params(r: Runtime, handle: int, params: int) -> None:
-  r.context()
   given = _any(r, params)
   r.call("cuGraphNodeSetParams", handle, ctypes.addressof(given))
 
 
 @runs("cudaGraphExecNodeSetParams")
 def graph_exec_node_set_params(r: Runtime, ready: int, handle: int, params: int) -> None:
-  r.context()
   given = _any(r, params)
   r.call("cuGraphExecNodeSetParams", ready, handle, ctypes.addressof(given))

@@ -11,7 +11,6 @@ from tinyhw.mock.cuda.runtime import Refusal, Runtime, runs
 
 @runs("cudaFree")
 def free(r: Runtime, address: int) -> None:
-  r.context()
   if address: r.call("cuMemFree_v2", address)
 
 
@@ -25,7 +24,6 @@ def malloc_host(r: Runtime, out: int, size: int) -> None: _made(r, "cuMemAllocHo
 
 def _made(r: Runtime, name: str, out: int, size: int) -> None:
   """Memory; none at all is a null pointer, and no error as in the driver."""
-  r.context()
   if size: r.call(name, out, size)
   else: r.machine.out(out, "Q", 0)
 
@@ -41,7 +39,6 @@ def memcpy_async(r: Runtime, to: int, come: int, size: int, kind: int, stream: i
 
 
 def _copy(r: Runtime, to: int, come: int, size: int, kind: int, stream: tuple[int, ...]) -> None:
-  r.context()
   if not size: return  # pointers of no bytes may be anything
   names = {cudart.cudaMemcpyHostToDevice: "cuMemcpyHtoD", cudart.cudaMemcpyDeviceToHost: "cuMemcpyDtoH",
            cudart.cudaMemcpyDeviceToDevice: "cuMemcpyDtoD", cudart.cudaMemcpyHostToHost: "cuMemcpy",
@@ -53,19 +50,16 @@ def _copy(r: Runtime, to: int, come: int, size: int, kind: int, stream: tuple[in
 
 @runs("cudaMemcpyPeer")
 def memcpy_peer(r: Runtime, to: int, to_device: int, come: int, from_device: int, size: int) -> None:
-  r.context()
   r.call("cuMemcpy", to, come, size)  # one address space
 
 
 @runs("cudaMemset")
 def memset(r: Runtime, to: int, value: int, size: int) -> None:
-  r.context()
   r.call("cuMemsetD8_v2", to, value & 0xFF, size)
 
 
 @runs("cudaMemsetAsync")
 def memset_async(r: Runtime, to: int, value: int, size: int, stream: int) -> None:
-  r.context()
   r.call("cuMemsetD8Async", to, value & 0xFF, size, stream)
 
 
@@ -94,13 +88,11 @@ def memcpy_from_symbol_async(r: Runtime, to: int, symbol: int, size: int, offset
 @runs("cudaMemPoolExportToShareableHandle")
 def pool_export(r: Runtime, out: int, pool: int, kind: int, flags: int) -> None:
   """The driver's flags have 64 bits."""
-  r.context()
   r.call("cuMemPoolExportToShareableHandle", out, pool, kind, flags)
 
 
 @runs("cudaMemPoolImportFromShareableHandle")
 def pool_import(r: Runtime, out: int, handle: int, kind: int, flags: int) -> None:
-  r.context()
   r.call("cuMemPoolImportFromShareableHandle", out, handle, kind, flags)
 
 
@@ -122,32 +114,28 @@ def get_symbol_size(r: Runtime, out: int, symbol: int) -> None: r.machine.out(ou
 
 @runs("cudaPointerGetAttributes")
 def pointer_get_attributes(r: Runtime, out: int, address: int) -> None:
-  r.context()
   found = cudart.cudaPointerAttributes(type=cudart.cudaMemoryTypeUnregistered, device=-2, hostPointer=address)
   piece = next((p for p in r.machine.pieces.values() if p.address <= address < p.address + p.size), None)
   if piece is not None:
     found = cudart.cudaPointerAttributes(
       type=cudart.cudaMemoryTypeManaged if piece.managed else cudart.cudaMemoryTypeHost if piece.host
-      else cudart.cudaMemoryTypeDevice, device=0 if piece.gpu is None else piece.gpu.index, devicePointer=address,
+      else cudart.cudaMemoryTypeDevice, device=piece.device, devicePointer=address,
       hostPointer=address if piece.host else 0)
   r.machine.out(out, f"{ctypes.sizeof(found)}s", bytes(found))
 
 
 @runs("cudaHostGetFlags")
 def host_get_flags(r: Runtime, out: int, address: int) -> None:
-  r.context()
   r.call("cuMemHostGetFlags", out, address)
 
 
 @runs("cudaMemAdvise")
 def mem_advise(r: Runtime, address: int, size: int, advice: int, where: Any) -> None:
-  r.context()
   r.call("cuMemAdvise_v2", address, size, advice, _located(where))
 
 
 @runs("cudaMemPrefetchAsync")
 def mem_prefetch(r: Runtime, address: int, size: int, where: Any, flags: int, stream: int) -> None:
-  r.context()
   r.call("cuMemPrefetchAsync_v2", address, size, _located(where), flags, stream)
 
 
@@ -159,7 +147,6 @@ def _located(where: Any) -> int:
 @runs("cudaMemcpyPeerAsync")
 def memcpy_peer_async(r: Runtime, to: int, to_device: int, come: int, from_device: int, size: int,
                       stream: int) -> None:
-  r.context()
   if size: r.call("cuMemcpyAsync", to, come, size, stream)
 
 
@@ -184,7 +171,6 @@ def fill_side(box: Any, side: str, kind: int, address: int, pitch: int) -> None:
 
 def copy_box(r: Runtime, box: cuda.CUDA_MEMCPY3D, stream: tuple[int, ...]) -> None:
   """Copy it, at once or on a stream."""
-  r.context()
   name = "cuMemcpy3DAsync_v2" if stream else "cuMemcpy3D_v2"
   r.call(name, ctypes.addressof(box), *stream)
 
@@ -238,7 +224,6 @@ def memcpy_3d_peer(r: Runtime, parameters: int, *stream: int) -> None:
 
 @runs("cudaMallocPitch")
 def malloc_pitch(r: Runtime, out: int, pitch: int, width: int, height: int) -> None:
-  r.context()
   if width and height: r.call("cuMemAllocPitch_v2", out, pitch, width, height, 4)
   else:
     r.machine.out(out, "Q", 0)
@@ -255,7 +240,6 @@ def malloc_3d(r: Runtime, out: int, extent: Any) -> None:
 
 @runs("cudaMemset2D", "cudaMemset2DAsync")
 def memset_2d(r: Runtime, to: int, pitch: int, value: int, width: int, height: int, *stream: int) -> None:
-  r.context()
   r.call("cuMemsetD2D8Async" if stream else "cuMemsetD2D8_v2", to, pitch, value & 0xFF, width, height, *stream)
 
 

@@ -16,9 +16,9 @@ from tinyhw.autogen import cuda
 from tinyhw.core.errors import Error, Interrupted, MachineFault, PageFault, WatchdogExpired
 from tinyhw.core.patience import Terms
 from tinyhw.emulator.schedule import Idle
-from tinyhw.mock.cuda.calls import Failed, invalid, serves
+from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine
-from tinyhw.mock.nv.jobs import Turns
+from tinyhw.mock.nv.jobs import Turns, at_once
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.overlap import Overlap
@@ -220,13 +220,6 @@ def stream_of(m: CudaMachine, handle: int, context: Context | None = None) -> St
   return found
 
 
-def at_once(do: Callable[[], None]) -> Turns:
-  """A job of one turn."""
-  do()
-  return
-  yield None
-
-
 class OnHost:
   """The turns of a function of the host, on a thread of its own, as the driver has it. Nothing else goes on until it
   has returned, unless that takes long: then it waits for somebody, perhaps for one who calls the driver."""
@@ -265,8 +258,7 @@ class OnHost:
 
 @serves("cuStreamCreate", "cuStreamCreateWithPriority")
 def stream_create(m: CudaMachine, out: int, flags: int, priority: int = 0) -> None:
-  if flags & ~cuda.CU_STREAM_NON_BLOCKING:
-    raise invalid(f"stream flags {flags:#x}")
+  only(flags, cuda.CU_STREAM_NON_BLOCKING, "a stream")
   stream = Stream(m.working(), flags)
   stream.handle = m.new(stream)
   m.out(out, "Q", stream.handle)
@@ -306,6 +298,7 @@ def stream_query(m: CudaMachine, handle: int) -> None:
 @serves("cuStreamWaitEvent")
 def stream_wait_event(m: CudaMachine, handle: int, event: int, flags: int) -> None:
   stream, waited = stream_of(m, handle), m.find(event, Event)
+  only(flags, cuda.CU_EVENT_WAIT_EXTERNAL, "a wait")
   if stream.capture is not None and flags & cuda.CU_EVENT_WAIT_EXTERNAL:
     stream.capture.take_event(stream, waited, False)
   elif stream.capture is not None or waited.node is not None:
@@ -341,6 +334,7 @@ def stream_get_id(m: CudaMachine, handle: int, out: int) -> None:
 @serves("cuStreamAddCallback")
 def stream_add_callback(m: CudaMachine, handle: int, callback: int, data: int, flags: int) -> None:
   import ctypes
+  only(flags, 0, "a callback")
   call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)(callback)
   stream = stream_of(m, handle)
   if stream.capture is not None:
@@ -389,9 +383,7 @@ class Event:
 
 @serves("cuEventCreate")
 def event_create(m: CudaMachine, out: int, flags: int) -> None:
-  known = (cuda.CU_EVENT_BLOCKING_SYNC | cuda.CU_EVENT_DISABLE_TIMING | cuda.CU_EVENT_INTERPROCESS)
-  if flags & ~known:
-    raise invalid(f"event flags {flags:#x}")
+  only(flags, cuda.CU_EVENT_BLOCKING_SYNC | cuda.CU_EVENT_DISABLE_TIMING | cuda.CU_EVENT_INTERPROCESS, "an event")
   if flags & cuda.CU_EVENT_INTERPROCESS and not flags & cuda.CU_EVENT_DISABLE_TIMING:
     raise invalid("an event for other processes has CU_EVENT_DISABLE_TIMING")
   event = Event(m.working(), flags)
@@ -408,6 +400,7 @@ def event_destroy(m: CudaMachine, handle: int) -> None:
 @serves("cuEventRecord", "cuEventRecordWithFlags")
 def event_record(m: CudaMachine, handle: int, on: int, flags: int = 0) -> None:
   event, stream = m.find(handle, Event), stream_of(m, on)
+  only(flags, cuda.CU_EVENT_RECORD_EXTERNAL, "a record")
   if event.context is not stream.context:
     raise Failed(cuda.CUDA_ERROR_INVALID_HANDLE, "event and stream are of different contexts")
   if stream.capture is not None:

@@ -11,7 +11,7 @@ from tinyhw.core.memory import Access
 from tinyhw.emulator.ptx.texture import SIZE, Header, Sampler
 from tinyhw.mock.cuda import arrays, memory
 from tinyhw.mock.cuda.arrays import Array, Mipmapped, form, given, told
-from tinyhw.mock.cuda.calls import Failed, invalid, serves
+from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Piece
 
 ALIGN: Final = 512  # of linear memory: CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
@@ -58,8 +58,7 @@ def _put(m: CudaMachine, context: Context, header: Header, what: str) -> Piece:
 
 def _resource(m: CudaMachine, d: Any) -> Header:
   """What a texture looks at."""
-  if d.flags:
-    raise invalid(f"flags of a resource {d.flags:#x}: they are reserved")
+  only(d.flags, 0, "a resource")
   if d.resType == cuda.CU_RESOURCE_TYPE_ARRAY:
     array: Array = m.find(d.res.array.hArray, Array, cuda.CUDA_ERROR_INVALID_VALUE)
     return array.header
@@ -123,8 +122,7 @@ def _sampled(h: Header, d: Any) -> Header:
   modes, flags = [*d.addressMode], d.flags
   if not set(modes) <= set(_MODES) or d.filterMode not in _FILTERS or d.mipmapFilterMode not in _FILTERS:
     raise invalid(f"address modes {modes}, filters {d.filterMode}, {d.mipmapFilterMode}")
-  if flags & ~_FLAGS:
-    raise invalid(f"flags of a texture {flags:#x}")
+  only(flags, _FLAGS, "a texture")
   normalized, linear = bool(flags & cuda.CU_TRSF_NORMALIZED_COORDINATES), _FILTERS[d.filterMode] and not h.linear
   if h.mipmapped and not normalized:
     raise invalid("a mipmapped array is looked at by normalized coordinates")

@@ -51,7 +51,8 @@ class Physical:
   def place(self) -> tuple[Backing, int]:
     """Where its bytes are."""
     if self.file is not None: return self.file, 0
-    return self.gpu.vram, self.offset or 0
+    assert self.offset is not None
+    return self.gpu.vram, self.offset
 
 
 @dataclass(eq=False)
@@ -215,7 +216,7 @@ def mem_set_access(m: CudaMachine, address: int, size: int, descriptions: int, c
       m.space.map(mapping.address, mapping.size, *physical.place)
       m.space.used[mapping.address] = mapping.size, "memory of cuMemMap"
       m.pieces[mapping.address] = Piece(mapping.address, mapping.size, DEVICE, physical.gpu, None, *physical.place,
-                                        mapped=True)
+                                        mapped=True, ends="cuMemUnmap")
 
 
 @serves("cuMemGetAccess")

@@ -6,6 +6,7 @@ whoever sets a node's parameters gives it another one, so graphs and their copie
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,9 +15,9 @@ from tinyhw.mock.cuda import boxes, memory
 from tinyhw.mock.cuda.calls import Failed, invalid
 from tinyhw.mock.cuda.launches import Asked, Launch, prepare, queued, shaped
 from tinyhw.mock.cuda.machine import Context, CudaMachine
-from tinyhw.mock.cuda.streams import Event, Job, OnHost, Stream, at_once
+from tinyhw.mock.cuda.streams import Event, Job, OnHost, Stream
 from tinyhw.mock.memory import page_align
-from tinyhw.mock.nv.jobs import Turns
+from tinyhw.mock.nv.jobs import Turns, at_once
 
 if TYPE_CHECKING:
   from tinyhw.mock.cuda.graphs import Graph
@@ -192,8 +193,12 @@ class Condition:
   def __init__(self, m: CudaMachine, graph: Graph, context: Context, default: int | None) -> None:
     self.graph, self.default, self.used = graph, default, False
     self.piece = memory.allocate(m, context, 4, "a conditional handle")
-    m.space.write(self.piece.address, (default or 0).to_bytes(4, "little"))
+    self.put(m, default or 0)
     m.handles[self.piece.address] = self
+
+  def put(self, m: CudaMachine, value: int) -> None:
+    """Have it say this."""
+    m.space.write(self.piece.address, struct.pack("<I", value))
 
   def value(self, m: CudaMachine) -> int:
     """What it says now."""

@@ -130,7 +130,6 @@ class Channel:
     self._queued = self._fetched = 0  # entries of the ring, all that there ever were
     self._rung: deque[tuple[int, int]] = deque()  # (entries queued, thread) of doorbells whose entries are not fetched
     self.by: int | None = None  # the thread that queued the entry in execution
-    self.last = "no method yet"
     group.channels.append(self)
     if group.scheduled:
       self.schedule()
@@ -346,7 +345,6 @@ class Channel:
     if found is None:
       raise faults.host("PBENTRY", f"{word:#010x} at {self._address + 4 * (self._at - 1):#x} is no header of a method "
                         "and no control word")
-    self.last = "NOP" if isinstance(found, int) else repr(found)
     if isinstance(found, host_class.DMA_SET_SUBDEVICE_MASK):
       self._mask = found.VALUE
     elif isinstance(found, host_class.DMA_STORE_SUBDEVICE_MASK):

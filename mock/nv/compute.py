@@ -12,7 +12,7 @@ from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.nv import faults, semaphores
 from tinyhw.mock.nv.engine import Engine
-from tinyhw.mock.nv.jobs import Job, Turns
+from tinyhw.mock.nv.jobs import Job, at_once
 from tinyhw.mock.nv.launch import Launch
 from tinyhw.mock.nv.plan import STATE, Plan, changing
 from tinyhw.wire import qmd
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
   from tinyhw.mock.nv.channel import Channel
 
 PLANS: Final = 256  # that a channel keeps
-_INLINE: Final = {0: 64, 1: 96}  # dwords, by SET_INLINE_QMD_ADDRESS_A.INLINE_SIZE
 
 
 class ComputeEngine(Engine):
@@ -148,17 +147,18 @@ class ComputeEngine(Engine):
       address = self.field("SET_I2M_SEMAPHORE_A", "OFFSET_UPPER") << 32 | int(
         self.sent("SET_I2M_SEMAPHORE_B").OFFSET_LOWER)
       timed = p.SEMAPHORE_STRUCT_SIZE == m.LAUNCH_DMA_SEMAPHORE_STRUCT_SIZE.FOUR_WORDS
-      self._release(address, int(self.sent("SET_I2M_SEMAPHORE_C").PAYLOAD), False, timed)
+      self._aligned(address, False, timed)
+      semaphores.write(self.space, address, int(self.sent("SET_I2M_SEMAPHORE_C").PAYLOAD), "", wide=False,
+                       time_ns=self.channel.gpu.timer() if timed else None)
     if p.INTERRUPT_TYPE:
       self.channel.interrupt("LAUNCH_DMA.INTERRUPT_TYPE")
 
   # ---- semaphores
 
-  def _release(self, address: int, payload: int, wide: bool, timed: bool) -> None:
-    align = 16 if timed else 8 if wide else 4
+  def _aligned(self, address: int, wide: bool, timed: bool) -> None:
+    align = semaphores.alignment(wide, timed)
     if address % align:
       raise self.invalid(f"a semaphore of {align} bytes at {address:#x}")
-    semaphores.release(self.space, address, payload, wide=wide, time_ns=self.channel.gpu.timer() if timed else None)
 
   def _operate(self, p: Any, address: int, payload: int, names: str, four: bool) -> None:
     """A report semaphore in the order of the engine's work: after what was begun before it."""
@@ -171,24 +171,18 @@ class ComputeEngine(Engine):
       raise Unsupported("compute field", f"{names}.OPERATION = REPORT_ONLY", where=self.channel.name)
     if operation == "TRAP":
       return self.channel.interrupt(f"{names}.OPERATION = TRAP")
-    if address % (16 if four else 8 if wide else 4):
-      raise self.invalid(f"a semaphore of {16 if four else 8 if wide else 4} bytes at {address:#x}")
-    reduction = None
+    self._aligned(address, wide, four)
+    reduction = ""
     if p.REDUCTION_ENABLE:
       reduction = getattr(m, f"{names}_REDUCTION_OP")(p.REDUCTION_OP).name.removeprefix("RED_")
-    signed = bool(getattr(p, "REDUCTION_FORMAT", 0))
 
-    def turns() -> Turns:
-      if reduction is None:
-        self._release(address, payload, wide, four)
-      else:
-        semaphores.reduce(self.space, address, payload, reduction, wide=wide, signed=signed)
-      if getattr(p, "AWAKEN_ENABLE", 0):
+    def do() -> None:
+      semaphores.write(self.space, address, payload, reduction, wide=wide, signed=bool(p.REDUCTION_FORMAT),
+                       time_ns=self.channel.gpu.timer() if four and not reduction else None)
+      if p.AWAKEN_ENABLE:
         self.channel.interrupt(f"{names}.AWAKEN_ENABLE")
-      if False:
-        yield None
 
-    self.channel.begin(Job(names, turns(), by=self.channel.by))
+    self.channel.begin(Job(names, at_once(do), by=self.channel.by))
 
   @handles("SET_REPORT_SEMAPHORE_D")
   def report_semaphore_d(self, p: Any, copy: int) -> None:
@@ -213,7 +207,7 @@ class ComputeEngine(Engine):
   def inline_qmd(self, p: Any, copy: int) -> None:
     """A dword of a QMD. With the last one it goes to its address and is scheduled."""
     place = self.sent("SET_INLINE_QMD_ADDRESS_A")
-    size = _INLINE[int(getattr(place, "INLINE_SIZE", 0))] if hasattr(place, "INLINE_SIZE") else 64
+    size = 96 if getattr(place, "INLINE_SIZE", 0) else 64
     if copy >= size:
       raise self.invalid(f"LOAD_INLINE_QMD_DATA[{copy}] of a QMD of {size} dwords")
     self._qmd[copy] = p.V

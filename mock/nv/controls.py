@@ -127,7 +127,6 @@ def attach_ids(rm: Rm, node: Node, p: Any) -> None:
   for gpu_id in p.gpuIds:
     if gpu_id in (control.NV0000_CTRL_GPU_INVALID_ID, control.NV0000_CTRL_GPU_ATTACH_ALL_PROBED_IDS):
       break
-    p.failedId = gpu_id
     _by_id(rm, gpu_id)
   p.failedId = control.NV0000_CTRL_GPU_INVALID_ID
 
@@ -228,19 +227,13 @@ def idle_channels(rm: Rm, node: Node, p: Any) -> None:
 
 @serves("NV2080_CTRL_CMD_GPU_GET_NAME_STRING")
 def name_string(rm: Rm, node: Node, p: Any) -> None:
-  title = gpu_of(node).card.title
-  if p.gpuNameStringFlags:
-    for i, c in enumerate(title.ljust(64, "\0")[:64]):
-      p.gpuNameString.unicode[i] = ord(c)
-  else:
-    for i, byte in enumerate(title.encode().ljust(64, b"\0")[:64]):
-      p.gpuNameString.ascii[i] = byte
+  text = p.gpuNameString
+  _fill(text.unicode if p.gpuNameStringFlags else text.ascii, gpu_of(node).card.title.encode())
 
 
 @serves("NV2080_CTRL_CMD_GPU_GET_SHORT_NAME_STRING")
 def short_name(rm: Rm, node: Node, p: Any) -> None:
-  for i, byte in enumerate(gpu_of(node).card.chip.encode().ljust(64, b"\0")):
-    p.gpuShortNameString[i] = byte
+  _fill(p.gpuShortNameString, gpu_of(node).card.chip.encode())
 
 
 @serves("NV2080_CTRL_CMD_GPU_GET_SIMULATION_INFO")
@@ -257,9 +250,12 @@ def gid_info(rm: Rm, node: Node, p: Any) -> None:
 
 
 def _fill_uuid(gpu: NvGpu, binary: int, array: Any) -> None:
-  data = uuid_of(gpu) if binary else uuid_text(gpu).encode()
-  for i in range(len(array)):
-    array[i] = data[i] if i < len(data) else 0
+  _fill(array, uuid_of(gpu) if binary else uuid_text(gpu).encode())
+
+
+def _fill(array: Any, data: bytes) -> None:
+  """An array of a struct with these numbers, and zeros behind them."""
+  array[:] = [*data, *[0] * (len(array) - len(data))]
 
 
 @serves("NV2080_CTRL_CMD_GPU_GET_ID")
@@ -292,12 +288,18 @@ def engine_classes(rm: Rm, node: Node, p: Any) -> None:
   p.numClasses = len(classes)
 
 
+def _copy_engine(node: Node, kind: int) -> int:
+  """The number of a copy engine that the card has."""
+  number, card = kind - alloc.NV2080_ENGINE_TYPE_COPY0, gpu_of(node).card
+  if not 0 <= number < len(card.engines(card.copy_class)):
+    raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{kind:#x} is no copy engine")
+  return number
+
+
 @serves("NV2080_CTRL_CMD_CE_GET_CAPS_V2")
 def copy_engine_caps(rm: Rm, node: Node, p: Any) -> None:
   """The first two copy engines belong to the graphics engine's runlist, as on the chips."""
-  number = p.ceEngineType - alloc.NV2080_ENGINE_TYPE_COPY0
-  if not 0 <= number < len(gpu_of(node).card.engines(gpu_of(node).card.copy_class)):
-    raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{p.ceEngineType:#x} is no copy engine")
+  number = _copy_engine(node, p.ceEngineType)
   byte, mask = control.NV2080_CTRL_CE_CAPS_CE_GRCE
   for i in range(len(p.capsTbl)):
     p.capsTbl[i] = mask if i == byte and number < 2 else 0
@@ -309,9 +311,7 @@ _PCES: Final = (0x5000, 0xA000, 0x5000, 0xA000, 0xFFF)
 
 @serves("NV2080_CTRL_CMD_CE_GET_CE_PCE_MASK")
 def copy_engine_units(rm: Rm, node: Node, p: Any) -> None:
-  number = p.ceEngineType - alloc.NV2080_ENGINE_TYPE_COPY0
-  if not 0 <= number < len(gpu_of(node).card.engines(gpu_of(node).card.copy_class)):
-    raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{p.ceEngineType:#x} is no copy engine")
+  number = _copy_engine(node, p.ceEngineType)
   p.pceMask = _PCES[number] if number < len(_PCES) else 0
 
 

@@ -6,6 +6,7 @@ beside the host engine. Names of errors are those of `dev_pbdma.ref` of GA100 (N
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 BYTES_PER_NS: Final = 25  # what a copy costs on the machine's clock: a PCIe 4.0 x16 link
 _LINES_A_TURN: Final = 4096
-_REDUCTIONS: Final = {"IMIN": "MIN", "IMAX": "MAX", "IXOR": "XOR", "IAND": "AND", "IOR": "OR", "IADD": "ADD",
-                      "INC": "INC", "DEC": "DEC"}
 _AXES: Final = "XYZW"
 
 
@@ -102,10 +101,7 @@ class CopyEngine(Engine):
     target = self._address("OFFSET_OUT_UPPER", "OFFSET_OUT_LOWER")
     length = int(self.sent("LINE_LENGTH_IN").VALUE)
     lines = int(self.sent("LINE_COUNT").VALUE) if p.MULTI_LINE_ENABLE else 1
-    pitches = (self.field("PITCH_IN", "VALUE"), self.field("PITCH_OUT", "VALUE")) if p.MULTI_LINE_ENABLE else (0, 0)
-    if lines > 1:
-      self.sent("PITCH_IN")
-      self.sent("PITCH_OUT")
+    pitches = (int(self.sent("PITCH_IN").VALUE), int(self.sent("PITCH_OUT").VALUE)) if lines > 1 else (0, 0)
     remap = self._remap() if p.REMAP_ENABLE else None
     return self._lines(source, target, length, lines, pitches, remap)
 
@@ -167,26 +163,18 @@ class CopyEngine(Engine):
     payload = int(self.sent("SET_SEMAPHORE_PAYLOAD").PAYLOAD)
     if wide:
       payload |= self.field("SET_SEMAPHORE_PAYLOAD_UPPER", "PAYLOAD") << 32
-    align = 16 if timed else 8 if wide else 4
+    align = semaphores.alignment(wide, timed)
     if address % align:
       raise self.invalid(f"a semaphore of {align} bytes at {address:#x}")
     if not p.FLUSH_ENABLE and p.DATA_TRANSFER_TYPE != m.LAUNCH_DMA_DATA_TRANSFER_TYPE.NONE:
       self.machine.doubt(f"{self.channel.name}: LAUNCH_DMA releases a semaphore with FLUSH_ENABLE 0: who sees it need "
                          "not see what was copied")
-    if not p.SEMAPHORE_REDUCTION_ENABLE:
-      return lambda: semaphores.release(self.space, address, payload, wide=wide,
-                                        time_ns=self.channel.gpu.timer() if timed else None)
-    name = m.LAUNCH_DMA_SEMAPHORE_REDUCTION(p.SEMAPHORE_REDUCTION).name
-    if name not in _REDUCTIONS:
+    name = m.LAUNCH_DMA_SEMAPHORE_REDUCTION(p.SEMAPHORE_REDUCTION).name if p.SEMAPHORE_REDUCTION_ENABLE else ""
+    if name and name not in semaphores.REDUCTIONS:
       raise Unsupported("copy field", f"LAUNCH_DMA.SEMAPHORE_REDUCTION = {name}", where=self.channel.name)
-    signed = not p.SEMAPHORE_REDUCTION_SIGN
-
-    def reduction() -> None:
-      semaphores.reduce(self.space, address, payload, _REDUCTIONS[name], wide=wide, signed=signed)
-      if timed:
-        self.space.store(address + 8, 8, self.channel.gpu.timer())
-
-    return reduction
+    return lambda: semaphores.write(self.space, address, payload, name, wide=wide,
+                                    signed=not p.SEMAPHORE_REDUCTION_SIGN,
+                                    time_ns=self.channel.gpu.timer() if timed else None)
 
 
 class Remap:
@@ -210,5 +198,5 @@ class Remap:
       if pick.startswith("SRC"):
         made[:, i] = given[:, _AXES.index(pick[-1])]
       elif pick.startswith("CONST"):
-        made[:, i] = np.frombuffer(self.constants[pick].to_bytes(4, "little")[:size], np.uint8)
+        made[:, i] = np.frombuffer(struct.pack("<I", self.constants[pick])[:size], np.uint8)
     space.write(target, made.tobytes())

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import DecodeError
 from tinyhw.core.layout import Method
-from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.nv import faults, semaphores
 from tinyhw.mock.nv.engine import DECODED
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
   from tinyhw.mock.nv.channel import Channel
 
 _BY_ADDRESS: Final = methods.by_address(host)
-_NAMES: Final = {"IMIN": "MIN", "IMAX": "MAX", "IXOR": "XOR", "IAND": "AND", "IOR": "OR", "IADD": "ADD", "INC": "INC",
-                 "DEC": "DEC"}
-_OLD_NAMES: Final = {"MIN": "MIN", "MAX": "MAX", "XOR": "XOR", "AND": "AND", "OR": "OR", "ADD": "ADD", "INC": "INC",
-                     "DEC": "DEC"}
-
-
 _OPERATIONS: Final = {int(o): o.name for o in host.SEM_EXECUTE_OPERATION}
 _Row = tuple[Callable[..., Any] | None, Method, str]
 
@@ -107,28 +100,27 @@ class Host:
       self._acquire(operation, address, payload, wide)
       return
     timed = bool(p.RELEASE_TIMESTAMP)
-    name = ""
+    name, signed = "", False
     if operation == "REDUCTION":
       if p.REDUCTION not in host.SEM_EXECUTE_REDUCTION._value2member_map_:
         raise faults.host("SEMAPHORE", f"SEM_EXECUTE.REDUCTION = {p.REDUCTION}")
-      name = _NAMES[host.SEM_EXECUTE_REDUCTION(p.REDUCTION).name]
+      name = host.SEM_EXECUTE_REDUCTION(p.REDUCTION).name
       signed = p.REDUCTION_FORMAT == host.SEM_EXECUTE_REDUCTION_FORMAT.SIGNED
-      if name in ("INC", "DEC") and (wide or signed) or name == "ADD" and wide and signed:
+      if name in ("INC", "DEC") and (wide or signed) or name == "IADD" and wide and signed:
         raise faults.host("SEMAPHORE", f"a {'64' if wide else '32'}-bit {'signed' if signed else 'unsigned'} {name}")
-    self._aligned(address, 16 if timed else 8 if wide else 4)
+    self._write(address, payload, name, wide, signed, timed, bool(p.RELEASE_WFI))
+
+  def _write(self, address: int, payload: int, name: str, wide: bool, signed: bool, timed: bool, waits: bool) -> None:
+    """Release a semaphore, or change it, now or when the engine is idle."""
+    self._aligned(address, semaphores.alignment(wide, timed))
 
     def write() -> None:
       channel = self.channel
       channel.caches.released()
-      time = channel.gpu.timer() if timed else None
-      if not name:
-        return semaphores.release(channel.space, address, payload, wide=wide, time_ns=time)
-      if time is not None:
-        channel.space.prove(address, 16, Access.WRITE)
-        channel.space.store(address + 8, 8, time)
-      semaphores.reduce(channel.space, address, payload, name, wide=wide, signed=signed)
+      semaphores.write(channel.space, address, payload, name, wide=wide, signed=signed,
+                       time_ns=channel.gpu.timer() if timed else None)
 
-    self._when_idle(write, bool(p.RELEASE_WFI))
+    self._when_idle(write, waits)
 
   def _aligned(self, address: int, size: int) -> None:
     if address % size:
@@ -187,20 +179,13 @@ class Host:
     if operation in acquires:
       return self._acquire(acquires[operation], address, payload, False)
     waits = p.RELEASE_WFI == host.SEMAPHORED_RELEASE_WFI.EN
-    channel = self.channel
     if operation is operations.RELEASE:
       timed = p.RELEASE_SIZE == host.SEMAPHORED_RELEASE_SIZE._16BYTE
-      self._aligned(address, 16 if timed else 4)
-      return self._when_idle(
-        lambda: semaphores.release(channel.space, address, payload, wide=False,
-                                   time_ns=channel.gpu.timer() if timed else None), waits)
+      return self._write(address, payload, "", False, False, timed, waits)
     if p.REDUCTION not in host.SEMAPHORED_REDUCTION._value2member_map_:
       raise faults.host("SEMAPHORE", f"SEMAPHORED.REDUCTION = {p.REDUCTION}")
-    name = _OLD_NAMES[host.SEMAPHORED_REDUCTION(p.REDUCTION).name]
-    signed = p.FORMAT == host.SEMAPHORED_FORMAT.SIGNED
-    self._aligned(address, 4)
-    self._when_idle(
-      lambda: semaphores.reduce(channel.space, address, payload, name, wide=False, signed=signed), waits)
+    name, signed = host.SEMAPHORED_REDUCTION(p.REDUCTION).name, p.FORMAT == host.SEMAPHORED_FORMAT.SIGNED
+    self._write(address, payload, name, False, signed, False, waits)
 
   # ---- waits, caches
 

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 Turns = Generator["Idle | None", None, None]
 
 
+def at_once(do: Callable[[], None]) -> Turns:
+  """A job of one turn."""
+  do()
+  return
+  yield None
+
+
 @dataclass(eq=False)
 class Job:
   """Work of an engine in turns, and what it is in words. A job waits for those before it unless it is `beside` them.

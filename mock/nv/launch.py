@@ -37,7 +37,7 @@ class Launch:
     if 0 in plan.banks:
       size = plan.banks[0][1]
       at = self._own("CONSTANT_BUFFER_ADDR", 0)
-      plan.check_bank(0, at, size)
+      plan.check_bank(0, at)
       if plan.banks[0][0] != at: self.banks = {**plan.banks, 0: (at, size)}
       stack = plan.channel.gpu.card.arch.bank0.stack
       if plan.image.kernel.local and size >= stack + 4:
@@ -124,10 +124,7 @@ class Launch:
       payload = self._own("RELEASE_SEMAPHORE_PAYLOAD", r.index)
       if address % r.align:
         raise self.plan.engine.invalid(f"a semaphore of {r.align} bytes at {address:#x}")
-      if r.reduction:
-        semaphores.reduce(self.space, address, payload, r.reduction, wide=r.wide, signed=r.signed)
-      else:
-        semaphores.release(self.space, address, payload, wide=r.wide,
-                           time_ns=self.channel.gpu.timer() if r.timed else None)
+      semaphores.write(self.space, address, payload, r.reduction, wide=r.wide, signed=r.signed,
+                       time_ns=self.channel.gpu.timer() if r.timed and not r.reduction else None)
       if r.interrupts:
         self.channel.interrupt("QMD RELEASE")

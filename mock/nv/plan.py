@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.core.errors import MachineFault, Unsupported
 from tinyhw.core.memory import Access
-from tinyhw.mock.nv import faults
+from tinyhw.mock.nv import faults, semaphores
 from tinyhw.mock.nv.image import Image
 from tinyhw.mock.nv.qmdfields import why_ignored
 from tinyhw.wire import qmd as wire
@@ -93,7 +93,7 @@ class Release:
   @property
   def align(self) -> int:
     """What its address is a multiple of."""
-    return 16 if self.timed else 8 if self.wide else 4
+    return semaphores.alignment(self.wide, self.timed)
 
 
 class Plan:
@@ -222,15 +222,13 @@ class Plan:
   def check_stack(self, top: int) -> None:
     """What the kernel has on its stack, which begins at `top`, lies in the local memory that the QMD gives."""
     frame = self.image.kernel.local
-    if frame and top - frame < LOCAL_TOP - self.local:
+    if top - frame < LOCAL_TOP - self.local:
       raise faults.compute("OOR_LOCAL", f"a frame of {frame} bytes below {top:#x}; the QMD gives {self.local} bytes of "
                            f"local memory, which end at {LOCAL_TOP:#x}")
 
   def _check_local(self, size: int) -> None:
     """A thread's local memory lies in what SET_SHADER_LOCAL_MEMORY gave: enough for a warp on each SM."""
     engine, names = self.engine, ("SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A", "SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_B")
-    if any(n not in engine.state for n in names):
-      raise self._sked("05_LOCAL_MEMORY_TOTAL_SIZE", f"{size} bytes of local memory a thread, and none was given")
     total = engine.field(names[0], "SIZE_UPPER") << 32 | engine.field(names[1], "SIZE_LOWER")
     if size * 32 > total:
       raise self._sked("05_LOCAL_MEMORY_TOTAL_SIZE", f"{size} bytes of local memory a thread, {total:,} bytes a TPC")
@@ -260,17 +258,14 @@ class Plan:
       if not 0 < size <= BANK_LIMIT:
         raise self._sked("23_CONSTANT_BUFFER_SIZE", f"constant bank {i} of {size:,} bytes")
       if i:
-        self.check_bank(i, address, size)
+        self.check_bank(i, address)
       banks[i] = address, size
     return banks
 
-  def check_bank(self, index: int, address: int, size: int) -> None:
+  def check_bank(self, index: int, address: int) -> None:
     """Raises unless a constant bank may be there."""
     if address % 64:
       raise self.engine.invalid(f"constant bank {index} at {address:#x}, which is no multiple of 64")
-    mapping = self.space.find(address)
-    if mapping is None or address + size > mapping.end or not mapping.access & Access.READ:
-      self.space.prove(address, size, Access.READ)
 
   def _check_program(self) -> None:
     image = self.image

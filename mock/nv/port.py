@@ -85,7 +85,7 @@ class NvPort(SharedPort):
     found = self.machine.files_of(pid).get(fd)
     if found is None:  # a child has its parent's descriptors
       found = next((f for files in self.machine.open_files.values() for f in files.values()
-                    if f.fd == fd and f.pid != pid), None)
+                    if f.fd == fd), None)
     if found is None:
       raise Refused(errno.EBADF, f"{fd} is not an open file")
     return found

@@ -43,6 +43,11 @@ if TYPE_CHECKING:
 VERSION: Final = "580.142"
 _ROOTS: Final = (alloc.NV01_ROOT, alloc.NV01_ROOT_NON_PRIV, alloc.NV01_ROOT_CLIENT)
 _USERMODE_SIZE: Final = alloc.NVC361_NV_USERMODE__SIZE
+# Which files calls are for (escape.c): NV_CTL_DEVICE_ONLY, NV_ACTUAL_DEVICE_ONLY.
+_FILES: Final = {**dict.fromkeys((
+  "NV_ESC_CARD_INFO", "NV_ESC_RM_FREE", "NV_ESC_RM_DUP_OBJECT", "NV_ESC_RM_CONTROL", "NV_ESC_RM_MAP_MEMORY_DMA",
+  "NV_ESC_RM_UNMAP_MEMORY_DMA", "NV_ESC_RM_MAP_MEMORY", "NV_ESC_RM_UNMAP_MEMORY", "NV_ESC_RM_IDLE_CHANNELS"), "ctl"),
+  "NV_ESC_RM_ALLOC_MEMORY": "gpu"}
 _LINEAR: Final = 1 << 52  # what MAP_MEMORY gives as an address: it only names the mapping
 
 
@@ -90,6 +95,7 @@ class Rm(Classes):
     if handler is None:
       self.machine.doubt(f"RM call {name} is not modelled: EINVAL")
       raise Refused(errno.EINVAL, f"{name} is not modelled")
+    if name in _FILES: self._only(file, _FILES[name])
     try:
       handler(self, file, argument, pid)
     except RmError as refusal:
@@ -145,7 +151,6 @@ class Rm(Classes):
   @call("NV_ESC_CARD_INFO")
   def card_info(self, file: NvFile, p: Any, pid: int) -> None:
     """Each card in its place of the client's array."""
-    self._only(file, "ctl")
     rows = p if isinstance(p, ctypes.Array) else [p]
     for i, row in enumerate(rows):
       if i >= len(self.machine.gpus):
@@ -245,7 +250,6 @@ class Rm(Classes):
   @call("NV_ESC_RM_FREE")
   def free(self, file: NvFile, p: Any, pid: int) -> None:
     """Free an object, all below it, and what cannot be without it."""
-    self._only(file, "ctl")
     p.status = status.NV_OK
     client = self.client(file, p.hRoot)
     self.free_node(client.find(p.hObjectOld))
@@ -305,7 +309,6 @@ class Rm(Classes):
   @call("NV_ESC_RM_DUP_OBJECT")
   def dup(self, file: NvFile, p: Any, pid: int) -> None:
     """Another handle for memory or an address space."""
-    self._only(file, "ctl")
     p.status = status.NV_OK
     client, source = self.client(file, p.hClient), self.client(file, p.hClientSrc).find(p.hObjectSrc)
     parent = client.find(p.hParent)
@@ -324,7 +327,6 @@ class Rm(Classes):
 
   @call("NV_ESC_RM_CONTROL")
   def control(self, file: NvFile, p: Any, pid: int) -> None:
-    self._only(file, "ctl")
     p.status = status.NV_OK
     client = self.client(file, p.hClient)
     node = client.find(p.hObject)
@@ -335,7 +337,6 @@ class Rm(Classes):
   @call("NV_ESC_RM_ALLOC_MEMORY")
   def alloc_memory(self, file: NvFile, p: Any, pid: int) -> None:
     """The older way to system memory, and the one to pages of the client."""
-    self._only(file, "gpu")
     a = p.params
     a.status = status.NV_OK
     client = self.client(file, a.hRoot)
@@ -405,7 +406,6 @@ class Rm(Classes):
   @call("NV_ESC_RM_MAP_MEMORY_DMA")
   def map_dma(self, file: NvFile, p: Any, pid: int) -> None:
     """Map memory into a range of addresses, or into an address space."""
-    self._only(file, "ctl")
     p.status = status.NV_OK
     client = self.client(file, p.hClient)
     target, owner = client.find(p.hDma), client.find(p.hMemory)
@@ -429,7 +429,7 @@ class Rm(Classes):
       address = p.dmaOffset if fixed else low
     else:
       address = va.addresses.alloc(size, max(PAGE, owner.data.physical.page_size))
-    if address % PAGE or not low <= address <= address + size <= high:
+    if address % PAGE or not low <= address <= high - size:
       raise RmError(status.NV_ERR_INVALID_OFFSET, f"{size:#x} bytes at {address:#x} of {target}")
     read_only = bits(p.flags, rm.NVOS46_FLAGS_ACCESS) == rm.NVOS46_FLAGS_ACCESS_READ_ONLY
     physical = owner.data.physical
@@ -449,7 +449,6 @@ class Rm(Classes):
 
   @call("NV_ESC_RM_UNMAP_MEMORY_DMA")
   def unmap_dma(self, file: NvFile, p: Any, pid: int) -> None:
-    self._only(file, "ctl")
     p.status = status.NV_OK
     target = self.client(file, p.hClient).find(p.hDma)
     va = target.data.va if isinstance(target.data, VirtualMemory) else target.data
@@ -470,7 +469,6 @@ class Rm(Classes):
   @call("NV_ESC_RM_MAP_MEMORY")
   def map_memory(self, file: NvFile, p: Any, pid: int) -> None:
     """Say what the next mmap of another file maps."""
-    self._only(file, "ctl")
     m = p.params
     m.status = status.NV_OK
     client = self.client(file, m.hClient)
@@ -513,7 +511,6 @@ class Rm(Classes):
 
   @call("NV_ESC_RM_UNMAP_MEMORY")
   def unmap_memory(self, file: NvFile, p: Any, pid: int) -> None:
-    self._only(file, "ctl")
     p.status = status.NV_OK
     self.client(file, p.hClient).find(p.hMemory)
     if self._linear.pop(p.pLinearAddress, self) is self:
@@ -523,7 +520,6 @@ class Rm(Classes):
 
   @call("NV_ESC_RM_IDLE_CHANNELS")
   def idle_channels(self, file: NvFile, p: Any, pid: int) -> None:
-    self._only(file, "ctl")
     p.status = status.NV_OK
     channel: ChannelObject = self.client(file, p.hClient).of(p.hChannel, ChannelObject)
     if channel.channel.busy or channel.channel.runnable():

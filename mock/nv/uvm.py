@@ -253,7 +253,7 @@ class Uvm:
   def create_range(self, file: NvFile, p: Any, pid: int) -> None:
     self._check_range(p.base, p.length)
     space: UvmSpace = file.uvm
-    before = space.last(p.base + p.length - 1)
+    before = space.last(p.base + p.length - PAGE)
     if before is not None and p.base < before.base + before.size:
       raise RmError(status.NV_ERR_UVM_ADDRESS_IN_USE, f"a range is in {p.base:#x}..{p.base + p.length:#x} already")
     insort(space.ranges, Range(p.base, p.length), key=_BASE)

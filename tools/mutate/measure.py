@@ -113,20 +113,21 @@ class Chooser:
     first, last = place.statement
     default = place.lines.start < first  # who runs the body uses it; its own line runs at import, whoever imports first
     reaching = not default and self.reaching(path, place.lines) or self.reaching(path, range(first, last + 1))
+    file = [t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred]
     if not reaching and not self.at_import(place):  # perhaps in a process that a test forks: ask the file's tests
-      file = [t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred]
       return self._within(self._in_turn(file, path), self.budget / 4), 0
     groups = [reaching]
+    if _once(reaching): groups.append(file)
     if self.at_import(place):
       groups += [self._naming(place), self._quoting(place), self._named_after(place)]
       if not default: groups = [*groups[1:], self._users(place), reaching]  # who reaches it only imported it first
-      groups.append([t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred])
+      groups.append(file)
       if place.function is None: groups.append([t for t in self.map.tests if t not in self.barred])
     tests: list[str] = []
     for group in groups:
       known = set(tests)
       tests += self._in_turn((t for t in group if t not in known), path)
-    return self._within(tests, self.budget), len(tests)
+    return self._within(tests, self.budget), len(tests if self.at_import(place) else reaching)
 
   def _within(self, tests: Iterable[str], budget: float) -> list[tuple[str, float]]:
     """The first of these tests, with their seconds, that do not take more than this together; one at least."""
@@ -221,6 +222,12 @@ class Chooser:
       first.append(t)
     taken = set(first)
     return first + [t for t in turns if t not in taken]
+
+
+def _once(tests: list[str]) -> bool:
+  """Whether a line that these tests reach runs once a process: it is one of each file, the first that could. What it
+  made others use."""
+  return len(tests) > 1 and len({t.split("::")[0] for t in tests}) == len(tests)
 
 
 def unreached(room: str, found: Iterable[Place], known: Map) -> list[Place]:

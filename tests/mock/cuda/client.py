@@ -38,6 +38,7 @@ again: ld.volatile.global.u32 %r2, [%rd]; setp.ne.u32 %p, %r2, %r1; @%p bra agai
   ld.param.u64 %rd, [at]; ld.param.u32 %r1, [value]; ld.global.u32 %r2, [%rd];
   mad.lo.u32 %r2, %r2, 3, %r1; st.global.u32 [%rd], %r2; ret; }
 """
+GARBAGE = 0xEEEE_EEEE_EEEE_EEEE  # what is where results go, before they are there
 
 
 class Client:
@@ -63,7 +64,7 @@ class Client:
 
   def handle(self, name: str, *arguments: Any) -> int:
     """Call a function that stores a handle or an address through its first argument."""
-    out = ctypes.c_uint64()
+    out = ctypes.c_uint64(GARBAGE)
     self.call(name, ctypes.byref(out), *arguments)
     return int(out.value)
 

@@ -277,7 +277,7 @@ def test_bad_rings_and_unmapped_addresses() -> None:
   b.gpu.doorbell(c.number)
   dead(b, c, PBDMA, "GPPTR: GP_PUT 32 in a ring of 32 entries")
   for entry, text in ((gpfifo.Control(1).encode(), "OPCODE=ILLEGAL"), (gpfifo.Control(77).encode(), "OPCODE=0x4d"),
-                      (1 << 40 | 1 << 42, "undeclared"),
+                      (1 << 40 | 1 << 42, "GPENTRY: entry 0: "),
                       (gpfifo.Segment(gpfifo.END - 8, 2).encode(), "passes the end")):
     b, c = made()
     b.entry(c, entry)
@@ -348,6 +348,7 @@ def test_the_record_says_what_was_sent() -> None:
 
 def test_headers_are_remembered_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(memo, "_KEPT", 8)
+  monkeypatch.setattr(memo, "_HEADERS", {})
   b = Bench()
   c, at = b.channel("copy"), b.take(4)
   for n in range(1, 30):

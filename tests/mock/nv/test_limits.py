@@ -172,6 +172,8 @@ def test_a_child_has_none_of_its_parents_files() -> None:
   with pytest.raises(Refused, match="of the parent process") as caught:
     child.ioctl(c.ctl, next(iter(rm.IOCTLS)), ctypes.c_uint32())
   assert caught.value.errno == errno.EBADF
+  with pytest.raises(Refused, match="12345 is not an open file"):
+    child.ioctl(12345, next(iter(rm.IOCTLS)), ctypes.c_uint32())
 
 
 # ---- memory of the client
