@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tinyhw.emulator.ptx.meanings import floats
 from tinyhw.emulator.ptx.meanings.directed import FUNCTIONS
 from tinyhw.emulator.values import rounding
 from tinyhw.emulator.values.ops import Ops
@@ -110,6 +111,22 @@ def test_fused_f32(rows: list[tuple[float, float, float]], near: int) -> None:
 def test_roots(mode: int, values: list[float]) -> None:
   got = FUNCTIONS["sqrt"](mode, np.array(values))
   for x, r in zip(values, got.tolist()): assert r == root(x, mode), (x, r)
+
+
+@pytest.mark.parametrize(("function", "exact"), [
+  (floats.tanh, np.tanh), (floats.ex2, np.exp2), (floats.sin, np.sin), (floats.cos, np.cos),
+  (floats.lg2, lambda x: np.log2(np.abs(x))), (floats.rsqrt, lambda x: 1 / np.sqrt(np.abs(x)))])
+@given(values=st.lists(st.one_of(st.floats(-2.0 ** 5, 2.0 ** 5, width=32), st.floats(-0.0625, 0.0625, width=32)),
+                       min_size=1, max_size=40))
+def test_what_is_approximate_on_a_chip_is_the_nearest_here(function: Any, exact: Any, values: list[float]) -> None:
+  """The manual's bounds are wider; f64 and a rounding leave half a unit in the last place and little more."""
+  given_ = np.array(values, np.float32)
+  if function in {floats.lg2, floats.rsqrt}: given_ = np.abs(given_[np.abs(given_) > 2.0 ** -126])
+  want = exact(given_.astype(np.float64))
+  with np.errstate(all="ignore"): got = function(Ops, given_).astype(np.float64)
+  unit = np.spacing(np.abs(want.astype(np.float32))).astype(np.float64)
+  turn = 2.0 ** -50 if function in {floats.sin, floats.cos} else 0  # of angles near a whole half turn f64 leaves as much
+  assert (np.abs(got - want) <= 0.501 * unit + turn).all(), (given_, got, want)
 
 
 @pytest.mark.parametrize("mode", [UP, DOWN, ZERO])

@@ -18,6 +18,7 @@ from tinyhw.tools.mutate.worker import Job, Server
 
 BUDGET: Final = 10.0  # processor seconds of tests, unchanged, that one change is shown to
 FEW: Final = 3  # files, of which all are asked
+CLOSEST: Final = 16  # test functions that are most about a file
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]+")
 
 
@@ -95,6 +96,7 @@ class Chooser:
     self._trees: dict[str, ast.Module] = {}
     self._tests: dict[tuple[str, str], set[str]] = {}  # by file and function: the names in a test's text
     self._read = set[str]()  # the files of these
+    self._closest: dict[str, list[str]] = {}  # by source
 
   def reaching(self, path: str, lines: Iterable[int]) -> list[str]:
     """The tests that execute one of these lines."""
@@ -119,7 +121,7 @@ class Chooser:
     groups = [reaching]
     if _once(reaching): groups.append(file)
     if self.at_import(place):
-      groups += [self._naming(place), self._quoting(place), self._named_after(place)]
+      groups += [self._naming(place), self._quoting(place), self._named_after(place), self._about(path)]
       if not default: groups = [*groups[1:], self._users(place), reaching]  # who reaches it only imported it first
       groups.append(file)
       if place.function is None: groups.append([t for t in self.map.tests if t not in self.barred])
@@ -188,6 +190,17 @@ class Chooser:
     return [t for t in self.map.tests
             if t not in self.barred and not texts.isdisjoint(re.split(r"\W", t.partition("[")[2]))]
 
+  def _about(self, path: str) -> list[str]:
+    """The test functions that are most about a file: of all the lines that they execute, the greatest part is there."""
+    if path not in self._closest:
+      parts: dict[str, tuple[float, str]] = {}
+      for t, e in self.map.tests.items():
+        if t in self.barred or not (own := len(e.lines.get(path, ()))): continue
+        function = t.partition("[")[0]
+        parts[function] = max(parts.get(function, (0.0, "")), (own / sum(map(len, e.lines.values())), t))
+      self._closest[path] = [t for _, t in sorted(parts.values(), reverse=True)[:CLOSEST]]
+    return self._closest[path]
+
   def _users(self, place: Place) -> list[str]:
     """The tests that execute a line, in any room, with one of the names that the changed statement defines."""
     first = place.file.lines[place.statement[0] - 1].strip()
@@ -206,10 +219,10 @@ class Chooser:
 
   def _in_turn(self, tests: Iterable[str], path: str) -> list[str]:
     """The quickest of each test function, then the second of each, ...; before these, so that half of the time is the
-    own folder's, its tests alone in the same order: of the folder that is called as one that the file is in, or the
-    room's first."""
+    own folder's, its tests alone in the same order: of the folder that is called as one that the file is in, or is in
+    one that is, or the room's first."""
     folders, around = ROOMS[self.room].tests, path.split("/")[:-1]
-    own = next((f for f in folders if f.rpartition("/")[2] in around), folders[0]).partition("*")[0]
+    own = next((f for k in (-1, 1) for f in folders if f.split("/")[k] in around), folders[0]).partition("*")[0]
     functions: dict[str, list[str]] = {}
     for t in sorted(tests, key=lambda t: self.map.tests[t].seconds): functions.setdefault(t.split("[")[0], []).append(t)
     turns: list[str] = []
