@@ -125,7 +125,7 @@ def test_what_is_approximate_on_a_chip_is_the_nearest_here(function: Any, exact:
   want = exact(given_.astype(np.float64))
   with np.errstate(all="ignore"): got = function(Ops, given_).astype(np.float64)
   unit = np.spacing(np.abs(want.astype(np.float32))).astype(np.float64)
-  turn = 2.0 ** -50 if function in {floats.sin, floats.cos} else 0  # of angles near a whole half turn f64 leaves as much
+  turn = 2.0 ** -50 if function in {floats.sin, floats.cos} else 0  # what f64 leaves of angles near half a turn
   assert (np.abs(got - want) <= 0.501 * unit + turn).all(), (given_, got, want)
 
 
