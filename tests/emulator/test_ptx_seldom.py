@@ -623,6 +623,21 @@ def test_printf_of_threads_in_order_and_its_result(capsys: pytest.CaptureFixture
   assert capsys.readouterr().out == "30 (null),31 (null)," and out[:, 1].tolist() == [5] * 30 + [0, 0]
 
 
+def test_printf_of_strings_on_stacks(capsys: pytest.CaptureFixture[str]) -> None:
+  """Each thread's own, of several warps; a string ends at its zero, and begins anywhere."""
+  outer = """.extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);
+.global .b8 format[4] = {37, 115, 59, 0};
+"""
+  body = """.local .align 8 .b8 mine[16]; .local .align 8 .b8 words[8]; .reg .b64 %m, %w;
+    mov.u64 %m, mine; cvta.local.u64 %m, %m; mov.u64 %w, words; cvta.local.u64 %w, %w;
+    add.u32 %r2, %t, 48; st.u8 [%m+3], %r2; add.u32 %r2, %r2, 1; st.u8 [%m+4], %r2; st.u8 [%m+5], 0;
+    add.u64 %l2, %m, 3; st.u64 [%w], %l2; mov.u64 %l1, format;
+    and.b32 %r2, %t, 3; setp.ne.u32 %p1, %r2, 2; @%p1 bra E;
+    { .param .b32 r; call.uni (r), vprintf, (%l1, %w); } E:"""
+  run(body, outer=outer, threads=64)
+  assert capsys.readouterr().out == "".join(f"{chr(48 + t)}{chr(49 + t)};" for t in range(2, 64, 4))
+
+
 def test_an_assertion_that_fails() -> None:
   """What device code's assert() calls: the text, the file and line; the thread is the first."""
   outer = """.extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d,
