@@ -233,20 +233,6 @@ def test_who_names_a_table_is_asked_first() -> None:
     assert chooser.of(place)[0][0][0] == f"{file}test_{first}"
 
 
-def test_who_is_most_about_a_file_is_asked_early() -> None:
-  """Of all tests that load a table and execute what uses it, those that execute little else; the own folder's first."""
-  source, known = "tinyhw/isa/ptx/parser.py", Map()
-  for k in range(40):
-    known.tests[f"tests/emulator/test_ptx.py::test_{k}"] = Traced(
-      0.2, True, {source: {*range(1, 400)}, "emulator/ptx/bind.py": {*range(900 + k)}})
-  about = "tests/emulator/test_ptx_accesses.py::test_about[0]", "tests/isa/test_ptx_constants.py::test_about"
-  for name in about: known.tests[name] = Traced(3.0, True, {source: {*range(1, 40)}})
-  place = next(p for p in places("ptx")
-               if p.mutant.module == "isa.ptx.parser" and p.mutant.source.startswith('"^": (3'))
-  asked = [t for t, _ in Chooser("ptx", known, 10.0).of(place)[0]]
-  assert asked[0] == about[1] and about[0] in asked
-
-
 def test_rooms_have_files_and_tests_and_every_rule_of_what_changes_nothing_fits_something() -> None:
   found = []
   for room in rooms.ROOMS:

@@ -5,7 +5,7 @@ from tinyhw.isa.ptx.forms import SIZES
 
 
 def test_types_have_the_bytes_that_their_names_say() -> None:
-  """Floats of 4 bits lie two in a byte, those of 6 bits one in each (the manual's "Packed Floating Point Data Types")."""
+  """Floats of 4 bits lie two in a byte, those of 6 bits one in each (section "Packed Floating Point Data Types")."""
   plain = [f"{kind}{bits}" for kind in ("b", "u", "s") for bits in (8, 16, 32, 64)]
   bits = {name: int(name[1:]) for name in plain} | {
     "pred": 8, "b128": 128, "f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8,

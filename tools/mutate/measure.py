@@ -18,8 +18,6 @@ from tinyhw.tools.mutate.worker import Job, Server
 
 BUDGET: Final = 10.0  # processor seconds of tests, unchanged, that one change is shown to
 FEW: Final = 3  # files, of which all are asked
-CLOSEST: Final = 16  # test functions that are most about a file, or a line
-NEAR: Final = 12  # lines before and behind a change that belong to what it is about
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]+")
 
 
@@ -97,8 +95,6 @@ class Chooser:
     self._trees: dict[str, ast.Module] = {}
     self._tests: dict[tuple[str, str], set[str]] = {}  # by file and function: the names in a test's text
     self._read = set[str]()  # the files of these
-    self._closest: dict[str, list[str]] = {}  # by source
-    self._sizes: dict[str, int] = {}  # lines that a test executes
 
   def reaching(self, path: str, lines: Iterable[int]) -> list[str]:
     """The tests that execute one of these lines."""
@@ -123,11 +119,11 @@ class Chooser:
     groups = [reaching]
     if _once(reaching): groups.append(file)
     if self.at_import(place):
-      groups += [self._naming(place), self._quoting(place), self._named_after(place), self._about(path)]
+      groups += [self._naming(place), self._quoting(place), self._named_after(place)]
       if not default: groups = [*groups[1:], self._users(place), reaching]  # who reaches it only imported it first
       groups.append(file)
       if place.function is None: groups.append([t for t in self.map.tests if t not in self.barred])
-    tests = [t for t, _ in self._within(self._nearest(reaching, path, range(first, last + 1)), self.budget / 2)]
+    tests: list[str] = []
     for group in groups:
       known = set(tests)
       tests += self._in_turn((t for t in group if t not in known), path)
@@ -191,33 +187,6 @@ class Chooser:
     texts = set(re.findall(r'"([A-Za-z]\w+)"', "\n".join(place.file.lines[first - 1:last])))
     return [t for t in self.map.tests
             if t not in self.barred and not texts.isdisjoint(re.split(r"\W", t.partition("[")[2]))]
-
-  def _nearest(self, reaching: list[str], path: str, lines: range) -> list[str]:
-    """Of tests that reach a line, one of each of the test functions that execute least else near it and elsewhere: what
-    all execute, few look at."""
-    rows: dict[str, tuple[float, str]] = {}
-    near = range(lines.start - NEAR, lines.stop + NEAR)
-    for t in reaching:
-      e, function = self.map.tests[t], t.partition("[")[0]
-      own = sum(n in near for n in e.lines.get(path, ()))
-      rows[function] = max(rows.get(function, (0.0, "")), (own / self._executed(t), t))
-    return [t for _, t in sorted(rows.values(), reverse=True)[:CLOSEST]]
-
-  def _executed(self, test: str) -> int:
-    """How many lines a test executes."""
-    if test not in self._sizes: self._sizes[test] = max(1, sum(map(len, self.map.tests[test].lines.values())))
-    return self._sizes[test]
-
-  def _about(self, path: str) -> list[str]:
-    """The test functions that are most about a file: of all the lines that they execute, the greatest part is there."""
-    if path not in self._closest:
-      parts: dict[str, tuple[float, str]] = {}
-      for t, e in self.map.tests.items():
-        if t in self.barred or not (own := len(e.lines.get(path, ()))): continue
-        function = t.partition("[")[0]
-        parts[function] = max(parts.get(function, (0.0, "")), (own / self._executed(t), t))
-      self._closest[path] = [t for _, t in sorted(parts.values(), reverse=True)[:CLOSEST]]
-    return self._closest[path]
 
   def _users(self, place: Place) -> list[str]:
     """The tests that execute a line, in any room, with one of the names that the changed statement defines."""
