@@ -63,7 +63,7 @@ class Fragment:
     for r, words in reversed([*enumerate(registers)]):
       raw = np.ascontiguousarray(words)
       if self.type in {"f32", "s32"}: values = raw.astype(np.int64 if self.type == "s32" else np.float64)[..., None]
-      else: values = decoded(raw if self.type == "f64" else raw.view(np.uint32), self.type)
+      else: values = decoded(raw.view(np.uint32), self.type)
       if out is None: out = np.zeros((raw.shape[0], self.rows, self.columns), values.dtype)
       rows, columns = self.places(r)
       out[:, rows, columns] = values

@@ -430,6 +430,7 @@ def test_products_that_there_are_not(line: str, message: str) -> None:
 
 THIN = replace(F16, sparse=True)
 SPARSE = "tcgen05.mma.sp.cta_group::1.kind::f16"
+SCALED = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale"
 WEIGHTS = "tcgen05.mma.ws.cta_group::1.kind::f16 [%d], %l10, %l10, %r14, 1, %l12;"
 
 
@@ -446,10 +447,12 @@ WEIGHTS = "tcgen05.mma.ws.cta_group::1.kind::f16 [%d], %l10, %l10, %r14, 1, %l12
   (replace(F16, m=64), 0, "tcgen05.mma.cta_group::1.kind::f16.ashift [%d], [%d], %l10, %r14, 1;", "64 rows .*shifted"),
   (replace(F16, ws=True), 33 << 56, WEIGHTS, "a shift of 33 columns, for 128 rows that have 32 at most"),
   (replace(F16, ws=True, m=32), 17 << 56, WEIGHTS, "a shift of 17 columns, for 32 rows"),
+  (MX8, 0, f"{SCALED} [%d], %l10, %l10, %r14, [%r2], [%d], 1;", "scale factors in columns 64 to 67 .*64 is not alloc"),
+  (MX8, 0, f"{SCALED} [%d], %l10, %l10, %r14, [%d], [%r4], 1;", "scale factors in columns 63 to 64 .*64 is not alloc"),
   (F16, 1 << 36, WEIGHTS, "a mask of columns .0x0000001000000000. with bits that have no meaning")])
 def test_sparse_and_masked_products_that_there_are_not(case: Case, number: int, line: str, message: str) -> None:
   body = f"""mov.u32 %r14, {descriptor(case)}; mov.u64 %l10, {1 << 46}; mov.u64 %l12, {number}; add.u32 %r1, %d, 1;
-    add.u32 %r2, %d, 64; add.u32 %r3, %d, {16 << 16}; @%p1 {line}"""
+    add.u32 %r2, %d, 64; add.u32 %r3, %d, {16 << 16}; add.u32 %r4, %d, 63; @%p1 {line}"""
   with pytest.raises(MachineFault, match=message): refused(body)
 
 

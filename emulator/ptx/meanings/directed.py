@@ -35,10 +35,9 @@ def _root(mode: int, a: V) -> V:
     x, r = np.ldexp(a, -even), np.ldexp(plain, -(even >> 1))  # near 1, where a product and what it loses are exact
     p = r * r
     left = (x - p) - error_of_product(r, r, p)
-    return rounding.step(plain, np.where(np.isfinite(a) & (a > 0), np.sign(left), 0.0), mode)
+    return rounding.step(plain, np.where(a > 0, np.sign(left), 0.0), mode)
   wide = plain.astype(np.float64)
-  side = np.where(np.isfinite(plain) & (a > 0), np.sign(a.astype(np.float64) - wide * wide), 0.0)
-  return rounding.step(plain, side, mode)
+  return rounding.step(plain, np.sign(a.astype(np.float64) - wide * wide), mode)
 
 
 FUNCTIONS: Final[dict[str, Callable[..., V]]] = {"div": _quotient, "rcp": _reciprocal, "sqrt": _root}

@@ -80,7 +80,6 @@ def scalar(opcode: str, modifiers: Sequence[str], types: Sequence[str], selector
     if second:
       third = part(o, c, signed, 32, 0)
       x = x + third if second == "add" else o.min(x, third) if second == "min" else o.max(x, third)
-    if n == 32: return _low(o, x)
     return _low(o, x) << at & mask | c & (0xFFFFFFFF ^ mask)
   return run
 
