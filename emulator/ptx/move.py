@@ -192,8 +192,8 @@ def atom(code: Code, line: Line, form: Form) -> Step:
     return _vector(code, line, form, read, destination, rest[0])
   values = [operands.reader(code, line, o, t) for o in rest]
   size, raw = SIZES[t], _RAW[SIZES[t]]
-  write = operands.writer(code, line, destination, t) if destination is not None else None
   sink = isinstance(destination, Name) and destination.text == "_"
+  write = None if destination is None or sink else operands.writer(code, line, destination, t)
   cas = "cas" in form.modifiers
   if len(values) != 1 + cas: raise DecodeError(f"{i.name} takes {1 + cas} values", where=where(line))
   result = operands.dtype_of(t)
@@ -203,7 +203,7 @@ def atom(code: Code, line: Line, form: Form) -> Step:
   def run(group: Warps) -> None:
     at, data = read(group), values[-1](group).view(raw)
     compare = values[0](group).view(raw) if cas else None
-    old = memory.atomic(group, space, at, size, what, data, compare, write is not None and not sink)
+    old = memory.atomic(group, space, at, size, what, data, compare, write is not None)
     if write is not None and old is not None: write(group, old.view(result))
   return guarded(line, run)
 
