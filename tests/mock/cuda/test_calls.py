@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,13 +13,6 @@ from hypothesis import strategies as st
 from tests.mock.cuda.client import HEAD, SAXPY, WAIT, Client, u32, u64
 from tests.strength import examples, seeds
 from tinyhw.autogen import cuda
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-  client = Client("sm_90,sm_80")
-  yield client
-  client.machine.close()
 
 
 def test_who_gives_functions_types_gives_them_to_its_own(client: Client) -> None:

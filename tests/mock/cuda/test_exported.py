@@ -5,10 +5,8 @@ import ctypes
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import numpy as np
-import pytest
 
 from tests.mock.cuda.client import Client, u64
 from tests.mock.cuda.test_nodes_and_libraries import error
@@ -42,13 +40,6 @@ for name, *rest in (("cuMemAllocFromPoolAsync", ctypes.byref(out), ctypes.c_size
                     ("cuMemPoolImportPointer", ctypes.byref(out), u64(pool), data[:8] + b"\\xff" * 16 + bytes(40))):
   assert error(c, name, *rest) == "INVALID_VALUE", name
 """
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-  client = Client("sm_90,sm_80")
-  yield client
-  client.machine.close()
 
 
 def imported(c: Client, fd: int) -> int: return c.handle("cuMemImportFromShareableHandle", u64(fd), POSIX)

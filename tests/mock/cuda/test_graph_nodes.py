@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import ctypes
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,13 +25,6 @@ CONDITION = HEAD + """
     call.uni cudaGraphSetConditional, (a, b); }
   ret; }
 """
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-  client = Client("sm_90,sm_80")
-  yield client
-  client.machine.close()
 
 
 def launched(client: Client, graph: int, flags: int = 0) -> int:

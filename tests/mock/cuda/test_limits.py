@@ -9,7 +9,6 @@ import os
 import re
 import struct
 import threading
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -35,13 +34,6 @@ from tinyhw.mock.cuda.calls import UNCOLLECTED, Failed
 
 GATHER = cuda.CUDA_ARRAY3D_TEXTURE_GATHER
 COUNT = ctypes.c_size_t
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-  client = Client("sm_90,sm_80")
-  yield client
-  client.machine.close()
 
 
 # ---- arrays

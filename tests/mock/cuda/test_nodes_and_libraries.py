@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.mock.cuda.client import SAXPY, WAIT, Client, u32, u64
 from tests.mock.cuda.test_tensors import aligned, encode
 from tinyhw.autogen import cuda
 from tinyhw.emulator.ptx.tensormap import SWIZZLES, TensorMap
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-  client = Client("sm_90,sm_80")
-  yield client
-  client.machine.close()
 
 
 def error(client: Client, name: str, *arguments: Any) -> str:

@@ -8,7 +8,6 @@ import itertools
 import os
 import struct
 import subprocess
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -35,13 +34,6 @@ from tinyhw.mock.cuda.streams import Event, code_of
 from tinyhw.mock.memory import Refused
 
 COUNT = ctypes.c_size_t
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-  client = Client("sm_90,sm_80")
-  yield client
-  client.machine.close()
 
 
 def free(c: Client) -> int: return c.machine.gpus[0].allocator.free_bytes

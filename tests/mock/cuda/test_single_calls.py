@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,13 +25,6 @@ SHAPE = HEAD + """
   st.global.u32 [%rd], %r1; st.global.u32 [%rd+4], %r2; st.global.u32 [%rd+8], %r3;
   st.global.u32 [%rd+12], %r4; st.global.u32 [%rd+16], %r5; st.global.u32 [%rd+20], %r6; ret; }
 """
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-  client = Client("sm_90,sm_80")
-  yield client
-  client.machine.close()
 
 
 def number(client: Client, name: str, *arguments: Any) -> int:
