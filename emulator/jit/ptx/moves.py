@@ -101,11 +101,11 @@ def changed(r: Routine) -> None:
 
 
 def deliver(r: Routine, space: str, barrier: bool, to: Value, size: Value, room: Value, several: bool,
-        write: Callable[[Value], None]) -> None:
+        write: Callable[[Value], None], access: int = Access.WRITE) -> None:
   """Have `write(host)` write bytes to an address, or at its place in each block of a mask, and their mbarriers told.
-  `room` are the bytes there that must be there."""
+  `room` are the bytes there that must be there, `access` what it does to them."""
   def target(at: Value, where: Value | None) -> tuple[Value, Told]:
-    host = r.ask(place_name(space), at, room, r.number(Access.WRITE))
+    host = r.ask(place_name(space), at, room, r.number(access))
     told = Told(r, where, size)
     told.apart(host, room)
     return host, told
@@ -148,6 +148,7 @@ def linear(target: str, source: str, barrier: bool, several: bool, align: int, o
     if not operation: return r.move(host, host_of, size)
     r.need((host - host_of >= size) & (host_of - host >= size))
     with r.each(size // SIZES[t]) as k: combine(r, operation, t, host + k * SIZES[t], host_of + k * SIZES[t])
-  deliver(r, target, barrier, to, size, size, several, fill)
+  deliver(r, target, barrier, to, size, size, several, fill,
+          Access.READ | Access.WRITE if operation else Access.WRITE)
   changed(r)
   return r
