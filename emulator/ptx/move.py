@@ -293,7 +293,7 @@ def isspacep(code: Code, line: Line, form: Form) -> Step:
   if r is not None and SIZES[r.type] == 4:
     raise DecodeError("an address of 32 bits in generic space, where they have 64", where=where(line))
   read, write = operands.reader(code, line, i.operands[1], "u64"), operands.writer(code, line, i.operands[0], "pred")
-  held = [(base, np.uint64(max(size, 1))) for base, size in _held(code, space)]
+  held = [(base, np.uint64(size)) for base, size in _held(code, space)]
 
   def run(group: Warps) -> None:
     x = read(group)

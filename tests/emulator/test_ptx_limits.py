@@ -23,7 +23,6 @@ from tinyhw import launch
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault
 from tinyhw.emulator.ptx import descriptors, matrix, queries, sparse, targets, tcgen05, tensormap, texture, tmem
 from tinyhw.emulator.ptx.link import link
-from tinyhw.emulator.ptx.meanings.registry import registered
 from tinyhw.emulator.ptx.occupancy import alive_in
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.ptx.sampling import face
@@ -152,13 +151,6 @@ def test_a_samplers_fields(sampler: Sampler) -> None:
 
 
 # ---- meanings
-
-def test_what_is_approximate_says_so() -> None:
-  """What the manual gives a bound for the error of is not exact, all else is."""
-  others = {"ex2", "lg2", "sin", "cos", "tanh"}
-  for m in registered():
-    assert m.exact == ("approx" not in m.modifiers and m.opcode not in others and "full" not in m.modifiers), m
-
 
 def words(body: str, *values: int, size: int = 4) -> list[int]:
   """What a body makes of a word in %r1 (%l1), of each value: in %r2 (%l2); both engines alike."""

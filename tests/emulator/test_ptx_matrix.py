@@ -110,9 +110,11 @@ def fragments(matrix: Any, t: str, left: bool) -> Any:
   return out
 
 
+@pytest.mark.parametrize("engine", ["ref", "jit"])
 @pytest.mark.parametrize(("t", "k", "d", "selector"), [
   (*s, n) for s in SPARSE for n in range(1 + ((s[0], s[1]) not in {("s8", 64), ("u4", 128)}))])
-def test_sparse_products(t: str, k: int, d: str, selector: int) -> None:
+def test_sparse_products(t: str, k: int, d: str, selector: int, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("EMU", engine)
   rng = np.random.default_rng(seed(k + selector))
   chunk = {"tf32": 2, "u4": 8}.get(t, 4)
   unit = 2 if chunk == 8 else 1

@@ -46,11 +46,11 @@ def outcome(line: str, access: int, engine: str, several: bool = False) -> str |
   """What a launch leaves in memory with such access, or what it says."""
   text = f"{HEAD}{line}\nret; }}"
   linked, space = link(parse(text)), AddressSpace("permissions")
-  for at, data in ((G, bytes(range(256)) * 16), (P, bytes(64) + (SEVERAL if several else G).to_bytes(8, "little")),
+  for at, content in ((G, bytes(range(256)) * 16), (P, bytes(64) + (SEVERAL if several else G).to_bytes(8, "little")),
                    (V, bytes(4096))):
     region = Region("data", 4096)
     space.map(at, 4096, region, access=access if at == G else Access.ALL)
-    region.u8[:] = list(data.ljust(4096, b"\0"))
+    region.u8[:] = list(content.ljust(4096, b"\0"))
   if several: space.multicast = ((SEVERAL, 4096, (V, G)),)
   d = Dispatch(Program(linked, "k", V), (1, 1, 1), (THREADS if ".aligned" not in line else 64, 1, 1), P, 72)
   try: dispatch(space, d, engine=engine)

@@ -161,8 +161,7 @@ class Function:
     for n, at, dtype, _ in self.bound.given:  # for threads that are not here, and who looks at another array
       if n in taken: self._copy(taken[n], at, dtype)
     mine = wanted
-    for k, operand in enumerate(handles(self.one)):
-      if operands.register(self.line, operand) is None: continue  # a variable has one for all
+    for k in range(len(handles(self.one))):
       mine = mine & (self._handle(k) == c.word("block", HANDLES + 8 * k))
     place: Value | None = None
     storing: list[Value] = []

@@ -37,10 +37,10 @@ def fma_relu(o: O, a: V, b: V, c: V) -> V: return _relu(o, o.fma(a, b, c))
 @means("div", "f32 f64")
 def div(o: O, a: V, b: V) -> V: return o.fdiv(a, b)
 
-@means("div.full", "f32", exact=False)
+@means("div.full", "f32")
 def div_full(o: O, a: V, b: V) -> V: return o.fdiv(a, b)
 
-@means("div.approx", "f32", exact=False)
+@means("div.approx", "f32")
 def div_approx(o: O, a: V, b: V) -> V:
   """Where the divisor's reciprocal is a denormal, 0, or NaN for an infinity (section 9.7.3.8)."""
   q = o.fdiv(a, b)
@@ -132,31 +132,31 @@ def max_nan_xorsign(o: O, a: V, b: V) -> V: return _xorsign(o, a, b, _nan(o, a, 
 @means("sqrt", "f32 f64")
 def sqrt(o: O, a: V) -> V: return o.sqrt(a)
 
-@means("sqrt.approx", "f32", exact=False)
+@means("sqrt.approx", "f32")
 def sqrt_approx(o: O, a: V) -> V: return o.sqrt(a)
 
 @means("rcp", "f32 f64")
 def rcp(o: O, a: V) -> V: return o.fdiv(o.const(f"f{a.dtype.itemsize * 8}", 1), a)
 
-@means("rcp.approx", "f32", exact=False)
+@means("rcp.approx", "f32")
 def rcp_approx(o: O, a: V) -> V: return o.fdiv(o.const("f32", 1), a)
 
 def _upper(o: O, x: V) -> V:
   """The upper half of an f64; the lower one is 0."""
   return o.bits(o.bits(x, "u64") & 0xFFFFFFFF00000000, "f64")
 
-@means("rcp.approx.ftz", "f64", exact=False)
+@means("rcp.approx.ftz", "f64")
 def rcp_approx_f64(o: O, a: V) -> V:
   x = o.flush(_upper(o, a))
   return _upper(o, o.flush(o.fdiv(o.const("f64", 1), x)))
 
-@means("rsqrt.approx", "f32", exact=False)
+@means("rsqrt.approx", "f32")
 def rsqrt(o: O, a: V) -> V: return o.to(o.fdiv(o.const("f64", 1), o.sqrt(o.to(a, "f64"))), "f32")
 
-@means("rsqrt.approx", "f64", exact=False)
+@means("rsqrt.approx", "f64")
 def rsqrt_f64(o: O, a: V) -> V: return o.fdiv(o.const("f64", 1), o.sqrt(a))
 
-@means("rsqrt.approx.ftz", "f64", exact=False)
+@means("rsqrt.approx.ftz", "f64")
 def rsqrt_approx_f64(o: O, a: V) -> V: return _upper(o, o.fdiv(o.const("f64", 1), o.sqrt(o.flush(_upper(o, a)))))
 
 
@@ -164,12 +164,12 @@ def rsqrt_approx_f64(o: O, a: V) -> V: return _upper(o, o.fdiv(o.const("f64", 1)
 
 def _wide(o: O, x: V) -> tuple[V, str]: return o.to(x, "f64"), f"f{x.dtype.itemsize * 8}"
 
-@means("ex2.approx", "f16 f32 f16x2 bf16 bf16x2", exact=False)
+@means("ex2.approx", "f16 f32 f16x2 bf16 bf16x2")
 def ex2(o: O, a: V) -> V:
   x, t = _wide(o, a)
   return o.to(elementary.exp2(o, x), t)
 
-@means("lg2.approx", "f32", exact=False)
+@means("lg2.approx", "f32")
 def lg2(o: O, a: V) -> V: return o.to(elementary.log2(o, o.to(a, "f64")), "f32")
 
 def _sine(o: O, a: V, quarter: float) -> V:
@@ -180,15 +180,15 @@ def _sine(o: O, a: V, quarter: float) -> V:
   turns = o.where(turns > 0.25, 0.5 - turns, o.where(turns < -0.25, -0.5 - turns, turns))
   return o.to(elementary.sin_of_turns(o, turns), "f32")
 
-@means("sin.approx", "f32", exact=False)
+@means("sin.approx", "f32")
 def sin(o: O, a: V) -> V: return o.where(a == 0, a, _sine(o, a, 0))
 
-@means("cos.approx", "f32", exact=False)
+@means("cos.approx", "f32")
 def cos(o: O, a: V) -> V: return _sine(o, a, 1)
 
 _LOG2_E: Final = 1.4426950408889634
 
-@means("tanh.approx", "f16 f32 bf16 f16x2 bf16x2", exact=False)
+@means("tanh.approx", "f16 f32 bf16 f16x2 bf16x2")
 def tanh(o: O, a: V) -> V:
   x, t = _wide(o, a)
   e = elementary.exp2(o, x * (2 * _LOG2_E))

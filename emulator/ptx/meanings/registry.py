@@ -16,14 +16,12 @@ class Meaning:
   """What an instruction computes: `function(o, *sources) -> result` (or a tuple of results), of the form's types.
 
   `modifiers` belong to it; rounding, .ftz and .sat are the binder's. `types` are those of the operation, and `first`
-  those of the first type where there are two. `exact` is False where the manual allows an error and this is rounded
-  from f64. `carries`: the last source and result is the carry.
+  those of the first type where there are two. `carries`: the last source and result is the carry.
   """
   opcode: str
   modifiers: frozenset[str]
   types: frozenset[str]
   function: Function
-  exact: bool = True
   carries: str = ""
   first: frozenset[str] = frozenset()
 
@@ -31,14 +29,13 @@ class Meaning:
 _TABLE: Final[dict[str, list[Meaning]]] = {}
 
 
-def means(names: str, types: str, *, exact: bool = True, carries: str = "",
-          first: str = "") -> Callable[[Function], Function]:
+def means(names: str, types: str, *, carries: str = "", first: str = "") -> Callable[[Function], Function]:
   """Decorator: the function is the meaning of these instructions ("mul.lo mad.hi") for these types. Registering one
   twice is refused."""
   def register(function: Function) -> Function:
     for name in names.split():
       opcode, *modifiers = name.split(".")
-      new = Meaning(opcode, frozenset(modifiers), frozenset(types.split()), function, exact, carries,
+      new = Meaning(opcode, frozenset(modifiers), frozenset(types.split()), function, carries,
                     frozenset(first.split()))
       for m in _TABLE.setdefault(opcode, []):
         if m.modifiers == new.modifiers and m.types & new.types and (m.first & new.first or not (m.first or new.first)):
