@@ -60,7 +60,7 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   d, a, b, c = [x for x in i.modifiers if x in matrix.BITS][:4]
   packed = "kind::mxf8f6f4" not in m and "kind::f8f6f4" not in m
   k = (64 if packed else 32) << thin
-  stored = [t + "x2" if packed else t for t in (a, b)]
+  a, b = (t + "x2" if packed else t for t in (a, b))  # as they lie in registers
   word = {"f16": "b32"}
   parts = [operands.elements(line, o) for o in i.operands[:4]]
   wide = {"f16": 2, "f32": 4}
@@ -80,17 +80,17 @@ def mma(code: Code, line: Line, form: Form) -> Step:
 
   def spread(group: Warps, left: Value, words: Value) -> Value:
     """The left matrix with its zeros. Metadata of nothing but zeros, which CUTLASS's have, may be any."""
-    at = sparse.positions(words, stored[0], k, 0)
-    twice = sparse.twice(at, stored[0])
+    at = sparse.positions(words, a, k, 0)
+    twice = sparse.twice(at, a)
     bad = (twice & left.reshape(*twice.shape, -1).any(axis=3)).any(axis=(1, 2))
     if bad.any():
       raise MachineFault(f"metadata of {i.name} that names a place of a chunk twice",
                          lane=memory.lane_of(group, bad[:, None]))
-    return sparse.expanded(left, at, stored[0], k)
+    return sparse.expanded(left, at, a, k)
 
   def run(group: Warps) -> None:
     x, y, z = ([np.ascontiguousarray(operands.full(group, r(group))) for r in rs] for rs in reads)
-    left, right = matrix.left(x, stored[0], ROWS, k >> thin), matrix.right(y, stored[1], k)
+    left, right = matrix.left(x, a, ROWS, k >> thin), matrix.right(y, b, k)
     if metadata is not None: left = spread(group, left, operands.full(group, metadata(group)))
     if factors:
       left = left * factors[0].get(group, table, k)

@@ -118,8 +118,8 @@ class Code:
     if isinstance(found, Place):
       if found.space == "shared": return program.shared[id(found)]
       if found.space in {"global", "const"}:
-        key = name if name in program.linked.offsets and any(
-          found is x for x in [program.linked.scope.names.get(name)]) else f"{self.name}::{name}#{id(found)}"
+        of_module = found is program.linked.scope.names.get(name)
+        key = name if of_module else f"{self.name}::{name}#{id(found)}"
         return program.base + program.linked.offsets[key]
       return found.offset
     if name in program.functions: return program.functions[name]

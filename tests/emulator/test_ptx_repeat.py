@@ -26,7 +26,7 @@ SHARED = ADD + """mov.u32 %r3, s; add.u32 %r3, %r3, %r1; ld.shared.u32 %r4, [%r3
   st.shared.u32 [%r3], %r2; bar.sync 0; add.u32 %r2, %r2, %r4; st.global.u32 [%l3], %r2;"""
 STACK = ADD + """mov.u32 %r3, own; ld.local.u32 %r4, [%r3]; ld.global.u32 %r2, [%l2]; st.local.u32 [%r3], %r2;
   add.u32 %r2, %r2, %r4; st.global.u32 [%l3], %r2;"""
-LONG = ADD + """ld.global.u32 %r2, [%l2]; mov.u32 %r5, 0;
+LONG = ADD + """red.global.add.u32 [%out+4096], 1; ld.global.u32 %r2, [%l2]; mov.u32 %r5, 0;
   again: add.u32 %r2, %r2, %r5; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 9000; @%p1 bra again;
   st.global.u32 [%l3], %r2;"""
 WAITS = ADD + """ld.global.u32 %r2, [%l2]; setp.eq.u32 %p1, %t, 0; @%p1 bra last;

@@ -201,6 +201,15 @@ def test_old_votes_have_guards(engine: str) -> None:
 # ---- memory
 
 
+def test_a_shared_variable_that_is_only_named_in_a_sum(engine: str) -> None:
+  """Of the module: a kernel that names it has it, whatever it is named in."""
+  outer = ".shared .align 8 .b8 other[8]; .shared .align 8 .b8 mine[16];\n"
+  body = "mov.u32 %r1, mine+8; st.shared.u32 [%r1], %t; ld.shared.u32 %r2, [mine+8]; st.global.u32 [%o], %r2;"
+  assert run(body, outer=outer, threads=1).tolist() == [[0]]
+  plain = "mov.u32 %r1, mine+8; st.global.u32 [%o], %r1;"
+  assert run(plain, outer=outer, threads=1).tolist() == [[8]]
+
+
 def test_windows_of_the_address_space(engine: str) -> None:
   """isspacep at both ends of each space: shared and local windows, parameters, constants; all else is global."""
   spaces = ("shared", "shared::cluster", "local", "param", "const", "global")

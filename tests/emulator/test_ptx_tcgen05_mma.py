@@ -253,7 +253,9 @@ def check(case: Case, seeded: int) -> None:
       width = raw.shape[1] // 4
       for lane, _, row, _ in places(case): cells[block, lane, A_AT:A_AT + width] = raw[row].view(np.uint32)
     for lane, count, row, first in places(case):
-      values = rng.integers(-1000, 1000, count)
+      if case.d == "s32":  # sums leave 32 bits at either end
+        values = rng.choice([-1 << 31, 0, (1 << 31) - (1 << 20)], count) + rng.integers(0, 1 << 20, count)
+      else: values = rng.integers(-1000, 1000, count)
       old[block * rows + row, first:first + count] = values
       if case.d == "s32": words = values.astype(np.int32).view(np.uint32)
       elif case.d == "f32": words = values.astype(np.float32).view(np.uint32)

@@ -165,6 +165,8 @@ ROOMS: Final = (
   Rule(r"emulator\.ptx\.\w+\..*", r"changes\.count \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
   Rule(r"emulator\.ptx\.sampling\._linear_light", r"x <= 0\.04045", r"LtE becomes Lt",
        "no fraction of 255 or of 65,535 is 0.04045"),
+  Rule(r"emulator\.ptx\.bind\.lop3\.run", r"combine\(", r"combine: arguments .*", "and, or and xor commute"),
+  Rule(r"emulator\.ptx\.meanings\.video\.<module>", r"^_FAR", r"\d+ becomes \d+", "any number of more than a bit"),
   Rule(r"emulator\.ptx\.weights\.<module>", r"", r"\d+ becomes \d+", "how work is weighed, chosen"),
   Rule(r"emulator\.ptx\.bind\.canonical", r"x\.ndim and type_", ANY,
        "which way is taken to see that there is no NaN: the way behind it finds the same"),

@@ -13,6 +13,7 @@ from tinyhw.emulator.values.ops import Ops
 O = type[Ops]
 V = Any
 Function = Callable[..., V]
+_FAR: Final = 1 << 20  # shifted by 32, what is beyond saturates as this does
 _COMPARE: Final[dict[str, Function]] = {
   "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
   "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b}
@@ -60,7 +61,7 @@ def operation(opcode: str, modifiers: frozenset[str]) -> Function:
   def shifted(o: O, a: V, b: V) -> V:
     n = b & 31 if wraps else o.min(b, o.const("i64", 32))
     if not left: return a >> n
-    return o.where(n == 32, _limited(o, a, -1 << 20, 1 << 20) & -2 | a & 1, a) << n
+    return o.where(n == 32, _limited(o, a, -_FAR, _FAR) & -2 | a & 1, a) << n
   return shifted
 
 
