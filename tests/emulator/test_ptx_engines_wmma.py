@@ -28,7 +28,8 @@ def registers(which: str, m: int, n: int, k: int, t: str) -> tuple[str, int]:
 
 
 def text(kind: str, ways: tuple[str, str, str], space: str, stride: bool, shift: int = 0) -> str:
-  """Loads three matrices, multiplies them and stores the result; `ways` are those of A, B and the others."""
+  """Loads three matrices, multiplies them and stores the result; `ways` are those of A, B and the others. Places in
+  shared memory and steps are in registers: each thread has the same there, which a compiler cannot know."""
   shape, d, a, b, c, *more = kind.split(".")
   m, n, k = (int(x) for x in shape[1:].replace("n", "k").split("k"))
   lines, names, at = [], {}, 0
@@ -39,9 +40,10 @@ def text(kind: str, ways: tuple[str, str, str], space: str, stride: bool, shift:
   for which, t, way in zip("abc", (a, b, c), (ways[0], ways[1], ways[2])):
     rows, columns = {"a": (m, k), "b": (k, n)}.get(which, (m, n))
     lead = (columns if way == "row" else rows) + (max(16, 128 // BITS[t]) if stride else 0)
-    base = {"global": "%in", "shared": "s", "": "%l5"}[space]
+    base = {"global": "%in", "shared": "%r9", "": "%l5"}[space]
+    if stride: lines.append(f"add.u32 %r11, %r10, {lead};")
     lines.append(f"wmma.load.{which}.sync.aligned.{way}.{shape}.{space + '.' if space else ''}{t} {names[which]}, "
-                 f"[{base}+{at + shift}]{f', {lead}' if stride else ''};")
+                 f"[{base}+{at + shift}]{', %r11' if stride else ''};")
     at += 4096
   types = f"{d}.{c}" if a == "f16" else f"{d}.{a}.{b}.{c}"
   how, more = (f"{'.'.join(more)}.", []) if a == "b1" else ("", more)
@@ -49,7 +51,7 @@ def text(kind: str, ways: tuple[str, str, str], space: str, stride: bool, shift:
                f"{names['d']}, {names['a']}, {names['b']}, {names['c']};")
   store = f"wmma.store.d.sync.aligned.{ways[2]}.{shape}.global.{d} [%out], {names['d']}"
   lines.append(f"{store}, {(n if ways[2] == 'row' else m) + 8};" if stride else f"{store};")
-  fill = """mov.u32 %r9, s; shl.b32 %r1, %t, 4; cvt.u64.u32 %l1, %r1;
+  fill = """shr.u32 %r10, %t, 5; add.u32 %r9, %r10, s; shl.b32 %r1, %t, 4; cvt.u64.u32 %l1, %r1;
    add.u64 %l1, %l1, %in; mov.u64 %l5, s; cvta.shared.u64 %l5, %l5;
 L: ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%l1]; st.shared.v4.u32 [%r1], {%r2, %r3, %r4, %r5};
    add.u32 %r1, %r1, 512; add.u64 %l1, %l1, 512; setp.lt.u32 %p1, %r1, 12288; @%p1 bra L; bar.sync 0;"""

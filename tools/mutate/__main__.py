@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def _rooms(options: argparse.Namespace) -> int:
-  scores, start = [], time.monotonic()
+  scores, start, traced = [], time.monotonic(), set[str]()
   for room in options.room:
     modules = tuple(options.module or ("",))
     found = [p for p in rooms.places(room)
@@ -58,7 +58,9 @@ def _rooms(options: argparse.Namespace) -> int:
       wanted = {s["name"] for s in json.loads(options.again.read_text())["survivors"]}
       found = [p for p in found if p.name in wanted]
     if options.sample: found = rooms.sample(found, options.sample, options.seed)
-    known = Map.of(test_files(room), options.retrace, options.jobs)
+    files = test_files(room)
+    known = Map.of(files, {*files} - traced if options.retrace else (), options.jobs)
+    traced |= {*files}
     if options.unreached:
       for p in rooms.unreached(room, found, known):
         print(f"{p.file.path.relative_to(ROOT)}:{p.mutant.line} {p.mutant.function}\n    {p.mutant.source}")

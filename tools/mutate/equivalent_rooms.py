@@ -140,7 +140,7 @@ ROOMS: Final = (
   Rule(r"emulator\.jit\.ptx\.\w+\..*", r"^[^/]*layout\.STATUS // 4[^/]*$", r"FloorDiv becomes Mult|4 becomes 5",
        "the status is a state's first word"),
   Rule(r"emulator\.jit\.ptx\..*", r"const\((BOOL|\"bool\"), 1\)", r"1 becomes 2", "any number but 0 is true"),
-  Rule(r"emulator\.jit\.ptx\..*", r"declared\[(name|\"llvm\.\S*)\] = ", r"statement dropped",
+  Rule(r"emulator\.jit\.ptx\..*", r"declared\[(name|f?\"llvm\.\S*)\] = ", r"statement dropped",
        "LLVM knows its own functions, declared or not, from version 19 on"),
   Rule(r"emulator\.jit\.ptx\.\w+\..*", r"place_name\(\"shared\"\).*Access\.", r"BitOr becomes BitAnd",
        "shared memory is there to be read and written alike"),

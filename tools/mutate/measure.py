@@ -16,7 +16,7 @@ from tinyhw.tools.mutate.rooms import ROOMS, ROOT, files, test_files
 from tinyhw.tools.mutate.trace import Map
 from tinyhw.tools.mutate.worker import Job, Server
 
-BUDGET: Final = 10.0  # processor seconds of tests, unchanged, that one change is shown to
+BUDGET: Final = 60.0  # processor seconds of tests, unchanged, that one change is shown to
 FEW: Final = 3  # files, of which all are asked
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]+")
 

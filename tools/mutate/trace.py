@@ -20,7 +20,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -67,19 +68,17 @@ class Map:
     self.at_import: set[tuple[str, int, str]] = set()  # (source, line, name) of functions called while modules load
 
   @classmethod
-  def of(cls, test_files: Iterable[str], anew: bool = False, jobs: int = 1) -> Map:
-    """The map of these test files, traced now where it is not kept."""
+  def of(cls, test_files: Iterable[str], anew: Collection[str] = (), jobs: int = 1) -> Map:
+    """The map of these test files, traced now where it is not kept, or where a file is to be traced `anew`."""
     test_files = list(test_files)
-    waiting = [t for t in test_files if anew or not _kept(t).exists()]
-    running: list[tuple[str, subprocess.Popen[bytes]]] = []
-    while waiting or running:
-      while waiting and len(running) < jobs:
-        name = waiting.pop(0)
-        print(f"tracing {name} ({len(waiting)} left)", file=sys.stderr, flush=True)
-        running.append((name, subprocess.Popen([sys.executable, "-m", "tinyhw.tools.mutate.trace", name], cwd=ROOT,
-                                               stdin=subprocess.DEVNULL)))
-      name, process = running.pop(0)
-      if process.wait(): raise RuntimeError(f"{name} could not be traced: exit status {process.returncode}")
+    waiting = [t for t in test_files if t in anew or not _kept(t).exists()]
+
+    def trace(name: str) -> None:
+      print(f"tracing {name}", file=sys.stderr, flush=True)
+      done = subprocess.run([sys.executable, "-m", "tinyhw.tools.mutate.trace", name], cwd=ROOT,
+                            stdin=subprocess.DEVNULL, check=False)
+      if done.returncode: raise RuntimeError(f"{name} could not be traced: exit status {done.returncode}")
+    with ThreadPoolExecutor(jobs) as pool: list(pool.map(trace, waiting))
     out = cls()
     for name in test_files: out._add(json.loads(gzip.decompress(_kept(name).read_bytes())))
     return out
