@@ -46,6 +46,7 @@ def decoded(words: Value, t: str) -> Value:
   """The elements [..., n] of registers of bits, as f64 or int64."""
   bits = BITS[t]
   if t == "f64": return words.view(np.float64)[..., None]
+  if t == "f32": return words.view(np.float32).astype(np.float64)[..., None]
   if t == "tf32": return (words & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)[..., None]
   shifts = np.arange(0, 32, bits, dtype=np.uint32)
   parts = words[..., None] >> shifts & np.uint32((1 << bits) - 1)

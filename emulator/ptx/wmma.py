@@ -61,10 +61,8 @@ class Fragment:
     """The matrix [warps, rows, columns] as f64 or int64."""
     out: Value = None
     for r, words in reversed([*enumerate(registers)]):
-      raw = np.ascontiguousarray(words)
-      if self.type in {"f32", "s32"}: values = raw.astype(np.int64 if self.type == "s32" else np.float64)[..., None]
-      else: values = decoded(raw.view(np.uint32), self.type)
-      if out is None: out = np.zeros((raw.shape[0], self.rows, self.columns), values.dtype)
+      values = decoded(np.ascontiguousarray(words).view(np.uint32), self.type)
+      if out is None: out = np.zeros((values.shape[0], self.rows, self.columns), values.dtype)
       rows, columns = self.places(r)
       out[:, rows, columns] = values
     return out

@@ -255,6 +255,14 @@ def test_a_launch_asks_for_a_cluster() -> None:
   nine = np.zeros(9, np.uint32)
   with pytest.raises(MachineFault) as caught: tinyhw.launch(text, "k", 9, 32, [nine], "EMU", cluster=3)
   assert caught.value.workgroup == (7, 0, 0)
+  place = """mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %ctaid.z; mad.lo.u32 %r2, %r3, 10, %r2;
+    mad.lo.u32 %r1, %r2, 10, %r1; setp.eq.u32 %p2, %r1, AT; @%p2 trap;"""
+  for x, y, z in ((3, 0, 0), (1, 5, 0), (2, 3, 1), (0, 4, 2), (3, 5, 2)):
+    for cluster in ((2, 3, 1), (1, 2, 3), (4, 1, 1)):
+      body = place.replace("AT", str(x + 10 * y + 100 * z))
+      with pytest.raises(MachineFault) as caught: tinyhw.launch(kernel(body), "k", (4, 6, 3), 32, [nine], "EMU",
+                                                                cluster=cluster)
+      assert caught.value.workgroup == (x, y, z), cluster
   out = tinyhw.launch(text.replace("trap", "ret"), "k", 9, 32, [nine], "EMU", cluster=3)[0]
   assert out.tolist() == [0, 1, 2, 10, 11, 12, 20, 21, 22]
   with pytest.raises(InvalidArgument, match="divide the grid"):

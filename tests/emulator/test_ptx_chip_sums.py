@@ -184,6 +184,8 @@ F8 = "{" + ", ".join(f"%f{n}" for n in range(8)) + "}"
 UNMEASURED = [
   ("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1},"
    " {%r2, %r3}, {%f0, %f1, %f2, %f3}, %r4, 0;", "sparse"),
+  ("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3},"
+   " {%r2, %r3}, {%f0, %f1, %f2, %f3};", "nobody has measured"),
   (f"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {F8}, {{%r0, %r1}}, {{%r2, %r3}}, {F8};", "has no unit for it")]
 
 
@@ -194,7 +196,8 @@ def test_what_is_not_known_is_refused_where_it_comes(line: str, message: str, en
                                                      monkeypatch: pytest.MonkeyPatch) -> None:
   """And computed where nobody asks for the chip's sums."""
   monkeypatch.setenv("EMU", engine)
-  source = f""".version 8.7\n.target sm_90\n.visible .entry k(.param .u64 out) {{ .reg .b32 %r<5>; .reg .f32 %f<8>;
+  target = "sm_120a" if "kind" in line else "sm_90"
+  source = f""".version 8.7\n.target {target}\n.visible .entry k(.param .u64 out) {{ .reg .b32 %r<5>; .reg .f32 %f<8>;
     .reg .b64 %o; ld.param.u64 %o, [out]; mov.u32 %r4, 0x44444444; mov.b32 %r0, 0x3C003C00; mov.b32 %r1, %r0;
     mov.b32 %r2, %r0; mov.b32 %r3, %r0; {' '.join(f'mov.f32 %f{n}, 0f3F800000;' for n in range(8))}
     {line} st.global.f32 [%o], %f0; ret; }}""".encode()
@@ -202,4 +205,4 @@ def test_what_is_not_known_is_refused_where_it_comes(line: str, message: str, en
   with pytest.raises(Unsupported, match=message): launch(source, "k", 1, 32, [np.zeros(1, np.float32)], device="EMU")
   monkeypatch.delenv("EMU_SUMS")
   found = launch(source, "k", 1, 32, [np.zeros(1, np.float32)], device="EMU")[0]
-  assert found == (1 + 8 if "sp" in line else 1 + 4)
+  assert found == (1 + 16 * 1.5 * 1.5 if "kind" in line else 1 + 8 if "sp" in line else 1 + 4)

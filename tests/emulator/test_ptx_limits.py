@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.emulator.tensor_memory import LANES
 from tests.emulator.tensor_memory import text as tensor_text
-from tests.emulator.test_ptx_engines import kernel, run
+from tests.emulator.test_ptx_engines import HEAD, kernel, run
 from tests.emulator.test_ptx_modules import image
 from tests.emulator.test_ptx_tcgen05_mma import CASES, F16, Case, descriptor, refused
 from tests.emulator.test_ptx_tcgen05_mma import name as named
@@ -306,6 +306,10 @@ def test_registers_that_are_alive_at_once() -> None:
   """In whichever block of the code most of them are."""
   def most(body: str) -> int:
     return alive_in(Program(link(parse(kernel(body))), "k", 0).function("k"))
+  first = f"""{HEAD}.visible .entry k (.param .u64 in, .param .u64 out) {{ .reg .b32 %r<5>; .reg .b64 %l<3>;
+    ld.param.u64 %l0, [in]; ld.param.u64 %l1, [out]; ld.global.u32 %r0, [%l0]; st.global.u32 [%l1], %r0;
+    ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%l0]; st.global.v4.u32 [%l1], {{%r4, %r3, %r2, %r1}}; ret; }}"""
+  assert alive_in(Program(link(parse(first)), "k", 0).function("k")) == 6  # an address, and what was loaded; not %r0
   load = "".join(f"ld.global.u32 %r{k}, [%in+{4 * k}];" for k in range(1, 19))
   use = "".join(f"st.global.u32 [%out+{4 * k}], %r{k};" for k in range(1, 19))
   branch = "setp.lt.u32 %p1, %t, 5; @%p1 bra L; add.u32 %r20, %t, 1; st.global.u32 [%out+400], %r20; L: "

@@ -142,6 +142,28 @@ def test_addresses_have_64_bits() -> None:
       tinyhw.launch(wrong, "k", 1, 1, [np.zeros(1, np.uint32)], "EMU")
 
 
+def test_results_that_a_function_does_not_give() -> None:
+  """Who declares one has what nobody has written; of functions that give one it comes, by name or by pointer."""
+  caller = (
+    HEAD + """.extern .func (.param .b32 r) silent (.param .b32 x);
+.extern .func (.param .b32 r) twice (.param .b32 x);
+.visible .entry k (.param .u64 out) { .reg .b32 %a<5>; .reg .b64 %o, %f; ld.param.u64 %o, [out]; mov.u32 %a1, 21;
+  F: .callprototype (.param .b32 _) _ (.param .b32 _);
+  { .param .b32 x; .param .b32 y; st.param.b32 [x], %a1; call (y), silent, (x); }
+  { .param .b32 x; .param .b32 y; st.param.b32 [x], %a1; call (y), twice, (x); ld.param.b32 %a3, [y]; }
+  mov.u64 %f, twice;
+  { .param .b32 x; .param .b32 y; st.param.b32 [x], %a3; call (y), %f, (x), F; ld.param.b32 %a4, [y]; }
+  st.global.v2.u32 [%o], {%a3, %a4}; ret; }"""
+  )
+  others = (
+    HEAD + """.visible .func silent (.param .b32 x) { ret; }
+.visible .func (.param .b32 r) twice (.param .b32 x) { .reg .b32 %b; ld.param.b32 %b, [x]; add.u32 %b, %b, %b;
+  st.param.b32 [r], %b; ret; }"""
+  )
+  text = printed(merge([parse(caller), parse(others)]))
+  assert tinyhw.launch(text, "k", 1, 1, [np.zeros(2, np.uint32)], "EMU")[0].tolist() == [42, 84]
+
+
 @pytest.mark.parametrize(("version", "target", "name", "right"), [
   ("1.4", "sm_13", "mad.f32", 0.0), ("3.1", "sm_30", "mad.f32", 2.0 ** -130), ("3.1", "sm_30", "mad.ftz.f32", 0.0),
   ("1.4", "sm_10", "mul.rn.f32", None), ("3.1", "sm_30", "mad.rz.f32", 2.0 ** -130)])

@@ -22,7 +22,7 @@ ROOMS: Final = (
   Rule(ANY, r"\bkind (not )?in \"[biufcnvs]{2,}\"", r"'[biufcnvs]{2,}' becomes .*", "a kind is a letter, none is '!'"),
   Rule(ANY, r"np\.(minimum|maximum)\(", r"(minimum|maximum): arguments 0 and 1 swapped",
        "the least and the greatest of two have no order"),
-  Rule(ANY, r"^(?:(?!\b1\b).)*reshape\([^)]*-1\b(?:(?!\b1\b).)*$", r"1 becomes 2",
+  Rule(ANY, r"^(?:(?!\b1\b).)*reshape\(.*-1\b(?:(?!\b1\b).)*$", r"1 becomes 2",
        "NumPy takes any negative size for the one that is left open"),
   # ---- core
   Rule(r"core\.memory\.AddressSpace\.(load|store)", r"if address \+ width > m\.end", r"Gt becomes GtE",
@@ -125,6 +125,8 @@ ROOMS: Final = (
        "the way for barriers that some threads only have come to lets all go on where all are there"),
   Rule(r"emulator\.ptx\.meanings\.integer\.\w+", r"_sum\(o, ", r"_sum: arguments 1 and 2 swapped",
        "a sum commutes, and its carry"),
+  Rule(r"emulator\.ptx\.meanings\.integer\.\w+", r"mul_hi\(o, ", r"mul_hi: arguments 1 and 2 swapped",
+       "products commute"),
   Rule(r"emulator\.ptx\.meanings\.integer\.\w+", r"_sum\(o, .*o\.const\(\"bool\", 0\)\)",
        r"_sum: arguments 2 and 3 swapped", "the carry that comes in is 0: a number, like the other"),
   Rule(r"emulator\.ptx\.\w+\.<module>", r"^@binds\(.*pure=True", r"True becomes False",

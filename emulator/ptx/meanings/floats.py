@@ -174,8 +174,7 @@ def lg2(o: O, a: V) -> V: return o.to(elementary.log2(o, o.to(a, "f64")), "f32")
 
 def _sine(o: O, a: V, quarter: float) -> V:
   """The sine of an angle and a number of quarters of a turn, of which the nearest half turn is taken away."""
-  turns = o.to(a, "f64") * (1 / (2 * pi))
-  turns = turns - o.rint(turns) + quarter / 4
+  turns = o.to(a, "f64") * (1 / (2 * pi)) + quarter / 4
   turns = turns - o.rint(turns)
   turns = o.where(turns > 0.25, 0.5 - turns, o.where(turns < -0.25, -0.5 - turns, turns))
   return o.to(elementary.sin_of_turns(o, turns), "f32")
