@@ -1,6 +1,7 @@
 """Operands that are addresses, and steps that touch memory for the threads whose guard is true."""
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -54,7 +55,7 @@ def address(code: Code, line: Line, operand: Operand, space: str) -> operands.Re
     read = operands.reader(code, line, base, f"u{8 * size}")
     if not offset: return read
     added = _RAW[size].type(offset & (1 << 8 * size) - 1)
-    return lambda group: read(group) + added
+    return partial(_past, read, added)
   if isinstance(base, Sum): offset, base = offset + base.offset, Name(base.name)
   found = line.scope.find(base.text) if isinstance(base, Name) else None
   if isinstance(found, Place) and found.space != space and space and not {found.space, space} <= {"const", "global"}:
@@ -62,8 +63,11 @@ def address(code: Code, line: Line, operand: Operand, space: str) -> operands.Re
   plain = operands.reader(code, line, base, "u64")
   window = WINDOWS.get("local" if isinstance(found, Place) and code.on_stack(found) else
                        found.space if isinstance(found, Place) else "", 0) if not space else 0
-  added64 = np.uint64((offset + window) & (1 << 64) - 1)
-  return lambda group: plain(group) + added64
+  return partial(_past, plain, np.uint64((offset + window) & (1 << 64) - 1))
+
+
+def _past(read: operands.Reader, added: operands.Value, group: operands.Holder) -> operands.Value:
+  return read(group) + added
 
 
 def real_space(code: Code, line: Line, operand: Operand, space: str) -> str:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -268,7 +268,7 @@ def _alu(code: Code, line: Line, form: Form, meaning: Meaning) -> Step:
   if meaning.carries: return _carrying(line, meaning, write, reads)
   run = computed(form, meaning) if len(form.types) < 2 or i.opcode not in _MIXED else mixed(form)
   if form.type in PACKED: run = halves(form, run)
-  return partial(_OF[len(reads)] if len(reads) < len(_OF) else _of_many, write, run, *reads)
+  return computing(write, run, reads)
 
 
 # Steps by the number of their sources. With what they are called with they are two objects, for the collector too; a
@@ -281,6 +281,11 @@ def _of_many(write: Any, run: Any, *reads_and_group: Any) -> None:
   *reads, group = reads_and_group
   write(group, run(group.o, *[r(group) for r in reads]))
 _OF: Final[tuple[Callable[..., None], ...]] = _of_many, _of_one, _of_two, _of_three
+
+
+def computing(write: Any, run: Callable[..., Value], reads: Sequence[Any]) -> Step:
+  """The step that writes what a function makes of its sources."""
+  return partial(_OF[len(reads)] if len(reads) < len(_OF) else _of_many, write, run, *reads)
 
 
 def _carrying(line: Line, meaning: Meaning, write: Callable[..., None], reads: list[Any]) -> Step:
@@ -321,6 +326,7 @@ def compare(code: Code, line: Line, form: Form) -> Step:
   first, second = operands.pair(line)
   write = operands.writer(code, line, first, "pred")
   other = None if second is None else operands.writer(code, line, second, "pred")
+  if combine is None and other is None and t not in PACKED: return computing(write, run, (a, b))
   if t in PACKED:
     half = operands.dtype_of(PACKED[t])
 
@@ -381,11 +387,7 @@ def cvt(code: Code, line: Line, form: Form) -> Step:
   given = [(e, "f32") for o in i.operands[1:2] for e in operands.elements(line, o)] if "v" in form.sources else []
   if given and len(given) != 4: raise DecodeError(f"{i.name} takes four numbers, not {len(given)}", where=where(line))
   given += [(o, t) for o, t in zip(i.operands[1:], form.sources) if t != "v"]
-  reads = [operands.reader(code, line, o, t) for o, t in given]
-  if len(reads) == 1:
-    one = reads[0]
-    return lambda group: write(group, run(group.o, one(group)))
-  return lambda group: write(group, run(group.o, *[r(group) for r in reads]))
+  return computing(write, run, [operands.reader(code, line, o, t) for o, t in given])
 
 
 @binds("lop3")

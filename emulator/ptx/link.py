@@ -15,7 +15,19 @@ from tinyhw.emulator.ptx.scope import Flat, Place, Scope, align_of, flatten, siz
 from tinyhw.emulator.ptx.texture import Sampler
 from tinyhw.isa.ptx import forms, parse
 from tinyhw.isa.ptx.forms import SIZES
-from tinyhw.isa.ptx.model import Float, Function, Initializer, Instruction, Int, Member, Module, Name, Sum, Variable
+from tinyhw.isa.ptx.model import (
+  Float,
+  Function,
+  Initializer,
+  Instruction,
+  Int,
+  Member,
+  Module,
+  Name,
+  Sum,
+  Variable,
+  leaves,
+)
 
 IMAGE_LIMIT: Final = 1 << 30
 MODULES: Final = 64  # that are kept in memory
@@ -204,17 +216,8 @@ class Linked:
 
 def _mentioned(i: Instruction) -> set[str]:
   """Every name in an instruction's operands."""
-  out: set[str] = set()
-
-  def walk(o: object) -> None:
-    if isinstance(o, Name): out.add(o.text)
-    elif isinstance(o, Sum): out.add(o.name)
-    else:
-      for part in getattr(o, "__dict__", {}).values():
-        for x in part if isinstance(part, tuple) else (part,):
-          if hasattr(x, "__dict__"): walk(x)
-  for o in i.operands: walk(o)
-  return out
+  found = [leaf for o in i.operands for leaf in leaves(o)]
+  return {o.text if isinstance(o, Name) else o.name for o in found if isinstance(o, (Name, Sum))}
 
 
 def _checked(flat: Flat, module: Module, seen: set[tuple[str, int]]) -> None:

@@ -1,6 +1,7 @@
 """Data movement: mov, ld, st, atom, red, cvta, isspacep, and what changes nothing here (caches, fences)."""
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -35,8 +36,16 @@ def mov(code: Code, line: Line, form: Form) -> Step:
   if isinstance(to, Vector) and isinstance(source, Vector): raise unknown(line)
   if isinstance(to, Vector): return _unpack(code, line, to, source, t)
   if isinstance(source, Vector): return _pack(code, line, to, source, t)
-  read, write = operands.reader(code, line, source, t), operands.writer(code, line, to, t)
-  return lambda group: write(group, read(group))
+  return partial(_moved, operands.writer(code, line, to, t), operands.reader(code, line, source, t))
+
+
+# Steps that kernels have most are of two objects with what they are called with; a closure would be of ten.
+def _moved(write: Any, read: Any, group: Warps) -> None: write(group, read(group))
+
+
+def _loaded(write: Any, read: Any, space: str, width: int, dtype: Any, group: Warps) -> None:
+  found = memory.load(group, space, read(group), width)
+  write(group, found if found.dtype is dtype else found.view(dtype))
 
 
 def _unpack(code: Code, line: Line, to: Vector, source: Operand, t: str) -> Step:
@@ -109,12 +118,7 @@ def ld(code: Code, line: Line, form: Form) -> Step:
   dtype = operands.dtype_of(t)
   width = dtype.itemsize * count
 
-  if count == 1:
-    write = writes[0]
-    def one(group: Warps) -> None:
-      found = memory.load(group, space, read(group), width)
-      write(group, found if found.dtype is dtype else found.view(dtype))
-    return guarded(line, one)
+  if count == 1: return guarded(line, partial(_loaded, writes[0], read, space, width, dtype))
 
   def run(group: Warps) -> None:
     at = read(group)

@@ -167,8 +167,12 @@ def predicate(line: Line) -> Reader | None:
   found = line.scope.find(p.register)
   if not isinstance(found, Register) or found.type != "pred":
     raise DecodeError(f"{p.register} is no predicate register", where=where(line))
-  n = found.number
-  return (lambda group: ~group.v[n]) if p.negated else (lambda group: group.v[n])
+  return _guard(found.number, p.negated)
+
+
+@lru_cache(maxsize=_KEPT)
+def _guard(n: int, negated: bool) -> Reader:
+  return (lambda group: ~group.v[n]) if negated else (lambda group: group.v[n])
 
 
 def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:

@@ -21,7 +21,7 @@ from tinyhw.emulator.ptx.scope import Flat, Line, Place, Range, Register
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.emulator.values import chip_sums
 from tinyhw.isa.ptx import forms, printer
-from tinyhw.isa.ptx.model import Name, Operand
+from tinyhw.isa.ptx.model import Arguments, Name, Operand, leaves
 
 Value = Any
 FIRST_PC: Final = 16
@@ -235,31 +235,29 @@ class Code:
       raise DecodeError(f"{line.instruction.name} does not take these operands", where=flow.where(line)) from None
 
 
+def _registers(line: Line, operand: Operand) -> int:
+  """The registers that an operand names, as bits."""
+  found = 0
+  for o in leaves(operand):
+    e = line.scope.find(o.text) if isinstance(o, Name) else None
+    if isinstance(e, Register): found |= (3 if e.type == "b128" else 1) << e.number
+    elif isinstance(e, Range): found |= ((1 << e.count * (1 + (e.type == "b128"))) - 1) << e.first
+  return found
+
+
 def touched(line: Line) -> tuple[int, int]:
   """The registers that an instruction reads and those that it surely writes, as bits."""
   i = line.instruction
   form = forms.find(i.name)
   n = len(form.results) if form is not None else 0
   reads = writes = 0
-
-  def bits(o: Operand) -> int:
-    found = 0
-    if isinstance(o, Name):
-      e = line.scope.find(o.text)
-      if isinstance(e, Register): found = (3 if e.type == "b128" else 1) << e.number
-      elif isinstance(e, Range): found = ((1 << e.count * (1 + (e.type == "b128"))) - 1) << e.first
-      return found
-    for part in vars(o).values():
-      for x in part if isinstance(part, tuple) else (part,):
-        if hasattr(x, "__dict__"): found |= bits(x)
-    return found
   for k, o in enumerate(i.operands):
-    if k < n: writes |= bits(o)
-    elif i.opcode == "call" and k == 0 and len(i.operands) > 1 and type(o).__name__ == "Arguments": writes |= bits(o)
-    else: reads |= bits(o)
+    given = i.opcode == "call" and k == 0 and len(i.operands) > 1 and isinstance(o, Arguments)
+    if k < n or given: writes |= _registers(line, o)
+    else: reads |= _registers(line, o)
   if i.opcode == "wgmma": reads |= writes  # it adds to what is there
   if i.predicate is not None:
-    reads |= bits(Name(i.predicate.register)) | writes  # where the guard is false the old value stays
+    reads |= _registers(line, Name(i.predicate.register)) | writes  # where the guard is false the old value stays
     writes = 0
   return reads, writes
 

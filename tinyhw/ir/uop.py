@@ -142,6 +142,7 @@ class _Reference(weakref.ref["UOp"]):
 _interned: dict[Any, _Reference] = {}
 _interning = shared_lock(NODES)  # held while the table changes; looking a node up needs no lock
 _went: deque[_Reference] = deque()
+_goes: Final = _went.append  # one object for all nodes
 _AT_ONCE = 256
 _buffer_ids = itertools.count()
 _INT: Final = frozenset({int})
@@ -177,7 +178,7 @@ class UOp:
     if reference is not None and (found := reference()) is not None: return found
     self = object.__new__(cls)
     self.op, self.dtype, self.src, self.arg, self._shape, self._device = op, dtype, src, arg, _UNSHAPED, _UNKNOWN
-    mine = _Reference(self, _went.append)
+    mine = _Reference(self, _goes)
     mine.key = key
     with _interning:
       if len(_went) >= _AT_ONCE: _sweep()
@@ -554,19 +555,26 @@ def _set_shape(u: UOp) -> None: u._shape = _derive_shape(u)
 def _set_bounds(u: UOp) -> None: u._bounds = _derive_bounds(u)
 
 
+def _joined(sets: list[frozenset[UOp]]) -> frozenset[UOp]:
+  """What is in any of them: where one has all of it, as it mostly is, that one."""
+  found = max(sets, key=len, default=_NONE)
+  for s in sets:
+    if s is not found and not s <= found: found |= s
+  return found
+
+
 def _set_ranges(u: UOp) -> None:
   src = u.src
   if u.op is Ops.RANGE or u.op is Ops.SPECIAL: u._ranges = frozenset({u})
-  elif not src: u._ranges = _NONE
   else:
-    found = src[0]._ranges if len(src) == 1 else src[0]._ranges.union(*[s._ranges for s in src[1:]])
-    u._ranges = found.difference(src[1:]) if u.op in _CLOSING else found
+    found = _joined([s._ranges for s in src])
+    u._ranges = found.difference(src[1:]) or _NONE if u.op in _CLOSING else found
 
 
 def _set_variables(u: UOp) -> None:
   if u.op is Ops.DEFINE_VAR: u._variables = frozenset({u})
   else:
-    found = _NONE.union(*[s._variables for s in u.src])
+    found = _joined([s._variables for s in u.src])
     own = named_in(u.arg) if u.op in _SIZED else None
     u._variables = found | own if own else found
 

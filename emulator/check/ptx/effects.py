@@ -6,7 +6,7 @@ from typing import Final
 
 from tinyhw.emulator.ptx.scope import Line, Range, Register
 from tinyhw.isa.ptx import forms
-from tinyhw.isa.ptx.model import Address, Arguments, Name, Operand, Vector
+from tinyhw.isa.ptx.model import Address, Arguments, Name, Operand, Vector, leaves
 
 MEETING: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "mma", "ldmatrix", "stmatrix", "movmatrix",
                             "wmma", "wgmma", "tcgen05"})
@@ -76,12 +76,9 @@ def effects(line: Line) -> Effects:
 
 def _registers(line: Line, o: Operand) -> list[int]:
   """The registers in an operand."""
-  if isinstance(o, Name):
-    found = line.scope.find(o.text)
-    if isinstance(found, Register): return [found.number]
-    return list(range(found.first, found.first + found.count)) if isinstance(found, Range) else []
   out: list[int] = []
-  for part in vars(o).values():
-    for x in part if isinstance(part, tuple) else (part,):
-      if hasattr(x, "__dict__"): out += _registers(line, x)
+  for x in leaves(o):
+    found = line.scope.find(x.text) if isinstance(x, Name) else None
+    if isinstance(found, Register): out.append(found.number)
+    elif isinstance(found, Range): out += range(found.first, found.first + found.count)
   return out

@@ -90,6 +90,16 @@ class Arguments:
 Operand = Name | Int | Float | Sum | Not | Minus | Part | Vector | Pair | Address | Arguments
 
 
+def leaves(operand: Operand) -> tuple[Name | Int | Float | Sum, ...]:
+  """The names and numbers that an operand is made of, in order."""
+  if isinstance(operand, (Name, Int, Float, Sum)): return (operand,)
+  if isinstance(operand, (Not, Minus, Part)): return leaves(operand.operand)
+  if isinstance(operand, Pair): inner: tuple[Operand, ...] = operand.first, operand.second
+  elif isinstance(operand, Address): inner = operand.base, *operand.more
+  else: inner = operand.elements
+  return tuple(leaf for part in inner for leaf in leaves(part))
+
+
 # ---- statements of a function's body
 
 @dataclass(frozen=True)
