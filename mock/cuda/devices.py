@@ -10,7 +10,7 @@ from tinyhw.mock.cuda import memory
 from tinyhw.mock.cuda.arrays import limits
 from tinyhw.mock.cuda.calls import PER_THREAD, SERVED, Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu
-from tinyhw.mock.cuda.streams import Stream
+from tinyhw.mock.cuda.streams import GREATEST_PRIORITY, Stream
 from tinyhw.mock.nv.card import Card
 
 _SUPPORTED: Final = frozenset({"STREAM_PRIORITIES", "GLOBAL_L1_CACHE", "LOCAL_L1_CACHE", "COMPUTE_PREEMPTION",
@@ -82,7 +82,7 @@ def driver_get_version(m: CudaMachine, out: int) -> None:
   m.out(out, "i", VERSION)
 
 
-def _constant(m: CudaMachine, text: str) -> int:
+def constant(m: CudaMachine, text: str) -> int:
   """The address of a string that stays."""
   if text not in m.texts:
     m.texts[text] = ctypes.create_string_buffer(text.encode())
@@ -94,7 +94,7 @@ def get_error_name(m: CudaMachine, code: int, out: int) -> None:
   if code not in cuda.RESULTS:
     m.out(out, "Q", 0)
     raise invalid(f"no error {code}")
-  m.out(out, "Q", _constant(m, cuda.RESULTS[code]))
+  m.out(out, "Q", constant(m, cuda.RESULTS[code]))
 
 
 @serves("cuGetErrorString")
@@ -103,7 +103,8 @@ def get_error_string(m: CudaMachine, code: int, out: int) -> None:
     m.out(out, "Q", 0)
     raise invalid(f"no error {code}")
   words = cuda.RESULTS[code].removeprefix("CUDA_").removeprefix("ERROR_").replace("_", " ").lower()
-  m.out(out, "Q", _constant(m, words))
+  if code == cuda.CUDA_SUCCESS: words = "no error"
+  m.out(out, "Q", constant(m, words))
 
 
 @serves("cuLogsCurrent")
@@ -381,9 +382,8 @@ def ctx_get_id(m: CudaMachine, handle: int, out: int) -> None:
 
 @serves("cuCtxGetStreamPriorityRange")
 def ctx_get_stream_priority_range(m: CudaMachine, least: int, greatest: int) -> None:
-  for out in (least, greatest):
-    if out:
-      m.out(out, "i", 0)
+  for out, priority in ((least, 0), (greatest, GREATEST_PRIORITY)):
+    if out: m.out(out, "i", priority)
 
 
 @serves("cuCtxGetLimit")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
+from tinyhw.mock.cuda.devices import constant
 from tinyhw.mock.cuda.libraries import function_for
 from tinyhw.mock.cuda.machine import CudaMachine
 
@@ -17,7 +18,7 @@ def func_get_attribute(m: CudaMachine, out: int, attribute: int, handle: int) ->
   threads = 1
   for n in most or (1024,):
     threads *= n
-  major, minor = linked.version
+  width, height, depth = (*entry.reqnctapercluster, 1, 1, 1)[:3] if entry.reqnctapercluster else (0, 0, 0)
   known = {
     cuda.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: threads,
     cuda.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: program.shared_size,
@@ -29,6 +30,9 @@ def func_get_attribute(m: CudaMachine, out: int, attribute: int, handle: int) ->
     cuda.CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: 0,
     cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: function.dynamic_limit,
     cuda.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: -1,
+    cuda.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: width, cuda.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: height,
+    cuda.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: depth,
+    cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: 0,  # the default
     cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: 0, cuda.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: 0,
   } | {k: v for k, v in function.attributes.items() if k != cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES}
   if attribute not in known:
@@ -74,6 +78,12 @@ def kernel_set_cache_config(m: CudaMachine, handle: int, config: int, device: in
 @serves("cuFuncGetModule")
 def func_get_module(m: CudaMachine, out: int, handle: int) -> None:
   m.out(out, "Q", function_for(m, handle, m.working()).module.handle)
+
+
+@serves("cuFuncGetName", "cuKernelGetName")
+def func_get_name(m: CudaMachine, out: int, handle: int) -> None:
+  if not handle: raise invalid("a null handle")
+  m.out(out, "Q", constant(m, function_for(m, handle, m.working()).name))
 
 
 @serves("cuFuncGetParamInfo", "cuKernelGetParamInfo")

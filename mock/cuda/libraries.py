@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import Error
 from tinyhw.mock.cuda.calls import Failed, serves
@@ -51,6 +53,16 @@ def library_load_data(m: CudaMachine, out: int, image: int, options: int, values
     if (log := log_of(m, count, options, values)) is not None: log.tell(m, str(error))
     raise Failed(cuda.CUDA_ERROR_INVALID_PTX, str(error)) from None
   m.out(out, "Q", m.new(Library(text)))
+
+
+@serves("cuLibraryLoadFromFile")
+def library_load_from_file(m: CudaMachine, out: int, path: int, options: int, values: int, count: int, more: int,
+                           more_values: int, more_count: int) -> None:
+  name = m.text(path).decode()
+  try:
+    with open(name, "rb") as file: kept = ctypes.create_string_buffer(file.read())
+  except OSError as error: raise Failed(cuda.CUDA_ERROR_FILE_NOT_FOUND, f"{name}: {error.strerror}") from None
+  library_load_data(m, out, ctypes.addressof(kept), options, values, count, more, more_values, more_count)
 
 
 @serves("cuLibraryUnload")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, Final
 
 from tinyhw.autogen import cuda, nvjitlink
@@ -103,15 +104,21 @@ def forks(another: Callable[[], CudaMachine]) -> Callable[[], CudaMachine | None
   return _stand.standing
 
 
-def driver_links() -> None:
-  """Have who looks for NVIDIA's linker, which makes machine code, find none and take the driver's (`links`).
+def links(found: Iterable[str]) -> None:
+  """Have who looks for NVIDIA's linker, libnvJitLink, by its name find one that makes what mock cards run, in front of
+  NVIDIA's own in one of the files `found`. Once a process.
 
-  Libraries that were linked with it (cuSPARSE, cuFFT) load: they call other names, which have a version in them and
-  fail here.
+  Where there is no file of a name, the functions fail here that libraries call which were linked with it (cuSPARSE,
+  cuFFT), so that these load; they have a version in their names. Others find none, and take the driver's (`links`).
   """
+  from tinyhw.mock.cuda.jitlink import JitLink, versioned
+  files = {Path(file).name: file for file in reversed([*found])}  # the first of a name counts
   for name, minors in LINKERS.items():
     if name in _linkers: continue
-    linked = [f"__{f}_{name.rpartition('.')[2]}_{minor}" for minor in range(minors) for f in nvjitlink.FUNCTIONS]
+    if name in files:
+      _linkers[name] = JitLink(files[name], minors, lambda: None if _stand is None else _stand.standing()).loaded
+      continue
+    linked = [symbol for f in nvjitlink.FUNCTIONS for symbol in versioned(f, name, minors)]
     loaded = _linkers[name] = Loaded(name, linked, name)
     for symbol in linked: loaded.fill(symbol, ctypes.CFUNCTYPE(ctypes.c_int32)(_links_nothing(symbol)))
 

@@ -1,7 +1,6 @@
 """Programs of several modules: the driver's linker, `cuLink*`. It links PTX and makes an ELF that carries PTX.
 
-NVIDIA's own linker, libnvJitLink, makes machine code, which no mock runs. Who looks for it finds a library of that name
-without a function (`tinyhw run`), and takes the driver's linker in its place, as `cuda.core` and Numba do.
+NVIDIA's own linker, libnvJitLink, has another stand-in (`jitlink`), which makes the same ELF.
 """
 
 from __future__ import annotations
@@ -35,6 +34,12 @@ class Link:
     """The refusal, which the program's log has too."""
     if self.log is not None: self.log.tell(m, f"error   : {why}")
     return Failed(code, why)
+
+
+def carrying(text: str, sm: int) -> bytes:
+  """An ELF with PTX for an SM, in place of machine code."""
+  from tinyhw.wire import cubin
+  return cubin.write(text.encode(), sm, PARAMETERS, [])
 
 
 @serves("cuLinkCreate_v2")
@@ -77,13 +82,12 @@ def link_add_file(m: CudaMachine, handle: int, kind: int, path: int, count: int,
 @serves("cuLinkComplete")
 def link_complete(m: CudaMachine, handle: int, out: int, size: int) -> None:
   from tinyhw.emulator.ptx.merge import linked
-  from tinyhw.wire import cubin
   link: Link = m.find(handle, Link)
   if not link.texts: raise invalid("nothing to link")
   try: text = linked(link.texts)
   except Error as error: raise link.failed(m, cuda.CUDA_ERROR_INVALID_PTX, str(error)) from None
   major, minor = link.context.gpu.card.capability
-  image = cubin.write(text.encode(), 10 * major + minor, PARAMETERS, [])
+  image = carrying(text, 10 * major + minor)
   link.image = ctypes.create_string_buffer(image, len(image))  # the program's until the link is destroyed
   m.out(out, "Q", ctypes.addressof(link.image))
   if size: m.out(size, "Q", len(image))

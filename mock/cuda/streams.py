@@ -25,6 +25,7 @@ if TYPE_CHECKING:
   from tinyhw.mock.cuda.interprocess import SharedEvent
   from tinyhw.mock.cuda.launches import Shape
 
+GREATEST_PRIORITY = -5  # of a stream; the least is 0. Told back, and of no effect: the seed says whose turn it is
 HOST_S = 0.2  # how long a function of the host may take before others get on
 JOB_NS = 1000  # what a copy or a launch costs on the machine's clock, beside its instructions
 
@@ -59,7 +60,7 @@ class Stream:
     self.at: Job | None = None  # the job that has its turn, or had the last one
     self.favour = 0.0  # how likely it is that of two jobs the second has a turn
     self.terms: Terms | None = None
-    self.handle = 0
+    self.handle = self.priority = 0
     self.capture: Any = None  # the graph that takes what is queued
     self.told: Any = None  # the list of nodes that cuStreamGetCaptureInfo gave out last
     self.name = f"CUDA{context.gpu.index}.stream{len(context.streams)}"
@@ -260,6 +261,7 @@ class OnHost:
 def stream_create(m: CudaMachine, out: int, flags: int, priority: int = 0) -> None:
   only(flags, cuda.CU_STREAM_NON_BLOCKING, "a stream")
   stream = Stream(m.working(), flags)
+  stream.priority = max(GREATEST_PRIORITY, min(priority, 0))
   stream.handle = m.new(stream)
   m.out(out, "Q", stream.handle)
 
@@ -322,8 +324,7 @@ def stream_get_flags(m: CudaMachine, handle: int, out: int) -> None:
 
 @serves("cuStreamGetPriority")
 def stream_get_priority(m: CudaMachine, handle: int, out: int) -> None:
-  stream_of(m, handle)
-  m.out(out, "i", 0)
+  m.out(out, "i", stream_of(m, handle).priority)
 
 
 @serves("cuStreamGetId")

@@ -166,7 +166,7 @@ def carried(ptx: bytes, arch: str) -> bytes | None:
 def machine(cards: str) -> Callable[[], None]:
   """A machine of mock cards behind the process's libraries of CUDA; what tells of it at the end, once."""
   from tinyhw.compile.nvidia.installed import files
-  from tinyhw.mock.cuda.library import driver_links, forks, runtime, stand_in
+  from tinyhw.mock.cuda.library import forks, links, runtime, stand_in
   from tinyhw.mock.cuda.rtc import compiles
   from tinyhw.mocked import mock_machine, mock_options
   names = tuple(c.strip() for c in cards.split(",") if c.strip())
@@ -182,7 +182,8 @@ def machine(cards: str) -> Callable[[], None]:
   library = stand_in(new())
   os.environ["MOCKGPU"] = cards
   # Programs that look through folders for the driver are told of a file; the linker knows it to be the one loaded.
-  os.environ["CUDA_PATH"] = library._name
+  # A toolkit's folder stays, for others look there for its headers.
+  if not os.path.isdir(os.environ.get("CUDA_PATH", "")): os.environ["CUDA_PATH"] = library._name
   told: list[None] = []
 
   def tell() -> None:
@@ -197,7 +198,7 @@ def machine(cards: str) -> Callable[[], None]:
     for line in (*refused, *behind.report()): click.echo(f"tinyhw: {line}", err=True)
 
   runtime()
-  driver_links()
+  links(files("nvJitLink", "nvjitlink"))
   if (file := next(files("nvrtc", "cuda_nvrtc"), None)) is not None: compiles(file, carried)
   standing = forks(new)
   return tell

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,3 +149,49 @@ def test_a_maps_swizzle_is_the_one_that_was_asked_for(client: Client) -> None:
     out = aligned(128)
     assert encode(client, out, 0x10000, swizzle=swizzle, box=[(width or 32) // 4, 4], dims=[32, 6], strides=[128]) == 0
     assert SWIZZLES[TensorMap.decode(out.tobytes()).swizzle] == width
+
+
+# ---- what programs of cuda.core and cuda.bindings ask
+
+def test_names_of_functions_and_kernels(client: Client) -> None:
+  function = client.function(SAXPY, "saxpy")
+  library = client.handle("cuLibraryLoadData", SAXPY.encode() + b"\0", None, None, 0, None, None, 0)
+  kernel = client.handle("cuLibraryGetKernel", u64(library), b"saxpy")
+  for name, handle in (("cuFuncGetName", function), ("cuKernelGetName", kernel)):
+    assert ctypes.string_at(client.handle(name, u64(handle))) == b"saxpy"
+    assert error(client, name, ctypes.byref(ctypes.c_uint64()), None) == "INVALID_VALUE"
+  out = ctypes.c_char_p()
+  client.call("cuGetErrorString", cuda.CUDA_SUCCESS, ctypes.byref(out))
+  assert out.value == b"no error"
+
+
+def test_a_library_of_a_file(client: Client, tmp_path: Path) -> None:
+  file = tmp_path / "saxpy.ptx"
+  file.write_text(SAXPY)
+  library = client.handle("cuLibraryLoadFromFile", str(file).encode(), None, None, 0, None, None, 0)
+  assert client.handle("cuLibraryGetKernel", u64(library), b"saxpy")
+  assert error(client, "cuLibraryLoadFromFile", ctypes.byref(ctypes.c_uint64()), str(tmp_path / "none").encode(), None,
+               None, 0, None, None, 0) == "FILE_NOT_FOUND"
+
+
+def test_clusters_that_kernels_require(client: Client) -> None:
+  required = (cuda.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, cuda.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
+              cuda.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)
+  head = ".version 8.0\n.target sm_90\n.address_size 64\n"
+  out = ctypes.c_int32()
+  for directive, wanted in (("", [0, 0, 0]), (".reqnctapercluster 4, 2", [4, 2, 1])):
+    function, found = client.function(head + f".visible .entry k() {directive} {{ ret; }}", "k"), []
+    for attribute in required:
+      client.call("cuFuncGetAttribute", ctypes.byref(out), attribute, u64(function))
+      found.append(out.value)
+    assert found == wanted
+
+
+def test_priorities_of_streams_are_kept_within_their_range(client: Client) -> None:
+  least, greatest, out = (ctypes.c_int32() for _ in range(3))
+  client.call("cuCtxGetStreamPriorityRange", ctypes.byref(least), ctypes.byref(greatest))
+  assert (least.value, greatest.value) == (0, -5)
+  for given, wanted in ((0, 0), (-1, -1), (-5, -5), (-6, -5), (3, 0)):
+    stream = client.handle("cuStreamCreateWithPriority", 0, given)
+    client.call("cuStreamGetPriority", u64(stream), ctypes.byref(out))
+    assert out.value == wanted

@@ -344,10 +344,10 @@ def test_a_child_without_a_machine_of_its_own_has_none(monkeypatch: pytest.Monke
 
 def test_nvidias_linker_says_that_it_links_nothing() -> None:
   c = Client()
-  library.driver_links()
+  library.links(())
   loaded = dict(library._linkers)
   assert {*loaded} == {*library.LINKERS}
-  library.driver_links()
+  library.links(())
   assert library._linkers == loaded
   found = loaded["libnvJitLink.so.13"]
   for name in list(found.names)[:2]:
