@@ -1,5 +1,5 @@
-"""nvJitLink as a process finds it by its name: NVIDIA's own judges what it is given and makes PTX of LTO-IR, and what it
-is asked for as machine code is an ELF with the PTX, which mock cards execute.
+"""nvJitLink as a process finds it by its name: NVIDIA's own judges what it is given and makes PTX of LTO-IR, and what
+it is asked for as machine code is an ELF with the PTX, which mock cards execute.
 """
 
 from __future__ import annotations

@@ -57,6 +57,7 @@ class Classes:
     self.events = OsEvents(machine)
     self.user_memory: list[tuple[int, Physical, int, int]] = []  # (pid, memory, address, size) of pages of clients
     self.device_spaces: dict[Node, VaSpace] = {}  # the address spaces that devices have of themselves
+    self.own_spaces: dict[Node, VaSpace] = {}  # those that clients have made
 
   # ---- what objects are
 
@@ -86,7 +87,8 @@ class Classes:
     if p.index != alloc.NV_VASPACE_ALLOCATION_INDEX_GPU_NEW:
       raise RmError(status.NV_ERR_NOT_SUPPORTED, f"an address space with index {p.index}")
     p.vaSize = p.vaSize or 1 << 49
-    return VaSpace(gpu, AddressSpace(f"GPU{gpu.index}.{node.handle:#x}"), external)
+    found = self.own_spaces[node] = VaSpace(gpu, AddressSpace(f"GPU{gpu.index}.{node.handle:#x}"), external)
+    return found
 
   def default_space(self, node: Node) -> VaSpace:
     """The address space of a device itself."""

@@ -292,14 +292,13 @@ class Rm(Classes):
     elif node in self.device_spaces:
       del self.device_spaces[node]
     elif isinstance(data, VaSpace):
+      self.own_spaces.pop(node, None)
       for address in [*data.maps]:
         self._unmap(data, address)
       if data.registered is not None:
         data.registered.space_gone(data)
 
-  def _spaces(self) -> list[VaSpace]:
-    return [n.data for c in self.clients.values() for n in c.objects.values() if isinstance(n.data, VaSpace)] + [
-      v for v in self.device_spaces.values()]
+  def _spaces(self) -> list[VaSpace]: return [*self.own_spaces.values(), *self.device_spaces.values()]
 
   def file_closed(self, file: NvFile) -> None:
     """The clients of a file go with it."""

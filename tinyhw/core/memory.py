@@ -183,7 +183,7 @@ class AddressSpace:
     raw = u8.data
     views = u8, u8.view(np.uint16), u8.view(np.uint32), u8.view(np.uint64), raw, raw.cast("I"), raw.cast("Q")
     new = Mapping(address, address + size, backing, offset, access, uncached, *views)
-    self._changed([*self._maps[:i], new, *self._maps[i:]])
+    self._change(i, i, new)
 
   def unmap(self, address: int, size: int) -> None:
     """Remove a range that was mapped as a whole by one or more `map` calls. Raises InvalidArgument otherwise."""
@@ -193,11 +193,15 @@ class AddressSpace:
       at, hi = self._maps[hi].end, hi + 1
     if at != address + size:
       raise InvalidArgument(f"{address:#x}..{address + size:#x} is not mapped so", where=self.name)
-    self._changed(self._maps[:lo] + self._maps[hi:])
+    self._change(lo, hi)
 
-  def _changed(self, maps: list[Mapping]) -> None:
-    self._maps, self._starts = maps, [m.start for m in maps]
-    self._table = self._starts, maps, np.array(self._starts, np.uint64)
+  def _change(self, first: int, last: int, *new: Mapping) -> None:
+    """Have others in the place of some."""
+    starts = [m.start for m in new]
+    self._maps = [*self._maps[:first], *new, *self._maps[last:]]
+    self._starts = [*self._starts[:first], *starts, *self._starts[last:]]
+    table = self._table[2]
+    self._table = self._starts, self._maps, np.concatenate((table[:first], np.array(starts, np.uint64), table[last:]))
     self._pages = {}  # after the table: what others find in the old one meanwhile, they note in what was here before
     self.version += 1
 

@@ -191,6 +191,7 @@ ROOMS: Final = (
   Rule(r"mock\.cuda\.nodes\._conditional", r"1 << 20", r"20 becomes 21", "how many bodies there may be, chosen"),
   Rule(r"mock\.nv\.compute\.<module>", r"^PLANS", ANY, "how much is remembered costs time only"),
   Rule(r"mock\.cuda\.launches\.shaped", r">= SHAPES", r"GtE becomes Gt", "how much is remembered costs time only"),
+  Rule(r"mock\.(nv|amd|cuda)\..*", r"rng\.random\(\) < 0\.5", r"Lt becomes LtE", "which way a seed goes"),
   Rule(r"mock\.cuda\.images\.ptx_of", r"^header = ", r"64 becomes 65", "no ELF is its head alone"),
   Rule(r"mock\.cuda\.modules\._queue", r"default=0", r"0 becomes 1", "room that no record has"),
   Rule(r"mock\.nv\.plan\.<module>", r"^BANK_LIMIT", r"65536 becomes 65537", "sizes in a QMD are multiples of 16"),

@@ -262,7 +262,9 @@ def test_conditions_that_kernels_set(client: Client, which: str) -> None:
                 "switch": (cuda.CU_GRAPH_COND_TYPE_SWITCH, 3)}[which]
   p = cuda.CUgraphNodeParams(type=cuda.CU_GRAPH_NODE_TYPE_CONDITIONAL)
   p.conditional.handle, p.conditional.type, p.conditional.size, p.conditional.ctx = handle, kind, size, client.context
-  client.handle("cuGraphAddNode_v2", u64(graph), None, None, NONE, ctypes.byref(p))
+  added, found = client.handle("cuGraphAddNode_v2", u64(graph), None, None, NONE, ctypes.byref(p)), ctypes.c_int(-1)
+  client.call("cuGraphNodeGetType", u64(added), ctypes.byref(found))
+  assert found.value == cuda.CU_GRAPH_NODE_TYPE_CONDITIONAL
   bodies = (ctypes.c_uint64 * size).from_address(p.conditional.phGraph_out)
   if which == "while":
     values: tuple[Any, ...] = u64(handle), u64(at), ctypes.c_uint32(4)

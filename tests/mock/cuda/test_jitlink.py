@@ -1,4 +1,4 @@
-"""nvJitLink's stand-in: what it links runs on mock cards; what NVIDIA's own says of mistakes is what a program hears."""
+"""nvJitLink's stand-in: what it links runs on mock cards; of mistakes a program hears what NVIDIA's own says."""
 from __future__ import annotations
 
 from pathlib import Path
