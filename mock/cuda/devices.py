@@ -97,14 +97,16 @@ def get_error_name(m: CudaMachine, code: int, out: int) -> None:
   m.out(out, "Q", constant(m, cuda.RESULTS[code]))
 
 
+_SAID: Final = {cuda.CUDA_SUCCESS: "no error", cuda.CUDA_ERROR_INVALID_DEVICE: "invalid device ordinal"}
+
+
 @serves("cuGetErrorString")
 def get_error_string(m: CudaMachine, code: int, out: int) -> None:
   if code not in cuda.RESULTS:
     m.out(out, "Q", 0)
     raise invalid(f"no error {code}")
   words = cuda.RESULTS[code].removeprefix("CUDA_").removeprefix("ERROR_").replace("_", " ").lower()
-  if code == cuda.CUDA_SUCCESS: words = "no error"
-  m.out(out, "Q", constant(m, words))
+  m.out(out, "Q", constant(m, _SAID.get(code, words)))
 
 
 @serves("cuLogsCurrent")

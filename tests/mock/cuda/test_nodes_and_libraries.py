@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from pathlib import Path
 import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,8 +179,9 @@ def test_names_of_functions_and_kernels(client: Client) -> None:
     assert ctypes.string_at(client.handle(name, u64(handle))) == b"saxpy"
     assert error(client, name, ctypes.byref(ctypes.c_uint64()), None) == "INVALID_VALUE"
   out = ctypes.c_char_p()
-  client.call("cuGetErrorString", cuda.CUDA_SUCCESS, ctypes.byref(out))
-  assert out.value == b"no error"
+  for code, text in ((cuda.CUDA_SUCCESS, b"no error"), (cuda.CUDA_ERROR_INVALID_DEVICE, b"invalid device ordinal")):
+    client.call("cuGetErrorString", code, ctypes.byref(out))
+    assert out.value == text
 
 
 def test_a_library_of_a_file(client: Client, tmp_path: Path) -> None:
