@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
+ASKED: Final = 64  # turns of queues behind which who only asks is answered
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
 _RUNNABLE: Final = methodcaller("runnable")
 WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
@@ -144,9 +145,11 @@ class Running:
 
   # ---- the run
 
-  def run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool] = lambda: False) -> bool:
+  def run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool] = lambda: False,
+          most: int | None = None) -> bool:
     """Let queues proceed until `done()`. False when nothing can proceed any more.
 
+    Who only asks is answered after `most` turns: what runs may wait for what the client does next.
     `others()` says whether another client thread could still change something: then the wait lasts until `timeout_s`
     of real time. What a signal's handler raises (KeyboardInterrupt) ends the wait between two packets, and the dispatch
     that runs, if it is of the thread that hears of it.
@@ -158,20 +161,24 @@ class Running:
         return True
       self.inside += 1
       try:
-        return self._run(done, timeout_s, others)
+        return self._run(done, timeout_s, others, most)
       finally:
         self.inside -= 1
 
-  def _run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool]) -> bool:
+  def _run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool],
+           most: int | None) -> bool:
     """`run`, with the lock held."""
     self._before_waiting()
     deadline: float | None = None
-    stops, turned, failures = self.stops, False, self.failures
+    stops, turned, failures, turns = self.stops, False, self.failures, 0
     while True:
       while (HELD.raised is None or not self._leaves(stops, turned)) and self._turn():
         turned = True
         if done():
           return True
+        turns += 1
+        if turns == most:
+          return False
         if self.lock.wanted:
           self.lock.give_way()
           if done():

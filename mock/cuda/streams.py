@@ -19,6 +19,7 @@ from tinyhw.emulator.schedule import Idle
 from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine
 from tinyhw.mock.nv.jobs import Turns, at_once
+from tinyhw.mock.running import ASKED
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.overlap import Overlap
@@ -291,7 +292,7 @@ def stream_synchronize(m: CudaMachine, handle: int) -> None:
 @serves("cuStreamQuery")
 def stream_query(m: CudaMachine, handle: int) -> None:
   stream = stream_of(m, handle)
-  m.run(lambda: not stream.queue, 0.0)
+  m.run(lambda: not stream.queue, 0.0, most=ASKED)
   stream.context.check()
   if stream.queue:
     raise Failed(cuda.CUDA_ERROR_NOT_READY)
@@ -417,12 +418,12 @@ def event_query(m: CudaMachine, handle: int) -> None:
   event: Event = m.find(handle, Event)
   event.context.check()
   if event.shared is not None:
-    if not m.run(event.shared.passed(), 0.0): raise Failed(cuda.CUDA_ERROR_NOT_READY)
+    if not m.run(event.shared.passed(), 0.0, most=ASKED): raise Failed(cuda.CUDA_ERROR_NOT_READY)
     return
   job = event.job
   if job is None or job.done:
     return
-  m.run(lambda: job.done, 0.0)
+  m.run(lambda: job.done, 0.0, most=ASKED)
   event.context.check()
   if not job.done:
     raise Failed(cuda.CUDA_ERROR_NOT_READY)

@@ -277,9 +277,9 @@ def test_who_asks_does_not_wait(client: Client, monkeypatch: pytest.MonkeyPatch)
   assert c.launch(c.function(WAIT, "wait"), 1, 1, [u64(stop), u32(7)], stream) == 0
   for event in events: c.call("cuEventRecord", u64(event), u64(stream))
   real = c.machine.run
-  def run(done: Any, timeout: Any, *more: Any) -> bool:
+  def run(done: Any, timeout: Any, *more: Any, most: int) -> bool:
     waits.append(timeout)
-    return bool(real(done, timeout, *more))
+    return bool(real(done, timeout, *more, most=most))
   monkeypatch.setattr(c.machine, "run", run)
   for name, handle in (("cuStreamQuery", stream), *(("cuEventQuery", e) for e in events)):
     assert error(c, name, u64(handle)) == "NOT_READY"

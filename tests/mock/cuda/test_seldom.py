@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.mock.cuda.client import WAIT, Client, u64
+from tests.mock.cuda.client import HEAD, WAIT, Client, u64
 from tests.mock.cuda.test_pools import properties
 from tests.mock.cuda.test_runtime import FACTOR, SCALE, Program
 from tests.mock.cuda.test_textures import array, code_of, described, of_array, sampled
@@ -137,3 +137,33 @@ def test_an_event_of_a_dead_context_is_lost_with_it() -> None:
   lost = cuda.CUDA_ERROR_ILLEGAL_ADDRESS
   assert c.code("cuCtxSynchronize") == lost
   for event in (never, passed): assert c.code("cuEventQuery", u64(event)) == lost
+
+
+LATCH = HEAD + """
+.visible .entry latch(.param .u64 at, .param .u64 out) {
+  .reg .u64 %rd<5>; .reg .u32 %r; .reg .pred %p;
+  ld.param.u64 %rd1, [at]; ld.param.u64 %rd4, [out]; mov.u64 %rd2, %clock64;
+again: nanosleep.u32 100; mov.u64 %rd3, %clock64; xor.b64 %rd2, %rd2, %rd3;
+  ld.volatile.global.u32 %r, [%rd1]; setp.eq.u32 %p, %r, 0; @%p bra again;
+  st.global.u64 [%rd4], %rd2; ret; }
+"""
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+def test_who_only_asks_is_answered_while_a_kernel_waits_for_the_program(engine: str,
+                                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+  """It looks at a clock each time round, so that it never stands still."""
+  monkeypatch.setenv("EMU", engine)
+  client = Client()
+  flag = client.handle("cuMemAllocHost_v2", ctypes.c_size_t(4096))
+  word = ctypes.c_uint32.from_address(flag)
+  word.value = 0
+  event, at = client.handle("cuEventCreate", 0), client.alloc(8)
+  client.launch(client.function(LATCH, "latch"), 1, 1, (u64(flag), u64(at)))
+  client.call("cuEventRecord", u64(event), u64(0))
+  for _ in range(3):
+    assert client.code("cuEventQuery", u64(event)) == cuda.CUDA_ERROR_NOT_READY
+    assert client.code("cuStreamQuery", u64(0)) == cuda.CUDA_ERROR_NOT_READY
+  word.value = 1
+  while code := client.code("cuEventQuery", u64(event)): assert code == cuda.CUDA_ERROR_NOT_READY
+  assert client.code("cuStreamQuery", u64(0)) == 0 and client.get(at, np.zeros(1, np.uint64))[0]
