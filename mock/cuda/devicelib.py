@@ -1,5 +1,5 @@
-"""What the driver adds to modules that call it: the device's malloc and free, launches by kernels, and the setting of
-conditions of graphs.
+"""What the driver adds to modules that call it: the device's malloc and free, launches by kernels, the setting of
+conditions of graphs, and where a grid's blocks meet.
 
 All of it is PTX, linked with a module that declares the functions and does not have them.
 """
@@ -19,6 +19,35 @@ _CONDITION: Final = """
   ld.param.b64 %at, [handle]; ld.param.b32 %value, [value];
   st.volatile.global.b32 [%at], %value; ret; }
 """
+# The handle of a grid is the address of its workspace, 0 where it has none. Its second dword is changed by 2**31 in all
+# each time that all blocks have come, as cooperative_groups' headers have it: so both may be used.
+_GROUPS: Final = {
+  "cudaCGGetIntrinsicHandle": """
+.visible .func (.param .b64 out) cudaCGGetIntrinsicHandle(.param .b32 scope) {
+  .reg .b32 %scope, %high, %low; .reg .b64 %at; .reg .pred %p;
+  ld.param.b32 %scope, [scope]; mov.u32 %high, %envreg1; mov.u32 %low, %envreg2; mov.b64 %at, {%low, %high};
+  setp.eq.u32 %p, %scope, 1; selp.b64 %at, %at, 0, %p; st.param.b64 [out], %at; ret; }
+""",
+  "cudaCGSynchronize": """
+.visible .func (.param .b32 out) cudaCGSynchronize(.param .b64 handle, .param .b32 flags) {
+  .reg .b32 %x, %y, %z, %mine, %then, %now, %code; .reg .b64 %at; .reg .pred %p;
+  ld.param.b64 %at, [handle]; mov.u32 %code, 1;
+  setp.eq.u64 %p, %at, 0; @%p bra done;
+  bar.sync 0;
+  mov.u32 %x, %tid.x; mov.u32 %y, %tid.y; mov.u32 %z, %tid.z; or.b32 %x, %x, %y; or.b32 %x, %x, %z;
+  setp.ne.u32 %p, %x, 0; @%p bra all;
+  mov.u32 %x, %ctaid.x; mov.u32 %y, %ctaid.y; mov.u32 %z, %ctaid.z; or.b32 %x, %x, %y; or.b32 %x, %x, %z;
+  setp.eq.u32 %p, %x, 0;
+  mov.u32 %x, %nctaid.x; mov.u32 %y, %nctaid.y; mov.u32 %z, %nctaid.z; mul.lo.u32 %x, %x, %y; mul.lo.u32 %x, %x, %z;
+  sub.u32 %x, 0x80000001, %x; selp.b32 %mine, %x, 1, %p;
+  membar.gl; atom.global.add.u32 %then, [%at+4], %mine;
+wait:
+  ld.volatile.global.u32 %now, [%at+4]; xor.b32 %now, %now, %then; setp.ge.s32 %p, %now, 0; @%p bra wait;
+  membar.gl;
+all:
+  bar.sync 0; mov.u32 %code, 0;
+done: st.param.b32 [out], %code; ret; }
+"""}
 # Blocks are powers of two from 32 bytes on, the first 16 bytes say which. What is freed is kept in a list for its size:
 # its head has an address in 48 bits and a count in 16, so that a block that went and came back is another head.
 _HEAP: Final = f"""
@@ -154,7 +183,8 @@ none:
   mov.b32 %code, 0; st.param.b32 [out], %code; ret; }
 """}
 _PREFIX: Final = "__cudaCDP2"
-NAMES: Final = frozenset(_PREFIX + name for name in _RUNTIME) | {"malloc", "free", "cudaGraphSetConditional"}
+NAMES: Final = frozenset(_PREFIX + name for name in _RUNTIME) | {
+  "malloc", "free", "cudaGraphSetConditional", *_GROUPS}
 
 
 def _wanted(text: str, name: str) -> bool:
@@ -172,6 +202,7 @@ def completed(text: str) -> str:
   """A module's text with what it asks of the driver."""
   parts = []
   if "cudaGraphSetConditional" in text and _wanted(text, "cudaGraphSetConditional"): parts.append(_CONDITION)
+  parts += [of for name, of in _GROUPS.items() if name in text and _wanted(text, name)]
   launching = [name for name in _RUNTIME if _PREFIX + name in text and _wanted(text, _PREFIX + name)]
   if launching: parts.append(f".visible .global .align 16 .b64 {LAUNCHES}[5];\n")
   parts += [_RUNTIME[name] for name in launching]

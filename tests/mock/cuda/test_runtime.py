@@ -223,6 +223,50 @@ wait: ld.volatile.global.u32 %r6, [%rd2+4]; setp.lt.u32 %p, %r6, %r3; @%p bra wa
 """
 
 
+GRID = HEAD + """
+.extern .func (.param .b64 out) cudaCGGetIntrinsicHandle(.param .b32 scope);
+.extern .func (.param .b32 out) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);
+.visible .entry scale(.param .u64 out, .param .u32 scope) {
+  .reg .u64 %rd<5>; .reg .u32 %r<12>; .reg .pred %p;
+  ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [scope];
+  { .param .b32 a; .param .b64 b; st.param.b32 [a], %r1; call (b), cudaCGGetIntrinsicHandle, (a);
+    ld.param.b64 %rd2, [b]; }
+  mov.u32 %r2, %ctaid.y; mov.u32 %r3, %ctaid.x; mad.lo.u32 %r2, %r2, 3, %r3; mov.u32 %r3, %tid.x;
+  mad.lo.u32 %r2, %r2, 40, %r3; mul.wide.u32 %rd3, %r2, 4; add.u64 %rd3, %rd1, %rd3;
+  mov.u32 %r4, 1; mov.u32 %r9, 0;
+round: st.global.u32 [%rd3], %r4;
+  { .param .b64 a; .param .b32 b; .param .b32 c; st.param.b64 [a], %rd2; st.param.b32 [b], 0;
+    call (c), cudaCGSynchronize, (a, b); ld.param.b32 %r5, [c]; }
+  mov.u32 %r6, 0; mov.u32 %r7, 0; mov.u64 %rd4, %rd1;
+sum: ld.global.u32 %r8, [%rd4]; add.u32 %r6, %r6, %r8; add.u64 %rd4, %rd4, 4; add.u32 %r7, %r7, 1;
+  setp.lt.u32 %p, %r7, 240; @%p bra sum;
+  { .param .b64 a; .param .b32 b; .param .b32 c; st.param.b64 [a], %rd2; st.param.b32 [b], 0;
+    call (c), cudaCGSynchronize, (a, b); ld.param.b32 %r5, [c]; }
+  mov.u32 %r4, %r6; add.u32 %r9, %r9, 1; setp.lt.u32 %p, %r9, 3; @%p bra round;
+  mad.lo.u32 %r4, %r5, 1000, %r4; st.global.u32 [%rd3], %r4; ret; }
+"""
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+def test_all_threads_of_a_grid_meet_by_the_runtime_of_the_device(engine: str) -> None:
+  """Whatever one has written before, all have read behind; other scopes have no handle, and nobody waits."""
+  p = Program("sm_90", GRID)
+  p.machine.engine = engine
+  memory, out = p.made("cudaMalloc", 4 * 240), np.zeros(240, np.uint32)
+  grid, block = cudart.dim3(x=3, y=2, z=1), cudart.dim3(x=40, y=1, z=1)
+  address, scope = ctypes.c_uint64(memory), ctypes.c_uint32(1)
+  places = (ctypes.c_void_p * 2)(ctypes.addressof(address), ctypes.addressof(scope))
+  for _ in range(2):
+    p("cudaLaunchCooperativeKernel", SCALE, grid, block, places, 0, 0)
+    p("cudaMemcpy", out.ctypes.data, memory, out.nbytes, cudart.cudaMemcpyDeviceToHost)
+    assert (out == 240**3).all()  # three rounds, each thread the sum of all
+  scope.value = 2
+  p("cudaMemset", memory, 0, out.nbytes)
+  p("cudaLaunchCooperativeKernel", SCALE, cudart.dim3(x=1, y=1, z=1), cudart.dim3(x=1, y=1, z=1), places, 0, 0)
+  p("cudaMemcpy", out.ctypes.data, memory, 4, cudart.cudaMemcpyDeviceToHost)
+  assert out[0] == 1001  # cudaErrorInvalidValue
+
+
 @pytest.mark.parametrize("engine", ["ref", "jit"])
 @pytest.mark.parametrize("extended", [False, True])
 def test_blocks_of_a_cooperative_launch_meet_in_its_workspace(engine: str, extended: bool) -> None:
