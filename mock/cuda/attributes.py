@@ -14,7 +14,6 @@ from tinyhw.mock.cuda.works import KernelWork
 
 WIDTH: Final = ctypes.sizeof(cuda.CUstreamAttrValue)
 OTHERS: Final = frozenset({  # of cuda.h, "Valid for graph nodes"; not modelled
-  cuda.CU_KERNEL_NODE_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
   cuda.CU_KERNEL_NODE_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, cuda.CU_KERNEL_NODE_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
   cuda.CU_KERNEL_NODE_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE})
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.devices import constant
 from tinyhw.mock.cuda.libraries import function_for
 from tinyhw.mock.cuda.machine import CudaMachine
+
+HINTS: Final = frozenset({  # told back, no more
+  cuda.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+  cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE})
 
 
 @serves("cuFuncGetAttribute")
@@ -34,6 +40,7 @@ def func_get_attribute(m: CudaMachine, out: int, attribute: int, handle: int) ->
     cuda.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: depth,
     cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: 0,  # the default
     cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: 0, cuda.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: 0,
+    cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: 0,
   } | {k: v for k, v in function.attributes.items() if k != cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES}
   if attribute not in known:
     raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"function attribute {attribute} is not modelled")
@@ -49,7 +56,7 @@ def func_set_attribute(m: CudaMachine, handle: int, attribute: int, value: int) 
       raise invalid(f"{value:,} bytes of dynamic shared memory, {most:,} at most")
   elif attribute == cuda.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
     if value not in (0, 1): raise invalid(f"{value} is neither 0 nor 1")
-  elif attribute != cuda.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+  elif attribute not in HINTS:
     raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"function attribute {attribute} cannot be set")
   function.attributes[attribute] = value
   function.shapes.clear()

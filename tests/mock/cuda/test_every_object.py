@@ -495,6 +495,9 @@ def test_what_is_known_of_a_kernel(client: Client) -> None:
   assert (
     asked(plain, "PREFERRED_SHARED_MEMORY_CARVEOUT") == 50 and asked(most, "PREFERRED_SHARED_MEMORY_CARVEOUT") == -1
   )
+  policy = "CLUSTER_SCHEDULING_POLICY_PREFERENCE"
+  c.call("cuFuncSetAttribute", u64(plain), getattr(cuda, f"CU_FUNC_ATTRIBUTE_{policy}"), 2)
+  assert asked(plain, policy) == 2 and asked(most, policy) == 0
   assert c.code("cuFuncSetAttribute", u64(plain), cuda.CU_FUNC_ATTRIBUTE_NUM_REGS, 1) == UNSUPPORTED
   for name in ("cuFuncSetCacheConfig", "cuFuncSetSharedMemConfig"):
     c.call(name, u64(plain), 1)
@@ -605,6 +608,7 @@ def test_attributes_of_a_launch(client: Client) -> None:
     "MEM_SYNC_DOMAIN",
     "COOPERATIVE",
     "PREFERRED_CLUSTER_DIMENSION",
+    "CLUSTER_SCHEDULING_POLICY_PREFERENCE",
   ):
     assert launch(put, getattr(cuda, f"CU_LAUNCH_ATTRIBUTE_{name}")) == 0, name
   assert launch(put, cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE, (1, 0, 0)) == 0

@@ -182,7 +182,8 @@ def test_attributes_of_kernels_in_graphs(client: Client) -> None:
   """Set, told, copied; they stay when the parameters change, and a cluster that cannot be is refused."""
   c = client
   at, graph, (first, second, nothing) = by_hand(c)
-  kinds = {n: getattr(cuda, f"CU_KERNEL_NODE_ATTRIBUTE_{n}") for n in ("PRIORITY", "CLUSTER_DIMENSION", "COOPERATIVE")}
+  names = ("PRIORITY", "CLUSTER_DIMENSION", "COOPERATIVE", "CLUSTER_SCHEDULING_POLICY_PREFERENCE")
+  kinds = {n: getattr(cuda, f"CU_KERNEL_NODE_ATTRIBUTE_{n}") for n in names}
 
   def told(node: int, name: str) -> cuda.CUstreamAttrValue:
     value = cuda.CUstreamAttrValue()
@@ -194,6 +195,8 @@ def test_attributes_of_kernels_in_graphs(client: Client) -> None:
   assert told(first, "PRIORITY").priority == 0
   assert put(first, kinds["PRIORITY"], cuda.CUstreamAttrValue(priority=-3)) == 0
   assert put(first, kinds["COOPERATIVE"], cuda.CUstreamAttrValue(cooperative=1)) == 0
+  policy = cuda.CUstreamAttrValue(clusterSchedulingPolicyPreference=1)
+  assert put(first, kinds["CLUSTER_SCHEDULING_POLICY_PREFERENCE"], policy) == 0
   size = cuda.CUstreamAttrValue()
   size.clusterDim.x, size.clusterDim.y, size.clusterDim.z = 3, 1, 1
   assert put(first, kinds["CLUSTER_DIMENSION"], size) == INVALID  # one block
@@ -204,6 +207,7 @@ def test_attributes_of_kernels_in_graphs(client: Client) -> None:
   c.call("cuGraphKernelNodeGetParams_v2", u64(second), ctypes.byref(work))
   c.call("cuGraphKernelNodeSetParams_v2", u64(second), ctypes.byref(work))
   assert told(second, "PRIORITY").priority == -3 and told(second, "COOPERATIVE").cooperative == 1
+  assert told(second, "CLUSTER_SCHEDULING_POLICY_PREFERENCE").clusterSchedulingPolicyPreference == 1
   assert change(c, "Add", graph, [first], [second], EARLY) == 0
   c.call("cuGraphLaunch", u64(c.handle("cuGraphInstantiateWithFlags", u64(graph), u64(0))), u64(0))
   c.call("cuCtxSynchronize")
