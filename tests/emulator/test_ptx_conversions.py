@@ -4,12 +4,14 @@ from __future__ import annotations
 import random
 import struct
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.emulator.test_ptx_engines import kernel, run
 from tests.strength import seed
+from tinyhw import launch
 from tinyhw.isa.ptx.forms import SIZES
 
 MODES = ("rn", "rz", "rm", "rp")
@@ -67,3 +69,20 @@ def test_numbers_as_floats(source: str) -> None:
     floats = (words.astype(np.uint32) << 16).view(np.float32) if t == "bf16" else words.view(f"f{SIZES[t]}")
     found = floats.astype(np.float64).tolist()
     assert found == [rounded(Fraction(x), t, mode) for x in exact], (t, mode)
+
+
+@pytest.mark.parametrize("kind", ["bf16.f16", "f16.bf16"])
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+def test_between_halves_without_a_rounding(kind: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """To nearest: ptxas makes the same code of both (Triton writes it so)."""
+  monkeypatch.setenv("EMU", engine)
+  every = np.arange(1 << 16, dtype=np.uint16)
+
+  def found(rounding: str) -> Any:
+    text = f""".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k (.param .u64 o) {{
+      .reg .b16 %h<3>; .reg .b32 %r<4>; .reg .b64 %l<3>; ld.param.u64 %l1, [o]; mov.u32 %r1, %tid.x;
+      mov.u32 %r2, %ctaid.x; mad.lo.u32 %r1, %r2, 256, %r1; mad.wide.u32 %l1, %r1, 2, %l1; ld.global.b16 %h1, [%l1];
+      cvt{rounding}.{kind} %h2, %h1; st.global.b16 [%l1], %h2; ret; }}"""
+    return launch(text, "k", 256, 256, [every], "EMU")[0]
+  plain = found("")
+  assert (plain == found(".rn")).all() and not (plain == found(".rz")).all()

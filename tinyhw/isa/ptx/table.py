@@ -283,8 +283,9 @@ cvt rn|rz ftz bf16 f32 ; u : t ; 7.0 80
 cvt rn|rz ?relu ?satfinite f16x2|bf16x2 f32 ; u : t t ; 7.0 80
 cvt ?ftz f32 bf16 ; u : t ; 7.1 80
 cvt f64 bf16 ; u : t ; 7.8 90
-cvt $round bf16 u8|u16|u32|u64|s8|s16|s32|s64|f16|f64 ; u : t ; 7.8 90
-cvt $round f16 bf16 ; u : t ; 7.8 90
+cvt $round bf16 u8|u16|u32|u64|s8|s16|s32|s64|f64 ; u : t ; 7.8 90
+cvt ?$round bf16 f16 ; u : t ; 7.8 90
+cvt ?$round f16 bf16 ; u : t ; 7.8 90
 cvt rna ?satfinite tf32 f32 ; b32 : t ; 7.0 80
 cvt rn|rz ?relu tf32 f32 ; b32 : t ; 7.8 90
 cvt rn satfinite ?relu e4m3x2|e5m2x2 f32 ; b16 : t t ; 8.1 89
