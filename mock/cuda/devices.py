@@ -97,6 +97,7 @@ def get_error_name(m: CudaMachine, code: int, out: int) -> None:
   m.out(out, "Q", constant(m, cuda.RESULTS[code]))
 
 
+# As NVIDIA's own tests (cuda-python) have them; of all others the words are those of the name.
 _SAID: Final = {cuda.CUDA_SUCCESS: "no error", cuda.CUDA_ERROR_INVALID_DEVICE: "invalid device ordinal"}
 
 

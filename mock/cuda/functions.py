@@ -10,7 +10,7 @@ from tinyhw.mock.cuda.devices import constant
 from tinyhw.mock.cuda.libraries import function_for
 from tinyhw.mock.cuda.machine import CudaMachine
 
-HINTS: Final = frozenset({  # told back, no more
+HINTS: Final = frozenset({  # told back, no more: any value is taken
   cuda.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
   cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE})
 
@@ -40,7 +40,6 @@ def func_get_attribute(m: CudaMachine, out: int, attribute: int, handle: int) ->
     cuda.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: depth,
     cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: 0,  # the default
     cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: 0, cuda.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: 0,
-    cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: 0,
   } | {k: v for k, v in function.attributes.items() if k != cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES}
   if attribute not in known:
     raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"function attribute {attribute} is not modelled")

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import Error, Interrupted, MachineFault, PageFault, WatchdogExpired
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
   from tinyhw.mock.cuda.interprocess import SharedEvent
   from tinyhw.mock.cuda.launches import Shape
 
-GREATEST_PRIORITY = -5  # of a stream; the least is 0. Told back, and of no effect: the seed says whose turn it is
+# Of a stream; the least is 0. Told back, and of no effect: the seed says whose turn it is. (The range is unverified.)
+GREATEST_PRIORITY: Final = -5
 HOST_S = 0.2  # how long a function of the host may take before others get on
 JOB_NS = 1000  # what a copy or a launch costs on the machine's clock, beside its instructions
 
