@@ -30,6 +30,7 @@ from tinyhw.core.errors import DeviceError, Error, InvalidArgument, WaitTimeout
 from tinyhw.core.locks import lock
 from tinyhw.core.patience import within
 from tinyhw.core.port import Port
+from tinyhw.core.trace import Whose
 from tinyhw.drive.allocate import BounceBuffer, BounceHalf, KernargRing
 from tinyhw.drive.base import Allocation, Runtime
 from tinyhw.drive.movers import Movers
@@ -61,6 +62,7 @@ class QueuedRuntime(Runtime):
   `port`, `name`, `timeout_s`; then memory; then `start_timeline`, `kernargs`, `bounce`, `compute`, `copier`,
   `copy_stream`.
   """
+  clock = Whose.CARD
   port: Port
   timeout_s: float
   signals: SignalPool
