@@ -6,7 +6,6 @@ on first use and stay open until the process ends.
 """
 from __future__ import annotations
 
-import atexit
 import functools
 import importlib
 import os
@@ -18,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
@@ -586,4 +586,4 @@ _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open
                                "NPY": _open_npy, "NULL": _open_null}
 
 Device = Devices()
-atexit.register(Device.close)
+at_end(Step.DEVICES, Device.close, inherited=True)

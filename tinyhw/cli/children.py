@@ -13,8 +13,8 @@ unless their parent had initialized the driver, which no child may use then (`mo
 """
 from __future__ import annotations
 
-import atexit
 import contextlib
+import functools
 import hashlib
 import importlib.machinery
 import importlib.util
@@ -29,6 +29,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+
+from tinyhw.core.ending import Step, at_end
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check import Checker
@@ -83,10 +85,8 @@ def folder_of(files: Mapping[str, bytes]) -> Path:
     ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
   except OSError: ours = False
   if not ours:
-    folder, pid = Path(tempfile.mkdtemp(prefix="tinyhw-run-")), os.getpid()
-    def gone() -> None:
-      if os.getpid() == pid: shutil.rmtree(folder, ignore_errors=True)
-    atexit.register(gone)
+    folder = Path(tempfile.mkdtemp(prefix="tinyhw-run-"))
+    at_end(Step.FILES, functools.partial(shutil.rmtree, folder, ignore_errors=True))
   for name, data in files.items():
     with contextlib.suppress(OSError):
       if (folder / name).read_bytes() == data: continue
@@ -146,7 +146,7 @@ def again(words: Sequence[str]) -> bytes:
 def begin(shim: str) -> None:
   """Make a machine for this Python process, as its `sitecustomize`; then do what another one would."""
   place = str(Path(shim).parent)
-  if cards := os.environ.get(CARDS): atexit.register(machine(cards))
+  if cards := os.environ.get(CARDS): at_end(Step.REPORTS, machine(cards), inherited=True)
   spec = importlib.machinery.PathFinder.find_spec("sitecustomize", [p for p in sys.path if p != place])
   if spec is not None and spec.loader is not None:
     module = sys.modules["sitecustomize"] = importlib.util.module_from_spec(spec)
