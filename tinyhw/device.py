@@ -26,6 +26,7 @@ from tinyhw.core.patience import Agreed
 from tinyhw.ir.group import is_group, members, named
 from tinyhw.mocked import emulated_card, mock_machine, mock_options, stand_again
 from tinyhw.observed import Observed
+from tinyhw.recorded import RECORDING
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
@@ -402,6 +403,7 @@ class Devices(Observed):
         cards = mock_cards(kind)
         if cards is not None: way = self._mocked(kind, cards)
         else: way = self._own[kind] = self._own.get(kind) or system_way(kind)
+        way = Way(RECORDING.wrap(kind, way.to, way.machine, self.runtimes), way.machine)
         self._ways[kind] = way
       return way
 
