@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import DecodeError, MissingFile
 from tinyhw.queues.container import Reader
 from tinyhw.queues.record import Code, Recorder
@@ -44,6 +45,7 @@ class Recording:
     run = os.environ.get("TINYHW_RECORD_RUN", "")
     head = {"program": sys.argv, "pid": self._pid, "run": run, "mockgpu": os.environ.get("MOCKGPU", "")}
     self.recorder = Recorder(own_path(path, run), head, codes=codes)
+    at_end(Step.FILES, self.end)
 
   def end(self) -> None:
     """Close the capture, if there is one."""
