@@ -50,7 +50,7 @@ from tinyhw.emulator.jit.amdgcn.translate import (
 )
 from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.jit.native import Callback
-from tinyhw.emulator.jit.refusal import NotCompiled, tell
+from tinyhw.emulator.jit.refusal import NotCompiled, TranslatorFailed, tell
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Outside, Split, Wait, Yield
@@ -101,7 +101,7 @@ class Code:
       try: self._make(place)
       except NotCompiled as refused:
         self._refused.add(place)
-        tell(self.program.entry, refused)
+        tell(f"the program at {self.program.entry:#x}", refused)
 
   def ran(self, instructions: int) -> None:
     """Count what waves executed; a program that has become hot is compiled again, meanwhile this form goes on."""
@@ -113,7 +113,10 @@ class Code:
 
     def improve() -> None:
       try: made = wish.make(True, snapshot)
-      except NotCompiled: return  # the form that there is serves on
+      except NotCompiled as refused:  # the form that there is serves on
+        if isinstance(refused, TranslatorFailed):
+          tell(f"the program at {wish.program.entry:#x}", refused, "stays as it was compiled at first")
+        return
       with self._lock:
         if self._wish is wish: self.form = made
     BACKGROUND.add(improve)
@@ -132,7 +135,7 @@ def code_for(cohort: Cohort, vgprs: int, detail: int = 0) -> Code:
   if code is None:
     try: code = Code(program, *key, cohort.mode)
     except NotCompiled as refused:
-      tell(program.entry, refused)
+      tell(f"the program at {program.entry:#x}", refused)
       code = refused
     program.compiled[key] = code
   if isinstance(code, NotCompiled): raise type(code)(code.why)

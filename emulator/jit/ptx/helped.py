@@ -158,7 +158,7 @@ class Bound:
   calls: bool
   base: int  # of its function's variables on the stack
   instance: int  # of its function
-  top: int | None  # where the state has the end of the stack
+  top: tuple[int, Any, list[int] | None] | None  # where the state has the end of the stack, its type, its steps
   fetch: fetches.One | None = None  # what looks at a texture or a surface
 
 
@@ -205,7 +205,7 @@ class Helper:
     def rows(places: Places) -> list[Any]:
       return [(n - first, at, operands.dtype_of(kernel.types[n]), kernel.shapes[n]) for n, at in places
               if first <= n < first + len(code.flat.types)]
-    top = next((at for n, at in taken if n == kernel.top), None)
+    top = next(((at, U64, kernel.shapes[n]) for n, at in taken if n == kernel.top), None)
     found = self._steps[number] = Bound(step, pc, rows(taken), rows(given), calls, base, instance, top)
     if line.instruction.opcode in fetches.OPCODES: found.fetch = fetches.instruction(code, line)
     return found
@@ -232,7 +232,7 @@ class Helper:
     active = int(state[layout.ACTIVE // 4])
     if active != 0xFFFFFFFF: group.mask = lanes_of(active)
     for n, at, dtype, steps in bound.taken: group.v[n] = value_of(raw, at, dtype, steps)
-    if bound.top is not None: group.top = top_of(group, value_of(raw, bound.top, U64, None))
+    if bound.top is not None: group.top = top_of(group, value_of(raw, *bound.top))
     with np.errstate(all="ignore"):
       if bound.calls:
         found = self._called(cohort, blocks, row, group, bound)
