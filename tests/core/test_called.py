@@ -74,7 +74,7 @@ def test_the_code_is_what_its_text_says() -> None:
   made = elf.get_section_by_name(".text").data()
   assert made[:4096].rstrip(b"\0") == called_code.CODE and len(made) == 4096 + 8 * len(called_code.WORDS)
   places = {s.name: s.entry.st_value for s in elf.get_section_by_name(".symtab").iter_symbols()}
-  assert places["thread_ends"] == called_code.THREAD_ENDS and not places["entry"]
+  assert not places["entry"] and all(places[name] == at for name, at in called_code.PLACES.items())
 
 
 def compiled(text: str) -> int:

@@ -11,6 +11,7 @@ What C calls is machine code (`called_code`) that calls the function:
 - An exception is on its way already (C was called by a destructor): it goes on being so afterwards.
 - Python has made a state for a thread of C's: it stays until the thread ends, and goes then. So what is the thread's
   own (`threading.local`) is there at its next call.
+- C forks: as `os.fork` does, with all that is registered for that.
 
 On other processors than x86-64 it is a callback of ctypes, of which only the fourth holds.
 """
@@ -24,11 +25,11 @@ import struct
 import traceback
 from collections import deque
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from types import FrameType
 from typing import Any, Final
 
-from tinyhw.core.called_code import CODE, THREAD_ENDS, WORDS
+from tinyhw.core.called_code import CODE, PLACES, WORDS
 from tinyhw.core.mapped import map_memory
 from tinyhw.core.patience import HELD, in_main_thread
 
@@ -122,27 +123,35 @@ class _Arena:
       map_memory(file, _PAGE, 0, self.at, 5)
       map_memory(file, len(stubs), 2 * _PAGE, self.at + 2 * _PAGE, 5)
     finally: os.close(file)
-    words = dict(pthread_setspecific=_address(_LIBC.pthread_setspecific), key=_key(self.at), told=id(_told))
-    (ctypes.c_uint64 * len(WORDS)).from_address(self.at + _PAGE)[:] = [
-      words.get(name) or _address(getattr(ctypes.pythonapi, name)) for name in WORDS]
+    own = dict(pthread_setspecific=_address(_LIBC.pthread_setspecific), told=id(_told), key=0, gil=0, ours=0, forking=0)
+    self.words = (ctypes.c_uint64 * len(WORDS)).from_address(self.at + _PAGE)
+    self.words[:] = [own[name] if name in own else _address(getattr(ctypes.pythonapi, name)) for name in WORDS]
+    if not _arenas: self._first()
+    self.words[_KEY] = _arenas[0].words[_KEY] if _arenas else self.words[_KEY]
+    _arenas.append(self)
+
+  def _first(self) -> None:
+    """Have the code told of the ends of threads, and of forks."""
+    thread_ends, *forks = (ctypes.c_void_p(self.at + PLACES[name])
+                           for name in ("thread_ends", "before_fork", "in_parent", "in_child"))
+    key = ctypes.c_uint()
+    if _LIBC.pthread_key_create(ctypes.byref(key), thread_ends): raise OSError("there is no key for threads")
+    self.words[_KEY] = key.value
+    _register(*forks, None)
+    os.register_at_fork(before=partial(self._forks, 1), after_in_parent=partial(self._forks, 0),
+                        after_in_child=partial(self._forks, 0))
+
+  def _forks(self, now: int) -> None: self.words[_FORKING] = now
 
 
 _LIBC: Final = ctypes.CDLL(None)
-_keys: Final[list[int]] = []
+_register: Final[Any] = _LIBC["__register_atfork"]
+_KEY, _FORKING = WORDS.index("key"), WORDS.index("forking")
+_arenas: Final[list[_Arena]] = []
 _free: Final = deque[tuple[int, int]]()  # stubs and records that nobody has
 
 
 def _address(function: Any) -> int: return ctypes.cast(function, ctypes.c_void_p).value or 0
-
-
-def _key(code: int) -> int:
-  """Where threads of C keep the state that Python has of them, of which the code is told when they end."""
-  if not _keys:
-    key = ctypes.c_uint()
-    if _LIBC.pthread_key_create(ctypes.byref(key), ctypes.c_void_p(code + THREAD_ENDS)):
-      raise OSError("there is no key for threads")
-    _keys.append(key.value)
-  return _keys[0]
 
 
 def _place() -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """Machine code of x86-64 that stands between C and a Python function (`called`), and the text that it is made from.
 
 Whatever a name of CPython's API stands for is in a word of the page behind the code, in the order in which the text has
-the names first; `key` and `told` are words there too. `tests/core/test_called.py` holds the code to its text.
+the names first; what has other names is the code's own. PLACES are entries beside the first.
+`tests/core/test_called.py` holds the code to its text.
 """
 from __future__ import annotations
 
@@ -183,6 +184,39 @@ thread_ends:
 gone:
   pop rbx
   ret
+# fork of C is as that of Python, which has set `forking`: no other thread has the interpreter amid it
+before_fork:
+  push rbx
+  call [rip + Py_IsInitialized]
+  test eax, eax
+  jz not_ours
+  cmp dword ptr [rip + forking], 0
+  jne not_ours
+  call [rip + PyGILState_Ensure]
+  mov [rip + gil], eax
+  call [rip + PyOS_BeforeFork]
+  mov dword ptr [rip + ours], 1
+not_ours:
+  pop rbx
+  ret
+in_parent:
+  push rbx
+  cmp dword ptr [rip + ours], 0
+  je not_ours
+  mov dword ptr [rip + ours], 0
+  call [rip + PyOS_AfterFork_Parent]
+  jmp forked
+in_child:
+  push rbx
+  cmp dword ptr [rip + ours], 0
+  je not_ours
+  mov dword ptr [rip + ours], 0
+  call [rip + PyOS_AfterFork_Child]
+forked:
+  mov edi, [rip + gil]
+  call [rip + PyGILState_Release]
+  pop rbx
+  ret
 """
 CODE: Final = bytes.fromhex(
   "4151415051525657555341544155415641574883ec384d89dc488d5c2468ff15dc0f000085c00f8460010000ff15d60f00004989"
@@ -195,6 +229,9 @@ CODE: Final = bytes.fromhex(
   "740889efff15120f00004889d84883c438415f415e415d415c5b5d4883c430c3498b5c2410498b4424184885c074db488b742470"
   "4885f674d1488906ebcc488d7c2418488d742420488d542428ff15690e0000488d7c2418488d742420488d542428ff15bc0e0000"
   "488b7c2418ff15690e0000488b7c2428ff155e0e0000488b7c24204d85ff75084989ffe9c1feffffff15460e0000e9b6feffff53"
-  "4889fbff15ef0d000085c074184889dfff157a0e00004889dfff15790e0000ff157b0e00005bc3")
+  "4889fbff15ef0d000085c074184889dfff157a0e00004889dfff15790e0000ff157b0e00005bc353ff15ca0d000085c07425833d"
+  "6f0e000000751cff15c70d00008905690e0000ff156b0e0000c705690e0000010000005bc353833d5f0e00000074f4c705530e00"
+  "0000000000ff15550e0000eb1a53833d430e00000074d8c705370e000000000000ff15410e00008b3d1b0e0000ff15dd0d00005b"
+  "c3")
 WORDS: Final = tuple(dict.fromkeys(re.findall(r"\[rip \+ (\w+)\]", TEXT)))
-THREAD_ENDS: Final = 519  # where that is
+PLACES: Final = {"thread_ends": 519, "before_fork": 559, "in_parent": 609, "in_child": 637}
