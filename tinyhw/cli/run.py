@@ -1,6 +1,7 @@
 """`tinyhw run`: a program of somebody else's that uses CUDA's driver or runtime, on mock NVIDIA GPUs."""
 from __future__ import annotations
 
+import atexit
 import os
 import runpy
 import sys
@@ -43,6 +44,7 @@ def command(mockgpu: str, module: bool, check: str | None, program: str, argumen
   if not module and native.is_native(program):
     native.run(program, arguments, tell)
   sys.argv = [program, *arguments]
+  atexit.register(tell)  # behind what the program has registered, which may call CUDA too
   sys.path.insert(0, os.getcwd() if module else str(Path(program).resolve().parent))
   try:
     if module: runpy.run_module(program, run_name="__main__", alter_sys=True)

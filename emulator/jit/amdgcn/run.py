@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from tinyhw.core.called import Plain
 from tinyhw.core.errors import Error, MachineFault
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.allocation import first_block
@@ -49,7 +50,6 @@ from tinyhw.emulator.jit.amdgcn.translate import (
   state_words,
 )
 from tinyhw.emulator.jit.memory import Memory
-from tinyhw.emulator.jit.native import Callback
 from tinyhw.emulator.jit.refusal import NotCompiled, TranslatorFailed, tell
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import ATOMICS
@@ -171,7 +171,7 @@ class Waves:
     self.error: BaseException | None = None
     self._begin()
     self._fill(groups, raw)
-    self._callback = Callback(self._slow)
+    self._callback = Plain(self._slow, ctypes.c_int64, ctypes.c_int32, failed=1)
     self._context(memory)
     cohort.runnable, cohort.parked = [], []
 
@@ -227,8 +227,7 @@ class Waves:
     words = raw.view(np.uint64)
     self._memory = memory
     self._clear_sites()
-    pointer = ctypes.cast(self._callback, ctypes.c_void_p).value
-    for at, value in ((context.CALLBACK, pointer), (context.MAPPINGS, len(memory.table)),
+    for at, value in ((context.CALLBACK, self._callback.address), (context.MAPPINGS, len(memory.table)),
                       (context.TABLE, memory.table.ctypes.data), (context.SITES, self.sites.ctypes.data),
                       (context.ENTRY, self.code.program.entry), (context.LDS_SIZE, self.cohort.lds_size),
                       (context.SCRATCH_SIZE, self.cohort.dispatch.scratch_size)):
@@ -531,6 +530,12 @@ class Waves:
 
   def _slow(self, handle: int, index: int) -> int:
     """Serve a memory access that compiled code could not; 1 when it faults, with the error kept."""
+    try: self._site(index)
+    except BaseException as error: self.error = error  # no exception may pass through compiled code
+    return int(self.error is not None)
+
+  def _site(self, index: int) -> None:
+    """Serve a site's access for the wave that stands there. Raises what it leads to, with its place."""
     program, wave = self.code.program, int(self._wave[0])
     site = self.form.site(index, lambda offset: program.fetch(program.entry + offset))
     pc = program.entry + site.offset
@@ -538,10 +543,7 @@ class Waves:
     self.cohort.running, self.cohort.seen = None, (pc, site.instruction)
     try:
       with np.errstate(all="ignore"): self._serve(site, group)
-    except (Error, IndexError) as error: self.error = self.cohort.located(error, pc, group)
-    except BaseException as error: self.error = error  # no exception may pass through compiled code
-    else: return 0
-    return 1
+    except (Error, IndexError) as error: raise self.cohort.located(error, pc, group) from None
 
   def _serve(self, site: Site, group: Group) -> None:
     lanes, data = self.lanes, self._data.reshape(16, self.lanes)

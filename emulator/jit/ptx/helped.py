@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tinyhw.core.called import Plain
 from tinyhw.core.errors import Error, Unsupported
 from tinyhw.emulator.jit.ptx import fetches, layout
 from tinyhw.emulator.jit.ptx.called import MANY, Call
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 Places = list[tuple[int, int]]
 # with a strand's state, the number of the instruction, and the block (`fetches`) that it was called through
-_Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p)
+_PARAMETERS: Final = (ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p)
 
 
 # What compiled code has no way of its own for: patterns of names, and what docs/ptx.md says of them.
@@ -167,7 +168,7 @@ class Helper:
 
   def __init__(self, launch: Launch) -> None:
     self._launch = launch
-    self._callback = _Callback(self._call)
+    self._callback = Plain(self._call, *_PARAMETERS, failed=1)
     self.forget()
     self.error: BaseException | None = None
     self.calls = 0  # of functions, in this launch
@@ -176,9 +177,7 @@ class Helper:
 
   def forget(self) -> None:
     """Mappings have changed: what arrays the launch looks at is to be learned again."""
-    address = ctypes.cast(self._callback, ctypes.c_void_p).value
-    assert address is not None
-    self.learner = fetches.Learner(address, len(self._launch.kernel.helped))
+    self.learner = fetches.Learner(self._callback.address, len(self._launch.kernel.helped))
 
   def begin(self, cohort: Cohort) -> None:
     """What is called next is called for the strands of a cohort."""
