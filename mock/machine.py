@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault, PageFault, Unsupported
+from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault, PageFault
 from tinyhw.core.memory import Allocator, Region
 from tinyhw.core.patience import Agreed
 from tinyhw.core.trace import Clock
@@ -162,8 +162,6 @@ class Machine(Running):
       return self.clock.advance(self.executor(queue, program, size, user_data))
     queue.terms = self.agreed.get(queue.queued_by() or 0)
     queue.observer = self.observer if queue.terms is None or queue.terms.observer is None else queue.terms.observer
-    if queue.observer is not None and any(q.dispatching and q.observer is queue.observer for q in self.queues):
-      raise Unsupported("dispatch", "two at a time, of which one waits, under an observer", where=queue.name)
     from tinyhw.mock.amd.waves import start_waves  # the instruction tables load with the first dispatch
 
     flight = queue.flight(program)

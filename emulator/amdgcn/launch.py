@@ -107,10 +107,10 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
 
 def interpreted(workgroups: Workgroups) -> Iterator[Idle | None]:
   """Run workgroups in the reference, see `Schedule.turns`."""
-  w, observer = workgroups, workgroups.observer
-  if observer is not None: observer.dispatch(w.space, w.arch, w.dispatch)
+  w = workgroups
+  if w.observer is not None: w.observer = w.observer.dispatch(w.space, w.arch, w.dispatch) or w.observer
   yield from Schedule(w).turns()
-  if observer is not None: observer.end(w.stats)
+  if w.observer is not None: w.observer.end(w.stats)
 
 
 class Workgroups:

@@ -102,6 +102,11 @@ class Report:
     elif len(self._found) < LIMIT: self._found[key] = finding
     else: self.more += finding.count
 
+  def leave_out(self, other: Report) -> None:
+    """Forget what another report has."""
+    for key in other._found: self._found.pop(key, None)
+    self.unseen -= other.unseen
+
   def __iter__(self) -> Iterator[Finding]: return iter(self._found.values())
 
   def __len__(self) -> int: return len(self._found)

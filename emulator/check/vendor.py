@@ -10,10 +10,10 @@ from tinyhw.arch.nv import NvArch
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check.checker import Checker
-  from tinyhw.emulator.observe import Observer
+  from tinyhw.emulator.check.part import Part
 
 
-def hazards_of(arch: Any, checker: Checker) -> Observer:
+def hazards_of(arch: Any, checker: Checker) -> Part:
   """What checks a dispatch of a generation; it tells the checker what it finds."""
   if isinstance(arch, NvArch):
     from tinyhw.emulator.check.ptx.checker import Hazards as Ptx

@@ -272,7 +272,9 @@ def turns(grid: Grid, engine: str = "") -> Iterator[Idle | None]:
   engine = engine or os.environ.get("EMU", "") or "auto"
   if engine not in ENGINES:
     raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
-  if grid.observer is not None: grid.observer.dispatch(grid.space, grid.dispatch.generation, grid.dispatch)
+  observer = grid.observer
+  if observer is not None:
+    grid.observer = observer.dispatch(grid.space, grid.dispatch.generation, grid.dispatch) or observer
   elif engine != "ref" and grid.space.direct:
     from tinyhw.emulator.jit.ptx import engine as engines
     return (yield from engines.both(grid) if engine == "both" else engines.turns(grid, engine))

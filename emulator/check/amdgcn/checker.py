@@ -18,9 +18,10 @@ from tinyhw.emulator.check.amdgcn.undefined import Undefined, Use, set_up_regist
 from tinyhw.emulator.check.amdgcn.waits import Waits
 from tinyhw.emulator.check.bounds import UNKNOWN, Bounds
 from tinyhw.emulator.check.holes import Holes
+from tinyhw.emulator.check.part import Part
 from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory
 from tinyhw.emulator.check.report import Finding
-from tinyhw.emulator.observe import Access, Observer
+from tinyhw.emulator.observe import Access
 from tinyhw.emulator.simt import Cohort, Group, Stats
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO
@@ -60,11 +61,11 @@ class State:
 Now = tuple[State, Effects, Value, Value, Instruction]
 
 
-class Hazards(Observer):
+class Hazards(Part):
   """Checks a dispatch of AMD's machine code."""
 
   def __init__(self, checker: Checker) -> None:
-    self.checker, self.kinds = checker, checker.kinds
+    super().__init__(checker)
     self._effects: dict[tuple[Instruction, int, tuple[int, ...] | None], tuple[Instruction, Effects]] = {}
     self._now: Now | None = None
     self._states: dict[Cohort, State] = {}
@@ -215,7 +216,8 @@ class Hazards(Observer):
     self._states.clear()
     self._effects.clear()
     if "bounds" in self.kinds and self._bounds is not None and self._bounds.unknown:
-      self.checker.unseen(UNKNOWN)
+      self.unseen(UNKNOWN)
+    super().end(stats)
 
   # ---- helpers
 
@@ -244,4 +246,4 @@ class Hazards(Observer):
       kind, message, pc, describe(pc), self._entry, other, None if other is None else describe(other),
       None if wave is None else wave // state.a_group, None if wave is None else wave % state.a_group, lane, register,
       address, 1, self.checker.line(pc), self.checker.line(other), hint)
-    self.checker.add(finding)
+    self.add(finding)
