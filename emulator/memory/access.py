@@ -39,9 +39,14 @@ def show(group: Group, segment: str, kind: str, addresses: Value, width: int, in
   if segment == "lds" and out.any(): observer.outside(group, pc, i, replace(touched, active=out))
 
 
-def show_global(group: Group, kind: str, base: int | None, offsets: Value, width: int) -> None:
+def show_global(group: Group, kind: str, base: int | None, offsets: Value, width: int, data: Value = None) -> None:
   """The same for global memory, whose addresses are a base with u32 offsets, or u64."""
-  show(group, "global", kind, offsets if base is None else np.uint64(base) + offsets.astype(U64), width)
+  show(group, "global", kind, offsets if base is None else np.uint64(base) + offsets.astype(U64), width, data=data)
+
+
+def _stored(group: Group, words: list[Value], width: int) -> Value:
+  """The bytes of dwords [waves, lanes, width]."""
+  return np.stack([full(group, w.view(U32)) for w in words], axis=2).view(np.uint8)[:, :, :width]
 
 
 # ---- active lanes
@@ -160,7 +165,7 @@ def store(group: Group, base: int | None, offsets: Value, words: list[Value], wi
   """Store dwords (or their low 1 or 2 bytes) at each active lane's address. The highest lane wins at one address."""
   if nobody(group): return
   if group.memory is not None: return group.memory.store(words, width)
-  if group.cohort.observer is not None: show_global(group, "store", base, offsets, width)
+  if group.cohort.observer is not None: show_global(group, "store", base, offsets, width, _stored(group, words, width))
   put(group, base, offsets, words, width)
 
 
@@ -297,7 +302,8 @@ def lds_store(group: Group, address: Value, words: list[Value], width: int) -> N
   if group.memory is not None: return group.memory.store(words, width)
   memory = group.cohort.lds
   offsets, inside = lds_offsets(group, address, width)
-  if group.cohort.observer is not None: show(group, "lds", "store", address, width, inside)
+  if group.cohort.observer is not None:
+    show(group, "lds", "store", address, width, inside, _stored(group, words, width))
   lanes = full(group, inside) if group.mask is None else full(group, inside) & group.mask
   everyone = bool(lanes.all())
   offsets = full(group, offsets)

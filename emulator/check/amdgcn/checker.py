@@ -132,7 +132,7 @@ class Hazards(Observer):
     how = PLAIN if access.kind != "atomic" else COMPARE if compares else ATOMIC
     across = "workgroup-race" in self.kinds
     for race in state.races.touch(group.waves - state.first, access.segment, access.kind, access.addresses,
-                                  access.width, access.active, pc, how, returns, across):
+                                  access.width, access.active, pc, how, returns, across, access.data):
       self._race(group.cohort, access, race, pc)
 
   def outside(self, group: Group, pc: int, instruction: Instruction, access: Access) -> None:
