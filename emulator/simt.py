@@ -19,6 +19,7 @@ import numpy as np
 from tinyhw.core.errors import DecodeError, Error, MachineFault, WatchdogExpired
 from tinyhw.emulator.jit.refusal import OWN
 from tinyhw.emulator.standstill import Look
+from tinyhw.emulator.values.ops import Ops
 
 if TYPE_CHECKING:
   from tinyhw.emulator.view import View
@@ -114,11 +115,24 @@ class Program(Protocol):
   def refresh(self) -> None: ...
 
 
+class StandIn(Protocol):
+  """What a step finds in place of memory, LDS and scratch; asked once for each access that an observer is shown."""
+  def load(self, width: int) -> list[Value]: ...
+
+  def whole(self, width: int) -> Value: ...
+
+  def store(self, words: list[Value], width: int) -> None: ...
+
+  def atomic(self, width: int, operation: str, data: Value, compare: Value | None) -> Value: ...
+
+
 class Group:
   """Waves at one PC, with their registers."""
 
   __slots__ = ("bools", "cohort", "count", "mask", "mode", "pairs", "pc", "s", "scc", "scratch", "size", "space",
                "lap", "v", "waves", "workgroups")
+  o: Any = Ops  # the operations that its values have
+  memory: StandIn | None = None  # what takes the place of memory and LDS for who only follows a step
 
   def __init__(self, cohort: Cohort, size: int, pc: int, vgprs: int, sgprs: int) -> None:
     self.cohort, self.size, self.pc, self.space = cohort, size, pc, cohort.space
