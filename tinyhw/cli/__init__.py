@@ -26,6 +26,7 @@ VERBS = {
   "launch": ("tinyhw.cli.launch", "Run a kernel of a ready code object on a device."),
   "onnx": ("tinyhw.cli.onnx", "Show or run an ONNX model."),
   "record": ("tinyhw.cli.record", "Run a program and keep what it submits to its GPUs."),
+  "replay": ("tinyhw.cli.replay", "Submit again what a capture holds, and compare what it leaves behind."),
   "run": ("tinyhw.cli.run", "Run a Python program that uses CUDA's driver on mock NVIDIA GPUs."),
 }
 

@@ -39,7 +39,7 @@ def semaphore(values: Values, word: int) -> Effects:
   reduction = host.SEM_EXECUTE_REDUCTION(p.REDUCTION).name if p.REDUCTION in names else ""
   how = reduction if p.OPERATION == host.SEM_EXECUTE_OPERATION.REDUCTION else ""
   yield Effect(Does.SIGNAL, address, size, value, how)
-  if p.RELEASE_TIMESTAMP: yield Effect(Does.WRITE, address + _TIME_AT, 8)
+  if p.RELEASE_TIMESTAMP: yield Effect(Does.STAMP, address + _TIME_AT, 8)
 
 
 def copy(module: ModuleType, values: Values, channel: int, word: int) -> Effects:
@@ -65,8 +65,10 @@ def copy(module: ModuleType, values: Values, channel: int, word: int) -> Effects
   if p.SEMAPHORE_TYPE != m.LAUNCH_DMA_SEMAPHORE_TYPE.NONE:
     wide = bool(getattr(p, "SEMAPHORE_PAYLOAD_SIZE", 0))
     value = sent("SET_SEMAPHORE_PAYLOAD") | (sent("SET_SEMAPHORE_PAYLOAD_UPPER") << 32 if wide else 0)
-    yield Effect(Does.SIGNAL, sent("SET_SEMAPHORE_A") << 32 | sent("SET_SEMAPHORE_B"), 8 if wide else 4, value,
-                 clock=Clock.BEHIND)
+    at = sent("SET_SEMAPHORE_A") << 32 | sent("SET_SEMAPHORE_B")
+    yield Effect(Does.SIGNAL, at, 8 if wide else 4, value, clock=Clock.BEHIND)
+    if p.SEMAPHORE_TYPE == m.LAUNCH_DMA_SEMAPHORE_TYPE.RELEASE_FOUR_WORD_SEMAPHORE:
+      yield Effect(Does.STAMP, at + _TIME_AT, 8, clock=Clock.BEHIND)
   if p.INTERRUPT_TYPE != m.LAUNCH_DMA_INTERRUPT_TYPE.NONE: yield Effect(Does.INTERRUPT, clock=Clock.BEHIND)
 
 
@@ -100,5 +102,15 @@ def launch(made: Packet) -> Effects:
     if not (qmd.has(kind, "RELEASE_ENABLE", n) and qmd.read(made, "RELEASE_ENABLE", n)): continue
     wide = qmd.has(kind, "RELEASE_PAYLOAD64B", n) and bool(qmd.read(made, "RELEASE_PAYLOAD64B", n))
     yield Effect(Does.RELEASE, clock=Clock.BEHIND)
-    yield Effect(Does.SIGNAL, qmd.read(made, "RELEASE_SEMAPHORE_ADDR", n), 8 if wide else 4,
-                 qmd.read(made, "RELEASE_SEMAPHORE_PAYLOAD", n), clock=Clock.BEHIND)
+    at = qmd.read(made, "RELEASE_SEMAPHORE_ADDR", n)
+    yield Effect(Does.SIGNAL, at, 8 if wide else 4, qmd.read(made, "RELEASE_SEMAPHORE_PAYLOAD", n), clock=Clock.BEHIND)
+    if qmd.has(kind, "RELEASE_STRUCTURE_SIZE", n) and _is_long(made, n):
+      yield Effect(Does.STAMP, at + _TIME_AT, 8, clock=Clock.BEHIND)
+
+
+def _is_long(made: Packet, n: int) -> bool:
+  """Whether a release has four words, the last two of which are the time."""
+  (field, _, _), = qmd.pieces(type(made), "RELEASE_STRUCTURE_SIZE", n)
+  size = getattr(made, field.name)
+  names = field.enum._value2member_map_ if field.enum is not None else {}
+  return size in names and "FOUR_WORDS" in names[size].name
