@@ -203,10 +203,11 @@ def _compiles(cohort: Cohort, vgprs: int) -> bool:
   program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
   if not program.compiled and not threading.main_thread().is_alive(): return False
   from tinyhw.emulator.jit.amdgcn.run import code_for
-  from tinyhw.emulator.jit.refusal import NotCompiled
+  from tinyhw.emulator.jit.refusal import NotCompiled, TranslatorFailed
   try: code_for(cohort, vgprs)
-  except NotCompiled:
+  except NotCompiled as refused:
     program.spent = -float("inf")
+    if isinstance(refused, TranslatorFailed): cohort.stats.interpreted[str(refused)] = cohort.stats.waves
     return False
   return True
 

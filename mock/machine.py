@@ -6,6 +6,7 @@ Turns, clock, lock and record are those of `running`.
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -166,6 +167,16 @@ class Machine(Running):
 
     flight = queue.flight(program)
     queue.start(start_waves(queue, program, size, user_data, flight), flight)
+
+  def look(self, place: int, address: int, size: int) -> memoryview | None:
+    """Memory of this process at a GPU's address, all of it in one mapping, for who watches; None where there is none.
+    GPUs are counted in the order of their first use."""
+    with self.lock:
+      devices = [d for d in self.kfd.process(os.getpid()).devices.values() if d.space is not None]
+      space = devices[place].space if place < len(devices) else None
+      found = None if space is None else space.find(address)
+      if found is None or address + size > found.end: return None
+      return found.raw[address - found.start : address - found.start + size]
 
   def repeat(self, queue: Planning, dispatch: Repeated, user_data: tuple[int, ...]) -> bool:
     """As `execute`, at once; False when that has to do it, or the rest of it."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tinyhw.autogen import nvjitlink
+from tinyhw.core.called import Plain
 from tinyhw.core.errors import Error
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import lock
@@ -62,10 +63,9 @@ class JitLink:
     self._symbols = {f: (f,) if f == VERSION else (f, *versioned(f, name, minors)) for f in nvjitlink.FUNCTIONS}
     self.loaded = Loaded(name, sorted(s for symbols in self._symbols.values() for s in symbols), name)
     for function, types in nvjitlink.FUNCTIONS.items():
-      self._fill(function, ctypes.CFUNCTYPE(ctypes.c_int32, *types)(self._ours.get(function) or self._passed(function)))
-
-  def _fill(self, function: str, answer: Any) -> None:
-    for symbol in self._symbols[function]: self.loaded.fill(symbol, answer)
+      ours = self._ours.get(function) or self._passed(function)
+      made = Plain(ours, *types, failed=nvjitlink.NVJITLINK_ERROR_INTERNAL)
+      for symbol in self._symbols[function]: self.loaded.fill(symbol, made)
 
   @cached_property
   def _real(self) -> Any:
@@ -75,7 +75,8 @@ class JitLink:
     for name, types in nvjitlink.FUNCTIONS.items():
       if (function := getattr(library, name, None)) is None: continue  # an older one
       function.restype, function.argtypes = ctypes.c_int32, types
-      if name not in self._ours: self._fill(name, function)
+      if name in self._ours: continue
+      for symbol in self._symbols[name]: self.loaded.hand_on(symbol, ctypes.cast(function, ctypes.c_void_p).value or 0)
     return library
 
   def _passed(self, name: str) -> Callable[..., int]:

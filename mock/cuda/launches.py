@@ -99,6 +99,7 @@ class Launch:
       function.program.explain(fault, shape.grid, shape.block, function.module.text.splitlines(), shape.cluster)
       raise
     finally: m.parameters.free(at)
+    for why, count in stats.mistakes.items(): m.ignored.note("compiled code", f"of kernel {function.name}", why, count)
     m.executed += stats.instructions
     card, waves = stream.context.gpu.card, max(stats.waves, 1)
     m.clock.advance(stats.instructions // waves * -(-waves // (4 * card.sms)) * CYCLES_PER_INSTRUCTION * 1000

@@ -7,6 +7,7 @@ what takes turns.
 from __future__ import annotations
 
 import itertools
+import os
 import struct
 import threading
 import time
@@ -118,6 +119,7 @@ class CudaMachine(Running):
     super().__init__(seed=seed, tracing=False, clock=None, watchdog=watchdog, engine=engine, observer=observer,
                      agreed=agreed)
     self.ready = self.closed = False
+    self._process = os.getpid()
     self.calls = 0  # that clients have made
     self.space = AddressSpace("CUDA")
     self.addresses = Allocator(FIRST_ADDRESS, ADDRESSES, name="addresses of CUDA")
@@ -326,9 +328,10 @@ class CudaMachine(Running):
     return {"queues": {s.name: s.snapshot() for s in self.streams}, "clock": self.clock.now_ns()}
 
   def close(self) -> None:
-    """The process ends: all memory goes."""
+    """The process ends: all memory goes. In a child of fork nothing does: it is its parent's."""
     self.closed = True
     self.when_closed(self)
+    if os.getpid() != self._process: return
     with self.lock:
       for stream in self.streams:
         stream.drop()

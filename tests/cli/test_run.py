@@ -1,7 +1,6 @@
 """`tinyhw run`: programs of CUDA's driver in a process of their own."""
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import shutil
@@ -352,7 +351,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path, monkeypat
                                                        how: str) -> None:
   monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
   at_exit: list[Callable[[], None]] = []
-  monkeypatch.setattr(atexit, "register", at_exit.append)
+  monkeypatch.setattr(children, "at_end", lambda step, what: at_exit.append(what))
   known = children.folder_of({"a": b"1"})
   assert not at_exit
   if how == "writable": known.chmod(0o720)

@@ -17,6 +17,7 @@ from tinyhw.core.errors import Error
 VERBS = {
   "asm": ("tinyhw.cli.asm", "Assemble AMD GPU instructions to bytes."),
   "bench": ("tinyhw.cli.bench", "Measure tinyhw against NumPy and tinygrad on this machine."),
+  "decode": ("tinyhw.cli.decode", "Show a capture, or the words of a queue, packet by packet."),
   "demo": ("tinyhw.cli.demo", "Train a small network on LLVM, PYTHON and the AMD mock, and show one launch's queue."),
   "devices": ("tinyhw.cli.devices", "List the devices, and what each one needs."),
   "disasm": ("tinyhw.cli.disasm", "Show machine code (an ELF, raw bytes, hex lines) as LLVM's text."),
@@ -24,6 +25,8 @@ VERBS = {
   "ledger": ("tinyhw.cli.ledger", "How far each instruction's meaning can be trusted, and what proves it."),
   "launch": ("tinyhw.cli.launch", "Run a kernel of a ready code object on a device."),
   "onnx": ("tinyhw.cli.onnx", "Show or run an ONNX model."),
+  "record": ("tinyhw.cli.record", "Run a program and keep what it submits to its GPUs."),
+  "replay": ("tinyhw.cli.replay", "Submit again what a capture holds, and compare what it leaves behind."),
   "run": ("tinyhw.cli.run", "Run a Python program that uses CUDA's driver on mock NVIDIA GPUs."),
 }
 

@@ -3,7 +3,8 @@
 RDNA4 ISA manual, 5.7 "Data Dependency Resolution": once a vector instruction has read a part of an aligned pair
 of SGPRs, values written to that pair later are only safe to read behind a wait for the unit that writes them. LLVM
 leaves the wait out where a memory instruction, a wait for memory or a call comes in between, and for v_writelane: so
-nothing is found there.
+nothing is found there. A scalar instruction that reads an SGPR is not issued before vector ones have written theirs
+(LLVM's scheduler and hazard pass count on it): behind one there is nothing of theirs left to wait for.
 """
 from __future__ import annotations
 
@@ -89,6 +90,9 @@ class AluWaits:
     if unit == "VALU":
       for r in does.reads:
         if SGPR0 <= r < SGPR0 + _COUNT: self._read[w, (r - SGPR0) // 2] = True
+    elif unit == "SALU" and any(SGPR0 <= r < SGPR0 + _COUNT for r in does.reads):
+      for guard in self.guards:
+        if guard.writer == "VALU": self._open[guard.name][w] = 0
     for r in does.writes:
       if not SGPR0 <= r < SGPR0 + _COUNT: continue
       code = r - SGPR0

@@ -92,7 +92,7 @@ class Hazards(Part):
 
   def before(self, group: Group, pc: int, instruction: Instruction) -> None:
     now = self._now = self._at(group, instruction)
-    state, does, w, active, instruction = now
+    state, does, w, active, actual = now
     if state.waiting: self._passed(state, group.waves - state.first)
     self._segments = set()
     for reading, (counter, register, wave, lane, other) in state.waits.find(w, active, does):
@@ -101,11 +101,11 @@ class Hazards(Part):
                   other=other, wave=int(group.waves[wave]), lane=lane if register < SGPR0 else None,
                   register=name_of(register))
     if state.alu is not None:
-      for guard, register, wave, other in state.alu.find(w, instruction, does):
+      for guard, register, wave, other in state.alu.find(w, actual, does):
         self._found(group.cohort, "wait", f"{name_of(register)} is read before {guard.wait} {guard.name}(0)", pc,
                     other=other, wave=wave + state.first, register=name_of(register), hint=guard.hint)
     if state.nops is not None:
-      for soon in state.nops.find(w, instruction, does):
+      for soon in state.nops.find(w, actual, does):
         where = "" if soon.register is None else f" in {name_of(soon.register)}"
         self._found(group.cohort, "wait-states",
                     f"{soon.needed} wait states are needed behind {soon.rule.first}{where} and there are {soon.found} "
@@ -113,7 +113,7 @@ class Hazards(Part):
                     wave=soon.wave + state.first, register=None if soon.register is None else name_of(soon.register))
     if state.undefined is not None:
       self._mask = group.mask
-      for use in state.undefined.before(group, w, pc, instruction, does): self._undefined(group.cohort, use, pc)
+      for use in state.undefined.before(group, w, pc, instruction, actual, does): self._undefined(group.cohort, use, pc)
 
   def _undefined(self, cohort: Cohort, use: Use, pc: int) -> None:
     self._found(cohort, "undefined", use.message, pc, other=use.origin_pc,
@@ -133,7 +133,7 @@ class Hazards(Part):
     how = PLAIN if access.kind != "atomic" else COMPARE if compares else ATOMIC
     across = "workgroup-race" in self.kinds
     for race in state.races.touch(group.waves - state.first, access.segment, access.kind, access.addresses,
-                                  access.width, access.active, pc, how, returns, across):
+                                  access.width, access.active, pc, how, returns, across, access.data):
       self._race(group.cohort, access, race, pc)
 
   def outside(self, group: Group, pc: int, instruction: Instruction, access: Access) -> None:
@@ -165,7 +165,7 @@ class Hazards(Part):
     state, does, w, active, instruction = self._now
     if state.alu is not None: state.alu.issue(w, pc, instruction, does)
     if state.nops is not None: state.nops.issue(w, pc, instruction, does)
-    if state.undefined is not None: state.undefined.after(group, w, self._mask, instruction, does)
+    if state.undefined is not None: state.undefined.after(group, w, self._mask, does)
     if does.kind:
       numbers = state.waits.issue(w, active, pc, does, self._segments)
       if self._segments: state.races.issued(group.waves - state.first, numbers, state.waits, pc,
