@@ -232,8 +232,7 @@ class QueuedRuntime(Runtime):
 
   def synchronize(self) -> None:
     if self._unsure: self._settle()
-    value = self.timeline.last
-    if self._done[0] < value: self._wait_slowly(value)
+    self.wait(self.timeline.last)
 
   def _settle(self) -> None:
     """After an interrupted submission: one more, whose value is reached."""
@@ -243,6 +242,7 @@ class QueuedRuntime(Runtime):
   def wait(self, value: int) -> None:
     """Wait until the timeline reaches `value`. Raises what stopped the device, or WaitTimeout."""
     if self._done[0] < value: self._wait_slowly(value)
+    elif self._closing: self.check_usable()  # `close` has moved the timeline to its end: nothing is known of the work
 
   def _wait_slowly(self, value: int) -> None:
     if self.lost is not None or os.getpid() != self._pid: self.check_usable()
