@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 # Packets that a queue runs before those that wait, and the host, look again, where it is the only one that can run, and
 # where others can: one of these is drawn.
-QUANTA: Final = 1, 1, 2, 3, 4, 6, 64, 64
+QUANTA: Final = 1, 1, 2, 4, 64, 64, 64, 64
 SHORT: Final = 1, 1, 1, 1, 1, 2, 4, 16
 ASKED: Final = 64  # turns of queues behind which who only asks is answered
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
