@@ -16,6 +16,7 @@ from tinyhw.core.errors import Error
 # verb -> (module, one line): a verb's module is imported when the verb runs, so that `tinyhw --help` stays quick
 VERBS = {
   "asm": ("tinyhw.cli.asm", "Assemble AMD GPU instructions to bytes."),
+  "assemble": ("tinyhw.cli.assemble", "Turn the source of a queue's words (decode --source) back into words."),
   "bench": ("tinyhw.cli.bench", "Measure tinyhw against NumPy and tinygrad on this machine."),
   "decode": ("tinyhw.cli.decode", "Show a capture, or the words of a queue, packet by packet."),
   "demo": ("tinyhw.cli.demo", "Train a small network on LLVM, PYTHON and the AMD mock, and show one launch's queue."),
