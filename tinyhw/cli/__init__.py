@@ -21,6 +21,7 @@ VERBS = {
   "decode": ("tinyhw.cli.decode", "Show a capture, or the words of a queue, packet by packet."),
   "demo": ("tinyhw.cli.demo", "Train a small network on LLVM, PYTHON and the AMD mock, and show one launch's queue."),
   "devices": ("tinyhw.cli.devices", "List the devices, and what each one needs."),
+  "diff": ("tinyhw.cli.diff", "Compare what two captures submit, packet by packet."),
   "disasm": ("tinyhw.cli.disasm", "Show machine code (an ELF, raw bytes, hex lines) as LLVM's text."),
   "gen": ("tinyhw.cli.gen", "Regenerate autogen/ from vendor headers, or check it."),
   "ledger": ("tinyhw.cli.ledger", "How far each instruction's meaning can be trusted, and what proves it."),
