@@ -1,7 +1,6 @@
 """`tinyhw run`: a program of somebody else's that uses CUDA's driver or runtime, on mock NVIDIA GPUs."""
 from __future__ import annotations
 
-import atexit
 import os
 import runpy
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 import click
 
 from tinyhw.cli import checks
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import InvalidArgument
 
 
@@ -44,7 +44,7 @@ def command(mockgpu: str, module: bool, check: str | None, program: str, argumen
   if not module and native.is_native(program):
     native.run(program, arguments, tell)
   sys.argv = [program, *arguments]
-  atexit.register(tell)  # behind what the program has registered, which may call CUDA too
+  at_end(Step.REPORTS, tell)  # behind what the program has registered, which may call CUDA too
   sys.path.insert(0, os.getcwd() if module else str(Path(program).resolve().parent))
   try:
     if module: runpy.run_module(program, run_name="__main__", alter_sys=True)
