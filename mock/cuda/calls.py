@@ -180,7 +180,7 @@ def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[.
     except PageFault as fault:  # an address that the call itself was given
       m.told(symbol, cuda.CUDA_ERROR_INVALID_VALUE, str(fault))
       return cuda.CUDA_ERROR_INVALID_VALUE
-    except OutOfMemory as error:
+    except (OutOfMemory, MemoryError, OverflowError) as error:  # of a size that the program has said
       m.told(symbol, cuda.CUDA_ERROR_OUT_OF_MEMORY, str(error))
       return cuda.CUDA_ERROR_OUT_OF_MEMORY
     except Unsupported as error:
