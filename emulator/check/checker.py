@@ -8,7 +8,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.core.source import Spot
 from tinyhw.emulator.check.report import DEFAULT, KINDS, Finding, Report
-from tinyhw.emulator.check.vendor import hazards_of
+from tinyhw.emulator.check.vendor import hazards_of, proven
 from tinyhw.emulator.observe import Access, Copy, Observer
 from tinyhw.emulator.simt import Cohort, Group, Stats
 
@@ -56,6 +56,11 @@ class Checker(Observer):
     return None if spot is None else spot.told()
 
   # ---- what the interpreter shows
+
+  def proven(self, workgroups: Any, watchdog: int, always: bool) -> Stats | None:
+    if not self.kinds <= DEFAULT: return None
+    self.last = Report()
+    return proven(workgroups, watchdog, always, self)
 
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
     self.last = Report()

@@ -8,6 +8,7 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.fields import program_field
+from tinyhw.emulator.check.amdgcn import price
 from tinyhw.emulator.check.amdgcn.alu import GUARDS_OF, AluWaits
 from tinyhw.emulator.check.amdgcn.counters import COUNTERS
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, Effects, effects, gives, indices, moved, name_of
@@ -74,6 +75,7 @@ class Hazards(Observer):
     self._memory = Memory(Shadow)
     self._holes: Holes | None = None
     self._bounds: Bounds | None = None
+    self._program: Any = None
 
   # ---- what the interpreter shows
 
@@ -86,6 +88,7 @@ class Hazards(Observer):
     self._bounds = Bounds(space, d.lds_size, self.checker.used(), "LDS")
 
   def cohort(self, cohort: Cohort) -> None:
+    self._program = cohort.program
     for done in [c for c in self._states if not c.left]: del self._states[done]
     self._states[cohort] = State(cohort, self._isa, self._memory, self._holes)
 
@@ -212,6 +215,7 @@ class Hazards(Observer):
     state.end[group.waves - state.first] = group.cohort.seen[0]
 
   def end(self, stats: Stats) -> None:
+    if self._program is not None: price.ran(self._program, stats)
     self._states.clear()
     self._effects.clear()
     if "bounds" in self.kinds and self._bounds is not None and self._bounds.unknown:
