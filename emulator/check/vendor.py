@@ -27,9 +27,11 @@ def hazards_of(arch: Any, checker: Checker) -> Observer:
 def proven(workgroups: Workgroups, watchdog: int, always: bool, checker: Checker) -> Stats | None:
   """Run a dispatch of AMD's machine code with compiled code that finds out whether the checks may find something. None
   where they may, or where that does not pay: then the dispatch has not run. LLVM is loaded where it pays."""
+  from tinyhw.emulator.amdgcn.occupancy import unfit
   from tinyhw.emulator.check.amdgcn import price
   from tinyhw.emulator.check.bounds import UNKNOWN, Bounds
   program, d = workgroups.program, workgroups.dispatch
+  if unfit(workgroups.arch, d): return None  # which is a finding
   if not always and not price.pays(program, workgroups.waves): return None
   from tinyhw.emulator.jit.amdgcn.detect import detect
   space = workgroups.space
