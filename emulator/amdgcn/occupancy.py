@@ -76,8 +76,8 @@ def unfit(arch: Arch, d: Dispatch) -> list[str]:
   a_simd, why = _a_simd(arch, d)
   fits = a_simd * arch.simd_per_cu * pair
   if waves > fits:
-    out.append(f"a workgroup of {_count(waves, 'wave')} does not fit a {_place(pair)} of {arch.name}, which holds {fits}, "
-               f"limited by {why}: it never begins")
+    out.append(f"a workgroup of {_count(waves, 'wave')} does not fit a {_place(pair)} of {arch.name}, which holds "
+               f"{fits}, limited by {why}: it never begins")
   return out
 
 
