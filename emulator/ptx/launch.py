@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch.nv import NvArch
+from tinyhw.core import progress
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.observe import Observer
@@ -175,6 +176,7 @@ class Grid:
     """The next blocks, as many as there is room for and usual, ready to run."""
     cluster = self.shared.clustered
     count = max(cluster, min(self.usual, self.left, room) // cluster * cluster)  # a cluster begins as a whole
+    progress.tell(self.begun, self.total)
     cohort = self.cohort(self.begun, count)
     self.left -= count
     return cohort

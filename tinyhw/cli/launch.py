@@ -11,7 +11,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.cli import checks, complete
+from tinyhw.cli import checks, complete, progress
 from tinyhw.core.errors import DeviceError, InvalidArgument, LDSWarning
 from tinyhw.cuda_source import CudaSource
 from tinyhw.device import Device, mock_cards
@@ -153,7 +153,8 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
   elif looks:
     from tinyhw import report as start_report
     from tinyhw.cli.report import write
-    report = start_report(*what, shared=shared, cluster=clusters, options=options)
+    with progress.shown(what[1], as_json):
+      report = start_report(*what, shared=shared, cluster=clusters, options=options)
     if as_json:
       save_buffers(report.buffers, targets)
       click.echo(json.dumps({"buffers": plain(report.buffers), "report": report.to_dict()}))
@@ -170,8 +171,9 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
     try:
       with warnings.catch_warnings():  # they are told below, in the command's own way
         warnings.simplefilter("ignore", LDSWarning)
-        buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout,
-                         cluster=clusters, options=options)
+        with progress.shown(what[1], as_json):
+          buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout,
+                           cluster=clusters, options=options)
     except DeviceError as error:
       if device == "AMD" and mock_cards() is None and not Path("/dev/kfd").exists(): error.hint = NO_CARD
       raise
