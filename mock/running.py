@@ -1,7 +1,8 @@
 """What a machine of any vendor is: one clock, one seeded scheduler, one lock, and the record of what happened.
 
 Nothing runs by itself: work that clients have queued proceeds while somebody waits (`run`), one packet at a time, in an
-order that the seed decides. A machine that nobody can wake any more says so at once instead of waiting for the wall
+order that the seed decides: whose turn it is, and behind how many packets others look again, be it another queue, one
+that waits, or the host. A machine that nobody can wake any more says so at once instead of waiting for the wall
 clock.
 """
 
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle
 
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
-QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
+# Packets that a queue runs before those that wait, and the host, look again, where it is the only one that can run, and
+# where others can: one of these is drawn.
+QUANTA: Final = 1, 1, 2, 3, 4, 6, 64, 64
+SHORT: Final = 1, 1, 1, 1, 1, 2, 4, 16
 ASKED: Final = 64  # turns of queues behind which who only asks is answered
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
 _RUNNABLE: Final = methodcaller("runnable")
@@ -94,6 +98,7 @@ class Running:
     self.executed = 0  # instructions, each counted once for every wave that executed it
     self.lock = FairLock()
     self.changed = threading.Condition(cast(Any, self.lock))
+    self.lone = False  # whether the queue that runs is the only one that can
     self.waiting = 0
     self.inside = 0  # threads that run the queues, or wait to
     self._threads: WeakSet[_Thread] = WeakSet()
@@ -212,10 +217,11 @@ class Running:
   def _turn(self) -> bool:
     """One queue runs for a while. False when no queue can."""
     ready = list(filter(_RUNNABLE, self.runners))
-    if len(ready) == 1:
-      ready[0].run(QUANTUM)
+    self.lone = len(ready) == 1
+    if self.lone:
+      ready[0].run(QUANTA[self.rng.getrandbits(3)])
     elif ready:
-      self.rng.choice(ready).run(self.rng.randint(1, 6))
+      self.rng.choice(ready).run(SHORT[self.rng.getrandbits(3)])
     return bool(ready)
 
   def _hang(self) -> None:

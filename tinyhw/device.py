@@ -23,6 +23,7 @@ from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
 from tinyhw.core.patience import Agreed
+from tinyhw.core.trace import Whose
 from tinyhw.ir.group import is_group, members, named
 from tinyhw.mocked import emulated_card, mock_machine, mock_options, stand_again
 from tinyhw.observed import Observed
@@ -397,6 +398,10 @@ class Devices(Observed):
     """CUDA's driver API: the library of this machine, or the mock's."""
     return self._way("CUDA").to
 
+  def clock(self, kind: str) -> Whose:
+    """Whose clock the times of these drivers' cards are of."""
+    return Whose.CARD if self._way(kind).machine is None else Whose.MOCK
+
   def _way(self, kind: str) -> Way:
     with self.lock:
       if (way := self._ways.get(kind)) is None:
@@ -518,6 +523,7 @@ def _open_python(devices: Devices, name: str, index: int) -> OpenDevice:
 def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.amd.device import AMDRuntime
   runtime = AMDRuntime(devices.amd_port(), index)
+  runtime.clock = devices.clock("AMD")
   def renderer() -> Any:
     from tinyhw.compile.render.amdgcn import AMDGCNRenderer
     return AMDGCNRenderer(runtime.arch)
@@ -533,6 +539,7 @@ def _signature(ptx: bytes, kernel: str) -> Any:
 def _open_cuda(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.cuda import CudaRuntime
   runtime = CudaRuntime(devices.cuda_library(), index, name)
+  runtime.clock = devices.clock("CUDA")
   runtime.signature = _signature
   def renderer() -> Any:
     from tinyhw.compile.render.targets import for_nvidia
@@ -544,6 +551,7 @@ def _open_nv(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.assemble import Assembler
   from tinyhw.drive.nv.device import NVRuntime
   runtime = NVRuntime(devices.nv_port(), index)
+  runtime.clock = devices.clock("NV")
   runtime.assemble = assemble = Assembler(runtime.arch, mock_cards() is None)
   runtime.signature = _signature
   def renderer() -> Any:

@@ -4,7 +4,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
+
+
+class Whose(Enum):
+  """Whose clock a device's times are of. A mock's clock moves by what a card might take, and says nothing of one."""
+  HOST = "host's clock"
+  CARD = "card's clock"
+  MOCK = "mock's clock"
 
 
 class Clock:

@@ -22,6 +22,7 @@ from tinyhw.autogen import cuda
 from tinyhw.core.errors import DecodeError, DeviceError, InvalidArgument, OutOfMemory, Unsupported, WaitTimeout
 from tinyhw.core.locks import lock
 from tinyhw.core.patience import within
+from tinyhw.core.trace import Whose
 from tinyhw.drive.base import Allocation, Dim3, Launch, Program, Runner, Runtime
 from tinyhw.drive.nv.bare import PtxKernel, is_ptx
 from tinyhw.wire.codeobject import Argument, CodeObject
@@ -303,6 +304,7 @@ class CudaRuntime(Runtime):
 
   `signature` tells what a launch has to know of a kernel of a PTX module's text; without it, the driver is asked.
   """
+  clock = Whose.CARD
 
   texture_headers = False  # handles of textures are the driver's, which makes them of descriptions
 
