@@ -176,7 +176,8 @@ CASES = {
   "barriers apart": Case(HALVES, grid=2, block=(64, 1, 1)),
   "clusters apart": Case(APART, grid=4, block=(48, 1, 1), cluster=2),
   "calls": Case(CALLS, RECURSIVE + DEEP.replace("INNER", LOOPING)), "meeting": Case(MEETING, MEET, grid=1),
-  "stack": Case(ROOM), "stack of all": Case(SAVED), "products": Case(PRODUCTS, S.replace("8 .b8 s[512]", "1024 .b8 s[2048]"), block=(128, 1, 1))}
+  "stack": Case(ROOM), "stack of all": Case(SAVED),
+  "products": Case(PRODUCTS, S.replace("8 .b8 s[512]", "1024 .b8 s[2048]"), block=(128, 1, 1))}
 
 
 class Launches:
