@@ -13,6 +13,7 @@ from tinyhw.arch.nv import NvArch
 from tinyhw.core import progress
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
+from tinyhw.core.printf import Printed
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.ptx import (
   cancels,
@@ -70,7 +71,7 @@ class Dispatch:
   params_size: int = 0
   dynamic_shared: int = 0
   tick: Callable[[], None] | None = None
-  printed: list[str] = field(default_factory=list)
+  printed: Printed = field(default_factory=Printed)
   cluster: tuple[int, int, int] | None = None
   arch: NvArch | None = None  # the card's; None for the first that runs the module's target
   workspace: int = 0
