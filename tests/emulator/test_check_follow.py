@@ -14,6 +14,7 @@ import pytest
 from tests.emulator.checking import code_of
 from tests.emulator.gpu import Gpu
 from tests.strength import THOROUGH, seed
+from tinyhw.arch import decoded
 from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.amdgcn.binders import ends
@@ -34,7 +35,7 @@ VECTOR = ("VOP1", "VOP2", "VOP3", "VOP3P", "VOPC", "VOPD", "VOP3SD")
 SCALAR = ("SOP1", "SOP2", "SOPC", "SOPK")
 WAVES = 2
 # What is followed as a whole: matrices, whose lanes have no numbers of their own; a lane's number that is undefined.
-AS_A_WHOLE = ("v_wmma", "v_swmmac", "v_mfma", "v_smfmac", "v_readlane", "v_writelane", "v_movrel", "v_swaprel")
+AS_A_WHOLE = ("v_wmma", "v_swmmac", "v_mfma", "v_smfmac", "v_readlane", "v_writelane", "ds_permute")
 
 
 class Taken(Observer):
@@ -111,13 +112,12 @@ def may_be_undefined(does: Effects) -> list[int]:
 
 
 def instructions(cpu: str, families: tuple[str, ...], rng: random.Random) -> Iterator[Instruction]:
-  """Every instruction that computes, with drawn fields."""
-  generation = table({"gfx1100": "gfx11", "gfx1150": "gfx1150", "gfx1201": "gfx12", "gfx942": "gfx9"}[cpu])
-  for row in generation.rows():
-    if row.family not in families and row.mnemonic not in BETWEEN_LANES: continue
-    if row.mnemonic in BETWEEN_LANES and families is SCALAR: continue
-    if ends.get(row.mnemonic, generation.name) is not None: continue
-    for _ in range(4 if THOROUGH else 1):
+  """Every instruction that computes, with drawn fields: one of its forms, in the thorough run all four times."""
+  generation = table(decoded(cpu).table)
+  for mnemonic, rows in generation.by_mnemonic.items():
+    if rows[0].family not in families and (mnemonic not in BETWEEN_LANES or families is SCALAR): continue
+    if ends.get(mnemonic, generation.name) is not None: continue
+    for row in rows * 4 if THOROUGH else [rng.choice(rows)]:
       try: yield generation.decode(generation.encode(row, random_fields(rng, row)))
       except Error: continue
 

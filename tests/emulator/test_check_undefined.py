@@ -100,11 +100,11 @@ def test_what_decides_nothing_is_no_finding(program: str) -> None:
 # {store} and {load} are LDS's dwords, {out} a store to memory, {add} an addition.
 NAMES = {
   "gfx1100": {"store": "ds_store_b32", "load": "ds_load_b32", "out": "global_store_b32", "wait": "s_waitcnt lgkmcnt(0)",
-              "add": "v_add_nc_u32", "mad": "v_mad_u64_u32", "lanes": "vcc_lo", "scratch": "b32"},
+              "add": "v_add_nc_u32", "mad": "v_mad_u64_u32", "lanes": "vcc_lo"},
   "gfx1201": {"store": "ds_store_b32", "load": "ds_load_b32", "out": "global_store_b32", "wait": "s_wait_dscnt 0x0",
-              "add": "v_add_nc_u32", "mad": "v_mad_co_u64_u32", "lanes": "vcc_lo", "scratch": "b32"},
-  "gfx942": {"store": "ds_write_b32", "load": "ds_read_b32", "out": "global_store_dword", "wait": "s_waitcnt lgkmcnt(0)",
-             "add": "v_add_u32", "mad": "v_mad_u64_u32", "lanes": "vcc", "scratch": "dword"}}
+              "add": "v_add_nc_u32", "mad": "v_mad_co_u64_u32", "lanes": "vcc_lo"},
+  "gfx942": {"store": "ds_write_b32", "load": "ds_read_b32", "out": "global_store_dword",
+             "wait": "s_waitcnt lgkmcnt(0)", "add": "v_add_u32", "mad": "v_mad_u64_u32", "lanes": "vcc"}}
 NAMES["gfx1150"] = NAMES["gfx1100"]
 HARMLESS = {
   "LDS that is stored undefined, loaded and thrown away":
