@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, WatchdogExpired
+from tinyhw.emulator.jit.refusal import OWN
 from tinyhw.emulator.standstill import Look
 from tinyhw.emulator.values.ops import Ops
 
@@ -246,6 +247,10 @@ class Stats:
       for i in block.instructions: out[i.mnemonic] += waves
     return out
 
+  @property
+  def mistakes(self) -> dict[str, int]:
+    """What of `interpreted` is for a mistake of this package's own."""
+    return {why: waves for why, waves in self.interpreted.items() if OWN in why} if self.interpreted else {}
 
   def add_outside(self, pc: int, found: Outside) -> None:
     """Count accesses of an instruction to LDS that its workgroup does not have."""

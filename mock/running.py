@@ -64,6 +64,10 @@ class Runs(Protocol):
   def snapshot(self) -> dict[str, Any]: ...
 
 
+class _Thread:
+  """A thread that has used a machine: this is there for as long as the thread lives, one of Python's or of C's."""
+
+
 class Running:
   """See the module. `seed` decides the order in which queues take turns. `tracing` records every packet; errors are
   recorded always. An `observer` sees all that threads do. `agreed` is what threads of the client want of their own
@@ -92,7 +96,7 @@ class Running:
     self.changed = threading.Condition(cast(Any, self.lock))
     self.waiting = 0
     self.inside = 0  # threads that run the queues, or wait to
-    self._threads: WeakSet[threading.Thread] = WeakSet()
+    self._threads: WeakSet[_Thread] = WeakSet()
     self._noted = threading.local()  # who was: its attributes are each thread's own
 
   def _before_waiting(self) -> None:
@@ -103,15 +107,12 @@ class Running:
   def note_thread(self) -> None:
     """Remember that this thread uses the machine."""
     if not hasattr(self._noted, "me"):
-      self._noted.me = True
-      self._threads.add(threading.current_thread())
+      self._noted.me = _Thread()
+      self._threads.add(self._noted.me)
 
   def other_threads(self) -> bool:
     """Whether another living thread of the client has used the machine: it could still wake what waits."""
-    if len(self._threads) == 1:
-      return False
-    me = threading.current_thread()
-    return any(t.is_alive() for t in self._threads if t is not me)
+    return len(self._threads) > hasattr(self._noted, "me")
 
   # ---- the record
 

@@ -22,7 +22,8 @@ ALWAYS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("quick", max_examples=100, derandomize=True, **ALWAYS)
 settings.register_profile("thorough", max_examples=examples(100), print_blob=True, **ALWAYS)
 settings.load_profile("thorough" if THOROUGH else "quick")
-os.environ.setdefault("TINYHW_CACHE", "0")  # tests compile what they test
+os.environ["TINYHW_CACHE"] = "0"  # tests compile what they test, and leave nothing in a home
+os.environ.pop("CACHEDB", None)
 
 # Looking every 700 objects for cycles among all that thousands of tests were collected into took a tenth of the run; so
 # would each `gc.collect()` of a test, were not out of its sight what is there to stay.

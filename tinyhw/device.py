@@ -6,7 +6,6 @@ on first use and stay open until the process ends.
 """
 from __future__ import annotations
 
-import atexit
 import functools
 import importlib
 import os
@@ -18,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
@@ -26,6 +26,7 @@ from tinyhw.core.patience import Agreed
 from tinyhw.ir.group import is_group, members, named
 from tinyhw.mocked import emulated_card, mock_machine, mock_options, stand_again
 from tinyhw.observed import Observed
+from tinyhw.recorded import RECORDING
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
@@ -402,6 +403,7 @@ class Devices(Observed):
         cards = mock_cards(kind)
         if cards is not None: way = self._mocked(kind, cards)
         else: way = self._own[kind] = self._own.get(kind) or system_way(kind)
+        way = Way(RECORDING.wrap(kind, way.to, way.machine, self.runtimes), way.machine)
         self._ways[kind] = way
       return way
 
@@ -586,4 +588,4 @@ _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open
                                "NPY": _open_npy, "NULL": _open_null}
 
 Device = Devices()
-atexit.register(Device.close)
+at_end(Step.DEVICES, Device.close, inherited=True)

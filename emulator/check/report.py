@@ -25,6 +25,8 @@ KINDS: Final[dict[str, str]] = {
             "(past that it is a page fault, or another array)",
   "barrier": "waves of a workgroup stand at different barriers, or some have ended while others wait at one; PTX: "
              "threads of a warp come to an aligned barrier apart",
+  "occupancy": "the kernel asks for more registers than a wave has, or a workgroup of its waves fits no compute unit: "
+               "no chip begins it; PTX: more shared memory than ptxas takes, or than a block has",
   "mask": "PTX: a thread executes a .sync instruction whose mask leaves it out, or threads name different masks",
   "bank": "PTX: an access to shared memory takes more cycles than it would without bank conflicts (only when asked for "
           "by name)",
@@ -101,6 +103,11 @@ class Report:
     if known is not None: self._found[key] = replace(known, count=known.count + finding.count)
     elif len(self._found) < LIMIT: self._found[key] = finding
     else: self.more += finding.count
+
+  def leave_out(self, other: Report) -> None:
+    """Forget what another report has."""
+    for key in other._found: self._found.pop(key, None)
+    self.unseen -= other.unseen
 
   def __iter__(self) -> Iterator[Finding]: return iter(self._found.values())
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch.nv import NvArch
+from tinyhw.core import progress
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.observe import Observer
@@ -175,6 +176,7 @@ class Grid:
     """The next blocks, as many as there is room for and usual, ready to run."""
     cluster = self.shared.clustered
     count = max(cluster, min(self.usual, self.left, room) // cluster * cluster)  # a cluster begins as a whole
+    progress.tell(self.begun, self.total)
     cohort = self.cohort(self.begun, count)
     self.left -= count
     return cohort
@@ -272,7 +274,9 @@ def turns(grid: Grid, engine: str = "") -> Iterator[Idle | None]:
   engine = engine or os.environ.get("EMU", "") or "auto"
   if engine not in ENGINES:
     raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
-  if grid.observer is not None: grid.observer.dispatch(grid.space, grid.dispatch.generation, grid.dispatch)
+  observer = grid.observer
+  if observer is not None:
+    grid.observer = observer.dispatch(grid.space, grid.dispatch.generation, grid.dispatch) or observer
   elif engine != "ref" and grid.space.direct:
     from tinyhw.emulator.jit.ptx import engine as engines
     return (yield from engines.both(grid) if engine == "both" else engines.turns(grid, engine))

@@ -15,6 +15,7 @@ from tinyhw.autogen import cuda
 from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.core.patience import Terms, ticker
 from tinyhw.mock.cuda import children, memory, parameters
+from tinyhw.mock.cuda.arrays import rows
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.libraries import function_for
 from tinyhw.mock.cuda.machine import Context, CudaMachine
@@ -99,6 +100,7 @@ class Launch:
       function.program.explain(fault, shape.grid, shape.block, function.module.text.splitlines(), shape.cluster)
       raise
     finally: m.parameters.free(at)
+    for why, count in stats.mistakes.items(): m.ignored.note("compiled code", f"of kernel {function.name}", why, count)
     m.executed += stats.instructions
     card, waves = stream.context.gpu.card, max(stats.waves, 1)
     m.clock.advance(stats.instructions // waves * -(-waves // (4 * card.sms)) * CYCLES_PER_INSTRUCTION * 1000
@@ -292,9 +294,8 @@ HINTS: Final = frozenset({
 
 def asked(m: CudaMachine, attributes: int, count: int) -> Asked:
   """What an array of CUlaunchAttribute asks for. Raises Failed for what is not modelled, or not allowed."""
-  found, width = Asked(), ctypes.sizeof(cuda.CUlaunchAttribute)
-  for i in range(count):
-    attribute = cuda.CUlaunchAttribute.from_buffer_copy(m.user.read(attributes + width * i, width))
+  found = Asked()
+  for attribute in rows(m, attributes, cuda.CUlaunchAttribute, count):
     kind, value = attribute.id, attribute.value
     if kind in HINTS or kind in (cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE):
       found.attributes[kind] = bytes(value)

@@ -81,6 +81,8 @@ class Launch:
       self.explain(fault)
       if isinstance(fault, Interrupted): self._end(by)  # it was taken off: what waits for its end goes on
       raise
+    for why, count in stats.mistakes.items():
+      machine.ignored.note("compiled code", f"of kernel {self.name}", why, count)
     machine.executed += stats.instructions
     waves, card = max(stats.waves, 1), channel.gpu.card
     turns = -(-waves // (4 * card.sms))

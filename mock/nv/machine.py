@@ -133,6 +133,15 @@ class NvMachine(Running):
     elif self.when_stopped is not None:
       self.when_stopped(channel.gpu.index)
 
+  def look(self, place: int, address: int, size: int) -> memoryview | None:
+    """Memory at an address of the GPU with this index, all of it in one mapping, for who watches; None where there is
+    none."""
+    with self.lock:
+      for found in (s.space.find(address) for s in self.rm.spaces() if s.gpu.index == place):
+        if found is not None and address + size <= found.end:
+          return found.raw[address - found.start : address - found.start + size]
+    return None
+
   def channel_failed(self, channel: Channel, error: Error) -> None:
     """A channel died: record it with all that is known."""
     with self.lock:

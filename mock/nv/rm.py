@@ -280,7 +280,7 @@ class Rm(Classes):
     elif isinstance(data, Event):
       self.events.remove(data)
     elif isinstance(data, MemoryObject):
-      for va in self._spaces():
+      for va in self.spaces():
         for address in [a for a, (_, _, owner) in va.maps.items() if owner is node]:
           self._unmap(va, address)
       data.physical.drop()
@@ -298,7 +298,7 @@ class Rm(Classes):
       if data.registered is not None:
         data.registered.space_gone(data)
 
-  def _spaces(self) -> list[VaSpace]: return [*self.own_spaces.values(), *self.device_spaces.values()]
+  def spaces(self) -> list[VaSpace]: return [*self.own_spaces.values(), *self.device_spaces.values()]
 
   def file_closed(self, file: NvFile) -> None:
     """The clients of a file go with it."""
@@ -394,7 +394,7 @@ class Rm(Classes):
     physical.gone = True
     self.user_memory = [row for row in self.user_memory if row[1] is not physical]
     self.machine.doubt("memory of the client was unmapped while a GPU could reach it: GPUs fault there")
-    for va in self._spaces():
+    for va in self.spaces():
       for address in [a for a, (_, memory, _) in va.maps.items() if memory is physical]:
         self._unmap(va, address)
       if va.registered is not None:

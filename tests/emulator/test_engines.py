@@ -103,7 +103,7 @@ def test_waves_go_on_in_the_hot_form(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_code_is_found_on_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   code, data = sample(1), inputs(random.Random(1))
   first = outcome(compiled, code, data, descriptor())
-  assert len(list(folder.iterdir())) == 1
+  assert len(list(folder.glob("*.tinyhw"))) == 1
   forget(monkeypatch)
   monkeypatch.setattr(forms, "Translator", None)  # whoever would translate fails
   second = outcome(compiled, code, data, descriptor())
@@ -123,13 +123,13 @@ def test_a_fault_is_exact_in_code_from_disk(folder: Path, monkeypatch: pytest.Mo
 def test_a_damaged_file_is_ignored(damage: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   code, data = sample(2), inputs(random.Random(2))
   first = outcome(compiled, code, data, descriptor())
-  path, = folder.iterdir()
+  path, = folder.glob("*.tinyhw")
   kept = path.read_bytes()
   if damage == "truncated": path.write_bytes(kept[:-7])
   elif damage == "flipped": path.write_bytes(kept[:900] + bytes([kept[900] ^ 1]) + kept[901:])
   elif damage == "empty": path.write_bytes(b"")
   elif damage == "foreign": path.write_bytes(b"something else " * 100)
-  elif damage == "header": Store(folder).save(path.name, {"hot": True}, b"no object")
+  elif damage == "header": Store(folder).save(path.stem, {"hot": True}, b"no object")
   else:
     path.unlink()
     path.mkdir()
@@ -147,14 +147,15 @@ def test_other_code_with_the_same_beginning_is_not_mistaken(folder: Path, monkey
     code = prologue(32) + skip + encode("v_mov_b32", "e32", src0=128 + value, vdst=1) + store(1)
     forget(monkeypatch)
     results.append(outcome(compiled, code, b"", descriptor())[0].max())
-  assert results == [1, 2] and len(list(folder.iterdir())) == 1
+  assert results == [1, 2] and len(list(folder.glob("*.tinyhw"))) == 1
 
 
 def test_a_full_disk_does_not_stop_a_dispatch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   def full(*_: Any, **__: Any) -> Any: raise OSError(28, "No space left on device")
-  monkeypatch.setattr("tempfile.mkstemp", full)
+  assert disk.store().folder == folder
+  monkeypatch.setattr("os.replace", full)
   assert outcome(compiled, sample(1), inputs(random.Random(1)), descriptor())[1].engine == "jit"
-  assert list(folder.iterdir()) == []
+  assert list(folder.glob("*.tinyhw")) == []
 
 
 def test_an_object_that_does_not_link_is_an_error() -> None:

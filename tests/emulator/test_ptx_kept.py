@@ -12,7 +12,7 @@ import pytest
 
 from tinyhw import Device, launch
 from tinyhw.core.errors import InvalidArgument, MachineFault
-from tinyhw.core.store import store_in
+from tinyhw.core.store import SUFFIX, store_in
 from tinyhw.emulator.jit.ptx import code
 from tinyhw.emulator.ptx import kept, link
 from tinyhw.emulator.ptx.program import Program
@@ -132,14 +132,14 @@ def test_launches_are_checked_as_before() -> None:
 
 def test_damage_and_files_of_another_kind_are_ignored(tmp_path: Path) -> None:
   _add(1)
-  path = tmp_path / "emulator" / kept.key(TEXT.rstrip(b"\0"))
+  path = tmp_path / "emulator" / f"{kept.key(TEXT.rstrip(bytes(1)))}{SUFFIX}"
   data = path.read_bytes()
   for wrong in (data[:-1], b"", data[:60] + b"x" + data[61:]):
     path.write_bytes(wrong)
     _forget()
     assert not isinstance(link.link_text(TEXT), kept.Known)
   from tinyhw.emulator.jit.store import store
-  store().save(path.name, {"names": 3}, b"")
+  store().save(path.stem, {"names": 3}, b"")
   _forget()
   assert not isinstance(link.link_text(TEXT), kept.Known)
   assert (_add(2) == _expected(2)).all()

@@ -6,7 +6,7 @@ import re
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, Generic, TypeVar
 
 import click
@@ -29,6 +29,7 @@ from tinyhw.cli.debug_text import (
   whole,
 )
 from tinyhw.core.errors import Error, InvalidArgument
+from tinyhw.core.store import make_own_folder, own_folder, read_own, write_own
 from tinyhw.emulator.debug.breaks import Break, PlaceBreak
 from tinyhw.emulator.debug.code import Line
 from tinyhw.emulator.debug.debugger import Debugger
@@ -38,6 +39,7 @@ from tinyhw.emulator.debug.stop import Stop
 from tinyhw.emulator.debug.wave import WaveInfo
 
 PROMPT: Final = "(tinyhw) "
+HISTORY: Final = 1000  # lines that are kept
 ALIASES: Final = {"b": "break", "c": "continue", "s": "step", "si": "stepi", "n": "next", "p": "print", "i": "info",
                   "d": "delete", "bt": "backtrace", "q": "quit", "u": "until", "fin": "finish", "r": "restart",
                   "exit": "quit", "h": "help", "disassemble": "disas", "cont": "continue", "ni": "nexti", "l": "list"}
@@ -542,10 +544,9 @@ def history(completions: Callable[[str, str], list[str]]) -> Iterator[None]:
   except ImportError:
     yield
     return
-  file = user_state_path("tinyhw") / "debug_history"
-  try: readline.read_history_file(file)
-  except OSError: pass  # the first session
-  readline.set_history_length(1000)
+  folder, name = user_state_path("tinyhw"), "debug_history"
+  with suppress(OSError), own_folder(folder) as at:  # none in the first session
+    for line in read_own(at, name).decode(errors="surrogateescape").splitlines(): readline.add_history(line)
   readline.set_completer_delims(" \t()[]*/:")
   readline.parse_and_bind("tab: complete")
 
@@ -555,7 +556,11 @@ def history(completions: Callable[[str, str], list[str]]) -> Iterator[None]:
   readline.set_completer(complete)
   try: yield
   finally:
+    last = readline.get_current_history_length()
+    lines = [readline.get_history_item(n) for n in range(max(1, last - HISTORY + 1), last + 1)]
     try:
-      file.parent.mkdir(parents=True, exist_ok=True)
-      readline.write_history_file(file)
-    except OSError as error: click.echo(f"tinyhw: history not kept: {error}", err=True)
+      make_own_folder(folder)
+      with own_folder(folder) as at:
+        write_own(at, name, "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
+    except OSError as error:
+      click.echo(f"tinyhw: history not kept: {error.filename or folder}: {error.strerror}", err=True)

@@ -7,7 +7,6 @@ ends, or by `write`.
 """
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import sys
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import variable
 from tinyhw.core.locks import lock
 
@@ -55,7 +55,7 @@ class Profile:
       if self._registered != os.getpid():  # not what a forked child's parent did
         self._registered = os.getpid()
         self._events.clear()
-        atexit.register(self._at_exit, os.getpid())
+        at_end(Step.REPORTS, self._at_exit)
       if len(self._events) < LIMIT: self._events.append(event)
       else: self.dropped += 1
 
@@ -92,10 +92,10 @@ class Profile:
       self._offsets.clear()
       self.dropped = 0
 
-  def _at_exit(self, pid: int) -> None:
+  def _at_exit(self) -> None:
     wanted = wants()
-    if os.getpid() != pid or not self._events or not wanted: return
-    path = Path(f"tinyhw-profile-{pid}.json" if wanted == "1" else wanted)
+    if not self._events or not wanted: return
+    path = Path(f"tinyhw-profile-{os.getpid()}.json" if wanted == "1" else wanted)
     try: self.write(path)
     except OSError as error: print(f"tinyhw: PROFILE: {path} cannot be written: {error.strerror}", file=sys.stderr)
     else: print(f"tinyhw: PROFILE: {path}: open it at https://ui.perfetto.dev", file=sys.stderr)

@@ -217,9 +217,9 @@ def _compile_ahead(asts: Sequence[UOp], opened: OpenDevice) -> None:
   from tinyhw.engine import kept
   missing = [ast for ast in asts if ast not in opened.kernels]
   if len(missing) < 2 or not opened.renderer.leaves_python or variable("BEAM", b"BEAM"): return
-  folder = kept.store().folder
-  if folder is not None:
-    missing = [ast for ast in missing if not (folder / kept.key(ast, opened.renderer)).exists()]
+  store = kept.store()
+  if store.folder is not None:
+    missing = [ast for ast in missing if not store.holds(kept.key(ast, opened.renderer))]
     if len(missing) < 2: return
   from tinyhw.compile.compiler import compile_ahead
   with opened.compiling, span("compile", f"compile {len(missing)} kernels", device=opened.name):

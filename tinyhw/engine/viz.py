@@ -6,7 +6,6 @@ written when the process ends, or by `write`.
 """
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import sys
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import variable
 from tinyhw.core.errors import Error
 from tinyhw.core.locks import lock
@@ -122,7 +122,7 @@ class Viz:
         self._process = os.getpid()
         self._pages.clear()
         self._by_spec.clear()
-        atexit.register(self._at_exit, os.getpid())
+        at_end(Step.REPORTS, self._at_exit)
       if len(self._pages) < KERNELS:
         self._pages.append(page)
         self._by_spec[id(page.spec)] = page
@@ -141,10 +141,10 @@ class Viz:
     """Write the page."""
     path.write_text(self.page())
 
-  def _at_exit(self, pid: int) -> None:
+  def _at_exit(self) -> None:
     wanted = wants()
-    if os.getpid() != pid or not self._pages or not wanted: return
-    path = Path(f"tinyhw-viz-{pid}.html" if wanted == "1" else wanted)
+    if not self._pages or not wanted: return
+    path = Path(f"tinyhw-viz-{os.getpid()}.html" if wanted == "1" else wanted)
     try: self.write(path)
     except OSError as error: print(f"tinyhw: VIZ: {path} cannot be written: {error.strerror}", file=sys.stderr)
     else: print(f"tinyhw: VIZ: {path}: open it in a browser", file=sys.stderr)

@@ -8,6 +8,8 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.fields import program_field
+from tinyhw.emulator.amdgcn.occupancy import unfit
+from tinyhw.emulator.check.amdgcn import price
 from tinyhw.emulator.check.amdgcn.alu import GUARDS_OF, AluWaits
 from tinyhw.emulator.check.amdgcn.counters import COUNTERS
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, Effects, effects, gives, indices, moved, name_of
@@ -18,9 +20,10 @@ from tinyhw.emulator.check.amdgcn.undefined import Undefined, Use, set_up_regist
 from tinyhw.emulator.check.amdgcn.waits import Waits
 from tinyhw.emulator.check.bounds import UNKNOWN, Bounds
 from tinyhw.emulator.check.holes import Holes
+from tinyhw.emulator.check.part import Part
 from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory
 from tinyhw.emulator.check.report import Finding
-from tinyhw.emulator.observe import Access, Observer
+from tinyhw.emulator.observe import Access
 from tinyhw.emulator.simt import Cohort, Group, Stats
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO
@@ -60,11 +63,11 @@ class State:
 Now = tuple[State, Effects, Value, Value, Instruction]
 
 
-class Hazards(Observer):
+class Hazards(Part):
   """Checks a dispatch of AMD's machine code."""
 
   def __init__(self, checker: Checker) -> None:
-    self.checker, self.kinds = checker, checker.kinds
+    super().__init__(checker)
     self._effects: dict[tuple[Instruction, int, tuple[int, ...] | None], tuple[Instruction, Effects]] = {}
     self._now: Now | None = None
     self._states: dict[Cohort, State] = {}
@@ -74,6 +77,8 @@ class Hazards(Observer):
     self._memory = Memory(Shadow)
     self._holes: Holes | None = None
     self._bounds: Bounds | None = None
+    self._program: Any = None
+    self._unfit: list[str] = []
 
   # ---- what the interpreter shows
 
@@ -84,10 +89,13 @@ class Hazards(Observer):
     self._memory = Memory(Shadow)
     self._holes = Holes(space) if "undefined" in self.kinds else None
     self._bounds = Bounds(space, d.lds_size, self.checker.used(), "LDS")
+    self._unfit = unfit(arch, d)
 
   def cohort(self, cohort: Cohort) -> None:
+    self._program = cohort.program
     for done in [c for c in self._states if not c.left]: del self._states[done]
     self._states[cohort] = State(cohort, self._isa, self._memory, self._holes)
+    while self._unfit: self._found(cohort, "occupancy", self._unfit.pop(0), self._entry)
 
   def before(self, group: Group, pc: int, instruction: Instruction) -> None:
     now = self._now = self._at(group, instruction)
@@ -212,10 +220,12 @@ class Hazards(Observer):
     state.end[group.waves - state.first] = group.cohort.seen[0]
 
   def end(self, stats: Stats) -> None:
+    if self._program is not None: price.ran(self._program, stats)
     self._states.clear()
     self._effects.clear()
     if "bounds" in self.kinds and self._bounds is not None and self._bounds.unknown:
-      self.checker.unseen(UNKNOWN)
+      self.unseen(UNKNOWN)
+    super().end(stats)
 
   # ---- helpers
 
@@ -244,4 +254,4 @@ class Hazards(Observer):
       kind, message, pc, describe(pc), self._entry, other, None if other is None else describe(other),
       None if wave is None else wave // state.a_group, None if wave is None else wave % state.a_group, lane, register,
       address, 1, self.checker.line(pc), self.checker.line(other), hint)
-    self.checker.add(finding)
+    self.add(finding)
