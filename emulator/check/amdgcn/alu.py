@@ -37,9 +37,9 @@ class Guard:
 
   @property
   def hint(self) -> str:
-    """What to do about a missing one. Seen of LLVM 19.1.7, 20.1.8 and 22.1 by compiling for gfx1201."""
+    """What to do about a missing one. Seen of LLVM 19.1.7, 20.1.2, 20.1.8, 21.1 and 22.1 by compiling for gfx1201."""
     return (f"write {self.wait} depctr_{self.name}(0) between the two; clang 19 and older do not insert {self.wait}, "
-            "clang 20 and newer do: compile with one of these")
+            "clang 20 and newer do: compile with one of these (20.1.2 leaves some out)")
 
 
 GUARDS_OF: Final[dict[str, tuple[Guard, ...]]] = {  # by the instruction table's name
