@@ -62,6 +62,12 @@ class Way:
   for the system's own."""
   to: Any
   machine: Any = None
+  client: Any = None  # the mock's port, where it is one
+
+  def end(self) -> None:
+    """A mock machine ends, and what this process had mapped of it."""
+    self.machine.close()
+    if self.client is not None: self.client.end()
 
 
 @dataclass(eq=False)
@@ -328,7 +334,7 @@ class Devices(Observed):
     for device in devices.values(): device.close()
     if self.machines and os.environ.get("DEBUG", "0") not in ("", "0"):
       for line in self.report(): print(f"mock: {line}", file=sys.stderr)
-    for machine in self._leave_machines().values(): machine.machine.close()
+    for way in self._leave_machines().values(): way.end()
     self._ways.clear()
     if self._checker is not None and not self.check:
       for finding in self._checker.untold: print(f"tinyhw: check: {finding}", file=sys.stderr)
@@ -351,6 +357,13 @@ class Devices(Observed):
     for kind in left: del self._ways[kind]
     return left
 
+  def forked(self) -> None:
+    """In a forked child: mock machines are its parent's, and it gets its own with the first device that it opens. (CUDA
+    does not pass through fork; its library says so, until the child closes its devices.)"""
+    for kind in self.machines:
+      if kind != "CUDA": del self._ways[kind]
+    self._checker = None  # what it has found is the parent's to tell
+
   @contextmanager
   def aside(self) -> Iterator[None]:
     """A block with emulated devices of its own: those in use rest meanwhile, and what the block opens ends with it.
@@ -371,7 +384,7 @@ class Devices(Observed):
         for name, device in emulated().items():
           device.close()
           self._open.pop(name, None)
-        for way in self._leave_machines().values(): way.machine.close()
+        for way in self._leave_machines().values(): way.end()
         self.default, self._checker = kept
         self._ways.update(left)
         self._open.update(resting)
@@ -415,7 +428,7 @@ class Devices(Observed):
   def _mocked(self, kind: str, cards: tuple[str, ...]) -> Way:
     machine, to = mock_machine(kind, cards, agreed=self.agreed, **mock_options(self.checker()))
     machine.when_stopped = self._stopped if kind == "AMD" else functools.partial(self._stopped_of, kind)
-    return Way(to, machine)
+    return Way(to, machine, None if kind == "CUDA" else to)
 
   def _stopped_of(self, kind: str, index: int) -> None:
     """A signal has ended what a card of NVIDIA's mock machines runs."""
@@ -597,3 +610,4 @@ _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open
 
 Device = Devices()
 at_end(Step.DEVICES, Device.close, inherited=True)
+os.register_at_fork(after_in_child=Device.forked)

@@ -327,7 +327,7 @@ class CudaMachine(Running):
 
   def report(self) -> list[str]:
     """What was doubtful or refused; a line each."""
-    return self.ignored.lines() + self.findings
+    return self.noted()
 
   def snapshot(self) -> dict[str, Any]:
     """The state of all streams as plain values, for `diff`."""
