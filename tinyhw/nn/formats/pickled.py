@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError
 
+LONGEST: Final = 4096  # bits of a number: Python shows those of more than 4,300 digits to nobody
 _KEYS: Final = (str, bytes, int, float, type(None))  # what a key may be: hashing a tuple of tuples may take for ever
 _MARK: Final = object()
 _VALUES: Final = frozenset({
@@ -85,6 +86,8 @@ class Machine:
   def _step(self, name: str, argument: Any, at: int | None) -> None:
     stack = self.stack
     if name in _NOTHING: return
+    if isinstance(argument, int) and argument.bit_length() > LONGEST:
+      raise ValueError(f"a number of {argument.bit_length():,} bits")
     if name in _VALUES: stack.append(argument)
     elif name in _CONSTANTS: stack.append(_CONSTANTS[name])
     elif name in _EMPTY: stack.append(_EMPTY[name]())

@@ -4,6 +4,7 @@ Errors are told with the file's or the node's name. Data outside of the file are
 """
 from __future__ import annotations
 
+import errno
 import math
 import mmap
 import os
@@ -98,6 +99,7 @@ def _external(proto: Any, origin: Origin, size: int, where: str) -> memoryview:
     raise InvalidArgument("its data are in another file, and the model was given as bytes", where=where,
                           hint="load the model by its path")
   location = told.get("location", "")
+  if "\0" in location: raise DecodeError("the name of the file with its data has a NUL", where=where)
   path = (origin.folder / location).resolve()  # links are followed: what counts is where the bytes are
   if not location or os.path.isabs(location) or origin.folder not in path.parents:
     raise InvalidArgument(f"its data are said to be at {location!r}, outside of the model's folder", where=where,
@@ -105,6 +107,7 @@ def _external(proto: Any, origin: Origin, size: int, where: str) -> memoryview:
   try: start, length = int(told.get("offset", 0)), int(told.get("length", size))
   except ValueError: raise DecodeError("offset or length of its data is no number", where=where) from None
   try:
+    if path.exists() and not path.is_file(): raise OSError(errno.EINVAL, "it is no file")  # a FIFO would be waited for
     with open(path, "rb") as file:
       total = os.fstat(file.fileno()).st_size
       whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if total else memoryview(b"")
