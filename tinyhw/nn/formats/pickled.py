@@ -12,6 +12,7 @@ from io import BytesIO
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError
+from tinyhw.nn.formats.source import QUOTED
 
 LONGEST: Final = 4096  # bits of a number: Python shows those of more than 4,300 digits to nobody
 _KEYS: Final = (str, bytes, int, float, type(None))  # what a key may be: hashing a tuple of tuples may take for ever
@@ -62,7 +63,7 @@ class Machine:
         self._step(opcode.name, argument, at)
     except DecodeError: raise
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, MemoryError) as error:
-      raise self.damaged(str(error) or type(error).__name__, at) from None
+      raise self.damaged(str(error)[:QUOTED] or type(error).__name__, at) from None
     raise self.damaged("no end", at)
 
   def _above_mark(self) -> list[Any]:
