@@ -53,13 +53,13 @@ def load(path: str | os.PathLike[str], where: str) -> npt.NDArray[Any]:
       except _NO_HEAD: raise InvalidArgument("is no .npy file: its head cannot be read", where=where) from None
       if kind.hasobject: raise InvalidArgument("holds objects of Python, which are not read", where=where)
       size, left = math.prod(shape) * kind.itemsize, os.fstat(file.fileno()).st_size - file.tell()
-      if min(shape, default=0) < 0 or max(shape, default=0) >> 62 or size > left:
+      if any(type(n) is not int or n < 0 or n >> 62 for n in shape) or size > left:
         raise InvalidArgument("is damaged: its head tells of more elements than there are", where=where)
       flat = np.frombuffer(file.read(size), kind) if size else np.zeros(math.prod(shape), kind)
-  except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+      return flat.reshape(shape[::-1]).T.copy() if fortran else flat.reshape(shape).copy()
+  except (OSError, ValueError) as error:  # ValueError: a NUL in the path, more axes than NumPy has
     if isinstance(error, InvalidArgument): raise
     raise _unread(error, where) from None
-  return flat.reshape(shape[::-1]).T.copy() if fortran else flat.reshape(shape).copy()
 
 
 def _head(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -68,6 +68,6 @@ def zip_extract(path: Data, device: str | None = None) -> dict[str, Tensor]:
   try:
     with zipfile.ZipFile(io.BufferedReader(_Bytes(file.data))) as archive:
       return {m.filename: tensor(memoryview(archive.read(m)), dtypes.uint8, (m.file_size,), device)
-              for m in archive.infolist() if not m.is_dir()}
+              for m in archive.infolist() if not m.filename.endswith("/")}
   except (zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError, zlib.error, LZMAError) as error:
     raise file.damaged(f"no zip archive: {error}") from None
