@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.ending import Step, at_end
-from tinyhw.core.environment import variable
+from tinyhw.core.environment import count, variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
@@ -200,6 +200,7 @@ class Devices(Observed):
     self._ways: dict[str, Way] = {}  # by the kind of device ("AMD", "NV", "CUDA")
     self._own: dict[str, Way] = {}   # to this machine's cards: for as long as the process lives
     self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
+    self.notes_default: Callable[[], None] | None = None  # hears of a tensor whose device nobody has named
 
   @property
   def DEFAULT(self) -> str:
@@ -220,7 +221,9 @@ class Devices(Observed):
   def canonicalize(self, name: str | Sequence[str] | None, where: str | None = None) -> str:
     """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays; several are a group, "(AMD, AMD:1)".
     `where` says who names it."""
-    if name is None: return self.DEFAULT
+    if name is None:
+      if self.notes_default is not None: self.notes_default()
+      return self.DEFAULT
     if not isinstance(name, str) or is_group(name):
       several = [self.canonicalize(n, where) for n in (members(name) if isinstance(name, str) else name)]
       if not several: raise InvalidArgument("a group of no devices", where=where)
@@ -235,10 +238,11 @@ class Devices(Observed):
     if kind == "DISK" and index: return f"{kind}:{os.path.abspath(index)}"
     if kind not in KINDS:
       raise InvalidArgument(f"no device kind is called {name!r}", where=where, hint=f"there are {', '.join(KINDS)}")
-    if index and not index.isdecimal():
+    number = count(index or "0")
+    if number is None:
       raise InvalidArgument(f"device {name!r} has no number after the colon", where=where,
                             hint=f'write "{kind}:1" for the second')
-    return f"{kind}:{int(index)}" if index and int(index) else kind
+    return f"{kind}:{number}" if number else kind
 
   def __getitem__(self, name: str | None) -> OpenDevice:
     if name is not None and (device := self._open.get(name)) is not None: return device
@@ -452,8 +456,7 @@ def system_way(kind: str) -> Way:
 
 def debug_level() -> int:
   """The `DEBUG` variable; 0 when it is not a number."""
-  text = variable("DEBUG", b"DEBUG")
-  return int(text) if text.isdecimal() else 0
+  return count(variable("DEBUG", b"DEBUG")) or 0
 
 
 def mock_cards(kind: str | None = None) -> tuple[str, ...] | None:
