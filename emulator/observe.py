@@ -52,6 +52,12 @@ class Copy:
 class Observer:
   """Override what you want to see. An exception that a method raises stops the dispatch and reaches its caller."""
 
+  def proven(self, workgroups: Any, watchdog: int, always: bool) -> Stats | None:
+    """Asked before a dispatch (`emulator.amdgcn.launch.Workgroups`), where compiled code may run: what it did, if the
+    observer has had it run to its end in a way that shows that there is nothing to see, else None. `always`: wherever
+    that can be, not only where it pays."""
+    return None
+
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> Observer | None:
     """A dispatch begins; `d` is an `emulator.amdgcn.Dispatch` and `arch` an `Arch`, or `emulator.ptx.Dispatch` and
     `NvArch`. Returns who sees the rest of it, None: this observer.

@@ -126,14 +126,14 @@ class Machine(Running):
   def log(self, gpu: Gpu, text: str) -> None:
     """A line of the kernel's log, as /dev/kmsg shows it."""
     slot = f"amdgpu 0000:{bus_of(gpu.index):02x}:00.0: amdgpu"
-    self.kernel_log.append(f"4,{len(self.kernel_log)},{self.clock.now_ns() // 1000},-;{slot}: {text}\n")
+    self.logged(f"{slot}: {text}")
 
   def report(self) -> list[str]:
     """What this run accepted without modelling it, what was doubtful, which queues stopped and why; a line each."""
     if self.weak is not None:
       with self.lock:
         self.weak.host_looks()
-    return self.ignored.lines() + self.findings + [
+    return self.noted() + [
       q.describe() for q in self.queues if q.state is State.BLOCKED or q.standing() is not None
     ]
 
@@ -212,7 +212,7 @@ class Machine(Running):
     self.trace.add(queue.name, "fault", f"{name}: {error}", **fields)
     packet = queue.packet_text()
     text = " | ".join(line.strip() for line in str(error).splitlines())  # a line of the log is one
-    self.findings.append(f"{queue.name}: {queue.state.value}: {text}; packet {packet}")
+    self.found(f"{queue.name}: {queue.state.value}: {text}; packet {packet}")
     self.log(queue.gpu, f"{queue.name} stopped: {text}; packet {packet}")
     if isinstance(error, PageFault):
       self.kfd.memory_violation(queue, error)

@@ -4,14 +4,19 @@ Nothing runs by itself: work that clients have queued proceeds while somebody wa
 order that the seed decides: whose turn it is, and behind how many packets others look again, be it another queue, one
 that waits, or the host. A machine that nobody can wake any more says so at once instead of waiting for the wall
 clock.
+
+A machine is its process's. A forked child has a copy in which nothing runs and which nobody opens, and closing that
+gives up the child's descriptors only.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, MutableSequence
 from dataclasses import dataclass
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -35,6 +40,7 @@ SHORT: Final = 1, 1, 1, 1, 1, 2, 4, 16
 ASKED: Final = 64  # turns of queues behind which who only asks is answered
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
 _RUNNABLE: Final = methodcaller("runnable")
+LINES: Final = 1024  # of the kernel's log, and of what was found, that are kept
 WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
 
 
@@ -81,7 +87,7 @@ class Running:
   two turns.
   """
 
-  runners: Sequence[Runs]  # the queues or channels that take turns, one list for good
+  runners: MutableSequence[Any]  # of Runs: the queues or channels that take turns, one list for good
 
   def __init__(self, *, seed: int, tracing: bool, clock: Clock | None, watchdog: int, engine: str,
                observer: Observer | None, agreed: Agreed | None) -> None:
@@ -92,8 +98,10 @@ class Running:
     self.agreed: Agreed = {} if agreed is None else agreed
     self.stops = self.failures = 0  # dispatches that were taken off, queues that failed
     self.ignored = Ignored()
-    self.kernel_log: list[str] = []
-    self.findings: list[str] = []
+    self.kernel_log: deque[str] = deque(maxlen=LINES)  # a ring, as the kernel's own
+    self._logged = 0
+    self.findings: list[str] = []  # the latest ones
+    self._dropped = 0
     self.packet_ns = PACKET_NS
     self.executed = 0  # instructions, each counted once for every wave that executed it
     self.lock = FairLock()
@@ -101,6 +109,9 @@ class Running:
     self.lone = False  # whether the queue that runs is the only one that can
     self.waiting = 0
     self.inside = 0  # threads that run the queues, or wait to
+    self.forked = False  # in a child of the process whose machine it is: nothing runs, and nobody comes in
+    self.runners = []
+    _MACHINES.add(self)
     self._threads: WeakSet[_Thread] = WeakSet()
     self._noted = threading.local()  # who was: its attributes are each thread's own
 
@@ -129,8 +140,25 @@ class Running:
   def doubt(self, text: str) -> None:
     """Note something that works here and need not work on a chip. Each is kept once."""
     if text not in self.findings:
-      self.findings.append(text)
+      self.found(text)
       self.trace.add("machine", "doubt", text)
+
+  def found(self, text: str) -> None:
+    """Note what the run's report tells."""
+    self.findings.append(text)
+    if len(self.findings) > LINES + LINES // 4:
+      self._dropped += len(self.findings) - LINES
+      del self.findings[:-LINES]
+
+  def noted(self) -> list[str]:
+    """What was accepted without modelling it, and what was found; a line each."""
+    older = [f"{self._dropped} older findings are left out"] if self._dropped else []
+    return self.ignored.lines() + older + self.findings
+
+  def logged(self, text: str) -> None:
+    """A line of the kernel's log, as /dev/kmsg shows it."""
+    self.kernel_log.append(f"4,{self._logged},{self.clock.now_ns() // 1000},-;{text}\n")
+    self._logged += 1
 
   @staticmethod
   def diff(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -233,3 +261,18 @@ class Running:
   def idle(self) -> bool:
     """Whether no queue can proceed."""
     return not any(q.runnable() for q in self.runners)
+
+  def left_behind(self) -> None:
+    """In a forked child: the machine is the parent's, with all that runs there, threads amid it among them."""
+    self.forked = True
+    self.runners.clear()
+
+
+_MACHINES: Final[WeakSet[Running]] = WeakSet()
+
+
+def _in_child() -> None:
+  for machine in list(_MACHINES): machine.left_behind()
+
+
+os.register_at_fork(after_in_child=_in_child)

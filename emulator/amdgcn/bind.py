@@ -552,7 +552,7 @@ def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
     total = c(group).view(np.int32).astype(np.int64)
     for x, y in zip(elements(a(group), signed & 1), elements(b(group), signed >> 1 & 1)): total = total + x * y
     if clamp: total = np.clip(total, -(1 << 31), (1 << 31) - 1)
-    write(group, np.asarray(total).astype(np.int32))
+    write(group, total.astype(np.int32))
   return step
 
 

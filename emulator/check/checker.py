@@ -9,8 +9,9 @@ from tinyhw.core.memory import AddressSpace
 from tinyhw.core.source import Spot
 from tinyhw.emulator.check.part import Part
 from tinyhw.emulator.check.report import DEFAULT, KINDS, Finding, Report
-from tinyhw.emulator.check.vendor import hazards_of
+from tinyhw.emulator.check.vendor import hazards_of, proven
 from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.simt import Stats
 
 
 class Checker(Observer):
@@ -57,6 +58,11 @@ class Checker(Observer):
     return None if spot is None else spot.told()
 
   # ---- what the interpreter shows
+
+  def proven(self, workgroups: Any, watchdog: int, always: bool) -> Stats | None:
+    if not self.kinds <= DEFAULT: return None
+    self.last = Report()
+    return proven(workgroups, watchdog, always, self)
 
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> Part:
     part = hazards_of(arch, self)

@@ -480,7 +480,7 @@ class Queue(ABC):
 
   def fail(self, error: Error) -> None:
     """Stop this queue for good and tell the client as the kernel driver would."""
-    self.error = error
+    self.error = error.again()  # one that was raised keeps its frames
     self.wait = None
     self.state = State.FAULTED if isinstance(error, PageFault) else State.HUNG
     self.machine.queue_failed(self, error)

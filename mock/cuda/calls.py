@@ -153,12 +153,12 @@ UNCOLLECTED: Final = Uncollected()
 
 def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[..., int]:
   """What a call of the symbol does; errors become CUresults."""
-  handler, own = handler_of(symbol)
+  (handler, own), over = handler_of(symbol), ended(symbol)
 
   def call(*arguments: Any) -> int:
     try: m = machine()
     except Forked: return cuda.CUDA_ERROR_NOT_INITIALIZED
-    if m is None: return cuda.CUDA_ERROR_DEINITIALIZED
+    if m is None: return over
     try:
       with m.lock:
         m.note_thread()
@@ -180,7 +180,7 @@ def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[.
     except PageFault as fault:  # an address that the call itself was given
       m.told(symbol, cuda.CUDA_ERROR_INVALID_VALUE, str(fault))
       return cuda.CUDA_ERROR_INVALID_VALUE
-    except OutOfMemory as error:
+    except (OutOfMemory, MemoryError, OverflowError) as error:  # of a size that the program has said
       m.told(symbol, cuda.CUDA_ERROR_OUT_OF_MEMORY, str(error))
       return cuda.CUDA_ERROR_OUT_OF_MEMORY
     except Unsupported as error:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -136,14 +137,14 @@ class JitLink:
 
   def _add_file(self, handle: int | None, kind: int, path: int | None) -> int:
     if path and kind in _KINDS and self._link(handle) is not None:
-      try: data = Path(ctypes.string_at(path).decode()).read_bytes()
+      try: data = Path(os.fsdecode(ctypes.string_at(path))).read_bytes()
       except OSError: pass  # which NVIDIA's says too
       else:
         kept = ctypes.create_string_buffer(data, len(data))
         return self._add(handle, kind, ctypes.addressof(kept), len(data), path)
     link = self._link(handle)
     if link is not None and link.lto and kind == nvjitlink.NVJITLINK_INPUT_LIBRARY:
-      return nvjitlink.NVJITLINK_SUCCESS if path and Path(ctypes.string_at(path).decode()).is_file() \
+      return nvjitlink.NVJITLINK_SUCCESS if path and Path(os.fsdecode(ctypes.string_at(path))).is_file() \
         else nvjitlink.NVJITLINK_ERROR_INVALID_INPUT
     code = int(self._real.nvJitLinkAddFile(handle, kind, path))
     if not code and link is not None and kind == nvjitlink.NVJITLINK_INPUT_LTOIR: link.intermediate = True

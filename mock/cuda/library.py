@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tinyhw.autogen import cuda, nvjitlink
 from tinyhw.core.called import Called
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.mock.cuda.calls import UNCOLLECTED, Forked, entry
 from tinyhw.mock.cuda.devices import served
@@ -39,6 +40,7 @@ class Stand:
       for loaded in (self.loaded, self.other): loaded.fill(symbol, function)
     self.pid = os.getpid()
     self.runtime: Runtime | None = None
+    at_end(Step.LIBRARIES, self._over)
     self.another: Callable[[], CudaMachine] | None = None  # a machine for a child that fork made
 
   def _behind(self) -> CudaMachine | None:
@@ -55,6 +57,10 @@ class Stand:
     self.pid = os.getpid()
     UNCOLLECTED.forked()
     if self.machine is not None and self.another is not None: self.put(self.another())
+
+  def _over(self) -> None:
+    """The process ends: so do all functions."""
+    self.machine = None
 
   def _ended(self, machine: CudaMachine) -> None:
     """The machine ends: the library's functions answer CUDA_ERROR_DEINITIALIZED."""

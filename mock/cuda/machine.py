@@ -184,7 +184,9 @@ class CudaMachine(Running):
     """Read what the client points to."""
     if not pointer:
       raise invalid("a pointer is null")
-    return struct.unpack("<" + form, self.user.read(pointer, struct.calcsize("<" + form)))
+    try: size = struct.calcsize("<" + form)
+    except struct.error: raise invalid(f"{form}: more than there are addresses") from None
+    return struct.unpack("<" + form, self.user.read(pointer, size))
 
   def text(self, pointer: int, most: int = 1 << 26) -> bytes:
     """A string of the client."""
@@ -198,6 +200,10 @@ class CudaMachine(Running):
       found += part
       at += len(part)
     raise invalid("a string without an end")
+
+  def name(self, pointer: int) -> str:
+    """A string of the client that names something; bytes that are no UTF-8 stay apart, as in names of files."""
+    return os.fsdecode(self.text(pointer))
 
   # ---- handles
 
@@ -321,7 +327,7 @@ class CudaMachine(Running):
 
   def report(self) -> list[str]:
     """What was doubtful or refused; a line each."""
-    return self.ignored.lines() + self.findings
+    return self.noted()
 
   def snapshot(self) -> dict[str, Any]:
     """The state of all streams as plain values, for `diff`."""

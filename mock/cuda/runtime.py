@@ -8,6 +8,7 @@ for them. The lock is the driver's; what binaries register they register before 
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 import threading
 import traceback
@@ -223,7 +224,7 @@ class Runtime:
 
   def _global(self, module: int, name: str) -> tuple[int, int]:
     """Address and bytes of a module's variable."""
-    size, text = ctypes.c_uint64(), ctypes.create_string_buffer(name.encode())
+    size, text = ctypes.c_uint64(), ctypes.create_string_buffer(os.fsencode(name))
     address = self.made("cuModuleGetGlobal_v2", ctypes.addressof(size), module, ctypes.addressof(text))
     return address, int(size.value)
 
@@ -232,7 +233,7 @@ class Runtime:
     if function not in self.kernels:
       raise Refusal(cudart.cudaErrorInvalidDeviceFunction, f"no kernel was registered for {function:#x}")
     binary, name = self.kernels[function]
-    text = ctypes.create_string_buffer(name.encode())
+    text = ctypes.create_string_buffer(os.fsencode(name))
     return self.made("cuModuleGetFunction", self.module(binary), ctypes.addressof(text))
 
   def loaded_kernel(self, function: int) -> int:
@@ -248,7 +249,7 @@ class Runtime:
 
   def text(self, words: str) -> int:
     """The address of a string that stays."""
-    if words not in self.texts: self.texts[words] = ctypes.create_string_buffer(words.encode())
+    if words not in self.texts: self.texts[words] = ctypes.create_string_buffer(os.fsencode(words))
     return ctypes.addressof(self.texts[words])
 
 
@@ -281,17 +282,17 @@ def unregister_fat_binary(r: Runtime, handle: int) -> None:
 
 @runs("__cudaRegisterFunction", context=False)
 def register_function(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
-  r.kernels[host] = r.binaries[handle], r.machine.text(name).decode()
+  r.kernels[host] = r.binaries[handle], r.machine.name(name)
 
 
 @runs("__cudaRegisterVar", context=False)
 def register_variable(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
-  r.binaries[handle].variables[host] = r.machine.text(name).decode()
+  r.binaries[handle].variables[host] = r.machine.name(name)
 
 
 @runs("__cudaRegisterManagedVar", context=False)
 def register_managed_variable(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
-  r.binaries[handle].managed[host] = r.machine.text(name).decode()
+  r.binaries[handle].managed[host] = r.machine.name(name)
 
 
 @runs("__cudaPushCallConfiguration", context=False)

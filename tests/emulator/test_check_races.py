@@ -41,6 +41,13 @@ def test_a_barrier_orders_only_what_was_waited_for() -> None:
   assert finding.kind == "race"
 
 
+def test_a_load_that_was_waited_for_is_done_whatever_is_under_way_at_the_barrier() -> None:
+  program = SHARE.format("s_waitcnt lgkmcnt(0)\ns_barrier") + \
+    "{}v_add_nc_u32 v5, 1, v0\nds_bpermute_b32 v4, v1, v0\ns_barrier\nds_store_b32 v1, v5\ns_waitcnt lgkmcnt(0)\n"
+  assert not list(check(program.format(""), waves=2, lds=512))
+  assert len(check(program.format("ds_load_b32 v6, v2\n"), waves=2, lds=512)) == 1
+
+
 SPLIT = SHARE.replace("lgkmcnt(0)", "").replace("s_waitcnt ", "s_wait_dscnt 0x0")
 
 

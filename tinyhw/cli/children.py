@@ -185,7 +185,9 @@ def machine(cards: str) -> Callable[[], None]:
   def say(line: str) -> None:
     if line in told: return
     told.add(line)
-    try: click.echo(f"tinyhw: {line}", err=True)
+    try:
+      if sys.stderr is None: raise ValueError
+      click.echo(f"tinyhw: {line}", err=True)
     except (ValueError, OSError):  # the program has closed it
       with contextlib.suppress(NameError, OSError): os.write(error, f"tinyhw: {line}\n".encode())
 

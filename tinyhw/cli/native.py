@@ -106,7 +106,10 @@ def run(path: str, arguments: Sequence[str], at_exit: Callable[[], None]) -> NoR
   try: library = ctypes.CDLL(f"/proc/self/fd/{file}")
   except OSError as error: raise InvalidArgument(f"{path}: {error}") from None
   finally: os.close(file)
-  hook = Plain(lambda status, _: at_exit(), ctypes.c_int, ctypes.c_void_p, failed=0)
+  def last(status: int, _: int) -> None:
+    at_exit()
+    atexit._run_exitfuncs()
+  hook = Plain(last, ctypes.c_int, ctypes.c_void_p, failed=0)  # behind what the program has registered
   aborted = Plain(lambda number: at_exit(), ctypes.c_int, failed=0)  # abort ends the process when this returns
   words = [w.encode() for w in (path, *arguments)]
   argv = (ctypes.c_char_p * (len(words) + 1))(*words, None)
@@ -120,7 +123,6 @@ def run(path: str, arguments: Sequence[str], at_exit: Callable[[], None]) -> NoR
     entry = _base(library) + main.value
   function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(entry or 0)
   status = int(function(len(words), ctypes.addressof(argv)))
-  atexit._run_exitfuncs()
   ctypes.CDLL(None).exit(status)
   raise AssertionError("exit came back")
 

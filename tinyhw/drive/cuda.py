@@ -362,7 +362,7 @@ class CudaRuntime(Runtime):
       raise DeviceError(f"opened by process {self.pid} and used by its fork {os.getpid()}", where=self.name,
                         hint="CUDA does not pass through fork: open it in the child alone")
     if self.closed: raise DeviceError("the device was closed", where=self.name)
-    if self.lost is not None: raise self.lost
+    if self.lost is not None: raise self.lost.again()  # a new one: an error that was raised keeps its frames
 
   def run(self, name: str, *arguments: Any) -> None:
     """A call whose error is the device's."""
@@ -376,7 +376,7 @@ class CudaRuntime(Runtime):
     first, *rest = error.message.split("\n")
     way_on = f"the context is lost with its memory; Device[{self.name!r}].reset() makes a new one"
     self.lost = DeviceError("\n".join([f"{first}: {way_on}", *rest]), where=self.name)
-    return self.lost
+    return self.lost.again()
 
   def raise_faults(self) -> None:
     """Raise what queued work has left."""

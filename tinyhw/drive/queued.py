@@ -52,7 +52,7 @@ def timeout_from_environment() -> float:
   if text is None: return DEFAULT_TIMEOUT_S
   try: seconds = float(text)
   except ValueError: seconds = -1.0
-  if seconds <= 0: raise InvalidArgument(f"{TIMEOUT_VARIABLE}={text!r} is not a positive number of seconds")
+  if not seconds > 0: raise InvalidArgument(f"{TIMEOUT_VARIABLE}={text!r} is not a positive number of seconds")
   return seconds
 
 

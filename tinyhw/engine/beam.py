@@ -16,6 +16,7 @@ import numpy as np
 
 from tinyhw.compile import ProgramSpec, compile_kernel
 from tinyhw.compile.search import Judge, search
+from tinyhw.core.environment import count
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.trace import Whose
 from tinyhw.device import OpenDevice, debug_level
@@ -35,8 +36,8 @@ _FASTER, _WINS = 0.98, 0.7      # of the first one's time, in the best turn; and
 def width() -> int:
   """How many lists a search keeps: the variable `BEAM`; 0 is no search."""
   text = os.environ.get(VARIABLE, "") or "0"
-  if not text.isdecimal(): raise InvalidArgument(f"{text!r} is no number of lists", where=VARIABLE)
-  return int(text)
+  if (lists := count(text)) is None: raise InvalidArgument(f"{text!r} is no number of lists", where=VARIABLE)
+  return lists
 
 
 def searched(ast: UOp, opened: OpenDevice, lists: int) -> ProgramSpec:

@@ -86,7 +86,7 @@ class Profile:
 
   def write(self, path: Path) -> None:
     """Write the trace."""
-    path.write_text(json.dumps(self.trace(), separators=(",", ":")))
+    path.write_text(json.dumps(self.trace(), separators=(",", ":")), encoding="utf-8")
 
   def clear(self) -> None:
     """Forget all events."""

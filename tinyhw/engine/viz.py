@@ -144,11 +144,11 @@ class Viz:
     """The page."""
     with self._lock: data = [p.data() for p in self._pages]
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")  # nothing in it ends the script
-    return Path(__file__).with_suffix(".html").read_text().replace("@DATA@", text)
+    return Path(__file__).with_suffix(".html").read_text(encoding="utf-8").replace("@DATA@", text)
 
   def write(self, path: Path) -> None:
     """Write the page."""
-    path.write_text(self.page())
+    path.write_text(self.page(), encoding="utf-8")
 
   def _at_exit(self) -> None:
     wanted = wants()

@@ -8,6 +8,8 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.fields import program_field
+from tinyhw.emulator.amdgcn.occupancy import unfit
+from tinyhw.emulator.check.amdgcn import price
 from tinyhw.emulator.check.amdgcn.alu import GUARDS_OF, AluWaits
 from tinyhw.emulator.check.amdgcn.counters import COUNTERS
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, Effects, effects, gives, indices, moved, name_of
@@ -75,6 +77,8 @@ class Hazards(Part):
     self._memory = Memory(Shadow)
     self._holes: Holes | None = None
     self._bounds: Bounds | None = None
+    self._program: Any = None
+    self._unfit: list[str] = []
 
   # ---- what the interpreter shows
 
@@ -85,10 +89,13 @@ class Hazards(Part):
     self._memory = Memory(Shadow)
     self._holes = Holes(space) if "undefined" in self.kinds else None
     self._bounds = Bounds(space, d.lds_size, self.checker.used(), "LDS")
+    self._unfit = unfit(arch, d)
 
   def cohort(self, cohort: Cohort) -> None:
+    self._program = cohort.program
     for done in [c for c in self._states if not c.left]: del self._states[done]
     self._states[cohort] = State(cohort, self._isa, self._memory, self._holes)
+    while self._unfit: self._found(cohort, "occupancy", self._unfit.pop(0), self._entry)
 
   def before(self, group: Group, pc: int, instruction: Instruction) -> None:
     now = self._now = self._at(group, instruction)
@@ -213,6 +220,7 @@ class Hazards(Part):
     state.end[group.waves - state.first] = group.cohort.seen[0]
 
   def end(self, stats: Stats) -> None:
+    if self._program is not None: price.ran(self._program, stats)
     self._states.clear()
     self._effects.clear()
     if "bounds" in self.kinds and self._bounds is not None and self._bounds.unknown:

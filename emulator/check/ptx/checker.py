@@ -37,6 +37,7 @@ from tinyhw.emulator.ptx import operands, wgmma
 from tinyhw.emulator.ptx.control import lanes_of
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.launch import Dispatch
+from tinyhw.emulator.ptx.occupancy import unfit
 from tinyhw.emulator.ptx.program import Code, Shown
 from tinyhw.emulator.ptx.tmem import COLUMNS, WORDS
 from tinyhw.emulator.simt import Cohort, Group, Stats
@@ -76,6 +77,7 @@ class Hazards(Part):
     self._bounds: Bounds | None = None
     self._now: tuple[State, Effects, Value, Value, Code] | None = None
     self._issued = False
+    self._unfit: list[str] = []
     self._belongs: Value = None  # which bytes of a block's shared memory are in an array
 
   # ---- what the interpreter shows
@@ -87,11 +89,13 @@ class Hazards(Part):
     total = d.program.shared_size + d.dynamic_shared
     self._bounds = Bounds(space, total, {**self.checker.used(), **_variables(d)}, "shared memory")
     self._belongs = _arrays(d, total)
+    self._unfit = unfit(d)
 
   def cohort(self, cohort: Cohort) -> None:
     assert isinstance(cohort, Blocks)
     for done in [c for c in self._states if not c.left]: del self._states[done]
     self._states[cohort] = State(cohort, self._holes)
+    while self._unfit: self._found(cohort, "occupancy", self._unfit.pop(0), self.program.entry)
 
   def before(self, group: Group, pc: int, instruction: Shown) -> None:
     assert isinstance(group, Warps)

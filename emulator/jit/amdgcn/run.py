@@ -165,6 +165,7 @@ class Waves:
     self.workgroups = np.repeat(np.arange(count), cohort.waves_a_group)
     self.lanes, self.vgprs = cohort.lanes, len(groups[0].v)
     self.code = code_for(cohort, self.vgprs, detail)
+    self._detail = detail
     for group in groups: self.code.grow(group.pc, group.mode)
     self.form: Form = self.code.form
     self._places = list(self.form.places)  # by what waves have as RESUME: the form's, then others that have no code
@@ -188,7 +189,7 @@ class Waves:
   # ---- memory that compiled code sees
 
   def _fill(self, groups: Sequence[Group], raw: Value) -> None:
-    n, words = self.size, state_words(self.vgprs, self.lanes)
+    n, words = self.size, state_words(self.vgprs, self.lanes, self._detail)
     if raw is None or raw.size < n * words: raw = aligned((n, words)).reshape(-1)
     else: raw[:n * words] = 0
     self.raw = raw

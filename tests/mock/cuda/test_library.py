@@ -25,7 +25,7 @@ from tests.strength import examples
 from tinyhw.autogen import cuda
 from tinyhw.core.called import Plain
 from tinyhw.core.errors import Unsupported
-from tinyhw.mock.cuda.calls import SERVED, handler_of
+from tinyhw.mock.cuda.calls import SERVED, ended, handler_of
 from tinyhw.mock.cuda.devices import served
 from tinyhw.mock.cuda.shared import Loaded, library
 from tinyhw.wire.elf import Elf
@@ -215,6 +215,21 @@ def test_threads_of_c_keep_what_is_their_own(tmp_path: Path) -> None:
   ctypes.CDLL(str(tmp_path / "t.so")).both(client.library.cuCtxSetCurrent, client.library.cuCtxGetCurrent,
                                            *map(u64, contexts), out)
   assert [*out] == contexts
+
+
+def test_what_gives_back_or_waits_has_nothing_left_to_do_at_the_end() -> None:
+  """A destructor of a library's that is told an error there ends the process (Taichi); all else is told one."""
+  codes = {name: ended(name) for name in (*cuda.FUNCTIONS, *cuda.BY_VALUE)}
+  assert set(codes.values()) == {cuda.CUDA_SUCCESS, cuda.CUDA_ERROR_DEINITIALIZED}
+  for name in ("cuMemFree_v2", "cuMemFreeHost", "cuMemFreeAsync", "cuStreamDestroy_v2", "cuEventDestroy_v2",
+               "cuModuleUnload", "cuDevicePrimaryCtxRelease_v2", "cuStreamSynchronize", "cuCtxSynchronize",
+               "cuMemHostUnregister", "cuCtxSetCurrent", "cuGraphExecDestroy"): assert not codes[name], name
+  for name in ("cuInit", "cuMemAlloc_v2", "cuMemcpyDtoH_v2", "cuLaunchKernel", "cuCtxGetCurrent", "cuStreamQuery",
+               "cuMemGetInfo_v2", "cuDeviceGetCount", "cuEventRecord"): assert codes[name], name
+  client = Client()
+  client.machine.close()
+  for name, code in codes.items():
+    if name not in ("cuGetErrorName", "cuGetErrorString"): assert getattr(client.library, name)() == code, name
 
 
 def test_a_program_may_wait_in_its_own_way() -> None:

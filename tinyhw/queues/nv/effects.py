@@ -15,6 +15,7 @@ RELEASES: Final = 3  # semaphores that a QMD can release, at most
 _ACQUIRES: Final = {host.SEM_EXECUTE_OPERATION.ACQUIRE: "==", host.SEM_EXECUTE_OPERATION.ACQ_STRICT_GEQ: "strict >=",
                     host.SEM_EXECUTE_OPERATION.ACQ_CIRC_GEQ: "circular >=", host.SEM_EXECUTE_OPERATION.ACQ_AND: "&",
                     host.SEM_EXECUTE_OPERATION.ACQ_NOR: "nor"}
+_LINES: Final = 1024
 _TIME_AT: Final = 8  # bytes from a semaphore to its timestamp
 
 Values = dict[tuple[int, int], int]
@@ -80,8 +81,9 @@ def _picks(m: Any, word: int) -> list[Any]:
 
 
 def _lines(does: Does, address: int, length: int, lines: int, pitch: int) -> Effects:
-  """A copy's bytes: one range where its lines touch each other, else one a line."""
+  """A copy's bytes: one range where its lines touch each other or are very many, else one a line."""
   if lines <= 1 or pitch == length: yield Effect(does, address, length * max(lines, 1), clock=Clock.BEHIND)
+  elif lines > _LINES: yield Effect(does, address, pitch * (lines - 1) + length, clock=Clock.BEHIND)
   else:
     for line in range(lines): yield Effect(does, address + line * pitch, length, clock=Clock.BEHIND)
 

@@ -111,10 +111,12 @@ class NvFollow:
       if found is not None: self._method(item, module, found[0].__name__, found[1], channel, value)
 
   def _note(self, item: Item, found: Iterable[Effect]) -> None:
-    """Add to what an item does; memory that it names is reached."""
-    for effect in found:
-      item.effects.append(effect)
-      if effect.address: self.roots.append((effect.address, 0))
+    """Add to what an item does; memory that it names is reached. What cannot be read is the item's error."""
+    try:
+      for effect in found:
+        item.effects.append(effect)
+        if effect.address: self.roots.append((effect.address, 0))
+    except (DecodeError, Unsupported) as error: item.error = str(error)
 
   def value(self, module: ModuleType, channel: int, name: str) -> int:
     """What a method was sent last."""
