@@ -6,7 +6,6 @@ on first use and stay open until the process ends.
 """
 from __future__ import annotations
 
-import atexit
 import functools
 import importlib
 import os
@@ -18,14 +17,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import count, variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
 from tinyhw.core.patience import Agreed
+from tinyhw.core.trace import Whose
 from tinyhw.ir.group import is_group, members, named
 from tinyhw.mocked import emulated_card, mock_machine, mock_options, stand_again
 from tinyhw.observed import Observed
+from tinyhw.recorded import RECORDING
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
@@ -60,6 +62,12 @@ class Way:
   for the system's own."""
   to: Any
   machine: Any = None
+  client: Any = None  # the mock's port, where it is one
+
+  def end(self) -> None:
+    """A mock machine ends, and what this process had mapped of it."""
+    self.machine.close()
+    if self.client is not None: self.client.end()
 
 
 @dataclass(eq=False)
@@ -330,7 +338,7 @@ class Devices(Observed):
     for device in devices.values(): device.close()
     if self.machines and os.environ.get("DEBUG", "0") not in ("", "0"):
       for line in self.report(): print(f"mock: {line}", file=sys.stderr)
-    for machine in self._leave_machines().values(): machine.machine.close()
+    for way in self._leave_machines().values(): way.end()
     self._ways.clear()
     if self._checker is not None and not self.check:
       for finding in self._checker.untold: print(f"tinyhw: check: {finding}", file=sys.stderr)
@@ -353,6 +361,13 @@ class Devices(Observed):
     for kind in left: del self._ways[kind]
     return left
 
+  def forked(self) -> None:
+    """In a forked child: mock machines are its parent's, and it gets its own with the first device that it opens. (CUDA
+    does not pass through fork; its library says so, until the child closes its devices.)"""
+    for kind in self.machines:
+      if kind != "CUDA": del self._ways[kind]
+    self._checker = None  # what it has found is the parent's to tell
+
   @contextmanager
   def aside(self) -> Iterator[None]:
     """A block with emulated devices of its own: those in use rest meanwhile, and what the block opens ends with it.
@@ -373,7 +388,7 @@ class Devices(Observed):
         for name, device in emulated().items():
           device.close()
           self._open.pop(name, None)
-        for way in self._leave_machines().values(): way.machine.close()
+        for way in self._leave_machines().values(): way.end()
         self.default, self._checker = kept
         self._ways.update(left)
         self._open.update(resting)
@@ -400,19 +415,24 @@ class Devices(Observed):
     """CUDA's driver API: the library of this machine, or the mock's."""
     return self._way("CUDA").to
 
+  def clock(self, kind: str) -> Whose:
+    """Whose clock the times of these drivers' cards are of."""
+    return Whose.CARD if self._way(kind).machine is None else Whose.MOCK
+
   def _way(self, kind: str) -> Way:
     with self.lock:
       if (way := self._ways.get(kind)) is None:
         cards = mock_cards(kind)
         if cards is not None: way = self._mocked(kind, cards)
         else: way = self._own[kind] = self._own.get(kind) or system_way(kind)
+        way = Way(RECORDING.wrap(kind, way.to, way.machine, self.runtimes), way.machine)
         self._ways[kind] = way
       return way
 
   def _mocked(self, kind: str, cards: tuple[str, ...]) -> Way:
     machine, to = mock_machine(kind, cards, agreed=self.agreed, **mock_options(self.checker()))
     machine.when_stopped = self._stopped if kind == "AMD" else functools.partial(self._stopped_of, kind)
-    return Way(to, machine)
+    return Way(to, machine, None if kind == "CUDA" else to)
 
   def _stopped_of(self, kind: str, index: int) -> None:
     """A signal has ended what a card of NVIDIA's mock machines runs."""
@@ -519,6 +539,7 @@ def _open_python(devices: Devices, name: str, index: int) -> OpenDevice:
 def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.amd.device import AMDRuntime
   runtime = AMDRuntime(devices.amd_port(), index)
+  runtime.clock = devices.clock("AMD")
   def renderer() -> Any:
     from tinyhw.compile.render.amdgcn import AMDGCNRenderer
     return AMDGCNRenderer(runtime.arch)
@@ -534,6 +555,7 @@ def _signature(ptx: bytes, kernel: str) -> Any:
 def _open_cuda(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.cuda import CudaRuntime
   runtime = CudaRuntime(devices.cuda_library(), index, name)
+  runtime.clock = devices.clock("CUDA")
   runtime.signature = _signature
   def renderer() -> Any:
     from tinyhw.compile.render.targets import for_nvidia
@@ -545,6 +567,7 @@ def _open_nv(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.assemble import Assembler
   from tinyhw.drive.nv.device import NVRuntime
   runtime = NVRuntime(devices.nv_port(), index)
+  runtime.clock = devices.clock("NV")
   runtime.assemble = assemble = Assembler(runtime.arch, mock_cards() is None)
   runtime.signature = _signature
   def renderer() -> Any:
@@ -589,4 +612,5 @@ _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open
                                "NPY": _open_npy, "NULL": _open_null}
 
 Device = Devices()
-atexit.register(Device.close)
+at_end(Step.DEVICES, Device.close, inherited=True)
+os.register_at_fork(after_in_child=Device.forked)

@@ -5,7 +5,6 @@ other. A text over which LLVM ends or never ends costs its process, and nothing 
 """
 from __future__ import annotations
 
-import atexit
 import os
 import select
 import site
@@ -16,10 +15,11 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import llvmlite
 
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.host import Host
 from tinyhw.emulator.jit.refusal import CompilerFailed, NotCompiled
 
@@ -37,6 +37,8 @@ _LOOK: Final = 0.1  # seconds between two looks whether the process is about to 
 class Server:
   """A process that compiles, or none yet."""
 
+  over: ClassVar[bool] = False  # this process ends, and needs no others
+
   def __init__(self, hot: bool) -> None:
     self._hot = hot
     self.lock = threading.Lock()  # held by who has a job
@@ -50,6 +52,7 @@ class Server:
     """Have a process, without waiting until it is ready. Raises CompilerFailed."""
     if self.process is not None and self.process.poll() is None: return
     self.stop()
+    if self.over: raise CompilerFailed("this process ends")
     self._words = os.memfd_create("tinyhw compiler", os.MFD_CLOEXEC)
     # -P keeps the script's own folder, and the modules in it, from the path
     command = [sys.executable, "-P", _SCRIPT, str(_NICENESS[self._hot]), str(os.cpu_count() or 1), REQUEST.format,
@@ -205,12 +208,14 @@ def expect() -> None:
 
 
 def _stop() -> None:
+  Server.over = True  # threads that live on start none
   for server in _SERVERS: server.stop()
 
 
 def _forget() -> None:
+  Server.over = False
   for server in _SERVERS: server.forget()
 
 
-atexit.register(_stop)
+at_end(Step.COMPILERS, _stop, inherited=True)
 os.register_at_fork(after_in_child=_forget)

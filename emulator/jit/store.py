@@ -16,9 +16,9 @@ _SOURCES: Final = ("emulator/jit/*.py", "emulator/jit/amdgcn/*.py", "emulator/am
 
 
 def user_cache() -> Path:
-  """The folder for what this user's processes keep of tinyhw."""
+  """The folder for what this user's processes keep of tinyhw. Earlier versions had unmarked ones in the one above."""
   from platformdirs import user_cache_path
-  return user_cache_path("tinyhw")
+  return user_cache_path("tinyhw", version="2")
 
 
 def store() -> Store:

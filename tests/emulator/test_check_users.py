@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.emulator.gpu import compile_gpu
+from tinyhw.emulator.check import KINDS
 
 RACE = """
 @l = internal addrspace(3) global [64 x i32] undef
@@ -71,6 +72,34 @@ def test_the_option_prints_a_table_and_json(objects: dict[str, Path]) -> None:
   assert finding["kind"] == "race" and finding["pc"] - finding["entry"] == 0x20 and finding["other_pc"]
   done = run(objects["fine"], "--check")
   assert done.returncode == 0 and done.stdout.endswith("checks: nothing found\n")
+
+
+def test_the_option_takes_names_of_checks(objects: dict[str, Path]) -> None:
+  done = run(objects["race"], "--check=wait,race")
+  assert done.returncode == 1 and "\nrace " in done.stdout
+  done = run(objects["race"], "--check=barrier")
+  assert done.returncode == 0 and done.stdout.endswith("checks: nothing found\n")
+  assert run(objects["race"], "--check", EMU_CHECK="report,barrier").returncode == 0
+  assert run(objects["race"], "--check=race", EMU_CHECK="report,barrier").returncode == 1
+  done = run(objects["race"], "--check=luck,race")
+  told, = done.stderr.splitlines()
+  assert done.returncode != 0 and done.stdout == "" and "--check=luck,race: no check is called luck" in told
+  assert all(name in told for name in KINDS)
+
+
+def test_names_of_checks_are_only_those_behind_the_equals_sign(tmp_path: Path) -> None:
+  """What follows a plain --check is the verb's own; what follows the program of `tinyhw run` is that program's."""
+  (tmp_path / "tell.py").write_text("import os, sys; print(sys.argv[1:], os.environ.get('EMU_CHECK'))")
+  command = [sys.executable, "-c", "from tinyhw.cli import main; main()"]
+  for options, expected in ((("--check", "tell.py", "--check", "x"), "['--check', 'x'] report"),
+                            (("--check=race,wait", "tell.py"), "[] report,race,wait"),
+                            (("--mockgpu", "sm_90", "--check", "--", "tell.py"), "[] report"),
+                            (("tell.py", "--check=luck"), "['--check=luck'] None")):
+    done = subprocess.run([*command, "run", *options], env={k: v for k, v in os.environ.items() if k != "EMU_CHECK"},
+                          capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.strip() == expected, (options, done.stderr)
+  done = subprocess.run([*command, "run", "--check=luck", "tell.py"], capture_output=True, text=True, cwd=tmp_path)
+  assert done.returncode != 0 and "--check=luck: no check is called luck" in done.stderr
 
 
 def test_what_cannot_be_checked_is_refused(objects: dict[str, Path]) -> None:

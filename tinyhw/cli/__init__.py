@@ -21,14 +21,19 @@ LONGEST = 2000  # letters of an error's first line: it may quote a file
 # verb -> (module, one line): a verb's module is imported when the verb runs, so that `tinyhw --help` stays quick
 VERBS = {
   "asm": ("tinyhw.cli.asm", "Assemble AMD GPU instructions to bytes."),
+  "assemble": ("tinyhw.cli.assemble", "Turn the source of a queue's words (decode --source) back into words."),
   "bench": ("tinyhw.cli.bench", "Measure tinyhw against NumPy and tinygrad on this machine."),
+  "decode": ("tinyhw.cli.decode", "Show a capture, or the words of a queue, packet by packet."),
   "demo": ("tinyhw.cli.demo", "Train a small network on LLVM, PYTHON and the AMD mock, and show one launch's queue."),
   "devices": ("tinyhw.cli.devices", "List the devices, and what each one needs."),
+  "diff": ("tinyhw.cli.diff", "Compare what two captures submit, packet by packet."),
   "disasm": ("tinyhw.cli.disasm", "Show machine code (an ELF, raw bytes, hex lines) as LLVM's text."),
   "gen": ("tinyhw.cli.gen", "Regenerate autogen/ from vendor headers, or check it."),
   "ledger": ("tinyhw.cli.ledger", "How far each instruction's meaning can be trusted, and what proves it."),
   "launch": ("tinyhw.cli.launch", "Run a kernel of a ready code object on a device."),
   "onnx": ("tinyhw.cli.onnx", "Show or run an ONNX model."),
+  "record": ("tinyhw.cli.record", "Run a program and keep what it submits to its GPUs."),
+  "replay": ("tinyhw.cli.replay", "Submit again what a capture holds, and compare what it leaves behind."),
   "run": ("tinyhw.cli.run", "Run a Python program that uses CUDA's driver on mock NVIDIA GPUs."),
 }
 

@@ -12,7 +12,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.cli import complete
+from tinyhw.cli import checks, complete, progress
 from tinyhw.cli.files import contents, load
 from tinyhw.core.environment import count
 from tinyhw.core.errors import DeviceError, InvalidArgument, LDSWarning
@@ -72,12 +72,12 @@ def parse_argument(text: str) -> Argument:
   return value
 
 
-class Launch(click.Command):
+class Launch(checks.Checked):
   """The verb, with the list of checks under its help."""
 
   def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
     from tinyhw.emulator.check import KINDS
-    with formatter.section("Checks (--check; EMU_CHECK=report,NAME,... chooses)"):
+    with formatter.section("Checks (--check; --check=NAME,... chooses)"):
       formatter.write_dl(list(KINDS.items()))
 
 
@@ -108,11 +108,11 @@ class Launch(click.Command):
 @click.option("--exactness", is_flag=True, help="Report which executed instructions were not exact, what they reached.")
 @click.option("--command", "-x", "script", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="With --debug: take the commands from FILE.")
-@click.option("--check", is_flag=True, help="Check for hazards on the emulator; status 1 if there are any.")
+@checks.option("status 1 if there are any")
 def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str | None, arguments: tuple[str, ...],
             shared: int, timeout: float | None, device: str | None, save: tuple[str, ...], as_json: bool, debug: bool,
             report_form: str | None, report_file: Path | None, exactness: bool, script: Path | None,
-            check: bool, options: tuple[str, ...]) -> None:
+            check: str | None, options: tuple[str, ...]) -> None:
   """Run KERNEL of FILE (an AMDGPU code object, PTX or CUDA C++) and show its buffers.
 
   \b
@@ -145,12 +145,12 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
   looks = [name for name, on in (("--debug", debug), ("--report", form), ("--exactness", exactness)) if on]
   if looks: on_emulator(device, looks[0])
   if script is not None and not debug: raise InvalidArgument("needs --debug", where="--command")
-  if check and looks and not debug: raise InvalidArgument(f"does not go with {looks[0]}", where="--check")
+  if check is not None and looks and not debug: raise InvalidArgument(f"does not go with {looks[0]}", where="--check")
   if debug and len(looks) > 1: raise InvalidArgument("does not go with --debug", where=looks[1])
   if debug:
     import tinyhw
     from tinyhw.cli.debug import debug as debugger
-    wanted = (os.environ.get("EMU_CHECK") or "1") if check else ""
+    wanted = "" if check is None else check or "1"
     session, status = debugger(lambda: tinyhw.debug(*what, check=wanted, shared=shared, cluster=clusters,
                                                            options=options), script)
     with session:
@@ -159,7 +159,8 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
   elif looks:
     from tinyhw import report as start_report
     from tinyhw.cli.report import write
-    report = start_report(*what, shared=shared, cluster=clusters, options=options)
+    with progress.shown(what[1], as_json):
+      report = start_report(*what, shared=shared, cluster=clusters, options=options)
     if as_json:
       save_buffers(report.buffers, targets)
       click.echo(json.dumps({"buffers": plain(report.buffers), "report": report.to_dict()}))
@@ -170,12 +171,15 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
     from tinyhw import launch
     from tinyhw.drive.nv.bare import is_ptx
     if device is None and chosen is None and (source is not None or is_ptx(binary)): device = "EMU"
-    device, asked = checks(device or chosen) if check else (device or default_device(), "")
+    asked = "" if check is None else ",".join(["report", *filter(None, [check])])
+    if check is not None and device is None: device = chosen or ("EMU" if mock_cards() is None else None)
+    device = device or default_device()
     try:
       with warnings.catch_warnings():  # they are told below, in the command's own way
         warnings.simplefilter("ignore", LDSWarning)
-        buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout,
-                         cluster=clusters, options=options)
+        with progress.shown(what[1], as_json):
+          buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout,
+                           cluster=clusters, options=options)
     except DeviceError as error:
       if device == "AMD" and mock_cards() is None and not Path("/dev/kfd").exists(): error.hint = NO_CARD
       raise
@@ -233,12 +237,6 @@ def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int
     shown = np.array2string(b, threshold=16, max_line_width=100)
     click.echo(f"buffer {i}: {b.dtype}[{', '.join(map(str, b.shape))}] {shown}")
   if report is not None: show_findings(report)
-
-
-def checks(device: str | None) -> tuple[str, str]:
-  """The device that a checked launch runs on, and its checks in the words of EMU_CHECK."""
-  names = [word for word in os.environ.get("EMU_CHECK", "").split(",") if word not in {"", "0", "1", "report"}]
-  return device or ("EMU" if mock_cards() is None else default_device()), ",".join(["report", *names])
 
 
 def show_findings(report: Report) -> None:

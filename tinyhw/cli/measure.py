@@ -1,7 +1,6 @@
 """How `tinyhw bench` measures."""
 from __future__ import annotations
 
-import atexit
 import os
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import Error
 
 Seconds = list[float]
@@ -60,5 +60,5 @@ def _bytecode() -> dict[str, str]:
   environment has Python leave none, a folder of this process's own has it."""
   if not sys.dont_write_bytecode or "PYTHONPYCACHEPREFIX" in os.environ: return {}
   folder = tempfile.TemporaryDirectory(prefix="tinyhw-bytecode-")
-  atexit.register(folder.cleanup)
+  at_end(Step.FILES, folder.cleanup)
   return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder.name}

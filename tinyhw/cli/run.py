@@ -8,16 +8,19 @@ from pathlib import Path
 
 import click
 
+from tinyhw.cli import checks
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import InvalidArgument
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(cls=checks.Checked, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--mockgpu", default=lambda: os.environ.get("MOCKGPU", "sm_90"), metavar="CARDS", show_default="sm_90",
               help="The mock cards, sm_90 or with commas several.")
 @click.option("-m", "module", is_flag=True, help="PROGRAM is a module's name, as for python -m.")
+@checks.option("what was found is told at the end")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def command(mockgpu: str, module: bool, program: str, arguments: tuple[str, ...]) -> None:
+def command(mockgpu: str, module: bool, check: str | None, program: str, arguments: tuple[str, ...]) -> None:
   """Run a PROGRAM that calls CUDA's driver (libcuda.so.1) or runtime (libcudart.so.13): one in Python (cuda.bindings,
   Numba, tinygrad, ctypes ...), or a native one of nvcc's that carries its PTX.
 
@@ -34,12 +37,14 @@ def command(mockgpu: str, module: bool, program: str, arguments: tuple[str, ...]
   """
   if not module and not Path(program).is_file():
     raise InvalidArgument(f"{program}: there is no such file", hint="-m runs a module by its name")
+  if check is not None: os.environ["EMU_CHECK"] = ",".join(["report", *filter(None, [check])])
   from tinyhw.cli import children, native
   tell = children.machine(mockgpu)
   children.offer(mockgpu)
   if not module and native.is_native(program):
     native.run(program, arguments, tell)
   sys.argv = [program, *arguments]
+  at_end(Step.REPORTS, tell)  # behind what the program has registered, which may call CUDA too
   sys.path.insert(0, os.getcwd() if module else str(Path(program).resolve().parent))
   try:
     if module: runpy.run_module(program, run_name="__main__", alter_sys=True)

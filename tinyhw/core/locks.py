@@ -84,7 +84,7 @@ class FairLock(_RLock):
     finally: self._acquire_restore(held)
 
 
-def _llvm() -> Any:
+def llvm_lock() -> Any:
   """llvmlite's lock, which each call of LLVM takes; a child could not call LLVM again where a thread is amid a call."""
   library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
   return getattr(getattr(library, "_lock", None), "_lock", None)
@@ -97,7 +97,7 @@ def _hold() -> None:
   end = time.monotonic() + _IMPORT_S
   while True:
     wanted = [(rank, made) for rank, made in _shared]
-    if (llvm := _llvm()) is not None: wanted.append((COMPILER, llvm))
+    if (llvm := llvm_lock()) is not None: wanted.append((COMPILER, llvm))
     for _, held in sorted(wanted, key=lambda row: row[0]):
       held.acquire()
       _held.append(held)

@@ -10,7 +10,6 @@ process ends they are told, and joined. Values do not depend on who computes whi
 """
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
 import functools
@@ -21,6 +20,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import count
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import lock
@@ -287,7 +287,7 @@ def pool(compiled: Callable[[str], Functions]) -> Pool:
   with _lock:
     if _pool is None or not _pool.alive:
       _pool = Pool(compiled(source()) if supported() else {}, cores())
-      atexit.register(_stopped, _pool)
+      at_end(Step.THREADS, functools.partial(_stopped, _pool))
     return _pool
 
 

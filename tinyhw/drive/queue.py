@@ -24,6 +24,18 @@ _WORD = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+  """Code in GPU memory: where, the file that it came in ("amdgcn" or "cubin"), and of each kernel its name, its entry's
+  address and the bytes of its arguments."""
+  address: int
+  size: int
+  name: str
+  kind: str
+  file: bytes
+  kernels: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Patch:
   """One word's share of a named value: `word = word & keep | (value >> right << left) & ~keep`."""
   index: int

@@ -2,12 +2,12 @@
 
 One track of the host has schedules, compilations and copies, one for each device its kernels and copies between devices
 as the host saw them, and one for each hardware queue with timestamps of its own the same kernels by the device's clock.
+Tracks say whose clock it is: the host's, a card's, or a mock's, which says nothing of a card.
 While a profile is taken each kernel is waited for, so that its time is its own. The file is written when the process
 ends, or by `write`.
 """
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import sys
@@ -19,8 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import variable
 from tinyhw.core.locks import lock
+from tinyhw.core.trace import Whose
 
 LIMIT: Final = 1_000_000  # events; later ones are counted and left out
 Interval = tuple[float, float]
@@ -55,17 +57,18 @@ class Profile:
       if self._registered != os.getpid():  # not what a forked child's parent did
         self._registered = os.getpid()
         self._events.clear()
-        atexit.register(self._at_exit, os.getpid())
+        at_end(Step.REPORTS, self._at_exit)
       if len(self._events) < LIMIT: self._events.append(event)
       else: self.dropped += 1
 
-  def kernel(self, device: str, name: str, host: Interval, own: Interval | None, facts: dict[str, Any]) -> None:
-    """Keep a launch: as the host saw it, and by the clock of the device where that has one."""
-    self.add(Event(device, name, "kernel", *host, facts=facts))
+  def kernel(self, device: str, name: str, host: Interval, own: Interval | None, facts: dict[str, Any],
+             clock: Whose = Whose.CARD) -> None:
+    """Keep a launch: as the host saw it, and by the clock of the device where that has one (`clock` says whose)."""
+    self.add(Event(f"{device} ({Whose.HOST.value})", name, "kernel", *host, facts=facts))
     if own is None: return
     with self._lock:
       self._offsets[device] = min(self._offsets.get(device, float("inf")), host[1] - own[1])
-    self.add(Event(f"{device} compute queue", name, "kernel", *own, clock=device, facts=facts))
+    self.add(Event(f"{device} compute queue ({clock.value})", name, "kernel", *own, clock=device, facts=facts))
 
   def trace(self) -> dict[str, Any]:
     """All events as Chrome's trace format has them: microseconds, processes and threads by number."""
@@ -92,10 +95,10 @@ class Profile:
       self._offsets.clear()
       self.dropped = 0
 
-  def _at_exit(self, pid: int) -> None:
+  def _at_exit(self) -> None:
     wanted = wants()
-    if os.getpid() != pid or not self._events or not wanted: return
-    path = Path(f"tinyhw-profile-{pid}.json" if wanted == "1" else wanted)
+    if not self._events or not wanted: return
+    path = Path(f"tinyhw-profile-{os.getpid()}.json" if wanted == "1" else wanted)
     try: self.write(path)
     except OSError as error: print(f"tinyhw: PROFILE: {path} cannot be written: {error.strerror}", file=sys.stderr)
     else: print(f"tinyhw: PROFILE: {path}: open it at https://ui.perfetto.dev", file=sys.stderr)

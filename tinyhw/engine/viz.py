@@ -6,7 +6,6 @@ written when the process ends, or by `write`.
 """
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import sys
@@ -17,9 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import variable
 from tinyhw.core.errors import Error
 from tinyhw.core.locks import lock
+from tinyhw.core.trace import Whose
 from tinyhw.ir.size import highest
 from tinyhw.ir.stages import Watcher, watched
 from tinyhw.ir.uop import UOp
@@ -76,6 +77,9 @@ class _Watches(Watcher):
     if len(self._rules) < RULES: self._rules.append((rule, _short(before), _short(after)))
 
 
+def _mean(times: list[float]) -> float | None: return sum(times) / len(times) if times else None
+
+
 @dataclass(eq=False)
 class Page:
   """One kernel."""
@@ -84,7 +88,9 @@ class Page:
   stages: list[Stage]
   spec: ProgramSpec | None = None
   code: str = ""
-  times: list[float] = field(default_factory=list)
+  times: list[float] = field(default_factory=list)  # by the device's clock
+  host: list[float] = field(default_factory=list)  # the same launches, waited for by the host
+  clock: Whose = Whose.HOST
 
   def data(self) -> dict[str, Any]:
     """As the page's script reads it."""
@@ -94,7 +100,8 @@ class Page:
       "name": spec.name, "device": self.device, "grid": "*".join(map(str, spec.grid)), "source": spec.source,
       "block": "*".join(map(str, spec.block)), "operations": highest(spec.estimates.ops), "bytes": spec.estimates.bytes,
       "compiled": self.compiled, "runs": len(self.times), "code": self.code, "options": list(map(str, spec.opts)),
-      "seconds": sum(self.times) / len(self.times) if self.times else None,
+      "seconds": _mean(self.host if self.clock is Whose.MOCK else self.times), "clock": self.clock.value,
+      "mocked": _mean(self.times) if self.clock is Whose.MOCK else None,
       "stages": [vars(stage) for stage in self.stages],
     }
 
@@ -122,14 +129,16 @@ class Viz:
         self._process = os.getpid()
         self._pages.clear()
         self._by_spec.clear()
-        atexit.register(self._at_exit, os.getpid())
+        at_end(Step.REPORTS, self._at_exit)
       if len(self._pages) < KERNELS:
         self._pages.append(page)
         self._by_spec[id(page.spec)] = page
 
-  def ran(self, spec: ProgramSpec, seconds: float) -> None:
-    """A launch took so long."""
-    if (page := self._by_spec.get(id(spec))) is not None: page.times.append(seconds)
+  def ran(self, spec: ProgramSpec, seconds: float, host: float) -> None:
+    """A launch took so long, by the device's clock and by the host's."""
+    if (page := self._by_spec.get(id(spec))) is not None:
+      page.times.append(seconds)
+      page.host.append(host)
 
   def page(self) -> str:
     """The page."""
@@ -141,10 +150,10 @@ class Viz:
     """Write the page."""
     path.write_text(self.page(), encoding="utf-8")
 
-  def _at_exit(self, pid: int) -> None:
+  def _at_exit(self) -> None:
     wanted = wants()
-    if os.getpid() != pid or not self._pages or not wanted: return
-    path = Path(f"tinyhw-viz-{pid}.html" if wanted == "1" else wanted)
+    if not self._pages or not wanted: return
+    path = Path(f"tinyhw-viz-{os.getpid()}.html" if wanted == "1" else wanted)
     try: self.write(path)
     except OSError as error: print(f"tinyhw: VIZ: {path} cannot be written: {error.strerror}", file=sys.stderr)
     else: print(f"tinyhw: VIZ: {path}: open it in a browser", file=sys.stderr)

@@ -179,7 +179,8 @@ def registers(packet: Packet) -> list[tuple[int, int]]:
   return [(start + packet.reg_offset + i, value) for i, value in enumerate(packet.payload)]
 
 
-def _register_text(offset: int, value: int) -> str:
+def register_text(offset: int, value: int) -> str:
+  """`COMPUTE_PGM_LO = 0x00001000 (DATA=0x1000)`: a register by its dword offset."""
   from tinyhw.autogen import gc_11_0_0 as gc  # 200 classes that only text needs
 
   for cls in gc.REGISTERS:
@@ -200,7 +201,7 @@ def text(words: Sequence[int], *, where: int = 0) -> str:
   try:
     for at, packet in walk(words):
       lines.append(f"{where + 4 * at:#06x}  {packet!r}")
-      lines += [f"          {_register_text(offset, value)}" for offset, value in registers(packet)]
+      lines += [f"          {register_text(offset, value)}" for offset, value in registers(packet)]
   except DecodeError as error:
     lines.append(f"        {error}")
   return "\n".join(lines)

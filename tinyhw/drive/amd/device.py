@@ -31,7 +31,7 @@ from tinyhw.drive.amd.program import AMDProgram
 from tinyhw.drive.amd.runner import AMDRunner
 from tinyhw.drive.amd.topology import save_area
 from tinyhw.drive.base import Allocation, Launch, Runner, Runtime
-from tinyhw.drive.queue import BoundStream, HardwareQueue, PointerUnit, Ring
+from tinyhw.drive.queue import BoundStream, Code, HardwareQueue, PointerUnit, Ring
 from tinyhw.drive.queued import CLOSE_TIMEOUT_S
 from tinyhw.drive.signal import SignalPool
 from tinyhw.wire import codeobject
@@ -299,6 +299,13 @@ class AMDRuntime(GpuRuntime):
     """(address, code object) of each code object in GPU memory."""
     return [(image.address, image.code) for image in list(self._images.values())]
 
+  def codes(self) -> list[Code]:
+    """What lies in GPU memory as code, with the file that it came in."""
+    def kernels(image: CodeImage) -> tuple[tuple[str, int, int], ...]:
+      return tuple((k.name, image.address + k.entry_offset, k.kernarg_size) for k in image.code.kernels.values())
+    return [Code(i.address, i.buffer.size, self.name, "amdgcn", i.code.file, kernels(i))
+            for i in list(self._images.values())]
+
   def _place(self, binary: bytes) -> CodeImage:
     code = codeobject.load(binary, arch=self.target, features=self.arch.features)
     if not code.image: raise DecodeError("no section or segment has anything to load", where="code object")
@@ -332,6 +339,7 @@ class AMDRuntime(GpuRuntime):
     return self.gpu.gpu_id in self.kfd.faults
 
   def raise_faults(self) -> None:
+    if self.port.pid() != self._pid: self.check_usable()  # a fork, which KFD tells nothing
     self.kfd.wait_events(0)
     self._check_faults()
 

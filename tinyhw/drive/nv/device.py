@@ -21,7 +21,7 @@ from tinyhw.drive.nv.gpu import CodeImage, GpuRuntime, Prepared
 from tinyhw.drive.nv.program import NVProgram
 from tinyhw.drive.nv.rm import BIG_PAGE, HUGE_PAGE, LOCAL_WINDOW, PAGE, SHARED_WINDOW, Buffer, Memory, OsEvent, Rm
 from tinyhw.drive.nv.runner import NVRunner
-from tinyhw.drive.queue import BoundStream
+from tinyhw.drive.queue import BoundStream, Code
 from tinyhw.drive.signal import SignalPool
 from tinyhw.wire import qmd
 from tinyhw.wire.codeobject import CodeObject
@@ -231,6 +231,13 @@ class NVRuntime(GpuRuntime):
     c = ComputeCommands(self.arch.compute_class, "new program").invalidate()
     self.submit(self.compute, c.signal(self.timeline.signal.address, "timeline").bind())
     return CodeImage(buffer, code)
+
+  def codes(self) -> list[Code]:
+    """What lies in GPU memory as code, with the file that it came in."""
+    def kernels(image: CodeImage) -> tuple[tuple[str, int, int], ...]:
+      return tuple((k.name, image.address + k.text, k.bank0) for k in image.code.kernels.values())
+    return [Code(i.address, i.buffer.size, self.name, "cubin", i.code.file, kernels(i))
+            for i in list(self._images.values())]
 
   def loaded(self) -> list[tuple[int, CodeObject]]:
     """AMD's code objects in memory: none."""

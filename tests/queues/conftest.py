@@ -1,0 +1,33 @@
+"""Captures of small programs on the mocks, made once a session."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+from tinyhw import Tensor
+a = Tensor([1.0, 2.0, 3.0]) + 1
+assert a.tolist() == [2.0, 3.0, 4.0]
+b = Tensor.rand(64, 64)
+(b @ b).sum().item()
+"""
+MACHINES = {"AMD": "gfx1100", "NV": "sm_90"}
+
+
+def record(path: Path, device: str, program: str = PROGRAM, **more: str) -> subprocess.CompletedProcess[str]:
+  """Run a program whose devices are recorded."""
+  environment = {**os.environ, "RECORD": str(path), "DEV": device, "MOCKGPU": MACHINES[device], **more}
+  return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="session", params=MACHINES)
+def captured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+  """A capture of PROGRAM on one vendor's mock."""
+  path = tmp_path_factory.mktemp("captures") / f"{request.param}.thq"
+  done = record(path, request.param)
+  assert done.returncode == 0, done.stderr
+  return path

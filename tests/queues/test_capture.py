@@ -1,0 +1,151 @@
+"""What a recorded program submitted is on file, decodes to named packets, and its words are all there."""
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.queues.conftest import MACHINES, record
+from tinyhw.core.errors import DecodeError, Error
+from tinyhw.queues.capture import Capture, Step
+from tinyhw.queues.container import MAGIC, Reader, Writer, content_hash
+from tinyhw.queues.effects import Does
+from tinyhw.queues.events import KINDS, Doorbell, parsed
+
+
+def submissions(path: Path) -> list[Step]:
+  return [step for step in Capture(path) if step.follow is not None]
+
+
+def test_each_word_of_a_ring_is_some_packets(captured: Path) -> None:
+  found = submissions(captured)
+  assert len(found) >= 5
+  for step in found:
+    assert isinstance(step.event, Doorbell) and step.follow is not None
+    assert not [i.error for i in step.follow.items if i.packet is None]
+    ring = b"".join(data for _, data in step.event.ring)
+    inside = b"".join(w.to_bytes(4, "little") for i in step.follow.items if i.depth == 0 for w in i.words)
+    assert ring == inside and ring
+
+
+def test_launches_have_their_kernels_names_and_sizes(captured: Path) -> None:
+  capture = Capture(captured)
+  launches = [(step.event.vendor, l) for step in capture if step.follow is not None for l in step.follow.launches]
+  assert len(launches) >= 3
+  for vendor, launch in launches:
+    assert (vendor, launch.entry) in capture.kernels
+    assert min(*launch.grid, *launch.block) >= 1 and launch.arguments
+
+
+def test_every_wait_of_a_queue_has_its_signal(captured: Path) -> None:
+  """The drivers' timeline, seen from outside: each value that is waited for was signalled by an earlier submission."""
+  signalled: dict[int, int] = {}
+  for step in submissions(captured):
+    assert step.follow is not None
+    for effect in (e for i in step.follow.items for e in i.effects):
+      if effect.does is Does.WAIT: assert effect.met(signalled.get(effect.address, 0))
+      elif effect.does is Does.SIGNAL: signalled[effect.address] = effect.value
+  assert signalled
+
+
+def test_memory_that_arguments_name_is_kept(captured: Path) -> None:
+  """What a launch's arguments hold can be read, and the buffers that they name were looked at."""
+  capture, read = Capture(captured), 0
+  for step in capture:
+    if step.follow is None or step.world is None: continue
+    for launch in step.follow.launches:
+      words = capture.memories[step.event.vendor].read(step.world, launch.arguments, 8)
+      assert words is not None and len(words) == 8
+      assert isinstance(step.event, Doorbell) and len(step.event.touched) >= 3
+      read += 1
+  assert read >= 3
+
+
+@pytest.mark.parametrize("device", MACHINES)
+def test_a_killed_program_leaves_all_up_to_its_last_doorbell(device: str, tmp_path: Path) -> None:
+  path = tmp_path / "killed.thq"
+  program = """
+import os, signal
+from tinyhw import Device, Tensor
+ports = {"AMD": Device.amd_port, "NV": Device.nv_port}
+(Tensor([1.0, 2.0]) + 1).tolist()
+port = ports[os.environ["DEV"]]()
+rung, inner = 0, port.inner.doorbell
+def doorbell(*given):
+  global rung
+  rung += 1
+  if rung == 3: os.kill(os.getpid(), signal.SIGKILL)
+  inner(*given)
+port.inner.doorbell = doorbell
+for _ in range(9): (Tensor([1.0, 2.0]) + 1).tolist()
+"""
+  done = record(path, device, program)
+  assert done.returncode == -signal.SIGKILL, done.stderr
+  found = submissions(path)
+  assert len(found) >= 4 and all(i.packet is not None for s in found for i in s.follow.items)  # type: ignore[union-attr]
+
+
+def test_events_survive_the_file(tmp_path: Path) -> None:
+  """Every kind of event, with every field other than its default."""
+  values = {"int": 7, "str": "x", "bytes": b"y", "bool": True, "Chunks": [[1, 2, 3, b"h"]], "Pieces": [[4, b"z"]],
+            "list[int]": [5], "list[list[Any]]": [["k", 1, 2]]}
+  made = []
+  for cls in KINDS.values():
+    names = {f.name: str(f.type) for f in cls.__dataclass_fields__.values() if f.name != "TAG"}
+    made.append(cls(**{name: values[kind] for name, kind in names.items() if kind in values}))
+  writer = Writer(tmp_path / "x.thq", {"program": []})
+  for event in made: writer.event(event.row())
+  writer.close()
+  assert list(parsed(Reader(tmp_path / "x.thq").events())) == made
+
+
+def test_a_content_is_stored_once(tmp_path: Path) -> None:
+  writer = Writer(tmp_path / "x.thq", {})
+  content = random.Random(1).randbytes(9000)
+  for _ in range(3): writer.blob(content, content_hash(content))
+  writer.close()
+  assert writer.bytes_stored < 9500
+  assert Reader(tmp_path / "x.thq").blob(content_hash(content)) == content
+
+
+def test_cut_anywhere_it_reads_or_says_so(captured: Path, tmp_path: Path) -> None:
+  whole, rng = captured.read_bytes(), random.Random(3)
+  for size in [0, 1, len(MAGIC), len(MAGIC) + 5, *(rng.randrange(len(whole)) for _ in range(40))]:
+    path = tmp_path / "cut.thq"
+    path.write_bytes(whole[:size])
+    try: list(Capture(path))
+    except Error as error: assert str(path) in str(error) or "capture" in str(error)
+
+
+def test_damaged_anywhere_it_reads_or_says_so(captured: Path, tmp_path: Path) -> None:
+  whole, rng = captured.read_bytes(), random.Random(4)
+  for _ in range(60):
+    data = bytearray(whole)
+    for _ in range(rng.randrange(1, 4)): data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    path = tmp_path / "bad.thq"
+    path.write_bytes(data)
+    try: list(Capture(path))
+    except Error: pass
+
+
+def test_a_newer_capture_says_what_reads_it(tmp_path: Path) -> None:
+  Writer(tmp_path / "new.thq", {"format": 99}).close()
+  with pytest.raises(DecodeError, match="format 99.*newer tinyhw"): Capture(tmp_path / "new.thq")
+
+
+def test_the_command_records_and_decodes(tmp_path: Path) -> None:
+  path = tmp_path / "run.thq"
+  def tinyhw(*arguments: str) -> subprocess.CompletedProcess[str]:
+    start = [sys.executable, "-c", "from tinyhw.cli import main; main()", *arguments]
+    return subprocess.run(start, capture_output=True, text=True, cwd=tmp_path)
+  program = "from tinyhw import Tensor; (Tensor([1.0]) + 1).tolist()"
+  done = tinyhw("record", "-o", str(path), "--mockgpu", "gfx1100", "--", sys.executable, "-c", program)
+  assert done.returncode == 0 and "1 launches" in done.stderr, done.stderr
+  shown = tinyhw("decode", str(path), "--dispatch", "0")
+  assert shown.returncode == 0 and "DISPATCH_DIRECT" in shown.stdout and "COMPUTE_PGM_LO" in shown.stdout
+  none = tinyhw("record", "-o", str(path), "--mockgpu", "gfx1100", "--", sys.executable, "-c", "pass")
+  assert none.returncode == 1 and "opened no device" in none.stderr and not path.exists()

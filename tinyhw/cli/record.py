@@ -1,0 +1,71 @@
+"""`tinyhw record`: run a program and keep what it submits to its GPUs."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from tinyhw.core.errors import DeviceError, Error, InvalidArgument
+from tinyhw.queues.capture import Capture
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("-o", "--output", default="run.thq", show_default=True, metavar="FILE", help="Where the capture goes.")
+@click.option("--mockgpu", metavar="CARDS", help="Mock cards, as MOCKGPU has them (1, gfx1100, sm_90); DEV is their "
+              "vendor's driver where it is not set.")
+@click.argument("program")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def command(output: str, mockgpu: str | None, program: str, arguments: tuple[str, ...]) -> None:
+  """Run PROGRAM and record each kernel-driver call, each doorbell, and what every submission holds and reads.
+
+  What was submitted is on file before its doorbell rings, so that a program that hangs or is killed leaves all of it.
+  Further processes that the program starts have files of their own, run.PID.thq. RECORD=run.thq does the same without
+  this command.
+
+  \b
+  Examples:
+    tinyhw record -o run.thq --mockgpu gfx1100 -- python train.py
+    tinyhw decode run.thq
+  """
+  environment = dict(os.environ, RECORD=str(Path(output).resolve()), TINYHW_RECORD_RUN=os.urandom(8).hex())
+  if mockgpu:
+    environment["MOCKGPU"] = mockgpu
+    environment.setdefault("DEV", "NV" if mockgpu.startswith("sm_") else "AMD")
+  Path(output).unlink(missing_ok=True)
+  start = [program, *arguments]
+  if program.endswith(".py"): start.insert(0, sys.executable)
+  try: child = subprocess.Popen(start, env=environment)
+  except OSError as error: raise InvalidArgument(f"cannot be run: {error.strerror}", where=program) from None
+  code = _wait(child)
+  if not Path(output).exists():
+    if code: sys.exit(code)
+    raise DeviceError("opened no device that has queues", where=program,
+                      hint="set DEV=AMD or DEV=NV, or name mock cards: --mockgpu 1")
+  click.echo(summary(output), err=True)
+  sys.exit(code)
+
+
+def _wait(child: subprocess.Popen[bytes]) -> int:
+  """The exit status; Ctrl-C goes to the program too, which ends as it likes."""
+  while True:
+    try: code = child.wait()
+    except KeyboardInterrupt: continue
+    return 128 - code if code < 0 else code
+
+
+def summary(path: str) -> str:
+  """One line: what a capture holds."""
+  capture = Capture(path)
+  submissions = launches = packets = 0
+  try:
+    for step in capture:
+      if step.follow is None: continue
+      submissions, launches, packets = submissions + 1, launches + len(step.follow.launches), packets + len(
+        step.follow.items)
+  except Error as error: return f"{path}: {error}"
+  size = os.path.getsize(path)
+  cut = "; it ends amid a frame" if capture.cut else ""
+  return f"{path}: {submissions:,} submissions, {packets:,} packets, {launches:,} launches, {size:,} bytes{cut}"

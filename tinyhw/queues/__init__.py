@@ -1,0 +1,11 @@
+"""Command queues as things to look at: captures of what a program submitted, and what can be done with them.
+
+    container   the file: frames with checksums, each content once
+    events      what a capture says, one declaration an event
+    world       what the kernel driver's calls have made: memory, queues; `amd` and `nv` know their own calls
+    record      a port that writes down what goes through it
+    capture     a file read back: events in order, memory as it was
+    listing     packets as text, with names for addresses
+
+Drivers, mocks and devices are not imported here: who composes hands in ports and names.
+"""

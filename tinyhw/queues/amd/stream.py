@@ -1,0 +1,154 @@
+"""What AMD's engines read of a submission: PM4 and SDMA packets through indirect buffers, AQL packets.
+
+`AmdState` is what a queue keeps from one submission to the next: the SH registers, by which a dispatch knows its code
+and its arguments.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.autogen import hsa
+from tinyhw.autogen import pm4_gfx11 as pm4
+from tinyhw.autogen import sdma_v6 as sdma
+from tinyhw.core.errors import DecodeError
+from tinyhw.core.layout import Packet
+from tinyhw.queues.amd.effects import effects
+from tinyhw.queues.world import Item, Launch, Queue, Read
+from tinyhw.wire import aql
+from tinyhw.wire import pm4 as pm4_wire
+from tinyhw.wire import sdma as sdma_wire
+
+DEEPEST: Final = 4  # indirect buffers in one another; the command processor has two levels (PAL, IB2)
+ARGUMENTS: Final = 4096  # bytes that are taken for arguments where nobody says how many there are
+_USER_DATA: Final = gc.COMPUTE_USER_DATA_0.OFFSET
+_USERS: Final = 16
+_DIMENSIONS: Final = (gc.COMPUTE_NUM_THREAD_X, gc.COMPUTE_NUM_THREAD_Y, gc.COMPUTE_NUM_THREAD_Z)
+
+
+@dataclass(slots=True)
+class AmdState:
+  """Registers by dword offset, as packets have set them."""
+  registers: dict[int, int] = field(default_factory=dict)
+
+  def entry(self) -> int:
+    """Address of the program."""
+    low, high = (self.registers.get(r.OFFSET, 0) for r in (gc.COMPUTE_PGM_LO, gc.COMPUTE_PGM_HI))
+    return low << 8 | (high & 0xFF) << 40
+
+  def user_data(self) -> list[int]:
+    """The dwords that a dispatch puts into the first SGPRs."""
+    return [self.registers.get(_USER_DATA + i, 0) for i in range(_USERS)]
+
+
+def wide(packet: Packet) -> list[int]:
+  """Values of more than 32 bits, which addresses are."""
+  return [value for f, value in packet.items() if f.width + f.shift > 32]
+
+
+class AmdFollow:
+  """See `world.Follow`."""
+
+  def __init__(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> None:
+    self.queue, self._read = queue, read
+    self.items: list[Item] = []
+    self.launches: list[Launch] = []
+    self.roots: list[tuple[int, int]] = []
+    self.pieces: list[tuple[int, bytes]] = []
+    if queue.state is None: queue.state = AmdState()
+    self.state: AmdState = queue.state
+    if queue.kind == "aql":
+      for address, raw in ring:
+        for at in range(0, len(raw) - aql.PACKET_BYTES + 1, aql.PACKET_BYTES):
+          self._aql(address + at, raw[at:at + aql.PACKET_BYTES])
+      return
+    address, raw = ring[0] if ring else (0, b"")
+    places = [(address, len(raw))]
+    for more, data in ring[1:]:  # a ring that wraps is one stream
+      places.append((more, len(data)))
+      raw += data
+    self._stream(places, words_of(raw), 0)
+
+  def _stream(self, places: Sequence[tuple[int, int]], words: tuple[int, ...], depth: int) -> None:
+    decode: Any = pm4_wire.decode if self.queue.kind == "pm4" else sdma_wire.decode
+    at = 0
+    while at < len(words):
+      where = address_at(places, 4 * at)
+      try: packet, size = decode(words, at)
+      except DecodeError as error:
+        self.items.append(Item(where, tuple(words[at:]), None, depth, str(error), self.queue))
+        return
+      item = Item(where, tuple(words[at:at + size]), packet, depth, queue=self.queue, effects=effects(packet))
+      self.items.append(item)
+      at += size
+      if self.queue.kind == "pm4": self._pm4(item, packet, depth)
+      else: self._sdma(packet, depth)
+
+  def _pm4(self, item: Item, packet: Packet, depth: int) -> None:
+    for offset, value in pm4_wire.registers(packet): self.state.registers[offset] = value
+    if isinstance(packet, pm4.INDIRECT_BUFFER): return self._call(int(packet.ib_base), int(packet.ib_size) * 4, depth)
+    if isinstance(packet, pm4.DISPATCH_DIRECT):
+      self._launch(item, (int(packet.dim_x), int(packet.dim_y), int(packet.dim_z)))
+    elif isinstance(packet, pm4.DISPATCH_INDIRECT):
+      raw = self._read(int(packet.addr), 12)
+      x, y, z = words_of(raw) if raw is not None and len(raw) == 12 else (0, 0, 0)
+      self._launch(item, (x, y, z))
+    self.roots += [(value, 0) for value in wide(packet)]
+
+  def _launch(self, item: Item, grid: tuple[int, int, int]) -> None:
+    state, users = self.state, self.state.user_data()
+    block = tuple(state.registers.get(r.OFFSET, 0) & 0xFFFF for r in _DIMENSIONS)
+    pairs = [users[i] | users[i + 1] << 32 for i in range(0, _USERS - 1)]
+    arguments = next((p for p in pairs if p >> 16 and self._read(p, 8) is not None), 0)
+    self.launches.append(Launch(item, state.entry(), arguments, 0, grid, (block[0], block[1], block[2]),
+                                {"registers": dict(state.registers)}))
+    self.roots += [(state.entry(), 0), *((p, ARGUMENTS) for p in pairs if p >> 16)]
+
+  def _sdma(self, packet: Packet, depth: int) -> None:
+    if isinstance(packet, sdma.SDMA_PKT_INDIRECT): self._call(int(packet.ib_base), int(packet.ib_size) * 4, depth)
+    else: self.roots += [(value, 0) for value in wide(packet)]
+
+  def _call(self, address: int, size: int, depth: int) -> None:
+    raw = self._read(address, size)
+    if raw is None or len(raw) < size:
+      self.items.append(Item(address, (), None, depth + 1, f"{size} bytes of an indirect buffer that are not known",
+                             self.queue))
+      return
+    self.pieces.append((address, raw))
+    if depth + 1 > DEEPEST:
+      self.items.append(Item(address, (), None, depth + 1, "indirect buffers in one another, too deep", self.queue))
+      return
+    self._stream([(address, size)], words_of(raw), depth + 1)
+
+  def _aql(self, address: int, raw: bytes) -> None:
+    words = words_of(raw)
+    try: packet = aql.decode(raw)
+    except DecodeError as error:
+      self.items.append(Item(address, words, None, 0, str(error), self.queue))
+      return
+    item = Item(address, words, packet, queue=self.queue, effects=effects(packet))
+    self.items.append(item)
+    fields: Any = packet
+    if isinstance(packet, hsa.hsa_kernel_dispatch_packet_t):
+      block = int(fields.workgroup_size_x), int(fields.workgroup_size_y), int(fields.workgroup_size_z)
+      sizes = int(fields.grid_size_x), int(fields.grid_size_y), int(fields.grid_size_z)
+      x, y, z = (-(-g // max(b, 1)) for g, b in zip(sizes, block))
+      self.launches.append(Launch(item, int(fields.kernel_object), int(fields.kernarg_address), 0, (x, y, z), block))
+      self.roots += [(int(fields.kernarg_address), ARGUMENTS), (int(fields.kernel_object), 64)]
+    values = [words[i] | words[i + 1] << 32 for i in range(2, 16, 2)]
+    self.roots += [(v, 0) for v in values if v >> 16]
+
+
+def words_of(raw: bytes) -> tuple[int, ...]:
+  """Whole dwords."""
+  return tuple(memoryview(raw[:len(raw) & ~3]).cast("I").tolist())
+
+
+def address_at(places: Sequence[tuple[int, int]], offset: int) -> int:
+  """GPU address of a byte of several pieces."""
+  for address, size in places:
+    if offset < size: return address + offset
+    offset -= size
+  return places[-1][0] + places[-1][1] + offset

@@ -1,0 +1,142 @@
+"""What /dev/kfd and its render nodes have given a process: see `queues.world`."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Final
+
+from tinyhw.autogen import kfd
+from tinyhw.queues.amd.stream import AmdFollow, AmdState
+from tinyhw.queues.events import Ioctl, Mmap, Munmap
+from tinyhw.queues.world import Allocation, Queue, Read, World
+from tinyhw.wire import kfd as calls
+from tinyhw.wire.aql import PACKET_BYTES
+
+_KINDS: Final = {kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM: "VRAM", kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT: "GTT",
+                 kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR: "USERPTR", kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL: "DOORBELL",
+                 kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP: "MMIO"}
+_QUEUES: Final = {kfd.KFD_IOC_QUEUE_TYPE_COMPUTE: "pm4", kfd.KFD_IOC_QUEUE_TYPE_SDMA: "sdma",
+                  kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL: "aql", kfd.KFD_IOC_QUEUE_TYPE_SDMA_XGMI: "sdma",
+                  kfd.KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID: "sdma"}
+_SHIFT: Final = {"pm4": 2, "sdma": 0, "aql": 6}  # bytes of what the pointers count, as a shift
+_MOST_GPUS: Final = 4096
+_MASK: Final = (1 << 64) - 1
+
+
+class AmdWorld(World):
+  """See the module."""
+  PATHS = ("/dev/kfd", "/dev/dri/")
+
+  def __init__(self) -> None:
+    super().__init__()
+    self._handles: dict[int, Allocation] = {}
+    self._offsets: dict[tuple[int, int], Allocation] = {}  # (GPU, offset for mmap)
+    self._by_id: dict[int, Queue] = {}
+    self._pointers: dict[int, tuple[int, int]] = {}  # (write, read) pointer addresses of a queue
+    self._doors: dict[int, tuple[int, int]] = {}  # of a queue's key: its doorbell_offset, GPU
+    self._door_maps: list[tuple[int, int, int]] = []  # (address, bytes, offset) of mapped doorbells
+    self._rung: dict[int, Queue] = {}
+    self._nodes: dict[int, int] = {}  # drm fd -> gpu_id
+
+  def inner(self, argument: Any) -> bytes:
+    if not isinstance(argument, kfd.kfd_ioctl_map_memory_to_gpu_args | kfd.kfd_ioctl_unmap_memory_from_gpu_args):
+      return b""
+    count = min(int(argument.n_devices), _MOST_GPUS)
+    return ctypes.string_at(argument.device_ids_array_ptr, 4 * count) if argument.device_ids_array_ptr else b""
+
+  def place(self, made: Allocation) -> int:
+    gpus = list(dict.fromkeys(self._nodes.values()))
+    return gpus.index(made.gpu) if made.gpu in gpus else 0
+
+  def write_pointer(self, queue: Queue) -> int:
+    """GPU address of the write pointer."""
+    return self._pointers[queue.key][0]
+
+  def read_pointer(self, queue: Queue) -> int:
+    """GPU address of the read pointer."""
+    return self._pointers[queue.key][1]
+
+  def called(self, call: Ioctl, when: int) -> None:
+    found = calls.find(call.request)
+    if found is None or found.struct is None: return
+    a: Any = found.struct.from_buffer_copy(call.after.ljust(ctypes.sizeof(found.struct), b"\0"))
+    match call.request:
+      case kfd.AMDKFD_IOC_ACQUIRE_VM: self._nodes[int(a.drm_fd)] = int(a.gpu_id)
+      case kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU: self._allocated(a, when)
+      case kfd.AMDKFD_IOC_FREE_MEMORY_OF_GPU:
+        gone = self._handles.pop(int(a.handle), None)
+        if gone is not None: self._drop(gone, when)
+      case kfd.AMDKFD_IOC_CREATE_QUEUE: self._created(a)
+      case kfd.AMDKFD_IOC_DESTROY_QUEUE:
+        queue = self._by_id.pop(int(a.queue_id), None)
+        if queue is not None:
+          queue.closed, self._rung = True, {}
+          self._doors.pop(queue.key, None)
+
+  def _allocated(self, a: Any, when: int) -> None:
+    kind = next((name for bit, name in _KINDS.items() if a.flags & bit), "memory")
+    made = self._add(int(a.va_addr), int(a.size), kind, int(a.gpu_id), int(a.handle), when)
+    if kind == "USERPTR": made.host = made.address
+    self._handles[made.handle] = made
+    self._offsets[made.gpu, int(a.mmap_offset)] = made
+
+  def _created(self, a: Any) -> None:
+    kind = _QUEUES.get(int(a.queue_type), "pm4")
+    gpus = sorted({q.gpu for q in self.queues} | {int(a.gpu_id)})
+    name = f"GPU{gpus.index(int(a.gpu_id))}.{kind.upper()}.{int(a.queue_id)}"
+    queue = Queue(len(self.queues), name, kind, int(a.gpu_id), int(a.ring_base_address), int(a.ring_size),
+                  int(a.queue_id), state=AmdState())
+    self.queues.append(queue)
+    self._by_id[queue.handle] = queue
+    self._pointers[queue.key] = int(a.write_pointer_address), int(a.read_pointer_address)
+    self._doors[queue.key] = int(a.doorbell_offset), queue.gpu
+    for address, label in ((queue.ring, "ring"), (int(a.write_pointer_address), "write pointer"),
+                           (int(a.read_pointer_address), "read pointer"), (int(a.eop_buffer_address), "EOP buffer"),
+                           (int(a.ctx_save_restore_address), "save area")):
+      if address and (found := self.find(address)) is not None and not found.label: found.label = f"{name} {label}"
+    self._rung = {}
+
+  def mapped(self, call: Mmap) -> None:
+    gpu = self._nodes.get(call.fd)
+    made = None if gpu is None else self._offsets.get((gpu, call.offset & _MASK))
+    if made is None and gpu is None:
+      made = next((m for (_, offset), m in self._offsets.items() if offset == call.offset & _MASK and m.kind != "VRAM"
+                   and offset), None)
+    if made is not None:
+      made.host = call.address
+      return
+    self._door_maps.append((call.address, call.length, call.offset & _MASK))
+    self._rung = {}
+
+  def unmapped(self, call: Munmap) -> None:
+    end = call.address + call.length
+    for made in self.living():
+      if made.host and made.kind != "USERPTR" and call.address <= made.host < end: made.host = 0
+    kept = [row for row in self._door_maps if not call.address <= row[0] < end]
+    if len(kept) != len(self._door_maps): self._door_maps, self._rung = kept, {}
+
+  def rung(self, address: int, value: int) -> Queue | None:
+    if (known := self._rung.get(address)) is not None: return known
+    for at, length, offset in self._door_maps:
+      if not at <= address < at + length: continue
+      for key, (door, _) in self._doors.items():
+        if door - offset == address - at:
+          self._rung[address] = self.queues[key]
+          return self.queues[key]
+    return None
+
+  def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]:
+    last = value + 1 if queue.kind == "aql" else value  # AQL's doorbell is the last packet's index (HSA 2.7)
+    return queue.at, max(queue.at, last)
+
+  def ring_pieces(self, queue: Queue, first: int, last: int) -> list[tuple[int, int]]:
+    shift, size = _SHIFT[queue.kind], queue.size
+    count = min(last - first << shift, size)
+    at = ((last << shift) - count) % size
+    head = min(count, size - at)
+    return [(queue.ring + a, n) for a, n in ((at, head), (0, count - head)) if n]
+
+  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> AmdFollow:
+    return AmdFollow(queue, ring, read)
+
+
+assert PACKET_BYTES == 1 << _SHIFT["aql"]

@@ -1,0 +1,141 @@
+"""A capture read back: its events in order, each with the world as it was then, and memory as it was known.
+
+    for step in Capture("run.thq"):
+      if step.follow is not None: print(step.number, step.queue, len(step.follow.items))
+
+Nothing is kept that was gone through: a long capture is read in little memory. Contents come from the file when they
+are asked for.
+"""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tinyhw.queues.container import Reader
+from tinyhw.queues.events import Doorbell, Event, Program, Seen, parsed
+from tinyhw.queues.vendors import new_world
+from tinyhw.queues.world import Allocation, Follow, Queue, World
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+  """A kernel in GPU memory: its entry, and the bytes of its arguments."""
+  name: str
+  entry: int
+  argument_bytes: int
+  program: str
+
+
+@dataclass(slots=True)
+class Step:
+  """An event, with what it meant: `queue` and `follow` of a doorbell; `submission` counts those."""
+  number: int
+  event: Event
+  world: World | None
+  queue: Queue | None = None
+  follow: Follow | None = None
+  submission: int = -1
+
+
+class Memory:
+  """The newest known content of each vendor's memory, by chunks: what the file has of it can be read."""
+
+  def __init__(self, reader: Reader) -> None:
+    self._reader = reader
+    self._chunks: dict[int, dict[int, tuple[int, bytes]]] = {}  # allocation -> first byte -> (bytes, hash)
+    self._pieces: list[tuple[int, bytes]] = []
+
+  def learn(self, rows: list[list[Any]]) -> None:
+    """Take contents by their hash."""
+    for key, at, size, name in rows: self._chunks.setdefault(key, {})[at] = size, name
+
+  def at_hand(self, pieces: list[tuple[int, bytes]]) -> None:
+    """What the submission that is looked at brings along."""
+    self._pieces = pieces
+
+  def versions(self, made: Allocation) -> dict[int, tuple[int, bytes]]:
+    """Hashes of an allocation's chunks, by their first byte."""
+    return self._chunks.get(made.key, {})
+
+  def read(self, world: World, address: int, size: int) -> bytes | None:
+    """Bytes at a GPU address; None where they are not known, fewer where what is known ends."""
+    for start, piece in self._pieces:
+      if start <= address < start + len(piece): return piece[address - start:address - start + size]
+    made = world.find(address)
+    if made is None: return None
+    known, out, at = self._chunks.get(made.key, {}), b"", address - made.address
+    while len(out) < size:
+      row = next(((s, n[0], n[1]) for s, n in ((c, known[c]) for c in _starts(known, at)) if s <= at < s + n[0]), None)
+      if row is None: break
+      data = self._reader.blob(row[2])
+      if data is None: break
+      out += data[at - row[0]:at - row[0] + size - len(out)]
+      at = row[0] + row[1]
+      if at >= made.size: break
+    return out or None
+
+
+def _starts(known: dict[int, Any], at: int) -> list[int]:
+  """Where a chunk that holds a byte can begin: chunks are of two sizes."""
+  return [s for s in (at & ~0xFFF, at & ~0xFFFF, 0) if s in known]
+
+
+class Capture:
+  """See the module. Raises MissingFile, or DecodeError for what is no capture or a damaged one."""
+
+  def __init__(self, path: str | os.PathLike[str]) -> None:
+    self.reader = Reader(path)
+    self.head = self.reader.head
+    self.worlds: dict[str, World] = {}
+    self.memories: dict[str, Memory] = {}
+    self.kernels: dict[tuple[str, int], Kernel] = {}
+    self.programs: list[Program] = []
+
+  @property
+  def cut(self) -> bool:
+    """Whether the file ends amid a frame: its program was ended from outside."""
+    return self.reader.cut >= 0
+
+  def world(self, vendor: str) -> World:
+    """A vendor's, as far as was read."""
+    if vendor not in self.worlds:
+      self.worlds[vendor] = new_world(vendor)
+      self.memories[vendor] = Memory(self.reader)
+    return self.worlds[vendor]
+
+  def __iter__(self) -> Iterator[Step]:
+    """Go through all from the beginning."""
+    self.worlds, self.memories, self.kernels, self.programs = {}, {}, {}, []
+    submission = 0
+    for number, event in enumerate(parsed(self.reader.events())):
+      world = self.world(event.vendor) if event.vendor else None
+      step = Step(number, event, world)
+      if world is not None:
+        memory = self.memories[event.vendor]
+        world.apply(event, number)
+        if isinstance(event, Doorbell): submission += self._doorbell(step, event, world, memory, submission)
+        elif isinstance(event, Seen): memory.learn(event.memory)
+        elif isinstance(event, Program): self._program(event)
+      yield step
+
+  def _doorbell(self, step: Step, event: Doorbell, world: World, memory: Memory, submission: int) -> bool:
+    memory.learn(event.memory)
+    memory.at_hand([(at, data) for at, data in (*event.ring, *event.pieces)])
+    def read(address: int, size: int) -> bytes | None: return memory.read(world, address, size)
+    step.follow = world.submitted(event, read)
+    if step.follow is None: return False
+    step.queue, step.submission = world.queues[event.queue], submission
+    return True
+
+  def _program(self, event: Program) -> None:
+    self.programs.append(event)
+    found = self.worlds[event.vendor].find(event.address)
+    if found is not None and not found.label: found.label = f"code of {event.name}"
+    for name, entry, size in event.kernels:
+      self.kernels[event.vendor, entry] = Kernel(name, entry, size, event.name)
+
+  def close(self) -> None:
+    """Let go of the file."""
+    self.reader.close()

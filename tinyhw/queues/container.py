@@ -1,0 +1,178 @@
+"""The capture's file: a line that says what it is, then frames that each can be checked and skipped by themselves.
+
+    magic            the line `MAGIC`
+    frame            kind u8, form u8 (0 raw, 1 zstd), 2 bytes of zeros, bytes u32, crc32 of the stored bytes u32, bytes
+    HEAD   (1)       msgpack map: format, program, and what else the recorder knew
+    EVENTS (2)       msgpack list of events, in order; see `events`
+    BLOB   (3)       16 bytes of xxh3-128 of the content, then the content as `form` says
+
+Writing appends whole frames, so whatever ends the process, what was flushed is readable: a frame that is not all there
+ends the file. The same content is stored once. Reading maps the file and looks at frames' heads alone; contents are
+unpacked when they are asked for.
+"""
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgpack
+import xxhash
+import zstandard
+
+from tinyhw.core.errors import DecodeError, InvalidArgument, MissingFile
+
+MAGIC: Final = b"tinyhw queue capture\n"
+FORMAT: Final = 1
+HEAD, EVENTS, BLOB = 1, 2, 3
+HASH_BYTES: Final = 16
+LEAST: Final = 64  # bytes below which nothing is packed
+_FRAME: Final = struct.Struct("<BBHII")
+_LARGEST: Final = 1 << 30  # bytes of a frame, packed or not: more is no frame of ours
+
+
+def content_hash(content: bytes | memoryview) -> bytes:
+  """The name of a content: 16 bytes."""
+  return xxhash.xxh3_128_digest(content)
+
+
+class Writer:
+  """Appends to a new file. Threads must take turns; `flush` hands everything so far to the system."""
+
+  def __init__(self, path: str | os.PathLike[str], head: dict[str, Any]) -> None:
+    self.path, self.bytes_stored = Path(path), 0
+    self._pack, self._zstd = msgpack.Packer(use_bin_type=True), zstandard.ZstdCompressor(level=1)
+    self._known: set[bytes] = set()
+    self._events: list[Any] = []
+    self._frames: list[bytes] = []
+    try: self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error: raise MissingFile(f"cannot be written: {error.strerror}", where=str(path)) from None
+    fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # others that want this name take another
+    os.ftruncate(self._fd, 0)
+    self._frames.append(MAGIC)
+    self._frame(HEAD, self._pack.pack({"format": FORMAT, **head}))
+    self.flush()
+
+  def event(self, row: list[Any]) -> None:
+    """Put an event behind the others."""
+    self._events.append(row)
+
+  def blob(self, content: bytes | memoryview, name: bytes) -> None:
+    """Keep a content under its hash, once."""
+    if name in self._known: return
+    self._known.add(name)
+    self._frame(BLOB, content, name)
+
+  def flush(self) -> None:
+    """Write all that waits, blobs before the events that name them."""
+    if self._events:
+      self._frame(EVENTS, self._pack.pack(self._events))
+      self._events = []
+    if not self._frames or self._fd < 0: return
+    data = b"".join(self._frames)
+    self._frames = []
+    self.bytes_stored += len(data)
+    view = memoryview(data)
+    while view: view = view[os.write(self._fd, view):]
+
+  def close(self) -> None:
+    """Flush and close; safe to call twice."""
+    if self._fd < 0: return
+    self.flush()
+    os.close(self._fd)
+    self._fd = -1
+
+  def _frame(self, kind: int, content: bytes | memoryview, prefix: bytes = b"") -> None:
+    form = 0
+    if len(content) >= LEAST:
+      packed = self._zstd.compress(content)
+      if len(packed) < len(content): form, content = 1, packed
+    stored = prefix + bytes(content)
+    self._frames.append(_FRAME.pack(kind, form, 0, len(stored), zlib.crc32(stored)) + stored)
+
+
+class Reader:
+  """A file's frames. `head` is what the recorder said; `cut` is where a frame begins that is not all there, or -1."""
+
+  def __init__(self, path: str | os.PathLike[str]) -> None:
+    self.path = Path(path)
+    try: file = self.path.open("rb")
+    except IsADirectoryError: raise InvalidArgument("is a folder, not a capture", where=str(path)) from None
+    except OSError as error:
+      raise MissingFile(f"cannot be opened: {error.strerror}", where=str(path)) from None
+    with file:
+      size = os.fstat(file.fileno()).st_size
+      if size < len(MAGIC) or file.read(len(MAGIC)) != MAGIC:
+        raise DecodeError("is no capture of tinyhw", where=str(path),
+                          hint="`tinyhw record` makes one; raw words want --kind")
+      self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    self._unzip = zstandard.ZstdDecompressor()
+    self._blobs: dict[bytes, tuple[int, int, int]] = {}
+    self._event_frames: list[tuple[int, int, int]] = []
+    self.cut = -1
+    self.head: dict[str, Any] = {}
+    self._index(size)
+
+  def _index(self, size: int) -> None:
+    at, head, data = len(MAGIC), _FRAME.size, self._map
+    heads: list[tuple[int, int, int]] = []
+    while at < size:
+      if at + head > size: self.cut = at; break
+      kind, form, zeros, stored, _ = _FRAME.unpack_from(data, at)
+      if kind not in (HEAD, EVENTS, BLOB) or form > 1 or zeros or stored > _LARGEST:
+        raise DecodeError(f"no frame at byte {at}: the file is damaged there", where=str(self.path))
+      if at + head + stored > size: self.cut = at; break
+      place = at, form, stored
+      if kind == BLOB:
+        if stored < HASH_BYTES: raise DecodeError(f"no content at byte {at}", where=str(self.path))
+        self._blobs[data[at + head:at + head + HASH_BYTES]] = place
+      elif kind == EVENTS: self._event_frames.append(place)
+      else: heads.append(place)
+      at += head + stored
+    if not heads: raise DecodeError("ends before it says what it is", where=str(self.path))
+    found = self._unpacked(self._content(heads[0]), "its head")
+    if not isinstance(found, dict): raise DecodeError("has a head that is none", where=str(self.path))
+    if not isinstance(found.get("format"), int) or not 1 <= found["format"] <= FORMAT:
+      raise DecodeError(f"has format {found.get('format')!r}, this tinyhw reads 1 to {FORMAT}", where=str(self.path),
+                        hint="a newer tinyhw reads it")
+    self.head = found
+
+  def events(self) -> Iterator[list[Any]]:
+    """The events' rows, in order. Raises DecodeError for a frame that is damaged."""
+    for place in self._event_frames:
+      rows = self._unpacked(self._content(place), f"the events at byte {place[0]}")
+      if not isinstance(rows, list) or any(not isinstance(row, list) or not row for row in rows):
+        raise DecodeError(f"has no events at byte {place[0]}", where=str(self.path))
+      yield from rows
+
+  def blob(self, name: bytes) -> bytes | None:
+    """A content by its hash; None where the file has only its name."""
+    place = self._blobs.get(name)
+    return None if place is None else self._content(place, HASH_BYTES)
+
+  def _content(self, place: tuple[int, int, int], prefix: int = 0) -> bytes:
+    at, form, size = place
+    start = at + _FRAME.size
+    stored = self._map[start:start + size]
+    if zlib.crc32(stored) != _FRAME.unpack_from(self._map, at)[4]:
+      raise DecodeError(f"is damaged: the frame at byte {at} has another checksum", where=str(self.path))
+    if not form: return stored[prefix:]
+    try:
+      if zstandard.frame_content_size(stored[prefix:]) > _LARGEST: raise zstandard.ZstdError("too large")
+      return self._unzip.decompress(stored[prefix:], max_output_size=_LARGEST)
+    except zstandard.ZstdError as error:
+      raise DecodeError(f"cannot unpack the frame at byte {at}: {error}", where=str(self.path)) from None
+
+  def _unpacked(self, content: bytes, what: str) -> Any:
+    try: return msgpack.unpackb(content, raw=False, strict_map_key=False)
+    except (ValueError, msgpack.UnpackException) as error:
+      raise DecodeError(f"cannot read {what}: {error}", where=str(self.path)) from None
+
+  def close(self) -> None:
+    """Let go of the file."""
+    self._map.close()

@@ -1,0 +1,175 @@
+"""What a capture says: one class an event. A row of the file is [tag, when, thread, vendor, fields ...] in this order.
+
+An event's class is its declaration: `row` and `from_row` go by its fields. A later format may put fields behind those
+that are here; rows of an older one leave them out, and they have their defaults.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, ClassVar, Self
+
+from tinyhw.core.errors import DecodeError
+
+Chunks = list[list[Any]]
+"""Contents by place: rows of [allocation, first byte, bytes, hash]."""
+Pieces = list[list[Any]]
+"""Words that a submission leads to: rows of [GPU address, bytes]."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Event:
+  """`at_ns` is on the recorder's clock, `thread` counts the process's threads in the order of their first event,
+  `vendor` is "amd", "nv", or empty for what belongs to none."""
+  TAG: ClassVar[str] = ""
+  at_ns: int = 0
+  thread: int = 0
+  vendor: str = ""
+
+  def row(self) -> list[Any]:
+    """As the file has it."""
+    return [self.TAG, *(getattr(self, name) for name in _NAMES[type(self)])]
+
+  @classmethod
+  def from_row(cls, values: list[Any]) -> Self:
+    """From what is behind the tag. Raises DecodeError for too few values, or too many."""
+    names = _NAMES[cls]
+    given = dict(zip(names, values))
+    missing = [f.name for f in fields(cls) if f.name not in given and f.default is MISSING
+               and f.default_factory is MISSING]
+    if missing or len(values) > len(names):
+      raise DecodeError(f"{len(values)} values, {len(names)} are declared", where=f"event {cls.TAG}")
+    for f in fields(cls):
+      if f.name in given and not _fits(given[f.name], str(f.type)):
+        raise DecodeError(f"{given[f.name]!r:.40} is no {f.type}", where=f"event {cls.TAG}.{f.name}")
+    return cls(**given)
+
+
+@dataclass(slots=True, kw_only=True)
+class Open(Event):
+  """A device file was opened; `errno` where it was not."""
+  TAG: ClassVar[str] = "open"
+  path: str
+  flags: int
+  fd: int = -1
+  errno: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Close(Event):
+  """A device file was closed."""
+  TAG: ClassVar[str] = "close"
+  fd: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Ioctl(Event):
+  """A call: its argument before and after, and what its pointers lead to (`inner`), before and after."""
+  TAG: ClassVar[str] = "ioctl"
+  fd: int
+  request: int
+  before: bytes
+  after: bytes
+  inner_before: bytes = b""
+  inner_after: bytes = b""
+  result: int = 0
+  errno: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Mmap(Event):
+  """A mapping; `address` is where it is."""
+  TAG: ClassVar[str] = "mmap"
+  fd: int
+  length: int
+  offset: int
+  protection: int
+  address: int = 0
+  errno: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Munmap(Event):
+  """Addresses were given back."""
+  TAG: ClassVar[str] = "munmap"
+  address: int
+  length: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Program(Event):
+  """Code that lies in GPU memory: `image` is the hash of the object, `kernels` rows of [name, entry, kernarg bytes]."""
+  TAG: ClassVar[str] = "program"
+  address: int
+  size: int
+  name: str
+  kind: str
+  image: bytes
+  kernels: list[list[Any]] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Doorbell(Event):
+  """A store to a doorbell, with what it submits: entries of the ring from `first` to `last` (the ring's own units),
+  the words behind them, and the memory that they lead to, as the host left it."""
+  TAG: ClassVar[str] = "doorbell"
+  address: int
+  value: int
+  nbytes: int
+  queue: int = -1
+  first: int = 0
+  last: int = 0
+  ring: Pieces = field(default_factory=list)
+  pieces: Pieces = field(default_factory=list)
+  memory: Chunks = field(default_factory=list)
+  touched: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Seen(Event):
+  """Contents that the device has left behind, when the program had waited for it. They need not be stored."""
+  TAG: ClassVar[str] = "seen"
+  memory: Chunks
+
+
+@dataclass(slots=True, kw_only=True)
+class Waited(Event):
+  """The program waited: whether what it waited for came."""
+  TAG: ClassVar[str] = "waited"
+  met: bool
+  ns: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Note(Event):
+  """A line of somebody: `kind` says of whom ("fault", "log", "test", "end", "recorder")."""
+  TAG: ClassVar[str] = "note"
+  kind: str
+  text: str
+
+
+_ROWS: dict[str, tuple[type, ...]] = {"Chunks": (int, int, int, bytes), "Pieces": (int, bytes)}
+_PLAIN: dict[str, type] = {"int": int, "str": str, "bytes": bytes, "bool": bool}
+
+
+def _fits(value: object, kind: str) -> bool:
+  """Whether a value of a file is of the declared type. Numbers are what 64 bits hold, with or without a sign."""
+  if kind in _PLAIN: return type(value) is _PLAIN[kind]
+  if not isinstance(value, list): return False
+  if kind == "list[int]": return all(type(v) is int for v in value)
+  if kind in _ROWS:
+    return all(isinstance(row, list) and tuple(map(type, row)) == _ROWS[kind] for row in value)
+  return all(isinstance(row, list) and tuple(map(type, row)) == (str, int, int) for row in value)  # kernels
+
+
+KINDS: dict[str, type[Event]] = {
+  cls.TAG: cls for cls in (Open, Close, Ioctl, Mmap, Munmap, Program, Doorbell, Seen, Waited, Note)}
+_NAMES: dict[type[Event], tuple[str, ...]] = {cls: tuple(f.name for f in fields(cls)) for cls in KINDS.values()}
+
+
+def parsed(rows: Iterator[list[Any]]) -> Iterator[Event]:
+  """Events of rows. Raises DecodeError for one of a kind that is not known."""
+  for row in rows:
+    cls = KINDS.get(row[0]) if isinstance(row[0], str) else None
+    if cls is None: raise DecodeError(f"an event of kind {row[0]!r} is not known", where="capture")
+    yield cls.from_row(row[1:])

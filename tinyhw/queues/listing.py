@@ -1,0 +1,128 @@
+"""Packets as text and as rows: the vendor's names and fields, with a name beside each address that the capture knows.
+
+`Names` knows what lies where; `lines` and `rows` show what was followed, for people and for programs.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tinyhw.core.layout import Packet, Struct
+from tinyhw.queues.capture import Capture
+from tinyhw.queues.world import PAGE, Follow, Item, Launch, World
+from tinyhw.wire import gpfifo, methods
+
+
+class Names:
+  """Names of addresses: what a capture knows of a vendor's memory, or nothing."""
+
+  def __init__(self, capture: Capture | None = None, vendor: str = "", world: World | None = None) -> None:
+    self._capture, self._vendor, self._world = capture, vendor, world
+
+  def at(self, address: int) -> str:
+    """`kernel r_16_4 + 0x40`, `VRAM buffer 3 [0x100]`; empty where nothing is known."""
+    if address < PAGE or self._world is None: return ""
+    if code := self._kernel(address): return code
+    made = self._world.find(address)
+    if made is not None: return made.at(address)
+    was = self._world.was(address)
+    return "" if was is None else f"{was.at(address)}, freed"
+
+  def _kernel(self, address: int) -> str:
+    if self._capture is None: return ""
+    exact = self._capture.kernels.get((self._vendor, address))
+    if exact is not None: return f"kernel {exact.name}"
+    for program in self._capture.programs:
+      if program.vendor == self._vendor and program.address <= address < program.address + program.size:
+        entries = [(entry, name) for name, entry, _ in program.kernels if entry <= address]
+        if not entries: return f"code of {program.name} [{address - program.address:#x}]"
+        entry, name = max(entries)
+        return f"kernel {name} + {address - entry:#x}"
+    return ""
+
+
+def addresses(item: Item) -> Iterator[tuple[str, int]]:
+  """(field, value) of what may be an address in a packet."""
+  packet = item.packet
+  if isinstance(packet, Packet):
+    for f, value in packet.items():
+      if f.width + f.shift > 32 and value >= PAGE: yield f.name, value
+  elif isinstance(packet, Struct):
+    for name, found in packet.to_dict().items():
+      handle = found.get("handle") if isinstance(found, dict) else found
+      if isinstance(handle, int) and handle >= 1 << 32: yield name, handle
+  elif isinstance(packet, gpfifo.Segment): yield "GET", packet.address
+  elif isinstance(packet, methods.Send):
+    for effect in item.effects:
+      if effect.address >= PAGE: yield effect.does.value, effect.address
+
+
+def packet_text(item: Item) -> str:
+  """One line: the packet with its fields, or why the words are none."""
+  packet = item.packet
+  if packet is None:
+    shown = " ".join(f"{w:08x}" for w in item.words[:8])
+    return f"? {item.error}" + (f" [{shown}{' ...' if len(item.words) > 8 else ''}]" if shown else "")
+  if isinstance(packet, methods.Send):
+    return f"{packet.header.__name__}(SUBCHANNEL={packet.subchannel}, ADDRESS={packet.method:#x}, " \
+           f"{len(packet.data)} word{'s' if len(packet.data) != 1 else ''})"
+  return "NOP" if packet == methods.NOP and isinstance(packet, int) else str(packet)
+
+
+def launch_text(names: Names, launch: Launch) -> str:
+  """`kernel r_16_4, grid 4,1,1, block 32,1,1, arguments at ...`."""
+  code = names.at(launch.entry) or f"code at {launch.entry:#x}"
+  grid, block = (",".join(map(str, n)) for n in (launch.grid, launch.block))
+  where = f" ({name})" if launch.arguments and (name := names.at(launch.arguments)) else ""
+  arguments = f", arguments at {launch.arguments:#x}{where}" if launch.arguments else ""
+  return f"{code}, grid {grid}, block {block}{arguments}"
+
+
+def below(item: Item) -> list[str]:
+  """Lines below a packet: registers that it sets, methods with their fields, a QMD's."""
+  packet = item.packet
+  if isinstance(packet, methods.Send):
+    from tinyhw.queues.nv.text import sent_lines  # NVIDIA's declarations load with its first method
+    return sent_lines(packet, item.class_id)
+  if isinstance(packet, Packet) and type(packet).__module__.endswith("pm4_gfx11"):
+    from tinyhw.queues.amd.text import register_lines  # AMD's registers load with the first packet that sets one
+    return register_lines(packet)
+  return []
+
+
+def known(names: Names, item: Item, launch: Launch | None) -> list[str]:
+  """What is known of a packet's addresses, one text each."""
+  found = [f"{field}: {name}" for field, value in addresses(item) if (name := names.at(value))]
+  return found if launch is None else [launch_text(names, launch), *found]
+
+
+def lines(names: Names, follow: Follow, *, deep: bool = True) -> Iterator[str]:
+  """A line a packet, indented by the calls that lead to it; with `deep` lines below for registers and methods."""
+  launches = {id(l.item): l for l in follow.launches}
+  for item in follow.items:
+    pad = "  " * item.depth
+    told = known(names, item, launches.get(id(item)))
+    if item.packet is not None and item.error: told.append(item.error)
+    yield f"{item.address:#014x}  {pad}{packet_text(item)}" + (f"   ; {'; '.join(told)}" if told else "")
+    if deep:
+      for line in below(item): yield f"{'':14}  {pad}  {line}"
+
+
+def rows(names: Names, follow: Follow) -> Iterator[dict[str, Any]]:
+  """The same as plain values, nothing left out: the words are in it."""
+  launches = {id(l.item): l for l in follow.launches}
+  for item in follow.items:
+    row: dict[str, Any] = {"address": item.address, "depth": item.depth, "words": list(item.words)}
+    packet = item.packet
+    if item.error: row["error"] = item.error
+    if packet is None: pass
+    elif isinstance(packet, methods.Send):
+      row |= {"packet": packet.header.__name__, "subchannel": packet.subchannel, "methods": below(item),
+              "class": item.class_id}
+    else:
+      row["packet"] = type(packet).__name__ if not isinstance(packet, int) else "NOP"
+      if hasattr(packet, "to_dict"): row["fields"] = packet.to_dict()
+      elif isinstance(packet, gpfifo.Segment | gpfifo.Control): row["text"] = str(packet)
+    if item.effects: row["effects"] = [str(e) for e in item.effects]
+    if told := known(names, item, launches.get(id(item))): row["known"] = told
+    yield row

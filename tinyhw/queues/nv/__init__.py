@@ -1,0 +1,1 @@
+"""NVIDIA: calls of RM and UVM, GPFIFO entries, pushbuffers and QMDs."""

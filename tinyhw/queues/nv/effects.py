@@ -1,0 +1,118 @@
+"""What NVIDIA's methods do; see `queues.effects`. Host semaphores as `dev_pbdma.ref` has them, copies by the copy
+class's methods, launches by their QMD."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, Final
+
+from tinyhw.autogen import nv_c56f as host
+from tinyhw.core.layout import Packet
+from tinyhw.queues.effects import Clock, Does, Effect
+from tinyhw.wire import qmd
+
+RELEASES: Final = 3  # semaphores that a QMD can release, at most
+_ACQUIRES: Final = {host.SEM_EXECUTE_OPERATION.ACQUIRE: "==", host.SEM_EXECUTE_OPERATION.ACQ_STRICT_GEQ: "strict >=",
+                    host.SEM_EXECUTE_OPERATION.ACQ_CIRC_GEQ: "circular >=", host.SEM_EXECUTE_OPERATION.ACQ_AND: "&",
+                    host.SEM_EXECUTE_OPERATION.ACQ_NOR: "nor"}
+_LINES: Final = 1024
+_TIME_AT: Final = 8  # bytes from a semaphore to its timestamp
+
+Values = dict[tuple[int, int], int]
+"""Method values by subchannel and byte address."""
+Effects = Iterator[Effect]
+
+
+def semaphore(values: Values, word: int) -> Effects:
+  """SEM_EXECUTE with the state of the other SEM methods."""
+  p: Any = host.SEM_EXECUTE.decode(word)
+  def sent(method: Any) -> int: return values.get((-1, method.OFFSET), 0)
+  address = sent(host.SEM_ADDR_LO) & ~3 | (sent(host.SEM_ADDR_HI) & 0xFF) << 32
+  wide = p.PAYLOAD_SIZE == host.SEM_EXECUTE_PAYLOAD_SIZE._64BIT
+  value = sent(host.SEM_PAYLOAD_LO) | (sent(host.SEM_PAYLOAD_HI) << 32 if wide else 0)
+  size = 8 if wide else 4
+  if p.OPERATION in _ACQUIRES:
+    yield Effect(Does.WAIT, address, size, value, _ACQUIRES[p.OPERATION])
+    return
+  if p.RELEASE_WFI: yield Effect(Does.IDLE)
+  yield Effect(Does.RELEASE)
+  names = host.SEM_EXECUTE_REDUCTION._value2member_map_
+  reduction = host.SEM_EXECUTE_REDUCTION(p.REDUCTION).name if p.REDUCTION in names else ""
+  how = reduction if p.OPERATION == host.SEM_EXECUTE_OPERATION.REDUCTION else ""
+  yield Effect(Does.SIGNAL, address, size, value, how)
+  if p.RELEASE_TIMESTAMP: yield Effect(Does.STAMP, address + _TIME_AT, 8)
+
+
+def copy(module: ModuleType, values: Values, channel: int, word: int) -> Effects:
+  """LAUNCH_DMA of a copy class."""
+  m: Any = module
+  p = m.LAUNCH_DMA.decode(word)
+  def sent(name: str) -> int: return values.get((channel, getattr(m, name).OFFSET), 0)
+  if p.DATA_TRANSFER_TYPE == m.LAUNCH_DMA_DATA_TRANSFER_TYPE.NON_PIPELINED: yield Effect(Does.IDLE)
+  if p.DATA_TRANSFER_TYPE != m.LAUNCH_DMA_DATA_TRANSFER_TYPE.NONE:
+    length, lines = sent("LINE_LENGTH_IN"), sent("LINE_COUNT") if p.MULTI_LINE_ENABLE else 1
+    source, target = length, length
+    if p.REMAP_ENABLE:
+      r = m.SET_REMAP_COMPONENTS.decode(sent("SET_REMAP_COMPONENTS"))
+      unit = int(r.COMPONENT_SIZE) + 1
+      source *= unit * (int(r.NUM_SRC_COMPONENTS) + 1)
+      target *= unit * (int(r.NUM_DST_COMPONENTS) + 1)
+    read = not p.REMAP_ENABLE or any(pick.name.startswith("SRC") for pick in _picks(m, sent("SET_REMAP_COMPONENTS")))
+    if read: yield from _lines(Does.READ, sent("OFFSET_IN_UPPER") << 32 | sent("OFFSET_IN_LOWER"), source, lines,
+                               sent("PITCH_IN"))
+    yield from _lines(Does.WRITE, sent("OFFSET_OUT_UPPER") << 32 | sent("OFFSET_OUT_LOWER"), target, lines,
+                      sent("PITCH_OUT"))
+  if p.FLUSH_ENABLE: yield Effect(Does.RELEASE, clock=Clock.BEHIND)
+  if p.SEMAPHORE_TYPE != m.LAUNCH_DMA_SEMAPHORE_TYPE.NONE:
+    wide = bool(getattr(p, "SEMAPHORE_PAYLOAD_SIZE", 0))
+    value = sent("SET_SEMAPHORE_PAYLOAD") | (sent("SET_SEMAPHORE_PAYLOAD_UPPER") << 32 if wide else 0)
+    at = sent("SET_SEMAPHORE_A") << 32 | sent("SET_SEMAPHORE_B")
+    yield Effect(Does.SIGNAL, at, 8 if wide else 4, value, clock=Clock.BEHIND)
+    if p.SEMAPHORE_TYPE == m.LAUNCH_DMA_SEMAPHORE_TYPE.RELEASE_FOUR_WORD_SEMAPHORE:
+      yield Effect(Does.STAMP, at + _TIME_AT, 8, clock=Clock.BEHIND)
+  if p.INTERRUPT_TYPE != m.LAUNCH_DMA_INTERRUPT_TYPE.NONE: yield Effect(Does.INTERRUPT, clock=Clock.BEHIND)
+
+
+def _picks(m: Any, word: int) -> list[Any]:
+  p = m.SET_REMAP_COMPONENTS.decode(word)
+  names = m.SET_REMAP_COMPONENTS_DST_X
+  values = [getattr(p, f"DST_{axis}") for axis in "XYZW"[:int(p.NUM_DST_COMPONENTS) + 1]]
+  return [names(v) for v in values if v in names._value2member_map_]
+
+
+def _lines(does: Does, address: int, length: int, lines: int, pitch: int) -> Effects:
+  """A copy's bytes: one range where its lines touch each other or are very many, else one a line."""
+  if lines <= 1 or pitch == length: yield Effect(does, address, length * max(lines, 1), clock=Clock.BEHIND)
+  elif lines > _LINES: yield Effect(does, address, pitch * (lines - 1) + length, clock=Clock.BEHIND)
+  else:
+    for line in range(lines): yield Effect(does, address + line * pitch, length, clock=Clock.BEHIND)
+
+
+def inline(module: ModuleType, values: Values, channel: int) -> Effects:
+  """LAUNCH_DMA of a compute class: data that follows in the pushbuffer goes to memory."""
+  m: Any = module
+  def sent(name: str) -> int: return values.get((channel, getattr(m, name).OFFSET), 0)
+  address = sent("OFFSET_OUT_UPPER") << 32 | sent("OFFSET_OUT")
+  yield from _lines(Does.WRITE, address, sent("LINE_LENGTH_IN"), sent("LINE_COUNT"), sent("PITCH_OUT"))
+
+
+def launch(made: Packet) -> Effects:
+  """What a QMD says that happens beside its kernel."""
+  kind = type(made)
+  yield Effect(Does.LAUNCH)
+  for n in range(RELEASES):
+    if not (qmd.has(kind, "RELEASE_ENABLE", n) and qmd.read(made, "RELEASE_ENABLE", n)): continue
+    wide = qmd.has(kind, "RELEASE_PAYLOAD64B", n) and bool(qmd.read(made, "RELEASE_PAYLOAD64B", n))
+    yield Effect(Does.RELEASE, clock=Clock.BEHIND)
+    at = qmd.read(made, "RELEASE_SEMAPHORE_ADDR", n)
+    yield Effect(Does.SIGNAL, at, 8 if wide else 4, qmd.read(made, "RELEASE_SEMAPHORE_PAYLOAD", n), clock=Clock.BEHIND)
+    if qmd.has(kind, "RELEASE_STRUCTURE_SIZE", n) and _is_long(made, n):
+      yield Effect(Does.STAMP, at + _TIME_AT, 8, clock=Clock.BEHIND)
+
+
+def _is_long(made: Packet, n: int) -> bool:
+  """Whether a release has four words, the last two of which are the time."""
+  (field, _, _), = qmd.pieces(type(made), "RELEASE_STRUCTURE_SIZE", n)
+  size = getattr(made, field.name)
+  names = field.enum._value2member_map_ if field.enum is not None else {}
+  return size in names and "FOUR_WORDS" in names[size].name

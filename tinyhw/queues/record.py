@@ -1,0 +1,323 @@
+"""A port that writes down what goes through it: `RecordingPort(port, recorder)`, the driver cannot tell.
+
+A `Recorder` owns the file and may have several ports (AMD's and NVIDIA's of one process). At a doorbell it follows the
+submission from the ring on, as the engine will, and keeps the words and the memory that they lead to: kernel arguments,
+and each buffer that a pointer in packets or arguments names. Contents go by their hash, chunk by chunk, so what did not
+change costs a hash. What the device leaves behind is looked at when the program has waited; of that only hashes are
+kept, since a replay makes it again. All is on file before the doorbell rings, so whatever ends the process, what it
+submitted is there.
+
+Memory that the host cannot see is filled by submissions, which are there; hashes of it are told only where who composes
+hands in `peek`.
+
+Threads may share it: one lock, held while an event is made. A forked child writes no more: it opens its devices anew,
+with a capture of its own where its caller makes one.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from tinyhw.core.port import Port, Protection
+from tinyhw.queues.container import Writer, content_hash
+from tinyhw.queues.effects import Does
+from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Munmap, Note, Open, Program, Seen, Waited
+from tinyhw.queues.vendors import new_world
+from tinyhw.queues.world import PAGE, Allocation, Queue, World
+
+SMALL: Final = 1 << 16  # bytes of an allocation that is kept by pages
+CHUNK: Final = 1 << 16  # bytes of a chunk of a larger one
+
+Peek = Callable[[int, int, int], memoryview | None]
+"""(GPU by its place among those in use, address, bytes) -> device memory that the host has not mapped, on a mock."""
+
+
+class Code(Protocol):
+  """Code in GPU memory; `kernels` are rows of (name, entry, argument bytes)."""
+  address: int
+  size: int
+  name: str
+  kind: str
+  file: bytes
+  kernels: tuple[tuple[str, int, int], ...]
+
+
+Codes = Callable[[str], Iterable[Code]]
+"""What lies in a vendor's GPU memory as code."""
+
+
+
+@dataclass(slots=True)
+class Pending:
+  """A submission whose end was not seen: where it signals (bytes by address), and what it may change."""
+  number: int
+  signals: dict[int, int] = field(default_factory=dict)
+  touched: dict[int, Allocation] = field(default_factory=dict)
+
+
+class Recorder:
+  """The file, and what is known of the process; see the module."""
+
+  def __init__(self, path: str | os.PathLike[str], head: dict[str, Any] | None = None, *,
+               codes: Codes | None = None) -> None:
+    self._lock = threading.RLock()
+    self._pid = os.getpid()
+    self._writer = Writer(path, head or {})
+    self._peeks: dict[str, Peek] = {}
+    self._codes = codes
+    self._worlds: dict[str, World] = {}
+    self._threads: dict[int, int] = {}
+    self._known: dict[tuple[str, int, int], bytes] = {}  # the hash of a chunk: vendor, allocation, first byte
+    self._pending: dict[str, list[Pending]] = {}  # submissions whose end was not seen yet
+    self._values: dict[tuple[str, int], dict[int, int]] = {}  # signalled at an address: value -> submission
+    self._programs: dict[tuple[str, int], bytes] = {}
+    self._signals: set[tuple[str, int]] = set()  # pages that submissions signal into
+    self._start = time.perf_counter_ns()
+    self.events = 0
+    self.submissions = 0
+
+  @property
+  def path(self) -> str: return str(self._writer.path)
+
+  @property
+  def bytes_stored(self) -> int: return self._writer.bytes_stored
+
+  def port(self, port: Port, vendor: str, peek: Peek | None = None) -> RecordingPort:
+    """A port of "amd" or "nv" that tells this recorder; `peek` shows a mock's device memory."""
+    with self._lock:
+      world = self._worlds.setdefault(vendor, new_world(vendor))
+      if peek is not None: self._peeks[vendor] = peek
+    return RecordingPort(port, self, vendor, world)
+
+  def note(self, kind: str, text: str) -> None:
+    """Put a line of somebody's into the capture."""
+    self._tell("", Note(kind=kind, text=text))
+
+  def flush(self) -> None:
+    """Have all that was told on file."""
+    with self._lock:
+      if self._mine: self._writer.flush()
+
+  def close(self) -> None:
+    """End the capture; safe to call twice. Ports go on without it."""
+    with self._lock:
+      if self._mine: self._writer.close()
+      self._pid = -1
+
+  # ---- for the ports
+
+  @property
+  def _mine(self) -> bool: return self._pid == os.getpid()
+
+  def _tell(self, vendor: str, event: Event) -> None:
+    with self._lock:
+      if not self._mine: return
+      event.at_ns = time.perf_counter_ns() - self._start
+      event.thread = self._threads.setdefault(threading.get_ident(), len(self._threads))
+      event.vendor = vendor
+      if vendor: self._worlds[vendor].apply(event, self.events)
+      self._writer.event(event.row())
+      self.events += 1
+
+  def _rung(self, port: Port, vendor: str, address: int, value: int, nbytes: int) -> None:
+    """A doorbell is about to ring."""
+    with self._lock:
+      if not self._mine: return
+      world = self._worlds[vendor]
+      event = Doorbell(address=address, value=value, nbytes=nbytes)
+      queue = world.rung(address, value)
+      if queue is not None:
+        self._tell_programs(vendor)
+        self._follow(port, vendor, world, queue, event)
+      self._tell(vendor, event)
+      self.submissions += queue is not None
+      self._writer.flush()
+
+  def _follow(self, port: Port, vendor: str, world: World, queue: Queue, event: Doorbell) -> None:
+    def read(at: int, size: int) -> bytes | None: return self._read(port, vendor, world, at, size)
+    event.queue = queue.key
+    event.first, event.last = world.pending(queue, event.value, read)
+    ring = [(at, read(at, size) or b"") for at, size in world.ring_pieces(queue, event.first, event.last)]
+    queue.at = event.last
+    found: Any = world.follow(queue, ring, read)
+    event.ring = [list(row) for row in ring]
+    event.pieces = [list(row) for row in found.pieces]
+    pending = Pending(self.submissions)
+    for effect in (e for i in found.items for e in i.effects):
+      if effect.does in (Does.SIGNAL, Does.STAMP): self._signals.add((vendor, effect.address // PAGE))
+      if effect.does is Does.SIGNAL and not effect.compare:
+        self._values.setdefault((vendor, effect.address), {})[effect.value] = self.submissions
+        pending.signals[effect.address] = effect.size
+    reached: dict[int, Allocation] = {}
+    for address, size in found.roots: self._reach(port, vendor, world, reached, address, size)
+    event.touched = sorted(reached)
+    for made in reached.values(): event.memory += self._changed(port, vendor, made, True)
+    pending.touched = reached
+    self._pending.setdefault(vendor, []).append(pending)
+
+  def _reach(self, port: Port, vendor: str, world: World, reached: dict[int, Allocation], address: int,
+             size: int) -> None:
+    """Note the allocation of an address; in arguments (`size` bytes of them) what they point to as well."""
+    made = world.find(address)
+    if made is None: return
+    reached[made.key] = made
+    if not size: return
+    raw = self._read(port, vendor, world, address, min(size, made.end - address))
+    if not raw: return
+    words = np.frombuffer(raw, np.uint32, len(raw) // 4).astype(np.uint64)
+    pointers = np.unique(words[:-1] | words[1:] << np.uint64(32))
+    for pointer in pointers[pointers >= PAGE].tolist():
+      if (found := world.find(pointer)) is not None: reached[found.key] = found
+
+  def _read(self, port: Port, vendor: str, world: World, address: int, size: int) -> bytes | None:
+    made = world.find(address)
+    if made is None or size <= 0: return None
+    view = self._view(port, vendor, made)
+    if view is None: return None
+    at = address - made.address
+    return bytes(view[at:at + size])
+
+  def _view(self, port: Port, vendor: str, made: Allocation) -> memoryview | None:
+    """All of an allocation's bytes, where the host sees them."""
+    if made.host: return port.memory(made.host, made.size)
+    if not made.address or vendor not in self._peeks: return None
+    return self._peeks[vendor](self._worlds[vendor].place(made), made.address, made.size)
+
+  def _changed(self, port: Port, vendor: str, made: Allocation, content: bool) -> list[list[Any]]:
+    """Rows of the chunks whose contents are others than the last time; with `content` they are stored too, where the
+    host can have made them."""
+    view = self._view(port, vendor, made)
+    if view is None: return []
+    step = PAGE if made.size <= SMALL else CHUNK
+    rows = []
+    for at in range(0, made.size, step):
+      chunk = view[at:at + step]
+      name = content_hash(chunk)
+      key = vendor, made.key, at
+      if self._known.get(key) == name: continue
+      self._known[key] = name
+      if made.host and (content or self._has_signal(vendor, made.address + at, len(chunk))):
+        self._writer.blob(chunk, name)
+      rows.append([made.key, at, len(chunk), name])
+    return rows
+
+  def _has_signal(self, vendor: str, address: int, size: int) -> bool:
+    """Whether submissions signal into a chunk: what they leave there is kept, since times are in it too."""
+    return any((vendor, page) in self._signals for page in range(address // PAGE, -(-(address + size) // PAGE)))
+
+  def _seen(self, port: Port, vendor: str) -> None:
+    """The program has waited: look at what the submissions that have ended left behind, and no other may change."""
+    with self._lock:
+      pending = self._pending.get(vendor)
+      if not pending or not self._mine: return
+      open_, ended = [], dict[int, Allocation]()
+      for one in pending:
+        if all(self._is_over(port, vendor, at, size, one.number) for at, size in one.signals.items()):
+          ended.update(one.touched)
+        else: open_.append(one)
+      self._pending[vendor] = open_
+      for one in open_:
+        for key in one.touched: ended.pop(key, None)
+      rows = [row for made in ended.values() if made.freed_at < 0 for row in self._changed(port, vendor, made, False)]
+      if rows: self._tell(vendor, Seen(memory=rows))
+
+  def _is_over(self, port: Port, vendor: str, address: int, size: int, number: int) -> bool:
+    """Whether a signal of a submission, or of a later one, has come."""
+    raw = self._read(port, vendor, self._worlds[vendor], address, size)
+    return raw is not None and self._values[vendor, address].get(int.from_bytes(raw, "little"), -1) >= number
+
+  def _tell_programs(self, vendor: str) -> None:
+    """Name code that is new in GPU memory."""
+    if self._codes is None: return
+    for code in self._codes(vendor):
+      if self._programs.get((vendor, code.address)) is code.file: continue
+      self._programs[vendor, code.address] = code.file
+      self._writer.blob(code.file, name := content_hash(code.file))
+      self._tell(vendor, Program(address=code.address, size=code.size, name=code.name, kind=code.kind, image=name,
+                                 kernels=[list(k) for k in code.kernels]))
+
+
+class RecordingPort:
+  """See the module: `core.port.Port`, each call handed on."""
+
+  def __init__(self, port: Port, recorder: Recorder, vendor: str, world: World) -> None:
+    self.inner, self._recorder, self._vendor, self._world = port, recorder, vendor, world
+
+  def __getattr__(self, name: str) -> Any: return getattr(self.inner, name)
+
+  def open(self, path: str, flags: int = os.O_RDWR) -> int:
+    try: fd = self.inner.open(path, flags)
+    except OSError as error:
+      self._tell(Open(path=path, flags=flags, errno=error.errno or 0))
+      raise
+    self._tell(Open(path=path, flags=flags, fd=fd))
+    return fd
+
+  def close(self, fd: int) -> None:
+    self.inner.close(fd)
+    self._tell(Close(fd=fd))
+
+  def read(self, path: str) -> bytes: return self.inner.read(path)
+  def listdir(self, path: str) -> list[str]: return self.inner.listdir(path)
+
+  def ioctl(self, fd: int, request: int, argument: Any) -> int:
+    before, inner_before = raw(argument), self._world.inner(argument)
+    event = Ioctl(fd=fd, request=request, before=before, after=b"", inner_before=inner_before)
+    try: event.result = self.inner.ioctl(fd, request, argument)
+    except OSError as error:
+      event.errno = error.errno or 0
+      raise
+    finally:
+      event.after, event.inner_after = raw(argument), self._world.inner(argument)
+      self._tell(event)
+    return event.result
+
+  def reserve(self, size: int, align: int = PAGE) -> int: return self.inner.reserve(size, align)
+
+  def mmap(self, fd: int, length: int, offset: int = 0, address: int | None = None,
+           protection: Protection = Protection.READ | Protection.WRITE) -> int:
+    event = Mmap(fd=fd, length=length, offset=offset, protection=int(protection))
+    try: event.address = self.inner.mmap(fd, length, offset, address, protection)
+    except OSError as error:
+      event.errno = error.errno or 0
+      raise
+    finally: self._tell(event)
+    return event.address
+
+  def munmap(self, address: int, length: int) -> None:
+    self.inner.munmap(address, length)
+    self._tell(Munmap(address=address, length=length))
+
+  def memory(self, address: int, length: int) -> memoryview: return self.inner.memory(address, length)
+
+  def doorbell(self, address: int, value: int, nbytes: int = 8) -> None:
+    self._recorder._rung(self.inner, self._vendor, address, value, nbytes)
+    self.inner.doorbell(address, value, nbytes)
+
+  def fence(self) -> None: self.inner.fence()
+
+  def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
+    start = time.perf_counter_ns()
+    met = self.inner.wait(done, timeout_s)
+    self._tell(Waited(met=met, ns=time.perf_counter_ns() - start))
+    self._recorder._seen(self.inner, self._vendor)
+    return met
+
+  def poll(self, fd: int, timeout_s: float) -> bool: return self.inner.poll(fd, timeout_s)
+  def now_ns(self) -> int: return self.inner.now_ns()
+  def pid(self) -> int: return self.inner.pid()
+
+  def _tell(self, event: Event) -> None: self._recorder._tell(self._vendor, event)
+
+
+def raw(argument: Any) -> bytes:
+  """The bytes of a ctypes object."""
+  if argument is None or not isinstance(argument, ctypes.Structure | ctypes.Union | ctypes.Array): return b""
+  return bytes(memoryview(argument).cast("B")) if ctypes.sizeof(argument) else b""

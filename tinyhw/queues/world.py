@@ -1,0 +1,198 @@
+"""What a process has of its GPUs, as its calls have made it: memory by GPU address, queues by their doorbells.
+
+The same code follows the calls while they are recorded and while a capture is read, so both know the same. `World` is
+what both vendors share; `amd.world` and `nv.world` know their own calls.
+"""
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from tinyhw.queues.effects import Effect
+from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Munmap, Open
+
+Read = Callable[[int, int], bytes | None]
+"""Bytes at a GPU address; None where they are not known."""
+PAGE: Final = 4096
+
+
+@dataclass(eq=False, slots=True)
+class Allocation:
+  """Memory that a GPU sees at `address`. `host`: where the process has it mapped, 0 for nowhere."""
+  key: int
+  address: int
+  size: int
+  kind: str
+  gpu: int
+  handle: int
+  host: int = 0
+  label: str = ""
+  made_at: int = 0
+  freed_at: int = -1
+
+  @property
+  def end(self) -> int: return self.address + self.size
+
+  def __str__(self) -> str: return self.label or f"{self.kind} buffer {self.key}"
+
+  def at(self, address: int) -> str:
+    """`VRAM buffer 3 [0x100]`."""
+    return f"{self} [{address - self.address:#x}]" if address != self.address else str(self)
+
+
+@dataclass(eq=False, slots=True)
+class Queue:
+  """A hardware queue. `ring` and `size` are bytes; `at` is how far the doorbells have told, in the ring's own units."""
+  key: int
+  name: str
+  kind: str
+  gpu: int
+  ring: int
+  size: int
+  handle: int
+  at: int = 0
+  class_id: int = 0
+  engines: dict[int, int] = field(default_factory=dict)
+  state: Any = None
+  closed: bool = False
+
+  def __str__(self) -> str: return self.name
+
+
+@dataclass(slots=True)
+class Item:
+  """One thing that an engine reads: a packet, entry or method run at a GPU address. `depth` counts the calls to it.
+
+  `packet` is the declared object; where the words are none, `error` says why and ends its piece. `class_id`: whose
+  methods they are, on NVIDIA's channels.
+  """
+  address: int
+  words: tuple[int, ...]
+  packet: Any
+  depth: int = 0
+  error: str = ""
+  queue: Queue | None = None
+  effects: list[Effect] = field(default_factory=list)
+  class_id: int = 0
+
+
+@dataclass(slots=True)
+class Launch:
+  """A kernel launch in a submission: where its code, its arguments and its descriptor lie, and its sizes."""
+  item: Item
+  entry: int
+  arguments: int
+  argument_bytes: int
+  grid: tuple[int, int, int]
+  block: tuple[int, int, int]
+  state: dict[str, Any] = field(default_factory=dict)
+
+
+class Follow(Protocol):
+  """A submission's packets, in the order in which an engine reads them; launches and addresses are noted on the way."""
+  items: list[Item]
+  launches: list[Launch]
+  roots: list[tuple[int, int]]
+
+
+class World(ABC):
+  """One vendor's. `apply` takes events in order; lookups are by GPU address."""
+  PATHS: tuple[str, ...] = ()
+
+  def __init__(self) -> None:
+    self.files: dict[int, str] = {}
+    self.allocations: list[Allocation] = []
+    self.queues: list[Queue] = []
+    self._live: list[tuple[int, int, Allocation]] = []  # by address
+    self._starts: list[int] = []
+    self.freed: list[Allocation] = []
+
+  # ---- memory
+
+  def _add(self, address: int, size: int, kind: str, gpu: int, handle: int, when: int) -> Allocation:
+    made = Allocation(len(self.allocations), address, size, kind, gpu, handle, made_at=when)
+    self.allocations.append(made)
+    if address: self._place(made)
+    return made
+
+  def _place(self, made: Allocation) -> None:
+    insort(self._live, (made.address, made.key, made))
+    self._starts = [a for a, _, _ in self._live]
+
+  def _drop(self, gone: Allocation, when: int) -> None:
+    gone.freed_at = when
+    self.freed.append(gone)
+    self._live = [row for row in self._live if row[2] is not gone]
+    self._starts = [a for a, _, _ in self._live]
+
+  def find(self, address: int) -> Allocation | None:
+    """The living allocation that holds a GPU address."""
+    i = bisect_right(self._starts, address) - 1
+    if i < 0: return None
+    found = self._live[i][2]
+    return found if address < found.end else None
+
+  def was(self, address: int) -> Allocation | None:
+    """The allocation that held an address last and is freed."""
+    return next((a for a in reversed(self.freed) if a.address <= address < a.end), None)
+
+  def living(self) -> Iterator[Allocation]:
+    """Those that are not freed, by address."""
+    return (row[2] for row in self._live)
+
+  def place(self, made: Allocation) -> int:
+    """Which of the GPUs in use, in the order of their first use, an allocation belongs to."""
+    return made.gpu
+
+  # ---- events
+
+  def apply(self, event: Event, when: int) -> None:
+    """Follow a call that succeeded; `when` is the event's number."""
+    match event:
+      case Open(fd=fd, path=path, errno=0): self.files[fd] = path
+      case Close(fd=fd): self.files.pop(fd, None)
+      case Ioctl(result=result) if result == 0 and not event.errno: self.called(event, when)
+      case Mmap(errno=0): self.mapped(event)
+      case Munmap(): self.unmapped(event)
+
+  def inner(self, argument: Any) -> bytes:
+    """What a call's pointer leads to, as far as the call says how much that is."""
+    return b""
+
+  @abstractmethod
+  def called(self, call: Ioctl, when: int) -> None:
+    """An ioctl has succeeded."""
+
+  @abstractmethod
+  def mapped(self, call: Mmap) -> None:
+    """Memory was mapped into the process."""
+
+  @abstractmethod
+  def unmapped(self, call: Munmap) -> None:
+    """Addresses of the process were given back."""
+
+  @abstractmethod
+  def rung(self, address: int, value: int) -> Queue | None:
+    """Whose doorbell a store is; None for nobody's."""
+
+  @abstractmethod
+  def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]:
+    """(first, last) of the entries that a doorbell tells of, in the ring's own units; they only grow."""
+
+  @abstractmethod
+  def ring_pieces(self, queue: Queue, first: int, last: int) -> list[tuple[int, int]]:
+    """(GPU address, bytes) of those entries, in one piece or two."""
+
+  @abstractmethod
+  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Follow:
+    """All that a submission leads to; `queue.state` goes on."""
+
+  def submitted(self, event: Doorbell, read: Read) -> Follow | None:
+    """The packets of a recorded doorbell; None where it is no queue's."""
+    if not 0 <= event.queue < len(self.queues): return None
+    queue = self.queues[event.queue]
+    queue.at = event.last
+    return self.follow(queue, [(a, b) for a, b in event.ring], read)
