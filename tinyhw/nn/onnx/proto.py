@@ -65,7 +65,7 @@ def weights(proto: Any, origin: Origin, where: str) -> Weights:
   shape = tuple(proto.dims)
   if any(d < 0 for d in shape): raise DecodeError(f"the shape {shape} has a negative size", where=name)
   if proto.HasField("segment"): raise Unsupported("ONNX feature", "segments of tensors", where=name)
-  if math.prod(max(d, 1) for d in shape) >> 60: raise DecodeError("its shape has more elements than count", where=name)
+  if math.prod(max(d, 1) for d in shape) >> 60: raise DecodeError("its shape asks for too many bytes", where=name)
   count = math.prod(shape)
   packed = -(-count * kind.bits // 8) if kind.bits < 8 and kind.narrow else count * max(kind.bits, 8) // 8
   if proto.data_location == EXTERNAL: raw = _external(proto, origin, packed, name)
