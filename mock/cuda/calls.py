@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
-from tinyhw.core.called import Called, reader
+from tinyhw.core.called import Called, Caller, reader
 from tinyhw.core.errors import OutOfMemory, PageFault, Unsupported
 from tinyhw.mock.memory import Refused
 
@@ -25,7 +25,8 @@ Handler = Callable[..., None]
 PER_THREAD: Final = ("_ptsz", "_ptds")
 SERVED: Final[dict[str, Handler]] = {}
 _WITHOUT_INIT: Final = frozenset({"cuInit", "cuDriverGetVersion", "cuGetErrorString", "cuGetErrorName",
-                                  "cuGetProcAddress", "cuGetProcAddress_v2", "cuLogsCurrent", "cuLogsDumpToMemory"})
+                                  "cuGetProcAddress", "cuGetProcAddress_v2", "cuLogsCurrent", "cuLogsDumpToMemory",
+                                  "cuGetExportTable"})
 
 
 class Failed(Exception):
@@ -61,6 +62,10 @@ BY_VALUE: Final = {
     ctypes.c_uint64, ctypes.c_size_t, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64))}
 
 
+EXPORT_TABLE: Final = "cuGetExportTable"
+CALLER: Final = (ctypes.c_uint64, ctypes.c_uint64, Caller)  # what its handler gets
+
+
 def serves(*symbols: str) -> Callable[[Handler], Handler]:
   """Register a handler for these symbols of the library."""
 
@@ -84,6 +89,7 @@ def handler_of(symbol: str) -> tuple[Handler | None, bool]:
 def entry(machine: Callable[[], CudaMachine | None], symbol: str) -> Called:
   """A function of the library as C calls it. What a function has that is not served is not looked at."""
   told = () if handler_of(symbol)[0] is None else BY_VALUE.get(symbol) or cuda.FUNCTIONS[symbol]
+  if symbol == EXPORT_TABLE: told = CALLER
   return uncollected(answer(machine, symbol), told, cuda.CUDA_ERROR_UNKNOWN, ended(symbol),
                      _ENDED if symbol in _TEXTS else 0)
 

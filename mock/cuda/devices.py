@@ -429,6 +429,7 @@ def served() -> dict[str, Any]:
     edges,
     exported,
     functions,
+    genuine,
     graphs,
     interprocess,
     launches,
@@ -445,5 +446,5 @@ def served() -> dict[str, Any]:
   )
   assert boxes and captures and graphs and links and managed and modules and memory and nodes and pools and tensors
   assert attributes and edges and interprocess and occupancy and textures and virtual and functions
-  assert exported and launches and libraries
+  assert exported and launches and libraries and genuine
   return SERVED

@@ -161,6 +161,7 @@ def machine(cards: str) -> Callable[[], None]:
   """A machine of mock cards behind the process's libraries of CUDA; what tells of it at the end, each line
   once, for programs have more than one end."""
   from tinyhw.compile.nvidia.installed import files
+  from tinyhw.mock.cuda.calls import EXPORT_TABLE
   from tinyhw.mock.cuda.library import forks, links, runtime, stand_in
   from tinyhw.mock.cuda.rtc import compiles
   from tinyhw.mocked import mock_machine, mock_options
@@ -198,7 +199,8 @@ def machine(cards: str) -> Callable[[], None]:
     if behind is None: return
     # what is not modelled is in the report; whether the driver has a function bindings ask for hundreds
     refused = [line for line in behind.logs if "CUDA_ERROR_NOT_SUPPORTED" not in line and _ASKED not in line]
-    for line in (*refused, *behind.report()): say(line)
+    asked = [line for line in behind.report() if line.startswith(EXPORT_TABLE)]  # why all else failed, maybe
+    for line in (*asked, *refused, *behind.report()): say(line)
 
   runtime()
   links(files("nvJitLink", "nvjitlink"))

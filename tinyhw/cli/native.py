@@ -93,7 +93,7 @@ def run(path: str, arguments: Sequence[str], at_exit: Callable[[], None]) -> NoR
   main = defined.get("main")
   if _REGISTERS in defined:
     raise InvalidArgument(f"{path}: NVIDIA's runtime is linked into it", where="run",
-                          hint="it asks its driver for tables that are documented nowhere: link with -cudart shared")
+                          hint="it asks the driver to prove that it is NVIDIA's; link with -cudart shared")
   if main is None: raise InvalidArgument(f"{path}: there is no main", hint="programs are not stripped")
   if int.from_bytes(data[16:18], "little") != 3:  # ET_DYN
     raise InvalidArgument(f"{path}: a program for one address", hint="compile with -fPIC -shared, or -pie")

@@ -47,6 +47,10 @@ _LETTERS: Final = {ctypes.c_int8: "b", ctypes.c_uint8: "B", ctypes.c_int16: "h",
                    ctypes.c_void_p: "Q"}
 
 
+class Caller(ctypes.c_uint64):
+  """As a parameter: where the call comes from, an address in the code of the caller. It is no argument."""
+
+
 @cache
 def reader(parameters: tuple[Any, ...]) -> Callable[[int], tuple[Any, ...]]:
   """What reads arguments of these types of ctypes where they lie. A struct of up to 16 bytes is in registers where
@@ -54,7 +58,8 @@ def reader(parameters: tuple[Any, ...]) -> Callable[[int], tuple[Any, ...]]:
   free, stack, places = 0, _REGISTERS + 1, list[tuple[int, int]]()
   for at, kind in enumerate(parameters):
     words = -(-ctypes.sizeof(kind) // 8)
-    if words <= 2 and free + words <= _REGISTERS:
+    if kind is Caller: places.append((_REGISTERS, at))
+    elif words <= 2 and free + words <= _REGISTERS:
       places.append((free, at))
       free += words
     else:
@@ -66,8 +71,9 @@ def reader(parameters: tuple[Any, ...]) -> Callable[[int], tuple[Any, ...]]:
     kind = parameters[at]
     size = ctypes.sizeof(kind)
     form += f"{8 * word - end}x" if 8 * word > end else ""
-    form += _LETTERS.get(kind) or f"{size}s"
-    if kind not in _LETTERS: structs.append((at, kind.from_buffer_copy))
+    letter = "Q" if kind is Caller else _LETTERS.get(kind)
+    form += letter or f"{size}s"
+    if letter is None: structs.append((at, kind.from_buffer_copy))
     end = 8 * word + size
   layout = struct.Struct(form)
   unpack, memory = layout.unpack, (ctypes.c_char * layout.size).from_address
