@@ -332,7 +332,29 @@ class Blocks(Cohort):
 
   # ---- barriers of blocks
 
+  def _phases(self, number: Value, expected: Value, workgroups: Value, count: Value, complete: Value) -> Value:
+    """In which phase of its barrier, counted from the one that is open, each warp of a group arrives [warps]: one that
+    would come after as many as a barrier waits for begins the next."""
+    came = {key: row[0] for key, row in self.barriers.items()}
+    phase, at = dict[tuple[int, int], int](), np.zeros(len(number), np.int64)
+    for k in np.flatnonzero(expected).tolist():
+      key, wanted = (int(workgroups[k]), int(number[k])), int(expected[k])
+      at[k] = phase.get(key, 0)
+      came[key] = came.get(key, 0) + (LANES if complete[k] else int(count[k]))
+      if came[key] >= wanted: came[key], phase[key] = 0, int(at[k]) + 1
+    return at
+
   def _arrive(self, group: Warps, after: Arrive) -> None:
+    if np.any(after.expected) and group.size > 1:
+      one = [np.broadcast_to(np.asarray(x).reshape(-1), group.size) for x in (after.number, after.expected)]
+      lanes = group.lanes
+      whole = lanes.sum(axis=1) == self.alive_lanes[self.row(group)].sum(axis=1)
+      phases = self._phases(*one, group.workgroups, lanes.sum(axis=1), whole)
+      for phase in range(int(phases.max()) + 1) if phases.any() else ():
+        rows = np.flatnonzero(phases == phase)
+        votes = None if after.votes is None else np.broadcast_to(after.votes, (group.size, LANES))[rows]
+        self._arrive(group.take(rows), Arrive(after.pc, one[0][rows], one[1][rows], after.waits, votes, after.finish))
+      if phases.any(): return
     after.at, group.pc = group.pc, after.pc
     if self.observer is not None: self.observer.barrier(group, self.seen[0])
     lanes = group.lanes

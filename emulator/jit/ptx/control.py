@@ -287,7 +287,6 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   number = _first(g, operands.reader(g.code, line, sources[0], "u32")(g))
   count = g.o.const("u32", 0)
   if len(sources) > 1: count = _first(g, operands.reader(g.code, line, sources[1], "u32")(g))
-  if count.bits == g.plan.threads: count = g.o.const("u32", 0)
   if after is None: raise Untranslatable("at the end")
   away = g.deopt()
   good = number < layout.BARRIERS
@@ -304,16 +303,21 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
     place = e.op(f"inttoptr i64 {counts} to ptr")
     row = e.op(f"getelementptr [2 x i32], ptr {place}, i32 {number.text}")
     came = e.op(f"load i32, ptr {row}")
+    one = e.new_label("arrives")  # of those that have completed it nobody has taken note yet
+    e.do(f"br i1 {e.op(f'icmp ult i32 {came}, {count.text}')}, label %{one}, label %{away}, !prof !1")
+    e.start(one)
     e.do(f"store i32 {e.op(f'add i32 {came}, 32')}, ptr {row}")
     e.do(f"store i32 {count.text}, ptr {g.pointer(row, 4)}")
     g.flush()
     return g.go(after)
+  whole = count.bits == g.plan.threads
+  if whole: count = g.o.const("u32", layout.WHOLE)
   if voter is not None:
     votes = e.op(f"and {m} {g.bits(voter)}, {here}")
     e.do(f"store i32 {votes}, ptr {g.pointer('%state', layout.VOTES)}")
     count = count | layout.SLOW
   e.do(f"store i32 {number.text}, ptr {g.pointer('%state', layout.NUMBER)}")
-  if count.bits != 0: g.named = True
+  if count.bits not in {0, layout.WHOLE}: g.named = True
   e.do(f"store i32 {count.text}, ptr {g.pointer('%state', layout.EXPECTED)}")
   live = g.lived[g.index] | after.live
   if destination is None:

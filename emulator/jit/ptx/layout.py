@@ -53,6 +53,7 @@ COMMITTED: Final = 88  # groups of wgmma that it has committed
 HEADER: Final = 128
 BARRIERS: Final = 16
 SLOW: Final = 1 << 30
+WHOLE: Final = 1 << 29  # with EXPECTED: as many as the block has, those that have ended too
 
 # POLL: an mbarrier's phase has not ended; CLUSTER_BARRIER: waits for the other blocks; LEAVE: the reference goes on
 RUN, END, BARRIER, YIELD, LEAVE, POLL, CLUSTER_BARRIER = range(7)

@@ -151,7 +151,7 @@ class Cohort:
         if len(parts) > 1: return False
         number, at, expected = waits[warp]
         state[layout.STATUS // 4], state[layout.NUMBER // 4] = layout.BARRIER, at
-        state[layout.EXPECTED // 4] = 0 if expected == self.threads else expected
+        state[layout.EXPECTED // 4] = layout.WHOLE if expected == self.threads else expected
       else:
         found = places.get(parts[0][0].pc)
         if found is None: return False

@@ -86,6 +86,7 @@ strand:
   %alike = phi i1 [ true, %again ], [ %alike.next, %counted ]
   %progress = phi i1 [ %got.on, %again ], [ %progress.next, %counted ]
   %polling = phi i1 [ false, %again ], [ %polling.next, %counted ]
+  %strict = phi i1 [ false, %again ], [ %strict.next, %counted ]
 {_state("s")}
   %before = load i32, ptr %s.state
   %fresh = icmp eq i32 %before, {at.RUN}
@@ -122,7 +123,11 @@ counted:
   %unset = icmp eq i32 %number, -1
   %equal = icmp eq i32 %own, %number
   %matches.1 = or i1 %unset, %equal
-  %whole = icmp eq i32 %expected, 0
+  %named.whole = icmp eq i32 %expected, {at.WHOLE}
+  %all.alive = icmp eq i32 %expected, 0
+  %whole = or i1 %named.whole, %all.alive
+  %is.strict = and i1 %waits, %named.whole
+  %strict.next = or i1 %strict, %is.strict
   %matches = and i1 %matches.1, %whole
   %passes = xor i1 %waits, true
   %good = or i1 %matches, %passes
@@ -136,7 +141,11 @@ round:
   %arrived = add i64 %waiting.next, %ended.next
   %complete = icmp eq i64 %arrived, %strands
   %pass.some = and i1 %some, %complete
-  %pass = and i1 %pass.some, %alike.next
+  %none.ended = icmp eq i64 %ended.next, 0
+  %not.strict = xor i1 %strict.next, true
+  %enough = or i1 %none.ended, %not.strict
+  %pass.all = and i1 %pass.some, %enough
+  %pass = and i1 %pass.all, %alike.next
   br i1 %pass, label %release, label %apart
 release:
   %r = phi i64 [ 0, %round ], [ %r.next, %kept ]
@@ -186,10 +195,18 @@ count:
   %came = load i32, ptr %row
   %row.expected = getelementptr i8, ptr %row, i64 4
   %expected.first = load i32, ptr %row.expected
+{_word("mine.raw", "s", at.EXPECTED)}
+  %everyone = trunc i64 %strands to i32
+  %threads = mul i32 %everyone, 32
+  %mine.is.whole = and i32 %mine.raw, {at.WHOLE}
+  %mine.whole = icmp ne i32 %mine.is.whole, 0
+  %mine.count = and i32 %mine.raw, {at.WHOLE - 1}
+  %mine = select i1 %mine.whole, i32 %threads, i32 %mine.count
+  %mine.all = icmp eq i32 %mine, 0
   br label %each
 each:
   %t = phi i64 [ 0, %count ], [ %t.next, %each ]
-  %total = phi i32 [ %came, %count ], [ %total.next, %each ]
+  %total = phi i32 [ 0, %count ], [ %total.next, %each ]
   %expected = phi i32 [ %expected.first, %count ], [ %expected.next, %each ]
   %alive = phi i32 [ 0, %count ], [ %alive.next, %each ]
   %votes = phi i32 [ 0, %count ], [ %votes.next, %each ]
@@ -199,14 +216,20 @@ each:
   %t.waits = icmp eq i32 %t.status, {at.BARRIER}
 {_word("t.number", "t", at.NUMBER)}
   %t.same = icmp eq i32 %t.number, %number
-  %t.here = and i1 %t.waits, %t.same
+  %t.there = and i1 %t.waits, %t.same
+  %t.below = icmp slt i32 %total, %mine
+  %t.fits = or i1 %mine.all, %t.below
+  %t.here = and i1 %t.there, %t.fits
 {_word("t.alive", "t", at.ALIVE)}
   %t.living = call i32 @llvm.ctpop.i32(i32 %t.alive)
   %alive.next = add i32 %alive, %t.living
 {_word("t.active", "t", at.ACTIVE)}
   %t.threads = call i32 @llvm.ctpop.i32(i32 %t.active)
 {_word("t.expected.raw", "t", at.EXPECTED)}
-  %t.expected = and i32 %t.expected.raw, {at.SLOW - 1}
+  %t.is.whole = and i32 %t.expected.raw, {at.WHOLE}
+  %t.named.whole = icmp ne i32 %t.is.whole, 0
+  %t.count = and i32 %t.expected.raw, {at.WHOLE - 1}
+  %t.expected = select i1 %t.named.whole, i32 %threads, i32 %t.count
   %t.whole = icmp eq i32 %t.expected, 0
   %t.counts = select i1 %t.whole, i32 %t.threads, i32 32
   %t.adds = select i1 %t.here, i32 %t.counts, i32 0
@@ -226,20 +249,30 @@ each:
 judge:
   %for.all = icmp eq i32 %expected.next, 0
   %wanted = select i1 %for.all, i32 %alive.next, i32 %expected.next
-  %complete = icmp sge i32 %total.next, %wanted
+  %arrivals = add i32 %total.next, %came
+  %complete = icmp sge i32 %arrivals, %wanted
   br i1 %complete, label %release, label %looked
 release:
-  store i64 0, ptr %row
+  %beyond = sub i32 %arrivals, %wanted
+  %no.count = or i1 %for.all, %mine.all
+  %left.over = select i1 %no.count, i32 0, i32 %beyond
+  store i32 %left.over, ptr %row
   %every.n = zext i1 %every.next to i32
   br label %free
 free:
   %f = phi i64 [ 0, %release ], [ %f.next, %freed ]
+  %f.total = phi i32 [ 0, %release ], [ %f.total.next, %freed ]
 {_state("f")}
   %f.status = load i32, ptr %f.state
   %f.waits = icmp eq i32 %f.status, {at.BARRIER}
 {_word("f.number", "f", at.NUMBER)}
   %f.same = icmp eq i32 %f.number, %number
-  %f.here = and i1 %f.waits, %f.same
+  %f.there = and i1 %f.waits, %f.same
+  %f.below = icmp slt i32 %f.total, %mine
+  %f.fits = or i1 %mine.all, %f.below
+  %f.here = and i1 %f.there, %f.fits
+  %f.adds = select i1 %f.here, i32 32, i32 0
+  %f.total.next = add i32 %f.total, %f.adds
   br i1 %f.here, label %set, label %freed
 set:
   store i32 {at.RUN}, ptr %f.state
