@@ -55,6 +55,8 @@ class Array(Shadowed):
     if any(isinstance(k, Array) for k in (index if isinstance(index, tuple) else (index,))): raise Undecided("an index")
     return self._same(lambda x: x[index])
 
+  def __setitem__(self, index: Any, value: Any) -> None: raise Undecided("a change in place")
+
   def reshape(self, *shape: Any) -> Value: return self._same(lambda x: x.reshape(*shape))
 
   def take(self, index: Value, axis: int) -> Value: return self._same(lambda x: x.take(index, axis=axis))

@@ -57,6 +57,12 @@ def unit_of(i: Instruction) -> str:
   return "SALU" if i.family in {"SOP1", "SOP2", "SOPC", "SOPK"} else ""
 
 
+def settles(guard: Guard, i: Instruction, does: Effects) -> bool:
+  """Whether the values that a guard is about have been written once the instruction is issued."""
+  if i.mnemonic == guard.wait and not all(i.fields["simm16"] & mask for mask in guard.masks): return True
+  return guard.writer == "VALU" and unit_of(i) == "SALU" and any(SGPR0 <= r < SGPR0 + COUNT for r in does.reads)
+
+
 class AluWaits:
   """The SGPRs of the waves of a cohort that want a wait. Waves are indices into it."""
 
@@ -80,8 +86,7 @@ class AluWaits:
   def issue(self, w: Value, pc: int, i: Instruction, does: Effects) -> None:
     """The waves have issued the instruction."""
     for guard in self.guards:
-      if i.mnemonic == guard.wait and not all(i.fields["simm16"] & mask for mask in guard.masks):
-        self._open[guard.name][w] = 0
+      if settles(guard, i, does): self._open[guard.name][w] = 0
     unit = unit_of(i)
     if does.kind or i.mnemonic.startswith(PAUSES):
       self._read[w] = False
@@ -90,9 +95,6 @@ class AluWaits:
     if unit == "VALU":
       for r in does.reads:
         if SGPR0 <= r < SGPR0 + COUNT: self._read[w, (r - SGPR0) // 2] = True
-    elif unit == "SALU" and any(SGPR0 <= r < SGPR0 + COUNT for r in does.reads):
-      for guard in self.guards:
-        if guard.writer == "VALU": self._open[guard.name][w] = 0
     for r in does.writes:
       if not SGPR0 <= r < SGPR0 + COUNT: continue
       code = r - SGPR0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from tinyhw.emulator.amdgcn import control
-from tinyhw.emulator.check.amdgcn.alu import COUNT, GUARDS_OF, PAUSES, unit_of
+from tinyhw.emulator.check.amdgcn.alu import COUNT, GUARDS_OF, PAUSES, settles, unit_of
 from tinyhw.emulator.check.amdgcn.counters import COUNTERS, Order
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, Effects, effects
 from tinyhw.emulator.check.amdgcn.nops import LONGEST, Nops
@@ -194,7 +194,7 @@ class _Paths:
       if unit and unit in guard.readers and any((guard.name, r) in state.open for r in reads):
         raise _Guilty(f"{guard.wait} {guard.name}(0) before {at:#x}")
     for guard in self.guards:
-      if i.mnemonic == guard.wait and not all(i.fields["simm16"] & mask for mask in guard.masks):
+      if settles(guard, i, does):
         state.open = frozenset(x for x in state.open if x[0] != guard.name)
     if does.kind or i.mnemonic.startswith(PAUSES):
       state.read, state.open = frozenset(), frozenset()
