@@ -39,5 +39,7 @@ def proven(workgroups: Workgroups, watchdog: int, always: bool, checker: Checker
   price.watched(program, found is not None)
   if found is None: return None
   stats, unknown = found
-  if unknown and "bounds" in checker.kinds: checker.unseen(UNKNOWN)
+  if unknown and "bounds" in checker.kinds:
+    checker.unseen(UNKNOWN)
+    checker.last.unseen.add(UNKNOWN)
   return stats

@@ -15,7 +15,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tinyhw.cli import arithmetic, card, overheads, ptx
+from tinyhw.cli import arithmetic, card, checked, overheads, ptx
 from tinyhw.cli.measure import Seconds, child, process, repeat, rest, settle
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.device import Device
@@ -220,6 +220,10 @@ CASES = (
   Case("tc-amd", "AMD mock: 1024x1024x1024 f16 matmul by WMMA, compiled (LLVM: the mock without units, at most 0.25x)",
        lambda: by_units("1"), lambda: numpy_matmul(1024), llvm=lambda: by_units("0")),
   Case("launch-amd", "AMD mock: launch of a tiny kernel, raw", lambda: overheads.launches("AMD"), reach=30e-6),
+  *(Case(f"check-{name}-{cpu}", f"EMU, {cpu}: 64K threads {title}, under all checks (LLVM: without, at most 5x)",
+         partial(checked.launches, name, cpu, True), llvm=partial(checked.launches, name, cpu, False))
+    for cpu in ("gfx1100", "gfx942", "sm_80")
+    for name, title in (("plain", "a product each"), ("lds", "sum rows in LDS"), ("scratch", "with scratch"))),
   Case("copy-amd", "AMD mock: 64 bytes in and out", overheads.copies, reach=10e-6),
   Case("replay-llvm", "LLVM: a tiny kernel replayed by TinyJit", overheads.replayed, reach=5e-6),
   Case("train-jit", "LLVM: training step of 784-128-10, replayed", lambda: overheads.training(True), reach=0.3e-3),

@@ -200,13 +200,16 @@ class _Paths:
       state.read, state.open = frozenset(), frozenset()
       return
     if unit == "VALU": state.read |= {r // 2 for r in reads}
+    elif unit == "SALU" and reads:  # which waits for what vector instructions write
+      mine = {g.name for g in self.guards if g.writer == "VALU"}
+      state.open = frozenset(x for x in state.open if x[0] not in mine)
     for r in does.writes:
       if not SGPR0 <= r < SGPR0 + COUNT: continue
       code = r - SGPR0
       state.open = frozenset(x for x in state.open if x[1] != code)
       for guard in self.guards:
-        mine = guard.writer == unit and guard.vcc in {None, code in {VCC_LO, VCC_HI}}
-        if mine and code // 2 in state.read: state.open |= {(guard.name, code)}
+        its = guard.writer == unit and guard.vcc in {None, code in {VCC_LO, VCC_HI}}
+        if its and code // 2 in state.read: state.open |= {(guard.name, code)}
 
   def states(self, state: _State, at: int, i: Instruction, does: Effects) -> None:
     roles = roles_of(i)

@@ -299,7 +299,7 @@ class Watched(Outlined):
     if kind_of(i) == "vmem_lds": return True
     number = self._stores.setdefault(id(words), len(self._stores))
     shift = STORES[i.mnemonic][1] if i.mnemonic in STORES else 16 if "d16_hi" in i.mnemonic else 0
-    if site.segment == "scratch":
+    if site.segment in {"scratch", "lds"}:
       if all(x is None for pair in self.watch.data(i, number, len(words), shift) for x in pair): return True
       self.watch.give(i, number, len(words), shift)
       return False

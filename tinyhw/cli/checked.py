@@ -1,0 +1,140 @@
+"""What the hazard checks cost beside the same run without them: cases of `tinyhw bench`."""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from tinyhw.cli.measure import Seconds, repeat
+from tinyhw.core.errors import Error
+
+N: Final = 1 << 16
+_HEAD: Final = """
+@a = internal addrspace(3) global [256 x float] undef, align 16
+declare i32 @{group}()
+declare i32 @{item}()
+declare void @{barrier}()
+define {kernel} void @{name}(ptr addrspace(1) %out, ptr addrspace(1) %in) "amdgpu-flat-work-group-size"="256,256" {{
+entry:
+  %group = call i32 @{group}()
+  %item = call i32 @{item}()
+  %first = mul i32 %group, 256
+  %i = add i32 %first, %item
+  %at = zext i32 %i to i64
+  %to = getelementptr float, ptr addrspace(1) %out, i64 %at
+  %from = getelementptr float, ptr addrspace(1) %in, i64 %at
+  %x = load float, ptr addrspace(1) %from
+"""
+BODIES: Final = {
+  "plain": """  %y = fmul float %x, 3.0
+  store float %y, ptr addrspace(1) %to
+  ret void
+}}
+""",
+  "lds": """  br label %round
+round:
+  %k = phi i32 [ 0, %entry ], [ %k.next, %rounded ]
+  %s = phi float [ %x, %entry ], [ %t.next, %rounded ]
+  %mine = getelementptr [256 x float], ptr addrspace(3) @a, i32 0, i32 %item
+  store float %s, ptr addrspace(3) %mine
+  {fence}
+  call void @{barrier}()
+  {fence}
+  br label %sum
+sum:
+  %j = phi i32 [ 0, %round ], [ %j.next, %sum ]
+  %t = phi float [ 0.0, %round ], [ %t.next, %sum ]
+  %row = and i32 %item, 240
+  %place = add i32 %row, %j
+  %other = getelementptr [256 x float], ptr addrspace(3) @a, i32 0, i32 %place
+  %v = load float, ptr addrspace(3) %other
+  %t.half = fmul float %t, 0.5
+  %t.next = fadd float %t.half, %v
+  %j.next = add i32 %j, 1
+  %more = icmp ult i32 %j.next, 16
+  br i1 %more, label %sum, label %rounded
+rounded:
+  {fence}
+  call void @{barrier}()
+  {fence}
+  %k.next = add i32 %k, 1
+  %again = icmp ult i32 %k.next, 8
+  br i1 %again, label %round, label %done
+done:
+  store float %t.next, ptr addrspace(1) %to
+  ret void
+}}
+""",
+  "scratch": """  %own = alloca [16 x float], align 4{private}
+  br label %fill
+fill:
+  %k = phi i32 [ 0, %entry ], [ %k.next, %fill ]
+  %cell = getelementptr [16 x float], ptr{space} %own, i32 0, i32 %k
+  store volatile float %x, ptr{space} %cell
+  %k.next = add i32 %k, 1
+  %more = icmp ult i32 %k.next, 16
+  br i1 %more, label %fill, label %loop
+loop:
+  %j = phi i32 [ 0, %fill ], [ %j.next, %loop ]
+  %s = phi float [ %x, %fill ], [ %s.next, %loop ]
+  %which = and i32 %j, 15
+  %place = getelementptr [16 x float], ptr{space} %own, i32 0, i32 %which
+  %v = load volatile float, ptr{space} %place
+  %half = fmul float %s, 0.5
+  %s.next = fadd float %half, %v
+  store volatile float %s.next, ptr{space} %place
+  %j.next = add i32 %j, 1
+  %again = icmp ult i32 %j.next, 64
+  br i1 %again, label %loop, label %done
+done:
+  store float %s.next, ptr addrspace(1) %to
+  ret void
+}}
+"""}
+_WORDS: Final = {
+  "amdgcn-amd-amdhsa": {
+    "group": "llvm.amdgcn.workgroup.id.x", "item": "llvm.amdgcn.workitem.id.x", "barrier": "llvm.amdgcn.s.barrier",
+    "kernel": "amdgpu_kernel", "fence": 'fence syncscope("workgroup") seq_cst', "private": ", addrspace(5)",
+    "space": " addrspace(5)"},
+  "nvptx64-nvidia-cuda": {
+    "group": "llvm.nvvm.read.ptx.sreg.ctaid.x", "item": "llvm.nvvm.read.ptx.sreg.tid.x",
+    "barrier": "llvm.nvvm.barrier0", "kernel": "ptx_kernel", "fence": "", "private": "", "space": ""}}
+
+
+def binary(name: str, cpu: str) -> bytes:
+  """A kernel for gfx1100 or sm_80: a code object, or PTX."""
+  triple = "amdgcn-amd-amdhsa" if cpu.startswith("gfx") else "nvptx64-nvidia-cuda"
+  llvm.initialize_all_targets()
+  llvm.initialize_all_asmprinters()
+  text = (_HEAD + BODIES[name]).format(name=name, **_WORDS[triple])
+  module = llvm.parse_assembly(f'target triple = "{triple}"\n{text}')
+  machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=2)
+  return bytes(machine.emit_object(module)) if cpu.startswith("gfx") else machine.emit_assembly(module).encode()
+
+
+@contextmanager
+def _compiled() -> Iterator[None]:
+  before = os.environ.get("EMU")
+  os.environ["EMU"] = "jit"
+  try: yield
+  finally:
+    if before is None: del os.environ["EMU"]
+    else: os.environ["EMU"] = before
+
+
+def launches(name: str, cpu: str, check: bool) -> Seconds:
+  """Warm launches on device EMU with compiled code, under all checks or none."""
+  from tinyhw import Device, launch
+  code, x = binary(name, cpu), np.random.default_rng(0).random(N, np.float32)
+  more: dict[str, Any] = {"check": "report"} if check else {}
+  Device.close()
+  with _compiled():
+    def run() -> None:
+      result = launch(code, name, N // 256, 256, [np.zeros(N, np.float32), x], "EMU", **more)
+      if result.findings: raise Error(f"the checks found {result.findings}", where=name)
+    try: return repeat(run, runs=5)
+    finally: Device.close()
