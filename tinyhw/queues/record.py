@@ -26,12 +26,14 @@ import numpy as np
 
 from tinyhw.core.port import Port, Protection
 from tinyhw.queues.container import Writer, content_hash
+from tinyhw.queues.effects import Does
 from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Munmap, Note, Open, Program, Seen, Waited
 from tinyhw.queues.vendors import new_world
 from tinyhw.queues.world import PAGE, Allocation, Queue, World
 
 SMALL: Final = 1 << 16  # bytes of an allocation that is kept by pages
 CHUNK: Final = 1 << 16  # bytes of a chunk of a larger one
+SIGNALS: Final = 256  # signals that are looked at: those that submissions named last
 
 Peek = Callable[[str, int, int, int], memoryview | None]
 """(vendor, GPU, address, bytes) -> memory that the host has not mapped."""
@@ -66,6 +68,9 @@ class Recorder:
     self._known: dict[tuple[str, int, int], bytes] = {}  # the hash of a chunk: vendor, allocation, first byte
     self._touched: dict[str, dict[int, Allocation]] = {}  # what submissions may have changed since the last look
     self._programs: dict[tuple[str, int], bytes] = {}
+    self._signals: dict[str, dict[int, int]] = {}  # bytes of a signal, by vendor and address
+    self._ports: dict[str, Port] = {}
+    self._values: dict[str, list[list[int]]] = {}  # as they were told last
     self._start = time.perf_counter_ns()
     self.events = 0
     self.submissions = 0
@@ -78,7 +83,9 @@ class Recorder:
 
   def port(self, port: Port, vendor: str) -> RecordingPort:
     """A port of "amd" or "nv" that tells this recorder."""
-    with self._lock: world = self._worlds.setdefault(vendor, new_world(vendor))
+    with self._lock:
+      world = self._worlds.setdefault(vendor, new_world(vendor))
+      self._ports[vendor] = port
     return RecordingPort(port, self, vendor, world)
 
   def note(self, kind: str, text: str) -> None:
@@ -107,7 +114,11 @@ class Recorder:
       event.at_ns = time.perf_counter_ns() - self._start
       event.thread = self._threads.setdefault(threading.get_ident(), len(self._threads))
       event.vendor = vendor
-      if vendor: self._worlds[vendor].apply(event, self.events)
+      if vendor:
+        world = self._worlds[vendor]
+        gone = len(world.freed)
+        world.apply(event, self.events)
+        if len(world.freed) > gone and not isinstance(event, Seen): self._before_a_free(vendor, world, event)
       self._writer.event(event.row())
       self.events += 1
 
@@ -137,8 +148,32 @@ class Recorder:
     reached: dict[int, Allocation] = {}
     for address, size in found.roots: self._reach(port, vendor, world, reached, address, size)
     event.touched = sorted(reached)
+    signals = self._signals.setdefault(vendor, {})
+    for effect in (e for item in found.items for e in item.effects if e.does in (Does.WAIT, Does.SIGNAL)):
+      signals.pop(effect.address, None)  # the last are kept
+      signals[effect.address] = effect.size
+    while len(signals) > SIGNALS: del signals[next(iter(signals))]
+    event.signals = self._values[vendor] = self._look(port, vendor, world)
+    event.pointers = [int.from_bytes(read(at, size) or b"", "little") for at, size in world.pointers(queue)]
     for made in reached.values(): event.memory += self._changed(port, vendor, made, True)
     self._touched.setdefault(vendor, {}).update(reached)
+
+  def _before_a_free(self, vendor: str, world: World, event: Event) -> None:
+    """Memory was given back: what the host had seen by then says whether it was still in use."""
+    port = self._ports.get(vendor)
+    values = self._look(port, vendor, world) if port is not None else []
+    if values == self._values.get(vendor, []): return
+    self._values[vendor] = values
+    self._writer.event(Seen(memory=[], signals=values, at_ns=event.at_ns, thread=event.thread, vendor=vendor).row())
+    self.events += 1
+
+  def _look(self, port: Port, vendor: str, world: World) -> list[list[int]]:
+    """Values of the signals that submissions have named."""
+    rows = []
+    for address, size in self._signals.get(vendor, {}).items():
+      raw = self._read(port, vendor, world, address, size)
+      if raw is not None and len(raw) == size: rows.append([address, size, int.from_bytes(raw, "little")])
+    return rows
 
   def _reach(self, port: Port, vendor: str, world: World, reached: dict[int, Allocation], address: int,
              size: int) -> None:
@@ -188,10 +223,14 @@ class Recorder:
     """The program has waited: look at what submissions may have left behind."""
     with self._lock:
       touched = self._touched.pop(vendor, None)
-      if not touched or not self._mine: return
-      rows = [row for made in touched.values() if made.freed_at < 0
+      if not self._mine: return
+      values = self._look(port, vendor, self._worlds[vendor])
+      told = values != self._values.get(vendor, [])
+      if not touched and not told: return
+      self._values[vendor] = values
+      rows = [row for made in (touched or {}).values() if made.freed_at < 0
               for row in self._changed(port, vendor, made, False)]
-      if rows: self._tell(vendor, Seen(memory=rows))
+      if rows or told: self._tell(vendor, Seen(memory=rows, signals=values))
 
   def _tell_programs(self, vendor: str) -> None:
     """Name code that is new in GPU memory."""
