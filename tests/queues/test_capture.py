@@ -92,7 +92,7 @@ for _ in range(9): (Tensor([1.0, 2.0]) + 1).tolist()
 def test_events_survive_the_file(tmp_path: Path) -> None:
   """Every kind of event, with every field other than its default."""
   values = {"int": 7, "str": "x", "bytes": b"y", "bool": True, "Chunks": [[1, 2, 3, b"h"]], "Pieces": [[4, b"z"]],
-            "list[int]": [5], "list[list[Any]]": [["k", 1, 2]]}
+            "list[int]": [5], "Words": [[6, 8, 9]], "list[list[Any]]": [["k", 1, 2]]}
   made = []
   for cls in KINDS.values():
     names = {f.name: str(f.type) for f in cls.__dataclass_fields__.values() if f.name != "TAG"}

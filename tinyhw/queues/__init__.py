@@ -6,6 +6,10 @@
     record      a port that writes down what goes through it
     capture     a file read back: events in order, memory as it was
     listing     packets as text, with names for addresses
+    happens     what happens before what, and accesses that nothing orders
+    arguments   what a kernel reads and writes by its arguments, from its code
+    checks      launches against their code objects
+    lint        rules, and what breaks them
 
 Drivers, mocks and devices are not imported here: who composes hands in ports and names.
 """

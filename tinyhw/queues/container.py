@@ -150,6 +150,10 @@ class Reader:
         raise DecodeError(f"has no events at byte {place[0]}", where=str(self.path))
       yield from rows
 
+  def names(self) -> list[bytes]:
+    """The hashes of all contents."""
+    return list(self._blobs)
+
   def blob(self, name: bytes) -> bytes | None:
     """A content by its hash; None where the file has only its name."""
     place = self._blobs.get(name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntFlag
 from typing import Final
 
 
@@ -33,10 +33,22 @@ class Clock(Enum):
   BEHIND = "behind what was begun"
 
 
+class Caches(IntFlag):
+  """Whose contents an acquire forgets (its `value`) and a release writes back."""
+  DATA = 1      # of the cores that run kernels: GL0 and GL1, L1
+  SCALAR = 2    # AMD's scalar cache, NVIDIA's constant cache
+  CODE = 4
+  SHARED = 8    # of the whole GPU: GL2
+
+
+ALL_CACHES: Final = Caches.DATA | Caches.SCALAR | Caches.CODE | Caches.SHARED
+
+
 @dataclass(frozen=True, slots=True)
 class Effect:
   """`address` and `size` are bytes of GPU memory. Of a wait and a signal `value` and `compare` (">=", "==", ...) say
-  what is compared with or written, under `mask`, in `size` bytes."""
+  what is compared with or written, under `mask`, in `size` bytes. Of an acquire and a release `value` says which
+  `Caches`; an acquire of a range has `address` and `size`."""
   does: Does
   address: int = 0
   size: int = 0

@@ -15,6 +15,8 @@ Chunks = list[list[Any]]
 """Contents by place: rows of [allocation, first byte, bytes, hash]."""
 Pieces = list[list[Any]]
 """Words that a submission leads to: rows of [GPU address, bytes]."""
+Words = list[list[int]]
+"""Values of signals as the host sees them: rows of [GPU address, bytes, value]."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,7 +113,8 @@ class Program(Event):
 @dataclass(slots=True, kw_only=True)
 class Doorbell(Event):
   """A store to a doorbell, with what it submits: entries of the ring from `first` to `last` (the ring's own units),
-  the words behind them, and the memory that they lead to, as the host left it."""
+  the words behind them, and the memory that they lead to, as the host left it. `signals` are the values that the host
+  saw before it rang; `pointers` are the ring's read and write pointer as memory has them, where it does."""
   TAG: ClassVar[str] = "doorbell"
   address: int
   value: int
@@ -123,6 +126,8 @@ class Doorbell(Event):
   pieces: Pieces = field(default_factory=list)
   memory: Chunks = field(default_factory=list)
   touched: list[int] = field(default_factory=list)
+  signals: Words = field(default_factory=list)
+  pointers: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,6 +135,7 @@ class Seen(Event):
   """Contents that the device has left behind, when the program had waited for it. They need not be stored."""
   TAG: ClassVar[str] = "seen"
   memory: Chunks
+  signals: Words = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -148,7 +154,8 @@ class Note(Event):
   text: str
 
 
-_ROWS: dict[str, tuple[type, ...]] = {"Chunks": (int, int, int, bytes), "Pieces": (int, bytes)}
+_ROWS: dict[str, tuple[type, ...]] = {"Chunks": (int, int, int, bytes), "Pieces": (int, bytes),
+                                     "Words": (int, int, int)}
 _PLAIN: dict[str, type] = {"int": int, "str": str, "bytes": bytes, "bool": bool}
 
 

@@ -32,6 +32,7 @@ class Allocation:
   label: str = ""
   made_at: int = 0
   freed_at: int = -1
+  seen_by: set[int] | None = None  # the GPUs that have it in their page tables, where the calls tell
 
   @property
   def end(self) -> int: return self.address + self.size
@@ -88,7 +89,15 @@ class Launch:
   argument_bytes: int
   grid: tuple[int, int, int]
   block: tuple[int, int, int]
+  user_data: list[int] = field(default_factory=list)
   state: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+  """What the kernel driver told of a fault: `text` is the access, as its words have it."""
+  address: int
+  text: str
 
 
 class Follow(Protocol):
@@ -109,6 +118,7 @@ class World(ABC):
     self._live: list[tuple[int, int, Allocation]] = []  # by address
     self._starts: list[int] = []
     self.freed: list[Allocation] = []
+    self.faults: list[Fault] = []
 
   # ---- memory
 
@@ -185,6 +195,26 @@ class World(ABC):
   @abstractmethod
   def ring_pieces(self, queue: Queue, first: int, last: int) -> list[tuple[int, int]]:
     """(GPU address, bytes) of those entries, in one piece or two."""
+
+  @abstractmethod
+  def pointers(self, queue: Queue) -> list[tuple[int, int]]:
+    """(GPU address, bytes) of the ring's read and write pointer in memory."""
+
+  def reached(self, queue: Queue, read: int) -> int:
+    """How far a queue has read, in the units of `pending`, where its read pointer says `read`."""
+    return read
+
+  def reaches(self, queue: Queue, made: Allocation) -> bool:
+    """Whether the queue's GPU has memory in its page tables; True where nobody knows."""
+    return made.seen_by is None or queue.gpu in made.seen_by
+
+  def unit(self, queue: Queue) -> int:
+    """Bytes of what `pending` counts."""
+    return 1
+
+  def told(self, queue: Queue, value: int) -> int | None:
+    """What a doorbell's value says that the write pointer in memory is; None where it says nothing of it."""
+    return None
 
   @abstractmethod
   def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Follow:

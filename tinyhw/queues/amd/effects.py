@@ -7,7 +7,7 @@ from typing import Any, Final
 from tinyhw.autogen import hsa
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen import sdma_v6 as sdma
-from tinyhw.queues.effects import Clock, Does, Effect
+from tinyhw.queues.effects import ALL_CACHES, Caches, Clock, Does, Effect
 
 _FUNCTIONS: Final = ("always", "<", "<=", "==", "!=", ">=", ">")  # of WAIT_REG_MEM, and of SDMA's polls alike
 _DATA_BYTES: Final = {pm4.RELEASE_MEM_data_sel.send_32_bit_low: 4, pm4.RELEASE_MEM_data_sel.send_64_bit_data: 8,
@@ -24,6 +24,8 @@ _DMA_MEMORY: Final = {0, 3}   # DMA_DATA's src_sel and dst_sel: an address, in m
 _DMA_DATA: Final = 2          # src_sel: the dword of the packet
 _SIGNAL_VALUE: Final = 8      # bytes to amd_signal_t.value, of what a signal's handle names (amd_hsa_signal.h)
 _IDLE_EVENTS: Final = {"CS_PARTIAL_FLUSH"}
+_COHER: Final = 8             # ACQUIRE_MEM's coher_size and coher_base count 256 bytes (PAL's packet headers)
+_SYSTEM: Final = hsa.HSA_FENCE_SCOPE_SYSTEM
 
 Effects = Iterator[Effect]
 
@@ -45,7 +47,8 @@ def _function(number: int) -> str: return _FUNCTIONS[number] if number < len(_FU
 
 
 def _release_mem(p: Any) -> Effects:
-  yield Effect(Does.RELEASE, clock=Clock.BEHIND)
+  gcr = _gcr_bits(pm4.RELEASE_MEM_GCR_CNTL, p.gcr_cntl)
+  yield Effect(Does.RELEASE, value=Caches.SHARED if gcr.GL2_WB else 0, clock=Clock.BEHIND)
   if (size := _DATA_BYTES.get(p.data_sel)) and p.address:
     kind = Does.STAMP if p.data_sel in _CLOCKS else Does.SIGNAL
     compare = "+" if p.data_sel == pm4.RELEASE_MEM_data_sel.atomic_add32bit_low else ""
@@ -82,7 +85,21 @@ def _dma_data(p: Any) -> Effects:
 def _atomic_mem(p: Any) -> Effects: yield Effect(Does.ATOMIC, p.addr, 8, p.src_data)
 
 
-def _acquire_mem(p: Any) -> Effects: yield Effect(Does.ACQUIRE)
+def _acquire_mem(p: Any) -> Effects:
+  gcr = _gcr_bits(pm4.ACQUIRE_MEM_GCR_CNTL, p.gcr_cntl)
+  caches = _invalidated(gcr)
+  ranged = gcr.GL1_RANGE or gcr.GL2_RANGE
+  address, size = (p.coher_base << _COHER, p.coher_size << _COHER) if ranged else (0, 0)
+  yield Effect(Does.ACQUIRE, address, size, caches)
+
+
+def _gcr_bits(register: Any, value: int) -> Any: return register.decode(value & sum(f.mask for f in register.FIELDS))
+
+
+def _invalidated(gcr: Any) -> int:
+  """What GCR's bits make forget what it holds."""
+  return int((Caches.DATA if gcr.GLV_INV and gcr.GL1_INV else 0) | (Caches.SCALAR if gcr.GLK_INV else 0)
+             | (Caches.CODE if gcr.GLI_INV else 0) | (Caches.SHARED if gcr.GL2_INV else 0))
 
 
 def _event_write(p: Any) -> Effects:
@@ -140,8 +157,11 @@ def _sdma_atomic(p: Any) -> Effects: yield Effect(Does.ATOMIC, p.addr, 8, p.src_
 
 
 def _gcr(p: Any) -> Effects:
-  yield Effect(Does.RELEASE)
-  yield Effect(Does.ACQUIRE)
+  c = p.gcr_control
+  yield Effect(Does.RELEASE, value=Caches.SHARED if c & sdma.SDMA_GCR_GL2_WB else 0)
+  caches = ((Caches.SHARED if c & sdma.SDMA_GCR_GL2_INV else 0) | (Caches.SCALAR if c & sdma.SDMA_GCR_GLK_INV else 0)
+            | (Caches.DATA if c & sdma.SDMA_GCR_GLV_INV and c & sdma.SDMA_GCR_GL1_INV else 0))
+  yield Effect(Does.ACQUIRE, value=int(caches))
 
 
 def _trap(p: Any) -> Effects: yield Effect(Does.INTERRUPT, value=p.int_context)
@@ -166,9 +186,9 @@ def _aql_header(p: Any) -> tuple[bool, int, int]:
 def _aql(p: Any, *inner: Effect) -> Effects:
   barrier, acquire, release = _aql_header(p)
   if barrier: yield Effect(Does.IDLE)
-  if acquire: yield Effect(Does.ACQUIRE, value=acquire)
+  if acquire: yield Effect(Does.ACQUIRE, value=int(ALL_CACHES if acquire == _SYSTEM else ALL_CACHES & ~Caches.SHARED))
   yield from inner
-  if release: yield Effect(Does.RELEASE, value=release, clock=Clock.BEHIND)
+  if release: yield Effect(Does.RELEASE, value=Caches.SHARED if release == _SYSTEM else 0, clock=Clock.BEHIND)
   handle = int(p.completion_signal.handle)
   if handle: yield Effect(Does.SIGNAL, handle + _SIGNAL_VALUE, 8, 1, "-", clock=Clock.BEHIND)
 

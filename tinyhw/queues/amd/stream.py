@@ -103,7 +103,7 @@ class AmdFollow:
     pairs = [users[i] | users[i + 1] << 32 for i in range(0, _USERS - 1)]
     arguments = next((p for p in pairs if p >> 16 and self._read(p, 8) is not None), 0)
     self.launches.append(Launch(item, state.entry(), arguments, 0, grid, (block[0], block[1], block[2]),
-                                {"registers": dict(state.registers)}))
+                                users, {"registers": dict(state.registers)}))
     self.roots += [(state.entry(), 0), *((p, ARGUMENTS) for p in pairs if p >> 16)]
 
   def _sdma(self, packet: Packet, depth: int) -> None:

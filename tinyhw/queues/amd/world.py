@@ -7,7 +7,7 @@ from typing import Any, Final
 from tinyhw.autogen import kfd
 from tinyhw.queues.amd.stream import AmdFollow, AmdState
 from tinyhw.queues.events import Ioctl, Mmap, Munmap
-from tinyhw.queues.world import Allocation, Queue, Read, World
+from tinyhw.queues.world import Allocation, Fault, Queue, Read, World
 from tinyhw.wire import kfd as calls
 from tinyhw.wire.aql import PACKET_BYTES
 
@@ -20,6 +20,8 @@ _QUEUES: Final = {kfd.KFD_IOC_QUEUE_TYPE_COMPUTE: "pm4", kfd.KFD_IOC_QUEUE_TYPE_
 _SHIFT: Final = {"pm4": 2, "sdma": 0, "aql": 6}  # bytes of what the pointers count, as a shift
 _MOST_GPUS: Final = 4096
 _MASK: Final = (1 << 64) - 1
+_CAUSES: Final = (("NotPresent", "not present"), ("ReadOnly", "read only"), ("NoExecute", "not executable"))
+_MOST: Final = 4096  # bytes of GPU numbers that a call may have
 
 
 class AmdWorld(World):
@@ -35,6 +37,7 @@ class AmdWorld(World):
     self._doors: dict[int, tuple[int, int]] = {}  # of a queue's key: its doorbell_offset, GPU
     self._door_maps: list[tuple[int, int, int]] = []  # (address, bytes, offset) of mapped doorbells
     self._rung: dict[int, Queue] = {}
+    self._events: dict[int, int] = {}  # the type of an event
     self._nodes: dict[int, int] = {}  # drm fd -> gpu_id
 
   def inner(self, argument: Any) -> bytes:
@@ -65,6 +68,10 @@ class AmdWorld(World):
       case kfd.AMDKFD_IOC_FREE_MEMORY_OF_GPU:
         gone = self._handles.pop(int(a.handle), None)
         if gone is not None: self._drop(gone, when)
+      case kfd.AMDKFD_IOC_MAP_MEMORY_TO_GPU | kfd.AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU:
+        self._mapped_to(a, call, call.request == kfd.AMDKFD_IOC_MAP_MEMORY_TO_GPU)
+      case kfd.AMDKFD_IOC_CREATE_EVENT: self._events[int(a.event_id)] = int(a.event_type)
+      case kfd.AMDKFD_IOC_WAIT_EVENTS: self._waited(call)
       case kfd.AMDKFD_IOC_CREATE_QUEUE: self._created(a)
       case kfd.AMDKFD_IOC_DESTROY_QUEUE:
         queue = self._by_id.pop(int(a.queue_id), None)
@@ -78,6 +85,32 @@ class AmdWorld(World):
     if kind == "USERPTR": made.host = made.address
     self._handles[made.handle] = made
     self._offsets[made.gpu, int(a.mmap_offset)] = made
+
+  def inner(self, argument: Any) -> bytes:
+    if isinstance(argument, kfd.kfd_ioctl_wait_events_args):
+      size = ctypes.sizeof(kfd.kfd_event_data) * int(argument.num_events)
+      return ctypes.string_at(argument.events_ptr, size) if argument.events_ptr and 0 < size <= _MOST else b""
+    if not isinstance(argument, kfd.kfd_ioctl_map_memory_to_gpu_args | kfd.kfd_ioctl_unmap_memory_from_gpu_args):
+      return b""
+    size = 4 * int(argument.n_devices)
+    return ctypes.string_at(argument.device_ids_array_ptr, size) if 0 < size <= _MOST else b""
+
+  def _waited(self, call: Ioctl) -> None:
+    """Events that came with a fault."""
+    size = ctypes.sizeof(kfd.kfd_event_data)
+    for at in range(0, len(call.inner_after) - size + 1, size):
+      row: Any = kfd.kfd_event_data.from_buffer_copy(call.inner_after, at)
+      if self._events.get(int(row.event_id)) != kfd.KFD_IOC_EVENT_MEMORY: continue
+      data = row.memory_exception_data
+      if not data.va or any(f.address == data.va for f in self.faults): continue
+      causes = [text for bit, text in _CAUSES if getattr(data.failure, bit)]
+      self.faults.append(Fault(int(data.va), f"a page fault ({', '.join(causes) or 'no cause is told'})"))
+
+  def _mapped_to(self, a: Any, call: Ioctl, there: bool) -> None:
+    made = self._handles.get(int(a.handle))
+    if made is None or not call.inner_before: return  # a capture of before this was taken down
+    gpus = set(memoryview(call.inner_before).cast("I").tolist())
+    made.seen_by = (made.seen_by or set()) | gpus if there else (made.seen_by or set()) - gpus
 
   def _created(self, a: Any) -> None:
     kind = _QUEUES.get(int(a.queue_type), "pm4")
@@ -134,6 +167,14 @@ class AmdWorld(World):
     at = ((last << shift) - count) % size
     head = min(count, size - at)
     return [(queue.ring + a, n) for a, n in ((at, head), (0, count - head)) if n]
+
+  def pointers(self, queue: Queue) -> list[tuple[int, int]]:
+    write, read = self._pointers[queue.key]
+    return [(read, 8), (write, 8)]
+
+  def unit(self, queue: Queue) -> int: return 1 << _SHIFT[queue.kind]
+
+  def told(self, queue: Queue, value: int) -> int | None: return value + (queue.kind == "aql")
 
   def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> AmdFollow:
     return AmdFollow(queue, ring, read)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.layout import Packet
-from tinyhw.queues.effects import Clock, Does, Effect
+from tinyhw.queues.effects import ALL_CACHES, Caches, Clock, Does, Effect
 from tinyhw.wire import qmd
 
 RELEASES: Final = 3  # semaphores that a QMD can release, at most
@@ -35,7 +35,7 @@ def semaphore(values: Values, word: int) -> Effects:
     yield Effect(Does.WAIT, address, size, value, _ACQUIRES[p.OPERATION])
     return
   if p.RELEASE_WFI: yield Effect(Does.IDLE)
-  yield Effect(Does.RELEASE)
+  yield Effect(Does.RELEASE, value=ALL_CACHES)
   names = host.SEM_EXECUTE_REDUCTION._value2member_map_
   reduction = host.SEM_EXECUTE_REDUCTION(p.REDUCTION).name if p.REDUCTION in names else ""
   how = reduction if p.OPERATION == host.SEM_EXECUTE_OPERATION.REDUCTION else ""
@@ -62,7 +62,7 @@ def copy(module: ModuleType, values: Values, channel: int, word: int) -> Effects
                                sent("PITCH_IN"))
     yield from _lines(Does.WRITE, sent("OFFSET_OUT_UPPER") << 32 | sent("OFFSET_OUT_LOWER"), target, lines,
                       sent("PITCH_OUT"))
-  if p.FLUSH_ENABLE: yield Effect(Does.RELEASE, clock=Clock.BEHIND)
+  if p.FLUSH_ENABLE: yield Effect(Does.RELEASE, value=ALL_CACHES, clock=Clock.BEHIND)
   if p.SEMAPHORE_TYPE != m.LAUNCH_DMA_SEMAPHORE_TYPE.NONE:
     wide = bool(getattr(p, "SEMAPHORE_PAYLOAD_SIZE", 0))
     value = sent("SET_SEMAPHORE_PAYLOAD") | (sent("SET_SEMAPHORE_PAYLOAD_UPPER") << 32 if wide else 0)
@@ -96,14 +96,28 @@ def inline(module: ModuleType, values: Values, channel: int) -> Effects:
   yield from _lines(Does.WRITE, address, sent("LINE_LENGTH_IN"), sent("LINE_COUNT"), sent("PITCH_OUT"))
 
 
+def forget(sent: Any, waits: bool) -> Effects:
+  """INVALIDATE_SHADER_CACHES, which waits until idle, and its like that does not."""
+  if waits: yield Effect(Does.IDLE)
+  data = getattr(sent, "DATA", 0) or getattr(sent, "GLOBAL_DATA", 0)
+  caches = ((Caches.DATA if data else 0) | (Caches.SCALAR if sent.CONSTANT else 0)
+            | (Caches.CODE if sent.INSTRUCTION else 0))
+  if caches: yield Effect(Does.ACQUIRE, value=int(caches))
+
+
 def launch(made: Packet) -> Effects:
   """What a QMD says that happens beside its kernel."""
   kind = type(made)
+  def flag(name: str) -> bool: return qmd.has(kind, name) and bool(qmd.read(made, name))
+  forgets = ((Caches.DATA if flag("INVALIDATE_SHADER_DATA_CACHE") else 0)
+             | (Caches.SCALAR if flag("INVALIDATE_SHADER_CONSTANT_CACHE") else 0)
+             | (Caches.CODE if flag("INVALIDATE_INSTRUCTION_CACHE") else 0))
+  if forgets: yield Effect(Does.ACQUIRE, value=int(forgets))
   yield Effect(Does.LAUNCH)
+  if flag("CWD_MEMBAR_TYPE"): yield Effect(Does.RELEASE, value=ALL_CACHES, clock=Clock.BEHIND)
   for n in range(RELEASES):
     if not (qmd.has(kind, "RELEASE_ENABLE", n) and qmd.read(made, "RELEASE_ENABLE", n)): continue
     wide = qmd.has(kind, "RELEASE_PAYLOAD64B", n) and bool(qmd.read(made, "RELEASE_PAYLOAD64B", n))
-    yield Effect(Does.RELEASE, clock=Clock.BEHIND)
     at = qmd.read(made, "RELEASE_SEMAPHORE_ADDR", n)
     yield Effect(Does.SIGNAL, at, 8 if wide else 4, qmd.read(made, "RELEASE_SEMAPHORE_PAYLOAD", n), clock=Clock.BEHIND)
     if qmd.has(kind, "RELEASE_STRUCTURE_SIZE", n) and _is_long(made, n):

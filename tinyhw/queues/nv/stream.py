@@ -22,6 +22,7 @@ BANKS: Final = 8  # constant buffers of a QMD
 DEPENDENTS: Final = 2  # QMDs that it can have run behind itself
 POINTER_SHIFT: Final = 8  # of their addresses in it: QMDs are 256 bytes apart
 _COPY_CLASS, _COMPUTE_CLASS = 0xB5, 0xC0
+_FORGETS: Final = {"INVALIDATE_SHADER_CACHES": True, "INVALIDATE_SHADER_CACHES_NO_WFI": False}  # whether it waits
 
 
 @dataclass(slots=True)
@@ -126,6 +127,7 @@ class NvFollow:
     if name == "LAUNCH_DMA" and module.CLASS & 0xFF == _COPY_CLASS:
       self._note(item, effects.copy(module, self.state.values, channel, value))
     elif name == "LAUNCH_DMA": self._note(item, effects.inline(module, self.state.values, channel))
+    elif name in _FORGETS: self._note(item, effects.forget(getattr(module, name).decode(value), _FORGETS[name]))
     elif name == "SEND_PCAS_A": self._launch(item, module, value << 8, None)
     elif name == "SET_INLINE_QMD_ADDRESS_B":
       self.state.inline[channel] = self.value(module, channel, "SET_INLINE_QMD_ADDRESS_A") << 40 | value << 8, []
@@ -160,7 +162,7 @@ class NvFollow:
     grid = tuple(qmd.read(made, f"GRID_{n}") for n in ("WIDTH", "HEIGHT", "DEPTH"))
     block = tuple(qmd.read(made, f"CTA_THREAD_DIMENSION{n}") for n in range(3))
     self.launches.append(Launch(inner, qmd.read(made, "PROGRAM_ADDRESS"), first, size, (grid[0], grid[1], grid[2]),
-                                (block[0], block[1], block[2]), {"qmd": made}))
+                                (block[0], block[1], block[2]), state={"qmd": made}))
     for n in range(DEPENDENTS):  # what it has run behind itself, as far as nobody has come here before
       if not (qmd.has(type(made), "DEPENDENT_QMD_ENABLE", n) and qmd.read(made, "DEPENDENT_QMD_ENABLE", n)): continue
       behind = qmd.read(made, "DEPENDENT_QMD_POINTER", n) << POINTER_SHIFT

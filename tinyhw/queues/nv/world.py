@@ -9,7 +9,7 @@ from tinyhw.autogen import nv_rm, nv_rm_alloc, nv_rm_control, nv_uvm
 from tinyhw.autogen.nv_rm_chips import RESOURCES
 from tinyhw.queues.events import Ioctl, Mmap, Munmap
 from tinyhw.queues.nv.stream import NvFollow, NvState
-from tinyhw.queues.world import Allocation, Queue, Read, World
+from tinyhw.queues.world import Allocation, Fault, Queue, Read, World
 from tinyhw.wire import gpfifo, methods, rm
 
 _MEMORY: Final = {nv_rm_alloc.NV01_MEMORY_SYSTEM: "SYSTEM", nv_rm_alloc.NV01_MEMORY_LOCAL_USER: "VIDMEM",
@@ -17,6 +17,7 @@ _MEMORY: Final = {nv_rm_alloc.NV01_MEMORY_SYSTEM: "SYSTEM", nv_rm_alloc.NV01_MEM
 _DOOR: Final = nv_rm_alloc.NVC361_NOTIFY_CHANNEL_PENDING
 _LONGEST: Final = 1 << 20  # bytes that a call's parameters may have
 _USERD_PUT: Final = gpfifo.Userd.GPPut.offset  # type: ignore[attr-defined]  # a descriptor of ctypes
+_USERD_GET: Final = gpfifo.Userd.GPGet.offset  # type: ignore[attr-defined]
 
 
 class NvWorld(World):
@@ -33,6 +34,7 @@ class NvWorld(World):
     self._channels: dict[int, Queue] = {}
     self._userd: dict[int, tuple[int, int]] = {}  # of a queue's key: memory handle, offset
     self._gpus: list[int] = []
+    self._gpu_uuids: dict[int, int] = {}  # of a GPU's number
 
   # ---- calls
 
@@ -110,6 +112,12 @@ class NvWorld(World):
       if found is not None and not found.label: found.label = label
 
   def _controlled(self, a: Any, call: Ioctl) -> None:
+    if a.cmd == nv_rm_control.NV906F_CTRL_CMD_GET_MMU_FAULT_INFO and \
+        len(call.inner_after) == ctypes.sizeof(nv_rm_control.NV906F_CTRL_GET_MMU_FAULT_INFO_PARAMS):
+      fault: Any = nv_rm_control.NV906F_CTRL_GET_MMU_FAULT_INFO_PARAMS.from_buffer_copy(call.inner_after)
+      text = bytes(fault.faultString).split(b"\0")[0].decode("ascii", "replace")
+      self.faults.append(Fault(int(fault.addrHi) << 32 | int(fault.addrLo), f"a fault of the MMU ({text})"))
+      return
     if a.cmd != nv_rm_control.NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN: return
     queue = self._channels.get(int(a.hObject))
     struct = nv_rm_control.NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN_PARAMS
@@ -134,7 +142,14 @@ class NvWorld(World):
     if found is None or found.struct is None: return
     a: Any = found.struct.from_buffer_copy(call.after.ljust(ctypes.sizeof(found.struct), b"\0"))
     if getattr(a, "rmStatus", 0): return
-    if call.request == nv_uvm.UVM_MAP_EXTERNAL_ALLOCATION: self._mapped_at(int(a.hMemory), int(a.base), int(a.length))
+    if call.request == nv_uvm.UVM_MAP_EXTERNAL_ALLOCATION:
+      self._mapped_at(int(a.hMemory), int(a.base), int(a.length))
+      made, count = self._memory.get(int(a.hMemory)), min(int(a.gpuAttributesCount), len(a.perGpuAttributes))
+      gpus = {_number(a.perGpuAttributes[n].gpuUuid) for n in range(count)}
+      if made is not None: made.seen_by = (made.seen_by or set()) | gpus
+    elif call.request == nv_uvm.UVM_REGISTER_CHANNEL:
+      queue = self._channels.get(int(a.hChannel))
+      if queue is not None: self._gpu_uuids[queue.gpu] = _number(a.gpuUuid)
     elif call.request == nv_uvm.UVM_FREE:
       gone = self.find(int(a.base))
       if gone is not None: self._drop(gone, when)
@@ -199,8 +214,27 @@ class NvWorld(World):
     head = min(count, entries - at)
     return [(queue.ring + a * gpfifo.SIZE, n * gpfifo.SIZE) for a, n in ((at, head), (0, count - head)) if n]
 
+  def pointers(self, queue: Queue) -> list[tuple[int, int]]:
+    handle, offset = self._userd.get(queue.key, (0, 0))
+    memory = self._memory.get(handle)
+    if memory is None: return []
+    return [(memory.address + offset + at, 4) for at in (_USERD_GET, _USERD_PUT)]
+
+  def reaches(self, queue: Queue, made: Allocation) -> bool:
+    uuid = self._gpu_uuids.get(queue.gpu)
+    return made.seen_by is None or uuid is None or uuid in made.seen_by
+
+  def reached(self, queue: Queue, read: int) -> int:
+    entries = queue.size // gpfifo.SIZE or 1
+    return queue.at - (queue.at - read) % entries
+
+  def unit(self, queue: Queue) -> int: return gpfifo.SIZE
+
   def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> NvFollow:
     return NvFollow(queue, ring, read)
+
+
+def _number(uuid: Any) -> int: return int.from_bytes(bytes(uuid.uuid), "little")
 
 
 def _class_name(class_id: int) -> str:

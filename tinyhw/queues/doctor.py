@@ -1,0 +1,240 @@
+"""Why queues stand still: who waits for whom, who should have written what, and what was on the way.
+
+    print("\\n".join(examine(Capture("run.thq")).lines()))
+
+A capture is gone through as its queues would have (`queues.happens`), and held against what the host saw. What stands then
+is the picture: waits, the signals that they are for, who would write them. `stand` makes it of queues that are live, from
+what their driver hands in.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tinyhw.queues import listing
+from tinyhw.queues.capture import Capture, Step
+from tinyhw.queues.effects import Does, Effect
+from tinyhw.queues.events import Note, Waited
+from tinyhw.queues.happens import Happens, Packet, Runner
+from tinyhw.queues.lint import Finding, Linter, near, shortened
+from tinyhw.queues.world import Allocation, World
+
+BEHIND: Final = 2   # packets that are shown before the one that a queue stands at
+AHEAD: Final = 3    # and after it
+Name = Callable[[str, int], str]
+"""(vendor, address) -> what lies there, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+  """`who` waits for `what`, which `writer` would write; `why` is the sentence."""
+  who: str
+  what: str
+  writer: str
+  why: str
+
+
+@dataclass
+class Report:
+  """What the doctor found. `verdict` is one line; each section has a head and lines."""
+  verdict: str
+  edges: list[Edge] = field(default_factory=list)
+  cycle: list[str] = field(default_factory=list)
+  sections: list[tuple[str, list[str]]] = field(default_factory=list)
+  findings: list[Finding] = field(default_factory=list)
+
+  @property
+  def ill(self) -> bool:
+    """Whether anything is wrong."""
+    return bool(self.edges or self.findings or self.cycle or any(h in _ILL for h, _ in self.sections))
+
+  def lines(self) -> list[str]:
+    """The report as text."""
+    out = [self.verdict]
+    if self.edges: out += ["who waits for whom:", *(f"  {e.why}" for e in self.edges)]
+    for head, lines in self.sections: out += [f"{head}:", *(f"  {line}" for line in lines)]
+    for finding in self.findings: out += finding.lines()
+    return out
+
+  def row(self) -> dict[str, Any]:
+    """The same as plain values."""
+    return {"verdict": self.verdict, "cycle": self.cycle,
+            "waits": [{"who": e.who, "what": e.what, "writer": e.writer, "text": e.why} for e in self.edges],
+            "sections": {head: lines for head, lines in self.sections}, "findings": [f.row() for f in self.findings]}
+
+
+_FAULTS, _LOG, _RUNNING = "faults", "log", "was running"
+_ILL: Final = (_FAULTS, _RUNNING)
+
+
+def examine(capture: Capture) -> Report:
+  """What a capture shows."""
+  linter, faults, notes = Linter(capture), list[str](), list[str]()
+  def name(vendor: str, address: int) -> str:
+    return listing.Names(capture, vendor, capture.worlds.get(vendor)).at(address)
+  vain = False
+  def picture() -> Report: return stand(linter.happens, name, vain)
+  linter.on_stand = picture
+  told: dict[str, int] = {}
+  for step in capture:
+    linter.feed(step)
+    event = step.event
+    if isinstance(event, Waited): vain = not event.met
+    elif isinstance(event, Note): notes.append(f"{event.kind}: {event.text}")
+    if step.world is not None and len(step.world.faults) > told.get(event.vendor, 0):
+      for fault in step.world.faults[told.get(event.vendor, 0):]: faults += fault_lines(step, fault.address, fault.text)
+      told[event.vendor] = len(step.world.faults)
+  linter.finish()
+  report = linter.picture if isinstance(linter.picture, Report) else stand(linter.happens, name)
+  if faults: report.sections.insert(0, (_FAULTS, faults))
+  if notes: report.sections.append((_LOG, notes))
+  report.findings = [f for f in linter.found if not f.rule.advice]
+  if faults and not report.edges: report.verdict = f"a GPU faulted: {faults[0]}"
+  elif not report.edges and report.findings:
+    count = len(report.findings)
+    report.verdict = f"nothing stands; {count} finding{'s' if count > 1 else ''} all the same"
+  return report
+
+
+def fault_lines(step: Step, address: int, text: str) -> list[str]:
+  """A faulting address: what is there, what was there, what is next to it."""
+  assert step.world is not None
+  return [f"{text} at {address:#x}", *(f"  {line}" for line in history(step.world, address, near(step, address)))]
+
+
+def history(world: World, address: int, close: str = "") -> Iterator[str]:
+  """What an address is and was."""
+  made = world.find(address)
+  if made is not None:
+    yield f"it is in {made.at(address)}, {_life(made)}"
+    if made.seen_by is not None:
+      gpus = ", ".join(sorted({q.name for q in world.queues if not q.closed and world.reaches(q, made)}))
+      yield f"queues whose GPU has it mapped: {gpus or 'none'}"
+  for gone in [a for a in reversed(world.freed) if a.address <= address < a.end][:2]:
+    yield f"it was in {gone.at(address)}, {_life(gone)}"
+  if made is None and not any(a.address <= address < a.end for a in world.freed):
+    yield "no memory of the process was ever there"
+  if close and made is None: yield close.lstrip("; ,")
+
+
+def _life(made: Allocation) -> str:
+  return f"made at event {made.made_at}" + (f", given back at event {made.freed_at}" if made.freed_at >= 0 else "")
+
+
+# ---- what stands
+
+def stand(happens: Happens, name: Name, vain: bool = False) -> Report:
+  """The picture of queues as far as they went. `vain`: the host has waited for nothing to come."""
+  standing = [r for r in happens.runners.values() if r.waits is not None and r.ahead and not _over(happens, r)]
+  edges = [_edge(happens, r, name) for r in standing]
+  running = list(_running(happens)) if vain or standing else []
+  cycle = _cycle({e.who: e.writer for e in edges})
+  report = Report(_verdict(edges, cycle, running), edges, cycle)
+  if running: report.sections.append((_RUNNING, [line for row in running for line in row[1]]))
+  for r in standing: report.sections.append((f"packets of {r.queue.name}", list(_packets(r))))
+  for runner, _ in running:
+    if runner not in standing: report.sections.append((f"packets of {runner.queue.name}", list(_packets(runner))))
+  polled = [line for r in standing if (line := _polled(happens, r, name))]
+  if polled: report.sections.append(("polled, and never changes", polled))
+  return report
+
+
+def _over(happens: Happens, runner: Runner) -> bool:
+  """Whether what a queue seems to stand at was seen to hold."""
+  wait = runner.waits
+  signal = happens.signals.get((runner.vendor, wait.address)) if wait is not None else None
+  return wait is not None and signal is not None and signal.seen is not None and wait.met(signal.seen)
+
+
+def _edge(happens: Happens, runner: Runner, name: Name) -> Edge:
+  wait = runner.waits
+  assert wait is not None
+  what = name(runner.vendor, wait.address) or "memory that nobody has"
+  signal = happens.signals.get((runner.vendor, wait.address))
+  seen = signal.seen if signal is not None and signal.seen is not None else signal.value if signal is not None else None
+  is_now = f"it is {seen:#x}" if seen is not None else "its value is not known"
+  how = (f"{runner.queue.name} (submission {runner.ahead[0].submission}) waits for {wait.address:#x} ({what}) {wait.compare} "
+         f"{wait.value:#x}; {is_now}; ")
+  for other in happens.runners.values():
+    for packet in other.ahead:
+      for e in packet.item.effects:
+        if other.vendor == runner.vendor and e.does is Does.SIGNAL and e.address == wait.address and _ends(wait, e):
+          mine = other is runner
+          told = "it writes that itself, only behind this wait" if mine else \
+            f"{other.queue.name} would write {e.value:#x} (submission {packet.submission}) and waits itself"
+          return Edge(runner.queue.name, f"{wait.address:#x}", other.queue.name, how + told)
+  done = [(p, e) for p, e in happens.all_signals if p.vendor == runner.vendor and e.address == wait.address]
+  if done:
+    place, effect = done[-1]
+    unseen = seen is not None and effect.value != seen and _ends(wait, effect)
+    told = f"{place.queue} (submission {place.submission}) would write {effect.value:#x} and has not come to it" if unseen \
+      else f"the last that writes there is {place.queue} (submission {place.submission}), and it writes {effect.value:#x}"
+    return Edge(runner.queue.name, f"{wait.address:#x}", place.queue if unseen else "", how + told)
+  return Edge(runner.queue.name, f"{wait.address:#x}", "", how + "nothing that was submitted writes there: the host should, "
+              "or a submission that never came")
+
+
+def _ends(wait: Effect, signal: Effect) -> bool: return bool(signal.compare) or wait.met(signal.value)
+
+
+def _cycle(writers: dict[str, str]) -> list[str]:
+  """A circle of queues that wait for each other, if there is one."""
+  for start in writers:
+    way, at = [start], writers[start]
+    while at in writers and at not in way:
+      way.append(at)
+      at = writers[at]
+    if at in way: return way[way.index(at):]
+  return []
+
+
+def _running(happens: Happens) -> Iterator[tuple[Runner, list[str]]]:
+  """Of each queue the oldest work whose signal the host has not seen."""
+  oldest: dict[int, tuple[Runner, Packet, Effect]] = {}
+  for runner, packet, effect in happens.running():
+    if packet in runner.ahead: continue
+    if runner.agent not in oldest or packet.submission < oldest[runner.agent][1].submission:
+      oldest[runner.agent] = runner, packet, effect
+  for runner, packet, effect in oldest.values():
+    lines = [f"{runner.queue.name}, submission {packet.submission}: its signal {effect.value:#x} to {effect.address:#x} was "
+             "not seen"]
+    for p in runner.history:
+      if p.submission != packet.submission: continue
+      for launch in p.launches:
+        kernel = happens.capture.kernels.get((runner.vendor, launch.entry))
+        what = f"kernel {kernel.name}" if kernel is not None else f"code at {launch.entry:#x}"
+        grid, block = (",".join(map(str, n)) for n in (launch.grid, launch.block))
+        lines.append(f"  {what}, grid {grid}, block {block}: {p.item.address:#x} {_short(p)}")
+    yield runner, lines
+
+
+def _verdict(edges: list[Edge], cycle: list[str], running: list[tuple[Runner, list[str]]]) -> str:
+  if cycle: return f"a circle: {' waits for '.join([*cycle, cycle[0]])}"
+  ends = [e for e in edges if not e.writer or e.writer not in {o.who for o in edges}]
+  if ends and not ends[0].writer: return f"{ends[0].who} waits for a value that nobody writes"
+  if running:
+    first = running[0][1]
+    return f"work does not end: {first[1].strip() if len(first) > 1 else first[0]}"
+  if ends: return f"{ends[0].who} waits for {ends[0].writer}"
+  return "nothing stands"
+
+
+def _short(packet: Packet) -> str: return shortened(listing.packet_text(packet.item), 120)
+
+
+def _packets(runner: Runner) -> Iterator[str]:
+  """The last packets around the place where a queue reads."""
+  for packet in runner.history[-BEHIND:]: yield f"     {packet.item.address:#x}  {_short(packet)}"
+  for n, packet in enumerate(runner.ahead[:AHEAD]):
+    yield f"{'->' if not n else '  '}   {packet.item.address:#x}  {_short(packet)}"
+  if (more := len(runner.ahead) - AHEAD) > 0: yield f"     and {more} more"
+
+
+def _polled(happens: Happens, runner: Runner, name: Name) -> str:
+  """A wait's memory that has held one value all the time."""
+  wait = runner.waits
+  signal = happens.signals.get((runner.vendor, wait.address)) if wait is not None else None
+  if wait is None or signal is None or len(signal.values) > 1: return ""
+  value = f"{signal.values[0].value:#x}" if signal.values else "nothing known"
+  return f"{wait.address:#x} ({name(runner.vendor, wait.address) or 'memory that nobody has'}): {value} from the beginning"
