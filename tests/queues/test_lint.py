@@ -73,9 +73,11 @@ def test_a_planted_bug_is_found(bug: Bug, unbroken: dict[str, Path], tmp_path: P
   stream = Stream(unbroken[bug.vendor])
   found = bug.edit(stream)
   findings = lint(Capture(stream.save(tmp_path / "bug.thq")))
-  told = [f for f in findings if f.rule.name in bug.rules and any(p.submission == found.step.submission for p in f.places)]
+  at = found.step.submission
+  told = [f for f in findings if f.rule.name in bug.rules and any(p.submission == at for p in f.places)]
   assert told, "\n".join(map(str, findings))
-  for finding in told: assert finding.rule.do in str(finding) and all(p.item is not None or p.agent < 0 for p in finding.places)
+  for finding in told:
+    assert finding.rule.do in str(finding) and all(p.item is not None or p.agent < 0 for p in finding.places)
 
 
 def test_an_edit_that_changes_nothing_is_no_bug(unbroken: dict[str, Path], tmp_path: Path) -> None:
@@ -105,7 +107,8 @@ def test_rules_are_told(tmp_path: Path) -> None:
   for rule in RULES.values(): assert f"{rule.name}" in listed.stdout and rule.do in listed.stdout
   (tmp_path / "x.thq").write_bytes(b"no capture")
   for arguments, told in (([str(tmp_path / "x.thq")], "is no capture"), ([], "no capture is named"),
-                          (["--rule", "nonsense", "x"], "no rule is called"), ([str(tmp_path / "gone.thq")], "cannot be opened")):
+                          (["--rule", "nonsense", "x"], "no rule is called"),
+                          ([str(tmp_path / "gone.thq")], "cannot be opened")):
     done = subprocess.run([*start, *arguments], capture_output=True, text=True)
     assert done.returncode == 1 and told in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
