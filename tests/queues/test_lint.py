@@ -98,7 +98,7 @@ def test_what_kernels_access_follows_from_their_code(unbroken: dict[str, Path]) 
         seen += 1
         for access in known.accesses: assert len(access.offsets) == 1
         assert {o for a in known.accesses if a.writes for o in a.offsets} == {known.pointers[0]}
-      assert seen >= 5
+    assert seen >= 5
 
 
 def test_rules_are_told(tmp_path: Path) -> None:

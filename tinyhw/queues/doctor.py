@@ -16,7 +16,7 @@ from tinyhw.queues import listing
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.events import Note, Waited
-from tinyhw.queues.happens import Happens, Packet, Runner
+from tinyhw.queues.happens import Happens, Packet, Runner, ends
 from tinyhw.queues.lint import Finding, Linter, near, shortened
 from tinyhw.queues.world import Allocation, Follow, Queue, World
 
@@ -177,27 +177,22 @@ def _edge(happens: Happens, runner: Runner, name: Name) -> Edge:
   is_now = f"it is {seen:#x}" if seen is not None else "its value is not known"
   how = (f"{runner.queue.name} (submission {runner.ahead[0].submission}) waits for {wait.address:#x} ({what}) "
          f"{wait.compare} {wait.value:#x}; {is_now}; ")
-  for other in happens.runners.values():
-    for packet in other.ahead:
-      for e in packet.item.effects:
-        if other.vendor == runner.vendor and e.does is Does.SIGNAL and e.address == wait.address and _ends(wait, e):
-          mine = other is runner
-          told = "it writes that itself, only behind this wait" if mine else \
-            f"{other.queue.name} would write {e.value:#x} (submission {packet.submission}) and waits itself"
-          return Edge(runner.queue.name, f"{wait.address:#x}", other.queue.name, how + told)
+  ahead = happens.ahead(runner.vendor, wait)
+  if ahead:
+    other, packet, e = ahead[0]
+    told = "it writes that itself, only behind this wait" if other is runner else \
+      f"{other.queue.name} would write {e.value:#x} (submission {packet.submission}) and waits itself"
+    return Edge(runner.queue.name, f"{wait.address:#x}", other.queue.name, how + told)
   done = [(p, e) for p, e in happens.all_signals if p.vendor == runner.vendor and e.address == wait.address]
   if done:
     place, effect = done[-1]
-    unseen = seen is not None and effect.value != seen and _ends(wait, effect)
+    unseen = seen is not None and effect.value != seen and ends(wait, effect)
     who = f"{place.queue} (submission {place.submission})"
     told = f"{who} would write {effect.value:#x} and has not come to it" if unseen else \
       f"the last that writes there is {who}, and it writes {effect.value:#x}"
     return Edge(runner.queue.name, f"{wait.address:#x}", place.queue if unseen else "", how + told)
   return Edge(runner.queue.name, f"{wait.address:#x}", "", how + "nothing that was submitted writes there: the "
               "host should, or a submission that never came")
-
-
-def _ends(wait: Effect, signal: Effect) -> bool: return bool(signal.compare) or wait.met(signal.value)
 
 
 def _cycle(writers: dict[str, str]) -> list[str]:

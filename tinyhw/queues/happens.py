@@ -501,10 +501,22 @@ class Happens:
                                                      for r in signal.values):
             yield runner, packet, effect
 
+  def ahead(self, vendor: str, wait: Effect) -> list[tuple[Runner, Packet, Effect]]:
+    """Packets before which queues stand and that would end a wait: the earliest first."""
+    found = [(r, p, e) for r in self.runners.values() if r.vendor == vendor for p in r.ahead for e in p.item.effects
+             if e.does is Does.SIGNAL and e.address == wait.address and ends(wait, e)]
+    return sorted(found, key=lambda row: row[1].submission)
+
   def unordered(self, vendor: str, made: Allocation) -> list[Access]:
-    """Accesses of an allocation that the host does not know to be over."""
+    """Accesses of an allocation that the host does not know to be over, by queues that are still there."""
     know = self.know_of_host(vendor)
-    return [a for a in self.accesses.get((vendor, made.key), []) if a.place.agent != HOST and not know.has(a)]
+    gone = {HOST, *(r.agent for r in self.runners.values() if r.queue.closed)}
+    return [a for a in self.accesses.get((vendor, made.key), []) if a.place.agent not in gone and not know.has(a)]
+
+
+def ends(wait: Effect, signal: Effect) -> bool:
+  """Whether a signal's value would end a wait; of one that counts on, nobody knows."""
+  return bool(signal.compare) or wait.met(signal.value)
 
 
 def changed(old: bytes, new: bytes) -> Iterator[tuple[int, int]]:

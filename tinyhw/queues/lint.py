@@ -191,9 +191,9 @@ class Linter:
     if self.ended: return
     self.ended = True
     if not self.stood: self._picture()
-    for runner, finding in self.stood:
-      if runner is None or runner.waits is not None or runner.forced: self.found.append(finding)
-      else: self.picture = None
+    kept = [f for r, f in self.stood if r is None or r.waits is not None or r.forced]
+    self.found += kept
+    if self.stood and not kept: self.picture = None
     self._signals()
 
   def _picture(self) -> None:
@@ -349,8 +349,7 @@ class Linter:
     packet = runner.ahead[0]
     place = Place(runner.vendor, runner.agent, runner.queue.name, packet.submission, packet.item, packet.event)
     writers = [(p, e) for p, e in self.happens.all_signals if e.address == wait.address and p.vendor == runner.vendor]
-    later = [(r, p) for r in self.happens.runners.values() for p in r.ahead if r.vendor == runner.vendor
-             for e in p.item.effects if e.does is Does.SIGNAL and e.address == wait.address]
+    later = self.happens.ahead(runner.vendor, wait)
     signal = self.happens.signals.get((runner.vendor, wait.address))
     if signal is not None and signal.seen is not None and wait.met(signal.seen): return
     how = f"it waits for {wait.address:#x} {wait.compare} {wait.value:#x}"
@@ -358,7 +357,7 @@ class Linter:
     if later and later[0][0] is runner:
       self._tell("wait", f"{how}, which the same queue writes only behind it", (place,), notes)
     elif later:
-      other, p = later[0]
+      other, p, _ = later[0]
       there = Place(other.vendor, other.agent, other.queue.name, p.submission, p.item, p.event)
       self._tell("wait", f"{how}, which {other.queue.name} writes behind a wait of its own", (there, place),
                  ("would write it", "waits"))
