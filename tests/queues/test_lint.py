@@ -9,7 +9,7 @@ import pytest
 
 from tests.queues import planted_bugs
 from tests.queues.conftest import MACHINES, record
-from tests.queues.planted import PROGRAM, Stream
+from tests.queues.planted import Stream
 from tests.queues.planted_bugs import BUGS, Bug
 from tinyhw.queues.arguments import facts
 from tinyhw.queues.capture import Capture
@@ -34,17 +34,6 @@ x = Tensor([1.0, 2.0, 3.0]).realize()
 for _ in range(30): x = (x * 1.5 + 1).realize()
 x.tolist()
 """
-
-
-@pytest.fixture(scope="session")
-def unbroken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-  """A capture of `planted.PROGRAM` on two cards of each vendor."""
-  found = {}
-  for device, card in MACHINES.items():
-    path = found[device] = tmp_path_factory.mktemp("unbroken") / f"{device}.thq"
-    done = record(path, device, PROGRAM, MOCKGPU=f"{card},{card}")
-    assert done.returncode == 0, done.stderr
-  return found
 
 
 def test_right_streams_have_no_finding(unbroken: dict[str, Path]) -> None:
