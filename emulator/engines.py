@@ -48,7 +48,8 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int | No
   """Run a dispatch with an engine of `ENGINES`; see `tinyhw.emulator.amdgcn.dispatch` for the rest.
 
   With an observer it is the reference that runs, whatever the engine: compiled code shows nothing of its instructions.
-  Without `watchdog`, a wave may execute WATCHDOG instructions, or OBSERVED.
+  But under the hazard checks `auto` and `jit` may find by compiled code that there is nothing to be seen. Without
+  `watchdog`, a wave may execute WATCHDOG instructions, or OBSERVED.
   """
   running = start(space, arch, d, watchdog=watchdog, engine=engine, observer=observer)
   while True:
@@ -71,6 +72,9 @@ def start(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int | None 
     from tinyhw.emulator.both import both
     return both(space, arch, d, watchdog, compiled)
   workgroups = Workgroups(space, arch, d, watchdog, DispatchStats(), observer, view=view)
+  if observer is not None and view is None and engine in {"auto", "jit"} and workgroups.left:
+    proven = observer.proven(workgroups, WATCHDOG if watchdog == OBSERVED else watchdog, engine == "jit")
+    if proven is not None: return proven
   if observer is not None or view is not None or engine == "ref":
     yield from interpreted(workgroups)
   elif engine == "jit": yield from _compiled(workgroups)
@@ -203,10 +207,11 @@ def _compiles(cohort: Cohort, vgprs: int) -> bool:
   program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
   if not program.compiled and not threading.main_thread().is_alive(): return False
   from tinyhw.emulator.jit.amdgcn.run import code_for
-  from tinyhw.emulator.jit.refusal import NotCompiled
+  from tinyhw.emulator.jit.refusal import NotCompiled, TranslatorFailed
   try: code_for(cohort, vgprs)
-  except NotCompiled:
+  except NotCompiled as refused:
     program.spent = -float("inf")
+    if isinstance(refused, TranslatorFailed): cohort.stats.interpreted[str(refused)] = cohort.stats.waves
     return False
   return True
 

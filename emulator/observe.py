@@ -52,9 +52,20 @@ class Copy:
 class Observer:
   """Override what you want to see. An exception that a method raises stops the dispatch and reaches its caller."""
 
-  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
+  def proven(self, workgroups: Any, watchdog: int, always: bool) -> Stats | None:
+    """Asked before a dispatch (`emulator.amdgcn.launch.Workgroups`), where compiled code may run: what it did, if the
+    observer has had it run to its end in a way that shows that there is nothing to see, else None. `always`: wherever
+    that can be, not only where it pays."""
+    return None
+
+  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> Observer | None:
     """A dispatch begins; `d` is an `emulator.amdgcn.Dispatch` and `arch` an `Arch`, or `emulator.ptx.Dispatch` and
-    `NvArch`."""
+    `NvArch`. Returns who sees the rest of it, None: this observer.
+
+    Other dispatches may run meanwhile, on other queues and cards, turn about: an observer that keeps something of one
+    dispatch returns another observer for each.
+    """
+    return None
 
   def cohort(self, cohort: Cohort) -> None:
     """Workgroups that run together have their first registers; they run next, or after others have had turns."""
@@ -102,8 +113,8 @@ class Several(Observer):
 
   def __init__(self, observers: Sequence[Observer]) -> None: self.observers = tuple(observers)
 
-  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
-    for o in self.observers: o.dispatch(space, arch, d)
+  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> Observer:
+    return Several([o.dispatch(space, arch, d) or o for o in self.observers])
 
   def cohort(self, cohort: Cohort) -> None:
     for o in self.observers: o.cohort(cohort)

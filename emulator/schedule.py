@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
 from tinyhw.core.errors import Deadlock, PageFault, WatchdogExpired
-from tinyhw.emulator.observe import Access, Observer
+from tinyhw.emulator.observe import Access, Observer, Several
 from tinyhw.emulator.simt import Changes, Cohort, Group
 
 Value = Any
@@ -165,9 +165,9 @@ class _Reads(Observer):
 
   @classmethod
   def of(cls, cohort: Cohort) -> _Reads:
-    """What the waves of a cohort read while it runs once round."""
+    """What the waves of a cohort read while it runs once round; or further, when others have changed memory."""
     reads, observer = cls(), cohort.observer
-    cohort.observer = reads
+    cohort.observer = reads if observer is None else Several([cast(Observer, observer), reads])
     try: _round(cohort)
     finally: cohort.observer = observer
     return reads

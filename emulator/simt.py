@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, WatchdogExpired
+from tinyhw.emulator.jit.refusal import OWN
 from tinyhw.emulator.standstill import Look
+from tinyhw.emulator.values.ops import Ops
 
 if TYPE_CHECKING:
   from tinyhw.emulator.view import View
@@ -113,11 +115,24 @@ class Program(Protocol):
   def refresh(self) -> None: ...
 
 
+class StandIn(Protocol):
+  """What a step finds in place of memory, LDS and scratch; asked once for each access that an observer is shown."""
+  def load(self, width: int) -> list[Value]: ...
+
+  def whole(self, width: int) -> Value: ...
+
+  def store(self, words: list[Value], width: int) -> None: ...
+
+  def atomic(self, width: int, operation: str, data: Value, compare: Value | None) -> Value: ...
+
+
 class Group:
   """Waves at one PC, with their registers."""
 
   __slots__ = ("bools", "cohort", "count", "mask", "mode", "pairs", "pc", "s", "scc", "scratch", "size", "space",
                "lap", "v", "waves", "workgroups")
+  o: Any = Ops  # the operations that its values have
+  memory: StandIn | None = None  # what takes the place of memory and LDS for who only follows a step
 
   def __init__(self, cohort: Cohort, size: int, pc: int, vgprs: int, sgprs: int) -> None:
     self.cohort, self.size, self.pc, self.space = cohort, size, pc, cohort.space
@@ -232,6 +247,10 @@ class Stats:
       for i in block.instructions: out[i.mnemonic] += waves
     return out
 
+  @property
+  def mistakes(self) -> dict[str, int]:
+    """What of `interpreted` is for a mistake of this package's own."""
+    return {why: waves for why, waves in self.interpreted.items() if OWN in why} if self.interpreted else {}
 
   def add_outside(self, pc: int, found: Outside) -> None:
     """Count accesses of an instruction to LDS that its workgroup does not have."""

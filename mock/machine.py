@@ -6,11 +6,12 @@ Turns, clock, lock and record are those of `running`.
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault, PageFault, Unsupported
+from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault, PageFault
 from tinyhw.core.memory import Allocator, Region
 from tinyhw.core.patience import Agreed
 from tinyhw.core.trace import Clock
@@ -125,14 +126,14 @@ class Machine(Running):
   def log(self, gpu: Gpu, text: str) -> None:
     """A line of the kernel's log, as /dev/kmsg shows it."""
     slot = f"amdgpu 0000:{bus_of(gpu.index):02x}:00.0: amdgpu"
-    self.kernel_log.append(f"4,{len(self.kernel_log)},{self.clock.now_ns() // 1000},-;{slot}: {text}\n")
+    self.logged(f"{slot}: {text}")
 
   def report(self) -> list[str]:
     """What this run accepted without modelling it, what was doubtful, which queues stopped and why; a line each."""
     if self.weak is not None:
       with self.lock:
         self.weak.host_looks()
-    return self.ignored.lines() + self.findings + [
+    return self.noted() + [
       q.describe() for q in self.queues if q.state is State.BLOCKED or q.standing() is not None
     ]
 
@@ -162,12 +163,20 @@ class Machine(Running):
       return self.clock.advance(self.executor(queue, program, size, user_data))
     queue.terms = self.agreed.get(queue.queued_by() or 0)
     queue.observer = self.observer if queue.terms is None or queue.terms.observer is None else queue.terms.observer
-    if queue.observer is not None and any(q.dispatching and q.observer is queue.observer for q in self.queues):
-      raise Unsupported("dispatch", "two at a time, of which one waits, under an observer", where=queue.name)
     from tinyhw.mock.amd.waves import start_waves  # the instruction tables load with the first dispatch
 
     flight = queue.flight(program)
     queue.start(start_waves(queue, program, size, user_data, flight), flight)
+
+  def look(self, place: int, address: int, size: int) -> memoryview | None:
+    """Memory of this process at a GPU's address, all of it in one mapping, for who watches; None where there is none.
+    GPUs are counted in the order of their first use."""
+    with self.lock:
+      devices = [d for d in self.kfd.process(os.getpid()).devices.values() if d.space is not None]
+      space = devices[place].space if place < len(devices) else None
+      found = None if space is None else space.find(address)
+      if found is None or address + size > found.end: return None
+      return found.raw[address - found.start : address - found.start + size]
 
   def repeat(self, queue: Planning, dispatch: Repeated, user_data: tuple[int, ...]) -> bool:
     """As `execute`, at once; False when that has to do it, or the rest of it."""
@@ -203,7 +212,7 @@ class Machine(Running):
     self.trace.add(queue.name, "fault", f"{name}: {error}", **fields)
     packet = queue.packet_text()
     text = " | ".join(line.strip() for line in str(error).splitlines())  # a line of the log is one
-    self.findings.append(f"{queue.name}: {queue.state.value}: {text}; packet {packet}")
+    self.found(f"{queue.name}: {queue.state.value}: {text}; packet {packet}")
     self.log(queue.gpu, f"{queue.name} stopped: {text}; packet {packet}")
     if isinstance(error, PageFault):
       self.kfd.memory_violation(queue, error)

@@ -23,6 +23,7 @@ _LIBC.pwrite.argtypes = _LIBC.pread.argtypes = (ctypes.c_int, ctypes.c_void_p, c
 _LIBC.pwrite.restype = _LIBC.pread.restype = ctypes.c_ssize_t
 _LIBC.pwritev.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong)
 _LIBC.pwritev.restype = ctypes.c_ssize_t
+_END: Final = 1 << 64  # of all addresses
 _PIECES: Final = 1024  # of one call (IOV_MAX)
 
 UNCACHED: Final = (
@@ -60,6 +61,7 @@ class UserMemory:
     """Bytes of the client."""
     if not size:
       return b""
+    if address + size > _END: raise Refused(errno.EFAULT, f"{size} bytes at {address:#x} cannot be read")
     if _LIBC.pwrite(self._fd, address, size, 0) != size:
       raise Refused(errno.EFAULT, f"{size} bytes at {address:#x} cannot be read")
     return os.pread(self._fd, size, 0)
@@ -80,6 +82,7 @@ class UserMemory:
     """Store bytes in the client."""
     if not data:
       return
+    if address + len(data) > _END: raise Refused(errno.EFAULT, f"{len(data)} bytes at {address:#x} cannot be written")
     os.pwrite(self._fd, data, 0)
     if _LIBC.pread(self._fd, address, len(data), 0) != len(data):
       raise Refused(errno.EFAULT, f"{len(data)} bytes at {address:#x} cannot be written")

@@ -51,6 +51,7 @@ class MockPort(SharedPort):
     """Device nodes: /dev/kfd and /dev/dri/renderD128 and on."""
     machine, pid = self.machine, self.pid()
     with machine.lock:
+      self._enter()
       gpu = None
       if path.startswith(RENDER_PATH) and path[len(RENDER_PATH) :].isdigit():
         index = int(path[len(RENDER_PATH) :]) - RENDER_MINOR

@@ -29,6 +29,10 @@ class SharedPort(ABC):
   def pid(self) -> int:
     return os.getpid()
 
+  def _enter(self) -> None:
+    """Raises Refused in a forked child."""
+    if self._running.forked: raise Refused(errno.EBADF, "the machine is of the parent process")
+
   # ---- memory
 
   @abstractmethod
@@ -60,6 +64,7 @@ class SharedPort(ABC):
         at = map_memory(-1, length, 0, address, int(protection))
         self._remember(at, length, bool(protection))
         return at
+      self._enter()
       region, start, owner = self._target(fd, length, offset, protection)
       at = map_memory(region.fd, length, start, address, int(protection))
       self._remember(at, length, bool(protection), owner)

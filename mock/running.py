@@ -1,16 +1,22 @@
 """What a machine of any vendor is: one clock, one seeded scheduler, one lock, and the record of what happened.
 
 Nothing runs by itself: work that clients have queued proceeds while somebody waits (`run`), one packet at a time, in an
-order that the seed decides. A machine that nobody can wake any more says so at once instead of waiting for the wall
+order that the seed decides: whose turn it is, and behind how many packets others look again, be it another queue, one
+that waits, or the host. A machine that nobody can wake any more says so at once instead of waiting for the wall
 clock.
+
+A machine is its process's. A forked child has a copy in which nothing runs and which nobody opens, and closing that
+gives up the child's descriptors only.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, MutableSequence
 from dataclasses import dataclass
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -27,10 +33,14 @@ if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle
 
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
-QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
+# Packets that a queue runs before those that wait, and the host, look again, where it is the only one that can run, and
+# where others can: one of these is drawn.
+QUANTA: Final = 1, 1, 2, 3, 4, 6, 64, 64
+SHORT: Final = 1, 1, 1, 1, 1, 2, 4, 16
 ASKED: Final = 64  # turns of queues behind which who only asks is answered
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
 _RUNNABLE: Final = methodcaller("runnable")
+LINES: Final = 1024  # of the kernel's log, and of what was found, that are kept
 WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
 
 
@@ -64,6 +74,10 @@ class Runs(Protocol):
   def snapshot(self) -> dict[str, Any]: ...
 
 
+class _Thread:
+  """A thread that has used a machine: this is there for as long as the thread lives, one of Python's or of C's."""
+
+
 class Running:
   """See the module. `seed` decides the order in which queues take turns. `tracing` records every packet; errors are
   recorded always. An `observer` sees all that threads do. `agreed` is what threads of the client want of their own
@@ -73,7 +87,7 @@ class Running:
   two turns.
   """
 
-  runners: Sequence[Runs]  # the queues or channels that take turns, one list for good
+  runners: MutableSequence[Any]  # of Runs: the queues or channels that take turns, one list for good
 
   def __init__(self, *, seed: int, tracing: bool, clock: Clock | None, watchdog: int, engine: str,
                observer: Observer | None, agreed: Agreed | None) -> None:
@@ -84,15 +98,21 @@ class Running:
     self.agreed: Agreed = {} if agreed is None else agreed
     self.stops = self.failures = 0  # dispatches that were taken off, queues that failed
     self.ignored = Ignored()
-    self.kernel_log: list[str] = []
-    self.findings: list[str] = []
+    self.kernel_log: deque[str] = deque(maxlen=LINES)  # a ring, as the kernel's own
+    self._logged = 0
+    self.findings: list[str] = []  # the latest ones
+    self._dropped = 0
     self.packet_ns = PACKET_NS
     self.executed = 0  # instructions, each counted once for every wave that executed it
     self.lock = FairLock()
     self.changed = threading.Condition(cast(Any, self.lock))
+    self.lone = False  # whether the queue that runs is the only one that can
     self.waiting = 0
     self.inside = 0  # threads that run the queues, or wait to
-    self._threads: WeakSet[threading.Thread] = WeakSet()
+    self.forked = False  # in a child of the process whose machine it is: nothing runs, and nobody comes in
+    self.runners = []
+    _MACHINES.add(self)
+    self._threads: WeakSet[_Thread] = WeakSet()
     self._noted = threading.local()  # who was: its attributes are each thread's own
 
   def _before_waiting(self) -> None:
@@ -103,15 +123,12 @@ class Running:
   def note_thread(self) -> None:
     """Remember that this thread uses the machine."""
     if not hasattr(self._noted, "me"):
-      self._noted.me = True
-      self._threads.add(threading.current_thread())
+      self._noted.me = _Thread()
+      self._threads.add(self._noted.me)
 
   def other_threads(self) -> bool:
     """Whether another living thread of the client has used the machine: it could still wake what waits."""
-    if len(self._threads) == 1:
-      return False
-    me = threading.current_thread()
-    return any(t.is_alive() for t in self._threads if t is not me)
+    return len(self._threads) > hasattr(self._noted, "me")
 
   # ---- the record
 
@@ -123,8 +140,25 @@ class Running:
   def doubt(self, text: str) -> None:
     """Note something that works here and need not work on a chip. Each is kept once."""
     if text not in self.findings:
-      self.findings.append(text)
+      self.found(text)
       self.trace.add("machine", "doubt", text)
+
+  def found(self, text: str) -> None:
+    """Note what the run's report tells."""
+    self.findings.append(text)
+    if len(self.findings) > LINES + LINES // 4:
+      self._dropped += len(self.findings) - LINES
+      del self.findings[:-LINES]
+
+  def noted(self) -> list[str]:
+    """What was accepted without modelling it, and what was found; a line each."""
+    older = [f"{self._dropped} older findings are left out"] if self._dropped else []
+    return self.ignored.lines() + older + self.findings
+
+  def logged(self, text: str) -> None:
+    """A line of the kernel's log, as /dev/kmsg shows it."""
+    self.kernel_log.append(f"4,{self._logged},{self.clock.now_ns() // 1000},-;{text}\n")
+    self._logged += 1
 
   @staticmethod
   def diff(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -211,10 +245,11 @@ class Running:
   def _turn(self) -> bool:
     """One queue runs for a while. False when no queue can."""
     ready = list(filter(_RUNNABLE, self.runners))
-    if len(ready) == 1:
-      ready[0].run(QUANTUM)
+    self.lone = len(ready) == 1
+    if self.lone:
+      ready[0].run(QUANTA[self.rng.getrandbits(3)])
     elif ready:
-      self.rng.choice(ready).run(self.rng.randint(1, 6))
+      self.rng.choice(ready).run(SHORT[self.rng.getrandbits(3)])
     return bool(ready)
 
   def _hang(self) -> None:
@@ -226,3 +261,18 @@ class Running:
   def idle(self) -> bool:
     """Whether no queue can proceed."""
     return not any(q.runnable() for q in self.runners)
+
+  def left_behind(self) -> None:
+    """In a forked child: the machine is the parent's, with all that runs there, threads amid it among them."""
+    self.forked = True
+    self.runners.clear()
+
+
+_MACHINES: Final[WeakSet[Running]] = WeakSet()
+
+
+def _in_child() -> None:
+  for machine in list(_MACHINES): machine.left_behind()
+
+
+os.register_at_fork(after_in_child=_in_child)

@@ -104,24 +104,29 @@ class Reporter(Observer):
   def __init__(self, seen: list[Report], exactness: bool) -> None:
     self.seen, self.exactness = seen, exactness
 
-  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
-    self.recorder = Recorder(self.exactness)
-    self.recorder.dispatch(space, arch, d)
-    # nothing stands between them and the recorder
-    for name in ("cohort", "before", "after", "access", "copied", "released"):
-      setattr(self, name, getattr(self.recorder, name))
+  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> Recorder:
+    recorder = _Reported(self.seen, self.exactness)
+    recorder.dispatch(space, arch, d)
+    return recorder
+
+
+class _Reported(Recorder):
+  """The recorder of one dispatch."""
+
+  def __init__(self, seen: list[Report], exactness: bool) -> None:
+    super().__init__(exactness)
+    self.seen = seen
 
   def end(self, stats: Stats) -> None:
-    recorder = self.recorder
-    recorder.end(stats)
-    assert recorder.space is not None and recorder.arch is not None
-    if isinstance(recorder.dispatched, ptx.Dispatch):
-      program = recorder.dispatched.program
-      return self.seen.append(Report.of(recorder, PtxCode(program), program.entry_name))
-    entry = recorder.dispatched.entry_pc
+    super().end(stats)
+    assert self.space is not None and self.arch is not None
+    if isinstance(self.dispatched, ptx.Dispatch):
+      program = self.dispatched.program
+      return self.seen.append(Report.of(self, PtxCode(program), program.entry_name))
+    entry = self.dispatched.entry_pc
     found = kernel_at(entry)
-    code = None if found is None else listing(recorder.space, recorder.arch, found[0], found[1], entry)
-    self.seen.append(Report.of(recorder, code, "" if found is None else found[2].name))
+    code = None if found is None else listing(self.space, self.arch, found[0], found[1], entry)
+    self.seen.append(Report.of(self, code, "" if found is None else found[2].name))
 
 
 def kernel_at(entry: int) -> tuple[CodeObject, int, Kernel] | None:

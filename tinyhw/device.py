@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.ending import Step, at_end
-from tinyhw.core.environment import variable
+from tinyhw.core.environment import count, variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
 from tinyhw.core.patience import Agreed
+from tinyhw.core.trace import Whose
 from tinyhw.ir.group import is_group, members, named
 from tinyhw.mocked import emulated_card, mock_machine, mock_options, stand_again
 from tinyhw.observed import Observed
@@ -61,6 +62,12 @@ class Way:
   for the system's own."""
   to: Any
   machine: Any = None
+  client: Any = None  # the mock's port, where it is one
+
+  def end(self) -> None:
+    """A mock machine ends, and what this process had mapped of it."""
+    self.machine.close()
+    if self.client is not None: self.client.end()
 
 
 @dataclass(eq=False)
@@ -193,6 +200,7 @@ class Devices(Observed):
     self._ways: dict[str, Way] = {}  # by the kind of device ("AMD", "NV", "CUDA")
     self._own: dict[str, Way] = {}   # to this machine's cards: for as long as the process lives
     self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
+    self.notes_default: Callable[[], None] | None = None  # hears of a tensor whose device nobody has named
 
   @property
   def DEFAULT(self) -> str:
@@ -213,7 +221,9 @@ class Devices(Observed):
   def canonicalize(self, name: str | Sequence[str] | None, where: str | None = None) -> str:
     """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays; several are a group, "(AMD, AMD:1)".
     `where` says who names it."""
-    if name is None: return self.DEFAULT
+    if name is None:
+      if self.notes_default is not None: self.notes_default()
+      return self.DEFAULT
     if not isinstance(name, str) or is_group(name):
       several = [self.canonicalize(n, where) for n in (members(name) if isinstance(name, str) else name)]
       if not several: raise InvalidArgument("a group of no devices", where=where)
@@ -228,10 +238,11 @@ class Devices(Observed):
     if kind == "DISK" and index: return f"{kind}:{os.path.abspath(index)}"
     if kind not in KINDS:
       raise InvalidArgument(f"no device kind is called {name!r}", where=where, hint=f"there are {', '.join(KINDS)}")
-    if index and not index.isdecimal():
+    number = count(index or "0")
+    if number is None:
       raise InvalidArgument(f"device {name!r} has no number after the colon", where=where,
                             hint=f'write "{kind}:1" for the second')
-    return f"{kind}:{int(index)}" if index and int(index) else kind
+    return f"{kind}:{number}" if number else kind
 
   def __getitem__(self, name: str | None) -> OpenDevice:
     if name is not None and (device := self._open.get(name)) is not None: return device
@@ -327,7 +338,7 @@ class Devices(Observed):
     for device in devices.values(): device.close()
     if self.machines and os.environ.get("DEBUG", "0") not in ("", "0"):
       for line in self.report(): print(f"mock: {line}", file=sys.stderr)
-    for machine in self._leave_machines().values(): machine.machine.close()
+    for way in self._leave_machines().values(): way.end()
     self._ways.clear()
     if self._checker is not None and not self.check:
       for finding in self._checker.untold: print(f"tinyhw: check: {finding}", file=sys.stderr)
@@ -350,6 +361,13 @@ class Devices(Observed):
     for kind in left: del self._ways[kind]
     return left
 
+  def forked(self) -> None:
+    """In a forked child: mock machines are its parent's, and it gets its own with the first device that it opens. (CUDA
+    does not pass through fork; its library says so, until the child closes its devices.)"""
+    for kind in self.machines:
+      if kind != "CUDA": del self._ways[kind]
+    self._checker = None  # what it has found is the parent's to tell
+
   @contextmanager
   def aside(self) -> Iterator[None]:
     """A block with emulated devices of its own: those in use rest meanwhile, and what the block opens ends with it.
@@ -370,7 +388,7 @@ class Devices(Observed):
         for name, device in emulated().items():
           device.close()
           self._open.pop(name, None)
-        for way in self._leave_machines().values(): way.machine.close()
+        for way in self._leave_machines().values(): way.end()
         self.default, self._checker = kept
         self._ways.update(left)
         self._open.update(resting)
@@ -397,6 +415,10 @@ class Devices(Observed):
     """CUDA's driver API: the library of this machine, or the mock's."""
     return self._way("CUDA").to
 
+  def clock(self, kind: str) -> Whose:
+    """Whose clock the times of these drivers' cards are of."""
+    return Whose.CARD if self._way(kind).machine is None else Whose.MOCK
+
   def _way(self, kind: str) -> Way:
     with self.lock:
       if (way := self._ways.get(kind)) is None:
@@ -410,7 +432,7 @@ class Devices(Observed):
   def _mocked(self, kind: str, cards: tuple[str, ...]) -> Way:
     machine, to = mock_machine(kind, cards, agreed=self.agreed, **mock_options(self.checker()))
     machine.when_stopped = self._stopped if kind == "AMD" else functools.partial(self._stopped_of, kind)
-    return Way(to, machine)
+    return Way(to, machine, None if kind == "CUDA" else to)
 
   def _stopped_of(self, kind: str, index: int) -> None:
     """A signal has ended what a card of NVIDIA's mock machines runs."""
@@ -434,8 +456,7 @@ def system_way(kind: str) -> Way:
 
 def debug_level() -> int:
   """The `DEBUG` variable; 0 when it is not a number."""
-  text = variable("DEBUG", b"DEBUG")
-  return int(text) if text.isdecimal() else 0
+  return count(variable("DEBUG", b"DEBUG")) or 0
 
 
 def mock_cards(kind: str | None = None) -> tuple[str, ...] | None:
@@ -527,6 +548,7 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.amd.device import AMDRuntime
   runtime = AMDRuntime(devices.amd_port(), index)
   runtime.examine = _examiner(devices)
+  runtime.clock = devices.clock("AMD")
   def renderer() -> Any:
     from tinyhw.compile.render.amdgcn import AMDGCNRenderer
     return AMDGCNRenderer(runtime.arch)
@@ -542,6 +564,7 @@ def _signature(ptx: bytes, kernel: str) -> Any:
 def _open_cuda(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.cuda import CudaRuntime
   runtime = CudaRuntime(devices.cuda_library(), index, name)
+  runtime.clock = devices.clock("CUDA")
   runtime.signature = _signature
   def renderer() -> Any:
     from tinyhw.compile.render.targets import for_nvidia
@@ -554,6 +577,7 @@ def _open_nv(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.nv.device import NVRuntime
   runtime = NVRuntime(devices.nv_port(), index)
   runtime.examine = _examiner(devices)
+  runtime.clock = devices.clock("NV")
   runtime.assemble = assemble = Assembler(runtime.arch, mock_cards() is None)
   runtime.signature = _signature
   def renderer() -> Any:
@@ -599,3 +623,4 @@ _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open
 
 Device = Devices()
 at_end(Step.DEVICES, Device.close, inherited=True)
+os.register_at_fork(after_in_child=Device.forked)

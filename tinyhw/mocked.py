@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.core.environment import count
 from tinyhw.core.errors import DeviceError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ def mock_options(observer: Observer | None = None) -> dict[str, Any]:
   for option in ("watchdog", "seed"):
     text = os.environ.get(f"MOCKGPU_{option.upper()}")
     if not text: continue
-    if not text.isdecimal(): raise InvalidArgument(f"{text!r} is no count", where=f"MOCKGPU_{option.upper()}")
-    options[option] = int(text)
+    if (number := count(text)) is None:
+      raise InvalidArgument(f"{text!r} is no count", where=f"MOCKGPU_{option.upper()}")
+    options[option] = number
   if engine := os.environ.get("EMU"):
     from tinyhw.emulator.engines import ENGINES
     if engine not in ENGINES:
@@ -40,7 +42,7 @@ def mock_options(observer: Observer | None = None) -> dict[str, Any]:
     from tinyhw.emulator.values.chip_sums import wanted
     wanted()
   threads = os.environ.get("TINYHW_THREADS", "1")
-  if not threads.isdecimal() or not int(threads):
+  if not count(threads):
     raise InvalidArgument(f"{threads!r} is no number of threads", where="TINYHW_THREADS")
   if observer is not None: options["observer"] = observer
   return options

@@ -35,7 +35,7 @@ class Recording:
     if not path or kind not in VENDORS: return port
     if self.recorder is None or self._pid != os.getpid(): self._begin(path, runtimes)
     assert self.recorder is not None
-    return self.recorder.port(port, VENDORS[kind])
+    return self.recorder.port(port, VENDORS[kind], None if machine is None else machine.look)
 
   def _begin(self, path: str, runtimes: Callable[[], list[Any]]) -> None:
     def codes(vendor: str) -> Iterator[Code]:

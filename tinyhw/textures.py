@@ -2,14 +2,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.errors import InvalidArgument, InvalidType, Unsupported
 from tinyhw.emulator.ptx.texture import MODES, Header, Sampler
 
 Array = np.ndarray[Any, np.dtype[Any]]
+LARGEST: Final = (1 << 31) - 1  # elements of an axis: coordinates are integers of 32 bits
 _SHAPES: Final = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 3}
 _KINDS: Final = {"u1": "u8", "i1": "s8", "u2": "u16", "i2": "s16", "u4": "u32", "i4": "s32", "f2": "f16", "f4": "f32"}
 
@@ -39,20 +41,35 @@ class Texture:
   header: Header = field(init=False, repr=False)
 
   def __post_init__(self) -> None:
+    for name in ("geometry", "filter", "mip_filter"):
+      if not isinstance(getattr(self, name), str):
+        raise InvalidType(f"{name} is a {type(getattr(self, name)).__name__}, no name")
+    object.__setattr__(self, "data", np.asarray(self.data))
+    modes = (self.address,) * 3 if isinstance(self.address, str) else self.address
+    if not isinstance(modes, (tuple, list)) or not all(isinstance(m, str) for m in modes):
+      raise InvalidType("the address mode is a name, or three")
+    if not isinstance(self.levels, (tuple, list)): raise InvalidType("levels are arrays, in a tuple")
+    object.__setattr__(self, "levels", tuple(np.asarray(level) for level in self.levels))
+    border = self.border
+    if not isinstance(border, (tuple, list)) or len(border) != 4 or not all(isinstance(b, Real) for b in border):
+      raise InvalidType("a border is four numbers")
     kind = _KINDS.get(self.data.dtype.str[1:])
     axes = _SHAPES.get(self.geometry)
-    modes = (self.address,) * 3 if isinstance(self.address, str) else tuple(self.address)
     if axes is None: raise InvalidArgument(f"no texture is {self.geometry!r}", hint=f"there are {', '.join(_SHAPES)}")
     if kind is None: raise Unsupported("a texture of", str(self.data.dtype))
-    if self.channels not in {1, 2, 4}: raise InvalidArgument(f"a texture of {self.channels} components: 1, 2 or 4")
+    if self.channels not in (1, 2, 4): raise InvalidArgument("a texture has 1, 2 or 4 components")
+    if max(self.data.shape, default=0) > LARGEST:
+      raise InvalidArgument(f"a texture of {max(self.data.shape):,} elements on an axis: {LARGEST:,} are the most")
     if len(modes) != 3 or not set(modes) <= set(MODES):
       raise InvalidArgument(f"no address mode is {self.address!r}", hint=f"there are {', '.join(MODES)}")
     if {self.filter, self.mip_filter} - {"nearest", "linear"}:
       raise InvalidArgument(f"filters {self.filter!r}, {self.mip_filter!r}: there are nearest and linear")
     size, layers = self._extent(axes)
-    sampler = Sampler(modes, self.filter == "linear", self.normalized, mip_linear=self.mip_filter == "linear")
+    sampler = Sampler((modes[0], modes[1], modes[2]), self.filter == "linear", self.normalized,
+                      mip_linear=self.mip_filter == "linear")
     header = Header(0, size, kind, self.channels, layers, 1 + len(self.levels), cube="cube" in self.geometry,
-                    unit=self.unit, mipmapped=bool(self.levels), sampler=sampler, border=self.border)
+                    unit=self.unit, mipmapped=bool(self.levels), sampler=sampler,
+                    border=(border[0], border[1], border[2], border[3]))
     if self.unit and (kind[0] == "f" or kind[1:] == "32"): raise InvalidArgument(f"{kind} is no fraction of 1")
     for k, level in enumerate(self.levels, 1):
       w, h, d = header.extent(k)
@@ -85,7 +102,9 @@ class Texture:
     out = bytearray()
     for k, level in enumerate((self.data, *self.levels)):
       out += bytes(-len(out) % 16) if k else b""
-      out += np.ascontiguousarray(level).tobytes()
+      try: out += np.ascontiguousarray(level).tobytes()
+      except MemoryError:
+        raise InvalidArgument(f"a texture of {level.nbytes:,} bytes is more than this machine has memory") from None
     return bytes(out)
 
 

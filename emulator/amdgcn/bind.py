@@ -42,7 +42,7 @@ from tinyhw.emulator.amdgcn.registers import (
 )
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.emulator.values import rounding
-from tinyhw.emulator.values.ops import DTYPES, F16, F32, U16, U32, Ops
+from tinyhw.emulator.values.ops import DTYPES, F16, F32, U16, U32
 from tinyhw.isa.amdgcn import Instruction, Operand, table
 from tinyhw.isa.amdgcn.codes import EXEC_LO, VCC_LO
 
@@ -121,17 +121,17 @@ def _step(function: Callable[..., Any], readers: list[Reader], writers: list[Wri
     write = writers[0]
     if len(readers) == 1:
       read0, = readers
-      return lambda group: write(group, function(Ops, read0(group)))
+      return lambda group: write(group, function(group.o, read0(group)))
     if len(readers) == 2:
       first, second = readers
-      return lambda group: write(group, function(Ops, first(group), second(group)))
+      return lambda group: write(group, function(group.o, first(group), second(group)))
     if len(readers) == 3:
       one, two, three = readers
-      return lambda group: write(group, function(Ops, one(group), two(group), three(group)))
-    return lambda group: write(group, function(Ops, *[r(group) for r in readers]))
+      return lambda group: write(group, function(group.o, one(group), two(group), three(group)))
+    return lambda group: write(group, function(group.o, *[r(group) for r in readers]))
 
   def several(group: Group) -> None:
-    for w, value in zip(writers, function(Ops, *[r(group) for r in readers])): w(group, value)
+    for w, value in zip(writers, function(group.o, *[r(group) for r in readers])): w(group, value)
   return several
 
 
@@ -235,14 +235,14 @@ def _destination(i: Instruction, o: Operand, t: str) -> Writer:
 def _always(value: Value) -> Reader: return lambda group: value
 
 
-def _flushing(read: Reader) -> Reader: return lambda group: Ops.flush(read(group))
+def _flushing(read: Reader) -> Reader: return lambda group: group.o.flush(read(group))
 
 
 def _mask_reader(register: int) -> Reader: return lambda group: read_mask(group, register)
 
 
 def _mask_writer(register: int) -> Writer:
-  return lambda group, value: write_mask(group, register, np.asarray(value)[()])
+  return lambda group, value: write_mask(group, register, value[()])
 
 
 def nan_clamps(i: Instruction, mode: int) -> bool:
@@ -269,7 +269,7 @@ def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
 
   def finish(group: Group, value: Value) -> None:
     if omod: value = value * factor
-    if flush: value = Ops.flush(value)
+    if flush: value = group.o.flush(value)
     if omod: value = np.where(value == zero, zero, value)  # -0 becomes +0
     if clamp:
       limited = np.where(value > zero, np.minimum(value, one), zero)  # -0 becomes +0
@@ -361,8 +361,8 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
 
   def step(group: Group) -> None:
     if group.cohort.lanes == 64: return
-    x = fx(Ops, *[r(group) for r in rx])
-    y = fy(Ops, *[r(group) for r in ry])
+    x = fx(group.o, *[r(group) for r in rx])
+    y = fy(group.o, *[r(group) for r in ry])
     wx(group, x)
     wy(group, y)
   return step
@@ -397,16 +397,16 @@ def _packed(i: Instruction, meaning: Meaning, mode: int) -> Step:
   write = writer(destination, "u32")
   low, high_readers = halves
 
-  def finish(value: Value) -> Value:
-    if flush: value = Ops.flush(value)
+  def finish(group: Group, value: Value) -> Value:
+    if flush: value = group.o.flush(value)
     if clamp:
       limited = np.where(value > F16.type(0), np.minimum(value, F16.type(1)), F16.type(0))
       value = limited if dx10 else np.where(np.isnan(value), value, limited)
     return value.view(U16).astype(U32)
 
   def step(group: Group) -> None:
-    a = finish(function(Ops, *[r(group) for r in low]))
-    b = finish(function(Ops, *[r(group) for r in high_readers]))
+    a = finish(group, function(group.o, *[r(group) for r in low]))
+    b = finish(group, function(group.o, *[r(group) for r in high_readers]))
     write(group, a | b << np.uint32(16))
   return step
 
@@ -442,7 +442,7 @@ def _pairs(i: Instruction, meaning: Meaning, mode: int) -> Step:
   function = meaning.function
 
   def step(group: Group) -> None:
-    values = function(Ops, *[r(group) for r in low]), function(Ops, *[r(group) for r in high])
+    values = function(group.o, *[r(group) for r in low]), function(group.o, *[r(group) for r in high])
     for write, value in zip(writers, values): write(group, value)
   return step
 
@@ -469,14 +469,14 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   if i.mnemonic == "v_fma_mix_f32":
     if round_of(mode, "f32"): fused = rounding.directed(fused, rounds_of(mode))
     write = _float_result(i, "f32", writer(destination, "f32"), mode)
-    return lambda group: write(group, fused(Ops, one(group), two(group), three(group)))
+    return lambda group: write(group, fused(group.o, one(group), two(group), three(group)))
   half_of: Callable[..., Any] = lambda o, x, y, z: o.to(o.fma(x, y, z), "f16")  # rounded twice, as the manual says
   if FP_ROUND.of(mode): half_of = rounding.directed(half_of, rounds_of(mode))
   which = 1 if i.mnemonic == "v_fma_mixhi_f16" else 0
   write16 = write_vector16(destination.value, which)
 
   def step(group: Group) -> None:
-    value = half_of(Ops, one(group), two(group), three(group))
+    value = half_of(group.o, one(group), two(group), three(group))
     if clamp:
       limited = np.where(value > F16.type(0), np.minimum(value, F16.type(1)), F16.type(0))
       value = limited if dx10 else np.where(np.isnan(value), value, limited)
@@ -520,7 +520,7 @@ def _dpp_step(i: Instruction, function: Callable[..., Any], readers: list[Reader
     index, exists, enabled = tables[lanes]
     keep = np.broadcast_to(enabled[None, :], (1, lanes))
     if not bound_ctrl: keep = keep & _dpp_valid(i, group, index, exists)
-    results = function(Ops, *[r(group) for r in readers])
+    results = function(group.o, *[r(group) for r in readers])
     if len(writers) == 1: results = (results,)
     mask = group.mask
     if not keep.all(): group.mask = keep if mask is None else mask & keep
@@ -552,7 +552,7 @@ def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
     total = c(group).view(np.int32).astype(np.int64)
     for x, y in zip(elements(a(group), signed & 1), elements(b(group), signed >> 1 & 1)): total = total + x * y
     if clamp: total = np.clip(total, -(1 << 31), (1 << 31) - 1)
-    write(group, np.asarray(total).astype(np.int32))
+    write(group, total.astype(np.int32))
   return step
 
 
@@ -569,14 +569,14 @@ def quad_sad(i: Instruction, pc: int, mode: int) -> Step:
 
   def step(group: Group) -> None:
     x, y = a(group), b(group)
-    parts = [Ops.to(x >> np.uint64(8 * k), "u32") for k in range(4)]
+    parts = [group.o.to(x >> np.uint64(8 * k), "u32") for k in range(4)]
     if sums is None:
       old = [vector32(c.value + k, U32)(group) if c.kind == "v" else np.uint32(0) for k in range(4)]
-      words = [one(Ops, parts[k], y, old[k]) for k in range(4)]
+      words = [one(group.o, parts[k], y, old[k]) for k in range(4)]
     else:
       packed = sums(group)
-      low = [Ops.to(packed >> np.uint64(16 * k), "u32") & np.uint32(0xFFFF) for k in range(4)]
-      halves = [one(Ops, parts[k], y, low[k]) & np.uint32(0xFFFF) for k in range(4)]
+      low = [group.o.to(packed >> np.uint64(16 * k), "u32") & np.uint32(0xFFFF) for k in range(4)]
+      halves = [one(group.o, parts[k], y, low[k]) & np.uint32(0xFFFF) for k in range(4)]
       words = [halves[0] | halves[1] << np.uint32(16), halves[2] | halves[3] << np.uint32(16)]
     for k, w in enumerate(words): write_vector32(n + k)(group, w)
   return step

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch import Arch
+from tinyhw.core import progress
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import modes
@@ -107,10 +108,10 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
 
 def interpreted(workgroups: Workgroups) -> Iterator[Idle | None]:
   """Run workgroups in the reference, see `Schedule.turns`."""
-  w, observer = workgroups, workgroups.observer
-  if observer is not None: observer.dispatch(w.space, w.arch, w.dispatch)
+  w = workgroups
+  if w.observer is not None: w.observer = w.observer.dispatch(w.space, w.arch, w.dispatch) or w.observer
   yield from Schedule(w).turns()
-  if observer is not None: observer.end(w.stats)
+  if w.observer is not None: w.observer.end(w.stats)
 
 
 class Workgroups:
@@ -166,6 +167,7 @@ class Workgroups:
   def begin(self, room: int) -> Cohort:
     """The next workgroups, as many as there is room for and usual, with their waves ready to run."""
     count, d = min(self.usual, self.left, room), self.dispatch
+    progress.tell(self.begun, self.total)
     cohort = Cohort(self.program, self.space, self.lanes, self._mode, self._watchdog, self.stats, self._lds_size, count)
     cohort.arch, cohort.dispatch, cohort.shared, cohort.changes = self.arch, d, self._shared, self.changes
     cohort.apart, cohort.tick, cohort.view = self._apart, d.tick, self._view

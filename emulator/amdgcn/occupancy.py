@@ -39,16 +39,17 @@ def _count(n: int, what: str) -> str: return f"{n:,} {what}{'s' if n != 1 else '
 def _up(n: int, granule: int) -> int: return -(-n // granule) * granule
 
 
-def occupancy(arch: Arch, d: Dispatch) -> Occupancy:
-  """What the chip holds of a dispatch; a workgroup at least, since one that does not fit is refused elsewhere."""
-  lanes = 32 if d.wave32 else 64
-  x, y, z = d.block
-  waves = -(-x * y * z // lanes)
-  units = d.compute_units or arch.cu_count
-  # a workgroup's waves stay in one compute unit, or with WGP_MODE in a pair of them that share their LDS
-  pair = arch.cus_per_wgp if program_field(arch.isa, "RSRC1", "WGP_MODE", d.rsrc1) else 1
-  simds, lds = arch.simd_per_cu * pair, arch.lds_per_cu * pair
+def _pair(arch: Arch, d: Dispatch) -> int:
+  """A workgroup's waves stay in one compute unit, or with WGP_MODE in a pair of them that share their LDS."""
+  return arch.cus_per_wgp if program_field(arch.isa, "RSRC1", "WGP_MODE", d.rsrc1) else 1
 
+
+def _place(pair: int) -> str: return "workgroup processor" if pair > 1 else "compute unit"
+
+
+def _a_simd(arch: Arch, d: Dispatch) -> tuple[int, str]:
+  """Waves that a SIMD holds, and what limits them."""
+  lanes = 32 if d.wave32 else 64
   vgprs = _up(first_block(arch, d, lanes) or (VGPRS.of(d.rsrc1) + 1) * arch.vgpr_unit[lanes], arch.vgpr_granule[lanes])
   file = arch.simd_vgprs[lanes]
   limits = [(arch.waves_per_simd, f"the {arch.waves_per_simd} waves of a SIMD"),
@@ -57,9 +58,37 @@ def occupancy(arch: Arch, d: Dispatch) -> Occupancy:
     # 8 registers a unit, of which the chip takes them by `sgpr_granule`
     sgprs = _up((SGPRS.of(d.rsrc1) + 1) * 8, arch.sgpr_granule)
     limits.append((arch.simd_sgprs // sgprs, f"SGPRs ({sgprs} a wave of {arch.simd_sgprs})"))
-  a_simd, why = min(limits, key=lambda row: row[0])
-  groups = a_simd * simds // waves
-  where = "workgroup processor" if pair > 1 else "compute unit"
+  return min(limits, key=lambda row: row[0])
+
+
+def unfit(arch: Arch, d: Dispatch) -> list[str]:
+  """What no chip of the generation could begin, in words: more registers than a wave has (LLVM's AMDGPUUsage,
+  GRANULATED_WORKITEM_VGPR_COUNT and GRANULATED_WAVEFRONT_SGPR_COUNT), a workgroup that no compute unit holds."""
+  lanes = 32 if d.wave32 else 64
+  out, x, y, z = list[str](), *d.block
+  asked = [("VGPRs", (VGPRS.of(d.rsrc1) + 1) * arch.vgpr_unit[lanes], arch.vgprs)]
+  if arch.simd_sgprs:  # beside those of programs VCC, FLAT_SCRATCH and XNACK_MASK
+    asked.append(("SGPRs", (SGPRS.of(d.rsrc1) + 1) * 8, _up(arch.sgprs + 6, arch.sgpr_granule)))
+  if first_block(arch, d, lanes): del asked[0]  # such waves begin with a block of them
+  for what, count, most in asked:
+    if count > most: out.append(f"the kernel asks for {count} {what}, a wave of {arch.name} has {most}")
+  waves, pair = -(-x * y * z // lanes), _pair(arch, d)
+  a_simd, why = _a_simd(arch, d)
+  fits = a_simd * arch.simd_per_cu * pair
+  if waves > fits:
+    out.append(f"a workgroup of {_count(waves, 'wave')} does not fit a {_place(pair)} of {arch.name}, which holds "
+               f"{fits}, limited by {why}: it never begins")
+  return out
+
+
+def occupancy(arch: Arch, d: Dispatch) -> Occupancy:
+  """What the chip holds of a dispatch; a workgroup at least, also of one that does not fit (`unfit`)."""
+  x, y, z = d.block
+  waves = -(-x * y * z // (32 if d.wave32 else 64))
+  units, pair = d.compute_units or arch.cu_count, _pair(arch, d)
+  simds, lds = arch.simd_per_cu * pair, arch.lds_per_cu * pair
+  a_simd, why = _a_simd(arch, d)
+  groups, where = a_simd * simds // waves, _place(pair)
   if d.lds_size and (fits := lds // _up(d.lds_size, arch.lds_granule)) < groups:
     groups, why = fits, f"LDS ({_up(d.lds_size, arch.lds_granule):,} bytes a workgroup of {lds:,} a {where})"
   groups = max(1, groups)

@@ -34,6 +34,7 @@ _SHIFT32: Final = np.uint64(32)
 
 def lanes_of(bits: Value) -> Value:
   """u32 () or [waves, 1] as bool () (where all 32 agree), [1, 32] or [waves, 32]."""
+  if hasattr(bits, "in_lanes"): return bits.in_lanes()  # another kind of value than NumPy's
   if bits.ndim == 0:
     if bits == FULL32: return np.True_
     if bits == 0: return np.False_
@@ -43,6 +44,7 @@ def lanes_of(bits: Value) -> Value:
 
 def bits_of(lanes: Value) -> Value:
   """bool (), [n, 1] or [n, 32] as u32 () or [n, 1]."""
+  if hasattr(lanes, "in_bits"): return lanes.in_bits()
   if lanes.ndim == 0: return FULL32 if lanes else ZERO
   if lanes.shape[1] == 1: lanes = np.broadcast_to(lanes, (lanes.shape[0], 32))
   packed = np.ascontiguousarray(np.packbits(lanes, axis=1, bitorder="little")).view(U32)
@@ -116,8 +118,12 @@ def by_wave(group: Group, value: Value) -> Value:
 
 
 def column(values: Value) -> Value:
-  """Values of the waves [waves] as a scalar register's: () where all agree, else [waves, 1]."""
-  return values[0] if len(values) == 1 or (values == values[0]).all() else values[:, None]
+  """Values of the waves [waves] as a scalar register's: () where all agree, else [waves, 1].
+
+  Values of another kind than NumPy's are not asked whether they agree.
+  """
+  return values[0] if len(values) == 1 or isinstance(values, np.ndarray) and (values == values[0]).all() \
+    else values[:, None]
 
 
 def aperture(arch: Arch, code: int) -> int | None:
@@ -129,11 +135,11 @@ def aperture(arch: Arch, code: int) -> int | None:
 
 def _special(group: Group, code: int) -> Value:
   """32-bit value of a scalar operand that is no register."""
-  if code == SCC: return np.asarray(group.scc).astype(U32)[()]
+  if code == SCC: return group.scc.astype(U32)[()]
   if code in EMPTY:
     low = EMPTY[code]
     bits = group.s[low] | group.s[low + 1] if group.cohort.lanes == 64 else group.s[low]
-    return np.asarray(bits == 0).astype(U32)[()]
+    return (bits == 0).astype(U32)[()]
   if code == LDS_DIRECT: raise Unsupported("operand", "src_lds_direct", hint="CDNA3's ISA manual has its code reserved")
   if code == POPS: raise Unsupported("operand", "src_pops_exiting_wave_id", hint="it belongs to pixel shaders")
   value = aperture(group.cohort.arch, code)

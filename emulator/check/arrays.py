@@ -39,6 +39,12 @@ class Array(Shadowed):
 
   __index__ = __int__
 
+  def __float__(self) -> float: raise Undecided("a number")
+
+  def __getattr__(self, name: str) -> Any:
+    if name.startswith("__"): raise AttributeError(name)
+    raise Undecided(name)  # what arrays have and this one has no rule for
+
   def __iter__(self) -> Any: raise Undecided("an iteration")
 
   def __len__(self) -> int: return len(self.value)

@@ -4,23 +4,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import HazardFound, InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.core.source import Spot
+from tinyhw.emulator.check.part import Part
 from tinyhw.emulator.check.report import DEFAULT, KINDS, Finding, Report
-from tinyhw.emulator.check.vendor import hazards_of
-from tinyhw.emulator.observe import Access, Copy, Observer
-from tinyhw.emulator.simt import Cohort, Group, Stats
-
-SHOWN = ("cohort", "before", "after", "access", "copied", "told", "complete", "heard", "outside", "barrier", "released",
-         "ended")
+from tinyhw.emulator.check.vendor import hazards_of, proven
+from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.simt import Stats
 
 
 class Checker(Observer):
   """Checks every dispatch that it observes; `report` collects the findings of all of them.
 
   `kinds` are names of `KINDS`; those of `DEFAULT` when left out. With `fails` a dispatch that has findings raises
-  HazardFound at its end. `last` is the report of the latest dispatch alone.
+  HazardFound at its end. `last` is the report of the dispatch alone that began last.
 
   Whoever has the checker may set `spot`, which says the source line of a PC, and `used`, which says of addresses how
   many bytes from there on are in use, and by what, where the address space itself does not know it.
@@ -34,21 +32,25 @@ class Checker(Observer):
       raise InvalidArgument(f"no check is called {', '.join(sorted(unknown))}", hint=f"there are {', '.join(KINDS)}")
     self.report, self.last = Report(), Report()
     self.untold = Report()  # what no error has told yet
-    self._part = Observer()  # what checks the current dispatch
 
   def forget(self) -> None:
     """Begin with no findings."""
     self.report, self.last, self.untold = Report(), Report(), Report()
 
-  # ---- what vendors' checks tell
+  # ---- what the parts tell
 
   def add(self, finding: Finding) -> None:
     """Keep a finding."""
-    for report in (self.last, self.report, self.untold): report.add(finding)
+    for report in (self.report, self.untold): report.add(finding)
 
   def unseen(self, text: str) -> None:
-    """Say what the checks do not see of this dispatch."""
-    for report in (self.last, self.report, self.untold): report.unseen.add(text)
+    """Say what the checks do not see of a dispatch."""
+    for report in (self.report, self.untold): report.unseen.add(text)
+
+  def failed(self, found: Report) -> HazardFound:
+    """What tells of a dispatch with these findings."""
+    self.untold.leave_out(found)
+    return found.error("EMU_CHECK=report goes on and reports")
 
   def line(self, pc: int | None) -> str | None:
     """The source line of an instruction, in words, where it is known."""
@@ -57,46 +59,16 @@ class Checker(Observer):
 
   # ---- what the interpreter shows
 
-  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
+  def proven(self, workgroups: Any, watchdog: int, always: bool) -> Stats | None:
+    if not self.kinds <= DEFAULT: return None
     self.last = Report()
-    self._part = hazards_of(arch, self)
-    self._part.dispatch(space, arch, d)
-    for name in SHOWN: setattr(self, name, getattr(self._part, name))  # nothing stands between
+    return proven(workgroups, watchdog, always, self)
 
-  def end(self, stats: Stats) -> None:
-    self._part.end(stats)
-    if self.fails and len(self.last):
-      self.untold = Report()
-      raise self.last.error("EMU_CHECK=report goes on and reports")
-
-  # who has taken these methods before a dispatch began comes here
-
-  def cohort(self, cohort: Cohort) -> None: self._part.cohort(cohort)
-
-  def before(self, group: Group, pc: int, instruction: Any) -> None: self._part.before(group, pc, instruction)
-
-  def after(self, group: Group, pc: int, instruction: Any) -> None: self._part.after(group, pc, instruction)
-
-  def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
-    self._part.access(group, pc, instruction, access)
-
-  def copied(self, group: Group, pc: int, instruction: Any, copy: Copy) -> None:
-    self._part.copied(group, pc, instruction, copy)
-
-  def told(self, group: Group, rows: Any, token: Any, how: str = "") -> None: self._part.told(group, rows, token, how)
-
-  def complete(self, cohort: Cohort, token: Any) -> None: self._part.complete(cohort, token)
-
-  def heard(self, group: Group, rows: Any, token: Any) -> None: self._part.heard(group, rows, token)
-
-  def outside(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
-    self._part.outside(group, pc, instruction, access)
-
-  def barrier(self, group: Group, pc: int) -> None: self._part.barrier(group, pc)
-
-  def released(self, cohort: Cohort, workgroups: Any) -> None: self._part.released(cohort, workgroups)
-
-  def ended(self, group: Group) -> None: self._part.ended(group)
+  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> Part:
+    part = hazards_of(arch, self)
+    part.dispatch(space, arch, d)
+    self.last = part.found
+    return part
 
 
 def checker(text: str) -> Checker | None:

@@ -1,4 +1,8 @@
-"""What race checks of both vendors keep: the latest accesses to each byte of memory, by pages of what is touched."""
+"""What race checks of both vendors keep: the latest accesses to each byte of memory, by pages of what is touched.
+
+A store of what is there already changes nothing and makes no race, on neither vendor's machines: compilers let several
+threads store one value, and programs set a flag from many (`Shadow.changes`).
+"""
 from __future__ import annotations
 
 from typing import Any, ClassVar, Final
@@ -10,6 +14,7 @@ PAGE: Final = 4096
 # A plain read beside a compare-and-swap is how a loop around one begins: what it read is compared again.
 PLAIN, ATOMIC, COMPARE = range(3)
 SLOTS: Final = ("write", "read", "read2")
+UNKNOWN: Final = 256  # what is no byte
 
 
 class Shadow:
@@ -27,13 +32,28 @@ class Shadow:
     self.size = size
     for name, (kind, fill) in self.TABLES.items():
       setattr(self, name, {k: np.full(size, fill, kind) if fill else np.zeros(size, kind) for k in SLOTS})
+    self.value = np.full(size, UNKNOWN, np.int16)  # the byte that the last write left, where it is known
 
   def grow(self, size: int) -> None:
     """More bytes, untouched."""
     for name, (_, fill) in self.TABLES.items():
       table = getattr(self, name)
       for k, old in table.items(): table[k] = np.concatenate([old, np.full(size - self.size, fill, old.dtype)])
+    self.value = np.concatenate([self.value, np.full(size - self.size, UNKNOWN, np.int16)])
     self.size = size
+
+  def changes(self, index: Value, data: Value) -> Value:
+    """Whether an access makes another byte of each; one that stores no known `data` (None) may."""
+    return np.True_ if data is None else self.value[index] != data
+
+  def stored(self, index: Value, data: Value) -> None:
+    """These bytes are written; `data` None: nobody knows what with."""
+    self.value[index] = UNKNOWN if data is None else data
+
+
+def apart(data: Value, a: Value, b: Value) -> Value:
+  """Whether two stores side by side, `a` and `b` of the bytes that are stored, leave different bytes."""
+  return np.True_ if data is None else data[a] != data[b]
 
 
 class Memory:

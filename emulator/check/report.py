@@ -15,16 +15,18 @@ KINDS: Final[dict[str, str]] = {
           "(missing s_waitcnt, s_wait_*); PTX: what cp.async or wgmma has under way (missing wait_group, wgmma.fence)",
   "wait-states": "two instructions of gfx942 stand closer together than the manual's tables of wait states allow "
                  "(missing s_nop)",
-  "race": "two waves of a workgroup touch the same bytes of LDS or global memory, at least one writes, and no barrier "
-          "or atomic orders them",
+  "race": "two waves of a workgroup touch the same bytes of LDS or global memory, at least one changes them, and no "
+          "barrier or atomic orders them",
   "workgroup-race": "two workgroups of a dispatch touch the same bytes of global memory, at least one writes, and not "
                     "both do it atomically (only when asked for by name: much that orders workgroups is not seen)",
-  "undefined": "an address, a branch, EXEC or a stored value depends on a register, LDS, scratch or device memory that "
-               "nobody has written",
+  "undefined": "an address, a branch, EXEC or a value stored to global memory depends on a register, LDS, scratch or "
+               "device memory that nobody has written",
   "bounds": "an access to LDS beyond the workgroup's, or behind the end of an array, in the rest of its last page "
             "(past that it is a page fault, or another array)",
   "barrier": "waves of a workgroup stand at different barriers, or some have ended while others wait at one; PTX: "
              "threads of a warp come to an aligned barrier apart",
+  "occupancy": "the kernel asks for more registers than a wave has, or a workgroup of its waves fits no compute unit: "
+               "no chip begins it; PTX: more shared memory than ptxas takes, or than a block has",
   "mask": "PTX: a thread executes a .sync instruction whose mask leaves it out, or threads name different masks",
   "bank": "PTX: an access to shared memory takes more cycles than it would without bank conflicts (only when asked for "
           "by name)",
@@ -101,6 +103,11 @@ class Report:
     if known is not None: self._found[key] = replace(known, count=known.count + finding.count)
     elif len(self._found) < LIMIT: self._found[key] = finding
     else: self.more += finding.count
+
+  def leave_out(self, other: Report) -> None:
+    """Forget what another report has."""
+    for key in other._found: self._found.pop(key, None)
+    self.unseen -= other.unseen
 
   def __iter__(self) -> Iterator[Finding]: return iter(self._found.values())
 

@@ -50,7 +50,7 @@ class Engine(ABC):
     self._round = 0
     self._ended = True  # whether a cohort ended in the last round
     self._jumps = 0
-    observer.dispatch(space, arch, d)
+    self.observer = observer.dispatch(space, arch, d) or observer
 
   @abstractmethod
   def _begin(self) -> tuple[Any, int]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.check import Checker
 from tinyhw.emulator.debug import snapshot as snapshots
 from tinyhw.emulator.debug.breaks import MemoryBreak
@@ -19,19 +20,21 @@ class Watcher(Observer):
     self.ranges: list[MemoryBreak] = []
     self.hits: list[tuple[MemoryBreak, int, int, int, Access]] = []
     self.pristine: dict[Cohort, CohortState] = {}
-    self.checker = checker
-    if checker is not None:
-      for name in ("dispatch", "before", "after", "outside", "barrier", "released", "ended", "told", "complete",
-                   "heard", "copied"):
-        setattr(self, name, getattr(checker, name))
+    self.checker, self.checks = checker, Observer()  # of the dispatch
+
+  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
+    if self.checker is None: return
+    self.checks = self.checker.dispatch(space, arch, d)
+    for name in ("before", "after", "outside", "barrier", "released", "ended", "told", "complete", "heard", "copied"):
+      setattr(self, name, getattr(self.checks, name))
 
   def cohort(self, cohort: Cohort) -> None:
-    if self.checker is not None: self.checker.cohort(cohort)
+    self.checks.cohort(cohort)
     if cohort in self.pristine: return  # started again, after a way back
     self.pristine[cohort] = snapshots.cohort_state(cohort, self.keeper)
 
   def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
-    if self.checker is not None: self.checker.access(group, pc, instruction, access)
+    self.checks.access(group, pc, instruction, access)
     for b in self.ranges:
       if b.enabled and (found := b.touched(group, access)) is not None:
         row, lane, address = found

@@ -15,7 +15,6 @@ from tinyhw.core.locks import lock
 from tinyhw.emulator.jit import compiler
 from tinyhw.emulator.jit.refusal import NotCompiled
 
-Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32)
 _Run: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _NUMBERS: Final = count()
 _LOCK: Final = lock()

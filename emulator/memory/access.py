@@ -1,4 +1,8 @@
-"""Vector accesses to memory, LDS and scratch: many lanes at once, with exact faults, and atomics in lane order."""
+"""Vector accesses to memory, LDS and scratch: many lanes at once, with exact faults, and atomics in lane order.
+
+A group with a `memory` of its own has that one asked instead: `load(width)` gives dwords and `whole(width)` all of them
+as `load` here does, `store(words, width)` takes dwords, `atomic(width, operation, data, compare)` gives the old value.
+"""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -35,9 +39,14 @@ def show(group: Group, segment: str, kind: str, addresses: Value, width: int, in
   if segment == "lds" and out.any(): observer.outside(group, pc, i, replace(touched, active=out))
 
 
-def show_global(group: Group, kind: str, base: int | None, offsets: Value, width: int) -> None:
+def show_global(group: Group, kind: str, base: int | None, offsets: Value, width: int, data: Value = None) -> None:
   """The same for global memory, whose addresses are a base with u32 offsets, or u64."""
-  show(group, "global", kind, offsets if base is None else np.uint64(base) + offsets.astype(U64), width)
+  show(group, "global", kind, offsets if base is None else np.uint64(base) + offsets.astype(U64), width, data=data)
+
+
+def _stored(group: Group, words: list[Value], width: int) -> Value:
+  """The bytes of dwords [waves, lanes, width]."""
+  return np.stack([full(group, w.view(U32)) for w in words], axis=2).view(np.uint8)[:, :, :width]
 
 
 # ---- active lanes
@@ -90,6 +99,7 @@ def load(group: Group, base: int | None, offsets: Value, width: int) -> Value:
 
   With `base` None, `offsets` are u64 addresses. Elements of inactive lanes are arbitrary.
   """
+  if group.memory is not None: return group.memory.whole(width)
   if group.cohort.observer is not None: show_global(group, "load", base, offsets, width)
   return fetch(group, base, offsets, width)
 
@@ -148,13 +158,14 @@ def words_of(value: Value, width: int) -> list[Value]:
   """The dwords of loaded values, as u32 of the address's shape."""
   if width <= 4: return [value.astype(U32) if width < 4 else value]
   if width == 8: return [value.astype(U32), (value >> _32).astype(U32)]
-  return [np.ascontiguousarray(value[..., k]) for k in range(width // 4)]
+  return [value[..., k].copy() for k in range(width // 4)]
 
 
 def store(group: Group, base: int | None, offsets: Value, words: list[Value], width: int) -> None:
   """Store dwords (or their low 1 or 2 bytes) at each active lane's address. The highest lane wins at one address."""
   if nobody(group): return
-  if group.cohort.observer is not None: show_global(group, "store", base, offsets, width)
+  if group.memory is not None: return group.memory.store(words, width)
+  if group.cohort.observer is not None: show_global(group, "store", base, offsets, width, _stored(group, words, width))
   put(group, base, offsets, words, width)
 
 
@@ -264,6 +275,7 @@ def _bytes_at(memory: Value, offsets: Value, width: int) -> Value:
 
 def lds_load(group: Group, address: Value, width: int) -> list[Value]:
   """Dwords at LDS addresses; reads past the workgroup's LDS give 0 (RDNA3 ISA manual, section 12.2)."""
+  if group.memory is not None: return group.memory.load(width)
   memory = group.cohort.lds
   shape = address.shape
   use = active(group, shape)
@@ -287,9 +299,11 @@ def lds_load(group: Group, address: Value, width: int) -> list[Value]:
 def lds_store(group: Group, address: Value, words: list[Value], width: int) -> None:
   """Store at LDS addresses; writes past the workgroup's LDS are dropped."""
   if nobody(group): return
+  if group.memory is not None: return group.memory.store(words, width)
   memory = group.cohort.lds
   offsets, inside = lds_offsets(group, address, width)
-  if group.cohort.observer is not None: show(group, "lds", "store", address, width, inside)
+  if group.cohort.observer is not None:
+    show(group, "lds", "store", address, width, inside, _stored(group, words, width))
   lanes = full(group, inside) if group.mask is None else full(group, inside) & group.mask
   everyone = bool(lanes.all())
   offsets = full(group, offsets)
@@ -324,6 +338,7 @@ def _scratch_addresses(group: Group, offsets: Value) -> Value:
 def scratch_load(group: Group, offsets: Value, width: int) -> list[Value]:
   """Dwords (or one zero-extended smaller value) at scratch offsets."""
   if nobody(group): return [np.uint32(0)] * max(1, width // 4)
+  if group.memory is not None: return group.memory.load(width)
   if group.cohort.observer is not None: show(group, "scratch", "load", offsets, width)
   offsets = _without_inactive(offsets, active(group, offsets.shape))
   step = min(width, 4)
@@ -343,6 +358,7 @@ def scratch_load(group: Group, offsets: Value, width: int) -> list[Value]:
 def scratch_store(group: Group, offsets: Value, words: list[Value], width: int) -> None:
   """Store dwords (or the low 1 or 2 bytes) at scratch offsets."""
   if nobody(group): return
+  if group.memory is not None: return group.memory.store(words, width)
   if group.cohort.observer is not None: show(group, "scratch", "store", offsets, width)
   step = min(width, 4)
   safe = _without_inactive(offsets, active(group, offsets.shape))
@@ -361,6 +377,7 @@ def atomic(group: Group, addresses: Value, width: int, operation: str, data: Val
            want: bool) -> Value | None:
   """An atomic on global memory at u64 addresses; data and compare are u32 or u64. Returns old values or None."""
   if nobody(group): return np.zeros((1, group.cohort.lanes), _UNITS[width]) if want else None
+  if group.memory is not None: return group.memory.atomic(width, operation, data, compare)
   if group.cohort.observer is not None: show(group, "global", "atomic", addresses, width)
   space: AddressSpace = group.space
   lanes = None if group.mask is None else full(group, group.mask)
@@ -409,6 +426,7 @@ def lds_atomic(group: Group, address: Value, width: int, operation: str, data: V
                want: bool) -> Value | None:
   """An atomic on LDS; outside the workgroup's LDS nothing happens and 0 returns."""
   if nobody(group): return np.zeros((1, group.cohort.lanes), _UNITS[width]) if want else None
+  if group.memory is not None: return group.memory.atomic(width, operation, data, compare)
   offsets, inside = lds_offsets(group, address, width)
   if group.cohort.observer is not None: show(group, "lds", "atomic", address, width, inside)
   lanes = full(group, inside) if group.mask is None else full(group, inside) & group.mask

@@ -21,7 +21,7 @@ class Atomic:
   one; `compares` says that the instruction has a second operand.
   """
   kind: str
-  function: Callable[[O, Value, Value, Value], Value]
+  function: Callable[[Any, Value, Value, Value], Value]
   ufunc: Any = None
   compares: bool = False
 

@@ -44,9 +44,9 @@ def _label(line: Line, name: str) -> int:
 
 @dataclass
 class Cut:
-  """A function cut into blocks. `starts` are their first instructions in order of PCs, `position` gives each
-  instruction's place in that order, `successors` those of blocks; `length` instructions in all, the place behind the
-  last one is `length`: falling off the end."""
+  """A function cut into blocks. `starts` are the first instructions of those that control may come to, in order of PCs;
+  behind them come the others, of which no more is known than their ends and successors. `position` gives each
+  instruction's place in that order; the place behind the last one is falling off the end."""
   starts: list[int]
   ends: dict[int, int]
   successors: Graph
@@ -65,8 +65,9 @@ def cut(flat: Flat, stops: Sequence[bool]) -> Cut:
   starts = sorted(leader for leader in leaders if leader < n)
   ends = dict(zip(starts, [*starts[1:], n]))
   successors: Graph = {s: _after(lines[e - 1], e, n) for s, e in ends.items()}
-  ordered = arranged(starts, successors)
-  order = [k for s in ordered for k in range(s, ends[s])]
+  found = reached(starts[0], successors) if starts else set()
+  ordered = arranged([s for s in starts if s in found], successors)
+  order = [k for s in (*ordered, *(s for s in starts if s not in found)) for k in range(s, ends[s])]
   position = [0] * n
   for at, k in enumerate(order): position[k] = at
   return Cut(ordered, ends, successors, position, order)
@@ -78,6 +79,17 @@ def _after(line: Line, following: int, n: int) -> list[int]:
   if (i.opcode not in LEAVES and i.opcode not in {"bra", "brx"} or i.predicate is not None) and following < n:
     out.append(following)
   return list(dict.fromkeys(out))
+
+
+def reached(first: int, successors: Graph) -> set[int]:
+  """The blocks that control may come to from one of them, itself among them."""
+  out, work = {first}, [first]
+  while work:
+    for t in successors[work.pop()]:
+      if t in out: continue
+      out.add(t)
+      work.append(t)
+  return out
 
 
 def arranged(nodes: Sequence[int], successors: Graph) -> list[int]:

@@ -10,8 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch.nv import NvArch
+from tinyhw.core import progress
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
+from tinyhw.core.printf import Printed
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.ptx import (
   cancels,
@@ -69,7 +71,7 @@ class Dispatch:
   params_size: int = 0
   dynamic_shared: int = 0
   tick: Callable[[], None] | None = None
-  printed: list[str] = field(default_factory=list)
+  printed: Printed = field(default_factory=Printed)
   cluster: tuple[int, int, int] | None = None
   arch: NvArch | None = None  # the card's; None for the first that runs the module's target
   workspace: int = 0
@@ -175,6 +177,7 @@ class Grid:
     """The next blocks, as many as there is room for and usual, ready to run."""
     cluster = self.shared.clustered
     count = max(cluster, min(self.usual, self.left, room) // cluster * cluster)  # a cluster begins as a whole
+    progress.tell(self.begun, self.total)
     cohort = self.cohort(self.begun, count)
     self.left -= count
     return cohort
@@ -272,7 +275,9 @@ def turns(grid: Grid, engine: str = "") -> Iterator[Idle | None]:
   engine = engine or os.environ.get("EMU", "") or "auto"
   if engine not in ENGINES:
     raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
-  if grid.observer is not None: grid.observer.dispatch(grid.space, grid.dispatch.generation, grid.dispatch)
+  observer = grid.observer
+  if observer is not None:
+    grid.observer = observer.dispatch(grid.space, grid.dispatch.generation, grid.dispatch) or observer
   elif engine != "ref" and grid.space.direct:
     from tinyhw.emulator.jit.ptx import engine as engines
     return (yield from engines.both(grid) if engine == "both" else engines.turns(grid, engine))

@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.emulator.memory import access
-from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
+from tinyhw.emulator.ptx.group import LANES, Warps
 
 Value = Any
 SHARED_WINDOW: Final = 0x7000_0000_0000
@@ -21,6 +21,7 @@ LOCAL_WINDOW: Final = 0x7100_0000_0000
 WINDOW: Final = 1 << 32
 RANK: Final = 24  # the bit where an address of shared::cluster has its block's rank, plus 1; 0 is the own block
 LARGE: Final = 1 << 22  # bytes from which pages are asked of the system
+SOME: Final = 64  # bytes of a string that are read at once
 STACK: Final = 1 << 16  # bytes of a thread's stack where calls come back, or sizes are not known before
 _U64: Final = np.dtype("u8")
 _RAW: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
@@ -297,12 +298,25 @@ def copy_local(group: Warps, source: int, target: int, size: int) -> None:
 
 
 def read_generic(group: Warps, address: int, size: int, row: int, lane: int) -> bytes:
-  """Bytes at a generic address as one thread has them."""
-  cohort: Blocks = group.cohort
-  if LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW:
-    start = (int(cohort.row(group)[row]) * LANES + lane) * cohort.local.size + address - LOCAL_WINDOW
-    return bytes(cohort.local.u8[start:start + size])
+  """Bytes at a generic address as one thread has them. Raises MachineFault."""
+  for space, start in _WINDOWS.items():
+    if not start <= address < start + WINDOW: continue
+    lanes = np.zeros((1, LANES), bool)
+    lanes[0, lane] = True
+    one = group.part(np.array([row]), lanes, group.pc)
+    width = size if size in _RAW and not address % size else 1
+    offsets = range(address - start, address - start + size, width)
+    found = [np.broadcast_to(load(one, space, np.uint64(at), width), (1, LANES))[0, lane] for at in offsets]
+    return b"".join(x.tobytes() for x in found)
   return bytes(group.space.read(address, size))
+
+
+def read_some(group: Warps, address: int, row: int, lane: int) -> bytes:
+  """One byte at a generic address, and of GPU memory some behind it. Raises MachineFault."""
+  if address < SHARED_WINDOW or address >= LOCAL_WINDOW + WINDOW:
+    try: return bytes(group.space.read(address, SOME - address % SOME))
+    except PageFault: pass  # it says where the first of them is
+  return read_generic(group, address, 1, row, lane)
 
 
 # ---- atomics

@@ -20,6 +20,7 @@ _UNIT: Final = 256  # registers of a warp
 _PARTS: Final = 4  # of a multiprocessor
 _DATACENTER: Final = range(100, 120)  # targets: sm_100, sm_101, sm_103, sm_110
 _KIB: Final = 1024
+STATIC: Final = 48 * _KIB  # bytes of shared memory that a kernel may declare
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,18 @@ def generation(sm: int) -> NvArch:
   if sm in _DATACENTER: return NV_ARCHES["sm_100"]
   fits = [a for a in NV_ARCHES.values() if a.sm >= sm]
   return min(fits, key=lambda a: a.sm) if fits else max(NV_ARCHES.values(), key=lambda a: a.sm)
+
+
+def unfit(d: Dispatch) -> list[str]:
+  """What no card of the kernel's target could begin, in words: more shared memory than ptxas takes, or than a block has
+  (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; ptxas 13.0 says 0xc000)."""
+  arch, out = d.generation, list[str]()
+  static, total = d.program.shared_size, d.program.shared_size + d.dynamic_shared
+  if static > STATIC: out.append(f"{static:,} bytes of shared memory are declared; ptxas takes {STATIC:,}, and more by "
+                                 "an extern array of the launch's size")
+  elif total > arch.shared_per_block:
+    out.append(f"{total:,} bytes of shared memory a block, which has {arch.shared_per_block:,} on {arch.name}")
+  return out
 
 
 def occupancy(arch: NvArch, d: Dispatch) -> Occupancy:

@@ -98,6 +98,11 @@ class Code:
     k = self.cut.order[pc - self.base >> 1]
     return self.flat.lines[k], self.pc(k + 1)
 
+  @cached_property
+  def reached(self) -> list[int]:
+    """The instructions that control may come to, by their places in the text, in order."""
+    return sorted(k for s in self.cut.starts for k in range(s, self.cut.ends[s]))
+
   # ---- names
 
   def on_stack(self, place: Place) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.core.memory import AddressSpace
+from tinyhw.core.printf import Printed
 from tinyhw.emulator.ptx.launch import Dispatch, Grid, turns
 from tinyhw.emulator.schedule import Idle
 from tinyhw.emulator.simt import Stats
@@ -41,7 +42,7 @@ class Repeated:
     self._begun = not ended
     return again.stats if ended else None
 
-  def start(self, params: int, tick: Callable[[], None] | None, printed: list[str],
+  def start(self, params: int, tick: Callable[[], None] | None, printed: Printed,
             observer: Observer | None = None) -> Run:
     """Run it in turns, see `Schedule.turns`; an observer sees it on the reference. Raises what those raise."""
     again, self._again = self._again, None

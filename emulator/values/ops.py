@@ -232,11 +232,15 @@ class Ops:
     small = np.abs(x) < tiny
     return np.where(small, np.copysign(x.dtype.type(0), x), x) if np.any(small) else x
 
-
   @staticmethod
   def rounded(x: Value, type_: str, mode: str) -> Value:
     """A number as a float type, rounded "rz", "rm" or "rp": another kind of value has this, see `meanings.rounding`."""
     raise NotImplementedError
+
+  @staticmethod
+  def opaque(function: Any, *operands: Value) -> Any:
+    """What a function of NumPy's arrays makes of the operands: another kind of value has its own way to ask it."""
+    return function(*operands)
 
 
 def quieted(x: Value) -> Value:

@@ -276,8 +276,10 @@ def directed(function: Callable[..., Any], modes: dict[str, int]) -> Callable[..
   """A meaning that rounds each float type (by its name) as `modes` has it."""
   ops = DirectedOps(modes)
 
-  def rounded(_: Any, *operands: Value) -> Any:
+  def evaluated(*operands: Value) -> Any:
     results = function(ops, *[Directed(x, modes) for x in operands])
     if isinstance(results, tuple): return tuple(r.x if isinstance(r, Directed) else r for r in results)
     return results.x if isinstance(results, Directed) else results
+
+  def rounded(o: Any, *operands: Value) -> Any: return o.opaque(evaluated, *operands)
   return rounded

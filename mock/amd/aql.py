@@ -133,7 +133,9 @@ class AqlQueue(ComputeQueue):
     """Execute packets until one blocks, stalls or fails."""
     with self.guarded():
       self._turn_begins()
-      self._resume()
+      if self.state is State.BLOCKED:
+        self._resume()
+        packets -= 1  # others may come before what is behind the wait
       while packets and self.state is State.READY:
         if self.busy:
           packets = self._go_on(packets)

@@ -21,6 +21,7 @@ from tinyhw.core.errors import PageFault
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.compute import CYCLES_PER_INSTRUCTION, SETTINGS, Program
 from tinyhw.mock.amd.plans import Await, Dispatch, Nothing, Plan, Registers, Release, UserData
+from tinyhw.mock.amd.queue import State
 from tinyhw.mock.amd.registers import name_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
   from tinyhw.mock.amd.planning import Planning
   from tinyhw.mock.amd.queue import Properties
 
+_BLOCKED: Final = State.BLOCKED  # asked for often
 NAMES: Final = ("words", "template", "mask", "ring", "ring_words", "actions", "user_data", "pointer", "shown", "taken",
                 "executed", "ns", "how")
 _TAKEN, _EXECUTED, _NS, _HOW = map(NAMES.index, ("taken", "executed", "ns", "how"))
@@ -235,11 +237,14 @@ class OneCall:
       for repeated, again, code, form, program, kept in self.dispatches)
 
   def run(self, packets: int) -> int:
-    """Execute the next words of the ring, where they are these and no more than so many packets; how many it were."""
+    """Execute the next words of the ring, where they are these; how many packets it were. No more than so many, where
+    another queue could come between them, or waits."""
     queue, machine, words = self.queue, self.machine, self._words
     taken, before = queue.taken, self.before
-    if queue.write - taken < self.size or packets < self.packets or self.space.version != self.version or (
+    if queue.write - taken < self.size or self.space.version != self.version or (
         machine.agreed or machine.observer is not None or machine.trace.enabled or machine.executor is not None):
+      return 0
+    if packets < self.packets and not self._lone():
       return 0
     if before is not None:  # the registers have to be those that made it
       last = queue.program
@@ -266,6 +271,11 @@ class OneCall:
     queue.latest = self
     queue.expected = self.then
     return self.packets
+
+  def _lone(self) -> bool:
+    """Whether no other queue runs or waits."""
+    machine = self.machine
+    return machine.lone and not any(queue.state is _BLOCKED for queue in machine.queues)
 
   def _account(self, part: Part) -> None:
     """Packets were executed: the queue, the clock and the record are told."""

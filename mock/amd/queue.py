@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from threading import get_ident
@@ -329,8 +329,9 @@ class Queue(ABC):
         self._turn_begins()
       if self.state is not _READY:
         self._resume()
+        packets -= 1  # others may come before what is behind the wait
       frames = self.frames
-      while packets and self.state is _READY:
+      while packets > 0 and self.state is _READY:
         if self.waves is not None:
           packets = self._go_on(packets)
         elif frames:
@@ -355,8 +356,21 @@ class Queue(ABC):
         self._report_read()
         self.reported = self.read
     except BaseException as raised:
+      self._tell_where()
       if not self._stopped_by(raised):
         raise
+
+  def _tell_where(self) -> None:
+    """A packet stops the queue: the client is told of those before it, wherever the turn has begun."""
+    if not self.frames or self.last is None:
+      return
+    first, (frame, at) = self.frames[0], self.last
+    left = len(first.words) - (at if frame is first else first.at)
+    read = self.taken - (left << self.SHIFT)
+    if read > self.read:
+      self.read = self.reported = read
+      with suppress(PageFault):
+        self._report_read()
 
   @contextmanager
   def guarded(self) -> Iterator[None]:
@@ -466,7 +480,7 @@ class Queue(ABC):
 
   def fail(self, error: Error) -> None:
     """Stop this queue for good and tell the client as the kernel driver would."""
-    self.error = error
+    self.error = error.again()  # one that was raised keeps its frames
     self.wait = None
     self.state = State.FAULTED if isinstance(error, PageFault) else State.HUNG
     self.machine.queue_failed(self, error)

@@ -60,6 +60,8 @@ def start_waves(
     terms.outside |= stats.outside
   for what, count in stats.modelled.items():
     machine.ignored.note("hardware state", what, MODELLED[what], count)
+  for why, count in stats.mistakes.items():
+    machine.ignored.note("compiled code", f"of the program at {program.entry:#x}", why, count)
   machine.executed += stats.instructions
   return duration(stats, card)
 

@@ -68,6 +68,16 @@ def limits() -> dict[str, int]:
   return {n: v for n, v in out.items() if hasattr(cuda, f"CU_DEVICE_ATTRIBUTE_{n}")}
 
 
+def rows(m: CudaMachine, pointer: int, kind: type[S], count: int) -> list[S]:
+  """So many structs of the client's, one behind the other."""
+  size = ctypes.sizeof(kind)
+  if not count: return []
+  if not pointer: raise invalid("a pointer is null")
+  m.user.read(pointer + size * count - 1, 1)  # a count that is none ends nowhere
+  data = m.user.read(pointer, size * count)
+  return [kind.from_buffer_copy(data, size * i) for i in range(count)]
+
+
 def given(m: CudaMachine, pointer: int, kind: type[S]) -> S:
   """A struct of the client."""
   if not pointer:

@@ -31,8 +31,13 @@ class Side:
 
   def check(self, m: CudaMachine, box: Box, access: int) -> None:
     """Raises Failed for what does not lie in one allocation."""
-    if self.kind == DEVICE:
-      memory.check(m, self.first, (box[2] - 1) * self.slice + (box[1] - 1) * self.pitch + box[0], access)
+    size = (box[2] - 1) * self.slice + (box[1] - 1) * self.pitch + box[0]
+    if self.kind == DEVICE: memory.check(m, self.first, size, access)
+    elif self.kind != ARRAY:
+      memory.rectangle(0, size, 1)
+      piece = memory.piece_at(m, self.first)
+      if piece is None or piece.host: m.user.read(self.first + size - 1, 1)  # the last byte is there
+      else: memory.check(m, self.first, size, access)
 
   def pageable(self, m: CudaMachine) -> bool:
     """Whether it is memory of the client that no GPU knows."""

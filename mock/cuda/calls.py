@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import sys
+import re
 import threading
 import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
+from tinyhw.core.called import Called, reader
 from tinyhw.core.errors import OutOfMemory, PageFault, Unsupported
-from tinyhw.core.patience import again
 from tinyhw.mock.memory import Refused
 
 if TYPE_CHECKING:
@@ -81,11 +81,37 @@ def handler_of(symbol: str) -> tuple[Handler | None, bool]:
   return SERVED.get(plain), plain != symbol
 
 
-def prototype(symbol: str) -> Any:
-  """The C type of a function; pointers are integers. What a function has that is not served is not looked at."""
+def entry(machine: Callable[[], CudaMachine | None], symbol: str) -> Called:
+  """A function of the library as C calls it. What a function has that is not served is not looked at."""
   told = () if handler_of(symbol)[0] is None else BY_VALUE.get(symbol) or cuda.FUNCTIONS[symbol]
-  kinds = (ctypes.c_uint64 if k is ctypes.c_void_p else k for k in told)
-  return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)
+  return uncollected(answer(machine, symbol), told, cuda.CUDA_ERROR_UNKNOWN, ended(symbol),
+                     _ENDED if symbol in _TEXTS else 0)
+
+
+def ended(symbol: str) -> int:
+  """What a function answers when Python has ended, and the process has not: destructors of libraries come behind it.
+  What they give back is gone with all memory, and nothing runs that they could wait for; libraries (Taichi) end the
+  process where that fails."""
+  return cuda.CUDA_SUCCESS if _ENDS.search(symbol) else cuda.CUDA_ERROR_DEINITIALIZED
+
+
+_ENDS: Final = re.compile(r"Free|Destroy|Unload|Release|Unregister|Synchronize$|^cuCtxSetCurrent$")
+_TEXTS: Final = frozenset({"cuGetErrorName", "cuGetErrorString"})  # told when Python has ended, too
+_KEPT: Final = ctypes.create_string_buffer(cuda.RESULTS[cuda.CUDA_ERROR_DEINITIALIZED].encode())
+_ENDED: Final = ctypes.addressof(_KEPT)
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_KEPT))
+
+
+def uncollected(function: Callable[..., int], parameters: tuple[Any, ...], failed: int, ended: int,
+                text: int = 0) -> Called:
+  """A function that C calls, during which Python collects nothing. With a `text` it is one that gives texts."""
+  read = reader(parameters)
+
+  def enter(block: int) -> int:
+    UNCOLLECTED.enter()
+    try: return function(*read(block))
+    finally: UNCOLLECTED.leave()
+  return Called(enter, failed, 0 if text else ended, text)
 
 
 class Uncollected:
@@ -107,17 +133,10 @@ class Uncollected:
     """A call begins. What comes first allocates nothing, for that is when Python collects."""
     collecting = gc.isenabled()
     gc.disable()
-    if not hasattr(self.here, "known"): self._stays()
-    self.here.inside += 1
+    self.here.inside = getattr(self.here, "inside", 0) + 1
     with self.lock:
       self.inside += 1
       self.collecting |= collecting
-
-  def _stays(self) -> None:
-    """A thread that C made calls for the first time. Python would forget it with what is its own (current contexts, the
-    last error) when the call ends: one more reference keeps it, for as long as the process lives."""
-    self.here.known, self.here.inside = True, 0
-    if isinstance(threading.current_thread(), threading._DummyThread): ctypes.pythonapi.PyGILState_Ensure()
 
   def leave(self) -> None:
     """It ends; after the last one of all threads Python collects as it did before."""
@@ -134,18 +153,12 @@ UNCOLLECTED: Final = Uncollected()
 
 def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[..., int]:
   """What a call of the symbol does; errors become CUresults."""
-  (handler, own), finalizing, ended = handler_of(symbol), sys.is_finalizing, cuda.CUDA_ERROR_DEINITIALIZED
+  (handler, own), over = handler_of(symbol), ended(symbol)
 
   def call(*arguments: Any) -> int:
-    if finalizing(): return ended  # modules are being taken down
-    UNCOLLECTED.enter()
-    try: return called(machine(), arguments)
+    try: m = machine()
     except Forked: return cuda.CUDA_ERROR_NOT_INITIALIZED
-    finally: UNCOLLECTED.leave()
-
-  def called(m: CudaMachine | None, arguments: tuple[Any, ...]) -> int:
-    if m is None:
-      return cuda.CUDA_ERROR_DEINITIALIZED
+    if m is None: return over
     try:
       with m.lock:
         m.note_thread()
@@ -167,18 +180,15 @@ def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[.
     except PageFault as fault:  # an address that the call itself was given
       m.told(symbol, cuda.CUDA_ERROR_INVALID_VALUE, str(fault))
       return cuda.CUDA_ERROR_INVALID_VALUE
-    except OutOfMemory as error:
+    except (OutOfMemory, MemoryError, OverflowError) as error:  # of a size that the program has said
       m.told(symbol, cuda.CUDA_ERROR_OUT_OF_MEMORY, str(error))
       return cuda.CUDA_ERROR_OUT_OF_MEMORY
     except Unsupported as error:
       m.told(symbol, cuda.CUDA_ERROR_NOT_SUPPORTED, str(error))
       return cuda.CUDA_ERROR_NOT_SUPPORTED
-    except KeyboardInterrupt:  # lost inside a function that C calls
-      again()
-      return cuda.CUDA_ERROR_LAUNCH_TIMEOUT
-    except BaseException as error:
+    except Exception as error:  # a mistake of the mock's own
       m.told(symbol, cuda.CUDA_ERROR_UNKNOWN, f"{type(error).__name__}: {error}")
-      traceback.print_exc(file=sys.stderr)  # a mistake of the mock's own
+      traceback.print_exc()
       return cuda.CUDA_ERROR_UNKNOWN
 
   return call

@@ -130,7 +130,7 @@ def logs_dump_to_memory(m: CudaMachine, iterator: int, buffer: int, size: int, f
 
 @serves("cuGetProcAddress_v2")
 def get_proc_address(m: CudaMachine, name: int, out: int, version: int, flags: int, status: int) -> None:
-  text = m.text(name).decode(errors="replace")
+  text = m.name(name)
   only(flags, cuda.CU_GET_PROC_ADDRESS_LEGACY_STREAM | cuda.CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, "a name")
   rows = cuda.VERSIONS.get(text, ((0, text),) if text in cuda.FUNCTIONS else ())
   fit = [symbol for since, symbol in rows if since <= version]

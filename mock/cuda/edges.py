@@ -89,13 +89,16 @@ def graph_remove_dependencies_2(m: CudaMachine, handle: int, come: int, to: int,
 
 # ---- looked at
 
+_ZEROS: Final = 1 << 16  # of one store
+
 def told(m: CudaMachine, found: list[Node], out: int, count: int) -> None:
   """A list of nodes, as far as the program has room; without any, how many there are."""
   room, = m.get(count, "Q")
   m.out(count, "Q", len(found) if not out else min(room, len(found)))
   if out:
+    if room > len(found) and not m.user.mapped(out, 8 * room, True): raise invalid(f"no room for {room:,} nodes")
     m.out(out, f"{len(found[:room])}Q", *(n.handle for n in found[:room]))
-    if room > len(found): m.out(out + 8 * len(found), f"{room - len(found)}Q", *[0] * (room - len(found)))
+    for at in range(len(found), room, _ZEROS): m.give(out + 8 * at, bytes(8 * min(_ZEROS, room - at)))
 
 
 def _told_data(m: CudaMachine, data: list[bytes], out: int, edges: int, count: int) -> None:

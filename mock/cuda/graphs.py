@@ -7,6 +7,7 @@ body of a conditional node does is known when its turn comes: it runs within tha
 from __future__ import annotations
 
 import ctypes
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -59,7 +60,7 @@ class Graph:
     self.handle = 0
     self.clones: dict[Node, Node] = {}
     self.owned = False  # by a node, which goes with it
-    self.objects: list[UserObject] = []
+    self.objects: Counter[UserObject] = Counter()  # and how often it refers to each
 
   def add(self, m: CudaMachine, work: Work, after: Edges) -> Node:
     """A new node."""
@@ -115,7 +116,7 @@ class Graph:
   def forget(self, m: CudaMachine) -> None:
     """The graph goes, with the graphs in it."""
     for node in self.nodes: dropped(m, node)
-    for thing in self.objects: thing.released(1)
+    for thing, count in self.objects.items(): thing.released(count)
     m.handles.pop(self.handle, None)
 
 
@@ -376,13 +377,14 @@ def user_object_release(m: CudaMachine, handle: int, count: int) -> None:
 def graph_retain_user_object(m: CudaMachine, handle: int, thing: int, count: int, flags: int) -> None:
   graph, kept = m.find(handle, Graph), m.find(thing, UserObject)
   only(flags, cuda.CU_GRAPH_USER_OBJECT_MOVE, "a reference")
+  if not 0 < count < 1 << 31: raise invalid(f"{count} references")
   if not flags: kept.count += count
-  graph.objects += [kept] * count
+  graph.objects[kept] += count
 
 
 @serves("cuGraphReleaseUserObject")
 def graph_release_user_object(m: CudaMachine, handle: int, thing: int, count: int) -> None:
   graph, kept = m.find(handle, Graph), m.find(thing, UserObject)
-  if graph.objects.count(kept) < count: raise invalid(f"the graph has not {count} references")
-  for _ in range(count): graph.objects.remove(kept)
+  if graph.objects[kept] < count: raise invalid(f"the graph has not {count} references")
+  graph.objects[kept] -= count
   kept.released(count)

@@ -39,7 +39,7 @@ def ptx_of(m: CudaMachine, image: int, card: Card | None = None) -> str:
     section = next((s for s in elf.sections if s.name == PTX_SECTION), None)
     if section is None:
       raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, "a cubin without PTX: machine code (SASS) is not executed")
-    return elf.contents(section).rstrip(b"\0").decode()
+    return elf.contents(section).rstrip(b"\0").decode(errors="replace")
   magic = int.from_bytes(head[:4], "little")
   if magic == fatbin.WRAPPER_MAGIC:
     data, objects = m.get(image + 8, "2Q")

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from tinyhw.autogen import nvjitlink
+from tinyhw.core.called import Plain
 from tinyhw.core.errors import Error
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import lock
@@ -62,10 +64,9 @@ class JitLink:
     self._symbols = {f: (f,) if f == VERSION else (f, *versioned(f, name, minors)) for f in nvjitlink.FUNCTIONS}
     self.loaded = Loaded(name, sorted(s for symbols in self._symbols.values() for s in symbols), name)
     for function, types in nvjitlink.FUNCTIONS.items():
-      self._fill(function, ctypes.CFUNCTYPE(ctypes.c_int32, *types)(self._ours.get(function) or self._passed(function)))
-
-  def _fill(self, function: str, answer: Any) -> None:
-    for symbol in self._symbols[function]: self.loaded.fill(symbol, answer)
+      ours = self._ours.get(function) or self._passed(function)
+      made = Plain(ours, *types, failed=nvjitlink.NVJITLINK_ERROR_INTERNAL)
+      for symbol in self._symbols[function]: self.loaded.fill(symbol, made)
 
   @cached_property
   def _real(self) -> Any:
@@ -75,7 +76,8 @@ class JitLink:
     for name, types in nvjitlink.FUNCTIONS.items():
       if (function := getattr(library, name, None)) is None: continue  # an older one
       function.restype, function.argtypes = ctypes.c_int32, types
-      if name not in self._ours: self._fill(name, function)
+      if name in self._ours: continue
+      for symbol in self._symbols[name]: self.loaded.hand_on(symbol, ctypes.cast(function, ctypes.c_void_p).value or 0)
     return library
 
   def _passed(self, name: str) -> Callable[..., int]:
@@ -135,14 +137,14 @@ class JitLink:
 
   def _add_file(self, handle: int | None, kind: int, path: int | None) -> int:
     if path and kind in _KINDS and self._link(handle) is not None:
-      try: data = Path(ctypes.string_at(path).decode()).read_bytes()
+      try: data = Path(os.fsdecode(ctypes.string_at(path))).read_bytes()
       except OSError: pass  # which NVIDIA's says too
       else:
         kept = ctypes.create_string_buffer(data, len(data))
         return self._add(handle, kind, ctypes.addressof(kept), len(data), path)
     link = self._link(handle)
     if link is not None and link.lto and kind == nvjitlink.NVJITLINK_INPUT_LIBRARY:
-      return nvjitlink.NVJITLINK_SUCCESS if path and Path(ctypes.string_at(path).decode()).is_file() \
+      return nvjitlink.NVJITLINK_SUCCESS if path and Path(os.fsdecode(ctypes.string_at(path))).is_file() \
         else nvjitlink.NVJITLINK_ERROR_INVALID_INPUT
     code = int(self._real.nvJitLinkAddFile(handle, kind, path))
     if not code and link is not None and kind == nvjitlink.NVJITLINK_INPUT_LTOIR: link.intermediate = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import sys
 import threading
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.core.patience import Terms, ticker
+from tinyhw.core.printf import FIFO, Printed
 from tinyhw.mock.cuda import children, memory, parameters
+from tinyhw.mock.cuda.arrays import rows
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.libraries import function_for
 from tinyhw.mock.cuda.machine import Context, CudaMachine
@@ -99,6 +100,7 @@ class Launch:
       function.program.explain(fault, shape.grid, shape.block, function.module.text.splitlines(), shape.cluster)
       raise
     finally: m.parameters.free(at)
+    for why, count in stats.mistakes.items(): m.ignored.note("compiled code", f"of kernel {function.name}", why, count)
     m.executed += stats.instructions
     card, waves = stream.context.gpu.card, max(stats.waves, 1)
     m.clock.advance(stats.instructions // waves * -(-waves // (4 * card.sms)) * CYCLES_PER_INSTRUCTION * 1000
@@ -133,24 +135,26 @@ class Launch:
     from tinyhw.emulator.ptx.launch import Grid
     from tinyhw.emulator.ptx.overlap import turns
     from tinyhw.emulator.simt import Stats
-    m, printed = self.function.context.machine, list[str]()
-    d = replace(self.shape.dispatch, params=at, tick=ticker(None, by in (None, threading.main_thread().ident)),
-                printed=printed, overlap=overlap)
+    m, printed = self.function.context.machine, self._printed()
+    tick = ticker(None, by in (None, threading.main_thread().ident))
+    d = replace(self.shape.dispatch, params=at, tick=tick, printed=printed, overlap=overlap)
     grid = Grid(m.space, d, m.watchdog, Stats())
     try: yield from turns(grid, m.engine)
     finally:
       self.shape.spent += overlap.cost
-      sys.stdout.write("".join(printed))
+      printed.write(tick)
     return grid.stats
 
   def _turns(self, repeated: Repeated, at: int, terms: Terms | None, by: int | None,
              observer: Observer | None) -> Generator[Idle | None, None, Stats]:
     """Run them turn by turn, and print what they print."""
-    printed: list[str] = []
-    try:
-      return (yield from repeated.start(
-        at, ticker(terms, by in (None, threading.main_thread().ident)), printed, observer))
-    finally: sys.stdout.write("".join(printed))
+    printed, tick = self._printed(), ticker(terms, by in (None, threading.main_thread().ident))
+    try: return (yield from repeated.start(at, tick, printed, observer))
+    finally: printed.write(tick)
+
+  def _printed(self) -> Printed:
+    """The buffer of what threads print, as large as the context has it."""
+    return Printed(self.function.context.limits.get(cuda.CU_LIMIT_PRINTF_FIFO_SIZE, FIFO))
 
 
 def prepare(m: CudaMachine, context: Context, handle: int, grid: tuple[int, int, int], block: tuple[int, int, int],
@@ -292,9 +296,8 @@ HINTS: Final = frozenset({
 
 def asked(m: CudaMachine, attributes: int, count: int) -> Asked:
   """What an array of CUlaunchAttribute asks for. Raises Failed for what is not modelled, or not allowed."""
-  found, width = Asked(), ctypes.sizeof(cuda.CUlaunchAttribute)
-  for i in range(count):
-    attribute = cuda.CUlaunchAttribute.from_buffer_copy(m.user.read(attributes + width * i, width))
+  found = Asked()
+  for attribute in rows(m, attributes, cuda.CUlaunchAttribute, count):
     kind, value = attribute.id, attribute.value
     if kind in HINTS or kind in (cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE):
       found.attributes[kind] = bytes(value)

@@ -58,7 +58,7 @@ def library_load_data(m: CudaMachine, out: int, image: int, options: int, values
 @serves("cuLibraryLoadFromFile")
 def library_load_from_file(m: CudaMachine, out: int, path: int, options: int, values: int, count: int, more: int,
                            more_values: int, more_count: int) -> None:
-  name = m.text(path).decode()
+  name = m.name(path)
   try:
     with open(name, "rb") as file: kept = ctypes.create_string_buffer(file.read())
   except OSError as error: raise Failed(cuda.CUDA_ERROR_FILE_NOT_FOUND, f"{name}: {error.strerror}") from None
@@ -78,7 +78,7 @@ def library_unload(m: CudaMachine, handle: int) -> None:
 
 @serves("cuLibraryGetKernel")
 def library_get_kernel(m: CudaMachine, out: int, handle: int, name: int) -> None:
-  library, text = m.find(handle, Library), m.text(name).decode(errors="replace")
+  library, text = m.find(handle, Library), m.name(name)
   from tinyhw.emulator.ptx.link import link_text
   if text not in link_text(library.text.encode()).names:
     raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"no kernel {text}")

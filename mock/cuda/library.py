@@ -5,15 +5,16 @@ It is loaded under the name that programs look for, so that they find it in this
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from tinyhw.autogen import cuda, nvjitlink
+from tinyhw.core.called import Called
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.mock.cuda.calls import UNCOLLECTED, Forked, answer, prototype
+from tinyhw.mock.cuda.calls import UNCOLLECTED, Forked, entry
 from tinyhw.mock.cuda.devices import served
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.runtime import Runtime
@@ -35,10 +36,11 @@ class Stand:
     self.loaded = Loaded(SONAME, sorted(symbols))
     self.other = Loaded(DEVELOPMENT, sorted(symbols))  # the linker knows a library by one name of its own
     for symbol in symbols:
-      function = prototype(symbol)(answer(self._behind, symbol))
+      function = entry(self._behind, symbol)
       for loaded in (self.loaded, self.other): loaded.fill(symbol, function)
     self.pid = os.getpid()
     self.runtime: Runtime | None = None
+    at_end(Step.LIBRARIES, self._over)
     self.another: Callable[[], CudaMachine] | None = None  # a machine for a child that fork made
 
   def _behind(self) -> CudaMachine | None:
@@ -55,6 +57,10 @@ class Stand:
     self.pid = os.getpid()
     UNCOLLECTED.forked()
     if self.machine is not None and self.another is not None: self.put(self.another())
+
+  def _over(self) -> None:
+    """The process ends: so do all functions."""
+    self.machine = None
 
   def _ended(self, machine: CudaMachine) -> None:
     """The machine ends: the library's functions answer CUDA_ERROR_DEINITIALIZED."""
@@ -120,11 +126,11 @@ def links(found: Iterable[str]) -> None:
       continue
     linked = [symbol for f in nvjitlink.FUNCTIONS for symbol in versioned(f, name, minors)]
     loaded = _linkers[name] = Loaded(name, linked, name)
-    for symbol in linked: loaded.fill(symbol, ctypes.CFUNCTYPE(ctypes.c_int32)(_links_nothing(symbol)))
+    for symbol in linked: loaded.fill(symbol, Called(_links_nothing(symbol), nvjitlink.NVJITLINK_ERROR_INTERNAL))
 
 
-def _links_nothing(symbol: str) -> Callable[[], int]:
-  def call() -> int:
+def _links_nothing(symbol: str) -> Callable[[int], int]:
+  def call(block: int) -> int:
     machine = None if _stand is None else _stand.standing()
     if machine is not None:
       why = f"{symbol} makes machine code, which is not executed"

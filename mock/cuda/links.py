@@ -55,7 +55,7 @@ def link_add_data(m: CudaMachine, handle: int, kind: int, data: int, size: int, 
   link: Link = m.find(handle, Link)
   if kind not in _KINDS: raise invalid(f"an input of kind {kind}")
   if link.image is not None: raise invalid("the link is complete")
-  called = m.text(name).decode(errors="replace") if name else "<input>"
+  called = m.name(name) if name else "<input>"
   if kind not in _CARRY_PTX:
     raise link.failed(m, cuda.CUDA_ERROR_NOT_SUPPORTED, f"{called}: {_KINDS[kind]} to link: PTX alone is executed")
   if not data: raise invalid("the input's pointer is null")
@@ -71,7 +71,7 @@ def link_add_data(m: CudaMachine, handle: int, kind: int, data: int, size: int, 
 
 @serves("cuLinkAddFile_v2")
 def link_add_file(m: CudaMachine, handle: int, kind: int, path: int, count: int, options: int, values: int) -> None:
-  name = m.text(path).decode()
+  name = m.name(path)
   try:
     with open(name, "rb") as file: data = file.read()
   except OSError as error: raise Failed(cuda.CUDA_ERROR_FILE_NOT_FOUND, f"{name}: {error.strerror}") from None

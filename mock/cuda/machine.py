@@ -7,6 +7,7 @@ what takes turns.
 from __future__ import annotations
 
 import itertools
+import os
 import struct
 import threading
 import time
@@ -118,6 +119,7 @@ class CudaMachine(Running):
     super().__init__(seed=seed, tracing=False, clock=None, watchdog=watchdog, engine=engine, observer=observer,
                      agreed=agreed)
     self.ready = self.closed = False
+    self._process = os.getpid()
     self.calls = 0  # that clients have made
     self.space = AddressSpace("CUDA")
     self.addresses = Allocator(FIRST_ADDRESS, ADDRESSES, name="addresses of CUDA")
@@ -182,7 +184,9 @@ class CudaMachine(Running):
     """Read what the client points to."""
     if not pointer:
       raise invalid("a pointer is null")
-    return struct.unpack("<" + form, self.user.read(pointer, struct.calcsize("<" + form)))
+    try: size = struct.calcsize("<" + form)
+    except struct.error: raise invalid(f"{form}: more than there are addresses") from None
+    return struct.unpack("<" + form, self.user.read(pointer, size))
 
   def text(self, pointer: int, most: int = 1 << 26) -> bytes:
     """A string of the client."""
@@ -196,6 +200,10 @@ class CudaMachine(Running):
       found += part
       at += len(part)
     raise invalid("a string without an end")
+
+  def name(self, pointer: int) -> str:
+    """A string of the client that names something; bytes that are no UTF-8 stay apart, as in names of files."""
+    return os.fsdecode(self.text(pointer))
 
   # ---- handles
 
@@ -319,16 +327,17 @@ class CudaMachine(Running):
 
   def report(self) -> list[str]:
     """What was doubtful or refused; a line each."""
-    return self.ignored.lines() + self.findings
+    return self.noted()
 
   def snapshot(self) -> dict[str, Any]:
     """The state of all streams as plain values, for `diff`."""
     return {"queues": {s.name: s.snapshot() for s in self.streams}, "clock": self.clock.now_ns()}
 
   def close(self) -> None:
-    """The process ends: all memory goes."""
+    """The process ends: all memory goes. In a child of fork nothing does: it is its parent's."""
     self.closed = True
     self.when_closed(self)
+    if os.getpid() != self._process: return
     with self.lock:
       for stream in self.streams:
         stream.drop()

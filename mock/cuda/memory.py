@@ -19,6 +19,7 @@ if TYPE_CHECKING:
   from tinyhw.mock.cuda.works import Reserved
 
 HOST, DEVICE = cuda.CU_MEMORYTYPE_HOST, cuda.CU_MEMORYTYPE_DEVICE
+LAST: Final = 1 << 47  # no address of a process lies behind
 UNIFIED: Final = cuda.CU_MEMORYTYPE_UNIFIED
 PITCH: Final = 512
 _COPY: Final = cuda.CU_GRAPH_NODE_TYPE_MEMCPY
@@ -390,6 +391,12 @@ def memcpy_peer(m: CudaMachine, to: int, there: int, come: int, here: int, size:
 
 # ---- fills
 
+def rectangle(pitch: int, width: int, rows: int) -> None:
+  """Raises Failed for rows that lie in each other, or end behind all addresses."""
+  if rows > 1 and pitch < width: raise invalid(f"a pitch of {pitch:,} bytes for rows of {width:,}")
+  if (rows - 1) * pitch + width > LAST: raise invalid(f"{rows:,} rows of {width:,} bytes, {pitch:,} from each other")
+
+
 def fill(m: CudaMachine, address: int, pitch: int, value: int, width: int, count: int, rows: int) -> None:
   """`rows` of `count` elements of `width` bytes."""
   kind: Any = {1: np.uint8, 2: np.uint16, 4: np.uint32}[width]
@@ -410,6 +417,7 @@ def _fills(width: int) -> None:
       raise invalid(f"{address:#x} is no multiple of {width}")
     if not count * rows:
       return
+    rectangle(pitch, count * width, rows)
     if stream_of(m, stream or 0).capture is None:
       check(m, address, (rows - 1) * pitch + count * width, Access.WRITE)
     queue(m, stream or 0, "a fill", lambda: fill(m, address, pitch, value, width, count, rows),

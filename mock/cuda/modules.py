@@ -196,7 +196,7 @@ def module_load_data_ex(m: CudaMachine, out: int, image: int, count: int, option
 
 @serves("cuModuleLoad")
 def module_load(m: CudaMachine, out: int, name: int) -> None:
-  context, path = m.working(), m.text(name).decode()
+  context, path = m.working(), m.name(name)
   try:
     with open(path, "rb") as file:
       data = file.read() + b"\0"
@@ -232,7 +232,7 @@ def function_of(m: CudaMachine, module: Module, name: str) -> Function:
 
 @serves("cuModuleGetFunction")
 def module_get_function(m: CudaMachine, out: int, handle: int, name: int) -> None:
-  m.out(out, "Q", function_of(m, m.find(handle, Module), m.text(name).decode(errors="replace")).handle)
+  m.out(out, "Q", function_of(m, m.find(handle, Module), m.name(name)).handle)
 
 
 @serves("cuModuleGetFunctionCount")
@@ -242,7 +242,7 @@ def module_get_function_count(m: CudaMachine, out: int, handle: int) -> None:
 
 @serves("cuModuleGetGlobal_v2")
 def module_get_global(m: CudaMachine, out: int, size: int, handle: int, name: int) -> None:
-  module, text = m.find(handle, Module), m.text(name).decode(errors="replace")
+  module, text = m.find(handle, Module), m.name(name)
   place = module.linked.offsets.get(text)
   if place is None:
     raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"no variable {text}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import OutOfMemory
 from tinyhw.core.memory import Region
+from tinyhw.mock.cuda.arrays import rows
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu, Piece
 from tinyhw.mock.cuda.memory import allocate
@@ -221,12 +222,11 @@ def mem_pool_set_attribute(m: CudaMachine, handle: int, attribute: int, value: i
 
 
 @serves("cuMemPoolSetAccess")
-def mem_pool_set_access(m: CudaMachine, handle: int, rows: int, count: int) -> None:
-  pool, size = pool_of(m, handle), ctypes.sizeof(cuda.CUmemAccessDesc)
+def mem_pool_set_access(m: CudaMachine, handle: int, given: int, count: int) -> None:
+  pool = pool_of(m, handle)
   known = (cuda.CU_MEM_ACCESS_FLAGS_PROT_NONE, cuda.CU_MEM_ACCESS_FLAGS_PROT_READ, _READ_WRITE)
   chosen: dict[int, int] = {}
-  for i in range(count):
-    row = cuda.CUmemAccessDesc.from_buffer_copy(m.user.read(rows + i * size, size))
+  for row in rows(m, given, cuda.CUmemAccessDesc, count):
     if row.location.type != _DEVICE or row.flags not in known:
       raise invalid(f"access {row.flags} from a location of kind {row.location.type}")
     if m.gpu(row.location.id) is pool.gpu and row.flags != _READ_WRITE:

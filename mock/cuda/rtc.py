@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tinyhw.autogen import nvrtc
+from tinyhw.core.called import Plain
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import lock
 from tinyhw.mock.cuda.shared import Loaded
@@ -43,9 +44,9 @@ class Rtc:
     ours: dict[str, Any] = dict(nvrtcCompileProgram=self._compile, nvrtcDestroyProgram=self._destroy,
                                 nvrtcGetCUBINSize=self._size, nvrtcGetCUBIN=self._cubin)
     for name, types in nvrtc.FUNCTIONS.items():
-      kind: Any = ctypes.CFUNCTYPE(ctypes.c_int32, *types)
-      self.loaded.fill(name, kind(ours.get(name) or self._passed(name)))
-    self.loaded.fill(ERROR_STRING, ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int32)(self._error_string))
+      made = Plain(ours.get(name) or self._passed(name), *types, failed=nvrtc.NVRTC_ERROR_INTERNAL_ERROR)
+      self.loaded.fill(name, made)
+    self.loaded.fill(ERROR_STRING, Plain(self._error_string, ctypes.c_int32, failed=0))
 
   @cached_property
   def _real(self) -> Any:
@@ -77,7 +78,7 @@ class Rtc:
 
   def _destroy(self, program: int | None) -> int:
     """A pointer to the program."""
-    if program is not None:
+    if program:
       with self._lock: self._made.pop(ctypes.c_uint64.from_address(program).value, None)
     return int(self._real.nvrtcDestroyProgram(program))
 

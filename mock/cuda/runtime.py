@@ -8,8 +8,8 @@ for them. The lock is the driver's; what binaries register they register before 
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
-import sys
 import threading
 import traceback
 from collections.abc import Callable
@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from tinyhw.autogen import cuda, cudart
+from tinyhw.core.called import Called
 from tinyhw.core.layout import Struct
 from tinyhw.mock.cuda.arrays import Array
-from tinyhw.mock.cuda.calls import UNCOLLECTED, Failed, Forked, answer
+from tinyhw.mock.cuda.calls import Failed, Forked, answer, uncollected
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.modules import Module, share
 from tinyhw.mock.cuda.runtime_tables import FUNCTION, PROPERTIES, SAME, WITHOUT_CONTEXT
@@ -89,9 +90,9 @@ class Runtime:
     self.loaded = Loaded(SONAME, NAMES, SONAME)
     for name in (*cudart.FUNCTIONS, *cudart.BY_VALUE): self.loaded.fill(name, self._function(name))
     for name, own in OWN.items(): self.loaded.fill(own, self._function(name, True))
-    for name in _PROFILER: self.loaded.fill(name, ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: 0))
+    for name in _PROFILER: self.loaded.fill(name, Called(lambda block: 0, 0))
     # A struct of more than 16 bytes comes back where the caller says, as if it were a first parameter (x86-64's ABI).
-    self.loaded.fill(_CHANNEL, ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, *[ctypes.c_int32] * 5)(self._channel))
+    self.loaded.fill(_CHANNEL, uncollected(self._channel, (ctypes.c_uint64, *[ctypes.c_int32] * 5), 0, 0))
 
   def forget(self) -> None:
     """Another machine stands behind the library: what threads and binaries have of the last one is gone."""
@@ -109,23 +110,18 @@ class Runtime:
     if found is None: raise Refusal(cudart.cudaErrorCudartUnloading)
     return found
 
-  def _function(self, name: str, own: bool = False) -> Any:
+  def _function(self, name: str, own: bool = False) -> Called:
     """A function of the library, as C calls it. `own`: stream 0 is the calling thread's."""
     row, same = RUNS.get(name), SAME.get(name)
     kinds = cudart.FUNCTIONS.get(name, ()) if row or same else ()
-    kinds = tuple(ctypes.c_uint64 if k is ctypes.c_void_p else k for k in kinds)
-
-    finalizing, ended = sys.is_finalizing, cudart.cudaErrorCudartUnloading
 
     def call(*arguments: Any) -> int:
-      if finalizing(): return ended
       if not own: return called(arguments)
       try: machine = self.behind()
       except Forked: machine = None  # which `called` says
       with nullcontext() if machine is None else machine.own_default(): return called(arguments)
 
     def called(arguments: tuple[Any, ...]) -> int:
-      UNCOLLECTED.enter()
       try:
         if same is not None:
           if name in WITHOUT_CONTEXT: self.initialize()
@@ -140,13 +136,16 @@ class Runtime:
       except Failed as failed: return self.failed(name, Refusal(failed.code, failed.why))
       except Refused as refused: return self.failed(name, Refusal(cudart.cudaErrorInvalidValue, refused.why))
       except Forked: return cudart.cudaErrorInitializationError
-      except BaseException:  # a mistake of the mock's own
-        traceback.print_exc(file=sys.stderr)
+      except Exception:  # a mistake of the mock's own
+        traceback.print_exc()
         return self.failed(name, Refusal(cudart.cudaErrorUnknown))
-      finally: UNCOLLECTED.leave()
       return 0
 
-    return ctypes.CFUNCTYPE(ctypes.c_uint64 if name in _PLAIN else ctypes.c_int32, *kinds)(call)
+    if name in _PLAIN:
+      text = self.text(cudart.ERRORS[cudart.cudaErrorCudartUnloading])
+      ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.texts))
+      return uncollected(call, kinds, 0, text if "Error" in name else 0)
+    return uncollected(call, kinds, cudart.cudaErrorUnknown, cudart.cudaErrorCudartUnloading)
 
   def failed(self, name: str, refusal: Refusal) -> int:
     """Note the error for the thread, and why; its code."""
@@ -225,7 +224,7 @@ class Runtime:
 
   def _global(self, module: int, name: str) -> tuple[int, int]:
     """Address and bytes of a module's variable."""
-    size, text = ctypes.c_uint64(), ctypes.create_string_buffer(name.encode())
+    size, text = ctypes.c_uint64(), ctypes.create_string_buffer(os.fsencode(name))
     address = self.made("cuModuleGetGlobal_v2", ctypes.addressof(size), module, ctypes.addressof(text))
     return address, int(size.value)
 
@@ -234,7 +233,7 @@ class Runtime:
     if function not in self.kernels:
       raise Refusal(cudart.cudaErrorInvalidDeviceFunction, f"no kernel was registered for {function:#x}")
     binary, name = self.kernels[function]
-    text = ctypes.create_string_buffer(name.encode())
+    text = ctypes.create_string_buffer(os.fsencode(name))
     return self.made("cuModuleGetFunction", self.module(binary), ctypes.addressof(text))
 
   def loaded_kernel(self, function: int) -> int:
@@ -250,7 +249,7 @@ class Runtime:
 
   def text(self, words: str) -> int:
     """The address of a string that stays."""
-    if words not in self.texts: self.texts[words] = ctypes.create_string_buffer(words.encode())
+    if words not in self.texts: self.texts[words] = ctypes.create_string_buffer(os.fsencode(words))
     return ctypes.addressof(self.texts[words])
 
 
@@ -283,17 +282,17 @@ def unregister_fat_binary(r: Runtime, handle: int) -> None:
 
 @runs("__cudaRegisterFunction", context=False)
 def register_function(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
-  r.kernels[host] = r.binaries[handle], r.machine.text(name).decode()
+  r.kernels[host] = r.binaries[handle], r.machine.name(name)
 
 
 @runs("__cudaRegisterVar", context=False)
 def register_variable(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
-  r.binaries[handle].variables[host] = r.machine.text(name).decode()
+  r.binaries[handle].variables[host] = r.machine.name(name)
 
 
 @runs("__cudaRegisterManagedVar", context=False)
 def register_managed_variable(r: Runtime, handle: int, host: int, device: int, name: int, *rest: int) -> None:
-  r.binaries[handle].managed[host] = r.machine.text(name).decode()
+  r.binaries[handle].managed[host] = r.machine.name(name)
 
 
 @runs("__cudaPushCallConfiguration", context=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tinyhw.autogen import cuda, cudart
 from tinyhw.mock.cuda.arrays import place
+from tinyhw.mock.cuda.memory import rectangle
 from tinyhw.mock.cuda.runtime import Refusal, Runtime, runs
 
 
@@ -245,5 +246,13 @@ def memset_2d(r: Runtime, to: int, pitch: int, value: int, width: int, height: i
 
 @runs("cudaMemset3D", "cudaMemset3DAsync")
 def memset_3d(r: Runtime, to: Any, value: int, extent: Any, *stream: int) -> None:
-  for z in range(extent.depth):
-    memset_2d(r, to.ptr + z * to.pitch * to.ysize, to.pitch, value, extent.width, extent.height, *stream)
+  if not extent.width * extent.height * extent.depth: return
+  if extent.depth == 1: places, whole = range(to.ptr, to.ptr + 1), extent.height
+  else:
+    step = to.pitch * to.ysize
+    if to.ysize < extent.height: raise Refusal(cudart.cudaErrorInvalidValue, f"slices of {to.ysize} rows")
+    rectangle(to.pitch, extent.width, extent.height)
+    rectangle(step, (extent.height - 1) * to.pitch + extent.width, extent.depth)
+    if to.ysize == extent.height: places, whole = range(to.ptr, to.ptr + 1), extent.height * extent.depth
+    else: places, whole = range(to.ptr, to.ptr + step * extent.depth, step), extent.height
+  for at in places: memset_2d(r, at, to.pitch, value, extent.width, whole, *stream)

@@ -13,15 +13,12 @@ import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
+from tinyhw.core.called import Called, Plain
 from tinyhw.core.errors import Unsupported
 
 TABLE: Final = "tinyhw_table"
-ENDED: Final = "tinyhw_ended"  # what all functions are once Python has ended
-END: Final = "tinyhw_end"  # makes them so
-_ENDED: Final = b"\xb8\x04\0\0\0\xc3"  # mov eax, 4; ret: CUDA_ERROR_DEINITIALIZED, and cudaErrorCudartUnloading
 PAGE: Final = 4096
 _STUB: Final = 8  # bytes: jmp *offset(%rip), padded
-_END: Final = 24  # more bytes for END, the last one
 _EHDR, _PHDR, _SHDR = 64, 56, 64
 _PT_LOAD, _PT_DYNAMIC, _PT_GNU_STACK = 1, 2, 0x6474E551
 _DT = {"NULL": 0, "HASH": 4, "STRTAB": 5, "SYMTAB": 6, "STRSZ": 10, "SYMENT": 11, "INIT": 12, "SONAME": 14,
@@ -45,13 +42,6 @@ def _aligned(at: int, unit: int) -> int:
   return -(-at // unit) * unit
 
 
-def _end(here: int, ended: int, table: int, count: int) -> bytes:
-  """A function that stores an address in all places of the table: lea rax, ended; lea rdi, table; mov ecx, count; rep
-  stosq; ret."""
-  return (b"\x48\x8d\x05" + struct.pack("<i", ended - here - 7) + b"\x48\x8d\x3d" + struct.pack("<i", table - here - 14)
-          + b"\xb9" + struct.pack("<I", count) + b"\xf3\x48\xab\xc3")
-
-
 def _sections(rows: Sequence[tuple[str, int, int, int, int, int, int, int]], at: int) -> tuple[bytes, int, int]:
   """The table of sections, which linkers read, and its names behind it; where the table is and how many they are.
 
@@ -73,14 +63,13 @@ def library(soname: str, names: Sequence[str], version: str | None = None, start
   """The file: each name is a function that jumps to the address in its place of the table; `version` is what binaries
   that were linked with the vendor's library call its symbols' version; `start` is code that is called when it
   is loaded, with argc, argv and the environment (glibc)."""
-  stubs = (*names, ENDED, END)
   strings, offsets = bytearray(b"\0"), {}
-  for name in dict.fromkeys((soname, TABLE, *stubs, *((version,) if version else ()))):
+  for name in dict.fromkeys((soname, TABLE, *names, *((version,) if version else ()))):
     offsets[name] = len(strings)
     strings += name.encode() + b"\0"
-  count = len(stubs) + 2  # the first symbol is none
+  count = len(names) + 2  # the first symbol is none
   chains, buckets = [0] * count, [0] * max(1, count // 2)
-  for i, name in enumerate((TABLE, *stubs), 1):
+  for i, name in enumerate((TABLE, *names), 1):
     at = _hash(name.encode()) % len(buckets)
     chains[i], buckets[at] = buckets[at], i
   hashes = struct.pack(f"<2I{len(buckets)}I{count}I", len(buckets), count, *buckets, *chains)
@@ -96,7 +85,7 @@ def library(soname: str, names: Sequence[str], version: str | None = None, start
   definitions_at = _aligned(versions_at + len(versions), 16)
   read_only = definitions_at + len(definitions)
   text_at = _aligned(read_only, PAGE)
-  start_at = text_at + _STUB * len(stubs) + _END
+  start_at = text_at + _STUB * len(names)
   dynamic_at = _aligned(start_at + len(start), PAGE)
   dynamic = [("SONAME", offsets[soname]), ("HASH", hash_at), ("STRTAB", strings_at), ("SYMTAB", symbols_at),
              ("STRSZ", len(strings)), ("SYMENT", 24),
@@ -107,12 +96,10 @@ def library(soname: str, names: Sequence[str], version: str | None = None, start
   symbols = bytearray(24)
   symbols += struct.pack("<IBBHQQ", offsets[TABLE], _OBJECT, 0, _DATA, table_at, 8 * len(names))
   text = bytearray()
-  for i, name in enumerate(stubs):
+  for i, name in enumerate(names):
     here = text_at + _STUB * i
     symbols += struct.pack("<IBBHQQ", offsets[name], _FUNCTION, 0, _TEXT, here, _STUB)
-    if name == ENDED: text += _ENDED.ljust(_STUB, b"\xcc")
-    elif name == END: text += _end(here, text_at + _STUB * len(names), table_at, len(names))
-    else: text += b"\xff\x25" + struct.pack("<i", table_at + 8 * i - here - 6) + b"\xcc\xcc"
+    text += b"\xff\x25" + struct.pack("<i", table_at + 8 * i - here - 6) + b"\xcc\xcc"
   text = text.ljust(start_at - text_at, b"\xcc") + start
   segments = [(_PT_LOAD, 4, 0, read_only), (_PT_LOAD, 5, text_at, len(text)),
               (_PT_LOAD, 6, dynamic_at, end - dynamic_at), (_PT_DYNAMIC, 6, dynamic_at, 16 * len(dynamic)),
@@ -158,13 +145,15 @@ class Loaded:
     self.library = ctypes.CDLL(self.path)
     self._table = (ctypes.c_uint64 * len(names)).in_dll(self.library, TABLE)
     _forever.append(self)
-    # Python has ended and the process has not: destructors of other libraries may still call these functions.
-    ctypes.pythonapi.Py_AtExit(ctypes.c_void_p(self.address(END)))
 
-  def fill(self, name: str, function: Any) -> None:
-    """Have calls of `name` go to a ctypes function."""
+  def fill(self, name: str, function: Called | Plain) -> None:
+    """Have calls of `name` go to a function."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(function))  # also while Python takes its modules down
-    self._table[self.names[name]] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    self._table[self.names[name]] = function.address
+
+  def hand_on(self, name: str, address: int) -> None:
+    """Have calls of `name` go to a function of another library, without Python."""
+    self._table[self.names[name]] = address
 
   def address(self, name: str) -> int:
     """Where a function of the library is."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import Error, Interrupted, MachineFault, PageFault, WatchdogExpired
-from tinyhw.core.patience import Terms
+from tinyhw.core.patience import HELD, Stopped, Terms
 from tinyhw.emulator.schedule import Idle
 from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine
@@ -60,6 +60,7 @@ class Stream:
     self.queue: deque[Job] = deque()
     self.last: Job | None = None
     self.at: Job | None = None  # the job that has its turn, or had the last one
+    self.inside = False  # whether that is amid a turn
     self.favour = 0.0  # how likely it is that of two jobs the second has a turn
     self.terms: Terms | None = None
     self.handle = self.priority = 0
@@ -86,7 +87,7 @@ class Stream:
   def drop(self) -> None:
     """Nothing of this is done any more."""
     for job in self.queue:
-      job.turns.close()
+      if not (self.inside and job is self.at): job.turns.close()  # a handler of a signal's has come amid its turn
       job.done = True
     self.queue.clear()
 
@@ -100,13 +101,18 @@ class Stream:
     if job is not None and not job.done:
       ended = machine.run(lambda: job.done or bool(context.error), None, machine.other_threads)
       if not ended and not context.error:
+        if HELD.raised is not None:
+          for stream in machine.streams: stream.leave(Stopped(f"stopped by {type(HELD.raised).__name__}"))
+          raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what}: a signal ended the wait")
+        if inside := next((s.name for s in machine.streams if s.inside), ""):
+          raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what}: a signal's handler waits amid work of {inside}")
         raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what} never ends: nobody can change what it waits for")
     context.check()
 
   # ---- the scheduler's view
 
   def runnable(self) -> bool:
-    return bool(self.queue) and (self._moves(self.queue[0]) or self._second() is not None)
+    return bool(self.queue) and not self.inside and (self._moves(self.queue[0]) or self._second() is not None)
 
   @staticmethod
   def _moves(job: Job) -> bool:
@@ -135,8 +141,7 @@ class Stream:
       packets -= 1
       job = self.at = self._job()
       job.idle = None
-      try:
-        idle = next(job.turns)
+      try: idle = self._turn(job)
       except StopIteration:
         self._ended(job)
       except Interrupted as why:
@@ -155,6 +160,22 @@ class Stream:
           self.fail(idle.error())
         else:
           job.idle = idle
+
+  def _turn(self, job: Job) -> Idle | None:
+    self.inside = True
+    try: idle = next(job.turns)
+    finally: self.inside = False
+    if not job.done: return idle
+    job.turns.close()  # dropped meanwhile
+    raise StopIteration
+
+  def leave(self, why: Interrupted) -> None:
+    """Take off what stands at the head, if it is the calling thread's: a signal has ended the wait for it."""
+    if self.inside or self.standing() is None or self.queued_by() != threading.get_ident(): return
+    job = self.queue[0]
+    job.turns.close()
+    self.machine.taken_off(self, why)
+    self._ended(job)
 
   def _ended(self, job: Job) -> None:
     job.over = True

@@ -6,13 +6,12 @@ processes come by it is in `exported`.
 from __future__ import annotations
 
 import bisect
-import ctypes
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
 from tinyhw.core.memory import PAGE, Backing, Region
-from tinyhw.mock.cuda.arrays import given
+from tinyhw.mock.cuda.arrays import given, rows
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import CudaMachine, Gpu, Piece
 from tinyhw.mock.cuda.memory import DEVICE
@@ -203,7 +202,7 @@ def _withdraw(m: CudaMachine, mapping: Mapping) -> None:
 @serves("cuMemSetAccess")
 def mem_set_access(m: CudaMachine, address: int, size: int, descriptions: int, count: int) -> None:
   kind = cuda.CUmemAccessDesc_v1
-  granted = [given(m, descriptions + ctypes.sizeof(kind) * i, kind) for i in range(count)]
+  granted = rows(m, descriptions, kind, count)
   for d in granted:
     if d.location.type != cuda.CU_MEM_LOCATION_TYPE_DEVICE or d.flags not in (_NONE, _READ_WRITE):
       raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"access {d.flags} for a location of kind {d.location.type}")

@@ -101,6 +101,7 @@ def fill(m: CudaMachine, p: Any) -> Work:
   """What CUDA_MEMSET_NODE_PARAMS says."""
   if p.elementSize not in (1, 2, 4): raise invalid(f"elements of {p.elementSize} bytes")
   pitch = p.pitch or p.width * p.elementSize
+  if p.width * p.height: memory.rectangle(pitch, p.width * p.elementSize, p.height)
 
   def do() -> None: memory.fill(m, p.dst, pitch, p.value, p.elementSize, p.width, p.height)
   given = cuda.CUDA_MEMSET_NODE_PARAMS_v1(dst=p.dst, pitch=p.pitch, value=p.value, elementSize=p.elementSize,

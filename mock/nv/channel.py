@@ -430,7 +430,7 @@ class Channel:
     """This channel is dead: its notifier says so. `culprit` is the one at fault."""
     if self.state is State.DEAD:
       return
-    self.error, self.wait, self.state = error, None, State.DEAD
+    self.error, self.wait, self.state = error.again(), None, State.DEAD  # one that was raised keeps its frames
     self.rc = faults.code_of(error)
     self.jobs.clear()
     if self.notifier is not None:

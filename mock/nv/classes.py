@@ -111,7 +111,7 @@ class Classes:
     owner = node.client.find(handle)
     if not isinstance(owner.data, VaSpace):
       raise RmError(status.NV_ERR_INVALID_OBJECT_HANDLE, f"{owner} is no address space")
-    owner.users.append(node)
+    node.goes_with(owner)
     return owner.data
 
   # ---- memory
@@ -227,7 +227,7 @@ class Classes:
       group, va = Group(kind), None
     if p.hContextShare:
       share = client.of(p.hContextShare, ShareObject)
-      client.find(p.hContextShare).users.append(node)
+      node.goes_with(client.find(p.hContextShare))
       if p.hVASpace:
         raise RmError(status.NV_ERR_INVALID_ARGUMENT, "a context share and an address space")
       va = share.va
@@ -243,11 +243,11 @@ class Classes:
     memory: MemoryObject = client.of(p.hUserdMemory[0], MemoryObject)
     if p.userdOffset[0] % USERD_SIZE or p.userdOffset[0] + USERD_SIZE > memory.size:
       raise RmError(status.NV_ERR_INVALID_OFFSET, f"USERD at {p.userdOffset[0]:#x} of {memory.size:#x} bytes")
-    client.find(p.hUserdMemory[0]).users.append(node)
+    node.goes_with(client.find(p.hUserdMemory[0]))
     notifier: MemoryObject | None = None
     if p.hObjectError:
       notifier = self.notifier(client, p.hObjectError)
-      client.find(p.hObjectError).users.append(node)
+      node.goes_with(client.find(p.hObjectError))
     channel = Channel(gpu, group, gpu.new_number(), va.space, p.gpFifoOffset, p.gpFifoEntries,
                       memory.at(p.userdOffset[0]), None if notifier is None else notifier.at(0), (), number)
     channel.unregistered = va.external
@@ -274,7 +274,7 @@ class Classes:
     if p.offset + p.limit + 1 > memory.size:
       raise RmError(status.NV_ERR_INVALID_LIMIT, f"{p.limit + 1:#x} bytes from {p.offset:#x} of {memory.size:#x}")
     memory.physical.hold()
-    node.client.find(p.hMemory).users.append(node)
+    node.goes_with(node.client.find(p.hMemory))
     return MemoryObject(memory.physical, memory.offset + p.offset, p.limit + 1)
 
   @makes("KernelGraphicsObject")
@@ -311,7 +311,7 @@ class Classes:
     if any(n.internal != "Subdevice" for n in gpus):
       raise RmError(status.NV_ERR_INVALID_OBJECT_HANDLE, "NV50_P2P is between two subdevices")
     for n in gpus:
-      n.users.append(node)
+      node.goes_with(n)
     return frozenset(n.gpu for n in gpus if n.gpu is not None)
 
   @makes("Event")

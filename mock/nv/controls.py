@@ -431,7 +431,7 @@ def gsp(rm: Rm, node: Node, p: Any) -> None:
 
 @serves("NV2080_CTRL_CMD_RC_GET_ERROR_COUNT")
 def error_count(rm: Rm, node: Node, p: Any) -> None:
-  p.errorCount = sum("Xid" in line for line in rm.machine.kernel_log)
+  p.errorCount = rm.machine.failures
 
 
 # ---- channels

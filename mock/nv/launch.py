@@ -6,13 +6,13 @@ When all blocks have ended, memory is released to whom it concerns, semaphores a
 from __future__ import annotations
 
 import struct
-import sys
 import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.core.errors import DecodeError, Interrupted, InvalidArgument, MachineFault
 from tinyhw.core.patience import Terms, ticker
+from tinyhw.core.printf import Printed
 from tinyhw.mock.nv import faults, semaphores
 from tinyhw.mock.nv.jobs import Job, Turns
 from tinyhw.mock.nv.plan import Plan
@@ -81,6 +81,8 @@ class Launch:
       self.explain(fault)
       if isinstance(fault, Interrupted): self._end(by)  # it was taken off: what waits for its end goes on
       raise
+    for why, count in stats.mistakes.items():
+      machine.ignored.note("compiled code", f"of kernel {self.name}", why, count)
     machine.executed += stats.instructions
     waves, card = max(stats.waves, 1), channel.gpu.card
     turns = -(-waves // (4 * card.sms))
@@ -97,12 +99,11 @@ class Launch:
   def _turns(self, params: int, terms: Terms | None, by: int | None,
              observer: Observer | None) -> Generator[Idle | None, None, Stats]:
     """Run them turn by turn, and print what they print."""
-    printed: list[str] = []
+    printed, tick = Printed(), ticker(terms, by in (None, threading.main_thread().ident))
     try:
-      return (yield from self.plan.repeated.start(
-        params, ticker(terms, by in (None, threading.main_thread().ident)), printed, observer))
+      return (yield from self.plan.repeated.start(params, tick, printed, observer))
     finally:
-      sys.stdout.write("".join(printed))
+      printed.write(tick)
 
   def explain(self, fault: MachineFault) -> None:
     """Say which line of the PTX a fault is at, once."""

@@ -111,7 +111,7 @@ class NvMachine(Running):
 
   def report(self) -> list[str]:
     """What this run accepted without modelling it, what was doubtful, which channels stopped and why; a line each."""
-    return self.ignored.lines() + self.findings + [
+    return self.noted() + [
       c.describe() for c in self.channels if c.state is State.BLOCKED or c.standing() is not None]
 
   def snapshot(self) -> dict[str, Any]:
@@ -120,8 +120,7 @@ class NvMachine(Running):
 
   def log(self, gpu: NvGpu, text: str) -> None:
     """A line of the kernel's log, as /dev/kmsg shows it."""
-    stamp = self.clock.now_ns() // 1000
-    self.kernel_log.append(f"4,{len(self.kernel_log)},{stamp},-;NVRM: {text}\n")
+    self.logged(f"NVRM: {text}")
 
   def taken_off(self, channel: Channel, terms: Terms | None, why: Interrupted) -> None:
     """A launch of the channel was ended from outside: by a signal, or because its client, whose terms are given, had no
@@ -133,6 +132,15 @@ class NvMachine(Running):
     elif self.when_stopped is not None:
       self.when_stopped(channel.gpu.index)
 
+  def look(self, place: int, address: int, size: int) -> memoryview | None:
+    """Memory at an address of the GPU with this index, all of it in one mapping, for who watches; None where there is
+    none."""
+    with self.lock:
+      for found in (s.space.find(address) for s in self.rm.spaces() if s.gpu.index == place):
+        if found is not None and address + size <= found.end:
+          return found.raw[address - found.start : address - found.start + size]
+    return None
+
   def channel_failed(self, channel: Channel, error: Error) -> None:
     """A channel died: record it with all that is known."""
     with self.lock:
@@ -143,22 +151,20 @@ class NvMachine(Running):
     self.trace.add(channel.name, "fault", f"{type(error).__name__}: {error}", **fields)
     text = " | ".join(line.strip() for line in str(error).splitlines())  # a line of the log is one
     method = channel.method_text()
-    self.findings.append(f"{channel.name}: {error_name(channel.rc)} ({channel.rc}): {text}; method {method}")
+    self.found(f"{channel.name}: {error_name(channel.rc)} ({channel.rc}): {text}; method {method}")
     place = f"PCI:0000:{channel.gpu.card.bus(channel.gpu.index):02x}:00"
     self.log(channel.gpu, f"Xid ({place}): {channel.rc}, Ch {channel.number:08x}, {text}; method {method}")
     if not isinstance(error, MachineFault):
       self.trace.add(channel.name, "unsupported", str(error))
 
   def close(self) -> None:
-    """Give all memory back. Clients' mappings stay valid until they unmap them."""
+    """Give all memory back, as a whole. Clients' mappings stay valid until they unmap them."""
     with self.lock:
+      self.channels.clear()
+      self.rm.close()
       for files in self.open_files.values():
         for file in files.values():
-          if file.uvm is not None:
-            file.uvm.close()
           file.close()
       self.open_files.clear()
-      self.rm.close()
-      self.channels.clear()
       for region in (self.system, *(g.vram for g in self.gpus)):
         region.close()

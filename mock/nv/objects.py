@@ -138,7 +138,8 @@ class ChannelObject:
 
 @dataclass(eq=False)
 class Node:
-  """An object: its place in the tree, what it is, and what it holds. `users` are objects that go with it."""
+  """An object: its place in the tree, what it is, and what it holds. `users` are objects that go with it, `linear` the
+  addresses under which it is mapped into its client."""
 
   client: Client
   handle: int
@@ -147,8 +148,21 @@ class Node:
   data: Any = None
   gpu: NvGpu | None = None
   children: list[Node] = field(default_factory=list)
-  users: list[Node] = field(default_factory=list)
+  users: dict[Node, None] = field(default_factory=dict)  # in the order in which they came
+  uses: list[Node] = field(default_factory=list)
+  linear: set[int] = field(default_factory=set)
   gone: bool = False
+
+  def goes_with(self, other: Node) -> None:
+    """This object is gone when another one is."""
+    other.users[self] = None
+    self.uses.append(other)
+
+  def part(self) -> None:
+    """It is gone, or came to nothing: nobody knows of it any more."""
+    for other in self.uses:
+      other.users.pop(self, None)
+    self.uses.clear()
 
   @property
   def row(self) -> Resource:

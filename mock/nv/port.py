@@ -53,6 +53,7 @@ class NvPort(SharedPort):
     """Device nodes."""
     machine, pid = self.machine, self.pid()
     with machine.lock:
+      self._enter()
       gpu = None
       kinds = {CTL_PATH: "ctl", UVM_PATH: "uvm", TOOLS_PATH: "tools"}
       kind = kinds.get(path, "gpu")

@@ -61,7 +61,6 @@ class Rm(Classes):
     super().__init__(machine)
     self.clients: dict[int, Client] = {}
     self.usermode = [Region(f"GPU{g.index}.usermode", _USERMODE_SIZE) for g in machine.gpus]
-    self._linear: dict[int, Physical | None] = {}
     self._next_client = CLIENT_HANDLES
     self._next_linear = _LINEAR
 
@@ -229,7 +228,11 @@ class Rm(Classes):
     if maker is None:
       self.machine.doubt(f"RM class {row.name} is not modelled: NV_ERR_NOT_SUPPORTED")
       raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{row.name} is not modelled")
-    node.data = maker(self, node, params)
+    try:
+      node.data = maker(self, node, params)
+    except BaseException:
+      node.part()
+      raise
     client.objects[node.handle] = node
     parent.children.append(node)
     if params is not None:
@@ -263,6 +266,7 @@ class Rm(Classes):
       for user in [*below.users]:
         if not user.gone:
           self.free_node(user)
+      below.part()
       self._release(below)
       below.client.objects.pop(below.handle, None)
       if below.parent is not None and below in below.parent.children:
@@ -277,10 +281,12 @@ class Rm(Classes):
       data.channel.gpu.forget(data.channel)
       if data.channel in self.machine.channels:
         self.machine.channels.remove(data.channel)
+      if data.va.registered is not None:
+        data.va.registered.channels.pop((node.client.handle, node.handle), None)
     elif isinstance(data, Event):
       self.events.remove(data)
     elif isinstance(data, MemoryObject):
-      for va in self._spaces():
+      for va in self.spaces():
         for address in [a for a, (_, _, owner) in va.maps.items() if owner is node]:
           self._unmap(va, address)
       data.physical.drop()
@@ -298,7 +304,7 @@ class Rm(Classes):
       if data.registered is not None:
         data.registered.space_gone(data)
 
-  def _spaces(self) -> list[VaSpace]: return [*self.own_spaces.values(), *self.device_spaces.values()]
+  def spaces(self) -> list[VaSpace]: return [*self.own_spaces.values(), *self.device_spaces.values()]
 
   def file_closed(self, file: NvFile) -> None:
     """The clients of a file go with it."""
@@ -394,7 +400,7 @@ class Rm(Classes):
     physical.gone = True
     self.user_memory = [row for row in self.user_memory if row[1] is not physical]
     self.machine.doubt("memory of the client was unmapped while a GPU could reach it: GPUs fault there")
-    for va in self._spaces():
+    for va in self.spaces():
       for address in [a for a, (_, memory, _) in va.maps.items() if memory is physical]:
         self._unmap(va, address)
       if va.registered is not None:
@@ -498,22 +504,24 @@ class Rm(Classes):
     target.context = context
     self._next_linear += 1 << 30
     m.pLinearAddress = self._next_linear
-    self._linear[self._next_linear] = context.physical
+    node.linear.add(self._next_linear)
 
   @call("NV_ESC_RM_UPDATE_DEVICE_MAPPING_INFO")
   def update_mapping(self, file: NvFile, p: Any, pid: int) -> None:
     p.status = status.NV_OK
-    self.client(file, p.hClient).find(p.hMemory)
-    if p.pOldCpuAddress not in self._linear:
-      raise RmError(status.NV_ERR_OBJECT_NOT_FOUND, f"no mapping is at {p.pOldCpuAddress:#x}")
-    self._linear[p.pNewCpuAddress] = self._linear.pop(p.pOldCpuAddress)
+    node = self.client(file, p.hClient).find(p.hMemory)
+    if p.pOldCpuAddress not in node.linear:
+      raise RmError(status.NV_ERR_OBJECT_NOT_FOUND, f"no mapping of {node} is at {p.pOldCpuAddress:#x}")
+    node.linear.remove(p.pOldCpuAddress)
+    node.linear.add(p.pNewCpuAddress)
 
   @call("NV_ESC_RM_UNMAP_MEMORY")
   def unmap_memory(self, file: NvFile, p: Any, pid: int) -> None:
     p.status = status.NV_OK
-    self.client(file, p.hClient).find(p.hMemory)
-    if self._linear.pop(p.pLinearAddress, self) is self:
-      raise RmError(status.NV_ERR_OBJECT_NOT_FOUND, f"no mapping is at {p.pLinearAddress:#x}")
+    node = self.client(file, p.hClient).find(p.hMemory)
+    if p.pLinearAddress not in node.linear:
+      raise RmError(status.NV_ERR_OBJECT_NOT_FOUND, f"no mapping of {node} is at {p.pLinearAddress:#x}")
+    node.linear.remove(p.pLinearAddress)
 
   # ---- channels
 
@@ -525,8 +533,7 @@ class Rm(Classes):
       raise RmError(status.NV_ERR_TIMEOUT, f"{channel.channel.name} is not idle")
 
   def close(self) -> None:
-    for client in [*self.clients.values()]:
-      self.free_node(client.objects[client.handle])
+    self.clients.clear()
     for region in self.usermode:
       region.close()
     self.user.close()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -116,7 +117,7 @@ def test_the_shell_completes_generations_grades_and_kernels(tmp_path: Path, add_
   (tmp_path / "add.o").write_bytes(add_kernel)
 
   def offered(*words: str) -> list[str]:
-    env = os.environ | {"_TINYHW_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["tinyhw", *words]),
+    env = os.environ | {"_TINYHW_COMPLETE": "bash_complete", "COMP_WORDS": shlex.join(["tinyhw", *words]),
                         "COMP_CWORD": str(len(words)), "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", "from tinyhw.cli import main; main()"], env=env, capture_output=True,
                           text=True, check=False)

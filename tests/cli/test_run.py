@@ -376,3 +376,24 @@ def test_what_a_kernel_does_is_checked(tmp_path: Path, checks: str, status: int)
   assert done.returncode == status, done.stderr
   assert ("race: " in done.stderr and "shared memory" in done.stderr) is (checks in {"1", "race", "report"})
   if status: assert "CUDA error 719" in done.stderr or "CUDA_ERROR_LAUNCH_FAILED" in done.stderr
+
+
+OUTPUTS = """
+import atexit, ctypes, os, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+cuda.cuGraphicsMapResources(0, None, None)
+atexit.register(lambda: cuda.cuGraphicsUnmapResources(0, None, None))
+{ends}
+"""
+
+
+@pytest.mark.parametrize("ends", ["pass", "sys.stdout.close()", "sys.stdout = None", "os.close(1)",
+                                  "sys.stderr.close()", "sys.stderr = None", "sys.stdout.close(); sys.stderr.close()"])
+def test_the_report_is_told_however_a_program_leaves_its_outputs(tmp_path: Path, ends: str) -> None:
+  """And with it what its last functions call."""
+  (tmp_path / "ends.py").write_text(OUTPUTS.format(ends=ends))
+  done = run("run", str(tmp_path / "ends.py"))
+  assert [line for line in done.stderr.splitlines() if "not modelled" in line] == [
+    f"tinyhw: {name}: {name} is not modelled" for name in ("cuGraphicsMapResources", "cuGraphicsUnmapResources")]
+  assert "Traceback" not in done.stderr

@@ -96,7 +96,7 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
        _WRONG),
   _one("release before the dispatch", "the timeline moves before the launch that it stands for",
        PROGRAM + "_commands", "self._emit(c, block, lds, registers)",
-       'c.signal(signal.address, "timeline"); self._emit(c, block, lds, registers)', _WRONG),
+       'c.signal(signal.address, "timeline"); self._emit(c, block, lds, registers)', f"({_WRONG}|no progress)"),
   _one("timeline value used twice", "a wait for the second of two submissions ends with the first",
        "tinyhw.drive.signal:Timeline.next", "value = self.last + 1", "value = self.last + (self.last % 3 != 1)",
        _WRONG),

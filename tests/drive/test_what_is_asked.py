@@ -226,10 +226,11 @@ def test_new_lines_of_the_kernels_log(port: Any, monkeypatch: pytest.MonkeyPatch
   text = b"6,1,2,-;usb 1-1: new\n6,2,3,-;amdgpu 0000:03:00.0: first; part\n"
   connection = Kfd.of(port)
   monkeypatch.setattr(port, "read", lambda path: text if path == "/dev/kmsg" else b"")
-  connection._log_lines = 0
   assert connection.kernel_log() == ["amdgpu 0000:03:00.0: first; part"] and connection.kernel_log() == []
-  text += b"6,3,4,-;kfd kfd: second\n"
+  text += b" SUBSYSTEM=amdgpu\n6,3,4,-;kfd kfd: second\n"
   assert connection.kernel_log() == ["kfd kfd: second"]
+  text = b"6,9,9,-;kfd kfd: third\n"  # the log is a ring: what is older is gone
+  assert connection.kernel_log() == ["kfd kfd: third"] and connection.kernel_log() == []
 
 
 def test_a_buffer_says_whose_it_is(port: Any, machine: Any) -> None:

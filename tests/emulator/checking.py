@@ -9,7 +9,9 @@ import numpy as np
 from tests.emulator.gpu import Gpu
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.check import Checker, Report
+from tinyhw.emulator.check.bounds import Bounds
 from tinyhw.emulator.check.report import DEFAULT
+from tinyhw.emulator.jit.amdgcn.detect import detect
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn.asm import assemble
 
@@ -36,16 +38,32 @@ def code_of(text: str, isa: str) -> bytes:
 
 def check(text: str, *, cpu: str = "gfx1100", waves: int = 1, workgroups: int = 1, lds: int = 0, scratch: bool = False,
           vgprs: int = 64, kinds: Collection[str] = DEFAULT, lanes: int = 32) -> Report:
-  """Run the program with s[0:1] the address of 64 KiB of numbers, s2 the workgroup's number, v0 the work-item's."""
+  """Run the program with s[0:1] the address of 64 KiB of numbers, s2 the workgroup's number, v0 the work-item's.
+
+  What watched code says to have no finding has none.
+  """
   gpu = Gpu(1 << 24, cpu)
   code = code_of(text + "\n s_endpgm", gpu.arch.isa)
   entry = gpu.put(np.frombuffer(code, np.uint8))
   data = gpu.put(np.arange(1 << 14, dtype=np.uint32))
   granule = 8 if lanes == 32 else 4
-  checker = Checker(kinds)
-  dispatch(gpu.space, gpu.arch, Dispatch(
+  d = Dispatch(
     entry, (workgroups, 1, 1), (waves * lanes, 1, 1), rsrc1=vgprs // granule - 1 | 0xC0 << 12, rsrc2=2 << 1 | 1 << 7,
     user_data=(data & 0xFFFFFFFF, data >> 32), lds_size=lds, wave32=lanes == 32,
     **({"scratch_base": gpu.alloc(SCRATCH * lanes * 64), "scratch_size": SCRATCH, "scratch_waves": 64} if scratch
-       else {})), watchdog=100_000, observer=checker)
+       else {}))
+  before = bytes(gpu.space.find(data).u8)
+  clean = detect(gpu.space, gpu.arch, d, 100_000, Bounds(gpu.space, lds, {}, "LDS")) is not None
+  after = gpu.space.find(data).u8.copy()
+  gpu.space.find(data).u8[:] = np.frombuffer(before, np.uint8)
+  if not clean: assert bytes(after) == before, "a dispatch that is run again finds memory as it was"
+  checker = Checker(kinds)
+  dispatch(gpu.space, gpu.arch, d, watchdog=100_000, observer=checker)
+  if clean:
+    assert not {f.kind for f in checker.report} & DEFAULT, f"watched code saw nothing of {checker.report}"
+    assert bytes(after) == bytes(gpu.space.find(data).u8)
+  SEEN.append((clean, bool(checker.report)))
   return checker.report
+
+
+SEEN: list[tuple[bool, bool]] = []

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
-from tinyhw import Device
+from tinyhw import Device, Error
 
 
 @pytest.fixture
@@ -17,6 +18,34 @@ def sm_90(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
   Device.close()
   yield
   Device.close()
+
+
+FAR: Final = 1 << 30  # bytes around what is mapped, where a number that was made of a pointer may lie
+_NUMBER: Final = re.compile(r"0x[0-9a-f]{9,}|\b\d[\d,]{9,}\d")
+
+
+def of_this_process(texts: Iterable[str]) -> list[str]:
+  """The texts that hold an address of this process."""
+  found = [(text, int(n.replace(",", ""), 0)) for text in texts for n in _NUMBER.findall(text)]
+  found = [(text, n) for text, n in found if n >> 33]  # what is lower may be anything
+  if not found: return []
+  lines = [line.split()[0].split("-") for line in Path("/proc/self/maps").read_text().splitlines()]
+  ranges = [(int(a, 16) - FAR, int(b, 16) + FAR) for a, b in lines]
+  return [text for text, n in found if any(a <= n < b for a, b in ranges)]
+
+
+@pytest.fixture(autouse=True)
+def no_address_of_the_host_is_told(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+  """Of all errors that a test makes, on either vendor's engines: their words and fields are the GPU's."""
+  told: set[str] = set()
+  init = Error.__init__
+
+  def made(self: Error, message: str, **more: Any) -> None:
+    init(self, message, **more)
+    told.update(str(value) for value in (message, *vars(self).values()) if isinstance(value, (str, int)))
+  monkeypatch.setattr(Error, "__init__", made)
+  yield
+  assert not of_this_process(told)
 
 
 @pytest.fixture(autouse=True)

@@ -41,6 +41,13 @@ def test_a_barrier_orders_only_what_was_waited_for() -> None:
   assert finding.kind == "race"
 
 
+def test_a_load_that_was_waited_for_is_done_whatever_is_under_way_at_the_barrier() -> None:
+  program = SHARE.format("s_waitcnt lgkmcnt(0)\ns_barrier") + \
+    "{}v_add_nc_u32 v5, 1, v0\nds_bpermute_b32 v4, v1, v0\ns_barrier\nds_store_b32 v1, v5\ns_waitcnt lgkmcnt(0)\n"
+  assert not list(check(program.format(""), waves=2, lds=512))
+  assert len(check(program.format("ds_load_b32 v6, v2\n"), waves=2, lds=512)) == 1
+
+
 SPLIT = SHARE.replace("lgkmcnt(0)", "").replace("s_waitcnt ", "s_wait_dscnt 0x0")
 
 
@@ -78,6 +85,7 @@ def test_a_read_before_the_other_waves_write() -> None:
   v_xor_b32 v2, 0x80, v1
   ds_load_b32 v3, v2
   s_waitcnt lgkmcnt(0)
+  v_add_nc_u32 v3, 1, v3
   {}
   ds_store_b32 v1, v3
   """
@@ -106,13 +114,27 @@ def test_atomics_do_not_race_with_each_other_but_with_plain_reads() -> None:
 
 
 def test_workgroups_that_store_to_one_place_are_found_when_asked_for() -> None:
-  program = "v_lshlrev_b32 v1, 2, v0\n{}global_store_b32 v1, v0, s[0:1]\n"
+  program = "v_lshlrev_b32 v1, 2, v0\nv_mov_b32 v3, s2\n{}global_store_b32 v1, v3, s[0:1]\n"
   assert not list(check(program.format(""), workgroups=2))
   kinds = {"race", "workgroup-race"}
   finding, = check(program.format(""), workgroups=2, kinds=kinds)
   assert finding.kind == "workgroup-race" and finding.workgroup == 1
   apart = "v_lshl_add_u32 v1, s2, 8, v1\n"
   assert not list(check(program.format(apart), workgroups=2, kinds=kinds))
+
+
+@pytest.mark.parametrize("store", ["ds_store_b32 v1, v3", "global_store_b32 v1, v3, s[0:1]"])
+def test_a_store_of_what_is_there_already_changes_nothing(store: str) -> None:
+  """As on PTX: `*o = 1` by two waves, the `*changed = 1` of a search; another value is a race."""
+  same = f"v_mov_b32 v1, 0\nv_mov_b32 v3, {{}}\n{store}\ns_waitcnt lgkmcnt(0)\n"
+  apart = "v_readfirstlane_b32 s4, v0\ns_cmp_lt_u32 s4, 32\ns_cbranch_scc1 other\n{}s_endpgm\nother:\n{}"
+  kinds = {"race", "workgroup-race"}
+  for value, races in (("1", 0), ("v0", 1)):
+    assert len(check(same.format(value), waves=2, lds=512)) == races
+    assert len(check(apart.format(same.format(1), same.format(value)), waves=2, lds=512, kinds=kinds)) == races
+  assert not list(check(same.format("1"), workgroups=2, lds=512, kinds=kinds))
+  read = same.format(1) + "{}\nds_load_b32 v4, v1\nglobal_load_b32 v5, v1, s[0:1]\ns_waitcnt vmcnt(0)"
+  assert len(check(read.format(""), waves=2, lds=512)) == 1  # who reads it may see what was there before
 
 
 WAVE_OF = "v_readfirstlane_b32 s4, v0\ns_cmp_lt_u32 s4, 32\n"

@@ -96,6 +96,59 @@ def test_what_decides_nothing_is_no_finding(program: str) -> None:
   assert not list(check(STORE + program, lds=1024, scratch=True))
 
 
+# On every generation: programs that hold what nobody wrote (v5, v7, the memory at 64 of LDS) and decide nothing by it.
+# {store} and {load} are LDS's dwords, {out} a store to memory, {add} an addition.
+NAMES = {
+  "gfx1100": {"store": "ds_store_b32", "load": "ds_load_b32", "out": "global_store_b32", "wait": "s_waitcnt lgkmcnt(0)",
+              "add": "v_add_nc_u32", "mad": "v_mad_u64_u32", "lanes": "vcc_lo"},
+  "gfx1201": {"store": "ds_store_b32", "load": "ds_load_b32", "out": "global_store_b32", "wait": "s_wait_dscnt 0x0",
+              "add": "v_add_nc_u32", "mad": "v_mad_co_u64_u32", "lanes": "vcc_lo"},
+  "gfx942": {"store": "ds_write_b32", "load": "ds_read_b32", "out": "global_store_dword",
+             "wait": "s_waitcnt lgkmcnt(0)", "add": "v_add_u32", "mad": "v_mad_u64_u32", "lanes": "vcc"}}
+NAMES["gfx1150"] = NAMES["gfx1100"]
+HARMLESS = {
+  "LDS that is stored undefined, loaded and thrown away":
+    "{store} v1, v5\n{wait}\n{load} v6, v1\n{wait}\nv_cndmask_b32 v6, v6, v0, {lanes}\n{out} v1, v6, s[0:1]",
+  "LDS that nobody wrote and a select throws away":
+    "{load} v6, v1\n{wait}\nv_cndmask_b32 v6, v6, v0, {lanes}\n{out} v1, v6, s[0:1]",
+  "LDS of which an undefined half is not used":
+    "v_mov_b32 v7, 0xffff\nv_bfi_b32 v6, v7, v0, v5\n{store} v1, v6\n{wait}\n{load} v6, v1\n{wait}\n"
+    "v_and_b32 v6, 0xffff, v6\n{out} v1, v6, s[0:1]",
+  "the low half of a product whose high half is undefined":
+    "v_mov_b32 v6, v0\n{mad} v[8:9], {lanes}, v0, v1, v[6:7]\n{out} v1, v8, s[0:1]",
+  "a sum whose upper bits are undefined": "v_lshlrev_b32 v6, 8, v5\n{add} v6, v6, v0\nv_and_b32 v6, 0xff, v6\n"
+                                          "{out} v1, v6, s[0:1]"}
+
+
+@pytest.mark.parametrize("cpu", NAMES)
+@pytest.mark.parametrize("name", HARMLESS)
+def test_a_copy_is_no_use(cpu: str, name: str) -> None:
+  lanes = 64 if cpu == "gfx942" else 32
+  start = STORE + (f"s_mov_b{lanes} {NAMES[cpu]['lanes']}, -1\ns_nop 4\n")
+  assert not list(check((start + HARMLESS[name]).format(**NAMES[cpu]), cpu=cpu, lanes=lanes, lds=1024,
+                        kinds={"undefined"}))
+
+
+@pytest.mark.parametrize("cpu", NAMES)
+def test_what_went_through_lds_is_found_at_its_use(cpu: str) -> None:
+  lanes = 64 if cpu == "gfx942" else 32
+  program = STORE + "{store} v1, v5\n{wait}\n{load} v6, v1\n{wait}\n{out} v1, v6, s[0:1]"
+  finding, = check(program.format(**NAMES[cpu]), cpu=cpu, lanes=lanes, lds=1024)
+  assert finding.kind == "undefined" and finding.register == "v6" and "stored to memory" in finding.message
+
+
+@pytest.mark.parametrize(("program", "found"), [
+  ("v_pk_mul_f32 v[8:9], v[4:5], v[0:1] op_sel_hi:[0,1]", 0), ("v_pk_mul_f32 v[8:9], v[4:5], v[0:1]", 1),
+  ("v_pk_fma_f32 v[8:9], v[4:5], v[4:5], v[0:1] op_sel_hi:[0,0,1]", 0),
+  ("v_pk_add_f32 v[8:9], v[6:7], v[0:1] op_sel:[1,0]", 0), ("v_pk_add_f32 v[8:9], v[6:7], v[0:1] op_sel_hi:[0,1]", 1),
+  ("v_pk_mov_b32 v[8:9], v[4:5], v[6:7] op_sel:[0,1]", 0), ("v_pk_mov_b32 v[8:9], v[4:5], v[6:7] op_sel:[1,1]", 1)])
+def test_components_that_are_not_used_are_not_read(program: str, found: int) -> None:
+  """Of the pairs v[4:5] and v[6:7] only v4 and v7 are written."""
+  start = "v_lshlrev_b32 v1, 3, v0\nv_mov_b32 v4, v0\nv_mov_b32 v7, v0\n"
+  whole = start + program + "\ns_nop 1\nglobal_store_dwordx2 v1, v[8:9], s[0:1]"
+  assert len(check(whole, cpu="gfx942", lanes=64, kinds={"undefined"})) == found
+
+
 COPY = """
 define amdgpu_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %b) {
   %x = call i32 @llvm.amdgcn.workitem.id.x()

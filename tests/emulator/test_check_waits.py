@@ -77,6 +77,19 @@ def test_each_missing_wait_is_found_and_each_wait_counts(name: str) -> None:
     assert finding.other_pc is not None and finding.other_pc < finding.pc
 
 
+@pytest.mark.parametrize(("register", "left"), [("s6", "v_cmp_eq_u32 s6, v0, v0"), (
+  "vcc_lo", "v_cmp_eq_u32 vcc_lo, v0, v0")])
+def test_a_scalar_instruction_that_reads_waits_for_the_vector_unit(register: str, left: str) -> None:
+  """It is not issued before vector instructions have written their SGPRs (RDNA4 ISA manual, 5.7); a move of a constant
+  reads none."""
+  program = f"v_cndmask_b32 v1, v0, v0, {register}\n{left}\n{{}}\nv_cndmask_b32 v2, v0, v0, {register}"
+  start = f"s_mov_b32 {register}, 0\ns_mov_b32 s8, 0\n"
+  assert not list(check(start + program.format("s_add_co_u32 s9, s8, 1"), cpu="gfx1201"))
+  for other in ("s_nop 0", "s_mov_b32 s9, 1", "v_mov_b32 v3, s8"):
+    finding, = check(start + program.format(other), cpu="gfx1201")
+    assert finding.kind == "wait" and finding.register == register
+
+
 INTO_LDS = """
 v_lshlrev_b32 v1, 2, v0
 s_mov_b32 m0, 0

@@ -25,8 +25,9 @@ from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.engines import dispatch as choose
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.amdgcn import forms, run
+from tinyhw.emulator.jit.amdgcn.translate import Translator
 from tinyhw.emulator.jit.native import host
-from tinyhw.emulator.jit.refusal import CompilerFailed, NotCompiled
+from tinyhw.emulator.jit.refusal import OWN, CompilerFailed, NotCompiled
 
 GOOD = "define i32 @run() {\n  ret i32 7\n}"
 ABORTS = """declare i32 @llvm.amdgcn.workitem.id.x()
@@ -266,6 +267,24 @@ def test_a_program_that_llvm_fails_over_is_interpreted(engine: Any, how: str, mo
       stats = engine(gpu.space, ARCH, d, watchdog=100_000)
       assert stats.engine == "ref" and stats.instructions == expected[1].instructions
   assert len(told) == 1 and len({t for t in tried}) == len(tried)  # once
+
+
+@pytest.mark.parametrize("engine", [jit, auto])
+def test_a_mistake_of_the_translator_is_told_as_ours(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+  """The reference runs the program; a warning says whose mistake it is, and the run's counts do."""
+  monkeypatch.setattr(engines, "_LLVM", 0.0)
+  monkeypatch.setattr(engines, "_COMPILING", 0.0)
+  monkeypatch.setattr(engines, "_BLOCKS_A_LOOK", 1)
+  forget(monkeypatch)
+  def broken(*_: Any) -> Any: raise AttributeError("'NoneType' object has no attribute 'wide'")
+  monkeypatch.setattr(Translator, "_plain", broken)
+  code, data, d = sample(3), inputs(random.Random(3)), descriptor()
+  expected = outcome(dispatch, code, data, d)
+  with pytest.warns(RuntimeWarning, match=f"is interpreted, which is slow: {OWN}: AttributeError: 'NoneType'"):
+    found = outcome(engine, code, data, d)
+  assert np.array_equal(expected[0], found[0]) and found[1].engine == "ref"
+  (why, count), = found[1].mistakes.items()
+  assert "AttributeError" in why and "test_jit_servers.py, line" in why and count
 
 
 # ---- code that grows

@@ -116,6 +116,15 @@ A: mul.lo.u32 %r1, %r6, 12; add.u32 %r1, %r1, 8; cvt.u64.u32 %l1, %r1; alloca.u6
 B: add.u32 %r8, %r8, 1; alloca.u64 %l4, 8; cvt.u32.u64 %r2, %l4; add.u32 %r5, %r5, %r2; setp.lt.u32 %p2, %r8, 4;
   @%p2 bra B; mad.wide.u32 %l4, %t, 4, %out; st.global.u32 [%l4], %r5;"""
 
+# the end of the stack is that of all threads, which leave a loop at different times
+SAVED = f"""{INDEX} {LOAD} and.b32 %r5, %r1, 7; mov.u32 %r6, 0; mov.u32 %r7, %r20; .local .align 8 .b8 mine[24];
+  st.local.u32 [mine+4], %t;
+L: setp.ge.u32 %p3, %r6, %r5; @%p3 bra OUT; stacksave.u64 %l3; cvt.u32.u64 %r8, %l3; mad.lo.u32 %r7, %r7, 3, %r8;
+  and.b32 %r9, %r6, 1; setp.eq.u32 %p4, %r9, 1; @%p4 bra ODD; add.u32 %r7, %r7, %r1; bra ON; ODD: xor.b32 %r7, %r7, %r2;
+ON: add.u32 %r6, %r6, 1; bra L;
+OUT: stacksave.u64 %l3; cvt.u32.u64 %r8, %l3; mad.lo.u32 %r7, %r7, 5, %r8; ld.local.u32 %r8, [mine+4];
+  add.u32 %r7, %r7, %r8; mad.wide.u32 %l2, %r20, 4, %out; st.global.u32 [%l2], %r7;"""
+
 
 # warps of a block meet in parties of two and four; one of each comes later than the others, which come together
 PARTIES = """mov.u32 %r2, %tid.y; mov.u32 %r6, 0; mov.u32 %r8, 0; setp.gt.u32 %p3, %r2, 1; selp.u32 %r9, 2, 1, %p3;
@@ -167,7 +176,8 @@ CASES = {
   "barriers apart": Case(HALVES, grid=2, block=(64, 1, 1)),
   "clusters apart": Case(APART, grid=4, block=(48, 1, 1), cluster=2),
   "calls": Case(CALLS, RECURSIVE + DEEP.replace("INNER", LOOPING)), "meeting": Case(MEETING, MEET, grid=1),
-  "stack": Case(ROOM), "products": Case(PRODUCTS, S.replace("8 .b8 s[512]", "1024 .b8 s[2048]"), block=(128, 1, 1))}
+  "stack": Case(ROOM), "stack of all": Case(SAVED),
+  "products": Case(PRODUCTS, S.replace("8 .b8 s[512]", "1024 .b8 s[2048]"), block=(128, 1, 1))}
 
 
 class Launches:
@@ -252,7 +262,7 @@ def test_threads_change_engines_at_any_time(name: str, monkeypatch: pytest.Monke
   if (tries := CASES[name].tries) and not THOROUGH: assert asked <= tries
 
 
-@pytest.mark.parametrize("name", ["types", "clusters", "calls", "stack"])
+@pytest.mark.parametrize("name", ["types", "clusters", "calls", "stack", "stack of all"])
 def test_registers_that_stay_in_a_warp_s_state(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
   """As kernels with very many have them: threads change engines there too."""
   key = code._key

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.emulator.conftest import of_this_process
 from tests.emulator.test_ptx_engines import IN, LINES, OUT, both, kernel, moved, numbers, run
 from tests.strength import seed, seeds
 from tinyhw.core.errors import Interrupted, MachineFault, PageFault, WatchdogExpired
@@ -256,3 +257,52 @@ def test_one_result_for_all_who_are_here(thread: int) -> None:
   found, stats = both(kernel(body), (5).to_bytes(8, "little"), block=32)
   assert found[:128].view("u4").tolist() == [0x40A0 + 65536 if t == thread else 7 for t in range(32)]
   assert not stats.helped and not stats.interpreted
+
+
+# ---- what the reference reads of a warp's state
+
+# a register of each type that all threads share, that goes in steps from a base, and that each thread has its own of
+KEPT = {"b16": ("mov.u16 {r}, 1234;", "cvt.u16.u32 {r}, %t; add.u16 {r}, {r}, 60000;", "cvt.u16.u32 {r}, %r1;"),
+        "b32": ("ld.global.u32 {r}, [%in];", "add.u32 {r}, %t, 4000000000;", "mov.u32 {r}, %r1;"),
+        "b64": ("ld.global.u64 {r}, [%in];", "mad.wide.u32 {r}, %t, 24, %out;", "mov.b64 {r}, {{%r1, %r2}};"),
+        "f32": ("ld.global.f32 {r}, [%in];", "cvt.rn.f32.u32 {r}, %t;", "cvt.rn.f32.u32 {r}, %r1;"),
+        "f64": ("ld.global.f64 {r}, [%in];", "cvt.rn.f64.u32 {r}, %t;", "cvt.rn.f64.u32 {r}, %r1;"),
+        "pred": ("setp.gt.u32 {r}, %r9, 7;", "setp.gt.u32 {r}, %t, 7;", "setp.gt.u32 {r}, %r1, %r2;")}
+WAYS = {"call": "call (%r3), f, (%r4);", "stack": "stacksave.u64 %l5; call (%r3), f, (%r4);",
+        "stack behind": "call (%r3), f, (%r4); stacksave.u64 %l5;",
+        "room": "alloca.u64 %l5, 24; call (%r3), f, (%r4); st.local.u32 [%l5], %r4; stackrestore.u64 %l5;",
+        "rooms": "mul.wide.u32 %l5, %r4, 8; alloca.u64 %l5, %l5; call (%r3), f, (%r4); stacksave.u64 %l5;",
+        "left": "and.b32 %r5, %t, 1; setp.eq.u32 %p1, %r5, 1; stacksave.u64 %l5; @%p1 bra X; bar.sync 1; bra Y; "
+                "X: bar.sync 1; Y:"}
+FUNCTION = """.func (.reg .b32 back) f (.reg .b32 x) { .reg .pred %q; .reg .b32 %z; .local .b32 own; mov.u32 back, 1;
+  st.local.u32 [own], x; setp.eq.u32 %q, x, 0; @%q ret; sub.u32 %z, x, 1; call (%z), f, (%z); ld.local.u32 x, [own];
+  add.u32 back, %z, x; ret; }
+"""
+
+
+@pytest.mark.left("call", "bar.sync")
+@pytest.mark.parametrize("block", [33, 64])
+@pytest.mark.parametrize("way", WAYS)
+def test_each_shape_is_read_as_it_is(way: str, block: int) -> None:
+  """Registers, and the end of the stack, live over what the reference does, in each shape of each type."""
+  declared, made, told = "", "", ""
+  for type_, lines in KEPT.items():
+    for k, line in enumerate(lines):
+      name = f"%{type_}_{k}"
+      declared += f".reg .{type_} {name}; "
+      made += line.format(r=name) + " "
+      value = {"b16": f"cvt.u64.u16 %l6, {name};", "pred": f"selp.u64 %l6, 3, 5, {name};",
+               "b32": f"cvt.u64.u32 %l6, {name};", "f32": f"mov.b32 %r6, {name}; cvt.u64.u32 %l6, %r6;"}
+      told += f"{value.get(type_, f'mov.b64 %l6, {name};')} mad.lo.u64 %l7, %l7, 31, %l6; "
+  text = kernel(f"""{declared} mad.wide.u32 %l1, %t, 8, %in; ld.global.v2.u32 {{%r1, %r2}}, [%l1];
+    ld.global.u32 %r9, [%in]; and.b32 %r4, %r1, 3; mov.u32 %r3, 0; {made} {WAYS[way]} mov.u64 %l7, %l5; {told}
+    add.u64 %l7, %l7, %l5; cvt.u64.u32 %l6, %r3; add.u64 %l7, %l7, %l6; mad.wide.u32 %l1, %t, 8, %out;
+    st.global.u64 [%l1], %l7;""", FUNCTION)
+  _, stats = both(text, numbers(random.Random(2), 256), block=block)
+  assert bool(stats.helped) == (way != "left") and bool(stats.interpreted) == (way == "left")
+
+
+def test_addresses_of_the_host_would_be_seen() -> None:
+  """In hexadecimal, in decimal, with commas; those of a GPU are none."""
+  at = np.zeros(1 << 20, np.uint8).ctypes.data
+  assert len(of_this_process([f"at {at:#x}", f"needs {at + 4096:,}", str(at), f"at {IN:#x}", "12,345"])) == 3

@@ -621,7 +621,7 @@ def test_printf_prints_what_c_prints(
 
 
 def test_printf_of_threads_in_order_and_its_result(capsys: pytest.CaptureFixture[str]) -> None:
-  """Arguments of the call in registers; a null string; the result is 0."""
+  """Arguments of the call in registers; a null string; the result is how many arguments the format has."""
   outer = """.extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);
 .global .b8 format[9] = {37, 100, 32, 37, 115, 44, 0};
 """
@@ -629,7 +629,7 @@ def test_printf_of_threads_in_order_and_its_result(capsys: pytest.CaptureFixture
     mov.u64 %l1, format;
     { .param .b32 r; st.param.b32 [r], 77; call.uni (r), vprintf, (%l1, %o); ld.param.b32 %r2, [r]; } E:"""
   out = run(body + "st.global.u32 [%o+4], %r2;", outer=outer, size=4)
-  assert capsys.readouterr().out == "30 (null),31 (null)," and out[:, 1].tolist() == [5] * 30 + [0, 0]
+  assert capsys.readouterr().out == "30 (null),31 (null)," and out[:, 1].tolist() == [5] * 30 + [2, 2]
 
 
 def test_printf_of_strings_on_stacks(capsys: pytest.CaptureFixture[str]) -> None:

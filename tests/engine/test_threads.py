@@ -14,6 +14,8 @@ import pytest
 
 from tests.engine.test_closed import run_apart
 from tests.strength import examples
+from tinyhw import Device
+from tinyhw.core.errors import DeviceError
 from tinyhw.core.locks import FairLock
 from tinyhw.engine import random
 from tinyhw.ir.dtype import dtypes
@@ -214,6 +216,25 @@ assert (Tensor([1], device=NAME) + 1).tolist() == [2]
 
 
 def test_waits_hold_up_nobody_and_end_with_the_device() -> None: run_apart(WAITS)
+
+
+@pytest.mark.parametrize(("device", "cards"), [("AMD", "gfx1100"), ("NV", "sm_90")])
+def test_a_wait_that_comes_amid_a_close_is_told(device: str, cards: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Its work is dropped, and the timeline stands at its end, as for those who wait already."""
+  monkeypatch.setenv("MOCKGPU", cards)
+  Device.close()
+  gpu: Any = Device[device].runtime
+  signal, told, take_down = gpu.new_signal(), [], gpu.take_down
+  gpu.wait_for(signal, 1)
+
+  def amid() -> None:
+    for late in (gpu.synchronize, lambda: gpu.wait(gpu.timeline.last)):
+      with pytest.raises(DeviceError, match="closed"): late()
+      told.append(late)
+    take_down()
+  monkeypatch.setattr(gpu, "take_down", amid)
+  with pytest.warns(RuntimeWarning, match="closed before its work was done"): Device.close()
+  assert len(told) == 2
 
 
 FORKS = HEAD + """

@@ -4,6 +4,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import random
 import struct
 import sys
 import tarfile
@@ -363,3 +364,75 @@ def test_archives_are_tensors_of_bytes() -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
   for read in (nn.load, Tensor, nn.safe_load):
     with pytest.raises(FileNotFoundError, match="No such file"): read(tmp_path / "nothing")  # type: ignore[operator]
+
+
+# *** What no file means ***
+
+MANY = "9" * 10_000
+LONG = "x" * 100_000
+
+
+def _long(count: int) -> bytes:
+  """A pickled number of so many bytes."""
+  return b"\x8b" + count.to_bytes(4, "little") + bytes([1] * count)
+
+
+def _old(keys: bytes) -> bytes:
+  """A checkpoint of the older format, up to the list of its storages."""
+  parts = (b"\x8a\x0a" + (0x1950A86A20F9469CFC6C).to_bytes(10, "little"), b"M\xe9\x03",
+           b"}X\x0d\0\0\0little_endian\x88s", b"}", b"]" + keys)
+  return b"".join(b"\x80\x02" + part + b"." for part in parts)
+
+
+@pytest.mark.parametrize(("read", "data"), [
+  *((nn.safe_load, _safe(text.encode())) for text in (
+    f'{{"a": {MANY}}}', f'{{"a": {{"dtype": "F32", "shape": [{MANY}], "data_offsets": [0, 0]}}}}',
+    f'{{"a": {{"dtype": "F32", "shape": [-{MANY}], "data_offsets": [0, 0]}}}}',
+    f'{{"a": {{"dtype": "F32", "shape": [{"9" * 20}, {"9" * 20}], "data_offsets": [0, {"9" * 20}]}}}}',
+    f'{{"a": {{"dtype": "F32", "shape": {"[" * 900}{"]" * 900}, "data_offsets": [0, 0]}}}}',
+    f'{{"a": {{"dtype": {"[" * 900}{"]" * 900}, "shape": [], "data_offsets": [0, 0]}}}}',
+    '{"a": {"dtype": {}, "shape": [], "data_offsets": [0, 0]}}',
+    '{"a": {"dtype": "F32", "shape": [1e400, NaN], "data_offsets": [0, Infinity]}}',
+    f'{{"{LONG}": {{"dtype": "{LONG}", "shape": [], "data_offsets": [0, 0]}}}}', f'{{"{LONG}": 1}}', f'"{LONG}"')),
+  (nn.safe_load, _safe(b'{"a\xff": 1}')),
+  (nn.torch_load, _archive(b"\x80\x02" + _long(2000) + b".")),
+  (nn.torch_load, _archive(_tensor(0, b"(" + _long(500) + b"K\x02t", b"(K\x02K\x01t"), FOUR)),
+  (nn.torch_load, _archive(b"\x80\x02I" + MANY.encode() + b"\n.")),
+  (nn.torch_load, _archive(b"\x80\x02L" + MANY.encode() + b"L\n.")),
+  (nn.torch_load, _archive(b"\x80\x02F" + LONG.encode() + b"\n.")),
+  *((nn.torch_load, _old(keys)) for keys in (b"Na", b"]a", _long(2000) + b"a", _long(500) + b"a", b"X\1\0\0\0000a")),
+  *((nn.gguf_load, b"GGUF" + struct.pack("<IQQ", 3, tensors, pairs) + rest) for tensors, pairs, rest in (
+    (0, 1, struct.pack("<Q", len(LONG)) + LONG.encode() + struct.pack("<I", 99)),
+    (0, 1 << 63, b""), (1 << 63, 0, b""), (0, 1, struct.pack("<Q", 1 << 63)),
+    (0, 1, struct.pack("<Q", 2) + b"\xff\xfe"),
+    (0, 1, struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 4, 1 << 62)),
+    (1, 0, struct.pack("<QcI4Q", 1, b"a", 4, *[(1 << 64) - 1] * 4) + bytes(12))))])
+def test_sizes_and_names_that_there_are_not(read: Any, data: bytes) -> None:
+  """One line, which quotes no more of the file than fits."""
+  with pytest.raises(Error) as error: read(data)
+  assert "\n" not in str(error.value) and len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_archives_that_are_damaged_anywhere(method: int) -> None:
+  file = io.BytesIO()
+  with zipfile.ZipFile(file, "w", method) as archive: archive.writestr("a", bytes(range(64)) * 3)
+  data, r = file.getvalue(), random.Random(method)
+  for _ in range(examples(150)):
+    at = r.randrange(len(data))
+    try: nn.state.zip_extract(data[:at] + bytes([r.randrange(256)]) + data[at + 1:])
+    except Error: pass
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_tars_that_are_damaged_anywhere(mode: Any) -> None:
+  file = io.BytesIO()
+  with tarfile.open(fileobj=file, mode=mode) as archive:
+    info = tarfile.TarInfo("a")
+    info.size = 192
+    archive.addfile(info, io.BytesIO(bytes(range(64)) * 3))
+  data, r = file.getvalue(), random.Random(mode)
+  for _ in range(examples(150)):
+    at = r.randrange(min(len(data), 600))
+    try: nn.state.tar_extract(data[:at] + bytes([r.randrange(256)]) + data[at + 1:])
+    except Error: pass

@@ -107,8 +107,8 @@ class Stream:
 
   def before_launch(self, launch: Found) -> Found:
     """The packet that sends a QMD."""
-    assert launch.launch is not None
-    return Found(launch.event, launch.step, launch.launch.item)
+    rows = [f for f in self.items() if f.event == launch.event]
+    return rows[next(i for i, f in enumerate(rows) if f.item is launch.item) - 1]
 
   def capture_bytes(self, found: Found, key: int, at: int, size: int) -> bytes:
     """Bytes of an allocation as a doorbell's host left them."""

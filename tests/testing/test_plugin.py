@@ -207,8 +207,120 @@ def test_bad_arguments(project: pytest.Pytester) -> None:
   done = run(project, "def test(): pass", "--mockgpu=gfx9999")
   assert done.ret == pytest.ExitCode.USAGE_ERROR
   done.stderr.fnmatch_lines(["*no card is called 'gfx9999'; the mock has gfx1100*"])
-  done = run(project, "@pytest.mark.mockgpu(chek=True)\ndef test(): pass")
-  done.stderr.fnmatch_lines(["*test_user.py::test: mockgpu: there is no option chek; there are check, *"])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("session", [(), ("--mockgpu=gfx1100",), ("--mockgpu=0",)])
+def test_a_wrong_marker_fails_its_test_alone(project: pytest.Pytester, session: tuple[str, ...],
+                                             workers: tuple[str, ...]) -> None:
+  markers = {"'gfx9999'": "no card is called 'gfx9999'; the mock has gfx1100", "''": "no card is called ''",
+             "chek=True": "there is no option chek; there are check, *", "check='rases'": "*rases*",
+             "memory='wek'": "memory='wek'; it is one of strong, weak", "engine='fast'": "engine='fast'; it is one",
+             "seed=-1": "seed=-1 is no count", "timeout='2'": "timeout='2' is no positive number of seconds"}
+  tests = "\n".join(f"@pytest.mark.mockgpu({m})\ndef test_{i}(mockgpu): pass" for i, m in enumerate(markers))
+  done = run(project, f"{tests}\ndef test_good(): assert 1 + 1 == 2\ndef test_after(): pass", *session, *workers)
+  done.assert_outcomes(passed=2, errors=len(markers))
+  assert done.ret == pytest.ExitCode.TESTS_FAILED
+  done.stdout.fnmatch_lines_random([f"*{text}*" for text in markers.values()])
+
+
+SEVERAL = """
+import os
+@pytest.mark.mockgpu("gfx1100")
+def test_amd(mockgpu):
+  assert Tensor([1]).device == "AMD"
+  good(1)
+@pytest.mark.mockgpu("sm_90")
+def test_nvidia(mockgpu):
+  assert Tensor([1]).device == "NV"
+  good(2)
+@pytest.mark.mockgpu("sm_90", "gfx1100")
+def test_both(mockgpu):
+  assert Tensor([1]).device == "NV" and mockgpu.devices == ("NV", "AMD")
+  good(3)
+@pytest.mark.mockgpu("gfx942")
+def test_emulated(): assert Device.chosen is None
+"""
+
+
+@pytest.mark.parametrize(("session", "workers"), [
+  ("", ()), ("gfx1100", ("-n", "0")), ("gfx1201", ("--import-mode=append",)), ("", ("-n", "2")),
+  ("gfx1100", ("-n", "2")), ("sm_80", ("-n", "1", "--dist=loadfile")), ("sm_80", ("--tx=2*popen", "--dist=each")),
+  ("gfx1201", ("-n", "2", "--import-mode=importlib"))])
+def test_each_test_has_the_machine_that_it_asks_for(project: pytest.Pytester, session: str,
+                                                   workers: tuple[str, ...]) -> None:
+  """In any process: what the plugin has set is no wish of the user's."""
+  device = {"": "LLVM", "gfx1100": "AMD", "sm_80": "NV", "gfx1201": "LLVM"}[session]
+  done = run(project, f"{SEVERAL}\ndef test_unmarked(): assert Tensor([1]).device == '{device}'",
+             *([f"--mockgpu={session}"] if session else []), *workers)
+  done.assert_outcomes(passed=10 if "--dist=each" in workers else 5, warnings=session == "gfx1201")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("session", [(), ("--mockgpu=sm_80",)])
+def test_what_the_user_has_set_stays(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch,
+                                     session: tuple[str, ...], workers: tuple[str, ...]) -> None:
+  monkeypatch.setenv("DEV", "PYTHON")
+  done = run(project, """
+@pytest.mark.mockgpu("gfx1100")
+def test_marked():
+  assert Tensor([1]).device == "PYTHON" and Tensor([1], device="AMD").tolist() == [1]
+@pytest.mark.mockgpu("gfx942")
+def test_emulated(): good(1)
+def test_unmarked(): assert Tensor([1]).device == "PYTHON"
+""", *session, *workers)
+  done.assert_outcomes(passed=3, warnings=0)
+
+
+@pytest.mark.parametrize("outer", [(), ("--mockgpu=gfx1100", "-n", "1")])
+def test_runs_in_runs(project: pytest.Pytester, outer: tuple[str, ...]) -> None:
+  """A test that runs pytest, in a process of its own or in its own process."""
+  project.makeconftest("pytest_plugins = ['pytester']")
+  inner = 'from tinyhw import Tensor\n{}def test(): assert Tensor([1]).device == "{}"'
+  done = run(project, f"""
+INNER = {inner!r}
+MARK = 'import pytest\\n@pytest.mark.mockgpu("sm_90")\\n'
+@pytest.mark.parametrize(("mark", "options", "device"), [("", ("--mockgpu=sm_90",), "NV"), (MARK, ("-n", "1"), "NV"),
+                                                         (MARK, ("--mockgpu=gfx1100",), "NV"), ("", (), "AMD")])
+@pytest.mark.mockgpu("gfx1100")
+def test_nested(pytester, mark, options, device):
+  pytester.makepyfile(test_inner=INNER.format(mark, device))
+  within = "-n" not in options
+  run = pytester.runpytest_inprocess if within else pytester.runpytest_subprocess
+  run("-p", "no:cacheprovider", *options).assert_outcomes(passed=1)
+""", *outer)
+  done.assert_outcomes(passed=4)
+
+
+def test_tensors_that_are_not_on_the_card_are_told(project: pytest.Pytester) -> None:
+  """DEV=AMD is no card of gfx1201: only ready code runs there. What names its device is right, and so is the rest."""
+  done = run(project, """
+@pytest.mark.mockgpu("gfx1201")
+def test_tensor():
+  x = (Tensor([1.0]) + 1)
+  assert (x + Tensor([2.0])).tolist() == [4.0]
+@pytest.mark.mockgpu("gfx1100", "gfx942")
+def test_one_of_two(): Tensor([1])
+@pytest.mark.mockgpu("gfx1201")
+def test_named(): assert (Tensor([1.0], device="LLVM") + 1).tolist() == [2.0] and Tensor([1.0], device="PYTHON")
+@pytest.mark.mockgpu("gfx942")
+def test_chosen():
+  Device.DEFAULT = "PYTHON"
+  try: good(1)
+  finally: Device.default = None
+@pytest.mark.mockgpu("gfx1201")
+def test_launch():
+  with pytest.raises(tinyhw.Error, match="the code is for gfx1100, the device is gfx1201"): fault()
+@pytest.mark.mockgpu
+def test_mock(): good(2)
+def test_none(): good(3)
+""")
+  done.assert_outcomes(passed=7, warnings=2)
+  text = "TensorElsewhere: mockgpu: this tensor is on LLVM, not on {}, which the emulator alone has: *tinyhw.launch*"
+  done.stdout.fnmatch_lines_random(["*test_user.py:*: " + text.format("gfx1201"),
+                                    "*test_user.py:*: " + text.format("gfx942")])
+  done = run(project, "def test(): good(1)", "--mockgpu=gfx1201", "-v")
+  done.stdout.fnmatch_lines(["mock GPUs: gfx1201 (ready code objects; tensors are on LLVM)"])
 
 
 def test_on_real_cards_or_not_at_all(project: pytest.Pytester) -> None:

@@ -5,21 +5,28 @@ fields are an object on standard output too. The exit status is 1.
 """
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import click
 
 from tinyhw.core.errors import Error
 
+LONGEST = 2000  # letters of an error's first line: it may quote a file
+
 # verb -> (module, one line): a verb's module is imported when the verb runs, so that `tinyhw --help` stays quick
 VERBS = {
   "asm": ("tinyhw.cli.asm", "Assemble AMD GPU instructions to bytes."),
+  "assemble": ("tinyhw.cli.assemble", "Turn the source of a queue's words (decode --source) back into words."),
   "bench": ("tinyhw.cli.bench", "Measure tinyhw against NumPy and tinygrad on this machine."),
   "decode": ("tinyhw.cli.decode", "Show a capture, or the words of a queue, packet by packet."),
   "demo": ("tinyhw.cli.demo", "Train a small network on LLVM, PYTHON and the AMD mock, and show one launch's queue."),
   "devices": ("tinyhw.cli.devices", "List the devices, and what each one needs."),
+  "diff": ("tinyhw.cli.diff", "Compare what two captures submit, packet by packet."),
   "disasm": ("tinyhw.cli.disasm", "Show machine code (an ELF, raw bytes, hex lines) as LLVM's text."),
   "doctor": ("tinyhw.cli.doctor", "Say why queues stand still, from a capture or the kernel's log."),
   "gen": ("tinyhw.cli.gen", "Regenerate autogen/ from vendor headers, or check it."),
@@ -28,6 +35,7 @@ VERBS = {
   "lint": ("tinyhw.cli.lint", "Find in a capture what a chip would punish."),
   "onnx": ("tinyhw.cli.onnx", "Show or run an ONNX model."),
   "record": ("tinyhw.cli.record", "Run a program and keep what it submits to its GPUs."),
+  "replay": ("tinyhw.cli.replay", "Submit again what a capture holds, and compare what it leaves behind."),
   "run": ("tinyhw.cli.run", "Run a Python program that uses CUDA's driver on mock NVIDIA GPUs."),
 }
 
@@ -72,13 +80,24 @@ def tinyhw() -> None:
 
 def main() -> None:
   """Entry point of the command."""
+  if sys.stdin is None: sys.stdin = open(os.devnull)  # what whoever began the process has closed
+  if sys.stdout is None: sys.stdout = open(os.devnull, "w")
+  if sys.stderr is None: sys.stderr = open(os.devnull, "w")
+  for stream in (sys.stdout, sys.stderr):  # names of files need not be text, terminals need not have all letters
+    if isinstance(stream, io.TextIOWrapper): stream.reconfigure(errors="backslashreplace")
+  if isinstance(sys.stdin, io.TextIOWrapper): sys.stdin.reconfigure(errors="replace")  # told where it is read
   try: tinyhw.main(prog_name="tinyhw")
   except Error as error: message, row = str(error), error.row()
-  except OSError as error:  # a file that cannot be written
-    if error.filename is None: raise
-    message = f"{error.filename}: {error.strerror}"
+  except OSError as error:  # a file, or standard output, that cannot be written
+    message = f"{error.filename or 'standard output'}: {error.strerror}"
     row = {"type": type(error).__name__, "text": message, "message": error.strerror, "where": str(error.filename)}
+  except MemoryError as error:
+    message = f"more memory than this machine has: {error}".rstrip(": ")
+    row = {"type": "MemoryError", "text": message, "message": message}
   else: return
-  if "--json" in sys.argv[1:]: click.echo(json.dumps({"error": row}))
-  click.echo(f"tinyhw: {message}", err=True)
+  first, *more = message.split("\n")
+  if len(first) > LONGEST: first = f"{first[:LONGEST // 2]} ... {first[-LONGEST // 4:]}"
+  if "--json" in sys.argv[1:]:
+    with suppress(OSError): click.echo(json.dumps({"error": row}))
+  with suppress(OSError): click.echo("\n".join([f"tinyhw: {first}", *more]), err=True)
   sys.exit(1)

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
 
 from tinyhw.cli import complete
 from tinyhw.cli.disasm import DEFAULT
+from tinyhw.cli.files import text
 from tinyhw.core.errors import InvalidArgument
 
 
@@ -37,10 +37,7 @@ def command(file: str, name: str, output: str | None, as_json: bool) -> None:
   from tinyhw.isa.amdgcn import table
   from tinyhw.isa.amdgcn.program import program
   isa = table(decoded(name).table)
-  try: text = sys.stdin.read() if file == "-" else Path(file).read_text()
-  except (OSError, UnicodeDecodeError) as error:
-    raise InvalidArgument(f"cannot be read: {getattr(error, 'strerror', 0) or error}", where=file) from None
-  items = program(text, isa, "standard input" if file == "-" else file)
+  items = program(text(file), isa, "standard input" if file == "-" else file)
   if output is not None:
     try: Path(output).write_bytes(b"".join(i.code for i in items))
     except OSError as error: raise InvalidArgument(f"cannot be written: {error.strerror}", where=output) from None

@@ -158,7 +158,8 @@ def carried(ptx: bytes, arch: str) -> bytes | None:
 
 
 def machine(cards: str) -> Callable[[], None]:
-  """A machine of mock cards behind the process's libraries of CUDA; what tells of it at the end, once."""
+  """A machine of mock cards behind the process's libraries of CUDA; what tells of it at the end, each line
+  once, for programs have more than one end."""
   from tinyhw.compile.nvidia.installed import files
   from tinyhw.mock.cuda.library import forks, links, runtime, stand_in
   from tinyhw.mock.cuda.rtc import compiles
@@ -178,18 +179,26 @@ def machine(cards: str) -> Callable[[], None]:
   # Programs that look through folders for the driver are told of a file; the linker knows it to be the one loaded.
   # A toolkit's folder stays, for others look there for its headers.
   if not os.path.isdir(os.environ.get("CUDA_PATH", "")): os.environ["CUDA_PATH"] = library._name
-  told: list[None] = []
+  told: set[str] = set()
+  with contextlib.suppress(OSError): error = os.dup(2)
+
+  def say(line: str) -> None:
+    if line in told: return
+    told.add(line)
+    try:
+      if sys.stderr is None: raise ValueError
+      click.echo(f"tinyhw: {line}", err=True)
+    except (ValueError, OSError):  # the program has closed it
+      with contextlib.suppress(NameError, OSError): os.write(error, f"tinyhw: {line}\n".encode())
 
   def tell() -> None:
-    if told: return
-    told.append(None)
-    with contextlib.suppress(AttributeError): sys.stdout.flush()
+    with contextlib.suppress(AttributeError, ValueError, OSError): sys.stdout.flush()  # a program may have closed it
     behind = standing()
-    for finding in watching.untold if watching is not None else (): click.echo(f"tinyhw: check: {finding}", err=True)
+    for finding in watching.untold if watching is not None else (): say(f"check: {finding}")
     if behind is None: return
     # what is not modelled is in the report; whether the driver has a function bindings ask for hundreds
     refused = [line for line in behind.logs if "CUDA_ERROR_NOT_SUPPORTED" not in line and _ASKED not in line]
-    for line in (*refused, *behind.report()): click.echo(f"tinyhw: {line}", err=True)
+    for line in (*refused, *behind.report()): say(line)
 
   runtime()
   links(files("nvJitLink", "nvjitlink"))

@@ -11,7 +11,7 @@ from rich.console import Console
 from tinyhw.cli.debug_amdgcn import AmdShell
 from tinyhw.cli.debug_ptx import PtxShell
 from tinyhw.cli.debug_shell import D, Shell
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.cli.files import text
 from tinyhw.emulator.debug.ptx.debugger import PtxDebugger
 
 
@@ -32,10 +32,7 @@ def debug(start: Callable[[], D], script: Path | None) -> tuple[D, int]:
   if typed_in: shell.say("tinyhw debugger: help lists the commands, quit ends it")
   shell.told(shell.session.last)
   if script is not None:
-    try: lines = script.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-      raise InvalidArgument(f"cannot be read: {getattr(error, 'strerror', 0) or error}", where=str(script)) from None
-    shell.read(lines)
+    shell.read(text(script).splitlines())
   elif typed_in: shell.type()
   else: shell.read(sys.stdin)
   return shell.session, int(shell.failed)

@@ -546,7 +546,8 @@ def history(completions: Callable[[str, str], list[str]]) -> Iterator[None]:
     return
   folder, name = user_state_path("tinyhw"), "debug_history"
   with suppress(OSError), own_folder(folder) as at:  # none in the first session
-    for line in read_own(at, name).decode(errors="surrogateescape").splitlines(): readline.add_history(line)
+    for line in read_own(at, name).decode(errors="surrogateescape").splitlines():
+      with suppress(UnicodeEncodeError): readline.add_history(line)  # letters that this terminal has not
   readline.set_completer_delims(" \t()[]*/:")
   readline.parse_and_bind("tab: complete")
 

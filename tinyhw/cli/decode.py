@@ -11,6 +11,7 @@ import click
 from tinyhw.arch.nv import NV_ARCHES
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.queues import listing, raw
+from tinyhw.queues import source as text
 from tinyhw.queues.calls import text as calls_text
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC
@@ -31,9 +32,10 @@ def number(text: str) -> int:
 @click.option("--around", type=number, metavar="ADDRESS", help="Submissions that name this address, or its buffer.")
 @click.option("--short", is_flag=True, help="A line a packet, without registers and methods.")
 @click.option("--calls", is_flag=True, help="The kernel driver's calls too.")
+@click.option("--source", is_flag=True, help="The words as text that `tinyhw assemble` turns back.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with all words.")
 def command(file: str, kind: str | None, arch: str | None, queue: str | None, dispatch: int | None, around: int | None,
-            short: bool, calls: bool, as_json: bool) -> None:
+            short: bool, calls: bool, source: bool, as_json: bool) -> None:
   """Show what FILE holds: a capture of `tinyhw record`, or dwords (hex text or bytes; - is standard input).
 
   Each packet has its vendor's name and fields, and what lies at its addresses.
@@ -47,13 +49,17 @@ def command(file: str, kind: str | None, arch: str | None, queue: str | None, di
   """
   data = sys.stdin.buffer.read() if file == "-" else None
   if data is None and kind is None and _is_capture(file):
+    if source: raise InvalidArgument("--source is for the words of one queue", where=file,
+                                     hint="choose a submission's: tinyhw decode FILE --kind KIND --source")
     shown = captured(Capture(file), queue, dispatch, around, short, calls, as_json)
   else:
     if kind is None:
       raise InvalidArgument("is no capture of tinyhw", where=file, hint=f"say what its words are: --kind "
                             f"{'|'.join(raw.KINDS)}")
     if data is None: data = Path(file).read_bytes()
-    shown = _words(raw.read_words(data, file), kind, arch, short, as_json)
+    words = raw.read_words(data, file)
+    shown = (iter(text.source(kind, words, class_id=_class_of(arch)).splitlines()) if source else
+             _words(words, kind, arch, short, as_json))
   _print(shown)
 
 
@@ -68,13 +74,13 @@ def _print(lines: Iterator[str]) -> None:
 
 
 def _words(words: list[int], kind: str, arch: str | None, short: bool, as_json: bool) -> Iterator[str]:
-  found = raw.follow(kind, words, class_id=_class_of(arch, kind))
+  found = raw.follow(kind, words, class_id=_class_of(arch))
   names = listing.Names()
   if as_json: yield from (json.dumps(row) for row in listing.rows(names, found))
   else: yield from listing.lines(names, found, deep=not short)
 
 
-def _class_of(arch: str | None, kind: str) -> int:
+def _class_of(arch: str | None) -> int:
   if arch is None or not arch.startswith("sm_"): return 0
   if arch not in NV_ARCHES:
     raise InvalidArgument(f"no NVIDIA card is called {arch!r}", where="--arch",

@@ -3,15 +3,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tinyhw.cli import complete
+from tinyhw.cli.files import contents, text
 from tinyhw.core.errors import DecodeError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -120,15 +119,14 @@ def command(file: str, name: str | None, kernel: str | None, as_json: bool) -> N
   from tinyhw.arch import decoded
   isa = decoded(name or DEFAULT).table
   if file == "-":
-    lines = [(n, line) for n, line in enumerate(sys.stdin, 1) if line.strip()]
+    lines = [(n, line) for n, line in enumerate(text("-").splitlines(), 1) if line.strip()]
     codes = [parse_hex(line, f"standard input, line {n}") for n, line in lines]
     found = [one(code, isa) for code in codes]
     if as_json: click.echo(json.dumps([{k: v for k, v in asdict(s).items() if k not in PLACES} for s in found]))
     else:
       for shown in found: click.echo(comment(shown))
     return
-  try: data = Path(file).read_bytes()
-  except OSError as error: raise InvalidArgument(f"cannot be read: {error.strerror}", where=file) from None
+  data = contents(file)
   elf = data.startswith(b"\x7fELF")
   rows = code_object(data) if elf else list(listing(data, isa, 0, {}))
   if kernel is not None:

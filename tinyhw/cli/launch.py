@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -11,7 +12,9 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.cli import checks, complete
+from tinyhw.cli import checks, complete, progress
+from tinyhw.cli.files import contents, load
+from tinyhw.core.environment import count
 from tinyhw.core.errors import DeviceError, InvalidArgument, LDSWarning
 from tinyhw.cuda_source import CudaSource
 from tinyhw.device import Device, mock_cards
@@ -22,35 +25,38 @@ if TYPE_CHECKING:
 
 TYPES = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32,
          "i64": np.int64, "u64": np.uint64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
+LONGEST = 400  # letters of a number: the least double has 325 digits behind its point
 NO_CARD = "set MOCKGPU=1 for a mock gfx1100, or run it on the emulator itself with --device EMU"
 Argument = npt.NDArray[np.generic] | np.generic | int | float | None
 
 
 def parse_dims(text: str) -> tuple[int, int, int]:
   """"4" or "4,2" or "4,2,1" to three counts."""
+  if len(text) > LONGEST: raise InvalidArgument(f"{len(text):,} letters", where="--grid, --block or --cluster")
   parts = text.split(",")
-  if len(parts) > 3 or not all(p.strip().isdecimal() for p in parts):
+  counts = [count(p.strip()) for p in (*parts, "1", "1")[:3]]
+  if len(parts) > 3 or None in counts:
     raise InvalidArgument(f"{text!r} is not X, X,Y or X,Y,Z", where="--grid, --block or --cluster")
-  x, y, z = (int(p) for p in (*parts, "1", "1")[:3])
+  x, y, z = (n or 0 for n in counts)
   return x, y, z
 
 
 def parse_argument(text: str) -> Argument:
   """A kernel argument: `a.npy` (a buffer), `out:f32:1024` (a zeroed buffer), `7:i32` (a value), `7`, `0.5`, `null`."""
-  where = f"--arg {text}"
+  where = f"--arg {text}" if len(text) <= LONGEST else "--arg"
   if text == "null": return None
-  if text.endswith(".npy"):
-    try: loaded = np.load(text, allow_pickle=False)
-    except (OSError, ValueError) as error:
-      raise InvalidArgument(f"cannot be read: {getattr(error, 'strerror', 0) or error}", where=where) from None
-    assert isinstance(loaded, np.ndarray)
-    return loaded
+  if text.endswith(".npy"): return load(text, where)
   head, *rest = text.split(":")
   value: np.generic
   if head == "out":
-    if len(rest) != 2 or rest[0] not in TYPES or not rest[1].isdecimal():
+    if len(rest) != 2 or rest[0] not in TYPES or (size := count(rest[1])) is None:
       raise InvalidArgument("is not out:TYPE:COUNT", where=where, hint=f"TYPE is one of {', '.join(TYPES)}")
-    return np.zeros(int(rest[1]), TYPES[rest[0]])
+    kind = np.dtype(TYPES[rest[0]])
+    try:
+      if size * kind.itemsize > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"): raise MemoryError
+      return np.zeros(size, kind)
+    except MemoryError: raise InvalidArgument("is more than this machine has memory", where=where) from None
+  if len(text) > LONGEST: raise InvalidArgument(f"a number of {len(head):,} letters", where=where)
   try:
     number = int(head, 0) if not rest or rest[0][0] != "f" else float(head)
   except (ValueError, IndexError):
@@ -129,7 +135,7 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
   chosen = Device.chosen  # a DEV that names no device is refused, whatever else was asked for
   targets = [parse_save(s) for s in save]
   values = [parse_argument(a) for a in arguments]
-  binary = file.read_bytes()
+  binary = contents(file)
   source = CudaSource.of(file) or CudaSource.of(binary)
   given: Binary = file if source is not None and file.suffix == ".cu" else binary
   what = (given, kernel or only_kernel(binary, file, source), parse_dims(grid), parse_dims(block), values)
@@ -153,7 +159,8 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
   elif looks:
     from tinyhw import report as start_report
     from tinyhw.cli.report import write
-    report = start_report(*what, shared=shared, cluster=clusters, options=options)
+    with progress.shown(what[1], as_json):
+      report = start_report(*what, shared=shared, cluster=clusters, options=options)
     if as_json:
       save_buffers(report.buffers, targets)
       click.echo(json.dumps({"buffers": plain(report.buffers), "report": report.to_dict()}))
@@ -170,8 +177,9 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
     try:
       with warnings.catch_warnings():  # they are told below, in the command's own way
         warnings.simplefilter("ignore", LDSWarning)
-        buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout,
-                         cluster=clusters, options=options)
+        with progress.shown(what[1], as_json):
+          buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout,
+                           cluster=clusters, options=options)
     except DeviceError as error:
       if device == "AMD" and mock_cards() is None and not Path("/dev/kfd").exists(): error.hint = NO_CARD
       raise
@@ -251,5 +259,6 @@ def show_findings(report: Report) -> None:
 def parse_save(text: str) -> tuple[int, str]:
   """"2=sum.npy" to (2, "sum.npy")."""
   index, _, path = text.partition("=")
-  if not index.isdecimal() or not path: raise InvalidArgument("is not N=FILE.npy", where=f"--save {text}")
-  return int(index), path
+  if len(index) > LONGEST: raise InvalidArgument(f"a number of {len(index):,} letters", where="--save")
+  if (number := count(index)) is None or not path: raise InvalidArgument("is not N=FILE.npy", where=f"--save {text}")
+  return number, path

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from tinyhw.core.called import Plain
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.wire.elf import MAGIC, Elf
 
@@ -105,13 +106,16 @@ def run(path: str, arguments: Sequence[str], at_exit: Callable[[], None]) -> NoR
   try: library = ctypes.CDLL(f"/proc/self/fd/{file}")
   except OSError as error: raise InvalidArgument(f"{path}: {error}") from None
   finally: os.close(file)
-  hook = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p)(lambda status, _: at_exit())
-  aborted = ctypes.CFUNCTYPE(None, ctypes.c_int)(lambda number: at_exit())  # abort ends the process when this returns
+  def last(status: int, _: int) -> None:
+    at_exit()
+    atexit._run_exitfuncs()
+  hook = Plain(last, ctypes.c_int, ctypes.c_void_p, failed=0)  # behind what the program has registered
+  aborted = Plain(lambda number: at_exit(), ctypes.c_int, failed=0)  # abort ends the process when this returns
   words = [w.encode() for w in (path, *arguments)]
   argv = (ctypes.c_char_p * (len(words) + 1))(*words, None)
   _kept.extend((library, hook, aborted, argv))
-  ctypes.CDLL(None).on_exit(hook, None)
-  ctypes.CDLL(None).signal(signal.SIGABRT, aborted)
+  ctypes.CDLL(None).on_exit(ctypes.c_void_p(hook.address), None)
+  ctypes.CDLL(None).signal(signal.SIGABRT, ctypes.c_void_p(aborted.address))
   if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # no Python runs while the program does
     signal.signal(signal.SIGINT, signal.SIG_DFL)
   try: entry = ctypes.cast(library.main, ctypes.c_void_p).value
@@ -119,7 +123,6 @@ def run(path: str, arguments: Sequence[str], at_exit: Callable[[], None]) -> NoR
     entry = _base(library) + main.value
   function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(entry or 0)
   status = int(function(len(words), ctypes.addressof(argv)))
-  atexit._run_exitfuncs()
   ctypes.CDLL(None).exit(status)
   raise AssertionError("exit came back")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tinyhw.cli.files import load
 from tinyhw.core.errors import InvalidArgument
 
 
@@ -19,15 +20,6 @@ def pairs(words: tuple[str, ...], option: str) -> dict[str, Path]:
     if name in found: raise InvalidArgument(f"{option} {name!r} is given twice")
     found[name] = Path(path)
   return found
-
-
-def read(path: Path) -> Any:
-  """The array of a .npy file."""
-  import numpy as np
-  try: return np.load(path, allow_pickle=False)
-  except OSError as error: raise InvalidArgument(f"cannot be read: {error.strerror or error}",
-                                                 where=str(path)) from None
-  except ValueError as error: raise InvalidArgument(f"is no .npy file: {error}", where=str(path)) from None
 
 
 def described(summary: Any) -> dict[str, Any]:
@@ -86,7 +78,8 @@ def command(model: Path, inputs: tuple[str, ...], outputs: tuple[str, ...], devi
   for name in kept:
     if name not in names: raise InvalidArgument(f"the model has no output {name!r}",
                                                 hint=f"it has {', '.join(sorted(names))}")
-  results = {name: np.asarray(value) for name, value in loaded(**{n: read(p) for n, p in files.items()}).items()}
+  given = {name: load(path, str(path)) for name, path in files.items()}
+  results = {name: np.asarray(value) for name, value in loaded(**given).items()}
   for name, path in kept.items():
     with open(path, "wb") as file: np.save(file, results[name])
   if as_json:

@@ -159,6 +159,6 @@ def write(r: Report, form: str | None, file: Path | None, only_exactness: bool) 
 
 def keep(file: Path, text: str) -> None:
   """Write a file and say so."""
-  try: file.write_text(text)
+  try: file.write_text(text, encoding="utf-8")
   except OSError as error: raise InvalidArgument(f"cannot be written: {error.strerror}", where=str(file)) from None
   click.echo(f"report: {file} ({len(text):,} bytes)", err=True)

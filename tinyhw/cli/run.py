@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tinyhw.cli import checks
+from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import InvalidArgument
 
 
@@ -43,6 +44,7 @@ def command(mockgpu: str, module: bool, check: str | None, program: str, argumen
   if not module and native.is_native(program):
     native.run(program, arguments, tell)
   sys.argv = [program, *arguments]
+  at_end(Step.REPORTS, tell)  # behind what the program has registered, which may call CUDA too
   sys.path.insert(0, os.getcwd() if module else str(Path(program).resolve().parent))
   try:
     if module: runpy.run_module(program, run_name="__main__", alter_sys=True)

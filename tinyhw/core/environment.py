@@ -1,4 +1,4 @@
-"""Variables of the environment that are asked for often.
+"""Variables of the environment that are asked for often, and what people write in such texts.
 
 `os.environ` finds out by an exception that a name is not there, which costs more than all else of a small launch.
 """
@@ -20,3 +20,9 @@ def variable(name: str, encoded: bytes) -> str:
 
 raw: Final[Callable[[bytes], object]] = (lambda name: os.environ.get(os.fsdecode(name))) if _DATA is None else _DATA.get
 """What a variable is set to, in a form that is only good for comparing it with what it was."""
+
+
+def count(text: str) -> int | None:
+  """What a count in a variable or on a command line says: 1 to 18 digits. None for any other text; Python's `int`
+  takes digits of all scripts, and raises for more than 4,300."""
+  return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None

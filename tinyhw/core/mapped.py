@@ -59,6 +59,13 @@ def mapped_file(fd: int, size: int) -> Any:
   return array
 
 
+def copy_on_write(fd: int, length: int, address: int) -> None:
+  """Have a private copy of a file's pages in the place of a mapping of all of it: a page is copied when it is first
+  written, and what others write to the file until then shows. Raises OSError."""
+  flags = mmap.MAP_PRIVATE | _MAP_FIXED | _MAP_NORESERVE
+  if _LIBC.mmap(address, length, 3, flags, fd, 0) != address: raise _failed()
+
+
 def give_back(address: int, length: int) -> None:
   """Free the pages of a shared file below a mapping (MADV_REMOVE); they read as zeros afterwards. Raises OSError."""
   if _LIBC.madvise(address, length, mmap.MADV_REMOVE): raise _failed()

@@ -8,14 +8,16 @@ from __future__ import annotations
 import ctypes
 import os
 from bisect import bisect_right, insort
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
-from tinyhw.core.mapped import give_back, mapped_file
+from tinyhw.core.mapped import copy_on_write, give_back, mapped_file
 
 PAGE: Final = 4096
 PAGES: Final = 4096  # of which an address space remembers where they are mapped
@@ -49,6 +51,8 @@ class Backing(Protocol):
 class Region:
   """`size` bytes of sparse memory in a memfd (pages exist once written). `u8` shows all of it, `fd` shares it.
 
+  A forked child has a copy, as of all other memory: what it stores or gives back is its own.
+
   Raises OSError where the process may have no more files (EMFILE) or addresses (ENOMEM).
   """
 
@@ -59,10 +63,20 @@ class Region:
     self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
     os.ftruncate(self.fd, size)
     self.u8: U8 = np.frombuffer(mapped_file(self.fd, size), dtype=np.uint8)
+    self._shared = True
+    _REGIONS.add(self)
 
   def discard(self, offset: int, size: int) -> None:
     """Give the pages back to the system; they read as zeros afterwards."""
-    give_back(self.u8.ctypes.data + offset, size)
+    if self._shared: give_back(self.u8.ctypes.data + offset, size)
+    else: self.u8[offset:offset + size] = 0
+
+  def part(self) -> None:
+    """In a forked child: from here on the memory is its own."""
+    if not self._shared or self.fd < 0: return  # a fork of the child's, or of who has closed it
+    with suppress(OSError):  # a system that promises no memory that it has not got (vm.overcommit_memory 2)
+      copy_on_write(self.fd, self.size, self.u8.ctypes.data)
+      self._shared = False
 
   def close(self) -> None:
     """Close the file. Its memory goes when the last array on it goes."""
@@ -72,6 +86,16 @@ class Region:
   _close = staticmethod(os.close)  # when the interpreter ends, modules may go before the last region
 
   def __del__(self) -> None: self.close()
+
+
+_REGIONS: Final[WeakSet[Region]] = WeakSet()
+
+
+def _in_child() -> None:
+  for region in list(_REGIONS): region.part()
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 class HostRegion:

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -36,7 +37,9 @@ def _find_main() -> None:
 os.register_at_fork(after_in_child=_find_main)
 
 
-def _in_main_thread() -> bool: return get_ident() == _main
+def in_main_thread() -> bool:
+  """Whether the calling thread is the one that runs signals' handlers."""
+  return get_ident() == _main
 
 
 class Patience:
@@ -61,28 +64,55 @@ class Held:
 
   `raised` is what waits. Called, it raises Stopped then, in any thread: so a dispatch ends where it can. There is one
   for the process, as there is one set of handlers.
+
+  Between `keep` and `release` no inner block raises. Handlers of a program's own wait there until it can be called
+  again (`release`), or a dispatch asks whether it is to end: they may call what runs just now.
   """
 
   def __init__(self) -> None:
     self.raised: BaseException | None = None
-    self._depth = 0
+    self._depth = self._keeping = 0
+    self._waiting: deque[tuple[Handler, int, FrameType | None]] = deque()
     self._before: list[tuple[int, Handler, Handler]] = []  # signals that are held: their handlers, and those as held
     self._found: list[Any] = [None] * len(_SIGNALS)  # the handlers of last time
     self._ours: list[tuple[int, Handler, Handler]] = []  # what is held of them
 
   def __call__(self) -> None:
+    if self._waiting and in_main_thread(): self._serve()
     if self.raised is not None: raise Stopped(f"stopped by {type(self.raised).__name__}")
 
   def ends(self) -> bool:
     """Whether the calling thread is to leave the block."""
-    return self.raised is not None and _in_main_thread()
+    if self._waiting and in_main_thread(): self._serve()
+    return self.raised is not None and in_main_thread()
 
   def _holding(self, handler: Handler) -> Handler:
     def hold(number: int, frame: FrameType | None) -> None:
+      self._waiting.append((handler, number, frame))
+      if not self._keeping or handler is signal.default_int_handler: self._serve()
+    return hold
+
+  def _serve(self) -> None:
+    """Run the handlers that wait."""
+    while self._waiting:
+      handler, number, frame = self._waiting.popleft()
       try: handler(number, frame)
       except BaseException as error:
         if self.raised is None: self.raised = error
-    return hold
+
+  def keep(self) -> None:
+    """A block begins, in the main thread, out of which nothing is raised, nor out of those within it."""
+    self.__enter__()
+    self._keeping += 1
+
+  def release(self) -> None:
+    """It ends. Raises what handlers have raised, unless another block is around it."""
+    self._keeping -= 1
+    if self._depth > 1:
+      self._depth -= 1
+      return
+    if self._waiting: self._serve()
+    self.__exit__()
 
   def __enter__(self) -> Held:
     if get_ident() != _main: return self
@@ -125,7 +155,7 @@ class Held:
     self._depth -= 1
     if not self._depth: self._restore()
     raised = self.raised
-    if raised is not None:
+    if raised is not None and not self._keeping:
       self.raised = None
       raise raised from None
 

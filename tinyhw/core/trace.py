@@ -4,7 +4,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
+
+
+class Whose(Enum):
+  """Whose clock a device's times are of. A mock's clock moves by what a card might take, and says nothing of one."""
+  HOST = "host's clock"
+  CARD = "card's clock"
+  MOCK = "mock's clock"
 
 
 class Clock:
@@ -41,19 +49,27 @@ class Event:
 
 
 class Trace:
-  """Events in order. Whoever would build a costly event checks `enabled` first; `keep` bounds memory (oldest go)."""
+  """Events in order. Whoever would build a costly event checks `enabled` first; `keep` bounds memory (oldest go): fewer
+  where only errors are kept."""
 
-  def __init__(self, clock: Clock, *, enabled: bool = False, keep: int = 100_000) -> None:
-    self.clock, self.enabled, self.keep = clock, enabled, keep
+  def __init__(self, clock: Clock, *, enabled: bool = False, keep: int | None = None) -> None:
+    self.clock, self.enabled = clock, enabled
+    self._keep = keep
     self._events: list[Event] = []
     self.dropped = 0
+
+  @property
+  def keep(self) -> int:
+    """How many events stay."""
+    return (100_000 if self.enabled else 1000) if self._keep is None else self._keep
 
   def add(self, source: str, kind: str, name: str, /, **fields: Any) -> None:
     """Record an event now, whether or not `enabled`: errors and refusals are always kept."""
     self._events.append(Event(self.clock.now_ns(), source, kind, name, fields))
-    if len(self._events) > self.keep + self.keep // 4:
-      self.dropped += len(self._events) - self.keep
-      del self._events[:-self.keep]
+    keep = self.keep
+    if len(self._events) > keep + keep // 4:
+      self.dropped += len(self._events) - keep
+      del self._events[:-keep]
 
   def __iter__(self) -> Iterator[Event]: return iter(self._events)
 

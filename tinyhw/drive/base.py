@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, Unsupported
+from tinyhw.core.trace import Whose
 
 Dim3 = tuple[int, int, int]
 ADDRESS: Final = attrgetter("address")  # of an allocation
@@ -55,7 +56,7 @@ class Program(ABC):
     """Launch with `buffers`, then `values`, as arguments in declaration order.
 
     `grid` counts workgroups and `block` counts threads of a workgroup, both as (x, y, z). Returns at once, unless
-    `wait` is set: then it returns the kernel's duration in seconds on the device's clock.
+    `wait` is set: then it returns the kernel's duration in seconds on the runtime's `clock`.
     """
 
 
@@ -94,6 +95,8 @@ class Runtime(ABC):
   """One opened device."""
 
   name: str
+  clock: Whose = Whose.HOST
+  """Whose clock the times are of that launches return, and `began`: who opens a device behind a mock says so."""
   dropped: tuple[tuple[int, int], ...] = ()
   """First and last timeline values of queued work that was dropped, where there is a timeline."""
 

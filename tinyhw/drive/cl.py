@@ -22,6 +22,7 @@ import numpy as np
 from tinyhw.autogen import opencl as cl
 from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory
 from tinyhw.core.locks import lock
+from tinyhw.core.trace import Whose
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime
 
 NAMES = ("libOpenCL.so.1", "libOpenCL.so")
@@ -180,6 +181,7 @@ class CLProgram(Program):
 
 class CLRuntime(Runtime):
   """The OpenCL device of that number. Raises DeviceError where there is none."""
+  clock = Whose.CARD
 
   def __init__(self, index: int = 0, name: str = "CL"):
     self.name, self.index, self.library = name, index, library()

@@ -22,6 +22,7 @@ from tinyhw.autogen import cuda
 from tinyhw.core.errors import DecodeError, DeviceError, InvalidArgument, OutOfMemory, Unsupported, WaitTimeout
 from tinyhw.core.locks import lock
 from tinyhw.core.patience import within
+from tinyhw.core.trace import Whose
 from tinyhw.drive.base import Allocation, Dim3, Launch, Program, Runner, Runtime
 from tinyhw.drive.nv.bare import PtxKernel, is_ptx
 from tinyhw.wire.codeobject import Argument, CodeObject
@@ -303,6 +304,7 @@ class CudaRuntime(Runtime):
 
   `signature` tells what a launch has to know of a kernel of a PTX module's text; without it, the driver is asked.
   """
+  clock = Whose.CARD
 
   texture_headers = False  # handles of textures are the driver's, which makes them of descriptions
 
@@ -360,7 +362,7 @@ class CudaRuntime(Runtime):
       raise DeviceError(f"opened by process {self.pid} and used by its fork {os.getpid()}", where=self.name,
                         hint="CUDA does not pass through fork: open it in the child alone")
     if self.closed: raise DeviceError("the device was closed", where=self.name)
-    if self.lost is not None: raise self.lost
+    if self.lost is not None: raise self.lost.again()  # a new one: an error that was raised keeps its frames
 
   def run(self, name: str, *arguments: Any) -> None:
     """A call whose error is the device's."""
@@ -374,7 +376,7 @@ class CudaRuntime(Runtime):
     first, *rest = error.message.split("\n")
     way_on = f"the context is lost with its memory; Device[{self.name!r}].reset() makes a new one"
     self.lost = DeviceError("\n".join([f"{first}: {way_on}", *rest]), where=self.name)
-    return self.lost
+    return self.lost.again()
 
   def raise_faults(self) -> None:
     """Raise what queued work has left."""

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tinyhw.core.ending import Step, at_end
+from tinyhw.core.environment import count
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import lock
 
@@ -212,9 +213,9 @@ def source() -> str:
 def cores() -> int:
   """Threads that a large kernel gets, the launching one among them: `TINYHW_CORES`, or what this process may use."""
   if not (text := os.environ.get(VARIABLE)): return min(len(os.sched_getaffinity(0)) if supported() else 1, _MOST)
-  if not text.isdecimal() or not 1 <= int(text) <= _MOST:
+  if not 1 <= (wanted := count(text) or 0) <= _MOST:
     raise InvalidArgument(f"{text!r} is no number of threads from 1 to {_MOST}", where=VARIABLE)
-  return int(text)
+  return wanted
 
 
 @functools.cache

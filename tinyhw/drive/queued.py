@@ -31,6 +31,7 @@ from tinyhw.core.errors import DeviceError, Error, InvalidArgument, WaitTimeout
 from tinyhw.core.locks import lock
 from tinyhw.core.patience import within
 from tinyhw.core.port import Port
+from tinyhw.core.trace import Whose
 from tinyhw.drive.allocate import BounceBuffer, BounceHalf, KernargRing
 from tinyhw.drive.base import Allocation, Runtime
 from tinyhw.drive.movers import Movers
@@ -53,7 +54,7 @@ def timeout_from_environment() -> float:
   if text is None: return DEFAULT_TIMEOUT_S
   try: seconds = float(text)
   except ValueError: seconds = -1.0
-  if seconds <= 0: raise InvalidArgument(f"{TIMEOUT_VARIABLE}={text!r} is not a positive number of seconds")
+  if not seconds > 0: raise InvalidArgument(f"{TIMEOUT_VARIABLE}={text!r} is not a positive number of seconds")
   return seconds
 
 
@@ -63,6 +64,7 @@ class QueuedRuntime(Runtime):
   `port`, `name`, `timeout_s`; then memory; then `start_timeline`, `kernargs`, `bounce`, `compute`, `copier`,
   `copy_stream`.
   """
+  clock = Whose.CARD
   port: Port
   timeout_s: float
   signals: SignalPool
@@ -233,8 +235,7 @@ class QueuedRuntime(Runtime):
 
   def synchronize(self) -> None:
     if self._unsure: self._settle()
-    value = self.timeline.last
-    if self._done[0] < value: self._wait_slowly(value)
+    self.wait(self.timeline.last)
 
   def _settle(self) -> None:
     """After an interrupted submission: one more, whose value is reached."""
@@ -244,6 +245,7 @@ class QueuedRuntime(Runtime):
   def wait(self, value: int) -> None:
     """Wait until the timeline reaches `value`. Raises what stopped the device, or WaitTimeout."""
     if self._done[0] < value: self._wait_slowly(value)
+    elif self._closing: self.check_usable()  # `close` has moved the timeline to its end: nothing is known of the work
 
   def _wait_slowly(self, value: int) -> None:
     if self.lost is not None or os.getpid() != self._pid: self.check_usable()

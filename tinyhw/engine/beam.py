@@ -16,7 +16,9 @@ import numpy as np
 
 from tinyhw.compile import ProgramSpec, compile_kernel
 from tinyhw.compile.search import Judge, search
+from tinyhw.core.environment import count
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.trace import Whose
 from tinyhw.device import OpenDevice, debug_level
 from tinyhw.drive.base import Allocation
 from tinyhw.engine.run import loaded
@@ -34,8 +36,8 @@ _FASTER, _WINS = 0.98, 0.7      # of the first one's time, in the best turn; and
 def width() -> int:
   """How many lists a search keeps: the variable `BEAM`; 0 is no search."""
   text = os.environ.get(VARIABLE, "") or "0"
-  if not text.isdecimal(): raise InvalidArgument(f"{text!r} is no number of lists", where=VARIABLE)
-  return int(text)
+  if (lists := count(text)) is None: raise InvalidArgument(f"{text!r} is no number of lists", where=VARIABLE)
+  return lists
 
 
 def searched(ast: UOp, opened: OpenDevice, lists: int) -> ProgramSpec:
@@ -43,7 +45,8 @@ def searched(ast: UOp, opened: OpenDevice, lists: int) -> ProgramSpec:
   with _Race(ast, opened) as race: found = search(ast, opened.renderer, lists, race)
   if debug_level() >= 1:
     opts = ", ".join(f"{o.kind.name} {o.axis} {o.amount}" for o in found.opts) or "no options"
-    print(f"BEAM     {found.name} on {opened.name}: {opts}", file=sys.stderr)
+    by = f", by the {Whose.MOCK.value}" if opened.runtime.clock is Whose.MOCK else ""
+    print(f"BEAM     {found.name} on {opened.name}{by}: {opts}", file=sys.stderr)
   return found
 
 

@@ -2,6 +2,7 @@
 
 One track of the host has schedules, compilations and copies, one for each device its kernels and copies between devices
 as the host saw them, and one for each hardware queue with timestamps of its own the same kernels by the device's clock.
+Tracks say whose clock it is: the host's, a card's, or a mock's, which says nothing of a card.
 While a profile is taken each kernel is waited for, so that its time is its own. The file is written when the process
 ends, or by `write`.
 """
@@ -21,6 +22,7 @@ from typing import Any, Final
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import variable
 from tinyhw.core.locks import lock
+from tinyhw.core.trace import Whose
 
 LIMIT: Final = 1_000_000  # events; later ones are counted and left out
 Interval = tuple[float, float]
@@ -59,13 +61,14 @@ class Profile:
       if len(self._events) < LIMIT: self._events.append(event)
       else: self.dropped += 1
 
-  def kernel(self, device: str, name: str, host: Interval, own: Interval | None, facts: dict[str, Any]) -> None:
-    """Keep a launch: as the host saw it, and by the clock of the device where that has one."""
-    self.add(Event(device, name, "kernel", *host, facts=facts))
+  def kernel(self, device: str, name: str, host: Interval, own: Interval | None, facts: dict[str, Any],
+             clock: Whose = Whose.CARD) -> None:
+    """Keep a launch: as the host saw it, and by the clock of the device where that has one (`clock` says whose)."""
+    self.add(Event(f"{device} ({Whose.HOST.value})", name, "kernel", *host, facts=facts))
     if own is None: return
     with self._lock:
       self._offsets[device] = min(self._offsets.get(device, float("inf")), host[1] - own[1])
-    self.add(Event(f"{device} compute queue", name, "kernel", *own, clock=device, facts=facts))
+    self.add(Event(f"{device} compute queue ({clock.value})", name, "kernel", *own, clock=device, facts=facts))
 
   def trace(self) -> dict[str, Any]:
     """All events as Chrome's trace format has them: microseconds, processes and threads by number."""
@@ -83,7 +86,7 @@ class Profile:
 
   def write(self, path: Path) -> None:
     """Write the trace."""
-    path.write_text(json.dumps(self.trace(), separators=(",", ":")))
+    path.write_text(json.dumps(self.trace(), separators=(",", ":")), encoding="utf-8")
 
   def clear(self) -> None:
     """Forget all events."""

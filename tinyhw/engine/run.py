@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.environment import variable
+from tinyhw.core.trace import Whose
 from tinyhw.device import Device, OpenDevice, debug_level
 from tinyhw.engine import viz, watch
 from tinyhw.engine.binding import bound_value
@@ -94,27 +95,32 @@ class Step:
       for b in self.written: b.written()
     stop = time.perf_counter()
     if wants(): self._profiled(what, (start, stop), seconds)
-    if viz.wants() and self.kernel is not None: viz.VIZ.ran(self.kernel.spec, seconds or 0.0)
-    if level >= 2: self._print(what, stop - start if seconds is None else seconds, level)
+    if viz.wants() and self.kernel is not None: viz.VIZ.ran(self.kernel.spec, seconds or 0.0, stop - start)
+    if level >= 2: self._print(what, stop - start, seconds, level)
 
   def _profiled(self, what: str, host: tuple[float, float], seconds: float | None) -> None:
-    own, facts = None, dict[str, Any]()
+    own, clock, facts = None, Whose.HOST, dict[str, Any]()
     if self.kernel is not None and seconds is not None:
       spec, began = self.kernel.spec, self.kernel.device.runtime.began()
-      own = None if began is None else (began, began + seconds)
+      own, clock = None if began is None else (began, began + seconds), self.kernel.device.runtime.clock
       facts = {"grid": _times(self.grid), "block": _times(spec.block), "operations": self.operations,
                "bytes": spec.estimates.bytes}
     else: facts = {"bytes": self.buffers[0].nbytes}
-    PROFILE.kernel(self.buffers[0].device, what, host, own, facts)
+    PROFILE.kernel(self.buffers[0].device, what, host, own, facts, clock)
 
-  def _print(self, what: str, seconds: float, level: int) -> None:
+  def _print(self, what: str, host: float, own: float | None, level: int) -> None:
+    """A line of the launch: the time that it took, and how fast that is; of a mock, what the host took and what the
+    mock's clock says, of which nothing follows for a card."""
     ops, moved, sizes = 0, self.buffers[0].nbytes, ""
     if self.kernel is not None:
       spec = self.kernel.spec
       ops, moved, sizes = self.operations, spec.estimates.bytes, f"{_times(self.grid)} x {_times(spec.block)}"
+    mocked = _clock(self.buffers[0].device) is Whose.MOCK
+    seconds = host if mocked or own is None else own
     counters.steps += 1
     counters.seconds += seconds
-    rate = f"{ops / seconds * 1e-9:8.2f} GFLOPS {moved / seconds * 1e-9:8.2f} GB/s" if seconds else ""
+    if mocked: rate = "of the host" if own is None else f"of the host ({own * 1e6:,.1f} us on the {Whose.MOCK.value})"
+    else: rate = f"{ops / seconds * 1e-9:8.2f} GFLOPS {moved / seconds * 1e-9:8.2f} GB/s" if seconds else ""
     print(f"{self.buffers[0].device:8s} {counters.steps:5d}  {what:32s} {sizes:22s} {seconds * 1e3:9.3f} ms {rate}"
           f"  {counters.seconds * 1e3:9.1f} ms in all  {_held(self.buffers[0].device)}", file=sys.stderr)
     if level >= 3:
@@ -130,6 +136,12 @@ class Counters:
 
 
 counters = Counters()
+
+
+def _clock(device: str) -> Whose:
+  """Whose clock a device's times are of."""
+  opened = Device.get(device)
+  return Whose.HOST if opened is None else opened.runtime.clock
 
 
 def _held(device: str) -> str:
@@ -160,6 +172,7 @@ def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
         best = _searched(ast, opened)
         opts = None if best is None else best.opts
         with viz.VIZ.compiling(opened.name, opened.renderer) as page:
+          page.clock = opened.runtime.clock
           spec = page.spec = compile_anew(ast, opened.renderer, opts)
       else: spec = program_of(ast, opened.renderer, opened)
     with span("compile", f"load {spec.name}"):

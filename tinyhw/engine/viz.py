@@ -20,6 +20,7 @@ from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import variable
 from tinyhw.core.errors import Error
 from tinyhw.core.locks import lock
+from tinyhw.core.trace import Whose
 from tinyhw.ir.size import highest
 from tinyhw.ir.stages import Watcher, watched
 from tinyhw.ir.uop import UOp
@@ -76,6 +77,9 @@ class _Watches(Watcher):
     if len(self._rules) < RULES: self._rules.append((rule, _short(before), _short(after)))
 
 
+def _mean(times: list[float]) -> float | None: return sum(times) / len(times) if times else None
+
+
 @dataclass(eq=False)
 class Page:
   """One kernel."""
@@ -84,7 +88,9 @@ class Page:
   stages: list[Stage]
   spec: ProgramSpec | None = None
   code: str = ""
-  times: list[float] = field(default_factory=list)
+  times: list[float] = field(default_factory=list)  # by the device's clock
+  host: list[float] = field(default_factory=list)  # the same launches, waited for by the host
+  clock: Whose = Whose.HOST
 
   def data(self) -> dict[str, Any]:
     """As the page's script reads it."""
@@ -94,7 +100,8 @@ class Page:
       "name": spec.name, "device": self.device, "grid": "*".join(map(str, spec.grid)), "source": spec.source,
       "block": "*".join(map(str, spec.block)), "operations": highest(spec.estimates.ops), "bytes": spec.estimates.bytes,
       "compiled": self.compiled, "runs": len(self.times), "code": self.code, "options": list(map(str, spec.opts)),
-      "seconds": sum(self.times) / len(self.times) if self.times else None,
+      "seconds": _mean(self.host if self.clock is Whose.MOCK else self.times), "clock": self.clock.value,
+      "mocked": _mean(self.times) if self.clock is Whose.MOCK else None,
       "stages": [vars(stage) for stage in self.stages],
     }
 
@@ -127,19 +134,21 @@ class Viz:
         self._pages.append(page)
         self._by_spec[id(page.spec)] = page
 
-  def ran(self, spec: ProgramSpec, seconds: float) -> None:
-    """A launch took so long."""
-    if (page := self._by_spec.get(id(spec))) is not None: page.times.append(seconds)
+  def ran(self, spec: ProgramSpec, seconds: float, host: float) -> None:
+    """A launch took so long, by the device's clock and by the host's."""
+    if (page := self._by_spec.get(id(spec))) is not None:
+      page.times.append(seconds)
+      page.host.append(host)
 
   def page(self) -> str:
     """The page."""
     with self._lock: data = [p.data() for p in self._pages]
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")  # nothing in it ends the script
-    return Path(__file__).with_suffix(".html").read_text().replace("@DATA@", text)
+    return Path(__file__).with_suffix(".html").read_text(encoding="utf-8").replace("@DATA@", text)
 
   def write(self, path: Path) -> None:
     """Write the page."""
-    path.write_text(self.page())
+    path.write_text(self.page(), encoding="utf-8")
 
   def _at_exit(self) -> None:
     wanted = wants()

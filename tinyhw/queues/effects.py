@@ -15,6 +15,7 @@ class Does(Enum):
   """The kinds of effects."""
   READ = "reads"
   WRITE = "writes"
+  STAMP = "stamps"         # the time to memory, which no two runs share
   ATOMIC = "changes"
   WAIT = "waits for"       # for a value in memory
   SIGNAL = "signals"       # a value to memory, that somebody may wait for

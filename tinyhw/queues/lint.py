@@ -233,7 +233,7 @@ class Linter:
                    (place,))
 
   def _effect(self, step: Step, place: Place, item: Item, effect: Effect) -> None:
-    if effect.does in (Does.READ, Does.WRITE, Does.WAIT, Does.SIGNAL, Does.ATOMIC, Does.CALL):
+    if effect.does in (Does.READ, Does.WRITE, Does.STAMP, Does.WAIT, Does.SIGNAL, Does.ATOMIC, Does.CALL):
       self._address(step, place, effect.address, max(effect.size, 1), effect.does.value)
     if effect.does in (Does.WAIT, Does.SIGNAL) and effect.size and effect.address % min(effect.size, 4):
       self._tell("misaligned", f"{effect.address:#x} is no multiple of {effect.size}", (place,))

@@ -102,6 +102,7 @@ def lines(names: Names, follow: Follow, *, deep: bool = True) -> Iterator[str]:
   for item in follow.items:
     pad = "  " * item.depth
     told = known(names, item, launches.get(id(item)))
+    if item.packet is not None and item.error: told.append(item.error)
     yield f"{item.address:#014x}  {pad}{packet_text(item)}" + (f"   ; {'; '.join(told)}" if told else "")
     if deep:
       for line in below(item): yield f"{'':14}  {pad}  {line}"
@@ -113,7 +114,8 @@ def rows(names: Names, follow: Follow) -> Iterator[dict[str, Any]]:
   for item in follow.items:
     row: dict[str, Any] = {"address": item.address, "depth": item.depth, "words": list(item.words)}
     packet = item.packet
-    if packet is None: row["error"] = item.error
+    if item.error: row["error"] = item.error
+    if packet is None: pass
     elif isinstance(packet, methods.Send):
       row |= {"packet": packet.header.__name__, "subchannel": packet.subchannel, "methods": below(item),
               "class": item.class_id}

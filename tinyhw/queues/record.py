@@ -7,7 +7,7 @@ change costs a hash. What the device leaves behind is looked at when the program
 kept, since a replay makes it again. All is on file before the doorbell rings, so whatever ends the process, what it
 submitted is there.
 
-Memory that the host cannot see is filled by submissions, which are there; its contents are told only where who composes
+Memory that the host cannot see is filled by submissions, which are there; hashes of it are told only where who composes
 hands in `peek`.
 
 Threads may share it: one lock, held while an event is made. A forked child writes no more: it opens its devices anew,
@@ -20,6 +20,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -35,8 +36,8 @@ SMALL: Final = 1 << 16  # bytes of an allocation that is kept by pages
 CHUNK: Final = 1 << 16  # bytes of a chunk of a larger one
 SIGNALS: Final = 256  # signals that are looked at: those that submissions named last
 
-Peek = Callable[[str, int, int, int], memoryview | None]
-"""(vendor, GPU, address, bytes) -> memory that the host has not mapped."""
+Peek = Callable[[int, int, int], memoryview | None]
+"""(GPU by its place among those in use, address, bytes) -> device memory that the host has not mapped, on a mock."""
 
 
 class Code(Protocol):
@@ -54,23 +55,34 @@ Codes = Callable[[str], Iterable[Code]]
 
 
 
+@dataclass(slots=True)
+class Pending:
+  """A submission whose end was not seen: where it signals (bytes by address), and what it may change."""
+  number: int
+  signals: dict[int, int] = field(default_factory=dict)
+  touched: dict[int, Allocation] = field(default_factory=dict)
+
+
 class Recorder:
   """The file, and what is known of the process; see the module."""
 
-  def __init__(self, path: str | os.PathLike[str], head: dict[str, Any] | None = None, *, peek: Peek | None = None,
+  def __init__(self, path: str | os.PathLike[str], head: dict[str, Any] | None = None, *,
                codes: Codes | None = None) -> None:
     self._lock = threading.RLock()
     self._pid = os.getpid()
     self._writer = Writer(path, head or {})
-    self._peek, self._codes = peek, codes
+    self._peeks: dict[str, Peek] = {}
+    self._codes = codes
     self._worlds: dict[str, World] = {}
     self._threads: dict[int, int] = {}
     self._known: dict[tuple[str, int, int], bytes] = {}  # the hash of a chunk: vendor, allocation, first byte
-    self._touched: dict[str, dict[int, Allocation]] = {}  # what submissions may have changed since the last look
+    self._pending: dict[str, list[Pending]] = {}  # submissions whose end was not seen yet
+    self._values: dict[tuple[str, int], dict[int, int]] = {}  # signalled at an address: value -> submission
     self._programs: dict[tuple[str, int], bytes] = {}
-    self._signals: dict[str, dict[int, int]] = {}  # bytes of a signal, by vendor and address
+    self._signals: set[tuple[str, int]] = set()  # pages that submissions signal into
+    self._named: dict[str, dict[int, int]] = {}  # bytes of a signal, by vendor and address: those that are looked at
+    self._told: dict[str, list[list[int]]] = {}  # their values as they were told last
     self._ports: dict[str, Port] = {}
-    self._values: dict[str, list[list[int]]] = {}  # as they were told last
     self._start = time.perf_counter_ns()
     self.events = 0
     self.submissions = 0
@@ -81,11 +93,12 @@ class Recorder:
   @property
   def bytes_stored(self) -> int: return self._writer.bytes_stored
 
-  def port(self, port: Port, vendor: str) -> RecordingPort:
-    """A port of "amd" or "nv" that tells this recorder."""
+  def port(self, port: Port, vendor: str, peek: Peek | None = None) -> RecordingPort:
+    """A port of "amd" or "nv" that tells this recorder; `peek` shows a mock's device memory."""
     with self._lock:
       world = self._worlds.setdefault(vendor, new_world(vendor))
       self._ports[vendor] = port
+      if peek is not None: self._peeks[vendor] = peek
     return RecordingPort(port, self, vendor, world)
 
   def note(self, kind: str, text: str) -> None:
@@ -145,32 +158,39 @@ class Recorder:
     found: Any = world.follow(queue, ring, read)
     event.ring = [list(row) for row in ring]
     event.pieces = [list(row) for row in found.pieces]
+    pending = Pending(self.submissions)
+    for effect in (e for i in found.items for e in i.effects):
+      if effect.does in (Does.SIGNAL, Does.STAMP): self._signals.add((vendor, effect.address // PAGE))
+      if effect.does is Does.SIGNAL and not effect.compare:
+        self._values.setdefault((vendor, effect.address), {})[effect.value] = self.submissions
+        pending.signals[effect.address] = effect.size
     reached: dict[int, Allocation] = {}
     for address, size in found.roots: self._reach(port, vendor, world, reached, address, size)
     event.touched = sorted(reached)
-    signals = self._signals.setdefault(vendor, {})
+    signals = self._named.setdefault(vendor, {})
     for effect in (e for item in found.items for e in item.effects if e.does in (Does.WAIT, Does.SIGNAL)):
       signals.pop(effect.address, None)  # the last are kept
       signals[effect.address] = effect.size
     while len(signals) > SIGNALS: del signals[next(iter(signals))]
-    event.signals = self._values[vendor] = self._look(port, vendor, world)
+    event.signals = self._told[vendor] = self._look(port, vendor, world)
     event.pointers = [int.from_bytes(read(at, size) or b"", "little") for at, size in world.pointers(queue)]
     for made in reached.values(): event.memory += self._changed(port, vendor, made, True)
-    self._touched.setdefault(vendor, {}).update(reached)
+    pending.touched = reached
+    self._pending.setdefault(vendor, []).append(pending)
 
   def _before_a_free(self, vendor: str, world: World, event: Event) -> None:
     """Memory was given back: what the host had seen by then says whether it was still in use."""
     port = self._ports.get(vendor)
     values = self._look(port, vendor, world) if port is not None else []
-    if values == self._values.get(vendor, []): return
-    self._values[vendor] = values
+    if values == self._told.get(vendor, []): return
+    self._told[vendor] = values
     self._writer.event(Seen(memory=[], signals=values, at_ns=event.at_ns, thread=event.thread, vendor=vendor).row())
     self.events += 1
 
   def _look(self, port: Port, vendor: str, world: World) -> list[list[int]]:
     """Values of the signals that submissions have named."""
     rows = []
-    for address, size in self._signals.get(vendor, {}).items():
+    for address, size in self._named.get(vendor, {}).items():
       raw = self._read(port, vendor, world, address, size)
       if raw is not None and len(raw) == size: rows.append([address, size, int.from_bytes(raw, "little")])
     return rows
@@ -200,7 +220,8 @@ class Recorder:
   def _view(self, port: Port, vendor: str, made: Allocation) -> memoryview | None:
     """All of an allocation's bytes, where the host sees them."""
     if made.host: return port.memory(made.host, made.size)
-    return None if self._peek is None else self._peek(vendor, made.gpu, made.address, made.size)
+    if not made.address or vendor not in self._peeks: return None
+    return self._peeks[vendor](self._worlds[vendor].place(made), made.address, made.size)
 
   def _changed(self, port: Port, vendor: str, made: Allocation, content: bool) -> list[list[Any]]:
     """Rows of the chunks whose contents are others than the last time; with `content` they are stored too, where the
@@ -215,22 +236,37 @@ class Recorder:
       key = vendor, made.key, at
       if self._known.get(key) == name: continue
       self._known[key] = name
-      if content and made.host: self._writer.blob(chunk, name)
+      if made.host and (content or self._has_signal(vendor, made.address + at, len(chunk))):
+        self._writer.blob(chunk, name)
       rows.append([made.key, at, len(chunk), name])
     return rows
 
+  def _has_signal(self, vendor: str, address: int, size: int) -> bool:
+    """Whether submissions signal into a chunk: what they leave there is kept, since times are in it too."""
+    return any((vendor, page) in self._signals for page in range(address // PAGE, -(-(address + size) // PAGE)))
+
   def _seen(self, port: Port, vendor: str) -> None:
-    """The program has waited: look at what submissions may have left behind."""
+    """The program has waited: look at what the submissions that have ended left behind, and no other may change."""
     with self._lock:
-      touched = self._touched.pop(vendor, None)
       if not self._mine: return
       values = self._look(port, vendor, self._worlds[vendor])
-      told = values != self._values.get(vendor, [])
-      if not touched and not told: return
-      self._values[vendor] = values
-      rows = [row for made in (touched or {}).values() if made.freed_at < 0
-              for row in self._changed(port, vendor, made, False)]
+      told = values != self._told.get(vendor, [])
+      self._told[vendor] = values
+      open_, ended = [], dict[int, Allocation]()
+      for one in self._pending.get(vendor, ()):
+        if all(self._is_over(port, vendor, at, size, one.number) for at, size in one.signals.items()):
+          ended.update(one.touched)
+        else: open_.append(one)
+      self._pending[vendor] = open_
+      for one in open_:
+        for key in one.touched: ended.pop(key, None)
+      rows = [row for made in ended.values() if made.freed_at < 0 for row in self._changed(port, vendor, made, False)]
       if rows or told: self._tell(vendor, Seen(memory=rows, signals=values))
+
+  def _is_over(self, port: Port, vendor: str, address: int, size: int, number: int) -> bool:
+    """Whether a signal of a submission, or of a later one, has come."""
+    raw = self._read(port, vendor, self._worlds[vendor], address, size)
+    return raw is not None and self._values[vendor, address].get(int.from_bytes(raw, "little"), -1) >= number
 
   def _tell_programs(self, vendor: str) -> None:
     """Name code that is new in GPU memory."""

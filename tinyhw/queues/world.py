@@ -153,6 +153,10 @@ class World(ABC):
     """Those that are not freed, by address."""
     return (row[2] for row in self._live)
 
+  def place(self, made: Allocation) -> int:
+    """Which of the GPUs in use, in the order of their first use, an allocation belongs to."""
+    return made.gpu
+
   # ---- events
 
   def apply(self, event: Event, when: int) -> None:

@@ -4,19 +4,27 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Final
 
 import tinyhw
 from tinyhw.core.errors import DeviceError, Error, InvalidArgument
 from tinyhw.device import Device, OpenDevice
+from tinyhw.emulator.engines import ENGINES
+from tinyhw.testing import SET_DEV
 
 PACKAGE: Final = str(Path(tinyhw.__file__).parent) + os.sep
 SHOWN: Final = 20  # lines of a machine's record that a failure shows
 DEFAULT_CARD: Final = "gfx1100"
+
+
+class TensorElsewhere(UserWarning):
+  """A test asks for a card that has no tensors, and a tensor of it is on another device."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +46,21 @@ class Wanted:
     names = [DEFAULT_CARD if name == "1" else name for name in names]
     for name in names:
       if not vendor(name) and name not in DECODED:
-        mocks = ", ".join(name for cards in mock_cards().values() for name in cards)
         raise InvalidArgument(f"no card is called {name!r}", where="mockgpu",
-                              hint=f"the mock has {mocks}, the emulator {', '.join(DECODED)}")
+                              hint=f"the mock has {_mocks()}, the emulator {', '.join(DECODED)}")
     known = cls.__dataclass_fields__.keys() - {"cards"}
     if unknown := sorted(options.keys() - known):
       raise InvalidArgument(f"there is no option {', '.join(unknown)}", where="mockgpu",
                             hint=f"there are {', '.join(sorted(known))}")
     if isinstance(check := options.get("check"), str): checker(check)
+    for option, choices in (("memory", ("strong", "weak")), ("engine", ENGINES)):
+      if (value := options.get(option)) is not None and value not in choices:
+        raise InvalidArgument(f"{option}={value!r}", where="mockgpu", hint=f"it is one of {', '.join(choices)}")
+    seed, timeout = options.get("seed"), options.get("timeout")
+    if seed is not None and not (isinstance(seed, Integral) and int(seed) >= 0):
+      raise InvalidArgument(f"seed={seed!r} is no count", where="mockgpu")
+    if timeout is not None and not (isinstance(timeout, Real) and 0 < float(timeout) < float("inf")):
+      raise InvalidArgument(f"timeout={timeout!r} is no positive number of seconds", where="mockgpu")
     return cls(tuple(names) or (DEFAULT_CARD,), **options)
 
   @property
@@ -72,6 +87,9 @@ def mock_cards() -> dict[str, tuple[str, ...]]:
   from tinyhw.mock.amd.card import CARDS
   from tinyhw.mock.nv.card import CARDS as NVIDIA
   return {"AMD": tuple(CARDS), "NV": tuple(NVIDIA)}
+
+
+def _mocks() -> str: return ", ".join(name for cards in mock_cards().values() for name in cards)
 
 
 def vendor(card: str) -> str | None:
@@ -101,12 +119,30 @@ def variables(values: Mapping[str, str | None]) -> Iterator[None]:
 @contextmanager
 def asked(wanted: Wanted, device_chosen: bool) -> Iterator[None]:
   """A block in which machines are made as wanted. `device_chosen`: the user has set DEV, which then stays."""
-  device = {} if device_chosen else {"DEV": wanted.device}
+  device = {} if device_chosen else {"DEV": wanted.device, SET_DEV: wanted.device}
   check = Device.check
   if wanted.check: Device.check = "report" if wanted.check is True else f"report,{wanted.check}"
   try:
     with variables(wanted.environment() | device): yield
   finally: Device.check = check
+
+
+@contextmanager
+def warned(wanted: Wanted) -> Iterator[None]:
+  """A block that warns, once, of a tensor that is to be on a card which only the emulator has, and is on LLVM."""
+  def heard() -> None:
+    if Device.chosen is not None: return
+    Device.notes_default = None
+    cards = ", ".join(card for card in wanted.cards if not vendor(card))
+    path, _, line = users_line().rpartition(":")
+    text = (f"mockgpu: this tensor is on {Device.DEFAULT}, not on {cards}, which the emulator alone has: it runs ready "
+            "code objects (tinyhw.launch) and no tensors. device='LLVM', or DEV, says where a tensor is to be; cards "
+            f"with tensors are {_mocks()}")
+    warnings.warn_explicit(text, TensorElsewhere, path, int(line))
+  before = Device.notes_default
+  Device.notes_default = None if wanted.device else heard
+  try: yield
+  finally: Device.notes_default = before
 
 
 @contextmanager

@@ -5,11 +5,13 @@ A test that faults, hangs or leaks fails alone: with the report of its own fault
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tinyhw.testing import device_chosen
 
 if TYPE_CHECKING:
   from tinyhw.testing.machines import Trial, Wanted
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 MARKER = ("mockgpu(*cards, check=False, memory=None, seed=None, engine=None, timeout=None): a mock machine of its own "
           "for the test, with these cards (gfx1100 when none is named)")
 _TRIAL = pytest.StashKey["Trial"]()
+_WRONG = pytest.StashKey[str]()  # what is wrong with a test's marker
+_CHOSEN = "tinyhw_device_chosen"  # of what xdist gives a worker: the user has set DEV
 _HARMLESS = {"mockgpu", "request"}  # fixtures that hold no GPU memory
 
 
@@ -48,7 +52,7 @@ class MockGPUs:
 
   def __init__(self, config: pytest.Config) -> None:
     self.config = config
-    self.device_chosen = bool(os.environ.get("DEV"))
+    self.device_chosen = getattr(config, "workerinput", {}).get(_CHOSEN, False) or device_chosen()
     self.real = config.getoption("--mockgpu") == "0"
     self.shared: Wanted | None = None  # what the tests share: --mockgpu
     self._session = ExitStack()
@@ -60,30 +64,35 @@ class MockGPUs:
     return {"check": get("--mockgpu-check"), "memory": get("--mockgpu-memory"), "seed": get("--mockgpu-seed"),
             "timeout": get("--mockgpu-timeout")}
 
-  def wanted(self, cards: Any, options: dict[str, Any]) -> Wanted:
-    from tinyhw.core.errors import Error
-    from tinyhw.testing.machines import Wanted
-    try: return Wanted.named(cards, **{k: v for k, v in self.options().items() if v not in (None, False)} | options)
-    except Error as error: raise pytest.UsageError(str(error)) from None
+  def wanted(self, marker: pytest.Mark | None) -> Wanted:
+    """What a test asks for that has this marker. Raises InvalidArgument."""
+    if marker is None and self.shared is not None: return self.shared
+    return self.named(marker.args if marker else (), marker.kwargs if marker else {})
 
-  def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-    """Tells a wrong marker before anything runs."""
-    for item in items:
-      if (marker := item.get_closest_marker("mockgpu")) is None: continue
-      try: self.wanted(marker.args, dict(marker.kwargs))
-      except pytest.UsageError as error: raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+  def named(self, cards: Iterable[Any], options: Mapping[str, Any]) -> Wanted:
+    from tinyhw.testing.machines import Wanted
+    return Wanted.named(cards, **{k: v for k, v in self.options().items() if v not in (None, False)} | dict(options))
 
   def begin(self, cards: str) -> None:
     """One machine for all tests that do not ask for their own; modules and fixtures may use it too."""
+    from tinyhw.core.errors import Error
     from tinyhw.testing.machines import asked
-    self.shared = self.wanted([cards], {})
+    try: self.shared = self.named([cards], {})
+    except Error as error: raise pytest.UsageError(str(error)) from None
     self._session.enter_context(asked(self.shared, self.device_chosen))
+
+  @pytest.hookimpl(optionalhook=True)
+  def pytest_configure_node(self, node: Any) -> None:
+    """pytest-xdist's, before a worker starts: it inherits the environment, with what this plugin has set."""
+    node.workerinput[_CHOSEN] = self.device_chosen
 
   def pytest_unconfigure(self) -> None:
     self._session.close()
 
   def pytest_report_header(self) -> str | None:
-    return f"mock GPUs: {', '.join(self.shared.cards)}" if self.shared else None
+    if self.shared is None: return None
+    tensors = "" if self.shared.device or self.device_chosen else " (ready code objects; tensors are on LLVM)"
+    return f"mock GPUs: {', '.join(self.shared.cards)}{tensors}"
 
   # ---- one test
 
@@ -92,20 +101,24 @@ class MockGPUs:
     marker = item.get_closest_marker("mockgpu")
     uses = marker is not None or "mockgpu" in getattr(item, "fixturenames", ())
     if not uses and self.shared is None: return (yield)
+    from tinyhw.core.errors import Error
+    try: wanted = self.wanted(marker)
+    except Error as error:
+      item.stash[_WRONG] = str(error)
+      return (yield)
     if self.real: return (yield)
-    with self._machine(item, marker, uses): return (yield)
+    with self._machine(item, wanted): return (yield)
 
   @contextmanager
-  def _machine(self, item: pytest.Item, marker: pytest.Mark | None, uses: bool) -> Iterator[None]:
+  def _machine(self, item: pytest.Item, wanted: Wanted) -> Iterator[None]:
     """The machine of a test, good again afterwards."""
     from tinyhw.device import Device
-    from tinyhw.testing.machines import Trial, asked, limited, users_line
+    from tinyhw.testing.machines import Trial, asked, limited, users_line, warned
     with ExitStack() as stack:
-      wanted = self.shared
-      if marker is not None or wanted is None:
-        wanted = self.wanted(marker.args if marker else (), dict(marker.kwargs) if marker else {})
+      if wanted is not self.shared:
         stack.enter_context(Device.aside())
         stack.enter_context(asked(wanted, self.device_chosen))
+      stack.enter_context(warned(wanted))
       stack.enter_context(limited(wanted.timeout))
       Device.notes_places = users_line
       self._trial, item.stash[_FAILED] = Trial(), False  # a plugin may run the test again
@@ -118,8 +131,10 @@ class MockGPUs:
 
   @pytest.hookimpl(tryfirst=True)
   def pytest_runtest_setup(self, item: pytest.Item) -> None:
+    """A wrong marker fails its test alone."""
+    if (wrong := item.stash.get(_WRONG, None)) is not None: pytest.fail(wrong, pytrace=False)
     marker = item.get_closest_marker("mockgpu") if self.real else None
-    if marker is not None: need(self.wanted(marker.args, {}).cards)
+    if marker is not None: need(self.wanted(marker).cards)
 
   @pytest.hookimpl(wrapper=True)
   def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
@@ -237,7 +252,4 @@ class MockGPU:
 def mockgpu(request: pytest.FixtureRequest) -> MockGPU:
   """The mock machine of this test; its cards are the marker's, those of --mockgpu, or one gfx1100."""
   plugin: Any = request.config.pluginmanager.get_plugin("tinyhw-mockgpu")
-  marker = request.node.get_closest_marker("mockgpu")
-  if marker is None and plugin.shared is not None: return MockGPU(plugin.shared.cards)
-  wanted = plugin.wanted(marker.args if marker else (), dict(marker.kwargs) if marker else {})
-  return MockGPU(wanted.cards)
+  return MockGPU(plugin.wanted(request.node.get_closest_marker("mockgpu")).cards)

@@ -74,14 +74,14 @@ def binary(device: str) -> bytes | str:
 
 
 @cache
-def code_object() -> bytes:
-  """It for AMD."""
+def code_object(text: str = KERNEL) -> bytes:
+  """A kernel of LLVM IR for AMD: that one, or another."""
   import llvmlite.binding as llvm
   llvm.initialize_all_targets()
   llvm.initialize_all_asmprinters()
   machine = llvm.Target.from_triple("amdgcn-amd-amdhsa").create_target_machine(cpu="gfx1100", opt=2, reloc="pic")
   head = f'target triple = "amdgcn-amd-amdhsa"\ntarget datalayout = "{machine.target_data}"\n'
-  return bytes(machine.emit_object(llvm.parse_assembly(head + KERNEL)))
+  return bytes(machine.emit_object(llvm.parse_assembly(head + text)))
 
 
 @dataclass

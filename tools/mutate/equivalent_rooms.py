@@ -249,7 +249,7 @@ ROOMS: Final = (
        "a time of 64 bits is not reached"),
   Rule(r"mock\.cuda\.devicelib\.<module>", r"^COPY, FILL", ANY, "numbers that kernels and the mock have in common"),
   Rule(r"mock\.cuda\.machine\.CudaMachine\.text", r"^def text", ANY, "how long a string may be, chosen"),
-  Rule(r"mock\.running\.<module>", r"^QUANTUM", ANY, "any number of packets keeps the order within each queue"),
+  Rule(r"mock\.running\.<module>", r"^QUANTA", ANY, "any number of packets keeps the order within each queue"),
   Rule(r"mock\.amd\.\w+\.\w+\.\w+", r"settings_version \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
   Rule(r"mock\.reductions\.\w+", r"ones - 1 if", r"1 becomes 2", "the order of numbers stays"),
   Rule(r"mock\.amd\.events\.Events\.__init__", r"page_handle = 0", r"0 becomes 1", "no buffer has this handle"),

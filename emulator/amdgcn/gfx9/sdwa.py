@@ -1,7 +1,7 @@
 """Sub-dword addressing of gfx9: a byte or word of each source, and where the result goes (CDNA3 ISA manual, 13.3.7)."""
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -35,9 +35,8 @@ def destination(n: int, select: int, unused: int) -> Writer:
   mask = (1 << bits) - 1
   rest = np.uint32(~(mask << first) & 0xFFFFFFFF)
 
-  def write(group: Group, value: object) -> None:
-    word = np.asarray(value)
-    word = word.view(U16).astype(U32)[()] if word.dtype.itemsize == 2 else word.view(U32)[()]
+  def write(group: Group, value: Any) -> None:
+    word = value.view(U16).astype(U32)[()] if value.dtype.itemsize == 2 else value.view(U32)[()]
     old = group.v[n].view(U32)
     if bits < 32:
       word = (word & np.uint32(mask)) << np.uint32(first)

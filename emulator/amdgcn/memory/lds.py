@@ -45,13 +45,14 @@ def under_mode(operation: str, width: int, mode: int, isa: str) -> str:
   return f"{operation}{'.source' if source else ''}{'.result' if result else ''}"
 
 
-_LDS_ONLY: Final = frozenset(("ds_bpermute_b32", "ds_bpermute_fi_b32", "ds_permute_b32", "ds_swizzle_b32"))
+# They touch no memory.
+BETWEEN_LANES: Final = frozenset(("ds_bpermute_b32", "ds_bpermute_fi_b32", "ds_permute_b32", "ds_swizzle_b32"))
 
 
 def bind(i: Instruction, pc: int, mode: int) -> Step:
   """The step of a ds_ instruction. Raises Unsupported for one without meaning."""
   if not i.get("gds"): return _share(i, pc, mode, gds.LDS)
-  if i.mnemonic in _LDS_ONLY or i.mnemonic.endswith("_addtid_b32"):
+  if i.mnemonic in BETWEEN_LANES or i.mnemonic.endswith("_addtid_b32"):
     raise unsupported(i, pc, "the global data share has no such instruction")
   if i.mnemonic in {"ds_append", "ds_consume"}:
     n = i.operands["vdst"].value
@@ -170,9 +171,10 @@ def _permute(i: Instruction) -> Step:
     on = need_lanes(group)
     if pull: out = np.take_along_axis(x if every else np.where(on, x, np.uint32(0)), at, axis=1)
     else:
-      out = np.zeros(x.shape, U32)
+      from_lane = np.full(x.shape, -1)
       wave, lane = np.nonzero(on)
-      out[wave, at[wave, lane]] = x[wave, lane]
+      from_lane[wave, at[wave, lane]] = lane
+      out = np.where(from_lane < 0, np.uint32(0), np.take_along_axis(x, np.maximum(from_lane, 0), axis=1))
     write_words(group, n, [out])
   return step
 

@@ -3,7 +3,8 @@
 RDNA4 ISA manual, 5.7 "Data Dependency Resolution": once a vector instruction has read a part of an aligned pair
 of SGPRs, values written to that pair later are only safe to read behind a wait for the unit that writes them. LLVM
 leaves the wait out where a memory instruction, a wait for memory or a call comes in between, and for v_writelane: so
-nothing is found there.
+nothing is found there. A scalar instruction that reads an SGPR is not issued before vector ones have written theirs
+(LLVM's scheduler and hazard pass count on it): behind one there is nothing of theirs left to wait for.
 """
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import VCC_HI, VCC_LO
 
 Value = Any
-_COUNT: Final = VCC_HI + 1
-_PAUSES: Final = ("s_wait_loadcnt", "s_wait_storecnt", "s_wait_samplecnt", "s_wait_bvhcnt", "s_wait_dscnt",
+COUNT: Final = VCC_HI + 1
+PAUSES: Final = ("s_wait_loadcnt", "s_wait_storecnt", "s_wait_samplecnt", "s_wait_bvhcnt", "s_wait_dscnt",
                   "s_wait_kmcnt", "s_swappc", "s_setpc", "s_call")
 
 
@@ -36,9 +37,9 @@ class Guard:
 
   @property
   def hint(self) -> str:
-    """What to do about a missing one. Seen of LLVM 19.1.7, 20.1.8 and 22.1 by compiling for gfx1201."""
+    """What to do about a missing one. Seen of LLVM 19.1.7, 20.1.2, 20.1.8, 21.1 and 22.1 by compiling for gfx1201."""
     return (f"write {self.wait} depctr_{self.name}(0) between the two; clang 19 and older do not insert {self.wait}, "
-            "clang 20 and newer do: compile with one of these")
+            "clang 20 and newer do: compile with one of these (20.1.2 leaves some out)")
 
 
 GUARDS_OF: Final[dict[str, tuple[Guard, ...]]] = {  # by the instruction table's name
@@ -61,13 +62,13 @@ class AluWaits:
 
   def __init__(self, guards: tuple[Guard, ...], waves: int) -> None:
     self.guards, self.waves = guards, waves
-    self._read = np.zeros((waves, _COUNT // 2), bool)  # pairs that a vector instruction has read
-    self._open = {g.name: np.zeros((waves, _COUNT), np.int64) for g in guards}  # PC of the write, 0 where none
+    self._read = np.zeros((waves, COUNT // 2), bool)  # pairs that a vector instruction has read
+    self._open = {g.name: np.zeros((waves, COUNT), np.int64) for g in guards}  # PC of the write, 0 where none
 
   def find(self, w: Value, i: Instruction, does: Effects) -> Iterator[tuple[Guard, int, int, int]]:
     """(guard, register, index of the wave, PC of the write) for what the instruction reads too early."""
     unit = unit_of(i)
-    registers = np.array([r - SGPR0 for r in does.reads if SGPR0 <= r < SGPR0 + _COUNT], np.intp)
+    registers = np.array([r - SGPR0 for r in does.reads if SGPR0 <= r < SGPR0 + COUNT], np.intp)
     if not unit or not len(registers): return
     for guard in self.guards:
       if unit not in guard.readers: continue
@@ -82,15 +83,18 @@ class AluWaits:
       if i.mnemonic == guard.wait and not all(i.fields["simm16"] & mask for mask in guard.masks):
         self._open[guard.name][w] = 0
     unit = unit_of(i)
-    if does.kind or i.mnemonic.startswith(_PAUSES):
+    if does.kind or i.mnemonic.startswith(PAUSES):
       self._read[w] = False
       for table in self._open.values(): table[w] = 0
       return
     if unit == "VALU":
       for r in does.reads:
-        if SGPR0 <= r < SGPR0 + _COUNT: self._read[w, (r - SGPR0) // 2] = True
+        if SGPR0 <= r < SGPR0 + COUNT: self._read[w, (r - SGPR0) // 2] = True
+    elif unit == "SALU" and any(SGPR0 <= r < SGPR0 + COUNT for r in does.reads):
+      for guard in self.guards:
+        if guard.writer == "VALU": self._open[guard.name][w] = 0
     for r in does.writes:
-      if not SGPR0 <= r < SGPR0 + _COUNT: continue
+      if not SGPR0 <= r < SGPR0 + COUNT: continue
       code = r - SGPR0
       for guard in self.guards:
         mine = guard.writer == unit and guard.vcc in {None, code in {VCC_LO, VCC_HI}}

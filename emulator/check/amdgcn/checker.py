@@ -8,6 +8,8 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.fields import program_field
+from tinyhw.emulator.amdgcn.occupancy import unfit
+from tinyhw.emulator.check.amdgcn import price
 from tinyhw.emulator.check.amdgcn.alu import GUARDS_OF, AluWaits
 from tinyhw.emulator.check.amdgcn.counters import COUNTERS
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, Effects, effects, gives, indices, moved, name_of
@@ -18,9 +20,10 @@ from tinyhw.emulator.check.amdgcn.undefined import Undefined, Use, set_up_regist
 from tinyhw.emulator.check.amdgcn.waits import Waits
 from tinyhw.emulator.check.bounds import UNKNOWN, Bounds
 from tinyhw.emulator.check.holes import Holes
+from tinyhw.emulator.check.part import Part
 from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory
 from tinyhw.emulator.check.report import Finding
-from tinyhw.emulator.observe import Access, Observer
+from tinyhw.emulator.observe import Access
 from tinyhw.emulator.simt import Cohort, Group, Stats
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO
@@ -60,11 +63,11 @@ class State:
 Now = tuple[State, Effects, Value, Value, Instruction]
 
 
-class Hazards(Observer):
+class Hazards(Part):
   """Checks a dispatch of AMD's machine code."""
 
   def __init__(self, checker: Checker) -> None:
-    self.checker, self.kinds = checker, checker.kinds
+    super().__init__(checker)
     self._effects: dict[tuple[Instruction, int, tuple[int, ...] | None], tuple[Instruction, Effects]] = {}
     self._now: Now | None = None
     self._states: dict[Cohort, State] = {}
@@ -74,6 +77,8 @@ class Hazards(Observer):
     self._memory = Memory(Shadow)
     self._holes: Holes | None = None
     self._bounds: Bounds | None = None
+    self._program: Any = None
+    self._unfit: list[str] = []
 
   # ---- what the interpreter shows
 
@@ -84,14 +89,17 @@ class Hazards(Observer):
     self._memory = Memory(Shadow)
     self._holes = Holes(space) if "undefined" in self.kinds else None
     self._bounds = Bounds(space, d.lds_size, self.checker.used(), "LDS")
+    self._unfit = unfit(arch, d)
 
   def cohort(self, cohort: Cohort) -> None:
+    self._program = cohort.program
     for done in [c for c in self._states if not c.left]: del self._states[done]
     self._states[cohort] = State(cohort, self._isa, self._memory, self._holes)
+    while self._unfit: self._found(cohort, "occupancy", self._unfit.pop(0), self._entry)
 
   def before(self, group: Group, pc: int, instruction: Instruction) -> None:
     now = self._now = self._at(group, instruction)
-    state, does, w, active, instruction = now
+    state, does, w, active, actual = now
     if state.waiting: self._passed(state, group.waves - state.first)
     self._segments = set()
     for reading, (counter, register, wave, lane, other) in state.waits.find(w, active, does):
@@ -100,11 +108,11 @@ class Hazards(Observer):
                   other=other, wave=int(group.waves[wave]), lane=lane if register < SGPR0 else None,
                   register=name_of(register))
     if state.alu is not None:
-      for guard, register, wave, other in state.alu.find(w, instruction, does):
+      for guard, register, wave, other in state.alu.find(w, actual, does):
         self._found(group.cohort, "wait", f"{name_of(register)} is read before {guard.wait} {guard.name}(0)", pc,
                     other=other, wave=wave + state.first, register=name_of(register), hint=guard.hint)
     if state.nops is not None:
-      for soon in state.nops.find(w, instruction, does):
+      for soon in state.nops.find(w, actual, does):
         where = "" if soon.register is None else f" in {name_of(soon.register)}"
         self._found(group.cohort, "wait-states",
                     f"{soon.needed} wait states are needed behind {soon.rule.first}{where} and there are {soon.found} "
@@ -112,7 +120,7 @@ class Hazards(Observer):
                     wave=soon.wave + state.first, register=None if soon.register is None else name_of(soon.register))
     if state.undefined is not None:
       self._mask = group.mask
-      for use in state.undefined.before(group, w, pc, instruction, does): self._undefined(group.cohort, use, pc)
+      for use in state.undefined.before(group, w, pc, instruction, actual, does): self._undefined(group.cohort, use, pc)
 
   def _undefined(self, cohort: Cohort, use: Use, pc: int) -> None:
     self._found(cohort, "undefined", use.message, pc, other=use.origin_pc,
@@ -132,7 +140,7 @@ class Hazards(Observer):
     how = PLAIN if access.kind != "atomic" else COMPARE if compares else ATOMIC
     across = "workgroup-race" in self.kinds
     for race in state.races.touch(group.waves - state.first, access.segment, access.kind, access.addresses,
-                                  access.width, access.active, pc, how, returns, across):
+                                  access.width, access.active, pc, how, returns, across, access.data):
       self._race(group.cohort, access, race, pc)
 
   def outside(self, group: Group, pc: int, instruction: Instruction, access: Access) -> None:
@@ -164,7 +172,7 @@ class Hazards(Observer):
     state, does, w, active, instruction = self._now
     if state.alu is not None: state.alu.issue(w, pc, instruction, does)
     if state.nops is not None: state.nops.issue(w, pc, instruction, does)
-    if state.undefined is not None: state.undefined.after(group, w, self._mask, instruction, does)
+    if state.undefined is not None: state.undefined.after(group, w, self._mask, does)
     if does.kind:
       numbers = state.waits.issue(w, active, pc, does, self._segments)
       if self._segments: state.races.issued(group.waves - state.first, numbers, state.waits, pc,
@@ -212,10 +220,12 @@ class Hazards(Observer):
     state.end[group.waves - state.first] = group.cohort.seen[0]
 
   def end(self, stats: Stats) -> None:
+    if self._program is not None: price.ran(self._program, stats)
     self._states.clear()
     self._effects.clear()
     if "bounds" in self.kinds and self._bounds is not None and self._bounds.unknown:
-      self.checker.unseen(UNKNOWN)
+      self.unseen(UNKNOWN)
+    super().end(stats)
 
   # ---- helpers
 
@@ -244,4 +254,4 @@ class Hazards(Observer):
       kind, message, pc, describe(pc), self._entry, other, None if other is None else describe(other),
       None if wave is None else wave // state.a_group, None if wave is None else wave % state.a_group, lane, register,
       address, 1, self.checker.line(pc), self.checker.line(other), hint)
-    self.checker.add(finding)
+    self.add(finding)

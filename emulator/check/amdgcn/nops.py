@@ -69,14 +69,14 @@ class Nops:
       for column in np.flatnonzero((since < rule.states).any(axis=0)):
         wave = int(since[:, column].argmin())
         other_pc = int(stamps.pc[w][wave, columns[column]])
-        needed, found = self._needed(rule, i, does, self._at[other_pc]), int(since[wave, column])
+        needed, found = self.needed(rule, i, does, self._at[other_pc]), int(since[wave, column])
         if found >= needed: continue
         register = int(columns[column])
         yield TooSoon(rule, other_pc, register if register < HWREG0 else None, needed, found,
                       int(np.arange(self.waves)[w][wave]))
         break
 
-  def _needed(self, rule: Rule, i: Instruction, does: Effects, first: Instruction) -> int:
+  def needed(self, rule: Rule, i: Instruction, does: Effects, first: Instruction) -> int:
     """The rule's states, or fewer for what it makes an exception of."""
     if rule.forwards is not None and first.mnemonic == i.mnemonic:
       c = i.operands.get("src2")

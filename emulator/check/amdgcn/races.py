@@ -69,11 +69,11 @@ class Races:
   # ---- accesses
 
   def touch(self, w: Value, segment: str, kind: str, addresses: Value, width: int, active: Value, pc: int,
-            how: int, returns: bool, across: bool) -> Iterator[Race]:
+            how: int, returns: bool, across: bool, data: Value = None) -> Iterator[Race]:
     """Note an access of the waves `w` (indices into the cohort) and give the races that it makes.
 
     `how` is PLAIN, ATOMIC or COMPARE, `returns` says whether an atomic gives the old value, `across` asks for races
-    between workgroups too.
+    between workgroups too. `data` are the bytes [waves, lanes, width] that are stored, where they are known.
     """
     shadow: Any = self.lds if segment == "lds" else self.everywhere.shadow
     if shadow is None or not active.any(): return
@@ -94,10 +94,13 @@ class Races:
       if kind == "store": how = ATOMIC
       self._speak(np.unique(wave[shadow.lock[index]]), kind == "load")
     against = ("write", "read", "read2") if writes and how != COMPARE else ("write",)
-    for k in against: yield from self._conflicts(shadow, k, index, wave, lane, byte, number, pc, kind, across)
-    if kind == "store": yield from self._together(index, wave, lane, byte, pc, across)
+    if data is not None: data = data[active].reshape(-1)
+    differs = shadow.changes(index, data)
+    for k in against: yield from self._conflicts(shadow, k, index, wave, lane, byte, number, pc, kind, across, differs)
+    if kind == "store": yield from self._together(index, wave, lane, byte, pc, across, data)
     if kind == "atomic": self._speak(np.unique(wave), returns)
     self._note(shadow, "write" if writes else "read", index, wave, number, pc, how)
+    if writes: shadow.stored(index, data)
     if segment in self.late: self._fresh.append((shadow, "write" if writes else "read", index, wave))
 
   def _early(self, index: Value, wave: Value, lane: Value, byte: Value, number: Value, writes: bool) -> Iterator[Race]:
@@ -113,10 +116,10 @@ class Races:
     self._into_lds = [a for a in self._into_lds if self._open(*a).any()]
 
   def _conflicts(self, shadow: Shadow, k: str, index: Value, wave: Value, lane: Value, byte: Value, number: Value,
-                 pc: int, kind: str, across: bool) -> Iterator[Race]:
-    """Races of an access with the noted ones of one kind."""
+                 pc: int, kind: str, across: bool, differs: Value) -> Iterator[Race]:
+    """Races of an access with the noted ones of one kind, of bytes that it makes others."""
     other = shadow.wave[k][index]
-    clash = (other >= 0) & (other != number)
+    clash = (other >= 0) & (other != number) & differs
     if not clash.any(): return
     if k == "write" and kind == "atomic": clash &= shadow.atomic[index] == PLAIN
     else: clash &= ~shadow.lock[index]
@@ -132,12 +135,13 @@ class Races:
         yield Race(int(other_pc), int(number[at]), int(lane[at]), int(other[at]), int(byte[at]), kind != "load",
                    k == "write")
 
-  def _together(self, index: Value, wave: Value, lane: Value, byte: Value, pc: int, across: bool) -> Iterator[Race]:
+  def _together(self, index: Value, wave: Value, lane: Value, byte: Value, pc: int, across: bool,
+                data: Value) -> Iterator[Race]:
     """Waves that store to the same byte by one instruction, side by side."""
     if wave[0] == wave[-1]: return
     order = np.argsort(index, kind="stable")
     a, b = order[:-1], order[1:]
-    clash = (index[a] == index[b]) & (wave[a] != wave[b])
+    clash = (index[a] == index[b]) & (wave[a] != wave[b]) & races.apart(data, a, b)
     same = wave[a] // self.a_group == wave[b] // self.a_group
     for here in (clash & same, clash & ~same & across):
       if not here.any(): continue

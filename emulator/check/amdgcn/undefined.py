@@ -1,26 +1,32 @@
 """Which bits of registers, LDS and scratch were written: a shadow of each, carried along by what instructions compute.
 
 A shadow bit is 1 where the bit is undefined. Copying undefined bits is no error (compilers copy, shift, mask and spill
-them); `Undefined` finds where they decide something: an address, a branch, EXEC, or a value stored to LDS or memory.
+them, also through LDS); `Undefined` finds where they decide something: an address, a branch, EXEC, or a value stored to
+global memory. What an instruction makes of them is found by running its own step on them (`follow`).
 """
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from tinyhw.arch import Arch
+from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn.allocation import first_block
+from tinyhw.emulator.amdgcn.bind import SCALAR_FAMILIES
+from tinyhw.emulator.amdgcn.binders import ends
 from tinyhw.emulator.amdgcn.fields import GROUP_IDS, TG_SIZE_EN, USER_SGPR
-from tinyhw.emulator.check.amdgcn import rules
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.emulator.amdgcn.memory.lds import BETWEEN_LANES
 from tinyhw.emulator.check.amdgcn.effects import REGISTERS, SGPR0, Effects, dwords, name_of
+from tinyhw.emulator.check.amdgcn.follow import Following, Traffic
+from tinyhw.emulator.check.arrays import Undecided
 from tinyhw.emulator.check.holes import Holes
 from tinyhw.emulator.observe import Access
-from tinyhw.emulator.simt import Cohort, Group
-from tinyhw.isa.amdgcn import Instruction, Operand
+from tinyhw.emulator.simt import Cohort, Group, Step
+from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_LO, M0, TTMP0
 
 Value = Any
@@ -29,14 +35,10 @@ ZERO32: Final = np.uint32(0)
 PAGE: Final = 4096
 _EXEC: Final = (SGPR0 + EXEC_LO, SGPR0 + EXEC_LO + 1)
 _ADDRESSES: Final = ("vaddr", "saddr", "sbase", "srsrc", "rsrc", "soffset", "addr", *(f"vaddr{k}" for k in range(5)))
-# Whose registers are as many as components, and not as dwords in memory.
-_CONVERTS: Final = re.compile(r"t?buffer_(load|store)_\w*format|image_(load|store)(_mip)?$")
-_DATA: Final = ("vdata", "data0", "data1", "sdata")
-_BY_INDEX: Final = frozenset({"ds_bpermute_b32", "ds_permute_b32", "ds_swizzle_b32"})
-_NO_OPERAND: Final = Operand("", "s", "imm", 0, 0, "")
-_PAIR: Final = re.compile(r"ds_\w+2(addr|st64)?(_stride64)?(_rtn)?_b")
 _KEPT_OF: Final = {"gfx9": (102, 103, 104, 105)}  # scalar registers that hardware keeps: FLAT_SCRATCH, XNACK_MASK
-_JUMPS: Final = frozenset({"s_setpc_b64", "s_swappc_b64"})
+_GOES: Final = frozenset({"SOPP", "SOP1"})  # families whose instructions, where they end a block, go by what they read
+# Kinds of instructions that move data between vector registers and memory.
+_FOLLOWED: Final = frozenset({"vmem_load", "vmem_store", "vmem_lds", "flat_load", "flat_store", "lds"})
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Use:
   message: str
   wave: int
   lane: int | None
-  register: str
+  register: str | None
   origin_pc: int | None
 
 
@@ -65,59 +67,132 @@ class Undefined:
     self.lds_size = cohort.lds_size
     self._scratch: Value | None = None
     self._scratch_size = int(cohort.dispatch.scratch_size)
-    self._slow: dict[int, Value] | None = None  # shadows of the results, where not all are defined
-    self._source: tuple[str, int | None] = ("", None)
-    self._loaded: list[Value] | None = None
-    self._stores = 0
+    self._steps: dict[tuple[Instruction, int, int], Step | None] = {}
+    self._filling: dict[Instruction, bool] = {}  # see `_fills`
+    # of the instruction at hand:
+    self._source: tuple[str, int | None] | None = None  # where undefined bits that it reads come from
+    self._step: tuple[Instruction, int]
+    self._results: dict[int, Value] | None = None  # shadows of the results, where not all are defined
+    self._clone: Following | None = None  # its group as it was before
+    self._data: list[int] = []  # registers that are no address and have undefined bits
+    self._loads: list[Value] = []  # undefined bits of what was loaded so far
+    self._traffic: Traffic | None = None  # what following it has stored,
+    self._done = 0  # of which so many are seen
     dynamic = first_block(cohort.arch, cohort.dispatch, cohort.lanes)
     self._vgprs = np.full(self.waves, dynamic) if dynamic else None  # how many each wave has, where that changes
 
   # ---- an instruction
 
-  def before(self, group: Group, w: Value, pc: int, i: Instruction, does: Effects) -> Iterator[Use]:
-    """Look at the sources; gives the uses that they decide."""
-    self._slow, self._loaded, self._stores = None, None, 0
+  def before(self, group: Group, w: Value, pc: int, i: Instruction, actual: Instruction,
+             does: Effects) -> Iterator[Use]:
+    """Look at the sources; gives the uses that they decide. `actual` has the registers that M0 makes of `i`'s."""
+    self._results, self._clone, self._loads, self._traffic, self._step = None, None, [], None, (i, pc)
     if self._vgprs is not None: self._allocated(group, w, self._vgprs)
-    tainted = [r for r in does.reads if self.shadow[r] is not None and self._bad(group, w, r, does.cross_lane)]
-    if not tainted: return
-    self._source = self._origin(tainted[0])
-    if does.kind and i.mnemonic not in _BY_INDEX: yield from self._addresses(group, w, i, tainted)
-    elif does.kind == "" and i.family == "SOPP" or i.mnemonic in _JUMPS: yield from self._branch(group, w, i, tainted)
-    else:
-      self._slow = rules.results(self, group, w, pc, i, does)
-      for r in _EXEC:
-        if (bad := self._slow.get(r)) is not None and np.any(bad):
-          yield self._use("EXEC depends on", w, (np.broadcast_to(bad, (group.size, 1)) != 0), None, tainted[0])
-          self._slow[r] = np.zeros((1, 1), np.uint32)
+    self._data, self._done = [], 0
+    reaches, alike = does.kind != "" and i.mnemonic not in BETWEEN_LANES, by_lane(i)
+    everywhere = not (reaches or alike)
+    tainted = [r for r in does.reads if self.shadow[r] is not None and self._bad(group, w, r, everywhere)]
+    self._source = self._origin(tainted[0]) if tainted else None
+    if reaches: yield from self._reaches(group, w, actual, does, tainted)
+    elif ends.get(i.mnemonic, self.isa) is not None and i.family in _GOES:
+      for r in tainted: yield from self._decided(group, w, r, "where to go depends on")
+    elif tainted: yield from self._computes(group, w, does, tainted)
+    elif i.family not in SCALAR_FAMILIES and any(self.shadow[r] is not None for r in does.writes) and not (
+        alike and self._fills(group, does)): yield from self._computes(group, w, does, tainted)
 
-  def after(self, group: Group, w: Value, mask: Value, i: Instruction, does: Effects) -> None:
+  def _computes(self, group: Group, w: Value, does: Effects, tainted: list[int]) -> Iterator[Use]:
+    """Follow an instruction that computes; EXEC is a use."""
+    i, _ = self._step
+    if i.family in SCALAR_FAMILIES and not by_lane(i): self._results = self._whole(group, w, does)
+    else: self._results = self._followed(self._copy(group, w, {*does.reads, *does.writes}), w, does)
+    for r in _EXEC:
+      if (bad := self._results.get(r)) is not None and np.any(bad):
+        yield self._use("EXEC depends on", w, np.broadcast_to(bad, (group.size, 1)) != 0, None, tainted[0])
+        self._results[r] = None
+
+  def _fills(self, group: Group, does: Effects) -> bool:
+    """Whether an instruction of which each lane is computed apart writes all bits of its registers in active lanes."""
+    key = self._step[0]
+    known = self._filling.get(key)
+    if known is None:
+      clone = Following.of(group, Traffic(group))
+      clone.mask = None
+      for r in does.writes: clone.put(r, np.broadcast_to(ONES, (group.size, self.lanes if r < SGPR0 else 1)))
+      try:
+        self._run(clone)
+        known = all(clone.get(r) is None for r in does.writes)
+      except (Undecided, Error): known = False
+      self._filling[key] = known
+    return known
+
+  def _copy(self, group: Group, w: Value, registers: Iterable[int]) -> Following:
+    """The group before the instruction, with the undefined bits that these registers have."""
+    clone = Following.of(group, Traffic(group))
+    for r in registers:
+      if self.shadow[r] is not None: clone.put(r, self.of(w, r))
+    return clone
+
+  def _run(self, clone: Following) -> None:
+    """Execute the instruction on a copy."""
+    i, pc = self._step
+    key = i, pc, clone.mode
+    if key not in self._steps:
+      program: Any = clone.cohort.program
+      self._steps[key] = program.step(i, pc, clone.mode)
+    step = self._steps[key]
+    if step is not None: step(clone)
+
+  def _followed(self, clone: Following, w: Value, does: Effects) -> dict[int, Value]:
+    """The shadows of the registers that the instruction writes, by following it on the copy."""
+    before = list(clone.v)
+    try: self._run(clone)
+    except Error: return {}  # what the instruction itself raises next
+    except Undecided:
+      clone.v = before
+      return self._whole(clone, w, does)
+    return {r: clone.get(r) for r in does.writes}
+
+  def _whole(self, group: Group, w: Value, does: Effects) -> dict[int, Value]:
+    """All that is written is undefined where something that is read is: in the lane, or for a wave in any."""
+    lanes = np.zeros((group.size, self.lanes), bool)
+    for r in does.reads: lanes = lanes | np.broadcast_to(self.of(w, r) != 0, lanes.shape)
+    for missing in self._loads:
+      if missing is not None: lanes = lanes | missing.any(axis=2)
+    on = np.broadcast_to(np.True_ if group.mask is None else group.mask, lanes.shape)
+    if does.cross_lane: lanes = np.broadcast_to(lanes.any(axis=1, keepdims=True), lanes.shape)
+    else: lanes = lanes & on
+    each, wave = np.where(lanes, ONES, ZERO32), np.where(lanes.any(axis=1, keepdims=True), ONES, ZERO32)
+    return {r: np.where(on, each, self.of(w, r)) if r < SGPR0 else wave for r in does.writes}
+
+  def after(self, group: Group, w: Value, mask: Value, does: Effects) -> None:
     """The instruction has run under `mask` (None: all lanes): note what it wrote."""
-    slow = self._slow
-    if self._loaded is not None: slow = rules.loaded(self, i, self._loaded)
+    if self._clone is not None and (any(x is not None for x in self._loads) or any(
+        self.shadow[r] is not None for r in does.writes)):
+      self._clone.memory = Traffic(group, self._loads)
+      self._results = self._followed(self._clone, w, does)
     for r in does.writes:
-      new = None if slow is None else slow.get(r)
-      if new is None and self.shadow[r] is None: continue
-      bits = rules.written(i, r, self.isa)
-      whole = None if i.mnemonic in rules.WITHOUT_EXEC else mask
-      self._write(group, w, r, new, bits, whole)
+      if self._results is not None: self._set(group, w, r, self._results.get(r))
+      elif self.shadow[r] is not None: self._write(group, w, r, None, mask)
 
-  def _write(self, group: Group, w: Value, r: int, new: Value | None, bits: int, mask: Value | None) -> None:
+  def _set(self, group: Group, w: Value, r: int, new: Value | None) -> None:
+    """The shadow of a register of the waves `w`."""
+    if new is None and self.shadow[r] is None: return
+    self._write(group, w, r, new, None)
+
+  def _write(self, group: Group, w: Value, r: int, new: Value | None, mask: Value | None) -> None:
+    """The waves' shadow of a register, None for no bit, in the lanes of `mask`."""
     vector = r < SGPR0
-    everyone = group.size == self.waves
-    if new is None and everyone and bits == 0xFFFFFFFF and (mask is None or not vector):
+    if new is None and group.size == self.waves and (mask is None or not vector):
       self.shadow[r] = None
       return
     old = self.shadow[r]
     shape = (self.waves, self.lanes if vector else 1)
     table = np.zeros(shape, np.uint32) if old is None else np.array(old)
-    part = (group.size, shape[1])
-    value = np.broadcast_to(ZERO32 if new is None else new, part)
-    kept = table[w]
-    value = kept & np.uint32(~bits & 0xFFFFFFFF) | value & np.uint32(bits)
-    if vector and mask is not None: value = np.where(mask, value, kept)
+    value = np.broadcast_to(ZERO32 if new is None else new, (group.size, shape[1]))
+    if vector and mask is not None: value = np.where(mask, value, table[w])
     table[w] = value
     self.shadow[r] = table if table.any() else None
-    if new is not None: self.origin[r] = self._source
+    if self._source is not None and new is not None and new.any(): self.origin[r] = self._source
 
   def _allocated(self, group: Group, w: Value, known: Value) -> None:
     """Vector registers that waves gave back, or that are new, hold nothing."""
@@ -125,7 +200,7 @@ class Undefined:
     if (before == count).all(): return
     lost = np.minimum(before, count)[:, None]
     for r in range(int(lost.min()), SGPR0):
-      self._write(group, w, r, self.of(w, r) | np.where(lost <= r, ONES, ZERO32), 0xFFFFFFFF, None)
+      self._write(group, w, r, self.of(w, r) | np.where(lost <= r, ONES, ZERO32), None)
       self.origin[r] = f"{name_of(r)}, which nobody has written since it was allocated", None
     known[w] = count
 
@@ -144,11 +219,12 @@ class Undefined:
   def _origin(self, r: int) -> tuple[str, int | None]:
     return self.origin.get(r, (f"{name_of(r)}, which nobody has written", None))
 
-  def _use(self, what: str, w: Value, bad: Value, lane: bool | None, r: int) -> Use:
+  def _use(self, what: str, w: Value, bad: Value, lane: bool | None, r: int | None) -> Use:
+    """What is undefined in `bad` [waves, lanes or 1] is used, out of a register or (None) from where it was loaded."""
     wave, column = (int(k[0]) for k in np.nonzero(bad))
-    text, at = self._origin(r)
+    text, at = self._origin(r) if r is not None else self._source or ("what nobody has written", None)
     index = int(np.arange(self.waves)[w][wave])
-    return Use(f"{what} {text}", index, column if lane else None, name_of(r), at)
+    return Use(f"{what} {text}", index, column if lane else None, None if r is None else name_of(r), at)
 
   def _addresses(self, group: Group, w: Value, i: Instruction, tainted: list[int]) -> Iterator[Use]:
     for name in _ADDRESSES:
@@ -159,10 +235,6 @@ class Undefined:
     if "addtid" in i.mnemonic and SGPR0 + M0 in tainted:
       yield from self._decided(group, w, SGPR0 + M0, "the address depends on")
 
-  def _branch(self, group: Group, w: Value, i: Instruction, tainted: list[int]) -> Iterator[Use]:
-    if i.mnemonic.startswith("s_wait"): return
-    for r in tainted: yield from self._decided(group, w, r, "where to go depends on")
-
   def _decided(self, group: Group, w: Value, r: int, what: str) -> Iterator[Use]:
     """A use of a whole register in the active lanes; it counts as written from here on, so that it is told once."""
     bad = np.broadcast_to(self.of(w, r), (group.size, self.lanes if r < SGPR0 else 1)) != 0
@@ -172,51 +244,58 @@ class Undefined:
 
   # ---- memory
 
+  def _reaches(self, group: Group, w: Value, i: Instruction, does: Effects, tainted: list[int]) -> Iterator[Use]:
+    """An instruction that reaches memory: its address is a use; its data, and what it loads, are followed."""
+    addresses = {r for name in _ADDRESSES if (o := i.operands.get(name)) is not None and o.role != "d"
+                 for r in dwords(o, self.lanes)}
+    self._data = [r for r in tainted if r not in addresses]
+    if tainted: yield from self._addresses(group, w, i, tainted)
+    if does.kind in _FOLLOWED and (self._data or does.writes or does.kind == "vmem_lds"):
+      self._clone = self._copy(group, w, {*self._data, *does.writes})
+
   def access(self, group: Group, w: Value, pc: int, i: Instruction, access: Access) -> Iterator[Use]:
     """The memory's part: what a load finds undefined, what a store makes of its data."""
     kind, segment = access.kind, access.segment
-    self._stores += 1
     if segment == "scalar":
-      if self.holes.at(access.addresses).any() and (sdst := i.operands.get("sdst")) is not None:
-        bad = self.holes.at(access.addresses)[:, :1]
-        self._find(f"device memory at {int(access.addresses[bad][0]):#x}, which nobody has written", pc)
-        self._loaded = [np.where(bad, ONES, ZERO32)] * sdst.dwords
+      self._scalar(i, access, pc)
       return
-    count, words = max(1, access.width // 4), len(dwords(self._result(i), self.lanes))
-    if _CONVERTS.match(i.mnemonic): count = words
-    elif not _PAIR.match(i.mnemonic) and words > count:
-      return  # a wide buffer access of which some dwords are out of range comes dword by dword
-    if kind != "load": yield from self._stored(group, w, i, access)
-    if kind == "store": return
-    if segment == "global":
-      if kind == "atomic": return
+    missing = None if kind == "store" else self._missing(w, access, pc)
+    if kind != "store": self._loads.append(missing)
+    if kind != "load":
+      data = self._anything(group, w) if segment == "gds" else self._stored(group, w)
+      if data is not None and segment in {"global", "gds"} and (bad := data.any(axis=2) & access.active).any():
+        where = "memory" if segment == "global" else "the global data share"
+        yield self._use(f"the value stored to {where} depends on", w, bad, True, next(iter(self._data), None))
+      if segment == "global": self.holes.stored(access.addresses[access.active])
+      else: self._keep(w, access, data)
+
+  def _scalar(self, i: Instruction, access: Access, pc: int) -> None:
+    """A scalar load of memory that nobody has written."""
+    bad = self.holes.at(access.addresses)
+    if not bad.any() or (sdst := i.operands.get("sdst")) is None: return
+    self._found("device memory", access.addresses[bad][0], pc)
+    self._results = {r: np.where(bad[:, :1], ONES, ZERO32) for r in dwords(sdst, self.lanes)}
+
+  def _missing(self, w: Value, access: Access, pc: int) -> Value | None:
+    """The undefined bits of the bytes that a load finds [waves, lanes, width]; None where there are none."""
+    if access.segment == "global":
+      if access.kind == "atomic": return None
       bad = self.holes.at(access.addresses) & access.active
-      if bad.any(): self._take(i, [np.where(bad, ONES, ZERO32)] * count, access, bad, pc)
-      return
-    raw = self._bytes(w, access)
-    if raw is None: return
-    bad = (raw != 0xFF).any(axis=2) & access.active
-    if not bad.any(): return
-    missing = np.where(bad[:, :, None], ~raw, np.uint8(0))
-    if access.width < 4: missing = np.concatenate([missing, np.zeros((*bad.shape, 4 - access.width), np.uint8)], axis=2)
-    arrived = np.ascontiguousarray(missing).view(np.uint32)
-    self._take(i, [arrived[:, :, k] for k in range(arrived.shape[2])], access, bad, pc)
-
-  def _result(self, i: Instruction) -> Operand:
-    """The operand whose registers the instruction loads or stores."""
-    return next((i.operands[n] for n in ("vdst", "vdata", "data0", "addr") if n in i.operands), _NO_OPERAND)
-
-  def _take(self, i: Instruction, words: list[Value], access: Access, bad: Value, pc: int) -> None:
-    """Undefined dwords arrive."""
+      if not bad.any(): return None
+      missing = np.broadcast_to(np.where(bad, np.uint8(0xFF), np.uint8(0))[:, :, None], (*bad.shape, access.width))
+    else:
+      found = self._index(w, access)
+      if found is None: return None
+      raw = found[0][found[1]]
+      bad = (raw != 0xFF).any(axis=2) & access.active
+      if not bad.any(): return None
+      missing = np.where(bad[:, :, None], ~raw, np.uint8(0))
     names = {"lds": "LDS", "scratch": "scratch", "global": "device memory"}
-    self._find(f"{names[access.segment]} at {int(access.addresses[bad][0]):#x}, which nobody has written", pc)
-    if _PAIR.match(i.mnemonic):
-      zero = [np.zeros((1, 1), np.uint32)] * len(words)
-      self._loaded = (self._loaded or zero)[:len(words)] + words if self._stores > 1 else words + zero
-    elif self._loaded is None: self._loaded = words
-    else: self._loaded = [a | b for a, b in zip(self._loaded, words)]
+    self._found(names[access.segment], access.addresses[bad][0], pc)
+    return missing
 
-  def _find(self, text: str, pc: int) -> None: self._source = (text, pc)
+  def _found(self, memory: str, address: Value, pc: int) -> None:
+    self._source = f"{memory} at {int(address):#x}, which nobody has written", pc
 
   def _index(self, w: Value, access: Access) -> tuple[Value, Value] | None:
     """(memory of written bits, index of each byte [waves, lanes, width]) of LDS or scratch."""
@@ -233,45 +312,35 @@ class Undefined:
     lane = np.arange(self.lanes)[None, :, None]
     return self._scratch, (wave * self.lanes + lane) * self._scratch_size + np.minimum(at, self._scratch_size - 1)
 
-  def _bytes(self, w: Value, access: Access) -> Value | None:
-    found = self._index(w, access)
-    return None if found is None else found[0][found[1]]
+  def _stored(self, group: Group, w: Value) -> Value | None:
+    """The undefined bits of the bytes that the next store leaves [waves, lanes, width]; None where there are none."""
+    if self._clone is None or not self._data and all(x is None for x in self._loads): return None
+    if self._traffic is None or any(x is not None for x in self._loads):  # what was loaded since goes into it too
+      self._traffic = Traffic(group, self._loads)
+      try: self._run(Following.of(self._clone, self._traffic))
+      except Error: return None  # what the instruction itself raises next
+      except Undecided: return self._anything(group, w)
+    if self._done >= len(self._traffic.stores): return None
+    self._done += 1
+    found: Value = self._traffic.stores[self._done - 1]
+    return found
 
-  def _stored(self, group: Group, w: Value, i: Instruction, access: Access) -> Iterator[Use]:
-    names = [n for n in _DATA if n in i.operands]
-    if _PAIR.match(i.mnemonic): names = names[self._stores - 1:self._stores]
-    elif i.mnemonic.startswith("ds_") and access.kind == "store": names = names[:1]
-    words = self._data(w, [i.operands[n] for n in names[:1]], i, access.width)
-    defined = words is None or not (np.broadcast_to(words.any(axis=2), access.active.shape) & access.active).any()
-    if not defined and access.segment != "scratch":
-      assert words is not None
-      bad = np.broadcast_to(words.any(axis=2), access.active.shape) & access.active
-      r = next(r for r in dwords(i.operands[names[0]], self.lanes) if self.shadow[r] is not None)
-      memory = {"lds": "LDS", "gds": "the global data share"}.get(access.segment, "memory")
-      yield self._use(f"the value stored to {memory} depends on", w, bad, True, r)
-    if access.segment == "global":
-      self.holes.stored(access.addresses[access.active])
-      return
+  def _anything(self, group: Group, w: Value) -> Value | None:
+    """Undefined data of a store that is not followed [waves, lanes, 1]."""
+    if not self._data: return None
+    bad = np.zeros((group.size, self.lanes), bool)
+    for r in self._data: bad = bad | np.broadcast_to(self.of(w, r) != 0, bad.shape)
+    return np.where(bad, np.uint8(0xFF), np.uint8(0))[:, :, None]
+
+  def _keep(self, w: Value, access: Access, data: Value | None) -> None:
+    """LDS or scratch holds what is stored, with its undefined bits: a copy is no use."""
     found = self._index(w, access)
     if found is None: return
     memory, index = found
     on = access.active
     known = np.full((*on.shape, access.width), 0xFF, np.uint8)
-    if words is not None and access.segment == "scratch": known = known & ~np.broadcast_to(words, known.shape)
-    if access.kind == "atomic": known = known & memory[index]  # the old value is part of the new one
+    if data is not None: known = known & ~np.broadcast_to(data, known.shape)
     memory[index[on]] = known[on]
-
-  def _data(self, w: Value, operands: list[Operand], i: Instruction, width: int) -> Value | None:
-    """Undefined bits of the bytes that a store takes from its data [waves, lanes, bytes]; None where there are none."""
-    converts = _CONVERTS.match(i.mnemonic) is not None
-    registers = [r for o in operands for r in range(o.value, o.value + (o.dwords if converts else max(1, width // 4)))]
-    if all(self.shadow[r] is None for r in registers): return None
-    words = np.stack([np.broadcast_to(self.of(w, r), (len(np.arange(self.waves)[w]), self.lanes)) for r in registers],
-                     axis=2)
-    raw = np.ascontiguousarray(words).view(np.uint8)
-    if converts: return raw
-    first = 2 if "d16_hi" in i.mnemonic else 0
-    return raw[:, :, first:first + width]
 
 
 def set_up_registers(d: Any, arch: Arch) -> set[int]:
@@ -285,3 +354,9 @@ def set_up_registers(d: Any, arch: Arch) -> set[int]:
   registers = {SGPR0 + s for s in (*range(scalars), *kept, *_KEPT_OF.get(arch.isa, ()), EXEC_LO, EXEC_LO + 1)}
   return registers | {0}
 
+
+
+def by_lane(i: Instruction) -> bool:
+  """Whether each lane of the instruction is computed from its own registers alone, by a meaning."""
+  return "dpp" not in i.variant and all(MEANINGS.get(part.replace("v_dual_", "v_"), i.isa) is not None
+                                        for part in i.mnemonic.split(" :: "))

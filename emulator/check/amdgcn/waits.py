@@ -74,7 +74,7 @@ class Waits:
     for order in self.counters.events.get(effects.kind, ()):
       queue = self.queue(order)
       queue.issued[w] += 1
-      numbers[order] = queue.issued[w]
+      numbers[order] = np.array(queue.issued[w])  # as they are now: `w` may be a slice
       if effects.kind.startswith("flat") and (order[0] in LDS_COUNTERS) != ("lds" in segments) and segments != {
         "lds", "global"}: continue
       if not effects.writes: continue

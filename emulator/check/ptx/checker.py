@@ -9,6 +9,7 @@ import numpy as np
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.check.bounds import UNKNOWN, Bounds
 from tinyhw.emulator.check.holes import Holes
+from tinyhw.emulator.check.part import Part
 from tinyhw.emulator.check.ptx.effects import Effects, effects
 from tinyhw.emulator.check.ptx.races import (
   ATOMIC,
@@ -31,11 +32,12 @@ from tinyhw.emulator.check.ptx.waits import Products
 from tinyhw.emulator.check.races import Memory
 from tinyhw.emulator.check.report import Finding
 from tinyhw.emulator.debug import traffic
-from tinyhw.emulator.observe import Access, Copy, Observer
+from tinyhw.emulator.observe import Access, Copy
 from tinyhw.emulator.ptx import operands, wgmma
 from tinyhw.emulator.ptx.control import lanes_of
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.launch import Dispatch
+from tinyhw.emulator.ptx.occupancy import unfit
 from tinyhw.emulator.ptx.program import Code, Shown
 from tinyhw.emulator.ptx.tmem import COLUMNS, WORDS
 from tinyhw.emulator.simt import Cohort, Group, Stats
@@ -63,11 +65,11 @@ class State:
     self.undefined = None if holes is None else Undefined(cohort, self.count, holes)
 
 
-class Hazards(Observer):
+class Hazards(Part):
   """Checks a launch of a PTX kernel."""
 
   def __init__(self, checker: Checker) -> None:
-    self.checker, self.kinds = checker, checker.kinds
+    super().__init__(checker)
     self._states: dict[Cohort, State] = {}
     self._effects: dict[int, tuple[Any, Effects]] = {}
     self._memory = Memory(Shadow)
@@ -75,6 +77,7 @@ class Hazards(Observer):
     self._bounds: Bounds | None = None
     self._now: tuple[State, Effects, Value, Value, Code] | None = None
     self._issued = False
+    self._unfit: list[str] = []
     self._belongs: Value = None  # which bytes of a block's shared memory are in an array
 
   # ---- what the interpreter shows
@@ -86,11 +89,13 @@ class Hazards(Observer):
     total = d.program.shared_size + d.dynamic_shared
     self._bounds = Bounds(space, total, {**self.checker.used(), **_variables(d)}, "shared memory")
     self._belongs = _arrays(d, total)
+    self._unfit = unfit(d)
 
   def cohort(self, cohort: Cohort) -> None:
     assert isinstance(cohort, Blocks)
     for done in [c for c in self._states if not c.left]: del self._states[done]
     self._states[cohort] = State(cohort, self._holes)
+    while self._unfit: self._found(cohort, "occupancy", self._unfit.pop(0), self.program.entry)
 
   def before(self, group: Group, pc: int, instruction: Shown) -> None:
     assert isinstance(group, Warps)
@@ -307,7 +312,8 @@ class Hazards(Observer):
   def end(self, stats: Stats) -> None:
     self._states.clear()
     self._effects.clear()
-    if "bounds" in self.kinds and self._bounds is not None and self._bounds.unknown: self.checker.unseen(UNKNOWN)
+    if "bounds" in self.kinds and self._bounds is not None and self._bounds.unknown: self.unseen(UNKNOWN)
+    super().end(stats)
 
   # ---- helpers
 
@@ -317,7 +323,7 @@ class Hazards(Observer):
     """Add a finding; `wave` counts from the launch's first."""
     if kind not in self.kinds: return
     state, describe, where = self._states[cohort], self.program.describe, self.code.where
-    self.checker.add(Finding(
+    self.add(Finding(
       kind, message, pc, describe(pc), self.program.entry, other, None if other is None else describe(other),
       None if wave is None else wave // state.a_block, None if wave is None else wave % state.a_block, lane, register,
       address, 1, self._line(pc), self._line(other), None, where(pc), None if other is None else where(other)))

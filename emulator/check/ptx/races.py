@@ -7,8 +7,6 @@ others' own work a fence.proxy.async has made visible to the asynchronous ones (
 arrives tells what he knows, and who goes on has heard it once the phase is complete. Threads of one warp are ordered by
 what they do together (bar.warp.sync and other instructions with .sync).
 
-A store of what is there already changes nothing and makes no race: compilers let several threads store one value.
-
 An atomic tells of its warp, one that returns a value also listens, as do loads and stores that are strong (volatile,
 relaxed, acquire, release); for one address that is more order than a program may rely on, so that a lock or a counter
 makes no false finding.
@@ -35,12 +33,10 @@ _BUCKETS: Final = 64  # of addresses, by which atomics tell and listen
 class Shadow(races.Shadow):
   """The latest accesses to each byte, with their lane, kind of work and whether they were atomic."""
 
-  TABLES = {**races.Shadow.TABLES, "lane": (np.int8, 0), "kind": (np.uint8, 0), "how": (np.uint8, 0),
-            "value": (np.int16, 256)}
+  TABLES = {**races.Shadow.TABLES, "lane": (np.int8, 0), "kind": (np.uint8, 0), "how": (np.uint8, 0)}
   lane: dict[str, Value]
   kind: dict[str, Value]
   how: dict[str, Value]
-  value: dict[str, Value]  # the byte that the last write left, or 256
 
 
 @dataclass(frozen=True)
@@ -202,8 +198,7 @@ class Races:
       ordered = np.where(mine & own, ~apart, ordered)
     same = other // n == number // n
     clash = there & np.where(same, ~ordered, across)
-    if t.data is not None:  # what is there already changes nothing
-      clash &= s.value["write"][index] != t.data
+    clash &= s.changes(index, t.data)
     if t.how != PLAIN: clash &= how == PLAIN
     elif not t.writes and k == "write": clash &= how != COMPARE
     if not clash.any(): return
@@ -221,7 +216,7 @@ class Races:
     order = np.argsort(t.index, kind="stable")
     a, b = order[:-1], order[1:]
     clash = (t.index[a] == t.index[b]) & (t.wave[a] != t.wave[b])
-    if t.data is not None: clash &= t.data[a] != t.data[b]
+    clash &= races.apart(t.data, a, b)
     same = t.wave[a] // self.a_cluster == t.wave[b] // self.a_cluster
     for here in (clash & same, clash & ~same & across):
       if not here.any(): continue
@@ -243,4 +238,4 @@ class Races:
       at = index[way]
       s.wave[k][at], s.clock[k][at], s.lane[k][at] = number[way], clock[way], t.lane[way]
       s.pc[k][at], s.kind[k][at], s.how[k][at] = pc, t.kind, t.how
-    if t.writes: s.value["write"][index] = 256 if t.data is None else t.data
+    if t.writes: s.stored(index, t.data)

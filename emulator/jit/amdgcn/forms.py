@@ -27,7 +27,7 @@ from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.translate import Place, Translation, Translator
 from tinyhw.emulator.jit.native import Native, compiled_by, host
-from tinyhw.emulator.jit.refusal import NotCompiled
+from tinyhw.emulator.jit.refusal import NotCompiled, translating
 from tinyhw.emulator.jit.store import sources_digest, store
 from tinyhw.isa.amdgcn import Instruction, table
 
@@ -85,7 +85,7 @@ class Wish:
     """Translate and compile. Raises NotCompiled. A snapshot stands for the program in another thread."""
     with servers.job(hot, self.host) as job:
       translator = Translator(snapshot or self.program, self.lanes, self.vgprs, self.partial, not hot, self.detail)
-      translation = translator.translate(self.starts, job.send)
+      with translating(): translation = translator.translate(self.starts, job.send)
       objects = job.objects()
     code = _merged(translation.code)
     header = _header(translation, code, hot) | {"objects": [len(o) for o in objects]}

@@ -73,10 +73,14 @@ class Outlined(Accesses):
     return [Value(e, e.op(f"load {t}, ptr {e.op(f'getelementptr {t}, ptr %out, i64 {k}')}, align 64"), U32, True)
             for k in range(max(1, width // 4))]
 
+  def inside(self, e: Emitter) -> Accesses:
+    """What makes the text of a function."""
+    return _Inside(e, "fault")
+
   def _define(self, name: str, r: Registers, given: Given, body: Body) -> str:
     e = Emitter(self.e.lanes)
     e.declared, e.constants = self.e.declared, self.e.constants
-    inside, registers = _Inside(e, "fault"), Registers(e, r.vgprs, r.arch)
+    inside, registers = self.inside(e), Registers(e, r.vgprs, r.arch)
     registers.full = r.full
     e.label = "entry"
     parameters, values = ["ptr %state, ptr %context, i32 %index, ptr %out", f"i{e.lanes} %exec"], []

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from tinyhw.core.called import Plain
 from tinyhw.core.errors import Error, MachineFault
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.allocation import first_block
@@ -49,8 +50,7 @@ from tinyhw.emulator.jit.amdgcn.translate import (
   state_words,
 )
 from tinyhw.emulator.jit.memory import Memory
-from tinyhw.emulator.jit.native import Callback
-from tinyhw.emulator.jit.refusal import NotCompiled, tell
+from tinyhw.emulator.jit.refusal import NotCompiled, TranslatorFailed, tell
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Outside, Split, Wait, Yield
@@ -101,7 +101,7 @@ class Code:
       try: self._make(place)
       except NotCompiled as refused:
         self._refused.add(place)
-        tell(self.program.entry, refused)
+        tell(f"the program at {self.program.entry:#x}", refused)
 
   def ran(self, instructions: int) -> None:
     """Count what waves executed; a program that has become hot is compiled again, meanwhile this form goes on."""
@@ -113,7 +113,10 @@ class Code:
 
     def improve() -> None:
       try: made = wish.make(True, snapshot)
-      except NotCompiled: return  # the form that there is serves on
+      except NotCompiled as refused:  # the form that there is serves on
+        if isinstance(refused, TranslatorFailed):
+          tell(f"the program at {wish.program.entry:#x}", refused, "stays as it was compiled at first")
+        return
       with self._lock:
         if self._wish is wish: self.form = made
     BACKGROUND.add(improve)
@@ -132,7 +135,7 @@ def code_for(cohort: Cohort, vgprs: int, detail: int = 0) -> Code:
   if code is None:
     try: code = Code(program, *key, cohort.mode)
     except NotCompiled as refused:
-      tell(program.entry, refused)
+      tell(f"the program at {program.entry:#x}", refused)
       code = refused
     program.compiled[key] = code
   if isinstance(code, NotCompiled): raise type(code)(code.why)
@@ -162,13 +165,14 @@ class Waves:
     self.workgroups = np.repeat(np.arange(count), cohort.waves_a_group)
     self.lanes, self.vgprs = cohort.lanes, len(groups[0].v)
     self.code = code_for(cohort, self.vgprs, detail)
+    self._detail = detail
     for group in groups: self.code.grow(group.pc, group.mode)
     self.form: Form = self.code.form
     self._places = list(self.form.places)  # by what waves have as RESUME: the form's, then others that have no code
     self.error: BaseException | None = None
     self._begin()
     self._fill(groups, raw)
-    self._callback = Callback(self._slow)
+    self._callback = Plain(self._slow, ctypes.c_int64, ctypes.c_int32, failed=1)
     self._context(memory)
     cohort.runnable, cohort.parked = [], []
 
@@ -185,7 +189,7 @@ class Waves:
   # ---- memory that compiled code sees
 
   def _fill(self, groups: Sequence[Group], raw: Value) -> None:
-    n, words = self.size, state_words(self.vgprs, self.lanes)
+    n, words = self.size, state_words(self.vgprs, self.lanes, self._detail)
     if raw is None or raw.size < n * words: raw = aligned((n, words)).reshape(-1)
     else: raw[:n * words] = 0
     self.raw = raw
@@ -224,8 +228,7 @@ class Waves:
     words = raw.view(np.uint64)
     self._memory = memory
     self._clear_sites()
-    pointer = ctypes.cast(self._callback, ctypes.c_void_p).value
-    for at, value in ((context.CALLBACK, pointer), (context.MAPPINGS, len(memory.table)),
+    for at, value in ((context.CALLBACK, self._callback.address), (context.MAPPINGS, len(memory.table)),
                       (context.TABLE, memory.table.ctypes.data), (context.SITES, self.sites.ctypes.data),
                       (context.ENTRY, self.code.program.entry), (context.LDS_SIZE, self.cohort.lds_size),
                       (context.SCRATCH_SIZE, self.cohort.dispatch.scratch_size)):
@@ -528,6 +531,12 @@ class Waves:
 
   def _slow(self, handle: int, index: int) -> int:
     """Serve a memory access that compiled code could not; 1 when it faults, with the error kept."""
+    try: self._site(index)
+    except BaseException as error: self.error = error  # no exception may pass through compiled code
+    return int(self.error is not None)
+
+  def _site(self, index: int) -> None:
+    """Serve a site's access for the wave that stands there. Raises what it leads to, with its place."""
     program, wave = self.code.program, int(self._wave[0])
     site = self.form.site(index, lambda offset: program.fetch(program.entry + offset))
     pc = program.entry + site.offset
@@ -535,10 +544,7 @@ class Waves:
     self.cohort.running, self.cohort.seen = None, (pc, site.instruction)
     try:
       with np.errstate(all="ignore"): self._serve(site, group)
-    except (Error, IndexError) as error: self.error = self.cohort.located(error, pc, group)
-    except BaseException as error: self.error = error  # no exception may pass through compiled code
-    else: return 0
-    return 1
+    except (Error, IndexError) as error: raise self.cohort.located(error, pc, group) from None
 
   def _serve(self, site: Site, group: Group) -> None:
     lanes, data = self.lanes, self._data.reshape(16, self.lanes)

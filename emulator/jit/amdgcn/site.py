@@ -19,6 +19,7 @@ class Site:
   instruction: Instruction
   shift: int = 0
   operation: str = ""  # of an atomic
+  late: bool = False  # of watched code: a load that may be under way at a barrier
 
 
 FIND: Final = finder(

@@ -27,6 +27,8 @@ LDS: Final = 136  # host address of the workgroup's LDS, u64
 SIGNALS: Final = 140  # how often the wave has signalled its workgroup's barrier since that last completed
 PASSED: Final = 141  # whether the barrier completed since the wave last waited for it
 TARGET: Final = 142  # PC that the wave jumps to, u64
+ME: Final = 144  # watched code: the number of what runs between two barriers of a workgroup, and the wave in it
+AWAY: Final = 145  # watched code: offset of the instruction that the reference has to look at
 HEADER: Final = 160
 SGPRS: Final = 128
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from tinyhw.core.environment import count as number
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.amdgcn import hwreg
 from tinyhw.isa.amdgcn import Instruction
@@ -45,9 +46,9 @@ def count() -> int:
   if not threading.main_thread().is_alive(): return 1
   text = os.environ.get(VARIABLE, "")
   if not text: return len(os.sched_getaffinity(0))
-  if not text.isdecimal() or not int(text):
+  if not (wanted := number(text)):
     raise InvalidArgument(f"{VARIABLE} is a number of threads, 1 or more, not {text!r}")
-  return int(text)
+  return wanted
 
 
 def pool() -> ThreadPoolExecutor:

@@ -21,14 +21,31 @@ from tinyhw.emulator.amdgcn.gfx11.matrix import SHAPES as MATRIX
 from tinyhw.emulator.amdgcn.memory.lds import ds_atomic
 from tinyhw.emulator.amdgcn.memory.tables import DS_ATOMICS
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN, VSKIP
+from tinyhw.emulator.check.amdgcn.effects import kind_of
+from tinyhw.emulator.check.amdgcn.paths import prove
 from tinyhw.emulator.jit.amdgcn import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
 from tinyhw.emulator.jit.amdgcn.access import Accesses
 from tinyhw.emulator.jit.amdgcn.context import ENTRY, WAVE
 from tinyhw.emulator.jit.amdgcn.liveness import End, unwanted
 from tinyhw.emulator.jit.amdgcn.outline import Outlined
+from tinyhw.emulator.jit.amdgcn.shadows import Shadows
+from tinyhw.emulator.jit.amdgcn.shadows import words as shadow_words
 from tinyhw.emulator.jit.amdgcn.shapes import DONE, FAULTED, MEMORY, Shapes
 from tinyhw.emulator.jit.amdgcn.site import FIND, Site
-from tinyhw.emulator.jit.amdgcn.state import HEADER, LEFT, MODE, PASSED, RESUME, SIGNALS, STATUS, TARGET, Registers
+from tinyhw.emulator.jit.amdgcn.state import (
+  AWAY,
+  HEADER,
+  LEFT,
+  MODE,
+  PASSED,
+  RESUME,
+  SIGNALS,
+  STATUS,
+  TARGET,
+  Registers,
+)
+from tinyhw.emulator.jit.amdgcn.watched import FIND as FIND_WATCHED
+from tinyhw.emulator.jit.amdgcn.watched import Watched
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.emulator.values.ops import U32, U64
@@ -45,6 +62,7 @@ LINES_A_FUNCTION: Final = 400  # of text, at least, where blocks are more functi
 MODULE: Final = 12_000  # bytes of text that are sent before there is all
 _LABEL: Final = re.compile(r"label %[dfg](\d+)\b(?!\.)")
 LAST, EACH, EACH_HOT = 1, 2, 3  # details of a translation
+WATCHED, RACES, WGP = 8, 1, 2  # the same: code with shadows, for workgroups of several waves, in WGP mode
 Place = tuple[int, int]  # offset from the entry, MODE
 _RUN: Final = """
 define void @run(ptr %context, ptr %states, i64 %stride, i64 %count) {{
@@ -106,7 +124,8 @@ class Translator:
 
   `quick` makes text that LLVM compiles several times faster: accesses are calls, and a program in which lanes are
   switched off has its general form only. `detail` is for comparisons: with LAST the registers of waves that end are in
-  their states, with EACH and EACH_HOT blocks have one instruction.
+  their states, with EACH and EACH_HOT blocks have one instruction. With WATCHED the code finds out whether the hazard
+  checks could find something: then it ends in FAULT, or STEP. A program of which that is known before is NotCompiled.
   """
 
   def __init__(self, program: Source, lanes: int, vgprs: int, partial: bool, quick: bool = False,
@@ -119,6 +138,11 @@ class Translator:
     self.sent = 0  # how many of them have been sent
     self.accesses: Accesses = Outlined(self.e, "fault", self.called)
     self.shapes = Shapes(self.e, vgprs, program.arch, self.called) if quick else None
+    self.watch: Shadows | None = None
+    self.away: dict[str, int] = {}  # labels of a block
+    if detail & WATCHED:
+      self.watch = Shadows(self.e, self.r, "fault")
+      self.accesses = Watched(self.e, "fault", self.called, self.watch, bool(detail & RACES))
     self.index: dict[Place, int] = {}
     self.order: list[Place] = []
     self.stops: dict[Place, int] = {}
@@ -144,9 +168,10 @@ class Translator:
     if any(i.mnemonic in {"s_setpc_b64", "s_swappc_b64"} for i in self.found): self._discover_named()
     for place in starts: self._place(place)
     for offset in self.functions: self._place((offset, starts[0][1]))
+    if isinstance(self.accesses, Watched): self._prove(self.accesses, starts)
     e = self.e
     full = general = 0
-    if not self.quick and sum(i.family in MEMORY for i in self.found) <= INLINED:
+    if self.watch is None and not self.quick and sum(i.family in MEMORY for i in self.found) <= INLINED:
       self.accesses = Accesses(self.e, "fault")
       self.accesses.ahead = True
       # fragments of matrices are in both halves of a wave
@@ -232,7 +257,7 @@ class Translator:
     more = dict(e.declared)
     while added := [name for name in more if f"@{name}(" in text]:
       text = "\n".join([text, *(more.pop(name) for name in added)])
-    if "@find(" in text: text += FIND
+    if "@find(" in text: text += FIND if self.watch is None else FIND_WATCHED
     elsewhere = [_declaration(f) for name, f in self.called.items() if name not in new and f"{name}(" in text]
     constants = [c for c in e.constants if c.partition(" ")[0] in text]
     self.send("\n".join([
@@ -312,6 +337,17 @@ class Translator:
       self.leaders.add(place[0])
     return known
 
+  def _prove(self, accesses: Watched, starts: Sequence[Place]) -> None:
+    """Look at all paths. Raises NotCompiled for a program that is guilty on some."""
+    code = {at: i for at, i in self.fetched.items() if i is not None}
+    proof = prove(code, [offset for offset, _ in starts], self.program.arch.isa, self.lanes, bool(self.detail & WGP),
+                  self.functions)
+    if proof.why: raise NotCompiled(f"not proven: {proof.why}")
+    accesses.proof = proof
+    assert self.watch is not None
+    self.watch.exact = {o.value for i in self.found if i.mnemonic in {"v_writelane_b32", "v_readlane_b32"}
+                        for n, o in i.operands.items() if o.kind == "v" and n in {"vdst", "src0"}}
+
   # ---- blocks
 
   def _entrance(self, k: int, both: bool, only_general: bool) -> None:
@@ -330,10 +366,11 @@ class Translator:
     e.start(f"{'f' if self.full else 'g'}{k}")
     r.begin()
     r.full = self.full
+    if self.watch is not None: self.watch.begin()
     self.end = None
     found: list[tuple[int, Instruction]] = []
     at = offset
-    limit = 1 if self.detail >= EACH else BLOCK_LIMIT
+    limit = 1 if self.detail in {EACH, EACH_HOT} else BLOCK_LIMIT
     while len(found) < limit and (i := self._fetch(at)) is not None:
       found.append((at, i))
       at += i.size
@@ -359,9 +396,19 @@ class Translator:
     e.do(f"store i64 {counted}, ptr {left_at}")
     self.left = counted
     count = str(self._instructions(found, at, mode))
+    self._aways()
     for n in range(where, len(e.lines)):
       if "@COUNT@" in e.lines[n]: e.lines[n] = e.lines[n].replace("@COUNT@", count)
     self.exec_written |= r.exec_written
+
+  def _aways(self) -> None:
+    """Where instructions of watched code go that the reference has to look at."""
+    e = self.e
+    for label, at in self.away.items():
+      e.start(label)
+      e.do(f"store i32 {at}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {AWAY}')}")
+      e.do("br label %fault")
+    self.away.clear()
 
   def _guard(self, offset: int) -> None:
     """Remember what could not be decoded: once it changes, this translation counts no more."""
@@ -374,17 +421,39 @@ class Translator:
     for n, (at, i) in enumerate(found):
       self.r.leave = partial(self._leave_to_reference, at, mode, n)
       try:
+        lanes = self._before(i, at, mode)
         if self._end(i, at, mode): return n + 1
         self._plain(i, at, mode)
+        if self.watch is not None: self.watch.after(i, lanes)
       except Untranslatable:
         self.interpreted[i.mnemonic] = self.interpreted.get(i.mnemonic, 0) + 1
         self._stop(at, mode)
         if i.mnemonic not in {"s_setpc_b64", "s_endpgm"}: self._place((at + i.size, mode))
         return n
+    if self.watch is not None: self.watch.flush()
     if not found: self._stop(after, mode)
     elif self._fetch(after) is None: self._stop(after, mode)
     else: self._go(after, mode)
     return len(found)
+
+  def _before(self, i: Instruction, at: int, mode: int) -> str | None:
+    """What watched code does in front of an instruction; the lanes that are active, None for all."""
+    watch, name = self.watch, i.mnemonic
+    if watch is None: return None
+    if altered(i, mode) is not None: raise Untranslatable(name)
+    if name.startswith("s_barrier_signal"): self._alone(i, at)
+    watch.fault = self.accesses.fault = f"away.{self.e.label}.{at}"
+    self.away[watch.fault] = at
+    watch.before(i)
+    if name in _ENDS or name in control.DIRECT or name in {"s_endpgm", "s_branch"}: watch.flush()
+    return watch.exec()
+
+  def _alone(self, i: Instruction, at: int) -> None:
+    """Nothing may be done between the two halves of a barrier, which orders it with neither side."""
+    if control.barrier_id(i, at) != -1: raise Untranslatable(i.mnemonic)
+    while (following := self._fetch(at := at + i.size)) is not None and following.mnemonic != "s_barrier_wait":
+      i = following
+      if kind_of(i) or i.mnemonic in _LEADS: raise Untranslatable(i.mnemonic)
 
   def _plain(self, i: Instruction, at: int, mode: int) -> None:
     r = self.r
@@ -412,6 +481,7 @@ class Translator:
   def _called(self, i: Instruction, at: int, mode: int) -> bool:
     """Call the function of the instruction's shape; False where there is none."""
     e, r = self.e, self.r
+    if self.watch is not None and i.family in MEMORY: return False
     found = self.shapes.find(i, mode, r.full) if self.shapes is not None else None
     if found is None: return False
     if found[0].name == next(reversed(self.called)): self._send(MODULE)  # it is new
@@ -489,7 +559,7 @@ class Translator:
     """Emit an instruction that ends a block; False for one that does not."""
     name, after, r, e = i.mnemonic, at + i.size, self.r, self.e
     if name == "s_endpgm":
-      if self.detail: r.flush()
+      if 0 < self.detail <= EACH_HOT: r.flush()
       self.end = [], {}
       e.do(f"store i32 {END}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {STATUS}')}")
       e.do("ret void")
@@ -612,7 +682,8 @@ def _status(status: int, name: str) -> str:
           f"  store i32 {status}, ptr %{name}.at\n")
 
 
-def state_words(vgprs: int, lanes: int) -> int:
+def state_words(vgprs: int, lanes: int, detail: int = 0) -> int:
   """Dwords of a wave's state, a multiple of a cache line."""
-  return HEADER + vgprs * lanes
+  shadows = shadow_words(vgprs, lanes) if detail & WATCHED else 0
+  return HEADER + vgprs * lanes + -(-shadows // 16) * 16
 

@@ -27,7 +27,7 @@ from tinyhw.emulator.jit.ptx import (
 from tinyhw.emulator.jit.ptx.emit import Exit, Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import JitCode
 from tinyhw.emulator.jit.ptx.shapes import Plan
-from tinyhw.emulator.jit.refusal import NotCompiled
+from tinyhw.emulator.jit.refusal import SLOW, NotCompiled, translating
 from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.ptx.kept import SOURCES, keep
 from tinyhw.emulator.ptx.program import Code, Program
@@ -65,16 +65,16 @@ class Kernel:
 def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
            clustered: bool = False) -> Kernel:
   """The compiled form of a program's kernel. Raises NotCompiled with the instruction that it is for."""
-  known: Kernel | str | None = program.compiled.get((block, exact, clustered))
+  known: Kernel | str | NotCompiled | None = program.compiled.get((block, exact, clustered))
   if known is None:
     try: known = _find(program, block, exact, clustered)
     except Refused as why: known = str(why)
     except NotCompiled as failed:  # LLVM's failure, or this package's
-      known = failed.why
-      warnings.warn(f"kernel {program.entry_name} is interpreted, which is slow: {failed.why}", RuntimeWarning,
-                    stacklevel=2)
+      known = type(failed)(failed.why)  # without what its traceback holds
+      warnings.warn(f"kernel {program.entry_name} {SLOW}: {failed.why}", RuntimeWarning, stacklevel=2)
     while len(program.compiled) >= SHAPES: del program.compiled[next(iter(program.compiled))]
     program.compiled[block, exact, clustered] = known
+  if isinstance(known, NotCompiled): raise type(known)(known.why)
   if isinstance(known, str): raise NotCompiled(known)
   return known
 
@@ -96,7 +96,8 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
     if "refused" in header: raise Refused(header["refused"])
     try: return _keep(key, Kernel(header, Native([data])))
     except (NotCompiled, KeyError, TypeError, ValueError): pass  # a file of another kind
-  try: header, text = written(program, block, exact, clustered)
+  try:
+    with translating(Refused): header, text = written(program, block, exact, clustered)
   except Refused as why:
     store().save(key, {"refused": str(why)}, b"")
     keep(program.linked)
@@ -136,9 +137,9 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
 
 def _taken(code: Code) -> None:
   """Raises Refused where an instruction does not take its operands: the reference says so when control gets there."""
-  for k, line in enumerate(code.flat.lines):
+  for k in code.reached:
     try: code.bound(k)
-    except DecodeError as why: raise Refused(f"{line.instruction.name} ({why})") from None
+    except DecodeError as why: raise Refused(f"{code.flat.lines[k].instruction.name} ({why})") from None
 
 
 def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool) -> str:

@@ -393,8 +393,8 @@ class Lanes:
       self.go(self.successor(b.end))
 
   def successor(self, index: int) -> Block | None:
-    """The block that begins with an instruction; None behind the kernel's last one."""
-    return self.plan.block_of(index) if index != self.plan.whole.instances[0].landing else None
+    """The block that begins with an instruction; None behind the kernel's last one, and where nothing comes."""
+    return self.plan.reached(index) if index != self.plan.whole.instances[0].landing else None
 
   def _at(self, k: int) -> None:
     self.index, self.pc = k, self.code.pc(k)

@@ -24,7 +24,7 @@ from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import compiled_by, host, linked
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.onebyone import turns
-from tinyhw.emulator.jit.refusal import NotCompiled
+from tinyhw.emulator.jit.refusal import NotCompiled, tell, translating
 from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, gather, type_of
 from tinyhw.emulator.jit.vectors import scatter
@@ -400,7 +400,7 @@ def _function(bound: Bound, code: Code, line: Line, form: Header, wanted: bool) 
   if key not in _FUNCTIONS:
     entry = store().load(key)
     if entry is None and not wanted: return None
-    made = _made(key, entry, Function(bound, code, line, form))
+    made = _made(key, entry, bound, code, line, form)
     with _LOCK: _FUNCTIONS[key] = made
   library = _FUNCTIONS[key]
   if library is None: return None
@@ -408,13 +408,16 @@ def _function(bound: Bound, code: Code, line: Line, form: Header, wanted: bool) 
   return found
 
 
-def _made(key: str, entry: Any, function: Function) -> Any:
+def _made(key: str, entry: Any, bound: Bound, code: Code, line: Line, form: Header) -> Any:
   try:
     if entry is not None: return linked([entry[1]], "run")
-    text = function.text()
+    with translating(Untranslatable): text = Function(bound, code, line, form).text()
     with servers.job(servers.LANES, host()) as job:
       job.send(text)
       data, = job.objects()
     store().save(key, {}, data)
     return linked([data], "run")
-  except (Untranslatable, NotCompiled): return None
+  except Untranslatable: return None
+  except NotCompiled as refused:
+    tell(line.instruction.name, refused)
+    return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tinyhw.core.called import Plain
 from tinyhw.core.errors import Error, Unsupported
 from tinyhw.emulator.jit.ptx import fetches, layout
 from tinyhw.emulator.jit.ptx.called import MANY, Call
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 Places = list[tuple[int, int]]
 # with a strand's state, the number of the instruction, and the block (`fetches`) that it was called through
-_Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p)
+_PARAMETERS: Final = (ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p)
 
 
 # What compiled code has no way of its own for: patterns of names, and what docs/ptx.md says of them.
@@ -158,7 +159,7 @@ class Bound:
   calls: bool
   base: int  # of its function's variables on the stack
   instance: int  # of its function
-  top: int | None  # where the state has the end of the stack
+  top: tuple[int, Any, list[int] | None] | None  # where the state has the end of the stack, its type, its steps
   fetch: fetches.One | None = None  # what looks at a texture or a surface
 
 
@@ -167,7 +168,7 @@ class Helper:
 
   def __init__(self, launch: Launch) -> None:
     self._launch = launch
-    self._callback = _Callback(self._call)
+    self._callback = Plain(self._call, *_PARAMETERS, failed=1)
     self.forget()
     self.error: BaseException | None = None
     self.calls = 0  # of functions, in this launch
@@ -176,9 +177,7 @@ class Helper:
 
   def forget(self) -> None:
     """Mappings have changed: what arrays the launch looks at is to be learned again."""
-    address = ctypes.cast(self._callback, ctypes.c_void_p).value
-    assert address is not None
-    self.learner = fetches.Learner(address, len(self._launch.kernel.helped))
+    self.learner = fetches.Learner(self._callback.address, len(self._launch.kernel.helped))
 
   def begin(self, cohort: Cohort) -> None:
     """What is called next is called for the strands of a cohort."""
@@ -205,7 +204,7 @@ class Helper:
     def rows(places: Places) -> list[Any]:
       return [(n - first, at, operands.dtype_of(kernel.types[n]), kernel.shapes[n]) for n, at in places
               if first <= n < first + len(code.flat.types)]
-    top = next((at for n, at in taken if n == kernel.top), None)
+    top = next(((at, U64, kernel.shapes[n]) for n, at in taken if n == kernel.top), None)
     found = self._steps[number] = Bound(step, pc, rows(taken), rows(given), calls, base, instance, top)
     if line.instruction.opcode in fetches.OPCODES: found.fetch = fetches.instruction(code, line)
     return found
@@ -232,7 +231,7 @@ class Helper:
     active = int(state[layout.ACTIVE // 4])
     if active != 0xFFFFFFFF: group.mask = lanes_of(active)
     for n, at, dtype, steps in bound.taken: group.v[n] = value_of(raw, at, dtype, steps)
-    if bound.top is not None: group.top = top_of(group, value_of(raw, bound.top, U64, None))
+    if bound.top is not None: group.top = top_of(group, value_of(raw, *bound.top))
     with np.errstate(all="ignore"):
       if bound.calls:
         found = self._called(cohort, blocks, row, group, bound)

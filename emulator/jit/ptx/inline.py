@@ -111,7 +111,8 @@ class Whole:
         self.flat.lines.append(Line(line.instruction, scope, line.loc))
       at = code.flat.function.at
       self.flat.lines.append(Line(Instruction("ret", (), (), at=at), Shifted(code.flat.scope, new)))
-    for k, line in enumerate(code.flat.lines):
+    for k in code.reached:
+      line = code.flat.lines[k]
       if line.instruction.opcode != "call": continue
       callees = self._callees(new, line, k)
       if callees: new.calls[k] = [self._add(callee, new, k) for callee in callees]
@@ -135,7 +136,7 @@ class Whole:
     """Whether a call has the arguments of a function, and that nothing but good instructions."""
     try:
       control.Calling(code, line, callee.name, 0)
-      for k in range(len(callee.flat.lines)): callee.bound(k)
+      for k in callee.reached: callee.bound(k)
     except (Error, AssertionError, KeyError): return False
     return True
 
@@ -172,6 +173,7 @@ class Whole:
         end = own.ends[s]
         last, after = i.code.flat.lines[end - 1].instruction, [i.first + t for t in own.successors[s]]
         falls = end == n and (last.opcode not in {"bra", "brx", "exit", "trap", "ret"} or last.predicate is not None)
+        falls |= last.opcode in {"bra", "brx"} and n in flow.targets(i.code.flat.lines[end - 1])  # a label at the end
         if i.caller is not None and (falls or last.opcode == "ret"): after.insert(0, i.landing)
         if end - 1 in i.calls:
           after = [*(c.first for c in i.calls[end - 1]), *(after if last.predicate is not None else [])]
@@ -179,7 +181,8 @@ class Whole:
       if i.caller is None: continue
       back = self.back(i)
       ends[i.landing], successors[i.landing] = i.landing + 1, [] if back is None else [back]
-    starts = [*self._ordered(self.instances[0])]
+    found = flow.reached(0, successors)  # not what stands behind a call that never returns, nor its landing
+    starts = [s for s in self._ordered(self.instances[0]) if s in found]
     self.cut = flow.Cut(starts, ends, successors, [], [])
     self.stops = [i.code.stops[k - i.first] if k < i.landing or i.caller is None else True
                   for k, i in enumerate(self.owner)]

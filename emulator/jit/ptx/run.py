@@ -166,7 +166,7 @@ class Cohort:
       for (group, _), bits in zip(parts[1:], lanes[1:]): state[offsets[group.pc, 0] // 4] = bits
       raw = state.view(np.uint8)
       for n, offset in exit_.registers:
-        if n == k.top: raw[offset:offset + LANES * 8] = 0
+        if n == k.top: _put(raw, offset, np.zeros(LANES, np.uint64), np.ones(LANES, bool), k.shapes[n])
         if n >= len(program.function(program.entry_name).zeros): continue  # of a function that nobody is in
         value = np.zeros(LANES, operands.dtype_of(k.types[n]))
         known = np.zeros(LANES, bool)

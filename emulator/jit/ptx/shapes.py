@@ -131,6 +131,10 @@ class Plan:
     """The block that begins with an instruction of the text."""
     return self._at[index]
 
+  def reached(self, index: int) -> Block | None:
+    """As `block_of`; None where there is none."""
+    return self._at.get(index)
+
   def divergent(self, b: Block) -> bool:
     """Whether threads may leave a block by different ways."""
     line = self.lines[b.end - 1]

@@ -23,8 +23,9 @@ from hypothesis import strategies as st
 from tests.mock.cuda.client import Client, u64
 from tests.strength import examples
 from tinyhw.autogen import cuda
+from tinyhw.core.called import Plain
 from tinyhw.core.errors import Unsupported
-from tinyhw.mock.cuda.calls import SERVED, handler_of
+from tinyhw.mock.cuda.calls import SERVED, ended, handler_of
 from tinyhw.mock.cuda.devices import served
 from tinyhw.mock.cuda.shared import Loaded, library
 from tinyhw.wire.elf import Elf
@@ -39,9 +40,8 @@ def test_functions_are_found_by_name_and_go_where_they_are_sent(names: list[str]
   number = next(NUMBERS)
   names = [n for n in names if n != "tinyhw_table"] or ["one"]
   loaded = Loaded(f"libtest{number}.so.1", names)
-  kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
   for i, name in enumerate(names):
-    loaded.fill(name, kind(lambda x, i=i: x + i))  # type: ignore[misc]
+    loaded.fill(name, Plain(lambda x, i=i: x + i, ctypes.c_int, failed=-1))  # type: ignore[misc]
   again = ctypes.CDLL(f"libtest{number}.so.1")  # by the name that it goes under
   for i, name in enumerate(names):
     assert getattr(again, name)(1000) == 1000 + i
@@ -78,7 +78,7 @@ def test_the_parts_of_the_library_lie_side_by_side(count: int, version: str | No
   sections = {s.name: s for s in elf.iter_sections()}
   for name, tag in ((".dynsym", "SYMTAB"), (".dynstr", "STRTAB"), (".hash", "HASH")):
     assert [sections[name]["sh_addr"]] == [tags[f"DT_{tag}"]], name
-  assert sections[".dynsym"].num_symbols() == count + 4 and sections[".dynstr"]["sh_size"] == tags["DT_STRSZ"]
+  assert sections[".dynsym"].num_symbols() == count + 2 and sections[".dynstr"]["sh_size"] == tags["DT_STRSZ"]
   others = [(s["p_type"], s["p_offset"], s["p_vaddr"], s["p_filesz"]) for s in elf.iter_segments()][3:]
   place = dynamic["p_offset"], dynamic["p_vaddr"], dynamic["p_filesz"]
   assert len(loads) == 3 and others == [("PT_DYNAMIC", *place), ("PT_GNU_STACK", 0, 0, 0)]
@@ -178,11 +178,6 @@ libc.on_exit(late, None)
 """)
   done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True)
   assert (done.returncode, done.stderr) == (0, "")
-  loaded = Loaded(f"libtest{next(NUMBERS)}.so.1", ["one", "two"])
-  loaded.fill("one", ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 11))
-  assert loaded.library.one() == 11
-  loaded.library.tinyhw_end()
-  assert loaded.library.one() == loaded.library.two() == cuda.CUDA_ERROR_DEINITIALIZED
 
 
 THREADS = """
@@ -220,6 +215,21 @@ def test_threads_of_c_keep_what_is_their_own(tmp_path: Path) -> None:
   ctypes.CDLL(str(tmp_path / "t.so")).both(client.library.cuCtxSetCurrent, client.library.cuCtxGetCurrent,
                                            *map(u64, contexts), out)
   assert [*out] == contexts
+
+
+def test_what_gives_back_or_waits_has_nothing_left_to_do_at_the_end() -> None:
+  """A destructor of a library's that is told an error there ends the process (Taichi); all else is told one."""
+  codes = {name: ended(name) for name in (*cuda.FUNCTIONS, *cuda.BY_VALUE)}
+  assert set(codes.values()) == {cuda.CUDA_SUCCESS, cuda.CUDA_ERROR_DEINITIALIZED}
+  for name in ("cuMemFree_v2", "cuMemFreeHost", "cuMemFreeAsync", "cuStreamDestroy_v2", "cuEventDestroy_v2",
+               "cuModuleUnload", "cuDevicePrimaryCtxRelease_v2", "cuStreamSynchronize", "cuCtxSynchronize",
+               "cuMemHostUnregister", "cuCtxSetCurrent", "cuGraphExecDestroy"): assert not codes[name], name
+  for name in ("cuInit", "cuMemAlloc_v2", "cuMemcpyDtoH_v2", "cuLaunchKernel", "cuCtxGetCurrent", "cuStreamQuery",
+               "cuMemGetInfo_v2", "cuDeviceGetCount", "cuEventRecord"): assert codes[name], name
+  client = Client()
+  client.machine.close()
+  for name, code in codes.items():
+    if name not in ("cuGetErrorName", "cuGetErrorString"): assert getattr(client.library, name)() == code, name
 
 
 def test_a_program_may_wait_in_its_own_way() -> None:

@@ -23,7 +23,7 @@ from tinyhw.compile.render import objects
 from tinyhw.compile.render.cfamily import FROM_HALF, TO_HALF, CFamilyRenderer, Language, Writer
 from tinyhw.compile.render.clanes import MASKED, SHUFFLE, WHOLE, LanesWriter
 from tinyhw.compile.render.host import ALIGNMENT, TILES, check_stretches
-from tinyhw.core.errors import DeviceError, MissingTool
+from tinyhw.core.errors import DeviceError, InvalidArgument, MissingTool
 from tinyhw.core.host import GENERIC, Host
 from tinyhw.core.locks import lock
 from tinyhw.ir.dtype import PtrDType
@@ -151,7 +151,9 @@ def _functions(command: tuple[str, ...]) -> frozenset[str]:
 
 def compiler() -> Compiler:
   """The C compiler of this process: `CC`, or else the newest clang, or else the newest gcc."""
-  if wanted := shlex.split(os.environ.get("CC", "")): return described(tuple(wanted))
+  try: wanted = shlex.split(os.environ.get("CC", ""))
+  except ValueError as error: raise InvalidArgument(f"is no command: {error}", where="CC") from None
+  if wanted: return described(tuple(wanted))
   for pattern in ("clang", "gcc", "cc"):
     for name in found(pattern):
       if shutil.which(name): return described((name,))

@@ -339,6 +339,7 @@ class AMDRuntime(GpuRuntime):
     return self.gpu.gpu_id in self.kfd.faults
 
   def raise_faults(self) -> None:
+    if self.port.pid() != self._pid: self.check_usable()  # a fork, which KFD tells nothing
     self.kfd.wait_events(0)
     self._check_faults()
 

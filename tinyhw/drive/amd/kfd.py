@@ -22,6 +22,7 @@ from tinyhw.core.locks import lock
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.topology import GpuNode, gpus
+from tinyhw.drive.kernellog import KernelLog
 
 PAGE = 4096
 DEVICE = "/dev/kfd"
@@ -157,7 +158,7 @@ class Kfd:
     self.buffers: set[Buffer] = set()
     self.event_page: Buffer | None = None
     self.debuggable = False
-    self._log_lines = 0
+    self._log = KernelLog(("amdgpu", "kfd"))
     self._watched: list[Event] = []
 
   @property
@@ -407,8 +408,4 @@ class Kfd:
 
   def kernel_log(self) -> list[str]:
     """The kernel's log lines of amdgpu since the last call; none where this user may not read them."""
-    try: text = self.port.read("/dev/kmsg").decode(errors="replace")
-    except OSError: return []
-    lines = [line.split(";", 1)[-1] for line in text.splitlines() if "amdgpu" in line or "kfd" in line]
-    with self.lock: new, self._log_lines = lines[self._log_lines:], len(lines)
-    return new
+    return self._log.new(self.port)

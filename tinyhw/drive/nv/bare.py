@@ -5,7 +5,6 @@ The runtime is that of AMD's code objects (`drive.amd.bare`): memory, turns of t
 from __future__ import annotations
 
 import re
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tinyhw.core.errors import Interrupted, InvalidArgument, MachineFault, PageFault, Unsupported, WaitTimeout
 from tinyhw.core.memory import PAGE
 from tinyhw.core.patience import HELD, ticker
+from tinyhw.core.printf import Printed
 from tinyhw.drive.base import Allocation, Dim3, Program
 from tinyhw.wire.codeobject import Argument
 from tinyhw.wire.ctype import CType
@@ -94,33 +94,32 @@ class PtxProgram(Program):
     terms = runtime.agreed.get(threading.get_ident())
     seen_by = runtime.observer if terms is None or terms.observer is None else terms.observer
     observer = {} if seen_by is None else {"observer": seen_by}
-    printed: list[str] = []
-    dispatch, memory = self.ready(params, grid, block, dynamic_lds, cluster, printed, ticker(
-      terms, threading.current_thread() is threading.main_thread(), runtime.timeout_s))
+    printed = Printed()
+    tick = ticker(terms, threading.current_thread() is threading.main_thread(), runtime.timeout_s)
+    dispatch, memory = self.ready(params, grid, block, dynamic_lds, cluster, printed, tick)
     try:
       with runtime.lock, HELD:
         try: stats = self.emulator.execute(runtime.space, dispatch, **observer)
         except MachineFault as fault:
           self._explain(fault, grid, block, cluster)
           raise
+        finally: printed.write(tick)
       runtime.executed += stats.instructions
     except Interrupted as stopped:
       seconds = runtime.timeout_s if terms is None or terms.seconds is None else terms.seconds
       if terms is not None: terms.interrupted = stopped
       raise WaitTimeout(runtime.name, packet=f"kernel {self.name}", seconds=seconds or 0) from None
-    finally:
-      runtime.free(memory)
-      sys.stdout.write("".join(printed))
+    finally: runtime.free(memory)
 
   def ready(self, params: bytes, grid: Dim3, block: Dim3, dynamic_lds: int, cluster: Dim3 | None = None,
-            printed: list[str] | None = None, tick: Callable[[], None] | None = None) -> tuple[Any, Allocation]:
+            printed: Printed | None = None, tick: Callable[[], None] | None = None) -> tuple[Any, Allocation]:
     """(the emulator's launch with its parameters in memory, that memory)."""
     if len(params) > PARAMS_LIMIT: raise InvalidArgument(f"{len(params):,} bytes of parameters", where=self.name)
     memory = self.runtime.take("params", max(len(params), 16))
     assert memory.address is not None
     self.runtime.space.write(memory.address, params)
     return self.emulator.dispatch(self.program, grid, block, memory.address, len(params), dynamic_lds, tick,
-                                  [] if printed is None else printed, cluster), memory
+                                  Printed() if printed is None else printed, cluster), memory
 
   def _explain(self, fault: MachineFault, grid: Dim3, block: Dim3, cluster: Dim3 | None) -> None:
     """Say of a fault which line of the PTX it is, which thread, what memory."""

@@ -23,6 +23,7 @@ from tinyhw.core.locks import lock
 from tinyhw.core.memory import Allocator
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import round_up
+from tinyhw.drive.kernellog import KernelLog
 from tinyhw.wire import rm, uvm
 
 CTL: Final = "/dev/nvidiactl"
@@ -151,7 +152,8 @@ class Rm:
     self._high = Allocator(_HIGH[0], _HIGH[1] - _HIGH[0], name="GPU addresses")
     self._peers: set[frozenset[bytes]] = set()
     self._pages = 0  # how often pages of the process were registered
-    self._log_lines = len(self._log())  # what was told before is not of this process
+    self._log = KernelLog(("NVRM",))
+    self.kernel_log()  # what was told before is not of this process
 
   @property
   def port(self) -> Port:
@@ -502,14 +504,7 @@ class Rm:
 
   def kernel_log(self) -> list[str]:
     """The kernel's log lines of the driver since the last call; none where this user may not read them."""
-    lines = self._log()
-    with self.lock: new, self._log_lines = lines[self._log_lines:], len(lines)
-    return new
-
-  def _log(self) -> list[str]:
-    try: text = self.port.read("/dev/kmsg").decode(errors="replace")
-    except OSError: return []
-    return [line.split(";", 1)[-1] for line in text.splitlines() if "NVRM" in line]
+    return self._log.new(self.port)
 
 
 def arch_of(sm_version: int, name: str) -> NvArch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
+import zlib
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
@@ -11,6 +12,10 @@ from tinyhw.function.spelling import by_any_spelling
 from tinyhw.ir.dtype import dtypes
 from tinyhw.nn.formats.source import Data, File, tensor
 from tinyhw.tensor import Tensor
+
+try:
+  from lzma import LZMAError
+except ImportError: LZMAError = zlib.error  # type: ignore[assignment,misc]  # a Python built without it
 
 
 class _Bytes(io.RawIOBase):
@@ -52,7 +57,7 @@ def tar_extract(path: Data, device: str | None = None) -> dict[str, Tensor]:
     with tarfile.open(fileobj=io.BufferedReader(_Bytes(file.data)), mode="r:*") as archive:
       return {m.name: tensor(memoryview(part.read()), dtypes.uint8, (m.size,), device)
               for m in archive if m.isreg() and (part := archive.extractfile(m)) is not None}
-  except (tarfile.TarError, EOFError, OSError, ValueError) as error:
+  except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error, LZMAError) as error:
     raise file.damaged(f"no tar archive: {error}") from None
 
 
@@ -63,6 +68,6 @@ def zip_extract(path: Data, device: str | None = None) -> dict[str, Tensor]:
   try:
     with zipfile.ZipFile(io.BufferedReader(_Bytes(file.data))) as archive:
       return {m.filename: tensor(memoryview(archive.read(m)), dtypes.uint8, (m.file_size,), device)
-              for m in archive.infolist() if not m.is_dir()}
-  except (zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError) as error:
+              for m in archive.infolist() if not m.filename.endswith("/")}
+  except (zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError, zlib.error, LZMAError) as error:
     raise file.damaged(f"no zip archive: {error}") from None

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import dtypes
-from tinyhw.nn.formats.source import Data, File, tensor
+from tinyhw.nn.formats.source import Data, File, shown, tensor
 from tinyhw.tensor import Tensor
 
 VERSIONS: Final = (2, 3)
@@ -180,32 +180,32 @@ def _head(file: File) -> tuple[dict[str, Any], list[_Info], int]:
   metadata: dict[str, Any] = {}
   for _ in range(pairs):
     key = cursor.text("a metadata key")
-    if key in metadata: raise file.damaged(f"the metadata have {key!r} twice")
-    metadata[key] = cursor.value(cursor.number("I", repr(key)), repr(key))
+    if key in metadata: raise file.damaged(f"the metadata have {shown(key)} twice")
+    metadata[key] = cursor.value(cursor.number("I", shown(key)), shown(key))
   infos: dict[str, _Info] = {}
   for _ in range(tensors):
     name = cursor.text("a tensor's name")
-    if name in infos: raise file.damaged(f"two tensors are called {name!r}")
-    if (axes := cursor.number("I", repr(name))) > MOST_AXES:
-      raise file.damaged(f"{name!r} has {axes} axes: {MOST_AXES} are the most")
+    if name in infos: raise file.damaged(f"two tensors are called {shown(name)}")
+    if (axes := cursor.number("I", shown(name))) > MOST_AXES:
+      raise file.damaged(f"{shown(name)} has {axes} axes: {MOST_AXES} are the most")
     # The file names the fastest axis first.
-    shape = tuple(cursor.number("Q", repr(name)) for _ in range(axes))[::-1]
-    infos[name] = _Info(name, shape, cursor.number("I", repr(name)), cursor.number("Q", repr(name)))
+    shape = tuple(cursor.number("Q", shown(name)) for _ in range(axes))[::-1]
+    infos[name] = _Info(name, shape, cursor.number("I", shown(name)), cursor.number("Q", shown(name)))
   alignment = metadata.get("general.alignment", 32)
   if type(alignment) is not int or alignment < 1 or alignment & alignment - 1:
-    raise file.damaged(f"an alignment of {alignment}")
+    raise file.damaged(f"an alignment of {shown(alignment)}")
   return metadata, list(infos.values()), -(-cursor.at // alignment) * alignment
 
 
 def _tensor(file: File, info: _Info, begin: int, device: str | None) -> Tensor:
   count, at = math.prod(info.shape), begin + info.offset
   if (plain := PLAIN.get(info.kind)) is not None:
-    return tensor(file.cut(at, count * plain.itemsize, repr(info.name)), plain, info.shape, device)
+    return tensor(file.cut(at, count * plain.itemsize, shown(info.name)), plain, info.shape, device)
   if (block := BLOCKS.get(info.kind)) is None:
-    raise Unsupported("GGUF type", NAMES.get(info.kind, str(info.kind)), where=f"{info.name!r} in {file.name}")
+    raise Unsupported("GGUF type", NAMES.get(info.kind, str(info.kind)), where=f"{shown(info.name)} in {file.name}")
   if not info.shape or info.shape[-1] % block.elements:
-    raise file.damaged(f"{info.name!r} of shape {info.shape} is no whole number of {block.name} blocks")
-  raw = file.cut(at, count // block.elements * block.size, repr(info.name))
+    raise file.damaged(f"{shown(info.name)} of shape {info.shape} is no whole number of {block.name} blocks")
+  raw = file.cut(at, count // block.elements * block.size, shown(info.name))
   if not count: return Tensor.full(info.shape, 0.0, device=device)
   return block.widen(Tensor(raw, device=device).reshape(-1, block.size)).reshape(info.shape)
 

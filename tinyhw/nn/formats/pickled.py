@@ -12,7 +12,9 @@ from io import BytesIO
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError
+from tinyhw.nn.formats.source import QUOTED
 
+LONGEST: Final = 4096  # bits of a number: Python shows those of more than 4,300 digits to nobody
 _KEYS: Final = (str, bytes, int, float, type(None))  # what a key may be: hashing a tuple of tuples may take for ever
 _MARK: Final = object()
 _VALUES: Final = frozenset({
@@ -61,7 +63,7 @@ class Machine:
         self._step(opcode.name, argument, at)
     except DecodeError: raise
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, MemoryError) as error:
-      raise self.damaged(str(error) or type(error).__name__, at) from None
+      raise self.damaged(str(error)[:QUOTED] or type(error).__name__, at) from None
     raise self.damaged("no end", at)
 
   def _above_mark(self) -> list[Any]:
@@ -85,6 +87,8 @@ class Machine:
   def _step(self, name: str, argument: Any, at: int | None) -> None:
     stack = self.stack
     if name in _NOTHING: return
+    if isinstance(argument, int) and argument.bit_length() > LONGEST:
+      raise ValueError(f"a number of {argument.bit_length():,} bits")
     if name in _VALUES: stack.append(argument)
     elif name in _CONSTANTS: stack.append(_CONSTANTS[name])
     elif name in _EMPTY: stack.append(_EMPTY[name]())

@@ -16,7 +16,7 @@ from typing import Any, Final
 from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.nn.formats.pickled import Machine, Named
-from tinyhw.nn.formats.source import Data, File, tensor
+from tinyhw.nn.formats.source import Data, File, shown, tensor
 from tinyhw.tensor import Tensor
 
 MAGIC: Final = 0x1950A86A20F9469CFC6C  # the first value of the older format
@@ -105,7 +105,8 @@ class _Reader:
     _, kind, name, _, count, *view = key
     if view and view[0] is not None: raise Unsupported("checkpoint", "a storage that is a view of another",
                                                        where=self.file.name)
-    if not isinstance(name, str) or type(count) is not int or count < 0: raise ValueError("a storage without a size")
+    if not isinstance(name, str) or type(count) is not int or count < 0 or count >> 63:
+      raise ValueError("a storage without a size")
     return self.storages.setdefault(name, _Storage(self.dtype(kind), count, name))
 
   def view(self, storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any = False, *rest: Any) -> _View:
@@ -118,8 +119,9 @@ class _Reader:
     """A tensor of a type that its storage does not have."""
     if not isinstance(storage, _Storage) or not isinstance(shape, tuple) or not isinstance(strides, tuple):
       raise ValueError("a tensor without storage, shape or strides")
-    if len(shape) != len(strides) or any(type(n) is not int or n < 0 for n in (offset, *shape, *strides)):
-      raise ValueError(f"a tensor of shape {shape}, strides {strides}, offset {offset}")
+    if len(shape) != len(strides) or any(type(n) is not int or n < 0 or n >> 63
+                                          for n in (offset, *shape, *strides)):
+      raise ValueError(f"a tensor of shape {shown(shape)}, strides {shown(strides)}, offset {shown(offset)}")
     return _View(storage, offset, shape, strides, dtype if isinstance(dtype, DType) else self.dtype(dtype),
                  bool(requires_grad))
 
@@ -214,17 +216,17 @@ class _Reader:
     machine = self.machine(self.file.data)
     if machine.read() != MAGIC:
       raise self.file.damaged("neither a zip archive nor the older format", hint="is it a checkpoint of torch.save?")
-    if (version := machine.read()) != PROTOCOL: raise Unsupported("checkpoint version", str(version),
+    if (version := machine.read()) != PROTOCOL: raise Unsupported("checkpoint version", shown(version),
                                                                   where=self.file.name)
     system = machine.read()
     if not isinstance(system, dict) or system.get("little_endian") is not True:
       raise Unsupported("checkpoint", "big-endian storages", where=self.file.name)
     value, keys = machine.read(), machine.read()
-    if not isinstance(keys, list) or any(k not in self.storages for k in keys if isinstance(k, str)):
+    if not isinstance(keys, list) or not all(isinstance(k, str) and k in self.storages for k in keys):
       raise self.file.damaged("the list of storages names one that no tensor has")
     at = machine.stream.tell()
     for key in keys:
-      storage = self.storages[str(key)]
+      storage = self.storages[key]
       count = int.from_bytes(self.file.cut(at, 8, f"the size of storage {key!r}"), "little")
       if count != storage.count:
         raise self.file.damaged(f"storage {key!r} has {count:,} elements, not {storage.count:,}")

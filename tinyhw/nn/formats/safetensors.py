@@ -14,9 +14,10 @@ from typing import Any, Final
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.function.spelling import by_any_spelling
 from tinyhw.ir.dtype import DType, dtypes
-from tinyhw.nn.formats.source import Data, File, tensor
+from tinyhw.nn.formats.source import QUOTED, Data, File, shown, tensor
 from tinyhw.tensor import Tensor
 
+DIGITS: Final = 20  # of a size: 2**64 has as many
 LARGEST_HEADER: Final = 100_000_000  # bytes, as the format has it
 METADATA: Final = "__metadata__"
 NAMES: Final = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32",
@@ -40,7 +41,10 @@ def _header(file: File) -> tuple[dict[str, Any], int]:
   size = int.from_bytes(file.cut(0, 8, "the header's length"), "little")
   if size > LARGEST_HEADER: raise file.damaged(f"a header of {size:,} bytes: {LARGEST_HEADER:,} are the most")
   text = bytes(file.cut(8, size, "the header"))
-  try: table = json.loads(text.decode(), object_pairs_hook=lambda pairs: _no_twins(file, pairs))
+  def whole(digits: str) -> int:
+    if len(digits) > DIGITS: raise file.damaged(f"a number of {len(digits):,} digits in the header")
+    return int(digits)
+  try: table = json.loads(text.decode(), object_pairs_hook=lambda pairs: _no_twins(file, pairs), parse_int=whole)
   except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
     raise file.damaged(f"the header is no JSON: {error}") from None
   if not isinstance(table, dict): raise file.damaged(f"the header is a {type(table).__name__}, no table")
@@ -50,17 +54,20 @@ def _header(file: File) -> tuple[dict[str, Any], int]:
 def _entry(file: File, name: str, row: Any) -> tuple[DType, tuple[int, ...], int, int]:
   """(dtype, shape, first byte, end) of one tensor."""
   if not isinstance(row, dict) or row.keys() != {"dtype", "shape", "data_offsets"}:
-    raise file.damaged(f"{name!r} has no dtype, shape and data_offsets")
+    raise file.damaged(f"{shown(name)} has no dtype, shape and data_offsets")
   kind, shape, places = row["dtype"], row["shape"], row["data_offsets"]
   def whole(numbers: Any) -> bool:
     return isinstance(numbers, list) and all(type(n) is int and n >= 0 for n in numbers)
   if not whole(shape) or not whole(places) or len(places) != 2: raise file.damaged(
-    f"{name!r} has the shape {shape} at {places}")
-  if kind not in TYPES: raise Unsupported("safetensors dtype", str(kind), where=f"{name!r} in {file.name}")
+    f"{shown(name)} has the shape {shown(shape)} at {shown(places)}")
+  if not isinstance(kind, str): raise file.damaged(f"{shown(name)} has the dtype {shown(kind)}")
+  if kind not in TYPES:
+    raise Unsupported("safetensors dtype", kind[:QUOTED], where=f"{shown(name)} in {file.name}")
   dtype, (start, end) = TYPES[kind], places
   if end - start != math.prod(shape) * dtype.itemsize:
-    raise file.damaged(f"{name!r}: {tuple(shape)} of {kind} are {math.prod(shape) * dtype.itemsize:,} bytes, "
-                       f"and {end - start:,} are told of")
+    size = math.prod(shape) * dtype.itemsize
+    raise file.damaged(f"{shown(name)}: {shown(tuple(shape))} of {kind} are {size if size < 1 << 64 else 'too many'} "
+                       f"bytes, and {end - start:,} are told of")
   return dtype, tuple(shape), start, end
 
 
@@ -72,11 +79,11 @@ def read(source: Data, device: str | None = None) -> dict[str, Tensor]:
   end = 0
   for name, (_, _, start, stop) in sorted(rows.items(), key=lambda r: r[1][2:]):
     # The format wants no byte twice and none left over: nothing can hide in such a file.
-    if start != end: raise file.damaged(f"{name!r} begins at {start:,}, and what is before it ends at {end:,}")
+    if start != end: raise file.damaged(f"{shown(name)} begins at {start:,}, and what is before it ends at {end:,}")
     end = stop
   if begin + end != len(file.data):
     raise file.damaged(f"the tensors end at byte {begin + end:,}, and the file has {len(file.data):,}")
-  return {name: tensor(file.cut(begin + start, stop - start, repr(name)), dtype, shape, device)
+  return {name: tensor(file.cut(begin + start, stop - start, shown(name)), dtype, shape, device)
           for name, (dtype, shape, start, stop) in rows.items()}
 
 
@@ -99,7 +106,7 @@ def write(tensors: Mapping[str, Tensor], path: str | os.PathLike[str],
   end = 0
   for name, t in ordered:
     if name == METADATA: raise InvalidArgument(f"no tensor may be called {METADATA}")
-    if t.dtype not in words: raise Unsupported("safetensors dtype", t.dtype.name, where=repr(name))
+    if t.dtype not in words: raise Unsupported("safetensors dtype", t.dtype.name, where=shown(name))
     table[name] = {"dtype": words[t.dtype], "shape": list(t.shape), "data_offsets": [end, end + t.nbytes()]}
     end += t.nbytes()
   header = json.dumps(table, separators=(",", ":")).encode()

@@ -4,11 +4,17 @@ from __future__ import annotations
 import mmap
 import os
 from dataclasses import dataclass
+from reprlib import Repr
+from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, MissingFile
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.tensor import Tensor
 
+QUOTED: Final = 200  # letters
+_QUOTE: Final = Repr()
+_QUOTE.maxstring = _QUOTE.maxother = QUOTED
+_QUOTE.maxlist = _QUOTE.maxtuple = 16
 Data = str | os.PathLike[str] | bytes | bytearray | memoryview | Tensor
 
 
@@ -30,8 +36,9 @@ class File:
       with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         return File(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""), str(path))
-    except OSError as error:
-      raise MissingFile(f"{path} cannot be read: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+      raise MissingFile(f"{path!r} cannot be read: {error}" if isinstance(error, ValueError) else
+                        f"{path} cannot be read: {error.strerror or error}") from None
 
   def damaged(self, what: str, hint: str | None = None) -> DecodeError:
     """The error that says what is wrong with this file."""
@@ -42,6 +49,11 @@ class File:
     if start < 0 or size < 0 or start + size > len(self.data):
       raise self.damaged(f"{what} is {size:,} bytes at {start:,}, and the file has {len(self.data):,}")
     return self.data[start:start + size]
+
+
+def shown(value: Any) -> str:
+  """What a file says, as an error quotes it: a name may be as long as the file, and a list as deep."""
+  return _QUOTE.repr(value)
 
 
 def tensor(raw: memoryview, dtype: DType, shape: tuple[int, ...], device: str | None) -> Tensor:

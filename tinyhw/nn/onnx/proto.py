@@ -4,6 +4,7 @@ Errors are told with the file's or the node's name. Data outside of the file are
 """
 from __future__ import annotations
 
+import errno
 import math
 import mmap
 import os
@@ -14,8 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.environment import count
 from tinyhw.core.errors import DecodeError, InvalidArgument, MissingTool, Unsupported
-from tinyhw.nn.formats.source import Data, File
+from tinyhw.nn.formats.source import Data, File, shown
 from tinyhw.nn.onnx.values import Element, Weights, element, unpacked
 
 EXTERNAL: Final = 1        # TensorProto.DataLocation
@@ -63,6 +65,7 @@ def weights(proto: Any, origin: Origin, where: str) -> Weights:
   shape = tuple(proto.dims)
   if any(d < 0 for d in shape): raise DecodeError(f"the shape {shape} has a negative size", where=name)
   if proto.HasField("segment"): raise Unsupported("ONNX feature", "segments of tensors", where=name)
+  if math.prod(max(d, 1) for d in shape) >> 60: raise DecodeError("its shape has more elements than count", where=name)
   count = math.prod(shape)
   packed = -(-count * kind.bits // 8) if kind.bits < 8 and kind.narrow else count * max(kind.bits, 8) // 8
   if proto.data_location == EXTERNAL: raw = _external(proto, origin, packed, name)
@@ -98,20 +101,23 @@ def _external(proto: Any, origin: Origin, size: int, where: str) -> memoryview:
     raise InvalidArgument("its data are in another file, and the model was given as bytes", where=where,
                           hint="load the model by its path")
   location = told.get("location", "")
+  if "\0" in location: raise DecodeError("the name of the file with its data has a NUL", where=where)
   path = (origin.folder / location).resolve()  # links are followed: what counts is where the bytes are
   if not location or os.path.isabs(location) or origin.folder not in path.parents:
-    raise InvalidArgument(f"its data are said to be at {location!r}, outside of the model's folder", where=where,
+    raise InvalidArgument(f"its data are said to be at {shown(location)}, outside of the model's folder", where=where,
                           hint="move them beside the model")
-  try: start, length = int(told.get("offset", 0)), int(told.get("length", size))
-  except ValueError: raise DecodeError("offset or length of its data is no number", where=where) from None
+  start, length = count(told.get("offset", "0")), count(told.get("length", str(size)))
+  if start is None or length is None: raise DecodeError("offset or length of its data is no number", where=where)
   try:
+    if path.exists() and not path.is_file(): raise OSError(errno.EINVAL, "it is no file")  # a FIFO would be waited for
     with open(path, "rb") as file:
       total = os.fstat(file.fileno()).st_size
       whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if total else memoryview(b"")
   except OSError as error:
-    raise InvalidArgument(f"its data at {location!r} cannot be read: {error.strerror}", where=where) from None
-  if start < 0 or length < 0 or start + length > total:
-    raise DecodeError(f"its data are {length:,} bytes at {start:,} of {location!r}, which has {total:,}", where=where)
+    raise InvalidArgument(f"its data at {shown(location)} cannot be read: {error.strerror}", where=where) from None
+  if start + length > total:
+    raise DecodeError(f"its data are {length:,} bytes at {start:,} of {shown(location)}, which has {total:,}",
+                      where=where)
   return whole[start:start + length]
 
 

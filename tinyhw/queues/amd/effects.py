@@ -19,6 +19,7 @@ _CLOCKS: Final = {pm4.RELEASE_MEM_data_sel.send_gpu_clock_counter,
 _MEMORY: Final = {pm4.WRITE_DATA_dst_sel.tc_l2, pm4.WRITE_DATA_dst_sel.memory}
 _COPY_MEMORY: Final = {pm4.COPY_DATA_src_sel.tc_l2, pm4.COPY_DATA_src_sel.tc_l2_obsolete}
 _COPY_TO_MEMORY: Final = {pm4.COPY_DATA_dst_sel.tc_l2, pm4.COPY_DATA_dst_sel.tc_l2_obsolete}
+_COPY_CLOCKS: Final = {pm4.COPY_DATA_src_sel.gpu_clock_count, pm4.COPY_DATA_src_sel.system_clock_count}
 _DMA_MEMORY: Final = {0, 3}   # DMA_DATA's src_sel and dst_sel: an address, in memory or in L2
 _DMA_DATA: Final = 2          # src_sel: the dword of the packet
 _SIGNAL_VALUE: Final = 8      # bytes to amd_signal_t.value, of what a signal's handle names (amd_hsa_signal.h)
@@ -49,7 +50,7 @@ def _release_mem(p: Any) -> Effects:
   gcr = _gcr_bits(pm4.RELEASE_MEM_GCR_CNTL, p.gcr_cntl)
   yield Effect(Does.RELEASE, value=Caches.SHARED if gcr.GL2_WB else 0, clock=Clock.BEHIND)
   if (size := _DATA_BYTES.get(p.data_sel)) and p.address:
-    kind = Does.WRITE if p.data_sel in _CLOCKS else Does.SIGNAL
+    kind = Does.STAMP if p.data_sel in _CLOCKS else Does.SIGNAL
     compare = "+" if p.data_sel == pm4.RELEASE_MEM_data_sel.atomic_add32bit_low else ""
     yield Effect(kind, p.address, size, p.data & (1 << 8 * size) - 1, compare, clock=Clock.BEHIND)
   if p.int_sel: yield Effect(Does.INTERRUPT, value=p.int_ctxid, clock=Clock.BEHIND)
@@ -72,7 +73,7 @@ def _copy_data(p: Any) -> Effects:
   if p.dst_sel in _COPY_TO_MEMORY:
     address = p.dst_addr & ~(size - 1)
     if p.src_sel == pm4.COPY_DATA_src_sel.immediate_data: yield Effect(Does.SIGNAL, address, size, p.src_addr)
-    else: yield Effect(Does.WRITE, address, size)
+    else: yield Effect(Does.STAMP if p.src_sel in _COPY_CLOCKS else Does.WRITE, address, size)
 
 
 def _dma_data(p: Any) -> Effects:
@@ -118,8 +119,8 @@ def _indirect(p: Any) -> Effects: yield Effect(Does.CALL, p.ib_base, p.ib_size *
 
 
 def _timestamp(p: Any) -> Effects:
-  if p.enable_bottom: yield Effect(Does.WRITE, p.pipe_bot_addr, 8, clock=Clock.BEHIND)
-  if p.enable_top: yield Effect(Does.WRITE, p.pipe_top_addr, 8)
+  if p.enable_bottom: yield Effect(Does.STAMP, p.pipe_bot_addr, 8, clock=Clock.BEHIND)
+  if p.enable_top: yield Effect(Does.STAMP, p.pipe_top_addr, 8)
 
 
 def _cond_exec(p: Any) -> Effects: yield Effect(Does.READ, p.addr, 4)
@@ -166,7 +167,7 @@ def _gcr(p: Any) -> Effects:
 def _trap(p: Any) -> Effects: yield Effect(Does.INTERRUPT, value=p.int_context)
 
 
-def _time(p: Any) -> Effects: yield Effect(Does.WRITE, p.write_addr, 8)
+def _time(p: Any) -> Effects: yield Effect(Does.STAMP, p.write_addr, 8)
 
 
 def _sdma_cond(p: Any) -> Effects: yield Effect(Does.READ, p.addr, 4)

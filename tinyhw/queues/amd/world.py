@@ -39,6 +39,18 @@ class AmdWorld(World):
     self._events: dict[int, int] = {}  # the type of an event
     self._nodes: dict[int, int] = {}  # drm fd -> gpu_id
 
+  def place(self, made: Allocation) -> int:
+    gpus = list(dict.fromkeys(self._nodes.values()))
+    return gpus.index(made.gpu) if made.gpu in gpus else 0
+
+  def write_pointer(self, queue: Queue) -> int:
+    """GPU address of the write pointer."""
+    return self._pointers[queue.key][0]
+
+  def read_pointer(self, queue: Queue) -> int:
+    """GPU address of the read pointer."""
+    return self._pointers[queue.key][1]
+
   def called(self, call: Ioctl, when: int) -> None:
     found = calls.find(call.request)
     if found is None or found.struct is None: return

@@ -15,6 +15,7 @@ RELEASES: Final = 3  # semaphores that a QMD can release, at most
 _ACQUIRES: Final = {host.SEM_EXECUTE_OPERATION.ACQUIRE: "==", host.SEM_EXECUTE_OPERATION.ACQ_STRICT_GEQ: "strict >=",
                     host.SEM_EXECUTE_OPERATION.ACQ_CIRC_GEQ: "circular >=", host.SEM_EXECUTE_OPERATION.ACQ_AND: "&",
                     host.SEM_EXECUTE_OPERATION.ACQ_NOR: "nor"}
+_LINES: Final = 1024
 _TIME_AT: Final = 8  # bytes from a semaphore to its timestamp
 
 Values = dict[tuple[int, int], int]
@@ -39,7 +40,7 @@ def semaphore(values: Values, word: int) -> Effects:
   reduction = host.SEM_EXECUTE_REDUCTION(p.REDUCTION).name if p.REDUCTION in names else ""
   how = reduction if p.OPERATION == host.SEM_EXECUTE_OPERATION.REDUCTION else ""
   yield Effect(Does.SIGNAL, address, size, value, how)
-  if p.RELEASE_TIMESTAMP: yield Effect(Does.WRITE, address + _TIME_AT, 8)
+  if p.RELEASE_TIMESTAMP: yield Effect(Does.STAMP, address + _TIME_AT, 8)
 
 
 def copy(module: ModuleType, values: Values, channel: int, word: int) -> Effects:
@@ -65,8 +66,10 @@ def copy(module: ModuleType, values: Values, channel: int, word: int) -> Effects
   if p.SEMAPHORE_TYPE != m.LAUNCH_DMA_SEMAPHORE_TYPE.NONE:
     wide = bool(getattr(p, "SEMAPHORE_PAYLOAD_SIZE", 0))
     value = sent("SET_SEMAPHORE_PAYLOAD") | (sent("SET_SEMAPHORE_PAYLOAD_UPPER") << 32 if wide else 0)
-    yield Effect(Does.SIGNAL, sent("SET_SEMAPHORE_A") << 32 | sent("SET_SEMAPHORE_B"), 8 if wide else 4, value,
-                 clock=Clock.BEHIND)
+    at = sent("SET_SEMAPHORE_A") << 32 | sent("SET_SEMAPHORE_B")
+    yield Effect(Does.SIGNAL, at, 8 if wide else 4, value, clock=Clock.BEHIND)
+    if p.SEMAPHORE_TYPE == m.LAUNCH_DMA_SEMAPHORE_TYPE.RELEASE_FOUR_WORD_SEMAPHORE:
+      yield Effect(Does.STAMP, at + _TIME_AT, 8, clock=Clock.BEHIND)
   if p.INTERRUPT_TYPE != m.LAUNCH_DMA_INTERRUPT_TYPE.NONE: yield Effect(Does.INTERRUPT, clock=Clock.BEHIND)
 
 
@@ -78,8 +81,9 @@ def _picks(m: Any, word: int) -> list[Any]:
 
 
 def _lines(does: Does, address: int, length: int, lines: int, pitch: int) -> Effects:
-  """A copy's bytes: one range where its lines touch each other, else one a line."""
+  """A copy's bytes: one range where its lines touch each other or are very many, else one a line."""
   if lines <= 1 or pitch == length: yield Effect(does, address, length * max(lines, 1), clock=Clock.BEHIND)
+  elif lines > _LINES: yield Effect(does, address, pitch * (lines - 1) + length, clock=Clock.BEHIND)
   else:
     for line in range(lines): yield Effect(does, address + line * pitch, length, clock=Clock.BEHIND)
 
@@ -114,5 +118,15 @@ def launch(made: Packet) -> Effects:
   for n in range(RELEASES):
     if not (qmd.has(kind, "RELEASE_ENABLE", n) and qmd.read(made, "RELEASE_ENABLE", n)): continue
     wide = qmd.has(kind, "RELEASE_PAYLOAD64B", n) and bool(qmd.read(made, "RELEASE_PAYLOAD64B", n))
-    yield Effect(Does.SIGNAL, qmd.read(made, "RELEASE_SEMAPHORE_ADDR", n), 8 if wide else 4,
-                 qmd.read(made, "RELEASE_SEMAPHORE_PAYLOAD", n), clock=Clock.BEHIND)
+    at = qmd.read(made, "RELEASE_SEMAPHORE_ADDR", n)
+    yield Effect(Does.SIGNAL, at, 8 if wide else 4, qmd.read(made, "RELEASE_SEMAPHORE_PAYLOAD", n), clock=Clock.BEHIND)
+    if qmd.has(kind, "RELEASE_STRUCTURE_SIZE", n) and _is_long(made, n):
+      yield Effect(Does.STAMP, at + _TIME_AT, 8, clock=Clock.BEHIND)
+
+
+def _is_long(made: Packet, n: int) -> bool:
+  """Whether a release has four words, the last two of which are the time."""
+  (field, _, _), = qmd.pieces(type(made), "RELEASE_STRUCTURE_SIZE", n)
+  size = getattr(made, field.name)
+  names = field.enum._value2member_map_ if field.enum is not None else {}
+  return size in names and "FOUR_WORDS" in names[size].name

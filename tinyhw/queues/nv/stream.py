@@ -19,6 +19,8 @@ from tinyhw.queues.world import Item, Launch, Queue, Read
 from tinyhw.wire import gpfifo, methods, qmd
 
 BANKS: Final = 8  # constant buffers of a QMD
+DEPENDENTS: Final = 2  # QMDs that it can have run behind itself
+POINTER_SHIFT: Final = 8  # of their addresses in it: QMDs are 256 bytes apart
 _COPY_CLASS, _COMPUTE_CLASS = 0xB5, 0xC0
 _FORGETS: Final = {"INVALIDATE_SHADER_CACHES": True, "INVALIDATE_SHADER_CACHES_NO_WFI": False}  # whether it waits
 
@@ -47,6 +49,7 @@ class NvFollow:
     self.launches: list[Launch] = []
     self.roots: list[tuple[int, int]] = []
     self.pieces: list[tuple[int, bytes]] = []
+    self._followed: set[int] = set()
     if queue.state is None: queue.state = NvState()
     self.state: NvState = queue.state
     for address, raw in ring:
@@ -109,10 +112,12 @@ class NvFollow:
       if found is not None: self._method(item, module, found[0].__name__, found[1], channel, value)
 
   def _note(self, item: Item, found: Iterable[Effect]) -> None:
-    """Add to what an item does; memory that it names is reached."""
-    for effect in found:
-      item.effects.append(effect)
-      if effect.address: self.roots.append((effect.address, 0))
+    """Add to what an item does; memory that it names is reached. What cannot be read is the item's error."""
+    try:
+      for effect in found:
+        item.effects.append(effect)
+        if effect.address: self.roots.append((effect.address, 0))
+    except (DecodeError, Unsupported) as error: item.error = str(error)
 
   def value(self, module: ModuleType, channel: int, name: str) -> int:
     """What a method was sent last."""
@@ -156,8 +161,14 @@ class NvFollow:
     size = qmd.read(made, "CONSTANT_BUFFER_SIZE", 0) if 0 in banks else 0
     grid = tuple(qmd.read(made, f"GRID_{n}") for n in ("WIDTH", "HEIGHT", "DEPTH"))
     block = tuple(qmd.read(made, f"CTA_THREAD_DIMENSION{n}") for n in range(3))
-    self.launches.append(Launch(item, qmd.read(made, "PROGRAM_ADDRESS"), first, size, (grid[0], grid[1], grid[2]),
+    self.launches.append(Launch(inner, qmd.read(made, "PROGRAM_ADDRESS"), first, size, (grid[0], grid[1], grid[2]),
                                 (block[0], block[1], block[2]), state={"qmd": made}))
+    for n in range(DEPENDENTS):  # what it has run behind itself, as far as nobody has come here before
+      if not (qmd.has(type(made), "DEPENDENT_QMD_ENABLE", n) and qmd.read(made, "DEPENDENT_QMD_ENABLE", n)): continue
+      behind = qmd.read(made, "DEPENDENT_QMD_POINTER", n) << POINTER_SHIFT
+      if behind in self._followed: continue
+      self._followed.add(behind)
+      self._launch(inner, module, behind, None)
 
   def _roots_of(self, made: Packet) -> None:
     self.roots.append((qmd.read(made, "PROGRAM_ADDRESS"), 0))

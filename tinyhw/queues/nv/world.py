@@ -29,8 +29,8 @@ class NvWorld(World):
     self._objects: dict[int, tuple[int, int]] = {}  # handle -> (class, parent)
     self._memory: dict[int, Allocation] = {}
     self._waiting: dict[int, int] = {}  # file -> the object that its next mapping shows
-    self._usermode: list[tuple[int, int, int]] = []  # where doorbells are mapped, and of which GPU
-    self._tokens: dict[tuple[int, int], Queue] = {}  # (GPU, token)
+    self._usermode: dict[int, tuple[int, int]] = {}  # where a GPU's doorbells are mapped: address -> (bytes, GPU)
+    self._tokens: dict[tuple[int, int], Queue] = {}  # by GPU and token
     self._channels: dict[int, Queue] = {}
     self._userd: dict[int, tuple[int, int]] = {}  # of a queue's key: memory handle, offset
     self._gpus: list[int] = []
@@ -168,19 +168,19 @@ class NvWorld(World):
     made = self._memory.get(handle)
     if made is not None: made.host = call.address
     elif "USERMODE" in _class_name(self._objects.get(handle, (0, 0))[0]):
-      self._usermode.append((call.address, call.length, self._gpu_of(handle)))
+      self._usermode[call.address] = call.length, self._gpu_of(handle)
 
   def unmapped(self, call: Munmap) -> None:
     end = call.address + call.length
     for made in self._memory.values():
       if made.kind != "USER" and call.address <= made.host < end: made.host = 0
-    self._usermode = [row for row in self._usermode if not call.address <= row[0] < end]
+    self._usermode = {at: row for at, row in self._usermode.items() if not call.address <= at < end}
 
   # ---- submissions
 
   def rung(self, address: int, value: int) -> Queue | None:
-    gpu = next((gpu for at, _, gpu in self._usermode if address == at + _DOOR), None)
-    return None if gpu is None else self._tokens.get((gpu, value))
+    row = self._usermode.get(address - _DOOR)
+    return None if row is None else self._tokens.get((row[1], value))
 
   def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]:
     handle, offset = self._userd.get(queue.key, (0, 0))
@@ -189,6 +189,24 @@ class NvWorld(World):
     if raw is None or len(raw) < 4 or not queue.size: return queue.at, queue.at
     entries = queue.size // gpfifo.SIZE
     return queue.at, queue.at + (int.from_bytes(raw, "little") - queue.at) % entries
+
+  def doorbells_at(self, address: int) -> int | None:
+    """Whose doorbells are mapped at an address of the process: a GPU, or None."""
+    row = self._usermode.get(address)
+    return None if row is None else row[1]
+
+  def memory_of(self, handle: int) -> Allocation | None:
+    """The memory of a handle."""
+    return self._memory.get(handle)
+
+  def channel(self, handle: int) -> Queue | None:
+    """The channel of a handle."""
+    return self._channels.get(handle)
+
+  def put_of(self, queue: Queue) -> tuple[Allocation | None, int]:
+    """The memory that GP_PUT lies in, and where."""
+    handle, offset = self._userd.get(queue.key, (0, 0))
+    return self._memory.get(handle), offset + _USERD_PUT
 
   def ring_pieces(self, queue: Queue, first: int, last: int) -> list[tuple[int, int]]:
     entries = queue.size // gpfifo.SIZE

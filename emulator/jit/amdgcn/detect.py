@@ -1,0 +1,310 @@
+"""Runs a dispatch with watched code: whether the hazard checks could find anything in it.
+
+Watched code is compiled code with shadows (`shadows`, `watched`), of a program whose waits are proven (`check.amdgcn.
+paths`). It finds no hazard by name; it ends where one could be. Then memory is put back as it was, and whoever asked
+has the reference run the dispatch under its observer. What watched code has run to its end has no finding.
+
+Each cohort's workgroups run from barrier to barrier, each to its end before the next: that is what its cells rely on.
+"""
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.arch import Arch
+from tinyhw.core.errors import Error
+from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping, Region
+from tinyhw.emulator.amdgcn.fields import program_field
+from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, Workgroups
+from tinyhw.emulator.check.amdgcn.effects import SGPR0
+from tinyhw.emulator.check.amdgcn.undefined import set_up_registers
+from tinyhw.emulator.check.bounds import Bounds
+from tinyhw.emulator.jit.amdgcn import context
+from tinyhw.emulator.jit.amdgcn.run import Waves, aligned
+from tinyhw.emulator.jit.amdgcn.shadows import EXACT
+from tinyhw.emulator.jit.amdgcn.site import Site
+from tinyhw.emulator.jit.amdgcn.state import AWAY, HEADER, ME, RESUME, STATUS
+from tinyhw.emulator.jit.amdgcn.translate import BARRIER, END, FAULT, RACES, RUN, WATCHED, WGP, YIELD
+from tinyhw.emulator.jit.amdgcn.watched import FIRST, LATE, READ, SCALAR, WRITE
+from tinyhw.emulator.jit.amdgcn.watched import ROW as TABLE_ROW
+from tinyhw.emulator.simt import Cohort
+
+Value = Any
+TURN: Final = 1 << 15  # instructions of a wave
+TURNS: Final = 32  # between two barriers; a wave that takes more may wait for others
+NUMBERS: Final = 1 << 20  # of what runs between two barriers of a workgroup
+ROWS: Final = 1024  # of the table of mappings
+LARGEST: Final = 1 << 30  # bytes that are kept of what a dispatch writes
+_MASK64: Final = (1 << 64) - 1
+
+
+class Suspicion(Exception):
+  """The reference has to look."""
+
+
+class Watch:
+  """Memory as watched code sees it, by what sites come upon: each array that the dispatch may reach is a row of its
+  table, written or not. Keeps what was in those that it writes."""
+
+  def __init__(self, space: AddressSpace, d: Dispatch, bounds: Bounds, lanes: int, races: bool) -> None:
+    self.space, self.bounds, self.races = space, bounds, races
+    self.table = aligned((ROWS, TABLE_ROW // 4)).view(np.uint64)
+    self.count = 0
+    self.unknown = False  # memory was touched whose bounds nobody said
+    self._scratch = d.scratch_base, d.scratch_size * lanes * d.scratch_waves
+    self.scratch_known: Value = None
+    self._cells: dict[int, Value] = {}  # by the mapping's start
+    self._kept: list[tuple[Mapping, int, list[tuple[int, Value]], list[tuple[int, int]]]] = []
+    self._bytes = 0
+    self._late: set[tuple[int, int]] = set()
+    self._written: set[tuple[int, int]] = set()
+
+  def serve(self, address: int, width: int, access: int, scratch: bool) -> None:
+    """Make a row of what is at an address. Raises Suspicion for what the checks, or a page fault, could be about."""
+    m = self.space.find(address)
+    need = access & (Access.READ | Access.WRITE) | (Access.READ if access & SCALAR else 0)
+    if m is None or m.access & need != need or self.count == ROWS: raise Suspicion
+    start, end = m.start, m.end
+    if scratch: start, end = self._private(m, address)
+    elif not access & SCALAR:
+      start, end = self._array(m, address)
+      if access & WRITE:
+        self._keep(m, start, end)
+        self._written.add((start, end))
+      if access & LATE: self._late.add((start, end))
+      if self._late and not self._late.isdisjoint(self._written): raise Suspicion
+    if access & (READ | SCALAR) and not scratch: start, end = self._data(m, start, end, address)
+    if address + width > end and not access & SCALAR: raise Suspicion
+    host = m.u8.ctypes.data - m.start
+    row = self.table[self.count]
+    row[0], row[1], row[2], row[3] = start, end - start, host & _MASK64, access
+    row[4] = self._behind(m, host, scratch)
+    self.count += 1
+
+  def _behind(self, m: Mapping, host: int, scratch: bool) -> int:
+    """From GPU addresses to the cells of a mapping, or to what is known of scratch."""
+    if scratch: return int(self.scratch_known.ctypes.data) - self._scratch[0] & _MASK64
+    if not self.races: return 0
+    cells = self._cells.get(m.start)
+    if cells is None: cells = self._cells[m.start] = np.zeros(m.end - m.start, np.uint8)
+    return int(cells.ctypes.data) - m.start & _MASK64
+
+  def _private(self, m: Mapping, address: int) -> tuple[int, int]:
+    start, size = self._scratch
+    if not start <= address < start + size: raise Suspicion
+    if self.scratch_known is None: self.scratch_known = np.zeros(size, np.uint8)
+    return max(start, m.start), min(start + size, m.end)
+
+  def fresh(self, slots: Value, size: int) -> None:
+    """Nothing is known of the scratch of waves that begin, whose slots of `size` bytes are at these addresses."""
+    if self.scratch_known is None: self.scratch_known = np.zeros(self._scratch[1], np.uint8)
+    for at in (slots - np.uint64(self._scratch[0])).tolist(): self.scratch_known[at:at + size] = 0
+
+  def _array(self, m: Mapping, address: int) -> tuple[int, int]:
+    """The array at an address, or what lies between two."""
+    b = self.bounds
+    k = int(np.searchsorted(b.starts, np.uint64(address), "right")) - 1
+    following = int(b.starts[k + 1]) if k + 1 < len(b.starts) else m.end
+    if k < 0: start, end = m.start, m.start
+    else: start, end = int(b.starts[k]), int(b.ends[k])
+    if address < end: return max(start, m.start), min(end, m.end)
+    behind = -(-end // PAGE) * PAGE
+    if k >= 0 and address < behind: raise Suspicion  # the rest of the array's last page
+    self.unknown = True
+    return max(behind, m.start), min(following, m.end)
+
+  # ---- pages
+
+  def _extents(self, m: Mapping, start: int, end: int) -> list[tuple[int, int]]:
+    """The parts of a range of a mapping that somebody has written, in whole pages of its file."""
+    fd = getattr(m.backing, "fd", -1)
+    if fd < 0: return [(start, end)]
+    first = m.offset - m.start  # from addresses to places in the file
+    out, at, stop = list[tuple[int, int]](), (start + first) // PAGE * PAGE, end + first
+    while at < stop:
+      try: data = os.lseek(fd, at, os.SEEK_DATA)
+      except OSError: break  # no data up to the end
+      if data >= stop: break
+      at = os.lseek(fd, data, os.SEEK_HOLE)
+      out.append((max(data - first, start), min(at - first, end)))
+    return out
+
+  def _data(self, m: Mapping, start: int, end: int, address: int) -> tuple[int, int]:
+    for a, b in self._extents(m, start, end):
+      if a <= address < b: return a, b
+    raise Suspicion  # a hole: nobody has written it
+
+  def _keep(self, m: Mapping, start: int, end: int) -> None:
+    """Keep what is in a range, before it is written for the first time."""
+    if any(a is m and at == start for a, at, _, _ in self._kept): return
+    extents = self._extents(m, start, end)
+    self._bytes += sum(b - a for a, b in extents)
+    if self._bytes > LARGEST: raise Suspicion
+    if extents != [(start, end)] and not isinstance(m.backing, Region): raise Suspicion
+    data = [(a, m.u8[a - m.start:b - m.start].copy()) for a, b in extents]
+    self._kept.append((m, start, data, _holes(m, start, end, extents)))
+
+  def undo(self) -> None:
+    """Memory as it was."""
+    for m, _, data, holes in self._kept:
+      for at, old in data: m.u8[at - m.start:at - m.start + len(old)] = old
+      for start, end in holes:
+        assert isinstance(m.backing, Region)
+        m.backing.discard(start - m.start + m.offset, end - start)
+
+
+def _holes(m: Mapping, start: int, end: int, extents: list[tuple[int, int]]) -> list[tuple[int, int]]:
+  """Whole pages of a range that no extent has."""
+  first = m.offset - m.start
+  at, out = (start + first) // PAGE * PAGE - first, list[tuple[int, int]]()
+  for a, b in [*extents, (end, end)]:
+    stop = a if a < end else -(-(end + first) // PAGE) * PAGE - first
+    if at < stop and not (a < end and a == start): out.append((at, stop))
+    at = -(-(b + first) // PAGE) * PAGE - first
+  return out
+
+
+class WatchedWaves(Waves):
+  """The waves of a cohort in watched code."""
+
+  def __init__(self, cohort: Cohort, watch: Watch, detail: int, number: int, raw: Value) -> None:
+    self.watch, self._number0 = watch, number
+    self._shadow: Value = None
+    super().__init__(cohort, watch, raw, detail)  # type: ignore[arg-type]
+    self._undefined()
+    self.numbered = 0
+    self._renumber()
+
+  def _context(self, memory: Any) -> None:
+    super()._context(memory)
+    words, cohort = self.context.view(np.uint64), self.cohort
+    size = len(cohort.lds)
+    self._shadow = np.zeros(2 * size, np.uint8)
+    behind = self._shadow.ctypes.data - cohort.lds.ctypes.data
+    words[context.LDS_SIZE // 8], words[context.MAPPINGS // 8] = cohort.dispatch.lds_size, self.watch.count
+    words[context.LDS_KNOWN // 8], words[context.LDS_CELLS // 8] = behind & _MASK64, behind + size & _MASK64
+
+  def _undefined(self) -> None:
+    """Nobody has written registers but those that a launch sets up."""
+    cohort, at = self.cohort, HEADER + self.vgprs * self.lanes
+    defined = set_up_registers(cohort.dispatch, cohort.arch)
+    vectors = self.states[:, at:at + 4 * self.vgprs]
+    vectors[:] = 0xFFFFFFFF
+    for r in defined:
+      if r < self.vgprs: vectors[:, 4 * r:4 * r + 4] = 0
+    scalars = self.states[:, at + 4 * self.vgprs:at + 4 * self.vgprs + 129]
+    scalars[:] = 0xFFFFFFFF
+    known = [r - SGPR0 for r in defined if r >= SGPR0]
+    scalars[:, known] = 0
+    exact = self.states[:, at + 4 * self.vgprs + EXACT:].reshape(self.size, -1)[:, :self.vgprs * self.lanes]
+    exact[:] = 0xFFFFFFFF
+    for r in defined:
+      if r < self.vgprs: exact[:, r * self.lanes:(r + 1) * self.lanes] = 0
+
+  def _renumber(self) -> None:
+    """Between two barriers workgroups have a number of their own."""
+    workgroups = int(self.workgroups[-1]) + 1
+    first, self._number0 = self._number0, self._number0 + workgroups
+    if self._number0 >= NUMBERS: raise Suspicion
+    row = np.arange(self.size) % self.cohort.waves_a_group
+    self.states[:, ME] = (first + self.workgroups) * FIRST + row + 1
+
+  @property
+  def next_number(self) -> int:
+    """The first that no workgroup has."""
+    return self._number0
+
+  def finish(self) -> None:
+    """Run all waves to their ends. Raises Suspicion, or what ends a dispatch."""
+    status, a_group = self.states[:, STATUS], self.cohort.waves_a_group
+    together = a_group if self.watch.races else self.size  # who has no cells need not come one after the other
+    while True:
+      if self.cohort.tick is not None: self.cohort.tick()
+      for first in range(0, self.size, together):
+        if (status[first:first + together] == RUN).any(): self._meet(first, first + together)
+      ended = status == END
+      if ended.all(): break
+      rows = np.reshape(ended, (-1, a_group))
+      if (rows.any(axis=1) != rows.all(axis=1)).any(): raise Suspicion("waves wait for others that have ended")
+      places = self.states[:, RESUME].reshape(rows.shape)
+      if (~ended.reshape(rows.shape) & (places != places[:, :1])).any(): raise Suspicion("several barriers")
+      self._release(status)
+      self._renumber()
+    self._finish()
+
+  def _meet(self, first: int, last: int) -> None:
+    """Run some waves until each has ended or waits at a barrier."""
+    states, status, left = self.states[first:last], self.states[first:last, STATUS], self.left[first:last]
+    for _ in range(TURNS):
+      left[:] = TURN
+      self.form.native.run(self.context.ctypes.data, states.ctypes.data, states.shape[1] * 4, last - first)
+      if self.error is not None: raise self.error
+      used = TURN - left
+      self.executed[first:last] += used
+      self.instructions += int(used.sum())
+      self.steps += int(used.max())
+      on = ~((status == END) | (status == BARRIER))
+      if not on.any(): return
+      if (on & (status != YIELD) | on & (left >= 0)).any(): raise self._stopped(first + int(on.argmax()))
+      status[on] = RUN
+    raise Suspicion("waves that may wait for others")
+
+  def _stopped(self, wave: int) -> Suspicion:
+    """Why a wave has left watched code."""
+    entry = self.code.program.entry
+    pc = entry + int(self.states[wave, AWAY]) if self.states[wave, STATUS] == FAULT else self.where(wave)[0]
+    return Suspicion(f"wave {wave} at {pc - entry:#x}")
+
+  def _slow(self, handle: int, index: int) -> int:
+    """A site came upon memory that no row of the table has; 1 where the reference has to look."""
+    program = self.code.program
+    site = self.form.site(index, lambda offset: program.fetch(program.entry + offset))
+    try:
+      if site.segment == "lds": raise Suspicion
+      address = int(self._addresses[0])
+      self.watch.serve(address, site.width, self._access(site), site.segment == "scratch")
+      self.context.view(np.uint64)[context.MAPPINGS // 8] = self.watch.count
+    except Suspicion: return 1
+    except BaseException as error:  # no exception may pass through compiled code
+      self.error = error
+      return 1
+    return super()._slow(handle, index) if site.kind == "scalar" else 0
+
+  def _access(self, site: Site) -> int:
+    if site.kind == "scalar": return SCALAR
+    if site.segment == "scratch" or site.kind == "atomic": return READ | WRITE
+    if site.kind == "store": return WRITE
+    return READ | LATE if site.late else READ
+
+
+def detect(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int,
+           bounds: Bounds) -> tuple[DispatchStats, bool] | None:
+  """Run a dispatch to its end, and say whether it touched memory whose bounds nobody said. None, with memory as it was,
+  where the checks may find something."""
+  stats = DispatchStats()
+  workgroups = Workgroups(space, arch, d, watchdog, stats)
+  if not workgroups.left: return stats, False
+  a_group = workgroups.waves // workgroups.total
+  wgp = bool(program_field(arch.isa, "RSRC1", "WGP_MODE", d.rsrc1))
+  detail = WATCHED | (RACES if a_group > 1 else 0) | (WGP if wgp else 0)
+  watch = Watch(space, d, bounds, workgroups.lanes, a_group > 1)
+  number, raw = 1, None
+  try:
+    while workgroups.left:
+      cohort = workgroups.begin(workgroups.places)
+      if d.scratch_size:
+        watch.fresh(np.asarray(cohort.runnable[0].scratch).reshape(-1), d.scratch_size * cohort.lanes)
+      waves = WatchedWaves(cohort, watch, detail, number, raw)
+      waves.finish()
+      number, raw = waves.next_number, waves.raw
+      waves.account(stats)
+  except (Suspicion, Error):  # a fault is told where it is seen
+    watch.undo()
+    return None
+  except BaseException:
+    watch.undo()
+    raise
+  stats.engine = "jit"
+  return stats, watch.unknown

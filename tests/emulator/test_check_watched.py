@@ -1,0 +1,137 @@
+"""Watched code finds out whether the checks find something: what it lets pass has no finding by the reference.
+
+Each wait, barrier and s_nop of LLVM's code is deleted in turn; with `jit` the checks tell what they tell with `ref`.
+"""
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.emulator.checking import check, code_of
+from tests.emulator.gpu import Gpu
+from tests.emulator.test_check_deleted import NOP
+from tinyhw.arch import decoded
+from tinyhw.core.errors import Error, Unsupported
+from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
+from tinyhw.emulator.amdgcn.launch import Workgroups
+from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.amdgcn import price
+from tinyhw.emulator.engines import dispatch
+from tinyhw.emulator.jit.amdgcn import detect as detector
+from tinyhw.isa.amdgcn import Instruction, table
+from tinyhw.tools.fuzz.build import gpu_object
+from tinyhw.tools.fuzz.case import Case
+from tinyhw.tools.fuzz.corpus import all_cases
+from tinyhw.tools.fuzz.groups import all_groups
+from tinyhw.tools.fuzz.program import programs
+from tinyhw.tools.fuzz.run import Emulated, emulated
+
+EVERY = int(os.environ.get("WATCHED_EVERY", "200"))
+GUARDS = re.compile(r"s_(wait\w*|barrier\w*|nop)$")
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[bool]:
+  """Whether watched code let a dispatch pass, how often."""
+  seen: Counter[bool] = Counter()
+  real = detector.detect
+
+  def detect(*arguments: object) -> object:
+    found = real(*arguments)  # type: ignore[arg-type]
+    seen[found is not None] += 1
+    return found
+  monkeypatch.setattr(detector, "detect", detect)
+  return seen
+
+
+def guards(code: bytes, isa: str, at: int) -> Iterator[tuple[int, Instruction]]:
+  """What orders the instructions of a program, up to its last one."""
+  furthest = at
+  while True:
+    i = table(isa).decode(code, at)
+    if i.mnemonic.startswith("s_cbranch"):
+      offset = i.fields["simm16"]
+      furthest = max(furthest, at + 4 + 4 * (offset - (offset >> 15 << 16)))
+    if GUARDS.match(i.mnemonic) and i.size == 4: yield at, i
+    if i.mnemonic == "s_endpgm" and at >= furthest: return
+    at += i.size
+
+
+def reports(case: Case, machines: tuple[Emulated, Emulated], checkers: tuple[Checker, Checker]) -> tuple[str, str]:
+  """What the checks tell of a case, by the reference and with watched code; faults too."""
+  out = []
+  for machine, checker in zip(machines, checkers):
+    checker.forget()
+    try: emulated(case, machine, 0)
+    except Error as error: out.append(str(error))
+    else: out.append(str(checker.last))
+  return out[0], out[1]
+
+
+@pytest.mark.parametrize(("cpu", "level"), [
+  ("gfx1100", 0), ("gfx1100", 2), ("gfx1201", 2), ("gfx942", 2), ("gfx942", 0)])
+def test_checks_tell_the_same_with_watched_code(cpu: str, level: int, counted: Counter[bool]) -> None:
+  cases = [c for c in all_cases() if not c.name.startswith("amdgcn_")] + programs(range(20))
+  chosen = [c for c in cases if zlib.crc32(f"{c.name} {cpu}".encode()) % EVERY == 0] + all_groups()[::9]
+  chosen = [c for c in chosen if level in c.levels]
+  checkers = Checker(), Checker()
+  code = gpu_object(chosen, level, cpu=cpu)
+  machines = (Emulated(code, decoded(cpu), "ref", checkers[0]), Emulated(code, decoded(cpu), "jit", checkers[1]))
+  wrong, clean = [], 0
+  for case in chosen:
+    try: told = reports(case, machines, checkers)
+    except Unsupported: continue
+    if told[0] != told[1]: wrong.append((case.name, *told))
+    clean += not told[0]
+    entry = machines[0].code.kernel(case.name).entry_offset
+    for n, (at, i) in enumerate(guards(bytes(machines[0]._image.u8), decoded(cpu).isa, entry)):
+      if n % 4 != zlib.crc32(case.name.encode()) % 4: continue
+      for machine in machines: machine._image.u8[at:at + 4] = list(NOP)
+      told = reports(case, machines, checkers)
+      for machine in machines: machine._image.u8[at:at + 4] = list(i.data)
+      if told[0] != told[1]: wrong.append((f"{case.name} without '{i}' at {at - entry:#x}", *told))
+  assert not wrong, "\n".join(map(str, wrong[:5]))
+  assert counted[True] > len(chosen) // 3, counted
+
+
+def test_a_fault_and_a_finding_leave_memory_as_it_was() -> None:
+  """A dispatch is run again: what it has written by then, also where nobody had, is as before."""
+  check("s_load_b64 s[4:5], s[0:1], null\n s_waitcnt lgkmcnt(0)\n v_lshlrev_b32 v1, 2, v0\n"
+        " global_load_b32 v2, v1, s[0:1]\n s_waitcnt vmcnt(0)\n v_add_nc_u32 v2, v2, v2\n"
+        " global_store_b32 v1, v2, s[0:1]\n global_store_b32 v1, v9, s[0:1] offset:512", waves=2)
+
+
+def test_watched_code_is_for_what_costs_more_than_it() -> None:
+  """A small dispatch is the reference's, until it has been run as often as watched code costs."""
+  gpu = Gpu(1 << 24, "gfx1100")
+  entry = gpu.put(np.frombuffer(code_of("v_mov_b32 v1, 0\n s_endpgm", gpu.arch.isa), np.uint8))
+  d = Dispatch(entry, (1, 1, 1), (32, 1, 1), rsrc1=7, rsrc2=2 << 1 | 1 << 7, user_data=(0, 0))
+  engines = {dispatch(gpu.space, gpu.arch, d, observer=Checker()).engine for _ in range(3)}
+  assert engines == {"ref"}
+  assert dispatch(gpu.space, gpu.arch, d, observer=Checker(), engine="jit").engine == "jit"
+  assert dispatch(gpu.space, gpu.arch, d, observer=Checker()).engine == "jit"  # it is compiled by now
+  assert dispatch(gpu.space, gpu.arch, d, observer=Checker({"workgroup-race"}), engine="jit").engine == "ref"
+
+
+def test_watched_code_rests_where_it_is_in_vain() -> None:
+  """A program that it cannot let pass is the reference's at once, more and more often."""
+  gpu = Gpu(1 << 24, "gfx1100")
+  entry = gpu.put(np.frombuffer(code_of("global_store_b32 v0, v9, s[0:1]\n s_endpgm", gpu.arch.isa), np.uint8))
+  data = gpu.put(np.zeros(1024, np.uint32))
+  d = Dispatch(entry, (1, 1, 1), (32, 1, 1), rsrc1=7, rsrc2=2 << 1 | 1 << 7, user_data=(data & 0xFFFFFFFF, data >> 32))
+  program = Workgroups(gpu.space, gpu.arch, d, 1000, DispatchStats()).program
+  asked = []
+  price.watched(program, False)
+  for _ in range(12):
+    asked.append(price.pays(program, 1))
+    if asked[-1]: price.watched(program, False)
+  assert asked == [False] + [True] + [False] * 3 + [True] + [False] * 6
+  price.watched(program, True)
+  price.watched(program, False)
+  assert [price.pays(program, 1) for _ in range(2)] == [False, True]

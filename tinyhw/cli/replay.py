@@ -1,0 +1,105 @@
+"""`tinyhw replay`: what a capture submitted, again, on mock cards or a card, beside what it left behind."""
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.device import system_way
+from tinyhw.mocked import mock_machine, mock_options
+from tinyhw.queues import listing
+from tinyhw.queues.capture import Capture
+from tinyhw.queues.replay import SETTLE_S, Done, Replay
+
+KINDS = {"amd": "AMD", "nv": "NV"}
+
+
+def machine_for(capture: Capture, mockgpu: str | None) -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
+  """(ports, looks, machines) for a capture's vendors: mock cards by their names, those of the capture's own mock, or
+  the machine's."""
+  named = mockgpu or str(capture.head.get("mockgpu") or "")
+  vendors = {event.vendor for event in (s.event for s in capture) if event.vendor}
+  ports: dict[str, Any] = {}
+  looks: dict[str, Any] = {}
+  machines: list[Any] = []
+  for vendor in sorted(vendors):
+    if vendor not in KINDS: continue
+    if named in ("", "0"):
+      ports[vendor] = system_way(KINDS[vendor]).to
+      continue
+    cards = ("gfx1100",) if named == "1" and vendor == "amd" else ("sm_90",) if named == "1" else tuple(
+      c.strip() for c in named.split(",") if c.strip().startswith("sm_") == (vendor == "nv"))
+    machine, ports[vendor] = mock_machine(KINDS[vendor], cards, **mock_options())
+    looks[vendor] = machine.look
+    machines.append(machine)
+  return ports, looks, machines
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--mockgpu", metavar="CARDS", help="Mock cards to replay on [the capture's own, else the machine's].")
+@click.option("--until", type=click.IntRange(0), metavar="N", help="Stop behind submission N.")
+@click.option("--loop", default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Do it all so often.")
+@click.option("--settle", default=SETTLE_S, show_default=True, type=click.FloatRange(0.001), metavar="SECONDS",
+              help="How long a submission may take.")
+@click.option("--dump", metavar="BUFFER", help="Write this buffer (a number, or an address) after each submission.")
+@click.option("--to", default=".", type=click.Path(file_okay=False), metavar="FOLDER", help="Where --dump writes.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a submission.")
+def command(file: str, mockgpu: str | None, until: int | None, loop: int, settle: float, dump: str | None, to: str,
+            as_json: bool) -> None:
+  """Submit again what FILE holds, and compare what each submission leaves behind with what the capture saw.
+
+  Exit status 1 where something differs, or a signal does not come.
+
+  \b
+  Examples:
+    tinyhw replay run.thq
+    tinyhw replay run.thq --until 5 --dump 14 --to buffers/
+    tinyhw replay card.thq --mockgpu gfx1100
+  """
+  bad = 0
+  for turn in range(loop):
+    capture = Capture(file)
+    ports, looks, machines = machine_for(capture, mockgpu)
+    replay = Replay(capture, ports, look=looks, settle_s=settle)
+    count = compared = 0
+    for done in replay.run(until):
+      count, compared = count + 1, compared + done.compared
+      bad += _tell(capture, done, as_json, file)
+      if dump is not None: _dump(replay, done, dump, Path(to))
+    for machine in machines: machine.close()
+    if not as_json:
+      click.echo(f"{f'turn {turn}: ' if loop > 1 else ''}{count:,} submissions replayed, {compared:,} chunks of memory "
+                 f"compared, {'all as captured' if not bad else f'{bad} with differences'}")
+  if bad: sys.exit(1)
+
+
+def _tell(capture: Capture, done: Done, as_json: bool, file: str) -> bool:
+  step = done.step
+  names = listing.Names(capture, step.event.vendor, step.world)
+  waits = [f"{e} ({names.at(e.address)})" if names.at(e.address) else str(e) for e in done.open]
+  if as_json:
+    click.echo(json.dumps({"submission": step.submission, "queue": str(step.queue), "compared": done.compared,
+                           "differences": [str(d) for d in done.differences], "open": waits}))
+  elif done.differences or done.open:
+    click.echo(f"submission {step.submission}  {step.queue}")
+    for difference in done.differences: click.echo(f"  {difference}")
+    for wait in waits: click.echo(f"  has not come: {wait}")
+    assert step.follow is not None
+    for launch in step.follow.launches: click.echo(f"  it launches {listing.launch_text(names, launch)}")
+  return bool(done.differences)
+
+
+def _dump(replay: Replay, done: Done, wanted: str, folder: Path) -> None:
+  try: number = int(wanted, 0)
+  except ValueError: raise InvalidArgument(f"{wanted!r} is no number and no address", where="--dump") from None
+  world = done.step.world
+  assert world is not None
+  made = world.find(number) or next((a for a in world.living() if a.key == number), None)
+  if made is None: return
+  folder.mkdir(parents=True, exist_ok=True)
+  (folder / f"{done.step.submission:06d}-{made.key}.bin").write_bytes(replay.dump(done.step.event.vendor, made))

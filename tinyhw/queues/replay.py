@@ -1,0 +1,256 @@
+"""A capture again, on another machine of the same generation: its calls, its memory, its submissions.
+
+    replay = Replay(Capture("run.thq"), {"amd": port})
+    for done in replay.run(): print(done.submission, done.differences)
+
+The calls that make memory and queues are made again (`amd.again`, `nv.again`), so that everything lies at the addresses
+that the packets name. Before a doorbell the host's stores are made again: the bytes that the capture saw change and
+that no submission had signalled. Behind it the replay waits until all that the submission signals has come, or until
+nothing can go on any more; then what the device has left behind is compared with what the capture saw there.
+
+Ports are handed in: a mock's, or the system's. Nothing is kept of what was gone through.
+"""
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import DeviceError, Error
+from tinyhw.core.port import Port
+from tinyhw.queues.capture import Capture, Step
+from tinyhw.queues.container import content_hash
+from tinyhw.queues.effects import Does, Effect
+from tinyhw.queues.events import Doorbell, Event, Seen
+from tinyhw.queues.world import Allocation, Queue, World
+
+SETTLE_S: Final = 2.0  # how long a submission may take before the replay goes on without it
+Look = Callable[[int, int, int], memoryview | None]
+"""(GPU by its place among those in use, address, bytes) -> device memory that the host has not mapped, on a mock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+  """Memory that is not what the capture saw behind a submission: which bytes of which allocation, as chunks."""
+  allocation: Allocation
+  offset: int
+  size: int
+
+  def __str__(self) -> str:
+    at = self.allocation.address + self.offset
+    return f"{self.allocation} bytes {self.offset:#x}..{self.offset + self.size:#x} (at {at:#x}) differ"
+
+
+@dataclass(slots=True)
+class Done:
+  """A submission that was made again. `open`: signals that have not come (yet)."""
+  step: Step
+  open: list[Effect] = field(default_factory=list)
+  differences: list[Difference] = field(default_factory=list)
+  compared: int = 0  # chunks
+
+
+class Again(ABC):
+  """One vendor's calls, made again on a port. `views` are allocations that the host sees, by their key."""
+
+  def __init__(self, port: Port, world: World) -> None:
+    self.port, self.world = port, world
+    self.views: dict[int, memoryview] = {}
+    self.skipped: dict[str, int] = {}
+    self._mapped: list[tuple[int, int]] = []
+
+  @abstractmethod
+  def make(self, event: Event) -> None:
+    """Make a call again that succeeded in the capture; the world knows of it already. Raises DeviceError."""
+
+  @abstractmethod
+  def submit(self, queue: Queue, event: Doorbell) -> None:
+    """Store the pointer that tells of new entries, and ring the doorbell."""
+
+  def skip(self, name: str) -> None:
+    """Note a call that is not made again: it asks for what is known."""
+    self.skipped[name] = self.skipped.get(name, 0) + 1
+
+  def show(self, made: Allocation, address: int, size: int) -> None:
+    """The host sees an allocation."""
+    self.views[made.key] = self.port.memory(address, size)
+
+  def memory(self, length: int) -> int:
+    """Anonymous memory of this process, in the place of a buffer that the program had made itself."""
+    address = self.port.mmap(-1, length)
+    self._mapped.append((address, length))
+    return address
+
+  def store(self, address: int, data: bytes) -> None:
+    """Bytes into memory that the host sees. Raises DeviceError where it does not."""
+    made = self.world.find(address)
+    view = None if made is None else self.views.get(made.key)
+    if made is None or view is None or address + len(data) > made.end:
+      raise DeviceError(f"{len(data)} bytes at {address:#x} that the host does not see", where="replay")
+    at = address - made.address
+    view[at:at + len(data)] = data
+
+
+class Replay:
+  """See the module. `look` shows a vendor's device memory where the machine is a mock."""
+
+  def __init__(self, capture: Capture, ports: Mapping[str, Port], *, look: Mapping[str, Look] | None = None,
+               settle_s: float = SETTLE_S) -> None:
+    self.capture, self._ports, self._look, self._settle_s = capture, ports, look or {}, settle_s
+    self.agains: dict[str, Again] = {}
+    self._old: dict[tuple[str, int, int], bytes] = {}  # hashes of chunks, as the capture knew them last
+    self._signalled: dict[str, dict[int, set[int]]] = {}
+    self._sizes: dict[str, dict[int, int]] = {}
+    self._stamps: dict[str, dict[int, int]] = {}
+    self._open: list[tuple[str, Effect]] = []
+
+  def run(self, until: int | None = None) -> Iterator[Done]:
+    """Go through the capture up to a submission; each is given when it was waited for and compared."""
+    last: Done | None = None
+    for step in self.capture:
+      event, vendor = step.event, step.event.vendor
+      if not vendor: continue
+      if isinstance(event, Seen):
+        if last is not None and last.step.event.vendor == vendor: self._compare(event, last, step)
+        continue
+      if last is not None and step.follow is not None:
+        yield last
+        last = None
+      if step.follow is None:
+        self._again(vendor, step).make(event)
+        continue
+      if until is not None and step.submission > until: return
+      last = self._submission(vendor, step)
+    if last is not None: yield last
+
+  def _again(self, vendor: str, step: Step) -> Again:
+    found = self.agains.get(vendor)
+    if found is None:
+      if vendor not in self._ports:
+        raise DeviceError(f"the capture has queues of {vendor}, and no port to such a device is at hand",
+                          where="replay", hint="name mock cards of that vendor: --mockgpu")
+      assert step.world is not None
+      found = self.agains[vendor] = new_again(vendor, self._ports[vendor], step.world)
+    return found
+
+  # ---- a submission
+
+  def _submission(self, vendor: str, step: Step) -> Done:
+    event, again, queue = step.event, self._again(vendor, step), step.queue
+    assert isinstance(event, Doorbell) and queue is not None and step.follow is not None and step.world is not None
+    self._host_stores(vendor, event, again, step.world)
+    for address, data in (*event.ring, *event.pieces): again.store(address, data)
+    again.submit(queue, event)
+    done = Done(step)
+    effects = [e for i in step.follow.items for e in i.effects]
+    self._stamps.setdefault(vendor, {}).update((e.address, e.size) for e in effects if e.does is Does.STAMP)
+    signals = [e for e in effects if e.does is Does.SIGNAL]
+    for effect in signals:
+      self._signalled.setdefault(vendor, {}).setdefault(effect.address, set()).add(effect.value)
+      self._sizes.setdefault(vendor, {})[effect.address] = effect.size
+    newest = {e.address: e for e in signals if not e.compare}
+    self._open = [(v, e) for v, e in self._open if v != vendor or e.address not in newest]
+    self._open += [(vendor, e) for e in newest.values()]
+    self._settle()
+    done.open = [e for v, e in self._open if v == vendor and e.address in newest]
+    return done
+
+  def _settle(self) -> None:
+    """Wait until all signals have come, or nothing goes on."""
+    def come() -> bool:
+      self._open = [(v, e) for v, e in self._open if not self._has_come(v, e)]
+      return not self._open
+    if come(): return
+    for vendor in {v for v, _ in self._open}: self._ports[vendor].wait(come, self._settle_s)
+    come()
+
+  def _has_come(self, vendor: str, effect: Effect) -> bool:
+    raw = self._bytes(vendor, effect.address, effect.size)
+    return raw is not None and int.from_bytes(raw, "little") == effect.value
+
+  def _bytes(self, vendor: str, address: int, size: int) -> bytes | None:
+    again = self.agains[vendor]
+    made = again.world.find(address)
+    view = None if made is None else self._view(vendor, made)
+    if made is None or view is None: return None
+    return bytes(view[address - made.address:address - made.address + size])
+
+  def _view(self, vendor: str, made: Allocation) -> memoryview | None:
+    """All of an allocation, where it can be seen."""
+    found = self.agains[vendor].views.get(made.key)
+    if found is not None or vendor not in self._look: return found
+    return self._look[vendor](self.agains[vendor].world.place(made), made.address, made.size)
+
+  def _host_stores(self, vendor: str, event: Doorbell, again: Again, world: World) -> None:
+    """Make the host's stores again: what changed since the capture saw these chunks last."""
+    for key, at, size, name in event.memory:
+      old, self._old[vendor, key, at] = self._old.get((vendor, key, at)), name
+      view = again.views.get(key)
+      if view is None: continue
+      new = self.capture.reader.blob(name)
+      if new is None: continue
+      chunk = np.frombuffer(view[at:at + size], np.uint8)
+      wanted = np.frombuffer(new, np.uint8)
+      before = None if old is None else self.capture.reader.blob(old)
+      changed = np.ones(len(wanted), bool) if old is None else wanted != (
+        chunk if before is None or len(before) != len(wanted) else np.frombuffer(before, np.uint8))
+      self._keep_signals(vendor, world.allocations[key].address + at, wanted, changed)
+      chunk[changed] = wanted[changed]
+
+  def _keep_signals(self, vendor: str, address: int, wanted: Any, changed: Any) -> None:
+    """Values that submissions have signalled are theirs, not the host's."""
+    for at, values in self._signalled.get(vendor, {}).items():
+      size, offset = self._sizes[vendor][at], at - address
+      if not 0 <= offset <= len(wanted) - size: continue
+      value = int.from_bytes(wanted[offset:offset + size].tobytes(), "little")
+      if value in values: changed[offset:offset + size] = False
+
+  # ---- what is left behind
+
+  def _compare(self, event: Seen, done: Done, step: Step) -> None:
+    assert step.world is not None
+    for key, at, size, name in event.memory:
+      self._old[event.vendor, key, at] = name
+      made = step.world.allocations[key]
+      view = self._view(event.vendor, made)
+      if view is None: continue
+      done.compared += 1
+      if content_hash(view[at:at + size]) != name: self._differ(event.vendor, made, at, view[at:at + size], name, done)
+
+  def _differ(self, vendor: str, made: Allocation, at: int, here: memoryview, name: bytes, done: Done) -> None:
+    """Note a chunk's differing bytes, without those that the time is in; as a whole where the file has its hash alone.
+    """
+    there = self.capture.reader.blob(name)
+    if there is None or len(there) != len(here):
+      done.differences.append(Difference(made, at, len(here)))
+      return
+    differs = np.frombuffer(there, np.uint8) != np.frombuffer(here, np.uint8)
+    for stamp, size in self._stamps.get(vendor, {}).items():
+      lo = stamp - made.address - at
+      if -size < lo < len(here): differs[max(lo, 0):lo + size] = False
+    places = np.flatnonzero(differs)
+    if len(places): done.differences.append(Difference(made, at + int(places[0]), int(places[-1] - places[0]) + 1))
+
+  def dump(self, vendor: str, made: Allocation) -> bytes:
+    """An allocation's bytes as they are now. Raises DeviceError where they cannot be seen."""
+    view = self._view(vendor, made)
+    if view is None: raise DeviceError(f"{made} cannot be seen by the host", where="replay")
+    return bytes(view)
+
+
+def new_again(vendor: str, port: Port, world: World) -> Again:
+  """What makes a vendor's calls again."""
+  if vendor == "amd":
+    from tinyhw.queues.amd.again import AmdAgain  # a vendor's tables load with its first call
+    return AmdAgain(port, world)
+  from tinyhw.queues.nv.again import NvAgain
+  return NvAgain(port, world)
+
+
+def failed(name: str, error: OSError | Error) -> DeviceError:
+  """A call that cannot be made again."""
+  return DeviceError(f"{name} cannot be made again: {getattr(error, 'strerror', None) or error}", where="replay",
+                     hint="replay on a machine with cards of the same generation and as many of them")
