@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.drive import programs
 from tests.queues import planted_bugs
 from tests.queues.conftest import MACHINES, record
 from tests.queues.planted import Stream
 from tests.queues.planted_bugs import BUGS, Bug
+from tinyhw.drive.amd.device import AMDRuntime
+from tinyhw.mock.machine import Machine
+from tinyhw.mock.port import MockPort
 from tinyhw.queues.arguments import facts
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.lint import RULES, lint
+from tinyhw.queues.record import Recorder
 
 TRAINING = """
 from tinyhw import Tensor, nn
@@ -49,6 +54,21 @@ def test_a_training_step_has_no_finding(device: str, tmp_path: Path) -> None:
 
 def test_a_small_program_has_no_finding(captured: Path) -> None:
   assert [str(f) for f in lint(Capture(captured), advice=True)] == []
+
+
+def test_all_that_a_driver_does_has_no_finding(tmp_path: Path) -> None:
+  """AMD's driver through all its verbs, with rings so small that they wrap: peers, scratch, host stores, batches."""
+  with programs.small():
+    runtimes: list[AMDRuntime] = []
+    recorder = Recorder(tmp_path / "all.thq", codes=lambda vendor: [c for r in runtimes for c in r.codes()])
+    machine = Machine("gfx1100,gfx1100", seed=1)
+    port = recorder.port(MockPort(machine), "amd")
+    runtimes += [AMDRuntime(port, n, timeout_s=5) for n in range(2)]
+    for run in programs.PROGRAMS: assert list(run(*runtimes)) == []
+    for runtime in runtimes: runtime.close()
+    recorder.close()
+    machine.close()
+  assert [str(f) for f in lint(Capture(tmp_path / "all.thq"))] == []
 
 
 def test_there_are_bugs_of_both_vendors() -> None:
