@@ -536,9 +536,18 @@ def _open_python(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, PythonRuntime(load_program, name), renderer)
 
 
+def _examiner(devices: Devices) -> Callable[[Any], Sequence[str]]:
+  """What looks at the queues when a device stops; it loads then."""
+  def examine(stopped: Any) -> Sequence[str]:
+    from tinyhw.examined import lines_of
+    return lines_of(stopped, devices.runtimes())
+  return examine
+
+
 def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.amd.device import AMDRuntime
   runtime = AMDRuntime(devices.amd_port(), index)
+  runtime.examine = _examiner(devices)
   runtime.clock = devices.clock("AMD")
   def renderer() -> Any:
     from tinyhw.compile.render.amdgcn import AMDGCNRenderer
@@ -567,6 +576,7 @@ def _open_nv(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.assemble import Assembler
   from tinyhw.drive.nv.device import NVRuntime
   runtime = NVRuntime(devices.nv_port(), index)
+  runtime.examine = _examiner(devices)
   runtime.clock = devices.clock("NV")
   runtime.assemble = assemble = Assembler(runtime.arch, mock_cards() is None)
   runtime.signature = _signature

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.queues.planted import PROGRAM as PLANTED
+
 PROGRAM = """
 from tinyhw import Tensor
 a = Tensor([1.0, 2.0, 3.0]) + 1
@@ -31,3 +33,14 @@ def captured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
   done = record(path, request.param)
   assert done.returncode == 0, done.stderr
   return path
+
+
+@pytest.fixture(scope="session")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+  """A capture of `planted.PROGRAM` on two cards of each vendor."""
+  found = {}
+  for device, card in MACHINES.items():
+    path = found[device] = tmp_path_factory.mktemp("unbroken") / f"{device}.thq"
+    done = record(path, device, PLANTED, MOCKGPU=f"{card},{card}")
+    assert done.returncode == 0, done.stderr
+  return found

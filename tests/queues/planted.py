@@ -107,8 +107,8 @@ class Stream:
 
   def before_launch(self, launch: Found) -> Found:
     """The packet that sends a QMD."""
-    assert launch.launch is not None
-    return Found(launch.event, launch.step, launch.launch.item)
+    rows = [f for f in self.items() if f.event == launch.event]
+    return rows[next(i for i, f in enumerate(rows) if f.item is launch.item) - 1]
 
   def capture_bytes(self, found: Found, key: int, at: int, size: int) -> bytes:
     """Bytes of an allocation as a doorbell's host left them."""
@@ -194,8 +194,8 @@ class Stream:
 
   def memory(self, event: int, key: int, at: int, data: bytes, once: bool = False) -> None:
     """Bytes of an allocation as the host has left them, from a doorbell on; `once`: until the next change."""
-    last = next((e for e in range(event, -1, -1) for e2 in [self.events[e]] if isinstance(e2, Doorbell)
-                 and any(r[0] == key and r[1] <= at < r[1] + r[2] for r in e2.memory)))
+    last = next(e for e in range(event, -1, -1) for e2 in [self.events[e]] if isinstance(e2, Doorbell)
+                 and any(r[0] == key and r[1] <= at < r[1] + r[2] for r in e2.memory))
     first = True
     for number in range(last, len(self.events)):
       made = self.events[number]

@@ -1,13 +1,15 @@
-"""Bugs of drivers as data: what each is, how it is put into a capture of `planted.PROGRAM`, and which rules may tell it.
+"""Bugs of drivers as data: what each is, how it is put into a capture of `planted.PROGRAM`, and which rules may
+tell it.
 
-`at` of an edit is the submission that the finding must name. Most are those of issue trackers: a wait of the wrong value
-("signal is not set to 27, but 26"), a barrier without release scope, a copy that no signal orders, a doorbell beyond what was
-written, arguments that are filled again too early, addresses with swapped halves.
+`at` of an edit is the submission that the finding must name. Most are those of issue trackers: a wait of the wrong
+value ("signal is not set to 27, but 26"), a barrier without release scope, a copy that no signal orders, a doorbell
+beyond what was written, arguments that are filled again too early, addresses with swapped halves.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tests.queues.planted import Found, Stream
@@ -20,7 +22,7 @@ from tinyhw.queues.events import Doorbell, Ioctl, Waited
 from tinyhw.queues.world import World
 from tinyhw.wire import qmd
 
-Edit = Callable[[Stream], Found | None]
+Edit = Callable[..., Found]
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,10 @@ COMPUTE = {"AMD": "PM4", "NV": "channel 0"}
 COPIER = {"AMD": "SDMA.1", "NV": "channel 1"}
 
 
-def for_both(name: str, *rules: str) -> Callable[[Callable[[Stream, str], Found | None]], None]:
+def for_both(name: str, *rules: str) -> Callable[[Callable[..., Found]], None]:
   """Declare a bug of both vendors."""
-  def declare(edit: Callable[[Stream, str], Found | None]) -> None:
-    for vendor in ("AMD", "NV"): BUGS.append(Bug(name, vendor, lambda s, v=vendor: edit(s, v), rules))  # type: ignore[misc]
+  def declare(edit: Callable[..., Found]) -> None:
+    BUGS.extend(Bug(name, vendor, partial(edit, vendor=vendor), rules) for vendor in ("AMD", "NV"))
   return declare
 
 
@@ -286,7 +288,8 @@ def _copy_fields(s: Stream, copy: Found, **fields: int) -> Found:
   for name, value in fields.items():
     if name == "count": s.method_before(copy, m.LINE_LENGTH_IN.OFFSET, lambda v, n=value: n)  # type: ignore[misc]
     else:
-      upper, lower = ((m.OFFSET_IN_UPPER, m.OFFSET_IN_LOWER) if name == "source" else (m.OFFSET_OUT_UPPER, m.OFFSET_OUT_LOWER))
+      upper, lower = {"source": (m.OFFSET_IN_UPPER, m.OFFSET_IN_LOWER),
+                      "target": (m.OFFSET_OUT_UPPER, m.OFFSET_OUT_LOWER)}[name]
       s.method_before(copy, upper.OFFSET, lambda v, n=value: n >> 32)  # type: ignore[misc]
       s.method_before(copy, lower.OFFSET, lambda v, n=value: n & 0xFFFFFFFF)  # type: ignore[misc]
   return copy
@@ -333,7 +336,8 @@ def _(s: Stream, vendor: str) -> Found:
 @for_both("a copy reads what nobody wrote", "unwritten", "race")
 def _(s: Stream, vendor: str) -> Found:
   wait = s.doing(Does.WAIT, 2 if vendor == "AMD" else 3, COPIER[vendor])
-  copy = next(f for f in s.items(COPIER[vendor]) if f.event == wait.event and any(e.does is Does.READ for e in f.item.effects))
+  copy = next(f for f in s.items(COPIER[vendor]) if f.event == wait.event
+              and any(e.does is Does.READ for e in f.item.effects))
   launch = [x for x in s.launches if x.event < copy.event][-1]
   s.drop(launch if vendor == "AMD" else s.before_launch(launch))
   return copy

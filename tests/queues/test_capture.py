@@ -86,7 +86,8 @@ for _ in range(9): (Tensor([1.0, 2.0]) + 1).tolist()
   done = record(path, device, program)
   assert done.returncode == -signal.SIGKILL, done.stderr
   found = submissions(path)
-  assert len(found) >= 4 and all(i.packet is not None for s in found for i in s.follow.items)  # type: ignore[union-attr]
+  assert len(found) >= 4
+  assert all(i.packet is not None for s in found if s.follow is not None for i in s.follow.items)
 
 
 def test_events_survive_the_file(tmp_path: Path) -> None:

@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.drive import programs
 from tests.queues import planted_bugs
 from tests.queues.conftest import MACHINES, record
-from tests.queues.planted import PROGRAM, Stream
+from tests.queues.planted import Stream
 from tests.queues.planted_bugs import BUGS, Bug
+from tinyhw.drive.amd.device import AMDRuntime
+from tinyhw.mock.machine import Machine
+from tinyhw.mock.port import MockPort
 from tinyhw.queues.arguments import facts
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.lint import RULES, lint
+from tinyhw.queues.record import Recorder
 
 TRAINING = """
 from tinyhw import Tensor, nn
@@ -36,17 +41,6 @@ x.tolist()
 """
 
 
-@pytest.fixture(scope="session")
-def unbroken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-  """A capture of `planted.PROGRAM` on two cards of each vendor."""
-  found = {}
-  for device, card in MACHINES.items():
-    path = found[device] = tmp_path_factory.mktemp("unbroken") / f"{device}.thq"
-    done = record(path, device, PROGRAM, MOCKGPU=f"{card},{card}")
-    assert done.returncode == 0, done.stderr
-  return found
-
-
 def test_right_streams_have_no_finding(unbroken: dict[str, Path]) -> None:
   for path in unbroken.values(): assert [str(f) for f in lint(Capture(path), advice=True)] == []
 
@@ -62,6 +56,21 @@ def test_a_small_program_has_no_finding(captured: Path) -> None:
   assert [str(f) for f in lint(Capture(captured), advice=True)] == []
 
 
+def test_all_that_a_driver_does_has_no_finding(tmp_path: Path) -> None:
+  """AMD's driver through all its verbs, with rings so small that they wrap: peers, scratch, host stores, batches."""
+  with programs.small():
+    runtimes: list[AMDRuntime] = []
+    recorder = Recorder(tmp_path / "all.thq", codes=lambda vendor: [c for r in runtimes for c in r.codes()])
+    machine = Machine("gfx1100,gfx1100", seed=1)
+    port = recorder.port(MockPort(machine), "amd")
+    runtimes += [AMDRuntime(port, n, timeout_s=5) for n in range(2)]
+    for run in programs.PROGRAMS: assert list(run(*runtimes)) == []
+    for runtime in runtimes: runtime.close()
+    recorder.close()
+    machine.close()
+  assert [str(f) for f in lint(Capture(tmp_path / "all.thq"))] == []
+
+
 def test_there_are_bugs_of_both_vendors() -> None:
   assert len(BUGS) >= 60 and min(sum(b.vendor == v for b in BUGS) for v in MACHINES) >= 30
   assert {r for b in BUGS for r in b.rules} <= RULES.keys()
@@ -73,9 +82,11 @@ def test_a_planted_bug_is_found(bug: Bug, unbroken: dict[str, Path], tmp_path: P
   stream = Stream(unbroken[bug.vendor])
   found = bug.edit(stream)
   findings = lint(Capture(stream.save(tmp_path / "bug.thq")))
-  told = [f for f in findings if f.rule.name in bug.rules and any(p.submission == found.step.submission for p in f.places)]
+  at = found.step.submission
+  told = [f for f in findings if f.rule.name in bug.rules and any(p.submission == at for p in f.places)]
   assert told, "\n".join(map(str, findings))
-  for finding in told: assert finding.rule.do in str(finding) and all(p.item is not None or p.agent < 0 for p in finding.places)
+  for finding in told:
+    assert finding.rule.do in str(finding) and all(p.item is not None or p.agent < 0 for p in finding.places)
 
 
 def test_an_edit_that_changes_nothing_is_no_bug(unbroken: dict[str, Path], tmp_path: Path) -> None:
@@ -96,7 +107,7 @@ def test_what_kernels_access_follows_from_their_code(unbroken: dict[str, Path]) 
         seen += 1
         for access in known.accesses: assert len(access.offsets) == 1
         assert {o for a in known.accesses if a.writes for o in a.offsets} == {known.pointers[0]}
-      assert seen >= 5
+    assert seen >= 5
 
 
 def test_rules_are_told(tmp_path: Path) -> None:
@@ -105,7 +116,8 @@ def test_rules_are_told(tmp_path: Path) -> None:
   for rule in RULES.values(): assert f"{rule.name}" in listed.stdout and rule.do in listed.stdout
   (tmp_path / "x.thq").write_bytes(b"no capture")
   for arguments, told in (([str(tmp_path / "x.thq")], "is no capture"), ([], "no capture is named"),
-                          (["--rule", "nonsense", "x"], "no rule is called"), ([str(tmp_path / "gone.thq")], "cannot be opened")):
+                          (["--rule", "nonsense", "x"], "no rule is called"),
+                          ([str(tmp_path / "gone.thq")], "cannot be opened")):
     done = subprocess.run([*start, *arguments], capture_output=True, text=True)
     assert done.returncode == 1 and told in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 

@@ -19,10 +19,10 @@ from tinyhw.queues.doctor import examine
 def command(file: str, as_json: bool) -> None:
   """Say why queues stand still: FILE is a capture of `tinyhw record`, or the kernel's log as text.
 
-  Of a capture: who waits for whom, the circle or the missing writer, the packets around each read pointer, the kernels that
-  were running, faulting addresses with what is and was there, and the findings of `tinyhw lint`. Of a log: amdgpu's page
-  faults, ring time-outs and schedulers, and NVRM's Xid lines, with each field and number explained. The exit status is 1
-  where a capture shows something wrong.
+  Of a capture: who waits for whom, the circle or the missing writer, the packets around each read pointer, the
+  kernels that were running, faulting addresses with what is and was there, and the findings of `tinyhw lint`. Of a
+  log: amdgpu's page faults, ring time-outs and schedulers, and NVRM's Xid lines, with each field and number
+  explained. The exit status is 1 where a capture shows something wrong.
 
   \b
   Examples:

@@ -14,7 +14,8 @@ from tinyhw.queues.lint import RULES, lint
 @click.command()
 @click.argument("file", required=False)
 @click.option("--list", "listed", is_flag=True, help="The rules: what each finds, why, and what to do.")
-@click.option("--rule", "rules", multiple=True, metavar="NAME", help="Findings of this rule alone; may be given more than once.")
+@click.option("--rule", "rules", multiple=True, metavar="NAME",
+              help="Findings of this rule alone; may be given more than once.")
 @click.option("--advice", is_flag=True, help="Also what costs time and does no harm.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def command(file: str | None, listed: bool, rules: tuple[str, ...], advice: bool, as_json: bool) -> None:

@@ -23,8 +23,9 @@ import threading
 import warnings
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 from tinyhw.core.errors import DeviceError, Error, InvalidArgument, WaitTimeout
 from tinyhw.core.locks import lock
@@ -37,6 +38,7 @@ from tinyhw.drive.movers import Movers
 from tinyhw.drive.queue import BoundStream, HardwareQueue
 from tinyhw.drive.signal import Dependencies, Signal, SignalPool, Timeline
 
+E = TypeVar("E", bound=Error)
 TIMEOUT_VARIABLE = "TINYHW_TIMEOUT_S"
 DEFAULT_TIMEOUT_S = 30.0
 _POLL_S = 2e-3    # first look at the signal, before a wait asks the kernel driver for an interrupt
@@ -74,6 +76,7 @@ class QueuedRuntime(Runtime):
   copy_stream: BoundStream  # values "source", "destination", "count" (bytes), "timeline"
   max_copy_bytes: int
   copy_counts_from = 0  # how much more than "count" a copy's bytes are
+  examine: Callable[[QueuedRuntime], Sequence[str]] | None = None  # who waits for whom, when a device stops
   host_writes = host_reads = 0  # bytes up to which the host itself copies to and from device memory that it sees
 
   def __init__(self, port: Port, name: str, timeout_s: float | None = None) -> None:
@@ -269,9 +272,14 @@ class QueuedRuntime(Runtime):
     timeout_s, waited = self.patience(), (self.port.now_ns() - start) / 1e9
     while not done():
       self.raise_faults()
-      if over or waited >= timeout_s: raise self.timeout_error(value, max(waited, timeout_s))
+      if over or waited >= timeout_s: raise self.examined(self.timeout_error(value, max(waited, timeout_s)))
       self.sleep(min(_SLEEP_S, timeout_s - waited))
       waited = (self.port.now_ns() - start) / 1e9
+
+  def examined(self, error: E) -> E:
+    """The error, with what a doctor that was handed in makes of the queues."""
+    if self.examine is not None: error.facts = (*error.facts, *self.examine(self))
+    return error
 
   # ---- for tools, reports and tests
 

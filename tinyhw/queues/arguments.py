@@ -1,4 +1,5 @@
-"""Which of a kernel's arguments it reads or writes memory by: what follows from its code, and nothing where that is unsure.
+"""Which of a kernel's arguments it reads or writes memory by: what follows from its code, and nothing where that is
+unsure.
 
     accesses(program's image, "amdgcn", kernel) -> [(offsets of arguments, reads, writes)], or None
 
@@ -39,9 +40,9 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-  """A kernel's needs: bytes of LDS or shared memory, of scratch a lane, its arguments' bytes, the threads of a block that
-  it was made for; `pointers` are offsets of arguments that are addresses, where its object tells them; `accesses` is
-  None where the code does not say. `first` is where arguments begin in a constant bank,
+  """A kernel's needs: bytes of LDS or shared memory, of scratch a lane, its arguments' bytes, the threads of a
+  block that it was made for; `pointers` are offsets of arguments that are addresses, where its object tells them;
+  `accesses` is None where the code does not say. `first` is where arguments begin in a constant bank,
   `sgpr` the register that has their address, `words` AMD's kernel descriptor."""
   name: str
   shared: int
@@ -77,7 +78,8 @@ def _amdgcn(image: bytes) -> dict[str, Facts]:
     descriptor = code.image[k.descriptor_offset:k.descriptor_offset + 64]
     words = tuple(memoryview(descriptor).cast("I").tolist()) if len(descriptor) == 64 else ()
     found[name] = Facts(name, k.group_segment_size, k.private_segment_size, k.kernarg_size, 0,
-                        k.required_workgroup_size, k.max_workgroup_size or 0, pointers, accesses, words=words, sgpr=sgpr)
+                        k.required_workgroup_size, k.max_workgroup_size or 0, pointers, accesses,
+                        words=words, sgpr=sgpr)
   return found
 
 
@@ -144,7 +146,8 @@ def _moved(i: Instruction, n: int, taint: frozenset[int], tainted: dict[tuple[st
     return tainted.get((sources[0].kind, sources[0].value + n), _NONE)
   if "X" in "".join(i.operands):  # two operations in one: each output has its own inputs
     side = "X" if n == 0 else "Y"
-    return _NONE.union(*(_of(i, tainted, name) for name, o in i.operands.items() if o.role == "s" and name.endswith(side)))
+    mine = [name for name, o in i.operands.items() if o.role == "s" and name.endswith(side)]
+    return _NONE.union(*(_of(i, tainted, name) for name in mine))
   return taint
 
 

@@ -46,7 +46,8 @@ def _registers(launch: Launch, facts: Facts) -> Iterator[tuple[str, str]]:
         yield "object", (f"COMPUTE_PGM_{register}.{name} is {getattr(got, name):#x}, the kernel's descriptor says "
                          f"{getattr(want, name):#x}")
   if two.TIDIG_COMP_CNT < wanted2.TIDIG_COMP_CNT:
-    yield "object", f"COMPUTE_PGM_RSRC2.TIDIG_COMP_CNT is {two.TIDIG_COMP_CNT}, the descriptor says {wanted2.TIDIG_COMP_CNT}"
+    yield "object", (f"COMPUTE_PGM_RSRC2.TIDIG_COMP_CNT is {two.TIDIG_COMP_CNT}, the kernel's descriptor says "
+                     f"{wanted2.TIDIG_COMP_CNT}")
   packet = launch.item.packet
   if isinstance(packet, pm4.DISPATCH_DIRECT | pm4.DISPATCH_INDIRECT):
     wave32 = bool(int(packet.dispatch_initiator) & gc.COMPUTE_DISPATCH_INITIATOR(CS_W32_EN=1).value())

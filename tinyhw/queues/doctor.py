@@ -2,9 +2,9 @@
 
     print("\\n".join(examine(Capture("run.thq")).lines()))
 
-A capture is gone through as its queues would have (`queues.happens`), and held against what the host saw. What stands then
-is the picture: waits, the signals that they are for, who would write them. `stand` makes it of queues that are live, from
-what their driver hands in.
+A capture is gone through as its queues would have (`queues.happens`), and held against what the host saw. What
+stands then is the picture: waits, the signals that they are for, who would write them. `stand` makes it of queues
+that are live, from what their driver hands in.
 """
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tinyhw.queues import listing
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.events import Note, Waited
-from tinyhw.queues.happens import Happens, Packet, Runner
+from tinyhw.queues.happens import Happens, Packet, Runner, ends
 from tinyhw.queues.lint import Finding, Linter, near, shortened
-from tinyhw.queues.world import Allocation, World
+from tinyhw.queues.world import Allocation, Follow, Queue, World
 
 BEHIND: Final = 2   # packets that are shown before the one that a queue stands at
 AHEAD: Final = 3    # and after it
@@ -122,13 +122,34 @@ def _life(made: Allocation) -> str:
   return f"made at event {made.made_at}" + (f", given back at event {made.freed_at}" if made.freed_at >= 0 else "")
 
 
+@dataclass(frozen=True)
+class Live:
+  """A queue of a device that is open: `submissions` are (number, what it holds), from the oldest that is not done."""
+  vendor: str
+  queue: Queue
+  submissions: list[tuple[int, Follow]]
+
+
+def live(queues: list[Live], peek: Callable[[int], int | None], name: Name) -> Report:
+  """The picture of queues that are open. `peek` gives the dword at a GPU address, where the host sees it."""
+  happens, seen = Happens(), dict[str, dict[int, int]]()
+  for row in queues:
+    for number, follow in row.submissions:
+      happens.add(row.vendor, row.queue, number, follow)
+      for effect in (e for item in follow.items for e in item.effects if e.does in (Does.WAIT, Does.SIGNAL)):
+        value = peek(effect.address)
+        if value is not None: seen.setdefault(row.vendor, {})[effect.address] = value
+  for vendor in {row.vendor for row in queues}: happens.see(vendor, seen.get(vendor, {}))
+  return stand(happens, name, True)
+
+
 # ---- what stands
 
 def stand(happens: Happens, name: Name, vain: bool = False) -> Report:
   """The picture of queues as far as they went. `vain`: the host has waited for nothing to come."""
   standing = [r for r in happens.runners.values() if r.waits is not None and r.ahead and not _over(happens, r)]
   edges = [_edge(happens, r, name) for r in standing]
-  running = list(_running(happens)) if vain or standing else []
+  running = list(_running(happens, name)) if vain or standing else []
   cycle = _cycle({e.who: e.writer for e in edges})
   report = Report(_verdict(edges, cycle, running), edges, cycle)
   if running: report.sections.append((_RUNNING, [line for row in running for line in row[1]]))
@@ -154,28 +175,24 @@ def _edge(happens: Happens, runner: Runner, name: Name) -> Edge:
   signal = happens.signals.get((runner.vendor, wait.address))
   seen = signal.seen if signal is not None and signal.seen is not None else signal.value if signal is not None else None
   is_now = f"it is {seen:#x}" if seen is not None else "its value is not known"
-  how = (f"{runner.queue.name} (submission {runner.ahead[0].submission}) waits for {wait.address:#x} ({what}) {wait.compare} "
-         f"{wait.value:#x}; {is_now}; ")
-  for other in happens.runners.values():
-    for packet in other.ahead:
-      for e in packet.item.effects:
-        if other.vendor == runner.vendor and e.does is Does.SIGNAL and e.address == wait.address and _ends(wait, e):
-          mine = other is runner
-          told = "it writes that itself, only behind this wait" if mine else \
-            f"{other.queue.name} would write {e.value:#x} (submission {packet.submission}) and waits itself"
-          return Edge(runner.queue.name, f"{wait.address:#x}", other.queue.name, how + told)
+  how = (f"{runner.queue.name} (submission {runner.ahead[0].submission}) waits for {wait.address:#x} ({what}) "
+         f"{wait.compare} {wait.value:#x}; {is_now}; ")
+  ahead = happens.ahead(runner.vendor, wait)
+  if ahead:
+    other, packet, e = ahead[0]
+    told = "it writes that itself, only behind this wait" if other is runner else \
+      f"{other.queue.name} would write {e.value:#x} (submission {packet.submission}) and waits itself"
+    return Edge(runner.queue.name, f"{wait.address:#x}", other.queue.name, how + told)
   done = [(p, e) for p, e in happens.all_signals if p.vendor == runner.vendor and e.address == wait.address]
   if done:
     place, effect = done[-1]
-    unseen = seen is not None and effect.value != seen and _ends(wait, effect)
-    told = f"{place.queue} (submission {place.submission}) would write {effect.value:#x} and has not come to it" if unseen \
-      else f"the last that writes there is {place.queue} (submission {place.submission}), and it writes {effect.value:#x}"
+    unseen = seen is not None and effect.value != seen and ends(wait, effect)
+    who = f"{place.queue} (submission {place.submission})"
+    told = f"{who} would write {effect.value:#x} and has not come to it" if unseen else \
+      f"the last that writes there is {who}, and it writes {effect.value:#x}"
     return Edge(runner.queue.name, f"{wait.address:#x}", place.queue if unseen else "", how + told)
-  return Edge(runner.queue.name, f"{wait.address:#x}", "", how + "nothing that was submitted writes there: the host should, "
-              "or a submission that never came")
-
-
-def _ends(wait: Effect, signal: Effect) -> bool: return bool(signal.compare) or wait.met(signal.value)
+  return Edge(runner.queue.name, f"{wait.address:#x}", "", how + "nothing that was submitted writes there: the "
+              "host should, or a submission that never came")
 
 
 def _cycle(writers: dict[str, str]) -> list[str]:
@@ -189,7 +206,7 @@ def _cycle(writers: dict[str, str]) -> list[str]:
   return []
 
 
-def _running(happens: Happens) -> Iterator[tuple[Runner, list[str]]]:
+def _running(happens: Happens, name: Name) -> Iterator[tuple[Runner, list[str]]]:
   """Of each queue the oldest work whose signal the host has not seen."""
   oldest: dict[int, tuple[Runner, Packet, Effect]] = {}
   for runner, packet, effect in happens.running():
@@ -197,13 +214,12 @@ def _running(happens: Happens) -> Iterator[tuple[Runner, list[str]]]:
     if runner.agent not in oldest or packet.submission < oldest[runner.agent][1].submission:
       oldest[runner.agent] = runner, packet, effect
   for runner, packet, effect in oldest.values():
-    lines = [f"{runner.queue.name}, submission {packet.submission}: its signal {effect.value:#x} to {effect.address:#x} was "
-             "not seen"]
+    lines = [f"{runner.queue.name}, submission {packet.submission}: its signal {effect.value:#x} to "
+             f"{effect.address:#x} was not seen"]
     for p in runner.history:
       if p.submission != packet.submission: continue
       for launch in p.launches:
-        kernel = happens.capture.kernels.get((runner.vendor, launch.entry))
-        what = f"kernel {kernel.name}" if kernel is not None else f"code at {launch.entry:#x}"
+        what = name(runner.vendor, launch.entry) or f"code at {launch.entry:#x}"
         grid, block = (",".join(map(str, n)) for n in (launch.grid, launch.block))
         lines.append(f"  {what}, grid {grid}, block {block}: {p.item.address:#x} {_short(p)}")
     yield runner, lines
@@ -237,4 +253,5 @@ def _polled(happens: Happens, runner: Runner, name: Name) -> str:
   signal = happens.signals.get((runner.vendor, wait.address)) if wait is not None else None
   if wait is None or signal is None or len(signal.values) > 1: return ""
   value = f"{signal.values[0].value:#x}" if signal.values else "nothing known"
-  return f"{wait.address:#x} ({name(runner.vendor, wait.address) or 'memory that nobody has'}): {value} from the beginning"
+  what = name(runner.vendor, wait.address) or "memory that nobody has"
+  return f"{wait.address:#x} ({what}): {value} from the beginning"

@@ -2,16 +2,16 @@
 
 `Happens` goes through a capture's steps. A doorbell puts a submission behind what the host knew when it rang; a queue's
 packets come one after the other; kernels and copies that an engine begins run beside the packets behind them until an
-IDLE, or an effect that is BEHIND them; a WAIT puts its queue behind the first SIGNAL that ends it; what the host sees in
-a signal puts the host behind who wrote it. Queues go on as far as their waits let them, so the order in which they were
-rung means nothing.
+IDLE, or an effect that is BEHIND them; a WAIT puts its queue behind the first SIGNAL that ends it; what the host
+sees in a signal puts the host behind who wrote it. Queues go on as far as their waits let them, so the order in
+which they were rung means nothing.
 
 Two accesses of the same bytes, one of them a write, with no order between them are a race. In order, they still need
 the caches between them told: what a kernel wrote must be released before another engine reads it, and a reader's caches
 must be acquired behind the order. `conflicts` has what was missing, each with both accesses.
 
-A launch's accesses are what its arguments point to. Where the kernel's code says so, they are reads or writes; else it may
-touch them, which no other that may is held against. Nothing that is unsure is a conflict.
+A launch's accesses are what its arguments point to. Where the kernel's code says so, they are reads or writes; else
+it may touch them, which no other that may is held against. Nothing that is unsure is a conflict.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tinyhw.queues.arguments import Facts, facts
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.effects import Caches, Clock, Does, Effect
 from tinyhw.queues.events import Doorbell, Seen
-from tinyhw.queues.world import PAGE, Allocation, Item, Launch, Queue
+from tinyhw.queues.world import PAGE, Allocation, Follow, Item, Launch, Queue
 
 HOST: Final = -1
 
@@ -41,7 +41,8 @@ class Use(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-  """Where something was done: a packet of a submission, or the host before one. `work` says what it began, if it did."""
+  """Where something was done: a packet of a submission, or the host before one. `work` says what it began, if it
+  did."""
   vendor: str
   agent: int
   queue: str
@@ -97,8 +98,8 @@ class Know:
 
 @dataclass(eq=False, slots=True)
 class Access:
-  """Bytes that somebody accesses. `packet` counts an agent's packets, `work` the kernels and copies that it began (-1: the
-  packet itself does it)."""
+  """Bytes that somebody accesses. `packet` counts an agent's packets, `work` the kernels and copies that it began
+  (-1: the packet itself does it)."""
   start: int
   end: int
   use: Use
@@ -186,7 +187,7 @@ _RANGES: Final = 8
 class Happens:
   """See the module. `feed` each step of a capture in turn; `finish` at its end."""
 
-  def __init__(self, capture: Capture) -> None:
+  def __init__(self, capture: Capture | None = None) -> None:
     self.capture = capture
     self.host: dict[str, Know] = {}
     self.runners: dict[tuple[str, int], Runner] = {}
@@ -225,6 +226,20 @@ class Happens:
     return self.runners[key]
 
   def know_of_host(self, vendor: str) -> Know: return self.host.get(vendor, Know())
+
+  def add(self, vendor: str, queue: Queue, submission: int, follow: Follow) -> None:
+    """A submission of a live queue: its packets, without the memory that they access."""
+    runner, launches = self.runner(vendor, queue), iter(follow.launches)
+    for item in follow.items:
+      mine = [l for e in item.effects if e.does is Does.LAUNCH and (l := next(launches, None)) is not None]
+      runner.pending.append(Packet(item, submission, -1, Know(), mine, []))
+
+  def see(self, vendor: str, values: dict[int, int]) -> None:
+    """What signals of live queues hold now; the queues go on as far as that lets them."""
+    place = Place(vendor, HOST, "host", -1, None, -1)
+    for address, value in values.items():
+      self.signals[vendor, address] = Signal(address, [Signalled(value, Know(), place)], value)
+    self._run()
 
   # ---- the host
 
@@ -267,7 +282,7 @@ class Happens:
 
   def _host_wrote(self, step: Step, event: Doorbell) -> None:
     """Bytes that the host has changed since the last look, where nobody else can have."""
-    assert step.world is not None
+    assert step.world is not None and self.capture is not None
     vendor, know = event.vendor, self.know_of_host(event.vendor)
     self._hosts += 1
     place = Place(vendor, HOST, "host", step.submission, None, step.number)
@@ -474,7 +489,8 @@ class Happens:
   # ---- for who asks
 
   def running(self) -> Iterator[tuple[Runner, Packet, Effect]]:
-    """Signals that were submitted and that the host has not seen, with their packets: of each queue the oldest first."""
+    """Signals that were submitted and that the host has not seen, with their packets: of each queue the oldest
+    first."""
     for runner in self.runners.values():
       for packet in (*runner.history, *runner.ahead):
         for effect in packet.item.effects:
@@ -485,10 +501,22 @@ class Happens:
                                                      for r in signal.values):
             yield runner, packet, effect
 
+  def ahead(self, vendor: str, wait: Effect) -> list[tuple[Runner, Packet, Effect]]:
+    """Packets before which queues stand and that would end a wait: the earliest first."""
+    found = [(r, p, e) for r in self.runners.values() if r.vendor == vendor for p in r.ahead for e in p.item.effects
+             if e.does is Does.SIGNAL and e.address == wait.address and ends(wait, e)]
+    return sorted(found, key=lambda row: row[1].submission)
+
   def unordered(self, vendor: str, made: Allocation) -> list[Access]:
-    """Accesses of an allocation that the host does not know to be over."""
+    """Accesses of an allocation that the host does not know to be over, by queues that are still there."""
     know = self.know_of_host(vendor)
-    return [a for a in self.accesses.get((vendor, made.key), []) if a.place.agent != HOST and not know.has(a)]
+    gone = {HOST, *(r.agent for r in self.runners.values() if r.queue.closed)}
+    return [a for a in self.accesses.get((vendor, made.key), []) if a.place.agent not in gone and not know.has(a)]
+
+
+def ends(wait: Effect, signal: Effect) -> bool:
+  """Whether a signal's value would end a wait; of one that counts on, nobody knows."""
+  return bool(signal.compare) or wait.met(signal.value)
 
 
 def changed(old: bytes, new: bytes) -> Iterator[tuple[int, int]]:
@@ -507,8 +535,8 @@ class Uses:
   """What the packets of a submission access, by the memory that there is when its doorbell rings."""
 
   def __init__(self, happens: Happens, step: Step) -> None:
-    assert step.world is not None
-    self._happens, self._step, self._world = happens, step, step.world
+    assert step.world is not None and happens.capture is not None
+    self._happens, self._step, self._world, self._capture = happens, step, step.world, happens.capture
     self._vendor = step.event.vendor
     self._pieces: list[tuple[int, int]] = []
 
@@ -534,13 +562,13 @@ class Uses:
 
   def _launch(self, launch: Launch) -> list[tuple[int, int, Use, Allocation | None, str, bool]]:
     rows: list[tuple[int, int, Use, Allocation | None, str, bool]] = []
-    for pointer, use, name in pointers(self._happens.capture, self._step, launch):
+    for pointer, use, name in pointers(self._capture, self._step, launch):
       made = self._start(pointer)
       if made is None: continue
       starts = self._happens.starts[self._vendor, made.key]
       end = min((s for s in starts if s > pointer), default=made.end)
       rows.append((pointer, end, use, made, name, True))
-    at, size = arguments_at(self._happens.capture, self._vendor, launch)
+    at, size = arguments_at(self._capture, self._vendor, launch)
     if at and size: rows.append((at, at + size, Use.READ, self._world.find(at), "arguments", True))
     return rows
 

@@ -1,10 +1,11 @@
-"""The kernel's log about GPUs, explained: amdgpu's page faults, ring time-outs and schedulers that do not answer, NVRM's Xid
-lines, and the fences of debugfs (amdgpu_fence_info).
+"""The kernel's log about GPUs, explained: amdgpu's page faults, ring time-outs and schedulers that do not answer,
+NVRM's Xid lines, and the fences of debugfs (amdgpu_fence_info).
 
     for event in read(text): print("\\n".join(event.lines()))
 
-Registers are decoded by the generated declarations, Xid numbers have RM's own names. Each pattern is a line's form as the
-drivers print it (Linux: gmc_v11_0.c, amdgpu_job.c, mes_v11_0.c, amdgpu_fence.c; open-gpu-kernel-modules: nv_rm_status).
+Registers are decoded by the generated declarations, Xid numbers have RM's own names. Each pattern is a line's form
+as the drivers print it (Linux: gmc_v11_0.c, amdgpu_job.c, mes_v11_0.c, amdgpu_fence.c; open-gpu-kernel-modules:
+nv_rm_status).
 """
 from __future__ import annotations
 
@@ -36,12 +37,11 @@ class Event:
 
 
 _STATUS_BITS: Final = sum(f.mask for f in gc.GCVM_L2_PROTECTION_FAULT_STATUS.FIELDS)
-# bits of PERMISSION_FAULTS: which right was missing (amdgpu_vm.h's AMDGPU_PTE flags in their order)
 _XID_MEANS: Final = {
   13: "a kernel did what the SMs refuse: an illegal instruction, address or barrier; the lines beside it say which",
   31: "the MMU found no right page: `faulted @` is the address, the access type says how it was reached",
   43: "the channel was reset after its program's fault; see the first Xid before it",
-  45: "the channel was torn down because its process ended or another of its channels died; see the first Xid before it",
+  45: "the channel was torn down: its process ended or another of its channels died; see the first Xid before it",
   48: "an uncorrectable error of memory (double bit ECC)",
   62: "the GPU's own microcontroller (PMU) halted",
   69: "a method or its data was refused by the graphics class",
@@ -55,12 +55,12 @@ _XID_MEANS: Final = {
 
 def _page_fault(m: re.Match[str], e: Event) -> None:
   e.fields = {k: int(v) for k, v in m.groupdict().items() if v and v.isdigit()}
-  e.means = [f"a page fault of VMID {m['vmid']}, of ring {m['ring']}" + (f", process address space {m['pasid']}" if m["pasid"]
-                                                                        else "")]
+  space = f", process address space {m['pasid']}" if m["pasid"] else ""
+  e.means = [f"a page fault of VMID {m['vmid']}, of ring {m['ring']}{space}"]
 
 
 def _address(m: re.Match[str], e: Event) -> None:
-  e.fields = {"address": int(m[1], 16), "client": int(m[2], 0) if m[2] else None}
+  e.fields = {"address": int(m[1], 16), "client": m[2]}
   e.means = [f"the page that begins at {int(m[1], 16):#x} has no entry that allows the access"]
 
 
@@ -70,9 +70,11 @@ def _status(m: re.Match[str], e: Event) -> None:
   e.fields = {f.name: getattr(status, f.name) for f in status.FIELDS}
   how = "an atomic" if status.ATOMIC else "a write" if status.RW else "a read"
   e.means = [str(status), f"{how} by client {status.CID:#x} of VMID {status.VMID}"]
-  if status.PERMISSION_FAULTS: e.means.append(f"the page's rights do not allow it (PERMISSION_FAULTS={status.PERMISSION_FAULTS:#x})")
+  if status.PERMISSION_FAULTS:
+    e.means.append(f"the page's rights do not allow it (PERMISSION_FAULTS={status.PERMISSION_FAULTS:#x})")
   if status.MAPPING_ERROR: e.means.append("the entry is of another kind than the access (MAPPING_ERROR)")
-  if status.WALKER_ERROR: e.means.append(f"the walk through the page tables failed (WALKER_ERROR={status.WALKER_ERROR:#x})")
+  if status.WALKER_ERROR:
+    e.means.append(f"the walk through the page tables failed (WALKER_ERROR={status.WALKER_ERROR:#x})")
   if status.MORE_FAULTS: e.means.append("more faults came before this one was read: the first tells most")
 
 
@@ -80,13 +82,13 @@ def _timeout(m: re.Match[str], e: Event) -> None:
   signaled, emitted = int(m["signaled"]), int(m["emitted"])
   e.fields = {"ring": m["ring"], "signaled": signaled, "emitted": emitted}
   left = emitted - signaled
-  e.means = [f"ring {m['ring']} has not come to fence {signaled + 1}: {left} submission{'s' if left != 1 else ''} of the kernel "
-             "driver's are on the way"] if left else [f"ring {m['ring']} signalled its last fence, and the time was over"]
+  e.means = [f"ring {m['ring']} has not come to fence {signaled + 1}; on the way: {left} of the kernel driver's"
+             if left else f"ring {m['ring']} signalled its last fence, and the time was over"]
 
 
 def _scheduler(m: re.Match[str], e: Event) -> None:
   e.fields = {"message": m[1]}
-  e.means = [f"the scheduler's firmware (MES) did not answer {m[1]}: user queues are neither mapped nor removed any more"]
+  e.means = [f"the scheduler's firmware (MES) did not answer {m[1]}: it neither maps nor removes user queues any more"]
 
 
 def _removed(m: re.Match[str], e: Event) -> None:
@@ -114,19 +116,21 @@ def _xid(m: re.Match[str], e: Event) -> None:
   if fault := _XID_FAULT.search(m["rest"]):
     address = int(fault["high"], 16) << 32 | int(fault["low"], 16)
     e.fields |= {"address": address, "type": fault["type"], "access": fault["access"], "engine": fault["engine"]}
-    what = {"FAULT_PDE": "no page table there", "FAULT_PTE": "no page there", "FAULT_RO_VIOLATION": "the page is read only",
-            "FAULT_PRIV_VIOLATION": "the page is not for this engine's rights"}.get(fault["type"], fault["type"])
+    what = _FAULT_TYPES.get(fault["type"], fault["type"])
     e.means.append(f"a {fault['access'].rpartition('_')[2].lower()} of {address:#x} by {fault['engine']}: {what}")
   if channel := re.search(r"Ch ([0-9a-f]{8})", m["rest"]): e.fields["channel"] = int(channel[1], 16)
 
 
+_FAULT_TYPES: Final = {"FAULT_PDE": "no page table there", "FAULT_PTE": "no page there",
+                       "FAULT_RO_VIOLATION": "the page is read only",
+                       "FAULT_PRIV_VIOLATION": "the page is not for this engine's rights"}
 _XID_FAULT: Final = re.compile(r"ENGINE (?P<engine>\S+).*faulted @ 0x(?P<high>[0-9a-f]+)_(?P<low>[0-9a-f]+)\. "
                                r"Fault is of type (?P<type>\w+) (?P<access>ACCESS_TYPE_\w+)")
 _FORMS: Final[tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str], Event], None]], ...]] = (
-  ("page fault", re.compile(r"\[(?P<hub>\w+)\] (?:no-retry |retry )?page fault \(src_id:(?P<src>\d+) ring:(?P<ring>\d+) "
-                            r"vmid:(?P<vmid>\d+)(?: pasid:(?P<pasid>\d+))?"), _page_fault),
-  ("fault address", re.compile(r"in page starting at address (0x[0-9a-fA-F]+)(?: from (?:client|IH client) (?:ID )?(\w+))?"),
-   _address),
+  ("page fault", re.compile(r"\[(?P<hub>\w+)\] (?:no-retry |retry )?page fault \(src_id:(?P<src>\d+) "
+                            r"ring:(?P<ring>\d+) vmid:(?P<vmid>\d+)(?: pasid:(?P<pasid>\d+))?"), _page_fault),
+  ("fault address", re.compile(r"in page starting at address (0x[0-9a-fA-F]+)"
+                               r"(?: from (?:client|IH client) (?:ID )?(\w+))?"), _address),
   ("fault status", re.compile(r"GCVM_L2_PROTECTION_FAULT_STATUS: ?(0x[0-9a-fA-F]+)"), _status),
   ("ring timeout", re.compile(r"ring (?P<ring>\S+) timeout, (?:but soft recovered, )?signaled seq=(?P<signaled>\d+), "
                               r"emitted seq=(?P<emitted>\d+)"), _timeout),
@@ -170,7 +174,8 @@ def _idle(fences: dict[str, dict[str, int]], busy: int, line: int) -> Event:
                 {"busy": busy, "behind": sorted(behind)})
   for name, f in behind.items():
     event.means.append(f"ring {name} is at fence {f.get('signaled', 0):#x} of {f.get('emitted', 0):#x}")
-  if fences and not behind: event.means.append("each of the kernel driver's rings has signalled its last fence: they are idle")
+  if fences and not behind:
+    event.means.append("each of the kernel driver's rings has signalled its last fence: they are idle")
   return event
 
 
@@ -181,10 +186,11 @@ def verdict(events: list[Event]) -> str:
   idle = rings is not None and not rings.fields["behind"]
   if "scheduler" in kinds and idle:
     busy = rings is not None and rings.fields["busy"] > 0
-    return ("the rings are idle" + (", the GPU is busy" if busy else "") + " and its scheduler is dead: a user queue's work does "
-            "not end, and no ring time-out can tell of it, for user queues have no fences of the kernel driver's")
+    return ("the rings are idle" + (", the GPU is busy" if busy else "") + " and its scheduler is dead: a user queue's "
+            "work does not end, and no ring time-out tells of it: user queues have no fences of the kernel driver's")
   if idle and rings is not None and rings.fields["busy"] > 0:
-    return "the rings are idle and the GPU is busy: the work is in a user queue, which the kernel driver's fences do not see"
+    return ("the rings are idle and the GPU is busy: the work is in a user queue, which the kernel driver's fences do "
+            "not see")
   first = next((e for e in events if e.kind in ("xid", "page fault", "fault address", "fault status")), None)
   if first is not None: return f"first came: {first.means[-1] if first.means else first.text}"
   if "scheduler" in kinds: return "the scheduler's firmware does not answer"

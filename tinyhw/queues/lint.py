@@ -2,9 +2,9 @@
 
     for finding in lint(Capture("run.thq")): print(finding)
 
-A rule is declared once (`RULES`): its name, what breaks it, why that is one, and what to do. Rules go by what packets do
-(`queues.effects`), by the order between them (`queues.happens`), and by what the kernel driver's calls and code objects
-say. What is unsure is no finding.
+A rule is declared once (`RULES`): its name, what breaks it, why that is one, and what to do. Rules go by what
+packets do (`queues.effects`), by the order between them (`queues.happens`), and by what the kernel driver's calls
+and code objects say. What is unsure is no finding.
 """
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ class Rule:
   advice: bool = False
 
 
+_BACK: Final = 1 << 30  # how far a signal goes back at most: more is a number that wraps
 _MANUALS: Final = "docs/weak-memory.md; LLVM's AMDGPUUsage, memory model; HSA 2.10; NVIDIA's class headers"
 RULES: Final[dict[str, Rule]] = {rule.name: rule for rule in (
   Rule("race", "two accesses of the same bytes, one of them a write, with nothing that orders them",
        "queues and engines run beside each other, and kernels beside the packets behind them",
        "let the second wait: for the first's signal on another queue, until idle on the same", _MANUALS),
-  Rule("release", "what a kernel wrote is read by another engine, GPU or the host, and was not written back before the signal",
-       "the signal may be seen before the data is", "release to the system with the signal (GL2_WB; a membar in the QMD)",
-       _MANUALS),
+  Rule("release", "what a kernel wrote is read by another engine or GPU, and was not written back before the signal",
+       "the signal may be seen before the data is",
+       "release to the system with the signal (GL2_WB; a membar in the QMD)", _MANUALS),
   Rule("acquire", "what another wrote is read behind the signal while caches may still hold what was there before",
        "a wait orders packets; it does not make caches forget", "acquire between the wait and the reader", _MANUALS),
   Rule("reuse", "the host stores into memory that submitted work may not have read yet",
@@ -56,28 +57,33 @@ RULES: Final[dict[str, Rule]] = {rule.name: rule for rule in (
        "that wraps wrongly, a doorbell beyond what was written", "PAL's packet headers; NVIDIA's class headers"),
   Rule("unmapped", "a packet names an address where the process has no memory", "the GPU faults there",
        "see the halves of the address and what it was computed from", "Linux amdkfd; NVIDIA's UVM"),
-  Rule("beyond", "a packet's bytes go on past the end of the memory that they begin in", "the GPU faults, or writes what "
-       "is another's", "see the count and the unit that it counts in", "Linux amdkfd; NVIDIA's UVM"),
+  Rule("beyond", "a packet's bytes go on past the end of the memory that they begin in",
+       "the GPU faults, or writes what is another's", "see the count and the unit that it counts in",
+       "Linux amdkfd; NVIDIA's UVM"),
   Rule("freed", "a packet names memory that was given back", "the GPU faults, or writes what is another's by now",
        "keep memory until the signal of the last work that uses it", "Linux amdkfd; NVIDIA's UVM"),
   Rule("freed-in-use", "memory is given back while submitted work may still use it",
-       "its pages leave the page tables under a running kernel", "wait for the work's signal first", "Linux amdkfd; UVM"),
+       "its pages leave the page tables under a running kernel", "wait for the work's signal first",
+       "Linux amdkfd; NVIDIA's UVM"),
   Rule("not-mapped-here", "a packet names memory that its GPU does not have in its page tables", "the GPU faults there",
        "map it for this GPU too", "AMDKFD_IOC_MAP_MEMORY_TO_GPU; UVM_MAP_EXTERNAL_ALLOCATION"),
   Rule("program", "a launch's program address is no kernel's entry", "the GPU runs what lies there",
        "see the address and the shift that its register or field has", "the code object's symbols"),
-  Rule("object", "registers or QMD fields contradict the code object", "the kernel runs with other registers, inputs or "
-       "memory than it was compiled for", "take the value from the kernel's descriptor", "LLVM's AMDGPUUsage; cubin's .nv.info"),
-  Rule("lds", "a launch has less LDS or shared memory than its kernel needs", "accesses past the end are dropped or fault",
-       "round up the kernel's size and add what is dynamic", "LLVM's AMDGPUUsage; cubin's .nv.info"),
+  Rule("object", "registers or QMD fields contradict the code object",
+       "the kernel runs with other registers, inputs or memory than it was compiled for",
+       "take the value from the kernel's descriptor", "LLVM's AMDGPUUsage; cubin's .nv.info"),
+  Rule("lds", "a launch has less LDS or shared memory than its kernel needs",
+       "accesses past the end are dropped or fault", "round up the kernel's size and add what is dynamic",
+       "LLVM's AMDGPUUsage; cubin's .nv.info"),
   Rule("scratch", "a launch has less scratch or local memory than its kernel needs", "waves write into one another's",
        "give each wave what the kernel's descriptor says", "LLVM's AMDGPUUsage; cubin's .nv.info"),
-  Rule("argument", "an argument that the kernel uses as an address is none of this process's memory", "the kernel faults",
-       "see which argument it is, and whether the memory was freed", "the code object's metadata"),
+  Rule("argument", "an argument that the kernel uses as an address is none of this process's memory",
+       "the kernel faults", "see which argument it is, and whether the memory was freed", "the code object's metadata"),
   Rule("wait", "a wait that nothing submitted ends", "the queue stands there for ever, and all that waits for it",
        "see who should have written the value, and when it is submitted", "HSA 2.4; NVIDIA's dev_pbdma"),
   Rule("signal-value", "a signal that is waited for with >= is written a value that is not above the one before",
-       "who waits for the earlier one is let go too early or too late", "count on by one with each submission", "HSA 2.4"),
+       "who waits for the earlier one is let go too early or too late", "count on by one with each submission",
+       "HSA 2.4"),
   Rule("signal-lost", "work ends with a signal that nobody ever saw arrive, though the host looked",
        "the work hangs, or the signal went to another address", "see the last packets of its queue", "HSA 2.4"),
   Rule("misaligned", "a signal or wait has an address that is not a multiple of its size",
@@ -108,7 +114,8 @@ class Finding:
     out = [f"{self.rule.name}: {self.missing}"]
     for place, note in zip(self.places, (*self.notes, *[""] * len(self.places))):
       out.append(f"  {where(place)}" + (f" {note}" if note else ""))
-      if place.item is not None: out.append(f"    {place.item.address:#x}  {shortened(listing.packet_text(place.item))}")
+      if place.item is None: continue
+      out.append(f"    {place.item.address:#x}  {shortened(listing.packet_text(place.item))}")
     out.append(f"  do: {self.rule.do}")
     return out
 
@@ -125,7 +132,8 @@ class Finding:
 
 def where(place: Place) -> str:
   """`submission 4, GPU0.SDMA.1`."""
-  if place.agent == HOST: return f"the host, before submission {place.submission}" if place.submission >= 0 else "the host"
+  if place.agent == HOST:
+    return f"the host, before submission {place.submission}" if place.submission >= 0 else "the host"
   return f"submission {place.submission}, {place.queue}"
 
 
@@ -183,9 +191,9 @@ class Linter:
     if self.ended: return
     self.ended = True
     if not self.stood: self._picture()
-    for runner, finding in self.stood:
-      if runner is None or runner.waits is not None or runner.forced: self.found.append(finding)
-      else: self.picture = None
+    kept = [f for r, f in self.stood if r is None or r.waits is not None or r.forced]
+    self.found += kept
+    if self.stood and not kept: self.picture = None
     self._signals()
 
   def _picture(self) -> None:
@@ -221,10 +229,11 @@ class Linter:
         self._tell("ring-overrun", f"{ahead // unit} entries are not read, the ring has {room // unit}", (place,))
       told = step.world.told(queue, event.value)
       if told is not None and told != event.pointers[1]:
-        self._tell("write-pointer", f"the doorbell says {told}, the write pointer in memory {event.pointers[1]}", (place,))
+        self._tell("write-pointer", f"the doorbell says {told}, the write pointer in memory {event.pointers[1]}",
+                   (place,))
 
   def _effect(self, step: Step, place: Place, item: Item, effect: Effect) -> None:
-    if effect.does in (Does.READ, Does.WRITE, Does.WAIT, Does.SIGNAL, Does.ATOMIC, Does.CALL):
+    if effect.does in (Does.READ, Does.WRITE, Does.STAMP, Does.WAIT, Does.SIGNAL, Does.ATOMIC, Does.CALL):
       self._address(step, place, effect.address, max(effect.size, 1), effect.does.value)
     if effect.does in (Does.WAIT, Does.SIGNAL) and effect.size and effect.address % min(effect.size, 4):
       self._tell("misaligned", f"{effect.address:#x} is no multiple of {effect.size}", (place,))
@@ -243,12 +252,14 @@ class Linter:
       else: self._tell("unmapped", f"it {what} {address:#x}{near(step, address)}", (place,))
       return False
     if not step.world.reaches(step.queue, made):
-      self._tell("not-mapped-here", f"it {what} {made.at(address)}, which {step.queue.name}'s GPU has not mapped", (place,))
+      self._tell("not-mapped-here", f"it {what} {made.at(address)}, which {step.queue.name}'s GPU has not mapped",
+                 (place,))
       return False
     end = address + size
     while end > made.end and (more := step.world.find(made.end)) is not None: made = more
     if end > made.end:
-      self._tell("beyond", f"it {what} {size:#x} bytes at {address:#x}, {end - made.end:#x} past the end of {made}", (place,))
+      self._tell("beyond", f"it {what} {size:#x} bytes at {address:#x}, {end - made.end:#x} past the end of {made}",
+                 (place,))
     return True
 
   def _copy(self, step: Step, place: Place, item: Item) -> None:
@@ -270,7 +281,8 @@ class Linter:
     vendor = step.event.vendor
     if (vendor, made.key) in self._written or made.kind == "USER": return True
     if any(a.use is not Use.READ for a in self.happens.accesses.get((vendor, made.key), [])): return True
-    return any(u[2] is not Use.READ and u[3] is made for r in self.happens.runners.values() for p in r.ahead for u in p.uses)
+    ahead = (u for r in self.happens.runners.values() for p in r.ahead for u in p.uses)
+    return any(use is not Use.READ and place is made for _, _, use, place, _, _ in ahead)
 
   def _launch(self, step: Step, place: Place, launch: Launch) -> None:
     assert step.world is not None and step.queue is not None
@@ -320,7 +332,8 @@ class Linter:
       self._tell("reuse", f"{what} are stored before {_whose(c.first)} is known to have read them", places, notes)
     elif c.missing == "order":
       self._tell("race", f"nothing orders the accesses of {what}", places, notes)
-    elif c.missing == "release": self._tell("release", f"no write-back of {what} comes before the signal", places, notes)
+    elif c.missing == "release":
+      self._tell("release", f"no write-back of {what} comes before the signal", places, notes)
     else: self._tell("acquire", f"nothing makes caches forget {what} before they are read", places, notes)
 
   def _freed(self, step: Step) -> None:
@@ -336,8 +349,7 @@ class Linter:
     packet = runner.ahead[0]
     place = Place(runner.vendor, runner.agent, runner.queue.name, packet.submission, packet.item, packet.event)
     writers = [(p, e) for p, e in self.happens.all_signals if e.address == wait.address and p.vendor == runner.vendor]
-    later = [(r, p) for r in self.happens.runners.values() for p in r.ahead if r.vendor == runner.vendor
-             for e in p.item.effects if e.does is Does.SIGNAL and e.address == wait.address]
+    later = self.happens.ahead(runner.vendor, wait)
     signal = self.happens.signals.get((runner.vendor, wait.address))
     if signal is not None and signal.seen is not None and wait.met(signal.seen): return
     how = f"it waits for {wait.address:#x} {wait.compare} {wait.value:#x}"
@@ -345,14 +357,17 @@ class Linter:
     if later and later[0][0] is runner:
       self._tell("wait", f"{how}, which the same queue writes only behind it", (place,), notes)
     elif later:
-      other, p = later[0]
+      other, p, _ = later[0]
       there = Place(other.vendor, other.agent, other.queue.name, p.submission, p.item, p.event)
       self._tell("wait", f"{how}, which {other.queue.name} writes behind a wait of its own", (there, place),
                  ("would write it", "waits"))
     elif writers:
       last, effect = writers[-1]
-      self._tell("wait", f"{how}, and what was written last is {effect.value:#x}", (last, place), ("writes it", "waits"))
-    else: self._tell("wait", f"{how}, and nothing that was submitted writes there{self._alike(runner, wait)}", (place,), notes)
+      self._tell("wait", f"{how}, and what was written last is {effect.value:#x}", (last, place),
+                 ("writes it", "waits"))
+    else:
+      alike = self._alike(runner, wait)
+      self._tell("wait", f"{how}, and nothing that was submitted writes there{alike}", (place,), notes)
 
   def _alike(self, runner: Runner, wait: Effect) -> str:
     """A signal that differs from what is waited for in a way that looks like a slip."""
@@ -373,8 +388,8 @@ class Linter:
     runner, packet, effect = row
     place = Place(runner.vendor, runner.agent, runner.queue.name, packet.submission, packet.item, packet.event)
     signal = self.happens.signals[runner.vendor, effect.address]
-    self._tell("signal-lost", f"{effect.value:#x} was to be written to {effect.address:#x}, the host saw {signal.seen:#x}",
-               (place,), ("would write it",))
+    missing = f"{effect.value:#x} was to be written to {effect.address:#x}, the host saw {signal.seen:#x}"
+    self._tell("signal-lost", missing, (place,), ("would write it",))
 
   def _signals(self) -> None:
     """Values of signals that are waited for in order, one after the other."""
@@ -392,7 +407,8 @@ class Linter:
         plain = row.place.item is None or all(not e.compare for e in row.place.item.effects
                                               if e.does is Does.SIGNAL and e.address == address)
         late = before is not None and row.place.item is not None and before.place.item is not None
-        if late and plain and before is not None and row.know.has_packet(before) and 0 <= before.value - row.value < 1 << 30:
+        if late and plain and before is not None and row.know.has_packet(before) and \
+            0 <= before.value - row.value < _BACK:
           self._tell("signal-value", f"{row.value:#x} is written to {address:#x} behind {before.value:#x}",
                      (before.place, row.place), ("writes", "writes"))
         before = row
@@ -420,8 +436,8 @@ def near(step: Step, address: int) -> str:
   made = step.world.find(swapped)
   if made is not None: return f"; with its halves swapped it would be in {made.at(swapped)}"
   below = max((a for a in step.world.living() if a.address <= address), key=lambda a: a.address, default=None)
-  if below is not None and address - below.end < 1 << 30: return f", {address - below.end:#x} bytes past the end of {below}"
-  return ""
+  if below is None or address - below.end >= 1 << 30: return ""
+  return f", {address - below.end:#x} bytes past the end of {below}"
 
 
 def lint(capture: Capture, advice: bool = False) -> list[Finding]:

@@ -8,7 +8,7 @@ from typing import Final
 from tinyhw.core.errors import DecodeError, InvalidArgument
 from tinyhw.queues.amd.stream import AmdFollow
 from tinyhw.queues.nv.stream import NvFollow, NvState
-from tinyhw.queues.world import Follow, Item, Queue
+from tinyhw.queues.world import Follow, Item, Queue, Read
 from tinyhw.wire import qmd
 
 KINDS: Final = ("pm4", "sdma", "aql", "gpfifo", "pushbuffer", "qmd")
@@ -41,8 +41,13 @@ def read_words(data: bytes, where: str) -> list[int]:
   return list(memoryview(data).cast("I")) if data else []
 
 
-def follow(kind: str, words: Sequence[int], *, class_id: int = 0, address: int = 0) -> Follow:
-  """What these words are, of one of `KINDS`; `class_id` is the compute or copy class of a pushbuffer or QMD.
+def nothing(address: int, size: int) -> bytes | None:
+  """Memory of which nothing is known."""
+
+
+def follow(kind: str, words: Sequence[int], *, class_id: int = 0, address: int = 0, read: Read = nothing) -> Follow:
+  """What these words are, of one of `KINDS`; `class_id` is the compute or copy class of a pushbuffer or QMD; `read`
+  is memory that the words lead to.
 
   Raises InvalidArgument for another kind, or a number of words that is none of it.
   """
@@ -53,11 +58,10 @@ def follow(kind: str, words: Sequence[int], *, class_id: int = 0, address: int =
     raise InvalidArgument(f"{len(words)} dwords, and {kind} has entries of {unit // 4}", where=kind)
   raw = b"".join(w.to_bytes(4, "little") for w in words)
   queue = Queue(0, kind, "gpfifo" if kind in ("pushbuffer", "qmd") else kind, 0, address, len(raw), 0)
-  def nothing(address: int, size: int) -> bytes | None: return None
-  if kind in ("pm4", "sdma", "aql"): return AmdFollow(queue, [(address, raw)], nothing)
+  if kind in ("pm4", "sdma", "aql"): return AmdFollow(queue, [(address, raw)], read)
   queue.state = NvState(classes=[class_id] if class_id else [])
-  if kind == "gpfifo": return NvFollow(queue, [(address, raw)], nothing)
-  found = NvFollow(queue, [], nothing)
+  if kind == "gpfifo": return NvFollow(queue, [(address, raw)], read)
+  found = NvFollow(queue, [], read)
   if kind == "pushbuffer": found.words(address, tuple(words), 0)
   else:
     if not class_id:

@@ -77,12 +77,12 @@ class Recorder:
     self._threads: dict[int, int] = {}
     self._known: dict[tuple[str, int, int], bytes] = {}  # the hash of a chunk: vendor, allocation, first byte
     self._pending: dict[str, list[Pending]] = {}  # submissions whose end was not seen yet
-    self._order: dict[tuple[str, int], dict[int, int]] = {}  # signalled at an address: value -> submission
+    self._values: dict[tuple[str, int], dict[int, int]] = {}  # signalled at an address: value -> submission
     self._programs: dict[tuple[str, int], bytes] = {}
-    self._signal_pages: set[tuple[str, int]] = set()  # pages that submissions signal into
-    self._signals: dict[str, dict[int, int]] = {}  # bytes of a signal, by vendor and address
+    self._signals: set[tuple[str, int]] = set()  # pages that submissions signal into
+    self._named: dict[str, dict[int, int]] = {}  # bytes of a signal, by vendor and address: those that are looked at
+    self._told: dict[str, list[list[int]]] = {}  # their values as they were told last
     self._ports: dict[str, Port] = {}
-    self._values: dict[str, list[list[int]]] = {}  # as they were told last
     self._start = time.perf_counter_ns()
     self.events = 0
     self.submissions = 0
@@ -160,19 +160,19 @@ class Recorder:
     event.pieces = [list(row) for row in found.pieces]
     pending = Pending(self.submissions)
     for effect in (e for i in found.items for e in i.effects):
-      if effect.does in (Does.SIGNAL, Does.STAMP): self._signal_pages.add((vendor, effect.address // PAGE))
+      if effect.does in (Does.SIGNAL, Does.STAMP): self._signals.add((vendor, effect.address // PAGE))
       if effect.does is Does.SIGNAL and not effect.compare:
-        self._order.setdefault((vendor, effect.address), {})[effect.value] = self.submissions
+        self._values.setdefault((vendor, effect.address), {})[effect.value] = self.submissions
         pending.signals[effect.address] = effect.size
     reached: dict[int, Allocation] = {}
     for address, size in found.roots: self._reach(port, vendor, world, reached, address, size)
     event.touched = sorted(reached)
-    signals = self._signals.setdefault(vendor, {})
+    signals = self._named.setdefault(vendor, {})
     for effect in (e for item in found.items for e in item.effects if e.does in (Does.WAIT, Does.SIGNAL)):
       signals.pop(effect.address, None)  # the last are kept
       signals[effect.address] = effect.size
     while len(signals) > SIGNALS: del signals[next(iter(signals))]
-    event.signals = self._values[vendor] = self._look(port, vendor, world)
+    event.signals = self._told[vendor] = self._look(port, vendor, world)
     event.pointers = [int.from_bytes(read(at, size) or b"", "little") for at, size in world.pointers(queue)]
     for made in reached.values(): event.memory += self._changed(port, vendor, made, True)
     pending.touched = reached
@@ -182,15 +182,15 @@ class Recorder:
     """Memory was given back: what the host had seen by then says whether it was still in use."""
     port = self._ports.get(vendor)
     values = self._look(port, vendor, world) if port is not None else []
-    if values == self._values.get(vendor, []): return
-    self._values[vendor] = values
+    if values == self._told.get(vendor, []): return
+    self._told[vendor] = values
     self._writer.event(Seen(memory=[], signals=values, at_ns=event.at_ns, thread=event.thread, vendor=vendor).row())
     self.events += 1
 
   def _look(self, port: Port, vendor: str, world: World) -> list[list[int]]:
     """Values of the signals that submissions have named."""
     rows = []
-    for address, size in self._signals.get(vendor, {}).items():
+    for address, size in self._named.get(vendor, {}).items():
       raw = self._read(port, vendor, world, address, size)
       if raw is not None and len(raw) == size: rows.append([address, size, int.from_bytes(raw, "little")])
     return rows
@@ -243,31 +243,30 @@ class Recorder:
 
   def _has_signal(self, vendor: str, address: int, size: int) -> bool:
     """Whether submissions signal into a chunk: what they leave there is kept, since times are in it too."""
-    return any((vendor, page) in self._signal_pages for page in range(address // PAGE, -(-(address + size) // PAGE)))
+    return any((vendor, page) in self._signals for page in range(address // PAGE, -(-(address + size) // PAGE)))
 
   def _seen(self, port: Port, vendor: str) -> None:
     """The program has waited: look at what the submissions that have ended left behind, and no other may change."""
     with self._lock:
       if not self._mine: return
       values = self._look(port, vendor, self._worlds[vendor])
-      told = values != self._values.get(vendor, [])
+      told = values != self._told.get(vendor, [])
+      self._told[vendor] = values
       open_, ended = [], dict[int, Allocation]()
-      for one in self._pending.get(vendor, []):
+      for one in self._pending.get(vendor, ()):
         if all(self._is_over(port, vendor, at, size, one.number) for at, size in one.signals.items()):
           ended.update(one.touched)
         else: open_.append(one)
       self._pending[vendor] = open_
       for one in open_:
         for key in one.touched: ended.pop(key, None)
-      if not ended and not told: return
-      self._values[vendor] = values
       rows = [row for made in ended.values() if made.freed_at < 0 for row in self._changed(port, vendor, made, False)]
       if rows or told: self._tell(vendor, Seen(memory=rows, signals=values))
 
   def _is_over(self, port: Port, vendor: str, address: int, size: int, number: int) -> bool:
     """Whether a signal of a submission, or of a later one, has come."""
     raw = self._read(port, vendor, self._worlds[vendor], address, size)
-    return raw is not None and self._order[vendor, address].get(int.from_bytes(raw, "little"), -1) >= number
+    return raw is not None and self._values[vendor, address].get(int.from_bytes(raw, "little"), -1) >= number
 
   def _tell_programs(self, vendor: str) -> None:
     """Name code that is new in GPU memory."""

@@ -347,7 +347,7 @@ class AMDRuntime(GpuRuntime):
     fault = self.kfd.faults.get(self.gpu.gpu_id)
     if fault is None: return
     with self.lock:
-      if self.lost is None: self.lost = report.fault_error(self, fault)
+      if self.lost is None: self.lost = self.examined(report.fault_error(self, fault))
     self.check_usable()
 
   def timeout_error(self, value: int, seconds: float) -> WaitTimeout: return report.timeout_error(self, value, seconds)

@@ -338,7 +338,7 @@ class NVRuntime(GpuRuntime):
     dead = self._dead()
     if dead is None: return
     with self.lock:
-      if self.lost is None: self.lost = report.channel_error(self, dead, int(dead.notifier.info32))
+      if self.lost is None: self.lost = self.examined(report.channel_error(self, dead, int(dead.notifier.info32)))
     self.check_usable()
 
   def timeout_error(self, value: int, seconds: float) -> WaitTimeout: return report.timeout_error(self, value, seconds)

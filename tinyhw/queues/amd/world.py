@@ -18,7 +18,6 @@ _QUEUES: Final = {kfd.KFD_IOC_QUEUE_TYPE_COMPUTE: "pm4", kfd.KFD_IOC_QUEUE_TYPE_
                   kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL: "aql", kfd.KFD_IOC_QUEUE_TYPE_SDMA_XGMI: "sdma",
                   kfd.KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID: "sdma"}
 _SHIFT: Final = {"pm4": 2, "sdma": 0, "aql": 6}  # bytes of what the pointers count, as a shift
-_MOST_GPUS: Final = 4096
 _MASK: Final = (1 << 64) - 1
 _CAUSES: Final = (("NotPresent", "not present"), ("ReadOnly", "read only"), ("NoExecute", "not executable"))
 _MOST: Final = 4096  # bytes of GPU numbers that a call may have
@@ -39,12 +38,6 @@ class AmdWorld(World):
     self._rung: dict[int, Queue] = {}
     self._events: dict[int, int] = {}  # the type of an event
     self._nodes: dict[int, int] = {}  # drm fd -> gpu_id
-
-  def inner(self, argument: Any) -> bytes:
-    if not isinstance(argument, kfd.kfd_ioctl_map_memory_to_gpu_args | kfd.kfd_ioctl_unmap_memory_from_gpu_args):
-      return b""
-    count = min(int(argument.n_devices), _MOST_GPUS)
-    return ctypes.string_at(argument.device_ids_array_ptr, 4 * count) if argument.device_ids_array_ptr else b""
 
   def place(self, made: Allocation) -> int:
     gpus = list(dict.fromkeys(self._nodes.values()))
