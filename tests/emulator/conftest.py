@@ -42,6 +42,7 @@ def no_address_of_the_host_is_told(monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
   def made(self: Error, message: str, **more: Any) -> None:
     init(self, message, **more)
+    if Device.machine is not None: return  # KFD's client chooses GPU addresses, and chooses those of the process
     told.update(str(value) for value in (message, *vars(self).values()) if isinstance(value, (str, int)))
   monkeypatch.setattr(Error, "__init__", made)
   yield

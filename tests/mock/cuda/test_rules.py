@@ -29,7 +29,6 @@ from tinyhw.mock.cuda import library
 from tinyhw.mock.cuda.calls import SERVED, Failed, answer, handler_of
 from tinyhw.mock.cuda.parameters import LIMIT
 from tinyhw.mock.cuda.rtc import Rtc
-from tinyhw.mock.cuda.shared import END, Loaded
 from tinyhw.mock.cuda.streams import Event, code_of
 from tinyhw.mock.memory import Refused
 
@@ -353,16 +352,6 @@ def test_nvidias_linker_says_that_it_links_nothing() -> None:
   for name in list(found.names)[:2]:
     assert getattr(found.library, name)() != 0 and name in c.machine.logs[-1]
   c.machine.close()
-
-
-def test_functions_of_a_library_end_together() -> None:
-  """When Python has ended all of them say so; it is the library's own code that does it."""
-  made = Loaded("libending.so.1", ["first", "second", "third"])
-  kind = ctypes.CFUNCTYPE(ctypes.c_int)
-  for n, name in enumerate(made.names): made.fill(name, kind(lambda n=n: 20 + n))
-  assert [getattr(made.library, name)() for name in made.names] == [20, 21, 22]
-  getattr(made.library, END)()
-  assert [getattr(made.library, name)() for name in made.names] == [cuda.CUDA_ERROR_DEINITIALIZED] * 3
 
 
 def test_who_waits_in_its_own_way_is_helped_after_a_silence(monkeypatch: pytest.MonkeyPatch) -> None:
