@@ -349,7 +349,7 @@ class Blocks(Cohort):
       one = [np.broadcast_to(np.asarray(x).reshape(-1), group.size) for x in (after.number, after.expected)]
       lanes = group.lanes
       whole = lanes.sum(axis=1) == self.alive_lanes[self.row(group)].sum(axis=1)
-      phases = self._phases(*one, group.workgroups, lanes.sum(axis=1), whole)
+      phases = self._phases(one[0], one[1], group.workgroups, lanes.sum(axis=1), whole)
       for phase in range(int(phases.max()) + 1) if phases.any() else ():
         rows = np.flatnonzero(phases == phase)
         votes = None if after.votes is None else np.broadcast_to(after.votes, (group.size, LANES))[rows]

@@ -294,7 +294,8 @@ def _static(linked: Linked, v: Variable, key: str) -> None:
   if not size and isinstance(v.initializer, tuple): size = len(v.initializer) * SIZES[v.type] * v.vector
   at = _aligned(linked.size, max(align_of(v), 16))
   linked.offsets[key], linked.size = at, at + max(size, 1)
-  if linked.size > IMAGE_LIMIT: raise DecodeError(f"variables of {linked.size:,} bytes", where=f"PTX line {v.at[0]}")
+  if linked.size > IMAGE_LIMIT:
+    raise DecodeError(f"variables of more than {IMAGE_LIMIT:,} bytes", where=f"PTX line {v.at[0]}")
 
 
 def _opaque(linked: Linked, v: Variable, at: int) -> None:

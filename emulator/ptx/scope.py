@@ -11,7 +11,10 @@ from tinyhw.core.errors import DecodeError
 from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.model import Block, Directive, Function, Instruction, Label, Prototype, Statement, Targets, Variable
 
-_NUMBERED: Final = re.compile(r"(.*?)(\d+)")
+_NUMBERED: Final = re.compile(r"(.*?)(\d+)", re.ASCII)
+REGISTERS: Final = 1 << 20  # of a function
+STACK_LIMIT: Final = 512 << 10  # bytes of a thread's own memory (CUDA C++ Programming Guide, Compute Capabilities)
+PARAMS_LIMIT: Final = 32_764  # bytes of a kernel's parameters (PTX ISA, Kernel Function Parameters)
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,8 @@ def _formal(flat: Flat, v: Variable) -> Place:
   if flat.function.kind == "entry":
     before = flat.params[-1] if flat.params else None
     place.offset = _aligned(before.offset + before.size if before else 0, align_of(v))
+    if place.offset + place.size > PARAMS_LIMIT:
+      raise DecodeError(f"parameters of a kernel of more than {PARAMS_LIMIT:,} bytes", where=f"PTX line {v.at[0]}")
   else: _on_stack(flat, place)
   _name(flat.scope, v.name, place, v.at)
   return place
@@ -181,12 +186,17 @@ def _aligned(offset: int, align: int) -> int: return -(-offset // align) * align
 def _on_stack(flat: Flat, place: Place) -> None:
   place.offset = _aligned(flat.frame, max(align_of(place.variable), 4))
   flat.frame = place.offset + place.size
+  if flat.frame > STACK_LIMIT:
+    raise DecodeError(f"variables of a thread's own of more than {STACK_LIMIT:,} bytes",
+                      where=f"PTX line {place.variable.at[0]}")
 
 
 def _declare(flat: Flat, scope: Scope, v: Variable) -> None:
   if v.space == "reg":
     if v.type not in SIZES: raise DecodeError(f"no register has the type {v.type}", where=f"PTX line {v.at[0]}")
     first = len(flat.types)
+    if first + max(v.count or 1, v.vector) > REGISTERS:
+      raise DecodeError(f"more than {REGISTERS:,} registers in a function", where=f"PTX line {v.at[0]}")
     if v.type == "b128":
       if v.vector > 1: raise DecodeError("no vector has elements of b128", where=f"PTX line {v.at[0]}")
       _name(scope, v.name + "<>" * bool(v.count), Range(first, v.count, v.type) if v.count else

@@ -13,6 +13,7 @@ from tinyhw.core.errors import DecodeError, Error, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.wire.cubin import PTX_SECTION, Cubin, Kernel
 from tinyhw.wire.elf import MAGIC, Section
+from tinyhw.wire.fatbin import ptx_text
 
 _TEXT: Final = ".text."
 LARGEST: Final = 1 << 26  # bytes of an ELF, as far as one is looked for
@@ -94,7 +95,7 @@ class Images:
     if name not in cubin.kernels:
       raise Unsupported("program", f"{name}: no .nv.info.{name} says where its parameters are", where="mock")
     kernel = cubin.kernels[name]
-    return Image(base, raw[:end], kernel, base + section.offset, text.decode(), base + ptx.offset,
+    return Image(base, raw[:end], kernel, base + section.offset, ptx_text(text, name), base + ptx.offset,
                  _program(cubin, base, text, name))
 
 

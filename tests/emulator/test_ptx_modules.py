@@ -16,7 +16,7 @@ from tests.strength import examples
 from tinyhw.core.errors import DecodeError, Error, InvalidArgument, Unsupported
 from tinyhw.emulator.ptx import flow
 from tinyhw.emulator.ptx import link as linking
-from tinyhw.emulator.ptx.link import link
+from tinyhw.emulator.ptx.link import link, link_text
 from tinyhw.emulator.ptx.merge import linked, merge
 from tinyhw.isa.ptx import parse
 from tinyhw.isa.ptx.printer import text as printed
@@ -92,7 +92,7 @@ REFUSED = [
   (".global .texref x = { a = b };", Unsupported, "PTX line 4: unsupported PTX initializer of .texref x"),
   (".global .samplerref x = { a = b };", DecodeError, "PTX line 4: x: no sampler has a = b"),
   (".local .u32 x;", DecodeError, "PTX line 4, column 13: .local x outside of a function"),
-  (".global .b8 x[1073741825];", DecodeError, "PTX line 4: variables of 1,073,741,825 bytes"),
+  (".global .b8 x[1073741825];", DecodeError, "PTX line 4: variables of more than 1,073,741,824 bytes"),
   (".func f () { .reg .b32 x; .reg .b64 x; }", DecodeError, "PTX line 4, column 37: x is declared twice"),
   (".func f () { .reg .b32 %r<3>; .reg .b64 %r<4>; }", DecodeError, "PTX line 4, column 41: %r is declared twice"),
   (".func f () { A: ret; A: ret; }", DecodeError, "PTX line 4, column 22: A is declared twice"),
@@ -118,7 +118,7 @@ def test_the_largest_module(monkeypatch: pytest.MonkeyPatch) -> None:
   assert linking.IMAGE_LIMIT == 1 << 30
   monkeypatch.setattr(linking, "IMAGE_LIMIT", 4096)
   assert link(parse(HEAD + ".global .b8 x[4000]; .global .b8 y[96];")).size == 4096
-  with pytest.raises(DecodeError, match="variables of 4,097 bytes"):
+  with pytest.raises(DecodeError, match="variables of more than 4,096 bytes"):
     link(parse(HEAD + ".global .b8 x[4097];"))
 
 
@@ -367,3 +367,17 @@ def test_what_is_too_much(case: tuple[Any, ...], message: str) -> None:
   with pytest.raises(InvalidArgument) as caught:
     launched(*case)
   assert str(caught.value) == f"k: {message}"
+
+
+@pytest.mark.parametrize(("text", "match"), [
+  (b".visible .entry k() { .reg .b32 %r<1073741824>; ret; }", "PTX line 4: more than 1,048,576 registers"),
+  (b".visible .entry k() { .local .b8 x[1073741824]; ret; }", "variables of a thread's own of more than 524,288 bytes"),
+  (b".visible .entry k(.param .b8 x[1099511627776]) { ret; }", "parameters of a kernel of more than 32,764 bytes"),
+  (b".global .b8 x" + b"[99999999999999999]" * 999 + b";", "variables of more than 1,073,741,824 bytes"),
+  (b"\n// \xff", "PTX line 5, column 4: text in UTF-8 expected, found byte 0xff"),
+  ("mov.u32 %r1, \u0663;".encode(), "a token of PTX expected"), ("\u0663".encode(), "a token of PTX expected")])
+def test_texts_that_nobody_means(text: bytes, match: str) -> None:
+  """One line says what is wrong: no mistake of Python's, and no memory taken."""
+  with pytest.raises(DecodeError, match=match): link_text(b".version 8.0\n.target sm_80\n.address_size 64\n" + text)
+  for head in (".version \u0668.\u0660\n.target sm_80\n", ".version 8.0\n.target sm_\u0668\u0660\n"):
+    with pytest.raises(DecodeError, match="a token of PTX expected"): link_text(head.encode())

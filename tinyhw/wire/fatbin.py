@@ -38,7 +38,15 @@ class Entry:
     elif self.flags & _ZSTD: data = _zstd(data)
     if self.flags & (_LZ4 | _ZSTD) and len(data) != self.length:
       raise DecodeError(f"{len(data)} bytes of PTX, {self.length} were told", where="fat binary")
-    return data.rstrip(b"\0").decode()
+    return ptx_text(data, "fat binary")
+
+
+def ptx_text(data: bytes, where: str) -> str:
+  """The PTX that something carries, without the zeros behind it. Raises DecodeError for what is no text."""
+  try: return data.rstrip(b"\0").decode()
+  except UnicodeDecodeError as error:
+    raise DecodeError(f"its PTX has byte {data[error.start]:#x} at {error.start:#x}, which is no UTF-8",
+                      where=where) from None
 
 
 def entries(data: bytes) -> Iterator[Entry]:

@@ -97,7 +97,7 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
     try: return _keep(key, Kernel(header, Native([data])))
     except (NotCompiled, KeyError, TypeError, ValueError): pass  # a file of another kind
   try:
-    with translating(Refused): header, text = written(program, block, exact, clustered)
+    with translating(Refused, DecodeError): header, text = written(program, block, exact, clustered)
   except Refused as why:
     store().save(key, {"refused": str(why)}, b"")
     keep(program.linked)

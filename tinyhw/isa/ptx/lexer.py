@@ -31,7 +31,7 @@ _TOKEN: Final = re.compile(r"""
    |\|\||&&|==|!=|<=|>=|<<|>>|[{}()\[\],;:@!|+\-*/%=<>&^~?]
    |\Z)
  |(.))
-""", re.VERBOSE | re.DOTALL)
+""", re.VERBOSE | re.DOTALL | re.ASCII)  # digits and letters of other scripts are none
 
 
 _FLOAT: Final = re.compile(r"^0[fFdD]|[.eE]")  # of a number that is not hexadecimal

@@ -106,9 +106,11 @@ _NONE: Final = -1, _made(operator.add)  # what is no operator
 def parse(source: str | bytes) -> Module:
   """A PTX module out of its text. Raises PtxSyntaxError (a DecodeError)."""
   if isinstance(source, bytes):
-    try: source = source.rstrip(b"\0").decode()
+    data = source
+    try: source = data.rstrip(b"\0").decode()
     except UnicodeDecodeError as error:
-      raise PtxSyntaxError(f"byte {source[error.start]:#x}", "text in UTF-8", (1, error.start + 1)) from None
+      at = data.count(b"\n", 0, error.start) + 1, error.start - data.rfind(b"\n", 0, error.start)
+      raise PtxSyntaxError(f"byte {data[error.start]:#x}", "text in UTF-8", at) from None
   parser = _Parser(source)
   try: return parser.module()
   except RecursionError: parser.fail("fewer nested braces and brackets")
