@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
+from weakref import WeakValueDictionary
 
 from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault
 from tinyhw.core.memory import AddressSpace, Allocator, Region
@@ -38,7 +38,7 @@ class NvGpu:
     self.by_token: dict[int, Channel] = {}
     self.gpu_id = card.bus(index) << 8  # domain, bus and slot
     self._numbers: set[int] = set()
-    self._images: WeakKeyDictionary[AddressSpace, Images] = WeakKeyDictionary()
+    self._images: WeakValueDictionary[int, Images] = WeakValueDictionary()  # by the space's id: they hold the space
 
   def timer(self) -> int:
     """PTIMER: nanoseconds."""
@@ -46,9 +46,9 @@ class NvGpu:
 
   def images(self, space: AddressSpace) -> Images:
     """The programs that launches of an address space have found."""
-    found = self._images.get(space)
+    found = self._images.get(id(space))
     if found is None:
-      found = self._images[space] = Images(space)
+      found = self._images[id(space)] = Images(space)
     return found
 
   def new_number(self) -> int:

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from tests import apart
+
 HEAD = """
 import gc, os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs in the background
@@ -32,12 +34,7 @@ def refused(what, *args, by=Error):
 
 def run_apart(code: str, device: str = "AMD", **environment: str) -> str:
   """The standard output of a story; it must end well."""
-  environment = {"MOCKGPU": "gfx1100,gfx1100", **environment}
-  done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", HEAD.format(device=device) + code], text=True,
-                        capture_output=True, timeout=120,
-                        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment})
-  assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}{done.stderr[-3000:]}"
-  return done.stdout
+  return apart.well(apart.run(["-c", HEAD.format(device=device) + code], {"MOCKGPU": "gfx1100,gfx1100", **environment}))
 
 
 CLOSED = """

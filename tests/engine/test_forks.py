@@ -7,9 +7,6 @@ were, and the child has ended with the code and the words that it ought to.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests import apart
 from tests.strength import examples
 
 STORY = r"""
@@ -135,10 +133,8 @@ def tell(device: str, steps: list[Step], folder: Path) -> None:
   name, _, memory = device.partition(" ")
   environment = {"MOCKGPU": "gfx1100,sm_90", "PYTHONFAULTHANDLER": "1", "DEV": "LLVM", "MOCKGPU_MEMORY": memory}
   words = [f"DISK:{folder / 'file'}" if name == "DISK" else name, json.dumps(steps), "own" if own else "lent"]
-  done = subprocess.run([sys.executable, "-c", STORY, *words], capture_output=True, text=True, timeout=300,
-                        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment})
-  assert (done.returncode, done.stdout, done.stderr) == (0, "well\n", ""), \
-    f"{words}: exit status {done.returncode}\n{done.stdout}{done.stderr[-5000:]}"
+  done = apart.run(["-c", STORY, *words], environment, 300)
+  assert (apart.well(done), done.stderr) == ("well\n", ""), words
 
 
 @pytest.fixture(params=DEVICES)

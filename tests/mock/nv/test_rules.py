@@ -433,8 +433,8 @@ def test_the_record_of_a_submission() -> None:
     text = str(c.error)
     assert rows[-1] == ("fault", f"PageFault: {text}", {"address": FAR, "access": "write"})
     place = "Xid (PCI:0000:01:00): 31, Ch 00000000"
-    assert b.machine.kernel_log == [f"4,0,{b.machine.clock.now_ns() // 1000},-;NVRM: {place}, {text}; method "
-                                    f"{c.method_text()}\n"]
+    assert [*b.machine.kernel_log] == [f"4,0,{b.machine.clock.now_ns() // 1000},-;NVRM: {place}, {text}; method "
+                                       f"{c.method_text()}\n"]
     assert b.machine.findings[-1:] == [f"{c.name}: ROBUST_CHANNEL_FIFO_ERROR_MMU_ERR_FLT (31): {text}; method "
                                   f"{c.method_text()}"] and b.machine.failures == 1
     if not tracing:
