@@ -11,12 +11,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import DecodeError, MissingFile
-from tinyhw.queues.container import Reader
-from tinyhw.queues.record import Code, Recorder
+
+if TYPE_CHECKING:
+  from tinyhw.queues.record import Code, Recorder
 
 VENDORS: Final = {"AMD": "amd", "NV": "nv"}  # of the kinds of devices whose drivers have a port
 
@@ -38,6 +39,7 @@ class Recording:
     return self.recorder.port(port, VENDORS[kind], None if machine is None else machine.look)
 
   def _begin(self, path: str, runtimes: Callable[[], list[Any]]) -> None:
+    from tinyhw.queues.record import Recorder  # the tools of queues load where somebody records
     def codes(vendor: str) -> Iterator[Code]:
       for runtime in runtimes():
         if vendor == VENDORS.get(runtime.name.partition(":")[0]): yield from runtime.codes()
@@ -63,6 +65,7 @@ def own_path(path: str, run: str) -> str:
     try: fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError: return beside
   if not run: return path
+  from tinyhw.queues.container import Reader  # as above
   try: reader = Reader(other)
   except (DecodeError, MissingFile): return path
   same = reader.head.get("run") == run
