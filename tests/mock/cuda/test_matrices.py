@@ -155,7 +155,7 @@ def test_each_bit_of_flags() -> None:
     "cuMemHostGetDevicePointer_v2": ((out, u64(host), None), 0), "cuGraphCreate": ((out, None), 0),
     "cuGraphConditionalHandleCreate": ((out, u64(graph), u64(0), 0, None), 1),
     "cuGraphInstantiateWithFlags": ((out, u64(graph), None), 0b1011),
-    "cuGraphRetainUserObject": ((u64(graph), u64(thing), 0, None), 1), "cuLogsCurrent": ((out, None), 0),
+    "cuGraphRetainUserObject": ((u64(graph), u64(thing), 1, None), 1), "cuLogsCurrent": ((out, None), 0),
     "cuLogsDumpToMemory": ((u64(0), log, ctypes.byref(size), None), 0),
     "cuGetProcAddress_v2": ((b"cuInit", out, 13000, None, u64(0)), 3)}
   for name, (arguments, known) in calls.items():

@@ -23,12 +23,14 @@ from tests.mock.cuda.test_tensors import aligned
 from tests.mock.cuda.test_textures import array, of_array, sampled
 from tests.mock.cuda.test_virtual import UNIT, granted, physical
 from tinyhw.autogen import cuda, cudart, nvrtc
+from tinyhw.core.called import Plain
 from tinyhw.core.errors import Error, InvalidArgument, OutOfMemory, PageFault, Unsupported
 from tinyhw.emulator.ptx.tensormap import TensorMap
 from tinyhw.mock.cuda import library
 from tinyhw.mock.cuda.calls import SERVED, Failed, answer, handler_of
 from tinyhw.mock.cuda.parameters import LIMIT
 from tinyhw.mock.cuda.rtc import Rtc
+from tinyhw.mock.cuda.shared import Loaded
 from tinyhw.mock.cuda.streams import Event, code_of
 from tinyhw.mock.memory import Refused
 
@@ -354,6 +356,15 @@ def test_nvidias_linker_says_that_it_links_nothing() -> None:
   c.machine.close()
 
 
+def test_functions_of_a_library_go_where_they_are_sent() -> None:
+  """What they answer when Python has ended is in tests/core/test_called.py: it is the code in front of each."""
+  made = Loaded("libending.so.1", ["first", "second", "third"])
+  for n, name in enumerate(made.names): made.fill(name, Plain(lambda n=n: 20 + n, failed=-1))  # type: ignore[misc]
+  assert [getattr(made.library, name)() for name in made.names] == [20, 21, 22]
+  made.hand_on("first", made.address("third"))
+  assert [getattr(made.library, name)() for name in made.names] == [22, 21, 22]
+
+
 def test_who_waits_in_its_own_way_is_helped_after_a_silence(monkeypatch: pytest.MonkeyPatch) -> None:
   """The machine goes on where nobody has called for so long, and only then, and stops when nothing is queued."""
   c = Client()
@@ -637,7 +648,7 @@ def test_a_compiler_is_asked_for_ptx_and_gives_an_elf() -> None:
     assert lib.nvrtcGetCUBINSize(u64(program), ctypes.byref(size)) == 3 and lib.nvrtcGetCUBIN(u64(program), room) == 4
   assert lib.nvrtcGetCUBINSize(u64(11), None) == 3 and lib.nvrtcGetCUBIN(u64(11), None) == 4
   assert [c[:2] for c in real.calls] == [(k, p) for p in (12, 13, 14, 11) for k in ("cubin size", "cubin")]
-  assert [c[2] for c in real.calls[-2:]] == [None, None]
+  assert [c[2] for c in real.calls[-2:]] == [0, 0]
   assert compiled(15, b"-arch=sm_80") == 0  # no ELF: the PTX itself
   assert lib.nvrtcGetCUBINSize(u64(15), ctypes.byref(size)) == 0 and size.value == len(real.ptx)
   real.code = 6
