@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.cli.test_transcripts import FOLDER
+from tinyhw.cli import checks, launch, report, tinyhw
 from tinyhw.cli import debug_text as said
-from tinyhw.cli import launch, report, tinyhw
 from tinyhw.cli.demo import Network, train
 from tinyhw.core.errors import Error, InvalidArgument
 
@@ -97,22 +97,16 @@ def test_one_kernel_of_an_object() -> None:
 # ---- launch
 
 
-def test_which_device_a_checked_launch_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
-  for name in ("MOCKGPU", "EMU_CHECK", "DEV"):
-    monkeypatch.delenv(name, raising=False)
-  assert launch.checks(None) == ("EMU", "report") and launch.checks("AMD") == ("AMD", "report")
-  monkeypatch.setenv("MOCKGPU", "1")
-  assert launch.checks(None)[0] != "EMU"
-  for given, wanted in (
-    ("", "report"),
-    ("1", "report"),
-    ("0", "report"),
-    ("report", "report"),
-    ("waits,races", "report,waits,races"),
-    ("report,waits", "report,waits"),
-  ):
+def test_a_plain_check_is_for_what_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+  def asked(value: str | None) -> str | None: return checks.names(None, None, value)  # type: ignore[arg-type]
+  monkeypatch.delenv("EMU_CHECK", raising=False)
+  assert asked(None) is None and asked("") == "" and asked("race, wait") == "race,wait"
+  for given, wanted in (("", ""), ("1", ""), ("0", ""), ("report", ""), ("wait,race", "wait,race"),
+                        ("report,wait", "wait")):
     monkeypatch.setenv("EMU_CHECK", given)
-    assert launch.checks("EMU")[1] == wanted
+    assert asked("") == wanted and asked("bounds") == "bounds"
+  monkeypatch.setenv("EMU_CHECK", "waits")
+  with pytest.raises(InvalidArgument, match="EMU_CHECK: no check is called waits; there are"): asked("")
 
 
 def test_small_parts_of_a_launch(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import ctypes
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -362,3 +363,33 @@ def test_lookups_need_no_lock_while_another_thread_maps() -> None:
     stop.set()
     sys.setswitchinterval(before)
   assert not errors, errors
+
+
+def test_a_child_has_a_copy_of_a_region() -> None:
+  """What it stores and gives back is its own, and its child's is again its own."""
+  region = Region("data", 1 << 40)  # far more than the machine has
+  region.u8[:4 * PAGE] = 7
+
+  def child() -> None:
+    assert region.u8[:4 * PAGE].tolist() == [7] * 4 * PAGE
+    region.u8[0] = 1
+    region.discard(PAGE, (1 << 40) - PAGE)
+    assert region.u8[0] == 1 and not region.u8[PAGE:8 * PAGE].any()
+    region.u8[PAGE] = 2
+
+  def forked(work: Callable[[], None]) -> None:
+    if not (pid := os.fork()):
+      status = 1
+      try:
+        work()
+        status = 0
+      finally: os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+  def both() -> None:
+    child()
+    forked(lambda: region.u8[:2 * PAGE].fill(9))
+    assert region.u8[[0, 1, PAGE]].tolist() == [1, 7, 2]
+    region.close()
+  forked(both)
+  assert region.u8[:4 * PAGE].tolist() == [7] * 4 * PAGE

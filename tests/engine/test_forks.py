@@ -115,6 +115,7 @@ def story():
 
 try: story()
 except Child: pass
+finally: stop.set()
 """
 WHATS = ("nothing", "close", "close its own", "close and work", "work", "reset", "synchronize")
 HOWS = ("end", "exit", "exit 3", "_exit", "raise")

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import Error
@@ -59,6 +60,6 @@ def _bytecode() -> dict[str, str]:
   """Variables with which a process finds bytecode of its modules, as it does where a package is installed. Where the
   environment has Python leave none, a folder of this process's own has it."""
   if not sys.dont_write_bytecode or "PYTHONPYCACHEPREFIX" in os.environ: return {}
-  folder = tempfile.TemporaryDirectory(prefix="tinyhw-bytecode-")
-  at_end(Step.FILES, folder.cleanup)
-  return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder.name}
+  folder = tempfile.mkdtemp(prefix="tinyhw-bytecode-")
+  at_end(Step.FILES, partial(shutil.rmtree, folder, ignore_errors=True))
+  return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder}

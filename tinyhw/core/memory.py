@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
-from tinyhw.core.mapped import copy_on_write, give_back, mapped_file
+from tinyhw.core.mapped import copy_on_write, give_back, map_memory, mapped_file
 
 PAGE: Final = 4096
 PAGES: Final = 4096  # of which an address space remembers where they are mapped
@@ -69,7 +69,7 @@ class Region:
   def discard(self, offset: int, size: int) -> None:
     """Give the pages back to the system; they read as zeros afterwards."""
     if self._shared: give_back(self.u8.ctypes.data + offset, size)
-    else: self.u8[offset:offset + size] = 0
+    else: map_memory(-1, size, 0, self.u8.ctypes.data + offset)
 
   def part(self) -> None:
     """In a forked child: from here on the memory is its own."""

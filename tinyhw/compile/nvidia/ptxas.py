@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import functools
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Final
 
+from tinyhw.core import scratch
 from tinyhw.core.errors import DecodeError, MissingTool
 
 _TIMEOUT_S: Final = 300
@@ -23,7 +23,7 @@ def name(tool: str) -> str:
 def assembled(ptx: bytes, processor: str, tool: str) -> bytes:
   """The cubin of a PTX module. Raises DecodeError for what ptxas refuses, MissingTool where it does not run."""
   where = f"PTX for {processor}"
-  with tempfile.TemporaryDirectory(prefix="tinyhw-ptx-") as folder:
+  with scratch.folder("tinyhw-ptx-") as folder:
     source, out = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
     source.write_bytes(ptx)
     try:

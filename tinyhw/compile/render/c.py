@@ -14,7 +14,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from tinyhw.compile.render import objects
 from tinyhw.compile.render.cfamily import FROM_HALF, TO_HALF, CFamilyRenderer, Language, Writer
 from tinyhw.compile.render.clanes import MASKED, SHUFFLE, WHOLE, LanesWriter
 from tinyhw.compile.render.host import ALIGNMENT, TILES, check_stretches
+from tinyhw.core import scratch
 from tinyhw.core.errors import DeviceError, InvalidArgument, MissingTool
 from tinyhw.core.host import GENERIC, Host
 from tinyhw.core.locks import lock
@@ -104,7 +104,7 @@ class Compiler:
 
   def object(self, source: str, name: str, flags: tuple[str, ...]) -> bytes:
     """The object file of a text. Raises DeviceError that quotes the compiler."""
-    with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
+    with scratch.folder("tinyhw-") as folder:
       out = Path(folder) / "kernel.o"
       made = subprocess.run([*self.command, *flags, "-o", str(out), "-"], input=source.encode(), capture_output=True)
       if made.returncode == 0 and out.exists(): return out.read_bytes()

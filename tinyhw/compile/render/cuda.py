@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from tinyhw.compile.nvidia import nvrtc
 from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language, Writer
 from tinyhw.compile.render.nvidia import NVIDIARenderer
 from tinyhw.compile.units import unit_named
+from tinyhw.core import scratch
 from tinyhw.core.errors import DecodeError, DeviceError, MissingTool
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.uop import UOp
@@ -119,7 +119,7 @@ class CUDARenderer(NVIDIARenderer, CFamilyRenderer):
         raise MissingTool("there is no nvcc and no nvrtc", where="CUDA", hint=f"{nvrtc.HINT}; target ptx needs none")
       try: return self.loadable(nvrtc.compiled(source.encode(), self.capability, options=_OPTIONS)[0])
       except DecodeError as error: raise DeviceError(str(error), where=where) from None
-    with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
+    with scratch.folder("tinyhw-") as folder:
       text, out = Path(folder) / "kernel.cu", Path(folder) / "kernel.ptx"
       text.write_text(source)
       made = subprocess.run([nvcc, "--ptx", *_OPTIONS, f"-arch={self.capability}", "-o", str(out), str(text)],

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from pathlib import Path
 
 from tinyhw.arch import Arch
@@ -15,6 +14,7 @@ from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render.c import found
 from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language, Writer
 from tinyhw.compile.units import unit_named, units_of
+from tinyhw.core import scratch
 from tinyhw.core.errors import DeviceError, MissingTool
 from tinyhw.ir.dtype import AddressSpace, dtypes
 from tinyhw.ir.uop import UOp
@@ -99,7 +99,7 @@ class HIPRenderer(CFamilyRenderer):
     clang = self.clang or next(iter(found("clang")), "")
     if not clang: raise MissingTool("there is no clang", where="HIP", hint="install clang and lld, 19 or newer")
     linker = re.sub("clang", "ld.lld", clang)
-    with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
+    with scratch.folder("tinyhw-") as folder:
       text, out = Path(folder) / "kernel.hip", Path(folder) / "kernel.co"
       text.write_text(source)
       made = subprocess.run([clang, *FLAGS, f"--offload-arch={self.arch.name}", f"--ld-path={linker}", "-o", str(out),
