@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import Error, Interrupted, MachineFault, WatchdogExpired
+from tinyhw.core.errors import Deadlock, Error, Interrupted, MachineFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator import nans
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
@@ -67,11 +67,10 @@ def both(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, compiled: 
   expected, error = _outcome(interpret, copy, arch, d, watchdog=watchdog, observer=reference)
   stats, other = _outcome(compiled, space, arch, d, watchdog=watchdog, last=last)
   where = f"after the dispatch at {d.entry_pc:#x}"
-  for stopped in (error, other):
-    if isinstance(stopped, Interrupted): raise stopped  # where they stood then is a matter of time
+  raise_time_outs(error, other)
   if isinstance(error, MachineFault) and isinstance(other, MachineFault):
     other.caller = error.caller  # compiled code may have the return address in a register of its own
-  if not _same(error, other):
+  if not alike(error, other, sum(1 for _ in reference.waves()) > 1):
     raise EnginesDiffer(f"the reference {_told(error)}, compiled code {_told(other)}")
   if error is not None: raise other
   assert expected is not None and stats is not None
@@ -129,9 +128,19 @@ def _some(lines: list[str]) -> str:
 def _told(error: Any) -> str: return "ended well" if error is None else f"raised {type(error).__name__}: {error}"
 
 
-def _same(error: Any, other: Any) -> bool:
-  """Whether two runs ended alike. Where a wave is when its instructions are used up depends on who counts blocks."""
-  return type(error) is type(other) and (str(error) == str(other) or isinstance(error, WatchdogExpired))
+def raise_time_outs(*errors: Error | None) -> None:
+  """Raise one of a run that was stopped, or that used up its instructions: where it stood then says nothing of values.
+  """
+  for error in errors:
+    if isinstance(error, Interrupted | WatchdogExpired) and not isinstance(error, Deadlock): raise error
+
+
+def alike(error: Error | None, other: Error | None, several: bool) -> bool:
+  """Whether two runs ended alike. Of `several` waves it depends on who runs when whose fault comes first, and who is
+  told of a deadlock."""
+  if several and isinstance(error, MachineFault) and isinstance(other, MachineFault):
+    return isinstance(error, Deadlock) is isinstance(other, Deadlock)
+  return type(error) is type(other) and (str(error) == str(other) or isinstance(error, Deadlock))
 
 
 def _outcome(run: Run, *arguments: Any, **more: Any) -> tuple[DispatchStats | None, Any]:

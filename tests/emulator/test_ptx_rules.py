@@ -23,7 +23,7 @@ from tests.emulator.test_ptx_engines_bulk import (
   storing,
 )
 from tests.emulator.test_ptx_engines_remote import PLACES, several
-from tinyhw.core.errors import DecodeError, MachineFault
+from tinyhw.core.errors import Deadlock, DecodeError, MachineFault, PageFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.jit import servers
@@ -418,6 +418,21 @@ def test_engines_that_differ(count: int, monkeypatch: pytest.MonkeyPatch) -> Non
   monkeypatch.setattr(engine, "turns", faulty)
   with pytest.raises(EnginesDiffer) as caught: run(kernel("st.global.u32 [%out], 9;"), "k", b"", "both", block=1)
   assert str(caught.value) == "the reference ended well, compiled code raised MachineFault: of the test"
+
+
+@pytest.mark.parametrize(("block", "error", "told"), [
+  (64, PageFault(OUT, "read", 4), PageFault), (1, PageFault(OUT, "read", 4), EnginesDiffer),
+  (64, Deadlock("of the test"), EnginesDiffer), (1, WatchdogExpired("of the test"), WatchdogExpired)])
+def test_whose_fault_comes_first_is_no_difference(block: int, error: MachineFault, told: type[Exception],
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+  """Of several warps it is a matter of turns; so is where a run stands when its time is over."""
+  def turns(grid: Any, how: str) -> Any:
+    yield None
+    raise error
+  monkeypatch.setattr(engine, "turns", turns)
+  with pytest.raises((MachineFault, EnginesDiffer)) as caught:
+    run(kernel("st.global.u32 [%out+0x40000000], 9;"), "k", b"", "both", block=block)
+  assert type(caught.value) is told
 
 
 # ---- limits of tensor maps, each at its edge and one over
