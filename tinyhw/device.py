@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.ending import Step, at_end
@@ -425,7 +425,7 @@ class Devices(Observed):
         cards = mock_cards(kind)
         if cards is not None: way = self._mocked(kind, cards)
         else: way = self._own[kind] = self._own.get(kind) or system_way(kind)
-        way = Way(RECORDING.wrap(kind, way.to, way.machine, self.runtimes), way.machine)
+        way = replace(way, to=RECORDING.wrap(kind, way.to, way.machine, self.runtimes))
         self._ways[kind] = way
       return way
 

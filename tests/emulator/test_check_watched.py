@@ -16,6 +16,7 @@ import pytest
 from tests.emulator.checking import check, code_of
 from tests.emulator.gpu import Gpu
 from tests.emulator.test_check_deleted import NOP
+from tests.strength import some
 from tinyhw.arch import decoded
 from tinyhw.core.errors import Error, Unsupported
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
@@ -78,7 +79,7 @@ def reports(case: Case, machines: tuple[Emulated, Emulated], checkers: tuple[Che
   ("gfx1100", 0), ("gfx1100", 2), ("gfx1201", 2), ("gfx942", 2), ("gfx942", 0)])
 def test_checks_tell_the_same_with_watched_code(cpu: str, level: int, counted: Counter[bool]) -> None:
   cases = [c for c in all_cases() if not c.name.startswith("amdgcn_")] + programs(range(20))
-  chosen = [c for c in cases if zlib.crc32(f"{c.name} {cpu}".encode()) % EVERY == 0] + all_groups()[::9]
+  chosen = [c for c in cases if zlib.crc32(f"{c.name} {cpu}".encode()) % EVERY == 0] + some(all_groups(), 27)
   chosen = [c for c in chosen if level in c.levels]
   checkers = Checker(), Checker()
   code = gpu_object(chosen, level, cpu=cpu)

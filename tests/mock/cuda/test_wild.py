@@ -65,7 +65,7 @@ def test_boxes_that_end_behind_all_memory_are_refused(client: Client, size: int)
     z * 64 + y * 8 + x for z in range(3) for y in range(2) for x in range(4)]
 
 
-@pytest.mark.parametrize("room", [1 << 20, 1 << 40, 1 << 61, MOST])
+@pytest.mark.parametrize("room", [1 << 40, 1 << 61, MOST])  # smaller ones may be there
 def test_lists_of_nodes_have_the_room_that_there_is(client: Client, room: int) -> None:
   graph = client.handle("cuGraphCreate", 0)
   nodes = [client.handle("cuGraphAddEmptyNode", u64(graph), None, ctypes.c_size_t(0)) for _ in range(3)]
