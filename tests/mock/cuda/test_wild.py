@@ -28,7 +28,7 @@ def test_every_function_answers_wild_arguments(seed: int, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stdout + last.read()
 
 
-@pytest.mark.parametrize("size", [1 << 20, 1 << 40, 1 << 63, MOST])
+@pytest.mark.parametrize("size", [1 << 40, 1 << 63, MOST])  # what is smaller may be memory of the process
 @pytest.mark.parametrize("which", ["WidthInBytes", "Height", "srcPitch", "dstPitch", "srcY", "dstXInBytes"])
 @pytest.mark.parametrize("kinds", [(1, 1), (1, 2), (2, 1), (2, 2), (4, 4)])
 def test_rows_that_end_behind_all_memory_are_refused(client: Client, kinds: tuple[int, int], which: str,
