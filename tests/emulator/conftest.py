@@ -26,8 +26,9 @@ _NUMBER: Final = re.compile(r"0x[0-9a-f]{9,}|\b\d[\d,]{9,}\d")
 
 def of_this_process(texts: Iterable[str]) -> list[str]:
   """The texts that hold an address of this process."""
-  found = [(text, int(n.replace(",", ""), 0)) for text in texts for n in _NUMBER.findall(text)]
-  found = [(text, n) for text, n in found if n >> 33]  # what is lower may be anything
+  found = [(text, int(n.replace(",", ""), 16 if n.startswith("0x") else 10))
+           for text in texts for n in _NUMBER.findall(text)]
+  found = [(text, n) for text, n in found if 1 << 33 <= n < 1 << 47]  # others may be anything, or are the kernel's
   if not found: return []
   lines = [line.split()[0].split("-") for line in Path("/proc/self/maps").read_text().splitlines()]
   ranges = [(int(a, 16) - FAR, int(b, 16) + FAR) for a, b in lines]
