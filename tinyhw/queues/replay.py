@@ -12,20 +12,21 @@ Ports are handed in: a mock's, or the system's. Nothing is kept of what was gone
 """
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import DeviceError, Error
+from tinyhw.core.errors import DeviceError
 from tinyhw.core.port import Port
+from tinyhw.queues.again import Again
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import content_hash
 from tinyhw.queues.effects import Does, Effect
-from tinyhw.queues.events import Doorbell, Event, Seen
-from tinyhw.queues.world import Allocation, Queue, World
+from tinyhw.queues.events import Doorbell, Seen
+from tinyhw.queues.vendors import new_again
+from tinyhw.queues.world import Allocation, World
 
 SETTLE_S: Final = 2.0  # how long a submission may take before the replay goes on without it
 Look = Callable[[int, int, int], memoryview | None]
@@ -51,47 +52,6 @@ class Done:
   open: list[Effect] = field(default_factory=list)
   differences: list[Difference] = field(default_factory=list)
   compared: int = 0  # chunks
-
-
-class Again(ABC):
-  """One vendor's calls, made again on a port. `views` are allocations that the host sees, by their key."""
-
-  def __init__(self, port: Port, world: World) -> None:
-    self.port, self.world = port, world
-    self.views: dict[int, memoryview] = {}
-    self.skipped: dict[str, int] = {}
-    self._mapped: list[tuple[int, int]] = []
-
-  @abstractmethod
-  def make(self, event: Event) -> None:
-    """Make a call again that succeeded in the capture; the world knows of it already. Raises DeviceError."""
-
-  @abstractmethod
-  def submit(self, queue: Queue, event: Doorbell) -> None:
-    """Store the pointer that tells of new entries, and ring the doorbell."""
-
-  def skip(self, name: str) -> None:
-    """Note a call that is not made again: it asks for what is known."""
-    self.skipped[name] = self.skipped.get(name, 0) + 1
-
-  def show(self, made: Allocation, address: int, size: int) -> None:
-    """The host sees an allocation."""
-    self.views[made.key] = self.port.memory(address, size)
-
-  def memory(self, length: int) -> int:
-    """Anonymous memory of this process, in the place of a buffer that the program had made itself."""
-    address = self.port.mmap(-1, length)
-    self._mapped.append((address, length))
-    return address
-
-  def store(self, address: int, data: bytes) -> None:
-    """Bytes into memory that the host sees. Raises DeviceError where it does not."""
-    made = self.world.find(address)
-    view = None if made is None else self.views.get(made.key)
-    if made is None or view is None or address + len(data) > made.end:
-      raise DeviceError(f"{len(data)} bytes at {address:#x} that the host does not see", where="replay")
-    at = address - made.address
-    view[at:at + len(data)] = data
 
 
 class Replay:
@@ -239,18 +199,3 @@ class Replay:
     view = self._view(vendor, made)
     if view is None: raise DeviceError(f"{made} cannot be seen by the host", where="replay")
     return bytes(view)
-
-
-def new_again(vendor: str, port: Port, world: World) -> Again:
-  """What makes a vendor's calls again."""
-  if vendor == "amd":
-    from tinyhw.queues.amd.again import AmdAgain  # a vendor's tables load with its first call
-    return AmdAgain(port, world)
-  from tinyhw.queues.nv.again import NvAgain
-  return NvAgain(port, world)
-
-
-def failed(name: str, error: OSError | Error) -> DeviceError:
-  """A call that cannot be made again."""
-  return DeviceError(f"{name} cannot be made again: {getattr(error, 'strerror', None) or error}", where="replay",
-                     hint="replay on a machine with cards of the same generation and as many of them")

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from tinyhw.autogen import kfd
 from tinyhw.core.port import Port
+from tinyhw.queues.again import Again, failed
 from tinyhw.queues.amd.world import AmdWorld
 from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Open
-from tinyhw.queues.replay import Again, failed
 from tinyhw.queues.world import Queue, World
 from tinyhw.wire import kfd as calls
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from tinyhw.autogen import nv_rm, nv_rm_alloc, nv_rm_control
 from tinyhw.core.port import Port
+from tinyhw.queues.again import Again, failed
 from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Open
 from tinyhw.queues.nv.world import NvWorld
-from tinyhw.queues.replay import Again, failed
 from tinyhw.queues.world import Queue, World
 from tinyhw.wire import rm, uvm
 
