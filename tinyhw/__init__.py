@@ -45,12 +45,14 @@ if TYPE_CHECKING:
   from tinyhw.emulator.both import EnginesDiffer as EnginesDiffer
   from tinyhw.emulator.jit.refusal import CompilerFailed as CompilerFailed
   from tinyhw.emulator.jit.refusal import NotCompiled as NotCompiled
+  from tinyhw.emulator.jit.refusal import TranslatorFailed as TranslatorFailed
   from tinyhw.engine.jit import TinyJit as TinyJit
   from tinyhw.ir.dtype import dtypes as dtypes
   from tinyhw.ir.spec import SpecError as SpecError
   from tinyhw.isa.ptx.lexer import PtxSyntaxError as PtxSyntaxError
   from tinyhw.launcher import launch as launch
   from tinyhw.mock.nv.faults import ChannelFault as ChannelFault
+  from tinyhw.queues.diff import StreamsDiffer as StreamsDiffer
   from tinyhw.tensor import Tensor as Tensor
   from tinyhw.textures import Surface as Surface
   from tinyhw.textures import Texture as Texture
@@ -70,7 +72,8 @@ _HANDLES |= dict.fromkeys((
   "Interrupted", "HazardFound", "LDSWarning"), "tinyhw.core.errors")
 _HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.patience", "EnginesDiffer": "tinyhw.emulator.both",
              "NotCompiled": "tinyhw.emulator.jit.refusal", "CompilerFailed": "tinyhw.emulator.jit.refusal",
-             "PtxSyntaxError": "tinyhw.isa.ptx.lexer", "ChannelFault": "tinyhw.mock.nv.faults"}
+             "PtxSyntaxError": "tinyhw.isa.ptx.lexer", "ChannelFault": "tinyhw.mock.nv.faults",
+             "StreamsDiffer": "tinyhw.queues.diff", "TranslatorFailed": "tinyhw.emulator.jit.refusal"}
 __all__ = [*_HANDLES, "nn"]
 
 

@@ -27,7 +27,7 @@ def tree(kind: type[Error]) -> Iterator[type[Error]]:
 
 
 def test_every_error_class_of_the_product_is_exported() -> None:
-  for room in ("core", "wire", "isa", "ir", "compile", "emulator", "drive", "engine", "mock"):
+  for room in ("core", "wire", "isa", "ir", "compile", "emulator", "drive", "engine", "mock", "queues"):
     package = importlib.import_module(f"tinyhw.{room}")
     for found in pkgutil.walk_packages(package.__path__, f"tinyhw.{room}."): importlib.import_module(found.name)
   product = {k for k in tree(Error) if k.__module__.startswith("tinyhw.") and ".tools" not in k.__module__}

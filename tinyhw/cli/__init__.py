@@ -11,6 +11,7 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
+from typing import TextIO
 
 import click
 
@@ -86,10 +87,13 @@ def main() -> None:
   for stream in (sys.stdout, sys.stderr):  # names of files need not be text, terminals need not have all letters
     if isinstance(stream, io.TextIOWrapper): stream.reconfigure(errors="backslashreplace")
   if isinstance(sys.stdin, io.TextIOWrapper): sys.stdin.reconfigure(errors="replace")  # told where it is read
-  try: tinyhw.main(prog_name="tinyhw")
+  try:
+    try: tinyhw.main(prog_name="tinyhw")
+    finally: sys.stdout.flush()  # what cannot be written is told here, and not when Python ends
   except Error as error: message, row = str(error), error.row()
   except OSError as error:  # a file, or standard output, that cannot be written
     message = f"{error.filename or 'standard output'}: {error.strerror}"
+    if error.filename is None: _let_go(sys.stdout)
     row = {"type": type(error).__name__, "text": message, "message": error.strerror, "where": str(error.filename)}
   except MemoryError as error:
     message = f"more memory than this machine has: {error}".rstrip(": ")
@@ -99,5 +103,11 @@ def main() -> None:
   if len(first) > LONGEST: first = f"{first[:LONGEST // 2]} ... {first[-LONGEST // 4:]}"
   if "--json" in sys.argv[1:]:
     with suppress(OSError): click.echo(json.dumps({"error": row}))
-  with suppress(OSError): click.echo("\n".join([f"tinyhw: {first}", *more]), err=True)
+  try: click.echo("\n".join([f"tinyhw: {first}", *more]), err=True)
+  except OSError: _let_go(sys.stderr)
   sys.exit(1)
+
+
+def _let_go(stream: TextIO) -> None:
+  """Have what is left in a stream that cannot be written go nowhere, when Python flushes it at its end."""
+  with suppress(OSError, ValueError): os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
