@@ -89,7 +89,8 @@ def main() -> None:
   if isinstance(sys.stdin, io.TextIOWrapper): sys.stdin.reconfigure(errors="replace")  # told where it is read
   try:
     try: tinyhw.main(prog_name="tinyhw")
-    finally: sys.stdout.flush()  # what cannot be written is told here, and not when Python ends
+    finally:  # what cannot be written is told here, and not when Python ends; a program may have closed its output
+      if sys.stdout is not None and not sys.stdout.closed: sys.stdout.flush()
   except Error as error: message, row = str(error), error.row()
   except OSError as error:  # a file, or standard output, that cannot be written
     message = f"{error.filename or 'standard output'}: {error.strerror}"

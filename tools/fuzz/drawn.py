@@ -22,8 +22,8 @@ from tinyhw.tools.witness.run import bench
 from tinyhw.tools.witness.table import WITNESSES, Witness
 
 GPUS: Final = ("gfx1100", "gfx1201", "gfx942")
-CODE: Final = 0x7F00_0000_0000
-DATA: Final = 0x7F10_0000_0000
+CODE: Final = 0x2000_0000_0000
+DATA: Final = 0x2010_0000_0000
 PAGE: Final = 4096
 VALID: Final = 5_000  # instructions of a generation that programs are drawn from
 WATCHDOG: Final = 400  # instructions of a wave that runs random bytes

@@ -25,10 +25,10 @@ from tinyhw.tools.fuzz.case import Array, Case, split, stored, width
 from tinyhw.tools.fuzz.values import FORMATS, draw
 from tinyhw.wire.codeobject import CodeObject, Kernel, load
 
-CODE: Final = 0x7F00_0000_0000
-ARGUMENTS: Final = 0x7F10_0000_0000
-SCRATCH: Final = 0x7F20_0000_0000
-DATA: Final = 0x7F30_0000_0000
+CODE: Final = 0x2000_0000_0000
+ARGUMENTS: Final = 0x2010_0000_0000
+SCRATCH: Final = 0x2020_0000_0000
+DATA: Final = 0x2030_0000_0000
 GAP: Final = 1 << 20  # unmapped bytes between buffers
 PAGE: Final = 4096
 SCRATCH_WAVES: Final = 64

@@ -225,7 +225,6 @@ ROOMS: Final = (
        "the first size that is tried is better than none"),
   Rule(r"mock\.cuda\.links\.link_add_file", r"link_add_data\(", r"link_add_data: arguments (6 and 7|7 and 8) swapped",
        "options of an input are not looked at"),
-  Rule(r"mock\.cuda\.shared\.<module>", r"^_END: ", r"24 becomes 25", "room behind a function"),
   Rule(r"mock\.cuda\..*", r"^handle: int = 0|self\.handle = .*, 0$", r"0 becomes 1",
        "what is made gets its own at once"),
   Rule(r"mock\.cuda\.modules\.<module>", r"^PENDING", ANY, "how many there may be, chosen"),

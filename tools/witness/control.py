@@ -11,7 +11,7 @@ from tinyhw.tools.witness.state import State
 from tinyhw.tools.witness.table import WITNESSES, Mode
 
 wave = WITNESSES.wave
-CODE: Final = 0x7F00_0000_0000
+CODE: Final = 0x2000_0000_0000
 TARGETS: Final = (0, 1, 7, 100, 0xFFFF, 0x8000, 0x7FFF)
 
 

@@ -27,7 +27,7 @@ from tinyhw.tools.witness.softfloat import to_float
 from tinyhw.tools.witness.state import MEMORY, MEMORY_SIZE, Loose, State
 from tinyhw.tools.witness.table import WITNESSES, WaveWitness, Witness
 
-CODE: Final = 0x7F00_0000_0000
+CODE: Final = 0x2000_0000_0000
 PAGE: Final = 4096
 VECTOR: Final = frozenset(("VOP1", "VOP2", "VOP3", "VOPC", "VOPD"))
 END: Final = {"gfx11": 0xBFB00000, "gfx12": 0xBFB00000, "gfx9": 0xBF810000}  # s_endpgm
