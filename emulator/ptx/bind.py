@@ -145,7 +145,7 @@ def counted(line: Line) -> None:
   i = line.instruction
   hint = "L2::cache_hint" in i.modifiers  # which is an operand more
   good = tuple(n + hint for n in forms.counts(i.name))
-  if i.opcode not in _ANY_COUNT and len(i.operands) not in good:
+  if good and i.opcode not in _ANY_COUNT and len(i.operands) not in good:
     raise DecodeError(f"{i.name} takes {' or '.join(map(str, good))} operands, not {len(i.operands)}",
                       where=where(line))
 

@@ -35,7 +35,7 @@ class Factors:
   def __init__(self, code: Code, line: Line, words: Operand, selector: Operand, which: str, count: int) -> None:
     parts = operands.elements(line, selector)
     if len(parts) != 2: raise DecodeError(f"{line.instruction.name} takes a byte and a thread", where=where(line))
-    self.words = operands.reader(code, line, operands.elements(line, words)[0], "b32")
+    self.words = operands.reader(code, line, operands.only(line, words), "b32")
     self.byte, self.thread = (operands.reader(code, line, o, "u16") for o in parts)
     self.which, self.count = which, count
 
@@ -70,7 +70,7 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   reads: list[list[Reader]] = [[operands.reader(code, line, o, t) for o in p]
                                for p, t in zip(parts[1:], ("b32", "b32", word.get(c, c)))]
   count = next((int(x[11]) for x in m if x.startswith("scale_vec::")), 1 if "kind::mxf8f6f4" in m else 2)
-  metadata = operands.reader(code, line, operands.elements(line, i.operands[4])[0], "b32") if thin else None
+  metadata = operands.reader(code, line, operands.only(line, i.operands[4]), "b32") if thin else None
   if thin and operands.immediate(line, i.operands[5], "u32") != 0:
     raise DecodeError(f"the sparsity selector of {i.name} is 0", where=where(line))
   of = i.operands[6 if thin else 4:]

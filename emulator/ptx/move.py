@@ -48,9 +48,15 @@ def _loaded(write: Any, read: Any, space: str, width: int, dtype: Any, group: Wa
   write(group, found if found.dtype is dtype else found.view(dtype))
 
 
+def _part(line: Line, vector: Vector, t: str) -> int:
+  """Bits of an element of a vector that is a value of a type. Raises DecodeError where there is no such type."""
+  size, count = SIZES[t] * 8, len(vector.elements)
+  if not count or size % count or f"b{size // count}" not in SIZES: raise operands.not_taken(line)
+  return size // count
+
+
 def _unpack(code: Code, line: Line, to: Vector, source: Operand, t: str) -> Step:
-  size = SIZES[t] * 8
-  part = size // len(to.elements)
+  size, part = SIZES[t] * 8, _part(line, to, t)
   read = operands.reader(code, line, source, t)
   writes = [operands.writer(code, line, e, f"b{part}") for e in to.elements]
   raw, small = np.dtype(f"u{size // 8}"), np.dtype(f"u{part // 8}")
@@ -62,8 +68,7 @@ def _unpack(code: Code, line: Line, to: Vector, source: Operand, t: str) -> Step
 
 
 def _pack(code: Code, line: Line, to: Operand, source: Vector, t: str) -> Step:
-  size = SIZES[t] * 8
-  part = size // len(source.elements)
+  size, part = SIZES[t] * 8, _part(line, source, t)
   reads = [operands.reader(code, line, e, f"b{part}") for e in source.elements]
   write = operands.writer(code, line, to, t)
   raw = np.dtype(f"u{size // 8}")

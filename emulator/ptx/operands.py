@@ -114,6 +114,11 @@ def wrong_destination(line: Line, own: str) -> DecodeError:
   return DecodeError(f"{line.instruction.name} does not fit the type .{own} of its destination", where=where(line))
 
 
+def not_taken(line: Line) -> DecodeError:
+  """The error for operands of a form, or a number, that an instruction does not take."""
+  return DecodeError(f"{line.instruction.name} does not take these operands", where=where(line))
+
+
 def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
   """Reader of a source operand as a type. A wider register gives its low bits."""
   dtype = dtype_of(type_)
@@ -232,6 +237,13 @@ def elements(line: Line, operand: Operand) -> tuple[Operand, ...]:
     found = line.scope.find(operand.text)
     if isinstance(found, Range): return tuple(Name(f"{operand.text}.{part}") for part in "xyzw"[:found.count])
   return (operand,)
+
+
+def only(line: Line, operand: Operand) -> Operand:
+  """The element of a vector of one; another operand is its own. Raises DecodeError for a vector of none or more."""
+  found = elements(line, operand)
+  if len(found) != 1: raise not_taken(line)
+  return found[0]
 
 
 def full(group: Warps, x: Value) -> Value:

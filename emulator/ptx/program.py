@@ -225,19 +225,14 @@ class Code:
     Raises DecodeError for operands that the instruction does not take.
     """
     line = self.flat.lines[index]
+    bind.counted(line)
     try:
-      found: Any
-      if self.stops[index]: found = control.ender(self, line, self.pc(index), self.pc(index + 1))
-      else: found = bind.step(self, line)
-      bind.counted(line)
-      return found
-    except Error as error:
-      if not isinstance(error, Unsupported): raise
+      if self.stops[index]: return control.ender(self, line, self.pc(index), self.pc(index + 1))
+      return bind.step(self, line)
+    except Unsupported as error:
       kept = error
       def refuse(group: Group) -> None: raise kept.again()
       return refuse
-    except (IndexError, KeyError, ValueError, TypeError, AttributeError, AssertionError, StopIteration):
-      raise DecodeError(f"{line.instruction.name} does not take these operands", where=flow.where(line)) from None
 
 
 def _registers(line: Line, operand: Operand) -> int:

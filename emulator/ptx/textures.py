@@ -92,6 +92,7 @@ class _Fetch:
     self.samplers = [*at.more[:len(at.more) - 1]][:1]
     self.sampler = operand(code, line, at.more[0]) if len(at.more) == 2 else None
     c = [*operands.elements(line, at.more[-1])]
+    if len(c) < self.array + self.samples: raise self._wrong(line)
     # the sample of an array's is told twice in the manual: its example, and ptxas, have the index first
     lead = [operands.reader(code, line, c.pop(0), "u32") for _ in range(self.array + self.samples)]
     self.layer, self.sample = lead[0] if self.array else None, lead[-1] if self.samples else None

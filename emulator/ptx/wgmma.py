@@ -98,6 +98,7 @@ def wgmma(code: Code, line: Line, form: Form) -> Step:
   if shape is None or len(kinds) != 3: raise unknown(line)
   n, k = int(shape[1]), int(shape[2])
   d, a, b = kinds
+  if len(i.operands) < 3 + 2 * ("sp" in form.modifiers): raise operands.not_taken(line)
   registers = operands.elements(line, i.operands[0])
   packed = d == "f16"
   if len(registers) != n // (4 if packed else 2): raise DecodeError(f"{i.name} has {n // 2} results", where=where(line))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.called import Plain
-from tinyhw.core.errors import Error, Unsupported
+from tinyhw.core.errors import DecodeError, Error, Unsupported
 from tinyhw.emulator.jit.ptx import fetches, layout
 from tinyhw.emulator.jit.ptx.called import MANY, Call
 from tinyhw.emulator.jit.ptx.inline import OWN_STACK
@@ -68,8 +68,7 @@ def emit(g: Lanes, k: int) -> None:
   home, own = g.plan.whole.owner[k], g.plan.whole.own(k)
   try: step = bind.step(home.code, home.code.flat.lines[own])
   except Unsupported: return never(g)
-  except (IndexError, KeyError, ValueError, TypeError, AttributeError, AssertionError, StopIteration):
-    raise Untranslatable("with such operands") from None
+  except DecodeError: raise Untranslatable("with such operands") from None
   if step is None or step is bind.nothing: return None
   reads, _ = g.touched_sets(k)
   skip = "" if plan.written[k] or i.predicate is None else _skipped(g, line)

@@ -137,7 +137,7 @@ class Whole:
     try:
       control.Calling(code, line, callee.name, 0)
       for k in callee.reached: callee.bound(k)
-    except (Error, AssertionError, KeyError): return False
+    except Error: return False
     return True
 
   def _may(self, of: Instance, callee: Code) -> bool:
