@@ -16,6 +16,7 @@ from tinyhw.arch import decoded
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn.asm import assemble
+from tinyhw.isa.amdgcn.program import program
 from tinyhw.isa.amdgcn.text import text
 from tinyhw.tools.ledger.llvm import CPUS, LLVM_MC, even, random_fields
 
@@ -183,3 +184,18 @@ def test_random_lines_are_refused_or_assemble() -> None:
     try: code = assemble(line, TABLE)
     except InvalidArgument: continue
     assert TABLE.decode(code).data == code
+
+
+@pytest.mark.parametrize("line", [
+  "v_mov_b32 v٣, v1", "v_mov_b32 v1, 1٣", "s_waitcnt vmcnt(٣)", "v_add_f32 v1, 1.٣, v2", "s_nop ²",
+  "v_mov_b32_dpp v1, v2 row_shl:٣", "s_getreg_b32 s1, hwreg(HW_REG_MODE, ٣, 4)", "ſ_nop 0",
+  "ds_swizzle_b32 v1, v2 offset:swizzle(BROADCAST,٣,1)", "s_sendmsg sendmsg(²)"])
+def test_digits_and_letters_of_other_scripts_are_none(line: str) -> None:
+  """Python takes them for numbers, and some for letters of its own; LLVM does not."""
+  with pytest.raises(InvalidArgument, match="is no letter of an instruction"): assemble(line)
+
+
+def test_data_has_no_digits_of_other_scripts() -> None:
+  assert program("s_nop 0 ; ٣\n.long 13\n", table("gfx11"), "a file")[1].code == b"\x0d\0\0\0"
+  for lines in (".long ٣", ".long 1٣", ".set a, ٣\n.long a"):
+    with pytest.raises(InvalidArgument, match="line 1: "): program(lines, table("gfx11"), "a file")

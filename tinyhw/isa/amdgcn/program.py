@@ -17,7 +17,7 @@ from tinyhw.isa.amdgcn.values import number
 
 COMMENT: Final = re.compile(r"//|;")
 NAME: Final = r"[A-Za-z_.$][\w.$]*"
-LABEL: Final = re.compile(rf"({NAME}|\d+):")
+LABEL: Final = re.compile(rf"({NAME}|[0-9]+):")
 ASSIGNMENT: Final = re.compile(rf"(?:\.set\s+({NAME})\s*,|({NAME})\s*=)\s*(.+)")
 TARGET: Final = re.compile(rf"(.*[\s,])({NAME})")
 # Directives that say nothing of the code's bytes: what a symbol is called, who may see it, how large it is.

@@ -16,9 +16,9 @@ from typing import Final
 from tinyhw.isa.amdgcn.codes import INLINE_FLOATS
 from tinyhw.isa.amdgcn.text import FLOATS16, FLOATS32
 
-INTEGER: Final = r"0[xX][0-9a-fA-F]+|0[bB][01]+|0|[1-9]\d*"
+INTEGER: Final = r"0[xX][0-9a-fA-F]+|0[bB][01]+|0|[1-9][0-9]*"
 NUMBER: Final = rf"({INTEGER})(?!\w)"
-FLOAT: Final = re.compile(r"-?\d+(\.\d*([eE][+-]?\d+)?|[eE][+-]?\d+)")
+FLOAT: Final = re.compile(r"-?[0-9]+(\.[0-9]*([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)")
 WHOLE: Final = re.compile(rf"-?({INTEGER})")
 SUM: Final = re.compile(r"[\w\s()+\-*|&~<>^]+")
 OPERATORS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
@@ -31,7 +31,7 @@ FLOATS64: Final = {struct.unpack("<Q", struct.pack("<d", v))[0]: k for k, v in I
 def number(text: str) -> int | None:
   """A whole number: decimal, 0x or 0b, or a sum, shift and the like of some."""
   if WHOLE.fullmatch(text): return int(text, 0)
-  if not SUM.fullmatch(text) or not re.search(r"\d", text) or len(text) > 200: return None
+  if not SUM.fullmatch(text) or not re.search(r"[0-9]", text) or len(text) > 200: return None
   try: return _value(ast.parse(text.strip(), mode="eval").body)
   except (SyntaxError, ValueError, RecursionError): return None
 

@@ -104,6 +104,9 @@ def named(heads: tuple[str, ...], key: str) -> tuple[Row, ...]:
 def assemble(text: str, generation: Table | None = None) -> bytes:
   """Bytes of one instruction. Raises InvalidArgument, with the line and the operand at fault."""
   generation = generation or table("gfx11")
+  if not text.isascii():  # digits and letters of other scripts, which Python would take for numbers and names
+    letter = next(c for c in text if not c.isascii())
+    raise InvalidArgument(f"{letter!r} is no letter of an instruction", where=repr(text))
   text = normal(text)
   furthest = Reject(-1, "no encoding takes it")
   loose: bytes | None = None
