@@ -91,6 +91,7 @@ def test_no_format_and_what_fits_no_buffer(monkeypatch: pytest.MonkeyPatch,
   assert out[:, 0].view(np.int32).tolist() == [-1, -2] and not capsys.readouterr().out
 
 
+@pytest.mark.parametrize("engine", ["both"], indirect=True)  # each in turn, and compared
 def test_the_buffer_holds_so_many(capsys: pytest.CaptureFixture[str]) -> None:
   """1 MiB: what is oldest is lost, and it is said."""
   body = """mov.u64 %l1, format; mov.u32 %r2, 0; .local .align 8 .b8 given[8]; mov.u64 %l2, given;
