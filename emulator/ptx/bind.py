@@ -71,6 +71,7 @@ def step(code: Code, line: Line) -> Step | None:
   i = line.instruction
   form = forms.find(i.name, len(i.operands))
   if form is None: raise unknown(line)
+  counted(line)
   if i.opcode not in _RELAXED: _agrees(line, form)
   binder = BINDERS.get(i.opcode)
   if binder is not None: return binder(code, line, form)
@@ -145,7 +146,7 @@ def counted(line: Line) -> None:
   i = line.instruction
   hint = "L2::cache_hint" in i.modifiers  # which is an operand more
   good = tuple(n + hint for n in forms.counts(i.name))
-  if good and i.opcode not in _ANY_COUNT and len(i.operands) not in good:
+  if i.opcode not in _ANY_COUNT and len(i.operands) not in good:
     raise DecodeError(f"{i.name} takes {' or '.join(map(str, good))} operands, not {len(i.operands)}",
                       where=where(line))
 

@@ -40,6 +40,7 @@ def ender(code: Code, line: Line, here: int, after: int) -> Ender:
   i = line.instruction
   form = forms.find(i.name)
   if form is None: raise bind.unknown(line)
+  bind.counted(line)
   if i.opcode == "bra": return _bra(code, line, after)
   if i.opcode == "brx": return _brx(code, line)
   if i.opcode == "call": return _call(code, line, after)
@@ -156,7 +157,7 @@ def _barrier(code: Code, line: Line, after: int) -> Ender:
     write = operands.writer(code, line, destination, "u32" if "popc" in i.modifiers else "pred")
   waits = "arrive" not in i.modifiers
   if len(sources) not in ({1, 2} if waits else {2}):
-    raise DecodeError(f"{i.name} does not take these operands", where=flow.where(line))
+    raise operands.not_taken(line)
   number = operands.reader(code, line, sources[0], "u32")
   expected = operands.reader(code, line, sources[1], "u32") if len(sources) > 1 else None
   kind = next((m for m in ("popc", "and", "or") if m in i.modifiers), "")

@@ -225,7 +225,6 @@ class Code:
     Raises DecodeError for operands that the instruction does not take.
     """
     line = self.flat.lines[index]
-    bind.counted(line)
     try:
       if self.stops[index]: return control.ender(self, line, self.pc(index), self.pc(index + 1))
       return bind.step(self, line)

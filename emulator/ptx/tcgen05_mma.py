@@ -238,7 +238,6 @@ class Product:
     self.kind = next(x for x in m if x.startswith("kind::")).removeprefix("kind::")
     self.weights, self.sparse, self.shifted = "ws" in m, "sp" in m, "ashift" in m
     rest = [*i.operands]
-    if len(rest) < 5 + self.sparse + 2 * ("block_scale" in m): raise operands.not_taken(line)
     self.d = address(code, line, rest.pop(0), tmem.SPACE)
     self.in_tensor = isinstance(rest[0], Address)
     if self.shifted and not self.in_tensor: raise unknown(line)
@@ -250,7 +249,6 @@ class Product:
     if "block_scale" in m:
       self.scales = [address(code, line, rest.pop(0), tmem.SPACE) for _ in "ab"]
       self.count = _count(m, self.kind)
-    if not rest: raise operands.not_taken(line)
     off = rest.pop(0) if isinstance(rest[0], Vector) else None
     self.off = [] if off is None else [operands.reader(code, line, o, "b32") for o in operands.elements(line, off)]
     if self.off and (len(self.off) != 4 * self.pair or self.weights): raise unknown(line)

@@ -82,7 +82,7 @@ class _Fetch:
   def __init__(self, code: Code, line: Line, form: Form, result: int) -> None:
     i, m = line.instruction, form.modifiers
     at = i.operands[result]
-    if not isinstance(at, Address) or not at.more or at.offset: raise self._wrong(line)
+    if not isinstance(at, Address) or not at.more or at.offset: raise operands.not_taken(line)
     self.geometry = next(g for g in _AXES if g in m)
     self.axes, self.kind = _AXES[self.geometry], "f32" if i.opcode == "tld4" else form.types[-1]
     self.array, self.samples = self.geometry.startswith("a"), self.geometry.endswith("ms")
@@ -92,7 +92,7 @@ class _Fetch:
     self.samplers = [*at.more[:len(at.more) - 1]][:1]
     self.sampler = operand(code, line, at.more[0]) if len(at.more) == 2 else None
     c = [*operands.elements(line, at.more[-1])]
-    if len(c) < self.array + self.samples: raise self._wrong(line)
+    if len(c) < self.array + self.samples: raise operands.not_taken(line)
     # the sample of an array's is told twice in the manual: its example, and ptxas, have the index first
     lead = [operands.reader(code, line, c.pop(0), "u32") for _ in range(self.array + self.samples)]
     self.layer, self.sample = lead[0] if self.array else None, lead[-1] if self.samples else None
@@ -102,21 +102,17 @@ class _Fetch:
     self.ways = [self._vector(code, line, rest.pop(0), "f32") for _ in range(2 * ("grad" in m))]
     self.offsets, self.compare = list[Read](), None
     if rest and isinstance(rest[0], Vector):
-      if self.cube: raise self._wrong(line)
+      if self.cube: raise operands.not_taken(line)
       self.offsets = self._vector(code, line, rest.pop(0), "s32")
     if rest:
-      if self.axes == 3 and not self.cube or self.samples: raise self._wrong(line)
+      if self.axes == 3 and not self.cube or self.samples: raise operands.not_taken(line)
       self.compare = operands.reader(code, line, rest.pop(0), "f32")
-    if rest: raise self._wrong(line)
-
-  @staticmethod
-  def _wrong(line: Line) -> DecodeError:
-    return DecodeError(f"{line.instruction.name} does not take these operands", where=where(line))
+    if rest: raise operands.not_taken(line)
 
   def _vector(self, code: Code, line: Line, operand: Operand, type_: str) -> list[Read]:
     """Readers of a vector; elements that a geometry has not are ignored."""
     given = operands.elements(line, operand)
-    if not self.axes <= len(given) <= 4: raise self._wrong(line)
+    if not self.axes <= len(given) <= 4: raise operands.not_taken(line)
     return [operands.reader(code, line, o, type_) for o in given[:self.axes]]
 
   def look(self, group: Warps, component: int | None) -> list[Value]:
@@ -262,7 +258,7 @@ class _Spot:
   def __init__(self, code: Code, line: Line, form: Form, at: Operand, width: int) -> None:
     m = form.modifiers
     if not isinstance(at, Address) or len(at.more) != 1 or at.offset:
-      raise DecodeError(f"{line.instruction.name} does not take these operands", where=where(line))
+      raise operands.not_taken(line)
     self.geometry = next(g for g in ("1d", "2d", "3d", "a1d", "a2d") if g in m)
     self.where = at.base
     self.surface = operand(code, line, at.base)

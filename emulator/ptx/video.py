@@ -47,7 +47,7 @@ def scalar(code: Code, line: Line, form: Form) -> Step:
   given, parts, negated = zip(*(_taken(line, o, _PART) for o in i.operands))
   second = bool({"add", "min", "max"} & form.modifiers)
   if len(given) != 3 + bool(second or parts[0]) or any(negated) or any(parts[3:]) or second and parts[0]:
-    raise DecodeError(f"{i.name} does not take these operands", where=where(line))
+    raise operands.not_taken(line)
   types = form.types if i.opcode != "vset" else ("u32", *form.types)
   return _bound(code, line, video.scalar(i.opcode, i.modifiers, types, parts), list(given))
 
@@ -59,7 +59,7 @@ def vmad(code: Code, line: Line, form: Form) -> Step:
   given, parts, negated = zip(*(_taken(line, o, _PART) for o in i.operands))
   signs = negated[1] != negated[2], negated[3]
   if len(given) != 4 or parts[0] or parts[3] or negated[0] or all(signs) or "po" in form.modifiers and any(negated):
-    raise DecodeError(f"{i.name} does not take these operands", where=where(line))
+    raise operands.not_taken(line)
   return _bound(code, line, video.product(i.modifiers, form.types, parts, signs), list(given))
 
 
@@ -70,6 +70,6 @@ def simd(code: Code, line: Line, form: Form) -> Step:
   count = int(i.opcode[-1])
   good = [_MASKS[count], _PLACES[count], _PLACES[count], _PLACES[count]]
   given, parts, negated = zip(*(_taken(line, o, g) for o, g in zip(i.operands, good, strict=True)))
-  if any(negated) or parts[3]: raise DecodeError(f"{i.name} does not take these operands", where=where(line))
+  if any(negated) or parts[3]: raise operands.not_taken(line)
   types = form.types if not i.opcode.startswith("vset") else ("u32", *form.types)
   return _bound(code, line, video.simd(i.opcode, i.modifiers, types, parts), list(given))

@@ -389,6 +389,7 @@ atexit.register(lambda: cuda.cuGraphicsUnmapResources(0, None, None))
 
 
 @pytest.mark.parametrize("ends", ["pass", "sys.stdout.close()", "sys.stdout = None", "os.close(1)",
+                                  "sys.stdout = type('Mine', (), {'write': len})()",
                                   "sys.stderr.close()", "sys.stderr = None", "sys.stdout.close(); sys.stderr.close()"])
 def test_the_report_is_told_however_a_program_leaves_its_outputs(tmp_path: Path, ends: str) -> None:
   """And with it what its last functions call."""

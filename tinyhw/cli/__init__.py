@@ -87,14 +87,15 @@ def main() -> None:
   for stream in (sys.stdout, sys.stderr):  # names of files need not be text, terminals need not have all letters
     if isinstance(stream, io.TextIOWrapper): stream.reconfigure(errors="backslashreplace")
   if isinstance(sys.stdin, io.TextIOWrapper): sys.stdin.reconfigure(errors="replace")  # told where it is read
+  output = sys.stdout  # which a program may close, or put another in place of
   try:
     try: tinyhw.main(prog_name="tinyhw")
-    finally:  # what cannot be written is told here, and not when Python ends; a program may have closed its output
-      if sys.stdout is not None and not sys.stdout.closed: sys.stdout.flush()
+    finally:  # what cannot be written is told here, and not when Python ends
+      if not output.closed: output.flush()
   except Error as error: message, row = str(error), error.row()
   except OSError as error:  # a file, or standard output, that cannot be written
     message = f"{error.filename or 'standard output'}: {error.strerror}"
-    if error.filename is None: _let_go(sys.stdout)
+    if error.filename is None: _let_go(output)
     row = {"type": type(error).__name__, "text": message, "message": error.strerror, "where": str(error.filename)}
   except MemoryError as error:
     message = f"more memory than this machine has: {error}".rstrip(": ")

@@ -19,11 +19,11 @@ from tinyhw.isa.amdgcn.asm import assemble
 from tinyhw.tools.witness import registers_all
 from tinyhw.tools.witness.cases import Encoder, dpp_control
 from tinyhw.tools.witness.run import bench
+from tinyhw.tools.witness.state import CODE
 from tinyhw.tools.witness.table import WITNESSES, Witness
 
 GPUS: Final = ("gfx1100", "gfx1201", "gfx942")
-CODE: Final = 0x2000_0000_0000
-DATA: Final = 0x2010_0000_0000
+DATA: Final = CODE + (1 << 36)
 PAGE: Final = 4096
 VALID: Final = 5_000  # instructions of a generation that programs are drawn from
 WATCHDOG: Final = 400  # instructions of a wave that runs random bytes

@@ -23,12 +23,12 @@ from tinyhw.emulator.observe import Observer
 from tinyhw.tools.fuzz.build import Host, gpu_object
 from tinyhw.tools.fuzz.case import Array, Case, split, stored, width
 from tinyhw.tools.fuzz.values import FORMATS, draw
+from tinyhw.tools.witness.state import CODE
 from tinyhw.wire.codeobject import CodeObject, Kernel, load
 
-CODE: Final = 0x2000_0000_0000
-ARGUMENTS: Final = 0x2010_0000_0000
-SCRATCH: Final = 0x2020_0000_0000
-DATA: Final = 0x2030_0000_0000
+ARGUMENTS: Final = CODE + (1 << 36)
+SCRATCH: Final = CODE + (2 << 36)
+DATA: Final = CODE + (3 << 36)
 GAP: Final = 1 << 20  # unmapped bytes between buffers
 PAGE: Final = 4096
 SCRATCH_WAVES: Final = 64

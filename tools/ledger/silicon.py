@@ -30,13 +30,13 @@ from tinyhw.emulator.amdgcn.fields import FLOAT_MODE
 from tinyhw.emulator.engines import dispatch
 from tinyhw.isa.amdgcn import Instruction, table
 from tinyhw.isa.amdgcn.asm import assemble
+from tinyhw.tools.witness.state import CODE
 
 # The processors of a table, of which a program runs on the first that has its instructions.
 CPUS: Final = {"gfx11": ("gfx1100", "gfx1150"), "gfx12": ("gfx1201",), "gfx9": ("gfx942",)}
 MODE: Final = 0xC0  # FP_DENORM keeps those of f16 and f64; what a kernel has whose descriptor says nothing
 VGPRS, SGPRS = 16, 16  # whose results are kept
-CODE: Final = 0x2000_0000_0000
-DATA: Final = 0x2010_0000_0000
+DATA: Final = CODE + (1 << 36)
 A_PROGRAM: Final = 1 << 16  # bytes of a program's buffer
 LDS: Final = 1 << 16
 SCRATCH: Final = 1 << 13

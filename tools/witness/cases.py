@@ -14,7 +14,7 @@ from tinyhw.isa.amdgcn.codes import EXEC_LO, INLINE_FLOATS, NULL, VCC_LO, VGPR0
 from tinyhw.tools.witness import draw
 from tinyhw.tools.witness.lanes import sources
 from tinyhw.tools.witness.softfloat import F16, F32
-from tinyhw.tools.witness.state import M32, State
+from tinyhw.tools.witness.state import CODE, M32, State
 from tinyhw.tools.witness.subdword import DWORD, PRESERVE, SIGN, ZEROS
 from tinyhw.tools.witness.table import Mode, WaveWitness, Witness, format_of, width_of
 
@@ -321,7 +321,7 @@ def state_of(case: Case, x: Witness | WaveWitness) -> State:
   if case.lanes == 32: s[EXEC_LO + 1] = [rng.getrandbits(32)] * case.waves
   if rng.random() < 0.2: s[VCC_LO], s[VCC_LO + 1] = [0] * case.waves, [0] * case.waves
   state = State(case.lanes, case.waves, v, s, [rng.random() < 0.5 for _ in range(case.waves)], Mode(case.mode),
-                isa=case.row.isa, pc=0x2000_0000_0000, jump=[None] * case.waves)
+                isa=case.row.isa, pc=CODE, jump=[None] * case.waves)
   for o in i.operands.values():
     if isinstance(x, Witness) and o.role == "s": continue  # drawn by their types below
     if o.kind == "v": _fill(state, o.value, o.dwords, "b32", rng)

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_LO, M0
-from tinyhw.tools.witness.state import State
+from tinyhw.tools.witness.state import CODE, State
 from tinyhw.tools.witness.table import WITNESSES, Mode
 
 wave = WITNESSES.wave
-CODE: Final = 0x2000_0000_0000
 TARGETS: Final = (0, 1, 7, 100, 0xFFFF, 0x8000, 0x7FFF)
 
 

@@ -24,10 +24,9 @@ from tinyhw.tools.witness.cases import Case, cases, state_of
 from tinyhw.tools.witness.groups import GROUPS, group
 from tinyhw.tools.witness.lanes import lane_witness
 from tinyhw.tools.witness.softfloat import to_float
-from tinyhw.tools.witness.state import MEMORY, MEMORY_SIZE, Loose, State
+from tinyhw.tools.witness.state import CODE, MEMORY, MEMORY_SIZE, Loose, State
 from tinyhw.tools.witness.table import WITNESSES, WaveWitness, Witness
 
-CODE: Final = 0x2000_0000_0000
 PAGE: Final = 4096
 VECTOR: Final = frozenset(("VOP1", "VOP2", "VOP3", "VOPC", "VOPD"))
 END: Final = {"gfx11": 0xBFB00000, "gfx12": 0xBFB00000, "gfx9": 0xBF810000}  # s_endpgm

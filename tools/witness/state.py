@@ -10,7 +10,8 @@ from tinyhw.tools.witness.softfloat import F16, F32, F64, Format
 from tinyhw.tools.witness.table import Mode, format_of, width_of
 
 M32: Final = (1 << 32) - 1
-MEMORY: Final = 0x2010_0000_0000  # where `State.memory` is mapped
+CODE: Final = 0x2000_0000_0000  # of programs: GPU addresses here are no addresses of a process of the host
+MEMORY: Final = CODE + (1 << 36)  # where `State.memory` is mapped
 MEMORY_SIZE: Final = 4 * 4096
 LDS_SIZE: Final = 2048
 # 1/(2*pi) in each format, from its binary expansion (RDNA3 ISA manual, table of source operands: 248).
