@@ -93,6 +93,9 @@ def main() -> None:
     finally:  # what cannot be written is told here, and not when Python ends
       if not output.closed: output.flush()
   except Error as error: message, row = str(error), error.row()
+  except BrokenPipeError:  # who read the output has seen enough
+    _let_go(output)
+    sys.exit(1)
   except OSError as error:  # a file, or standard output, that cannot be written
     message = f"{error.filename or 'standard output'}: {error.strerror}"
     if error.filename is None: _let_go(output)
