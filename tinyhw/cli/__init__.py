@@ -38,6 +38,8 @@ VERBS = {
   "record": ("tinyhw.cli.record", "Run a program and keep what it submits to its GPUs."),
   "replay": ("tinyhw.cli.replay", "Submit again what a capture holds, and compare what it leaves behind."),
   "run": ("tinyhw.cli.run", "Run a Python program that uses CUDA's driver on mock NVIDIA GPUs."),
+  "timeline": ("tinyhw.cli.timeline", "Draw a capture over time: a page, or a trace for Perfetto."),
+  "top": ("tinyhw.cli.top", "Show what queues do, from a capture that is being written."),
 }
 
 

@@ -10,6 +10,8 @@
     arguments   what a kernel reads and writes by its arguments, from its code
     checks      launches against their code objects
     lint        rules, and what breaks them
+    timeline    a capture over time; `page` and `trace` show it
+    board       what queues do, of a capture that grows
 
 Drivers, mocks and devices are not imported here: who composes hands in ports and names.
 """

@@ -92,6 +92,7 @@ class Capture:
     self.memories: dict[str, Memory] = {}
     self.kernels: dict[tuple[str, int], Kernel] = {}
     self.programs: list[Program] = []
+    self._events = self._submissions = self._frames = 0  # gone through
 
   @property
   def cut(self) -> bool:
@@ -108,25 +109,31 @@ class Capture:
   def __iter__(self) -> Iterator[Step]:
     """Go through all from the beginning."""
     self.worlds, self.memories, self.kernels, self.programs = {}, {}, {}, []
-    submission = 0
-    for number, event in enumerate(parsed(self.reader.events())):
+    self._events = self._submissions = self._frames = 0
+    yield from self.further()
+
+  def further(self) -> Iterator[Step]:
+    """Go on behind what was gone through, with what the file has by now (`Reader.more`)."""
+    start, self._frames = self._frames, self.reader.event_frames
+    for event in parsed(self.reader.events(start)):
+      number, self._events = self._events, self._events + 1
       world = self.world(event.vendor) if event.vendor else None
       step = Step(number, event, world)
       if world is not None:
         memory = self.memories[event.vendor]
         world.apply(event, number)
-        if isinstance(event, Doorbell): submission += self._doorbell(step, event, world, memory, submission)
+        if isinstance(event, Doorbell): self._submissions += self._doorbell(step, event, world, memory)
         elif isinstance(event, Seen): memory.learn(event.memory)
         elif isinstance(event, Program): self._program(event)
       yield step
 
-  def _doorbell(self, step: Step, event: Doorbell, world: World, memory: Memory, submission: int) -> bool:
+  def _doorbell(self, step: Step, event: Doorbell, world: World, memory: Memory) -> bool:
     memory.learn(event.memory)
     memory.at_hand([(at, data) for at, data in (*event.ring, *event.pieces)])
     def read(address: int, size: int) -> bytes | None: return memory.read(world, address, size)
     step.follow = world.submitted(event, read)
     if step.follow is None: return False
-    step.queue, step.submission = world.queues[event.queue], submission
+    step.queue, step.submission = world.queues[event.queue], self._submissions
     return True
 
   def _program(self, event: Program) -> None:

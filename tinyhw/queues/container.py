@@ -110,7 +110,8 @@ class Reader:
       if size < len(MAGIC) or file.read(len(MAGIC)) != MAGIC:
         raise DecodeError("is no capture of tinyhw", where=str(path),
                           hint="`tinyhw record` makes one; raw words want --kind")
-      self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+      self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    self._end = len(MAGIC)  # of the frames that were seen
     self._unzip = zstandard.ZstdDecompressor()
     self._blobs: dict[bytes, tuple[int, int, int]] = {}
     self._event_frames: list[tuple[int, int, int]] = []
@@ -118,8 +119,17 @@ class Reader:
     self.head: dict[str, Any] = {}
     self._index(size)
 
+  def more(self) -> bool:
+    """Look whether the file has grown: whether there are new frames. A recorder may still be writing."""
+    size, before = self.path.stat().st_size, self._end
+    if size > len(self._map):
+      with self.path.open("rb") as file: self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+      self.cut = -1
+      self._index(size)
+    return self._end > before
+
   def _index(self, size: int) -> None:
-    at, head, data = len(MAGIC), _FRAME.size, self._map
+    at, head, data = self._end, _FRAME.size, self._map
     heads: list[tuple[int, int, int]] = []
     while at < size:
       if at + head > size: self.cut = at; break
@@ -134,6 +144,8 @@ class Reader:
       elif kind == EVENTS: self._event_frames.append(place)
       else: heads.append(place)
       at += head + stored
+    self._end = at
+    if self.head: return
     if not heads: raise DecodeError("ends before it says what it is", where=str(self.path))
     found = self._unpacked(self._content(heads[0]), "its head")
     if not isinstance(found, dict): raise DecodeError("has a head that is none", where=str(self.path))
@@ -142,13 +154,18 @@ class Reader:
                         hint="a newer tinyhw reads it")
     self.head = found
 
-  def events(self) -> Iterator[list[Any]]:
-    """The events' rows, in order. Raises DecodeError for a frame that is damaged."""
-    for place in self._event_frames:
+  def events(self, start: int = 0) -> Iterator[list[Any]]:
+    """The events' rows, in order, behind the first `start` frames. Raises DecodeError for a frame that is damaged."""
+    for place in self._event_frames[start:]:
       rows = self._unpacked(self._content(place), f"the events at byte {place[0]}")
       if not isinstance(rows, list) or any(not isinstance(row, list) or not row for row in rows):
         raise DecodeError(f"has no events at byte {place[0]}", where=str(self.path))
       yield from rows
+
+  @property
+  def event_frames(self) -> int:
+    """How many frames of events there are."""
+    return len(self._event_frames)
 
   def names(self) -> list[bytes]:
     """The hashes of all contents."""

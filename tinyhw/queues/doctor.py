@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from tinyhw.queues import listing
 from tinyhw.queues.capture import Capture, Step
@@ -68,17 +68,38 @@ _FAULTS, _LOG, _RUNNING = "faults", "log", "was running"
 _ILL: Final = (_FAULTS, _RUNNING)
 
 
-def examine(capture: Capture) -> Report:
-  """What a capture shows."""
+class Beside(Protocol):
+  """Who goes through a capture together with the doctor."""
+
+  def begin(self, happens: Happens) -> None:
+    """Before the first step."""
+
+  def before(self, step: Step) -> None:
+    """A step's call is made; its packets are not gone past."""
+
+  def after(self, step: Step) -> None:
+    """The queues have gone on as far as they can."""
+
+  def stood(self) -> None:
+    """The host has waited in vain, and queues stand: what the report shows is of now."""
+
+
+def examine(capture: Capture, beside: Beside | None = None) -> Report:
+  """What a capture shows. `beside` sees each step of the same walk."""
   linter, faults, notes = Linter(capture), list[str](), list[str]()
+  if beside is not None: beside.begin(linter.happens)
   def name(vendor: str, address: int) -> str:
     return listing.Names(capture, vendor, capture.worlds.get(vendor)).at(address)
   vain = False
-  def picture() -> Report: return stand(linter.happens, name, vain)
+  def picture() -> Report:
+    if beside is not None: beside.stood()
+    return stand(linter.happens, name, vain)
   linter.on_stand = picture
   told: dict[str, int] = {}
   for step in capture:
+    if beside is not None: beside.before(step)
     linter.feed(step)
+    if beside is not None: beside.after(step)
     event = step.event
     if isinstance(event, Waited): vain = not event.met
     elif isinstance(event, Note): notes.append(f"{event.kind}: {event.text}")

@@ -15,7 +15,7 @@ it may touch them, which no other that may is held against. Nothing that is unsu
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -197,6 +197,7 @@ class Happens:
     self.waited: list[tuple[Place, Effect]] = []
     self.all_signals: list[tuple[Place, Effect]] = []
     self.starts: dict[tuple[str, int], set[int]] = {}  # where something begins, in each allocation
+    self.on_past: Callable[[Runner, Packet, list[Signalled]], None] | None = None  # and who ended its waits
     self._told: set[tuple[int, int, str]] = set()
     self._contents: dict[tuple[str, int, int], tuple[bytes, Know]] = {}  # and what the host knew then
     self._hosts = 0
@@ -333,9 +334,12 @@ class Happens:
     packet = runner.pending[runner.at]
     know = runner.know.join(packet.know)
     waits = [e for e in packet.item.effects if e.does is Does.WAIT]
+    enders: list[Signalled] = []
     for wait in waits:
       found = self._ends(runner, wait, know)
-      if found is not None: know = know.join(found.know)
+      if found is not None:
+        know = know.join(found.know)
+        enders.append(found)
       elif not force:
         runner.waits = wait
         return False
@@ -343,6 +347,7 @@ class Happens:
     place = Place(runner.vendor, runner.agent, runner.queue.name, packet.submission, packet.item, packet.event)
     for wait in waits: self.waited.append((place, wait))
     runner.know = self._effects(runner, packet, place, know)
+    if self.on_past is not None: self.on_past(runner, packet, enders)
     runner.packets += 1
     runner.at += 1
     runner.history.append(packet)

@@ -6,7 +6,7 @@ what both vendors share; `amd.world` and `nv.world` know their own calls.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -115,9 +115,10 @@ class World(ABC):
     self.files: dict[int, str] = {}
     self.allocations: list[Allocation] = []
     self.queues: list[Queue] = []
-    self._live: list[tuple[int, int, Allocation]] = []  # by address
+    self._live: list[tuple[Any, ...]] = []  # (address, key, allocation), by address
     self._starts: list[int] = []
     self.freed: list[Allocation] = []
+    self.used = 0  # bytes of the living
     self.faults: list[Fault] = []
 
   # ---- memory
@@ -130,13 +131,16 @@ class World(ABC):
 
   def _place(self, made: Allocation) -> None:
     insort(self._live, (made.address, made.key, made))
-    self._starts = [a for a, _, _ in self._live]
+    insort(self._starts, made.address)
+    self.used += made.size
 
   def _drop(self, gone: Allocation, when: int) -> None:
     gone.freed_at = when
     self.freed.append(gone)
-    self._live = [row for row in self._live if row[2] is not gone]
-    self._starts = [a for a, _, _ in self._live]
+    i = bisect_left(self._live, (gone.address, gone.key))
+    if i == len(self._live) or self._live[i][2] is not gone: return  # it was never placed
+    del self._live[i], self._starts[i]
+    self.used -= gone.size
 
   def find(self, address: int) -> Allocation | None:
     """The living allocation that holds a GPU address."""

@@ -1,0 +1,77 @@
+"""`tinyhw timeline`: a capture as a picture over time."""
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from tinyhw.cli.disasm import code_object, comment
+from tinyhw.core.errors import Error, InvalidArgument, MissingFile
+from tinyhw.queues import page, trace
+from tinyhw.queues.capture import Capture
+from tinyhw.queues.timeline import Timeline, timeline
+from tinyhw.wire import cubin
+
+
+@click.command()
+@click.argument("file")
+@click.option("-o", "--output", metavar="FILE", help="Where it goes: FILE.html a page, FILE.json a trace for Perfetto "
+              "[default: the capture's name with .html].")
+@click.option("--packets", type=click.IntRange(1), default=page.PACKETS, show_default=True, metavar="N",
+              help="Of a page: its last N packets and calls.")
+@click.option("--no-code", is_flag=True, help="Leave the kernels' code out.")
+@click.option("--open", "opened", is_flag=True, help="Show the page in a browser.")
+def command(file: str, output: str | None, packets: int, no_code: bool, opened: bool) -> None:
+  """Draw FILE, a capture of `tinyhw record`, over time: threads, queues, packets, arrows, memory in use.
+
+  The page needs nothing else: zoom by the wheel, click a packet for its fields, its kernel's code and what came
+  before it, press ? for the keys. What `tinyhw doctor` and `tinyhw lint` find is marked. A name that ends in .json
+  gets a trace for https://ui.perfetto.dev.
+
+  The times of calls and doorbells are measured. Of packets the order is known; their widths within a submission are not
+  measured.
+
+  \b
+  Examples:
+    tinyhw record -o run.thq --mockgpu gfx1100 -- python train.py
+    tinyhw timeline run.thq
+    tinyhw timeline run.thq -o run.json
+  """
+  out = Path(output) if output is not None else Path(file).with_suffix(".html")
+  if out.suffix not in (".html", ".json"):
+    raise InvalidArgument("ends in neither .html nor .json", where=str(out), hint="the name says which of both it is")
+  drawn = timeline(Capture(file), None if no_code or out.suffix == ".json" else code_of)
+  try:
+    with out.open("w", encoding="utf-8") as f:
+      f.writelines(page.text(drawn, packets) if out.suffix == ".html" else trace.text(drawn))
+  except OSError as error: raise MissingFile(f"cannot be written: {error.strerror}", where=str(out)) from None
+  click.echo(f"{out}: {summary(drawn)}")
+  if out.suffix == ".json": click.echo("open it at https://ui.perfetto.dev")
+  elif opened: webbrowser.open(out.resolve().as_uri())
+
+
+def summary(drawn: Timeline) -> str:
+  """What a picture shows, in a line."""
+  wrong = len(drawn.marks)
+  return (f"{len(drawn.lanes)} lanes, {len(drawn.spans):,} packets and calls, {len(drawn.flows):,} arrows, "
+          f"{wrong} finding{'s' if wrong != 1 else ''}")
+
+
+def code_of(image: bytes, kind: str) -> dict[str, list[str]]:
+  """Lines of each kernel's code: AMD's machine code as LLVM writes it, the PTX that a cubin holds."""
+  try: rows = list(_lines(image, kind))
+  except Error: return {}  # code of which nothing is known is not shown
+  out: dict[str, list[str]] = {}
+  for name, line in rows: out.setdefault(name, []).append(line)
+  return out
+
+
+def _lines(image: bytes, kind: str) -> Iterator[tuple[str, str]]:
+  if kind == "amdgcn":
+    for row in code_object(image): yield row.symbol, f"{row.address:#08x}  {comment(row)}"
+    return
+  code = cubin.Cubin(image)
+  for name in code.kernels:
+    for line in (code.ptx or b"").decode("utf-8", "replace").splitlines(): yield name, line
