@@ -33,6 +33,8 @@ HEAD, EVENTS, BLOB = 1, 2, 3
 HASH_BYTES: Final = 16
 LEAST: Final = 64  # bytes below which nothing is packed
 _FRAME: Final = struct.Struct("<BBHII")
+RECENT: Final = 128  # contents that stay unpacked
+RECENT_BYTES: Final = 1 << 16  # of the largest of them
 _LARGEST: Final = 1 << 30  # bytes of a frame, packed or not: more is no frame of ours
 
 
@@ -114,6 +116,7 @@ class Reader:
     self._end = len(MAGIC)  # of the frames that were seen
     self._unzip = zstandard.ZstdDecompressor()
     self._blobs: dict[bytes, tuple[int, int, int]] = {}
+    self._recent: dict[bytes, bytes] = {}  # unpacked: submissions read the same again and again
     self._event_frames: list[tuple[int, int, int]] = []
     self.cut = -1
     self.head: dict[str, Any] = {}
@@ -173,8 +176,14 @@ class Reader:
 
   def blob(self, name: bytes) -> bytes | None:
     """A content by its hash; None where the file has only its name."""
+    if (found := self._recent.get(name)) is not None: return found
     place = self._blobs.get(name)
-    return None if place is None else self._content(place, HASH_BYTES)
+    if place is None: return None
+    content = self._content(place, HASH_BYTES)
+    if len(content) <= RECENT_BYTES:
+      if len(self._recent) >= RECENT: del self._recent[next(iter(self._recent))]
+      self._recent[name] = content
+    return content
 
   def _content(self, place: tuple[int, int, int], prefix: int = 0) -> bytes:
     at, form, size = place

@@ -35,16 +35,13 @@ class Event:
   @classmethod
   def from_row(cls, values: list[Any]) -> Self:
     """From what is behind the tag. Raises DecodeError for too few values, or too many."""
-    names = _NAMES[cls]
-    given = dict(zip(names, values))
-    missing = [f.name for f in fields(cls) if f.name not in given and f.default is MISSING
-               and f.default_factory is MISSING]
-    if missing or len(values) > len(names):
+    names, least = _NAMES[cls], _LEAST[cls]
+    if not least <= len(values) <= len(names):
       raise DecodeError(f"{len(values)} values, {len(names)} are declared", where=f"event {cls.TAG}")
-    for f in fields(cls):
-      if f.name in given and not _fits(given[f.name], str(f.type)):
-        raise DecodeError(f"{given[f.name]!r:.40} is no {f.type}", where=f"event {cls.TAG}.{f.name}")
-    return cls(**given)
+    for name, value in zip(names, values):
+      if not _fits(value, names[name]):
+        raise DecodeError(f"{value!r:.40} is no {names[name]}", where=f"event {cls.TAG}.{name}")
+    return cls(**dict(zip(names, values)))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -171,7 +168,10 @@ def _fits(value: object, kind: str) -> bool:
 
 KINDS: dict[str, type[Event]] = {
   cls.TAG: cls for cls in (Open, Close, Ioctl, Mmap, Munmap, Program, Doorbell, Seen, Waited, Note)}
-_NAMES: dict[type[Event], tuple[str, ...]] = {cls: tuple(f.name for f in fields(cls)) for cls in KINDS.values()}
+_NAMES: dict[type[Event], dict[str, str]] = {cls: {f.name: str(f.type) for f in fields(cls)} for cls in KINDS.values()}
+_LEAST: dict[type[Event], int] = {  # values that a row must have: those behind have their defaults
+  cls: max((n for n, f in enumerate(fields(cls), 1) if f.default is MISSING and f.default_factory is MISSING),
+           default=0) for cls in KINDS.values()}
 
 
 def parsed(rows: Iterator[list[Any]]) -> Iterator[Event]:

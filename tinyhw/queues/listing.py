@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from tinyhw.core.layout import Packet, Struct
 from tinyhw.queues.capture import Capture
@@ -59,10 +59,28 @@ def addresses(item: Item) -> Iterator[tuple[str, int]]:
 
 def packet_text(item: Item) -> str:
   """One line: the packet with its fields, or why the words are none."""
-  packet = item.packet
-  if packet is None:
+  if item.packet is None:
     shown = " ".join(f"{w:08x}" for w in item.words[:8])
     return f"? {item.error}" + (f" [{shown}{' ...' if len(item.words) > 8 else ''}]" if shown else "")
+  return _shown(item)[0]
+
+
+KEPT: Final = 1 << 14  # texts
+_TEXTS: dict[tuple[type, int, tuple[int, ...]], tuple[str, list[str]]] = {}  # of packets, which come again
+
+
+def _shown(item: Item) -> tuple[str, list[str]]:
+  """A packet's line and the lines below it, which go by its words and, on NVIDIA, by whose methods they are."""
+  key = type(item.packet), item.class_id, item.words
+  found = _TEXTS.get(key)
+  if found is None:
+    if len(_TEXTS) >= KEPT: _TEXTS.clear()
+    found = _TEXTS[key] = _line(item), _below(item)
+  return found
+
+
+def _line(item: Item) -> str:
+  packet = item.packet
   if isinstance(packet, methods.Send):
     return f"{packet.header.__name__}(SUBCHANNEL={packet.subchannel}, ADDRESS={packet.method:#x}, " \
            f"{len(packet.data)} word{'s' if len(packet.data) != 1 else ''})"
@@ -80,6 +98,10 @@ def launch_text(names: Names, launch: Launch) -> str:
 
 def below(item: Item) -> list[str]:
   """Lines below a packet: registers that it sets, methods with their fields, a QMD's."""
+  return [] if item.packet is None else _shown(item)[1]
+
+
+def _below(item: Item) -> list[str]:
   packet = item.packet
   if isinstance(packet, methods.Send):
     from tinyhw.queues.nv.text import sent_lines  # NVIDIA's declarations load with its first method

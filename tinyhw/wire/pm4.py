@@ -7,6 +7,7 @@ shader type in bit 1, predicate in bit 0) and the body that `tinyhw.autogen.pm4_
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -84,15 +85,22 @@ def stream(packets: Iterable[Packet]) -> list[int]:
   return words
 
 
+def size_of(header: int) -> int:
+  """Dwords of the packet that a header begins: 1 for a type-2 packet, and for what is no header."""
+  if header >> 30 != 3:
+    return 1
+  count = header >> 16 & 0x3FFF
+  return 1 if count == NOP_HEADER_ONLY and header & 0xFF00 == pm4.NOP.OP << 8 else count + 2
+
+
 def decode(words: Sequence[int], at: int = 0) -> tuple[Packet, int]:
   """The packet at index `at`, and how many dwords it takes. Raises DecodeError."""
   if not 0 <= at < len(words):
     raise DecodeError(f"no dword at {at} of {len(words)}", where="PM4")
   header = int(words[at])
-  count = header >> 16 & 0x3FFF
   kind = header >> 30
   if kind == 3:
-    size = 1 if count == NOP_HEADER_ONLY and header & 0xFF00 == pm4.NOP.OP << 8 else count + 2
+    size = size_of(header)
     if at + size > len(words):
       raise DecodeError(
         f"{name(header)} at dword {at} needs {size} dwords, {len(words) - at} are left", where="PM4", words=(header,)
@@ -179,19 +187,25 @@ def registers(packet: Packet) -> list[tuple[int, int]]:
   return [(start + packet.reg_offset + i, value) for i, value in enumerate(packet.payload)]
 
 
-def register_text(offset: int, value: int) -> str:
-  """`COMPUTE_PGM_LO = 0x00001000 (DATA=0x1000)`: a register by its dword offset."""
+@functools.cache
+def _register_classes() -> dict[int, type[Register]]:
+  """Registers by their dword offset; of several at one place the first."""
   from tinyhw.autogen import gc_11_0_0 as gc  # 200 classes that only text needs
 
-  for cls in gc.REGISTERS:
-    if cls.OFFSET != offset:
-      continue
-    try:
-      shown = ", ".join(f"{f.name}={f.show(v)}" for f, v in cls.decode(value).items() if v)
-    except DecodeError:
-      shown = "bits that the register does not declare"
-    return f"{cls.__name__} = {value:#010x}" + (f" ({shown})" if shown else "")
-  return f"register {offset:#x} = {value:#010x}"
+  return {cls.OFFSET: cls for cls in reversed(gc.REGISTERS)}
+
+
+@functools.lru_cache(CACHE_LIMIT)
+def register_text(offset: int, value: int) -> str:
+  """`COMPUTE_PGM_LO = 0x00001000 (DATA=0x1000)`: a register by its dword offset."""
+  cls = _register_classes().get(offset)
+  if cls is None:
+    return f"register {offset:#x} = {value:#010x}"
+  try:
+    shown = ", ".join(f"{f.name}={f.show(v)}" for f, v in cls.decode(value).items() if v)
+  except DecodeError:
+    shown = "bits that the register does not declare"
+  return f"{cls.__name__} = {value:#010x}" + (f" ({shown})" if shown else "")
 
 
 def text(words: Sequence[int], *, where: int = 0) -> str:

@@ -16,6 +16,7 @@ from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.core.errors import DecodeError
 from tinyhw.core.layout import Packet
 from tinyhw.queues.amd.effects import effects
+from tinyhw.queues.effects import Effect
 from tinyhw.queues.world import Item, Launch, Queue, Read
 from tinyhw.wire import aql
 from tinyhw.wire import pm4 as pm4_wire
@@ -48,6 +49,39 @@ def wide(packet: Packet) -> list[int]:
   return [value for f, value in packet.items() if f.width + f.shift > 32]
 
 
+@dataclass(frozen=True, slots=True)
+class Meaning:
+  """What is known of a packet by its words alone."""
+  packet: Packet
+  size: int
+  effects: tuple[Effect, ...]
+  roots: tuple[tuple[int, int], ...]
+  registers: tuple[tuple[int, int], ...]
+
+
+KEPT: Final = 1 << 14  # meanings
+_MEANINGS: dict[tuple[str, tuple[int, ...]], Meaning] = {}  # a memo of a pure function: a driver's packets come again
+
+
+def meaning(kind: str, words: tuple[int, ...], at: int) -> Meaning:
+  """Of the packet at index `at` in words of "pm4" or "sdma". Raises DecodeError."""
+  if kind == "pm4":
+    key = kind, words[at:at + pm4_wire.size_of(words[at])]
+    if (found := _MEANINGS.get(key)) is not None: return found
+  decode: Any = pm4_wire.decode if kind == "pm4" else sdma_wire.decode
+  packet, size = decode(words, at)
+  if kind != "pm4":
+    key = kind, words[at:at + size]
+    if (found := _MEANINGS.get(key)) is not None: return found
+  roots = () if isinstance(packet, pm4.INDIRECT_BUFFER | sdma.SDMA_PKT_INDIRECT) else tuple(
+    (value, 0) for value in wide(packet))
+  found = Meaning(packet, size, tuple(effects(packet)), roots,
+                  tuple(pm4_wire.registers(packet)) if kind == "pm4" else ())
+  if len(_MEANINGS) >= KEPT: _MEANINGS.clear()
+  _MEANINGS[key] = found
+  return found
+
+
 class AmdFollow:
   """See `world.Follow`."""
 
@@ -72,30 +106,31 @@ class AmdFollow:
     self._stream(places, words_of(raw), 0)
 
   def _stream(self, places: Sequence[tuple[int, int]], words: tuple[int, ...], depth: int) -> None:
-    decode: Any = pm4_wire.decode if self.queue.kind == "pm4" else sdma_wire.decode
-    at = 0
+    at, kind, registers = 0, self.queue.kind, self.state.registers
     while at < len(words):
       where = address_at(places, 4 * at)
-      try: packet, size = decode(words, at)
+      try: found = meaning(kind, words, at)
       except DecodeError as error:
-        self.items.append(Item(where, tuple(words[at:]), None, depth, str(error), self.queue))
+        self.items.append(Item(where, words[at:], None, depth, str(error), self.queue))
         return
-      item = Item(where, tuple(words[at:at + size]), packet, depth, queue=self.queue, effects=effects(packet))
+      item = Item(where, words[at:at + found.size], found.packet, depth, "", self.queue, list(found.effects))
       self.items.append(item)
-      at += size
-      if self.queue.kind == "pm4": self._pm4(item, packet, depth)
-      else: self._sdma(packet, depth)
+      self.roots += found.roots
+      at += found.size
+      if found.registers: registers.update(found.registers)
+      else: self._led(item, found.packet, depth)
 
-  def _pm4(self, item: Item, packet: Packet, depth: int) -> None:
-    for offset, value in pm4_wire.registers(packet): self.state.registers[offset] = value
-    if isinstance(packet, pm4.INDIRECT_BUFFER): return self._call(int(packet.ib_base), int(packet.ib_size) * 4, depth)
-    if isinstance(packet, pm4.DISPATCH_DIRECT):
+  def _led(self, item: Item, packet: Packet, depth: int) -> None:
+    """What a packet leads to: other words, a launch."""
+    if isinstance(packet, pm4.INDIRECT_BUFFER | sdma.SDMA_PKT_INDIRECT):
+      fields: Any = packet
+      self._call(int(fields.ib_base), int(fields.ib_size) * 4, depth)
+    elif isinstance(packet, pm4.DISPATCH_DIRECT):
       self._launch(item, (int(packet.dim_x), int(packet.dim_y), int(packet.dim_z)))
     elif isinstance(packet, pm4.DISPATCH_INDIRECT):
       raw = self._read(int(packet.addr), 12)
       x, y, z = words_of(raw) if raw is not None and len(raw) == 12 else (0, 0, 0)
       self._launch(item, (x, y, z))
-    self.roots += [(value, 0) for value in wide(packet)]
 
   def _launch(self, item: Item, grid: tuple[int, int, int]) -> None:
     state, users = self.state, self.state.user_data()
@@ -105,10 +140,6 @@ class AmdFollow:
     self.launches.append(Launch(item, state.entry(), arguments, 0, grid, (block[0], block[1], block[2]),
                                 users, {"registers": dict(state.registers)}))
     self.roots += [(state.entry(), 0), *((p, ARGUMENTS) for p in pairs if p >> 16)]
-
-  def _sdma(self, packet: Packet, depth: int) -> None:
-    if isinstance(packet, sdma.SDMA_PKT_INDIRECT): self._call(int(packet.ib_base), int(packet.ib_size) * 4, depth)
-    else: self.roots += [(value, 0) for value in wide(packet)]
 
   def _call(self, address: int, size: int, depth: int) -> None:
     raw = self._read(address, size)
