@@ -54,6 +54,25 @@ class Recording:
     if self.recorder is not None: self.recorder.close()
     self.recorder, self._wanted = None, None
 
+  def note(self, kind: str, text: str) -> None:
+    """Put a line into the capture, if there is one."""
+    if self.recorder is not None: self.recorder.note(kind, text)
+
+  def begin(self, path: str | os.PathLike[str]) -> None:
+    """A new capture for the devices that open from now on, in place of the one before."""
+    self.end()
+    self._wanted = os.fspath(path)
+
+  @contextmanager
+  def aside(self, path: str | os.PathLike[str]) -> Iterator[None]:
+    """A block with a capture of its own; the one before goes on behind it."""
+    before = self.recorder, self._wanted
+    self.recorder, self._wanted = None, os.fspath(path)
+    try: yield
+    finally:
+      self.end()
+      self.recorder, self._wanted = before
+
 
 def own_path(path: str, run: str) -> str:
   """Where a process records: the path, or beside it, with its number in the name, where another process does or has
@@ -80,9 +99,6 @@ RECORDING: Final = Recording()
 def recording(path: str | os.PathLike[str]) -> Iterator[None]:
   """A block whose submissions are recorded to a file, on devices that are opened inside."""
   from tinyhw.device import Device  # the registry imports this module
-  with Device.aside():
-    RECORDING._wanted = os.fspath(path)
+  with Device.aside(), RECORDING.aside(path):
     try: yield
-    finally:
-      Device.synchronize()
-      RECORDING.end()
+    finally: Device.synchronize()

@@ -5,8 +5,12 @@ A test that faults, hangs or leaks fails alone: with the report of its own fault
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +25,8 @@ MARKER = ("mockgpu(*cards, check=False, memory=None, seed=None, engine=None, tim
 _TRIAL = pytest.StashKey["Trial"]()
 _WRONG = pytest.StashKey[str]()  # what is wrong with a test's marker
 _CHOSEN = "tinyhw_device_chosen"  # of what xdist gives a worker: the user has set DEV
-_HARMLESS = {"mockgpu", "request"}  # fixtures that hold no GPU memory
+_HARMLESS = {"mockgpu", "request", "queue_capture"}  # fixtures that hold no GPU memory
+LONGEST = 120  # characters of a capture's name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,6 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
   group.addoption("--mockgpu-timeout", type=float, metavar="SECONDS", help="what a wait for a GPU may take")
   group.addoption("--mockgpu-leaks", choices=("fail", "ignore"), default="fail", help="what becomes of a test that "
                   "still holds GPU memory after its end (default: fail)")
+  group.addoption("--record-failures", metavar="FOLDER", nargs="?", const="captures", help="keep what a failing test "
+                  "has submitted to its mock's queues, in FOLDER/TEST.thq (default: captures)")
   parser.addini("mockgpu", "as --mockgpu", default="")
 
 
@@ -57,6 +64,8 @@ class MockGPUs:
     self.shared: Wanted | None = None  # what the tests share: --mockgpu
     self._session = ExitStack()
     self._trial: Trial | None = None
+    folder = config.getoption("--record-failures")
+    self._record = Captures(folder, self._session) if folder else None
 
   def options(self) -> dict[str, Any]:
     """What the command line asks of each machine."""
@@ -120,6 +129,7 @@ class MockGPUs:
         stack.enter_context(asked(wanted, self.device_chosen))
       stack.enter_context(warned(wanted))
       stack.enter_context(limited(wanted.timeout))
+      if self._record is not None: stack.enter_context(self._record.test(item, wanted is self.shared))
       Device.notes_places = users_line
       self._trial, item.stash[_FAILED] = Trial(), False  # a plugin may run the test again
       item.stash[_TRIAL] = self._trial
@@ -178,10 +188,56 @@ class MockGPUs:
     if trial is not None and report.failed:
       item.stash[_FAILED] = True
       if text := trial.record(): report.sections.append(("mock GPU", text))
+      if self._record is not None and (text := self._record.keep(item)): report.sections.append(("queues", text))
     return report
 
 
 _FAILED = pytest.StashKey[bool]()
+
+
+class Captures:
+  """`--record-failures`: the captures of failing tests. Tests that share a machine share a capture for as long as
+  something of them stays in its memory (a fixture of a wider scope, what a failure's traceback holds); else each has
+  devices and a capture of its own."""
+
+  def __init__(self, folder: str, session: ExitStack) -> None:
+    self._folder = Path(folder)
+    self._scratch = Path(session.enter_context(TemporaryDirectory(prefix="tinyhw-captures-")))
+    session.callback(self._end)
+    self._count = 0
+
+  @contextmanager
+  def test(self, item: pytest.Item, shares: bool) -> Iterator[None]:
+    """A test is recorded, on the machine that all share or on one of its own."""
+    from tinyhw.device import Device
+    from tinyhw.recorded import RECORDING
+    from tinyhw.testing.machines import in_use
+    self._count += 1
+    path = self._scratch / f"{self._count}.thq"
+    if not shares:
+      with RECORDING.aside(path): yield
+      return
+    if not in_use():
+      Device.close()
+      RECORDING.begin(path)
+    RECORDING.note("test", item.nodeid)
+    yield
+
+  def keep(self, item: pytest.Item) -> str:
+    """Keep what was recorded so far; returns the lines that a failure shows, or nothing where no queue was used."""
+    from tinyhw.recorded import RECORDING
+    if (recorder := RECORDING.recorder) is None: return ""
+    RECORDING.note("test", f"{item.nodeid} failed")
+    recorder.flush()
+    name = re.sub(r"[^\w.=-]+", "_", item.nodeid, flags=re.ASCII)[-LONGEST:].strip("_")
+    self._folder.mkdir(parents=True, exist_ok=True)
+    kept = self._folder / f"{name}.thq"
+    shutil.copyfile(recorder.path, kept)
+    return f"what its queues held is kept: {kept}\ntinyhw doctor {kept}\ntinyhw timeline {kept}"
+
+  def _end(self) -> None:
+    from tinyhw.recorded import RECORDING
+    RECORDING.end()
 
 
 def shorten(error: pytest.ExceptionInfo[BaseException]) -> None:
@@ -253,3 +309,32 @@ def mockgpu(request: pytest.FixtureRequest) -> MockGPU:
   """The mock machine of this test; its cards are the marker's, those of --mockgpu, or one gfx1100."""
   plugin: Any = request.config.pluginmanager.get_plugin("tinyhw-mockgpu")
   return MockGPU(plugin.wanted(request.node.get_closest_marker("mockgpu")).cards)
+
+
+class QueueCapture:
+  """What the fixture `queue_capture` gives a test: the capture of its own queues."""
+
+  def __init__(self, path: Path) -> None:
+    self.path = path
+
+  def read(self) -> Any:
+    """All that was submitted so far, when it is done: a `tinyhw.queues.capture.Capture`."""
+    from tinyhw.device import Device
+    from tinyhw.queues.capture import Capture
+    from tinyhw.recorded import RECORDING
+    Device.synchronize()
+    if RECORDING.recorder is not None: RECORDING.recorder.flush()
+    return Capture(self.path)
+
+  def assert_stream(self, golden: str | os.PathLike[str]) -> None:
+    """The test has submitted what a capture holds, as `tinyhw.queues.diff.assert_stream` compares them."""
+    from tinyhw.queues.diff import assert_stream
+    self.read().close()
+    assert_stream(golden, self.path)
+
+
+@pytest.fixture
+def queue_capture(mockgpu: MockGPU, tmp_path: Path) -> Iterator[QueueCapture]:
+  """The test has devices of its own, and what it submits to their queues is recorded."""
+  from tinyhw.recorded import recording
+  with recording(tmp_path / "queues.thq"): yield QueueCapture(tmp_path / "queues.thq")
