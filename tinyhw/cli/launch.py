@@ -58,7 +58,7 @@ def parse_argument(text: str) -> Argument:
       return np.zeros(size, kind)
     except MemoryError: raise InvalidArgument("is more than this machine has memory", where=where) from None
   if len(text) > LONGEST: raise InvalidArgument(f"a number of {len(head):,} letters", where=where)
-  number = whole(head) if not rest or rest[0][:1] != "f" else None
+  number: float | None = whole(head) if not rest or rest[0][:1] != "f" else None
   if number is None: number = real(head)
   if number is None: raise InvalidArgument("is no .npy file, out:TYPE:COUNT, VALUE:TYPE or number", where=where)
   if not rest: return number

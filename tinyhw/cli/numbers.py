@@ -8,16 +8,22 @@ import click
 from tinyhw.core.environment import LONGEST
 
 
-class _Ascii(click.ParamType):
-  def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-    if isinstance(value, str) and not (value.isascii() and len(value) <= LONGEST):
-      self.fail(f"{value[:LONGEST]!r} is not a valid number: ASCII, at most {LONGEST} letters.", param, ctx)
-    return super().convert(value, param, ctx)
+def _plain(value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+  """The value, unless it is a text of other letters, or too long a one."""
+  if isinstance(value, str) and not (value.isascii() and len(value) <= LONGEST):
+    raise click.BadParameter(f"{value[:LONGEST]!r} is not a valid number: ASCII, at most {LONGEST} letters.", ctx, param)
+  return value
 
 
-class Whole(_Ascii, click.IntRange):
+class Whole(click.IntRange):
   """A whole number in a range."""
 
+  def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    return super().convert(_plain(value, param, ctx), param, ctx)
 
-class Real(_Ascii, click.FloatRange):
+
+class Real(click.FloatRange):
   """A number in a range."""
+
+  def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    return super().convert(_plain(value, param, ctx), param, ctx)
