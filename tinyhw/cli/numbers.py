@@ -11,7 +11,7 @@ from tinyhw.core.environment import LONGEST
 def _plain(value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
   """The value, unless it is a text of other letters, or too long a one."""
   if isinstance(value, str) and not (value.isascii() and len(value) <= LONGEST):
-    raise click.BadParameter(f"{value[:LONGEST]!r} is not a valid number: ASCII, at most {LONGEST} letters.", ctx, param)
+    raise click.BadParameter(f"{value[:LONGEST]!r} is no valid number: ASCII, at most {LONGEST} letters.", ctx, param)
   return value
 
 
