@@ -16,7 +16,6 @@ DATA: Final = "a foreign reader, or data of any form: what it raises is of the d
 C: Final = "nothing is raised out of a function that C calls: it is told after the call"
 # (file, function) -> why no mistake of the code's own is hidden there.
 REVIEWED: Final = {
-  ("cli/launch.py", "parse_argument"): ONE,
   ("cli/native.py", "_copies"): ONE,
   ("cli/native.py", "run"): ONE,
   ("cli/children.py", "say"): "there may be no second descriptor to write to",

@@ -148,6 +148,7 @@ def _from_list(data: Any, device: str, dtype: DType | None) -> UOp:
   if not values: return UOp.const(kind, 0, device, tuple(shape))
   if kind.is_int:
     values = [fitting(math.trunc(x) if isinstance(x, float) and math.isfinite(x) else x, kind) for x in values]
+  else: values = [fitting(x, kind) for x in values]
   words, letter = [semantics.canonical(x, kind) for x in values], semantics.FORMATS[(kind.bits_type or kind).name]
   if kind.bits_type is not None: words = [semantics.to_bits(x, kind) for x in words]
   return from_host(struct.pack(f"<{len(words)}{letter}", *words), device, len(words), kind).reshape(tuple(shape))

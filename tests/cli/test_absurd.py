@@ -15,7 +15,7 @@ from tests.strength import examples, seeds
 from tinyhw import Device
 from tinyhw.cli import LONGEST, main
 from tinyhw.cli.files import load
-from tinyhw.core.environment import count
+from tinyhw.core.environment import count, real, whole
 from tinyhw.core.errors import InvalidArgument
 
 BIG = "9" * 5000
@@ -173,3 +173,29 @@ def test_a_count_is_a_few_digits() -> None:
   assert [count(t) for t in ("0", "007", "9" * 18)] == [0, 7, 10**18 - 1]
   others = ("", "-1", "+1", " 1", "1 ", "1_0", "0x1", "1.0", "\u0663", "\u00b2", "9" * 19, BIG)
   assert {count(t) for t in others} == {None}
+
+
+OTHER_SCRIPTS = ["\u0663", "\uff13", "\u0967", "1\u0663", "0x\u0663", "-\uff13", "\uff13.5"]
+
+
+@pytest.mark.parametrize("text", OTHER_SCRIPTS)
+def test_no_number_has_digits_of_other_scripts(folder: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+  assert count(text) is None and whole(text) is None and real(text) is None
+  launch = ["launch", "add.o", "--device=EMU"]
+  lines = [[*launch, f"--{option}={value}"] for option, value in (
+    ("arg", text), ("arg", f"{text}:i32"), ("arg", f"{text}:f32"), ("arg", f"out:f32:{text}"), ("grid", f"{text},1,1"),
+    ("block", f"1,{text}"), ("shared", text), ("timeout", text), ("save", f"{text}=x.npy"))]
+  lines += [["replay", "none", f"--{option}={text}"] for option in ("until", "loop", "settle")]
+  lines += [["demo", f"--steps={text}"], ["demo", f"--batch={text}"]]
+  for line in lines:
+    with pytest.MonkeyPatch.context() as m, pytest.raises(SystemExit) as end:
+      m.setattr(sys, "argv", ["tinyhw", *line])
+      main()
+    told = capsys.readouterr().err
+    assert end.value.code in (1, 2) and "Traceback" not in told and text in told, (line, told)
+
+
+def test_numbers_are_those_of_people() -> None:
+  assert [whole(t) for t in ("7", "-7", "0x1f", "0b11", " 5 ", "007", BIG, "1.5", "")] == [
+    7, -7, 31, 3, 5, None, None, None, None]
+  assert [real(t) for t in ("0.5", "1e3", "-2", "x", BIG)] == [0.5, 1000.0, -2.0, None, None]

@@ -28,6 +28,7 @@ from tinyhw.cli.debug_text import (
   span,
   whole,
 )
+from tinyhw.core.environment import count as counted
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.core.store import make_own_folder, own_folder, read_own, write_own
 from tinyhw.emulator.debug.breaks import Break, PlaceBreak
@@ -519,7 +520,8 @@ class Shell(SourceCommands, ABC, Generic[D]):
   def number(self, text: str) -> int:
     """An expression that is one whole number."""
     wave = self.session.wave
-    value = Expression(text).value(wave, self.session.code) if not text.isdecimal() else int(text)
+    value: Any = counted(text)
+    if value is None: value = Expression(text).value(wave, self.session.code)
     if not isinstance(value, int) or isinstance(value, bool): raise InvalidArgument(f"{text} is no whole number")
     return value
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.text import Text
 
+from tinyhw.core.environment import count
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.source import Variable, contents
 from tinyhw.emulator.debug.amdgcn.variables import where
@@ -69,7 +70,7 @@ class SourceCommands:
   def _line_of(self, text: str) -> tuple[str, int]:
     """(file, line) of what a person writes; of nothing, where the wave is."""
     code = self.session.code
-    if text.isdecimal(): return code.file(), int(text)
+    if (line := count(text)) is not None: return code.file(), line
     found = code.lines_at(text) if text else None
     if found is not None:
       spot = code.source.spot(found[1][0])

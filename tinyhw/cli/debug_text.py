@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.environment import whole as number
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.debug.breaks import show
 from tinyhw.emulator.debug.expression import Register
@@ -20,8 +21,8 @@ def parse_limits(words: str) -> tuple[str, dict[str, int], str | None]:
   head, _, condition = (words + " ").partition(" if ")
   limits: dict[str, int] = {}
   while m := re.search(rf"\s({'|'.join(LIMITS)})\s+(\w+)\s*$", head):
-    try: limits[m[1]] = int(m[2], 0)
-    except ValueError: raise InvalidArgument(f"{m[2]!r} is no number", where=m[1]) from None
+    if (value := number(m[2])) is None: raise InvalidArgument(f"{m[2]!r} is no number", where=m[1])
+    limits[m[1]] = value
     head = head[:m.start()]
   return head.strip(), limits, condition.strip() or None
 
@@ -30,7 +31,7 @@ def parse_names(text: str) -> list[str]:
   """"v0 v4-v7" to the names of the registers."""
   names: list[str] = []
   for word in text.replace(",", " ").split():
-    m = re.fullmatch(r"([sva])(\d+)-(?:\1)?(\d+)", word)
+    m = re.fullmatch(r"([sva])(\d{1,9})-(?:\1)?(\d{1,9})", word, re.ASCII)
     if m: names += [f"{m[1]}{k}" for k in range(int(m[2]), min(int(m[3]), 511) + 1)]
     else: names.append(word.lower())
   return names
@@ -50,8 +51,8 @@ def count(text: str) -> int:
 
 
 def whole(text: str) -> int:
-  try: return int(text, 0)
-  except ValueError: raise InvalidArgument(f"{text!r} is no whole number") from None
+  if (value := number(text)) is None: raise InvalidArgument(f"{text!r} is no whole number")
+  return value
 
 
 def need(text: str, what: str) -> str:

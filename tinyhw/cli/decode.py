@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tinyhw.arch.nv import NV_ARCHES
+from tinyhw.core.environment import whole
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.queues import listing, raw
 from tinyhw.queues import source as text
@@ -19,8 +20,8 @@ from tinyhw.queues.container import MAGIC
 
 def number(text: str) -> int:
   """A number in decimal or hex."""
-  try: return int(text, 0)
-  except ValueError: raise click.BadParameter(f"{text!r} is no number") from None
+  if (value := whole(text)) is None: raise click.BadParameter(f"{text!r} is no number")
+  return value
 
 
 @click.command()

@@ -15,6 +15,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from tinyhw.cli.numbers import Whole
 from tinyhw.core.errors import Error
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ def train(device: str, steps: int, batch: int) -> Run:
 
 
 @click.command()
-@click.option("--steps", default=20, show_default=True, type=click.IntRange(1), help="Training steps.")
-@click.option("--batch", default=128, show_default=True, type=click.IntRange(1, 1500), help="Samples a step.")
+@click.option("--steps", default=20, show_default=True, type=Whole(1), help="Training steps.")
+@click.option("--batch", default=128, show_default=True, type=Whole(1, 1500), help="Samples a step.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def command(steps: int, batch: int, as_json: bool) -> None:
   """Train a small network (64-32-10, cross entropy, SGD) on UCI's optical digits, on LLVM, PYTHON and AMD.

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from tinyhw.cli import checks, complete, progress
 from tinyhw.cli.files import contents, load
-from tinyhw.core.environment import count
+from tinyhw.cli.numbers import Real, Whole
+from tinyhw.core.environment import count, real, whole
 from tinyhw.core.errors import DeviceError, InvalidArgument, LDSWarning
 from tinyhw.cuda_source import CudaSource
 from tinyhw.device import Device, mock_cards
@@ -57,12 +58,9 @@ def parse_argument(text: str) -> Argument:
       return np.zeros(size, kind)
     except MemoryError: raise InvalidArgument("is more than this machine has memory", where=where) from None
   if len(text) > LONGEST: raise InvalidArgument(f"a number of {len(head):,} letters", where=where)
-  try:
-    number = int(head, 0) if not rest or rest[0][0] != "f" else float(head)
-  except (ValueError, IndexError):
-    try: number = float(head)
-    except ValueError:
-      raise InvalidArgument("is no .npy file, out:TYPE:COUNT, VALUE:TYPE or number", where=where) from None
+  number: float | None = whole(head) if not rest or rest[0][:1] != "f" else None
+  if number is None: number = real(head)
+  if number is None: raise InvalidArgument("is no .npy file, out:TYPE:COUNT, VALUE:TYPE or number", where=where)
   if not rest: return number
   if len(rest) != 1 or rest[0] not in TYPES:
     raise InvalidArgument(f"has no type {':'.join(rest)!r}", where=where, hint=f"TYPE is one of {', '.join(TYPES)}")
@@ -90,9 +88,9 @@ class Launch(checks.Checked):
 @click.option("--cluster", default=None, metavar="X,Y,Z",
               help="Blocks of a cluster, where a kernel of PTX does not say it.")
 @click.option("--arg", "-a", "arguments", multiple=True, help="One for each kernel argument, in order.")
-@click.option("--shared", "-s", type=click.IntRange(min=0), default=0, metavar="BYTES",
+@click.option("--shared", "-s", type=Whole(min=0), default=0, metavar="BYTES",
               help="Dynamic LDS of a workgroup, in bytes.")
-@click.option("--timeout", type=float, default=None, metavar="SECONDS",
+@click.option("--timeout", type=Real(), default=None, metavar="SECONDS",
               help="Take the launch off the device after so many seconds.")
 @click.option("--device", default=None,
               help="Device to run on [default: $DEV, else AMD; EMU for MOCKGPU=gfx1201 or gfx942].")

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from tinyhw.cli.numbers import Real, Whole
+from tinyhw.core.environment import whole
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.device import system_way
 from tinyhw.mocked import mock_machine, mock_options
@@ -42,9 +44,9 @@ def machine_for(capture: Capture, mockgpu: str | None) -> tuple[dict[str, Any], 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--mockgpu", metavar="CARDS", help="Mock cards to replay on [the capture's own, else the machine's].")
-@click.option("--until", type=click.IntRange(0), metavar="N", help="Stop behind submission N.")
-@click.option("--loop", default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Do it all so often.")
-@click.option("--settle", default=SETTLE_S, show_default=True, type=click.FloatRange(0.001), metavar="SECONDS",
+@click.option("--until", type=Whole(0), metavar="N", help="Stop behind submission N.")
+@click.option("--loop", default=1, show_default=True, type=Whole(1), metavar="N", help="Do it all so often.")
+@click.option("--settle", default=SETTLE_S, show_default=True, type=Real(0.001), metavar="SECONDS",
               help="How long a submission may take.")
 @click.option("--dump", metavar="BUFFER", help="Write this buffer (a number, or an address) after each submission.")
 @click.option("--to", default=".", type=click.Path(file_okay=False), metavar="FOLDER", help="Where --dump writes.")
@@ -95,8 +97,8 @@ def _tell(capture: Capture, done: Done, as_json: bool, file: str) -> bool:
 
 
 def _dump(replay: Replay, done: Done, wanted: str, folder: Path) -> None:
-  try: number = int(wanted, 0)
-  except ValueError: raise InvalidArgument(f"{wanted!r} is no number and no address", where="--dump") from None
+  if (number := whole(wanted)) is None:
+    raise InvalidArgument(f"{wanted!r} is no number and no address", where="--dump")
   world = done.step.world
   assert world is not None
   made = world.find(number) or next((a for a in world.living() if a.key == number), None)

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
+LONGEST: Final = 100  # letters of a number
 _DATA: Final[Any] = getattr(os.environ, "_data", None)  # CPython's: what os.environ itself looks up, encoded
 
 
@@ -26,3 +27,19 @@ def count(text: str) -> int | None:
   """What a count in a variable or on a command line says: 1 to 18 digits. None for any other text; Python's `int`
   takes digits of all scripts, and raises for more than 4,300."""
   return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+def whole(text: str) -> int | None:
+  """A whole number as a person writes it: an optional sign, then 10, 0x1f, 0b11 or 0o17. None for any other text: one
+  with digits of other scripts or beyond 100 letters is no number here."""
+  text = text.strip()
+  if not text.isascii() or len(text) > LONGEST: return None
+  try: return int(text, 0)
+  except ValueError: return None
+
+
+def real(text: str) -> float | None:
+  """A number as `float` reads it, of ASCII alone and at most 100 letters; None for any other text."""
+  if not text.isascii() or len(text) > LONGEST: return None
+  try: return float(text)
+  except ValueError: return None

@@ -170,6 +170,8 @@ class BorrowedBuffer(Buffer):
 
   def __init__(self, device: str, size: int, dtype: DType, address: int):
     super().__init__(device, size, dtype)
+    if not 0 <= address < 1 << 64:
+      raise InvalidArgument(f"memory at {address:#x}", hint="an address is 64 bits")
     if address % dtype.itemsize:
       raise InvalidArgument(f"{dtype} at {address:#x}, which is no multiple of {dtype.itemsize}",
                             hint="kernels rely on it; copy the memory: Tensor(array)")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _FAR = 24.0              # from there on the asymptotic series of Bessel's functions
 _TERMS = 60              # of the power series below it
 
+MOST_TERMS = 1024  # of what grows by one with each degree or dimension
+
 
 class Bessel(Special):
   """More special functions."""
@@ -80,7 +82,8 @@ class Bessel(Special):
 
   def mvlgamma(self, p: int) -> Self:
     """The logarithm of the gamma function of `p` dimensions, of numbers above (p - 1) / 2."""
-    if not isinstance(p, int) or p < 1: raise InvalidArgument(f"mvlgamma of {p!r} dimensions", hint="at least 1")
+    if not isinstance(p, int) or not 1 <= p <= MOST_TERMS:
+      raise InvalidArgument(f"mvlgamma of {p!r} dimensions", hint=f"1 to {MOST_TERMS}: each is a term of the kernel")
     x, _, dtype = self._in_double()
     total = x.lgamma()
     for j in range(1, p): total = total + (x - 0.5 * j).lgamma()
@@ -147,8 +150,9 @@ class Bessel(Special):
   def _recurrent(self, name: str, n: Any, first: Any, following: Any) -> Self:
     """Polynomial `n` of a family; 0 below 0. `first` gives the second of them, `following` the one after two."""
     if hasattr(n, "item") and not isinstance(n, (int, float)) and n.numel() == 1: n = n.item()
-    if not isinstance(n, (int, float)) or n != int(n):
-      raise InvalidArgument(f"{name} of degree {n!r}", hint="one whole number for all elements")
+    if not isinstance(n, (int, float)) or n > MOST_TERMS or not math.isfinite(n) or n != int(n):
+      raise InvalidArgument(f"{name} of degree {n!r}",
+                            hint=f"one whole number for all elements, up to {MOST_TERMS}: each is a step of the kernel")
     x, _, dtype = self._in_double()
     before, now = x.const_like(1), first(x)
     if n < 1: return (before if n == 0 else x.const_like(0)).cast(dtype)

@@ -13,6 +13,7 @@ from tinyhw.core.locks import TABLES, shared_lock
 from tinyhw.core.patience import again
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import Held
+from tinyhw.function.limits import refuse_beyond
 from tinyhw.function.spelling import accept_all_spellings
 from tinyhw.function.views import Clock, View, Views
 from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes, promote
@@ -418,6 +419,9 @@ def learning() -> list[TensorBase]:
   return [t for r in list(_learning.values()) if (t := r()) is not None and t._learns and t.is_leaf]
 
 
+accept_all_spellings(TensorBase)  # those that derive from it do so as they are made
+
+
 def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
   """The common shape that all of `shapes` broadcast to, by NumPy's rules."""
   if not shapes: return ()
@@ -461,7 +465,9 @@ def fitting(value: ConstType, dtype: DType) -> ConstType:
   """A number that a tensor of this type may be made of. As in PyTorch a negative number is an unsigned one with its
   bits; what has no such bits is a mistake."""
   if dtype.is_int and not (dtype.min if dtype.is_signed else -dtype.max) <= value <= dtype.max:
+    refuse_beyond("Tensor", (value,))
     raise InvalidNumber(f"{value} does not fit {dtype}", hint="give a wider dtype")
+  if dtype.is_float: refuse_beyond("Tensor", (value,))
   return value
 
 

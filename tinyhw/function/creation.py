@@ -12,6 +12,7 @@ from tinyhw.function.movement import iota
 from tinyhw.function.reduction import DTypeLike, named
 from tinyhw.function.sample import Sampling
 from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.results import counted
 from tinyhw.ir.size import Size, larger, plain, scalar
 from tinyhw.ir.uop import UOp
 
@@ -25,7 +26,7 @@ def shape_of(shape: Any) -> tuple[int, ...]:
   if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)): sizes = sizes[0]
   if any(not isinstance(s, (int, Size)) or isinstance(s, bool) or s < 0 for s in sizes):
     raise InvalidShape(f"{tuple(sizes)} is not a shape")
-  return tuple(plain(s) for s in sizes)
+  return counted(tuple(plain(s) for s in sizes))
 
 
 def _counted(start: Any, stop: Any, step: Any) -> int:
@@ -134,7 +135,11 @@ class Creation(Sampling):
     if stop is None: start, stop = 0, start
     if step == 0: raise InvalidArgument("arange with step 0")
     if any(isinstance(x, Size) for x in (start, stop, step)): count = _counted(start, stop, step)
-    else: count = max(0, math.ceil((stop - start) / step))
+    elif not all(math.isfinite(x) for x in (start, stop, step)):
+      raise InvalidNumber(f"arange from {start} to {stop} by {step}", hint="it counts finite numbers")
+    elif isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+      count = max(0, -((start - stop) // step))
+    else: count = max(0, math.ceil(min((float(stop) - float(start)) / step, 2.0**64)))
     inexact = any(isinstance(x, float) for x in (start, stop, step))
     kind = named(dtype) or (dtypes.default_float if inexact else dtypes.default_int)
     if not inexact and kind.is_int and isinstance(count, int) and count:
@@ -157,7 +162,7 @@ class Creation(Sampling):
     if kind.is_bool: raise InvalidType("linspace of bools", hint="it is for numbers")
     places = cls._wrap(iota(steps, Device.canonicalize(device)))
     wide = places.cast(dtypes.float32 if kind.is_float and kind.bits <= 32 else dtypes.float64)
-    step = (stop - start) / max(steps - 1, 1)
+    step = (float(stop) - float(start)) / max(steps - 1, 1)
     # Each half is counted from its own end, which so is exact.
     values = (places < (steps + 1) // 2).where(wide * step + start, stop - (steps - 1 - wide) * step)
     return cls._made(values.cast(kind).uop, requires_grad)

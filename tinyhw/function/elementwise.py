@@ -56,6 +56,9 @@ def _promoted(tensors: list[Any], nodes: list[UOp]) -> list[UOp]:
   return [expand_to(u.cast(dtype), shape) for u in nodes]
 
 
+MOST_DECIMALS = 308  # of float64
+
+
 class Elementwise(TensorBase):
   """The functions that work element by element."""
   __slots__ = ()
@@ -578,6 +581,8 @@ class Elementwise(TensorBase):
   def round(self, decimals: int_ = 0) -> Self:
     """Rounded to the nearest integer, halves to the even one; or to `decimals` places behind the point."""
     if not self.dtype.is_float: return self._same()
+    if not -MOST_DECIMALS <= decimals <= MOST_DECIMALS:
+      raise InvalidArgument(f"round to {decimals} decimals", hint=f"a float has {MOST_DECIMALS} at most")
     if decimals: return (self * 10.0**decimals).round() / 10.0**decimals
     whole = self.trunc()
     rest, half = (self - whole).abs(), whole * 0.5        # both are exact

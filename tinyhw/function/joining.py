@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Padding = Sequence[tuple[int, int] | None]
 MODES = ("constant", "reflect", "replicate", "circular")
 
+MOST_PIECES = 1 << 16  # of an axis that has not so many elements: the others would be empty
+
 
 class Joining(Movement):
   """The functions that join, split and pad."""
@@ -217,9 +219,9 @@ class Joining(Movement):
 
   def chunk(self, count: int, axis: int = 0) -> tuple[Self, ...]:
     """Cut along an axis into at most `count` pieces of one size (the last may be smaller)."""
-    if count < 1: raise InvalidArgument(f"{count} chunks")
     if not self.shape: raise InvalidShape("a tensor of shape () has no axis to split")
     size = self.shape[self._axis(axis)]
+    if count < 1 or not size and count > MOST_PIECES: raise InvalidArgument(f"{count} chunks of {size} elements")
     return self.split(-(-size // count), axis) if size else self.split([0] * count, axis)
 
   def split_with_sizes(self, sizes: Sequence[int], axis: int = 0) -> tuple[Self, ...]:
@@ -240,7 +242,7 @@ class Joining(Movement):
     total = self.shape[axis]
     if hasattr(sections, "tolist"): sections = sections.tolist()
     if isinstance(sections, int):
-      if sections < 1: raise InvalidArgument(f"{sections} sections")
+      if not 1 <= sections <= max(total, MOST_PIECES): raise InvalidArgument(f"{sections} sections of {total} elements")
       short, longer = divmod(total, sections)
       return self.split([short + (i < longer) for i in range(sections)], axis)
     marks = [slice(0, s).indices(total)[1] for s in sections]
@@ -267,7 +269,7 @@ class Joining(Movement):
     """One position of an axis, without it."""
     axis = self._axis(axis)
     size = self.shape[axis] if self.shape else 0
-    if not -size <= index < size: raise IndexError(f"index {index} of axis {axis} of shape {self.shape}")
+    if not -size <= index < size: raise InvalidIndex(f"index {index} of axis {axis} of shape {self.shape}")
     return self.narrow(axis, index % size, 1).squeeze(axis)
 
   def repeat_interleave(self, repeats: int | Sequence[int] | Self, axis: int | None = None, *,

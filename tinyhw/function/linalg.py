@@ -171,6 +171,8 @@ class Linalg(Sorting):
 
   def tensordot(self, other: Self, axis: int | Sequence[Sequence[int]] = 2) -> Self:
     """Sums of products along axes of both: the last of this and the first of the other, or those that are named."""
+    if isinstance(axis, int) and not 0 <= axis <= min(self.ndim, other.ndim):
+      raise InvalidShape(f"tensordot of shapes {self.shape} and {other.shape} along {axis} axes")
     if isinstance(axis, int): mine, theirs = list(range(self.ndim - axis, self.ndim)), list(range(axis))
     else: mine, theirs = [self._axis(a) for a in axis[0]], [other._axis(a) for a in axis[1]]
     if [self.shape[a] for a in mine] != [other.shape[a] for a in theirs]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidShape, InvalidType
+from tinyhw.core.errors import InvalidShape, InvalidType, Unsupported
 from tinyhw.function.activation import Activation
 from tinyhw.function.views import Diagonal, Expanded, Indexed, Permuted, Places, Reshaped, reshaped, strides_of
 from tinyhw.ir.dtype import DType, dtypes
@@ -414,6 +414,7 @@ def iota(size: int, device: str) -> UOp:
 
   Movement alone makes it, so it costs index arithmetic in the kernel that uses it and no memory.
   """
+  if type(size) is int and size > 1 << 31: raise Unsupported("positions", f"0..{size - 1}", hint="they are int32")
   return _iota(size, device) if type(size) is int else _iota.__wrapped__(plain(size), device)
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _EULER = 0.5772156649015329
 _SHIFT = 10              # asymptotic series begin there
+MOST_DERIVED = 169       # the factorial of the next order is the last that a float64 holds
 # Bernoulli's numbers B2, B4, ...
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
@@ -95,7 +96,8 @@ class Special(Mathematics):
     numbers."""
     x: Any = self
     if isinstance(n, Special): x, n = n, x
-    if not isinstance(n, int) or n < 0: raise InvalidArgument(f"polygamma of order {n!r}", hint="it is a whole number")
+    if not isinstance(n, int) or not 0 <= n <= MOST_DERIVED:
+      raise InvalidArgument(f"polygamma of order {n!r}", hint=f"it is a whole number up to {MOST_DERIVED}")
     if n == 0:
       first: Self = x.digamma()
       return first

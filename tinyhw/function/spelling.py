@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.function.limits import refuse_beyond
 
 SPELLINGS: tuple[tuple[str, ...], ...] = (
   ("axis", "dim", "dims", "axes", "order", "dimension"),
@@ -60,6 +61,12 @@ IN_PLACE = frozenset({"relu", "relu6", "leaky_relu", "elu", "selu", "celu", "sil
 """Functions that take PyTorch's `inplace=True`: the tensor itself gets the value, too."""
 
 
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+OPERATORS = frozenset({"__getitem__", "__setitem__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
+                       *(f"__{kind}{name}__" for name in _BINARY for kind in ("", "r", "i"))})
+"""What Python calls with numbers of the user's."""
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -97,11 +104,13 @@ def _other_names(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _accepting(function: Callable[..., Any], names: dict[str, str]) -> Callable[..., Any]:
-  changes = function.__name__ in IN_PLACE
+  changes, called = function.__name__ in IN_PLACE, function.__name__.strip("_")
 
   @functools.wraps(function)
   def spelled(*args: Any, **kwargs: Any) -> Any:
+    refuse_beyond(called, args)
     if not kwargs: return function(*args)
+    refuse_beyond(called, kwargs.values())
     if changes and kwargs.pop("inplace", False): return args[0]._in_place(function.__name__, args[1:], kwargs)
     for name in kwargs.keys() & names.keys():
       if names[name][0] == "*":
@@ -132,14 +141,14 @@ def by_any_spelling(function: F) -> F:
 
 
 def accept_all_spellings(cls: type) -> None:
-  """Makes the functions that a class adds take every spelling of their parameters."""
+  """Makes the functions that a class adds take every spelling of their parameters, and no number beyond all types."""
   done: dict[Any, Any] = {}      # a function under two names stays one
   for name, member in list(vars(cls).items()):
-    if name.startswith("_"): continue
+    if name.startswith("_") and name not in OPERATORS: continue
     kind = type(member) if isinstance(member, (classmethod, staticmethod)) else None
     function = member.__func__ if kind else member
     if not inspect.isfunction(function): continue
     if function not in done:
       names = _other_names(function)
-      done[function] = _accepting(function, names) if names or name in IN_PLACE else function
-    if done[function] is not function: setattr(cls, name, kind(done[function]) if kind else done[function])
+      done[function] = _accepting(function, names)
+    setattr(cls, name, kind(done[function]) if kind else done[function])

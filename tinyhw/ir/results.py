@@ -4,11 +4,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, InvalidShape
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.semantics import Scalar
+
+MOST_ELEMENTS = (1 << 63) - 1
+
+
+def counted(shape: tuple[int, ...]) -> tuple[int, ...]:
+  """The shape, if 64 bits number its elements; sizes of 0 count as 1, so that all sizes and strides have bounds."""
+  if math.prod([s for s in shape if type(s) is int and s > 1]) > MOST_ELEMENTS:
+    large = [f"{s}" if type(s) is not int or s <= MOST_ELEMENTS else f"2**{s.bit_length() - 1} or more" for s in shape]
+    raise InvalidShape(f"shape ({', '.join(large)}) has more than 2**63 - 1 elements", hint="no memory holds so many")
+  return shape
 
 
 def movement_shape(op: Ops, shape: tuple[int, ...], arg: tuple[Any, ...]) -> tuple[int, ...]:
@@ -16,17 +26,17 @@ def movement_shape(op: Ops, shape: tuple[int, ...], arg: tuple[Any, ...]) -> tup
   def refuse(why: str) -> InvalidArgument: return InvalidArgument(f"{op.name} {arg} of shape {shape}: {why}")
   if op is Ops.RESHAPE:
     if any(s < 0 for s in arg) or math.prod(arg) != math.prod(shape): raise refuse("the number of elements differs")
-    return arg
+    return counted(arg)
   if len(arg) != len(shape): raise refuse(f"needs {len(shape)} entries")
   if op is Ops.PERMUTE:
     if sorted(arg) != list(range(len(shape))): raise refuse("not a permutation of the axes")
     return tuple(shape[i] for i in arg)
   if op is Ops.EXPAND:
     if any(old not in (1, new) for old, new in zip(shape, arg)): raise refuse("only axes of size 1 expand")
-    return arg
+    return counted(arg)
   if op is Ops.PAD:
     if any(before < 0 or after < 0 for before, after in arg): raise refuse("padding is negative")
-    return tuple(before + s + after for s, (before, after) in zip(shape, arg))
+    return counted(tuple(before + s + after for s, (before, after) in zip(shape, arg)))
   if op is Ops.SHRINK:
     if any(not 0 <= start <= stop <= s for s, (start, stop) in zip(shape, arg)): raise refuse("bounds outside the axis")
     return tuple(stop - start for start, stop in arg)

@@ -28,6 +28,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from tinyhw.autogen import nv_c56f as host
+from tinyhw.core.environment import whole
 from tinyhw.core.errors import DecodeError, EncodeError, Unsupported
 from tinyhw.core.layout import Method
 from tinyhw.queues import raw
@@ -37,7 +38,7 @@ from tinyhw.wire import text as wire_text
 
 _LABEL: Final = re.compile(r"([A-Za-z_][A-Za-z_0-9.]*)")
 _DIRECTIVE: Final = re.compile(r"\.(\w+)\s*(.*)")
-_SUM: Final = re.compile(r"\b([A-Za-z_]\w*)\s*\+\s*(0[xX][0-9a-fA-F]+|\d+)")
+_SUM: Final = re.compile(r"\b([A-Za-z_]\w*)\s*\+\s*(0[xX][0-9a-fA-F]+|[0-9]+)")
 _NAME: Final = re.compile(r"(?<=[=\s(])[A-Za-z_][\w.]*(?=[,)\s]|$)")
 _HEADERS: Final[dict[str, type[Any]]] = {"INCR": methods.INCR, "NONINCR": methods.NONINCR, "ONEINCR": methods.ONEINCR,
                                          "IMMD": methods.IMMD}
@@ -210,8 +211,9 @@ class _Assembler:
 
   def _int(self, text: str) -> int:
     text = self._numbers(text.strip())
-    if not re.fullmatch(r"0[xX][0-9a-fA-F]+|[0-9]+", text): raise self._wrong(f"{text!r} is no number")
-    return int(text, 0)
+    value = whole(text) if re.fullmatch(r"0[xX][0-9a-fA-F]+|[0-9]+", text) else None
+    if value is None: raise self._wrong(f"{text!r} is no number")
+    return value
 
   def _word(self, text: str) -> int:
     value = self._int(text)
@@ -313,8 +315,8 @@ def _gpfifo(text: str, stream: Stream) -> list[int]:
 
 
 def _number(text: str) -> int:
-  try: return int(text, 0)
-  except ValueError: raise DecodeError(f"{text!r} is no number") from None
+  if (value := whole(text)) is None: raise DecodeError(f"{text!r} is no number")
+  return value
 
 
 def _qmd(text: str, stream: Stream) -> list[int]:
