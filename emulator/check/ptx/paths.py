@@ -5,6 +5,7 @@ not proven may have none.
 """
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +19,7 @@ from tinyhw.isa.ptx.forms import SIZES
 # that touch memory or other threads in a way that watched code knows, beside those that only compute
 _KNOWN: Final = frozenset({"ld", "ldu", "st", "atom", "red", "shfl", "vote", "match", "redux", "activemask", "elect", "mma",
                            "mov", "cvt", "cvta", "lop3", "set", "setp", "fence", "membar", "prefetch", "prefetchu",
-                           "isspacep", "applypriority", "createpolicy", "pmevent"})
+                           "ldmatrix", "stmatrix", "movmatrix", "isspacep", "applypriority", "createpolicy", "pmevent"})
 _OTHERS: Final = frozenset({"call", "griddepcontrol", "setmaxnreg", "nanosleep"})  # that are bound elsewhere
 _ELSEWHERE: Final = frozenset({"async", "bulk", "tensor"})
 _CELL: Final = 4  # bytes, at most, that a cell stands for
@@ -40,7 +41,8 @@ class Proof:
 def prove(flat: Flat) -> Proof:
   """Look at all paths of a kernel."""
   does = [effects(line) for line in flat.lines]
-  why = next((text for line, d in zip(flat.lines, does) if (text := _unknown(line, d))), "")
+  constants = _constants(flat, does)
+  why = next((text for line, d in zip(flat.lines, does) if (text := _unknown(line, d, constants))), "")
   if not why: why = _unwritten(flat, does)
   if why: return Proof(why)
   sizes = {"shared": _CELL, "global": _CELL}
@@ -59,13 +61,26 @@ def _accessed(line: Line) -> tuple[str, int]:
   return {"const": "global"}.get(space, space), SIZES[form.type]
 
 
-def _unknown(line: Line, does: Effects) -> str:
+def _constants(flat: Flat, does: list[Effects]) -> dict[int, int]:
+  """Registers that are written at one place alone, by a mov of a number."""
+  written = Counter(r for d in does for r in d.results)
+  out = dict[int, int]()
+  for line, d in zip(flat.lines, does):
+    if d.opcode != "mov" or d.guard is not None or len(d.results) != 1 or written[d.results[0]] > 1: continue
+    number = operands.immediate(line, line.instruction.operands[1], "b32")
+    if number is not None: out[d.results[0]] = int(number) & _FULL
+  return out
+
+
+def _unknown(line: Line, does: Effects, constants: dict[int, int]) -> str:
   """Why watched code does not take an instruction."""
   i = line.instruction
   if i.opcode in _OTHERS or i.opcode in bind.BINDERS.keys() - bind.PURE - _KNOWN: return i.name
   if does.modifiers & _ELSEWHERE or any("cluster" in m for m in does.modifiers): return i.name
   if does.members is None: return ""
-  members = operands.immediate(line, does.members, "b32")
+  register = operands.register(line, does.members)
+  if register is not None: members = constants.get(register.number)
+  else: members = operands.immediate(line, does.members, "b32")
   return "" if members is not None and int(members) & _FULL == _FULL else f"the members of {i.name}"
 
 
