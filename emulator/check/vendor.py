@@ -4,7 +4,7 @@ A vendor's checks are imported when the first dispatch of its machine code is ch
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.arch.nv import NvArch
 
@@ -30,6 +30,6 @@ def proven(launch: Workgroups | Grid, watchdog: int, always: bool, checker: Chec
   where that does not pay: then the dispatch has not run. LLVM is loaded where it pays."""
   if isinstance(launch.arch, NvArch):
     from tinyhw.emulator.check.ptx.proven import proven as ptx
-    return ptx(cast("Grid", launch), watchdog, always, checker)
+    return ptx(launch, watchdog, always, checker)
   from tinyhw.emulator.check.amdgcn.proven import proven as amdgcn
-  return amdgcn(cast("Workgroups", launch), watchdog, always, checker)
+  return amdgcn(launch, watchdog, always, checker)

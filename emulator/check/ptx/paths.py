@@ -17,9 +17,10 @@ from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES
 
 # that touch memory or other threads in a way that watched code knows, beside those that only compute
-_KNOWN: Final = frozenset({"ld", "ldu", "st", "atom", "red", "shfl", "vote", "match", "redux", "activemask", "elect", "mma",
-                           "mov", "cvt", "cvta", "lop3", "set", "setp", "fence", "membar", "prefetch", "prefetchu",
-                           "ldmatrix", "stmatrix", "movmatrix", "isspacep", "applypriority", "createpolicy", "pmevent"})
+_KNOWN: Final = frozenset({
+  "ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "movmatrix", "mma", "shfl", "vote", "match", "redux",
+  "activemask", "elect", "mov", "cvt", "cvta", "lop3", "set", "setp", "isspacep", "fence", "membar", "prefetch",
+  "prefetchu", "applypriority", "createpolicy", "pmevent"})
 _OTHERS: Final = frozenset({"call", "griddepcontrol", "setmaxnreg", "nanosleep"})  # that are bound elsewhere
 _ELSEWHERE: Final = frozenset({"async", "bulk", "tensor"})
 _CELL: Final = 4  # bytes, at most, that a cell stands for

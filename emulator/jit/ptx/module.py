@@ -301,7 +301,8 @@ def module(g: Lanes) -> str:
   declared.pop("llvm.fshr.i64", None)
   declared["llvm.cttz.i64"] = "declare i64 @llvm.cttz.i64(i64, i1)"
   declared["llvm.cttz.i32"] = "declare i32 @llvm.cttz.i32(i32, i1)"
-  return "\n".join([*g.e.constants, find(g.watch is not None), look(clustered), *([runner.lives()] if clustered else []), slow(w), *out,
+  lives = [runner.lives()] if clustered else []
+  return "\n".join([*g.e.constants, find(g.watch is not None), look(clustered), *lives, slow(w), *out,
                     runner.text(g.phases, g.named), *declared.values(),
                     "!0 = !{}", '!1 = !{!"branch_weights", i32 2000, i32 1}',
                     '!2 = !{!"branch_weights", i32 1, i32 2000}', ""])

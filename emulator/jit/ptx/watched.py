@@ -8,7 +8,9 @@ barrier. Epochs come again after some time; a cell that is so old may be suspect
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.jit.ptx import layout
@@ -122,7 +124,7 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None = None) -> None
     pointer = e.op(f"inttoptr i64 {(first + (base << scale)).text} to ptr")
     old = _read(cells, pointer)
     bad, new = cells.turned(old, _me(g, cells, count), kind, shared)
-    _go_on(cells, bad, old, new, away, kind, lambda: _write(cells, pointer, new))
+    _go_on(cells, bad, old, new, away, kind, partial(_write, cells, pointer, new))
   else:
     base = site.base if site.steps is None else g.materialized(site.base, site.steps)
     base = Value(e, base.in_lanes(), U64, True)
@@ -135,8 +137,7 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None = None) -> None
       pointers = e.op(f"inttoptr <{g.width} x i64> {places.text} to <{g.width} x ptr>")
       old = gather(e, "i32", pointers, text)
       bad, new = cells.turned(old, me, kind, shared)
-      _go_on(cells, bad, old, new, away, kind, lambda p=pointers, x=new: scatter(  # type: ignore[misc]
-        e, "i32", g.width, x, p, text, 4))
+      _go_on(cells, bad, old, new, away, kind, partial(scatter, e, "i32", g.width, new, pointers, text, 4))
   e.side = before
 
 
@@ -164,16 +165,16 @@ def _one(g: Lanes, site: Site, kind: str, first: Value, scale: int, count: int, 
   pointer = e.op(f"inttoptr i64 {(first + (site.base + min(site.steps or (0,)) << scale)).text} to ptr")
   old = _read(cells, pointer)
   bad, new = cells.turned(old, cells.splat(thread), kind, shared)
-  _go_on(cells, bad, old, new, away, kind, lambda: _write(cells, pointer, new))
+  _go_on(cells, bad, old, new, away, kind, partial(_write, cells, pointer, new))
 
 
-def _go_on(cells: _Cells, bad: str, old: str, new: str, away: str, kind: str, write: object) -> None:
+def _go_on(cells: _Cells, bad: str, old: str, new: str, away: str, kind: str,
+           write: Callable[[], None]) -> None:
   """Leave where some access may be a finding; else the cells are noted, those of loads where they change."""
   e = cells.e
   fine = e.new_label("fine")
   e.do(f"br i1 {cells.some(bad)}, label %{away}, label %{fine}, !prof !2")
   e.start(fine)
-  assert callable(write)
   if kind != LOAD: return write()
   note, over = e.new_label("note"), e.new_label("noted")
   e.do(f"br i1 {cells.some(cells.differ(old, new))}, label %{note}, label %{over}")
