@@ -16,7 +16,7 @@ from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.amdgcn import dispatch as interpret
 from tinyhw.emulator.amdgcn.launch import Workgroups, interpreted
 from tinyhw.emulator.amdgcn.program import Program
-from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.observe import OBSERVED, Observer
 from tinyhw.emulator.schedule import Idle, Schedule
 from tinyhw.emulator.simt import Cohort
 from tinyhw.emulator.view import View
@@ -30,7 +30,6 @@ Run = Generator[Idle | None, None, DispatchStats]
 
 ENGINES: Final = ("auto", "ref", "jit", "both")
 WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
-OBSERVED: Final = 1_000_000  # the same for one that is observed, which takes a minute
 # What interpreting costs, in microseconds: a step of a group of waves, and each wave's share of it.
 _STEP: Final = 15.0
 _INSTRUCTION: Final = 0.15

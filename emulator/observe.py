@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
   from tinyhw.core.memory import AddressSpace
@@ -49,13 +49,16 @@ class Copy:
   how: str = ""
 
 
+OBSERVED: Final = 1_000_000  # instructions of a wave before a dispatch that is observed counts as endless: a minute
+
+
 class Observer:
   """Override what you want to see. An exception that a method raises stops the dispatch and reaches its caller."""
 
-  def proven(self, workgroups: Any, watchdog: int, always: bool) -> Stats | None:
-    """Asked before a dispatch (`emulator.amdgcn.launch.Workgroups`), where compiled code may run: what it did, if the
-    observer has had it run to its end in a way that shows that there is nothing to see, else None. `always`: wherever
-    that can be, not only where it pays."""
+  def proven(self, launch: Any, watchdog: int, always: bool) -> Stats | None:
+    """Asked before a dispatch (an `emulator.amdgcn.launch.Workgroups` or `emulator.ptx.launch.Grid`), where compiled
+    code may run: what it did, if the observer has had it run to its end in a way that shows that there is nothing to
+    see, else None. `always`: wherever that can be, not only where it pays."""
     return None
 
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> Observer | None:

@@ -28,8 +28,7 @@ from tinyhw.emulator.debug.debugger import WATCHDOG
 from tinyhw.emulator.debug.ptx.code import PtxCode
 from tinyhw.emulator.debug.ptx.debugger import PtxDebugger
 from tinyhw.emulator.debug.snapshot import copied_space
-from tinyhw.emulator.engines import OBSERVED
-from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.observe import OBSERVED, Observer
 from tinyhw.emulator.ptx.launch import check as check_launch
 from tinyhw.isa.amdgcn import table
 from tinyhw.launcher import Binary, Counts, contents, dims, plain_faults, told_outside, warn

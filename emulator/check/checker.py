@@ -59,10 +59,10 @@ class Checker(Observer):
 
   # ---- what the interpreter shows
 
-  def proven(self, workgroups: Any, watchdog: int, always: bool) -> Stats | None:
+  def proven(self, launch: Any, watchdog: int, always: bool) -> Stats | None:
     if not self.kinds <= DEFAULT: return None
     self.last = Report()
-    return proven(workgroups, watchdog, always, self)
+    return proven(launch, watchdog, always, self)
 
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> Part:
     part = hazards_of(arch, self)

@@ -19,11 +19,12 @@ class Memory:
     self.table = np.array(rows, np.uint64).reshape(-1, 4)
 
 
-def finder(count: str, table: int, parameters: str, good: str, test: str, kept: str, more: str = "") -> str:
+def finder(count: str, table: int, parameters: str, good: str, test: str, kept: str, more: str = "",
+           refused: str = "%none") -> str:
   """The LLVM function `i1 @find(context, site, address, extent{parameters}, access)`: looks a mapping up for a site,
   whose row then says where it starts, `kept`, and its distance to the host. `count` loads %count, the number of
   mappings, `table` is where the context has their rows; `test` computes `good`, which has to hold beside
-  %legal.inside, and `more` computes `kept`."""
+  %legal.inside, and `more` computes `kept`. `refused` is where it goes on from a mapping that does not serve."""
   return f"""
 define private i1 @find(ptr %context, ptr %site, i64 %address, i64 %extent{parameters}, i64 %access) noinline {{
 {count}
@@ -54,7 +55,7 @@ found:
   %inside = icmp ule i64 %end, %size
   %legal.inside = and i1 %legal, %inside
 {test}
-  br i1 {good}, label %take, label %none
+  br i1 {good}, label %take, label {refused}
 take:
   %distance.at = getelementptr i8, ptr %row, i64 16
   %distance = load i64, ptr %distance.at

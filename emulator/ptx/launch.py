@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from tinyhw.core import progress
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.core.printf import Printed
-from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.observe import OBSERVED, Observer
 from tinyhw.emulator.ptx import (
   cancels,
   cluster,
@@ -46,6 +46,7 @@ WARPS_A_COHORT: Final = 256  # enough lanes for NumPy, few enough for the caches
 THREADS: Final = 1024  # of a block
 SHARED_LIMIT: Final = 227 << 10  # bytes of a block, of sm_90: what a launch may ask for
 SMS: Final = 132
+WATCHDOG: Final = 100_000_000  # instructions of one warp before a launch counts as endless
 ENGINES: Final = ("auto", "ref", "jit", "both")
 RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
@@ -164,6 +165,17 @@ class Grid:
     self._stack = stack_size(d.program)
 
   @property
+  def arch(self) -> NvArch:
+    """What it runs on."""
+    return self.dispatch.generation
+
+  def ran(self, stats: Stats) -> None:
+    """All blocks have run to their ends in some other way."""
+    self.left = 0
+    for f in fields(stats):
+      if f.repr: setattr(self.stats, f.name, getattr(stats, f.name))
+
+  @property
   def begun(self) -> int: return self.total - self.left
 
   @property
@@ -257,7 +269,7 @@ def _check_cluster(d: Dispatch, name: str) -> None:
                           where=name)
 
 
-def dispatch(space: AddressSpace, d: Dispatch, *, watchdog: int = 100_000_000,
+def dispatch(space: AddressSpace, d: Dispatch, *, watchdog: int = WATCHDOG,
              observer: Observer | None = None, engine: str = "") -> Stats:
   """Run a launch to its end. `watchdog` is the number of instructions that a warp may execute, `engine` one of ENGINES
   (default: what `EMU` says).
@@ -277,6 +289,9 @@ def turns(grid: Grid, engine: str = "") -> Iterator[Idle | None]:
     raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
   observer = grid.observer
   if observer is not None:
+    if engine in {"auto", "jit"} and grid.space.direct and grid.left:
+      found = observer.proven(grid, WATCHDOG if grid.watchdog == OBSERVED else grid.watchdog, engine == "jit")
+      if found is not None: return grid.ran(found)
     grid.observer = observer.dispatch(grid.space, grid.dispatch.generation, grid.dispatch) or observer
   elif engine != "ref" and grid.space.direct:
     from tinyhw.emulator.jit.ptx import engine as engines

@@ -280,6 +280,7 @@ class Program:
     self._like: Program | None = None
     self.spent = 0.0  # what interpreting it has cost, in microseconds
     self.compiled: dict[Any, Any] = {}  # `jit.ptx.code` keeps here what it has made
+    self.watch = ""  # how `jit.ptx.detect` watches it, once that is known
     self.digest = ""
     self._last: Code | None = None
     self.size = sum(linked.lines.values())

@@ -223,7 +223,8 @@ CASES = (
   *(Case(f"check-{name}-{cpu}", f"EMU, {cpu}: 64K threads {title}, under all checks (LLVM: without, at most 5x)",
          partial(checked.launches, name, cpu, True), llvm=partial(checked.launches, name, cpu, False))
     for cpu in ("gfx1100", "gfx942", "sm_80")
-    for name, title in (("plain", "a product each"), ("lds", "sum rows in LDS"), ("scratch", "with scratch"))),
+    for name, title in (("plain", "a product each"), ("lds", "sum rows in LDS"), ("reduce", "sum blocks in LDS"),
+                        ("matmul", "multiply matrices by tiles in LDS"), ("scratch", "with scratch"))),
   Case("copy-amd", "AMD mock: 64 bytes in and out", overheads.copies, reach=10e-6),
   Case("replay-llvm", "LLVM: a tiny kernel replayed by TinyJit", overheads.replayed, reach=5e-6),
   Case("train-jit", "LLVM: training step of 784-128-10, replayed", lambda: overheads.training(True), reach=0.3e-3),

@@ -15,6 +15,7 @@ from tinyhw.core.errors import Error
 N: Final = 1 << 16
 _HEAD: Final = """
 @a = internal addrspace(3) global [256 x float] undef, align 16
+@b = internal addrspace(3) global [256 x float] undef, align 16
 declare i32 @{group}()
 declare i32 @{item}()
 declare void @{barrier}()
@@ -66,6 +67,102 @@ rounded:
   br i1 %again, label %round, label %done
 done:
   store float %t.next, ptr addrspace(1) %to
+  ret void
+}}
+""",
+  "matmul": """  %row = lshr i32 %item, 4
+  %column = and i32 %item, 15
+  %group.row = lshr i32 %group, 4
+  %group.column = and i32 %group, 15
+  %first.row = shl i32 %group.row, 4
+  %first.column = shl i32 %group.column, 4
+  %its.row = add i32 %first.row, %row
+  %its.column = add i32 %first.column, %column
+  %row.at = shl i32 %its.row, 8
+  %a.mine = getelementptr [256 x float], ptr addrspace(3) @a, i32 0, i32 %item
+  %b.mine = getelementptr [256 x float], ptr addrspace(3) @b, i32 0, i32 %item
+  %row.first = shl i32 %row, 4
+  br label %tile
+tile:
+  %k = phi i32 [ 0, %entry ], [ %k.next, %summed ]
+  %s = phi float [ 0.0, %entry ], [ %t.next, %summed ]
+  %k.first = shl i32 %k, 4
+  %a.column = add i32 %k.first, %column
+  %a.i = add i32 %row.at, %a.column
+  %a.z = zext i32 %a.i to i64
+  %a.from = getelementptr float, ptr addrspace(1) %in, i64 %a.z
+  %a.x = load float, ptr addrspace(1) %a.from
+  store float %a.x, ptr addrspace(3) %a.mine
+  %b.row = add i32 %k.first, %row
+  %b.at = shl i32 %b.row, 8
+  %b.i = add i32 %b.at, %its.column
+  %b.z = zext i32 %b.i to i64
+  %b.from = getelementptr float, ptr addrspace(1) %in, i64 %b.z
+  %b.x = load float, ptr addrspace(1) %b.from
+  store float %b.x, ptr addrspace(3) %b.mine
+  {fence}
+  call void @{barrier}()
+  {fence}
+  br label %product
+product:
+  %j = phi i32 [ 0, %tile ], [ %j.next, %product ]
+  %t = phi float [ %s, %tile ], [ %t.next, %product ]
+  %a.place = add i32 %row.first, %j
+  %j.row = shl i32 %j, 4
+  %b.place = add i32 %j.row, %column
+  %a.other = getelementptr [256 x float], ptr addrspace(3) @a, i32 0, i32 %a.place
+  %b.other = getelementptr [256 x float], ptr addrspace(3) @b, i32 0, i32 %b.place
+  %u = load float, ptr addrspace(3) %a.other
+  %v = load float, ptr addrspace(3) %b.other
+  %uv = fmul float %u, %v
+  %t.next = fadd float %t, %uv
+  %j.next = add i32 %j, 1
+  %more = icmp ult i32 %j.next, 16
+  br i1 %more, label %product, label %summed
+summed:
+  {fence}
+  call void @{barrier}()
+  {fence}
+  %k.next = add i32 %k, 1
+  %again = icmp ult i32 %k.next, 16
+  br i1 %again, label %tile, label %done
+done:
+  %c.i = add i32 %row.at, %its.column
+  %c.z = zext i32 %c.i to i64
+  %c.to = getelementptr float, ptr addrspace(1) %out, i64 %c.z
+  store float %t.next, ptr addrspace(1) %c.to
+  ret void
+}}
+""",
+  "reduce": """  %mine = getelementptr [256 x float], ptr addrspace(3) @a, i32 0, i32 %item
+  store float %x, ptr addrspace(3) %mine
+  {fence}
+  call void @{barrier}()
+  {fence}
+  br label %round
+round:
+  %half = phi i32 [ 128, %entry ], [ %half.next, %over ]
+  %here = icmp ult i32 %item, %half
+  br i1 %here, label %add, label %over
+add:
+  %place = add i32 %item, %half
+  %other = getelementptr [256 x float], ptr addrspace(3) @a, i32 0, i32 %place
+  %u = load float, ptr addrspace(3) %mine
+  %v = load float, ptr addrspace(3) %other
+  %sum = fadd float %u, %v
+  store float %sum, ptr addrspace(3) %mine
+  br label %over
+over:
+  {fence}
+  call void @{barrier}()
+  {fence}
+  %half.next = lshr i32 %half, 1
+  %again = icmp ugt i32 %half.next, 0
+  br i1 %again, label %round, label %done
+done:
+  %all = load float, ptr addrspace(3) @a
+  %y = fmul float %x, %all
+  store float %y, ptr addrspace(1) %to
   ret void
 }}
 """,

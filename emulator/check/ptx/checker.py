@@ -10,6 +10,7 @@ from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.check.bounds import UNKNOWN, Bounds
 from tinyhw.emulator.check.holes import Holes
 from tinyhw.emulator.check.part import Part
+from tinyhw.emulator.check.ptx import price
 from tinyhw.emulator.check.ptx.effects import Effects, effects
 from tinyhw.emulator.check.ptx.races import (
   ATOMIC,
@@ -87,8 +88,8 @@ class Hazards(Part):
     self.program, self.code = d.program, PtxCode(d.program)
     self._holes = Holes(space) if "undefined" in self.kinds else None
     total = d.program.shared_size + d.dynamic_shared
-    self._bounds = Bounds(space, total, {**self.checker.used(), **_variables(d)}, "shared memory")
-    self._belongs = _arrays(d, total)
+    self._bounds = Bounds(space, total, {**self.checker.used(), **variables(d)}, "shared memory")
+    self._belongs = arrays(d, total)
     self._unfit = unfit(d)
 
   def cohort(self, cohort: Cohort) -> None:
@@ -310,6 +311,7 @@ class Hazards(Part):
                 f"thread {lane} of the warp", pc, wave=int(group.waves[row]), lane=int(group.lanes[row].argmax()))
 
   def end(self, stats: Stats) -> None:
+    price.ran(self.program, stats)
     self._states.clear()
     self._effects.clear()
     if "bounds" in self.kinds and self._bounds is not None and self._bounds.unknown: self.unseen(UNKNOWN)
@@ -338,14 +340,14 @@ def _number(i: Shown) -> int:
   return int(operands.immediate(i.line, i.line.instruction.operands[0], "u32") or 0)
 
 
-def _variables(d: Dispatch) -> Mapping[int, tuple[int, str]]:
+def variables(d: Dispatch) -> Mapping[int, tuple[int, str]]:
   """Where the module's variables are in global memory."""
   linked = d.program.linked
   return {d.program.base + at: (linked.bytes_of(name), name) for name, at in linked.offsets.items()
           if "::" not in name and linked.bytes_of(name)}
 
 
-def _arrays(d: Dispatch, total: int) -> Value:
+def arrays(d: Dispatch, total: int) -> Value:
   """Which bytes of shared memory belong to an array; where there is dynamic memory its bytes do."""
   out = np.zeros(max(total, 1), bool)
   linked, places = d.program.linked, d.program.shared

@@ -8,14 +8,13 @@ Each cohort's workgroups run from barrier to barrier, each to its end before the
 """
 from __future__ import annotations
 
-import os
 from typing import Any, Final
 
 import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import Error
-from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping, Region
+from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping
 from tinyhw.emulator.amdgcn.fields import program_field
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, Workgroups
 from tinyhw.emulator.check.amdgcn.effects import SGPR0
@@ -29,6 +28,7 @@ from tinyhw.emulator.jit.amdgcn.state import AWAY, HEADER, ME, RESUME, STATUS
 from tinyhw.emulator.jit.amdgcn.translate import BARRIER, END, FAULT, RACES, RUN, WATCHED, WGP, YIELD
 from tinyhw.emulator.jit.amdgcn.watched import FIRST, LATE, READ, SCALAR, WRITE
 from tinyhw.emulator.jit.amdgcn.watched import ROW as TABLE_ROW
+from tinyhw.emulator.jit.kept import Kept, Suspicion, extents
 from tinyhw.emulator.simt import Cohort
 
 Value = Any
@@ -36,12 +36,7 @@ TURN: Final = 1 << 15  # instructions of a wave
 TURNS: Final = 32  # between two barriers; a wave that takes more may wait for others
 NUMBERS: Final = 1 << 20  # of what runs between two barriers of a workgroup
 ROWS: Final = 1024  # of the table of mappings
-LARGEST: Final = 1 << 30  # bytes that are kept of what a dispatch writes
 _MASK64: Final = (1 << 64) - 1
-
-
-class Suspicion(Exception):
-  """The reference has to look."""
 
 
 class Watch:
@@ -56,8 +51,7 @@ class Watch:
     self._scratch = d.scratch_base, d.scratch_size * lanes * d.scratch_waves
     self.scratch_known: Value = None
     self._cells: dict[int, Value] = {}  # by the mapping's start
-    self._kept: list[tuple[Mapping, int, list[tuple[int, Value]], list[tuple[int, int]]]] = []
-    self._bytes = 0
+    self.kept = Kept()
     self._late: set[tuple[int, int]] = set()
     self._written: set[tuple[int, int]] = set()
 
@@ -71,7 +65,7 @@ class Watch:
     elif not access & SCALAR:
       start, end = self._array(m, address)
       if access & WRITE:
-        self._keep(m, start, end)
+        self.kept.keep(m, start, end)
         self._written.add((start, end))
       if access & LATE: self._late.add((start, end))
       if self._late and not self._late.isdisjoint(self._written): raise Suspicion
@@ -117,53 +111,10 @@ class Watch:
 
   # ---- pages
 
-  def _extents(self, m: Mapping, start: int, end: int) -> list[tuple[int, int]]:
-    """The parts of a range of a mapping that somebody has written, in whole pages of its file."""
-    fd = getattr(m.backing, "fd", -1)
-    if fd < 0: return [(start, end)]
-    first = m.offset - m.start  # from addresses to places in the file
-    out, at, stop = list[tuple[int, int]](), (start + first) // PAGE * PAGE, end + first
-    while at < stop:
-      try: data = os.lseek(fd, at, os.SEEK_DATA)
-      except OSError: break  # no data up to the end
-      if data >= stop: break
-      at = os.lseek(fd, data, os.SEEK_HOLE)
-      out.append((max(data - first, start), min(at - first, end)))
-    return out
-
   def _data(self, m: Mapping, start: int, end: int, address: int) -> tuple[int, int]:
-    for a, b in self._extents(m, start, end):
+    for a, b in extents(m, start, end):
       if a <= address < b: return a, b
     raise Suspicion  # a hole: nobody has written it
-
-  def _keep(self, m: Mapping, start: int, end: int) -> None:
-    """Keep what is in a range, before it is written for the first time."""
-    if any(a is m and at == start for a, at, _, _ in self._kept): return
-    extents = self._extents(m, start, end)
-    self._bytes += sum(b - a for a, b in extents)
-    if self._bytes > LARGEST: raise Suspicion
-    if extents != [(start, end)] and not isinstance(m.backing, Region): raise Suspicion
-    data = [(a, m.u8[a - m.start:b - m.start].copy()) for a, b in extents]
-    self._kept.append((m, start, data, _holes(m, start, end, extents)))
-
-  def undo(self) -> None:
-    """Memory as it was."""
-    for m, _, data, holes in self._kept:
-      for at, old in data: m.u8[at - m.start:at - m.start + len(old)] = old
-      for start, end in holes:
-        assert isinstance(m.backing, Region)
-        m.backing.discard(start - m.start + m.offset, end - start)
-
-
-def _holes(m: Mapping, start: int, end: int, extents: list[tuple[int, int]]) -> list[tuple[int, int]]:
-  """Whole pages of a range that no extent has."""
-  first = m.offset - m.start
-  at, out = (start + first) // PAGE * PAGE - first, list[tuple[int, int]]()
-  for a, b in [*extents, (end, end)]:
-    stop = a if a < end else -(-(end + first) // PAGE) * PAGE - first
-    if at < stop and not (a < end and a == start): out.append((at, stop))
-    at = -(-(b + first) // PAGE) * PAGE - first
-  return out
 
 
 class WatchedWaves(Waves):
@@ -301,10 +252,10 @@ def detect(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int,
       number, raw = waves.next_number, waves.raw
       waves.account(stats)
   except (Suspicion, Error):  # a fault is told where it is seen
-    watch.undo()
+    watch.kept.undo()
     return None
   except BaseException:
-    watch.undo()
+    watch.kept.undo()
     raise
   stats.engine = "jit"
   return stats, watch.unknown

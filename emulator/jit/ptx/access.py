@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import layout, stack
+from tinyhw.emulator.jit.ptx import layout, stack, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info, Shape
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather
@@ -234,8 +234,14 @@ def _on_stacks(g: Lanes, base: Value, steps: tuple[int, ...] | None) -> tuple[Va
 
 # ---- loads
 
-def load(g: Lanes, site: Site) -> list[Value]:
-  """The elements of each thread, unsigned."""
+def load(g: Lanes, site: Site, there: Value | None = None) -> list[Value]:
+  """The elements of each thread, unsigned. `there` are those that load, where the site does not say so."""
+  values = _load(g, site)
+  watched.touched(g, site, watched.LOAD, there)
+  return values
+
+
+def _load(g: Lanes, site: Site) -> list[Value]:
   if site.stack is not None: return [stack.get(g, site.stack + k * site.size, site.size) for k in range(site.count)]
   e, w, a = g.e, g.width, Accessor(g, site)
   t = f"i{8 * site.size}"
@@ -294,7 +300,7 @@ def store(g: Lanes, site: Site, values: Sequence[Value]) -> None:
   """Store the elements of each thread; the highest thread wins at one address."""
   if site.stack is not None:
     for k, v in enumerate(values): stack.put(g, site.stack + k * site.size, v, site.mask)
-    return
+    return watched.touched(g, site, watched.STORE)
   e, w, a = g.e, g.width, Accessor(g, site)
   t = f"i{8 * site.size}"
   raw = [v.view(operands._RAW[site.size]) for v in values]
@@ -341,11 +347,13 @@ def store(g: Lanes, site: Site, values: Sequence[Value]) -> None:
     e.start(some)
     before, e.side = e.side, True
     a.run(fast, list)
+    watched.touched(g, site, watched.STORE)
     e.do(f"br label %{skip}")
     e.start(skip)
     e.side = before
     return
   a.run(fast, list)
+  watched.touched(g, site, watched.STORE)
 
 
 def _highest(g: Lanes, site: Site) -> str:
@@ -406,9 +414,9 @@ def _if_any(g: Lanes, site: Site) -> list[Value]:
   e.start(before)
   e.do(f"br i1 {e.op(f'icmp ne {m} {bits}, 0')}, label %{some}, label %{skip}")
   e.start(some)
-  site.mask = None
+  there, site.mask = site.mask, None
   before_side, e.side = e.side, True
-  values = load(g, site)
+  values = load(g, site, there)
   e.side = before_side
   last = e.label
   e.do(f"br label %{skip}")

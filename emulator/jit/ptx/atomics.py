@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, layout
+from tinyhw.emulator.jit.ptx import access, layout, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.onebyone import turns
 from tinyhw.emulator.jit.ptx.shapes import Info
@@ -44,7 +44,9 @@ def atom(g: Lanes, line: Line, form: Form, info: Info) -> None:
   values = [operands.reader(g.code, line, o, t)(g) for o in sources]
   site = access.site_of(g, line, form, address, size, count, Access.READ | Access.WRITE)
   if site.mode == access.LOCAL: raise Untranslatable("on the stack")
-  _write(g, line, targets, t, _serial(g, site, values, change, bool(targets)))
+  old = _serial(g, site, values, change, bool(targets))
+  watched.touched(g, site, watched.ATOMIC)
+  _write(g, line, targets, t, old)
 
 
 def _write(g: Lanes, line: Line, targets: Sequence[Operand], t: str, values: Sequence[Value]) -> None:

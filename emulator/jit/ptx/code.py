@@ -27,6 +27,7 @@ from tinyhw.emulator.jit.ptx import (
 from tinyhw.emulator.jit.ptx.emit import Exit, Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import JitCode
 from tinyhw.emulator.jit.ptx.shapes import Plan
+from tinyhw.emulator.jit.ptx.watched import Watch
 from tinyhw.emulator.jit.refusal import SLOW, NotCompiled, translating
 from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.ptx.kept import SOURCES, keep
@@ -36,6 +37,7 @@ from tinyhw.isa.ptx import printer
 
 # they register what they emit
 EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, queries, remote, warp, wgmma, wmma)
+WATCHES, TRACKS = "watches", "tracks"  # ways in which a kernel is watched
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 _LINE: Final = 0.025  # seconds more that LLVM may take, for each line: to interpret large kernels takes longest
@@ -63,17 +65,18 @@ class Kernel:
 
 
 def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
-           clustered: bool = False) -> Kernel:
-  """The compiled form of a program's kernel. Raises NotCompiled with the instruction that it is for."""
-  known: Kernel | str | NotCompiled | None = program.compiled.get((block, exact, clustered))
+           clustered: bool = False, watch: str = "") -> Kernel:
+  """The compiled form of a program's kernel. Raises NotCompiled with the instruction that it is for. `watch`: it finds
+  out whether the checks may find something (`detect`), with TRACKS by loads of global memory too."""
+  known: Kernel | str | NotCompiled | None = program.compiled.get((block, exact, clustered, watch))
   if known is None:
-    try: known = _find(program, block, exact, clustered)
+    try: known = _find(program, block, exact, clustered, watch)
     except Refused as why: known = str(why)
     except NotCompiled as failed:  # LLVM's failure, or this package's
       known = type(failed)(failed.why)  # without what its traceback holds
-      warnings.warn(f"kernel {program.entry_name} {SLOW}: {failed.why}", RuntimeWarning, stacklevel=2)
+      if not watch: warnings.warn(f"kernel {program.entry_name} {SLOW}: {failed.why}", RuntimeWarning, stacklevel=2)
     while len(program.compiled) >= SHAPES: del program.compiled[next(iter(program.compiled))]
-    program.compiled[block, exact, clustered] = known
+    program.compiled[block, exact, clustered, watch] = known
   if isinstance(known, NotCompiled): raise type(known)(known.why)
   if isinstance(known, str): raise NotCompiled(known)
   return known
@@ -81,13 +84,13 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
 
 def kept(program: Program, block: tuple[int, int, int], clustered: bool = False) -> bool:
   """Whether a kernel's compiled form is at hand, here or on disk."""
-  if (block, frozenset(), clustered) in program.compiled: return True
-  key = _key(program, block, frozenset(), clustered)
+  if (block, frozenset(), clustered, "") in program.compiled: return True
+  key = _key(program, block, frozenset(), clustered, "")
   return key in _MEMORY or store().holds(key)
 
 
-def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool) -> Kernel:
-  key = _key(program, block, exact, clustered)
+def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool, watch: str) -> Kernel:
+  key = _key(program, block, exact, clustered, watch)
   found = _MEMORY.get(key)
   if found is not None: return found
   entry = store().load(key)
@@ -97,7 +100,7 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
     try: return _keep(key, Kernel(header, Native([data])))
     except (NotCompiled, KeyError, TypeError, ValueError): pass  # a file of another kind
   try:
-    with translating(Refused, DecodeError): header, text = written(program, block, exact, clustered)
+    with translating(Refused, DecodeError): header, text = written(program, block, exact, clustered, watch)
   except Refused as why:
     store().save(key, {"refused": str(why)}, b"")
     keep(program.linked)
@@ -111,7 +114,7 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
 
 
 def written(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
-            clustered: bool = False) -> tuple[dict[str, Any], str]:
+            clustered: bool = False, watch: str = "") -> tuple[dict[str, Any], str]:
   """A kernel's header and text. Raises Refused."""
   name = program.entry_name
   flat = program.linked.flats[name]
@@ -119,7 +122,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   _taken(program.function(name))
   code = JitCode(program, name)
   plan = Plan(code, block, exact, clustered)
-  lanes = Lanes(plan)
+  lanes = Lanes(plan, _watched(flat, watch) if watch else None)
   text = lanes.text()
   masks = [[(plan.blocks[q].pc, plan.blocks[q].instance, at) for q, at in x.masks] for x in lanes.exits]
   stride = -(-max(lanes.room, *(x.size for x in lanes.exits), 0) // 64) * 64
@@ -128,11 +131,20 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   widens: dict[str, list[int]] = {}
   for k, info in enumerate(plan.infos):
     if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
-  return {"exits": [x.row() for x in lanes.exits], "masks": masks, "types": code.flat.types,
+  return {"cells": {} if lanes.watch is None else {"shared": lanes.watch.shared, "far": lanes.watch.far},
+          "exits": [x.row() for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "sites": lanes.sites, "shapes": shapes, "widens": widens,
           "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines),
           "seldom": sorted(lanes.seldom), "top": code.whole.top}, text
+
+
+def _watched(flat: Flat, watch: str) -> Watch:
+  """How a kernel is watched. Raises Refused for one that is not proven."""
+  from tinyhw.emulator.check.ptx.paths import prove
+  proof = prove(flat)
+  if proof.why: raise Refused(f"not proven: {proof.why}")
+  return Watch(proof.shared, proof.far, watch == TRACKS)
 
 
 def _taken(code: Code) -> None:
@@ -142,8 +154,9 @@ def _taken(code: Code) -> None:
     except DecodeError as why: raise Refused(f"{code.flat.lines[k].instruction.name} ({why})") from None
 
 
-def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool) -> str:
-  what = [_text(program), program.entry_name, block, sorted(exact), clustered, program.chip_sums, str(host()),
+def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool,
+         watch: str) -> str:
+  what = [_text(program), program.entry_name, block, sorted(exact), clustered, watch, program.chip_sums, str(host()),
           compiled_by()]
   return hashlib.sha256(sources_digest(SOURCES) + json.dumps(what).encode()).hexdigest() + "p"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.jit.ptx import calls, cluster, helped, layout, mbarrier, warpgroup
+from tinyhw.emulator.jit.ptx import calls, cluster, helped, layout, mbarrier, warpgroup, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import Instance
 from tinyhw.emulator.jit.ptx.shapes import Block
@@ -288,6 +288,8 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   count = g.o.const("u32", 0)
   if len(sources) > 1: count = _first(g, operands.reader(g.code, line, sources[1], "u32")(g))
   if after is None: raise Untranslatable("at the end")
+  if g.watch is not None and ("arrive" in i.modifiers or number.bits is None or count.bits not in {0, g.plan.threads}):
+    raise Untranslatable("a barrier of some warps in watched code")
   away = g.deopt()
   good = number < layout.BARRIERS
   if count.bits is None: good = good & ((count & 31) == 0)
@@ -319,6 +321,7 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   e.do(f"store i32 {number.text}, ptr {g.pointer('%state', layout.NUMBER)}")
   if count.bits not in {0, layout.WHOLE}: g.named = True
   e.do(f"store i32 {count.text}, ptr {g.pointer('%state', layout.EXPECTED)}")
+  if g.watch is not None: watched.met(g)
   live = g.lived[g.index] | after.live
   if destination is None:
     label = g.exit(layout.BARRIER, g.pc, live)

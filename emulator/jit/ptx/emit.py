@@ -9,6 +9,7 @@ from tinyhw.emulator.jit.ptx import helped, layout, specials
 from tinyhw.emulator.jit.ptx.lane_ops import LaneOps
 from tinyhw.emulator.jit.ptx.nans import ANY_NAN, MOVES, loose_registers
 from tinyhw.emulator.jit.ptx.shapes import SHARED_BINDERS, Block, Info, Plan
+from tinyhw.emulator.jit.ptx.watched import Watch
 from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, type_of
 from tinyhw.emulator.ptx import bind, operands
 from tinyhw.emulator.ptx.flow import members
@@ -84,8 +85,8 @@ class Lanes:
   width: Final = LANES
   mask_type: Final = f"i{LANES}"
 
-  def __init__(self, plan: Plan) -> None:
-    self.plan, self.code = plan, plan.code
+  def __init__(self, plan: Plan, watch: Watch | None = None) -> None:
+    self.plan, self.code, self.watch = plan, plan.code, watch
     self.e = Emitter(LANES)
     self.o = LaneOps(self.e, self)
     self.v = Registers(self)

@@ -54,6 +54,7 @@ def table() -> str:
 
 def only(g: Lanes, k: int) -> None:
   """As `emit`, where there is no other way."""
+  if g.watch is not None: raise Untranslatable("watched code does all itself")
   number = len(g.helped)
   emit(g, k)
   if len(g.helped) > number: g.seldom.add(g.plan.lines[k].instruction.name)

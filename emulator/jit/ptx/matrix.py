@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, bulk, mbarrier, products, sparse
+from tinyhw.emulator.jit.ptx import access, bulk, mbarrier, products, sparse, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.routine import defined
 from tinyhw.emulator.jit.ptx.shapes import Info
@@ -300,7 +300,9 @@ def ldmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
       words = gather(e, "i32", pointers, "splat (i1 true)")
       out.append(Value(e, transposed(e, words) if "trans" in form.modifiers else words, U32, True))
     return out
-  for write, value in zip(writes, access.near(g, site).run(fast, list)): write(g, value)
+  values = access.near(g, site).run(fast, list)
+  watched.touched(g, site, watched.LOAD)
+  for write, value in zip(writes, values): write(g, value)
 
 
 @access.emits("stmatrix")
@@ -322,6 +324,7 @@ def stmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
       scatter(e, "i32", 32, word, pointers, "splat (i1 true)", 4)
     return []
   access.near(g, site).run(fast, list)
+  watched.touched(g, site, watched.STORE)
 
 
 def transposed(e: Emitter, words: str) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.jit.memory import finder
 from tinyhw.emulator.jit.ptx import layout as at
-from tinyhw.emulator.jit.ptx import runner
+from tinyhw.emulator.jit.ptx import runner, watched
 from tinyhw.emulator.jit.values import BOOL, type_of
 from tinyhw.emulator.jit.vectors import ALIGNED
 from tinyhw.emulator.values.ops import U32, U64
@@ -16,15 +16,25 @@ if TYPE_CHECKING:
 _WINDOW: Final = 1 << 32
 
 
-def find() -> str:
-  """Looks an address up for a site: whether the mapping lets `extent` bytes from there on be accessed."""
+_SEEN: Final = f"""
+  %seen.at = getelementptr i8, ptr %context, i64 {at.SEEN}
+  %seen = load ptr, ptr %seen.at
+  %what.at = getelementptr i64, ptr %seen, i64 %i
+  %what = load i64, ptr %what.at
+  %what.now = or i64 %what, %access
+  store i64 %what.now, ptr %what.at"""
+
+
+def find(watches: bool) -> str:
+  """Looks an address up for a site: whether the mapping lets `extent` bytes from there on be accessed. In watched code
+  rows may overlap, and what they serve is noted."""
   return finder("  %count = load i64, ptr %context", at.TABLE, ", i64 %shift", "%good", """  %ones = shl i64 1, %shift
   %low = sub i64 %ones, 1
   %rest = and i64 %relative, %low
   %aligned = icmp eq i64 %rest, 0
   %good = and i1 %legal.inside, %aligned""", "%multiples", """  %room = sub i64 %size, %extent
   %whole = lshr i64 %room, %shift
-  %multiples = add i64 %whole, 1""")
+  %multiples = add i64 %whole, 1""" + (_SEEN if watches else ""), "%other" if watches else "%none")
 
 
 def look(clustered: bool) -> str:
@@ -238,6 +248,7 @@ def module(g: Lanes) -> str:
   for name, offset in (("active", at.ACTIVE), ("alive", at.ALIVE)):
     word("%state", offset, m, f"%{name}.first")
     out.append(f"  store {m} %{name}.first, ptr %{name}")
+  if g.watch is not None: out += watched.entered(g)
   out += ["  store i64 %left.first, ptr %left", f"  %first = mul i32 %strand, {w}",
           "  %gx = zext i32 %nctaid.0 to i64", "  %gy = zext i32 %nctaid.1 to i64",
           "  %cx = urem i64 %block, %gx", "  %rest.x = udiv i64 %block, %gx", "  %cy = urem i64 %rest.x, %gy",
@@ -290,7 +301,8 @@ def module(g: Lanes) -> str:
   declared.pop("llvm.fshr.i64", None)
   declared["llvm.cttz.i64"] = "declare i64 @llvm.cttz.i64(i64, i1)"
   declared["llvm.cttz.i32"] = "declare i32 @llvm.cttz.i32(i32, i1)"
-  return "\n".join([*g.e.constants, find(), look(clustered), *([runner.lives()] if clustered else []), slow(w), *out,
+  lives = [runner.lives()] if clustered else []
+  return "\n".join([*g.e.constants, find(g.watch is not None), look(clustered), *lives, slow(w), *out,
                     runner.text(g.phases, g.named), *declared.values(),
                     "!0 = !{}", '!1 = !{!"branch_weights", i32 2000, i32 1}',
                     '!2 = !{!"branch_weights", i32 1, i32 2000}', ""])

@@ -59,7 +59,7 @@ class Again:
 
   def serves(self, program: Any) -> bool:
     """Whether mappings and compiled form are what this was made from."""
-    known = program.compiled.get((self._dispatch.block, self.launch.exact, False))
+    known = program.compiled.get((self._dispatch.block, self.launch.exact, False, ""))
     return self._space.version == self._version and known is self.launch.kernel and program.now() is program
 
   def run(self, params: int) -> bool:

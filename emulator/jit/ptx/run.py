@@ -506,7 +506,7 @@ class Launch:
     """Whether it calls functions so often that the reference is quicker: then so it is next time."""
     if self.helper is None or self.helper.calls <= MANY: return False
     d = self.grid.dispatch
-    d.program.compiled[d.block, self.exact, self.grid.shared.explicit] = "calls of functions"
+    d.program.compiled[d.block, self.exact, self.grid.shared.explicit, ""] = "calls of functions"
     return True
 
   @staticmethod

@@ -34,10 +34,14 @@ def copy(g: Lanes, source: int, target: int, size: int, mask: Value) -> None:
   for at, width in _pieces(source, target, size): put(g, target + at, get(g, source + at, width), mask)
 
 
-def _pointers(g: Lanes, offset: int) -> str:
+def places(g: Lanes, offset: int) -> Value:
+  """The host address of a place in the stack of each thread."""
   apart = Local.aligned(g.plan.whole.stack)
-  places = g.e.vector(U64, [k * apart + offset for k in range(g.width)])
-  return g.e.op(f"inttoptr <{g.width} x i64> {(places + Value(g.e, '%local', U64, False)).text} to <{g.width} x ptr>")
+  return g.e.vector(U64, [k * apart + offset for k in range(g.width)]) + Value(g.e, "%local", U64, False)
+
+
+def _pointers(g: Lanes, offset: int) -> str:
+  return g.e.op(f"inttoptr <{g.width} x i64> {places(g, offset).text} to <{g.width} x ptr>")
 
 
 def _pieces(source: int, target: int, size: int) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,276 @@
+"""Accesses of watched code: beside each access to memory one to cells, which say who touched it last, as LLVM IR.
+
+Whatever may be a finding of the checks leaves compiled code. A cell is a dword: what runs between two barriers (EPOCH
+bits), the thread that wrote last, and the one that has read since then, each as its number in the block and 1. Shared
+memory has a cell for as many bytes as its smallest access has, global memory too. A cell of another epoch says no more
+than whether somebody has written before: blocks run one after the other, and all threads of a block meet at each
+barrier. Epochs come again after some time; a cell that is so old may be suspected, and nothing is missed for it.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.values import Untranslatable, Value, gather
+from tinyhw.emulator.jit.vectors import scatter
+from tinyhw.emulator.values.ops import U64
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.jit.ptx.access import Site
+  from tinyhw.emulator.jit.ptx.emit import Lanes
+
+THREAD: Final = 11  # bits of who wrote, and of who read
+NOBODY, BEFORE, ATOMICS, MANY = 0, 1025, 1026, 2047  # in the place of a thread; BEFORE: in an earlier epoch
+WHO: Final = (1 << THREAD) - 1
+WRITER: Final = WHO << THREAD
+EPOCH: Final = 1 << 2 * THREAD  # its first bit
+LOAD, STORE, ATOMIC = "load", "store", "atomic"
+PADDING: Final = 4096  # bytes of cells before and behind those that are used
+
+
+@dataclass(frozen=True)
+class Watch:
+  """How a kernel is watched: bytes that a cell stands for, and whether loads of global memory have cells."""
+  shared: int
+  far: int
+  tracks: bool
+
+
+class _Cells:
+  """The cells of one access: `n` of them at once."""
+
+  def __init__(self, g: Lanes, n: int, mask: str | None) -> None:
+    self.g, self.e, self.n, self.t, self.mask = g, g.e, n, f"<{n} x i32>", mask
+
+  def op(self, what: str, a: str, b: str) -> str: return self.e.op(f"{what} {self.t} {a}, {b}")
+
+  def every(self, number: int) -> str: return f"splat (i32 {number})"
+
+  def both(self, *parts: str) -> str:
+    out = parts[0]
+    for p in parts[1:]: out = self.e.op(f"and <{self.n} x i1> {out}, {p}")
+    return out
+
+  def either(self, a: str, b: str) -> str: return self.e.op(f"or <{self.n} x i1> {a}, {b}")
+
+  def differ(self, a: str, b: str) -> str: return self.op("icmp ne", a, b)
+
+  def select(self, condition: str, a: str, b: str) -> str:
+    return self.e.op(f"select <{self.n} x i1> {condition}, {self.t} {a}, {self.t} {b}")
+
+  def some(self, lanes: str) -> str:
+    """Whether it holds in any thread that is there."""
+    if self.mask is not None: lanes = self.both(lanes, self.mask)
+    return self.e.op(f"icmp ne i{self.n} {self.e.op(f'bitcast <{self.n} x i1> {lanes} to i{self.n}')}, 0")
+
+  def splat(self, scalar: str) -> str:
+    first = self.e.op(f"insertelement {self.t} poison, i32 {scalar}, i32 0")
+    zeros = f"<{self.n} x i32> zeroinitializer"
+    return self.e.op(f"shufflevector {self.t} {first}, {self.t} poison, {zeros}")
+
+  def turned(self, old: str, me: str, kind: str, known: bool) -> tuple[str, str]:
+    """(where an access may be a finding, what the cells are then). `known`: what was never written is one."""
+    epoch = self.splat("%epoch.bits")
+    same = self.op("icmp ult", self.op("xor", old, epoch), self.every(EPOCH))
+    wrote, read = self.op("and", old, self.every(WRITER)), self.op("and", old, self.every(WHO))
+    mine, nobody = self.op("shl", me, self.every(THREAD)), "zeroinitializer"
+    by_others = self.both(same, self.differ(wrote, nobody), self.differ(wrote, mine),
+                          self.differ(wrote, self.every(BEFORE << THREAD)))
+    read_by_others = self.both(same, self.differ(read, nobody), self.differ(read, me))
+    before = self.select(self.differ(wrote, nobody), self.every(BEFORE << THREAD), nobody)
+    if kind == STORE:
+      bad, new = self.either(by_others, read_by_others), self.op("or", epoch, mine)
+    elif kind == LOAD:
+      reader = self.select(read_by_others, self.every(MANY), me)
+      new = self.op("or", self.op("or", epoch, reader), self.select(same, wrote, before))
+      bad = by_others
+    else:
+      atomics = self.every(ATOMICS << THREAD)
+      bad = self.either(self.both(by_others, self.differ(wrote, atomics)), read_by_others)
+      own = self.both(same, self.op("icmp eq", wrote, mine))
+      writer, reader = self.select(own, mine, atomics), self.select(same, read, nobody)
+      new = self.op("or", self.op("or", epoch, reader), writer)
+    if known and kind != STORE: bad = self.either(bad, self.op("icmp eq", wrote, nobody))
+    return bad, new
+
+
+def touched(g: Lanes, site: Site, kind: str, there: Value | None = None) -> None:
+  """Threads access memory, and do not go on where that may be a finding. `there` are they, where the site does not say
+  so."""
+  from tinyhw.emulator.jit.ptx import access
+  w = g.watch
+  if w is None: return
+  if site.mode == access.GENERIC: raise Untranslatable("a generic address in watched code")
+  if site.mode == access.LOCAL or site.stack is not None: return _local(g, site, kind)
+  shared = site.mode == access.SHARED
+  if not shared and kind == LOAD and not w.tracks: return
+  e, before = g.e, g.e.side
+  away = g.deopt()
+  e.side = True
+  grain = w.shared if shared else w.far
+  count = max(1, site.width // grain)
+  first = Value(e, "%cells", U64, False) if shared else g.context(layout.CELLS_FAR)
+  scale = {1: 2, 2: 1, 4: 0}[grain]
+  mask = site.mask if there is None else there
+  if site.one: _one(g, site, kind, first, scale, count, mask, shared, away)
+  elif site.block:
+    base = site.base + min(site.steps or (0,))
+    n = g.width * count
+    bits = None if site.mask is None else _repeated(g, site.mask.in_lanes(), count)
+    cells = _Cells(g, n, bits)
+    pointer = e.op(f"inttoptr i64 {(first + (base << scale)).text} to ptr")
+    old = _read(cells, pointer)
+    bad, new = cells.turned(old, _me(g, cells, count), kind, shared)
+    _go_on(cells, bad, old, new, away, kind, partial(_write, cells, pointer, new))
+  else:
+    base = site.base if site.steps is None else g.materialized(site.base, site.steps)
+    base = Value(e, base.in_lanes(), U64, True)
+    at = first + (base << scale)
+    text = "splat (i1 true)" if site.mask is None else site.mask.in_lanes()
+    cells = _Cells(g, g.width, None if site.mask is None else text)
+    me = _me(g, cells, 1)
+    for k in range(count):
+      places = at + 4 * k if k else at
+      pointers = e.op(f"inttoptr <{g.width} x i64> {places.text} to <{g.width} x ptr>")
+      old = gather(e, "i32", pointers, text)
+      bad, new = cells.turned(old, me, kind, shared)
+      _go_on(cells, bad, old, new, away, kind, partial(scatter, e, "i32", g.width, new, pointers, text, 4))
+  e.side = before
+
+
+def _one(g: Lanes, site: Site, kind: str, first: Value, scale: int, count: int, mask: Value | None, shared: bool,
+         away: str) -> None:
+  """All threads access one place."""
+  e, m = g.e, g.mask_type
+  bits = g.active_bits if mask is None else g.bits(mask)
+  cells = _Cells(g, count, None)
+  e.declared[f"llvm.cttz.{m}"] = f"declare {m} @llvm.cttz.{m}({m}, i1)"
+  lane = e.op(f"call {m} @llvm.cttz.{m}({m} {bits}, i1 false)")
+  rest = e.op(f"sub {m} {bits}, 1")
+  several = e.op(f"and {m} {bits}, {rest}")
+  alone = e.op(f"icmp eq {m} {several}, 0")
+
+  def number(lane: str) -> str:
+    in_block = e.op(f"add i32 {lane}, %first")
+    return e.op(f"add i32 {in_block}, 1")
+  if kind == LOAD: others = str(MANY)
+  else:  # the highest one's is what stays
+    e.declared[f"llvm.ctlz.{m}"] = f"declare {m} @llvm.ctlz.{m}({m}, i1)"
+    zeros = e.op(f"call {m} @llvm.ctlz.{m}({m} {bits}, i1 false)")
+    others = number(e.op(f"sub i32 31, {zeros}"))
+  thread = e.op(f"select i1 {alone}, i32 {number(lane)}, i32 {others}")
+  pointer = e.op(f"inttoptr i64 {(first + (site.base + min(site.steps or (0,)) << scale)).text} to ptr")
+  old = _read(cells, pointer)
+  bad, new = cells.turned(old, cells.splat(thread), kind, shared)
+  _go_on(cells, bad, old, new, away, kind, partial(_write, cells, pointer, new))
+
+
+def _go_on(cells: _Cells, bad: str, old: str, new: str, away: str, kind: str,
+           write: Callable[[], None]) -> None:
+  """Leave where some access may be a finding; else the cells are noted, those of loads where they change."""
+  e = cells.e
+  fine = e.new_label("fine")
+  e.do(f"br i1 {cells.some(bad)}, label %{away}, label %{fine}, !prof !2")
+  e.start(fine)
+  if kind != LOAD: return write()
+  note, over = e.new_label("note"), e.new_label("noted")
+  e.do(f"br i1 {cells.some(cells.differ(old, new))}, label %{note}, label %{over}")
+  e.start(note)
+  write()
+  e.do(f"br label %{over}")
+  e.start(over)
+
+
+def _me(g: Lanes, cells: _Cells, count: int) -> str:
+  """The numbers of the threads, from 1, each `count` times."""
+  lanes = ", ".join(f"i32 {k // count + 1}" for k in range(cells.n))
+  return cells.op("add", cells.splat("%first"), f"<{lanes}>")
+
+
+def _repeated(g: Lanes, mask: str, count: int) -> str:
+  if count == 1: return mask
+  n = g.width * count
+  order = ", ".join(f"i32 {k // count}" for k in range(n))
+  return g.e.op(f"shufflevector <{g.width} x i1> {mask}, <{g.width} x i1> poison, <{n} x i32> <{order}>")
+
+
+def _read(cells: _Cells, pointer: str) -> str:
+  e, t = cells.e, cells.t
+  if cells.mask is None: return e.op(f"load {t}, ptr {pointer}, align 4")
+  name = f"llvm.masked.load.v{cells.n}i32.p0"
+  return e.call(t, name, ("ptr", f"align 4 {pointer}"), (f"<{cells.n} x i1>", cells.mask), (t, "zeroinitializer"))
+
+
+def _write(cells: _Cells, pointer: str, new: str) -> None:
+  e, t = cells.e, cells.t
+  if cells.mask is None: return e.do(f"store {t} {new}, ptr {pointer}, align 4")
+  name = f"llvm.masked.store.v{cells.n}i32.p0"
+  e.declared[name] = f"declare void @{name}({t}, ptr, <{cells.n} x i1>)"
+  e.do(f"call void @{name}({t} {new}, ptr align 4 {pointer}, <{cells.n} x i1> {cells.mask})")
+
+
+def _local(g: Lanes, site: Site, kind: str) -> None:
+  """Stacks: behind them lies for each byte whether it was written."""
+  from tinyhw.emulator.jit.ptx import stack
+  e, w, t = g.e, g.width, f"i{8 * site.size}"
+  away, before = g.deopt(), e.side
+  e.side = True
+  mask = "splat (i1 true)" if site.mask is None else site.mask.in_lanes()
+  if site.stack is not None: hosts = stack.places(g, site.stack)
+  else:
+    stacks = e.vector(U64, range(w)) * g.context(layout.LOCAL_SIZE) + Value(e, "%local", U64, False)
+    base = site.base if site.steps is None else g.materialized(site.base, site.steps)
+    hosts = Value(e, base.in_lanes(), U64, True) + stacks
+  hosts = hosts + g.context(layout.WRITTEN)
+  for k in range(site.count):
+    places = hosts + k * site.size if k else hosts
+    pointers = e.op(f"inttoptr <{w} x i64> {places.text} to <{w} x ptr>")
+    if kind == STORE:
+      scatter(e, t, w, f"splat ({t} -1)", pointers, mask, site.size)
+      continue
+    some = e.op(f"icmp ne <{w} x {t}> {gather(e, t, pointers, mask)}, splat ({t} -1)")
+    if site.mask is not None: some = e.op(f"and <{w} x i1> {some}, {mask}")
+    bad = e.op(f"icmp ne i{w} {e.op(f'bitcast <{w} x i1> {some} to i{w}')}, 0")
+    fine = e.new_label("written")
+    e.do(f"br i1 {bad}, label %{away}, label %{fine}, !prof !2")
+    e.start(fine)
+  e.side = before
+
+
+def entered(g: Lanes) -> list[str]:
+  """The text at a strand's entry: its epoch. The first strand of a block begins a new one, and has the cells of shared
+  memory forget the block before."""
+  lines = [f"  %epoch.at = getelementptr i8, ptr %state, i64 {layout.EPOCH}",
+           f"  %epochs.at = getelementptr i8, ptr %context, i64 {layout.EPOCHS}",
+           f"  %latest.at = getelementptr i8, ptr %context, i64 {layout.EPOCHS + 4}",
+           f"  %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS}",
+           "  %cells = load i64, ptr %cells.at", "  %watch.fresh = icmp eq i32 %from, -1",
+           "  br i1 %watch.fresh, label %watch.begin, label %watch.on", "watch.begin:",
+           "  %watch.first = icmp eq i32 %strand, 0",
+           "  br i1 %watch.first, label %watch.block, label %watch.strand", "watch.block:",
+           "  %latest = load i32, ptr %latest.at", "  %latest.n = add i32 %latest, 1",
+           "  store i32 %latest.n, ptr %latest.at", "  store i32 %latest.n, ptr %epochs.at",
+           f"  %cells.size.at = getelementptr i8, ptr %context, i64 {layout.CELLS_SIZE}",
+           "  %cells.size = load i64, ptr %cells.size.at", "  %cells.p = inttoptr i64 %cells to ptr",
+           "  call void @llvm.memset.p0.i64(ptr %cells.p, i8 0, i64 %cells.size, i1 false)",
+           "  br label %watch.strand", "watch.strand:", "  %epoch.now = load i32, ptr %epochs.at",
+           "  store i32 %epoch.now, ptr %epoch.at", "  br label %watch.on", "watch.on:",
+           "  %epoch = load i32, ptr %epoch.at", f"  %epoch.bits = shl i32 %epoch, {2 * THREAD}"]
+  for at in (layout.CELLS_FAR, layout.WRITTEN):
+    lines += [f"  %context.{at}.at = getelementptr i8, ptr %context, i64 {at}",
+              f"  %context.{at} = load i64, ptr %context.{at}.at"]
+  g.e.declared["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+  return lines
+
+
+def met(g: Lanes) -> None:
+  """A strand comes to a barrier of its block."""
+  e = g.e
+  following = e.op("add i32 %epoch, 1")
+  e.do(f"store i32 {following}, ptr %epoch.at")
+  e.declared["llvm.umax.i32"] = "declare i32 @llvm.umax.i32(i32, i32)"
+  latest = e.op("load i32, ptr %latest.at")
+  e.do(f"store i32 {e.op(f'call i32 @llvm.umax.i32(i32 {latest}, i32 {following})')}, ptr %latest.at")

@@ -1,0 +1,116 @@
+"""Watched code lets no launch pass in which the reference's checks find something, with faults planted in kernels.
+
+A barrier is dropped, an initialisation, a store to shared memory; an address in shared memory is shifted by a dword.
+What the checks tell with `EMU=jit` is then what they tell with `EMU=ref`. The long form, which takes each such place of
+each kernel of the corpus: THOROUGH=1 pytest tests/emulator/test_ptx_check_watched.py.
+"""
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyhw
+from tests.corpus.test_ptx import ROWS, files, prepared
+from tests.emulator.test_ptx import kernel
+from tests.emulator.test_ptx_check import MISTAKES, SHARED, parted
+from tests.strength import THOROUGH, some
+from tinyhw.cli.checked import binary
+from tinyhw.core.errors import Error
+from tinyhw.emulator.check import Checker
+from tinyhw.emulator.jit.ptx import detect as detector
+
+LEFT_OUT = {
+  "barrier": re.compile(r"^\s*bar\.sync[^;]*;", re.M),
+  "initialisation": re.compile(r"^\s*mov\.[bufs]\d+\s+%\w+, (0f)?[-0-9A-Fx]+;", re.M),
+  "store": re.compile(r"^\s*(@!?%p\d+ )?st\.shared[^;]*;", re.M)}
+DEVICE = re.compile(r"0x[0-9a-f]{9,}")
+SHIFTED = re.compile(r"((?:ld|st)\.shared[^\[;]*\[[^\]+;]*)(\+\d+)?\]")
+
+
+@pytest.fixture
+def passed(monkeypatch: pytest.MonkeyPatch) -> Counter[bool]:
+  """Whether watched code let a launch pass, how often."""
+  seen: Counter[bool] = Counter()
+  real = detector.detect
+
+  def detect(*arguments: Any) -> Any:
+    found = real(*arguments)
+    seen[found is not None] += 1
+    return found
+  monkeypatch.setattr(detector, "detect", detect)
+  return seen
+
+
+def planted(source: str) -> Iterator[tuple[str, str]]:
+  """(what is wrong, the code with it)."""
+  for what, pattern in LEFT_OUT.items():
+    for m in pattern.finditer(source):
+      yield f"no {what} at {source.count(chr(10), 0, m.start()) + 2}", source[:m.start()] + source[m.end():]
+  for m in SHIFTED.finditer(source):
+    shifted = f"{m[1]}+{int((m[2] or '+0')[1:]) + 4}]"
+    yield f"shifted at {source.count(chr(10), 0, m.start()) + 1}", source[:m.start()] + shifted + source[m.end():]
+
+
+def told(source: str, name: str, grid: Any, block: Any, args: Any, shared: int,
+         monkeypatch: pytest.MonkeyPatch) -> list[str]:
+  """What the checks tell of a launch, by the reference and with watched code; faults too."""
+  out = []
+  for engine in ("ref", "jit"):
+    checker = Checker()
+    own = [a.copy() if hasattr(a, "copy") else a for a in args]
+    with monkeypatch.context() as patch, tinyhw.Device.observing(checker):
+      patch.setenv("EMU", engine)
+      try: tinyhw.launch(source.encode(), name, grid, block, own, "EMU", shared)
+      except Error as error: text = f"{error}\n{checker.report}"
+      else: text = str(checker.report)
+    out.append(DEVICE.sub("<address>", text))  # arrays lie elsewhere in each launch
+  return out
+
+
+PARTS = [m for m in MISTAKES if THOROUGH or m[0] in {"a barrier in global memory", "an atomic", "one element",
+                                                     "an initial value", "bar.warp.sync", "local memory"}]
+KERNELS = ("softmax",)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if THOROUGH or r["file"] in {f"triton3.9.0-sm_80-{k}.ptx"
+                                                                            for k in KERNELS}],
+                         ids=lambda r: r["file"].removesuffix(".ptx"))
+def test_planted_faults_are_told_the_same(row: dict[str, Any], passed: Counter[bool],
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
+  source = files()[row["file"]].decode()
+  every = 1 if THOROUGH else 24
+  cases = [("nothing", source), *(c for c in planted(source) if zlib.crc32(c[0].encode()) % every == 0)]
+  wrong = []
+  for what, text in cases:
+    reference, found = told(text, row["kernel"], row["grid"], row["block"], prepared(row).args, row["shared"],
+                            monkeypatch)
+    if reference != found: wrong.append((what, reference, found))
+  assert not wrong, wrong[:3]
+  if not THOROUGH: assert passed[True], passed
+
+
+@pytest.mark.parametrize("name", ["lds", "scratch"])
+def test_faults_in_llvms_code_are_told_the_same(name: str, passed: Counter[bool],
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+  source, x = binary(name, "sm_80").decode(), np.random.default_rng(0).random(256, np.float32)
+  told_of = 0
+  for what, text in [("nothing", source), *some([*planted(source)], 3)]:
+    reference, found = told(text, name, 1, 256, [np.zeros(256, np.float32), x], 0, monkeypatch)
+    assert reference == found, what
+    told_of += bool(reference)
+  assert passed[True] and (told_of or name == "scratch"), passed
+
+
+@pytest.mark.parametrize(("what", "text", "found"), PARTS, ids=[m[0] for m in PARTS])
+def test_what_is_left_out_is_told_the_same(what: str, text: str, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  for body in parted(text):
+    source = kernel("mov.u32 %s, s; mad.lo.u32 %r1, %t, 4, %s; xor.b32 %r2, %t, 32; mad.lo.u32 %r2, %r2, 4, %s;"
+                    "setp.eq.u32 %p1, %t, 0;" + body, SHARED + ".local .align 4 .b8 v[16];")
+    reference, watched = told(source, "k", 1, 64, [np.zeros(1024, np.uint32)], 0, monkeypatch)
+    assert reference == watched
