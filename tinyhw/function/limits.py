@@ -6,12 +6,12 @@ behind it has to think of numbers that Python neither makes a float of nor write
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Final
 
 from tinyhw.core.errors import InvalidNumber
 
-GREATEST = int(sys.float_info.max)
-_MAY_HOLD = frozenset({int, tuple, list, slice})
+GREATEST: Final = int(sys.float_info.max)
+MAY_HOLD: Final = frozenset({int, tuple, list, slice})
 
 
 def refuse_beyond(name: str, values: Any) -> None:
@@ -19,7 +19,7 @@ def refuse_beyond(name: str, values: Any) -> None:
   that no type can have."""
   for value in values:
     kind = type(value)
-    if kind not in _MAY_HOLD: continue
+    if kind not in MAY_HOLD: continue
     if kind is int:
       if not -GREATEST <= value <= GREATEST:
         raise InvalidNumber(f"{name}() of an integer of {value.bit_length():,} bits",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.function.limits import refuse_beyond
+from tinyhw.function.limits import MAY_HOLD, refuse_beyond
 
 SPELLINGS: tuple[tuple[str, ...], ...] = (
   ("axis", "dim", "dims", "axes", "order", "dimension"),
@@ -108,7 +108,10 @@ def _accepting(function: Callable[..., Any], names: dict[str, str]) -> Callable[
 
   @functools.wraps(function)
   def spelled(*args: Any, **kwargs: Any) -> Any:
-    refuse_beyond(called, args)
+    for value in args:
+      if type(value) in MAY_HOLD:
+        refuse_beyond(called, args)
+        break
     if not kwargs: return function(*args)
     refuse_beyond(called, kwargs.values())
     if changes and kwargs.pop("inplace", False): return args[0]._in_place(function.__name__, args[1:], kwargs)
@@ -123,6 +126,17 @@ def _accepting(function: Callable[..., Any], names: dict[str, str]) -> Callable[
       kwargs[names[name]] = kwargs.pop(name)
     return function(*args, **kwargs)
   return spelled
+
+
+def _operator(function: Callable[..., Any]) -> Callable[..., Any]:
+  """An operator of one operand, which is called too often for `_accepting`."""
+  called = function.__name__.strip("_")
+
+  @functools.wraps(function)
+  def bounded(self: Any, value: Any) -> Any:
+    if type(value) in MAY_HOLD: refuse_beyond(called, (value,))
+    return function(self, value)
+  return bounded
 
 
 C = TypeVar("C", bound=type[Any])
@@ -149,6 +163,6 @@ def accept_all_spellings(cls: type) -> None:
     function = member.__func__ if kind else member
     if not inspect.isfunction(function): continue
     if function not in done:
-      names = _other_names(function)
-      done[function] = _accepting(function, names)
+      one = name in OPERATORS and function.__code__.co_argcount == 2
+      done[function] = _operator(function) if one else _accepting(function, _other_names(function))
     setattr(cls, name, kind(done[function]) if kind else done[function])

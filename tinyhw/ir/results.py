@@ -26,7 +26,7 @@ def movement_shape(op: Ops, shape: tuple[int, ...], arg: tuple[Any, ...]) -> tup
   def refuse(why: str) -> InvalidArgument: return InvalidArgument(f"{op.name} {arg} of shape {shape}: {why}")
   if op is Ops.RESHAPE:
     if any(s < 0 for s in arg) or math.prod(arg) != math.prod(shape): raise refuse("the number of elements differs")
-    return counted(arg)
+    return counted(arg) if 0 in arg else arg  # else it has as many as before
   if len(arg) != len(shape): raise refuse(f"needs {len(shape)} entries")
   if op is Ops.PERMUTE:
     if sorted(arg) != list(range(len(shape))): raise refuse("not a permutation of the axes")
