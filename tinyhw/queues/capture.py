@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tinyhw.queues.container import Reader
+from tinyhw.queues.container import Frames, Reader
 from tinyhw.queues.events import Doorbell, Event, Program, Seen, parsed
 from tinyhw.queues.vendors import new_world
 from tinyhw.queues.world import Allocation, Follow, Queue, World
@@ -42,7 +42,7 @@ class Step:
 class Memory:
   """The newest known content of each vendor's memory, by chunks: what the file has of it can be read."""
 
-  def __init__(self, reader: Reader) -> None:
+  def __init__(self, reader: Frames) -> None:
     self._reader = reader
     self._chunks: dict[int, dict[int, tuple[int, bytes]]] = {}  # allocation -> first byte -> (bytes, hash)
     self._pieces: list[tuple[int, bytes]] = []
@@ -85,8 +85,8 @@ def _starts(known: dict[int, Any], at: int) -> list[int]:
 class Capture:
   """See the module. Raises MissingFile, or DecodeError for what is no capture or a damaged one."""
 
-  def __init__(self, path: str | os.PathLike[str]) -> None:
-    self.reader = Reader(path)
+  def __init__(self, path: str | os.PathLike[str] | Frames) -> None:
+    self.reader: Frames = Reader(path) if isinstance(path, str | os.PathLike) else path
     self.head = self.reader.head
     self.worlds: dict[str, World] = {}
     self.memories: dict[str, Memory] = {}

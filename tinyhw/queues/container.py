@@ -19,7 +19,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgpack
 import xxhash
@@ -94,6 +94,25 @@ class Writer:
       if len(packed) < len(content): form, content = 1, packed
     stored = prefix + bytes(content)
     self._frames.append(_FRAME.pack(kind, form, 0, len(stored), zlib.crc32(stored)) + stored)
+
+
+class Frames(Protocol):
+  """What a capture is read from: a file (`Reader`), or what was made of one (`draft`)."""
+  path: Path
+  cut: int
+  head: dict[str, Any]
+
+  def events(self) -> Iterator[list[Any]]:
+    """The events' rows, in order."""
+
+  def names(self) -> list[bytes]:
+    """The hashes of all contents."""
+
+  def blob(self, name: bytes) -> bytes | None:
+    """A content by its hash."""
+
+  def close(self) -> None:
+    """Let go of what it holds."""
 
 
 class Reader:

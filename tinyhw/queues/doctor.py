@@ -70,6 +70,11 @@ _ILL: Final = (_FAULTS, _RUNNING)
 
 def examine(capture: Capture) -> Report:
   """What a capture shows."""
+  return examined(capture)[1]
+
+
+def examined(capture: Capture) -> tuple[Linter, Report]:
+  """The same, beside the linter that has gone through it."""
   linter, faults, notes = Linter(capture), list[str](), list[str]()
   def name(vendor: str, address: int) -> str:
     return listing.Names(capture, vendor, capture.worlds.get(vendor)).at(address)
@@ -94,7 +99,7 @@ def examine(capture: Capture) -> Report:
   elif not report.edges and report.findings:
     count = len(report.findings)
     report.verdict = f"nothing stands; {count} finding{'s' if count > 1 else ''} all the same"
-  return report
+  return linter, report
 
 
 def fault_lines(step: Step, address: int, text: str) -> list[str]:
