@@ -1,5 +1,5 @@
-"""A line on the terminal for what takes long: of launches workgroups that have been, of how many, and how many a second;
-of a search the stage and its trials."""
+"""A line on the terminal for what takes long: of launches workgroups that have been, of how many, and how many a
+second; of a search its stage and its trials."""
 from __future__ import annotations
 
 import sys

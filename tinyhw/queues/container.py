@@ -98,9 +98,18 @@ class Writer:
 
 class Frames(Protocol):
   """What a capture is read from: a file (`Reader`), or what was made of one (`draft`)."""
-  path: Path
-  cut: int
-  head: dict[str, Any]
+
+  @property
+  def path(self) -> Path:
+    """The file, or what it is called in errors."""
+
+  @property
+  def cut(self) -> int:
+    """Where it ends amid a frame, or -1."""
+
+  @property
+  def head(self) -> dict[str, Any]:
+    """What the recorder said of the program."""
 
   def events(self) -> Iterator[list[Any]]:
     """The events' rows, in order."""

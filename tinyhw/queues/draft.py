@@ -203,6 +203,7 @@ class _Builder:
     made.first = self._cursors.get(key, self.draft.starts[key])
     made.last = self._cursors[key] = made.first + (len(data) + max(more, 0)) // found.unit
     if found.tells: made.value = event.value + made.last - event.last
+    if len(event.pointers) == 2: made.pointers = _pointers(found, event, made)
     start = made.first * found.unit % size
     head = min(len(data), size - start)
     made.ring = [[found.base + a, d] for a, d in ((start, data[:head]), (0, data[head:])) if d]
@@ -253,8 +254,8 @@ class _Made:
 def _submission(step: Step) -> Submission:
   event, queue, world, follow = step.event, step.queue, step.world, step.follow
   assert isinstance(event, Doorbell) and queue is not None and world is not None and follow is not None
-  made = Submission(step.submission, step, (event.vendor, event.queue), event.first, queue.ring, queue.size, world.unit(queue),
-                    world.told(queue, event.value) is not None)
+  made = Submission(step.submission, step, (event.vendor, event.queue), event.first, queue.ring, queue.size,
+                    world.unit(queue), world.told(queue, event.value) is not None)
   pieces = {address: len(data) for address, data in event.pieces}
   path: list[Node] = []
   for item in follow.items:
@@ -279,6 +280,14 @@ def _below(made: Submission, path: list[Node], node: Node, pieces: dict[int, int
     parent.calls = item.address
   stream = made.streams.setdefault(parent.calls, [])
   if not stream or item.address > stream[-1].item.address: stream.append(node)  # each once, however often it is called
+
+
+def _pointers(found: Submission, event: Doorbell, made: Doorbell) -> list[int]:
+  """The ring's read and write pointer in memory: as far behind and ahead of the submission as they were."""
+  read, write = event.pointers
+  if found.tells: return [max(made.first - max(event.first - read, 0), 0), write + made.last - event.last]
+  entries = found.size // found.unit or 1  # they wrap with the ring
+  return [(read + made.first - event.first) % entries, (write + made.last - event.last) % entries]
 
 
 def _bytes(words: list[int] | tuple[int, ...]) -> bytes: return b"".join(w.to_bytes(4, "little") for w in words)

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import base64
-import textwrap
 import zlib
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,15 +31,15 @@ class Stream:
     self._rows: list[list[Any]] = []
     self._blobs: dict[bytes, bytes] = {}
 
-  def event(self, tag: str, **fields: Any) -> None:
+  def event(self, tag: str, **values: Any) -> None:
     """A call, or what else a capture says, by the fields of its class in `queues.events`."""
-    self._rows.append(KINDS[tag](**{**_TIMES, **fields}).row())
+    self._rows.append(KINDS[tag](**{**_TIMES, **values}).row())
 
   def submission(self, *, ring: list[tuple[int, str | bytes]], pieces: list[tuple[int, str | bytes]] | None = None,
-                 **fields: Any) -> None:
+                 **values: Any) -> None:
     """A doorbell: the words of the ring, and of what they lead to, as source (`queues.source`) or as bytes."""
     self.event(Doorbell.TAG, ring=[[a, _words(w)] for a, w in ring], pieces=[[a, _words(w)] for a, w in pieces or ()],
-               **fields)
+               **values)
 
   def content(self, text: str) -> bytes:
     """Memory: zlib in base 85. The name by which events call it."""
@@ -90,12 +90,13 @@ def written(capture: Capture, told: str, until: str, signature: Any) -> str:
 
 
 def _packed(content: bytes) -> list[str]:
-  return textwrap.wrap(base64.b85encode(zlib.compress(content, 9)).decode().replace("\\", "\\\\"), _COLUMNS)
+  text = base64.b85encode(zlib.compress(content, 9)).decode()  # which has no backslash and no quotation mark
+  return [text[at:at + _COLUMNS] for at in range(0, len(text), _COLUMNS)]
 
 
 def _event(step: Step, found: Submission | None, names: dict[bytes, str]) -> Iterator[str]:
   event = step.event
-  given = {name: getattr(event, name) for name in type(event).__dataclass_fields__ if name not in _TIMES}
+  given = {name: getattr(event, name) for name in (f.name for f in fields(event)) if name not in _TIMES}
   if isinstance(event, Doorbell) and found is not None:
     yield f"\n# submission {step.submission}, {step.queue}"
     yield "stream.submission("

@@ -126,9 +126,15 @@ class Shown:
 
 
 class Predicate(Protocol):
-  """What is looked for. `places` is memory that a trial must tell of."""
-  name: str
-  places: tuple[Place, ...]
+  """What is looked for."""
+
+  @property
+  def name(self) -> str:
+    """As `--until` has it."""
+
+  @property
+  def places(self) -> tuple[Place, ...]:
+    """Memory that a trial must tell of."""
 
   def shown(self, trial: Trial, wanted: Signature | None = None) -> Shown | None:
     """What a trial shows; with `wanted` only that counts."""
@@ -215,7 +221,8 @@ class Left:
     if data is None or trial.outcome.stops: return None
     signature = (data.hex(),)
     if wanted is not None and signature != wanted: return None
-    what = f"{self.place.size} bytes at {self.place.address:#x} are {data[:16].hex(' ')}{' ...' if len(data) > 16 else ''}"
+    head = data[:16].hex(" ") + (" ..." if len(data) > 16 else "")
+    what = f"{self.place.size} bytes at {self.place.address:#x} are {head}"
     return Shown(self.name, signature, f"{self.text}; {what}" if self.text else what, self.submission)
 
 

@@ -20,6 +20,7 @@ from tinyhw.queues import fields
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.ddmin import first, minimal
 from tinyhw.queues.draft import Choice, Draft, Packet, Row
+from tinyhw.queues.events import Event, Program
 from tinyhw.queues.shown import SETTLE_S, Bench, Predicate, Shown, Signature, Trial
 from tinyhw.queues.world import Item
 
@@ -66,6 +67,7 @@ class Shrinker:
     self._tell: Tell = tell or (lambda stage, left, trials: None)
     self._tried: dict[Any, Shown | None] = {}
     self._base, self._now = self.best, dict[Packet, dict[str, int]]()
+    self._rules: set[str] | None = None  # those that a trial may break, where not any
     self.before = self.size()
     self.stopped = ""  # why something was left undone
 
@@ -84,8 +86,8 @@ class Shrinker:
                             hint="`tinyhw replay` and `tinyhw doctor` tell what it does show")
     if once is None or again is None or once.signature != again.signature:
       raise InvalidArgument(f"shows {self.predicate.name} at one time and not at another, or another one",
-                            where=str(self._path), hint="a fixed MOCKGPU_SEED makes mocks alike; a script of yours must "
-                            "tell the same of the same file")
+                            where=str(self._path), hint="a fixed MOCKGPU_SEED makes mocks alike; a script must tell "
+                            "the same of the same file")
     self.wanted = once.signature
     return once
 
@@ -98,11 +100,15 @@ class Shrinker:
     if self.trials >= self._most or time.monotonic() > self._end: raise Spent
     self.trials += 1
     try:
-      trial = Trial(self.draft.capture(choice), self._bench, self.predicate.places, self._settle_s)
+      trial = self._trial(choice)
       found = self.predicate.shown(trial, self.wanted)
+      if found is not None and self._rules is not None and not _rules(trial) <= self._rules: found = None
     except Error: found = None  # what cannot be read or made any more shows nothing
     self._tried[key] = found
     return found
+
+  def _trial(self, choice: Choice) -> Trial:
+    return Trial(self.draft.capture(choice), self._bench, self.predicate.places, self._settle_s)
 
   def _try(self, choice: Choice, stage: str, left: int) -> bool:
     """Whether it still shows; if so, it is the best so far."""
@@ -165,9 +171,11 @@ class Shrinker:
       self._cut()
       self._calls()
       self._rows()
+      self._rules = _rules(self._trial(self.best))  # that a field was put to rest must not look like a bug of its own
       changed = self._fields()
       changed |= self._counts()
       changed |= self._contents()
+      self._rules = None
       if changed:
         self._cut()
         self._calls()
@@ -202,7 +210,11 @@ class Shrinker:
 
   def _calls(self) -> None:
     """The kernel driver's calls, and what was seen and noted between them."""
-    kept = [n for n in range(len(self.draft.events)) if n not in self.draft.submissions and n not in self.best.events]
+    launched = {launch.entry for step in self.result() if step.follow is not None for launch in step.follow.launches}
+    def names(event: Event) -> bool:  # of kernels that are launched still
+      return isinstance(event, Program) and any(event.address <= e < event.address + event.size for e in launched)
+    kept = [n for n, event in enumerate(self.draft.events)
+            if n not in self.draft.submissions and n not in self.best.events and not names(event)]
     self._minimal("calls", kept, self._without_events, once=True)
 
   def _rows(self) -> None:
@@ -268,6 +280,9 @@ class Shrinker:
     made = bytearray(content)
     for at in places: made[at:at + block] = bytes(len(made[at:at + block]))
     return replace(self._base, contents={**self._base.contents, row: bytes(made)})
+
+
+def _rules(trial: Trial) -> set[str]: return {f.rule.name for f in trial.examined[0].found if not f.rule.advice}
 
 
 def _downwards(value: int) -> Iterable[int]:
