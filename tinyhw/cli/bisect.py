@@ -14,7 +14,7 @@ from tinyhw.cli.decode import captured
 from tinyhw.cli.progress import counted
 from tinyhw.cli.trials import MockBench, Script
 from tinyhw.core.errors import InvalidArgument, MissingFile
-from tinyhw.queues import listing
+from tinyhw.queues import calls, listing
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.doctor import examine
 from tinyhw.queues.draft import saved
@@ -140,8 +140,9 @@ def _write(shrinker: Shrinker, name: Path, file: str, found: First) -> list[str]
   paths = [Path(f"{name}{ending}") for ending in (".thq", ".txt", ".py")]
   saved(capture, paths[0])
   made = Capture(paths[0])
-  text = [*summary, "", "what remains:", *captured(made, None, None, None, False, True, False), "", "the doctor:",
-          *(f"  {line}" for line in examine(made).lines()), "",
+  text = [*summary, "", "what remains:", *captured(made, None, None, None, False, False, False), "", "the doctor:",
+          *(f"  {line}" for line in examine(made).lines()), "", "calls that it needs:",
+          *(f"  {line}" for step in made if step.follow is None and (line := calls.text(step))), "",
           f"again: python {paths[2].name}, or tinyhw replay {paths[0].name}"]
   paths[1].write_text("\n".join(text) + "\n")
   signature: Any = shrinker.wanted if shrinker.predicate.name != _SCRIPT else None

@@ -106,14 +106,19 @@ class Trial:
       try:
         for done in replay.run():
           made.wrong += [(done.step.submission, done.step.event.vendor, d) for d in done.differences]
+          self._read(replay, made)
           if machine.failed() or over(): break
         for vendor in replay.agains: machine.ports[vendor].wait(over, self._settle_s)  # what nobody waits for runs too
       except (Error, OSError) as error: made.refused = str(error).partition("\n")[0]
-      for place in self._places:
-        if place.vendor in replay.agains and (data := replay.bytes_at(place.vendor, place.address, place.size)):
-          made.left[place] = data
+      self._read(replay, made)
       made.stops = machine.stops()
     return made
+
+  def _read(self, replay: Replay, made: Outcome) -> None:
+    """The bytes that are asked for, as long as there is memory."""
+    for place in self._places:
+      if place.vendor in replay.agains and (data := replay.bytes_at(place.vendor, place.address, place.size)):
+        made.left[place] = data
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +154,8 @@ class Fault:
   def shown(self, trial: Trial, wanted: Signature | None = None) -> Shown | None:
     for stop in trial.outcome.stops:
       if stop.blocked or stop.endless: continue
-      page = None if stop.address is None else stop.address // PAGE
-      signature: Signature = (_plain(stop.queue), stop.error, page, _plain(stop.text),
+      named = _addresses(stop.text) if stop.address is None else [stop.address // PAGE]
+      signature: Signature = (_plain(stop.queue), stop.error, *named, _plain(stop.text),
                               *_history(trial.capture, stop.address))
       if wanted is None or signature == wanted: return Shown(self.name, signature, f"{stop.queue}: {stop.text}")
     return None
@@ -292,5 +297,9 @@ def _history(capture: Capture, address: int | None) -> tuple[bool, bool]:
 
 def _of_finding(finding: Finding) -> Signature:
   packets = tuple((p.queue, type(p.item.packet).__name__ if p.item is not None else "") for p in finding.places)
-  addresses = sorted({n for n in (int(m, 16) for m in _HEX.findall(finding.missing)) if n >= WIDE})
-  return finding.rule.name, packets, tuple(addresses)
+  return finding.rule.name, packets, tuple(_addresses(finding.missing))
+
+
+def _addresses(text: str) -> list[int]:
+  """Numbers of a text that are too wide for anything but an address."""
+  return sorted({n for n in (int(m, 16) for m in _HEX.findall(text)) if n >= WIDE})
