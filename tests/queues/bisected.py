@@ -68,7 +68,7 @@ def main() -> None:
   with tempfile.TemporaryDirectory() as folder:
     for name, path, rules in _all(Path(folder)):
       if sys.argv[1:] and not any(text in name for text in sys.argv[1:]): continue
-      start = time.monotonic()
+      start = time.process_time()
       try: made = shrunk(path, rules)
       except Error as error:
         print(f"{name}: {error}", flush=True)
@@ -76,7 +76,7 @@ def main() -> None:
       before, after = made.before, made.size()
       print(f"{name}: {made.predicate.name}, {after.packets} of {before.packets:,} packets in {after.submissions} of "
             f"{before.submissions} submissions, {after.calls} of {before.calls} calls, {made.trials} trials, "
-            f"{time.monotonic() - start:.1f} s{'' if made.whole else ', ' + made.stopped}", flush=True)
+            f"{time.process_time() - start:.1f} s of the processor{made.stopped and ', ' + made.stopped}", flush=True)
 
 
 if __name__ == "__main__": main()

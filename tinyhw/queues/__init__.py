@@ -10,6 +10,9 @@
     arguments   what a kernel reads and writes by its arguments, from its code
     checks      launches against their code objects
     lint        rules, and what breaks them
+    draft       a capture that can be cut; `fields` of packets that can be put to rest
+    shown       what a stream shows when it runs, and whether a smaller one shows the same
+    shrink      the smallest stream that does (`ddmin`); `reproduce` has it as a Python program
 
 Drivers, mocks and devices are not imported here: who composes hands in ports and names.
 """
