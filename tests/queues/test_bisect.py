@@ -372,6 +372,11 @@ def test_who_shows_it_once_is_told(tiny: Path) -> None:
   with pytest.raises(InvalidArgument): shrinker.check()
 
 
+def test_a_search_may_cost_too_much_at_once(tiny: Path, tmp_path: Path) -> None:
+  done = CliRunner().invoke(command, [str(null_output(tiny, tmp_path)), "--until", "fault", "--trials", "3", "--first"])
+  assert done.exit_code == 0 and "or an earlier one: the search has cost what it may" in done.output, done.exception
+
+
 def test_interrupting_keeps_the_best(tiny: Path, tmp_path: Path) -> None:
   told = [0]
   def tell(stage: str, left: int, trials: int) -> None:

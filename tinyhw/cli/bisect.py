@@ -117,7 +117,7 @@ def _choose(shrinker: Shrinker, until: str | None, script: str | None, bench: Mo
 
 
 def _first_lines(shrinker: Shrinker, found: First) -> Iterator[str]:
-  yield f"first shown by submission {found.submission}, {found.queue}"
+  yield _where(shrinker, found)
   capture = shrinker.result()
   *_, step = (s for s in capture if s.follow is not None)
   names = listing.Names(capture, step.event.vendor, step.world)
@@ -125,12 +125,17 @@ def _first_lines(shrinker: Shrinker, found: First) -> Iterator[str]:
     yield f"  it launches {listing.launch_text(names, launch)}"
 
 
+def _where(shrinker: Shrinker, found: First) -> str:
+  at = f"shown by submission {found.submission}, {found.queue}"
+  return f"first {at}" if shrinker.bisected else f"{at}, or an earlier one: {shrinker.stopped}"
+
+
 def _summary(shrinker: Shrinker, found: First) -> list[str]:
   before, after = shrinker.before, shrinker.size()
   rows = [f"{getattr(after, n):,} of {getattr(before, n):,} {label}" for n, label in (
     ("submissions", "submissions"), ("packets", "packets"), ("calls", "calls"), ("memory", "chunks of memory"))]
   why = "" if shrinker.whole else f"; not the smallest: {shrinker.stopped}"
-  return [f"{found.shown.kind}: {found.shown.text}", f"first shown by submission {found.submission}, {found.queue}",
+  return [f"{found.shown.kind}: {found.shown.text}", _where(shrinker, found),
           f"what it takes: {', '.join(rows)} ({shrinker.trials:,} trials{why})"]
 
 

@@ -70,6 +70,7 @@ class Shrinker:
     self._rules: set[str] | None = None  # those that a trial may break, where not any
     self.before = self.size()
     self.stopped = ""  # why something was left undone
+    self.bisected = False  # whether the first submission is known
 
   @property
   def whole(self) -> bool:
@@ -97,7 +98,7 @@ class Shrinker:
   def _shown(self, choice: Choice, fresh: bool = False) -> Shown | None:
     key = choice.key()
     if key in self._tried and not fresh: return self._tried[key]
-    if self.trials >= self._most or time.monotonic() > self._end: raise Spent
+    if not fresh and (self.trials >= self._most or time.monotonic() > self._end): raise Spent
     self.trials += 1
     try:
       trial = self._trial(choice)
@@ -148,12 +149,20 @@ class Shrinker:
     if not bells: raise InvalidArgument("has no submissions", where=str(self._path))
     last, start = len(bells) - 1, self.best
     def prefix(k: int) -> Choice: return start if k == last else self._until(start, bells[k + 1])
-    k = first(len(bells), lambda k: self._try(prefix(k), "bisect", k))
+    try: k = first(len(bells), lambda k: self._try(prefix(k), "bisect", k))
+    except (Spent, KeyboardInterrupt) as why:  # at the latest at the last of those that are left
+      self._stop(why)
+      k = len(self._submissions()) - 1
+    else: self.bisected = True
     found = self.draft.submissions[bells[k]]
-    shown = self._shown(prefix(k))
-    assert shown is not None
     self.best = prefix(k)
+    shown = self._tried.get(self.best.key())
+    if shown is None: shown = self.check()  # the whole, where nobody has asked for it
     return First(found.number, str(found.step.queue), shown)
+
+  def _stop(self, why: BaseException) -> None:
+    self.stopped = "the search has cost what it may (--trials, --seconds)" if isinstance(why, Spent) else \
+      "the search was interrupted"
 
   def end_behind(self, submission: int) -> None:
     """Leave out what comes behind a submission."""
@@ -167,6 +176,7 @@ class Shrinker:
 
   def shrink(self) -> None:
     """All stages, until nothing more can go, or the work has cost what it may."""
+    if self.stopped: return
     try:
       self._cut()
       self._calls()
@@ -179,8 +189,7 @@ class Shrinker:
       if changed:
         self._cut()
         self._calls()
-    except Spent: self.stopped = "the search has cost what it may (--trials, --seconds)"
-    except KeyboardInterrupt: self.stopped = "the search was interrupted"
+    except (Spent, KeyboardInterrupt) as why: self._stop(why)
 
   def _cut(self) -> None:
     """Submissions and packets, until neither can go."""
