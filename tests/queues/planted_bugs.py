@@ -346,19 +346,21 @@ def _(s: Stream, vendor: str) -> Found:
 @for_both("a kernel's output is null", "argument")
 def _(s: Stream, vendor: str) -> Found:
   launch = s.launch(2)
-  s.argument(launch, _first(vendor), bytes(8))
+  s.argument(launch, argument_at(vendor), bytes(8))
   return launch
 
 
-def _first(vendor: str) -> int: return 0 if vendor == "AMD" else 528
+def argument_at(vendor: str) -> int:
+  """Where the first argument lies in what a launch reads its arguments from."""
+  return 0 if vendor == "AMD" else 528
 
 
 @for_both("the halves of an argument's address are swapped", "argument")
 def _(s: Stream, vendor: str) -> Found:
   launch = s.launch(2)
   key, at, _ = s.uses[id(launch.launch)]
-  raw = s.capture_bytes(launch, key, at + _first(vendor), 8)
-  s.argument(launch, _first(vendor), raw[4:] + raw[:4])
+  raw = s.capture_bytes(launch, key, at + argument_at(vendor), 8)
+  s.argument(launch, argument_at(vendor), raw[4:] + raw[:4])
   return launch
 
 

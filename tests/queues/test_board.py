@@ -13,18 +13,18 @@ from tests.queues.test_doctor import HANG
 from tinyhw.cli.top import command, table
 from tinyhw.queues.board import Board
 from tinyhw.queues.capture import Capture
-from tinyhw.queues.container import MAGIC, Writer
+from tinyhw.queues.container import MAGIC, Reader, Writer
 
 
 def test_a_file_that_grows(captured: Path, tmp_path: Path) -> None:
   """Whatever was written when it looked, nothing is counted twice, left out, or taken for damage."""
   data, grown, draw = captured.read_bytes(), tmp_path / "grown.thq", random.Random(7)
-  whole = Board(Capture(captured))
+  whole = Board(Reader(captured))
   assert whole.update() == len(list(Capture(captured)))
   head = next(n for n in range(len(MAGIC), len(data)) if _opens(data[:n], grown))
   cuts = sorted(draw.sample(range(head, len(data)), 40))
   grown.write_bytes(data[:head])
-  board, at = Board(Capture(grown)), head
+  board, at = Board(Reader(grown)), head
   for cut in [*cuts, len(data)]:
     with grown.open("ab") as f: f.write(data[at:cut])
     at = cut
@@ -56,7 +56,7 @@ def test_memory_in_use_is_the_sum_of_the_living(captured: Path) -> None:
 
 def test_it_ends_with_the_writer(captured: Path, tmp_path: Path) -> None:
   writer = Writer(tmp_path / "run.thq", {"program": ["a"]})
-  board = Board(Capture(tmp_path / "run.thq"))
+  board = Board(Reader(tmp_path / "run.thq"))
   assert not board.ended
   writer.close()
   assert board.ended
@@ -67,8 +67,8 @@ def test_where_a_queue_stands(tmp_path: Path) -> None:
   done = record(tmp_path / "hang.thq", "AMD", HANG, TINYHW_TIMEOUT_S="1")
   assert done.returncode == 0, done.stderr
   stands = set()
-  board = Board(capture := Capture(tmp_path / "hang.thq"))
-  for step in capture.further():
+  board = Board(Reader(tmp_path / "hang.thq"))
+  for step in board.capture.further(board.reader.grown()):
     board._feed(step)
     board._stand()
     stands |= {(r.name, r.waits) for r in board.queues.values() if r.waits}
@@ -84,6 +84,6 @@ def test_the_command(captured: Path, tmp_path: Path) -> None:
   assert all(row["name"] in text for row in found["queues"])
   none = CliRunner().invoke(command, [str(tmp_path / "no.thq"), "--once"])
   assert "no capture is there" in str(none.exception)
-  board = Board(Capture(captured))
+  board = Board(Reader(captured))
   board.update()
   assert table(board, {}, 1.0).renderables

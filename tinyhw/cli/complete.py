@@ -40,3 +40,10 @@ def kernel(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     else: names = parse(binary).entries if is_ptx(binary) else load(binary).kernels
     return _starting(names, incomplete)
   except (OSError, Error): return []
+
+
+def until(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+  """What `tinyhw bisect` can look for."""
+  from tinyhw.queues.lint import RULES
+  return _starting(["hang", "fault", "finding", "difference", "wrong:", "left:", *(f"finding:{n}" for n in RULES)],
+                   incomplete)

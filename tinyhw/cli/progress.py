@@ -1,10 +1,11 @@
-"""A line on the terminal for launches that take long: workgroups that have been, of how many, and how many a second."""
+"""A line on the terminal for what takes long: of launches workgroups that have been, of how many, and how many a
+second; of a search its stage and its trials."""
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ class Line:
     self._what, self._lock, self._over = what, threading.Lock(), False
     self._bar: Any = None
     self._task: Any = None
-    self._told = (0, 0)
+    self._told, self._said = (0, 0), ""
     self._began = time.monotonic()
     self._timer = threading.Timer(AFTER_S, self._show)
     self._timer.daemon = True
@@ -30,6 +31,12 @@ class Line:
     """See `core.progress`."""
     with self._lock:
       self._told = begun, total
+      if self._bar is not None: self._update()
+
+  def tell(self, stage: str, left: int, done: int) -> None:
+    """What is done, how much of it is left, and how much has been: of work that nobody knows the end of."""
+    with self._lock:
+      self._said = f"{stage}: {left:,} left, {done:,} trials"
       if self._bar is not None: self._update()
 
   def end(self) -> None:
@@ -51,6 +58,7 @@ class Line:
       self._update()
 
   def _update(self) -> None:
+    if self._said: self._bar.update(self._task, told=self._said)
     begun, total = self._told
     if not total: return
     rate = begun / max(time.monotonic() - self._began, 1e-3)
@@ -67,4 +75,16 @@ def shown(what: str, quiet: bool) -> Iterator[None]:
   line = Line(what)
   try:
     with heard(line.hear): yield
+  finally: line.end()
+
+
+@contextmanager
+def counted(what: str, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+  """What tells of a search's stages in the block (`Line.tell`); nothing is shown with `quiet`, or where stderr is no
+  terminal."""
+  if quiet or not sys.stderr.isatty():
+    yield lambda stage, left, done: None
+    return
+  line = Line(what)
+  try: yield line.tell
   finally: line.end()

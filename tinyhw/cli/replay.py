@@ -20,9 +20,10 @@ from tinyhw.queues.replay import SETTLE_S, Done, Replay
 KINDS = {"amd": "AMD", "nv": "NV"}
 
 
-def machine_for(capture: Capture, mockgpu: str | None) -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
+def machine_for(capture: Capture, mockgpu: str | None, **options: Any
+                ) -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
   """(ports, looks, machines) for a capture's vendors: mock cards by their names, those of the capture's own mock, or
-  the machine's."""
+  the machine's. `options` are a mock's, over those of the environment."""
   named = mockgpu or str(capture.head.get("mockgpu") or "")
   vendors = {event.vendor for event in (s.event for s in capture) if event.vendor}
   ports: dict[str, Any] = {}
@@ -35,7 +36,7 @@ def machine_for(capture: Capture, mockgpu: str | None) -> tuple[dict[str, Any], 
       continue
     cards = ("gfx1100",) if named == "1" and vendor == "amd" else ("sm_90",) if named == "1" else tuple(
       c.strip() for c in named.split(",") if c.strip().startswith("sm_") == (vendor == "nv"))
-    machine, ports[vendor] = mock_machine(KINDS[vendor], cards, **mock_options())
+    machine, ports[vendor] = mock_machine(KINDS[vendor], cards, **{**mock_options(), **options})
     looks[vendor] = machine.look
     machines.append(machine)
   return ports, looks, machines

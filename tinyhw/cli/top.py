@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tinyhw.core.errors import MissingFile
 from tinyhw.queues.board import Board, exists
-from tinyhw.queues.capture import Capture
+from tinyhw.queues.container import Reader
 
 KERNELS: Final = 8    # that are shown
 WIDTH: Final = 100    # of what is no terminal
@@ -45,7 +45,7 @@ def command(file: str, every: float, wait: float, once: bool, as_json: bool) -> 
     if once or time.monotonic() > until:
       raise MissingFile("no capture is there", where=file, hint="start one: tinyhw record -o FILE -- PROGRAM")
     time.sleep(0.05)
-  board = Board(Capture(file))
+  board = Board(Reader(file))
   if once or as_json or not sys.stdout.isatty():
     _plain(board, every, once, as_json)
     return
@@ -79,7 +79,7 @@ def _plain(board: Board, every: float, once: bool, as_json: bool) -> None:
 
 def table(board: Board, before: dict[str, int], seconds: float) -> Group:
   """What is shown. `before` has the packets of each queue at the last time, `seconds` ago."""
-  head = Text(f"{board.capture.reader.path}: {board.at_ns / 1e9:.1f} s, " + ", ".join(
+  head = Text(f"{board.reader.path}: {board.at_ns / 1e9:.1f} s, " + ", ".join(
     f"{v}: {n / 2**20:,.1f} MiB" for v, n in board.memory.items()), style="bold")
   queues = Table(expand=True, pad_edge=False, box=SIMPLE)
   for name in ("queue", "submitted", "packets", "a second", "launches", "copied", "ahead", "stands at, or last packet"):

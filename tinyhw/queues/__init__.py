@@ -12,6 +12,9 @@
     lint        rules, and what breaks them
     timeline    a capture over time; `page` and `trace` show it
     board       what queues do, of a capture that grows
+    draft       a capture that can be cut; `fields` of packets that can be put to rest
+    shown       what a stream shows when it runs, and whether a smaller one shows the same
+    shrink      the smallest stream that does (`ddmin`); `reproduce` has it as a Python program
 
 Drivers, mocks and devices are not imported here: who composes hands in ports and names.
 """

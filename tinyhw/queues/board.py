@@ -1,6 +1,6 @@
 """What queues do right now, as far as a capture tells that may still grow: what was submitted, where each queue stands.
 
-    board = Board(capture := Capture("run.thq"))
+    board = Board(Reader("run.thq"))
     while True: board.update(); print(board.queues)
 
 `update` goes on behind what was read, so that its cost is that of what is new.
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from tinyhw.queues import listing
 from tinyhw.queues.capture import Capture, Step
+from tinyhw.queues.container import Reader
 from tinyhw.queues.events import Note
 from tinyhw.queues.happens import Happens
 from tinyhw.queues.timeline import kind_of, name_of
@@ -45,7 +46,7 @@ class Row:
 @dataclass
 class Board:
   """See the module. `kernels` counts launches by name, `memory` is bytes in use by vendor."""
-  capture: Capture
+  reader: Reader
   queues: dict[tuple[str, int], Row] = field(default_factory=dict)
   kernels: Counter[str] = field(default_factory=Counter)
   memory: dict[str, int] = field(default_factory=dict)
@@ -54,20 +55,20 @@ class Board:
   at_ns: int = 0
 
   def __post_init__(self) -> None:
+    self.capture = Capture(self.reader)
     self._happens = Happens(self.capture)
 
   def update(self) -> int:
     """Take what the file has by now; returns how many events were new."""
     before = self.events
-    self.capture.reader.more()
-    for step in self.capture.further(): self._feed(step)
+    for step in self.capture.further(self.reader.grown()): self._feed(step)
     if self.events > before: self._stand()
     return self.events - before
 
   @property
   def ended(self) -> bool:
     """Whether nobody writes the capture any more."""
-    with open(self.capture.reader.path, "rb") as file:
+    with open(self.reader.path, "rb") as file:
       try: fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
       except BlockingIOError: return False
     return True

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tinyhw.queues.container import Reader
+from tinyhw.queues.container import Frames, Reader
 from tinyhw.queues.events import Doorbell, Event, Program, Seen, parsed
 from tinyhw.queues.vendors import new_world
 from tinyhw.queues.world import Allocation, Follow, Queue, World
@@ -42,7 +42,7 @@ class Step:
 class Memory:
   """The newest known content of each vendor's memory, by chunks: what the file has of it can be read."""
 
-  def __init__(self, reader: Reader) -> None:
+  def __init__(self, reader: Frames) -> None:
     self._reader = reader
     self._chunks: dict[int, dict[int, tuple[int, bytes]]] = {}  # allocation -> first byte -> (bytes, hash)
     self._pieces: list[tuple[int, bytes]] = []
@@ -85,14 +85,14 @@ def _starts(known: dict[int, Any], at: int) -> list[int]:
 class Capture:
   """See the module. Raises MissingFile, or DecodeError for what is no capture or a damaged one."""
 
-  def __init__(self, path: str | os.PathLike[str]) -> None:
-    self.reader = Reader(path)
+  def __init__(self, path: str | os.PathLike[str] | Frames) -> None:
+    self.reader: Frames = Reader(path) if isinstance(path, str | os.PathLike) else path
     self.head = self.reader.head
     self.worlds: dict[str, World] = {}
     self.memories: dict[str, Memory] = {}
     self.kernels: dict[tuple[str, int], Kernel] = {}
     self.programs: list[Program] = []
-    self._events = self._submissions = self._frames = 0  # gone through
+    self._events = self._submissions = 0  # gone through
 
   @property
   def cut(self) -> bool:
@@ -109,13 +109,12 @@ class Capture:
   def __iter__(self) -> Iterator[Step]:
     """Go through all from the beginning."""
     self.worlds, self.memories, self.kernels, self.programs = {}, {}, {}, []
-    self._events = self._submissions = self._frames = 0
-    yield from self.further()
+    self._events = self._submissions = 0
+    yield from self.further(self.reader.events())
 
-  def further(self) -> Iterator[Step]:
-    """Go on behind what was gone through, with what the file has by now (`Reader.more`)."""
-    start, self._frames = self._frames, self.reader.event_frames
-    for event in parsed(self.reader.events(start)):
+  def further(self, rows: Iterator[list[Any]]) -> Iterator[Step]:
+    """Go on behind what was gone through, with the events that follow (`Reader.grown`)."""
+    for event in parsed(rows):
       number, self._events = self._events, self._events + 1
       world = self.world(event.vendor) if event.vendor else None
       step = Step(number, event, world)

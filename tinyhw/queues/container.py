@@ -19,7 +19,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgpack
 import xxhash
@@ -98,6 +98,34 @@ class Writer:
     self._frames.append(_FRAME.pack(kind, form, 0, len(stored), zlib.crc32(stored)) + stored)
 
 
+class Frames(Protocol):
+  """What a capture is read from: a file (`Reader`), or what was made of one (`draft`)."""
+
+  @property
+  def path(self) -> Path:
+    """The file, or what it is called in errors."""
+
+  @property
+  def cut(self) -> int:
+    """Where it ends amid a frame, or -1."""
+
+  @property
+  def head(self) -> dict[str, Any]:
+    """What the recorder said of the program."""
+
+  def events(self) -> Iterator[list[Any]]:
+    """The events' rows, in order."""
+
+  def names(self) -> list[bytes]:
+    """The hashes of all contents."""
+
+  def blob(self, name: bytes) -> bytes | None:
+    """A content by its hash."""
+
+  def close(self) -> None:
+    """Let go of what it holds."""
+
+
 class Reader:
   """A file's frames. `head` is what the recorder said; `cut` is where a frame begins that is not all there, or -1."""
 
@@ -118,18 +146,20 @@ class Reader:
     self._blobs: dict[bytes, tuple[int, int, int]] = {}
     self._recent: dict[bytes, bytes] = {}  # unpacked: submissions read the same again and again
     self._event_frames: list[tuple[int, int, int]] = []
+    self._given = 0  # of them by `grown`
     self.cut = -1
     self.head: dict[str, Any] = {}
     self._index(size)
 
-  def more(self) -> bool:
-    """Look whether the file has grown: whether there are new frames. A recorder may still be writing."""
-    size, before = self.path.stat().st_size, self._end
+  def grown(self) -> Iterator[list[Any]]:
+    """Events that no call before has given, with what a recorder has written since the file was opened."""
+    size = self.path.stat().st_size
     if size > len(self._map):
       with self.path.open("rb") as file: self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
       self.cut = -1
       self._index(size)
-    return self._end > before
+    given, self._given = self._given, len(self._event_frames)
+    return self._rows(self._event_frames[given:])
 
   def _index(self, size: int) -> None:
     at, head, data = self._end, _FRAME.size, self._map
@@ -157,18 +187,16 @@ class Reader:
                         hint="a newer tinyhw reads it")
     self.head = found
 
-  def events(self, start: int = 0) -> Iterator[list[Any]]:
-    """The events' rows, in order, behind the first `start` frames. Raises DecodeError for a frame that is damaged."""
-    for place in self._event_frames[start:]:
+  def events(self) -> Iterator[list[Any]]:
+    """The events' rows, in order. Raises DecodeError for a frame that is damaged."""
+    return self._rows(self._event_frames)
+
+  def _rows(self, frames: list[tuple[int, int, int]]) -> Iterator[list[Any]]:
+    for place in frames:
       rows = self._unpacked(self._content(place), f"the events at byte {place[0]}")
       if not isinstance(rows, list) or any(not isinstance(row, list) or not row for row in rows):
         raise DecodeError(f"has no events at byte {place[0]}", where=str(self.path))
       yield from rows
-
-  @property
-  def event_frames(self) -> int:
-    """How many frames of events there are."""
-    return len(self._event_frames)
 
   def names(self) -> list[bytes]:
     """The hashes of all contents."""

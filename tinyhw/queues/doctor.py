@@ -86,6 +86,11 @@ class Beside(Protocol):
 
 def examine(capture: Capture, beside: Beside | None = None) -> Report:
   """What a capture shows. `beside` sees each step of the same walk."""
+  return examined(capture, beside)[1]
+
+
+def examined(capture: Capture, beside: Beside | None = None) -> tuple[Linter, Report]:
+  """The same, beside the linter that has gone through it."""
   linter, faults, notes = Linter(capture), list[str](), list[str]()
   if beside is not None: beside.begin(linter.happens)
   def name(vendor: str, address: int) -> str:
@@ -115,7 +120,7 @@ def examine(capture: Capture, beside: Beside | None = None) -> Report:
   elif not report.edges and report.findings:
     count = len(report.findings)
     report.verdict = f"nothing stands; {count} finding{'s' if count > 1 else ''} all the same"
-  return report
+  return linter, report
 
 
 def fault_lines(step: Step, address: int, text: str) -> list[str]:

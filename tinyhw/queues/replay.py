@@ -128,10 +128,11 @@ class Replay:
     come()
 
   def _has_come(self, vendor: str, effect: Effect) -> bool:
-    raw = self._bytes(vendor, effect.address, effect.size)
+    raw = self.bytes_at(vendor, effect.address, effect.size)
     return raw is not None and int.from_bytes(raw, "little") == effect.value
 
-  def _bytes(self, vendor: str, address: int, size: int) -> bytes | None:
+  def bytes_at(self, vendor: str, address: int, size: int) -> bytes | None:
+    """Memory as it is now, as far as it can be seen."""
     again = self.agains[vendor]
     made = again.world.find(address)
     view = None if made is None else self._view(vendor, made)

@@ -135,4 +135,5 @@ class AmdAgain(Again):
   def submit(self, queue: Queue, event: Doorbell) -> None:
     self.store(self._amd.write_pointer(queue), event.last.to_bytes(8, "little"))
     self.port.fence()
+    if queue.key not in self._bells: raise failed("a submission", OSError(0, "its queue was not made"))
     self.port.doorbell(self._bells[queue.key], event.value, event.nbytes)

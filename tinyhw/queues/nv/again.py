@@ -134,6 +134,8 @@ class NvAgain(Again):
     entries = queue.size // 8
     self.store_put(queue, event.last % entries)
     self.port.fence()
+    if queue.gpu not in self._usermode or queue.key not in self._tokens:
+      raise failed("a submission", OSError(0, "the channel's doorbell is not mapped, or its token was not asked for"))
     door = self._usermode[queue.gpu] + nv_rm_alloc.NVC361_NOTIFY_CHANNEL_PENDING
     self.port.doorbell(door, self._tokens[queue.key], event.nbytes)
 
