@@ -192,6 +192,8 @@ class MockPort(SharedPort):
         machine.doubt(
           f"GPU{device.gpu.index}: a store of {value:#x} to doorbell {offset:#x}, which belongs to no queue"
         )
+      if machine.draws is not None:
+        machine.rung()
       if machine.waiting:
         machine.changed.notify_all()
 

@@ -19,6 +19,7 @@ from tinyhw.mock.nv.image import Images
 from tinyhw.mock.nv.objects import NvFile
 from tinyhw.mock.nv.rm import Rm
 from tinyhw.mock.nv.uvm import Uvm
+from tinyhw.mock.draws import Draws
 from tinyhw.mock.running import WATCHDOG, Running
 
 if TYPE_CHECKING:
@@ -85,11 +86,12 @@ class NvMachine(Running):
   def __init__(self, cards: str | Sequence[str] = "sm_90", *, seed: int = 0, vram: int | None = None,
                system_memory: int = SYSTEM_MEMORY, tracing: bool = False, clock: Clock | None = None,
                watchdog: int = WATCHDOG, engine: str = "auto", observer: Observer | None = None,
-               memory: str = "strong", agreed: Agreed | None = None) -> None:
+               memory: str = "strong", agreed: Agreed | None = None,
+               draws: Draws | None = None) -> None:
     if memory != "strong":
       raise InvalidArgument(f"{memory} memory", where="mock machine", hint="NVIDIA's cards have strong memory only")
     super().__init__(seed=seed, tracing=tracing, clock=clock, watchdog=watchdog, engine=engine, observer=observer,
-                     agreed=agreed)
+                     agreed=agreed, draws=draws)
     self.cards = cards_named(cards)
     self.system = Region("system memory", system_memory)
     self.system_allocator = Allocator(0, system_memory, name="system memory for GPUs")

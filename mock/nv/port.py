@@ -222,5 +222,7 @@ class NvPort(SharedPort):
         machine.doubt(f"GPU{gpu.index}: a store of {value:#x} to {offset:#x} of the usermode page, which rings nothing")
         return
       gpu.doorbell(value & 0xFFFF_FFFF)
+      if machine.draws is not None:
+        machine.rung()
       if machine.waiting:
         machine.changed.notify_all()
