@@ -24,6 +24,7 @@ from tinyhw.mock.amd.process import OpenFile
 from tinyhw.mock.amd.queue import Queue, State
 from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
 from tinyhw.mock.draws import Draws
+from tinyhw.mock.injected import Fault, Injected
 from tinyhw.mock.running import WATCHDOG, Running
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Machine(Running):
     memory: str = "strong",
     agreed: Agreed | None = None,
     draws: Draws | None = None,
+    injected: Injected | None = None,
   ) -> None:
     if memory not in MEMORIES:
       raise InvalidArgument(f"no memory is called {memory!r}", where="mock machine",
@@ -95,7 +97,7 @@ class Machine(Running):
                             hint="it runs on the reference interpreter: engine 'ref' or 'auto' (the variable EMU)")
     self.cards = cards_named(cards)
     super().__init__(seed=seed, tracing=tracing, clock=clock, watchdog=watchdog, engine=engine, observer=observer,
-                     agreed=agreed, draws=draws)
+                     agreed=agreed, draws=draws, injected=injected)
     self._scheduling = random.Random(f"scheduler {seed}")
     self.when_stopped: Callable[[int], None] | None = None  # told the GPU id when a signal has ended a dispatch
     self.outside: dict[int, Outside] = {}  # what dispatches touched of LDS that they do not have, by PC
@@ -226,6 +228,11 @@ class Machine(Running):
       self.kfd.memory_violation(queue, error)
     else:
       self.kfd.gpu_hang(queue, hang=isinstance(error, MachineFault))
+
+  def strike(self, runner: Queue, fault: Fault) -> None:
+    """Have a fault that is declared happen."""
+    from tinyhw.mock.amd.broken import strike
+    with self.lock: strike(runner, fault)
 
   def reset_gpu(self, gpu_id: int) -> None:
     """A GPU reset, after which processes begin anew on this card: nothing of any process is on it any more."""

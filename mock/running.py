@@ -27,8 +27,8 @@ from tinyhw.core.locks import FairLock
 from tinyhw.core.patience import HELD, Agreed
 from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
-
 from tinyhw.mock.draws import HOST, Draws
+from tinyhw.mock.injected import Fault, Injected
 
 if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
@@ -107,7 +107,8 @@ class Running:
   runners: MutableSequence[Any]  # of Runs: the queues or channels that take turns, one list for good
 
   def __init__(self, *, seed: int, tracing: bool, clock: Clock | None, watchdog: int, engine: str,
-               observer: Observer | None, agreed: Agreed | None, draws: Draws | None = None) -> None:
+               observer: Observer | None, agreed: Agreed | None, draws: Draws | None = None,
+               injected: Injected | None = None) -> None:
     self.clock = clock if clock is not None else Clock(step_ns=10)
     self.trace = Trace(self.clock, enabled=tracing)
     self.rng = random.Random(seed)
@@ -128,6 +129,8 @@ class Running:
     self.inside = 0  # threads that run the queues, or wait to
     self.forked = False  # in a child of the process whose machine it is: nothing runs, and nobody comes in
     self.runners = []
+    self.injected = injected if injected is not None else Injected()
+    self.watched = injected is not None  # whether turns and calls are counted, of which one may be a fault
     self.draws = draws  # of a schedule, in the place of the seed's
     self.late: list[Late] = []  # what only draws have
     self.signals: Counter[str] = Counter()  # that were late, of each sender
@@ -274,7 +277,10 @@ class Running:
     if self.draws is not None:
       return self._drawn_turn(ready, self.draws)
     self.lone = len(ready) == 1
-    if self.lone:
+    if self.watched and ready:
+      chosen = self.rng.choice(ready)
+      if not self._struck(chosen): chosen.run(1)
+    elif self.lone:
       ready[0].run(QUANTA[self.rng.getrandbits(3)])
     elif ready:
       self.rng.choice(ready).run(SHORT[self.rng.getrandbits(3)])
@@ -304,7 +310,7 @@ class Running:
     if chosen not in ready: chosen = ready[draws.who([r.name for r in ready])]
     self.lone = False
     if isinstance(chosen, Late): self.late.remove(chosen)
-    chosen.run(1)
+    if not self.watched or isinstance(chosen, Late) or not self._struck(chosen): chosen.run(1)
     return True
 
   def rung(self) -> None:
@@ -343,6 +349,16 @@ class Running:
   def _doing(self, name: str) -> str:
     """What somebody does or has done last, for people."""
     return next((f"{name} ({r.doing()})" for r in self.runners if r.name == name), name)
+
+  def _struck(self, runner: Any) -> bool:
+    """Whether a fault that is declared comes in the place of a turn."""
+    fault = self.injected.turn(runner.name)
+    if fault is not None: self.strike(runner, fault)
+    return fault is not None
+
+  def strike(self, runner: Any, fault: Fault) -> None:
+    """Have a fault happen."""
+    raise NotImplementedError
 
   def _hang(self) -> None:
     """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""

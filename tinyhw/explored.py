@@ -16,6 +16,8 @@ from typing import Any, Final
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.schedule import Draw, Rest, Schedule, read
 from tinyhw.mock.draws import Draws, strategy
+from tinyhw.mock.injected import Injected
+from tinyhw.mock.injected import read as read_faults
 
 GIVEN: Final = "MOCKGPU_SCHEDULE"
 OUT: Final = "MOCKGPU_SCHEDULE_OUT"
@@ -44,6 +46,7 @@ class Followed:
       "schedule": json.loads(out.text()),
       "digest": " ".join(d.digest() for d in self.machines), "turns": sum(sum(d.turns.values()) for d in self.machines),
       "draws": [[draw_row(draw, d.texts.get(n, "")) for n, draw in enumerate(d.log)] for d in self.machines],
+      "calls": [i.calls for i in _injected], "struck": sum(len(i.happened) for i in _injected),
       "missed": [[d.row() for d in draws.missed.values()] for draws in self.machines],
     }
 
@@ -65,12 +68,14 @@ def draw_of(row: Sequence[Any]) -> Draw:
   return Draw(at, what, of if isinstance(of, int) else tuple(of), took, default)
 
 
+_injected: list[Injected] = []  # the faults of this process's machines
 _followed: list[Followed] = []  # the one of this process
 
 
 def begin() -> None:
   """Forget what was drawn: machines are counted anew."""
   _followed.clear()
+  _injected.clear()
 
 
 def draws() -> Draws | None:
@@ -82,6 +87,13 @@ def draws() -> Draws | None:
     _followed.append(Followed(read(path, GIVEN) if path else Schedule(), path))
     if out: at_end(Step.REPORTS, finish)
   return _followed[0].next()
+
+
+def injected(path: str) -> Injected:
+  """The faults that a file declares, for the next machine."""
+  made = Injected(read_faults(path, "MOCKGPU_FAULTS"))
+  _injected.append(made)
+  return made
 
 
 def finish() -> None:

@@ -46,6 +46,7 @@ def mock_options(observer: Observer | None = None) -> dict[str, Any]:
   if not count(threads):
     raise InvalidArgument(f"{threads!r} is no number of threads", where="TINYHW_THREADS")
   if (draws := explored.draws()) is not None: options["draws"] = draws
+  if path := os.environ.get("MOCKGPU_FAULTS"): options["injected"] = explored.injected(path)
   if observer is not None: options["observer"] = observer
   return options
 

@@ -480,6 +480,7 @@ class Queue(ABC):
   def interrupt(self, context: int, bits: int, packet: str) -> None:
     """Interrupt the host: the kernel driver looks for an event whose slot was written. It comes behind what was
     written before."""
+    if self.machine.watched and self.machine.injected.of("lost interrupt") is not None: return
     self.machine.behind(self, lambda: self._interrupted(context, bits, packet))
 
   def _interrupted(self, context: int, bits: int, packet: str) -> None:

@@ -17,9 +17,9 @@ from tinyhw.mock.memory import page_align
 from tinyhw.mock.running import MOST_PIECES, PIECES
 
 if TYPE_CHECKING:
+  from tinyhw.mock.cuda.works import Reserved
   from tinyhw.mock.draws import Draws
   from tinyhw.mock.nv.jobs import Turns
-  from tinyhw.mock.cuda.works import Reserved
 
 HOST, DEVICE = cuda.CU_MEMORYTYPE_HOST, cuda.CU_MEMORYTYPE_DEVICE
 LAST: Final = 1 << 47  # no address of a process lies behind

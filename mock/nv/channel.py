@@ -32,8 +32,8 @@ from tinyhw.wire import gpfifo, methods
 from tinyhw.wire.gpfifo import Notification, Userd
 
 if TYPE_CHECKING:
-  from tinyhw.mock.draws import Draws
   from tinyhw.emulator.schedule import Idle
+  from tinyhw.mock.draws import Draws
   from tinyhw.mock.nv.machine import NvGpu
 
 USERD_SIZE: Final = ctypes.sizeof(Userd)

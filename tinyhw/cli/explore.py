@@ -46,12 +46,16 @@ SHOWN: Final = 30  # lines of what a run printed
 @click.option("--all", "all_failures", is_flag=True, help="Go on after a failure, and report each kind once.")
 @click.option("--replays", type=click.IntRange(1), default=10, show_default=True,
               help="How often the shortened schedule is run again.")
+@click.option("--faults", metavar="FILE", help="Faults that each run has (docs/explore.md), as MOCKGPU_FAULTS; the word "
+              "each fails every call of the kernel driver once instead of looking for schedules.")
+@click.option("--errno", "errnos", default="ENOMEM,EIO", show_default=True, metavar="NAMES",
+              help="With --faults each: how calls fail.")
 @click.option("-o", "--output", default="explore.json", show_default=True, metavar="FILE",
               help="Where the shortened schedule goes; further ones are FILE-2 and on.")
 @click.option("--json", "as_json", is_flag=True, help="Say it as JSON.")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(runs: int, seconds: float, jobs: int, strategy: str, seed: int, mockgpu: str | None, memory: str | None,
-            timeout: float, all_failures: bool, replays: int, output: str, as_json: bool,
+            timeout: float, all_failures: bool, replays: int, faults: str | None, errnos: str, output: str, as_json: bool,
             program: tuple[str, ...]) -> None:
   """Run PROGRAM under many schedules of its mock GPUs: which queue goes on when, how late signals come, in how many
   pieces copies are made, when the host looks. One under which it fails (its exit status is not 0, or a test fails) is
@@ -63,12 +67,19 @@ def command(runs: int, seconds: float, jobs: int, strategy: str, seed: int, mock
   \b
   Examples:
     tinyhw explore --mockgpu gfx1100 -- python program.py
+    tinyhw explore --faults each --mockgpu sm_90 -- python program.py
     tinyhw explore --runs 5000 -- pytest test_queues.py::test_two_queues
     MOCKGPU_SCHEDULE=explore.json MOCKGPU=gfx1100 DEV=AMD python program.py
   """
   what = Program.of(program)
   what.check()
   environment = variables(mockgpu, memory)
+  if faults == "each":
+    from tinyhw.cli import faulted
+    with Runs(what, environment, jobs, timeout) as run: return faulted.each(run, errnos.split(","), as_json)
+  if faults:
+    Path(faults).stat()
+    environment["MOCKGPU_FAULTS"] = str(Path(faults).resolve())
   show = not as_json and sys.stderr.isatty()
 
   def told(search: Search) -> None:

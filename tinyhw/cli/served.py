@@ -120,11 +120,14 @@ class Runs:
       environment = {GIVEN: str(given), OUT: str(out), EXPLAINS: "1" if explains else "", **(more or {})}
       if server is None: failure = self._from_its_beginning(environment, log)
       else: failure = self._forked(server, environment, log, result)
-      return self._outcome(schedule, normal(failure), out, log)
+      handled = result.exists() and bool(json.loads(result.read_text())["handled"])
+      return replace(self._outcome(schedule, normal(failure), out, log), handled=handled,
+                     timed_out="had not ended" in failure)
     finally: self._free.put((n, server))
 
   def _forked(self, server: Server, environment: Mapping[str, str], log: Path, result: Path) -> str:
-    code = server.ask({"environment": environment, "log": str(log), "result": str(result), "seconds": self.seconds})["code"]
+    request = {"environment": environment, "log": str(log), "result": str(result), "seconds": self.seconds}
+    code = server.ask(request)["code"]
     if not result.exists(): return f"the program ended with {told(code)}"
     row = json.loads(result.read_text())
     if self._warm is None:
@@ -156,7 +159,8 @@ class Runs:
     given.write_text(json.dumps(row["schedule"]))
     made = replace(read(given), program=self.program.words)
     return Outcome(made, failure, row["digest"], row["turns"], tuple(tuple(map(draw_of, m)) for m in row["draws"]),
-                   tuple(tuple(d[-1] for d in m) for m in row["draws"]), text_of(log))
+                   tuple(tuple(d[-1] for d in m) for m in row["draws"]), text_of(log),
+                   calls=tuple(name for calls in row["calls"] for name in calls), struck=row["struck"])
 
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{5,}")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import heapq
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -38,6 +37,10 @@ class Outcome:
   texts: tuple[tuple[str, ...], ...] = ()  # of each draw, where they were asked for
   log: str = ""
   way: str = ""
+  calls: tuple[str, ...] = ()  # of the kernel driver, where faults are declared
+  struck: int = 0  # declared faults that came
+  handled: bool = False  # it ended in an error of tinyhw's, in one line
+  timed_out: bool = False
 
 
 @dataclass
@@ -210,8 +213,8 @@ def sentences(outcome: Outcome) -> Iterator[str]:
 def _sentence(draw: Draw, texts: Sequence[str]) -> str:
   who, _, count = draw.at.rpartition(" ")
   if isinstance(draw.of, int):
-    return f"{who}, the {ordinal(int(count))} time: {draw.what}: {draw.took}" + (f"; {texts[0]}" if texts[:1] != [""] and
-                                                                               texts else "")
+    doing = f"; {texts[0]}" if texts and texts[0] else ""
+    return f"{who}, the {ordinal(int(count))} time: {draw.what}: {draw.took}{doing}"
   took, default = draw.of[draw.took], draw.of[draw.default]
   first, waits = (texts + [took, default])[:2] if len(texts) == 2 else (took, default)
   return f"after {who}'s {ordinal(int(count))} turn {first} goes on, and {waits} waits"

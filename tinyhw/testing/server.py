@@ -23,6 +23,7 @@ from typing import Any, Final, NoReturn
 
 from tinyhw import explored
 from tinyhw.core import ending
+from tinyhw.core.errors import Error
 
 TIMED_OUT: Final = 124
 GRACE_S: Final = 2.0
@@ -34,9 +35,9 @@ class Ran(Exception):
   """How a run of the program ended, where it did not end well. `failure` is what two runs have in common that fail
   alike."""
 
-  def __init__(self, code: int, failure: str) -> None:
+  def __init__(self, code: int, failure: str, handled: bool = False) -> None:
     super().__init__(failure)
-    self.code, self.failure = code, failure
+    self.code, self.failure, self.handled = code, failure, handled
 
 
 def serve(requests: int, answers: int, body: Callable[[], None]) -> None:
@@ -55,9 +56,19 @@ def warm(names: Sequence[str]) -> int:
   for name in names:
     if name.partition(".")[0] in _ROOTS - _NEVER and name not in sys.modules:
       with suppress(ImportError): importlib.import_module(name)
+  if "tinyhw.device" in sys.modules: _used()
   gc.collect()
   gc.freeze()
   return len(sys.modules) - before
+
+
+def _used() -> None:
+  """Have made what tinyhw makes once for a process when it is first used: codecs of packets, tables, a first kernel.
+  The devices of it are closed again."""
+  from tinyhw import Device, Tensor
+  with suppress(Error): (Tensor([1.0, 2.0]) + 1).tolist()  # a program that needs another device has its own error
+  Device.close()
+  explored.begin()
 
 
 def modules() -> list[str]:
@@ -102,20 +113,20 @@ def _child(request: dict[str, Any], body: Callable[[], None]) -> NoReturn:
       _tell(request, f"it had not ended after {request['seconds']:g} s")
       os._exit(TIMED_OUT)
     signal.signal(signal.SIGTERM, stopped)
-    failure, code = "", 0
+    failure, code, handled = "", 0, False
     try: body()
-    except Ran as ran: failure, code = ran.failure, ran.code
+    except Ran as ran: failure, code, handled = ran.failure, ran.code, ran.handled
     ending.end()
-    _tell(request, failure)
+    _tell(request, failure, handled)
   finally:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 
-def _tell(request: dict[str, Any], failure: str) -> None:
+def _tell(request: dict[str, Any], failure: str, handled: bool = False) -> None:
   explored.finish()
-  Path(request["result"]).write_text(json.dumps({"failure": failure, "modules": modules()}))
+  Path(request["result"]).write_text(json.dumps({"failure": failure, "handled": handled, "modules": modules()}))
 
 
 def script(program: Sequence[str]) -> Callable[[], None]:
@@ -139,7 +150,8 @@ def script(program: Sequence[str]) -> Callable[[], None]:
       place = traceback.extract_tb(error.__traceback__)
       own = [f for f in place if f.filename == name] or place[-1:]
       line = str(error).partition("\n")[0]
-      raise Ran(1, f"{Path(own[-1].filename).name}:{own[-1].lineno}: {type(error).__name__}: {line}") from None
+      said = f"{Path(own[-1].filename).name}:{own[-1].lineno}: {type(error).__name__}: {line}"
+      raise Ran(1, said, isinstance(error, Error)) from None
   return body
 
 
