@@ -31,6 +31,7 @@ class Strategy(ABC):
   def number(self, of: int, odds: float) -> int:
     """A number below `of`; how likely it is another one than 0."""
 
+  @abstractmethod
   def tired(self, name: str) -> None:
     """Somebody had many turns in a row."""
 
@@ -42,6 +43,8 @@ class Default(Strategy):
 
   def number(self, of: int, odds: float) -> int: return 0
 
+  def tired(self, name: str) -> None: return None
+
 
 class Uniform(Strategy):
   """Each is as likely as the others, at each turn."""
@@ -52,6 +55,8 @@ class Uniform(Strategy):
 
   def number(self, of: int, odds: float) -> int:
     return 1 + self._rng.randrange(of - 1) if self._rng.random() < odds else 0
+
+  def tired(self, name: str) -> None: return None
 
 
 class Priorities(Strategy):
@@ -108,11 +113,11 @@ class Draws:
     self.explains, self.texts = explains, dict[int, str]()
     self.explain: Callable[[str], str] | None = None
 
-  def who(self, names: Sequence[str]) -> int:
-    """Which of these has the next turn."""
+  def who(self, names: Sequence[str], lags: bool = False) -> int:
+    """Which of these has the next turn. Where the host `lags` behind somebody, that one goes on as long as it can."""
     took = 0
     if len(names) > 1:
-      default = self._default(names)
+      default = self._default(names, lags)
       at = f"{self.current} {self.turns[self.current]}"
       wanted = self._wanted.get((at, ""))
       if wanted is not None and wanted.took in names:
@@ -124,11 +129,12 @@ class Draws:
     self._goes_on(names[took])
     return took
 
-  def _default(self, names: Sequence[str]) -> int:
+  def _default(self, names: Sequence[str], lags: bool) -> int:
     if self._row >= FAIR and len(names) > 1 and self.current in names:
       self._rest.tired(self.current)
       self._row = 0
       return (names.index(self.current) + 1) % len(names)
+    if lags and self.current in names: return names.index(self.current)
     return names.index(HOST) if HOST in names else names.index(self.current) if self.current in names else 0
 
   def _goes_on(self, name: str) -> None:

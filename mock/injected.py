@@ -73,7 +73,7 @@ def _fault(table: Mapping[str, Any], which: str, where: str) -> Fault:
     values["errno"] = number
   for key, value in values.items():
     wanted = str if key in ("kind", "name", "queue") else int
-    if type(value) is not wanted or wanted is int and value < (key == "nth"):
+    if type(value) is not wanted or isinstance(value, int) and value < (key == "nth"):
       raise InvalidArgument(f"{which}: {key} = {value!r}", where=where)
   if kind == "xid" and not values.get("number"):
     raise InvalidArgument(f"{which}: an Xid has its number", where=where, hint="as in number = 13")

@@ -42,6 +42,7 @@ SHORT: Final = 1, 1, 1, 1, 1, 2, 4, 16
 ASKED: Final = 64  # turns of queues behind which who only asks is answered
 PIECES: Final = "more pieces of a copy"
 MOST_PIECES: Final = 4
+TEXT: Final = 70  # letters of a packet in a schedule's words
 LATE: Final = "a signal comes late"
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
 _RUNNABLE: Final = methodcaller("runnable")
@@ -319,7 +320,7 @@ class Running:
     if draws is None or self.inside: return
     draws.host()
     while ready := list(filter(_RUNNABLE, self.runners)):
-      at = draws.who([HOST, *(r.name for r in [*ready, *self._arriving()])])
+      at = draws.who([HOST, *(r.name for r in [*ready, *self._arriving()])], lags=True)
       if at == 0: return
       self.chosen = [*ready, *self._arriving()][at - 1]
       self._drawn_turn(ready, draws)
@@ -348,7 +349,9 @@ class Running:
 
   def _doing(self, name: str) -> str:
     """What somebody does or has done last, for people."""
-    return next((f"{name} ({r.doing()})" for r in self.runners if r.name == name), name)
+    found = next((r.doing() for r in self.runners if r.name == name), "")
+    text = found if len(found) <= TEXT else f"{found[:TEXT]} ..."
+    return f"{name} ({text})" if text else name
 
   def _struck(self, runner: Any) -> bool:
     """Whether a fault that is declared comes in the place of a turn."""

@@ -126,7 +126,8 @@ class Queue(ABC):
     self.waves: Waves | None = None  # those of a dispatch that has not ended, where an engine has dispatches
     self.last: Place | None = None  # where the packet in execution starts
     self.taken = 0  # how far the ring was copied into frames, or executed
-    self._until_mapped = self.machine.turns_of_a_queue(self.name)  # doorbells and turns until it was off its engine meanwhile
+    # Doorbells and turns until it was off its engine meanwhile.
+    self._until_mapped = self.machine.turns_of_a_queue(self.name)
     self.reported = 0  # how far the client was told that it was read
     self._told: deque[int] = deque(maxlen=DOORBELLS)  # write pointers of doorbells, of what is not fetched yet
     self._rung: deque[tuple[int, int]] = deque()  # (write pointer, thread) of doorbells that are not read yet

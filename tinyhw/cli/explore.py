@@ -38,16 +38,16 @@ SHOWN: Final = 30  # lines of what a run printed
               help="How schedules are chosen: few departures from known runs, priorities with change points (PCT), any "
               "order, or these in turns.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed tries others.")
-@click.option("--mockgpu", metavar="CARDS", help="Mock cards, as MOCKGPU has them (gfx1100, sm_90); DEV is their vendor's "
-              "driver where it is not set.")
+@click.option("--mockgpu", metavar="CARDS", help="Mock cards, as MOCKGPU has them (gfx1100, sm_90); DEV is their "
+              "vendor's driver where it is not set.")
 @click.option("--memory", type=click.Choice(["strong", "weak"]), help="weak: caches keep stale lines (AMD's cards).")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), default=20.0, show_default=True,
               help="Seconds that one run may take.")
 @click.option("--all", "all_failures", is_flag=True, help="Go on after a failure, and report each kind once.")
 @click.option("--replays", type=click.IntRange(1), default=10, show_default=True,
               help="How often the shortened schedule is run again.")
-@click.option("--faults", metavar="FILE", help="Faults that each run has (docs/explore.md), as MOCKGPU_FAULTS; the word "
-              "each fails every call of the kernel driver once instead of looking for schedules.")
+@click.option("--faults", metavar="FILE", help="Faults that each run has (docs/explore.md), as MOCKGPU_FAULTS; the "
+              "word each fails every call of the kernel driver once instead of looking for schedules.")
 @click.option("--errno", "errnos", default="ENOMEM,EIO", show_default=True, metavar="NAMES",
               help="With --faults each: how calls fail.")
 @click.option("-o", "--output", default="explore.json", show_default=True, metavar="FILE",
@@ -55,8 +55,8 @@ SHOWN: Final = 30  # lines of what a run printed
 @click.option("--json", "as_json", is_flag=True, help="Say it as JSON.")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(runs: int, seconds: float, jobs: int, strategy: str, seed: int, mockgpu: str | None, memory: str | None,
-            timeout: float, all_failures: bool, replays: int, faults: str | None, errnos: str, output: str, as_json: bool,
-            program: tuple[str, ...]) -> None:
+            timeout: float, all_failures: bool, replays: int, faults: str | None, errnos: str, output: str,
+            as_json: bool, program: tuple[str, ...]) -> None:
   """Run PROGRAM under many schedules of its mock GPUs: which queue goes on when, how late signals come, in how many
   pieces copies are made, when the host looks. One under which it fails (its exit status is not 0, or a test fails) is
   made short, told in words, and written to a file that replays it.
@@ -129,7 +129,8 @@ def written(found: Found, n: int, output: str, environment: Mapping[str, str], p
 def line(search: Search) -> str:
   """How far it is."""
   speed = search.runs / search.seconds if search.seconds else 0.0
-  return f"{search.runs:,} runs, {len(search.digests):,} distinct schedules, {search.seconds:.1f} s ({speed:.0f} runs/s)"
+  return (f"{search.runs:,} runs, {len(search.digests):,} distinct schedules, "
+          f"{search.seconds:.1f} s ({speed:.0f} runs/s)")
 
 
 def replayed(file: str, environment: Mapping[str, str], program: Program) -> str:
@@ -147,7 +148,7 @@ def report(search: Search, found: list[Found], files: list[str], program: Progra
   if not any(o.turns for _, o in search.failures.values()) and search.digests <= {""}:
     click.echo("the program has made no mock GPU: set MOCKGPU and DEV, or name cards with --mockgpu")
   if search.interrupted:
-    for failure, (number, outcome) in search.failures.items():
+    for failure, (number, _) in search.failures.items():
       click.echo(f"run {number} failed, and was not shortened: {failure}")
   for f, file in zip(found, files):
     click.echo(f"run {f.run} failed: {f.shrunk.failure}")

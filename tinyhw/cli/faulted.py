@@ -45,7 +45,8 @@ def each(run: Runs, errnos: Sequence[str], as_json: bool) -> None:
     outcomes = list(pool.map(lambda row: _failed(run, *row), rows))
   found = [(*row, verdict(o), o.failure) for row, o in zip(rows, outcomes, strict=True)]
   if as_json:
-    click.echo(json.dumps([dict(zip(("call", "nth", "errno", "verdict", "failure"), row, strict=True)) for row in found]))
+    names = "call", "nth", "errno", "verdict", "failure"
+    click.echo(json.dumps([dict(zip(names, row, strict=True)) for row in found]))
   else:
     totals = Counter(row[3] for row in found)
     click.echo(f"{len(first.calls)} calls, {len(found)} runs: " + ", ".join(

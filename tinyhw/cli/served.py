@@ -1,4 +1,4 @@
-"""Programs that run again and again, for verbs that try them: in forks of a warm process, or each from its beginning."""
+"""Programs that run again and again, for verbs that try them: in forks of a warm process, or each anew."""
 from __future__ import annotations
 
 import json
@@ -105,7 +105,8 @@ class Runs:
       self._free.put((n, server))
     return self
 
-  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+               trace: TracebackType | None) -> None:
     for server in self._servers: server.close()
     self._folder.cleanup()
 

@@ -216,7 +216,7 @@ def _sentence(draw: Draw, texts: Sequence[str]) -> str:
     doing = f"; {texts[0]}" if texts and texts[0] else ""
     return f"{who}, the {ordinal(int(count))} time: {draw.what}: {draw.took}{doing}"
   took, default = draw.of[draw.took], draw.of[draw.default]
-  first, waits = (texts + [took, default])[:2] if len(texts) == 2 else (took, default)
+  first, waits = (texts[0], texts[1]) if len(texts) == 2 else (took, default)
   return f"after {who}'s {ordinal(int(count))} turn {first} goes on, and {waits} waits"
 
 
