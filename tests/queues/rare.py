@@ -24,7 +24,7 @@ RARE: Final = [
   race("a token that is handed round", "z", "0", "a third queue comes between two that hand it over",
        compute="x=1 " + "f=1 " * 5 + "x==2 y=1 y=0", computeb="x==1 " + "f=1 " * 5 + "x=2", computec="f=1 z=y"),
 ]
-FEW: Final = 3000  # runs of a search that finds nothing
+FEW: Final = 1000  # runs of a search that finds nothing
 
 
 def runs(kind: str, planted: Race) -> Callable[[Schedule], Outcome]:

@@ -85,7 +85,7 @@ ADD = "from tinyhw import Tensor\nassert (Tensor([1.0, 2.0]) + 1).tolist() == [2
 
 FAULTS = {
   "AMD": ("gfx1100", (("kind = 'ecc'", "MachineFault: AMD: the GPU stopped: uncorrectable memory error"),
-                      ("kind = 'page fault'\nnth = 3\naddress = 4096", "PageFault: AMD: GPU page fault: read of 4 bytes"),
+                      ("kind = 'page fault'\nnth = 3\naddress = 4096", "PageFault: AMD: GPU page fault: read of 4"),
                       ("kind = 'ioctl'\nname = 'mmap'\nnth = 10", "DriverError: mmap of the doorbells"))),
   "NV": ("sm_90", (("kind = 'xid'\nnumber = 43", "Xid 43"), ("kind = 'gone'", "Xid 79"))),
 }
