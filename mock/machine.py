@@ -23,6 +23,8 @@ from tinyhw.mock.amd.planning import Planning
 from tinyhw.mock.amd.process import OpenFile
 from tinyhw.mock.amd.queue import Queue, State
 from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
+from tinyhw.mock.draws import Draws
+from tinyhw.mock.injected import Fault, Injected
 from tinyhw.mock.running import WATCHDOG, Running
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
 TURNS_ON_ENGINE: Final = (2, 24)  # doorbells and turns between two times that a queue is off its engine
+OFF: Final = 0.5  # how likely a schedule takes a queue off its engine
+NEVER: Final = 1 << 62
 MEMORIES: Final = ("strong", "weak")
 
 Size = tuple[int, int, int]
@@ -82,6 +86,8 @@ class Machine(Running):
     observer: Observer | None = None,
     memory: str = "strong",
     agreed: Agreed | None = None,
+    draws: Draws | None = None,
+    injected: Injected | None = None,
   ) -> None:
     if memory not in MEMORIES:
       raise InvalidArgument(f"no memory is called {memory!r}", where="mock machine",
@@ -91,7 +97,7 @@ class Machine(Running):
                             hint="it runs on the reference interpreter: engine 'ref' or 'auto' (the variable EMU)")
     self.cards = cards_named(cards)
     super().__init__(seed=seed, tracing=tracing, clock=clock, watchdog=watchdog, engine=engine, observer=observer,
-                     agreed=agreed)
+                     agreed=agreed, draws=draws, injected=injected)
     self._scheduling = random.Random(f"scheduler {seed}")
     self.when_stopped: Callable[[int], None] | None = None  # told the GPU id when a signal has ended a dispatch
     self.outside: dict[int, Outside] = {}  # what dispatches touched of LDS that they do not have, by PC
@@ -143,13 +149,17 @@ class Machine(Running):
 
   # ---- the run
 
-  def turns_of_a_queue(self) -> int:
+  def turns_of_a_queue(self, queue: str) -> int:
     """After how many doorbells and turns the scheduler takes a queue off its engine and puts it back.
 
     MES does so when there are more queues than places, and the kernel driver whenever it moves memory or a client
     unmaps memory that GPUs see (kgd2kfd_quiesce_mm); no client can know when.
     """
-    return self._scheduling.randint(*TURNS_ON_ENGINE)
+    if self.draws is None:
+      return self._scheduling.randint(*TURNS_ON_ENGINE)
+    least, most = TURNS_ON_ENGINE
+    turns = self.draws.number(queue, "turns until it is off its engine for a moment", most - least + 2, OFF)
+    return least + turns - 1 if turns else NEVER
 
   def foreign_register(self) -> int:
     """What a register holds that another queue has used."""
@@ -218,6 +228,11 @@ class Machine(Running):
       self.kfd.memory_violation(queue, error)
     else:
       self.kfd.gpu_hang(queue, hang=isinstance(error, MachineFault))
+
+  def strike(self, runner: Queue, fault: Fault) -> None:
+    """Have a fault that is declared happen."""
+    from tinyhw.mock.amd.broken import strike
+    with self.lock: strike(runner, fault)
 
   def reset_gpu(self, gpu_id: int) -> None:
     """A GPU reset, after which processes begin anew on this card: nothing of any process is on it any more."""

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from tinyhw.autogen import kfd
 from tinyhw.core.errors import InvalidArgument, OutOfMemory
 from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.port import Protection
@@ -106,6 +107,8 @@ class MockPort(SharedPort):
       machine.note_thread()
       try:
         file = self._file(fd)
+        if machine.watched:
+          self._may_fail(file, request)
         if file.kind == "kfd":
           return machine.kfd.ioctl(file, request, argument, self.pid())
         if file.kind == "dmabuf":
@@ -118,6 +121,14 @@ class MockPort(SharedPort):
           "kernel", "refused", f"ioctl {request:#x}: {refusal.why}", errno=errno.errorcode.get(refusal.errno or 0, "?")
         )
         raise
+
+  def _may_fail(self, file: OpenFile, request: int) -> None:
+    """Raises Refused where a fault is declared for this call."""
+    injected = self.machine.injected
+    known = self.machine.kfd.by_number.get(request & 0xFF) if file.kind == "kfd" else None
+    injected.call(kfd.IOCTLS[known].name if known is not None else drm.name_of(request))
+    if file.gpu is not None and file.gpu.index in injected.gone:
+      raise Refused(errno.ENODEV, "the card is gone from the bus")
 
   def end(self) -> None:
     """The client process ends: queues, files, buffers and mappings go; views of its memory that live show zeros.
@@ -183,6 +194,7 @@ class MockPort(SharedPort):
       raise InvalidArgument(f"{nbytes} bytes to the doorbell at {address:#x}: it takes aligned stores of 64 bits",
                             where="doorbell")
     machine = self.machine
+    if machine.watched and machine.injected.of("lost doorbell") is not None: return
     with machine.lock:
       words[offset >> 3] = value & (1 << 64) - 1
       queue = device.by_doorbell.get(offset)
@@ -192,6 +204,8 @@ class MockPort(SharedPort):
         machine.doubt(
           f"GPU{device.gpu.index}: a store of {value:#x} to doorbell {offset:#x}, which belongs to no queue"
         )
+      if machine.draws is not None:
+        machine.rung()
       if machine.waiting:
         machine.changed.notify_all()
 

@@ -60,6 +60,7 @@ class SharedPort(ABC):
     if length <= 0 or offset % PAGE or (address is not None and address % PAGE):
       raise Refused(22, "mmap: not whole pages")
     with self._running.lock:
+      if self._running.watched: self._running.injected.call("mmap")
       if fd < 0:
         at = map_memory(-1, length, 0, address, int(protection))
         self._remember(at, length, bool(protection))

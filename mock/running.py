@@ -15,7 +15,7 @@ import os
 import random
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, MutableSequence
 from dataclasses import dataclass
 from operator import methodcaller
@@ -27,6 +27,8 @@ from tinyhw.core.locks import FairLock
 from tinyhw.core.patience import HELD, Agreed
 from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
+from tinyhw.mock.draws import HOST, Draws
+from tinyhw.mock.injected import Fault, Injected
 
 if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
@@ -38,6 +40,10 @@ PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 QUANTA: Final = 1, 1, 2, 4, 64, 64, 64, 64
 SHORT: Final = 1, 1, 1, 1, 1, 2, 4, 16
 ASKED: Final = 64  # turns of queues behind which who only asks is answered
+PIECES: Final = "more pieces of a copy"
+MOST_PIECES: Final = 4
+TEXT: Final = 70  # letters of a packet in a schedule's words
+LATE: Final = "a signal comes late"
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
 _RUNNABLE: Final = methodcaller("runnable")
 LINES: Final = 1024  # of the kernel's log, and of what was found, that are kept
@@ -72,6 +78,18 @@ class Runs(Protocol):
   def fail(self, error: Error) -> None: ...
   def describe(self) -> str: ...
   def snapshot(self) -> dict[str, Any]: ...
+  def doing(self) -> str: ...
+
+
+@dataclass(eq=False)
+class Late:
+  """A signal that is on its way: `of` has sent it, and goes on meanwhile. Those of one sender come in order."""
+
+  name: str
+  of: Any  # a runner
+  do: Callable[[], None]
+
+  def run(self, packets: int) -> None: self.do()
 
 
 class _Thread:
@@ -90,7 +108,8 @@ class Running:
   runners: MutableSequence[Any]  # of Runs: the queues or channels that take turns, one list for good
 
   def __init__(self, *, seed: int, tracing: bool, clock: Clock | None, watchdog: int, engine: str,
-               observer: Observer | None, agreed: Agreed | None) -> None:
+               observer: Observer | None, agreed: Agreed | None, draws: Draws | None = None,
+               injected: Injected | None = None) -> None:
     self.clock = clock if clock is not None else Clock(step_ns=10)
     self.trace = Trace(self.clock, enabled=tracing)
     self.rng = random.Random(seed)
@@ -111,6 +130,13 @@ class Running:
     self.inside = 0  # threads that run the queues, or wait to
     self.forked = False  # in a child of the process whose machine it is: nothing runs, and nobody comes in
     self.runners = []
+    self.injected = injected if injected is not None else Injected()
+    self.watched = injected is not None  # whether turns and calls are counted, of which one may be a fault
+    self.draws = draws  # of a schedule, in the place of the seed's
+    self.late: list[Late] = []  # what only draws have
+    self.signals: Counter[str] = Counter()  # that were late, of each sender
+    self.chosen: Any = None  # who has the next turn, where that was drawn
+    if draws is not None: draws.explain = self._doing
     _MACHINES.add(self)
     self._threads: WeakSet[_Thread] = WeakSet()
     self._noted = threading.local()  # who was: its attributes are each thread's own
@@ -203,6 +229,10 @@ class Running:
            most: int | None) -> bool:
     """`run`, with the lock held."""
     self._before_waiting()
+    draws = self.draws
+    if draws is not None:
+      draws.host()
+      done = self._looked_at(done, draws)
     deadline: float | None = None
     stops, turned, failures, turns = self.stops, False, self.failures, 0
     while True:
@@ -245,12 +275,93 @@ class Running:
   def _turn(self) -> bool:
     """One queue runs for a while. False when no queue can."""
     ready = list(filter(_RUNNABLE, self.runners))
+    if self.draws is not None:
+      return self._drawn_turn(ready, self.draws)
     self.lone = len(ready) == 1
-    if self.lone:
+    if self.watched and ready:
+      chosen = self.rng.choice(ready)
+      if not self._struck(chosen): chosen.run(1)
+    elif self.lone:
       ready[0].run(QUANTA[self.rng.getrandbits(3)])
     elif ready:
       self.rng.choice(ready).run(SHORT[self.rng.getrandbits(3)])
     return bool(ready)
+
+  # ---- the run by a schedule
+
+  def _looked_at(self, done: Callable[[], bool], draws: Draws) -> Callable[[], bool]:
+    """The host's look, which comes when it is its turn: what it waits for may be over again by then."""
+    def looks() -> bool:
+      if not done(): return False
+      ready = [*filter(_RUNNABLE, self.runners), *self._arriving()]
+      at = draws.who([HOST, *(r.name for r in ready)])
+      if at: self.chosen = ready[at - 1]
+      return at == 0
+    return looks
+
+  def _arriving(self) -> list[Late]:
+    """The first late signal of each sender."""
+    return list({id(late.of): late for late in reversed(self.late)}.values())[::-1]
+
+  def _drawn_turn(self, ready: list[Any], draws: Draws) -> bool:
+    """One packet of one queue, or a late signal. False when there is none."""
+    chosen, self.chosen = self.chosen, None
+    ready += self._arriving()
+    if not ready: return False
+    if chosen not in ready: chosen = ready[draws.who([r.name for r in ready])]
+    self.lone = False
+    if isinstance(chosen, Late): self.late.remove(chosen)
+    if not self.watched or isinstance(chosen, Late) or not self._struck(chosen): chosen.run(1)
+    return True
+
+  def rung(self) -> None:
+    """The host has rung a doorbell: by a schedule, queues may go on before it does. The lock is held."""
+    draws = self.draws
+    if draws is None or self.inside: return
+    draws.host()
+    while ready := list(filter(_RUNNABLE, self.runners)):
+      at = draws.who([HOST, *(r.name for r in [*ready, *self._arriving()])], lags=True)
+      if at == 0: return
+      self.chosen = [*ready, *self._arriving()][at - 1]
+      self._drawn_turn(ready, draws)
+
+  def signal(self, sender: Any, do: Callable[[], None]) -> None:
+    """Have a signal seen: now, or by a schedule when it has arrived, behind those that its sender sent before."""
+    draws = self.draws
+    if draws is None or not (any(s.of is sender for s in self.late) or draws.number(sender.name, LATE, 2)):
+      return do()
+    self._later(sender, do)
+
+  def _later(self, sender: Any, do: Callable[[], None]) -> None:
+    self.signals[sender.name] += 1
+    self.late.append(Late(f"{sender.name}'s signal {self.signals[sender.name]}", sender, do))
+
+  def behind(self, sender: Any, do: Callable[[], None]) -> None:
+    """Do something behind the signals that a sender has sent."""
+    if any(late.of is sender for late in self.late): self._later(sender, do)
+    else: do()
+
+  def settle(self, sender: Any) -> None:
+    """What a sender has sent arrives."""
+    while (late := next((s for s in self.late if s.of is sender), None)) is not None:
+      self.late.remove(late)
+      late.do()
+
+  def _doing(self, name: str) -> str:
+    """What somebody does or has done last, for people."""
+    found = next((r.doing() for r in self.runners if r.name == name), "")
+    text = found if len(found) <= TEXT else f"{found[:TEXT]} ..."
+    return f"{name} ({text})" if text else name
+
+  def _struck(self, runner: Any) -> bool:
+    """Whether a fault that is declared comes in the place of a turn."""
+    fault = self.injected.turn(runner.name)
+    if fault is not None: self.strike(runner, fault)
+    return fault is not None
+
+  def strike(self, runner: Any, fault: Fault) -> None:
+    """Have a fault happen."""
+    raise NotImplementedError
 
   def _hang(self) -> None:
     """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""
@@ -260,12 +371,13 @@ class Running:
 
   def idle(self) -> bool:
     """Whether no queue can proceed."""
-    return not any(q.runnable() for q in self.runners)
+    return not self.late and not any(q.runnable() for q in self.runners)
 
   def left_behind(self) -> None:
     """In a forked child: the machine is the parent's, with all that runs there, threads amid it among them."""
     self.forked = True
     self.runners.clear()
+    self.late.clear()
 
 
 _MACHINES: Final[WeakSet[Running]] = WeakSet()

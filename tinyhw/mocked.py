@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from tinyhw import explored
 from tinyhw.core.environment import count
 from tinyhw.core.errors import DeviceError, InvalidArgument
 
@@ -44,6 +45,8 @@ def mock_options(observer: Observer | None = None) -> dict[str, Any]:
   threads = os.environ.get("TINYHW_THREADS", "1")
   if not count(threads):
     raise InvalidArgument(f"{threads!r} is no number of threads", where="TINYHW_THREADS")
+  if (draws := explored.draws()) is not None: options["draws"] = draws
+  if path := os.environ.get("MOCKGPU_FAULTS"): options["injected"] = explored.injected(path)
   if observer is not None: options["observer"] = observer
   return options
 

@@ -168,12 +168,19 @@ class Dispatching(Queue):
     beside = self.beside
     if beside is None:
       return self._execute(packets)
-    rng = self.machine.rng
+    rng, draws = self.machine.rng, self.machine.draws
     for _ in range(packets):
       ready = self._ready()
-      flights = [f for f in beside.movable() if not ready or rng.random() < f.pace] if self._moves() else []
+      if draws is not None:
+        movable = beside.movable() if self._moves() else []
+        choices = len(movable) + ready
+        at = draws.number(self.name, "in the place of the first dispatch: another one, or the next packet", choices,
+                          0.5) if choices > 1 else 0
+        flights = movable[at : at + 1]
+      else:
+        flights = [f for f in beside.movable() if not ready or rng.random() < f.pace] if self._moves() else []
       if flights:
-        flight = rng.choice(flights)
+        flight = flights[0] if len(flights) == 1 else rng.choice(flights)
         with self.guarded():
           self._turn_begins()
           if flight.running:  # the queue has not failed

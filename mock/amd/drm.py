@@ -45,6 +45,13 @@ class _Version(ctypes.Structure):
   ]
 
 
+def name_of(request: int) -> str:
+  """The name of a call of a render node."""
+  if split(request).number == DRM_VERSION_NUMBER: return "DRM_IOCTL_VERSION"
+  known = drm.IOCTLS.get(request)
+  return known.name if known is not None else f"ioctl {request:#x}"
+
+
 def ioctl(machine: Machine, file: OpenFile, request: int, argument: Any) -> int:
   """drm_ioctl on a render node."""
   parts = split(request)

@@ -212,6 +212,7 @@ def destroy(machine: Machine, process: KfdProcess, queue_id: int) -> None:
   if queue is None:
     raise Refused(errno.EINVAL, f"no queue {queue_id}")
   device = queue.device
+  machine.settle(queue)
   for buffer in queue.held:
     buffer.queues[queue.gpu.gpu_id] -= 1
   device.queues.remove(queue)

@@ -242,7 +242,8 @@ class OneCall:
     queue, machine, words = self.queue, self.machine, self._words
     taken, before = queue.taken, self.before
     if queue.write - taken < self.size or self.space.version != self.version or (
-        machine.agreed or machine.observer is not None or machine.trace.enabled or machine.executor is not None):
+        machine.agreed or machine.observer is not None or machine.trace.enabled or machine.executor is not None or
+        machine.draws is not None or machine.watched):
       return 0
     if packets < self.packets and not self._lone():
       return 0

@@ -352,7 +352,8 @@ class Planning(Dispatching):
   def _released_again(self, p: pm4.RELEASE_MEM) -> Shaped:
     """A RELEASE_MEM with data of its own."""
     plain = p.data_sel == _WHOLE and p.int_sel in _SILENT and p.dst_sel <= 1 and not p.address & 7
-    if not plain or self.beside is not None or self.device.chip is not None or not self.properties.eop_address:
+    if not plain or self.beside is not None or self.device.chip is not None or not self.properties.eop_address or (
+        self.machine.draws is not None):
 
       def run(words: list[int], at: int) -> bool:
         self._release(p, words[at + 5] | words[at + 6] << 32)

@@ -299,7 +299,7 @@ class ComputeQueue(Planning):
       return self.starve("RELEASE_MEM")
     beside, chip, last = self.beside, self.device.chip, self.last
     if beside is None or chip is None:
-      return self._released(p, data)
+      return self.machine.signal(self, self.guards(lambda: self._released(p, data)))
 
     def at_end() -> None:
       now, self.last = self.last, last

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -126,7 +126,8 @@ class Queue(ABC):
     self.waves: Waves | None = None  # those of a dispatch that has not ended, where an engine has dispatches
     self.last: Place | None = None  # where the packet in execution starts
     self.taken = 0  # how far the ring was copied into frames, or executed
-    self._until_mapped = self.machine.turns_of_a_queue()  # doorbells and turns until it was off its engine meanwhile
+    # Doorbells and turns until it was off its engine meanwhile.
+    self._until_mapped = self.machine.turns_of_a_queue(self.name)
     self.reported = 0  # how far the client was told that it was read
     self._told: deque[int] = deque(maxlen=DOORBELLS)  # write pointers of doorbells, of what is not fetched yet
     self._rung: deque[tuple[int, int]] = deque()  # (write pointer, thread) of doorbells that are not read yet
@@ -203,7 +204,7 @@ class Queue(ABC):
     self._until_mapped -= 1
     if self._until_mapped > 0:
       return False
-    self._until_mapped = self.machine.turns_of_a_queue()
+    self._until_mapped = self.machine.turns_of_a_queue(self.name)
     return True
 
   def _map_again(self, stored: int) -> None:
@@ -372,6 +373,13 @@ class Queue(ABC):
       with suppress(PageFault):
         self._report_read()
 
+  def guards(self, do: Callable[[], None]) -> Callable[[], None]:
+    """The same, which stops the queue where it raises; as it is while the queue's packet does it."""
+    def guarded() -> None:
+      with self.guarded():
+        if self.error is None: do()
+    return do if self.machine.draws is None else guarded
+
   @contextmanager
   def guarded(self) -> Iterator[None]:
     """What is raised inside stops the queue; what a client cannot cause, or tinyhw does not model, goes on from here.
@@ -471,7 +479,12 @@ class Queue(ABC):
       )
 
   def interrupt(self, context: int, bits: int, packet: str) -> None:
-    """Interrupt the host: the kernel driver looks for an event whose slot was written."""
+    """Interrupt the host: the kernel driver looks for an event whose slot was written. It comes behind what was
+    written before."""
+    if self.machine.watched and self.machine.injected.of("lost interrupt") is not None: return
+    self.machine.behind(self, lambda: self._interrupted(context, bits, packet))
+
+  def _interrupted(self, context: int, bits: int, packet: str) -> None:
     if not self.process.events.interrupt(context, bits):
       self.machine.doubt(f"{self.name}: the interrupt {context:#x} of {packet} signals no event: its slot of the event "
                          "page was not written, or belongs to none")
@@ -484,6 +497,9 @@ class Queue(ABC):
     self.wait = None
     self.state = State.FAULTED if isinstance(error, PageFault) else State.HUNG
     self.machine.queue_failed(self, error)
+
+  def doing(self) -> str:
+    return self.packet_text() if self.wait is None else f"{self.wait}"
 
   def packet_text(self) -> str:
     """The packet in execution, or the last one: its address and text."""

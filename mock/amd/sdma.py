@@ -14,21 +14,22 @@ import numpy as np
 
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen import sdma_v6 as sdma
-from tinyhw.core.errors import DecodeError, Unsupported
+from tinyhw.core.errors import DecodeError, Error, Unsupported
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.caches.spaces import Client, NearSpace, SdmaSpace
 from tinyhw.mock.amd.flights import Packets
 from tinyhw.mock.amd.plans import Quick
-from tinyhw.mock.amd.queue import Frame, Properties, Queue
+from tinyhw.mock.amd.queue import Frame, Properties, Queue, State
 from tinyhw.mock.memory import spans
-from tinyhw.mock.running import Wait
+from tinyhw.mock.running import MOST_PIECES, PIECES, Wait
 from tinyhw.wire import sdma as wire
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.caches.chip import Chip
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
+  from tinyhw.mock.amd.waves import Waves
 
 _MTYPE_UC: Final = 3  # sdma_v6_0_ring_emit_fence
 LONGEST: Final = 1 << 11  # dwords that are looked for behind a packet that was cut short
@@ -133,7 +134,8 @@ class SdmaQueue(Queue):
         return not words[at + 1] & 3
 
       def fence(words: list[int], at: int) -> None:
-        self.space.store(words[at + 1] | words[at + 2] << 32, 4, words[at + 3])
+        address, data = words[at + 1] | words[at + 2] << 32, words[at + 3]
+        self.machine.signal(self, self.guards(lambda: self.space.store(address, 4, data)))
 
       self._quick[words[0]] = len(words), aligned, fence
     elif type(packet) is sdma.SDMA_PKT_POLL_REGMEM and packet.mem_poll and not packet.hdp_flush:
@@ -187,6 +189,35 @@ class SdmaQueue(Queue):
 
   def _copy(self, source: int, target: int, size: int) -> None:
     """Across mappings; nothing is stored when a part of it faults."""
+    space, draws = self.space, self.machine.draws
+    if draws is not None and size > 1 and not source - size < target < source + size and (
+        more := draws.number(self.name, PIECES, MOST_PIECES)):
+      spans(space, source, size)
+      spans(space, target, size, Access.WRITE)
+      self.waves = self._pieces(source, target, size, more + 1)
+      return
+    self._piece(source, target, size)
+
+  def _pieces(self, source: int, target: int, size: int, count: int) -> Waves:
+    """A copy in parts, between which others come."""
+    step = -(-size // count)
+    for at in range(0, size, step):
+      self._piece(source + at, target + at, min(step, size - at))
+      yield None
+    return 0
+
+  def _go_on(self, turns: int) -> int:
+    while turns and self.waves is not None and self.state is State.READY:
+      turns -= 1
+      self._turn_begins()
+      if next(self.waves, 0) == 0: self.waves = None
+    return turns
+
+  def fail(self, error: Error) -> None:
+    self.waves = None
+    super().fail(error)
+
+  def _piece(self, source: int, target: int, size: int) -> None:
     space = self.space
     if not space.direct:
       return space.write(target, space.read(source, size))
@@ -245,7 +276,8 @@ class SdmaQueue(Queue):
     self._plain(p, "gpa")
     self._aligned(p, p.addr, 4)
     kept = self.device.chip is not None and p.mtype != _MTYPE_UC  # it goes by its own MTYPE, not by the page's
-    (self._near if kept else self.space).store(p.addr, 4, p.data)
+    space = self._near if kept else self.space
+    self.machine.signal(self, self.guards(lambda: space.store(p.addr, 4, p.data)))
 
   @handles(sdma.SDMA_PKT_TRAP)
   def trap(self, p: Any) -> None:

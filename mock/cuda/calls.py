@@ -176,6 +176,7 @@ def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[.
         if own:
           with m.own_default(): handler(m, *arguments)
         else: handler(m, *arguments)
+        if m.draws is not None: m.rung()
       return cuda.CUDA_SUCCESS
     except Failed as failed:
       m.told(symbol, failed.code, failed.why)

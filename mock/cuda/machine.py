@@ -22,6 +22,7 @@ from tinyhw.core.memory import AddressSpace, Allocator, Backing, Region
 from tinyhw.core.patience import Agreed
 from tinyhw.mock.cuda.calls import Failed, invalid
 from tinyhw.mock.cuda.parameters import Parameters
+from tinyhw.mock.draws import Draws
 from tinyhw.mock.memory import UserMemory
 from tinyhw.mock.nv.card import Card, cards_named
 from tinyhw.mock.running import WATCHDOG, Running
@@ -115,9 +116,9 @@ class CudaMachine(Running):
 
   def __init__(self, cards: str | Sequence[str] = "sm_90", *, seed: int = 0, vram: int | None = None,
                watchdog: int = WATCHDOG, engine: str = "auto", observer: Observer | None = None,
-               agreed: Agreed | None = None) -> None:
+               agreed: Agreed | None = None, draws: Draws | None = None) -> None:
     super().__init__(seed=seed, tracing=False, clock=None, watchdog=watchdog, engine=engine, observer=observer,
-                     agreed=agreed)
+                     agreed=agreed, draws=draws)
     self.ready = self.closed = False
     self._process = os.getpid()
     self.calls = 0  # that clients have made

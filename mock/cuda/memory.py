@@ -14,9 +14,12 @@ from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu, Piece
 from tinyhw.mock.cuda.streams import queue, stream_of
 from tinyhw.mock.memory import page_align
+from tinyhw.mock.running import MOST_PIECES, PIECES
 
 if TYPE_CHECKING:
   from tinyhw.mock.cuda.works import Reserved
+  from tinyhw.mock.draws import Draws
+  from tinyhw.mock.nv.jobs import Turns
 
 HOST, DEVICE = cuda.CU_MEMORYTYPE_HOST, cuda.CU_MEMORYTYPE_DEVICE
 LAST: Final = 1 << 47  # no address of a process lies behind
@@ -331,10 +334,22 @@ def _copy(m: CudaMachine, to: tuple[int, int], come: tuple[int, int], size: int,
   if pageable(come) and stream_of(m, handle).capture is None:
     data = m.user.read(come[1], size)  # staged before the call returns, as a driver does
     job = queue(m, handle, "a copy", lambda: write(m, *to, data), _COPY)
+  elif m.draws is not None and stream_of(m, handle).capture is None:
+    job = stream_of(m, handle).add("a copy", _pieces(m, to, come, size, m.draws))
   else:
     job = queue(m, handle, "a copy", lambda: write(m, *to, read(m, *come, size)), _COPY)
   if wait or job is not None and pageable(to):
     stream_of(m, handle).wait()
+
+
+def _pieces(m: CudaMachine, to: tuple[int, int], come: tuple[int, int], size: int, draws: Draws) -> Turns:
+  """A copy that a schedule may have in parts, between which others come."""
+  step = size
+  if not come[1] - size < to[1] < come[1] + size:
+    step = -(-size // (1 + draws.number("copies", PIECES, MOST_PIECES)))
+  for at in range(0, size, step):
+    if at: yield None
+    write(m, to[0], to[1] + at, read(m, come[0], come[1] + at, min(step, size - at)))
 
 
 @serves("cuMemcpyHtoD_v2")

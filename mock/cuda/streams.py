@@ -111,6 +111,9 @@ class Stream:
 
   # ---- the scheduler's view
 
+  def doing(self) -> str:
+    return self.at.what if self.at is not None else "nothing yet"
+
   def runnable(self) -> bool:
     return bool(self.queue) and not self.inside and (self._moves(self.queue[0]) or self._second() is not None)
 
@@ -133,7 +136,10 @@ class Stream:
     """The job that has the next turn, if one can."""
     first, second = self.queue[0], self._second()
     if second is None: return first
-    return second if not self._moves(first) or self.machine.rng.random() < self.favour else first
+    if not self._moves(first): return second
+    draws = self.machine.draws
+    if draws is not None: return second if draws.number(self.name, "the launch behind goes on", 2, 0.5) else first
+    return second if self.machine.rng.random() < self.favour else first
 
   def run(self, packets: int) -> None:
     """Give the first job up to so many turns, and those behind it what is left."""

@@ -33,6 +33,7 @@ from tinyhw.wire.gpfifo import Notification, Userd
 
 if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle
+  from tinyhw.mock.draws import Draws
   from tinyhw.mock.nv.machine import NvGpu
 
 USERD_SIZE: Final = ctypes.sizeof(Userd)
@@ -208,7 +209,9 @@ class Channel:
         break
       try:
         movable, ready = jobs.movable() if jobs.queue else (), self._host_ready()
-        if movable and (not ready or rng.random() < 0.5):
+        if self.machine.draws is not None:
+          if not self._drawn(movable, ready, self.machine.draws): break
+        elif movable and (not ready or rng.random() < 0.5):
           self._turn(movable[0] if len(movable) == 1 else rng.choice(movable))
         elif ready:
           self._go_on()
@@ -217,6 +220,15 @@ class Channel:
       except BaseException as raised:
         if not self._stopped_by(raised):
           raise
+
+  def _drawn(self, movable: Sequence[Job], ready: bool, draws: Draws) -> bool:
+    """A turn of who is drawn: a job of the engine, the first by default, or the next method."""
+    choices = len(movable) + ready
+    at = draws.number(self.name, "in the place of the first job: another one, or the next method", choices,
+                      0.5) if choices > 1 else 0
+    if at < len(movable): self._turn(movable[at])
+    elif ready: self._go_on()
+    return choices > 0
 
   def _stopped_by(self, raised: BaseException) -> bool:
     """Stop for what was raised. False where it is the caller's to hear of: what the mock does not model."""
@@ -457,6 +469,9 @@ class Channel:
     if engine is None:
       return f"subchannel {subchannel} {method:#06x}({value:#x})"
     return methods.method_text(engine.module, method, value)
+
+  def doing(self) -> str:
+    return self.method_text() if self.wait is None else str(self.wait)
 
   def method_text(self) -> str:
     """The method in execution, or the last one."""

@@ -18,6 +18,7 @@ from tinyhw.mock.memory import spans
 from tinyhw.mock.nv import faults, semaphores
 from tinyhw.mock.nv.engine import Engine
 from tinyhw.mock.nv.jobs import Job, Turns
+from tinyhw.mock.running import LATE, MOST_PIECES, PIECES
 
 if TYPE_CHECKING:
   from tinyhw.mock.nv.channel import Channel
@@ -86,6 +87,8 @@ class CopyEngine(Engine):
       if moves is not None:
         yield from moves
       if release is not None:
+        draws = self.machine.draws
+        if moves is not None and draws is not None and draws.number(self.channel.name, LATE, 2): yield None
         release()
 
     self.channel.begin(Job("LAUNCH_DMA", turns(), beside, self.channel.by))
@@ -114,12 +117,24 @@ class CopyEngine(Engine):
     for line in range(lines):
       a, b = source + line * pitches[0], target + line * pitches[1]
       if remap is None:
-        self._copy(a, b, length)
+        yield from self._pieces(a, b, length)
       elif length:
         remap.run(self, a, b, length)
       if line % _LINES_A_TURN == _LINES_A_TURN - 1:
         yield None
     self.machine.clock.advance(length * lines // BYTES_PER_NS)
+
+  def _pieces(self, source: int, target: int, size: int) -> Turns:
+    """A line, by a schedule in parts between which others come."""
+    draws, step = self.machine.draws, size
+    if draws is not None and size > 1 and not source - size < target < source + size:
+      step = -(-size // (1 + draws.number(self.channel.name, PIECES, MOST_PIECES)))
+    if step < size:
+      spans(self.space, source, size)
+      spans(self.space, target, size, Access.WRITE)
+    for at in range(0, size, step):
+      if at: yield None
+      self._copy(source + at, target + at, min(step, size - at))
 
   def _copy(self, source: int, target: int, size: int) -> None:
     """Across mappings; nothing is stored when a part of it faults."""

@@ -13,6 +13,8 @@ from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault
 from tinyhw.core.memory import AddressSpace, Allocator, Region
 from tinyhw.core.patience import Agreed, Terms
 from tinyhw.core.trace import Clock
+from tinyhw.mock.draws import Draws
+from tinyhw.mock.injected import Fault, Injected
 from tinyhw.mock.nv.card import Card, cards_named
 from tinyhw.mock.nv.channel import Channel, State, error_name
 from tinyhw.mock.nv.image import Images
@@ -65,6 +67,7 @@ class NvGpu:
 
   def interrupted(self, engine: str) -> None:
     """A non-stalling interrupt of an engine."""
+    if self.machine.watched and self.machine.injected.of("lost interrupt") is not None: return
     self.machine.rm.events.interrupt(self, engine)
 
   def doorbell(self, token: int) -> None:
@@ -85,11 +88,12 @@ class NvMachine(Running):
   def __init__(self, cards: str | Sequence[str] = "sm_90", *, seed: int = 0, vram: int | None = None,
                system_memory: int = SYSTEM_MEMORY, tracing: bool = False, clock: Clock | None = None,
                watchdog: int = WATCHDOG, engine: str = "auto", observer: Observer | None = None,
-               memory: str = "strong", agreed: Agreed | None = None) -> None:
+               memory: str = "strong", agreed: Agreed | None = None,
+               draws: Draws | None = None, injected: Injected | None = None) -> None:
     if memory != "strong":
       raise InvalidArgument(f"{memory} memory", where="mock machine", hint="NVIDIA's cards have strong memory only")
     super().__init__(seed=seed, tracing=tracing, clock=clock, watchdog=watchdog, engine=engine, observer=observer,
-                     agreed=agreed)
+                     agreed=agreed, draws=draws, injected=injected)
     self.cards = cards_named(cards)
     self.system = Region("system memory", system_memory)
     self.system_allocator = Allocator(0, system_memory, name="system memory for GPUs")
@@ -156,6 +160,11 @@ class NvMachine(Running):
     self.log(channel.gpu, f"Xid ({place}): {channel.rc}, Ch {channel.number:08x}, {text}; method {method}")
     if not isinstance(error, MachineFault):
       self.trace.add(channel.name, "unsupported", str(error))
+
+  def strike(self, runner: Channel, fault: Fault) -> None:
+    """Have a fault that is declared happen."""
+    from tinyhw.mock.nv.broken import strike
+    with self.lock: strike(runner, fault)
 
   def close(self) -> None:
     """Give all memory back, as a whole. Clients' mappings stay valid until they unmap them."""

@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.autogen import nv_rm as rm
 from tinyhw.autogen import nv_rm_alloc as alloc
+from tinyhw.autogen import nv_uvm as uvm
 from tinyhw.core.errors import InvalidArgument, OutOfMemory
 from tinyhw.core.mapped import Mapped
 from tinyhw.core.memory import Access, Region
@@ -98,6 +100,10 @@ class NvPort(SharedPort):
       machine.note_thread()
       try:
         file = self._file(fd)
+        if machine.watched:
+          table = uvm.IOCTLS if file.kind in ("uvm", "tools") else rm.IOCTLS
+          row = table.get(request)
+          machine.injected.call(row.name if row is not None else f"ioctl {request & 0xFF:#x}")
         if file.pid != self.pid():
           raise Refused(errno.EBADF, "the file is of the parent process")
         if file.kind in ("uvm", "tools"):
@@ -213,6 +219,7 @@ class NvPort(SharedPort):
   def _ring(self, mapped: Mapped, address: int, value: int, nbytes: int) -> None:
     context: Any = mapped.owner
     gpu, machine = context.usermode, self.machine
+    if machine.watched and machine.injected.of("lost doorbell") is not None: return
     offset = context.offset + address - mapped.start
     if nbytes not in (4, 8) or offset % nbytes:
       raise InvalidArgument(f"a doorbell store of {nbytes} bytes at {address:#x}", where="doorbell")
@@ -222,5 +229,7 @@ class NvPort(SharedPort):
         machine.doubt(f"GPU{gpu.index}: a store of {value:#x} to {offset:#x} of the usermode page, which rings nothing")
         return
       gpu.doorbell(value & 0xFFFF_FFFF)
+      if machine.draws is not None:
+        machine.rung()
       if machine.waiting:
         machine.changed.notify_all()

@@ -96,6 +96,8 @@ class Rm(Classes):
       raise Refused(errno.EINVAL, f"{name} is not modelled")
     if name in _FILES: self._only(file, _FILES[name])
     try:
+      if file.gpu is not None and file.gpu.index in self.machine.injected.gone:
+        raise RmError(status.NV_ERR_GPU_IS_LOST, "the card is gone from the bus")
       handler(self, file, argument, pid)
     except RmError as refusal:
       self._set_status(argument, refusal.code)

@@ -30,6 +30,7 @@ from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.memory import Access
 from tinyhw.mock.cuda.streams import Stream
+from tinyhw.mock.draws import Draws
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.nv.channel import Channel
 from tinyhw.mock.nv.machine import NvMachine
@@ -199,9 +200,9 @@ def _offset(word: str) -> int: return WORD * (ord(word) - 97)
 class Amd(Rig):
   """Compute queues of PM4, and SDMA."""
 
-  def __init__(self, seed: int) -> None:
+  def __init__(self, seed: int, draws: Draws | None = None) -> None:
     super().__init__()
-    self.client = Client(Machine("gfx1100,gfx1100", seed=seed))
+    self.client = Client(Machine("gfx1100,gfx1100", seed=seed, draws=draws))
     self.memory = self.client.alloc(PAGE, map_to=[0, 1])
     self.words = self.memory.u32
 
@@ -246,9 +247,9 @@ class Amd(Rig):
 class Nv(Rig):
   """Channels with semaphores of the host engine; what is copied, copy engines copy, and the channel waits for it."""
 
-  def __init__(self, seed: int) -> None:
+  def __init__(self, seed: int, draws: Draws | None = None) -> None:
     super().__init__()
-    self.machine = NvMachine("sm_90,sm_90", vram=1 << 22, system_memory=1 << 22, seed=seed)
+    self.machine = NvMachine("sm_90,sm_90", vram=1 << 22, system_memory=1 << 22, seed=seed, draws=draws)
     self.cards = [Compute(machine=self.machine, gpu=gpu) for gpu in range(2)]
     self.memory = 0x30_0000_0000
     for card in self.cards: card.space.map(self.memory, PAGE, self.machine.system, 0, Access.ALL)
@@ -298,9 +299,9 @@ again: ld.volatile.global.u32 %r2, [%rd]; setp.{compare}.u32 %p, %r2, %r1; @%p b
 class Cuda(Rig):
   """Streams: memsets, copies, and kernels that poll."""
 
-  def __init__(self, seed: int) -> None:
+  def __init__(self, seed: int, draws: Draws | None = None) -> None:
     super().__init__()
-    self.c = c = cuda.Client("sm_90,sm_90", seed=seed)
+    self.c = c = cuda.Client("sm_90,sm_90", seed=seed, draws=draws)
     self.contexts = [c.context, c.handle("cuDevicePrimaryCtxRetain", 1)]
     self.memory = c.handle("cuMemAllocManaged", ctypes.c_size_t(PAGE), 1)
     self.polls = []
@@ -338,4 +339,4 @@ class Cuda(Rig):
   def close(self) -> None: self.c.machine.close()
 
 
-RIGS: Final[dict[str, Callable[[int], Rig]]] = {"AMD": Amd, "NV": Nv, "CUDA": Cuda}
+RIGS: Final[dict[str, Callable[..., Rig]]] = {"AMD": Amd, "NV": Nv, "CUDA": Cuda}

@@ -174,7 +174,7 @@ def test_submissions_that_come_again_set_the_registers_that_they_name(client: Cl
 @pytest.mark.parametrize("turns", [2, 7])
 def test_a_queue_stays_on_its_engine_for_the_turns_that_are_drawn(turns: int) -> None:
   client = Client(Machine(tracing=True))
-  client.machine.turns_of_a_queue = lambda: turns  # type: ignore[method-assign]
+  client.machine.turns_of_a_queue = lambda queue: turns  # type: ignore[method-assign]
   queue = client.queue()
   held = client.machine.kfd.processes[client.port.pid()].queues[queue.queue_id]
   queue.submit(*[p4.NOP(payload=())] * 40)
@@ -192,7 +192,7 @@ def test_work_without_its_doorbell_waits_where_threads_have_terms() -> None:
   """A thread that has stored its write pointer and not rung yet is not known; a queue that is mapped again at that
   moment would run its dispatch without the observer and the time limit that it has agreed on."""
   client = Client(Machine(agreed={threading.get_ident(): Terms()}))
-  client.machine.turns_of_a_queue = lambda: 1  # type: ignore[method-assign]
+  client.machine.turns_of_a_queue = lambda queue: 1  # type: ignore[method-assign]
   queue, memory = client.queue(), client.alloc(4096)
   held = client.machine.kfd.processes[client.port.pid()].queues[queue.queue_id]
   queue.submit(write(memory.address, 1))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.library import stand_in
 from tinyhw.mock.cuda.machine import CudaMachine
+from tinyhw.mock.draws import Draws
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 SAXPY = HEAD + """
@@ -44,8 +45,8 @@ GARBAGE = 0xEEEE_EEEE_EEEE_EEEE  # what is where results go, before they are the
 class Client:
   """A machine with the library in front, and a current context on its first card."""
 
-  def __init__(self, cards: str = "sm_90", seed: int = 0, context: bool = True) -> None:
-    self.machine = CudaMachine(cards, seed=seed, vram=1 << 28)
+  def __init__(self, cards: str = "sm_90", seed: int = 0, context: bool = True, draws: Draws | None = None) -> None:
+    self.machine = CudaMachine(cards, seed=seed, vram=1 << 28, draws=draws)
     self.library = stand_in(self.machine)
     if context:
       self.call("cuInit", 0)

@@ -187,7 +187,10 @@ class AMDRuntime(GpuRuntime):
   def _doorbell(self, offset: int) -> int:
     """Map the process' doorbells of this GPU once; `offset` names the page for mmap and the doorbell in it."""
     inside = offset & (_DOORBELLS_BYTES - 1)
-    if self._doorbells is None: self._doorbells = self.port.mmap(self.kfd.fd, _DOORBELLS_BYTES, offset - inside)
+    if self._doorbells is None:
+      try: self._doorbells = self.port.mmap(self.kfd.fd, _DOORBELLS_BYTES, offset - inside)
+      except OSError as e:
+        raise DriverError("mmap of the doorbells", e.errno or 0, f"offset={offset - inside:#x}") from None
     return self._doorbells + inside
 
   def _close_queues(self) -> None:

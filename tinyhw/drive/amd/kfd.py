@@ -13,7 +13,7 @@ import resource
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
 from tinyhw.autogen import amdgpu_drm, kfd
@@ -101,6 +101,13 @@ class Fault:
   message: str
   address: int | None = None
   access: str | None = None
+
+
+# What a memory exception is of where it is none of the page tables' (kfd_ioctl.h, KFD_MEM_ERR_*).
+_MEMORY_ERRORS: Final = {
+  kfd.KFD_MEM_ERR_SRAM_ECC: "uncorrectable memory error, memory lost",
+  kfd.KFD_MEM_ERR_POISON_CONSUMED: "uncorrectable memory error, poisoned memory was used",
+}
 
 
 def _cannot_open(path: str, error: OSError, where: str) -> DeviceError:
@@ -393,7 +400,9 @@ class Kfd:
 
   def _collect(self, memory: Any, hardware: Any) -> None:
     """The kernel fills in only the rows of events that were set; a gpu_id of 0 means that it was not."""
-    if memory.gpu_id:
+    if memory.gpu_id and memory.ErrorType in _MEMORY_ERRORS:  # no page fault: a hardware event comes with it
+      self.faults[int(memory.gpu_id)] = Fault(int(memory.gpu_id), _MEMORY_ERRORS[memory.ErrorType])
+    elif memory.gpu_id:
       failure = memory.failure
       # One flag a missing permission (event_interrupt_wq_v11): writing to a page that is not there sets the first two.
       access = "write" if failure.ReadOnly else "read" if failure.NotPresent else "execute"

@@ -1,0 +1,57 @@
+"""Faults of the chip that are declared (`mock.injected`), told as Linux 6.12's amdkfd tells them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tinyhw.autogen import kfd
+from tinyhw.core.errors import Error, InvalidArgument, MachineFault, PageFault
+
+if TYPE_CHECKING:
+  from tinyhw.mock.amd.queue import Queue
+  from tinyhw.mock.injected import Fault
+
+
+DECLARED: Final = "a fault that is declared"
+
+
+def strike(queue: Queue, fault: Fault) -> None:
+  """Have a fault happen in a turn of a queue."""
+  if fault.kind == "page fault":
+    return queue.fail(PageFault(fault.address, "read", 4, reason=DECLARED))
+  if fault.kind == "ecc": return _ecc(queue)
+  if fault.kind == "gone": return _gone(queue)
+  raise InvalidArgument(f"a {fault.kind} of an AMD card", where="MOCKGPU_FAULTS", hint="Xids are NVIDIA's")
+
+
+def _stop(queue: Queue, error: Error) -> None:
+  from tinyhw.mock.amd.queue import State
+  queue.error, queue.wait, queue.state = error, None, State.HUNG
+  machine = queue.machine
+  machine.failures += 1
+  machine.found(f"{queue.name}: {error}")
+  for other in queue.device.queues:
+    if other.error is None: other.state = State.EVICTED
+  queue.device.evicted += 1
+
+
+def _ecc(queue: Queue) -> None:
+  """kfd_signal_poison_consumed_event (kfd_events.c): hardware events say that ECC has lost memory, memory events that
+  poison was consumed, imprecisely; the queues are off the chip (event_interrupt_poison_consumption_v11)."""
+  gpu_id, events = queue.gpu.gpu_id, queue.process.events
+  _stop(queue, MachineFault("an uncorrectable ECC error: poisoned memory was consumed (a fault that is declared)"))
+  queue.machine.log(queue.gpu, f"poison consumed by process {queue.process.pid}")
+  events.exception(kfd.KFD_IOC_EVENT_HW_EXCEPTION, kfd.kfd_hsa_hw_exception_data(
+    reset_type=kfd.KFD_HW_EXCEPTION_WHOLE_GPU_RESET, reset_cause=kfd.KFD_HW_EXCEPTION_ECC, memory_lost=1,
+    gpu_id=gpu_id))
+  data = kfd.kfd_hsa_memory_exception_data(gpu_id=gpu_id, ErrorType=kfd.KFD_MEM_ERR_POISON_CONSUMED)
+  data.failure.imprecise = 1
+  events.exception(kfd.KFD_IOC_EVENT_MEMORY, data)
+
+
+def _gone(queue: Queue) -> None:
+  """The card has left the bus: its queues stand, and nobody tells (drm_dev_unplug; calls of its node are ENODEV,
+  drm_ioctl.c)."""
+  queue.machine.injected.gone.add(queue.gpu.index)
+  _stop(queue, MachineFault("the card is gone from the bus (a fault that is declared)"))
+  queue.machine.log(queue.gpu, "device lost from bus!")

@@ -1,0 +1,114 @@
+"""Faults that are declared: calls that fail, doorbells and interrupts that are lost, chips and memory that break.
+
+A file of TOML has a table `[[fault]]` each (docs/explore.md): its `kind`, and which one of its kind it is (`nth`, from
+1 on). Each happens once; a machine that is made later counts anew. What the client hears of it is what the kernel
+driver tells: `mock.amd.broken` and `mock.nv.broken` say with their sources.
+"""
+
+from __future__ import annotations
+
+import errno
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.mock.memory import Refused
+
+# kind -> (what `nth` counts, further keys that it may have)
+KINDS: Final[dict[str, tuple[str, frozenset[str]]]] = {
+  "ioctl": ("calls of this name", frozenset({"name", "errno"})),
+  "page fault": ("turns of the queue", frozenset({"queue", "address"})),
+  "ecc": ("turns of the queue", frozenset({"queue"})),
+  "xid": ("turns of the queue", frozenset({"queue", "number"})),
+  "gone": ("turns of the queue", frozenset({"queue"})),
+  "lost doorbell": ("doorbells", frozenset()),
+  "lost interrupt": ("interrupts", frozenset()),
+}
+ON_QUEUES: Final = frozenset(kind for kind, (what, _) in KINDS.items() if what == "turns of the queue")
+
+
+@dataclass(frozen=True)
+class Fault:
+  """One fault; see KINDS. Of an ioctl `name` is the kernel's (`mmap` and `open` are calls too), "" any."""
+
+  kind: str
+  nth: int = 1
+  name: str = ""
+  errno: int = errno.EIO
+  queue: str = ""
+  address: int = 0
+  number: int = 0
+
+
+def read(path: str | Path, where: str = "") -> tuple[Fault, ...]:
+  """The faults that a file declares. Raises InvalidArgument."""
+  where = where or str(path)
+  try: row = tomllib.loads(Path(path).read_text())
+  except OSError as error: raise InvalidArgument(f"{path}: {error.strerror}", where=where) from None
+  except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    raise InvalidArgument(f"{path} is no TOML: {error}", where=where) from None
+  tables = row.pop("fault", [])
+  if row or not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
+    raise InvalidArgument(f"{path} has {', '.join(row) or 'a fault that is no table'}", where=where,
+                          hint="each fault is a table [[fault]]")
+  return tuple(_fault(table, f"fault {n + 1} of {path}", where) for n, table in enumerate(tables))
+
+
+def _fault(table: Mapping[str, Any], which: str, where: str) -> Fault:
+  kind = table.get("kind")
+  if kind not in KINDS:
+    raise InvalidArgument(f"{which}: no fault is of kind {kind!r}", where=where, hint=f"there are {', '.join(KINDS)}")
+  keys = {"kind", "nth"} | KINDS[kind][1]
+  if wrong := table.keys() - keys:
+    raise InvalidArgument(f"{which}: {', '.join(sorted(wrong))}", where=where,
+                          hint=f"of {kind!r} there are {', '.join(sorted(keys))}")
+  values = dict(table)
+  if isinstance(text := values.get("errno"), str):
+    if (number := getattr(errno, text, None)) is None:
+      raise InvalidArgument(f"{which}: no errno is called {text!r}", where=where, hint="as in errno = \"ENOMEM\"")
+    values["errno"] = number
+  for key, value in values.items():
+    wanted = str if key in ("kind", "name", "queue") else int
+    if type(value) is not wanted or isinstance(value, int) and value < (key == "nth"):
+      raise InvalidArgument(f"{which}: {key} = {value!r}", where=where)
+  if kind == "xid" and not values.get("number"):
+    raise InvalidArgument(f"{which}: an Xid has its number", where=where, hint="as in number = 13")
+  return Fault(**values)
+
+
+@dataclass
+class Injected:
+  """The faults of one machine that have not happened, and what was counted so far."""
+
+  faults: Sequence[Fault] = ()
+  counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+  calls: list[str] = field(default_factory=list)  # that were made
+  happened: list[Fault] = field(default_factory=list)
+  gone: set[int] = field(default_factory=set)  # GPUs, by index
+
+  def of(self, kind: str, name: str = "") -> Fault | None:
+    """Something that faults of a kind count has come: the fault that it is, if it is one."""
+    self.counts[kind, name] += 1
+    for fault in self.faults:
+      wanted = fault.queue if kind in ON_QUEUES else fault.name
+      if fault.kind != kind or wanted not in ("", name): continue
+      count = self.counts[kind, name] if wanted else sum(n for (k, _), n in self.counts.items() if k == kind)
+      if count == fault.nth:
+        self.happened.append(fault)
+        return fault
+    return None
+
+  def call(self, name: str) -> None:
+    """A call of the kernel's has come. Raises Refused where it fails."""
+    self.calls.append(name)
+    fault = self.of("ioctl", name)
+    if fault is not None: raise Refused(fault.errno, f"{name}: a fault that is declared")
+
+  def turn(self, queue: str) -> Fault | None:
+    """A queue has its turn."""
+    found = [self.of(kind, queue) for kind in sorted(ON_QUEUES)]
+    return next((f for f in found if f is not None), None)

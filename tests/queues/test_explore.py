@@ -1,0 +1,130 @@
+"""`tinyhw explore`: planted races are found, made short and replayed; faults that are declared come."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.queues.rare import RARE, runs
+from tinyhw.cli.served import Program, Runs
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.schedule import Departure, Rest, Schedule, read
+from tinyhw.mock.injected import read as faults
+from tinyhw.queues.explore import Outcome, again, explore, sentences, shrink
+
+
+@pytest.mark.parametrize("kind", ["AMD", "NV"])
+def test_a_rare_race_is_found_made_short_and_replayed(kind: str) -> None:
+  run = runs(kind, RARE[0])
+  assert not run(Schedule()).failure
+  search = explore(run, runs=1000, seconds=600)
+  (failure, (number, first)), = search.failures.items()
+  assert failure == "r is 1" and number == search.runs <= 1000 and len(search.digests) > number // 2
+  short, _ = shrink(run, first)
+  assert 1 <= len(short.schedule) <= 2 and short.failure == failure
+  assert again(run, short, 100) == (100, 100)
+  assert len(list(sentences(short))) == len(short.schedule)
+
+
+@pytest.mark.parametrize("strategy", ["random", "pct"])
+def test_a_seed_and_its_departures_are_one_run(strategy: str) -> None:
+  run = runs("AMD", RARE[2])
+  digests = set()
+  for seed in range(12):
+    drawn = run(Schedule(rest=Rest(strategy, seed)))
+    replayed = run(drawn.schedule)
+    assert (replayed.digest, replayed.schedule, replayed.failure) == (drawn.digest, drawn.schedule, drawn.failure)
+    digests.add(drawn.digest)
+  assert len(digests) > 6
+
+
+def test_what_does_not_matter_is_left_out() -> None:
+  wanted = {("b", 1), ("d", 2)}
+
+  def run(schedule: Schedule) -> Outcome:
+    found = {(d.at, d.took) for _, d in schedule.flat()}
+    return Outcome(schedule, "both" if wanted <= found else "")
+  rows = tuple(Departure(at, n, "x") for at in "abcdefgh" for n in (1, 2))
+  short, count = shrink(run, run(Schedule((rows,))))
+  assert {(d.at, d.took) for _, d in short.schedule.flat()} == wanted and count < 100
+
+
+def test_a_schedule_is_a_file(tmp_path: Path) -> None:
+  departures = Departure("the host 1", "GPU0.PM4.0"), Departure("GPU0.SDMA.1 2", 3, "pieces")
+  made = Schedule((departures, ()), Rest("pct", 7), ("python", "x.py"), {"DEV": "AMD"})
+  path = tmp_path / "s.json"
+  path.write_text(made.text())
+  assert read(path) == made
+  for text, said in (("{", "no JSON"), ("{}", "format is None"), ('{"format": "tinyhw schedule 1", "machines": [[{}]]}',
+                     "a departure"), ('{"format": "tinyhw schedule 1", "rest": {"strategy": "luck"}}', "'luck'")):
+    path.write_text(text)
+    with pytest.raises(InvalidArgument, match=said): read(path)
+
+
+@pytest.mark.parametrize(("text", "said"), [
+  ("kind = 1", "has kind"), ("[[fault]]\nkind = 'luck'", "'luck'"), ("[[fault]]\nkind = 'ecc'\nname = 'x'", "name"),
+  ("[[fault]]\nkind = 'ioctl'\nerrno = 'ELUCK'", "ELUCK"), ("[[fault]]\nkind = 'ecc'\nnth = 0", "nth = 0"),
+  ("[[fault]]\nkind = 'xid'", "number"), ("[", "no TOML")])
+def test_faults_that_make_no_sense_are_refused(tmp_path: Path, text: str, said: str) -> None:
+  path = tmp_path / "f.toml"
+  path.write_text(text)
+  with pytest.raises(InvalidArgument, match=said): faults(path)
+
+
+def ran(place: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+  return subprocess.run([sys.executable, *arguments], cwd=place, text=True, capture_output=True,
+                        env={**os.environ, "TINYHW_TIMEOUT_S": "5", **variables})
+
+
+ADD = "from tinyhw import Tensor\nassert (Tensor([1.0, 2.0]) + 1).tolist() == [2, 3]\n"
+
+
+FAULTS = {
+  "AMD": ("gfx1100", (("kind = 'ecc'", "MachineFault: AMD: the GPU stopped: uncorrectable memory error"),
+                      ("kind = 'page fault'\nnth = 3\naddress = 4096", "PageFault: AMD: GPU page fault: read of 4"),
+                      ("kind = 'ioctl'\nname = 'mmap'\nnth = 10", "DriverError: mmap of the doorbells"))),
+  "NV": ("sm_90", (("kind = 'xid'\nnumber = 43", "Xid 43"), ("kind = 'gone'", "Xid 79"))),
+}
+
+
+@pytest.mark.parametrize("device", FAULTS)
+def test_faults_end_in_one_error(tmp_path: Path, device: str) -> None:
+  (tmp_path / "add.py").write_text(ADD)
+  cards, rows = FAULTS[device]
+  environment = {**os.environ, "DEV": device, "MOCKGPU": cards, "EMU": "ref", "TINYHW_TIMEOUT_S": "5"}
+  with Runs(Program.of([str(tmp_path / "add.py")]), environment, 1, 300) as run:
+    assert not run(Schedule()).failure
+    for fault, said in rows:
+      (tmp_path / "f.toml").write_text(f"[[fault]]\n{fault}\n")
+      outcome = run(Schedule(), more={"MOCKGPU_FAULTS": str(tmp_path / "f.toml")})
+      assert said in outcome.failure and outcome.handled and outcome.struck == 1, outcome
+
+
+TEST = """
+import pytest
+from tinyhw import Device, Tensor
+from tinyhw.engine.realize import memory_of
+@pytest.mark.mockgpu("gfx1100")
+def test_late():
+  x = Tensor([1.0, 2.0]).realize()
+  x.tolist()
+  y = (x * 2).realize()
+  Device["AMD"].runtime.host_view(memory_of(x).allocation).cast("f")[0] = 10.0
+  assert y.tolist()[0] == 20.0
+"""
+
+
+def test_a_test_of_pytest_is_explored_and_replayed(tmp_path: Path) -> None:
+  (tmp_path / "test_x.py").write_text(TEST)
+  words = "explore --json --jobs 1 --replays 2 --seconds 300 -- pytest test_x.py::test_late"
+  done = ran(tmp_path, "-c", "from tinyhw.cli import main; main()", *words.split())
+  assert done.returncode == 1, done.stderr
+  found, = json.loads(done.stdout)["failures"]
+  assert "test_x.py::test_late" in found["failure"] and found["replays"] == [2, 2] and len(found["shortened"]) == 2
+  assert ran(tmp_path, "-m", "pytest", "-q", "test_x.py").returncode == 0
+  replay = ran(tmp_path, "-m", "pytest", "-q", "test_x.py", MOCKGPU_SCHEDULE="explore.json", EMU="ref")
+  assert replay.returncode == 1 and "2.0 == 20.0" in replay.stdout, replay.stdout
