@@ -90,6 +90,11 @@ class Injected:
   happened: list[Fault] = field(default_factory=list)
   gone: set[int] = field(default_factory=set)  # GPUs, by index
 
+  def refuse(self, kind: str, whose: str) -> None:
+    """Raises InvalidArgument where a fault is declared that a machine cannot have."""
+    if any(f.kind == kind for f in self.faults):
+      raise InvalidArgument(f"{whose} has no fault of kind {kind!r}", where="MOCKGPU_FAULTS")
+
   def of(self, kind: str, name: str = "") -> Fault | None:
     """Something that faults of a kind count has come: the fault that it is, if it is one."""
     self.counts[kind, name] += 1

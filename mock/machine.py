@@ -231,7 +231,7 @@ class Machine(Running):
 
   def strike(self, runner: Queue, fault: Fault) -> None:
     """Have a fault that is declared happen."""
-    from tinyhw.mock.amd.broken import strike
+    from tinyhw.mock.amd.broken import strike  # which few runs need
     with self.lock: strike(runner, fault)
 
   def reset_gpu(self, gpu_id: int) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw import explored
 from tinyhw.core.environment import count
-from tinyhw.core.errors import DeviceError, InvalidArgument
+from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
@@ -65,6 +65,9 @@ def mock_machine(kind: str, cards: tuple[str, ...], **options: Any) -> tuple[Any
       from tinyhw.mock.cuda.machine import CudaMachine
       if options.pop("memory", "strong") != "strong":
         raise InvalidArgument("NVIDIA's cards have strong memory only", where="MOCKGPU_MEMORY")
+      if options.pop("injected", None) is not None:
+        raise Unsupported("declared faults of", "a CUDA mock", where="MOCKGPU_FAULTS",
+                          hint="DEV=NV and DEV=AMD have them")
       machine = CudaMachine(cards, **options)
       return machine, stand_in(machine)
     if kind == "NV":
@@ -74,6 +77,7 @@ def mock_machine(kind: str, cards: tuple[str, ...], **options: Any) -> tuple[Any
       return nvidia, NvPort(nvidia)
     from tinyhw.mock.machine import Machine
     from tinyhw.mock.port import MockPort
+    if (injected := options.get("injected")) is not None: injected.refuse("xid", "an AMD card")
     amd = Machine(cards, **options)
     return amd, MockPort(amd)
   except (OSError, MemoryError) as e:

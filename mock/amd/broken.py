@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.autogen import kfd
-from tinyhw.core.errors import Error, InvalidArgument, MachineFault, PageFault
+from tinyhw.core.errors import Error, MachineFault, PageFault
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.queue import Queue
@@ -20,8 +20,7 @@ def strike(queue: Queue, fault: Fault) -> None:
   if fault.kind == "page fault":
     return queue.fail(PageFault(fault.address, "read", 4, reason=DECLARED))
   if fault.kind == "ecc": return _ecc(queue)
-  if fault.kind == "gone": return _gone(queue)
-  raise InvalidArgument(f"a {fault.kind} of an AMD card", where="MOCKGPU_FAULTS", hint="Xids are NVIDIA's")
+  _gone(queue)
 
 
 def _stop(queue: Queue, error: Error) -> None:

@@ -163,7 +163,7 @@ class NvMachine(Running):
 
   def strike(self, runner: Channel, fault: Fault) -> None:
     """Have a fault that is declared happen."""
-    from tinyhw.mock.nv.broken import strike
+    from tinyhw.mock.nv.broken import strike  # which few runs need
     with self.lock: strike(runner, fault)
 
   def close(self) -> None:
