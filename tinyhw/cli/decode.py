@@ -4,11 +4,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 
 from tinyhw.arch.nv import NV_ARCHES
+from tinyhw.cli.files import contents
 from tinyhw.core.environment import whole
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.queues import listing, raw
@@ -16,6 +16,7 @@ from tinyhw.queues import source as text
 from tinyhw.queues.calls import text as calls_text
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC
+from tinyhw.queues.foreign import debugfs, forms, show
 
 
 def number(text: str) -> int:
@@ -28,7 +29,7 @@ def number(text: str) -> int:
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--kind", type=click.Choice(raw.KINDS), help="What words of FILE are, where it is no capture.")
 @click.option("--arch", metavar="ARCH", help="Whose: sm_90 ... (for methods and QMDs).")
-@click.option("--queue", metavar="TEXT", help="Submissions to queues with this text in their name.")
+@click.option("--queue", metavar="TEXT", help="Queues and rings with this text in their name.")
 @click.option("--dispatch", type=number, metavar="N", help="The submission with launch N (from 0).")
 @click.option("--around", type=number, metavar="ADDRESS", help="Submissions that name this address, or its buffer.")
 @click.option("--short", is_flag=True, help="A line a packet, without registers and methods.")
@@ -37,31 +38,50 @@ def number(text: str) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with all words.")
 def command(file: str, kind: str | None, arch: str | None, queue: str | None, dispatch: int | None, around: int | None,
             short: bool, calls: bool, source: bool, as_json: bool) -> None:
-  """Show what FILE holds: a capture of `tinyhw record`, or dwords (hex text or bytes; - is standard input).
+  """Show what FILE holds: a capture of `tinyhw record`, what another program made of queues, or dwords (hex text or
+  bytes). - is standard input.
 
-  Each packet has its vendor's name and fields, and what lies at its addresses.
+  Other programs' are amdgpu's device coredump, a ring of debugfs (amdgpu_ring_NAME), UMR's listings of rings and
+  indirect buffers, ROCgdb's `info queues` and `info dispatches`. -> marks where a ring is read next. Each packet has
+  its vendor's name and fields, and what lies at its addresses.
 
   \b
   Examples:
     tinyhw decode run.thq --queue SDMA
     tinyhw decode run.thq --dispatch 3 --json
+    tinyhw decode /sys/class/drm/card0/device/devcoredump/data --queue comp
     echo "c0055800 0 0 0 0 0 a 43b1" | tinyhw decode - --kind pm4
     tinyhw decode qmd.bin --kind qmd --arch sm_90
   """
-  data = sys.stdin.buffer.read() if file == "-" else None
-  if data is None and kind is None and _is_capture(file):
+  if file != "-" and kind is None and _is_capture(file):
     if source: raise InvalidArgument("--source is for the words of one queue", where=file,
                                      hint="choose a submission's: tinyhw decode FILE --kind KIND --source")
-    shown = captured(Capture(file), queue, dispatch, around, short, calls, as_json)
-  else:
-    if kind is None:
-      raise InvalidArgument("is no capture of tinyhw", where=file, hint=f"say what its words are: --kind "
-                            f"{'|'.join(raw.KINDS)}")
-    if data is None: data = Path(file).read_bytes()
-    words = raw.read_words(data, file)
-    shown = (iter(text.source(kind, words, class_id=_class_of(arch)).splitlines()) if source else
-             _words(words, kind, arch, short, as_json))
-  _print(shown)
+    _print(captured(Capture(file), queue, dispatch, around, short, calls, as_json))
+    return
+  data = sys.stdin.buffer.read() if file == "-" else contents(file)
+  _print(_foreign(data, file, kind, queue, short, as_json) or _raw(data, file, kind, arch, short, source, as_json))
+
+
+def _foreign(data: bytes, file: str, kind: str | None, queue: str | None, short: bool,
+             as_json: bool) -> Iterator[str] | None:
+  """The lines of what another program made; None for words. A ring's kind can be said where its name does not."""
+  if kind is not None and not debugfs.ring_of(file): return None
+  dump = forms.read(data, file)
+  if dump is None: return None
+  if kind is not None:
+    for ring in dump.rings: ring.kind = kind if kind in ("pm4", "sdma", "aql") else ""
+  if as_json: return (json.dumps(row) for row in show.rows(dump, queue))
+  return show.lines(dump, queue, deep=not short)
+
+
+def _raw(data: bytes, file: str, kind: str | None, arch: str | None, short: bool, source: bool,
+         as_json: bool) -> Iterator[str]:
+  if kind is None:
+    raise InvalidArgument("is no capture of tinyhw, and no dump that is known", where=file,
+                          hint=f"say what its words are: --kind {'|'.join(raw.KINDS)}")
+  words = raw.read_words(data, file)
+  if source: return iter(text.source(kind, words, class_id=_class_of(arch)).splitlines())
+  return _words(words, kind, arch, short, as_json)
 
 
 def _is_capture(file: str) -> bool:

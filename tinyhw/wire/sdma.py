@@ -93,6 +93,23 @@ def decode(words: Sequence[int], at: int = 0) -> tuple[Packet, int]:
   return packet, size
 
 
+def size_of(words: Sequence[int], at: int = 0) -> int:
+  """Dwords of the packet at an index, from its head alone; 0 for what is none, or does not say how long it is."""
+  header = int(words[at])
+  cls = _KINDS.get((header & 0xFF, header >> 8 & 0xFF, header >> _BROADCAST & 1))
+  if cls is None:
+    return 0
+  if not cls.REST:
+    return cls.DWORDS
+  fixed: Any = words[at : at + cls.DWORDS]
+  if len(fixed) < cls.DWORDS:
+    return 0
+  try:
+    return cls.DWORDS + _payload(cls._decode(fixed.tolist() if hasattr(fixed, "tolist") else fixed))
+  except DecodeError:
+    return 0
+
+
 def _short(cls: type[Sdma], size: int, end: int, at: int, header: int) -> DecodeError:
   return DecodeError(
     f"{cls.__name__} needs {size} dwords, {end - at} are left", where=f"SDMA dword {at}", words=(header,)
