@@ -2,21 +2,26 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
+from typing import Final
 
 import click
 
 from tinyhw.arch.nv import NV_ARCHES
 from tinyhw.cli.files import contents
+from tinyhw.cli.timeline import code_of
 from tinyhw.core.environment import whole
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.queues import listing, raw
+from tinyhw.queues import listing, raw, summary
 from tinyhw.queues import source as text
 from tinyhw.queues.calls import text as calls_text
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC
 from tinyhw.queues.foreign import debugfs, forms, show
+from tinyhw.queues.state import Code, States
+from tinyhw.queues.world import Item, Launch
 
 
 def number(text: str) -> int:
@@ -33,11 +38,15 @@ def number(text: str) -> int:
 @click.option("--dispatch", type=number, metavar="N", help="The submission with launch N (from 0).")
 @click.option("--around", type=number, metavar="ADDRESS", help="Submissions that name this address, or its buffer.")
 @click.option("--short", is_flag=True, help="A line a packet, without registers and methods.")
+@click.option("--state", is_flag=True, help="At each launch the registers or methods that its queue has set.")
+@click.option("--disassemble", is_flag=True, help="At each launch its kernel's code, the first time.")
+@click.option("--summary", "counted", is_flag=True, help="Counts alone: packets by kind, launches by kernel, queues.")
 @click.option("--calls", is_flag=True, help="The kernel driver's calls too.")
 @click.option("--source", is_flag=True, help="The words as text that `tinyhw assemble` turns back.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with all words.")
 def command(file: str, kind: str | None, arch: str | None, queue: str | None, dispatch: int | None, around: int | None,
-            short: bool, calls: bool, source: bool, as_json: bool) -> None:
+            short: bool, state: bool, disassemble: bool, counted: bool, calls: bool, source: bool,
+            as_json: bool) -> None:
   """Show what FILE holds: a capture of `tinyhw record`, what another program made of queues, or dwords (hex text or
   bytes). - is standard input.
 
@@ -48,7 +57,8 @@ def command(file: str, kind: str | None, arch: str | None, queue: str | None, di
   \b
   Examples:
     tinyhw decode run.thq --queue SDMA
-    tinyhw decode run.thq --dispatch 3 --json
+    tinyhw decode run.thq --dispatch 3 --state --disassemble
+    tinyhw decode run.thq --summary
     tinyhw decode /sys/class/drm/card0/device/devcoredump/data --queue comp
     echo "c0055800 0 0 0 0 0 a 43b1" | tinyhw decode - --kind pm4
     tinyhw decode qmd.bin --kind qmd --arch sm_90
@@ -56,9 +66,18 @@ def command(file: str, kind: str | None, arch: str | None, queue: str | None, di
   if file != "-" and kind is None and _is_capture(file):
     if source: raise InvalidArgument("--source is for the words of one queue", where=file,
                                      hint="choose a submission's: tinyhw decode FILE --kind KIND --source")
-    _print(captured(Capture(file), queue, dispatch, around, short, calls, as_json))
+    capture = Capture(file)
+    if counted: _counted(summary.of_capture(capture, queue), as_json)
+    else: _print(captured(capture, queue, dispatch, around, short, calls, as_json, state, disassemble))
     return
+  if state or disassemble:
+    raise InvalidArgument("--state and --disassemble are for captures", where=file,
+                          hint="words and dumps do not say what was set before them, or what code is where")
   data = sys.stdin.buffer.read() if file == "-" else contents(file)
+  if counted and kind is not None and not debugfs.ring_of(file):
+    _counted(summary.of_words(kind, raw.read_words(data, file)), as_json)
+    return
+  if counted: raise InvalidArgument("--summary is for captures, and words with their --kind", where=file)
   _print(_foreign(data, file, kind, queue, short, as_json) or _raw(data, file, kind, arch, short, source, as_json))
 
 
@@ -88,10 +107,33 @@ def _is_capture(file: str) -> bool:
   with open(file, "rb") as f: return f.read(len(MAGIC)) == MAGIC
 
 
+def _counted(found: summary.Summary, as_json: bool) -> None:
+  _print(iter([json.dumps(found.row())]) if as_json else found.lines())
+
+
 def _print(lines: Iterator[str]) -> None:
-  if sys.stdout.isatty(): click.echo_via_pager(line + "\n" for line in lines)
+  if sys.stdout.isatty():
+    from rich.console import Console  # it knows terminals, NO_COLOR and TERM=dumb
+    console = Console()
+    paint = str if console.no_color or console.is_dumb_terminal else painted
+    click.echo_via_pager(paint(line) + "\n" for line in lines)
   else:
     for line in lines: click.echo(line)
+
+
+_PACKET: Final = re.compile(r"^(\s*)(->)?(\s*0x[0-9a-f]+\s+)([A-Za-z]\w*)(?=[( ]|$)")
+_HEAD: Final = re.compile(r"^(?:submission|ring|registers of|queue|dispatch) ")
+
+
+def painted(line: str) -> str:
+  """A line with colours: heads, the read pointer, packets' names, what is no packet, notes."""
+  if _HEAD.match(line): return click.style(line, bold=True)
+  body, mark, note = line.partition("   ; ")
+  if m := _PACKET.match(body):
+    body = (m[1] + click.style(m[2] or "", fg="yellow", bold=True) + click.style(m[3], dim=True) +
+            click.style(m[4], fg="cyan") + body[m.end():])
+  elif re.match(r"\s*(?:->)?\s*0x[0-9a-f]+\s+[?\[]", body): body = click.style(body, fg="red")
+  return body + (click.style(mark + note, fg="green") if mark else "")
 
 
 def _words(words: list[int], kind: str, arch: str | None, short: bool, as_json: bool) -> Iterator[str]:
@@ -110,24 +152,32 @@ def _class_of(arch: str | None) -> int:
 
 
 def captured(capture: Capture, queue: str | None, dispatch: int | None, around: int | None, short: bool, calls: bool,
-             as_json: bool) -> Iterator[str]:
+             as_json: bool, state: bool = False, disassemble: bool = False) -> Iterator[str]:
   """The lines of a capture's submissions that fit the filters."""
   launches = 0
+  states, code = States() if state else None, Code(capture, code_of) if disassemble else None
   for step in capture:
     if step.follow is None:
       if calls and not as_json and (line := _call(step)): yield line
       continue
+    found = {} if states is None else states.step(step)
     first, launches = launches, launches + len(step.follow.launches)
     if queue is not None and queue.lower() not in str(step.queue).lower(): continue
     if dispatch is not None and not first <= dispatch < launches: continue
     if around is not None and not _names(step, around): continue
     names = listing.Names(capture, step.event.vendor, step.world)
     if as_json:
-      yield json.dumps({"submission": step.submission, "queue": str(step.queue), "event": step.number,
-                        "at_ns": step.event.at_ns, "packets": list(listing.rows(names, step.follow))})
+      row = {"submission": step.submission, "queue": str(step.queue), "event": step.number,
+             "at_ns": step.event.at_ns, "packets": list(listing.rows(names, step.follow))}
+      if states is not None: row["states"] = [found[id(l.item)] for l in step.follow.launches]
+      if code is not None: row["code"] = [code.lines(step.event.vendor, l) for l in step.follow.launches]
+      yield json.dumps(row)
       continue
+    vendor = step.event.vendor
+    def under(item: Item, launch: Launch, found: dict[int, list[str]] = found, vendor: str = vendor) -> list[str]:
+      return [*found.get(id(item), ()), *([] if code is None else code.lines(vendor, launch))]
     yield f"submission {step.submission}  {step.queue}  {step.event.at_ns / 1e6:.3f} ms"
-    yield from (f"  {line}" for line in listing.lines(names, step.follow, deep=not short))
+    yield from (f"  {line}".rstrip() for line in listing.lines(names, step.follow, deep=not short, under=under))
   if capture.cut: yield f"{capture.reader.path} ends here amid a frame: its program was ended from outside"
 
 
