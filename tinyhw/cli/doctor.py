@@ -1,7 +1,8 @@
-"""`tinyhw doctor`: why queues stand still, from a capture or the kernel's log."""
+"""`tinyhw doctor`: why queues stand still, from a capture, the kernel's log or a dump of another program."""
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -16,10 +17,11 @@ from tinyhw.queues.foreign import forms, show
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def command(file: str, as_json: bool) -> None:
-  """Say why queues stand still: FILE is a capture of `tinyhw record`, the kernel's log as text, or a dump of queues.
+  """Say why queues stand still: FILE is a capture of `tinyhw record`, the kernel's log as text, or a dump of queues;
+  - is standard input.
 
   Of a capture: who waits for whom, the circle or the missing writer, the packets around each read pointer, the
   kernels that were running, faulting addresses with what is and was there, and the findings of `tinyhw lint`. Of a
@@ -35,13 +37,11 @@ def command(file: str, as_json: bool) -> None:
     dmesg > dmesg.txt; tinyhw doctor dmesg.txt
     tinyhw doctor /sys/class/drm/card0/device/devcoredump/data
   """
-  try: data = Path(file).read_bytes()[:len(MAGIC)] if Path(file).is_file() else b""
-  except OSError as error: raise MissingFile(f"cannot be opened: {error.strerror}", where=file) from None
-  if data == MAGIC or not Path(file).is_file():
+  if file != "-" and (not Path(file).is_file() or _is_capture(file)):
     report = examine(Capture(file))
     click.echo(json.dumps(report.row()) if as_json else "\n".join(report.lines()))
     raise SystemExit(1 if report.ill else 0)
-  raw = contents(file)
+  raw = sys.stdin.buffer.read() if file == "-" else contents(file)
   if (dump := forms.read(raw, file)) is not None:
     found = show.examine(dump)
     click.echo(json.dumps(found.row()) if as_json else "\n".join(found.lines()))
@@ -54,3 +54,9 @@ def command(file: str, as_json: bool) -> None:
   verdict = kernellog.verdict(events)
   if as_json: click.echo(json.dumps({"verdict": verdict, "events": [e.row() for e in events]}))
   else: click.echo("\n".join([verdict, *(line for e in events for line in e.lines())]))
+
+
+def _is_capture(file: str) -> bool:
+  try:
+    with open(file, "rb") as f: return f.read(len(MAGIC)) == MAGIC
+  except OSError as error: raise MissingFile(f"cannot be opened: {error.strerror}", where=file) from None

@@ -127,7 +127,8 @@ class _Walk:
         made = meaning(kind, words, 0)
         found = Item(self._where(at), words, made.packet, effects=list(made.effects))
     except DecodeError as error:
-      found = Item(self._where(at), words, None, error=f"{head}: {error.message}")
+      found = Item(self._where(at), words, None, error=error.message if head in error.message else
+                   f"{head}: {error.message}")
     self.out.append(Placed(self._index(at), found))
 
   def _add(self, at: int, stop: int, why: str) -> None:
