@@ -68,6 +68,23 @@ def test_packets_are_found_around_the_read_pointer(form: str, start: int) -> Non
   assert sum(len(p.item.words) for p in found) == SIZE
 
 
+@pytest.mark.parametrize("start", [10, SIZE - len(DONE) - 2, SIZE - len(DONE)])
+def test_a_part_of_a_ring_is_read_around_its_pointer(start: int) -> None:
+  """`umr -R NAME[.]` begins before the read pointer, amid a packet, and may wrap."""
+  stream = [*DONE, *WAIT, *DONE]
+  read_at, end = (start + len(DONE)) % SIZE, (start + len(stream)) % SIZE
+  text = umr_ring("comp_1.0.0", read_at, end, ring(stream, start)).splitlines()
+  head, words = text[:4], text[4:]
+  turned = (words[start - 3:] + words[:start - 3])[:len(stream) + 4]
+  made = read("\n".join([*head, *turned])).rings[0]
+  found = packets(made)
+  assert not made.whole and made.pending in (len(stream) - len(DONE), -1)
+  assert isinstance(at(found, start), pm4.RELEASE_MEM) and isinstance(at(found, read_at), pm4.WAIT_REG_MEM)
+  assert sum(len(p.item.words) for p in found) == len(turned)
+  if made.pending > 0:
+    assert "it waits for 0x7f0000001000 == 0x5" in "\n".join(show.examine(read("\n".join([*head, *turned]))).lines())
+
+
 def test_pointers_count_on_beyond_the_ring() -> None:
   found = read(coredump([("comp_1.0.0", 5 * SIZE + 8, 7 * SIZE + 16, ring(DONE, 8))])).rings[0]
   assert (found.read, found.write) == (8, 16)

@@ -35,8 +35,14 @@ class Ring:
   @property
   def pending(self) -> int:
     """Dwords between the read and the write pointer; UNKNOWN where the file does not say."""
-    if not self.size or UNKNOWN in (self.read, self.write): return UNKNOWN
-    return (self.write - self.read) % self.size
+    if UNKNOWN in (self.read, self.write): return UNKNOWN
+    if self.size: return (self.write - self.read) % self.size
+    return self.write - self.read if self.write >= self.read else UNKNOWN  # it wraps nobody knows where
+
+  def behind_read(self, index: int) -> int:
+    """Dwords from the read pointer to an index; UNKNOWN before it, in a part of a ring."""
+    if self.size: return (index - self.read) % self.size
+    return max(index - self.read, UNKNOWN)
 
 
 @dataclass

@@ -50,11 +50,14 @@ def packets(ring: Ring, named_only: bool = False) -> list[Placed]:
 
   `named_only`: headers are named and nothing is decoded, for a generation that we have no tables of.
   """
-  words, turn = ring.words, 0
+  words, turn, read = ring.words, ring.first, 0
   if ring.whole:
     turn = ring.write
     words = words[turn:] + words[:turn]
-  read = len(words) if ring.whole and ring.read == ring.write else (ring.read - turn) % ring.size if ring.whole else 0
+    read = len(words) if ring.read == ring.write else (ring.read - turn) % ring.size
+  elif ring.read != UNKNOWN:
+    at = (ring.read - turn) % ring.size if ring.size else ring.read - turn
+    if 0 < at <= len(words): read = at
   walk = _Walk(ring, words, turn, named_only)
   walk.before(read)
   walk.onward(read)
@@ -138,7 +141,7 @@ class _Walk:
     self.out.append(Placed(self._index(at), Item(self._where(at), self._plain[at:stop], None, error=why), unknown))
 
   def _index(self, at: int) -> int:
-    return (at + self._turn) % self._ring.size if self._ring.whole else at + self._ring.first
+    return (at + self._turn) % self._ring.size if self._ring.size else at + self._turn
 
   def _where(self, at: int) -> int:
     return 4 * self._index(at) + max(self._ring.address, 0)
@@ -174,6 +177,6 @@ _NAMES: Final[dict[str, Callable[[Sequence[int], int], str]]] = {
 
 def pending(ring: Ring, found: list[Placed]) -> Iterator[Placed]:
   """Those that wait: from the read pointer on."""
-  if UNKNOWN in (ring.read, ring.write) or ring.read == ring.write or not ring.whole: return
+  if ring.pending < 1: return
   for placed in found:
-    if (placed.index - ring.read) % ring.size < ring.pending: yield placed
+    if 0 <= ring.behind_read(placed.index) < ring.pending: yield placed

@@ -30,6 +30,7 @@ _FIELD: Final = re.compile(rf"\[(\w+)@{_HEX} \+ {_HEX}\s*\]\s*\[\s*(0x[0-9a-fA-F
 _OLD: Final = re.compile(rf"IB\[(\w+)@{_HEX} \+ {_HEX}\s*\] = 0x([0-9a-fA-F]{{1,8}})\b(.*)")
 _LLVM: Final = re.compile(r"gfx(\d{1,2})([0-9a-f])([0-9a-f])")
 _ENDS: Final = frozenset({"", "Done decoding IB", "End of IB"})
+_LEAST: Final = 64  # dwords; amdgpu has rings of 1024 and more
 _FAR: Final = 1 << 20  # bytes between two lines of one listing: more is another, or damage
 _PACKET3: Final = re.compile(r"Opcode 0x[0-9a-f]+ \[\S+\] \(\d+ words, type: 3")
 
@@ -114,8 +115,8 @@ def read(text: str) -> Dump:
     elif line.strip() not in _ENDS: reader.line(number, line.strip())
   reader.close()
   for ring in reader.dump.rings:
-    # A ring is a power of two: a listing that begins at 0 and ends at one is all of it.
+    # A ring is a power of two and no small one: a listing that begins at 0 and ends at one is all of it.
     n = len(ring.words)
-    if ring.address < 0 and not ring.size and not ring.first and n and not n & n - 1: ring.size = n
+    if ring.address < 0 and not ring.size and not ring.first and n >= _LEAST and not n & n - 1: ring.size = n
     if ring.size and max(ring.read, ring.write, ring.driver_write) >= ring.size: ring.size = 0
   return reader.dump
