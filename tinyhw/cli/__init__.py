@@ -30,7 +30,7 @@ VERBS = {
   "devices": ("tinyhw.cli.devices", "List the devices, and what each one needs."),
   "diff": ("tinyhw.cli.diff", "Compare what two captures submit, packet by packet."),
   "disasm": ("tinyhw.cli.disasm", "Show machine code (an ELF, raw bytes, hex lines) as LLVM's text."),
-  "doctor": ("tinyhw.cli.doctor", "Say why queues stand still, from a capture or the kernel's log."),
+  "doctor": ("tinyhw.cli.doctor", "Say why queues stand still, from a capture, the kernel's log or a dump."),
   "explore": ("tinyhw.cli.explore", "Look for an order of queues under which a program fails, and make it short."),
   "gen": ("tinyhw.cli.gen", "Regenerate autogen/ from vendor headers, or check it."),
   "ledger": ("tinyhw.cli.ledger", "How far each instruction's meaning can be trusted, and what proves it."),

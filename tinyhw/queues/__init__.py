@@ -7,6 +7,8 @@
     capture     a file read back: events in order, memory as it was
     listing     packets as text, with names for addresses
     happens     what happens before what, and accesses that nothing orders
+    foreign     dumps of other programs, read
+    state       what a launch finds set, and its code; `summary` counts
     arguments   what a kernel reads and writes by its arguments, from its code
     checks      launches against their code objects
     lint        rules, and what breaks them

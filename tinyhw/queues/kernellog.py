@@ -64,18 +64,22 @@ def _address(m: re.Match[str], e: Event) -> None:
   e.means = [f"the page that begins at {int(m[1], 16):#x} has no entry that allows the access"]
 
 
-def _status(m: re.Match[str], e: Event) -> None:
-  value = int(m[1], 16)
+def _status(m: re.Match[str], e: Event) -> None: e.fields, e.means = fault_status(int(m[1], 16))
+
+
+def fault_status(value: int) -> tuple[dict[str, Any], list[str]]:
+  """Fields and meaning of a GCVM_L2_PROTECTION_FAULT_STATUS."""
   status: Any = gc.GCVM_L2_PROTECTION_FAULT_STATUS.decode(value & _STATUS_BITS)
-  e.fields = {f.name: getattr(status, f.name) for f in status.FIELDS}
+  fields = {f.name: getattr(status, f.name) for f in status.FIELDS}
   how = "an atomic" if status.ATOMIC else "a write" if status.RW else "a read"
-  e.means = [str(status), f"{how} by client {status.CID:#x} of VMID {status.VMID}"]
+  means = [str(status), f"{how} by client {status.CID:#x} of VMID {status.VMID}"]
   if status.PERMISSION_FAULTS:
-    e.means.append(f"the page's rights do not allow it (PERMISSION_FAULTS={status.PERMISSION_FAULTS:#x})")
-  if status.MAPPING_ERROR: e.means.append("the entry is of another kind than the access (MAPPING_ERROR)")
+    means.append(f"the page's rights do not allow it (PERMISSION_FAULTS={status.PERMISSION_FAULTS:#x})")
+  if status.MAPPING_ERROR: means.append("the entry is of another kind than the access (MAPPING_ERROR)")
   if status.WALKER_ERROR:
-    e.means.append(f"the walk through the page tables failed (WALKER_ERROR={status.WALKER_ERROR:#x})")
-  if status.MORE_FAULTS: e.means.append("more faults came before this one was read: the first tells most")
+    means.append(f"the walk through the page tables failed (WALKER_ERROR={status.WALKER_ERROR:#x})")
+  if status.MORE_FAULTS: means.append("more faults came before this one was read: the first tells most")
+  return fields, means
 
 
 def _timeout(m: re.Match[str], e: Event) -> None:

@@ -4,7 +4,7 @@
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from tinyhw.core.layout import Packet, Struct
@@ -118,8 +118,10 @@ def known(names: Names, item: Item, launch: Launch | None) -> list[str]:
   return found if launch is None else [launch_text(names, launch), *found]
 
 
-def lines(names: Names, follow: Follow, *, deep: bool = True) -> Iterator[str]:
-  """A line a packet, indented by the calls that lead to it; with `deep` lines below for registers and methods."""
+def lines(names: Names, follow: Follow, *, deep: bool = True,
+          under: Callable[[Item, Launch], list[str]] | None = None) -> Iterator[str]:
+  """A line a packet, indented by the calls that lead to it; with `deep` lines below for registers and methods, and with
+  `under` those that it has for a launch."""
   launches = {id(l.item): l for l in follow.launches}
   for item in follow.items:
     pad = "  " * item.depth
@@ -128,6 +130,8 @@ def lines(names: Names, follow: Follow, *, deep: bool = True) -> Iterator[str]:
     yield f"{item.address:#014x}  {pad}{packet_text(item)}" + (f"   ; {'; '.join(told)}" if told else "")
     if deep:
       for line in below(item): yield f"{'':14}  {pad}  {line}"
+    if under is not None and (launch := launches.get(id(item))) is not None:
+      for line in under(item, launch): yield f"{'':14}  {pad}  {line}".rstrip()
 
 
 def rows(names: Names, follow: Follow) -> Iterator[dict[str, Any]]:

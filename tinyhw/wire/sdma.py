@@ -7,6 +7,7 @@ shared between equal streams: treat them as immutable.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -91,6 +92,31 @@ def decode(words: Sequence[int], at: int = 0) -> tuple[Packet, int]:
         _CACHE.clear()
       _CACHE[key] = packet
   return packet, size
+
+
+def size_of(words: Sequence[int], at: int = 0) -> int:
+  """Dwords of the packet at an index, from its head alone; 0 for what is none, or does not say how long it is."""
+  header = int(words[at])
+  cls = _KINDS.get((header & 0xFF, header >> 8 & 0xFF, header >> _BROADCAST & 1))
+  if cls is None:
+    return 0
+  if not cls.REST:
+    return cls.DWORDS
+  fixed: Any = words[at : at + cls.DWORDS]
+  if len(fixed) < cls.DWORDS:
+    return 0
+  try:
+    return cls.DWORDS + _payload(cls._decode(fixed.tolist() if hasattr(fixed, "tolist") else fixed))
+  except DecodeError:
+    return 0
+
+
+@functools.lru_cache(CACHE_LIMIT)
+def head(header: int) -> tuple[str, int]:
+  """The name of the packet that a header begins, and its dwords: 0 where more than the header says how many, or where
+  none is declared, which has its opcode's name."""
+  cls = _KINDS.get((header & 0xFF, header >> 8 & 0xFF, header >> _BROADCAST & 1))
+  return (name(header), 0) if cls is None else (cls.__name__, 0 if cls.REST else cls.DWORDS)
 
 
 def _short(cls: type[Sdma], size: int, end: int, at: int, header: int) -> DecodeError:

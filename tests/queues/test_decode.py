@@ -1,0 +1,120 @@
+"""`tinyhw decode`: what a launch finds set, its code, counts, colours; damaged captures end in one error."""
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.queues.dumps import DONE, DRAW, FENCE, WAIT
+from tests.queues.test_foreign import mutated
+from tinyhw.autogen import pm4_gfx11 as pm4
+from tinyhw.cli.decode import command, painted
+from tinyhw.cli.doctor import command as doctor
+from tinyhw.core.errors import Error
+from tinyhw.queues import summary
+from tinyhw.queues.capture import Capture
+from tinyhw.wire import methods
+from tinyhw.wire import pm4 as pm4_wire
+
+
+def decode(*arguments: str, given: str | None = None) -> Result: return CliRunner().invoke(command, arguments, given)
+
+
+def test_each_launch_has_what_was_set_and_its_code(captured: Path) -> None:
+  """The registers of AMD's dispatch and the methods of NVIDIA's, by their names, as the packets before it set them."""
+  amd = "AMD" in captured.name
+  rows = [json.loads(line) for line in decode(str(captured), "--state", "--disassemble", "--json").output.splitlines()]
+  launched = [(lines, code) for row in rows for lines, code in zip(row["states"], row["code"])]
+  launches = [l for s in Capture(captured) if s.follow is not None for l in s.follow.launches]
+  assert len(launched) == len(launches) >= 3
+  for (lines, code), launch in zip(launched, launches):
+    text = "\n".join(lines)
+    if amd: assert f"COMPUTE_PGM_LO = {launch.entry >> 8 & 0xFFFFFFFF:#010x}" in text
+    else: assert "SEND_PCAS_A(QMD_ADDRESS_SHIFTED8=" in text and "SET_OBJECT(NVCLASS=0xcbc0" in text
+    assert code[0].startswith("code of ")
+  bodies = ["\n".join(code) for _, code in launched if not code[0].endswith("as above")]
+  assert bodies and all(("s_endpgm" if amd else "ret;") in body for body in bodies)
+  assert len(bodies) == len({l.entry for l in launches})
+
+
+def test_the_text_shows_the_same(captured: Path) -> None:
+  plain = decode(str(captured), "--dispatch", "0", "--short")
+  deep = decode(str(captured), "--dispatch", "0", "--short", "--state", "--disassemble")
+  assert plain.exit_code == deep.exit_code == 0
+  more = deep.output.splitlines()
+  assert set(plain.output.splitlines()) < set(more) and any("code of " in line for line in more)
+  assert all(line == line.rstrip() for line in more)
+
+
+def test_a_summary_counts_what_decode_shows(captured: Path) -> None:
+  row = json.loads(decode(str(captured), "--summary", "--json").output)
+  kinds, launches, queues = Counter[str](), 0, Counter[str]()
+  for step in Capture(captured):
+    if step.follow is None: continue
+    launches += len(step.follow.launches)
+    queues[str(step.queue)] += len(step.follow.items)
+    for item in step.follow.items:
+      kinds[item.packet.header.__name__ if isinstance(item.packet, methods.Send) else type(item.packet).__name__] += 1
+  assert row["packets"] == dict(kinds) and row["odd"] == 0 and sum(row["kernels"].values()) == launches
+  assert {name: q["packets"] for name, q in row["queues"].items()} == queues
+  assert all(name.startswith("kernel ") for name in row["kernels"])
+
+
+def test_headers_alone_count_words(tmp_path: Path) -> None:
+  rng = random.Random(5)
+  made = [rng.choice(pm4.PACKETS).fuzz(rng) for _ in range(200)]
+  found = summary.of_words("pm4", [*pm4_wire.stream(made), *DRAW, 0x80000000, 7])
+  names = Counter(pm4_wire.name(pm4_wire.encode(p)[0]) for p in made) + Counter(["DRAW_INDEX_AUTO", "PACKET2"])
+  assert found.packets == names and found.odd == 1
+  assert summary.of_words("sdma", [*FENCE, *FENCE, 0xFF]).row() == {
+    "packets": {"SDMA_PKT_FENCE": 2}, "kernels": {}, "odd": 1, "queues": {}}
+  words = methods.Send(methods.INCR, 1, 0x100, (1, 2, 3)).encode() + methods.Send(methods.IMMD, 1, 0x100, (1,)).encode()
+  assert summary.of_words("pushbuffer", words).packets == {"DMA_INCR": 1, "DMA_IMMD": 1}
+  assert summary.of_words("aql", [2, *[0] * 15, 0x55]).row()["odd"] == 1
+  shown = decode("-", "--kind", "pm4", "--summary", given=" ".join(f"{w:x}" for w in [*WAIT, *DONE, *WAIT]))
+  assert shown.output.splitlines() == ["3 packets", "          2  WAIT_REG_MEM", "          1  RELEASE_MEM"]
+
+
+@pytest.mark.parametrize("line", [
+  "submission 5  GPU0.PM4.0  727.590 ms", "  0x7f8789cef000  NOP(payload=())   ; note",
+  "  -> 0x0040  WAIT_REG_MEM(x=1)", "     0x0041  [c0012d00 00000003] DRAW_INDEX_AUTO", "0x0000  ? what [00000001]",
+  "                COMPUTE_PGM_LO = 1"])
+def test_colours_change_no_letter(line: str) -> None:
+  assert click.unstyle(painted(line)) == line
+  assert (painted(line) != line) == (re.match(r"\s+COMPUTE", line) is None)
+
+
+def test_a_file_has_no_colours(captured: Path) -> None:
+  assert "\x1b" not in decode(str(captured), "--short").output
+
+
+def test_what_fits_not_is_told(tmp_path: Path) -> None:
+  for arguments, wanted in ((("-", "--kind", "pm4", "--state"), "are for captures"),
+                            (("-", "--summary"), "words with their --kind")):
+    done = decode(*arguments, given="c0001000 0")
+    assert isinstance(done.exception, Error) and wanted in str(done.exception)
+
+
+def test_damaged_captures_and_words_end_in_one_error(captured: Path, tmp_path: Path) -> None:
+  """Decode with all that it can show, and the doctor: a result, or one of our errors."""
+  rng, whole, path = random.Random(9), captured.read_bytes(), tmp_path / "bad"
+  for _ in range(12):
+    path.write_bytes(whole[:30] + mutated(whole[30:], rng))
+    for what, arguments in ((command, ["--state", "--disassemble"]), (command, ["--summary"]), (doctor, [])):
+      settled(what, str(path), *arguments)
+  for _ in range(60):
+    path.write_bytes(rng.randbytes(4 * rng.randrange(1, 40)))
+    kind = rng.choice(("pm4", "sdma", "aql", "gpfifo", "pushbuffer"))
+    for more in ([], ["--summary"], ["--json"]): settled(command, str(path), "--kind", kind, "--arch", "sm_90", *more)
+
+
+def settled(what: Any, *arguments: str) -> None:
+  done = CliRunner().invoke(what, arguments)
+  assert done.exception is None or isinstance(done.exception, Error | SystemExit), done.exception
