@@ -24,6 +24,7 @@ VERBS = {
   "asm": ("tinyhw.cli.asm", "Assemble AMD GPU instructions to bytes."),
   "assemble": ("tinyhw.cli.assemble", "Turn the source of a queue's words (decode --source) back into words."),
   "bench": ("tinyhw.cli.bench", "Measure tinyhw against NumPy and tinygrad on this machine."),
+  "debug": ("tinyhw.cli.debug_queues", "Go through command queues packet by packet, forward and back."),
   "decode": ("tinyhw.cli.decode", "Show a capture, or the words of a queue, packet by packet."),
   "demo": ("tinyhw.cli.demo", "Train a small network on LLVM, PYTHON and the AMD mock, and show one launch's queue."),
   "devices": ("tinyhw.cli.devices", "List the devices, and what each one needs."),

@@ -14,7 +14,7 @@ from tinyhw.queues import listing
 from tinyhw.queues.world import Item, Launch
 from tinyhw.wire import methods
 
-KINDS: Final = ("packet", "kernel", "address", "dispatch", "submission")
+KINDS: Final = ("packet", "kernel", "address", "dispatch", "submission", "at")
 NUMBERS: Final = ("address", "dispatch", "submission")
 
 
@@ -59,6 +59,7 @@ class Break:
       case "packet": return any(fnmatchcase(kind.lower(), self.what.lower()) for kind in row.kinds())
       case "kernel": return any(fnmatchcase(kernel, self.what) for kernel in kernels(row, names))
       case "dispatch": return any(number == int(self.what, 0) for number, _ in row.launches)
+      case "at": return self.what == f"{row.submission}:{row.index}"
       case "submission": return row.index == 0 and row.submission == int(self.what, 0)
       case _: return any(_names(item, int(self.what, 0)) for item in row.items())
 
@@ -92,8 +93,10 @@ def point(number: int, text: str) -> Break:
   what = what.strip()
   if kind not in KINDS or not what:
     raise InvalidArgument(f"{text!r} is no place to stand", where="break",
-                          hint="packet KIND, kernel NAME, address 0x..., dispatch N or submission N")
+                          hint="packet KIND, kernel NAME, address 0x..., dispatch N, submission N or at SUBMISSION:PACKET")
   if kind in NUMBERS and _number(what) is None: raise InvalidArgument(f"{what!r} is no number", where=f"break {kind}")
+  if kind == "at" and (what.count(":") != 1 or any(not part.isdecimal() for part in what.split(":"))):
+    raise InvalidArgument(f"{what!r} is no submission and packet", where="break at", hint="as 3:12")
   return Break(number, kind, what)
 
 

@@ -135,13 +135,14 @@ class Session:
     self.capture = self._open_capture()
     self.on = self._machines(self.capture)
     self.replay = Replay(self.capture, self.on.ports, look=self.on.looks)
-    self._staged: Iterator[tuple[Done, bool]] = self.replay.staged()
+    self._staged: Iterator[tuple[Done, bool]] = self.replay.staged(events=self.capture.before_the_end())
     self._streams: dict[tuple[str, int], _Stream] = {}
     self._failed: set[str] = set()
     self._launches = 0
     self.done: Done | None = None
     self.moment = Moment(-1, 0)
-    self.ended, self._drawn = False, None
+    self.ended = False
+    self._drawn: tuple[str, str] | None = None
     self._submit()
     self.last = Stop("start", "the beginning")
     if self.ended: self.last = Stop("end", "the capture holds no submission")
@@ -183,7 +184,7 @@ class Session:
 
   def _draw(self) -> None:
     """Whose packet is next."""
-    self._drawn: tuple[str, str] | None = None
+    self._drawn = None
     for vendor, machine in self.on.machines.items():
       name = machine.draw()
       if name is not None:
@@ -314,7 +315,9 @@ class Session:
     return stop
 
   def _over(self) -> Stop:
-    return Stop("over", "\n".join([f"submission {self.moment.submission}: nothing of it can go on", *self.waiting()]))
+    waits = self.waiting()
+    what = "is over" if not waits else "can go on no more"
+    return Stop("over", "\n".join([f"submission {self.moment.submission} {what}", *waits]))
 
   def run(self) -> Stop:
     """Go on to a breakpoint, a fault, memory that differs, or the capture's end."""
@@ -352,8 +355,9 @@ class Session:
   def go_to(self, moment: Moment) -> Stop:
     """Stand at a moment, before or behind this one; breakpoints do not count."""
     if moment < self.moment or self.ended: self.restart()
-    while self.moment < moment and not self.ended: self._advance()
-    return self._stand(Stop("step", ""))
+    self._interrupted = False
+    while self.moment < moment and not self.ended and not self._interrupted: self._advance()
+    return self._stand(Stop("interrupted", "interrupted") if self._interrupted else Stop("step", ""))
 
   def back(self) -> Stop:
     """To the beginning of this submission; from there, to that of the one before."""

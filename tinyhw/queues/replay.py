@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -72,10 +73,11 @@ class Replay:
     """Go through the capture up to a submission; each is given when it was waited for and compared."""
     return (done for done, over in self.staged(until) if over)
 
-  def staged(self, until: int | None = None) -> Iterator[tuple[Done, bool]]:
-    """As `run`; each submission is also given (False) when its doorbell has rung, before anybody waits for it."""
+  def staged(self, until: int | None = None, events: int | None = None) -> Iterator[tuple[Done, bool]]:
+    """As `run`; each submission is also given (False) when its doorbell has rung, before anybody waits for it. Of the
+    capture so many events are gone through."""
     last: Done | None = None
-    for step in self.capture:
+    for step in islice(self.capture, events):
       event, vendor = step.event, step.event.vendor
       if not vendor: continue
       if isinstance(event, Seen):
