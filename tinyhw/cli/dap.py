@@ -30,7 +30,8 @@ CAPABILITIES: Final = {"supportsConfigurationDoneRequest": True, "supportsFuncti
 _SCOPES: Final = ("Packet", "Registers", "Arguments")
 _REASONS: Final = {"start": "entry", "breakpoint": "breakpoint", "fault": "exception", "differs": "exception",
                    "interrupted": "pause"}
-_WHILE_RUNNING: Final = ("pause", "disconnect", "terminate")  # they end a run
+_LAST: Final = ("disconnect", "terminate")
+_WHILE_RUNNING: Final = ("pause", *_LAST)  # they end a run
 
 
 class Server:
@@ -66,15 +67,15 @@ class Server:
     """Requests as they come: a run that goes on is told of those that end it."""
     while True:
       try: request = self.wire.read()
-      except (OSError, ValueError): request = None  # the stream was closed
       except Contents as error:
         self._requests.put(error)
         continue
       except DecodeError as error: return self._requests.put(error)
+      except (OSError, ValueError): request = None  # the stream was closed
       if (request is None or request["command"] in _WHILE_RUNNING) and self.session is not None:
         self.session.interrupt()
       self._requests.put(request)
-      if request is None: return
+      if request is None or request["command"] in _LAST: return
 
   def _handle(self, request: dict[str, Any]) -> None:
     name = request["command"]
@@ -159,7 +160,8 @@ class Server:
   def _on_stepBack(self, a: dict[str, Any]) -> None: self._go(self._at().reverse_step)
   def _on_reverseContinue(self, a: dict[str, Any]) -> None: self._go(self._at().reverse_run)
   def _on_restart(self, a: dict[str, Any]) -> None: self._go(self._at().restart)
-  def _on_pause(self, a: dict[str, Any]) -> None: self._at()
+
+  def _on_pause(self, a: dict[str, Any]) -> None: self._at().interrupted()  # a run has ended by it, or none was there
 
   _after_continue = _after_next = _after_stepIn = _after_stepOut = _after_stepBack = _went
   _after_reverseContinue = _after_restart = _went

@@ -17,7 +17,8 @@ from tinyhw.cli.timeline import code_of
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.queue_debugger import launch_at
 from tinyhw.queues import listing
-from tinyhw.queues.breaks import KINDS, Row, kernels
+from tinyhw.queues.breaks import KINDS, Row, kernels, rows
+from tinyhw.queues.capture import Capture
 from tinyhw.queues.debug import Place, Session, Stop
 
 AROUND: Final = 5  # packets before and behind that `list` shows
@@ -151,15 +152,15 @@ class QueueShell(Prompt):
   def _info_queues(self, args: str) -> bool:
     places = self.session.places()
     drawn = self.session.place
-    lines, rows = [], []
+    lines, told = [], []
     for p in places:
       s = p.standing
       here = drawn is not None and drawn.standing.name == s.name
       at = "" if s.address is None else f" at {s.address:#x}"
       text = "" if p.row is None else f" {listing.packet_text(p.row.item)}"
       lines.append(f"{'=>' if here else '  '} {s.name}  {s.state}{at}{f': {s.why}' if s.why else text}")
-      rows.append({"queue": s.name, "state": s.state, "address": s.address, "why": s.why, "next": here} | packet_row(p))
-    return self.tell({"queues": rows}, lines)
+      told.append({"queue": s.name, "state": s.state, "address": s.address, "why": s.why, "next": here} | packet_row(p))
+    return self.tell({"queues": told}, lines)
 
   def _info_registers(self, args: str) -> bool:
     values = {k: v for k, v in self.session.values().items() if args.lower() in k.lower()}
@@ -183,15 +184,15 @@ class QueueShell(Prompt):
 
   def _info_arguments(self, args: str) -> bool:
     place = self._place()
-    rows = arguments(self.session, place)
-    if not rows: raise InvalidArgument("no packet that launches a kernel is here", hint="break kernel *")
-    return self.tell({"arguments": rows}, [f"+{r['offset']:#04x}  {r['value']:#018x}  {r['name']}".rstrip()
-                                           for r in rows])
+    found = arguments(self.session, place)
+    if not found: raise InvalidArgument("no packet that launches a kernel is here", hint="break kernel *")
+    return self.tell({"arguments": found}, [f"+{r['offset']:#04x}  {r['value']:#018x}  {r['name']}".rstrip()
+                                            for r in found])
 
   def _info_memory(self, args: str) -> bool:
-    rows = [{"address": a.address, "size": a.size, "name": str(a), "vendor": vendor}
-            for vendor, world in self.session.capture.worlds.items() for a in world.living()]
-    return self.tell({"memory": rows}, [f"{r['address']:#014x}  {r['size']:>12,}  {r['name']}" for r in rows])
+    found = [{"address": a.address, "size": a.size, "name": str(a), "vendor": vendor}
+             for vendor, world in self.session.capture.worlds.items() for a in world.living()]
+    return self.tell({"memory": found}, [f"{r['address']:#014x}  {r['size']:>12,}  {r['name']}" for r in found])
 
   def do_x(self, args: str) -> bool:
     """x/8xw ADDRESS: memory as it is now; x hex, d whole numbers, f float, in units of b, h, w, g (1, 2, 4, 8 bytes).
@@ -210,9 +211,9 @@ class QueueShell(Prompt):
   def do_list(self, args: str) -> bool:
     """list: packets around the next one, of the same submission."""
     place = self._place()
-    rows = self.session.part(place)
-    at = rows.index(place.row) if place.row in rows else 0
-    part = rows[max(0, at - AROUND):at + AROUND + 1]
+    all_rows = self.session.part(place)
+    at = all_rows.index(place.row) if place.row in all_rows else 0
+    part = all_rows[max(0, at - AROUND):at + AROUND + 1]
     lines = [f"{'=>' if row is place.row else '  '} {row_text(place.names, row)}" for row in part]
     return self.tell({"packets": [{"address": r.item.address, "text": listing.packet_text(r.item),
                                    "next": r is place.row} for r in part]}, lines)
@@ -262,6 +263,24 @@ def row_text(names: listing.Names, row: Row) -> str:
   told += listing.known(names, row.item, None)
   pad = "  " * row.item.depth
   return f"{row.item.address:#014x}  {pad}{listing.packet_text(row.item)}" + (f"   ; {'; '.join(told)}" if told else "")
+
+
+def last_dispatch(path: Path) -> tuple[int, list[str]] | None:
+  """The last launch of a capture: its number, and the packets around it. None where nothing is launched."""
+  capture, found, first = Capture(path), None, 0
+  try:
+    for step in capture:
+      if step.follow is None: continue
+      if step.follow.launches:
+        made = rows(step.submission, step.follow.items, step.follow.launches, first)
+        names = listing.Names(capture, step.event.vendor, step.world)
+        at = max(i for i, row in enumerate(made) if row.launches)
+        lines = [f"{'=>' if row is made[at] else '  '} {row_text(names, row)}"
+                 for row in made[max(0, at - AROUND):at + AROUND + 1]]
+        found = made[at].launches[-1][0], lines
+      first += len(step.follow.launches)
+  finally: capture.close()
+  return found
 
 
 def shown(place: Place) -> list[str]:

@@ -93,7 +93,7 @@ def point(number: int, text: str) -> Break:
   what = what.strip()
   if kind not in KINDS or not what:
     raise InvalidArgument(f"{text!r} is no place to stand", where="break",
-                          hint="packet KIND, kernel NAME, address 0x..., dispatch N, submission N or at SUBMISSION:PACKET")
+                          hint="packet KIND, kernel NAME, address A, dispatch N, submission N or at SUBMISSION:PACKET")
   if kind in NUMBERS and _number(what) is None: raise InvalidArgument(f"{what!r} is no number", where=f"break {kind}")
   if kind == "at" and (what.count(":") != 1 or any(not part.isdecimal() for part in what.split(":"))):
     raise InvalidArgument(f"{what!r} is no submission and packet", where="break at", hint="as 3:12")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinyhw.queues.container import Reader
-from tinyhw.queues.events import Close, Doorbell, Event, Munmap, Program, Seen, parsed
+from tinyhw.queues.events import Doorbell, Event, Program, Seen, parsed
 from tinyhw.queues.vendors import new_world
 from tinyhw.queues.world import Allocation, Follow, Queue, World
 
@@ -130,11 +130,15 @@ class Capture:
   def before_the_end(self) -> int:
     """How many events there are up to the last submission, with what was seen of it: behind these a program takes its
     queues and memory down."""
-    found, closing = 0, False
+    found, gone = 0, 0  # `gone`: what was taken down up to the last submission
+    worlds: dict[str, World] = {}
     for number, event in enumerate(parsed(self.reader.events(0)), 1):
-      if isinstance(event, Doorbell) and event.queue >= 0: found, closing = number, False
-      elif isinstance(event, Close | Munmap): closing = True
-      elif isinstance(event, Seen) and not closing: found = number
+      if event.vendor: worlds.setdefault(event.vendor, new_world(event.vendor)).apply(event, number)
+      submits = isinstance(event, Doorbell) and event.queue >= 0
+      if not submits and not isinstance(event, Seen): continue
+      now = sum(len(w.freed) + sum(q.closed for q in w.queues) for w in worlds.values())
+      if submits: gone = now
+      if now == gone: found = number
     return found
 
   def _doorbell(self, step: Step, event: Doorbell, world: World, memory: Memory) -> bool:

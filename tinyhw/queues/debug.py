@@ -160,8 +160,13 @@ class Session:
     return self.last
 
   def interrupt(self) -> None:
-    """Have the run stand before the next packet; safe in a signal's handler."""
+    """Have the run, or the next one, stand before the next packet; for signals' handlers and other threads."""
     self._interrupted = True
+
+  def interrupted(self) -> bool:
+    """Whether somebody asked for that since the last time that this was asked."""
+    was, self._interrupted = self._interrupted, False
+    return was
 
   def _submit(self) -> list[str]:
     """The submission at hand is over: what it left behind is compared, and the next one is made. What differs."""
@@ -299,11 +304,11 @@ class Session:
 
   def _until(self, over: Callable[[], bool]) -> Stop:
     """Go on to what stops the run, or until `over()`; one packet at least."""
-    self._interrupted = False
     while True:
       told = self._advance()
+      asked = self.interrupted()
       if told is not None: return self._stand(told)
-      if self._interrupted: return self._stand(Stop("interrupted", "interrupted"))
+      if asked: return self._stand(Stop("interrupted", "interrupted"))
       hit = self._hit()
       if hit is not None:
         hit.hits += 1
@@ -355,9 +360,10 @@ class Session:
   def go_to(self, moment: Moment) -> Stop:
     """Stand at a moment, before or behind this one; breakpoints do not count."""
     if moment < self.moment or self.ended: self.restart()
-    self._interrupted = False
-    while self.moment < moment and not self.ended and not self._interrupted: self._advance()
-    return self._stand(Stop("interrupted", "interrupted") if self._interrupted else Stop("step", ""))
+    while self.moment < moment and not self.ended:
+      self._advance()
+      if self.interrupted(): return self._stand(Stop("interrupted", "interrupted"))
+    return self._stand(Stop("step", ""))
 
   def back(self) -> Stop:
     """To the beginning of this submission; from there, to that of the one before."""
@@ -388,10 +394,10 @@ class Session:
   def _forward(self, end: Moment, ended: bool, note: Callable[[Moment], None]) -> None:
     """Begin anew and go forward to a moment; `note` is called at each before it."""
     self.restart()
-    self._interrupted = False
-    while not self.ended and (ended or self.moment < end) and not self._interrupted:
+    while not self.ended and (ended or self.moment < end):
       note(self.moment)
       self._advance()
+      if self._interrupted: return  # what comes next is told of it
 
   def _go_back(self, choose: Callable[[list[Moment]], Moment | None], keep: int) -> Stop:
     moments: deque[Moment] = deque(maxlen=keep)

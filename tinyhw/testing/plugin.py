@@ -5,8 +5,10 @@ A test that faults, hangs or leaks fails alone: with the report of its own fault
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,6 +38,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
   group.addoption("--mockgpu-timeout", type=float, metavar="SECONDS", help="what a wait for a GPU may take")
   group.addoption("--mockgpu-leaks", choices=("fail", "ignore"), default="fail", help="what becomes of a test that "
                   "still holds GPU memory after its end (default: fail)")
+  group.addoption("--tinyhw-debug", action="store_true", help="record each test's submissions, and open the debugger "
+                  "of queues at the last dispatch of one that fails; each test gets a machine of its own")
   parser.addini("mockgpu", "as --mockgpu", default="")
 
 
@@ -107,7 +111,23 @@ class MockGPUs:
       item.stash[_WRONG] = str(error)
       return (yield)
     if self.real: return (yield)
-    with self._machine(item, wanted): return (yield)
+    try:
+      with self._machine(item, wanted): return (yield)
+    finally: self._debug(item)
+
+  def _debug(self, item: pytest.Item) -> None:
+    """The debugger at a failed test's last dispatch, where somebody is at the terminal."""
+    path = item.stash.get(_CAPTURE, None)
+    capturing: Any = self.config.pluginmanager.get_plugin("capturemanager")
+    if path is None: return
+    if not item.stash.get(_FAILED, False):
+      from tinyhw.testing.queues import forget
+      return forget(path)
+    with ExitStack() as stack:
+      if capturing is not None: stack.enter_context(capturing.global_and_fixture_disabled())
+      if not sys.stdin.isatty(): return
+      from tinyhw.testing.queues import debug
+      debug(path)
 
   @contextmanager
   def _machine(self, item: pytest.Item, wanted: Wanted) -> Iterator[None]:
@@ -118,6 +138,9 @@ class MockGPUs:
       if wanted is not self.shared:
         stack.enter_context(Device.aside())
         stack.enter_context(asked(wanted, self.device_chosen))
+      if self.config.getoption("--tinyhw-debug"):
+        from tinyhw.testing.queues import recorded
+        item.stash[_CAPTURE] = stack.enter_context(recorded(item.name))
       stack.enter_context(warned(wanted))
       stack.enter_context(limited(wanted.timeout))
       Device.notes_places = users_line
@@ -178,10 +201,14 @@ class MockGPUs:
     if trial is not None and report.failed:
       item.stash[_FAILED] = True
       if text := trial.record(): report.sections.append(("mock GPU", text))
+      if (path := item.stash.get(_CAPTURE, None)) is not None:
+        from tinyhw.testing.queues import told
+        report.sections.append(("queues", told(path)))
     return report
 
 
 _FAILED = pytest.StashKey[bool]()
+_CAPTURE = pytest.StashKey[Path]()  # of what the test submits, with --tinyhw-debug
 
 
 def shorten(error: pytest.ExceptionInfo[BaseException]) -> None:
