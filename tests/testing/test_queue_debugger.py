@@ -6,8 +6,10 @@ import re
 import subprocess
 import sys
 import threading
+from importlib.metadata import entry_points
 from pathlib import Path
 
+INSTALLED = any(e.name == "tinyhw" for e in entry_points(group="pytest11"))
 TESTS = """
 import pytest
 from tinyhw import Tensor
@@ -26,7 +28,7 @@ def test_the_prompt_opens_at_the_last_dispatch_of_a_test_that_fails(tmp_path: Pa
   environment = {**os.environ, "TMPDIR": str(tmp_path / "captures"), "TERM": "dumb", "COLUMNS": "200",
                  "PYTEST_ADDOPTS": "", "XDG_STATE_HOME": str(tmp_path)}
   child = subprocess.Popen([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist",
-                            "-p", "tinyhw.testing.plugin", "--tinyhw-debug", str(tmp_path / "test_it.py")],
+                            *([] if INSTALLED else ["-p", "tinyhw.testing.plugin"]), "--tinyhw-debug", "test_it.py"],
                            cwd=tmp_path, env=environment, stdin=side, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
   os.close(side)
   os.write(terminal, b"next\nquit\n")

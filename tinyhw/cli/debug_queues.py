@@ -21,8 +21,8 @@ from tinyhw.queues.container import MAGIC
 @click.option("-o", "--output", metavar="FILE", help="Where a program's capture is kept [a file that is removed].")
 @click.option("--mockgpu", metavar="CARDS", help="Mock cards: the program's, and those on which the capture is "
               "submitted again [the capture's own].")
-@click.option("-b", "--break", "places", multiple=True, metavar="PLACE", help="Begin at a breakpoint, in the "
-              "words of the command break; as often as you like.")
+@click.option("-b", "--break", "places", multiple=True, metavar="PLACE",
+              help="Begin at a breakpoint, in the words of the command break; as often as you like.")
 @click.option("-x", "--command", "script", metavar="FILE", help="Commands from a file (- is standard input).")
 @click.option("-e", "--eval", "given", multiple=True, metavar="COMMAND", help="A command; as often as you like.")
 @click.option("--json", "as_json", is_flag=True, help="Each command answers with one JSON object.")
@@ -31,8 +31,9 @@ from tinyhw.queues.container import MAGIC
               "(0: a free one, which is told), for one client.")
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def command(output: str | None, mockgpu: str | None, places: tuple[str, ...], script: str | None, given: tuple[str, ...],
-            as_json: bool, dap: bool, dap_port: int | None, program: str | None, arguments: tuple[str, ...]) -> None:
+def command(output: str | None, mockgpu: str | None, places: tuple[str, ...], script: str | None,
+            given: tuple[str, ...], as_json: bool, dap: bool, dap_port: int | None, program: str | None,
+            arguments: tuple[str, ...]) -> None:
   """Go through command queues packet by packet, forward and back: those of a capture, or of a PROGRAM.
 
   A program is recorded first, and may hang or fail; then what it submitted is submitted again on mock cards, and

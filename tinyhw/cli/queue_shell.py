@@ -186,7 +186,7 @@ class QueueShell(Prompt):
     place = self._place()
     found = arguments(self.session, place)
     if not found: raise InvalidArgument("no packet that launches a kernel is here", hint="break kernel *")
-    return self.tell({"arguments": found}, [f"+{r['offset']:#04x}  {r['value']:#018x}  {r['name']}".rstrip()
+    return self.tell({"arguments": found}, [f"+{r['offset']:#04x}  {r['value']:#x}  {r['name']}".rstrip()
                                             for r in found])
 
   def _info_memory(self, args: str) -> bool:

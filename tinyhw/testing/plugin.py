@@ -123,11 +123,13 @@ class MockGPUs:
     if not item.stash.get(_FAILED, False):
       from tinyhw.testing.queues import forget
       return forget(path)
-    with ExitStack() as stack:
-      if capturing is not None: stack.enter_context(capturing.global_and_fixture_disabled())
+    if capturing is not None: capturing.suspend(in_=True)  # as for pdb
+    try:
       if not sys.stdin.isatty(): return
       from tinyhw.testing.queues import debug
       debug(path)
+    finally:
+      if capturing is not None: capturing.resume()
 
   @contextmanager
   def _machine(self, item: pytest.Item, wanted: Wanted) -> Iterator[None]:
