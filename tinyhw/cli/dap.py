@@ -12,7 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tinyhw.cli.dap_wire import Contents, Wire
 from tinyhw.cli.queue_shell import arguments, row_text
@@ -24,6 +24,7 @@ from tinyhw.queues.breaks import rows
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.debug import Place, Session, Stop
 
+T = TypeVar("T")
 CAPABILITIES: Final = {"supportsConfigurationDoneRequest": True, "supportsFunctionBreakpoints": True,
                        "supportsStepBack": True, "supportsReadMemoryRequest": True, "supportsRestartRequest": True,
                        "supportsTerminateRequest": True}
@@ -83,8 +84,6 @@ class Server:
     if found is None: return self.wire.answer(request, error=f"{name}: no request that this debugger knows")
     try: body = found(request.get("arguments") or {})
     except Error as error: return self.wire.answer(request, error=str(error))
-    except (KeyError, TypeError, ValueError) as error:
-      return self.wire.answer(request, error=f"{name}: its arguments are not the protocol's: {error}")
     self.wire.answer(request, body)
     if (after := getattr(self, f"_after_{name}", None)) is not None: after()
 
@@ -94,14 +93,14 @@ class Server:
 
   def _on_launch(self, a: dict[str, Any]) -> None:
     if self.session is not None: raise InvalidArgument("is debugged already", where="launch")
-    capture, program = a.get("capture") or self._capture, a.get("program")
-    mockgpu = a.get("mockgpu") or self._mockgpu
-    if program is not None:
-      path = Path(a.get("output") or Path(self._folder.name) / "run.thq")
-      code = run_recorded(path, mockgpu, str(program), tuple(map(str, a.get("args", ()))), output=sys.stderr)
+    capture, program = _field(a, "capture", str, "") or self._capture, _field(a, "program", str, "")
+    mockgpu = _field(a, "mockgpu", str, "") or self._mockgpu
+    if program:
+      path = Path(_field(a, "output", str, "") or Path(self._folder.name) / "run.thq")
+      code = run_recorded(path, mockgpu, program, tuple(map(str, _field(a, "args", list, []))), output=sys.stderr)
       if not path.exists(): raise DeviceError(f"opened no device that has queues (exit status {code})",
-                                              where=str(program), hint='"mockgpu": "gfx1100" names mock cards')
-    elif capture is not None: path = Path(str(capture))
+                                              where=program, hint='"mockgpu": "gfx1100" names mock cards')
+    elif capture is not None: path = Path(capture)
     else: raise InvalidArgument('names neither "capture" nor "program"', where="launch")
     self.session, self.path, self._enters = new_session(path, mockgpu), path, bool(a.get("stopOnEntry", True))
 
@@ -122,13 +121,13 @@ class Server:
   # ---- breakpoints
 
   def _on_setBreakpoints(self, a: dict[str, Any]) -> dict[str, Any]:
-    submission = int(a["source"]["sourceReference"]) - 1
+    submission = _field(_field(a, "source", dict), "sourceReference", int) - 1
     count = len(self._source(submission))
-    return self._set(submission, [f"at {submission}:{int(b['line']) - 1}" if 1 <= int(b["line"]) <= count else ""
-                                  for b in a.get("breakpoints", ())])
+    lines = [_field(b, "line", int) for b in _field(a, "breakpoints", list, [])]
+    return self._set(submission, [f"at {submission}:{n - 1}" if 1 <= n <= count else "" for n in lines])
 
   def _on_setFunctionBreakpoints(self, a: dict[str, Any]) -> dict[str, Any]:
-    names = [str(b["name"]).strip() for b in a.get("breakpoints", ())]
+    names = [_field(b, "name", str).strip() for b in _field(a, "breakpoints", list, [])]
     return self._set(-1, [n if " " in n or not n else f"packet {n}" if n == n.upper() else f"kernel {n}"
                           for n in names])
 
@@ -182,7 +181,7 @@ class Server:
                         for p in self._at().places()]}
 
   def _on_stackTrace(self, a: dict[str, Any]) -> dict[str, Any]:
-    place = self._place(int(a["threadId"]))
+    place = self._place(_field(a, "threadId", int))
     if place.row is None: return {"stackFrames": [], "totalFrames": 0}
     frame = {"id": self._number(place.standing.name), "name": listing.packet_text(place.row.item),
              "line": place.row.index + 1, "column": 1, "instructionPointerReference": hex(place.row.item.address),
@@ -191,15 +190,15 @@ class Server:
     return {"stackFrames": [frame], "totalFrames": 1}
 
   def _on_source(self, a: dict[str, Any]) -> dict[str, Any]:
-    return {"content": "\n".join(self._source(int(a["sourceReference"]) - 1)) + "\n", "mimeType": "text/plain"}
+    return {"content": "\n".join(self._source(_field(a, "sourceReference", int) - 1)) + "\n", "mimeType": "text/plain"}
 
   def _on_scopes(self, a: dict[str, Any]) -> dict[str, Any]:
-    base = (int(a["frameId"]) - 1) * len(_SCOPES) + 1
+    base = (_field(a, "frameId", int) - 1) * len(_SCOPES) + 1
     return {"scopes": [{"name": name, "variablesReference": base + i, "expensive": False}
                        for i, name in enumerate(_SCOPES)]}
 
   def _on_variables(self, a: dict[str, Any]) -> dict[str, Any]:
-    thread, scope = divmod(int(a["variablesReference"]) - 1, len(_SCOPES))
+    thread, scope = divmod(_field(a, "variablesReference", int) - 1, len(_SCOPES))
     place, session = self._place(thread + 1), self._at()
     pairs: list[tuple[str, str, int]] = []
     if scope == 0 and place.row is not None:
@@ -220,7 +219,9 @@ class Server:
                           | ({"memoryReference": hex(at)} if at else {}) for n, v, at in pairs]}
 
   def _on_readMemory(self, a: dict[str, Any]) -> dict[str, Any]:
-    address, size = int(str(a["memoryReference"]), 0) + int(a.get("offset", 0)), int(a["count"])
+    text, size = _field(a, "memoryReference", str), _field(a, "count", int)
+    try: address = int(text, 0) + _field(a, "offset", int, 0)
+    except ValueError: raise InvalidArgument(f"{text!r} is no address", where="readMemory") from None
     if not size: return {"address": hex(address)}
     return {"address": hex(address), "data": base64.b64encode(self._at().memory(address, size)).decode()}
 
@@ -250,3 +251,12 @@ class Server:
         return [row_text(names, row) for row in made]
     finally: capture.close()
     raise InvalidArgument(f"there is no submission {submission}", where="source")
+
+
+def _field(a: Any, name: str, kind: type[T], default: T | None = None) -> T:
+  """A field of a request's arguments. Raises InvalidArgument where it is not there, or of another type."""
+  found = a.get(name, default) if isinstance(a, dict) else None
+  if type(found) is not kind:
+    raise InvalidArgument("is missing" if found is None else f"{found!r:.40} is no {kind.__name__}", where=name,
+                          hint="the Debug Adapter Protocol's specification has each request's arguments")
+  return found
