@@ -28,6 +28,25 @@ ready.value = 2
 try: (x * 2).tolist()
 except WaitTimeout: pass
 """
+FAULT = """
+import tinyhw
+from tinyhw.core.errors import Error
+ptx = '''
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry poke(.param .u64 p) {
+  .reg .u64 %a;
+  .reg .u32 %v;
+  ld.param.u64 %a, [p];
+  mov.u32 %v, 7;
+  st.global.u32 [%a], %v;
+  ret;
+}'''
+try: tinyhw.launch(ptx.encode(), "poke", 1, 1, [0x7000_0000_0000], device="NV")
+except Error: pass
+"""
+
 
 def where(session: Session) -> tuple[int, int, str] | None:
   """(submission, packet, text) that is next."""
@@ -153,6 +172,20 @@ def test_a_hang_is_stood_at_its_packet(device: str, tmp_path: Path) -> None:
     assert place is not None and place.row is not None and place.standing.why
     assert any(e.does.name == "WAIT" for e in place.row.item.effects)
     assert session.run().reason == "end"
+
+
+def test_a_fault_is_stood_at(tmp_path: Path) -> None:
+  path = tmp_path / "fault.thq"
+  done = record(path, "NV", FAULT)
+  assert done.returncode == 0, done.stderr
+  with debug_queues(path) as session:
+    stop = session.run()
+    assert stop.reason == "fault" and "0x700000000000" in stop.text, stop
+    before = session.moment
+    session.reverse_step(2)  # SEND_SIGNALING_PCAS2_B starts what SEND_PCAS_A has named
+    place = session.place
+    assert place is not None and place.row is not None
+    assert breaks.kernels(place.row, place.names) == ["poke"] and session.moment < before
 
 
 def test_a_capture_of_a_card_wants_mock_cards(captured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
