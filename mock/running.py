@@ -64,6 +64,22 @@ class Wait:
     return f"{self.packet} waits for {self.where} {self.wanted}, found {self.seen():#x}"
 
 
+@dataclass(frozen=True)
+class Standing:
+  """Where a queue stands, for who goes through its packets one by one. `address` is that of the packet that it executes
+  next, goes on with, or waits at or stopped at; `why` says what it waits for, or why it stopped."""
+
+  name: str
+  gpu: int
+  ring: int
+  address: int | None
+  state: str
+  why: str
+  runnable: bool
+  failed: bool
+  busy: bool
+
+
 class Runs(Protocol):
   """A queue or channel, as the scheduler sees it."""
 
@@ -75,6 +91,9 @@ class Runs(Protocol):
   def busy(self) -> bool: ...
   def queued_by(self) -> int | None: ...
   def standing(self) -> Idle | None: ...
+  def stands(self) -> Standing: ...
+  def single(self) -> None: ...
+  def movable(self) -> bool: ...
   def fail(self, error: Error) -> None: ...
   def describe(self) -> str: ...
   def snapshot(self) -> dict[str, Any]: ...
@@ -362,6 +381,43 @@ class Running:
   def strike(self, runner: Any, fault: Fault) -> None:
     """Have a fault happen."""
     raise NotImplementedError
+
+  # ---- packet by packet
+
+  def standings(self) -> list[Standing]:
+    """Where each queue stands."""
+    with self.lock:
+      return [q.stands() for q in self.runners]
+
+  def values_of(self, name: str) -> dict[str, int | str]:
+    """What a queue's engine holds for its next packets, by the vendor's names; empty where nothing is held."""
+    with self.lock:
+      return next((dict(q.values()) for q in self.runners if q.name == name), {})
+
+  def draw(self) -> str | None:
+    """The queue whose packet is next, as the seed says; None when no queue can proceed."""
+    with self.lock:
+      ready = list(filter(_RUNNABLE, self.runners))
+      if not ready:
+        return None
+      chosen = ready[0] if len(ready) == 1 else self.rng.choice(ready)
+      return str(chosen.name)
+
+  def single(self, name: str, stop: Callable[[], bool] = lambda: False) -> bool:
+    """A queue executes one packet, with all that it begins. False when `stop()` said so before it was over."""
+    self.note_thread()
+    with self.lock, HELD:
+      self._before_waiting()
+      queue = next((q for q in self.runners if q.name == name), None)
+      if queue is None or not queue.runnable():
+        return True
+      self.lone = False  # what runs alone may run several at once
+      queue.single()
+      while queue.movable():
+        if stop() or HELD.ends():
+          return False
+        queue.single()
+      return True
 
   def _hang(self) -> None:
     """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""

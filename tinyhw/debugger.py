@@ -182,20 +182,21 @@ class _Capturer(Observer):
     self.kept, self.pattern, self.limit = kept, pattern, limit
 
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
-    if isinstance(d, ptx.Dispatch):
-      name, linked = d.program.entry_name, d.program.linked
-      if len(self.kept) >= self.limit or not fnmatch.fnmatchcase(name, self.pattern): return
-      self.kept.append(Captured(name, copied_space(space), arch, d, {}, [], [],
-                                text=tuple(linked.text.decode(errors="replace").splitlines())))
-      return
-    found = kernel_at(d.entry_pc)
-    name = "" if found is None else found[2].name
+    found = None if isinstance(d, ptx.Dispatch) else kernel_at(d.entry_pc)
+    name = d.program.entry_name if isinstance(d, ptx.Dispatch) else "" if found is None else found[2].name
     if len(self.kept) >= self.limit or not fnmatch.fnmatchcase(name, self.pattern): return
-    code, address, kernel = found or (None, 0, None)
-    self.kept.append(Captured(name, copied_space(space), arch, d, {} if code is None else symbols(code, address),
-                              [] if code is None else ranges(code, address),
-                              [] if kernel is None else _buffers(space, arch, d, kernel),
-                              None if code is None else sources([(address, code)])))
+    self.kept.append(kept(space, arch, d, found))
+
+
+def kept(space: AddressSpace, arch: Any, d: Any, found: tuple[CodeObject, int, Kernel] | None) -> Captured:
+  """A dispatch that begins, with a copy of its memory; `found` as from `kernel_at`, for AMD's."""
+  if isinstance(d, ptx.Dispatch):
+    text = tuple(d.program.linked.text.decode(errors="replace").splitlines())
+    return Captured(d.program.entry_name, copied_space(space), arch, d, {}, [], [], text=text)
+  if found is None: return Captured("", copied_space(space), arch, d, {}, [], [])
+  code, address, kernel = found
+  return Captured(kernel.name, copied_space(space), arch, d, symbols(code, address), ranges(code, address),
+                  _buffers(space, arch, d, kernel), sources([(address, code)]))
 
 
 def _buffers(space: AddressSpace, arch: Arch, d: Any, kernel: Kernel) -> list[tuple[str, int, int]]:

@@ -96,9 +96,11 @@ RECORDING: Final = Recording()
 
 
 @contextmanager
-def recording(path: str | os.PathLike[str]) -> Iterator[None]:
-  """A block whose submissions are recorded to a file, on devices that are opened inside."""
+def recording(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
+  """A block whose submissions are recorded to a file, on devices that are opened inside. At its end all that was
+  submitted is waited for, unless `wait` is False: it may hang."""
   from tinyhw.device import Device  # the registry imports this module
   with Device.aside(), RECORDING.aside(path):
     try: yield
-    finally: Device.synchronize()
+    finally:
+      if wait: Device.synchronize()

@@ -106,6 +106,11 @@ class AqlQueue(ComputeQueue):
     """The type of the packet at the read index."""
     return self.memory.load(self._slot(), 2) & (1 << hsa.HSA_PACKET_HEADER_WIDTH_TYPE) - 1
 
+  def upcoming(self) -> int | None:
+    if self.wait is not None or self.busy or self.error is not None:
+      return super().upcoming()
+    return self._slot() if self.read < self.write else None
+
   def _ready(self) -> bool:
     if self.state is State.BLOCKED or self.busy:
       return super()._ready()

@@ -83,9 +83,12 @@ class ComputeQueue(Planning):
   def _report_read(self) -> None:
     self.memory.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
 
-  def snapshot(self) -> dict[str, Any]:
+  def values(self) -> dict[str, int]:
     registers = self.registers | {USER_DATA + i: value for i, value in enumerate(self.user_data)}
-    return super().snapshot() | {name_of(offset): value for offset, value in sorted(registers.items())}
+    return {name_of(offset): value for offset, value in sorted(registers.items())}
+
+  def snapshot(self) -> dict[str, Any]:
+    return super().snapshot() | self.values()
 
   # ---- decoding
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from tinyhw.core.errors import DecodeError, Error, MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.mock.amd.plans import Plan, Row
-from tinyhw.mock.running import Wait
+from tinyhw.mock.running import Standing, Wait
 
 if TYPE_CHECKING:
   from tinyhw.core.patience import Terms
@@ -500,6 +500,37 @@ class Queue(ABC):
 
   def doing(self) -> str:
     return self.packet_text() if self.wait is None else f"{self.wait}"
+
+  def upcoming(self) -> int | None:
+    """Address of the packet that is executed next, or is in execution, or has stopped the queue."""
+    if self.last is not None and (self.wait is not None or self.busy or self.error is not None):
+      return self.last[0].address + self.last[1] * 4
+    for frame in reversed(self.frames):
+      if frame.at < len(frame.words):
+        return frame.address + frame.at * 4
+    properties = self.properties
+    if self.write == self.taken or not properties.active:
+      return None
+    return properties.ring_address + (self.taken >> self.SHIFT) % (properties.ring_size >> 2) * 4
+
+  def stands(self) -> Standing:
+    """Where it stands, for a debugger."""
+    idle = self.standing()
+    why = str(self.error or self.wait or ("" if idle is None else f"a dispatch waits for {idle.polls[0]}, to change"))
+    return Standing(self.name, self.gpu.index, self.properties.ring_address, self.upcoming(), self.state.value, why,
+                    self.runnable(), self.error is not None, self.movable())
+
+  def movable(self) -> bool:
+    """Whether the packet in execution can go on."""
+    return self.busy and self.runnable()
+
+  def single(self) -> None:
+    """Execute one packet, or go on with the last one for a turn."""
+    self.run(1)
+
+  def values(self) -> dict[str, int]:
+    """What the engine holds for the packets to come, by the vendor's names."""
+    return {}
 
   def packet_text(self) -> str:
     """The packet in execution, or the last one: its address and text."""

@@ -27,7 +27,7 @@ from tinyhw.mock.nv.copy import CopyEngine
 from tinyhw.mock.nv.engine import Engine
 from tinyhw.mock.nv.host import Host
 from tinyhw.mock.nv.jobs import Job, Jobs
-from tinyhw.mock.running import Wait
+from tinyhw.mock.running import Standing, Wait
 from tinyhw.wire import gpfifo, methods
 from tinyhw.wire.gpfifo import Notification, Userd
 
@@ -229,6 +229,42 @@ class Channel:
     if at < len(movable): self._turn(movable[at])
     elif ready: self._go_on()
     return choices > 0
+
+  def single(self) -> None:
+    """A turn of a job that can have one, else one entry or method sequence."""
+    movable = self.jobs.movable() if self.jobs.queue else ()
+    try:
+      if movable:
+        self._turn(movable[0])
+      elif self._host_ready():
+        self._go_on()
+    except BaseException as raised:
+      if not self._stopped_by(raised):
+        raise
+
+  def upcoming(self) -> int | None:
+    """Address of the entry or word that is read next, or of the last one where that waits or has stopped the channel.
+    """
+    if self._words and (self.wait is not None or self.error is not None or self._at and self.waits_for_idle):
+      return self._address + 4 * (self._at - 1)
+    if self._at < len(self._words):
+      return self._address + 4 * self._at
+    return self.ring + self.get * gpfifo.SIZE if self.get != self.put else None
+
+  def stands(self) -> Standing:
+    """Where it stands, for a debugger."""
+    idle = self.standing()
+    why = str(self.error or self.wait or ("" if idle is None else f"a launch waits for {idle.polls[0]}, to change"))
+    return Standing(self.name, self.gpu.index, self.ring, self.upcoming(), self.state.value, why, self.runnable(),
+                    self.error is not None, self.movable())
+
+  def movable(self) -> bool:
+    """Whether a job can go on."""
+    return self.state in (State.READY, State.BLOCKED) and bool(self.jobs.queue and self.jobs.movable())
+
+  def values(self) -> dict[str, str]:
+    """The methods that the engines hold for launches and copies to come, with their fields."""
+    return {name: str(sent) for engine in self.engines.values() for name, sent in sorted(engine.state.items())}
 
   def _stopped_by(self, raised: BaseException) -> bool:
     """Stop for what was raised. False where it is the caller's to hear of: what the mock does not model."""

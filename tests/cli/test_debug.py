@@ -207,7 +207,7 @@ def test_a_terminal_with_interruption(tmp_path: Path) -> None:
 
 KEEPS = """
 import readline
-from tinyhw.cli.debug_shell import history
+from tinyhw.cli.prompt import history
 with history(lambda *_: []):
   print([readline.get_history_item(n + 1) for n in range(readline.get_current_history_length())])
   readline.add_history("print v1")

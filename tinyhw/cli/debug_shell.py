@@ -3,13 +3,10 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Generic, TypeVar
 
-import click
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -28,9 +25,9 @@ from tinyhw.cli.debug_text import (
   span,
   whole,
 )
+from tinyhw.cli.prompt import Prompt, interruptible
 from tinyhw.core.environment import count as counted
-from tinyhw.core.errors import Error, InvalidArgument
-from tinyhw.core.store import make_own_folder, own_folder, read_own, write_own
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.debug.breaks import Break, PlaceBreak
 from tinyhw.emulator.debug.code import Line
 from tinyhw.emulator.debug.debugger import Debugger
@@ -39,98 +36,31 @@ from tinyhw.emulator.debug.snapshot import numbers
 from tinyhw.emulator.debug.stop import Stop
 from tinyhw.emulator.debug.wave import WaveInfo
 
-PROMPT: Final = "(tinyhw) "
-HISTORY: Final = 1000  # lines that are kept
-ALIASES: Final = {"b": "break", "c": "continue", "s": "step", "si": "stepi", "n": "next", "p": "print", "i": "info",
+_ALIASES: Final = {"b": "break", "c": "continue", "s": "step", "si": "stepi", "n": "next", "p": "print", "i": "info",
                   "d": "delete", "bt": "backtrace", "q": "quit", "u": "until", "fin": "finish", "r": "restart",
                   "exit": "quit", "h": "help", "disassemble": "disas", "cont": "continue", "ni": "nexti", "l": "list"}
 
 D = TypeVar("D", bound=Debugger)
 
 
-class Shell(SourceCommands, ABC, Generic[D]):
-  """Commands read from a terminal, a file or a pipe. `failed` says whether a command of a file or pipe went wrong."""
+class Shell(SourceCommands, Prompt, Generic[D]):
+  """Commands read from a terminal, a file or a pipe."""
+  PROMPT = "(tinyhw) "
+  ALIASES = _ALIASES
+  REPEATED = frozenset({"step", "stepi", "next", "nexti", "continue", "list"})
 
   def __init__(self, start: Callable[[], D], console: Console, interactive: bool) -> None:
-    self.lastcmd = ""
-    self.start, self.console, self.interactive = start, console, interactive
+    super().__init__(console, interactive)
+    self.start = start
     self.session = start()
-    self.failed = self.done = False
 
-  # ---- reading commands
-
-  def read(self, lines: Iterable[str]) -> None:
-    """Run commands that are not typed: each is shown; the first that fails ends it."""
-    for line in lines:
-      line = line.strip()
-      if not line or line.startswith("#"): continue
-      self.say(f"{PROMPT}{line}", style="bold")
-      if self.onecmd(line): self.done = True
-      if self.done or self.failed: return
-
-  def type(self) -> None:
-    """The prompt, until quit."""
-    with history(self.completions):
-      while not self.done:
-        try:
-          line = input(PROMPT)
-          self.done = bool(self.onecmd(line))
-        except EOFError:
-          self.say("")
-          return
-        except KeyboardInterrupt: self.say("\n(quit ends the debugger)")
-
-  def completions(self, line: str, word: str) -> list[str]:
-    """What a word of a line could become: a command at the start, else symbols, branch targets and buffers."""
-    if not line[:len(line) - len(word)].strip(): names: Iterable[str] = self.commands()
-    else:
-      code = self.session.code
-      names = [*code.symbols, *code.data, *code.part(code.here).labels, "waves", "regs", "vregs", "breaks", "places",
-               "locals", "args", *(f"{os.path.basename(f)}:" for f in code.source.files())]
-    return sorted(n for n in names if n.startswith(word))
-
-  @classmethod
-  def commands(cls) -> list[str]:
-    """The names of all commands."""
-    return [n[3:] for n in dir(cls) if n.startswith("do_")]
-
-  def emptyline(self) -> bool:
-    """An empty line repeats a step or continue, and nothing else."""
-    words = self.lastcmd.split()
-    again = words and ALIASES.get(words[0], words[0]) in {"step", "stepi", "next", "nexti", "continue", "list"}
-    return self.onecmd(self.lastcmd) if again else False
-
-  def onecmd(self, line: str) -> bool:
-    """One command; an error of the tree is one line."""
-    m = re.match(r"\s*([\w?]+)(/\S*)?\s*(.*)", line)
-    if m is None and line.strip(): return self.fail(f"unknown command {line.strip()!r}; help lists them")
-    if m is None: return self.emptyline()
-    word = self.unabbreviated(m[1])
-    if word is None: return self.fail(f"unknown command {m[1]!r}; help lists them")
-    self.lastcmd = line
-    try: return bool(getattr(self, f"do_{word}")(f"{m[2] or ''} {m[3]}".strip()))
-    except Error as error: return self.fail(str(error))
-
-  def unabbreviated(self, word: str) -> str | None:
-    """A command by its name, alias or unique beginning."""
-    word = ALIASES.get(word, word)
-    names = self.commands()
-    if word in names: return word
-    found = [n for n in names if n.startswith(word)]
-    return found[0] if len(found) == 1 else None
-
-  def fail(self, text: str) -> bool:
-    """Say what went wrong."""
-    if self.interactive: self.console.print(Text(text, style="red"))
-    else: click.echo(f"tinyhw: {text}", err=True)
-    self.failed = not self.interactive
-    return False
+  def words(self) -> Iterable[str]:
+    """Symbols, branch targets, buffers and what `info` takes."""
+    code = self.session.code
+    return [*code.symbols, *code.data, *code.part(code.here).labels, "waves", "regs", "vregs", "breaks", "places",
+            "locals", "args", *(f"{os.path.basename(f)}:" for f in code.source.files())]
 
   # ---- showing
-
-  def say(self, text: str | Text, style: str = "") -> None:
-    """A line as it is: no markup, no wrapping."""
-    self.console.print(Text(text, style=style) if isinstance(text, str) else text, soft_wrap=True, highlight=False)
 
   def line(self, n: Line, pc: int | None, stops: set[int], width: int) -> Text:
     """One instruction of a listing, with a marker at the PC and at breakpoints."""
@@ -494,29 +424,6 @@ class Shell(SourceCommands, ABC, Generic[D]):
 
   # ---- others
 
-  def do_quit(self, args: str) -> bool:
-    """quit: end the debugger; the run is dropped."""
-    return True
-
-  def do_help(self, args: str) -> bool:
-    """help [COMMAND]: one line for each command."""
-    names = self.commands()
-    if args:
-      word = self.unabbreviated(args)
-      if word is None: raise InvalidArgument(f"no command is called {args!r}", hint=", ".join(names))
-      names = [word]
-    short = {full: alias for alias, full in reversed(ALIASES.items())}
-    for n in names:
-      usage, _, what = self.worded(" ".join((getattr(self, f"do_{n}").__doc__ or "").split())).partition(": ")
-      alias = f" ({short[n]})" if n in short else ""
-      line = Text(usage, style="bold")
-      self.say(line.append(f"{alias}: {what}", style="not bold"))
-    return False
-
-  def worded(self, text: str) -> str:
-    """A text as the vendor calls things."""
-    return text
-
   def number(self, text: str) -> int:
     """An expression that is one whole number."""
     wave = self.session.wave
@@ -524,46 +431,3 @@ class Shell(SourceCommands, ABC, Generic[D]):
     if value is None: value = Expression(text).value(wave, self.session.code)
     if not isinstance(value, int) or isinstance(value, bool): raise InvalidArgument(f"{text} is no whole number")
     return value
-
-
-@contextmanager
-def interruptible(session: Debugger) -> Iterator[None]:
-  """Ctrl-C makes the run stand instead of ending the process."""
-  try: before = signal.signal(signal.SIGINT, lambda *_: session.interrupt())
-  except ValueError:  # not the main thread: nobody can press Ctrl-C
-    yield
-    return
-  try: yield
-  finally: signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def history(completions: Callable[[str, str], list[str]]) -> Iterator[None]:
-  """Line editing with the commands of earlier sessions, and completion by the tab key."""
-  from platformdirs import user_state_path
-  try:
-    import readline
-  except ImportError:
-    yield
-    return
-  folder, name = user_state_path("tinyhw"), "debug_history"
-  with suppress(OSError), own_folder(folder) as at:  # none in the first session
-    for line in read_own(at, name).decode(errors="surrogateescape").splitlines():
-      with suppress(UnicodeEncodeError): readline.add_history(line)  # letters that this terminal has not
-  readline.set_completer_delims(" \t()[]*/:")
-  readline.parse_and_bind("tab: complete")
-
-  def complete(text: str, state: int) -> str | None:
-    found = completions(readline.get_line_buffer()[:readline.get_endidx()], text)
-    return found[state] if state < len(found) else None
-  readline.set_completer(complete)
-  try: yield
-  finally:
-    last = readline.get_current_history_length()
-    lines = [readline.get_history_item(n) for n in range(max(1, last - HISTORY + 1), last + 1)]
-    try:
-      make_own_folder(folder)
-      with own_folder(folder) as at:
-        write_own(at, name, "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
-    except OSError as error:
-      click.echo(f"tinyhw: history not kept: {error.filename or folder}: {error.strerror}", err=True)

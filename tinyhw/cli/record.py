@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -30,22 +31,29 @@ def command(output: str, mockgpu: str | None, program: str, arguments: tuple[str
     tinyhw record -o run.thq --mockgpu gfx1100 -- python train.py
     tinyhw decode run.thq
   """
-  environment = dict(os.environ, RECORD=str(Path(output).resolve()), TINYHW_RECORD_RUN=os.urandom(8).hex())
-  if mockgpu:
-    environment["MOCKGPU"] = mockgpu
-    environment.setdefault("DEV", "NV" if mockgpu.startswith("sm_") else "AMD")
-  Path(output).unlink(missing_ok=True)
-  start = [program, *arguments]
-  if program.endswith(".py"): start.insert(0, sys.executable)
-  try: child = subprocess.Popen(start, env=environment)
-  except OSError as error: raise InvalidArgument(f"cannot be run: {error.strerror}", where=program) from None
-  code = _wait(child)
+  code = run_recorded(Path(output), mockgpu, program, arguments)
   if not Path(output).exists():
     if code: sys.exit(code)
     raise DeviceError("opened no device that has queues", where=program,
                       hint="set DEV=AMD or DEV=NV, or name mock cards: --mockgpu 1")
   click.echo(summary(output), err=True)
   sys.exit(code)
+
+
+def run_recorded(path: Path, mockgpu: str | None, program: str, arguments: tuple[str, ...], *,
+                 output: TextIO | None = None) -> int:
+  """Run a program that records to a file; its exit status. Its standard output goes to `output`, or is this process's.
+  Raises InvalidArgument where it cannot be run."""
+  environment = dict(os.environ, RECORD=str(path.resolve()), TINYHW_RECORD_RUN=os.urandom(8).hex())
+  if mockgpu:
+    environment["MOCKGPU"] = mockgpu
+    environment.setdefault("DEV", "NV" if mockgpu.startswith("sm_") else "AMD")
+  path.unlink(missing_ok=True)
+  start = [program, *arguments]
+  if program.endswith(".py"): start.insert(0, sys.executable)
+  try: child = subprocess.Popen(start, env=environment, stdout=output)
+  except OSError as error: raise InvalidArgument(f"cannot be run: {error.strerror}", where=program) from None
+  return _wait(child)
 
 
 def _wait(child: subprocess.Popen[bytes]) -> int:

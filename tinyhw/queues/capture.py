@@ -126,6 +126,20 @@ class Capture:
         elif isinstance(event, Program): self._program(event)
       yield step
 
+  def before_the_end(self) -> int:
+    """How many events there are up to the last submission, with what was seen of it: behind these a program takes its
+    queues and memory down."""
+    found, gone = 0, 0  # `gone`: what was taken down up to the last submission
+    worlds: dict[str, World] = {}
+    for number, event in enumerate(parsed(self.reader.events()), 1):
+      if event.vendor: worlds.setdefault(event.vendor, new_world(event.vendor)).apply(event, number)
+      submits = isinstance(event, Doorbell) and event.queue >= 0
+      if not submits and not isinstance(event, Seen): continue
+      now = sum(len(w.freed) + sum(q.closed for q in w.queues) for w in worlds.values())
+      if submits: gone = now
+      if now == gone: found = number
+    return found
+
   def _doorbell(self, step: Step, event: Doorbell, world: World, memory: Memory) -> bool:
     memory.learn(event.memory)
     memory.at_hand([(at, data) for at, data in (*event.ring, *event.pieces)])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -47,8 +48,9 @@ class Difference:
 
 @dataclass(slots=True)
 class Done:
-  """A submission that was made again. `open`: signals that have not come (yet)."""
+  """A submission that was made again. `signals`: what it is to signal last; `open`: what of it has not come (yet)."""
   step: Step
+  signals: list[Effect] = field(default_factory=list)
   open: list[Effect] = field(default_factory=list)
   differences: list[Difference] = field(default_factory=list)
   compared: int = 0  # chunks
@@ -69,22 +71,30 @@ class Replay:
 
   def run(self, until: int | None = None) -> Iterator[Done]:
     """Go through the capture up to a submission; each is given when it was waited for and compared."""
+    return (done for done, over in self.staged(until) if over)
+
+  def staged(self, until: int | None = None, events: int | None = None) -> Iterator[tuple[Done, bool]]:
+    """As `run`; each submission is also given (False) when its doorbell has rung, before anybody waits for it. Of the
+    capture so many events are gone through."""
     last: Done | None = None
-    for step in self.capture:
+    for step in islice(self.capture, events):
       event, vendor = step.event, step.event.vendor
       if not vendor: continue
       if isinstance(event, Seen):
         if last is not None and last.step.event.vendor == vendor: self._compare(event, last, step)
         continue
       if last is not None and step.follow is not None:
-        yield last
+        yield last, True
         last = None
       if step.follow is None:
         self._again(vendor, step).make(event)
         continue
       if until is not None and step.submission > until: return
       last = self._submission(vendor, step)
-    if last is not None: yield last
+      yield last, False
+      self._settle()
+      last.open = [e for v, e in self._open if v == vendor and e in last.signals]
+    if last is not None: yield last, True
 
   def _again(self, vendor: str, step: Step) -> Again:
     found = self.agains.get(vendor)
@@ -113,9 +123,8 @@ class Replay:
       self._sizes.setdefault(vendor, {})[effect.address] = effect.size
     newest = {e.address: e for e in signals if not e.compare}
     self._open = [(v, e) for v, e in self._open if v != vendor or e.address not in newest]
-    self._open += [(vendor, e) for e in newest.values()]
-    self._settle()
-    done.open = [e for v, e in self._open if v == vendor and e.address in newest]
+    done.signals = list(newest.values())
+    self._open += [(vendor, e) for e in done.signals]
     return done
 
   def _settle(self) -> None:
@@ -130,6 +139,11 @@ class Replay:
   def _has_come(self, vendor: str, effect: Effect) -> bool:
     raw = self.bytes_at(vendor, effect.address, effect.size)
     return raw is not None and int.from_bytes(raw, "little") == effect.value
+
+  def memory(self, vendor: str, address: int, size: int) -> bytes | None:
+    """Bytes at a GPU address, as they are now; None where there is no memory that can be seen."""
+    made = self.agains[vendor].world.find(address) if vendor in self.agains else None
+    return self.bytes_at(vendor, address, min(size, made.end - address)) if made is not None else None
 
   def bytes_at(self, vendor: str, address: int, size: int) -> bytes | None:
     """Memory as it is now, as far as it can be seen."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -43,6 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                   "still holds GPU memory after its end (default: fail)")
   group.addoption("--record-failures", metavar="FOLDER", nargs="?", const="captures", help="keep what a failing test "
                   "has submitted to its mock's queues, in FOLDER/TEST.thq (default: captures)")
+  group.addoption("--tinyhw-debug", action="store_true", help="record each test's submissions, and open the debugger "
+                  "of queues at the last dispatch of one that fails; each test gets a machine of its own")
   parser.addini("mockgpu", "as --mockgpu", default="")
 
 
@@ -116,7 +119,25 @@ class MockGPUs:
       item.stash[_WRONG] = str(error)
       return (yield)
     if self.real: return (yield)
-    with self._machine(item, wanted): return (yield)
+    try:
+      with self._machine(item, wanted): return (yield)
+    finally: self._debug(item)
+
+  def _debug(self, item: pytest.Item) -> None:
+    """The debugger at a failed test's last dispatch, where somebody is at the terminal."""
+    path = item.stash.get(_CAPTURE, None)
+    capturing: Any = self.config.pluginmanager.get_plugin("capturemanager")
+    if path is None: return
+    if not item.stash.get(_FAILED, False):
+      from tinyhw.testing.queues import forget
+      return forget(path)
+    if capturing is not None: capturing.suspend(in_=True)  # as for pdb
+    try:
+      if not sys.stdin.isatty(): return
+      from tinyhw.testing.queues import debug
+      debug(path)
+    finally:
+      if capturing is not None: capturing.resume()
 
   @contextmanager
   def _machine(self, item: pytest.Item, wanted: Wanted) -> Iterator[None]:
@@ -127,6 +148,9 @@ class MockGPUs:
       if wanted is not self.shared:
         stack.enter_context(Device.aside())
         stack.enter_context(asked(wanted, self.device_chosen))
+      if self.config.getoption("--tinyhw-debug"):
+        from tinyhw.testing.queues import recorded
+        item.stash[_CAPTURE] = stack.enter_context(recorded(item.name))
       stack.enter_context(warned(wanted))
       stack.enter_context(limited(wanted.timeout))
       if self._record is not None: stack.enter_context(self._record.test(item, wanted is self.shared))
@@ -189,10 +213,14 @@ class MockGPUs:
       item.stash[_FAILED] = True
       if text := trial.record(): report.sections.append(("mock GPU", text))
       if self._record is not None and (text := self._record.keep(item)): report.sections.append(("queues", text))
+      if (path := item.stash.get(_CAPTURE, None)) is not None:
+        from tinyhw.testing.queues import told
+        report.sections.append(("queues", told(path)))
     return report
 
 
 _FAILED = pytest.StashKey[bool]()
+_CAPTURE = pytest.StashKey[Path]()  # of what the test submits, with --tinyhw-debug
 
 
 class Captures:
