@@ -41,6 +41,10 @@ def test_what_is_none_or_cut_is_refused(broken: bytes) -> None:
   with pytest.raises(DecodeError): list(fatbin.entries(broken))
 
 
+def test_a_cut_header_has_no_size() -> None:
+  with pytest.raises(DecodeError, match="15 bytes are no fat binary"): fatbin.size_of(packed()[:15])
+
+
 def test_entries_that_leave_the_file_are_refused() -> None:
   data = bytearray(packed((1, 80, b"x" * 40, 0, 0)))
   data[16 + 8] += 8

@@ -67,7 +67,8 @@ def entries(data: bytes) -> Iterator[Entry]:
 
 
 def size_of(head: bytes) -> int:
-  """The bytes of a fat binary, by its header."""
+  """The bytes of a fat binary, by its header. Raises DecodeError where that is cut."""
+  if len(head) < HEADER.size: raise DecodeError(f"{len(head)} bytes are no fat binary", where="fat binary")
   _, _, start, size = HEADER.unpack_from(head)
   return int(start + size)
 
