@@ -16,6 +16,7 @@ from tinyhw.queues import source as text
 from tinyhw.queues.calls import text as calls_text
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC
+from tinyhw.queues.events import CLOCK
 
 
 def number(text: str) -> int:
@@ -104,9 +105,10 @@ def captured(capture: Capture, queue: str | None, dispatch: int | None, around: 
     names = listing.Names(capture, step.event.vendor, step.world)
     if as_json:
       yield json.dumps({"submission": step.submission, "queue": str(step.queue), "event": step.number,
-                        "at_ns": step.event.at_ns, "packets": list(listing.rows(names, step.follow))})
+                        "at_ns": step.event.at_ns, "clock": CLOCK.value,
+                        "packets": list(listing.rows(names, step.follow))})
       continue
-    yield f"submission {step.submission}  {step.queue}  {step.event.at_ns / 1e6:.3f} ms"
+    yield f"submission {step.submission}  {step.queue}  {step.event.at_ns / 1e6:.3f} ms ({CLOCK.value})"
     yield from (f"  {line}" for line in listing.lines(names, step.follow, deep=not short))
   if capture.cut: yield f"{capture.reader.path} ends here amid a frame: its program was ended from outside"
 
