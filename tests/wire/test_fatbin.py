@@ -88,6 +88,12 @@ def test_a_wrong_length_and_another_compression_are_told() -> None:
   with pytest.raises(DecodeError, match="3 bytes of PTX, 4 were told"): entry.text()
 
 
+def test_what_is_no_zstd_is_told() -> None:
+  pytest.importorskip("zstandard")
+  entry, = fatbin.entries(packed((1, 80, b"no zstd at all", 0x8011, 3)))
+  with pytest.raises(DecodeError, match="its PTX is no zstd"): entry.text()
+
+
 @pytest.mark.skipif(NVCC is None, reason="needs nvcc")
 @pytest.mark.parametrize("mode", ["none", "speed", "size"])
 def test_nvcc_s_own(tmp_path: Path, mode: str) -> None:

@@ -244,7 +244,9 @@ def files() -> list[tuple[str, bytes]]:
 # ---- what becomes of them
 
 def _launched(linked: Linked, rng: random.Random, engine: str) -> None:
-  """Launch the module's first kernel on two small blocks: its addresses are one page's, its numbers small."""
+  """Launch the module's first kernel, if it has one, on two small blocks: its addresses are the data's, its numbers
+  small."""
+  if not linked.names: return
   name = linked.names[0]
   kernel = linked.kernel(name)
   space, variables, data = AddressSpace("texts"), bytes(max(linked.size, 1)), bytearray()
@@ -279,10 +281,7 @@ def _text_of(number: int, texts: Sequence[str], engine: str) -> str:
   raw = mistaken(rng, texts).encode()
   if not rng.randrange(16): raw = broken(rng, raw)  # and such as are no text
 
-  def run() -> None:
-    linked = link_text(raw)
-    if linked.names: _launched(linked, rng, engine)
-  return _ended(run)
+  return _ended(lambda: _launched(link_text(raw), rng, engine))
 
 
 def any_text(number: int) -> str:
