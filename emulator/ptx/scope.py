@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from tinyhw.core.environment import count
 from tinyhw.core.errors import DecodeError
 from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.model import Block, Directive, Function, Instruction, Label, Prototype, Statement, Targets, Variable
@@ -138,7 +139,8 @@ def flatten(function: Function, outer: Scope) -> Flat:
       elif isinstance(s, Block): walk(s.statements, Scope(scope))
       elif isinstance(s, Variable): _declare(flat, scope, s)
       elif isinstance(s, Directive) and s.name == "loc":
-        loc[0] = (int(s.words[0]), int(s.words[1])) if len(s.words) > 1 and s.words[1].isdigit() else loc[0]
+        file, line = map(count, (*s.words, "", "")[:2])  # debug information decides nothing: what is no place is none
+        if file is not None and line is not None: loc[0] = file, line
   assert function.body is not None
   walk(function.body, flat.scope)
   flat.frame = -(-flat.frame // 16) * 16

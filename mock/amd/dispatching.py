@@ -180,7 +180,7 @@ class Dispatching(Queue):
       else:
         flights = [f for f in beside.movable() if not ready or rng.random() < f.pace] if self._moves() else []
       if flights:
-        flight = flights[0] if len(flights) == 1 else rng.choice(flights)
+        flight = rng.choice(flights) if draws is None else flights[0]
         with self.guarded():
           self._turn_begins()
           if flight.running:  # the queue has not failed

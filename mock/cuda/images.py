@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import DecodeError, Error
-from tinyhw.emulator.ptx.targets import runs
+from tinyhw.emulator.ptx.targets import TARGETS, runs
 from tinyhw.mock.cuda import devicelib
 from tinyhw.mock.cuda.calls import Failed
 from tinyhw.mock.cuda.machine import CudaMachine
@@ -78,8 +78,9 @@ def _best(m: CudaMachine, image: int, card: Card) -> str:
       elif 10 * card.capability[0] + card.capability[1] < entry.sm: others.append(f"PTX for sm_{entry.sm}")
       else:
         text = entry.text()
-        target = text.partition(".target")[2].split()[0].rstrip(",")
-        if fits(target, card): found.append((entry.sm, target[-1] in "af", text))
+        target = (text.partition(".target")[2].split() or [""])[0].rstrip(",")
+        if target not in TARGETS: others.append(f"PTX for {target or 'no target'}, which is none that is known")
+        elif fits(target, card): found.append((entry.sm, target[-1] in "af", text))
         else: others.append(f"PTX for {target}")
   except DecodeError as error: raise Failed(cuda.CUDA_ERROR_INVALID_IMAGE, str(error)) from None
   if not found:

@@ -1,6 +1,8 @@
 """Dispatch tables refuse duplicates and list gaps; traces keep order and bound their memory."""
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tinyhw.core.errors import DecodeError, Error, Interrupted, LayoutError, PageFault, Unsupported, WaitTimeout
@@ -35,6 +37,13 @@ def test_trace_is_ordered_and_bounded() -> None:
   times = [e.time_ns for e in trace]
   assert times == sorted(times) and len(trace) <= 10 and trace.dropped + len(trace) == 100
   assert "NOP index=0x63" in str(trace.where(lambda e: e.fields["index"] == 99)[0])
+
+
+@pytest.mark.parametrize(("clock", "whose"), [(Clock(step_ns=10), "mock's clock"), (Clock(), "host's clock")])
+def test_an_event_says_whose_its_time_is(clock: Clock, whose: str) -> None:
+  trace = Trace(clock)
+  trace.add("GPU0", "packet", "NOP")
+  assert re.match(rf" *[\d.]+ ms \({whose}\)  GPU0 ", str(*trace))
 
 
 def test_errors_say_what_where_and_what_to_do() -> None:

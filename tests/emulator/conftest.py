@@ -21,7 +21,7 @@ def sm_90(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 FAR: Final = 1 << 30  # bytes around what is mapped, where a number that was made of a pointer may lie
-_NUMBER: Final = re.compile(r"0x[0-9a-f]{9,}|\b\d[\d,]{9,}\d")
+_NUMBER: Final = re.compile(r"0x[0-9a-f]{9,16}\b|\b\d[\d,]{9,24}\d\b")
 
 
 def of_this_process(texts: Iterable[str]) -> list[str]:

@@ -15,7 +15,8 @@ from tinyhw.tools.fuzz import campaign
 from tinyhw.tools.fuzz.campaign import Campaign, Journal, Plan, Tally, Wrong
 from tinyhw.tools.fuzz.drawn import KINDS
 
-PROGRAMS = {"instructions": 6, "programs": 6, "bytes": 1200, "compiled": 12}
+PROGRAMS = {"instructions": 6, "programs": 6, "bytes": 1200, "compiled": 12, "texts": 100, "files": 150,
+            "compiled-texts": 4}
 FIRST = 1_000_000
 BAD = 13
 

@@ -41,6 +41,10 @@ def test_what_is_none_or_cut_is_refused(broken: bytes) -> None:
   with pytest.raises(DecodeError): list(fatbin.entries(broken))
 
 
+def test_a_cut_header_has_no_size() -> None:
+  with pytest.raises(DecodeError, match="15 bytes are no fat binary"): fatbin.size_of(packed()[:15])
+
+
 def test_entries_that_leave_the_file_are_refused() -> None:
   data = bytearray(packed((1, 80, b"x" * 40, 0, 0)))
   data[16 + 8] += 8
@@ -82,6 +86,12 @@ def test_a_wrong_length_and_another_compression_are_told() -> None:
   assert entry.text() == "abc"
   entry, = fatbin.entries(packed((1, 80, b"\x30abc", 0x2011, 4)))
   with pytest.raises(DecodeError, match="3 bytes of PTX, 4 were told"): entry.text()
+
+
+def test_what_is_no_zstd_is_told() -> None:
+  pytest.importorskip("zstandard")
+  entry, = fatbin.entries(packed((1, 80, b"no zstd at all", 0x8011, 3)))
+  with pytest.raises(DecodeError, match="its PTX is no zstd"): entry.text()
 
 
 @pytest.mark.skipif(NVCC is None, reason="needs nvcc")

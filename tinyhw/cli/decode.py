@@ -19,6 +19,7 @@ from tinyhw.queues import source as text
 from tinyhw.queues.calls import text as calls_text
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC
+from tinyhw.queues.events import CLOCK
 from tinyhw.queues.foreign import debugfs, forms, show
 from tinyhw.queues.state import Code, States
 from tinyhw.queues.world import Item, Launch
@@ -168,7 +169,7 @@ def captured(capture: Capture, queue: str | None, dispatch: int | None, around: 
     names = listing.Names(capture, step.event.vendor, step.world)
     if as_json:
       row = {"submission": step.submission, "queue": str(step.queue), "event": step.number,
-             "at_ns": step.event.at_ns, "packets": list(listing.rows(names, step.follow))}
+             "at_ns": step.event.at_ns, "clock": CLOCK.value, "packets": list(listing.rows(names, step.follow))}
       if states is not None: row["states"] = [found[id(l.item)] for l in step.follow.launches]
       if code is not None: row["code"] = [code.lines(step.event.vendor, l) for l in step.follow.launches]
       yield json.dumps(row)
@@ -176,7 +177,7 @@ def captured(capture: Capture, queue: str | None, dispatch: int | None, around: 
     vendor = step.event.vendor
     def under(item: Item, launch: Launch, found: dict[int, list[str]] = found, vendor: str = vendor) -> list[str]:
       return [*found.get(id(item), ()), *([] if code is None else code.lines(vendor, launch))]
-    yield f"submission {step.submission}  {step.queue}  {step.event.at_ns / 1e6:.3f} ms"
+    yield f"submission {step.submission}  {step.queue}  {step.event.at_ns / 1e6:.3f} ms ({CLOCK.value})"
     yield from (f"  {line}".rstrip() for line in listing.lines(names, step.follow, deep=not short, under=under))
   if capture.cut: yield f"{capture.reader.path} ends here amid a frame: its program was ended from outside"
 

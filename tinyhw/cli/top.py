@@ -16,6 +16,7 @@ from rich.text import Text
 from tinyhw.core.errors import MissingFile
 from tinyhw.queues.board import Board, exists
 from tinyhw.queues.container import Reader
+from tinyhw.queues.events import CLOCK
 
 KERNELS: Final = 8    # that are shown
 WIDTH: Final = 100    # of what is no terminal
@@ -79,7 +80,7 @@ def _plain(board: Board, every: float, once: bool, as_json: bool) -> None:
 
 def table(board: Board, before: dict[str, int], seconds: float) -> Group:
   """What is shown. `before` has the packets of each queue at the last time, `seconds` ago."""
-  head = Text(f"{board.reader.path}: {board.at_ns / 1e9:.1f} s, " + ", ".join(
+  head = Text(f"{board.reader.path}: {board.at_ns / 1e9:.1f} s ({CLOCK.value}), " + ", ".join(
     f"{v}: {n / 2**20:,.1f} MiB" for v, n in board.memory.items()), style="bold")
   queues = Table(expand=True, pad_edge=False, box=SIMPLE)
   for name in ("queue", "submitted", "packets", "a second", "launches", "copied", "ahead", "stands at, or last packet"):

@@ -33,6 +33,11 @@ class Clock:
   @property
   def virtual(self) -> bool: return self._step is not None
 
+  @property
+  def whose(self) -> Whose:
+    """A virtual one is a mock's."""
+    return Whose.MOCK if self.virtual else Whose.HOST
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -42,10 +47,12 @@ class Event:
   kind: str
   name: str
   fields: dict[str, Any] = field(default_factory=dict)
+  clock: Whose = Whose.HOST
 
   def __str__(self) -> str:
     shown = " ".join(f"{k}={v:#x}" if isinstance(v, int) and v > 9 else f"{k}={v}" for k, v in self.fields.items())
-    return f"{self.time_ns / 1e6:12.3f} ms  {self.source:<14} {self.kind:<9} {self.name} {shown}".rstrip()
+    when = f"{self.time_ns / 1e6:12.3f} ms ({self.clock.value})"
+    return f"{when}  {self.source:<14} {self.kind:<9} {self.name} {shown}".rstrip()
 
 
 class Trace:
@@ -65,7 +72,7 @@ class Trace:
 
   def add(self, source: str, kind: str, name: str, /, **fields: Any) -> None:
     """Record an event now, whether or not `enabled`: errors and refusals are always kept."""
-    self._events.append(Event(self.clock.now_ns(), source, kind, name, fields))
+    self._events.append(Event(self.clock.now_ns(), source, kind, name, fields, self.clock.whose))
     keep = self.keep
     if len(self._events) > keep + keep // 4:
       self.dropped += len(self._events) - keep

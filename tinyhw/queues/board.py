@@ -16,7 +16,7 @@ from typing import Any, Final
 from tinyhw.queues import listing
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import Reader
-from tinyhw.queues.events import Note
+from tinyhw.queues.events import CLOCK, Note
 from tinyhw.queues.happens import Happens
 from tinyhw.queues.timeline import kind_of, name_of
 from tinyhw.queues.world import Queue
@@ -75,8 +75,9 @@ class Board:
 
   def row(self) -> dict[str, Any]:
     """All as plain values."""
-    return {"at_ns": self.at_ns, "events": self.events, "queues": [r.row() for r in self.queues.values()],
-            "kernels": dict(self.kernels.most_common()), "memory": self.memory, "notes": self.notes}
+    return {"at_ns": self.at_ns, "clock": CLOCK.value, "events": self.events,
+            "queues": [r.row() for r in self.queues.values()], "kernels": dict(self.kernels.most_common()),
+            "memory": self.memory, "notes": self.notes}
 
   def _feed(self, step: Step) -> None:
     self.events += 1

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from tinyhw.core.errors import DecodeError
+from tinyhw.core.trace import Whose
 
 Chunks = list[list[Any]]
 """Contents by place: rows of [allocation, first byte, bytes, hash]."""
@@ -19,10 +20,14 @@ Words = list[list[int]]
 """Values of signals as the host sees them: rows of [GPU address, bytes, value]."""
 
 
+CLOCK: Final = Whose.HOST
+"""Whose clock the times of a capture are of: the recorder reads it, whatever the cards are."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Event:
-  """`at_ns` is on the recorder's clock, `thread` counts the process's threads in the order of their first event,
-  `vendor` is "amd", "nv", or empty for what belongs to none."""
+  """`at_ns` is on the recorder's clock (`CLOCK`), `thread` counts the process's threads in the order of their first
+  event, `vendor` is "amd", "nv", or empty for what belongs to none."""
   TAG: ClassVar[str] = ""
   at_ns: int = 0
   thread: int = 0

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from tinyhw.queues.events import CLOCK
 from tinyhw.queues.timeline import KINDS, Timeline
 
 PACKETS: Final = 50_000  # of a page: more are too much for a browser
@@ -36,7 +37,7 @@ def data(taken: Timeline, limit: int = PACKETS) -> dict[str, Any]:
             texts.number(s.kernel) if s.kernel else -1, int(s.stands)] for s in taken.spans[first:]]
   report = taken.report
   return {
-    "path": taken.path, "end": taken.end_ns, "left_out": first, "kinds": KINDS,
+    "path": taken.path, "end": taken.end_ns, "clock": CLOCK.value, "left_out": first, "kinds": KINDS,
     "lanes": [[lane.name, lane.vendor] for lane in taken.lanes], "spans": spans, "texts": texts.all,
     "flows": [[f.start - first, f.to - first, f.why] for f in taken.flows if f.start >= first and f.to >= first],
     "marks": [[m.span - first if m.span >= first else -1, m.name, m.lines] for m in taken.marks],

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tinyhw.queues.events import CLOCK
 from tinyhw.queues.timeline import Timeline
 
 PROGRAM: Final = 1  # process numbers of the trace
@@ -52,7 +53,7 @@ def events(taken: Timeline) -> Iterator[dict[str, Any]]:
 
 def text(taken: Timeline) -> Iterator[str]:
   """The file, piece by piece."""
-  yield '{"displayTimeUnit": "ns", "traceEvents": [\n'
+  yield f'{{"displayTimeUnit": "ns", "otherData": {{"clock": "{CLOCK.value}"}}, "traceEvents": [\n'
   first = True
   for row in events(taken):
     yield ("" if first else ",\n") + json.dumps(row, separators=(",", ":"))

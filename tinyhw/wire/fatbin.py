@@ -67,7 +67,8 @@ def entries(data: bytes) -> Iterator[Entry]:
 
 
 def size_of(head: bytes) -> int:
-  """The bytes of a fat binary, by its header."""
+  """The bytes of a fat binary, by its header. Raises DecodeError where that is cut."""
+  if len(head) < HEADER.size: raise DecodeError(f"{len(head)} bytes are no fat binary", where="fat binary")
   _, _, start, size = HEADER.unpack_from(head)
   return int(start + size)
 
@@ -110,8 +111,10 @@ def _zstd(data: bytes) -> bytes:
   for name in ("compression.zstd", "zstandard"):
     try: module = importlib.import_module(name)
     except ImportError: continue
-    found: bytes = (module.decompress(data) if name == "compression.zstd"
-                    else module.ZstdDecompressor().decompressobj().decompress(data))
+    try:
+      found: bytes = (module.decompress(data) if name == "compression.zstd"
+                      else module.ZstdDecompressor().decompressobj().decompress(data))
+    except module.ZstdError as error: raise DecodeError(f"its PTX is no zstd: {error}", where="fat binary") from None
     return found
   raise Unsupported("PTX compressed by", "zstd", where="fat binary",
                     hint="compile with nvcc --compress-mode=none, or pip install zstandard")

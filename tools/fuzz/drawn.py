@@ -16,6 +16,7 @@ from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.engines import dispatch
 from tinyhw.isa.amdgcn import Row, Table, table
 from tinyhw.isa.amdgcn.asm import assemble
+from tinyhw.tools.fuzz import texts
 from tinyhw.tools.witness import registers_all
 from tinyhw.tools.witness.cases import Encoder, dpp_control
 from tinyhw.tools.witness.run import bench
@@ -215,4 +216,6 @@ def both_engines(number: int) -> str:
 
 
 KINDS: Final[dict[str, Callable[[int], str]]] = {  # kind -> what runs the program of a number and says how it ended
-  "bytes": any_bytes, "compiled": bytes_on_both, "instructions": instruction, "programs": both_engines}
+  "bytes": any_bytes, "compiled": bytes_on_both, "instructions": instruction, "programs": both_engines,
+  "texts": texts.any_text, "compiled-texts": texts.text_compiled, "nvrtc-texts": texts.nvrtc_text,
+  "files": texts.any_file}

@@ -294,6 +294,7 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   good = number < layout.BARRIERS
   if count.bits is None: good = good & ((count & 31) == 0)
   elif count.bits % 32: raise Untranslatable("for threads that are no whole warps")
+  if "arrive" in i.modifiers: good = good & (count != 0)
   here = g.active_bits
   alone = e.op(f"icmp eq {m} {e.op(f'load {m}, ptr %alive')}, {here}") if g.block.waiting else "true"
   fine = e.new_label("together")
@@ -301,15 +302,7 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   e.start(fine)
   if "arrive" in i.modifiers:
     g.named = True
-    counts = e.op(f"load i64, ptr {g.pointer('%state', layout.COUNTS)}")
-    place = e.op(f"inttoptr i64 {counts} to ptr")
-    row = e.op(f"getelementptr [2 x i32], ptr {place}, i32 {number.text}")
-    came = e.op(f"load i32, ptr {row}")
-    one = e.new_label("arrives")  # of those that have completed it nobody has taken note yet
-    e.do(f"br i1 {e.op(f'icmp ult i32 {came}, {count.text}')}, label %{one}, label %{away}, !prof !1")
-    e.start(one)
-    e.do(f"store i32 {e.op(f'add i32 {came}, 32')}, ptr {row}")
-    e.do(f"store i32 {count.text}, ptr {g.pointer(row, 4)}")
+    e.do(f"call void @arrived(ptr %context, ptr %state, i32 {number.text}, i32 {count.text})")
     g.flush()
     return g.go(after)
   whole = count.bits == g.plan.threads

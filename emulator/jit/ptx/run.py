@@ -192,9 +192,10 @@ class Cohort:
   def _taken_barriers(self, blocks: Blocks) -> bool:
     """Have barriers as they stand, where no warp's threads differ."""
     came = {key: [row[0], row[1]] for key, row in blocks.barriers.items()}
-    for group, (numbers, _) in blocks.waiting:  # they are counted where they wait
+    for group, (numbers, after) in blocks.waiting:  # they are counted where they wait
+      expected = np.broadcast_to(np.asarray(after.expected).reshape(-1), group.size).tolist()
       for row, (block, number) in enumerate(zip(group.workgroups.tolist(), numbers.tolist())):
-        count = int(group.lanes[row].sum()) if not came[block, number][1] else LANES
+        count = LANES if expected[row] else int(group.lanes[row].sum())
         came[block, number][0] -= count
     for (block, number), (arrived, expected) in came.items():
       if not arrived: continue

@@ -7,7 +7,8 @@ from tinyhw.emulator.ptx.memory import RANK
 
 def text(phases: bool, named: bool) -> str:
   """All of it. `phases`: there are barriers of clusters; `named`: and such that are not of the whole block."""
-  return "\n".join([_block(named), *([_barriers()] if named else []), *([_phases()] if phases else []), _run(phases)])
+  some = [_barriers(), _arrived(), _fresh()] if named else []
+  return "\n".join([_block(named), *some, *([_phases()] if phases else []), _run(phases)])
 
 
 def _state(k: str) -> str:
@@ -71,12 +72,14 @@ end:
 def _block(named: bool) -> str:
   """Runs the strands of a block that can run. Bit 0: some got on; bit 1: some poll an mbarrier."""
   other = "call i1 @barriers(ptr %first, i64 %stride, i64 %strands)" if named else "icmp ne i1 0, 0"
+  freed = "call i1 @fresh(ptr %first, i64 %stride, i64 %strands)" if named else "icmp ne i1 0, 0"
+  clean = "call i1 @clean(ptr %first, i32 %number.next)" if named else "icmp eq i1 0, 0"
   return f"""
 define private i32 @block(ptr %context, ptr %first, i64 %stride, i64 %strands) noinline {{
   %changes.at = getelementptr i8, ptr %context, i64 {at.CHANGES}
   br label %again
 again:
-  %got.on = phi i1 [ false, %0 ], [ true, %released ], [ true, %other ]
+  %got.on = phi i1 [ false, %0 ], [ true, %released ], [ true, %other ], [ true, %round ]
   br label %strand
 strand:
   %s = phi i64 [ 0, %again ], [ %s.next, %counted ]
@@ -138,6 +141,9 @@ counted:
   br i1 %strands.done, label %round, label %strand
 round:
   %some = icmp ne i64 %waiting.next, 0
+  %freed = {freed}
+  br i1 %freed, label %again, label %settled
+settled:
   %arrived = add i64 %waiting.next, %ended.next
   %complete = icmp eq i64 %arrived, %strands
   %pass.some = and i1 %some, %complete
@@ -145,10 +151,12 @@ round:
   %not.strict = xor i1 %strict.next, true
   %enough = or i1 %none.ended, %not.strict
   %pass.all = and i1 %pass.some, %enough
-  %pass = and i1 %pass.all, %alike.next
+  %pass.alike = and i1 %pass.all, %alike.next
+  %clean = {clean}
+  %pass = and i1 %pass.alike, %clean
   br i1 %pass, label %release, label %apart
 release:
-  %r = phi i64 [ 0, %round ], [ %r.next, %kept ]
+  %r = phi i64 [ 0, %settled ], [ %r.next, %kept ]
 {_state("r")}
   %r.status = load i32, ptr %r.state
   %r.waits = icmp eq i32 %r.status, {at.BARRIER}
@@ -201,28 +209,36 @@ count:
   %mine.is.whole = and i32 %mine.raw, {at.WHOLE}
   %mine.whole = icmp ne i32 %mine.is.whole, 0
   %mine.count = and i32 %mine.raw, {at.WHOLE - 1}
-  %mine = select i1 %mine.whole, i32 %threads, i32 %mine.count
-  %mine.all = icmp eq i32 %mine, 0
+  %mine.named = select i1 %mine.whole, i32 %threads, i32 %mine.count
+  %mine.all = icmp eq i32 %mine.named, 0
+  br label %lives
+lives:
+  %l = phi i64 [ 0, %count ], [ %l.next, %lives ]
+  %living = phi i32 [ 0, %count ], [ %living.next, %lives ]
+{_state("l")}
+{_word("l.alive", "l", at.ALIVE)}
+  %l.living = call i32 @llvm.ctpop.i32(i32 %l.alive)
+  %living.next = add i32 %living, %l.living
+  %l.next = add i64 %l, 1
+  %l.done = icmp eq i64 %l.next, %strands
+  br i1 %l.done, label %begin, label %lives
+begin:
+  %mine = select i1 %mine.all, i32 %living.next, i32 %mine.named
   br label %each
 each:
-  %t = phi i64 [ 0, %count ], [ %t.next, %each ]
-  %total = phi i32 [ 0, %count ], [ %total.next, %each ]
-  %expected = phi i32 [ %expected.first, %count ], [ %expected.next, %each ]
-  %alive = phi i32 [ 0, %count ], [ %alive.next, %each ]
-  %votes = phi i32 [ 0, %count ], [ %votes.next, %each ]
-  %every = phi i1 [ true, %count ], [ %every.next, %each ]
+  %t = phi i64 [ 0, %begin ], [ %t.next, %each ]
+  %total = phi i32 [ %came, %begin ], [ %total.next, %each ]
+  %expected = phi i32 [ %expected.first, %begin ], [ %expected.next, %each ]
+  %votes = phi i32 [ 0, %begin ], [ %votes.next, %each ]
+  %every = phi i1 [ true, %begin ], [ %every.next, %each ]
 {_state("t")}
   %t.status = load i32, ptr %t.state
   %t.waits = icmp eq i32 %t.status, {at.BARRIER}
 {_word("t.number", "t", at.NUMBER)}
   %t.same = icmp eq i32 %t.number, %number
   %t.there = and i1 %t.waits, %t.same
-  %t.below = icmp slt i32 %total, %mine
-  %t.fits = or i1 %mine.all, %t.below
+  %t.fits = icmp slt i32 %total, %mine
   %t.here = and i1 %t.there, %t.fits
-{_word("t.alive", "t", at.ALIVE)}
-  %t.living = call i32 @llvm.ctpop.i32(i32 %t.alive)
-  %alive.next = add i32 %alive, %t.living
 {_word("t.active", "t", at.ACTIVE)}
   %t.threads = call i32 @llvm.ctpop.i32(i32 %t.active)
 {_word("t.expected.raw", "t", at.EXPECTED)}
@@ -248,30 +264,31 @@ each:
   br i1 %t.done, label %judge, label %each
 judge:
   %for.all = icmp eq i32 %expected.next, 0
-  %wanted = select i1 %for.all, i32 %alive.next, i32 %expected.next
-  %arrivals = add i32 %total.next, %came
-  %complete = icmp sge i32 %arrivals, %wanted
+  %wanted = select i1 %for.all, i32 %living.next, i32 %expected.next
+  %complete = icmp sge i32 %total.next, %wanted
   br i1 %complete, label %release, label %looked
 release:
-  %beyond = sub i32 %arrivals, %wanted
-  %no.count = or i1 %for.all, %mine.all
-  %left.over = select i1 %no.count, i32 0, i32 %beyond
-  store i32 %left.over, ptr %row
+  store i32 0, ptr %row
   %every.n = zext i1 %every.next to i32
   br label %free
 free:
   %f = phi i64 [ 0, %release ], [ %f.next, %freed ]
-  %f.total = phi i32 [ 0, %release ], [ %f.total.next, %freed ]
+  %f.total = phi i32 [ %came, %release ], [ %f.total.next, %freed ]
 {_state("f")}
   %f.status = load i32, ptr %f.state
   %f.waits = icmp eq i32 %f.status, {at.BARRIER}
 {_word("f.number", "f", at.NUMBER)}
   %f.same = icmp eq i32 %f.number, %number
   %f.there = and i1 %f.waits, %f.same
-  %f.below = icmp slt i32 %f.total, %mine
-  %f.fits = or i1 %mine.all, %f.below
+  %f.fits = icmp slt i32 %f.total, %mine
   %f.here = and i1 %f.there, %f.fits
-  %f.adds = select i1 %f.here, i32 32, i32 0
+{_word("f.active", "f", at.ACTIVE)}
+  %f.threads = call i32 @llvm.ctpop.i32(i32 %f.active)
+{_word("f.expected", "f", at.EXPECTED)}
+  %f.expected.count = and i32 %f.expected, {at.SLOW - 1}
+  %f.whole = icmp eq i32 %f.expected.count, 0
+  %f.counts = select i1 %f.whole, i32 %f.threads, i32 32
+  %f.adds = select i1 %f.here, i32 %f.counts, i32 0
   %f.total.next = add i32 %f.total, %f.adds
   br i1 %f.here, label %set, label %freed
 set:
@@ -294,6 +311,74 @@ end:
   ret i1 %let.next
 }}
 declare i32 @llvm.ctpop.i32(i32)
+"""
+
+
+def _arrived() -> str:
+  """A strand arrives at a barrier of its block and goes on. Who waited there before counts first, and a phase ends with
+  the arrival that completes it, whether somebody waits or not: what comes later is of the next."""
+  return f"""
+define private void @arrived(ptr %context, ptr %state, i32 %number, i32 %count) noinline {{
+  %strands.at = getelementptr i8, ptr %context, i64 {at.STRANDS}
+  %strands = load i64, ptr %strands.at
+  %stride.at = getelementptr i8, ptr %context, i64 {at.STRIDE}
+  %stride = load i64, ptr %stride.at
+  %own.at = getelementptr i8, ptr %state, i64 {at.STRAND}
+  %own.n = load i32, ptr %own.at
+  %own = zext i32 %own.n to i64
+  %before = mul i64 %own, %stride
+  %back = sub i64 0, %before
+  %first = getelementptr i8, ptr %state, i64 %back
+  %counts.at = getelementptr i8, ptr %first, i64 {at.COUNTS}
+  %counts = load ptr, ptr %counts.at
+  %row = getelementptr [2 x i32], ptr %counts, i32 %number
+  %row.expected = getelementptr i8, ptr %row, i64 4
+  %waited = call i1 @barriers(ptr %first, i64 %stride, i64 %strands)
+  %came = load i32, ptr %row
+  %came.next = add i32 %came, 32
+  store i32 %came.next, ptr %row
+  store i32 %count, ptr %row.expected
+  %let = call i1 @barriers(ptr %first, i64 %stride, i64 %strands)
+  %open = load i32, ptr %row
+  %over = icmp uge i32 %open, %count
+  %left = select i1 %over, i32 0, i32 %open
+  store i32 %left, ptr %row
+  ret void
+}}
+"""
+
+
+def _fresh() -> str:
+  """Whether an arrival has let strands go on that have not run since; whether nobody has arrived at a barrier."""
+  return f"""
+define private i1 @fresh(ptr %first, i64 %stride, i64 %strands) noinline {{
+  br label %look
+look:
+  %s = phi i64 [ 0, %0 ], [ %s.next, %look ]
+  %found = phi i1 [ false, %0 ], [ %found.next, %look ]
+{_state("s")}
+  %status = load i32, ptr %s.state
+  %runs = icmp eq i32 %status, {at.RUN}
+  %found.next = or i1 %found, %runs
+  %s.next = add i64 %s, 1
+  %over = icmp eq i64 %s.next, %strands
+  br i1 %over, label %end, label %look
+end:
+  ret i1 %found.next
+}}
+define private i1 @clean(ptr %first, i32 %number) noinline {{
+  %none = icmp slt i32 %number, 0
+  br i1 %none, label %yes, label %look
+look:
+  %counts.at = getelementptr i8, ptr %first, i64 {at.COUNTS}
+  %counts = load ptr, ptr %counts.at
+  %row = getelementptr [2 x i32], ptr %counts, i32 %number
+  %came = load i32, ptr %row
+  %nobody = icmp eq i32 %came, 0
+  ret i1 %nobody
+yes:
+  ret i1 true
+}}
 """
 
 

@@ -9,6 +9,8 @@ from typing import Final
 from tinyhw.core.errors import DecodeError
 from tinyhw.isa.ptx.model import At
 
+_SHOWN: Final = 100  # characters of what was found that a message has
+
 
 class PtxSyntaxError(DecodeError):
   """Text that is no PTX. `line` and `column` count from 1; `expected` says what should have stood there."""
@@ -16,7 +18,8 @@ class PtxSyntaxError(DecodeError):
   def __init__(self, found: str, expected: str, at: At, *, hint: str | None = None) -> None:
     self.line, self.column, self.expected = *at, expected
     self.found = found
-    super().__init__(f"{expected} expected, found {found}", where=f"PTX line {at[0]}, column {at[1]}", hint=hint)
+    shown = found if len(found) <= _SHOWN else f"{found[:_SHOWN]}... ({len(found):,} characters)"
+    super().__init__(f"{expected} expected, found {shown}", where=f"PTX line {at[0]}, column {at[1]}", hint=hint)
 
 
 # What stands between two tokens, a token, and what is none.
