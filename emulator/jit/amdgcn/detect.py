@@ -21,10 +21,11 @@ from tinyhw.emulator.check.amdgcn.effects import SGPR0
 from tinyhw.emulator.check.amdgcn.undefined import set_up_registers
 from tinyhw.emulator.check.bounds import Bounds
 from tinyhw.emulator.jit.amdgcn import context
+from tinyhw.emulator.jit.amdgcn.cells import EPOCH, WRITER
 from tinyhw.emulator.jit.amdgcn.run import Waves, aligned
 from tinyhw.emulator.jit.amdgcn.shadows import EXACT
 from tinyhw.emulator.jit.amdgcn.site import Site
-from tinyhw.emulator.jit.amdgcn.state import AWAY, HEADER, ME, RESUME, STATUS
+from tinyhw.emulator.jit.amdgcn.state import AWAY, HEADER, HERE, ME, RESUME, STATUS
 from tinyhw.emulator.jit.amdgcn.translate import BARRIER, END, FAULT, RACES, RUN, WATCHED, WGP, YIELD
 from tinyhw.emulator.jit.amdgcn.watched import FIRST, LATE, READ, SCALAR, WRITE
 from tinyhw.emulator.jit.amdgcn.watched import ROW as TABLE_ROW
@@ -122,7 +123,8 @@ class WatchedWaves(Waves):
 
   def __init__(self, cohort: Cohort, watch: Watch, detail: int, number: int, raw: Value) -> None:
     self.watch, self._number0 = watch, number
-    self._shadow: Value = None
+    self._cells: Value = None
+    self._met = 0  # barriers
     super().__init__(cohort, watch, raw, detail)  # type: ignore[arg-type]
     self._undefined()
     self.numbered = 0
@@ -132,10 +134,9 @@ class WatchedWaves(Waves):
     super()._context(memory)
     words, cohort = self.context.view(np.uint64), self.cohort
     size = len(cohort.lds)
-    self._shadow = np.zeros(2 * size, np.uint8)
-    behind = self._shadow.ctypes.data - cohort.lds.ctypes.data
+    self._cells = np.zeros(size, np.uint8)
     words[context.LDS_SIZE // 8], words[context.MAPPINGS // 8] = cohort.dispatch.lds_size, self.watch.count
-    words[context.LDS_KNOWN // 8], words[context.LDS_CELLS // 8] = behind & _MASK64, behind + size & _MASK64
+    words[context.LDS_CELLS // 8] = self._cells.ctypes.data - cohort.lds.ctypes.data & _MASK64
 
   def _undefined(self) -> None:
     """Nobody has written registers but those that a launch sets up."""
@@ -161,6 +162,8 @@ class WatchedWaves(Waves):
     if self._number0 >= NUMBERS: raise Suspicion
     row = np.arange(self.size) % self.cohort.waves_a_group
     self.states[:, ME] = (first + self.workgroups) * FIRST + row + 1
+    self._met += 1
+    self.states[:, HERE] = self._met * EPOCH + (row + 1) * WRITER & 0xFFFFFFFF
 
   @property
   def next_number(self) -> int:

@@ -1,41 +1,55 @@
 """Accesses of watched code: beside each access to memory one to its shadows, which say who wrote, and who touched it.
 
-Whatever may be a finding of the checks leads to `fault`. What was written of LDS and scratch lies in a copy of it, as
-ones; who touched a dword last between two barriers lies in a cell of its own, in a copy of LDS or of a mapping: the
-number of what runs there (20 bits), the wave that wrote it (6) and the one that read it (6), MANY for several. Cells
-with another number are empty: whatever a workgroup does between two barriers is done before another one comes.
+Whatever may be a finding of the checks leads to `fault`. LDS has cells (`cells`). What was written of scratch lies in a
+copy of it, as ones; who touched a dword of global memory last between two barriers lies in a cell of its own, in a copy
+of the mapping: the number of what runs there (20 bits), the wave that wrote it (6) and the one that read it (6), MANY
+for several. Cells with another number are empty: whatever a workgroup does between two barriers is done before another
+one comes.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, cast
 
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.memory.tables import STORES
 from tinyhw.emulator.check.amdgcn.effects import kind_of
 from tinyhw.emulator.check.amdgcn.paths import Proof
 from tinyhw.emulator.jit.amdgcn.access import Accesses
+from tinyhw.emulator.jit.amdgcn.cells import (
+  ATOMICS,
+  COMPARES,
+  KNOWN,
+  LOAD,
+  MANY,
+  STORE,
+  Cells,
+  Turned,
+  block_load,
+  block_store,
+)
 from tinyhw.emulator.jit.amdgcn.context import (
   KNOWN_OUT,
   LDS_CELLS,
-  LDS_KNOWN,
   LDS_SIZE,
   MAPPINGS,
   SHADOWS_IN,
   SHADOWS_OUT,
   TABLE,
 )
+from tinyhw.emulator.jit.amdgcn.moves import EVERY
 from tinyhw.emulator.jit.amdgcn.outline import Outlined
 from tinyhw.emulator.jit.amdgcn.shadows import Shadows
 from tinyhw.emulator.jit.amdgcn.site import Site
-from tinyhw.emulator.jit.amdgcn.state import LDS, ME, Registers
-from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert
+from tinyhw.emulator.jit.amdgcn.state import HERE, LDS, ME, Registers
+from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, gather
+from tinyhw.emulator.jit.vectors import interleaved, scatter
 from tinyhw.emulator.values.ops import I32, U32, U64
 from tinyhw.isa.amdgcn import Instruction
 
 READ, WRITE, SCALAR, LATE = Access.READ, Access.WRITE, 16, 32  # what a row of the table serves
-COMPARES, ATOMICS, MANY = 61, 62, 63  # in the place of a wave
 FIRST: Final = 4096  # the number's first bit in a cell
 ROW: Final = 64  # bytes of a mapping in the table: start, size, distance to the host, what it serves, distance to cells
 FIND: Final = f"""
@@ -86,6 +100,17 @@ none:
   ret i1 false
 }}
 """
+
+
+@dataclass(frozen=True)
+class _Near:
+  """An access to LDS: where that and its cells lie, what the wave puts into cells, each lane's offset, bytes a lane."""
+  r: Registers
+  base: str
+  cells: str
+  here: str
+  used: Value
+  width: int
 
 
 class _Inside(Accesses):
@@ -217,19 +242,153 @@ class _Inside(Accesses):
 
   def shared(self, r: Registers, at: Value, site: Site, words: Sequence[Value] | None, clean: bool,
              kind: str) -> list[Value]:
-    """A workgroup's LDS."""
+    """A workgroup's LDS. Lanes that are switched off take the place of one that is not: to look at it twice changes
+    nothing, and costs less than to leave them out."""
     e, width = self.e, site.width
     before, e.side = e.side, True
     at = Value(e, at.in_lanes(), U32, True)
+    over, parts = e.new_label("over"), list[tuple[str, list[Value]]]()
+    if not r.full:
+      some = e.new_label("some")
+      parts.append((e.label, [e.const(U32, 0)] * max(1, width // 4)))
+      e.do(f"br i1 {(r.to_bits(r.active()) != 0).text}, label %{some}, label %{over}")
+      e.start(some)
+    lane = self._first_lane(r)
+    first = Value(e, e.op(f"extractelement {at.type} {at.text}, i32 {lane.text}"), U32, False)
+    used = at if r.full else r.o.where(r.active(), at, first)
+    size = self._load64(self._context(LDS_SIZE))
+    self._require(size >= width)
+    wrong = used > convert(size, U32) - width
+    if width > 1: wrong = wrong | ((used & min(width, 4) - 1) != 0)
+    self._require(r.to_bits(wrong) == 0)
     base = e.op(f"load ptr, ptr {e.op(f'getelementptr i32, ptr %state, i64 {LDS}')}")
-    used = at if r.full else r.o.where(r.active(), at, e.const(U32, 0))
-    self._require(self._largest(used) + width <= self._load64(self._context(LDS_SIZE)))
-    offsets = Value(e, used.in_lanes(), U32, True).view(I32)
-    loaded = self._move(r, base, offsets, width, 4, words) if words is None or words else []
-    self._known(r, self._behind(base, LDS_KNOWN), offsets, width, 4, kind, clean)
-    if self.races: self._cells(r, self._behind(base, LDS_CELLS), offsets, used, width, kind)
+    here = e.op(f"load i32, ptr {e.op(f'getelementptr i32, ptr %state, i64 {HERE}')}")
+    near = _Near(r, base, self._behind(base, LDS_CELLS), here, used, width)
+    if width in {4, 8, 16} and kind in {LOAD, STORE} and clean:
+      block, scattered = e.new_label("block"), e.new_label("scattered")
+      start = first - lane * width
+      follow = used == start + e.vector(U32, [k * width for k in range(e.lanes)])
+      if not r.full: follow = follow | ~r.active()
+      e.do(f"br i1 {self._every(follow).text}, label %{block}, label %{scattered}")
+      e.start(block)
+      loaded = self._in_block(near, start, words)
+      parts.append((e.label, loaded))
+      e.do(f"br label %{over}")
+      e.start(scattered)
+    loaded = self._anyhow(near, words, clean, kind)
+    parts.append((e.label, loaded))
+    e.do(f"br label %{over}")
+    e.start(over)
     e.side = before
-    return loaded
+    return self._merged(parts, max(1, width // 4)) if words is None else []
+
+  def _first_lane(self, r: Registers) -> Value:
+    """The lowest active lane."""
+    if r.full: return self.e.const(U32, 0)
+    return cast(Value, convert(r.o.trailing_zeros(r.to_bits(r.active())), U32))
+
+  def _in_block(self, near: _Near, start: Value, words: Sequence[Value] | None) -> list[Value]:
+    """Dwords that follow one another, of lane after lane."""
+    e, r, count = self.e, near.r, near.width // 4
+    n = e.lanes * count
+    mask = None if r.full else _repeated(e, self._mask_text(r), count)
+    cells = Cells(e, n, near.here)
+    pointer, data = (self._at(x, "i32", start.text) for x in (near.cells, near.base))
+    old = block_load(e, n, pointer, mask)
+    turned = cells.turned(old, LOAD if words is None else STORE)
+    self._fine(cells, turned, mask)
+    if words is not None:
+      block_store(e, n, turned.new, pointer, mask)
+      block_store(e, n, interleaved(e, [w.view(U32).in_lanes() for w in words], "i32"), data, mask)
+      return []
+    self._note(cells, old, turned.new, mask, partial(block_store, e, n, turned.new, pointer, mask))
+    self._written(near, self._dealt(old, count) if count > 1 else [Value(e, old, U32, True)])
+    loaded = block_load(e, n, data, mask)
+    return self._dealt(loaded, count) if count > 1 else [Value(e, loaded, U32, True)]
+
+  def _anyhow(self, near: _Near, words: Sequence[Value] | None, clean: bool, kind: str) -> list[Value]:
+    """Dwords, or parts of some, at a place of each lane's own."""
+    e, r, width = self.e, near.r, near.width
+    count, mask = max(1, width // 4), self._mask_text(r)
+    cells = Cells(e, e.lanes, near.here)
+    dwords = near.used if width >= 4 else near.used & 0xFFFFFFFC
+    seen: list[Value] = []
+    for k in range(count):
+      pointers = self._at(near.cells, dwords.type, (dwords + 4 * k if k else dwords).view(I32).text)
+      if kind == STORE and (width < 4 or not clean):
+        self._stored(near, cells, pointers, k, clean)
+        continue
+      old = gather(e, "i32", pointers, EVERY)
+      turned = cells.turned(old, kind)
+      self._fine(cells, turned, None)
+      seen.append(Value(e, old, U32, True))
+      write = partial(scatter, e, "i32", e.lanes, turned.new, pointers, EVERY, 4)
+      if kind == LOAD: self._note(cells, old, turned.new, None, write)
+      else: write()
+    if kind == LOAD: self._written(near, seen)
+    offsets = near.used.view(I32)
+    if words is None: return self._gather(near.base, offsets, width, 4, EVERY)
+    if words: self._scatter(near.base, offsets, words, width, 4, mask)
+    return []
+
+  def _stored(self, near: _Near, cells: Cells, pointers: str, k: int, clean: bool) -> None:
+    """The cells of dwords of which a store may not write everything: byte after byte, for several lanes may store to
+    bytes of one dword."""
+    e, r, width = self.e, near.r, min(near.width, 4)
+    given: Value = e.const(U32, (1 << width) - 1)
+    for h in (0, 1) if not clean else ():
+      bits = e.op(f"load i{e.lanes}, ptr {self._context(SHADOWS_IN + 16 * k + 8 * h)}, align 8")
+      lanes = Value(e, e.op(f"bitcast i{e.lanes} {bits} to <{e.lanes} x i1>"), BOOL, True)
+      given = r.o.where(lanes, given & (3 if h else 12), given)
+    touched: Value = e.const(U32, (1 << width) - 1)
+    byte = near.used & 3
+    if width < 4: given, touched = given << byte, touched << byte
+    for place in range(0, 4, width):
+      old = gather(e, "i32", pointers, EVERY)
+      known = Value(e, old, U32, True) & ~touched & KNOWN | given
+      turned = cells.turned(old, STORE, known.in_lanes())
+      self._fine(cells, turned, None)
+      lanes = r.active() if width == 4 else r.active() & (byte == place)
+      scatter(e, "i32", e.lanes, turned.new, pointers, lanes.in_lanes(), 4)
+
+  def _fine(self, cells: Cells, turned: Turned, mask: str | None) -> None:
+    self._require(~Value(self.e, cells.some(turned.bad, mask), BOOL, False))
+
+  def _note(self, cells: Cells, old: str, new: str, mask: str | None, write: Callable[[], None]) -> None:
+    """Write cells where some have changed."""
+    e = self.e
+    note, noted = e.new_label("note"), e.new_label("noted")
+    e.do(f"br i1 {cells.some(cells.op('icmp ne', old, new), mask)}, label %{note}, label %{noted}")
+    e.start(note)
+    write()
+    e.do(f"br label %{noted}")
+    e.start(noted)
+
+  def _written(self, near: _Near, cells: Sequence[Value]) -> None:
+    """Leave which lanes have loaded what nobody has written."""
+    e, r, n = self.e, near.r, self.e.lanes
+    every = cells[0]
+    for c in cells[1:]: every = every & c
+    known = every & KNOWN
+    part, all_, on = e.new_label("partly"), e.new_label("written"), e.new_label("told")
+    missing = known != KNOWN if r.full else (known != KNOWN) & r.active()
+    e.do(f"br i1 {(r.to_bits(missing) == 0).text}, label %{all_}, label %{part}, !prof !1")
+
+    def leave(k: int, h: int, bits: str) -> None:
+      e.do(f"store i{n} {bits}, ptr {self._context(SHADOWS_OUT + 16 * k + 8 * h)}, align 8")
+    e.start(all_)
+    for k in range(len(cells)):
+      for h in (0, 1): leave(k, h, "0")
+    e.do(f"br label %{on}")
+    e.start(part)
+    for k, cell in enumerate(cells):
+      if near.width < 4: halves = [(cell & KNOWN) >> (near.used & 3) & (1 << near.width) - 1]
+      else: halves = [cell & 3, cell >> 2 & 3]
+      for h, half in enumerate(halves):
+        leave(k, h, r.to_bits((half != (1 << min(near.width, 2)) - 1) & r.active()).text)
+      if len(halves) == 1: leave(k, 1, "0")
+    e.do(f"br label %{on}")
+    e.start(on)
 
   def _behind(self, base: str, distance: int) -> str:
     return self.e.op(f"getelementptr i8, ptr {base}, i64 {self._load64(self._context(distance)).text}")
@@ -269,6 +428,14 @@ class _Inside(Accesses):
     self._known(r, behind, at, site.width, stride, "load" if words is None else "store", clean, exact)
     e.side = before
     return loaded
+
+
+def _repeated(e: Emitter, mask: str, count: int) -> str:
+  """A mask of lanes, each `count` times."""
+  if count == 1: return mask
+  n = e.lanes
+  order = ", ".join(f"i32 {k // count}" for k in range(n * count))
+  return e.op(f"shufflevector <{n} x i1> {mask}, <{n} x i1> poison, <{n * count} x i32> <{order}>")
 
 
 class Watched(Outlined):
