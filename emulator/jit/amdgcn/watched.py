@@ -8,9 +8,8 @@ one comes.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, cast
 
 from tinyhw.core.memory import Access
@@ -26,7 +25,6 @@ from tinyhw.emulator.jit.amdgcn.cells import (
   MANY,
   STORE,
   Cells,
-  Turned,
   block_load,
   block_store,
 )
@@ -45,12 +43,13 @@ from tinyhw.emulator.jit.amdgcn.shadows import Shadows
 from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.state import HERE, LDS, ME, Registers
 from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, gather
-from tinyhw.emulator.jit.vectors import interleaved, scatter
+from tinyhw.emulator.jit.vectors import chained, interleaved, scatter
 from tinyhw.emulator.values.ops import I32, U32, U64
 from tinyhw.isa.amdgcn import Instruction
 
 READ, WRITE, SCALAR, LATE = Access.READ, Access.WRITE, 16, 32  # what a row of the table serves
 FIRST: Final = 4096  # the number's first bit in a cell
+TILE: Final = 16  # lanes that often have one place, or the same places as the 16 lanes before
 ROW: Final = 64  # bytes of a mapping in the table: start, size, distance to the host, what it serves, distance to cells
 FIND: Final = f"""
 define private i1 @find(ptr %context, ptr %site, i64 %address, i64 %extent, i64 %access) noinline {{
@@ -111,6 +110,16 @@ class _Near:
   here: str
   used: Value
   width: int
+
+
+@dataclass(frozen=True)
+class _Shape:
+  """Where the dwords of an access are: `run` of them from each place on, and which one's each lane has, counted in
+  accesses. `mask` says which are there, of the lanes one after the other."""
+  places: tuple[Value, ...]
+  run: int
+  lanes: Sequence[int]
+  mask: str | None = None
 
 
 class _Inside(Accesses):
@@ -264,17 +273,15 @@ class _Inside(Accesses):
     base = e.op(f"load ptr, ptr {e.op(f'getelementptr i32, ptr %state, i64 {LDS}')}")
     here = e.op(f"load i32, ptr {e.op(f'getelementptr i32, ptr %state, i64 {HERE}')}")
     near = _Near(r, base, self._behind(base, LDS_CELLS), here, used, width)
-    if width in {4, 8, 16} and kind in {LOAD, STORE} and clean:
-      block, scattered = e.new_label("block"), e.new_label("scattered")
-      start = first - lane * width
-      follow = used == start + e.vector(U32, [k * width for k in range(e.lanes)])
-      if not r.full: follow = follow | ~r.active()
-      e.do(f"br i1 {self._every(follow).text}, label %{block}, label %{scattered}")
-      e.start(block)
-      loaded = self._in_block(near, start, words)
+    for holds, shape in self._shapes(near, first - lane * width, kind) if clean else ():
+      here_, on = e.new_label("here"), e.new_label("on")
+      e.do(f"br i1 {holds.text}, label %{here_}, label %{on}")
+      e.start(here_)
+      self._touch(near, shape, kind)
+      loaded = self._moved(near, shape, words)
       parts.append((e.label, loaded))
       e.do(f"br label %{over}")
-      e.start(scattered)
+      e.start(on)
     loaded = self._anyhow(near, words, clean, kind)
     parts.append((e.label, loaded))
     e.do(f"br label %{over}")
@@ -282,59 +289,95 @@ class _Inside(Accesses):
     e.side = before
     return self._merged(parts, max(1, width // 4)) if words is None else []
 
+  def _shapes(self, near: _Near, start: Value, kind: str) -> Iterator[tuple[Value, _Shape]]:
+    """(what holds there, where all lanes' dwords are) of the usual patterns; `start` is where that of lane 0 would be
+    if the lanes followed one another."""
+    e, r, used, width, n = self.e, near.r, near.used, near.width, self.e.lanes
+    if width < 4 or kind not in {LOAD, STORE}: return
+    count, lanes = width // 4, range(n)
+    mask = None if r.full else _repeated(e, self._mask_text(r), count)
+    if width != 12:
+      follow = used == start + e.vector(U32, [k * width for k in lanes])
+      if not r.full: follow = follow | ~r.active()
+      yield self._every(follow), _Shape((start,), n * count, lanes, mask)
+    if kind == STORE: return
+    if width != 12 and r.full:
+      again = used == start + e.vector(U32, [k % TILE * width for k in lanes])
+      yield self._every(again), _Shape((start,), TILE * count, [k % TILE for k in lanes])
+    t, order = used.type, ", ".join(f"i32 {k // TILE * TILE}" for k in lanes)
+    rows = Value(e, e.op(f"shufflevector {t} {used.text}, {t} poison, <{n} x i32> <{order}>"), U32, True)
+    yield self._every(used == rows), _Shape(self._each(near, range(0, n, TILE)), count, [k // TILE for k in lanes])
+
+  def _each(self, near: _Near, lanes: Iterable[int]) -> tuple[Value, ...]:
+    """The offsets of some lanes' dwords."""
+    used = near.used if near.width >= 4 else near.used & 0xFFFFFFFC
+    return tuple(Value(self.e, self.e.op(f"extractelement {used.type} {used.text}, i32 {k}"), U32, False)
+                 for k in lanes)
+
   def _first_lane(self, r: Registers) -> Value:
     """The lowest active lane."""
     if r.full: return self.e.const(U32, 0)
     return cast(Value, convert(r.o.trailing_zeros(r.to_bits(r.active())), U32))
 
-  def _in_block(self, near: _Near, start: Value, words: Sequence[Value] | None) -> list[Value]:
-    """Dwords that follow one another, of lane after lane."""
-    e, r, count = self.e, near.r, near.width // 4
-    n = e.lanes * count
-    mask = None if r.full else _repeated(e, self._mask_text(r), count)
-    cells = Cells(e, n, near.here)
-    pointer, data = (self._at(x, "i32", start.text) for x in (near.cells, near.base))
-    old = block_load(e, n, pointer, mask)
-    turned = cells.turned(old, LOAD if words is None else STORE)
-    self._fine(cells, turned, mask)
-    if words is not None:
-      block_store(e, n, turned.new, pointer, mask)
-      block_store(e, n, interleaved(e, [w.view(U32).in_lanes() for w in words], "i32"), data, mask)
-      return []
-    self._note(cells, old, turned.new, mask, partial(block_store, e, n, turned.new, pointer, mask))
-    self._written(near, self._dealt(old, count) if count > 1 else [Value(e, old, U32, True)])
-    loaded = block_load(e, n, data, mask)
-    return self._dealt(loaded, count) if count > 1 else [Value(e, loaded, U32, True)]
+  def _touch(self, near: _Near, shape: _Shape, kind: str) -> None:
+    """Go on where no cell makes the access a finding, and have them note it; a load leaves what nobody has written."""
+    e, run = self.e, shape.run
+    pointers = [self._at(near.cells, "i32", place.text) for place in shape.places]
+    cells = Cells(e, run * len(pointers), near.here)
+    old = chained(e, [block_load(e, run, p, shape.mask) for p in pointers], run)
+    turned = cells.turned(old, kind)
+    self._require(~Value(e, cells.some(turned.bad, shape.mask), BOOL, False))
+    note, noted = e.new_label("note"), e.new_label("noted")
+    if kind == LOAD:
+      e.do(f"br i1 {cells.some(cells.op('icmp ne', old, turned.new), shape.mask)}, label %{note}, label %{noted}")
+      e.start(note)
+    for k, p in enumerate(pointers):
+      order = ", ".join(f"i32 {x}" for x in range(k * run, (k + 1) * run))
+      part = turned.new if len(pointers) == 1 else e.op(
+        f"shufflevector {cells.t} {turned.new}, {cells.t} poison, <{run} x i32> <{order}>")
+      block_store(e, run, part, p, shape.mask)
+    if kind != LOAD: return
+    e.do(f"br label %{noted}")
+    e.start(noted)
+    self._written(near, shape, cells, old)
+
+  def _moved(self, near: _Near, shape: _Shape, words: Sequence[Value] | None) -> list[Value]:
+    """The access itself."""
+    e = self.e
+    pointers = [self._at(near.base, "i32", place.text) for place in shape.places]
+    if words is None:
+      return self._of_lanes(near, shape, chained(e, [block_load(e, shape.run, p, shape.mask) for p in pointers],
+                                                 shape.run))
+    block_store(e, shape.run, interleaved(e, [w.view(U32).in_lanes() for w in words], "i32"), pointers[0], shape.mask)
+    return []
+
+  def _of_lanes(self, near: _Near, shape: _Shape, dwords: str) -> list[Value]:
+    """The dwords of each lane among those of a shape."""
+    e, count = self.e, max(1, near.width // 4)
+    t, out = f"<{shape.run * len(shape.places)} x i32>", []
+    for k in range(count):
+      order = ", ".join(f"i32 {lane * count + k}" for lane in shape.lanes)
+      out.append(e.op(f"shufflevector {t} {dwords}, {t} poison, <{e.lanes} x i32> <{order}>"))
+    return [Value(e, x, U32, True) for x in out]
 
   def _anyhow(self, near: _Near, words: Sequence[Value] | None, clean: bool, kind: str) -> list[Value]:
     """Dwords, or parts of some, at a place of each lane's own."""
-    e, r, width = self.e, near.r, near.width
-    count, mask = max(1, width // 4), self._mask_text(r)
-    cells = Cells(e, e.lanes, near.here)
-    dwords = near.used if width >= 4 else near.used & 0xFFFFFFFC
-    seen: list[Value] = []
-    for k in range(count):
-      pointers = self._at(near.cells, dwords.type, (dwords + 4 * k if k else dwords).view(I32).text)
-      if kind == STORE and (width < 4 or not clean):
-        self._stored(near, cells, pointers, k, clean)
-        continue
-      old = gather(e, "i32", pointers, EVERY)
-      turned = cells.turned(old, kind)
-      self._fine(cells, turned, None)
-      seen.append(Value(e, old, U32, True))
-      write = partial(scatter, e, "i32", e.lanes, turned.new, pointers, EVERY, 4)
-      if kind == LOAD: self._note(cells, old, turned.new, None, write)
-      else: write()
-    if kind == LOAD: self._written(near, seen)
+    e, width = self.e, near.width
+    if kind == STORE and (width < 4 or not clean):
+      for k in range(max(1, width // 4)): self._stored(near, k, clean)
+    else: self._touch(near, _Shape(self._each(near, range(e.lanes)), max(1, width // 4), range(e.lanes)), kind)
     offsets = near.used.view(I32)
     if words is None: return self._gather(near.base, offsets, width, 4, EVERY)
-    if words: self._scatter(near.base, offsets, words, width, 4, mask)
+    if words: self._scatter(near.base, offsets, words, width, 4, self._mask_text(near.r))
     return []
 
-  def _stored(self, near: _Near, cells: Cells, pointers: str, k: int, clean: bool) -> None:
+  def _stored(self, near: _Near, k: int, clean: bool) -> None:
     """The cells of dwords of which a store may not write everything: byte after byte, for several lanes may store to
     bytes of one dword."""
     e, r, width = self.e, near.r, min(near.width, 4)
+    cells = Cells(e, e.lanes, near.here)
+    dwords = (near.used if width == 4 else near.used & 0xFFFFFFFC) + 4 * k
+    pointers = self._at(near.cells, dwords.type, dwords.text)
     given: Value = e.const(U32, (1 << width) - 1)
     for h in (0, 1) if not clean else ():
       bits = e.op(f"load i{e.lanes}, ptr {self._context(SHADOWS_IN + 16 * k + 8 * h)}, align 8")
@@ -347,41 +390,25 @@ class _Inside(Accesses):
       old = gather(e, "i32", pointers, EVERY)
       known = Value(e, old, U32, True) & ~touched & KNOWN | given
       turned = cells.turned(old, STORE, known.in_lanes())
-      self._fine(cells, turned, None)
+      self._require(~Value(e, cells.some(turned.bad, None), BOOL, False))
       lanes = r.active() if width == 4 else r.active() & (byte == place)
       scatter(e, "i32", e.lanes, turned.new, pointers, lanes.in_lanes(), 4)
 
-  def _fine(self, cells: Cells, turned: Turned, mask: str | None) -> None:
-    self._require(~Value(self.e, cells.some(turned.bad, mask), BOOL, False))
-
-  def _note(self, cells: Cells, old: str, new: str, mask: str | None, write: Callable[[], None]) -> None:
-    """Write cells where some have changed."""
-    e = self.e
-    note, noted = e.new_label("note"), e.new_label("noted")
-    e.do(f"br i1 {cells.some(cells.op('icmp ne', old, new), mask)}, label %{note}, label %{noted}")
-    e.start(note)
-    write()
-    e.do(f"br label %{noted}")
-    e.start(noted)
-
-  def _written(self, near: _Near, cells: Sequence[Value]) -> None:
+  def _written(self, near: _Near, shape: _Shape, cells: Cells, old: str) -> None:
     """Leave which lanes have loaded what nobody has written."""
     e, r, n = self.e, near.r, self.e.lanes
-    every = cells[0]
-    for c in cells[1:]: every = every & c
-    known = every & KNOWN
     part, all_, on = e.new_label("partly"), e.new_label("written"), e.new_label("told")
-    missing = known != KNOWN if r.full else (known != KNOWN) & r.active()
-    e.do(f"br i1 {(r.to_bits(missing) == 0).text}, label %{all_}, label %{part}, !prof !1")
+    missing = cells.some(cells.op("icmp ne", cells.op("and", old, KNOWN), KNOWN), shape.mask)
+    e.do(f"br i1 {missing}, label %{part}, label %{all_}, !prof !2")
 
     def leave(k: int, h: int, bits: str) -> None:
       e.do(f"store i{n} {bits}, ptr {self._context(SHADOWS_OUT + 16 * k + 8 * h)}, align 8")
     e.start(all_)
-    for k in range(len(cells)):
+    for k in range(max(1, near.width // 4)):
       for h in (0, 1): leave(k, h, "0")
     e.do(f"br label %{on}")
     e.start(part)
-    for k, cell in enumerate(cells):
+    for k, cell in enumerate(self._of_lanes(near, shape, old)):
       if near.width < 4: halves = [(cell & KNOWN) >> (near.used & 3) & (1 << near.width) - 1]
       else: halves = [cell & 3, cell >> 2 & 3]
       for h, half in enumerate(halves):
