@@ -9,15 +9,18 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
+import tinyhw
 from tests.emulator.checking import check, code_of
 from tests.emulator.gpu import Gpu
 from tests.emulator.test_check_deleted import NOP
-from tests.strength import some
+from tests.strength import THOROUGH, some
 from tinyhw.arch import decoded
+from tinyhw.cli.checked import binary
 from tinyhw.core.errors import Error, Unsupported
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.amdgcn.launch import Workgroups
@@ -25,6 +28,8 @@ from tinyhw.emulator.check import Checker
 from tinyhw.emulator.check.amdgcn import price
 from tinyhw.emulator.engines import dispatch
 from tinyhw.emulator.jit.amdgcn import detect as detector
+from tinyhw.emulator.jit.amdgcn import watched
+from tinyhw.emulator.jit.amdgcn.forms import Wish
 from tinyhw.isa.amdgcn import Instruction, table
 from tinyhw.tools.fuzz.build import gpu_object
 from tinyhw.tools.fuzz.case import Case
@@ -101,6 +106,50 @@ def test_checks_tell_the_same_with_watched_code(cpu: str, level: int, counted: C
   assert counted[True] > len(chosen) // 3, counted
 
 
+def planted(code: bytes, name: str, cpu: str) -> Iterator[tuple[str, bytes]]:
+  """(what is wrong, the code object with it): no barrier, wait, initialisation or store to LDS, a shifted index."""
+  machine = Emulated(code, decoded(cpu), "ref", None)
+  at, image = machine.code.kernel(name).entry_offset, bytes(machine._image.u8)
+  first = code.index(image[at:at + 64])
+  rows, end = [], at
+  while not rows or rows[-1][1].mnemonic != "s_endpgm":
+    rows.append((first + end - at, table(decoded(cpu).isa).decode(image, end)))
+    end += rows[-1][1].size
+  for place, i in rows:
+    near = re.match(r"ds_(load|read|store|write)", i.mnemonic)
+    if GUARDS.match(i.mnemonic) or near and near[1] in {"store", "write"} or re.match(r"v_mov_b32.*, (0|1\.0)$", str(i)):
+      yield f"no '{i}' at {place:#x}", code[:place] + NOP * (i.size // 4) + code[place + i.size:]
+    if near and "2" not in i.mnemonic.replace("_b32", ""):  # the offset is the encoding's low 16 bits
+      shifted = (int.from_bytes(code[place:place + 2], "little") + 4 * i.size & 0xFFFF).to_bytes(2, "little")
+      yield f"'{i}' shifted", code[:place] + shifted + code[place + 2:]
+
+
+@pytest.mark.filterwarnings("ignore::tinyhw.LDSWarning")
+@pytest.mark.parametrize("cpu", ["gfx1100", "gfx942"])
+@pytest.mark.parametrize("name", ["reduce", *(["lds", "matmul"] if THOROUGH else [])])
+def test_planted_faults_are_told_the_same(name: str, cpu: str, counted: Counter[bool],
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
+  """A barrier, a wait, an initialisation or a store to LDS is left out, an index shifted: both tell the same."""
+  code, x = binary(name, cpu), np.random.default_rng(0).random(4096, np.float32)
+  faults = [*planted(code, name, cpu)]
+  assert any("barrier" in what for what, _ in faults) and any("shifted" in what for what, _ in faults)
+  found = 0
+  for what, wrong in [("nothing", code), *some(faults[1:], 9)]:
+    told = []
+    for engine in ("ref", "jit"):
+      checker = Checker()
+      with monkeypatch.context() as patch, tinyhw.Device.observing(checker):
+        patch.setenv("EMU", engine)
+        tinyhw.Device.close()
+        try: tinyhw.launch(wrong, name, 1, 256, [np.zeros(4096, np.float32), x], "EMU")
+        except Error as error: told.append(f"{error}\n{checker.report}")
+        else: told.append(str(checker.report))
+    told = [re.sub(r"0x[0-9a-f]{9,}", "<address>", t) for t in told]  # arrays lie elsewhere in each launch
+    assert told[0] == told[1], what
+    found += bool(told[0])
+  assert counted[True] and found, counted
+
+
 def test_a_fault_and_a_finding_leave_memory_as_it_was() -> None:
   """A dispatch is run again: what it has written by then, also where nobody had, is as before."""
   check("s_load_b64 s[4:5], s[0:1], null\n s_waitcnt lgkmcnt(0)\n v_lshlrev_b32 v1, 2, v0\n"
@@ -136,3 +185,20 @@ def test_watched_code_rests_where_it_is_in_vain() -> None:
   price.watched(program, True)
   price.watched(program, False)
   assert [price.pays(program, 1) for _ in range(2)] == [False, True]
+
+
+@pytest.mark.parametrize("broken", ["its translator", "its text"])
+def test_a_mistake_of_ours_in_watched_code_is_told(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """The reference checks the dispatch, and its user hears whose mistake it is that it does so slowly."""
+  def shared(inside: Any, *_: object) -> list[Any]:
+    if broken == "its translator": raise KeyError("planted")
+    inside.e.do("this is no LLVM")
+    return []
+  monkeypatch.setattr(watched._Inside, "shared", shared)
+  monkeypatch.setattr(Wish, "find", lambda *_: None)  # what earlier runs have kept is right
+  gpu = Gpu(1 << 24, "gfx1100")
+  text = "v_mov_b32 v1, 0\n ds_store_b32 v1, v1\n s_waitcnt lgkmcnt(0)\n s_endpgm"
+  entry = gpu.put(np.frombuffer(code_of(text, gpu.arch.isa), np.uint8))
+  d = Dispatch(entry, (1, 1, 1), (32, 1, 1), rsrc1=7, rsrc2=2 << 1 | 1 << 7, user_data=(0, 0), lds_size=512)
+  with pytest.warns(RuntimeWarning, match="is checked by the interpreter.*(planted|LLVM refused)"):
+    assert dispatch(gpu.space, gpu.arch, d, observer=Checker(), engine="jit").engine == "ref"
