@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tinyhw
-from tests.emulator.checking import check, code_of
+from tests.emulator.checking import SEEN, check, code_of
 from tests.emulator.gpu import Gpu
 from tests.emulator.test_check_deleted import NOP
 from tests.strength import THOROUGH, some
@@ -117,7 +117,8 @@ def planted(code: bytes, name: str, cpu: str) -> Iterator[tuple[str, bytes]]:
     end += rows[-1][1].size
   for place, i in rows:
     near = re.match(r"ds_(load|read|store|write)", i.mnemonic)
-    if GUARDS.match(i.mnemonic) or near and near[1] in {"store", "write"} or re.match(r"v_mov_b32.*, (0|1\.0)$", str(i)):
+    stores, begins = near and near[1] in {"store", "write"}, re.match(r"v_mov_b32.*, (0|1\.0)$", str(i))
+    if GUARDS.match(i.mnemonic) or stores or begins:
       yield f"no '{i}' at {place:#x}", code[:place] + NOP * (i.size // 4) + code[place + i.size:]
     if near and "2" not in i.mnemonic.replace("_b32", ""):  # the offset is the encoding's low 16 bits
       shifted = (int.from_bytes(code[place:place + 2], "little") + 4 * i.size & 0xFFFF).to_bytes(2, "little")
@@ -185,6 +186,64 @@ def test_watched_code_rests_where_it_is_in_vain() -> None:
   price.watched(program, True)
   price.watched(program, False)
   assert [price.pays(program, 1) for _ in range(2)] == [False, True]
+
+
+WIDTHS = {1: ("b8", "u8"), 2: ("b16", "u16"), 4: ("b32", "b32"), 8: ("b64", "b64"), 12: ("b96", "b96"),
+          16: ("b128", "b128")}
+PLACES = {"own": "", "reversed": "v_xor_b32 v2, 63, v0", "rows": "v_and_b32 v2, 48, v0",
+          "columns": "v_and_b32 v2, 15, v0", "one": "v_mov_b32 v2, 0"}
+MASKS = ("-1", "0xffff0000", "0x5a5a0ff0")
+SHAPES = [(w, p, m) for w in WIDTHS for p in PLACES for m in MASKS]
+
+
+@pytest.mark.parametrize(("width", "places", "mask"), some(SHAPES[7:], 37), ids=str)
+def test_each_shape_of_an_access_to_lds_is_watched(width: int, places: str, mask: str) -> None:
+  """Two waves store, meet, and load what either has stored; then without what makes that right."""
+  count = max(1, width // 4)
+  data = "v4" if count == 1 else f"v[4:{3 + count}]"
+  set_up = [f"v_mov_b32 v{4 + k}, {k + 1}" for k in range(count)]
+  store, load = (f"{what}_{kind}" for what, kind in zip(("ds_store", "ds_load"), WIDTHS[width]))
+  meet = ["s_waitcnt lgkmcnt(0)", "s_barrier"]
+
+  def told(set_up: list[str], stores: str, meet: list[str]) -> set[str]:
+    lines = [f"v_mul_u32_u24 v1, {width}, v0", *set_up, f"s_mov_b32 exec_lo, {stores}", f"{store} v1, {data}",
+             "s_mov_b32 exec_lo, -1", *meet, PLACES[places] or "v_mov_b32 v2, v0", f"v_mul_u32_u24 v2, {width}, v2",
+             f"s_mov_b32 exec_lo, {mask}", f"{load} {data}, v2", "s_waitcnt lgkmcnt(0)", "v_lshlrev_b32 v21, 2, v0",
+             *(f"global_store_b32 v21, v{4 + k}, s[0:1] offset:{256 * k}" for k in range(count))]
+    return {f.kind for f in check("\n".join(lines), waves=2, lds=2048)}
+  assert not told(set_up, "-1", meet)
+  assert SEEN[-1][0], "watched code lets what is right pass"
+  assert told(set_up[1:], "-1", meet) == {"undefined"}
+  told(set_up, "0xff00ff00", meet)
+  if places not in {"own", "rows"}: assert told(set_up, "-1", meet[:1]) == {"race"}
+
+
+def test_waves_that_wait_for_others_are_watched() -> None:
+  """A wave asks again and again for what another one of its workgroup has yet to write."""
+  assert not check("""
+    v_lshrrev_b32 v3, 5, v0
+    v_readfirstlane_b32 s4, v3
+    v_mov_b32 v1, 0
+    v_mov_b32 v2, 1
+    s_cmp_eq_u32 s4, 0
+    s_cbranch_scc0 on
+    ds_store_b32 v1, v1
+    on:
+    s_waitcnt lgkmcnt(0)
+    s_barrier
+    s_cmp_eq_u32 s4, 0
+    s_cbranch_scc1 wait
+    ds_add_u32 v1, v2
+    s_branch out
+    wait:
+    ds_add_rtn_u32 v5, v1, v1
+    s_waitcnt lgkmcnt(0)
+    v_readfirstlane_b32 s5, v5
+    s_cmp_eq_u32 s5, 0
+    s_cbranch_scc1 wait
+    out:
+    s_waitcnt lgkmcnt(0)""", waves=2, workgroups=2, lds=512)
+  assert SEEN[-1][0]
 
 
 @pytest.mark.parametrize("broken", ["its translator", "its text"])

@@ -24,7 +24,7 @@ LOAD, STORE, COMPARE, ATOMIC = "load", "store", "compare", "atomic"
 @dataclass
 class Turned:
   """Cells after an access: where it may be a finding, and what they are then."""
-  bad: str | None
+  bad: str
   new: str
 
 

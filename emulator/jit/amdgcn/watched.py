@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.memory.tables import STORES
@@ -317,7 +317,7 @@ class _Inside(Accesses):
   def _first_lane(self, r: Registers) -> Value:
     """The lowest active lane."""
     if r.full: return self.e.const(U32, 0)
-    return cast(Value, convert(r.o.trailing_zeros(r.to_bits(r.active())), U32))
+    return convert(r.o.trailing_zeros(r.to_bits(r.active())), U32)
 
   def _touch(self, near: _Near, shape: _Shape, kind: str) -> None:
     """Go on where no cell makes the access a finding, and have them note it; a load leaves what nobody has written."""
