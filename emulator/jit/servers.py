@@ -107,10 +107,10 @@ class Server:
     return self._number
 
   def receive(self, until: float) -> tuple[int, bytes]:
-    """The next object file with its number. Raises CompilerFailed, also where there is none by `until`."""
+    """The next object file with its number. Raises NotCompiled; CompilerFailed where there is none by `until`."""
     number, good, size = ANSWER.unpack(self._read(ANSWER.size, until))
     data = self._read(size, until)
-    if not good: raise CompilerFailed(f"LLVM refused it: {data.decode(errors='replace')}")
+    if not good: raise NotCompiled(data.decode(errors="replace"))
     return number, data
 
   def _read(self, size: int, until: float) -> bytes:
