@@ -28,6 +28,7 @@ class TranslatorFailed(CompilerFailed):
 
 OWN: Final = "a mistake of tinyhw's own, please report it"
 SLOW: Final = "is interpreted, which is slow"
+CHECKED_SLOWLY: Final = "is checked by the interpreter, which is slow"
 
 
 @contextmanager

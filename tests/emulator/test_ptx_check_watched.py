@@ -24,6 +24,7 @@ from tinyhw.cli.checked import binary
 from tinyhw.core.errors import Error
 from tinyhw.emulator.check import Checker
 from tinyhw.emulator.jit.ptx import detect as detector
+from tinyhw.emulator.jit.ptx import watched
 
 LEFT_OUT = {
   "barrier": re.compile(r"^\s*bar\.sync[^;]*;", re.M),
@@ -114,3 +115,17 @@ def test_what_is_left_out_is_told_the_same(what: str, text: str, found: str, mon
                     "setp.eq.u32 %p1, %t, 0;" + body, SHARED + ".local .align 4 .b8 v[16];")
     reference, watched = told(source, "k", 1, 64, [np.zeros(1024, np.uint32)], 0, monkeypatch)
     assert reference == watched
+
+
+@pytest.mark.parametrize("broken", ["its translator", "its text"])
+def test_a_mistake_of_ours_in_watched_code_is_told(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """The reference checks the launch, and its user hears whose mistake it is that it does so slowly."""
+  def touched(g: Any, *_: object) -> None:
+    if broken == "its translator": raise KeyError("planted")
+    g.e.do("this is no LLVM")
+  monkeypatch.setattr(watched, "touched", touched)
+  monkeypatch.setenv("EMU", "jit")
+  number = 1 + len(broken)  # a kernel that nothing was kept of
+  source = kernel(f"mov.u32 %s, s; st.shared.u32 [%s], {number * 7919};", SHARED)
+  with pytest.warns(RuntimeWarning, match="is checked by the interpreter.*(planted|expected instruction)"):
+    tinyhw.launch(source.encode(), "k", 1, 1, [np.zeros(1024, np.uint32)], "EMU", check="report")

@@ -17,9 +17,8 @@ MASK: Final = ADDRESSES + 64 * 8
 DATA: Final = MASK + 64  # dwords: lanes of the first, lanes of the second...
 SHADOWS_IN: Final = DATA + 16 * 64 * 4  # watched code: of each dword that is stored, two masks of lanes in u64
 SHADOWS_OUT: Final = SHADOWS_IN + 16 * 16  # the same of what is loaded
-LDS_KNOWN: Final = SHADOWS_OUT + 16 * 16  # how far behind LDS lies what of it was written
-LDS_CELLS: Final = LDS_KNOWN + 8  # and who touched it last
-KNOWN_OUT: Final = LDS_CELLS + 64 - 8  # what of the dwords of scratch that are loaded was written, as DATA
+LDS_CELLS: Final = SHADOWS_OUT + 16 * 16  # how far behind LDS lie its cells
+KNOWN_OUT: Final = LDS_CELLS + 64  # what of the dwords of scratch that are loaded was written, as DATA
 CONTEXT_SIZE: Final = KNOWN_OUT + 16 * 64 * 4
 ROW: Final = 32
 # The row of a site that reaches LDS: what it touched beyond the workgroup's, as two's complement of the lowest address

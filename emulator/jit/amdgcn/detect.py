@@ -21,10 +21,11 @@ from tinyhw.emulator.check.amdgcn.effects import SGPR0
 from tinyhw.emulator.check.amdgcn.undefined import set_up_registers
 from tinyhw.emulator.check.bounds import Bounds
 from tinyhw.emulator.jit.amdgcn import context
+from tinyhw.emulator.jit.amdgcn.cells import EPOCH, WRITER
 from tinyhw.emulator.jit.amdgcn.run import Waves, aligned
 from tinyhw.emulator.jit.amdgcn.shadows import EXACT
 from tinyhw.emulator.jit.amdgcn.site import Site
-from tinyhw.emulator.jit.amdgcn.state import AWAY, HEADER, ME, RESUME, STATUS
+from tinyhw.emulator.jit.amdgcn.state import AWAY, HEADER, HERE, ME, RESUME, STATUS
 from tinyhw.emulator.jit.amdgcn.translate import BARRIER, END, FAULT, RACES, RUN, WATCHED, WGP, YIELD
 from tinyhw.emulator.jit.amdgcn.watched import FIRST, LATE, READ, SCALAR, WRITE
 from tinyhw.emulator.jit.amdgcn.watched import ROW as TABLE_ROW
@@ -37,6 +38,10 @@ TURNS: Final = 32  # between two barriers; a wave that takes more may wait for o
 NUMBERS: Final = 1 << 20  # of what runs between two barriers of a workgroup
 ROWS: Final = 1024  # of the table of mappings
 _MASK64: Final = (1 << 64) - 1
+
+
+class _Turns(Suspicion):
+  """Waves may wait for others of their workgroup: workgroups have to be run one by one."""
 
 
 class Watch:
@@ -120,9 +125,10 @@ class Watch:
 class WatchedWaves(Waves):
   """The waves of a cohort in watched code."""
 
-  def __init__(self, cohort: Cohort, watch: Watch, detail: int, number: int, raw: Value) -> None:
-    self.watch, self._number0 = watch, number
-    self._shadow: Value = None
+  def __init__(self, cohort: Cohort, watch: Watch, detail: int, number: int, raw: Value, apart: bool) -> None:
+    self.watch, self._number0, self._apart = watch, number, apart
+    self._cells: Value = None
+    self._met = 0  # barriers
     super().__init__(cohort, watch, raw, detail)  # type: ignore[arg-type]
     self._undefined()
     self.numbered = 0
@@ -132,10 +138,9 @@ class WatchedWaves(Waves):
     super()._context(memory)
     words, cohort = self.context.view(np.uint64), self.cohort
     size = len(cohort.lds)
-    self._shadow = np.zeros(2 * size, np.uint8)
-    behind = self._shadow.ctypes.data - cohort.lds.ctypes.data
+    self._cells = np.zeros(size, np.uint8)
     words[context.LDS_SIZE // 8], words[context.MAPPINGS // 8] = cohort.dispatch.lds_size, self.watch.count
-    words[context.LDS_KNOWN // 8], words[context.LDS_CELLS // 8] = behind & _MASK64, behind + size & _MASK64
+    words[context.LDS_CELLS // 8] = self._cells.ctypes.data - cohort.lds.ctypes.data & _MASK64
 
   def _undefined(self) -> None:
     """Nobody has written registers but those that a launch sets up."""
@@ -161,6 +166,8 @@ class WatchedWaves(Waves):
     if self._number0 >= NUMBERS: raise Suspicion
     row = np.arange(self.size) % self.cohort.waves_a_group
     self.states[:, ME] = (first + self.workgroups) * FIRST + row + 1
+    self._met += 1
+    self.states[:, HERE] = self._met * EPOCH + (row + 1) * WRITER & 0xFFFFFFFF
 
   @property
   def next_number(self) -> int:
@@ -170,11 +177,12 @@ class WatchedWaves(Waves):
   def finish(self) -> None:
     """Run all waves to their ends. Raises Suspicion, or what ends a dispatch."""
     status, a_group = self.states[:, STATUS], self.cohort.waves_a_group
-    together = a_group if self.watch.races else self.size  # who has no cells need not come one after the other
     while True:
       if self.cohort.tick is not None: self.cohort.tick()
-      for first in range(0, self.size, together):
-        if (status[first:first + together] == RUN).any(): self._meet(first, first + together)
+      if not self._apart: self._meet(0, self.size)
+      else:
+        for first in range(0, self.size, a_group):
+          if (status[first:first + a_group] == RUN).any(): self._meet(first, first + a_group)
       ended = status == END
       if ended.all(): break
       rows = np.reshape(ended, (-1, a_group))
@@ -186,19 +194,23 @@ class WatchedWaves(Waves):
     self._finish()
 
   def _meet(self, first: int, last: int) -> None:
-    """Run some waves until each has ended or waits at a barrier."""
+    """Run some waves until each has ended or waits at a barrier. Compiled code runs one after the other, so that each
+    workgroup comes to its barrier before the next one begins, unless waves take turns."""
     states, status, left = self.states[first:last], self.states[first:last, STATUS], self.left[first:last]
+    alone = self.watch.races and not self._apart and last - first > self.cohort.waves_a_group
+    turn = TURN * TURNS if alone else TURN
     for _ in range(TURNS):
-      left[:] = TURN
+      left[:] = turn
       self.form.native.run(self.context.ctypes.data, states.ctypes.data, states.shape[1] * 4, last - first)
       if self.error is not None: raise self.error
-      used = TURN - left
+      used = turn - left
       self.executed[first:last] += used
       self.instructions += int(used.sum())
       self.steps += int(used.max())
       on = ~((status == END) | (status == BARRIER))
       if not on.any(): return
       if (on & (status != YIELD) | on & (left >= 0)).any(): raise self._stopped(first + int(on.argmax()))
+      if alone: raise _Turns
       status[on] = RUN
     raise Suspicion("waves that may wait for others")
 
@@ -234,6 +246,13 @@ def detect(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int,
            bounds: Bounds) -> tuple[DispatchStats, bool] | None:
   """Run a dispatch to its end, and say whether it touched memory whose bounds nobody said. None, with memory as it was,
   where the checks may find something."""
+  try: return _detected(space, arch, d, watchdog, bounds, False)
+  except _Turns: return _detected(space, arch, d, watchdog, bounds, True)
+
+
+def _detected(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, bounds: Bounds,
+              apart: bool) -> tuple[DispatchStats, bool] | None:
+  """See `detect`. `apart` says that workgroups run one by one; without it, it raises _Turns where they have to."""
   stats = DispatchStats()
   workgroups = Workgroups(space, arch, d, watchdog, stats)
   if not workgroups.left: return stats, False
@@ -247,15 +266,13 @@ def detect(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int,
       cohort = workgroups.begin(workgroups.places)
       if d.scratch_size:
         watch.fresh(np.asarray(cohort.runnable[0].scratch).reshape(-1), d.scratch_size * cohort.lanes)
-      waves = WatchedWaves(cohort, watch, detail, number, raw)
+      waves = WatchedWaves(cohort, watch, detail, number, raw, apart)
       waves.finish()
       number, raw = waves.next_number, waves.raw
       waves.account(stats)
-  except (Suspicion, Error):  # a fault is told where it is seen
+  except BaseException as end:
     watch.kept.undo()
-    return None
-  except BaseException:
-    watch.kept.undo()
-    raise
+    if isinstance(end, _Turns) or not isinstance(end, (Suspicion, Error)): raise
+    return None  # a fault is told where it is seen
   stats.engine = "jit"
   return stats, watch.unknown

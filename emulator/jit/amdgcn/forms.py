@@ -27,7 +27,7 @@ from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.translate import Place, Translation, Translator
 from tinyhw.emulator.jit.native import Native, compiled_by, host
-from tinyhw.emulator.jit.refusal import NotCompiled, translating
+from tinyhw.emulator.jit.refusal import OWN, CompilerFailed, NotCompiled, TranslatorFailed, translating
 from tinyhw.emulator.jit.store import sources_digest, store
 from tinyhw.isa.amdgcn import Instruction, table
 
@@ -86,7 +86,9 @@ class Wish:
     with servers.job(hot, self.host) as job:
       translator = Translator(snapshot or self.program, self.lanes, self.vgprs, self.partial, not hot, self.detail)
       with translating(): translation = translator.translate(self.starts, job.send)
-      objects = job.objects()
+      try: objects = job.objects()
+      except CompilerFailed: raise
+      except NotCompiled as refused: raise TranslatorFailed(f"{OWN}: LLVM refused it: {refused.why}") from None
     code = _merged(translation.code)
     header = _header(translation, code, hot) | {"objects": [len(o) for o in objects]}
     key = self._key(hot)

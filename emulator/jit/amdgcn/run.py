@@ -45,12 +45,13 @@ from tinyhw.emulator.jit.amdgcn.translate import (
   JUMP,
   RUN,
   STEP,
+  WATCHED,
   YIELD,
   Place,
   state_words,
 )
 from tinyhw.emulator.jit.memory import Memory
-from tinyhw.emulator.jit.refusal import NotCompiled, TranslatorFailed, tell
+from tinyhw.emulator.jit.refusal import CHECKED_SLOWLY, SLOW, NotCompiled, TranslatorFailed, tell
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Outside, Split, Wait, Yield
@@ -135,7 +136,7 @@ def code_for(cohort: Cohort, vgprs: int, detail: int = 0) -> Code:
   if code is None:
     try: code = Code(program, *key, cohort.mode)
     except NotCompiled as refused:
-      tell(f"the program at {program.entry:#x}", refused)
+      tell(f"the program at {program.entry:#x}", refused, CHECKED_SLOWLY if detail & WATCHED else SLOW)
       code = refused
     program.compiled[key] = code
   if isinstance(code, NotCompiled): raise type(code)(code.why)

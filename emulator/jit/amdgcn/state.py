@@ -29,6 +29,7 @@ PASSED: Final = 141  # whether the barrier completed since the wave last waited 
 TARGET: Final = 142  # PC that the wave jumps to, u64
 ME: Final = 144  # watched code: the number of what runs between two barriers of a workgroup, and the wave in it
 AWAY: Final = 145  # watched code: offset of the instruction that the reference has to look at
+HERE: Final = 146  # watched code: what a wave that writes puts into cells of LDS, see `cells`
 HEADER: Final = 160
 SGPRS: Final = 128
 

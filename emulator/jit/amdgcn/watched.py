@@ -1,14 +1,15 @@
 """Accesses of watched code: beside each access to memory one to its shadows, which say who wrote, and who touched it.
 
-Whatever may be a finding of the checks leads to `fault`. What was written of LDS and scratch lies in a copy of it, as
-ones; who touched a dword last between two barriers lies in a cell of its own, in a copy of LDS or of a mapping: the
-number of what runs there (20 bits), the wave that wrote it (6) and the one that read it (6), MANY for several. Cells
-with another number are empty: whatever a workgroup does between two barriers is done before another one comes.
+Whatever may be a finding of the checks leads to `fault`. LDS has cells (`cells`). What was written of scratch lies in a
+copy of it, as ones; who touched a dword of global memory last between two barriers lies in a cell of its own, in a copy
+of the mapping: the number of what runs there (20 bits), the wave that wrote it (6) and the one that read it (6), MANY
+for several. Cells with another number are empty: whatever a workgroup does between two barriers is done before another
+one comes.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
@@ -16,27 +17,39 @@ from tinyhw.emulator.amdgcn.memory.tables import STORES
 from tinyhw.emulator.check.amdgcn.effects import kind_of
 from tinyhw.emulator.check.amdgcn.paths import Proof
 from tinyhw.emulator.jit.amdgcn.access import Accesses
+from tinyhw.emulator.jit.amdgcn.cells import (
+  ATOMICS,
+  COMPARES,
+  KNOWN,
+  LOAD,
+  MANY,
+  STORE,
+  Cells,
+  block_load,
+  block_store,
+)
 from tinyhw.emulator.jit.amdgcn.context import (
   KNOWN_OUT,
   LDS_CELLS,
-  LDS_KNOWN,
   LDS_SIZE,
   MAPPINGS,
   SHADOWS_IN,
   SHADOWS_OUT,
   TABLE,
 )
+from tinyhw.emulator.jit.amdgcn.moves import EVERY
 from tinyhw.emulator.jit.amdgcn.outline import Outlined
 from tinyhw.emulator.jit.amdgcn.shadows import Shadows
 from tinyhw.emulator.jit.amdgcn.site import Site
-from tinyhw.emulator.jit.amdgcn.state import LDS, ME, Registers
-from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert
+from tinyhw.emulator.jit.amdgcn.state import HERE, LDS, ME, Registers
+from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, gather
+from tinyhw.emulator.jit.vectors import chained, interleaved, scatter
 from tinyhw.emulator.values.ops import I32, U32, U64
 from tinyhw.isa.amdgcn import Instruction
 
 READ, WRITE, SCALAR, LATE = Access.READ, Access.WRITE, 16, 32  # what a row of the table serves
-COMPARES, ATOMICS, MANY = 61, 62, 63  # in the place of a wave
 FIRST: Final = 4096  # the number's first bit in a cell
+TILE: Final = 16  # lanes that often have one place, or the same places as the 16 lanes before
 ROW: Final = 64  # bytes of a mapping in the table: start, size, distance to the host, what it serves, distance to cells
 FIND: Final = f"""
 define private i1 @find(ptr %context, ptr %site, i64 %address, i64 %extent, i64 %access) noinline {{
@@ -86,6 +99,27 @@ none:
   ret i1 false
 }}
 """
+
+
+@dataclass(frozen=True)
+class _Near:
+  """An access to LDS: where that and its cells lie, what the wave puts into cells, each lane's offset, bytes a lane."""
+  r: Registers
+  base: str
+  cells: str
+  here: str
+  used: Value
+  width: int
+
+
+@dataclass(frozen=True)
+class _Shape:
+  """Where the dwords of an access are: `run` of them from each place on, and which one's each lane has, counted in
+  accesses. `mask` says which are there, of the lanes one after the other."""
+  places: tuple[Value, ...]
+  run: int
+  lanes: Sequence[int]
+  mask: str | None = None
 
 
 class _Inside(Accesses):
@@ -217,19 +251,171 @@ class _Inside(Accesses):
 
   def shared(self, r: Registers, at: Value, site: Site, words: Sequence[Value] | None, clean: bool,
              kind: str) -> list[Value]:
-    """A workgroup's LDS."""
+    """A workgroup's LDS. Lanes that are switched off take the place of one that is not: to look at it twice changes
+    nothing, and costs less than to leave them out."""
     e, width = self.e, site.width
     before, e.side = e.side, True
     at = Value(e, at.in_lanes(), U32, True)
+    over, parts = e.new_label("over"), list[tuple[str, list[Value]]]()
+    if not r.full:
+      some = e.new_label("some")
+      parts.append((e.label, [e.const(U32, 0)] * max(1, width // 4)))
+      e.do(f"br i1 {(r.to_bits(r.active()) != 0).text}, label %{some}, label %{over}")
+      e.start(some)
+    lane = self._first_lane(r)
+    first = Value(e, e.op(f"extractelement {at.type} {at.text}, i32 {lane.text}"), U32, False)
+    used = at if r.full else r.o.where(r.active(), at, first)
+    size = self._load64(self._context(LDS_SIZE))
+    self._require(size >= width)
+    wrong = used > convert(size, U32) - width
+    if width > 1: wrong = wrong | ((used & min(width, 4) - 1) != 0)
+    self._require(r.to_bits(wrong) == 0)
     base = e.op(f"load ptr, ptr {e.op(f'getelementptr i32, ptr %state, i64 {LDS}')}")
-    used = at if r.full else r.o.where(r.active(), at, e.const(U32, 0))
-    self._require(self._largest(used) + width <= self._load64(self._context(LDS_SIZE)))
-    offsets = Value(e, used.in_lanes(), U32, True).view(I32)
-    loaded = self._move(r, base, offsets, width, 4, words) if words is None or words else []
-    self._known(r, self._behind(base, LDS_KNOWN), offsets, width, 4, kind, clean)
-    if self.races: self._cells(r, self._behind(base, LDS_CELLS), offsets, used, width, kind)
+    here = e.op(f"load i32, ptr {e.op(f'getelementptr i32, ptr %state, i64 {HERE}')}")
+    near = _Near(r, base, self._behind(base, LDS_CELLS), here, used, width)
+    for holds, shape in self._shapes(near, first - lane * width, kind) if clean else ():
+      here_, on = e.new_label("here"), e.new_label("on")
+      e.do(f"br i1 {holds.text}, label %{here_}, label %{on}")
+      e.start(here_)
+      self._touch(near, shape, kind)
+      loaded = self._moved(near, shape, words)
+      parts.append((e.label, loaded))
+      e.do(f"br label %{over}")
+      e.start(on)
+    loaded = self._anyhow(near, words, clean, kind)
+    parts.append((e.label, loaded))
+    e.do(f"br label %{over}")
+    e.start(over)
     e.side = before
-    return loaded
+    return self._merged(parts, max(1, width // 4)) if words is None else []
+
+  def _shapes(self, near: _Near, start: Value, kind: str) -> Iterator[tuple[Value, _Shape]]:
+    """(what holds there, where all lanes' dwords are) of the usual patterns; `start` is where that of lane 0 would be
+    if the lanes followed one another."""
+    e, r, used, width, n = self.e, near.r, near.used, near.width, self.e.lanes
+    if width < 4 or kind not in {LOAD, STORE}: return
+    count, lanes = width // 4, range(n)
+    mask = None if r.full else _repeated(e, self._mask_text(r), count)
+    if width != 12:
+      follow = used == start + e.vector(U32, [k * width for k in lanes])
+      if not r.full: follow = follow | ~r.active()
+      yield self._every(follow), _Shape((start,), n * count, lanes, mask)
+    if kind == STORE: return
+    if width != 12 and r.full:
+      again = used == start + e.vector(U32, [k % TILE * width for k in lanes])
+      yield self._every(again), _Shape((start,), TILE * count, [k % TILE for k in lanes])
+    t, order = used.type, ", ".join(f"i32 {k // TILE * TILE}" for k in lanes)
+    rows = Value(e, e.op(f"shufflevector {t} {used.text}, {t} poison, <{n} x i32> <{order}>"), U32, True)
+    yield self._every(used == rows), _Shape(self._each(near, range(0, n, TILE)), count, [k // TILE for k in lanes])
+
+  def _each(self, near: _Near, lanes: Iterable[int]) -> tuple[Value, ...]:
+    """The offsets of some lanes' dwords."""
+    used = near.used if near.width >= 4 else near.used & 0xFFFFFFFC
+    return tuple(Value(self.e, self.e.op(f"extractelement {used.type} {used.text}, i32 {k}"), U32, False)
+                 for k in lanes)
+
+  def _first_lane(self, r: Registers) -> Value:
+    """The lowest active lane."""
+    if r.full: return self.e.const(U32, 0)
+    return convert(r.o.trailing_zeros(r.to_bits(r.active())), U32)
+
+  def _touch(self, near: _Near, shape: _Shape, kind: str) -> None:
+    """Go on where no cell makes the access a finding, and have them note it; a load leaves what nobody has written."""
+    e, run = self.e, shape.run
+    pointers = [self._at(near.cells, "i32", place.text) for place in shape.places]
+    cells = Cells(e, run * len(pointers), near.here)
+    old = chained(e, [block_load(e, run, p, shape.mask) for p in pointers], run)
+    turned = cells.turned(old, kind)
+    self._require(~Value(e, cells.some(turned.bad, shape.mask), BOOL, False))
+    note, noted = e.new_label("note"), e.new_label("noted")
+    if kind == LOAD:
+      e.do(f"br i1 {cells.some(cells.op('icmp ne', old, turned.new), shape.mask)}, label %{note}, label %{noted}")
+      e.start(note)
+    for k, p in enumerate(pointers):
+      order = ", ".join(f"i32 {x}" for x in range(k * run, (k + 1) * run))
+      part = turned.new if len(pointers) == 1 else e.op(
+        f"shufflevector {cells.t} {turned.new}, {cells.t} poison, <{run} x i32> <{order}>")
+      block_store(e, run, part, p, shape.mask)
+    if kind != LOAD: return
+    e.do(f"br label %{noted}")
+    e.start(noted)
+    self._written(near, shape, cells, old)
+
+  def _moved(self, near: _Near, shape: _Shape, words: Sequence[Value] | None) -> list[Value]:
+    """The access itself."""
+    e = self.e
+    pointers = [self._at(near.base, "i32", place.text) for place in shape.places]
+    if words is None:
+      return self._of_lanes(near, shape, chained(e, [block_load(e, shape.run, p, shape.mask) for p in pointers],
+                                                 shape.run))
+    block_store(e, shape.run, interleaved(e, [w.view(U32).in_lanes() for w in words], "i32"), pointers[0], shape.mask)
+    return []
+
+  def _of_lanes(self, near: _Near, shape: _Shape, dwords: str) -> list[Value]:
+    """The dwords of each lane among those of a shape."""
+    e, count = self.e, max(1, near.width // 4)
+    t, out = f"<{shape.run * len(shape.places)} x i32>", []
+    for k in range(count):
+      order = ", ".join(f"i32 {lane * count + k}" for lane in shape.lanes)
+      out.append(e.op(f"shufflevector {t} {dwords}, {t} poison, <{e.lanes} x i32> <{order}>"))
+    return [Value(e, x, U32, True) for x in out]
+
+  def _anyhow(self, near: _Near, words: Sequence[Value] | None, clean: bool, kind: str) -> list[Value]:
+    """Dwords, or parts of some, at a place of each lane's own."""
+    e, width = self.e, near.width
+    if kind == STORE and (width < 4 or not clean):
+      for k in range(max(1, width // 4)): self._stored(near, k, clean)
+    else: self._touch(near, _Shape(self._each(near, range(e.lanes)), max(1, width // 4), range(e.lanes)), kind)
+    offsets = near.used.view(I32)
+    if words is None: return self._gather(near.base, offsets, width, 4, EVERY)
+    if words: self._scatter(near.base, offsets, words, width, 4, self._mask_text(near.r))
+    return []
+
+  def _stored(self, near: _Near, k: int, clean: bool) -> None:
+    """The cells of dwords of which a store may not write everything: byte after byte, for several lanes may store to
+    bytes of one dword."""
+    e, r, width = self.e, near.r, min(near.width, 4)
+    cells = Cells(e, e.lanes, near.here)
+    dwords = (near.used if width == 4 else near.used & 0xFFFFFFFC) + 4 * k
+    pointers = self._at(near.cells, dwords.type, dwords.text)
+    given: Value = e.const(U32, (1 << width) - 1)
+    for h in (0, 1) if not clean else ():
+      bits = e.op(f"load i{e.lanes}, ptr {self._context(SHADOWS_IN + 16 * k + 8 * h)}, align 8")
+      lanes = Value(e, e.op(f"bitcast i{e.lanes} {bits} to <{e.lanes} x i1>"), BOOL, True)
+      given = r.o.where(lanes, given & (3 if h else 12), given)
+    touched: Value = e.const(U32, (1 << width) - 1)
+    byte = near.used & 3
+    if width < 4: given, touched = given << byte, touched << byte
+    for place in range(0, 4, width):
+      old = gather(e, "i32", pointers, EVERY)
+      known = Value(e, old, U32, True) & ~touched & KNOWN | given
+      turned = cells.turned(old, STORE, known.in_lanes())
+      self._require(~Value(e, cells.some(turned.bad, None), BOOL, False))
+      lanes = r.active() if width == 4 else r.active() & (byte == place)
+      scatter(e, "i32", e.lanes, turned.new, pointers, lanes.in_lanes(), 4)
+
+  def _written(self, near: _Near, shape: _Shape, cells: Cells, old: str) -> None:
+    """Leave which lanes have loaded what nobody has written."""
+    e, r, n = self.e, near.r, self.e.lanes
+    part, all_, on = e.new_label("partly"), e.new_label("written"), e.new_label("told")
+    missing = cells.some(cells.op("icmp ne", cells.op("and", old, KNOWN), KNOWN), shape.mask)
+    e.do(f"br i1 {missing}, label %{part}, label %{all_}, !prof !2")
+
+    def leave(k: int, h: int, bits: str) -> None:
+      e.do(f"store i{n} {bits}, ptr {self._context(SHADOWS_OUT + 16 * k + 8 * h)}, align 8")
+    e.start(all_)
+    for k in range(max(1, near.width // 4)):
+      for h in (0, 1): leave(k, h, "0")
+    e.do(f"br label %{on}")
+    e.start(part)
+    for k, cell in enumerate(self._of_lanes(near, shape, old)):
+      if near.width < 4: halves = [(cell & KNOWN) >> (near.used & 3) & (1 << near.width) - 1]
+      else: halves = [cell & 3, cell >> 2 & 3]
+      for h, half in enumerate(halves):
+        leave(k, h, r.to_bits((half != (1 << min(near.width, 2)) - 1) & r.active()).text)
+      if len(halves) == 1: leave(k, 1, "0")
+    e.do(f"br label %{on}")
+    e.start(on)
 
   def _behind(self, base: str, distance: int) -> str:
     return self.e.op(f"getelementptr i8, ptr {base}, i64 {self._load64(self._context(distance)).text}")
@@ -269,6 +455,14 @@ class _Inside(Accesses):
     self._known(r, behind, at, site.width, stride, "load" if words is None else "store", clean, exact)
     e.side = before
     return loaded
+
+
+def _repeated(e: Emitter, mask: str, count: int) -> str:
+  """A mask of lanes, each `count` times."""
+  if count == 1: return mask
+  n = e.lanes
+  order = ", ".join(f"i32 {k // count}" for k in range(n * count))
+  return e.op(f"shufflevector <{n} x i1> {mask}, <{n} x i1> poison, <{n * count} x i32> <{order}>")
 
 
 class Watched(Outlined):

@@ -28,7 +28,7 @@ from tinyhw.emulator.jit.ptx.emit import Exit, Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import JitCode
 from tinyhw.emulator.jit.ptx.shapes import Plan
 from tinyhw.emulator.jit.ptx.watched import Watch
-from tinyhw.emulator.jit.refusal import SLOW, NotCompiled, translating
+from tinyhw.emulator.jit.refusal import CHECKED_SLOWLY, SLOW, NotCompiled, translating
 from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.ptx.kept import SOURCES, keep
 from tinyhw.emulator.ptx.program import Code, Program
@@ -74,7 +74,8 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
     except Refused as why: known = str(why)
     except NotCompiled as failed:  # LLVM's failure, or this package's
       known = type(failed)(failed.why)  # without what its traceback holds
-      if not watch: warnings.warn(f"kernel {program.entry_name} {SLOW}: {failed.why}", RuntimeWarning, stacklevel=2)
+      how = CHECKED_SLOWLY if watch else SLOW
+      warnings.warn(f"kernel {program.entry_name} {how}: {failed.why}", RuntimeWarning, stacklevel=2)
     while len(program.compiled) >= SHAPES: del program.compiled[next(iter(program.compiled))]
     program.compiled[block, exact, clustered, watch] = known
   if isinstance(known, NotCompiled): raise type(known)(known.why)
