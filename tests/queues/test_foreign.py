@@ -144,6 +144,15 @@ def test_umrs_streams() -> None:
   assert show.examine(dump).line == "the file does not say where its rings are read"
 
 
+def test_a_listing_with_a_wide_gap_is_short_work() -> None:
+  """One wrong digit in an offset: a gap of 100 KB is one item, and packets of one size stay in their places."""
+  for text, items in ((UMR_STREAM.replace("+ 0x0028]\t", "+ 0x18028]\t"), 4), (UMR_STREAM, 3)):
+    assert len(packets(read(text).rings[0])) == items
+  aql = packets(read(UMR_STREAM.replace("+ 0x0038]", "+ 0x18038]")).rings[1])
+  assert [p.index % 16 for p in aql] == [0] * len(aql) and len(aql) == 0x18040 // 64
+  assert "2 of its 16 dwords are not in the listing" in aql[0].item.error
+
+
 def test_rocgdbs_listings() -> None:
   dump = read(ROCGDB)
   queues, dispatches = (t.rows for t in dump.tables)

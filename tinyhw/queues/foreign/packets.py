@@ -34,7 +34,7 @@ class Placed:
   out, which are 0 in the item."""
   index: int
   item: Item
-  unknown: tuple[int, ...] = ()
+  unknown: frozenset[int] = frozenset()
 
 
 def foreign_generation(dump: Dump, kind: str) -> str:
@@ -97,12 +97,13 @@ class _Walk:
 
   def _packet(self, at: int, end: int) -> int:
     """Add the packet at an index; the index behind it."""
-    known = self._words[at] is not None
+    known = self._words[at] is not None or self._ring.kind == "aql"  # whose packets are all of one size
     size = self._size(self._plain, at) if known else 0
     if not size:
       stop = at + 1
       # SDMA's lengths follow from its packets: behind an unknown one nothing can be found.
-      while stop < end and (self._ring.kind in ("sdma", "") or not self._size(self._plain, stop)): stop += 1
+      while stop < end and (self._words[stop] is None or self._ring.kind in ("sdma", "") or
+                            not self._size(self._plain, stop)): stop += 1
       self._add(at, stop, self._why(at, known))
       return stop
     stop = min(at + size, end)
@@ -137,7 +138,7 @@ class _Walk:
   def _add(self, at: int, stop: int, why: str) -> None:
     """Words that are no packet."""
     if at == stop: return
-    unknown = tuple(i for i, w in enumerate(self._words[at:stop]) if w is None)
+    unknown = frozenset(i for i, w in enumerate(self._words[at:stop]) if w is None)
     self.out.append(Placed(self._index(at), Item(self._where(at), self._plain[at:stop], None, error=why), unknown))
 
   def _index(self, at: int) -> int:

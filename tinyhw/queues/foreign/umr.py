@@ -31,7 +31,7 @@ _OLD: Final = re.compile(rf"IB\[(\w+)@{_HEX} \+ {_HEX}\s*\] = 0x([0-9a-fA-F]{{1,
 _LLVM: Final = re.compile(r"gfx(\d{1,2})([0-9a-f])([0-9a-f])")
 _ENDS: Final = frozenset({"", "Done decoding IB", "End of IB"})
 _LEAST: Final = 64  # dwords; amdgpu has rings of 1024 and more
-_FAR: Final = 1 << 20  # bytes between two lines of one listing: more is another, or damage
+_FAR: Final = 1 << 17  # bytes between two lines of one listing: no packet has so many
 _PACKET3: Final = re.compile(r"Opcode 0x[0-9a-f]+ \[\S+\] \(\d+ words, type: 3")
 
 
