@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.cli.replay import machine_for
 from tinyhw.core.errors import DeviceError, Error, InvalidArgument
 from tinyhw.debugger import Captured, kept
 from tinyhw.emulator import ptx
 from tinyhw.emulator.observe import Observer
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.debug import Machines, Session
+from tinyhw.replayed import machine_for
 from tinyhw.wire import codeobject
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.queues.conftest import MACHINES, record
-from tinyhw.cli.replay import machine_for
 from tinyhw.core.errors import DeviceError
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.replay import Done, Replay
+from tinyhw.replayed import machine_for
 
 TRAINING = """
 import os

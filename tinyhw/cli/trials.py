@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tinyhw.cli.replay import machine_for
 from tinyhw.core.errors import Deadlock, InvalidArgument, WatchdogExpired
 from tinyhw.core.port import Port
 from tinyhw.queues.capture import Capture
@@ -20,6 +19,7 @@ from tinyhw.queues.draft import saved
 from tinyhw.queues.replay import Look
 from tinyhw.queues.reproduce import Stream
 from tinyhw.queues.shown import Differs, Ends, Place, Shown, Signature, Stop, Trial, predicate
+from tinyhw.replayed import machine_for
 
 SKIPPED: Final = 125  # a script's status for "cannot be told", as for `git bisect run`; above 127 it wants an end
 ENDS: Final = 127

@@ -7,19 +7,20 @@
     BLOB   (3)       16 bytes of xxh3-128 of the content, then the content as `form` says
 
 Writing appends whole frames, so whatever ends the process, what was flushed is readable: a frame that is not all there
-ends the file. The same content is stored once. Reading maps the file and looks at frames' heads alone; contents are
-unpacked when they are asked for.
+ends the file. The same content is stored once. Reading looks at frames' heads alone; contents are read and unpacked
+when they are asked for.
 """
 from __future__ import annotations
 
 import fcntl
-import mmap
 import os
+import stat
 import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Protocol
+from weakref import finalize
 
 import msgpack
 import xxhash
@@ -131,16 +132,16 @@ class Reader:
 
   def __init__(self, path: str | os.PathLike[str]) -> None:
     self.path = Path(path)
-    try: file = self.path.open("rb")
-    except IsADirectoryError: raise InvalidArgument("is a folder, not a capture", where=str(path)) from None
-    except OSError as error:
-      raise MissingFile(f"cannot be opened: {error.strerror}", where=str(path)) from None
-    with file:
-      size = os.fstat(file.fileno()).st_size
-      if size < len(MAGIC) or file.read(len(MAGIC)) != MAGIC:
-        raise DecodeError("is no capture of tinyhw", where=str(path),
-                          hint="`tinyhw record` makes one; raw words want --kind")
-      self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    try: self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe does not hang
+    except OSError as error: raise MissingFile(f"cannot be opened: {error.strerror}", where=str(path)) from None
+    self._closes = finalize(self, os.close, self._fd)
+    status = os.fstat(self._fd)
+    if stat.S_ISDIR(status.st_mode): raise InvalidArgument("is a folder, not a capture", where=str(path))
+    if not stat.S_ISREG(status.st_mode): raise InvalidArgument("is no file that can be read twice", where=str(path))
+    size = status.st_size
+    if os.pread(self._fd, len(MAGIC), 0) != MAGIC:
+      raise DecodeError("is no capture of tinyhw", where=str(path),
+                        hint="`tinyhw record` makes one; raw words want --kind")
     self._end = len(MAGIC)  # of the frames that were seen
     self._unzip = zstandard.ZstdDecompressor()
     self._blobs: dict[bytes, tuple[int, int, int]] = {}
@@ -153,27 +154,27 @@ class Reader:
 
   def grown(self) -> Iterator[list[Any]]:
     """Events that no call before has given, with what a recorder has written since the file was opened."""
-    size = self.path.stat().st_size
-    if size > len(self._map):
-      with self.path.open("rb") as file: self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    size = os.fstat(self._fd).st_size
+    if size > self._end:
       self.cut = -1
       self._index(size)
     given, self._given = self._given, len(self._event_frames)
     return self._rows(self._event_frames[given:])
 
   def _index(self, size: int) -> None:
-    at, head, data = self._end, _FRAME.size, self._map
+    at, head, fd = self._end, _FRAME.size, self._fd
     heads: list[tuple[int, int, int]] = []
     while at < size:
       if at + head > size: self.cut = at; break
-      kind, form, zeros, stored, _ = _FRAME.unpack_from(data, at)
+      begin = os.pread(fd, head + HASH_BYTES, at)
+      kind, form, zeros, stored, _ = _FRAME.unpack_from(begin)
       if kind not in (HEAD, EVENTS, BLOB) or form > 1 or zeros or stored > _LARGEST:
         raise DecodeError(f"no frame at byte {at}: the file is damaged there", where=str(self.path))
       if at + head + stored > size: self.cut = at; break
       place = at, form, stored
       if kind == BLOB:
         if stored < HASH_BYTES: raise DecodeError(f"no content at byte {at}", where=str(self.path))
-        self._blobs[data[at + head:at + head + HASH_BYTES]] = place
+        self._blobs[begin[head:]] = place
       elif kind == EVENTS: self._event_frames.append(place)
       else: heads.append(place)
       at += head + stored
@@ -215,9 +216,9 @@ class Reader:
 
   def _content(self, place: tuple[int, int, int], prefix: int = 0) -> bytes:
     at, form, size = place
-    start = at + _FRAME.size
-    stored = self._map[start:start + size]
-    if zlib.crc32(stored) != _FRAME.unpack_from(self._map, at)[4]:
+    frame = os.pread(self._fd, _FRAME.size + size, at)
+    stored = frame[_FRAME.size:]
+    if len(stored) < size or zlib.crc32(stored) != _FRAME.unpack_from(frame)[4]:
       raise DecodeError(f"is damaged: the frame at byte {at} has another checksum", where=str(self.path))
     if not form: return stored[prefix:]
     try:
@@ -233,4 +234,4 @@ class Reader:
 
   def close(self) -> None:
     """Let go of the file."""
-    self._map.close()
+    self._closes()
