@@ -526,7 +526,7 @@ def test_what_is_expected_where_something_else_stands(source: str, expected: str
   if expected == "a token of PTX":
     token = token[0]
   assert error.found == (repr(token) if token else "the end of the text")
-  assert str(error).startswith(f"PTX line {error.line}, column {column}: {expected} expected, found {error.found}")
+  assert str(error).startswith(f"PTX line {error.line}, column {column}: {expected} expected, found {error.found[:60]}")
 
 
 WHOLE = (

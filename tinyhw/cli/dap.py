@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from tinyhw.cli.dap_wire import Contents, Wire
+from tinyhw.cli.dap_wire import Wire
 from tinyhw.cli.queue_shell import arguments, row_text
 from tinyhw.cli.record import run_recorded
 from tinyhw.core.errors import DecodeError, DeviceError, Error, InvalidArgument
@@ -57,7 +57,7 @@ class Server:
         if request is None: return
         if isinstance(request, Error):
           self.wire.answer({}, error=str(request))
-          if not isinstance(request, Contents): raise request
+          if not isinstance(request, InvalidArgument): raise request
           continue
         self._handle(request)
     finally:
@@ -68,7 +68,7 @@ class Server:
     """Requests as they come: a run that goes on is told of those that end it."""
     while True:
       try: request = self.wire.read()
-      except Contents as error:
+      except InvalidArgument as error:
         self._requests.put(error)
         continue
       except DecodeError as error: return self._requests.put(error)

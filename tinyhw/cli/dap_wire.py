@@ -6,14 +6,10 @@ import json
 import threading
 from typing import Any, BinaryIO, Final
 
-from tinyhw.core.errors import DecodeError
+from tinyhw.core.errors import DecodeError, InvalidArgument
 
 LONGEST: Final = 1 << 24  # bytes of a message
 HEADER: Final = 1024      # bytes of its header
-
-
-class Contents(DecodeError):
-  """A message that is framed well and is no request: the next one can be read."""
 
 
 class Wire:
@@ -24,16 +20,17 @@ class Wire:
     self._lock, self._seq = threading.Lock(), 0
 
   def read(self) -> dict[str, Any] | None:
-    """The next request; None at the end. Raises Contents, or DecodeError where nothing behind it can be read."""
+    """The next request; None at the end. Raises InvalidArgument for a message that is framed well and is no request,
+    behind which the next one can be read, and DecodeError where nothing can."""
     size = self._header()
     if size is None: return None
     raw = self._in.read(size)
     if len(raw) < size: raise DecodeError(f"the stream ends {size - len(raw)} bytes before its message", where="DAP")
     try: found = json.loads(raw)
-    except (ValueError, RecursionError): raise Contents("a message that is no JSON", where="DAP") from None
+    except (ValueError, RecursionError): raise InvalidArgument("a message that is no JSON", where="DAP") from None
     if not (isinstance(found, dict) and found.get("type") == "request" and isinstance(found.get("command"), str)
             and type(found.get("seq")) is int and isinstance(found.get("arguments", {}), dict)):
-      raise Contents("a message that is no request", where="DAP", hint="it has seq, type, command, arguments")
+      raise InvalidArgument("a message that is no request", where="DAP", hint="it has seq, type, command, arguments")
     return found
 
   def _header(self) -> int | None:

@@ -83,7 +83,8 @@ class Bessel(Special):
   def mvlgamma(self, p: int) -> Self:
     """The logarithm of the gamma function of `p` dimensions, of numbers above (p - 1) / 2."""
     if not isinstance(p, int) or not 1 <= p <= MOST_TERMS:
-      raise InvalidArgument(f"mvlgamma of {p!r} dimensions", hint=f"1 to {MOST_TERMS}: each is a term of the kernel")
+      raise InvalidArgument(f"mvlgamma of {p!r} dimensions", hint=f"at least 1, at most {MOST_TERMS}, since each "
+                            "is a term of the kernel")
     x, _, dtype = self._in_double()
     total = x.lgamma()
     for j in range(1, p): total = total + (x - 0.5 * j).lgamma()

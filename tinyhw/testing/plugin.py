@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -231,7 +231,7 @@ class Captures:
   def __init__(self, folder: str, session: ExitStack) -> None:
     self._folder = Path(folder)
     self._scratch = Path(session.enter_context(TemporaryDirectory(prefix="tinyhw-captures-")))
-    session.callback(self._end)
+    session.enter_context(closing(self))
     self._count = 0
 
   @contextmanager
@@ -263,7 +263,8 @@ class Captures:
     shutil.copyfile(recorder.path, kept)
     return f"what its queues held is kept: {kept}\ntinyhw doctor {kept}\ntinyhw timeline {kept}"
 
-  def _end(self) -> None:
+  def close(self) -> None:
+    """The session is over."""
     from tinyhw.recorded import RECORDING
     RECORDING.end()
 
