@@ -36,10 +36,11 @@ def _stop(queue: Queue, error: Error) -> None:
 
 def _ecc(queue: Queue) -> None:
   """kfd_signal_poison_consumed_event (kfd_events.c): hardware events say that ECC has lost memory, memory events that
-  poison was consumed, imprecisely; the queues are off the chip (event_interrupt_poison_consumption_v11)."""
+  poison was consumed, imprecisely; the queues are off the chip (event_interrupt_poison_consumption_v11). The SIGBUS
+  that the kernel sends with them is logged and not sent."""
   gpu_id, events = queue.gpu.gpu_id, queue.process.events
   _stop(queue, MachineFault("an uncorrectable ECC error: poisoned memory was consumed (a fault that is declared)"))
-  queue.machine.log(queue.gpu, f"poison consumed by process {queue.process.pid}")
+  queue.machine.log(queue.gpu, f"Send SIGBUS to process {queue.process.pid}")
   events.exception(kfd.KFD_IOC_EVENT_HW_EXCEPTION, kfd.kfd_hsa_hw_exception_data(
     reset_type=kfd.KFD_HW_EXCEPTION_WHOLE_GPU_RESET, reset_cause=kfd.KFD_HW_EXCEPTION_ECC, memory_lost=1,
     gpu_id=gpu_id))
