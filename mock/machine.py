@@ -15,6 +15,7 @@ from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault
 from tinyhw.core.memory import Allocator, Region
 from tinyhw.core.patience import Agreed
 from tinyhw.core.trace import Clock
+from tinyhw.mock.amd.broken import strike
 from tinyhw.mock.amd.caches.chip import Chip, Weak
 from tinyhw.mock.amd.card import Card, cards_named
 from tinyhw.mock.amd.compute import Program, duration
@@ -231,7 +232,6 @@ class Machine(Running):
 
   def strike(self, runner: Queue, fault: Fault) -> None:
     """Have a fault that is declared happen."""
-    from tinyhw.mock.amd.broken import strike  # which few runs need
     with self.lock: strike(runner, fault)
 
   def reset_gpu(self, gpu_id: int) -> None:

@@ -22,7 +22,7 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from weakref import WeakSet
 
-from tinyhw.core.errors import Error
+from tinyhw.core.errors import Error, Unsupported
 from tinyhw.core.locks import FairLock
 from tinyhw.core.patience import HELD, Agreed
 from tinyhw.core.table import Ignored
@@ -379,8 +379,8 @@ class Running:
     return fault is not None
 
   def strike(self, runner: Any, fault: Fault) -> None:
-    """Have a fault happen."""
-    raise NotImplementedError
+    """Have a fault happen. Raises Unsupported on a machine that has none."""
+    raise Unsupported("declared faults of", type(self).__name__, where=fault.kind)
 
   # ---- packet by packet
 

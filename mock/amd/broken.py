@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.autogen import kfd
 from tinyhw.core.errors import Error, MachineFault, PageFault
+from tinyhw.mock.amd.queue import Queue, State
 
 if TYPE_CHECKING:
-  from tinyhw.mock.amd.queue import Queue
   from tinyhw.mock.injected import Fault
-
 
 DECLARED: Final = "a fault that is declared"
 
@@ -24,7 +23,6 @@ def strike(queue: Queue, fault: Fault) -> None:
 
 
 def _stop(queue: Queue, error: Error) -> None:
-  from tinyhw.mock.amd.queue import State
   queue.error, queue.wait, queue.state = error, None, State.HUNG
   machine = queue.machine
   machine.failures += 1

@@ -15,6 +15,7 @@ from tinyhw.core.patience import Agreed, Terms
 from tinyhw.core.trace import Clock
 from tinyhw.mock.draws import Draws
 from tinyhw.mock.injected import Fault, Injected
+from tinyhw.mock.nv.broken import strike
 from tinyhw.mock.nv.card import Card, cards_named
 from tinyhw.mock.nv.channel import Channel, State, error_name
 from tinyhw.mock.nv.image import Images
@@ -163,7 +164,6 @@ class NvMachine(Running):
 
   def strike(self, runner: Channel, fault: Fault) -> None:
     """Have a fault that is declared happen."""
-    from tinyhw.mock.nv.broken import strike  # which few runs need
     with self.lock: strike(runner, fault)
 
   def close(self) -> None:

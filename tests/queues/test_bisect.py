@@ -202,7 +202,8 @@ def test_aql_packets_are_cut(amd: Path, tmp_path: Path) -> None:
   assert shrinker.before.packets == 32 and shrinker.size().packets == 1
   (last,) = [s for s in shrinker.result() if s.follow is not None]
   assert isinstance(last.event, Doorbell) and (last.event.last, last.event.value) == (1, 0)
-  packet = last.follow.items[0].packet  # type: ignore[union-attr]
+  assert last.follow is not None
+  packet = last.follow.items[0].packet
   assert packet.kernel_object == 0x5000_0000_0000 and packet.grid_size_x <= 1
 
 

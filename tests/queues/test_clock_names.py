@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 
+import click
 from click.testing import CliRunner
 
 from tinyhw.cli import decode, top
@@ -18,8 +19,8 @@ HOST = Whose.HOST.value
 MS = re.compile(r"\d ms\b")
 
 
-def told(command: object, *arguments: str) -> list[str]:
-  done = CliRunner().invoke(command, arguments, catch_exceptions=False)  # type: ignore[arg-type]
+def told(command: click.Command, *arguments: str) -> list[str]:
+  done = CliRunner().invoke(command, arguments, catch_exceptions=False)
   assert done.exit_code == 0, done.output
   return done.output.splitlines()
 

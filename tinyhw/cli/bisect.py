@@ -72,13 +72,13 @@ def command(file: str, until: str | None, script: str | None, only_first: bool, 
       if not as_json: click.echo("\n".join(_first_lines(shrinker, found)))
       if not only_first: shrinker.shrink()
     except Ends as ends: raise InvalidArgument(f"the search was ended: {ends}", where="--script") from None
+  files = _write(shrinker, name, file, found) if not only_first or output is not None else []
   row = {"until": shrinker.predicate.name, "shown": shown.text, "first": {"submission": found.submission,
          "queue": found.queue}, "before": asdict(shrinker.before), "after": asdict(shrinker.size()),
-         "trials": shrinker.trials, "whole": shrinker.whole, "files": list[str]()}
-  if not only_first or output is not None: row["files"] = _write(shrinker, name, file, found)
+         "trials": shrinker.trials, "whole": shrinker.whole, "files": files}
   if as_json: click.echo(json.dumps(row))
   elif not only_first: click.echo("\n".join(_summary(shrinker, found)[2:]))
-  if not as_json and row["files"]: click.echo(f"written: {', '.join(row['files'])}")  # type: ignore[arg-type]
+  if not as_json and files: click.echo(f"written: {', '.join(files)}")
 
 
 def _name(file: str, output: str | None) -> Path:

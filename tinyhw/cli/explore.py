@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import click
 
+from tinyhw.cli import faulted
+from tinyhw.cli.record import name_cards
 from tinyhw.cli.served import Program, Runs
 from tinyhw.core.schedule import Schedule
 from tinyhw.queues.explore import (
@@ -75,7 +77,6 @@ def command(runs: int, seconds: float, jobs: int, strategy: str, seed: int, mock
   what.check()
   environment = variables(mockgpu, memory)
   if faults == "each":
-    from tinyhw.cli import faulted
     with Runs(what, environment, jobs, timeout) as run: return faulted.each(run, errnos.split(","), as_json)
   if faults:
     Path(faults).stat()
@@ -100,9 +101,7 @@ def variables(mockgpu: str | None, memory: str | None) -> dict[str, str]:
   """The environment of the runs."""
   environment = dict(os.environ)
   for name in ("MOCKGPU_SCHEDULE", "MOCKGPU_SCHEDULE_OUT"): environment.pop(name, None)
-  if mockgpu:
-    environment["MOCKGPU"] = mockgpu
-    environment.setdefault("DEV", "NV" if mockgpu.startswith("sm_") else "AMD")
+  if mockgpu: name_cards(environment, mockgpu)
   if memory: environment["MOCKGPU_MEMORY"] = memory
   environment.setdefault("EMU", "ref")  # compiled code, which comes when it is ready, has other turns
   return environment

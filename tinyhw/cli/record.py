@@ -45,15 +45,19 @@ def run_recorded(path: Path, mockgpu: str | None, program: str, arguments: tuple
   """Run a program that records to a file; its exit status. Its standard output goes to `output`, or is this process's.
   Raises InvalidArgument where it cannot be run."""
   environment = dict(os.environ, RECORD=str(path.resolve()), TINYHW_RECORD_RUN=os.urandom(8).hex())
-  if mockgpu:
-    environment["MOCKGPU"] = mockgpu
-    environment.setdefault("DEV", "NV" if mockgpu.startswith("sm_") else "AMD")
+  if mockgpu: name_cards(environment, mockgpu)
   path.unlink(missing_ok=True)
   start = [program, *arguments]
   if program.endswith(".py"): start.insert(0, sys.executable)
   try: child = subprocess.Popen(start, env=environment, stdout=output)
   except OSError as error: raise InvalidArgument(f"cannot be run: {error.strerror}", where=program) from None
   return _wait(child)
+
+
+def name_cards(environment: dict[str, str], mockgpu: str) -> None:
+  """Give a program mock cards, and the device of the first where it has chosen none."""
+  environment["MOCKGPU"] = mockgpu
+  environment.setdefault("DEV", "NV" if mockgpu.startswith("sm_") else "AMD")
 
 
 def _wait(child: subprocess.Popen[bytes]) -> int:

@@ -41,7 +41,10 @@ class Port(Protocol):
 
   def mmap(self, fd: int, length: int, offset: int = 0, address: int | None = None,
            protection: Protection = Protection.READ | Protection.WRITE) -> int:
-    """MAP_SHARED mapping of a file (fd -1: anonymous memory); at exactly `address` (MAP_FIXED) when given."""
+    """MAP_SHARED mapping of a file (fd -1: anonymous memory); at exactly `address` (MAP_FIXED) when given.
+
+    The port owns it. A mock's unmaps it when its client ends: who has unmapped it otherwise loses what came there.
+    """
 
   def munmap(self, address: int, length: int) -> None: ...
 

@@ -12,7 +12,7 @@ to that moment. Machines are handed in.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -135,7 +135,7 @@ class Session:
     self.capture = self._open_capture()
     self.on = self._machines(self.capture)
     self.replay = Replay(self.capture, self.on.ports, look=self.on.looks)
-    self._staged: Iterator[tuple[Done, bool]] = self.replay.staged(events=self.capture.before_the_end())
+    self._staged: Generator[tuple[Done, bool], None, None] = self.replay.staged(events=self.capture.before_the_end())
     self._streams: dict[tuple[str, int], _Stream] = {}
     self._failed: set[str] = set()
     self._launches = 0
@@ -149,7 +149,7 @@ class Session:
 
   def close(self) -> None:
     """Let go of machines and file."""
-    self._staged.close()  # type: ignore[attr-defined]
+    self._staged.close()
     for machine in self.on.machines.values(): machine.close()
     self.capture.close()
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tinyhw.core.schedule import Departure, Draw, Rest, Schedule
+from tinyhw.queues.ddmin import minimal
 
 WAYS: Final = ("mixed", "few", "pct", "random")
 NUMBERS: Final = 3  # that are tried of a draw with more
@@ -165,10 +166,10 @@ def shrink(run: Callable[[Schedule], Outcome], failed: Outcome, most: int = SHRI
     if len(outcome.schedule) <= len(best.schedule): best = replace(outcome, way=failed.way)
     return True
 
-  fails(())
+  fails([])
   while len(best.schedule):
     before = best.schedule
-    _reduced(best.schedule.flat(), fails)
+    minimal(best.schedule.flat(), fails)
     for n, (machine, departure) in enumerate(best.schedule.flat()):  # the least number that does
       if isinstance(departure.took, int) and departure.took > 1:
         rows = best.schedule.flat()
@@ -176,22 +177,6 @@ def shrink(run: Callable[[Schedule], Outcome], failed: Outcome, most: int = SHRI
         fails(rows)
     if len(best.schedule) >= len(before) or count >= most: break
   return best, count
-
-
-def _reduced(rows: list[Row], fails: Callable[[Sequence[Row]], bool]) -> list[Row]:
-  """ddmin (Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input, 2002): no row can be left out."""
-  parts = 2
-  while len(rows) >= 1:
-    size = -(-len(rows) // parts)
-    for at in range(0, len(rows), size):
-      rest = rows[:at] + rows[at + size:]
-      if fails(rest):
-        rows, parts = rest, max(parts - 1, 2)
-        break
-    else:
-      if size == 1: break
-      parts = min(parts * 2, len(rows))
-  return rows
 
 
 def again(run: Callable[[Schedule], Outcome], outcome: Outcome, times: int) -> tuple[int, int]:

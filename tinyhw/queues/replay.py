@@ -12,7 +12,7 @@ Ports are handed in: a mock's, or the system's. Nothing is kept of what was gone
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -73,7 +73,7 @@ class Replay:
     """Go through the capture up to a submission; each is given when it was waited for and compared."""
     return (done for done, over in self.staged(until) if over)
 
-  def staged(self, until: int | None = None, events: int | None = None) -> Iterator[tuple[Done, bool]]:
+  def staged(self, until: int | None = None, events: int | None = None) -> Generator[tuple[Done, bool], None, None]:
     """As `run`; each submission is also given (False) when its doorbell has rung, before anybody waits for it. Of the
     capture so many events are gone through."""
     last: Done | None = None

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from tinyhw.core.errors import Error, InvalidArgument
@@ -281,11 +282,10 @@ class Shrinker:
       if content is None or not any(content): continue
       block = max(BLOCK, -(-len(content) // BLOCKS))
       atoms = [at for at in range(0, len(content), block) if any(content[at:at + block])]
-      self._minimal("contents", atoms, lambda gone, row=row, content=content, block=block: self._zeroed(  # type: ignore[misc]
-        row, content, gone, block))
+      self._minimal("contents", atoms, partial(self._zeroed, row, content, block))
     return self.best is not before
 
-  def _zeroed(self, row: Row, content: bytes, places: Iterable[int], block: int) -> Choice:
+  def _zeroed(self, row: Row, content: bytes, block: int, places: Collection[int]) -> Choice:
     made = bytearray(content)
     for at in places: made[at:at + block] = bytes(len(made[at:at + block]))
     return replace(self._base, contents={**self._base.contents, row: bytes(made)})

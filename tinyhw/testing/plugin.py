@@ -5,13 +5,10 @@ A test that faults, hangs or leaks fails alone: with the report of its own fault
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +17,7 @@ from tinyhw.testing import device_chosen
 
 if TYPE_CHECKING:
   from tinyhw.testing.machines import Trial, Wanted
+  from tinyhw.testing.queues import Captures
 
 MARKER = ("mockgpu(*cards, check=False, memory=None, seed=None, engine=None, timeout=None): a mock machine of its own "
           "for the test, with these cards (gfx1100 when none is named)")
@@ -27,7 +25,6 @@ _TRIAL = pytest.StashKey["Trial"]()
 _WRONG = pytest.StashKey[str]()  # what is wrong with a test's marker
 _CHOSEN = "tinyhw_device_chosen"  # of what xdist gives a worker: the user has set DEV
 _HARMLESS = {"mockgpu", "request", "queue_capture"}  # fixtures that hold no GPU memory
-LONGEST = 120  # characters of a capture's name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,8 +64,10 @@ class MockGPUs:
     self.shared: Wanted | None = None  # what the tests share: --mockgpu
     self._session = ExitStack()
     self._trial: Trial | None = None
-    folder = config.getoption("--record-failures")
-    self._record = Captures(folder, self._session) if folder else None
+    self._record: Captures | None = None
+    if folder := config.getoption("--record-failures"):
+      from tinyhw.testing.queues import Captures  # the tools of queues load where they are asked for
+      self._record = Captures(folder, self._session)
 
   def options(self) -> dict[str, Any]:
     """What the command line asks of each machine."""
@@ -221,52 +220,6 @@ class MockGPUs:
 
 _FAILED = pytest.StashKey[bool]()
 _CAPTURE = pytest.StashKey[Path]()  # of what the test submits, with --tinyhw-debug
-
-
-class Captures:
-  """`--record-failures`: the captures of failing tests. Tests that share a machine share a capture for as long as
-  something of them stays in its memory (a fixture of a wider scope, what a failure's traceback holds); else each has
-  devices and a capture of its own."""
-
-  def __init__(self, folder: str, session: ExitStack) -> None:
-    self._folder = Path(folder)
-    self._scratch = Path(session.enter_context(TemporaryDirectory(prefix="tinyhw-captures-")))
-    session.enter_context(closing(self))
-    self._count = 0
-
-  @contextmanager
-  def test(self, item: pytest.Item, shares: bool) -> Iterator[None]:
-    """A test is recorded, on the machine that all share or on one of its own."""
-    from tinyhw.device import Device
-    from tinyhw.recorded import RECORDING
-    from tinyhw.testing.machines import in_use
-    self._count += 1
-    path = self._scratch / f"{self._count}.thq"
-    if not shares:
-      with RECORDING.aside(path): yield
-      return
-    if not in_use():
-      Device.close()
-      RECORDING.begin(path)
-    RECORDING.note("test", item.nodeid)
-    yield
-
-  def keep(self, item: pytest.Item) -> str:
-    """Keep what was recorded so far; returns the lines that a failure shows, or nothing where no queue was used."""
-    from tinyhw.recorded import RECORDING
-    if (recorder := RECORDING.recorder) is None: return ""
-    RECORDING.note("test", f"{item.nodeid} failed")
-    recorder.flush()
-    name = re.sub(r"[^\w.=-]+", "_", item.nodeid, flags=re.ASCII)[-LONGEST:].strip("_")
-    self._folder.mkdir(parents=True, exist_ok=True)
-    kept = self._folder / f"{name}.thq"
-    shutil.copyfile(recorder.path, kept)
-    return f"what its queues held is kept: {kept}\ntinyhw doctor {kept}\ntinyhw timeline {kept}"
-
-  def close(self) -> None:
-    """The session is over."""
-    from tinyhw.recorded import RECORDING
-    RECORDING.end()
 
 
 def shorten(error: pytest.ExceptionInfo[BaseException]) -> None:

@@ -42,6 +42,19 @@ class Site:
   def width(self) -> int: return self.size * self.count
 
   @property
+  def shared(self) -> bool: return self.mode == SHARED
+
+  @property
+  def own(self) -> bool:
+    """Whether each thread accesses its own stack."""
+    return self.mode == LOCAL or self.stack is not None
+
+  @property
+  def anywhere(self) -> bool:
+    """Whether the addresses are generic."""
+    return self.mode == GENERIC
+
+  @property
   def one(self) -> bool:
     """Whether all threads access one place."""
     return self.steps is not None and not any(self.steps)

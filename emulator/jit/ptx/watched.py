@@ -100,12 +100,11 @@ class _Cells:
 def touched(g: Lanes, site: Site, kind: str, there: Value | None = None) -> None:
   """Threads access memory, and do not go on where that may be a finding. `there` are they, where the site does not say
   so."""
-  from tinyhw.emulator.jit.ptx import access
   w = g.watch
   if w is None: return
-  if site.mode == access.GENERIC: raise Untranslatable("a generic address in watched code")
-  if site.mode == access.LOCAL or site.stack is not None: return _local(g, site, kind)
-  shared = site.mode == access.SHARED
+  if site.anywhere: raise Untranslatable("a generic address in watched code")
+  if site.own: return _local(g, site, kind)
+  shared = site.shared
   if not shared and kind == LOAD and not w.tracks: return
   e, before = g.e, g.e.side
   away = g.deopt()
