@@ -55,18 +55,21 @@ def test_an_interrupt_takes_a_kernel_off_that_never_ends(client: Client) -> None
 
   def ring() -> None:
     client.call("cuCtxSetCurrent", u64(client.context))  # one who could end the wait
-    time.sleep(0.3)
+    launched.wait()
+    time.sleep(0.3)  # most likely the host waits by then; an interrupt that comes before is told, too
     os.kill(os.getpid(), signal.SIGINT)
     done.wait()
-  done = threading.Event()
+  launched, done = threading.Event(), threading.Event()
   thread = threading.Thread(target=ring)
   thread.start()
   try:
-    assert client.launch(wait, 1, 32, [u64(word), u32(7)]) == 0
     with pytest.raises(KeyboardInterrupt):
+      assert client.launch(wait, 1, 32, [u64(word), u32(7)]) == 0
+      launched.set()
       client.code("cuCtxSynchronize")
       time.sleep(60)
   finally:
+    launched.set()
     done.set()
     thread.join()
   assert (client.get(kept, np.empty(16, np.uint32)) == np.arange(16)).all()
