@@ -55,13 +55,15 @@ def test_an_interrupt_takes_a_kernel_off_that_never_ends(client: Client) -> None
 
   def ring() -> None:
     client.call("cuCtxSetCurrent", u64(client.context))  # one who could end the wait
+    current.set()
     launched.wait()
     time.sleep(0.3)  # most likely the host waits by then; an interrupt that comes before is told, too
     os.kill(os.getpid(), signal.SIGINT)
     done.wait()
-  launched, done = threading.Event(), threading.Event()
+  current, launched, done = (threading.Event() for _ in range(3))
   thread = threading.Thread(target=ring)
   thread.start()
+  current.wait()  # before it nobody could end the wait: a deadlock
   try:
     with pytest.raises(KeyboardInterrupt):
       assert client.launch(wait, 1, 32, [u64(word), u32(7)]) == 0
