@@ -2,7 +2,8 @@
 imported what they need.
 
 Python's start and the imports take ten times as long as most commands. Tests of just that start Python themselves.
-`tinyhw` calls the command; `stand_in` writes a program for `PATH`, so that shells start it so, too.
+`tinyhw` calls the command, `python` a program's text; `stand_in` writes a program for `PATH`, so that shells start it
+so, too.
 """
 from __future__ import annotations
 
@@ -61,7 +62,18 @@ class Request(TypedDict):
 def tinyhw(*words: str, stdin: str = "", env: Mapping[str, str] | None = None, cwd: Path | None = None,
            timeout: float = 180) -> subprocess.CompletedProcess[str]:
   """`tinyhw WORDS` in a process of its own. Raises subprocess.TimeoutExpired where it takes longer."""
-  request = Request(words=["tinyhw", *words], env=dict(os.environ if env is None else env),
+  return _asked(["tinyhw", *words], stdin, env, cwd, timeout)
+
+
+def python(text: str, *arguments: str, stdin: str = "", env: Mapping[str, str] | None = None, cwd: Path | None = None,
+           timeout: float = 180) -> subprocess.CompletedProcess[str]:
+  """`python -c TEXT ARGUMENTS`, as `tinyhw`."""
+  return _asked(["-c", text, *arguments], stdin, env, cwd, timeout)
+
+
+def _asked(words: list[str], stdin: str, env: Mapping[str, str] | None, cwd: Path | None,
+           timeout: float) -> subprocess.CompletedProcess[str]:
+  request = Request(words=words, env=dict(os.environ if env is None else env),
                     cwd=os.fspath(cwd or Path.cwd()))
   with (tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err,
         socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server):
@@ -161,6 +173,9 @@ def _become(request: Request, streams: list[int]) -> list[str]:
   for number, fd in enumerate(streams):
     os.dup2(fd, number)
     os.close(fd)
+  own = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+  sys.path[:] = ["", *filter(None, request["env"].get("PYTHONPATH", "").split(os.pathsep)),
+                 *(path for path in sys.path[1:] if path not in own)]
   os.environ.clear()
   os.environ.update(request["env"])
   os.chdir(request["cwd"])
@@ -182,7 +197,6 @@ def _warm() -> None:
 def _run(words: list[str]) -> None:
   """`tinyhw ARGUMENTS`, `-c TEXT ARGUMENTS` or `FILE.py ARGUMENTS`."""
   from tinyhw.cli import main
-  sys.path[0] = ""
   if words[0] == "tinyhw":
     sys.argv[:] = ["-c", *words[1:]]
     main()
