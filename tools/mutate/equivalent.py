@@ -1,23 +1,10 @@
 """Changes that no test can notice, each kind with its reason. A rule that fits no change any more fails a test."""
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import Final
 
-
-@dataclass(frozen=True)
-class Rule:
-  """Changes that fit all three patterns: of "module.function", of the source line, of the change."""
-  function: str
-  line: str
-  change: str
-  reason: str
-
-  def fits(self, module: str, function: str, source: str, change: str) -> bool:
-    return bool(re.fullmatch(self.function, f"{module}.{function}") and re.search(self.line, source)
-                and re.fullmatch(self.change, change))
-
+from tinyhw.tools.mutate.equivalent_rooms import ROOMS
+from tinyhw.tools.mutate.rule import Rule
 
 SWAP01: Final = "arguments 0 and 1 swapped"
 RULES: Final = (
@@ -128,5 +115,4 @@ AROUND: Final = (
 
 def reason(module: str, function: str, source: str, change: str) -> str | None:
   """Why a change cannot be noticed; None where it can."""
-  from tinyhw.tools.mutate.equivalent_rooms import ROOMS
   return next((r.reason for r in (*RULES, *AROUND, *ROOMS) if r.fits(module, function, source, change)), None)

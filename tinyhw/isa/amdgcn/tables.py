@@ -120,7 +120,7 @@ class Table:
     fixed, bits = int(mask, 16), int(value, 16)
     return Row(mnemonic, variant, family, int(size), fixed, bits & fixed, fields, tuple(specs),  # type: ignore[arg-type]  # threes
                self.module.TEXTS[int(template)], tuple(uses.split()), tuple(defs.split()), "L" in memory, "S" in memory,
-               self.name, self.key, bits & ~fixed)
+               self.name, self.key, bits & ~fixed, self.rows_of)
 
   def decode(self, code: bytes | memoryview, at: int = 0, *, where: int = 0) -> Instruction:
     """The instruction at offset `at`. `where` is the address that errors name. Raises DecodeError for unknown words."""

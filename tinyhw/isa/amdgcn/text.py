@@ -5,11 +5,10 @@ import re
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tinyhw.isa.amdgcn.codes import AGPR0, INLINE_FLOATS, NULL, SPECIALS, TTMP0, VCC_LO
 from tinyhw.isa.amdgcn.images import DIMENSIONS, IMAGES
-from tinyhw.isa.amdgcn.model import Instruction, Operand, Row
 from tinyhw.isa.amdgcn.names import (
   DATA_FORMATS,
   FORMATS,
@@ -22,14 +21,16 @@ from tinyhw.isa.amdgcn.names import (
   VERSION_FLAGS,
   VERSIONS,
 )
-from tinyhw.isa.amdgcn.tables import table
+
+if TYPE_CHECKING:
+  from tinyhw.isa.amdgcn.model import Instruction, Operand, Row
 
 INTEGER16: Final = frozenset({"i16", "b16"})
 # 16-bit instructions that LLVM writes with the halves of their registers (v1.l) always; it has no other form of them.
 HALVES: Final = frozenset({"v_mov_b16", "v_swap_b16"})
 # Instructions whose op_sel has a bit of a third source that the text does not name.
 THIRD_SOURCE: Final = frozenset({"v_fmac_f16", "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32"})
-Printer = Callable[[Instruction, int], str]
+Printer = Callable[["Instruction", int], str]
 
 # Of a template: the mnemonic with its own suffix, and whether operands follow; a key.
 NAME: Final = re.compile(r"@(?:\{(\w+)\})?(?=(\$)?)")
@@ -379,7 +380,7 @@ def suffix(i: Row) -> str:
   if variant in {"dpp8", "dpp"}: return "_e64_dpp" if i.family == "VOP3P" else "_dpp"
   if variant.startswith("e64_dpp"): return "_e64_dpp"
   if i.family not in {"VOP1", "VOP2", "VOPC", "VOP3"}: return ""
-  forms = {r.variant for r in table(i.table).rows_of(i.mnemonic)}
+  forms = {r.variant for r in i.siblings}
   if i.family == "VOP3": return "_e64" if "e32" in forms else ""
   return "_e32" if "e64" in forms or i.isa == "gfx9" and i.mnemonic == "v_pk_fmac_f16" else ""
 
@@ -408,7 +409,7 @@ def reads_as_register(row: Row) -> bool:
   """
   if row.variant != "imm": return False
   return any(r.variant == "sgpr" and not (row.value ^ r.value) & row.mask & r.mask
-             and r.mask.bit_count() > row.mask.bit_count() for r in table(row.table).rows_of(row.mnemonic))
+             and r.mask.bit_count() > row.mask.bit_count() for r in row.siblings)
 
 
 def text(i: Instruction, *, true16: bool = False) -> str:
