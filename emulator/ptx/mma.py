@@ -3,7 +3,7 @@ are `block_scales`, those with a sparse one `sparse`."""
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,12 +25,12 @@ from tinyhw.emulator.ptx.matrix import (
   unit_for,
 )
 from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.values.ops import Array
 from tinyhw.isa.ptx.forms import Form
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 
 
 @binds("mma")
@@ -66,7 +66,7 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   return run
 
 
-def _halves(words: list[Value]) -> Value:
+def _halves(words: list[Array]) -> Array:
   """Elements [warps, 32, n] of registers of two halves."""
   return np.concatenate([decoded(w, "f16") for w in words], axis=-1)
 
@@ -76,7 +76,7 @@ def _quarters(code: Code, line: Line, form: Form) -> Step:
   d, c = q.types
 
   def run(group: Warps) -> None:
-    n, matrices = group.size, list[Value]()
+    n, matrices = group.size, list[Array]()
     by = unit_for(code, group, line, "f16")
     if by is not None and by.steps != 4:
       raise Unsupported("sums as the chip's", f"of {i.name} for sm_{group.cohort.shared.sm}, which has no unit for it")

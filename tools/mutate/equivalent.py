@@ -37,7 +37,7 @@ RULES: Final = (
        "where f32 rounds the sum of two bf16 numbers, the smaller is far below a tie: the last bit does not count"),
   Rule(r"small_floats\._finished", r"128 - t\.bias << 23", r"(Lt becomes LtE|GtE becomes Gt|128 becomes 129)",
        "the least normal numbers have the same code both ways, and none of them passes the top"),
-  Rule(r"quiet\.quieting\.quiet", r"plain = function", r"function: arguments 1 and 2 swapped", "extremes commute"),
+  Rule(r"quiet\.quieting\.quiet", r"plain: V = function", r"function: arguments 1 and 2 swapped", "extremes commute"),
   Rule(r"atomics\.<lambda>", r"csub", r"GtE becomes Gt", "the difference of equal numbers is 0 both ways"),
   Rule(r"atomics\._two\.both", r"add\(o, old", r"add: arguments 1 and 2 swapped", "a sum commutes"),
   Rule(r"atomics\._add_bf16", r"0x7FC0", r"32704 becomes 32705", "any NaN stands for any other"),
