@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tinyhw.core.lazy import cached_property
+from tinyhw.isa.amdgcn.codes import CODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Row:
   def literal_operands(self) -> tuple[str, ...]:
     """Operands whose code 255 calls for a literal dword after the instruction."""
     if self.deferred: return ()
-    if self.isa == "gfx9" and self.family.startswith("VOP3"): return ()
+    if self.family.startswith("VOP3") and not CODES[self.isa].long_literals: return ()
     return tuple(n for n, _, kind, _, _, _ in self.operands
                  if kind in "sx" and n.startswith(("src", "ssrc")) and sum(w for _, _, w in self.fields[n]) >= 8)
 
