@@ -23,9 +23,9 @@ from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.schedule import ended
 from tinyhw.emulator.simt import Group
+from tinyhw.emulator.values.ops import Array
 from tinyhw.isa.amdgcn.codes import EXEC_LO, M0, NULL, VCC_LO
 
-Value = Any
 Run = Callable[..., DispatchStats]
 SHOWN: Final = 8  # differences that an error spells out
 _NAMES: Final = {VCC_LO: "vcc_lo", VCC_LO + 1: "vcc_hi", EXEC_LO: "exec_lo", EXEC_LO + 1: "exec_hi", M0: "m0"}
@@ -38,8 +38,8 @@ class EnginesDiffer(Error):
 @dataclass(frozen=True)
 class Registers:
   """A wave's registers: u32 [n] scalars, u32 [n, lanes] vectors, SCC."""
-  s: Value
-  v: Value
+  s: Array
+  v: Array
   scc: bool
 
   def differences(self, other: Registers, free: nans.Choices | None = None) -> Iterator[str]:
@@ -57,13 +57,13 @@ class Registers:
     for n, lane in np.argwhere(v): yield _line(f"v{n}[lane {lane}]", self.v[n, lane], other.v[n, lane])
 
 
-def _line(name: str, a: Value, b: Value) -> str: return f"{name}: reference {int(a):#010x}, compiled {int(b):#010x}"
+def _line(name: str, a: Array, b: Array) -> str: return f"{name}: reference {int(a):#010x}, compiled {int(b):#010x}"
 
 
 def both(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, compiled: Run) -> DispatchStats:
   """The reference on a copy of the memory, compiled code on the memory itself. Raises EnginesDiffer."""
   start, copy = copied(space), copied(space)
-  reference, last = _Last(), dict[int, tuple[Value, Value, bool]]()
+  reference, last = _Last(), dict[int, tuple[Array, Array, bool]]()
   expected, error = _outcome(interpret, copy, arch, d, watchdog=watchdog, observer=reference)
   stats, other = _outcome(compiled, space, arch, d, watchdog=watchdog, last=last)
   where = f"after the dispatch at {d.entry_pc:#x}"

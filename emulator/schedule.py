@@ -16,7 +16,6 @@ from tinyhw.core.errors import Deadlock, PageFault, WatchdogExpired
 from tinyhw.emulator.observe import Access, Observer, Several
 from tinyhw.emulator.simt import Changes, Cohort, Group
 
-Value = Any
 BLOCKS_LATER: Final = 512  # a turn of a cohort that did not end in its first one
 ROUND: Final = 100_000  # steps in which a cohort that waits comes round, or does not wait any more
 TOLD: Final = 4  # places where waves wait that an error spells out

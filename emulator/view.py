@@ -6,16 +6,16 @@ access of the reference interpreter, wave by wave, for waves on different comput
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from tinyhw.core.memory import U64
+from tinyhw.emulator.values.ops import Array
 
 if TYPE_CHECKING:
   from tinyhw.emulator.simt import Group
 
-Value = Any
 
 
 class View(Protocol):
@@ -24,16 +24,16 @@ class View(Protocol):
   `kind` is "vector", "scalar" or "scratch". Faults are PageFaults with the index of the access in `.lane`.
   """
 
-  def load(self, group: Group, rows: Value, addresses: U64, width: int, kind: str) -> Value:
+  def load(self, group: Group, rows: Array, addresses: U64, width: int, kind: str) -> Array:
     """`width` bytes at each address, in the forms that `AddressSpace.gather` gives."""
     ...
 
-  def store(self, group: Group, rows: Value, addresses: U64, values: Value, kind: str) -> None:
+  def store(self, group: Group, rows: Array, addresses: U64, values: Array, kind: str) -> None:
     """Store values as `AddressSpace.scatter` does."""
     ...
 
-  def atomic(self, group: Group, rows: Value, addresses: U64, width: int,
-             modify: Callable[[Value, Value], Value | None]) -> Value | None:
+  def atomic(self, group: Group, rows: Array, addresses: U64, width: int,
+             modify: Callable[[Array, Array], Array | None]) -> Array | None:
     """Let `modify(cells, index)` change the cells at the addresses (u32 or u64, of which access k is cells[index[k]]);
     returns what it returns."""
     ...
@@ -43,7 +43,7 @@ class View(Protocol):
     ...
 
 
-def loaded(group: Group, addresses: Value, width: int, mask: Value | None, kind: str) -> Value:
+def loaded(group: Group, addresses: Array, width: int, mask: Array | None, kind: str) -> Array:
   """A load of every wave through the group's view: of the shape of `addresses` where its waves saw the same, else
   [waves, columns]. Elements outside of `mask` (bools [1 or waves, lanes], None for all) are 0."""
   view, shape, size = group.cohort.view, addresses.shape, group.size

@@ -21,7 +21,6 @@ from tinyhw.emulator import ptx
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.check import checker
 from tinyhw.emulator.debug import Recorder, Report
-from tinyhw.emulator.debug.amdgcn.code import MachineCode
 from tinyhw.emulator.debug.amdgcn.debugger import AmdDebugger
 from tinyhw.emulator.debug.code import Code
 from tinyhw.emulator.debug.debugger import WATCHDOG
@@ -30,19 +29,18 @@ from tinyhw.emulator.debug.ptx.debugger import PtxDebugger
 from tinyhw.emulator.debug.snapshot import copied_space
 from tinyhw.emulator.observe import OBSERVED, Observer
 from tinyhw.emulator.ptx.launch import check as check_launch
-from tinyhw.isa.amdgcn import table
 from tinyhw.launcher import Binary, Counts, contents, dims, plain_faults, told_outside, warn
 from tinyhw.mocked import mock_options
 from tinyhw.parameters import declared
+from tinyhw.reporter import Reporter, kernel_at, listing, ranges, symbols
 from tinyhw.triton.target import triton_target
-from tinyhw.wire.lines import sources
+from tinyhw.wire.codeobject import sources
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
   from tinyhw.core.memory import AddressSpace
   from tinyhw.core.source import Source
   from tinyhw.drive.amd.bare import Ready
-  from tinyhw.emulator.simt import Stats
   from tinyhw.wire.codeobject import CodeObject, Kernel
 
 
@@ -95,46 +93,6 @@ def reports(*, exactness: bool = True) -> Iterator[list[Report]]:
   seen: list[Report] = []
   need_emulation("reports of")
   with Device.observing(Reporter(seen, exactness)): yield seen
-
-
-class Reporter(Observer):
-  """A recorder for each dispatch, and its report at the end; faults have none."""
-
-  def __init__(self, seen: list[Report], exactness: bool) -> None:
-    self.seen, self.exactness = seen, exactness
-
-  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> Recorder:
-    recorder = _Reported(self.seen, self.exactness)
-    recorder.dispatch(space, arch, d)
-    return recorder
-
-
-class _Reported(Recorder):
-  """The recorder of one dispatch."""
-
-  def __init__(self, seen: list[Report], exactness: bool) -> None:
-    super().__init__(exactness)
-    self.seen = seen
-
-  def end(self, stats: Stats) -> None:
-    super().end(stats)
-    assert self.space is not None and self.arch is not None
-    if isinstance(self.dispatched, ptx.Dispatch):
-      program = self.dispatched.program
-      return self.seen.append(Report.of(self, PtxCode(program), program.entry_name))
-    entry = self.dispatched.entry_pc
-    found = kernel_at(entry)
-    code = None if found is None else listing(self.space, self.arch, found[0], found[1], entry)
-    self.seen.append(Report.of(self, code, "" if found is None else found[2].name))
-
-
-def kernel_at(entry: int) -> tuple[CodeObject, int, Kernel] | None:
-  """(code object, its address, kernel) of an entry point, among what is loaded on the devices in use."""
-  for runtime in (device.runtime for device in Device.opened):
-    for address, code in getattr(runtime, "loaded", list)():
-      for kernel in code.kernels.values():
-        if address + kernel.start_offset == entry: return code, address, kernel
-  return None
 
 
 @dataclass
@@ -218,23 +176,6 @@ def need_emulation(what: str) -> None:
   triton = triton_target()
   if not Device.DEFAULT.startswith("EMU") and not (triton and triton[0] == "EMU"):
     raise Unsupported(what, "a device that is not emulated", hint="set MOCKGPU=1, or use device EMU")
-
-
-def symbols(code: CodeObject, address: int) -> dict[str, int]:
-  """Address of each symbol of a code object; a kernel's name is where its waves start."""
-  found = {name: address + at for name, at in code.symbols.items()}
-  return found | {k.name: address + k.start_offset for k in code.kernels.values()}
-
-
-def ranges(code: CodeObject, address: int) -> list[tuple[int, int]]:
-  """[start, end) of each executable segment."""
-  return [(address + s.offset, address + s.offset + s.size) for s in code.segments if s.executable]
-
-
-def listing(space: AddressSpace, arch: Arch, code: CodeObject, address: int, entry: int) -> Code:
-  """The instructions and names of a code object in memory."""
-  source = sources([(address, code)])
-  return MachineCode(space, table(arch.table), ranges(code, address), symbols(code, address), entry, source)
 
 
 class _Start:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import os
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidType, MissingFile
 from tinyhw.engine.buffer import from_host
@@ -13,6 +13,9 @@ from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.size import Size, scalar
 from tinyhw.ir.uop import UOp
+
+if TYPE_CHECKING:
+  from tinyhw.tensor import Tensor
 
 
 def nested(values: list[Any], shape: tuple[int, ...]) -> Any:
@@ -28,8 +31,8 @@ def _size_of(path: os.PathLike[Any]) -> int:
   except OSError as error: raise MissingFile(f"no file {path}: {error.strerror}") from None
 
 
-def node_of(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
-  """The graph node of a constructor's data."""
+def node_of(data: Any, device: str, dtype: DType | None, anywhere: bool, tensors: type[Tensor]) -> UOp:
+  """The graph node of a constructor's data; `tensors` is the class that files and lists of tensors go through."""
   if isinstance(data, Size): data, dtype = scalar(data, device), dtype or getattr(data, "dtype", None)
   if isinstance(data, UOp): return data.cast(dtype) if dtype else data
   if isinstance(data, TensorBase):
@@ -42,8 +45,7 @@ def node_of(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
   if isinstance(data, os.PathLike):
     kind, size = dtype or dtypes.uint8, _size_of(data)
     if size % kind.itemsize: raise InvalidArgument(f"{size} bytes in {data} are no whole number of {kind}")
-    from tinyhw.tensor import Tensor
-    held = Tensor.empty(size // kind.itemsize, device=f"DISK:{os.fspath(data)}", dtype=kind)
+    held = tensors.empty(size // kind.itemsize, device=f"DISK:{os.fspath(data)}", dtype=kind)
     return held.uop if anywhere else held.to(device).uop
   if isinstance(data, (bytes, bytearray, memoryview)):
     kind = dtype or dtypes.uint8
@@ -52,8 +54,7 @@ def node_of(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
     return _from_memory(raw, device, (raw.nbytes // kind.itemsize,), kind)
   if isinstance(data, (list, tuple, range)):
     if any(isinstance(x, TensorBase) for x in data):
-      from tinyhw.tensor import Tensor
-      rows = [x if isinstance(x, Tensor) else Tensor(x, device=device) for x in data]
+      rows = [x if isinstance(x, tensors) else tensors(x, device=device) for x in data]
       node = rows[0].stack(*rows[1:]).uop
       return node.cast(dtype) if dtype else node
     if data and all(hasattr(x, "__array__") and getattr(x, "ndim", 0) for x in data):

@@ -18,8 +18,7 @@ from tinyhw.device import Device, OpenDevice, mock_cards, nv_cards, stand_in
 from tinyhw.drive.nv.bare import PtxKernel, is_ptx
 from tinyhw.parameters import asked_for
 from tinyhw.textures import Texture
-from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
-from tinyhw.wire.lines import sources
+from tinyhw.wire.codeobject import CodeObject, Kernel, place, sources, unbundled
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check import Report as Findings
@@ -196,7 +195,7 @@ def observed(device: str, check: bool | str, report: bool) -> Iterator[Launched]
       asked.spot, asked.used = Device.spot, Device.used
       watching.append(asked)
   if report:
-    from tinyhw.debugger import Reporter
+    from tinyhw.reporter import Reporter  # it loads the reports of both vendors
     watching.append(Reporter(reports, exactness=True))
   if not watching:
     yield result

@@ -81,7 +81,7 @@ class Tensor(InPlace):
   def __init__(self, data: Any = None, device: str | Sequence[str] | None = None, dtype: DTypeLike = None,
                requires_grad: bool | None = None):
     self._grad, self._learns, self.is_leaf = None, None, True
-    self._live(node_of(data, Device.canonicalize(device), _dtype(dtype), device is None))
+    self._live(node_of(data, Device.canonicalize(device), _dtype(dtype), device is None, Tensor))
     if requires_grad is not None: self.requires_grad_(requires_grad)
 
   # *** data of others ***

@@ -4,7 +4,7 @@ The loops over the halves of a 64-lane wave, s_subvector_loop_*, are those of th
 """
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from tinyhw.emulator.simt import End, Group, Next, Split
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_LO
 
-Value = Any
 EXEC_HI: Final = EXEC_LO + 1
 
 

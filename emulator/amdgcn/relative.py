@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -19,11 +18,9 @@ from tinyhw.emulator.amdgcn.registers import (
   writer,
 )
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.emulator.values.ops import U32
+from tinyhw.emulator.values.ops import U32, Array
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import M0, VCC_LO
-
-Value = Any
 
 
 @binds("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32")
@@ -70,7 +67,7 @@ def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
   wide = dwords == 2
   plain = reader(source, "u64" if wide else "u32")
 
-  def moved(group: Group, m0: int) -> tuple[int, Value]:
+  def moved(group: Group, m0: int) -> tuple[int, Array]:
     """(the destination's first register, the value) for waves with this M0."""
     index, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
     first = n + second if by_destination else n

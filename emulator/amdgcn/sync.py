@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,11 +16,10 @@ from tinyhw.emulator.amdgcn.binders import Ender, ends
 from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.amdgcn.registers import by_wave, merged, vector32
 from tinyhw.emulator.simt import Group, Next, Split, Yield, full, need_lanes
-from tinyhw.emulator.values.ops import U32
+from tinyhw.emulator.values.ops import U32, Array
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import M0
 
-Value = Any
 RESOURCES: Final = 64
 
 
@@ -36,14 +35,14 @@ class Resource:
 @dataclass
 class Shared:
   """The global data share (u8), a dispatch's GWS resources, and whose turn it is to count in order."""
-  gds: Value
+  gds: Array
   resources: dict[int, Resource] = field(default_factory=dict)
   turn: int = 0
 
   def resource(self, number: int) -> Resource: return self.resources.setdefault(number % RESOURCES, Resource())
 
 
-def _first_lane(group: Group, read: Callable[[Group], Value]) -> list[int]:
+def _first_lane(group: Group, read: Callable[[Group], Array]) -> list[int]:
   """The value of each wave's lowest active lane; of lane 0 where none is active."""
   values, on = full(group, read(group)), need_lanes(group)
   return [int(v) for v in values[np.arange(group.size), full(group, on).argmax(axis=1)]]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.emulator.debug.vendor import Follower, Reached
+from tinyhw.emulator.debug.parts import Follower, Reached
 
 if TYPE_CHECKING:
   from tinyhw.emulator.simt import Cohort

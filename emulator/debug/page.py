@@ -6,8 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.debug.parts import Words
   from tinyhw.emulator.debug.report import Access, Instruction, Report
-  from tinyhw.emulator.debug.vendor import Words
 
 # Colours of the units, the same in bar, legend and listing; told apart also by people who see few colours.
 STYLE: Final = """

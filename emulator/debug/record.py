@@ -8,7 +8,8 @@ import numpy as np
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.debug import traffic
-from tinyhw.emulator.debug.vendor import Follower, Vendor, vendor_of
+from tinyhw.emulator.debug.parts import Follower, Vendor
+from tinyhw.emulator.debug.vendor import vendor_of
 from tinyhw.emulator.observe import Access, Copy, Observer
 
 if TYPE_CHECKING:

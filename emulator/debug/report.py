@@ -10,8 +10,8 @@ from typing import Any
 
 from tinyhw.core.source import Spot
 from tinyhw.emulator.debug.code import Code, Line
+from tinyhw.emulator.debug.parts import Vendor, Words
 from tinyhw.emulator.debug.record import Counts, Recorder, Traffic
-from tinyhw.emulator.debug.vendor import Vendor, Words
 
 
 @dataclass

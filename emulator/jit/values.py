@@ -10,11 +10,11 @@ import operator
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.values.ops import BITS, DTYPES, F16, F32, F64, I32, I64, U32, U64, Ops
+from tinyhw.emulator.values.ops import BITS, DTYPES, F16, F32, F64, I32, I64, U32, U64, Operations, Ops
 
 _TYPES: Final = {d: ("i1" if d.kind == "b" else f"i{d.itemsize * 8}" if d.kind in "iu" else
                      {2: "half", 4: "float", 8: "double"}[d.itemsize]) for d in DTYPES.values()}
@@ -584,6 +584,10 @@ class LLVMOps:
     raw = self._raw(x)
     zero = raw & x.top
     return self.where(self._split(x)[0] == 0, zero, raw).view(x.dtype)
+
+
+if TYPE_CHECKING:
+  def _operations(o: LLVMOps) -> Operations[Value]: return o  # it has them all
 
 
 _CALL_FOLDS: Final[dict[str, Callable[..., Any]]] = {

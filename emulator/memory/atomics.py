@@ -1,16 +1,13 @@
 """What atomics do to a memory cell: pure functions, as the meanings are, for global memory and for LDS."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.values.ops import F32, F64, I32, I64, U32, U64, Ops
-
-Value = Any
-O = type[Ops]
+from tinyhw.emulator.values.ops import F32, F64, I32, I64, U32, U64, Array, Binary, Ops, Ternary, V
+from tinyhw.emulator.values.ops import Operations as O
 
 
 @dataclass(frozen=True)
@@ -21,7 +18,7 @@ class Atomic:
   one; `compares` says that the instruction has a second operand.
   """
   kind: str
-  function: Callable[[Any, Value, Value, Value], Value]
+  function: Ternary
   ufunc: Any = None
   compares: bool = False
 
@@ -30,7 +27,7 @@ class Atomic:
     return _TYPES[self.kind, width]
 
 
-def _ordered_add(o: O, old: Value, data: Value, compare: Value) -> Value:
+def _ordered_add(o: O[V], old: V, data: V, compare: V) -> V:
   """{value, id} in memory: where the id is the data's, it goes one up and the value rises by the data's upper half.
 
   The chip's id wraps at VGT_GS_MAX_WAVE_ID, a register of the geometry stage, which is not modelled.
@@ -44,24 +41,24 @@ _TYPES: Final[dict[tuple[str, int], Any]] = {
   ("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
 
 
-def _exchanged(o: O, old: Value, data: Value, at: int) -> Value:
+def _exchanged(o: O[V], old: V, data: V, at: int) -> V:
   """A half of two dwords: the new one without its top bit where that bit is set, else the old one."""
   return o.where((data >> at + 31 & 1) == 1, data & 0x7FFFFFFF << at, old & 0xFFFFFFFF << at)
 
 
-def _two(add: Callable[[O, Value, Value], Value]) -> Callable[[O, Value, Value, Value], Value]:
+def _two(add: Binary) -> Ternary:
   """The function on both 16-bit halves of a u32."""
-  def both(o: O, old: Value, d: Value, c: Value) -> Value:
+  def both(o: O[V], old: V, d: V, c: V) -> V:
     return add(o, old & 0xFFFF, d & 0xFFFF) | add(o, old >> 16, d >> 16) << 16
   return both
 
 
-def _add_f16(o: O, a: Value, b: Value) -> Value:
+def _add_f16(o: O[V], a: V, b: V) -> V:
   x, y = (o.bits(o.to(v, "u16"), "f16") for v in (a, b))
   return o.to(o.bits(x + y, "u16"), "u32")
 
 
-def _add_bf16(o: O, a: Value, b: Value) -> Value:
+def _add_bf16(o: O[V], a: V, b: V) -> V:
   """The sum of two bf16 is exact in f64 or far from a tie, and rounds correctly by way of f32 rounded to odd."""
   x, y = (o.to(o.bits(v << 16, "f32"), "f64") for v in (a, b))
   total = o.fma_f16_of_f32(x, o.const("f64", 1), y)
@@ -110,7 +107,7 @@ ATOMICS: Final[dict[str, Atomic]] = {
 
 def _flushing(what: Atomic, source: bool, result: bool) -> Atomic:
   """The same on operands, or to a result, whose denormals are zeros."""
-  def function(o: O, old: Value, d: Value, c: Value) -> Value:
+  def function(o: O[V], old: V, d: V, c: V) -> V:
     if source: old, d, c = (o.flush(x) for x in (old, d, c))
     value = what.function(o, old, d, c)
     return o.flush(value) if result else value
@@ -119,14 +116,14 @@ def _flushing(what: Atomic, source: bool, result: bool) -> Atomic:
 
 def _choosing(what: Atomic) -> Atomic:
   """An extreme that compares with denormals as zeros, and gives the number that it chose as it was."""
-  def function(o: O, old: Value, d: Value, c: Value) -> Value:
+  def function(o: O[V], old: V, d: V, c: V) -> V:
     x, bits = o.flush(old), f"u{old.dtype.itemsize * 8}"
     return o.where(o.bits(what.function(o, x, o.flush(d), c), bits) == o.bits(x, bits), old, d)
   return Atomic(what.kind, function, compares=what.compares)
 
 
 def _flushing_halves(source: bool, result: bool) -> Atomic:
-  def add(o: O, a: Value, b: Value) -> Value:
+  def add(o: O[V], a: V, b: V) -> V:
     x, y = (o.bits(o.to(v, "u16"), "f16") for v in (a, b))
     if source: x, y = o.flush(x), o.flush(y)
     total = x + y
@@ -142,7 +139,7 @@ for _name in FLUSHING:
       _flushing_halves(_source, _result) if _name == "pk_add_f16" else _flushing(ATOMICS[_name], _source, _result))
 
 
-def modify(memory: Value, index: Value, operation: str, data: Value, compare: Value | None, want: bool) -> Value | None:
+def modify(memory: Array, index: Array, operation: str, data: Array, compare: Array | None, want: bool) -> Array | None:
   """Read-modify-write of memory[index] in the order of the lanes; returns the old values when wanted.
 
   `memory`, `data` and `compare` are u32 or u64 arrays; equal indices are served one after the other.
@@ -171,7 +168,7 @@ def modify(memory: Value, index: Value, operation: str, data: Value, compare: Va
   return out.view(memory.dtype)
 
 
-def _at_one_cell(operation: str, cells: Value, at: Value, values: Value, wanted: Value) -> Value | None:
+def _at_one_cell(operation: str, cells: Array, at: Array, values: Array, wanted: Array) -> Array | None:
   """`modify` where all lanes act on one cell; None for an operation that has no short way."""
   ufunc = ATOMICS[operation].ufunc
   if ufunc is not None: states = ufunc.accumulate(np.concatenate([cells[at], values]), dtype=cells.dtype)

@@ -11,7 +11,7 @@ import numpy as np
 from tinyhw.core.errors import DecodeError
 from tinyhw.emulator.ptx import mbarrier, memory, operands
 from tinyhw.emulator.ptx.addresses import address, guarded
-from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
+from tinyhw.emulator.ptx.bind import Step, need, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.meanings import convert
@@ -35,20 +35,7 @@ def reduction(modifiers: frozenset[str]) -> str:
   return next((x for x in ("add", "min", "max", "inc", "dec", "and", "or", "xor") if x in modifiers), "")
 
 
-@binds("cp")
-def cp(code: Code, line: Line, form: Form) -> Step | None:
-  """cp.async and cp.reduce.async in all their forms."""
-  m = form.modifiers
-  if "tensor" in m:
-    from tinyhw.emulator.ptx import tensor
-    return tensor.copy(code, line, form)
-  if "mbarrier" in m: return mbarrier.copied(code, line, form)
-  if m & {"commit_group", "wait_group", "wait_all", "prefetch"}: return nothing
-  if "bulk" in m: return _bulk(code, line, form)
-  return _small(code, line, form)
-
-
-def _small(code: Code, line: Line, form: Form) -> Step:
+def small(code: Code, line: Line, form: Form) -> Step:
   """cp.async of 4, 8 or 16 bytes; where fewer are read, or the source is ignored, zeros follow."""
   i = line.instruction
   size = operands.immediate(line, i.operands[2], "u32") if len(i.operands) > 2 else None
@@ -114,7 +101,7 @@ def multicast(thread: Thread, mask: int) -> list[int]:
   return [thread.block(k) for k in range(16) if mask >> k & 1]
 
 
-def _bulk(code: Code, line: Line, form: Form) -> Step:
+def bulk(code: Code, line: Line, form: Form) -> Step:
   """cp.async.bulk and cp.reduce.async.bulk of bytes that lie together."""
   i, m = line.instruction, form.modifiers
   if "cp_mask" in m: raise unknown(line)

@@ -6,40 +6,16 @@ what is in it. The text is parsed where somebody asks for the code itself: the r
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tinyhw.core.locks import lock
-from tinyhw.core.store import sources_digest
+from tinyhw.core.store import Entry, sources_digest
 from tinyhw.emulator.jit.store import store
-from tinyhw.emulator.ptx.link import Kernel, Linked, link
-from tinyhw.isa.ptx import parse
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.ptx.link import Linked
 
 SOURCES: Final = ("emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py", "emulator/values/*.py",
                   "emulator/memory/*.py", "isa/ptx/*.py", "core/host.py")
-_PARSED: Final = frozenset({"module", "flats", "shared", "scope"})
-_LOCK: Final = lock()
-
-
-class Known(Linked):
-  """A module as it was kept."""
-
-  def __init__(self, text: bytes, row: dict[str, Any], image: bytes) -> None:
-    self.text, self.image = text, bytearray(image)
-    self.names, self.lines = tuple(row["names"]), row["lines"]
-    self.version, self.target, self.sm = (row["version"][0], row["version"][1]), tuple(row["target"]), row["sm"]
-    self.offsets, self.size = row["offsets"], len(image)
-    self.fixups = [(offset, size, name, addend) for offset, size, name, addend in row["fixups"]]
-    self.kernels = {name: Kernel.of(found) for name, found in row["kernels"].items()}
-    self.notes = row["notes"]
-    self._reachable, self._names = {}, {}
-    self._kept = len(self.kernels), len(self.notes)
-    self._full: list[Linked] = []  # copies share it: a place is known by its identity
-
-  def __getattr__(self, name: str) -> Any:
-    if name not in _PARSED: raise AttributeError(name)
-    with _LOCK:
-      if not self._full: self._full.append(link(parse(self.text)))
-    return getattr(self._full[0], name)
 
 
 def key(text: bytes) -> str:
@@ -47,12 +23,9 @@ def key(text: bytes) -> str:
   return hashlib.sha256(sources_digest(SOURCES) + text).hexdigest() + "m"
 
 
-def known(text: bytes) -> Known | None:
-  """A module that was kept."""
-  entry = store().load(key(text))
-  if entry is None: return None
-  try: return Known(text, *entry)
-  except (KeyError, TypeError, ValueError, IndexError): return None  # a file of another kind
+def known(text: bytes) -> Entry | None:
+  """(row, image) of a module that was kept."""
+  return store().load(key(text))
 
 
 def keep(linked: Linked) -> None:

@@ -18,10 +18,11 @@ from tinyhw.emulator.observe import OBSERVED, Observer
 from tinyhw.emulator.ptx import (
   cancels,
   cluster,
-  copies,
+  cp,
   matrix,
   mbarrier,
   memory,
+  mma,
   move,
   multimem,
   queries,
@@ -52,7 +53,7 @@ RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
 CLUSTER: Final = 16  # blocks of a cluster, the chip's own limit; 8 without asking for more
 # they register what they bind
-BINDERS: Final = (cancels, cluster, copies, matrix, mbarrier, move, multimem, queries, tcgen05, tensor, textures,
+BINDERS: Final = (cancels, cluster, cp, matrix, mbarrier, mma, move, multimem, queries, tcgen05, tensor, textures,
                   video, warp, wgmma, wmma)
 
 

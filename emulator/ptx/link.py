@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
-from tinyhw.emulator.ptx import legacy, targets
+from tinyhw.core.locks import lock
+from tinyhw.emulator.ptx import kept, legacy, targets
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.scope import Flat, Place, Scope, align_of, flatten, size_of
 from tinyhw.emulator.ptx.texture import Sampler
@@ -33,6 +34,8 @@ IMAGE_LIMIT: Final = 1 << 30
 MODULES: Final = 64  # that are kept in memory
 _DIRECTIVES: Final = ("maxntid", "reqntid", "reqnctapercluster")  # of a launch
 _FLOATS: Final = {4: "<f", 8: "<d", 2: "<e"}
+_PARSED: Final = frozenset({"module", "flats", "shared", "scope"})  # what a module that was kept has not
+_LOCK: Final = lock()
 
 
 def _aligned(at: int, align: int) -> int: return -(-at // align) * align
@@ -263,6 +266,28 @@ def link(module: Module) -> Linked:
   return linked
 
 
+class Known(Linked):
+  """A module as it was kept (`kept`); its text is parsed where somebody asks for what only that tells."""
+
+  def __init__(self, text: bytes, row: dict[str, Any], image: bytes) -> None:
+    self.text, self.image = text, bytearray(image)
+    self.names, self.lines = tuple(row["names"]), row["lines"]
+    self.version, self.target, self.sm = (row["version"][0], row["version"][1]), tuple(row["target"]), row["sm"]
+    self.offsets, self.size = row["offsets"], len(image)
+    self.fixups = [(offset, size, name, addend) for offset, size, name, addend in row["fixups"]]
+    self.kernels = {name: Kernel.of(found) for name, found in row["kernels"].items()}
+    self.notes = row["notes"]
+    self._reachable, self._names = {}, {}
+    self._kept = len(self.kernels), len(self.notes)
+    self._full: list[Linked] = []  # copies share it: a place is known by its identity
+
+  def __getattr__(self, name: str) -> Any:
+    if name not in _PARSED: raise AttributeError(name)
+    with _LOCK:
+      if not self._full: self._full.append(link(parse(self.text)))
+    return getattr(self._full[0], name)
+
+
 def link_text(text: bytes) -> Linked:
   """The module of a text, also one that another process has compiled. Raises DecodeError for what is no PTX."""
   return _linked(text.rstrip(b"\0"))
@@ -270,9 +295,10 @@ def link_text(text: bytes) -> Linked:
 
 @lru_cache(maxsize=MODULES)
 def _linked(text: bytes) -> Linked:
-  from tinyhw.emulator.ptx.kept import known
-  found = known(text)
-  if found is not None: return found
+  found = kept.known(text)
+  if found is not None:
+    try: return Known(text, *found)
+    except (KeyError, TypeError, ValueError, IndexError): pass  # a file of another kind
   linked = link(parse(text))
   linked.text = text
   return linked

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError
-from tinyhw.emulator.ptx import mbarrier, memory, operands, tmem
+from tinyhw.emulator.ptx import mbarrier, memory, operands, tcgen05_mma, tmem
 from tinyhw.emulator.ptx.addresses import address, guarded
 from tinyhw.emulator.ptx.bind import Step, binds, computed, need, nothing, unknown
 from tinyhw.emulator.ptx.copies import multicast
+from tinyhw.emulator.ptx.cta_group import blocks, missing, pair_of
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Late, Warps
 from tinyhw.emulator.ptx.matrix import unpacked
@@ -38,27 +39,6 @@ Value = Any
 COPIES: Final = {"128x256b": (128, 2), "4x256b": (4, 2), "128x128b": (128, 1), "64x128b": (64, 1), "32x128b": (32, 1)}
 
 
-def pair_of(form: Form) -> int:
-  """How many blocks an instruction is for."""
-  return 2 if "cta_group::2" in form.modifiers else 1
-
-
-def blocks(t: Thread, pair: int, lives: bool = True) -> list[int]:
-  """The blocks that an instruction is for, the even one first, counted in the cohort. Raises MachineFault where there
-  is no pair, or where the block's other instructions are for another number of blocks; `lives`: where the peer has
-  ended."""
-  own = int(t.group.workgroups[t.row])
-  known = tmem.of(t.cohort).pair
-  if known[own] and known[own] != pair:
-    raise t.fault(f"an instruction for cta_group::{pair} behind others for cta_group::{known[own]}")
-  known[own] = pair
-  if pair == 1: return [own]
-  size = t.cohort.shared.clustered
-  rank = own % size
-  if rank ^ 1 >= size: raise t.fault(f"cta_group::2 in block {rank} of a cluster of {size}, which has no peer")
-  return sorted((own, t.block(rank ^ 1) if lives else own ^ 1))
-
-
 def alike(group: Warps, row: int, values: Value, what: str) -> int:
   """What the threads of a warp give alike. Raises MachineFault where they do not."""
   given = operands.full(group, values)[row]
@@ -68,20 +48,11 @@ def alike(group: Warps, row: int, values: Value, what: str) -> int:
   return first
 
 
-def missing(t: Thread, block: int, first: int, columns: int, what: str) -> None:
-  """Raises MachineFault where columns are not allocated."""
-  bad = tmem.of(t.cohort).missing(block, first, first + columns - 1)
-  if bad is not None:
-    raise t.fault(f"{what} columns {first} to {first + columns - 1} of tensor memory, of which {bad} is not allocated")
-
-
 @binds("tcgen05")
 def tcgen05(code: Code, line: Line, form: Form) -> Step:
-  """All but products."""
+  """All of them; products are `tcgen05_mma`'s."""
   m = form.modifiers
-  if "mma" in m:
-    from tinyhw.emulator.ptx import tcgen05_mma
-    return tcgen05_mma.bound(code, line, form)
+  if "mma" in m: return tcgen05_mma.bound(code, line, form)
   kind = line.instruction.modifiers[0]
   if "::" in kind: return nothing  # fences and waits: all is done
   return _KINDS[kind](code, line, form)

@@ -15,13 +15,13 @@ from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.emulator.ptx import operands, tcgen05_sparse, tmem
 from tinyhw.emulator.ptx.addresses import address, guarded
 from tinyhw.emulator.ptx.bind import Step, unknown
+from tinyhw.emulator.ptx.cta_group import blocks, missing, pair_of
 from tinyhw.emulator.ptx.descriptors import OPERANDS, SUMS, ColumnMask, InstructionDescriptor, ScaledDescriptor
 from tinyhw.emulator.ptx.group import Warps
 from tinyhw.emulator.ptx.matrix import BITS, decoded, numbers, unit_for, unpacked
 from tinyhw.emulator.ptx.ranges import Thread, threads
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.ptx.shared_matrix import CHUNK, ULTRA, Chunks
-from tinyhw.emulator.ptx.tcgen05 import blocks, missing, pair_of
 from tinyhw.emulator.values.small_floats import E2M1, E2M3, E3M2, FP8
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Address, Operand, Vector

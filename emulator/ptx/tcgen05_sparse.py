@@ -8,11 +8,12 @@ rows of a block) they lie in the lanes of the rows' sums.
 """
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-Value = Any
+from tinyhw.emulator.values.ops import Array
+
 GROUP: Final = 16  # rows whose metadata lie in as many lanes
 CHUNK: Final = {"tf32": 2, "mxf4": 8, "mxf4nvf4": 8}  # elements, by the kind of product; 4 of others
 WIDE: Final = frozenset({"f16", "tf32"})  # of elements of 16 and 32 bits
@@ -25,7 +26,7 @@ def words(kind: str) -> int:
   return 1 if kind in WIDE else 2
 
 
-def codes(cells: Value, lanes: Value, column: int, kind: str) -> Value:
+def codes(cells: Array, lanes: Array, column: int, kind: str) -> Array:
   """Four bits for each chunk of each row [rows, chunks], from the lanes that rows of the sum have."""
   shifts = np.arange(0, 32, 4, dtype=np.uint32)
   if kind not in WIDE:
@@ -38,12 +39,12 @@ def codes(cells: Value, lanes: Value, column: int, kind: str) -> Value:
   return by_row.reshape(len(lanes), 8)
 
 
-def meaningless(found: Value, kind: str) -> Value:
+def meaningless(found: Array, kind: str) -> Array:
   """Which codes have no meaning."""
   return ~np.isin(found, [*MEANT[2 if CHUNK.get(kind) == 2 else 4]])
 
 
-def expanded(stored: Value, found: Value, kind: str) -> Value:
+def expanded(stored: Array, found: Array, kind: str) -> Array:
   """The matrix [rows, k] with its zeros, from what is stored [rows, k // 2]."""
   chunk, rows = CHUNK.get(kind, 4), len(stored)
   at = found.astype(np.intp)

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.ptx.group import LANES as THREADS
+from tinyhw.emulator.values.ops import Array
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.group import Blocks, Warps
   from tinyhw.emulator.ptx.ranges import Thread
 
-Value = Any
 LANES: Final = 128
 COLUMNS: Final = 512
 WORDS: Final = LANES * COLUMNS  # of a block
@@ -52,9 +52,9 @@ class TensorMemory:
     self.relinquished = [False] * blocks
     self.latest = [COLUMNS] * blocks  # how many columns the latest allocation had: they never become more
     self.pair = [0] * blocks
-    self._cells: dict[int, Value] = {}
+    self._cells: dict[int, Array] = {}
 
-  def cells(self, block: int) -> Value:
+  def cells(self, block: int) -> Array:
     """The words of a block, u32 [lanes, columns]."""
     found = self._cells.get(block)
     if found is None: found = self._cells[block] = np.zeros((LANES, COLUMNS), np.uint32)
@@ -84,7 +84,7 @@ class TensorMemory:
       return self.pieces[block].remove(piece)
     raise ValueError(f"{columns} columns of tensor memory at {address:#x}, where none were allocated")
 
-  def owned(self, block: int) -> Value:
+  def owned(self, block: int) -> Array:
     """Which columns are allocated."""
     out = np.zeros(COLUMNS, bool)
     for piece in self.pieces[block]: out[piece.first:piece.first + piece.columns] = True
@@ -109,7 +109,7 @@ def of(cohort: Blocks) -> TensorMemory:
   return found
 
 
-def show(t: Thread, block: int, lanes: Value, columns: Value, kind: str, how: str = "") -> None:
+def show(t: Thread, block: int, lanes: Array, columns: Array, kind: str, how: str = "") -> None:
   """Show observers words that a thread, or a warp of which it is the first, has read or written next."""
   if t.cohort.observer is None: return
   at = (np.asarray(lanes) << 16 | columns).reshape(-1)
@@ -122,7 +122,7 @@ def fault(group: Warps, row: int, lane: int, text: str, address: int | None = No
 
 
 @cache
-def spread(shape: str, count: int, half: int = 0) -> tuple[Value, Value]:
+def spread(shape: str, count: int, half: int = 0) -> tuple[Array, Array]:
   """(lanes, columns) of the words that threads have in registers [32, registers]; of `16x32bx2` the second half begins
   `half` columns behind the first."""
   t = np.arange(THREADS)[:, None]
@@ -138,7 +138,7 @@ def spread(shape: str, count: int, half: int = 0) -> tuple[Value, Value]:
 
 
 @cache
-def places(shape: str, count: int, packed: bool, half: int) -> tuple[Value, Value]:
+def places(shape: str, count: int, packed: bool, half: int) -> tuple[Array, Array]:
   """As `spread`, where a register may hold the lower halves of two columns [32, registers, 1 or 2]."""
   if not packed:
     lane, column = spread(shape, count, half)

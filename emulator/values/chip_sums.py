@@ -7,14 +7,14 @@ off behind some bits, whose sum is cut off to f32 or rounded to f16. A denormal 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tinyhw.core.environment import variable
 from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.emulator.values.ops import Array
 
-Array = Any
 VARIABLE: Final = "EMU_SUMS"
 LEAST: Final = {"f16": -14, "bf16": -126, "tf32": -126, "f32": -126, "e4m3": -6, "e5m2": -14}  # exponents of normals
 _EMPTY: Final = -126  # the exponent of a zero

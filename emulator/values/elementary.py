@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from itertools import accumulate
 from math import factorial, inf
-from typing import Any, Final
+from typing import Final
 
-from tinyhw.emulator.values.ops import Ops
-
-O = type[Ops]
-V = Any
+from tinyhw.emulator.values.ops import Operations as O
+from tinyhw.emulator.values.ops import V
 
 _LN2: Final = 0.6931471805599453
 _TWO_OVER_LN2: Final = 2.8853900817779268
@@ -32,7 +30,7 @@ def _series(x: V, coefficients: list[float]) -> V:
   return total
 
 
-def exp2(o: O, x: V) -> V:
+def exp2(o: O[V], x: V) -> V:
   """2**x; 0 and infinity beyond 1000, which is beyond f32 as well."""
   shifted = x + _SHIFTER
   r = x - (shifted - _SHIFTER)
@@ -41,7 +39,7 @@ def exp2(o: O, x: V) -> V:
   return o.where(x > 1000, o.const("f64", inf), o.where(x < -1000, o.const("f64", 0), y))
 
 
-def log2(o: O, x: V) -> V:
+def log2(o: O[V], x: V) -> V:
   """The logarithm to base 2; NaN with a sign of a negative number, as the manuals' examples of V_LOG have it."""
   m, e = o.frexp(x)
   low = m < _ROOT_HALF
@@ -52,7 +50,7 @@ def log2(o: O, x: V) -> V:
   return o.where(x == 0, o.const("f64", -inf), y)
 
 
-def sin_of_turns(o: O, turns: V) -> V:
+def sin_of_turns(o: O[V], turns: V) -> V:
   """sin(2 pi x) for x from -1/4 to 1/4, where the sine of a rounded angle is as near as the angle is."""
   x = turns * _TURN
   s = x * x

@@ -6,13 +6,11 @@ other with a sign, an exponent and a fraction (RDNA4 ISA manual, section 7.5).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from tinyhw.core.lazy import cached_property
-from tinyhw.emulator.values.ops import Ops
-
-O = type[Ops]
-V = Any
+from tinyhw.emulator.values.ops import Operations as O
+from tinyhw.emulator.values.ops import V
 
 
 @dataclass(frozen=True)
@@ -61,12 +59,12 @@ FP8_FNUZ: Final = SmallFloat("fp8", fraction=3, bias=8, top=0x7F, overflow=0x80,
 BF8_FNUZ: Final = SmallFloat("bf8", fraction=2, bias=16, top=0x7F, overflow=0x80, nan=0x80, unsigned_zero=True)
 
 
-def decoded(o: O, code: V, t: SmallFloat) -> V:
+def decoded(o: O[V], code: V, t: SmallFloat) -> V:
   """f32 of codes given as u32 below 256."""
   return o.bits(o.lookup("u32", t.values, code), "f32")
 
 
-def encoded(o: O, x: V, t: SmallFloat, limit: V) -> V:
+def encoded(o: O[V], x: V, t: SmallFloat, limit: V) -> V:
   """Codes (u32) of f32, rounded to nearest even; with `limit` what overflows becomes the largest number."""
   raw = o.bits(x, "u32")
   magnitude = raw & 0x7FFFFFFF
@@ -76,7 +74,7 @@ def encoded(o: O, x: V, t: SmallFloat, limit: V) -> V:
   return _finished(o, raw, magnitude, normal, o.to_int(small, "u32"), t, limit)
 
 
-def stochastic(o: O, x: V, seed: V, t: SmallFloat, limit: V) -> V:
+def stochastic(o: O[V], x: V, seed: V, t: SmallFloat, limit: V) -> V:
   """Codes of f32 after adding the seed's high bits below the last bit that is kept, truncated.
 
   The manuals' pseudocode lets the sum of fraction and seed wrap around; here its carry goes to the exponent, without
@@ -92,7 +90,7 @@ def stochastic(o: O, x: V, seed: V, t: SmallFloat, limit: V) -> V:
   return _finished(o, raw, moved, normal, o.to_int(small, "u32"), t, limit)
 
 
-def _finished(o: O, raw: V, magnitude: V, normal: V, small: V, t: SmallFloat, limit: V) -> V:
+def _finished(o: O[V], raw: V, magnitude: V, normal: V, small: V, t: SmallFloat, limit: V) -> V:
   """The code of a normal or a denormal number, or of what is none; with the sign."""
   code = o.where(magnitude < (128 - t.bias << 23), small, normal)
   beyond = o.where(limit != 0, o.const("u32", t.top), o.const("u32", t.overflow))
@@ -103,7 +101,7 @@ def _finished(o: O, raw: V, magnitude: V, normal: V, small: V, t: SmallFloat, li
   return sign | code
 
 
-def dot4(o: O, a: V, b: V, c: V, s: SmallFloat, t: SmallFloat) -> V:
+def dot4(o: O[V], a: V, b: V, c: V, s: SmallFloat, t: SmallFloat) -> V:
   """c + the sum of four products: the sum of the products is exact, that with c is rounded once.
 
   The chip's own order and roundings of the sum are not specified.

@@ -4,6 +4,7 @@ The formulas are written from the RDNA3 ISA manual, section 16; they share nothi
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from tinyhw.emulator.amdgcn.all_tables import MEANINGS
+from tinyhw.emulator.ptx.meanings import registered
 from tinyhw.emulator.values.ops import Ops
 from tinyhw.tools.fuzz.values import random, special
 
@@ -169,3 +171,9 @@ def test_comparison(stem: str, name: str, kind: str) -> None:
   b[::5] = a[::5]
   found = np.broadcast_to(meaning.function(Ops, a, b), a.shape).tolist()
   assert found == [holds(name, x, y) for x, y in zip(a.tolist(), b.tolist())]
+
+
+def test_no_operand_of_a_meaning_is_any() -> None:
+  """So mypy knows all that may be done with it (`values.ops.Value`, `Operations`): a misspelt operation fails lint."""
+  for m in (*MEANINGS, *registered()):
+    assert "Any" not in re.findall(r"\w+", " ".join(map(str, m.function.__annotations__.values()))), m

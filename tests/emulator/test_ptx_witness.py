@@ -11,7 +11,7 @@ from tinyhw.emulator.ptx import bind
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import parse, printer
-from tinyhw.tools.ledger.ptx import form_of
+from tinyhw.tools.ledger.ptx_forms import form_of
 from tinyhw.tools.witness.ptx import bench, table
 
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from tinyhw.cli import tinyhw
 from tinyhw.isa.ptx import forms
-from tinyhw.tools.ledger import ptx
+from tinyhw.tools.ledger import ptx, ptx_forms
 from tinyhw.tools.witness.ptx import models, table
 
 
@@ -16,25 +16,25 @@ def test_an_instruction_is_of_the_form_with_its_types() -> None:
                      ("vadd2.u32.s32.u32.sat", "vadd2.u32.s32.u32"), ("vadd2.u32.s32.u32.add", "vadd2.u32.s32.u32.add"),
                      ("tex.level.a2d.v4.f32.s32", "tex.level.v4.f32.s32"), ("cvt.rn.satfinite.e4m3x2.f32",
                                                                           "cvt.rn.satfinite.e4m3x2.f32")):
-    assert ptx.form_of(name) == form
-  assert ptx.form_of("add.f33") is None and ptx.form_of("frob.u32") is None
+    assert ptx_forms.form_of(name) == form
+  assert ptx_forms.form_of("add.f33") is None and ptx.form_of("frob.u32") is None
   assert ptx.of(["add.f32", "add.rn.f32", "frob"]) == {"add.f32"}
 
 
 def test_nearly_all_forms_have_a_meaning_and_a_witness() -> None:
   found = ptx.entries()
   s = ptx.summary(found)
-  assert s["forms"] == len(ptx.all_forms()) > 1300
+  assert s["forms"] == len(ptx_forms.all_forms()) > 1300
   assert s["meaning"] >= 0.98 * s["forms"] and s["witnessed"] >= 0.9 * s["effect"]
   for e in found:
-    if e.meaning: assert forms.find(ptx.all_forms()[e.form]) is not None
+    if e.meaning: assert forms.find(ptx_forms.all_forms()[e.form]) is not None
     else: assert not e.witnesses and not e.compiled
 
 
 def test_the_record_names_forms_and_what_has_a_witness() -> None:
   assert models
   for form, kinds in ptx.record().items():
-    assert form in ptx.all_forms() and set(kinds) <= {ptx.MANUAL, ptx.HOST, ptx.NUMPY, ptx.CHIP, ptx.COMPILED}
+    assert form in ptx_forms.all_forms() and set(kinds) <= {ptx.MANUAL, ptx.HOST, ptx.NUMPY, ptx.CHIP, ptx.COMPILED}
     assert form.split(".")[0] in table.MAKERS or not {ptx.MANUAL, ptx.COMPILED} & set(kinds)
 
 

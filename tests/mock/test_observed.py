@@ -24,11 +24,12 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import HazardFound
 from tinyhw.core.memory import Access
-from tinyhw.debugger import Reporter, _Capturer
+from tinyhw.debugger import _Capturer
 from tinyhw.emulator.check import Checker
 from tinyhw.emulator.observe import Observer, Several
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.nv.machine import NvMachine
+from tinyhw.reporter import Reporter
 from tinyhw.wire import methods, pm4
 
 SEEDS: Final = seeds(range(10))

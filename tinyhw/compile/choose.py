@@ -5,6 +5,7 @@ import math
 
 from tinyhw.compile import images, lanes, matrix, warpgroup
 from tinyhw.compile.kernel import Kernel
+from tinyhw.compile.product import Product
 from tinyhw.compile.program import Opt, OptKind
 from tinyhw.compile.units import available
 from tinyhw.ir.dtype import PtrDType
@@ -59,7 +60,7 @@ def _matrix(kernel: Kernel) -> bool:
   return True
 
 
-def _warpgroups(kernel: Kernel, found: matrix.Product) -> bool:
+def _warpgroups(kernel: Kernel, found: Product) -> bool:
   """A product of so many tiles that all of a GPU has some, by warpgroups."""
   for columns in warpgroup.COLUMNS:
     if kernel.product(Axis.LOOP) < _TILES * _TILE * columns: continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tinyhw.compile.program import Opt
+from tinyhw.compile.program import Opt, OptKind
 from tinyhw.core.environment import variable
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
@@ -68,7 +68,6 @@ def fitting(kernel: Kernel, opt: Opt) -> int:
 def choose(kernel: Kernel) -> None:
   """Applies the option to all that a product reads and writes, as far as it fits."""
   if not any(u.op is Ops.REDUCE and u.src[0].op is Ops.MUL for u in kernel.sink.toposort()): return
-  from tinyhw.compile.program import OptKind
   for number in kernel.buffers():
     try: kernel.apply(Opt(OptKind.IMAGE, number))
     except InvalidArgument: continue

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 
-from tinyhw.compile.kernel import Access, Kernel
+from tinyhw.compile.axes import Access
+from tinyhw.compile.kernel import Kernel
 from tinyhw.compile.program import Opt, OptKind
 from tinyhw.ir.dtype import PtrDType
 from tinyhw.ir.uop import Axis, GroupOp, Ops, UOp

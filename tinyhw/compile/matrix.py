@@ -6,11 +6,13 @@ holds some results of its column, which are stores of their own.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tinyhw.compile import warpgroup
+from tinyhw.compile.axes import Part, substituted
 from tinyhw.compile.legalize import from_bits
+from tinyhw.compile.product import Product, parts_of
 from tinyhw.compile.program import Opt, OptKind
 from tinyhw.compile.stage import Staged
 from tinyhw.compile.units import available
@@ -22,7 +24,7 @@ from tinyhw.ir.symbolic import simplify
 from tinyhw.ir.uop import Axis, Ops, UOp, VariableArg
 
 if TYPE_CHECKING:
-  from tinyhw.compile.kernel import Kernel, Part
+  from tinyhw.compile.kernel import Kernel
 
 _RESULTS = {d: UOp(Ops.DEFINE_VAR, d, (), VariableArg("result of a matrix unit", -1 << 31, (1 << 31) - 1))
             for d in (dtypes.float32, dtypes.int32)}
@@ -33,34 +35,12 @@ def result(product: Product) -> UOp:
   return _RESULTS[product.unit.output]
 
 
-@dataclass(frozen=True)
-class Product:
-  """A reduction that a unit computes: axes, and factors in the unit's type, over the kernel's axes."""
-  unit: MatrixUnit
-  reduction: UOp
-  rows: UOp
-  columns: UOp
-  steps: UOp
-  a: UOp
-  b: UOp
-  columns_a_lane: int = 1  # neighbours that each lane has a column of, for as many blocks: a load serves all
-  whole: bool = False      # the unit sums all steps, and reads memory by itself (`warpgroup`)
-
-
-def parts_of(digits: Digits) -> list[Part]:
-  """The parts of an axis that a unit takes, outermost first."""
-  from tinyhw.compile.kernel import Part
-  return [Part(d.size, Axis.LOCAL, d.divisor) if d.of_lane else Part(d.size, Axis.UPCAST)
-          for d in sorted(digits, key=lambda d: -d.step)]
-
-
 def fitting(kernel: Kernel, opt: Opt) -> Product:
   """Splits the axes for a unit; InvalidArgument where the kernel or the target has no such product."""
   found = find(kernel, opt.axis)
   if opt.kind is OptKind.WARPGROUP and not isinstance(found, str): found = warpgroup.fitting(kernel, found, opt.amount)
   if isinstance(found, str): raise InvalidArgument(f"{opt}: {found}")
   if found.whole: return found
-  from tinyhw.compile.kernel import Part
   unit = found.unit
   neighbours = [a for a in kernel.accesses if not a.is_store and a.steps.get(found.columns) == 1]
   by_lanes = unit.lanes > 1 and all(d.of_lane for d in unit.c[1])
@@ -139,7 +119,6 @@ def _from(factor: UOp) -> object:
 def joined(kernel: Kernel, product: Product, sink: UOp, made: dict[UOp, list[UOp]], whole: dict[UOp, UOp],
            number: int) -> UOp:
   """The graph with the product's stores: one for each result of a lane. New ranges are numbered from `number` on."""
-  from tinyhw.compile.kernel import substituted
   unit = product.unit
   if product.whole: return _stores(product, sink, made, warpgroup.results(kernel, product, made))
   item = UOp.special("lidx0", unit.lanes) if unit.lanes > 1 else UOp.const(dtypes.index, 0)

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tinyhw.compile.axes import substituted
 from tinyhw.ir.dtype import AddressSpace, DType, dtypes
 from tinyhw.ir.size import is_size
 from tinyhw.ir.symbolic import simplify
@@ -133,7 +134,6 @@ class Staged:
 
   def _copy(self, memory: UOp, tile: Tile, i: UOp, j: UOp) -> UOp:
     """The store of a tile by all work-items: number `j` of its vector `i`."""
-    from tinyhw.compile.kernel import substituted
     v, piece = tile.vector, i * work_items(self._kernel) + self._item()
     if tile.along: line, step = piece // (tile.steps // v), piece % (tile.steps // v) * v + j
     else: line, step = piece // tile.steps * v + j, piece % tile.steps

@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.arch.nv import NV_ARCHES
+from tinyhw.compile.axes import Part, substituted
+from tinyhw.compile.product import Product, parts_of
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.matrix import LINE_BYTES, MatrixUnit, Operand, TileProduct, lane, place
 from tinyhw.ir.size import is_size
@@ -21,8 +23,7 @@ from tinyhw.ir.uop import Axis, Ops, UOp
 if TYPE_CHECKING:
   from collections.abc import Mapping
 
-  from tinyhw.compile.kernel import Kernel, Part
-  from tinyhw.compile.matrix import Product
+  from tinyhw.compile.kernel import Kernel
 
 COLUMNS: Final = (256, 192, 128, 64)  # of a tile: the option's amount
 LANES: Final = 128
@@ -48,8 +49,6 @@ def unit(kind: DType, columns: int) -> MatrixUnit:
 
 def fitting(kernel: Kernel, product: Product, columns: int) -> Product | str:
   """Splits the axes of a product for tiles of so many columns; or why there are none."""
-  from tinyhw.compile.kernel import Part
-  from tinyhw.compile.matrix import parts_of
   kind = product.unit.inputs
   if not kernel.renderer.warpgroups: return f"target {kernel.renderer.target} has no matrix units of warpgroups"
   if kind not in _TYPES or columns not in COLUMNS: return f"there are no tiles of {columns} columns of {kind}"
@@ -129,7 +128,6 @@ def _inner(kernel: Kernel, axis: UOp) -> int:
 def _first(kernel: Kernel, product: Product, made: Mapping[UOp, list[UOp]], axis: UOp, factor: UOp, line: UOp,
            step: UOp) -> UOp:
   """The INDEX of a factor at a line of the tile and a step."""
-  from tinyhw.compile.kernel import substituted
   at: dict[UOp, UOp] = {}
   for r, parts in kernel.parts.items():
     total, inner = UOp.const(dtypes.index, 0), 1

@@ -208,9 +208,8 @@ def _tell(text: str) -> None:
 
 @cache
 def sources_digest(patterns: Sequence[str]) -> bytes:
-  """Changes with every change of these source files: of what decides the compiled code on our side."""
-  import tinyhw
-  root = os.path.dirname(tinyhw.__file__)
+  """Changes with every change of these source files of the package: of what decides the compiled code on our side."""
+  root = os.path.dirname(os.path.dirname(__file__))
   digest = hashlib.sha256()
   for pattern in patterns:
     for name in sorted(glob(pattern, root_dir=root, recursive=True)):

@@ -21,7 +21,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.trace import Whose
 from tinyhw.device import OpenDevice, debug_level
 from tinyhw.drive.base import Allocation
-from tinyhw.engine.run import loaded
+from tinyhw.engine.load import loaded
 from tinyhw.ir.dtype import DType, PtrDType
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp

@@ -107,7 +107,7 @@ class Slot:
     return found
 
 
-class Makes(Watcher):
+class Makes(Watcher[TensorBase, Step]):
   """Knows the tensors that a function makes."""
 
   def __init__(self) -> None:

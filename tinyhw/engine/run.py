@@ -18,6 +18,7 @@ from tinyhw.device import Device, OpenDevice, debug_level
 from tinyhw.engine import viz, watch
 from tinyhw.engine.binding import bound_value
 from tinyhw.engine.buffer import Buffer
+from tinyhw.engine.load import loaded
 from tinyhw.engine.profile import PROFILE, span, wants
 from tinyhw.ir import stages
 from tinyhw.ir.size import Values
@@ -26,7 +27,7 @@ from tinyhw.ir.uop import UOp
 if TYPE_CHECKING:
   from tinyhw.compile import Opt, ProgramSpec
   from tinyhw.compile.render.base import Renderer
-  from tinyhw.drive.base import Program, Runtime
+  from tinyhw.drive.base import Program
 
 CACHED_KERNELS = 4096
 
@@ -181,13 +182,6 @@ def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
     while len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
     kernels[ast] = kernel
     return kernel
-
-
-def loaded(spec: ProgramSpec, runtime: Runtime) -> Program:
-  """The program on a device."""
-  program = runtime.load(spec.binary, spec.name)
-  if spec.dynamic_bytes: program.dynamic_bytes = spec.dynamic_bytes
-  return program
 
 
 def compile_anew(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> ProgramSpec:

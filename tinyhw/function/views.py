@@ -11,18 +11,43 @@ from __future__ import annotations
 
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from tinyhw.core.locks import lock
 from tinyhw.ir.size import Size, larger, plain
 
 if TYPE_CHECKING:
   from tinyhw.ir.dtype import DType
-  from tinyhw.tensor import Tensor
 
-
+T = TypeVar("T", bound="Viewed")
 _counting = lock()
+
+
+class Viewed(Protocol):
+  """What views ask of a tensor."""
+  changes: int
+  _view: View | None
+  @classmethod
+  def arange(cls, start: float, /, *, device: Any) -> Self: ...
+  @property
+  def dtype(self) -> DType: ...
+  @property
+  def shape(self) -> tuple[int, ...]: ...
+  @property
+  def device(self) -> Any: ...
+  def numel(self) -> int: ...
+  def tolist(self) -> Any: ...
+  def reshape(self, *shape: Any) -> Self: ...
+  def permute(self, *axes: Any) -> Self: ...
+  def expand(self, *shape: Any) -> Self: ...
+  def __getitem__(self, index: Any) -> Self: ...
+  def _with_part(self, index: Any, value: Self) -> Self: ...
+  def scatter(self, axis: int, index: Self, src: Any) -> Self: ...
+  def diagonal(self, offset: int, dim1: int, dim2: int) -> Self: ...
+  def diagonal_scatter(self, src: Self, offset: int, dim1: int, dim2: int) -> Self: ...
+  def bitcast(self, dtype: DType) -> Self: ...
+  def detach(self) -> Self: ...
 
 
 class Clock:
@@ -78,15 +103,15 @@ class View(ABC):
     self.looked = self.version = of.changes if up is None else max(of.changes, up.version)
 
   @abstractmethod
-  def forward(self, whole: Tensor) -> Tensor:
+  def forward(self, whole: T) -> T:
     """The view of a value."""
 
   @abstractmethod
-  def back(self, whole: Tensor, part: Tensor) -> Tensor:
+  def back(self, whole: T, part: T) -> T:
     """The value with another one in the view."""
 
-  def parent(self) -> Tensor | None:
-    """What it is a view of, if that still lives and was not replaced."""
+  def parent(self) -> Any:
+    """What it is a view of; None where that does not live any more, or was replaced."""
     if self.of is None or (p := self.of()) is None: return None
     return p if p._views is self._among else None
 
@@ -99,8 +124,8 @@ class Reshaped(View):
     super().__init__(of, strides)
     self.shape = shape
 
-  def forward(self, whole: Tensor) -> Tensor: return whole.reshape(self.shape)
-  def back(self, whole: Tensor, part: Tensor) -> Tensor: return part.reshape(whole.shape)
+  def forward(self, whole: T) -> T: return whole.reshape(self.shape)
+  def back(self, whole: T, part: T) -> T: return part.reshape(whole.shape)
 
 
 class Permuted(View):
@@ -112,9 +137,9 @@ class Permuted(View):
     super().__init__(of, tuple([old[a] for a in order]))
     self.order = order
 
-  def forward(self, whole: Tensor) -> Tensor: return whole.permute(self.order)
+  def forward(self, whole: T) -> T: return whole.permute(self.order)
 
-  def back(self, whole: Tensor, part: Tensor) -> Tensor:
+  def back(self, whole: T, part: T) -> T:
     return part.permute([self.order.index(a) for a in range(len(self.order))]) if self.order else part
 
 
@@ -126,8 +151,8 @@ class Indexed(View):
     super().__init__(of, strides)
     self.index = _kept(index)
 
-  def forward(self, whole: Tensor) -> Tensor: return whole[self.index]
-  def back(self, whole: Tensor, part: Tensor) -> Tensor: return whole._with_part(self.index, part)
+  def forward(self, whole: T) -> T: return whole[self.index]
+  def back(self, whole: T, part: T) -> T: return whole._with_part(self.index, part)
 
 
 def _kept(index: Any) -> Any:
@@ -146,8 +171,8 @@ class Expanded(View):
     super().__init__(of, strides)
     self.shape = shape
 
-  def forward(self, whole: Tensor) -> Tensor: return whole.expand(self.shape)
-  def back(self, whole: Tensor, part: Tensor) -> Tensor: raise AssertionError("nothing goes up from here")
+  def forward(self, whole: T) -> T: return whole.expand(self.shape)
+  def back(self, whole: T, part: T) -> T: raise AssertionError("nothing goes up from here")
 
 
 class Diagonal(View):
@@ -159,8 +184,8 @@ class Diagonal(View):
     super().__init__(of, (*(s for axis, s in enumerate(old) if axis not in where[1:]), old[where[1]] + old[where[2]]))
     self.where = where
 
-  def forward(self, whole: Tensor) -> Tensor: return whole.diagonal(*self.where)
-  def back(self, whole: Tensor, part: Tensor) -> Tensor: return whole.diagonal_scatter(part, *self.where)
+  def forward(self, whole: T) -> T: return whole.diagonal(*self.where)
+  def back(self, whole: T, part: T) -> T: return whole.diagonal_scatter(part, *self.where)
 
 
 class Places(View):
@@ -171,11 +196,11 @@ class Places(View):
     super().__init__(of, strides)
     self.function = function
 
-  def forward(self, whole: Tensor) -> Tensor:
-    found: Tensor = self.function(whole)
+  def forward(self, whole: T) -> T:
+    found: T = self.function(whole)
     return found
 
-  def back(self, whole: Tensor, part: Tensor) -> Tensor:
+  def back(self, whole: T, part: T) -> T:
     places = self.function(type(whole).arange(whole.numel(), device=whole.device).reshape(whole.shape))
     return whole.reshape(-1).scatter(0, places.reshape(-1), part.reshape(-1)).reshape(whole.shape)
 
@@ -186,8 +211,8 @@ class Detached(View):
   tracks = False
 
   def __init__(self, of: Any) -> None: super().__init__(of, strides_of(of))
-  def forward(self, whole: Tensor) -> Tensor: return whole.detach()
-  def back(self, whole: Tensor, part: Tensor) -> Tensor: return part.detach()
+  def forward(self, whole: T) -> T: return whole.detach()
+  def back(self, whole: T, part: T) -> T: return part.detach()
 
 
 class Bitcast(View):
@@ -199,8 +224,8 @@ class Bitcast(View):
     super().__init__(of, strides)
     self.dtype = dtype
 
-  def forward(self, whole: Tensor) -> Tensor: return whole.bitcast(self.dtype)
-  def back(self, whole: Tensor, part: Tensor) -> Tensor: return part.bitcast(whole.dtype)
+  def forward(self, whole: T) -> T: return whole.bitcast(self.dtype)
+  def back(self, whole: T, part: T) -> T: return part.bitcast(whole.dtype)
 
 
 def in_row_major_order(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -240,10 +265,10 @@ def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, .
   return tuple(found[::-1])
 
 
-def above(view: View) -> list[tuple[View, Tensor | None]]:
+def above(view: View) -> list[tuple[View, Any]]:
   """The views from this one up to the last one of a tensor that lives, each with the tensor above it where that lives.
   """
-  chain: list[tuple[View, Tensor | None]] = []
+  chain: list[tuple[View, Any]] = []
   at: View | None = view
   lives = 0
   while at is not None:
@@ -262,27 +287,27 @@ def same_index(a: Any, b: Any) -> bool:
   return isinstance(a, int) and bool(a == b)
 
 
-def stale(view: View, chain: list[tuple[View, Tensor | None]]) -> bool:
+def stale(view: View, chain: Sequence[tuple[View, Viewed | None]]) -> bool:
   """Whether something above has got another value since the view was made."""
   return any(p is not None and p.changes > view.version for _, p in chain)
 
 
-def values(chain: list[tuple[View, Tensor | None]]) -> list[Tensor]:
+def values(chain: Sequence[tuple[View, T | None]]) -> list[T]:
   """What each view of a chain is a view of, as it is now: of those that are gone it is made anew."""
-  out: list[Tensor] = []
+  out: list[T] = []
   for n, (_, p) in reversed([*enumerate(chain, 1)]):
     out.append(chain[n][0].forward(out[-1]) if p is None else p)  # the last one lives
   return out[::-1]
 
 
-def overlap(a: Tensor, b: Tensor) -> bool:
+def overlap(a: Viewed, b: Viewed) -> bool:
   """Whether two tensors are views of one that lives, with an element in common; or one of the other."""
-  def line(t: Tensor) -> list[tuple[View | None, Tensor]]:
+  def line(t: Viewed) -> list[tuple[View | None, Viewed]]:
     found = [] if t._view is None else above(t._view)
     return [(None, t), *((view, p) for view, p in found if p is not None)]
   whole = next((p for _, p in line(a) if any(p is q for _, q in line(b))), None)
   if whole is None: return False
-  def places(t: Tensor) -> set[int]:
+  def places(t: Viewed) -> set[int]:
     at = type(t).arange(whole.numel(), device="LLVM").reshape(whole.shape)
     if t is not whole and t._view is not None:
       chain = above(t._view)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from tinyhw.core.source import Source, Sources, Spot, Variable
+from tinyhw.core.source import Source, Spot, Variable
 from tinyhw.wire import dwarf
-from tinyhw.wire.codeobject import CodeObject
 from tinyhw.wire.locations import variable
 
 T = TypeVar("T")
@@ -218,11 +217,6 @@ class Lines(Source):
           if made.name: out.setdefault(made.name, made)
       if die.tag == _INLINED: break
     return tuple(out.values())
-
-
-def sources(loaded: Iterable[tuple[int, CodeObject]]) -> Source:
-  """What debug information says of the code objects at these addresses, by PC."""
-  return Sources((base, base + len(code.image), code.source) for base, code in loaded)
 
 
 def _files(cu: Any, program: Any) -> tuple[tuple[str, bytes | None], ...]:

@@ -14,15 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-FORMS: Final = Path(__file__).with_name("ptx_forms.json")
+from tinyhw.tools.ledger.ptx_forms import all_forms, form_of
+
 RECORD: Final = Path(__file__).with_name("ptx_executed.json")
 MANUAL, HOST, NUMPY, CHIP, COMPILED = "manual", "LLVM host", "NumPy", "chip", "compiled"
 TESTS: Final = ("test_ptx_async", "test_ptx_forms", "test_ptx_kernels", "test_ptx_matrix", "test_ptx_tensor",
@@ -30,8 +30,6 @@ TESTS: Final = ("test_ptx_async", "test_ptx_forms", "test_ptx_kernels", "test_pt
 # Caches, hints and fences: where threads see each other's stores in order there is nothing that a witness could see.
 NO_EFFECT: Final = frozenset({"prefetch", "prefetchu", "membar", "fence", "discard", "applypriority", "pmevent",
                               "griddepcontrol", "setmaxnreg", "createpolicy", "nanosleep"})
-_TYPES: Final = re.compile(r"([bus](2|4|8|16|32|64|128)|b?f(16|32|64)(x2)?|[us]16x2|tf32|e[2-5]m[1-3](x[24])?|pred|b1"
-                           r"|b1024|ue8m0(x2)?|ue4m3|s2f6x2|(tex|sampler|surf)ref)")
 
 
 @dataclass(frozen=True)
@@ -47,41 +45,10 @@ class Entry:
 
 
 @cache
-def all_forms() -> dict[str, str]:
-  """The manual's forms, each with one of its names."""
-  found: dict[str, str] = json.loads(FORMS.read_text())
-  return found
-
-
-@cache
 def record() -> dict[str, list[str]]:
   """Form -> what it was held against, and COMPILED."""
   found: dict[str, list[str]] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
   return found
-
-
-def _parts(name: str) -> tuple[str, tuple[str, ...], frozenset[str]]:
-  """(opcode, types in order, other words)."""
-  opcode, *words = name.split(".")
-  return (opcode, tuple(w for w in words if _TYPES.fullmatch(w)),
-          frozenset(w for w in words if not _TYPES.fullmatch(w)))
-
-
-@cache
-def _by_opcode() -> dict[str, list[tuple[str, tuple[str, ...], frozenset[str]]]]:
-  out: dict[str, list[tuple[str, tuple[str, ...], frozenset[str]]]] = {}
-  for form in all_forms():
-    opcode, types, words = _parts(form)
-    out.setdefault(opcode, []).append((form, types, words))
-  return out
-
-
-@lru_cache(maxsize=8192)
-def form_of(name: str) -> str | None:
-  """The form of an instruction: that with its types, and of these the one with most of its other words."""
-  opcode, types, words = _parts(name)
-  fitting = [(len(w), form) for form, t, w in _by_opcode().get(opcode, ()) if t == types and w <= words]
-  return max(fitting)[1] if fitting else None
 
 
 def of(names: Iterable[str]) -> set[str]:

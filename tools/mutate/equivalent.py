@@ -1,23 +1,10 @@
 """Changes that no test can notice, each kind with its reason. A rule that fits no change any more fails a test."""
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import Final
 
-
-@dataclass(frozen=True)
-class Rule:
-  """Changes that fit all three patterns: of "module.function", of the source line, of the change."""
-  function: str
-  line: str
-  change: str
-  reason: str
-
-  def fits(self, module: str, function: str, source: str, change: str) -> bool:
-    return bool(re.fullmatch(self.function, f"{module}.{function}") and re.search(self.line, source)
-                and re.fullmatch(self.change, change))
-
+from tinyhw.tools.mutate.equivalent_rooms import ROOMS
+from tinyhw.tools.mutate.rule import Rule
 
 SWAP01: Final = "arguments 0 and 1 swapped"
 RULES: Final = (
@@ -50,7 +37,7 @@ RULES: Final = (
        "where f32 rounds the sum of two bf16 numbers, the smaller is far below a tie: the last bit does not count"),
   Rule(r"small_floats\._finished", r"128 - t\.bias << 23", r"(Lt becomes LtE|GtE becomes Gt|128 becomes 129)",
        "the least normal numbers have the same code both ways, and none of them passes the top"),
-  Rule(r"quiet\.quieting\.quiet", r"plain = function", r"function: arguments 1 and 2 swapped", "extremes commute"),
+  Rule(r"quiet\.quieting\.quiet", r"plain: V = function", r"function: arguments 1 and 2 swapped", "extremes commute"),
   Rule(r"atomics\.<lambda>", r"csub", r"GtE becomes Gt", "the difference of equal numbers is 0 both ways"),
   Rule(r"atomics\._two\.both", r"add\(o, old", r"add: arguments 1 and 2 swapped", "a sum commutes"),
   Rule(r"atomics\._add_bf16", r"0x7FC0", r"32704 becomes 32705", "any NaN stands for any other"),
@@ -128,5 +115,4 @@ AROUND: Final = (
 
 def reason(module: str, function: str, source: str, change: str) -> str | None:
   """Why a change cannot be noticed; None where it can."""
-  from tinyhw.tools.mutate.equivalent_rooms import ROOMS
   return next((r.reason for r in (*RULES, *AROUND, *ROOMS) if r.fits(module, function, source, change)), None)

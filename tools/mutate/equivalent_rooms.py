@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tinyhw.tools.mutate.equivalent import Rule
+from tinyhw.tools.mutate.rule import Rule
 
 ANY: Final = r".*"
 ROOMS: Final = (

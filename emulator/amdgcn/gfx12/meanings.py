@@ -6,43 +6,42 @@ arithmetic, 8-bit floats (RDNA4 ISA manual, sections 6.8, 7.5, 7.6, 7.10 and 16)
 """
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from tinyhw.emulator.amdgcn.meanings import floats, integer, scalar
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS as M
-from tinyhw.emulator.values.ops import Ops
-from tinyhw.emulator.values.small_floats import BF8, FP8, decoded, dot4, encoded, stochastic
+from tinyhw.emulator.values.ops import Operations as O
+from tinyhw.emulator.values.ops import Ternary, V
+from tinyhw.emulator.values.small_floats import BF8, FP8, SmallFloat, decoded, dot4, encoded, stochastic
 
-O = type[Ops]
-V = Any
 _F16_F32: Final = ("f16", "f32")
 
 
 # ---- without denormals, whatever MODE says (7.2.4)
-def _without_denormals(function: Any) -> Any:
+def _without_denormals(function: Ternary) -> Ternary:
   return lambda o, a, b, c: o.flush(function(o, o.flush(a), o.flush(b), o.flush(c)))
 
-for _name, _function in (("fma_dx9_zero", floats.fma_dx9), ("cubeid", floats.cubeid), ("cubema", floats.cubema),
-                         ("cubesc", floats.cubesc), ("cubetc", floats.cubetc)):
-  M(f"v_{_name}_f32", "f32(f32, f32, f32)", isa="gfx12")(_without_denormals(_function))
+for _name, _three in (("fma_dx9_zero", floats.fma_dx9), ("cubeid", floats.cubeid), ("cubema", floats.cubema),
+                      ("cubesc", floats.cubesc), ("cubetc", floats.cubetc)):
+  M(f"v_{_name}_f32", "f32(f32, f32, f32)", isa="gfx12")(_without_denormals(_three))
 
 
 # ---- minimum and maximum
-def _nan_or(o: O, a: V, b: V, number: V) -> V:
+def _nan_or(o: O[V], a: V, b: V, number: V) -> V:
   """The first NaN, made quiet; a sum of both would leave it to the engine which one comes out."""
   return o.where(o.isnan(a), a + a, o.where(o.isnan(b), b + b, number))
 
-def minimum(o: O, a: V, b: V) -> V: return _nan_or(o, a, b, o.fmin(a, b))
+def minimum(o: O[V], a: V, b: V) -> V: return _nan_or(o, a, b, o.fmin(a, b))
 
-def maximum(o: O, a: V, b: V) -> V: return _nan_or(o, a, b, o.fmax(a, b))
+def maximum(o: O[V], a: V, b: V) -> V: return _nan_or(o, a, b, o.fmax(a, b))
 
-def minimum3(o: O, a: V, b: V, c: V) -> V: return minimum(o, minimum(o, a, b), c)
+def minimum3(o: O[V], a: V, b: V, c: V) -> V: return minimum(o, minimum(o, a, b), c)
 
-def maximum3(o: O, a: V, b: V, c: V) -> V: return maximum(o, maximum(o, a, b), c)
+def maximum3(o: O[V], a: V, b: V, c: V) -> V: return maximum(o, maximum(o, a, b), c)
 
-def minimummaximum(o: O, a: V, b: V, c: V) -> V: return maximum(o, minimum(o, a, b), c)
+def minimummaximum(o: O[V], a: V, b: V, c: V) -> V: return maximum(o, minimum(o, a, b), c)
 
-def maximumminimum(o: O, a: V, b: V, c: V) -> V: return minimum(o, maximum(o, a, b), c)
+def maximumminimum(o: O[V], a: V, b: V, c: V) -> V: return minimum(o, maximum(o, a, b), c)
 
 for _t in ("f16", "f32", "f64"):
   for _name, _function in (("min_num", floats.min_), ("max_num", floats.max_), ("minimum", minimum),
@@ -82,7 +81,7 @@ M("s_cvt_u32_f32", "u32(f32)")(floats.cvt_u32)
 M("s_cvt_pk_rtz_f16_f32", "u32(f32, f32)")(floats.cvt_pk_rtz)
 
 @M("s_cvt_hi_f32_f16", "f32(u32)")
-def cvt_hi(o: O, a: V) -> V: return o.to(o.bits(o.to(a >> 16, "u16"), "f16"), "f32")
+def cvt_hi(o: O[V], a: V) -> V: return o.to(o.bits(o.to(a >> 16, "u16"), "f16"), "f32")
 
 for _t in _F16_F32:
   for _name, _one in (("exp", floats.exp), ("log", floats.log), ("rcp", floats.rcp), ("rsq", floats.rsq),
@@ -102,40 +101,40 @@ M("v_mad_co_u64_u32", "u64, mask(u32, u32, u64)")(integer.mad_u64_u32)
 M("v_mad_co_i64_i32", "i64, mask(i32, i32, i64)")(integer.mad_i64_i32)
 
 @M("s_add_nc_u64", "u64(u64, u64)")
-def add64(o: O, a: V, b: V) -> V: return a + b
+def add64(o: O[V], a: V, b: V) -> V: return a + b
 
 @M("s_sub_nc_u64", "u64(u64, u64)")
-def sub64(o: O, a: V, b: V) -> V: return a - b
+def sub64(o: O[V], a: V, b: V) -> V: return a - b
 
 @M("s_mul_u64", "u64(u64, u64)")
-def mul64(o: O, a: V, b: V) -> V: return a * b
+def mul64(o: O[V], a: V, b: V) -> V: return a * b
 
 
 # ---- 8-bit floats; `i:` is a field of the instruction, `mode:` one of MODE
 for _name, _small in (("fp8", FP8), ("bf8", BF8)):
   @M(f"v_cvt_f32_{_name}", "f32(u32, i:byte_sel)", isa="gfx12")
-  def cvt_small(o: O, a: V, at: V, t: Any = _small) -> V: return decoded(o, a >> 8 * at & 0xFF, t)
+  def cvt_small(o: O[V], a: V, at: V, t: SmallFloat = _small) -> V: return decoded(o, a >> 8 * at & 0xFF, t)
 
   @M(f"v_cvt_pk_f32_{_name}", "u64(u32, i:op_sel)", isa="gfx12")
-  def cvt_pk(o: O, a: V, select: V, t: Any = _small) -> V:
+  def cvt_pk(o: O[V], a: V, select: V, t: SmallFloat = _small) -> V:
     word = a >> 16 * (select & 1)
     return o.pack(*(o.bits(decoded(o, word >> shift & 0xFF, t), "u32") for shift in (0, 8)))
 
   @M(f"v_cvt_pk_{_name}_f32", "u32(f32, f32, d:u32, i:op_sel, mode:FP16_OVFL)", isa="gfx12")
-  def cvt_to_pk(o: O, a: V, b: V, old: V, select: V, limit: V, t: Any = _small) -> V:
+  def cvt_to_pk(o: O[V], a: V, b: V, old: V, select: V, limit: V, t: SmallFloat = _small) -> V:
     shift = 16 * (select >> 3 & 1)
     pair = encoded(o, a, t, limit) | encoded(o, b, t, limit) << 8
     return old & ~(o.const("u32", 0xFFFF) << shift) | pair << shift
 
   # section 7.6.1: the seed is added to the value, and the sum is truncated
   @M(f"v_cvt_sr_{_name}_f32", "u32(f32, u32, d:u32, i:byte_sel, mode:FP16_OVFL)", isa="gfx12")
-  def cvt_sr(o: O, a: V, seed: V, old: V, at: V, limit: V, t: Any = _small) -> V:
+  def cvt_sr(o: O[V], a: V, seed: V, old: V, at: V, limit: V, t: SmallFloat = _small) -> V:
     shift = 8 * (at & 3)
     return old & ~(o.const("u32", 0xFF) << shift) | stochastic(o, a, seed, t, limit) << shift
 
 for _name, _a, _b in (("fp8_fp8", FP8, FP8), ("fp8_bf8", FP8, BF8), ("bf8_fp8", BF8, FP8), ("bf8_bf8", BF8, BF8)):
   @M(f"v_dot4_f32_{_name}", "f32(u32, u32, f32, i:neg_lo, i:neg_hi)", exact=False)
-  def dot(o: O, a: V, b: V, c: V, negative: V, absolute: V, s: Any = _a, t: Any = _b) -> V:
+  def dot(o: O[V], a: V, b: V, c: V, negative: V, absolute: V, s: SmallFloat = _a, t: SmallFloat = _b) -> V:
     """neg_hi takes source 2's absolute value, neg_lo negates it."""
     c = o.where(absolute != 0, o.abs(c), c)
     return dot4(o, a, b, o.where(negative != 0, o.neg(c), c), s, t)

@@ -5,7 +5,7 @@ to eight. The emulator never runs out of them, so that a request within that lim
 """
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from tinyhw.emulator.amdgcn.registers import by_wave, column, reader
 from tinyhw.emulator.simt import Group, Next, Split
 from tinyhw.isa.amdgcn import Instruction
 
-Value = Any
 BLOCKS: Final = 8  # the most that a wave may have
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from tinyhw.emulator.amdgcn.registers import by_wave, reader, write_vector32
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import AGPR0, M0
-
-Value = Any
-
 
 # ---- packed moves
 

@@ -14,8 +14,6 @@ from tinyhw.emulator.memory import access
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import Instruction
 
-Value = Any
-
 
 @binds("buffer_store_lds_dword", isa="gfx9")
 def store(i: Instruction, pc: int, mode: int) -> Step:

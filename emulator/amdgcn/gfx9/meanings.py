@@ -5,20 +5,17 @@ Most differ in their names alone: v_add_u32 is what later generations call v_add
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tinyhw.emulator.amdgcn.meanings import floats, integer, scalar  # noqa: F401  (integer has what is renamed here)
-from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS, Function
-from tinyhw.emulator.values.ops import Ops
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS, F, Function
+from tinyhw.emulator.values.ops import Operations as O
+from tinyhw.emulator.values.ops import V
 from tinyhw.emulator.values.small_floats import BF8_FNUZ as BF8
 from tinyhw.emulator.values.small_floats import FP8_FNUZ as FP8
 from tinyhw.emulator.values.small_floats import SmallFloat, decoded, encoded, stochastic
 
-O = type[Ops]
-V = Any
 
-
-def M(mnemonics: str, signature: str, *, exact: bool = True) -> Callable[[Function], Function]:
+def M(mnemonics: str, signature: str, *, exact: bool = True) -> Callable[[F], F]:
   """Register a meaning of gfx9 alone."""
   return MEANINGS(mnemonics, signature, exact=exact, isa="gfx9")
 
@@ -57,45 +54,46 @@ for _name, _other in (
 for _meaning in [m for m in MEANINGS if m.mnemonic.startswith("v_cmpx_")]:
   _types = ", ".join(_meaning.sources)
 
-  def _both(o: O, a: V, b: V, compare: Function = _meaning.function) -> tuple[V, V]: return (r := compare(o, a, b)), r
+  def _both(o: O[V], a: V, b: V, compare: Function = _meaning.function) -> tuple[V, V]:
+    return (r := compare(o, a, b)), r
   M(_meaning.mnemonic.replace("_t_f", "_tru_f"), f"mask, exec({_types})")(_both)
 
 
 # ---- scalar
 @M("s_ff0_i32_b32", "u32(u32)")
-def ff0_32(o: O, a: V) -> V: return scalar.ctz(o, ~a)
+def ff0_32(o: O[V], a: V) -> V: return scalar.ctz(o, ~a)
 
 @M("s_ff0_i32_b64", "u32(u64)")
-def ff0_64(o: O, a: V) -> V: return scalar.ctz(o, ~a)
+def ff0_64(o: O[V], a: V) -> V: return scalar.ctz(o, ~a)
 
 
 # ---- moves and integers
 @M("v_mov_b64", "u64(u64)")
-def mov64(o: O, a: V) -> V: return a
+def mov64(o: O[V], a: V) -> V: return a
 
 @M("v_accvgpr_read_b32 v_accvgpr_write_b32 v_accvgpr_mov_b32", "u32(u32)")
-def accvgpr(o: O, a: V) -> V: return a
+def accvgpr(o: O[V], a: V) -> V: return a
 
 @M("v_subrev_u16", "u16(u16, u16)")
-def subrev16(o: O, a: V, b: V) -> V: return b - a
+def subrev16(o: O[V], a: V, b: V) -> V: return b - a
 
 @M("v_lshl_add_u64", "u64(u64, u32, u64)")
-def lshl_add64(o: O, a: V, n: V, b: V) -> V: return (a << o.to(n & 7, "u64")) + b
+def lshl_add64(o: O[V], a: V, n: V, b: V) -> V: return (a << o.to(n & 7, "u64")) + b
 
 @M("v_cvt_pkaccum_u8_f32", "u32(f32, u32, d:u32)")
-def cvt_pkaccum(o: O, a: V, at: V, old: V) -> V: return floats.cvt_pk_u8(o, a, at, old)
+def cvt_pkaccum(o: O[V], a: V, at: V, old: V) -> V: return floats.cvt_pk_u8(o, a, at, old)
 
 
 # ---- multiply-add with two roundings; MODE allows a denormal product as it allows a denormal result
 @M("v_mac_f16", "f16(f16, f16, d:f16, mode:FP_DENORM)")
 @M("v_mad_f16 v_mad_legacy_f16 v_madak_f16 v_madmk_f16", "f16(f16, f16, f16, mode:FP_DENORM)")
-def mad(o: O, a: V, b: V, c: V, denormals: V) -> V:
+def mad(o: O[V], a: V, b: V, c: V, denormals: V) -> V:
   product = a * b
   product = o.where(o.isnan(product) & ~(o.isnan(a) | o.isnan(b)) & o.isnan(c), c, product)  # as o.fma has it
   return o.where((denormals & 8) != 0, product, o.flush(product)) + c
 
 @M("v_fmac_f64", "f64(f64, f64, d:f64)")
-def fmac64(o: O, a: V, b: V, c: V) -> V: return o.fma(a, b, c)
+def fmac64(o: O[V], a: V, b: V, c: V) -> V: return o.fma(a, b, c)
 
 
 # ---- two f32 in register pairs
@@ -105,7 +103,7 @@ M("v_pk_fma_f32", "pk f32(f32, f32, f32)")(floats.fma)
 
 
 # ---- dot products; those of floats flush denormals whatever MODE says (6.4)
-def _dot(o: O, a: V, b: V, c: V, bits: int, signed: bool) -> V:
+def _dot(o: O[V], a: V, b: V, c: V, bits: int, signed: bool) -> V:
   """c plus the products of elements; c comes in i64 where the sum saturates."""
   top, mask = 1 << bits - 1, (1 << bits) - 1
   total = o.to(c, "i64")
@@ -116,16 +114,16 @@ def _dot(o: O, a: V, b: V, c: V, bits: int, signed: bool) -> V:
   return o.to(total, f"{c.dtype.kind}{c.dtype.itemsize * 8}")
 
 for _bits in (16, 8, 4):
-  def _signed(o: O, a: V, b: V, c: V, bits: int = _bits) -> V: return _dot(o, a, b, c, bits, True)
+  def _signed(o: O[V], a: V, b: V, c: V, bits: int = _bits) -> V: return _dot(o, a, b, c, bits, True)
   M(f"v_dot{32 // _bits}_i32_i{_bits}", "i32(u32, u32, i32)")(_signed)
   M(f"v_dot{32 // _bits}c_i32_i{_bits}", "i32(u32, u32, d:i32)")(_signed)
 
 @M("v_dot2_u32_u16", "u32(u32, u32, u32)")
-def dot2_u16(o: O, a: V, b: V, c: V) -> V: return _dot(o, a, b, c, 16, False)
+def dot2_u16(o: O[V], a: V, b: V, c: V) -> V: return _dot(o, a, b, c, 16, False)
 
 @M("v_dot2_f32_f16", "f32(u32, u32, f32)", exact=False)
 @M("v_dot2c_f32_f16", "f32(u32, u32, d:f32)", exact=False)
-def dot2(o: O, a: V, b: V, c: V) -> V:
+def dot2(o: O[V], a: V, b: V, c: V) -> V:
   def half(x: V, at: int) -> V: return o.to(o.flush(o.bits(o.to(x >> at & 0xFFFF, "u16"), "f16")), "f64")
   return o.flush(o.to(half(a, 0) * half(b, 0) + half(a, 16) * half(b, 16) + o.to(o.flush(c), "f64"), "f32"))
 
@@ -133,17 +131,17 @@ def dot2(o: O, a: V, b: V, c: V) -> V:
 # ---- 8-bit floats (7.2): the FNUZ formats
 for _name, _small in (("fp8", FP8), ("bf8", BF8)):
   @M(f"v_cvt_f32_{_name}", "f32(u32)")
-  def _cvt_small(o: O, a: V, t: SmallFloat = _small) -> V: return decoded(o, a & 0xFF, t)
+  def _cvt_small(o: O[V], a: V, t: SmallFloat = _small) -> V: return decoded(o, a & 0xFF, t)
 
   @M(f"v_cvt_pk_f32_{_name}", "u64(u32)")
-  def _cvt_pk(o: O, a: V, t: SmallFloat = _small) -> V:
+  def _cvt_pk(o: O[V], a: V, t: SmallFloat = _small) -> V:
     return o.pack(*(o.bits(decoded(o, a >> shift & 0xFF, t), "u32") for shift in (0, 8)))
 
   @M(f"v_cvt_pk_{_name}_f32", "u16(f32, f32, mode:FP16_OVFL)")
-  def _cvt_to_pk(o: O, a: V, b: V, limit: V, t: SmallFloat = _small) -> V:
+  def _cvt_to_pk(o: O[V], a: V, b: V, limit: V, t: SmallFloat = _small) -> V:
     return o.to(encoded(o, a, t, limit) | encoded(o, b, t, limit) << 8, "u16")
 
   @M(f"v_cvt_sr_{_name}_f32", "u32(f32, u32, d:u32, i:op_sel, mode:FP16_OVFL)", exact=False)
-  def _cvt_sr(o: O, a: V, seed: V, old: V, at: V, limit: V, t: SmallFloat = _small) -> V:
+  def _cvt_sr(o: O[V], a: V, seed: V, old: V, at: V, limit: V, t: SmallFloat = _small) -> V:
     shift = 8 * (at >> 2 & 3)
     return old & ~(o.const("u32", 0xFF) << shift) | stochastic(o, a, seed, t, limit) << shift

@@ -5,12 +5,13 @@ True infinities stay: those of an infinite operand, and those of a division by z
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from tinyhw.emulator.amdgcn.meanings.registry import Meaning
+from tinyhw.emulator.amdgcn.meanings.registry import Function, Meaning
 from tinyhw.emulator.amdgcn.modes import FP16_OVFL
+from tinyhw.emulator.values.ops import Operations as O
+from tinyhw.emulator.values.ops import V
 
 _LARGEST: Final = 0x7BFF
 _POLES: Final = re.compile(r"v_(s_)?(rcp|rsq|log)_f16")  # infinite where the operand is zero
@@ -25,9 +26,9 @@ def limited(meaning: Meaning, mode: int) -> Meaning:
   return replace(meaning, function=_limited(meaning.function, floats, pole))
 
 
-def _limited(function: Callable[..., Any], floats: list[bool], pole: bool) -> Callable[..., Any]:
-  def clamped(o: Any, *values: Any) -> Any:
-    result = function(o, *values)
+def _limited(function: Function, floats: list[bool], pole: bool) -> Function:
+  def clamped(o: O[V], *values: V) -> V:
+    result: V = function(o, *values)
     over = o.isinf(result)
     for x, is_float in zip(values, floats):
       if not is_float: continue

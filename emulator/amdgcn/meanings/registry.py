@@ -4,11 +4,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tinyhw.core.table import Handlers
 
 Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Meanings:
     self._meanings: dict[tuple[str, str], Meaning] = {}
 
   def __call__(self, mnemonics: str, signature: str, *, exact: bool = True,
-               isa: str = "") -> Callable[[Function], Function]:
+               isa: str = "") -> Callable[[F], F]:
     """Decorator: the function is the meaning of these mnemonics (separated by spaces).
 
     With `isa`, the name of an instruction table ("gfx12"), only there, and before a meaning that counts everywhere.
@@ -49,7 +50,7 @@ class Meanings:
     results = tuple(t.strip() for t in m[1].split(",") if t.strip())
     sources = tuple(t.strip() for t in m[2].split(",") if t.strip())
 
-    def register(function: Function) -> Function:
+    def register(function: F) -> F:
       table = self._tables.setdefault(isa, Handlers(f"{isa} instruction".strip()))
       for name in mnemonics.split():
         table.handles(name)(function)

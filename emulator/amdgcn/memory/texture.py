@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Final
 
 from tinyhw.autogen import images
 from tinyhw.core.errors import Unsupported
@@ -17,7 +17,6 @@ from tinyhw.core.lazy import cached_property
 from tinyhw.emulator.amdgcn.fields import Field
 from tinyhw.emulator.amdgcn.memory import formats
 
-Value = Any
 DWORDS: Final = 8
 # instruction table -> bytes of which a row is a multiple, and those of which it is one where slices are counted
 ROWS: Final = {"gfx11": (256, 256), "gfx12": (128, 256)}

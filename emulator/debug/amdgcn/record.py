@@ -12,7 +12,7 @@ from tinyhw.emulator.amdgcn.fields import SGPRS
 from tinyhw.emulator.amdgcn.occupancy import occupancy
 from tinyhw.emulator.debug.amdgcn.code import BARRIERS, CALLS
 from tinyhw.emulator.debug.amdgcn.exactness import SINKS, Exactness
-from tinyhw.emulator.debug.vendor import Facts, Vendor, Words
+from tinyhw.emulator.debug.parts import Facts, Vendor, Words
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_LO, VCC_LO
 

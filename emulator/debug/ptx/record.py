@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.emulator.check.ptx.effects import effects
+from tinyhw.emulator.debug.parts import Facts, Vendor, Words
 from tinyhw.emulator.debug.ptx.exactness import SINKS, Exactness
-from tinyhw.emulator.debug.vendor import Facts, Vendor, Words
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.control import lanes_of
 from tinyhw.emulator.ptx.group import warps

@@ -7,12 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.values import rounding
-from tinyhw.emulator.values.ops import DTYPES, Ops
+from tinyhw.emulator.values.ops import DTYPES, Binary, Ops, Ternary, Unary, V
+from tinyhw.emulator.values.ops import Operations as O
 from tinyhw.emulator.values.small_floats import BF8, E2M1, E2M3, E3M2, FP8, decoded, encoded
 from tinyhw.isa.ptx.forms import SIZES, Form
 
-O = type[Ops]
-V = Any
 MODES: Final = {"rn": rounding.NEAREST, "rz": rounding.ZERO, "rm": rounding.DOWN, "rp": rounding.UP}
 _INTEGRAL: Final = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 FLOATS: Final = frozenset({"f16", "f32", "f64", "bf16"})
@@ -27,12 +26,12 @@ def name_of(type_: str) -> str:
   return f"i{type_[1:]}" if type_[0] == "s" and type_[1:].isdigit() else type_
 
 
-def f32_of_bf16(o: O, x: V) -> V:
+def f32_of_bf16(o: O[V], x: V) -> V:
   """bf16 bits (u16) as f32."""
   return o.bits(o.to(x, "u32") << 16, "f32")
 
 
-def _odd32(o: O, wide: V) -> V:
+def _odd32(o: O[V], wide: V) -> V:
   """f64 as f32 rounded to odd."""
   near = o.to(wide, "f32")
   raw = o.bits(near, "u32")
@@ -41,7 +40,7 @@ def _odd32(o: O, wide: V) -> V:
   return o.bits(o.where((back != wide) & ~o.isnan(wide), o.where(down, raw - 1, raw) | 1, raw), "f32")
 
 
-def rounded_bits(o: O, raw: V, drop: int, mode: str) -> V:
+def rounded_bits(o: O[V], raw: V, drop: int, mode: str) -> V:
   """The bits of f32 numbers without the lowest `drop`, rounded."""
   mask, half = (1 << drop) - 1, 1 << drop - 1
   if mode == "rn": raw = raw + (half - 1) + (raw >> drop & 1)
@@ -52,7 +51,7 @@ def rounded_bits(o: O, raw: V, drop: int, mode: str) -> V:
   return raw & (0xFFFFFFFF ^ mask)
 
 
-def bf16_of(o: O, x: V, mode: str = "rn") -> V:
+def bf16_of(o: O[V], x: V, mode: str = "rn") -> V:
   """f32 or f64 as bf16 bits (u16); NaN is 0x7FFF."""
   narrow = x if x.dtype.itemsize == 4 else _odd32(o, x) if x.dtype.itemsize == 8 else o.to(x, "f32")
   raw = o.bits(narrow, "u32")
@@ -61,19 +60,19 @@ def bf16_of(o: O, x: V, mode: str = "rn") -> V:
   return o.to(o.where(o.isnan(x), o.const("u32", 0x7FFF), out), "u16")
 
 
-def canonical(o: O, x: V, type_: str) -> V:
+def canonical(o: O[V], x: V, type_: str) -> V:
   """The value with NaN as the chip makes it."""
   if type_ not in NAN or type_ == "bf16": return x
   return o.where(o.isnan(x), o.from_bits(type_, NAN[type_]), x)
 
 
-def saturated(o: O, x: V, type_: str) -> V:
+def saturated(o: O[V], x: V, type_: str) -> V:
   """.sat: between 0 and 1, NaN is +0."""
   zero, one = o.const(type_, 0), o.const(type_, 1)
   return o.where(x > zero, o.where(x > one, one, x), zero)
 
 
-def function(form: Form) -> Callable[..., V]:
+def function(form: Form) -> Callable[..., Any]:
   """What a `cvt` computes: `f(o, *sources)` of the form's types."""
   m = form.modifiers
   if "pack" in m: return _pack(form.name.split(".")[3])
@@ -95,22 +94,22 @@ def function(form: Form) -> Callable[..., V]:
   return _between_floats(target, source, mode, integral, "ftz" in m, "sat" in m)
 
 
-def _directed(o: O, x: V, target: str, mode: str) -> V:
-  """A number as a float, rounded another way than to nearest even."""
-  if o is Ops: return rounding.convert(x, target, MODES[mode])
-  return o.rounded(x, target, mode)
+def _directed(o: Any, x: V, target: str, mode: str) -> V:
+  """A number as a float, rounded another way than to nearest even: of NumPy's here, of other values their own."""
+  found: V = rounding.convert(x, target, MODES[mode]) if o is Ops else o.rounded(x, target, mode)
+  return found
 
 
-def _number(o: O, x: V, type_: str) -> V: return f32_of_bf16(o, x) if type_ == "bf16" else x
+def _number(o: O[V], x: V, type_: str) -> V: return f32_of_bf16(o, x) if type_ == "bf16" else x
 
 
-def _from_integer(target: str, source: str, mode: str, sat: bool) -> Callable[..., V]:
+def _from_integer(target: str, source: str, mode: str, sat: bool) -> Unary:
   if target in FLOATS:
     if target == "bf16":
-      def to_brain(o: O, x: V) -> V:
+      def to_brain(o: O[V], x: V) -> V:
         return bf16_of(o, _odd64(o, x), mode)
       return to_brain
-    def to_float(o: O, x: V) -> V:
+    def to_float(o: O[V], x: V) -> V:
       y = o.to(x, target) if mode == "rn" else _directed(o, x, target, mode)
       return saturated(o, y, target) if sat else y
     return to_float
@@ -118,13 +117,13 @@ def _from_integer(target: str, source: str, mode: str, sat: bool) -> Callable[..
   if not sat: return lambda o, x: o.to(x, name)
   low, high = int(np.iinfo(DTYPES[name]).min), int(np.iinfo(DTYPES[name]).max)
 
-  def clipped(o: O, x: V) -> V:
+  def clipped(o: O[V], x: V) -> V:
     own = np.iinfo(x.dtype)
     return o.to(o.clip(x, max(low, int(own.min)), min(high, int(own.max))), name)
   return clipped
 
 
-def _odd64(o: O, x: V) -> V:
+def _odd64(o: O[V], x: V) -> V:
   """Integers as f64 of which the last bit says whether more were there."""
   if x.dtype.itemsize < 8: return o.to(x, "f64")
   raw = o.to(x, "u64")
@@ -136,11 +135,11 @@ def _odd64(o: O, x: V) -> V:
   return o.where(negative, -found, found)
 
 
-def _to_integer(target: str, source: str, integral: str, ftz: bool) -> Callable[..., V]:
+def _to_integer(target: str, source: str, integral: str, ftz: bool) -> Unary:
   name, bits = name_of(target), SIZES[target] * 8
   special = source == "f64" or target in {"s64", "u64"}
 
-  def convert(o: O, x: V) -> V:
+  def convert(o: O[V], x: V) -> V:
     x = _number(o, x, source)
     if ftz: x = o.flush(x)
     y = o.to_int(getattr(o, _INTEGRAL[integral])(x), name)
@@ -150,8 +149,8 @@ def _to_integer(target: str, source: str, integral: str, ftz: bool) -> Callable[
 
 
 def _between_floats(target: str, source: str, mode: str, integral: str | None, ftz: bool,
-                    sat: bool) -> Callable[..., V]:
-  def convert(o: O, x: V) -> V:
+                    sat: bool) -> Unary:
+  def convert(o: O[V], x: V) -> V:
     if source == target == "bf16" and integral is None: return x
     x = _number(o, x, source)
     if ftz and source == "f32": x = o.flush(x)
@@ -169,17 +168,17 @@ def _between_floats(target: str, source: str, mode: str, integral: str | None, f
   return convert
 
 
-def _short_nan(o: O, x: V) -> V:
+def _short_nan(o: O[V], x: V) -> V:
   """The bits u32 of the NaN of f32 that one of f64 becomes: quiet, with its sign and what there is room for."""
   raw = o.bits(x, "u64")
   return o.to(raw >> 32 & 0x80000000 | raw >> 29 & 0x3FFFFF, "u32") | o.const("u32", 0x7FC00000)
 
 
-def _narrow(target: str, mode: str, modifiers: frozenset[str]) -> Callable[..., V]:
+def _narrow(target: str, mode: str, modifiers: frozenset[str]) -> Unary:
   """f32 to f16 or bf16 bits (u16), with .relu and .satfinite."""
   top = {"f16": 0x7BFF, "bf16": 0x7F7F}[target]
 
-  def convert(o: O, x: V) -> V:
+  def convert(o: O[V], x: V) -> V:
     if target == "bf16": raw = bf16_of(o, x, mode)
     else:
       y = o.to(x, "f16") if mode == "rn" else _directed(o, x, "f16", mode)
@@ -192,16 +191,16 @@ def _narrow(target: str, mode: str, modifiers: frozenset[str]) -> Callable[..., 
   return convert
 
 
-def _pair(one: Callable[..., V]) -> Callable[..., V]:
+def _pair(one: Unary) -> Binary:
   """Two f32 to a packed pair: the first becomes the upper half."""
-  def convert(o: O, a: V, b: V) -> V:
+  def convert(o: O[V], a: V, b: V) -> V:
     def bits(x: V) -> V: return o.to(o.bits(x, "u16") if x.dtype.kind == "f" else x, "u32")
     return bits(one(o, a)) << 16 | bits(one(o, b))
   return convert
 
 
-def _tf32(mode: str, modifiers: frozenset[str]) -> Callable[..., V]:
-  def convert(o: O, x: V) -> V:
+def _tf32(mode: str, modifiers: frozenset[str]) -> Unary:
+  def convert(o: O[V], x: V) -> V:
     raw = o.bits(x, "u32")
     finite = (raw & 0x7FFFFFFF) < 0x7F800000
     out = o.where(finite, rounded_bits(o, raw, 13, mode), raw)
@@ -216,25 +215,27 @@ def _tf32(mode: str, modifiers: frozenset[str]) -> Callable[..., V]:
   return convert
 
 
-def _to_fp8(target: str, source: str, relu: bool) -> Callable[..., V]:
+def _to_fp8(target: str, source: str, relu: bool) -> Unary:
   kind = _FP8[target]
   room = 4 if kind.bits == 4 else 8
 
-  def one(o: O, x: V) -> V:
+  def one(o: O[V], x: V) -> V:
     code = o.where(o.isnan(x), o.const("u32", kind.nan), encoded(o, x, kind, o.const("u32", 1)))
     return o.where(~o.isnan(x) & (code >> kind.bits - 1 == 1), o.const("u32", 0), code) if relu else code
 
-  def convert(o: O, a: V, b: V | None = None) -> V:
-    if source == "f16x2":
-      a, b = (o.to(o.bits(o.to(half, "u16"), "f16"), "f32") for half in (a >> 16, a))
-    elif source == "bf16x2": a, b = o.bits(a & 0xFFFF0000, "f32"), o.bits(a << 16, "f32")
-    return o.to(one(o, a) << room | one(o, b), f"u{2 * room}")
+  def convert(o: O[V], a: V, b: V | None = None) -> V:
+    if source == "f16x2": x, y = (o.to(o.bits(o.to(half, "u16"), "f16"), "f32") for half in (a >> 16, a))
+    elif source == "bf16x2": x, y = o.bits(a & 0xFFFF0000, "f32"), o.bits(a << 16, "f32")
+    else:
+      assert b is not None, "two of f32"
+      x, y = a, b
+    return o.to(one(o, x) << room | one(o, y), f"u{2 * room}")
   return convert
 
 
 # ---- rounding by random bits
 
-def at_random(o: O, x: V, seed: V, bits: int, fraction: int, bias: int) -> V:
+def at_random(o: O[V], x: V, seed: V, bits: int, fraction: int, bias: int) -> V:
   """f32 rounded to a float of fewer bits, as f32: away from zero where the seed, of so many bits, and what is cut off
   have a carry together. What is too large for the float's exponents is rounded as if it were not."""
   raw = o.bits(o.abs(x), "u32")
@@ -246,26 +247,26 @@ def at_random(o: O, x: V, seed: V, bits: int, fraction: int, bias: int) -> V:
   return o.where(raw < 0x7F800000, found, x)
 
 
-def _at_random_two(target: str, modifiers: frozenset[str]) -> Callable[..., V]:
+def _at_random_two(target: str, modifiers: frozenset[str]) -> Ternary:
   """Two f32: the first takes the upper 16 random bits, of which f16 needs 13."""
   fraction, bias = _FRACTION[target]
   bits = 23 - fraction
   both = _pair(_narrow(target, "rn", modifiers))
 
-  def convert(o: O, a: V, b: V, seed: V) -> V:
+  def convert(o: O[V], a: V, b: V, seed: V) -> V:
     x, y = (at_random(o, v, s & (1 << bits) - 1, bits, fraction, bias) for v, s in ((a, seed >> 16), (b, seed)))
     return both(o, x, y)
   return convert
 
 
-def _at_random_four(target: str, relu: bool) -> Callable[..., V]:
+def _at_random_four(target: str, relu: bool) -> Unary:
   """Four f32: two take the upper 16 random bits and two the lower ones; of e2m1 each has eight, two the upper ones of
   both halves."""
   kind = _FOUR[target]
   room, bits = (4, 8) if kind.bits == 4 else (8, 16)
   shifts = (24, 8, 16, 0) if kind.bits == 4 else (16, 16, 0, 0)
 
-  def convert(o: O, *given: V) -> V:
+  def convert(o: O[V], *given: V) -> V:
     *values, seed = given
     out = o.const("u32", 0)
     for k, (x, shift) in enumerate(zip(values, shifts)):
@@ -279,22 +280,22 @@ def _at_random_four(target: str, relu: bool) -> Callable[..., V]:
 
 # ---- numbers of two bits before the point and six behind it (PTX ISA, section 5.2.4)
 
-def _power(o: O, code: V) -> V:
+def _power(o: O[V], code: V) -> V:
   """A scale factor as f64: a power of two, whose last code is NaN."""
   exponent = (o.to(code, "u64") + (1023 - 127)) << 52
   return o.where(code == 255, o.const("f64", float("nan")), o.bits(exponent, "f64"))
 
 
-def _to_fixed(source: str, relu: bool) -> Callable[..., V]:
+def _to_fixed(source: str, relu: bool) -> Unary:
   """f32 or bf16 divided by scale factors, to nearest even; what is too large becomes the largest, NaN too."""
-  def one(o: O, x: V, scale: V) -> V:
+  def one(o: O[V], x: V, scale: V) -> V:
     wide = o.fdiv(o.to(x, "f64"), _power(o, scale)) * o.const("f64", 64)
     wide = o.where(o.isnan(wide), o.const("f64", 127), wide)
     if relu: wide = o.fmax(wide, o.const("f64", 0))
     whole = o.fmin(o.fmax(o.rint(wide), o.const("f64", -128)), o.const("f64", 127))
     return o.bits(o.to_int(whole, "i32"), "u32") & 0xFF
 
-  def convert(o: O, *given: V) -> V:
+  def convert(o: O[V], *given: V) -> V:
     values, rest = (given[:2], given[2:]) if source == "f32" else (
       (o.bits(given[0] & 0xFFFF0000, "f32"), o.bits(given[0] << 16, "f32")), given[1:])
     scale = o.to(rest[0], "u32") if rest else o.const("u32", 0x7F7F)
@@ -302,15 +303,15 @@ def _to_fixed(source: str, relu: bool) -> Callable[..., V]:
   return convert
 
 
-def _from_fixed(modifiers: frozenset[str]) -> Callable[..., V]:
+def _from_fixed(modifiers: frozenset[str]) -> Unary:
   """Such numbers times scale factors, as bf16."""
   narrow = _narrow("bf16", "rn", modifiers)
 
-  def one(o: O, code: V, scale: V) -> V:
+  def one(o: O[V], code: V, scale: V) -> V:
     number = o.to(o.bits(code << 24, "i32") >> 24, "f64") * o.const("f64", 1 / 64)
     return o.to(narrow(o, o.to(number * _power(o, scale), "f32")), "u32")
 
-  def convert(o: O, a: V, *rest: V) -> V:
+  def convert(o: O[V], a: V, *rest: V) -> V:
     x, scale = o.to(a, "u32"), o.to(rest[0], "u32") if rest else o.const("u32", 0x7F7F)
     return one(o, x >> 8 & 0xFF, scale >> 8 & 0xFF) << 16 | one(o, x & 0xFF, scale & 0xFF)
   return convert
@@ -319,9 +320,9 @@ def _from_fixed(modifiers: frozenset[str]) -> Callable[..., V]:
 # ---- powers of two
 
 
-def _to_scale(source: str, up: bool, satfinite: bool) -> Callable[..., V]:
+def _to_scale(source: str, up: bool, satfinite: bool) -> Unary:
   """f32 or bf16 as powers of two, whatever their sign: their exponents, of which the last is NaN."""
-  def one(o: O, raw: V) -> V:
+  def one(o: O[V], raw: V) -> V:
     size = raw & 0x7FFFFFFF
     code, rest = size >> 23, size & 0x7FFFFF
     if up:
@@ -331,14 +332,16 @@ def _to_scale(source: str, up: bool, satfinite: bool) -> Callable[..., V]:
     if satfinite: code = o.where(code > 254, o.const("u32", 254), code)
     return o.where(size > 0x7F800000, o.const("u32", 255), code)
 
-  def convert(o: O, a: V, b: V | None = None) -> V:
+  def convert(o: O[V], a: V, b: V | None = None) -> V:
     if source == "bf16x2": x, y = a & 0xFFFF0000, a << 16
-    else: x, y = o.bits(a, "u32"), o.bits(b, "u32")
+    else:
+      assert b is not None, "two of f32"
+      x, y = o.bits(a, "u32"), o.bits(b, "u32")
     return o.to(one(o, x) << 8 | one(o, y), "u16")
   return convert
 
 
-def _from_scale(o: O, a: V) -> V:
+def _from_scale(o: O[V], a: V) -> V:
   """Powers of two as bf16: the least is subnormal."""
   x = o.to(a, "u32")
 
@@ -348,10 +351,10 @@ def _from_scale(o: O, a: V) -> V:
   return one(x >> 8 & 0xFF) << 16 | one(x & 0xFF)
 
 
-def _from_fp8(source: str, target: str, relu: bool) -> Callable[..., V]:
+def _from_fp8(source: str, target: str, relu: bool) -> Unary:
   kind = _FP8[source]
 
-  def one(o: O, code: V) -> V:
+  def one(o: O[V], code: V) -> V:
     x = decoded(o, code, kind)
     if target == "bf16x2": return o.bits(x, "u32") >> 16  # nothing is lost
     half = o.where(o.isnan(x), o.const("u16", 0x7FFF), o.bits(o.to(x, "f16"), "u16"))
@@ -360,19 +363,19 @@ def _from_fp8(source: str, target: str, relu: bool) -> Callable[..., V]:
 
   room = 4 if kind.bits == 4 else 8
 
-  def convert(o: O, a: V) -> V:
+  def convert(o: O[V], a: V) -> V:
     x = o.to(a, "u32")
     mask = (1 << room) - 1
     return one(o, x >> room & mask) << 16 | one(o, x & mask)
   return convert
 
 
-def _pack(target: str) -> Callable[..., V]:
+def _pack(target: str) -> Ternary:
   bits, signed = int(target[1:]), target[0] == "s"
   low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
   mask = (1 << bits) - 1
 
-  def convert(o: O, a: V, b: V, c: V | None = None) -> V:
+  def convert(o: O[V], a: V, b: V, c: V | None = None) -> V:
     x, y = (o.bits(o.clip(v, low, high), "u32") & mask for v in (a, b))
     both = x << bits | y
     return both if c is None else both | c << 2 * bits

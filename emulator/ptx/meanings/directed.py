@@ -2,17 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tinyhw.emulator.values import rounding
-from tinyhw.emulator.values.ops import error_of_product
-
-V = Any
+from tinyhw.emulator.values.ops import Array, error_of_product
 
 
-def _quotient(mode: int, a: V, b: V) -> V:
+def _quotient(mode: int, a: Array, b: Array) -> Array:
   plain = np.true_divide(a, b)
   if a.dtype.itemsize == 8:
     return rounding.each(lambda x, y: x / y if y else None, plain, mode, a, b, rest=rounding.quotient_rest)
@@ -25,10 +23,10 @@ def _quotient(mode: int, a: V, b: V) -> V:
   return rounding.step(plain, side, mode)
 
 
-def _reciprocal(mode: int, a: V) -> V: return _quotient(mode, a.dtype.type(1), a)
+def _reciprocal(mode: int, a: Array) -> Array: return _quotient(mode, a.dtype.type(1), a)
 
 
-def _root(mode: int, a: V) -> V:
+def _root(mode: int, a: Array) -> Array:
   plain = np.sqrt(a)
   if a.dtype.itemsize == 8:
     even = np.frexp(a)[1] & ~1
@@ -40,4 +38,4 @@ def _root(mode: int, a: V) -> V:
   return rounding.step(plain, np.sign(a.astype(np.float64) - wide * wide), mode)
 
 
-FUNCTIONS: Final[dict[str, Callable[..., V]]] = {"div": _quotient, "rcp": _reciprocal, "sqrt": _root}
+FUNCTIONS: Final[dict[str, Callable[..., Array]]] = {"div": _quotient, "rcp": _reciprocal, "sqrt": _root}

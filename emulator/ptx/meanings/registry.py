@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tinyhw.core.errors import LayoutError
 from tinyhw.isa.ptx.forms import Form
 
-Function = Callable[..., Any]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Meaning:
   opcode: str
   modifiers: frozenset[str]
   types: frozenset[str]
-  function: Function
+  function: Callable[..., Any]
   carries: str = ""
   first: frozenset[str] = frozenset()
 
@@ -29,10 +29,10 @@ class Meaning:
 _TABLE: Final[dict[str, list[Meaning]]] = {}
 
 
-def means(names: str, types: str, *, carries: str = "", first: str = "") -> Callable[[Function], Function]:
+def means(names: str, types: str, *, carries: str = "", first: str = "") -> Callable[[F], F]:
   """Decorator: the function is the meaning of these instructions ("mul.lo mad.hi") for these types. Registering one
   twice is refused."""
-  def register(function: Function) -> Function:
+  def register(function: F) -> F:
     for name in names.split():
       opcode, *modifiers = name.split(".")
       new = Meaning(opcode, frozenset(modifiers), frozenset(types.split()), function, carries,

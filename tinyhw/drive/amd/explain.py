@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tinyhw.core.errors import HazardFound, MachineFault
-from tinyhw.wire import codeobject, lines
+from tinyhw.wire import codeobject
 from tinyhw.wire.codeobject import CodeObject
 
 
@@ -14,7 +14,7 @@ def explain(fault: MachineFault, loaded: Iterable[tuple[int, CodeObject]], work:
   fault.work, kind, name = work, *work.partition(" ")[::2]
   if kind == "kernel": fault.kernel = name
   if isinstance(fault, HazardFound) or fault.pc is None: return
-  source = lines.sources(images)
+  source = codeobject.sources(images)
   fault.place = codeobject.place(images, fault.pc)
   function = (fault.place or "").partition("+")[0]
   stacks = [(fault.pc, source.chain(fault.pc))]

@@ -1,10 +1,11 @@
 """What a row of an instruction table, a decoded instruction and its operands are."""
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from tinyhw.core.lazy import cached_property
+from tinyhw.isa.amdgcn.codes import CODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,12 @@ class Row:
   isa: str
   table: str = ""  # the table that it is of: `isa`, or a later member of that generation
   fill: int = 0  # bits that no field has and that the decoder ignores, as an assembler sets them
+  rows_of: Callable[[str], tuple[Row, ...]] = field(default=lambda mnemonic: (), repr=False)  # those of its table
+
+  @cached_property
+  def siblings(self) -> tuple[Row, ...]:
+    """The rows of its mnemonic in its table, itself among them."""
+    return self.rows_of(self.mnemonic)
 
   @cached_property
   def declared(self) -> int:
@@ -62,7 +69,7 @@ class Row:
   def literal_operands(self) -> tuple[str, ...]:
     """Operands whose code 255 calls for a literal dword after the instruction."""
     if self.deferred: return ()
-    if self.isa == "gfx9" and self.family.startswith("VOP3"): return ()
+    if self.family.startswith("VOP3") and not CODES[self.isa].long_literals: return ()
     return tuple(n for n, _, kind, _, _, _ in self.operands
                  if kind in "sx" and n.startswith(("src", "ssrc")) and sum(w for _, _, w in self.fields[n]) >= 8)
 
@@ -131,5 +138,5 @@ class Instruction:
   def data(self) -> bytes: return b"".join(w.to_bytes(4, "little") for w in self.words)
 
   def __str__(self) -> str:
-    from tinyhw.isa.amdgcn.text import text
+    from tinyhw.isa.amdgcn.text import text  # what runs code seldom shows it
     return text(self)

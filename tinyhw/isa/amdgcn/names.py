@@ -28,6 +28,8 @@ TARGETS: Final = {**{k: f"mrt{k}" for k in range(8)}, 8: "mrtz", **{12 + k: f"po
 # s_version's number, and its flags.
 VERSIONS: Final = {0: "UC_VERSION_GFX7", 4: "UC_VERSION_GFX10", 6: "UC_VERSION_GFX11", 9: "UC_VERSION_GFX12"}
 VERSION_FLAGS: Final = ((0x2000, "UC_VERSION_W64_BIT"), (0x4000, "UC_VERSION_W32_BIT"), (0x8000, "UC_VERSION_MDP_BIT"))
+# Lane patterns of DPP with a count: row_shl:1 is 0x101 (RDNA3 ISA manual, DPP_CTRL).
+_SHIFTS: Final = {0x100: "row_shl", 0x110: "row_shr", 0x120: "row_ror"}
 # What s_set_gpr_idx_on indexes, a bit each.
 INDEXED: Final = "SRC0 SRC1 SRC2 DST".split()
 
@@ -40,7 +42,10 @@ class Names:
   the widths of signed offsets; `flat_signed` says whether flat_ instructions have signed ones too. `counters` are those
   of s_waitcnt: name -> (position in the immediate, position in the counter, width) of each piece. `policies` are the
   names of the cache policy's bits, in the order in which they are shown. `operations` are those of a message that has
-  some: what bits 4 to 6 say.
+  some: what bits 4 to 6 say; with them a message also has a stream. `vcc` is the mask that short encodings use,
+  `dpp_rows` are lane patterns with a count. `two_formats`: buffers have a data and a number format. `gds`: whether data
+  share instructions have that bit. `suffixed` are mnemonics that have _e32 without another encoding. `zero_bounds`:
+  whether bound_ctrl:0, which once was its name, means bound_ctrl:1.
   """
   hwregs: dict[int, str]
   messages: dict[int, str]
@@ -54,6 +59,12 @@ class Names:
     "vmcnt": ((10, 0, 6),), "expcnt": ((0, 0, 3),), "lgkmcnt": ((4, 0, 6),)})
   policies: tuple[tuple[str, int], ...] = (("glc", 1), ("slc", 2), ("dlc", 4))
   operations: dict[str, dict[int, str]] = field(default_factory=dict)
+  vcc: str = "vcc_lo"
+  dpp_rows: dict[int, str] = field(default_factory=lambda: _SHIFTS | {0x150: "row_share", 0x160: "row_xmask"})
+  two_formats: bool = False
+  gds: bool = True
+  suffixed: frozenset[str] = frozenset()
+  zero_bounds: bool = False
 
   def policy(self, family: str) -> tuple[tuple[str, int], ...]:
     """The cache policy's bits of a family: gfx942's scalar memory has kept the older name."""
@@ -89,7 +100,8 @@ NAMES: Final = {
     operations={"MSG_GS": _GS, "MSG_GS_DONE": {0: "GS_OP_NOP", **_GS},
                 "MSG_SYSMSG": {1: "SYSMSG_OP_ECC_ERR_INTERRUPT", 2: "SYSMSG_OP_REG_RD", 4: "SYSMSG_OP_TTRACE_PC"}},
     counters={"vmcnt": ((0, 0, 4), (14, 4, 2)), "expcnt": ((4, 0, 3),), "lgkmcnt": ((8, 0, 4),)},
-    policies=(("sc0", 1), ("nt", 2), ("sc1", 16))),
+    policies=(("sc0", 1), ("nt", 2), ("sc1", 16)), vcc="vcc", dpp_rows=_SHIFTS | {0x150: "row_newbcast"},
+    two_formats=True, gds=False, suffixed=frozenset({"v_pk_fmac_f16"}), zero_bounds=True),
   "gfx11": Names(
     hwregs={1: "HW_REG_MODE", 2: "HW_REG_STATUS", 3: "HW_REG_TRAPSTS", 5: "HW_REG_GPR_ALLOC", 6: "HW_REG_LDS_ALLOC",
             7: "HW_REG_IB_STS", 15: "HW_REG_SH_MEM_BASES", 18: "HW_REG_PERF_SNAPSHOT_PC_LO",

@@ -12,20 +12,16 @@ from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.core.lazy import cached_property
 from tinyhw.isa.amdgcn.codes import (
   AGPR0,
-  CANONICAL,
+  CODES,
   EXEC_HI,
   EXEC_LO,
   INLINE_FLOATS,
-  LANE_PATTERNS,
   LDS_DIRECT,
   LITERAL,
   M0,
   NULL,
   REGISTERS_ONLY,
   SDWA_SELECTIONS,
-  SGPRS,
-  SINGLE,
-  SPECIALS,
   TTMP0,
   VCC_LO,
   VGPR0,
@@ -120,7 +116,7 @@ class Table:
     fixed, bits = int(mask, 16), int(value, 16)
     return Row(mnemonic, variant, family, int(size), fixed, bits & fixed, fields, tuple(specs),  # type: ignore[arg-type]  # threes
                self.module.TEXTS[int(template)], tuple(uses.split()), tuple(defs.split()), "L" in memory, "S" in memory,
-               self.name, self.key, bits & ~fixed)
+               self.name, self.key, bits & ~fixed, self.rows_of)
 
   def decode(self, code: bytes | memoryview, at: int = 0, *, where: int = 0) -> Instruction:
     """The instruction at offset `at`. `where` is the address that errors name. Raises DecodeError for unknown words."""
@@ -186,10 +182,12 @@ class Table:
     return Instruction(row, size, words, fields, operands, None if row.deferred else literal)
 
   def _check_lanes(self, row: Row, pattern: int, where: int) -> None:
-    """Refuse reserved lane patterns; gfx9's instructions on 64 bits have row_newbcast alone (manuals, DPP_CTRL)."""
-    if pattern >= 0x100 and pattern not in LANE_PATTERNS[self.name]:
+    """Refuse reserved lane patterns."""
+    codes = CODES[self.name]
+    if pattern >= 0x100 and pattern not in codes.lane_patterns:
       raise DecodeError(f"the reserved lane pattern {pattern:#x}", where=hex(where))
-    if self.name == "gfx9" and not 0x150 <= pattern < 0x160 and any(o[3] == 2 for o in row.operands):
+    few = codes.long_patterns
+    if few is not None and pattern not in few and any(o[3] == 2 for o in row.operands):
       raise DecodeError(f"the lane pattern {pattern:#x} of an instruction on 64 bits", where=hex(where))
 
   def _size_image(self, row: Row, fields: Mapping[str, int], operands: dict[str, Operand], where: int) -> None:
@@ -225,16 +223,16 @@ class Table:
 
   def _scalar(self, name: str, role: str, code: int, dwords: int, kind_type: str, literal: int | None,
               where: int, vector: bool = True) -> Operand:
-    code = CANONICAL[self.name].get(code, code)
-    if code in SINGLE[self.name] and (dwords > 1 or not dwords and self.name == "gfx9"):  # its waves have 64 lanes
+    codes = CODES[self.name]
+    code = codes.canonical.get(code, code)
+    if code in codes.single and (dwords or codes.mask_dwords) > 1:
       raise DecodeError(f"operand {name} starts no group", where=hex(where))
     if dwords > 2 and code <= EXEC_HI and code != NULL:
       # groups start at a multiple of four, and end with their file of registers
-      first, end = (0, SGPRS[self.name]) if code < SGPRS[self.name] else (TTMP0, NULL)
-      flat_scratch = self.name == "gfx9" and code in (102, 103)  # a group ends there, none begins
-      if code < first or flat_scratch or first + (code - first & -4) + dwords > end:
+      first, end = (0, codes.sgprs) if code < codes.sgprs else (TTMP0, NULL)
+      if code < first or code in codes.pairs or first + (code - first & -4) + dwords > end:
         raise DecodeError(f"operand {name} passes the last register", where=hex(where))
-    if code <= EXEC_HI or code in SPECIALS[self.name]:
+    if code <= EXEC_HI or code in codes.specials:
       if code != LDS_DIRECT or vector and dwords < 2: return Operand(name, role, "s", code, dwords, kind_type)
     if code == LITERAL and literal is not None: return Operand(name, role, "lit", literal, dwords, kind_type)
     if 128 <= code <= 208 or code in INLINE_FLOATS: return Operand(name, role, "const", code, dwords, kind_type)

@@ -5,11 +5,10 @@ import re
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tinyhw.isa.amdgcn.codes import AGPR0, INLINE_FLOATS, NULL, SPECIALS, TTMP0, VCC_LO
+from tinyhw.isa.amdgcn.codes import AGPR0, CODES, INLINE_FLOATS, NULL, TTMP0, VCC_LO
 from tinyhw.isa.amdgcn.images import DIMENSIONS, IMAGES
-from tinyhw.isa.amdgcn.model import Instruction, Operand, Row
 from tinyhw.isa.amdgcn.names import (
   DATA_FORMATS,
   FORMATS,
@@ -21,15 +20,18 @@ from tinyhw.isa.amdgcn.names import (
   UNUSED,
   VERSION_FLAGS,
   VERSIONS,
+  Names,
 )
-from tinyhw.isa.amdgcn.tables import table
+
+if TYPE_CHECKING:
+  from tinyhw.isa.amdgcn.model import Instruction, Operand, Row
 
 INTEGER16: Final = frozenset({"i16", "b16"})
 # 16-bit instructions that LLVM writes with the halves of their registers (v1.l) always; it has no other form of them.
 HALVES: Final = frozenset({"v_mov_b16", "v_swap_b16"})
 # Instructions whose op_sel has a bit of a third source that the text does not name.
 THIRD_SOURCE: Final = frozenset({"v_fmac_f16", "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32"})
-Printer = Callable[[Instruction, int], str]
+Printer = Callable[["Instruction", int], str]
 
 # Of a template: the mnemonic with its own suffix, and whether operands follow; a key.
 NAME: Final = re.compile(r"@(?:\{(\w+)\})?(?=(\$)?)")
@@ -46,14 +48,14 @@ def _range(letter: str, first: int, dwords: int) -> str:
 
 def scalar_name(code: int, dwords: int, isa: str = "gfx11") -> str:
   """A scalar register or special operand by its code. Groups start at a multiple of two or four, as LLVM shows them."""
-  if 102 <= code < VCC_LO and isa == "gfx9":
-    return SPECIALS[isa][code].removesuffix("_lo" if dwords == 2 else "")
+  specials = CODES[isa].specials
+  if code < VCC_LO and code in specials: return specials[code].removesuffix("_lo" if dwords == 2 else "")
   if code < VCC_LO or TTMP0 <= code < NULL: code &= -4 if dwords > 2 else -2 if dwords == 2 else -1
   if code < VCC_LO: return _range("s", code, dwords)
   if code == VCC_LO and dwords == 2: return "vcc"
   if code == 126 and dwords == 2: return "exec"
   if TTMP0 <= code < NULL: return _range("ttmp", code - TTMP0, dwords)
-  return SPECIALS[isa][code]
+  return specials[code]
 
 
 def constant(code: int, type_: str) -> str:
@@ -97,7 +99,7 @@ def operand(o: Operand, isa: str = "gfx11", halves: bool = True) -> str:
   if o.kind == "v":
     if o.half is not None and halves: return f"v{o.value}.{'lh'[o.half]}"
     return _range("a" if o.value >= AGPR0 else "v", o.value % AGPR0, o.dwords)
-  if o.kind == "s": return scalar_name(o.value, o.dwords or (2 if isa == "gfx9" else 1), isa)
+  if o.kind == "s": return scalar_name(o.value, o.dwords or CODES[isa].mask_dwords, isa)
   if o.kind == "const": return constant(o.value, o.type)
   return literal(o.value, o.type) if o.kind == "lit" else hex(o.value)
 
@@ -185,15 +187,15 @@ def _small(value: int) -> str:
 
 
 def _message(i: Instruction, value: int) -> str:
-  if i.row.isa == "gfx9": return _staged_message(value)
-  name = NAMES[i.row.isa].messages.get(value & 0xFF)
+  names = NAMES[i.row.isa]
+  if names.operations: return _staged_message(names, value)
+  name = names.messages.get(value & 0xFF)
   if name is None and value > 0xFF: return str(value)
   return f"sendmsg({name or f'{value}, 0, 0'})"
 
 
-def _staged_message(value: int) -> str:
+def _staged_message(names: Names, value: int) -> str:
   """A message of gfx9: an id in 4 bits, an operation in 3 and a stream in 2."""
-  names = NAMES["gfx9"]
   ident, operation, stream = value & 15, value >> 4 & 7, value >> 8 & 3
   name = names.messages.get(ident)
   known = names.operations.get(name, {}) if name else {}
@@ -263,24 +265,15 @@ def _swizzle(value: int) -> str:
   return f'swizzle(BITMASK_PERM,"{letters}")'
 
 
-# Lane patterns with a count: row_shl:1 is 0x101 (RDNA3 ISA manual, DPP_CTRL).
-DPP_ROWS: Final = {0x100: "row_shl", 0x110: "row_shr", 0x120: "row_ror", 0x150: "row_share", 0x160: "row_xmask"}
-
-
 # Lane patterns without one; those of waves and broadcasts are gfx9's.
 DPP_PATTERNS: Final = {0x130: "wave_shl:1", 0x134: "wave_rol:1", 0x138: "wave_shr:1", 0x13C: "wave_ror:1",
                        0x140: "row_mirror", 0x141: "row_half_mirror", 0x142: "row_bcast:15", 0x143: "row_bcast:31"}
 
 
-def dpp_rows(isa: str) -> dict[int, str]:
-  """DPP_ROWS of a generation: gfx9's 0x150 has a name of its own, and it has no row_xmask."""
-  return {k: v for k, v in DPP_ROWS.items() if k < 0x150} | {0x150: "row_newbcast"} if isa == "gfx9" else DPP_ROWS
-
-
 def _dpp_ctrl(i: Instruction, value: int) -> str:
   if value < 0x100: return f"quad_perm:[{','.join(str(value >> 2 * k & 3) for k in range(4))}]"
   base = value & 0x1F0
-  rows = dpp_rows(i.row.isa)
+  rows = NAMES[i.row.isa].dpp_rows
   if base in rows: return f"{rows[base]}:{value & 15}"
   return DPP_PATTERNS.get(value, hex(value))
 
@@ -301,7 +294,7 @@ def _cpol(i: Instruction, value: int) -> str:
 def _format(i: Instruction, value: int) -> str:
   """The format of a tbuffer instruction."""
   if value == 1: return ""
-  if i.row.isa == "gfx9":
+  if NAMES[i.row.isa].two_formats:
     data, number = value & 15, value >> 4
     parts = [f"BUF_DATA_FORMAT_{DATA_FORMATS[data]}"] if data != 1 else []
     return f" format:[{','.join(parts + ([f'BUF_NUM_FORMAT_{NUMBER_FORMATS[number]}'] if number else []))}]"
@@ -323,7 +316,7 @@ MODIFIERS: Final[dict[str, Printer]] = {
   "clamp": lambda i, v: " clamp" * v,
   "omod": lambda i, v: ("", " mul:2", " mul:4", " div:2")[v],
   "cpol": _cpol,
-  "gds": lambda i, v: " gds" * (v and i.row.isa != "gfx9"),  # gfx942 has no GDS: the bit means nothing
+  "gds": lambda i, v: " gds" * (v and NAMES[i.row.isa].gds),  # gfx942 has no GDS: the bit means nothing
   "offset": _offset,
   "offset0": lambda i, v: f" offset0:{v}" if v else "",
   "offset1": lambda i, v: f" offset1:{v}" if v else "",
@@ -379,9 +372,9 @@ def suffix(i: Row) -> str:
   if variant in {"dpp8", "dpp"}: return "_e64_dpp" if i.family == "VOP3P" else "_dpp"
   if variant.startswith("e64_dpp"): return "_e64_dpp"
   if i.family not in {"VOP1", "VOP2", "VOPC", "VOP3"}: return ""
-  forms = {r.variant for r in table(i.table).rows_of(i.mnemonic)}
+  forms = {r.variant for r in i.siblings}
   if i.family == "VOP3": return "_e64" if "e32" in forms else ""
-  return "_e32" if "e64" in forms or i.isa == "gfx9" and i.mnemonic == "v_pk_fmac_f16" else ""
+  return "_e32" if "e64" in forms or i.mnemonic in NAMES[i.isa].suffixed else ""
 
 
 @cache
@@ -392,7 +385,7 @@ def template(i: Row) -> str:
   if i.family == "VOP3" and "$op_sel" not in line and any(o[5][:1] == "o" for o in i.operands):
     line = re.sub(r"(.*\$src\d(?:_modifiers)?)", r"\1$op_sel", line)  # halves that LLVM's own text does not show
   if i.family not in {"VOP2", "VOPC"} or "vcc" in line: return line
-  vcc = "vcc" if i.isa == "gfx9" else "vcc_lo"
+  vcc = NAMES[i.isa].vcc
   if i.family == "VOPC" and "VCC" in i.defs and "$sdst" not in line:
     return re.sub(r"@(\{\w+\})? ?", rf"@\1 {vcc}, ", line)
   if "VCC" in i.defs: line = line.replace("$vdst", f"$vdst, {vcc}")
@@ -408,7 +401,7 @@ def reads_as_register(row: Row) -> bool:
   """
   if row.variant != "imm": return False
   return any(r.variant == "sgpr" and not (row.value ^ r.value) & row.mask & r.mask
-             and r.mask.bit_count() > row.mask.bit_count() for r in table(row.table).rows_of(row.mnemonic))
+             and r.mask.bit_count() > row.mask.bit_count() for r in row.siblings)
 
 
 def text(i: Instruction, *, true16: bool = False) -> str:

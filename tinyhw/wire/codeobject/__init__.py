@@ -5,8 +5,8 @@ sections it lays out and whose relocations it applies itself. The metadata's key
 Object Metadata".
 """
 from tinyhw.wire.codeobject.identity import GENERIC, unbundled
-from tinyhw.wire.codeobject.model import PRELOAD_PROLOGUE, Argument, CodeObject, Kernel, place, with_places
+from tinyhw.wire.codeobject.model import PRELOAD_PROLOGUE, Argument, CodeObject, Kernel, place, sources, with_places
 from tinyhw.wire.codeobject.reader import load
 
-__all__ = ["GENERIC", "PRELOAD_PROLOGUE", "Argument", "CodeObject", "Kernel", "load", "place", "unbundled",
-           "with_places"]
+__all__ = ["GENERIC", "PRELOAD_PROLOGUE", "Argument", "CodeObject", "Kernel", "load", "place", "sources",
+           "unbundled", "with_places"]

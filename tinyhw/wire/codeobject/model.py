@@ -4,19 +4,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tinyhw.autogen import amdhsa
 from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.amdhsa import kernel_descriptor_t
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.lazy import cached_property
+from tinyhw.core.source import Source, Sources
 from tinyhw.wire.codeobject.identity import GENERIC, WHERE
 from tinyhw.wire.codeobject.relocations import Fixup, patch
 from tinyhw.wire.ctype import CType
-
-if TYPE_CHECKING:
-  from tinyhw.core.source import Source
 
 PAGE = 4096
 PRELOAD_PROLOGUE = 256  # bytes at a kernel's entry that run where nothing preloads arguments (see Kernel.start_offset)
@@ -120,7 +117,7 @@ class CodeObject:
   @cached_property
   def source(self) -> Source:
     """What debug information says of the instructions, by their offset in the image; nothing where there is none."""
-    from tinyhw.wire.lines import Lines
+    from tinyhw.wire.lines import Lines  # few launches ask
     return Lines(self.file, self.places)
 
   @property
@@ -178,6 +175,11 @@ def place(loaded: Iterable[tuple[int, CodeObject]], address: int) -> str | None:
     found = max(((a, n) for n, a in code.symbols.items() if part.offset <= a <= at), default=None)
     return f"{found[1]}+{at - found[0]:#x}" if found else None
   return None
+
+
+def sources(loaded: Iterable[tuple[int, CodeObject]]) -> Source:
+  """What debug information says of the code objects at these addresses, by PC."""
+  return Sources((base, base + len(code.image), code.source) for base, code in loaded)
 
 
 def with_places(loaded: Iterable[tuple[int, CodeObject]], text: str) -> str:

@@ -13,11 +13,12 @@ import mpmath
 
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.tools.witness import draw, softfloat
+from tinyhw.tools.witness.ptx.formats import FORMATS
+from tinyhw.tools.witness.ptx.integers import integers
 from tinyhw.tools.witness.ptx.table import Case, plain, witness
 from tinyhw.tools.witness.softfloat import BF8, BF16, F16, F32, F64, FP8, Format
 
 Function = Callable[..., Any]
-FORMATS: Final[dict[str, Format]] = {"f16": F16, "bf16": BF16, "f32": F32, "f64": F64}
 _NAN: Final = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF}
 _MODES: Final = {"rn": softfloat.RNE, "rz": softfloat.ZERO, "rm": softfloat.DOWN, "rp": softfloat.UP}
 _SMALL: Final = {"e4m3x2": FP8, "e5m2x2": BF8}
@@ -26,16 +27,6 @@ _SMALL: Final = {"e4m3x2": FP8, "e5m2x2": BF8}
 def mode_of(form: Form) -> int:
   """The rounding of an instruction."""
   return next((_MODES[m] for m in _MODES if m in form.modifiers), softfloat.RNE)
-
-
-def compared(name: str, f: Format, a: int, b: int, ftz: bool = False) -> bool:
-  """A comparison of floats; those that end with u hold for NaN too."""
-  if ftz: a, b = f.flush(a), f.flush(b)
-  nan = f.is_nan(a) or f.is_nan(b)
-  if name in {"num", "nan"}: return nan == (name == "nan")
-  if nan: return len(name) == 3
-  x, y = f.order(a), f.order(b)
-  return {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[name[:2]]
 
 
 def nan_of(t: str) -> Any:
@@ -96,7 +87,6 @@ def lanes(form: Form, one: Function) -> Function:
 @witness("add", "sub", "mul", "fma", "mad", "div", "min", "max", "rcp", "sqrt", "abs", "neg")
 def arithmetic(form: Form, rng: random.Random) -> Iterator[Case]:
   """Of floats; those on integers are elsewhere."""
-  from tinyhw.tools.witness.ptx.integers import integers
   t = form.type.removesuffix("x2")
   if t not in FORMATS:
     yield from integers(form)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from tinyhw.isa.ptx.forms import SIZES, Form
-from tinyhw.tools.witness.ptx.floats import FORMATS, compared
+from tinyhw.tools.witness.ptx.formats import FORMATS, compared
 from tinyhw.tools.witness.ptx.table import Case, plain, witness
 
 Function = Callable[..., Any]

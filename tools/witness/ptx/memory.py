@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.tools.witness.ptx.draw import value as drawn
-from tinyhw.tools.witness.ptx.floats import FORMATS
+from tinyhw.tools.witness.ptx.formats import FORMATS
 from tinyhw.tools.witness.ptx.integers import value
 from tinyhw.tools.witness.ptx.table import Case, plain, witness
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.isa.ptx.forms import SIZES
+from tinyhw.tools.ledger.ptx_forms import form_of
 from tinyhw.tools.witness.ptx import bench, table
 from tinyhw.tools.witness.ptx.draw import values
 from tinyhw.tools.witness.ptx.table import Case
@@ -98,7 +99,6 @@ def of_case(case: Case, rng: random.Random) -> Probe | None:
 
 def of_witness(seed: int = 0) -> Iterator[Probe]:
   """A case of each form, and cases that have each modifier."""
-  from tinyhw.tools.ledger.ptx import form_of
   opcodes = [o for o in table.MAKERS if o not in LEFT]
   wanted = [c for c in bench.of_table("", 1, seed, form_of, opcodes) if form_of(c.form) is not None]
   for opcode in opcodes:

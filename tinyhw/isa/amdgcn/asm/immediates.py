@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from tinyhw.isa.amdgcn.names import INDEXED, NAMES, VERSION_FLAGS, VERSIONS
+from tinyhw.isa.amdgcn.names import INDEXED, NAMES, VERSION_FLAGS, VERSIONS, Names
 from tinyhw.isa.amdgcn.text import DELAYS, DEPCTR, SKIPS
 from tinyhw.isa.amdgcn.values import number
 
@@ -57,17 +57,16 @@ def hwreg(text: str, isa: str) -> int | None:
 
 def message(text: str, isa: str) -> int | None:
   """sendmsg(NAME) or sendmsg(NUMBER, 0, 0); on gfx9 sendmsg(NAME, OPERATION, STREAM), each a name or a number."""
-  if isa == "gfx9": return staged_message(text)
+  if (names := NAMES[isa]).operations: return staged_message(names, text)
   m = re.fullmatch(r"sendmsg\((\w+)(?:, *0, *0)?\)", text)
   if m is None: return None
-  return next((k for k, n in NAMES[isa].messages.items() if n == m[1]), int(m[1]) if m[1].isdecimal() else None)
+  return next((k for k, n in names.messages.items() if n == m[1]), int(m[1]) if m[1].isdecimal() else None)
 
 
-def staged_message(text: str) -> int | None:
+def staged_message(names: Names, text: str) -> int | None:
   """gfx9's message: an id, an operation and a stream."""
   m = re.fullmatch(r"sendmsg\((\w+)(?:, *(\w+))?(?:, *(\d+))?\)", text)
   if m is None: return None
-  names = NAMES["gfx9"]
   ident = next((k for k, n in names.messages.items() if n == m[1]), number(m[1]))
   operations = names.operations.get(m[1], {})
   operation = next((k for k, n in operations.items() if n == m[2]), number(m[2] or "0"))

@@ -19,7 +19,7 @@ from tinyhw.isa.amdgcn.names import (
   TARGETS,
   UNUSED,
 )
-from tinyhw.isa.amdgcn.text import DPP_PATTERNS, dpp_rows, op_sel_bits, signed_offset
+from tinyhw.isa.amdgcn.text import DPP_PATTERNS, op_sel_bits, signed_offset
 from tinyhw.isa.amdgcn.values import INTEGER, NUMBER, float_bits, fraction, number
 
 
@@ -105,7 +105,7 @@ def dpp_ctrl(line: Line) -> None:
     return line.put("dpp_ctrl", sum(int(v) << 2 * k for k, v in enumerate(found.groups())))
   found = line.need(rf"(\w+)(?::({INTEGER}))?", "dpp_ctrl")
   whole = next((c for c, n in DPP_PATTERNS.items() if n == found[0]), None)
-  base = next((b for b, n in dpp_rows(line.isa).items() if n == found[1]), None)
+  base = next((b for b, n in NAMES[line.isa].dpp_rows.items() if n == found[1]), None)
   if whole is not None: return line.put("dpp_ctrl", whole)
   if base is None or not found[2] or int(found[2], 0) > 15:
     raise Reject(line.at, f"operand dpp_ctrl: {found[0]!r} is no lane pattern")
@@ -151,7 +151,7 @@ def simm16(line: Line) -> None:
 
 def buffer_format(line: Line) -> None:
   """format:[BUF_FMT_NAME] or format:NUMBER; 1 when there is none. gfx9's has a data and a number format, or one."""
-  if line.isa == "gfx9":
+  if NAMES[line.isa].two_formats:
     both = line.take(r"format:\[(?:BUF_DATA_FORMAT_(\w+))?,?(?:BUF_NUM_FORMAT_(\w+))?\]")
     data, kind = (both[1] or "8", both[2] or "UNORM") if both else ("8", "UNORM")
     if data not in DATA_FORMATS or kind not in NUMBER_FORMATS:
@@ -224,8 +224,9 @@ def blgp(line: Line) -> None:
 
 
 def bound_ctrl(line: Line) -> None:
-  """bound_ctrl:1; bound_ctrl:0, which once was its name, means the same on gfx9."""
-  if found := line.take(r"bound_ctrl:([01])\b"): line.put("bound_ctrl", int(found[1] == "1" or line.isa == "gfx9"))
+  """bound_ctrl:1; bound_ctrl:0, which once was its name, may mean the same."""
+  if found := line.take(r"bound_ctrl:([01])\b"):
+    line.put("bound_ctrl", int(found[1] == "1" or NAMES[line.isa].zero_bounds))
 
 
 MODIFIERS: Final[dict[str, Callable[[Line], None]]] = {

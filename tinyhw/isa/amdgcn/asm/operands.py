@@ -7,7 +7,7 @@ from typing import Final
 
 from tinyhw.isa.amdgcn.asm.immediates import SIMM16
 from tinyhw.isa.amdgcn.asm.line import Line, Reject
-from tinyhw.isa.amdgcn.codes import CANONICAL, INLINE_FLOATS, LITERAL, REGISTERS_ONLY, SPECIALS, VGPR0
+from tinyhw.isa.amdgcn.codes import CODES, INLINE_FLOATS, LITERAL, REGISTERS_ONLY, VGPR0
 from tinyhw.isa.amdgcn.text import constant, literal, scalar_name
 from tinyhw.isa.amdgcn.values import float_bits, float_code, fraction, inline, number
 
@@ -19,8 +19,8 @@ Operand = tuple[str, str, str, int, str, str]
 def scalars(dwords: int, isa: str) -> dict[str, int]:
   """Name -> code of each scalar operand of a size."""
   out: dict[str, int] = {}
-  own = {canonical: code for code, canonical in CANONICAL[isa].items()}
-  for code in [*range(128), *(c for c in SPECIALS[isa] if c > 127)]:
+  own = {canonical: code for code, canonical in CODES[isa].canonical.items()}
+  for code in [*range(128), *(c for c in CODES[isa].specials if c > 127)]:
     try: out.setdefault(scalar_name(code, dwords, isa), own.get(code, code))
     except KeyError: continue
   if dwords == 2: out.setdefault("vcc_lo", 106)
@@ -83,7 +83,7 @@ def operand(line: Line, token: str, spec: Operand) -> None:
     if value is None: value = number(token)
     if value is None: raise wrong
     return line.put(name, value)
-  names = scalars(dwords or (2 if line.isa == "gfx9" else 1), line.isa)
+  names = scalars(dwords or CODES[line.isa].mask_dwords, line.isa)
   if kind == "c":
     if token == "vcc": return None
     if token not in names: raise wrong
