@@ -248,7 +248,7 @@ WAVE_GFX12: Registers = {
 
 WAVE = {"gfx9": WAVE_GFX9, "gfx11": WAVE_GFX11, "gfx12": WAVE_GFX12}
 
-# gfx9: COMPUTE_PGM_*
+# gfx9: registers of a program
 PROGRAM_GFX9: Registers = {
   "RSRC1": {
     "VGPRS": (0, 6),
@@ -283,9 +283,13 @@ PROGRAM_GFX9: Registers = {
     "TRAP_ON_END": (11, 1),
     "TG_SPLIT": (16, 1),
   },
+  "TMPRING_SIZE": {
+    "WAVES": (0, 12),
+    "WAVESIZE": (12, 13),
+  },
 }
 
-# gfx11: COMPUTE_PGM_*
+# gfx11: registers of a program
 PROGRAM_GFX11: Registers = {
   "RSRC1": {
     "VGPRS": (0, 6),
@@ -321,9 +325,13 @@ PROGRAM_GFX11: Registers = {
     "TRAP_ON_END": (11, 1),
     "IMAGE_OP": (31, 1),
   },
+  "TMPRING_SIZE": {
+    "WAVES": (0, 12),
+    "WAVESIZE": (12, 15),
+  },
 }
 
-# gfx12: COMPUTE_PGM_*
+# gfx12: registers of a program
 PROGRAM_GFX12: Registers = {
   "RSRC1": {
     "VGPRS": (0, 6),
@@ -360,6 +368,10 @@ PROGRAM_GFX12: Registers = {
     "INST_PREF_SIZE": (4, 8),
     "GLG_EN": (13, 1),
     "IMAGE_OP": (31, 1),
+  },
+  "TMPRING_SIZE": {
+    "WAVES": (0, 12),
+    "WAVESIZE": (12, 18),
   },
 }
 

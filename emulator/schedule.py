@@ -38,6 +38,8 @@ class Workgroups(Protocol):
 
   def begin(self, room: int) -> Cohort: ...
 
+  def tell(self, room: int) -> None: ...
+
 
 class Resident(Protocol):
   """Workgroups that began together and have not all ended."""
@@ -211,6 +213,7 @@ class Schedule:
         yield None
       if not self.running: return
       before = len(self.running)
+      w.tell(self.room())
       for cohort in [*self.running]:
         if cohort.idle: continue
         self.turn(cohort, BLOCKS_LATER)

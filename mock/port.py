@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.autogen import kfd
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import InvalidArgument, OutOfMemory
 from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.port import Protection
@@ -54,7 +55,7 @@ class MockPort(SharedPort):
     with machine.lock:
       self._enter()
       gpu = None
-      if path.startswith(RENDER_PATH) and path[len(RENDER_PATH) :].isdigit():
+      if path.startswith(RENDER_PATH) and digits(path[len(RENDER_PATH) :]):
         index = int(path[len(RENDER_PATH) :]) - RENDER_MINOR
         gpu = machine.gpus[index] if 0 <= index < len(machine.gpus) else None
       if path != KFD_PATH and gpu is None:

@@ -14,7 +14,7 @@ from tinyhw.drive.nv.bare import is_ptx
 
 EMULATED: Final = "sm_90"  # what the emulator alone is, where nobody says another
 _GLOBAL: Final = b"__global__"
-_KERNEL: Final = re.compile(r"\b__global__\b(?:\s*__launch_bounds__\s*\([^()]*\))?\s+void"
+_KERNEL: Final = re.compile(r"(?a)\b__global__\b(?:\s*__launch_bounds__\s*\([^()]*\))?\s+void"
                             r"(?:\s+__launch_bounds__\s*\([^()]*\))?\s+(\w+)\s*\(")
 _ENTRY: Final = re.compile(rb"^\.(?:visible|weak)\s+\.entry\s+([\w$]+)", re.M)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Final
 
+from tinyhw.core.environment import digits
 from tinyhw.core.store import sources_digest
 from tinyhw.drive.nv.bare import Emulator, PtxKernel
 from tinyhw.emulator.ptx.scope import Flat, Line, Place, Range, Register
@@ -119,7 +120,7 @@ class Uses:
         return CType(f"{found.name}*", "*", 8, found)
       return None
     floats = {t for t in self.types if t in _FLOATS and SIZES[t] == size}
-    whole = {t for t in self.types if t[0] in "us" and t[1:].isdigit() and SIZES[t] == size}
+    whole = {t for t in self.types if t[0] in "us" and digits(t[1:]) and SIZES[t] == size}
     if len(floats) == 1 and not whole: return _FLOATS[floats.pop()]
     return CType(f"int{8 * size}", "n", size) if whole and not floats else None
 

@@ -67,6 +67,11 @@ def composed(isa: str, register: str, values: Mapping[str, Value]) -> Value:
   return out
 
 
+def limit(isa: str, register: str, field: str) -> int:
+  """The largest value that a field of a program's register takes."""
+  return Field(*sq.PROGRAM[isa][register][field]).limit
+
+
 def program_field(isa: str, register: str, field: str, value: int) -> int:
   """What a COMPUTE_PGM register says in a field, 0 where the generation has no such field."""
   place = sq.PROGRAM[isa][register].get(field)

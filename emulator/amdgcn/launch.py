@@ -167,7 +167,7 @@ class Workgroups:
   def begin(self, room: int) -> Cohort:
     """The next workgroups, as many as there is room for and usual, with their waves ready to run."""
     count, d = min(self.usual, self.left, room), self.dispatch
-    progress.tell(self.begun, self.total)
+    self.tell(room)
     cohort = Cohort(self.program, self.space, self.lanes, self._mode, self._watchdog, self.stats, self._lds_size, count)
     cohort.arch, cohort.dispatch, cohort.shared, cohort.changes = self.arch, d, self._shared, self.changes
     cohort.apart, cohort.tick, cohort.view = self._apart, d.tick, self._view
@@ -178,6 +178,10 @@ class Workgroups:
       cohort.observer = self.observer
       self.observer.cohort(cohort)
     return cohort
+
+  def tell(self, room: int) -> None:
+    """Say how many have ended, where there is room for so many."""
+    progress.tell("", max(self.begun - self.places + room, 0), self.total)
 
   def renew(self, user_data: tuple[int, ...], tick: Callable[[], None] | None, shared: Shared) -> None:
     """Those that begin from now on belong to another run of the dispatch."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amdgcn.allocation import first_block
-from tinyhw.emulator.amdgcn.fields import SGPRS, VGPRS, program_field
+from tinyhw.emulator.amdgcn.fields import SGPRS, VGPRS, limit, program_field
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
@@ -63,7 +63,8 @@ def _a_simd(arch: Arch, d: Dispatch) -> tuple[int, str]:
 
 def unfit(arch: Arch, d: Dispatch) -> list[str]:
   """What no chip of the generation could begin, in words: more registers than a wave has (LLVM's AMDGPUUsage,
-  GRANULATED_WORKITEM_VGPR_COUNT and GRANULATED_WAVEFRONT_SGPR_COUNT), a workgroup that no compute unit holds."""
+  GRANULATED_WORKITEM_VGPR_COUNT and GRANULATED_WAVEFRONT_SGPR_COUNT), more scratch than a wave's size is told in
+  (COMPUTE_TMPRING_SIZE.WAVESIZE), a workgroup that no compute unit holds."""
   lanes = 32 if d.wave32 else 64
   out, x, y, z = list[str](), *d.block
   asked = [("VGPRs", (VGPRS.of(d.rsrc1) + 1) * arch.vgpr_unit[lanes], arch.vgprs)]
@@ -72,6 +73,9 @@ def unfit(arch: Arch, d: Dispatch) -> list[str]:
   if first_block(arch, d, lanes): del asked[0]  # such waves begin with a block of them
   for what, count, most in asked:
     if count > most: out.append(f"the kernel asks for {count} {what}, a wave of {arch.name} has {most}")
+  scratch, most = d.scratch_size * lanes, limit(arch.isa, "TMPRING_SIZE", "WAVESIZE") * arch.scratch_granule
+  if scratch > most:
+    out.append(f"the kernel asks for {scratch:,} bytes of scratch a wave, a wave of {arch.name} has {most:,}")
   waves, pair = -(-x * y * z // lanes), _pair(arch, d)
   a_simd, why = _a_simd(arch, d)
   fits = a_simd * arch.simd_per_cu * pair

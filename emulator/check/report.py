@@ -25,8 +25,9 @@ KINDS: Final[dict[str, str]] = {
             "(past that it is a page fault, or another array)",
   "barrier": "waves of a workgroup stand at different barriers, or some have ended while others wait at one; PTX: "
              "threads of a warp come to an aligned barrier apart",
-  "occupancy": "the kernel asks for more registers than a wave has, or a workgroup of its waves fits no compute unit: "
-               "no chip begins it; PTX: more shared memory than ptxas takes, or than a block has",
+  "occupancy": "the kernel asks for more registers or scratch than a wave has, or a workgroup of its waves fits no "
+               "compute unit: no chip begins it; PTX: more shared memory than ptxas takes, or than a block has, more "
+               "local memory than a thread has",
   "mask": "PTX: a thread executes a .sync instruction whose mask leaves it out, or threads name different masks",
   "bank": "PTX: an access to shared memory takes more cycles than it would without bank conflicts (only when asked for "
           "by name)",

@@ -82,7 +82,7 @@ class Code(ABC):
 
     Raises InvalidArgument for an unknown symbol.
     """
-    m = re.fullmatch(r"\*?\s*([A-Za-z_.$][\w.$@]*)?\s*(?:([+-])\s*)?(0[xX][0-9a-fA-F]+|\d+)?\s*", text)
+    m = re.fullmatch(r"(?a)\*?\s*([A-Za-z_.$](?u:[\w.$@])*)?\s*(?:([+-])\s*)?(0[xX][0-9a-fA-F]+|\d+)?\s*", text)
     if m is None or not (m[1] or m[3]) or bool(m[1] and m[3]) != bool(m[1] and m[2]):
       raise InvalidArgument(f"{text!r} is no location",
                             hint="write SYMBOL, SYMBOL+0x10, +0x10, FILE:LINE or an address")
@@ -103,7 +103,7 @@ class Code(ABC):
 
     Raises InvalidArgument for a file or line that no code comes from.
     """
-    m = re.fullmatch(r"\s*(?:(.+):)?(\d+)\s*", text)
+    m = re.fullmatch(r"(?a)\s*(?:(.+):)?(\d+)\s*", text)
     if m is None or not m[1] and not self.source.files(): return None
     files = self.source.files()
     named = place_of(m[1], files) if m[1] else [self.file()]

@@ -61,7 +61,7 @@ class Register:
     return self.typed("u32")
 
 
-_PERCENT: Final = re.compile(r"(?<![\w)\]])(?<![\w)\]] )%([A-Za-z_$][\w$]*(?:\.[xyzw]\b)?)")
+_PERCENT: Final = re.compile(r"(?a)(?<![\w)\]])(?<![\w)\]] )%([A-Za-z_$][\w$]*(?:\.[xyzw]\b)?)")
 MARK: Final = "_p_"  # how expressions write the % of a register's name of PTX
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.flow import where
@@ -42,7 +43,7 @@ _ANY_COUNT: Final = frozenset({"call", "wgmma"})  # of operands, which their bin
 _TOLD: Final = frozenset({"pred", "b128"})  # who reads and writes them says what is wrong
 _HELD: Final = frozenset({"f16", "f32", "f16x2", "bf16x2"})  # floats that cvt takes in wider registers
 _BRAIN: Final = frozenset({"bf16", "bf16x2"})  # ptxas takes any register for these of set
-_WHOLE: Final = re.compile(r"[bus]\d+")  # types of integers, and of bits
+_WHOLE: Final = re.compile(r"(?a)[bus]\d+")  # types of integers, and of bits
 _MIXED: Final = frozenset({"add", "sub", "fma"})  # of two types
 _ROUNDS: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
 
@@ -137,7 +138,7 @@ def _fits(own: str, type_: str, wider: bool) -> bool:
   if own in _TOLD: return True
   whole = _WHOLE.fullmatch(type_) is not None
   if SIZES[own] < SIZES[type_] or SIZES[own] > SIZES[type_] and not (wider and (whole or type_ in _HELD)): return False
-  if own == type_ or own[0] == "b" and own[1:].isdigit(): return True
+  if own == type_ or own[0] == "b" and digits(own[1:]): return True
   return whole and (_WHOLE.fullmatch(own) is not None or type_[0] == "b")
 
 

@@ -190,10 +190,18 @@ class Grid:
     """The next blocks, as many as there is room for and usual, ready to run."""
     cluster = self.shared.clustered
     count = max(cluster, min(self.usual, self.left, room) // cluster * cluster)  # a cluster begins as a whole
-    progress.tell(self.begun, self.total)
-    cohort = self.cohort(self.begun, count)
+    return self.cohort(self.started(count, room), count)
+
+  def started(self, count: int, room: int) -> int:
+    """Count blocks that begin where there is room for so many: the number of their first."""
+    self.tell(room)
+    first = self.begun
     self.left -= count
-    return cohort
+    return first
+
+  def tell(self, room: int) -> None:
+    """Say how many have ended, where there is room for so many."""
+    progress.tell(self.dispatch.program.entry_name, max(self.begun - self.places + room, 0), self.total)
 
   def cancel(self) -> tuple[int, int, int] | None:
     """Have the next cluster not begin: the index of its first block; None where all have begun."""

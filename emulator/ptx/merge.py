@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import DecodeError
 from tinyhw.emulator.ptx.builtin import FUNCTIONS
 from tinyhw.isa.ptx import parse, text
@@ -57,7 +58,7 @@ def _renamed(thing: Any, names: dict[str, str], files: int) -> Any:
 
 def _numbered(d: Directive, files: int) -> Directive:
   """A directive with its file counted from another number; of a .loc its place alone."""
-  if d.name not in {_FILE, _LOC} or not d.words or not d.words[0].isdigit(): return d
+  if d.name not in {_FILE, _LOC} or not d.words or not digits(d.words[0]): return d
   words = d.words if d.name == _FILE else d.words[:_PLACE]
   return dataclasses.replace(d, words=(str(int(words[0]) + files), *words[1:]))
 

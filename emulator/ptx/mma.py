@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.emulator.ptx import block_scales, operands, sparse
 from tinyhw.emulator.ptx.bind import Step, binds, need, unknown
@@ -40,7 +41,7 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   if any(m.startswith("kind::") for m in i.modifiers): return block_scales.mma(code, line, form)
   if i.modifiers[0].startswith("sp"): return sparse.mma(code, line, form)
   need(line, 4)
-  shape = next(re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit())
+  shape = next(re.fullmatch(r"(?a)m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and digits(m[1]))
   kinds = [m for m in i.modifiers if m in BITS]
   if shape is None or len(kinds) != 4: raise unknown(line)
   m, k = int(shape[1]), int(shape[2])

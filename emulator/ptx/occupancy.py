@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.arch.nv import NV_ARCHES, NvArch
 from tinyhw.emulator.ptx.program import Code, touched
+from tinyhw.emulator.ptx.scope import STACK_LIMIT
 from tinyhw.isa.ptx.forms import SIZES
 
 if TYPE_CHECKING:
@@ -47,14 +48,18 @@ def generation(sm: int) -> NvArch:
 
 
 def unfit(d: Dispatch) -> list[str]:
-  """What no card of the kernel's target could begin, in words: more shared memory than ptxas takes, or than a block has
-  (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; ptxas 13.0 says 0xc000)."""
+  """What no card of the kernel's target could begin, in words: more shared memory than ptxas takes, or than a block
+  has, more local memory than a thread has (CUDA C++ Programming Guide, "Technical Specifications per Compute
+  Capability"; ptxas 13.0 says 0xc000). Registers are ptxas's to decide, which spills what does not fit."""
   arch, out = d.generation, list[str]()
   static, total = d.program.shared_size, d.program.shared_size + d.dynamic_shared
   if static > STATIC: out.append(f"{static:,} bytes of shared memory are declared; ptxas takes {STATIC:,}, and more by "
                                  "an extern array of the launch's size")
   elif total > arch.shared_per_block:
     out.append(f"{total:,} bytes of shared memory a block, which has {arch.shared_per_block:,} on {arch.name}")
+  kernel = d.program.linked.kernel(d.program.entry_name)
+  local = kernel.frame if kernel.stack is None else kernel.stack
+  if local > STACK_LIMIT: out.append(f"{local:,} bytes of local memory a thread, which has {STACK_LIMIT:,}")
   return out
 
 

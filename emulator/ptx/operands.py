@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.emulator.ptx import special
 from tinyhw.emulator.ptx.flow import where
@@ -43,7 +44,7 @@ def dtype_of(type_: str) -> Any:
   """NumPy's type for a type of PTX: integers and floats as they are, everything else as bits."""
   if type_ == "pred": return BOOL
   size = SIZES[type_]
-  if type_[0] == "s" and type_[1:].isdigit(): return np.dtype(f"i{size}")
+  if type_[0] == "s" and digits(type_[1:]): return np.dtype(f"i{size}")
   if type_ in {"f16", "f32", "f64"}: return np.dtype(f"f{size}")
   if size == 16: return U64
   return _RAW[size]

@@ -77,7 +77,7 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   """mma.sp and mma.sp::ordered_metadata."""
   i = line.instruction
   need(line, 6)
-  shape = next((s for s in (re.fullmatch(r"m16n8k(\d+)", m) for m in i.modifiers) if s is not None), None)
+  shape = next((s for s in (re.fullmatch(r"(?a)m16n8k(\d+)", m) for m in i.modifiers) if s is not None), None)
   kinds = [m for m in i.modifiers if m in BITS]
   if shape is None or len(kinds) != 4: raise unknown(line)
   k, (d, a, b, c) = int(shape[1]), kinds

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import DecodeError
 from tinyhw.emulator.ptx import mbarrier, memory, operands, tcgen05_mma, tmem
 from tinyhw.emulator.ptx.addresses import address, guarded
@@ -135,7 +136,7 @@ class Access:
   def __init__(self, code: Code, line: Line, form: Form, place: Operand, half: Operand | None) -> None:
     m = line.instruction.modifiers
     self.shape = next(s for s in tmem.REGISTERS if s in m)
-    self.count = next(int(x[1:]) for x in m if x[0] == "x" and x[1:].isdigit())
+    self.count = next(int(x[1:]) for x in m if x[0] == "x" and digits(x[1:]))
     apart = 0
     if half is not None:
       given = operands.immediate(line, half, "u32")

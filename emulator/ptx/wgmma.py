@@ -93,7 +93,7 @@ def wgmma(code: Code, line: Line, form: Form) -> Step:
   i = line.instruction
   if "commit_group" in form.modifiers: return commit
   if "mma_async" not in form.modifiers: return nothing
-  shape = next(re.fullmatch(r"m64n(\d+)k(\d+)", m) for m in i.modifiers if m.startswith("m64"))
+  shape = next(re.fullmatch(r"(?a)m64n(\d+)k(\d+)", m) for m in i.modifiers if m.startswith("m64"))
   kinds = [m for m in i.modifiers if m in BITS]
   if shape is None or len(kinds) != 3: raise unknown(line)
   n, k = int(shape[1]), int(shape[2])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Value = Any
 _LANE: Final = np.arange(LANES)
-_SHAPE: Final = re.compile(r"m(\d+)n(\d+)k(\d+)")
+_SHAPE: Final = re.compile(r"(?a)m(\d+)n(\d+)k(\d+)")
 
 
 class Fragment:

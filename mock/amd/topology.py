@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final
 
 from tinyhw.autogen import kfd_sysfs as sysfs
+from tinyhw.core.environment import digits
 from tinyhw.mock.amd.card import Cache, Card
 
 ROOT: Final = "/sys/devices/virtual/kfd/kfd/topology"
@@ -144,7 +145,7 @@ class Files:
     """Names in a folder, numbers in their order."""
     real = self._real(path)
     if real in self._folders:
-      return sorted(self._folders[real], key=lambda n: (len(n), n) if n.isdigit() else (0, n))
+      return sorted(self._folders[real], key=lambda n: (len(n), n) if digits(n) else (0, n))
     leaf = any(real.endswith(f"/{f}") for f in ("mem_banks", "caches", "io_links", "p2p_links", "perf"))
     if leaf and os.path.basename(real) in self._folders.get(os.path.dirname(real), ()):
       return []

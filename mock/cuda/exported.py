@@ -24,7 +24,7 @@ from tinyhw.mock.cuda.pools import Pool, pool_of
 from tinyhw.mock.cuda.virtual import Physical
 from tinyhw.mock.memory import page_align
 
-_NAME: Final = re.compile(r"/memfd:CUDA(\d+)\.(memory|pool) \(deleted\)")
+_NAME: Final = re.compile(r"(?a)/memfd:CUDA(\d+)\.(memory|pool) \(deleted\)")
 _PLACE: Final = struct.Struct("<8s2Q")  # of an allocation in a pool: a mark, where it begins, how many bytes it has
 _MARK: Final = b"tinyhw\x00\x03"
 _POSIX: Final = cuda.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from tinyhw.autogen import nvjitlink
 from tinyhw.core.called import Plain
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import Error
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import lock
@@ -201,6 +202,6 @@ class JitLink:
 def sm_of(options: Sequence[bytes]) -> int | None:
   """The SM that options ask machine code for: 90 of `-arch=sm_90a`. None where they name none."""
   for option in options:
-    if option.startswith(_ARCH + b"sm_") and (digits := option[len(_ARCH) + 3:].rstrip(b"af")).isdigit():
-      return int(digits)
+    if option.startswith(_ARCH + b"sm_") and digits(version := option[len(_ARCH) + 3:].rstrip(b"af")):
+      return int(version)
   return None

@@ -6,11 +6,13 @@ import ctypes
 import math
 import os
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
+from tinyhw.core import progress
 from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.core.patience import Terms, ticker
 from tinyhw.core.printf import FIFO, Printed
@@ -135,26 +137,28 @@ class Launch:
     from tinyhw.emulator.ptx.launch import Grid
     from tinyhw.emulator.ptx.overlap import turns
     from tinyhw.emulator.simt import Stats
-    m, printed = self.function.context.machine, self._printed()
-    tick = ticker(None, by in (None, threading.main_thread().ident))
-    d = replace(self.shape.dispatch, params=at, tick=tick, printed=printed, overlap=overlap)
-    grid = Grid(m.space, d, m.watchdog, Stats())
-    try: yield from turns(grid, m.engine)
-    finally:
-      self.shape.spent += overlap.cost
-      printed.write(tick)
+    m, tick = self.function.context.machine, ticker(None, by in (None, threading.main_thread().ident))
+    with self._printing(tick) as printed:
+      d = replace(self.shape.dispatch, params=at, tick=tick, printed=printed, overlap=overlap)
+      grid = Grid(m.space, d, m.watchdog, Stats())
+      try: yield from turns(grid, m.engine)
+      finally: self.shape.spent += overlap.cost
     return grid.stats
 
   def _turns(self, repeated: Repeated, at: int, terms: Terms | None, by: int | None,
              observer: Observer | None) -> Generator[Idle | None, None, Stats]:
     """Run them turn by turn, and print what they print."""
-    printed, tick = self._printed(), ticker(terms, by in (None, threading.main_thread().ident))
-    try: return (yield from repeated.start(at, tick, printed, observer))
-    finally: printed.write(tick)
+    tick = ticker(terms, by in (None, threading.main_thread().ident))
+    with self._printing(tick) as printed: return (yield from repeated.start(at, tick, printed, observer))
 
-  def _printed(self) -> Printed:
-    """The buffer of what threads print, as large as the context has it."""
-    return Printed(self.function.context.limits.get(cuda.CU_LIMIT_PRINTF_FIFO_SIZE, FIFO))
+  @contextmanager
+  def _printing(self, tick: Callable[[], None] | None) -> Iterator[Printed]:
+    """The buffer of what threads print, as large as the context has it; it is written when the launch is over."""
+    printed = Printed(self.function.context.limits.get(cuda.CU_LIMIT_PRINTF_FIFO_SIZE, FIFO))
+    try: yield printed
+    finally:
+      progress.over(self.function.name)
+      printed.write(tick)
 
 
 def prepare(m: CudaMachine, context: Context, handle: int, grid: tuple[int, int, int], block: tuple[int, int, int],

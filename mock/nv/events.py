@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import nv_rm_alloc as alloc
 from tinyhw.autogen import nv_rm_status as status
+from tinyhw.core.environment import digits
 from tinyhw.mock.nv.objects import Node, NvFile, RmError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 HOST: Final = "host"
 _NOTIFIERS: Final = {alloc.NV2080_NOTIFIERS_FIFO_EVENT_MTHD: HOST, **{
   getattr(alloc, name): f"copy{name.removeprefix('NV2080_NOTIFIERS_CE')}" for name in dir(alloc)
-  if name.startswith("NV2080_NOTIFIERS_CE") and name.removeprefix("NV2080_NOTIFIERS_CE").isdecimal()}}
+  if name.startswith("NV2080_NOTIFIERS_CE") and digits(name.removeprefix("NV2080_NOTIFIERS_CE"))}}
 _INDEX: Final = (1 << alloc.NV0005_NOTIFY_INDEX_INDEX[0] + 1) - 1
 _CALLBACKS: Final = (alloc.NV01_EVENT_KERNEL_CALLBACK, alloc.NV01_EVENT_KERNEL_CALLBACK_EX)
 

@@ -16,6 +16,7 @@ import numpy as np
 from tinyhw.autogen import nv_rm as rm
 from tinyhw.autogen import nv_rm_alloc as alloc
 from tinyhw.autogen import nv_uvm as uvm
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import InvalidArgument, OutOfMemory
 from tinyhw.core.mapped import Mapped
 from tinyhw.core.memory import Access, Region
@@ -61,7 +62,7 @@ class NvPort(SharedPort):
       kind = kinds.get(path, "gpu")
       if kind == "gpu":
         number = path[len(GPU_PATH) :] if path.startswith(GPU_PATH) else ""
-        if not number.isdigit() or int(number) >= len(machine.gpus):
+        if not digits(number) or int(number) >= len(machine.gpus):
           raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         gpu = machine.gpus[int(number)]
       fd = os.dup(machine.system.fd)

@@ -36,4 +36,4 @@ _BY_NAME: Final = {name: why for why, names in _WHY for name in names}
 
 def why_ignored(field: str) -> str | None:
   """Why a field has no effect here; None for one that would have some."""
-  return _BY_NAME.get(re.sub(r"\d+", "#", field)) or _BY_NAME.get(field)
+  return _BY_NAME.get(re.sub(r"(?a)\d+", "#", field)) or _BY_NAME.get(field)

@@ -26,6 +26,7 @@ from tests.corpus.cases import CASES, Formats
 from tinyhw.drive.amd.bare import BareRuntime
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.engines import dispatch
+from tinyhw.emulator.observe import Observer
 
 HERE = Path(__file__).resolve().parent
 FORMATS = {"ocp": Formats(), "fnuz": Formats((4, 3, 8, "fnuz"), (5, 2, 16, "fnuz"))}
@@ -69,10 +70,10 @@ def objects() -> dict[str, bytes]:
     return {m.name: tar.extractfile(m).read() for m in tar}  # type: ignore[union-attr]
 
 
-def run(entry: Entry, engine: str, seed: int = 0) -> list[str]:
+def run(entry: Entry, engine: str, seed: int = 0, observer: Observer | None = None) -> list[str]:
   """Launch a kernel with its case's arguments; a line for each result that is not as NumPy has it."""
   case = CASES[entry.case](np.random.default_rng((seed, zlib.crc32(entry.case.encode()))), FORMATS[entry.formats])
-  runtime = BareRuntime(Dispatch, functools.partial(dispatch, engine=engine))
+  runtime = BareRuntime(Dispatch, functools.partial(dispatch, engine=engine, observer=observer))
   try:
     program = runtime.load_kernel(objects()[entry.file], entry.kernel)
     payload, buffers = bytearray(program.kernel.kernarg_size), dict[str, Any]()

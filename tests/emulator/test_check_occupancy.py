@@ -1,6 +1,8 @@
 """What no chip could begin is a finding: registers that no wave has, workgroups that fit no compute unit."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,17 @@ def test_sgprs_of_gfx9() -> None:
     assert (not unfit(arch, d)) == fits
 
 
+@pytest.mark.parametrize(("cpu", "lanes", "most"), [
+  ("gfx942", 64, 8_387_584), ("gfx1100", 32, 8_388_352), ("gfx1100", 64, 8_388_352), ("gfx1201", 32, 67_108_608)])
+def test_scratch_of_a_wave(cpu: str, lanes: int, most: int) -> None:
+  """Against LLVM 22: GCNSubtarget.h, getMaxWaveScratchSize."""
+  d = asked(cpu, lanes, 16, lanes)
+  def told(size: int) -> list[str]: return unfit(decoded(cpu), replace(d, scratch_size=size, scratch_waves=1))
+  assert not told(most // lanes)
+  message, = told(most // lanes + 4)
+  assert message.endswith(f"bytes of scratch a wave, a wave of {cpu} has {most:,}")
+
+
 @pytest.mark.parametrize("engine", ["ref", "jit"])
 def test_it_is_a_finding_of_the_checks(engine: str) -> None:
   gpu, checker = Gpu(1 << 24, "gfx1100"), Checker()
@@ -81,3 +94,14 @@ def test_shared_memory_of_ptx(target: str, declared: int, dynamic: int, found: s
   d = Launch(program, (1, 1, 1), (32, 1, 1), 0, 0, dynamic)
   told = unfit_ptx(d)
   assert bool(told) == bool(found) and (not found or found in told[0]), told
+
+
+@pytest.mark.parametrize(("declared", "called", "fits"), [(1 << 19, 0, True), (1 << 19, 4, False),
+                                                          (1 << 18, 1 << 18, True), (1 << 18, (1 << 18) + 1, False)])
+def test_local_memory_of_ptx(declared: int, called: int, fits: bool) -> None:
+  """Of the kernel and all that it calls."""
+  below = f".func f() {{ .local .align 4 .b8 l[{called}]; .reg .b32 %r; mov.u32 %r, l; ret; }}" if called else ""
+  use = f".local .align 4 .b8 m[{declared}]; mov.u32 %r1, m;" + (" call f, ();" if called else "")
+  program = Program(link(parse(PTX.format(target="sm_90", memory=below, use=use).encode())), "k", 0)
+  told = unfit_ptx(Launch(program, (1, 1, 1), (32, 1, 1), 0, 0, 0))
+  assert fits == (not told) and (fits or "local memory a thread, which has 524,288" in told[0]), told

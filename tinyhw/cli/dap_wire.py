@@ -6,6 +6,7 @@ import json
 import threading
 from typing import Any, BinaryIO, Final
 
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import DecodeError, InvalidArgument
 
 LONGEST: Final = 1 << 24  # bytes of a message
@@ -45,7 +46,7 @@ class Wire:
       if line == b"\r\n": break
       name, _, value = line.decode("latin-1").partition(":")
       if name.strip().lower() != "content-length": continue
-      if not value.strip().isdecimal() or int(value) > LONGEST:
+      if not digits(value.strip()) or int(value) > LONGEST:
         raise DecodeError(f"Content-Length: {value.strip()[:40]}", where="DAP", hint=f"a number up to {LONGEST:,}")
       size = int(value)
     if size is None: raise DecodeError("a header without Content-Length", where="DAP")

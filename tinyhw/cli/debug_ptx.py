@@ -28,14 +28,14 @@ class PtxShell(Shell[D]):
   def _limits(self, args: str) -> str:
     """`block N thread M`, as warps and lanes have it."""
     head, found, condition = args.partition(" if ")
-    m = re.search(r"\sthread\s+(\d+)", head)
+    m = re.search(r"(?a)\sthread\s+(\d+)", head)
     if m is not None:
       thread = int(m[1])
-      block = re.search(r"\sblock\s+(\d+)", head)
+      block = re.search(r"(?a)\sblock\s+(\d+)", head)
       a_block = self.session.engine.waves_a_group
       warp = (int(block[1]) if block else 0) * a_block + thread // LANES
-      head = re.sub(r"\s(thread|block)\s+\d+", "", head) + f" wave {warp} lane {thread % LANES}"
-    for mine, other in LIMITS.items(): head = re.sub(rf"\s{mine}(\s+\d+)", rf" {other}\1", head)
+      head = re.sub(r"(?a)\s(thread|block)\s+\d+", "", head) + f" wave {warp} lane {thread % LANES}"
+    for mine, other in LIMITS.items(): head = re.sub(rf"(?a)\s{mine}(\s+\d+)", rf" {other}\1", head)
     return head + found + condition
 
   def worded(self, text: str) -> str:
@@ -51,7 +51,7 @@ class PtxShell(Shell[D]):
     """thread [N] [block B] | thread B N: look at a thread by its number in its block (B: the block looked at)."""
     session: Any = self.session
     if args.strip():
-      m = re.fullmatch(r"\s*(?:(\d+)\s+)?(\d+)(?:\s+block\s+(\d+))?\s*", args)
+      m = re.fullmatch(r"(?a)\s*(?:(\d+)\s+)?(\d+)(?:\s+block\s+(\d+))?\s*", args)
       if m is None: raise InvalidArgument("thread N, or thread BLOCK N")
       here = session.focus // session.engine.waves_a_group
       session.look_at_thread(int(m[1] or m[3] or here), int(m[2]))
@@ -113,7 +113,7 @@ class PtxShell(Shell[D]):
 
   def do_tensor(self, args: str) -> bool:
     """tensor[/COUNT][x f d] [LANE [COLUMN]]: tensor memory of the block; without a lane the columns that it has."""
-    m = re.fullmatch(r"(?:/(\d+)?(\w+)?)?\s*(\S*)\s*(\S*)", args)
+    m = re.fullmatch(r"(?a)(?:/(\d+)?(\w+)?)?\s*(\S*)\s*(\S*)", args)
     if m is None: raise InvalidArgument(f"{args!r} is no place in tensor memory", hint="LANE COLUMN")
     session: Any = self.session
     pieces, cells = session.wave.tensor()
@@ -132,7 +132,7 @@ class PtxShell(Shell[D]):
 
   def do_local(self, args: str) -> bool:
     """local[/COUNT][x f d h b g or TYPE] [OFFSET]: local memory of the thread looked at."""
-    m = re.fullmatch(r"(?:/(\d+)?(\w+)?)?\s*(.*)", args)
+    m = re.fullmatch(r"(?a)(?:/(\d+)?(\w+)?)?\s*(.*)", args)
     assert m is not None
     session: Any = self.session
     memory = session.wave.local(session.lane)
@@ -166,7 +166,7 @@ class PtxShell(Shell[D]):
     """set %REGISTER[LANE] = EXPRESSION | set TYPE(ADDRESS) = EXPRESSION: write a register (of a lane, or of the threads
     that stand together) or memory."""
     left, equals, right = args.partition("=")
-    m = re.fullmatch(r"\s*(%[\w$]+)(?:\[(\d+)\])?\s*", left)
+    m = re.fullmatch(r"(?a)\s*(%[\w$]+)(?:\[(\d+)\])?\s*", left)
     if not equals or m is None: return super().do_set(args)
     session: Any = self.session
     value = session.evaluate(right)

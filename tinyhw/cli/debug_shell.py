@@ -329,7 +329,7 @@ class Shell(SourceCommands, Prompt, Generic[D]):
 
   def do_x(self, args: str) -> bool:
     """x[/COUNT][x f d h b g or TYPE] ADDRESS: memory: x/16f out+0x40."""
-    m = re.fullmatch(r"(?:/(\d+)?(\w+)?)?\s*(.*)", args)
+    m = re.fullmatch(r"(?a)(?:/(\d+)?(\w+)?)?\s*(.*)", args)
     assert m is not None
     self.dump(self.session.place, self.number(need(m[3], "ADDRESS")), int(m[1] or 8), m[2] or "x", self.session.read)
     return False
@@ -345,7 +345,7 @@ class Shell(SourceCommands, Prompt, Generic[D]):
 
   def do_lds(self, args: str) -> bool:
     """lds[/COUNT][x f d h b g or TYPE] [OFFSET]: LDS of the wave's workgroup."""
-    m = re.fullmatch(r"(?:/(\d+)?(\w+)?)?\s*(.*)", args)
+    m = re.fullmatch(r"(?a)(?:/(\d+)?(\w+)?)?\s*(.*)", args)
     assert m is not None
     lds = self.session.wave.lds()
     name = "lds" if self.session.unit == "wave" else "shared"
@@ -390,10 +390,10 @@ class Shell(SourceCommands, Prompt, Generic[D]):
     value = self.session.evaluate(right)
     if isinstance(value, np.ndarray): raise InvalidArgument(f"{right.strip()} has a value for each lane")
     left = left.strip()
-    if m := re.fullmatch(r"(\w+)\((.*)\)", left):
+    if m := re.fullmatch(r"(?a)(\w+)\((.*)\)", left):
       self.session.write(self.number(m[2]), value, m[1])
       return False
-    m = re.fullmatch(r"(\w+?)(?:\[(\d+)\])?(?:\.(\w+))?", left)
+    m = re.fullmatch(r"(?a)(\w+?)(?:\[(\d+)\])?(?:\.(\w+))?", left)
     if m is None: raise InvalidArgument(f"{left!r} is no register")
     name, lane = m[1], None if m[2] is None else int(m[2])
     if m[3] or isinstance(value, float):

@@ -20,7 +20,7 @@ def parse_limits(words: str) -> tuple[str, dict[str, int], str | None]:
   """"add+4 wave 3 if s4 > 1" to ("add+4", {"wave": 3}, "s4 > 1")."""
   head, _, condition = (words + " ").partition(" if ")
   limits: dict[str, int] = {}
-  while m := re.search(rf"\s({'|'.join(LIMITS)})\s+(\w+)\s*$", head):
+  while m := re.search(rf"(?a)\s({'|'.join(LIMITS)})\s+(\w+)\s*$", head):
     if (value := number(m[2])) is None: raise InvalidArgument(f"{m[2]!r} is no number", where=m[1])
     limits[m[1]] = value
     head = head[:m.start()]
@@ -68,7 +68,7 @@ def kinds(kind: str) -> Any:
 
 def format_of(args: str, default: str) -> tuple[str, str]:
   """"/f v3" to ("f", "v3")."""
-  m = re.fullmatch(r"(?:/(\w+))?\s*(.*)", args)
+  m = re.fullmatch(r"(?a)(?:/(\w+))?\s*(.*)", args)
   assert m is not None
   form = m[1] or default
   if form and form not in FORMATS: raise InvalidArgument(f"no format /{form}", hint="/x /f /d /u /h /b /g")

@@ -122,7 +122,7 @@ def _print(lines: Iterator[str]) -> None:
     for line in lines: click.echo(line)
 
 
-_PACKET: Final = re.compile(r"^(\s*)(->)?(\s*0x[0-9a-f]+\s+)([A-Za-z]\w*)(?=[( ]|$)")
+_PACKET: Final = re.compile(r"(?a)^(\s*)(->)?(\s*0x[0-9a-f]+\s+)([A-Za-z]\w*)(?=[( ]|$)")
 _HEAD: Final = re.compile(r"^(?:submission|ring|registers of|queue|dispatch) ")
 
 

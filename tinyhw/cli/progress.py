@@ -2,6 +2,8 @@
 second; of a search its stage and its trials."""
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import threading
 import time
@@ -9,9 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from tinyhw.core.progress import heard
+from tinyhw.core.ending import Step, at_end
+from tinyhw.core.progress import heard, listen
 
 AFTER_S: Final = 2.0  # shorter ones show nothing
+LOOK_S: Final = 0.25  # how often the line of a program's launches is written anew
+# Below the cursor, which stays: make room (IND, CUU), DECSC, CUD, CR, EL, the text, DECRC (ECMA-48, DEC VT510 manual).
+_BELOW: Final = "\x1bD\x1b[A\x1b7\x1b[B\r\x1b[2K{}\x1b8"
 
 
 class Line:
@@ -27,11 +33,13 @@ class Line:
     self._timer.daemon = True
     self._timer.start()
 
-  def hear(self, begun: int, total: int) -> None:
+  def hear(self, kernel: str, done: int, total: int) -> None:
     """See `core.progress`."""
     with self._lock:
-      self._told = begun, total
+      self._told = done, total
       if self._bar is not None: self._update()
+
+  def over(self, kernel: str) -> None: pass  # the command's own end takes it off
 
   def tell(self, stage: str, left: int, done: int) -> None:
     """What is done, how much of it is left, and how much has been: of work that nobody knows the end of."""
@@ -59,11 +67,67 @@ class Line:
 
   def _update(self) -> None:
     if self._said: self._bar.update(self._task, told=self._said)
-    begun, total = self._told
+    done, total = self._told
     if not total: return
-    rate = begun / max(time.monotonic() - self._began, 1e-3)
-    self._bar.update(self._task, completed=begun, total=total,
-                     told=f"{begun:,} of {total:,} workgroups, {rate:,.1f} a second")
+    rate = done / max(time.monotonic() - self._began, 1e-3)
+    self._bar.update(self._task, completed=done, total=total,
+                     told=f"{done:,} of {total:,} workgroups, {rate:,.1f} a second")
+
+
+class Launches:
+  """A line of the kernel that a program's GPU runs, where that takes more than `AFTER_S` seconds, on a terminal.
+
+  The terminal is the program's too: the line stands below the cursor, which stays where the program left it, and goes
+  when the launch is over, before what the kernel has printed comes. It is written to a file descriptor of its own,
+  whatever the program does to its files.
+  """
+
+  def __init__(self, terminal: int) -> None:
+    self._terminal = terminal
+    self._lock, self._shown, self._end = threading.Lock(), False, threading.Event()
+    self._running: dict[str, tuple[float, int, int]] = {}  # kernels: since when, workgroups that have ended, of all
+    self._watching: threading.Thread | None = None  # begins with the first launch: until then the program may fork
+
+  def hear(self, kernel: str, done: int, total: int) -> None:
+    """See `core.progress`."""
+    if self._watching is None:
+      self._watching = threading.Thread(target=self._watch, name="tinyhw progress", daemon=True)
+      self._watching.start()
+    known = self._running.get(kernel)
+    self._running[kernel] = time.monotonic() if known is None else known[0], done, total
+
+  def over(self, kernel: str) -> None:
+    """See `core.progress`."""
+    self._running.pop(kernel, None)
+    if not self._shown: return
+    with self._lock: self._write("")
+
+  def end(self) -> None:
+    """Show nothing any more."""
+    self._end.set()
+    with self._lock: self._write("")
+
+  def _watch(self) -> None:
+    while not self._end.wait(LOOK_S):
+      with self._lock: self._show()
+
+  def _show(self) -> None:
+    now = time.monotonic()
+    long = {k: row for k, row in self._running.copy().items() if now - row[0] >= AFTER_S}
+    if not long or self._end.is_set(): return
+    kernel = min(long, key=lambda k: long[k][0])
+    since, done, total = long[kernel]
+    minutes, seconds = divmod(int(now - since), 60)
+    self._shown = True  # who ends the launch from here on waits for the lock, and takes the line off
+    self._write(f"{kernel}: {done:,} of {total:,} blocks, {minutes}:{seconds:02}" if kernel in self._running else "")
+
+  def _write(self, text: str) -> None:
+    """Have the line say this; nothing takes it off."""
+    if not self._shown: return
+    self._shown = bool(text)
+    with contextlib.suppress(OSError):  # the terminal is gone
+      columns = os.get_terminal_size(self._terminal).columns or 80
+      os.write(self._terminal, _BELOW.format(text[:columns - 1]).encode())
 
 
 @contextmanager
@@ -74,8 +138,17 @@ def shown(what: str, quiet: bool) -> Iterator[None]:
     return
   line = Line(what)
   try:
-    with heard(line.hear): yield
+    with heard(line): yield
   finally: line.end()
+
+
+def launches() -> None:
+  """From now on, until the process ends, long launches are shown (`Launches`); nothing where stderr is no terminal, or
+  one that cannot move its cursor."""
+  if not os.isatty(2) or os.environ.get("TERM", "dumb") == "dumb": return
+  line = Launches(os.dup(2))
+  listen(line)
+  at_end(Step.THREADS, line.end)
 
 
 @contextmanager

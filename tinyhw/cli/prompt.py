@@ -77,7 +77,7 @@ class Prompt(ABC):
 
   def onecmd(self, line: str) -> bool:
     """One command; an error of the tree is one line."""
-    m = re.match(r"\s*([\w?]+)(/\S*)?\s*(.*)", line)
+    m = re.match(r"(?a)\s*([\w?]+)(/\S*)?\s*(.*)", line)
     if m is None and line.strip(): return self.fail(f"unknown command {line.strip()!r}; help lists them")
     if m is None: return self.emptyline()
     word = self.unabbreviated(m[1])

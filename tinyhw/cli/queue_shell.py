@@ -197,7 +197,7 @@ class QueueShell(Prompt):
   def do_x(self, args: str) -> bool:
     """x/8xw ADDRESS: memory as it is now; x hex, d whole numbers, f float, in units of b, h, w, g (1, 2, 4, 8 bytes).
     """
-    m = re.fullmatch(r"(?:/(\d*)([xdf]?)([bhwg]?)\s+)?(\S+)", args)
+    m = re.fullmatch(r"(?a)(?:/(\d*)([xdf]?)([bhwg]?)\s+)?(\S+)", args)
     if m is None: raise InvalidArgument(f"x{args}", hint="as x/8xw 0x7f0000001000")
     many, form, size = int(m[1] or 1), m[2] or "x", UNITS[m[3] or "w"]
     if form == "f" and size not in (2, 4, 8): raise InvalidArgument("a float of one byte", where="x")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tinyhw.cli import checks
+from tinyhw.cli import checks, progress
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import InvalidArgument
 
@@ -26,7 +26,8 @@ def command(mockgpu: str, module: bool, check: str | None, program: str, argumen
 
   The process gets a libcuda of mock cards, which runs PTX on the emulator. Calls that failed, and why, kernels that did
   wrong, and what was called that no mock serves are told at the end. Processes that it starts have mock cards of their
-  own, with which nothing is shared.
+  own, with which nothing is shared. While a kernel runs for more than two seconds, a terminal on stderr shows its name,
+  blocks that have ended of all, and the time.
 
   \b
   Examples:
@@ -39,6 +40,7 @@ def command(mockgpu: str, module: bool, check: str | None, program: str, argumen
     raise InvalidArgument(f"{program}: there is no such file", hint="-m runs a module by its name")
   if check is not None: os.environ["EMU_CHECK"] = ",".join(["report", *filter(None, [check])])
   from tinyhw.cli import children, native
+  progress.launches()
   tell = children.machine(mockgpu)
   children.offer(mockgpu)
   if not module and native.is_native(program):

@@ -72,7 +72,7 @@ def linear_program(kernel: Kernel) -> tuple[tuple[UOp, ...], Dim3, Dim3]:
 def kernel_name(kernel: Kernel) -> str:
   """A name that tells reductions (r) from elementwise kernels (e), and the sizes of the axes; the digest tells kernels
   of one shape apart."""
-  sizes = [re.sub(r"\W+", "", str(from_node(r.src[0]))) for r in (*kernel.outputs, *kernel.reductions)]
+  sizes = [re.sub(r"(?a)\W+", "", str(from_node(r.src[0]))) for r in (*kernel.outputs, *kernel.reductions)]
   return "_".join(["r" if kernel.reductions else "e", *sizes, kernel.sink.key.hex()[:6]])
 
 

@@ -67,7 +67,7 @@ def units_of(arch: Arch) -> tuple[MatrixUnit, ...]:
 
 def units_of_nvidia(processor: str = "sm_80") -> tuple[MatrixUnit, ...]:
   """The units of a GPU from sm_80 on."""
-  later = _UNITS["sm_89"] if int(re.sub(r"\D", "", processor)) >= 89 else ()
+  later = _UNITS["sm_89"] if int(re.sub(r"(?a)\D", "", processor)) >= 89 else ()
   return _UNITS["sm_80"] + later
 
 

@@ -233,5 +233,5 @@ CODE: Final = bytes.fromhex(
   "6f0e000000751cff15c70d00008905690e0000ff156b0e0000c705690e0000010000005bc353833d5f0e00000074f4c705530e00"
   "0000000000ff15550e0000eb1a53833d430e00000074d8c705370e000000000000ff15410e00008b3d1b0e0000ff15dd0d00005b"
   "c3")
-WORDS: Final = tuple(dict.fromkeys(re.findall(r"\[rip \+ (\w+)\]", TEXT)))
+WORDS: Final = tuple(dict.fromkeys(re.findall(r"(?a)\[rip \+ (\w+)\]", TEXT)))
 PLACES: Final = {"thread_ends": 519, "before_fork": 559, "in_parent": 609, "in_child": 637}

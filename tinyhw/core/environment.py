@@ -23,10 +23,16 @@ raw: Final[Callable[[bytes], object]] = (lambda name: os.environ.get(os.fsdecode
 """What a variable is set to, in a form that is only good for comparing it with what it was."""
 
 
+def digits(text: str | bytes) -> bool:
+  """Whether a text is one or more of the digits 0 to 9. Python's own questions count those of all scripts, which are no
+  numbers in any language here."""
+  return text.isascii() and text.isdigit()
+
+
 def count(text: str) -> int | None:
   """What a count in a variable or on a command line says: 1 to 18 digits. None for any other text; Python's `int`
   takes digits of all scripts, and raises for more than 4,300."""
-  return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+  return int(text) if digits(text) and len(text) <= 18 else None
 
 
 def whole(text: str) -> int | None:

@@ -27,7 +27,7 @@ from tinyhw.drive.base import Allocation, Dim3, Program, Runtime
 
 NAMES = ("libOpenCL.so.1", "libOpenCL.so")
 CHANNELS = {"float32": cl.CL_FLOAT, "float16": cl.CL_HALF_FLOAT}
-IMAGE = re.compile(r"// image (\d+) (\w+) (\d+) (\d+)")
+IMAGE = re.compile(r"(?a)// image (\d+) (\w+) (\d+) (\d+)")
 NO_MEMORY = {cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, cl.CL_OUT_OF_RESOURCES, cl.CL_OUT_OF_HOST_MEMORY,
              cl.CL_INVALID_BUFFER_SIZE}
 NOTHING_THERE = {cl.CL_DEVICE_NOT_FOUND, -1001}         # and CL_PLATFORM_NOT_FOUND_KHR, of cl_khr_icd

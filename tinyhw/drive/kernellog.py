@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinyhw.core.environment import digits
 from tinyhw.core.locks import lock
 from tinyhw.core.port import Port
 
@@ -28,7 +29,7 @@ class KernelLog:
       for line in text.splitlines():
         head, mark, said = line.partition(";")
         number = head.split(",")[1:2]
-        if not mark or not number or not number[0].isdecimal(): continue
+        if not mark or not number or not digits(number[0]): continue
         last = int(number[0])
         if last >= self._next and any(word in said for word in self._words): found.append(said)
       self._next = max(self._next, last + 1)

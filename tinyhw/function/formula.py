@@ -12,7 +12,7 @@ def _groups(side: str, formula: str) -> list[list[str]]:
   """The axes of one side, each as the names that are joined in it; "(...)" joins what "..." leaves apart."""
   found: list[list[str]] = []
   inside: list[str] | None = None
-  for word in re.findall(r"\.\.\.|[A-Za-z_]\w*|[()1]|\S", side):
+  for word in re.findall(r"(?a)\.\.\.|[A-Za-z_]\w*|[()1]|\S", side):
     if word == "(" and inside is None: inside = []
     elif word == ")" and inside is not None:
       found.append(inside)

@@ -14,7 +14,7 @@ from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import Axis, RangeArg, SpecialArg, UOp, VariableArg
 
-_TYPE = re.compile(r"(\w+?)(?:x(\d+))?(?:\*(\w+):(-?\d+))?")
+_TYPE = re.compile(r"(?a)(\w+?)(?:x(\d+))?(?:\*(\w+):(-?\d+))?")
 
 
 def dump(uops: Sequence[UOp]) -> str:

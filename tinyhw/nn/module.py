@@ -16,6 +16,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import InvalidArgument, InvalidType
 from tinyhw.engine.realize import realize
 from tinyhw.ir.dtype import DType, dtypes
@@ -399,7 +400,7 @@ class _Listed(Layer, list[Any]):
     yield from super().named_parts()
 
   def _take(self, name: str, part: Any) -> None:
-    if name.isdigit(): self[int(name)] = part
+    if digits(name): self[int(name)] = part
     else: super()._take(name, part)
 
   def _checked(self, part: Any) -> Any:

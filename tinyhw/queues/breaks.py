@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.queues import listing
 from tinyhw.queues.world import Item, Launch
@@ -95,7 +96,7 @@ def point(number: int, text: str) -> Break:
     raise InvalidArgument(f"{text!r} is no place to stand", where="break",
                           hint="packet KIND, kernel NAME, address A, dispatch N, submission N or at SUBMISSION:PACKET")
   if kind in NUMBERS and _number(what) is None: raise InvalidArgument(f"{what!r} is no number", where=f"break {kind}")
-  if kind == "at" and (what.count(":") != 1 or any(not part.isdecimal() for part in what.split(":"))):
+  if kind == "at" and (what.count(":") != 1 or any(not digits(part) for part in what.split(":"))):
     raise InvalidArgument(f"{what!r} is no submission and packet", where="break at", hint="as 3:12")
   return Break(number, kind, what)
 

@@ -135,6 +135,7 @@ class Reader:
     try: self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe does not hang
     except OSError as error: raise MissingFile(f"cannot be opened: {error.strerror}", where=str(path)) from None
     self._closes = finalize(self, os.close, self._fd)
+    self._closes.atexit = False  # at the end of a process the kernel does it
     status = os.fstat(self._fd)
     if stat.S_ISDIR(status.st_mode): raise InvalidArgument("is a folder, not a capture", where=str(path))
     if not stat.S_ISREG(status.st_mode): raise InvalidArgument("is no file that can be read twice", where=str(path))

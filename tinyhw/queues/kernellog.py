@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.core.environment import digits
 from tinyhw.wire import rm
 
 
@@ -54,7 +55,7 @@ _XID_MEANS: Final = {
 
 
 def _page_fault(m: re.Match[str], e: Event) -> None:
-  e.fields = {k: int(v) for k, v in m.groupdict().items() if v and v.isdigit()}
+  e.fields = {k: int(v) for k, v in m.groupdict().items() if v and digits(v)}
   space = f", process address space {m['pasid']}" if m["pasid"] else ""
   e.means = [f"a page fault of VMID {m['vmid']}, of ring {m['ring']}{space}"]
 
@@ -128,27 +129,27 @@ def _xid(m: re.Match[str], e: Event) -> None:
 _FAULT_TYPES: Final = {"FAULT_PDE": "no page table there", "FAULT_PTE": "no page there",
                        "FAULT_RO_VIOLATION": "the page is read only",
                        "FAULT_PRIV_VIOLATION": "the page is not for this engine's rights"}
-_XID_FAULT: Final = re.compile(r"ENGINE (?P<engine>\S+).*faulted @ 0x(?P<high>[0-9a-f]+)_(?P<low>[0-9a-f]+)\. "
+_XID_FAULT: Final = re.compile(r"(?a)ENGINE (?P<engine>\S+).*faulted @ 0x(?P<high>[0-9a-f]+)_(?P<low>[0-9a-f]+)\. "
                                r"Fault is of type (?P<type>\w+) (?P<access>ACCESS_TYPE_\w+)")
 _FORMS: Final[tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str], Event], None]], ...]] = (
-  ("page fault", re.compile(r"\[(?P<hub>\w+)\] (?:no-retry |retry )?page fault \(src_id:(?P<src>\d+) "
+  ("page fault", re.compile(r"(?a)\[(?P<hub>\w+)\] (?:no-retry |retry )?page fault \(src_id:(?P<src>\d+) "
                             r"ring:(?P<ring>\d+) vmid:(?P<vmid>\d+)(?: pasid:(?P<pasid>\d+))?"), _page_fault),
-  ("fault address", re.compile(r"in page starting at address (0x[0-9a-fA-F]+)"
+  ("fault address", re.compile(r"(?a)in page starting at address (0x[0-9a-fA-F]+)"
                                r"(?: from (?:client|IH client) (?:ID )?(\w+))?"), _address),
   ("fault status", re.compile(r"GCVM_L2_PROTECTION_FAULT_STATUS: ?(0x[0-9a-fA-F]+)"), _status),
-  ("ring timeout", re.compile(r"ring (?P<ring>\S+) timeout, (?:but soft recovered, )?signaled seq=(?P<signaled>\d+), "
-                              r"emitted seq=(?P<emitted>\d+)"), _timeout),
-  ("scheduler", re.compile(r"MES(?:\(\d+\))? failed to respond to msg=(\w+)"), _scheduler),
+  ("ring timeout", re.compile(r"(?a)ring (?P<ring>\S+) timeout, (?:but soft recovered, )?"
+                              r"signaled seq=(?P<signaled>\d+), emitted seq=(?P<emitted>\d+)"), _timeout),
+  ("scheduler", re.compile(r"(?a)MES(?:\(\d+\))? failed to respond to msg=(\w+)"), _scheduler),
   ("queue stays", re.compile(r"failed to remove hardware queue from MES, doorbell=(0x[0-9a-fA-F]+)"), _removed),
   ("preemption", re.compile(r"fence wait loop timeout expired|The cp might be in an unrecoverable state"), _preempt),
-  ("reset failed", re.compile(r"(?:GPU reset\(\d+\) failed|ASIC reset failed with error,|reset.* failed.*ret[ =:]*|"
+  ("reset failed", re.compile(r"(?a)(?:GPU reset\(\d+\) failed|ASIC reset failed with error,|reset.* failed.*ret[ =:]*|"
                               r"GPU reset end with ret = )-(\d+)"), _reset_failed),
   ("reset", re.compile(r"GPU reset begin"), _reset),
-  ("xid", re.compile(r"NVRM: Xid \(PCI:(?P<bus>[0-9a-fA-F:.]+)\): (?P<xid>\d+), (?P<rest>.*)"), _xid))
-_RING: Final = re.compile(r"^--- ring \d+ \((\S+)\) ---")
+  ("xid", re.compile(r"(?a)NVRM: Xid \(PCI:(?P<bus>[0-9a-fA-F:.]+)\): (?P<xid>\d+), (?P<rest>.*)"), _xid))
+_RING: Final = re.compile(r"(?a)^--- ring \d+ \((\S+)\) ---")
 _FENCE: Final = re.compile(r"^Last (signaled fence|emitted)\s+(0x[0-9a-fA-F]+)")
-_BUSY: Final = re.compile(r"gpu_busy_percent\W+(\d+)")
-_FAMILY: Final = re.compile(r"amdgpu|NVRM|amdkfd|ring \S+ timeout|GCVM_L2|amdgpu_fence_info|--- ring \d+ ")
+_BUSY: Final = re.compile(r"(?a)gpu_busy_percent\W+(\d+)")
+_FAMILY: Final = re.compile(r"(?a)amdgpu|NVRM|amdkfd|ring \S+ timeout|GCVM_L2|amdgpu_fence_info|--- ring \d+ ")
 
 
 def is_log(text: str) -> bool:

@@ -16,7 +16,7 @@ from tinyhw.queues.world import PAGE, Item, World
 from tinyhw.wire import gpfifo, methods, pm4
 
 Row = tuple[str, str]
-_HALVES: Final = re.compile(r"(.*)_(LOWER|UPPER)(?:_SHIFTED(\d))?(_\d+)?$")
+_HALVES: Final = re.compile(r"(?a)(.*)_(LOWER|UPPER)(?:_SHIFTED(\d))?(_\d+)?$")
 _PGM_SHIFT: Final = 8  # of COMPUTE_PGM_LO: programs are 256 bytes apart
 
 

@@ -28,7 +28,7 @@ from tinyhw.queues.world import PAGE
 SETTLE_S: Final = 2.0   # a mock answers at once where nothing can go on
 LONGEST_S: Final = 60.0  # of one trial
 WIDE: Final = 1 << 32   # numbers above are addresses
-_NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d+")
+_NUMBER: Final = re.compile(r"(?a)0x[0-9a-f]+|\d+")
 _HEX: Final = re.compile(r"0x[0-9a-f]+")
 Signature = tuple[Any, ...]
 

@@ -37,13 +37,13 @@ from tinyhw.wire import aql, gpfifo, methods, pm4, qmd, sdma
 from tinyhw.wire import text as wire_text
 
 _LABEL: Final = re.compile(r"([A-Za-z_][A-Za-z_0-9.]*)")
-_DIRECTIVE: Final = re.compile(r"\.(\w+)\s*(.*)")
-_SUM: Final = re.compile(r"\b([A-Za-z_]\w*)\s*\+\s*(0[xX][0-9a-fA-F]+|[0-9]+)")
-_NAME: Final = re.compile(r"(?<=[=\s(])[A-Za-z_][\w.]*(?=[,)\s]|$)")
+_DIRECTIVE: Final = re.compile(r"(?a)\.(\w+)\s*(.*)")
+_SUM: Final = re.compile(r"(?a)\b([A-Za-z_]\w*)\s*\+\s*(0[xX][0-9a-fA-F]+|[0-9]+)")
+_NAME: Final = re.compile(r"(?a)(?<=[=\s(])[A-Za-z_][\w.]*(?=[,)\s]|$)")
 _HEADERS: Final[dict[str, type[Any]]] = {"INCR": methods.INCR, "NONINCR": methods.NONINCR, "ONEINCR": methods.ONEINCR,
                                          "IMMD": methods.IMMD}
 _HEADER_NAMES: Final = {cls: name for name, cls in _HEADERS.items()}
-_METHOD: Final = re.compile(r"(?:(\w+)\.)?(\w+)(?:\[(\d+)\])?\((.*)\)")
+_METHOD: Final = re.compile(r"(?a)(?:(\w+)\.)?(\w+)(?:\[(\d+)\])?\((.*)\)")
 _RAW_METHOD: Final = re.compile(r"(0x[0-9a-fA-F]+)\s*=\s*(.*)")
 _LONGEST: Final = 12  # words in a line of data
 
@@ -292,7 +292,7 @@ def _sdma(text: str, stream: Stream) -> list[int]: return sdma.encode(sdma.parse
 
 
 _ENTRY: Final = re.compile(r"GP_ENTRY\((.*)\)")
-_ASSIGNED: Final = re.compile(r"(\w+)=(\([^()]*\)|[^,()\s]+)")
+_ASSIGNED: Final = re.compile(r"(?a)(\w+)=(\([^()]*\)|[^,()\s]+)")
 
 
 def _gpfifo(text: str, stream: Stream) -> list[int]:

@@ -19,6 +19,7 @@ from typing import Final
 
 from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.elf_amdgpu import Elf64_Ehdr, Elf64_Shdr, Elf64_Sym
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.wire.elf import Elf, Relocation, Section, Symbol
 
@@ -196,7 +197,7 @@ class Cubin:
     banks, own = {}, f".{name}"
     for s in self.elf.sections:
       kind, _, rest = s.name.removeprefix(".nv.constant").partition(".")
-      if s.name.startswith(".nv.constant") and kind.isdecimal() and int(kind) and rest in ("", name):
+      if s.name.startswith(".nv.constant") and digits(kind) and int(kind) and rest in ("", name):
         banks[int(kind)] = s.offset, s.size
     bank0, shared = self._sections.get(f".nv.constant0{own}"), self._sections.get(f".nv.shared{own}")
     limit = block(Attribute.MAX_THREADS)

@@ -22,7 +22,7 @@ from tinyhw.core.errors import DecodeError, EncodeError, Unsupported
 from tinyhw.core.layout import Field, Packet
 
 CLASS_IDS = (0xC6C0, 0xC7C0, 0xC9C0, 0xCBC0, 0xCDC0, 0xCEC0)
-_VERSION = re.compile(r"QMDV(\d\d)_(\d\d)")
+_VERSION = re.compile(r"(?a)QMDV(\d\d)_(\d\d)")
 _NEWEST_NAMES = {  # what fields were called before, by their newest name; # is the number of a release or dependent
   "QMD_MINOR_VERSION": ("QMD_VERSION",),
   "GRID_WIDTH": ("CTA_RASTER_WIDTH",),

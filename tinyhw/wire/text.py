@@ -9,8 +9,8 @@ from typing import Any
 from tinyhw.core.errors import DecodeError
 from tinyhw.core.layout import Packet
 
-WHOLE = re.compile(r"\s*(\w+)\((.*)\)\s*", re.S)
-ASSIGNMENT = re.compile(r"(\w+)=(\([^()]*\)|[^,()\s]+)(?:,\s*|\s*$)")
+WHOLE = re.compile(r"(?a)\s*(\w+)\((.*)\)\s*", re.S)
+ASSIGNMENT = re.compile(r"(?a)(\w+)=(\([^()]*\)|[^,()\s]+)(?:,\s*|\s*$)")
 
 
 def _number(text: str, where: str) -> int:

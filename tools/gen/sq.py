@@ -24,9 +24,9 @@ UNIONS = {"gfx11": ("src/core/hw/gfxip/gfx9/chip/gfx10_sq_ko_reg.h", "rtIp2Plus"
 # Registers by the names that s_getreg has for them, and those that describe a program; not every generation has each.
 WAVE = {name: f"SQ_WAVE_{name}" for name in ("MODE", "STATUS", "STATE_PRIV", "HW_ID", "HW_ID1", "HW_ID2", "GPR_ALLOC",
                                              "LDS_ALLOC", "SHADER_CYCLES")} | {"SH_MEM_BASES": "SH_MEM_BASES"}
-PROGRAM = {f"RSRC{k}": f"COMPUTE_PGM_RSRC{k}" for k in (1, 2, 3)}
-MASK = re.compile(r"#define (SQ_WAVE_\w+?|SQ_BUF_RSRC_\w+?|SH_MEM_BASES|COMPUTE_PGM_RSRC\d)__(\w+)_MASK\s+"
-                  r"(0x[0-9a-fA-F]+)L?")
+PROGRAM = {f"RSRC{k}": f"COMPUTE_PGM_RSRC{k}" for k in (1, 2, 3)} | {"TMPRING_SIZE": "COMPUTE_TMPRING_SIZE"}
+MASK = re.compile(r"#define (SQ_WAVE_\w+?|SQ_BUF_RSRC_\w+?|SH_MEM_BASES|COMPUTE_PGM_RSRC\d|COMPUTE_TMPRING_SIZE)__(\w+)"
+                  r"_MASK\s+(0x[0-9a-fA-F]+)L?")
 RESOURCE = re.compile(r"SQ_BUF_RSRC_WORD(\d)")
 
 
@@ -88,7 +88,8 @@ def generate(sources: Sources) -> str:
               [*((LINUX, f) for f in linux.values()), *((PAL, f) for f in pal.values())], "tinyhw gen sq",
               ["A range is (lowest bit, number of bits). A buffer resource has 128 bits."]),
          "Registers = dict[str, dict[str, tuple[int, int]]]  # register (or instruction table) -> field -> range", ""]
-  for group, wanted, about in (("WAVE", WAVE, "registers that s_getreg reads"), ("PROGRAM", PROGRAM, "COMPUTE_PGM_*")):
+  for group, wanted, about in (("WAVE", WAVE, "registers that s_getreg reads"),
+                               ("PROGRAM", PROGRAM, "registers of a program")):
     for isa, found in registers.items():
       rows = {name: found[vendors] for name, vendors in wanted.items() if vendors in found}
       out += _table(f"{group}_{isa.upper()}", f"{isa}: {about}", rows)

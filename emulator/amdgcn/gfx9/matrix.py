@@ -61,8 +61,8 @@ class Shape:
 @cache
 def shape(mnemonic: str) -> Shape:
   """The shape in a mnemonic: v_mfma_[type of C]_[rows]x[columns]x[depth][_[blocks]b]_[type of A][_[type of B]]."""
-  m = re.fullmatch(r"v_s?mfmac?_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(?:_(\d+)b)?_(x?f\d+|bf16|i8|bf8|fp8)(?:_(bf8|fp8))?",
-                   mnemonic)
+  m = re.fullmatch(r"(?a)v_s?mfmac?_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(?:_(\d+)b)?"
+                   r"_(x?f\d+|bf16|i8|bf8|fp8)(?:_(bf8|fp8))?", mnemonic)
   assert m, mnemonic
   return Shape(int(m[2]), int(m[3]), int(m[4]), int(m[5] or 1), m[6], m[7] or m[6], m[1])
 

@@ -15,7 +15,8 @@ from tinyhw.emulator.values.ops import V
 
 _LARGEST: Final = 0x7BFF
 _POLES: Final = re.compile(r"v_(s_)?(rcp|rsq|log)_f16")  # infinite where the operand is zero
-_MOVES: Final = re.compile(r"[vs]_(pk_)?(min|max|med3|cndmask)\w*|v_div_fixup_f16")  # these choose, they round nothing
+# these choose, they round nothing
+_MOVES: Final = re.compile(r"(?a)[vs]_(pk_)?(min|max|med3|cndmask)\w*|v_div_fixup_f16")
 
 
 def limited(meaning: Meaning, mode: int) -> Meaning:

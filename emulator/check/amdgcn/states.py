@@ -150,8 +150,8 @@ RULES: Final = (
   *_matrix_rules(),
 )
 RULES_OF: Final[dict[str, tuple[Rule, ...]]] = {"gfx9": RULES}  # by the instruction table's name
-_M0_USERS: Final = re.compile(r"s_sendmsg|s_movrel|ds_\w*addtid|ds_gws|\w+_load_lds_|buffer_store_lds|v_interp")
-_DOT: Final = re.compile(r"v_dot\d+c?_")
+_M0_USERS: Final = re.compile(r"(?a)s_sendmsg|s_movrel|ds_\w*addtid|ds_gws|\w+_load_lds_|buffer_store_lds|v_interp")
+_DOT: Final = re.compile(r"(?a)v_dot\d+c?_")
 
 
 def passes_of(mnemonic: str) -> int:

@@ -184,7 +184,7 @@ def vector_name(number: int) -> str: return f"v{number}" if number < AGPR0 else 
 
 def register(name: str) -> tuple[str, int]:
   """("s", 4) of "s4", ("v", 3) of "v3", ("v", 259) of "a3", ("s", 106) of "vcc_lo". Raises InvalidArgument."""
-  m = re.fullmatch(r"(s|v|a|ttmp)\[?(\d{1,3})\]?", name)
+  m = re.fullmatch(r"(?a)(s|v|a|ttmp)\[?(\d{1,3})\]?", name)
   if m:
     kind, number = m[1], int(m[2])
     if kind == "v" and number < 256: return "v", number

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.core.source import Source, Spot, Variable
 from tinyhw.emulator.debug.code import Code, Line, Part
@@ -109,7 +110,7 @@ class PtxCode(Code):
     head, _, number = text.strip().rpartition(":")
     column = 0
     if head.startswith(f"{TEXT}:"): head, column, number = TEXT, int(number), head.rpartition(":")[2]
-    if not number.isdigit() or head != TEXT and (head or self.source.files()): return super().lines_at(text)
+    if not digits(number) or head != TEXT and (head or self.source.files()): return super().lines_at(text)
     found = sorted((line.instruction.at, code.pc(k)) for code in map(self.program.function, self.symbols)
                    for k, line in enumerate(code.flat.lines)
                    if line.instruction.at[0] >= int(number) and line.instruction.at >= (int(number), column))

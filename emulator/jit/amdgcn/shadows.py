@@ -31,7 +31,7 @@ _CARRIES: Final = re.compile(r"v_(add|sub|subrev|mul_lo|add3|lshl_add|mad|mul)_(
                              r"(_u32|_[iu]32)?$")
 _SHIFT: Final = re.compile(r"v_(lshl|lshr|ashr)rev_[bi]32$")
 _S_LOGIC: Final = re.compile(r"s_(mov|not|and|or|xor|nand|nor|xnor|andn2|orn2|and_not1|or_not1)_b(32|64)$")
-_SAVEEXEC: Final = re.compile(r"s_\w+_(saveexec|wrexec)_b(32|64)$")
+_SAVEEXEC: Final = re.compile(r"(?a)s_\w+_(saveexec|wrexec)_b(32|64)$")
 
 
 EXACT: Final = 160  # behind the masks of vector registers come scalar ones and SCC, then exact shadows
@@ -639,4 +639,4 @@ class Shadows:
 _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[Shadows, Instruction], bool]], ...]] = (
   (_MOVE, Shadows._move), (_BITWISE, Shadows._bitwise), (_SHIFT, Shadows._shifted), (_CARRIES, Shadows._carried),
   (re.compile(r"v_cndmask_b32$"), Shadows._select), (re.compile(r"v_read(first)?lane_b32$"), Shadows._one_lane),
-  (re.compile(r"v_writelane_b32$"), Shadows._write_lane), (re.compile(r"v_pk_\w+16$"), Shadows._packed))
+  (re.compile(r"v_writelane_b32$"), Shadows._write_lane), (re.compile(r"(?a)v_pk_\w+16$"), Shadows._packed))

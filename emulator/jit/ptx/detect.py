@@ -171,8 +171,7 @@ def _ran(launch: Watching) -> set[int]:
   while grid.left:
     if d.tick is not None: d.tick()
     count = min(launch.size(), COHORT)
-    cohort = launch.begin(grid.begun, count)
-    grid.left -= count
+    cohort = launch.begin(grid.started(count, grid.places), count)
     grid.stats.waves += count * grid.shared.warps
     try: cohort.finish(min(TURN, grid.watchdog))
     except Suspicion:

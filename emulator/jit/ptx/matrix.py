@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.environment import digits
 from tinyhw.core.memory import Access
 from tinyhw.emulator.jit.ptx import access, bulk, mbarrier, products, sparse, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
@@ -133,7 +134,7 @@ def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """A product of matrices, of which the left one may be sparse."""
   i, e = line.instruction, g.e
   if any(m.startswith("kind::") for m in i.modifiers): raise Untranslatable("of such matrices")
-  shape = next((re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit()), None)
+  shape = next((re.fullmatch(r"(?a)m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and digits(m[1])), None)
   if "m8n8k4" in i.modifiers and "f64" not in i.modifiers: return _quarters(g, line)
   kinds = [m for m in i.modifiers if m in BITS]
   if shape is None or len(kinds) != 4 or kinds[0] != kinds[3] \

@@ -475,8 +475,7 @@ class Launch:
       room = grid.places - sum(c.held() for c in running)
       while grid.left and room >= grid.shared.clustered:
         count = min(self.size(), room // grid.shared.clustered * grid.shared.clustered)
-        cohort = Cohort(self, grid.begun, count)
-        grid.left -= count
+        cohort = Cohort(self, grid.started(count, room), count)
         grid.stats.waves += count * grid.shared.warps
         over = self._ran(cohort)
         if over is None:
@@ -487,6 +486,7 @@ class Launch:
         if over is not True: room -= count
         yield None
         if handed > HANDED: return (yield from self._reference(running))
+      grid.tell(room)
       quiet = True
       for one in [*running]:
         over = self._interpreted(one) if isinstance(one, Blocks) else self._ran(one)

@@ -150,7 +150,7 @@ def wgmma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   i, e = line.instruction, g.e
   if "commit_group" in form.modifiers: return warpgroup.commit(g)
   if "mma_async" not in form.modifiers: return
-  shape = next((re.fullmatch(r"m64n(\d+)k(\d+)", m) for m in i.modifiers if m.startswith("m64")), None)
+  shape = next((re.fullmatch(r"(?a)m64n(\d+)k(\d+)", m) for m in i.modifiers if m.startswith("m64")), None)
   kinds = [m for m in i.modifiers if m in BITS]
   if shape is None or len(kinds) != 3 or not {*kinds[1:]} <= _TYPES:
     raise Untranslatable("of such matrices")

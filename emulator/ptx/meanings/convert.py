@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.environment import digits
 from tinyhw.emulator.values import rounding
 from tinyhw.emulator.values.ops import DTYPES, Binary, Ops, Ternary, Unary, V
 from tinyhw.emulator.values.ops import Operations as O
@@ -23,7 +24,7 @@ _FRACTION: Final = {"f16": (10, 15), "bf16": (7, 127)}  # bits, and the exponent
 
 def name_of(type_: str) -> str:
   """The name that `Ops` has for a type of PTX."""
-  return f"i{type_[1:]}" if type_[0] == "s" and type_[1:].isdigit() else type_
+  return f"i{type_[1:]}" if type_[0] == "s" and digits(type_[1:]) else type_
 
 
 def f32_of_bf16(o: O[V], x: V) -> V:

@@ -13,7 +13,7 @@ from tinyhw.compile.nvidia.installed import Library, library, packages, toolkits
 from tinyhw.core.errors import DecodeError, InvalidArgument, MissingTool
 
 HINT: Final = "install CUDA, or `pip install nvidia-cuda-nvrtc`"
-_ERROR: Final = re.compile(r"^(.*)\((\d+)\): (?:catastrophic )?error: (.*)$")
+_ERROR: Final = re.compile(r"(?a)^(.*)\((\d+)\): (?:catastrophic )?error: (.*)$")
 
 
 def find() -> str | None:

@@ -120,7 +120,7 @@ def found(pattern: str) -> list[str]:
     try: entries = os.listdir(folder or ".")
     except OSError: continue
     for entry in entries:
-      if match := re.fullmatch(pattern + r"(?:-(\d+))?", entry): names.setdefault(entry, int(match[1] or 0))
+      if match := re.fullmatch(pattern + r"(?:-([0-9]+))?", entry): names.setdefault(entry, int(match[1] or 0))
   return sorted(names, key=lambda n: -names[n])
 
 

@@ -20,7 +20,7 @@ class Assembler(Protocol):
 
 def check_processor(name: str) -> None:
   """Refuse what is no compute capability from 8.0 on."""
-  if not re.fullmatch(r"sm_\d+a?", name) or int(re.sub(r"\D", "", name)) < 80:
+  if not re.fullmatch(r"(?a)sm_\d+a?", name) or int(re.sub(r"(?a)\D", "", name)) < 80:
     raise InvalidArgument(f"no GPU is called {name!r} here", hint="sm_80 or newer, such as sm_90")
 
 

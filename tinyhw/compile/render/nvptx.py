@@ -43,7 +43,7 @@ class NVPTXRenderer(NVIDIARenderer, LLVMRenderer):
     super().__init__(capability, assembler)
     self.optimization = optimization
     # `mma` of floats of 8 bits came to PTX with its version 8.4; LLVM's own choice is the first that has the processor.
-    ada = 89 <= int(re.sub(r"\D", "", capability)) < 100
+    ada = 89 <= int(re.sub(r"(?a)\D", "", capability)) < 100
     self._processor = objects.Processor(TRIPLE, capability, "+ptx84" if ada else "")
 
   @property

@@ -89,7 +89,7 @@ class Writer(Lanes):
 
   def head(self) -> list[str]:
     """The lines before the kernel."""
-    number = int(re.sub(r"\D", "", self.renderer.capability))
+    number = int(re.sub(r"(?a)\D", "", self.renderer.capability))
     version = VERSIONS[max(n for n in VERSIONS if n <= number)]
     if any(u.op is Ops.WMMA and "e4m3" in u.arg for u in self.uops): version = max(version, BYTES_OF_MMA)
     target = self.renderer.capability

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyhw.compile.render.cfamily import CFamilyRenderer, Language, Writer
+from tinyhw.core.environment import digits
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.semantics import Scalar
@@ -125,7 +126,7 @@ class WGSLWriter(Writer):
 
   def count(self, u: UOp, dtype: DType) -> str:
     x = super().count(u, dtype)
-    return f"{x}u" if x.isdecimal() else f"u32({x})"
+    return f"{x}u" if digits(x) else f"u32({x})"
 
   def alu(self, u: UOp) -> str:
     x = [self.value(s) for s in u.src]

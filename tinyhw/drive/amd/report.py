@@ -20,10 +20,10 @@ from tinyhw.wire import codeobject, pm4, sdma
 _SHOWN_LOG_LINES = 12
 _LOG_PREFIX = re.compile(r"^amdgpu [0-9a-f:.]+: amdgpu: ")
 _PC = re.compile(r"(?<!called )at PC 0x([0-9a-f]+)")
-_TEXT, _WAVE, _LANE = re.compile(r" in '([^']*)'"), re.compile(r" wave (\d+)"), re.compile(r" lane (\d+)")
+_TEXT, _WAVE, _LANE = re.compile(r" in '([^']*)'"), re.compile(r"(?a) wave (\d+)"), re.compile(r"(?a) lane (\d+)")
 _CAUSE = re.compile(r" stopped: (.+?)(?= at PC 0x|; packet |$)")
 _CALLER = re.compile(r"called at PC 0x([0-9a-f]+)")
-_ACCESS = re.compile(r"page fault: (\w+) of (\d+) bytes at 0x([0-9a-f]+)")
+_ACCESS = re.compile(r"(?a)page fault: (\w+) of (\d+) bytes at 0x([0-9a-f]+)")
 _STATUS = re.compile(r"GCVM_L2_PROTECTION_FAULT_STATUS:0x([0-9A-Fa-f]+)")
 _STATUS_BITS = sum(f.mask for f in gc.GCVM_L2_PROTECTION_FAULT_STATUS.FIELDS)
 

@@ -14,9 +14,10 @@ from tinyhw.drive.queue import HardwareQueue, Submission
 from tinyhw.wire import rm
 
 _SHOWN_LOG_LINES: Final = 6
-_ACCESS: Final = re.compile(r"page fault: (\w+)(?: of (\d+) bytes)? at 0x([0-9a-f]+)")
-_FAULT: Final = re.compile(r"faulted @ 0x[0-9a-f]+_[0-9a-f]+\. Fault is of type \w+ ACCESS_TYPE_(?:VIRT|PHYS)_([A-Z]+)")
-_XID: Final = re.compile(r"NVRM: Xid \(PCI:([0-9a-f:.]+)\): (\d+), "
+_ACCESS: Final = re.compile(r"(?a)page fault: (\w+)(?: of (\d+) bytes)? at 0x([0-9a-f]+)")
+_FAULT: Final = re.compile(r"(?a)faulted @ 0x[0-9a-f]+_[0-9a-f]+\. "
+                           r"Fault is of type \w+ ACCESS_TYPE_(?:VIRT|PHYS)_([A-Z]+)")
+_XID: Final = re.compile(r"(?a)NVRM: Xid \(PCI:([0-9a-f:.]+)\): (\d+), "
                          r"(?:.*?Ch [0-9a-f]{8}, |pid=[^,]*, name=[^,]*, )?(.*)")
 _WHERE: Final = re.compile(r", in kernel |; in kernel ")
 

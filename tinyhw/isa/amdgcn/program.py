@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.isa.amdgcn.asm import assemble, candidates, normal
 from tinyhw.isa.amdgcn.tables import Table
@@ -22,10 +23,10 @@ ASSIGNMENT: Final = re.compile(rf"(?:\.set\s+({NAME})\s*,|({NAME})\s*=)\s*(.+)")
 TARGET: Final = re.compile(rf"(.*[\s,])({NAME})")
 # Directives that say nothing of the code's bytes: what a symbol is called, who may see it, how large it is.
 DESCRIPTIONS: Final = re.compile(
-  r"\.(globl|global|weak|protected|hidden|internal|local|type|size|file|ident|loc|amdgcn_target|cfi_\w+"
+  r"(?a)\.(globl|global|weak|protected|hidden|internal|local|type|size|file|ident|loc|amdgcn_target|cfi_\w+"
   r"|amdhsa_code_object_version|addrsig(_sym)?|amdgpu_lds|amdgpu_hsa_kernel)\b")
 BLOCKS: Final = {f".{name}": f".end_{name}" for name in ("amdhsa_kernel", "amdgpu_metadata", "amd_kernel_code_t")}
-SECTIONS: Final = re.compile(r"\.(?:text|data|bss|rodata|(?:push)?section\s+\"?([\w.$]+)|popsection)")
+SECTIONS: Final = re.compile(r"(?a)\.(?:text|data|bss|rodata|(?:push)?section\s+\"?([\w.$]+)|popsection)")
 DATA: Final = {".byte": 1, ".short": 2, ".2byte": 2, ".long": 4, ".int": 4, ".4byte": 4, ".quad": 8, ".8byte": 8}
 NOP: Final = 0xBF800000  # s_nop 0, in every generation; LLVM fills gaps between functions with it
 
@@ -70,7 +71,7 @@ def program(text: str, generation: Table, where: str) -> list[Item]:
   for n, line in _statements(text):
     try:
       while m := LABEL.match(line):
-        if m[1].isdigit(): raise InvalidArgument(f"{m[1]!r} is a local label; give it a name")
+        if digits(m[1]): raise InvalidArgument(f"{m[1]!r} is a local label; give it a name")
         if m[1] in labels: raise InvalidArgument(f"{m[1]!r} is a label already")
         labels[m[1]], line = at, line[m.end():].strip()
       if not line: continue
@@ -96,7 +97,7 @@ def _instruction(line: str, generation: Table, symbols: dict[str, int]) -> tuple
       return assemble(m[1] + "0", generation), m[2]
   try: return assemble(line, generation), ""
   except InvalidArgument as error:
-    if "@" in line or ".L" in line or "(" not in line and re.search(r"\b[A-Za-z_]\w*[+-]\d", line):
+    if "@" in line or ".L" in line or "(" not in line and re.search(r"(?a)\b[A-Za-z_]\w*[+-]\d", line):
       raise InvalidArgument(f"{error}; addresses of symbols are a linker's to fill in") from None
     raise
 

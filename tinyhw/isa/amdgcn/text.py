@@ -34,8 +34,8 @@ THIRD_SOURCE: Final = frozenset({"v_fmac_f16", "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8
 Printer = Callable[["Instruction", int], str]
 
 # Of a template: the mnemonic with its own suffix, and whether operands follow; a key.
-NAME: Final = re.compile(r"@(?:\{(\w+)\})?(?=(\$)?)")
-KEY: Final = re.compile(r"\$(\w+)")
+NAME: Final = re.compile(r"(?a)@(?:\{(\w+)\})?(?=(\$)?)")
+KEY: Final = re.compile(r"(?a)\$(\w+)")
 SPACES: Final = re.compile(r" {2,}")
 DELAYS: Final = ("NO_DEP", "VALU_DEP_1", "VALU_DEP_2", "VALU_DEP_3", "VALU_DEP_4", "TRANS32_DEP_1", "TRANS32_DEP_2",
                  "TRANS32_DEP_3", "FMA_ACCUM_CYCLE_1", "SALU_CYCLE_1", "SALU_CYCLE_2", "SALU_CYCLE_3")
@@ -383,11 +383,11 @@ def template(i: Row) -> str:
   line = i.text.replace(",$format $soffset", ", $soffset$format")
   if i.family in IMAGES: return re.sub(r"\[\$vaddr0[^\]]*\]", "$addresses", line)
   if i.family == "VOP3" and "$op_sel" not in line and any(o[5][:1] == "o" for o in i.operands):
-    line = re.sub(r"(.*\$src\d(?:_modifiers)?)", r"\1$op_sel", line)  # halves that LLVM's own text does not show
+    line = re.sub(r"(?a)(.*\$src\d(?:_modifiers)?)", r"\1$op_sel", line)  # halves that LLVM's own text does not show
   if i.family not in {"VOP2", "VOPC"} or "vcc" in line: return line
   vcc = NAMES[i.isa].vcc
   if i.family == "VOPC" and "VCC" in i.defs and "$sdst" not in line:
-    return re.sub(r"@(\{\w+\})? ?", rf"@\1 {vcc}, ", line)
+    return re.sub(r"(?a)@(\{\w+\})? ?", rf"@\1 {vcc}, ", line)
   if "VCC" in i.defs: line = line.replace("$vdst", f"$vdst, {vcc}")
   if "VCC" in i.uses: line = re.sub(r"(\$src1(_modifiers)?)", rf"\1, {vcc}", line)
   return line

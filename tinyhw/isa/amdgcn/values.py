@@ -20,7 +20,7 @@ INTEGER: Final = r"0[xX][0-9a-fA-F]+|0[bB][01]+|0|[1-9][0-9]*"
 NUMBER: Final = rf"({INTEGER})(?!\w)"
 FLOAT: Final = re.compile(r"-?[0-9]+(\.[0-9]*([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)")
 WHOLE: Final = re.compile(rf"-?({INTEGER})")
-SUM: Final = re.compile(r"[\w\s()+\-*|&~<>^]+")
+SUM: Final = re.compile(r"(?a)[\w\s()+\-*|&~<>^]+")
 OPERATORS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
   ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.BitOr: operator.or_,
   ast.BitAnd: operator.and_, ast.BitXor: operator.xor, ast.LShift: lambda a, b: a << (b & 63),

@@ -6,6 +6,7 @@ import struct
 from itertools import accumulate, chain
 from typing import Final
 
+from tinyhw.core.environment import digits
 from tinyhw.core.errors import DecodeError
 from tinyhw.isa.ptx.model import At
 
@@ -48,7 +49,7 @@ class _Kinds(dict[str, str]):
     first = text[:1]
     if first.isalpha() or first in {"_", "$"} or first == "%" and text != "%": kind = "name"
     elif first == ".": kind = "dot"
-    elif first.isdigit():
+    elif digits(first):
       kind = "int" if text[:2] in {"0x", "0X"} or not _FLOAT.search(text) else "float"
     else: kind = "string" if first == '"' else "op" if text else "end"
     self[text] = kind

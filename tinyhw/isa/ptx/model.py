@@ -4,6 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Union
 
+from tinyhw.core.environment import digits
+
 At = tuple[int, int]
 NOWHERE: At = (0, 0)
 
@@ -256,4 +258,4 @@ class Module:
   @property
   def sm(self) -> int:
     """The number of the target: 80 for sm_80, 90 for sm_90a."""
-    return int("".join(c for c in self.target[0].partition("_")[2] if c.isdigit()) or 0)
+    return int("".join(c for c in self.target[0].partition("_")[2] if digits(c)) or 0)

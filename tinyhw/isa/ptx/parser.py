@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Final, NoReturn
 
+from tinyhw.core.environment import digits
 from tinyhw.isa.ptx.lexer import PtxSyntaxError, Tokens, float_bits, integer
 from tinyhw.isa.ptx.model import (
   Address,
@@ -190,7 +191,7 @@ class _Parser:
 
   def version(self) -> tuple[int, int]:
     major, _, minor = self.text.partition(".")
-    if self.kind != "float" or not (major.isdigit() and minor.isdigit()): self.fail("a version such as 9.0")
+    if self.kind != "float" or not (digits(major) and digits(minor)): self.fail("a version such as 9.0")
     self.step()
     return int(major), int(minor)
 

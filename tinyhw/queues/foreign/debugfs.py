@@ -12,7 +12,7 @@ from typing import Final
 from tinyhw.core.errors import DecodeError
 from tinyhw.queues.foreign.dump import Dump, Ring, kind_of
 
-_NAME: Final = re.compile(r"amdgpu_ring_([A-Za-z][\w.]*?)(?:\.(?:bin|raw|dump|dat|txt))?")
+_NAME: Final = re.compile(r"(?a)amdgpu_ring_([A-Za-z][\w.]*?)(?:\.(?:bin|raw|dump|dat|txt))?")
 HEAD: Final = 12  # bytes of pointers
 
 

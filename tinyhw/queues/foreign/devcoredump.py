@@ -12,19 +12,19 @@ from typing import Final
 from tinyhw.queues.foreign.dump import LONGEST, Dump, Fault, Registers, Ring, kind_of
 
 HEAD: Final = "**** AMDGPU Device Coredump ****"
-_HUB: Final = re.compile(r"\[(\w+)\] Page fault observed")
+_HUB: Final = re.compile(r"(?a)\[(\w+)\] Page fault observed")
 _ADDRESS: Final = re.compile(r"Faulty page starting at address:? ?0x([0-9a-fA-F]{1,16})")
 _STATUS: Final = re.compile(r"Protection fault status register: ?0x([0-9a-fA-F]{1,8})")
-_TIMED_OUT: Final = re.compile(r"IP Type: (\d+) Ring Name: (\S+)")
-_VERSION: Final = re.compile(r"HWIP: (\S+?)\[\d+\]\[(\d+)\]: v(\d{1,5}(?:\.\d{1,5})+)")
+_TIMED_OUT: Final = re.compile(r"(?a)IP Type: (\d+) Ring Name: (\S+)")
+_VERSION: Final = re.compile(r"(?a)HWIP: (\S+?)\[\d+\]\[(\d+)\]: v(\d{1,5}(?:\.\d{1,5})+)")
 _NAME: Final = re.compile(r"ring name: (\S+)")
 _POINTERS: Final = re.compile(r"Rptr: 0x([0-9a-fA-F]{1,16}) Wptr: 0x([0-9a-fA-F]{1,16})"
                               r"(?: RB mask: ([0-9a-fA-F]{1,8}))?")
-_SIZE: Final = re.compile(r"Ring size in dwords: (\d{1,9})")
+_SIZE: Final = re.compile(r"(?a)Ring size in dwords: (\d{1,9})")
 _WORD: Final = re.compile(r"0x([0-9a-fA-F]{1,8})\s+0x([0-9a-fA-F]{1,8})")
-_REGISTER: Final = re.compile(r"([A-Za-z]\w*)\s+0x([0-9a-fA-F]{1,16})")
+_REGISTER: Final = re.compile(r"(?a)([A-Za-z]\w*)\s+0x([0-9a-fA-F]{1,16})")
 _DUMPED: Final = re.compile(r"(0x[0-9a-fA-F]{8}): 0x([0-9a-fA-F]{1,8})")
-_FACT: Final = re.compile(r"([A-Za-z][\w /.\[\]-]*?)\s*: ?(.*)")
+_FACT: Final = re.compile(r"(?a)([A-Za-z][\w /.\[\]-]*?)\s*: ?(.*)")
 _HEADS: Final = frozenset({"Ring contents", "IP Dump", "Ring buffer information", "Ring timed out details",
                            "HW IP Version Information", "AMDGPU register dumps:", "SOC Information",
                            "SOC Memory Information", "GDS Config", "IP Firmwares", "VBIOS Information"})
@@ -94,7 +94,7 @@ class _Reader:
     elif m := _DUMPED.fullmatch(text):
       if not self.dump.registers or self.dump.registers[-1].where != "at reset": self._begin("at reset")
       self.dump.registers[-1].values.append((m[1], int(m[2], 16)))
-    elif self._block and re.match(r"(?:xcc:?\d+ )?(?:mec|me|xcc|Instance|Active Instance)\b", text):
+    elif self._block and re.match(r"(?a)(?:xcc:?\d+ )?(?:mec|me|xcc|Instance|Active Instance)\b", text):
       self._registers = self._begin(f"{self._block}, {text}")
     elif text in _HEADS or text.replace("\t", " ").startswith("Offset"):
       if text == "Ring buffer information": self._block, self._registers = "", None

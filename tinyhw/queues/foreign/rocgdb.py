@@ -18,20 +18,20 @@ from typing import Final
 from tinyhw.queues.foreign.dump import LONGEST, Dump, Table
 
 _QUEUE: Final = re.compile(
-  r"(?P<current>\*?)\s*(?P<id>[\d.]{1,12})\s+(?P<target>AMDGPU Queue (?P<agent>\d+):(?P<queue>\d+) \(QID \d+\))\s+"
+  r"(?a)(?P<current>\*?)\s*(?P<id>[\d.]{1,12})\s+(?P<target>AMDGPU Queue (?P<agent>\d+):(?P<queue>\d+) \(QID \d+\))\s+"
   r"(?P<type>\S.*?)\s+(?P<read>\d{1,20})\s+(?P<write>\d{1,20})\s+(?P<size>\d{1,20})\s+(?P<address>0x[0-9a-fA-F]{1,16})")
 _DISPATCH: Final = re.compile(
-  r"(?P<current>\*?)\s*(?P<id>[\d.]{1,12})\s+(?P<target>AMDGPU Dispatch (?P<agent>\d+):(?P<queue>\d+):\d+ "
+  r"(?a)(?P<current>\*?)\s*(?P<id>[\d.]{1,12})\s+(?P<target>AMDGPU Dispatch (?P<agent>\d+):(?P<queue>\d+):\d+ "
   r"\(PKID (?P<packet>\d{1,20})\))\s+\[(?P<grid>[\d,]+)\]\s+\[(?P<workgroup>[\d,]+)\]\s+(?P<rest>\S.*)")
-_TUPLE: Final = re.compile(r'\{((?:[\w-]+="[^"]*",?\s*){2,})')
-_PAIR: Final = re.compile(r'([\w-]+)="([^"]*)"')
+_TUPLE: Final = re.compile(r'(?a)\{((?:[\w-]+="[^"]*",?\s*){2,})')
+_PAIR: Final = re.compile(r'(?a)([\w-]+)="([^"]*)"')
 _FENCE: Final = re.compile(r"[BARas|]+(?=\s|$)")
 _NUMBERS: Final = ("read", "write", "size", "packet")
 
 
 def is_one(text: str) -> bool:
   """Whether a text is one."""
-  return re.search(r"AMDGPU (?:Queue \d+:\d+ \(QID|Dispatch \d+:\d+:\d+ \(PKID)", text) is not None
+  return re.search(r"(?a)AMDGPU (?:Queue \d+:\d+ \(QID|Dispatch \d+:\d+:\d+ \(PKID)", text) is not None
 
 
 def read(text: str) -> Dump:
@@ -44,8 +44,8 @@ def read(text: str) -> Dump:
     elif found := [dict(_PAIR.findall(t[1])) for t in _TUPLE.finditer(line)]:
       for row in found:
         target = row.get("target-id", "")
-        if q := re.match(r"AMDGPU Queue (\d+):(\d+)", target): queues.rows.append(_tuple(row, q))
-        elif d := re.match(r"AMDGPU Dispatch (\d+):(\d+):\d+ \(PKID (\d{1,20})\)", target):
+        if q := re.match(r"(?a)AMDGPU Queue (\d+):(\d+)", target): queues.rows.append(_tuple(row, q))
+        elif d := re.match(r"(?a)AMDGPU Dispatch (\d+):(\d+):\d+ \(PKID (\d{1,20})\)", target):
           dispatches.rows.append({**_tuple(row, d), "packet": int(d[3])})
         else: rest.append(line)
     elif line: rest.append(line)
@@ -68,7 +68,7 @@ def _tuple(row: dict[str, str], m: re.Match[str]) -> dict[str, str | int]:
   """A tuple of the machine interface, by the names of the text's columns beside its own."""
   made: dict[str, str | int] = {**row, "target": row["target-id"], "agent": m[1], "queue": m[2]}
   for name in ("read", "write", "size"):
-    if re.fullmatch(r"\d{1,20}", row.get(name, "")): made[name] = int(row[name])
+    if re.fullmatch(r"(?a)\d{1,20}", row.get(name, "")): made[name] = int(row[name])
   if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", row.get("addr", "")): made["address"] = int(row["addr"], 16)
   return made
 

@@ -23,16 +23,16 @@ from tinyhw.queues.foreign.dump import LONGEST, Dump, Ring, kind_of
 
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _HEX: Final = r"0[xX]([0-9a-fA-F]{1,16})"
-_POINTER: Final = re.compile(r"(\S+?)\.(\S+)\.(rptr|wptr|drv_wptr) == (\d{1,10})")
-_WORD: Final = re.compile(r"(\S+?)\.(\S+)\.ring\[\s*(\d{1,8})\s*\] == 0x([0-9a-fA-F]{1,8})\b")
-_START: Final = re.compile(rf"Decoding IB at (\w+)@{_HEX} from (\w+)@{_HEX} of (\d{{1,9}}) words")
-_FIELD: Final = re.compile(rf"\[(\w+)@{_HEX} \+ {_HEX}\s*\]\s*\[\s*(0x[0-9a-fA-F]{{1,16}})\s*\]\s*(.*)")
-_OLD: Final = re.compile(rf"IB\[(\w+)@{_HEX} \+ {_HEX}\s*\] = 0x([0-9a-fA-F]{{1,8}})\b(.*)")
-_LLVM: Final = re.compile(r"gfx(\d{1,2})([0-9a-f])([0-9a-f])")
+_POINTER: Final = re.compile(r"(?a)(\S+?)\.(\S+)\.(rptr|wptr|drv_wptr) == (\d{1,10})")
+_WORD: Final = re.compile(r"(?a)(\S+?)\.(\S+)\.ring\[\s*(\d{1,8})\s*\] == 0x([0-9a-fA-F]{1,8})\b")
+_START: Final = re.compile(rf"(?a)Decoding IB at (\w+)@{_HEX} from (\w+)@{_HEX} of (\d{{1,9}}) words")
+_FIELD: Final = re.compile(rf"(?a)\[(\w+)@{_HEX} \+ {_HEX}\s*\]\s*\[\s*(0x[0-9a-fA-F]{{1,16}})\s*\]\s*(.*)")
+_OLD: Final = re.compile(rf"(?a)IB\[(\w+)@{_HEX} \+ {_HEX}\s*\] = 0x([0-9a-fA-F]{{1,8}})\b(.*)")
+_LLVM: Final = re.compile(r"(?a)gfx(\d{1,2})([0-9a-f])([0-9a-f])")
 _ENDS: Final = frozenset({"", "Done decoding IB", "End of IB"})
 _LEAST: Final = 64  # dwords; amdgpu has rings of 1024 and more
 _FAR: Final = 1 << 17  # bytes between two lines of one listing: no packet has so many
-_PACKET3: Final = re.compile(r"Opcode 0x[0-9a-f]+ \[\S+\] \(\d+ words, type: 3")
+_PACKET3: Final = re.compile(r"(?a)Opcode 0x[0-9a-f]+ \[\S+\] \(\d+ words, type: 3")
 
 
 def is_one(text: str) -> bool:

@@ -24,7 +24,7 @@ Step = tuple[str, str, str]  # a fixed part; a key of an operand or modifier; or
 def steps(row: Row) -> tuple[Step, ...]:
   """The parts of a row's template in their order."""
   names, out = iter(row.mnemonic.split(" :: ")), []
-  for fixed, own, _, key in re.findall(r"([^@$]+)|@(?:\{(\w+)\})?(?=(\$)?)|\$(\w+)", template(row)):
+  for fixed, own, _, key in re.findall(r"(?a)([^@$]+)|@(?:\{(\w+)\})?(?=(\$)?)|\$(\w+)", template(row)):
     if key == "vdst" and not any(o[0] == key for o in row.operands): key = "vdata"
     if fixed or key: out.append((fixed, key, ""))
     else:
@@ -53,7 +53,7 @@ def walk(row: Row, text: str, generation: Table) -> Line:
   return line
 
 
-REGISTER: Final = re.compile(r"\b(v|s|a|ttmp)\[\s*(\w+)\s*(?::\s*(\w+)\s*)?\]")
+REGISTER: Final = re.compile(r"(?a)\b(v|s|a|ttmp)\[\s*(\w+)\s*(?::\s*(\w+)\s*)?\]")
 
 
 def _group(match: re.Match[str]) -> str:
@@ -73,7 +73,7 @@ def normal(text: str) -> str:
   head, gap, rest = text.partition(" ")
   if head != head.lower(): text = head.lower() + gap + rest
   if "[" in text: text = REGISTER.sub(_group, text)
-  return re.sub(r"\bdim:(?!SQ_RSRC)(\w+)", r"dim:SQ_RSRC_IMG_\1", text) if "dim:" in text else text
+  return re.sub(r"(?a)\bdim:(?!SQ_RSRC)(\w+)", r"dim:SQ_RSRC_IMG_\1", text) if "dim:" in text else text
 
 
 def candidates(text: str, generation: Table) -> tuple[Row, ...]:

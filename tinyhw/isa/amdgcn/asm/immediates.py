@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from tinyhw.core.environment import digits
 from tinyhw.isa.amdgcn.names import INDEXED, NAMES, VERSION_FLAGS, VERSIONS, Names
 from tinyhw.isa.amdgcn.text import DELAYS, DEPCTR, SKIPS
 from tinyhw.isa.amdgcn.values import number
@@ -16,7 +17,7 @@ def counters(text: str, fields: dict[str, Pieces], start: int) -> int | None:
   """`name(value) name(value)` into a word that starts with all counters at their defaults."""
   value = start
   for part in re.split(r"[\s&,]+", re.sub(r"\s*([()])\s*", r"\1 ", text).replace("( ", "(").strip()):
-    m = re.fullmatch(r"(\w+?)(_sat)?\((\w+)\)", part)
+    m = re.fullmatch(r"(?a)(\w+?)(_sat)?\((\w+)\)", part)
     count = number(m[3]) if m else None
     if m is None or count is None or m[1] not in fields: return None
     top = (1 << sum(w for _, _, w in fields[m[1]])) - 1
@@ -39,7 +40,7 @@ def delay(text: str) -> int | None:
   value = 0
   places = {"instid0": (0, DELAYS), "instskip": (4, SKIPS), "instid1": (7, DELAYS)}
   for part in text.split("|"):
-    m = re.fullmatch(r"\s*(\w+)\((\w+)\)\s*", part)
+    m = re.fullmatch(r"(?a)\s*(\w+)\((\w+)\)\s*", part)
     if m is None or m[1] not in places or m[2] not in places[m[1]][1]: return None
     at, names = places[m[1]]
     value |= names.index(m[2]) << at
@@ -48,9 +49,9 @@ def delay(text: str) -> int | None:
 
 def hwreg(text: str, isa: str) -> int | None:
   """hwreg(NAME) or hwreg(NAME, first bit, bits)."""
-  m = re.fullmatch(r"hwreg\((\w+)(?:, *(\d+), *(\d+))?\)", text)
+  m = re.fullmatch(r"(?a)hwreg\((\w+)(?:, *(\d+), *(\d+))?\)", text)
   if m is None: return None
-  ident = next((k for k, n in NAMES[isa].hwregs.items() if n == m[1]), int(m[1]) if m[1].isdecimal() else 64)
+  ident = next((k for k, n in NAMES[isa].hwregs.items() if n == m[1]), int(m[1]) if digits(m[1]) else 64)
   at, size = int(m[2] or 0), int(m[3] or 32)
   return ident | at << 6 | size - 1 << 11 if ident < 64 and at < 32 and 1 <= size <= 32 else None
 
@@ -58,14 +59,14 @@ def hwreg(text: str, isa: str) -> int | None:
 def message(text: str, isa: str) -> int | None:
   """sendmsg(NAME) or sendmsg(NUMBER, 0, 0); on gfx9 sendmsg(NAME, OPERATION, STREAM), each a name or a number."""
   if (names := NAMES[isa]).operations: return staged_message(names, text)
-  m = re.fullmatch(r"sendmsg\((\w+)(?:, *0, *0)?\)", text)
+  m = re.fullmatch(r"(?a)sendmsg\((\w+)(?:, *0, *0)?\)", text)
   if m is None: return None
-  return next((k for k, n in names.messages.items() if n == m[1]), int(m[1]) if m[1].isdecimal() else None)
+  return next((k for k, n in names.messages.items() if n == m[1]), int(m[1]) if digits(m[1]) else None)
 
 
 def staged_message(names: Names, text: str) -> int | None:
   """gfx9's message: an id, an operation and a stream."""
-  m = re.fullmatch(r"sendmsg\((\w+)(?:, *(\w+))?(?:, *(\d+))?\)", text)
+  m = re.fullmatch(r"(?a)sendmsg\((\w+)(?:, *(\w+))?(?:, *(\d+))?\)", text)
   if m is None: return None
   ident = next((k for k, n in names.messages.items() if n == m[1]), number(m[1]))
   operations = names.operations.get(m[1], {})

@@ -22,7 +22,7 @@ compiled = cache(re.compile)
 @cache
 def pieces(wanted: str) -> tuple[str, ...]:
   """The words and signs of a fixed part of a template."""
-  return tuple(re.findall(r"\w+|[^\w\s]", wanted))
+  return tuple(re.findall(r"(?a)\w+|[^\w\s]", wanted))
 
 
 @dataclass

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from tinyhw.core.environment import digits
 from tinyhw.isa.amdgcn.asm.immediates import SIMM16
 from tinyhw.isa.amdgcn.asm.line import Line, Reject
 from tinyhw.isa.amdgcn.asm.operands import REGISTERS
@@ -90,7 +91,7 @@ def swizzle(line: Line, text: str) -> int:
   if kind == "BITMASK_PERM" and len(rest) == 1 and re.fullmatch("[01pi]{5}", rest[0]):
     masks = {"0": (0, 0, 0), "1": (0, 1, 0), "p": (1, 0, 0), "i": (1, 0, 1)}
     return sum(masks[c][part] << 5 * part + 4 - k for k, c in enumerate(rest[0]) for part in range(3))
-  values = [int(t) for t in rest if t.isdecimal()]
+  values = [int(t) for t in rest if digits(t)]
   if len(values) == len(rest):
     if kind == "QUAD_PERM" and len(values) == 4 and max(values) < 4:
       return 0x8000 | sum(v << 2 * k for k, v in enumerate(values))

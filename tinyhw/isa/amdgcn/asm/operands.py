@@ -37,7 +37,7 @@ def register(line: Line, token: str, spec: Operand) -> int | None:
   """Number of a vector register, its half put into op_sel where it belongs there; None for another kind of operand."""
   name, role, kind, dwords, _, half = spec
   half = half.rstrip("e")
-  m = re.fullmatch(r"([av])(?:(\d+)|\[(\d+):(\d+)\])(?:\.([lh]))?", token)
+  m = re.fullmatch(r"(?a)([av])(?:(\d+)|\[(\d+):(\d+)\])(?:\.([lh]))?", token)
   if m is None: return None
   first = int(m[2] or m[3])
   if (int(m[4]) - first + 1 if m[4] else 1) != max(dwords, 1):
