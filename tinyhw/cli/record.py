@@ -44,14 +44,19 @@ def run_recorded(path: Path, mockgpu: str | None, program: str, arguments: tuple
                  output: TextIO | None = None) -> int:
   """Run a program that records to a file; its exit status. Its standard output goes to `output`, or is this process's.
   Raises InvalidArgument where it cannot be run."""
-  environment = dict(os.environ, RECORD=str(path.resolve()), TINYHW_RECORD_RUN=os.urandom(8).hex())
+  environment = dict(os.environ, **recorded_to(path))
   if mockgpu: name_cards(environment, mockgpu)
-  path.unlink(missing_ok=True)
   start = [program, *arguments]
   if program.endswith(".py"): start.insert(0, sys.executable)
   try: child = subprocess.Popen(start, env=environment, stdout=output)
   except OSError as error: raise InvalidArgument(f"cannot be run: {error.strerror}", where=program) from None
   return _wait(child)
+
+
+def recorded_to(path: Path) -> dict[str, str]:
+  """What a process has in its environment that records to a new file."""
+  path.unlink(missing_ok=True)
+  return {"RECORD": str(path.resolve()), "TINYHW_RECORD_RUN": os.urandom(8).hex()}
 
 
 def name_cards(environment: dict[str, str], mockgpu: str) -> None:

@@ -7,7 +7,8 @@ import os
 from typing import Any
 
 from tinyhw.queues.capture import Step
-from tinyhw.queues.events import CLOCK, Close, Ioctl, Mmap, Munmap, Note, Open, Waited
+from tinyhw.queues.cuda import text as cuda
+from tinyhw.queues.events import CLOCK, Call, Close, Ioctl, Mmap, Munmap, Note, Open, Waited
 from tinyhw.queues.world import World
 from tinyhw.wire import kfd, rm, uvm
 
@@ -24,6 +25,7 @@ def text(step: Step) -> str:
     case Munmap(): return f"munmap({event.address:#x}, {event.length:#x})"
     case Ioctl(): return _ioctl(event, step.world)
     case Waited(): return f"waited {event.ns / 1e6:.3f} ms ({CLOCK.value}): {'done' if event.met else 'in vain'}"
+    case Call(): return cuda.text(event)
     case Note(): return f"{event.kind}: {event.text}"
   return ""
 

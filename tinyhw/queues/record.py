@@ -101,9 +101,20 @@ class Recorder:
       if peek is not None: self._peeks[vendor] = peek
     return RecordingPort(port, self, vendor, world)
 
+  def world(self, vendor: str) -> World:
+    """What a vendor's calls have made so far."""
+    with self._lock: return self._worlds.setdefault(vendor, new_world(vendor))
+
+  def keep(self, content: bytes | memoryview) -> bytes:
+    """Store a content; its hash."""
+    name = content_hash(content)
+    with self._lock:
+      if self._mine: self._writer.blob(content, name)
+    return name
+
   def note(self, kind: str, text: str) -> None:
     """Put a line of somebody's into the capture."""
-    self._tell("", Note(kind=kind, text=text))
+    self.tell("", Note(kind=kind, text=text))
 
   def flush(self) -> None:
     """Have all that was told on file."""
@@ -121,7 +132,8 @@ class Recorder:
   @property
   def _mine(self) -> bool: return self._pid == os.getpid()
 
-  def _tell(self, vendor: str, event: Event) -> None:
+  def tell(self, vendor: str, event: Event) -> None:
+    """Put an event into the capture, behind the others."""
     with self._lock:
       if not self._mine: return
       event.at_ns = time.perf_counter_ns() - self._start
@@ -145,7 +157,7 @@ class Recorder:
       if queue is not None:
         self._tell_programs(vendor)
         self._follow(port, vendor, world, queue, event)
-      self._tell(vendor, event)
+      self.tell(vendor, event)
       self.submissions += queue is not None
       self._writer.flush()
 
@@ -261,7 +273,7 @@ class Recorder:
       for one in open_:
         for key in one.touched: ended.pop(key, None)
       rows = [row for made in ended.values() if made.freed_at < 0 for row in self._changed(port, vendor, made, False)]
-      if rows or told: self._tell(vendor, Seen(memory=rows, signals=values))
+      if rows or told: self.tell(vendor, Seen(memory=rows, signals=values))
 
   def _is_over(self, port: Port, vendor: str, address: int, size: int, number: int) -> bool:
     """Whether a signal of a submission, or of a later one, has come."""
@@ -275,7 +287,7 @@ class Recorder:
       if self._programs.get((vendor, code.address)) is code.file: continue
       self._programs[vendor, code.address] = code.file
       self._writer.blob(code.file, name := content_hash(code.file))
-      self._tell(vendor, Program(address=code.address, size=code.size, name=code.name, kind=code.kind, image=name,
+      self.tell(vendor, Program(address=code.address, size=code.size, name=code.name, kind=code.kind, image=name,
                                  kernels=[list(k) for k in code.kernels]))
 
 
@@ -349,7 +361,7 @@ class RecordingPort:
   def now_ns(self) -> int: return self.inner.now_ns()
   def pid(self) -> int: return self.inner.pid()
 
-  def _tell(self, event: Event) -> None: self._recorder._tell(self._vendor, event)
+  def _tell(self, event: Event) -> None: self._recorder.tell(self._vendor, event)
 
 
 def raw(argument: Any) -> bytes:

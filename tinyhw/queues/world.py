@@ -110,6 +110,7 @@ class Follow(Protocol):
 class World(ABC):
   """One vendor's. `apply` takes events in order; lookups are by GPU address."""
   PATHS: tuple[str, ...] = ()
+  COMPLETE = True  # whether all that writes memory of the GPU is told
 
   def __init__(self) -> None:
     self.files: dict[int, str] = {}
