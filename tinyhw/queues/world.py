@@ -150,6 +150,11 @@ class World(ABC):
     found = self._live[i][2]
     return found if address < found.end else None
 
+  @property
+  def span(self) -> tuple[int, int]:
+    """The first address that an allocation has, and the end of the last one."""
+    return (self._live[0][0], self._live[-1][2].end) if self._live else (0, 0)
+
   def was(self, address: int) -> Allocation | None:
     """The allocation that held an address last and is freed."""
     return next((a for a in reversed(self.freed) if a.address <= address < a.end), None)

@@ -167,7 +167,8 @@ class CudaRecorder:
                                           kernels=[[function.name, entry, function.params_size]]))
       names = [p.name for p in function.module.linked.module.entries[function.name].params]
       self._recorder.tell(VENDOR, Function(entry=entry, parameters=[
-        [name, offset, size] for name, (offset, size) in zip(names, function.params)]))
+        [name.removeprefix(f"{function.name}_"), offset, size]  # nvcc's have it in front
+        for name, (offset, size) in zip(names, function.params)]))
     event.entry, event.grid, event.block, event.shared = entry, [*shape.grid], [*shape.block], shape.shared
     event.pieces = [[ARGUMENTS, launch.params]]
 
