@@ -491,7 +491,8 @@ class Happens:
         continue
       ordered = know.has(a) or (a.place.agent == access.place.agent and a.work < 0 and a.packet <= access.packet)
       if not ordered:
-        if self._collide(a, access): self._tell("order", a, access)
+        first, second = (access, a) if a.place.submission > access.place.submission >= 0 else (a, access)
+        if self._collide(a, access): self._tell("order", first, second)
       elif a.writes and access.use is not Use.WRITE: self._seen_by(runner, a, access)
       covered = access.start <= a.start and a.end <= access.end and ordered
       if not (covered and (access.use is Use.WRITE or (access.use is a.use and access.engine == a.engine
