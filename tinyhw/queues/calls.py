@@ -34,9 +34,13 @@ def _failed(number: int) -> str:
   return f" {errno.errorcode.get(number, number)} ({os.strerror(number)})" if number else ""
 
 
+def declared(vendor: str, path: str) -> Any:
+  """Whose calls those of a file are: what has them by their numbers."""
+  return uvm if "uvm" in path else rm if vendor == "nv" else kfd
+
+
 def _ioctl(event: Ioctl, world: World | None) -> str:
-  path = world.files.get(event.fd, "") if world is not None else ""
-  module: Any = uvm if "uvm" in path else rm if event.vendor == "nv" else kfd
+  module = declared(event.vendor, world.files.get(event.fd, "") if world is not None else "")
   found = module.find(event.request)
   argument: Any = None
   if found is not None and found.struct is not None and len(event.after) == ctypes.sizeof(found.struct):

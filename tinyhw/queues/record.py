@@ -153,12 +153,12 @@ class Recorder:
   @property
   def _mine(self) -> bool: return self._pid == os.getpid()
 
-  def tell(self, vendor: str, event: Event) -> None:
-    """Put an event into the capture, behind the others."""
+  def tell(self, vendor: str, event: Event, thread: int | None = None) -> None:
+    """Put an event into the capture, behind the others; of another process's thread by its number."""
     with self._lock:
       if not self._mine: return
       event.at_ns = time.perf_counter_ns() - self._start
-      event.thread = self._threads.setdefault(threading.get_ident(), len(self._threads))
+      event.thread = self._threads.setdefault(threading.get_ident() if thread is None else thread, len(self._threads))
       event.vendor = vendor
       if vendor:
         world = self._worlds[vendor]

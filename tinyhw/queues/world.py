@@ -5,6 +5,7 @@ what both vendors share; `amd.world` and `nv.world` know their own calls.
 """
 from __future__ import annotations
 
+import ctypes
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
@@ -178,9 +179,14 @@ class World(ABC):
       case Mmap(errno=0): self.mapped(event)
       case Munmap(): self.unmapped(event)
 
+  def led(self, argument: Any) -> tuple[int, int]:
+    """Where a call's pointer leads to: address and bytes, as far as the call says how much that is; else 0 bytes."""
+    return 0, 0
+
   def inner(self, argument: Any) -> bytes:
-    """What a call's pointer leads to, as far as the call says how much that is."""
-    return b""
+    """What a call of this process leads to."""
+    address, size = self.led(argument)
+    return ctypes.string_at(address, size) if size else b""
 
   @abstractmethod
   def called(self, call: Ioctl, when: int) -> None:
