@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw import explored
 from tinyhw.core.environment import count
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
+from tinyhw.recorded import RECORDING
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
@@ -69,6 +70,7 @@ def mock_machine(kind: str, cards: tuple[str, ...], **options: Any) -> tuple[Any
         raise Unsupported("declared faults of", "a CUDA mock", where="MOCKGPU_FAULTS",
                           hint="DEV=NV and DEV=AMD have them")
       machine = CudaMachine(cards, **options)
+      RECORDING.watch(machine)
       return machine, stand_in(machine)
     if kind == "NV":
       from tinyhw.mock.nv.machine import NvMachine

@@ -17,7 +17,7 @@ from tinyhw.emulator import ptx
 from tinyhw.emulator.observe import Observer
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.debug import Machines, Session
-from tinyhw.replayed import machine_for
+from tinyhw.replayed import cards_of, machine_for
 from tinyhw.wire import codeobject
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def new_session(path: str | os.PathLike[str], mockgpu: str | None = None) -> Session:
   """A session that stands at the beginning of a capture; `mockgpu` as in MOCKGPU, else the capture's own cards."""
   def machines(capture: Capture) -> Machines:
-    if (mockgpu or str(capture.head.get("mockgpu") or "")) in ("", "0"):
+    if not cards_of(capture, mockgpu):
       raise DeviceError("the capture is a real card's, and a card cannot be stepped", where=os.fspath(path),
                         hint="name mock cards of its generation: --mockgpu gfx1100")
     ports, looks, made = machine_for(capture, mockgpu)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.core.ending import Step, at_end
-from tinyhw.core.errors import DecodeError, MissingFile
+from tinyhw.core.errors import DecodeError, MissingFile, PageFault
 
 if TYPE_CHECKING:
+  from tinyhw.mock.cuda.machine import CudaMachine
   from tinyhw.queues.record import Code, Recorder
 
 VENDORS: Final = {"AMD": "amd", "NV": "nv"}  # of the kinds of devices whose drivers have a port
@@ -38,14 +39,31 @@ class Recording:
     assert self.recorder is not None
     return self.recorder.port(port, VENDORS[kind], None if machine is None else machine.look)
 
-  def _begin(self, path: str, runtimes: Callable[[], list[Any]]) -> None:
+  def watch(self, machine: CudaMachine) -> None:
+    """Have what a program asks of a CUDA mock recorded, where that is wanted."""
+    path = self._wanted or os.environ.get("RECORD", "")
+    if not path: return
+    from tinyhw.emulator.ranges import Ranges
+    from tinyhw.mock.memory import Refused
+    from tinyhw.queues.cuda.record import CudaRecorder  # as below
+    if self.recorder is None or self._pid != os.getpid(): self._begin(path, list, cuda=True)
+    assert self.recorder is not None
+    def read(address: int, size: int) -> bytes | None:
+      try: return machine.user.read(address, size)
+      except Refused: return None
+    def view(address: int, size: int) -> memoryview | None:
+      try: return machine.space.view(address, size).data
+      except PageFault: return None
+    machine.watch = CudaRecorder(self.recorder, read, view, Ranges)
+
+  def _begin(self, path: str, runtimes: Callable[[], list[Any]], **more: Any) -> None:
     from tinyhw.queues.record import Recorder  # the tools of queues load where somebody records
     def codes(vendor: str) -> Iterator[Code]:
       for runtime in runtimes():
         if vendor == VENDORS.get(runtime.name.partition(":")[0]): yield from runtime.codes()
     self._pid = os.getpid()
     run = os.environ.get("TINYHW_RECORD_RUN", "")
-    head = {"program": sys.argv, "pid": self._pid, "run": run, "mockgpu": os.environ.get("MOCKGPU", "")}
+    head = {"program": sys.argv, "pid": self._pid, "run": run, "mockgpu": os.environ.get("MOCKGPU", ""), **more}
     self.recorder = Recorder(own_path(path, run), head, codes=codes)
     at_end(Step.FILES, self.end)
 

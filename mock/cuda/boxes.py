@@ -13,6 +13,7 @@ from tinyhw.mock.cuda.calls import invalid, serves
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.memory import DEVICE, HOST, UNIFIED
 from tinyhw.mock.cuda.streams import queue, stream_of
+from tinyhw.mock.cuda.watching import Doing, box_rows
 
 ARRAY = cuda.CU_MEMORYTYPE_ARRAY
 _NODE = cuda.CU_GRAPH_NODE_TYPE_MEMCPY
@@ -72,11 +73,18 @@ def copy(m: CudaMachine, to: Side, come: Side, box: Box, stream: int | None) -> 
     come.check(m, box, Access.READ)
   if come.pageable(m) and stream_of(m, handle).capture is None:
     rows = come.take(m, box)  # staged before the call returns, as a driver does
-    job = queue(m, handle, "a copy of rows", lambda: to.put(m, box, rows), _NODE)
+    job = queue(m, handle, "a copy of rows", lambda: to.put(m, box, rows), _NODE, doing(to, None, box))
   else:
-    job = queue(m, handle, "a copy of rows", lambda: move(m, to, come, box), _NODE)
+    job = queue(m, handle, "a copy of rows", lambda: move(m, to, come, box), _NODE, doing(to, come, box))
   if stream is None or job is not None and to.pageable(m):
     stream_of(m, handle).wait()
+
+
+def doing(to: Side, come: Side | None, box: Box) -> Doing:
+  """What a copy of a box reads and writes."""
+  sides = [box_rows(s.first, box[0], s.pitch, box[1], s.slice, box[2]) if s is not None and all(box) else ()
+           for s in (come, to)]
+  return Doing(_NODE, sides[0] or (), sides[1] or (), exact=None not in sides)
 
 
 def move(m: CudaMachine, to: Side, come: Side, box: Box) -> None:

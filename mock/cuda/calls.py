@@ -165,6 +165,13 @@ def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[.
     try: m = machine()
     except Forked: return cuda.CUDA_ERROR_NOT_INITIALIZED
     if m is None: return over
+    if m.watch is None: return served(m, arguments)
+    m.watch.entered(symbol, arguments)
+    code = served(m, arguments)
+    m.watch.called(symbol, arguments, code)
+    return code
+
+  def served(m: CudaMachine, arguments: tuple[Any, ...]) -> int:
     try:
       with m.lock:
         m.note_thread()

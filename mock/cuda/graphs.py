@@ -19,6 +19,7 @@ from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.memory import release, settle
 from tinyhw.mock.cuda.streams import Event, Job, Stream, stream_of
+from tinyhw.mock.cuda.watching import Doing, Spread
 from tinyhw.mock.cuda.works import AllocWork, ConditionalWork, EventWork, FreeWork, KernelWork, Reserved, Work
 from tinyhw.mock.nv.jobs import Turns, at_once
 
@@ -87,8 +88,12 @@ class Graph:
     """Put all of it into a stream, its nodes in an order; the last job."""
     job: Job | None = None
     last: Node | None = None
+    spread = Spread(stream, stream.machine.watch) if stream.machine.watch is not None else None
     for node in nodes:
+      if spread is not None: spread.before(node)
       if node.enabled: job, last = node.queue(stream, last) or job, node
+      if spread is not None: spread.after(node)
+    if spread is not None: spread.end()
     return job
 
   def turns(self, stream: Stream) -> Turns:
@@ -209,10 +214,10 @@ class Capture:
     return self, self.last.get(stream, {})
 
 
-def captured(stream: Stream, kind: int, what: str, do: Callable[[], None]) -> None:
+def captured(stream: Stream, kind: int, what: str, do: Callable[[], None], doing: Doing | None = None) -> None:
   """Work of a captured stream that is done in one turn."""
   capture: Capture = stream.capture
-  capture.take(stream, Work(kind, what, do))
+  capture.take(stream, Work(kind, what, do, doing=doing))
 
 
 def wait_captured(m: CudaMachine, stream: Stream, event: Event) -> None:

@@ -23,6 +23,7 @@ from tinyhw.mock.cuda.libraries import function_for
 from tinyhw.mock.cuda.machine import Context, CudaMachine
 from tinyhw.mock.cuda.modules import Function
 from tinyhw.mock.cuda.streams import Event, Job, Stream, stream_of
+from tinyhw.mock.cuda.watching import Doing
 from tinyhw.mock.nv.jobs import Turns
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class Launch:
     by = job.by if job else None
     stream.terms = terms = m.agreed.get(by or 0) if m.agreed else None
     observer = m.observer if terms is None or terms.observer is None else terms.observer
+    if observer is None and job is not None: observer = job.observer
     at = m.parameters.put(self.params)
     try:
       plain = terms is None and observer is None and not shape.cooperative
@@ -223,7 +225,8 @@ def check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
 def queued(stream: Stream, launch: Launch, early: bool) -> Job:
   """A launch put into a stream. It may begin `early`, when a launch before it allows that."""
   before = stream.queue[-1] if stream.queue else None
-  job = stream.add(f"kernel {launch.function.name}", launch.turns(stream))
+  job = stream.add(f"kernel {launch.function.name}", launch.turns(stream),
+                   doing=Doing(cuda.CU_GRAPH_NODE_TYPE_KERNEL, launch=launch, exact=False))
   job.launch = launch.shape if launch.shape.overlaps else None
   job.early = early and job.launch is not None and before is not None and before.launch is not None
   return job

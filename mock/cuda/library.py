@@ -19,6 +19,7 @@ from tinyhw.mock.cuda.devices import served
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.runtime import Runtime
 from tinyhw.mock.cuda.shared import Loaded
+from tinyhw.mock.cuda.watching import Watch
 
 SONAME: Final = "libcuda.so.1"
 DEVELOPMENT: Final = "libcuda.so"  # the development files' name, by which some look for the driver (Taichi, Halide)
@@ -77,8 +78,14 @@ class Stand:
 
   def runtime_too(self) -> Runtime:
     """Have the runtime's library beside it."""
-    if self.runtime is None: self.runtime = Runtime(self._behind)
+    if self.runtime is None:
+      self.runtime = Runtime(self._behind)
+      self.runtime.watch = self._watch
     return self.runtime
+
+  def _watch(self) -> Watch | None:
+    machine = self.standing()
+    return None if machine is None else machine.watch
 
 
   def standing(self) -> CudaMachine | None:

@@ -22,6 +22,7 @@ from tinyhw.core.memory import AddressSpace, Allocator, Backing, Region
 from tinyhw.core.patience import Agreed
 from tinyhw.mock.cuda.calls import Failed, invalid
 from tinyhw.mock.cuda.parameters import Parameters
+from tinyhw.mock.cuda.watching import Pieces, Watch
 from tinyhw.mock.draws import Draws
 from tinyhw.mock.memory import UserMemory
 from tinyhw.mock.nv.card import Card, cards_named
@@ -128,7 +129,8 @@ class CudaMachine(Running):
     self.parameters = Parameters(self.space, self.addresses)
     self.gpus = [Gpu(self, card, i, vram if vram is not None else card.vram_size)
                  for i, card in enumerate(cards_named(cards))]
-    self.pieces: dict[int, Piece] = {}
+    self.watch: Watch | None = None
+    self.pieces: dict[int, Piece] = Pieces(self)
     self.streams: list[Stream] = []
     self.runners = self.streams
     self.handles: dict[int, Any] = {}

@@ -13,6 +13,7 @@ from tinyhw.core.memory import PAGE, Access, Backing, HostRegion
 from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu, Piece
 from tinyhw.mock.cuda.streams import queue, stream_of
+from tinyhw.mock.cuda.watching import Doing, box_rows
 from tinyhw.mock.memory import page_align
 from tinyhw.mock.running import MOST_PIECES, PIECES
 
@@ -97,6 +98,7 @@ def settle(m: CudaMachine, context: Context) -> None:
   for stream in list(context.streams):
     if stream.queue:
       stream.wait()
+    elif m.watch is not None and stream.last is not None: m.watch.waited([stream.last], True, 0, context)
 
 
 # ---- allocation
@@ -140,11 +142,15 @@ def mem_free_async(m: CudaMachine, address: int, handle: int) -> None:
     def gone() -> None:
       if address not in m.pieces: raise invalid(f"the graph's memory at {address:#x} is not there")
       release(m, m.pieces[address])
-    queue(m, handle, "the end of an allocation", gone)
+    queue(m, handle, "the end of an allocation", gone, doing=_freeing(address, 1))
     return
   if piece is None or piece.ends != "cuMemFree" or piece.managed:
     raise invalid(f"{address:#x} is not the start of an allocation")
-  queue(m, handle, "the end of an allocation", lambda: release(m, piece))
+  queue(m, handle, "the end of an allocation", lambda: release(m, piece), doing=_freeing(address, piece.size))
+
+
+def _freeing(address: int, size: int) -> Doing:
+  return Doing(cuda.CU_GRAPH_NODE_TYPE_MEM_FREE, writes=((address, size),))
 
 
 @serves("cuMemGetInfo_v2")
@@ -329,15 +335,17 @@ def _copy(m: CudaMachine, to: tuple[int, int], come: tuple[int, int], size: int,
     if kind == DEVICE and stream_of(m, handle).capture is None:  # memory of a graph's own is not there yet
       check(m, address, size, access)
 
+  doing = Doing(_COPY, ((come[1], size),), ((to[1], size),))
+
   def pageable(place: tuple[int, int]) -> bool:  # what a GPU has is in an allocation
     return piece_at(m, place[1]) is None
   if pageable(come) and stream_of(m, handle).capture is None:
     data = m.user.read(come[1], size)  # staged before the call returns, as a driver does
-    job = queue(m, handle, "a copy", lambda: write(m, *to, data), _COPY)
+    job = queue(m, handle, "a copy", lambda: write(m, *to, data), _COPY, Doing(_COPY, writes=((to[1], size),)))
   elif m.draws is not None and stream_of(m, handle).capture is None:
-    job = stream_of(m, handle).add("a copy", _pieces(m, to, come, size, m.draws))
+    job = stream_of(m, handle).add("a copy", _pieces(m, to, come, size, m.draws), doing=doing)
   else:
-    job = queue(m, handle, "a copy", lambda: write(m, *to, read(m, *come, size)), _COPY)
+    job = queue(m, handle, "a copy", lambda: write(m, *to, read(m, *come, size)), _COPY, doing)
   if wait or job is not None and pageable(to):
     stream_of(m, handle).wait()
 
@@ -421,6 +429,12 @@ def fill(m: CudaMachine, address: int, pitch: int, value: int, width: int, count
     m.space.write(address + y * pitch, data)
 
 
+def filling(address: int, pitch: int, width: int, count: int) -> Doing:
+  """What a fill of `count` rows of `width` bytes writes."""
+  found = box_rows(address, width, pitch, count) if width * count else ()
+  return Doing(cuda.CU_GRAPH_NODE_TYPE_MEMSET, writes=found or (), exact=found is not None)
+
+
 def _fills(width: int) -> None:
   def plain(m: CudaMachine, address: int, value: int, count: int, stream: int | None = None) -> None:
     lines(m, address, count * width, value, count, 1, stream)
@@ -436,7 +450,7 @@ def _fills(width: int) -> None:
     if stream_of(m, stream or 0).capture is None:
       check(m, address, (rows - 1) * pitch + count * width, Access.WRITE)
     queue(m, stream or 0, "a fill", lambda: fill(m, address, pitch, value, width, count, rows),
-          cuda.CU_GRAPH_NODE_TYPE_MEMSET)
+          cuda.CU_GRAPH_NODE_TYPE_MEMSET, filling(address, pitch, count * width, rows))
     piece = piece_at(m, address)
     if stream is None and piece is not None and piece.host:  # "API synchronization behavior" of the manual
       stream_of(m, 0).wait()

@@ -26,6 +26,7 @@ from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.modules import Module, share
 from tinyhw.mock.cuda.runtime_tables import FUNCTION, PROPERTIES, SAME, WITHOUT_CONTEXT
 from tinyhw.mock.cuda.shared import Loaded
+from tinyhw.mock.cuda.watching import Watch
 from tinyhw.mock.memory import Refused
 
 SONAME: Final = "libcudart.so.13"
@@ -81,6 +82,7 @@ class Runtime:
     from tinyhw.mock.cuda import runtime_arrays, runtime_graphs, runtime_memory
     assert runtime_arrays and runtime_graphs and runtime_memory  # they register what they do
     self.behind = machine
+    self.watch: Callable[[], Watch | None] = lambda: None  # who is told of calls
     self.driver = {name: answer(machine, name) for name in (*cuda.FUNCTIONS, *cuda.BY_VALUE)}
     self.binaries: dict[int, Binary] = {}
     self.kernels: dict[int, tuple[Binary, str]] = {}  # by the host's functions
@@ -122,6 +124,14 @@ class Runtime:
       with nullcontext() if machine is None else machine.own_default(): return called(arguments)
 
     def called(arguments: tuple[Any, ...]) -> int:
+      watch = self.watch()
+      if watch is None: return done(arguments)
+      watch.entered(name, arguments)
+      code = done(arguments)
+      watch.called(name, arguments, code)
+      return code
+
+    def done(arguments: tuple[Any, ...]) -> int:
       try:
         if same is not None:
           if name in WITHOUT_CONTEXT: self.initialize()

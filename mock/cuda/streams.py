@@ -7,6 +7,7 @@ it) are jobs that come before; so a client that forgets to wait finds out.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,10 +19,12 @@ from tinyhw.core.patience import HELD, Stopped, Terms
 from tinyhw.emulator.schedule import Idle
 from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine
+from tinyhw.mock.cuda.watching import PLAIN, Doing
 from tinyhw.mock.nv.jobs import Turns, at_once
 from tinyhw.mock.running import ASKED
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.observe import Observer
   from tinyhw.emulator.ptx.overlap import Overlap
   from tinyhw.mock.cuda.interprocess import SharedEvent
   from tinyhw.mock.cuda.launches import Shape
@@ -49,6 +52,10 @@ class Job:
   early: bool = False
   overlap: Overlap | None = None
   over: bool = False  # nothing is left of it but to end behind the one before it
+  doing: Doing = PLAIN[cuda.CU_GRAPH_NODE_TYPE_EMPTY]
+  number: int = -1  # by which who watches knows it
+  begun: bool = False
+  observer: Observer | None = None  # who is to see what its kernel does
 
 
 class Stream:
@@ -65,6 +72,7 @@ class Stream:
     self.terms: Terms | None = None
     self.handle = self.priority = 0
     self.capture: Any = None  # the graph that takes what is queued
+    self.behind: list[int] | None = None  # what work comes after that a graph puts here, for who watches
     self.told: Any = None  # the list of nodes that cuStreamGetCaptureInfo gave out last
     self.name = f"CUDA{context.gpu.index}.stream{len(context.streams)}"
     context.streams.append(self)
@@ -72,14 +80,18 @@ class Stream:
 
   # ---- queueing
 
-  def add(self, what: str, turns: Turns | OnHost, *after: Job) -> Job:
+  def add(self, what: str, turns: Turns | OnHost, *after: Job,
+          doing: Doing = PLAIN[cuda.CU_GRAPH_NODE_TYPE_EMPTY]) -> Job:
     """Queue work behind all that is here and what it has to wait for."""
     waits = list(after)
     if self.legacy:
       waits += [s.last for s in self.context.streams if s.blocking and s.last is not None]
     elif self.blocking and (legacy := self.context.streams[0].last) is not None:
       waits.append(legacy)
-    job = Job(what, turns, [w for w in waits if not w.done], by=threading.get_ident())
+    job = Job(what, turns, [w for w in waits if not w.done], by=threading.get_ident(), doing=doing)
+    if (watch := self.machine.watch) is not None:
+      job.number = watch.queued(self, what, doing, self.behind, [w.number for w in waits if w.number >= 0])
+      if self.behind is not None: self.behind = [job.number]
     self.queue.append(job)
     self.last = job
     return job
@@ -99,7 +111,10 @@ class Stream:
   def machine_waits(machine: CudaMachine, job: Job | None, context: Context) -> None:
     """Run until a job has ended."""
     if job is not None and not job.done:
+      start = time.perf_counter_ns()
       ended = machine.run(lambda: job.done or bool(context.error), None, machine.other_threads)
+      if machine.watch is not None:
+        machine.watch.waited([job], ended and not context.error, time.perf_counter_ns() - start, context)
       if not ended and not context.error:
         if HELD.raised is not None:
           for stream in machine.streams: stream.leave(Stopped(f"stopped by {type(HELD.raised).__name__}"))
@@ -107,6 +122,7 @@ class Stream:
         if inside := next((s.name for s in machine.streams if s.inside), ""):
           raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what}: a signal's handler waits amid work of {inside}")
         raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what} never ends: nobody can change what it waits for")
+    elif job is not None and machine.watch is not None: machine.watch.waited([job], True, 0, context)
     context.check()
 
   # ---- the scheduler's view
@@ -169,6 +185,9 @@ class Stream:
 
   def _turn(self, job: Job) -> Idle | None:
     self.inside = True
+    if not job.begun:
+      job.begun = True
+      if job.number >= 0 and self.machine.watch is not None: job.observer = self.machine.watch.began(job)
     try: idle = next(job.turns)
     finally: self.inside = False
     if not job.done: return idle
@@ -189,6 +208,7 @@ class Stream:
     if self.queue and self.queue[0] is job: self.queue.popleft()
     self.machine.clock.advance(JOB_NS)
     job.done, job.ended_ns = True, self.machine.clock.now_ns()
+    if job.number >= 0 and self.machine.watch is not None: self.machine.watch.ended(job)
     self.terms = job.overlap = None
     if not self.queue: return
     following = self.queue[0]
@@ -197,6 +217,7 @@ class Stream:
 
   def fail(self, error: Error, code: int | None = None) -> None:
     """What runs has done what the chip refuses."""
+    if self.machine.watch is not None: self.machine.watch.failed(self, str(error))
     self.machine.context_failed(self, code_of(error) if code is None else code, error)
 
   @property
@@ -324,6 +345,7 @@ def stream_query(m: CudaMachine, handle: int) -> None:
   stream.context.check()
   if stream.queue:
     raise Failed(cuda.CUDA_ERROR_NOT_READY)
+  if m.watch is not None and stream.last is not None: m.watch.waited([stream.last], True, 0, stream.context)
 
 
 @serves("cuStreamWaitEvent")
@@ -338,7 +360,8 @@ def stream_wait_event(m: CudaMachine, handle: int, event: int, flags: int) -> No
   elif waited.shared is not None:
     stream.add("the wait for an event", at_once(lambda: None)).ready = waited.shared.passed()
   elif waited.job is not None:
-    stream.add("the wait for an event", at_once(lambda: None), waited.job)
+    stream.add("the wait for an event", at_once(lambda: None), waited.job,
+               doing=Doing(cuda.CU_GRAPH_NODE_TYPE_WAIT_EVENT, handle=event))
 
 
 @serves("cuStreamGetCtx")
@@ -369,7 +392,7 @@ def stream_add_callback(m: CudaMachine, handle: int, callback: int, data: int, f
   stream = stream_of(m, handle)
   if stream.capture is not None:
     raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a graph takes cuLaunchHostFunc, not callbacks")
-  stream.add("a callback", OnHost(m, lambda: call(handle, 0, data)))
+  stream.add("a callback", OnHost(m, lambda: call(handle, 0, data)), doing=PLAIN[cuda.CU_GRAPH_NODE_TYPE_HOST])
 
 
 @serves("cuLaunchHostFunc")
@@ -380,14 +403,16 @@ def launch_host_func(m: CudaMachine, handle: int, function: int, data: int) -> N
 
 
 def queue(m: CudaMachine, handle: int, what: str, do: Callable[[], None],
-          node: int = cuda.CU_GRAPH_NODE_TYPE_EMPTY) -> Job | None:
-  """Queue what is done in one turn, or have a graph take it, as a node of a kind. The job; None for a graph's."""
+          node: int = cuda.CU_GRAPH_NODE_TYPE_EMPTY, doing: Doing | None = None) -> Job | None:
+  """Queue what is done in one turn, or have a graph take it, as a node of a kind. The job; None for a graph's. `doing`
+  is told to who watches, where it is more than its kind."""
   stream = stream_of(m, handle)
   if stream.capture is not None:
     from tinyhw.mock.cuda.graphs import captured
-    captured(stream, node, what, do)
+    captured(stream, node, what, do, doing)
     return None
-  return stream.add(what, OnHost(m, do) if node == cuda.CU_GRAPH_NODE_TYPE_HOST else at_once(do))
+  return stream.add(what, OnHost(m, do) if node == cuda.CU_GRAPH_NODE_TYPE_HOST else at_once(do),
+                    doing=doing or PLAIN[node])
 
 
 @serves("cuCtxSynchronize")
@@ -438,7 +463,8 @@ def event_record(m: CudaMachine, handle: int, on: int, flags: int = 0) -> None:
     else: event.node, event.job = stream.capture.tail(stream), None
     return
   event.node = None
-  event.job = stream.add("an event", at_once(event.shared.recorded() if event.shared else lambda: None))
+  event.job = stream.add("an event", at_once(event.shared.recorded() if event.shared else lambda: None),
+                         doing=Doing(cuda.CU_GRAPH_NODE_TYPE_EVENT_RECORD, handle=handle))
 
 
 @serves("cuEventQuery")
@@ -449,12 +475,13 @@ def event_query(m: CudaMachine, handle: int) -> None:
     if not m.run(event.shared.passed(), 0.0, most=ASKED): raise Failed(cuda.CUDA_ERROR_NOT_READY)
     return
   job = event.job
-  if job is None or job.done:
-    return
-  m.run(lambda: job.done, 0.0, most=ASKED)
-  event.context.check()
+  if job is None: return
+  if not job.done:
+    m.run(lambda: job.done, 0.0, most=ASKED)
+    event.context.check()
   if not job.done:
     raise Failed(cuda.CUDA_ERROR_NOT_READY)
+  if m.watch is not None: m.watch.waited([job], True, 0, event.context)
 
 
 @serves("cuEventSynchronize")

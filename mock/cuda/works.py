@@ -16,6 +16,7 @@ from tinyhw.mock.cuda.calls import Failed, invalid
 from tinyhw.mock.cuda.launches import Asked, Launch, prepare, queued, shaped
 from tinyhw.mock.cuda.machine import Context, CudaMachine
 from tinyhw.mock.cuda.streams import Event, Job, OnHost, Stream
+from tinyhw.mock.cuda.watching import PLAIN, Doing
 from tinyhw.mock.memory import page_align
 from tinyhw.mock.nv.jobs import Turns, at_once
 
@@ -28,8 +29,10 @@ HostFunction: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 class Work:
   """A work that is done in one turn; `kind` is one of CU_GRAPH_NODE_TYPE_*."""
 
-  def __init__(self, kind: int, what: str, do: Callable[[], None], given: Any = None) -> None:
+  def __init__(self, kind: int, what: str, do: Callable[[], None], given: Any = None,
+               doing: Doing | None = None) -> None:
     self.kind, self.what, self.do, self.given = kind, what, do, given
+    self.doing = PLAIN[kind] if doing is None else doing
 
   def turns(self, stream: Stream) -> Turns | OnHost:
     """Do it on a stream."""
@@ -37,7 +40,7 @@ class Work:
 
   def queue(self, stream: Stream, early: bool = False) -> Job | None:
     """Put it into a stream. A kernel may begin `early`: when the one that was queued last allows it."""
-    return stream.add(self.what, self.turns(stream))
+    return stream.add(self.what, self.turns(stream), doing=self.doing)
 
   def copied(self, m: CudaMachine) -> Work:
     """The same for a copy of the graph."""
@@ -94,7 +97,7 @@ def copy(m: CudaMachine, p: cuda.CUDA_MEMCPY3D) -> Work:
 
   def do() -> None:
     if all(box): boxes.move(m, to, come, box)
-  return Work(cuda.CU_GRAPH_NODE_TYPE_MEMCPY, "a copy of rows", do, p)
+  return Work(cuda.CU_GRAPH_NODE_TYPE_MEMCPY, "a copy of rows", do, p, boxes.doing(to, come, box))
 
 
 def fill(m: CudaMachine, p: Any) -> Work:
@@ -106,7 +109,8 @@ def fill(m: CudaMachine, p: Any) -> Work:
   def do() -> None: memory.fill(m, p.dst, pitch, p.value, p.elementSize, p.width, p.height)
   given = cuda.CUDA_MEMSET_NODE_PARAMS_v1(dst=p.dst, pitch=p.pitch, value=p.value, elementSize=p.elementSize,
                                           width=p.width, height=p.height)
-  return Work(cuda.CU_GRAPH_NODE_TYPE_MEMSET, "a fill", do, given)
+  return Work(cuda.CU_GRAPH_NODE_TYPE_MEMSET, "a fill", do, given,
+              memory.filling(p.dst, pitch, p.width * p.elementSize, p.height))
 
 
 def host(p: Any) -> Work:
@@ -124,11 +128,13 @@ class EventWork(Work):
     kind = cuda.CU_GRAPH_NODE_TYPE_EVENT_RECORD if record else cuda.CU_GRAPH_NODE_TYPE_WAIT_EVENT
     if event.flags & cuda.CU_EVENT_INTERPROCESS:
       raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "an event for other processes in a graph")
-    super().__init__(kind, "an event" if record else "the wait for an event", lambda: None, event)
+    super().__init__(kind, "an event" if record else "the wait for an event", lambda: None, event,
+                     Doing(kind, handle=event.handle))
     self.event, self.record = event, record
 
   def queue(self, stream: Stream, early: bool = False) -> Job | None:
-    job = stream.add(self.what, self.turns(stream), *([self.event.job] if not self.record and self.event.job else []))
+    job = stream.add(self.what, self.turns(stream), *([self.event.job] if not self.record and self.event.job else []),
+                     doing=self.doing)
     if self.record: self.event.node, self.event.job = None, job
     return job
 
@@ -171,7 +177,8 @@ class AllocWork(Work):
   """Memory that comes when the node is done."""
 
   def __init__(self, m: CudaMachine, reserved: Reserved, given: Any) -> None:
-    super().__init__(cuda.CU_GRAPH_NODE_TYPE_MEM_ALLOC, "an allocation", lambda: reserved.take(m), given)
+    super().__init__(cuda.CU_GRAPH_NODE_TYPE_MEM_ALLOC, "an allocation", lambda: reserved.take(m), given, Doing(
+      cuda.CU_GRAPH_NODE_TYPE_MEM_ALLOC, writes=((reserved.address, reserved.size),)))
     self.reserved = reserved
 
 
@@ -183,7 +190,8 @@ class FreeWork(Work):
       piece = m.pieces.get(address)
       if piece is None: raise invalid(f"{address:#x} is not the start of an allocation")
       memory.release(m, piece)
-    super().__init__(cuda.CU_GRAPH_NODE_TYPE_MEM_FREE, "the end of an allocation", do, address)
+    super().__init__(cuda.CU_GRAPH_NODE_TYPE_MEM_FREE, "the end of an allocation", do, address, Doing(
+      cuda.CU_GRAPH_NODE_TYPE_MEM_FREE, writes=((address, 1),)))
     self.address = address
 
 

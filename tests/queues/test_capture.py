@@ -15,6 +15,7 @@ from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC, Reader, Writer, content_hash
 from tinyhw.queues.effects import Does
 from tinyhw.queues.events import KINDS, Doorbell, parsed
+from tinyhw.queues.lint import lint
 
 
 def submissions(path: Path) -> list[Step]:
@@ -93,7 +94,7 @@ for _ in range(9): (Tensor([1.0, 2.0]) + 1).tolist()
 def test_events_survive_the_file(tmp_path: Path) -> None:
   """Every kind of event, with every field other than its default."""
   values = {"int": 7, "str": "x", "bytes": b"y", "bool": True, "Chunks": [[1, 2, 3, b"h"]], "Pieces": [[4, b"z"]],
-            "list[int]": [5], "Words": [[6, 8, 9]], "list[list[Any]]": [["k", 1, 2]]}
+            "list[int]": [5], "Words": [[6, 8, 9]], "Names": [["k", 1, 2]], "Pairs": [[3, 4]]}
   made = []
   for cls in KINDS.values():
     names = {f.name: str(f.type) for f in cls.__dataclass_fields__.values() if f.name != "TAG"}
@@ -136,6 +137,17 @@ def test_damaged_anywhere_it_reads_or_says_so(captured: Path, tmp_path: Path) ->
 def test_a_newer_capture_says_what_reads_it(tmp_path: Path) -> None:
   Writer(tmp_path / "new.thq", {"format": 99}).close()
   with pytest.raises(DecodeError, match="format 99.*newer tinyhw"): Capture(tmp_path / "new.thq")
+
+
+@pytest.mark.parametrize("vendor, submissions, launched", [("amd", 2, "r_3"), ("nv", 7, "r_3")])
+def test_captures_of_an_older_format_open(vendor: str, submissions: int, launched: str) -> None:
+  """Format 1: `(Tensor([1.0, 2.0, 3.0]) + 1).sum().item()` on a mock card, as tinyhw recorded it then."""
+  capture = Capture(Path(__file__).parents[1] / "recordings" / f"queues_format1_{vendor}.thq")
+  assert capture.head["format"] == 1
+  steps = [s for s in capture if s.follow is not None]
+  assert len(steps) == submissions and all(i.packet is not None for s in steps if s.follow for i in s.follow.items)
+  assert [k.name.startswith(launched) for k in capture.kernels.values()] == [True]
+  assert not lint(capture)
 
 
 def test_the_command_records_and_decodes(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ class Case:
   tinygrad: Callable[[], Seconds] | None = None
   llvm: Callable[[], Seconds] | None = None  # the same tensor program on this processor
   reach: float | None = None  # seconds on a 2-core machine
+  unit: str = "s"  # or bytes: B
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Result:
   case: str
   title: str
   reach: float | None
+  unit: str = "s"
   runs: dict[str, Seconds] = field(default_factory=dict)
 
   def median(self, who: str) -> float | None: return statistics.median(self.runs[who]) if who in self.runs else None
@@ -197,6 +199,7 @@ def on_nvidia(measure: Callable[[str], Seconds], device: str) -> Seconds:
   with engine("jit", MOCKGPU=ptx.TARGET): return measure(device)
 
 
+RECORDED_ON = ("AMD", "gfx1100"), ("NV", ptx.TARGET)
 FIRST = "from {m} import Tensor; assert (Tensor([1, 2, 3]) + 1).tolist() == [2, 3, 4]"
 CASES = (
   Case("matmul-python", "PYTHON: 256x256x256 f32 matmul, warm", lambda: matmul("PYTHON"), numpy_matmul,
@@ -225,6 +228,12 @@ CASES = (
     for cpu in ("gfx1100", "gfx942", "sm_80")
     for name, title in (("plain", "a product each"), ("lds", "sum rows in LDS"), ("reduce", "sum blocks in LDS"),
                         ("matmul", "multiply matrices by tiles in LDS"), ("scratch", "with scratch"))),
+  *(Case(f"record-{d.lower()}", f"{d} mock: training step of 784-128-10, recorded (LLVM: not recorded, at most 1.3x)",
+         partial(overheads.recorded, d, cards, True), llvm=partial(overheads.recorded, d, cards, False))
+    for d, cards in RECORDED_ON),
+  *(Case(f"capture-{d.lower()}", f"{d} mock: the capture of 80 such steps (LLVM: memory that they name, at most 0.05x)",
+         partial(overheads.captured, d, cards, True), llvm=partial(overheads.captured, d, cards, False), unit="B")
+    for d, cards in RECORDED_ON),
   Case("copy-amd", "AMD mock: 64 bytes in and out", overheads.copies, reach=10e-6),
   Case("replay-llvm", "LLVM: a tiny kernel replayed by TinyJit", overheads.replayed, reach=5e-6),
   Case("train-jit", "LLVM: training step of 784-128-10, replayed", lambda: overheads.training(True), reach=0.3e-3),
@@ -274,6 +283,14 @@ CASES = (
 )
 
 
+def show_figure(value: float | None, unit: str) -> str:
+  """A figure of a case."""
+  if unit == "s" or value is None: return show_time(value)
+  for name, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+    if value >= scale: return f"{value / scale:.3g} {name}"
+  return f"{value:.0f} B"
+
+
 def show_time(seconds: float | None) -> str:
   if seconds is None: return "-"
   for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
@@ -310,7 +327,7 @@ def command(names: tuple[str, ...], device: str | None, no_rivals: bool, as_json
   console = Console(stderr=True)      # a spinner would be a thread that takes turns with what is measured
   results = []
   for case in (c for c in CASES if not names or c.name in names):
-    result = Result(case.name, case.title, case.reach)
+    result = Result(case.name, case.title, case.reach, case.unit)
     console.print(f"[dim]{case.title}", highlight=False)
     result.runs["tinyhw"] = case.ours()
     for rival in rivals:
@@ -357,7 +374,7 @@ def show(results: list[Result], rivals: list[str]) -> None:
     cells = []
     for rival in rivals:
       theirs = r.median(rival)
-      cells.append("-" if theirs is None else f"{show_time(theirs)} ({ours / theirs:.3g}x)")
+      cells.append("-" if theirs is None else f"{show_figure(theirs, r.unit)} ({ours / theirs:.3g}x)")
     color = "" if r.reach is None else "[green]" if ours <= r.reach else "[red]"
-    table.add_row(r.title, f"{color}{show_time(ours)}", *cells, show_time(r.reach))
+    table.add_row(r.title, f"{color}{show_figure(ours, r.unit)}", *cells, show_time(r.reach))
   Console().print(table)

@@ -80,6 +80,50 @@ print(time.perf_counter() - start)
 '''
 
 
+RECORDED = '''
+import contextlib, os, statistics, sys, tempfile, time
+from tinyhw.cli.overheads import network
+from tinyhw.queues.capture import Capture
+from tinyhw.queues.effects import Does
+from tinyhw.queues.happens import pointers
+from tinyhw.recorded import recording
+from tinyhw import Tensor
+with tempfile.TemporaryDirectory() as folder:
+  path = os.path.join(folder, "run.thq")
+  with recording(path) if RECORD else contextlib.nullcontext():
+    step, x, y = network(DEVICE)
+    with Tensor.train():
+      for _ in range(20): step(x, y).item()
+      seconds = []
+      for _ in range(60):
+        start = time.perf_counter()
+        step(x, y).item()
+        seconds.append(time.perf_counter() - start)
+  named, capture = 0, Capture(path) if RECORD else ()
+  for s in capture:
+    if s.follow is None: continue
+    named += sum(e.size for i in s.follow.items for e in i.effects if e.does in (Does.READ, Does.WRITE))
+    named += sum(s.world.find(at).size for l in s.follow.launches for at in {p[0] for p in pointers(capture, s, l)})
+  print(statistics.median(seconds), os.path.getsize(path) if RECORD else 0, named)
+'''
+RUNS = 5  # processes of a recorded step, for the machine has other work
+
+
+def _recorded(device: str, cards: str, record: bool) -> list[float]:
+  code = f"DEVICE, RECORD = {device!r}, {record}\n{RECORDED}"
+  return [float(word) for word in child(code, MOCKGPU=cards).split()]
+
+
+def recorded(device: str, cards: str, record: bool) -> Seconds:
+  """A training step of 784-128-10 on mock cards, each launch its own submission, while it is recorded or is not."""
+  return [_recorded(device, cards, record)[0] for _ in range(RUNS)]
+
+
+def captured(device: str, cards: str, file: bool) -> list[float]:
+  """Bytes of the capture of 80 such steps, or of the buffers that their copies and kernels name, each time."""
+  return [_recorded(device, cards, True)[1 if file else 2]]
+
+
 def launches(device: str, count: int = 1) -> Seconds:
   """So many launches of a loaded three-element kernel and a wait, below Tensor: encode, ring, decode, run, signal."""
   from tinyhw import Device, Tensor
@@ -122,11 +166,11 @@ def replayed() -> Seconds:
   return seconds
 
 
-def network() -> tuple[Callable[..., Any], Any, Any]:
-  """A training step of 784-128-10 with SGD on LLVM, and a batch of 32."""
+def network(device: str = "LLVM") -> tuple[Callable[..., Any], Any, Any]:
+  """A training step of 784-128-10 with SGD on a device, and a batch of 32."""
   from tinyhw import Tensor, nn
   def weights(*shape: int) -> Tensor:
-    return Tensor.uniform(*shape, low=-0.05, high=0.05, device="LLVM", requires_grad=True)
+    return Tensor.uniform(*shape, low=-0.05, high=0.05, device=device, requires_grad=True)
   rng, (first, second) = np.random.default_rng(0), (weights(784, 128), weights(128, 10))
   optimizer = nn.optim.SGD([first, second], lr=0.01)
   def step(x: Tensor, y: Tensor) -> Tensor:
@@ -135,8 +179,8 @@ def network() -> tuple[Callable[..., Any], Any, Any]:
     loss.backward()
     optimizer.step()
     return loss.realize()
-  x = Tensor(rng.random((32, 784), dtype=np.float32), device="LLVM").realize()
-  return step, x, Tensor(rng.integers(0, 10, 32).astype(np.int32), device="LLVM").realize()
+  x = Tensor(rng.random((32, 784), dtype=np.float32), device=device).realize()
+  return step, x, Tensor(rng.integers(0, 10, 32).astype(np.int32), device=device).realize()
 
 
 def training(jit: bool) -> Seconds:

@@ -9,6 +9,7 @@ from typing import TextIO
 
 import click
 
+from tinyhw import sniffed
 from tinyhw.core.errors import DeviceError, Error, InvalidArgument
 from tinyhw.queues.capture import Capture
 
@@ -17,20 +18,28 @@ from tinyhw.queues.capture import Capture
 @click.option("-o", "--output", default="run.thq", show_default=True, metavar="FILE", help="Where the capture goes.")
 @click.option("--mockgpu", metavar="CARDS", help="Mock cards, as MOCKGPU has them (1, gfx1100, sm_90); DEV is their "
               "vendor's driver where it is not set.")
+@click.option("--sniff", is_flag=True, help="PROGRAM is one of ROCm or CUDA on a card: its calls of the kernel driver, "
+              "by ptrace.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def command(output: str, mockgpu: str | None, program: str, arguments: tuple[str, ...]) -> None:
+def command(output: str, mockgpu: str | None, sniff: bool, program: str, arguments: tuple[str, ...]) -> None:
   """Run PROGRAM and record each kernel-driver call, each doorbell, and what every submission holds and reads.
 
   What was submitted is on file before its doorbell rings, so that a program that hangs or is killed leaves all of it.
   Further processes that the program starts have files of their own, run.PID.thq. RECORD=run.thq does the same without
   this command.
 
+  --sniff records a program that does not use tinyhw, with no help of it and without root: the calls of /dev/kfd,
+  /dev/dri and /dev/nvidia*, with structs by name, and mappings. What it stores to rings and doorbells is not seen.
+
   \b
   Examples:
     tinyhw record -o run.thq --mockgpu gfx1100 -- python train.py
     tinyhw decode run.thq
+    tinyhw record -o run.thq --sniff -- ./a_rocm_program
+    tinyhw decode run.thq --calls
   """
+  if sniff: sys.exit(_sniffed(Path(output), mockgpu, [program, *arguments]))
   code = run_recorded(Path(output), mockgpu, program, arguments)
   if not Path(output).exists():
     if code: sys.exit(code)
@@ -40,18 +49,36 @@ def command(output: str, mockgpu: str | None, program: str, arguments: tuple[str
   sys.exit(code)
 
 
+def _sniffed(path: Path, mockgpu: str | None, words: list[str]) -> int:
+  """Record the calls of a program that uses another driver; its exit status."""
+  if mockgpu is not None:
+    raise InvalidArgument("a program that is sniffed has the machine's cards", where="--mockgpu",
+                          hint="leave out one of both options")
+  code, found = sniffed.sniff(path, words)
+  if not found.paths:
+    if code: return code
+    raise DeviceError("opened no device file of a GPU", where=words[0], hint=f"looked for {', '.join(sniffed.DEVICES)}")
+  click.echo(f"{', '.join(map(str, found.paths))}: {found.calls:,} calls", err=True)
+  return code
+
+
 def run_recorded(path: Path, mockgpu: str | None, program: str, arguments: tuple[str, ...], *,
                  output: TextIO | None = None) -> int:
   """Run a program that records to a file; its exit status. Its standard output goes to `output`, or is this process's.
   Raises InvalidArgument where it cannot be run."""
-  environment = dict(os.environ, RECORD=str(path.resolve()), TINYHW_RECORD_RUN=os.urandom(8).hex())
+  environment = dict(os.environ, **recorded_to(path))
   if mockgpu: name_cards(environment, mockgpu)
-  path.unlink(missing_ok=True)
   start = [program, *arguments]
   if program.endswith(".py"): start.insert(0, sys.executable)
   try: child = subprocess.Popen(start, env=environment, stdout=output)
   except OSError as error: raise InvalidArgument(f"cannot be run: {error.strerror}", where=program) from None
   return _wait(child)
+
+
+def recorded_to(path: Path) -> dict[str, str]:
+  """What a process has in its environment that records to a new file."""
+  path.unlink(missing_ok=True)
+  return {"RECORD": str(path.resolve()), "TINYHW_RECORD_RUN": os.urandom(8).hex()}
 
 
 def name_cards(environment: dict[str, str], mockgpu: str) -> None:

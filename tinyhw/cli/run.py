@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tinyhw.cli import checks, progress
+from tinyhw.cli.record import recorded_to
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import InvalidArgument
 
@@ -17,10 +18,13 @@ from tinyhw.core.errors import InvalidArgument
 @click.option("--mockgpu", default=lambda: os.environ.get("MOCKGPU", "sm_90"), metavar="CARDS", show_default="sm_90",
               help="The mock cards, sm_90 or with commas several.")
 @click.option("-m", "module", is_flag=True, help="PROGRAM is a module's name, as for python -m.")
+@click.option("--record", metavar="FILE", help="Keep the calls of CUDA and the work in streams in a capture, as "
+              "`tinyhw record` does.")
 @checks.option("what was found is told at the end")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def command(mockgpu: str, module: bool, check: str | None, program: str, arguments: tuple[str, ...]) -> None:
+def command(mockgpu: str, module: bool, record: str | None, check: str | None, program: str,
+            arguments: tuple[str, ...]) -> None:
   """Run a PROGRAM that calls CUDA's driver (libcuda.so.1) or runtime (libcudart.so.13): one in Python (cuda.bindings,
   Numba, tinygrad, ctypes ...), or a native one of nvcc's that carries its PTX.
 
@@ -35,10 +39,12 @@ def command(mockgpu: str, module: bool, check: str | None, program: str, argumen
     DEV=CUDA:PTX tinyhw run -m pytest my_tinygrad_tests.py
     nvcc -arch=compute_90a -code=compute_90a --compress-mode=none -cudart shared -o p p.cu
     tinyhw run ./p
+    tinyhw run --record run.thq ./p; tinyhw lint run.thq
   """
   if not module and not Path(program).is_file():
     raise InvalidArgument(f"{program}: there is no such file", hint="-m runs a module by its name")
   if check is not None: os.environ["EMU_CHECK"] = ",".join(["report", *filter(None, [check])])
+  if record is not None: os.environ.update(recorded_to(Path(record)))
   from tinyhw.cli import children, native
   progress.launches()
   tell = children.machine(mockgpu)

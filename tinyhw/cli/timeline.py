@@ -9,6 +9,7 @@ import click
 
 from tinyhw.cli.disasm import code_object, comment
 from tinyhw.core.errors import Error, InvalidArgument, MissingFile
+from tinyhw.isa.ptx import parser, printer
 from tinyhw.queues import page, trace
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.timeline import Timeline, timeline
@@ -60,7 +61,7 @@ def summary(drawn: Timeline) -> str:
 
 
 def code_of(image: bytes, kind: str) -> dict[str, list[str]]:
-  """Lines of each kernel's code: AMD's machine code as LLVM writes it, the PTX that a cubin holds."""
+  """Lines of each kernel's code: AMD's machine code as LLVM writes it, PTX, also that of a cubin."""
   try: rows = list(_lines(image, kind))
   except Error: return {}  # code of which nothing is known is not shown
   out: dict[str, list[str]] = {}
@@ -71,6 +72,10 @@ def code_of(image: bytes, kind: str) -> dict[str, list[str]]:
 def _lines(image: bytes, kind: str) -> Iterator[tuple[str, str]]:
   if kind == "amdgcn":
     for row in code_object(image): yield row.symbol, f"{row.address:#08x}  {comment(row)}"
+    return
+  if kind == "ptx":
+    for name, entry in parser.parse(image).entries.items():
+      for line in printer.function(entry): yield name, line
     return
   code = cubin.Cubin(image)
   for name in code.kernels:

@@ -19,7 +19,7 @@ from tinyhw.queues.draft import saved
 from tinyhw.queues.replay import Look
 from tinyhw.queues.reproduce import Stream
 from tinyhw.queues.shown import Differs, Ends, Place, Shown, Signature, Stop, Trial, predicate
-from tinyhw.replayed import machine_for
+from tinyhw.replayed import cards_of, machine_for
 
 SKIPPED: Final = 125  # a script's status for "cannot be told", as for `git bisect run`; above 127 it wants an end
 ENDS: Final = 127
@@ -55,7 +55,7 @@ class MockBench:
 
   def __init__(self, capture: Capture, mockgpu: str | None) -> None:
     self._mockgpu, self._options, self.executed = mockgpu, dict[str, Any](), 0
-    if (mockgpu or str(capture.head.get("mockgpu") or "")) in ("", "0"):
+    if not cards_of(capture, mockgpu):
       raise InvalidArgument("was recorded on a card, and trials run on mock cards", where=str(capture.reader.path),
                             hint="name the mock cards: --mockgpu gfx1100")
 

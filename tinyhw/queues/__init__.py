@@ -3,6 +3,7 @@
     container   the file: frames with checksums, each content once
     events      what a capture says, one declaration an event
     world       what the kernel driver's calls have made: memory, queues; `amd` and `nv` know their own calls
+    cuda        CUDA's calls and streams, where a mock's libcuda takes the place of a driver
     record      a port that writes down what goes through it
     capture     a file read back: events in order, memory as it was
     listing     packets as text, with names for addresses

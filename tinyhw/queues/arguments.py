@@ -62,6 +62,7 @@ class Facts:
 def facts(image: bytes, kind: str) -> dict[str, Facts]:
   """Of each kernel of a code object or cubin, by name. Raises Error for what is none."""
   if kind == "amdgcn": return _amdgcn(image)
+  if kind == "ptx": return {}  # a text, of which nothing is laid out
   return _cubin(image)
 
 

@@ -7,7 +7,8 @@ import os
 from typing import Any
 
 from tinyhw.queues.capture import Step
-from tinyhw.queues.events import CLOCK, Close, Ioctl, Mmap, Munmap, Note, Open, Waited
+from tinyhw.queues.cuda import text as cuda
+from tinyhw.queues.events import CLOCK, Call, Close, Ioctl, Mmap, Munmap, Note, Open, Waited
 from tinyhw.queues.world import World
 from tinyhw.wire import kfd, rm, uvm
 
@@ -24,6 +25,7 @@ def text(step: Step) -> str:
     case Munmap(): return f"munmap({event.address:#x}, {event.length:#x})"
     case Ioctl(): return _ioctl(event, step.world)
     case Waited(): return f"waited {event.ns / 1e6:.3f} ms ({CLOCK.value}): {'done' if event.met else 'in vain'}"
+    case Call(): return cuda.text(event)
     case Note(): return f"{event.kind}: {event.text}"
   return ""
 
@@ -32,9 +34,13 @@ def _failed(number: int) -> str:
   return f" {errno.errorcode.get(number, number)} ({os.strerror(number)})" if number else ""
 
 
+def declared(vendor: str, path: str) -> Any:
+  """Whose calls those of a file are: what has them by their numbers."""
+  return uvm if "uvm" in path else rm if vendor == "nv" else kfd
+
+
 def _ioctl(event: Ioctl, world: World | None) -> str:
-  path = world.files.get(event.fd, "") if world is not None else ""
-  module: Any = uvm if "uvm" in path else rm if event.vendor == "nv" else kfd
+  module = declared(event.vendor, world.files.get(event.fd, "") if world is not None else "")
   found = module.find(event.request)
   argument: Any = None
   if found is not None and found.struct is not None and len(event.after) == ctypes.sizeof(found.struct):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinyhw.queues.container import Frames, Reader
-from tinyhw.queues.events import Doorbell, Event, Program, Seen, parsed
+from tinyhw.queues.events import Doorbell, Event, Program, Ran, Seen, parsed
 from tinyhw.queues.vendors import new_world
 from tinyhw.queues.world import Allocation, Follow, Queue, World
 
@@ -122,7 +122,7 @@ class Capture:
         memory = self.memories[event.vendor]
         world.apply(event, number)
         if isinstance(event, Doorbell): self._submissions += self._doorbell(step, event, world, memory)
-        elif isinstance(event, Seen): memory.learn(event.memory)
+        elif isinstance(event, Seen | Ran): memory.learn(event.memory)
         elif isinstance(event, Program): self._program(event)
       yield step
 

@@ -29,7 +29,7 @@ import zstandard
 from tinyhw.core.errors import DecodeError, InvalidArgument, MissingFile
 
 MAGIC: Final = b"tinyhw queue capture\n"
-FORMAT: Final = 1
+FORMAT: Final = 2  # 1 has no events of CUDA's calls
 HEAD, EVENTS, BLOB = 1, 2, 3
 HASH_BYTES: Final = 16
 LEAST: Final = 64  # bytes below which nothing is packed

@@ -18,6 +18,10 @@ Pieces = list[list[Any]]
 """Words that a submission leads to: rows of [GPU address, bytes]."""
 Words = list[list[int]]
 """Values of signals as the host sees them: rows of [GPU address, bytes, value]."""
+Pairs = list[list[int]]
+"""Rows of two numbers: of memory [GPU address, bytes], of work [queue, which of its]."""
+Names = list[list[Any]]
+"""Rows of [name, number, number]: kernels with their entries and argument bytes, parameters with offsets and bytes."""
 
 
 CLOCK: Final = Whose.HOST
@@ -27,7 +31,7 @@ CLOCK: Final = Whose.HOST
 @dataclass(slots=True, kw_only=True)
 class Event:
   """`at_ns` is on the recorder's clock (`CLOCK`), `thread` counts the process's threads in the order of their first
-  event, `vendor` is "amd", "nv", or empty for what belongs to none."""
+  event, `vendor` is "amd", "nv", "cuda", or empty for what belongs to none."""
   TAG: ClassVar[str] = ""
   at_ns: int = 0
   thread: int = 0
@@ -109,7 +113,7 @@ class Program(Event):
   name: str
   kind: str
   image: bytes
-  kernels: list[list[Any]] = field(default_factory=list)
+  kernels: Names = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -148,6 +152,83 @@ class Waited(Event):
   ns: int
 
 
+# ---- CUDA's driver and runtime, called by a program
+
+@dataclass(slots=True, kw_only=True)
+class Call(Event):
+  """A function of libcuda or libcudart was called. `arguments` are in the order of its declaration, a struct by value
+  its first 8 bytes; `inner` is what pointers lead to (by which argument), where the declaration says how much: behind
+  the call what it gives, before it what is const. `depth` counts the calls of the program that it is within: the
+  runtime's call the driver's, which come first."""
+  TAG: ClassVar[str] = "call"
+  symbol: str
+  arguments: list[int]
+  result: int
+  depth: int = 0
+  inner: Pieces = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Buffer(Event):
+  """Memory of a CUDA program came, or it is `gone`."""
+  TAG: ClassVar[str] = "buffer"
+  address: int
+  size: int
+  kind: str
+  gpu: int
+  gone: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Stream(Event):
+  """A stream was used first, or a branch of a graph that was launched into it. `queue` is its number."""
+  TAG: ClassVar[str] = "stream"
+  queue: int
+  name: str
+  gpu: int
+  handle: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Function(Event):
+  """The parameters of a kernel, by its entry: their names, offsets and bytes."""
+  TAG: ClassVar[str] = "function"
+  entry: int
+  parameters: Names
+
+
+@dataclass(slots=True, kw_only=True)
+class Work(Doorbell):
+  """A call has put work into a stream: entry `last` of its `queue`, which counts to `value` at `address` when it is
+  done. `node` is one of CU_GRAPH_NODE_TYPE_*, `call` who queued it. It comes after what is in the queue before it, and
+  after the work that `after` names. `reads` and `writes` are all of its accesses but a kernel's, whose parameters are
+  its one piece, as they lie in memory; `handle` is an event's."""
+  TAG: ClassVar[str] = "work"
+  node: int
+  what: str
+  call: str
+  after: Pairs = field(default_factory=list)
+  reads: Pairs = field(default_factory=list)
+  writes: Pairs = field(default_factory=list)
+  entry: int = 0
+  grid: list[int] = field(default_factory=list)
+  block: list[int] = field(default_factory=list)
+  shared: int = 0
+  handle: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Ran(Event):
+  """Work has ended: entry `value` of its queue. `memory` are contents that it has changed, stored where the host has
+  made them. `accesses` are rows of [GPU address, bytes, how: 1 it was read, 2 written, 3 both by atomics alone], where
+  all of them are known. They come in an order in which the work may run."""
+  TAG: ClassVar[str] = "ran"
+  queue: int
+  value: int
+  memory: Chunks = field(default_factory=list)
+  accesses: Words = field(default_factory=list)
+
+
 @dataclass(slots=True, kw_only=True)
 class Note(Event):
   """A line of somebody: `kind` says of whom ("fault", "log", "test", "end", "recorder")."""
@@ -157,7 +238,7 @@ class Note(Event):
 
 
 _ROWS: dict[str, tuple[type, ...]] = {"Chunks": (int, int, int, bytes), "Pieces": (int, bytes),
-                                     "Words": (int, int, int)}
+                                     "Words": (int, int, int), "Pairs": (int, int), "Names": (str, int, int)}
 _PLAIN: dict[str, type] = {"int": int, "str": str, "bytes": bytes, "bool": bool}
 
 
@@ -166,13 +247,12 @@ def _fits(value: object, kind: str) -> bool:
   if kind in _PLAIN: return type(value) is _PLAIN[kind]
   if not isinstance(value, list): return False
   if kind == "list[int]": return all(type(v) is int for v in value)
-  if kind in _ROWS:
-    return all(isinstance(row, list) and tuple(map(type, row)) == _ROWS[kind] for row in value)
-  return all(isinstance(row, list) and tuple(map(type, row)) == (str, int, int) for row in value)  # kernels
+  return all(isinstance(row, list) and tuple(map(type, row)) == _ROWS[kind] for row in value)
 
 
 KINDS: dict[str, type[Event]] = {
-  cls.TAG: cls for cls in (Open, Close, Ioctl, Mmap, Munmap, Program, Doorbell, Seen, Waited, Note)}
+  cls.TAG: cls for cls in (Open, Close, Ioctl, Mmap, Munmap, Program, Doorbell, Seen, Waited, Note, Call,
+                               Buffer, Stream, Function, Work, Ran)}
 _NAMES: dict[type[Event], dict[str, str]] = {cls: {f.name: str(f.type) for f in fields(cls)} for cls in KINDS.values()}
 _LEAST: dict[type[Event], int] = {  # values that a row must have: those behind have their defaults
   cls: max((n for n, f in enumerate(fields(cls), 1) if f.default is MISSING and f.default_factory is MISSING),

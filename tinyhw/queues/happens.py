@@ -26,8 +26,8 @@ from tinyhw.core.errors import Error
 from tinyhw.queues.arguments import Facts, facts
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.effects import Caches, Clock, Does, Effect
-from tinyhw.queues.events import Doorbell, Seen
-from tinyhw.queues.world import PAGE, Allocation, Follow, Item, Launch, Queue
+from tinyhw.queues.events import Doorbell, Ran, Seen, Work
+from tinyhw.queues.world import PAGE, Allocation, Follow, Item, Launch, Queue, World
 
 HOST: Final = -1
 
@@ -154,6 +154,7 @@ class Packet:
   launches: list[Launch]
   uses: list[tuple[int, int, Use, Allocation | None, str, bool]]  # start, end, use, where, what, whether a work does it
   last: bool = False
+  later: Work | None = None  # CUDA's: what it accesses is told when it has run
 
 
 @dataclass(eq=False)
@@ -179,7 +180,10 @@ class Runner:
   def ahead(self) -> list[Packet]: return self.pending[self.at:]
 
 
+Ready = tuple[Runner, Place, int, Know, Work]
+"""Work of a queue that was reached: which of its packets, and what had happened by then."""
 _BITS: Final = (Caches.DATA, Caches.SCALAR, Caches.CODE, Caches.SHARED)
+_HOW: Final = {1: Use.READ, 2: Use.WRITE, 3: Use.TOUCH}  # as `Ran` has it
 _KEPT: Final = 64      # packets of a queue that are kept behind it
 _RANGES: Final = 8
 
@@ -201,6 +205,7 @@ class Happens:
     self._told: set[tuple[int, int, str]] = set()
     self._contents: dict[tuple[str, int, int], tuple[bytes, Know]] = {}  # and what the host knew then
     self._hosts = 0
+    self._open: dict[tuple[str, int, int], Ready] = {}  # CUDA's work that has not run yet
 
   # ---- steps
 
@@ -214,6 +219,7 @@ class Happens:
       self._host_wrote(step, event)
       if step.follow is not None: self._submit(step)
       self._run()
+    elif isinstance(event, Ran): self._ran(step, event)
     elif isinstance(event, Seen):
       self._observe(event.vendor, event.signals, step)
       know = self.know_of_host(event.vendor)
@@ -241,6 +247,30 @@ class Happens:
     for address, value in values.items():
       self.signals[vendor, address] = Signal(address, [Signalled(value, Know(), place)], value)
     self._run()
+
+  def _ran(self, step: Step, event: Ran) -> None:
+    """CUDA's work has run: what it accessed. Work runs in an order that its queues allow, so what comes later is never
+    held against what it comes before."""
+    row = self._open.pop((event.vendor, event.queue, event.value), None)
+    if row is not None and step.world is not None: self._accessed(row, step.world, event.accesses)
+
+  def _accessed(self, row: Ready, world: World, accesses: Iterable[list[int]]) -> None:
+    runner, place, packet, know, _ = row
+    for start, size, how in accesses:
+      made = world.find(start) or world.was(start)
+      access = Access(start, start + size, _HOW.get(how, Use.TOUCH), place, packet, -1, "front", runner.queue.gpu, made)
+      self._check(runner, access, know)
+
+  def finish(self) -> list[Conflict]:
+    """The end: CUDA's work that never ran would have accessed what it says. Nothing that ran comes after it."""
+    before = len(self.conflicts)
+    rest, self._open = list(self._open.values()), {}
+    for row in rest:
+      event = row[4]
+      if self.capture is not None:
+        self._accessed(row, self.capture.world(event.vendor), [
+          *([a, n, 1] for a, n in event.reads), *([a, n, 2] for a, n in event.writes)])
+    return self.conflicts[before:]
 
   # ---- the host
 
@@ -318,7 +348,10 @@ class Happens:
     for address, data in (*step.event.ring, *step.event.pieces): uses.piece(address, len(data))
     for item in step.follow.items:
       mine = [l for e in item.effects if e.does is Does.LAUNCH and (l := next(launches, None)) is not None]
-      runner.pending.append(Packet(item, step.submission, step.number, know, mine, uses.of(item, mine)))
+      work = step.event if isinstance(step.event, Work) else None
+      runner.pending.append(Packet(item, step.submission, step.number, know, mine,
+                                   uses.of(item, mine) if work is None else [],
+                                   later=work))
     if step.follow.items: runner.pending[-1].last = True
     runner.ends.append((step.event.last, runner.packets + len(runner.pending) - runner.at))
 
@@ -347,6 +380,9 @@ class Happens:
     place = Place(runner.vendor, runner.agent, runner.queue.name, packet.submission, packet.item, packet.event)
     for wait in waits: self.waited.append((place, wait))
     runner.know = self._effects(runner, packet, place, know)
+    if packet.later is not None:
+      key = runner.vendor, runner.queue.key, packet.later.value
+      self._open[key] = runner, place, runner.packets, runner.know, packet.later
     if self.on_past is not None: self.on_past(runner, packet, enders)
     runner.packets += 1
     runner.at += 1
@@ -455,7 +491,8 @@ class Happens:
         continue
       ordered = know.has(a) or (a.place.agent == access.place.agent and a.work < 0 and a.packet <= access.packet)
       if not ordered:
-        if self._collide(a, access): self._tell("order", a, access)
+        first, second = (access, a) if a.place.submission > access.place.submission >= 0 else (a, access)
+        if self._collide(a, access): self._tell("order", first, second)
       elif a.writes and access.use is not Use.WRITE: self._seen_by(runner, a, access)
       covered = access.start <= a.start and a.end <= access.end and ordered
       if not (covered and (access.use is Use.WRITE or (access.use is a.use and access.engine == a.engine

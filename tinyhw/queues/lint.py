@@ -37,7 +37,8 @@ _MANUALS: Final = "docs/weak-memory.md; LLVM's AMDGPUUsage, memory model; HSA 2.
 RULES: Final[dict[str, Rule]] = {rule.name: rule for rule in (
   Rule("race", "two accesses of the same bytes, one of them a write, with nothing that orders them",
        "queues and engines run beside each other, and kernels beside the packets behind them",
-       "let the second wait: for the first's signal on another queue, until idle on the same", _MANUALS),
+       "let the second wait: for the first's signal on another queue, until idle on the same; in CUDA for an event of "
+       "the first's stream (cuStreamWaitEvent)", _MANUALS),
   Rule("release", "what a kernel wrote is read by another engine or GPU, and was not written back before the signal",
        "the signal may be seen before the data is",
        "release to the system with the signal (GL2_WB; a membar in the QMD)", _MANUALS),
@@ -194,6 +195,7 @@ class Linter:
     kept = [f for r, f in self.stood if r is None or r.waits is not None or r.forced]
     self.found += kept
     if self.stood and not kept: self.picture = None
+    for conflict in self.happens.finish(): self._conflict(conflict)
     self._signals()
 
   def _picture(self) -> None:
@@ -273,7 +275,7 @@ class Linter:
     assert step.world is not None
     for r in reads:
       made = step.world.find(r.address)
-      if made is None or made.host or self._filled(step, made): continue
+      if made is None or made.host or not step.world.COMPLETE or self._filled(step, made): continue
       self._tell("unwritten", f"nothing was written to {made}, and it reads {r.address:#x}", (place,))
 
   def _filled(self, step: Step, made: Allocation) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tinyhw.core.layout import Packet, Struct
 from tinyhw.queues.capture import Capture
+from tinyhw.queues.cuda.stream import StreamWork
 from tinyhw.queues.world import PAGE, Follow, Item, Launch, World
 from tinyhw.wire import gpfifo, methods
 
@@ -52,6 +53,7 @@ def addresses(item: Item) -> Iterator[tuple[str, int]]:
       handle = found.get("handle") if isinstance(found, dict) else found
       if isinstance(handle, int) and handle >= 1 << 32: yield name, handle
   elif isinstance(packet, gpfifo.Segment): yield "GET", packet.address
+  elif isinstance(packet, StreamWork): yield from ((name, packet.fields[name]) for name in packet.addresses)
   elif isinstance(packet, methods.Send):
     for effect in item.effects:
       if effect.address >= PAGE: yield effect.does.value, effect.address
@@ -71,6 +73,7 @@ _TEXTS: dict[tuple[type, int, tuple[int, ...]], tuple[str, list[str]]] = {}  # o
 
 def _shown(item: Item) -> tuple[str, list[str]]:
   """A packet's line and the lines below it, which go by its words and, on NVIDIA, by whose methods they are."""
+  if not item.words: return _line(item), _below(item)  # none made it
   key = type(item.packet), item.class_id, item.words
   found = _TEXTS.get(key)
   if found is None:
@@ -115,7 +118,7 @@ def _below(item: Item) -> list[str]:
 def known(names: Names, item: Item, launch: Launch | None) -> list[str]:
   """What is known of a packet's addresses, one text each."""
   found = [f"{field}: {name}" for field, value in addresses(item) if (name := names.at(value))]
-  return found if launch is None else [launch_text(names, launch), *found]
+  return found if launch is None or isinstance(item.packet, StreamWork) else [launch_text(names, launch), *found]
 
 
 def lines(names: Names, follow: Follow, *, deep: bool = True,

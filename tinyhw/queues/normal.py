@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tinyhw.core.layout import Packet, Struct
 from tinyhw.queues.capture import Capture, Step
+from tinyhw.queues.cuda.stream import StreamWork, show
 from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.world import PAGE, Item, World
 from tinyhw.wire import gpfifo, methods, pm4
@@ -28,6 +29,7 @@ class Normal:
     self._memory: dict[tuple[str, int], int] = {}
     self._counts: dict[str, int] = {}
     self._first: dict[tuple[str, int], int] = {}
+    self._events: dict[tuple[str, int], int] = {}
 
   def rows(self, step: Step) -> Iterator[tuple[Item, str, list[Row]]]:
     """(packet, its name, its fields) of a submission."""
@@ -67,7 +69,16 @@ class Normal:
         number = value.get("handle") if isinstance(value, dict) else value
         named = self.address(vendor, world, number) if isinstance(number, int) else None
         yield name, named or str(value)
+    elif isinstance(packet, StreamWork): yield from self._work(vendor, world, item, packet)
     else: yield "text", str(packet)
+
+  def _work(self, vendor: str, world: World, item: Item, packet: StreamWork) -> Iterator[Row]:
+    for name, value in packet.items():
+      named = self.address(vendor, world, value) or "the host's" if name in packet.addresses else None
+      if name == "event": named = f"event #{self._events.setdefault((vendor, value), len(self._events))}"
+      yield name, named or show(value)
+    for effect in item.effects:
+      if effect.does is Does.WAIT and (made := world.find(effect.address)): yield "behind", f"{made} {effect.value}"
 
   def _packet(self, vendor: str, world: World, packet: Packet, values: dict[int, str]) -> Iterator[Row]:
     halves: dict[str, int] = {}

@@ -51,8 +51,25 @@ class Code(Protocol):
 
 
 Codes = Callable[[str], Iterable[Code]]
-"""What lies in a vendor's GPU memory as code."""
+"""What lies in a vendor's GPU memory as code, by the same objects as long as it lies there."""
 
+
+
+@dataclass(slots=True)
+class Part:
+  """What submissions name of an allocation: ranges from its start, or all of it where an address alone is named."""
+  made: Allocation
+  ranges: set[tuple[int, int]] = field(default_factory=set)
+  whole: bool = False
+
+  def add(self, other: Part) -> None:
+    """Name what another one names, too."""
+    self.ranges |= other.ranges
+    self.whole |= other.whole
+
+
+Parts = dict[int, Part]
+"""By allocation."""
 
 
 @dataclass(slots=True)
@@ -60,7 +77,7 @@ class Pending:
   """A submission whose end was not seen: where it signals (bytes by address), and what it may change."""
   number: int
   signals: dict[int, int] = field(default_factory=dict)
-  touched: dict[int, Allocation] = field(default_factory=dict)
+  touched: Parts = field(default_factory=dict)
 
 
 class Recorder:
@@ -76,9 +93,13 @@ class Recorder:
     self._worlds: dict[str, World] = {}
     self._threads: dict[int, int] = {}
     self._known: dict[tuple[str, int, int], bytes] = {}  # the hash of a chunk: vendor, allocation, first byte
+    self._wholes: dict[tuple[str, int], tuple[int, int, bytes]] = {}  # the range that was looked at last, and its hash
+    self._steps: dict[tuple[str, int], int] = {}  # bytes of an allocation's chunks
+    self._views: dict[tuple[str, int], memoryview] = {}  # of allocations that are looked at, until one is given back
+    self._argument_bytes: dict[tuple[str, int], int] = {}  # of kernels, by their entries
     self._pending: dict[str, list[Pending]] = {}  # submissions whose end was not seen yet
     self._values: dict[tuple[str, int], dict[int, int]] = {}  # signalled at an address: value -> submission
-    self._programs: dict[tuple[str, int], bytes] = {}
+    self._programs: dict[tuple[str, int], Code] = {}
     self._signals: set[tuple[str, int]] = set()  # pages that submissions signal into
     self._named: dict[str, dict[int, int]] = {}  # bytes of a signal, by vendor and address: those that are looked at
     self._told: dict[str, list[list[int]]] = {}  # their values as they were told last
@@ -101,9 +122,20 @@ class Recorder:
       if peek is not None: self._peeks[vendor] = peek
     return RecordingPort(port, self, vendor, world)
 
+  def world(self, vendor: str) -> World:
+    """What a vendor's calls have made so far."""
+    with self._lock: return self._worlds.setdefault(vendor, new_world(vendor))
+
+  def keep(self, content: bytes | memoryview) -> bytes:
+    """Store a content; its hash."""
+    name = content_hash(content)
+    with self._lock:
+      if self._mine: self._writer.blob(content, name)
+    return name
+
   def note(self, kind: str, text: str) -> None:
     """Put a line of somebody's into the capture."""
-    self._tell("", Note(kind=kind, text=text))
+    self.tell("", Note(kind=kind, text=text))
 
   def flush(self) -> None:
     """Have all that was told on file."""
@@ -121,16 +153,18 @@ class Recorder:
   @property
   def _mine(self) -> bool: return self._pid == os.getpid()
 
-  def _tell(self, vendor: str, event: Event) -> None:
+  def tell(self, vendor: str, event: Event, thread: int | None = None) -> None:
+    """Put an event into the capture, behind the others; of another process's thread by its number."""
     with self._lock:
       if not self._mine: return
       event.at_ns = time.perf_counter_ns() - self._start
-      event.thread = self._threads.setdefault(threading.get_ident(), len(self._threads))
+      event.thread = self._threads.setdefault(threading.get_ident() if thread is None else thread, len(self._threads))
       event.vendor = vendor
       if vendor:
         world = self._worlds[vendor]
         gone = len(world.freed)
         world.apply(event, self.events)
+        if isinstance(event, Munmap) or len(world.freed) > gone: self._views.clear()
         if len(world.freed) > gone and not isinstance(event, Seen): self._before_a_free(vendor, world, event)
       self._writer.event(event.row())
       self.events += 1
@@ -145,7 +179,7 @@ class Recorder:
       if queue is not None:
         self._tell_programs(vendor)
         self._follow(port, vendor, world, queue, event)
-      self._tell(vendor, event)
+      self.tell(vendor, event)
       self.submissions += queue is not None
       self._writer.flush()
 
@@ -164,9 +198,8 @@ class Recorder:
       if effect.does is Does.SIGNAL and not effect.compare:
         self._values.setdefault((vendor, effect.address), {})[effect.value] = self.submissions
         pending.signals[effect.address] = effect.size
-    reached: dict[int, Allocation] = {}
-    for address, size in found.roots: self._reach(port, vendor, world, reached, address, size)
-    event.touched = sorted(reached)
+    reads, reached = self._reached(port, vendor, world, found)
+    event.touched = sorted({*reads, *reached})
     signals = self._named.setdefault(vendor, {})
     for effect in (e for item in found.items for e in item.effects if e.does in (Does.WAIT, Does.SIGNAL)):
       signals.pop(effect.address, None)  # the last are kept
@@ -174,7 +207,7 @@ class Recorder:
     while len(signals) > SIGNALS: del signals[next(iter(signals))]
     event.signals = self._told[vendor] = self._look(port, vendor, world)
     event.pointers = [int.from_bytes(read(at, size) or b"", "little") for at, size in world.pointers(queue)]
-    for made in reached.values(): event.memory += self._changed(port, vendor, made, True)
+    for part in _together(reads, reached): event.memory += self._changed(port, vendor, part, True)
     pending.touched = reached
     self._pending.setdefault(vendor, []).append(pending)
 
@@ -195,19 +228,31 @@ class Recorder:
       if raw is not None and len(raw) == size: rows.append([address, size, int.from_bytes(raw, "little")])
     return rows
 
-  def _reach(self, port: Port, vendor: str, world: World, reached: dict[int, Allocation], address: int,
-             size: int) -> None:
-    """Note the allocation of an address; in arguments (`size` bytes of them) what they point to as well."""
-    made = world.find(address)
-    if made is None: return
-    reached[made.key] = made
-    if not size: return
-    raw = self._read(port, vendor, world, address, min(size, made.end - address))
-    if not raw: return
-    words = np.frombuffer(raw, np.uint32, len(raw) // 4).astype(np.uint64)
-    pointers = np.unique(words[:-1] | words[1:] << np.uint64(32))
-    for pointer in pointers[pointers >= PAGE].tolist():
-      if (found := world.find(pointer)) is not None: reached[found.key] = found
+  def _reached(self, port: Port, vendor: str, world: World, found: Any) -> tuple[Parts, Parts]:
+    """What a submission names: what it reads alone, and what it may change. Of arguments what they point to as well."""
+    reads, reached = Parts(), Parts()
+    exact: set[int] = set()
+    for effect in (e for item in found.items for e in item.effects):
+      if not effect.size or effect.does in (Does.LAUNCH, Does.ACQUIRE, Does.RELEASE): continue
+      exact.add(effect.address)
+      _name(world, reads if effect.does in (Does.READ, Does.CALL) else reached, effect.address, effect.size)
+    guessed = all(not l.argument_bytes for l in found.launches)  # how many bytes the arguments have
+    known = [self._argument_bytes.get((vendor, l.entry), 0) for l in found.launches] if guessed else []
+    most = max(known, default=0) if all(known) else 0
+    low, high = world.span
+    for address, size in found.roots:
+      if not size:
+        if address not in exact: _name(world, reached, address, 0)
+        continue
+      size = min(size, most) if most else size
+      if (made := _name(world, reads, address, size)) is None: continue
+      raw = self._read(port, vendor, world, address, min(size, made.end - address))
+      if not raw: continue
+      words = np.frombuffer(raw, np.uint32, len(raw) // 4).astype(np.uint64)
+      pointers = words[:-1] | words[1:] << np.uint64(32)
+      for pointer in set(pointers[(pointers >= max(low, PAGE)) & (pointers < high)].tolist()):
+        _name(world, reached, pointer, 0)
+    return reads, reached
 
   def _read(self, port: Port, vendor: str, world: World, address: int, size: int) -> bytes | None:
     made = world.find(address)
@@ -219,26 +264,37 @@ class Recorder:
 
   def _view(self, port: Port, vendor: str, made: Allocation) -> memoryview | None:
     """All of an allocation's bytes, where the host sees them."""
-    if made.host: return port.memory(made.host, made.size)
+    key = vendor, made.key
+    if made.host:
+      if (view := self._views.get(key)) is None: view = self._views[key] = port.memory(made.host, made.size)
+      return view
     if not made.address or vendor not in self._peeks: return None
     return self._peeks[vendor](self._worlds[vendor].place(made), made.address, made.size)
 
-  def _changed(self, port: Port, vendor: str, made: Allocation, content: bool) -> list[list[Any]]:
+  def _changed(self, port: Port, vendor: str, part: Part, content: bool) -> list[list[Any]]:
     """Rows of the chunks whose contents are others than the last time; with `content` they are stored too, where the
     host can have made them."""
+    made = part.made
     view = self._view(port, vendor, made)
     if view is None: return []
-    step = PAGE if made.size <= SMALL else CHUNK
-    rows = []
-    for at in range(0, made.size, step):
-      chunk = view[at:at + step]
-      name = content_hash(chunk)
-      key = vendor, made.key, at
-      if self._known.get(key) == name: continue
-      self._known[key] = name
-      if made.host and (content or self._has_signal(vendor, made.address + at, len(chunk))):
-        self._writer.blob(chunk, name)
-      rows.append([made.key, at, len(chunk), name])
+    step = self._steps.get((vendor, made.key))
+    if step is None:  # what is named by ranges is small beside its allocation: arguments, what is copied by way of
+      step = self._steps[vendor, made.key] = CHUNK if part.whole and made.size > SMALL else PAGE
+    rows: list[list[Any]] = []
+    for first, last in [(0, made.size)] if part.whole else _chunks(part.ranges, step, made.size):
+      if last - first > step:  # most is as it was
+        whole = first, last, content_hash(view[first:last])
+        if self._wholes.get((vendor, made.key)) == whole: continue
+        self._wholes[vendor, made.key] = whole
+      else: self._wholes.pop((vendor, made.key), None)
+      for at in range(first, last, step):
+        chunk = view[at:at + step]
+        name = content_hash(chunk)
+        if self._known.get((vendor, made.key, at)) == name: continue
+        self._known[vendor, made.key, at] = name
+        if made.host and (content or self._has_signal(vendor, made.address + at, len(chunk))):
+          self._writer.blob(chunk, name)
+        rows.append([made.key, at, len(chunk), name])
     return rows
 
   def _has_signal(self, vendor: str, address: int, size: int) -> bool:
@@ -252,16 +308,17 @@ class Recorder:
       values = self._look(port, vendor, self._worlds[vendor])
       told = values != self._told.get(vendor, [])
       self._told[vendor] = values
-      open_, ended = [], dict[int, Allocation]()
+      open_, ended = list[Pending](), Parts()
       for one in self._pending.get(vendor, ()):
         if all(self._is_over(port, vendor, at, size, one.number) for at, size in one.signals.items()):
-          ended.update(one.touched)
+          for key, part in one.touched.items(): ended.setdefault(key, Part(part.made)).add(part)
         else: open_.append(one)
       self._pending[vendor] = open_
       for one in open_:
         for key in one.touched: ended.pop(key, None)
-      rows = [row for made in ended.values() if made.freed_at < 0 for row in self._changed(port, vendor, made, False)]
-      if rows or told: self._tell(vendor, Seen(memory=rows, signals=values))
+      rows = [row for part in ended.values() if part.made.freed_at < 0
+              for row in self._changed(port, vendor, part, False)]
+      if rows or told: self.tell(vendor, Seen(memory=rows, signals=values))
 
   def _is_over(self, port: Port, vendor: str, address: int, size: int, number: int) -> bool:
     """Whether a signal of a submission, or of a later one, has come."""
@@ -272,11 +329,41 @@ class Recorder:
     """Name code that is new in GPU memory."""
     if self._codes is None: return
     for code in self._codes(vendor):
-      if self._programs.get((vendor, code.address)) is code.file: continue
-      self._programs[vendor, code.address] = code.file
+      if self._programs.get((vendor, code.address)) is code: continue
+      self._programs[vendor, code.address] = code
+      self._argument_bytes |= {(vendor, entry): size for _, entry, size in code.kernels}
       self._writer.blob(code.file, name := content_hash(code.file))
-      self._tell(vendor, Program(address=code.address, size=code.size, name=code.name, kind=code.kind, image=name,
+      self.tell(vendor, Program(address=code.address, size=code.size, name=code.name, kind=code.kind, image=name,
                                  kernels=[list(k) for k in code.kernels]))
+
+
+def _name(world: World, parts: Parts, address: int, size: int) -> Allocation | None:
+  """Note that an address is named, with so many bytes, 0 for nobody knows. Its allocation, if it is in one."""
+  made = world.find(address)
+  if made is None: return None
+  part = parts.get(made.key)
+  if part is None: part = parts[made.key] = Part(made)
+  if size: part.ranges.add((address - made.address, min(address + size, made.end) - made.address))
+  else: part.whole = True
+  return made
+
+
+def _together(one: Parts, other: Parts) -> Iterable[Part]:
+  """What either names."""
+  for key, part in one.items():
+    if key not in other: yield part
+    elif other[key].whole or part.whole: yield Part(part.made, whole=True)
+    else: yield Part(part.made, part.ranges | other[key].ranges)
+  yield from (part for key, part in other.items() if key not in one)
+
+
+def _chunks(ranges: set[tuple[int, int]], step: int, size: int) -> list[tuple[int, int]]:
+  """Ranges of whole chunks, those that touch as one."""
+  out: list[tuple[int, int]] = []
+  for first, last in sorted((a // step * step, min(-(-b // step) * step, size)) for a, b in ranges):
+    if out and first <= out[-1][1]: out[-1] = out[-1][0], max(last, out[-1][1])
+    else: out.append((first, last))
+  return out
 
 
 class RecordingPort:
@@ -349,7 +436,7 @@ class RecordingPort:
   def now_ns(self) -> int: return self.inner.now_ns()
   def pid(self) -> int: return self.inner.pid()
 
-  def _tell(self, event: Event) -> None: self._recorder._tell(self._vendor, event)
+  def _tell(self, event: Event) -> None: self._recorder.tell(self._vendor, event)
 
 
 def raw(argument: Any) -> bytes:

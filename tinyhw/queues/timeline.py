@@ -19,7 +19,7 @@ from tinyhw.queues import calls, listing
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.doctor import Report, examine
 from tinyhw.queues.effects import Does
-from tinyhw.queues.events import Doorbell, Note, Seen, Waited
+from tinyhw.queues.events import Doorbell, Note, Ran, Seen, Waited, Work
 from tinyhw.queues.happens import HOST, Happens, Packet, Runner, Signalled
 from tinyhw.queues.world import Item, World
 from tinyhw.wire import methods
@@ -145,7 +145,7 @@ class _Drawn:
     elif isinstance(event, Waited):
       self._wait = self._host(step, "host wait", "waits" if event.met else "waits in vain", event.at_ns - event.ns)
     elif isinstance(event, Note): self._host(step, "note", f"{event.kind}: {event.text}", event.at_ns)
-    elif not isinstance(event, Seen) and (text := calls.text(step)):
+    elif not isinstance(event, Seen | Ran) and (text := calls.text(step)):
       self._host(step, "call", text.partition("(")[0], event.at_ns)
       self.out.spans[-1].lines.append(text)
 
@@ -185,7 +185,8 @@ class _Drawn:
   def _submission(self, step: Step) -> None:
     assert step.follow is not None and step.queue is not None
     event = step.event
-    rang = self._host(step, "doorbell", f"rings {step.queue}", event.at_ns)
+    rang = self._host(step, "doorbell", f"{event.call}: {step.queue}" if isinstance(event, Work) else
+                      f"rings {step.queue}", event.at_ns)
     lane = self._lane(event.vendor, step.queue.key, str(step.queue))
     names = listing.Names(self._capture, event.vendor, step.world)
     launches = {id(l.item): l for l in step.follow.launches}

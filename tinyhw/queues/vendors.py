@@ -10,12 +10,13 @@ from tinyhw.queues.again import Again
 from tinyhw.queues.world import World
 
 _AGAINS: Final = {"amd": ("tinyhw.queues.amd.again", "AmdAgain"), "nv": ("tinyhw.queues.nv.again", "NvAgain")}
-_WORLDS: Final = {"amd": ("tinyhw.queues.amd.world", "AmdWorld"), "nv": ("tinyhw.queues.nv.world", "NvWorld")}
+_WORLDS: Final = {"amd": ("tinyhw.queues.amd.world", "AmdWorld"), "nv": ("tinyhw.queues.nv.world", "NvWorld"),
+                   "cuda": ("tinyhw.queues.cuda.world", "CudaWorld")}
 VENDORS: Final = tuple(_WORLDS)
 
 
 def new_world(vendor: str) -> World:
-  """What follows the calls of "amd" or "nv". Raises DecodeError for another vendor."""
+  """What follows the calls of "amd" or "nv", or CUDA's. Raises DecodeError for another vendor."""
   if vendor not in _WORLDS: raise DecodeError(f"no vendor is called {vendor!r}", where="capture")
   module, name = _WORLDS[vendor]
   made: World = getattr(import_module(module), name)()

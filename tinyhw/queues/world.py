@@ -5,6 +5,7 @@ what both vendors share; `amd.world` and `nv.world` know their own calls.
 """
 from __future__ import annotations
 
+import ctypes
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
@@ -110,6 +111,7 @@ class Follow(Protocol):
 class World(ABC):
   """One vendor's. `apply` takes events in order; lookups are by GPU address."""
   PATHS: tuple[str, ...] = ()
+  COMPLETE = True  # whether all that writes memory of the GPU is told
 
   def __init__(self) -> None:
     self.files: dict[int, str] = {}
@@ -149,6 +151,11 @@ class World(ABC):
     found = self._live[i][2]
     return found if address < found.end else None
 
+  @property
+  def span(self) -> tuple[int, int]:
+    """The first address that an allocation has, and the end of the last one."""
+    return (self._live[0][0], self._live[-1][2].end) if self._live else (0, 0)
+
   def was(self, address: int) -> Allocation | None:
     """The allocation that held an address last and is freed."""
     return next((a for a in reversed(self.freed) if a.address <= address < a.end), None)
@@ -172,9 +179,14 @@ class World(ABC):
       case Mmap(errno=0): self.mapped(event)
       case Munmap(): self.unmapped(event)
 
+  def led(self, argument: Any) -> tuple[int, int]:
+    """Where a call's pointer leads to: address and bytes, as far as the call says how much that is; else 0 bytes."""
+    return 0, 0
+
   def inner(self, argument: Any) -> bytes:
-    """What a call's pointer leads to, as far as the call says how much that is."""
-    return b""
+    """What a call of this process leads to."""
+    address, size = self.led(argument)
+    return ctypes.string_at(address, size) if size else b""
 
   @abstractmethod
   def called(self, call: Ioctl, when: int) -> None:

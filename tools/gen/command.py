@@ -17,9 +17,10 @@ from tinyhw.tools.gen import nvclass, nvcompilers, nvrm
 from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
-NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "opencl", "cuda", "cudart", "amdhsa", "elf", "pm4", "sdma", "gc",
-         "mqd", "sq", "buffer_formats", "images", "isa_manuals", "ignored", "silicon", "amdgcn", "amdgcn_gfx12",
-         "amdgcn_gfx9", "aliases", "aco", *nvcompilers.FAMILIES, *nvclass.FAMILIES, *nvrm.FAMILIES)
+NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "opencl", "cuda", "cudart", "cuda_calls", "amdhsa", "elf", "pm4",
+         "sdma", "gc", "mqd", "sq", "buffer_formats", "images", "isa_manuals", "ignored", "silicon", "amdgcn",
+         "amdgcn_gfx12", "amdgcn_gfx9", "aliases", "aco", "linux_trace",
+         *nvcompilers.FAMILIES, *nvclass.FAMILIES, *nvrm.FAMILIES)
 ABOUT = """Write the modules of autogen/ from the vendors' own headers, or check the committed ones.
 
 examples:

@@ -304,10 +304,7 @@ class AMDRuntime(GpuRuntime):
 
   def codes(self) -> list[Code]:
     """What lies in GPU memory as code, with the file that it came in."""
-    def kernels(image: CodeImage) -> tuple[tuple[str, int, int], ...]:
-      return tuple((k.name, image.address + k.entry_offset, k.kernarg_size) for k in image.code.kernels.values())
-    return [Code(i.address, i.buffer.size, self.name, "amdgcn", i.code.file, kernels(i))
-            for i in list(self._images.values())]
+    return [i.told for i in list(self._images.values())]
 
   def _place(self, binary: bytes) -> CodeImage:
     code = codeobject.load(binary, arch=self.target, features=self.arch.features)
@@ -315,7 +312,7 @@ class AMDRuntime(GpuRuntime):
     buffer = self._take(len(code.image), Memory.VRAM, executable=True)
     data = code.link(buffer.address)
     self.copyin(Allocation(buffer.address, buffer.size), memoryview(data))
-    return CodeImage(buffer, code)
+    return CodeImage(buffer, code, self.name)
 
   def elapsed(self) -> float:
     """Seconds between the two timestamps of the last profiled launch, on the GPU's clock."""

@@ -8,8 +8,10 @@ from typing import Any
 
 from tinyhw.arch import Arch
 from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.core.lazy import cached_property
 from tinyhw.drive.amd.kfd import Buffer, Gpu, Kfd
 from tinyhw.drive.lending import LendingRuntime
+from tinyhw.drive.queue import Code
 from tinyhw.wire import codeobject
 
 
@@ -18,9 +20,16 @@ class CodeImage:
   """A code object in GPU memory."""
   buffer: Buffer
   code: codeobject.CodeObject
+  device: str
 
   @property
   def address(self) -> int: return self.buffer.address
+
+  @cached_property
+  def told(self) -> Code:
+    """It for who records: of each kernel its name, its entry and the bytes of its arguments."""
+    kernels = tuple((k.name, self.address + k.entry_offset, k.kernarg_size) for k in self.code.kernels.values())
+    return Code(self.address, self.buffer.size, self.device, "amdgcn", self.code.file, kernels)
 
 
 class GpuRuntime(LendingRuntime[Buffer]):

@@ -230,14 +230,11 @@ class NVRuntime(GpuRuntime):
     self.copyin(Allocation(buffer.address, buffer.size), memoryview(data))
     c = ComputeCommands(self.arch.compute_class, "new program").invalidate()
     self.submit(self.compute, c.signal(self.timeline.signal.address, "timeline").bind())
-    return CodeImage(buffer, code)
+    return CodeImage(buffer, code, self.name)
 
   def codes(self) -> list[Code]:
     """What lies in GPU memory as code, with the file that it came in."""
-    def kernels(image: CodeImage) -> tuple[tuple[str, int, int], ...]:
-      return tuple((k.name, image.address + k.text, k.bank0) for k in image.code.kernels.values())
-    return [Code(i.address, i.buffer.size, self.name, "cubin", i.code.file, kernels(i))
-            for i in list(self._images.values())]
+    return [i.told for i in list(self._images.values())]
 
   def loaded(self) -> list[tuple[int, CodeObject]]:
     """AMD's code objects in memory: none."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from struct import Struct
 
 from tinyhw.arch.nv import NvArch
+from tinyhw.core.lazy import cached_property
 from tinyhw.drive.base import Dim3
 from tinyhw.drive.lending import LendingRuntime
 from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.rm import Buffer, Gpu, Rm
-from tinyhw.drive.queue import BoundStream
+from tinyhw.drive.queue import BoundStream, Code
 from tinyhw.drive.signal import Signal
 from tinyhw.wire.cubin import Cubin
 
@@ -21,11 +22,18 @@ class CodeImage:
   """A cubin in GPU memory."""
   buffer: Buffer
   code: Cubin
+  device: str
 
   @property
   def address(self) -> int:
     """Of its ELF header."""
     return self.buffer.address
+
+  @cached_property
+  def told(self) -> Code:
+    """It for who records: of each kernel its name, its entry and the bytes of bank 0."""
+    kernels = tuple((k.name, self.address + k.text, k.bank0) for k in self.code.kernels.values())
+    return Code(self.address, self.buffer.size, self.device, "cubin", self.code.file, kernels)
 
 
 @dataclass(frozen=True)

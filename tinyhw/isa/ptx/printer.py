@@ -37,14 +37,15 @@ def text(module: Module) -> str:
   lines = [f".version {module.version[0]}.{module.version[1]}", f".target {', '.join(module.target)}",
            *([f".address_size {module.address_size}"] if module.address_size else []), ""]
   for item in module.items:
-    if isinstance(item, Function): lines += [*_function(item), ""]
+    if isinstance(item, Function): lines += [*function(item), ""]
     elif isinstance(item, Variable): lines.append(variable(item) + ";")
     elif isinstance(item, Section): lines.append(f".section {item.name} {{ {' '.join(item.words)} }}")
     else: lines.append(_directive(item))
   return "\n".join(lines) + "\n"
 
 
-def _function(f: Function) -> Iterator[str]:
+def function(f: Function) -> Iterator[str]:
+  """The lines of a function."""
   attributes = "".join(f".attribute({a}) " for a in f.attributes)
   linkage = f".{f.linkage} " if f.linkage else ""
   results = f"({', '.join(map(variable, f.results))}) " if f.results else ""

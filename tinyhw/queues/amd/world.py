@@ -79,14 +79,13 @@ class AmdWorld(World):
     self._handles[made.handle] = made
     self._offsets[made.gpu, int(a.mmap_offset)] = made
 
-  def inner(self, argument: Any) -> bytes:
+  def led(self, argument: Any) -> tuple[int, int]:
     if isinstance(argument, kfd.kfd_ioctl_wait_events_args):
-      size = ctypes.sizeof(kfd.kfd_event_data) * int(argument.num_events)
-      return ctypes.string_at(argument.events_ptr, size) if argument.events_ptr and 0 < size <= _MOST else b""
-    if not isinstance(argument, kfd.kfd_ioctl_map_memory_to_gpu_args | kfd.kfd_ioctl_unmap_memory_from_gpu_args):
-      return b""
-    size = 4 * int(argument.n_devices)
-    return ctypes.string_at(argument.device_ids_array_ptr, size) if 0 < size <= _MOST else b""
+      address, size = argument.events_ptr, ctypes.sizeof(kfd.kfd_event_data) * int(argument.num_events)
+    elif isinstance(argument, kfd.kfd_ioctl_map_memory_to_gpu_args | kfd.kfd_ioctl_unmap_memory_from_gpu_args):
+      address, size = argument.device_ids_array_ptr, 4 * int(argument.n_devices)
+    else: return 0, 0
+    return (int(address), size) if address and 0 < size <= _MOST else (0, 0)
 
   def _waited(self, call: Ioctl) -> None:
     """Events that came with a fault."""

@@ -38,14 +38,14 @@ class NvWorld(World):
 
   # ---- calls
 
-  def inner(self, argument: Any) -> bytes:
+  def led(self, argument: Any) -> tuple[int, int]:
     if isinstance(argument, nv_rm.NVOS54_PARAMETERS): address, size = argument.params, argument.paramsSize
     elif isinstance(argument, nv_rm.NVOS21_PARAMETERS | nv_rm.NVOS64_PARAMETERS):
       address, size = argument.pAllocParms, argument.paramsSize
-    else: return b""
+    else: return 0, 0
     struct = rm.parameters(argument)
     if not size and struct is not None: size = ctypes.sizeof(struct)
-    return ctypes.string_at(address, size) if address and 0 < size <= _LONGEST else b""
+    return (int(address), int(size)) if address and 0 < size <= _LONGEST else (0, 0)
 
   def called(self, call: Ioctl, when: int) -> None:
     name = self.files.get(call.fd, "")

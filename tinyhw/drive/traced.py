@@ -1,0 +1,207 @@
+"""The system calls of another program: chosen ones are shown to who watches, before and behind them, with its memory.
+
+    status = run(["./program"], os.environ, {linux_trace.NR_ioctl}, watcher)
+
+A filter of seccomp stops the program at these calls alone, and ptrace shows them; the rest runs at full speed. Threads,
+children that fork makes and programs that exec starts are followed. It needs no privilege, no other program and no
+library in the program; x86-64 only. What a program stores to mapped registers (doorbells) is no call: nobody sees it.
+
+The programs end when their tracer does, however that ends (PTRACE_O_EXITKILL). Signals of the terminal are theirs. A
+set-user-id program that they start has no privileges then, as for any tracer.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import signal
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from tinyhw.autogen import linux_trace as linux
+from tinyhw.core.errors import DeviceError, InvalidArgument
+
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+_LIBC.ptrace.argtypes = ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p
+_LIBC.ptrace.restype = ctypes.c_long
+_OPTIONS: Final = (linux.PTRACE_O_TRACESYSGOOD | linux.PTRACE_O_TRACEFORK | linux.PTRACE_O_TRACEVFORK
+                   | linux.PTRACE_O_TRACECLONE | linux.PTRACE_O_TRACEEXEC | linux.PTRACE_O_TRACESECCOMP
+                   | linux.PTRACE_O_EXITKILL)
+_CALL: Final = signal.SIGTRAP | 0x80  # a stop at a call, with PTRACE_O_TRACESYSGOOD (ptrace(2))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+  """A call of a thread of a process: its number and arguments."""
+  process: int
+  thread: int
+  number: int
+  arguments: tuple[int, ...]
+
+  def read(self, address: int, size: int) -> bytes | None:
+    """The program's memory; None where there is none. Fewer bytes where it ends."""
+    try:
+      fd = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
+      try: return os.pread(fd, size, address) or None
+      finally: os.close(fd)
+    except (OSError, OverflowError): return None
+
+  def text(self, address: int) -> str | None:
+    """A string of the program's; None where there is none."""
+    found = b""
+    while b"\0" not in found:
+      part = self.read(address + len(found), 256 - (address + len(found)) % 256)
+      if part is None or len(found) > 4096: return None
+      found += part
+    return os.fsdecode(found.partition(b"\0")[0])
+
+  def path(self, fd: int) -> str:
+    """What a descriptor is of; empty for none."""
+    try: return os.readlink(f"/proc/{self.thread}/fd/{fd}")
+    except OSError: return ""
+
+
+class Watcher(Protocol):
+  """Who is shown calls."""
+
+  def entered(self, call: Call) -> Any:
+    """A call begins. What is not None comes back when it has returned; None: it is not shown."""
+
+  def returned(self, call: Call, kept: Any, value: int) -> None:
+    """It has returned; an error is a negative number of errno."""
+
+
+def run(words: Sequence[str], environment: Mapping[str, str], numbers: Collection[int], watcher: Watcher) -> int:
+  """Run a program until it and all that it has started have ended; its exit status. Raises InvalidArgument where there
+  is no such program, and DeviceError where this system lets nobody look."""
+  if sys.platform != "linux" or platform.machine() != "x86_64":
+    raise DeviceError("calls of other programs are looked at on x86-64 Linux alone", where=words[0])
+  told, telling = os.pipe()
+  child = os.fork()
+  if not child: _begin(words, environment, numbers, telling)
+  os.close(telling)
+  before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is the program's
+  try: status = _Tracer(child, watcher).run()
+  finally:
+    signal.signal(signal.SIGINT, before)
+    with os.fdopen(told, "rb") as pipe: why = pipe.read().decode()
+  if why.startswith("exec "): raise InvalidArgument(f"cannot be run: {why[5:]}", where=words[0])
+  if why:
+    raise DeviceError(f"this system lets nobody look at a program's calls ({why})", where=words[0],
+                      hint="see kernel.yama.ptrace_scope; containers want another seccomp profile, or SYS_PTRACE")
+  return status
+
+
+def _begin(words: Sequence[str], environment: Mapping[str, str], numbers: Collection[int], telling: int) -> None:
+  """The child: be traced, have the filter, become the program. What fails is told."""
+  step = "ptrace"
+  try:
+    _need(_LIBC.ptrace(linux.PTRACE_TRACEME, 0, None, None))
+    os.kill(os.getpid(), signal.SIGSTOP)  # until the tracer has said what it wants
+    step = "seccomp"
+    _filter(numbers)
+    step = "exec"
+    os.execvpe(words[0], list(words), dict(environment))
+  except OSError as error:
+    text = error.strerror if step == "exec" else f"{step}: {error.strerror}"
+    os.write(telling, (f"exec {text}" if step == "exec" else str(text)).encode())
+  finally: os._exit(127)
+
+
+def _filter(numbers: Collection[int]) -> None:
+  """Have the kernel stop this process at calls of these numbers."""
+  load, jump, give = linux.BPF_LD | linux.BPF_W | linux.BPF_ABS, linux.BPF_JMP | linux.BPF_JEQ | linux.BPF_K, \
+    linux.BPF_RET | linux.BPF_K
+  places: Any = linux.seccomp_data
+  wanted, count = sorted(numbers), len(numbers)
+  rows = [(load, 0, 0, places.arch.offset), (jump, 0, count + 1, linux.AUDIT_ARCH_X86_64),
+          (load, 0, 0, places.nr.offset), *((jump, count - n, 0, number) for n, number in enumerate(wanted)),
+          (give, 0, 0, linux.SECCOMP_RET_ALLOW), (give, 0, 0, linux.SECCOMP_RET_TRACE)]
+  program = (linux.sock_filter * len(rows))(*(linux.sock_filter(*row) for row in rows))
+  holder = linux.sock_fprog(len(rows), ctypes.addressof(program))
+  for option, one, two in ((linux.PR_SET_NO_NEW_PRIVS, 1, None), (
+      linux.PR_SET_SECCOMP, linux.SECCOMP_MODE_FILTER, ctypes.addressof(holder))):
+    _need(_LIBC.prctl(option, ctypes.c_ulong(one), ctypes.c_void_p(two), ctypes.c_ulong(0), ctypes.c_ulong(0)))
+
+
+def _need(result: int) -> None:
+  """Raises OSError for a function of the C library that failed."""
+  if result: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+class _Tracer:
+  """Goes on with threads that stand, and shows their calls."""
+
+  def __init__(self, child: int, watcher: Watcher) -> None:
+    self._child, self._watcher = child, watcher
+    self._known: dict[int, int] = {}  # threads, each with its process
+    self._inside: dict[int, tuple[Call, Any]] = {}
+    self._status = 0
+
+  def run(self) -> int:
+    _, status = os.waitpid(self._child, 0)
+    if not os.WIFSTOPPED(status): return os.waitstatus_to_exitcode(status)
+    _ptrace(linux.PTRACE_SETOPTIONS, self._child, _OPTIONS)
+    self._known[self._child] = self._child
+    self._go_on(self._child)
+    while True:
+      try: thread, status = os.waitpid(-1, linux.WALL)
+      except ChildProcessError: return self._status
+      if os.WIFSTOPPED(status): self._stopped(thread, status)
+      else: self._ended(thread, status)
+
+  def _ended(self, thread: int, status: int) -> None:
+    self._known.pop(thread, None)
+    self._inside.pop(thread, None)
+    if thread == self._child:
+      code = os.waitstatus_to_exitcode(status)
+      self._status = 128 - code if code < 0 else code
+
+  def _stopped(self, thread: int, status: int) -> None:
+    event, number = status >> 16, os.WSTOPSIG(status)
+    new = thread not in self._known
+    if new: self._known[thread] = _process_of(thread)
+    if event == linux.PTRACE_EVENT_SECCOMP: self._entered(thread)
+    elif number == _CALL: self._returned(thread)
+    elif event == linux.PTRACE_EVENT_EXEC:  # its other threads are gone
+      self._inside.pop(thread, None)
+      self._go_on(thread)
+    elif event or new and number == signal.SIGSTOP: self._go_on(thread)
+    else: self._go_on(thread, number)
+
+  def _entered(self, thread: int) -> None:
+    info = linux.ptrace_syscall_info()
+    if _ptrace(linux.PTRACE_GET_SYSCALL_INFO, thread, ctypes.sizeof(info), ctypes.addressof(info)) < 0: return
+    call = Call(self._known[thread], thread, int(info.seccomp.nr), tuple(int(a) for a in info.seccomp.args))
+    kept = self._watcher.entered(call)
+    if kept is None: return self._go_on(thread)
+    self._inside[thread] = call, kept
+    _ptrace(linux.PTRACE_SYSCALL, thread)
+
+  def _returned(self, thread: int) -> None:
+    info = linux.ptrace_syscall_info()
+    _ptrace(linux.PTRACE_GET_SYSCALL_INFO, thread, ctypes.sizeof(info), ctypes.addressof(info))
+    if info.op != linux.PTRACE_SYSCALL_INFO_EXIT:
+      _ptrace(linux.PTRACE_SYSCALL, thread)
+      return
+    row = self._inside.pop(thread, None)
+    if row is not None: self._watcher.returned(*row, int(info.exit.rval))
+    self._go_on(thread)
+
+  def _go_on(self, thread: int, number: int = 0) -> None: _ptrace(linux.PTRACE_CONT, thread, 0, number)
+
+
+def _ptrace(request: int, thread: int, address: int = 0, data: int = 0) -> int:
+  """A call of ptrace; a thread that is gone meanwhile is no error."""
+  if request == linux.PTRACE_SETOPTIONS: address, data = 0, address
+  return int(_LIBC.ptrace(request, thread, ctypes.c_void_p(address), ctypes.c_void_p(data)))
+
+
+def _process_of(thread: int) -> int:
+  """The process of a thread."""
+  try:
+    with open(f"/proc/{thread}/status") as file:
+      return next(int(line.split()[1]) for line in file if line.startswith("Tgid:"))
+  except (OSError, StopIteration): return thread

@@ -1,0 +1,273 @@
+"""What a program asks of CUDA, into a capture: calls, memory, work with what it comes after, and what that has done.
+
+    machine.watch = CudaRecorder(recorder, machine.user.read, machine.space.view)
+
+The machine tells (`mock.cuda.watching` has what; nothing of it is imported). Work is on file before it can run. A
+kernel's accesses are looked at by an observer where other work that nothing orders with it uses the same memory: only
+there can a race be, and only there the reference interpreter runs it. Contents go by hashes, chunk by chunk, as in
+`queues.record`.
+"""
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.autogen import cuda
+from tinyhw.queues.container import content_hash
+from tinyhw.queues.cuda.stream import ARGUMENTS, PROGRAMS, timeline
+from tinyhw.queues.cuda.text import inner
+from tinyhw.queues.cuda.world import DEVICE, HOST
+from tinyhw.queues.events import Buffer, Call, Function, Note, Program, Ran, Seen, Stream, Waited, Work
+from tinyhw.queues.record import CHUNK, SMALL, Recorder
+from tinyhw.queues.world import PAGE, Allocation
+
+VENDOR: Final = "cuda"
+MOST: Final = 4096  # ranges of memory that a kernel accesses: of more nothing is told
+READ, WRITTEN, ATOMIC = 1, 2, 3
+_COPY: Final = cuda.CU_GRAPH_NODE_TYPE_MEMCPY
+_ROOM: Final = 1 << 8  # between two kernels' entries
+Clock = dict[int, int]
+"""How far each queue has come."""
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+  """Work that was queued: entry `value` of `queue`. `clock` is what it comes after, and itself; `uses` are the
+  allocations that it may touch."""
+  queue: int
+  value: int
+  clock: Clock
+  doing: Any
+  uses: tuple[Allocation, ...]
+  seen: Any = None  # who looks at its kernel's accesses
+
+
+@dataclass(eq=False, slots=True)
+class Lane:
+  """A queue of the capture: a stream, or a branch of graphs that are launched into it."""
+  key: int
+  name: str
+  tasks: list[int] = field(default_factory=list)  # numbers of its work
+
+
+class CudaRecorder:
+  """See the module. `read` gives bytes of the program, None where there are none; `view` those of a card, as they are
+  now; `observe` makes who looks at the accesses of one kernel."""
+
+  def __init__(self, recorder: Recorder, read: Callable[[int, int], bytes | None],
+               view: Callable[[int, int], memoryview | None], observe: Callable[[], Any]) -> None:
+    self._recorder, self._read, self._view, self._observe = recorder, read, view, observe
+    self._world = recorder.world(VENDOR)
+    self._local = threading.local()
+    self._lanes: dict[tuple[int, int], Lane] = {}  # by stream and branch
+    self._streams: list[Any] = []  # so that no other has the identity of one of them
+    self._all: dict[int, Lane] = {}  # by the queue's number
+    self._tasks: list[Task] = []
+    self._users: dict[int, dict[int, list[int]]] = {}  # allocation -> queue -> values of its work that may touch it
+    self._host: Clock = {}  # what the host knows to be over
+    self._known: dict[tuple[int, int], bytes] = {}
+    self._functions: dict[Any, int] = {}
+    self._texts: dict[str, bytes] = {}
+
+  # ---- calls
+
+  def _stack(self) -> list[tuple[str, list[int], list[list[Any]]]]:
+    found: list[tuple[str, list[int], list[list[Any]]]] | None = getattr(self._local, "stack", None)
+    if found is None: found = self._local.stack = []
+    return found
+
+  def entered(self, symbol: str, arguments: tuple[Any, ...]) -> None:
+    plain = [_plain(a) for a in arguments]
+    self._stack().append((symbol, plain, inner(symbol, plain, True, self._read)))
+
+  def called(self, symbol: str, arguments: tuple[Any, ...], code: int) -> None:
+    stack = self._stack()
+    _, plain, before = stack.pop()
+    after = inner(symbol, plain, False, self._read) if code == cuda.CUDA_SUCCESS else []
+    self._recorder.tell(VENDOR, Call(symbol=symbol, arguments=plain, result=code, depth=len(stack),
+                                     inner=sorted([*before, *after])))
+
+  # ---- memory
+
+  def came(self, piece: Any) -> None:
+    kind = HOST if piece.host else DEVICE
+    self._recorder.tell(VENDOR, Buffer(address=piece.address, size=piece.size, kind=kind, gpu=piece.device if
+                                       piece.context is not None or piece.gpu is not None else 0))
+
+  def went(self, piece: Any) -> None:
+    self._recorder.tell(VENDOR, Buffer(address=piece.address, size=piece.size, kind=HOST if piece.host else DEVICE,
+                                       gpu=0, gone=True))
+
+  # ---- work
+
+  def queued(self, stream: Any, what: str, doing: Any, after: list[int] | None, others: list[int]) -> int:
+    behind = [*(self.tail(stream) if after is None else after), *others]
+    lane = self._lane(stream, None if after is None else behind)
+    value, number = len(lane.tasks) + 1, len(self._tasks)
+    clock = dict(self._host)
+    for n in behind: _join(clock, self._tasks[n].clock)
+    direct = [[self._tasks[n].queue, self._tasks[n].value] for n in dict.fromkeys(behind)]
+    clock[lane.key] = value
+    stack = self._stack()
+    event = Work(address=timeline(lane.key), value=value, nbytes=8, queue=lane.key, first=value - 1, last=value,
+                 node=doing.node, what=what, call=stack[0][0] if stack else "",
+                 after=[row for row in direct if row[0] != lane.key],
+                 reads=[list(r) for r in doing.reads], writes=[list(r) for r in doing.writes], handle=doing.handle)
+    if doing.launch is not None: self._kernel(event, doing.launch)
+    uses = self._uses(event)
+    event.touched = sorted(made.key for made in uses)
+    self._tasks.append(Task(lane.key, value, clock, doing, uses))
+    lane.tasks.append(number)
+    for made in uses: self._used(made, lane.key, value)
+    self._recorder.tell(VENDOR, event)
+    self._recorder.submissions += 1
+    self._recorder.flush()
+    return number
+
+  def _used(self, made: Allocation, queue: int, value: int) -> None:
+    values = self._users.setdefault(made.key, {}).setdefault(queue, [])
+    values.append(value)
+    if len(values) >= MOST: del values[:bisect_right(values, self._host.get(queue, 0))]  # what comes is behind these
+
+  def tail(self, stream: Any) -> list[int]:
+    return self._lane(stream, None).tasks[-1:]
+
+  def _lane(self, stream: Any, behind: list[int] | None) -> Lane:
+    """Where work is put: into its stream. A graph's, into that queue whose last work it comes after."""
+    branch = 0
+    while True:
+      key = id(stream), branch
+      lane = self._lanes.get(key)
+      if lane is None:
+        if not branch: self._streams.append(stream)
+        name = stream.name + (f" branch {branch}" if branch else "")
+        lane = self._lanes[key] = Lane(len(self._world.queues), name)
+        self._all[lane.key] = lane
+        self._recorder.tell(VENDOR, Stream(queue=lane.key, name=lane.name, gpu=stream.context.gpu.index,
+                                           handle=stream.handle))
+      if behind is None or not lane.tasks: return lane
+      last = self._tasks[lane.tasks[-1]]
+      if any(self._tasks[n].clock.get(last.queue, 0) >= last.value for n in behind): return lane
+      branch += 1
+
+  def _kernel(self, event: Work, launch: Any) -> None:
+    function, shape = launch.function, launch.shape
+    entry = self._functions.get(function)
+    if entry is None:
+      entry = self._functions[function] = PROGRAMS + _ROOM * len(self._world.allocations)
+      text = function.module.text
+      if text not in self._texts: self._texts[text] = self._recorder.keep(text.encode())
+      self._recorder.tell(VENDOR, Program(address=entry, size=1, name=function.name, kind="ptx",
+                                          image=self._texts[text],
+                                          kernels=[[function.name, entry, function.params_size]]))
+      names = [p.name for p in function.module.linked.module.entries[function.name].params]
+      self._recorder.tell(VENDOR, Function(entry=entry, parameters=[
+        [name.removeprefix(f"{function.name}_"), offset, size]  # nvcc's have it in front
+        for name, (offset, size) in zip(names, function.params)]))
+    event.entry, event.grid, event.block, event.shared = entry, [*shape.grid], [*shape.block], shape.shared
+    event.pieces = [[ARGUMENTS, launch.params]]
+
+  def _uses(self, event: Work) -> tuple[Allocation, ...]:
+    """The allocations that work names: by its ranges, or by what may be a pointer in a kernel's parameters."""
+    addresses = [address for address, _ in (*event.reads, *event.writes)]
+    if event.entry:
+      data = event.pieces[0][1]
+      addresses = np.frombuffer(data, np.uint64, len(data) // 8).tolist()
+    found = {made.key: made for a in addresses if a >= PAGE and (made := self._world.find(a)) is not None
+             and made.kind in (DEVICE, HOST)}
+    return tuple(found.values())
+
+  # ---- what becomes of it
+
+  def began(self, job: Any) -> Any:
+    task = self._tasks[job.number]
+    if task.doing.launch is None or not self._meets(task): return None
+    task.seen = self._observe()
+    return task.seen
+
+  def _meets(self, task: Task) -> bool:
+    """Whether other work that nothing orders with this may touch the same memory."""
+    for made in task.uses:
+      for queue, values in self._users.get(made.key, {}).items():
+        if queue == task.queue: continue
+        n = bisect_right(values, task.clock.get(queue, 0))  # those before it are what it comes after
+        if n == len(values): continue
+        other = self._tasks[self._all[queue].tasks[values[n] - 1]]
+        if other.clock.get(task.queue, 0) < task.value: return True
+    return False
+
+  def ended(self, job: Any) -> None:
+    task = self._tasks[job.number]
+    if task.doing.launch is not None:
+      accesses = self._accessed(task)
+      memory = [row for made in task.uses for row in self._changed(made, 0, made.size, made.kind == HOST)]
+    else:
+      both = (READ, task.doing.reads), (WRITTEN, task.doing.writes)
+      accesses = [[a, n, how] for how, rows in both for a, n in rows if task.doing.exact]
+      memory = []
+      if task.doing.node != cuda.CU_GRAPH_NODE_TYPE_MEM_FREE:
+        ours = {made.key for made in task.uses if made.kind == DEVICE}
+        host = task.doing.node == _COPY and not any(
+          (made := self._world.find(a)) is not None and made.key in ours for a, _ in task.doing.reads)
+        for address, size in task.doing.writes:
+          if (made := self._world.find(address)) is not None:
+            memory += self._changed(made, address - made.address, size, host or made.kind == HOST)
+    self._recorder.tell(VENDOR, Ran(queue=task.queue, value=task.value, memory=memory, accesses=accesses))
+    task.seen, task.doing, task.uses = None, None, ()
+
+  def _accessed(self, task: Task) -> list[list[int]]:
+    """What a kernel was seen to access of memory that is, or was, the program's."""
+    if task.seen is None: return []
+    return [row for row in task.seen.ranges(MOST) if self._world.find(row[0]) or self._world.was(row[0])]
+
+  def _changed(self, made: Allocation, first: int, size: int, content: bool) -> list[list[Any]]:
+    """Rows of the chunks whose contents are others than the last time."""
+    view = self._view(made.address, made.size)
+    if view is None: return []
+    step = PAGE if made.size <= SMALL else CHUNK
+    rows = []
+    for at in range(first // step * step, min(first + size, made.size), step):
+      chunk = view[at:at + step]
+      name = content_hash(chunk)
+      if self._known.get((made.key, at)) == name: continue
+      self._known[made.key, at] = name
+      if content: self._recorder.keep(chunk)
+      rows.append([made.key, at, len(chunk), name])
+    return rows
+
+  def waited(self, jobs: Iterable[Any], met: bool, ns: int, context: Any) -> None:
+    if ns: self._recorder.tell(VENDOR, Waited(met=met, ns=ns))
+    if met: self._saw([self._tasks[j.number] for j in jobs if j.number >= 0])
+    self._recorder.flush()
+
+  def _saw(self, tasks: list[Task]) -> None:
+    """The host knows that work is over, with all that it came after."""
+    told = [t for t in tasks if self._host.get(t.queue, 0) < t.value]
+    for task in told: _join(self._host, task.clock)
+    if told: self._recorder.tell(VENDOR, Seen(memory=[], signals=[[timeline(t.queue), 8, t.value] for t in told]))
+
+  def failed(self, stream: Any, text: str) -> None:
+    job = stream.at
+    task = self._tasks[job.number] if job is not None and job.number >= 0 else None
+    if task is not None and task.seen is not None:  # what it did until then
+      self._recorder.tell(VENDOR, Ran(queue=task.queue, value=task.value, accesses=self._accessed(task)))
+    self._recorder.tell(VENDOR, Note(kind="fault", text=f"{stream.name}: {text}"))
+    self._recorder.flush()
+
+
+def _plain(value: Any) -> int:
+  """An argument as a number."""
+  if isinstance(value, int): return value
+  if isinstance(value, float): return int(np.float32(value).view(np.uint32))
+  try: return int.from_bytes(memoryview(value).cast("B")[:8], "little")
+  except TypeError: return 0  # what no declaration has
+
+
+def _join(clock: Clock, other: Clock) -> None:
+  for queue, value in other.items():
+    if clock.get(queue, 0) < value: clock[queue] = value

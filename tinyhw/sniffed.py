@@ -1,0 +1,130 @@
+"""Captures of programs that use no driver of tinyhw: their calls of the kernel driver, as `drive.traced` shows them.
+
+    sniff(Path("run.thq"), ["python", "train.py"])
+
+Each process that opens a device file has a capture: the first that does `run.thq`, others `run.PID.thq`. Its calls are
+in it with their structs, before and behind, and what their pointers lead to; and mappings of device files. Every event
+is on file before the call returns to its program.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tinyhw.autogen import linux_trace as linux
+from tinyhw.core.ioctl import split
+from tinyhw.drive import traced
+from tinyhw.drive.traced import Call
+from tinyhw.queues.calls import declared
+from tinyhw.queues.events import Close, Event, Ioctl, Mmap, Munmap, Open
+from tinyhw.queues.record import Recorder
+from tinyhw.queues.world import World
+
+DEVICES: Final = {"/dev/kfd": "amd", "/dev/dri/": "amd", "/dev/nvidia": "nv"}
+"""What the names of device files begin with, and whose they are."""
+CALLS: Final = (linux.NR_open, linux.NR_openat, linux.NR_close, linux.NR_ioctl, linux.NR_mmap, linux.NR_munmap)
+_ERRORS: Final = 4095  # the least results are errors (Linux, include/linux/err.h)
+
+
+class Sniffer:
+  """Writes down what `traced.run` shows; `paths` are the captures."""
+
+  def __init__(self, path: Path, program: Sequence[str], devices: Mapping[str, str] = DEVICES) -> None:
+    self._path, self._program, self._devices = path, list(program), devices
+    self._recorders: dict[int, Recorder] = {}
+    self._mapped: dict[int, dict[int, tuple[str, int]]] = {}  # of each process: address -> (vendor, bytes)
+    self.paths: list[Path] = []
+    self.calls = 0
+
+  def entered(self, call: Call) -> Any:
+    a = call.arguments
+    if call.number in (linux.NR_open, linux.NR_openat):
+      at = call.number == linux.NR_openat
+      name = call.text(a[at])
+      vendor = self._whose(name or "")
+      return None if name is None or not vendor else (vendor, Open(path=name, flags=a[at + 1] & 0xFFFFFFFF))
+    if call.number == linux.NR_munmap:
+      row = self._mapped.get(call.process, {}).get(a[0])
+      return None if row is None else (row[0], Munmap(address=a[0], length=a[1]))
+    fd = _signed(a[4] if call.number == linux.NR_mmap else a[0])
+    name = call.path(fd)
+    vendor = self._whose(name)
+    if not vendor: return None
+    self._there(call, vendor, fd, name)
+    if call.number == linux.NR_close: return vendor, Close(fd=fd)
+    if call.number == linux.NR_mmap:
+      return vendor, Mmap(fd=fd, length=a[1], offset=a[5], protection=a[2] & 0xFFFFFFFF)
+    request = a[1] & 0xFFFFFFFF
+    before, inner = self._argument(call, vendor, name, request)
+    return vendor, Ioctl(fd=fd, request=request, before=before, after=b"", inner_before=inner)
+
+  def returned(self, call: Call, kept: Any, value: int) -> None:
+    vendor, event = kept
+    failed = -value if -_ERRORS <= value < 0 else 0
+    if isinstance(event, Open): event.fd, event.errno = -1 if failed else value, failed
+    elif isinstance(event, Mmap):
+      event.address, event.errno = 0 if failed else value, failed
+      if not failed: self._mapped.setdefault(call.process, {})[value] = vendor, event.length
+    elif isinstance(event, Ioctl):
+      event.result, event.errno = -1 if failed else value, failed
+      name = self._recorder(call.process).world(vendor).files.get(event.fd, "")
+      event.after, event.inner_after = self._argument(call, vendor, name, event.request)
+    elif failed: return  # what was not taken down is still there
+    elif isinstance(event, Munmap): self._mapped[call.process].pop(event.address, None)
+    self._tell(call, vendor, event)
+
+  def close(self) -> None:
+    """The programs have ended."""
+    for recorder in self._recorders.values(): recorder.close()
+
+  def _whose(self, name: str) -> str:
+    return next((vendor for start, vendor in self._devices.items() if name.startswith(start)), "")
+
+  def _there(self, call: Call, vendor: str, fd: int, name: str) -> None:
+    """A descriptor is used; one that came with fork or exec, or by another way, is told of now."""
+    files = self._recorder(call.process).world(vendor).files
+    if files.get(fd) != name: self._tell(call, vendor, Open(path=name, flags=0, fd=fd))
+
+  def _argument(self, call: Call, vendor: str, name: str, request: int) -> tuple[bytes, bytes]:
+    """The struct that a call of ioctl has now, and what it leads to."""
+    address = call.arguments[2]
+    found = declared(vendor, name).find(request)
+    struct: Any = None if found is None else found.struct
+    size = ctypes.sizeof(struct) if struct is not None else split(request).size
+    data = call.read(address, size) if size and address else None
+    if data is None: return b"", b""
+    if struct is None or len(data) < size: return data, b""
+    world: World = self._recorder(call.process).world(vendor)
+    where, length = world.led(struct.from_buffer_copy(data))
+    return data, (call.read(where, length) or b"") if length else b""
+
+  def _recorder(self, process: int) -> Recorder:
+    found = self._recorders.get(process)
+    if found is None:
+      path = self._path if not self.paths else self._path.with_name(f"{self._path.stem}.{process}{self._path.suffix}")
+      head = {"program": self._program, "pid": process, "mockgpu": "", "sniffed": True}
+      found = self._recorders[process] = Recorder(path, head)
+      self.paths.append(path)
+    return found
+
+  def _tell(self, call: Call, vendor: str, event: Event) -> None:
+    recorder = self._recorder(call.process)
+    recorder.world(vendor)  # there is one from its first call on
+    recorder.tell(vendor, event, call.thread)
+    recorder.flush()
+    self.calls += 1
+
+
+def sniff(path: Path, words: Sequence[str], devices: Mapping[str, str] = DEVICES) -> tuple[int, Sniffer]:
+  """Run a program and record its calls of device files; its exit status, and what was recorded. Raises as
+  `traced.run`."""
+  path.unlink(missing_ok=True)
+  sniffer = Sniffer(path, words, devices)
+  try: return traced.run(words, os.environ, CALLS, sniffer), sniffer
+  finally: sniffer.close()
+
+
+def _signed(value: int) -> int: return value - (1 << 32) if (value := value & 0xFFFFFFFF) >> 31 else value
