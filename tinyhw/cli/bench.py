@@ -15,7 +15,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tinyhw.cli import arithmetic, card, checked, overheads, ptx
+from tinyhw.cli import arithmetic, card, checked, decoding, overheads, ptx
 from tinyhw.cli.measure import Seconds, child, process, repeat, rest, settle
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.device import Device
@@ -33,6 +33,7 @@ class Case:
   tinygrad: Callable[[], Seconds] | None = None
   llvm: Callable[[], Seconds] | None = None  # the same tensor program on this processor
   reach: float | None = None  # seconds on a 2-core machine
+  unit: str = ""  # what a run's seconds are of one of, where many a second is the figure
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Result:
   case: str
   title: str
   reach: float | None
+  unit: str = ""
   runs: dict[str, Seconds] = field(default_factory=dict)
 
   def median(self, who: str) -> float | None: return statistics.median(self.runs[who]) if who in self.runs else None
@@ -270,6 +272,13 @@ CASES = (
   Case("new-llvm", "LLVM: first result of a new expression of two kernels", arithmetic.new_kernel, reach=25e-3),
   *(Case(f"transformer-{layers}", f"LLVM: first training step of a transformer of {layers} layers, graph to loss",
          partial(overheads.transformer, layers), reach=5.0) for layers in (6, 12)),
+  *(Case(f"decode-{d.lower()}", f"a capture of training on the {d} mock, decoded: fields and names of addresses",
+         partial(decoding.resolved, d), reach=1 / 200e3, unit="packets") for d in decoding.CARDS),
+  *(Case(f"summary-{d.lower()}", f"the same capture of {d}'s, counted by headers", partial(decoding.counted, d),
+         reach=1e-6, unit="packets") for d in decoding.CARDS),
+  Case("summary-words", "PM4's words, counted by headers", decoding.words, reach=1e-6, unit="packets"),
+  *(Case(f"shrink-{d.lower()}", f"{d}: 2,000 packets with one guilty one, shrunk to the smallest that fails",
+         partial(decoding.shrunk, d), reach=60.0) for d in decoding.CARDS),
   Case("digits", "LLVM: a convnet learns digits (97 % right), imports to the end", overheads.digits, reach=30.0),
 )
 
@@ -279,6 +288,11 @@ def show_time(seconds: float | None) -> str:
   for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
     if seconds >= scale: return f"{seconds / scale:.3g} {unit}"
   return f"{seconds * 1e9:.3g} ns"
+
+
+def show_rate(seconds: float | None, unit: str) -> str:
+  """How many a second, where one takes so long."""
+  return "-" if seconds is None else f"{1 / seconds:,.0f} {unit}/s"
 
 
 @click.command()
@@ -295,6 +309,7 @@ def command(names: tuple[str, ...], device: str | None, no_rivals: bool, as_json
   \b
   Examples:
     tinyhw bench import launch-amd
+    tinyhw bench decode-amd summary-nv
     tinyhw bench --json > bench.json
     tinyhw bench --device NV launch matmul-bf16
     MOCKGPU=sm_90 tinyhw bench --device NV
@@ -310,7 +325,7 @@ def command(names: tuple[str, ...], device: str | None, no_rivals: bool, as_json
   console = Console(stderr=True)      # a spinner would be a thread that takes turns with what is measured
   results = []
   for case in (c for c in CASES if not names or c.name in names):
-    result = Result(case.name, case.title, case.reach)
+    result = Result(case.name, case.title, case.reach, case.unit)
     console.print(f"[dim]{case.title}", highlight=False)
     result.runs["tinyhw"] = case.ours()
     for rival in rivals:
@@ -359,5 +374,6 @@ def show(results: list[Result], rivals: list[str]) -> None:
       theirs = r.median(rival)
       cells.append("-" if theirs is None else f"{show_time(theirs)} ({ours / theirs:.3g}x)")
     color = "" if r.reach is None else "[green]" if ours <= r.reach else "[red]"
-    table.add_row(r.title, f"{color}{show_time(ours)}", *cells, show_time(r.reach))
+    shown, wanted = (show_rate(s, r.unit) if r.unit else show_time(s) for s in (ours, r.reach))
+    table.add_row(r.title, f"{color}{shown}", *cells, wanted)
   Console().print(table)

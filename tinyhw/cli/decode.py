@@ -67,7 +67,7 @@ def command(file: str, kind: str | None, arch: str | None, queue: str | None, di
   if file != "-" and kind is None and _is_capture(file):
     if source: raise InvalidArgument("--source is for the words of one queue", where=file,
                                      hint="choose a submission's: tinyhw decode FILE --kind KIND --source")
-    capture = Capture(file)
+    capture = Capture(file, following=not counted)
     if counted: _counted(summary.of_capture(capture, queue), as_json)
     else: _print(captured(capture, queue, dispatch, around, short, calls, as_json, state, disassemble))
     return
