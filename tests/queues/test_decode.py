@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.queues.dumps import DONE, DRAW, FENCE, WAIT
-from tests.queues.test_foreign import mutated
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen import sdma_v6
@@ -26,6 +25,7 @@ from tinyhw.queues.amd.stream import AmdFollow
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.events import Doorbell
 from tinyhw.queues.world import Queue
+from tinyhw.tools.fuzz.queues import mutated
 from tinyhw.wire import aql, methods, sdma
 from tinyhw.wire import pm4 as pm4_wire
 

@@ -33,6 +33,7 @@ from tinyhw.core.errors import DecodeError, Error
 from tinyhw.queues.foreign import forms, show
 from tinyhw.queues.foreign.dump import Dump, Ring
 from tinyhw.queues.foreign.packets import Placed, packets
+from tinyhw.tools.fuzz.queues import mutated
 
 
 def read(text: str | bytes, path: str = "dump.txt") -> Dump:
@@ -215,18 +216,3 @@ def test_damaged_dumps_are_read_or_refused(seed: int, tmp_path: Path) -> None:
       assert list(show.lines(dump)) is not None and json.dumps(list(show.rows(dump)))
       assert json.dumps(show.examine(dump).row()) and show.examine(dump).lines()
     except Error as error: assert len(str(error).splitlines()[0]) < 400
-
-
-def mutated(data: bytes, rng: random.Random) -> bytes:
-  """Bytes of a file with a few mistakes: bits, digits, lines gone, twice or long, an end that is missing."""
-  out = bytearray(data)
-  for _ in range(rng.randrange(1, 12)):
-    at = rng.randrange(len(out) or 1)
-    match rng.randrange(6):
-      case 0: out[at:at + 1] = bytes([rng.randrange(256)])
-      case 1: out[at:at] = rng.choice([b"9" * 30, b"f" * 20, b" " * 50, b"\n", b"0x", b"\xff"])
-      case 2: del out[at:at + rng.randrange(1, 80)]
-      case 3: out[at:at] = out[at:at + rng.randrange(1, 200)]
-      case 4: out[at:at + 4] = rng.randbytes(4)
-      case 5 if rng.random() < 0.2: del out[at:]
-  return bytes(out)

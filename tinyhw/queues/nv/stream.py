@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Final
@@ -249,7 +249,7 @@ class NvFollow:
     elif name == "LAUNCH_DMA" and module.CLASS & 0xFF == _COPY_CLASS:
       self._note(item, effects.copy(module, self.state.values, channel, value))
     elif name == "LAUNCH_DMA": self._note(item, effects.inline(module, self.state.values, channel))
-    elif name in _FORGETS: self._note(item, effects.forget(getattr(module, name).decode(value), _FORGETS[name]))
+    elif name in _FORGETS: self._note(item, _forgets(module, name, value))
     elif name == "SEND_PCAS_A": self._launch(item, module, value << 8, None)
     elif name == "SET_INLINE_QMD_ADDRESS_B":
       self.state.inline[channel] = self.value(module, channel, "SET_INLINE_QMD_ADDRESS_A") << 40 | value << 8, []
@@ -282,6 +282,11 @@ class NvFollow:
       if behind in self._followed: continue
       self._followed.add(behind)
       self._launch(inner, module, behind, None)
+
+
+def _forgets(module: ModuleType, name: str, value: int) -> Iterator[Effect]:
+  """What INVALIDATE_SHADER_CACHES and its like do. Raises DecodeError when it is gone through."""
+  yield from effects.forget(getattr(module, name).decode(value), _FORGETS[name])
 
 
 def _flag(made: Packet, name: str, index: int) -> bool:
