@@ -126,6 +126,7 @@ class CopyEngine(Engine):
 
   def _pieces(self, source: int, target: int, size: int) -> Turns:
     """A line, by a schedule in parts between which others come."""
+    if not size: return
     draws, step = self.machine.draws, size
     if draws is not None and size > 1 and not source - size < target < source + size:
       step = -(-size // (1 + draws.number(self.channel.name, PIECES, MOST_PIECES)))
@@ -138,8 +139,6 @@ class CopyEngine(Engine):
 
   def _copy(self, source: int, target: int, size: int) -> None:
     """Across mappings; nothing is stored when a part of it faults."""
-    if not size:
-      return
     space = self.space
     read, write = spans(space, source, size), spans(space, target, size, Access.WRITE)
     if len(read) == len(write) == 1:

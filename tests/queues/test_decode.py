@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import struct
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,19 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.queues.dumps import DONE, DRAW, FENCE, WAIT
-from tests.queues.test_foreign import mutated
+from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
+from tinyhw.autogen import sdma_v6
 from tinyhw.cli.decode import command, painted
 from tinyhw.cli.doctor import command as doctor
 from tinyhw.core.errors import Error
-from tinyhw.queues import summary
+from tinyhw.queues import heads, summary
+from tinyhw.queues.amd.stream import AmdFollow
 from tinyhw.queues.capture import Capture
-from tinyhw.wire import methods
+from tinyhw.queues.events import Doorbell
+from tinyhw.queues.world import Queue
+from tinyhw.tools.fuzz.queues import mutated
+from tinyhw.wire import aql, methods, sdma
 from tinyhw.wire import pm4 as pm4_wire
 
 
@@ -80,6 +86,28 @@ def test_headers_alone_count_words(tmp_path: Path) -> None:
   assert summary.of_words("aql", [2, *[0] * 15, 0x55]).row()["odd"] == 1
   shown = decode("-", "--kind", "pm4", "--summary", given=" ".join(f"{w:x}" for w in [*WAIT, *DONE, *WAIT]))
   assert shown.output.splitlines() == ["3 packets", "          2  WAIT_REG_MEM", "          1  RELEASE_MEM"]
+
+
+def test_headers_alone_follow_what_a_ring_leads_to() -> None:
+  """Indirect buffers and kernels: what `AmdFollow` finds with all packets built."""
+  program = pm4_wire.set_sh_reg(gc.COMPUTE_PGM_LO, 0x1234, 0x5)
+  inner = pm4_wire.stream([program, pm4.DISPATCH_DIRECT(dim_x=1, dim_y=1, dim_z=1, dispatch_initiator=1)])
+  call = pm4.INDIRECT_BUFFER(ib_base=0x10000, ib_size=len(inner))
+  copy = sdma.encode(sdma_v6.SDMA_PKT_INDIRECT(ib_base=0x20000, ib_size=4, csa_addr=0))
+  one = (1, 1, 1)
+  launch = aql.dispatch(one, one, kernel_object=0x7000, kernarg_address=0, private_bytes=0, group_bytes=0)
+  for kind, ring, pieces, launched in (
+      ("pm4", pm4_wire.stream([call, call]), [[0x10000, inner]], [5 << 40 | 0x1234 << 8] * 2),
+      ("sdma", [*copy, *FENCE], [[0x20000, FENCE]], []), ("aql", memoryview(bytes(launch)).cast("I"), [], [0x7000])):
+    event = Doorbell(address=0, value=0, nbytes=8, ring=[[0x1000, struct.pack(f"<{len(ring)}I", *ring)]],
+                     pieces=[[at, struct.pack(f"<{len(w)}I", *w)] for at, w in pieces])
+    known = dict(event.pieces)
+    follow = AmdFollow(Queue(0, "q", kind, 0, 0x1000, 4096, 0), [(0x1000, event.ring[0][1])],
+                       lambda at, size, known=known: known.get(at))  # type: ignore[misc]
+    counts = heads.Counts()
+    assert heads.Ring(Queue(0, "q", kind, 0, 0x1000, 4096, 0)).submission(event, counts) == launched
+    assert launched == [l.entry for l in follow.launches]
+    assert counts.packets == Counter(type(i.packet).__name__ for i in follow.items if i.packet is not None)
 
 
 @pytest.mark.parametrize("line", [

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import random
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,10 @@ from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.cli.decode import command as decode
 from tinyhw.cli.doctor import command as doctor
 from tinyhw.core.errors import DecodeError, Error
-from tinyhw.queues.foreign import forms, show
+from tinyhw.queues.foreign import forms, hrr, show
 from tinyhw.queues.foreign.dump import Dump, Ring
 from tinyhw.queues.foreign.packets import Placed, packets
+from tinyhw.tools.fuzz.queues import mutated
 
 
 def read(text: str | bytes, path: str = "dump.txt") -> Dump:
@@ -217,16 +219,27 @@ def test_damaged_dumps_are_read_or_refused(seed: int, tmp_path: Path) -> None:
     except Error as error: assert len(str(error).splitlines()[0]) < 400
 
 
-def mutated(data: bytes, rng: random.Random) -> bytes:
-  """Bytes of a file with a few mistakes: bits, digits, lines gone, twice or long, an end that is missing."""
-  out = bytearray(data)
-  for _ in range(rng.randrange(1, 12)):
-    at = rng.randrange(len(out) or 1)
-    match rng.randrange(6):
-      case 0: out[at:at + 1] = bytes([rng.randrange(256)])
-      case 1: out[at:at] = rng.choice([b"9" * 30, b"f" * 20, b" " * 50, b"\n", b"0x", b"\xff"])
-      case 2: del out[at:at + rng.randrange(1, 80)]
-      case 3: out[at:at] = out[at:at + rng.randrange(1, 200)]
-      case 4: out[at:at + 4] = rng.randbytes(4)
-      case 5 if rng.random() < 0.2: del out[at:]
-  return bytes(out)
+def test_an_archive_of_hip_record_and_replay(tmp_path: Path) -> None:
+  """Calls, whole or cut, contents and code; of another format what does not depend on it; of several processes each."""
+  def record(call: int, when: int, thread: int, more: bytes = b"") -> bytes:
+    return struct.pack("<HQQQH4x", call, when, when, thread, 32 + len(more)) + more
+  def archive(path: Path, events: bytes, version: int = hrr.FORMAT) -> Path:
+    (path / "blobs/ab").mkdir(parents=True)
+    (path / "blobs/ab/ab01.blob").write_bytes(bytes(100))
+    (path / "code_objects").mkdir()
+    (path / "code_objects/00ff.hsaco").write_bytes(b"no code object")
+    (path / "events.bin").write_bytes(struct.pack("<IHH", hrr.MAGIC, version, 0) + events)
+    return path
+  calls = record(7, 1_000_000, 1, bytes(12)) + record(7, 2_000_000, 2) + record(9, 3_500_000, 1)
+  whole = archive(tmp_path / "a.hrr", calls + record(hrr.END, 0, 0, bytes(12)))
+  lines = CliRunner().invoke(decode, [str(whole)]).output.splitlines()
+  assert lines[1] == "3 calls of 2 threads in 2.500 ms; its program ended well"
+  assert lines[2].split() == ["2", "call", "7"]
+  assert "1 contents, 100 bytes" in lines and lines[-1].startswith("00ff.hsaco: ")
+  one, = hrr.read(archive(tmp_path / "b.hrr", calls + record(9, 4, 1)[:20]))
+  assert not one.ended and one.cut == 8 + len(calls) and one.row()["calls"] == {7: 2, 9: 1}
+  other = archive(tmp_path / "c.hrr/pid-3", calls, 5).parent
+  assert "records of format 5 are not read, those of 3 are" in CliRunner().invoke(decode, [str(other)]).output
+  (whole / "events.bin").write_bytes(b"what")
+  for wrong in (whole, tmp_path / "c.hrr/pid-3/blobs"):
+    with pytest.raises(DecodeError): hrr.read(wrong)

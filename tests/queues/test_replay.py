@@ -1,17 +1,23 @@
 """What a capture submitted gives the same again; what differs is named at the submission that made it."""
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.queues.conftest import MACHINES, record
-from tinyhw.core.errors import DeviceError
+from tinyhw.autogen import kfd
+from tinyhw.core.errors import DeviceError, Unsupported
 from tinyhw.queues.capture import Capture
+from tinyhw.queues.moved import Moves
 from tinyhw.queues.replay import Done, Replay
+from tinyhw.queues.world import Allocation
 from tinyhw.replayed import machine_for
 
 TRAINING = """
@@ -28,7 +34,10 @@ def step(x):
   optimizer.step()
   return loss.realize()
 with Tensor.train():
-  for n in range(5): step(Tensor.full((4, 16), float(n)).contiguous().realize()).item()
+  for n in range(10):  # some are queued while the device is behind
+    loss = step(Tensor.full((4, 16), float(n)).contiguous().realize())
+    if n % 4 == 0: loss.item()
+  loss.item()
 """
 TWO_CARDS = """
 import os
@@ -62,6 +71,56 @@ def test_programs_that_replay(device: str, program: str, cards: int, tmp_path: P
   assert done.returncode == 0, done.stderr
   again = replayed(path)
   assert not [str(x) for d in again for x in d.differences] and sum(d.compared for d in again) >= 10
+
+
+class Taken:
+  """A port of a machine where somebody has the addresses of each third buffer."""
+
+  def __init__(self, port: Any) -> None: self._port, self._taken, self._made = port, set[int](), 0
+  def __getattr__(self, name: str) -> Any: return getattr(self._port, name)
+
+  def ioctl(self, fd: int, request: int, argument: Any) -> int:
+    if request == kfd.AMDKFD_IOC_MAP_MEMORY_TO_GPU and argument.handle in self._taken: raise OSError(errno.EINVAL, "")
+    result: int = self._port.ioctl(fd, request, argument)
+    if request == kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU and argument.va_addr < 1 << 47:
+      self._made += 1
+      if self._made % 3 == 1: self._taken.add(argument.handle)
+    elif request == kfd.AMDKFD_IOC_FREE_MEMORY_OF_GPU:
+      self._taken.discard(argument.handle)
+      self._made = self._made // 3 * 3 + 1  # what comes in its place is free
+    return result
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["all moved", "some taken"])
+def test_memory_that_lies_elsewhere(captured: Path, taken: bool) -> None:
+  """Packets, arguments and calls name memory where it is; what only may be an address is told."""
+  capture = Capture(captured)
+  ports, looks, machines = machine_for(capture, None)
+  if taken: ports = {vendor: Taken(port) for vendor, port in ports.items()}
+  replay = Replay(capture, ports, look=looks, moving=not taken)
+  try:
+    if "nv" in ports and not taken:
+      with pytest.raises(Unsupported, match="must be free"): list(replay.run())
+      return
+    done, moved = [], 0
+    for one in replay.run():
+      done.append(one)
+      moved = max([moved, *(len(a.moves.ranges()) for a in replay.agains.values())])
+  finally:
+    for machine in machines: machine.close()
+  assert not [str(x) for d in done for x in d.differences] and sum(d.compared for d in done) >= 10 and not replay.unsure
+  if "amd" in ports: assert moved >= 5 and not done[-1].open
+
+
+def test_a_number_that_may_be_an_address_is_told() -> None:
+  replay = Replay(Capture.__new__(Capture), {})
+  made = Allocation(3, 0x7000, 64, "GTT", 0, 0)
+  again: Any = SimpleNamespace(moves=Moves(), world=SimpleNamespace(find=lambda at: "VRAM buffer 5"))
+  again.moves.add(0x5000_0000, 4096, 0x6000_0000)
+  content = np.array([1, 0x5000_0010, 0x5000_1000], np.uint64).view(np.uint8)
+  replay._look_for("amd", made, 0, content, again)
+  told, = replay.unsure
+  assert told.startswith("GTT buffer 3 [0x8] has 0x50000010, in VRAM buffer 5: nothing says that it is an address")
 
 
 def test_it_stops_where_it_is_told(captured: Path) -> None:

@@ -3,24 +3,22 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strength import examples
-from tinyhw.autogen import hsa, pm4_gfx11, sdma_v6
+from tinyhw.autogen import pm4_gfx11
 from tinyhw.core.errors import Error
-from tinyhw.core.layout import Packet
 from tinyhw.queues import raw
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.events import Doorbell
 from tinyhw.queues.source import assemble, source
-from tinyhw.wire import aql, gpfifo, methods, pm4, qmd, sdma
+from tinyhw.tools.fuzz.queues import UNITS, valid
+from tinyhw.wire import pm4
 
 CLASSES = {"pushbuffer": 0xCBC0, "qmd": 0xCBC0}
-UNITS = {"aql": 16, "gpfifo": 2}
 
 
 def again(kind: str, words: list[int], class_id: int = 0) -> None:
@@ -29,49 +27,12 @@ def again(kind: str, words: list[int], class_id: int = 0) -> None:
   assert made.words == words, text
 
 
-def valid(kind: str, rng: random.Random) -> list[int]:
-  """A random valid stream."""
-  if kind == "pm4": return pm4.stream(rng.choice(pm4_gfx11.PACKETS).fuzz(rng) for _ in range(rng.randrange(1, 6)))
-  if kind == "sdma":
-    plain: list[type[Packet]] = [p for p in sdma_v6.PACKETS if not p.REST]
-    made: list[int] = []
-    while not made:
-      try: made = sdma.encode(rng.choice(plain).fuzz(rng))
-      except Error: made = []
-    return made
-  if kind == "aql":
-    packet = rng.choice(list(aql.KINDS.values())).fuzz(rng)
-    number = next(n for n, cls in aql.KINDS.items() if cls is type(packet))
-    fields: Any = packet
-    fields.header = fields.header & ~0xFF | number << hsa.HSA_PACKET_HEADER_TYPE
-    return list(memoryview(bytes(packet)).cast("I"))
-  if kind == "gpfifo":
-    value = gpfifo.Segment(rng.randrange(gpfifo.END) & ~3, rng.randrange(1, gpfifo.LONGEST + 1),
-                           *(bool(rng.getrandbits(1)) for _ in range(3))).encode()
-    return [value & 0xFFFFFFFF, value >> 32]
-  if kind == "qmd":
-    cls = rng.choice(list(qmd.versions(CLASSES[kind]).values()))
-    packet = cls.fuzz(rng)
-    for version, declared in qmd.versions(CLASSES[kind]).items():
-      if declared is cls:
-        qmd.write(packet, "QMD_MAJOR_VERSION", version[0])
-        qmd.write(packet, "QMD_MINOR_VERSION", version[1])
-    return list(packet.encode())
-  words: list[int] = []
-  for _ in range(rng.randrange(1, 5)):
-    header = rng.choice([methods.INCR, methods.NONINCR, methods.ONEINCR, methods.IMMD])
-    count = 1 if header is methods.IMMD else rng.randrange(0, 5)
-    data = tuple(rng.randrange(methods.IMMEDIATE + 1) if header is methods.IMMD else rng.getrandbits(32)
-                 for _ in range(count))
-    words += methods.Send(header, rng.randrange(8), rng.randrange(0, 0x3000) & ~3, data).encode()
-  return words
-
-
 @pytest.mark.parametrize("kind", raw.KINDS)
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=examples(40), deadline=None)
 def test_valid_streams_come_back_in_the_packets_words(kind: str, seed: int) -> None:
-  words, class_id = valid(kind, random.Random(seed)), CLASSES.get(kind, 0)
+  class_id = CLASSES.get(kind, 0)
+  words = valid(kind, random.Random(seed), class_id)
   again(kind, words, class_id)
   assert ".words" not in source(kind, words, class_id=class_id)
 

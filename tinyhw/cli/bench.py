@@ -15,7 +15,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tinyhw.cli import arithmetic, card, checked, overheads, ptx
+from tinyhw.cli import arithmetic, card, checked, decoding, overheads, ptx
 from tinyhw.cli.measure import Seconds, child, process, repeat, rest, settle
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.device import Device
@@ -33,7 +33,7 @@ class Case:
   tinygrad: Callable[[], Seconds] | None = None
   llvm: Callable[[], Seconds] | None = None  # the same tensor program on this processor
   reach: float | None = None  # seconds on a 2-core machine
-  unit: str = "s"  # or bytes: B
+  unit: str = "s"  # or B: bytes; or what a run's seconds are of one of, where many a second is the figure
 
 
 @dataclass
@@ -279,6 +279,13 @@ CASES = (
   Case("new-llvm", "LLVM: first result of a new expression of two kernels", arithmetic.new_kernel, reach=25e-3),
   *(Case(f"transformer-{layers}", f"LLVM: first training step of a transformer of {layers} layers, graph to loss",
          partial(overheads.transformer, layers), reach=5.0) for layers in (6, 12)),
+  *(Case(f"decode-{d.lower()}", f"a capture of training on the {d} mock, decoded: fields and names of addresses",
+         partial(decoding.resolved, d), reach=1 / 200e3, unit="packets") for d in decoding.CARDS),
+  *(Case(f"summary-{d.lower()}", f"the same capture of {d}'s, counted by headers", partial(decoding.counted, d),
+         reach=1e-6, unit="packets") for d in decoding.CARDS),
+  Case("summary-words", "PM4's words, counted by headers", decoding.words, reach=1e-6, unit="packets"),
+  *(Case(f"shrink-{d.lower()}", f"{d}: 2,000 packets with one guilty one, shrunk to the smallest that fails",
+         partial(decoding.shrunk, d), reach=60.0) for d in decoding.CARDS),
   Case("digits", "LLVM: a convnet learns digits (97 % right), imports to the end", overheads.digits, reach=30.0),
 )
 
@@ -286,6 +293,7 @@ CASES = (
 def show_figure(value: float | None, unit: str) -> str:
   """A figure of a case."""
   if unit == "s" or value is None: return show_time(value)
+  if unit != "B": return f"{1 / value:,.0f} {unit}/s"
   for name, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
     if value >= scale: return f"{value / scale:.3g} {name}"
   return f"{value:.0f} B"
@@ -312,6 +320,7 @@ def command(names: tuple[str, ...], device: str | None, no_rivals: bool, as_json
   \b
   Examples:
     tinyhw bench import launch-amd
+    tinyhw bench decode-amd summary-nv
     tinyhw bench --json > bench.json
     tinyhw bench --device NV launch matmul-bf16
     MOCKGPU=sm_90 tinyhw bench --device NV
@@ -376,5 +385,5 @@ def show(results: list[Result], rivals: list[str]) -> None:
       theirs = r.median(rival)
       cells.append("-" if theirs is None else f"{show_figure(theirs, r.unit)} ({ours / theirs:.3g}x)")
     color = "" if r.reach is None else "[green]" if ours <= r.reach else "[red]"
-    table.add_row(r.title, f"{color}{show_figure(ours, r.unit)}", *cells, show_time(r.reach))
+    table.add_row(r.title, f"{color}{show_figure(ours, r.unit)}", *cells, show_figure(r.reach, r.unit))
   Console().print(table)

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import click
@@ -20,7 +21,7 @@ from tinyhw.queues.calls import text as calls_text
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC
 from tinyhw.queues.events import CLOCK
-from tinyhw.queues.foreign import debugfs, forms, show
+from tinyhw.queues.foreign import debugfs, forms, hrr, show
 from tinyhw.queues.state import Code, States
 from tinyhw.queues.world import Item, Launch
 
@@ -52,8 +53,8 @@ def command(file: str, kind: str | None, arch: str | None, queue: str | None, di
   bytes). - is standard input.
 
   Other programs' are amdgpu's device coredump, a ring of debugfs (amdgpu_ring_NAME), UMR's listings of rings and
-  indirect buffers, ROCgdb's `info queues` and `info dispatches`. -> marks where a ring is read next. Each packet has
-  its vendor's name and fields, and what lies at its addresses.
+  indirect buffers, ROCgdb's `info queues` and `info dispatches`, and folders of HIP Record & Replay (.hrr). -> marks
+  where a ring is read next. Each packet has its vendor's name and fields, and what lies at its addresses.
 
   \b
   Examples:
@@ -63,11 +64,16 @@ def command(file: str, kind: str | None, arch: str | None, queue: str | None, di
     tinyhw decode /sys/class/drm/card0/device/devcoredump/data --queue comp
     echo "c0055800 0 0 0 0 0 a 43b1" | tinyhw decode - --kind pm4
     tinyhw decode qmd.bin --kind qmd --arch sm_90
+    tinyhw decode run.hrr
   """
+  if file != "-" and Path(file).is_dir():
+    archives = hrr.read(Path(file))
+    _print(json.dumps(a.row()) for a in archives) if as_json else _print(line for a in archives for line in a.lines())
+    return
   if file != "-" and kind is None and _is_capture(file):
     if source: raise InvalidArgument("--source is for the words of one queue", where=file,
                                      hint="choose a submission's: tinyhw decode FILE --kind KIND --source")
-    capture = Capture(file)
+    capture = Capture(file, following=not counted)
     if counted: _counted(summary.of_capture(capture, queue), as_json)
     else: _print(captured(capture, queue, dispatch, around, short, calls, as_json, state, disassemble))
     return

@@ -25,30 +25,34 @@ from tinyhw.replayed import machine_for
               help="How long a submission may take.")
 @click.option("--dump", metavar="BUFFER", help="Write this buffer (a number, or an address) after each submission.")
 @click.option("--to", default=".", type=click.Path(file_okay=False), metavar="FOLDER", help="Where --dump writes.")
+@click.option("--move", is_flag=True, help="Have all of AMD's memory lie at other addresses.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a submission.")
 def command(file: str, mockgpu: str | None, until: int | None, loop: int, settle: float, dump: str | None, to: str,
-            as_json: bool) -> None:
+            move: bool, as_json: bool) -> None:
   """Submit again what FILE holds, and compare what each submission leaves behind with what the capture saw.
 
-  Exit status 1 where something differs, or a signal does not come.
+  AMD's memory whose addresses are taken lies at others: packets and kernel arguments are changed for it, and what only
+  may be an address is told. Exit status 1 where something differs, or a signal does not come.
 
   \b
   Examples:
     tinyhw replay run.thq
     tinyhw replay run.thq --until 5 --dump 14 --to buffers/
     tinyhw replay card.thq --mockgpu gfx1100
+    tinyhw replay run.thq --move
   """
   bad = 0
   for turn in range(loop):
     capture = Capture(file)
     ports, looks, machines = machine_for(capture, mockgpu)
-    replay = Replay(capture, ports, look=looks, settle_s=settle)
+    replay = Replay(capture, ports, look=looks, settle_s=settle, moving=move)
     count = compared = 0
     for done in replay.run(until):
       count, compared = count + 1, compared + done.compared
       bad += _tell(capture, done, as_json, file)
       if dump is not None: _dump(replay, done, dump, Path(to))
     for machine in machines: machine.close()
+    for line in replay.unsure: click.echo(line, err=True)
     if not as_json:
       click.echo(f"{f'turn {turn}: ' if loop > 1 else ''}{count:,} submissions replayed, {compared:,} chunks of memory "
                  f"compared, {'all as captured' if not bad else f'{bad} with differences'}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
@@ -183,6 +183,24 @@ def _stray(cls: type, words: Sequence[int], masks: Sequence[int]) -> DecodeError
 def _dwords(words: Sequence[int]) -> str: return f"({', '.join(map(hex, words))})"
 
 
+_PRINTERS: dict[type[Any], Callable[[Any], str]] = {}  # a memo of a pure function
+
+
+def _printer(cls: type[Any]) -> Callable[[Any], str]:
+  """`NAME(field=value, ...)` of a class as one expression over its fields, each as `Field.show` has it."""
+  space: dict[str, Any] = {"_dwords": _dwords}
+  parts = []
+  for i, f in enumerate(cls.FIELDS):
+    plain = f"hex(v) if (v := p.{f.name}) > 9 else str(v)"
+    if f.enum is not None:
+      space[f"e{i}"] = {value: member.name for value, member in f.enum._value2member_map_.items()}
+      plain = f"e{i}.get(p.{f.name}) or ({plain})"
+    parts.append(f"{f.name}={{{plain}}}")
+  if cls.REST: parts.append(f"{cls.REST}={{_dwords(p.{cls.REST})}}")
+  made: Callable[[Any], str] = eval(f"lambda p: f'{cls.__name__}({', '.join(parts)})'", space)
+  return _PRINTERS.setdefault(cls, made)
+
+
 class _Layout:
   """What packets and registers share; not for use by itself."""
   DWORDS: ClassVar[int] = 0
@@ -237,10 +255,7 @@ class _Layout:
 
   def __hash__(self) -> int: return hash((type(self), *(v for _, v in self.items()), self.tail))
 
-  def __repr__(self) -> str:
-    shown = [f"{f.name}={f.show(v)}" for f, v in self.items()]
-    if self.REST: shown.append(f"{self.REST}={_dwords(self.tail)}")
-    return f"{type(self).__name__}({', '.join(shown)})"
+  def __repr__(self) -> str: return (_PRINTERS.get(type(self)) or _printer(type(self)))(self)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(bits, u32, u64, rest))

@@ -113,6 +113,10 @@ class QueuedRuntime(Runtime):
     """A submission to the compute queue that does nothing but reach its timeline value."""
 
   @abstractmethod
+  def own_stream(self, words: Sequence[int], copies: bool) -> BoundStream:
+    """Words of a caller's own making as a submission to the compute queue, or with `copies` to the copy queue."""
+
+  @abstractmethod
   def stopped(self) -> bool:
     """Whether the device has said that it does no more work; asks it without waiting."""
 
@@ -212,6 +216,23 @@ class QueuedRuntime(Runtime):
       raise
     self._last_queue = queue
     return value
+
+  def submit_words(self, words: Sequence[int], copies: bool = False) -> int:
+    """Queue words of the caller's own making, on the compute or the copy queue, behind all work queued so far; returns
+    the timeline value that is written when they are done. The caller answers for what they do."""
+    queue, stream = self.copier if copies else self.compute, self.own_stream(words, copies)
+    self.enter(queue, stream)
+    try:
+      self.state_unknown()
+      return self.submit_entered(queue, stream)
+    finally: self.lock.release()
+
+  def alloc_for_words(self, nbytes: int) -> Allocation:
+    """As `alloc`, of memory that all packets and methods can name: some have addresses of fewer bits than kernels."""
+    return self.alloc(nbytes)
+
+  def state_unknown(self) -> None:
+    """Somebody else sets what launches had left out since the queue held it."""
 
   def claim(self) -> int:
     """The timeline's next value, for a submission that its caller, who has entered, makes himself at once."""

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from tinyhw.core.errors import DeviceError, Error
 from tinyhw.core.port import Port
 from tinyhw.queues.events import Doorbell, Event
-from tinyhw.queues.world import Allocation, Queue, World
+from tinyhw.queues.moved import Moves
+from tinyhw.queues.world import Allocation, Item, Queue, World
 
 
 class Again(ABC):
@@ -15,6 +16,9 @@ class Again(ABC):
   def __init__(self, port: Port, world: World) -> None:
     self.port, self.world = port, world
     self.views: dict[int, memoryview] = {}
+    self.moves = Moves()
+    self.moves_memory = True  # whether it can
+    self.moving = False  # all memory goes elsewhere, not only that whose place is taken
     self.skipped: dict[str, int] = {}
     self._mapped: list[tuple[int, int]] = []
 
@@ -25,6 +29,10 @@ class Again(ABC):
   @abstractmethod
   def submit(self, queue: Queue, event: Doorbell) -> None:
     """Store the pointer that tells of new entries, and ring the doorbell."""
+
+  def moved_words(self, item: Item) -> list[int] | None:
+    """A packet's words with the addresses of moved memory; None where there are none in it."""
+    return None
 
   def skip(self, name: str) -> None:
     """Note a call that is not made again: it asks for what is known."""

@@ -9,6 +9,7 @@ are asked for.
 from __future__ import annotations
 
 import os
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,7 @@ class Memory:
     self._reader = reader
     self._chunks: dict[int, dict[int, tuple[int, bytes]]] = {}  # allocation -> first byte -> (bytes, hash)
     self._pieces: list[tuple[int, bytes]] = []
+    self._starts: dict[int, bytes] = {}  # of these, by their first byte
 
   def learn(self, rows: list[list[Any]]) -> None:
     """Take contents by their hash."""
@@ -53,7 +55,7 @@ class Memory:
 
   def at_hand(self, pieces: list[tuple[int, bytes]]) -> None:
     """What the submission that is looked at brings along."""
-    self._pieces = pieces
+    self._pieces, self._starts = pieces, dict(reversed(pieces))
 
   def versions(self, made: Allocation) -> dict[int, tuple[int, bytes]]:
     """Hashes of an allocation's chunks, by their first byte."""
@@ -61,13 +63,14 @@ class Memory:
 
   def read(self, world: World, address: int, size: int) -> bytes | None:
     """Bytes at a GPU address; None where they are not known, fewer where what is known ends."""
+    if (piece := self._starts.get(address)) is not None and len(piece) >= size: return piece[:size]
     for start, piece in self._pieces:
       if start <= address < start + len(piece): return piece[address - start:address - start + size]
     made = world.find(address)
     if made is None: return None
     known, out, at = self._chunks.get(made.key, {}), b"", address - made.address
     while len(out) < size:
-      row = next(((s, n[0], n[1]) for s, n in ((c, known[c]) for c in _starts(known, at)) if s <= at < s + n[0]), None)
+      row = _chunk(known, at)
       if row is None: break
       data = self._reader.blob(row[2])
       if data is None: break
@@ -76,22 +79,34 @@ class Memory:
       if at >= made.size: break
     return out or None
 
+  def knows(self, world: World, address: int) -> bool:
+    """Whether the byte at a GPU address is known, without reading it."""
+    if any(start <= address < start + len(piece) for start, piece in self._pieces): return True
+    made = world.find(address)
+    row = None if made is None else _chunk(self._chunks.get(made.key, {}), address - made.address)
+    return row is not None and self._reader.has(row[2])
 
-def _starts(known: dict[int, Any], at: int) -> list[int]:
-  """Where a chunk that holds a byte can begin: chunks are of two sizes."""
-  return [s for s in (at & ~0xFFF, at & ~0xFFFF, 0) if s in known]
+
+def _chunk(known: dict[int, tuple[int, bytes]], at: int) -> tuple[int, int, bytes] | None:
+  """(first byte, bytes, hash) of the chunk that holds a byte. Chunks are of two sizes, by which they begin."""
+  for start in (at & ~0xFFF, at & ~0xFFFF, 0):
+    if (found := known.get(start)) is not None and at < start + found[0]: return start, *found
+  return None
 
 
 class Capture:
-  """See the module. Raises MissingFile, or DecodeError for what is no capture or a damaged one."""
+  """See the module. Without `following` no submission's packets are looked at: steps have no `follow`, memory is not
+  known. Raises MissingFile, or DecodeError for what is no capture or a damaged one."""
 
-  def __init__(self, path: str | os.PathLike[str] | Frames) -> None:
+  def __init__(self, path: str | os.PathLike[str] | Frames, *, following: bool = True) -> None:
+    self.following = following
     self.reader: Frames = Reader(path) if isinstance(path, str | os.PathLike) else path
     self.head = self.reader.head
     self.worlds: dict[str, World] = {}
     self.memories: dict[str, Memory] = {}
     self.kernels: dict[tuple[str, int], Kernel] = {}
     self.programs: list[Program] = []
+    self._code: dict[str, tuple[list[int], dict[int, Program]]] = {}  # of a vendor: where code begins, the newest there
     self._events = self._submissions = 0  # gone through
 
   @property
@@ -108,7 +123,7 @@ class Capture:
 
   def __iter__(self) -> Iterator[Step]:
     """Go through all from the beginning."""
-    self.worlds, self.memories, self.kernels, self.programs = {}, {}, {}, []
+    self.worlds, self.memories, self.kernels, self.programs, self._code = {}, {}, {}, [], {}
     self._events = self._submissions = 0
     yield from self.further(self.reader.events())
 
@@ -126,6 +141,14 @@ class Capture:
         elif isinstance(event, Program): self._program(event)
       yield step
 
+  def program(self, vendor: str, address: int) -> Program | None:
+    """The code that lies at a GPU address, as far as was read."""
+    starts, there = self._code.get(vendor, ([], {}))
+    at = bisect_right(starts, address) - 1
+    if at < 0: return None
+    found = there[starts[at]]
+    return found if address < found.address + found.size else None
+
   def before_the_end(self) -> int:
     """How many events there are up to the last submission, with what was seen of it: behind these a program takes its
     queues and memory down."""
@@ -141,16 +164,25 @@ class Capture:
     return found
 
   def _doorbell(self, step: Step, event: Doorbell, world: World, memory: Memory) -> bool:
+    if not self.following:
+      if not 0 <= event.queue < len(world.queues): return False
+      step.queue, step.submission = world.queues[event.queue], self._submissions
+      step.queue.at = event.last
+      return True
     memory.learn(event.memory)
     memory.at_hand([(at, data) for at, data in (*event.ring, *event.pieces)])
     def read(address: int, size: int) -> bytes | None: return memory.read(world, address, size)
-    step.follow = world.submitted(event, read)
+    def knows(address: int) -> bool: return memory.knows(world, address)
+    step.follow = world.submitted(event, read, knows)
     if step.follow is None: return False
     step.queue, step.submission = world.queues[event.queue], self._submissions
     return True
 
   def _program(self, event: Program) -> None:
     self.programs.append(event)
+    starts, there = self._code.setdefault(event.vendor, ([], {}))
+    if event.address not in there: insort(starts, event.address)
+    there[event.address] = event
     found = self.worlds[event.vendor].find(event.address)
     if found is not None and not found.label: found.label = f"code of {event.name}"
     for name, entry, size in event.kernels:

@@ -120,6 +120,9 @@ class Frames(Protocol):
   def names(self) -> list[bytes]:
     """The hashes of all contents."""
 
+  def has(self, name: bytes) -> bool:
+    """Whether `blob` gives this content."""
+
   def blob(self, name: bytes) -> bytes | None:
     """A content by its hash."""
 
@@ -203,6 +206,10 @@ class Reader:
   def names(self) -> list[bytes]:
     """The hashes of all contents."""
     return list(self._blobs)
+
+  def has(self, name: bytes) -> bool:
+    """Whether the file has this content."""
+    return name in self._blobs
 
   def blob(self, name: bytes) -> bytes | None:
     """A content by its hash; None where the file has only its name."""

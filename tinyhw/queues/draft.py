@@ -244,6 +244,8 @@ class _Made:
 
   def names(self) -> list[bytes]: return list(dict.fromkeys([*self._reader.names(), *self._blobs]))
 
+  def has(self, name: bytes) -> bool: return name in self._blobs or self._reader.has(name)
+
   def blob(self, name: bytes) -> bytes | None:
     found = self._blobs.get(name)
     return self._reader.blob(name) if found is None else found

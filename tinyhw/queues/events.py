@@ -44,13 +44,19 @@ class Event:
   @classmethod
   def from_row(cls, values: list[Any]) -> Self:
     """From what is behind the tag. Raises DecodeError for too few values, or too many."""
-    names, least = _NAMES[cls], _LEAST[cls]
-    if not least <= len(values) <= len(names):
-      raise DecodeError(f"{len(values)} values, {len(names)} are declared", where=f"event {cls.TAG}")
-    for name, value in zip(names, values):
-      if not _fits(value, names[name]):
-        raise DecodeError(f"{value!r:.40} is no {names[name]}", where=f"event {cls.TAG}.{name}")
+    names, types, count = _NAMES[cls], _TYPES[cls], len(values)
+    if not _LEAST[cls] <= count <= len(names):
+      raise DecodeError(f"{count} values, {len(names)} are declared", where=f"event {cls.TAG}")
+    if tuple(map(type, values)) != types[:count]: raise cls._misfit(values)
+    for at, kind in _LISTS[cls]:
+      if at < count and values[at] and not _fits(values[at], kind): raise cls._misfit(values)
     return cls(**dict(zip(names, values)))
+
+  @classmethod
+  def _misfit(cls, values: list[Any]) -> DecodeError:
+    """Name the first value that is not of its field's type."""
+    name, value, kind = next((n, v, k) for (n, k), v in zip(_NAMES[cls].items(), values) if not _fits(v, k))
+    return DecodeError(f"{value!r:.40} is no {kind}", where=f"event {cls.TAG}.{name}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -257,6 +263,12 @@ _NAMES: dict[type[Event], dict[str, str]] = {cls: {f.name: str(f.type) for f in 
 _LEAST: dict[type[Event], int] = {  # values that a row must have: those behind have their defaults
   cls: max((n for n, f in enumerate(fields(cls), 1) if f.default is MISSING and f.default_factory is MISSING),
            default=0) for cls in KINDS.values()}
+
+_TYPES: dict[type[Event], tuple[type, ...]] = {
+  cls: tuple(_PLAIN.get(kind, list) for kind in names.values()) for cls, names in _NAMES.items()}
+_LISTS: dict[type[Event], tuple[tuple[int, str], ...]] = {  # where lists are, whose rows want a look
+  cls: tuple((at, kind) for at, kind in enumerate(names.values()) if kind not in _PLAIN)
+  for cls, names in _NAMES.items()}
 
 
 def parsed(rows: Iterator[list[Any]]) -> Iterator[Event]:

@@ -4,7 +4,8 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from tinyhw.core.layout import Packet, Struct
@@ -23,40 +24,57 @@ class Names:
   def at(self, address: int) -> str:
     """`kernel r_16_4 + 0x40`, `VRAM buffer 3 [0x100]`; empty where nothing is known."""
     if address < PAGE or self._world is None: return ""
+    naming = self._world.naming
+    if (found := naming.get(address)) is None:
+      if len(naming) >= KEPT: naming.clear()
+      found = naming[address] = self._at(self._world, address)
+    return found
+
+  def _at(self, world: World, address: int) -> str:
     if code := self._kernel(address): return code
-    made = self._world.find(address)
+    made = world.find(address)
     if made is not None: return made.at(address)
-    was = self._world.was(address)
+    was = world.was(address)
     return "" if was is None else f"{was.at(address)}, freed"
 
   def _kernel(self, address: int) -> str:
     if self._capture is None: return ""
     exact = self._capture.kernels.get((self._vendor, address))
     if exact is not None: return f"kernel {exact.name}"
-    for program in self._capture.programs:
-      if program.vendor == self._vendor and program.address <= address < program.address + program.size:
-        entries = [(entry, name) for name, entry, _ in program.kernels if entry <= address]
-        if not entries: return f"code of {program.name} [{address - program.address:#x}]"
-        entry, name = max(entries)
-        return f"kernel {name} + {address - entry:#x}"
-    return ""
+    program = self._capture.program(self._vendor, address)
+    if program is None: return ""
+    entries = [(entry, name) for name, entry, _ in program.kernels if entry <= address]
+    if not entries: return f"code of {program.name} [{address - program.address:#x}]"
+    entry, name = max(entries)
+    return f"kernel {name} + {address - entry:#x}"
 
 
-def addresses(item: Item) -> Iterator[tuple[str, int]]:
+def addresses(item: Item) -> Sequence[tuple[str, int]]:
   """(field, value) of what may be an address in a packet."""
-  packet = item.packet
+  if isinstance(item.packet, methods.Send):  # by what was sent before
+    return [(effect.does.value, effect.address) for effect in item.effects if effect.address >= PAGE]
+  return () if item.packet is None else _shown(item).addresses
+
+
+_WIDE: dict[type[Any], tuple[str, ...]] = {}  # the fields of a packet that an address fits into
+
+
+def _wide(cls: type[Any]) -> tuple[str, ...]:
+  if (found := _WIDE.get(cls)) is None:
+    found = _WIDE[cls] = tuple(f.name for f in cls.FIELDS if f.width + f.shift > 32)
+  return found
+
+
+def _addresses(packet: Any) -> Iterator[tuple[str, int]]:
   if isinstance(packet, Packet):
-    for f, value in packet.items():
-      if f.width + f.shift > 32 and value >= PAGE: yield f.name, value
+    for name in _wide(type(packet)):
+      if (value := getattr(packet, name)) >= PAGE: yield name, value
   elif isinstance(packet, Struct):
     for name, found in packet.to_dict().items():
       handle = found.get("handle") if isinstance(found, dict) else found
       if isinstance(handle, int) and handle >= 1 << 32: yield name, handle
   elif isinstance(packet, gpfifo.Segment): yield "GET", packet.address
   elif isinstance(packet, StreamWork): yield from ((name, packet.fields[name]) for name in packet.addresses)
-  elif isinstance(packet, methods.Send):
-    for effect in item.effects:
-      if effect.address >= PAGE: yield effect.does.value, effect.address
 
 
 def packet_text(item: Item) -> str:
@@ -64,21 +82,38 @@ def packet_text(item: Item) -> str:
   if item.packet is None:
     shown = " ".join(f"{w:08x}" for w in item.words[:8])
     return f"? {item.error}" + (f" [{shown}{' ...' if len(item.words) > 8 else ''}]" if shown else "")
-  return _shown(item)[0]
+  return _shown(item).line
 
 
-KEPT: Final = 1 << 14  # texts
-_TEXTS: dict[tuple[type, int, tuple[int, ...]], tuple[str, list[str]]] = {}  # of packets, which come again
+class Shown:
+  """What of a packet goes by its words alone and, on NVIDIA, by whose methods they are. Made when it is asked for."""
+
+  def __init__(self, item: Item) -> None:
+    self._item = item
+    self.line, self.addresses = _line(item), tuple(_addresses(item.packet))
+
+  @functools.cached_property
+  def below(self) -> list[str]:
+    """Lines below its own."""
+    return _below(self._item)
+
+  @functools.cached_property
+  def row(self) -> dict[str, Any]:
+    """As plain values."""
+    return _row(self._item)
 
 
-def _shown(item: Item) -> tuple[str, list[str]]:
-  """A packet's line and the lines below it, which go by its words and, on NVIDIA, by whose methods they are."""
-  if not item.words: return _line(item), _below(item)  # none made it
+KEPT: Final = 1 << 14  # of these, and of names
+_SHOWN: dict[tuple[type, int, tuple[int, ...]], Shown] = {}  # packets come again
+
+
+def _shown(item: Item) -> Shown:
+  if not item.words: return Shown(item)  # none made it
   key = type(item.packet), item.class_id, item.words
-  found = _TEXTS.get(key)
+  found = _SHOWN.get(key)
   if found is None:
-    if len(_TEXTS) >= KEPT: _TEXTS.clear()
-    found = _TEXTS[key] = _line(item), _below(item)
+    if len(_SHOWN) >= KEPT: _SHOWN.clear()
+    found = _SHOWN[key] = Shown(item)
   return found
 
 
@@ -101,7 +136,7 @@ def launch_text(names: Names, launch: Launch) -> str:
 
 def below(item: Item) -> list[str]:
   """Lines below a packet: registers that it sets, methods with their fields, a QMD's."""
-  return [] if item.packet is None else _shown(item)[1]
+  return [] if item.packet is None else _shown(item).below
 
 
 def _below(item: Item) -> list[str]:
@@ -127,13 +162,16 @@ def lines(names: Names, follow: Follow, *, deep: bool = True,
   `under` those that it has for a launch."""
   launches = {id(l.item): l for l in follow.launches}
   for item in follow.items:
-    pad = "  " * item.depth
-    told = known(names, item, launches.get(id(item)))
-    if item.packet is not None and item.error: told.append(item.error)
-    yield f"{item.address:#014x}  {pad}{packet_text(item)}" + (f"   ; {'; '.join(told)}" if told else "")
-    if deep:
-      for line in below(item): yield f"{'':14}  {pad}  {line}"
-    if under is not None and (launch := launches.get(id(item))) is not None:
+    pad, launch = "  " * item.depth if item.depth else "", launches.get(id(item))
+    told = known(names, item, launch)
+    if item.packet is None: text, more = packet_text(item), list[str]()
+    else:
+      shown = _shown(item)
+      text, more = shown.line, shown.below if deep else []
+      if item.error: told.append(item.error)
+    yield f"{item.address:#014x}  {pad}{text}" + (f"   ; {'; '.join(told)}" if told else "")
+    for line in more: yield f"{'':14}  {pad}  {line}"
+    if under is not None and launch is not None:
       for line in under(item, launch): yield f"{'':14}  {pad}  {line}".rstrip()
 
 
@@ -142,16 +180,19 @@ def rows(names: Names, follow: Follow) -> Iterator[dict[str, Any]]:
   launches = {id(l.item): l for l in follow.launches}
   for item in follow.items:
     row: dict[str, Any] = {"address": item.address, "depth": item.depth, "words": list(item.words)}
-    packet = item.packet
     if item.error: row["error"] = item.error
-    if packet is None: pass
-    elif isinstance(packet, methods.Send):
-      row |= {"packet": packet.header.__name__, "subchannel": packet.subchannel, "methods": below(item),
-              "class": item.class_id}
-    else:
-      row["packet"] = type(packet).__name__ if not isinstance(packet, int) else "NOP"
-      if hasattr(packet, "to_dict"): row["fields"] = packet.to_dict()
-      elif isinstance(packet, gpfifo.Segment | gpfifo.Control): row["text"] = str(packet)
+    if item.packet is not None: row |= _shown(item).row
     if item.effects: row["effects"] = [str(e) for e in item.effects]
     if told := known(names, item, launches.get(id(item))): row["known"] = told
     yield row
+
+
+def _row(item: Item) -> dict[str, Any]:
+  packet = item.packet
+  if isinstance(packet, methods.Send):
+    return {"packet": packet.header.__name__, "subchannel": packet.subchannel, "methods": below(item),
+            "class": item.class_id}
+  row: dict[str, Any] = {"packet": type(packet).__name__ if not isinstance(packet, int) else "NOP"}
+  if hasattr(packet, "to_dict"): row["fields"] = packet.to_dict()
+  elif isinstance(packet, gpfifo.Segment | gpfifo.Control): row["text"] = str(packet)
+  return row

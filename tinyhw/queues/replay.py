@@ -4,9 +4,11 @@
     for done in replay.run(): print(done.submission, done.differences)
 
 The calls that make memory and queues are made again (`amd.again`, `nv.again`), so that everything lies at the addresses
-that the packets name. Before a doorbell the host's stores are made again: the bytes that the capture saw change and
-that no submission had signalled. Behind it the replay waits until all that the submission signals has come, or until
-nothing can go on any more; then what the device has left behind is compared with what the capture saw there.
+that the packets name. AMD's memory whose addresses are taken gets others: packets, arguments that the code object calls
+pointers, and calls are moved with it (`moved`); numbers that only may be addresses are told (`unsure`). Before a
+doorbell the host's stores are made again: the bytes that the capture saw change and that no submission had signalled.
+Behind it the replay waits until all that the submission signals has come, or until nothing can go on any more; then
+what the device has left behind is compared with what the capture saw there.
 
 Ports are handed in: a mock's, or the system's. Nothing is kept of what was gone through.
 """
@@ -19,16 +21,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import DeviceError
+from tinyhw.core.errors import DeviceError, Unsupported
 from tinyhw.core.port import Port
 from tinyhw.queues.again import Again
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import content_hash
 from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.events import Doorbell, Seen
+from tinyhw.queues.happens import arguments_at, facts_of
 from tinyhw.queues.vendors import new_again
-from tinyhw.queues.world import Allocation, World
+from tinyhw.queues.world import Allocation, Launch, World
 
+_CARDS: Final = ("VRAM",)  # what a host leaves alone while work for it is queued; in VIDMEM there are pushbuffers too
+MOST_UNSURE: Final = 20  # numbers that are told
 SETTLE_S: Final = 2.0  # how long a submission may take before the replay goes on without it
 Look = Callable[[int, int, int], memoryview | None]
 """(GPU by its place among those in use, address, bytes) -> device memory that the host has not mapped, on a mock."""
@@ -56,12 +61,31 @@ class Done:
   compared: int = 0  # chunks
 
 
+@dataclass(frozen=True, slots=True)
+class _Queued:
+  """A submission of the capture's program: what it reaches, and what it signals last."""
+  vendor: str
+  queue: int
+  touched: set[int]
+  signals: dict[int, int]
+
+  def has_ended(self, seen: Mapping[int, int]) -> bool:
+    """Whether signals have its values, or later ones."""
+    return any(seen.get(address, -1) >= value for address, value in self.signals.items())
+
+
 class Replay:
-  """See the module. `look` shows a vendor's device memory where the machine is a mock."""
+  """See the module. `look` shows a vendor's device memory where the machine is a mock. Memory whose addresses are taken
+  gets others, with `moving` all that it can be done for; then packets and arguments name these (`again.moves`)."""
 
   def __init__(self, capture: Capture, ports: Mapping[str, Port], *, look: Mapping[str, Look] | None = None,
-               settle_s: float = SETTLE_S) -> None:
+               settle_s: float = SETTLE_S, moving: bool = False) -> None:
     self.capture, self._ports, self._look, self._settle_s = capture, ports, look or {}, settle_s
+    self._moving = moving
+    self.unsure: list[str] = []  # what may be an address of moved memory, where nothing says that it is one
+    self._queued: list[_Queued] = []  # submissions of which the program had not seen the end
+    self._stored: list[tuple[Allocation, int, Any]] = []  # by the host, since the last submission
+    self._patched: dict[str, dict[int, tuple[bytes, bytes]]] = {}  # address -> its bytes in the capture, and here
     self.agains: dict[str, Again] = {}
     self._old: dict[tuple[str, int, int], bytes] = {}  # hashes of chunks, as the capture knew them last
     self._signalled: dict[str, dict[int, set[int]]] = {}
@@ -104,6 +128,10 @@ class Replay:
                           where="replay", hint="name mock cards of that vendor: --mockgpu")
       assert step.world is not None
       found = self.agains[vendor] = new_again(vendor, self._ports[vendor], step.world)
+      found.moving = self._moving
+      if found.moving and not found.moves_memory:
+        raise Unsupported("moved memory", f"a replay of {vendor}", where="replay",
+                          hint="its buffers get the addresses of the capture, which must be free")
     return found
 
   # ---- a submission
@@ -113,6 +141,9 @@ class Replay:
     assert isinstance(event, Doorbell) and queue is not None and step.follow is not None and step.world is not None
     self._host_stores(vendor, event, again, step.world)
     for address, data in (*event.ring, *event.pieces): again.store(address, data)
+    if again.moves: self._move(vendor, step, again)
+    for made, at, content in self._stored: self._look_for(vendor, made, at, content, again)
+    self._stored = []
     again.submit(queue, event)
     done = Done(step)
     effects = [e for i in step.follow.items for e in i.effects]
@@ -124,6 +155,7 @@ class Replay:
     newest = {e.address: e for e in signals if not e.compare}
     self._open = [(v, e) for v, e in self._open if v != vendor or e.address not in newest]
     done.signals = list(newest.values())
+    self._queued.append(_Queued(vendor, queue.key, set(event.touched), {e.address: e.value for e in done.signals}))
     self._open += [(vendor, e) for e in done.signals]
     return done
 
@@ -157,14 +189,21 @@ class Replay:
     """All of an allocation, where it can be seen."""
     found = self.agains[vendor].views.get(made.key)
     if found is not None or vendor not in self._look: return found
-    return self._look[vendor](self.agains[vendor].world.place(made), made.address, made.size)
+    again = self.agains[vendor]
+    return self._look[vendor](again.world.place(made), again.moves.at(made.address), made.size)
 
   def _host_stores(self, vendor: str, event: Doorbell, again: Again, world: World) -> None:
-    """Make the host's stores again: what changed since the capture saw these chunks last."""
+    """Make the host's stores again: what changed since the capture saw these chunks last. The card's own memory that a
+    submission reaches of which the program has not seen the end is as the device had left it so far: here it is
+    further."""
+    seen = {address: value for address, _, value in event.signals}
+    self._queued = [q for i, q in enumerate(self._queued) if q.vendor != vendor or not any(
+      later.has_ended(seen) for later in self._queued[i:] if (later.vendor, later.queue) == (vendor, q.queue))]
+    busy = {key for q in self._queued if q.vendor == vendor for key in q.touched}
     for key, at, size, name in event.memory:
       old, self._old[vendor, key, at] = self._old.get((vendor, key, at)), name
       view = again.views.get(key)
-      if view is None: continue
+      if view is None or key in busy and world.allocations[key].kind in _CARDS: continue
       new = self.capture.reader.blob(name)
       if new is None: continue
       chunk = np.frombuffer(view[at:at + size], np.uint8)
@@ -174,6 +213,7 @@ class Replay:
         chunk if before is None or len(before) != len(wanted) else np.frombuffer(before, np.uint8))
       self._keep_signals(vendor, world.allocations[key].address + at, wanted, changed)
       chunk[changed] = wanted[changed]
+      if again.moves: self._stored.append((world.allocations[key], at, np.where(changed, wanted, 0).astype(np.uint8)))
 
   def _keep_signals(self, vendor: str, address: int, wanted: Any, changed: Any) -> None:
     """Values that submissions have signalled are theirs, not the host's."""
@@ -182,6 +222,64 @@ class Replay:
       if not 0 <= offset <= len(wanted) - size: continue
       value = int.from_bytes(wanted[offset:offset + size].tobytes(), "little")
       if value in values: changed[offset:offset + size] = False
+
+  # ---- memory that lies elsewhere
+
+  def _move(self, vendor: str, step: Step, again: Again) -> None:
+    """Have a submission's packets and arguments name memory where it lies here."""
+    assert step.follow is not None and step.queue is not None
+    queue = step.queue
+    for item in step.follow.items:
+      made = again.moved_words(item)
+      for i, word in enumerate(made or ()):
+        at = item.address + 4 * i
+        if queue.ring <= item.address < queue.ring + queue.size: at = queue.ring + (at - queue.ring) % queue.size
+        if word != item.words[i]: self._patch(vendor, again, at, item.words[i], word, 4)
+    for launch in step.follow.launches: self._arguments(vendor, step, launch, again)
+
+  def _arguments(self, vendor: str, step: Step, launch: Launch, again: Again) -> None:
+    """The pointers among a kernel's arguments; where its object does not say which these are, they are told."""
+    assert step.world is not None
+    at, size = arguments_at(self.capture, vendor, launch)
+    raw = self.capture.memories[vendor].read(step.world, at, size) if size else None
+    known = facts_of(self.capture, vendor, launch)
+    for offset in range(0, len(raw or b"") - 7, 8):
+      value = int.from_bytes((raw or b"")[offset:offset + 8], "little")
+      if again.moves.at(value) == value: continue
+      if known is not None and known.pointers is not None and offset - known.first in known.pointers:
+        self._patch(vendor, again, at + offset, value, again.moves.at(value), 8)
+      else: self._tell(f"argument at byte {offset} of a launch in submission {step.submission}", value, step.world)
+
+  def _patch(self, vendor: str, again: Again, at: int, old: int, new: int, size: int) -> None:
+    there, here = old.to_bytes(size, "little"), new.to_bytes(size, "little")
+    again.store(at, here)
+    self._patched.setdefault(vendor, {})[at] = there, here
+
+  def _tell(self, what: str, value: int, world: World) -> None:
+    """Say what is not moved, though it may be an address."""
+    made = world.find(value)
+    text = f"{what} has {value:#x}, in {made}: nothing says that it is an address, it is not moved"
+    if len(self.unsure) < MOST_UNSURE and text not in self.unsure: self.unsure.append(text)
+
+  def _look_for(self, vendor: str, made: Allocation, at: int, content: Any, again: Again) -> None:
+    """Tell of numbers in data that the host has stored which would be addresses of moved memory."""
+    for place, (there, _) in self._patched.get(vendor, {}).items():  # these are known
+      offset = place - made.address - at
+      if -len(there) < offset < len(content): content[max(offset, 0):offset + len(there)] = 0
+    numbers = content[:len(content) & ~7].view(np.uint64)
+    for start, end in again.moves.ranges():
+      for place in np.flatnonzero((numbers >= start) & (numbers < end))[:MOST_UNSURE]:
+        self._tell(made.at(made.address + at + 8 * int(place)), int(numbers[place]), again.world)
+
+  def _unmoved(self, vendor: str, address: int, here: memoryview) -> memoryview:
+    """Memory as it would be where nothing had moved: what was changed for this is put back."""
+    mine = {at: row for at, row in self._patched.get(vendor, {}).items() if address <= at < address + len(here)}
+    if not mine: return here
+    copy = bytearray(here)
+    for at, (there, now) in mine.items():
+      place = slice(at - address, at - address + len(now))
+      if copy[place] == now: copy[place] = there
+    return memoryview(copy)
 
   # ---- what is left behind
 
@@ -193,7 +291,8 @@ class Replay:
       view = self._view(event.vendor, made)
       if view is None: continue
       done.compared += 1
-      if content_hash(view[at:at + size]) != name: self._differ(event.vendor, made, at, view[at:at + size], name, done)
+      here = self._unmoved(event.vendor, made.address + at, view[at:at + size])
+      if content_hash(here) != name: self._differ(event.vendor, made, at, here, name, done)
 
   def _differ(self, vendor: str, made: Allocation, at: int, here: memoryview, name: bytes, done: Done) -> None:
     """Note a chunk's differing bytes, without those that the time is in; as a whole where the file has its hash alone.

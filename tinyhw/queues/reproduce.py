@@ -53,6 +53,8 @@ class Stream:
 
   def events(self) -> Iterator[list[Any]]: return iter(self._rows)
   def names(self) -> list[bytes]: return list(self._blobs)
+  def has(self, name: bytes) -> bool: return name in self._blobs
+
   def blob(self, name: bytes) -> bytes | None: return self._blobs.get(name)
   def close(self) -> None: self._rows = []
 

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from tinyhw.queues.effects import Effect
-from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Munmap, Open
+from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Munmap, Note, Open, Seen, Waited
 
 Read = Callable[[int, int], bytes | None]
 """Bytes at a GPU address; None where they are not known."""
+Knows = Callable[[int], bool]
+"""Whether the byte at a GPU address is known."""
 PAGE: Final = 4096
 
 
@@ -122,6 +124,7 @@ class World(ABC):
     self.freed: list[Allocation] = []
     self.used = 0  # bytes of the living
     self.faults: list[Fault] = []
+    self.naming: dict[int, str] = {}  # names of addresses (`listing.Names`), as long as nothing changes
 
   # ---- memory
 
@@ -172,6 +175,8 @@ class World(ABC):
 
   def apply(self, event: Event, when: int) -> None:
     """Follow a call that succeeded; `when` is the event's number."""
+    if isinstance(event, Doorbell | Seen | Waited | Note): return
+    if self.naming: self.naming.clear()
     match event:
       case Open(fd=fd, path=path, errno=0): self.files[fd] = path
       case Close(fd=fd): self.files.pop(fd, None)
@@ -233,12 +238,13 @@ class World(ABC):
     return None
 
   @abstractmethod
-  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Follow:
-    """All that a submission leads to; `queue.state` goes on."""
+  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> Follow:
+    """All that a submission leads to; `queue.state` goes on. `knows` says of `read` what it would give, where that is
+    cheaper."""
 
-  def submitted(self, event: Doorbell, read: Read) -> Follow | None:
+  def submitted(self, event: Doorbell, read: Read, knows: Knows | None = None) -> Follow | None:
     """The packets of a recorded doorbell; None where it is no queue's."""
     if not 0 <= event.queue < len(self.queues): return None
     queue = self.queues[event.queue]
     queue.at = event.last
-    return self.follow(queue, [(a, b) for a, b in event.ring], read)
+    return self.follow(queue, [(a, b) for a, b in event.ring], read, knows)

@@ -137,6 +137,13 @@ def control(word: int) -> Control | None:
   return None
 
 
+@functools.lru_cache(4096)
+def size_of(word: int) -> int:
+  """Words of what begins with a word, itself counted: 1 for control words, and for what is none."""
+  declared = header(word)
+  return 1 if declared is None or declared is IMMD else 1 + int(declared.decode(word).COUNT)
+
+
 def decode(words: Sequence[int], at: int = 0) -> tuple[Send | Control, int]:
   """What stands at index `at`, and its words. Raises DecodeError for a word that means nothing or missing data."""
   if not 0 <= at < len(words):

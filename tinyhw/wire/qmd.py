@@ -94,13 +94,19 @@ def new(class_id: int, version: tuple[int, int]) -> Any:
 
 
 def decode(class_id: int, words: Sequence[int]) -> Any:
-  """The QMD of some dwords; which version they are, they say themselves.
+  """The QMD of some dwords; which version they are, they say themselves. Versions say it in other places: words that
+  another version's bits make say two are of the one whose declared bits they keep to.
 
   Raises DecodeError for undeclared bits, another length, or words that state no version of the class.
   """
+  wrong: DecodeError | None = None
   for version, declaration in versions(class_id).items():
-    if len(words) >= declaration.DWORDS and stated(declaration, words) == version:
+    if len(words) < declaration.DWORDS or stated(declaration, words) != version: continue
+    try:
       return declaration.decode(words[: declaration.DWORDS])
+    except DecodeError as error:
+      wrong = wrong or error
+  if wrong is not None: raise wrong
   named = ", ".join(f"{major}.{minor}" for major, minor in versions(class_id))
   raise DecodeError(f"state no version of compute class {class_id:#06x} ({named})", where="QMD", words=words[:20])
 

@@ -44,6 +44,7 @@ def test_lines() -> None:
   c, source, target = b.channel("copy"), filled(b, 4096), b.take(4096)
   b.send(c, COPY, *linear(source + 3, target + 5, 1000))
   assert b.space.read(target + 5, 1000) == b.space.read(source + 3, 1000) and b.space.read(target, 5) == bytes(5)
+  b.send(c, COPY, *linear(source, target, 0))  # a line of nothing
   rect = b.take(4096)
   b.send(c, COPY, *addresses(source, rect), ce.LINE_LENGTH_IN(VALUE=10), ce.LINE_COUNT(VALUE=7), ce.PITCH_IN(VALUE=100),
          ce.PITCH_OUT(VALUE=32), ce.LAUNCH_DMA(DATA_TRANSFER_TYPE=TRANSFER.PIPELINED, MULTI_LINE_ENABLE=1, **PITCH))

@@ -389,6 +389,13 @@ class AMDRuntime(GpuRuntime):
 
   def siblings(self) -> int: return len(self.kfd.nodes)
 
+  def own_stream(self, words: Sequence[int], copies: bool) -> BoundStream:
+    commands = CopyCommands("words") if copies else ComputeCommands("words")
+    commands.words += words
+    return commands.signal(self.timeline.signal.address, "timeline").bind()
+
+  def state_unknown(self) -> None: self.registers = None
+
   def compute_marker(self, label: str = "marker") -> BoundStream:
     """A submission that does nothing but reach its timeline value."""
     return ComputeCommands(label).signal(self.timeline.signal.address, "timeline").bind()

@@ -351,6 +351,20 @@ class NVRuntime(GpuRuntime):
 
   def siblings(self) -> int: return len(self.rm.cards)
 
+  def alloc_for_words(self, nbytes: int) -> Allocation:
+    if nbytes <= 0: raise InvalidArgument(f"alloc of {nbytes} bytes", where=self.name)
+    with self.memory:
+      self.check_usable()
+      buffer = self.rm.take(self.gpu, self.rounded(nbytes), Memory.VRAM, low=True)
+      self._lent.add(buffer)
+      self.used[buffer.address] = nbytes, ""
+    return Allocation(buffer.address, nbytes, (self, buffer))
+
+  def own_stream(self, words: Sequence[int], copies: bool) -> BoundStream:
+    c = CopyCommands(self.arch.copy_class, "words") if copies else ComputeCommands(self.arch.compute_class, "words")
+    c.words += words
+    return c.signal(self.timeline.signal.address, "timeline").bind()
+
   def compute_marker(self, label: str = "marker") -> BoundStream:
     c = ComputeCommands(self.arch.compute_class, label)
     return c.signal(self.timeline.signal.address, "timeline").bind()

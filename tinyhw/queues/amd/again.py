@@ -1,22 +1,27 @@
-"""KFD's calls made again: see `queues.replay`. Buffers get the same GPU addresses; files, handles and GPUs have others.
+"""KFD's calls made again: see `queues.replay`. Buffers get the same GPU addresses where these are free, else others;
+files, handles and GPUs have others anyway.
 """
 from __future__ import annotations
 
 import ctypes
+import errno
 from typing import Any, Final
 
 from tinyhw.autogen import kfd
 from tinyhw.core.port import Port
 from tinyhw.queues.again import Again, failed
+from tinyhw.queues.amd.moved import words
 from tinyhw.queues.amd.world import AmdWorld
 from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Open
-from tinyhw.queues.world import Queue, World
+from tinyhw.queues.world import Allocation, Item, Queue, World
 from tinyhw.wire import kfd as calls
 
 _PASSIVE: Final = frozenset({  # calls that ask, or wait
   kfd.AMDKFD_IOC_GET_VERSION, kfd.AMDKFD_IOC_GET_CLOCK_COUNTERS, kfd.AMDKFD_IOC_GET_PROCESS_APERTURES,
   kfd.AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, kfd.AMDKFD_IOC_GET_TILE_CONFIG, kfd.AMDKFD_IOC_AVAILABLE_MEMORY,
   kfd.AMDKFD_IOC_WAIT_EVENTS, kfd.AMDKFD_IOC_GET_QUEUE_WAVE_STATE, kfd.AMDKFD_IOC_GET_DMABUF_INFO})
+_TAKEN: Final = frozenset({errno.EINVAL, errno.EEXIST, errno.EADDRINUSE})  # of a mapping where another one is
+_ALIGN: Final = 2 << 20  # bytes: a large page of the GPU's
 _DOORS: Final = 8192  # bytes of a process's doorbells on a GPU (KFD_MMAP_TYPE_DOORBELL; kfd_doorbell_process_slice)
 
 
@@ -30,6 +35,8 @@ class AmdAgain(Again):
     self._files: dict[int, int] = {}
     self._handles: dict[int, int] = {}
     self._offsets: dict[int, int] = {}  # allocation -> offset for mmap
+    self._asked: dict[int, tuple[Allocation, int, int, int]] = {}  # handle: what it is, flags, GPU here, user memory
+    self._shown: dict[int, tuple[int, int]] = {}  # allocation -> (file here, bytes) of its mapping
     self._gpus: dict[int, int] = {}
     self._queues: dict[int, int] = {}
     self._bells: dict[int, int] = {}   # queue -> address of its doorbell
@@ -78,6 +85,7 @@ class AmdAgain(Again):
     try: address = self.port.mmap(self._files[event.fd], event.length, self._offsets[made.key])
     except OSError as error: raise failed(f"mmap of {made}", error) from None
     self._mapped.append((address, event.length))
+    self._shown[made.key] = self._files[event.fd], event.length
     self.show(made, address, event.length)
 
   def _call(self, event: Ioctl) -> None:
@@ -92,21 +100,56 @@ class AmdAgain(Again):
     if hasattr(a, "queue_id") and event.request != kfd.AMDKFD_IOC_CREATE_QUEUE:
       a.queue_id = self._queues.get(a.queue_id, a.queue_id)
     keep: Any = None
+    self._move(a)
     match event.request:
       case kfd.AMDKFD_IOC_ACQUIRE_VM: self._acquire(a)
       case kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU if a.flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR:
         a.mmap_offset = self.memory(int(a.size))
+        if self.moving: a.va_addr = self.port.reserve(int(a.size), _ALIGN)
+      case kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU if self.moving: a.va_addr = self.port.reserve(int(a.size), _ALIGN)
       case kfd.AMDKFD_IOC_CREATE_EVENT if a.event_page_offset in self._handles:
         a.event_page_offset = self._handles[a.event_page_offset]
       case kfd.AMDKFD_IOC_MAP_MEMORY_TO_GPU | kfd.AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU:
         ids = memoryview(event.inner_before).cast("I").tolist()
         keep = (ctypes.c_uint32 * len(ids))(*(self._gpus.get(i, i) for i in ids))
         a.device_ids_array_ptr, a.n_success = ctypes.addressof(keep), 0
-    try: self.port.ioctl(self._files[event.fd], event.request, a)
+    try:
+      try: self.port.ioctl(self._files[event.fd], event.request, a)
+      except OSError as error:
+        if event.request != kfd.AMDKFD_IOC_MAP_MEMORY_TO_GPU or error.errno not in _TAKEN: raise
+        a.handle, a.n_success = self._elsewhere(self._files[event.fd], int(then.handle)), 0
+        self.port.ioctl(self._files[event.fd], event.request, a)
     except (OSError, KeyError) as error:
       raise failed(name, error if isinstance(error, OSError) else OSError(0, "its file is not open")) from None
     del keep
     self._made(event, a, then)
+
+  # ---- memory that lies elsewhere
+
+  def _move(self, a: Any) -> None:
+    """Addresses of the GPU's in a call, here."""
+    for name, kind, *_ in a._fields_ if self.moves else ():
+      if kind is ctypes.c_uint64 and name.endswith(("_address", "_addr")):
+        setattr(a, name, self.moves.at(getattr(a, name)))
+
+  def _elsewhere(self, fd: int, handle: int) -> int:
+    """Allocate a buffer whose addresses are taken once more, at others; its handle here. Raises OSError."""
+    if handle not in self._asked: raise OSError(0, "its addresses are taken")
+    made, flags, gpu_id, user = self._asked[handle]
+    self.port.ioctl(fd, kfd.AMDKFD_IOC_FREE_MEMORY_OF_GPU, kfd.kfd_ioctl_free_memory_of_gpu_args(
+      handle=self._handles[handle]))
+    here = self.port.reserve(made.size, _ALIGN)
+    again = kfd.kfd_ioctl_alloc_memory_of_gpu_args(va_addr=here, size=made.size, gpu_id=gpu_id, flags=flags,
+                                                   mmap_offset=user)
+    self.port.ioctl(fd, kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, again)
+    self._handles[handle], self._offsets[made.key] = int(again.handle), int(again.mmap_offset)
+    self.moves.add(made.address, made.size, here)
+    if made.key in self._shown:
+      node, length = self._shown[made.key]
+      self.show(made, self.port.mmap(node, length, self._offsets[made.key]), length)
+    return int(again.handle)
+
+  def moved_words(self, item: Item) -> list[int] | None: return words(item, self.moves)
 
   def _acquire(self, a: Any) -> None:
     """The GPU of a render node, and its number there and here."""
@@ -121,7 +164,12 @@ class AmdAgain(Again):
         made = self.world.find(int(then.va_addr))
         if made is None: return
         self._offsets[made.key] = int(a.mmap_offset)
-        if made.kind == "USERPTR": self.show(made, self._mapped[-1][0], made.size)
+        user = self._mapped[-1][0] if made.kind == "USERPTR" else 0
+        self._asked[int(then.handle)] = made, int(a.flags), int(a.gpu_id), user
+        if user: self.show(made, user, made.size)
+        if a.va_addr != then.va_addr: self.moves.add(made.address, made.size, int(a.va_addr))
+      case kfd.AMDKFD_IOC_FREE_MEMORY_OF_GPU:
+        if (gone := self._asked.pop(int(then.handle), None)) is not None: self.moves.drop(gone[0].address)
       case kfd.AMDKFD_IOC_CREATE_QUEUE:
         self._queues[int(then.queue_id)] = int(a.queue_id)
         self._bells[self._amd.queues[-1].key] = self._bell(event.fd, int(a.doorbell_offset))

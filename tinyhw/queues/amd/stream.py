@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
@@ -17,15 +18,16 @@ from tinyhw.core.errors import DecodeError
 from tinyhw.core.layout import Packet
 from tinyhw.queues.amd.effects import effects
 from tinyhw.queues.effects import Effect
-from tinyhw.queues.world import Item, Launch, Queue, Read
+from tinyhw.queues.world import Item, Knows, Launch, Queue, Read
 from tinyhw.wire import aql
 from tinyhw.wire import pm4 as pm4_wire
 from tinyhw.wire import sdma as sdma_wire
 
 DEEPEST: Final = 4  # indirect buffers in one another; the command processor has two levels (PAL, IB2)
 ARGUMENTS: Final = 4096  # bytes that are taken for arguments where nobody says how many there are
-_USER_DATA: Final = gc.COMPUTE_USER_DATA_0.OFFSET
 _USERS: Final = 16
+_USER_DATA: Final = range(gc.COMPUTE_USER_DATA_0.OFFSET, gc.COMPUTE_USER_DATA_0.OFFSET + _USERS)
+_LEADS: Final = (pm4.INDIRECT_BUFFER, sdma.SDMA_PKT_INDIRECT, pm4.DISPATCH_DIRECT, pm4.DISPATCH_INDIRECT)
 _DIMENSIONS: Final = (gc.COMPUTE_NUM_THREAD_X, gc.COMPUTE_NUM_THREAD_Y, gc.COMPUTE_NUM_THREAD_Z)
 
 
@@ -41,7 +43,8 @@ class AmdState:
 
   def user_data(self) -> list[int]:
     """The dwords that a dispatch puts into the first SGPRs."""
-    return [self.registers.get(_USER_DATA + i, 0) for i in range(_USERS)]
+    found = self.registers.get
+    return [found(at, 0) for at in _USER_DATA]
 
 
 def wide(packet: Packet) -> list[int]:
@@ -57,36 +60,36 @@ class Meaning:
   effects: tuple[Effect, ...]
   roots: tuple[tuple[int, int], ...]
   registers: tuple[tuple[int, int], ...]
+  leads: bool  # to other words, or to a kernel
 
 
 KEPT: Final = 1 << 14  # meanings
-_MEANINGS: dict[tuple[str, tuple[int, ...]], Meaning] = {}  # a memo of a pure function: a driver's packets come again
+_MEANINGS: Final[dict[str, dict[tuple[int, ...], Meaning]]] = {"pm4": {}, "sdma": {}}  # a driver's packets come again
+_COUNT: Final = pm4_wire.MAX_BODY - 1
 
 
 def meaning(kind: str, words: tuple[int, ...], at: int) -> Meaning:
   """Of the packet at index `at` in words of "pm4" or "sdma". Raises DecodeError."""
-  if kind == "pm4":
-    key = kind, words[at:at + pm4_wire.size_of(words[at])]
-    if (found := _MEANINGS.get(key)) is not None: return found
+  known = _MEANINGS[kind]
   decode: Any = pm4_wire.decode if kind == "pm4" else sdma_wire.decode
   packet, size = decode(words, at)
-  if kind != "pm4":
-    key = kind, words[at:at + size]
-    if (found := _MEANINGS.get(key)) is not None: return found
+  key = words[at:at + size]
+  if (found := known.get(key)) is not None: return found
   roots = () if isinstance(packet, pm4.INDIRECT_BUFFER | sdma.SDMA_PKT_INDIRECT) else tuple(
     (value, 0) for value in wide(packet))
   found = Meaning(packet, size, tuple(effects(packet)), roots,
-                  tuple(pm4_wire.registers(packet)) if kind == "pm4" else ())
-  if len(_MEANINGS) >= KEPT: _MEANINGS.clear()
-  _MEANINGS[key] = found
+                  tuple(pm4_wire.registers(packet)) if kind == "pm4" else (), isinstance(packet, _LEADS))
+  if len(known) >= KEPT: known.clear()
+  known[key] = found
   return found
 
 
 class AmdFollow:
   """See `world.Follow`."""
 
-  def __init__(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> None:
+  def __init__(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> None:
     self.queue, self._read = queue, read
+    self._knows: Knows = knows or (lambda address: read(address, 1) is not None)
     self.items: list[Item] = []
     self.launches: list[Launch] = []
     self.roots: list[tuple[int, int]] = []
@@ -106,10 +109,13 @@ class AmdFollow:
     self._stream(places, words_of(raw), 0)
 
   def _stream(self, places: Sequence[tuple[int, int]], words: tuple[int, ...], depth: int) -> None:
-    at, kind, registers = 0, self.queue.kind, self.state.registers
-    while at < len(words):
-      where = address_at(places, 4 * at)
-      try: found = meaning(kind, words, at)
+    at, end, kind, registers = 0, len(words), self.queue.kind, self.state.registers
+    known = _MEANINGS["pm4"] if kind == "pm4" else {}
+    first, size = places[0]
+    while at < end:
+      where = first + 4 * at if 4 * at < size else address_at(places, 4 * at)
+      found = known.get(words[at:at + (words[at] >> 16 & _COUNT) + 2])  # most are known, by a type-3 header's count
+      try: found = found or meaning(kind, words, at)
       except DecodeError as error:
         self.items.append(Item(where, words[at:], None, depth, str(error), self.queue))
         return
@@ -118,7 +124,7 @@ class AmdFollow:
       self.roots += found.roots
       at += found.size
       if found.registers: registers.update(found.registers)
-      else: self._led(item, found.packet, depth)
+      elif found.leads: self._led(item, found.packet, depth)
 
   def _led(self, item: Item, packet: Packet, depth: int) -> None:
     """What a packet leads to: other words, a launch."""
@@ -135,11 +141,11 @@ class AmdFollow:
   def _launch(self, item: Item, grid: tuple[int, int, int]) -> None:
     state, users = self.state, self.state.user_data()
     block = tuple(state.registers.get(r.OFFSET, 0) & 0xFFFF for r in _DIMENSIONS)
-    pairs = [users[i] | users[i + 1] << 32 for i in range(0, _USERS - 1)]
-    arguments = next((p for p in pairs if p >> 16 and self._read(p, 8) is not None), 0)
+    pairs = [p for low, high in pairwise(users) if (p := low | high << 32) >> 16]
+    arguments = next((p for p in pairs if self._knows(p)), 0)
     self.launches.append(Launch(item, state.entry(), arguments, 0, grid, (block[0], block[1], block[2]),
                                 users, {"registers": dict(state.registers)}))
-    self.roots += [(state.entry(), 0), *((p, ARGUMENTS) for p in pairs if p >> 16)]
+    self.roots += [(state.entry(), 0), *((p, ARGUMENTS) for p in pairs)]
 
   def _call(self, address: int, size: int, depth: int) -> None:
     raw = self._read(address, size)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from tinyhw.autogen import kfd
 from tinyhw.queues.amd.stream import AmdFollow, AmdState
 from tinyhw.queues.events import Ioctl, Mmap, Munmap
-from tinyhw.queues.world import Allocation, Fault, Queue, Read, World
+from tinyhw.queues.world import Allocation, Fault, Knows, Queue, Read, World
 from tinyhw.wire import kfd as calls
 from tinyhw.wire.aql import PACKET_BYTES
 
@@ -168,8 +168,8 @@ class AmdWorld(World):
 
   def told(self, queue: Queue, value: int) -> int | None: return value + (queue.kind == "aql")
 
-  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> AmdFollow:
-    return AmdFollow(queue, ring, read)
+  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> AmdFollow:
+    return AmdFollow(queue, ring, read, knows)
 
 
 assert PACKET_BYTES == 1 << _SHIFT["aql"]

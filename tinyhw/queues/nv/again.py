@@ -27,6 +27,7 @@ class NvAgain(Again):
   def __init__(self, port: Port, world: World) -> None:
     super().__init__(port, world)
     assert isinstance(world, NvWorld)
+    self.moves_memory = False
     self._nv = world
     self._files: dict[int, int] = {}
     self._clients: dict[int, int] = {}

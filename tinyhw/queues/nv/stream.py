@@ -5,7 +5,9 @@ their methods, by which a launch or a copy knows its addresses.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import struct
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Final
@@ -23,6 +25,9 @@ DEPENDENTS: Final = 2  # QMDs that it can have run behind itself
 POINTER_SHIFT: Final = 8  # of their addresses in it: QMDs are 256 bytes apart
 _COPY_CLASS, _COMPUTE_CLASS = 0xB5, 0xC0
 _FORGETS: Final = {"INVALIDATE_SHADER_CACHES": True, "INVALIDATE_SHADER_CACHES_NO_WFI": False}  # whether it waits
+# Methods that do something, the host engine's and the classes'; others leave a value.
+_OF_HOST: Final = {m.OFFSET: m.__name__ for m in (host.SEM_EXECUTE, host.WFI)}
+_DOES: Final = {*_FORGETS, "LAUNCH_DMA", "SEND_PCAS_A", "SET_INLINE_QMD_ADDRESS_B", "LOAD_INLINE_QMD_DATA"}
 
 
 @dataclass(slots=True)
@@ -38,6 +43,111 @@ class NvState:
     if subchannel in self.bound: return self.bound[subchannel]
     fitting = [c for c in self.classes if (c & 0xFF == _COPY_CLASS) == (subchannel == 4)] or self.classes
     return fitting[0] if fitting else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+  """What is known of a header and its data by their words and by whose methods they are: the values that it leaves, and
+  those of its methods that do something, in order, with the values that are there by then."""
+  steps: tuple[tuple[dict[tuple[int, int], int], ModuleType | None, str, int], ...]
+  leaves: dict[tuple[int, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+  """What is known of a QMD by its words: see `Launch`. `error`: what could not be read of its effects."""
+  packet: Packet
+  words: tuple[int, ...]
+  effects: tuple[Effect, ...]
+  error: str
+  roots: tuple[tuple[int, int], ...]
+  entry: int
+  arguments: tuple[int, int]
+  grid: tuple[int, int, int]
+  block: tuple[int, int, int]
+  behind: tuple[int, ...]  # QMDs that it has run behind itself
+
+
+KEPT: Final = 1 << 14  # of each: memos of pure functions, since a driver's words come again
+_WORDS: dict[tuple[int, ...], methods.Send | methods.Control] = {}
+_SENT: dict[tuple[int, tuple[int, ...]], Sent | None] = {}
+_DESCRIBED: dict[tuple[int, bytes], Described] = {}
+
+
+def decoded(words: tuple[int, ...], at: int) -> tuple[methods.Send | methods.Control, tuple[int, ...]]:
+  """What stands at an index, and its words. Raises DecodeError."""
+  own = words[at:at + methods.size_of(words[at])]
+  found = _WORDS.get(own)
+  if found is None:
+    found, size = methods.decode(words, at)
+    if len(_WORDS) >= KEPT: _WORDS.clear()
+    _WORDS[own[:size]] = found
+  return found, own
+
+
+def meaning(class_id: int, words: tuple[int, ...], sent: methods.Send) -> Sent | None:
+  """Of a header's words. None where it depends on more: where it binds a class, or the class is not declared."""
+  key = class_id, words
+  if key not in _SENT:
+    if len(_SENT) >= KEPT: _SENT.clear()
+    _SENT[key] = _meaning(class_id, sent)
+  return _SENT[key]
+
+
+def _meaning(class_id: int, sent: methods.Send) -> Sent | None:
+  module: ModuleType | None = None
+  values: dict[tuple[int, int], int] = {}
+  steps: list[tuple[dict[tuple[int, int], int], ModuleType | None, str, int]] = []
+  for method, value in sent.writes():
+    if method == host.SET_OBJECT.OFFSET: return None
+    if method < methods.HOST_END:
+      values[-1, method] = value
+      name = _OF_HOST.get(method, "")
+    else:
+      try: module = module or methods.declared(class_id)
+      except Unsupported: return None
+      values[sent.subchannel, method] = value
+      name = _doing(module, method)
+    if name:
+      steps.append((values, None if method < methods.HOST_END else module, name, value))
+      values = {}
+  return Sent(tuple(steps), values)
+
+
+def _doing(module: ModuleType, method: int) -> str:
+  """The name of a class' method that does something; empty for others."""
+  found = methods.by_address(module).get(method)
+  return found[0].__name__ if found is not None and found[0].__name__ in _DOES else ""
+
+
+@functools.cache
+def longest(class_id: int) -> int:
+  """Bytes of a compute class' longest QMD."""
+  return 4 * max(int(d.DWORDS) for d in qmd.versions(class_id).values())
+
+
+def described(class_id: int, raw: bytes) -> Described:
+  """Of a QMD. Raises DecodeError."""
+  key = class_id, raw
+  if (found := _DESCRIBED.get(key)) is not None: return found
+  words = tuple(memoryview(raw[:len(raw) & ~3]).cast("I").tolist())
+  made = qmd.decode(class_id, words)
+  noted, error = list[Effect](), ""
+  try: noted += effects.launch(made)
+  except (DecodeError, Unsupported) as wrong: error = str(wrong)
+  banks = [b for b in range(BANKS) if _flag(made, "CONSTANT_BUFFER_VALID", b)]
+  buffers = {b: (qmd.read(made, "CONSTANT_BUFFER_ADDR", b), qmd.read(made, "CONSTANT_BUFFER_SIZE", b)) for b in banks}
+  entry = qmd.read(made, "PROGRAM_ADDRESS")
+  width, height, depth = (qmd.read(made, f"GRID_{n}") for n in ("WIDTH", "HEIGHT", "DEPTH"))
+  x, y, z = (qmd.read(made, f"CTA_THREAD_DIMENSION{n}") for n in range(3))
+  behind = tuple(qmd.read(made, "DEPENDENT_QMD_POINTER", n) << POINTER_SHIFT for n in range(DEPENDENTS)
+                 if qmd.has(type(made), "DEPENDENT_QMD_ENABLE", n) and qmd.read(made, "DEPENDENT_QMD_ENABLE", n))
+  roots = (*((e.address, 0) for e in noted if e.address), (entry, 0), *buffers.values())
+  if len(_DESCRIBED) >= KEPT: _DESCRIBED.clear()
+  found = Described(made, words[:made.DWORDS], tuple(noted), error, roots, entry, buffers.get(0, (0, 0)),
+                    (width, height, depth), (x, y, z), behind)
+  _DESCRIBED[key] = found
+  return found
 
 
 class NvFollow:
@@ -78,17 +188,28 @@ class NvFollow:
     """Go through the words of a pushbuffer."""
     at = 0
     while at < len(words):
-      try: sent, size = methods.decode(words, at)
+      try: sent, own = decoded(words, at)
       except DecodeError as error:
         self.items.append(Item(address + 4 * at, words[at:], None, depth, str(error), self.queue))
         return
-      item = Item(address + 4 * at, words[at:at + size], sent, depth, queue=self.queue)
-      if isinstance(sent, methods.Send): item.class_id = self.state.class_of(sent.subchannel)
+      item = Item(address + 4 * at, own, sent, depth, queue=self.queue)
       self.items.append(item)
-      if isinstance(sent, methods.Send): self._sent(item, sent)
-      at += size
+      if isinstance(sent, methods.Send):
+        class_id = item.class_id = self.state.class_of(sent.subchannel)
+        known = meaning(class_id, own, sent)
+        if known is None: self._sent(item, sent)
+        else: self._known(item, known, sent.subchannel)
+      at += len(own)
 
   # ---- methods
+
+  def _known(self, item: Item, known: Sent, channel: int) -> None:
+    """The same as `_sent`, of a header whose meaning is known."""
+    values = self.state.values
+    for before, module, name, value in known.steps:
+      values.update(before)
+      self._does(item, module, name, channel, value)
+    values.update(known.leaves)
 
   def _sent(self, item: Item, sent: methods.Send) -> None:
     state, channel = self.state, sent.subchannel
@@ -101,15 +222,13 @@ class NvFollow:
         continue
       if method < methods.HOST_END:
         state.values[-1, method] = value
-        if method == host.SEM_EXECUTE.OFFSET: self._note(item, effects.semaphore(state.values, value))
-        elif method == host.WFI.OFFSET: self._note(item, [Effect(Does.IDLE)])
+        if method in _OF_HOST: self._does(item, None, _OF_HOST[method], channel, value)
         continue
       state.values[channel, method] = value
       if module is None:
         try: module = methods.declared(class_id)
         except Unsupported: return
-      found = methods.by_address(module).get(method)
-      if found is not None: self._method(item, module, found[0].__name__, found[1], channel, value)
+      if name := _doing(module, method): self._does(item, module, name, channel, value)
 
   def _note(self, item: Item, found: Iterable[Effect]) -> None:
     """Add to what an item does; memory that it names is reached. What cannot be read is the item's error."""
@@ -123,11 +242,14 @@ class NvFollow:
     """What a method was sent last."""
     return self.state.values.get((channel, getattr(module, name).OFFSET), 0)
 
-  def _method(self, item: Item, module: ModuleType, name: str, copy: int, channel: int, value: int) -> None:
-    if name == "LAUNCH_DMA" and module.CLASS & 0xFF == _COPY_CLASS:
+  def _does(self, item: Item, module: ModuleType | None, name: str, channel: int, value: int) -> None:
+    """What a method of `_DOES` does, or one of the host engine's, which have no module."""
+    if module is None:
+      self._note(item, effects.semaphore(self.state.values, value) if name == "SEM_EXECUTE" else [Effect(Does.IDLE)])
+    elif name == "LAUNCH_DMA" and module.CLASS & 0xFF == _COPY_CLASS:
       self._note(item, effects.copy(module, self.state.values, channel, value))
     elif name == "LAUNCH_DMA": self._note(item, effects.inline(module, self.state.values, channel))
-    elif name in _FORGETS: self._note(item, effects.forget(getattr(module, name).decode(value), _FORGETS[name]))
+    elif name in _FORGETS: self._note(item, _forgets(module, name, value))
     elif name == "SEND_PCAS_A": self._launch(item, module, value << 8, None)
     elif name == "SET_INLINE_QMD_ADDRESS_B":
       self.state.inline[channel] = self.value(module, channel, "SET_INLINE_QMD_ADDRESS_A") << 40 | value << 8, []
@@ -135,46 +257,36 @@ class NvFollow:
       at, words = self.state.inline.get(channel, (0, []))
       words.append(value)
       self.state.inline[channel] = at, words
-      if len(words) == max(d.DWORDS for d in qmd.versions(module.CLASS).values()):
-        self._launch(item, module, at, tuple(words))
+      if 4 * len(words) == longest(module.CLASS):
+        self._launch(item, module, at, struct.pack(f"<{len(words)}I", *words))
         self.state.inline.pop(channel)
 
-  def _launch(self, item: Item, module: ModuleType, address: int, words: tuple[int, ...] | None) -> None:
-    longest = max(d.DWORDS for d in qmd.versions(module.CLASS).values())
-    if words is None:
-      raw = self._read(address, 4 * longest) or self._read(address, 256)
+  def _launch(self, item: Item, module: ModuleType, address: int, raw: bytes | None) -> None:
+    if raw is None:
+      raw = self._read(address, longest(module.CLASS)) or self._read(address, 1 << POINTER_SHIFT)
       if raw is None:
         self.items.append(Item(address, (), None, item.depth + 1, "a QMD that is not known", self.queue))
         return
       self.pieces.append((address, raw))
-      words = tuple(memoryview(raw).cast("I").tolist())
-    try: made = qmd.decode(module.CLASS, words)
+    try: found = described(module.CLASS, raw)
     except DecodeError as error:
+      words = tuple(memoryview(raw[:len(raw) & ~3]).cast("I").tolist())
       self.items.append(Item(address, words, None, item.depth + 1, str(error), self.queue))
       return
-    inner = Item(address, words[:type(made).DWORDS], made, item.depth + 1, queue=self.queue)
+    made = found.packet
+    inner = Item(address, found.words, made, item.depth + 1, found.error, self.queue, list(found.effects))
     self.items.append(inner)
-    self._note(inner, effects.launch(made))
-    self._roots_of(made)
-    banks = [b for b in range(BANKS) if _flag(made, "CONSTANT_BUFFER_VALID", b)]
-    first = qmd.read(made, "CONSTANT_BUFFER_ADDR", 0) if 0 in banks else 0
-    size = qmd.read(made, "CONSTANT_BUFFER_SIZE", 0) if 0 in banks else 0
-    grid = tuple(qmd.read(made, f"GRID_{n}") for n in ("WIDTH", "HEIGHT", "DEPTH"))
-    block = tuple(qmd.read(made, f"CTA_THREAD_DIMENSION{n}") for n in range(3))
-    self.launches.append(Launch(inner, qmd.read(made, "PROGRAM_ADDRESS"), first, size, (grid[0], grid[1], grid[2]),
-                                (block[0], block[1], block[2]), state={"qmd": made}))
-    for n in range(DEPENDENTS):  # what it has run behind itself, as far as nobody has come here before
-      if not (qmd.has(type(made), "DEPENDENT_QMD_ENABLE", n) and qmd.read(made, "DEPENDENT_QMD_ENABLE", n)): continue
-      behind = qmd.read(made, "DEPENDENT_QMD_POINTER", n) << POINTER_SHIFT
+    self.roots += found.roots
+    self.launches.append(Launch(inner, found.entry, *found.arguments, found.grid, found.block, state={"qmd": made}))
+    for behind in found.behind:  # as far as nobody has come here before
       if behind in self._followed: continue
       self._followed.add(behind)
       self._launch(inner, module, behind, None)
 
-  def _roots_of(self, made: Packet) -> None:
-    self.roots.append((qmd.read(made, "PROGRAM_ADDRESS"), 0))
-    for bank in range(BANKS):
-      if _flag(made, "CONSTANT_BUFFER_VALID", bank):
-        self.roots.append((qmd.read(made, "CONSTANT_BUFFER_ADDR", bank), qmd.read(made, "CONSTANT_BUFFER_SIZE", bank)))
+
+def _forgets(module: ModuleType, name: str, value: int) -> Iterator[Effect]:
+  """What INVALIDATE_SHADER_CACHES and its like do. Raises DecodeError when it is gone through."""
+  yield from effects.forget(getattr(module, name).decode(value), _FORGETS[name])
 
 
 def _flag(made: Packet, name: str, index: int) -> bool:

@@ -1,6 +1,8 @@
 """Methods as text."""
 from __future__ import annotations
 
+import functools
+
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import Unsupported
 from tinyhw.wire import methods
@@ -16,6 +18,7 @@ def sent_lines(sent: methods.Send, class_id: int) -> list[str]:
   return lines
 
 
+@functools.lru_cache(1 << 14)
 def _line(class_id: int, method: int, value: int) -> str:
   if method < methods.HOST_END: return methods.method_text(host, method, value)
   try: return methods.method_text(methods.declared(class_id), method, value)

@@ -9,7 +9,7 @@ from tinyhw.autogen import nv_rm, nv_rm_alloc, nv_rm_control, nv_uvm
 from tinyhw.autogen.nv_rm_chips import RESOURCES
 from tinyhw.queues.events import Ioctl, Mmap, Munmap
 from tinyhw.queues.nv.stream import NvFollow, NvState
-from tinyhw.queues.world import Allocation, Fault, Queue, Read, World
+from tinyhw.queues.world import Allocation, Fault, Knows, Queue, Read, World
 from tinyhw.wire import gpfifo, methods, rm
 
 _MEMORY: Final = {nv_rm_alloc.NV01_MEMORY_SYSTEM: "SYSTEM", nv_rm_alloc.NV01_MEMORY_LOCAL_USER: "VIDMEM",
@@ -230,7 +230,7 @@ class NvWorld(World):
 
   def unit(self, queue: Queue) -> int: return gpfifo.SIZE
 
-  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> NvFollow:
+  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> NvFollow:
     return NvFollow(queue, ring, read)
 
 
