@@ -87,8 +87,12 @@ class Graph:
     """Put all of it into a stream, its nodes in an order; the last job."""
     job: Job | None = None
     last: Node | None = None
-    for node in nodes:
-      if node.enabled: job, last = node.queue(stream, last) or job, node
+    for n, node in enumerate(nodes):
+      if not node.enabled: continue
+      made, last = node.queue(stream, last), node
+      if made is None: continue
+      job = made
+      if not job.of: job.of = f"node {n + 1} of {len(nodes)} of graph {node.graph.handle:#x}"
     return job
 
   def turns(self, stream: Stream) -> Turns:
@@ -209,10 +213,12 @@ class Capture:
     return self, self.last.get(stream, {})
 
 
-def captured(stream: Stream, kind: int, what: str, do: Callable[[], None]) -> None:
+def captured(stream: Stream, kind: int, what: str, do: Callable[[], None], writes: tuple[int, int] | None) -> None:
   """Work of a captured stream that is done in one turn."""
   capture: Capture = stream.capture
-  capture.take(stream, Work(kind, what, do))
+  work = Work(kind, what, do)
+  work.writes = writes
+  capture.take(stream, work)
 
 
 def wait_captured(m: CudaMachine, stream: Stream, event: Event) -> None:

@@ -11,13 +11,14 @@ import os
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import Error, Interrupted
+from tinyhw.core.errors import Error, Interrupted, MachineFault
 from tinyhw.core.memory import AddressSpace, Allocator, Backing, Region
 from tinyhw.core.patience import Agreed
 from tinyhw.mock.cuda.calls import Failed, invalid
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
   from tinyhw.mock.cuda.interprocess import Opened
   from tinyhw.mock.cuda.managed import Hints
+  from tinyhw.mock.cuda.picture import Picture
   from tinyhw.mock.cuda.pools import Pool
   from tinyhw.mock.cuda.streams import Stream
   from tinyhw.mock.cuda.virtual import Addresses
@@ -40,6 +42,7 @@ FIRST_ADDRESS: Final = 0x7_0000_0000
 ADDRESSES: Final = 1 << 46
 FIRST_HANDLE: Final = 0x5500_0000
 LOGS: Final = 100  # lines that are kept
+FREED: Final = 1024  # pieces of memory that were given back, which are remembered
 
 
 @dataclass(eq=False)
@@ -73,6 +76,17 @@ class Piece:
   @property
   def host(self) -> bool:
     return self.kind == cuda.CU_MEMORYTYPE_HOST or self.managed
+
+
+@dataclass(frozen=True)
+class Freed:
+  """Memory that was given back: by which function and thread, in which call of the client's."""
+
+  address: int
+  size: int
+  name: str
+  by: str
+  call: int
 
 
 class Gpu:
@@ -140,6 +154,9 @@ class CudaMachine(Running):
     self.interprocess = False  # whether other processes may change memory or events
     self.on_host = 0  # functions of the host that have not returned yet
     self.logs: list[str] = []
+    self.calling = ""  # the function that the client has called last
+    self.freed: deque[Freed] = deque(maxlen=FREED)
+    self.picture: Picture | None = None  # of the last time that nobody got on
     self.texts: dict[str, Any] = {}  # what cuGetErrorString and others give out for good
     self.when_stopped: Callable[[int], None] | None = None
     self.when_closed: Callable[[CudaMachine], None] = lambda machine: None
@@ -292,6 +309,7 @@ class CudaMachine(Running):
   def trace_call(self, symbol: str, arguments: tuple[Any, ...]) -> None:
     """Note a call."""
     self.calls += 1
+    self.calling = symbol
     if self.trace.enabled:
       self.trace.add("CUDA", "call", f"{symbol}({', '.join(map(str, arguments))})")
 
@@ -315,6 +333,7 @@ class CudaMachine(Running):
   def context_failed(self, stream: Stream, code: int, error: Error) -> None:
     """A launch did what the chip refuses: its context is lost."""
     context = stream.context
+    if isinstance(error, MachineFault): self.pictured(stream, error)
     context.error = context.error or code
     for other in context.streams:
       other.drop()
@@ -325,6 +344,16 @@ class CudaMachine(Running):
     self.trace.add(stream.name, "fault", f"{type(error).__name__}: {error}", **fields)
     with self.lock:
       self.changed.notify_all()
+
+  def pictured(self, stream: Stream | None = None, error: MachineFault | None = None) -> None:
+    """Keep who waits for whom, for who asks why nobody gets on."""
+    from tinyhw.mock.cuda.picture import take  # by way of memory it needs this module
+    with self.lock: self.picture = take(self, stream, error)
+
+  def gone(self, piece: Piece, name: str) -> None:
+    """Remember memory that is given back."""
+    thread = threading.current_thread().name
+    self.freed.append(Freed(piece.address, piece.size, name, f"{self.calling} of thread {thread}", self.calls))
 
   def report(self) -> list[str]:
     """What was doubtful or refused; a line each."""

@@ -66,7 +66,7 @@ def _pin(m: CudaMachine, context: Context, address: int, size: int, ends: str, m
 def release(m: CudaMachine, piece: Piece) -> None:
   """Memory goes."""
   del m.pieces[piece.address]
-  m.space.used.pop(piece.address, None)
+  m.gone(piece, m.space.used.pop(piece.address, (0, "memory"))[1])
   if piece.pool is not None: piece.pool.gave(piece.size)
   if piece.kind == DEVICE and piece.gpu is not None:
     whole = page_align(piece.size)
@@ -333,11 +333,11 @@ def _copy(m: CudaMachine, to: tuple[int, int], come: tuple[int, int], size: int,
     return piece_at(m, place[1]) is None
   if pageable(come) and stream_of(m, handle).capture is None:
     data = m.user.read(come[1], size)  # staged before the call returns, as a driver does
-    job = queue(m, handle, "a copy", lambda: write(m, *to, data), _COPY)
+    job = queue(m, handle, "a copy", lambda: write(m, *to, data), _COPY, (to[1], size))
   elif m.draws is not None and stream_of(m, handle).capture is None:
     job = stream_of(m, handle).add("a copy", _pieces(m, to, come, size, m.draws))
   else:
-    job = queue(m, handle, "a copy", lambda: write(m, *to, read(m, *come, size)), _COPY)
+    job = queue(m, handle, "a copy", lambda: write(m, *to, read(m, *come, size)), _COPY, (to[1], size))
   if wait or job is not None and pageable(to):
     stream_of(m, handle).wait()
 
@@ -436,7 +436,7 @@ def _fills(width: int) -> None:
     if stream_of(m, stream or 0).capture is None:
       check(m, address, (rows - 1) * pitch + count * width, Access.WRITE)
     queue(m, stream or 0, "a fill", lambda: fill(m, address, pitch, value, width, count, rows),
-          cuda.CU_GRAPH_NODE_TYPE_MEMSET)
+          cuda.CU_GRAPH_NODE_TYPE_MEMSET, (address, (rows - 1) * pitch + count * width))
     piece = piece_at(m, address)
     if stream is None and piece is not None and piece.host:  # "API synchronization behavior" of the manual
       stream_of(m, 0).wait()

@@ -48,6 +48,10 @@ class Job:
   launch: Shape | None = None  # of one kernel that may run beside another one, and nothing else
   early: bool = False
   overlap: Overlap | None = None
+  explain: Callable[[MachineFault], None] | None = None  # says which line of a kernel a place is
+  of: str = ""  # the graph, and which of its nodes
+  writes: tuple[int, int] | None = None  # address and bytes, of a copy or fill
+  params: bytes = b""  # of a kernel
   over: bool = False  # nothing is left of it but to end behind the one before it
 
 
@@ -106,6 +110,7 @@ class Stream:
           raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what}: a signal ended the wait")
         if inside := next((s.name for s in machine.streams if s.inside), ""):
           raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what}: a signal's handler waits amid work of {inside}")
+        machine.pictured()
         raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what} never ends: nobody can change what it waits for")
     context.check()
 
@@ -163,6 +168,7 @@ class Stream:
         raise
       else:
         if idle is not None and job is self.queue[0] and idle.hopeless():
+          job.idle = idle
           self.fail(idle.error())
         else:
           job.idle = idle
@@ -197,6 +203,7 @@ class Stream:
 
   def fail(self, error: Error, code: int | None = None) -> None:
     """What runs has done what the chip refuses."""
+    if self.standing() is not None and isinstance(error, MachineFault): self.explain(error)
     self.machine.context_failed(self, code_of(error) if code is None else code, error)
 
   @property
@@ -208,6 +215,10 @@ class Stream:
 
   def standing(self) -> Idle | None:
     return self.queue[0].idle if self.queue else None
+
+  def explain(self, fault: MachineFault) -> None:
+    """Say of a place where threads stand which line it is."""
+    if self.queue and (explain := self.queue[0].explain) is not None: explain(fault)
 
   def describe(self) -> str:
     return f"{self.name}: {len(self.queue)} jobs{f', first {self.queue[0].what}' if self.queue else ''}"
@@ -380,14 +391,17 @@ def launch_host_func(m: CudaMachine, handle: int, function: int, data: int) -> N
 
 
 def queue(m: CudaMachine, handle: int, what: str, do: Callable[[], None],
-          node: int = cuda.CU_GRAPH_NODE_TYPE_EMPTY) -> Job | None:
-  """Queue what is done in one turn, or have a graph take it, as a node of a kind. The job; None for a graph's."""
+          node: int = cuda.CU_GRAPH_NODE_TYPE_EMPTY, writes: tuple[int, int] | None = None) -> Job | None:
+  """Queue what is done in one turn, or have a graph take it, as a node of a kind; `writes` is the memory that it
+  changes (address, bytes). The job; None for a graph's."""
   stream = stream_of(m, handle)
   if stream.capture is not None:
     from tinyhw.mock.cuda.graphs import captured
-    captured(stream, node, what, do)
+    captured(stream, node, what, do, writes)
     return None
-  return stream.add(what, OnHost(m, do) if node == cuda.CU_GRAPH_NODE_TYPE_HOST else at_once(do))
+  job = stream.add(what, OnHost(m, do) if node == cuda.CU_GRAPH_NODE_TYPE_HOST else at_once(do))
+  job.writes = writes
+  return job
 
 
 @serves("cuCtxSynchronize")

@@ -30,6 +30,7 @@ class Work:
 
   def __init__(self, kind: int, what: str, do: Callable[[], None], given: Any = None) -> None:
     self.kind, self.what, self.do, self.given = kind, what, do, given
+    self.writes: tuple[int, int] | None = None  # address and bytes, of a copy or fill
 
   def turns(self, stream: Stream) -> Turns | OnHost:
     """Do it on a stream."""
@@ -37,7 +38,9 @@ class Work:
 
   def queue(self, stream: Stream, early: bool = False) -> Job | None:
     """Put it into a stream. A kernel may begin `early`: when the one that was queued last allows it."""
-    return stream.add(self.what, self.turns(stream))
+    job = stream.add(self.what, self.turns(stream))
+    job.writes = self.writes
+    return job
 
   def copied(self, m: CudaMachine) -> Work:
     """The same for a copy of the graph."""
@@ -106,7 +109,9 @@ def fill(m: CudaMachine, p: Any) -> Work:
   def do() -> None: memory.fill(m, p.dst, pitch, p.value, p.elementSize, p.width, p.height)
   given = cuda.CUDA_MEMSET_NODE_PARAMS_v1(dst=p.dst, pitch=p.pitch, value=p.value, elementSize=p.elementSize,
                                           width=p.width, height=p.height)
-  return Work(cuda.CU_GRAPH_NODE_TYPE_MEMSET, "a fill", do, given)
+  work = Work(cuda.CU_GRAPH_NODE_TYPE_MEMSET, "a fill", do, given)
+  work.writes = p.dst, (max(p.height, 1) - 1) * pitch + p.width * p.elementSize
+  return work
 
 
 def host(p: Any) -> Work:
