@@ -5,11 +5,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.queues.rare import RARE, runs
+from tinyhw import Device, explored
+from tinyhw.cli.schedules import RARE as RARE_PROGRAM
 from tinyhw.cli.served import Program, Runs
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.schedule import Departure, Rest, Schedule, read
@@ -128,3 +131,16 @@ def test_a_test_of_pytest_is_explored_and_replayed(tmp_path: Path) -> None:
   assert ran(tmp_path, "-m", "pytest", "-q", "test_x.py").returncode == 0
   replay = ran(tmp_path, "-m", "pytest", "-q", "test_x.py", MOCKGPU_SCHEDULE="explore.json", EMU="ref")
   assert replay.returncode == 1 and "2.0 == 20.0" in replay.stdout, replay.stdout
+
+
+def test_the_race_that_is_measured_is_right_in_the_default_order(monkeypatch: pytest.MonkeyPatch) -> None:
+  """And a schedule of one departure shows it."""
+  for name, value in (("MOCKGPU", "gfx1100"), ("EMU", "ref")): monkeypatch.setenv(name, value)
+  with Device.aside(): exec(RARE_PROGRAM, {})
+  writes = Departure("GPU0.PM4.0 17", "GPU0.SDMA.1")
+  with monkeypatch.context() as m, tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+    file.write(Schedule(((writes,),)).text())
+    file.flush()
+    m.setenv("MOCKGPU_SCHEDULE", file.name)
+    with pytest.raises(AssertionError, match="for one packet"), Device.aside(): exec(RARE_PROGRAM, {})
+  explored.begin()

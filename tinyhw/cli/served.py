@@ -127,7 +127,8 @@ class Runs:
     finally: self._free.put((n, server))
 
   def _forked(self, server: Server, environment: Mapping[str, str], log: Path, result: Path) -> str:
-    request = {"environment": environment, "log": str(log), "result": str(result), "seconds": self.seconds}
+    request = {"environment": environment, "log": str(log), "result": str(result), "seconds": self.seconds,
+               "modules": self._warm is None}
     code = server.ask(request)["code"]
     if not result.exists(): return f"the program ended with {told(code)}"
     row = json.loads(result.read_text())
