@@ -18,12 +18,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import Error, Interrupted, MachineFault
+from tinyhw.core.errors import Error, Interrupted, MachineFault, PageFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Allocator, Backing, Region
 from tinyhw.core.patience import Agreed
+from tinyhw.mock.cuda.broken import strike
 from tinyhw.mock.cuda.calls import Failed, invalid
 from tinyhw.mock.cuda.parameters import Parameters
 from tinyhw.mock.draws import Draws
+from tinyhw.mock.injected import Fault, Injected
 from tinyhw.mock.memory import UserMemory
 from tinyhw.mock.nv.card import Card, cards_named
 from tinyhw.mock.running import WATCHDOG, Running
@@ -121,8 +123,8 @@ class Context:
 
   def check(self) -> None:
     """Raises Failed with the error that a launch has left."""
-    if self.error:
-      raise Failed(self.error)  # the log has told why
+    if error := self.error or self.machine.lost.get(self.gpu.index, 0):
+      raise Failed(error)  # the log has told why
 
 
 class CudaMachine(Running):
@@ -130,9 +132,9 @@ class CudaMachine(Running):
 
   def __init__(self, cards: str | Sequence[str] = "sm_90", *, seed: int = 0, vram: int | None = None,
                watchdog: int = WATCHDOG, engine: str = "auto", observer: Observer | None = None,
-               agreed: Agreed | None = None, draws: Draws | None = None) -> None:
+               agreed: Agreed | None = None, draws: Draws | None = None, injected: Injected | None = None) -> None:
     super().__init__(seed=seed, tracing=False, clock=None, watchdog=watchdog, engine=engine, observer=observer,
-                     agreed=agreed, draws=draws)
+                     agreed=agreed, draws=draws, injected=injected)
     self.ready = self.closed = False
     self._process = os.getpid()
     self.calls = 0  # that clients have made
@@ -156,6 +158,7 @@ class CudaMachine(Running):
     self.logs: list[str] = []
     self.calling = ""  # the function that the client has called last
     self.freed: deque[Freed] = deque(maxlen=FREED)
+    self.lost: dict[int, int] = {}  # what calls answer of cards that are gone, by index
     self.picture: Picture | None = None  # of the last time that nobody got on
     self.texts: dict[str, Any] = {}  # what cuGetErrorString and others give out for good
     self.when_stopped: Callable[[int], None] | None = None
@@ -333,7 +336,7 @@ class CudaMachine(Running):
   def context_failed(self, stream: Stream, code: int, error: Error) -> None:
     """A launch did what the chip refuses: its context is lost."""
     context = stream.context
-    if isinstance(error, MachineFault): self.pictured(stream, error)
+    if isinstance(error, PageFault | WatchdogExpired): self.pictured(stream, error)
     context.error = context.error or code
     for other in context.streams:
       other.drop()
@@ -354,6 +357,10 @@ class CudaMachine(Running):
     """Remember memory that is given back."""
     thread = threading.current_thread().name
     self.freed.append(Freed(piece.address, piece.size, name, f"{self.calling} of thread {thread}", self.calls))
+
+  def strike(self, runner: Stream, fault: Fault) -> None:
+    """Have a fault that is declared happen."""
+    with self.lock: strike(runner, fault)
 
   def report(self) -> list[str]:
     """What was doubtful or refused; a line each."""

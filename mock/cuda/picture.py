@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.core.errors import MachineFault, PageFault
+from tinyhw.core.errors import MachineFault, PageFault, WatchdogExpired
 from tinyhw.mock.cuda.memory import piece_at
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def take(m: CudaMachine, stream: Stream | None = None, error: MachineFault | Non
   made = Picture(stood=m.stood())
   if isinstance(error, PageFault) and error.address is not None: made.memory = list(history(m, error.address))
   named = {name for name, _, _ in made.stood}
-  if stream is not None and error is not None and stream.name not in named and not isinstance(error, PageFault):
+  if stream is not None and isinstance(error, WatchdogExpired) and stream.name not in named:
     made.stood.append((stream.name, stream.doing(), [error]))
   for s in m.streams:
     if s.queue: made.edges += _edges(m, s)

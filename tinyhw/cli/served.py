@@ -162,7 +162,7 @@ class Runs:
     made = replace(read(given), program=self.program.words)
     return Outcome(made, failure, row["digest"], row["turns"], tuple(tuple(map(draw_of, m)) for m in row["draws"]),
                    tuple(tuple(d[-1] for d in m) for m in row["draws"]), text_of(log),
-                   calls=tuple(name for calls in row["calls"] for name in calls), struck=row["struck"])
+                   calls=tuple((kind, name) for calls in row["calls"] for kind, name in calls), struck=row["struck"])
 
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{5,}")
