@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ import tinyhw
 from tests.mock.cuda.client import WAIT, Client
 from tinyhw import Device, Tensor
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import DeviceError, Error
+from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.autogen import pm4_gfx11 as pm4
+from tinyhw.core.errors import DeviceError, Error, WaitTimeout
+from tinyhw.drive.amd.commands import ComputeCommands
 from tinyhw.drive.base import Allocation
 from tinyhw.examined import streams_of
 
@@ -110,6 +114,19 @@ def test_a_wait_that_ends_says_where_waves_stand(device: str, code_object: Calla
   assert "doctor: work does not end: GPU0." in text and "2 waves wait for 4 bytes at" in text, text
   assert ("spin+0x" in text and "global_load_b32" in text) if device == "AMD" else "PTX:8: again: ld.vol" in text, text
   assert ("its read pointer is" if device == "AMD" else "GP_GET is") in text
+
+
+@pytest.mark.parametrize("device", ["AMD"], indirect=True)
+def test_a_register_that_is_polled_is_named(device: str) -> None:
+  runtime: Any = Device[device].runtime
+  commands = ComputeCommands("a register")
+  commands._put(pm4.WAIT_REG_MEM(
+    function=pm4.WAIT_REG_MEM_function.equal_to_the_reference_value, mem_space=0, reference=1, mask=0xFFFFFFFF,
+    mem_poll_addr=gc.GRBM_STATUS.OFFSET))
+  stream = commands.signal(runtime.timeline.signal.address, "timeline").bind()
+  with pytest.raises(WaitTimeout) as caught: runtime.wait(runtime.submit(runtime.compute, stream))
+  assert "doctor: GPU0.PM4.0: WAIT_REG_MEM waits for GRBM_STATUS == 0x1, found 0x0" in str(caught.value)
+  runtime.reset()
 
 
 def faulted(device: str, address: int) -> str:
