@@ -106,6 +106,7 @@ class Stream:
       ended = machine.run(lambda: job.done or bool(context.error), None, machine.other_threads)
       if not ended and not context.error:
         if HELD.raised is not None:
+          machine.pictured()
           for stream in machine.streams: stream.leave(Stopped(f"stopped by {type(HELD.raised).__name__}"))
           raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what}: a signal ended the wait")
         if inside := next((s.name for s in machine.streams if s.inside), ""):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -69,6 +70,23 @@ def test_a_value_that_nobody_writes_and_one_that_a_kernel_might(client: Client) 
   text = "\n".join(lines)
   assert "kernel wait (node 1 of 2 of graph" in text, text
   assert "kernel put (node 2 of 2 of graph" in text and "has a pointer to this memory, and has not run" in text, text
+
+
+def test_a_function_of_the_host_that_does_not_return(client: Client) -> None:
+  first, second = client.handle("cuStreamCreate", 1), client.handle("cuStreamCreate", 1)
+  event, over = client.handle("cuEventCreate", 0), threading.Event()
+  function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda data: over.wait())
+  client.call("cuLaunchHostFunc", first, function, None)
+  client.call("cuEventRecord", event, first)
+  client.call("cuStreamWaitEvent", second, event, 0)
+  assert client.code("cuStreamQuery", second) == cuda.CUDA_ERROR_NOT_READY
+  client.machine.pictured()
+  over.set()
+  verdict, *lines = told(client)
+  assert verdict == "doctor: CUDA0.stream1 waits for the host"
+  assert any("waits for the function, which has not returned" in line for line in lines)
+  assert any(f"waits for event {event:#x}, recorded in CUDA0.stream1, which comes behind" in line for line in lines)
+  client.call("cuCtxSynchronize")
 
 
 def test_freed_memory_has_its_history(client: Client) -> None:
