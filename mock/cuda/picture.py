@@ -64,7 +64,8 @@ def _edges(m: CudaMachine, stream: Stream) -> Iterator[Edge]:
     what = f"{event}, recorded in {name}" if event else f"{said(before)} of {name}"
     yield Edge(stream.name, what, "" if other is None else name, f"{who} waits for {what}{_behind(other, before)}")
   if job.ready is not None and not job.ready():
-    yield Edge(stream.name, "an event", "another process", f"{who} waits for an event that another process has to record")
+    why = f"{who} waits for an event that another process has to record"
+    yield Edge(stream.name, "an event", "another process", why)
   if getattr(job.turns, "ready", True) is False:
     yield Edge(stream.name, "its end", "the host", f"{who} waits for the function, which has not returned")
   if job.idle is None: return

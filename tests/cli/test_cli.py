@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tests import command
 from tinyhw.cli import VERBS, tinyhw
 from tinyhw.cli.bench import show_time
 from tinyhw.cli.demo import load_digits
@@ -21,9 +22,7 @@ from tinyhw.core.errors import InvalidArgument
 
 def run(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
   clean = {k: v for k, v in os.environ.items() if k not in ("DEV", "MOCKGPU")}
-  code = "import sys; from tinyhw.cli import main; main()"
-  command = [sys.executable, "-c", code, *words]
-  return subprocess.run(command, env=clean | env, capture_output=True, text=True, timeout=180)
+  return command.tinyhw(*words, env=clean | env)
 
 
 @pytest.mark.parametrize("verb", [v for v in VERBS if v != "gen"])

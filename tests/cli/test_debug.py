@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests import command
+
 MAIN = [sys.executable, "-c", "from tinyhw.cli import main; main()"]
 
 
@@ -25,7 +27,7 @@ def words(tmp_path: Path, add_kernel: bytes) -> list[str]:
 
 def run(words: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
   clean = {k: v for k, v in os.environ.items() if k not in ("DEV", "MOCKGPU")}
-  return subprocess.run([*MAIN, *words], env=clean, input=stdin, capture_output=True, text=True, timeout=60)
+  return command.tinyhw(*words, stdin=stdin, env=clean, timeout=60)
 
 
 SCRIPT = """

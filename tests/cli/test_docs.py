@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import command
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CLANG = shutil.which("clang-19")  # the offsets that the pages show are its
@@ -47,10 +49,8 @@ def place(tmp_path: Path) -> Path:
   (tmp_path / "examples").symlink_to(ROOT / "examples")
   commands = tmp_path / "bin"
   commands.mkdir()
-  for name, line in (("tinyhw", f'exec "{sys.executable}" -c "from tinyhw.cli import main; main()" "$@"'),
-                     ("python", f'exec "{sys.executable}" "$@"'), ("clang", f'exec "{CLANG}" "$@"')):
-    (commands / name).write_text(f"#!/bin/sh\n{line}\n")
-    (commands / name).chmod(0o755)
+  for name in ("tinyhw", "python"): command.stand_in(commands / name)
+  if CLANG is not None: (commands / "clang").symlink_to(CLANG)
   return tmp_path
 
 
@@ -58,17 +58,17 @@ def run(example: Example, place: Path) -> str:
   """What the example prints. Fails with its output when it does not end well."""
   env = {k: v for k, v in os.environ.items() if k not in {"DEV", "MOCKGPU", "EMU", "EMU_CHECK", "DEBUG"}}
   env |= {"PATH": f"{place / 'bin'}:{env['PATH']}", "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
-  command = ["bash", "-eo", "pipefail", "-c", example.text]
+  words = ["bash", "-eo", "pipefail", "-c", example.text]
   if example.language == "python":
-    command = [sys.executable, "-c", example.text]
+    words = [str(place / "bin/python"), "-c", example.text]
     env["MOCKGPU"] = "1"
   if "def test_" in example.text:
     (place / "test_page.py").write_text(example.text)
     plugin = () if any(e.name == "tinyhw" for e in entry_points(group="pytest11")) else ("-p", "tinyhw.testing.plugin")
-    command = [sys.executable, "-m", "pytest", *plugin, "test_page.py"]
+    words = [sys.executable, "-m", "pytest", *plugin, "test_page.py"]
     del env["MOCKGPU"]
   lines = [line.removeprefix(PROMPT) for line in example.printed.splitlines() if line.startswith(PROMPT)]
-  done = subprocess.run(command, input="\n".join(lines) + "\n", cwd=place, env=env, capture_output=True, text=True,
+  done = subprocess.run(words, input="\n".join(lines) + "\n", cwd=place, env=env, capture_output=True, text=True,
                         timeout=180, check=False)
   checked = "--check" in example.text  # its status says that there are findings
   assert done.returncode == 0 or checked and done.returncode == 1, f"{example.where}\n{done.stdout}{done.stderr}"

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples
 from tinyhw.emulator.memory.atomics import ATOMICS, modify
 from tinyhw.emulator.values.ops import Ops
 
@@ -13,7 +14,7 @@ NAMES = sorted(name for name, a in ATOMICS.items() if a.kind != "f" and name != 
 CELL = st.one_of(st.integers(0, 3), st.integers(0, 2 ** 64 - 1))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(16))
 @pytest.mark.parametrize("width", [4, 8])
 @pytest.mark.parametrize("name", [n for n in NAMES if not n.startswith(("pk", "ordered"))])
 @given(st.data())

@@ -8,6 +8,7 @@ import zlib
 
 import pytest
 
+from tests.strength import some
 from tinyhw.arch import decoded
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.check import Checker
@@ -31,7 +32,8 @@ assert abs(Tensor(np.ones(20000, np.float32)).sum().numpy() - 20000) < 1
 @pytest.mark.parametrize(("cpu", "features", "lanes"), [
   ("gfx1100", "", 32), ("gfx1100", "+wavefrontsize64", 64), ("gfx1201", "", 32), ("gfx942", "", 64)])
 def test_no_finding_on_llvms_code(cpu: str, features: str, lanes: int) -> None:
-  cases = [c for c in all_cases() if lanes == 32 or not c.name.startswith("amdgcn_")][3::14] + programs(range(50, 58))
+  cases = [c for c in all_cases() if lanes == 32 or not c.name.startswith("amdgcn_")]
+  cases = some(cases, 30) + programs(range(50, 54))
   ran, found = 0, []
   for level in range(4):
     chosen = [c for c in cases if c.levels[zlib.crc32(c.name.encode()) % len(c.levels)] == level]
@@ -43,7 +45,7 @@ def test_no_finding_on_llvms_code(cpu: str, features: str, lanes: int) -> None:
       except Unsupported: continue
       ran += 1
       if len(checker.last): found.append(f"{case.name} at O{level}: {checker.last}")
-  assert ran > 90 and not found, "\n".join(found[:5])
+  assert ran > 40 and not found, "\n".join(found[:5])
 
 
 def test_no_finding_on_tensors_kernels() -> None:

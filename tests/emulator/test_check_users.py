@@ -4,11 +4,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import command
 from tests.emulator.gpu import compile_gpu
 from tinyhw.emulator.check import KINDS
 
@@ -44,8 +44,8 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def run(file: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-  command = [sys.executable, "-c", "from tinyhw.cli import main; main()", "launch", str(file), *ARGUMENTS, *options]
-  return subprocess.run(command, env=os.environ | {"MOCKGPU": "1"} | environment, capture_output=True, text=True)
+  env = os.environ | {"MOCKGPU": "1"} | environment
+  return command.tinyhw("launch", str(file), *ARGUMENTS, *options, env=env)
 
 
 def test_a_launch_with_findings_fails_like_a_fault(objects: dict[str, Path]) -> None:
@@ -90,15 +90,14 @@ def test_the_option_takes_names_of_checks(objects: dict[str, Path]) -> None:
 def test_names_of_checks_are_only_those_behind_the_equals_sign(tmp_path: Path) -> None:
   """What follows a plain --check is the verb's own; what follows the program of `tinyhw run` is that program's."""
   (tmp_path / "tell.py").write_text("import os, sys; print(sys.argv[1:], os.environ.get('EMU_CHECK'))")
-  command = [sys.executable, "-c", "from tinyhw.cli import main; main()"]
+  env = {k: v for k, v in os.environ.items() if k != "EMU_CHECK"}
   for options, expected in ((("--check", "tell.py", "--check", "x"), "['--check', 'x'] report"),
                             (("--check=race,wait", "tell.py"), "[] report,race,wait"),
                             (("--mockgpu", "sm_90", "--check", "--", "tell.py"), "[] report"),
                             (("tell.py", "--check=luck"), "['--check=luck'] None")):
-    done = subprocess.run([*command, "run", *options], env={k: v for k, v in os.environ.items() if k != "EMU_CHECK"},
-                          capture_output=True, text=True, cwd=tmp_path)
+    done = command.tinyhw("run", *options, env=env, cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.strip() == expected, (options, done.stderr)
-  done = subprocess.run([*command, "run", "--check=luck", "tell.py"], capture_output=True, text=True, cwd=tmp_path)
+  done = command.tinyhw("run", "--check=luck", "tell.py", cwd=tmp_path)
   assert done.returncode != 0 and "--check=luck: no check is called luck" in done.stderr
 
 

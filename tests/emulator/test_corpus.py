@@ -9,14 +9,14 @@ import zlib
 
 import pytest
 
-from tests.strength import seed, seeds, some
+from tests.strength import THOROUGH, seed, seeds, some
 from tinyhw.tools.fuzz.case import Case
 from tinyhw.tools.fuzz.corpus import all_cases
 from tinyhw.tools.fuzz.program import programs
 from tinyhw.tools.fuzz.run import check
 
 CASES = all_cases()
-CHUNKS = [some(CASES, 2)[k:k + 60] for k in range(0, len(some(CASES, 2)), 60)]
+CHUNKS = [some(CASES, 4)[k:k + 60] for k in range(0, len(some(CASES, 4)), 60)]
 PROGRAMS = 72
 
 
@@ -48,5 +48,5 @@ def test_random_programs(first: int) -> None:
 
 
 def test_waves_of_64_lanes() -> None:
-  cases = [c for c in CASES if not c.name.startswith("amdgcn_")][::12]
+  cases = [c for c in CASES if not c.name.startswith("amdgcn_")][::6 if THOROUGH else 24]
   run([*cases, *programs(range(1000, 1016))], "+wavefrontsize64")

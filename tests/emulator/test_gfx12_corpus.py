@@ -8,6 +8,7 @@ import zlib
 
 import pytest
 
+from tests.strength import THOROUGH
 from tinyhw.tools.fuzz.case import Case
 from tinyhw.tools.fuzz.corpus import cases_of
 from tinyhw.tools.fuzz.gfx12 import all_gfx12
@@ -16,7 +17,7 @@ from tinyhw.tools.fuzz.run import check
 
 CPU = "gfx1201"
 OWN = {c.name for c in all_gfx12()}
-CASES = [c for k, c in enumerate(cases_of(CPU)) if k % 3 == 0 or c.name in OWN]
+CASES = [c for k, c in enumerate(cases_of(CPU)) if THOROUGH or k % 6 == 0 or c.name in OWN]
 CHUNKS = [CASES[k:k + 60] for k in range(0, len(CASES), 60)]
 
 
@@ -38,5 +39,5 @@ def test_random_programs() -> None:
 
 
 def test_waves_of_64_lanes() -> None:
-  cases = [c for c in CASES if not c.name.startswith("amdgcn_")][::8]
+  cases = [c for c in CASES if not c.name.startswith("amdgcn_")][::8 if THOROUGH else 16]
   run([*cases, *programs(range(2020, 2028))], "+wavefrontsize64")

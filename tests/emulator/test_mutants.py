@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import random
 
+from tests.strength import examples
 from tinyhw.tools.mutate.equivalent import AROUND, RULES
 from tinyhw.tools.mutate.score import MACHINERY, measure, mutants
 
-SAMPLE = 60
+SAMPLE = examples(30)
 
 
 def test_a_sample_of_changes_is_noticed() -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import tinyhw
+from tests import command
 from tinyhw import Device
 from tinyhw.compile.nvidia import nvrtc
 from tinyhw.core.errors import DecodeError, InvalidArgument, PageFault, Unsupported
@@ -114,8 +114,7 @@ def test_the_shell(tmp_path: Path) -> None:
   np.save(tmp_path / "x.npy", X)
 
   def tool(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", "from tinyhw.cli import main; main()", *words], capture_output=True,
-                          text=True, cwd=tmp_path, env=os.environ | more)
+    return command.tinyhw(*words, cwd=tmp_path, env=os.environ | more)
 
   done = tool("launch", "a.cu", "-k", "scale<float>", "-b", "128", "-a", "x.npy", "-a", "2", "-a", "100",
               "--option=-DPLUS=1", "-o", "0=y.npy")

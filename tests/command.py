@@ -1,0 +1,218 @@
+"""The command `tinyhw`, and Python programs that use tinyhw, for tests: a process for each, forked from one that has
+imported what they need.
+
+Python's start and the imports take ten times as long as most commands. Tests of just that start Python themselves.
+`tinyhw` calls the command, `python` a program's text; `stand_in` writes a program for `PATH`, so that shells start it
+so, too.
+"""
+from __future__ import annotations
+
+import array
+import atexit
+import gc
+import importlib
+import json
+import os
+import runpy
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final, TypedDict
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+LONGEST: Final = 1 << 20  # bytes of a request
+WARM: Final = ("tinyhw.device", "tinyhw.launcher", "tinyhw.debugger", "tinyhw.mocked", "tinyhw.emulator.engines",
+               "tinyhw.emulator.check.vendor", "tinyhw.emulator.jit.amdgcn", "tinyhw.emulator.jit.ptx",
+               "tinyhw.mock.machine", "tinyhw.mock.nv.machine", "tinyhw.queues", "tinyhw.tensor", "llvmlite.binding")
+VERBS: Final = ("launch", "run", "record", "decode", "diff", "replay", "lint", "doctor", "bisect", "disasm", "asm")
+STAND_IN: Final = """#!{python} -IS
+import array, json, os, signal, socket, sys
+words = {first!r} + sys.argv[1:]
+if {python_!r} and words[:1] != ["-c"] and not words[:1] == [w for w in words[:1] if w.endswith(".py")]:
+  os.execv({python!r}, [{python!r}, *words])
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+  server.connect({at!r})
+  request = json.dumps({{"words": words, "env": dict(os.environ), "cwd": os.getcwd()}}).encode()
+  server.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", range(3)))])
+  pid = int(server.recv(64))
+  for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, frame: os.kill(pid, number))
+  code = int(server.recv(64))
+if code < 0:
+  signal.signal(-code, signal.SIG_DFL)
+  os.kill(os.getpid(), -code)
+sys.exit(code)
+"""
+
+
+class Request(TypedDict):
+  """What a process is begun with. `words` are "tinyhw" and its arguments, or those of Python."""
+  words: list[str]
+  env: dict[str, str]
+  cwd: str
+
+
+def tinyhw(*words: str, stdin: str = "", env: Mapping[str, str] | None = None, cwd: Path | None = None,
+           timeout: float = 180) -> subprocess.CompletedProcess[str]:
+  """`tinyhw WORDS` in a process of its own. Raises subprocess.TimeoutExpired where it takes longer."""
+  return _asked(["tinyhw", *words], stdin, env, cwd, timeout)
+
+
+def python(text: str, *arguments: str, stdin: str = "", env: Mapping[str, str] | None = None, cwd: Path | None = None,
+           timeout: float = 180) -> subprocess.CompletedProcess[str]:
+  """`python -c TEXT ARGUMENTS`, as `tinyhw`."""
+  return _asked(["-c", text, *arguments], stdin, env, cwd, timeout)
+
+
+def _asked(words: list[str], stdin: str, env: Mapping[str, str] | None, cwd: Path | None,
+           timeout: float) -> subprocess.CompletedProcess[str]:
+  request = Request(words=words, env=dict(os.environ if env is None else env),
+                    cwd=os.fspath(cwd or Path.cwd()))
+  with (tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err,
+        socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server):
+    given.write(stdin.encode())
+    given.seek(0)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST)
+    server.connect(_server(os.getpid()))
+    rights = array.array("i", [f.fileno() for f in (given, out, err)])
+    server.sendmsg([json.dumps(request).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+    pid = int(server.recv(64))
+    server.settimeout(timeout)
+    try: code = int(server.recv(64))
+    except TimeoutError:
+      os.kill(pid, signal.SIGKILL)
+      raise subprocess.TimeoutExpired(request["words"], timeout) from None
+    for stream in (out, err): stream.seek(0)
+    return subprocess.CompletedProcess(request["words"], code, out.read().decode(), err.read().decode())
+
+
+def stand_in(path: Path) -> None:
+  """Write a program that is called as `tinyhw`, or as Python where `path` has another name."""
+  first = [path.name] if path.name == "tinyhw" else []
+  path.write_text(STAND_IN.format(python=sys.executable, first=first, python_=not first, at=_server(os.getpid())))
+  path.chmod(0o755)
+
+
+@cache
+def _server(owner: int) -> str:
+  """Where the server of this process listens; a child that fork made has another one."""
+  folder = tempfile.mkdtemp(prefix="tinyhw-tests-")
+  at = f"{folder}/server"
+  process = subprocess.Popen([sys.executable, "-m", __name__, at], cwd=ROOT, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE)
+  assert process.stdin is not None and process.stdout is not None
+  process.stdout.read(1)  # it listens
+
+  def end() -> None:
+    if os.getpid() != owner: return
+    process.communicate()
+    shutil.rmtree(folder, ignore_errors=True)
+  atexit.register(end)
+  return at
+
+
+class _Server:
+  """Forks a process for each request, and tells who asked how it ended."""
+
+  def __init__(self, at: str) -> None:
+    self._listens = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    self._listens.bind(at)
+    self._listens.listen(16)
+    self._events = selectors.DefaultSelector()
+    self._events.register(self._listens, selectors.EVENT_READ)
+    self._events.register(0, selectors.EVENT_READ)  # its end is the owner's
+    self._running: dict[int, tuple[int, socket.socket]] = {}
+
+  def serve(self) -> list[str] | None:
+    """In a child the words that it was asked for; in the server None, when its owner has gone."""
+    os.write(1, b"\n")
+    while True:
+      for key, _ in self._events.select():
+        if key.fd == 0: return None
+        if key.fileobj is not self._listens: self._ended(key.fd)
+        elif (words := self._begin(self._listens.accept()[0])) is not None: return words
+
+  def _begin(self, asked: socket.socket) -> list[str] | None:
+    message, rights, _, _ = asked.recvmsg(LONGEST, socket.CMSG_SPACE(3 * array.array("i").itemsize))
+    streams = array.array("i")
+    streams.frombytes(rights[0][2])
+    if (pid := os.fork()) == 0:
+      for handle, (_, other) in self._running.items():
+        os.close(handle)
+        other.close()
+      self._events.close()
+      self._listens.close()
+      asked.close()
+      return _become(json.loads(message), list(streams))
+    for fd in streams: os.close(fd)
+    asked.send(str(pid).encode())
+    handle = os.pidfd_open(pid)
+    self._running[handle] = pid, asked
+    self._events.register(handle, selectors.EVENT_READ)
+    return None
+
+  def _ended(self, handle: int) -> None:
+    pid, asked = self._running.pop(handle)
+    self._events.unregister(handle)
+    os.close(handle)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with asked:
+      try: asked.send(str(code).encode())
+      except BrokenPipeError: pass  # who asked has gone
+
+
+def _become(request: Request, streams: list[int]) -> list[str]:
+  """Make this process what one is that a shell has just begun."""
+  for number, fd in enumerate(streams):
+    os.dup2(fd, number)
+    os.close(fd)
+  own = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+  sys.path[:] = ["", *filter(None, request["env"].get("PYTHONPATH", "").split(os.pathsep)),
+                 *(path for path in sys.path[1:] if path not in own)]
+  os.environ.clear()
+  os.environ.update(request["env"])
+  os.chdir(request["cwd"])
+  sys.stdin = open(0, encoding="utf-8", closefd=False)
+  sys.stdout, sys.stderr = (open(n, "w", buffering=1 if n == 2 or os.isatty(n) else -1, encoding="utf-8", closefd=False,
+                                 errors="strict" if n == 1 else "backslashreplace") for n in (1, 2))
+  return request["words"]
+
+
+def _warm() -> None:
+  """What commands import and make once."""
+  from tinyhw.isa.amdgcn import table
+  for name in (*WARM, *(f"tinyhw.cli.{verb}" for verb in VERBS)): importlib.import_module(name)
+  for name in ("gfx11", "gfx9", "gfx12"): table(name)
+  gc.collect()
+  gc.freeze()
+
+
+def _run(words: list[str]) -> None:
+  """`tinyhw ARGUMENTS`, `-c TEXT ARGUMENTS` or `FILE.py ARGUMENTS`."""
+  from tinyhw.cli import main
+  if words[0] == "tinyhw":
+    sys.argv[:] = ["-c", *words[1:]]
+    main()
+  elif words[0] == "-c":
+    sys.argv[:] = ["-c", *words[2:]]
+    exec(compile(words[1], "<string>", "exec"), sys.modules["__main__"].__dict__)
+  else:
+    sys.argv[:] = words
+    sys.path[0] = os.path.dirname(os.path.realpath(words[0]))
+    runpy.run_path(words[0], run_name="__main__")
+
+
+def _main() -> None:
+  _warm()
+  words = _Server(sys.argv[1]).serve()
+  if words is not None: _run(words)
+
+
+if __name__ == "__main__": _main()
