@@ -362,6 +362,12 @@ class CudaMachine(Running):
     """Have a fault that is declared happen."""
     with self.lock: strike(runner, fault)
 
+  def was(self, address: int) -> list[str]:
+    """The memory that was last at an address, and who gave it back, the latest first."""
+    return [f"{address:#x} was in {f.name}, {f.size:,} bytes at {f.address:#x}, [{address - f.address:#x}], given back "
+            f"by {f.by} in call {f.call} of {self.calls}"
+            for f in reversed(self.freed) if f.address <= address < f.address + f.size][:2]
+
   def report(self) -> list[str]:
     """What was doubtful or refused; a line each."""
     return self.noted()

@@ -313,7 +313,7 @@ def check(m: CudaMachine, address: int, size: int, access: int) -> None:
     address = piece.address + piece.size
     piece = piece_at(m, address)
   if size and (piece is None or address + size > piece.address + piece.size):
-    where = f"{address:#x} is in no allocation" if piece is None else (
+    where = "; ".join([f"{address:#x} is in no allocation", *m.was(address)[:1]]) if piece is None else (
       f"{size:,} bytes at {address:#x} pass the end of an allocation of {piece.size:,} bytes")
     raise invalid(where)
 

@@ -123,10 +123,8 @@ def history(m: CudaMachine, address: int) -> Iterator[str]:
   """What an address is and was."""
   piece = piece_at(m, address)
   if piece is not None: yield f"{address:#x} is in {place(m, piece, address)}"
-  gone = [f for f in reversed(m.freed) if f.address <= address < f.address + f.size]
-  for f in gone[:2]:
-    yield (f"{address:#x} was in {f.name}, {f.size:,} bytes at {f.address:#x}, [{address - f.address:#x}], given back "
-           f"by {f.by} in call {f.call} of {m.calls}")
+  gone = m.was(address)
+  yield from gone
   if piece is not None or gone: return
   yield f"no memory was ever at {address:#x}" + (
     ", as far back as is known" if len(m.freed) == m.freed.maxlen else "")

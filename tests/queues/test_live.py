@@ -92,6 +92,8 @@ def test_a_function_of_the_host_that_does_not_return(client: Client) -> None:
 def test_freed_memory_has_its_history(client: Client) -> None:
   kernel, at = client.function(WAIT, "put"), client.alloc(64)
   client.call("cuMemFree_v2", at)
+  assert client.code("cuMemsetD32_v2", at, 1, 1) == cuda.CUDA_ERROR_INVALID_VALUE
+  assert f"is in no allocation; {at:#x} was in memory of cuMemAlloc" in client.machine.logs[-1]
   client.launch(kernel, 1, 32, [ctypes.c_uint64(at + 8), ctypes.c_uint32(5)], 0)
   assert client.code("cuCtxSynchronize") == cuda.CUDA_ERROR_ILLEGAL_ADDRESS
   verdict, *lines = told(client)
