@@ -688,7 +688,8 @@ def _(s: Stream) -> Found:
   return launch
 
 
-# ---- AQL queues (`tests/queues/aql.py`): submissions 0 to 4 are a packet each, 5 is the copy engine's
+# ---- AQL queues (`tests/queues/aql.py`): submissions 0 to 4 are a packet each, 5 and 7 are the copy engine's, 6
+# another card's
 
 SCOPES = (1 << hsa.HSA_PACKET_HEADER_WIDTH_SCACQUIRE_FENCE_SCOPE) - 1
 
@@ -755,6 +756,13 @@ def _(s: Stream) -> Found:
 def _(s: Stream) -> Found:
   """rocm-systems issue 11403."""
   wait = s.doing(Does.WAIT, 0, "SDMA")
+  s.drop(wait)
+  return wait
+
+
+@bug("a copy does not wait for the card that makes its source", "AQL", "race")
+def _(s: Stream) -> Found:
+  wait = s.doing(Does.WAIT, 1, "SDMA")
   s.drop(wait)
   return wait
 

@@ -244,13 +244,13 @@ def test_the_command_goes_down_into_the_waves(captured: Path) -> None:
 def test_aql_queues_are_debugged(tmp_path: Path) -> None:
   """Packets of AQL are one each; what waits on a signal stands until another queue's kernel has ended."""
   path = aql.capture(tmp_path / "aql.thq")
-  with debug_queues(path, "gfx1100") as session:
+  with debug_queues(path, "gfx1100,gfx1100") as session:
     session.add("kernel store")
     stops = []
     while session.run().reason == "breakpoint": stops.append(where(session))
     assert [row[0] for row in stops if row is not None] == [1, 2, 4]  # it stands at the first from the beginning
     assert session.reverse_run().reason == "breakpoint" and where(session) == stops[-1]
-    assert launch_at(session, path, "gfx1100") is not None
+    assert launch_at(session, path, "gfx1100,gfx1100") is not None
     session.add("packet hsa_barrier_and_packet_t")
     assert session.reverse_run().reason == "breakpoint"
     place = where(session)
