@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
-from tinyhw.core.errors import Deadlock, PageFault, WatchdogExpired
+from tinyhw.core.errors import Deadlock, MachineFault, PageFault, WatchdogExpired
 from tinyhw.emulator.observe import Access, Observer, Several
 from tinyhw.emulator.simt import Changes, Cohort, Group
 
@@ -117,6 +117,24 @@ class Idle:
     """Whether no change of memory can end it: some waves run in circles and look at nothing, or only at their own."""
     return self._endless is not None or not self.watched
 
+  def _parked(self) -> Iterator[tuple[int, int, int]]:
+    """(PC, first wave, how many) of waves at barriers."""
+    parked = [g for cohort in self._cohorts for g in cohort.parked]
+    for pc in sorted({g.pc for g in parked}):
+      here = [g for g in parked if g.pc == pc]
+      yield pc, min(int(g.waves[0]) for g in here), sum(g.size for g in here)
+
+  def stands(self) -> Iterator[MachineFault]:
+    """Where the waves stand, for who shows it: one a place, whose message says what they wait for. Nobody raises them;
+    whoever explains faults may say of them which line they are at."""
+    program = self._cohorts[0].program
+    rows = [(p.pc, p.wave, f"{_waves(p.waves)} for {p}") for p in self.polls]
+    rows += [(pc, wave, f"{_waves(waves)} at a barrier") for pc, wave, waves in self._parked()]
+    if self._endless is not None:
+      group = self._endless[1]
+      rows.append((group.pc, int(group.waves[0]), "waves repeat one state and store nothing"))
+    for pc, wave, said in rows: yield MachineFault(said, pc=pc, instruction=program.describe(pc), wave=wave)
+
   def error(self) -> WatchdogExpired:
     """What it is when nobody else changes memory."""
     if self._endless is not None:
@@ -129,11 +147,8 @@ class Idle:
     lines += [f"{_waves(p.waves)} in '{program.describe(p.pc)}' (PC {p.pc:#x}, first wave {p.wave}) for {p}"
               for p in others[:TOLD - 1]]
     if len(others) >= TOLD: lines.append(f"{len(others) - TOLD + 1} more places where waves wait")
-    parked = [g for cohort in self._cohorts for g in cohort.parked]
-    for pc in sorted({g.pc for g in parked}):
-      here = [g for g in parked if g.pc == pc]
-      first_wave = min(int(g.waves[0]) for g in here)
-      lines.append(f"{_waves(sum(g.size for g in here))} at a barrier before PC {pc:#x} (first wave {first_wave})")
+    for pc, wave, waves in self._parked():
+      lines.append(f"{_waves(waves)} at a barrier before PC {pc:#x} (first wave {wave})")
     w = self._workgroups
     if w.left: lines.append(w.rest)
     return Deadlock("; ".join(lines), pc=first.pc, instruction=program.describe(first.pc), wave=first.wave,

@@ -23,7 +23,7 @@ from tinyhw.mock.amd.kfd import Kfd
 from tinyhw.mock.amd.planning import Planning
 from tinyhw.mock.amd.process import OpenFile
 from tinyhw.mock.amd.queue import Queue, State
-from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
+from tinyhw.mock.amd.topology import bus_of, files_of, gpu_id_of
 from tinyhw.mock.draws import Draws
 from tinyhw.mock.injected import Fault, Injected
 from tinyhw.mock.running import WATCHDOG, Running
@@ -111,7 +111,8 @@ class Machine(Running):
       while any(g.gpu_id == gpu_id for g in self.gpus):
         gpu_id = gpu_id % 0xFFFF + 1
       self.gpus.append(Gpu(self, card, index, gpu_id, vram if vram is not None else card.vram_size))
-    self.files = Files(self.cards, [g.gpu_id for g in self.gpus], [g.vram.size for g in self.gpus], system_memory)
+    self.files = files_of(tuple(self.cards), tuple(g.gpu_id for g in self.gpus), tuple(g.vram.size for g in self.gpus),
+                          system_memory)
     self.queues: list[Queue] = []
     self.runners = self.queues
     self.executor = executor

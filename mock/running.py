@@ -22,7 +22,7 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from weakref import WeakSet
 
-from tinyhw.core.errors import Error, Unsupported
+from tinyhw.core.errors import Error, MachineFault, Unsupported
 from tinyhw.core.locks import FairLock
 from tinyhw.core.patience import HELD, Agreed
 from tinyhw.core.table import Ignored
@@ -91,6 +91,7 @@ class Runs(Protocol):
   def busy(self) -> bool: ...
   def queued_by(self) -> int | None: ...
   def standing(self) -> Idle | None: ...
+  def explain(self, fault: MachineFault) -> None: ...
   def stands(self) -> Standing: ...
   def single(self) -> None: ...
   def movable(self) -> bool: ...
@@ -388,6 +389,18 @@ class Running:
     """Where each queue stands."""
     with self.lock:
       return [q.stands() for q in self.runners]
+
+  def stood(self) -> list[tuple[str, str, list[MachineFault]]]:
+    """Of each queue whose waves all wait for memory: its name, what it does, and where they stand (`Idle.stands`), with
+    the lines of source as far as the mock knows them."""
+    found = []
+    with self.lock:
+      for runner in self.runners:
+        if (idle := runner.standing()) is None: continue
+        places = list(idle.stands())
+        for fault in places: runner.explain(fault)
+        found.append((runner.name, runner.doing(), places))
+    return found
 
   def values_of(self, name: str) -> dict[str, int | str]:
     """What a queue's engine holds for its next packets, by the vendor's names; empty where nothing is held."""

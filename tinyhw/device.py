@@ -536,12 +536,20 @@ def _open_python(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, PythonRuntime(load_program, name), renderer)
 
 
-def _examiner(devices: Devices) -> Callable[[Any], Sequence[str]]:
+def _examiner(devices: Devices) -> Callable[[Any, int | None], Sequence[str]]:
   """What looks at the queues when a device stops; it loads then."""
-  def examine(stopped: Any) -> Sequence[str]:
+  def examine(stopped: Any, fault: int | None) -> Sequence[str]:
     from tinyhw.examined import lines_of
-    return lines_of(stopped, devices.runtimes())
+    return lines_of(stopped, devices.runtimes(), devices.machines.get(stopped.name.partition(":")[0]), fault)
   return examine
+
+
+def _streams(devices: Devices) -> Sequence[str]:
+  """What CUDA's mock has kept of who waits for whom."""
+  picture = getattr(devices.machines.get("CUDA"), "picture", None)
+  if picture is None: return []
+  from tinyhw.examined import streams_of
+  return streams_of(picture)
 
 
 def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
@@ -564,6 +572,7 @@ def _signature(ptx: bytes, kernel: str) -> Any:
 def _open_cuda(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.cuda import CudaRuntime
   runtime = CudaRuntime(devices.cuda_library(), index, name)
+  runtime.examine = lambda: _streams(devices)
   runtime.clock = devices.clock("CUDA")
   runtime.signature = _signature
   def renderer() -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw import explored
 from tinyhw.core.environment import count
-from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
+from tinyhw.core.errors import DeviceError, InvalidArgument
 from tinyhw.recorded import RECORDING
 
 if TYPE_CHECKING:
@@ -60,26 +60,26 @@ def mock_machine(kind: str, cards: tuple[str, ...], **options: Any) -> tuple[Any
   if not cards:
     raise DeviceError(f"MOCKGPU={os.environ.get('MOCKGPU')} names no card of {kind}", where=kind,
                       hint="cards of AMD are gfx..., those of NVIDIA sm_..., and a machine may have both")
+  injected = options.get("injected")
   try:
     if kind == "CUDA":
       from tinyhw.mock.cuda.library import stand_in
       from tinyhw.mock.cuda.machine import CudaMachine
       if options.pop("memory", "strong") != "strong":
         raise InvalidArgument("NVIDIA's cards have strong memory only", where="MOCKGPU_MEMORY")
-      if options.pop("injected", None) is not None:
-        raise Unsupported("declared faults of", "a CUDA mock", where="MOCKGPU_FAULTS",
-                          hint="DEV=NV and DEV=AMD have them")
+      if injected is not None: injected.refuse("a mock of CUDA")
       machine = CudaMachine(cards, **options)
       RECORDING.watch(machine)
       return machine, stand_in(machine)
     if kind == "NV":
       from tinyhw.mock.nv.machine import NvMachine
       from tinyhw.mock.nv.port import NvPort
+      if injected is not None: injected.refuse("NVIDIA's kernel driver")
       nvidia = NvMachine(cards, **options)
       return nvidia, NvPort(nvidia)
     from tinyhw.mock.machine import Machine
     from tinyhw.mock.port import MockPort
-    if (injected := options.get("injected")) is not None: injected.refuse("xid", "an AMD card")
+    if injected is not None: injected.refuse("an AMD card")
     amd = Machine(cards, **options)
     return amd, MockPort(amd)
   except (OSError, MemoryError) as e:

@@ -520,6 +520,10 @@ class Queue(ABC):
     return Standing(self.name, self.gpu.index, self.properties.ring_address, self.upcoming(), self.state.value, why,
                     self.runnable(), self.error is not None, self.movable())
 
+  def explain(self, fault: MachineFault) -> None:
+    """Say whose a place is. The line is known to the driver, whose code objects these are."""
+    fault.where = self.name
+
   def movable(self) -> bool:
     """Whether the packet in execution can go on."""
     return self.busy and self.runnable()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from tinyhw.autogen import kfd_sysfs as sysfs
@@ -336,3 +336,10 @@ class Files:
       )
       + f"sibling_map {siblings}\n".encode()
     )
+
+
+@lru_cache(maxsize=16)
+def files_of(cards: tuple[Card, ...], gpu_ids: tuple[int, ...], vram_sizes: tuple[int, ...],
+             system_memory: int) -> Files:
+  """The files of a machine. They never change, so machines alike share them."""
+  return Files(cards, gpu_ids, vram_sizes, system_memory)

@@ -180,6 +180,8 @@ def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[.
           raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"{symbol} is not modelled")
         if not m.ready and symbol not in _WITHOUT_INIT:
           raise Failed(cuda.CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called")
+        if m.watched and (fault := m.injected.function(symbol)) is not None:
+          raise Failed(fault.result or cuda.CUDA_ERROR_UNKNOWN, "a fault that is declared")
         if own:
           with m.own_default(): handler(m, *arguments)
         else: handler(m, *arguments)

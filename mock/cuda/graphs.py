@@ -89,9 +89,13 @@ class Graph:
     job: Job | None = None
     last: Node | None = None
     spread = Spread(stream, stream.machine.watch) if stream.machine.watch is not None else None
-    for node in nodes:
+    for n, node in enumerate(nodes):
       if spread is not None: spread.before(node)
-      if node.enabled: job, last = node.queue(stream, last) or job, node
+      if node.enabled:
+        made, last = node.queue(stream, last), node
+        if made is not None:
+          job = made
+          if not job.of: job.of = f"node {n + 1} of {len(nodes)} of graph {node.graph.handle:#x}"
       if spread is not None: spread.after(node)
     if spread is not None: spread.end()
     return job

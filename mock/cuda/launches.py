@@ -100,8 +100,7 @@ class Launch:
       elif shape.cooperative: stats = yield from self._together(at, terms, by, observer)
       else: stats = yield from self._turns(shape.repeated, at, terms, by, observer)
     except MachineFault as fault:
-      fault.work, fault.kernel = f"kernel {function.name}", function.name
-      function.program.explain(fault, shape.grid, shape.block, function.module.text.splitlines(), shape.cluster)
+      self.explain(fault)
       raise
     finally: m.parameters.free(at)
     for why, count in stats.mistakes.items(): m.ignored.note("compiled code", f"of kernel {function.name}", why, count)
@@ -109,6 +108,13 @@ class Launch:
     card, waves = stream.context.gpu.card, max(stats.waves, 1)
     m.clock.advance(stats.instructions // waves * -(-waves // (4 * card.sms)) * CYCLES_PER_INSTRUCTION * 1000
                     // card.clock_mhz)
+
+  def explain(self, fault: MachineFault) -> None:
+    """Say which line of the PTX a fault is at, once."""
+    if fault.work is not None: return
+    function, shape = self.function, self.shape
+    fault.work, fault.kernel = f"kernel {function.name}", function.name
+    function.program.explain(fault, shape.grid, shape.block, function.module.text.splitlines(), shape.cluster)
 
   def _together(self, at: int, terms: Terms | None, by: int | None,
                 observer: Observer | None) -> Generator[Idle | None, None, Stats]:
@@ -228,6 +234,7 @@ def queued(stream: Stream, launch: Launch, early: bool) -> Job:
   job = stream.add(f"kernel {launch.function.name}", launch.turns(stream),
                    doing=Doing(cuda.CU_GRAPH_NODE_TYPE_KERNEL, launch=launch, exact=False))
   job.launch = launch.shape if launch.shape.overlaps else None
+  job.explain, job.params = launch.explain, launch.params
   job.early = early and job.launch is not None and before is not None and before.launch is not None
   return job
 

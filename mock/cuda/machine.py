@@ -11,19 +11,22 @@ import os
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import Error, Interrupted
+from tinyhw.core.errors import Error, Interrupted, MachineFault, PageFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Allocator, Backing, Region
 from tinyhw.core.patience import Agreed
+from tinyhw.mock.cuda.broken import strike
 from tinyhw.mock.cuda.calls import Failed, invalid
 from tinyhw.mock.cuda.parameters import Parameters
 from tinyhw.mock.cuda.watching import Pieces, Watch
 from tinyhw.mock.draws import Draws
+from tinyhw.mock.injected import Fault, Injected
 from tinyhw.mock.memory import UserMemory
 from tinyhw.mock.nv.card import Card, cards_named
 from tinyhw.mock.running import WATCHDOG, Running
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
   from tinyhw.mock.cuda.interprocess import Opened
   from tinyhw.mock.cuda.managed import Hints
+  from tinyhw.mock.cuda.picture import Picture
   from tinyhw.mock.cuda.pools import Pool
   from tinyhw.mock.cuda.streams import Stream
   from tinyhw.mock.cuda.virtual import Addresses
@@ -41,6 +45,7 @@ FIRST_ADDRESS: Final = 0x7_0000_0000
 ADDRESSES: Final = 1 << 46
 FIRST_HANDLE: Final = 0x5500_0000
 LOGS: Final = 100  # lines that are kept
+FREED: Final = 1024  # pieces of memory that were given back, which are remembered
 
 
 @dataclass(eq=False)
@@ -76,6 +81,17 @@ class Piece:
     return self.kind == cuda.CU_MEMORYTYPE_HOST or self.managed
 
 
+@dataclass(frozen=True)
+class Freed:
+  """Memory that was given back: by which function and thread, in which call of the client's."""
+
+  address: int
+  size: int
+  name: str
+  by: str
+  call: int
+
+
 class Gpu:
   """One card: video memory."""
 
@@ -108,8 +124,8 @@ class Context:
 
   def check(self) -> None:
     """Raises Failed with the error that a launch has left."""
-    if self.error:
-      raise Failed(self.error)  # the log has told why
+    if error := self.error or self.machine.lost.get(self.gpu.index, 0):
+      raise Failed(error)  # the log has told why
 
 
 class CudaMachine(Running):
@@ -117,9 +133,9 @@ class CudaMachine(Running):
 
   def __init__(self, cards: str | Sequence[str] = "sm_90", *, seed: int = 0, vram: int | None = None,
                watchdog: int = WATCHDOG, engine: str = "auto", observer: Observer | None = None,
-               agreed: Agreed | None = None, draws: Draws | None = None) -> None:
+               agreed: Agreed | None = None, draws: Draws | None = None, injected: Injected | None = None) -> None:
     super().__init__(seed=seed, tracing=False, clock=None, watchdog=watchdog, engine=engine, observer=observer,
-                     agreed=agreed, draws=draws)
+                     agreed=agreed, draws=draws, injected=injected)
     self.ready = self.closed = False
     self._process = os.getpid()
     self.calls = 0  # that clients have made
@@ -142,6 +158,10 @@ class CudaMachine(Running):
     self.interprocess = False  # whether other processes may change memory or events
     self.on_host = 0  # functions of the host that have not returned yet
     self.logs: list[str] = []
+    self.calling = ""  # the function that the client has called last
+    self.freed: deque[Freed] = deque(maxlen=FREED)
+    self.lost: dict[int, int] = {}  # what calls answer of cards that are gone, by index
+    self.picture: Picture | None = None  # of the last time that nobody got on
     self.texts: dict[str, Any] = {}  # what cuGetErrorString and others give out for good
     self.when_stopped: Callable[[int], None] | None = None
     self.when_closed: Callable[[CudaMachine], None] = lambda machine: None
@@ -294,6 +314,7 @@ class CudaMachine(Running):
   def trace_call(self, symbol: str, arguments: tuple[Any, ...]) -> None:
     """Note a call."""
     self.calls += 1
+    self.calling = symbol
     if self.trace.enabled:
       self.trace.add("CUDA", "call", f"{symbol}({', '.join(map(str, arguments))})")
 
@@ -317,6 +338,7 @@ class CudaMachine(Running):
   def context_failed(self, stream: Stream, code: int, error: Error) -> None:
     """A launch did what the chip refuses: its context is lost."""
     context = stream.context
+    if isinstance(error, PageFault | WatchdogExpired): self.pictured(stream, error)
     context.error = context.error or code
     for other in context.streams:
       other.drop()
@@ -327,6 +349,26 @@ class CudaMachine(Running):
     self.trace.add(stream.name, "fault", f"{type(error).__name__}: {error}", **fields)
     with self.lock:
       self.changed.notify_all()
+
+  def pictured(self, stream: Stream | None = None, error: MachineFault | None = None) -> None:
+    """Keep who waits for whom, for who asks why nobody gets on."""
+    from tinyhw.mock.cuda.picture import take  # by way of memory it needs this module
+    with self.lock: self.picture = take(self, stream, error)
+
+  def gone(self, piece: Piece, name: str) -> None:
+    """Remember memory that is given back."""
+    thread = threading.current_thread().name
+    self.freed.append(Freed(piece.address, piece.size, name, f"{self.calling} of thread {thread}", self.calls))
+
+  def strike(self, runner: Stream, fault: Fault) -> None:
+    """Have a fault that is declared happen."""
+    with self.lock: strike(runner, fault)
+
+  def was(self, address: int) -> list[str]:
+    """The memory that was last at an address, and who gave it back, the latest first."""
+    return [f"{address:#x} was in {f.name}, {f.size:,} bytes at {f.address:#x}, [{address - f.address:#x}], given back "
+            f"by {f.by} in call {f.call} of {self.calls}"
+            for f in reversed(self.freed) if f.address <= address < f.address + f.size][:2]
 
   def report(self) -> list[str]:
     """What was doubtful or refused; a line each."""

@@ -67,7 +67,7 @@ def _pin(m: CudaMachine, context: Context, address: int, size: int, ends: str, m
 def release(m: CudaMachine, piece: Piece) -> None:
   """Memory goes."""
   del m.pieces[piece.address]
-  m.space.used.pop(piece.address, None)
+  m.gone(piece, m.space.used.pop(piece.address, (0, "memory"))[1])
   if piece.pool is not None: piece.pool.gave(piece.size)
   if piece.kind == DEVICE and piece.gpu is not None:
     whole = page_align(piece.size)
@@ -319,7 +319,7 @@ def check(m: CudaMachine, address: int, size: int, access: int) -> None:
     address = piece.address + piece.size
     piece = piece_at(m, address)
   if size and (piece is None or address + size > piece.address + piece.size):
-    where = f"{address:#x} is in no allocation" if piece is None else (
+    where = "; ".join([f"{address:#x} is in no allocation", *m.was(address)[:1]]) if piece is None else (
       f"{size:,} bytes at {address:#x} pass the end of an allocation of {piece.size:,} bytes")
     raise invalid(where)
 

@@ -51,6 +51,9 @@ class Job:
   launch: Shape | None = None  # of one kernel that may run beside another one, and nothing else
   early: bool = False
   overlap: Overlap | None = None
+  explain: Callable[[MachineFault], None] | None = None  # says which line of a kernel a place is
+  of: str = ""  # the graph, and which of its nodes
+  params: bytes = b""  # of a kernel
   over: bool = False  # nothing is left of it but to end behind the one before it
   doing: Doing = PLAIN[cuda.CU_GRAPH_NODE_TYPE_EMPTY]
   number: int = -1  # by which who watches knows it
@@ -117,10 +120,12 @@ class Stream:
         machine.watch.waited([job], ended and not context.error, time.perf_counter_ns() - start, context)
       if not ended and not context.error:
         if HELD.raised is not None:
+          machine.pictured()
           for stream in machine.streams: stream.leave(Stopped(f"stopped by {type(HELD.raised).__name__}"))
           raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what}: a signal ended the wait")
         if inside := next((s.name for s in machine.streams if s.inside), ""):
           raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what}: a signal's handler waits amid work of {inside}")
+        machine.pictured()
         raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what} never ends: nobody can change what it waits for")
     elif job is not None and machine.watch is not None: machine.watch.waited([job], True, 0, context)
     context.check()
@@ -179,6 +184,7 @@ class Stream:
         raise
       else:
         if idle is not None and job is self.queue[0] and idle.hopeless():
+          job.idle = idle
           self.fail(idle.error())
         else:
           job.idle = idle
@@ -217,6 +223,7 @@ class Stream:
 
   def fail(self, error: Error, code: int | None = None) -> None:
     """What runs has done what the chip refuses."""
+    if self.standing() is not None and isinstance(error, MachineFault): self.explain(error)
     if self.machine.watch is not None: self.machine.watch.failed(self, str(error))
     self.machine.context_failed(self, code_of(error) if code is None else code, error)
 
@@ -229,6 +236,10 @@ class Stream:
 
   def standing(self) -> Idle | None:
     return self.queue[0].idle if self.queue else None
+
+  def explain(self, fault: MachineFault) -> None:
+    """Say of a place where threads stand which line it is."""
+    if self.queue and (explain := self.queue[0].explain) is not None: explain(fault)
 
   def describe(self) -> str:
     return f"{self.name}: {len(self.queue)} jobs{f', first {self.queue[0].what}' if self.queue else ''}"

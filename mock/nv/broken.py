@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Final
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.core.errors import PageFault
 from tinyhw.mock.nv.faults import ChannelFault
+from tinyhw.mock.nv.objects import RmError
 
 if TYPE_CHECKING:
   from tinyhw.mock.injected import Fault
   from tinyhw.mock.nv.channel import Channel
+  from tinyhw.mock.nv.machine import NvMachine
 
 _DECLARED: Final = "a fault that is declared"
+
+
+def answer(machine: NvMachine, name: str) -> None:
+  """RM or UVM is asked for something. Raises RmError where a fault is declared of it."""
+  fault = machine.injected.answer(name)
+  if fault is not None: raise RmError(fault.status or status.NV_ERR_GENERIC, _DECLARED)
 
 
 def strike(channel: Channel, fault: Fault) -> None:

@@ -469,10 +469,13 @@ class Channel:
     """End the group for good, and tell the client as the kernel driver would."""
     if self.error is not None:
       return
-    standing = self.jobs.standing()
-    if standing is not None and standing.explain is not None and isinstance(error, MachineFault):
-      standing.explain(error)  # threads that stand have raised nothing themselves
+    if isinstance(error, MachineFault): self.explain(error)  # threads that stand have raised nothing themselves
     self.group.fail(error, self)
+
+  def explain(self, fault: MachineFault) -> None:
+    """Say of a place where threads stand which line it is."""
+    job = self.jobs.standing()
+    if job is not None and job.explain is not None: job.explain(fault)
 
   def end(self, error: Error, culprit: bool) -> None:
     """This channel is dead: its notifier says so. `culprit` is the one at fault."""

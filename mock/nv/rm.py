@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import nv_rm as rm
 from tinyhw.autogen import nv_rm_alloc as alloc
+from tinyhw.autogen import nv_rm_control as control
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.autogen.nv_rm_chips import RESOURCES
 from tinyhw.core.errors import InvalidArgument, OutOfMemory
 from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.table import Handlers
 from tinyhw.mock.memory import Refused
+from tinyhw.mock.nv import broken
 from tinyhw.mock.nv.classes import Classes, bits
 from tinyhw.mock.nv.controls import CONTROLS
 from tinyhw.mock.nv.events import Event
@@ -49,6 +51,13 @@ _FILES: Final = {**dict.fromkeys((
   "NV_ESC_RM_UNMAP_MEMORY_DMA", "NV_ESC_RM_MAP_MEMORY", "NV_ESC_RM_UNMAP_MEMORY", "NV_ESC_RM_IDLE_CHANNELS"), "ctl"),
   "NV_ESC_RM_ALLOC_MEMORY": "gpu"}
 _LINEAR: Final = 1 << 52  # what MAP_MEMORY gives as an address: it only names the mapping
+
+
+def _asked(name: str, argument: Any) -> str:
+  """What a call asks for: a control's name, a class's, or its own."""
+  if name == "NV_ESC_RM_CONTROL" and (found := control.CONTROLS.get(argument.cmd)) is not None: return found.name
+  if name == "NV_ESC_RM_ALLOC" and (made := RESOURCES.get(argument.hClass)) is not None: return made.name
+  return name
 
 
 class Rm(Classes):
@@ -98,6 +107,7 @@ class Rm(Classes):
     try:
       if file.gpu is not None and file.gpu.index in self.machine.injected.gone:
         raise RmError(status.NV_ERR_GPU_IS_LOST, "the card is gone from the bus")
+      if self.machine.watched: broken.answer(self.machine, _asked(name, argument))
       handler(self, file, argument, pid)
     except RmError as refusal:
       self._set_status(argument, refusal.code)

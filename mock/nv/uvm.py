@@ -17,6 +17,7 @@ from tinyhw.autogen import nv_uvm as uvm
 from tinyhw.core.memory import PAGE
 from tinyhw.core.table import Handlers
 from tinyhw.mock.memory import Refused
+from tinyhw.mock.nv import broken
 from tinyhw.mock.nv.controls import uuid_of
 from tinyhw.mock.nv.objects import ChannelObject, MemoryObject, NvFile, Physical, RmError, VaSpace, access_bits
 
@@ -113,6 +114,7 @@ class Uvm:
       return self._refuse(p, row.name, RmError(status.NV_ERR_NOT_SUPPORTED, "not modelled"))
     try:
       p.rmStatus = status.NV_OK
+      if self.machine.watched: broken.answer(self.machine, row.name)
       handler(self, file, p, pid)
     except RmError as refusal:
       self._refuse(p, row.name, refusal)

@@ -4,12 +4,13 @@ MockPort."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tinyhw.autogen import kfd
 from tinyhw.core.layout import Packet
+from tinyhw.core.port import Port
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.port import MockPort
 from tinyhw.wire import pm4, sdma
@@ -87,9 +88,10 @@ class Client:
 
   machine: Machine = field(default_factory=Machine)
   acquire: bool = True
+  wrap: Callable[[Port], Any] = lambda port: port  # around the port, as a recorder does
 
   def __post_init__(self) -> None:
-    self.port = MockPort(self.machine)
+    self.port = self.wrap(MockPort(self.machine))
     self.fd = self.port.open("/dev/kfd")
     self.gpu_ids = [g.gpu_id for g in self.machine.gpus]
     self.render = [self.port.open(f"/dev/dri/renderD{128 + i}") for i in range(len(self.gpu_ids))]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tests.queues import aql
 from tests.queues.conftest import MACHINES, record
 from tinyhw.cli import tinyhw
 from tinyhw.core.errors import DeviceError, InvalidArgument
@@ -238,3 +239,19 @@ def test_the_command_goes_down_into_the_waves(captured: Path) -> None:
   done = CliRunner().invoke(tinyhw, ["debug", str(captured)], input=script)
   assert done.exit_code == 0, done.output
   assert "(tinyhw) stepi 2" in done.output and done.output.endswith("breakpoint 1: kernel r_64*, 1 times\n")
+
+
+def test_aql_queues_are_debugged(tmp_path: Path) -> None:
+  """Packets of AQL are one each; what waits on a signal stands until another queue's kernel has ended."""
+  path = aql.capture(tmp_path / "aql.thq")
+  with debug_queues(path, "gfx1100,gfx1100") as session:
+    session.add("kernel store")
+    stops = []
+    while session.run().reason == "breakpoint": stops.append(where(session))
+    assert [row[0] for row in stops if row is not None] == [1, 2, 4]  # it stands at the first from the beginning
+    assert session.reverse_run().reason == "breakpoint" and where(session) == stops[-1]
+    assert launch_at(session, path, "gfx1100,gfx1100") is not None
+    session.add("packet hsa_barrier_and_packet_t")
+    assert session.reverse_run().reason == "breakpoint"
+    place = where(session)
+    assert place is not None and place[0] == 3 and "hsa_barrier_and" in place[2]

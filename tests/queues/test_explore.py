@@ -1,18 +1,25 @@
 """`tinyhw explore`: planted races are found, made short and replayed; faults that are declared come."""
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from tests.mock.cuda.client import Client
 from tests.queues.rare import RARE, runs
+from tinyhw import Device, explored
+from tinyhw.autogen import cuda, nv_rm_status
+from tinyhw.cli.schedules import RARE as RARE_PROGRAM
 from tinyhw.cli.served import Program, Runs
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.schedule import Departure, Rest, Schedule, read
+from tinyhw.mock.injected import Fault, Injected, code
 from tinyhw.mock.injected import read as faults
 from tinyhw.queues.explore import Outcome, again, explore, sentences, shrink
 
@@ -68,7 +75,8 @@ def test_a_schedule_is_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "said"), [
   ("kind = 1", "has kind"), ("[[fault]]\nkind = 'luck'", "'luck'"), ("[[fault]]\nkind = 'ecc'\nname = 'x'", "name"),
   ("[[fault]]\nkind = 'ioctl'\nerrno = 'ELUCK'", "ELUCK"), ("[[fault]]\nkind = 'ecc'\nnth = 0", "nth = 0"),
-  ("[[fault]]\nkind = 'xid'", "number"), ("[", "no TOML")])
+  ("[[fault]]\nkind = 'xid'", "number"), ("[", "no TOML"), ("[[fault]]\nkind = 'call'\nresult = 'LUCK'", "LUCK"),
+  ("[[fault]]\nkind = 'status'\nstatus = 'NV_OK'", "no status is called 'NV_OK'")])
 def test_faults_that_make_no_sense_are_refused(tmp_path: Path, text: str, said: str) -> None:
   path = tmp_path / "f.toml"
   path.write_text(text)
@@ -87,7 +95,11 @@ FAULTS = {
   "AMD": ("gfx1100", (("kind = 'ecc'", "MachineFault: AMD: the GPU stopped: uncorrectable memory error"),
                       ("kind = 'page fault'\nnth = 3\naddress = 4096", "PageFault: AMD: GPU page fault: read of 4"),
                       ("kind = 'ioctl'\nname = 'mmap'\nnth = 10", "DriverError: mmap of the doorbells"))),
-  "NV": ("sm_90", (("kind = 'xid'\nnumber = 43", "Xid 43"), ("kind = 'gone'", "Xid 79"))),
+  "NV": ("sm_90", (("kind = 'xid'\nnumber = 43", "Xid 43"), ("kind = 'gone'", "Xid 79"),
+                   ("kind = 'status'\nname = 'UVM_MAP_EXTERNAL_ALLOCATION'\nnth = 3\nstatus = 'NV_ERR_TIMEOUT'",
+                    "UVM_MAP_EXTERNAL_ALLOCATION failed: NV_ERR_TIMEOUT"),
+                   ("kind = 'status'\nname = 'NV2080_CTRL_CMD_GPU_GET_ENGINES_V2'",
+                    "NV2080_CTRL_CMD_GPU_GET_ENGINES_V2 failed: NV_ERR_GENERIC"))),
 }
 
 
@@ -102,6 +114,35 @@ def test_faults_end_in_one_error(tmp_path: Path, device: str) -> None:
       (tmp_path / "f.toml").write_text(f"[[fault]]\n{fault}\n")
       outcome = run(Schedule(), more={"MOCKGPU_FAULTS": str(tmp_path / "f.toml")})
       assert said in outcome.failure and outcome.handled and outcome.struck == 1, outcome
+
+
+def test_every_code_of_the_headers_can_be_declared() -> None:
+  for key, codes in (("status", {n: v for n, v in vars(nv_rm_status).items() if n.startswith("NV_ERR_")}),
+                     ("result", {n: v for v, n in cuda.RESULTS.items() if v})):
+    assert len(codes) > 90
+    for name, number in codes.items(): assert code(key, name, "", "") == number
+
+
+def test_calls_of_cuda_fail_and_contexts_are_lost() -> None:
+  """In one process: faults of libcuda's mock."""
+  declared = [Fault("call", 2, name="cuMemAlloc_v2", result=cuda.CUDA_ERROR_OUT_OF_MEMORY)]
+  client = Client(injected=Injected(declared))
+  client.alloc(64)
+  out = ctypes.c_uint64()
+  assert client.code("cuMemAlloc_v2", ctypes.byref(out), ctypes.c_size_t(64)) == cuda.CUDA_ERROR_OUT_OF_MEMORY
+  client.alloc(64)
+  client.machine.close()
+  for kind, error in (("ecc", cuda.CUDA_ERROR_ECC_UNCORRECTABLE), ("page fault", cuda.CUDA_ERROR_ILLEGAL_ADDRESS),
+                      ("gone", cuda.CUDA_ERROR_UNKNOWN)):
+    client = Client("sm_90,sm_90", injected=Injected([Fault(kind, queue="CUDA0.stream0")]))
+    at = client.alloc(64)
+    client.code("cuMemsetD32Async", at, 1, 1, 0)
+    for _ in range(2): assert client.code("cuCtxSynchronize") == error
+    other = client.handle("cuDevicePrimaryCtxRetain", 1)
+    client.call("cuCtxSetCurrent", other)
+    client.call("cuMemsetD32_v2", client.alloc(64), 1, 1)
+    client.call("cuCtxSynchronize")
+    client.machine.close()
 
 
 TEST = """
@@ -128,3 +169,16 @@ def test_a_test_of_pytest_is_explored_and_replayed(tmp_path: Path) -> None:
   assert ran(tmp_path, "-m", "pytest", "-q", "test_x.py").returncode == 0
   replay = ran(tmp_path, "-m", "pytest", "-q", "test_x.py", MOCKGPU_SCHEDULE="explore.json", EMU="ref")
   assert replay.returncode == 1 and "2.0 == 20.0" in replay.stdout, replay.stdout
+
+
+def test_the_race_that_is_measured_is_right_in_the_default_order(monkeypatch: pytest.MonkeyPatch) -> None:
+  """And a schedule of one departure shows it."""
+  for name, value in (("MOCKGPU", "gfx1100"), ("EMU", "ref")): monkeypatch.setenv(name, value)
+  with Device.aside(): exec(RARE_PROGRAM, {})
+  writes = Departure("GPU0.PM4.0 17", "GPU0.SDMA.1")
+  with monkeypatch.context() as m, tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+    file.write(Schedule(((writes,),)).text())
+    file.flush()
+    m.setenv("MOCKGPU_SCHEDULE", file.name)
+    with pytest.raises(AssertionError, match="for one packet"), Device.aside(): exec(RARE_PROGRAM, {})
+  explored.begin()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.drive import programs
-from tests.queues import planted_bugs
+from tests.queues import aql, planted_bugs
 from tests.queues.conftest import MACHINES, record
 from tests.queues.planted import Stream
 from tests.queues.planted_bugs import BUGS, Bug
@@ -76,10 +76,19 @@ def test_there_are_bugs_of_both_vendors() -> None:
   assert {r for b in BUGS for r in b.rules} <= RULES.keys()
 
 
+@pytest.fixture(scope="module")
+def aql_queues(tmp_path_factory: pytest.TempPathFactory) -> Path:
+  return aql.capture(tmp_path_factory.mktemp("aql") / "aql.thq")
+
+
+def test_right_aql_queues_have_no_finding(aql_queues: Path) -> None:
+  assert [str(f) for f in lint(Capture(aql_queues), advice=True)] == []
+
+
 @pytest.mark.parametrize("bug", BUGS, ids=[f"{b.vendor}: {b.name}" for b in BUGS])
-def test_a_planted_bug_is_found(bug: Bug, unbroken: dict[str, Path], tmp_path: Path) -> None:
+def test_a_planted_bug_is_found(bug: Bug, unbroken: dict[str, Path], aql_queues: Path, tmp_path: Path) -> None:
   """By a rule that is meant for it, at the submission that is to blame."""
-  stream = Stream(unbroken[bug.vendor])
+  stream = Stream(aql_queues if bug.vendor == "AQL" else unbroken[bug.vendor])
   found = bug.edit(stream)
   findings = lint(Capture(stream.save(tmp_path / "bug.thq")))
   at = found.step.submission

@@ -15,7 +15,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tinyhw.cli import arithmetic, card, checked, decoding, overheads, ptx
+from tinyhw.cli import arithmetic, card, checked, decoding, overheads, ptx, schedules
 from tinyhw.cli.measure import Seconds, child, process, repeat, rest, settle
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.device import Device
@@ -235,6 +235,10 @@ CASES = (
          partial(overheads.captured, d, cards, True), llvm=partial(overheads.captured, d, cards, False), unit="B")
     for d, cards in RECORDED_ON),
   Case("copy-amd", "AMD mock: 64 bytes in and out", overheads.copies, reach=10e-6),
+  Case("explore-run", "AMD mock: a small program under one schedule of tinyhw explore", schedules.small,
+       reach=1 / 17),
+  Case("explore-rare", "AMD mock: a race that one random schedule in 1,000 shows, found and made short",
+       schedules.rare, reach=60.0),
   Case("replay-llvm", "LLVM: a tiny kernel replayed by TinyJit", overheads.replayed, reach=5e-6),
   Case("train-jit", "LLVM: training step of 784-128-10, replayed", lambda: overheads.training(True), reach=0.3e-3),
   Case("train-eager", "LLVM: the same, as it is", lambda: overheads.training(False), reach=3e-3),

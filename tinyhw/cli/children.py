@@ -201,6 +201,9 @@ def machine(cards: str) -> Callable[[], None]:
     refused = [line for line in behind.logs if "CUDA_ERROR_NOT_SUPPORTED" not in line and _ASKED not in line]
     asked = [line for line in behind.report() if line.startswith(EXPORT_TABLE)]  # why all else failed, maybe
     for line in (*asked, *refused, *behind.report()): say(line)
+    if behind.picture is not None:
+      from tinyhw.examined import streams_of  # the tools of queues load where something stands
+      for line in streams_of(behind.picture): say(line)
 
   runtime()
   links(files("nvJitLink", "nvjitlink"))

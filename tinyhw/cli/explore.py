@@ -51,14 +51,18 @@ SHOWN: Final = 30  # lines of what a run printed
 @click.option("--faults", metavar="FILE", help="Faults that each run has (docs/explore.md), as MOCKGPU_FAULTS; the "
               "word each fails every call of the kernel driver once instead of looking for schedules.")
 @click.option("--errno", "errnos", default="ENOMEM,EIO", show_default=True, metavar="NAMES",
-              help="With --faults each: how calls fail.")
+              help="With --faults each: how calls of the kernel driver fail.")
+@click.option("--status", "statuses", default="NV_ERR_NO_MEMORY", show_default=True, metavar="NAMES",
+              help="With --faults each: what NVIDIA's RM and UVM answer, a call each.")
+@click.option("--result", "results", default="CUDA_ERROR_OUT_OF_MEMORY", show_default=True, metavar="NAMES",
+              help="With --faults each: what libcuda's functions return (DEV=CUDA).")
 @click.option("-o", "--output", default="explore.json", show_default=True, metavar="FILE",
               help="Where the shortened schedule goes; further ones are FILE-2 and on.")
 @click.option("--json", "as_json", is_flag=True, help="Say it as JSON.")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(runs: int, seconds: float, jobs: int, strategy: str, seed: int, mockgpu: str | None, memory: str | None,
-            timeout: float, all_failures: bool, replays: int, faults: str | None, errnos: str, output: str,
-            as_json: bool, program: tuple[str, ...]) -> None:
+            timeout: float, all_failures: bool, replays: int, faults: str | None, errnos: str, statuses: str,
+            results: str, output: str, as_json: bool, program: tuple[str, ...]) -> None:
   """Run PROGRAM under many schedules of its mock GPUs: which queue goes on when, how late signals come, in how many
   pieces copies are made, when the host looks. One under which it fails (its exit status is not 0, or a test fails) is
   made short, told in words, and written to a file that replays it.
@@ -77,7 +81,8 @@ def command(runs: int, seconds: float, jobs: int, strategy: str, seed: int, mock
   what.check()
   environment = variables(mockgpu, memory)
   if faults == "each":
-    with Runs(what, environment, jobs, timeout) as run: return faulted.each(run, errnos.split(","), as_json)
+    how = {"errno": errnos.split(","), "status": statuses.split(","), "result": results.split(",")}
+    with Runs(what, environment, jobs, timeout) as run: return faulted.each(run, how, as_json)
   if faults:
     Path(faults).stat()
     environment["MOCKGPU_FAULTS"] = str(Path(faults).resolve())

@@ -127,7 +127,8 @@ class Runs:
     finally: self._free.put((n, server))
 
   def _forked(self, server: Server, environment: Mapping[str, str], log: Path, result: Path) -> str:
-    request = {"environment": environment, "log": str(log), "result": str(result), "seconds": self.seconds}
+    request = {"environment": environment, "log": str(log), "result": str(result), "seconds": self.seconds,
+               "modules": self._warm is None}
     code = server.ask(request)["code"]
     if not result.exists(): return f"the program ended with {told(code)}"
     row = json.loads(result.read_text())
@@ -161,7 +162,7 @@ class Runs:
     made = replace(read(given), program=self.program.words)
     return Outcome(made, failure, row["digest"], row["turns"], tuple(tuple(map(draw_of, m)) for m in row["draws"]),
                    tuple(tuple(d[-1] for d in m) for m in row["draws"]), text_of(log),
-                   calls=tuple(name for calls in row["calls"] for name in calls), struck=row["struck"])
+                   calls=tuple((kind, name) for calls in row["calls"] for kind, name in calls), struck=row["struck"])
 
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{5,}")

@@ -315,6 +315,7 @@ class CudaRuntime(Runtime):
     self.lock, self.closed, self.pid = lock(), True, os.getpid()
     self.owned: dict[int, str] = {}  # what is to be given back, and how
     self.lost: DeviceError | None = None
+    self.examine: Callable[[], Sequence[str]] | None = None  # who waits for whom, when the context is lost
     self.signature: Callable[[bytes, str], PtxKernel] | None = None
     self._limits: dict[int, float] = {}  # by thread: how many seconds it waits
     self.call("cuInit", 0)
@@ -375,7 +376,8 @@ class CudaRuntime(Runtime):
     if getattr(error, "code", 0) not in LOST: return error
     first, *rest = error.message.split("\n")
     way_on = f"the context is lost with its memory; Device[{self.name!r}].reset() makes a new one"
-    self.lost = DeviceError("\n".join([f"{first}: {way_on}", *rest]), where=self.name)
+    facts = () if self.examine is None else tuple(self.examine())
+    self.lost = DeviceError("\n".join([f"{first}: {way_on}", *rest]), where=self.name, facts=facts)
     return self.lost.again()
 
   def raise_faults(self) -> None:

@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Generic, Protocol, Self, TypeVar
+from collections import deque
+from dataclasses import dataclass
+from threading import current_thread
+from typing import Final, Generic, Protocol, Self, TypeVar
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory
 from tinyhw.drive.allocate import FreeCache
@@ -18,16 +21,30 @@ class DeviceBuffer(Protocol):
   def size(self) -> int: ...
 
 
+FREED: Final = 1024  # allocations that are remembered when they are gone
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+  """An allocation that was given back: by a thread of this name, when `submitted` was the timeline's last value."""
+  address: int
+  size: int
+  name: str
+  thread: str
+  submitted: int
+
+
 B = TypeVar("B", bound=DeviceBuffer)
 
 
 class LendingRuntime(QueuedRuntime, Generic[B]):
   """A runtime whose kernel driver gives out buffers. The driver's constructor calls `start_lending`."""
   used: dict[int, tuple[int, str]]  # of allocations by address: bytes that were asked for, and a name
+  freed: deque[Freed]  # what was given back last, for reports
 
   def start_lending(self, kept_bytes: int) -> None:
     """Have no memory lent, and keep at most so many bytes of what is given back."""
-    self.used = {}
+    self.used, self.freed = {}, deque(maxlen=FREED)
     self._lent: set[B] = set()  # allocations that somebody has, or that were freed and are kept
     self._free: FreeCache[B] = FreeCache(kept_bytes, self._release)
 
@@ -38,6 +55,10 @@ class LendingRuntime(QueuedRuntime, Generic[B]):
   @abstractmethod
   def take(self, size: int) -> B:
     """A buffer of the kernel driver's in this device's memory. Raises OutOfMemory."""
+
+  @abstractmethod
+  def sees(self, address: int) -> bool:
+    """Whether the device's page tables have an address, as far as the driver knows."""
 
   @abstractmethod
   def give(self, buffer: B) -> None:
@@ -67,7 +88,8 @@ class LendingRuntime(QueuedRuntime, Generic[B]):
   def free(self, allocation: Allocation) -> None:
     with self.memory:
       owner, buffer = self.owner(allocation)
-      owner.used.pop(buffer.address, None)
+      size, name = owner.used.pop(buffer.address, (buffer.size, ""))
+      owner.freed.append(Freed(buffer.address, size, name, current_thread().name, self.timeline.last))
       allocation.address = allocation.handle = None
       if self._closed: return
       if owner is self: return self._free.give(buffer.size, buffer)

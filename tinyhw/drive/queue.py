@@ -217,6 +217,10 @@ class Ring:
     """Where the device reads, as a word index in the ring."""
     return int(self._read[0]) // self._unit % self.size
 
+  def pointers(self) -> str:
+    """The pointers that host and device look at, in words since the queue was made, for people."""
+    return f"its read pointer is {int(self._read[0]) // self._unit:#x} words, its write pointer {self.at:#x}"
+
   @property
   def used(self) -> int:
     """Words that the device has not taken yet."""

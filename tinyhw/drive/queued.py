@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from tinyhw.core.errors import DeviceError, Error, InvalidArgument, WaitTimeout
+from tinyhw.core.errors import DeviceError, Error, InvalidArgument, PageFault, WaitTimeout
 from tinyhw.core.locks import lock
 from tinyhw.core.patience import within
 from tinyhw.core.port import Port
@@ -76,7 +76,8 @@ class QueuedRuntime(Runtime):
   copy_stream: BoundStream  # values "source", "destination", "count" (bytes), "timeline"
   max_copy_bytes: int
   copy_counts_from = 0  # how much more than "count" a copy's bytes are
-  examine: Callable[[QueuedRuntime], Sequence[str]] | None = None  # who waits for whom, when a device stops
+  # who waits for whom, when a device stops, and what is at the address of its fault
+  examine: Callable[[QueuedRuntime, int | None], Sequence[str]] | None = None
   host_writes = host_reads = 0  # bytes up to which the host itself copies to and from device memory that it sees
 
   def __init__(self, port: Port, name: str, timeout_s: float | None = None) -> None:
@@ -299,7 +300,8 @@ class QueuedRuntime(Runtime):
 
   def examined(self, error: E) -> E:
     """The error, with what a doctor that was handed in makes of the queues."""
-    if self.examine is not None: error.facts = (*error.facts, *self.examine(self))
+    at = error.address if isinstance(error, PageFault) else None
+    if self.examine is not None: error.facts = (*error.facts, *self.examine(self, at))
     return error
 
   # ---- for tools, reports and tests

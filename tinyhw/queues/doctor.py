@@ -64,8 +64,12 @@ class Report:
             "sections": {head: lines for head, lines in self.sections}, "findings": [f.row() for f in self.findings]}
 
 
-_FAULTS, _LOG, _RUNNING = "faults", "log", "was running"
-_ILL: Final = (_FAULTS, _RUNNING)
+FAULTS: Final = "faults"
+STOOD: Final = "where waves stand"  # of kernels, on a mock
+POLLED: Final = "what the driver looks at"
+WAITS: Final = "what queues wait for"
+_LOG, _RUNNING = "log", "was running"
+_ILL: Final = (FAULTS, STOOD, _RUNNING)
 
 
 class Beside(Protocol):
@@ -113,7 +117,7 @@ def examined(capture: Capture, beside: Beside | None = None) -> tuple[Linter, Re
       told[event.vendor] = len(step.world.faults)
   linter.finish()
   report = linter.picture if isinstance(linter.picture, Report) else stand(linter.happens, name)
-  if faults: report.sections.insert(0, (_FAULTS, faults))
+  if faults: report.sections.insert(0, (FAULTS, faults))
   if notes: report.sections.append((_LOG, notes))
   report.findings = [f for f in linter.found if not f.rule.advice]
   if faults and not report.edges: report.verdict = f"a GPU faulted: {faults[0]}"
@@ -167,6 +171,17 @@ def live(queues: list[Live], peek: Callable[[int], int | None], name: Name) -> R
         if value is not None: seen.setdefault(row.vendor, {})[effect.address] = value
   for vendor in {row.vendor for row in queues}: happens.see(vendor, seen.get(vendor, {}))
   return stand(happens, name, True)
+
+
+def pictured(edges: list[Edge], sections: list[tuple[str, list[str]]]) -> Report:
+  """The picture of what others have looked at: waits, and what else there is to show; sections without lines go."""
+  kept = [(head, lines) for head, lines in sections if lines]
+  cycle = _cycle({e.who: e.writer for e in edges})
+  if faults := dict(kept).get(FAULTS): verdict = f"a GPU faulted: {faults[0]}"
+  elif not edges and (stood := dict(kept).get(STOOD)): verdict = f"work does not end: {stood[0]}"
+  elif not edges and (waits := dict(kept).get(WAITS)): verdict = waits[0]
+  else: verdict = _verdict(edges, cycle, [])
+  return Report(verdict, edges, cycle, kept)
 
 
 # ---- what stands

@@ -38,7 +38,7 @@ class Outcome:
   texts: tuple[tuple[str, ...], ...] = ()  # of each draw, where they were asked for
   log: str = ""
   way: str = ""
-  calls: tuple[str, ...] = ()  # of the kernel driver, where faults are declared
+  calls: tuple[tuple[str, str], ...] = ()  # where faults are declared: the kind that fails each, and its name
   struck: int = 0  # declared faults that came
   handled: bool = False  # it ended in an error of tinyhw's, in one line
   timed_out: bool = False

@@ -305,7 +305,7 @@ class Happens:
     """The read pointer tells the host how far a queue has read."""
     if len(event.pointers) < 2 or step.queue is None or step.world is None: return
     runner = self.runner(event.vendor, step.queue)
-    read = step.world.reached(step.queue, event.pointers[0])
+    read = step.world.reached(step.queue, event.pointers[0], event.first)
     packets = max((p for entry, p in runner.ends if entry <= read), default=0)
     know = self.know_of_host(event.vendor)
     seat = know.seat(runner.agent)

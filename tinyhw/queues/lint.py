@@ -19,6 +19,7 @@ from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.events import Doorbell, Ioctl, Seen, Waited
 from tinyhw.queues.happens import HOST, Access, Conflict, Happens, Place, Runner, Use, facts_of, pointers
 from tinyhw.queues.world import PAGE, Allocation, Item, Launch
+from tinyhw.wire import codeobject
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,14 +222,14 @@ class Linter:
 
   def _doorbell(self, step: Step, event: Doorbell) -> None:
     assert step.queue is not None and step.world is not None
-    queue, unit = step.queue, step.world.unit(step.queue)
+    queue = step.queue
     last = step.follow.items[-1] if step.follow is not None and step.follow.items else None
     place = Place(event.vendor, 0, queue.name, step.submission, last, step.number)
     if len(event.pointers) == 2:
-      read = step.world.reached(queue, event.pointers[0])
-      ahead, room = (event.last - read) * unit, queue.size
+      ahead = event.last - step.world.reached(queue, event.pointers[0], event.first)
+      room = step.world.room(queue)
       if queue.size and event.last > event.first and ahead > room:
-        self._tell("ring-overrun", f"{ahead // unit} entries are not read, the ring has {room // unit}", (place,))
+        self._tell("ring-overrun", f"{ahead} entries are not read, the ring has room for {room}", (place,))
       told = step.world.told(queue, event.value)
       if told is not None and told != event.pointers[1]:
         self._tell("write-pointer", f"the doorbell says {told}, the write pointer in memory {event.pointers[1]}",
@@ -293,9 +294,12 @@ class Linter:
       self._tell("empty", f"grid {launch.grid}, block {launch.block}", (place,))
     there = self._address(step, place, launch.entry, 1, "runs code at")
     kernel = capture.kernels.get((vendor, launch.entry))
-    if there and kernel is None and step.queue.kind != "aql" and any(p.vendor == vendor for p in capture.programs):
+    if there and kernel is None and self._strange(vendor, step.queue.kind, launch.entry):
       names = listing.Names(capture, vendor, step.world)
-      self._tell("program", f"{launch.entry:#x} is {names.at(launch.entry)}, and no kernel begins there", (place,))
+      what = "kernel's descriptor is" if step.queue.kind == "aql" else "kernel begins"
+      self._tell("program", f"{launch.entry:#x} is {names.at(launch.entry)}, and no {what} there", (place,))
+    if step.queue.kind == "aql" and kernel is not None and kernel.argument_bytes:
+      self._address(step, place, launch.arguments, kernel.argument_bytes, "has arguments at")
     for use in pointers(capture, step, launch):
       made = step.world.find(use[0])
       if made is not None:
@@ -307,6 +311,17 @@ class Linter:
     if facts is None: return
     for rule, missing in contradictions(launch, facts): self._tell(rule, missing, (place,))
     for missing in arguments(capture, step, launch, facts): self._tell("argument", missing, (place,))
+
+  def _strange(self, vendor: str, kind: str, entry: int) -> bool:
+    """Whether an address that is no kernel's entry is known to be no program's. AQL packets name descriptors."""
+    programs = [p for p in self.capture.programs if p.vendor == vendor]
+    if kind != "aql": return bool(programs)
+    for program in programs:
+      image = self.capture.reader.blob(program.image)
+      if not program.address <= entry < program.address + program.size or image is None: continue
+      kernels = codeobject.load(image).kernels.values()
+      return all(program.address + k.descriptor_offset != entry for k in kernels)
+    return False
 
   def _advice(self, step: Step, place: Place, item: Item) -> None:
     assert step.queue is not None

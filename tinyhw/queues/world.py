@@ -221,9 +221,14 @@ class World(ABC):
   def pointers(self, queue: Queue) -> list[tuple[int, int]]:
     """(GPU address, bytes) of the ring's read and write pointer in memory."""
 
-  def reached(self, queue: Queue, read: int) -> int:
-    """How far a queue has read, in the units of `pending`, where its read pointer says `read`."""
+  def reached(self, queue: Queue, read: int, first: int) -> int:
+    """How far a queue has read, in the units of `pending`, where its read pointer says `read` at a doorbell whose
+    entries begin at `first`."""
     return read
+
+  def room(self, queue: Queue) -> int:
+    """How many units fit beside each other that are not read."""
+    return queue.size // self.unit(queue)
 
   def reaches(self, queue: Queue, made: Allocation) -> bool:
     """Whether the queue's GPU has memory in its page tables; True where nobody knows."""

@@ -126,7 +126,8 @@ def _child(request: dict[str, Any], body: Callable[[], None]) -> NoReturn:
 
 def _tell(request: dict[str, Any], failure: str, handled: bool = False) -> None:
   explored.finish()
-  Path(request["result"]).write_text(json.dumps({"failure": failure, "handled": handled, "modules": modules()}))
+  row = {"failure": failure, "handled": handled, "modules": modules() if request.get("modules") else []}
+  Path(request["result"]).write_text(json.dumps(row))
 
 
 def script(program: Sequence[str]) -> Callable[[], None]:

@@ -13,6 +13,7 @@ from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.library import stand_in
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.draws import Draws
+from tinyhw.mock.injected import Injected
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 SAXPY = HEAD + """
@@ -45,8 +46,9 @@ GARBAGE = 0xEEEE_EEEE_EEEE_EEEE  # what is where results go, before they are the
 class Client:
   """A machine with the library in front, and a current context on its first card."""
 
-  def __init__(self, cards: str = "sm_90", seed: int = 0, context: bool = True, draws: Draws | None = None) -> None:
-    self.machine = CudaMachine(cards, seed=seed, vram=1 << 28, draws=draws)
+  def __init__(self, cards: str = "sm_90", seed: int = 0, context: bool = True, draws: Draws | None = None,
+               injected: Injected | None = None) -> None:
+    self.machine = CudaMachine(cards, seed=seed, vram=1 << 28, draws=draws, injected=injected)
     self.library = stand_in(self.machine)
     if context:
       self.call("cuInit", 0)

@@ -380,6 +380,9 @@ class AMDRuntime(GpuRuntime):
     """All memory that this GPU has now (the cache of freed buffers included: it is still mapped)."""
     return (buffer for buffer in list(self.kfd.buffers) if self.gpu.gpu_id in buffer.mapped)
 
+  def sees(self, address: int) -> bool:
+    return any(b.address <= address < b.address + b.size for b in self.live_buffers())
+
   def peek(self, address: int) -> int | None:
     """The dword at a GPU address, if the host sees it."""
     for buffer in list(self.kfd.buffers):

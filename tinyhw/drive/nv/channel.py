@@ -106,6 +106,10 @@ class PushRing(Ring):
     self._look()
     return self._free % self.size
 
+  def pointers(self) -> str:
+    """The entries that host and device look at, for people."""
+    return f"GP_GET is {self._userd.GPGet:#x}, GP_PUT {self._userd.GPPut:#x}"
+
   @property
   def used(self) -> int:
     """Words that may still be read."""

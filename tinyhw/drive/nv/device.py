@@ -342,6 +342,9 @@ class NVRuntime(GpuRuntime):
 
   # ---- for tools, reports and tests
 
+  def sees(self, address: int) -> bool:
+    return any(b.address <= address < b.address + b.size and self.gpu.uuid in b.mapped for b in list(self.rm.buffers))
+
   def peek(self, address: int) -> int | None:
     """The dword at a GPU address, if the host sees it."""
     for buffer in list(self.rm.buffers):

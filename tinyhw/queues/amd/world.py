@@ -106,7 +106,7 @@ class AmdWorld(World):
 
   def _created(self, a: Any) -> None:
     kind = _QUEUES.get(int(a.queue_type), "pm4")
-    gpus = sorted({q.gpu for q in self.queues} | {int(a.gpu_id)})
+    gpus = list(dict.fromkeys([*(q.gpu for q in self.queues), int(a.gpu_id)]))  # by their first queue
     name = f"GPU{gpus.index(int(a.gpu_id))}.{kind.upper()}.{int(a.queue_id)}"
     queue = Queue(len(self.queues), name, kind, int(a.gpu_id), int(a.ring_base_address), int(a.ring_size),
                   int(a.queue_id), state=AmdState())

@@ -224,9 +224,10 @@ class NvWorld(World):
     uuid = self._gpu_uuids.get(queue.gpu)
     return made.seen_by is None or uuid is None or uuid in made.seen_by
 
-  def reached(self, queue: Queue, read: int) -> int:
-    entries = queue.size // gpfifo.SIZE or 1
-    return queue.at - (queue.at - read) % entries
+  def reached(self, queue: Queue, read: int, first: int) -> int:
+    return first - (first - read) % (queue.size // gpfifo.SIZE or 1)
+
+  def room(self, queue: Queue) -> int: return queue.size // gpfifo.SIZE - 1  # GP_PUT at GP_GET: nothing is there
 
   def unit(self, queue: Queue) -> int: return gpfifo.SIZE
 
