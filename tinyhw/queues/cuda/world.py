@@ -7,7 +7,7 @@ from tinyhw.autogen import cuda
 from tinyhw.core.errors import DecodeError
 from tinyhw.queues.cuda.stream import KINDS, STEP, CudaFollow, effects, packet, timeline
 from tinyhw.queues.events import Buffer, Doorbell, Event, Function, Ioctl, Mmap, Munmap, Program, Stream, Work
-from tinyhw.queues.world import Allocation, Follow, Item, Launch, Queue, Read, World
+from tinyhw.queues.world import Allocation, Follow, Item, Knows, Launch, Queue, Read, World
 
 HOST, DEVICE = "HOST", "DEVICE"
 TIMELINE, PROGRAM = "timeline", "program"  # kinds of what has an address and is no memory
@@ -56,7 +56,7 @@ class CudaWorld(World):
     self.queues.append(Queue(event.queue, event.name, "stream", event.gpu, 0, 0, event.handle))
     self._add(timeline(event.queue), STEP, TIMELINE, event.gpu, 0, when).label = f"timeline of {event.name}"
 
-  def submitted(self, event: Doorbell, read: Read) -> Follow | None:
+  def submitted(self, event: Doorbell, read: Read, knows: Knows | None = None) -> Follow | None:
     if not isinstance(event, Work) or not 0 <= event.queue < len(self.queues): return None
     if event.node not in KINDS: raise DecodeError(f"work of kind {event.node} is not known", where="capture")
     queue = self.queues[event.queue]
@@ -89,4 +89,6 @@ class CudaWorld(World):
   def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]: return value - 1, value
   def ring_pieces(self, queue: Queue, first: int, last: int) -> list[tuple[int, int]]: return []
   def pointers(self, queue: Queue) -> list[tuple[int, int]]: return []
-  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Follow: return CudaFollow()
+
+  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> Follow:
+    return CudaFollow()
