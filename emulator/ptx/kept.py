@@ -14,8 +14,9 @@ from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.ptx.link import Kernel, Linked, link
 from tinyhw.isa.ptx import parse
 
-SOURCES: Final = ("emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py", "emulator/values/*.py",
-                  "emulator/memory/*.py", "isa/ptx/*.py", "core/host.py")
+SOURCES: Final = ("emulator/*.py", "emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py",
+                  "emulator/check/*.py", "emulator/check/ptx/*.py", "emulator/values/*.py", "emulator/memory/*.py",
+                  "isa/ptx/*.py", "arch/*.py", "core/host.py")
 _PARSED: Final = frozenset({"module", "flats", "shared", "scope"})
 _LOCK: Final = lock()
 
