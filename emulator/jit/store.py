@@ -9,8 +9,9 @@ from tinyhw.core.store import Store, store_in
 from tinyhw.core.store import sources_digest as digest_of
 
 VARIABLE: Final = "TINYHW_CACHE"
-_SOURCES: Final = ("emulator/jit/*.py", "emulator/jit/amdgcn/*.py", "emulator/amdgcn/**/*.py", "emulator/values/*.py",
-                   "emulator/memory/*.py", "isa/amdgcn/codes.py", "isa/amdgcn/images.py", "isa/amdgcn/model.py",
+_SOURCES: Final = ("emulator/*.py", "emulator/jit/*.py", "emulator/jit/amdgcn/*.py", "emulator/amdgcn/**/*.py",
+                   "emulator/check/*.py", "emulator/check/amdgcn/*.py", "emulator/values/*.py", "emulator/memory/*.py",
+                   "isa/amdgcn/__init__.py", "isa/amdgcn/codes.py", "isa/amdgcn/images.py", "isa/amdgcn/model.py",
                    "isa/amdgcn/tables.py", "autogen/amdgcn*.py", "autogen/sq.py", "arch/*.py", "core/host.py",
                    "core/memory.py")
 

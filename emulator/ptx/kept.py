@@ -14,8 +14,9 @@ from tinyhw.emulator.jit.store import store
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.link import Linked
 
-SOURCES: Final = ("emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py", "emulator/values/*.py",
-                  "emulator/memory/*.py", "isa/ptx/*.py", "core/host.py")
+SOURCES: Final = ("emulator/*.py", "emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py",
+                  "emulator/check/*.py", "emulator/check/ptx/*.py", "emulator/values/*.py", "emulator/memory/*.py",
+                  "isa/ptx/*.py", "arch/*.py", "core/host.py")
 
 
 def key(text: bytes) -> str:

@@ -11,7 +11,10 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from tinyhw.emulator.amdgcn.bind import source_names
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.check.amdgcn.effects import SCC, SGPR0, VGPRS, Effects, dwords, effects
+from tinyhw.emulator.check.amdgcn.spread import spread
 from tinyhw.emulator.jit.amdgcn.context import KNOWN_OUT, SHADOWS_IN, SHADOWS_OUT
 from tinyhw.emulator.jit.amdgcn.state import HEADER, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
@@ -25,11 +28,6 @@ _PARTS: Final = (65535, -65536)  # of a register, as its halves
 _ADDRESSES: Final = frozenset({"vaddr", "saddr", "sbase", "srsrc", "rsrc", "soffset", "addr"})
 _STORED: Final = ("vdata", "data0", "data1", "sdata")
 _LANES: Final = re.compile(r"ds_(b?permute|swizzle)")
-_MOVE: Final = re.compile(r"v_mov_b(16|32|64)$|v_accvgpr_(read|write|mov)(_b32)?$|v_not_b(16|32)$|v_swap")
-_BITWISE: Final = re.compile(r"v_(and|or|xor|xnor|or3|xor3|and_or|bfi)_b32$")
-_CARRIES: Final = re.compile(r"v_(add|sub|subrev|mul_lo|add3|lshl_add|mad|mul)_(nc_|co_)?[ui](32|64)"
-                             r"(_u32|_[iu]32)?$")
-_SHIFT: Final = re.compile(r"v_(lshl|lshr|ashr)rev_[bi]32$")
 _S_LOGIC: Final = re.compile(r"s_(mov|not|and|or|xor|nand|nor|xnor|andn2|orn2|and_not1|or_not1)_b(32|64)$")
 _SAVEEXEC: Final = re.compile(r"(?a)s_\w+_(saveexec|wrexec)_b(32|64)$")
 
@@ -394,7 +392,6 @@ class Shadows:
 
   def _write(self, i: Instruction, does: Effects, bad: Bits) -> None:
     """Everything that the instruction writes is undefined where `bad`."""
-    masks = [r for r in does.writes if SGPR0 <= r < SCC]
     d = i.operands.get("vdst")
     for r in does.writes:
       if r < VGPRS:
@@ -404,6 +401,11 @@ class Shadows:
         if i.variant == "sdwa": kept, bad = set(), self._or(bad, self.half(r, 0), self.half(r, 1))
         for k in {0, 1} - kept: self.put_half(r, k, bad)
       elif r == SCC: self.put_scalar(SCC - SGPR0, self._scc(bad))
+    self._masked(does, bad)
+
+  def _masked(self, does: Effects, bad: Bits) -> None:
+    """A mask that the instruction writes is undefined where `bad`, and what else it writes of scalar registers."""
+    masks = [r for r in does.writes if SGPR0 <= r < SCC]
     if masks: self.put_mask(masks[0] - SGPR0, self._active(bad))
     for r in masks[self.lanes // 32:]: self.put_scalar(r - SGPR0, self._scc(bad))
 
@@ -411,14 +413,14 @@ class Shadows:
     return None if bad is None else self.op(f"sext i1 {self.op(f'icmp ne {self.t} {bad}, 0')} to i32")
 
   def _move(self, i: Instruction) -> bool:
-    if "swap" in i.mnemonic:
-      a, b = i.operands["vdst"], i.operands["src0"]
-      if a.half is not None: return False
-      x, y = self._halves_of(i, a), self._halves_of(i, b)
-      for o, halves in ((a, y), (b, x)):
-        for k in (0, 1): self.put_half(o.value, k, halves[k])
-      return True
-    return self._placed(i, self._halves_of(i, i.operands["src0"]))
+    """A move or an exchange: halves as they are."""
+    if "swap" not in i.mnemonic: return self._placed(i, self._halves_of(i, i.operands["src0"]))
+    a, b = i.operands["vdst"], i.operands["src0"]
+    if a.half is not None: return False
+    x, y = self._halves_of(i, a), self._halves_of(i, b)
+    for o, halves in ((a, y), (b, x)):
+      for k in (0, 1): self.put_half(o.value, k, halves[k])
+    return True
 
   def _placed(self, i: Instruction, halves: list[Bits]) -> bool:
     d = i.operands["vdst"]
@@ -439,39 +441,21 @@ class Shadows:
     if o.kind == "const" and 193 <= o.value <= 208: return (192 - o.value) & 0xFFFFFFFF
     return None
 
-  def _bitwise(self, i: Instruction) -> bool:
-    sources = self._sources(i)
-    halves = [self._halves_of(i, o) or [None, None] for o in sources]
-    out = [self._or(*(h[k] for h in halves)) for k in (0, 1)]
-    if i.mnemonic == "v_and_b32":
-      for o in sources:
-        c = self._constant(o)
-        if c is None: continue
-        if not c & 0xFFFF: out[0] = None
-        if not c >> 16: out[1] = None
-    return self._placed(i, out)
-
-  def _carried(self, i: Instruction) -> bool:
-    halves = [self._halves_of(i, o) for o in self._sources(i) if o.dwords]
-    below: Bits = None
-    out: list[Bits] = []
-    for k in range(2 * len(dwords(i.operands["vdst"], self.lanes))):
-      below = self._or(below, *(h[k] for h in halves if k < len(h)))
-      out.append(below)
-    self._placed(i, out)
-    if "sdst" in i.operands: self.put_mask(i.operands["sdst"].value, self._active(below))
+  def _spread(self, i: Instruction) -> bool:
+    """Halves of the results by what they depend on (`check.amdgcn.spread`)."""
+    meaning = MEANINGS.get(i.mnemonic, i.isa)
+    if meaning is None: return False
+    sources = [i.operands[name] for name in source_names(i)[:len(meaning.sources)]]
+    if len(sources) != len(meaning.sources): return False
+    known = tuple(self._constant(o) if t in {"u32", "i32"} else None for o, t in zip(sources, meaning.sources))
+    depends = spread(meaning, known)
+    if depends is None: return False
+    halves = [self._halves_of(i, o) for o in sources]
+    for t, parts in zip(meaning.results, depends):
+      bits = [self._or(*(halves[s][k] for s, k in sorted(part) if k < len(halves[s]))) for part in parts]
+      if t == "mask": self._masked(self._effects[i], bits[0])
+      else: self._placed(i, bits)
     return True
-
-  def _shifted(self, i: Instruction) -> bool:
-    by = self._constant(i.operands["src0"])
-    value = i.operands.get("src1", i.operands.get("vsrc1"))
-    if by is None or value is None: return False
-    halves = self._halves_of(i, value) or [None, None]
-    low, high = halves
-    if i.mnemonic.startswith("v_lshlrev"):
-      return self._placed(i, [None, low] if by & 31 >= 16 else [low, self._or(low, high)])
-    top = high if i.mnemonic.startswith("v_ashr") else None
-    return self._placed(i, [high, top] if by & 31 >= 16 else [self._or(low, high), high])
 
   def _select(self, i: Instruction) -> bool:
     sources = self._sources(i)
@@ -636,7 +620,18 @@ class Shadows:
       for k in (0, 1): self.put_half(target, k, halves_[k])
 
 
+# By name: what has no meaning of its own, of whole registers of integers. All else that has one goes by that.
 _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[Shadows, Instruction], bool]], ...]] = (
-  (_MOVE, Shadows._move), (_BITWISE, Shadows._bitwise), (_SHIFT, Shadows._shifted), (_CARRIES, Shadows._carried),
+  (re.compile(r"v_(mov|not)_b16$|v_swap_b(16|32)$"), Shadows._move),
   (re.compile(r"v_cndmask_b32$"), Shadows._select), (re.compile(r"v_read(first)?lane_b32$"), Shadows._one_lane),
-  (re.compile(r"v_writelane_b32$"), Shadows._write_lane), (re.compile(r"(?a)v_pk_\w+16$"), Shadows._packed))
+  (re.compile(r"v_writelane_b32$"), Shadows._write_lane), (re.compile(r"(?a)v_pk_\w+16$"), Shadows._packed),
+  (re.compile(r"v_"), Shadows._spread))
+
+
+def rule_of(mnemonic: str, vector: bool) -> str:
+  """What says how undefined bits spread in a plain instruction of that name: "" where all of it is undefined when a
+  bit is."""
+  if vector: return next(rule.__name__ for pattern, rule in _RULES if pattern.match(mnemonic))
+  rules = ((_S_LOGIC.match(mnemonic), "_s_logic"), (_SAVEEXEC.match(mnemonic), "_saveexec"),
+           (mnemonic.startswith("s_cselect"), "_s_select"))
+  return next((name for found, name in rules if found), "")
