@@ -28,7 +28,7 @@ from tinyhw.tools.mutate.worker import Job, Server, computing
 # (room, function, change, a part of the line, who notices). Those of `QUICK` were not noticed once, or run at import;
 # their tests are soon collected.
 QUICK = {
-  "Shape.dimensions",
+  "LaunchShape.dimensions",
   "Kfd._create_event_page",
   "AMDRuntime.is_peer",
   "_load",
@@ -39,7 +39,7 @@ QUICK = {
   "Adam._change",
 }
 ALL = (
-  ("drive", "Shape.dimensions", "2 becomes 3", "self.grid[2]",
+  ("drive", "LaunchShape.dimensions", "2 becomes 3", "self.grid[2]",
    "drive/test_what_is_asked.py::test_the_dimensions_of_a_launch"),
   ("drive", "Kfd._create_event_page", "8 becomes 9", "KFD_SIGNAL_EVENT_LIMIT",
    "drive/test_what_is_asked.py::test_the_event_page_has_a_slot_for_every_event"),

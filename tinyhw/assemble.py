@@ -17,7 +17,7 @@ from tinyhw.compile.nvidia import nvjitlink, ptxas
 from tinyhw.compile.nvidia.installed import library, program
 from tinyhw.core.errors import DecodeError, InvalidArgument, MissingTool, Unsupported
 from tinyhw.wire import cubin
-from tinyhw.wire.cubin import Data, Entry, Parameter
+from tinyhw.wire.cubin import CubinEntry, Data, Parameter
 
 VARIABLE: Final = "TINYHW_PTXAS"
 _TARGET: Final = re.compile(rb"^\s*\.target\s+((sm_\d+)[af]?)\b", re.M)
@@ -91,9 +91,9 @@ def bare(ptx: bytes, arch: NvArch) -> bytes:
     most, exact, together = kernel.maxntid, kernel.reqntid, kernel.reqnctapercluster
     x, y, z = (*(exact or most or ()), 1, 1, 1)[:3]
     a, b, c = (*(together or ()), 1, 1, 1)[:3]
-    entries.append(Entry(name, tuple(Parameter(*p) for p in kernel.params), kernel.shared,
-                         x * y * z if exact or most else 0, (x, y, z) if exact else None, local=kernel.frame,
-                         cluster=None if together is None else (a, b, c)))
+    entries.append(CubinEntry(name, tuple(Parameter(*p) for p in kernel.params), kernel.shared,
+                              x * y * z if exact or most else 0, (x, y, z) if exact else None, local=kernel.frame,
+                              cluster=None if together is None else (a, b, c)))
   variables, addresses = [], []
   for name, offset in linked.offsets.items():
     variables.append((name.partition("#")[0].rpartition("::")[2], offset, 0))

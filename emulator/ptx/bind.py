@@ -22,7 +22,7 @@ from tinyhw.emulator.values.ops import Ops
 from tinyhw.emulator.values.rounding import Directed, DirectedOps
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES, Form
-from tinyhw.isa.ptx.model import Arguments, Minus, Name, Not, Operand, Pair, Part, Vector
+from tinyhw.isa.ptx.model import Arguments, Minus, Name, Not, Operand, OperandPart, Pair, Vector
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
@@ -99,7 +99,7 @@ def _is_address(code: Code, line: Line) -> bool:
     if isinstance(o, Name): return operands.register(by, o) == result
     if isinstance(o, Vector | Arguments): return any(bare(by, e) for e in o.elements)
     if isinstance(o, Pair): return bare(by, o.first) or bare(by, o.second)
-    return isinstance(o, Not | Minus | Part) and bare(by, o.operand)
+    return isinstance(o, Not | Minus | OperandPart) and bare(by, o.operand)
   return not any(bare(by, o) for by in code.flat.lines if by is not line for o in by.instruction.operands)
 
 

@@ -42,7 +42,7 @@ def _aligned(at: int, align: int) -> int: return -(-at // align) * align
 
 
 @dataclass(frozen=True)
-class Kernel:
+class EntryPoint:
   """What a launch asks of a kernel: `params` are (offset, bytes), `shared` the bytes that it declares, `frame` those of
   a thread's variables; `stack` also those of all that it calls, None where nobody knows; what directives of these names
   say."""
@@ -57,7 +57,7 @@ class Kernel:
   def row(self) -> dict[str, Any]: return asdict(self)
 
   @classmethod
-  def of(cls, row: dict[str, Any]) -> Kernel:
+  def of(cls, row: dict[str, Any]) -> EntryPoint:
     """The inverse of `row`, also when that has been JSON."""
     def numbers(x: list[int] | None) -> tuple[int, ...] | None: return None if x is None else tuple(x)
     return cls(tuple((at, size) for at, size in row["params"]), row["shared"], row["frame"], row["stack"],
@@ -84,7 +84,7 @@ class Linked:
   _reachable: dict[str, list[str]] = field(default_factory=dict, repr=False)
   _names: dict[str, set[str]] = field(default_factory=dict, repr=False)
   text: bytes = field(default=b"", repr=False)
-  kernels: dict[str, Kernel] = field(default_factory=dict, repr=False)
+  kernels: dict[str, EntryPoint] = field(default_factory=dict, repr=False)
   notes: dict[str, Any] = field(default_factory=dict, repr=False)
   origin: Linked | None = field(default=None, repr=False)  # what it is with its variables where the text has them
   _kept: tuple[int, int] = (0, 0)
@@ -114,15 +114,15 @@ class Linked:
   @cached_property
   def sm(self) -> int: return self.module.sm
 
-  def kernel(self, name: str) -> Kernel:
+  def kernel(self, name: str) -> EntryPoint:
     """What a launch asks of a kernel. Raises InvalidArgument, listing the kernels there are."""
     known = self.kernels.get(name)
     if known is None:
       entry = self.entry(name)
       flat = self.flats[name]
       stack = self._deep(name, {})
-      known = Kernel(tuple((p.offset, p.size) for p in flat.params), self.shared_of(name)[1], flat.frame, stack,
-                     *(entry.directive(d) for d in _DIRECTIVES))
+      known = EntryPoint(tuple((p.offset, p.size) for p in flat.params), self.shared_of(name)[1], flat.frame, stack,
+                         *(entry.directive(d) for d in _DIRECTIVES))
       self.kernels[name] = known
     return known
 
@@ -275,7 +275,7 @@ class Known(Linked):
     self.version, self.target, self.sm = (row["version"][0], row["version"][1]), tuple(row["target"]), row["sm"]
     self.offsets, self.size = row["offsets"], len(image)
     self.fixups = [(offset, size, name, addend) for offset, size, name, addend in row["fixups"]]
-    self.kernels = {name: Kernel.of(found) for name, found in row["kernels"].items()}
+    self.kernels = {name: EntryPoint.of(found) for name, found in row["kernels"].items()}
     self.notes = row["notes"]
     self._reachable, self._names = {}, {}
     self._kept = len(self.kernels), len(self.notes)

@@ -15,7 +15,7 @@ from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.scope import Line, Place, Range, Register
 from tinyhw.isa.ptx.forms import SIZES
-from tinyhw.isa.ptx.model import Float, Function, Int, Name, Not, Operand, Pair, Part, Sum, Vector
+from tinyhw.isa.ptx.model import Float, Function, Int, Name, Not, Operand, OperandPart, Pair, Sum, Vector
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
@@ -62,7 +62,7 @@ def zero(type_: str) -> Value:
 
 def register(line: Line, operand: Operand) -> Register | None:
   """The register that an operand is, or a half of one of b128."""
-  if isinstance(operand, Part) and operand.part in {"lo", "hi"}:
+  if isinstance(operand, OperandPart) and operand.part in {"lo", "hi"}:
     whole = register(line, operand.operand)
     if whole is None or whole.type != "b128":
       raise DecodeError(f"{line.instruction.name} needs a register of b128", where=where(line))
@@ -131,7 +131,7 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
   if isinstance(operand, Sum):
     address = dtype.type(code.address(line, operand.name) + bytes_past(line, operand))
     return code.based(line, operand.name, address)
-  if isinstance(operand, Part):
+  if isinstance(operand, OperandPart):
     half = register(line, operand)
     if half is not None: return _register(half.number, half.type, type_)
   if not isinstance(operand, Name):
@@ -222,7 +222,7 @@ def _stored(n: int) -> Writer:
 def halves(operand: Operand) -> tuple[Operand, Operand]:
   """The two registers of 64 bits that one of b128 is; of a vector of two they are its elements."""
   if isinstance(operand, Vector) and len(operand.elements) == 2: return operand.elements[0], operand.elements[1]
-  return Part(operand, "lo"), Part(operand, "hi")
+  return OperandPart(operand, "lo"), OperandPart(operand, "hi")
 
 
 def pair(line: Line) -> tuple[Operand, Operand | None]:

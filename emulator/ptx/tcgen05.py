@@ -130,7 +130,7 @@ def _relinquish(code: Code, line: Line, form: Form) -> Step:
 
 # ---- between registers and tensor memory
 
-class Access:
+class TmemAccess:
   """The words that a tcgen05.ld or tcgen05.st of a warp touches."""
 
   def __init__(self, code: Code, line: Line, form: Form, place: Operand, half: Operand | None) -> None:
@@ -166,7 +166,7 @@ class Access:
     return block, self.lanes + lane, self.columns + column
 
 
-def _registers(line: Line, operand: Operand, access: Access) -> tuple[Operand, ...]:
+def _registers(line: Line, operand: Operand, access: TmemAccess) -> tuple[Operand, ...]:
   found = operands.elements(line, operand)
   if len(found) != access.registers:
     raise DecodeError(f"{line.instruction.name} has {access.registers} registers", where=where(line))
@@ -179,7 +179,7 @@ def _ld(code: Code, line: Line, form: Form) -> Step:
   to, *rest = i.operands
   extreme = rest.pop(0) if reduces else None
   t = form.type if reduces else "b32"
-  access = Access(code, line, form, rest[0], rest[1] if len(rest) > 1 else None)
+  access = TmemAccess(code, line, form, rest[0], rest[1] if len(rest) > 1 else None)
   writes = [operands.writer(code, line, o, t) for o in _registers(line, to, access)]
   reduced = None if extreme is None else operands.writer(code, line, extreme, t)
   fold = _extreme(form) if reduces else None
@@ -212,7 +212,7 @@ def _extreme(form: Form) -> Callable[..., Value]:
 
 def _st(code: Code, line: Line, form: Form) -> Step:
   i = line.instruction
-  access = Access(code, line, form, i.operands[0], i.operands[1] if len(i.operands) > 2 else None)
+  access = TmemAccess(code, line, form, i.operands[0], i.operands[1] if len(i.operands) > 2 else None)
   reads = [operands.reader(code, line, o, "b32") for o in _registers(line, i.operands[-1], access)]
 
   def run(group: Warps) -> None:

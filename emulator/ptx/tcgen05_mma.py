@@ -43,7 +43,7 @@ SCALES: Final = {"ue8m0": np.array([*(2.0 ** (c - 127) for c in range(255)), np.
 
 
 @dataclass(frozen=True)
-class Shape:
+class MmaShape:
   """What a descriptor says of a product: M rows of both blocks, N columns, K elements, their types."""
   m: int
   n: int
@@ -71,7 +71,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Part:
+class AccumulatorPart:
   """Lanes that hold rows of a sum, for some of its columns."""
   lanes: Value
   rows: Value
@@ -79,24 +79,24 @@ class Part:
   columns: int
 
 
-def halved(shape: Shape, pair: int, weights: bool) -> bool:
+def halved(shape: MmaShape, pair: int, weights: bool) -> bool:
   """Whether a product uses half of the lanes (layouts C and F): its matrices begin at lane 0 or 16."""
   return shape.m // pair == 64 and not weights and (pair == 1 or shape.sparse)
 
 
-def parts(m: int, n: int, pair: int, weights: bool, lane: int, sparse: bool = False) -> list[Part] | None:
+def parts(m: int, n: int, pair: int, weights: bool, lane: int, sparse: bool = False) -> list[AccumulatorPart] | None:
   """Where a block's rows of the sum lie (layouts A to G); None where there is no such shape."""
   rows = m // pair
   every = np.arange(rows)
-  if rows == 128: return [Part(every, every, 0, n)]
+  if rows == 128: return [AccumulatorPart(every, every, 0, n)]
   if rows == 64 and (pair == 2 and not sparse or weights):
-    return [Part(64 * h + every, every, h * n // 2, n // 2) for h in (0, 1)]
-  if rows == 64: return [Part(every // 16 * 32 + every % 16 + (lane & 16), every, 0, n)]
-  if rows == 32 and weights: return [Part(32 * q + every, every, q * n // 4, n // 4) for q in range(4)]
+    return [AccumulatorPart(64 * h + every, every, h * n // 2, n // 2) for h in (0, 1)]
+  if rows == 64: return [AccumulatorPart(every // 16 * 32 + every % 16 + (lane & 16), every, 0, n)]
+  if rows == 32 and weights: return [AccumulatorPart(32 * q + every, every, q * n // 4, n // 4) for q in range(4)]
   return None
 
 
-def described(t: Thread, kind: str, word: int, pair: int, weights: bool, wanted: int, sparse: bool) -> Shape:
+def described(t: Thread, kind: str, word: int, pair: int, weights: bool, wanted: int, sparse: bool) -> MmaShape:
   """What an instruction descriptor says; `wanted` is how many scale factors a row has. Raises MachineFault for one that
   says what there is not."""
   def fault(text: str) -> Exception: return t.fault(f"an instruction descriptor ({word:#010x}) with {text}")
@@ -134,8 +134,8 @@ def described(t: Thread, kind: str, word: int, pair: int, weights: bool, wanted:
   depth = (64 if dense else 8 * DEPTH // max(BITS[a], 8)) << sparse
   if scaled and d.k: depth = LONG
   saturates = bool(not scaled and d.saturate)
-  return Shape(m, n, depth, a, b, sums, signs, turned, dense, saturates, scales, sparse,
-               0 if scaled else d.selector)
+  return MmaShape(m, n, depth, a, b, sums, signs, turned, dense, saturates, scales, sparse,
+                  0 if scaled else d.selector)
 
 
 def _scales(d: Any, kind: str, wanted: int, long: bool) -> tuple[str, int, int, int] | None:
@@ -161,7 +161,7 @@ def elements(raw: Value, t: str, dense: bool, shared: bool) -> Value:
   return found.reshape(*found.shape[:-2], -1)
 
 
-def of_shared(source: Chunks, block: int, rows: int, shape: Shape, which: int) -> Value:
+def of_shared(source: Chunks, block: int, rows: int, shape: MmaShape, which: int) -> Value:
   """Rows of an operand in a block's shared memory [rows, k]; `which` is 0 for A, 1 for B."""
   t, depth = (shape.a, shape.b)[which], (shape.stored, shape.k)[which]
   n = 32 if shape.dense else 8 * CHUNK // BITS.get(t, 8)  # elements of a chunk
@@ -171,7 +171,7 @@ def of_shared(source: Chunks, block: int, rows: int, shape: Shape, which: int) -
   return found.transpose(0, 2, 1).reshape(-1, depth)[:rows]
 
 
-def of_tensor(cells: Value, column: int, lanes: Value, shape: Shape) -> Value:
+def of_tensor(cells: Value, column: int, lanes: Value, shape: MmaShape) -> Value:
   """Rows of A in tensor memory [lanes, elements that are stored]."""
   raw = np.ascontiguousarray(cells[lanes, column:column + shape.words]).view(np.uint8).reshape(len(lanes), -1, CHUNK)
   return elements(raw, shape.a, shape.dense, False).reshape(len(lanes), shape.stored)
@@ -192,7 +192,7 @@ def _further(rows: int) -> int: return 4 if rows <= tmem.LANES else 8
 
 # ---- the product
 
-def columns_of(t: Thread, word: int, shape: Shape) -> tuple[int, Value]:
+def columns_of(t: Thread, word: int, shape: MmaShape) -> tuple[int, Value]:
   """(first column of B, which of its columns are zero) of a descriptor of .ws. Raises MachineFault for one that means
   nothing."""
   def fault(text: str) -> Exception: return t.fault(f"a mask of columns ({word:#018x}) with {text}")
@@ -284,7 +284,7 @@ class Product:
                 None if mask is None else columns_of(t, int(mask[k]), shape))
     group.cohort.changes.count += 1
 
-  def _one(self, t: Thread, shape: Shape, d: int, a: int, b: int, adds: bool, scales: list[int],
+  def _one(self, t: Thread, shape: MmaShape, d: int, a: int, b: int, adds: bool, scales: list[int],
            off: list[int], metadata: int | None, mask: tuple[int, Value] | None) -> None:
     lane, column = d >> 16, d & 0xFFFF
     found = parts(shape.m, shape.n, self.pair, self.weights, lane, shape.sparse)
@@ -332,7 +332,7 @@ class Product:
         self._added(cells, part, shape, mine, z[part.first:part.first + part.columns], column, adds,
                     off[4 * number:4 * number + 4])
 
-  def _spread(self, t: Thread, cells: Value, part: Part, column: int, stored: Value) -> Value:
+  def _spread(self, t: Thread, cells: Value, part: AccumulatorPart, column: int, stored: Value) -> Value:
     """Rows of a sparse matrix with their zeros. Metadata of nothing but zeros, which CUTLASS's have, may be any."""
     found = tcgen05_sparse.codes(cells, part.lanes, column, self.kind)
     bad = tcgen05_sparse.meaningless(found, self.kind) & stored.reshape(*found.shape, -1).any(axis=2)
@@ -342,7 +342,7 @@ class Product:
                     "no meaning")
     return tcgen05_sparse.expanded(stored, found, self.kind)
 
-  def _places(self, shape: Shape, a: int, scales: list[int], metadata: int | None) -> list[tuple[int, int, str]]:
+  def _places(self, shape: MmaShape, a: int, scales: list[int], metadata: int | None) -> list[tuple[int, int, str]]:
     """(first column, columns, what) of what is read in tensor memory."""
     out = [(a, shape.words, "a matrix in")] if self.in_tensor else []
     if metadata is not None: out.append((metadata, tcgen05_sparse.words(self.kind), "metadata in"))
@@ -352,7 +352,7 @@ class Product:
       out.append((at, -(-rows // 32) + words * _further(rows), "scale factors in"))
     return out
 
-  def _added(self, cells: Value, part: Part, shape: Shape, x: Value, y: Value, column: int, adds: bool,
+  def _added(self, cells: Value, part: AccumulatorPart, shape: MmaShape, x: Value, y: Value, column: int, adds: bool,
              off: list[int]) -> None:
     lanes = part.lanes[:, None]
     columns = np.arange(column, column + part.columns)[None, :]

@@ -11,7 +11,7 @@ from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.meanings import video
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx.forms import Form
-from tinyhw.isa.ptx.model import Minus, Operand, Part
+from tinyhw.isa.ptx.model import Minus, Operand, OperandPart
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
@@ -28,7 +28,7 @@ def _taken(line: Line, operand: Operand, good: re.Pattern[str]) -> tuple[Operand
   """(the operand without them, its part, whether it is negated)."""
   negated = isinstance(operand, Minus)
   if isinstance(operand, Minus): operand = operand.operand
-  if not isinstance(operand, Part): return operand, "", negated
+  if not isinstance(operand, OperandPart): return operand, "", negated
   if good.fullmatch(operand.part) is None:
     raise DecodeError(f"{line.instruction.name} has no part .{operand.part}", where=where(line))
   return operand.operand, operand.part, negated

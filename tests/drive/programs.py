@@ -17,9 +17,9 @@ import pytest
 from tests.drive.conftest import ADD, ASKS, compile_ir
 from tinyhw.core.errors import Error
 from tinyhw.drive.amd import device as driver
-from tinyhw.drive.amd.batch import Batch, Launch
+from tinyhw.drive.amd.batch import Batch, BatchedLaunch
 from tinyhw.drive.amd.device import AMDRuntime
-from tinyhw.drive.amd.kfd import Memory
+from tinyhw.drive.amd.kfd import Domain
 from tinyhw.drive.base import Allocation
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.port import MockPort
@@ -254,7 +254,7 @@ def signals(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 @program
 def long(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """A kernel that runs until the host lets it go, long enough to be taken off the card and put back."""
-  out, flag = upload(gpu, np.zeros(1, np.uint32)), gpu.kfd.alloc(gpu.gpu, 4096, Memory.GTT)
+  out, flag = upload(gpu, np.zeros(1, np.uint32)), gpu.kfd.alloc(gpu.gpu, 4096, Domain.GTT)
   gpu.load(objects()[2], "waits").launch(struct.pack("<QQ", flag.address, out.address), (1, 1, 1), (1, 1, 1))
   words = flag.bytes().cast("I")
   for step in range(60):
@@ -310,8 +310,8 @@ def batches(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   fill, add = gpu.load(objects()[0], "fill"), gpu.load(objects()[0], "add")
   a, b = gpu.alloc(4 * LANES), upload(gpu, np.zeros(LANES, np.float32))
   assert a.address is not None and b.address is not None
-  adding = Launch(add, struct.pack("<QQQ", b.address, a.address, b.address), (1, 1, 1), (LANES, 1, 1))
-  first = Launch(fill, struct.pack("<QihxxdB", a.address, 0x3F800000, 0, 0.0, 0), (1, 1, 1), (LANES, 1, 1))
+  adding = BatchedLaunch(add, struct.pack("<QQQ", b.address, a.address, b.address), (1, 1, 1), (LANES, 1, 1))
+  first = BatchedLaunch(fill, struct.pack("<QihxxdB", a.address, 0x3F800000, 0, 0.0, 0), (1, 1, 1), (LANES, 1, 1))
   batch = Batch(gpu, [adding, first, adding, adding, first])
   gpu.copyin(a, memoryview(bytes(4 * LANES)))
   for _ in range(2):

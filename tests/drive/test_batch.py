@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.strength import examples
 from tinyhw.drive import cpu
 from tinyhw.drive.base import Allocation, Launch, Program
-from tinyhw.drive.batch import MOST, Row, batch
+from tinyhw.drive.batch import MOST, LaunchRow, batch
 from tinyhw.drive.cpu import HostRunner, HostRuntime
 
 Seen = list[tuple[int, ...]]
@@ -35,7 +35,7 @@ def test_each_launch_gets_its_words(data: st.DataObject) -> None:
   changing = data.draw(st.lists(place, max_size=10, unique=True))
   seen: Seen = []
   kernels = [noting(seen, len(places)) for places in launches]
-  rows = [Row(int(ctypes.cast(k, ctypes.c_void_p).value or 0), tuple(p)) for k, p in zip(kernels, launches)]
+  rows = [LaunchRow(int(ctypes.cast(k, ctypes.c_void_p).value or 0), tuple(p)) for k, p in zip(kernels, launches)]
   call = batch(cpu._batch_code(), rows, words, changing)
   for _ in range(3):
     given_ = data.draw(st.lists(word, min_size=len(changing), max_size=len(changing)))
@@ -48,22 +48,25 @@ def test_each_launch_gets_its_words(data: st.DataObject) -> None:
 def test_what_is_no_call_of_it_is_refused_and_launches_nothing() -> None:
   seen: Seen = []
   kernel = noting(seen, 2)
-  call = batch(cpu._batch_code(), [Row(int(ctypes.cast(kernel, ctypes.c_void_p).value or 0), (0, 1))], [1, 2], [1])
+  address = int(ctypes.cast(kernel, ctypes.c_void_p).value or 0)
+  call = batch(cpu._batch_code(), [LaunchRow(address, (0, 1))], [1, 2], [1])
   for wrong in ((), (1, 2), (None,), ("1",), (1.5,), (1 << 64,)):
     with pytest.raises((TypeError, OverflowError)): call(*wrong)
   assert not seen
   call(-1)
   assert seen == [(1, -1)]
-  with pytest.raises(ValueError, match="no word"): batch(cpu._batch_code(), [Row(0, (2,))], [1, 2], [])
+  with pytest.raises(ValueError, match="no word"): batch(cpu._batch_code(), [LaunchRow(0, (2,))], [1, 2], [])
   with pytest.raises(ValueError, match="no word"): batch(cpu._batch_code(), [], [1, 2], [2])
-  with pytest.raises(ValueError, match="17|more than"): batch(cpu._batch_code(), [Row(0, (0,) * (MOST + 1))], [1], [])
+  with pytest.raises(ValueError, match="17|more than"):
+    batch(cpu._batch_code(), [LaunchRow(0, (0,) * (MOST + 1))], [1], [])
 
 
 def test_the_function_keeps_what_it_launches_with() -> None:
   seen: Seen = []
   kernel = noting(seen, 1)
   def made() -> Any:
-    return batch(cpu._batch_code(), [Row(int(ctypes.cast(kernel, ctypes.c_void_p).value or 0), (0,))] * 50, [0], [0])
+    row = LaunchRow(int(ctypes.cast(kernel, ctypes.c_void_p).value or 0), (0,))
+    return batch(cpu._batch_code(), [row] * 50, [0], [0])
   calls = [made() for _ in range(20)]
   gc.collect()
   junk = [bytearray(b"\xff" * 600) for _ in range(200)]

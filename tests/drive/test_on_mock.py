@@ -16,7 +16,7 @@ from tests.strength import examples, seed
 from tinyhw.core.errors import DeviceError, Error, InvalidArgument, OutOfMemory, WaitTimeout
 from tinyhw.drive import base
 from tinyhw.drive.amd import device as driver
-from tinyhw.drive.amd.batch import Batch, Launch
+from tinyhw.drive.amd.batch import Batch, BatchedLaunch
 from tinyhw.drive.amd.commands import CopyCommands
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.base import Allocation
@@ -303,9 +303,9 @@ def test_batches_run(gpu: AMDRuntime, add_object: bytes) -> None:
   a, b = gpu.alloc(256), gpu.alloc(256)
   assert a.address is not None and b.address is not None
   batch = Batch(gpu, [
-    Launch(fill, struct.pack("<QihxxdB", a.address, 0x3F800000, 0, 0.0, 0), (1, 1, 1), (64, 1, 1)),
-    Launch(add, struct.pack("<QQQ", b.address, a.address, b.address), (1, 1, 1), (64, 1, 1)),
-    Launch(add, struct.pack("<QQQ", b.address, a.address, b.address), (1, 1, 1), (64, 1, 1))])
+    BatchedLaunch(fill, struct.pack("<QihxxdB", a.address, 0x3F800000, 0, 0.0, 0), (1, 1, 1), (64, 1, 1)),
+    BatchedLaunch(add, struct.pack("<QQQ", b.address, a.address, b.address), (1, 1, 1), (64, 1, 1)),
+    BatchedLaunch(add, struct.pack("<QQQ", b.address, a.address, b.address), (1, 1, 1), (64, 1, 1))])
   gpu.copyin(b, memoryview(bytes(256)))
   for _ in range(3): batch.submit()
   assert download(gpu, b, np.zeros(64, np.float32)).tolist() == [6.0] * 64

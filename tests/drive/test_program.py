@@ -15,9 +15,9 @@ from tinyhw.autogen import amdhsa, hsa
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as p
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
-from tinyhw.drive.amd.batch import Batch, Launch
+from tinyhw.drive.amd.batch import Batch, BatchedLaunch
 from tinyhw.drive.amd.device import AMDRuntime
-from tinyhw.drive.amd.program import ArgumentLayout, Shape, user_sgprs
+from tinyhw.drive.amd.program import ArgumentLayout, LaunchShape, user_sgprs
 from tinyhw.wire import codeobject, pm4
 
 PROPERTIES = {
@@ -253,7 +253,7 @@ def test_dimensions_count_up_to_the_last_that_is_more_than_one(
   grid: tuple[int, int, int], block: tuple[int, int, int]
 ) -> None:
   threads = [g * b for g, b in zip(grid, block)]
-  assert Shape(grid, block, 0, 0, 0, 0).dimensions == max((i + 1 for i in range(3) if threads[i] > 1), default=1)
+  assert LaunchShape(grid, block, 0, 0, 0, 0).dimensions == max((i + 1 for i in range(3) if threads[i] > 1), default=1)
 
 
 def test_the_last_submission_is_readable(port: Any, add_object: bytes) -> None:
@@ -271,7 +271,8 @@ def test_a_batch_is_one_packet_in_the_ring_and_can_be_patched(
   gpu = AMDRuntime(port)
   fill, asks = gpu.load(add_object, "fill"), gpu.load(asks_object, "asks")
   arguments = struct.pack("<QihxxdB", 16, 1, 2, 3.0, 4)
-  batch = Batch(gpu, [Launch(fill, arguments, (1, 1, 1), (8, 1, 1)), Launch(asks, bytes(8), (4, 5, 6), (2, 1, 1))])
+  batch = Batch(gpu, [BatchedLaunch(fill, arguments, (1, 1, 1), (8, 1, 1)),
+                      BatchedLaunch(asks, bytes(8), (4, 5, 6), (2, 1, 1))])
   seen = []
   for change in (None, None, "argument", "grid", "scratch"):
     if change == "argument": batch.set_argument(0, 8, struct.pack("<i", -9))

@@ -12,10 +12,10 @@ from tinyhw.autogen import kfd, kfd_sysfs
 from tinyhw.autogen import pm4_gfx11 as p
 from tinyhw.autogen import sdma_v6 as s
 from tinyhw.core.errors import DeviceError, DriverError, InvalidArgument, WaitTimeout
-from tinyhw.drive.amd.batch import Batch, Launch
+from tinyhw.drive.amd.batch import Batch, BatchedLaunch
 from tinyhw.drive.amd.device import AMDRuntime
-from tinyhw.drive.amd.kfd import Event, Kfd, Memory
-from tinyhw.drive.amd.program import HIDDEN, Shape
+from tinyhw.drive.amd.kfd import Domain, Event, Kfd
+from tinyhw.drive.amd.program import HIDDEN, LaunchShape
 from tinyhw.drive.amd.topology import Link, gpus
 
 
@@ -78,7 +78,7 @@ def test_cards_of_other_connections_are_no_peers(port: Any, machine: Any) -> Non
 )
 def test_the_dimensions_of_a_launch(grid: tuple[int, int, int], block: tuple[int, int, int], wanted: int) -> None:
   """hidden_grid_dims: up to the last axis that has more than one work-item."""
-  assert Shape(grid, block, 0, 0, 0, 0).dimensions == wanted
+  assert LaunchShape(grid, block, 0, 0, 0, 0).dimensions == wanted
 
 
 def test_links_of_both_kinds_are_read(port: Any, machine: Any) -> None:
@@ -91,16 +91,16 @@ def test_links_of_both_kinds_are_read(port: Any, machine: Any) -> None:
 @pytest.mark.parametrize(
   ("kind", "host", "executable", "wanted"),
   [
-    (Memory.VRAM, None, False, "VRAM WRITABLE"),
-    (Memory.VRAM, True, False, "VRAM WRITABLE PUBLIC"),
-    (Memory.VRAM, None, True, "VRAM WRITABLE EXECUTABLE"),
-    (Memory.GTT, None, False, "GTT WRITABLE"),
-    (Memory.GTT, False, True, "GTT WRITABLE EXECUTABLE"),
-    (Memory.MMIO, None, False, "MMIO_REMAP WRITABLE COHERENT"),
+    (Domain.VRAM, None, False, "VRAM WRITABLE"),
+    (Domain.VRAM, True, False, "VRAM WRITABLE PUBLIC"),
+    (Domain.VRAM, None, True, "VRAM WRITABLE EXECUTABLE"),
+    (Domain.GTT, None, False, "GTT WRITABLE"),
+    (Domain.GTT, False, True, "GTT WRITABLE EXECUTABLE"),
+    (Domain.MMIO, None, False, "MMIO_REMAP WRITABLE COHERENT"),
   ],
 )
 def test_flags_of_memory(
-  port: Any, machine: Any, kind: Memory, host: bool | None, executable: bool, wanted: str
+  port: Any, machine: Any, kind: Domain, host: bool | None, executable: bool, wanted: str
 ) -> None:
   connection = Kfd.of(port)
   gpu = connection.open_gpu(0)
@@ -111,9 +111,9 @@ def test_flags_of_memory(
     for n, v in vars(kfd).items()
     if n.startswith("KFD_IOC_ALLOC_MEM_FLAGS_")
   }
-  always = {Memory.MMIO: set(), Memory.GTT: {"NO_SUBSTITUTE", "COHERENT", "UNCACHED"}}.get(kind, {"NO_SUBSTITUTE"})
+  always = {Domain.MMIO: set(), Domain.GTT: {"NO_SUBSTITUTE", "COHERENT", "UNCACHED"}}.get(kind, {"NO_SUBSTITUTE"})
   assert {n for n, mask in names.items() if asked & mask} == {*wanted.split(), *always}
-  assert buffer.size == 8192 and (buffer.memory is not None) == (kind is not Memory.VRAM if host is None else host)
+  assert buffer.size == 8192 and (buffer.memory is not None) == (kind is not Domain.VRAM if host is None else host)
   if buffer.memory is None:
     with pytest.raises(DeviceError, match=f"{kind.name} buffer at .* is not visible to the host"):
       buffer.bytes()
@@ -132,7 +132,7 @@ def test_a_refused_call_says_its_name_errno_and_arguments(
   monkeypatch.setattr(port, "munmap", lambda address, size: reserved.append((address, size)))
   monkeypatch.setattr(port, "ioctl", refuse)
   with pytest.raises(DriverError, match="AMDKFD_IOC_ALLOC_MEMORY_OF_GPU") as error:
-    connection.alloc(gpu, 4096, Memory.VRAM)
+    connection.alloc(gpu, 4096, Domain.VRAM)
   assert error.value.errno == errno.EIO and len(reserved) == 1 and reserved[0][1] > 4096
   with pytest.raises(DriverError, match="DRM_IOCTL_AMDGPU_INFO"):
     connection.counter_hz(gpu)
@@ -160,7 +160,7 @@ def test_memory_is_mapped_once_for_each_card(port: Any, machine: Any) -> None:
   machine.gpus = 2
   connection = Kfd.of(port)
   one, two = connection.open_gpu(0), connection.open_gpu(1)
-  buffer = connection.alloc(one, 4096, Memory.VRAM)
+  buffer = connection.alloc(one, 4096, Domain.VRAM)
   before = len(machine.of("MAP_MEMORY_TO_GPU"))
   connection.map_to(buffer, [one.gpu_id, two.gpu_id])
   connection.map_to(buffer, [two.gpu_id])
@@ -236,8 +236,8 @@ def test_new_lines_of_the_kernels_log(port: Any, monkeypatch: pytest.MonkeyPatch
 def test_a_buffer_says_whose_it_is(port: Any, machine: Any) -> None:
   connection = Kfd.of(port)
   gpu = connection.open_gpu(0)
-  buffer = connection.alloc(gpu, 5000, Memory.GTT)
-  assert (buffer.gpu_id, buffer.kind, buffer.size) == (gpu.gpu_id, Memory.GTT, 8192)
+  buffer = connection.alloc(gpu, 5000, Domain.GTT)
+  assert (buffer.gpu_id, buffer.kind, buffer.size) == (gpu.gpu_id, Domain.GTT, 8192)
   assert buffer.handle == machine.of("MAP_MEMORY_TO_GPU")[-1]["handle"] and buffer.span > 8192  # the guard behind it
   released: list[tuple[int, int]] = []
   port.munmap = lambda address, size: released.append((address, size))
@@ -269,7 +269,7 @@ def test_what_is_remembered_of_launches_has_an_end(port: Any, machine: Any, asks
 def test_a_batch_takes_a_new_grid_after_it_ran(port: Any, machine: Any, add_object: bytes) -> None:
   """Without a kernel that wants a dispatch id, the packets are written only where something changed."""
   gpu = AMDRuntime(port)
-  batch = Batch(gpu, [Launch(gpu.load(add_object, "add"), bytes(24), (3, 1, 1), (8, 1, 1))])
+  batch = Batch(gpu, [BatchedLaunch(gpu.load(add_object, "add"), bytes(24), (3, 1, 1), (8, 1, 1))])
   for grid in ((3, 1, 1), (3, 1, 1), (5, 2, 1)):
     batch.set_grid(0, grid)
     machine.packets.clear()
@@ -306,7 +306,7 @@ def test_the_counters_frequency_is_needed(port: Any, machine: Any, monkeypatch: 
 
 
 def test_hidden_arguments_one_by_one() -> None:
-  shape = Shape((2, 3, 4), (5, 6, 7), 1000, 0x1_0000_0000_0000, 0x2_0000_0000_0000, 0x1122_3344_5566_7788)
+  shape = LaunchShape((2, 3, 4), (5, 6, 7), 1000, 0x1_0000_0000_0000, 0x2_0000_0000_0000, 0x1122_3344_5566_7788)
   values = {name: int.from_bytes(make(shape), "little") for name, make in HIDDEN.items()}
   sizes = {name: len(make(shape)) for name, make in HIDDEN.items()}
   assert values == {
@@ -352,7 +352,7 @@ def test_copies_of_arrays_of_any_shape(port: Any, shape: tuple[int, ...], kind: 
 
 def test_a_scratch_that_grows_is_seen_by_a_batch_that_ran(port: Any, machine: Any, add_object: bytes) -> None:
   gpu = AMDRuntime(port)
-  batch = Batch(gpu, [Launch(gpu.load(add_object, "add"), bytes(24), (3, 1, 1), (8, 1, 1))])
+  batch = Batch(gpu, [BatchedLaunch(gpu.load(add_object, "add"), bytes(24), (3, 1, 1), (8, 1, 1))])
   batch.submit()
   gpu.require_scratch(1 << 16, "a kernel")
   machine.packets.clear()

@@ -11,7 +11,7 @@ import tinyhw
 from tests.emulator.checking import check
 from tests.emulator.gpu import compile_gpu
 from tinyhw import Device
-from tinyhw.drive.amd.kfd import Memory
+from tinyhw.drive.amd.kfd import Domain
 
 STORE = """
 define amdgpu_kernel void @k(ptr addrspace(1) %a, i32 %n) {
@@ -108,6 +108,6 @@ def test_what_the_check_of_bounds_could_not_see_is_said(mock: None) -> None:
   memory = runtime.alloc(256)
   known = tinyhw.launch(binary, "k", 1, 64, [memory.address, 0], "AMD", check="report").findings
   assert known is not None and not known and not known.unseen  # the driver has allocated it
-  buffer = runtime.kfd.alloc(runtime.gpu, 4096, Memory.VRAM)  # type: ignore[attr-defined]
+  buffer = runtime.kfd.alloc(runtime.gpu, 4096, Domain.VRAM)  # type: ignore[attr-defined]
   found = tinyhw.launch(binary, "k", 1, 64, [buffer.address, 1], "AMD", check="report").findings
   assert found is not None and not found and "raw addresses" in next(iter(found.unseen))

@@ -13,7 +13,7 @@ import pytest
 from tests.engine.test_closed import run_apart
 from tinyhw import Tensor, TinyJit
 from tinyhw.engine import profile
-from tinyhw.engine.profile import Event, Profile
+from tinyhw.engine.profile import Profile, ProfileEvent
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_the_clock_of_a_device_is_laid_beside_the_hosts() -> None:
   made._registered = os.getpid()
   made.kernel("AMD", "a", (10.0, 13.0), (1000.5, 1002.5), {})
   made.kernel("AMD", "b", (14.0, 15.0), (1003.0, 1003.5), {})
-  made.add(Event("host", "c", "copy", 9.0, 9.5))
+  made.add(ProfileEvent("host", "c", "copy", 9.0, 9.5))
   found = {(e["name"], made_on): (e["ts"] * 1e-6, e["dur"] * 1e-6) for e in made.trace()["traceEvents"]
            if e["ph"] == "X" for made_on in ["device" if "device start (s)" in e["args"] else "host"]}
   assert found["a", "device"] == (pytest.approx(11.0), pytest.approx(2.0))   # its end is not after the host's
@@ -62,7 +62,7 @@ def test_events_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(profile, "LIMIT", 2)
   made = Profile()
   made._registered = os.getpid()
-  for k in range(5): made.add(Event("host", "e", "copy", k, k + 1))
+  for k in range(5): made.add(ProfileEvent("host", "e", "copy", k, k + 1))
   assert len(rows(made, "copy")) == 2 and made.trace()["otherData"] == {"dropped events": 3}
 
 

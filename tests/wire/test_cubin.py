@@ -18,7 +18,7 @@ from tinyhw.arch.nv import NV_ARCHES, nv_arch
 from tinyhw.autogen.nv_rm_chips import CHIPS
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.wire import cubin, qmd
-from tinyhw.wire.cubin import Cubin, Data, Entry, Parameter
+from tinyhw.wire.cubin import Cubin, CubinEntry, Data, Parameter
 from tinyhw.wire.elf import Elf
 
 PTX = """
@@ -105,7 +105,7 @@ def test_what_is_written_is_read(rows: dict[str, tuple[list[int], int, int]], ar
       at = -(-at // size) * size
       parameters.append(Parameter(at, size))
       at += size
-    entries.append(Entry(name, tuple(parameters), shared, limit))
+    entries.append(CubinEntry(name, tuple(parameters), shared, limit))
   data = Data(image + bytes(16), (("Value", 3, 4),), ((0, 8),))  # no kernel is named so
   raw = cubin.write(b".version 9.0\n", chip.sm, chip.bank0.params, entries, data, chip.shared_reserved)
   found = Cubin(raw)
@@ -125,7 +125,7 @@ def test_what_is_written_is_read(rows: dict[str, tuple[list[int], int, int]], ar
 
 
 def test_damage_is_said() -> None:
-  raw = bytearray(cubin.write(b"", 90, 0x210, [Entry("k", (Parameter(0, 8),))]))
+  raw = bytearray(cubin.write(b"", 90, 0x210, [CubinEntry("k", (Parameter(0, 8),))]))
   with pytest.raises(InvalidArgument, match="no kernel 'x'") as error: Cubin(bytes(raw)).kernel("x")
   assert "it has k" in str(error.value)
   with pytest.raises(DecodeError): Cubin(bytes(raw[:100]))
@@ -133,7 +133,7 @@ def test_damage_is_said() -> None:
   other[18] = 62
   with pytest.raises(DecodeError, match="machine 62"): Cubin(bytes(other))
   with pytest.raises(DecodeError, match="12 bytes"): cubin.attributes(struct.pack("<BBH", 4, 0x17, 12) + b"short")
-  linked = bytearray(cubin.write(b"", 90, 0x210, [Entry("k")], Data(bytes(16), (), ((0, 8),))))
+  linked = bytearray(cubin.write(b"", 90, 0x210, [CubinEntry("k")], Data(bytes(16), (), ((0, 8),))))
   rows = next(section for section in Elf(bytes(linked)).sections if section.name == ".rela.nv.global.init")
   linked[rows.offset + 8] = 0x55
   with pytest.raises(Unsupported, match="R_CUDA type 0x55"): Cubin(bytes(linked))
@@ -141,7 +141,7 @@ def test_damage_is_said() -> None:
 
 def written(addresses: tuple[tuple[int, int], ...] = ((0, 8),)) -> bytes:
   """A kernel, and a variable of 16 bytes in the module."""
-  return cubin.write(b".version 9.0\n", 90, 0x210, [Entry("k", (Parameter(0, 8),), 64)],
+  return cubin.write(b".version 9.0\n", 90, 0x210, [CubinEntry("k", (Parameter(0, 8),), 64)],
                      Data(bytes(16), (("v", 0, 16),), addresses))
 
 
@@ -210,8 +210,8 @@ def test_constant_banks_are_moved_where_one_may_begin_and_no_further() -> None:
   seen = set()
   for length in range(1, 200, 33):
     name = "k" * length
-    raw = cubin.write(b"", 90, 0x210, [Entry(name)]).replace(b".nv.constant0." + name.encode() + b"\0.nv.info",
-                                                             b".nv.constant3." + name.encode() + b"\0.nv.info")
+    raw = cubin.write(b"", 90, 0x210, [CubinEntry(name)]).replace(b".nv.constant0." + name.encode() + b"\0.nv.info",
+                                                                  b".nv.constant3." + name.encode() + b"\0.nv.info")
     before = next(s for s in Elf(raw).sections if s.name == f".nv.constant3.{name}")
     found = Cubin(raw)
     place, size = found.kernel(name).banks[3]

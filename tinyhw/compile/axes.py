@@ -9,7 +9,7 @@ from tinyhw.ir.uop import Axis, Ops, UOp
 
 
 @dataclass
-class Part:
+class AxisPart:
   """Some steps of an axis and how they are done. `lane` > 0: work-item i of a wave does step i // lane % size."""
   size: int
   kind: Axis
@@ -17,7 +17,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Access:
+class IndexAccess:
   """One INDEX: how many elements each axis moves it by. An axis that it uses in another way is in `other`, and also in
   `twisted` where that is not in its gate alone."""
   index: UOp

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 
 from tinyhw.compile import images, matrix, stage, warpgroup
-from tinyhw.compile.axes import Access, Part, substituted
+from tinyhw.compile.axes import AxisPart, IndexAccess, substituted
 from tinyhw.compile.product import Product
 from tinyhw.compile.program import Dim3, Opt, OptKind
 from tinyhw.compile.render.base import Renderer
@@ -35,8 +35,8 @@ class Kernel:
   """A lowered kernel and the parts its axes are split into (outermost first)."""
   sink: UOp
   renderer: Renderer
-  parts: dict[UOp, list[Part]] = field(default_factory=dict)
-  accesses: list[Access] = field(default_factory=list)
+  parts: dict[UOp, list[AxisPart]] = field(default_factory=dict)
+  accesses: list[IndexAccess] = field(default_factory=list)
   opts: list[Opt] = field(default_factory=list)
   packed: list[UOp] = field(default_factory=list)     # INDEXes of operands that are copied to local memory first
   locals: bool = True                                 # False after NOLOCALS
@@ -47,14 +47,14 @@ class Kernel:
   def __post_init__(self) -> None:
     nodes = self.sink.toposort()
     ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: int(r.arg.axis))
-    self.parts = {r: [Part(from_node(r.src[0]), r.arg.kind)] for r in ranges}
+    self.parts = {r: [AxisPart(from_node(r.src[0]), r.arg.kind)] for r in ranges}
     stored = {u.src[0] for u in nodes if u.op is Ops.STORE}
     for u in nodes:
       if u.op is not Ops.INDEX: continue
       terms, _ = linear(u.src[1])
       steps = {t: c for t, c in terms.items() if t.op is Ops.RANGE}
       twisted = frozenset[UOp]().union(*(t.ranges for t in terms if t.op is not Ops.RANGE))
-      self.accesses.append(Access(u, steps, twisted.union(*(s.ranges for s in u.src[2:])), u in stored, twisted))
+      self.accesses.append(IndexAccess(u, steps, twisted.union(*(s.ranges for s in u.src[2:])), u in stored, twisted))
 
   @property
   def outputs(self) -> list[UOp]:
@@ -178,7 +178,7 @@ class Kernel:
     self._check_target(opt, axis)
     at = self.rest(axis)
     self.parts[axis][at].size = (size + opt.amount - 1) // opt.amount
-    self.parts[axis].insert(at + (opt.kind not in _OUTERMOST), Part(opt.amount, after))
+    self.parts[axis].insert(at + (opt.kind not in _OUTERMOST), AxisPart(opt.amount, after))
     if self.local_bytes() > self.renderer.max_local:
       self.parts[axis].pop(at + (opt.kind not in _OUTERMOST))
       self.parts[axis][at].size = size

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from tinyhw.compile.axes import Access
+from tinyhw.compile.axes import IndexAccess
 from tinyhw.compile.kernel import Kernel
 from tinyhw.compile.program import Opt, OptKind
 from tinyhw.ir.dtype import PtrDType
@@ -107,12 +107,12 @@ def _lane_axis(kernel: Kernel) -> tuple[UOp, int] | None:
   return (best[2], best[3]) if best[0] < scalar else None
 
 
-def _times(kernel: Kernel, access: Access) -> int:
+def _times(kernel: Kernel, access: IndexAccess) -> int:
   """How often an access happens for one output."""
   return math.prod(kernel.left(r) for r in kernel.reductions if r in access.index.ranges)
 
 
-def _cost(kernel: Kernel, access: Access, axis: UOp, amount: int) -> float:
+def _cost(kernel: Kernel, access: IndexAccess, axis: UOp, amount: int) -> float:
   """What an access costs for one lane."""
   times = _times(kernel, access)
   if axis not in access.index.ranges: return times * 16 / amount
@@ -124,7 +124,7 @@ def _cost(kernel: Kernel, access: Access, axis: UOp, amount: int) -> float:
   return times * _STRIDED
 
 
-def _reduced(kernel: Kernel) -> list[Access]:
+def _reduced(kernel: Kernel) -> list[IndexAccess]:
   """The loads of reductions."""
   return [a for a in kernel.accesses if not a.is_store and any(r in a.index.ranges for r in kernel.reductions)]
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tinyhw.compile import warpgroup
-from tinyhw.compile.axes import Part, substituted
+from tinyhw.compile.axes import AxisPart, substituted
 from tinyhw.compile.legalize import from_bits
 from tinyhw.compile.product import Product, parts_of
 from tinyhw.compile.program import Opt, OptKind
@@ -47,10 +47,10 @@ def fitting(kernel: Kernel, opt: Opt) -> Product:
   if by_lanes and neighbours:
     wide = next(n for n in (4, 2, 1) if kernel.left(found.columns) % (n * unit.columns) == 0)
     found = replace(found, columns_a_lane=wide)
-  several = [Part(found.columns_a_lane, Axis.UPCAST)] if found.columns_a_lane > 1 else []
+  several = [AxisPart(found.columns_a_lane, Axis.UPCAST)] if found.columns_a_lane > 1 else []
   for axis, size, parts in ((found.rows, unit.rows, parts_of(unit.c[0])),
                             (found.columns, unit.columns * found.columns_a_lane, [*parts_of(unit.c[1]), *several]),
-                            (found.steps, unit.steps, [Part(unit.steps, Axis.UNROLL)])):
+                            (found.steps, unit.steps, [AxisPart(unit.steps, Axis.UNROLL)])):
     kernel.parts[axis][0].size //= size
     kernel.parts[axis] += parts
   return found

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyhw.compile.axes import Part
+from tinyhw.compile.axes import AxisPart
 from tinyhw.ir.matrix import Digits, MatrixUnit
 from tinyhw.ir.uop import Axis, UOp
 
@@ -22,7 +22,7 @@ class Product:
   whole: bool = False      # the unit sums all steps, and reads memory by itself (`warpgroup`)
 
 
-def parts_of(digits: Digits) -> list[Part]:
+def parts_of(digits: Digits) -> list[AxisPart]:
   """The parts of an axis that a unit takes, outermost first."""
-  return [Part(d.size, Axis.LOCAL, d.divisor) if d.of_lane else Part(d.size, Axis.UPCAST)
+  return [AxisPart(d.size, Axis.LOCAL, d.divisor) if d.of_lane else AxisPart(d.size, Axis.UPCAST)
           for d in sorted(digits, key=lambda d: -d.step)]

@@ -42,7 +42,7 @@ def squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @dataclass(eq=False)
-class Group:
+class FusionGroup:
   """Nodes of one kernel. `apart`: what they read otherwise than element by element."""
   members: list[UOp]
   shape: tuple[int, ...]
@@ -54,7 +54,7 @@ class Group:
   nodes: int = 0
   open: bool = True                                           # whether others may join
 
-  def take(self, other: Group) -> None:
+  def take(self, other: FusionGroup) -> None:
     """Add another group's nodes."""
     self.members += other.members
     self.reads.update(other.reads)
@@ -65,9 +65,9 @@ class Group:
     self.nodes += other.nodes
 
 
-def _looked_at(u: UOp, stops: Collection[UOp]) -> Group:
+def _looked_at(u: UOp, stops: Collection[UOp]) -> FusionGroup:
   """A node alone: what its kernel reads, and how."""
-  group = Group([u], squeezed(u.shape))
+  group = FusionGroup([u], squeezed(u.shape))
   seen: set[tuple[UOp, bool]] = set()
   value = u.src[0] if u.op is Ops.CONTIGUOUS else u
   stack = [(value, True)]
@@ -113,8 +113,8 @@ def _whole(u: UOp, stops: Collection[UOp]) -> UOp | None:
 class _Grouping:
   def __init__(self, stops: Collection[UOp]) -> None:
     self.stops = stops
-    self.group_of: dict[UOp, Group] = {}
-    self.by_access: dict[UOp, list[Group]] = {}
+    self.group_of: dict[UOp, FusionGroup] = {}
+    self.by_access: dict[UOp, list[FusionGroup]] = {}
 
   def add(self, u: UOp) -> None:
     """Puts the next node into a group."""
@@ -129,13 +129,13 @@ class _Grouping:
       for a in alone.accesses:
         if found not in (groups := self.by_access.setdefault(a, [])): groups.append(found)
 
-  def candidates(self, alone: Group) -> Iterable[Group]:
+  def candidates(self, alone: FusionGroup) -> Iterable[FusionGroup]:
     """Groups that a node has something in common with: those it reads from, then those that read the same."""
     for r in reversed(alone.reads):
       if r in self.group_of: yield self.group_of[r]
     for a in alone.accesses: yield from reversed(self.by_access.get(a, [])[-4:])
 
-  def fits(self, alone: Group, group: Group) -> bool:
+  def fits(self, alone: FusionGroup, group: FusionGroup) -> bool:
     """Whether a node may be computed in a group's kernel."""
     if not group.open or group.shape != alone.shape or group.members[0].device != alone.members[0].device: return False
     reads = group.reads.keys() | alone.reads.keys()
@@ -152,7 +152,7 @@ class _Grouping:
     elif group.reductions and not members & alone.reads.keys(): return False     # it has nothing of the sum
     return not any(self.needs(r, group) for r in alone.reads if r not in members)
 
-  def in_rows(self, alone: Group, group: Group, rows: set[UOp]) -> bool:
+  def in_rows(self, alone: FusionGroup, group: FusionGroup, rows: set[UOp]) -> bool:
     """Whether a node, which spreads members over the rows that they are of, is computed with them."""
     if len(group.reductions) != 1 or alone.reductions != group.reductions: return False
     ((shape, axes),) = group.reductions
@@ -162,9 +162,9 @@ class _Grouping:
     if not goes_by_rows(group.members[0].device, shape, math.prod(kept)): return False
     return not any(self.needs(r, group) for r in alone.reads if r not in group.members)
 
-  def needs(self, node: UOp, group: Group) -> bool:
+  def needs(self, node: UOp, group: FusionGroup) -> bool:
     """Whether a node is computed after a group."""
-    stack, seen = [self.group_of.get(node)], set[Group]()
+    stack, seen = [self.group_of.get(node)], set[FusionGroup]()
     while stack:
       g = stack.pop()
       if g is None or g in seen: continue

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.arch.nv import NV_ARCHES
-from tinyhw.compile.axes import Part, substituted
+from tinyhw.compile.axes import AxisPart, substituted
 from tinyhw.compile.product import Product, parts_of
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.matrix import LINE_BYTES, MatrixUnit, Operand, TileProduct, lane, place
@@ -62,10 +62,10 @@ def fitting(kernel: Kernel, product: Product, columns: int) -> Product | str:
     if kernel.left(axis) % size: return f"an axis of {kernel.left(axis)} is no multiple of {size}"
   for axis, factor in ((found.rows, found.a), (found.columns, found.b)):
     if isinstance(made := _operand(kernel, found, axis, factor, sizes[axis]), str): return made
-  several = [Part(waves, Axis.LOCAL)] if waves > 1 else []
-  parts: dict[UOp, list[Part]] = {found.rows: [*several, *parts_of(found.unit.c[0])],
-                                  found.columns: parts_of(found.unit.c[1]),
-                                  found.steps: [Part(found.unit.steps, Axis.UNROLL)]}
+  several = [AxisPart(waves, Axis.LOCAL)] if waves > 1 else []
+  parts: dict[UOp, list[AxisPart]] = {found.rows: [*several, *parts_of(found.unit.c[0])],
+                                      found.columns: parts_of(found.unit.c[1]),
+                                      found.steps: [AxisPart(found.unit.steps, Axis.UNROLL)]}
   for axis, new in parts.items():
     kernel.parts[axis][0].size //= sizes[axis]
     kernel.parts[axis] += new

@@ -163,7 +163,7 @@ def _new_builtin() -> Any:
 
 
 @dataclass(frozen=True)
-class Row:
+class LaunchRow:
   """A launch: its kernel's address, and the words that are its arguments. One in stretches has a `total` of them;
   `piece` of them are taken at a time, by the threads of the pool, or all by this one (0). Scratch memory is at an
   address, `stride` bytes for a thread."""
@@ -175,7 +175,7 @@ class Row:
   stride: int = 0
 
 
-def batch(code: int, rows: Sequence[Row], words: Sequence[int], changing: Sequence[int],
+def batch(code: int, rows: Sequence[LaunchRow], words: Sequence[int], changing: Sequence[int],
           pool: tuple[int, int] | None = None, keep: object = None) -> Callable[..., int]:
   """What launches the rows: a function that is given the words at the places `changing`, in that order, as integers.
 

@@ -24,7 +24,7 @@ from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory
 from tinyhw.core.host import choose
 from tinyhw.core.locks import lock
 from tinyhw.drive.base import Allocation, Dim3, Launch, Program, Runner, Runtime, free_bytes
-from tinyhw.drive.batch import MOST, Row, batch
+from tinyhw.drive.batch import MOST, LaunchRow, batch
 from tinyhw.drive.batch import source as batch_source
 from tinyhw.drive.pool import pool
 from tinyhw.drive.pool import source as pool_source
@@ -156,9 +156,9 @@ class HostRunner(Runner):
         program.check(l.grid, l.block)
         assert threads is not None
         piece = threads.piece(l.grid[0]) if threads.size > 1 and l.grid[0] > 1 else 0
-        rows.append(Row(program.address, words, l.grid[0], piece, scratch[1], stride))
+        rows.append(LaunchRow(program.address, words, l.grid[0], piece, scratch[1], stride))
       elif isinstance(program, HostProgram) and len(words) <= MOST and l.grid == l.block == (1, 1, 1):
-        rows.append(Row(program.address, words))
+        rows.append(LaunchRow(program.address, words))
       else: return None
     known = [(m and m.address) or 0 for m in memory] + [0] * sum(map(len, values))
     return batch(_batch_code(), rows, known, changing, None if threads is None else threads.entry,

@@ -24,7 +24,7 @@ _WORD = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class LoadedCode:
   """Code in GPU memory: where, the file that it came in ("amdgcn" or "cubin"), and of each kernel its name, its entry's
   address and the bytes of its arguments."""
   address: int

@@ -280,7 +280,7 @@ def new_node(buffer: Buffer) -> UOp:
   return node
 
 
-class View:
+class BufferView:
   """Movements of a buffer: what a value in memory looks like. `plain`: its elements in order."""
   __slots__ = ("moves", "shape", "dtype", "device", "plain")
 
@@ -300,7 +300,7 @@ class View:
     return node
 
 
-Held = tuple[Buffer, View]
+Held = tuple[Buffer, BufferView]
 """A value in memory that no node was made for."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.engine import random
 from tinyhw.engine.arguments import rebuilt, state
-from tinyhw.engine.buffer import Buffer, View, buffer_of
+from tinyhw.engine.buffer import Buffer, BufferView, buffer_of
 from tinyhw.engine.capture import Capture, Made
 from tinyhw.engine.recording import Slot
 from tinyhw.engine.run import listened
@@ -30,7 +30,7 @@ class Unlike(enum.Enum):
 
 
 UNLIKE: Final = Unlike.UNLIKE
-Place = tuple[int, View]
+Place = tuple[int, BufferView]
 """Where a value is after a replay: the number of a buffer, and what it looks like there."""
 
 
@@ -49,7 +49,7 @@ class Direct:
     self._keys = [key if used else None for key, used in capture.keys]
     self._fresh = [(b.size, b.dtype, b.nbytes) for b in capture.fresh]
     self._launch, self._launched = launch, None if [*launched] == [*range(len(number))] else launched
-    def place(graph: UOp) -> Place: return number[id(buffer_of(graph.base))], View(graph)
+    def place(graph: UOp) -> Place: return number[id(buffer_of(graph.base))], BufferView(graph)
     made = outcome.made()
     self._places = {id(m): place(m.graph) for m in made}
     self._values = [(slot, *place(graph)) for slot, graph in outcome.values]

@@ -18,7 +18,7 @@ from tinyhw.device import Device
 from tinyhw.engine import arena
 from tinyhw.engine.buffer import Buffer, GroupBuffer, buffer_of, new_node, part_sizes
 from tinyhw.engine.profile import span
-from tinyhw.engine.run import Kernel, Step, kernels_for
+from tinyhw.engine.run import LoadedKernel, Step, kernels_for
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.group import Cut, is_group, members
 from tinyhw.ir.ops import GroupOp, Ops
@@ -133,7 +133,7 @@ class Item:
   values: Values             # numbers of values
 
   @property
-  def kernel(self) -> Kernel | None:
+  def kernel(self) -> LoadedKernel | None:
     """The kernel, where its device has it."""
     opened = Device.get(self.device)
     return None if opened is None else opened.kernels.get(self.ast)

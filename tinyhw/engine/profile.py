@@ -30,7 +30,7 @@ Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ProfileEvent:
   """Something that took time on a track. `clock` says whose: the host's, or a device's."""
   track: str
   name: str
@@ -46,12 +46,12 @@ class Profile:
 
   def __init__(self) -> None:
     self._lock = lock()
-    self._events: list[Event] = []
+    self._events: list[ProfileEvent] = []
     self._offsets: dict[str, float] = {}  # host's time less a device's, as small as was seen
     self.dropped = 0
     self._registered = 0  # the process that writes it at its end
 
-  def add(self, event: Event) -> None:
+  def add(self, event: ProfileEvent) -> None:
     """Keep an event."""
     with self._lock:
       if self._registered != os.getpid():  # not what a forked child's parent did
@@ -64,11 +64,11 @@ class Profile:
   def kernel(self, device: str, name: str, host: Interval, own: Interval | None, facts: dict[str, Any],
              clock: Whose = Whose.CARD) -> None:
     """Keep a launch: as the host saw it, and by the clock of the device where that has one (`clock` says whose)."""
-    self.add(Event(f"{device} ({Whose.HOST.value})", name, "kernel", *host, facts=facts))
+    self.add(ProfileEvent(f"{device} ({Whose.HOST.value})", name, "kernel", *host, facts=facts))
     if own is None: return
     with self._lock:
       self._offsets[device] = min(self._offsets.get(device, float("inf")), host[1] - own[1])
-    self.add(Event(f"{device} compute queue ({clock.value})", name, "kernel", *own, clock=device, facts=facts))
+    self.add(ProfileEvent(f"{device} compute queue ({clock.value})", name, "kernel", *own, clock=device, facts=facts))
 
   def trace(self) -> dict[str, Any]:
     """All events as Chrome's trace format has them: microseconds, processes and threads by number."""
@@ -125,5 +125,5 @@ def span(kind: str, name: str, **facts: Any) -> AbstractContextManager[None]:
 def _span(kind: str, name: str, facts: dict[str, Any]) -> Iterator[None]:
   start = time.perf_counter()
   try: yield
-  finally: PROFILE.add(Event(f"host thread {threading.get_native_id()}", name, kind, start, time.perf_counter(),
-                             facts=facts))
+  finally: PROFILE.add(ProfileEvent(f"host thread {threading.get_native_id()}", name, kind, start, time.perf_counter(),
+                                    facts=facts))

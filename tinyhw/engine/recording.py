@@ -10,7 +10,7 @@ from typing import Any, cast
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.arguments import kind_of
 from tinyhw.engine.binding import known_value
-from tinyhw.engine.buffer import Buffer, View, new_node
+from tinyhw.engine.buffer import Buffer, BufferView, new_node
 from tinyhw.engine.realize import in_order, memory_of
 from tinyhw.engine.run import Step
 from tinyhw.engine.watch import Watcher, watched
@@ -38,7 +38,7 @@ class Slot:
     self.alias: Buffer | None = None
     self.written = False                      # whether the function has assigned to it
     self.fixed = False                        # whether Python has read the value, which must stay then
-    self.view: View | None = None             # how its elements lay in memory at the last direct replay
+    self.view: BufferView | None = None             # how its elements lay in memory at the last direct replay
     self._tensor = weakref.ref(tensor)
     self._last: tuple[weakref.ref[UOp], weakref.ref[Buffer]] | None = None
 

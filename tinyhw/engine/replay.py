@@ -16,7 +16,7 @@ from tinyhw.engine.run import Step, run, shown
 
 
 @dataclass(eq=False)
-class Part:
+class ReplayBatch:
   """Launches that are queued together: places of what they write, and the steps they came from."""
   runner: Runner
   device: OpenDevice
@@ -39,7 +39,7 @@ class Replay:
           self._number[id(b)] = len(self._memory)
           self._memory.append(b)
     self._places = [tuple(self._number[id(b)] for b in s.buffers) for s in steps]
-    self._parts: list[Part | int] = []  # a number: the step is a copy
+    self._parts: list[ReplayBatch | int] = []  # a number: the step is a copy
     at = 0
     while at < len(steps):
       kernel, end = steps[at].kernel, at + 1
@@ -49,7 +49,7 @@ class Replay:
         self._parts.append(self._part(kernel.device, range(at, end)))
       at = end
 
-  def _part(self, device: OpenDevice, numbers: range) -> Part:
+  def _part(self, device: OpenDevice, numbers: range) -> ReplayBatch:
     launches = []
     for n in numbers:
       kernel, places = self._steps[n].kernel, self._places[n]
@@ -57,9 +57,9 @@ class Replay:
       spec = kernel.spec
       launches.append(Launch(kernel.program, tuple(places[i] for i in spec.buffer_order), spec.grid, spec.block))
     written = {self._number[id(b)] for n in numbers for b in self._steps[n].written}
-    return Part(device.runtime.runner(launches), device, tuple(written), tuple(numbers),
-                any(self._steps[n].values for n in numbers),
-                any((k := self._steps[n].kernel) is not None and k.spec.extent is not None for n in numbers))
+    return ReplayBatch(device.runtime.runner(launches), device, tuple(written), tuple(numbers),
+                       any(self._steps[n].values for n in numbers),
+                       any((k := self._steps[n].kernel) is not None and k.spec.extent is not None for n in numbers))
 
   def prepared(self, changing: Sequence[Buffer]) -> tuple[Callable[..., object], list[int]] | None:
     """All of it as one function of the addresses of some of these buffers, and the numbers of those; other memory stays
@@ -93,12 +93,12 @@ class Replay:
       part.runner(allocations, values, grids)
       for k in part.written: memory[k].written()
 
-  def _grids(self, part: Part, values: Sequence[tuple[int, ...]]) -> list[Dim3]:
+  def _grids(self, part: ReplayBatch, values: Sequence[tuple[int, ...]]) -> list[Dim3]:
     """The grids that the launches have with these values."""
     kernels = [self._steps[n].kernel for n in part.steps]
     return [k.spec.launch_grid(dict(zip(k.spec.variables, v))) for k, v in zip(kernels, values) if k is not None]
 
-  def _values(self, part: Part) -> list[tuple[int, ...]]:
+  def _values(self, part: ReplayBatch) -> list[tuple[int, ...]]:
     """The values that the kernels' variables have now."""
     values = []
     for n in part.steps:

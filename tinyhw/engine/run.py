@@ -33,7 +33,7 @@ CACHED_KERNELS = 4096
 
 
 @dataclass(eq=False)
-class Kernel:
+class LoadedKernel:
   """A compiled kernel, loaded on its device."""
   spec: ProgramSpec
   program: Program
@@ -43,12 +43,12 @@ class Kernel:
 @dataclass(eq=False)
 class Step:
   """One thing that a device does: a kernel over buffers, or (kernel None) a copy of the second buffer to the first."""
-  kernel: Kernel | None
+  kernel: LoadedKernel | None
   buffers: tuple[Buffer, ...]
   values: tuple[int, ...] = ()
 
   @staticmethod
-  def of(kernel: Kernel | None, buffers: tuple[Buffer, ...], values: Values | None = None) -> Step:
+  def of(kernel: LoadedKernel | None, buffers: tuple[Buffer, ...], values: Values | None = None) -> Step:
     """The step with these values of the kernel's variables, or those that they have now."""
     if kernel is None or not kernel.spec.variables: return Step(kernel, buffers)
     return Step(kernel, buffers, tuple([bound_value(v) if values is None or v not in values else values[v]
@@ -155,17 +155,17 @@ def _times(sizes: Sequence[int]) -> str:
   return "*".join(str(s) for s in sizes)
 
 
-def kernel_for(ast: UOp, device: str) -> Kernel:
+def kernel_for(ast: UOp, device: str) -> LoadedKernel:
   """The kernel of a graph on a device: from the opened device's cache, or compiled and loaded now."""
   opened = Device[device]
-  known: Kernel | None = opened.kernels.get(ast)
+  known: LoadedKernel | None = opened.kernels.get(ast)
   return known or _compiled(ast, opened)
 
 
-def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
+def _compiled(ast: UOp, opened: OpenDevice) -> LoadedKernel:
   """The kernel, compiled and loaded by the first thread that wants it; the others wait for it."""
   with opened.compiling:
-    kernels: dict[UOp, Kernel] = opened.kernels
+    kernels: dict[UOp, LoadedKernel] = opened.kernels
     if (found := kernels.get(ast)) is not None: return found
     start = time.perf_counter()
     with span("compile", "compile", device=opened.name):
@@ -177,7 +177,7 @@ def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
           spec = page.spec = compile_anew(ast, opened.renderer, opts)
       else: spec = program_of(ast, opened.renderer, opened)
     with span("compile", f"load {spec.name}"):
-      kernel = Kernel(spec, loaded(spec, opened.runtime), opened)
+      kernel = LoadedKernel(spec, loaded(spec, opened.runtime), opened)
     if (level := debug_level()) >= 3: _show(spec, ast, opened.renderer, level, time.perf_counter() - start)
     while len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
     kernels[ast] = kernel
@@ -211,7 +211,7 @@ def program_of(ast: UOp, renderer: Renderer, device: OpenDevice | None = None) -
   return spec
 
 
-def kernels_for(wanted: Sequence[tuple[UOp, str]]) -> list[Kernel]:
+def kernels_for(wanted: Sequence[tuple[UOp, str]]) -> list[LoadedKernel]:
   """Several kernels, each a graph on a device. Where nobody looks on, several are compiled at a time."""
   if len(wanted) > 1 and debug_level() < 4 and not viz.wants() and stages.watching() is None:
     for device in dict.fromkeys(device for _, device in wanted):

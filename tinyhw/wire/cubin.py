@@ -326,7 +326,7 @@ def with_ptx(cubin: bytes, ptx: bytes) -> bytes:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CubinEntry:
   """A kernel of an ELF without machine code: parameters in order, bytes of static shared memory, the most threads,
   `local` bytes of a thread's own memory, the cluster that it runs in."""
 
@@ -352,7 +352,7 @@ class Data:
   addresses: tuple[tuple[int, int], ...] = ()
 
 
-def write(ptx: bytes, sm: int, params: int, entries: Sequence[Entry], data: Data | None = None,
+def write(ptx: bytes, sm: int, params: int, entries: Sequence[CubinEntry], data: Data | None = None,
           reserved: int = 0) -> bytes:
   """An ELF that carries PTX and no machine code: each kernel's `.text` says so.
 
@@ -406,7 +406,7 @@ def _sval(attribute: Attribute, value: bytes) -> bytes:
   return struct.pack("<BBH", _SVAL, attribute, len(value)) + value
 
 
-def _entry_info(e: Entry, params: int, size: int, bank: int) -> bytes:
+def _entry_info(e: CubinEntry, params: int, size: int, bank: int) -> bytes:
   out = b""
   for n, p in reversed(list(enumerate(e.parameters))):
     out += _sval(Attribute.KPARAM_INFO, struct.pack("<IHHI", 0, n, p.offset, p.size << 18 | 0x1F000))

@@ -22,7 +22,7 @@ _LZ4, _ZSTD = 0x2000, 0x8000
 
 
 @dataclass(frozen=True)
-class Entry:
+class FatbinEntry:
   """The code for one target: `kind` 1 is PTX, 2 machine code; `sm` is 90 for sm_90 and sm_90a alike."""
 
   kind: int
@@ -49,7 +49,7 @@ def ptx_text(data: bytes, where: str) -> str:
                       where=where) from None
 
 
-def entries(data: bytes) -> Iterator[Entry]:
+def entries(data: bytes) -> Iterator[FatbinEntry]:
   """What a fat binary holds, in order. Raises DecodeError for what is none, or is cut."""
   if len(data) < HEADER.size: raise DecodeError(f"{len(data)} bytes are no fat binary", where="fat binary")
   magic, version, start, size = HEADER.unpack_from(data)
@@ -62,7 +62,7 @@ def entries(data: bytes) -> Iterator[Entry]:
     kind, _, head, padded, packed, _, _, _, sm, _, flags, _, length = ENTRY.unpack_from(data, at)
     if head < ENTRY.size or at + head + padded > end or packed > padded:
       raise DecodeError(f"an entry at {at} of {head} + {padded} bytes leaves it", where="fat binary")
-    yield Entry(kind, sm, data[at + head:at + head + (packed or padded)], flags, length)
+    yield FatbinEntry(kind, sm, data[at + head:at + head + (packed or padded)], flags, length)
     at += head + padded
 
 

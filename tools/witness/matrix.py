@@ -24,7 +24,7 @@ _FORMATS: Final = {"f16": F16, "bf16": BF16, "f32": F32, "xf32": F32, "f64": F64
 
 
 @dataclass(frozen=True)
-class Shape:
+class MatrixShape:
   """D[b] = A[b] * B[b] + C[b]: `m` x `k` times `k` x `n`, `blocks` of them; types of A, B and of C and D."""
   m: int
   n: int
@@ -35,12 +35,12 @@ class Shape:
   d: str
 
 
-def shape_of(mnemonic: str) -> Shape:
+def shape_of(mnemonic: str) -> MatrixShape:
   """From the name: v_mfma_f32_4x4x4_16b_f16, v_wmma_i32_16x16x16_iu8."""
   x = re.fullmatch(r"v_\w+?_(\w+?)_(\d+)x(\d+)x(\d+)(?:_(\d+)b)?_(\w+)", mnemonic)
   assert x, mnemonic
   types = x[6].split("_")
-  return Shape(int(x[2]), int(x[3]), int(x[4]), int(x[5] or 1), types[0], types[-1], x[1])
+  return MatrixShape(int(x[2]), int(x[3]), int(x[4]), int(x[5] or 1), types[0], types[-1], x[1])
 
 
 def format_for(s: State, t: str) -> Format | None:
@@ -50,7 +50,7 @@ def format_for(s: State, t: str) -> Format | None:
 
 # ---- where the elements are
 
-def input_place(i: Instruction, x: Shape, lanes: int, row: int, k: int, block: int, size: int) -> Place:
+def input_place(i: Instruction, x: MatrixShape, lanes: int, row: int, k: int, block: int, size: int) -> Place:
   """Where A[block, row, k] is; B[block, k, column] by its column. `size` is m for A, n for B."""
   if i.isa == "gfx9":
     each = x.k // (64 // (size * x.blocks))
@@ -68,7 +68,7 @@ def input_gfx12(count: int, lanes: int, row: int, k: int, bits: int) -> Place:
   return row + 16 * group, k % each
 
 
-def output_place(i: Instruction, x: Shape, lanes: int, row: int, column: int, block: int) -> Place:
+def output_place(i: Instruction, x: MatrixShape, lanes: int, row: int, column: int, block: int) -> Place:
   """Where C and D [block, row, column] are."""
   if i.isa == "gfx9":
     height = 1 if x.d == "f64" else 4
@@ -101,7 +101,7 @@ def write_item(s: State, register: int, lane: int, item: int, bits: int, value: 
   s.v[register + item // per][lane] = s.v[register + item // per][lane] & ~(mask << at) & M32 | (value & mask) << at
 
 
-def halves(i: Instruction, x: Shape) -> bool:
+def halves(i: Instruction, x: MatrixShape) -> bool:
   """Whether 16-bit results take a half of a register each, which op_sel chooses (gfx11)."""
   return i.isa == "gfx11" and x.d in {"f16", "bf16"}
 

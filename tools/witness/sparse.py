@@ -12,8 +12,8 @@ from typing import Any, Final
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.tools.witness.matrix import (
   WIDTHS,
+  MatrixShape,
   Place,
-  Shape,
   added,
   drawn,
   element,
@@ -30,26 +30,26 @@ from tinyhw.tools.witness.table import EXACT, WITNESSES
 PAIRS: Final = tuple(a | b << 2 for b in range(4) for a in range(b))  # the lower index comes first
 
 
-def shape_of(mnemonic: str) -> Shape:
+def shape_of(mnemonic: str) -> MatrixShape:
   """From the name: v_smfmac_f32_16x16x32_f16."""
   x = re.fullmatch(r"v_\w+?_(\w+?)_(\d+)x(\d+)x(\d+)_(\w+)", mnemonic)
   assert x, mnemonic
   types = x[5].split("_")
-  return Shape(int(x[2]), int(x[3]), int(x[4]), 1, types[0], types[-1], x[1])
+  return MatrixShape(int(x[2]), int(x[3]), int(x[4]), 1, types[0], types[-1], x[1])
 
 
-def packed(x: Shape) -> Shape:
+def packed(x: MatrixShape) -> MatrixShape:
   """A as it is stored: half as many columns."""
-  return Shape(x.m, x.n, x.k // 2, 1, x.a, x.b, x.d)
+  return MatrixShape(x.m, x.n, x.k // 2, 1, x.a, x.b, x.d)
 
 
-def selected_set(i: Instruction, x: Shape) -> int:
+def selected_set(i: Instruction, x: MatrixShape) -> int:
   """Which set of indices of a register counts: ABID unless CBSZ is set, or index_key."""
   if i.isa == "gfx9": return 0 if i.get("cbsz") & 3 else i.get("abid") & (3 if WIDTHS[x.a] == 16 else 1)
   return i.get("index_key_8bit") or i.get("index_key_16bit")
 
 
-def bits_a_lane(s: State, x: Shape) -> int:
+def bits_a_lane(s: State, x: MatrixShape) -> int:
   """Bits of indices that a lane of A needs: two for each element it stores."""
   return 2 * max(8 if WIDTHS[x.a] == 4 else 0, x.m * x.k // 2 // s.lanes)
 

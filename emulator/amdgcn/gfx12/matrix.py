@@ -39,7 +39,7 @@ ROWS: Final = {32: ((0, 1, 2), (3,)), 64: ((0, 1), (3, 2))}  # of C and D, whate
 
 
 @dataclass(frozen=True)
-class Shape:
+class WmmaShape:
   """Element types of A and B, of C and D, and the length of the sum. `sparse`: two of four columns of A are stored."""
   a: str
   b: str
@@ -48,15 +48,15 @@ class Shape:
   sparse: bool = False
 
 
-SHAPES: Final[dict[str, Shape]] = {
-  f"v_wmma_{result}_16x16x{k}_{name}": Shape(a, b, result, k)
+SHAPES: Final[dict[str, WmmaShape]] = {
+  f"v_wmma_{result}_16x16x{k}_{name}": WmmaShape(a, b, result, k)
   for result, k, name, a, b in (
     ("f32", 16, "f16", "f16", "f16"), ("f32", 16, "bf16", "bf16", "bf16"), ("f16", 16, "f16", "f16", "f16"),
     ("bf16", 16, "bf16", "bf16", "bf16"), ("i32", 16, "iu8", "iu8", "iu8"), ("i32", 16, "iu4", "iu4", "iu4"),
     ("i32", 32, "iu4", "iu4", "iu4"),
     *(("f32", 16, f"{a}_{b}", a, b) for a in SMALL for b in SMALL))}
 SHAPES.update({
-  f"v_swmmac_{result}_16x16x{k}_{name}": Shape(a, b, result, k, sparse=True)
+  f"v_swmmac_{result}_16x16x{k}_{name}": WmmaShape(a, b, result, k, sparse=True)
   for result, k, name, a, b in (
     ("f32", 32, "f16", "f16", "f16"), ("f32", 32, "bf16", "bf16", "bf16"), ("f16", 32, "f16", "f16", "f16"),
     ("bf16", 32, "bf16", "bf16", "bf16"), ("i32", 32, "iu8", "iu8", "iu8"), ("i32", 32, "iu4", "iu4", "iu4"),
@@ -98,7 +98,7 @@ def _numbers(raw: Value, kind: str, signed: int) -> Value:
   return whole(raw, BITS[kind], signed)
 
 
-def _accumulator(group: Group, o: Operand, shape: Shape, lanes: int) -> Value:
+def _accumulator(group: Group, o: Operand, shape: WmmaShape, lanes: int) -> Value:
   """C as f64 or i64 [waves, 16, 16]; an inline constant is every element."""
   if o.kind != "v":
     value = half_constant(o, shape.result) if shape.result in HALVES else constant(o, shape.result)
@@ -108,7 +108,7 @@ def _accumulator(group: Group, o: Operand, shape: Shape, lanes: int) -> Value:
   return raw.view(F32).astype(F64) if shape.result == "f32" else _numbers(raw, shape.result, 0)
 
 
-def _store(group: Group, n: int, total: Value, shape: Shape, clamp: int) -> None:
+def _store(group: Group, n: int, total: Value, shape: WmmaShape, clamp: int) -> None:
   """D [waves, 16, 16], rounded once to its type if it is wider, into registers."""
   lanes = group.cohort.lanes
   if shape.result == "i32":

@@ -35,7 +35,7 @@ class Resource:
   out_of_range: int
 
 
-class Part(NamedTuple):
+class FieldPart(NamedTuple):
   """A field as scalar registers hold it: in which dword, and where there."""
   dword: int
   field: Field
@@ -55,11 +55,11 @@ def field(isa: str, name: str) -> Field:
   return Field(*sq.BUFFER_RESOURCE[isa][name])
 
 
-def part(isa: str, name: str) -> Part:
+def part(isa: str, name: str) -> FieldPart:
   """A field that lies in one dword. Raises LayoutError for another."""
   low, bits = field(isa, name)
   if low % 32 + bits > 32: raise LayoutError("it does not lie in one dword", where=f"{isa}'s buffer resource, {name}")
-  return Part(low // 32, Field(low % 32, bits))
+  return FieldPart(low // 32, Field(low % 32, bits))
 
 
 @cache

@@ -30,7 +30,7 @@ _ADDRESSES: Final = frozenset({"vaddr", "saddr", "addr", "sbase", "soffset", "sr
 
 
 @dataclass
-class Shape:
+class DataFlow:
   """What an instruction reads and writes, by the numbers of `check.effects`; addresses apart from other data."""
   data: list[int]
   stored: list[int]  # the registers of a store's one data operand, a dword each
@@ -43,7 +43,7 @@ class Shape:
   sink: str  # where what it reads arrives: "branch", "mask" or "wait"
 
 
-def shape_of(i: Instruction, lanes: int) -> Shape:
+def shape_of(i: Instruction, lanes: int) -> DataFlow:
   """The registers that an instruction reads and writes, from its row in the generated table and its meaning."""
   does = effects(i, lanes)
   names = [p.strip().replace("v_dual_", "v_") for p in i.mnemonic.split("::")]
@@ -65,8 +65,8 @@ def shape_of(i: Instruction, lanes: int) -> Shape:
   elif name.startswith(("s_wait", "s_sleep", "s_barrier", "s_sendmsg", "s_sethalt", "ds_gws")): sink = "wait"
   elif name.startswith(("v_cmp", "v_div_scale")) or EXEC & set(does.writes): sink = "mask"
   else: sink = ""
-  return Shape(data, stored, addresses, list(does.writes), keeps, does.cross_lane or name == "v_writelane_b32",
-               any(coverage.status(n, i.isa) == "approximate" for n in names), memory, sink)
+  return DataFlow(data, stored, addresses, list(does.writes), keeps, does.cross_lane or name == "v_writelane_b32",
+                  any(coverage.status(n, i.isa) == "approximate" for n in names), memory, sink)
 
 
 class Exactness(Tracker):
@@ -74,7 +74,7 @@ class Exactness(Tracker):
 
   def __init__(self) -> None:
     super().__init__()
-    self._shapes: dict[tuple[int, int], Shape] = {}
+    self._shapes: dict[tuple[int, int], DataFlow] = {}
     self._v: dict[Cohort, dict[int, Bits]] = {}  # register -> [waves, lanes]
     self._s: dict[Cohort, dict[int, Bits]] = {}  # register -> [waves]
     self._loaded: list[Bits] = []  # what the current instruction has loaded so far: [waves, lanes, dwords] an access
@@ -91,7 +91,7 @@ class Exactness(Tracker):
 
   # ---- one instruction
 
-  def _shape(self, group: Group, pc: int, i: Instruction) -> Shape:
+  def _shape(self, group: Group, pc: int, i: Instruction) -> DataFlow:
     found = self._shapes.get((pc, id(i)))
     if found is None: found = self._shapes[pc, id(i)] = shape_of(i, group.cohort.lanes)
     return found

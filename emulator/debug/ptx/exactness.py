@@ -41,7 +41,7 @@ Registers = dict[int, Bits]  # number -> [warps, 32]
 
 
 @dataclass(frozen=True)
-class Shape:
+class DataFlow:
   """What an instruction reads and writes: `into` and `from_` count the elements of a vector that it loads to, or
   stores, one register each; 0 where registers and elements do not go together so."""
   does: Effects
@@ -53,8 +53,8 @@ class Shape:
   approximate: bool
 
 
-def shape_of(line: Line, approximate: bool) -> Shape:
-  """See `Shape`."""
+def shape_of(line: Line, approximate: bool) -> DataFlow:
+  """See `DataFlow`."""
   does, i = effects(line), line.instruction
   reads, results = does.read, does.results
   if does.opcode == "wgmma": reads += results  # it adds to what is there
@@ -64,7 +64,7 @@ def shape_of(line: Line, approximate: bool) -> Shape:
   single = len(vectors) == 1 and len(vectors[0].elements)
   into = len(results) if does.opcode in _LOADS and len(results) == (single or 1) else 0
   from_ = len(reads) if does.opcode == "st" and len(reads) == (single or 1) else 0
-  return Shape(does, reads, results, into, from_, does.spread or does.opcode == "shfl", approximate)
+  return DataFlow(does, reads, results, into, from_, does.spread or does.opcode == "shfl", approximate)
 
 
 class Exactness(Tracker):
@@ -73,7 +73,7 @@ class Exactness(Tracker):
   def __init__(self, status: Callable[[Shown], str]) -> None:
     super().__init__()
     self._status = status
-    self._shapes: dict[int, tuple[Line, Shape]] = {}
+    self._shapes: dict[int, tuple[Line, DataFlow]] = {}
     self._tables: dict[Cohort, dict[tuple[int, int], Registers]] = {}  # (depth of calls, function's base) -> registers
     self._passed: dict[Cohort, Registers] = {}  # depth -> union of the arguments that functions at it were given
     self._local: dict[Cohort, Cells] = {}
@@ -261,7 +261,7 @@ class Exactness(Tracker):
       loaded = out
     self._loaded.append(loaded)
 
-  def _elements(self, group: Warps, x: Shape, dwords: int) -> Bits:
+  def _elements(self, group: Warps, x: DataFlow, dwords: int) -> Bits:
     """Origins of each dword that the elements of a vector are stored to."""
     cohort, depth, code = self._table
     rows = group.waves - self.first[cohort]

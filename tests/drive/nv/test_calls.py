@@ -20,7 +20,7 @@ from tinyhw.drive.nv.program import patches, resident, shared_config, store
 from tinyhw.drive.nv.rm import LOCAL_WINDOW, SHARED_WINDOW, Rm, arch_of
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import cubin, gpfifo, methods, qmd, rm, uvm
-from tinyhw.wire.cubin import Entry, Parameter
+from tinyhw.wire.cubin import CubinEntry, Parameter
 
 OPENING = """
 open /dev/nvidiactl
@@ -169,7 +169,7 @@ def test_words_of_a_launch(port: RecordingPort, runtime: NVRuntime) -> None:
   parameters = (Parameter(0, 8), Parameter(8, 4))
   ptx = (".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 n) {"
          " .reg .b64 %a; .reg .b32 %n; ld.param.u64 %a, [out]; ld.param.u32 %n, [n]; st.global.u32 [%a], %n; ret; }")
-  raw = cubin.write(ptx.encode(), 90, arch.bank0.params, [Entry("k", parameters, 256, 128)], None, 1024)
+  raw = cubin.write(ptx.encode(), 90, arch.bank0.params, [CubinEntry("k", parameters, 256, 128)], None, 1024)
   program, out = runtime.load(raw, "k"), runtime.alloc(4)
   rung = len(port.rung)
   program([out], [77], (3, 2, 1), (64, 1, 1))

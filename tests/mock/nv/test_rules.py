@@ -262,7 +262,7 @@ def test_a_stack_lies_in_local_memory(top: int, right: bool) -> None:
   at = b.take(arch.params + 16)
   b.space.store(at + arch.params, 8, data)
   b.space.store(at + arch.stack, 8, 0xEEEE_EEEE << 32 | top)
-  image = cubin.write(text.encode(), 90, arch.params, [cubin.Entry("k", (cubin.Parameter(0, 8),), local=64)])
+  image = cubin.write(text.encode(), 90, arch.params, [cubin.CubinEntry("k", (cubin.Parameter(0, 8),), local=64)])
   where = b.take(len(image), 4096)
   b.space.write(where, image)
   b.pcas(c, launch_qmd(b, where + cubin.Cubin(image).kernels["k"].text, bank=(at, arch.params + 16),

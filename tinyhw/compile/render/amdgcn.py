@@ -13,7 +13,7 @@ from tinyhw.arch import Arch
 from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render import objects
 from tinyhw.compile.render.base import block_size, grid_size
-from tinyhw.compile.render.llvm import LLVMRenderer, Writer, memory_type, register_type
+from tinyhw.compile.render.llvm import LLVMRenderer, LLVMWriter, memory_type, register_type
 from tinyhw.compile.units import unit_named, units_of
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.ops import Ops
@@ -61,18 +61,18 @@ class AMDGCNRenderer(LLVMRenderer):
   def pointer_type(self, dtype: PtrDType) -> str:
     return f"ptr addrspace({LOCAL if dtype.space is AddressSpace.LOCAL else GLOBAL})"
 
-  def special(self, writer: Writer, u: UOp) -> str:
+  def special(self, writer: LLVMWriter, u: UOp) -> str:
     if u.arg.size == 1: return "0"
     kind, axis = ("workgroup" if u.arg.name[0] == "g" else "workitem"), "xyz"[int(u.arg.name[-1])]
     return writer.intrinsic("i32", f"amdgcn.{kind}.id.{axis}", attribute=f"range(i32 0, {u.arg.size}) ")
 
-  def half(self, writer: Writer, x: str, source: str, target: str) -> str:
+  def half(self, writer: LLVMWriter, x: str, source: str, target: str) -> str:
     # fptrunc of a product would become v_fma_mixlo_f16 with +0 as addend (LLVM 22), and -0 be lost; fptrunc.round ends
     # the process where its result is in one of the upper 128 registers.
     return writer.intrinsic("half", "experimental.constrained.fptrunc.f16.f32", ("float", x),
                             ("metadata", '!"round.tonearest"'), ("metadata", '!"fpexcept.ignore"'))
 
-  def matrix(self, writer: Writer, u: UOp) -> str:
+  def matrix(self, writer: LLVMWriter, u: UOp) -> str:
     unit = unit_named(u.arg)
     operands: list[tuple[str, str]] = []
     for i, s in enumerate(u.src):
@@ -88,7 +88,7 @@ class AMDGCNRenderer(LLVMRenderer):
     writer.declarations[f"declare {result} {name}({kinds})"] = None
     return writer.new(f"call {result} {name}({listed})")
 
-  def barrier(self, writer: Writer, u: UOp) -> None:
+  def barrier(self, writer: LLVMWriter, u: UOp) -> None:
     # Where only local memory was written, only its accesses need to be done before the others go on.
     pointers = [s.src[0].src[0] for s in u.src if s.op is Ops.STORE]
     only = ", !mmra !0" if 0 < len(pointers) == len(u.src) and all(p.op is Ops.DEFINE_LOCAL for p in pointers) else ""
@@ -96,7 +96,7 @@ class AMDGCNRenderer(LLVMRenderer):
     writer.intrinsic("void", "amdgcn.s.barrier")
     writer.line(f'fence syncscope("workgroup") acquire{only}')
 
-  def address(self, writer: Writer, pointer: UOp, index: UOp, gate: str | None) -> str:
+  def address(self, writer: LLVMWriter, pointer: UOp, index: UOp, gate: str | None) -> str:
     kind = pointer.dtype
     assert isinstance(kind, PtrDType)
     size, base = kind.base.itemsize, f"{self.pointer_type(kind)} {writer.value(pointer)}"
@@ -118,7 +118,7 @@ class AMDGCNRenderer(LLVMRenderer):
     if not near: return address
     return writer.new(f"getelementptr inbounds i8, {self.pointer_type(kind)} {address}, i32 {near}")
 
-  def _moved(self, writer: Writer, pointer: UOp, far: int) -> str | None:
+  def _moved(self, writer: LLVMWriter, pointer: UOp, far: int) -> str | None:
     """A base so many bytes behind a parameter, which accesses of loops add their 32-bit offset to by themselves. LLVM
     takes a constant out of an offset, and adds it to 64-bit addresses of each lane; it does not look through this."""
     if pointer.op is not Ops.DEFINE_GLOBAL or not isinstance(pointer.dtype, PtrDType) or not writer.loops: return None

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyhw.compile.render import objects
-from tinyhw.compile.render.cfamily import FROM_HALF, TO_HALF, CFamilyRenderer, Language, Writer
+from tinyhw.compile.render.cfamily import FROM_HALF, TO_HALF, CFamilyRenderer, CWriter, Language
 from tinyhw.compile.render.clanes import MASKED, SHUFFLE, WHOLE, LanesWriter
 from tinyhw.compile.render.host import ALIGNMENT, TILES, check_stretches
 from tinyhw.core import scratch
@@ -193,7 +193,7 @@ class CRenderer(CFamilyRenderer):
     shared = any(u.op in (Ops.SPECIAL, Ops.DEFINE_LOCAL) for u in uops)
     words = Stretches() if shared else self.language
     # gcc has vectors of 2, 4, 8 ... lanes: others only move, lane by lane.
-    if any(u.dtype.count & (u.dtype.count - 1) for u in uops): return Writer(self, name, uops, words).module()
+    if any(u.dtype.count & (u.dtype.count - 1) for u in uops): return CWriter(self, name, uops, words).module()
     functions = self.compiler.functions if self.host.cpu in AVX else self.compiler.functions - MASKED
     return LanesWriter(self, name, uops, words, functions).module()
 

@@ -203,14 +203,14 @@ class CFamilyRenderer(Renderer):
   def native(self, op: Ops, dtype: DType) -> bool:
     return super().native(op, dtype) or op in self.language.functions and dtype.scalar is F32
 
-  writer: type[Writer] | None = None          # what writes a program, if it is not C's
+  writer: type[CWriter] | None = None          # what writes a program, if it is not C's
 
   def source(self, name: str, uops: Sequence[UOp]) -> str:
     self.check(name, uops)
-    return (self.writer or Writer)(self, name, uops).module()
+    return (self.writer or CWriter)(self, name, uops).module()
 
 
-class Writer:
+class CWriter:
   """Writes one program, a statement a value."""
 
   def __init__(self, target: CFamilyRenderer, name: str, uops: Sequence[UOp], language: Language | None = None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from tinyhw.compile.render.cfamily import BOOL, F16, SIGNS, UNSIGNED, CFamilyRenderer, Language, Writer
+from tinyhw.compile.render.cfamily import BOOL, F16, SIGNS, UNSIGNED, CFamilyRenderer, CWriter, Language
 from tinyhw.compile.render.llvm import LOGICAL, lane
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
@@ -26,7 +26,7 @@ MASKED = frozenset({"__builtin_ia32_maskloadps256", "__builtin_ia32_maskloadpd25
 PIECES = {32: ("ps", dtypes.float32), 64: ("pd", dtypes.float64)}     # lanes that AVX moves under a mask
 
 
-class LanesWriter(Writer):
+class LanesWriter(CWriter):
   """Writes one program, vectors as values."""
 
   # *** types ***

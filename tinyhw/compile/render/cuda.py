@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from tinyhw.compile.nvidia import nvrtc
-from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language, Writer
+from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, CWriter, Language
 from tinyhw.compile.render.nvidia import NVIDIARenderer
 from tinyhw.compile.units import unit_named
 from tinyhw.core import scratch
@@ -77,7 +77,7 @@ def letter(dtype: DType) -> str:
   return "f" if dtype is dtypes.float32 else "d"
 
 
-class CUDAWriter(Writer):
+class CUDAWriter(CWriter):
   """Matrix units, beside what is C's."""
 
   def matrix(self, u: UOp) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tinyhw.arch import Arch
 from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render.c import found
-from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language, Writer
+from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, CWriter, Language
 from tinyhw.compile.units import unit_named, units_of
 from tinyhw.core import scratch
 from tinyhw.core.errors import DeviceError, MissingTool
@@ -47,7 +47,7 @@ class HIP(Language):
     return f"*({'' if written else 'const '}{word}*)({pointer} + {index})"
 
 
-class HIPWriter(Writer):
+class HIPWriter(CWriter):
   """Matrix units, beside what is C's."""
 
   def matrix(self, u: UOp) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyhw.compile.render import objects
-from tinyhw.compile.render.llvm import LLVMRenderer, Writer, register_type, suffix
+from tinyhw.compile.render.llvm import LLVMRenderer, LLVMWriter, register_type, suffix
 from tinyhw.core.errors import Unsupported
 from tinyhw.core.host import GENERIC, Host
 from tinyhw.ir.dtype import DType, PtrDType
@@ -71,16 +71,16 @@ class HostRenderer(LLVMRenderer):
   def pointer_argument(self, number: int) -> str:
     return f"ptr noalias noundef nonnull %data{number}"
 
-  def multiply_add(self, writer: Writer, dtype: DType, x: Sequence[str]) -> str:
+  def multiply_add(self, writer: LLVMWriter, dtype: DType, x: Sequence[str]) -> str:
     t = register_type(dtype)
     if dtype.bits == 16: return writer.new(f"fadd {t} {writer.new(f'fmul {t} {x[0]}, {x[1]}')}, {x[2]}")
     return writer.intrinsic(t, f"fma.{suffix(dtype)}", *((t, y) for y in x))
 
-  def special(self, writer: Writer, u: UOp) -> str: return "%stretch"
+  def special(self, writer: LLVMWriter, u: UOp) -> str: return "%stretch"
 
-  def local_memory(self, writer: Writer, u: UOp) -> str: return f"%local.{u.arg}"
+  def local_memory(self, writer: LLVMWriter, u: UOp) -> str: return f"%local.{u.arg}"
 
-  def barrier(self, writer: Writer, u: UOp) -> None:
+  def barrier(self, writer: LLVMWriter, u: UOp) -> None:
     """Nobody else writes a stretch's local memory."""
 
   def check(self, name: str, uops: Sequence[UOp]) -> None:

@@ -106,27 +106,27 @@ class LLVMRenderer(Renderer):
   def pointer_argument(self, number: int) -> str:
     """The declaration of the pointer argument `%data<number>`."""
 
-  def special(self, writer: Writer, u: UOp) -> str:
+  def special(self, writer: LLVMWriter, u: UOp) -> str:
     """The value of a SPECIAL."""
     raise Unsupported("uop", u.op.name, arch=self.target)
 
-  def matrix(self, writer: Writer, u: UOp) -> str:
+  def matrix(self, writer: LLVMWriter, u: UOp) -> str:
     """A WMMA."""
     raise Unsupported("uop", u.op.name, arch=self.target)
 
-  def local_memory(self, writer: Writer, u: UOp) -> str:
+  def local_memory(self, writer: LLVMWriter, u: UOp) -> str:
     """The pointer of a DEFINE_LOCAL."""
     return f"@{writer.name}.{u.arg}"
 
-  def half(self, writer: Writer, x: str, source: str, target: str) -> str:
+  def half(self, writer: LLVMWriter, x: str, source: str, target: str) -> str:
     """The halves nearest to floats; the types are LLVM's."""
     return writer.new(f"fptrunc {source} {x} to {target}")
 
-  def barrier(self, writer: Writer, u: UOp) -> None:
+  def barrier(self, writer: LLVMWriter, u: UOp) -> None:
     """Make all work-items of the workgroup meet."""
     raise Unsupported("uop", u.op.name, arch=self.target)
 
-  def address(self, writer: Writer, pointer: UOp, index: UOp, gate: str | None) -> str:
+  def address(self, writer: LLVMWriter, pointer: UOp, index: UOp, gate: str | None) -> str:
     """The address of an element. A `gate` is given where the address must be good although the gate is False."""
     assert isinstance(pointer.dtype, PtrDType)
     i = writer.value(index)
@@ -135,7 +135,7 @@ class LLVMRenderer(Renderer):
     base = f"{self.pointer_type(pointer.dtype)} {writer.value(pointer)}"
     return writer.new(f"getelementptr inbounds {memory_type(pointer.dtype.base)}, {base}, i64 {wide}")
 
-  def multiply_add(self, writer: Writer, dtype: DType, x: Sequence[str]) -> str:
+  def multiply_add(self, writer: LLVMWriter, dtype: DType, x: Sequence[str]) -> str:
     """MULACC of three floats."""
     t = register_type(dtype)
     return writer.intrinsic(t, f"fmuladd.{suffix(dtype)}", *((t, y) for y in x))
@@ -148,7 +148,7 @@ class LLVMRenderer(Renderer):
 
   def source(self, name: str, uops: Sequence[UOp]) -> str:
     self.check(name, uops)
-    return objects.header(self.processor) + Writer(self, name, uops).module()
+    return objects.header(self.processor) + LLVMWriter(self, name, uops).module()
 
   def compile(self, source: str, name: str) -> bytes:
     return objects.emit(source, name, self.processor, self.optimization)
@@ -158,7 +158,7 @@ class LLVMRenderer(Renderer):
     return objects.emit(source, name, self.processor, self.optimization, text=True).decode()
 
 
-class Writer:
+class LLVMWriter:
   """Writes the body of one program, block after block."""
 
   def __init__(self, target: LLVMRenderer, name: str, uops: Sequence[UOp]) -> None:

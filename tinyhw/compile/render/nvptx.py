@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tinyhw.compile.render import objects
 from tinyhw.compile.render.base import block_size
-from tinyhw.compile.render.llvm import LLVMRenderer, Writer, memory_type, register_type, suffix
+from tinyhw.compile.render.llvm import LLVMRenderer, LLVMWriter, memory_type, register_type, suffix
 from tinyhw.compile.render.nvidia import Assembler, NVIDIARenderer
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.ops import Ops
@@ -58,16 +58,16 @@ class NVPTXRenderer(NVIDIARenderer, LLVMRenderer):
   def pointer_type(self, dtype: PtrDType) -> str:
     return f"ptr addrspace({LOCAL if dtype.space is AddressSpace.LOCAL else GLOBAL})"
 
-  def special(self, writer: Writer, u: UOp) -> str:
+  def special(self, writer: LLVMWriter, u: UOp) -> str:
     if u.arg.size == 1: return "0"
     register, axis = ("ctaid" if u.arg.name[0] == "g" else "tid"), "xyz"[int(u.arg.name[-1])]
     return writer.intrinsic("i32", f"nvvm.read.ptx.sreg.{register}.{axis}", attribute=f"range(i32 0, {u.arg.size}) ")
 
-  def multiply_add(self, writer: Writer, dtype: DType, x: Sequence[str]) -> str:
+  def multiply_add(self, writer: LLVMWriter, dtype: DType, x: Sequence[str]) -> str:
     t = register_type(dtype)
     return writer.intrinsic(t, f"fma.{suffix(dtype)}", *((t, y) for y in x))
 
-  def matrix(self, writer: Writer, u: UOp) -> str:
+  def matrix(self, writer: LLVMWriter, u: UOp) -> str:
     # The instruction takes registers of 32 bits: pairs of halves, or of bfloat16 as integers.
     a, b, c = u.src
     pair = "<2 x half>" if a.dtype.scalar is dtypes.float16 else "i32"
@@ -93,7 +93,7 @@ class NVPTXRenderer(NVIDIARenderer, LLVMRenderer):
       result = writer.new(f"insertelement {kind} {result}, {number} {lane}, i32 {i}")
     return result
 
-  def barrier(self, writer: Writer, u: UOp) -> None:
+  def barrier(self, writer: LLVMWriter, u: UOp) -> None:
     writer.intrinsic("void", BARRIER, ("i32", "0"))
 
   def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:

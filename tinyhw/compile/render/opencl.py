@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyhw.compile.images import shape, wanted
-from tinyhw.compile.render.cfamily import CFamilyRenderer, Language, Writer
+from tinyhw.compile.render.cfamily import CFamilyRenderer, CWriter, Language
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.ops import Ops
@@ -72,7 +72,7 @@ class OpenCLC(Language):
     return f"(float)sqrt((double){x})"
 
 
-class OpenCLWriter(Writer):
+class OpenCLWriter(CWriter):
   """Images, beside what is C's."""
 
   def __init__(self, target: OpenCLRenderer, name: str, uops: Sequence[UOp]) -> None:

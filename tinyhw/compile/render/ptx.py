@@ -14,7 +14,7 @@ from typing import Final
 from tinyhw.compile.render import wgmma
 from tinyhw.compile.render.base import alignment, block_size, given
 from tinyhw.compile.render.nvidia import Assembler, NVIDIARenderer
-from tinyhw.compile.render.ptxlanes import FORMS, REGISTERS, Lanes, Line, group
+from tinyhw.compile.render.ptxlanes import FORMS, REGISTERS, Lanes, PTXLine, group
 from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
@@ -41,7 +41,7 @@ class PTXRenderer(NVIDIARenderer):
 
   def source(self, name: str, uops: Sequence[UOp]) -> str:
     self.check(name, uops)
-    return Writer(self, name, uops).module()
+    return PTXWriter(self, name, uops).module()
 
   def compile(self, source: str, name: str) -> bytes: return self.loadable(source.encode())
 
@@ -50,7 +50,7 @@ class PTXRenderer(NVIDIARenderer):
     return source
 
 
-class Writer(Lanes):
+class PTXWriter(Lanes):
   """Writes one program."""
 
   def __init__(self, renderer: PTXRenderer, name: str, uops: Sequence[UOp]) -> None:
@@ -82,7 +82,7 @@ class Writer(Lanes):
     shared = [f"  .shared .align 16 .b8 {u.arg}[{u.dtype.size * u.dtype.base.itemsize}];" for u in self.uops
               if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType) and u not in self.given]
     registers = [f"  .reg .{REGISTERS[k]} %{k}<{n + 1}>;" for k, n in self.counts.items() if n]
-    body = [line.text() for line in (*self.first, *self.lines, Line(0, "ret"))]
+    body = [line.text() for line in (*self.first, *self.lines, PTXLine(0, "ret"))]
     return "\n".join([*self.head(), f".visible .entry {self.name}(", ",\n".join(f"  {p}" for p in parameters), ")",
                       f".reqntid {', '.join(map(str, block_size(self.uops)))}", "{", *shared, *registers, *body,
                       "}", ""])
@@ -167,7 +167,7 @@ class Writer(Lanes):
       self.line("bra", f"$after{number}", guard=f"!{runs}")
     counter = self.new(dtypes.int32, "mov.b32", "0", note=f"axis {u.arg.axis}, {u.arg.kind.value}, {end} times")
     self.names[u] = [counter]
-    self.lines.append(Line(0, f"$loop{number}:"))
+    self.lines.append(PTXLine(0, f"$loop{number}:"))
     self.loops.append(number)
     self.scopes.append({})
     self.depth += 1
@@ -180,7 +180,7 @@ class Writer(Lanes):
     self.line("bra", f"$loop{number}", guard=again)
     self.depth -= 1
     self.scopes.pop()
-    if loop.src[0].vmin < 1: self.lines.append(Line(0, f"$after{number}:"))
+    if loop.src[0].vmin < 1: self.lines.append(PTXLine(0, f"$after{number}:"))
 
   def set_up(self, u: UOp) -> None:
     """DEFINE_ACC: registers with its first value."""

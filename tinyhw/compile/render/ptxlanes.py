@@ -64,7 +64,7 @@ _LEAVES: Final = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.MULACC, Ops.NEG, Ops.
 
 
 @dataclass
-class Line:
+class PTXLine:
   """An instruction, or a label."""
   depth: int
   word: str
@@ -98,8 +98,8 @@ class Lanes:
 
   def __init__(self, target: str, name: str) -> None:
     self.target, self.name = target, name
-    self.lines: list[Line] = []
-    self.first: list[Line] = []                   # what the kernel begins with
+    self.lines: list[PTXLine] = []
+    self.first: list[PTXLine] = []                   # what the kernel begins with
     self.depth = 0
     self.counts = dict.fromkeys(REGISTERS, 0)
     self.accumulators: dict[str, UOp] = {}        # by register
@@ -122,7 +122,7 @@ class Lanes:
 
   def line(self, word: str, *operands: str, result: str = "", guard: str = "", note: str = "") -> None:
     """An instruction."""
-    self.lines.append(Line(self.depth, word, operands, result, guard, note))
+    self.lines.append(PTXLine(self.depth, word, operands, result, guard, note))
 
   def new(self, dtype: DType, word: str, *operands: str, note: str = "") -> str:
     """An instruction with a result of the type; gives its register."""
@@ -133,7 +133,7 @@ class Lanes:
   def begins(self, dtype: DType, word: str, *operands: str, note: str = "") -> str:
     """The same at the beginning of the kernel."""
     found = self.register(dtype)
-    self.first.append(Line(0, word, operands, found, note=note))
+    self.first.append(PTXLine(0, word, operands, found, note=note))
     return found
 
   def known(self, key: Hashable) -> str | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tinyhw.compile.render.ptxlanes import Lanes, Line, group
+from tinyhw.compile.render.ptxlanes import Lanes, PTXLine, group
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.matrix import LINE_BYTES, TILE_ALIGN, Operand, TileProduct
 from tinyhw.ir.uop import UOp
@@ -94,7 +94,7 @@ def product(w: Lanes, u: UOp, a: Place, b: Place, memory: str, thread: str) -> l
   loops, reads, fills = w.register(_U32), w.register(_U32), w.register(_U32)
   for register, first in ((loops, 0), (reads, 0), (fills, ahead * size)):
     w.line("mov.u32", str(first), result=register)
-  w.lines.append(Line(0, f"{_LABEL}:"))
+  w.lines.append(PTXLine(0, f"{_LABEL}:"))
   w.depth += 1
   w.line("cp.async.wait_group", str(ahead - 1))
   w.line("fence.proxy.async.shared::cta")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyhw.compile.render.cfamily import CFamilyRenderer, Language, Writer
+from tinyhw.compile.render.cfamily import CFamilyRenderer, CWriter, Language
 from tinyhw.core.environment import digits
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.ops import Ops
@@ -89,7 +89,7 @@ class WGSL(Language):
       *given, *body, "}", ""])
 
 
-class WGSLWriter(Writer):
+class WGSLWriter(CWriter):
   """What the grammar of WGSL has otherwise than C's."""
 
   def shared(self, declaration: str) -> None:

@@ -32,7 +32,7 @@ from tinyhw.core.patience import HELD, Agreed, Terms, ticker
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.explain import explain
 from tinyhw.drive.amd.host import Span, mapped, merged
-from tinyhw.drive.amd.program import NULL_PAGES, ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
+from tinyhw.drive.amd.program import NULL_PAGES, ArgumentLayout, LaunchShape, check_lds, describe_launch, user_sgprs
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 from tinyhw.drive.nv import bare as nv
 from tinyhw.wire import codeobject
@@ -51,7 +51,7 @@ Execute = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Place:
+class NamedRange:
   """A named range of memory: an argument's buffer, code, arguments, scratch."""
   name: str
   start: int
@@ -146,7 +146,7 @@ class BareProgram(Program):
       packet_at = round_up(layout.size, 64)
       size = packet_at + ctypes.sizeof(hsa.hsa_kernel_dispatch_packet_t)
       address = take("kernarg", size)
-      shape = Shape(grid, block, dynamic_lds, arch.private_aperture, arch.shared_aperture, 0)
+      shape = LaunchShape(grid, block, dynamic_lds, arch.private_aperture, arch.shared_aperture, 0)
       data = bytearray(kernargs[:layout.hidden_start].ljust(layout.hidden_start, b"\0"))
       data += layout.hidden_bytes(shape)
       data = data.ljust(size, b"\0")
@@ -199,7 +199,7 @@ class BareRuntime(Runtime):
     self.card = card
     self.name, self.make_dispatch, self.execute = name, make_dispatch, execute
     self.space = AddressSpace(name)
-    self.places: list[Place] = []
+    self.places: list[NamedRange] = []
     self.observer: Any = None
     self.executed = 0  # instructions of all waves of all launches
     self.timeout_s: float | None = None  # how long a launch may take
@@ -224,7 +224,7 @@ class BareRuntime(Runtime):
     address, self._top = self._top, self._top + size + PAGE
     self.space.map(address, size, region, access=access)
     self._regions[address] = region
-    self.places.append(Place(name, address, nbytes))
+    self.places.append(NamedRange(name, address, nbytes))
     self.space.used[address] = nbytes, name
     self._used += size
     return Allocation(address, nbytes)
@@ -267,7 +267,7 @@ class BareRuntime(Runtime):
   def borrowed(self, spans: Iterable[Span]) -> Iterator[None]:
     """Have arrays of this process in GPU memory at their own addresses while the block runs; see `host`."""
     whole = merged(spans)
-    places = [Place(s.name, s.start, s.size) for s in whole]
+    places = [NamedRange(s.name, s.start, s.size) for s in whole]
     with self.lock, mapped(self.space, whole):
       self.places += places
       try: yield

@@ -13,14 +13,14 @@ from tinyhw.core.locks import lock
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.commands import ComputeCommands
 from tinyhw.drive.amd.gpu import GpuRuntime
-from tinyhw.drive.amd.kfd import Buffer, Memory
+from tinyhw.drive.amd.kfd import Buffer, Domain
 from tinyhw.drive.amd.program import AMDProgram
 from tinyhw.drive.base import Dim3
 from tinyhw.drive.queue import BoundStream
 
 
 @dataclass
-class Launch:
+class BatchedLaunch:
   """One launch of a batch. `arguments` are the explicit arguments as bytes, as `AMDProgram.launch` takes them."""
   program: AMDProgram
   arguments: bytes
@@ -35,7 +35,7 @@ class Batch:
   Threads may share it.
   """
 
-  def __init__(self, runtime: GpuRuntime, launches: Sequence[Launch], label: str = "batch") -> None:
+  def __init__(self, runtime: GpuRuntime, launches: Sequence[BatchedLaunch], label: str = "batch") -> None:
     if not launches: raise InvalidArgument("no launches", where=label)
     self._lock = lock()
     self.runtime, self.launches, self.label = runtime, tuple(launches), label
@@ -49,7 +49,7 @@ class Batch:
         )
       self._at.append(end)
       end += round_up(launch.program.argument_bytes, 64)
-    self._arguments: Buffer = runtime.kfd.alloc(runtime.gpu, end, Memory.GTT)
+    self._arguments: Buffer = runtime.kfd.alloc(runtime.gpu, end, Domain.GTT)
     for at, launch in zip(self._at, self.launches, strict=True):
       self._arguments.bytes()[at:at + len(launch.arguments)] = launch.arguments
     self._packets: Buffer | None = None
@@ -62,7 +62,7 @@ class Batch:
     self._stream: BoundStream = c.bind()
     self._generation = self.runtime.scratch_generation
     if self._packets is None:
-      self._packets = self.runtime.kfd.alloc(self.runtime.gpu, 4 * len(self._stream.words), Memory.GTT, executable=True)
+      self._packets = self.runtime.kfd.alloc(self.runtime.gpu, 4 * len(self._stream.words), Domain.GTT, executable=True)
     for i in range(len(self.launches)): self._fill(i)
     signal = self.runtime.timeline.signal
     replay = (

@@ -26,12 +26,12 @@ from tinyhw.drive.allocate import BounceBuffer, KernargRing, round_up
 from tinyhw.drive.amd import report
 from tinyhw.drive.amd.commands import ComputeCommands, CopyCommands, register, sdma_padding
 from tinyhw.drive.amd.gpu import CodeImage, GpuRuntime
-from tinyhw.drive.amd.kfd import PAGE, Buffer, Event, Kfd, Memory
+from tinyhw.drive.amd.kfd import PAGE, Buffer, Domain, Event, Kfd
 from tinyhw.drive.amd.program import AMDProgram
 from tinyhw.drive.amd.runner import AMDRunner
 from tinyhw.drive.amd.topology import save_area
 from tinyhw.drive.base import Allocation, Launch, Runner, Runtime
-from tinyhw.drive.queue import BoundStream, Code, HardwareQueue, PointerUnit, Ring
+from tinyhw.drive.queue import BoundStream, HardwareQueue, LoadedCode, PointerUnit, Ring
 from tinyhw.drive.queued import CLOSE_TIMEOUT_S
 from tinyhw.drive.signal import SignalPool
 from tinyhw.wire import codeobject
@@ -95,10 +95,10 @@ class AMDRuntime(GpuRuntime):
     self.registers = None
     self._hdp = self._open_hdp()
     if self._hdp is not None: self.host_writes, self.host_reads = _HOST_WRITES, _HOST_READS
-    shared = self._take(PAGE, Memory.GTT)
+    shared = self._take(PAGE, Domain.GTT)
     self.start_timeline(SignalPool(shared.bytes(), shared.address))
     self._signals = shared
-    arguments, bounce = self._take(_KERNARG_BYTES, Memory.GTT), self._take(_BOUNCE_BYTES, Memory.GTT)
+    arguments, bounce = self._take(_KERNARG_BYTES, Domain.GTT), self._take(_BOUNCE_BYTES, Domain.GTT)
     self.kernargs = KernargRing(arguments.bytes(), arguments.address, self.wait)
     self.bounce = BounceBuffer(bounce.bytes(), bounce.address, self.wait)
     self.queue_pointer = self._make_queue_descriptor()
@@ -107,7 +107,7 @@ class AMDRuntime(GpuRuntime):
       self.take_down()
       raise
 
-  def _take(self, size: int, kind: Memory, executable: bool = False) -> Buffer:
+  def _take(self, size: int, kind: Domain, executable: bool = False) -> Buffer:
     """Memory that the runtime itself keeps until it is closed."""
     buffer = self.kfd.alloc(self.gpu, size, kind, executable=executable)
     self._own.append(buffer)
@@ -117,13 +117,13 @@ class AMDRuntime(GpuRuntime):
     """The register by which stores of the host reach VRAM for certain (HDP_MEM_COHERENCY_FLUSH_CNTL); None where the
     host does not see VRAM ("small BAR"), or the kernel driver does not lend the register."""
     if not self.gpu.node.public_vram: return None
-    try: page = self._take(PAGE, Memory.MMIO)
+    try: page = self._take(PAGE, Domain.MMIO)
     except (DriverError, DeviceError): return None
     return page.bytes()[kfd.KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL:][:4].cast("I")
 
   def _make_queue_descriptor(self) -> int:
     """An amd_queue_t for kernels that ask for their queue: they read the apertures' high halves (amd_hsa_queue.h)."""
-    buffer = self._take(ctypes.sizeof(hsa.amd_queue_t), Memory.GTT)
+    buffer = self._take(ctypes.sizeof(hsa.amd_queue_t), Domain.GTT)
     queue = hsa.amd_queue_t.from_buffer(buffer.bytes())
     queue.group_segment_aperture_base_hi = self.gpu.lds_base >> 32
     queue.private_segment_aperture_base_hi = self.gpu.scratch_base >> 32
@@ -147,8 +147,8 @@ class AMDRuntime(GpuRuntime):
 
   def _open_queue(self, name: str, queue_type: int) -> HardwareQueue:
     is_compute = queue_type == kfd.KFD_IOC_QUEUE_TYPE_COMPUTE
-    ring = self.kfd.alloc(self.gpu, _RING_BYTES, Memory.GTT, executable=True)
-    write, read = (self.kfd.alloc(self.gpu, _POINTERS_BYTES, Memory.GTT) for _ in range(2))
+    ring = self.kfd.alloc(self.gpu, _RING_BYTES, Domain.GTT, executable=True)
+    write, read = (self.kfd.alloc(self.gpu, _POINTERS_BYTES, Domain.GTT) for _ in range(2))
     args = kfd.kfd_ioctl_create_queue_args(
       ring_base_address=ring.address,
       write_pointer_address=write.address,
@@ -162,7 +162,7 @@ class AMDRuntime(GpuRuntime):
     buffers = [ring, write, read]
     if is_compute:
       area = save_area(self.gpu.node)
-      eop, save = self.kfd.alloc(self.gpu, _EOP_BYTES, Memory.VRAM), self.kfd.alloc(self.gpu, area.total, Memory.VRAM)
+      eop, save = self.kfd.alloc(self.gpu, _EOP_BYTES, Domain.VRAM), self.kfd.alloc(self.gpu, area.total, Domain.VRAM)
       args.eop_buffer_address, args.eop_buffer_size = eop.address, _EOP_BYTES
       args.ctx_save_restore_address, args.ctx_save_restore_size = save.address, area.save_restore
       args.ctl_stack_size = area.control_stack
@@ -206,7 +206,7 @@ class AMDRuntime(GpuRuntime):
   def rounded(self, nbytes: int) -> int: return round_up(nbytes, PAGE)
 
   def take(self, size: int) -> Buffer:
-    return self.kfd.alloc(self.gpu, size, Memory.VRAM, host=size <= self.host_writes)
+    return self.kfd.alloc(self.gpu, size, Domain.VRAM, host=size <= self.host_writes)
 
   def give(self, buffer: Buffer) -> None: self.kfd.free(buffer)
 
@@ -258,7 +258,7 @@ class AMDRuntime(GpuRuntime):
         f"needs {wave_bytes:,} bytes of scratch a wave, at most {field.limit * self.arch.scratch_granule:,}",
         where=where,
       )
-    new = self.kfd.alloc(self.gpu, wave_bytes * self._scratch_waves * self.gpu.node.shader_engines, Memory.VRAM)
+    new = self.kfd.alloc(self.gpu, wave_bytes * self._scratch_waves * self.gpu.node.shader_engines, Domain.VRAM)
     with self.lock:  # launches that are queued from here on have it
       old, self._scratch, self._scratch_wave_bytes = self._scratch, new, wave_bytes
       self.scratch_generation += 1
@@ -302,14 +302,14 @@ class AMDRuntime(GpuRuntime):
     """(address, code object) of each code object in GPU memory."""
     return [(image.address, image.code) for image in list(self._images.values())]
 
-  def codes(self) -> list[Code]:
+  def codes(self) -> list[LoadedCode]:
     """What lies in GPU memory as code, with the file that it came in."""
     return [i.told for i in list(self._images.values())]
 
   def _place(self, binary: bytes) -> CodeImage:
     code = codeobject.load(binary, arch=self.target, features=self.arch.features)
     if not code.image: raise DecodeError("no section or segment has anything to load", where="code object")
-    buffer = self._take(len(code.image), Memory.VRAM, executable=True)
+    buffer = self._take(len(code.image), Domain.VRAM, executable=True)
     data = code.link(buffer.address)
     self.copyin(Allocation(buffer.address, buffer.size), memoryview(data))
     return CodeImage(buffer, code, self.name)

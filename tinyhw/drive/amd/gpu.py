@@ -11,7 +11,7 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.lazy import cached_property
 from tinyhw.drive.amd.kfd import Buffer, Gpu, Kfd
 from tinyhw.drive.lending import LendingRuntime
-from tinyhw.drive.queue import Code
+from tinyhw.drive.queue import LoadedCode
 from tinyhw.wire import codeobject
 
 
@@ -26,10 +26,10 @@ class CodeImage:
   def address(self) -> int: return self.buffer.address
 
   @cached_property
-  def told(self) -> Code:
+  def told(self) -> LoadedCode:
     """It for who records: of each kernel its name, its entry and the bytes of its arguments."""
     kernels = tuple((k.name, self.address + k.entry_offset, k.kernarg_size) for k in self.code.kernels.values())
-    return Code(self.address, self.buffer.size, self.device, "amdgcn", self.code.file, kernels)
+    return LoadedCode(self.address, self.buffer.size, self.device, "amdgcn", self.code.file, kernels)
 
 
 class GpuRuntime(LendingRuntime[Buffer]):

@@ -35,7 +35,7 @@ _NO_DEVICE = (
 )
 
 
-class Memory(Enum):
+class Domain(Enum):
   """Kinds of memory, by the flags that KFD allocates them with."""
   VRAM = kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM | kfd.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE
   GTT = (
@@ -61,7 +61,7 @@ class Buffer:
   """
   address: int
   size: int
-  kind: Memory
+  kind: Domain
   handle: int
   gpu_id: int
   span: int
@@ -95,7 +95,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Fault:
+class GpuFault:
   """What the kernel said of a GPU that stopped."""
   gpu_id: int
   message: str
@@ -161,7 +161,7 @@ class Kfd:
       )
     self.nodes = gpus(port)
     self.opened: dict[int, Gpu] = {}
-    self.faults: dict[int, Fault] = {}
+    self.faults: dict[int, GpuFault] = {}
     self.buffers: set[Buffer] = set()
     self.event_page: Buffer | None = None
     self.debuggable = False
@@ -270,20 +270,20 @@ class Kfd:
   # ---- memory
 
   def alloc(
-    self, gpu: Gpu, size: int, kind: Memory, *, executable: bool = False, host: bool | None = None, align: int = PAGE
+    self, gpu: Gpu, size: int, kind: Domain, *, executable: bool = False, host: bool | None = None, align: int = PAGE
   ) -> Buffer:
     """Allocate and map for `gpu`. `size` grows to whole pages. Host-visible unless it is VRAM (or as `host` says).
 
     MMIO is the one page of registers that the kernel lets its clients have (enum kfd_mmio_remap).
     """
     size = round_up(size, PAGE)
-    visible = kind is not Memory.VRAM if host is None else host
+    visible = kind is not Domain.VRAM if host is None else host
     flags = kind.value | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE
     if executable: flags |= kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE
-    if kind is Memory.VRAM and visible: flags |= kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC
+    if kind is Domain.VRAM and visible: flags |= kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC
     with self.lock: return self._alloc(gpu, size, kind, flags, visible, align)
 
-  def _alloc(self, gpu: Gpu, size: int, kind: Memory, flags: int, visible: bool, align: int) -> Buffer:
+  def _alloc(self, gpu: Gpu, size: int, kind: Domain, flags: int, visible: bool, align: int) -> Buffer:
     span = size + _GUARD
     if span >> _ADDRESS_BITS: raise _no_addresses(gpu, span, "no process has so many")
     try: address = self.port.reserve(span, _LARGE_PAGE if size >= _LARGE_PAGE else align)
@@ -295,7 +295,7 @@ class Kfd:
     buffer = Buffer(address, size, kind, handle, gpu.gpu_id, span)
     self.buffers.add(buffer)
     if visible:
-      try: self.port.mmap(self.fd if kind is Memory.MMIO else gpu.drm_fd, size, offset, address)
+      try: self.port.mmap(self.fd if kind is Domain.MMIO else gpu.drm_fd, size, offset, address)
       except OSError as e:
         self._free(buffer)
         raise _no_addresses(gpu, size, e) from None
@@ -307,11 +307,11 @@ class Kfd:
     """Make pages of this process visible to the GPU at their own address (USERPTR). Both must be page aligned."""
     if address % PAGE or size % PAGE or size <= 0:
       raise InvalidArgument(f"{size} bytes at {address:#x} are not whole pages", where="register_host")
-    flags = Memory.USERPTR.value | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE
+    flags = Domain.USERPTR.value | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE
     with self.lock:
       memory = self.port.memory(address, size)
       handle, _ = self._allocate(gpu, address, size, flags, address)
-      buffer = Buffer(address, size, Memory.USERPTR, handle, gpu.gpu_id, 0, memory)
+      buffer = Buffer(address, size, Domain.USERPTR, handle, gpu.gpu_id, 0, memory)
       self.buffers.add(buffer)
       self.map_to(buffer, [gpu.gpu_id])
     return buffer
@@ -367,7 +367,7 @@ class Kfd:
   def _create_event_page(self, gpu: Gpu) -> None:
     """The page where the GPU leaves the ids of events; on a discrete GPU the first CREATE_EVENT brings it
     (kfd_kmap_event_page)."""
-    self.event_page = self.alloc(gpu, kfd.KFD_SIGNAL_EVENT_LIMIT * 8, Memory.GTT)
+    self.event_page = self.alloc(gpu, kfd.KFD_SIGNAL_EVENT_LIMIT * 8, Domain.GTT)
     self._watched = [
       self.create_event(kfd.KFD_IOC_EVENT_MEMORY, page=self.event_page.handle),
       self.create_event(kfd.KFD_IOC_EVENT_HW_EXCEPTION),
@@ -401,7 +401,7 @@ class Kfd:
   def _collect(self, memory: Any, hardware: Any) -> None:
     """The kernel fills in only the rows of events that were set; a gpu_id of 0 means that it was not."""
     if memory.gpu_id and memory.ErrorType in _MEMORY_ERRORS:  # no page fault: a hardware event comes with it
-      self.faults[int(memory.gpu_id)] = Fault(int(memory.gpu_id), _MEMORY_ERRORS[memory.ErrorType])
+      self.faults[int(memory.gpu_id)] = GpuFault(int(memory.gpu_id), _MEMORY_ERRORS[memory.ErrorType])
     elif memory.gpu_id:
       failure = memory.failure
       # One flag a missing permission (event_interrupt_wq_v11): writing to a page that is not there sets the first two.
@@ -409,11 +409,11 @@ class Kfd:
       reason = ("page not present" if failure.NotPresent else "page is read-only" if failure.ReadOnly
                 else "page is not executable")
       if failure.imprecise: reason += ", address imprecise"
-      self.faults[int(memory.gpu_id)] = Fault(int(memory.gpu_id), reason, int(memory.va), access)
+      self.faults[int(memory.gpu_id)] = GpuFault(int(memory.gpu_id), reason, int(memory.va), access)
     if hardware.gpu_id:
       causes = {kfd.KFD_HW_EXCEPTION_GPU_HANG: "GPU hang", kfd.KFD_HW_EXCEPTION_ECC: "uncorrectable memory error"}
       message = causes.get(hardware.reset_cause, "reset") + (", memory lost" if hardware.memory_lost else "")
-      self.faults.setdefault(int(hardware.gpu_id), Fault(int(hardware.gpu_id), message))
+      self.faults.setdefault(int(hardware.gpu_id), GpuFault(int(hardware.gpu_id), message))
 
   def kernel_log(self) -> list[str]:
     """The kernel's log lines of amdgpu since the last call; none where this user may not read them."""

@@ -38,7 +38,7 @@ def _u64(value: int) -> bytes: return struct.pack("<Q", value)
 
 
 @dataclass(frozen=True)
-class Shape:
+class LaunchShape:
   """Everything of a launch that hidden arguments may ask for."""
   grid: Dim3
   block: Dim3
@@ -52,9 +52,9 @@ class Shape:
     return 3 if self.grid[2] * self.block[2] > 1 else 2 if self.grid[1] * self.block[1] > 1 else 1
 
 
-def _hidden_makers() -> dict[str, Callable[[Shape], bytes]]:
+def _hidden_makers() -> dict[str, Callable[[LaunchShape], bytes]]:
   """value_kind of the metadata -> bytes. A grid counts whole workgroups, so there is no remainder; offsets are zero."""
-  makers: dict[str, Callable[[Shape], bytes]] = {
+  makers: dict[str, Callable[[LaunchShape], bytes]] = {
     "hidden_grid_dims": lambda s: _u16(s.dimensions),
     "hidden_private_base": lambda s: _u32(s.private_base >> 32),
     "hidden_shared_base": lambda s: _u32(s.shared_base >> 32),
@@ -62,8 +62,8 @@ def _hidden_makers() -> dict[str, Callable[[Shape], bytes]]:
     "hidden_dynamic_lds_size": lambda s: _u32(s.dynamic_lds),
   }
   for i, axis in enumerate("xyz"):
-    def count(s: Shape, i: int = i) -> bytes: return _u32(s.grid[i])
-    def size(s: Shape, i: int = i) -> bytes: return _u16(s.block[i])
+    def count(s: LaunchShape, i: int = i) -> bytes: return _u32(s.grid[i])
+    def size(s: LaunchShape, i: int = i) -> bytes: return _u16(s.block[i])
     makers[f"hidden_block_count_{axis}"], makers[f"hidden_group_size_{axis}"] = count, size
     makers[f"hidden_remainder_{axis}"], makers[f"hidden_global_offset_{axis}"] = lambda s: _u16(0), lambda s: _u64(0)
   return makers
@@ -89,7 +89,7 @@ class ArgumentLayout:
     self.hidden_start = min((a.offset for a in self.hidden), default=self.size)
     self.structs: dict[int | tuple[int, ...], struct.Struct] = {}
 
-  def hidden_bytes(self, shape: Shape) -> bytes:
+  def hidden_bytes(self, shape: LaunchShape) -> bytes:
     """The argument segment from `hidden_start` on."""
     data = bytearray(max(self.size - self.hidden_start, 0))
     for argument in self.hidden:
@@ -352,7 +352,7 @@ class AMDProgram(Program):
   def _make_hidden(self, grid: Dim3, block: Dim3, dynamic_lds: int) -> bytes:
     if len(self._hidden) >= _CACHE_LIMIT: self._hidden.clear()
     gpu = self.runtime.gpu
-    shape = Shape(grid, block, dynamic_lds, gpu.scratch_base, gpu.lds_base, self.runtime.queue_pointer)
+    shape = LaunchShape(grid, block, dynamic_lds, gpu.scratch_base, gpu.lds_base, self.runtime.queue_pointer)
     made = self._hidden[grid, block, dynamic_lds] = self.layout.hidden_bytes(shape)
     return made
 

@@ -12,7 +12,7 @@ from tinyhw.core.layout import Packet
 from tinyhw.core.memory import PAGE
 from tinyhw.drive.amd.explain import explain
 from tinyhw.drive.amd.gpu import GpuRuntime
-from tinyhw.drive.amd.kfd import Buffer, Fault
+from tinyhw.drive.amd.kfd import Buffer, GpuFault
 from tinyhw.drive.amd.program import NULL_PAGES
 from tinyhw.drive.queue import HardwareQueue, Submission
 from tinyhw.wire import codeobject, pm4, sdma
@@ -52,7 +52,7 @@ def _running(runtime: GpuRuntime) -> list[tuple[HardwareQueue, Submission]]:
   return sorted(rows, key=lambda row: row[1].value)
 
 
-def fault_error(runtime: GpuRuntime, fault: Fault) -> DeviceError:
+def fault_error(runtime: GpuRuntime, fault: GpuFault) -> DeviceError:
   """The kernel's fault event, with what the driver knows of the address and of the work in flight."""
   log = runtime.kfd.kernel_log()[-_SHOWN_LOG_LINES:]
   error: MachineFault

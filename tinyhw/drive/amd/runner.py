@@ -20,7 +20,7 @@ ARGUMENT_BYTES = 32 << 10  # of one submission; a part of the argument ring hold
 
 
 @dataclass(eq=False)
-class Group:
+class AmdSubmission:
   """Launches of one submission: the words, and the bytes of each launch's arguments from the first one's on."""
   launches: tuple[Launch, ...]
   first: int
@@ -30,14 +30,14 @@ class Group:
   generation: int  # of the scratch memory that the words name
 
 
-class AMDRunner(GroupedRunner[Group]):
+class AMDRunner(GroupedRunner[AmdSubmission]):
   """See the module. Made by `AMDRuntime.runner`."""
 
   def __init__(self, runtime: GpuRuntime, launches: Sequence[Launch]) -> None:
     self._runtime = runtime
     super().__init__(launches)
 
-  def group(self, first: int) -> Group:
+  def group(self, first: int) -> AmdSubmission:
     """As many of the launches from `first` on as one submission takes."""
     c, at, end = ComputeCommands("replayed kernels"), list[int](), 0
     for k, launch in enumerate(self.launches[first:first + LAUNCHES]):
@@ -53,11 +53,11 @@ class AMDRunner(GroupedRunner[Group]):
     stream = c.signal(self._runtime.timeline.signal.address, "timeline").bind()
     for k, launch in enumerate(launches):
       for axis, groups in zip("xyz", launch.grid, strict=True): stream.set(f"grid_{axis}#{k}", groups)
-    return Group(launches, first, stream, tuple(at), end, self._runtime.scratch_generation)
+    return AmdSubmission(launches, first, stream, tuple(at), end, self._runtime.scratch_generation)
 
   def generation(self) -> int: return self._runtime.scratch_generation
 
-  def submit(self, group: Group, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
+  def submit(self, group: AmdSubmission, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
              grids: Sequence[Dim3] | None) -> None:
     runtime, stream, ids = self._runtime, group.stream, False
     ring = runtime.kernargs

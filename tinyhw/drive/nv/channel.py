@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tinyhw.autogen import nv_rm_alloc, nv_rm_control, nv_uvm
 from tinyhw.core.errors import InvalidArgument, WaitTimeout
-from tinyhw.drive.nv.rm import Buffer, Gpu, Memory, Rm
+from tinyhw.drive.nv.rm import Aperture, Buffer, Gpu, Rm
 from tinyhw.drive.queue import BoundStream, Decoder, HardwareQueue, Ring
 from tinyhw.wire import gpfifo
 from tinyhw.wire.gpfifo import Notification, Userd
@@ -51,7 +51,7 @@ class Channel:
     self._ring, self._push = self._take(ENTRIES * gpfifo.SIZE), self._take(PUSH_BYTES)
     page = self._take(4096, contiguous=True)
     self.userd = Userd.from_buffer(page.bytes(), _USERD_AT)
-    errors = self._take(4096, Memory.SYSTEM, mapped=False)
+    errors = self._take(4096, Aperture.SYSTEM, mapped=False)
     self.notifier = Notification.from_buffer(errors.bytes())  # NV_CHANNELGPFIFO_NOTIFICATION_TYPE_ERROR is the first
     group = rm.alloc(gpu.device, a.KEPLER_CHANNEL_GROUP_A, a.NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS(
       hVASpace=gpu.va_space, engineType=engine))
@@ -71,7 +71,7 @@ class Channel:
     rm.control(group, nv_rm_control.NVA06C_CTRL_CMD_GPFIFO_SCHEDULE,
                nv_rm_control.NVA06C_CTRL_GPFIFO_SCHEDULE_PARAMS(bEnable=1))
 
-  def _take(self, size: int, kind: Memory = Memory.VRAM, **options: Any) -> Buffer:
+  def _take(self, size: int, kind: Aperture = Aperture.VRAM, **options: Any) -> Buffer:
     buffer = self.rm.take(self.gpu, size, kind, host=True, low=True, **options)
     self._buffers.append(buffer)
     return buffer

@@ -19,9 +19,9 @@ from tinyhw.drive.nv.channel import Channel
 from tinyhw.drive.nv.commands import COMPUTE, COPY, ComputeCommands, CopyCommands, text
 from tinyhw.drive.nv.gpu import CodeImage, GpuRuntime, Prepared
 from tinyhw.drive.nv.program import NVProgram
-from tinyhw.drive.nv.rm import BIG_PAGE, HUGE_PAGE, LOCAL_WINDOW, PAGE, SHARED_WINDOW, Buffer, Memory, OsEvent, Rm
+from tinyhw.drive.nv.rm import BIG_PAGE, HUGE_PAGE, LOCAL_WINDOW, PAGE, SHARED_WINDOW, Aperture, Buffer, OsEvent, Rm
 from tinyhw.drive.nv.runner import NVRunner
-from tinyhw.drive.queue import BoundStream, Code
+from tinyhw.drive.queue import BoundStream, LoadedCode
 from tinyhw.drive.signal import SignalPool
 from tinyhw.wire import qmd
 from tinyhw.wire.codeobject import CodeObject
@@ -68,12 +68,12 @@ class NVRuntime(GpuRuntime):
     self.assemble: Callable[[bytes], bytes] | None = None  # what makes PTX loadable, where somebody gives it
     self.signature = None
     try:
-      self._signals = shared = self._take(PAGE, Memory.SYSTEM)
+      self._signals = shared = self._take(PAGE, Aperture.SYSTEM)
       self.times = shared.address + PAGE - _TIMES_BYTES
       self._times = shared.bytes()[PAGE - _TIMES_BYTES:PAGE].cast("Q")
       self.start_timeline(SignalPool(shared.bytes()[:PAGE - _TIMES_BYTES], shared.address))
       self.chain, self.chains = self.signals.take(), 0
-      arguments, bounce = self._take(_KERNARG_BYTES, Memory.VRAM, True), self._take(_BOUNCE_BYTES, Memory.SYSTEM)
+      arguments, bounce = self._take(_KERNARG_BYTES, Aperture.VRAM, True), self._take(_BOUNCE_BYTES, Aperture.SYSTEM)
       self.kernargs = KernargRing(arguments.bytes(), arguments.address, self.wait)
       self.bounce = BounceBuffer(bounce.bytes(), bounce.address, self.wait, _BOUNCE_PARTS)
       self._open_queues()
@@ -81,7 +81,7 @@ class NVRuntime(GpuRuntime):
       self.take_down()
       raise
 
-  def _take(self, size: int, kind: Memory, host: bool | None = None) -> Buffer:
+  def _take(self, size: int, kind: Aperture, host: bool | None = None) -> Buffer:
     """Memory that the runtime itself keeps until it is closed."""
     buffer = self.rm.take(self.gpu, size, kind, host=host, low=True)
     self._own.append(buffer)
@@ -126,7 +126,7 @@ class NVRuntime(GpuRuntime):
 
   def rounded(self, nbytes: int) -> int: return round_up(nbytes, HUGE_PAGE if nbytes >= HUGE_PAGE else BIG_PAGE)
 
-  def take(self, size: int) -> Buffer: return self.rm.take(self.gpu, size, Memory.VRAM)
+  def take(self, size: int) -> Buffer: return self.rm.take(self.gpu, size, Aperture.VRAM)
 
   def give(self, buffer: Buffer) -> None: self.rm.give(buffer)
 
@@ -163,7 +163,7 @@ class NVRuntime(GpuRuntime):
     """The pages are the process's alone again, when all queued work is done."""
     with self.memory:
       owner, buffer = self.owner(allocation)
-      if owner is not self or buffer.kind is not Memory.USER:
+      if owner is not self or buffer.kind is not Aperture.USER:
         raise InvalidArgument("the allocation is no pages of the host", where=self.name)
       self.used.pop(buffer.address, None)
       allocation.address = allocation.handle = None
@@ -188,7 +188,7 @@ class NVRuntime(GpuRuntime):
     with self.memory:
       if thread_bytes <= self._local_thread_bytes: return
       tpc = self._tpc_bytes(thread_bytes)
-      try: new = self.rm.take(self.gpu, tpc * self.gpu.tpcs, Memory.VRAM)
+      try: new = self.rm.take(self.gpu, tpc * self.gpu.tpcs, Aperture.VRAM)
       except OutOfMemory as e:
         raise OutOfMemory(f"{where}: local memory, {thread_bytes:,} bytes a thread", e.asked, e.free) from None
       c = ComputeCommands(self.arch.compute_class, "local memory").wait_for_idle().local_memory(new.address, tpc)
@@ -225,14 +225,14 @@ class NVRuntime(GpuRuntime):
     if code.sm // 10 != self.arch.sm // 10 or code.sm > self.arch.sm:
       raise Unsupported("cubin for", code.arch, arch=self.arch.name, where=self.name)
     if not code.kernels: raise DecodeError("no kernel", where="cubin")
-    buffer = self._take(len(code.file), Memory.VRAM)
+    buffer = self._take(len(code.file), Aperture.VRAM)
     data = code.link(buffer.address)
     self.copyin(Allocation(buffer.address, buffer.size), memoryview(data))
     c = ComputeCommands(self.arch.compute_class, "new program").invalidate()
     self.submit(self.compute, c.signal(self.timeline.signal.address, "timeline").bind())
     return CodeImage(buffer, code, self.name)
 
-  def codes(self) -> list[Code]:
+  def codes(self) -> list[LoadedCode]:
     """What lies in GPU memory as code, with the file that it came in."""
     return [i.told for i in list(self._images.values())]
 
@@ -358,7 +358,7 @@ class NVRuntime(GpuRuntime):
     if nbytes <= 0: raise InvalidArgument(f"alloc of {nbytes} bytes", where=self.name)
     with self.memory:
       self.check_usable()
-      buffer = self.rm.take(self.gpu, self.rounded(nbytes), Memory.VRAM, low=True)
+      buffer = self.rm.take(self.gpu, self.rounded(nbytes), Aperture.VRAM, low=True)
       self._lent.add(buffer)
       self.used[buffer.address] = nbytes, ""
     return Allocation(buffer.address, nbytes, (self, buffer))

@@ -12,7 +12,7 @@ from tinyhw.drive.base import Dim3
 from tinyhw.drive.lending import LendingRuntime
 from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.rm import Buffer, Gpu, Rm
-from tinyhw.drive.queue import BoundStream, Code
+from tinyhw.drive.queue import BoundStream, LoadedCode
 from tinyhw.drive.signal import Signal
 from tinyhw.wire.cubin import Cubin
 
@@ -30,10 +30,10 @@ class CodeImage:
     return self.buffer.address
 
   @cached_property
-  def told(self) -> Code:
+  def told(self) -> LoadedCode:
     """It for who records: of each kernel its name, its entry and the bytes of bank 0."""
     kernels = tuple((k.name, self.address + k.text, k.bank0) for k in self.code.kernels.values())
-    return Code(self.address, self.buffer.size, self.device, "cubin", self.code.file, kernels)
+    return LoadedCode(self.address, self.buffer.size, self.device, "cubin", self.code.file, kernels)
 
 
 @dataclass(frozen=True)

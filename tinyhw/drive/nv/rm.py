@@ -47,7 +47,7 @@ _NO_DEVICE: Final = ("load NVIDIA's kernel driver and give this user access to /
 _ATTR: Final = nv_rm_alloc
 
 
-class Memory(Enum):
+class Aperture(Enum):
   """Where memory is: of the GPU, or of the system, cached by the processor and snooped by the GPU; USER are pages that
   the process has already."""
   VRAM = "video"
@@ -60,7 +60,7 @@ class Buffer:
   """Memory of one GPU, or of the system for it. `address` is the GPU's, `host` the process's (0: it has none)."""
   address: int
   size: int
-  kind: Memory
+  kind: Aperture
   handle: int
   gpu: Gpu
   span: int
@@ -319,13 +319,13 @@ class Rm:
 
   # ---- memory
 
-  def take(self, gpu: Gpu, size: int, kind: Memory, *, host: bool | None = None, low: bool = False,
+  def take(self, gpu: Gpu, size: int, kind: Aperture, *, host: bool | None = None, low: bool = False,
            contiguous: bool = False, mapped: bool = True) -> Buffer:
     """Allocate and map for `gpu`. `size` grows to whole pages. Host-visible unless it is VRAM (or as `host` says);
     `low` for what the host engine and launches address by 40 bits. Not `mapped`: for RM's own use, without address."""
     if size <= 0: raise InvalidArgument(f"alloc of {size} bytes", where=gpu.name)
-    visible = kind is Memory.SYSTEM if host is None else host
-    page = PAGE if kind is Memory.SYSTEM else HUGE_PAGE if size >= HUGE_PAGE else BIG_PAGE
+    visible = kind is Aperture.SYSTEM if host is None else host
+    page = PAGE if kind is Aperture.SYSTEM else HUGE_PAGE if size >= HUGE_PAGE else BIG_PAGE
     size = round_up(size, page)
     with self.lock:
       handle = self._memory(gpu, size, kind, page, contiguous)
@@ -359,7 +359,7 @@ class Rm:
                          NVOS02_FLAGS_MAPPING=nv_rm.NVOS02_FLAGS_MAPPING_NO_MAP)
       self.call(p, gpu.fd)
       self.check("NV_ESC_RM_ALLOC_MEMORY of NV01_MEMORY_SYSTEM_OS_DESCRIPTOR", int(q.status))
-      buffer = Buffer(0, size, Memory.USER, handle, gpu, 0, False)
+      buffer = Buffer(0, size, Aperture.USER, handle, gpu, 0, False)
       try:
         self.uvm(nv_uvm.UVM_CREATE_EXTERNAL_RANGE, nv_uvm.UVM_CREATE_EXTERNAL_RANGE_PARAMS(base=address, length=size))
         buffer.address = address
@@ -370,8 +370,8 @@ class Rm:
       self.buffers.add(buffer)
       return buffer
 
-  def _memory(self, gpu: Gpu, size: int, kind: Memory, page: int, contiguous: bool) -> int:
-    system = kind is Memory.SYSTEM
+  def _memory(self, gpu: Gpu, size: int, kind: Aperture, page: int, contiguous: bool) -> int:
+    system = kind is Aperture.SYSTEM
     sizes = {PAGE: _ATTR.NVOS32_ATTR_PAGE_SIZE_4KB, BIG_PAGE: _ATTR.NVOS32_ATTR_PAGE_SIZE_BIG,
              HUGE_PAGE: _ATTR.NVOS32_ATTR_PAGE_SIZE_HUGE}
     attr = rm.flags(
@@ -421,7 +421,7 @@ class Rm:
     buffer.mapped.add(gpu.uuid)
 
   def _show(self, buffer: Buffer) -> None:
-    path = CTL if buffer.kind is Memory.SYSTEM else f"/dev/nvidia{buffer.gpu.minor}"
+    path = CTL if buffer.kind is Aperture.SYSTEM else f"/dev/nvidia{buffer.gpu.minor}"
     buffer.host = self._map_host(buffer.gpu, buffer.gpu.device, buffer.handle, buffer.size, path)
     buffer.memory = self.port.memory(buffer.host, buffer.size)
 
@@ -451,7 +451,7 @@ class Rm:
       self.port.munmap(host, buffer.size)
     if buffer.address:
       self.uvm(nv_uvm.UVM_FREE, nv_uvm.UVM_FREE_PARAMS(base=buffer.address, length=buffer.size))
-      if buffer.kind is not Memory.USER: (self._low if buffer.low else self._high).free(buffer.address)
+      if buffer.kind is not Aperture.USER: (self._low if buffer.low else self._high).free(buffer.address)
       buffer.address, buffer.span = 0, 0
       buffer.mapped.clear()
     if buffer.handle: self.free_object(buffer.handle)

@@ -20,7 +20,7 @@ ARGUMENT_BYTES = 64 << 10  # of one submission; a part of the argument ring hold
 
 
 @dataclass(eq=False)
-class Group:
+class NvSubmission:
   """Launches of one submission: the words, and where each launch's bytes lie from the first one's on."""
   launches: tuple[Launch, ...]
   first: int
@@ -31,14 +31,14 @@ class Group:
   generation: int  # of the local memory that the QMDs count on
 
 
-class NVRunner(GroupedRunner[Group]):
+class NVRunner(GroupedRunner[NvSubmission]):
   """See the module. Made by `NVRuntime.runner`."""
 
   def __init__(self, runtime: GpuRuntime, launches: Sequence[Launch]) -> None:
     self._runtime = runtime
     super().__init__(launches)
 
-  def group(self, first: int) -> Group:
+  def group(self, first: int) -> NvSubmission:
     """As many of the launches from `first` on as one submission takes."""
     runtime, at, end = self._runtime, list[int](), 0
     for launch in self.launches[first:first + LAUNCHES]:
@@ -54,7 +54,7 @@ class NVRunner(GroupedRunner[Group]):
       program = self._program(launch)
       prepared.append(program.link(launch.block, k == len(launches) - 1))
       program.check_grid(launch.grid, prepared[-1].cluster)
-    return Group(launches, first, stream, tuple(at), end, tuple(prepared), runtime.local_generation)
+    return NvSubmission(launches, first, stream, tuple(at), end, tuple(prepared), runtime.local_generation)
 
   @staticmethod
   def _program(launch: Launch) -> NVProgram:
@@ -63,7 +63,7 @@ class NVRunner(GroupedRunner[Group]):
 
   def generation(self) -> int: return self._runtime.local_generation
 
-  def submit(self, group: Group, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
+  def submit(self, group: NvSubmission, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
              grids: Sequence[Dim3] | None) -> None:
     runtime, stream = self._runtime, group.stream
     ring = runtime.kernargs

@@ -25,7 +25,7 @@ DIMENSIONS: Final = tuple(Dimension(f"SQ_RSRC_IMG_{name}", coordinates, gradient
   ("2D_MSAA_ARRAY", 4, 4)))
 
 
-class Shape(NamedTuple):
+class AddressForm(NamedTuple):
   """What an instruction's addresses consist of, by its name; `four`: it reads four texels whatever dmask says."""
   extra: int
   coordinates: bool
@@ -36,12 +36,12 @@ class Shape(NamedTuple):
 
 
 @cache
-def shape(mnemonic: str) -> Shape:
+def shape(mnemonic: str) -> AddressForm:
   """The parts that a name lists: _o offset, _b bias, _c reference, _l or _cl or _mip level, _d gradients, _g16."""
   parts = mnemonic.split("_")[2:] if re.match(r"image_(sample|gather4)", mnemonic) else []
-  return Shape(sum(p in {"o", "b", "c"} for p in parts), mnemonic != "image_get_resinfo",
-               "l" in parts or "cl" in parts or "_mip" in mnemonic or mnemonic == "image_get_resinfo", "d" in parts,
-               "g16" in parts, mnemonic.startswith(("image_gather4", "image_msaa_load")))
+  return AddressForm(sum(p in {"o", "b", "c"} for p in parts), mnemonic != "image_get_resinfo",
+                     "l" in parts or "cl" in parts or "_mip" in mnemonic or mnemonic == "image_get_resinfo",
+                     "d" in parts, "g16" in parts, mnemonic.startswith(("image_gather4", "image_msaa_load")))
 
 
 def data_dwords(mnemonic: str, fields: Mapping[str, int]) -> int:

@@ -56,7 +56,7 @@ class Minus:
 
 
 @dataclass(frozen=True)
-class Part:
+class OperandPart:
   """`%r1.h0`: a part of a register, for video instructions."""
   operand: Operand
   part: str
@@ -89,13 +89,13 @@ class Arguments:
   elements: tuple[Operand, ...]
 
 
-Operand = Name | Int | Float | Sum | Not | Minus | Part | Vector | Pair | Address | Arguments
+Operand = Name | Int | Float | Sum | Not | Minus | OperandPart | Vector | Pair | Address | Arguments
 
 
 def leaves(operand: Operand) -> tuple[Name | Int | Float | Sum, ...]:
   """The names and numbers that an operand is made of, in order."""
   if isinstance(operand, (Name, Int, Float, Sum)): return (operand,)
-  if isinstance(operand, (Not, Minus, Part)): return leaves(operand.operand)
+  if isinstance(operand, (Not, Minus, OperandPart)): return leaves(operand.operand)
   if isinstance(operand, Pair): inner: tuple[Operand, ...] = operand.first, operand.second
   elif isinstance(operand, Address): inner = operand.base, *operand.more
   else: inner = operand.elements

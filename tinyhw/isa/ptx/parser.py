@@ -29,8 +29,8 @@ from tinyhw.isa.ptx.model import (
   Name,
   Not,
   Operand,
+  OperandPart,
   Pair,
-  Part,
   Predicate,
   Prototype,
   Section,
@@ -482,7 +482,7 @@ class _Parser:
       if text == "WARP_SZ": return self.constant()
       name = self.step()
       while self.kind == "dot" and self.adjoins():
-        if _PART.fullmatch(self.text): return Part(Name(name), self.step()[1:])
+        if _PART.fullmatch(self.text): return OperandPart(Name(name), self.step()[1:])
         name += self.step()
       if self.text in {"+", "-"}: return Sum(name, self.offset())
       if self.text == "[" and self.adjoins():  # an element of an array

@@ -20,8 +20,8 @@ from tinyhw.isa.ptx.model import (
   Name,
   Not,
   Operand,
+  OperandPart,
   Pair,
-  Part,
   Prototype,
   Section,
   Statement,
@@ -128,7 +128,7 @@ def operand(o: Operand) -> str:
     return f"{mask}({name}{offset})" if mask else f"{name}{offset}"
   if isinstance(o, Not): return f"!{operand(o.operand)}"
   if isinstance(o, Minus): return f"-{operand(o.operand)}"
-  if isinstance(o, Part): return f"{operand(o.operand)}.{o.part}"
+  if isinstance(o, OperandPart): return f"{operand(o.operand)}.{o.part}"
   if isinstance(o, Vector): return f"{{{', '.join(map(operand, o.elements))}}}"
   if isinstance(o, Pair): return f"{operand(o.first)}|{operand(o.second)}"
   if isinstance(o, Arguments): return f"({', '.join(map(operand, o.elements))})"

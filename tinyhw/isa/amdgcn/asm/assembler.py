@@ -7,7 +7,7 @@ from typing import Final
 
 from tinyhw.autogen.amdgcn_aliases import ALIASES
 from tinyhw.core.errors import DecodeError, EncodeError, InvalidArgument
-from tinyhw.isa.amdgcn.asm.line import Line, Reject
+from tinyhw.isa.amdgcn.asm.line import AsmLine, Reject
 from tinyhw.isa.amdgcn.asm.modifiers import MODIFIERS, addresses, image_register
 from tinyhw.isa.amdgcn.asm.operands import REGISTERS, operand, source
 from tinyhw.isa.amdgcn.images import IMAGES
@@ -33,9 +33,9 @@ def steps(row: Row) -> tuple[Step, ...]:
   return tuple(out)
 
 
-def walk(row: Row, text: str, generation: Table) -> Line:
+def walk(row: Row, text: str, generation: Table) -> AsmLine:
   """Fields of the row that the line gives. Raises Reject where the line leaves the template."""
-  line = Line(row, text, generation.name)
+  line = AsmLine(row, text, generation.name)
   operands = {o[0]: o for o in row.operands}
   for fixed, key, full in steps(row):
     if fixed: line.word(fixed)

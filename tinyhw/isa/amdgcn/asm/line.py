@@ -26,7 +26,7 @@ def pieces(wanted: str) -> tuple[str, ...]:
 
 
 @dataclass
-class Line:
+class AsmLine:
   """The walk over one line: position, and the fields found so far."""
   row: Row
   text: str

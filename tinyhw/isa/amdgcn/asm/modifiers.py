@@ -7,7 +7,7 @@ from typing import Final
 
 from tinyhw.core.environment import digits
 from tinyhw.isa.amdgcn.asm.immediates import SIMM16
-from tinyhw.isa.amdgcn.asm.line import Line, Reject
+from tinyhw.isa.amdgcn.asm.line import AsmLine, Reject
 from tinyhw.isa.amdgcn.asm.operands import REGISTERS
 from tinyhw.isa.amdgcn.codes import SDWA_SELECTIONS
 from tinyhw.isa.amdgcn.images import DIMENSIONS
@@ -24,22 +24,22 @@ from tinyhw.isa.amdgcn.text import DPP_PATTERNS, op_sel_bits, signed_offset
 from tinyhw.isa.amdgcn.values import INTEGER, NUMBER, float_bits, fraction, number
 
 
-def flag(name: str, text: str) -> Callable[[Line], None]:
+def flag(name: str, text: str) -> Callable[[AsmLine], None]:
   """A modifier that is there or not."""
-  def read(line: Line) -> None:
+  def read(line: AsmLine) -> None:
     if line.take(text + r"(?!\w)"): line.put(name, 1)
   return read
 
 
-def numbered(name: str, text: str, *, needed: bool = False, default: int = 0) -> Callable[[Line], None]:
+def numbered(name: str, text: str, *, needed: bool = False, default: int = 0) -> Callable[[AsmLine], None]:
   """A modifier with a number, which is `default` when it is not there."""
-  def read(line: Line) -> None:
+  def read(line: AsmLine) -> None:
     found = line.need(text, name) if needed else line.take(text)
     line.put(name, int(found[1], 0) if found else default)
   return read
 
 
-def cpol(line: Line) -> None:
+def cpol(line: AsmLine) -> None:
   """Cache policy. Atomics that return have glc in their opcode, so it must stand there and has no field."""
   names, returns = NAMES[line.isa], line.row.returns
   if names.scoped: return scoped(line)
@@ -49,7 +49,7 @@ def cpol(line: Line) -> None:
     if found and not (bit == 1 and returns): line.put("cpol", bit)
 
 
-def scoped(line: Line) -> None:
+def scoped(line: AsmLine) -> None:
   """RDNA4's cache policy: a temporal hint, then a scope."""
   names = NAMES[line.isa]
   hint, scope = line.take(r"th:(\w+)"), line.take(r"scope:(\w+)")
@@ -64,11 +64,11 @@ def scoped(line: Line) -> None:
   line.put("cpol", code | level << 3)
 
 
-def omod(line: Line) -> None:
+def omod(line: AsmLine) -> None:
   if found := line.take(r"mul:2\b|mul:4\b|div:2\b"): line.put("omod", {"mul:2": 1, "mul:4": 2, "div:2": 3}[found[0]])
 
 
-def offset(line: Line) -> None:
+def offset(line: AsmLine) -> None:
   """An address offset: a bare one (scalar memory), a swizzle, or `offset:N`, signed where the encoding is."""
   kind = next(o[4] for o in line.row.operands if o[0] == "offset")
   bits = max(bit + w for _, bit, w in line.row.fields["offset"])
@@ -85,7 +85,7 @@ def offset(line: Line) -> None:
   line.put("offset", value & (1 << bits) - 1)
 
 
-def swizzle(line: Line, text: str) -> int:
+def swizzle(line: AsmLine, text: str) -> int:
   """ds_swizzle's pattern."""
   kind, *rest = [t.strip().strip('"') for t in text.split(",")]
   if kind == "BITMASK_PERM" and len(rest) == 1 and re.fullmatch("[01pi]{5}", rest[0]):
@@ -101,7 +101,7 @@ def swizzle(line: Line, text: str) -> int:
   raise Reject(line.at, f"operand offset: swizzle({text}) is no pattern")
 
 
-def dpp_ctrl(line: Line) -> None:
+def dpp_ctrl(line: AsmLine) -> None:
   if found := line.take(r"quad_perm:\[([0-3]),([0-3]),([0-3]),([0-3])\]"):
     return line.put("dpp_ctrl", sum(int(v) << 2 * k for k, v in enumerate(found.groups())))
   found = line.need(rf"(\w+)(?::({INTEGER}))?", "dpp_ctrl")
@@ -113,14 +113,14 @@ def dpp_ctrl(line: Line) -> None:
   line.put("dpp_ctrl", base | int(found[2], 0))
 
 
-def dpp8(line: Line) -> None:
+def dpp8(line: AsmLine) -> None:
   lanes = line.need(r"dpp8:\[([0-7](?:,[0-7]){7})\]", "dpp8")[1].split(",")
   line.put("dpp8", sum(int(v) << 3 * k for k, v in enumerate(lanes)))
 
 
-def packed(name: str) -> Callable[[Line], None]:
+def packed(name: str) -> Callable[[AsmLine], None]:
   """op_sel:[...] and its kin: a bit a source; op_sel_hi is all ones unless it is given."""
-  def read(line: Line) -> None:
+  def read(line: AsmLine) -> None:
     if name not in line.row.fields: return
     found = line.take(name + r":\[([01](?:,[01])*)\]")
     count = op_sel_bits(line.row)
@@ -137,7 +137,7 @@ def packed(name: str) -> Callable[[Line], None]:
   return read
 
 
-def simm16(line: Line) -> None:
+def simm16(line: AsmLine) -> None:
   """The 16-bit immediate of scalar instructions, in the form of its kind."""
   kind = next(o[4] for o in line.row.operands if o[0] == "simm16")
   whole = ".*" if kind in {"SWaitCnt", "DepCtr"} else r"(?:hwreg|sendmsg|gpr_idx)\([^)]*\)|[^,]*"
@@ -150,7 +150,7 @@ def simm16(line: Line) -> None:
   line.put("simm16", value & 0xFFFF)
 
 
-def buffer_format(line: Line) -> None:
+def buffer_format(line: AsmLine) -> None:
   """format:[BUF_FMT_NAME] or format:NUMBER; 1 when there is none. gfx9's has a data and a number format, or one."""
   if NAMES[line.isa].two_formats:
     both = line.take(r"format:\[(?:BUF_DATA_FORMAT_(\w+))?,?(?:BUF_NUM_FORMAT_(\w+))?\]")
@@ -163,7 +163,7 @@ def buffer_format(line: Line) -> None:
   line.put("format", 1 if not found else FORMATS.index(found[1]) if found[1] else int(found[2]))
 
 
-def immediate(line: Line) -> None:
+def immediate(line: AsmLine) -> None:
   token = line.need(r"[^,\s]+", "imm")[0]
   value, real = number(token), fraction(token)
   if real is not None: value = float_bits(real, "f16" if line.row.mnemonic.endswith("_f16") else "f32")
@@ -173,9 +173,9 @@ def immediate(line: Line) -> None:
   line.fields["imm"] = value
 
 
-def chosen(name: str, names: list[str], default: str) -> Callable[[Line], None]:
+def chosen(name: str, names: list[str], default: str) -> Callable[[AsmLine], None]:
   """A field with a name for each value."""
-  def read(line: Line) -> None:
+  def read(line: AsmLine) -> None:
     found = line.take(name + r":(\w+)")
     if found is None: return line.put(name, names.index(default))
     if found[1] not in names: raise Reject(line.at, f"operand {name}: {found[1]} is none of {', '.join(names)}")
@@ -183,7 +183,7 @@ def chosen(name: str, names: list[str], default: str) -> Callable[[Line], None]:
   return read
 
 
-def target(line: Line) -> None:
+def target(line: AsmLine) -> None:
   """An export's target, by name or as invalid_target_NUMBER."""
   token = line.need(r"\w+", "tgt")[0]
   code = next((k for k, n in TARGETS.items() if n == token), number(token.removeprefix("invalid_target_")))
@@ -191,7 +191,7 @@ def target(line: Line) -> None:
   line.put("tgt", code)
 
 
-def addresses(line: Line) -> None:
+def addresses(line: AsmLine) -> None:
   """Address registers of an image: a list, or one group; how many registers each has is checked on the whole text."""
   listed = line.take(r"\[([^\[\]]*(?:\[[^\]]*\][^\[\]]*)*)\]")
   parts = [p.strip() for p in re.split(r",(?![^\[]*\])", listed[1])] if listed else [line.need(REGISTERS, "vaddr0")[0]]
@@ -201,14 +201,14 @@ def addresses(line: Line) -> None:
   for name, part in zip(names, parts, strict=False): image_register(line, name, part)
 
 
-def image_register(line: Line, name: str, token: str) -> None:
+def image_register(line: AsmLine, name: str, token: str) -> None:
   """The first of an image operand's registers."""
   m = re.fullmatch(REGISTERS, token)
   if m is None or int(m[1] or m[2]) > 255: raise Reject(line.at, f"operand {name}: {token!r} is no vector register")
   line.put(name, int(m[1] or m[2]))
 
 
-def dimension(line: Line) -> None:
+def dimension(line: AsmLine) -> None:
   """dim:SQ_RSRC_IMG_2D, or without the prefix."""
   token = line.need(r"dim:(\w+)", "dim")[1]
   names = [d.name for d in DIMENSIONS]
@@ -217,20 +217,20 @@ def dimension(line: Line) -> None:
   line.put("dim", names.index(name))
 
 
-def blgp(line: Line) -> None:
+def blgp(line: AsmLine) -> None:
   """blgp:N, or neg:[x,y,z] of f64 matrices, which is the same field."""
   if found := line.take(r"blgp:([0-7])\b"): line.put("blgp", int(found[1]))
   elif "_f64_" in line.row.mnemonic and (found := line.take(r"neg:\[([01]),([01]),([01])\]")):
     line.put("blgp", sum(int(b) << k for k, b in enumerate(found.groups())))
 
 
-def bound_ctrl(line: Line) -> None:
+def bound_ctrl(line: AsmLine) -> None:
   """bound_ctrl:1; bound_ctrl:0, which once was its name, may mean the same."""
   if found := line.take(r"bound_ctrl:([01])\b"):
     line.put("bound_ctrl", int(found[1] == "1" or NAMES[line.isa].zero_bounds))
 
 
-MODIFIERS: Final[dict[str, Callable[[Line], None]]] = {
+MODIFIERS: Final[dict[str, Callable[[AsmLine], None]]] = {
   "dmask": numbered("dmask", r"dmask:" + NUMBER), "dim": dimension, "addresses": addresses,
   **{name: flag(name, name) for name in ("unorm", "r128", "a16", "tfe", "lwe", "d16")},
   "cbsz": numbered("cbsz", r"cbsz:" + NUMBER), "abid": numbered("abid", r"abid:" + NUMBER), "blgp": blgp,

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from tinyhw.isa.amdgcn.asm.immediates import SIMM16
-from tinyhw.isa.amdgcn.asm.line import Line, Reject
+from tinyhw.isa.amdgcn.asm.line import AsmLine, Reject
 from tinyhw.isa.amdgcn.codes import CODES, INLINE_FLOATS, LITERAL, REGISTERS_ONLY, VGPR0
 from tinyhw.isa.amdgcn.text import constant, literal, scalar_name
 from tinyhw.isa.amdgcn.values import float_bits, float_code, fraction, inline, number
@@ -33,7 +33,7 @@ def constants(type_: str) -> dict[str, int]:
   return {constant(c, type_): c for c in (*INLINE_FLOATS, *range(128, 209))}
 
 
-def register(line: Line, token: str, spec: Operand) -> int | None:
+def register(line: AsmLine, token: str, spec: Operand) -> int | None:
   """Number of a vector register, its half put into op_sel where it belongs there; None for another kind of operand."""
   name, role, kind, dwords, _, half = spec
   half = half.rstrip("e")
@@ -53,7 +53,7 @@ def register(line: Line, token: str, spec: Operand) -> int | None:
   return first
 
 
-def accumulation(line: Line, name: str, first: int, chosen: bool) -> int:
+def accumulation(line: AsmLine, name: str, first: int, chosen: bool) -> int:
   """Which kind of register, said by a bit of the operand or of the row: then all data of the row are of one kind."""
   if any(bit == 9 for _, bit, _ in line.row.fields[name]): return first | chosen << 9
   if line.accumulation not in (None, chosen):
@@ -63,7 +63,7 @@ def accumulation(line: Line, name: str, first: int, chosen: bool) -> int:
   return first
 
 
-def operand(line: Line, token: str, spec: Operand) -> None:
+def operand(line: AsmLine, token: str, spec: Operand) -> None:
   """One register, constant or literal."""
   name, _, kind, dwords, type_, _ = spec
   what = "vector register" if kind in "vap" else "operand"
@@ -95,7 +95,7 @@ def operand(line: Line, token: str, spec: Operand) -> None:
   return line.put(name, code | (VGPR0 if kind == "w" else 0))
 
 
-def written(line: Line, token: str, name: str, type_: str, wrong: Reject) -> int:
+def written(line: AsmLine, token: str, name: str, type_: str, wrong: Reject) -> int:
   """The code of a number: an inline constant where there is one, else that of a literal, which the line then has.
 
   A number that is a literal's own text stays a literal, so that the disassembler's text gives its bytes.
@@ -114,7 +114,7 @@ def written(line: Line, token: str, name: str, type_: str, wrong: Reject) -> int
   return LITERAL
 
 
-def source(line: Line, spec: Operand) -> None:
+def source(line: AsmLine, spec: Operand) -> None:
   """A source with its neg and abs modifiers."""
   name = spec[0]
   token = re.sub(r"abs\(([^()]*)\)", r"|\1|", line.need(r"(?:neg|sext)\([^,\s]+\)|[^,\s]+", name)[0])
