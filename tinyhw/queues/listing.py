@@ -163,13 +163,15 @@ def lines(names: Names, follow: Follow, *, deep: bool = True,
   launches = {id(l.item): l for l in follow.launches}
   for item in follow.items:
     pad, launch = "  " * item.depth if item.depth else "", launches.get(id(item))
-    told = known(names, item, launch)
-    if item.packet is None: text, more = packet_text(item), list[str]()
+    if item.packet is None: text, more, told = packet_text(item), list[str](), known(names, item, launch)
     else:
       shown = _shown(item)
       text, more = shown.line, shown.below if deep else []
+      plain = launch is None and not shown.addresses and not item.effects  # no address is in it
+      told = [] if plain else known(names, item, launch)
       if item.error: told.append(item.error)
-    yield f"{item.address:#014x}  {pad}{text}" + (f"   ; {'; '.join(told)}" if told else "")
+    line = f"{item.address:#014x}  {pad}{text}"
+    yield f"{line}   ; {'; '.join(told)}" if told else line
     for line in more: yield f"{'':14}  {pad}  {line}"
     if under is not None and launch is not None:
       for line in under(item, launch): yield f"{'':14}  {pad}  {line}".rstrip()
