@@ -76,7 +76,7 @@ def beside(*parts: tuple[str, list[Argument]]) -> list[tuple[str, tuple[str, lis
 
 
 @of_glibc
-@settings(max_examples=examples(1500))
+@settings(max_examples=examples(300))
 @given(parts=st.lists(st.tuples(TEXT, conversions()), min_size=1, max_size=5), percent=st.booleans())
 @example(parts=beside(("%.0a", [1.5]), ("%.0a", [0.5]), ("%.12a", [1.9999999999999998])), percent=True)
 @example(parts=beside(("%a", [5e-324]), ("%.3a", [5e-324]), ("%#.0a", [1.0]), ("%020A", [-3.25])), percent=True)

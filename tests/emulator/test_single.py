@@ -21,7 +21,7 @@ def judged(gpu: str) -> list[str]:
 
 
 def groups(gpu: str, size: int = 20) -> list[list[str]]:
-  """Those that are checked here, a few for each test. The other generations have a third of what they share with the
+  """Those that are checked here, a few for each test. The other generations have a fifth of what they share with the
   first: its meaning and its witness, if not its words; a thorough run has all.
   """
   names = judged(gpu)
@@ -30,7 +30,7 @@ def groups(gpu: str, size: int = 20) -> list[list[str]]:
     there = set(judged(GPUS[0]))
     shared = [m for m in names if m in there and meaning_of(m, isa, 0) is meaning_of(m, first, 0)
               and WITNESSES.get(m, isa) is WITNESSES.get(m, first)]
-    chosen = set(some(shared, 3))
+    chosen = set(some(shared, 5))
     names = [m for m in names if m in chosen or m not in set(shared)]
   return [names[k:k + size] for k in range(0, len(names), size)]
 
@@ -39,7 +39,7 @@ def groups(gpu: str, size: int = 20) -> list[list[str]]:
                          ids=lambda x: x if isinstance(x, str) else x[0])
 def test_instructions(gpu: str, names: list[str]) -> None:
   machine = bench(gpu)
-  wrong = [d for name in names for d in machine.check(name, of=1 if THOROUGH else 2)]
+  wrong = [d for name in names for d in machine.check(name, of=1 if THOROUGH else 3)]
   assert not wrong, "\n".join(map(str, wrong))
 
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import command
 from tests.queues.planted import PROGRAM as PLANTED
 
 PROGRAM = """
@@ -23,7 +23,7 @@ MACHINES = {"AMD": "gfx1100", "NV": "sm_90"}
 def record(path: Path, device: str, program: str = PROGRAM, **more: str) -> subprocess.CompletedProcess[str]:
   """Run a program whose devices are recorded."""
   environment = {**os.environ, "RECORD": str(path), "DEV": device, "MOCKGPU": MACHINES[device], **more}
-  return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+  return command.python(program, env=environment)
 
 
 @pytest.fixture(scope="session", params=MACHINES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 import runpy
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.command import tinyhw
 from tests.queues.conftest import MACHINES, record
 from tests.queues.planted import Stream
 from tests.queues.planted_bugs import BUGS, argument_at
@@ -32,9 +32,6 @@ from tinyhw.queues.reproduce import written
 from tinyhw.queues.shown import Differs, Fault, Hang, Left, Place, Rule, Trial, by_itself, predicate
 from tinyhw.queues.shrink import Shrinker
 from tinyhw.wire import pm4
-
-COMMAND = [sys.executable, "-c", "from tinyhw.cli import main; main()", "bisect"]
-
 
 TINY = """
 from tinyhw import Tensor
@@ -315,7 +312,7 @@ def test_bytes_lead_to_what_leaves_them(tiny: Path) -> None:
 # ---- the command
 
 def bisect(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-  return subprocess.run([*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True)
+  return tinyhw("bisect", *arguments, cwd=cwd)
 
 
 def test_the_command_writes_three_files(tiny: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import command
 from tests.queues.conftest import MACHINES, record
 from tinyhw.core.errors import DecodeError, Error
 from tinyhw.queues.capture import Capture, Step
@@ -153,8 +154,7 @@ def test_captures_of_an_older_format_open(vendor: str, submissions: int, launche
 def test_the_command_records_and_decodes(tmp_path: Path) -> None:
   path = tmp_path / "run.thq"
   def tinyhw(*arguments: str) -> subprocess.CompletedProcess[str]:
-    start = [sys.executable, "-c", "from tinyhw.cli import main; main()", *arguments]
-    return subprocess.run(start, capture_output=True, text=True, cwd=tmp_path)
+    return command.tinyhw(*arguments, cwd=tmp_path)
   program = "from tinyhw import Tensor; (Tensor([1.0]) + 1).tolist()"
   done = tinyhw("record", "-o", str(path), "--mockgpu", "gfx1100", "--", sys.executable, "-c", program)
   assert done.returncode == 0 and "1 launches" in done.stderr, done.stderr

@@ -4,11 +4,11 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import command
 from tests.queues.conftest import MACHINES, record
 from tests.queues.planted import Stream
 from tests.queues.planted_bugs import BUGS
@@ -169,8 +169,7 @@ def test_any_text_is_read() -> None:
 
 def test_the_command(tmp_path: Path, unbroken: dict[str, Path]) -> None:
   def doctor(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", "from tinyhw.cli import main; main()", "doctor", *arguments],
-                          capture_output=True, text=True)
+    return command.tinyhw("doctor", *arguments)
   (tmp_path / "log.txt").write_text("NVRM: Xid (PCI:0000:0a:00): 79, pid=1\n")
   (tmp_path / "other.txt").write_text("hello\n")
   told = doctor(str(tmp_path / "log.txt"), "--json")

@@ -1,12 +1,11 @@
 """The linter finds bugs that were put into a driver's streams, and nothing in streams that are right."""
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import command
 from tests.drive import programs
 from tests.queues import aql, planted_bugs
 from tests.queues.conftest import MACHINES, record
@@ -120,14 +119,13 @@ def test_what_kernels_access_follows_from_their_code(unbroken: dict[str, Path]) 
 
 
 def test_rules_are_told(tmp_path: Path) -> None:
-  start = [sys.executable, "-c", "from tinyhw.cli import main; main()", "lint"]
-  listed = subprocess.run([*start, "--list"], capture_output=True, text=True)
+  listed = command.tinyhw("lint", "--list")
   for rule in RULES.values(): assert f"{rule.name}" in listed.stdout and rule.do in listed.stdout
   (tmp_path / "x.thq").write_bytes(b"no capture")
   for arguments, told in (([str(tmp_path / "x.thq")], "is no capture"), ([], "no capture is named"),
                           (["--rule", "nonsense", "x"], "no rule is called"),
                           ([str(tmp_path / "gone.thq")], "cannot be opened")):
-    done = subprocess.run([*start, *arguments], capture_output=True, text=True)
+    done = command.tinyhw("lint", *arguments)
     assert done.returncode == 1 and told in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 

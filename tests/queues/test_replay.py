@@ -2,8 +2,6 @@
 from __future__ import annotations
 
 import errno
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests import command
 from tests.queues.conftest import MACHINES, record
 from tinyhw.autogen import kfd
 from tinyhw.core.errors import DeviceError, Unsupported
@@ -158,7 +157,6 @@ def test_a_machine_of_another_vendor_is_told(captured: Path) -> None:
 
 
 def test_the_command_replays_and_dumps(captured: Path, tmp_path: Path) -> None:
-  start = [sys.executable, "-c", "from tinyhw.cli import main; main()", "replay", str(captured)]
-  done = subprocess.run([*start, "--dump", "2", "--to", str(tmp_path / "d")], capture_output=True, text=True)
+  done = command.tinyhw("replay", str(captured), "--dump", "2", "--to", str(tmp_path / "d"))
   assert done.returncode == 0 and "all as captured" in done.stdout, done.stdout + done.stderr
   assert len(list((tmp_path / "d").iterdir())) >= 3
