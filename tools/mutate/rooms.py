@@ -43,7 +43,8 @@ ROOMS: Final = {
                                       "tests/emulator/test_*report*.py")),
   "nvmock": Room(("mock/nv", "mock/cuda"), ("tests/mock/nv", "tests/mock/cuda")),
   "launch": Room(("tinyhw/launcher.py", "tinyhw/arguments.py", "tinyhw/parameters.py", "tinyhw/evidence.py",
-                  "tinyhw/debugger.py", "tinyhw/device.py"), ("tests/launch", "tests/bad", "tests/cli")),
+                  "tinyhw/debugger.py", "tinyhw/reporter.py", "tinyhw/device.py"),
+                 ("tests/launch", "tests/bad", "tests/cli")),
   "cli": Room(("tinyhw/cli",), ("tests/cli", "tests/launch"), ("tinyhw/cli/bench.py", "tinyhw/cli/cold.py")),
 }
 
