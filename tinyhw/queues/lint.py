@@ -38,8 +38,7 @@ _MANUALS: Final = "docs/weak-memory.md; LLVM's AMDGPUUsage, memory model; HSA 2.
 RULES: Final[dict[str, Rule]] = {rule.name: rule for rule in (
   Rule("race", "two accesses of the same bytes, one of them a write, with nothing that orders them",
        "queues and engines run beside each other, and kernels beside the packets behind them",
-       "let the second wait: for the first's signal on another queue, until idle on the same; in CUDA for an event of "
-       "the first's stream (cuStreamWaitEvent)", _MANUALS),
+       "let the second wait: for the first's signal or event on another queue, until idle on the same", _MANUALS),
   Rule("release", "what a kernel wrote is read by another engine or GPU, and was not written back before the signal",
        "the signal may be seen before the data is",
        "release to the system with the signal (GL2_WB; a membar in the QMD)", _MANUALS),
