@@ -10,7 +10,7 @@ from tinyhw.tools.fuzz.program import programs
 from tinyhw.tools.fuzz.run import check
 
 GPUS = ("gfx1100", "gfx1201", "gfx942")
-ONE_IN = 6 if THOROUGH else 72
+ONE_IN = 6 if THOROUGH else 144
 
 
 def cases(gpu: str) -> list[Case]:
