@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Final
+from typing import Final
 
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda import memory
 from tinyhw.mock.cuda.arrays import limits
-from tinyhw.mock.cuda.calls import PER_THREAD, SERVED, Failed, invalid, only, serves
+from tinyhw.mock.cuda.calls import PER_THREAD, Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu
 from tinyhw.mock.cuda.streams import GREATEST_PRIORITY, Stream
 from tinyhw.mock.nv.card import Card
@@ -418,33 +418,3 @@ def ctx_get_config(m: CudaMachine, out: int) -> None:
 @serves("cuCtxSetCacheConfig", "cuCtxSetSharedMemConfig")
 def ctx_set_config(m: CudaMachine, config: int) -> None:
   m.working()  # a preference, which a chip may leave alone
-
-
-def served() -> dict[str, Any]:
-  """All handlers, once each room has registered its own."""
-  from tinyhw.mock.cuda import (
-    attributes,
-    boxes,
-    captures,
-    edges,
-    exported,
-    functions,
-    genuine,
-    graphs,
-    interprocess,
-    launches,
-    libraries,
-    links,
-    managed,
-    modules,
-    nodes,
-    occupancy,
-    pools,
-    tensors,
-    textures,
-    virtual,
-  )
-  assert boxes and captures and graphs and links and managed and modules and memory and nodes and pools and tensors
-  assert attributes and edges and interprocess and occupancy and textures and virtual and functions
-  assert exported and launches and libraries and genuine
-  return SERVED
