@@ -142,8 +142,8 @@ class Launch:
 
   def _beside(self, overlap: Overlap, at: int, by: int | None) -> Generator[Idle | None, None, Stats]:
     """Run them beside another launch, and print what they print."""
+    from tinyhw.emulator.ptx.beside import turns
     from tinyhw.emulator.ptx.launch import Grid
-    from tinyhw.emulator.ptx.overlap import turns
     from tinyhw.emulator.simt import Stats
     m, tick = self.function.context.machine, ticker(None, by in (None, threading.main_thread().ident))
     with self._printing(tick) as printed:
