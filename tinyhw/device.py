@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.captured import RECORDING
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import count, variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
@@ -27,7 +28,6 @@ from tinyhw.core.trace import Whose
 from tinyhw.ir.group import is_group, members, named
 from tinyhw.mocked import emulated_card, mock_machine, mock_options, stand_again
 from tinyhw.observed import Observed
-from tinyhw.recorded import RECORDING
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch

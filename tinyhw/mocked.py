@@ -5,9 +5,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tinyhw import explored
+from tinyhw.captured import RECORDING
 from tinyhw.core.environment import count
 from tinyhw.core.errors import DeviceError, InvalidArgument
-from tinyhw.recorded import RECORDING
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch

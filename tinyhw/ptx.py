@@ -20,13 +20,14 @@ _KEEPS: Final = frozenset({"mov", "add", "sub", "cvta"})  # what leads from an a
 
 def emulator(options: dict[str, Any]) -> Emulator:
   """The parts that `drive.nv.bare` needs; `options` may have a watchdog."""
-  from tinyhw.emulator.ptx import launch
+  from tinyhw.emulator.ptx.engines import dispatch as run
+  from tinyhw.emulator.ptx.launch import Dispatch
   from tinyhw.emulator.ptx.link import link_text
   from tinyhw.emulator.ptx.program import Program
   given = {k: v for k, v in options.items() if k == "watchdog"}
 
-  def execute(space: Any, dispatch: Any, **more: Any) -> Any: return launch.dispatch(space, dispatch, **given | more)
-  return Emulator(link_text, kernel, Program, launch.Dispatch, execute)
+  def execute(space: Any, dispatch: Any, **more: Any) -> Any: return run(space, dispatch, **given | more)
+  return Emulator(link_text, kernel, Program, Dispatch, execute)
 
 
 def signature(text: bytes, name: str) -> PtxKernel:

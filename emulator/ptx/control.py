@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyhw.core.errors import DecodeError, MachineFault, Unsupported
 from tinyhw.emulator.ptx import bind, builtin, cluster, flow, mbarrier, memory, operands, overlap, tcgen05, wgmma
-from tinyhw.emulator.ptx.group import LANES, Arrive, Diverge, Frame, Meet, Onward, Warps
+from tinyhw.emulator.ptx.group import LANES, Arrive, Diverge, Frame, Meet, Onward, Warps, lanes_of
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.emulator.simt import End, Yield
 from tinyhw.isa.ptx import forms
@@ -25,7 +25,6 @@ FLOW: Final = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "
                              "griddepcontrol"})
 _MEETING: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "mma", "ldmatrix", "stmatrix", "movmatrix",
                              "wmma", "wgmma", "tcgen05"})
-_BITS: Final = np.uint32(1) << np.arange(LANES, dtype=np.uint32)[None, :]
 
 
 def stops(i: Instruction) -> bool:
@@ -112,13 +111,6 @@ def _brx(code: Code, line: Line) -> Ender:
 
 
 # ---- threads of a warp that meet
-
-def lanes_of(bits: Value) -> Value:
-  """u32 of each warp, or each thread, as bools [.., 32]."""
-  bits = np.asarray(bits)
-  if bits.ndim == 0: return (bits & _BITS) != 0
-  return (bits[:, :1] & _BITS) != 0
-
 
 def _meeting(code: Code, line: Line, step: Callable[[Warps], None], members: Operand | None, after: int,
              then: Ender | None = None) -> Ender:

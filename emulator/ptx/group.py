@@ -17,7 +17,15 @@ from tinyhw.emulator.values.ops import Ops
 Value = Any
 LANES = 32
 LONG_LAP = 4096  # how many instructions a group may execute in a lap in which it parts, or waits
+_BITS = np.uint32(1) << np.arange(LANES, dtype=np.uint32)[None, :]
 JUMPS = 256  # how often a group may jump back while other threads of its cohort wait further on
+
+
+def lanes_of(bits: Value) -> Value:
+  """u32 of each warp, or each thread, as bools [.., 32]."""
+  bits = np.asarray(bits)
+  if bits.ndim == 0: return (bits & _BITS) != 0
+  return (bits[:, :1] & _BITS) != 0
 
 
 class Diverge:

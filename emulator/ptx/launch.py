@@ -1,9 +1,8 @@
-"""Starts the threads of a grid and runs them to the end."""
+"""Starts the threads of a grid: what a launch is, and what a chip refuses."""
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from tinyhw.core import progress
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.core.printf import Printed
-from tinyhw.emulator.observe import OBSERVED, Observer
+from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.ptx import (
   cancels,
   cluster,
@@ -39,7 +38,6 @@ from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.occupancy import generation
 from tinyhw.emulator.ptx.overlap import Overlap
 from tinyhw.emulator.ptx.program import Program
-from tinyhw.emulator.schedule import Idle, Schedule, ended
 from tinyhw.emulator.simt import Changes, Stats
 
 Value = Any
@@ -48,7 +46,6 @@ THREADS: Final = 1024  # of a block
 SHARED_LIMIT: Final = 227 << 10  # bytes of a block, of sm_90: what a launch may ask for
 SMS: Final = 132
 WATCHDOG: Final = 100_000_000  # instructions of one warp before a launch counts as endless
-ENGINES: Final = ("auto", "ref", "jit", "both")
 RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
 CLUSTER: Final = 16  # blocks of a cluster, the chip's own limit; 8 without asking for more
@@ -63,7 +60,7 @@ class Dispatch:
 
   `cluster` is how many blocks a cluster has each way: None for what the kernel requires (.reqnctapercluster), or one.
   `workspace` is the address of eight bytes for a launch whose blocks meet (cooperative_groups/details/driver_abi.h).
-  `overlap` is for one that others may run beside (`overlap.turns` runs it).
+  `overlap` is for one that others may run beside (`beside.turns` runs it).
   `tick` is called now and then while threads run; what it raises ends the launch. `printed` takes what vprintf prints.
   """
   program: Program
@@ -276,34 +273,3 @@ def _check_cluster(d: Dispatch, name: str) -> None:
   if min(size) < 1 or math.prod(size) > CLUSTER or any(g % c for g, c in zip(d.grid, size)):
     raise InvalidArgument(f"a cluster of {size} blocks: there are 1 to {CLUSTER}, which divide the grid {d.grid}",
                           where=name)
-
-
-def dispatch(space: AddressSpace, d: Dispatch, *, watchdog: int = WATCHDOG,
-             observer: Observer | None = None, engine: str = "") -> Stats:
-  """Run a launch to its end. `watchdog` is the number of instructions that a warp may execute, `engine` one of ENGINES
-  (default: what `EMU` says).
-
-  Raises MachineFault (PageFault, WatchdogExpired) with PC, instruction, warp and lane; Unsupported for an instruction
-  that has no meaning here, when control gets there.
-  """
-  grid = Grid(space, d, watchdog, Stats(), observer)
-  ended(turns(grid, engine))
-  return grid.stats
-
-
-def turns(grid: Grid, engine: str = "") -> Iterator[Idle | None]:
-  """Run a launch in turns, see `Schedule.turns`, with an engine of ENGINES."""
-  engine = engine or os.environ.get("EMU", "") or "auto"
-  if engine not in ENGINES:
-    raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
-  observer = grid.observer
-  if observer is not None:
-    if engine in {"auto", "jit"} and grid.space.direct and grid.left:
-      found = observer.proven(grid, WATCHDOG if grid.watchdog == OBSERVED else grid.watchdog, engine == "jit")
-      if found is not None: return grid.ran(found)
-    grid.observer = observer.dispatch(grid.space, grid.dispatch.generation, grid.dispatch) or observer
-  elif engine != "ref" and grid.space.direct:
-    from tinyhw.emulator.jit.ptx import engine as engines
-    return (yield from engines.both(grid) if engine == "both" else engines.turns(grid, engine))
-  yield from Schedule(grid).turns()
-  if grid.observer is not None: grid.observer.end(grid.stats)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.core.memory import AddressSpace
 from tinyhw.core.printf import Printed
-from tinyhw.emulator.ptx.launch import Dispatch, Grid, turns
+from tinyhw.emulator.ptx.engines import turns
+from tinyhw.emulator.ptx.launch import Dispatch, Grid
 from tinyhw.emulator.schedule import Idle
 from tinyhw.emulator.simt import Stats
 
@@ -23,7 +24,7 @@ Run = Generator["Idle | None", None, Stats]
 
 class Repeated:
   """A launch that is run again and again: nothing is done twice that does not depend on the parameters. What it does
-  and counts is what `launch.turns` does. `d` is the launch without parameters' address, tick and what is printed."""
+  and counts is what `engines.turns` does. `d` is the launch without parameters' address, tick and what is printed."""
 
   def __init__(self, space: AddressSpace, d: Dispatch, *, watchdog: int, engine: str = "") -> None:
     self.space, self.dispatch, self._watchdog = space, d, watchdog

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.bind import Step, binds, need
-from tinyhw.emulator.ptx.group import LANES, Warps
+from tinyhw.emulator.ptx.group import LANES, Warps, lanes_of
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx.forms import Form
 
@@ -159,7 +159,6 @@ def match(code: Code, line: Line, form: Form) -> Step:
   apart = fellows(code, line)
 
   def run(group: Warps) -> None:
-    from tinyhw.emulator.ptx.control import lanes_of
     x = np.broadcast_to(read(group), (group.size, LANES))
     lanes = group.lanes & lanes_of(operands.full(group, members(group)))
     groups = apart(group)

@@ -36,13 +36,13 @@ class Side:
     if self.kind == DEVICE: memory.check(m, self.first, size, access)
     elif self.kind != ARRAY:
       memory.rectangle(0, size, 1)
-      piece = memory.piece_at(m, self.first)
+      piece = m.piece_at(self.first)
       if piece is None or piece.host: m.user.read(self.first + size - 1, 1)  # the last byte is there
       else: memory.check(m, self.first, size, access)
 
   def pageable(self, m: CudaMachine) -> bool:
     """Whether it is memory of the client that no GPU knows."""
-    return self.kind in (HOST, UNIFIED) and memory.piece_at(m, self.first) is None
+    return self.kind in (HOST, UNIFIED) and m.piece_at(self.first) is None
 
   def _rows(self, box: Box) -> list[int]:
     return [self.first + z * self.slice + y * self.pitch for z in range(box[2]) for y in range(box[1])]

@@ -6,7 +6,7 @@ order in which they were launched, each with all that it launches itself; those 
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,27 +53,27 @@ def _taken(m: CudaMachine, module: Module) -> list[Record]:
   return sorted(found, key=lambda r: r.turn)
 
 
-def run(stream: Stream, launch: Launch) -> Generator[Any, None, None]:
-  """The turns of a launch of a module whose kernels launch others, until all of them have ended."""
+def run(stream: Stream, launch: Launch, shaped: Callable[..., Launch]) -> Generator[Any, None, None]:
+  """The turns of a launch of a module whose kernels launch others, until all of them have ended. `shaped` makes a
+  launch of a kernel (`launches`)."""
   module = launch.function.module
   while module.busy is not None: yield None  # another stream's, whose kernels use the same queue
   module.busy = launch
-  try: yield from _whole(stream, launch)
+  try: yield from _whole(stream, launch, shaped)
   finally: module.busy = None
 
 
-def _whole(stream: Stream, launch: Launch) -> Iterator[Any]:
+def _whole(stream: Stream, launch: Launch, shaped: Callable[..., Launch]) -> Iterator[Any]:
   m, module = stream.machine, launch.function.module
   yield from launch.alone(stream)
   records = _taken(m, module)
   tail = [r for r in records if r.stream == devicelib.TAIL]
   for record in [r for r in records if r.stream != devicelib.TAIL] + tail:
     if int.from_bytes(record.head[:8], "little") in {devicelib.COPY, devicelib.FILL}: _move(m, record)
-    else: yield from _whole(stream, _launch(m, module, record))
+    else: yield from _whole(stream, _launch(m, module, record, shaped), shaped)
 
 
-def _launch(m: CudaMachine, module: Module, record: Record) -> Launch:
-  from tinyhw.mock.cuda.launches import shaped
+def _launch(m: CudaMachine, module: Module, record: Record, shaped: Callable[..., Launch]) -> Launch:
   function, gx, gy, gz, bx, by, bz, shared, _, _ = _RECORD.unpack(record.head[:_RECORD.size])
   addresses = module.program(next(iter(module.linked.lines))).functions
   name = next((n for n, at in addresses.items() if at == function), "")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Final
+from typing import Final
 
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda import memory
 from tinyhw.mock.cuda.arrays import limits
-from tinyhw.mock.cuda.calls import PER_THREAD, SERVED, Failed, invalid, only, serves
+from tinyhw.mock.cuda.calls import PER_THREAD, Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu
-from tinyhw.mock.cuda.streams import GREATEST_PRIORITY, Stream
+from tinyhw.mock.cuda.streams import GREATEST_PRIORITY, Stream, forget
 from tinyhw.mock.nv.card import Card
 
 _SUPPORTED: Final = frozenset({"STREAM_PRIORITIES", "GLOBAL_L1_CACHE", "LOCAL_L1_CACHE", "COMPUTE_PREEMPTION",
@@ -28,8 +28,6 @@ _NO: Final = ("ECC_ENABLED", "KERNEL_EXEC_TIMEOUT", "INTEGRATED", "COMPUTE_MODE"
               "CAN_USE_STREAM_WAIT_VALUE_NOR", "UNIFIED_FUNCTION_POINTERS", "MPS_ENABLED", "NUMA_CONFIG",
               "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS",
               "GPU_DIRECT_RDMA_WRITES_ORDERING", "PCI_DOMAIN_ID", "PCI_DEVICE_ID")
-_LIMITS: Final = {cuda.CU_LIMIT_STACK_SIZE: 1024, cuda.CU_LIMIT_PRINTF_FIFO_SIZE: 1 << 20,
-                  cuda.CU_LIMIT_MALLOC_HEAP_SIZE: 8 << 20, cuda.CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: 2048}
 _PEERS: Final = {cuda.CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: 0, cuda.CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED: 1,
                  cuda.CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED: 1,
                  cuda.CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED: 0,
@@ -257,7 +255,6 @@ def _make(m: CudaMachine, gpu: Gpu, flags: int) -> Context:
 
 def _end(m: CudaMachine, context: Context) -> None:
   """All that a context has goes."""
-  from tinyhw.mock.cuda.streams import forget
   context.alive = False
   for stream in list(context.streams):
     stream.drop()
@@ -392,20 +389,15 @@ def ctx_get_stream_priority_range(m: CudaMachine, least: int, greatest: int) -> 
 @serves("cuCtxGetLimit")
 def ctx_get_limit(m: CudaMachine, out: int, limit: int) -> None:
   context = m.working()
-  if limit not in _LIMITS:
+  if limit not in context.limits:
     raise Failed(cuda.CUDA_ERROR_UNSUPPORTED_LIMIT, f"limit {limit}")
-  m.out(out, "Q", limit_of(context, limit))
-
-
-def limit_of(context: Context, limit: int) -> int:
-  """A limit of a context, one that there is."""
-  return context.limits.get(limit, _LIMITS[limit])
+  m.out(out, "Q", context.limits[limit])
 
 
 @serves("cuCtxSetLimit")
 def ctx_set_limit(m: CudaMachine, limit: int, value: int) -> None:
   context = m.working()
-  if limit not in _LIMITS:
+  if limit not in context.limits:
     raise Failed(cuda.CUDA_ERROR_UNSUPPORTED_LIMIT, f"limit {limit}")
   context.limits[limit] = value
 
@@ -418,33 +410,3 @@ def ctx_get_config(m: CudaMachine, out: int) -> None:
 @serves("cuCtxSetCacheConfig", "cuCtxSetSharedMemConfig")
 def ctx_set_config(m: CudaMachine, config: int) -> None:
   m.working()  # a preference, which a chip may leave alone
-
-
-def served() -> dict[str, Any]:
-  """All handlers, once each room has registered its own."""
-  from tinyhw.mock.cuda import (
-    attributes,
-    boxes,
-    captures,
-    edges,
-    exported,
-    functions,
-    genuine,
-    graphs,
-    interprocess,
-    launches,
-    libraries,
-    links,
-    managed,
-    modules,
-    nodes,
-    occupancy,
-    pools,
-    tensors,
-    textures,
-    virtual,
-  )
-  assert boxes and captures and graphs and links and managed and modules and memory and nodes and pools and tensors
-  assert attributes and edges and interprocess and occupancy and textures and virtual and functions
-  assert exported and launches and libraries and genuine
-  return SERVED

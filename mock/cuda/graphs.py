@@ -16,6 +16,7 @@ from typing import Final
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.arrays import place
 from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
+from tinyhw.mock.cuda.launches import Launch
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.memory import release, settle
 from tinyhw.mock.cuda.streams import Event, Job, Stream, stream_of
@@ -195,6 +196,14 @@ class Capture:
     self.last[stream] = {node: PLAIN}
     return node
 
+  def take_turn(self, stream: Stream, kind: int, what: str, do: Callable[[], None], doing: Doing | None = None) -> None:
+    """Work that is done in one turn."""
+    self.take(stream, Work(kind, what, do, doing=doing))
+
+  def take_launch(self, stream: Stream, launch: Launch, attributes: dict[int, bytes], early: bool) -> Node:
+    """A launch of a kernel."""
+    return self.take(stream, KernelWork(launch, attributes=attributes), early)
+
   def take_event(self, stream: Stream, event: Event, record: bool) -> None:
     """An event that the graph records, or waits for, each time it runs."""
     self.take(stream, EventWork(event, record))
@@ -217,23 +226,12 @@ class Capture:
     """What an event that is recorded now stands for."""
     return self, self.last.get(stream, {})
 
-
-def captured(stream: Stream, kind: int, what: str, do: Callable[[], None], doing: Doing | None = None) -> None:
-  """Work of a captured stream that is done in one turn."""
-  capture: Capture = stream.capture
-  capture.take(stream, Work(kind, what, do, doing=doing))
-
-
-def wait_captured(m: CudaMachine, stream: Stream, event: Event) -> None:
-  """A stream waits for an event of a capture: it joins the capture."""
-  if event.node is None:
-    raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "a captured stream waits for an event from outside")
-  capture, edges = event.node
-  if stream.capture is None:
-    stream.capture = capture
-  elif stream.capture is not capture:
-    raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_MERGE, "two captures would become one")
-  capture.last[stream] = joined(capture.last.get(stream, {}), edges)
+  def join(self, stream: Stream, edges: Edges) -> None:
+    """A stream waits for an event that stands for these edges: it is captured, too."""
+    if stream.capture is None: stream.capture = self
+    elif stream.capture is not self:
+      raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_MERGE, "two captures would become one")
+    self.last[stream] = joined(self.last.get(stream, {}), edges)
 
 
 # ---- to run

@@ -15,7 +15,7 @@ from tinyhw.autogen import cuda
 from tinyhw.core import progress
 from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.core.patience import Terms, ticker
-from tinyhw.core.printf import FIFO, Printed
+from tinyhw.core.printf import Printed
 from tinyhw.mock.cuda import children, memory, parameters
 from tinyhw.mock.cuda.arrays import rows
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
@@ -81,7 +81,7 @@ class Launch:
 
   def turns(self, stream: Stream) -> Turns:
     """Run the blocks, and what they launch."""
-    return children.run(stream, self) if children.launches(self.function.module) else self.alone(stream)
+    return children.run(stream, self, shaped) if children.launches(self.function.module) else self.alone(stream)
 
   def alone(self, stream: Stream) -> Turns:
     """Run the blocks."""
@@ -142,8 +142,8 @@ class Launch:
 
   def _beside(self, overlap: Overlap, at: int, by: int | None) -> Generator[Idle | None, None, Stats]:
     """Run them beside another launch, and print what they print."""
+    from tinyhw.emulator.ptx.beside import turns
     from tinyhw.emulator.ptx.launch import Grid
-    from tinyhw.emulator.ptx.overlap import turns
     from tinyhw.emulator.simt import Stats
     m, tick = self.function.context.machine, ticker(None, by in (None, threading.main_thread().ident))
     with self._printing(tick) as printed:
@@ -162,7 +162,7 @@ class Launch:
   @contextmanager
   def _printing(self, tick: Callable[[], None] | None) -> Iterator[Printed]:
     """The buffer of what threads print, as large as the context has it; it is written when the launch is over."""
-    printed = Printed(self.function.context.limits.get(cuda.CU_LIMIT_PRINTF_FIFO_SIZE, FIFO))
+    printed = Printed(self.function.context.limits[cuda.CU_LIMIT_PRINTF_FIFO_SIZE])
     try: yield printed
     finally:
       progress.over(self.function.name)
@@ -244,9 +244,7 @@ def enqueue(stream: Stream, launch: Launch, said: Asked | None = None) -> None:
   can count on more."""
   event = said.event if said else None
   if stream.capture is not None:
-    from tinyhw.mock.cuda.works import KernelWork
-    node = stream.capture.take(stream, KernelWork(launch, attributes=said.attributes if said else {}),
-                               said is not None and said.early)
+    node = stream.capture.take_launch(stream, launch, said.attributes if said else {}, said is not None and said.early)
     if said and event: event.node, event.job = (stream.capture, {node: said.edge}), None
     return
   job = queued(stream, launch, said is not None and said.early)

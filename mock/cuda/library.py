@@ -15,7 +15,7 @@ from tinyhw.core.called import Called
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.mock.cuda.calls import UNCOLLECTED, Forked, entry
-from tinyhw.mock.cuda.devices import served
+from tinyhw.mock.cuda.handlers import runs, served
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.runtime import Runtime
 from tinyhw.mock.cuda.shared import Loaded
@@ -79,7 +79,7 @@ class Stand:
   def runtime_too(self) -> Runtime:
     """Have the runtime's library beside it."""
     if self.runtime is None:
-      self.runtime = Runtime(self._behind)
+      self.runtime = Runtime(self._behind, runs())
       self.runtime.watch = self._watch
     return self.runtime
 

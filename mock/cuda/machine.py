@@ -21,9 +21,11 @@ from tinyhw.autogen import cuda
 from tinyhw.core.errors import Error, Interrupted, MachineFault, PageFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Allocator, Backing, Region
 from tinyhw.core.patience import Agreed
+from tinyhw.core.printf import FIFO
 from tinyhw.mock.cuda.broken import strike
 from tinyhw.mock.cuda.calls import Failed, invalid
 from tinyhw.mock.cuda.parameters import Parameters
+from tinyhw.mock.cuda.picture import Picture, take
 from tinyhw.mock.cuda.watching import Pieces, Watch
 from tinyhw.mock.draws import Draws
 from tinyhw.mock.injected import Fault, Injected
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
   from tinyhw.mock.cuda.interprocess import Opened
   from tinyhw.mock.cuda.managed import Hints
-  from tinyhw.mock.cuda.picture import Picture
   from tinyhw.mock.cuda.pools import Pool
   from tinyhw.mock.cuda.streams import Stream
   from tinyhw.mock.cuda.virtual import Addresses
@@ -46,6 +47,9 @@ ADDRESSES: Final = 1 << 46
 FIRST_HANDLE: Final = 0x5500_0000
 LOGS: Final = 100  # lines that are kept
 FREED: Final = 1024  # pieces of memory that were given back, which are remembered
+LIMITS: Final = {cuda.CU_LIMIT_STACK_SIZE: 1024, cuda.CU_LIMIT_PRINTF_FIFO_SIZE: FIFO,
+                 cuda.CU_LIMIT_MALLOC_HEAP_SIZE: 8 << 20,
+                 cuda.CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: 2048}  # of a context, as it is made
 
 
 @dataclass(eq=False)
@@ -119,7 +123,7 @@ class Context:
   alive: bool = True
   streams: list[Stream] = field(default_factory=list)
   peers: set[Gpu] = field(default_factory=set)
-  limits: dict[int, int] = field(default_factory=dict)
+  limits: dict[int, int] = field(default_factory=LIMITS.copy)  # by CU_LIMIT_*
   heap: Piece | None = None  # of malloc in kernels
 
   def check(self) -> None:
@@ -352,8 +356,11 @@ class CudaMachine(Running):
 
   def pictured(self, stream: Stream | None = None, error: MachineFault | None = None) -> None:
     """Keep who waits for whom, for who asks why nobody gets on."""
-    from tinyhw.mock.cuda.picture import take  # by way of memory it needs this module
     with self.lock: self.picture = take(self, stream, error)
+
+  def piece_at(self, address: int) -> Piece | None:
+    """The allocation that an address is in."""
+    return next((p for p in self.pieces.values() if p.address <= address < p.address + p.size and not p.opaque), None)
 
   def gone(self, piece: Piece, name: str) -> None:
     """Remember memory that is given back."""

@@ -18,7 +18,6 @@ from tinyhw.autogen import cuda
 from tinyhw.core.memory import PAGE
 from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import CudaMachine, Piece
-from tinyhw.mock.cuda.memory import piece_at
 from tinyhw.mock.cuda.streams import queue, stream_of
 
 CPU, NOWHERE = cuda.CU_DEVICE_CPU, cuda.CU_DEVICE_INVALID
@@ -43,7 +42,7 @@ class Hints:
 
 def _range(m: CudaMachine, address: int, count: int) -> tuple[Hints, slice]:
   """The pages of a range, which lies in one managed allocation."""
-  piece: Piece | None = piece_at(m, address)
+  piece: Piece | None = m.piece_at(address)
   if not count:
     raise invalid("a range of no bytes")
   if piece is None or not piece.managed or address + count > piece.address + piece.size:
@@ -119,7 +118,7 @@ def mem_prefetch_async_2(m: CudaMachine, address: int, count: int, location: int
 def stream_attach_mem(m: CudaMachine, handle: int, address: int, length: int, flags: int) -> None:
   """Cards that reach managed memory at any time (CONCURRENT_MANAGED_ACCESS) need no stream's leave."""
   stream_of(m, handle)
-  piece = piece_at(m, address)
+  piece = m.piece_at(address)
   if piece is None or not piece.managed or piece.address != address or length not in (0, piece.size):
     raise invalid(f"{address:#x} with {length:,} bytes is no managed allocation")
   if flags not in _ATTACH or flags == cuda.CU_MEM_ATTACH_SINGLE and not handle:

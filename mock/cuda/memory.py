@@ -88,11 +88,6 @@ def drop(m: CudaMachine, piece: Piece) -> None:
   if piece.kind == HOST and piece.ends != "cuMemHostUnregister": unmap_memory(piece.address, page_align(piece.size))
 
 
-def piece_at(m: CudaMachine, address: int) -> Piece | None:
-  """The allocation that an address is in."""
-  return next((p for p in m.pieces.values() if p.address <= address < p.address + p.size and not p.opaque), None)
-
-
 def settle(m: CudaMachine, context: Context) -> None:
   """Freeing waits for what is queued."""
   for stream in list(context.streams):
@@ -162,7 +157,7 @@ def mem_get_info(m: CudaMachine, free: int, total: int) -> None:
 
 @serves("cuMemGetAddressRange_v2")
 def mem_get_address_range(m: CudaMachine, base: int, size: int, address: int) -> None:
-  piece = piece_at(m, address)
+  piece = m.piece_at(address)
   if piece is None:
     raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"{address:#x} is in no allocation")
   if base:
@@ -248,7 +243,7 @@ def mem_host_unregister(m: CudaMachine, address: int) -> None:
 
 @serves("cuMemHostGetDevicePointer_v2")
 def mem_host_get_device_pointer(m: CudaMachine, out: int, address: int, flags: int) -> None:
-  piece = piece_at(m, address)
+  piece = m.piece_at(address)
   only(flags, 0, "a pointer")
   if piece is None or not piece.host:
     raise invalid(f"{address:#x} is no pinned memory")
@@ -257,7 +252,7 @@ def mem_host_get_device_pointer(m: CudaMachine, out: int, address: int, flags: i
 
 @serves("cuPointerGetAttribute")
 def pointer_get_attribute(m: CudaMachine, out: int, attribute: int, address: int) -> None:
-  piece = piece_at(m, address)
+  piece = m.piece_at(address)
   if piece is None:
     raise invalid(f"{address:#x} is in no allocation")
   m.out(out, *_attribute(piece, attribute, address))
@@ -265,7 +260,7 @@ def pointer_get_attribute(m: CudaMachine, out: int, attribute: int, address: int
 
 @serves("cuPointerGetAttributes")
 def pointer_get_attributes(m: CudaMachine, count: int, attributes: int, data: int, address: int) -> None:
-  piece = piece_at(m, address)
+  piece = m.piece_at(address)
   for wanted, out in zip(m.get(attributes, f"{count}i"), m.get(data, f"{count}Q"), strict=True):
     form, value = ("Q", 0) if piece is None else _attribute(piece, wanted, address)
     m.out(out, form, value)
@@ -294,7 +289,7 @@ def _attribute(piece: Piece, attribute: int, address: int) -> tuple[str, int]:
 
 def read(m: CudaMachine, kind: int, address: int, size: int) -> bytes:
   """Bytes of the client or of the GPUs; UNIFIED is what the address says."""
-  device = kind == DEVICE or kind == UNIFIED and piece_at(m, address) is not None
+  device = kind == DEVICE or kind == UNIFIED and m.piece_at(address) is not None
   if device:
     check(m, address, size, Access.READ)
     return m.space.read(address, size)
@@ -303,7 +298,7 @@ def read(m: CudaMachine, kind: int, address: int, size: int) -> bytes:
 
 def write(m: CudaMachine, kind: int, address: int, data: bytes) -> None:
   """Store bytes."""
-  device = kind == DEVICE or kind == UNIFIED and piece_at(m, address) is not None
+  device = kind == DEVICE or kind == UNIFIED and m.piece_at(address) is not None
   if device:
     check(m, address, len(data), Access.WRITE)
     m.space.write(address, data)
@@ -313,11 +308,11 @@ def write(m: CudaMachine, kind: int, address: int, data: bytes) -> None:
 
 def check(m: CudaMachine, address: int, size: int, access: int) -> None:
   """Raises Failed for what is not in one allocation."""
-  piece = piece_at(m, address)
+  piece = m.piece_at(address)
   while size and piece is not None and piece.mapped and address + size > piece.address + piece.size:
     size -= piece.address + piece.size - address  # mappings that lie together are one range
     address = piece.address + piece.size
-    piece = piece_at(m, address)
+    piece = m.piece_at(address)
   if size and (piece is None or address + size > piece.address + piece.size):
     where = "; ".join([f"{address:#x} is in no allocation", *m.was(address)[:1]]) if piece is None else (
       f"{size:,} bytes at {address:#x} pass the end of an allocation of {piece.size:,} bytes")
@@ -338,7 +333,7 @@ def _copy(m: CudaMachine, to: tuple[int, int], come: tuple[int, int], size: int,
   doing = Doing(_COPY, ((come[1], size),), ((to[1], size),))
 
   def pageable(place: tuple[int, int]) -> bool:  # what a GPU has is in an allocation
-    return piece_at(m, place[1]) is None
+    return m.piece_at(place[1]) is None
   if pageable(come) and stream_of(m, handle).capture is None:
     data = m.user.read(come[1], size)  # staged before the call returns, as a driver does
     job = queue(m, handle, "a copy", lambda: write(m, *to, data), _COPY, Doing(_COPY, writes=((to[1], size),)))
@@ -451,7 +446,7 @@ def _fills(width: int) -> None:
       check(m, address, (rows - 1) * pitch + count * width, Access.WRITE)
     queue(m, stream or 0, "a fill", lambda: fill(m, address, pitch, value, width, count, rows),
           cuda.CU_GRAPH_NODE_TYPE_MEMSET, filling(address, pitch, count * width, rows))
-    piece = piece_at(m, address)
+    piece = m.piece_at(address)
     if stream is None and piece is not None and piece.host:  # "API synchronization behavior" of the manual
       stream_of(m, 0).wait()
 

@@ -150,10 +150,9 @@ def share(m: CudaMachine, module: Module, first: Module, names: Collection[str])
 
 def _heap(m: CudaMachine, module: Module) -> None:
   """Memory for malloc in the context's modules, of as many bytes as its limit says when the first one is loaded."""
-  from tinyhw.mock.cuda.devices import limit_of
   context = module.context
   if context.heap is None:
-    size = limit_of(context, cuda.CU_LIMIT_MALLOC_HEAP_SIZE) + devicelib.HEAP_HEAD
+    size = context.limits[cuda.CU_LIMIT_MALLOC_HEAP_SIZE] + devicelib.HEAP_HEAD
     context.heap = memory.allocate(m, context, size, "the heap of malloc")
     start = context.heap.address
     first = -(-(start + devicelib.HEAP_HEAD) // 256) * 256

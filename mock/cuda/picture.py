@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.core.errors import MachineFault, PageFault, WatchdogExpired
-from tinyhw.mock.cuda.memory import piece_at
 
 if TYPE_CHECKING:
   from tinyhw.mock.cuda.machine import CudaMachine, Piece
@@ -70,7 +69,7 @@ def _edges(m: CudaMachine, stream: Stream) -> Iterator[Edge]:
     yield Edge(stream.name, "its end", "the host", f"{who} waits for the function, which has not returned")
   if job.idle is None: return
   for address, _ in list(job.idle.watched):
-    piece = piece_at(m, address)
+    piece = m.piece_at(address)
     where = f"{address:#x} ({place(m, piece, address)})"
     writer, how = _writer(m, stream, address, piece)
     yield Edge(stream.name, f"{address:#x}", writer, f"{who} waits for {where} to change: {how}")
@@ -121,7 +120,7 @@ def place(m: CudaMachine, piece: Piece | None, address: int) -> str:
 
 def history(m: CudaMachine, address: int) -> Iterator[str]:
   """What an address is and was."""
-  piece = piece_at(m, address)
+  piece = m.piece_at(address)
   if piece is not None: yield f"{address:#x} is in {place(m, piece, address)}"
   gone = m.was(address)
   yield from gone

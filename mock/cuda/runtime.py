@@ -12,7 +12,7 @@ import os
 import struct
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -33,7 +33,8 @@ SONAME: Final = "libcudart.so.13"
 VERSION: Final = cuda.CUDA_VERSION
 Handler = Callable[..., int | None]
 S = TypeVar("S", bound=Struct)
-RUNS: Final[dict[str, tuple[Handler, bool]]] = {}
+Row = tuple[Handler, bool]  # of a function: what does it, and whether in the thread's context
+RUNS: Final[dict[str, Row]] = {}
 _PLAIN: Final = frozenset({"__cudaRegisterFatBinary", "cudaGetErrorName", "cudaGetErrorString"})  # return an address
 _CHANNEL: Final = "cudaCreateChannelDesc"
 _PROFILER: Final = ("cudaProfilerStart", "cudaProfilerStop")  # of cuda_profiler_api.h; nobody profiles
@@ -76,12 +77,10 @@ class Binary:
 
 class Runtime:
   """The library. `machine` gives the machine behind it, or None; it raises Forked in a child of a process that used
-  one."""
+  one. `rows` are its own functions (`handlers.runs`)."""
 
-  def __init__(self, machine: Callable[[], CudaMachine | None]) -> None:
-    from tinyhw.mock.cuda import runtime_arrays, runtime_graphs, runtime_memory
-    assert runtime_arrays and runtime_graphs and runtime_memory  # they register what they do
-    self.behind = machine
+  def __init__(self, machine: Callable[[], CudaMachine | None], rows: Mapping[str, Row]) -> None:
+    self.behind, self.rows = machine, rows
     self.watch: Callable[[], Watch | None] = lambda: None  # who is told of calls
     self.driver = {name: answer(machine, name) for name in (*cuda.FUNCTIONS, *cuda.BY_VALUE)}
     self.binaries: dict[int, Binary] = {}
@@ -114,7 +113,7 @@ class Runtime:
 
   def _function(self, name: str, own: bool = False) -> Called:
     """A function of the library, as C calls it. `own`: stream 0 is the calling thread's."""
-    row, same = RUNS.get(name), SAME.get(name)
+    row, same = self.rows.get(name), SAME.get(name)
     kinds = cudart.FUNCTIONS.get(name, ()) if row or same else ()
 
     def call(*arguments: Any) -> int:

@@ -365,9 +365,11 @@ def stream_wait_event(m: CudaMachine, handle: int, event: int, flags: int) -> No
   only(flags, cuda.CU_EVENT_WAIT_EXTERNAL, "a wait")
   if stream.capture is not None and flags & cuda.CU_EVENT_WAIT_EXTERNAL:
     stream.capture.take_event(stream, waited, False)
-  elif stream.capture is not None or waited.node is not None:
-    from tinyhw.mock.cuda.graphs import wait_captured
-    wait_captured(m, stream, waited)
+  elif waited.node is not None:
+    capture, edges = waited.node
+    capture.join(stream, edges)
+  elif stream.capture is not None:
+    raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "a captured stream waits for an event from outside")
   elif waited.shared is not None:
     stream.add("the wait for an event", at_once(lambda: None)).ready = waited.shared.passed()
   elif waited.job is not None:
@@ -419,8 +421,7 @@ def queue(m: CudaMachine, handle: int, what: str, do: Callable[[], None],
   is told to who watches, where it is more than its kind."""
   stream = stream_of(m, handle)
   if stream.capture is not None:
-    from tinyhw.mock.cuda.graphs import captured
-    captured(stream, node, what, do, doing)
+    stream.capture.take_turn(stream, node, what, do, doing)
     return None
   return stream.add(what, OnHost(m, do) if node == cuda.CU_GRAPH_NODE_TYPE_HOST else at_once(do),
                     doing=doing or PLAIN[node])

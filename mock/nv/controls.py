@@ -163,8 +163,7 @@ def uuid_from_id(rm: Rm, node: Node, p: Any) -> None:
 
 @serves("NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2")
 def build_version(rm: Rm, node: Node, p: Any) -> None:
-  from tinyhw.mock.nv.rm import VERSION
-  p.driverVersionBuffer = p.versionBuffer = VERSION.encode()
+  p.driverVersionBuffer = p.versionBuffer = rm.version.encode()
   p.titleBuffer = b"NVIDIA UNIX x86_64 Kernel Module"
 
 

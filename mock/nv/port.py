@@ -25,7 +25,6 @@ from tinyhw.mock.memory import Refused, page_align
 from tinyhw.mock.nv.controls import uuid_text
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.mock.nv.objects import Context, NvFile
-from tinyhw.mock.nv.rm import VERSION
 from tinyhw.mock.ports import SharedPort
 
 CTL_PATH: Final = "/dev/nvidiactl"
@@ -132,7 +131,7 @@ class NvPort(SharedPort):
     if path == KERNEL_LOG:
       return "".join(machine.kernel_log).encode()
     if path == f"{PROC}/version":
-      return f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {VERSION}\n".encode()
+      return f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {machine.rm.version}\n".encode()
     for gpu in machine.gpus:
       slot = f"0000:{gpu.card.bus(gpu.index):02x}:00.0"
       if path == f"{PROC}/gpus/{slot}/information":

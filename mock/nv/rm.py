@@ -42,7 +42,6 @@ from tinyhw.mock.nv.objects import (
 if TYPE_CHECKING:
   from tinyhw.mock.nv.machine import NvGpu, NvMachine
 
-VERSION: Final = "580.142"
 _ROOTS: Final = (alloc.NV01_ROOT, alloc.NV01_ROOT_NON_PRIV, alloc.NV01_ROOT_CLIENT)
 _USERMODE_SIZE: Final = alloc.NVC361_NV_USERMODE__SIZE
 # Which files calls are for (escape.c): NV_CTL_DEVICE_ONLY, NV_ACTUAL_DEVICE_ONLY.
@@ -65,6 +64,7 @@ class Rm(Classes):
 
   calls: ClassVar[Handlers[str]] = Handlers("RM call")
   call = calls.handles
+  version: ClassVar = rm.VERSION  # of the driver, as it tells it
 
   def __init__(self, machine: NvMachine) -> None:
     super().__init__(machine)
@@ -144,11 +144,11 @@ class Rm(Classes):
   def check_version(self, file: NvFile, p: Any, pid: int) -> None:
     """rm_perform_version_check."""
     asked = p.versionString.decode("ascii", "replace")
-    p.versionString = VERSION.encode()
+    p.versionString = self.version.encode()
     p.reply = rm.NV_RM_API_VERSION_REPLY_RECOGNIZED
-    if p.cmd == rm.NV_RM_API_VERSION_CMD_STRICT and asked != VERSION:
+    if p.cmd == rm.NV_RM_API_VERSION_CMD_STRICT and asked != self.version:
       p.reply = rm.NV_RM_API_VERSION_REPLY_UNRECOGNIZED
-      raise Refused(errno.EINVAL, f"the client is for version {asked!r}, the driver is {VERSION}")
+      raise Refused(errno.EINVAL, f"the client is for version {asked!r}, the driver is {self.version}")
 
   @call("NV_ESC_SYS_PARAMS")
   def sys_params(self, file: NvFile, p: Any, pid: int) -> None:

@@ -14,7 +14,8 @@ from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.jit.ptx import code, engine
-from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.engines import dispatch
+from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.simt import Stats

@@ -15,7 +15,8 @@ from tests.isa import ptx_samples as samples
 from tests.strength import seed, seeds
 from tinyhw.core.errors import Error
 from tinyhw.core.memory import AddressSpace, Region
-from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.engines import dispatch
+from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.ptx.tensormap import TensorMap

@@ -13,7 +13,8 @@ from tests.strength import seeds
 from tinyhw.core.errors import Error
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.jit.ptx import fetches
-from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.engines import dispatch
+from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.ptx.texture import FORMATS, Header, Sampler

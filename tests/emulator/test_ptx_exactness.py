@@ -14,7 +14,8 @@ from tests.strength import examples
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.debug.follow import Tracker
 from tinyhw.emulator.debug.record import Recorder
-from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.engines import dispatch
+from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import parse

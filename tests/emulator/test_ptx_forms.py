@@ -9,7 +9,8 @@ import pytest
 import tinyhw
 from tinyhw.core.errors import DecodeError, MachineFault
 from tinyhw.core.memory import AddressSpace, Region
-from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.engines import dispatch
+from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import parse

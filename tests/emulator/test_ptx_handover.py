@@ -19,8 +19,9 @@ from tests.strength import THOROUGH, seed
 from tinyhw.core.errors import Deadlock, MachineFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.jit.ptx import code, emit, engine, run
+from tinyhw.emulator.ptx.engines import dispatch, turns
 from tinyhw.emulator.ptx.group import Blocks
-from tinyhw.emulator.ptx.launch import Dispatch, Grid, dispatch, turns
+from tinyhw.emulator.ptx.launch import Dispatch, Grid
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.schedule import Schedule, ended

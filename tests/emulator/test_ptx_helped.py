@@ -17,7 +17,8 @@ from tinyhw.emulator.jit.ptx import called, code, helped
 from tinyhw.emulator.jit.ptx import run as run_module
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.values import Untranslatable
-from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.engines import dispatch
+from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import parse

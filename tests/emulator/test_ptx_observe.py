@@ -12,7 +12,8 @@ from tests.emulator.test_ptx import HEAD, kernel
 from tests.strength import examples, seeds
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.observe import Access, Observer
-from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.engines import dispatch
+from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import parse

@@ -10,8 +10,9 @@ import pytest
 from tinyhw.core.errors import DecodeError
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.jit.ptx import run
-from tinyhw.emulator.ptx import overlap
-from tinyhw.emulator.ptx.launch import Dispatch, Grid, dispatch
+from tinyhw.emulator.ptx import beside
+from tinyhw.emulator.ptx.engines import dispatch
+from tinyhw.emulator.ptx.launch import Dispatch, Grid
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.overlap import Overlap
 from tinyhw.emulator.ptx.program import Program
@@ -43,7 +44,7 @@ class Run:
     self.overlap = Overlap(lambda: self.ended)
     self.grid = Grid(self.space, Dispatch(program(body), (blocks, 1, 1), (threads, 1, 1), PARAMS, 8,
                                           overlap=self.overlap), 1 << 20, Stats())
-    self.turns: Iterator[Idle | None] = overlap.turns(self.grid, engine)
+    self.turns: Iterator[Idle | None] = beside.turns(self.grid, engine)
 
   def words(self, n: int) -> list[int]: return [*struct.unpack(f"<{n}I", self.space.read(AT, 4 * n))]
 
@@ -95,7 +96,7 @@ def test_who_waits_stands_until_those_before_have_ended() -> None:
 @pytest.mark.parametrize("engine", ["ref", "jit", "auto"])
 def test_compiled_code_goes_on_behind_what_has_cost_enough(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
   """Not before those before it have ended: it does not wait for them."""
-  monkeypatch.setattr(overlap, "ENOUGH", 1.0)
+  monkeypatch.setattr(beside, "ENOUGH", 1.0)
   begun: list[str] = []
   real = run.Launch.turns
 

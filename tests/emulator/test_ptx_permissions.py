@@ -11,7 +11,8 @@ from tests.emulator.test_ptx_engines_bulk import BARRIER, COLUMN_STORES, COLUMNS
 from tests.emulator.test_ptx_seen import ACCESSES, COPIES, HEAD, THREADS, G, P, V
 from tinyhw.core.errors import Error
 from tinyhw.core.memory import Access, AddressSpace, Region
-from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.engines import dispatch
+from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.ptx.tensormap import TensorMap

@@ -12,7 +12,8 @@ from tests.emulator.test_ptx_engines import kernel
 from tinyhw.core.errors import Interrupted, MachineFault, PageFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.jit.ptx import repeat as compiled
-from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.engines import dispatch
+from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.ptx.repeat import Repeated

@@ -33,7 +33,8 @@ from tinyhw.emulator.jit.ptx.code import kernel as compiled_kernel
 from tinyhw.emulator.jit.ptx.matrix import ELEMENTS
 from tinyhw.emulator.jit.refusal import CompilerFailed, NotCompiled
 from tinyhw.emulator.ptx import builtin, memory
-from tinyhw.emulator.ptx.launch import Dispatch, Grid, turns
+from tinyhw.emulator.ptx.engines import turns
+from tinyhw.emulator.ptx.launch import Dispatch, Grid
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.merge import linked
 from tinyhw.emulator.ptx.program import Program

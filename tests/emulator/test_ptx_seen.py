@@ -10,7 +10,8 @@ import pytest
 
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.observe import Access, Copy, Observer
-from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.engines import dispatch
+from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.simt import Cohort, Group

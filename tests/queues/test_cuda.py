@@ -11,6 +11,7 @@ import pytest
 
 from tests.mock.cuda.client import Client, u32, u64
 from tinyhw.autogen import cuda
+from tinyhw.captured import Recording
 from tinyhw.queues import calls, listing
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.cuda.stream import KINDS
@@ -18,7 +19,6 @@ from tinyhw.queues.diff import compare
 from tinyhw.queues.events import Work
 from tinyhw.queues.lint import lint
 from tinyhw.queues.timeline import timeline
-from tinyhw.recorded import Recording
 
 BYTES = 1024
 KERNELS = """.version 8.0

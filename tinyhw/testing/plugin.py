@@ -301,9 +301,9 @@ class QueueCapture:
 
   def read(self) -> Any:
     """All that was submitted so far, when it is done: a `tinyhw.queues.capture.Capture`."""
+    from tinyhw.captured import RECORDING
     from tinyhw.device import Device
     from tinyhw.queues.capture import Capture
-    from tinyhw.recorded import RECORDING
     Device.synchronize()
     if RECORDING.recorder is not None: RECORDING.recorder.flush()
     return Capture(self.path)

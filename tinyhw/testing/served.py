@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tinyhw.testing.server import Ran, serve
+from tinyhw.testing.forks import Ran, serve
 
 
 class Served:

@@ -22,7 +22,8 @@ from typing import Any, Final
 from tinyhw.arch.nv import nv_arch
 from tinyhw.core.errors import Error, MissingTool
 from tinyhw.core.memory import Access, AddressSpace, Region
-from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.engines import dispatch
+from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.link import Linked, link_text
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.wire import cubin, fatbin

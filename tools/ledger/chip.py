@@ -208,7 +208,8 @@ IN, OUT, MEM, PARAMS, VARIABLES = (k << 32 for k in range(1, 6))
 def emulated(batch: Sequence[Probe], engine: str = "ref") -> tuple[list[Made], set[str]]:
   """What the emulator makes of probes that have as many threads, and what compiled code left to the reference."""
   from tinyhw.core.memory import AddressSpace, Region
-  from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+  from tinyhw.emulator.ptx.engines import dispatch
+  from tinyhw.emulator.ptx.launch import Dispatch
   from tinyhw.emulator.ptx.link import link
   from tinyhw.emulator.ptx.program import Program
   from tinyhw.isa.ptx import parse

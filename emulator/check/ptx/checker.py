@@ -35,8 +35,7 @@ from tinyhw.emulator.check.report import Finding
 from tinyhw.emulator.debug import traffic
 from tinyhw.emulator.observe import Access, Copy
 from tinyhw.emulator.ptx import operands, wgmma
-from tinyhw.emulator.ptx.control import lanes_of
-from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
+from tinyhw.emulator.ptx.group import LANES, Blocks, Warps, lanes_of
 from tinyhw.emulator.ptx.launch import Dispatch
 from tinyhw.emulator.ptx.occupancy import unfit
 from tinyhw.emulator.ptx.program import Code, Shown

@@ -9,8 +9,7 @@ from tinyhw.emulator.check.ptx.effects import effects
 from tinyhw.emulator.debug.parts import Facts, Vendor, Words
 from tinyhw.emulator.debug.ptx.exactness import SINKS, Exactness
 from tinyhw.emulator.ptx import operands
-from tinyhw.emulator.ptx.control import lanes_of
-from tinyhw.emulator.ptx.group import warps
+from tinyhw.emulator.ptx.group import lanes_of, warps
 from tinyhw.emulator.ptx.launch import Dispatch, stack_size
 from tinyhw.emulator.ptx.occupancy import occupancy
 from tinyhw.emulator.ptx.program import Shown

@@ -12,12 +12,12 @@ import numpy as np
 
 from tinyhw.core.errors import Error
 from tinyhw.emulator.jit.refusal import NotCompiled
+from tinyhw.emulator.ptx.launch import Grid
 from tinyhw.emulator.schedule import Idle, Schedule, ended
 from tinyhw.emulator.simt import Cohort, Stats
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.code import Kernel
-  from tinyhw.emulator.ptx.launch import Grid
 
 # What interpreting costs, in microseconds: a step of a group of warps, and each warp's share of it.
 _STEP: Final = 15.0
@@ -34,7 +34,7 @@ def turns(grid: Grid, engine: str) -> Iterator[Idle | None]:
   """Run a launch in turns, see `Schedule.turns`; `engine` is "jit" or "auto", which decides by counts alone."""
   program, schedule = grid.dispatch.program, Schedule(grid)
   if engine == "auto" and program.spent < price(grid):
-    from tinyhw.emulator.jit.ptx.code import kept
+    from tinyhw.emulator.jit.ptx.code import kept  # it loads where something may be compiled
     if not kept(program, grid.dispatch.block, grid.shared.explicit):
       before = program.spent
       running = schedule.turns()
@@ -52,13 +52,13 @@ def onward(grid: Grid, running: list[Cohort]) -> Iterator[Idle | None]:
   """Go on in compiled code, where there may be some, with what the reference has begun."""
   found = compiled(grid) if _may_compile(grid) else None
   if found is None: return (yield from Schedule(grid, running).turns())
-  from tinyhw.emulator.jit.ptx.run import Launch
+  from tinyhw.emulator.jit.ptx.run import Launch  # as above
   yield from Launch(grid, found).turns(running)
 
 
 def _may_compile(grid: Grid) -> bool:
   """A process that ends begins no threads and processes any more: it takes what is compiled already."""
-  from tinyhw.emulator.jit.ptx.code import kept
+  from tinyhw.emulator.jit.ptx.code import kept  # it loads where something may be compiled
   return threading.main_thread().is_alive() or kept(grid.dispatch.program, grid.dispatch.block, grid.shared.explicit)
 
 
@@ -77,7 +77,7 @@ def price(grid: Grid) -> float:
 
 def compiled(grid: Grid) -> Kernel | None:
   """The compiled kernel; None where the reference is to run it, which `stats.interpreted` says why."""
-  from tinyhw.emulator.jit.ptx.code import kernel
+  from tinyhw.emulator.jit.ptx.code import kernel  # as above
   try: return kernel(grid.dispatch.program, grid.dispatch.block, clustered=grid.shared.explicit)
   except NotCompiled as why:
     grid.stats.interpreted[why.why] = grid.total * grid.shared.warps
@@ -90,7 +90,6 @@ def both(grid: Grid) -> Iterator[Idle | None]:
   Raises EnginesDiffer.
   """
   from tinyhw.emulator.both import EnginesDiffer, alike, copied, raise_time_outs
-  from tinyhw.emulator.ptx.launch import Grid
   space = copied(grid.space)
   told = copy.deepcopy(grid.dispatch.printed)
   expected = _outcome(Schedule(Grid(space, replace(grid.dispatch, printed=told), grid.watchdog, Stats())).turns())

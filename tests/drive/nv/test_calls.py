@@ -252,8 +252,7 @@ def test_refusals_have_words(machine: NvMachine, port: RecordingPort) -> None:
 
 
 def test_another_driver_is_refused(machine: NvMachine, monkeypatch: pytest.MonkeyPatch) -> None:
-  from tinyhw.mock.nv import rm as mocked
-  monkeypatch.setattr(mocked, "VERSION", "535.230.02")
+  monkeypatch.setattr(machine.rm, "version", "535.230.02")
   with pytest.raises(Unsupported, match=r"driver.*535\.230\.02"): NVRuntime(RecordingPort(machine))
 
 

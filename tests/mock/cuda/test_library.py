@@ -26,7 +26,7 @@ from tinyhw.autogen import cuda
 from tinyhw.core.called import Plain
 from tinyhw.core.errors import Unsupported
 from tinyhw.mock.cuda.calls import SERVED, ended, handler_of
-from tinyhw.mock.cuda.devices import served
+from tinyhw.mock.cuda.handlers import served
 from tinyhw.mock.cuda.shared import Loaded, library
 from tinyhw.wire.elf import Elf
 

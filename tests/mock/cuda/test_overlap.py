@@ -12,7 +12,7 @@ from tests.mock.cuda.client import Client, u32, u64
 from tests.mock.cuda.test_programmatic import BEGUN, EARLY, attribute, change
 from tinyhw.autogen import cuda
 from tinyhw.emulator.observe import Observer
-from tinyhw.emulator.ptx import overlap
+from tinyhw.emulator.ptx import beside
 from tinyhw.mock.cuda import launches
 
 BLOCKS, THREADS = 3, 64
@@ -199,7 +199,7 @@ def test_one_that_waits_for_memory_keeps_others_waiting() -> None:
 
 @pytest.mark.parametrize("engine", ["ref", "auto"])
 def test_long_launches_go_on_in_compiled_code(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(overlap, "ENOUGH", 300.0)
+  monkeypatch.setattr(beside, "ENOUGH", 300.0)
   assert all(outcomes(["waits", "waits", "waits"], engine))
   assert not all(outcomes(["waits", "forgets"], engine))
 
