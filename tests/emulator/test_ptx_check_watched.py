@@ -129,3 +129,35 @@ def test_a_mistake_of_ours_in_watched_code_is_told(broken: str, monkeypatch: pyt
   source = kernel(f"mov.u32 %s, s; st.shared.u32 [%s], {number * 7919};", SHARED)
   with pytest.warns(RuntimeWarning, match="is checked by the interpreter.*(planted|expected instruction)"):
     tinyhw.launch(source.encode(), "k", 1, 1, [np.zeros(1024, np.uint32)], "EMU", check="report")
+
+
+def pipelined(stages: int, left: int, barrier: str = "bar.sync 0;", commit: str = "cp.async.commit_group;",
+              ahead: int = 0, wait: str = "") -> str:
+  """A kernel that copies `stages` - 1 and `ahead` steps ahead, and reads what another warp has copied."""
+  def copy(step: str) -> str:
+    return f"""rem.u32 %r5, {step}, {stages}; mad.lo.u32 %r5, %r5, 256, %r1; mul.wide.u32 %l1, {step}, 256;
+      add.u64 %l1, %l1, %o; setp.lt.u32 %p2, {step}, 6; selp.u32 %r6, 4, 0, %p2;
+      @%p2 cp.async.ca.shared.global [%r5], [%l1], 4, %r6; {commit}"""
+  steps = stages - 1 + ahead
+  first = "".join(f"mov.u32 %r4, {k};" + copy("%r4") for k in range(steps))
+  return kernel(f"""mov.u32 %s, s; mad.lo.u32 %r1, %t, 4, %s; xor.b32 %r2, %t, 32; mad.lo.u32 %r2, %r2, 4, %s;
+    {first} mov.u32 %n, 0;
+    L: {wait or f"cp.async.wait_group {left};"} {barrier} rem.u32 %r5, %n, {stages}; mad.lo.u32 %r5, %r5, 256, %r2;
+    ld.shared.u32 %r7, [%r5]; add.u32 %r4, %n, {steps}; {copy("%r4")}
+    add.u32 %n, %n, 1; setp.lt.u32 %p3, %n, 6; @%p3 bra L;""", SHARED)
+
+
+PIPELINES = [  # what is wrong, the kernel
+  ("", pipelined(2, 0)), ("", pipelined(3, 1)), ("", pipelined(3, 1, wait="cp.async.wait_all;")),
+  ("too few waited for", pipelined(2, 1)), ("too few waited for", pipelined(3, 2)),
+  ("no wait", pipelined(3, 1, wait="mov.u32 %r7, 0;")), ("no barrier", pipelined(2, 0, barrier="")),
+  ("the barrier before the wait", pipelined(3, 1, wait="bar.sync 0; cp.async.wait_group 1;", barrier="")),
+  ("no group", pipelined(2, 0, commit="")), ("a stage too few", pipelined(3, 1, ahead=1))]
+
+
+@pytest.mark.parametrize(("wrong", "source"), PIPELINES)
+def test_copies_under_way(wrong: str, source: str, passed: Counter[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+  """Right pipelines run in compiled code alone; whatever is left out of them is told as by the reference."""
+  reference, found = told(source, "k", 2, 64, [np.arange(1024, dtype=np.uint32)], 0, monkeypatch)
+  assert reference == found and bool(wrong) == bool(found)
+  assert passed[not wrong] and not passed[bool(wrong)]

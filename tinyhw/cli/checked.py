@@ -191,6 +191,51 @@ done:
   store float %s.next, ptr addrspace(1) %to
   ret void
 }}
+""",
+  "copies": """  %first.to = getelementptr [256 x float], ptr addrspace(3) @a, i32 0, i32 %item
+  call void @llvm.nvvm.cp.async.ca.shared.global.4(ptr addrspace(3) %first.to, ptr addrspace(1) %from)
+  call void @llvm.nvvm.cp.async.commit.group()
+  %row = and i32 %item, 240
+  br label %tile
+tile:
+  %k = phi i32 [ 0, %entry ], [ %k.next, %summed ]
+  %s = phi float [ 0.0, %entry ], [ %t.next, %summed ]
+  call void @llvm.nvvm.cp.async.wait.group(i32 0)
+  call void @{barrier}()
+  %k.next = add i32 %k, 1
+  %odd = trunc i32 %k to i1
+  %here = select i1 %odd, ptr addrspace(3) @b, ptr addrspace(3) @a
+  %there = select i1 %odd, ptr addrspace(3) @a, ptr addrspace(3) @b
+  %k.first = shl i32 %k.next, 8
+  %k.i = add i32 %i, %k.first
+  %k.row = and i32 %k.i, 65535
+  %k.z = zext i32 %k.row to i64
+  %k.from = getelementptr float, ptr addrspace(1) %in, i64 %k.z
+  %k.to = getelementptr [256 x float], ptr addrspace(3) %there, i32 0, i32 %item
+  call void @llvm.nvvm.cp.async.ca.shared.global.4(ptr addrspace(3) %k.to, ptr addrspace(1) %k.from)
+  call void @llvm.nvvm.cp.async.commit.group()
+  br label %sum
+sum:
+  %j = phi i32 [ 0, %tile ], [ %j.next, %sum ]
+  %t = phi float [ %s, %tile ], [ %t.next, %sum ]
+  %place = add i32 %row, %j
+  %other = getelementptr [256 x float], ptr addrspace(3) %here, i32 0, i32 %place
+  %v = load float, ptr addrspace(3) %other
+  %t.half = fmul float %t, 0.5
+  %t.next = fadd float %t.half, %v
+  %j.next = add i32 %j, 1
+  %more = icmp ult i32 %j.next, 16
+  br i1 %more, label %sum, label %summed
+summed:
+  %again = icmp ult i32 %k.next, 16
+  br i1 %again, label %tile, label %done
+done:
+  store float %t.next, ptr addrspace(1) %to
+  ret void
+}}
+declare void @llvm.nvvm.cp.async.ca.shared.global.4(ptr addrspace(3), ptr addrspace(1))
+declare void @llvm.nvvm.cp.async.commit.group()
+declare void @llvm.nvvm.cp.async.wait.group(i32)
 """}
 _WORDS: Final = {
   "amdgcn-amd-amdhsa": {

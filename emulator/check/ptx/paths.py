@@ -23,6 +23,7 @@ _KNOWN: Final = frozenset({
   "prefetchu", "applypriority", "createpolicy", "pmevent"})
 _OTHERS: Final = frozenset({"call", "griddepcontrol", "setmaxnreg", "nanosleep"})  # that are bound elsewhere
 _ELSEWHERE: Final = frozenset({"async", "bulk", "tensor"})
+_TOLD: Final = frozenset({"bulk", "tensor", "mbarrier", "reduce", "prefetch"})  # of cp.async what others wait for
 _CELL: Final = 4  # bytes, at most, that a cell stands for
 _FULL: Final = 0xFFFFFFFF
 
@@ -33,10 +34,11 @@ Fact = int | tuple[int, int, bool]
 @dataclass(frozen=True)
 class Proof:
   """`why` is "" for a kernel that is proven, else what is not. `shared` and `far` are the bytes of the smallest access
-  to shared and to global memory, 4 at most."""
+  to shared and to global memory, 4 at most; `copies`: it has cp.async."""
   why: str
   shared: int = _CELL
   far: int = _CELL
+  copies: bool = False
 
 
 def prove(flat: Flat) -> Proof:
@@ -50,7 +52,7 @@ def prove(flat: Flat) -> Proof:
   for line in flat.lines:
     space, size = _accessed(line)
     if space in sizes: sizes[space] = min(sizes[space], size)
-  return Proof("", sizes["shared"], sizes["global"])
+  return Proof("", sizes["shared"], sizes["global"], any(map(_copies, does)))
 
 
 def _accessed(line: Line) -> tuple[str, int]:
@@ -76,6 +78,7 @@ def _constants(flat: Flat, does: list[Effects]) -> dict[int, int]:
 def _unknown(line: Line, does: Effects, constants: dict[int, int]) -> str:
   """Why watched code does not take an instruction."""
   i = line.instruction
+  if _copies(does): return ""
   if i.opcode in _OTHERS or i.opcode in bind.BINDERS.keys() - bind.PURE - _KNOWN: return i.name
   if does.modifiers & _ELSEWHERE or any("cluster" in m for m in does.modifiers): return i.name
   if does.members is None: return ""
@@ -83,6 +86,11 @@ def _unknown(line: Line, does: Effects, constants: dict[int, int]) -> str:
   if register is not None: members = constants.get(register.number)
   else: members = operands.immediate(line, does.members, "b32")
   return "" if members is not None and int(members) & _FULL == _FULL else f"the members of {i.name}"
+
+
+def _copies(does: Effects) -> bool:
+  """Whether it is a cp.async, of those that groups are made of and waited for."""
+  return does.opcode == "cp" and "async" in does.modifiers and not does.modifiers & _TOLD
 
 
 def _unwritten(flat: Flat, does: list[Effects]) -> str:

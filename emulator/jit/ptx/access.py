@@ -309,8 +309,8 @@ def _apart(g: Lanes, pointer: str, steps: Sequence[int], site: Site, dtype: Any)
   return out
 
 
-def store(g: Lanes, site: Site, values: Sequence[Value]) -> None:
-  """Store the elements of each thread; the highest thread wins at one address."""
+def store(g: Lanes, site: Site, values: Sequence[Value], kind: str = watched.STORE) -> None:
+  """Store the elements of each thread; the highest thread wins at one address. `kind`: what watched code calls it."""
   if site.stack is not None:
     for k, v in enumerate(values): stack.put(g, site.stack + k * site.size, v, site.mask)
     return watched.touched(g, site, watched.STORE)
@@ -360,13 +360,13 @@ def store(g: Lanes, site: Site, values: Sequence[Value]) -> None:
     e.start(some)
     before, e.side = e.side, True
     a.run(fast, list)
-    watched.touched(g, site, watched.STORE)
+    watched.touched(g, site, kind)
     e.do(f"br label %{skip}")
     e.start(skip)
     e.side = before
     return
   a.run(fast, list)
-  watched.touched(g, site, watched.STORE)
+  watched.touched(g, site, kind)
 
 
 def _highest(g: Lanes, site: Site) -> str:

@@ -132,7 +132,8 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   widens: dict[str, list[int]] = {}
   for k, info in enumerate(plan.infos):
     if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
-  return {"cells": {} if lanes.watch is None else {"shared": lanes.watch.shared, "far": lanes.watch.far},
+  return {"cells": {} if lanes.watch is None else {
+            "shared": lanes.watch.shared, "far": lanes.watch.far, "copies": lanes.watch.copies},
           "exits": [x.row() for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "sites": lanes.sites, "shapes": shapes, "widens": widens,
@@ -145,7 +146,7 @@ def _watched(flat: Flat, watch: str) -> Watch:
   from tinyhw.emulator.check.ptx.paths import prove
   proof = prove(flat)
   if proof.why: raise Refused(f"not proven: {proof.why}")
-  return Watch(proof.shared, proof.far, watch == TRACKS)
+  return Watch(proof.shared, proof.far, watch == TRACKS, proof.copies)
 
 
 def _taken(code: Code) -> None:

@@ -98,7 +98,8 @@ class Watching(Launch):
     self.seen = np.zeros(max(len(self._table), 1), np.uint64)
     near, far = (k.header["cells"][name] for name in ("shared", "far"))
     room = -(-max(self.grid.shared.total, 1) // near) * _WORD
-    self._near = np.zeros(room + 2 * PADDING, np.uint8)
+    beside = room + 2 * PADDING  # from cells to the second ones
+    self._near = np.zeros(beside * (2 if k.header["cells"]["copies"] else 1), np.uint8)
     start, end = arrays.window()
     scale = _WORD // far
     size = (end - start) * scale + 2 * PADDING
@@ -108,6 +109,7 @@ class Watching(Launch):
     base = np.frombuffer(self._far, np.uint8).ctypes.data
     for at, value in ((layout.MAPPINGS, len(self._table)), (layout.TABLE, self._table.ctypes.data),
                       (layout.CELLS, self._near.ctypes.data + PADDING), (layout.CELLS_SIZE, room),
+                      (layout.COPIES, self._near.ctypes.data + PADDING + beside),
                       (layout.CELLS_FAR, base + PADDING - start * scale & _MASK64),
                       (layout.SEEN, self.seen.ctypes.data)):
       words[at // 8] = value

@@ -16,7 +16,7 @@ import numpy as np
 
 from tinyhw.core.environment import digits
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, bulk, mbarrier, products, sparse, watched
+from tinyhw.emulator.jit.ptx import access, async_copies, bulk, mbarrier, products, sparse, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.routine import defined
 from tinyhw.emulator.jit.ptx.shapes import Info
@@ -350,7 +350,7 @@ def cp(g: Lanes, line: Line, form: Form, info: Info) -> None:
   i, e, o, m = line.instruction, g.e, g.o, form.modifiers
   if "bulk" in m: return bulk.cp(g, line, form)
   if "mbarrier" in m: return mbarrier.copied(g, line, form)
-  if not m & {"ca", "cg"}: return
+  if not m & {"ca", "cg"}: return _ordered(g, line, form)
   size = operands.immediate(line, i.operands[2], "u32")
   if size is None or size not in {4, 8, 16}: raise Untranslatable("of such a size")
   width = int(size)
@@ -377,7 +377,19 @@ def cp(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if given is not None:
     assert source.mask is not None
     values = [o.where(source.mask, v, o.const("u32", 0)) for v in values]
-  access.store(g, target, values)
+  access.store(g, target, values, watched.COPY)
+
+
+def _ordered(g: Lanes, line: Line, form: Form) -> None:
+  """commit_group, wait_group, wait_all: copies are made at once, watched code counts them."""
+  i, m = line.instruction, form.modifiers
+  if g.watch is None or not g.watch.copies or "prefetch" in m: return
+  if i.predicate is not None: raise Untranslatable("under a guard in watched code")
+  if "commit_group" in m: return async_copies.commit(g)
+  if "wait_all" in m: return async_copies.wait(g, None)
+  left = operands.immediate(line, i.operands[0], "u32")
+  if left is None: raise Untranslatable("of such groups")
+  async_copies.wait(g, int(left))
 
 
 def _in(form: Form, space: str) -> Form:

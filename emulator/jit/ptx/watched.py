@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx import async_copies, layout
 from tinyhw.emulator.jit.values import Untranslatable, Value, gather
 from tinyhw.emulator.jit.vectors import scatter
 from tinyhw.emulator.values.ops import U64
@@ -27,19 +26,21 @@ NOBODY, BEFORE, ATOMICS, MANY = 0, 1025, 1026, 2047  # in the place of a thread;
 WHO: Final = (1 << THREAD) - 1
 WRITER: Final = WHO << THREAD
 EPOCH: Final = 1 << 2 * THREAD  # its first bit
-LOAD, STORE, ATOMIC = "load", "store", "atomic"
+LOAD, STORE, ATOMIC, COPY = "load", "store", "atomic", "copy"
 PADDING: Final = 4096  # bytes of cells before and behind those that are used
 
 
 @dataclass(frozen=True)
 class Watch:
-  """How a kernel is watched: bytes that a cell stands for, and whether loads of global memory have cells."""
+  """How a kernel is watched: bytes that a cell stands for, whether loads of global memory have cells, and whether
+  shared memory has those of copies."""
   shared: int
   far: int
   tracks: bool
+  copies: bool
 
 
-class _Cells:
+class Cells:
   """The cells of one access: `n` of them at once."""
 
   def __init__(self, g: Lanes, n: int, mask: str | None) -> None:
@@ -81,7 +82,7 @@ class _Cells:
                           self.differ(wrote, self.every(BEFORE << THREAD)))
     read_by_others = self.both(same, self.differ(read, nobody), self.differ(read, me))
     before = self.select(self.differ(wrote, nobody), self.every(BEFORE << THREAD), nobody)
-    if kind == STORE:
+    if kind in {STORE, COPY}:
       bad, new = self.either(by_others, read_by_others), self.op("or", epoch, mine)
     elif kind == LOAD:
       reader = self.select(read_by_others, self.every(MANY), me)
@@ -93,7 +94,7 @@ class _Cells:
       own = self.both(same, self.op("icmp eq", wrote, mine))
       writer, reader = self.select(own, mine, atomics), self.select(same, read, nobody)
       new = self.op("or", self.op("or", epoch, reader), writer)
-    if known and kind != STORE: bad = self.either(bad, self.op("icmp eq", wrote, nobody))
+    if known and kind in {LOAD, ATOMIC}: bad = self.either(bad, self.op("icmp eq", wrote, nobody))
     return bad, new
 
 
@@ -111,41 +112,38 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None = None) -> None
   e.side = True
   grain = w.shared if shared else w.far
   count = max(1, site.width // grain)
-  first = Value(e, "%cells", U64, False) if shared else g.context(layout.CELLS_FAR)
+  bases = [Value(e, "%cells", U64, False) if shared else g.context(layout.CELLS_FAR)]
+  if shared and w.copies: bases.append(Value(e, "%copies", U64, False))
   scale = {1: 2, 2: 1, 4: 0}[grain]
   mask = site.mask if there is None else there
-  if site.one: _one(g, site, kind, first, scale, count, mask, shared, away)
+  if site.one: _one(g, site, kind, bases, scale, count, mask, shared, away)
   elif site.block:
     base = site.base + min(site.steps or (0,))
     n = g.width * count
     bits = None if site.mask is None else _repeated(g, site.mask.in_lanes(), count)
-    cells = _Cells(g, n, bits)
-    pointer = e.op(f"inttoptr i64 {(first + (base << scale)).text} to ptr")
-    old = _read(cells, pointer)
-    bad, new = cells.turned(old, _me(g, cells, count), kind, shared)
-    _go_on(cells, bad, old, new, away, kind, partial(_write, cells, pointer, new))
+    cells = Cells(g, n, bits)
+    pointers = [e.op(f"inttoptr i64 {(first + (base << scale)).text} to ptr") for first in bases]
+    _look(cells, kind, shared, _me(g, cells, count), away, pointers, _read, _write)
   else:
     base = site.base if site.steps is None else g.materialized(site.base, site.steps)
     base = Value(e, base.in_lanes(), U64, True)
-    at = first + (base << scale)
     text = "splat (i1 true)" if site.mask is None else site.mask.in_lanes()
-    cells = _Cells(g, g.width, None if site.mask is None else text)
-    me = _me(g, cells, 1)
+    cells = Cells(g, g.width, None if site.mask is None else text)
+    me, at = _me(g, cells, 1), base << scale
     for k in range(count):
       places = at + 4 * k if k else at
-      pointers = e.op(f"inttoptr <{g.width} x i64> {places.text} to <{g.width} x ptr>")
-      old = gather(e, "i32", pointers, text)
-      bad, new = cells.turned(old, me, kind, shared)
-      _go_on(cells, bad, old, new, away, kind, partial(scatter, e, "i32", g.width, new, pointers, text, 4))
+      pointers = [e.op(f"inttoptr <{g.width} x i64> {(first + places).text} to <{g.width} x ptr>") for first in bases]
+      _look(cells, kind, shared, me, away, pointers, lambda _, pointers: gather(e, "i32", pointers, text),
+            lambda _, pointers, new: scatter(e, "i32", g.width, new, pointers, text, 4))
   e.side = before
 
 
-def _one(g: Lanes, site: Site, kind: str, first: Value, scale: int, count: int, mask: Value | None, shared: bool,
+def _one(g: Lanes, site: Site, kind: str, bases: list[Value], scale: int, count: int, mask: Value | None, shared: bool,
          away: str) -> None:
   """All threads access one place."""
   e, m = g.e, g.mask_type
   bits = g.active_bits if mask is None else g.bits(mask)
-  cells = _Cells(g, count, None)
+  cells = Cells(g, count, None)
   e.declared[f"llvm.cttz.{m}"] = f"declare {m} @llvm.cttz.{m}({m}, i1)"
   lane = e.op(f"call {m} @llvm.cttz.{m}({m} {bits}, i1 false)")
   rest = e.op(f"sub {m} {bits}, 1")
@@ -161,13 +159,26 @@ def _one(g: Lanes, site: Site, kind: str, first: Value, scale: int, count: int, 
     zeros = e.op(f"call {m} @llvm.ctlz.{m}({m} {bits}, i1 false)")
     others = number(e.op(f"sub i32 31, {zeros}"))
   thread = e.op(f"select i1 {alone}, i32 {number(lane)}, i32 {others}")
-  pointer = e.op(f"inttoptr i64 {(first + (site.base + min(site.steps or (0,)) << scale)).text} to ptr")
-  old = _read(cells, pointer)
-  bad, new = cells.turned(old, cells.splat(thread), kind, shared)
-  _go_on(cells, bad, old, new, away, kind, partial(_write, cells, pointer, new))
+  at = site.base + min(site.steps or (0,)) << scale
+  pointers = [e.op(f"inttoptr i64 {(first + at).text} to ptr") for first in bases]
+  _look(cells, kind, shared, cells.splat(thread), away, pointers, _read, _write)
 
 
-def _go_on(cells: _Cells, bad: str, old: str, new: str, away: str, kind: str,
+def _look(cells: Cells, kind: str, known: bool, me: str, away: str, pointers: list[str],
+          read: Callable[[Cells, str], str], write: Callable[[Cells, str, str], None]) -> None:
+  """Look at cells, and at the second ones where there are some, and note the access there."""
+  old = read(cells, pointers[0])
+  bad, new = cells.turned(old, me, kind, known)
+  if len(pointers) > 1: bad = cells.either(bad, async_copies.late(cells, read(cells, pointers[1])))
+
+  def note() -> None:
+    write(cells, pointers[0], new)
+    if len(pointers) == 1 or kind not in {STORE, COPY}: return
+    write(cells, pointers[1], async_copies.issued(cells) if kind == COPY else "zeroinitializer")
+  _go_on(cells, bad, old, new, away, kind, note)
+
+
+def _go_on(cells: Cells, bad: str, old: str, new: str, away: str, kind: str,
            write: Callable[[], None]) -> None:
   """Leave where some access may be a finding; else the cells are noted, those of loads where they change."""
   e = cells.e
@@ -183,7 +194,7 @@ def _go_on(cells: _Cells, bad: str, old: str, new: str, away: str, kind: str,
   e.start(over)
 
 
-def _me(g: Lanes, cells: _Cells, count: int) -> str:
+def _me(g: Lanes, cells: Cells, count: int) -> str:
   """The numbers of the threads, from 1, each `count` times."""
   lanes = ", ".join(f"i32 {k // count + 1}" for k in range(cells.n))
   return cells.op("add", cells.splat("%first"), f"<{lanes}>")
@@ -196,14 +207,14 @@ def _repeated(g: Lanes, mask: str, count: int) -> str:
   return g.e.op(f"shufflevector <{g.width} x i1> {mask}, <{g.width} x i1> poison, <{n} x i32> <{order}>")
 
 
-def _read(cells: _Cells, pointer: str) -> str:
+def _read(cells: Cells, pointer: str) -> str:
   e, t = cells.e, cells.t
   if cells.mask is None: return e.op(f"load {t}, ptr {pointer}, align 4")
   name = f"llvm.masked.load.v{cells.n}i32.p0"
   return e.call(t, name, ("ptr", f"align 4 {pointer}"), (f"<{cells.n} x i1>", cells.mask), (t, "zeroinitializer"))
 
 
-def _write(cells: _Cells, pointer: str, new: str) -> None:
+def _write(cells: Cells, pointer: str, new: str) -> None:
   e, t = cells.e, cells.t
   if cells.mask is None: return e.do(f"store {t} {new}, ptr {pointer}, align 4")
   name = f"llvm.masked.store.v{cells.n}i32.p0"
@@ -242,11 +253,13 @@ def _local(g: Lanes, site: Site, kind: str) -> None:
 def entered(g: Lanes) -> list[str]:
   """The text at a strand's entry: its epoch. The first strand of a block begins a new one, and has the cells of shared
   memory forget the block before."""
+  copies = g.watch is not None and g.watch.copies
   lines = [f"  %epoch.at = getelementptr i8, ptr %state, i64 {layout.EPOCH}",
            f"  %epochs.at = getelementptr i8, ptr %context, i64 {layout.EPOCHS}",
            f"  %latest.at = getelementptr i8, ptr %context, i64 {layout.EPOCHS + 4}",
            f"  %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS}",
-           "  %cells = load i64, ptr %cells.at", "  %watch.fresh = icmp eq i32 %from, -1",
+           "  %cells = load i64, ptr %cells.at", *(async_copies.found() if copies else ()),
+           "  %watch.fresh = icmp eq i32 %from, -1",
            "  br i1 %watch.fresh, label %watch.begin, label %watch.on", "watch.begin:",
            "  %watch.first = icmp eq i32 %strand, 0",
            "  br i1 %watch.first, label %watch.block, label %watch.strand", "watch.block:",
@@ -255,12 +268,14 @@ def entered(g: Lanes) -> list[str]:
            f"  %cells.size.at = getelementptr i8, ptr %context, i64 {layout.CELLS_SIZE}",
            "  %cells.size = load i64, ptr %cells.size.at", "  %cells.p = inttoptr i64 %cells to ptr",
            "  call void @llvm.memset.p0.i64(ptr %cells.p, i8 0, i64 %cells.size, i1 false)",
-           "  br label %watch.strand", "watch.strand:", "  %epoch.now = load i32, ptr %epochs.at",
+           *(async_copies.begun() if copies else ()), "  br label %watch.strand",
+           "watch.strand:", "  %epoch.now = load i32, ptr %epochs.at",
            "  store i32 %epoch.now, ptr %epoch.at", "  br label %watch.on", "watch.on:",
            "  %epoch = load i32, ptr %epoch.at", f"  %epoch.bits = shl i32 %epoch, {2 * THREAD}"]
   for at in (layout.CELLS_FAR, layout.WRITTEN):
     lines += [f"  %context.{at}.at = getelementptr i8, ptr %context, i64 {at}",
               f"  %context.{at} = load i64, ptr %context.{at}.at"]
+  if copies: lines += async_copies.entered(g)
   g.e.declared["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
   return lines
 
@@ -270,6 +285,7 @@ def met(g: Lanes) -> None:
   e = g.e
   following = e.op("add i32 %epoch, 1")
   e.do(f"store i32 {following}, ptr %epoch.at")
+  if g.watch is not None and g.watch.copies: async_copies.met(g, following)
   e.declared["llvm.umax.i32"] = "declare i32 @llvm.umax.i32(i32, i32)"
   latest = e.op("load i32, ptr %latest.at")
   e.do(f"store i32 {e.op(f'call i32 @llvm.umax.i32(i32 {latest}, i32 {following})')}, ptr %latest.at")
