@@ -148,6 +148,7 @@ class Running:
     self.lone = False  # whether the queue that runs is the only one that can
     self.waiting = 0
     self.inside = 0  # threads that run the queues, or wait to
+    self.runs = 0  # how often somebody has begun to
     self.forked = False  # in a child of the process whose machine it is: nothing runs, and nobody comes in
     self.runners = []
     self.injected = injected if injected is not None else Injected()
@@ -240,6 +241,7 @@ class Running:
       if done():
         return True
       self.inside += 1
+      self.runs += 1
       try:
         return self._run(done, timeout_s, others, most)
       finally:
@@ -339,6 +341,7 @@ class Running:
     draws = self.draws
     if draws is None or self.inside: return
     draws.host()
+    self.runs += 1
     while ready := list(filter(_RUNNABLE, self.runners)):
       at = draws.who([HOST, *(r.name for r in [*ready, *self._arriving()])], lags=True)
       if at == 0: return
@@ -363,6 +366,7 @@ class Running:
 
   def settle(self, sender: Any) -> None:
     """What a sender has sent arrives."""
+    self.runs += 1
     while (late := next((s for s in self.late if s.of is sender), None)) is not None:
       self.late.remove(late)
       late.do()
@@ -421,6 +425,7 @@ class Running:
     self.note_thread()
     with self.lock, HELD:
       self._before_waiting()
+      self.runs += 1
       queue = next((q for q in self.runners if q.name == name), None)
       if queue is None or not queue.runnable():
         return True
@@ -431,6 +436,10 @@ class Running:
           return False
         queue.single()
       return True
+
+  def still(self) -> int:
+    """A number that stays as it is as long as no queue has gone on; -1 while some may."""
+    return -1 if self.inside else self.runs
 
   def _hang(self) -> None:
     """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""

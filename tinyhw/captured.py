@@ -35,7 +35,8 @@ class Recording:
     if not path or kind not in VENDORS: return port
     if self.recorder is None or self._pid != os.getpid(): self._begin(path, runtimes)
     assert self.recorder is not None
-    return self.recorder.port(port, VENDORS[kind], None if machine is None else machine.look)
+    if machine is None: return self.recorder.port(port, VENDORS[kind])
+    return self.recorder.port(port, VENDORS[kind], machine.look, machine.still)
 
   def watch(self, machine: CudaMachine) -> None:
     """Have what a program asks of a CUDA mock recorded, where that is wanted."""

@@ -5,7 +5,11 @@ import random
 import signal
 import subprocess
 import sys
+from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +21,7 @@ from tinyhw.queues.container import MAGIC, Reader, Writer, content_hash
 from tinyhw.queues.effects import Does
 from tinyhw.queues.events import KINDS, Doorbell, parsed
 from tinyhw.queues.lint import lint
+from tinyhw.queues.world import World
 
 
 def submissions(path: Path) -> list[Step]:
@@ -90,6 +95,68 @@ for _ in range(9): (Tensor([1.0, 2.0]) + 1).tolist()
   found = submissions(path)
   assert len(found) >= 4
   assert all(i.packet is not None for s in found if s.follow is not None for i in s.follow.items)
+
+
+def test_a_plan_names_what_the_long_way_finds(captured: Path) -> None:
+  """Submissions, and those with a word of theirs changed: what a known plan says of them is what their packets say, and
+  two of one plan differ in no more than it allows."""
+  rng, capture, known = random.Random(1), Capture(captured), dict[Any, Any]()
+  for step in capture:
+    if step.follow is None: continue
+    event, world, queue, memory = step.event, step.world, step.queue, capture.memories[step.event.vendor]
+    assert isinstance(event, Doorbell) and world is not None and queue is not None
+    behind = queue.state
+    for n in range(24):
+      words = {at: bytearray(data) for at, data in (*event.ring, *event.pieces)}
+      changed = words[rng.choice(list(words))]
+      at = 4 * rng.randrange(len(changed) // 4)
+      if n > 1: changed[at:at + 4] = rng.choice((rng.randbytes(4), changed[at:at + 2] + rng.randbytes(2)))
+      def read(address: int, size: int, words: Any = words, memory: Any = memory, world: Any = world) -> bytes | None:
+        found = words.get(address)
+        return memory.read(world, address, size) if found is None or len(found) < size else bytes(found[:size])
+      ring, found = [(at, bytes(words[at])) for at, _ in event.ring], []
+      for way in (world.submits, partial(World.submits, world)):
+        queue.state = deepcopy(behind)
+        found.append((way(queue, ring, read), queue.state))
+      (quick, after), whole = found
+      assert (replace(quick, plan=None, loose=()), after) == whole
+      if quick.plan is None: continue
+      told = ([(e.does, e.address, e.size) for e in quick.effects], quick.launches,
+              [a for a, size in quick.roots if not size and a not in quick.loose])
+      assert known.setdefault(quick.plan, told) == told
+    queue.state = behind
+  assert known
+
+
+@pytest.mark.parametrize("device", MACHINES)
+def test_the_quick_way_records_what_the_long_way_does(device: str, tmp_path: Path) -> None:
+  """Two recorders of the same calls, one of which knows no plan and looks at all memory each time."""
+  program = f"""
+from functools import partial
+from tinyhw import Device, Tensor
+from tinyhw.queues.record import Recorder
+from tinyhw.queues.world import World
+from tinyhw.recorded import RECORDING, VENDORS
+whole = Recorder({str(tmp_path / "whole.thq")!r}, codes=lambda vendor: RECORDING.recorder._codes(vendor))
+wrap = RECORDING.wrap
+def twice(kind, port, machine, runtimes):
+  port, vendor = wrap(kind, port, machine, runtimes), VENDORS[kind]
+  world = whole.world(vendor)
+  world.submits = partial(World.submits, world)
+  return whole.port(port, vendor, machine.look)
+RECORDING.wrap = twice
+a, b = Tensor.rand(64, 300), Tensor.rand(300, 40)
+for _ in range(6): a = ((a @ b).relu().sum(0, keepdim=True) + a[:, :40]).sum(1, keepdim=True).expand(64, 300).realize()
+assert a.sum().item() > 0
+assert Device["{device}"].runtime.port.inner._recorder._reaches and not whole._reaches
+RECORDING.end()
+whole.close()
+"""
+  done = record(tmp_path / "quick.thq", device, program)
+  assert done.returncode == 0, done.stderr
+  quick, whole = ([(row[0], *(row[2:-1] if row[0] == "waited" else row[2:]))  # all but times
+                   for row in Reader(tmp_path / name).events()] for name in ("quick.thq", "whole.thq"))
+  assert quick == whole and len(quick) > 40
 
 
 def test_events_survive_the_file(tmp_path: Path) -> None:

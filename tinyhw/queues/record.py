@@ -1,11 +1,12 @@
 """A port that writes down what goes through it: `RecordingPort(port, recorder)`, the driver cannot tell.
 
 A `Recorder` owns the file and may have several ports (AMD's and NVIDIA's of one process). At a doorbell it follows the
-submission from the ring on, as the engine will, and keeps the words and the memory that they lead to: kernel arguments,
-and each buffer that a pointer in packets or arguments names. Contents go by their hash, chunk by chunk, so what did not
-change costs a hash. What the device leaves behind is looked at when the program has waited; of that only hashes are
-kept, since a replay makes it again. All is on file before the doorbell rings, so whatever ends the process, what it
-submitted is there.
+submission from the ring on, as the engine will, and keeps the words and the memory that they lead to: kernel
+arguments, and each buffer that a pointer in packets or arguments names. A submission that comes again is known by its
+words (`World.submits`), and where it leads by the bytes of its arguments. Contents go by their hash, chunk by chunk,
+so what did not change costs a hash. What the device leaves behind is looked at when the program has waited; of that
+only hashes are kept, since a replay makes it again. All is on file before the doorbell rings, so whatever ends the
+process, what it submitted is there.
 
 Memory that the host cannot see is filled by submissions, which are there; hashes of it are told only where who composes
 hands in `peek`.
@@ -21,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -30,11 +32,13 @@ from tinyhw.queues.container import Writer, content_hash
 from tinyhw.queues.effects import Does
 from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Munmap, Note, Open, Program, Seen, Waited
 from tinyhw.queues.vendors import new_world
-from tinyhw.queues.world import PAGE, Allocation, Queue, World
+from tinyhw.queues.world import PAGE, Allocation, Named, Queue, World
 
 SMALL: Final = 1 << 16  # bytes of an allocation that is kept by pages
 CHUNK: Final = 1 << 16  # bytes of a chunk of a larger one
+REACHES: Final = 1 << 12  # submissions whose memory is known
 SIGNALS: Final = 256  # signals that are looked at: those that submissions named last
+_PLACE: Final = itemgetter(0, 1)  # of a row of memory
 
 Peek = Callable[[int, int, int], memoryview | None]
 """(GPU by its place among those in use, address, bytes) -> device memory that the host has not mapped, on a mock."""
@@ -68,8 +72,32 @@ class Part:
     self.whole |= other.whole
 
 
+@dataclass(slots=True)
+class Looked:
+  """What was found in an allocation so far: hashes of its chunks of `step` bytes (by their first byte), of all of it,
+  and of the range that was looked at last. `view` is where the process has it mapped, at `host`, until something is
+  unmapped. `when` says when all of it was looked at, where it can only change with time."""
+  step: int = 0
+  known: dict[int, bytes] = field(default_factory=dict)
+  all: bytes = b""
+  range: tuple[int, int, bytes] | None = None
+  view: memoryview | None = None
+  host: int = 0
+  when: tuple[int, int] | None = None
+
+
 Parts = dict[int, Part]
 """By allocation."""
+
+
+@dataclass(slots=True)
+class Reach:
+  """Where a submission leads: what it `may` change, all that is to be looked at (`whole` allocations, `parts` of
+  others), and the keys of these in order."""
+  may: Parts
+  whole: list[Part]
+  parts: Parts
+  touched: list[int]
 
 
 @dataclass(slots=True)
@@ -92,14 +120,16 @@ class Recorder:
     self._codes = codes
     self._worlds: dict[str, World] = {}
     self._threads: dict[int, int] = {}
-    self._known: dict[tuple[str, int, int], bytes] = {}  # the hash of a chunk: vendor, allocation, first byte
-    self._wholes: dict[tuple[str, int], tuple[int, int, bytes]] = {}  # the range that was looked at last, and its hash
-    self._steps: dict[tuple[str, int], int] = {}  # bytes of an allocation's chunks
-    self._views: dict[tuple[str, int], memoryview] = {}  # of allocations that are looked at, until one is given back
+    self._looked: dict[str, dict[int, Looked]] = {}  # by vendor and allocation
+    self._still: dict[str, Callable[[], int]] = {}
+    self._calls = 0  # ioctls so far
     self._argument_bytes: dict[tuple[str, int], int] = {}  # of kernels, by their entries
     self._pending: dict[str, list[Pending]] = {}  # submissions whose end was not seen yet
     self._values: dict[tuple[str, int], dict[int, int]] = {}  # signalled at an address: value -> submission
+    self._reaches: dict[tuple[Any, ...], Reach] = {}  # by plan and arguments, as long as memory is where it is
+    self._versions: dict[str, int] = {}  # of the worlds that these are of
     self._programs: dict[tuple[str, int], Code] = {}
+    self._loaded: dict[str, list[Code]] = {}  # what `codes` gave last
     self._signals: set[tuple[str, int]] = set()  # pages that submissions signal into
     self._named: dict[str, dict[int, int]] = {}  # bytes of a signal, by vendor and address: those that are looked at
     self._told: dict[str, list[list[int]]] = {}  # their values as they were told last
@@ -114,12 +144,15 @@ class Recorder:
   @property
   def bytes_stored(self) -> int: return self._writer.bytes_stored
 
-  def port(self, port: Port, vendor: str, peek: Peek | None = None) -> RecordingPort:
-    """A port of "amd" or "nv" that tells this recorder; `peek` shows a mock's device memory."""
+  def port(self, port: Port, vendor: str, peek: Peek | None = None,
+           still: Callable[[], int] | None = None) -> RecordingPort:
+    """A port of "amd" or "nv" that tells this recorder. `peek` shows a mock's device memory, which is as it was as long
+    as `still` gives the same number, and changes while it gives -1."""
     with self._lock:
       world = self._worlds.setdefault(vendor, new_world(vendor))
       self._ports[vendor] = port
       if peek is not None: self._peeks[vendor] = peek
+      if still is not None: self._still[vendor] = still
     return RecordingPort(port, self, vendor, world)
 
   def world(self, vendor: str) -> World:
@@ -164,7 +197,9 @@ class Recorder:
         world = self._worlds[vendor]
         gone = len(world.freed)
         world.apply(event, self.events)
-        if isinstance(event, Munmap) or len(world.freed) > gone: self._views.clear()
+        if isinstance(event, Ioctl): self._calls += 1
+        if isinstance(event, Munmap) or len(world.freed) > gone:
+          for looked in self._looked.get(vendor, {}).values(): looked.view = None
         if len(world.freed) > gone and not isinstance(event, Seen): self._before_a_free(vendor, world, event)
       self._writer.event(event.row())
       self.events += 1
@@ -189,26 +224,27 @@ class Recorder:
     event.first, event.last = world.pending(queue, event.value, read)
     ring = [(at, read(at, size) or b"") for at, size in world.ring_pieces(queue, event.first, event.last)]
     queue.at = event.last
-    found: Any = world.follow(queue, ring, read)
+    found = world.submits(queue, ring, read)
     event.ring = [list(row) for row in ring]
     event.pieces = [list(row) for row in found.pieces]
     pending = Pending(self.submissions)
-    for effect in (e for i in found.items for e in i.effects):
+    for effect in found.effects:
       if effect.does in (Does.SIGNAL, Does.STAMP): self._signals.add((vendor, effect.address // PAGE))
       if effect.does is Does.SIGNAL and not effect.compare:
         self._values.setdefault((vendor, effect.address), {})[effect.value] = self.submissions
         pending.signals[effect.address] = effect.size
-    reads, reached = self._reached(port, vendor, world, found)
-    event.touched = sorted({*reads, *reached})
+    reach, ranges = self._reached(port, vendor, world, found)
+    event.touched = reach.touched
     signals = self._named.setdefault(vendor, {})
-    for effect in (e for item in found.items for e in item.effects if e.does in (Does.WAIT, Does.SIGNAL)):
+    for effect in (e for e in found.effects if e.does in (Does.WAIT, Does.SIGNAL)):
       signals.pop(effect.address, None)  # the last are kept
       signals[effect.address] = effect.size
     while len(signals) > SIGNALS: del signals[next(iter(signals))]
     event.signals = self._told[vendor] = self._look(port, vendor, world)
     event.pointers = [int.from_bytes(read(at, size) or b"", "little") for at, size in world.pointers(queue)]
-    for part in _together(reads, reached): event.memory += self._changed(port, vendor, part, True)
-    pending.touched = reached
+    for part in _with(reach, ranges): event.memory += self._changed(port, vendor, part, True)
+    if len(event.memory) > 1: event.memory.sort(key=_PLACE)
+    pending.touched = reach.may
     self._pending.setdefault(vendor, []).append(pending)
 
   def _before_a_free(self, vendor: str, world: World, event: Event) -> None:
@@ -228,73 +264,119 @@ class Recorder:
       if raw is not None and len(raw) == size: rows.append([address, size, int.from_bytes(raw, "little")])
     return rows
 
-  def _reached(self, port: Port, vendor: str, world: World, found: Any) -> tuple[Parts, Parts]:
-    """What a submission names: what it reads alone, and what it may change. Of arguments what they point to as well."""
-    reads, reached = Parts(), Parts()
+  def _reached(self, port: Port, vendor: str, world: World, found: Named) -> tuple[Reach, list[Part]]:
+    """Where a submission leads, of arguments to what they point to as well; and the ranges of its arguments."""
+    guessed = all(not size for _, size in found.launches)  # how many bytes the arguments have
+    known = [self._argument_bytes.get((vendor, entry), 0) for entry, _ in found.launches] if guessed else []
+    most = max(known, default=0) if all(known) else 0
+    ranges, arguments = list[Part](), list[tuple[int, bytes | None]]()
+    for address, size in found.roots:
+      if not size: continue
+      size = min(size, most) if most else size
+      made = world.find(address)
+      if made is None: continue
+      at = address - made.address
+      ranges.append(Part(made, {(at, min(at + size, made.size))}))
+      arguments.append((made.key, self._read(port, vendor, world, address, min(size, made.size - at))))
+    low, high = world.span
+    if found.plan is None or any(low <= value < high for value in found.loose):
+      return self._lead(world, found, arguments), ranges
+    key = vendor, found.plan, *arguments
+    if world.version != self._versions.get(vendor): self._reaches, self._versions[vendor] = {}, world.version
+    reach = self._reaches.get(key)
+    if reach is None:
+      if len(self._reaches) >= REACHES: self._reaches.clear()
+      reach = self._reaches[key] = self._lead(world, found, arguments)
+    return reach, ranges
+
+  def _lead(self, world: World, found: Named, arguments: list[tuple[int, bytes | None]]) -> Reach:
+    """What a submission names without the ranges of its arguments, which are given as (allocation, bytes)."""
+    reads, may = Parts(), Parts()
     exact: set[int] = set()
-    for effect in (e for item in found.items for e in item.effects):
+    for effect in found.effects:
       if not effect.size or effect.does in (Does.LAUNCH, Does.ACQUIRE, Does.RELEASE): continue
       exact.add(effect.address)
-      _name(world, reads if effect.does in (Does.READ, Does.CALL) else reached, effect.address, effect.size)
-    guessed = all(not l.argument_bytes for l in found.launches)  # how many bytes the arguments have
-    known = [self._argument_bytes.get((vendor, l.entry), 0) for l in found.launches] if guessed else []
-    most = max(known, default=0) if all(known) else 0
-    low, high = world.span
+      _name(world, reads if effect.does in (Does.READ, Does.CALL) else may, effect.address, effect.size)
     for address, size in found.roots:
-      if not size:
-        if address not in exact: _name(world, reached, address, 0)
-        continue
-      size = min(size, most) if most else size
-      if (made := _name(world, reads, address, size)) is None: continue
-      raw = self._read(port, vendor, world, address, min(size, made.end - address))
+      if not size and address not in exact: _name(world, may, address, 0)
+    low, high = world.span
+    for _, raw in arguments:
       if not raw: continue
       words = np.frombuffer(raw, np.uint32, len(raw) // 4).astype(np.uint64)
       pointers = words[:-1] | words[1:] << np.uint64(32)
       for pointer in set(pointers[(pointers >= max(low, PAGE)) & (pointers < high)].tolist()):
-        _name(world, reached, pointer, 0)
-    return reads, reached
+        _name(world, may, pointer, 0)
+    together = list(_together(reads, may))
+    return Reach(may, [p for p in together if p.whole], {p.made.key: p for p in together if not p.whole},
+                 sorted({*reads, *may, *(key for key, _ in arguments)}))
 
   def _read(self, port: Port, vendor: str, world: World, address: int, size: int) -> bytes | None:
     made = world.find(address)
     if made is None or size <= 0: return None
-    view = self._view(port, vendor, made)
+    view = self._view(port, vendor, made, self._of(vendor, made))
     if view is None: return None
     at = address - made.address
     return bytes(view[at:at + size])
 
-  def _view(self, port: Port, vendor: str, made: Allocation) -> memoryview | None:
+  def _of(self, vendor: str, made: Allocation) -> Looked:
+    known = self._looked.get(vendor)
+    if known is None: known = self._looked[vendor] = {}
+    found = known.get(made.key)
+    if found is None: found = known[made.key] = Looked()
+    return found
+
+  def _view(self, port: Port, vendor: str, made: Allocation, looked: Looked) -> memoryview | None:
     """All of an allocation's bytes, where the host sees them."""
-    key = vendor, made.key
     if made.host:
-      if (view := self._views.get(key)) is None: view = self._views[key] = port.memory(made.host, made.size)
-      return view
+      if looked.view is None or looked.host != made.host:
+        looked.view, looked.host = port.memory(made.host, made.size), made.host
+      return looked.view
     if not made.address or vendor not in self._peeks: return None
     return self._peeks[vendor](self._worlds[vendor].place(made), made.address, made.size)
 
   def _changed(self, port: Port, vendor: str, part: Part, content: bool) -> list[list[Any]]:
     """Rows of the chunks whose contents are others than the last time; with `content` they are stored too, where the
     host can have made them."""
-    made = part.made
-    view = self._view(port, vendor, made)
+    made, looked = part.made, self._of(vendor, part.made)
+    now = None if made.host else self._now(vendor)
+    if now is not None and looked.when == now: return []
+    view = self._view(port, vendor, made, looked)
     if view is None: return []
-    step = self._steps.get((vendor, made.key))
-    if step is None:  # what is named by ranges is small beside its allocation: arguments, what is copied by way of
-      step = self._steps[vendor, made.key] = CHUNK if part.whole and made.size > SMALL else PAGE
+    if part.whole:
+      looked.when, before, looked.all = now, looked.all, content_hash(view)
+      if before == looked.all: return []
+    if not looked.step:  # what is named by ranges is small beside its allocation: arguments, what is copied by way of
+      looked.step = CHUNK if part.whole and made.size > SMALL else PAGE
     rows: list[list[Any]] = []
-    for first, last in [(0, made.size)] if part.whole else _chunks(part.ranges, step, made.size):
-      if last - first > step:  # most is as it was
-        whole = first, last, content_hash(view[first:last])
-        if self._wholes.get((vendor, made.key)) == whole: continue
-        self._wholes[vendor, made.key] = whole
-      else: self._wholes.pop((vendor, made.key), None)
-      for at in range(first, last, step):
-        chunk = view[at:at + step]
-        name = content_hash(chunk)
-        if self._known.get((vendor, made.key, at)) == name: continue
-        self._known[vendor, made.key, at] = name
-        if made.host and (content or self._has_signal(vendor, made.address + at, len(chunk))):
-          self._writer.blob(chunk, name)
-        rows.append([made.key, at, len(chunk), name])
+    if part.whole: return self._range(vendor, made, looked, view, 0, made.size, content)
+    for first, last in _chunks(part.ranges, looked.step, made.size):
+      if last - first > looked.step:  # most is as it was
+        name = first, last, content_hash(view[first:last])
+        if looked.range == name: continue
+        looked.range = name
+      else: looked.range = None
+      rows += self._range(vendor, made, looked, view, first, last, content)
+    if rows: looked.all = b""
+    return rows
+
+  def _now(self, vendor: str) -> tuple[int, int] | None:
+    """A time at which memory that the host has not mapped is as it is; None where nobody says."""
+    still = self._still.get(vendor)
+    if still is None or (runs := still()) < 0: return None
+    return runs, self._calls
+
+  def _range(self, vendor: str, made: Allocation, looked: Looked, view: memoryview, first: int, last: int,
+             content: bool) -> list[list[Any]]:
+    """Rows of a range of whole chunks."""
+    step, known, rows = looked.step, looked.known, list[list[Any]]()
+    for at in range(first, last, step):
+      chunk = view[at:at + step]
+      name = content_hash(chunk)
+      if known.get(at) == name: continue
+      known[at] = name
+      if made.host and (content or self._has_signal(vendor, made.address + at, len(chunk))):
+        self._writer.blob(chunk, name)
+      rows.append([made.key, at, len(chunk), name])
     return rows
 
   def _has_signal(self, vendor: str, address: int, size: int) -> bool:
@@ -328,7 +410,9 @@ class Recorder:
   def _tell_programs(self, vendor: str) -> None:
     """Name code that is new in GPU memory."""
     if self._codes is None: return
-    for code in self._codes(vendor):
+    if (loaded := list(self._codes(vendor))) == self._loaded.get(vendor): return
+    self._loaded[vendor] = loaded
+    for code in loaded:
       if self._programs.get((vendor, code.address)) is code: continue
       self._programs[vendor, code.address] = code
       self._argument_bytes |= {(vendor, entry): size for _, entry, size in code.kernels}
@@ -355,6 +439,17 @@ def _together(one: Parts, other: Parts) -> Iterable[Part]:
     elif other[key].whole or part.whole: yield Part(part.made, whole=True)
     else: yield Part(part.made, part.ranges | other[key].ranges)
   yield from (part for key, part in other.items() if key not in one)
+
+
+def _with(reach: Reach, ranges: list[Part]) -> Iterable[Part]:
+  """All that is to be looked at: what a submission leads to, and ranges."""
+  yield from reach.whole
+  parts, whole = reach.parts, {part.made.key for part in reach.whole}
+  for part in ranges:
+    key = part.made.key
+    if key in whole: continue
+    parts = {**parts, key: Part(part.made, part.ranges | parts[key].ranges) if key in parts else part}
+  yield from parts.values()
 
 
 def _chunks(ranges: set[tuple[int, int]], step: int, size: int) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -103,11 +103,35 @@ class Fault:
   text: str
 
 
+@dataclass(slots=True)
+class Named:
+  """What a submission leads to and names: words behind its ring, effects and roots in the order of a `Follow`, launches
+  by (entry, argument bytes, 0 for nobody says). Two of one `plan` differ in nothing but words, roots with a size, the
+  values that are signalled, and `loose`, values that are roots without one."""
+  pieces: list[tuple[int, bytes]]
+  effects: list[Effect]
+  launches: list[tuple[int, int]]
+  roots: list[tuple[int, int]]
+  plan: object = None
+  loose: Sequence[int] = ()
+
+
 class Follow(Protocol):
   """A submission's packets, in the order in which an engine reads them; launches and addresses are noted on the way."""
   items: list[Item]
   launches: list[Launch]
   roots: list[tuple[int, int]]
+
+
+class Submission(Follow, Protocol):
+  """With the words behind the ring."""
+  pieces: list[tuple[int, bytes]]
+
+
+def named(follow: Submission) -> Named:
+  """What a submission names, by its packets."""
+  return Named(follow.pieces, [e for item in follow.items for e in item.effects],
+               [(launch.entry, launch.argument_bytes) for launch in follow.launches], follow.roots)
 
 
 class World(ABC):
@@ -123,6 +147,7 @@ class World(ABC):
     self._starts: list[int] = []
     self.freed: list[Allocation] = []
     self.used = 0  # bytes of the living
+    self.version = 0  # of what is where: another one as soon as `find` may find something else
     self.faults: list[Fault] = []
     self.naming: dict[int, str] = {}  # names of addresses (`listing.Names`), as long as nothing changes
 
@@ -138,6 +163,7 @@ class World(ABC):
     insort(self._live, (made.address, made.key, made))
     insort(self._starts, made.address)
     self.used += made.size
+    self.version += 1
 
   def _drop(self, gone: Allocation, when: int) -> None:
     gone.freed_at = when
@@ -146,6 +172,7 @@ class World(ABC):
     if i == len(self._live) or self._live[i][2] is not gone: return  # it was never placed
     del self._live[i], self._starts[i]
     self.used -= gone.size
+    self.version += 1
 
   def find(self, address: int) -> Allocation | None:
     """The living allocation that holds a GPU address."""
@@ -243,9 +270,13 @@ class World(ABC):
     return None
 
   @abstractmethod
-  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> Follow:
+  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> Submission:
     """All that a submission leads to; `queue.state` goes on. `knows` says of `read` what it would give, where that is
     cheaper."""
+
+  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named:
+    """What a submission names, as `follow` tells it, by the quickest way; `queue.state` goes on."""
+    return named(self.follow(queue, ring, read))
 
   def submitted(self, event: Doorbell, read: Read, knows: Knows | None = None) -> Follow | None:
     """The packets of a recorded doorbell; None where it is no queue's."""

@@ -26,7 +26,7 @@ from tinyhw.wire import sdma as sdma_wire
 DEEPEST: Final = 4  # indirect buffers in one another; the command processor has two levels (PAL, IB2)
 ARGUMENTS: Final = 4096  # bytes that are taken for arguments where nobody says how many there are
 _USERS: Final = 16
-_USER_DATA: Final = range(gc.COMPUTE_USER_DATA_0.OFFSET, gc.COMPUTE_USER_DATA_0.OFFSET + _USERS)
+USER_DATA: Final = range(gc.COMPUTE_USER_DATA_0.OFFSET, gc.COMPUTE_USER_DATA_0.OFFSET + _USERS)
 _LEADS: Final = (pm4.INDIRECT_BUFFER, sdma.SDMA_PKT_INDIRECT, pm4.DISPATCH_DIRECT, pm4.DISPATCH_INDIRECT)
 _DIMENSIONS: Final = (gc.COMPUTE_NUM_THREAD_X, gc.COMPUTE_NUM_THREAD_Y, gc.COMPUTE_NUM_THREAD_Z)
 
@@ -44,7 +44,7 @@ class AmdState:
   def user_data(self) -> list[int]:
     """The dwords that a dispatch puts into the first SGPRs."""
     found = self.registers.get
-    return [found(at, 0) for at in _USER_DATA]
+    return [found(at, 0) for at in USER_DATA]
 
 
 def wide(packet: Packet) -> list[int]:

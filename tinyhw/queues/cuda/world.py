@@ -90,5 +90,5 @@ class CudaWorld(World):
   def ring_pieces(self, queue: Queue, first: int, last: int) -> list[tuple[int, int]]: return []
   def pointers(self, queue: Queue) -> list[tuple[int, int]]: return []
 
-  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> Follow:
+  def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> CudaFollow:
     return CudaFollow()

@@ -24,10 +24,10 @@ BANKS: Final = 8  # constant buffers of a QMD
 DEPENDENTS: Final = 2  # QMDs that it can have run behind itself
 POINTER_SHIFT: Final = 8  # of their addresses in it: QMDs are 256 bytes apart
 _COPY_CLASS, _COMPUTE_CLASS = 0xB5, 0xC0
-_FORGETS: Final = {"INVALIDATE_SHADER_CACHES": True, "INVALIDATE_SHADER_CACHES_NO_WFI": False}  # whether it waits
+FORGETS: Final = {"INVALIDATE_SHADER_CACHES": True, "INVALIDATE_SHADER_CACHES_NO_WFI": False}  # whether it waits
 # Methods that do something, the host engine's and the classes'; others leave a value.
 _OF_HOST: Final = {m.OFFSET: m.__name__ for m in (host.SEM_EXECUTE, host.WFI)}
-_DOES: Final = {*_FORGETS, "LAUNCH_DMA", "SEND_PCAS_A", "SET_INLINE_QMD_ADDRESS_B", "LOAD_INLINE_QMD_DATA"}
+_DOES: Final = {*FORGETS, "LAUNCH_DMA", "SEND_PCAS_A", "SET_INLINE_QMD_ADDRESS_B", "LOAD_INLINE_QMD_DATA"}
 
 
 @dataclass(slots=True)
@@ -249,7 +249,7 @@ class NvFollow:
     elif name == "LAUNCH_DMA" and module.CLASS & 0xFF == _COPY_CLASS:
       self._note(item, effects.copy(module, self.state.values, channel, value))
     elif name == "LAUNCH_DMA": self._note(item, effects.inline(module, self.state.values, channel))
-    elif name in _FORGETS: self._note(item, _forgets(module, name, value))
+    elif name in FORGETS: self._note(item, _forgets(module, name, value))
     elif name == "SEND_PCAS_A": self._launch(item, module, value << 8, None)
     elif name == "SET_INLINE_QMD_ADDRESS_B":
       self.state.inline[channel] = self.value(module, channel, "SET_INLINE_QMD_ADDRESS_A") << 40 | value << 8, []
@@ -286,7 +286,7 @@ class NvFollow:
 
 def _forgets(module: ModuleType, name: str, value: int) -> Iterator[Effect]:
   """What INVALIDATE_SHADER_CACHES and its like do. Raises DecodeError when it is gone through."""
-  yield from effects.forget(getattr(module, name).decode(value), _FORGETS[name])
+  yield from effects.forget(getattr(module, name).decode(value), FORGETS[name])
 
 
 def _flag(made: Packet, name: str, index: int) -> bool:

@@ -8,8 +8,9 @@ from typing import Any, Final
 from tinyhw.autogen import nv_rm, nv_rm_alloc, nv_rm_control, nv_uvm
 from tinyhw.autogen.nv_rm_chips import RESOURCES
 from tinyhw.queues.events import Ioctl, Mmap, Munmap
+from tinyhw.queues.nv.plans import NvPlans
 from tinyhw.queues.nv.stream import NvFollow, NvState
-from tinyhw.queues.world import Allocation, Fault, Knows, Queue, Read, World
+from tinyhw.queues.world import Allocation, Fault, Knows, Named, Queue, Read, World
 from tinyhw.wire import gpfifo, methods, rm
 
 _MEMORY: Final = {nv_rm_alloc.NV01_MEMORY_SYSTEM: "SYSTEM", nv_rm_alloc.NV01_MEMORY_LOCAL_USER: "VIDMEM",
@@ -35,6 +36,7 @@ class NvWorld(World):
     self._userd: dict[int, tuple[int, int]] = {}  # of a queue's key: memory handle, offset
     self._gpus: list[int] = []
     self._gpu_uuids: dict[int, int] = {}  # of a GPU's number
+    self._plans = NvPlans()
 
   # ---- calls
 
@@ -233,6 +235,10 @@ class NvWorld(World):
 
   def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> NvFollow:
     return NvFollow(queue, ring, read)
+
+  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named:
+    known = self._plans.named(queue.state, ring, read)
+    return known or self._plans.learn(queue.state, ring, read, NvFollow(queue, ring, read))
 
 
 def _number(uuid: Any) -> int: return int.from_bytes(bytes(uuid.uuid), "little")
