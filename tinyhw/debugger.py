@@ -119,8 +119,8 @@ class Captured:
 
   def shell(self, *, check: str = "") -> None:
     """The terminal debugger of `tinyhw launch --debug` on this launch."""
-    from tinyhw.cli.debug import debug as terminal
-    terminal(lambda: self.debug(check=check), None)[0].close()
+    from tinyhw.terminal.debugger import debug as terminal  # it loads where somebody wants it
+    terminal(lambda: self.debug(check=check))[0].close()
 
 
 @contextmanager

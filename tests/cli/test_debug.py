@@ -89,8 +89,8 @@ def test_wrong_commands_are_one_line(words: list[str], command: str, message: st
   from rich.console import Console
 
   import tinyhw
-  from tinyhw.cli.debug_amdgcn import AmdShell
   from tinyhw.cli.launch import parse_argument
+  from tinyhw.terminal.amdgcn import AmdShell
   args = [parse_argument(a) for a in ("out:f32:128", words[words.index("--arg", 10) + 1], "0.5")]
   binary = Path(words[1]).read_bytes()
   shell = AmdShell(lambda: tinyhw.debug(binary, "add", (2,), (64,), args), Console(width=110), interactive=False)
@@ -118,7 +118,7 @@ def test_whatever_is_typed_is_a_command_or_one_line(words: list[str], capsys: py
   from rich.console import Console
 
   import tinyhw
-  from tinyhw.cli.debug_amdgcn import AmdShell
+  from tinyhw.terminal.amdgcn import AmdShell
   rng = random.Random(3)
   a = np.arange(128, dtype=np.float32)
   binary = Path(words[1]).read_bytes()
@@ -209,7 +209,7 @@ def test_a_terminal_with_interruption(tmp_path: Path) -> None:
 
 KEEPS = """
 import readline
-from tinyhw.cli.prompt import history
+from tinyhw.terminal.prompt import history
 with history(lambda *_: []):
   print([readline.get_history_item(n + 1) for n in range(readline.get_current_history_length())])
   readline.add_history("print v1")

@@ -15,11 +15,11 @@ import pytest
 from rich.console import Console
 
 import tinyhw
-from tinyhw.cli.debug_amdgcn import AmdShell
 from tinyhw.cli.report import show
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.debugger import Session
 from tinyhw.emulator.debug.amdgcn.variables import where
+from tinyhw.terminal.amdgcn import AmdShell
 
 pytestmark = pytest.mark.skipif(shutil.which("clang-19") is None, reason="clang-19 is not installed")
 CODE = """\

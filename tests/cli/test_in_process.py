@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 from tests.cli.test_transcripts import FOLDER
 from tinyhw.cli import checks, launch, report, tinyhw
-from tinyhw.cli import debug_text as said
 from tinyhw.cli.demo import Network, train
 from tinyhw.core.errors import Error, InvalidArgument
+from tinyhw.terminal import text as said
 
 KERNELS = str(FOLDER / "kernels.o")
 

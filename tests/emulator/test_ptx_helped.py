@@ -13,7 +13,7 @@ from tests.emulator.test_ptx_engines import IN, LINES, OUT, both, kernel, moved,
 from tests.strength import seed, seeds
 from tinyhw.core.errors import Interrupted, MachineFault, PageFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
-from tinyhw.emulator.jit.ptx import called, code, helped
+from tinyhw.emulator.jit.ptx import blocks, called, code, helped
 from tinyhw.emulator.jit.ptx import run as run_module
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.values import Untranslatable
@@ -29,7 +29,7 @@ OWN = {m[0] for m in re.finditer(r"[a-z]\w*(\.\w+)+", moved([], random.Random(1)
 def all_helped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
   """Have kernels be compiled to calls of the helper; the names of what is not."""
   left: list[str] = []
-  step = Lanes._step
+  step = blocks._step
 
   def asked(g: Lanes, k: int) -> None:
     line = g.plan.lines[k].instruction
@@ -37,7 +37,7 @@ def all_helped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     try: return helped.emit(g, k)
     except Untranslatable: left.append(line.name)
     return step(g, k)
-  monkeypatch.setattr(Lanes, "_step", asked)
+  monkeypatch.setattr(blocks, "_step", asked)
   monkeypatch.setattr(code, "_MEMORY", {})
   monkeypatch.setenv("TINYHW_CACHE", "0")
   return left

@@ -15,7 +15,7 @@ from tests.emulator.test_ptx_engines import both, kernel, numbers, run
 from tests.emulator.test_ptx_engines_bulk import alike
 from tests.strength import examples
 from tinyhw.core.errors import MachineFault
-from tinyhw.emulator.jit.ptx import code, emit
+from tinyhw.emulator.jit.ptx import blocks, code
 from tinyhw.emulator.jit.ptx.code import kernel as compiled_kernel
 from tinyhw.emulator.jit.refusal import OWN, TranslatorFailed, translating
 from tinyhw.emulator.ptx import flow
@@ -127,7 +127,7 @@ def _broken(*_: Any) -> Any: raise AttributeError("'NoneType' object has no attr
 @pytest.mark.parametrize("how", ["jit", "auto"])
 def test_a_mistake_of_the_translator(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
   """The reference runs the kernel; it is said whose mistake it is, once, and counted."""
-  monkeypatch.setattr(emit.Lanes, "_step", _broken)
+  monkeypatch.setattr(blocks, "_step", _broken)
   monkeypatch.setattr(code, "kept", lambda *_: how == "auto")
   text = kernel(f"{BEGIN} add.u32 %r2, %r2, 77; {STORE}")
   with pytest.warns(RuntimeWarning, match=f"kernel k is interpreted, which is slow: {OWN}: AttributeError: 'NoneType'"):
@@ -144,7 +144,7 @@ def test_it_is_no_refusal() -> None:
   with pytest.raises(MachineFault), translating(): raise MachineFault("the program's own")
   program = Program(link(parse(kernel("st.global.u32 [%out], 31339;"))), "k", 0x4_0000_0000)
   with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(emit.Lanes, "_step", _broken)
+    patch.setattr(blocks, "_step", _broken)
     with pytest.raises(RuntimeWarning, match=OWN): compiled_kernel(program, (32, 1, 1))
     with warnings.catch_warnings(record=True):
       warnings.simplefilter("always")

@@ -3,35 +3,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict
 
 import click
 
 from tinyhw.cli import complete
 from tinyhw.cli.files import contents, text
-from tinyhw.core.errors import DecodeError, InvalidArgument
+from tinyhw.core.errors import InvalidArgument
 
-if TYPE_CHECKING:
-  from tinyhw.isa.amdgcn import Instruction
-
-UNKNOWN = "<unknown>"
 DEFAULT = "gfx1100"
 PLACES = {"symbol", "address"}  # what instructions of standard input have not
-
-
-@dataclass(frozen=True)
-class Shown:
-  """One instruction of a listing: its address, its bytes in hex, its text.
-
-  `ignored` names the bits, as a mask in hex, that the chip ignores and that `tinyhw asm` would set otherwise.
-  """
-  symbol: str
-  address: int
-  bytes: str
-  text: str
-  ignored: str = ""
 
 
 def parse_hex(line: str, where: str) -> bytes:
@@ -40,56 +21,6 @@ def parse_hex(line: str, where: str) -> bytes:
   digits = "".join(w.lower().removeprefix("0x") for w in words)
   try: return bytes.fromhex(digits)
   except ValueError: raise InvalidArgument(f"{line.strip()!r} is not bytes in hex", where=where) from None
-
-
-def one(code: bytes, isa: str) -> Shown:
-  """The bytes of exactly one instruction, or <unknown>."""
-  from tinyhw.isa.amdgcn import table
-  try: found = table(isa).decode(code)
-  except DecodeError: return Shown("", 0, code.hex(), UNKNOWN)
-  if found.size != len(code): return Shown("", 0, code.hex(), UNKNOWN)
-  return Shown("", 0, code.hex(), str(found), mark(found))
-
-
-def mark(instruction: Instruction) -> str:
-  """The mask of ignored bits that are not as `tinyhw asm` sets them: "" for nearly all instructions."""
-  return f"{instruction.spare:#x}" if instruction.spare else ""
-
-
-def comment(shown: Shown) -> str:
-  """The text, with its mark where it has one."""
-  return f"{shown.text}  // ignored bits {shown.ignored}" if shown.ignored else shown.text
-
-
-def listing(code: bytes, isa: str, address: int, symbols: dict[int, str]) -> Iterator[Shown]:
-  """All instructions of a range; a dword that is none is shown as <unknown>."""
-  from tinyhw.isa.amdgcn import table
-  at, symbol = 0, ""
-  while at < len(code):
-    symbol = symbols.get(address + at, symbol)
-    ends = min((a for a in symbols if a > address + at), default=address + len(code)) - address
-    try:
-      found = table(isa).decode(code[:ends], at, where=address + at)
-      size, text, ignored = found.size, str(found), mark(found)
-    except DecodeError: size, text, ignored = min(4, ends - at), UNKNOWN, ""
-    yield Shown(symbol, address + at, code[at:at + size].hex(), text, ignored)
-    at += size
-
-
-def code_object(data: bytes) -> list[Shown]:
-  """The kernels and functions of a code object, by address."""
-  from tinyhw.drive.amd.bare import generation
-  from tinyhw.wire.codeobject import load
-  loaded = load(data)
-  isa = generation(loaded.arch).table
-  names = {loaded.kernels[k].entry_offset: loaded.kernels[k].name.removesuffix(".kd") for k in loaded.kernels}
-  out: list[Shown] = []
-  for segment in loaded.segments:
-    if not segment.executable: continue
-    end = segment.offset + segment.size
-    inside = {a: n for n, a in loaded.symbols.items() if segment.offset <= a < end} | names
-    out += listing(loaded.image[segment.offset:end], isa, segment.offset, inside)
-  return out
 
 
 @click.command()
@@ -117,6 +48,7 @@ def command(file: str, name: str | None, kernel: str | None, as_json: bool) -> N
     echo 8002007e | tinyhw disasm --arch gfx1100 -
   """
   from tinyhw.arch import decoded
+  from tinyhw.disassembly import code_object, comment, listing, one  # tables, which --help and `asm` do without
   isa = decoded(name or DEFAULT).table
   if file == "-":
     lines = [(n, line) for n, line in enumerate(text("-").splitlines(), 1) if line.strip()]

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.cli import checks, complete, progress
+from tinyhw.cli import checks, complete, files, progress
 from tinyhw.cli.files import contents, load
 from tinyhw.cli.numbers import Real, Whole
 from tinyhw.core.environment import count, real, whole
@@ -147,10 +148,11 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
   if debug and len(looks) > 1: raise InvalidArgument("does not go with --debug", where=looks[1])
   if debug:
     import tinyhw
-    from tinyhw.cli.debug import debug as debugger
+    from tinyhw.terminal.debugger import debug as debugger
     wanted = "" if check is None else check or "1"
     session, status = debugger(lambda: tinyhw.debug(*what, check=wanted, shared=shared, cluster=clusters,
-                                                           options=options), script)
+                                                    options=options),
+                               None if script is None else partial(files.text, script))
     with session:
       if session.ended: show_buffers(session.buffers(), targets, as_json)
     if status: sys.exit(status)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from tinyhw.cli.disasm import code_object, comment
 from tinyhw.core.errors import Error, InvalidArgument, MissingFile
 from tinyhw.isa.ptx import parser, printer
 from tinyhw.queues import page, trace
@@ -71,6 +70,7 @@ def code_of(image: bytes, kind: str) -> dict[str, list[str]]:
 
 def _lines(image: bytes, kind: str) -> Iterator[tuple[str, str]]:
   if kind == "amdgcn":
+    from tinyhw.disassembly import code_object, comment  # tables, which NVIDIA's do without
     for row in code_object(image): yield row.symbol, f"{row.address:#08x}  {comment(row)}"
     return
   if kind == "ptx":

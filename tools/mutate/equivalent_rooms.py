@@ -108,12 +108,12 @@ ROOMS: Final = (
   Rule(r"drive\.amd\.commands\.ComputeCommands\.dispatch", r"dim_x=0", r"0 becomes 1",
        "the slots are filled before use"),
   # ---- cli
-  Rule(r"cli\.debug_shell\.Shell\.do_info", r"\"breakpoints\":", r"'breakpoints' becomes .*",
+  Rule(r"terminal\.shell\.Shell\.do_info", r"\"breakpoints\":", r"'breakpoints' becomes .*",
        "the beginning of a word is enough"),
-  Rule(r"cli\.debug_shell\.Shell\.print_value", r"abs\(value\) < 1024", r"abs dropped",
+  Rule(r"terminal\.shell\.Shell\.print_value", r"abs\(value\) < 1024", r"abs dropped",
        "negative numbers of an array are shown in decimal anyway"),
   Rule(r"cli\.report\._hot", r"r\.hot\(1\)", r"1 becomes 2", "only the first is looked at"),
-  Rule(r"cli\.debug_shell\.Shell\.dump", r"form in FORMATS", r"'f' becomes 'f!'",
+  Rule(r"terminal\.shell\.Shell\.dump", r"form in FORMATS", r"'f' becomes 'f!'",
        "a float is shown as one in every format"),
   # ---- emulator of PTX
   Rule(ANY, r"np\.clip\(", r"clip: arguments 0 and 1 swapped", "min(max(value, low), high): the maximum commutes"),

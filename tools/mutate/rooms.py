@@ -45,7 +45,8 @@ ROOMS: Final = {
   "launch": Room(("tinyhw/launcher.py", "tinyhw/arguments.py", "tinyhw/parameters.py", "tinyhw/evidence.py",
                   "tinyhw/debugger.py", "tinyhw/reporter.py", "tinyhw/device.py"),
                  ("tests/launch", "tests/bad", "tests/cli")),
-  "cli": Room(("tinyhw/cli",), ("tests/cli", "tests/launch"), ("tinyhw/cli/bench.py", "tinyhw/cli/cold.py")),
+  "cli": Room(("tinyhw/cli", "tinyhw/terminal"), ("tests/cli", "tests/launch"),
+              ("tinyhw/cli/bench.py", "tinyhw/cli/cold.py")),
 }
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import layout, stack, watched
+from tinyhw.emulator.jit.ptx import layout, remote, stack, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info, Shape
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather
@@ -453,7 +453,6 @@ def st(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if "bulk" in form.modifiers: raise Untranslatable("in bulk")
   i, t = line.instruction, form.type
   if "async" in form.modifiers and "release" not in form.modifiers:
-    from tinyhw.emulator.jit.ptx import remote
     return remote.sent(g, line, form)
   sources, count = operands.elements(line, i.operands[1]), _count(form)
   if t == "b128": t, sources, count = "b64", operands.halves(i.operands[1]), 2

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, layout, watched
+from tinyhw.emulator.jit.ptx import access, layout, remote, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.onebyone import turns
 from tinyhw.emulator.jit.ptx.shapes import Info
@@ -26,7 +26,6 @@ def atom(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """Read-modify-writes of 2 to 16 bytes, and of vectors."""
   i, m, t = line.instruction, form.modifiers, form.type
   if "async" in m:
-    from tinyhw.emulator.jit.ptx import remote
     return remote.sent(g, line, form)
   rest = [*i.operands]
   destination = rest.pop(0) if i.opcode == "atom" else None

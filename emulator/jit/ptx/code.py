@@ -14,12 +14,13 @@ from tinyhw.emulator.jit.native import Native, compiled_by, host
 from tinyhw.emulator.jit.ptx import (
   access,
   atomics,
+  blocks,
   calls,
   cluster,
   matrix,
   mbarrier,
+  multimem,
   queries,
-  remote,
   warp,
   wgmma,
   wmma,
@@ -36,7 +37,7 @@ from tinyhw.emulator.ptx.scope import Flat
 from tinyhw.isa.ptx import printer
 
 # they register what they emit
-EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, queries, remote, warp, wgmma, wmma)
+EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, multimem, queries, warp, wgmma, wmma)
 WATCHES, TRACKS = "watches", "tracks"  # ways in which a kernel is watched
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
@@ -124,7 +125,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   code = JitCode(program, name)
   plan = Plan(code, block, exact, clustered)
   lanes = Lanes(plan, _watched(flat, watch) if watch else None)
-  text = lanes.text()
+  text = blocks.text(lanes)
   masks = [[(plan.blocks[q].pc, plan.blocks[q].instance, at) for q, at in x.masks] for x in lanes.exits]
   stride = -(-max(lanes.room, *(x.size for x in lanes.exits), 0) // 64) * 64
   shapes = [list(plan.uniform().steps or ()) if s is None else None if s.steps is None else list(s.steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.jit.ptx import calls, cluster, helped, layout, mbarrier, warpgroup, watched
+from tinyhw.emulator.jit.ptx import access, calls, cluster, helped, layout, mbarrier, warp, warpgroup, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import Instance
 from tinyhw.emulator.jit.ptx.shapes import Block
@@ -253,7 +253,6 @@ def _together(g: Lanes, line: Line, members: Any) -> None:
 
 def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None) -> None:
   """Threads of a warp execute an instruction together."""
-  from tinyhw.emulator.jit.ptx import access, warp
   _together(g, line, members)
   if k is not None:
     form = g.plan.forms[k]

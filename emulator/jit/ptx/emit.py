@@ -1,21 +1,21 @@
-"""A kernel as LLVM IR: bound steps run once over values that are code."""
+"""The group that bound steps run on once to be LLVM IR: registers and values that are code, ways out of it and back."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.jit.ptx import helped, layout, specials
 from tinyhw.emulator.jit.ptx.lane_ops import LaneOps
 from tinyhw.emulator.jit.ptx.nans import ANY_NAN, MOVES, loose_registers
-from tinyhw.emulator.jit.ptx.shapes import SHARED_BINDERS, Block, Info, Plan
-from tinyhw.emulator.jit.ptx.watched import Watch
-from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, type_of
-from tinyhw.emulator.ptx import bind, operands
+from tinyhw.emulator.jit.ptx.shapes import Block, Plan
+from tinyhw.emulator.jit.values import BOOL, Emitter, Value, type_of
+from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.flow import members
 from tinyhw.emulator.ptx.group import LANES
-from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.values.ops import DTYPES, U64
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.jit.ptx.watched import Watch
 
 
 class Refused(Exception):
@@ -78,7 +78,7 @@ class Way:
 
 
 class Lanes:
-  """The group that bound steps run on: it emits the code of one kernel."""
+  """The group that bound steps run on: what emits the code of one kernel writes to it (`blocks`)."""
 
   base = 0
   mask = None
@@ -117,6 +117,15 @@ class Lanes:
     self.homes = self._homes()  # registers that have a place of their own in the state: its offset
     # bytes of a state: up to where exits keep the others, and what helped instructions take
     self.kept_at = self.room = max((at + self.size_of(n) for n, at in self.homes.items()), default=layout.HEADER)
+    self._sets: dict[int, tuple[set[int], set[int]]] = {}
+    self._ways: list[Way] = []
+    self.live_out = [frozenset().union(*(plan.blocks[t].live for t in b.successors)) if b.successors else frozenset()
+                     for b in plan.blocks]
+    self.assigned = frozenset(n for of in plan.written for n in of) | plan.blocks[0].live
+    self.lived = self._live_before()
+    self._resumable: list[tuple[int, str]] = []
+    self._again = 0
+    self.places: set[int] = set()  # offsets in the state that exits store at
 
   # ---- small pieces
 
@@ -341,24 +350,7 @@ class Lanes:
       known = self._sets[k] = {*members(reads)}, {*members(writes)}
     return known
 
-  # ---- the function
-
-  def text(self) -> str:
-    """The module. Raises Refused."""
-    plan = self.plan
-    self._sets: dict[int, tuple[set[int], set[int]]] = {}
-    self._ways: list[Way] = []
-    self.live_out = [frozenset().union(*(plan.blocks[t].live for t in b.successors)) if b.successors else frozenset()
-                     for b in plan.blocks]
-    self.assigned = frozenset(n for of in plan.written for n in of) | (plan.blocks[0].live if plan.blocks
-                                                                        else frozenset())
-    self.lived = self._live_before()
-    self._resumable: list[tuple[int, str]] = []
-    self._again = 0
-    self.places: set[int] = set()  # offsets in the state that exits store at
-    for b in plan.blocks: self._emit(b)
-    from tinyhw.emulator.jit.ptx.module import module
-    return module(self)
+  # ---- blocks and instructions
 
   def _live_before(self) -> list[frozenset[int]]:
     """The registers that may be read from each instruction on."""
@@ -371,38 +363,19 @@ class Lanes:
         out[k] = live
     return out
 
-  def _emit(self, b: Block) -> None:
-    """A block of the kernel."""
-    e, plan = self.e, self.plan
-    self.block, self._kept = b, plan.kept(b)
-    self.flush_nothing()
-    e.start(f"block.{b.number}")
-    e.do(f"%left.{b.number} = load i64, ptr %left")
-    e.do(f"%left.{b.number}.n = sub i64 %left.{b.number}, {0 if plan.whole.lands(b.start) else b.end - b.start}")
-    e.do(f"store i64 %left.{b.number}.n, ptr %left")
-    last = b.end - 1
-    stops = self.code.stops[last]
-    for k in range(b.start, b.end - stops):
-      self._at(k)
-      self._step(k)
-    if stops:
-      self._at(last)
-      from tinyhw.emulator.jit.ptx import control
-      control.end(self, last)
-    else:
-      self.flush()
-      self.go(self.successor(b.end))
-
   def successor(self, index: int) -> Block | None:
     """The block that begins with an instruction; None behind the kernel's last one, and where nothing comes."""
     return self.plan.reached(index) if index != self.plan.whole.instances[0].landing else None
 
-  def _at(self, k: int) -> None:
-    self.index, self.pc = k, self.code.pc(k)
-    self._prepare(k)
+  def begin(self, b: Block) -> None:
+    """What comes is a block's."""
+    self.block, self._kept = b, self.plan.kept(b)
+    self.flush_nothing()
+    self.e.start(f"block.{b.number}")
 
-  def _prepare(self, k: int) -> None:
-    """How this instruction reads and writes."""
+  def at(self, k: int) -> None:
+    """What comes is an instruction's, which reads and writes in its own way."""
+    self.index, self.pc = k, self.code.pc(k)
     form, info = self.plan.forms[k], self.plan.infos[k]
     self.stepped, self._steps = info.stepped, info.shape.steps or () if info.shape is not None else ()
     self.loose = self.tolerant = False
@@ -413,27 +386,6 @@ class Lanes:
     self.loose = loose and floats
     self.tolerant = floats and form.row.opcode in ANY_NAN or loose and form.row.opcode in MOVES
     if form.row.opcode == "cvt" and form.type in {"f16", "f32"} and "relu" not in form.modifiers: self.tolerant = True
-
-  def _step(self, k: int) -> None:
-    """An instruction that ends no block."""
-    from tinyhw.emulator.jit.ptx import access, warp
-    line, form, info = self.plan.lines[k], self.plan.forms[k], self.plan.infos[k]
-    i = line.instruction
-    if form is None: return helped.never(self)
-    mark = self.mark()
-    try:
-      emit = access.EMITTERS.get(i.opcode) or warp.EMITTERS.get(i.opcode)
-      if emit is not None: return emit(self, line, form, info)
-      if i.opcode in bind.BINDERS.keys() - SHARED_BINDERS - bind.PURE: raise Untranslatable("no compiled form")
-      step = bind.step(self.code, line)
-      if step is None: return None
-      for at, type_ in info.checks: self._check(line, form, info, at, type_)
-      return step(self)
-    except Untranslatable as why: reason = f"{i.name} ({why})"
-    except Unsupported: reason = i.name
-    self.undo(mark)
-    try: helped.only(self, k)
-    except Untranslatable: raise Refused(reason) from None
 
   def mark(self) -> tuple[Any, ...]:
     """Where the text is, for `undo`."""
@@ -453,25 +405,6 @@ class Lanes:
     self.bases = {n: v for n, v in self.bases.items() if n in self.dirty}
     self._active = None
     e.forget()
-
-  def _check(self, line: Line, form: Any, info: Info, at: int, type_: str) -> None:
-    """Leave where steps from a base pass the end of the narrower type that is widened."""
-    e, o = self.e, self.o
-    operand = line.instruction.operands[1 + at]
-    shape = self.plan.operand(line, operand, type_)
-    assert shape is not None and shape.steps is not None
-    base: Value = operands.reader(self.code, line, operand, type_)(self)
-    bits = base.dtype.itemsize * 8
-    wide = convert(base, DTYPES["i64"])
-    low, high = min(shape.steps), max(shape.steps)
-    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if type_[0] == "s" else (0, (1 << bits) - 1)
-    good = o.const("bool", 1)
-    if bits == 64: return
-    if low < 0: good = good & (wide >= least - low)
-    if high > 0: good = good & (wide <= most - high)
-    fine = e.new_label("exact")
-    e.do(f"br i1 {good.text}, label %{fine}, label %{self.deopt()}, !prof !1")
-    e.start(fine)
 
   # ---- control
 

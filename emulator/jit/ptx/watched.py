@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.emulator.jit.ptx import async_copies, layout
+from tinyhw.emulator.jit.ptx import async_copies, layout, stack
 from tinyhw.emulator.jit.values import Untranslatable, Value, gather
 from tinyhw.emulator.jit.vectors import scatter
 from tinyhw.emulator.values.ops import U64
@@ -224,7 +224,6 @@ def _write(cells: Cells, pointer: str, new: str) -> None:
 
 def _local(g: Lanes, site: Site, kind: str) -> None:
   """Stacks: behind them lies for each byte whether it was written."""
-  from tinyhw.emulator.jit.ptx import stack
   e, w, t = g.e, g.width, f"i{8 * site.size}"
   away, before = g.deopt(), e.side
   e.side = True

@@ -3,16 +3,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from tinyhw.cli.debug_amdgcn import AmdShell
-from tinyhw.cli.debug_ptx import PtxShell
-from tinyhw.cli.debug_shell import D, Shell
-from tinyhw.cli.files import text
 from tinyhw.emulator.debug.ptx.debugger import PtxDebugger
+from tinyhw.terminal.amdgcn import AmdShell
+from tinyhw.terminal.ptx import PtxShell
+from tinyhw.terminal.shell import D, Shell
 
 
 def shells(start: Callable[[], D], console: Console, typed_in: bool) -> Shell[D]:
@@ -24,15 +22,16 @@ def shells(start: Callable[[], D], console: Console, typed_in: bool) -> Shell[D]
   return shell
 
 
-def debug(start: Callable[[], D], script: Path | None) -> tuple[D, int]:
-  """Debug a launch: commands come from a file, from a pipe, or from the terminal. (The session, exit status.)"""
+def debug(start: Callable[[], D], script: Callable[[], str] | None = None) -> tuple[D, int]:
+  """Debug a launch: commands come from a file, which `script` reads, from a pipe, or from the terminal. (The session,
+  exit status.)"""
   typed_in = script is None and sys.stdin.isatty()
   console = Console(width=None if sys.stdout.isatty() else 110, highlight=False, markup=False)
   shell = shells(start, console, typed_in)
   if typed_in: shell.say("tinyhw debugger: help lists the commands, quit ends it")
   shell.told(shell.session.last)
   if script is not None:
-    shell.read(text(script).splitlines())
+    shell.read(script().splitlines())
   elif typed_in: shell.type()
   else: shell.read(sys.stdin)
   return shell.session, int(shell.failed)

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.cli.debug_shell import D, Shell
-from tinyhw.cli.debug_text import format_of, kinds, need, number_text
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.ptx.group import LANES
+from tinyhw.terminal.shell import D, Shell
+from tinyhw.terminal.text import format_of, kinds, need, number_text
 
 LIMITS: Final = {"warp": "wave", "block": "workgroup"}
 

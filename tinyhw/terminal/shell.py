@@ -12,8 +12,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tinyhw.cli.debug_source import SourceCommands
-from tinyhw.cli.debug_text import (
+from tinyhw.core.environment import count as counted
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.emulator.debug.breaks import Break, PlaceBreak
+from tinyhw.emulator.debug.code import Line
+from tinyhw.emulator.debug.debugger import Debugger
+from tinyhw.emulator.debug.expression import Expression
+from tinyhw.emulator.debug.snapshot import numbers
+from tinyhw.emulator.debug.stop import Stop
+from tinyhw.emulator.debug.wave import WaveInfo
+from tinyhw.terminal.prompt import Prompt, interruptible
+from tinyhw.terminal.source import SourceCommands
+from tinyhw.terminal.text import (
   FORMATS,
   convert,
   count,
@@ -25,16 +35,6 @@ from tinyhw.cli.debug_text import (
   span,
   whole,
 )
-from tinyhw.cli.prompt import Prompt, interruptible
-from tinyhw.core.environment import count as counted
-from tinyhw.core.errors import InvalidArgument
-from tinyhw.emulator.debug.breaks import Break, PlaceBreak
-from tinyhw.emulator.debug.code import Line
-from tinyhw.emulator.debug.debugger import Debugger
-from tinyhw.emulator.debug.expression import Expression
-from tinyhw.emulator.debug.snapshot import numbers
-from tinyhw.emulator.debug.stop import Stop
-from tinyhw.emulator.debug.wave import WaveInfo
 
 _ALIASES: Final = {"b": "break", "c": "continue", "s": "step", "si": "stepi", "n": "next", "p": "print", "i": "info",
                   "d": "delete", "bt": "backtrace", "q": "quit", "u": "until", "fin": "finish", "r": "restart",

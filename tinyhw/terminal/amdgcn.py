@@ -1,10 +1,10 @@
 """What the terminal debugger has for AMD's machine code: its registers and scratch memory."""
 from __future__ import annotations
 
-from tinyhw.cli.debug_shell import D, Shell
-from tinyhw.cli.debug_text import format_of, number_text, parse_names, typed
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.debug.amdgcn.wave import AmdWave, register, vector_name
+from tinyhw.terminal.shell import D, Shell
+from tinyhw.terminal.text import format_of, number_text, parse_names, typed
 
 
 class AmdShell(Shell[D]):
