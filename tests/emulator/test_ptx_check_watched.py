@@ -1,8 +1,8 @@
 """Watched code lets no launch pass in which the reference's checks find something, with faults planted in kernels.
 
-A barrier is dropped, an initialisation, a store to shared memory; an address in shared memory is shifted by a dword.
-What the checks tell with `EMU=jit` is then what they tell with `EMU=ref`. The long form, which takes each such place of
-each kernel of the corpus: THOROUGH=1 pytest tests/emulator/test_ptx_check_watched.py.
+A barrier is dropped, an initialisation, a store to shared memory, a group of copies or its wait; an address in shared
+memory is shifted by a dword. What the checks tell with `EMU=jit` is then what they tell with `EMU=ref`. The long form,
+which takes each such place of each kernel of the corpus: THOROUGH=1 pytest tests/emulator/test_ptx_check_watched.py.
 """
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from tinyhw.emulator.jit.ptx import watched
 LEFT_OUT = {
   "barrier": re.compile(r"^\s*bar\.sync[^;]*;", re.M),
   "initialisation": re.compile(r"^\s*mov\.[bufs]\d+\s+%\w+, (0f)?[-0-9A-Fx]+;", re.M),
-  "store": re.compile(r"^\s*(@!?%p\d+ )?st\.shared[^;]*;", re.M)}
+  "store": re.compile(r"^\s*(@!?%p\d+ )?st\.shared[^;]*;", re.M),
+  "group": re.compile(r"^\s*cp\.async\.(commit|wait)_group[^;]*;", re.M)}
 DEVICE = re.compile(r"0x[0-9a-f]{9,}")
 SHIFTED = re.compile(r"((?:ld|st)\.shared[^\[;]*\[[^\]+;]*)(\+\d+)?\]")
 
@@ -147,7 +148,19 @@ def pipelined(stages: int, left: int, barrier: str = "bar.sync 0;", commit: str 
     add.u32 %n, %n, 1; setp.lt.u32 %p3, %n, 6; @%p3 bra L;""", SHARED)
 
 
+def copied(text: str) -> str:
+  """A kernel in which threads copy their element to [%r1], [%r1+1024]; %r2 is another warp's place."""
+  for name, at in (("COPY", "%r1"), ("MORE", "%r1+1024")):
+    text = text.replace(name, f"cp.async.ca.shared.global [{at}], [%o], 4;")
+  return kernel("mov.u32 %s, s; mad.lo.u32 %r1, %t, 4, %s; xor.b32 %r2, %t, 32; mad.lo.u32 %r2, %r2, 4, %s;"
+                "setp.lt.u32 %p2, %t, 32;" + text, SHARED)
+
+
 PIPELINES = [  # what is wrong, the kernel
+  ("", copied("COPY cp.async.commit_group; cp.async.wait_group 0; ld.shared.u32 %r3, [%r1];")),
+  ("", copied("@!%p2 bra E; COPY cp.async.wait_all; E: bar.sync 0; @!%p2 ld.shared.u32 %r3, [%r2];")),
+  ("no wait", copied("COPY cp.async.commit_group; ld.shared.u32 %r3, [%r1];")),
+  ("no wait for the second", copied("COPY cp.async.wait_all; MORE bar.sync 0; ld.shared.u32 %r3, [%r1+1024];")),
   ("", pipelined(2, 0)), ("", pipelined(3, 1)), ("", pipelined(3, 1, wait="cp.async.wait_all;")),
   ("too few waited for", pipelined(2, 1)), ("too few waited for", pipelined(3, 2)),
   ("no wait", pipelined(3, 1, wait="mov.u32 %r7, 0;")), ("no barrier", pipelined(2, 0, barrier="")),
@@ -161,3 +174,31 @@ def test_copies_under_way(wrong: str, source: str, passed: Counter[bool], monkey
   reference, found = told(source, "k", 2, 64, [np.arange(1024, dtype=np.uint32)], 0, monkeypatch)
   assert reference == found and bool(wrong) == bool(found)
   assert passed[not wrong] and not passed[bool(wrong)]
+
+
+SAME = [  # what is right or wrong with stores of 64 threads to 32 places; whether watched code lets it pass
+  ("each thread of a pair", "st.shared.u32 [%r3], %r4; bar.sync 0; ld.shared.u32 %r5, [%r3];", True),
+  ("pairs of elements", "st.shared.v2.u32 [%r6], {%r4, %r4}; bar.sync 0; ld.shared.u32 %r5, [%r3];", True),
+  ("one place", "st.shared.u32 [%s], 7; bar.sync 0; ld.shared.u32 %r5, [%s];", True),
+  ("unlike bytes", "st.shared.u32 [%r3], %t;", False),
+  ("no barrier before a read", "st.shared.u32 [%r3], %r4; ld.shared.u32 %r5, [%r3];", False),
+  ("other bytes before by one", "@%p2 st.shared.u32 [%r3], 77; st.shared.u32 [%r3], %r4;", False),
+  ("a read before by one", "@%p3 st.shared.u32 [%r3], %t; bar.sync 0; @%p2 ld.shared.u32 %r5, [%r3];"
+                           "add.u32 %r4, %r4, 1; st.shared.u32 [%r3], %r4;", False),
+  ("an atomic between", "@%p2 st.shared.u32 [%r3], 0; @%p2 red.shared.add.u32 [%r3], %r4;"
+                        "@%p3 st.shared.u32 [%r3], %r4;", False),
+  ("a read, where the other's store was the last",
+   "@%p3 st.shared.u32 [%r3], %r4; @%p2 st.shared.u32 [%r3], %r4; @%p3 ld.shared.u32 %r5, [%r3];", False),
+  ("unlike bytes of one instruction", "and.b32 %r5, %t, 1; shr.u32 %r4, %r4, 1; mad.lo.u32 %r7, %r4, 4, %s;"
+   "@%p3 st.shared.u32 [%r7], 1; @%p2 st.shared.u32 [%r7], %r5;", False)]
+
+
+@pytest.mark.parametrize(("what", "body", "lets"), SAME, ids=[s[0] for s in SAME])
+def test_stores_of_the_same_bytes(what: str, body: str, lets: bool, passed: Counter[bool],
+                                  monkeypatch: pytest.MonkeyPatch) -> None:
+  """Two warps store to the same places: right where nobody sees whose store it was."""
+  source = kernel(f"""mov.u32 %s, s; and.b32 %r4, %t, 31; xor.b32 %r7, %r4, 5; mad.lo.u32 %r3, %r7, 4, %s;
+    mad.lo.u32 %r6, %r7, 8, %s; setp.lt.u32 %p2, %t, 32; setp.ge.u32 %p3, %t, 32; {body}""", SHARED)
+  reference, found = told(source, "k", 1, 64, [np.zeros(1024, np.uint32)], 0, monkeypatch)
+  assert reference == found and passed[lets] and not passed[not lets]
+  assert bool(reference) != lets, "a case that shows nothing"

@@ -6,7 +6,7 @@ each thread's address up; what that cannot serve either is the reference's: it r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
@@ -354,19 +354,31 @@ def store(g: Lanes, site: Site, values: Sequence[Value], kind: str = watched.STO
       pointers = e.op(f"inttoptr <{w} x i64> {where.text} to <{w} x ptr>")
       scatter(e, t, w, wide[k], pointers, mask, site.size)
     return []
+
+  def act() -> None:
+    seen = g.watch is not None and site.shared and kind == watched.STORE and not (site.one and any(
+      v.wide for v in raw))
+    changes = _unlike(g, site, raw) if seen else None
+    a.run(fast, list)
+    lost = _unlike(g, site, raw) if seen and not site.one and not site.block else None
+    watched.touched(g, site, kind, None, None if changes is None else watched.Stored(changes, lost))
   if site.one and site.mask is not None:  # nobody may be there
     some, skip = e.new_label("some"), e.new_label("skip")
     e.do(f"br i1 {e.op(f'icmp ne {g.mask_type} {g.bits(site.mask)}, 0')}, label %{some}, label %{skip}")
     e.start(some)
     before, e.side = e.side, True
-    a.run(fast, list)
-    watched.touched(g, site, kind)
+    act()
     e.do(f"br label %{skip}")
     e.start(skip)
     e.side = before
     return
-  a.run(fast, list)
-  watched.touched(g, site, kind)
+  act()
+
+
+def _unlike(g: Lanes, site: Site, elements: Sequence[Value]) -> list[Value]:
+  """Where memory holds something else than these elements, by element."""
+  there = _load(g, replace(site, access=Access.READ))
+  return [old != new for old, new in zip(there, elements)]
 
 
 def _highest(g: Lanes, site: Site) -> str:

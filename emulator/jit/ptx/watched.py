@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.jit.ptx import async_copies, layout, stack
 from tinyhw.emulator.jit.values import Untranslatable, Value, gather
-from tinyhw.emulator.jit.vectors import scatter
+from tinyhw.emulator.jit.vectors import interleaved, scatter
 from tinyhw.emulator.values.ops import U64
 
 if TYPE_CHECKING:
@@ -38,6 +38,14 @@ class Watch:
   far: int
   tracks: bool
   copies: bool
+
+
+@dataclass(frozen=True)
+class Stored:
+  """What a store did, by element: where it changed what was there; and where another thread's, of the same
+  instruction, is what is there now (None: nowhere)."""
+  changes: list[Value]
+  lost: list[Value] | None
 
 
 class Cells:
@@ -72,8 +80,13 @@ class Cells:
     zeros = f"<{self.n} x i32> zeroinitializer"
     return self.e.op(f"shufflevector {self.t} {first}, {self.t} poison, {zeros}")
 
-  def turned(self, old: str, me: str, kind: str, known: bool) -> tuple[str, str]:
-    """(where an access may be a finding, what the cells are then). `known`: what was never written is one."""
+  def turned(self, old: str, me: str, kind: str, known: bool, changes: str | None) -> tuple[str, str]:
+    """(where an access may be a finding, what the cells are then). `known`: what was never written is one. `changes`:
+    where a store makes other bytes; None: it may anywhere.
+
+    Threads may store the same bytes where nobody does more in the epoch: the cell has no reader then. Who touches what
+    he has touched, or stores what is not compared, is noted as a reader too.
+    """
     epoch = self.splat("%epoch.bits")
     same = self.op("icmp ult", self.op("xor", old, epoch), self.every(EPOCH))
     wrote, read = self.op("and", old, self.every(WRITER)), self.op("and", old, self.every(WHO))
@@ -83,7 +96,13 @@ class Cells:
     read_by_others = self.both(same, self.differ(read, nobody), self.differ(read, me))
     before = self.select(self.differ(wrote, nobody), self.every(BEFORE << THREAD), nobody)
     if kind in {STORE, COPY}:
-      bad, new = self.either(by_others, read_by_others), self.op("or", epoch, mine)
+      bad, reader, writer = self.either(by_others, read_by_others), me, mine
+      if changes is not None:
+        more = self.either(self.differ(read, nobody), self.op("icmp eq", wrote, self.every(ATOMICS << THREAD)))
+        bad = self.both(bad, self.either(changes, more))
+        writer = self.select(by_others, self.every(MANY << THREAD), mine)
+        reader = self.select(self.both(same, self.op("icmp eq", writer, mine)), me, nobody)
+      new = self.op("or", self.op("or", epoch, reader), writer)
     elif kind == LOAD:
       reader = self.select(read_by_others, self.every(MANY), me)
       new = self.op("or", self.op("or", epoch, reader), self.select(same, wrote, before))
@@ -92,15 +111,15 @@ class Cells:
       atomics = self.every(ATOMICS << THREAD)
       bad = self.either(self.both(by_others, self.differ(wrote, atomics)), read_by_others)
       own = self.both(same, self.op("icmp eq", wrote, mine))
-      writer, reader = self.select(own, mine, atomics), self.select(same, read, nobody)
+      writer, reader = self.select(own, mine, atomics), self.select(own, me, self.select(same, read, nobody))
       new = self.op("or", self.op("or", epoch, reader), writer)
     if known and kind in {LOAD, ATOMIC}: bad = self.either(bad, self.op("icmp eq", wrote, nobody))
     return bad, new
 
 
-def touched(g: Lanes, site: Site, kind: str, there: Value | None = None) -> None:
+def touched(g: Lanes, site: Site, kind: str, there: Value | None = None, stored: Stored | None = None) -> None:
   """Threads access memory, and do not go on where that may be a finding. `there` are they, where the site does not say
-  so."""
+  so; `stored`: what a store did, where that was looked at."""
   w = g.watch
   if w is None: return
   if site.anywhere: raise Untranslatable("a generic address in watched code")
@@ -116,14 +135,17 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None = None) -> None
   if shared and w.copies: bases.append(Value(e, "%copies", U64, False))
   scale = {1: 2, 2: 1, 4: 0}[grain]
   mask = site.mask if there is None else there
-  if site.one: _one(g, site, kind, bases, scale, count, mask, shared, away)
+  # by the cells of a thread
+  changes = None if stored is None else [stored.changes[k * site.count // count] for k in range(count)]
+  if site.one: _one(g, site, kind, bases, scale, count, mask, shared, away, changes)
   elif site.block:
     base = site.base + min(site.steps or (0,))
     n = g.width * count
     bits = None if site.mask is None else _repeated(g, site.mask.in_lanes(), count)
     cells = Cells(g, n, bits)
     pointers = [e.op(f"inttoptr i64 {(first + (base << scale)).text} to ptr") for first in bases]
-    _look(cells, kind, shared, _me(g, cells, count), away, pointers, _read, _write)
+    flat = None if changes is None else interleaved(e, [c.in_lanes() for c in changes], "i1")
+    _look(cells, kind, shared, _me(g, cells, count), away, pointers, _read, _write, flat)
   else:
     base = site.base if site.steps is None else g.materialized(site.base, site.steps)
     base = Value(e, base.in_lanes(), U64, True)
@@ -133,13 +155,18 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None = None) -> None
     for k in range(count):
       places = at + 4 * k if k else at
       pointers = [e.op(f"inttoptr <{g.width} x i64> {(first + places).text} to <{g.width} x ptr>") for first in bases]
-      _look(cells, kind, shared, me, away, pointers, lambda _, pointers: gather(e, "i32", pointers, text),
-            lambda _, pointers, new: scatter(e, "i32", g.width, new, pointers, text, 4))
+      _look(cells, kind, shared, me, away, pointers, lambda _, at: gather(e, "i32", at, text),
+            lambda _, at, new: scatter(e, "i32", g.width, new, at, text, 4),
+            None if changes is None else changes[k].in_lanes())
+      if stored is None or stored.lost is None: continue
+      lost = stored.lost[k * site.count // count].in_lanes()
+      if site.mask is not None: lost = cells.both(lost, text)
+      _lost(cells, me, pointers[0], lost)
   e.side = before
 
 
 def _one(g: Lanes, site: Site, kind: str, bases: list[Value], scale: int, count: int, mask: Value | None, shared: bool,
-         away: str) -> None:
+         away: str, changes: list[Value] | None) -> None:
   """All threads access one place."""
   e, m = g.e, g.mask_type
   bits = g.active_bits if mask is None else g.bits(mask)
@@ -161,14 +188,18 @@ def _one(g: Lanes, site: Site, kind: str, bases: list[Value], scale: int, count:
   thread = e.op(f"select i1 {alone}, i32 {number(lane)}, i32 {others}")
   at = site.base + min(site.steps or (0,)) << scale
   pointers = [e.op(f"inttoptr i64 {(first + at).text} to ptr") for first in bases]
-  _look(cells, kind, shared, cells.splat(thread), away, pointers, _read, _write)
+  flat = None
+  if changes is not None:
+    flat = "poison"
+    for k, c in enumerate(changes): flat = e.op(f"insertelement <{count} x i1> {flat}, i1 {c.text}, i32 {k}")
+  _look(cells, kind, shared, cells.splat(thread), away, pointers, _read, _write, flat)
 
 
 def _look(cells: Cells, kind: str, known: bool, me: str, away: str, pointers: list[str],
-          read: Callable[[Cells, str], str], write: Callable[[Cells, str, str], None]) -> None:
+          read: Callable[[Cells, str], str], write: Callable[[Cells, str, str], None], changes: str | None) -> None:
   """Look at cells, and at the second ones where there are some, and note the access there."""
   old = read(cells, pointers[0])
-  bad, new = cells.turned(old, me, kind, known)
+  bad, new = cells.turned(old, me, kind, known, changes)
   if len(pointers) > 1: bad = cells.either(bad, async_copies.late(cells, read(cells, pointers[1])))
 
   def note() -> None:
@@ -176,6 +207,19 @@ def _look(cells: Cells, kind: str, known: bool, me: str, away: str, pointers: li
     if len(pointers) == 1 or kind not in {STORE, COPY}: return
     write(cells, pointers[1], async_copies.issued(cells) if kind == COPY else "zeroinitializer")
   _go_on(cells, bad, old, new, away, kind, note)
+
+
+def _lost(cells: Cells, me: str, pointers: str, lost: str) -> None:
+  """Threads of one instruction have stored unlike bytes to one place: nobody else may store there in the epoch, as
+  where its writer has read."""
+  e, n = cells.e, cells.n
+  some, over = e.new_label("lost"), e.new_label("kept")
+  e.do(f"br i1 {cells.some(lost)}, label %{some}, label %{over}, !prof !2")
+  e.start(some)
+  new = cells.op("or", cells.op("and", gather(e, "i32", pointers, lost), cells.every(~WHO)), me)
+  scatter(e, "i32", n, new, pointers, lost, 4)
+  e.do(f"br label %{over}")
+  e.start(over)
 
 
 def _go_on(cells: Cells, bad: str, old: str, new: str, away: str, kind: str,
