@@ -55,7 +55,7 @@ class Code(Protocol):
   kernels: tuple[tuple[str, int, int], ...]
 
 
-Codes = Callable[[str], Iterable[Code]]
+Codes = Callable[[str], list[Code]]
 """What lies in a vendor's GPU memory as code, by the same objects as long as it lies there."""
 
 
@@ -371,10 +371,10 @@ class Recorder:
   def _range(self, vendor: str, made: Allocation, looked: Looked, view: memoryview, first: int, last: int,
              content: bool) -> list[list[Any]]:
     """Rows of a range of whole chunks."""
-    step, known, rows = looked.step, looked.known, list[list[Any]]()
+    step, known, hashed, rows = looked.step, looked.known, content_hash, list[list[Any]]()
     for at in range(first, last, step):
       chunk = view[at:at + step]
-      name = content_hash(chunk)
+      name = hashed(chunk)
       if known.get(at) == name: continue
       known[at] = name
       if made.host and (content or self._has_signal(vendor, made.address + at, len(chunk))):
@@ -416,7 +416,7 @@ class Recorder:
   def _tell_programs(self, vendor: str) -> None:
     """Name code that is new in GPU memory."""
     if self._codes is None: return
-    if (loaded := list(self._codes(vendor))) == self._loaded.get(vendor): return
+    if (loaded := self._codes(vendor)) == self._loaded.get(vendor): return
     self._loaded[vendor] = loaded
     for code in loaded:
       if self._programs.get((vendor, code.address)) is code: continue
