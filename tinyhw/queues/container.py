@@ -17,7 +17,7 @@ import os
 import stat
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, Protocol
 from weakref import finalize
@@ -32,16 +32,16 @@ MAGIC: Final = b"tinyhw queue capture\n"
 FORMAT: Final = 2  # 1 has no events of CUDA's calls
 HEAD, EVENTS, BLOB = 1, 2, 3
 HASH_BYTES: Final = 16
-LEAST: Final = 64  # bytes below which nothing is packed
+LEAST: Final = 1 << 10  # bytes below which nothing is packed: a program waits while its submission is written
+PAGE: Final = 4096  # bytes up to which a content is packed in half the time; of pages it gets as small
 _FRAME: Final = struct.Struct("<BBHII")
 RECENT: Final = 128  # contents that stay unpacked
 RECENT_BYTES: Final = 1 << 16  # of the largest of them
 _LARGEST: Final = 1 << 30  # bytes of a frame, packed or not: more is no frame of ours
 
 
-def content_hash(content: bytes | memoryview) -> bytes:
-  """The name of a content: 16 bytes."""
-  return xxhash.xxh3_128_digest(content)
+content_hash: Final[Callable[[bytes | memoryview], bytes]] = xxhash.xxh3_128_digest
+"""The name of a content: 16 bytes."""
 
 
 class Writer:
@@ -49,7 +49,8 @@ class Writer:
 
   def __init__(self, path: str | os.PathLike[str], head: dict[str, Any]) -> None:
     self.path, self.bytes_stored = Path(path), 0
-    self._pack, self._zstd = msgpack.Packer(use_bin_type=True), zstandard.ZstdCompressor(level=1)
+    self._pack = msgpack.Packer(use_bin_type=True)
+    self._zstd, self._quick = (zstandard.ZstdCompressor(level=level) for level in (1, -1))
     self._known: set[bytes] = set()
     self._events: list[Any] = []
     self._frames: list[bytes] = []
@@ -93,7 +94,7 @@ class Writer:
   def _frame(self, kind: int, content: bytes | memoryview, prefix: bytes = b"") -> None:
     form = 0
     if len(content) >= LEAST:
-      packed = self._zstd.compress(content)
+      packed = (self._quick if len(content) <= PAGE else self._zstd).compress(content)
       if len(packed) < len(content): form, content = 1, packed
     stored = prefix + bytes(content)
     self._frames.append(_FRAME.pack(kind, form, 0, len(stored), zlib.crc32(stored)) + stored)

@@ -5,8 +5,9 @@ that are here; rows of an older one leave them out, and they have their defaults
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, field, fields
+from operator import attrgetter
 from typing import Any, ClassVar, Final, Self
 
 from tinyhw.core.errors import DecodeError
@@ -39,7 +40,7 @@ class Event:
 
   def row(self) -> list[Any]:
     """As the file has it."""
-    return [self.TAG, *(getattr(self, name) for name in _NAMES[type(self)])]
+    return [self.TAG, *_VALUES[type(self)](self)]
 
   @classmethod
   def from_row(cls, values: list[Any]) -> Self:
@@ -260,6 +261,8 @@ KINDS: dict[str, type[Event]] = {
   cls.TAG: cls for cls in (Open, Close, Ioctl, Mmap, Munmap, Program, Doorbell, Seen, Waited, Note, Call,
                                Buffer, Stream, Function, Work, Ran)}
 _NAMES: dict[type[Event], dict[str, str]] = {cls: {f.name: str(f.type) for f in fields(cls)} for cls in KINDS.values()}
+_VALUES: dict[type[Event], Callable[[Any], tuple[Any, ...]]] = {
+  cls: attrgetter(*names) for cls, names in _NAMES.items()}
 _LEAST: dict[type[Event], int] = {  # values that a row must have: those behind have their defaults
   cls: max((n for n, f in enumerate(fields(cls), 1) if f.default is MISSING and f.default_factory is MISSING),
            default=0) for cls in KINDS.values()}

@@ -25,9 +25,8 @@ def holes(positions: list[int]) -> int:
 
 
 def signalling(effect: Effect, value: int) -> Effect:
-  """The effect with another value, cut to its size."""
-  return Effect(effect.does, effect.address, effect.size, value & (1 << 8 * effect.size) - 1, effect.compare,
-                effect.mask, effect.clock)
+  """The effect with another value."""
+  return Effect(effect.does, effect.address, effect.size, value, effect.compare, effect.mask, effect.clock)
 
 
 @dataclass(slots=True)
@@ -44,14 +43,14 @@ class Plans(Generic[Plan]):
     self._shapes: dict[int, list[_Shape[Plan]]] = {}
     self._count = 0
 
-  def find(self, raw: bytes, fits: Callable[[Plan], bool] = lambda plan: True) -> Plan | None:
+  def find(self, raw: bytes, fits: Callable[[Plan], bool] | None = None) -> Plan | None:
     """The plan of words that are the same but for its holes."""
     shapes = self._shapes.get(len(raw))
     if shapes is None: return None
     words = int.from_bytes(raw, "little")
     for shape in shapes:
       plan = shape.plans.get(words & shape.mask)
-      if plan is not None and fits(plan): return plan
+      if plan is not None and (fits is None or fits(plan)): return plan
     return None
 
   def keep(self, raw: bytes, hidden: int, plan: Plan) -> None:

@@ -38,6 +38,7 @@ SMALL: Final = 1 << 16  # bytes of an allocation that is kept by pages
 CHUNK: Final = 1 << 16  # bytes of a chunk of a larger one
 REACHES: Final = 1 << 12  # submissions whose memory is known
 SIGNALS: Final = 256  # signals that are looked at: those that submissions named last
+_WAIT, _SIGNAL, _STAMP = Does.WAIT, Does.SIGNAL, Does.STAMP
 _PLACE: Final = itemgetter(0, 1)  # of a row of memory
 
 Peek = Callable[[int, int, int], memoryview | None]
@@ -54,7 +55,7 @@ class Code(Protocol):
   kernels: tuple[tuple[str, int, int], ...]
 
 
-Codes = Callable[[str], Iterable[Code]]
+Codes = Callable[[str], list[Code]]
 """What lies in a vendor's GPU memory as code, by the same objects as long as it lies there."""
 
 
@@ -65,11 +66,6 @@ class Part:
   made: Allocation
   ranges: set[tuple[int, int]] = field(default_factory=set)
   whole: bool = False
-
-  def add(self, other: Part) -> None:
-    """Name what another one names, too."""
-    self.ranges |= other.ranges
-    self.whole |= other.whole
 
 
 @dataclass(slots=True)
@@ -92,10 +88,11 @@ Parts = dict[int, Part]
 
 @dataclass(slots=True)
 class Reach:
-  """Where a submission leads: what it `may` change, all that is to be looked at (`whole` allocations, `parts` of
-  others), and the keys of these in order."""
+  """Where a submission leads: what it `may` change, all that is to be looked at (`whole` allocations by
+  their `keys`, `parts` of others), and the keys of all in order."""
   may: Parts
-  whole: list[Part]
+  whole: list[tuple[Part, Looked]]
+  keys: set[int]
   parts: Parts
   touched: list[int]
 
@@ -228,20 +225,27 @@ class Recorder:
     event.ring = [list(row) for row in ring]
     event.pieces = [list(row) for row in found.pieces]
     pending = Pending(self.submissions)
+    signals = self._named.setdefault(vendor, {})
     for effect in found.effects:
-      if effect.does in (Does.SIGNAL, Does.STAMP): self._signals.add((vendor, effect.address // PAGE))
-      if effect.does is Does.SIGNAL and not effect.compare:
-        self._values.setdefault((vendor, effect.address), {})[effect.value] = self.submissions
-        pending.signals[effect.address] = effect.size
+      does, address = effect.does, effect.address
+      if does is _WAIT or does is _SIGNAL:
+        signals.pop(address, None)  # the last are kept
+        signals[address] = effect.size
+      if does is _SIGNAL or does is _STAMP: self._signals.add((vendor, address // PAGE))
+      if does is _SIGNAL and not effect.compare:
+        self._values.setdefault((vendor, address), {})[effect.value] = self.submissions
+        pending.signals[address] = effect.size
+    while len(signals) > SIGNALS: del signals[next(iter(signals))]
     reach, ranges = self._reached(port, vendor, world, found)
     event.touched = reach.touched
-    signals = self._named.setdefault(vendor, {})
-    for effect in (e for e in found.effects if e.does in (Does.WAIT, Does.SIGNAL)):
-      signals.pop(effect.address, None)  # the last are kept
-      signals[effect.address] = effect.size
-    while len(signals) > SIGNALS: del signals[next(iter(signals))]
     event.signals = self._told[vendor] = self._look(port, vendor, world)
     event.pointers = [int.from_bytes(read(at, size) or b"", "little") for at, size in world.pointers(queue)]
+    now = self._now(vendor)
+    for part, looked in reach.whole:  # most are as they were
+      if not part.made.host and now is not None and looked.when == now: continue
+      view = looked.view
+      if view is None or looked.host != part.made.host or content_hash(view) != looked.all:
+        event.memory += self._changed(port, vendor, part, True)
     for part in _with(reach, ranges): event.memory += self._changed(port, vendor, part, True)
     if len(event.memory) > 1: event.memory.sort(key=_PLACE)
     pending.touched = reach.may
@@ -280,16 +284,16 @@ class Recorder:
       arguments.append((made.key, self._read(port, vendor, world, address, min(size, made.size - at))))
     low, high = world.span
     if found.plan is None or any(low <= value < high for value in found.loose):
-      return self._lead(world, found, arguments), ranges
+      return self._lead(vendor, world, found, arguments), ranges
     key = vendor, found.plan, *arguments
     if world.version != self._versions.get(vendor): self._reaches, self._versions[vendor] = {}, world.version
     reach = self._reaches.get(key)
     if reach is None:
       if len(self._reaches) >= REACHES: self._reaches.clear()
-      reach = self._reaches[key] = self._lead(world, found, arguments)
+      reach = self._reaches[key] = self._lead(vendor, world, found, arguments)
     return reach, ranges
 
-  def _lead(self, world: World, found: Named, arguments: list[tuple[int, bytes | None]]) -> Reach:
+  def _lead(self, vendor: str, world: World, found: Named, arguments: list[tuple[int, bytes | None]]) -> Reach:
     """What a submission names without the ranges of its arguments, which are given as (allocation, bytes)."""
     reads, may = Parts(), Parts()
     exact: set[int] = set()
@@ -307,23 +311,22 @@ class Recorder:
       for pointer in set(pointers[(pointers >= max(low, PAGE)) & (pointers < high)].tolist()):
         _name(world, may, pointer, 0)
     together = list(_together(reads, may))
-    return Reach(may, [p for p in together if p.whole], {p.made.key: p for p in together if not p.whole},
+    return Reach(may, [(p, self._of(vendor, p.made)) for p in together if p.whole],
+                 {p.made.key for p in together if p.whole}, {p.made.key: p for p in together if not p.whole},
                  sorted({*reads, *may, *(key for key, _ in arguments)}))
 
   def _read(self, port: Port, vendor: str, world: World, address: int, size: int) -> bytes | None:
     made = world.find(address)
     if made is None or size <= 0: return None
-    view = self._view(port, vendor, made, self._of(vendor, made))
-    if view is None: return None
+    looked = self._of(vendor, made)
+    view = looked.view if looked.host == made.host else None
+    if view is None and (view := self._view(port, vendor, made, looked)) is None: return None
     at = address - made.address
     return bytes(view[at:at + size])
 
   def _of(self, vendor: str, made: Allocation) -> Looked:
-    known = self._looked.get(vendor)
-    if known is None: known = self._looked[vendor] = {}
-    found = known.get(made.key)
-    if found is None: found = known[made.key] = Looked()
-    return found
+    try: return self._looked[vendor][made.key]
+    except KeyError: return self._looked.setdefault(vendor, {}).setdefault(made.key, Looked())
 
   def _view(self, port: Port, vendor: str, made: Allocation, looked: Looked) -> memoryview | None:
     """All of an allocation's bytes, where the host sees them."""
@@ -368,10 +371,10 @@ class Recorder:
   def _range(self, vendor: str, made: Allocation, looked: Looked, view: memoryview, first: int, last: int,
              content: bool) -> list[list[Any]]:
     """Rows of a range of whole chunks."""
-    step, known, rows = looked.step, looked.known, list[list[Any]]()
+    step, known, hashed, rows = looked.step, looked.known, content_hash, list[list[Any]]()
     for at in range(first, last, step):
       chunk = view[at:at + step]
-      name = content_hash(chunk)
+      name = hashed(chunk)
       if known.get(at) == name: continue
       known[at] = name
       if made.host and (content or self._has_signal(vendor, made.address + at, len(chunk))):
@@ -390,10 +393,10 @@ class Recorder:
       values = self._look(port, vendor, self._worlds[vendor])
       told = values != self._told.get(vendor, [])
       self._told[vendor] = values
-      open_, ended = list[Pending](), Parts()
+      open_, ended, over = list[Pending](), Parts(), dict[tuple[int, int], int]()
       for one in self._pending.get(vendor, ()):
-        if all(self._is_over(port, vendor, at, size, one.number) for at, size in one.signals.items()):
-          for key, part in one.touched.items(): ended.setdefault(key, Part(part.made)).add(part)
+        if all(self._over(port, vendor, place, over) >= one.number for place in one.signals.items()):
+          for key, part in one.touched.items(): ended[key] = _both(ended.get(key, part), part)
         else: open_.append(one)
       self._pending[vendor] = open_
       for one in open_:
@@ -402,15 +405,18 @@ class Recorder:
               for row in self._changed(port, vendor, part, False)]
       if rows or told: self.tell(vendor, Seen(memory=rows, signals=values))
 
-  def _is_over(self, port: Port, vendor: str, address: int, size: int, number: int) -> bool:
-    """Whether a signal of a submission, or of a later one, has come."""
-    raw = self._read(port, vendor, self._worlds[vendor], address, size)
-    return raw is not None and self._values[vendor, address].get(int.from_bytes(raw, "little"), -1) >= number
+  def _over(self, port: Port, vendor: str, place: tuple[int, int], known: dict[tuple[int, int], int]) -> int:
+    """The submission whose signal is at a place (address, bytes); -1 for none. `known`: those that were looked at."""
+    if (found := known.get(place)) is not None: return found
+    raw = self._read(port, vendor, self._worlds[vendor], *place)
+    value = None if raw is None else int.from_bytes(raw, "little")
+    found = known[place] = -1 if value is None else self._values[vendor, place[0]].get(value, -1)
+    return found
 
   def _tell_programs(self, vendor: str) -> None:
     """Name code that is new in GPU memory."""
     if self._codes is None: return
-    if (loaded := list(self._codes(vendor))) == self._loaded.get(vendor): return
+    if (loaded := self._codes(vendor)) == self._loaded.get(vendor): return
     self._loaded[vendor] = loaded
     for code in loaded:
       if self._programs.get((vendor, code.address)) is code: continue
@@ -432,24 +438,26 @@ def _name(world: World, parts: Parts, address: int, size: int) -> Allocation | N
   return made
 
 
+def _both(one: Part, other: Part) -> Part:
+  """What is named of an allocation here or there."""
+  if one.whole or one is other: return one
+  return other if other.whole else Part(one.made, one.ranges | other.ranges)
+
+
 def _together(one: Parts, other: Parts) -> Iterable[Part]:
   """What either names."""
   for key, part in one.items():
-    if key not in other: yield part
-    elif other[key].whole or part.whole: yield Part(part.made, whole=True)
-    else: yield Part(part.made, part.ranges | other[key].ranges)
+    yield _both(part, other.get(key, part))
   yield from (part for key, part in other.items() if key not in one)
 
 
 def _with(reach: Reach, ranges: list[Part]) -> Iterable[Part]:
-  """All that is to be looked at: what a submission leads to, and ranges."""
-  yield from reach.whole
-  parts, whole = reach.parts, {part.made.key for part in reach.whole}
+  """What is to be looked at beside whole allocations: what a submission leads to, and ranges."""
+  parts = reach.parts
   for part in ranges:
     key = part.made.key
-    if key in whole: continue
-    parts = {**parts, key: Part(part.made, part.ranges | parts[key].ranges) if key in parts else part}
-  yield from parts.values()
+    if key not in reach.keys: parts = {**parts, key: _both(parts.get(key, part), part)}
+  return parts.values()
 
 
 def _chunks(ranges: set[tuple[int, int]], step: int, size: int) -> list[tuple[int, int]]:

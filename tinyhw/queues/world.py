@@ -20,6 +20,7 @@ Read = Callable[[int, int], bytes | None]
 Knows = Callable[[int], bool]
 """Whether the byte at a GPU address is known."""
 PAGE: Final = 4096
+_MOVES_NOTHING: Final = (Doorbell, Seen, Waited, Note)
 
 
 @dataclass(eq=False, slots=True)
@@ -178,8 +179,8 @@ class World(ABC):
     """The living allocation that holds a GPU address."""
     i = bisect_right(self._starts, address) - 1
     if i < 0: return None
-    found = self._live[i][2]
-    return found if address < found.end else None
+    found: Allocation = self._live[i][2]
+    return found if address < found.address + found.size else None
 
   @property
   def span(self) -> tuple[int, int]:
@@ -202,7 +203,7 @@ class World(ABC):
 
   def apply(self, event: Event, when: int) -> None:
     """Follow a call that succeeded; `when` is the event's number."""
-    if isinstance(event, Doorbell | Seen | Waited | Note): return
+    if isinstance(event, _MOVES_NOTHING): return
     if self.naming: self.naming.clear()
     match event:
       case Open(fd=fd, path=path, errno=0): self.files[fd] = path

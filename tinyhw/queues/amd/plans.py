@@ -37,7 +37,9 @@ class AmdPlan:
     state.registers.update(self.registers)
     for register, at in self.sent: state.registers[register] = words[at]
     effects, roots = self.effects.copy(), self.roots.copy()
-    for place, at in self.signals: effects[place] = signalling(effects[place], words[at] | words[at + 1] << 32)
+    for place, at in self.signals:
+      value = words[at] | words[at + 1] << 32
+      effects[place] = signalling(effects[place], value & (1 << 8 * effects[place].size) - 1)
     loose = [words[at] | words[at + 1] << 32 for _, at in self.data]
     for (place, _), value in zip(self.data, loose): roots[place] = value, 0
     if self.launch < 0: return Named([], effects, [], roots, self, loose)

@@ -19,7 +19,7 @@ from tinyhw.queues.nv.stream import (
   longest,
   meaning,
 )
-from tinyhw.queues.plans import Plans, holes
+from tinyhw.queues.plans import Plans, holes, signalling
 from tinyhw.queues.world import Named, Read, named
 from tinyhw.wire import gpfifo, methods, qmd
 
@@ -57,7 +57,7 @@ class Qmd:
   def effects(self, words: int) -> list[Effect]:
     """What words do."""
     found = list(self.known.effects)
-    for place, pieces in self.signals: found[place] = replace(found[place], value=_value(words, pieces))
+    for place, pieces in self.signals: found[place] = signalling(found[place], _value(words, pieces))
     return found
 
   def hidden(self) -> int:
@@ -75,7 +75,9 @@ class Qmd:
 
 
 def _value(words: int, pieces: Pieces) -> int:
-  return sum((words >> lies.lo & (1 << width) - 1) << at for lies, at, width in pieces)
+  value = 0
+  for lies, at, width in pieces: value |= (words >> lies.lo & (1 << width) - 1) << at
+  return value
 
 
 class NvPlans:
