@@ -189,6 +189,7 @@ SAME = [  # what is right or wrong with stores of 64 threads to 32 places; wheth
                         "@%p3 st.shared.u32 [%r3], %r4;", False),
   ("a read, where the other's store was the last",
    "@%p3 st.shared.u32 [%r3], %r4; @%p2 st.shared.u32 [%r3], %r4; @%p3 ld.shared.u32 %r5, [%r3];", False),
+  ("a read by a whole warp", "st.shared.u32 [%s], 7; @%p3 ld.shared.u32 %r5, [%s];", False),
   ("unlike bytes of one instruction", "and.b32 %r5, %t, 1; shr.u32 %r4, %r4, 1; mad.lo.u32 %r7, %r4, 4, %s;"
    "@%p3 st.shared.u32 [%r7], 1; @%p2 st.shared.u32 [%r7], %r5;", False)]
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.emit import Lanes
 
 THREAD: Final = 11  # bits of who wrote, and of who read
-NOBODY, BEFORE, ATOMICS, MANY = 0, 1025, 1026, 2047  # in the place of a thread; BEFORE: in an earlier epoch
+# in the place of a thread; BEFORE: in an earlier epoch; ALIKE: several stored the same; MANY: several read
+NOBODY, BEFORE, ATOMICS, ALIKE, MANY = 0, 1025, 1026, 1027, 2047
 WHO: Final = (1 << THREAD) - 1
 WRITER: Final = WHO << THREAD
 EPOCH: Final = 1 << 2 * THREAD  # its first bit
@@ -100,7 +101,7 @@ class Cells:
       if changes is not None:
         more = self.either(self.differ(read, nobody), self.op("icmp eq", wrote, self.every(ATOMICS << THREAD)))
         bad = self.both(bad, self.either(changes, more))
-        writer = self.select(by_others, self.every(MANY << THREAD), mine)
+        writer = self.select(by_others, self.every(ALIKE << THREAD), mine)
         reader = self.select(self.both(same, self.op("icmp eq", writer, mine)), me, nobody)
       new = self.op("or", self.op("or", epoch, reader), writer)
     elif kind == LOAD:
