@@ -52,6 +52,7 @@ REVIEWED: Final = {
   ("nn/onnx/proto.py", "parse"): DATA,
   ("nn/onnx/run.py", "step"): "a model's attributes of any type; the error names the node and its cause",
   ("testing/server.py", "body"): "the program of the user: its traceback is printed, and told as its failure",
+  ("queues/cuda/record.py", "_plain"): ONE,
   ("tensor.py", "_shown"): "showing never raises: it happens in debuggers and logs, and shows the error",
   ("wire/codeobject/metadata.py", "_described"): DATA,
   ("wire/dwarf.py", "parameters"): DATA,

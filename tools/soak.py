@@ -236,7 +236,7 @@ class Soak:
     for _ in range(4): gc.collect()  # what one pass finds may free what the next one finds
 
 
-CACHED: Final = ("Image",)  # programs that NVIDIA's mock has read, of which it keeps so many
+CACHED: Final = ("Image", "Freed")  # of which so many are kept: programs that were read, memory that was given back
 OPERATIONS: Final = {"launch": 20, "tensors": 20, "copies": 10, "thread": 4, "late": 3, "fault": 10, "reset": 4,
                      "close": 8, "all_closed": 4, "fork": 3}
 """What rounds are drawn from, and how often each comes."""

@@ -242,7 +242,7 @@ import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-from tinyhw.drive.amd.kfd import Memory
+from tinyhw.drive.amd.kfd import Domain
 from tinyhw.drive.base import Allocation
 # Where the kernel puts nothing by itself: the port unmaps it once more at its end, whoever has it by then.
 PLACE = 0x2000_0000_0000
@@ -261,7 +261,7 @@ for how in ("unmapped", "protected", "told"):
   Device.close()
 gpu = Device["AMD"].runtime
 none = gpu.port.reserve(4096)
-assert "Bad address" in refused(gpu.kfd._allocate, gpu.gpu, none, 4096, Memory.USERPTR.value, none)
+assert "Bad address" in refused(gpu.kfd._allocate, gpu.gpu, none, 4096, Domain.USERPTR.value, none)
 """
 
 

@@ -203,5 +203,5 @@ def _process_of(thread: int) -> int:
   """The process of a thread."""
   try:
     with open(f"/proc/{thread}/status") as file:
-      return next(int(line.split()[1]) for line in file if line.startswith("Tgid:"))
-  except (OSError, StopIteration): return thread
+      return next((int(line.split()[1]) for line in file if line.startswith("Tgid:")), thread)
+  except OSError: return thread  # it has ended

@@ -15,7 +15,7 @@ from tinyhw.autogen import cuda, cuda_calls, cudart
 from tinyhw.core.layout import Struct
 from tinyhw.queues.events import Call
 
-_PARAMETER: Final = re.compile(r"(const )?(?:struct |enum )?([\w ]+?) (\**)(\w*)$")
+_PARAMETER: Final = re.compile(r"(?a)(const )?(?:struct |enum )?([\w ]+?) (\**)(\w*)$")
 _SUFFIX: Final = re.compile(r"_pt[sd][sz]$")
 _SUCCESS: Final = 0
 LONGEST: Final = 256  # bytes of a string that are kept
