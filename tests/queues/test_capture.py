@@ -136,7 +136,7 @@ from functools import partial
 from tinyhw import Device, Tensor
 from tinyhw.queues.record import Recorder
 from tinyhw.queues.world import World
-from tinyhw.recorded import RECORDING, VENDORS
+from tinyhw.captured import RECORDING, VENDORS
 whole = Recorder({str(tmp_path / "whole.thq")!r}, codes=lambda vendor: RECORDING.recorder._codes(vendor))
 wrap = RECORDING.wrap
 def twice(kind, port, machine, runtimes):
