@@ -220,13 +220,15 @@ def test_fields_lie_side_by_side() -> None:
   """In a launch's context and in a strand's state: each at a multiple of its size, none over another one, no hole of
   eight bytes between them, but what vectors begin with; what a turn can end with has numbers of its own."""
   three, words = {"GRID": 12, "CLUSTERED": 12}, {
-    "STATUS", "EXIT", "ACTIVE", "ALIVE", "NUMBER", "EXPECTED", "VOTES", "EVERY", "ARRIVED", "TICKET", "PHASE", "STRAND"}
+    "STATUS", "EXIT", "ACTIVE", "ALIVE", "NUMBER", "EXPECTED", "VOTES", "EVERY", "ARRIVED", "TICKET", "PHASE", "STRAND",
+    "EPOCH", "GROUPS", "ISSUED", "WAITED"}
   context = ("MAPPINGS TABLE SITES PARAMS PARAMS_AT MODULE SHARED_SIZE LOCAL_SIZE GRID DYNAMIC STRANDS HELPER CLOCK "
              "CHANGES CLUSTER CLUSTERED APART STRIDE WORKSPACE MULTICAST CELLS CELLS_SIZE CELLS_FAR EPOCHS "
              "WRITTEN SEEN COPIES ADDRESSES DATA HOSTS TOLD CONTEXT_SIZE")
   state = ("STATUS EXIT ACTIVE ALIVE LEFT BLOCK STRAND NUMBER SHARED LOCAL EXPECTED VOTES EVERY ARRIVED TICKET PHASE "
-           "COUNTS COMMITTED EPOCH")
-  sizes = {**three, **dict.fromkeys(words, 4), "MULTICAST": 16, "ADDRESSES": 256, "DATA": 2048, "HOSTS": 256, "TOLD": 256}
+           "COUNTS COMMITTED EPOCH GROUPS ISSUED WAITED")
+  sizes = {**three, **dict.fromkeys(words, 4), **dict.fromkeys(("ADDRESSES", "HOSTS", "TOLD"), 256), "MULTICAST": 16,
+           "DATA": 2048}
   for names in (context.split(), state.split()):
     end = 0
     for name in names:
