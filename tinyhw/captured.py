@@ -57,11 +57,9 @@ class Recording:
 
   def _begin(self, path: str, runtimes: Callable[[], list[Any]], **more: Any) -> None:
     from tinyhw.queues.record import Recorder  # the tools of queues load where somebody records
-    def codes(vendor: str) -> list[Code]:  # asked at each doorbell
-      found: list[Code] = []
+    def codes(vendor: str) -> Iterator[list[Code]]:
       for runtime in runtimes():
-        if vendor == VENDORS.get(runtime.name.partition(":")[0]): found += runtime.codes()
-      return found
+        if vendor == VENDORS.get(runtime.name.partition(":")[0]): yield runtime.codes()
     self._pid = os.getpid()
     run = os.environ.get("TINYHW_RECORD_RUN", "")
     head = {"program": sys.argv, "pid": self._pid, "run": run, "mockgpu": os.environ.get("MOCKGPU", ""), **more}

@@ -11,16 +11,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests import command
 from tests.queues.conftest import MACHINES, record
 from tinyhw.core.errors import DecodeError, Error
+from tinyhw.drive.amd.device import AMDRuntime
+from tinyhw.drive.amd.kfd import Domain
+from tinyhw.drive.base import Allocation
+from tinyhw.mock.machine import Machine
+from tinyhw.mock.port import MockPort
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC, Reader, Writer, content_hash
 from tinyhw.queues.effects import Does
 from tinyhw.queues.events import KINDS, Doorbell, parsed
 from tinyhw.queues.lint import lint
+from tinyhw.queues.record import Recorder
 from tinyhw.queues.world import World
 
 
@@ -236,3 +243,26 @@ def test_the_command_records_and_decodes(tmp_path: Path) -> None:
   assert shown.returncode == 0 and "DISPATCH_DIRECT" in shown.stdout and "COMPUTE_PGM_LO" in shown.stdout
   none = tinyhw("record", "-o", str(path), "--mockgpu", "gfx1100", "--", sys.executable, "-c", "pass")
   assert none.returncode == 1 and "opened no device" in none.stderr and not path.exists()
+
+
+def test_a_recorder_stays_as_large_as_it_was(tmp_path: Path) -> None:
+  """What it knows of memory goes with the memory, of signals with those behind them, whatever has lived."""
+  machine = Machine("gfx1100", seed=1)
+  recorder = Recorder(tmp_path / "run.thq")
+  runtime = AMDRuntime(recorder.port(MockPort(machine), "amd", machine.look, machine.still), 0, timeout_s=5)
+  world, data = recorder.world("amd"), np.arange(1 << 18, dtype=np.uint32)
+  def kept() -> tuple[int, ...]:
+    return (len(recorder._looked["amd"]), sum(map(len, recorder._values.values())), len(recorder._pending["amd"]),
+            len(world._hosts))
+  def rounds(count: int) -> tuple[int, ...]:
+    for _ in range(count):
+      buffer = runtime.kfd.alloc(runtime.gpu, data.nbytes, Domain.VRAM)
+      runtime.copyin(Allocation(buffer.address, buffer.size), memoryview(data).cast("B"))
+      runtime.synchronize()
+      runtime.kfd.free(buffer)
+    return kept()
+  before, lived = rounds(4), len(world.allocations)
+  assert rounds(40) == before and len(world.allocations) >= lived + 40
+  runtime.close()
+  recorder.close()
+  machine.close()

@@ -59,7 +59,7 @@ def test_all_that_a_driver_does_has_no_finding(tmp_path: Path) -> None:
   """AMD's driver through all its verbs, with rings so small that they wrap: peers, scratch, host stores, batches."""
   with programs.small():
     runtimes: list[AMDRuntime] = []
-    recorder = Recorder(tmp_path / "all.thq", codes=lambda vendor: [c for r in runtimes for c in r.codes()])
+    recorder = Recorder(tmp_path / "all.thq", codes=lambda vendor: [r.codes() for r in runtimes])
     machine = Machine("gfx1100,gfx1100", seed=1)
     port = recorder.port(MockPort(machine), "amd")
     runtimes += [AMDRuntime(port, n, timeout_s=5) for n in range(2)]

@@ -55,9 +55,8 @@ class Code(Protocol):
   kernels: tuple[tuple[str, int, int], ...]
 
 
-Codes = Callable[[str], list[Code]]
-"""What lies in a vendor's GPU memory as code, by the same objects as long as it lies there."""
-
+Codes = Callable[[str], Iterable[list[Code]]]
+"""What lies in the memory of each of a vendor's devices as code: a device's list only grows."""
 
 
 @dataclass(slots=True)
@@ -125,8 +124,7 @@ class Recorder:
     self._values: dict[tuple[str, int], dict[int, int]] = {}  # signalled at an address: value -> submission
     self._reaches: dict[tuple[Any, ...], Reach] = {}  # by plan and arguments, as long as memory is where it is
     self._versions: dict[str, int] = {}  # of the worlds that these are of
-    self._programs: dict[tuple[str, int], Code] = {}
-    self._loaded: dict[str, list[Code]] = {}  # what `codes` gave last
+    self._loaded: dict[tuple[str, int], tuple[list[Code], int]] = {}  # what `codes` gave last, how much of it is told
     self._signals: set[tuple[str, int]] = set()  # pages that submissions signal into
     self._named: dict[str, dict[int, int]] = {}  # bytes of a signal, by vendor and address: those that are looked at
     self._told: dict[str, list[list[int]]] = {}  # their values as they were told last
@@ -195,11 +193,17 @@ class Recorder:
         gone = len(world.freed)
         world.apply(event, self.events)
         if isinstance(event, Ioctl): self._calls += 1
-        if isinstance(event, Munmap) or len(world.freed) > gone:
-          for looked in self._looked.get(vendor, {}).values(): looked.view = None
+        for made in world.freed[gone:]: self._looked.get(vendor, {}).pop(made.key, None)
         if len(world.freed) > gone and not isinstance(event, Seen): self._before_a_free(vendor, world, event)
       self._writer.event(event.row())
       self.events += 1
+
+  def hides(self, vendor: str, address: int, length: int) -> None:
+    """Addresses of the process are about to be given back: nothing is looked at there any more."""
+    with self._lock:
+      looked = self._looked.get(vendor, {})
+      for made in self._worlds[vendor].mapped_from(address, length):
+        if made.key in looked: looked[made.key].view = None
 
   def _rung(self, port: Port, vendor: str, address: int, value: int, nbytes: int) -> None:
     """A doorbell is about to ring."""
@@ -410,21 +414,26 @@ class Recorder:
     if (found := known.get(place)) is not None: return found
     raw = self._read(port, vendor, self._worlds[vendor], *place)
     value = None if raw is None else int.from_bytes(raw, "little")
-    found = known[place] = -1 if value is None else self._values[vendor, place[0]].get(value, -1)
+    values = self._values[vendor, place[0]]
+    found = known[place] = -1 if value is None else values.get(value, -1)
+    while values[first := next(iter(values))] < found: del values[first]  # signals before it are told by it
     return found
 
   def _tell_programs(self, vendor: str) -> None:
     """Name code that is new in GPU memory."""
     if self._codes is None: return
-    if (loaded := self._codes(vendor)) == self._loaded.get(vendor): return
-    self._loaded[vendor] = loaded
-    for code in loaded:
-      if self._programs.get((vendor, code.address)) is code: continue
-      self._programs[vendor, code.address] = code
-      self._argument_bytes |= {(vendor, entry): size for _, entry, size in code.kernels}
-      self._writer.blob(code.file, name := content_hash(code.file))
-      self.tell(vendor, Program(address=code.address, size=code.size, name=code.name, kind=code.kind, image=name,
-                                 kernels=[list(k) for k in code.kernels]))
+    for n, loaded in enumerate(self._codes(vendor)):
+      before, told = self._loaded.get((vendor, n), (loaded, 0))
+      if before is not loaded: told = 0  # another device has its place
+      if told == len(loaded): continue
+      self._loaded[vendor, n] = loaded, len(loaded)
+      for code in loaded[told:]: self._tell_program(vendor, code)
+
+  def _tell_program(self, vendor: str, code: Code) -> None:
+    self._argument_bytes |= {(vendor, entry): size for _, entry, size in code.kernels}
+    self._writer.blob(code.file, name := content_hash(code.file))
+    self.tell(vendor, Program(address=code.address, size=code.size, name=code.name, kind=code.kind, image=name,
+                              kernels=[list(k) for k in code.kernels]))
 
 
 def _name(world: World, parts: Parts, address: int, size: int) -> Allocation | None:
@@ -517,6 +526,7 @@ class RecordingPort:
     return event.address
 
   def munmap(self, address: int, length: int) -> None:
+    self._recorder.hides(self._vendor, address, length)
     self.inner.munmap(address, length)
     self._tell(Munmap(address=address, length=length))
 

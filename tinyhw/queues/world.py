@@ -146,6 +146,7 @@ class World(ABC):
     self.queues: list[Queue] = []
     self._live: list[tuple[Any, ...]] = []  # (address, key, allocation), by address
     self._starts: list[int] = []
+    self._hosts: list[tuple[int, int, Allocation]] = []  # (host address, key, allocation) of what is mapped
     self.freed: list[Allocation] = []
     self.used = 0  # bytes of the living
     self.version = 0  # of what is where: another one as soon as `find` may find something else
@@ -174,6 +175,26 @@ class World(ABC):
     del self._live[i], self._starts[i]
     self.used -= gone.size
     self.version += 1
+
+  def _map(self, made: Allocation, host: int) -> None:
+    """The process has it mapped there."""
+    made.host = host
+    insort(self._hosts, (host, made.key, made))
+
+  def _unmap(self, address: int, length: int) -> None:
+    """What the process has mapped from these addresses on is not mapped any more."""
+    first, last = self._between(address, length)
+    for host, _, made in self._hosts[first:last]:
+      if made.host == host: made.host = 0
+    del self._hosts[first:last]
+
+  def mapped_from(self, address: int, length: int) -> list[Allocation]:
+    """What the process has mapped from these addresses on."""
+    first, last = self._between(address, length)
+    return [made for _, _, made in self._hosts[first:last]]
+
+  def _between(self, address: int, length: int) -> tuple[int, int]:
+    return bisect_left(self._hosts, (address, -1)), bisect_left(self._hosts, (address + length, -1))
 
   def find(self, address: int) -> Allocation | None:
     """The living allocation that holds a GPU address."""

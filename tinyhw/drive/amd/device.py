@@ -83,6 +83,7 @@ class AMDRuntime(GpuRuntime):
     self.counter_hz = self.kfd.counter_hz(self.gpu)
     self._own: list[Buffer] = []
     self._images: dict[bytes, CodeImage] = {}
+    self._codes: list[LoadedCode] = []
     self.unserved = {}
     self.start_lending(_CACHE_BYTES)
     self._scratch: Buffer | None = None
@@ -287,7 +288,9 @@ class AMDRuntime(GpuRuntime):
     with self.copying, self.memory:  # the code is copied in
       self.check_usable()
       image = self._images.get(binary)
-      if image is None: image = self._images[binary] = self._place(binary)
+      if image is None:
+        image = self._images[binary] = self._place(binary)
+        self._codes.append(image.told)
       found = image.code.kernel(kernel)
       program = AMDProgram(self, image, found)
       if program.layout.unserved: self.unserved[program.name] = program.layout.unserved
@@ -303,8 +306,8 @@ class AMDRuntime(GpuRuntime):
     return [(image.address, image.code) for image in list(self._images.values())]
 
   def codes(self) -> list[LoadedCode]:
-    """What lies in GPU memory as code, with the file that it came in."""
-    return [i.told for i in list(self._images.values())]
+    """What lies in GPU memory as code, with the file that it came in: one list, which grows."""
+    return self._codes
 
   def _place(self, binary: bytes) -> CodeImage:
     code = codeobject.load(binary, arch=self.target, features=self.arch.features)

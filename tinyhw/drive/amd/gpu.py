@@ -8,7 +8,6 @@ from typing import Any
 
 from tinyhw.arch import Arch
 from tinyhw.autogen import gc_11_0_0 as gc
-from tinyhw.core.lazy import cached_property
 from tinyhw.drive.amd.kfd import Buffer, Gpu, Kfd
 from tinyhw.drive.lending import LendingRuntime
 from tinyhw.drive.queue import LoadedCode
@@ -25,7 +24,7 @@ class CodeImage:
   @property
   def address(self) -> int: return self.buffer.address
 
-  @cached_property
+  @property
   def told(self) -> LoadedCode:
     """It for who records: of each kernel its name, its entry and the bytes of its arguments."""
     kernels = tuple((k.name, self.address + k.entry_offset, k.kernarg_size) for k in self.code.kernels.values())

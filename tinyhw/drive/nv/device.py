@@ -57,6 +57,7 @@ class NVRuntime(GpuRuntime):
     qmd.declared(self.arch.compute_class, self.qmd_version)
     self._own: list[Buffer] = []
     self._images: dict[bytes, CodeImage] = {}
+    self._codes: list[LoadedCode] = []
     self._assembled: dict[bytes, bytes] = {}
     self.start_lending(_CACHE_BYTES)
     self._copies: NVProgram | None = None  # made by the first large copy
@@ -215,7 +216,9 @@ class NVRuntime(GpuRuntime):
     with self.copying, self.memory:  # the code is copied in
       self.check_usable()
       image = self._images.get(binary)
-      if image is None: image = self._images[binary] = self._place(binary)
+      if image is None:
+        image = self._images[binary] = self._place(binary)
+        self._codes.append(image.told)
       found = image.code.kernel(kernel)
     return NVProgram(self, image, found)
 
@@ -233,8 +236,8 @@ class NVRuntime(GpuRuntime):
     return CodeImage(buffer, code, self.name)
 
   def codes(self) -> list[LoadedCode]:
-    """What lies in GPU memory as code, with the file that it came in."""
-    return [i.told for i in list(self._images.values())]
+    """What lies in GPU memory as code, with the file that it came in: one list, which grows."""
+    return self._codes
 
   def loaded(self) -> list[tuple[int, CodeObject]]:
     """AMD's code objects in memory: none."""

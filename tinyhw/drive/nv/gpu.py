@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from struct import Struct
 
 from tinyhw.arch.nv import NvArch
-from tinyhw.core.lazy import cached_property
 from tinyhw.drive.base import Dim3
 from tinyhw.drive.lending import LendingRuntime
 from tinyhw.drive.nv.bare import PtxKernel
@@ -29,7 +28,7 @@ class CodeImage:
     """Of its ELF header."""
     return self.buffer.address
 
-  @cached_property
+  @property
   def told(self) -> LoadedCode:
     """It for who records: of each kernel its name, its entry and the bytes of bank 0."""
     kernels = tuple((k.name, self.address + k.text, k.bank0) for k in self.code.kernels.values())

@@ -130,15 +130,14 @@ class AmdWorld(World):
       made = next((m for (_, offset), m in self._offsets.items() if offset == call.offset & _MASK and m.kind != "VRAM"
                    and offset), None)
     if made is not None:
-      made.host = call.address
+      self._map(made, call.address)
       return
     self._door_maps.append((call.address, call.length, call.offset & _MASK))
     self._rung = {}
 
   def unmapped(self, call: Munmap) -> None:
+    self._unmap(call.address, call.length)
     end = call.address + call.length
-    for made in self.living():
-      if made.host and made.kind != "USERPTR" and call.address <= made.host < end: made.host = 0
     kept = [row for row in self._door_maps if not call.address <= row[0] < end]
     if len(kept) != len(self._door_maps): self._door_maps, self._rung = kept, {}
 

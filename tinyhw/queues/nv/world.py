@@ -168,14 +168,13 @@ class NvWorld(World):
     handle = self._waiting.pop(call.fd, None)
     if handle is None: return
     made = self._memory.get(handle)
-    if made is not None: made.host = call.address
+    if made is not None: self._map(made, call.address)
     elif "USERMODE" in _class_name(self._objects.get(handle, (0, 0))[0]):
       self._usermode[call.address] = call.length, self._gpu_of(handle)
 
   def unmapped(self, call: Munmap) -> None:
+    self._unmap(call.address, call.length)
     end = call.address + call.length
-    for made in self._memory.values():
-      if made.kind != "USER" and call.address <= made.host < end: made.host = 0
     self._usermode = {at: row for at, row in self._usermode.items() if not call.address <= at < end}
 
   # ---- submissions
