@@ -35,7 +35,7 @@ VERBS: Final = ("launch", "run", "record", "decode", "diff", "replay", "lint", "
 STAND_IN: Final = """#!{python} -IS
 import array, json, os, signal, socket, sys
 words = {first!r} + sys.argv[1:]
-if {python_!r} and words[:1] != ["-c"] and not words[:1] == [w for w in words[:1] if w.endswith(".py")]:
+if not words or words[0] not in ("tinyhw", "-c") and not words[0].endswith(".py"):
   os.execv({python!r}, [{python!r}, *words])
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
   server.connect({at!r})
@@ -96,7 +96,7 @@ def _asked(words: list[str], stdin: str, env: Mapping[str, str] | None, cwd: Pat
 def stand_in(path: Path) -> None:
   """Write a program that is called as `tinyhw`, or as Python where `path` has another name."""
   first = [path.name] if path.name == "tinyhw" else []
-  path.write_text(STAND_IN.format(python=sys.executable, first=first, python_=not first, at=_server(os.getpid())))
+  path.write_text(STAND_IN.format(python=sys.executable, first=first, at=_server(os.getpid())))
   path.chmod(0o755)
 
 

@@ -150,7 +150,7 @@ class CudaMachine(Running):
     self.gpus = [Gpu(self, card, i, vram if vram is not None else card.vram_size)
                  for i, card in enumerate(cards_named(cards))]
     self.watch: Watch | None = None
-    self.pieces: dict[int, Piece] = Pieces(self)
+    self.pieces = Pieces(self)
     self.streams: list[Stream] = []
     self.runners = self.streams
     self.handles: dict[int, Any] = {}
@@ -360,7 +360,8 @@ class CudaMachine(Running):
 
   def piece_at(self, address: int) -> Piece | None:
     """The allocation that an address is in."""
-    return next((p for p in self.pieces.values() if p.address <= address < p.address + p.size and not p.opaque), None)
+    found = self.pieces.at(address)
+    return None if found is None or found.opaque else found
 
   def gone(self, piece: Piece, name: str) -> None:
     """Remember memory that is given back."""

@@ -207,7 +207,7 @@ def mem_host_alloc(m: CudaMachine, out: int, size: int, flags: int) -> None:
 @serves("cuMemHostGetFlags")
 def mem_host_get_flags(m: CudaMachine, out: int, address: int) -> None:
   """What pinned memory was asked for with; of memory that the program had, nobody is told."""
-  piece = next((p for p in m.pieces.values() if p.address <= address < p.address + p.size), None)
+  piece = m.pieces.at(address)
   if piece is None or piece.flags is None: raise invalid(f"{address:#x} is no memory of cuMemHostAlloc")
   m.out(out, "I", piece.flags)
 

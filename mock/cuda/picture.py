@@ -127,7 +127,7 @@ def history(m: CudaMachine, address: int) -> Iterator[str]:
   if piece is not None or gone: return
   yield f"no memory was ever at {address:#x}" + (
     ", as far back as is known" if len(m.freed) == m.freed.maxlen else "")
-  below = max((p for p in m.pieces.values() if p.address <= address), key=lambda p: p.address, default=None)
+  below = m.pieces.below(address)
   if below is not None and address - below.address < 1 << 30:
     end = below.address + below.size
     yield f"{address - end:,} bytes past the end of {place(m, below, end)}"

@@ -116,7 +116,7 @@ def get_symbol_size(r: Runtime, out: int, symbol: int) -> None: r.machine.out(ou
 @runs("cudaPointerGetAttributes")
 def pointer_get_attributes(r: Runtime, out: int, address: int) -> None:
   found = cudart.cudaPointerAttributes(type=cudart.cudaMemoryTypeUnregistered, device=-2, hostPointer=address)
-  piece = next((p for p in r.machine.pieces.values() if p.address <= address < p.address + p.size), None)
+  piece = r.machine.pieces.at(address)
   if piece is not None:
     found = cudart.cudaPointerAttributes(
       type=cudart.cudaMemoryTypeManaged if piece.managed else cudart.cudaMemoryTypeHost if piece.host

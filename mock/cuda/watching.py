@@ -6,6 +6,7 @@ legacy default stream and the streams that block with it, and in a graph by its 
 """
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -85,19 +86,32 @@ class Watch(Protocol):
 
 
 class Pieces(dict[int, "Piece"]):
-  """A machine's memory by address."""
+  """A machine's memory by address; no two pieces have an address together."""
 
   def __init__(self, machine: CudaMachine) -> None:
     super().__init__()
     self._machine = machine
+    self._starts: list[int] = []
+
+  def below(self, address: int) -> Piece | None:
+    """The piece that begins at an address, or the last one before it."""
+    i = bisect_right(self._starts, address) - 1
+    return self[self._starts[i]] if i >= 0 else None
+
+  def at(self, address: int) -> Piece | None:
+    """The piece that an address is in."""
+    found = self.below(address)
+    return found if found is not None and address < found.address + found.size else None
 
   def __setitem__(self, address: int, piece: Piece) -> None:
+    if address not in self: insort(self._starts, address)
     super().__setitem__(address, piece)
     if (watch := self._machine.watch) is not None: watch.came(piece)
 
   def __delitem__(self, address: int) -> None:
     if (watch := self._machine.watch) is not None: watch.went(self[address])
     super().__delitem__(address)
+    del self._starts[bisect_left(self._starts, address)]
 
 
 class Spread:

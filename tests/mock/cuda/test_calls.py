@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import random
 import threading
 
 import numpy as np
@@ -423,3 +424,18 @@ def test_limits_are_those_of_the_capability() -> None:
   assert rows == [[2048, 32, 65536, 164 * kib, 163 * kib, kib], [1536, 16, 65536, 100 * kib, 99 * kib, kib],
                   [1536, 24, 65536, 100 * kib, 99 * kib, kib], [2048, 32, 65536, 228 * kib, 227 * kib, kib],
                   [2048, 32, 65536, 228 * kib, 227 * kib, kib], [1536, 24, 65536, 100 * kib, 99 * kib, kib]]
+
+
+def test_memory_is_found_by_any_of_its_addresses(client: Client) -> None:
+  """Among many, also when some are given back and come again."""
+  rng, live = random.Random(3), dict[int, int]()
+  for _ in range(200):
+    if len(live) > 20 and rng.random() < 0.5:
+      address = rng.choice([*live])
+      client.call("cuMemFree_v2", u64(address))
+      del live[address]
+    else: live[client.alloc(size := rng.randrange(1, 5000))] = size
+  pieces = client.machine.pieces
+  for address in (x for a, n in live.items() for x in (a - 1, a, a + n - 1, a + n)):
+    wanted = next((p for p in pieces.values() if p.address <= address < p.address + p.size), None)
+    assert pieces.at(address) is wanted

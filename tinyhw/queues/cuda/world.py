@@ -69,9 +69,8 @@ class CudaWorld(World):
     item = Item(event.address, (), made, queue=queue, effects=effects(event, self))
     found = CudaFollow([item])
     if event.entry:
-      grid, block = (tuple(n) if len(n) == 3 else (0, 0, 0) for n in (event.grid, event.block))
       at, length = (event.pieces[0][0], len(event.pieces[0][1])) if event.pieces else (0, 0)
-      found.launches.append(Launch(item, event.entry, at, length, grid, block))  # type: ignore[arg-type]
+      found.launches.append(Launch(item, event.entry, at, length, _three(event.grid), _three(event.block)))
     return found
 
   # ---- what streams have not
@@ -92,3 +91,8 @@ class CudaWorld(World):
 
   def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> CudaFollow:
     return CudaFollow()
+
+
+def _three(sizes: list[int]) -> tuple[int, int, int]:
+  """A grid or block of the capture; zeros where there is none."""
+  return (sizes[0], sizes[1], sizes[2]) if len(sizes) == 3 else (0, 0, 0)
