@@ -30,7 +30,7 @@ from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.events import Doorbell, Seen
 from tinyhw.queues.happens import arguments_at, facts_of
 from tinyhw.queues.vendors import new_again
-from tinyhw.queues.world import Allocation, Launch, World
+from tinyhw.queues.world import PAGE, Allocation, Launch, World
 
 _CARDS: Final = ("VRAM",)  # what a host leaves alone while work for it is queued; in VIDMEM there are pushbuffers too
 MOST_UNSURE: Final = 20  # numbers that are told
@@ -85,7 +85,7 @@ class Replay:
     self.unsure: list[str] = []  # what may be an address of moved memory, where nothing says that it is one
     self._queued: list[_Queued] = []  # submissions of which the program had not seen the end
     self._stored: list[tuple[Allocation, int, Any]] = []  # by the host, since the last submission
-    self._patched: dict[str, dict[int, tuple[bytes, bytes]]] = {}  # address -> its bytes in the capture, and here
+    self._patched: dict[tuple[str, int], dict[int, tuple[bytes, bytes]]] = {}  # by page; see `_patches`
     self.agains: dict[str, Again] = {}
     self._old: dict[tuple[str, int, int], bytes] = {}  # hashes of chunks, as the capture knew them last
     self._signalled: dict[str, dict[int, set[int]]] = {}
@@ -253,7 +253,13 @@ class Replay:
   def _patch(self, vendor: str, again: Again, at: int, old: int, new: int, size: int) -> None:
     there, here = old.to_bytes(size, "little"), new.to_bytes(size, "little")
     again.store(at, here)
-    self._patched.setdefault(vendor, {})[at] = there, here
+    self._patched.setdefault((vendor, at // PAGE), {})[at] = there, here
+
+  def _patches(self, vendor: str, start: int, end: int) -> Iterator[tuple[int, tuple[bytes, bytes]]]:
+    """What was changed of a range: its address, its bytes in the capture and here."""
+    for page in range((start - 7) // PAGE, (end - 1) // PAGE + 1):
+      for at, row in self._patched.get((vendor, page), {}).items():
+        if at < end and at + len(row[0]) > start: yield at, row
 
   def _tell(self, what: str, value: int, world: World) -> None:
     """Say what is not moved, though it may be an address."""
@@ -263,9 +269,9 @@ class Replay:
 
   def _look_for(self, vendor: str, made: Allocation, at: int, content: Any, again: Again) -> None:
     """Tell of numbers in data that the host has stored which would be addresses of moved memory."""
-    for place, (there, _) in self._patched.get(vendor, {}).items():  # these are known
-      offset = place - made.address - at
-      if -len(there) < offset < len(content): content[max(offset, 0):offset + len(there)] = 0
+    start = made.address + at
+    for place, (there, _) in self._patches(vendor, start, start + len(content)):  # these are known
+      content[max(place - start, 0):place - start + len(there)] = 0
     numbers = content[:len(content) & ~7].view(np.uint64)
     for start, end in again.moves.ranges():
       for place in np.flatnonzero((numbers >= start) & (numbers < end))[:MOST_UNSURE]:
@@ -273,10 +279,11 @@ class Replay:
 
   def _unmoved(self, vendor: str, address: int, here: memoryview) -> memoryview:
     """Memory as it would be where nothing had moved: what was changed for this is put back."""
-    mine = {at: row for at, row in self._patched.get(vendor, {}).items() if address <= at < address + len(here)}
+    mine = list(self._patches(vendor, address, address + len(here))) if self._patched else []
     if not mine: return here
     copy = bytearray(here)
-    for at, (there, now) in mine.items():
+    for at, (there, now) in mine:
+      if at < address: continue
       place = slice(at - address, at - address + len(now))
       if copy[place] == now: copy[place] = there
     return memoryview(copy)

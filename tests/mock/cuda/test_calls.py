@@ -434,7 +434,9 @@ def test_memory_is_found_by_any_of_its_addresses(client: Client) -> None:
       address = rng.choice([*live])
       client.call("cuMemFree_v2", u64(address))
       del live[address]
-    else: live[client.alloc(size := rng.randrange(1, 5000))] = size
+      continue
+    size = rng.randrange(1, 5000)
+    live[client.alloc(size)] = size
   pieces = client.machine.pieces
   for address in (x for a, n in live.items() for x in (a - 1, a, a + n - 1, a + n)):
     wanted = next((p for p in pieces.values() if p.address <= address < p.address + p.size), None)
