@@ -42,7 +42,7 @@ class Recording:
     """Have what a program asks of a CUDA mock recorded, where that is wanted."""
     path = self._wanted or os.environ.get("RECORD", "")
     if not path: return
-    from tinyhw.emulator.ranges import Ranges
+    from tinyhw.emulator.ptx.footprint import Footprint
     from tinyhw.mock.memory import Refused
     from tinyhw.queues.cuda.record import CudaRecorder  # as below
     if self.recorder is None or self._pid != os.getpid(): self._begin(path, list, cuda=True)
@@ -53,7 +53,7 @@ class Recording:
     def view(address: int, size: int) -> memoryview | None:
       try: return machine.space.view(address, size).data
       except PageFault: return None
-    machine.watch = CudaRecorder(self.recorder, read, view, Ranges)
+    machine.watch = CudaRecorder(self.recorder, read, view, Footprint)
 
   def _begin(self, path: str, runtimes: Callable[[], list[Any]], **more: Any) -> None:
     from tinyhw.queues.record import Recorder  # the tools of queues load where somebody records

@@ -1,7 +1,6 @@
-"""What memory a dispatch accesses: an observer that keeps ranges of bytes, for who compares them with another's."""
+"""What memory a dispatch of PTX accesses: an observer that keeps ranges of bytes, for who compares them with another's."""
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import numpy as np
@@ -11,12 +10,12 @@ from tinyhw.emulator.observe import Access, Copy, Observer
 READ, WRITTEN, ATOMIC = 1, 2, 3
 _KINDS: Final = {"load": READ, "store": WRITTEN, "atomic": ATOMIC}
 # By these a kernel orders its accesses with those of others that run beside it, or lets them do so.
-_ORDERS: Final = re.compile(r"\b(volatile|acquire|release|acq_rel|relaxed|mmio|membar|fence)\b")
+_ORDERS: Final = frozenset({"volatile", "acquire", "release", "acq_rel", "relaxed", "mmio", "membar", "fence"})
 _KEPT: Final = 1 << 16  # addresses that are put together at a time
 
 
-class Ranges(Observer):
-  """See the module: one for one dispatch of PTX. `orders`: the kernel has instructions by which it may meet others."""
+class Footprint(Observer):
+  """See the module: one for one dispatch. `orders`: the kernel has instructions by which it may meet others."""
 
   def __init__(self) -> None:
     self.orders = False
@@ -27,11 +26,9 @@ class Ranges(Observer):
   def before(self, group: Any, pc: int, instruction: Any) -> None:
     if pc in self._asked: return
     self._asked.add(pc)
-    text = str(instruction).partition(" ")[0].replace(".", " ") if "@" not in str(instruction) else str(
-      instruction).replace(".", " ")
-    atomic = re.search(r"\b(atom|red)\b", text) is not None
-    found = set(_ORDERS.findall(text))
-    self.orders |= bool(found - {"relaxed"} if atomic else found)
+    i = instruction.line.instruction
+    found = _ORDERS & {i.opcode, *i.modifiers}
+    self.orders |= bool(found - {"relaxed"} if i.opcode in {"atom", "red"} else found)
 
   def access(self, group: Any, pc: int, instruction: Any, access: Access) -> None:
     if access.segment == "global": self._keep(_KINDS[access.kind], access.addresses[access.active], access.width)
