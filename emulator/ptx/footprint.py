@@ -1,4 +1,4 @@
-"""What memory a dispatch of PTX accesses: an observer that keeps ranges of bytes, for who compares them with another's."""
+"""What memory a dispatch of PTX accesses: an observer that keeps ranges of bytes, to be compared with another's."""
 from __future__ import annotations
 
 from typing import Any, Final
