@@ -5,8 +5,10 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import NamedTuple
 
@@ -167,6 +169,18 @@ def test_core_needs_only_the_standard_library_and_numpy() -> None:
   for name in _of("tinyhw.core"):
     for found in imports(name):
       assert found.module.split(".")[0] in {"tinyhw", "numpy", *sys.stdlib_module_names}, _told(name, found)
+
+
+def test_the_linter_reads_no_package_that_need_not_be_installed() -> None:
+  """What is neither a dependency nor one of the tests' is skipped by mypy: installed or not, it says the same."""
+  settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+  wanted = {re.split(r"[^\w-]", line)[0] for line in (*settings["project"]["dependencies"],
+                                                      *settings["project"]["optional-dependencies"]["test"])}
+  there = {name for name, owners in packages_distributions().items() if wanted & set(owners)}
+  used = {i.module.split(".")[0] for name in FILES for i in imports(name)} - {"tinyhw", "tests", "__future__"}
+  skipped = {name.split(".")[0] for row in settings["tool"]["mypy"]["overrides"]
+             if row.get("follow_imports") == "skip" for name in row["module"]}
+  assert used - there - sys.stdlib_module_names == skipped
 
 
 def test_only_the_composition_root_knows_of_the_mock() -> None:
