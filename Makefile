@@ -1,4 +1,5 @@
 # Each target sets up all that it needs in .venv; Python 3.11+ and network to PyPI are enough.
+# make room R=emulator/ptx: the linters, and the tests that mirror one room (tools/room.py says which; R=? lists the rooms).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +11,7 @@ SECONDS ?= 600
 SEED ?= 0
 JOURNAL ?= .venv/campaign.json
 
-.PHONY: demo test units test-nv sweep lint docs bench fuzz gen-check clean
+.PHONY: demo test units room test-nv sweep lint docs bench fuzz gen-check clean
 
 demo: $(VENV)/.run
 	@$(BIN)/tinyhw demo
@@ -21,7 +22,10 @@ test: $(VENV)/.test
 	@$(MAKE) --no-print-directory -j2 lint units
 
 units: $(VENV)/.test
-	$(BIN)/python -m pytest --dist worksteal -n $(JOBS)
+	$(BIN)/python -m pytest --dist worksteal -n $(JOBS) $(TESTS)
+
+room: $(VENV)/.test
+	@tests=$$($(BIN)/python -m tinyhw.tools.room $(R)) && $(MAKE) --no-print-directory -j2 lint units TESTS="$$tests"
 
 # The steps that an NVIDIA card is taken up with, one after the other; ARGS="--qmd 3.0" and so on. Then all operators on
 # it, and its figures beside CUDA's. MOCKGPU=sm_90 has a mock card take them.
