@@ -20,13 +20,13 @@ class Memory:
 
 
 def finder(count: str, table: int, parameters: str, good: str, test: str, kept: str, more: str = "",
-           refused: str = "%none") -> str:
+           refused: str = "%none", linkage: str = "private") -> str:
   """The LLVM function `i1 @find(context, site, address, extent{parameters}, access)`: looks a mapping up for a site,
   whose row then says where it starts, `kept`, and its distance to the host. `count` loads %count, the number of
   mappings, `table` is where the context has their rows; `test` computes `good`, which has to hold beside
   %legal.inside, and `more` computes `kept`. `refused` is where it goes on from a mapping that does not serve."""
   return f"""
-define private i1 @find(ptr %context, ptr %site, i64 %address, i64 %extent{parameters}, i64 %access) noinline {{
+define {linkage} i1 @find(ptr %context, ptr %site, i64 %address, i64 %extent{parameters}, i64 %access) noinline {{
 {count}
   %table.at = getelementptr i8, ptr %context, i64 {table}
   %table = load ptr, ptr %table.at

@@ -13,6 +13,7 @@ import pytest
 from tinyhw import Device, launch
 from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.core.store import SUFFIX, store_in
+from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.ptx import code
 from tinyhw.emulator.ptx import kept, link
 from tinyhw.emulator.ptx.program import Program
@@ -73,6 +74,7 @@ def _forget() -> None:
   """Be as a new process is."""
   Device.close()
   code._MEMORY.clear()
+  code._BESIDE.clear()
   link._linked.cache_clear()
 
 
@@ -88,6 +90,26 @@ def test_another_process_launches_without_parsing(monkeypatch: pytest.MonkeyPatc
   def never(*_: object) -> None: raise AssertionError("parsed")
   monkeypatch.setattr(link, "parse", never)
   assert (_add(7) == _expected(7)).all()
+
+
+def test_what_kernels_have_in_common_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+  """It is a module beside each of them; so there are two texts for the first kernel, one for the next, and none for
+  another process."""
+  sent, send = list[str](), servers.Job.send
+  def seen(self: servers.Job, text: str) -> None:
+    sent.append(text)
+    send(self, text)
+  monkeypatch.setattr(servers.Job, "send", seen)
+  far = np.zeros(1 << 19, np.uint32)
+  def both() -> None:
+    assert (_add(5) == _expected(5)).all()
+    far[1 << 18] = 9
+    assert launch(TEXT, "far", 1, 1, [far], "EMU")[0][0] == 9
+  both()
+  assert ["define void @run(" in text for text in sent] == [True, False, False]
+  _forget()
+  both()
+  assert len(sent) == 3
 
 
 def test_what_is_kept_is_what_was_parsed() -> None:

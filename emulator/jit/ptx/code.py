@@ -19,6 +19,7 @@ from tinyhw.emulator.jit.ptx import (
   cluster,
   matrix,
   mbarrier,
+  module,
   multimem,
   queries,
   warp,
@@ -27,6 +28,7 @@ from tinyhw.emulator.jit.ptx import (
 )
 from tinyhw.emulator.jit.ptx.emit import Exit, Lanes, Refused
 from tinyhw.emulator.jit.ptx.inline import JitCode
+from tinyhw.emulator.jit.ptx.module import Beside
 from tinyhw.emulator.jit.ptx.shapes import Plan
 from tinyhw.emulator.jit.ptx.watched import Watch
 from tinyhw.emulator.jit.refusal import CHECKED_SLOWLY, SLOW, NotCompiled, translating
@@ -99,7 +101,7 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
   if entry is not None:
     header, data = entry
     if "refused" in header: raise Refused(header["refused"])
-    try: return _keep(key, Kernel(header, Native([data])))
+    try: return _keep(key, Kernel(header, Native([data, _beside(Beside(*header["beside"]))])))
     except (NotCompiled, KeyError, TypeError, ValueError): pass  # a file of another kind
   try:
     with translating(Refused, DecodeError): header, text = written(program, block, exact, clustered, watch)
@@ -107,12 +109,31 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
     store().save(key, {"refused": str(why)}, b"")
     keep(program.linked)
     raise
+  other = _beside(Beside(*header["beside"]))
   with servers.job(servers.LANES, host(), program.linked.lines[program.entry_name] * _LINE) as job:
     job.send(text)
     data, = job.objects()
   store().save(key, header, data)
   keep(program.linked)
-  return _keep(key, Kernel(header, Native([data])))
+  return _keep(key, Kernel(header, Native([data, other])))
+
+
+def _beside(what: Beside) -> bytes:
+  """The object file that a kernel is linked with. There are few: each is compiled once, and kept like kernels.
+
+  Raises NotCompiled.
+  """
+  text = module.shared(what)
+  key = hashlib.sha256("\n".join((text, str(host()), compiled_by())).encode()).hexdigest() + "b"
+  if (known := _BESIDE.get(key)) is not None: return known
+  entry = store().load(key)
+  if entry is None:
+    with servers.job(servers.LANES, host()) as job:
+      job.send(text)
+      entry = {}, job.objects()[0]
+    store().save(key, *entry)
+  _BESIDE[key] = entry[1]
+  return entry[1]
 
 
 def written(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
@@ -137,7 +158,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
             "shared": lanes.watch.shared, "far": lanes.watch.far, "copies": lanes.watch.copies},
           "exits": [x.row() for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
-          "sites": lanes.sites, "shapes": shapes, "widens": widens,
+          "beside": module.beside(lanes), "sites": lanes.sites, "shapes": shapes, "widens": widens,
           "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines),
           "seldom": sorted(lanes.seldom), "top": code.whole.top}, text
 
@@ -187,6 +208,7 @@ def _code(flat: Flat) -> list[Any]:
 
 
 _MEMORY: Final[dict[str, Kernel]] = {}
+_BESIDE: Final[dict[str, bytes]] = {}
 _LOCK: Final = lock()
 
 

@@ -1,20 +1,27 @@
-"""The text of a module around a kernel's blocks: how it is entered and left, and how blocks of threads are run."""
+"""The text of a module around a kernel's blocks: how it is entered and left. And that of the module beside it, which
+kernels have in common: how blocks of threads are run, and how addresses are found."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tinyhw.emulator.jit.memory import finder
 from tinyhw.emulator.jit.ptx import layout as at
 from tinyhw.emulator.jit.ptx import runner, watched
-from tinyhw.emulator.jit.values import BOOL, type_of
+from tinyhw.emulator.jit.values import BOOL
 from tinyhw.emulator.jit.vectors import ALIGNED
-from tinyhw.emulator.values.ops import U32, U64
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.emit import Lanes
 
 _WINDOW: Final = 1 << 32
-
+_COUNTED: Final = ("declare i64 @llvm.cttz.i64(i64, i1)", "declare i32 @llvm.cttz.i32(i32, i1)")
+# What a kernel's module calls of the one beside it, and intrinsics.
+_SHARED: Final = {re.findall(r"@([\w.]+)", text)[0]: text for text in (
+  *_COUNTED, "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+  "declare hidden i1 @find(ptr, ptr, i64, i64, i64, i64)", "declare hidden i1 @look(ptr, ptr, i32, i64, i64, i64)",
+  "declare hidden i1 @slow(ptr, ptr, ptr, i32, i64, i64, i64, i64)", "declare hidden i1 @lives(ptr, ptr, i64)",
+  "declare hidden void @arrived(ptr, ptr, i32, i32)")}
 
 _SEEN: Final = f"""
   %seen.at = getelementptr i8, ptr %context, i64 {at.SEEN}
@@ -34,7 +41,7 @@ def find(watches: bool) -> str:
   %aligned = icmp eq i64 %rest, 0
   %good = and i1 %legal.inside, %aligned""", "%multiples", """  %room = sub i64 %size, %extent
   %whole = lshr i64 %room, %shift
-  %multiples = add i64 %whole, 1""" + (_SEEN if watches else ""), "%other" if watches else "%none")
+  %multiples = add i64 %whole, 1""" + (_SEEN if watches else ""), "%other" if watches else "%none", "hidden")
 
 
 def look(clustered: bool) -> str:
@@ -42,7 +49,7 @@ def look(clustered: bool) -> str:
   from tinyhw.emulator.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
   test, more = runner.far() if clustered else ("", "")
   return f"""
-define private i1 @look(ptr %context, ptr %state, i32 %mask, i64 %width, i64 %access, i64 %mode) noinline {{
+define hidden i1 @look(ptr %context, ptr %state, i32 %mask, i64 %width, i64 %access, i64 %mode) noinline {{
   %row = alloca [{at.ROW} x i8]
   store [{at.ROW} x i8] zeroinitializer, ptr %row
   %row.count = getelementptr i8, ptr %row, i64 8
@@ -121,7 +128,7 @@ declare i64 @llvm.fshr.i64(i64, i64, i64)
 def slow(width: int) -> str:
   """Makes an access thread by thread: all addresses are looked up first; whether that could be."""
   return f"""
-define private i1 @slow(ptr %context, ptr %state, ptr %site, i32 %mask, i64 %size, i64 %count, i64 %access,
+define hidden i1 @slow(ptr %context, ptr %state, ptr %site, i32 %mask, i64 %size, i64 %count, i64 %access,
                         i64 %mode) noinline {{
   %width = mul i64 %size, %count
   %looked = call i1 @look(ptr %context, ptr %state, i32 %mask, i64 %width, i64 %access, i64 %mode)
@@ -213,10 +220,32 @@ def _in_cluster() -> list[str]:
   return out
 
 
+class Beside(NamedTuple):
+  """What the module beside a kernel depends on: whether it is watched, may have blocks of its cluster to talk to, has
+  barriers of clusters, and barriers that are not of the whole block; and the threads of a strand."""
+  watches: bool
+  clustered: bool
+  phases: bool
+  named: bool
+  width: int
+
+
+def beside(g: Lanes) -> Beside:
+  """What goes beside a kernel whose blocks are written."""
+  return Beside(g.watch is not None, g.plan.clustered, g.phases, g.named, g.width)
+
+
+def shared(b: Beside) -> str:
+  """The module beside a kernel. It has `run`, and calls the kernel."""
+  parts = [find(b.watches), look(b.clustered), *([runner.lives()] if b.clustered else []), slow(b.width),
+           runner.text(b.phases, b.named), "declare hidden void @kernel(ptr noalias, ptr noalias)", *_COUNTED]
+  return "\n".join([*parts, ""])
+
+
 def module(g: Lanes) -> str:
   """All of a kernel's module."""
   w, m, clustered = g.width, g.mask_type, g.plan.clustered
-  out = [f"define private void @kernel(ptr noalias %context, ptr noalias %state) {ALIGNED} {{", "entry:"]
+  out = [f"define hidden void @kernel(ptr noalias %context, ptr noalias %state) {ALIGNED} {{", "entry:"]
   # exits keep what the reference reads: also a fragment's registers that repeat others, which compiled code does not
   used = g.used | {n for x in g.exits for n, _ in x.registers}
   for n in sorted(used):
@@ -297,15 +326,6 @@ def module(g: Lanes) -> str:
           f"  store {m} %out.alive, ptr %out.alive.at", "  %out.left = load i64, ptr %left",
           f"  %out.left.at = getelementptr i8, ptr %state, i64 {at.LEFT}",
           "  store i64 %out.left, ptr %out.left.at", "  ret void", "}"]
-  declared = {k: v for k, v in g.e.declared.items()}
-  declared.pop("llvm.fshr.i64", None)
-  declared["llvm.cttz.i64"] = "declare i64 @llvm.cttz.i64(i64, i1)"
-  declared["llvm.cttz.i32"] = "declare i32 @llvm.cttz.i32(i32, i1)"
-  lives = [runner.lives()] if clustered else []
-  return "\n".join([*g.e.constants, find(g.watch is not None), look(clustered), *lives, slow(w), *out,
-                    runner.text(g.phases, g.named), *declared.values(),
-                    "!0 = !{}", '!1 = !{!"branch_weights", i32 2000, i32 1}',
+  declared = list((g.e.declared | _SHARED).values())
+  return "\n".join([*g.e.constants, *out, *declared, "!0 = !{}", '!1 = !{!"branch_weights", i32 2000, i32 1}',
                     '!2 = !{!"branch_weights", i32 1, i32 2000}', ""])
-
-
-__all__ = ["U32", "U64", "module", "type_of"]

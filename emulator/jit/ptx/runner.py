@@ -318,7 +318,7 @@ def _arrived() -> str:
   """A strand arrives at a barrier of its block and goes on. Who waited there before counts first, and a phase ends with
   the arrival that completes it, whether somebody waits or not: what comes later is of the next."""
   return f"""
-define private void @arrived(ptr %context, ptr %state, i32 %number, i32 %count) noinline {{
+define hidden void @arrived(ptr %context, ptr %state, i32 %number, i32 %count) noinline {{
   %strands.at = getelementptr i8, ptr %context, i64 {at.STRANDS}
   %strands = load i64, ptr %strands.at
   %stride.at = getelementptr i8, ptr %context, i64 {at.STRIDE}
@@ -436,7 +436,7 @@ end:
 def lives() -> str:
   """Whether a block of the cluster, so many blocks behind a strand's own one, has not ended."""
   return f"""
-define private i1 @lives(ptr %context, ptr %state, i64 %blocks.away) noinline {{
+define hidden i1 @lives(ptr %context, ptr %state, i64 %blocks.away) noinline {{
   %strands.at = getelementptr i8, ptr %context, i64 {at.STRANDS}
   %strands = load i64, ptr %strands.at
   %stride.at = getelementptr i8, ptr %context, i64 {at.STRIDE}
