@@ -14,25 +14,35 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests import command
+
 TAIL = 6000  # letters of standard error that are shown
 
 
-def run(words: Sequence[str], environment: Mapping[str, str], timeout: float = 120) -> subprocess.CompletedProcess[str]:
-  """Python with these arguments. One that takes longer is aborted, which shows its threads."""
+def run(words: Sequence[str], environment: Mapping[str, str], timeout: float = 120,
+        fresh: bool = False) -> subprocess.CompletedProcess[str]:
+  """Python with these arguments. One that takes longer is aborted, which shows its threads. `fresh`: it has imported
+  nothing; else it is forked from a process that has (`command`)."""
   began = time.time()
+  done = (_started if fresh else command.watched)(list(words), {**os.environ, **environment}, timeout)
+  if done.late: done.stderr += f"\nit did not end within {timeout:g} s"
+  if done.returncode < 0: done.stderr += native(done.pid, began)
+  return done
+
+
+def _started(words: list[str], env: Mapping[str, str], timeout: float) -> command.Ended:
   process = subprocess.Popen([sys.executable, "-X", "faulthandler", *words], text=True, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path),
-                                                          **environment})
+                             stderr=subprocess.PIPE, env={**env, "PYTHONPATH": os.pathsep.join(sys.path)})
+  late = False
   try: out, err = process.communicate(timeout=timeout)
   except subprocess.TimeoutExpired:
+    late = True
     process.send_signal(signal.SIGABRT)
-    try: out, err = process.communicate(timeout=30)
+    try: out, err = process.communicate(timeout=command.PATIENCE)
     except subprocess.TimeoutExpired:
       process.kill()
       out, err = process.communicate()
-    err += f"\nit did not end within {timeout:g} s"
-  if process.returncode < 0: err += native(process.pid, began)
-  return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+  return command.Ended(words, process.returncode, out, err, process.pid, late)
 
 
 def native(pid: int, since: float) -> str:

@@ -3,16 +3,18 @@ imported what they need.
 
 Python's start and the imports take ten times as long as most commands. Tests of just that start Python themselves.
 `tinyhw` calls the command, `python` a program's text; `stand_in` writes a program for `PATH`, so that shells start it
-so, too.
+so, too. What is left of a process that ends badly or gets stuck is told by `tests/apart.py`.
 """
 from __future__ import annotations
 
 import array
 import atexit
+import faulthandler
 import gc
 import importlib
 import json
 import os
+import resource
 import runpy
 import selectors
 import shutil
@@ -24,10 +26,11 @@ import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final, NotRequired, TypedDict
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LONGEST: Final = 1 << 20  # bytes of a request
+PATIENCE: Final = 30.0  # seconds in which a process that is aborted shows its threads
 WARM: Final = ("tinyhw.device", "tinyhw.launcher", "tinyhw.debugger", "tinyhw.mocked", "tinyhw.emulator.engines",
                "tinyhw.emulator.check.vendor", "tinyhw.emulator.jit.amdgcn", "tinyhw.emulator.jit.ptx",
                "tinyhw.mock.machine", "tinyhw.mock.nv.machine", "tinyhw.queues", "tinyhw.tensor", "llvmlite.binding")
@@ -53,10 +56,21 @@ sys.exit(code)
 
 
 class Request(TypedDict):
-  """What a process is begun with. `words` are "tinyhw" and its arguments, or those of Python."""
+  """What a process is begun with. `words` are "tinyhw" and its arguments, or those of Python. With `faults` it shows
+  where its threads stand when a signal ends it; `core` is how large a core it may leave."""
   words: list[str]
   env: dict[str, str]
   cwd: str
+  faults: NotRequired[bool]
+  core: NotRequired[list[int]]
+
+
+class Ended(subprocess.CompletedProcess[str]):
+  """A process that has ended; `late` where it was aborted, since it took longer than it may."""
+
+  def __init__(self, words: list[str], code: int, out: str, err: str, pid: int, late: bool) -> None:
+    super().__init__(words, code, out, err)
+    self.pid, self.late = pid, late
 
 
 def tinyhw(*words: str, stdin: str = "", env: Mapping[str, str] | None = None, cwd: Path | None = None,
@@ -71,10 +85,16 @@ def python(text: str, *arguments: str, stdin: str = "", env: Mapping[str, str] |
   return _asked(["-c", text, *arguments], stdin, env, cwd, timeout)
 
 
+def watched(words: list[str], env: Mapping[str, str], timeout: float) -> Ended:
+  """Python with these arguments (`-c`, `-m` or a file, and more). It shows its threads where a signal ends it, and is
+  aborted where it takes longer."""
+  return _asked(words, "", env, None, timeout, faults=True)
+
+
 def _asked(words: list[str], stdin: str, env: Mapping[str, str] | None, cwd: Path | None,
-           timeout: float) -> subprocess.CompletedProcess[str]:
-  request = Request(words=words, env=dict(os.environ if env is None else env),
-                    cwd=os.fspath(cwd or Path.cwd()))
+           timeout: float, faults: bool = False) -> Ended:
+  request = Request(words=words, env=dict(os.environ if env is None else env), cwd=os.fspath(cwd or Path.cwd()),
+                    faults=faults, core=list(resource.getrlimit(resource.RLIMIT_CORE)))
   with (tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err,
         socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server):
     given.write(stdin.encode())
@@ -84,13 +104,23 @@ def _asked(words: list[str], stdin: str, env: Mapping[str, str] | None, cwd: Pat
     rights = array.array("i", [f.fileno() for f in (given, out, err)])
     server.sendmsg([json.dumps(request).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
     pid = int(server.recv(64))
-    server.settimeout(timeout)
-    try: code = int(server.recv(64))
-    except TimeoutError:
-      os.kill(pid, signal.SIGKILL)
-      raise subprocess.TimeoutExpired(request["words"], timeout) from None
+    code = _status(server, timeout)
+    if late := code is None:
+      os.kill(pid, signal.SIGABRT if faults else signal.SIGKILL)
+      if not faults: raise subprocess.TimeoutExpired(request["words"], timeout)
+      if (code := _status(server, PATIENCE)) is None:
+        os.kill(pid, signal.SIGKILL)
+        code = _status(server, None)
+    assert code is not None
     for stream in (out, err): stream.seek(0)
-    return subprocess.CompletedProcess(request["words"], code, out.read().decode(), err.read().decode())
+    return Ended(words, code, out.read().decode(), err.read().decode(), pid, late)
+
+
+def _status(server: socket.socket, timeout: float | None) -> int | None:
+  """With what a process ends; None where it takes longer."""
+  server.settimeout(timeout)
+  try: return int(server.recv(64))
+  except TimeoutError: return None
 
 
 def stand_in(path: Path) -> None:
@@ -182,6 +212,8 @@ def _become(request: Request, streams: list[int]) -> list[str]:
   sys.stdin = open(0, encoding="utf-8", closefd=False)
   sys.stdout, sys.stderr = (open(n, "w", buffering=1 if n == 2 or os.isatty(n) else -1, encoding="utf-8", closefd=False,
                                  errors="strict" if n == 1 else "backslashreplace") for n in (1, 2))
+  if core := request.get("core"): resource.setrlimit(resource.RLIMIT_CORE, (core[0], core[1]))
+  if request.get("faults"): faulthandler.enable()
   return request["words"]
 
 
@@ -195,7 +227,7 @@ def _warm() -> None:
 
 
 def _run(words: list[str]) -> None:
-  """`tinyhw ARGUMENTS`, `-c TEXT ARGUMENTS` or `FILE.py ARGUMENTS`."""
+  """`tinyhw ARGUMENTS`, `-c TEXT ARGUMENTS`, `-m MODULE ARGUMENTS` or `FILE.py ARGUMENTS`."""
   from tinyhw.cli import main
   if words[0] == "tinyhw":
     sys.argv[:] = ["-c", *words[1:]]
@@ -203,6 +235,9 @@ def _run(words: list[str]) -> None:
   elif words[0] == "-c":
     sys.argv[:] = ["-c", *words[2:]]
     exec(compile(words[1], "<string>", "exec"), sys.modules["__main__"].__dict__)
+  elif words[0] == "-m":
+    sys.argv[:] = words[1:]
+    runpy.run_module(words[1], run_name="__main__", alter_sys=True)
   else:
     sys.argv[:] = words
     sys.path[0] = os.path.dirname(os.path.realpath(words[0]))

@@ -10,18 +10,24 @@ import pytest
 from tests import apart
 
 
+@pytest.mark.parametrize("fresh", [False, True])
 @pytest.mark.parametrize(("code", "words"), [
   ("import os\ndef deep(): os.abort()\nprint('so far', flush=True)\ndeep()",
    ["signal SIGABRT", "so far", "in deep", "Current thread"]),
   ("print('so far'); raise SystemExit(3)", ["exit status 3", "so far"]),
-  ("import time\ndef waits(): time.sleep(60)\nwaits()", ["signal SIGABRT", "in waits", "did not end within 3 s"]),
+  ("import time\ndef waits(): time.sleep(60)\nwaits()", ["signal SIGABRT", "in waits", "did not end within 1 s"]),
 ])
-def test_an_end_is_told(code: str, words: list[str]) -> None:
-  with pytest.raises(AssertionError) as caught: apart.well(apart.run(["-c", code], {}, 3 if "sleep" in code else 60))
+def test_an_end_is_told(code: str, words: list[str], fresh: bool) -> None:
+  with pytest.raises(AssertionError) as caught:
+    apart.well(apart.run(["-c", code], {}, 1 if "sleep" in code else 60, fresh))
   assert all(word in str(caught.value) for word in words), caught.value
 
 
-def test_a_good_end_is_its_output() -> None: assert apart.well(apart.run(["-c", "print(7)"], {})) == "7\n"
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_good_end_is_its_output(fresh: bool) -> None:
+  """A forked process has what the tests need imported."""
+  code = "import sys; print(7, 'tinyhw.mock.machine' in sys.modules)"
+  assert apart.well(apart.run(["-c", code], {}, fresh=fresh)) == f"7 {not fresh}\n"
 
 
 def test_native_threads_are_told_of_a_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,9 +32,10 @@ def refused(what, *args, by=Error):
 """
 
 
-def run_apart(code: str, device: str = "AMD", **environment: str) -> str:
+def run_apart(code: str, device: str = "AMD", fresh: bool = False, **environment: str) -> str:
   """The standard output of a story; it must end well."""
-  return apart.well(apart.run(["-c", HEAD.format(device=device) + code], {"MOCKGPU": "gfx1100,gfx1100", **environment}))
+  return apart.well(apart.run(["-c", HEAD.format(device=device) + code],
+                              {"MOCKGPU": "gfx1100,gfx1100", **environment}, fresh=fresh))
 
 
 CLOSED = """
