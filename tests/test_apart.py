@@ -30,6 +30,21 @@ def test_a_good_end_is_its_output(fresh: bool) -> None:
   assert apart.well(apart.run(["-c", code], {}, fresh=fresh)) == f"7 {not fresh}\n"
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_process_ends_as_ever(fresh: bool) -> None:
+  """Also one that is forked: threads, then what is asked for at the end, while modules are there, then objects."""
+  code = """
+import atexit, sys, threading
+from tinyhw.mock import machine
+class Object:
+  def __del__(self): print("objects", flush=True)
+kept = Object()
+atexit.register(lambda: print("end", machine.__name__ in sys.modules))
+threading.Thread(target=lambda: print("threads")).start()
+"""
+  assert apart.well(apart.run(["-c", code], {}, fresh=fresh)) == "threads\nend True\nobjects\n"
+
+
 def test_native_threads_are_told_of_a_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   """Where the system leaves cores in the process's folder, and gdb reads them."""
   resource = pytest.importorskip("resource")
