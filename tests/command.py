@@ -40,7 +40,7 @@ VERBS: Final = ("launch", "run", "record", "decode", "diff", "replay", "lint", "
 STAND_IN: Final = """#!{python} -IS
 import array, json, os, signal, socket, sys
 words = {first!r} + sys.argv[1:]
-if not words or words[0] not in ("tinyhw", "-c") and not words[0].endswith(".py"):
+if not words or words[0] not in ("tinyhw", "-c", "-m") and not words[0].endswith(".py"):
   os.execv({python!r}, [{python!r}, *words])
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
   server.connect({at!r})

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -65,7 +64,7 @@ def run(example: Example, place: Path) -> str:
   if "def test_" in example.text:
     (place / "test_page.py").write_text(example.text)
     plugin = () if any(e.name == "tinyhw" for e in entry_points(group="pytest11")) else ("-p", "tinyhw.testing.plugin")
-    words = [sys.executable, "-m", "pytest", *plugin, "test_page.py"]
+    words = [str(place / "bin/python"), "-m", "pytest", *plugin, "test_page.py"]
     del env["MOCKGPU"]
   lines = [line.removeprefix(PROMPT) for line in example.printed.splitlines() if line.startswith(PROMPT)]
   done = subprocess.run(words, input="\n".join(lines) + "\n", cwd=place, env=env, capture_output=True, text=True,
