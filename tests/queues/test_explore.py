@@ -5,12 +5,12 @@ import ctypes
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from tests import command
 from tests.mock.cuda.client import Client
 from tests.queues.rare import RARE, runs
 from tinyhw import Device, explored
@@ -84,7 +84,8 @@ def test_faults_that_make_no_sense_are_refused(tmp_path: Path, text: str, said: 
 
 
 def ran(place: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-  return subprocess.run([sys.executable, *arguments], cwd=place, text=True, capture_output=True,
+  command.stand_in(place / "python")
+  return subprocess.run([place / "python", *arguments], cwd=place, text=True, capture_output=True,
                         env={**os.environ, "TINYHW_TIMEOUT_S": "5", **variables})
 
 

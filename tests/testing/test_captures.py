@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.testing import forked
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.events import Note
 
@@ -46,7 +47,7 @@ def test_what_failing_tests_submitted_is_kept(pytester: pytest.Pytester, monkeyp
     monkeypatch.delenv(variable, raising=False)
   monkeypatch.setenv("PYTHONPATH", str(Path(pytest.importorskip("tinyhw").__path__[0]).parent))
   pytester.makepyfile(test_kept=TESTS)
-  done = pytester.runpytest_subprocess("--mockgpu=gfx1100", "--record-failures", "-p", "no:cacheprovider")
+  done = forked.run(pytester, "--mockgpu=gfx1100", "--record-failures")
   done.assert_outcomes(passed=4, failed=3)
   done.stdout.fnmatch_lines(["*what its queues held is kept: captures/test_kept.py_test_own.thq",
                              "tinyhw doctor captures/test_kept.py_test_own.thq"])

@@ -3,14 +3,13 @@ from __future__ import annotations
 
 import os
 import random
-from importlib.metadata import entry_points
 
 import pytest
 
 from tests.conftest import build
+from tests.testing import forked
 
 pytest_plugins = ["pytester"]
-INSTALLED = any(e.name == "tinyhw" for e in entry_points(group="pytest11"))
 KERNELS = """
 define amdgpu_kernel void @poke(ptr addrspace(1) %p, i64 %offset) #0 {
   %q = getelementptr i8, ptr addrspace(1) %p, i64 %offset
@@ -82,8 +81,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
 
 def run(project: pytest.Pytester, body: str, *options: str) -> pytest.RunResult:
   project.makepyfile(test_user=HEAD + body)
-  plugin = () if INSTALLED else ("-p", "tinyhw.testing.plugin")
-  return project.runpytest_subprocess(*plugin, "-p", "no:cacheprovider", *options)
+  return forked.run(project, *options)
 
 
 def test_tests_run_on_the_cards_asked_for(project: pytest.Pytester) -> None:
@@ -209,8 +207,8 @@ def test_bad_arguments(project: pytest.Pytester) -> None:
   done.stderr.fnmatch_lines(["*no card is called 'gfx9999'; the mock has gfx1100*"])
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
-@pytest.mark.parametrize("session", [(), ("--mockgpu=gfx1100",), ("--mockgpu=0",)])
+@pytest.mark.parametrize(("session", "workers"), [
+  ((), ()), (("--mockgpu=gfx1100",), ()), (("--mockgpu=0",), ()), (("--mockgpu=gfx1100",), ("-n", "1"))])
 def test_a_wrong_marker_fails_its_test_alone(project: pytest.Pytester, session: tuple[str, ...],
                                              workers: tuple[str, ...]) -> None:
   markers = {"'gfx9999'": "no card is called 'gfx9999'; the mock has gfx1100", "''": "no card is called ''",
@@ -245,8 +243,8 @@ def test_emulated(): assert Device.chosen is None
 
 @pytest.mark.parametrize(("session", "workers"), [
   ("", ()), ("gfx1100", ("-n", "0")), ("gfx1201", ("--import-mode=append",)), ("", ("-n", "2")),
-  ("gfx1100", ("-n", "2")), ("sm_80", ("-n", "1", "--dist=loadfile")), ("sm_80", ("--tx=2*popen", "--dist=each")),
-  ("gfx1201", ("-n", "2", "--import-mode=importlib"))])
+  ("gfx1100", ("-n", "1")), ("sm_80", ("-n", "1", "--dist=loadfile")), ("sm_80", ("--tx=2*popen", "--dist=each")),
+  ("gfx1201", ("-n", "1", "--import-mode=importlib"))])
 def test_each_test_has_the_machine_that_it_asks_for(project: pytest.Pytester, session: str,
                                                    workers: tuple[str, ...]) -> None:
   """In any process: what the plugin has set is no wish of the user's."""
@@ -256,7 +254,7 @@ def test_each_test_has_the_machine_that_it_asks_for(project: pytest.Pytester, se
   done.assert_outcomes(passed=10 if "--dist=each" in workers else 5, warnings=session == "gfx1201")
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
 @pytest.mark.parametrize("session", [(), ("--mockgpu=sm_80",)])
 def test_what_the_user_has_set_stays(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch,
                                      session: tuple[str, ...], workers: tuple[str, ...]) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.testing.test_plugin import INSTALLED
+from tests.testing import forked
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.testing.machines import Wanted
 from tinyhw.testing.plugin import need
@@ -55,8 +55,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
 
 def run(project: pytest.Pytester, body: str, *options: str) -> pytest.RunResult:
   project.makepyfile(test_user=HEAD + body)
-  plugin = () if INSTALLED else ("-p", "tinyhw.testing.plugin")
-  return project.runpytest_subprocess(*plugin, "-p", "no:cacheprovider", *options)
+  return forked.run(project, *options)
 
 
 def test_each_fails_alone_with_its_own_cause(project: pytest.Pytester) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import threading
-from importlib.metadata import entry_points
 from pathlib import Path
 
-INSTALLED = any(e.name == "tinyhw" for e in entry_points(group="pytest11"))
+from tests import command
+from tests.testing import forked
+
 TESTS = """
 import pytest
 from tinyhw import Tensor
@@ -27,8 +27,10 @@ def test_the_prompt_opens_at_the_last_dispatch_of_a_test_that_fails(tmp_path: Pa
   terminal, side = os.openpty()
   environment = {**os.environ, "TMPDIR": str(tmp_path / "captures"), "TERM": "dumb", "COLUMNS": "200",
                  "PYTEST_ADDOPTS": "", "XDG_STATE_HOME": str(tmp_path)}
-  child = subprocess.Popen([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist",
-                            *([] if INSTALLED else ["-p", "tinyhw.testing.plugin"]), "--tinyhw-debug", "test_it.py"],
+  command.stand_in(tmp_path / "python")
+  child = subprocess.Popen([tmp_path / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist",
+                            *([] if forked.INSTALLED else ["-p", "tinyhw.testing.plugin"]), "--tinyhw-debug",
+                            "test_it.py"],
                            cwd=tmp_path, env=environment, stdin=side, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
   os.close(side)
   os.write(terminal, b"next\nquit\n")
@@ -40,8 +42,8 @@ def test_the_prompt_opens_at_the_last_dispatch_of_a_test_that_fails(tmp_path: Pa
   assert child.returncode == 1, text
   assert text.count("tinyhw queue debugger") == 1 and "breakpoint 1: dispatch 0" in text, text
   assert "RELEASE_MEM" in text.partition("breakpoint 1: dispatch 0")[2], text  # behind `next`
-  command = re.search(r"^tinyhw debug -b 'dispatch 0' (\S+)$", text, re.M)
-  assert command is not None and Path(command[1]).is_file(), text
+  again = re.search(r"^tinyhw debug -b 'dispatch 0' (\S+)$", text, re.M)
+  assert again is not None and Path(again[1]).is_file(), text
   assert [f.name for f in (tmp_path / "captures").glob("tinyhw-debug-*/*")] == ["test_wrong.thq"]  # and no other
   told = text.partition("dispatch 0, the last one:")[2]
   assert re.search(r"^=> .* DISPATCH_DIRECT\(.*kernel e_2_", told, re.M), text
