@@ -1,7 +1,7 @@
 """Kernels of every compiler of the corpus, on every engine, against NumPy.
 
-The quick run launches half of the kernels of the newest Triton with one of the engines, and a smaller sample of the
-rest; the thorough run everything. `python -m tests.corpus.corpus` prints the table.
+The quick run launches a quarter of the kernels of the newest Triton with one of the engines, and a smaller sample of
+the rest; the thorough run everything. `python -m tests.corpus.corpus` prints the table.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def chosen() -> list[tuple[Entry, str]]:
   out = []
   for k, entry in enumerate(ALL):
     dice = zlib.crc32(entry.id.encode())
-    one_in = 2 if entry.compiler == NEWEST else 8 if entry.language == "Triton" else 14
+    one_in = 4 if entry.compiler == NEWEST else 12 if entry.language == "Triton" else 20
     if dice // 7 % one_in or entry.language != "Triton" and entry.case in SLOW: continue
     out.append((entry, ENGINES[(dice + k) % 3]))
   return out

@@ -11,7 +11,7 @@ import pytest
 from tests.emulator.test_hwreg import Bench
 from tests.emulator.test_jit import TABLE, descriptor, differences, encode, inputs, outcome, prologue, store
 from tests.emulator.test_jit_single import by_code, difference
-from tests.strength import seed
+from tests.strength import THOROUGH, seed
 from tinyhw.core.errors import EncodeError
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.amdgcn.gfx9.matrix import MFMA, SMFMAC, shape
@@ -37,7 +37,7 @@ def matrix(rng: random.Random, mnemonic: str) -> bytes:
 def test_products_of_any_bits(mnemonic: str, lanes: int) -> None:
   """Random operands and modifiers; a third of the inputs are special values. Nothing is left to the reference."""
   rng = random.Random(mnemonic)
-  code = prologue(lanes) + b"".join(matrix(rng, mnemonic) for _ in range(20))
+  code = prologue(lanes) + b"".join(matrix(rng, mnemonic) for _ in range(40 if THOROUGH else 12))
   data = inputs(rng)
   expected, found = (outcome(run, code, data, descriptor(lanes)) for run in (dispatch, compiled))
   assert not isinstance(expected[0], type) and not differences(expected[0], found[0], lanes).size

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.strength import examples
 from tinyhw.emulator.amdgcn import all_tables  # noqa: F401  # registers the meanings of every generation
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS, Meaning
 from tinyhw.emulator.check.arrays import SHADOW_OPS
@@ -59,18 +60,18 @@ def results(meaning: Meaning, o: Any, operands: list[Value]) -> list[Value]:
   return list(found) if isinstance(found, tuple) else [found]
 
 
-def draws(meaning: Meaning) -> Iterator[tuple[np.random.Generator, list[Value], list[Value]]]:
+def draws(meaning: Meaning, count: int) -> Iterator[tuple[np.random.Generator, list[Value], list[Value]]]:
   rng = np.random.default_rng(zlib.crc32(meaning.mnemonic.encode()))
-  for _ in range(6):
+  for _ in range(examples(count)):
     values = [numbers(rng, t) for t in types_of(meaning)]
     yield rng, values, [shadows(rng, v.dtype) for v in values]
 
 
 @pytest.mark.parametrize("meaning", ALL, ids=lambda m: m.mnemonic)
 def test_undefined_bits_reach_no_others(meaning: Meaning) -> None:
-  for rng, values, undefined in draws(meaning):
+  for rng, values, undefined in draws(meaning, 4):
     shadowed = results(meaning, SHADOW_OPS, [SHADOW_OPS.made(v, s) for v, s in zip(values, undefined)])
-    for _ in range(8):
+    for _ in range(4):
       other = results(meaning, Ops, [flipped(rng, v, s) for v, s in zip(values, undefined)])
       for got, plain in zip(shadowed, other):
         value, shadow = SHADOW_OPS.parts(got)
@@ -81,7 +82,7 @@ def test_undefined_bits_reach_no_others(meaning: Meaning) -> None:
 
 @pytest.mark.parametrize("meaning", ALL, ids=lambda m: m.mnemonic)
 def test_of_defined_values_all_is_defined_and_the_same(meaning: Meaning) -> None:
-  for _, values, _ in draws(meaning):
+  for _, values, _ in draws(meaning, 2):
     for got, plain in zip(results(meaning, SHADOW_OPS, values), results(meaning, Ops, values)):
       value, shadow = SHADOW_OPS.parts(got)
       assert shadow is None and np.array_equal(np.asarray(value).view(np.uint8), np.asarray(plain).view(np.uint8))

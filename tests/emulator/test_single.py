@@ -39,7 +39,7 @@ def groups(gpu: str, size: int = 20) -> list[list[str]]:
                          ids=lambda x: x if isinstance(x, str) else x[0])
 def test_instructions(gpu: str, names: list[str]) -> None:
   machine = bench(gpu)
-  wrong = [d for name in names for d in machine.check(name, of=1 if THOROUGH else 3)]
+  wrong = [d for name in names for d in machine.check(name, of=1 if THOROUGH else 5)]
   assert not wrong, "\n".join(map(str, wrong))
 
 

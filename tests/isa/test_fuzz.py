@@ -16,7 +16,7 @@ from tinyhw.isa.amdgcn import Instruction, Table, table
 from tinyhw.isa.amdgcn.codes import SDWA_SELECTIONS
 from tinyhw.tools.ledger.llvm import LLVM_MC, disassembled
 
-WORDS = 6000
+WORDS = 4000
 WAVE64 = "+wavefrontsize64"  # has matrices of its own
 HALVES = "LLVM 19 has no text for the upper half of a register here, outside of its mode true16"
 IMAGE = "LLVM 19 has no form with so many registers, and shows the first one it has"

@@ -13,7 +13,7 @@ from tinyhw import Device
 pytest.importorskip("sklearn")
 digits = example("digits")
 as_it_was = device_as_it_was
-STEPS = 20 if THOROUGH else 5
+STEPS = 20 if THOROUGH else 4
 
 
 def test_it_learns() -> None:
