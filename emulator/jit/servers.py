@@ -5,6 +5,7 @@ other. A text over which LLVM ends or never ends costs its process, and nothing 
 """
 from __future__ import annotations
 
+import hashlib
 import os
 import select
 import site
@@ -25,6 +26,7 @@ from tinyhw.emulator.jit.refusal import CompilerFailed, NotCompiled
 
 QUICK, HOT, LANES = range(3)  # as in `compiler`, which this process does not import
 SECONDS: Final = (20.0, 60.0)  # of a processor, that LLVM may take over a program: the first time, and when it is hot
+AT_HAND: Final = 256  # object files in memory, of each server
 _SHARE: Final = 0.05  # of a processor, that LLVM gets on the busiest machine: what gets less stands still
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 REQUEST: Final = struct.Struct("<IBBI")  # number, how (`compiler`), bytes of the processor's name, bytes of text
@@ -47,6 +49,12 @@ class Server:
     self.limit = SECONDS[hot]  # of a processor, for what is compiled now
     self._began = self._spent = 0.0  # when the last text was sent, and what the process had taken until then
     self._number = 0
+    self.known: dict[bytes, bytes] = {}  # object files by the digest of their text; the last are the newest
+
+  def keep(self, digest: bytes, data: bytes) -> None:
+    """Have an object file at hand for the next job that wants it."""
+    self.known[digest] = data
+    if len(self.known) > AT_HAND: del self.known[next(iter(self.known))]
 
   def start(self) -> None:
     """Have a process, without waiting until it is ready. Raises CompilerFailed."""
@@ -156,11 +164,16 @@ class Server:
 
 
 class Job:
-  """The texts of one program, which are compiled as soon as they are sent. The server is this job's until its end."""
+  """The texts of one program, which are compiled as soon as they are sent. The server is this job's until its end.
+
+  Programs have texts in common: what the server has compiled before is at hand.
+  """
 
   def __init__(self, server: Server, host: Host, seconds: float, how: int = QUICK) -> None:
     self._server, self._host, self._seconds, self._how = server, host, seconds, how
-    self._numbers: list[int] = []
+    self._wanted: list[bytes] = []  # what was sent, by its digest
+    self._found: dict[bytes, bytes] = {}
+    self._sent: dict[int, bytes] = {}  # what is being compiled
 
   def __enter__(self) -> Job:
     self._server.lock.acquire()
@@ -177,15 +190,22 @@ class Job:
 
   def send(self, text: str) -> None:
     """Have a text compiled. Raises CompilerFailed."""
-    self._numbers.append(self._server.send(text, self._host, time.monotonic() + self._seconds, self._how))
+    digest = hashlib.sha256(f"{self._how} {self._host}\n{text}".encode()).digest()
+    self._wanted.append(digest)
+    if (known := self._server.known.get(digest)) is not None: self._found[digest] = known
+    elif digest not in self._sent.values():
+      until = time.monotonic() + self._seconds
+      self._sent[self._server.send(text, self._host, until, self._how)] = digest
 
   def objects(self) -> list[bytes]:
     """The object files in the order of texts. Raises NotCompiled, and CompilerFailed when LLVM ends, or does not."""
-    until, found = time.monotonic() + self._seconds, dict[int, bytes]()
-    while len(found) < len(self._numbers):
+    until = time.monotonic() + self._seconds
+    while self._sent:
       number, data = self._server.receive(until)
-      if number in self._numbers: found[number] = data  # others are a job's that came to no end
-    return [found[n] for n in self._numbers]
+      if (digest := self._sent.pop(number, None)) is None: continue  # of a job that came to no end
+      self._found[digest] = data
+      self._server.keep(digest, data)
+    return [self._found[digest] for digest in self._wanted]
 
 
 _SERVERS: Final = (Server(False), Server(True))

@@ -48,9 +48,37 @@ def jit(*arguments: Any, **more: Any) -> Any: return choose(*arguments, engine="
 
 
 def one(server: servers.Server, *texts: str, seconds: float = 60) -> list[bytes]:
+  """Objects of texts, by a server that has nothing at hand."""
+  server.known.clear()
+  return another(server, *texts, seconds=seconds)
+
+
+def another(server: servers.Server, *texts: str, seconds: float = 60) -> list[bytes]:
   with servers.Job(server, host(), seconds) as job:
     for text in texts: job.send(text)
     return job.objects()
+
+
+def test_what_was_compiled_before_is_at_hand(server: servers.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+  """By its whole text and how it is compiled; what failed is tried again, and the oldest goes."""
+  sent, send = list[str](), servers.Server.send
+  def seen(self: servers.Server, text: str, *how: Any) -> int:
+    sent.append(text)
+    return send(self, text, *how)
+  monkeypatch.setattr(servers.Server, "send", seen)
+  monkeypatch.setattr(servers, "AT_HAND", 2)
+  texts = [GOOD.replace("@run", f"@f{n}") for n in range(3)]
+  first = [*another(server, texts[0], texts[0]), *another(server, texts[1], texts[0])]
+  assert first[0] == first[1] == first[3] != first[2] and sent == texts[:2]
+  assert another(server, texts[1], texts[2]) == [first[2], *another(server, texts[2])] and sent == texts
+  assert another(server, texts[0]) == first[:1] and sent == [*texts, texts[0]]
+  with servers.Job(server, host(), 60, servers.HOT) as job:
+    job.send(texts[0])
+    job.objects()
+  assert len(sent) == 5
+  for _ in range(2):
+    with pytest.raises(NotCompiled): another(server, "no text")
+  assert len(sent) == 7
 
 
 def test_objects_come_in_the_order_of_texts(server: servers.Server) -> None:

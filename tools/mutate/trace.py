@@ -148,6 +148,7 @@ class Memories:
     """Empty it all."""
     for remembered in self._caches: remembered.cache_clear()
     for module, name in COMPILED: getattr(sys.modules.get(module), name, {}).clear()
+    for server in getattr(sys.modules.get("tinyhw.emulator.jit.servers"), "_SERVERS", ()): server.known.clear()
 
 
 def processor() -> float:
