@@ -1,5 +1,5 @@
 # Each target sets up all that it needs in .venv; Python 3.11+ and network to PyPI are enough.
-# make room R=emulator/ptx: the linters, and the tests that mirror one room (tools/room.py says which; R=? lists the rooms).
+# make room R=emulator/ptx: the linters, and for a minute the tests that mirror one room (tools/room.py; R=? lists the rooms).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,7 +25,7 @@ units: $(VENV)/.test
 	$(BIN)/python -m pytest --dist worksteal -n $(JOBS) $(TESTS)
 
 room: $(VENV)/.test
-	@tests=$$($(BIN)/python -m tinyhw.tools.room $(R)) && $(MAKE) --no-print-directory -j2 lint units TESTS="$$tests"
+	@tests=$$($(BIN)/python -m tinyhw.tools.room $(R)) && $(MAKE) --no-print-directory -j2 lint units TESTS="--within 60 $$tests"
 
 # The steps that an NVIDIA card is taken up with, one after the other; ARGS="--qmd 3.0" and so on. Then all operators on
 # it, and its figures beside CUDA's. MOCKGPU=sm_90 has a mock card take them.

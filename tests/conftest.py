@@ -9,6 +9,8 @@ import signal
 import sys
 import tempfile
 import threading
+import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -31,6 +33,8 @@ os.environ.pop("CACHEDB", None)
 # would each `gc.collect()` of a test, were not out of its sight what is there to stay.
 gc.set_threshold(20_000)
 SETTLED = 16    # modules, after which what is left counts as there to stay
+TOGETHER = 8    # tests of a file that stay together where not all may run
+_began = time.monotonic()
 
 # Processes that tests start find bytecode, also where the environment has Python write none: it is in a folder of the
 # run's own, which workers of pytest inherit.
@@ -59,6 +63,24 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
   terminal = session.config.pluginmanager.get_plugin("terminalreporter")
   if THOROUGH and terminal: terminal.write_line(f"{VARIABLE}={SEED}")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+  parser.addoption("--within", type=float, metavar="SECONDS",
+                   help="begin no test later; those that are left out lie in all files (make room)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+  """Where time is short, tests run a few of each file at a time."""
+  if config.getoption("within") is None: return
+  place = {item: n // TOGETHER for n, item in enumerate(items)}
+  items.sort(key=lambda item: zlib.crc32(f"{item.path} {place[item]}".encode()))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+  within = item.config.getoption("within")
+  if within is not None and time.monotonic() - _began > within: pytest.skip(f"it would begin after {within:g} s")
 
 
 def settle() -> None:

@@ -1,8 +1,11 @@
 """`make room R=...`: which tests mirror a room is a rule."""
 from __future__ import annotations
 
+import os
+
 import pytest
 
+from tests import command
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.tools import room
 
@@ -38,3 +41,10 @@ def test_an_unknown_room_names_those_that_there_are(name: str, capsys: pytest.Ca
 def test_the_command_prints_one_line_for_pytest(capsys: pytest.CaptureFixture[str]) -> None:
   assert room.main(["wire"]) == 0
   assert capsys.readouterr().out == " ".join(f"tests/{name}" for name in _names("wire")) + "\n"
+
+
+@pytest.mark.parametrize(("seconds", "said"), [("0", "9 skipped"), ("600", "9 passed")])
+def test_no_test_begins_when_the_time_is_over(seconds: str, said: str) -> None:
+  words = ["-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "--within", seconds, "tests/test_digits.py"]
+  done = command.watched(words, {**os.environ, "PYTEST_ADDOPTS": ""}, 120)
+  assert done.returncode == 0 and said in done.stdout, done.stdout + done.stderr
