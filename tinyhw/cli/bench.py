@@ -228,7 +228,8 @@ CASES = (
     for cpu in ("gfx1100", "gfx942", "sm_80")
     for name, title in (("plain", "a product each"), ("lds", "sum rows in LDS"), ("reduce", "sum blocks in LDS"),
                         ("matmul", "multiply matrices by tiles in LDS"), ("scratch", "with scratch"),
-                        *([("copies", "sum rows that cp.async brings")] if cpu == "sm_80" else []))),
+                        *([("copies", "sum rows that cp.async brings"), ("calls", "sum rows in a function")]
+                          if cpu == "sm_80" else []))),
   *(Case(f"record-{d.lower()}", f"{d} mock: training step of 784-128-10, recorded (LLVM: not recorded, at most 1.3x)",
          partial(overheads.recorded, d, cards, True), llvm=partial(overheads.recorded, d, cards, False))
     for d, cards in RECORDED_ON),

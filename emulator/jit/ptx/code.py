@@ -124,7 +124,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   _taken(program.function(name))
   code = JitCode(program, name)
   plan = Plan(code, block, exact, clustered)
-  lanes = Lanes(plan, _watched(flat, watch) if watch else None)
+  lanes = Lanes(plan, _watched(code, watch) if watch else None)
   text = blocks.text(lanes)
   masks = [[(plan.blocks[q].pc, plan.blocks[q].instance, at) for q, at in x.masks] for x in lanes.exits]
   stride = -(-max(lanes.room, *(x.size for x in lanes.exits), 0) // 64) * 64
@@ -142,10 +142,10 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
           "seldom": sorted(lanes.seldom), "top": code.whole.top}, text
 
 
-def _watched(flat: Flat, watch: str) -> Watch:
+def _watched(code: JitCode, watch: str) -> Watch:
   """How a kernel is watched. Raises Refused for one that is not proven."""
   from tinyhw.emulator.check.ptx.paths import prove
-  proof = prove(flat)
+  proof = prove(code.whole)
   if proof.why: raise Refused(f"not proven: {proof.why}")
   return Watch(proof.shared, proof.far, watch == TRACKS, proof.copies)
 

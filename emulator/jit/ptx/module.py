@@ -119,14 +119,14 @@ declare i64 @llvm.fshr.i64(i64, i64, i64)
 
 
 def slow(width: int) -> str:
-  """Makes an access thread by thread: all addresses are looked up first; whether that could be."""
+  """Makes an access thread by thread, or `reads` what is there: all addresses are looked up first; whether that could
+  be."""
   return f"""
 define private i1 @slow(ptr %context, ptr %state, ptr %site, i32 %mask, i64 %size, i64 %count, i64 %access,
-                        i64 %mode) noinline {{
+                        i64 %mode, i1 %reads) noinline {{
   %width = mul i64 %size, %count
   %looked = call i1 @look(ptr %context, ptr %state, i32 %mask, i64 %width, i64 %access, i64 %mode)
   %hosts = getelementptr i8, ptr %context, i64 {at.HOSTS}
-  %reads = icmp eq i64 %access, 1
   br i1 %looked, label %move, label %fail
 move:
   %left = phi i32 [ %mask, %0 ], [ %rest, %moved ]
