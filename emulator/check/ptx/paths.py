@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from tinyhw.emulator.check.ptx import groups
 from tinyhw.emulator.check.ptx.effects import Effects, effects
 from tinyhw.emulator.ptx import bind, memory, operands
 from tinyhw.emulator.ptx.scope import Line
@@ -28,6 +29,10 @@ _KNOWN: Final = frozenset({
 _OTHERS: Final = frozenset({"call", "griddepcontrol", "setmaxnreg", "nanosleep"})  # that are bound elsewhere
 _ELSEWHERE: Final = frozenset({"async", "bulk", "tensor"})
 _TOLD: Final = frozenset({"bulk", "tensor", "mbarrier", "reduce", "prefetch"})  # of cp.async what others wait for
+# of copies in bulk what watched code leaves to the reference
+_SELDOM: Final = frozenset({"prefetch", "cp_mask", "reduce", "multicast::cluster", "im2col", "im2col::w",
+                            "im2col::w::128", "tile::gather4", "tile::scatter4", "im2col_no_offs", "cta_group::1",
+                            "cta_group::2"})
 _CELL: Final = 4  # bytes, at most, that a cell stands for
 _FULL: Final = 0xFFFFFFFF
 
@@ -38,28 +43,48 @@ Fact = int | tuple[int, int, bool]
 @dataclass(frozen=True)
 class Proof:
   """`why` is "" for a kernel that is proven, else what is not. `shared` and `far` are the bytes of the smallest access
-  to shared and to global memory, 4 at most; `copies`: it has cp.async."""
+  to shared and to global memory, 4 at most; `copies`: it has cp.async; `ordered`: its warps are ordered by more than
+  barriers of their block; `stores` and `products`: copies in bulk read shared memory, wgmma does."""
   why: str
   shared: int = _CELL
   far: int = _CELL
   copies: bool = False
+  ordered: bool = False
+  stores: bool = False
+  products: bool = False
 
 
-def prove(whole: Whole) -> Proof:
-  """Look at all paths of a kernel, through the functions that stand in its text."""
+def prove(whole: Whole, threads: int) -> Proof:
+  """Look at all paths of a kernel for blocks of so many threads, through the functions that stand in its text."""
   lines = whole.flat.lines
   does = {k: _effects(whole, k) for s in whole.cut.starts for k in range(s, whole.cut.ends[s])}
   constants = _constants(lines, does)
   why = next((text for k, d in does.items() if not whole.calls(k) and whole.lands(k) is None
               and (text := _unknown(lines[k], d, constants))), "")
-  if not why: why = _unwritten(whole, does)
+  if not why: why = _unwritten(whole, does) or groups.unready(lines, does, whole.following)
   if why: return Proof(why)
   sizes = {"shared": _CELL, "global": _CELL}
   for k in does:
     space, size = _accessed(lines[k])
     for near in sizes:
       if size and space in {near, memory.GENERIC}: sizes[near] = min(sizes[near], size)
-  return Proof("", sizes["shared"], sizes["global"], any(map(_copies, does.values())))
+  return Proof("", sizes["shared"], sizes["global"], any(map(_copies, does.values())),
+               any(_orders(lines[k], threads) for k in does),
+               any(d.opcode == "cp" and "bulk_group" in d.modifiers for d in does.values()),
+               any(d.opcode == "wgmma" for d in does.values()))
+
+
+def _orders(line: Line, threads: int) -> bool:
+  """Whether an instruction orders some warps of a block."""
+  i = line.instruction
+  if i.opcode == "mbarrier": return i.modifiers[0] != "pending_count"
+  if i.opcode in {"cp", "st", "fence"}: return bool({"bulk", "mbarrier", "proxy"} & {*i.modifiers})
+  if i.opcode == "wgmma": return True
+  if i.opcode not in {"bar", "barrier"} or i.modifiers[:1] in {("warp",), ("cluster",)}: return False
+  given = [*i.operands]
+  if "red" in i.modifiers: given = given[1:-1]
+  numbers = [operands.immediate(line, o, "u32") for o in given]
+  return "arrive" in i.modifiers or numbers[0] is None or len(numbers) > 1 and numbers[1] != threads
 
 
 def _effects(whole: Whole, k: int) -> Effects:
@@ -100,14 +125,29 @@ def _constants(lines: Sequence[Line], does: dict[int, Effects]) -> dict[int, int
 def _unknown(line: Line, does: Effects, constants: dict[int, int]) -> str:
   """Why watched code does not take an instruction."""
   i = line.instruction
-  if _copies(does): return ""
+  if _copies(does) or i.opcode in {"fence", "membar"}: return ""
+  if i.opcode == "mbarrier" and "inval" not in does.modifiers and not _far(does): return ""
+  if i.opcode == "wgmma" or _in_bulk(does): return ""
   if i.opcode in _OTHERS or i.opcode in bind.BINDERS.keys() - bind.PURE - _KNOWN: return i.name
-  if does.modifiers & _ELSEWHERE or any("cluster" in m for m in does.modifiers): return i.name
+  if does.modifiers & _ELSEWHERE or _far(does): return i.name
   if does.members is None: return ""
   register = operands.register(line, does.members)
   if register is not None: members = constants.get(register.number)
   else: members = operands.immediate(line, does.members, "b32")
   return "" if members is not None and int(members) & _FULL == _FULL else f"the members of {i.name}"
+
+
+def _in_bulk(does: Effects) -> bool:
+  """Whether it copies in bulk between shared and global memory, or groups such copies; or tells an mbarrier of
+  cp.async."""
+  m = does.modifiers
+  if does.opcode != "cp" or "async" not in m or m & _SELDOM: return False
+  return "bulk" in m or "mbarrier" in m
+
+
+def _far(does: Effects) -> bool:
+  """Whether it is for a block that may be another one of the cluster."""
+  return any("cluster" in m for m in does.modifiers)
 
 
 def _copies(does: Effects) -> bool:

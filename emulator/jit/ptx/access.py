@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import layout, remote, stack, watched
+from tinyhw.emulator.jit.ptx import clocks, layout, remote, stack, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info, Shape
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather
@@ -262,7 +262,7 @@ def _on_stacks(g: Lanes, base: Value, steps: tuple[int, ...] | None) -> tuple[Va
 def load(g: Lanes, site: Site, there: Value | None = None) -> list[Value]:
   """The elements of each thread, unsigned. `there` are those that load, where the site does not say so."""
   values = _load(g, site)
-  watched.touched(g, site, watched.LOAD, there)
+  watched.touched(g, site, clocks.LOAD, there)
   return values
 
 
@@ -321,11 +321,11 @@ def _apart(g: Lanes, pointer: str, steps: Sequence[int], site: Site, dtype: Any)
   return out
 
 
-def store(g: Lanes, site: Site, values: Sequence[Value], kind: str = watched.STORE) -> None:
+def store(g: Lanes, site: Site, values: Sequence[Value], kind: str = clocks.STORE) -> None:
   """Store the elements of each thread; the highest thread wins at one address. `kind`: what watched code calls it."""
   if site.stack is not None:
     for k, v in enumerate(values): stack.put(g, site.stack + k * site.size, v, site.mask)
-    return watched.touched(g, site, watched.STORE)
+    return watched.touched(g, site, clocks.STORE)
   e, w, a = g.e, g.width, Accessor(g, site)
   t = f"i{8 * site.size}"
   raw = [v.view(operands._RAW[site.size]) for v in values]
@@ -368,7 +368,7 @@ def store(g: Lanes, site: Site, values: Sequence[Value], kind: str = watched.STO
     return []
 
   def act() -> None:
-    seen = g.watch is not None and kind == watched.STORE and not site.own and not (site.one and any(
+    seen = g.watch is not None and kind == clocks.STORE and not site.own and not (site.one and any(
       v.wide for v in raw))
     changes = _unlike(g, site, raw) if seen else None
     a.run(fast, list)

@@ -205,8 +205,8 @@ def column_load(rank: int, several: bool) -> Routine:
   return r
 
 
-def tensor_load(rank: int, several: bool) -> Routine:
-  """Copies a box of a tensor into shared memory."""
+def tensor_load(rank: int, several: bool, noted: bool) -> Routine:
+  """Copies a box of a tensor into shared memory; `noted`: in cells (`spans`)."""
   names = [f"c{k}" for k in range(rank)]
   r = Routine(f"box.load.{rank}d{'.cast' * several}", ("map", "to", "barrier", *["blocks"] * several, *names))
   m = Tensor(r, rank, [r[n] for n in names])
@@ -229,7 +229,8 @@ def tensor_load(rank: int, several: bool) -> Routine:
       found = source.get()
       m.pieces(offset, number, lambda k, to, n: r.move(host + to, found + k, n))
     m.rows(row)
-  deliver(r, "shared", True, offset, m.bytes, m.bytes + _LINE - 1 & -_LINE, several, fill)
+  deliver(r, "shared", True, offset, m.bytes, m.bytes + _LINE - 1 & -_LINE, several, fill,
+          noted=noted)
   changed(r)
   return r
 
@@ -272,18 +273,20 @@ def _put(r: Routine, m: Tensor, operation: str, kinds: dict[int, str], to: Value
   return None
 
 
-def tensor_store(rank: int, operation: str) -> Routine:
-  """Copies a box of shared memory into a tensor, or combines its elements with it."""
+def tensor_store(rank: int, operation: str, noted: bool) -> Routine:
+  """Copies a box of shared memory into a tensor, or combines its elements with it; `noted`: in cells (`spans`)."""
   names = [f"c{k}" for k in range(rank)]
   r = Routine(f"box.store.{rank}d{'.' * bool(operation)}{operation}", ("map", "to", *names))
   m = Tensor(r, rank, [r[n] for n in names])
   apart = m.reach(Access.WRITE | Access.READ if operation else Access.WRITE)
   kinds, host = _source(r, m, operation)
+  if noted: r.ask("note.read", host, m.bytes)
   mixed = r.room("mixed", _ROW)
   low, many = m.low[0] << m.log, m.high[0] - m.low[0] << m.log
 
   def row(number: Value, inside: Value, at: Value) -> None:
     with r.when(inside & m.some):
+      if noted: r.ask("note.far", at + low, many)
       m.pieces(r["to"], number, lambda k, of, n: r.move(mixed + k, host + of, n))
       _put(r, m, operation, kinds, at + apart + low, mixed + low, many)
   m.rows(row)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, helped
+from tinyhw.emulator.jit.ptx import access, clocks, helped, order, watched
 from tinyhw.emulator.jit.ptx.boxes import column_load, column_store, tensor_load, tensor_store
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.moves import changed, linear, place_name
@@ -67,8 +67,10 @@ def _one(g: Lanes, line: Line, k: int, routine: Routine, given: Sequence[Value],
   good = e.op(f"call i1 @{routine.name}(ptr %context, ptr %state{passed})")
   e.do(f"br i1 {good}, label %{done}, label %{other}, !prof !1")
   e.start(other)
-  helped.emit(g, k)
-  e.do(f"br label %{done}")
+  if g.watch is not None: e.do(f"br label %{g.deopt()}")
+  else:
+    helped.emit(g, k)
+    e.do(f"br label %{done}")
   e.start(done)
   e.side = before
 
@@ -86,14 +88,17 @@ def _signed(g: Lanes, line: Line, operand: Operand) -> Value:
 def cp(g: Lanes, line: Line, form: Form) -> None:
   """cp.async.bulk, cp.reduce.async.bulk and their .tensor."""
   i, m = line.instruction, form.modifiers
+  if m & {"commit_group", "wait_group"} and g.watch is not None: return _grouped(g, line, m)
   if m & {"commit_group", "wait_group", "wait_all", "prefetch", "cp_mask"}: raise Untranslatable("no compiled form")
+  noted = g.watch is not None
   operation = copies.reduction(m)
   several = "multicast::cluster" in m
   if several and not g.plan.clustered: raise Untranslatable("outside of clusters")
   target, source = copies.ends(line)
+  if g.watch is not None and g.watch.tracks and target == "shared": raise Untranslatable("of what is written, too")
   if "tensor" in m: return _tensor(g, line, form, target == "shared", several, operation)
   told = "bulk_group" not in m
-  routine = linear(target, source, told, several, 16, operation, form.type if operation else "")
+  routine = linear(target, source, told, several, 16, operation, form.type if operation else "", noted)
   given = [_address(g, line, i.operands[0], target), _address(g, line, i.operands[1], source),
            convert(operands.reader(g.code, line, i.operands[2], "u32")(g), U64)]
   if told: given.append(_address(g, line, i.operands[3], "shared"))
@@ -101,9 +106,27 @@ def cp(g: Lanes, line: Line, form: Form) -> None:
   return _one(g, line, g.index, routine, given, again=not told and not operation)
 
 
+def _grouped(g: Lanes, line: Line, m: frozenset[str]) -> None:
+  """cp.async.bulk.commit_group and wait_group in watched code: copies are made at once, their groups are counted."""
+  guard, e = operands.predicate(line), g.e
+  some, over = e.new_label("some"), e.new_label("over")
+  here = g.active_bits if guard is None else e.op(f"and i32 {g.active_bits}, {g.bits(guard(g))}")
+  e.do(f"br i1 {e.op(f'icmp ne i32 {here}, 0')}, label %{some}, label %{over}")
+  before, e.side = e.side, True
+  e.start(some)
+  if "commit_group" in m: clocks.commit(g, order.STORE)
+  else:
+    left = operands.immediate(line, line.instruction.operands[0], "u32")
+    if left is None: raise Untranslatable("of such groups")
+    clocks.wait(g, order.STORE, int(left))
+  e.do(f"br label %{over}")
+  e.start(over)
+  e.side = before
+
+
 def _tensor(g: Lanes, line: Line, form: Form, loads: bool, several: bool, operation: str) -> None:
   i, m = line.instruction, form.modifiers
-  columns = bool(m & tensor.COLUMNS)
+  columns, noted = bool(m & tensor.COLUMNS), g.watch is not None
   if m & tensor.OTHERS: raise Untranslatable("no compiled form")
   rank = next(int(x[0]) for x in m if x in {"1d", "2d", "3d", "4d", "5d"})
   box, plain = (1, 0) if loads else (0, 1)
@@ -116,10 +139,18 @@ def _tensor(g: Lanes, line: Line, form: Form, loads: bool, several: bool, operat
     if columns:
       at += [convert(operands.reader(g.code, line, o, "u16")(g), U64) for o in operands.elements(line, rest.pop(0))]
     if several: given.append(convert(operands.reader(g.code, line, rest[0], "u16")(g), U64))
-    routine = column_load(rank, several) if columns else tensor_load(rank, several)
+    routine = column_load(rank, several) if columns else tensor_load(rank, several, noted)
     return _one(g, line, g.index, routine, [*given, *at])
-  routine = column_store(rank, operation) if columns else tensor_store(rank, operation)
+  routine = column_store(rank, operation) if columns else tensor_store(rank, operation, noted)
   return _one(g, line, g.index, routine, [*given, *at], again=not operation)
+
+
+@access.emits("fence")
+def fence(g: Lanes, line: Line, form: Form, info: object) -> None:
+  """Memory is one: a fence counts in watched code alone, where what units read comes behind it."""
+  if g.watch is None or "async" not in form.modifiers: return
+  if line.instruction.predicate is not None: raise Untranslatable("under a guard in watched code")
+  watched.fenced(g)
 
 
 @access.emits("tensormap")

@@ -20,6 +20,7 @@ from tinyhw.emulator.jit.ptx import (
   matrix,
   mbarrier,
   multimem,
+  order,
   queries,
   warp,
   wgmma,
@@ -124,7 +125,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   _taken(program.function(name))
   code = JitCode(program, name)
   plan = Plan(code, block, exact, clustered)
-  lanes = Lanes(plan, _watched(code, watch) if watch else None)
+  lanes = Lanes(plan, _watched(plan, watch) if watch else None)
   text = blocks.text(lanes)
   masks = [[(plan.blocks[q].pc, plan.blocks[q].instance, at) for q, at in x.masks] for x in lanes.exits]
   stride = -(-max(lanes.room, *(x.size for x in lanes.exits), 0) // 64) * 64
@@ -134,7 +135,8 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   for k, info in enumerate(plan.infos):
     if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
   return {"cells": {} if lanes.watch is None else {
-            "shared": lanes.watch.shared, "far": lanes.watch.far, "copies": lanes.watch.copies},
+            "shared": lanes.watch.shared, "far": lanes.watch.far, "copies": lanes.watch.copies,
+            "kinds": len(lanes.watch.kinds)},
           "exits": [x.row() for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "sites": lanes.sites, "shapes": shapes, "widens": widens,
@@ -142,12 +144,13 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
           "seldom": sorted(lanes.seldom), "top": code.whole.top}, text
 
 
-def _watched(code: JitCode, watch: str) -> Watch:
+def _watched(plan: Plan, watch: str) -> Watch:
   """How a kernel is watched. Raises Refused for one that is not proven."""
   from tinyhw.emulator.check.ptx.paths import prove
-  proof = prove(code.whole)
+  proof = prove(plan.whole, plan.threads)
   if proof.why: raise Refused(f"not proven: {proof.why}")
-  return Watch(proof.shared, proof.far, watch == TRACKS, proof.copies)
+  kinds = (order.OWN, *[order.STORE] * proof.stores, *[order.MATRIX] * proof.products)
+  return Watch(proof.shared, proof.far, watch == TRACKS, proof.copies, kinds if proof.ordered else ())
 
 
 def _taken(code: Code) -> None:

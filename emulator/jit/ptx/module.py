@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.jit.memory import finder
+from tinyhw.emulator.jit.ptx import clocks, runner, watched
 from tinyhw.emulator.jit.ptx import layout as at
-from tinyhw.emulator.jit.ptx import runner, watched
 from tinyhw.emulator.jit.values import BOOL, type_of
 from tinyhw.emulator.jit.vectors import ALIGNED
 from tinyhw.emulator.values.ops import U32, U64
@@ -297,13 +297,15 @@ def module(g: Lanes) -> str:
           f"  store {m} %out.alive, ptr %out.alive.at", "  %out.left = load i64, ptr %left",
           f"  %out.left.at = getelementptr i8, ptr %state, i64 {at.LEFT}",
           "  store i64 %out.left, ptr %out.left.at", "  ret void", "}"]
+  ordered = clocks.functions(g)
   declared = {k: v for k, v in g.e.declared.items()}
   declared.pop("llvm.fshr.i64", None)
   declared["llvm.cttz.i64"] = "declare i64 @llvm.cttz.i64(i64, i1)"
   declared["llvm.cttz.i32"] = "declare i32 @llvm.cttz.i32(i32, i1)"
   lives = [runner.lives()] if clustered else []
   return "\n".join([*g.e.constants, find(g.watch is not None), look(clustered), *lives, slow(w), *out,
-                    runner.text(g.phases, g.named), *declared.values(),
+                    *ordered, runner.text(g.phases, g.named, bool(ordered)),
+                    *declared.values(),
                     "!0 = !{}", '!1 = !{!"branch_weights", i32 2000, i32 1}',
                     '!2 = !{!"branch_weights", i32 1, i32 2000}', ""])
 

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.emulator.jit.ptx import async_copies, layout, stack
+from tinyhw.emulator.jit.ptx import async_copies, clocks, layout, order, stack
+from tinyhw.emulator.jit.ptx.clocks import ATOMIC, COPY, LOAD, STORE
 from tinyhw.emulator.jit.values import Value, gather
 from tinyhw.emulator.jit.vectors import interleaved, scatter
 from tinyhw.emulator.ptx import memory
@@ -28,18 +29,18 @@ NOBODY, BEFORE, ATOMICS, ALIKE, MANY = 0, 1025, 1026, 1027, 2047
 WHO: Final = (1 << THREAD) - 1
 WRITER: Final = WHO << THREAD
 EPOCH: Final = 1 << 2 * THREAD  # its first bit
-LOAD, STORE, ATOMIC, COPY = "load", "store", "atomic", "copy"
 PADDING: Final = 4096  # bytes of cells before and behind those that are used
 
 
 @dataclass(frozen=True)
 class Watch:
   """How a kernel is watched: bytes that a cell stands for, whether loads of global memory have cells, and whether
-  shared memory has those of copies."""
+  shared memory has those of copies. `kinds`: of work that has planes, where warps have clocks (`clocks`); else none."""
   shared: int
   far: int
   tracks: bool
   copies: bool
+  kinds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None = None, stored:
   if site.own: return _local(g, site, kind)
   shared = site.shared
   if not shared and kind == LOAD and not w.tracks: return
+  if w.kinds: return clocks.touched(g, site, kind, there, stored)
   e, before = g.e, g.e.side
   away = g.deopt()
   e.side = True
@@ -352,9 +354,41 @@ def _pointers(g: Lanes, places: Value) -> str:
   return g.e.op(f"inttoptr <{g.width} x i64> {places.text} to <{g.width} x ptr>")
 
 
+def commit(g: Lanes) -> None:
+  """cp.async.commit_group."""
+  async_copies.together(g)
+  if g.watch is not None and g.watch.kinds: clocks.commit(g, order.COPY)
+  else: async_copies.commit(g)
+
+
+def wait(g: Lanes, left: int | None) -> None:
+  """cp.async.wait_group for all but the latest `left` groups; None: cp.async.wait_all."""
+  async_copies.together(g)
+  if g.watch is not None and g.watch.kinds: clocks.wait(g, order.COPY, left)
+  else: async_copies.wait(g, left)
+
+
+def fenced(g: Lanes) -> None:
+  """fence.proxy.async."""
+  if g.watch is not None and g.watch.kinds: clocks.fenced(g)
+
+
+def multiplies(g: Lanes) -> None:
+  """A product of wgmma begins."""
+  if g.watch is not None: clocks.issued(g, order.MATRIX)
+
+
+def products(g: Lanes, left: int | None) -> None:
+  """wgmma.commit_group, or (with `left`) wgmma.wait_group, where others have committed what it waits for."""
+  if g.watch is None: return
+  if left is None: return clocks.commit(g, order.MATRIX)
+  g.e.do(f"call void @products.done(ptr %context, ptr %state, i32 {left})")
+
+
 def entered(g: Lanes) -> list[str]:
   """The text at a strand's entry: its epoch. The first strand of a block begins a new one, and has the cells of shared
   memory forget the block before."""
+  if g.watch is not None and g.watch.kinds: return clocks.entered(g)
   copies = g.watch is not None and g.watch.copies
   lines = [f"  %epoch.at = getelementptr i8, ptr %state, i64 {layout.EPOCH}",
            f"  %epochs.at = getelementptr i8, ptr %context, i64 {layout.EPOCHS}",
@@ -382,8 +416,14 @@ def entered(g: Lanes) -> list[str]:
   return lines
 
 
-def met(g: Lanes) -> None:
-  """A strand comes to a barrier of its block."""
+def synced(g: Lanes) -> None:
+  """Threads of a warp do something together: where warps have clocks, that orders what they do."""
+  if g.watch is not None and g.watch.kinds: clocks.synced(g)
+
+
+def met(g: Lanes, count: int | None) -> None:
+  """A strand comes to a barrier of its block, or of so many threads as it names (0: it names none)."""
+  if g.watch is not None and g.watch.kinds: return clocks.met(g) if count == 0 else None
   e = g.e
   following = e.op("add i32 %epoch, 1")
   e.do(f"store i32 {following}, ptr %epoch.at")
