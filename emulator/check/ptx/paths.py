@@ -26,7 +26,7 @@ _KNOWN: Final = frozenset({
   "ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "movmatrix", "mma", "shfl", "vote", "match", "redux",
   "activemask", "elect", "mov", "cvt", "cvta", "lop3", "set", "setp", "isspacep", "fence", "membar", "prefetch",
   "prefetchu", "applypriority", "createpolicy", "pmevent"})
-_OTHERS: Final = frozenset({"call", "griddepcontrol", "setmaxnreg", "nanosleep"})  # that are bound elsewhere
+_OTHERS: Final = frozenset({"call", "nanosleep"})  # that are bound elsewhere
 _ELSEWHERE: Final = frozenset({"async", "bulk", "tensor"})
 _TOLD: Final = frozenset({"bulk", "tensor", "mbarrier", "reduce", "prefetch"})  # of cp.async what others wait for
 # of copies in bulk what watched code leaves to the reference
@@ -44,7 +44,8 @@ Fact = int | tuple[int, int, bool]
 class Proof:
   """`why` is "" for a kernel that is proven, else what is not. `shared` and `far` are the bytes of the smallest access
   to shared and to global memory, 4 at most; `copies`: it has cp.async; `ordered`: its warps are ordered by more than
-  barriers of their block; `stores` and `products`: copies in bulk read shared memory, wgmma does."""
+  barriers of their block; `stores`, `products` and `atomics`: it has copies in bulk out of
+  shared memory, wgmma, atomics."""
   why: str
   shared: int = _CELL
   far: int = _CELL
@@ -52,6 +53,7 @@ class Proof:
   ordered: bool = False
   stores: bool = False
   products: bool = False
+  atomics: bool = False
 
 
 def prove(whole: Whole, threads: int) -> Proof:
@@ -71,7 +73,8 @@ def prove(whole: Whole, threads: int) -> Proof:
   return Proof("", sizes["shared"], sizes["global"], any(map(_copies, does.values())),
                any(_orders(lines[k], threads) for k in does),
                any(d.opcode == "cp" and "bulk_group" in d.modifiers for d in does.values()),
-               any(d.opcode == "wgmma" for d in does.values()))
+               any(d.opcode == "wgmma" for d in does.values()),
+               any(d.opcode in {"atom", "red"} for d in does.values()))
 
 
 def _orders(line: Line, threads: int) -> bool:
@@ -79,7 +82,7 @@ def _orders(line: Line, threads: int) -> bool:
   i = line.instruction
   if i.opcode == "mbarrier": return i.modifiers[0] != "pending_count"
   if i.opcode in {"cp", "st", "fence"}: return bool({"bulk", "mbarrier", "proxy"} & {*i.modifiers})
-  if i.opcode == "wgmma": return True
+  if i.opcode in {"wgmma", "tensormap"}: return True
   if i.opcode not in {"bar", "barrier"} or i.modifiers[:1] in {("warp",), ("cluster",)}: return False
   given = [*i.operands]
   if "red" in i.modifiers: given = given[1:-1]
@@ -126,8 +129,8 @@ def _unknown(line: Line, does: Effects, constants: dict[int, int]) -> str:
   """Why watched code does not take an instruction."""
   i = line.instruction
   if _copies(does) or i.opcode in {"fence", "membar"}: return ""
-  if i.opcode == "mbarrier" and "inval" not in does.modifiers and not _far(does): return ""
-  if i.opcode == "wgmma" or _in_bulk(does): return ""
+  if i.opcode == "mbarrier" and not _far(does): return ""
+  if i.opcode in {"wgmma", "tensormap", "setmaxnreg", "griddepcontrol"} or _in_bulk(does): return ""
   if i.opcode in _OTHERS or i.opcode in bind.BINDERS.keys() - bind.PURE - _KNOWN: return i.name
   if does.modifiers & _ELSEWHERE or _far(does): return i.name
   if does.members is None: return ""

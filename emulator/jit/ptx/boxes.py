@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx.moves import changed, combine, deliver, place_name
+from tinyhw.emulator.jit.ptx.moves import TRACKED, changed, combine, deliver, place_name
 from tinyhw.emulator.jit.ptx.routine import Routine, Variable
 from tinyhw.emulator.jit.values import BOOL, Value, convert
 from tinyhw.emulator.ptx import memory, operands, tensor
@@ -23,8 +23,9 @@ _REDUCED: Final = {"inc": frozenset({"u32"}), "dec": frozenset({"u32"})}
 class Tensor:
   """What a routine reads of a tensor map, checked. `c` are coordinates."""
 
-  def __init__(self, r: Routine, rank: int, c: Sequence[Value]) -> None:
+  def __init__(self, r: Routine, rank: int, c: Sequence[Value], noted: str = "") -> None:
     self.r, self.rank = r, rank
+    if noted == TRACKED: r.ask("own.map", r["map"], r.number(SIZE), r["lane"])
     at = r["map"]
     r.need((at & ALIGN - 1) == 0)
     self._at = r.ask(place_name(memory.GENERIC), at, r.number(SIZE), r.number(Access.READ))
@@ -205,11 +206,12 @@ def column_load(rank: int, several: bool) -> Routine:
   return r
 
 
-def tensor_load(rank: int, several: bool, noted: bool) -> Routine:
+def tensor_load(rank: int, several: bool, noted: str) -> Routine:
   """Copies a box of a tensor into shared memory; `noted`: in cells (`spans`)."""
   names = [f"c{k}" for k in range(rank)]
-  r = Routine(f"box.load.{rank}d{'.cast' * several}", ("map", "to", "barrier", *["blocks"] * several, *names))
-  m = Tensor(r, rank, [r[n] for n in names])
+  r = Routine(f"box.load.{rank}d{'.cast' * several}", ("map", "to", "barrier", *["blocks"] * several,
+                                                        *names, *["lane"] * (noted == TRACKED)))
+  m = Tensor(r, rank, [r[n] for n in names], noted)
   offset = r["to"]
   r.need((offset & _LINE - 1) == 0)
   apart = m.reach(Access.READ)
@@ -223,6 +225,7 @@ def tensor_load(rank: int, several: bool, noted: bool) -> Routine:
       inside = inside & m.some
       source = Variable(r, blank)
       with r.when(inside):
+        if noted == TRACKED: r.ask("note.fetched", at + low, many)
         whole = many == m.row
         source.set(r.o.where(whole, at + apart, mixed))
         with r.when(~whole): r.move(mixed + low, at + apart + low, many)
@@ -273,11 +276,12 @@ def _put(r: Routine, m: Tensor, operation: str, kinds: dict[int, str], to: Value
   return None
 
 
-def tensor_store(rank: int, operation: str, noted: bool) -> Routine:
+def tensor_store(rank: int, operation: str, noted: str) -> Routine:
   """Copies a box of shared memory into a tensor, or combines its elements with it; `noted`: in cells (`spans`)."""
   names = [f"c{k}" for k in range(rank)]
-  r = Routine(f"box.store.{rank}d{'.' * bool(operation)}{operation}", ("map", "to", *names))
-  m = Tensor(r, rank, [r[n] for n in names])
+  r = Routine(f"box.store.{rank}d{'.' * bool(operation)}{operation}",
+              ("map", "to", *names, *["lane"] * (noted == TRACKED)))
+  m = Tensor(r, rank, [r[n] for n in names], noted)
   apart = m.reach(Access.WRITE | Access.READ if operation else Access.WRITE)
   kinds, host = _source(r, m, operation)
   if noted: r.ask("note.read", host, m.bytes)

@@ -32,10 +32,11 @@ _LARGEST: Final = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class Memory:
-  """Where the cells of a memory are, as text: those of writes, and the planes of reads ("" where there are none)."""
+  """Where the cells of a memory are, as text: those of writes, and the planes."""
   writes: str
   planes: str
   apart: str
+  kinds: tuple[int, ...]  # of work that has planes
   known: bool  # what was never written may not be read
 
 
@@ -67,8 +68,8 @@ def functions(g: Lanes) -> list[str]:
   w = g.watch
   if w is None or not w.kinds: return []
   g.e.declared.update(order.DECLARED)
-  g.e.declared.update(order.gathered(n) for n in (1, spans.PIECE // w.shared))
-  return [order.functions(w.shared), spans.functions(w.shared, w.far, w.kinds, w.tracks)]
+  g.e.declared.update(order.gathered(n) for n in (1, spans.PIECE // w.shared, spans.OBJECT // w.shared))
+  return [order.functions(w.shared), spans.functions(w.shared, w.far, w.kinds, w.far_kinds)]
 
 
 def synced(g: Lanes) -> None:
@@ -222,8 +223,8 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None, stored: Stored
   e.side = True
   grain = w.shared if site.shared else w.far
   count, scale = max(1, site.width // grain), {1: 2, 2: 1, 4: 0}[grain]
-  memory = Memory("%cells", "%planes", "%apart", True) if site.shared else Memory(
-    f"%context.{layout.CELLS_FAR}", "%far.planes" if w.tracks else "", "%far.apart", False)
+  memory = Memory("%cells", "%planes", "%apart", w.kinds, True) if site.shared else Memory(
+    f"%context.{layout.CELLS_FAR}", "%far.planes", "%far.apart", w.far_kinds, False)
   mask = site.mask if there is None else there
   changes = None if stored is None else [stored.changes[k * site.count // count] for k in range(count)]
   look = _Look(g, memory, kind, away)
@@ -267,7 +268,7 @@ def _one_of(g: Lanes, kind: str, mask: Value | None) -> str:
   e.declared[f"llvm.ctlz.{m}"] = f"declare {m} @llvm.ctlz.{m}({m}, i1)"
   zeros = e.op(f"call {m} @llvm.ctlz.{m}({m} {bits}, i1 false)")
   highest = e.op(f"and i32 {e.op(f'sub i32 31, {zeros}')}, 31")
-  if kind != LOAD: return highest
+  if kind not in {LOAD, ATOMIC}: return highest
   several = e.op(f"and {m} {bits}, {e.op(f'sub {m} {bits}, 1')}")
   return e.op(f"select i1 {e.op(f'icmp eq {m} {several}, 0')}, i32 {highest}, i32 {MANY}")
 
@@ -291,41 +292,48 @@ class _Look:
     late = c.op("icmp sgt", clock, c.known(column))
     me = c.op("or", lanes, c.splat("%me"))
     if kind == COPY: mine = c.op("icmp eq", column, c.splat("%strand"))
-    else: mine = c.op("icmp eq", c.op("and", who, c.every(~order.ATOMIC)), me)
+    else: mine = c.op("icmp eq", c.op("and", who, c.every(order.WHO)), me)
     by_others = c.but(late, mine)
     marked = c.op("icmp ne", c.op("and", who, c.every(order.MBARRIER)), "zeroinitializer")
     bad = c.either(by_others, marked)
     if self.memory.known and kind in {LOAD, ATOMIC}:
-      bad = c.either(bad, c.op("icmp eq", clock, "zeroinitializer"))
+      gone = c.op("icmp ne", c.op("and", who, c.every(order.GONE)), "zeroinitializer")
+      bad = c.either(bad, c.either(gone, c.op("icmp eq", clock, "zeroinitializer")))
+    atomic = c.op("icmp ne", c.op("and", who, c.every(order.ATOMIC)), "zeroinitializer")
     if kind == LOAD:
       self._go(c, bad)
-      if self.memory.planes: self._read(c, lanes, None)
-      return
+      if order.ATOMICS in self.memory.kinds: self._behind_atomics(c, atomic, lanes)
+      return self._read(c, order.OWN, lanes, None)
+    if kind == ATOMIC:
+      self._go(c, c.either(bad, self._late(c, lanes, {order.OWN, order.BULK})))
+      c.store(self.memory.writes, "i64", self.e.op(f"or <{c.n} x i64> {old}, splat (i64 {order.ATOMIC << 32})"))
+      return self._read(c, order.ATOMICS, lanes, None)
     now = c.splat(self.clock)
-    atomic = c.op("icmp ne", c.op("and", who, c.every(order.ATOMIC)), "zeroinitializer")
     new = c.cell(now, me)
     if kind == COPY: new = c.cell(now, c.splat(self.e.op(f"add i32 %me, {order.COPY << _COLUMN}")))
     elif kind == STORE and changes is not None:
       # what copies and units have written nobody has compared
       unknown = c.op("icmp ult", c.op("sub", column, c.every(order.WARPS)), c.every(order.BLOCK - order.WARPS))
       bad = c.either(c.both(by_others, c.either(changes, c.either(atomic, unknown))), marked)
-      new = self._several(c, by_others, 0, now, me)
-    elif kind == ATOMIC:
-      bad = c.either(c.but(by_others, atomic), c.either(marked, c.op("icmp eq", clock, "zeroinitializer"))
-                     if self.memory.known else marked)
-      plain = c.but(c.both(late, mine), atomic)  # the thread's own store, of which the others have to know
-      flagged = c.select(plain, me, c.op("or", me, c.every(order.ATOMIC)))
-      new = self._several(c, by_others, order.ATOMIC, now, flagged)
-    if self.memory.planes: bad = c.either(bad, self._read_late(c, lanes))
-    self._go(c, bad)
+      new = self._several(c, by_others, now, me)
+    self._go(c, c.either(bad, self._late(c, lanes, {*self.memory.kinds})))
     c.store(self.memory.writes, "i64", new)
-    if lost is not None and self.memory.planes: self._read(c, c.every(MANY), lost)
+    if lost is not None: self._read(c, order.OWN, c.every(MANY), lost)
 
-  def _several(self, c: Cells, where: str, flag: int, clock: str, who: str) -> str:
+  def _behind_atomics(self, c: Cells, where: str, lanes: str) -> None:
+    """A load does not go on where atomics came before that it does not know of."""
+    some, over = self.e.new_label("atomics"), self.e.new_label("loaded")
+    self.e.do(f"br i1 {c.some(where)}, label %{some}, label %{over}, !prof !2")
+    self.e.start(some)
+    self._go(c, self._late(c, lanes, {order.ATOMICS}))
+    self.e.do(f"br label %{over}")
+    self.e.start(over)
+
+  def _several(self, c: Cells, where: str, clock: str, who: str) -> str:
     """The cells, which are of no single warp `where` others have not told of what they did."""
     epoch = self.e.op(f"load i32, ptr {self.g.pointer('%row', 4 * order.BLOCK)}")
     block = c.splat(self.e.op(f"add i32 {epoch}, 1"))
-    return c.cell(c.select(where, block, clock), c.select(where, c.every(order.BLOCK << _COLUMN | flag), who))
+    return c.cell(c.select(where, block, clock), c.select(where, c.every(order.BLOCK << _COLUMN), who))
 
   def _go(self, c: Cells, bad: str) -> None:
     fine = self.e.new_label("fine")
@@ -337,28 +345,41 @@ class _Look:
     wide = self.e.op(f"zext i32 {number} to i64")
     return self.e.op(f"add i64 {self.memory.planes}, {self.e.op(f'mul i64 {wide}, {self.memory.apart}')}")
 
-  def _read(self, c: Cells, lanes: str, where: str | None) -> None:
-    """Note who reads."""
-    clock = self.e.op(f"shl i32 {self.clock}, {LANES}")
-    c.store(self._plane("%strand"), "i32", c.op("or", c.splat(clock), lanes), where)
+  def _own(self, kind: int) -> str:
+    """Where the warp's own plane of a kind begins."""
+    before = self.memory.kinds.index(kind) * self._strands
+    return self._plane(self.e.op(f"add i32 %strand, {before}"))
 
-  def _read_late(self, c: Cells, lanes: str) -> str:
-    """Where somebody has read whose clock is not known."""
-    g, e, w = self.g, self.e, self.g.watch
-    assert w is not None
-    strands = -(-g.plan.threads // g.width)
+  @property
+  def _strands(self) -> int: return -(-self.g.plan.threads // self.g.width)
+
+  def _read(self, c: Cells, kind: int, lanes: str, where: str | None) -> None:
+    """Note who reads, or does something atomic, where that has a plane."""
+    if kind not in self.memory.kinds: return
+    clock = self.e.op(f"shl i32 {self.clock}, {LANES}")
+    c.store(self._own(kind), "i32", c.op("or", c.splat(clock), lanes), where)
+
+  def _late(self, c: Cells, lanes: str, kinds: set[int]) -> str:
+    """Where somebody has read, or done something atomic, whose clock is not known: by planes of these kinds."""
+    g, e, strands = self.g, self.e, self._strands
     bad = "zeroinitializer"
-    for k, kind in enumerate(w.kinds if self.memory.known else (order.OWN,)):  # units read shared memory alone
+    for k, kind in enumerate(self.memory.kinds):
+      if kind not in kinds: continue
+      own = kind in {order.OWN, order.ATOMICS}
       for p in range(strands):
-        limit = e.op(f"load i32, ptr {g.pointer('%row', 4 * (kind + p))}")
-        if kind == order.OWN:
+        limit = e.op(f"load i32, ptr {g.pointer('%row', 4 * ((order.OWN if own else kind) + p))}")
+        if own:
           limit = e.op(f"select i1 {e.op(f'icmp eq i32 %strand, {p}')}, i32 {_LARGEST}, i32 {limit}")
         read = c.load(self._plane(str(k * strands + p)), "i32")
         bad = c.either(bad, c.op("icmp sgt", c.op("ashr", read, c.every(LANES)), c.splat(limit)))
-    if self.kind == COPY: return bad
-    own = c.load(self._plane("%strand"), "i32")
-    known = c.splat(e.op("load i32, ptr %own"))
+      if own and self.kind != COPY: bad = c.either(bad, self._late_here(c, kind, lanes))
+    return bad
+
+  def _late_here(self, c: Cells, kind: int, lanes: str) -> str:
+    """Where another thread of the warp has, since they did something together."""
+    own = c.load(self._own(kind), "i32")
+    known = c.splat(self.e.op("load i32, ptr %own"))
     late = c.op("icmp sgt", c.op("ashr", own, c.every(LANES)), known)
     another = c.op("icmp ne", c.op("and", own, c.every(MANY)), lanes)
-    return c.either(bad, c.both(late, another))
+    return c.both(late, another)
 

@@ -136,7 +136,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
     if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
   return {"cells": {} if lanes.watch is None else {
             "shared": lanes.watch.shared, "far": lanes.watch.far, "copies": lanes.watch.copies,
-            "kinds": len(lanes.watch.kinds)},
+            "kinds": len(lanes.watch.kinds), "far kinds": len(lanes.watch.far_kinds)},
           "exits": [x.row() for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "sites": lanes.sites, "shapes": shapes, "widens": widens,
@@ -149,7 +149,8 @@ def _watched(plan: Plan, watch: str) -> Watch:
   from tinyhw.emulator.check.ptx.paths import prove
   proof = prove(plan.whole, plan.threads)
   if proof.why: raise Refused(f"not proven: {proof.why}")
-  kinds = (order.OWN, *[order.STORE] * proof.stores, *[order.MATRIX] * proof.products)
+  kinds = (order.OWN, *[order.STORE] * proof.stores, *[order.MATRIX] * proof.products,
+           *[order.ATOMICS] * proof.atomics)
   return Watch(proof.shared, proof.far, watch == TRACKS, proof.copies, kinds if proof.ordered else ())
 
 

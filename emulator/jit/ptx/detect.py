@@ -95,8 +95,8 @@ def _pages(size: int) -> mmap.mmap:
 class Watching(Launch):
   """A launch in watched code."""
 
-  def __init__(self, grid: Grid, compiled: Kernel, exact: frozenset[int], arrays: Arrays, tracks: bool) -> None:
-    self.arrays, self.tracks = arrays, tracks
+  def __init__(self, grid: Grid, compiled: Kernel, exact: frozenset[int], arrays: Arrays) -> None:
+    self.arrays = arrays
     super().__init__(grid, compiled, exact)
 
   def _context(self) -> None:
@@ -111,7 +111,7 @@ class Watching(Launch):
   def _cells(self) -> None:
     """New cells, which nobody has touched."""
     words, k, arrays = self.context, self.kernel, self.arrays
-    near, far, kinds = (k.header["cells"][name] for name in ("shared", "far", "kinds"))
+    near, far, kinds, far_kinds = (k.header["cells"][name] for name in ("shared", "far", "kinds", "far kinds"))
     word = clocks.ENTRY if kinds else _WORD
     room = -(-max(self.grid.shared.total, 1) // near) * word
     beside = room + 2 * PADDING  # from cells to the second ones
@@ -121,20 +121,23 @@ class Watching(Launch):
     size = (end - start) * scale + 2 * PADDING
     self._far = _pages(size)
     base = np.frombuffer(self._far, np.uint8).ctypes.data
-    if kinds: self._ordered(room, size, start * scale, kinds * self.grid.shared.warps)
+    warps = self.grid.shared.warps
+    if kinds: self._ordered(room, size, start * scale, kinds * warps, far_kinds * warps)
     for at, value in ((layout.CELLS, self._near.ctypes.data + PADDING), (layout.CELLS_SIZE, room),
                       (layout.COPIES, self._near.ctypes.data + PADDING + beside),
                       (layout.CELLS_FAR, base + PADDING - start * scale & _MASK64)):
       words[at // 8] = value
 
-  def _ordered(self, near: int, far: int, start: int, planes: int) -> None:
-    """Memory for clocks (`order`), where cells take so many bytes, and so many planes."""
+  def _ordered(self, near: int, far: int, start: int, planes: int, far_planes: int) -> None:
+    """Memory for clocks (`order`), where cells take so many bytes, and there are so many planes."""
     self._order = np.zeros(order.size(self.grid.shared.total), np.uint8)
     apart, far_apart = near // 2 + 2 * PADDING, far // 2 + PADDING
     self._planes = np.zeros(apart * planes, np.uint8)
-    self._far_planes = _pages(far_apart * self.grid.shared.warps if self.tracks else 0)
+    self._far_planes = _pages(far_apart * far_planes)
     first = np.frombuffer(self._far_planes, np.uint8).ctypes.data
+    window = self.arrays.window()
     for at, value in ((order.PLANES, self._planes.ctypes.data + PADDING), (order.APART, apart),
+                      (order.FAR_START, window[0]), (order.FAR_SIZE, window[1] - window[0]),
                       (order.FAR_PLANES, first + PADDING - start // 2 & _MASK64), (order.FAR_APART, far_apart)):
       self._order[at:at + 8].view(np.uint64)[0] = value
     self.context[layout.ORDER // 8] = self._order.ctypes.data
@@ -184,7 +187,7 @@ def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds) -> S
     while True:
       found = kernel(d.program, d.block, exact, False, watch)
       grid = Grid(space, d, watchdog, Stats())
-      launch = Watching(grid, found, exact, arrays, watch == TRACKS)
+      launch = Watching(grid, found, exact, arrays)
       wide = _ran(launch)
       if wide: exact |= wide
       elif watch == WATCHES and arrays.clash(launch.seen): watch = d.program.watch = TRACKS

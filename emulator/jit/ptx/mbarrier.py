@@ -41,7 +41,9 @@ def function(cells: int) -> str:
 fits:"""
     known = f"""  br i1 %valid, label %object, label %undo
 object:
-  %token = call ptr @object(ptr %context, ptr %state, i64 %host, i32 %lane, i32 {order.USE})
+  %invalidates = icmp eq i32 %kind, {INVAL}
+  %use = select i1 %invalidates, i32 {order.INVALID}, i32 {order.USE}
+  %token = call ptr @object(ptr %context, ptr %state, i64 %host, i32 %lane, i32 %use)
   %visible = icmp ne ptr %token, null
   br i1 %visible, label %act, label %undo"""
     last = "%told"

@@ -14,6 +14,7 @@ from tinyhw.emulator.jit.ptx import layout
 WARPS: Final = layout.WARPS
 # the first columns of kinds of work; BLOCK: what all warps know of the others, by barriers of the whole block
 OWN, PROXY, BULK, STORE, MATRIX, COPY = range(0, 6 * WARPS, WARPS)
+ATOMICS: Final = 6 * WARPS  # no column: atomics are a warp's own work, with planes of their own
 COLUMNS: Final = 256
 BLOCK: Final = COLUMNS - 1
 ISSUED: Final = COLUMNS  # words behind the columns: by kind, what was begun; how many groups there are; a ring of them
@@ -27,14 +28,16 @@ MBARRIERS: Final = 256  # in a block's shared memory, that are followed
 
 # the memory: words of where cells are, rows, tokens of barriers and of mbarriers; for each 8 bytes of shared memory
 # the number of its mbarrier, from 1
-LATEST, SLOTS, PLANES, APART, FAR_PLANES, FAR_APART = 0, 4, 8, 16, 24, 32
+LATEST, SLOTS, PLANES, APART, FAR_PLANES, FAR_APART, FAR_START, FAR_SIZE = 0, 4, 8, 16, 24, 32, 40, 48
 ROWS: Final = 64
 BARRIERS: Final = ROWS + WARPS * ROW
 TOKENS: Final = BARRIERS + layout.BARRIERS * TOKEN
 MAP: Final = TOKENS + (MBARRIERS + 1) * TOKEN
 
-USE, BEGIN, TOLD = range(3)  # what an mbarrier's token is wanted for; TOLD: copies tell it, whoever may use it
-MBARRIER, ATOMIC = 1 << 7, 1 << 6  # in the lower byte of who wrote: on an mbarrier; an atomic did
+USE, BEGIN, TOLD, INVALID = range(4)  # what an mbarrier's token is wanted for; TOLD: copies tell it, whoever may use it
+# in the lower byte of who wrote: here is an mbarrier; atomics came behind it; an mbarrier was here, and nothing else
+MBARRIER, ATOMIC, GONE = 1 << 7, 1 << 6, 1 << 5
+WHO: Final = ~(ATOMIC | GONE)
 
 _V: Final = f"<{COLUMNS} x i32>"
 _MAX: Final = f"llvm.smax.v{COLUMNS}i32"
@@ -42,7 +45,6 @@ DECLARED: Final = {
   _MAX: f"declare {_V} @{_MAX}({_V}, {_V})", "llvm.smax.i32": "declare i32 @llvm.smax.i32(i32, i32)",
   **{f"llvm.vector.reduce.smax.v{n}i32": f"declare i32 @llvm.vector.reduce.smax.v{n}i32(<{n} x i32>)"
      for n in (8, COLUMNS)},
-  **{f"llvm.vector.reduce.or.v{n}i64": f"declare i64 @llvm.vector.reduce.or.v{n}i64(<{n} x i64>)" for n in (2, 4, 8)},
   "llvm.memset.p0.i64": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"}
 
 
@@ -231,21 +233,18 @@ define private ptr @object(ptr %context, ptr %state, i64 %host, i32 %lane, i32 %
   %warp = shl i32 %mine.strand, 8
   %me = or i32 %warp, %lane
   %own = load i32, ptr %mine.own
-  switch i32 %mode, label %find [ i32 {USE}, label %use i32 {BEGIN}, label %begin ]
-begin:
-  %old = load {v}, ptr %cell, align 8
-  %old.any = call i64 @llvm.vector.reduce.or.v{cells}i64({v} %old)
-  %fresh = icmp eq i64 %old.any, 0
+  %plane.offset = mul i64 %offset, {cells // 2}
+  %planes.at = getelementptr i8, ptr %order, i64 {PLANES}
+  %planes.first = load i64, ptr %planes.at
+  %planes = add i64 %planes.first, %plane.offset
+  %apart.at = getelementptr i8, ptr %order, i64 {APART}
+  %apart = load i64, ptr %apart.at
+  %at = ptrtoint ptr %cell to i64
   %clock = add i32 %own, 1
-  %clock.wide = zext i32 %clock to i64
-  %who = or i32 %me, {MBARRIER}
-  %who.wide = zext i32 %who to i64
-  %who.high = shl i64 %who.wide, 32
-  %word = or i64 %who.high, %clock.wide
-  %one = insertelement {v} poison, i64 %word, i64 0
-  %all = shufflevector {v} %one, {v} poison, <{cells} x i32> zeroinitializer
-  store {v} %all, ptr %cell, align 8
-  br i1 %fresh, label %find, label %fail
+  switch i32 %mode, label %find [ i32 {USE}, label %use i32 {BEGIN}, label %begin i32 {INVALID}, label %use ]
+begin:
+  %clear = call i1 @seen.object(ptr %mine.row, i32 %mine.strand, i64 %at, i64 1, i32 0, i1 false, i32 %me)
+  br i1 %clear, label %write, label %fail
 use:
   %known.word = load i64, ptr %cell, align 8
   %then = trunc i64 %known.word to i32
@@ -261,7 +260,36 @@ use:
   %mine.too = icmp eq i32 %its, %me
   %seen = or i1 %visible, %mine.too
   %good = and i1 %marked, %seen
-  br i1 %good, label %find, label %fail
+  br i1 %good, label %used, label %fail
+used:
+  %ends = icmp eq i32 %mode, {INVALID}
+  br i1 %ends, label %write, label %note
+note:
+  %strand.wide = zext i32 %mine.strand to i64
+  %own.offset = mul i64 %strand.wide, %apart
+  %own.plane = add i64 %planes, %own.offset
+  %own.pointer = inttoptr i64 %own.plane to ptr
+  %clock.high = shl i32 %clock, 6
+  %reader = or i32 %clock.high, %lane
+  %r.one = insertelement <{cells} x i32> poison, i32 %reader, i64 0
+  %readers = shufflevector <{cells} x i32> %r.one, <{cells} x i32> poison, <{cells} x i32> zeroinitializer
+  store <{cells} x i32> %readers, ptr %own.pointer, align 4
+  br label %find
+write:
+  %free = call i1 @free.object(ptr %context, ptr %mine.row, i32 %mine.strand, i64 %planes, i64 %apart, i64 1)
+  %mine = call i1 @mine.object(ptr %mine.row, i32 %mine.strand, i64 %planes, i64 %apart, i64 1, i32 %lane)
+  %both = and i1 %free, %mine
+  %begins = icmp eq i32 %mode, {BEGIN}
+  %flag = select i1 %begins, i32 {MBARRIER}, i32 {GONE}
+  %clock.wide = zext i32 %clock to i64
+  %who = or i32 %me, %flag
+  %who.wide = zext i32 %who to i64
+  %who.high = shl i64 %who.wide, 32
+  %word = or i64 %who.high, %clock.wide
+  %one = insertelement {v} poison, i64 %word, i64 0
+  %all = shufflevector {v} %one, {v} poison, <{cells} x i32> zeroinitializer
+  store {v} %all, ptr %cell, align 8
+  br i1 %both, label %find, label %fail
 find:
   %map = getelementptr i8, ptr %order, i64 {MAP}
   %unit = lshr i64 %offset, 3

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from tinyhw.emulator.jit.ptx import layout, order
-from tinyhw.emulator.jit.ptx.order import BULK, ISSUED, MATRIX, MBARRIER, OWN, PROXY, ROW, STORE, WARPS
+from tinyhw.emulator.jit.ptx.order import ATOMICS, BULK, ISSUED, MATRIX, MBARRIER, OWN, PROXY, ROW, STORE, WARPS
 from tinyhw.emulator.ptx.mbarrier import PHASE
 
-PIECE: Final = 16  # bytes at once of shared memory
+PIECE, OBJECT = 16, 8  # bytes at once of shared memory; of an mbarrier
 LANES: Final = 6  # see `clocks`
 _HERE: Final = f"""  %order.at = getelementptr i8, ptr %context, i64 {layout.ORDER}
   %order = load ptr, ptr %order.at
@@ -24,26 +24,31 @@ _HERE: Final = f"""  %order.at = getelementptr i8, ptr %context, i64 {layout.ORD
   %row = getelementptr i8, ptr %rows, i32 %row.offset"""
 
 
-def functions(near: int, far: int, kinds: Sequence[int], tracks: bool) -> str:
-  """All of them. Cells stand for so many bytes of shared and of global memory; `kinds` have planes of who reads, in
-  global memory where loads are tracked."""
+def functions(near: int, far: int, kinds: Sequence[int], far_kinds: Sequence[int]) -> str:
+  """All of them. Cells stand for so many bytes of shared and of global memory; `kinds` have planes of who reads."""
+  sizes = (("near", PIECE // near, kinds), ("object", OBJECT // near, kinds), ("far", 1, far_kinds))
   return "\n".join([
-    _seen("near", PIECE // near), _free("near", PIECE // near, kinds), _seen("far", 1),
-    _free("far", 1, (OWN,) if tracks else ()), _wrote(PIECE // near), _read(PIECE // near, kinds), _stored(far),
+    *(text for name, n, of in sizes
+      for text in (_seen(name, n, MBARRIER if name == "object" else 0), _free(name, n, of), _mine(name, n))),
+    _wrote(PIECE // near), _read(PIECE // near, kinds), _far(far), _of_threads(PIECE // near, far, OWN in far_kinds),
     _groups()])
 
 
-def _seen(name: str, n: int) -> str:
-  """Whether what lies in cells is done for a warp, by what its own work knows (%proxy 0) or units (PROXY)."""
+def _seen(name: str, n: int, again: int) -> str:
+  """Whether what lies in cells is done for a warp, by what its own work knows (%proxy 0) or units (PROXY). What a
+  thread %me has written itself is, and where %exempt what its warp has. An mbarrier may be there where it begins
+  `again`, as MBARRIER."""
   v, w = f"<{n} x i32>", f"<{n} x i64>"
   return f"""
-define private i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 %proxy) noinline {{
-  %own.exempt = icmp eq i32 %proxy, 0
+define private i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 %proxy, i1 %exempt.own, i32 %me)
+    noinline {{
+  %m.one = insertelement {v} poison, i32 %me, i32 0
+  %me.all = shufflevector {v} %m.one, {v} poison, {v} zeroinitializer
   %s.one = insertelement {v} poison, i32 %strand, i64 0
   %strands = shufflevector {v} %s.one, {v} poison, {v} zeroinitializer
   %p.one = insertelement {v} poison, i32 %proxy, i64 0
   %proxies = shufflevector {v} %p.one, {v} poison, {v} zeroinitializer
-  %e.one = insertelement <{n} x i1> poison, i1 %own.exempt, i64 0
+  %e.one = insertelement <{n} x i1> poison, i1 %exempt.own, i64 0
   %exempt = shufflevector <{n} x i1> %e.one, <{n} x i1> poison, {v} zeroinitializer
   br label %test
 test:
@@ -74,10 +79,13 @@ judge:
     {v} zeroinitializer)
   %late = icmp sgt {v} %clock, %limits
   %its = icmp eq {v} %column, %strands
-  %its.own = and <{n} x i1> %its, %exempt
+  %its.warp = and <{n} x i1> %its, %exempt
+  %plain = and {v} %who, splat (i32 {order.WHO & ~again})
+  %its.thread = icmp eq {v} %plain, %me.all
+  %its.own = or <{n} x i1> %its.warp, %its.thread
   %not.own = xor <{n} x i1> %its.own, splat (i1 true)
   %late.others = and <{n} x i1> %late, %not.own
-  %mark = and {v} %who, splat (i32 {MBARRIER})
+  %mark = and {v} %who, splat (i32 {MBARRIER & ~again})
   %marked = icmp ne {v} %mark, zeroinitializer
   %bad = or <{n} x i1> %late.others, %marked
   %bits = bitcast <{n} x i1> %bad to i{n}
@@ -102,7 +110,7 @@ def _free(name: str, n: int, kinds: Sequence[int]) -> str:
            "  %strands.wide = load i64, ptr %strands.at", "  %strands = trunc i64 %strands.wide to i32",
            "  br label %kind.0"]
   for k, kind in enumerate(kinds):
-    skip = f"%its.{k} = icmp eq i32 %p.{k}, %strand" if kind == OWN else f"%its.{k} = icmp eq i32 0, 1"
+    skip = f"%its.{k} = icmp eq i32 " + (f"%p.{k}, %strand" if kind in {OWN, ATOMICS} else "0, 1")
     lines += [f"""kind.{k}:
   br label %plane.{k}
 plane.{k}:
@@ -113,7 +121,7 @@ plane.{k}:
   %wide.{k} = zext i32 %plane.number.{k} to i64
   %offset.{k} = mul i64 %wide.{k}, %apart
   %first.{k} = add i64 %planes, %offset.{k}
-  %column.{k} = add i32 %p.{k}, {kind}
+  %column.{k} = add i32 %p.{k}, {OWN if kind == ATOMICS else kind}
   %limit.at.{k} = getelementptr i32, ptr %row, i32 %column.{k}
   %limit.{k} = load i32, ptr %limit.at.{k}
   br i1 %its.{k}, label %passed.{k}, label %test.{k}
@@ -145,6 +153,47 @@ passed.{k}:
   br i1 %all.{k}, label %kind.{k + 1}, label %plane.{k}"""]
   lines += [f"kind.{len(kinds)}:", "  ret i1 true", *(["fail:", "  ret i1 false"] if kinds else []), "}"]
   return "\n".join(lines)
+
+
+def _mine(name: str, n: int) -> str:
+  """For a thread that is to write: whether no other of its warp has read since they did something together."""
+  v = f"<{n} x i32>"
+  return f"""
+define private i1 @mine.{name}(ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count, i32 %lane) noinline {{
+  %own.at = getelementptr i32, ptr %row, i32 %strand
+  %own = load i32, ptr %own.at
+  %strand.wide = zext i32 %strand to i64
+  %offset = mul i64 %strand.wide, %apart
+  %plane = add i64 %planes, %offset
+  %o.one = insertelement {v} poison, i32 %own, i64 0
+  %owns = shufflevector {v} %o.one, {v} poison, {v} zeroinitializer
+  %l.one = insertelement {v} poison, i32 %lane, i64 0
+  %lanes = shufflevector {v} %l.one, {v} poison, {v} zeroinitializer
+  br label %test
+test:
+  %i = phi i64 [ 0, %0 ], [ %i.next, %look ]
+  %bad = phi <{n} x i1> [ zeroinitializer, %0 ], [ %bad.next, %look ]
+  %over = icmp uge i64 %i, %count
+  br i1 %over, label %judge, label %look
+look:
+  %i.offset = mul i64 %i, {4 * n}
+  %at = add i64 %plane, %i.offset
+  %pointer = inttoptr i64 %at to ptr
+  %words = load {v}, ptr %pointer, align 4
+  %then = ashr {v} %words, splat (i32 {LANES})
+  %late = icmp sgt {v} %then, %owns
+  %readers = and {v} %words, splat (i32 {(1 << LANES) - 1})
+  %others = icmp ne {v} %readers, %lanes
+  %here = and <{n} x i1> %late, %others
+  %bad.next = or <{n} x i1> %bad, %here
+  %i.next = add i64 %i, 1
+  br label %test
+judge:
+  %bits = bitcast <{n} x i1> %bad to i{n}
+  %none = icmp eq i{n} %bits, 0
+  ret i1 %none
+}}
+"""
 
 
 def _filled(n: int) -> str:
@@ -209,7 +258,7 @@ def _wrote(n: int) -> str:
 define private i1 @note.bulk(ptr %context, ptr %state, i64 %host, i64 %size) noinline {{
 {_HERE}
 {_shared(n)}
-  %seen = call i1 @seen.near(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0)
+  %seen = call i1 @seen.near(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1)
   br i1 %seen, label %more, label %fail
 more:
   %free = call i1 @free.near(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
@@ -245,25 +294,57 @@ fail:
 
 def _read(n: int, kinds: Sequence[int]) -> str:
   """A unit reads shared memory: a copy to global memory, which begins here, or a product, which has begun."""
-  v, out = f"<{n} x i32>", ""
+  out = ""
   for name, kind in (("read", STORE), ("product", MATRIX)):
     if kind not in kinds: continue
     out += f"""
 define private i1 @note.{name}(ptr %context, ptr %state, i64 %host, i64 %size) noinline {{
 {_HERE}
 {_shared(n)}
-  %seen = call i1 @seen.near(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY})
+  %seen = call i1 @seen.near(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1)
   br i1 %seen, label %fills, label %fail
 fills:
 {_issued(kind, kind == STORE)}
   %strands.at = getelementptr i8, ptr %context, i64 {layout.STRANDS}
   %strands = load i64, ptr %strands.at
   %before = mul i64 %strands, {list(kinds).index(kind)}
-  %strand.wide = zext i32 %strand to i64
-  %number = add i64 %before, %strand.wide
+  %word = shl i32 %clock, {LANES}
+{_plane("%before", n)}
+  ret i1 true
+fail:
+  ret i1 false
+}}
+"""
+  return out
+
+
+def _places(far: int) -> str:
+  """Where the cells and planes of %size bytes of global memory at %address are, and how many, in IR."""
+  return f"""  %end.byte = add i64 %address, %size
+  %end.up = add i64 %end.byte, {far - 1}
+  %end = udiv i64 %end.up, {far}
+  %start = udiv i64 %address, {far}
+  %count = sub i64 %end, %start
+  %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS_FAR}
+  %cells.first = load i64, ptr %cells.at
+  %cells.offset = shl i64 %start, 3
+  %cells = add i64 %cells.first, %cells.offset
+  %planes.at = getelementptr i8, ptr %order, i64 {order.FAR_PLANES}
+  %planes.first = load i64, ptr %planes.at
+  %planes.offset = shl i64 %start, 2
+  %planes = add i64 %planes.first, %planes.offset
+  %apart.at = getelementptr i8, ptr %order, i64 {order.FAR_APART}
+  %apart = load i64, ptr %apart.at"""
+
+
+def _plane(before: str, n: int) -> str:
+  """Stores %word to %count times so many words of the plane %before + the strand, in IR that begins at %fills and ends
+  at label %filled."""
+  v = f"<{n} x i32>"
+  return f"""  %strand.wide = zext i32 %strand to i64
+  %number = add i64 {before}, %strand.wide
   %plane.offset = mul i64 %number, %apart
   %plane = add i64 %planes, %plane.offset
-  %word = shl i32 %clock, {LANES}
   %w.one = insertelement {v} poison, i32 %word, i64 0
   %all = shufflevector {v} %w.one, {v} poison, {v} zeroinitializer
   br label %fill
@@ -278,36 +359,16 @@ fill.one:
   store {v} %all, ptr %f.pointer, align 4
   %f.next = add i64 %f, 1
   br label %fill
-filled:
-  ret i1 true
-fail:
-  ret i1 false
-}}
-"""
-  return out
+filled:"""
 
 
-def _stored(far: int) -> str:
-  """A copy in bulk writes to global memory, as the one that has read shared memory before."""
+def _far(far: int) -> str:
+  """A copy in bulk writes to global memory, as the one that has read shared memory before; or reads it."""
   return f"""
 define private i1 @note.far(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
 {_HERE}
-  %end.byte = add i64 %address, %size
-  %end.up = add i64 %end.byte, {far - 1}
-  %end = udiv i64 %end.up, {far}
-  %start = udiv i64 %address, {far}
-  %count = sub i64 %end, %start
-  %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS_FAR}
-  %cells.first = load i64, ptr %cells.at
-  %cells.offset = shl i64 %start, 3
-  %cells = add i64 %cells.first, %cells.offset
-  %planes.at = getelementptr i8, ptr %order, i64 {order.FAR_PLANES}
-  %planes.first = load i64, ptr %planes.at
-  %planes.offset = shl i64 %start, 2
-  %planes = add i64 %planes.first, %planes.offset
-  %apart.at = getelementptr i8, ptr %order, i64 {order.FAR_APART}
-  %apart = load i64, ptr %apart.at
-  %seen = call i1 @seen.far(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0)
+{_places(far)}
+  %seen = call i1 @seen.far(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1)
   br i1 %seen, label %more, label %fail
 more:
   %free = call i1 @free.far(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
@@ -319,6 +380,97 @@ fills:
   ret i1 true
 fail:
   ret i1 false
+}}
+define private i1 @note.fetched(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
+{_HERE}
+{_places(far)}
+  %seen = call i1 @seen.far(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1)
+  br i1 %seen, label %fills, label %fail
+fills:
+{_issued(BULK, True)}
+  %strands.at = getelementptr i8, ptr %context, i64 {layout.STRANDS}
+  %strands = load i64, ptr %strands.at
+  %word = shl i32 %clock, {LANES}
+{_plane("%strands", 1)}
+  ret i1 true
+fail:
+  ret i1 false
+}}
+"""
+
+
+def _thread() -> str:
+  """What is asked of the thread %lane, in IR: its clock, and how it is written."""
+  return """  %own.at = getelementptr i32, ptr %row, i32 %strand
+  %own = load i32, ptr %own.at
+  %clock = add i32 %own, 1
+  %lane.low = trunc i64 %lane to i32
+  %warp = shl i32 %strand, 8
+  %me = or i32 %warp, %lane.low"""
+
+
+def _of_threads(near: int, far: int, tracks: bool) -> str:
+  """A thread itself writes or reads bytes that lie together: a tensor map. What others of its warp have read since they
+  did something together may be a finding."""
+  out = ""
+  for name, given, n, places in (("near", "host", near, _shared(near)), ("far", "address", 1, _places(far))):
+    planes = tracks or name == "near"
+    out += f"""
+define private i1 @own.{name}.write(ptr %context, ptr %state, i64 %{given}, i64 %size, i64 %lane) noinline {{
+{_HERE}
+{places}
+{_thread()}
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 false, i32 %me)
+  br i1 %seen, label %more, label %fail
+more:
+  %free = call i1 @free.{name}(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
+  br i1 %free, label %{"mine" if planes else "fills"}, label %fail
+"""
+    if planes: out += f"""mine:
+  %alone = call i1 @mine.{name}(ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count, i32 %lane.low)
+  br i1 %alone, label %fills, label %fail
+"""
+    out += f"""fills:
+  %who.wide = zext i32 %me to i64
+  %who.high = shl i64 %who.wide, 32
+  %clock.wide = zext i32 %clock to i64
+  %word = or i64 %who.high, %clock.wide
+{_filled(n)}
+  ret i1 true
+fail:
+  ret i1 false
+}}
+define private i1 @own.{name}.read(ptr %context, ptr %state, i64 %{given}, i64 %size, i64 %lane) noinline {{
+{_HERE}
+{places}
+{_thread()}
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 false, i32 %me)
+  br i1 %seen, label %fills, label %fail
+fills:
+  %clock.high = shl i32 %clock, {LANES}
+  %word = or i32 %clock.high, %lane.low
+{_plane("0", n) if planes else "  br label %filled" + chr(10) + "filled:"}
+  ret i1 true
+fail:
+  ret i1 false
+}}
+"""
+  return f"""{out}
+define private i1 @own.map(ptr %context, ptr %state, i64 %address, i64 %size, i64 %lane) noinline {{
+  %order.at = getelementptr i8, ptr %context, i64 {layout.ORDER}
+  %order = load ptr, ptr %order.at
+  %start.at = getelementptr i8, ptr %order, i64 {order.FAR_START}
+  %start = load i64, ptr %start.at
+  %room.at = getelementptr i8, ptr %order, i64 {order.FAR_SIZE}
+  %room = load i64, ptr %room.at
+  %from = sub i64 %address, %start
+  %inside = icmp ult i64 %from, %room
+  br i1 %inside, label %look, label %other
+look:
+  %good = call i1 @own.far.read(ptr %context, ptr %state, i64 %address, i64 %size, i64 %lane)
+  ret i1 %good
+other:
+  ret i1 true
 }}
 """
 

@@ -42,6 +42,12 @@ class Watch:
   copies: bool
   kinds: tuple[int, ...] = ()
 
+  @property
+  def far_kinds(self) -> tuple[int, ...]:
+    """Those that have planes of global memory."""
+    tracked = (order.OWN, order.BULK) if self.tracks else ()
+    return (*tracked, *(k for k in self.kinds if k == order.ATOMICS))
+
 
 @dataclass(frozen=True)
 class Stored:
