@@ -295,7 +295,7 @@ class _Look:
     else: mine = c.op("icmp eq", c.op("and", who, c.every(order.WHO)), me)
     by_others = c.but(late, mine)
     marked = c.op("icmp ne", c.op("and", who, c.every(order.MBARRIER)), "zeroinitializer")
-    bad = c.either(by_others, marked)
+    bad = c.either(by_others, marked) if kind in {LOAD, ATOMIC} else by_others
     if self.memory.known and kind in {LOAD, ATOMIC}:
       gone = c.op("icmp ne", c.op("and", who, c.every(order.GONE)), "zeroinitializer")
       bad = c.either(bad, c.either(gone, c.op("icmp eq", clock, "zeroinitializer")))
@@ -314,7 +314,7 @@ class _Look:
     elif kind == STORE and changes is not None:
       # what copies and units have written nobody has compared
       unknown = c.op("icmp ult", c.op("sub", column, c.every(order.WARPS)), c.every(order.BLOCK - order.WARPS))
-      bad = c.either(c.both(by_others, c.either(changes, c.either(atomic, unknown))), marked)
+      bad = c.both(by_others, c.either(changes, c.either(c.either(atomic, marked), unknown)))
       new = self._several(c, by_others, now, me)
     self._go(c, c.either(bad, self._late(c, lanes, {*self.memory.kinds})))
     c.store(self.memory.writes, "i64", new)

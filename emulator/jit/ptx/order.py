@@ -37,7 +37,7 @@ MAP: Final = TOKENS + (MBARRIERS + 1) * TOKEN
 USE, BEGIN, TOLD, INVALID = range(4)  # what an mbarrier's token is wanted for; TOLD: copies tell it, whoever may use it
 # in the lower byte of who wrote: here is an mbarrier; atomics came behind it; an mbarrier was here, and nothing else
 MBARRIER, ATOMIC, GONE = 1 << 7, 1 << 6, 1 << 5
-WHO: Final = ~(ATOMIC | GONE)
+WHO: Final = ~(MBARRIER | ATOMIC | GONE)
 
 _V: Final = f"<{COLUMNS} x i32>"
 _MAX: Final = f"llvm.smax.v{COLUMNS}i32"
@@ -243,7 +243,7 @@ define private ptr @object(ptr %context, ptr %state, i64 %host, i32 %lane, i32 %
   %clock = add i32 %own, 1
   switch i32 %mode, label %find [ i32 {USE}, label %use i32 {BEGIN}, label %begin i32 {INVALID}, label %use ]
 begin:
-  %clear = call i1 @seen.object(ptr %mine.row, i32 %mine.strand, i64 %at, i64 1, i32 0, i1 false, i32 %me)
+  %clear = call i1 @seen.object(ptr %mine.row, i32 %mine.strand, i64 %at, i64 1, i32 0, i1 false, i32 %me, i1 false)
   br i1 %clear, label %write, label %fail
 use:
   %known.word = load i64, ptr %cell, align 8

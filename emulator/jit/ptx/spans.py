@@ -28,20 +28,20 @@ def functions(near: int, far: int, kinds: Sequence[int], far_kinds: Sequence[int
   """All of them. Cells stand for so many bytes of shared and of global memory; `kinds` have planes of who reads."""
   sizes = (("near", PIECE // near, kinds), ("object", OBJECT // near, kinds), ("far", 1, far_kinds))
   return "\n".join([
-    *(text for name, n, of in sizes
-      for text in (_seen(name, n, MBARRIER if name == "object" else 0), _free(name, n, of), _mine(name, n))),
+    *(text for name, n, of in sizes for text in (_seen(name, n), _free(name, n, of), _mine(name, n))),
     _wrote(PIECE // near), _read(PIECE // near, kinds), _far(far), _of_threads(PIECE // near, far, OWN in far_kinds),
     _groups()])
 
 
-def _seen(name: str, n: int, again: int) -> str:
+def _seen(name: str, n: int) -> str:
   """Whether what lies in cells is done for a warp, by what its own work knows (%proxy 0) or units (PROXY). What a
-  thread %me has written itself is, and where %exempt what its warp has. An mbarrier may be there where it begins
-  `again`, as MBARRIER."""
+  thread %me has written itself is, and where %exempt what its warp has. Who %reads finds no mbarrier there."""
   v, w = f"<{n} x i32>", f"<{n} x i64>"
   return f"""
-define private i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 %proxy, i1 %exempt.own, i32 %me)
-    noinline {{
+define private i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 %proxy, i1 %exempt.own, i32 %me,
+                             i1 %reads) noinline {{
+  %r.one = insertelement <{n} x i1> poison, i1 %reads, i32 0
+  %reading = shufflevector <{n} x i1> %r.one, <{n} x i1> poison, {v} zeroinitializer
   %m.one = insertelement {v} poison, i32 %me, i32 0
   %me.all = shufflevector {v} %m.one, {v} poison, {v} zeroinitializer
   %s.one = insertelement {v} poison, i32 %strand, i64 0
@@ -80,14 +80,15 @@ judge:
   %late = icmp sgt {v} %clock, %limits
   %its = icmp eq {v} %column, %strands
   %its.warp = and <{n} x i1> %its, %exempt
-  %plain = and {v} %who, splat (i32 {order.WHO & ~again})
+  %plain = and {v} %who, splat (i32 {order.WHO})
   %its.thread = icmp eq {v} %plain, %me.all
   %its.own = or <{n} x i1> %its.warp, %its.thread
   %not.own = xor <{n} x i1> %its.own, splat (i1 true)
   %late.others = and <{n} x i1> %late, %not.own
-  %mark = and {v} %who, splat (i32 {MBARRIER & ~again})
+  %mark = and {v} %who, splat (i32 {MBARRIER})
   %marked = icmp ne {v} %mark, zeroinitializer
-  %bad = or <{n} x i1> %late.others, %marked
+  %of.object = and <{n} x i1> %marked, %reading
+  %bad = or <{n} x i1> %late.others, %of.object
   %bits = bitcast <{n} x i1> %bad to i{n}
   %some = icmp ne i{n} %bits, 0
   br i1 %some, label %fail, label %next
@@ -258,7 +259,7 @@ def _wrote(n: int) -> str:
 define private i1 @note.bulk(ptr %context, ptr %state, i64 %host, i64 %size) noinline {{
 {_HERE}
 {_shared(n)}
-  %seen = call i1 @seen.near(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1)
+  %seen = call i1 @seen.near(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1, i1 false)
   br i1 %seen, label %more, label %fail
 more:
   %free = call i1 @free.near(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
@@ -301,7 +302,7 @@ def _read(n: int, kinds: Sequence[int]) -> str:
 define private i1 @note.{name}(ptr %context, ptr %state, i64 %host, i64 %size) noinline {{
 {_HERE}
 {_shared(n)}
-  %seen = call i1 @seen.near(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1)
+  %seen = call i1 @seen.near(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
   br i1 %seen, label %fills, label %fail
 fills:
 {_issued(kind, kind == STORE)}
@@ -368,7 +369,7 @@ def _far(far: int) -> str:
 define private i1 @note.far(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
 {_HERE}
 {_places(far)}
-  %seen = call i1 @seen.far(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1)
+  %seen = call i1 @seen.far(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1, i1 false)
   br i1 %seen, label %more, label %fail
 more:
   %free = call i1 @free.far(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
@@ -384,7 +385,7 @@ fail:
 define private i1 @note.fetched(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
 {_HERE}
 {_places(far)}
-  %seen = call i1 @seen.far(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1)
+  %seen = call i1 @seen.far(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
   br i1 %seen, label %fills, label %fail
 fills:
 {_issued(BULK, True)}
@@ -420,7 +421,7 @@ define private i1 @own.{name}.write(ptr %context, ptr %state, i64 %{given}, i64 
 {_HERE}
 {places}
 {_thread()}
-  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 false, i32 %me)
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 false, i32 %me, i1 false)
   br i1 %seen, label %more, label %fail
 more:
   %free = call i1 @free.{name}(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
@@ -444,7 +445,7 @@ define private i1 @own.{name}.read(ptr %context, ptr %state, i64 %{given}, i64 %
 {_HERE}
 {places}
 {_thread()}
-  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 false, i32 %me)
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 false, i32 %me, i1 true)
   br i1 %seen, label %fills, label %fail
 fills:
   %clock.high = shl i32 %clock, {LANES}
