@@ -168,6 +168,26 @@ def test_random_kernels_are_told_the_same(seed: int, passed: Counter[bool], monk
   assert reference == found, source
 
 
+SAME = [  # stores of four warps to the places of one, between barriers of some warps; whether it is found
+  ("STORE %v2;", False), ("STORE %v2; STORE %v2;", False), ("STORE %v1; STORE %v2;", True),
+  ("@%first STORE %t; STORE 0;", False), ("@%even STORE 5; STORE %v2;", True), ("STORE %v0;", True),
+  ("STORE 5; bar.sync 0; STORE %v2; bar.sync 0; STORE 5;", False)]
+
+
+@pytest.mark.parametrize("space", ["shared", "global"])
+@pytest.mark.parametrize(("body", "found"), SAME, ids=[s[0] for s in SAME])
+def test_stores_of_the_same_bytes(body: str, found: bool, space: str, passed: Counter[bool],
+                                  monkeypatch: pytest.MonkeyPatch) -> None:
+  """Right where nobody sees whose store it was; what was there before counts, too."""
+  store = f"st.{space}.u32 [{'%q' if space == 'shared' else '%m'}],"
+  source = kernel(f"""{BEGIN} mad.lo.u32 %q, %v4, 4, %s; mad.wide.u32 %m, %v4, 4, %b; barrier.sync 5, {32 * WARPS};
+    {body.replace("STORE", store)}""", REGISTERS, ".param .u64 out, .param .u64 from")
+  arrays = [np.zeros(256, np.uint32), np.arange(256, dtype=np.uint32)]
+  reference, watched = told(source, "k", 2, 32 * WARPS, arrays, 0, monkeypatch)
+  assert reference == watched and bool(reference) == found
+  assert found or passed[True]
+
+
 def test_clocks_begin_again(passed: Counter[bool], monkeypatch: pytest.MonkeyPatch) -> None:
   """Many blocks, each with clocks that go on from those of the block before."""
   monkeypatch.setattr(detect, "RESTART", 100)

@@ -201,11 +201,11 @@ class Cells:
     if self.mask is not None: lanes = self.both(lanes, self.mask)
     return self.e.op(f"icmp ne i{self.n} {self.e.op(f'bitcast <{self.n} x i1> {lanes} to i{self.n}')}, 0")
 
-  def known(self, columns: str) -> str:
+  def known(self, columns: str, row: str = "%row") -> str:
     """What the warp knows of columns."""
     n = self.n
     wide = self.e.op(f"zext {self.t} {columns} to <{n} x i64>")
-    at = self.e.op(f"getelementptr i32, ptr %row, <{n} x i64> {wide}")
+    at = self.e.op(f"getelementptr i32, ptr {row}, <{n} x i64> {wide}")
     with self.e.narrowed(n): return gather(self.e, "i32", at, "splat (i1 true)")
 
   def cell(self, clock: str, who: str) -> str:
@@ -314,11 +314,28 @@ class _Look:
     elif kind == STORE and changes is not None:
       # what copies and units have written nobody has compared
       unknown = c.op("icmp ult", c.op("sub", column, c.every(order.WARPS)), c.every(order.BLOCK - order.WARPS))
-      bad = c.both(by_others, c.either(changes, c.either(c.either(atomic, marked), unknown)))
+      flags = c.op("icmp ne", c.op("and", who, c.every(order.ATOMIC | order.MBARRIER | order.GONE)), "zeroinitializer")
+      bad = c.both(by_others, c.either(changes, c.either(flags, unknown)))
       new = self._several(c, by_others, now, me)
     self._go(c, c.either(bad, self._late(c, lanes, {*self.memory.kinds})))
+    if kind == STORE:  # who stores the same must not pass by what was there before, or what nobody has compared
+      over = "splat (i1 true)"
+      if changes is not None:
+        over = c.both(changes, c.op("icmp sgt", clock, c.known(column, self.g.pointer("%row", 4 * order.ALL))))
+      new = self._alone(c, new, over, lanes)
     c.store(self.memory.writes, "i64", new)
-    if lost is not None: self._read(c, order.OWN, c.every(MANY), lost)
+    if lost is None: return
+    new = self._alone(c, new, lost, c.every(MANY))
+    if order.OWN not in self.memory.kinds: c.store(self.memory.writes, "i64", new, lost)
+
+  def _alone(self, c: Cells, new: str, where: str, lanes: str) -> str:
+    """Nobody else may store the same: as if it were read, or, where no plane says so, by the cells, which it gives."""
+    if order.OWN in self.memory.kinds:
+      self._read(c, order.OWN, lanes, where)
+      return new
+    v = f"<{c.n} x i64>"
+    flag = self.e.op(f"select <{c.n} x i1> {where}, {v} splat (i64 {order.GONE << 32}), {v} zeroinitializer")
+    return self.e.op(f"or {v} {new}, {flag}")
 
   def _behind_atomics(self, c: Cells, where: str, lanes: str) -> None:
     """A load does not go on where atomics came before that it does not know of."""

@@ -21,7 +21,8 @@ ISSUED: Final = COLUMNS  # words behind the columns: by kind, what was begun; ho
 COMMITTED: Final = ISSUED + 8
 RINGS: Final = COMMITTED + 8
 RING: Final = 32
-WORDS: Final = RINGS + 8 * RING
+ALL: Final = RINGS + 8 * RING  # the columns as they were behind the latest barrier of the whole block
+WORDS: Final = ALL + COLUMNS
 ROW: Final = 4 * WORDS
 TOKEN: Final = 2 * 4 * COLUMNS  # what arrivals have told in this phase, and in those that are over
 MBARRIERS: Final = 256  # in a block's shared memory, that are followed
@@ -35,7 +36,8 @@ TOKENS: Final = BARRIERS + layout.BARRIERS * TOKEN
 MAP: Final = TOKENS + (MBARRIERS + 1) * TOKEN
 
 USE, BEGIN, TOLD, INVALID = range(4)  # what an mbarrier's token is wanted for; TOLD: copies tell it, whoever may use it
-# in the lower byte of who wrote: here is an mbarrier; atomics came behind it; an mbarrier was here, and nothing else
+# in the lower byte of who wrote: here is an mbarrier; atomics came behind it; an mbarrier was here, and nothing else, or,
+# of global memory, nobody else may store the same
 MBARRIER, ATOMIC, GONE = 1 << 7, 1 << 6, 1 << 5
 WHO: Final = ~(MBARRIER | ATOMIC | GONE)
 
@@ -111,6 +113,8 @@ fill:
   %k.offset = mul i64 %k, {ROW}
   %k.row = getelementptr i8, ptr %rows, i64 %k.offset
   store {_V} %all, ptr %k.row, align 4
+  %k.before = getelementptr i32, ptr %k.row, i64 {ALL}
+  store {_V} %all, ptr %k.before, align 4
   %k.issued = getelementptr i32, ptr %k.row, i64 {ISSUED}
   store <8 x i32> %few, ptr %k.issued, align 4
   %k.committed = getelementptr i32, ptr %k.row, i64 {COMMITTED}
@@ -160,7 +164,7 @@ define private ptr @bar(ptr %context, i32 %number) {{
   %token = getelementptr i8, ptr %first, i32 %offset
   ret ptr %token
 }}
-define private void @gone.on(ptr %context, ptr %state, i32 %number) noinline {{
+define private void @gone.on(ptr %context, ptr %state, i32 %number, i1 %together) noinline {{
 {_ORDER}
 {_row("mine", "%state")}
   %token = call ptr @bar(ptr %context, i32 %number)
@@ -168,12 +172,19 @@ define private void @gone.on(ptr %context, ptr %state, i32 %number) noinline {{
   %expected.at = getelementptr i8, ptr %state, i64 {layout.EXPECTED}
   %expected = load i32, ptr %expected.at
   %named = and i32 %expected, {layout.SLOW - 1}
-  %whole = icmp eq i32 %named, 0
-  %step = zext i1 %whole to i32
+  %alive = icmp eq i32 %named, 0
+  %whole = or i1 %alive, %together
+  br i1 %whole, label %all, label %end
+all:
   %block.at = getelementptr i32, ptr %mine.row, i64 {BLOCK}
   %block = load i32, ptr %block.at
-  %block.next = add i32 %block, %step
+  %block.next = add i32 %block, 1
   store i32 %block.next, ptr %block.at
+  %known = load {_V}, ptr %mine.row, align 4
+  %before.at = getelementptr i32, ptr %mine.row, i64 {ALL}
+  store {_V} %known, ptr %before.at, align 4
+  br label %end
+end:
   ret void
 }}
 define private void @met(ptr %context, ptr %first, i64 %stride, i64 %strands, i32 %number) noinline {{
@@ -204,7 +215,7 @@ other:
   %t.waits = icmp eq i32 %t.status, {layout.BARRIER}
   br i1 %t.waits, label %hears, label %following
 hears:
-  call void @gone.on(ptr %context, ptr %t.state, i32 %number)
+  call void @gone.on(ptr %context, ptr %t.state, i32 %number, i1 true)
   br label %following
 following:
   %t.next = add i64 %t, 1
