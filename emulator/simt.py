@@ -174,6 +174,10 @@ class Group:
     for other in others: whole.join(other)
     self.v, self.s, self.scc, self.mask, self.bools, self.pairs = whole.v, whole.s, whole.scc, whole.mask, {}, {}
 
+  def outer(self) -> list[Value]:
+    """What decides where it goes on, beside the registers of the function that it is in."""
+    return []
+
   def alike(self, other: Group) -> bool:
     """Whether the other's waves can be taken in where both stand at one PC: MODE and the registers are as many."""
     return self.mode == other.mode and len(self.v) == len(other.v)

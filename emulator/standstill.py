@@ -67,7 +67,7 @@ class State:
     self._parked = [self._of(g) for g in _by_wave(cohort.parked)]
 
   @staticmethod
-  def _of(g: Group) -> tuple[Any, ...]: return g.pc, g.mode, g.waves, g.scc, g.mask, [*g.s], [*g.v]
+  def _of(g: Group) -> tuple[Any, ...]: return g.pc, g.mode, g.waves, g.scc, g.mask, [*g.s], [*g.v], g.outer()
 
   def same(self, cohort: Cohort) -> bool:
     """Whether the cohort is in this state."""
@@ -82,9 +82,10 @@ def _by_wave(groups: Sequence[Group]) -> Sequence[Group]:
 
 
 def _at(kept: tuple[Any, ...], g: Group) -> bool:
-  pc, mode, waves, scc, mask, s, v = kept
+  pc, mode, waves, scc, mask, s, v, outer = kept
   return (pc == g.pc and mode == g.mode and _equal(scc, g.scc) and len(v) == len(g.v) and _alike(s, g.s)
-          and bool(_equal(waves, g.waves)) and _equal(mask, g.mask) and _alike(v, g.v))
+          and bool(_equal(waves, g.waves)) and _equal(mask, g.mask) and _alike(v, g.v)
+          and len(outer) == len(now := g.outer()) and _alike(outer, now))
 
 
 def _alike(a: list[Value], b: list[Value]) -> bool:

@@ -164,6 +164,11 @@ class Warps(Group):
 
   def take(self, index: Value) -> Warps: return self.part(index, self.lanes[index], self.pc)
 
+  def outer(self) -> list[Value]:
+    out = [self.carry, self.top, np.int64(self.base)]
+    for f in self.frames: out += [np.int64(f.pc), np.int64(f.base), f.top, *f.v]
+    return out
+
   def alike(self, other: Group) -> bool:
     assert isinstance(other, Warps)
     return (self.base == other.base and len(self.frames) == len(other.frames) and len(self.v) == len(other.v)

@@ -69,6 +69,46 @@ def test_handlers_come_back_whatever_goes_wrong_on_the_way(monkeypatch: pytest.M
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGALRM)] == before and HELD._depth == 0
 
 
+def test_a_handler_that_comes_back_amid_the_end_of_a_block_may_begin_one(monkeypatch: pytest.MonkeyPatch) -> None:
+  """A signal comes as soon as its handler is restored, which calls what is a block of its own."""
+  heard = list[int]()
+
+  def calls(number: int, frame: FrameType | None) -> None:
+    with HELD: heard.append(number)
+  set_ = _signal.signal
+
+  def restored(number: int, handler: object) -> object:
+    before = set_(number, handler)  # type: ignore[arg-type]
+    if handler is calls and not heard: os.kill(os.getpid(), signal.SIGINT)
+    return before
+  before = signal.signal(signal.SIGINT, calls)
+  try:
+    with monkeypatch.context() as patch:
+      with HELD: patch.setattr(_signal, "signal", restored)
+    assert heard == [signal.SIGINT] and signal.getsignal(signal.SIGINT) is calls
+  finally: signal.signal(signal.SIGINT, before)
+
+
+def test_a_handler_that_comes_amid_the_begin_of_a_block_may_begin_one(monkeypatch: pytest.MonkeyPatch) -> None:
+  """One signal is held already: so it is for all of the block."""
+  heard, held = list[int](), list[bool]()
+
+  def calls(number: int, frame: FrameType | None) -> None:
+    with HELD: heard.append(number)
+  signal.signal(signal.SIGALRM, calls)
+  before, set_ = signal.getsignal(signal.SIGINT), _signal.signal
+
+  def first(number: int, handler: object) -> object:
+    old = set_(number, handler)  # type: ignore[arg-type]
+    if number == signal.SIGINT and not heard: shout(signal.SIGALRM)
+    return old
+  with monkeypatch.context() as patch:
+    patch.setattr(_signal, "signal", first)
+    with HELD: held.append(signal.getsignal(signal.SIGINT) is not before)
+  assert heard == [signal.SIGALRM] and held == [True] and signal.getsignal(signal.SIGINT) is before
+  assert signal.getsignal(signal.SIGALRM) is calls and HELD._depth == 0
+
+
 def test_other_threads_hear_no_signal() -> None:
   seen = list[bool]()
 

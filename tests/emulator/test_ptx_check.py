@@ -192,6 +192,23 @@ def test_bank_conflicts_when_asked_for() -> None:
   assert kinds(body) == set() and kinds(body, check="report,bank") == {"bank"}
 
 
+@pytest.mark.parametrize("times", [100, 0])
+def test_calls_that_do_the_same_again_and_again_get_on(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """The one who counts them is the caller. Where he does not, they never end."""
+  monkeypatch.setenv("EMU", "ref")
+  body = """mov.u32 %r1, 0; st.shared.u32 [s], 5; L: call (%r2), read, (); add.u32 %r1, %r1, STEP;
+    setp.lt.u32 %p1, %r1, 100; @%p1 bra L; st.global.u32 [%o], %r2;"""
+  read = """.func (.reg .b32 %x) read() { .reg .b32 %k; .reg .pred %q; mov.u32 %k, 0;
+    M: ld.shared.u32 %x, [s]; add.u32 %k, %k, 1; setp.lt.u32 %q, %k, 16; @%q bra M; ret; }"""
+  source = kernel(body.replace("STEP", str(bool(times) * 1))).replace(
+    ".visible .entry", f".shared .align 4 .b8 s[4]; {read} .visible .entry", 1)
+
+  def launched() -> Any: return tinyhw.launch(source, "k", 1, 1, [np.zeros(1, np.uint32)], "EMU", check="report")
+  if times: assert launched()[0].tolist() == [5] and not launched().findings
+  else:
+    with pytest.raises(Error, match="deadlock"): launched()
+
+
 def test_blocks_race_when_asked_for() -> None:
   body = "mov.u32 %n, %ctaid.x; st.global.u32 [%b], %n;"
   assert kinds(body, threads=1, grid=2) == set()

@@ -203,3 +203,64 @@ def test_stores_of_the_same_bytes(what: str, body: str, lets: bool, passed: Coun
   reference, found = told(source, "k", 1, 64, [np.zeros(1024, np.uint32)], 0, monkeypatch)
   assert reference == found and passed[lets] and not passed[not lets]
   assert bool(reference) != lets, "a case that shows nothing"
+
+
+@pytest.mark.parametrize(("what", "body", "lets"), SAME, ids=[s[0] for s in SAME])
+def test_stores_of_the_same_bytes_to_global_memory(what: str, body: str, lets: bool, passed: Counter[bool],
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+  """As above: what is read is told by atomics and other stores too, for arrays that are read and written."""
+  for a, b in (("shared", "global"), ("%r3]", "%l3]"), ("%r6]", "%l6]"), ("%r7]", "%l7]"), ("[%s]", "[%b]")):
+    body = body.replace(a, b)
+  body = body.replace("mad.lo.u32 %r7, %r4, 4, %s;", "mad.wide.u32 %l7, %r4, 4, %b;")
+  source = kernel(f"""and.b32 %r4, %t, 31; xor.b32 %r7, %r4, 5; mad.wide.u32 %l3, %r7, 4, %b;
+    mad.wide.u32 %l6, %r7, 8, %b; setp.lt.u32 %p2, %t, 32; setp.ge.u32 %p3, %t, 32; {body}""")
+  reference, found = told(source, "k", 3, 64, [np.zeros(1024, np.uint32)], 0, monkeypatch)
+  assert reference == found and passed[lets] and not passed[not lets]
+  assert bool(reference) != lets, "a case that shows nothing"
+
+
+CALLED = """
+.func (.reg .b32 %sum) add(.reg .b64 %from, .reg .b32 %n) {
+  .reg .b32 %x, %k; .reg .pred %q;
+  mov.u32 %sum, 0; ZERO
+  L: ld.u32 %x, [%from]; add.u32 %sum, %sum, %x; add.u64 %from, %from, 128; add.u32 %k, %k, 1;
+  setp.lt.u32 %q, %k, %n; @%q bra L;
+  ret;
+}
+.func (.param .b32 out) pair(.param .align 4 .b8 both[8]) {
+  .reg .b32 %x, %y;
+  ld.param.u32 %x, [both]; ld.param.u32 %y, [both+4]; add.u32 %x, %x, %y; RESULT
+  ret;
+}
+"""
+CALLS = [  # what is right or wrong with a call, the function's part, the kernel's; whether it is found
+  ("a sum of shared memory", "", "st.shared.u32 [%r1], %t; bar.sync 0; SUM st.global.u32 [%o], %r5;", False),
+  ("no barrier before", "", "st.shared.u32 [%r1], %t; SUM st.global.u32 [%o], %r5;", True),
+  ("a sum of global memory", "", "st.global.u32 [%o], %t; bar.sync 0; FAR bar.sync 0; st.global.u32 [%o], %r5;", False),
+  ("no barrier behind", "", "st.global.u32 [%o], %t; bar.sync 0; FAR st.global.u32 [%o], %r5;", True),
+  ("a count that begins nowhere", "ZERO", "st.shared.u32 [%r1], %t; bar.sync 0; SUM st.global.u32 [%o], %r5;",
+   True),
+  ("both members", "", "st.param.u32 [given], %t; st.param.u32 [given+4], 3; PAIR st.global.u32 [%o], %r5;", False),
+  ("one member", "", "st.param.u32 [given], %t; PAIR st.global.u32 [%o], %r5;", True),
+  ("no result", "RESULT", "st.param.u32 [given], %t; st.param.u32 [given+4], 3; PAIR st.global.u32 [%o], %r5;", True),
+  ("some call", "", "st.shared.u32 [%r1], %t; mov.u32 %r5, 1; bar.sync 0; @%p2 bra E; SUM E: st.global.u32 [%o], %r5;",
+   False)]
+
+
+@pytest.mark.parametrize(("what", "out", "body", "found"), CALLS, ids=[c[0] for c in CALLS])
+def test_calls(what: str, out: str, body: str, found: bool, passed: Counter[bool],
+               monkeypatch: pytest.MonkeyPatch) -> None:
+  """Functions stand in the kernel's text: what they touch by generic addresses, and what they are given."""
+  functions = CALLED
+  for name, text in (("ZERO", "mov.u32 %k, 0;"), ("RESULT", "st.param.u32 [out], %x;")):
+    functions = functions.replace(name, "" if out == name else text)
+  for name, text in (("SUM", "cvt.u64.u32 %l1, %r2; cvta.shared.u64 %l1, %l1; call (%r5), add, (%l1, 1);"),
+                     ("FAR", "call (%r5), add, (%b, 2);"),
+                     ("PAIR", "call (result), pair, (given); ld.param.u32 %r5, [result];")):
+    body = body.replace(name, text)
+  source = kernel(f"""mov.u32 %s, s; mad.lo.u32 %r1, %t, 4, %s; xor.b32 %r2, %t, 32; mad.lo.u32 %r2, %r2, 4, %s;
+    setp.lt.u32 %p2, %t, 32; {body}""", SHARED + ".param .align 4 .b8 given[8]; .param .b32 result;")
+  source = source.replace(".visible .entry", functions + ".visible .entry", 1)
+  reference, watched = told(source, "k", 2, 64, [np.zeros(1024, np.uint32)], 0, monkeypatch)
+  assert reference == watched and bool(reference) == found
+  assert passed[not found] and not passed[found]

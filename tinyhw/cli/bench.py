@@ -228,7 +228,12 @@ CASES = (
     for cpu in ("gfx1100", "gfx942", "sm_80")
     for name, title in (("plain", "a product each"), ("lds", "sum rows in LDS"), ("reduce", "sum blocks in LDS"),
                         ("matmul", "multiply matrices by tiles in LDS"), ("scratch", "with scratch"),
-                        *([("copies", "sum rows that cp.async brings")] if cpu == "sm_80" else []))),
+                        *([("copies", "sum rows that cp.async brings"), ("calls", "sum rows in a function"),
+                          ("barriers", "half of which fill tiles for the others, by barriers of some warps")]
+                          if cpu == "sm_80" else []))),
+  Case("check-hopper-sm_90", "EMU, sm_90: 64K threads multiply by wgmma what copies in bulk bring, under all checks "
+       "(LLVM: without, at most 5x)", partial(checked.launches, "hopper", "sm_90", True),
+       llvm=partial(checked.launches, "hopper", "sm_90", False)),
   *(Case(f"record-{d.lower()}", f"{d} mock: training step of 784-128-10, recorded (LLVM: not recorded, at most 1.3x)",
          partial(overheads.recorded, d, cards, True), llvm=partial(overheads.recorded, d, cards, False))
     for d, cards in RECORDED_ON),

@@ -116,10 +116,11 @@ class Held:
 
   def __enter__(self) -> Held:
     if get_ident() != _main: return self
-    if not self._depth:
+    self._depth += 1  # who comes amid this, a handler that is not held yet, has a block around it
+    if self._depth == 1:
       before = self._before
-      if before: self._restore()  # what an exception in `__exit__` has left
       try:
+        if before: self._restore()  # what an exception in `__exit__` has left
         found = self._found
         for at, number in _PLACES:
           if _getsignal(number) is not found[at]:
@@ -129,9 +130,9 @@ class Held:
           before.append(known)
           _C.signal(known[0], known[2])
       except BaseException:  # of a handler that was not held yet
+        self._depth -= 1
         self._restore()
         raise
-    self._depth += 1
     return self
 
   def _look(self) -> None:
@@ -145,10 +146,11 @@ class Held:
 
   def _restore(self) -> None:
     before = self._before
-    while before:
-      number, handler, ours = before[-1]
+    while rest := before[-1:]:  # a handler that runs amid this, as soon as it is back, may have all restored by a block
+      number, handler, ours = rest[0]
       if _getsignal(number) is ours: _C.signal(number, handler)  # a handler may have set another
-      before.pop()
+      try: before.remove(rest[0])
+      except ValueError: pass  # that block has done so
 
   def __exit__(self, *_: object) -> None:
     if get_ident() != _main: return

@@ -6,24 +6,33 @@ not proven may have none.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
+from tinyhw.emulator.check.ptx import groups
 from tinyhw.emulator.check.ptx.effects import Effects, effects
 from tinyhw.emulator.ptx import bind, memory, operands
-from tinyhw.emulator.ptx.flow import LEAVES, targets
-from tinyhw.emulator.ptx.scope import Flat, Line
+from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES
+from tinyhw.isa.ptx.model import Instruction
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.jit.ptx.inline import Whole
 
 # that touch memory or other threads in a way that watched code knows, beside those that only compute
 _KNOWN: Final = frozenset({
   "ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "movmatrix", "mma", "shfl", "vote", "match", "redux",
   "activemask", "elect", "mov", "cvt", "cvta", "lop3", "set", "setp", "isspacep", "fence", "membar", "prefetch",
   "prefetchu", "applypriority", "createpolicy", "pmevent"})
-_OTHERS: Final = frozenset({"call", "griddepcontrol", "setmaxnreg", "nanosleep"})  # that are bound elsewhere
+_OTHERS: Final = frozenset({"call", "nanosleep"})  # that are bound elsewhere
 _ELSEWHERE: Final = frozenset({"async", "bulk", "tensor"})
 _TOLD: Final = frozenset({"bulk", "tensor", "mbarrier", "reduce", "prefetch"})  # of cp.async what others wait for
+# of copies in bulk what watched code leaves to the reference
+_SELDOM: Final = frozenset({"prefetch", "cp_mask", "reduce", "multicast::cluster", "im2col", "im2col::w",
+                            "im2col::w::128", "tile::gather4", "tile::scatter4", "im2col_no_offs", "cta_group::1",
+                            "cta_group::2"})
 _CELL: Final = 4  # bytes, at most, that a cell stands for
 _FULL: Final = 0xFFFFFFFF
 
@@ -34,25 +43,65 @@ Fact = int | tuple[int, int, bool]
 @dataclass(frozen=True)
 class Proof:
   """`why` is "" for a kernel that is proven, else what is not. `shared` and `far` are the bytes of the smallest access
-  to shared and to global memory, 4 at most; `copies`: it has cp.async."""
+  to shared and to global memory, 4 at most; `copies`: it has cp.async; `ordered`: its warps are ordered by more than
+  barriers of their block; `stores`, `products` and `atomics`: it has copies in bulk out of
+  shared memory, wgmma, atomics."""
   why: str
   shared: int = _CELL
   far: int = _CELL
   copies: bool = False
+  ordered: bool = False
+  stores: bool = False
+  products: bool = False
+  atomics: bool = False
 
 
-def prove(flat: Flat) -> Proof:
-  """Look at all paths of a kernel."""
-  does = [effects(line) for line in flat.lines]
-  constants = _constants(flat, does)
-  why = next((text for line, d in zip(flat.lines, does) if (text := _unknown(line, d, constants))), "")
-  if not why: why = _unwritten(flat, does)
+def prove(whole: Whole, threads: int) -> Proof:
+  """Look at all paths of a kernel for blocks of so many threads, through the functions that stand in its text."""
+  lines = whole.flat.lines
+  does = {k: _effects(whole, k) for s in whole.cut.starts for k in range(s, whole.cut.ends[s])}
+  constants = _constants(lines, does)
+  why = next((text for k, d in does.items() if not whole.calls(k) and whole.lands(k) is None
+              and (text := _unknown(lines[k], d, constants))), "")
+  if not why: why = _unwritten(whole, does) or groups.unready(lines, does, whole.following)
   if why: return Proof(why)
   sizes = {"shared": _CELL, "global": _CELL}
-  for line in flat.lines:
-    space, size = _accessed(line)
-    if space in sizes: sizes[space] = min(sizes[space], size)
-  return Proof("", sizes["shared"], sizes["global"], any(map(_copies, does)))
+  for k in does:
+    space, size = _accessed(lines[k])
+    for near in sizes:
+      if size and space in {near, memory.GENERIC}: sizes[near] = min(sizes[near], size)
+  return Proof("", sizes["shared"], sizes["global"], any(map(_copies, does.values())),
+               any(_orders(lines[k], threads) for k in does),
+               any(d.opcode == "cp" and "bulk_group" in d.modifiers for d in does.values()),
+               any(d.opcode == "wgmma" for d in does.values()),
+               any(d.opcode in {"atom", "red"} for d in does.values()))
+
+
+def _orders(line: Line, threads: int) -> bool:
+  """Whether an instruction orders some warps of a block."""
+  i = line.instruction
+  if i.opcode == "mbarrier": return i.modifiers[0] != "pending_count"
+  if i.opcode in {"cp", "st", "fence"}: return bool({"bulk", "mbarrier", "proxy"} & {*i.modifiers})
+  if i.opcode in {"wgmma", "tensormap"}: return True
+  if i.opcode not in {"bar", "barrier"} or i.modifiers[:1] in {("warp",), ("cluster",)}: return False
+  given = [*i.operands]
+  if "red" in i.modifiers: given = given[1:-1]
+  numbers = [operands.immediate(line, o, "u32") for o in given]
+  return "arrive" in i.modifiers or numbers[0] is None or len(numbers) > 1 and numbers[1] != threads
+
+
+def _effects(whole: Whole, k: int) -> Effects:
+  """What a line reads and writes. A call writes what it gives to a function, whose registers are not written before;
+  where that returns to, the call's results are."""
+  called, landed = whole.calls(k), whole.lands(k)
+  if landed is not None:
+    own = effects(Line(Instruction("ret", (), ()), whole.flat.lines[k].scope))
+    return replace(own, sources=tuple(landed.registers + n for n in landed.calling.results),
+                   results=tuple(whole.moved(k) or ()))
+  own = effects(whole.flat.lines[k])
+  if not called: return own
+  given = (i.registers + n for i in called for n, _ in i.calling.given if n is not None)
+  return replace(own, results=tuple(given))
 
 
 def _accessed(line: Line) -> tuple[str, int]:
@@ -64,11 +113,12 @@ def _accessed(line: Line) -> tuple[str, int]:
   return {"const": "global"}.get(space, space), SIZES[form.type]
 
 
-def _constants(flat: Flat, does: list[Effects]) -> dict[int, int]:
+def _constants(lines: Sequence[Line], does: dict[int, Effects]) -> dict[int, int]:
   """Registers that are written at one place alone, by a mov of a number."""
-  written = Counter(r for d in does for r in d.results)
+  written = Counter(r for d in does.values() for r in d.results)
   out = dict[int, int]()
-  for line, d in zip(flat.lines, does):
+  for k, d in does.items():
+    line = lines[k]
     if d.opcode != "mov" or d.guard is not None or len(d.results) != 1 or written[d.results[0]] > 1: continue
     number = operands.immediate(line, line.instruction.operands[1], "b32")
     if number is not None: out[d.results[0]] = int(number) & _FULL
@@ -78,9 +128,11 @@ def _constants(flat: Flat, does: list[Effects]) -> dict[int, int]:
 def _unknown(line: Line, does: Effects, constants: dict[int, int]) -> str:
   """Why watched code does not take an instruction."""
   i = line.instruction
-  if _copies(does): return ""
+  if _copies(does) or i.opcode in {"fence", "membar"}: return ""
+  if i.opcode == "mbarrier" and not _far(does): return ""
+  if i.opcode in {"wgmma", "tensormap", "setmaxnreg", "griddepcontrol"} or _in_bulk(does): return ""
   if i.opcode in _OTHERS or i.opcode in bind.BINDERS.keys() - bind.PURE - _KNOWN: return i.name
-  if does.modifiers & _ELSEWHERE or any("cluster" in m for m in does.modifiers): return i.name
+  if does.modifiers & _ELSEWHERE or _far(does): return i.name
   if does.members is None: return ""
   register = operands.register(line, does.members)
   if register is not None: members = constants.get(register.number)
@@ -88,21 +140,31 @@ def _unknown(line: Line, does: Effects, constants: dict[int, int]) -> str:
   return "" if members is not None and int(members) & _FULL == _FULL else f"the members of {i.name}"
 
 
+def _in_bulk(does: Effects) -> bool:
+  """Whether it copies in bulk between shared and global memory, or groups such copies; or tells an mbarrier of
+  cp.async."""
+  m = does.modifiers
+  if does.opcode != "cp" or "async" not in m or m & _SELDOM: return False
+  return "bulk" in m or "mbarrier" in m
+
+
+def _far(does: Effects) -> bool:
+  """Whether it is for a block that may be another one of the cluster."""
+  return any("cluster" in m for m in does.modifiers)
+
+
 def _copies(does: Effects) -> bool:
   """Whether it is a cp.async, of those that groups are made of and waited for."""
   return does.opcode == "cp" and "async" in does.modifiers and not does.modifiers & _TOLD
 
 
-def _unwritten(flat: Flat, does: list[Effects]) -> str:
+def _unwritten(whole: Whole, does: dict[int, Effects]) -> str:
   """A register that may be read before it is written, in words."""
-  count = len(flat.lines)
   known: dict[int, frozenset[Fact]] = {0: frozenset()}
-  todo = [0] if count else []
+  todo = [0] if does else []
   while todo:
     k = todo.pop()
-    after = _after(known[k], does[k])
-    for t in _successors(flat.lines[k], k + 1):
-      if t >= count: continue
+    for t, after in _onward(whole, k, known[k], does[k]):
       before = known.get(t)
       now = after if before is None else before & after
       if now != before:
@@ -113,8 +175,20 @@ def _unwritten(flat: Flat, does: list[Effects]) -> str:
     read = d.addresses if d.alike else (*d.addresses, *d.sources)
     guarded = {r for r in read if r in facts or d.guard is not None and (r, d.guard, d.negated) in facts}
     if d.guard is not None and d.guard not in facts or not guarded.issuperset(read):
-      return f"what {flat.lines[k].instruction.name} reads is written"
+      return f"what {whole.flat.lines[k].instruction.name} reads is written"
   return ""
+
+
+def _onward(whole: Whole, k: int, facts: frozenset[Fact], d: Effects) -> Iterator[tuple[int, frozenset[Fact]]]:
+  """The lines that come next, with what is known there. Who is in a function has called it: its guard was true."""
+  after = _after(facts, d)
+  following = whole.following(k)
+  if not whole.calls(k):
+    yield from ((t, after) for t in following)
+    return
+  inside = {i.first for i in whole.calls(k)}
+  called = _after(facts, replace(d, guard=None))
+  yield from ((t, called if t in inside else facts) for t in following)
 
 
 def _after(facts: frozenset[Fact], d: Effects) -> frozenset[Fact]:
@@ -122,10 +196,3 @@ def _after(facts: frozenset[Fact], d: Effects) -> frozenset[Fact]:
   kept = {f for f in facts if not isinstance(f, tuple) or f[1] not in d.results}
   if d.guard is None: return frozenset({*kept, *d.results})
   return frozenset({*kept, *((r, d.guard, d.negated) for r in d.results if d.guard not in d.results)})
-
-
-def _successors(line: Line, following: int) -> list[int]:
-  i = line.instruction
-  out = [*targets(line)] if i.opcode in {"bra", "brx"} else []
-  if i.predicate is not None or i.opcode not in {*LEAVES, "bra", "brx"}: out.append(following)
-  return out

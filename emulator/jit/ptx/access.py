@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import layout, remote, stack, watched
+from tinyhw.emulator.jit.ptx import clocks, layout, remote, stack, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info, Shape
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather
@@ -37,6 +37,7 @@ class Site:
   access: int
   mask: Value | None  # the threads that access; None for all
   stack: int | None = None  # where in the stack of each thread, where that is known and there
+  compared: bool = False  # memory is read for what a store of these bytes changes
 
   @property
   def width(self) -> int: return self.size * self.count
@@ -53,6 +54,16 @@ class Site:
   def anywhere(self) -> bool:
     """Whether the addresses are generic."""
     return self.mode == GENERIC
+
+  @property
+  def outside(self) -> Site:
+    """A generic one that is in global memory."""
+    return replace(self, mode=GLOBAL)
+
+  @property
+  def inside(self) -> Site:
+    """A generic one that is in shared memory."""
+    return replace(self, mode=SHARED, base=self.base - memory.SHARED_WINDOW)
 
   @property
   def one(self) -> bool:
@@ -174,13 +185,14 @@ class Accessor:
     g, e, s = self.g, self.e, self.site
     addresses = s.base if s.steps is None else g.materialized(s.base, s.steps)
     e.do(f"store <{self.w} x i64> {addresses.in_lanes()}, ptr {g.pointer('%context', layout.ADDRESSES)}, align 8")
-    if s.access == Access.WRITE: self.put()
+    if s.access == Access.WRITE and not s.compared: self.put()
     if self.row and span != s.width:  # what the row is to hold from the checked address on
       e.do(f"store i64 {span}, ptr {g.pointer(self.row, layout.SPAN)}")
     mask = g.bits(s.mask) if s.mask is not None else "-1"
     row = self.row or "null"
+    reads = str(s.compared or s.access == Access.READ).lower()
     ok = e.op(f"call i1 @slow(ptr %context, ptr %state, ptr {row}, i32 {mask}, i64 {s.size}, i64 {s.count}, "
-              f"i64 {s.access}, i64 {s.mode})")
+              f"i64 {s.access}, i64 {s.mode}, i1 {reads})")
     served = e.new_label("served")
     self._branch(ok, served, away)
     e.start(served)
@@ -250,7 +262,7 @@ def _on_stacks(g: Lanes, base: Value, steps: tuple[int, ...] | None) -> tuple[Va
 def load(g: Lanes, site: Site, there: Value | None = None) -> list[Value]:
   """The elements of each thread, unsigned. `there` are those that load, where the site does not say so."""
   values = _load(g, site)
-  watched.touched(g, site, watched.LOAD, there)
+  watched.touched(g, site, clocks.LOAD, there)
   return values
 
 
@@ -309,11 +321,11 @@ def _apart(g: Lanes, pointer: str, steps: Sequence[int], site: Site, dtype: Any)
   return out
 
 
-def store(g: Lanes, site: Site, values: Sequence[Value], kind: str = watched.STORE) -> None:
+def store(g: Lanes, site: Site, values: Sequence[Value], kind: str = clocks.STORE) -> None:
   """Store the elements of each thread; the highest thread wins at one address. `kind`: what watched code calls it."""
   if site.stack is not None:
     for k, v in enumerate(values): stack.put(g, site.stack + k * site.size, v, site.mask)
-    return watched.touched(g, site, watched.STORE)
+    return watched.touched(g, site, clocks.STORE)
   e, w, a = g.e, g.width, Accessor(g, site)
   t = f"i{8 * site.size}"
   raw = [v.view(operands._RAW[site.size]) for v in values]
@@ -356,7 +368,7 @@ def store(g: Lanes, site: Site, values: Sequence[Value], kind: str = watched.STO
     return []
 
   def act() -> None:
-    seen = g.watch is not None and site.shared and kind == watched.STORE and not (site.one and any(
+    seen = g.watch is not None and kind == clocks.STORE and not site.own and not (site.one and any(
       v.wide for v in raw))
     changes = _unlike(g, site, raw) if seen else None
     a.run(fast, list)
@@ -377,7 +389,7 @@ def store(g: Lanes, site: Site, values: Sequence[Value], kind: str = watched.STO
 
 def _unlike(g: Lanes, site: Site, elements: Sequence[Value]) -> list[Value]:
   """Where memory holds something else than these elements, by element."""
-  there = _load(g, replace(site, access=Access.READ))
+  there = _load(g, replace(site, compared=True))
   return [old != new for old, new in zip(there, elements)]
 
 

@@ -79,14 +79,12 @@ def issued(cells: Cells) -> str:
 
 def commit(g: Lanes) -> None:
   """cp.async.commit_group."""
-  _together(g)
   _committed(g)
 
 
 def wait(g: Lanes, left: int | None) -> None:
   """cp.async.wait_group for all but the latest `left` groups; None: cp.async.wait_all, which commits too."""
   e = g.e
-  _together(g)
   if left is None: done = _committed(g)
   else:
     e.declared["llvm.usub.sat.i32"] = "declare i32 @llvm.usub.sat.i32(i32, i32)"
@@ -103,7 +101,7 @@ def _committed(g: Lanes) -> str:
   return group
 
 
-def _together(g: Lanes) -> None:
+def together(g: Lanes) -> None:
   """Groups are counted a warp: leave where threads of it are elsewhere."""
   if not g.block.waiting: return
   e, m = g.e, g.mask_type

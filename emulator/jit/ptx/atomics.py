@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, layout, remote, watched
+from tinyhw.emulator.jit.ptx import access, clocks, layout, remote, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.onebyone import turns
 from tinyhw.emulator.jit.ptx.shapes import Info
@@ -44,7 +44,7 @@ def atom(g: Lanes, line: Line, form: Form, info: Info) -> None:
   site = access.site_of(g, line, form, address, size, count, Access.READ | Access.WRITE)
   if site.mode == access.LOCAL: raise Untranslatable("on the stack")
   old = _serial(g, site, values, change, bool(targets))
-  watched.touched(g, site, watched.ATOMIC)
+  watched.touched(g, site, clocks.ATOMIC)
   _write(g, line, targets, t, old)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.jit.ptx import access, control, helped, warp
+from tinyhw.emulator.jit.ptx import access, control, helped, warp, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes, Refused
 from tinyhw.emulator.jit.ptx.module import module
 from tinyhw.emulator.jit.ptx.shapes import SHARED_BINDERS, Block, Info
@@ -48,7 +48,10 @@ def _step(g: Lanes, k: int) -> None:
   mark = g.mark()
   try:
     emit = access.EMITTERS.get(i.opcode) or warp.EMITTERS.get(i.opcode)
-    if emit is not None: return emit(g, line, form, info)
+    if emit is not None:
+      emit(g, line, form, info)
+      if "sync" in i.modifiers: watched.synced(g)
+      return
     if i.opcode in bind.BINDERS.keys() - SHARED_BINDERS - bind.PURE: raise Untranslatable("no compiled form")
     step = bind.step(g.code, line)
     if step is None: return None

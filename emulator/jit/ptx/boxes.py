@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx.moves import changed, combine, deliver, place_name
+from tinyhw.emulator.jit.ptx.moves import TRACKED, changed, combine, deliver, place_name
 from tinyhw.emulator.jit.ptx.routine import Routine, Variable
 from tinyhw.emulator.jit.values import BOOL, Value, convert
 from tinyhw.emulator.ptx import memory, operands, tensor
@@ -23,8 +23,9 @@ _REDUCED: Final = {"inc": frozenset({"u32"}), "dec": frozenset({"u32"})}
 class Tensor:
   """What a routine reads of a tensor map, checked. `c` are coordinates."""
 
-  def __init__(self, r: Routine, rank: int, c: Sequence[Value]) -> None:
+  def __init__(self, r: Routine, rank: int, c: Sequence[Value], noted: str = "") -> None:
     self.r, self.rank = r, rank
+    if noted == TRACKED: r.ask("own.map", r["map"], r.number(SIZE), r["lane"])
     at = r["map"]
     r.need((at & ALIGN - 1) == 0)
     self._at = r.ask(place_name(memory.GENERIC), at, r.number(SIZE), r.number(Access.READ))
@@ -205,11 +206,12 @@ def column_load(rank: int, several: bool) -> Routine:
   return r
 
 
-def tensor_load(rank: int, several: bool) -> Routine:
-  """Copies a box of a tensor into shared memory."""
+def tensor_load(rank: int, several: bool, noted: str) -> Routine:
+  """Copies a box of a tensor into shared memory; `noted`: in cells (`spans`)."""
   names = [f"c{k}" for k in range(rank)]
-  r = Routine(f"box.load.{rank}d{'.cast' * several}", ("map", "to", "barrier", *["blocks"] * several, *names))
-  m = Tensor(r, rank, [r[n] for n in names])
+  r = Routine(f"box.load.{rank}d{'.cast' * several}", ("map", "to", "barrier", *["blocks"] * several,
+                                                        *names, *["lane"] * (noted == TRACKED)))
+  m = Tensor(r, rank, [r[n] for n in names], noted)
   offset = r["to"]
   r.need((offset & _LINE - 1) == 0)
   apart = m.reach(Access.READ)
@@ -223,13 +225,15 @@ def tensor_load(rank: int, several: bool) -> Routine:
       inside = inside & m.some
       source = Variable(r, blank)
       with r.when(inside):
+        if noted == TRACKED: r.ask("note.fetched", at + low, many)
         whole = many == m.row
         source.set(r.o.where(whole, at + apart, mixed))
         with r.when(~whole): r.move(mixed + low, at + apart + low, many)
       found = source.get()
       m.pieces(offset, number, lambda k, to, n: r.move(host + to, found + k, n))
     m.rows(row)
-  deliver(r, "shared", True, offset, m.bytes, m.bytes + _LINE - 1 & -_LINE, several, fill)
+  deliver(r, "shared", True, offset, m.bytes, m.bytes + _LINE - 1 & -_LINE, several, fill,
+          noted=noted)
   changed(r)
   return r
 
@@ -272,18 +276,21 @@ def _put(r: Routine, m: Tensor, operation: str, kinds: dict[int, str], to: Value
   return None
 
 
-def tensor_store(rank: int, operation: str) -> Routine:
-  """Copies a box of shared memory into a tensor, or combines its elements with it."""
+def tensor_store(rank: int, operation: str, noted: str) -> Routine:
+  """Copies a box of shared memory into a tensor, or combines its elements with it; `noted`: in cells (`spans`)."""
   names = [f"c{k}" for k in range(rank)]
-  r = Routine(f"box.store.{rank}d{'.' * bool(operation)}{operation}", ("map", "to", *names))
-  m = Tensor(r, rank, [r[n] for n in names])
+  r = Routine(f"box.store.{rank}d{'.' * bool(operation)}{operation}",
+              ("map", "to", *names, *["lane"] * (noted == TRACKED)))
+  m = Tensor(r, rank, [r[n] for n in names], noted)
   apart = m.reach(Access.WRITE | Access.READ if operation else Access.WRITE)
   kinds, host = _source(r, m, operation)
+  if noted: r.ask("note.read", host, m.bytes)
   mixed = r.room("mixed", _ROW)
   low, many = m.low[0] << m.log, m.high[0] - m.low[0] << m.log
 
   def row(number: Value, inside: Value, at: Value) -> None:
     with r.when(inside & m.some):
+      if noted: r.ask("note.far", at + low, many)
       m.pieces(r["to"], number, lambda k, of, n: r.move(mixed + k, host + of, n))
       _put(r, m, operation, kinds, at + apart + low, mixed + low, many)
   m.rows(row)

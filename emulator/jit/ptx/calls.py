@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tinyhw.emulator.jit.ptx import access, stack
+from tinyhw.emulator.jit.ptx import access, stack, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.inline import Instance
 from tinyhw.emulator.jit.ptx.shapes import Info
@@ -22,8 +22,11 @@ def give(g: Lanes, line: Line, i: Instance, mask: Value) -> None:
   for (given, place), (number, _) in zip(i.calling.passed, i.calling.given):
     own, type_ = _place(line, given), place.variable.type
     if number is not None: g.write(i.registers + number, operands.reader(g.code, line, given, type_)(g))
-    elif own is not None: stack.copy(g, own.offset, i.base + place.offset, place.size, mask)
-    else: stack.put(g, i.base + place.offset, operands.reader(g.code, line, given, type_)(g), mask)
+    elif own is not None: _copy(g, own.offset, i.base + place.offset, place.size, mask)
+    else:
+      value = operands.reader(g.code, line, given, type_)(g)
+      stack.put(g, i.base + place.offset, value, mask)
+      watched.given(g, i.base + place.offset, value.dtype.itemsize, mask)
 
 
 def land(g: Lanes, i: Instance) -> None:
@@ -38,13 +41,20 @@ def land(g: Lanes, i: Instance) -> None:
       found = i.code.flat.scope.find(place.variable.name)
       value = g.read(i.registers + found.number)  # type: ignore[union-attr]  # a register
     elif own is not None:
-      stack.copy(g, i.base + place.offset, own.offset, place.size, g.active)
+      _copy(g, i.base + place.offset, own.offset, place.size, g.active)
       continue
-    else: value = stack.get(g, i.base + place.offset, place.size).view(operands.dtype_of(type_))
+    else:
+      watched.taken(g, i.base + place.offset, place.size)
+      value = stack.get(g, i.base + place.offset, place.size).view(operands.dtype_of(type_))
     operands.writer(g.code, line, taken, type_)(g, value)
   back = whole.back(i)
   g.flush()
   g.go(None if back is None else g.plan.block_of(back))
+
+
+def _copy(g: Lanes, source: int, target: int, size: int, mask: Value) -> None:
+  stack.copy(g, source, target, size, mask)
+  watched.moved(g, source, target, size, mask)
 
 
 def _place(line: Line, operand: object) -> Place | None:

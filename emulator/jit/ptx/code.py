@@ -21,6 +21,7 @@ from tinyhw.emulator.jit.ptx import (
   mbarrier,
   module,
   multimem,
+  order,
   queries,
   warp,
   wgmma,
@@ -145,7 +146,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   _taken(program.function(name))
   code = JitCode(program, name)
   plan = Plan(code, block, exact, clustered)
-  lanes = Lanes(plan, _watched(flat, watch) if watch else None)
+  lanes = Lanes(plan, _watched(plan, watch) if watch else None)
   text = blocks.text(lanes)
   masks = [[(plan.blocks[q].pc, plan.blocks[q].instance, at) for q, at in x.masks] for x in lanes.exits]
   stride = -(-max(lanes.room, *(x.size for x in lanes.exits), 0) // 64) * 64
@@ -155,7 +156,8 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   for k, info in enumerate(plan.infos):
     if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
   return {"cells": {} if lanes.watch is None else {
-            "shared": lanes.watch.shared, "far": lanes.watch.far, "copies": lanes.watch.copies},
+            "shared": lanes.watch.shared, "far": lanes.watch.far, "copies": lanes.watch.copies,
+            "kinds": len(lanes.watch.kinds), "far kinds": len(lanes.watch.far_kinds)},
           "exits": [x.row() for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "beside": module.beside(lanes), "sites": lanes.sites, "shapes": shapes, "widens": widens,
@@ -163,12 +165,14 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
           "seldom": sorted(lanes.seldom), "top": code.whole.top}, text
 
 
-def _watched(flat: Flat, watch: str) -> Watch:
+def _watched(plan: Plan, watch: str) -> Watch:
   """How a kernel is watched. Raises Refused for one that is not proven."""
   from tinyhw.emulator.check.ptx.paths import prove
-  proof = prove(flat)
+  proof = prove(plan.whole, plan.threads)
   if proof.why: raise Refused(f"not proven: {proof.why}")
-  return Watch(proof.shared, proof.far, watch == TRACKS, proof.copies)
+  kinds = (order.OWN, *[order.STORE] * proof.stores, *[order.MATRIX] * proof.products,
+           *[order.ATOMICS] * proof.atomics)
+  return Watch(proof.shared, proof.far, watch == TRACKS, proof.copies, kinds if proof.ordered else ())
 
 
 def _taken(code: Code) -> None:

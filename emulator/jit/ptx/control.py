@@ -254,6 +254,7 @@ def _together(g: Lanes, line: Line, members: Any) -> None:
 def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None) -> None:
   """Threads of a warp execute an instruction together."""
   _together(g, line, members)
+  if k is None and g.watch is not None: watched.synced(g)
   if k is not None:
     form = g.plan.forms[k]
     assert form is not None
@@ -266,6 +267,7 @@ def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None
     except Untranslatable:
       g.undo(mark)
       helped.only(g, k)
+    if g.watch is not None: watched.synced(g)
   g.flush()
   g.go(after)
 
@@ -287,8 +289,6 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   count = g.o.const("u32", 0)
   if len(sources) > 1: count = _first(g, operands.reader(g.code, line, sources[1], "u32")(g))
   if after is None: raise Untranslatable("at the end")
-  if g.watch is not None and ("arrive" in i.modifiers or number.bits is None or count.bits not in {0, g.plan.threads}):
-    raise Untranslatable("a barrier of some warps in watched code")
   away = g.deopt()
   good = number < layout.BARRIERS
   if count.bits is None: good = good & ((count & 31) == 0)
@@ -313,7 +313,7 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   e.do(f"store i32 {number.text}, ptr {g.pointer('%state', layout.NUMBER)}")
   if count.bits not in {0, layout.WHOLE}: g.named = True
   e.do(f"store i32 {count.text}, ptr {g.pointer('%state', layout.EXPECTED)}")
-  if g.watch is not None: watched.met(g)
+  if g.watch is not None: watched.met(g, count.bits)
   live = g.lived[g.index] | after.live
   if destination is None:
     label = g.exit(layout.BARRIER, g.pc, live)

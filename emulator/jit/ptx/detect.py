@@ -19,7 +19,7 @@ from tinyhw.core.errors import Error
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping
 from tinyhw.emulator.check.bounds import Bounds
 from tinyhw.emulator.jit.kept import Kept, Suspicion, extents
-from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx import clocks, layout, order
 from tinyhw.emulator.jit.ptx.code import TRACKS, WATCHES, Kernel, kernel
 from tinyhw.emulator.jit.ptx.run import Cohort, Launch
 from tinyhw.emulator.jit.ptx.watched import PADDING
@@ -32,6 +32,7 @@ from tinyhw.emulator.simt import Stats
 Value = Any
 TURN: Final = 1 << 22  # instructions of a warp; one that takes more may wait for others
 WINDOW: Final = 1 << 34  # bytes of addresses, at most, that the cells of a launch span; few of them become pages
+RESTART: Final = 1 << 23  # where clocks begin again; a plane has room for four times as many
 COHORT: Final = 64  # blocks, at most, that are made ready together
 _MASK64: Final = (1 << 64) - 1
 _NORESERVE: Final = 0x4000 if sys.platform == "linux" else 0  # MAP_NORESERVE of mmap(2), which Python has from 3.13 on
@@ -84,6 +85,13 @@ class Arrays:
     return any(access & Access.READ and access & Access.WRITE for access in what.values())
 
 
+def _pages(size: int) -> mmap.mmap:
+  """So many bytes, 0, of which few become pages. Raises Suspicion where the host has no room for them."""
+  if size > WINDOW: raise Suspicion
+  try: return mmap.mmap(-1, max(-(-size // PAGE), 1) * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
+  except OSError: raise Suspicion from None
+
+
 class Watching(Launch):
   """A launch in watched code."""
 
@@ -93,29 +101,55 @@ class Watching(Launch):
 
   def _context(self) -> None:
     super()._context()
-    words, k, arrays = self.context, self.kernel, self.arrays
-    self._table = np.array(arrays.rows, np.uint64).reshape(-1, 4)
+    self._table = np.array(self.arrays.rows, np.uint64).reshape(-1, 4)
     self.seen = np.zeros(max(len(self._table), 1), np.uint64)
-    near, far = (k.header["cells"][name] for name in ("shared", "far"))
-    room = -(-max(self.grid.shared.total, 1) // near) * _WORD
+    for at, value in ((layout.MAPPINGS, len(self._table)), (layout.TABLE, self._table.ctypes.data),
+                      (layout.SEEN, self.seen.ctypes.data)):
+      self.context[at // 8] = value
+    self._cells()
+
+  def _cells(self) -> None:
+    """New cells, which nobody has touched."""
+    words, k, arrays = self.context, self.kernel, self.arrays
+    near, far, kinds, far_kinds = (k.header["cells"][name] for name in ("shared", "far", "kinds", "far kinds"))
+    word = clocks.ENTRY if kinds else _WORD
+    room = -(-max(self.grid.shared.total, 1) // near) * word
     beside = room + 2 * PADDING  # from cells to the second ones
     self._near = np.zeros(beside * (2 if k.header["cells"]["copies"] else 1), np.uint8)
     start, end = arrays.window()
-    scale = _WORD // far
+    scale = word // far
     size = (end - start) * scale + 2 * PADDING
-    if size > WINDOW: raise Suspicion
-    try: self._far = mmap.mmap(-1, -(-size // PAGE) * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
-    except OSError: raise Suspicion from None  # the host has no room for them
+    self._far = _pages(size)
     base = np.frombuffer(self._far, np.uint8).ctypes.data
-    for at, value in ((layout.MAPPINGS, len(self._table)), (layout.TABLE, self._table.ctypes.data),
-                      (layout.CELLS, self._near.ctypes.data + PADDING), (layout.CELLS_SIZE, room),
+    warps = self.grid.shared.warps
+    if kinds: self._ordered(room, size, start * scale, kinds * warps, far_kinds * warps)
+    for at, value in ((layout.CELLS, self._near.ctypes.data + PADDING), (layout.CELLS_SIZE, room),
                       (layout.COPIES, self._near.ctypes.data + PADDING + beside),
-                      (layout.CELLS_FAR, base + PADDING - start * scale & _MASK64),
-                      (layout.SEEN, self.seen.ctypes.data)):
+                      (layout.CELLS_FAR, base + PADDING - start * scale & _MASK64)):
       words[at // 8] = value
 
+  def _ordered(self, near: int, far: int, start: int, planes: int, far_planes: int) -> None:
+    """Memory for clocks (`order`), where cells take so many bytes, and there are so many planes."""
+    self._order = np.zeros(order.size(self.grid.shared.total), np.uint8)
+    apart, far_apart = near // 2 + 2 * PADDING, far // 2 + PADDING
+    self._planes = np.zeros(apart * planes, np.uint8)
+    self._far_planes = _pages(far_apart * far_planes)
+    first = np.frombuffer(self._far_planes, np.uint8).ctypes.data
+    window = self.arrays.window()
+    for at, value in ((order.PLANES, self._planes.ctypes.data + PADDING), (order.APART, apart),
+                      (order.FAR_START, window[0]), (order.FAR_SIZE, window[1] - window[0]),
+                      (order.FAR_PLANES, first + PADDING - start // 2 & _MASK64), (order.FAR_APART, far_apart)):
+      self._order[at:at + 8].view(np.uint64)[0] = value
+    self.context[layout.ORDER // 8] = self._order.ctypes.data
+
+  def clock(self) -> int:
+    """The largest number that a warp's work had when the latest block began; 0 without clocks."""
+    if not self.kernel.header["cells"]["kinds"]: return 0
+    return int(self._order[order.LATEST:order.LATEST + 4].view(np.int32)[0])
+
   def begin(self, first: int, count: int) -> Watched:
-    """The next blocks."""
+    """The next blocks. Clocks begin again where they have gone far: nobody asks for blocks that have ended."""
+    if self.clock() > RESTART: self._cells()
     cohort = Watched(self, first, count)
     self.context[layout.WRITTEN // 8] = cohort.written.u8.ctypes.data - cohort.local.u8.ctypes.data & _MASK64
     return cohort
@@ -123,6 +157,8 @@ class Watching(Launch):
 
 class Watched(Cohort):
   """Blocks of a launch in watched code."""
+
+  launch: Watching
 
   def __init__(self, launch: Watching, first: int, count: int) -> None:
     super().__init__(launch, first, count)
@@ -136,7 +172,7 @@ class Watched(Cohort):
     stats = self.launch.grid.stats
     stats.instructions += int(used.sum())
     stats.steps += int(used.max())
-    if (self.status != layout.END).any(): raise Suspicion
+    if (self.status != layout.END).any() or self.launch.clock() > 2 * RESTART: raise Suspicion
     met = self.states[:, layout.EPOCH // 4].reshape(self.count, self.strands)
     if (met != met[:, :1]).any(): raise Suspicion("warps have ended while others met")
 

@@ -161,6 +161,16 @@ class Whole:
 
   # ---- control
 
+  def following(self, k: int) -> list[int]:
+    """The lines that may come behind one: of the end of a block, the first of those that come next."""
+    start = self._start_of[k]
+    return [k + 1] if k + 1 < self.cut.ends[start] else self.cut.successors[start]
+
+  @cached_property
+  def _start_of(self) -> dict[int, int]:
+    """The first line of each one's block."""
+    return {k: s for s in self.cut.starts for k in range(s, self.cut.ends[s])}
+
   def _cut(self) -> None:
     lines = self.flat.lines
     ends: dict[int, int] = {}

@@ -32,6 +32,7 @@ EPOCHS: Final = 208  # of the block that runs, and the latest that was given, tw
 WRITTEN: Final = 216  # from a thread's stack to which bytes of it were written
 SEEN: Final = 224  # address of i64: what each mapping was accessed for
 COPIES: Final = 232  # host address of the second cells of the block's shared memory, see `async_copies`
+ORDER: Final = 240  # address of what warps know of each other's work, see `order`
 ADDRESSES: Final = 256  # i64 of each thread
 DATA: Final = ADDRESSES + 8 * 32  # elements: threads of the first, threads of the second...
 HOSTS: Final = DATA + 8 * 8 * 32  # host addresses, i64 of each thread

@@ -16,7 +16,7 @@ import numpy as np
 
 from tinyhw.core.environment import digits
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, async_copies, bulk, mbarrier, products, sparse, watched
+from tinyhw.emulator.jit.ptx import access, bulk, clocks, mbarrier, products, sparse, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.routine import defined
 from tinyhw.emulator.jit.ptx.shapes import Info
@@ -302,7 +302,7 @@ def ldmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
       out.append(Value(e, transposed(e, words) if "trans" in form.modifiers else words, U32, True))
     return out
   values = access.near(g, site).run(fast, list)
-  watched.touched(g, site, watched.LOAD)
+  watched.touched(g, site, clocks.LOAD)
   for write, value in zip(writes, values): write(g, value)
 
 
@@ -325,7 +325,7 @@ def stmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
       scatter(e, "i32", 32, word, pointers, "splat (i1 true)", 4)
     return []
   access.near(g, site).run(fast, list)
-  watched.touched(g, site, watched.STORE)
+  watched.touched(g, site, clocks.STORE)
 
 
 def transposed(e: Emitter, words: str) -> str:
@@ -377,7 +377,7 @@ def cp(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if given is not None:
     assert source.mask is not None
     values = [o.where(source.mask, v, o.const("u32", 0)) for v in values]
-  access.store(g, target, values, watched.COPY)
+  access.store(g, target, values, clocks.COPY)
 
 
 def _ordered(g: Lanes, line: Line, form: Form) -> None:
@@ -385,11 +385,10 @@ def _ordered(g: Lanes, line: Line, form: Form) -> None:
   i, m = line.instruction, form.modifiers
   if g.watch is None or not g.watch.copies or "prefetch" in m: return
   if i.predicate is not None: raise Untranslatable("under a guard in watched code")
-  if "commit_group" in m: return async_copies.commit(g)
-  if "wait_all" in m: return async_copies.wait(g, None)
-  left = operands.immediate(line, i.operands[0], "u32")
-  if left is None: raise Untranslatable("of such groups")
-  async_copies.wait(g, int(left))
+  if "commit_group" in m: return watched.commit(g)
+  left = None if "wait_all" in m else operands.immediate(line, i.operands[0], "u32")
+  if left is None and "wait_all" not in m: raise Untranslatable("of such groups")
+  watched.wait(g, None if left is None else int(left))
 
 
 def _in(form: Form, space: str) -> Form:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx import access, layout
+from tinyhw.emulator.jit.ptx import access, layout, order
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Block, Info
 from tinyhw.emulator.jit.values import Untranslatable, Value, convert
@@ -23,18 +23,57 @@ from tinyhw.isa.ptx.model import Operand
 
 LOOK, INIT, INVAL, EXPECT, COMPLETE, ARRIVE, ARRIVE_EXPECT, DROP, DROP_EXPECT = range(9)
 OPEN: Final = 16  # added to a kind: an arrival must not end the phase
+TELLS, COPIES = 32, 64  # and in watched code: it tells what its warp knows, or of the warp's copies
 _KINDS: Final = {"init": INIT, "inval": INVAL, "expect_tx": EXPECT, "complete_tx": COMPLETE, "arrive": ARRIVE,
                  "arrive_drop": DROP}
 COUNTS, WORDS = layout.DATA, layout.DATA + 8 * 32
 _FIELD: Final = LIMIT - 1
 
 
-def function() -> str:
-  """Acts on an mbarrier for each thread of a mask: whether all could."""
+def function(cells: int) -> str:
+  """Acts on an mbarrier for each thread of a mask: whether all could. `cells`: those of an object, where warps have
+  clocks, and tell them there (`order`)."""
+  begin, known, tell, last = "", "", "", "%fields"
+  if cells:
+    begin = f"""  %begun = call ptr @object(ptr %context, ptr %state, i64 %host, i32 %lane, i32 {order.BEGIN})
+  %begins.well = icmp ne ptr %begun, null
+  br i1 %begins.well, label %fits, label %undo
+fits:"""
+    known = f"""  br i1 %valid, label %object, label %undo
+object:
+  %invalidates = icmp eq i32 %kind, {INVAL}
+  %use = select i1 %invalidates, i32 {order.INVALID}, i32 {order.USE}
+  %token = call ptr @object(ptr %context, ptr %state, i64 %host, i32 %lane, i32 %use)
+  %visible = icmp ne ptr %token, null
+  br i1 %visible, label %act, label %undo"""
+    last = "%told"
+    tell = f"""  br i1 %good.3, label %counted, label %undo
+counted:
+  %tells.bit = and i32 %given, {TELLS}
+  %tells = icmp ne i32 %tells.bit, 0
+  br i1 %tells, label %tell, label %told.own
+tell:
+  call void @tell(ptr %context, ptr %state, ptr %token)
+  br label %told.own
+told.own:
+  %copies.bit = and i32 %given, {COPIES}
+  %of.copies = icmp ne i32 %copies.bit, 0
+  br i1 %of.copies, label %copies, label %told.all
+copies:
+  call void @tell.work(ptr %context, ptr %state, ptr %token, i32 {order.COPY})
+  br label %told.all
+told.all:
+  br i1 %ends, label %complete, label %told
+complete:
+  call void @completes(ptr %token)
+  br label %told
+told:
+  br label %store"""
   return f"""
 define private i1 @mbarrier(ptr %context, ptr %state, i32 %mask, i32 %given) noinline {{
   %kind = and i32 %given, {OPEN - 1}
-  %only.open = icmp uge i32 %given, {OPEN}
+  %open.bit = and i32 %given, {OPEN}
+  %only.open = icmp ne i32 %open.bit, 0
   %found = call i1 @look(ptr %context, ptr %state, i32 %mask, i64 8, i64 3, i64 {access.SHARED})
   %hosts = getelementptr i8, ptr %context, i64 {layout.HOSTS}
   %counts = getelementptr i8, ptr %context, i64 {COUNTS}
@@ -59,6 +98,7 @@ one:
   %begins = icmp eq i32 %kind, {INIT}
   br i1 %begins, label %init, label %known
 init:
+{begin}
   %from.0 = sub i64 %count, 1
   %fits.init = icmp ult i64 %from.0, {_FIELD}
   %copy = shl i64 %count, {EXPECTED}
@@ -67,7 +107,7 @@ init:
   br i1 %fits.init, label %store, label %undo
 known:
   %valid = icmp slt i64 %word, 0
-  br i1 %valid, label %act, label %undo
+{known or "  br i1 %valid, label %act, label %undo"}
 act:
   switch i32 %kind, label %fields [ i32 {LOOK}, label %next i32 {INVAL}, label %store ]
 fields:
@@ -120,9 +160,9 @@ fields:
   %w.6 = shl i64 %phase.new, {PHASE}
   %w.7 = or i64 %w.5, %w.6
   %w.8 = or i64 %w.7, {-1 << VALID}
-  br i1 %good.3, label %store, label %undo
+{tell or "  br i1 %good.3, label %store, label %undo"}
 store:
-  %new = phi i64 [ %fresh, %init ], [ 0, %act ], [ %w.8, %fields ]
+  %new = phi i64 [ %fresh, %{"fits" if cells else "init"} ], [ 0, %act ], [ %w.8, {last} ]
   store i64 %new, ptr %cell
   %changes.at = getelementptr i8, ptr %context, i64 {layout.CHANGES}
   %changes = load i64, ptr %changes.at
@@ -160,6 +200,11 @@ fail:
 """
 
 
+def _cells(g: Lanes) -> int:
+  """The cells of an object, where warps have clocks; or 0."""
+  return 8 // g.watch.shared if g.watch is not None and g.watch.kinds else 0
+
+
 def _done(g: Lanes, line: Line, form: Form, operand: Operand, kind: int, count: Value | None,
           one: bool = False) -> tuple[Value | None, str]:
   """Have the function act; (who takes part, its mask as i32). `one`: the first of them stands for all."""
@@ -174,7 +219,7 @@ def _done(g: Lanes, line: Line, form: Form, operand: Operand, kind: int, count: 
     e.do(f"store <{w} x i64> {convert(count, U64).in_lanes()}, ptr {g.pointer('%context', COUNTS)}, align 8")
   mask = g.bits(site.mask) if site.mask is not None else "-1"
   if one: mask = e.op(f"and i32 {mask}, {e.op(f'sub i32 0, {mask}')}")
-  text = function()
+  text = function(_cells(g))
   if text not in e.constants: e.constants.append(text)
   e.declared["llvm.ctlz.i32"] = "declare i32 @llvm.ctlz.i32(i32, i1)"
   good = e.op(f"call i1 @mbarrier(ptr %context, ptr %state, i32 {mask}, i32 {kind})")
@@ -198,6 +243,7 @@ def mbarrier(g: Lanes, line: Line, form: Form, info: Info) -> None:
   kind = _KINDS[name]
   if state is not None and "expect_tx" in m: kind += 1
   if "noComplete" in m: kind += OPEN
+  if state is not None and "relaxed" not in m: kind += TELLS
   place = rest.pop(0)
   count = operands.reader(g.code, line, rest[0], "u32")(g) if rest else g.o.const("u32", 1)
   _done(g, line, form, place, kind, count)
@@ -208,7 +254,8 @@ def mbarrier(g: Lanes, line: Line, form: Form, info: Info) -> None:
 
 def copied(g: Lanes, line: Line, form: Form) -> None:
   """cp.async.mbarrier.arrive: the copies before it have been made; without .noinc that counts for nothing."""
-  kind = ARRIVE if "noinc" in form.modifiers else LOOK
+  kind = ARRIVE + COPIES if "noinc" in form.modifiers else LOOK
+  if kind == LOOK and _cells(g): raise Untranslatable("that counts for nothing, in watched code")
   _done(g, line, form, line.instruction.operands[0], kind, g.o.const("u32", 1))
 
 
@@ -232,6 +279,9 @@ def test(g: Lanes, line: Line, after: Block | None, wait: Callable[[Lanes, Block
   if parity: done = ((words >> PHASE) & 1) != (wanted & 1)
   else: done = ((words >> PHASE) & 3) != ((wanted >> PHASE) & 3)
   operands.writer(g.code, line, i.operands[0], "pred")(g, done)
+  if _cells(g):
+    over = e.op(f"and i32 {mask}, {g.bits(done)}")
+    e.do(f"call void @hear.objects(ptr %context, ptr %state, i32 {over})")
   every = done
   if done.wide: every = o.const("bool", 1).like(e.op(f"icmp eq i32 {g.bits(~done & g.active)}, 0"))
   g.flush()

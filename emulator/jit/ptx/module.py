@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tinyhw.emulator.jit.memory import finder
+from tinyhw.emulator.jit.ptx import clocks, order, runner, watched
 from tinyhw.emulator.jit.ptx import layout as at
-from tinyhw.emulator.jit.ptx import runner, watched
 from tinyhw.emulator.jit.values import BOOL
 from tinyhw.emulator.jit.vectors import ALIGNED
 
@@ -20,7 +20,7 @@ _COUNTED: Final = ("declare i64 @llvm.cttz.i64(i64, i1)", "declare i32 @llvm.ctt
 _SHARED: Final = {re.findall(r"@([\w.]+)", text)[0]: text for text in (
   *_COUNTED, "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
   "declare hidden i1 @find(ptr, ptr, i64, i64, i64, i64)", "declare hidden i1 @look(ptr, ptr, i32, i64, i64, i64)",
-  "declare hidden i1 @slow(ptr, ptr, ptr, i32, i64, i64, i64, i64)", "declare hidden i1 @lives(ptr, ptr, i64)",
+  "declare hidden i1 @slow(ptr, ptr, ptr, i32, i64, i64, i64, i64, i1)", "declare hidden i1 @lives(ptr, ptr, i64)",
   "declare hidden void @arrived(ptr, ptr, i32, i32)")}
 
 _SEEN: Final = f"""
@@ -126,14 +126,14 @@ declare i64 @llvm.fshr.i64(i64, i64, i64)
 
 
 def slow(width: int) -> str:
-  """Makes an access thread by thread: all addresses are looked up first; whether that could be."""
+  """Makes an access thread by thread, or `reads` what is there: all addresses are looked up first; whether that could
+  be."""
   return f"""
 define hidden i1 @slow(ptr %context, ptr %state, ptr %site, i32 %mask, i64 %size, i64 %count, i64 %access,
-                        i64 %mode) noinline {{
+                        i64 %mode, i1 %reads) noinline {{
   %width = mul i64 %size, %count
   %looked = call i1 @look(ptr %context, ptr %state, i32 %mask, i64 %width, i64 %access, i64 %mode)
   %hosts = getelementptr i8, ptr %context, i64 {at.HOSTS}
-  %reads = icmp eq i64 %access, 1
   br i1 %looked, label %move, label %fail
 move:
   %left = phi i32 [ %mask, %0 ], [ %rest, %moved ]
@@ -222,23 +222,26 @@ def _in_cluster() -> list[str]:
 
 class Beside(NamedTuple):
   """What the module beside a kernel depends on: whether it is watched, may have blocks of its cluster to talk to, has
-  barriers of clusters, and barriers that are not of the whole block; and the threads of a strand."""
+  barriers of clusters, barriers that are not of the whole block, and warps that tell each other what they know; and the
+  threads of a strand."""
   watches: bool
   clustered: bool
   phases: bool
   named: bool
+  ordered: bool
   width: int
 
 
 def beside(g: Lanes) -> Beside:
   """What goes beside a kernel whose blocks are written."""
-  return Beside(g.watch is not None, g.plan.clustered, g.phases, g.named, g.width)
+  ordered = g.watch is not None and bool(g.watch.kinds)
+  return Beside(g.watch is not None, g.plan.clustered, g.phases, g.named, ordered, g.width)
 
 
 def shared(b: Beside) -> str:
   """The module beside a kernel. It has `run`, and calls the kernel."""
   parts = [find(b.watches), look(b.clustered), *([runner.lives()] if b.clustered else []), slow(b.width),
-           runner.text(b.phases, b.named), "declare hidden void @kernel(ptr noalias, ptr noalias)", *_COUNTED]
+           runner.text(b.phases, b.named, b.ordered), *(order.CALLED if b.ordered else ()), "declare hidden void @kernel(ptr noalias, ptr noalias)", *_COUNTED]
   return "\n".join([*parts, ""])
 
 
@@ -326,6 +329,7 @@ def module(g: Lanes) -> str:
           f"  store {m} %out.alive, ptr %out.alive.at", "  %out.left = load i64, ptr %left",
           f"  %out.left.at = getelementptr i8, ptr %state, i64 {at.LEFT}",
           "  store i64 %out.left, ptr %out.left.at", "  ret void", "}"]
+  ordered = clocks.functions(g)
   declared = list((g.e.declared | _SHARED).values())
-  return "\n".join([*g.e.constants, *out, *declared, "!0 = !{}", '!1 = !{!"branch_weights", i32 2000, i32 1}',
+  return "\n".join([*g.e.constants, *out, *ordered, *declared, "!0 = !{}", '!1 = !{!"branch_weights", i32 2000, i32 1}',
                     '!2 = !{!"branch_weights", i32 1, i32 2000}', ""])

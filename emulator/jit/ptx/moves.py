@@ -19,6 +19,8 @@ from tinyhw.isa.ptx.forms import SIZES
 
 _BLOCKS: Final = 16  # that a mask of a multicast can name
 _RANKS: Final = memory.RANK
+# how watched code notes what a routine does: as work of a unit, also what is loaded, or as the thread's own
+NOTED, TRACKED, OWN = "noted", "tracked", "own"
 
 
 # ---- addresses
@@ -84,10 +86,14 @@ class Told:
     r.ask("completed", r.load(host), self._size)
     return host
 
-  def tell(self) -> None:
-    """The bytes have come."""
+  def tell(self, noted: bool = False) -> None:
+    """The bytes have come; `noted`: warps have clocks, which it tells."""
     r = self._r
-    if self.host is not None: r.store(self.host, r.ask("completed", r.load(self.host), self._size))
+    if self.host is None: return
+    old = r.load(self.host)
+    new = r.ask("completed", old, self._size)
+    if noted: r.ask("came", self.host, old, new)
+    r.store(self.host, new)
 
   def apart(self, start: Value, size: Value) -> None:
     """It must not lie in what is written."""
@@ -101,9 +107,9 @@ def changed(r: Routine) -> None:
 
 
 def deliver(r: Routine, space: str, barrier: bool, to: Value, size: Value, room: Value, several: bool,
-        write: Callable[[Value], None], access: int = Access.WRITE) -> None:
+        write: Callable[[Value], None], access: int = Access.WRITE, noted: str = "") -> None:
   """Have `write(host)` write bytes to an address, or at its place in each block of a mask, and their mbarriers told.
-  `room` are the bytes there that must be there, `access` what it does to them."""
+  `room` are the bytes there that must be there, `access` what it does to them; `noted` as for `linear`."""
   def target(at: Value, where: Value | None) -> tuple[Value, Told]:
     host = r.ask(place_name(space), at, room, r.number(access))
     told = Told(r, where, size)
@@ -111,8 +117,10 @@ def deliver(r: Routine, space: str, barrier: bool, to: Value, size: Value, room:
     return host, told
   host, told = target(to, r["barrier"] if barrier else None)
   if not several:
+    if noted == OWN: r.ask("own.far.write", to, size, r["lane"])
+    elif noted: r.ask("note.bulk", host, size) if barrier else r.ask("note.far", to, size)
     write(host)
-    told.tell()
+    told.tell(bool(noted))
     return
   low = (1 << _RANKS) - 1
   r.need(r["blocks"] != 0)
@@ -122,7 +130,7 @@ def deliver(r: Routine, space: str, barrier: bool, to: Value, size: Value, room:
       host, told = target(to & low | rank, r["barrier"] & low | rank)
       if act:
         write(host)
-        told.tell()
+        told.tell(bool(noted))
 
 
 # ---- bytes that lie together
@@ -134,21 +142,25 @@ def combine(r: Routine, operation: str, t: str, to: Value, source: Value) -> Non
   r.store(to, copies.combined(r.o, operation, t, old, new).view(raw))
 
 
-def linear(target: str, source: str, barrier: bool, several: bool, align: int, operation: str, t: str) -> Routine:
-  """Copies, or combines elements of a type, between two state spaces. The routine is not done yet."""
+def linear(target: str, source: str, barrier: bool, several: bool, align: int, operation: str, t: str,
+           noted: str = "") -> Routine:
+  """Copies, or combines elements of a type, between two state spaces. `noted`: in cells (`spans`)."""
   name = ".".join(["copied", target or "generic", source or "generic", *["told"] * barrier, *["cast"] * several,
                    str(align), *([operation, t] if operation else [])])
-  r = Routine(name, ("to", "source", "size", *["barrier"] * barrier, *["blocks"] * several))
+  r = Routine(name, ("to", "source", "size", *["barrier"] * barrier, *["blocks"] * several, *["lane"] * (noted == OWN)))
   to, of, size = r["to"], r["source"], r["size"]
   r.need(((to | of | size) & align - 1) == 0)
   r.need(size != 0)
   host_of = r.ask(place_name(source), of, size, r.number(Access.READ))
+  if noted == TRACKED and barrier: r.ask("note.fetched", of, size)
+  if noted == OWN: r.ask("own.near.read", host_of, size, r["lane"])
+  elif noted and not barrier: r.ask("note.read", host_of, size)
 
   def fill(host: Value) -> None:
     if not operation: return r.move(host, host_of, size)
     r.need((host - host_of >= size) & (host_of - host >= size))
     with r.each(size // SIZES[t]) as k: combine(r, operation, t, host + k * SIZES[t], host_of + k * SIZES[t])
   deliver(r, target, barrier, to, size, size, several, fill,
-          Access.READ | Access.WRITE if operation else Access.WRITE)
+          Access.READ | Access.WRITE if operation else Access.WRITE, noted)
   changed(r)
   return r

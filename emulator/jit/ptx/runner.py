@@ -5,10 +5,11 @@ from tinyhw.emulator.jit.ptx import layout as at
 from tinyhw.emulator.ptx.memory import RANK
 
 
-def text(phases: bool, named: bool) -> str:
-  """All of it. `phases`: there are barriers of clusters; `named`: and such that are not of the whole block."""
-  some = [_barriers(), _arrived(), _fresh()] if named else []
-  return "\n".join([_block(named), *some, *([_phases()] if phases else []), _run(phases)])
+def text(phases: bool, named: bool, ordered: bool) -> str:
+  """All of it. `phases`: there are barriers of clusters; `named`: and such that are not of the whole block; `ordered`:
+  warps tell each other there what they know (`order`)."""
+  some = [_barriers(ordered), _arrived(ordered), _fresh()] if named else []
+  return "\n".join([_block(named, ordered), *some, *([_phases()] if phases else []), _run(phases)])
 
 
 def _state(k: str) -> str:
@@ -69,9 +70,10 @@ end:
 """
 
 
-def _block(named: bool) -> str:
+def _block(named: bool, ordered: bool) -> str:
   """Runs the strands of a block that can run. Bit 0: some got on; bit 1: some poll an mbarrier."""
-  other = "call i1 @barriers(ptr %first, i64 %stride, i64 %strands)" if named else "icmp ne i1 0, 0"
+  met = "call void @met(ptr %context, ptr %first, i64 %stride, i64 %strands, i32 %number.next)" if ordered else ""
+  other = "call i1 @barriers(ptr %context, ptr %first, i64 %stride, i64 %strands)" if named else "icmp ne i1 0, 0"
   freed = "call i1 @fresh(ptr %first, i64 %stride, i64 %strands)" if named else "icmp ne i1 0, 0"
   clean = "call i1 @clean(ptr %first, i32 %number.next)" if named else "icmp eq i1 0, 0"
   return f"""
@@ -154,9 +156,12 @@ settled:
   %pass.alike = and i1 %pass.all, %alike.next
   %clean = {clean}
   %pass = and i1 %pass.alike, %clean
-  br i1 %pass, label %release, label %apart
+  br i1 %pass, label %met, label %apart
+met:
+  {met}
+  br label %release
 release:
-  %r = phi i64 [ 0, %settled ], [ %r.next, %kept ]
+  %r = phi i64 [ 0, %met ], [ %r.next, %kept ]
 {_state("r")}
   %r.status = load i32, ptr %r.state
   %r.waits = icmp eq i32 %r.status, {at.BARRIER}
@@ -183,10 +188,19 @@ out:
 """
 
 
-def _barriers() -> str:
+def _barriers(ordered: bool) -> str:
   """Lets the strands of a block go on whose barrier is complete, each by its own count; whether there were any."""
+  tell = """br i1 %t.here, label %tells, label %told
+tells:
+  %t.token = call ptr @bar(ptr %context, i32 %number)
+  call void @tell(ptr %context, ptr %t.state, ptr %t.token)
+  br label %told
+told:""" if ordered else "br label %told\ntold:"
+  complete = """%token = call ptr @bar(ptr %context, i32 %number)
+  call void @completes(ptr %token)""" if ordered else ""
+  hear = "call void @gone.on(ptr %context, ptr %f.state, i32 %number, i1 false)" if ordered else ""
   return f"""
-define private i1 @barriers(ptr %first, i64 %stride, i64 %strands) noinline {{
+define private i1 @barriers(ptr %context, ptr %first, i64 %stride, i64 %strands) noinline {{
   %counts.at = getelementptr i8, ptr %first, i64 {at.COUNTS}
   %counts = load ptr, ptr %counts.at
   br label %one
@@ -226,11 +240,11 @@ begin:
   %mine = select i1 %mine.all, i32 %living.next, i32 %mine.named
   br label %each
 each:
-  %t = phi i64 [ 0, %begin ], [ %t.next, %each ]
-  %total = phi i32 [ %came, %begin ], [ %total.next, %each ]
-  %expected = phi i32 [ %expected.first, %begin ], [ %expected.next, %each ]
-  %votes = phi i32 [ 0, %begin ], [ %votes.next, %each ]
-  %every = phi i1 [ true, %begin ], [ %every.next, %each ]
+  %t = phi i64 [ 0, %begin ], [ %t.next, %told ]
+  %total = phi i32 [ %came, %begin ], [ %total.next, %told ]
+  %expected = phi i32 [ %expected.first, %begin ], [ %expected.next, %told ]
+  %votes = phi i32 [ 0, %begin ], [ %votes.next, %told ]
+  %every = phi i1 [ true, %begin ], [ %every.next, %told ]
 {_state("t")}
   %t.status = load i32, ptr %t.state
   %t.waits = icmp eq i32 %t.status, {at.BARRIER}
@@ -259,6 +273,7 @@ each:
   %t.not.here = xor i1 %t.here, true
   %t.passes = or i1 %t.every, %t.not.here
   %every.next = and i1 %every, %t.passes
+  {tell}
   %t.next = add i64 %t, 1
   %t.done = icmp eq i64 %t.next, %strands
   br i1 %t.done, label %judge, label %each
@@ -270,6 +285,7 @@ judge:
 release:
   store i32 0, ptr %row
   %every.n = zext i1 %every.next to i32
+  {complete}
   br label %free
 free:
   %f = phi i64 [ 0, %release ], [ %f.next, %freed ]
@@ -292,6 +308,7 @@ free:
   %f.total.next = add i32 %f.total, %f.adds
   br i1 %f.here, label %set, label %freed
 set:
+  {hear}
   store i32 {at.RUN}, ptr %f.state
   %f.votes.at = getelementptr i8, ptr %f.state, i64 {at.VOTES}
   store i32 %votes.next, ptr %f.votes.at
@@ -314,9 +331,12 @@ declare i32 @llvm.ctpop.i32(i32)
 """
 
 
-def _arrived() -> str:
+def _arrived(ordered: bool) -> str:
   """A strand arrives at a barrier of its block and goes on. Who waited there before counts first, and a phase ends with
   the arrival that completes it, whether somebody waits or not: what comes later is of the next."""
+  tell = """%token = call ptr @bar(ptr %context, i32 %number)
+  call void @tell(ptr %context, ptr %state, ptr %token)""" if ordered else ""
+  complete = "call void @completes(ptr %token)" if ordered else ""
   return f"""
 define hidden void @arrived(ptr %context, ptr %state, i32 %number, i32 %count) noinline {{
   %strands.at = getelementptr i8, ptr %context, i64 {at.STRANDS}
@@ -333,16 +353,21 @@ define hidden void @arrived(ptr %context, ptr %state, i32 %number, i32 %count) n
   %counts = load ptr, ptr %counts.at
   %row = getelementptr [2 x i32], ptr %counts, i32 %number
   %row.expected = getelementptr i8, ptr %row, i64 4
-  %waited = call i1 @barriers(ptr %first, i64 %stride, i64 %strands)
+  %waited = call i1 @barriers(ptr %context, ptr %first, i64 %stride, i64 %strands)
+  {tell}
   %came = load i32, ptr %row
   %came.next = add i32 %came, 32
   store i32 %came.next, ptr %row
   store i32 %count, ptr %row.expected
-  %let = call i1 @barriers(ptr %first, i64 %stride, i64 %strands)
+  %let = call i1 @barriers(ptr %context, ptr %first, i64 %stride, i64 %strands)
   %open = load i32, ptr %row
   %over = icmp uge i32 %open, %count
-  %left = select i1 %over, i32 0, i32 %open
-  store i32 %left, ptr %row
+  br i1 %over, label %full, label %end
+full:
+  store i32 0, ptr %row
+  {complete}
+  br label %end
+end:
   ret void
 }}
 """

@@ -31,7 +31,7 @@ def put(g: Lanes, offset: int, value: Value, mask: Value | None) -> None:
 
 def copy(g: Lanes, source: int, target: int, size: int, mask: Value) -> None:
   """Copy bytes of the threads of a mask."""
-  for at, width in _pieces(source, target, size): put(g, target + at, get(g, source + at, width), mask)
+  for at, width in pieces(source, target, size): put(g, target + at, get(g, source + at, width), mask)
 
 
 def places(g: Lanes, offset: int) -> Value:
@@ -44,7 +44,7 @@ def _pointers(g: Lanes, offset: int) -> str:
   return g.e.op(f"inttoptr <{g.width} x i64> {places(g, offset).text} to <{g.width} x ptr>")
 
 
-def _pieces(source: int, target: int, size: int) -> Iterator[tuple[int, int]]:
+def pieces(source: int, target: int, size: int) -> Iterator[tuple[int, int]]:
   """(offset, bytes) of aligned pieces in which so many bytes are copied."""
   at = 0
   while at < size:

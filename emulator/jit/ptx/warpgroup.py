@@ -1,7 +1,7 @@
 """Groups of products of a warpgroup as LLVM IR: they are done when all of its warps have made theirs."""
 from __future__ import annotations
 
-from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx import layout, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.routine import defined
 from tinyhw.emulator.jit.ptx.shapes import Block
@@ -17,6 +17,7 @@ def commit(g: Lanes) -> None:
   for base, at, t in (("%state", layout.COMMITTED, "i32"), ("%context", layout.CHANGES, "i64")):
     place = g.pointer(base, at)
     e.do(f"store {t} {e.op(f'add {t} ' + e.op(f'load {t}, ptr {place}') + ', 1')}, ptr {place}")
+  watched.products(g, None)
 
 
 def committed() -> str:
@@ -77,4 +78,6 @@ def wait(g: Lanes, line: Line, after: Block | None) -> None:
   good = e.op(f"call i1 @committed(ptr %context, ptr %state, i32 {int(left)})")
   e.do(f"br i1 {good}, label %{passed}, label %{label}")
   e.start(passed)
+  watched.products(g, int(left))
+  watched.synced(g)
   g.go(after)

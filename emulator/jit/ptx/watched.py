@@ -12,9 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.emulator.jit.ptx import async_copies, layout, stack
-from tinyhw.emulator.jit.values import Untranslatable, Value, gather
+from tinyhw.emulator.jit.ptx import async_copies, clocks, layout, order, stack
+from tinyhw.emulator.jit.ptx.clocks import ATOMIC, COPY, LOAD, STORE
+from tinyhw.emulator.jit.values import Value, gather
 from tinyhw.emulator.jit.vectors import interleaved, scatter
+from tinyhw.emulator.ptx import memory
 from tinyhw.emulator.values.ops import U64
 
 if TYPE_CHECKING:
@@ -27,18 +29,24 @@ NOBODY, BEFORE, ATOMICS, ALIKE, MANY = 0, 1025, 1026, 1027, 2047
 WHO: Final = (1 << THREAD) - 1
 WRITER: Final = WHO << THREAD
 EPOCH: Final = 1 << 2 * THREAD  # its first bit
-LOAD, STORE, ATOMIC, COPY = "load", "store", "atomic", "copy"
 PADDING: Final = 4096  # bytes of cells before and behind those that are used
 
 
 @dataclass(frozen=True)
 class Watch:
   """How a kernel is watched: bytes that a cell stands for, whether loads of global memory have cells, and whether
-  shared memory has those of copies."""
+  shared memory has those of copies. `kinds`: of work that has planes, where warps have clocks (`clocks`); else none."""
   shared: int
   far: int
   tracks: bool
   copies: bool
+  kinds: tuple[int, ...] = ()
+
+  @property
+  def far_kinds(self) -> tuple[int, ...]:
+    """Those that have planes of global memory."""
+    tracked = (order.OWN, order.BULK) if self.tracks else ()
+    return (*tracked, *(k for k in self.kinds if k == order.ATOMICS))
 
 
 @dataclass(frozen=True)
@@ -123,10 +131,11 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None = None, stored:
   so; `stored`: what a store did, where that was looked at."""
   w = g.watch
   if w is None: return
-  if site.anywhere: raise Untranslatable("a generic address in watched code")
+  if site.anywhere: return _anywhere(g, site, kind, there, stored)
   if site.own: return _local(g, site, kind)
   shared = site.shared
   if not shared and kind == LOAD and not w.tracks: return
+  if w.kinds: return clocks.touched(g, site, kind, there, stored)
   e, before = g.e, g.e.side
   away = g.deopt()
   e.side = True
@@ -163,6 +172,28 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None = None, stored:
       lost = stored.lost[k * site.count // count].in_lanes()
       if site.mask is not None: lost = cells.both(lost, text)
       _lost(cells, me, pointers[0], lost)
+  e.side = before
+
+
+def _anywhere(g: Lanes, site: Site, kind: str, there: Value | None, stored: Stored | None) -> None:
+  """Generic addresses: all threads access shared memory, or all global memory."""
+  e, m = g.e, g.mask_type
+  away = g.deopt()
+  addresses = site.base if site.steps is None else g.materialized(site.base, site.steps)
+  mask = site.mask if there is None else there
+  here = g.active_bits if mask is None else g.bits(mask)
+  windows = [e.op(f"and {m} {g.bits(addresses - memory.SHARED_WINDOW < size)}, {here}")
+             for size in (memory.WINDOW, memory.LOCAL_WINDOW + memory.WINDOW - memory.SHARED_WINDOW)]
+  outside, other, near, over = (e.new_label(name) for name in ("far", "windows", "near", "touched"))
+  e.do(f"br i1 {e.op(f'icmp eq {m} {windows[1]}, 0')}, label %{outside}, label %{other}")
+  e.start(other)
+  e.do(f"br i1 {e.op(f'icmp eq {m} {windows[0]}, {here}')}, label %{near}, label %{away}")
+  before, e.side = e.side, True
+  for label in (outside, near):
+    e.start(label)
+    touched(g, site.outside if label == outside else site.inside, kind, there, stored)
+    e.do(f"br label %{over}")
+  e.start(over)
   e.side = before
 
 
@@ -281,22 +312,89 @@ def _local(g: Lanes, site: Site, kind: str) -> None:
   hosts = hosts + g.context(layout.WRITTEN)
   for k in range(site.count):
     places = hosts + k * site.size if k else hosts
-    pointers = e.op(f"inttoptr <{w} x i64> {places.text} to <{w} x ptr>")
     if kind == STORE:
-      scatter(e, t, w, f"splat ({t} -1)", pointers, mask, site.size)
+      scatter(e, t, w, f"splat ({t} -1)", _pointers(g, places), mask, site.size)
       continue
-    some = e.op(f"icmp ne <{w} x {t}> {gather(e, t, pointers, mask)}, splat ({t} -1)")
-    if site.mask is not None: some = e.op(f"and <{w} x i1> {some}, {mask}")
-    bad = e.op(f"icmp ne i{w} {e.op(f'bitcast <{w} x i1> {some} to i{w}')}, 0")
-    fine = e.new_label("written")
-    e.do(f"br i1 {bad}, label %{away}, label %{fine}, !prof !2")
-    e.start(fine)
+    _written(g, places, site.size, site.mask, away)
   e.side = before
+
+
+def _written(g: Lanes, places: Value, size: int, mask: Value | None, away: str) -> None:
+  """Leave where bytes of stacks were not written; `places` are those that say so."""
+  e, w, t = g.e, g.width, f"i{8 * size}"
+  text = "splat (i1 true)" if mask is None else mask.in_lanes()
+  some = e.op(f"icmp ne <{w} x {t}> {gather(e, t, _pointers(g, places), text)}, splat ({t} -1)")
+  if mask is not None: some = e.op(f"and <{w} x i1> {some}, {text}")
+  bad = e.op(f"icmp ne i{w} {e.op(f'bitcast <{w} x i1> {some} to i{w}')}, 0")
+  fine = e.new_label("written")
+  e.do(f"br i1 {bad}, label %{away}, label %{fine}, !prof !2")
+  e.start(fine)
+
+
+def given(g: Lanes, offset: int, size: int, mask: Value) -> None:
+  """An argument is put into each stack."""
+  if g.watch is None: return
+  t, where = f"i{8 * size}", stack.places(g, offset) + g.context(layout.WRITTEN)
+  scatter(g.e, t, g.width, f"splat ({t} -1)", _pointers(g, where), mask.in_lanes(), size)
+
+
+def taken(g: Lanes, offset: int, size: int) -> None:
+  """A result is taken from each stack: threads do not go on where it was not written."""
+  if g.watch is None: return
+  _written(g, stack.places(g, offset) + g.context(layout.WRITTEN), size, g.active, g.deopt())
+
+
+def moved(g: Lanes, source: int, target: int, size: int, mask: Value) -> None:
+  """Bytes of each stack are copied for a call, in pieces: one counts as written where all of it was."""
+  if g.watch is None: return
+  e, there = g.e, g.context(layout.WRITTEN)
+  for at, width in stack.pieces(source, target, size):
+    t = f"i{8 * width}"
+    known = gather(e, t, _pointers(g, stack.places(g, source + at) + there), "splat (i1 true)")
+    whole = e.op(f"sext <{g.width} x i1> {e.op(f'icmp eq <{g.width} x {t}> {known}, splat ({t} -1)')} to "
+                 f"<{g.width} x {t}>")
+    scatter(e, t, g.width, whole, _pointers(g, stack.places(g, target + at) + there), mask.in_lanes(), width)
+
+
+def _pointers(g: Lanes, places: Value) -> str:
+  return g.e.op(f"inttoptr <{g.width} x i64> {places.text} to <{g.width} x ptr>")
+
+
+def commit(g: Lanes) -> None:
+  """cp.async.commit_group."""
+  async_copies.together(g)
+  if g.watch is not None and g.watch.kinds: clocks.commit(g, order.COPY)
+  else: async_copies.commit(g)
+
+
+def wait(g: Lanes, left: int | None) -> None:
+  """cp.async.wait_group for all but the latest `left` groups; None: cp.async.wait_all."""
+  async_copies.together(g)
+  if g.watch is not None and g.watch.kinds: clocks.wait(g, order.COPY, left)
+  else: async_copies.wait(g, left)
+
+
+def fenced(g: Lanes) -> None:
+  """fence.proxy.async."""
+  if g.watch is not None and g.watch.kinds: clocks.fenced(g)
+
+
+def multiplies(g: Lanes) -> None:
+  """A product of wgmma begins."""
+  if g.watch is not None: clocks.issued(g, order.MATRIX)
+
+
+def products(g: Lanes, left: int | None) -> None:
+  """wgmma.commit_group, or (with `left`) wgmma.wait_group, where others have committed what it waits for."""
+  if g.watch is None: return
+  if left is None: return clocks.commit(g, order.MATRIX)
+  g.e.do(f"call void @products.done(ptr %context, ptr %state, i32 {left})")
 
 
 def entered(g: Lanes) -> list[str]:
   """The text at a strand's entry: its epoch. The first strand of a block begins a new one, and has the cells of shared
   memory forget the block before."""
+  if g.watch is not None and g.watch.kinds: return clocks.entered(g)
   copies = g.watch is not None and g.watch.copies
   lines = [f"  %epoch.at = getelementptr i8, ptr %state, i64 {layout.EPOCH}",
            f"  %epochs.at = getelementptr i8, ptr %context, i64 {layout.EPOCHS}",
@@ -324,8 +422,14 @@ def entered(g: Lanes) -> list[str]:
   return lines
 
 
-def met(g: Lanes) -> None:
-  """A strand comes to a barrier of its block."""
+def synced(g: Lanes) -> None:
+  """Threads of a warp do something together: where warps have clocks, that orders what they do."""
+  if g.watch is not None and g.watch.kinds: clocks.synced(g)
+
+
+def met(g: Lanes, count: int | None) -> None:
+  """A strand comes to a barrier of its block, or of so many threads as it names (0: it names none)."""
+  if g.watch is not None and g.watch.kinds: return clocks.met(g) if count == 0 else None
   e = g.e
   following = e.op("add i32 %epoch, 1")
   e.do(f"store i32 {following}, ptr %epoch.at")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tinyhw.emulator.jit.ptx import access, layout, sparse, warpgroup
+from tinyhw.emulator.jit.ptx import access, layout, sparse, warpgroup, watched
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, doubles_of, halves, integers, one, shuffled
 from tinyhw.emulator.jit.ptx.routine import defined
@@ -28,10 +28,10 @@ OUT: Final = {"f32": "float", "f16": "double", "s32": "i32"}  # of sums in memor
 _BYTES: Final = 32  # of a row of the left operand: what one instruction takes
 
 
-def fetch(t: str, across: bool, left: bool, size: int) -> tuple[str, str]:
+def fetch(t: str, across: bool, left: bool, size: int, noted: bool) -> tuple[str, str]:
   """(name, text) of what takes a matrix out of shared memory: %rows rows from %first on, of `size` bytes, row by row
-  (left) or with rows side by side, %lead elements apart. `across`: rows lie side by side in shared memory. Whether it
-  is inside."""
+  (left) or with rows side by side, %lead elements apart. `across`: rows lie side by side in shared memory; `noted`:
+  what is read is noted (`spans`). Whether it is inside, and that may be."""
   bits = _bits(t)
   name, n, deep = f"fetch.{t}.{size}{'.across' * across}{'.left' * left}", 16 * 8 // bits, size * 8 // bits
   parts = size // 16  # of a row
@@ -57,6 +57,8 @@ def fetch(t: str, across: bool, left: bool, size: int) -> tuple[str, str]:
              "  %r.bytes = mul i64 %r.in, %width", "  %r.out = lshr i64 %r, 3", "  %r.far = mul i64 %r.out, %stride",
              "  %part.size = select i1 %plain, i64 %leading, i64 16", "  %c.far = mul i64 %part, %part.size",
              "  %s.1 = add i64 %r.bytes, %r.far", "  %s.2 = add i64 %c.far, 0"]
+  note = ["  %noted = call i1 @note.product(ptr %context, ptr %state, i64 %host, i64 16)",
+          "  br i1 %noted, label %fetch, label %fail, !prof !1", "fetch:"] if noted else []
   row, column = ("%from", "%c")
   if left: place = [f"  %line = mul i64 {row}, %lead", f"  %to = add i64 %line, {column}"]
   else: place = [f"  %line = mul i64 {column}, %lead", f"  %to = add i64 %line, {row}"]
@@ -70,16 +72,18 @@ def fetch(t: str, across: bool, left: bool, size: int) -> tuple[str, str]:
               f"  store {e} %e{k}, ptr %p{k}"]
   lines = [
     f"define private i1 @{name}(ptr noalias %out, i64 %rows, i64 %first, i64 %lead, i64 %descriptor, i64 %total, "
-    "i64 %shared) noinline {", "entry:", "  %f.0 = and i64 %descriptor, 16383", "  %base = shl i64 %f.0, 4",
+    "i64 %shared, ptr %context, ptr %state) noinline {", "entry:", "  %f.0 = and i64 %descriptor, 16383",
+    "  %base = shl i64 %f.0, 4",
     "  %f.1 = lshr i64 %descriptor, 12", "  %leading = and i64 %f.1, 262128", "  %f.2 = lshr i64 %descriptor, 28",
     "  %stride = and i64 %f.2, 262128", "  %mode = lshr i64 %descriptor, 62", "  %plain = icmp eq i64 %mode, 0",
     "  %swizzled = lshr i64 256, %mode", "  %width = select i1 %plain, i64 16, i64 %swizzled",
     "  %pieces = lshr i64 %width, 4", "  %mask = sub i64 %pieces, 1", f"  %count = mul i64 %rows, {parts}",
     "  %most = sub i64 %total, 16", "  %room = icmp uge i64 %total, 16", "  br i1 %room, label %next, label %fail",
-    "next:", "  %i = phi i64 [ 0, %entry ], [ %i.next, %take ]", *where, "  %s.3 = add i64 %s.1, %s.2",
+    "next:", f"  %i = phi i64 [ 0, %entry ], [ %i.next, %{'fetch' if noted else 'take'} ]", *where,
+    "  %s.3 = add i64 %s.1, %s.2",
     "  %plain.at = add i64 %base, %s.3", "  %bits = lshr i64 %plain.at, 7", "  %bits.in = and i64 %bits, %mask",
     "  %exchange = shl i64 %bits.in, 4", "  %at = xor i64 %plain.at, %exchange", "  %inside = icmp ule i64 %at, %most",
-    "  br i1 %inside, label %take, label %fail, !prof !1", "take:", "  %host = add i64 %shared, %at",
+    "  br i1 %inside, label %take, label %fail, !prof !1", "take:", "  %host = add i64 %shared, %at", *note,
     "  %pointer = inttoptr i64 %host to ptr", "  %raw = load <16 x i8>, ptr %pointer, align 16", *inner.lines,
     *place, *put, "  %i.next = add i64 %i, 1", "  %over = icmp eq i64 %i.next, %count",
     "  br i1 %over, label %good, label %next", "good:", "  ret i1 true", "fail:", "  ret i1 false", "}"]
@@ -173,6 +177,7 @@ def wgmma(g: Lanes, line: Line, form: Form, info: Info) -> None:
     e.stack[f"wgmma.{name}.{of}.{count}"] = f"alloca [{count} x {of}], align 64"
   x, y, c = f"%wgmma.a.{t}.{ROWS * stored}", f"%wgmma.b.{t}.{k * n}", f"%wgmma.c.{each}.{ROWS * n}"
   away = g.deopt()
+  watched.multiplies(g)
   if left:
     quarter = e.op("and i32 %strand, 3")
     first = e.op(f"zext i32 {e.op(f'mul i32 {quarter}, {ROWS}')} to i64")
@@ -220,11 +225,11 @@ def _fetched(g: Lanes, line: Line, operand: Operand, t: str, across: bool, left:
   """Take a matrix of shared memory to (memory, rows, the first one, how far they are apart)."""
   e = g.e
   descriptor = one(g, operands.reader(g.code, line, operand, "b64")(g)).text
-  name, text = fetch(t, across, left, size)
+  name, text = fetch(t, across, left, size, g.watch is not None)
   defined(e, text)
   out, rows, first, apart = where
   good = e.op(f"call i1 @{name}(ptr {out}, i64 {rows}, i64 {first}, i64 {apart}, i64 {descriptor}, "
-              f"i64 %context.{layout.SHARED_SIZE}, i64 %shared)")
+              f"i64 %context.{layout.SHARED_SIZE}, i64 %shared, ptr %context, ptr %state)")
   fine = e.new_label("fetched")
   e.do(f"br i1 {good}, label %{fine}, label %{away}, !prof !1")
   e.start(fine)
