@@ -139,6 +139,7 @@ class World(ABC):
   """One vendor's. `apply` takes events in order; lookups are by GPU address."""
   PATHS: tuple[str, ...] = ()
   COMPLETE = True  # whether all that writes memory of the GPU is told
+  UNTOLD: tuple[str, ...] = ()  # how files begin whose mappings have the GPU's addresses, though no call says so
 
   def __init__(self) -> None:
     self.files: dict[int, str] = {}
@@ -261,6 +262,15 @@ class World(ABC):
   @abstractmethod
   def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]:
     """(first, last) of the entries that a doorbell tells of, in the ring's own units; they only grow."""
+
+  @abstractmethod
+  def found(self, queue: Queue, pointer: int) -> tuple[int, int]:
+    """As `pending`, of what the ring's write pointer in memory says."""
+
+  @abstractmethod
+  def write_pointer_at(self, queue: Queue) -> tuple[Allocation | None, int, int]:
+    """Where the write pointer lies: its memory, the byte in it, and how many bytes it has. Without a memory that is
+    known it is the GPU address."""
 
   @abstractmethod
   def ring_pieces(self, queue: Queue, first: int, last: int) -> list[tuple[int, int]]:

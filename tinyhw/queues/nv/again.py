@@ -142,7 +142,7 @@ class NvAgain(Again):
 
   def store_put(self, queue: Queue, value: int) -> None:
     """GP_PUT in USERD."""
-    made, offset = self._nv.put_of(queue)
+    made, offset, _ = self._nv.write_pointer_at(queue)
     view = None if made is None else self.views.get(made.key)
     if view is None: raise failed("a submission", OSError(0, "USERD is not mapped"))
     view[offset:offset + 4] = value.to_bytes(4, "little")

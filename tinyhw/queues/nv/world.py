@@ -24,6 +24,7 @@ _USERD_GET: Final = gpfifo.Userd.GPGet.offset  # type: ignore[attr-defined]
 class NvWorld(World):
   """See the module."""
   PATHS = ("/dev/nvidia",)
+  UNTOLD = ("/dev/nvidia", "/dev/zero")  # CUDA has pushbuffers at one address for both (tools/nvcapture)
 
   def __init__(self) -> None:
     super().__init__()
@@ -184,12 +185,14 @@ class NvWorld(World):
     return None if row is None else self._tokens.get((row[1], value))
 
   def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]:
-    handle, offset = self._userd.get(queue.key, (0, 0))
-    memory = self._memory.get(handle)
-    raw = read(memory.address + offset + _USERD_PUT, 4) if memory is not None else None
-    if raw is None or len(raw) < 4 or not queue.size: return queue.at, queue.at
+    memory, offset, size = self.write_pointer_at(queue)
+    raw = read(memory.address + offset, size) if memory is not None else None
+    if raw is None or len(raw) < size: return queue.at, queue.at
+    return self.found(queue, int.from_bytes(raw, "little"))
+
+  def found(self, queue: Queue, pointer: int) -> tuple[int, int]:
     entries = queue.size // gpfifo.SIZE
-    return queue.at, queue.at + (int.from_bytes(raw, "little") - queue.at) % entries
+    return queue.at, queue.at + ((pointer - queue.at) % entries if entries else 0)
 
   def doorbells_at(self, address: int) -> int | None:
     """Whose doorbells are mapped at an address of the process: a GPU, or None."""
@@ -204,10 +207,10 @@ class NvWorld(World):
     """The channel of a handle."""
     return self._channels.get(handle)
 
-  def put_of(self, queue: Queue) -> tuple[Allocation | None, int]:
-    """The memory that GP_PUT lies in, and where."""
+  def write_pointer_at(self, queue: Queue) -> tuple[Allocation | None, int, int]:
+    """GP_PUT in USERD."""
     handle, offset = self._userd.get(queue.key, (0, 0))
-    return self._memory.get(handle), offset + _USERD_PUT
+    return self._memory.get(handle), offset + _USERD_PUT, 4
 
   def ring_pieces(self, queue: Queue, first: int, last: int) -> list[tuple[int, int]]:
     entries = queue.size // gpfifo.SIZE
