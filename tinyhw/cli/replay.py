@@ -25,13 +25,13 @@ from tinyhw.replayed import machine_for
               help="How long a submission may take.")
 @click.option("--dump", metavar="BUFFER", help="Write this buffer (a number, or an address) after each submission.")
 @click.option("--to", default=".", type=click.Path(file_okay=False), metavar="FOLDER", help="Where --dump writes.")
-@click.option("--move", is_flag=True, help="Have all of AMD's memory lie at other addresses.")
+@click.option("--move", is_flag=True, help="Have all memory lie at other addresses.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a submission.")
 def command(file: str, mockgpu: str | None, until: int | None, loop: int, settle: float, dump: str | None, to: str,
             move: bool, as_json: bool) -> None:
   """Submit again what FILE holds, and compare what each submission leaves behind with what the capture saw.
 
-  AMD's memory whose addresses are taken lies at others: packets and kernel arguments are changed for it, and what only
+  Memory whose addresses are taken lies at others: packets and kernel arguments are changed for it, and what only
   may be an address is told. Exit status 1 where something differs, or a signal does not come.
 
   \b
