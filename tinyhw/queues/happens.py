@@ -251,8 +251,21 @@ class Happens:
   def _ran(self, step: Step, event: Ran) -> None:
     """CUDA's work has run: what it accessed. Work runs in an order that its queues allow, so what comes later is never
     held against what it comes before."""
-    row = self._open.pop((event.vendor, event.queue, event.value), None)
+    key = event.vendor, event.queue, event.value
+    if key not in self._open: self._ended(event)
+    row = self._open.pop(key, None)
     if row is not None and step.world is not None: self._accessed(row, step.world, event.accesses)
+
+  def _ended(self, event: Ran) -> None:
+    """Work has run that waits for a value in memory, and nobody is known to have written it: the host or a kernel has,
+    by a plain store. It may come behind all that its queues have come to, so nothing of that is held against it."""
+    runner = self.runners.get((event.vendor, event.queue))
+    for packet in runner.ahead if runner is not None else ():
+      if packet.later is None or packet.later.value > event.value: return
+      for other in self.runners.values():
+        if runner is not None and other.vendor == event.vendor: runner.know = runner.know.join(other.know)
+      if runner is not None and not self._past(runner, False): self._past(runner, True)
+    self._run()
 
   def _accessed(self, row: Ready, world: World, accesses: Iterable[list[int]]) -> None:
     runner, place, packet, know, _ = row
