@@ -313,6 +313,14 @@ def _(s: Stream, vendor: str) -> Found:
   return _copy_fields(s, copy, target=target)
 
 
+@for_both("a copy engine faults, and nobody is told: its program waits on", "signal-lost")
+def _(s: Stream, vendor: str) -> Found:
+  """rocm-systems issue 11047: faults of queues of the copy engine reach no callback."""
+  copy = _copy(s, vendor, 1, STAGING[vendor], VIDEO[vendor])
+  _copy_fields(s, copy, target=_effect(copy, Does.WRITE).address ^ 1 << 38)
+  return _hangs(s, copy)
+
+
 @for_both("a copy's source and destination overlap", "overlap")
 def _(s: Stream, vendor: str) -> Found:
   copy = _copy(s, vendor, 0, STAGING[vendor], VIDEO[vendor])
@@ -689,7 +697,7 @@ def _(s: Stream) -> Found:
 
 
 # ---- AQL queues (`tests/queues/aql.py`): submissions 0 to 4 are a packet each, 5 and 7 are the copy engine's, 6
-# another card's
+# another card's, 8 and 9 are alike
 
 SCOPES = (1 << hsa.HSA_PACKET_HEADER_WIDTH_SCACQUIRE_FENCE_SCOPE) - 1
 
@@ -763,6 +771,13 @@ def _(s: Stream) -> Found:
 @bug("a copy does not wait for the card that makes its source", "AQL", "race")
 def _(s: Stream) -> Found:
   wait = s.doing(Does.WAIT, 1, "SDMA")
+  s.drop(wait)
+  return wait
+
+
+@bug("a copy does not wait for the dword that another card stores", "AQL", "race")
+def _(s: Stream) -> Found:
+  wait = s.doing(Does.WAIT, 2, "SDMA")
   s.drop(wait)
   return wait
 

@@ -138,6 +138,9 @@ def where(place: Place) -> str:
   return f"submission {place.submission}, {place.queue}"
 
 
+_FAULTS: Final = frozenset({"unmapped", "beyond", "freed", "not-mapped-here", "no-packet"})  # what stops a queue
+
+
 def shortened(text: str, limit: int = 160) -> str:
   """What fits a line."""
   return text if len(text) <= limit else text[:limit - 4] + " ...)"
@@ -400,12 +403,16 @@ class Linter:
 
   def _lost(self) -> None:
     """The host waited in vain, and no packet stands at a wait: some work did not end."""
-    row = min(self.happens.running(), key=lambda r: r[1].submission, default=None)
+    faults = [f.places[-1] for f in self.found if f.rule.name in _FAULTS]
+    rows = list(self.happens.running())
+    stuck = [r for r in rows if any(p.queue == r[0].queue.name and p.submission <= r[1].submission for p in faults)]
+    row = min(stuck or rows, key=lambda r: r[1].submission, default=None)
     if row is None: return
     runner, packet, effect = row
     place = Place(runner.vendor, runner.agent, runner.queue.name, packet.submission, packet.item, packet.event)
     signal = self.happens.signals[runner.vendor, effect.address]
     missing = f"{effect.value:#x} was to be written to {effect.address:#x}, the host saw {signal.seen:#x}"
+    if stuck: missing += "; its queue has a packet before it that faults"
     self._tell("signal-lost", missing, (place,), ("would write it",))
 
   def _signals(self) -> None:
