@@ -44,7 +44,7 @@ class Loaded:
 def capture(path: Path) -> Path:
   """Make it."""
   loaded: list[Loaded] = []
-  recorder = Recorder(path, codes=lambda vendor: [loaded])
+  recorder = Recorder(path, {"mockgpu": "gfx1100,gfx1100"}, codes=lambda vendor: [loaded])
   machine = Machine("gfx1100,gfx1100", watchdog=20_000)
   client = Client(machine, wrap=lambda port: recorder.port(port, "amd"))
   first, second = AqlClient(client), AqlClient(client)

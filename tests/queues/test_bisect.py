@@ -280,6 +280,15 @@ def test_a_planted_bug_shrinks(vendor: str, name: str, unbroken: dict[str, Path]
   assert after.submissions <= 3 and after.packets <= 10 and minimal_over_packets(shrinker)
 
 
+def test_a_ring_that_goes_round_is_kept_as_it_is(unbroken: dict[str, Path], tmp_path: Path) -> None:
+  """What no doorbell tells of lies between two submissions, in what is cut too."""
+  stream = Stream(unbroken["AMD"])
+  next(b for b in BUGS if b.name == "a doorbell goes round the ring").edit(stream)
+  capture = Capture(stream.save(tmp_path / "bug.thq"))
+  shrinker = Shrinker(capture, Rule("ring-overrun"), MockBench(capture, None), trials=4)
+  assert shrinker.check().signature
+
+
 def test_wrong_memory_leads_to_what_writes_it(tiny: Path, tmp_path: Path) -> None:
   """A kernel takes its output for its input: the first buffer that differs from what was seen."""
   stream, first = Stream(tiny), argument_at(vendor_of(tiny))
