@@ -88,18 +88,36 @@ def _archive(path: Path) -> Archive:
   return made
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+  """A call's record: its number in HIP's table, its place in order, and what is behind its head."""
+  call: int
+  sequence: int
+  when: int
+  thread: int
+  payload: bytes
+
+
+def records(data: bytes) -> Iterator[Record]:
+  """The records of `events.bin`, whole ones, as they lie there; the last may be the mark behind them all."""
+  at = _HEAD.size
+  while at + _RECORD.size <= len(data):
+    call, sequence, when, thread, size = _RECORD.unpack_from(data, at)
+    if size < _RECORD.size or at + size > len(data): return
+    yield Record(call, sequence, when, thread, data[at + _RECORD.size:at + size])
+    at += size
+    if call == END: return
+
+
 def _records(data: bytes, made: Archive) -> None:
   at = _HEAD.size
-  while at < len(data):
-    call, _, when, thread, size = _RECORD.unpack_from(data, at) if at + _RECORD.size <= len(data) else (0, 0, 0, 0, 0)
-    if size < _RECORD.size or at + size > len(data):
-      made.cut = at
-      return
-    at += size
-    if call == END:
+  for record in records(data):
+    at += _RECORD.size + len(record.payload)
+    if record.call == END:
       made.ended = True
       return
-    made.calls[call] += 1
-    made.threads[thread] += 1
-    made.first_ns = min(made.first_ns or when, when)
-    made.last_ns = max(made.last_ns, when)
+    made.calls[record.call] += 1
+    made.threads[record.thread] += 1
+    made.first_ns = min(made.first_ns or record.when, record.when)
+    made.last_ns = max(made.last_ns, record.when)
+  if at < len(data): made.cut = at
