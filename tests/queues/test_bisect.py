@@ -289,6 +289,18 @@ def test_a_ring_that_goes_round_is_kept_as_it_is(unbroken: dict[str, Path], tmp_
   assert shrinker.check().signature
 
 
+def test_words_that_are_not_all_known_stay_as_they_are(unbroken: dict[str, Path], tmp_path: Path) -> None:
+  """An entry tells of a dword more than was recorded: the piece is kept, and the entry's length."""
+  stream = Stream(unbroken["NV"])
+  found = next(b for b in BUGS if b.name == "a GPFIFO entry is one dword too long").edit(stream)
+  capture = Capture(stream.save(tmp_path / "bug.thq"))
+  shrinker = Shrinker(capture, Fault(), MockBench(capture, None), trials=4)
+  assert shrinker.check().signature
+  entry, = [e for s in shrinker.result() if s.submission == found.step.submission and isinstance(s.event, Doorbell)
+            for e in [s.event]]
+  assert len(entry.pieces) == 1 and entry.ring == stream.bell(found.event).ring
+
+
 def test_wrong_memory_leads_to_what_writes_it(tiny: Path, tmp_path: Path) -> None:
   """A kernel takes its output for its input: the first buffer that differs from what was seen."""
   stream, first = Stream(tiny), argument_at(vendor_of(tiny))

@@ -277,6 +277,9 @@ def _submission(step: Step) -> Submission:
 def _below(made: Submission, path: list[Node], node: Node, pieces: dict[int, int]) -> None:
   """A packet that another leads to: one of a stream of packets, or a descriptor."""
   parent, item = path[-1], node.item
+  if not item.words:  # not all of it is known: what is, stays as it is
+    if item.address in pieces: parent.reads.append(item.address)
+    return
   if isinstance(parent.item.packet, methods.Send) or parent.packet[1] in made.descriptors:
     if item.address not in pieces: return  # words of the pushbuffer itself
     made.descriptors[item.address] = item
