@@ -4,17 +4,26 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.queues import standin
+from tinyhw.autogen import hsa, kfd
 from tinyhw.autogen import pm4_gfx11 as pm4
+from tinyhw.core.errors import Unsupported
+from tinyhw.queues.amd.world import AmdWorld
 from tinyhw.queues.capture import Capture, Step
-from tinyhw.queues.events import Doorbell, Note
+from tinyhw.queues.events import Doorbell, Ioctl, Note
+from tinyhw.queues.record import Recorder
+from tinyhw.queues.rings import Rings
 from tinyhw.wire import gpfifo, methods
 
 if sys.platform != "linux" or platform.machine() != "x86_64": pytest.skip("x86-64 Linux alone", allow_module_level=True)
+
+
+BASE, SIZE = 0x7000_0000_0000, 4096
 
 
 def sniffed(folder: Path, part: str) -> tuple[list[Step], list[str], Capture]:
@@ -28,6 +37,76 @@ def sniffed(folder: Path, part: str) -> tuple[list[Step], list[str], Capture]:
   found = [s for s in steps if s.follow is not None]
   assert done.stdout == f"{len(found)}\n"
   return found, notes, capture
+
+
+class Process:
+  """A process of one AQL ring of four packets, in this one: what is at an address, and what happens at a read."""
+
+  def __init__(self, recorder: Recorder) -> None:
+    self.data, self.recorder = bytearray(SIZE), recorder
+    self.at_read: Callable[[int], None] = lambda address: None
+    made = kfd.kfd_ioctl_alloc_memory_of_gpu_args(va_addr=BASE, size=SIZE, handle=1, mmap_offset=BASE,
+                                                  flags=kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR)
+    queue = kfd.kfd_ioctl_create_queue_args(ring_base_address=BASE, ring_size=256, write_pointer_address=BASE + 1024,
+                                            read_pointer_address=BASE + 2048, queue_id=5,
+                                            queue_type=kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL)
+    recorder.world("amd")
+    for request, given in ((kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, made), (kfd.AMDKFD_IOC_CREATE_QUEUE, queue)):
+      recorder.tell("amd", Ioctl(fd=3, request=request, before=bytes(given), after=bytes(given)))
+
+  def read(self, address: int, size: int) -> bytes | None:
+    self.at_read(address)
+    return bytes(self.data[address - BASE:address - BASE + size])
+
+  def shows(self, address: int, names: tuple[str, ...] = ("",)) -> bool: return True
+  def there(self) -> bool: return True
+
+  def put(self, index: int, completion: int = 0) -> None:
+    """A barrier packet, and the write index behind it."""
+    packet = hsa.hsa_barrier_and_packet_t(header=hsa.HSA_PACKET_TYPE_BARRIER_AND)
+    packet.completion_signal.handle = completion
+    self.data[index % 4 * 64:index % 4 * 64 + 64] = bytes(packet)
+    self.data[1024:1032] = (index + 1).to_bytes(8, "little")
+
+
+def looked(path: Path, fill: Callable[[Process, Rings], None]) -> tuple[list[Step], list[str]]:
+  recorder = Recorder(path, {"sniffed": True})
+  process = Process(recorder)
+  rings = Rings(recorder, 1, process)
+  fill(process, rings)
+  recorder.close()
+  steps = list(Capture(path))
+  return [s for s in steps if s.follow is not None], [s.event.text for s in steps if isinstance(s.event, Note)]
+
+
+def test_what_is_overwritten_while_it_is_read_is_not_taken_for_what_was_there(tmp_path: Path) -> None:
+  def fill(process: Process, rings: Rings) -> None:
+    for n in range(4): process.put(n, n + 1)
+
+    def on(address: int) -> None:
+      if address == BASE + 128:  # amid the look: two more, over the first two
+        process.at_read = lambda address: None
+        for n in range(4, 6): process.put(n, n + 1)
+    process.at_read = on
+    assert rings.look(("amd",)) == 1 and rings.look(("amd",)) == 1
+  found, notes = looked(tmp_path / "a.thq", fill)
+  packets = [p for s in found for p in told(s)]
+  handles = [p.completion_signal.handle for p in packets if isinstance(p, hsa.hsa_barrier_and_packet_t)]
+  assert handles == [3, 4, 5, 6]
+  assert notes == ["GPU0.AQL.5: 2 of 4 entries of the ring from 0 on were overwritten between two looks"]
+
+
+def test_a_submission_that_cannot_be_followed_is_told_and_the_program_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  def refuses(*given: object) -> None: raise Unsupported("packet", "of the test")
+  def fill(process: Process, rings: Rings) -> None:
+    process.put(0)
+    with monkeypatch.context() as m:
+      m.setattr(AmdWorld, "submits", refuses)
+      assert rings.look(("amd",)) == 1
+  found, notes = looked(tmp_path / "a.thq", fill)
+  assert len(found) == 1 and len(told(found[0])) == 1
+  assert notes == ["GPU0.AQL.5: a submission is not followed: unsupported packet of the test"]
 
 
 def told(step: Step) -> list[object]:

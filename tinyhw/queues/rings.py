@@ -17,6 +17,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from tinyhw.autogen import hsa
+from tinyhw.core.errors import Error
 from tinyhw.queues.container import content_hash
 from tinyhw.queues.effects import Does
 from tinyhw.queues.events import Doorbell
@@ -141,7 +142,10 @@ class Rings:
       raw = self._bytes(world, at, size)
       if raw is not None and world.find(at) is None: pieces.setdefault(at, raw)  # it has no place among the memory
       return raw
-    found = world.submits(queue, ring, read)
+    try: found = world.submits(queue, ring, read)
+    except Error as error:  # the program goes on, whatever it has written
+      self._tell(f"{queue}: a submission is not followed: {str(error).partition(chr(10))[0]}")
+      found = Named([], [], [], [])
     event.pieces = [list(row) for row in found.pieces]
     event.pieces += [[at, raw] for at, raw in pieces.items() if all(at != row[0] for row in event.pieces)]
     event.memory = list(self._named(vendor, world, found))
