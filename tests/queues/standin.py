@@ -1,8 +1,8 @@
-"""Device files that a test serves, and programs that submit by them: `python -m tests.queues.standin OUT VENDOR PART`.
+"""Device files that a test serves, and programs that submit by them: `python -m tests.queues.standin OUT VENDOR`.
 
 Files in a folder stand for device files. The kernel refuses a driver's calls of them; this stand-in has watched the
 call and answers as the driver would (results in the struct, 0 as the result), and mappings are the files' own pages.
-Programs (`python -m tests.queues.standin run FOLDER VENDOR PART`) make KFD's or RM's calls, and write rings.
+Programs (`python -m tests.queues.standin run FOLDER VENDOR`) make KFD's or RM's calls, and write rings.
 """
 from __future__ import annotations
 
@@ -120,25 +120,8 @@ class Amd(Client):
     return words.cast("I"), values.cast("Q")
 
 
-def looked_at(folder: Path) -> None:
-  """Rings are looked at while the program calls nothing, behind an indirect buffer that its own memory is, and when it
-  ends."""
-  amd = Amd(folder)
-  (ring, pointers), (target, _), own = amd.queue(), amd.buffer(), memoryview(mmap.mmap(-1, SIZE))
-  inner, first = write(1, target), list[int]()
-  own[:4 * len(inner)] = b"".join(w.to_bytes(4, "little") for w in inner)
-  first = list(wire.encode(pm4.INDIRECT_BUFFER(ib_base=address_of(own), ib_size=len(inner), valid=1)))
-  for value, words in enumerate((first, write(2, target), write(3, target))):
-    if value: time.sleep(ROUND)
-    at = pointers[1]
-    for n, word in enumerate(words): ring[at + n] = word
-    pointers[1] = at + len(words)
-  os._exit(0)
-
-
-def gone_round(folder: Path) -> None:
+def gone_round(amd: Amd) -> None:
   """A ring is written round, and a little more, between two looks; then a packet that can be seen."""
-  amd = Amd(folder)
   (ring, pointers), (target, _) = amd.queue(), amd.buffer()
   pointers[1] = len(ring) + 8
   time.sleep(ROUND)
@@ -147,9 +130,8 @@ def gone_round(folder: Path) -> None:
   time.sleep(ROUND)
 
 
-def half_written(folder: Path) -> None:
+def half_written(amd: Amd) -> None:
   """AQL packets: a place is taken before its words are there; and one that the engine has taken the header of."""
-  amd = Amd(folder)
   ring, pointers = amd.queue(kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL)
   for at in range(0, len(ring), 16): ring[at] = hsa.HSA_PACKET_TYPE_INVALID
   pointers[1] = 2
@@ -162,11 +144,31 @@ def half_written(folder: Path) -> None:
   time.sleep(ROUND)
 
 
-def unseen(folder: Path) -> None:
+def unseen(amd: Amd) -> None:
   """A queue whose write pointer nobody has mapped."""
-  amd = Amd(folder)
   _, pointers = amd.queue(shown=False)
   pointers[1] = 8
+
+
+def looked_at(amd: Amd) -> None:
+  """Rings are looked at while the program calls nothing, behind an indirect buffer that its own memory is, and when it
+  ends."""
+  (ring, pointers), (target, _), own = amd.queue(), amd.buffer(), memoryview(mmap.mmap(-1, SIZE))
+  inner, first = write(1, target), list[int]()
+  own[:4 * len(inner)] = b"".join(w.to_bytes(4, "little") for w in inner)
+  first = list(wire.encode(pm4.INDIRECT_BUFFER(ib_base=address_of(own), ib_size=len(inner), valid=1)))
+  for value, words in enumerate((first, write(2, target), write(3, target))):
+    if value: time.sleep(ROUND)
+    at = pointers[1]
+    for n, word in enumerate(words): ring[at + n] = word
+    pointers[1] = at + len(words)
+  os._exit(0)
+
+
+def queues(folder: Path) -> None:
+  """All of these, a queue each."""
+  amd = Amd(folder)
+  for part in (gone_round, half_written, unseen, looked_at): part(amd)
 
 
 class Nv(Client):
@@ -225,14 +227,12 @@ def pushed(folder: Path) -> None:
   time.sleep(ROUND)
 
 
-PROGRAMS: Final[dict[str, tuple[str, Callable[[Path], None]]]] = {
-  f.__name__: (vendor, f) for vendor, f in (("amd", looked_at), ("amd", gone_round), ("amd", half_written),
-                                            ("amd", unseen), ("nv", pushed))}
+PROGRAMS: Final[dict[str, Callable[[Path], None]]] = {"amd": queues, "nv": pushed}
 
 
 def main() -> None:
   """The stand-in, or a program where the first word is `run`."""
-  if sys.argv[1] == "run": return PROGRAMS[sys.argv[3]][1](Path(sys.argv[2]))
+  if sys.argv[1] == "run": return PROGRAMS[sys.argv[3]](Path(sys.argv[2]))
   out, part = Path(sys.argv[1]), sys.argv[2]
   folder = out.parent
   for name in ("kfd", "dri_card", "nvidiactl", "nvidia_uvm"): (folder / name).write_bytes(bytes(64 * SIZE))
