@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from tests.mock.test_waves import binary
 from tinyhw.archived import Archived, archives
+from tinyhw.cli.decode import command as decode
 from tinyhw.cli.replay import command
 from tinyhw.core.errors import DecodeError, InvalidArgument
 from tinyhw.queues.foreign import hrr
@@ -92,6 +93,16 @@ def test_the_command_tells_what_differs_and_what_is_left_out(tmp_path: Path) -> 
   assert "call 7, hipMemcpy of 512 bytes: 1 bytes differ" in done.output
   assert "not made again: 1 of hipGraphLaunch" in done.output and "hipHostMalloc: what the host stores" in done.output
   assert "1 kernels, 1 results compared, 1 differ" in done.output
+
+
+def test_decode_has_the_names_of_calls_where_the_table_is_the_known_one(tmp_path: Path) -> None:
+  a = Archive(tmp_path / "a.hrr")
+  program(a, RIGHT)
+  lines = CliRunner().invoke(decode, [str(a.end())]).output
+  assert "        2  hipMalloc\n" in lines and "hipModuleLaunchKernel" in lines and "are of the table" not in lines
+  a.call(224, "QQQ", 1, 2, 3)
+  lines = CliRunner().invoke(decode, [str(a.end())]).output
+  assert "        3  call 224\n" in lines and "are of the table of the HIP that recorded them" in lines
 
 
 @pytest.mark.parametrize(("change", "told"), [

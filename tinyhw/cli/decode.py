@@ -21,7 +21,7 @@ from tinyhw.queues.calls import text as calls_text
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC
 from tinyhw.queues.events import CLOCK, Note
-from tinyhw.queues.foreign import debugfs, forms, hrr, show
+from tinyhw.queues.foreign import debugfs, forms, hrr, hrr_calls, show
 from tinyhw.queues.state import Code, States
 from tinyhw.queues.world import Item, Launch
 
@@ -68,6 +68,8 @@ def command(file: str, kind: str | None, arch: str | None, queue: str | None, di
   """
   if file != "-" and Path(file).is_dir():
     archives = hrr.read(Path(file))
+    for archive in archives:
+      if archive.version == hrr.FORMAT: archive.names = hrr_calls.names(archive.path)
     _print(json.dumps(a.row()) for a in archives) if as_json else _print(line for a in archives for line in a.lines())
     return
   if file != "-" and kind is None and _is_capture(file):

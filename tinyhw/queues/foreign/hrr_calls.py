@@ -96,6 +96,15 @@ def calls(folder: Path) -> Iterator[Call]:
   for n, row in enumerate(sorted(rows, key=lambda r: r.sequence)): yield _call(n, row, str(folder))
 
 
+def names(folder: Path) -> dict[int, str]:
+  """What the calls of an archive are called, as far as it is known; none where its records are not this table's, or
+  where none has a length to tell by."""
+  try: told = any([call.kind not in ("still", "other") for call in calls(folder)])  # all are held against the table
+  except DecodeError: return {}
+  if not told: return {}
+  return {LAUNCH: "hipModuleLaunchKernel"} | {n: name for n, (name, _) in _CALLS.items()} | _STILL | _LEFT_OUT
+
+
 def _call(number: int, row: hrr.Record, where: str) -> Call:
   if row.call == LAUNCH: return Call(number, "hipModuleLaunchKernel", "launch", launch=_launch(row.payload, where))
   if row.call in _STILL: return Call(number, _STILL[row.call], "still")
