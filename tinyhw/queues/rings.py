@@ -220,14 +220,16 @@ class Rings:
     """Bytes at a GPU address, where the process has them mapped."""
     made = world.find(address)
     if made is not None: size = min(size, made.end - address)
-    if made is not None and made.host: return self._memory.read(made.host + address - made.address, size)
+    if made is not None and made.host:
+      at = address - made.address
+      return self._memory.read(made.host + at, min(size, made.shown - at)) if at < made.shown else None
     if not world.UNTOLD or not self._memory.shows(address, world.UNTOLD): return None
     return self._memory.read(address, size)
 
   def _pointer(self, world: World, queue: Queue) -> int | None:
     """The write pointer."""
     made, at, size = world.write_pointer_at(queue)
-    raw = self._memory.read(made.host + at, size) if made is not None and made.host else (
+    raw = self._memory.read(made.host + at, size) if made is not None and made.host and at < made.shown else (
       self._bytes(world, at + (made.address if made is not None else 0), size))
     return None if raw is None or len(raw) < size else int.from_bytes(raw, "little")
 

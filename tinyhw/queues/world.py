@@ -25,7 +25,8 @@ _MOVES_NOTHING: Final = (Doorbell, Seen, Waited, Note)
 
 @dataclass(eq=False, slots=True)
 class Allocation:
-  """Memory that a GPU sees at `address`. `host`: where the process has it mapped, 0 for nowhere."""
+  """Memory that a GPU sees at `address`. `host`: where the process has it mapped, 0 for nowhere, from its first byte on
+  so many bytes as are `shown`."""
   key: int
   address: int
   size: int
@@ -33,6 +34,7 @@ class Allocation:
   gpu: int
   handle: int
   host: int = 0
+  shown: int = 0
   label: str = ""
   made_at: int = 0
   freed_at: int = -1
@@ -177,9 +179,9 @@ class World(ABC):
     self.used -= gone.size
     self.version += 1
 
-  def _map(self, made: Allocation, host: int) -> None:
-    """The process has it mapped there."""
-    made.host = host
+  def _map(self, made: Allocation, host: int, size: int) -> None:
+    """The process has so many bytes of it mapped there."""
+    made.host, made.shown = host, size
     insort(self._hosts, (host, made.key, made))
 
   def _unmap(self, address: int, length: int) -> None:

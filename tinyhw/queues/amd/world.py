@@ -80,7 +80,7 @@ class AmdWorld(World):
     kind = next((name for bit, name in _KINDS.items() if a.flags & bit), "memory")
     made = self._add(int(a.va_addr), int(a.size), kind, int(a.gpu_id), int(a.handle), when)
     if kind == "USERPTR":  # the call takes the process's address where others give the offset for mmap
-      made.host = int(type(a).from_buffer_copy(call.before).mmap_offset)
+      made.host, made.shown = int(type(a).from_buffer_copy(call.before).mmap_offset), made.size
     self._handles[made.handle] = made
     self._offsets[made.gpu, int(a.mmap_offset)] = made
 
@@ -132,7 +132,7 @@ class AmdWorld(World):
       made = next((m for (_, offset), m in self._offsets.items() if offset == call.offset & _MASK and m.kind != "VRAM"
                    and offset), None)
     if made is not None:
-      self._map(made, call.address)
+      self._map(made, call.address, call.length)
       return
     self._door_maps.append((call.address, call.length, call.offset & _MASK))
     self._rung = {}

@@ -30,7 +30,7 @@ class NvWorld(World):
     super().__init__()
     self._objects: dict[int, tuple[int, int]] = {}  # handle -> (class, parent)
     self._memory: dict[int, Allocation] = {}
-    self._waiting: dict[int, int] = {}  # file -> the object that its next mapping shows
+    self._waiting: dict[int, tuple[int, int]] = {}  # file -> the object that its next mapping shows, from which byte
     self._usermode: dict[int, tuple[int, int]] = {}  # where a GPU's doorbells are mapped: address -> (bytes, GPU)
     self._tokens: dict[tuple[int, int], Queue] = {}  # by GPU and token
     self._channels: dict[int, Queue] = {}
@@ -62,11 +62,11 @@ class NvWorld(World):
       if not a.params.status:
         self._note(int(a.params.hObjectNew), int(a.params.hClass), int(a.params.hObjectParent))
         made = self._remember(int(a.params.hObjectNew), "USER", int(a.params.limit) + 1, when)
-        made.host = int(a.params.pMemory)
+        made.host, made.shown = int(a.params.pMemory), made.size
     elif isinstance(a, nv_rm.NVOS00_PARAMETERS):
       if not a.status: self._freed(int(a.hObjectOld), when)
     elif isinstance(a, nv_rm.nv_ioctl_nvos33_parameters_with_fd):
-      if not a.params.status: self._waiting[int(a.fd)] = int(a.params.hMemory)
+      if not a.params.status: self._waiting[int(a.fd)] = int(a.params.hMemory), int(a.params.offset)
     elif isinstance(a, nv_rm.NVOS46_PARAMETERS):
       if not a.status: self._mapped_at(int(a.hMemory), int(a.dmaOffset), int(a.length))
     elif isinstance(a, nv_rm.NVOS54_PARAMETERS) and not a.status:
@@ -166,10 +166,11 @@ class NvWorld(World):
   # ---- mappings
 
   def mapped(self, call: Mmap) -> None:
-    handle = self._waiting.pop(call.fd, None)
-    if handle is None: return
+    handle, offset = self._waiting.pop(call.fd, (0, 0))
+    if not handle: return
     made = self._memory.get(handle)
-    if made is not None: self._map(made, call.address)
+    if made is not None:
+      if not offset: self._map(made, call.address, call.length)  # of a part amid it, its own beginning is not there
     elif "USERMODE" in _class_name(self._objects.get(handle, (0, 0))[0]):
       self._usermode[call.address] = call.length, self._gpu_of(handle)
 
