@@ -247,7 +247,8 @@ def test_a_wait_for_a_value_that_nobody_writes_is_told(tmp_path: Path) -> None:
       edge, = take(p.machine).edges
       assert f"waits for {flag:#x}" in edge.why and "to be >= 0x10000000000" in edge.why
     report = examine(Capture(path))
-    assert said in "\n".join(report.lines()) and report.ill, "\n".join(report.lines())
+    text = "\n".join(report.lines())
+    assert said in text and report.ill and "stream0 writes" not in text, text
     words = [listing.packet_text(i) for s in Capture(path) if s.follow is not None for i in s.follow.items]
     assert any(w.startswith(f"BATCH_MEM_OP(address={flag:#x}, bytes=0x8, value=0x10000000000, wait=circular >=")
                for w in words), words

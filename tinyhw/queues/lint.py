@@ -15,6 +15,7 @@ from typing import Any, Final
 from tinyhw.queues import listing
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.checks import arguments, contradictions
+from tinyhw.queues.cuda.stream import TIMELINES
 from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.events import Doorbell, Ioctl, Seen, Waited
 from tinyhw.queues.happens import HOST, Access, Conflict, Happens, Place, Runner, Use, facts_of, pointers
@@ -394,6 +395,7 @@ class Linter:
     for place, e in self.happens.all_signals:
       if place.vendor != runner.vendor or e.address == wait.address: continue
       if any(w.address == e.address for _, w in self.happens.waited): continue
+      if place.vendor == "cuda" and e.address >= TIMELINES: continue  # no memory: how far a stream has come
       halves = (e.address >> 32 | (e.address & 0xFFFFFFFF) << 32) == wait.address
       if halves or (e.value == wait.value and (abs(e.address - wait.address) < PAGE
                                                or (e.address ^ wait.address) & 0xFFFFFFFF == 0
