@@ -98,7 +98,8 @@ class Draft:
       made = self.submissions[step.number] = _submission(step)
       self.starts.setdefault(made.queue, made.first)
       made.gap = max(0, made.first - lasts.get(made.queue, made.first))
-      lasts[made.queue] = self.events[step.number].last  # type: ignore[attr-defined]  # a doorbell
+      assert isinstance(step.event, Doorbell)
+      lasts[made.queue] = step.event.last
 
   # ---- what there is
 

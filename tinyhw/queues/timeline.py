@@ -100,17 +100,22 @@ def timeline(capture: Capture, code_of: CodeOf | None = None, source_of: SourceO
   drawn = _Drawn(capture)
   drawn.out.report = examine(capture, drawn)
   drawn.finish()
-  launched = {s.kernel for s in drawn.out.spans if s.kernel}
-  for program in capture.programs if code_of is not None else ():
+  if code_of is not None: _code(capture, drawn.out, code_of, source_of or (lambda image, kind: {}))
+  return drawn.out
+
+
+def _code(capture: Capture, out: Timeline, code_of: CodeOf, source_of: SourceOf) -> None:
+  """The code of the kernels that are launched; of several objects with a kernel of one name the last."""
+  launched = {s.kernel for s in out.spans if s.kernel}
+  for program in capture.programs:
     names = launched & {name for name, _, _ in program.kernels}
     image = capture.reader.blob(program.image) if names else None
-    if image is None or code_of is None: continue
-    code, source = code_of(image, program.kind), source_of(image, program.kind) if source_of is not None else {}
+    if image is None: continue
+    code, source = code_of(image, program.kind), source_of(image, program.kind)
     for name in names & code.keys():
-      drawn.out.code[name] = code[name][:CODE_LINES]
-      drawn.out.source.pop(name, None)
-      if name in source: drawn.out.source[name] = source[name][:CODE_LINES]
-  return drawn.out
+      out.code[name] = code[name][:CODE_LINES]
+      out.source.pop(name, None)
+      if name in source: out.source[name] = source[name][:CODE_LINES]
 
 
 class _Drawn:
