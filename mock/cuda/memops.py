@@ -13,9 +13,10 @@ from tinyhw.autogen import cuda
 from tinyhw.core.errors import PageFault, Unsupported
 from tinyhw.mock.cuda.calls import Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import CudaMachine
-from tinyhw.mock.cuda.streams import stream_of
+from tinyhw.mock.cuda.streams import Job, OnHost, Stream, stream_of
 from tinyhw.mock.cuda.watching import Doing, Order
-from tinyhw.mock.nv.jobs import at_once
+from tinyhw.mock.cuda.works import Work
+from tinyhw.mock.nv.jobs import Turns, at_once
 
 MOST: Final = 256  # operations of a batch are fewer
 _NODE: Final = cuda.CU_GRAPH_NODE_TYPE_BATCH_MEM_OP
@@ -43,22 +44,44 @@ def _checked(m: CudaMachine, waits: bool, address: int, value: int, flags: int, 
   return Order(address, size, value & (1 << 8 * size) - 1, flags if waits else None)
 
 
-def _queue(m: CudaMachine, handle: int, order: Order) -> None:
-  """Have a stream do it behind all that is there."""
-  stream, doing, address, size = stream_of(m, handle), Doing(_NODE, order=order), order.address, order.size
-  def store() -> None: m.space.write(address, order.value.to_bytes(size, "little"))
-  def look() -> None: m.space.read(address, size)
-  if order.how is None:
-    if stream.capture is not None: stream.capture.take_turn(stream, _NODE, "a write of a value", store, doing)
-    else: stream.add("a write of a value", at_once(store), doing=doing)
-    return
-  if stream.capture is not None: raise Unsupported("a wait for a value", "a graph", where="cuStreamBeginCapture")
-  how = order.how
+class OrderWork(Work):
+  """What a stream is asked for, which a graph may have as a node, too."""
 
-  def ready() -> bool:
-    try: return met(how, int.from_bytes(m.space.read(address, size), "little"), order.value, size)
+  def __init__(self, m: CudaMachine, order: Order) -> None:
+    self._machine, self.order = m, order
+    super().__init__(_NODE, "a write of a value" if order.how is None else "a wait for a value",
+                     self._store if order.how is None else self._look, order, Doing(_NODE, order=order))
+
+  def _store(self) -> None:
+    self._machine.space.write(self.order.address, self.order.value.to_bytes(self.order.size, "little"))
+
+  def _seen(self) -> int:
+    return int.from_bytes(self._machine.space.read(self.order.address, self.order.size), "little")
+
+  def _look(self) -> None: self._seen()
+
+  def _ready(self) -> bool:
+    """Whether a wait is over."""
+    assert self.order.how is not None
+    try: return met(self.order.how, self._seen(), self.order.value, self.order.size)
     except PageFault: return True  # its turn says so
-  stream.add("a wait for a value", at_once(look), doing=doing).ready = ready
+
+  def queue(self, stream: Stream, early: bool = False) -> Job | None:
+    job = stream.add(self.what, at_once(self.do), doing=self.doing)
+    if self.order.how is not None: job.ready = self._ready
+    return job
+
+  def turns(self, stream: Stream) -> Turns | OnHost:
+    if self.order.how is not None:
+      raise Unsupported("a wait for a value", "the body of a conditional node", where="cuGraphLaunch")
+    return super().turns(stream)
+
+
+def _queue(m: CudaMachine, handle: int, order: Order) -> None:
+  """Have a stream do it behind all that is there, or the graph that it is captured into have a node."""
+  stream, work = stream_of(m, handle), OrderWork(m, order)
+  if stream.capture is not None: stream.capture.take(stream, work)
+  else: work.queue(stream)
 
 
 @serves("cuStreamWaitValue32_v2")

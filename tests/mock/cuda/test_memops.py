@@ -79,12 +79,26 @@ def test_what_is_refused() -> None:
       ("cuStreamWriteValue32_v2", flag + 2, 0, cuda.CUDA_ERROR_INVALID_VALUE),
       ("cuStreamWriteValue32_v2", 0x1000, 0, cuda.CUDA_ERROR_INVALID_VALUE)):
     assert c.code(name, u64(0), u64(address), 1, flags) == code, name
-  stream = c.handle("cuStreamCreate", 0)
+
+
+def test_a_graph_waits_and_writes_each_time_that_it_runs() -> None:
+  c = Client()
+  stream, other = (c.handle("cuStreamCreate", cuda.CU_STREAM_NON_BLOCKING) for _ in "ab")
+  flag = c.alloc(64)
+  c.call("cuMemsetD32_v2", flag, 0, ctypes.c_size_t(16))
+  c.call("cuCtxSynchronize")
   c.call("cuStreamBeginCapture_v2", u64(stream), 0)
-  assert c.code("cuStreamWaitValue32_v2", u64(stream), u64(flag), 1, EQ) == cuda.CUDA_ERROR_NOT_SUPPORTED
-  c.call("cuStreamWriteValue32_v2", u64(stream), u64(flag), 5, 0)
+  c.call("cuStreamWaitValue32_v2", u64(stream), u64(flag), 1, EQ)
+  c.call("cuStreamWriteValue32_v2", u64(stream), u64(flag + 4), 5, 0)
+  c.call("cuStreamWriteValue32_v2", u64(stream), u64(flag), 0, 0)
   graph = ctypes.c_uint64()
   c.call("cuStreamEndCapture", u64(stream), ctypes.byref(graph))
-  c.call("cuGraphLaunch", u64(c.handle("cuGraphInstantiateWithFlags", graph, u64(0))), u64(stream))
-  c.call("cuStreamSynchronize", u64(stream))
-  assert c.get(flag, np.zeros(1, np.uint32))[0] == 5
+  ready = c.handle("cuGraphInstantiateWithFlags", graph, u64(0))
+  for _ in range(2):
+    c.call("cuMemsetD32_v2", flag + 4, 0, ctypes.c_size_t(1))
+    c.call("cuCtxSynchronize")
+    c.call("cuGraphLaunch", u64(ready), u64(stream))
+    assert c.code("cuStreamQuery", u64(stream)) == cuda.CUDA_ERROR_NOT_READY
+    c.call("cuStreamWriteValue32_v2", u64(other), u64(flag), 1, 0)
+    c.call("cuStreamSynchronize", u64(stream))
+    assert c.get(flag, np.zeros(2, np.uint32)).tolist() == [0, 5]
