@@ -14,7 +14,8 @@ from pathlib import Path
 from tests.queues import aql
 from tests.queues.conftest import MACHINES, record
 from tests.queues.planted import PROGRAM, Stream
-from tests.queues.planted_bugs import BUGS, argument_at
+from tests.queues.planted_aql import BUGS
+from tests.queues.planted_bugs import argument_at
 from tinyhw.cli.trials import MockBench
 from tinyhw.core.errors import Error
 from tinyhw.queues.capture import Capture

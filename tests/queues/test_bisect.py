@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from tests.command import tinyhw
 from tests.queues.conftest import MACHINES, record
 from tests.queues.planted import Stream
-from tests.queues.planted_bugs import BUGS, argument_at
+from tests.queues.planted_aql import BUGS
+from tests.queues.planted_bugs import argument_at
 from tests.strength import examples
 from tinyhw.autogen import hsa, kfd, pm4_gfx11
 from tinyhw.cli.bisect import command
