@@ -738,6 +738,14 @@ CU_MEM_ALLOCATION_COMP_NONE = 0
 CU_MEM_ALLOCATION_COMP_GENERIC = 1
 CU_GRAPH_DEPENDENCY_TYPE_DEFAULT = 0
 CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1
+CU_STREAM_MEM_OP_WAIT_VALUE_32 = 1
+CU_STREAM_MEM_OP_WRITE_VALUE_32 = 2
+CU_STREAM_MEM_OP_WAIT_VALUE_64 = 4
+CU_STREAM_MEM_OP_WRITE_VALUE_64 = 5
+CU_STREAM_MEM_OP_BARRIER = 6
+CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES = 3
+CU_STREAM_MEMORY_BARRIER_TYPE_SYS = 0
+CU_STREAM_MEMORY_BARRIER_TYPE_GPU = 1
 
 RESULTS = {
   0: "CUDA_SUCCESS",
@@ -856,6 +864,100 @@ class CUipcMemHandle(Struct):
   reserved: bytes
   _fields_ = [
     ("reserved", ctypes.c_char * 64),
+  ]
+
+
+class CUstreamMemOpWaitValueParams_st_0(Union):
+  """8 bytes."""
+  value: int
+  value64: int
+  _fields_ = [
+    ("value", ctypes.c_uint32),
+    ("value64", ctypes.c_uint64),
+  ]
+
+
+class CUstreamMemOpWaitValueParams_st(Struct):
+  """40 bytes."""
+  operation: int
+  address: int
+  value: int
+  value64: int
+  flags: int
+  alias: int
+  _anonymous_ = ('_0',)
+  _fields_ = [
+    ("operation", ctypes.c_uint32),
+    ("address", ctypes.c_uint64),
+    ("_0", CUstreamMemOpWaitValueParams_st_0),
+    ("flags", ctypes.c_uint32),
+    ("alias", ctypes.c_uint64),
+  ]
+
+
+class CUstreamMemOpWriteValueParams_st_0(Union):
+  """8 bytes."""
+  value: int
+  value64: int
+  _fields_ = [
+    ("value", ctypes.c_uint32),
+    ("value64", ctypes.c_uint64),
+  ]
+
+
+class CUstreamMemOpWriteValueParams_st(Struct):
+  """40 bytes."""
+  operation: int
+  address: int
+  value: int
+  value64: int
+  flags: int
+  alias: int
+  _anonymous_ = ('_0',)
+  _fields_ = [
+    ("operation", ctypes.c_uint32),
+    ("address", ctypes.c_uint64),
+    ("_0", CUstreamMemOpWriteValueParams_st_0),
+    ("flags", ctypes.c_uint32),
+    ("alias", ctypes.c_uint64),
+  ]
+
+
+class CUstreamMemOpFlushRemoteWritesParams_st(Struct):
+  """8 bytes."""
+  operation: int
+  flags: int
+  _fields_ = [
+    ("operation", ctypes.c_uint32),
+    ("flags", ctypes.c_uint32),
+  ]
+
+
+class CUstreamMemOpMemoryBarrierParams_st(Struct):
+  """8 bytes."""
+  operation: int
+  flags: int
+  _fields_ = [
+    ("operation", ctypes.c_uint32),
+    ("flags", ctypes.c_uint32),
+  ]
+
+
+class CUstreamBatchMemOpParams(Union):
+  """48 bytes."""
+  operation: int
+  waitValue: CUstreamMemOpWaitValueParams_st
+  writeValue: CUstreamMemOpWriteValueParams_st
+  flushRemoteWrites: CUstreamMemOpFlushRemoteWritesParams_st
+  memoryBarrier: CUstreamMemOpMemoryBarrierParams_st
+  pad: ctypes.Array[ctypes.c_uint64]
+  _fields_ = [
+    ("operation", ctypes.c_uint32),
+    ("waitValue", CUstreamMemOpWaitValueParams_st),
+    ("writeValue", CUstreamMemOpWriteValueParams_st),
+    ("flushRemoteWrites", CUstreamMemOpFlushRemoteWritesParams_st),
+    ("memoryBarrier", CUstreamMemOpMemoryBarrierParams_st),
+    ("pad", ctypes.c_uint64 * 6),
   ]
 
 
@@ -1757,6 +1859,7 @@ CUgraphExecUpdateResultInfo_v1 = CUgraphExecUpdateResultInfo
 CUDA_MEM_ALLOC_NODE_PARAMS_v1 = CUDA_MEM_ALLOC_NODE_PARAMS
 CUipcMemHandle_v1 = CUipcMemHandle
 CUipcEventHandle_v1 = CUipcEventHandle
+CUstreamBatchMemOpParams_v1 = CUstreamBatchMemOpParams
 
 FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cuArray3DCreate": (c_void_p, c_void_p,),

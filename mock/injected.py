@@ -1,4 +1,5 @@
-"""Faults that are declared: calls that fail, doorbells and interrupts that are lost, chips and memory that break.
+"""Faults that are declared: calls that fail, doorbells and interrupts that are lost, contents of rings that come late,
+chips, memory and mappings that break.
 
 A file of TOML has a table `[[fault]]` each (docs/explore.md): its `kind`, and which one of its kind it is (`nth`, from
 1 on). Each happens once; a machine that is made later counts anew. What the client hears of it is what the kernel
@@ -29,16 +30,19 @@ KINDS: Final[dict[str, tuple[str, frozenset[str]]]] = {
   "gone": ("turns of the queue", frozenset({"queue", "result"})),
   "lost doorbell": ("doorbells", frozenset()),
   "lost interrupt": ("interrupts", frozenset()),
+  "late ring": ("doorbells of the queue", frozenset({"queue"})),
+  "sigbus": ("mappings of device files", frozenset()),
 }
 # What each kind of machine has none of.
 LACKS: Final = {
   "an AMD card": frozenset({"xid", "status", "call"}),
   "NVIDIA's kernel driver": frozenset({"call"}),
-  "a mock of CUDA": frozenset({"ioctl", "status", "xid", "lost doorbell", "lost interrupt"}),
+  "a mock of CUDA": frozenset({"ioctl", "status", "xid", "lost doorbell", "lost interrupt", "late ring", "sigbus"}),
 }
 # Of a key whose value is a name: such a name.
 _NAMED: Final = {"errno": "ENOMEM", "status": "NV_ERR_NO_MEMORY", "result": "CUDA_ERROR_OUT_OF_MEMORY"}
 ON_QUEUES: Final = frozenset(kind for kind, (what, _) in KINDS.items() if what == "turns of the queue")
+_OF_QUEUES: Final = frozenset(kind for kind, (_, keys) in KINDS.items() if "queue" in keys)
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ class Injected:
     """Something that faults of a kind count has come: the fault that it is, if it is one."""
     self.counts[kind, name] += 1
     for fault in self.faults:
-      wanted = fault.queue if kind in ON_QUEUES else fault.name
+      wanted = fault.queue if kind in _OF_QUEUES else fault.name
       if fault.kind != kind or wanted not in ("", name): continue
       count = self.counts[kind, name] if wanted else sum(n for (k, _), n in self.counts.items() if k == kind)
       if count == fault.nth:

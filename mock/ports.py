@@ -60,14 +60,17 @@ class SharedPort(ABC):
     if length <= 0 or offset % PAGE or (address is not None and address % PAGE):
       raise Refused(22, "mmap: not whole pages")
     with self._running.lock:
-      if self._running.watched: self._running.injected.call("mmap")
+      running = self._running
+      if running.watched: running.injected.call("mmap")
       if fd < 0:
         at = map_memory(-1, length, 0, address, int(protection))
         self._remember(at, length, bool(protection))
         return at
       self._enter()
       region, start, owner = self._target(fd, length, offset, protection)
-      at = map_memory(region.fd, length, start, address, int(protection))
+      gone = running.watched and running.injected.of("sigbus") is not None
+      at = (_map_nothing(length, address, int(protection)) if gone else
+            map_memory(region.fd, length, start, address, int(protection)))
       self._remember(at, length, bool(protection), owner)
       return at
 
@@ -110,3 +113,10 @@ class SharedPort(ABC):
 
   def now_ns(self) -> int:
     return self._running.clock.now_ns()
+
+
+def _map_nothing(length: int, address: int | None, protection: int) -> int:
+  """A mapping whose backing is gone: a file that ends before it, so that each access is a SIGBUS (mmap(2))."""
+  file = os.memfd_create("gone")
+  try: return map_memory(file, length, 0, address, protection)
+  finally: os.close(file)

@@ -149,6 +149,7 @@ class Running:
     self.waiting = 0
     self.inside = 0  # threads that run the queues, or wait to
     self.runs = 0  # how often somebody has begun to
+    self.turns = 0  # of queues, and late signals
     self.forked = False  # in a child of the process whose machine it is: nothing runs, and nobody comes in
     self.runners = []
     self.injected = injected if injected is not None else Injected()
@@ -299,6 +300,7 @@ class Running:
     ready = list(filter(_RUNNABLE, self.runners))
     if self.draws is not None:
       return self._drawn_turn(ready, self.draws)
+    self.turns += 1
     self.lone = len(ready) == 1
     if self.watched and ready:
       chosen = self.rng.choice(ready)
@@ -328,6 +330,7 @@ class Running:
   def _drawn_turn(self, ready: list[Any], draws: Draws) -> bool:
     """One packet of one queue, or a late signal. False when there is none."""
     chosen, self.chosen = self.chosen, None
+    self.turns += 1
     ready += self._arriving()
     if not ready: return False
     if chosen not in ready: chosen = ready[draws.who([r.name for r in ready])]

@@ -1,10 +1,12 @@
-"""Captures of programs that use no driver of tinyhw: their calls of the kernel driver, as `drive.traced` shows them.
+"""Captures of programs that use no driver of tinyhw: their calls of the kernel driver, as `drive.traced` shows them,
+and what they put into rings, as a look at their memory shows it (`queues.rings`).
 
     sniff(Path("run.thq"), ["python", "train.py"])
 
 Each process that opens a device file has a capture: the first that does `run.thq`, others `run.PID.thq`. Its calls are
 in it with their structs, before and behind, and what their pointers lead to; and mappings of device files. Every event
-is on file before the call returns to its program.
+is on file before the call returns to its program. Rings are looked at around each call, at intervals, and before a
+program ends: a submission is what lies between two looks at a write pointer, its doorbell is not seen.
 """
 from __future__ import annotations
 
@@ -17,15 +19,18 @@ from typing import Any, Final
 from tinyhw.autogen import linux_trace as linux
 from tinyhw.core.ioctl import split
 from tinyhw.drive import traced
-from tinyhw.drive.traced import Call
+from tinyhw.drive.traced import Call, Memory
 from tinyhw.queues.calls import declared
 from tinyhw.queues.events import Close, Event, Ioctl, Mmap, Munmap, Open
 from tinyhw.queues.record import Recorder
+from tinyhw.queues.rings import Rings
 from tinyhw.queues.world import World
 
 DEVICES: Final = {"/dev/kfd": "amd", "/dev/dri/": "amd", "/dev/nvidia": "nv"}
 """What the names of device files begin with, and whose they are."""
-CALLS: Final = (linux.NR_open, linux.NR_openat, linux.NR_close, linux.NR_ioctl, linux.NR_mmap, linux.NR_munmap)
+CALLS: Final = (linux.NR_open, linux.NR_openat, linux.NR_close, linux.NR_ioctl, linux.NR_mmap, linux.NR_munmap,
+                linux.NR_execve, linux.NR_execveat)
+EVERY_S: Final = 0.002  # between two looks at rings
 _ERRORS: Final = 4095  # the least results are errors (Linux, include/linux/err.h)
 
 
@@ -34,18 +39,29 @@ class Sniffer:
 
   def __init__(self, path: Path, program: Sequence[str], devices: Mapping[str, str] = DEVICES) -> None:
     self._path, self._program, self._devices = path, list(program), devices
+    self._vendors = tuple(sorted(set(devices.values())))
     self._recorders: dict[int, Recorder] = {}
     self._mapped: dict[int, dict[int, tuple[str, int]]] = {}  # of each process: address -> (vendor, bytes)
+    self._rings: dict[int, tuple[Rings, Memory]] = {}  # of processes that have queues
     self.paths: list[Path] = []
     self.calls = 0
 
+  @property
+  def submissions(self) -> int:
+    """How many were found in rings."""
+    return sum(recorder.submissions for recorder in self._recorders.values())
+
   def entered(self, call: Call) -> Any:
+    self._look(call.process)
     a = call.arguments
+    if call.number in (linux.NR_execve, linux.NR_execveat): return None
     if call.number in (linux.NR_open, linux.NR_openat):
       at = call.number == linux.NR_openat
       name = call.text(a[at])
       vendor = self._whose(name or "")
       return None if name is None or not vendor else (vendor, Open(path=name, flags=a[at + 1] & 0xFFFFFFFF))
+    if call.number in (linux.NR_mmap, linux.NR_munmap) and call.process in self._rings:
+      self._rings[call.process][1].moved()
     if call.number == linux.NR_munmap:
       row = self._mapped.get(call.process, {}).get(a[0])
       return None if row is None else (row[0], Munmap(address=a[0], length=a[1]))
@@ -75,10 +91,33 @@ class Sniffer:
     elif failed: return  # what was not taken down is still there
     elif isinstance(event, Munmap): self._mapped[call.process].pop(event.address, None)
     self._tell(call, vendor, event)
+    self._look(call.process)
+
+  def passed(self) -> None:
+    for process in list(self._rings): self._look(process)
+
+  def ending(self, process: int) -> None: self._look(process)
+
+  def became(self, process: int) -> None:
+    row = self._rings.pop(process, None)
+    if row is None: return
+    row[0].end(self._vendors)
+    row[1].close()
 
   def close(self) -> None:
     """The programs have ended."""
+    for process in list(self._rings): self.became(process)
     for recorder in self._recorders.values(): recorder.close()
+
+  def _look(self, process: int) -> None:
+    """Take down what a process has submitted; rings are there from the first queue on."""
+    row, recorder = self._rings.get(process), self._recorders.get(process)
+    if row is None:
+      if recorder is None or not any(recorder.world(v).queues for v in self._vendors): return
+      try: memory = Memory(process)
+      except OSError: return  # it has ended
+      row = self._rings[process] = Rings(recorder, process, memory), memory
+    row[0].look(self._vendors)
 
   def _whose(self, name: str) -> str:
     return next((vendor for start, vendor in self._devices.items() if name.startswith(start)), "")
@@ -118,12 +157,17 @@ class Sniffer:
     self.calls += 1
 
 
-def sniff(path: Path, words: Sequence[str], devices: Mapping[str, str] = DEVICES) -> tuple[int, Sniffer]:
-  """Run a program and record its calls of device files; its exit status, and what was recorded. Raises as
-  `traced.run`."""
+def sniff(path: Path, words: Sequence[str], devices: Mapping[str, str] = DEVICES,
+          every_s: float = EVERY_S) -> tuple[int, Sniffer]:
+  """Run a program and record its calls of device files and what it puts into rings; its exit status, and what was
+  recorded. Raises as `traced.run`."""
   path.unlink(missing_ok=True)
-  sniffer = Sniffer(path, words, devices)
-  try: return traced.run(words, os.environ, CALLS, sniffer), sniffer
+  return watch(Sniffer(path, words, devices), words, every_s)
+
+
+def watch(sniffer: Sniffer, words: Sequence[str], every_s: float = EVERY_S) -> tuple[int, Sniffer]:
+  """Run a program that a sniffer watches, to its end."""
+  try: return traced.run(words, os.environ, CALLS, sniffer, every_s), sniffer
   finally: sniffer.close()
 
 

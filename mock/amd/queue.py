@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace
+from tinyhw.mock import late
 from tinyhw.mock.amd.plans import Plan, Row
 from tinyhw.mock.running import Standing, Wait
 
@@ -126,6 +127,8 @@ class Queue(ABC):
     self.waves: Waves | None = None  # those of a dispatch that has not ended, where an engine has dispatches
     self.last: Place | None = None  # where the packet in execution starts
     self.taken = 0  # how far the ring was copied into frames, or executed
+    ring = properties.ring_address, properties.ring_size
+    self._late = late.of(self.machine, self.name, lambda: self.space.read(*ring))
     # Doorbells and turns until it was off its engine meanwhile.
     self._until_mapped = self.machine.turns_of_a_queue(self.name)
     self.reported = 0  # how far the client was told that it was read
@@ -175,6 +178,7 @@ class Queue(ABC):
         return
     elif self._was_off():
       self._map_again(stored)
+    if self._late is not None: self._late.rung()
     self._note_thread()
     if stored != value:
       self.machine.doubt(
@@ -302,6 +306,8 @@ class Queue(ABC):
 
   def _words(self, at: int, count: int) -> list[int]:
     """Dwords of the ring."""
+    if self._late is not None and (raw := self._late.read(4 * at, 4 * count)) is not None:
+      return memoryview(raw).cast("I").tolist()
     if not self.space.direct:
       raw = self.space.read(self.properties.ring_address + 4 * at, 4 * count)
       return memoryview(raw).cast("I").tolist()

@@ -19,6 +19,7 @@ from tinyhw.mock.cuda import (
   libraries,
   links,
   managed,
+  memops,
   memory,
   modules,
   nodes,
@@ -38,7 +39,7 @@ from tinyhw.mock.cuda.runtime import RUNS, Row
 
 DRIVER: Final = (
   arrays, attributes, boxes, captures, devices, edges, exported, functions, genuine, graphs, interprocess, launches,
-  libraries, links, managed, memory, modules, nodes, occupancy, pools, streams, tensors, textures, virtual)
+  libraries, links, managed, memops, memory, modules, nodes, occupancy, pools, streams, tensors, textures, virtual)
 RUNTIME: Final = (runtime, runtime_arrays, runtime_graphs, runtime_memory)
 
 

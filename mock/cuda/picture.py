@@ -18,6 +18,7 @@ if TYPE_CHECKING:
   from tinyhw.mock.cuda.streams import Job, Stream
 
 POINTER: Final = 8
+_WANTED: Final = (">=", "==", "any bit of", "without a bit of")  # CU_STREAM_WAIT_VALUE_GEQ, EQ, AND, NOR
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,12 @@ def _edges(m: CudaMachine, stream: Stream) -> Iterator[Edge]:
     event = _event_of(m, before)
     what = f"{event}, recorded in {name}" if event else f"{said(before)} of {name}"
     yield Edge(stream.name, what, "" if other is None else name, f"{who} waits for {what}{_behind(other, before)}")
-  if job.ready is not None and not job.ready():
+  if (order := job.doing.order) is not None and job.ready is not None and not job.ready():
+    piece = m.piece_at(order.address)
+    writer, how = _writer(m, stream, order.address, piece)
+    yield Edge(stream.name, f"{order.address:#x}", writer, f"{who} waits for {order.address:#x} "
+               f"({place(m, piece, order.address)}) to be {_WANTED[order.how or 0]} {order.value:#x}: {how}")
+  elif job.ready is not None and not job.ready():
     why = f"{who} waits for an event that another process has to record"
     yield Edge(stream.name, "an event", "another process", why)
   if getattr(job.turns, "ready", True) is False:
@@ -87,7 +93,9 @@ def _writer(m: CudaMachine, waits: Stream, address: int, piece: Piece | None) ->
   for stream in m.streams:
     for n, job in enumerate(stream.queue):
       if stream is waits and not n: continue
-      if any(at <= address < at + size for at, size in job.doing.writes):
+      order = job.doing.order
+      if order is not None and order.how is None and order.address == address or any(
+          at <= address < at + size for at, size in job.doing.writes):
         if stream is waits: return stream.name, f"{said(job)} would write there, behind it in its own stream"
         return stream.name, f"{said(job)} of {stream.name} would write there and waits itself"
       if maybe[0] or piece is None or not any(piece.address <= p < piece.address + piece.size for p in _words(job)):

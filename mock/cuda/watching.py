@@ -26,15 +26,26 @@ MOST_ROWS: Final = 256  # of a box that are told one by one
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+  """A value that a stream writes to memory, or waits for there: `how` is one of CU_STREAM_WAIT_VALUE_*, or None: it
+  writes."""
+  address: int
+  size: int
+  value: int
+  how: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Doing:
   """What a job does: `node` is one of CU_GRAPH_NODE_TYPE_*, also outside of graphs. What it `reads` and `writes` is all
-  of it where `exact`. `handle` is an event's."""
+  of it where `exact`, beside an `order`. `handle` is an event's."""
   node: int = cuda.CU_GRAPH_NODE_TYPE_EMPTY
   reads: tuple[Range, ...] = ()
   writes: tuple[Range, ...] = ()
   launch: Launch | None = None
   handle: int = 0
   exact: bool = True
+  order: Order | None = None
 
 
 PLAIN: Final = {node: Doing(node, exact=node != cuda.CU_GRAPH_NODE_TYPE_CONDITIONAL) for node in range(

@@ -20,6 +20,7 @@ from tinyhw.autogen import nv_c56f as host_class
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.core.errors import DecodeError, Error, Interrupted, MachineFault, PageFault
 from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.mock import late
 from tinyhw.mock.nv import faults
 from tinyhw.mock.nv.caches import Caches
 from tinyhw.mock.nv.compute import ComputeEngine
@@ -129,6 +130,7 @@ class Channel:
     self._mask = 0xFFF
     self._kept_mask = 0xFFF
     self._queued = self._fetched = 0  # entries of the ring, all that there ever were
+    self._late = late.of(self.machine, self.name, lambda: self.space.read(self.ring, self.entries * gpfifo.SIZE))
     self._rung: deque[tuple[int, int]] = deque()  # (entries queued, thread) of doorbells whose entries are not fetched
     self.by: int | None = None  # the thread that queued the entry in execution
     group.channels.append(self)
@@ -162,6 +164,7 @@ class Channel:
       return self.fail(faults.host("GPPTR", f"GP_PUT {put} in a ring of {self.entries} entries"))
     self._queued += (put - self.put) % self.entries
     self.put = put
+    if self._late is not None: self._late.rung()
     me = threading.get_ident()
     if self._rung and self._rung[-1][1] == me:
       self._rung.pop()
@@ -321,7 +324,9 @@ class Channel:
 
   def _fetch(self) -> None:
     """Take the next entry of the ring. Its place is the driver's again at once, and so GP_GET says."""
-    value = self.space.load(self.ring + self.get * gpfifo.SIZE, gpfifo.SIZE)
+    raw = self._late.read(self.get * gpfifo.SIZE, gpfifo.SIZE) if self._late is not None else None
+    value = (int.from_bytes(raw, "little") if raw is not None else
+             self.space.load(self.ring + self.get * gpfifo.SIZE, gpfifo.SIZE))
     index, self.get = self.get, (self.get + 1) % self.entries
     self._userd[_GET] = self.get
     self._fetched += 1

@@ -9,6 +9,7 @@ from tests.mock.client import Client
 from tests.mock.test_aql import SIGNAL, AqlClient, barrier
 from tests.mock.test_waves import binary
 from tinyhw.autogen import hsa
+from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.mock.machine import Machine
 from tinyhw.queues.record import Recorder
@@ -43,7 +44,7 @@ class Loaded:
 def capture(path: Path) -> Path:
   """Make it."""
   loaded: list[Loaded] = []
-  recorder = Recorder(path, codes=lambda vendor: [loaded])
+  recorder = Recorder(path, {"mockgpu": "gfx1100,gfx1100"}, codes=lambda vendor: [loaded])
   machine = Machine("gfx1100,gfx1100", watchdog=20_000)
   client = Client(machine, wrap=lambda port: recorder.port(port, "amd"))
   first, second = AqlClient(client), AqlClient(client)
@@ -78,6 +79,14 @@ def capture(path: Path) -> Path:
                 sdma.SDMA_PKT_COPY_LINEAR(count=3, src_addr=shared.address, dst_addr=out.address + 1024),
                 sdma.SDMA_PKT_FENCE(mtype=3, addr=out.address + 2048, data=2))
   assert client.port.wait(lambda: out.u32[512] == 2, 1.0) and out.u32[256] == 7
+  client.queue(gpu=1).submit(  # another card stores a dword, and this one copies it behind that card's signal
+    pm4.WRITE_DATA(dst_sel=5, addr_incr=0, wr_confirm=1, cache_policy=0, dst_mem_addr=shared.address + 512,
+                   payload=(9,)),
+    pm4.RELEASE_MEM(event_type=20, event_index=5, data_sel=1, address=shared.address + 2056, data=1, int_ctxid=0))
+  copier.submit(poll(shared.address + 2056, 1), FORGETS,
+                sdma.SDMA_PKT_COPY_LINEAR(count=3, src_addr=shared.address + 512, dst_addr=out.address + 1536),
+                sdma.SDMA_PKT_FENCE(mtype=3, addr=out.address + 2048, data=3))
+  assert client.port.wait(lambda: out.u32[512] == 3, 1.0) and out.u32[384] == 9
   recorder.close()
   client.port.end()
   return path

@@ -11,9 +11,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.queues import aql
 from tests.queues.conftest import MACHINES, record
 from tests.queues.planted import PROGRAM, Stream
-from tests.queues.planted_bugs import BUGS, argument_at
+from tests.queues.planted_aql import BUGS
+from tests.queues.planted_bugs import argument_at
 from tinyhw.cli.trials import MockBench
 from tinyhw.core.errors import Error
 from tinyhw.queues.capture import Capture
@@ -57,6 +59,7 @@ def _all(folder: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
   for vendor in MACHINES: yield f"{vendor}: one launch of a long stream", long_stream(vendor, folder), ()
   for vendor, card in MACHINES.items():
     record(folder / f"{vendor}.thq", vendor, PROGRAM, MOCKGPU=f"{card},{card}")
+  aql.capture(folder / "AQL.thq")
   for bug in BUGS:
     stream = Stream(folder / f"{bug.vendor}.thq")
     bug.edit(stream)

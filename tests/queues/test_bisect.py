@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from tests.command import tinyhw
 from tests.queues.conftest import MACHINES, record
 from tests.queues.planted import Stream
-from tests.queues.planted_bugs import BUGS, argument_at
+from tests.queues.planted_aql import BUGS
+from tests.queues.planted_bugs import argument_at
 from tests.strength import examples
 from tinyhw.autogen import hsa, kfd, pm4_gfx11
 from tinyhw.cli.bisect import command
@@ -278,6 +279,27 @@ def test_a_planted_bug_shrinks(vendor: str, name: str, unbroken: dict[str, Path]
   shrinker = shrink(path, Rule(static))
   after = shrinker.size()
   assert after.submissions <= 3 and after.packets <= 10 and minimal_over_packets(shrinker)
+
+
+def test_a_ring_that_goes_round_is_kept_as_it_is(unbroken: dict[str, Path], tmp_path: Path) -> None:
+  """What no doorbell tells of lies between two submissions, in what is cut too."""
+  stream = Stream(unbroken["AMD"])
+  next(b for b in BUGS if b.name == "a doorbell goes round the ring").edit(stream)
+  capture = Capture(stream.save(tmp_path / "bug.thq"))
+  shrinker = Shrinker(capture, Rule("ring-overrun"), MockBench(capture, None), trials=4)
+  assert shrinker.check().signature
+
+
+def test_words_that_are_not_all_known_stay_as_they_are(unbroken: dict[str, Path], tmp_path: Path) -> None:
+  """An entry tells of a dword more than was recorded: the piece is kept, and the entry's length."""
+  stream = Stream(unbroken["NV"])
+  found = next(b for b in BUGS if b.name == "a GPFIFO entry is one dword too long").edit(stream)
+  capture = Capture(stream.save(tmp_path / "bug.thq"))
+  shrinker = Shrinker(capture, Fault(), MockBench(capture, None), trials=4)
+  assert shrinker.check().signature
+  entry, = [e for s in shrinker.result() if s.submission == found.step.submission and isinstance(s.event, Doorbell)
+            for e in [s.event]]
+  assert len(entry.pieces) == 1 and entry.ring == stream.bell(found.event).ring
 
 
 def test_wrong_memory_leads_to_what_writes_it(tiny: Path, tmp_path: Path) -> None:

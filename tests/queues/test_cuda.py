@@ -12,10 +12,12 @@ import pytest
 from tests.mock.cuda.client import Client, u32, u64
 from tinyhw.autogen import cuda
 from tinyhw.captured import Recording
+from tinyhw.mock.cuda.picture import take
 from tinyhw.queues import calls, listing
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.cuda.stream import KINDS
 from tinyhw.queues.diff import compare
+from tinyhw.queues.doctor import examine
 from tinyhw.queues.events import Work
 from tinyhw.queues.lint import lint
 from tinyhw.queues.timeline import timeline
@@ -124,6 +126,21 @@ def _copied(p: Program, waits: bool) -> None:
   p.call("cuMemcpyDtoDAsync_v2", u64(other), u64(p.data), u64(BYTES), u64(p.b))
 
 
+def _by_value(p: Program, writes: Callable[[int], None], waits: bool = True) -> None:
+  """A kernel of each stream, the second behind a value in memory that is written behind the first."""
+  flag = p.alloc(64)
+  p.call("cuMemsetD32_v2", u64(flag), 0, u64(16))
+  p.call("cuCtxSynchronize")
+  p.twice(p.a)
+  writes(flag)
+  if waits: p.call("cuStreamWaitValue32_v2", u64(p.b), u64(flag), 1, cuda.CU_STREAM_WAIT_VALUE_EQ)
+  p.twice(p.b)
+
+
+def _written(p: Program) -> Callable[[int], None]:
+  return lambda flag: p.call("cuStreamWriteValue32_v2", u64(p.a), u64(flag), 1, 0)
+
+
 def _both(p: Program, what: Callable[[int], None], second: Callable[[int], None] | None = None) -> None:
   what(p.a)
   (second or what)(p.b)
@@ -145,6 +162,10 @@ PROGRAMS: dict[str, tuple[Callable[[Program], None], bool]] = {  # what is done,
   "a copy behind an event": (lambda p: _copied(p, True), False),
   "memory that goes": (lambda p: _freed(p, False), True),
   "memory that goes behind an event": (lambda p: _freed(p, True), False),
+  "a value between them": (lambda p: _by_value(p, _written(p)), False),
+  "a value that nobody waits for": (lambda p: _by_value(p, _written(p), False), True),
+  "a value that a fill leaves": (lambda p: _by_value(p, lambda flag: p.call(
+    "cuMemsetD32Async", u64(flag), 1, u64(16), u64(p.a))), False),
   "atomics": (lambda p: _both(p, lambda s: p.one("count", s)), False),
   "an atomic and a store": (lambda p: _both(p, lambda s: p.one("count", s), p.twice), True),
   "kernels that may meet": (lambda p: _both(p, lambda s: p.one("flag", s)), False)}
@@ -210,3 +231,24 @@ def test_work_is_on_file_before_it_runs(tmp_path: Path) -> None:
     p.twice(p.a)
     works = [s.event for s in Capture(tmp_path / "run.thq") if isinstance(s.event, Work)]
     assert [KINDS[w.node].__name__ for w in works] == ["MEMCPY", "KERNEL"] and works[1].pieces
+
+
+def test_a_wait_for_a_value_that_nobody_writes_is_told(tmp_path: Path) -> None:
+  """And where it is written by who waits for this one, that is."""
+  for other, said in ((0, "nothing that was submitted writes there"), (1, "writes only behind it")):
+    path = tmp_path / f"{other}.thq"
+    with recorded(path) as p:
+      flag = p.alloc(64)
+      p.call("cuMemsetD32_v2", u64(flag), 0, u64(16))
+      p.call("cuCtxSynchronize")
+      p.call("cuStreamWaitValue64_v2", u64(p.b), u64(flag), u64(1 << 40), cuda.CU_STREAM_WAIT_VALUE_GEQ)
+      if other: p.call("cuStreamWriteValue64_v2", u64(p.b), u64(flag), u64(1 << 40), 0)
+      assert p.code("cuStreamSynchronize", u64(p.b)) == cuda.CUDA_ERROR_LAUNCH_TIMEOUT
+      edge, = take(p.machine).edges
+      assert f"waits for {flag:#x}" in edge.why and "to be >= 0x10000000000" in edge.why
+    report = examine(Capture(path))
+    text = "\n".join(report.lines())
+    assert said in text and report.ill and "stream0 writes" not in text, text
+    words = [listing.packet_text(i) for s in Capture(path) if s.follow is not None for i in s.follow.items]
+    assert any(w.startswith(f"BATCH_MEM_OP(address={flag:#x}, bytes=0x8, value=0x10000000000, wait=circular >=")
+               for w in words), words

@@ -11,7 +11,7 @@ import pytest
 from tests import command
 from tests.queues.conftest import MACHINES, record
 from tests.queues.planted import Stream
-from tests.queues.planted_bugs import BUGS
+from tests.queues.planted_aql import BUGS
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import nv_rm_status
 from tinyhw.queues import kernellog

@@ -19,8 +19,11 @@ from tinyhw.cli.schedules import RARE as RARE_PROGRAM
 from tinyhw.cli.served import Program, Runs
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.schedule import Departure, Rest, Schedule, read
+from tinyhw.mock.draws import Draws, Uniform
 from tinyhw.mock.injected import Fault, Injected, code
 from tinyhw.mock.injected import read as faults
+from tinyhw.mock.late import of
+from tinyhw.mock.running import Running
 from tinyhw.queues.explore import Outcome, again, explore, sentences, shrink
 
 
@@ -95,10 +98,12 @@ ADD = "from tinyhw import Tensor\nassert (Tensor([1.0, 2.0]) + 1).tolist() == [2
 FAULTS = {
   "AMD": ("gfx1100", (("kind = 'ecc'", "MachineFault: AMD: the GPU stopped: uncorrectable memory error"),
                       ("kind = 'page fault'\nnth = 3\naddress = 4096", "PageFault: AMD: GPU page fault: read of 4"),
+                      ("kind = 'late ring'\nnth = 2", "MachineFault: AMD: the GPU stopped: PM4 dword 0: a type-0"),
                       ("kind = 'ioctl'\nname = 'mmap'\nnth = 10", "DriverError: mmap of the doorbells"))),
   "NV": ("sm_90", (("kind = 'xid'\nnumber = 43", "Xid 43"), ("kind = 'gone'", "Xid 79"),
                    ("kind = 'status'\nname = 'UVM_MAP_EXTERNAL_ALLOCATION'\nnth = 3\nstatus = 'NV_ERR_TIMEOUT'",
                     "UVM_MAP_EXTERNAL_ALLOCATION failed: NV_ERR_TIMEOUT"),
+                   ("kind = 'late ring'", "WaitTimeout: NV: no progress"),
                    ("kind = 'status'\nname = 'NV2080_CTRL_CMD_GPU_GET_ENGINES_V2'",
                     "NV2080_CTRL_CMD_GPU_GET_ENGINES_V2 failed: NV_ERR_GENERIC"))),
 }
@@ -115,6 +120,34 @@ def test_faults_end_in_one_error(tmp_path: Path, device: str) -> None:
       (tmp_path / "f.toml").write_text(f"[[fault]]\n{fault}\n")
       outcome = run(Schedule(), more={"MOCKGPU_FAULTS": str(tmp_path / "f.toml")})
       assert said in outcome.failure and outcome.handled and outcome.struck == 1, outcome
+
+
+@pytest.mark.parametrize("device", FAULTS)
+def test_a_mapping_whose_backing_is_gone(tmp_path: Path, device: str) -> None:
+  """Its first access is a real SIGBUS."""
+  (tmp_path / "add.py").write_text(ADD)
+  environment = {**os.environ, "DEV": device, "MOCKGPU": FAULTS[device][0], "EMU": "ref"}
+  (tmp_path / "f.toml").write_text("[[fault]]\nkind = 'sigbus'\nnth = 3\n")
+  with Runs(Program.of([str(tmp_path / "add.py")]), environment, 1, 300) as run:
+    outcome = run(Schedule(), more={"MOCKGPU_FAULTS": str(tmp_path / "f.toml")})
+  assert outcome.failure == "the program ended with signal SIGBUS"
+
+
+def test_how_late_a_ring_is_goes_by_the_schedule() -> None:
+  """By default a turn; what an engine reads until then lay there before."""
+  machine, ring = Running(seed=1, tracing=False, clock=None, watchdog=1, engine="ref", observer=None, agreed=None,
+                          draws=Draws(rest=Uniform(4)), injected=Injected([Fault("late ring", 2, queue="q")])), b"old"
+  late = of(machine, "q", lambda: ring)
+  assert late is not None and of(machine, "r", lambda: ring) is not None
+  late.rung()
+  assert late.read(0, 3) is None
+  ring = b"new"
+  late.rung()
+  turns = 0
+  while late.read(0, 3) is not None:
+    assert late.read(1, 2) == b"ld"
+    machine.turns, turns = machine.turns + 1, turns + 1
+  assert 2 <= turns <= 9 and machine.draws is not None and len(machine.draws.log) == 1
 
 
 def test_every_code_of_the_headers_can_be_declared() -> None:

@@ -10,7 +10,8 @@ from tests.drive import programs
 from tests.queues import aql, planted_bugs
 from tests.queues.conftest import MACHINES, record
 from tests.queues.planted import Stream
-from tests.queues.planted_bugs import BUGS, Bug
+from tests.queues.planted_aql import BUGS
+from tests.queues.planted_bugs import Bug
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.port import MockPort

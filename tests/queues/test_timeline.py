@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tests.launch.test_source_lines import CLANG, built
 from tests.queues.conftest import MACHINES, record
 from tests.queues.test_doctor import FAULT, HANG
-from tinyhw.cli.timeline import code_of, command
+from tinyhw.cli.timeline import code_of, command, source_of
 from tinyhw.queues import page, trace
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.effects import Does
@@ -150,9 +151,9 @@ def test_the_command(captured: Path, tmp_path: Path) -> None:
   assert cannot.exit_code and "cannot be written" in str(cannot.exception)
 
 
-def told(taken: Timeline, folder: Path) -> str:
+def told(taken: Timeline, folder: Path, driver: str = DRIVER) -> str:
   """What the driver script saw of the page in a browser."""
-  (folder / "page.html").write_text("".join(page.text(taken)).replace("</body>", DRIVER), encoding="utf-8")
+  (folder / "page.html").write_text("".join(page.text(taken)).replace("</body>", driver), encoding="utf-8")
   done = subprocess.run(["chromium", "--no-sandbox", "--headless", "--disable-gpu", "--window-size=1200,800",
                          "--virtual-time-budget=3000", f"--user-data-dir={folder / 'profile'}", "--dump-dom",
                          f"file://{folder / 'page.html'}"], capture_output=True, text=True, timeout=110)
@@ -167,3 +168,63 @@ def test_mouse_and_keys(captured: Path, tmp_path: Path) -> None:
   assert seen == ["first 0", "second 1", "lane 1", "back 0", "closer 0.50", "all true", "found 1",
                   "launch launch, code true", "nothing -1", "clicked true", "wheel true", "finding none", "keys true",
                   "arrows 0"]
+
+
+LINES = """.version 8.0
+.target sm_80
+.address_size 64
+.file 1 "/src/twice.cu"
+.visible .entry twice(.param .u64 p) {
+  .reg .u64 %rd; .reg .u32 %r;
+  ld.param.u64 %rd, [p];
+  .loc 1 7 3
+  ld.global.u32 %r, [%rd];
+  add.u32 %r, %r, %r;
+  .loc 1 8 5
+  st.global.u32 [%rd], %r;
+  .loc 1 0 0
+  ret;
+}
+.visible .entry none() { ret; }
+"""
+
+
+def test_lines_of_ptx_have_their_source() -> None:
+  rows = source_of(LINES.encode(), "ptx")
+  assert list(rows) == ["twice"] and len(rows["twice"]) == len(code_of(LINES.encode(), "ptx")["twice"])
+  at = dict(zip(code_of(LINES.encode(), "ptx")["twice"], rows["twice"]))
+  places = {line.split()[0]: [(s.file, s.line, s.column) for s in chain] for line, chain in at.items()}
+  assert places["add.u32"] == [("/src/twice.cu", 7, 3)] and places["st.global.u32"] == [("/src/twice.cu", 8, 5)]
+  assert places["ld.param.u64"] == [] == places["ret;"]
+
+
+CLICK = """
+<script>
+addEventListener("load", () => {
+  const told = [], tell = text => told.push(text), box = () => document.querySelector("pre.source").textContent;
+  const n = S.findIndex(s => s[KERNEL] >= 0 && T(s[KERNEL]) === "deep");
+  choose(n); tell(box());
+  const rows = [...document.querySelectorAll("pre.code .has")];
+  rows.find(r => r.textContent.includes("v_add_f32")).click(); tell(box());
+  tell("same " + rows.filter(r => r.classList.contains("same")).length);
+  rows[0].dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", bubbles: true})); tell(box());
+  document.body.append(make("pre", told.join("\\n"), {id: "told"}));
+});
+</script></body>
+"""
+DEEP = """\
+import numpy as np, tinyhw
+a = np.arange(32, dtype=np.float32)
+tinyhw.launch({!r}, "deep", 1, 32, [np.zeros_like(a), a, 0], device="AMD")
+"""
+
+
+@pytest.mark.skipif(CLANG is None or shutil.which("chromium") is None, reason="there is no clang-19, or no chromium")
+def test_a_click_shows_the_line_of_the_source(tmp_path: Path) -> None:
+  done = record(tmp_path / "run.thq", "AMD", DEEP.format(built(tmp_path)))
+  assert done.returncode == 0, done.stderr
+  taken = timeline(Capture(tmp_path / "run.thq"), code_of, source_of)
+  seen = told(taken, tmp_path, CLICK).splitlines()
+  assert seen[0].startswith("Click a line")
+  assert seen[1:3] == ["bugs.c:10 in twice", "inlined into bugs.c:16 in deep"]
+  assert any(line.startswith("&gt;   10  static inline") for line in seen) and "same 1" in seen, seen

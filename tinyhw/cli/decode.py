@@ -20,8 +20,8 @@ from tinyhw.queues import source as text
 from tinyhw.queues.calls import text as calls_text
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC
-from tinyhw.queues.events import CLOCK
-from tinyhw.queues.foreign import debugfs, forms, hrr, show
+from tinyhw.queues.events import CLOCK, Note
+from tinyhw.queues.foreign import debugfs, forms, hrr, hrr_calls, show
 from tinyhw.queues.state import Code, States
 from tinyhw.queues.world import Item, Launch
 
@@ -68,6 +68,8 @@ def command(file: str, kind: str | None, arch: str | None, queue: str | None, di
   """
   if file != "-" and Path(file).is_dir():
     archives = hrr.read(Path(file))
+    for archive in archives:
+      if archive.version == hrr.FORMAT: archive.names = hrr_calls.names(archive.path)
     _print(json.dumps(a.row()) for a in archives) if as_json else _print(line for a in archives for line in a.lines())
     return
   if file != "-" and kind is None and _is_capture(file):
@@ -165,7 +167,8 @@ def captured(capture: Capture, queue: str | None, dispatch: int | None, around: 
   states, code = States() if state else None, Code(capture, code_of) if disassemble else None
   for step in capture:
     if step.follow is None:
-      if calls and not as_json and (line := _call(step)): yield line
+      told = calls or isinstance(step.event, Note) and step.event.kind == "recorder"  # what the capture lacks
+      if told and not as_json and (line := calls_text(step)): yield line
       continue
     found = {} if states is None else states.step(step)
     first, launches = launches, launches + len(step.follow.launches)
@@ -186,10 +189,6 @@ def captured(capture: Capture, queue: str | None, dispatch: int | None, around: 
     yield f"submission {step.submission}  {step.queue}  {step.event.at_ns / 1e6:.3f} ms ({CLOCK.value})"
     yield from (f"  {line}".rstrip() for line in listing.lines(names, step.follow, deep=not short, under=under))
   if capture.cut: yield f"{capture.reader.path} ends here amid a frame: its program was ended from outside"
-
-
-def _call(step: Step) -> str:
-  return calls_text(step)
 
 
 def _names(step: Step, address: int) -> bool:

@@ -43,7 +43,11 @@ def command(file: str | None, listed: bool, rules: tuple[str, ...], advice: bool
   for name in rules:
     if name not in RULES:
       raise InvalidArgument(f"no rule is called {name!r}", where="--rule", hint="tinyhw lint --list has them")
-  found = [f for f in lint(Capture(file), advice or any(RULES[r].advice for r in rules))
+  capture = Capture(file)
+  if capture.head.get("sniffed"):
+    raise InvalidArgument("has no record of what its program had seen when it submitted, without which orders are "
+                          "not known", where=file, hint="captures of tinyhw record --sniff are for decode and diff")
+  found = [f for f in lint(capture, advice or any(RULES[r].advice for r in rules))
            if not rules or f.rule.name in rules]
   for finding in found: click.echo(json.dumps(finding.row()) if as_json else str(finding))
   harm = [f for f in found if not f.rule.advice]

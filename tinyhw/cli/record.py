@@ -30,7 +30,8 @@ def command(output: str, mockgpu: str | None, sniff: bool, program: str, argumen
   this command.
 
   --sniff records a program that does not use tinyhw, with no help of it and without root: the calls of /dev/kfd,
-  /dev/dri and /dev/nvidia*, with structs by name, and mappings. What it stores to rings and doorbells is not seen.
+  /dev/dri and /dev/nvidia*, with structs by name, mappings, and what rings hold when they are looked at, around each
+  call and every 2 ms. Doorbells are not seen; `tinyhw decode --calls` says what else was not.
 
   \b
   Examples:
@@ -58,7 +59,7 @@ def _sniffed(path: Path, mockgpu: str | None, words: list[str]) -> int:
   if not found.paths:
     if code: return code
     raise DeviceError("opened no device file of a GPU", where=words[0], hint=f"looked for {', '.join(sniffed.DEVICES)}")
-  click.echo(f"{', '.join(map(str, found.paths))}: {found.calls:,} calls", err=True)
+  click.echo(f"{', '.join(map(str, found.paths))}: {found.calls:,} calls, {found.submissions:,} submissions", err=True)
   return code
 
 

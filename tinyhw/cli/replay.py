@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from tinyhw.archived import Archived, archives
 from tinyhw.cli.numbers import Real, Whole
 from tinyhw.core.environment import whole
 from tinyhw.core.errors import InvalidArgument
@@ -17,7 +19,7 @@ from tinyhw.replayed import machine_for
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(exists=True))
 @click.option("--mockgpu", metavar="CARDS", help="Mock cards to replay on [the capture's own, else the machine's].")
 @click.option("--until", type=Whole(0), metavar="N", help="Stop behind submission N.")
 @click.option("--loop", default=1, show_default=True, type=Whole(1), metavar="N", help="Do it all so often.")
@@ -25,14 +27,17 @@ from tinyhw.replayed import machine_for
               help="How long a submission may take.")
 @click.option("--dump", metavar="BUFFER", help="Write this buffer (a number, or an address) after each submission.")
 @click.option("--to", default=".", type=click.Path(file_okay=False), metavar="FOLDER", help="Where --dump writes.")
-@click.option("--move", is_flag=True, help="Have all of AMD's memory lie at other addresses.")
+@click.option("--move", is_flag=True, help="Have all memory lie at other addresses.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a submission.")
 def command(file: str, mockgpu: str | None, until: int | None, loop: int, settle: float, dump: str | None, to: str,
             move: bool, as_json: bool) -> None:
   """Submit again what FILE holds, and compare what each submission leaves behind with what the capture saw.
 
-  AMD's memory whose addresses are taken lies at others: packets and kernel arguments are changed for it, and what only
+  Memory whose addresses are taken lies at others: packets and kernel arguments are changed for it, and what only
   may be an address is told. Exit status 1 where something differs, or a signal does not come.
+
+  FILE may be an archive of HIP Record & Replay (a folder, .hrr): its memory, copies and kernels are made again on a
+  mock card, and what its program had copied back is compared.
 
   \b
   Examples:
@@ -40,7 +45,9 @@ def command(file: str, mockgpu: str | None, until: int | None, loop: int, settle
     tinyhw replay run.thq --until 5 --dump 14 --to buffers/
     tinyhw replay card.thq --mockgpu gfx1100
     tinyhw replay run.thq --move
+    tinyhw replay run.hrr --mockgpu gfx1100
   """
+  if Path(file).is_dir(): sys.exit(sum([_archive(path, mockgpu or "", as_json) for path in archives(Path(file))]) > 0)
   bad = 0
   for turn in range(loop):
     capture = Capture(file)
@@ -57,6 +64,22 @@ def command(file: str, mockgpu: str | None, until: int | None, loop: int, settle
       click.echo(f"{f'turn {turn}: ' if loop > 1 else ''}{count:,} submissions replayed, {compared:,} chunks of memory "
                  f"compared, {'all as captured' if not bad else f'{bad} with differences'}")
   if bad: sys.exit(1)
+
+
+def _archive(folder: Path, card: str, as_json: bool) -> int:
+  """Replay a process's archive; how many of its results differ."""
+  replay, compared, bad = Archived(folder, card), 0, 0
+  for done in replay.run():
+    compared, bad = compared + 1, bad + (done.differing > 0)
+    if as_json: click.echo(json.dumps(asdict(done)))
+    elif done.differing: click.echo(str(done))
+  for line in replay.notes: click.echo(line, err=True)
+  if replay.left_out:
+    click.echo("not made again: " + ", ".join(f"{n} of {name}" for name, n in replay.left_out.most_common()), err=True)
+  if not as_json:
+    click.echo(f"{folder} on {replay.card}: {replay.launches:,} kernels, {compared:,} results compared, "
+               f"{'all as recorded' if not bad else f'{bad} differ'}")
+  return bad
 
 
 def _tell(capture: Capture, done: Done, as_json: bool, file: str) -> bool:

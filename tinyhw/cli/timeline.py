@@ -1,18 +1,21 @@
 """`tinyhw timeline`: a capture as a picture over time."""
 from __future__ import annotations
 
+import re
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import click
 
 from tinyhw.core.errors import Error, InvalidArgument, MissingFile
+from tinyhw.core.source import Spot
 from tinyhw.isa.ptx import parser, printer
 from tinyhw.queues import page, trace
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.timeline import Timeline, timeline
-from tinyhw.wire import cubin
+from tinyhw.wire import codeobject, cubin
 
 
 @click.command()
@@ -27,8 +30,9 @@ def command(file: str, output: str | None, packets: int, no_code: bool, opened: 
   """Draw FILE, a capture of `tinyhw record`, over time: threads, queues, packets, arrows, memory in use.
 
   The page needs nothing else: zoom by the wheel, click a packet for its fields, its kernel's code and what came
-  before it, press ? for the keys. What `tinyhw doctor` and `tinyhw lint` find is marked. A name that ends in .json
-  gets a trace for https://ui.perfetto.dev.
+  before it, a line of the code for its line of the source (where the code object has line information), press ? for
+  the keys. What `tinyhw doctor` and `tinyhw lint` find is marked. A name that ends in .json gets a trace for
+  https://ui.perfetto.dev.
 
   The times of calls and doorbells are measured. Of packets the order is known; their widths within a submission are not
   measured.
@@ -42,7 +46,8 @@ def command(file: str, output: str | None, packets: int, no_code: bool, opened: 
   out = Path(output) if output is not None else Path(file).with_suffix(".html")
   if out.suffix not in (".html", ".json"):
     raise InvalidArgument("ends in neither .html nor .json", where=str(out), hint="the name says which of both it is")
-  drawn = timeline(Capture(file), None if no_code or out.suffix == ".json" else code_of)
+  shown = not no_code and out.suffix != ".json"
+  drawn = timeline(Capture(file), code_of if shown else None, source_of if shown else None)
   try:
     with out.open("w", encoding="utf-8") as f:
       f.writelines(page.text(drawn, packets) if out.suffix == ".html" else trace.text(drawn))
@@ -66,6 +71,35 @@ def code_of(image: bytes, kind: str) -> dict[str, list[str]]:
   out: dict[str, list[str]] = {}
   for name, line in rows: out.setdefault(name, []).append(line)
   return out
+
+
+def source_of(image: bytes, kind: str) -> dict[str, list[tuple[Spot, ...]]]:
+  """Where each of these lines comes from, of kernels whose code object or PTX has line information."""
+  try: rows = list(_spots(image, kind))
+  except Error: return {}
+  out: dict[str, list[tuple[Spot, ...]]] = {}
+  for name, chain in rows: out.setdefault(name, []).append(chain)
+  return {name: chains for name, chains in out.items() if any(chains)}
+
+
+def _spots(image: bytes, kind: str) -> Iterator[tuple[str, tuple[Spot, ...]]]:
+  if kind == "amdgcn":
+    from tinyhw.disassembly import code_object  # tables, which NVIDIA's do without
+    source = codeobject.load(image).source
+    for row in code_object(image): yield row.symbol, tuple(s for s in source.chain(row.address) if s.line)
+    return
+  text = image if kind == "ptx" else cubin.Cubin(image).ptx or b""
+  files = {int(n): path for n, path in _FILE.findall(text.decode("utf-8", "replace"))}
+  at: dict[str, tuple[Spot, ...]] = {}
+  for name, line in _lines(image, kind):
+    if m := _LOC.match(line):
+      file, number, column = (int(x) for x in m.groups())
+      at[name] = (Spot(files.get(file, ""), number, column),) if number else ()
+    yield name, at.get(name, ())
+
+
+_FILE: Final = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
+_LOC: Final = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
 
 
 def _lines(image: bytes, kind: str) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,8 @@
 
 A filter of seccomp stops the program at these calls alone, and ptrace shows them; the rest runs at full speed. Threads,
 children that fork makes and programs that exec starts are followed. It needs no privilege, no other program and no
-library in the program; x86-64 only. What a program stores to mapped registers (doorbells) is no call: nobody sees it.
+library in the program; x86-64 only. What a program stores to mapped memory is no call: `Memory` shows what lies there,
+and who watches is called at intervals and before a program's memory goes, to look at it.
 
 The programs end when their tracer does, however that ends (PTRACE_O_EXITKILL). Signals of the terminal are theirs. A
 set-user-id program that they start has no privileges then, as for any tracer.
@@ -16,7 +17,9 @@ import os
 import platform
 import signal
 import sys
-from collections.abc import Collection, Mapping, Sequence
+import time
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -28,7 +31,7 @@ _LIBC.ptrace.argtypes = ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_
 _LIBC.ptrace.restype = ctypes.c_long
 _OPTIONS: Final = (linux.PTRACE_O_TRACESYSGOOD | linux.PTRACE_O_TRACEFORK | linux.PTRACE_O_TRACEVFORK
                    | linux.PTRACE_O_TRACECLONE | linux.PTRACE_O_TRACEEXEC | linux.PTRACE_O_TRACESECCOMP
-                   | linux.PTRACE_O_EXITKILL)
+                   | linux.PTRACE_O_TRACEEXIT | linux.PTRACE_O_EXITKILL)
 _CALL: Final = signal.SIGTRAP | 0x80  # a stop at a call, with PTRACE_O_TRACESYSGOOD (ptrace(2))
 
 
@@ -63,6 +66,48 @@ class Call:
     except OSError: return ""
 
 
+class Memory:
+  """A process's memory, while it runs and while it stands; of the program that runs there when this is made."""
+
+  def __init__(self, process: int) -> None:
+    self._process, self._fd = process, os.open(f"/proc/{process}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    self._spans: list[tuple[int, int, str]] | None = None
+
+  def read(self, address: int, size: int) -> bytes | None:
+    """Bytes; None where there is none, fewer where it ends."""
+    try: return os.pread(self._fd, size, address) or None
+    except (OSError, OverflowError): return None
+
+  def shows(self, address: int, names: tuple[str, ...] = ("",)) -> bool:
+    """Whether the program can read there, by a mapping of a file that begins with one of these names; `""`: any."""
+    if self._spans is None: self._spans = list(_mappings(self._process))
+    i = bisect_right(self._spans, address, key=lambda row: row[0]) - 1
+    return i >= 0 and address < self._spans[i][1] and self._spans[i][2].startswith(names)
+
+  def there(self) -> bool:
+    """Whether the process has not ended."""
+    return any(True for _ in _mappings(self._process))
+
+  def moved(self) -> None:
+    """The process has mapped something, or taken it down."""
+    self._spans = None
+
+  def close(self) -> None:
+    """Look no more."""
+    os.close(self._fd)
+
+
+def _mappings(process: int) -> Iterator[tuple[int, int, str]]:
+  """(first byte, byte behind the last, file) of what a process can read, by address; none where it has ended."""
+  try:
+    with open(f"/proc/{process}/maps") as file: lines = file.readlines()
+  except OSError: return
+  for line in lines:
+    span, access, _, _, _, *name = line.split(None, 5)
+    first, end = span.split("-")
+    if "r" in access: yield int(first, 16), int(end, 16), name[0].rstrip("\n") if name else ""
+
+
 class Watcher(Protocol):
   """Who is shown calls."""
 
@@ -72,10 +117,21 @@ class Watcher(Protocol):
   def returned(self, call: Call, kept: Any, value: int) -> None:
     """It has returned; an error is a negative number of errno."""
 
+  def passed(self) -> None:
+    """An interval has passed; the programs run."""
 
-def run(words: Sequence[str], environment: Mapping[str, str], numbers: Collection[int], watcher: Watcher) -> int:
-  """Run a program until it and all that it has started have ended; its exit status. Raises InvalidArgument where there
-  is no such program, and DeviceError where this system lets nobody look."""
+  def ending(self, process: int) -> None:
+    """A thread of a process ends, and maybe all; its memory is still there."""
+
+  def became(self, process: int) -> None:
+    """Another program runs in a process; the one before is gone with its memory."""
+
+
+def run(words: Sequence[str], environment: Mapping[str, str], numbers: Collection[int], watcher: Watcher,
+        every_s: float = 0.002) -> int:
+  """Run a program until it and all that it has started have ended; its exit status. The watcher hears of time at least
+  each `every_s`. Raises InvalidArgument where there is no such program, and DeviceError where this system lets nobody
+  look."""
   if sys.platform != "linux" or platform.machine() != "x86_64":
     raise DeviceError("calls of other programs are looked at on x86-64 Linux alone", where=words[0])
   told, telling = os.pipe()
@@ -83,8 +139,10 @@ def run(words: Sequence[str], environment: Mapping[str, str], numbers: Collectio
   if not child: _begin(words, environment, numbers, telling)
   os.close(telling)
   before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is the program's
-  try: status = _Tracer(child, watcher).run()
+  mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # it is waited for
+  try: status = _Tracer(child, watcher, every_s).run()
   finally:
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     signal.signal(signal.SIGINT, before)
     with os.fdopen(told, "rb") as pipe: why = pipe.read().decode()
   if why.startswith("exec "): raise InvalidArgument(f"cannot be run: {why[5:]}", where=words[0])
@@ -134,8 +192,8 @@ def _need(result: int) -> None:
 class _Tracer:
   """Goes on with threads that stand, and shows their calls."""
 
-  def __init__(self, child: int, watcher: Watcher) -> None:
-    self._child, self._watcher = child, watcher
+  def __init__(self, child: int, watcher: Watcher, every_s: float) -> None:
+    self._child, self._watcher, self._every_s = child, watcher, every_s
     self._known: dict[int, int] = {}  # threads, each with its process
     self._inside: dict[int, tuple[Call, Any]] = {}
     self._status = 0
@@ -146,11 +204,16 @@ class _Tracer:
     _ptrace(linux.PTRACE_SETOPTIONS, self._child, _OPTIONS)
     self._known[self._child] = self._child
     self._go_on(self._child)
+    looked = time.monotonic()
     while True:
-      try: thread, status = os.waitpid(-1, linux.WALL)
+      try: thread, status = os.waitpid(-1, linux.WALL | os.WNOHANG)
       except ChildProcessError: return self._status
-      if os.WIFSTOPPED(status): self._stopped(thread, status)
+      if not thread: signal.sigtimedwait({signal.SIGCHLD}, self._every_s)
+      elif os.WIFSTOPPED(status): self._stopped(thread, status)
       else: self._ended(thread, status)
+      if (now := time.monotonic()) - looked < self._every_s: continue
+      looked = now
+      self._watcher.passed()
 
   def _ended(self, thread: int, status: int) -> None:
     self._known.pop(thread, None)
@@ -167,6 +230,10 @@ class _Tracer:
     elif number == _CALL: self._returned(thread)
     elif event == linux.PTRACE_EVENT_EXEC:  # its other threads are gone
       self._inside.pop(thread, None)
+      self._watcher.became(thread)
+      self._go_on(thread)
+    elif event == linux.PTRACE_EVENT_EXIT:
+      self._watcher.ending(self._known[thread])
       self._go_on(thread)
     elif event or new and number == signal.SIGSTOP: self._go_on(thread)
     else: self._go_on(thread, number)

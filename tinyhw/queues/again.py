@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 from tinyhw.core.errors import DeviceError, Error
 from tinyhw.core.port import Port
 from tinyhw.queues.events import Doorbell, Event
-from tinyhw.queues.moved import Moves
-from tinyhw.queues.world import Allocation, Item, Queue, World
+from tinyhw.queues.moved import Moves, Patch
+from tinyhw.queues.world import Allocation, Follow, Queue, World
 
 
 class Again(ABC):
@@ -17,7 +18,6 @@ class Again(ABC):
     self.port, self.world = port, world
     self.views: dict[int, memoryview] = {}
     self.moves = Moves()
-    self.moves_memory = True  # whether it can
     self.moving = False  # all memory goes elsewhere, not only that whose place is taken
     self.skipped: dict[str, int] = {}
     self._mapped: list[tuple[int, int]] = []
@@ -30,9 +30,14 @@ class Again(ABC):
   def submit(self, queue: Queue, event: Doorbell) -> None:
     """Store the pointer that tells of new entries, and ring the doorbell."""
 
-  def moved_words(self, item: Item) -> list[int] | None:
-    """A packet's words with the addresses of moved memory; None where there are none in it."""
-    return None
+  @abstractmethod
+  def moved(self, queue: Queue, follow: Follow) -> Iterator[Patch]:
+    """The words of a submission that have addresses of moved memory, and what they are here; a word that is the same
+    here is no address, though it may look like one."""
+
+  def numbers(self) -> list[tuple[int, int]]:
+    """(where, number): what of the submission asked about last may be an address of moved memory, and is left alone."""
+    return []
 
   def skip(self, name: str) -> None:
     """Note a call that is not made again: it asks for what is known."""

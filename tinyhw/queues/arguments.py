@@ -41,9 +41,10 @@ class Access:
 @dataclass(frozen=True, slots=True)
 class Facts:
   """A kernel's needs: bytes of LDS or shared memory, of scratch a lane, its arguments' bytes, the threads of a
-  block that it was made for; `pointers` are offsets of arguments that are addresses, where its object tells them;
-  `accesses` is None where the code does not say. `first` is where arguments begin in a constant bank,
-  `sgpr` the register that has their address, `words` AMD's kernel descriptor."""
+  block that it was made for; `pointers` are offsets of arguments that are addresses, where its object tells them,
+  `small` those of arguments with too few bytes to be one; `accesses` is None where the code does not say. `first` is
+  where arguments begin in a constant bank, `sgpr` the register that has their address, `words` AMD's kernel
+  descriptor."""
   name: str
   shared: int
   scratch: int
@@ -56,6 +57,7 @@ class Facts:
   first: int = 0
   words: tuple[int, ...] = ()
   sgpr: int = 0
+  small: tuple[int, ...] = ()
 
 
 @lru_cache(maxsize=256)
@@ -80,7 +82,7 @@ def _amdgcn(image: bytes) -> dict[str, Facts]:
     words = tuple(memoryview(descriptor).cast("I").tolist()) if len(descriptor) == 64 else ()
     found[name] = Facts(name, k.group_segment_size, k.private_segment_size, k.kernarg_size, 0,
                         k.required_workgroup_size, k.max_workgroup_size or 0, pointers, accesses,
-                        words=words, sgpr=sgpr)
+                        words=words, sgpr=sgpr, small=tuple(a.offset for a in k.arguments or () if a.size < 8))
   return found
 
 
@@ -164,7 +166,7 @@ def _cubin(image: bytes) -> dict[str, Facts]:
     pointers = tuple(p.offset for p in k.parameters if p.size == 8)
     accesses = None if entry is None else _ptx(entry, {v.name: p.offset for v, p in zip(entry.params, k.parameters)})
     found[name] = Facts(name, k.shared, k.local, k.params_size, k.registers, k.required, k.limit, pointers, accesses,
-                        k.params)
+                        k.params, small=tuple(p.offset for p in k.parameters if p.size < 8))
   return found
 
 

@@ -119,6 +119,7 @@ def examined(capture: Capture, beside: Beside | None = None) -> tuple[Linter, Re
   report = linter.picture if isinstance(linter.picture, Report) else stand(linter.happens, name)
   if faults: report.sections.insert(0, (FAULTS, faults))
   if notes: report.sections.append((_LOG, notes))
+  if capture.head.get("sniffed"): linter.found.clear()  # rules go by what the host had seen, which is not known there
   report.findings = [f for f in linter.found if not f.rule.advice]
   if faults and not report.edges: report.verdict = f"a GPU faulted: {faults[0]}"
   elif not report.edges and report.findings:

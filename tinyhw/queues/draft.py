@@ -56,7 +56,8 @@ class Node:
 @dataclass(eq=False)
 class Submission:
   """A doorbell's packets: those of the ring, and those of each piece by its address. `unit` is what the ring's numbers
-  count, in bytes; `tells` says whether the doorbell's value is the write pointer."""
+  count, in bytes; `tells` says whether the doorbell's value is the write pointer; `gap` is how far behind the doorbell
+  before it begins, which no doorbell tells of."""
   number: int
   step: Step
   queue: tuple[str, int]
@@ -65,6 +66,7 @@ class Submission:
   size: int
   unit: int
   tells: bool
+  gap: int = 0
   ring: list[Node] = field(default_factory=list)
   streams: dict[int, list[Node]] = field(default_factory=dict)
   descriptors: dict[int, Item] = field(default_factory=dict)
@@ -85,6 +87,7 @@ class Draft:
     self.starts: dict[tuple[str, int], int] = {}  # where each queue's ring begins to be filled
     self._makes: dict[int, tuple[str, int, int]] = {}  # event -> vendor, allocations and queues that it makes
     counts: dict[str, tuple[int, int]] = {}
+    lasts: dict[tuple[str, int], int] = {}
     for step in capture:
       if step.world is not None:
         vendor, now = step.event.vendor, (len(step.world.allocations), len(step.world.queues))
@@ -94,6 +97,9 @@ class Draft:
       if step.follow is None: continue
       made = self.submissions[step.number] = _submission(step)
       self.starts.setdefault(made.queue, made.first)
+      made.gap = max(0, made.first - lasts.get(made.queue, made.first))
+      assert isinstance(step.event, Doorbell)
+      lasts[made.queue] = step.event.last
 
   # ---- what there is
 
@@ -200,7 +206,7 @@ class _Builder:
     """Put words into the ring behind those of the submissions before."""
     key, size = found.queue, found.size or 1
     more = (event.last - event.first) * found.unit - sum(len(b) for _, b in event.ring)  # told of, and not written
-    made.first = self._cursors.get(key, self.draft.starts[key])
+    made.first = self._cursors.get(key, self.draft.starts[key]) + found.gap
     made.last = self._cursors[key] = made.first + (len(data) + max(more, 0)) // found.unit
     if found.tells: made.value = event.value + made.last - event.last
     if len(event.pointers) == 2: made.pointers = _pointers(found, event, made)
@@ -272,6 +278,9 @@ def _submission(step: Step) -> Submission:
 def _below(made: Submission, path: list[Node], node: Node, pieces: dict[int, int]) -> None:
   """A packet that another leads to: one of a stream of packets, or a descriptor."""
   parent, item = path[-1], node.item
+  if not item.words:  # not all of it is known: what is, stays as it is
+    if item.address in pieces: parent.reads.append(item.address)
+    return
   if isinstance(parent.item.packet, methods.Send) or parent.packet[1] in made.descriptors:
     if item.address not in pieces: return  # words of the pushbuffer itself
     made.descriptors[item.address] = item

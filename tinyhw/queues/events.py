@@ -21,6 +21,9 @@ Words = list[list[int]]
 """Values of signals as the host sees them: rows of [GPU address, bytes, value]."""
 Pairs = list[list[int]]
 """Rows of two numbers: of memory [GPU address, bytes], of work [queue, which of its]."""
+Orders = list[list[int]]
+"""Values that a stream writes or waits for: rows of [GPU address, bytes, value, how: -1 it writes, else one of
+CU_STREAM_WAIT_VALUE_*]."""
 Names = list[list[Any]]
 """Rows of [name, number, number]: kernels with their entries and argument bytes, parameters with offsets and bytes."""
 
@@ -222,6 +225,7 @@ class Work(Doorbell):
   block: list[int] = field(default_factory=list)
   shared: int = 0
   handle: int = 0
+  orders: Orders = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -245,7 +249,8 @@ class Note(Event):
 
 
 _ROWS: dict[str, tuple[type, ...]] = {"Chunks": (int, int, int, bytes), "Pieces": (int, bytes),
-                                     "Words": (int, int, int), "Pairs": (int, int), "Names": (str, int, int)}
+                                     "Words": (int, int, int), "Pairs": (int, int), "Orders": (int, int, int, int),
+                                     "Names": (str, int, int)}
 _PLAIN: dict[str, type] = {"int": int, "str": str, "bytes": bytes, "bool": bool}
 
 

@@ -37,6 +37,7 @@ class Use(Enum):
   READ = "reads"
   WRITE = "writes"
   TOUCH = "may touch"
+  STORE = "stores"  # a packet's own few bytes: data, or a signal where somebody waits for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +204,7 @@ class Happens:
     self.starts: dict[tuple[str, int], set[int]] = {}  # where something begins, in each allocation
     self.on_past: Callable[[Runner, Packet, list[Signalled]], None] | None = None  # and who ended its waits
     self._told: set[tuple[int, int, str]] = set()
+    self._stored: list[tuple[Access, Access]] = []  # in no order, one of them a packet's own few bytes
     self._contents: dict[tuple[str, int, int], tuple[bytes, Know]] = {}  # and what the host knew then
     self._hosts = 0
     self._open: dict[tuple[str, int, int], Ready] = {}  # CUDA's work that has not run yet
@@ -251,8 +253,21 @@ class Happens:
   def _ran(self, step: Step, event: Ran) -> None:
     """CUDA's work has run: what it accessed. Work runs in an order that its queues allow, so what comes later is never
     held against what it comes before."""
-    row = self._open.pop((event.vendor, event.queue, event.value), None)
+    key = event.vendor, event.queue, event.value
+    if key not in self._open: self._ended(event)
+    row = self._open.pop(key, None)
     if row is not None and step.world is not None: self._accessed(row, step.world, event.accesses)
+
+  def _ended(self, event: Ran) -> None:
+    """Work has run that waits for a value in memory, and nobody is known to have written it: the host or a kernel has,
+    by a plain store. It may come behind all that its queues have come to, so nothing of that is held against it."""
+    runner = self.runners.get((event.vendor, event.queue))
+    for packet in runner.ahead if runner is not None else ():
+      if packet.later is None or packet.later.value > event.value: return
+      for other in self.runners.values():
+        if runner is not None and other.vendor == event.vendor: runner.know = runner.know.join(other.know)
+      if runner is not None and not self._past(runner, False): self._past(runner, True)
+    self._run()
 
   def _accessed(self, row: Ready, world: World, accesses: Iterable[list[int]]) -> None:
     runner, place, packet, know, _ = row
@@ -262,7 +277,8 @@ class Happens:
       self._check(runner, access, know)
 
   def finish(self) -> list[Conflict]:
-    """The end: CUDA's work that never ran would have accessed what it says. Nothing that ran comes after it."""
+    """The end: CUDA's work that never ran would have accessed what it says, and nothing that ran comes after it; and
+    what packets stored was no signal where nobody has waited for it."""
     before = len(self.conflicts)
     rest, self._open = list(self._open.values()), {}
     for row in rest:
@@ -270,6 +286,10 @@ class Happens:
       if self.capture is not None:
         self._accessed(row, self.capture.world(event.vendor), [
           *([a, n, 1] for a, n in event.reads), *([a, n, 2] for a, n in event.writes)])
+    for first, second in self._stored:
+      store = first if first.use is Use.STORE else second
+      if not self._is_signal(store.place.vendor, store.start, store.end): self._tell("order", first, second)
+    self._stored = []
     return self.conflicts[before:]
 
   # ---- the host
@@ -492,13 +512,26 @@ class Happens:
       ordered = know.has(a) or (a.place.agent == access.place.agent and a.work < 0 and a.packet <= access.packet)
       if not ordered:
         first, second = (access, a) if a.place.submission > access.place.submission >= 0 else (a, access)
-        if self._collide(a, access): self._tell("order", first, second)
+        if Use.STORE in (a.use, access.use): self._store(first, second)
+        elif self._collide(a, access): self._tell("order", first, second)
       elif a.writes and access.use is not Use.WRITE: self._seen_by(runner, a, access)
       covered = access.start <= a.start and a.end <= access.end and ordered
       if not (covered and (access.use is Use.WRITE or (access.use is a.use and access.engine == a.engine
                                                        and access.place.agent == a.place.agent))): kept.append(a)
     kept.append(access)
     self.accesses[runner.vendor, access.made.key] = kept
+
+  def _store(self, first: Access, second: Access) -> None:
+    """A packet's own few bytes meet what reads or writes them: a conflict where they are no signal."""
+    if {first.use, second.use} - {Use.STORE, Use.TOUCH} and first.place.agent != second.place.agent:
+      if Use.TOUCH not in (first.use, second.use): self._stored.append((first, second))
+
+  def _is_signal(self, vendor: str, start: int, end: int) -> bool:
+    """Whether anybody waits for bytes there."""
+    waits = [(p.vendor, e) for p, e in self.waited]
+    waits += [(r.vendor, e) for r in self.runners.values() for p in r.ahead for e in p.item.effects
+              if e.does is Does.WAIT]
+    return any(v == vendor and e.address < end and start < e.end for v, e in waits)
 
   def _collide(self, a: Access, b: Access) -> bool:
     if a.engine == b.engine == "front" and a.place.agent == b.place.agent: return False
@@ -553,7 +586,8 @@ class Happens:
     """Accesses of an allocation that the host does not know to be over, by queues that are still there."""
     know = self.know_of_host(vendor)
     gone = {HOST, *(r.agent for r in self.runners.values() if r.queue.closed)}
-    return [a for a in self.accesses.get((vendor, made.key), []) if a.place.agent not in gone and not know.has(a)]
+    return [a for a in self.accesses.get((vendor, made.key), [])
+            if a.place.agent not in gone and a.use is not Use.STORE and not know.has(a)]
 
 
 def ends(wait: Effect, signal: Effect) -> bool:
@@ -594,6 +628,8 @@ class Uses:
         made = self._start(e.address)
         use = Use.READ if e.does is Does.READ else Use.WRITE
         rows.append((e.address, e.end, use, made, "", False))
+      elif e.does is Does.SIGNAL and e.clock is Clock.NOW and not e.compare:
+        rows.append((e.address, e.end, Use.STORE, self._world.find(e.address), "", False))
     for launch in launches: rows += self._launch(launch)
     return rows
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from tinyhw.queues import listing
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.checks import arguments, contradictions
+from tinyhw.queues.cuda.stream import TIMELINES
 from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.events import Doorbell, Ioctl, Seen, Waited
 from tinyhw.queues.happens import HOST, Access, Conflict, Happens, Place, Runner, Use, facts_of, pointers
@@ -136,6 +137,9 @@ def where(place: Place) -> str:
   if place.agent == HOST:
     return f"the host, before submission {place.submission}" if place.submission >= 0 else "the host"
   return f"submission {place.submission}, {place.queue}"
+
+
+_FAULTS: Final = frozenset({"unmapped", "beyond", "freed", "not-mapped-here", "no-packet"})  # what stops a queue
 
 
 def shortened(text: str, limit: int = 160) -> str:
@@ -391,6 +395,7 @@ class Linter:
     for place, e in self.happens.all_signals:
       if place.vendor != runner.vendor or e.address == wait.address: continue
       if any(w.address == e.address for _, w in self.happens.waited): continue
+      if place.vendor == "cuda" and e.address >= TIMELINES: continue  # no memory: how far a stream has come
       halves = (e.address >> 32 | (e.address & 0xFFFFFFFF) << 32) == wait.address
       if halves or (e.value == wait.value and (abs(e.address - wait.address) < PAGE
                                                or (e.address ^ wait.address) & 0xFFFFFFFF == 0
@@ -400,12 +405,16 @@ class Linter:
 
   def _lost(self) -> None:
     """The host waited in vain, and no packet stands at a wait: some work did not end."""
-    row = min(self.happens.running(), key=lambda r: r[1].submission, default=None)
+    faults = [f.places[-1] for f in self.found if f.rule.name in _FAULTS]
+    rows = list(self.happens.running())
+    stuck = [r for r in rows if any(p.queue == r[0].queue.name and p.submission <= r[1].submission for p in faults)]
+    row = min(stuck or rows, key=lambda r: r[1].submission, default=None)
     if row is None: return
     runner, packet, effect = row
     place = Place(runner.vendor, runner.agent, runner.queue.name, packet.submission, packet.item, packet.event)
     signal = self.happens.signals[runner.vendor, effect.address]
     missing = f"{effect.value:#x} was to be written to {effect.address:#x}, the host saw {signal.seen:#x}"
+    if stuck: missing += "; its queue has a packet before it that faults"
     self._tell("signal-lost", missing, (place,), ("would write it",))
 
   def _signals(self) -> None:

@@ -10,6 +10,9 @@ import ctypes
 from bisect import bisect_right, insort
 from typing import Any
 
+Patch = tuple[int, int, int]
+"""The address of a word, the word, and the one that is to be there."""
+
 
 class Moves:
   """Ranges of the capture, and where each begins here. A range that is added again goes somewhere else."""

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from tinyhw.core.source import Spot, contents
 from tinyhw.queues.events import CLOCK
 from tinyhw.queues.timeline import KINDS, Timeline
 
 PACKETS: Final = 50_000  # of a page: more are too much for a browser
+AROUND: Final = 4  # lines of source that are shown before a line, and behind it
 
 
 class _Texts:
@@ -41,9 +43,26 @@ def data(taken: Timeline, limit: int = PACKETS) -> dict[str, Any]:
     "lanes": [[lane.name, lane.vendor] for lane in taken.lanes], "spans": spans, "texts": texts.all,
     "flows": [[f.start - first, f.to - first, f.why] for f in taken.flows if f.start >= first and f.to >= first],
     "marks": [[m.span - first if m.span >= first else -1, m.name, m.lines] for m in taken.marks],
-    "memory": {gpu: rows for gpu, rows in taken.memory.items()}, "code": taken.code, "verdict": report.verdict,
+    "memory": {gpu: rows for gpu, rows in taken.memory.items()}, "code": taken.code, "source": {
+      name: _source(rows) for name, rows in taken.source.items()}, "verdict": report.verdict,
     "waits": [[e.who, e.what, e.writer, e.why] for e in report.edges], "cycle": report.cycle,
   }
+
+
+def _source(rows: list[tuple[Spot, ...]]) -> list[Any]:
+  """Of a kernel: for each line of its code the number of its place, -1 for none; and the places, each with its calls
+  and the lines around it, as far as its file is there."""
+  places: dict[tuple[Spot, ...], int] = {}
+  numbers = [places.setdefault(chain, len(places)) if chain else -1 for chain in rows]
+  return [numbers, [[[f"{spot}{f' in {spot.function}' if spot.function else ''}" for spot in chain], *_around(chain[0])]
+                    for chain in places]]
+
+
+def _around(spot: Spot) -> list[Any]:
+  """The number of the first line that is shown, of the line itself, and the lines."""
+  lines = contents(spot.file, spot.digest) or ()
+  first = max(spot.line - 1 - AROUND, 0)
+  return [first + 1, spot.line, list(lines[first:spot.line + AROUND])]
 
 
 def text(taken: Timeline, limit: int = PACKETS) -> Iterator[str]:

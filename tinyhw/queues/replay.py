@@ -4,7 +4,7 @@
     for done in replay.run(): print(done.submission, done.differences)
 
 The calls that make memory and queues are made again (`amd.again`, `nv.again`), so that everything lies at the addresses
-that the packets name. AMD's memory whose addresses are taken gets others: packets, arguments that the code object calls
+that the packets name. Memory whose addresses are taken gets others: packets, arguments that the code object calls
 pointers, and calls are moved with it (`moved`); numbers that only may be addresses are told (`unsure`). Before a
 doorbell the host's stores are made again: the bytes that the capture saw change and that no submission had signalled.
 Behind it the replay waits until all that the submission signals has come, or until nothing can go on any more; then
@@ -21,9 +21,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import DeviceError, Unsupported
+from tinyhw.core.errors import DeviceError
 from tinyhw.core.port import Port
 from tinyhw.queues.again import Again
+from tinyhw.queues.arguments import Facts
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import content_hash
 from tinyhw.queues.effects import Does, Effect
@@ -72,6 +73,7 @@ class _Queued:
   def has_ended(self, seen: Mapping[int, int]) -> bool:
     """Whether signals have its values, or later ones."""
     return any(seen.get(address, -1) >= value for address, value in self.signals.items())
+_AROUND: Final = 32  # bytes on each side of a number, by which a code object's are known
 
 
 class Replay:
@@ -82,7 +84,7 @@ class Replay:
                settle_s: float = SETTLE_S, moving: bool = False) -> None:
     self.capture, self._ports, self._look, self._settle_s = capture, ports, look or {}, settle_s
     self._moving = moving
-    self.unsure: list[str] = []  # what may be an address of moved memory, where nothing says that it is one
+    self._unsure: dict[str, bytes] = {}  # see `unsure`
     self._queued: list[_Queued] = []  # submissions of which the program had not seen the end
     self._stored: list[tuple[Allocation, int, Any]] = []  # by the host, since the last submission
     self._patched: dict[tuple[str, int], dict[int, tuple[bytes, bytes]]] = {}  # by page; see `_patches`
@@ -129,9 +131,6 @@ class Replay:
       assert step.world is not None
       found = self.agains[vendor] = new_again(vendor, self._ports[vendor], step.world)
       found.moving = self._moving
-      if found.moving and not found.moves_memory:
-        raise Unsupported("moved memory", f"a replay of {vendor}", where="replay",
-                          hint="its buffers get the addresses of the capture, which must be free")
     return found
 
   # ---- a submission
@@ -228,13 +227,8 @@ class Replay:
   def _move(self, vendor: str, step: Step, again: Again) -> None:
     """Have a submission's packets and arguments name memory where it lies here."""
     assert step.follow is not None and step.queue is not None
-    queue = step.queue
-    for item in step.follow.items:
-      made = again.moved_words(item)
-      for i, word in enumerate(made or ()):
-        at = item.address + 4 * i
-        if queue.ring <= item.address < queue.ring + queue.size: at = queue.ring + (at - queue.ring) % queue.size
-        if word != item.words[i]: self._patch(vendor, again, at, item.words[i], word, 4)
+    for at, old, new in again.moved(step.queue, step.follow): self._patch(vendor, again, at, old, new, 4)
+    for at, value in again.numbers(): self._tell(f"data at {at:#x} of submission {step.submission}", value, again.world)
     for launch in step.follow.launches: self._arguments(vendor, step, launch, again)
 
   def _arguments(self, vendor: str, step: Step, launch: Launch, again: Again) -> None:
@@ -248,6 +242,8 @@ class Replay:
       if again.moves.at(value) == value: continue
       if known is not None and known.pointers is not None and offset - known.first in known.pointers:
         self._patch(vendor, again, at + offset, value, again.moves.at(value), 8)
+      elif known is not None and _is_none(known, launch, offset, value):
+        self._patch(vendor, again, at + offset, value, value, 8)
       else: self._tell(f"argument at byte {offset} of a launch in submission {step.submission}", value, step.world)
 
   def _patch(self, vendor: str, again: Again, at: int, old: int, new: int, size: int) -> None:
@@ -261,11 +257,11 @@ class Replay:
       for at, row in self._patched.get((vendor, page), {}).items():
         if at < end and at + len(row[0]) > start: yield at, row
 
-  def _tell(self, what: str, value: int, world: World) -> None:
-    """Say what is not moved, though it may be an address."""
+  def _tell(self, what: str, value: int, world: World, around: bytes = b"") -> None:
+    """Note what is not moved, though it may be an address; and the bytes around it, where they may be code's."""
     made = world.find(value)
     text = f"{what} has {value:#x}, in {made}: nothing says that it is an address, it is not moved"
-    if len(self.unsure) < MOST_UNSURE and text not in self.unsure: self.unsure.append(text)
+    if len(self._unsure) < MOST_UNSURE: self._unsure.setdefault(text, around)
 
   def _look_for(self, vendor: str, made: Allocation, at: int, content: Any, again: Again) -> None:
     """Tell of numbers in data that the host has stored which would be addresses of moved memory."""
@@ -275,7 +271,16 @@ class Replay:
     numbers = content[:len(content) & ~7].view(np.uint64)
     for start, end in again.moves.ranges():
       for place in np.flatnonzero((numbers >= start) & (numbers < end))[:MOST_UNSURE]:
-        self._tell(made.at(made.address + at + 8 * int(place)), int(numbers[place]), again.world)
+        number = made.address + at + 8 * int(place)
+        around = self.capture.memories[vendor].read(again.world, number - _AROUND, 2 * _AROUND)
+        self._tell(made.at(number), int(numbers[place]), again.world, around or b"")
+
+  @property
+  def unsure(self) -> list[str]:
+    """What may be an address of moved memory, where nothing says that it is one. Amid the bytes of a code object, as
+    its file has them, there are none."""
+    images = [self.capture.reader.blob(p.image) or b"" for p in self.capture.programs] if self._unsure else []
+    return [text for text, around in self._unsure.items() if not around or not any(around in i for i in images)]
 
   def _unmoved(self, vendor: str, address: int, here: memoryview) -> memoryview:
     """Memory as it would be where nothing had moved: what was changed for this is put back."""
@@ -320,3 +325,11 @@ class Replay:
     view = self._view(vendor, made)
     if view is None: raise DeviceError(f"{made} cannot be seen by the host", where="replay")
     return bytes(view)
+
+
+def _is_none(known: Facts, launch: Launch, offset: int, value: int) -> bool:
+  """Whether bytes of a kernel's arguments are no address for sure: an argument of fewer bytes, or in front of them, in
+  a constant bank, two sizes of the launch."""
+  sizes = (*launch.grid, *launch.block)
+  return offset - known.first in known.small or (
+    offset < known.first and value & 0xFFFFFFFF in sizes and value >> 32 in sizes)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from tinyhw.core.source import Spot
 from tinyhw.queues import calls, listing
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.doctor import Report, examine
@@ -74,7 +75,8 @@ class Mark:
 
 @dataclass
 class Timeline:
-  """See the module. `memory` is bytes in use by GPU: rows of (when, bytes). `code` is text of kernels by name."""
+  """See the module. `memory` is bytes in use by GPU: rows of (when, bytes). `code` is text of kernels by name, `source`
+  where each of its lines comes from, of kernels whose code says that: the place, then the calls that led there."""
   path: str
   lanes: list[Lane] = field(default_factory=list)
   spans: list[Span] = field(default_factory=list)
@@ -82,32 +84,38 @@ class Timeline:
   marks: list[Mark] = field(default_factory=list)
   memory: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
   code: dict[str, list[str]] = field(default_factory=dict)
+  source: dict[str, list[tuple[Spot, ...]]] = field(default_factory=dict)
   report: Report = field(default_factory=lambda: Report(""))
   end_ns: int = 0
 
 
 CodeOf = Callable[[bytes, str], dict[str, list[str]]]
 """(a file of code, its kind) -> lines of each kernel."""
+SourceOf = Callable[[bytes, str], dict[str, list[tuple[Spot, ...]]]]
+"""The same -> where each of these lines comes from, of kernels of which that is known."""
 
 
-def timeline(capture: Capture, code_of: CodeOf | None = None) -> Timeline:
-  """The picture of a capture. `code_of` shows the code of kernels that were launched."""
+def timeline(capture: Capture, code_of: CodeOf | None = None, source_of: SourceOf | None = None) -> Timeline:
+  """The picture of a capture. `code_of` shows the code of kernels that were launched, `source_of` its source lines."""
   drawn = _Drawn(capture)
   drawn.out.report = examine(capture, drawn)
   drawn.finish()
-  if code_of is not None: drawn.out.code = _code(capture, {s.kernel for s in drawn.out.spans if s.kernel}, code_of)
+  if code_of is not None: _code(capture, drawn.out, code_of, source_of or (lambda image, kind: {}))
   return drawn.out
 
 
-def _code(capture: Capture, launched: set[str], code_of: CodeOf) -> dict[str, list[str]]:
-  out: dict[str, list[str]] = {}
+def _code(capture: Capture, out: Timeline, code_of: CodeOf, source_of: SourceOf) -> None:
+  """The code of the kernels that are launched; of several objects with a kernel of one name the last."""
+  launched = {s.kernel for s in out.spans if s.kernel}
   for program in capture.programs:
-    if not launched & {name for name, _, _ in program.kernels}: continue
-    image = capture.reader.blob(program.image)
+    names = launched & {name for name, _, _ in program.kernels}
+    image = capture.reader.blob(program.image) if names else None
     if image is None: continue
-    for name, lines in code_of(image, program.kind).items():
-      if name in launched: out[name] = lines[:CODE_LINES]
-  return out
+    code, source = code_of(image, program.kind), source_of(image, program.kind)
+    for name in names & code.keys():
+      out.code[name] = code[name][:CODE_LINES]
+      out.source.pop(name, None)
+      if name in source: out.source[name] = source[name][:CODE_LINES]
 
 
 class _Drawn:

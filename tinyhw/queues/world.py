@@ -25,7 +25,8 @@ _MOVES_NOTHING: Final = (Doorbell, Seen, Waited, Note)
 
 @dataclass(eq=False, slots=True)
 class Allocation:
-  """Memory that a GPU sees at `address`. `host`: where the process has it mapped, 0 for nowhere."""
+  """Memory that a GPU sees at `address`. `host`: where the process has it mapped, 0 for nowhere, from its first byte on
+  so many bytes as are `shown`."""
   key: int
   address: int
   size: int
@@ -33,6 +34,7 @@ class Allocation:
   gpu: int
   handle: int
   host: int = 0
+  shown: int = 0
   label: str = ""
   made_at: int = 0
   freed_at: int = -1
@@ -139,6 +141,7 @@ class World(ABC):
   """One vendor's. `apply` takes events in order; lookups are by GPU address."""
   PATHS: tuple[str, ...] = ()
   COMPLETE = True  # whether all that writes memory of the GPU is told
+  UNTOLD: tuple[str, ...] = ()  # how files begin whose mappings have the GPU's addresses, though no call says so
 
   def __init__(self) -> None:
     self.files: dict[int, str] = {}
@@ -176,9 +179,9 @@ class World(ABC):
     self.used -= gone.size
     self.version += 1
 
-  def _map(self, made: Allocation, host: int) -> None:
-    """The process has it mapped there."""
-    made.host = host
+  def _map(self, made: Allocation, host: int, size: int) -> None:
+    """The process has so many bytes of it mapped there."""
+    made.host, made.shown = host, size
     insort(self._hosts, (host, made.key, made))
 
   def _unmap(self, address: int, length: int) -> None:
@@ -261,6 +264,15 @@ class World(ABC):
   @abstractmethod
   def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]:
     """(first, last) of the entries that a doorbell tells of, in the ring's own units; they only grow."""
+
+  @abstractmethod
+  def found(self, queue: Queue, pointer: int) -> tuple[int, int]:
+    """As `pending`, of what the ring's write pointer in memory says."""
+
+  @abstractmethod
+  def write_pointer_at(self, queue: Queue) -> tuple[Allocation | None, int, int]:
+    """Where the write pointer lies: its memory, the byte in it, and how many bytes it has. Without a memory that is
+    known it is the GPU address."""
 
   @abstractmethod
   def ring_pieces(self, queue: Queue, first: int, last: int) -> list[tuple[int, int]]:

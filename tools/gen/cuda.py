@@ -24,7 +24,7 @@ STRUCTS = ("CUDA_KERNEL_NODE_PARAMS_v2", "CUDA_KERNEL_NODE_PARAMS_v1", "CUDA_MEM
            "CUDA_RESOURCE_DESC_v1", "CUDA_TEXTURE_DESC_v1", "CUDA_RESOURCE_VIEW_DESC_v1",
            "CUmemPoolProps_v1", "CUmemAccessDesc_v1", "CUmemAllocationProp_v1", "CUgraphExecUpdateResultInfo_v1",
            "CUgraphNodeParams", "CUgraphEdgeData", "CUDA_MEM_ALLOC_NODE_PARAMS_v1", "CUipcMemHandle_v1",
-           "CUipcEventHandle_v1", "CUctxCreateParams")
+           "CUipcEventHandle_v1", "CUctxCreateParams", "CUstreamBatchMemOpParams_v1")
 ENUMS = ("cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum", "CUpointer_attribute_enum",
          "CUjit_option_enum", "CUmemorytype_enum", "CUevent_flags_enum", "CUevent_record_flags_enum",
          "CUstream_flags_enum", "CUctx_flags_enum", "CUlimit_enum", "CUmemAttach_flags_enum",
@@ -40,7 +40,8 @@ ENUMS = ("cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum
          "CUgraphConditionalNodeType_enum", "CUgraphMem_attribute_enum", "CUgraphInstantiateResult_enum",
          "CUgraphInstantiate_flags_enum", "CUdevice_P2PAttribute_enum", "CUstreamUpdateCaptureDependencies_flags_enum",
          "CUipcMem_flags_enum", "CUevent_wait_flags_enum", "CUuserObject_flags_enum", "CUuserObjectRetain_flags_enum",
-         "CUmemAllocationCompType_enum", "CUgraphDependencyType_enum")
+         "CUmemAllocationCompType_enum", "CUgraphDependencyType_enum",
+         "CUstreamBatchMemOpType_enum", "CUstreamMemoryBarrier_flags_enum")
 PROTOTYPE = re.compile(r"\bCUresult\s+(cu\w+)\s*\(([^;{}]*?)\)\s*;")
 TYPEDEF = re.compile(r"\btypedef\s+([^;{}()]+?)\s*(\*?)\s*\b(\w+)\s*;")
 BASE = {"int": "c_int32", "unsigned int": "c_uint32", "unsigned": "c_uint32", "unsigned char": "c_uint8",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+from collections.abc import Iterator
 from typing import Any, Final
 
 from tinyhw.autogen import kfd
@@ -13,7 +14,8 @@ from tinyhw.queues.again import Again, failed
 from tinyhw.queues.amd.moved import words
 from tinyhw.queues.amd.world import AmdWorld
 from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Open
-from tinyhw.queues.world import Allocation, Item, Queue, World
+from tinyhw.queues.moved import Patch
+from tinyhw.queues.world import Allocation, Follow, Queue, World
 from tinyhw.wire import kfd as calls
 
 _PASSIVE: Final = frozenset({  # calls that ask, or wait
@@ -149,7 +151,13 @@ class AmdAgain(Again):
       self.show(made, self.port.mmap(node, length, self._offsets[made.key]), length)
     return int(again.handle)
 
-  def moved_words(self, item: Item) -> list[int] | None: return words(item, self.moves)
+  def moved(self, queue: Queue, follow: Follow) -> Iterator[Patch]:
+    for item in follow.items:
+      inside = queue.ring <= item.address < queue.ring + queue.size
+      for i, word in enumerate(words(item, self.moves) or ()):
+        at = item.address + 4 * i
+        if inside: at = queue.ring + (at - queue.ring) % queue.size
+        if word != item.words[i]: yield at, item.words[i], word
 
   def _acquire(self, a: Any) -> None:
     """The GPU of a render node, and its number there and here."""

@@ -28,6 +28,7 @@ _MOST: Final = 4096  # bytes of GPU numbers that a call may have
 class AmdWorld(World):
   """See the module."""
   PATHS = ("/dev/kfd", "/dev/dri/")
+  UNTOLD = ("",)  # ROCm has one address space for both
 
   def __init__(self) -> None:
     super().__init__()
@@ -60,7 +61,7 @@ class AmdWorld(World):
     a: Any = found.struct.from_buffer_copy(call.after.ljust(ctypes.sizeof(found.struct), b"\0"))
     match call.request:
       case kfd.AMDKFD_IOC_ACQUIRE_VM: self._nodes[int(a.drm_fd)] = int(a.gpu_id)
-      case kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU: self._allocated(a, when)
+      case kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU: self._allocated(a, call, when)
       case kfd.AMDKFD_IOC_FREE_MEMORY_OF_GPU:
         gone = self._handles.pop(int(a.handle), None)
         if gone is not None: self._drop(gone, when)
@@ -75,10 +76,11 @@ class AmdWorld(World):
           queue.closed, self._rung = True, {}
           self._doors.pop(queue.key, None)
 
-  def _allocated(self, a: Any, when: int) -> None:
+  def _allocated(self, a: Any, call: Ioctl, when: int) -> None:
     kind = next((name for bit, name in _KINDS.items() if a.flags & bit), "memory")
     made = self._add(int(a.va_addr), int(a.size), kind, int(a.gpu_id), int(a.handle), when)
-    if kind == "USERPTR": made.host = made.address
+    if kind == "USERPTR":  # the call takes the process's address where others give the offset for mmap
+      made.host, made.shown = int(type(a).from_buffer_copy(call.before).mmap_offset), made.size
     self._handles[made.handle] = made
     self._offsets[made.gpu, int(a.mmap_offset)] = made
 
@@ -130,7 +132,7 @@ class AmdWorld(World):
       made = next((m for (_, offset), m in self._offsets.items() if offset == call.offset & _MASK and m.kind != "VRAM"
                    and offset), None)
     if made is not None:
-      self._map(made, call.address)
+      self._map(made, call.address, call.length)
       return
     self._door_maps.append((call.address, call.length, call.offset & _MASK))
     self._rung = {}
@@ -152,8 +154,14 @@ class AmdWorld(World):
     return None
 
   def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]:
-    last = value + 1 if queue.kind == "aql" else value  # AQL's doorbell is the last packet's index (HSA 2.7)
-    return queue.at, max(queue.at, last)
+    return self.found(queue, value + (queue.kind == "aql"))  # AQL's doorbell is the last packet's index (HSA 2.7)
+
+  def found(self, queue: Queue, pointer: int) -> tuple[int, int]: return queue.at, max(queue.at, pointer)
+
+  def write_pointer_at(self, queue: Queue) -> tuple[Allocation | None, int, int]:
+    at = self.write_pointer(queue)
+    made = self.find(at)
+    return made, at - (made.address if made is not None else 0), 8
 
   def ring_pieces(self, queue: Queue, first: int, last: int) -> list[tuple[int, int]]:
     shift, size = _SHIFT[queue.kind], queue.size

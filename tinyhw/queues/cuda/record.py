@@ -117,7 +117,9 @@ class CudaRecorder:
     event = Work(address=timeline(lane.key), value=value, nbytes=8, queue=lane.key, first=value - 1, last=value,
                  node=doing.node, what=what, call=stack[0][0] if stack else "",
                  after=[row for row in direct if row[0] != lane.key],
-                 reads=[list(r) for r in doing.reads], writes=[list(r) for r in doing.writes], handle=doing.handle)
+                 reads=[list(r) for r in doing.reads], writes=[list(r) for r in doing.writes], handle=doing.handle,
+                 orders=[] if (o := doing.order) is None else [
+                   [o.address, o.size, o.value, -1 if o.how is None else o.how]])
     if doing.launch is not None: self._kernel(event, doing.launch)
     uses = self._uses(event)
     event.touched = sorted(made.key for made in uses)

@@ -20,6 +20,7 @@ TIMELINES: Final = 1 << 60  # where streams' timelines are, in the place of addr
 PROGRAMS: Final = 1 << 61   # and kernels
 ARGUMENTS: Final = 1 << 62  # and the parameters of the launch that is looked at
 STEP: Final = 1 << 12
+WAITS: Final = ("circular >=", "==", "&", "nor")  # CU_STREAM_WAIT_VALUE_GEQ, EQ, AND, NOR
 _PREFIX: Final = "CU_GRAPH_NODE_TYPE_"
 
 
@@ -69,9 +70,11 @@ class CudaFollow:
 def effects(event: Work, known: Any) -> list[Effect]:
   """What work does to the timelines and, as far as `known` (a world) has it, to memory."""
   found = [Effect(Does.WAIT, timeline(queue), 8, value, ">=") for queue, value in event.after if queue != event.queue]
+  found += [Effect(Does.WAIT, at, size, value, WAITS[how]) for at, size, value, how in event.orders if how >= 0]
   if event.entry: found.append(Effect(Does.LAUNCH))
   for does, rows in ((Does.READ, event.reads), (Does.WRITE, event.writes)):
     found += [Effect(does, address, size) for address, size in rows if known.names(address)]
+  found += [Effect(Does.SIGNAL, at, size, value) for at, size, value, how in event.orders if how < 0]
   return [*found, Effect(Does.SIGNAL, event.address, 8, event.value)]
 
 
@@ -98,6 +101,9 @@ def packet(event: Work, kernel: str, parameters: list[list[Any]], found: Any) ->
     if rows: fields["bytes"] = sum(size for _, size in rows)
     if len(rows) > 1: fields["rows"] = len(rows)
     if event.handle: fields["event"] = event.handle
+    for at, size, value, how in event.orders:
+      address("address", at)
+      fields |= {"bytes": size, "value": value, **({"wait": WAITS[how]} if how >= 0 else {})}
     if not fields: fields["what"] = event.what
   fields["call"] = event.call
   return KINDS[event.node](fields, tuple(addresses))

@@ -86,6 +86,8 @@ class CudaWorld(World):
 
   def rung(self, address: int, value: int) -> Queue | None: return None
   def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]: return value - 1, value
+  def found(self, queue: Queue, pointer: int) -> tuple[int, int]: return pointer - 1, pointer
+  def write_pointer_at(self, queue: Queue) -> tuple[Allocation | None, int, int]: return None, 0, 0
   def ring_pieces(self, queue: Queue, first: int, last: int) -> list[tuple[int, int]]: return []
   def pointers(self, queue: Queue) -> list[tuple[int, int]]: return []
 

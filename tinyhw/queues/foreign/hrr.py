@@ -39,6 +39,7 @@ class Archive:
   cut: int = -1
   blobs: list[int] = field(default_factory=list)
   code: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # file -> (target, kernels)
+  names: dict[int, str] = field(default_factory=dict)  # of calls, where they are known (`hrr_calls.names`)
 
   def lines(self) -> Iterator[str]:
     """As text."""
@@ -47,9 +48,11 @@ class Archive:
       how = "its program ended well" if self.ended else "its program was ended from outside"
       cut = f", record at byte {self.cut} is not whole" if self.cut >= 0 else ""
       yield f"{self.calls.total():,} calls of {len(self.threads)} threads in {self._ms():.3f} ms; {how}{cut}"
-      for number, count in self.calls.most_common(_SHOWN): yield f"  {count:9,}  call {number}"
+      for number, count in self.calls.most_common(_SHOWN):
+        yield f"  {count:9,}  {self.names.get(number, f'call {number}')}"
       if len(self.calls) > _SHOWN: yield f"  and {len(self.calls) - _SHOWN} others"
-      yield "numbers are of the table of the HIP that recorded them; its hrr-playback --info --events has their names"
+      if any(number not in self.names for number in self.calls):
+        yield "numbers are of the table of the HIP that recorded them; its hrr-playback --info --events has their names"
     else: yield f"records of format {self.version} are not read, those of {FORMAT} are"
     yield f"{len(self.blobs):,} contents, {sum(self.blobs):,} bytes"
     for name, (target, kernels) in self.code.items(): yield f"{name}: {target}: {', '.join(kernels) or 'no kernels'}"
@@ -58,7 +61,8 @@ class Archive:
 
   def row(self) -> dict[str, Any]:
     """As plain values."""
-    return {"archive": str(self.path), "format": self.version, "calls": dict(self.calls), "threads": dict(self.threads),
+    return {"archive": str(self.path), "format": self.version, "calls": dict(self.calls),
+            "names": {n: name for n, name in self.names.items() if n in self.calls}, "threads": dict(self.threads),
             "ms": self._ms(), "ended": self.ended, "cut": self.cut, "contents": len(self.blobs),
             "bytes": sum(self.blobs), "code": {n: {"target": t, "kernels": k} for n, (t, k) in self.code.items()}}
 
@@ -88,18 +92,36 @@ def _archive(path: Path) -> Archive:
   return made
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+  """A call's record: its number in HIP's table, its place in order, and what is behind its head."""
+  call: int
+  sequence: int
+  when: int
+  thread: int
+  payload: bytes
+
+
+def records(data: bytes) -> Iterator[Record]:
+  """The records of `events.bin`, whole ones, as they lie there; the last may be the mark behind them all."""
+  at = _HEAD.size
+  while at + _RECORD.size <= len(data):
+    call, sequence, when, thread, size = _RECORD.unpack_from(data, at)
+    if size < _RECORD.size or at + size > len(data): return
+    yield Record(call, sequence, when, thread, data[at + _RECORD.size:at + size])
+    at += size
+    if call == END: return
+
+
 def _records(data: bytes, made: Archive) -> None:
   at = _HEAD.size
-  while at < len(data):
-    call, _, when, thread, size = _RECORD.unpack_from(data, at) if at + _RECORD.size <= len(data) else (0, 0, 0, 0, 0)
-    if size < _RECORD.size or at + size > len(data):
-      made.cut = at
-      return
-    at += size
-    if call == END:
+  for record in records(data):
+    at += _RECORD.size + len(record.payload)
+    if record.call == END:
       made.ended = True
       return
-    made.calls[call] += 1
-    made.threads[thread] += 1
-    made.first_ns = min(made.first_ns or when, when)
-    made.last_ns = max(made.last_ns, when)
+    made.calls[record.call] += 1
+    made.threads[record.thread] += 1
+    made.first_ns = min(made.first_ns or record.when, record.when)
+    made.last_ns = max(made.last_ns, record.when)
+  if at < len(data): made.cut = at

@@ -1,6 +1,7 @@
 """RM's and UVM's calls made again: see `queues.replay`.
 
-Objects keep their handles; clients, files and GPUs have others.
+Objects keep their handles; clients, files and GPUs have others. Memory keeps its GPU addresses where these are free,
+else UVM's ranges lie elsewhere (`moved`).
 """
 from __future__ import annotations
 
@@ -8,15 +9,22 @@ import ctypes
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tinyhw.autogen import nv_rm, nv_rm_alloc, nv_rm_control
+from tinyhw.autogen import nv_rm, nv_rm_alloc, nv_rm_control, nv_rm_status, nv_uvm
 from tinyhw.core.port import Port
 from tinyhw.queues.again import Again, failed
 from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Open
+from tinyhw.queues.moved import Patch
+from tinyhw.queues.nv.moved import Moved
 from tinyhw.queues.nv.world import NvWorld
-from tinyhw.queues.world import Queue, World
+from tinyhw.queues.world import Follow, Queue, World
 from tinyhw.wire import rm, uvm
 
 _CLIENTS: Final = ("hClient", "hRoot", "hClientShare", "hParentClient", "hObjectParent", "hObject", "hDevice")
+_ADDRESSES: Final = ("base", "gpFifoOffset")  # of the GPU's, in calls
+_RANGES: Final = (nv_uvm.UVM_CREATE_EXTERNAL_RANGE, nv_uvm.UVM_REGISTER_CHANNEL)  # calls that take addresses
+# Where addresses end: those that QMDs, semaphores and pushbuffers name, by 40 bits (GP_ENTRY1.GET_HI), and others; and
+# how far from the capture's a range is put, what is tried first at first.
+_STEPS: Final = {1 << 40: (1 << 39, 5 << 37, 6 << 37, 7 << 37), 0x7000_0000_0000: tuple(n << 44 for n in range(1, 7))}
 _FILES: Final = ("fd", "ctl_fd", "rmCtrlFd", "uvmFd")
 _UUID_BYTES: Final = 16
 
@@ -27,7 +35,6 @@ class NvAgain(Again):
   def __init__(self, port: Port, world: World) -> None:
     super().__init__(port, world)
     assert isinstance(world, NvWorld)
-    self.moves_memory = False
     self._nv = world
     self._files: dict[int, int] = {}
     self._clients: dict[int, int] = {}
@@ -35,6 +42,7 @@ class NvAgain(Again):
     self._tokens: dict[int, int] = {}  # queue -> the token of its doorbell here
     self._usermode: dict[int, int] = {}  # where each GPU's doorbells are mapped here
     self._keep: list[Any] = []
+    self._moved = Moved(self.moves)
 
   def make(self, event: Event) -> None:
     match event:
@@ -72,7 +80,11 @@ class NvAgain(Again):
     inner = self._inner(a, then, event)
     if inner is _SKIP: return self.skip(rm.command_name(a.cmd) if isinstance(a, nv_rm.NVOS54_PARAMETERS) else name)
     if isinstance(a, nv_rm.nv_ioctl_nvos02_parameters_with_fd): self._user_memory(a, then)
-    try: self.port.ioctl(self._files[event.fd], event.request, a)
+    if self.moving and event.request in _RANGES: self._elsewhere(a, then)
+    try:
+      self.port.ioctl(self._files[event.fd], event.request, a)
+      while event.request in _RANGES and _status(a) == nv_rm_status.NV_ERR_UVM_ADDRESS_IN_USE and self._elsewhere(
+          a, then): self.port.ioctl(self._files[event.fd], event.request, a)
     except (OSError, KeyError) as error:
       raise failed(name, error if isinstance(error, OSError) else OSError(0, "its file is not open")) from None
     if status := _status(a): raise failed(name, OSError(0, rm.status_name(status)))
@@ -85,6 +97,8 @@ class NvAgain(Again):
         if hasattr(part, field): setattr(part, field, self._files.get(getattr(part, field), getattr(part, field)))
       for field in _CLIENTS:
         if hasattr(part, field): setattr(part, field, self._clients.get(getattr(part, field), getattr(part, field)))
+      for field in _ADDRESSES:
+        if hasattr(part, field): setattr(part, field, self.moves.at(getattr(part, field)))
 
   def _inner(self, a: Any, then: Any, event: Ioctl) -> Any:
     """What the call's pointer leads to, made again; `_SKIP` for what only asks, by pointers of its own."""
@@ -111,7 +125,25 @@ class NvAgain(Again):
     a.params.pMemory = self.memory(int(a.params.limit) + 1)
     a.params.hObjectNew = then.params.hObjectNew
 
+  def _elsewhere(self, a: Any, then: Any) -> bool:
+    """Have a range of addresses lie somewhere else; False where nothing is left. The low 32 bits stay as they are, and
+    where that can be the distance of all ranges is the same: so halves of addresses go together as they did."""
+    base, size = int(then.base), int(then.length)
+    limit = next((limit for limit in _STEPS if base < limit), max(_STEPS))
+    for step in _STEPS[limit]:
+      here = base + step
+      if a.base >= here or here + size > limit or self.world.find(here) or self.world.find(here + size - 1): continue
+      self.moves.add(base, size, here)
+      a.base = here
+      return True
+    return False
+
+  def moved(self, queue: Queue, follow: Follow) -> Iterator[Patch]: return self._moved.patches(queue, follow)
+  def numbers(self) -> list[tuple[int, int]]: return self._moved.data
+
   def _made(self, a: Any, then: Any, event: Ioctl, inner: Any) -> None:
+    if event.request == nv_uvm.UVM_FREE and a.base != then.base:
+      self.moves.drop(int(then.base))
     if isinstance(a, nv_rm.NVOS21_PARAMETERS | nv_rm.NVOS64_PARAMETERS):
       if then.hObjectNew != a.hObjectNew: self._clients[int(then.hObjectNew)] = int(a.hObjectNew)
     elif isinstance(a, nv_rm.nv_ioctl_nvos02_parameters_with_fd):
@@ -142,7 +174,7 @@ class NvAgain(Again):
 
   def store_put(self, queue: Queue, value: int) -> None:
     """GP_PUT in USERD."""
-    made, offset = self._nv.put_of(queue)
+    made, offset, _ = self._nv.write_pointer_at(queue)
     view = None if made is None else self.views.get(made.key)
     if view is None: raise failed("a submission", OSError(0, "USERD is not mapped"))
     view[offset:offset + 4] = value.to_bytes(4, "little")

@@ -24,12 +24,13 @@ _USERD_GET: Final = gpfifo.Userd.GPGet.offset  # type: ignore[attr-defined]
 class NvWorld(World):
   """See the module."""
   PATHS = ("/dev/nvidia",)
+  UNTOLD = ("/dev/nvidia", "/dev/zero")  # CUDA has pushbuffers at one address for both (tools/nvcapture)
 
   def __init__(self) -> None:
     super().__init__()
     self._objects: dict[int, tuple[int, int]] = {}  # handle -> (class, parent)
     self._memory: dict[int, Allocation] = {}
-    self._waiting: dict[int, int] = {}  # file -> the object that its next mapping shows
+    self._waiting: dict[int, tuple[int, int]] = {}  # file -> the object that its next mapping shows, from which byte
     self._usermode: dict[int, tuple[int, int]] = {}  # where a GPU's doorbells are mapped: address -> (bytes, GPU)
     self._tokens: dict[tuple[int, int], Queue] = {}  # by GPU and token
     self._channels: dict[int, Queue] = {}
@@ -61,11 +62,11 @@ class NvWorld(World):
       if not a.params.status:
         self._note(int(a.params.hObjectNew), int(a.params.hClass), int(a.params.hObjectParent))
         made = self._remember(int(a.params.hObjectNew), "USER", int(a.params.limit) + 1, when)
-        made.host = int(a.params.pMemory)
+        made.host, made.shown = int(a.params.pMemory), made.size
     elif isinstance(a, nv_rm.NVOS00_PARAMETERS):
       if not a.status: self._freed(int(a.hObjectOld), when)
     elif isinstance(a, nv_rm.nv_ioctl_nvos33_parameters_with_fd):
-      if not a.params.status: self._waiting[int(a.fd)] = int(a.params.hMemory)
+      if not a.params.status: self._waiting[int(a.fd)] = int(a.params.hMemory), int(a.params.offset)
     elif isinstance(a, nv_rm.NVOS46_PARAMETERS):
       if not a.status: self._mapped_at(int(a.hMemory), int(a.dmaOffset), int(a.length))
     elif isinstance(a, nv_rm.NVOS54_PARAMETERS) and not a.status:
@@ -165,10 +166,11 @@ class NvWorld(World):
   # ---- mappings
 
   def mapped(self, call: Mmap) -> None:
-    handle = self._waiting.pop(call.fd, None)
-    if handle is None: return
+    handle, offset = self._waiting.pop(call.fd, (0, 0))
+    if not handle: return
     made = self._memory.get(handle)
-    if made is not None: self._map(made, call.address)
+    if made is not None:
+      if not offset: self._map(made, call.address, call.length)  # of a part amid it, its own beginning is not there
     elif "USERMODE" in _class_name(self._objects.get(handle, (0, 0))[0]):
       self._usermode[call.address] = call.length, self._gpu_of(handle)
 
@@ -184,12 +186,14 @@ class NvWorld(World):
     return None if row is None else self._tokens.get((row[1], value))
 
   def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]:
-    handle, offset = self._userd.get(queue.key, (0, 0))
-    memory = self._memory.get(handle)
-    raw = read(memory.address + offset + _USERD_PUT, 4) if memory is not None else None
-    if raw is None or len(raw) < 4 or not queue.size: return queue.at, queue.at
+    memory, offset, size = self.write_pointer_at(queue)
+    raw = read(memory.address + offset, size) if memory is not None else None
+    if raw is None or len(raw) < size: return queue.at, queue.at
+    return self.found(queue, int.from_bytes(raw, "little"))
+
+  def found(self, queue: Queue, pointer: int) -> tuple[int, int]:
     entries = queue.size // gpfifo.SIZE
-    return queue.at, queue.at + (int.from_bytes(raw, "little") - queue.at) % entries
+    return queue.at, queue.at + ((pointer - queue.at) % entries if entries else 0)
 
   def doorbells_at(self, address: int) -> int | None:
     """Whose doorbells are mapped at an address of the process: a GPU, or None."""
@@ -204,10 +208,10 @@ class NvWorld(World):
     """The channel of a handle."""
     return self._channels.get(handle)
 
-  def put_of(self, queue: Queue) -> tuple[Allocation | None, int]:
-    """The memory that GP_PUT lies in, and where."""
+  def write_pointer_at(self, queue: Queue) -> tuple[Allocation | None, int, int]:
+    """GP_PUT in USERD."""
     handle, offset = self._userd.get(queue.key, (0, 0))
-    return self._memory.get(handle), offset + _USERD_PUT
+    return self._memory.get(handle), offset + _USERD_PUT, 4
 
   def ring_pieces(self, queue: Queue, first: int, last: int) -> list[tuple[int, int]]:
     entries = queue.size // gpfifo.SIZE
