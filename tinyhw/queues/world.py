@@ -8,19 +8,21 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from tinyhw.queues.effects import Effect
 from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Munmap, Note, Open, Seen, Waited
+from tinyhw.queues.plans import Known, Named
 
 Read = Callable[[int, int], bytes | None]
 """Bytes at a GPU address; None where they are not known."""
 Knows = Callable[[int], bool]
 """Whether the byte at a GPU address is known."""
 PAGE: Final = 4096
-_MOVES_NOTHING: Final = (Doorbell, Seen, Waited, Note)
+MOVES_NOTHING: Final = (Doorbell, Seen, Waited, Note)
+"""Events behind which all is where it was."""
 
 
 @dataclass(eq=False, slots=True)
@@ -102,19 +104,6 @@ class Fault:
   """What the kernel driver told of a fault: `text` is the access, as its words have it."""
   address: int
   text: str
-
-
-@dataclass(slots=True)
-class Named:
-  """What a submission leads to and names: words behind its ring, effects and roots in the order of a `Follow`, launches
-  by (entry, argument bytes, 0 for nobody says). Two of one `plan` differ in nothing but words, roots with a size, the
-  values that are signalled, and `loose`, values that are roots without one."""
-  pieces: list[tuple[int, bytes]]
-  effects: list[Effect]
-  launches: list[tuple[int, int]]
-  roots: list[tuple[int, int]]
-  plan: object = None
-  loose: Sequence[int] = ()
 
 
 class Follow(Protocol):
@@ -224,7 +213,7 @@ class World(ABC):
 
   def apply(self, event: Event, when: int) -> None:
     """Follow a call that succeeded; `when` is the event's number."""
-    if isinstance(event, _MOVES_NOTHING): return
+    if isinstance(event, MOVES_NOTHING): return
     if self.naming: self.naming.clear()
     match event:
       case Open(fd=fd, path=path, errno=0): self.files[fd] = path
@@ -296,7 +285,7 @@ class World(ABC):
     """All that a submission leads to; `queue.state` goes on. `knows` says of `read` what it would give, where that is
     cheaper."""
 
-  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named:
+  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named | Known:
     """What a submission names, as `follow` tells it, by the quickest way; `queue.state` goes on."""
     return named(self.follow(queue, ring, read))
 

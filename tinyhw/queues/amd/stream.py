@@ -46,6 +46,10 @@ class AmdState:
     found = self.registers.get
     return [found(at, 0) for at in USER_DATA]
 
+  def pairs(self) -> list[tuple[int, int]]:
+    """(address, bytes) of what may be the arguments: user data of 64 bits."""
+    return [(low | high << 32, ARGUMENTS) for low, high in pairwise(self.user_data()) if high or low >> 16]
+
 
 def wide(packet: Packet) -> list[int]:
   """Values of more than 32 bits, which addresses are."""
@@ -141,11 +145,11 @@ class AmdFollow:
   def _launch(self, item: Item, grid: tuple[int, int, int]) -> None:
     state, users = self.state, self.state.user_data()
     block = tuple(state.registers.get(r.OFFSET, 0) & 0xFFFF for r in _DIMENSIONS)
-    pairs = [p for low, high in pairwise(users) if (p := low | high << 32) >> 16]
-    arguments = next((p for p in pairs if self._knows(p)), 0)
+    pairs = state.pairs()
+    arguments = next((p for p, _ in pairs if self._knows(p)), 0)
     self.launches.append(Launch(item, state.entry(), arguments, 0, grid, (block[0], block[1], block[2]),
                                 users, {"registers": dict(state.registers)}))
-    self.roots += [(state.entry(), 0), *((p, ARGUMENTS) for p in pairs)]
+    self.roots += [(state.entry(), 0), *pairs]
 
   def _call(self, address: int, size: int, depth: int) -> None:
     raw = self._read(address, size)

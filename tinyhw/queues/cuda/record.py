@@ -23,7 +23,8 @@ from tinyhw.queues.cuda.stream import ARGUMENTS, PROGRAMS, timeline
 from tinyhw.queues.cuda.text import inner
 from tinyhw.queues.cuda.world import DEVICE, HOST
 from tinyhw.queues.events import Buffer, Call, Function, Note, Program, Ran, Seen, Stream, Waited, Work
-from tinyhw.queues.record import CHUNK, SMALL, Recorder
+from tinyhw.queues.looked import CHUNK, SMALL
+from tinyhw.queues.record import Recorder
 from tinyhw.queues.world import PAGE, Allocation
 
 VENDOR: Final = "cuda"

@@ -37,12 +37,16 @@ class NvState:
   classes: list[int] = field(default_factory=list)
   bound: dict[int, int] = field(default_factory=dict)
   inline: dict[int, tuple[int, list[int]]] = field(default_factory=dict)  # (first dword, words) of QMDs sent inline
+  _fitting: dict[tuple[int, int], int] = field(default_factory=dict, compare=False, repr=False)
 
   def class_of(self, subchannel: int) -> int:
     """The class behind a subchannel, 0 where none is known."""
-    if subchannel in self.bound: return self.bound[subchannel]
-    fitting = [c for c in self.classes if (c & 0xFF == _COPY_CLASS) == (subchannel == 4)] or self.classes
-    return fitting[0] if fitting else 0
+    if (bound := self.bound.get(subchannel)) is not None: return bound
+    key = subchannel, len(self.classes)  # which only grow
+    if (found := self._fitting.get(key)) is None:
+      fitting = [c for c in self.classes if (c & 0xFF == _COPY_CLASS) == (subchannel == 4)] or self.classes
+      found = self._fitting[key] = fitting[0] if fitting else 0
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +250,10 @@ class NvFollow:
     """What a method of `_DOES` does, or one of the host engine's, which have no module."""
     if module is None:
       self._note(item, effects.semaphore(self.state.values, value) if name == "SEM_EXECUTE" else [Effect(Does.IDLE)])
-    elif name == "LAUNCH_DMA" and module.CLASS & 0xFF == _COPY_CLASS:
+    elif name == "LAUNCH_DMA" and copies(module):
       self._note(item, effects.copy(module, self.state.values, channel, value))
     elif name == "LAUNCH_DMA": self._note(item, effects.inline(module, self.state.values, channel))
-    elif name in FORGETS: self._note(item, _forgets(module, name, value))
+    elif name in FORGETS: self._note(item, forgets(module, name, value))
     elif name == "SEND_PCAS_A": self._launch(item, module, value << 8, None)
     elif name == "SET_INLINE_QMD_ADDRESS_B":
       self.state.inline[channel] = self.value(module, channel, "SET_INLINE_QMD_ADDRESS_A") << 40 | value << 8, []
@@ -284,7 +288,12 @@ class NvFollow:
       self._launch(inner, module, behind, None)
 
 
-def _forgets(module: ModuleType, name: str, value: int) -> Iterator[Effect]:
+def copies(module: ModuleType) -> bool:
+  """Whether a class is a copy engine's."""
+  return bool(module.CLASS & 0xFF == _COPY_CLASS)
+
+
+def forgets(module: ModuleType, name: str, value: int) -> Iterator[Effect]:
   """What INVALIDATE_SHADER_CACHES and its like do. Raises DecodeError when it is gone through."""
   yield from effects.forget(getattr(module, name).decode(value), FORGETS[name])
 
