@@ -214,8 +214,10 @@ def test_a_page_is_stored_by_its_changes(tmp_path: Path) -> None:
   for n in range(90):
     at = 96 * n % (PAGE - 96)
     page[at:at + 96] = rng.integers(0, 256, 96)
+    if n % 30 == 29: page[(at + 200) % PAGE] ^= 1  # by somebody else
     memory[PAGE:2 * PAGE] = page.data
-    (_, first, size, name), = looks.part(made, looks.at(made), PAGE + at, PAGE + at + 96, None, True)
+    written = PAGE + at, PAGE + at + 96
+    (_, first, size, name), = looks.part(made, looks.at(made), *written, None, True, written)
     told[name] = bytes(memory[first:first + size])
     assert not looks.part(made, looks.at(made), PAGE, 2 * PAGE, None, True)
   writer.close()

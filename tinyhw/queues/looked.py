@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
-
 from tinyhw.core.port import Port
 from tinyhw.queues.container import Writer, content_hash
 from tinyhw.queues.world import PAGE, Allocation, World
@@ -163,8 +161,10 @@ class Looks:
       looked.tail = (first, content_hash(view[first:])) if made.size - first > looked.step else None
     return rows
 
-  def part(self, made: Allocation, looked: Looked, first: int, last: int, now: Time, content: bool) -> Rows:
-    """The same of the chunks of a range of bytes."""
+  def part(self, made: Allocation, looked: Looked, first: int, last: int, now: Time, content: bool,
+           written: tuple[int, int] | None = None) -> Rows:
+    """The same of the chunks of a range of bytes. What is written a bit further each time is stored by its changes:
+    `written` says where, and all else of a page is as it was."""
     if now is not None and not made.host and looked.when == now: return []
     view = self.view(made, looked)
     if view is None: return []
@@ -175,24 +175,25 @@ class Looks:
       name = first, last, content_hash(view[first:last])
       if looked.range == name: return []
       looked.range = name
-    rows = self._chunks(made, looked, view, first, last, content, step == PAGE)
+    rows = self._chunks(made, looked, view, first, last, content, written if step == PAGE else None)
     if rows:
       if last - first <= step: looked.range = None
       if looked.tail is not None and last > looked.tail[0]: looked.tail = None
     return rows
 
   def _chunks(self, made: Allocation, looked: Looked, view: memoryview, first: int, last: int, content: bool,
-              by_change: bool = False) -> Rows:
-    """Rows of whole chunks. What is written again and again, a bit further each time, is stored by its changes."""
-    step, known, hashed, rows = looked.step, looked.known, content_hash, Rows()
+              written: tuple[int, int] | None = None) -> Rows:
+    """Rows of whole chunks."""
+    step, known, hashed = looked.step, looked.known, content_hash
+    rows: Rows = []
     for at in range(first, last, step):
       chunk = view[at:at + step]
       name = hashed(chunk)
       if known.get(at) == name: continue
       known[at] = name
       if made.host and (content or self._has_signal(made.address + at, len(chunk))):
-        if by_change: looked.stored = self._store(looked.stored, at, bytes(chunk), name)
-        else: self._writer.blob(chunk, name)
+        if written is None: self._writer.blob(chunk, name)
+        else: looked.stored = self._store(looked.stored, at, bytes(chunk), name, *written)
       rows.append([made.key, at, len(chunk), name])
     return rows
 
@@ -200,15 +201,14 @@ class Looks:
     """Whether submissions signal into a chunk: what they leave there is kept, since times are in it too."""
     return any(page in self.stamped for page in range(address // PAGE, -(-(address + size) // PAGE)))
 
-  def _store(self, before: Stored | None, at: int, content: bytes, name: bytes) -> Stored:
-    """Store a page's content, as a change of what it was before where it is a small one."""
+  def _store(self, before: Stored | None, at: int, content: bytes, name: bytes, first: int, last: int) -> Stored:
+    """Store a page's content, as a change of what it was before where it is nothing else from byte `first` of the
+    allocation to `last`."""
     if self._writer.has(name): return Stored(at, content, name, CHANGES)
-    if before is not None and before.at == at and before.changes < CHANGES and len(before.content) == len(content):
-      if not len(content) % 8:
-        places = np.flatnonzero(np.frombuffer(content, np.uint64) != np.frombuffer(before.content, np.uint64))
-        first, last = 8 * int(places[0]), 8 * int(places[-1]) + 8
-        if last - first <= CHANGED:
-          self._writer.change(name, before.name, first, content[first:last])
-          return Stored(at, content, name, before.changes + 1)
+    if before is not None and before.at == at and before.changes < CHANGES:
+      first, last, was = max(first - at, 0), min(last - at, len(content)), before.content
+      if last - first <= CHANGED and was[:first] == content[:first] and was[last:] == content[last:]:
+        self._writer.change(name, before.name, first, content[first:last])
+        return Stored(at, content, name, before.changes + 1)
     self._writer.blob(content, name)
     return Stored(at, content, name, 0)

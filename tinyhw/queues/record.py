@@ -19,7 +19,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+from weakref import WeakSet
 
 from tinyhw.core.port import Port, Protection
 from tinyhw.queues.container import Writer, content_hash
@@ -50,7 +51,7 @@ class Recorder:
   def __init__(self, path: str | os.PathLike[str], head: dict[str, Any] | None = None, *,
                codes: Codes | None = None) -> None:
     self._lock = threading.RLock()
-    self._pid = os.getpid()
+    self._mine = True  # in a forked child, and when it is closed, it writes no more
     self._writer = Writer(path, head or {})
     self._codes = codes
     self._of: dict[str, Submitted] = {}  # by vendor
@@ -59,6 +60,7 @@ class Recorder:
     self._start = time.perf_counter_ns()
     self.events = 0
     self.submissions = 0
+    _RECORDERS.add(self)
 
   @property
   def path(self) -> str: return str(self._writer.path)
@@ -108,12 +110,13 @@ class Recorder:
     """End the capture; safe to call twice. Ports go on without it."""
     with self._lock:
       if self._mine: self._writer.close()
-      self._pid = -1
+      self._mine = False
 
   # ---- for the ports
 
-  @property
-  def _mine(self) -> bool: return self._pid == os.getpid()
+  def left_behind(self) -> None:
+    """In a forked child: the capture is the parent's."""
+    self._mine = False
 
   def tell(self, vendor: str, event: Event, thread: int | None = None) -> None:
     """Put an event into the capture, behind the others; of another process's thread by its number."""
@@ -187,6 +190,16 @@ class Recorder:
         self._writer.blob(code.file, name := content_hash(code.file))
         self.tell(vendor, Program(address=code.address, size=code.size, name=code.name, kind=code.kind, image=name,
                                   kernels=[list(k) for k in code.kernels]))
+
+
+_RECORDERS: Final[WeakSet[Recorder]] = WeakSet()
+
+
+def _in_child() -> None:
+  for recorder in list(_RECORDERS): recorder.left_behind()
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 class RecordingPort:

@@ -84,7 +84,7 @@ class Submitted:
   def signals(self) -> list[list[int]]:
     """Values of the signals that submissions have named."""
     number = self.looks.number
-    return [[*place, value] for place in self._places if (value := number(place)) is not None]
+    return [[place[0], place[1], value] for place in self._places if (value := number(place)) is not None]
 
   def _watch(self, places: list[Place]) -> None:
     """The last are kept."""
@@ -111,13 +111,16 @@ class Submitted:
     self.told = self.signals()
     if (pointers := self._pointers.get(queue.key)) is None:
       pointers = self._pointers[queue.key] = world.pointers(queue)
-    now, rows = looks.now(), Rows()
+    now = looks.now()
+    rows: Rows = []
     for made, looked in led.all.whole.values():
       if made.host or now is None or looked.when != now: rows += looks.whole(made, looked, now, True)
     for (_, begin, end), (made, looked) in led.all.ranges.items():
       rows += looks.part(made, looked, begin, end, now, True)
     for made, begin, end in given:
-      if made.key not in led.all.whole: rows += looks.part(made, looks.at(made), begin, end, now, True)
+      if made.key in led.all.whole: continue
+      written = _written(made, begin, end, found.pieces)
+      rows += looks.part(made, looks.at(made), begin, end, now, True, written)
     if len(rows) > 1: rows.sort(key=_PLACE)
     self.pending.append(Pending(number, signals, led.may))
     return Doorbell(address=address, value=value, nbytes=nbytes, queue=queue.key, first=first, last=last,
@@ -151,7 +154,8 @@ class Submitted:
       if plan is not None:
         if len(self._most) >= REACHES: self._most.clear()
         self._most[plan] = most
-    ranges, arguments = list[tuple[Allocation, int, int]](), Arguments()
+    ranges: list[tuple[Allocation, int, int]] = []
+    arguments: Arguments = []
     for address, size in found.arguments if isinstance(found, Known) else found.roots:
       if not size: continue
       if most and size > most: size = most
@@ -246,3 +250,13 @@ class Submitted:
     found = known[address] = -1 if value is None else values.get(value, -1)
     while values[first := next(iter(values))] < found: del values[first]  # signals before it are told by it
     return found
+
+
+def _written(made: Allocation, first: int, last: int, pieces: list[tuple[int, bytes]]) -> tuple[int, int]:
+  """The bytes of an allocation that a driver has written for a submission: arguments, and words beside them."""
+  for at, data in pieces:
+    if made.address <= at < made.end:
+      at -= made.address
+      if at < first: first = at
+      if at + len(data) > last: last = at + len(data)
+  return first, last
