@@ -41,6 +41,7 @@ _AT: Final = struct.Struct("<I")
 _CHANGE: Final = 2 * HASH_BYTES + _AT.size  # bytes in front of what has changed
 RECENT: Final = 128  # contents that stay unpacked
 RECENT_BYTES: Final = 1 << 16  # of the largest of them
+WINDOW: Final = 1 << 16  # bytes that are read at once
 _LARGEST: Final = 1 << 30  # bytes of a frame, packed or not: more is no frame of ours
 
 
@@ -166,6 +167,7 @@ class Reader:
     self._unzip = zstandard.ZstdDecompressor()
     self._blobs: dict[bytes, tuple[int, int, int]] = {}
     self._changes: set[bytes] = set()  # of these
+    self._window = 0, b""  # the bytes from one on that were read last
     self._recent: dict[bytes, bytes] = {}  # unpacked: submissions read the same again and again
     self._event_frames: list[tuple[int, int, int]] = []
     self._given = 0  # of them by `grown`
@@ -183,11 +185,11 @@ class Reader:
     return self._rows(self._event_frames[given:])
 
   def _index(self, size: int) -> None:
-    at, head, fd = self._end, _FRAME.size, self._fd
+    at, head = self._end, _FRAME.size
     heads: list[tuple[int, int, int]] = []
     while at < size:
       if at + head > size: self.cut = at; break
-      begin = os.pread(fd, head + HASH_BYTES, at)
+      begin = self._bytes(at, head + HASH_BYTES)
       kind, form, zeros, stored, _ = _FRAME.unpack_from(begin)
       if kind not in (HEAD, EVENTS, BLOB, CHANGE) or form > 1 or zeros or stored > _LARGEST:
         raise DecodeError(f"no frame at byte {at}: the file is damaged there", where=str(self.path))
@@ -259,9 +261,17 @@ class Reader:
       content[where:where + len(data)] = data
     return bytes(content)
 
+  def _bytes(self, at: int, size: int) -> bytes:
+    """Bytes of the file, fewer at its end. Most are asked for in order: what is behind them is read with them."""
+    first, there = self._window
+    if at < first or at + size > first + len(there):
+      if size > WINDOW: return os.pread(self._fd, size, at)
+      self._window = first, there = at, os.pread(self._fd, WINDOW, at)
+    return there[at - first:at - first + size]
+
   def _content(self, place: tuple[int, int, int], prefix: int = 0) -> bytes:
     at, form, size = place
-    frame = os.pread(self._fd, _FRAME.size + size, at)
+    frame = os.pread(self._fd, _FRAME.size + size, at) if prefix else self._bytes(at, _FRAME.size + size)
     stored = frame[_FRAME.size:]
     if len(stored) < size or zlib.crc32(stored) != _FRAME.unpack_from(frame)[4]:
       raise DecodeError(f"is damaged: the frame at byte {at} has another checksum", where=str(self.path))

@@ -65,7 +65,7 @@ class Known:
     """All that it names."""
     plan = self.plan
     effects, roots = plan.effects.copy(), plan.roots.copy()
-    for place, value in zip(plan.valued, self.values): effects[place] = _with(effects[place], value)
+    for place, value in zip(plan.valued, self.values): effects[place] = effects[place]._replace(value=value)
     for place, value in zip(plan.loose, self.loose): roots[place] = value, 0
     roots[plan.arguments:plan.arguments] = self.arguments
     return Named(self.pieces, effects, plan.launches.copy(), roots)
@@ -84,11 +84,6 @@ def stamped(effects: list[Effect]) -> list[int]:
 def sets(effect: Effect) -> bool:
   """Whether an effect leaves its value in memory."""
   return effect.does is Does.SIGNAL and not effect.compare
-
-
-def _with(effect: Effect, value: int) -> Effect:
-  """The effect with another value."""
-  return Effect(effect.does, effect.address, effect.size, value, effect.compare, effect.mask, effect.clock)
 
 
 def holes(positions: list[int]) -> int:
