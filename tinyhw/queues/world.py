@@ -140,7 +140,7 @@ class World(ABC):
     self.used = 0  # bytes of the living
     self.version = 0  # of what is where: another one as soon as `find` may find something else
     self.faults: list[Fault] = []
-    self.naming: dict[int, str] = {}  # names of addresses (`listing.Names`), as long as nothing changes
+    self.naming: dict[object, str] = {}  # names of addresses and launches (`listing.Names`), while nothing changes
 
   # ---- memory
 

@@ -20,6 +20,7 @@ from tinyhw.queues.nv.stream import (
   NvFollow,
   NvState,
   copies,
+  decoded,
   described,
   forgets,
   longest,
@@ -226,7 +227,7 @@ def _pushed(follow: NvFollow) -> Pushed | None:
 def _add(found: Pushed, item: Item, at: int, values: _Asked, places: dict[Method, int]) -> bool:
   """Note a header's methods at a word; `places` are words of values. False where they are none for a plan."""
   sent: Any = item.packet
-  known = meaning(item.class_id, item.words, sent)
+  known = meaning(item.class_id, decoded(item.words, 0))
   if known is None: return False
   found.classes[sent.subchannel] = item.class_id
   for n, (method, _) in enumerate(sent.writes(), at + 1):
@@ -247,7 +248,7 @@ def _does(found: Pushed, module: ModuleType | None, name: str, channel: int, val
   """Note what a method does."""
   does = found.before if found.at < 0 else found.behind
   if name == "SEM_EXECUTE":
-    new = list(effects.semaphore(values, value))
+    new = effects.semaphore(values, value)
     if _LOW not in places or _HIGH not in places: return False
     place = next(n for n, e in enumerate(new, len(found.before) + len(found.behind)) if e.does in _VALUED)
     wide = new[place - len(found.before) - len(found.behind)].size == 8
@@ -255,7 +256,7 @@ def _does(found: Pushed, module: ModuleType | None, name: str, channel: int, val
     found.sent |= {_LOW: places[_LOW], _HIGH: places[_HIGH]}
     found.hidden |= {places[_LOW], places[_HIGH]}
     does += new
-  elif module is None: does.append(Effect(Does.IDLE))  # WFI
+  elif module is None: does.append(effects.IDLE)  # WFI
   elif name in FORGETS: does += forgets(module, name, value)
   elif name == "LAUNCH_DMA" and copies(module): does += effects.copy(module, values, channel, value)
   elif name == _LAUNCHES and found.at < 0:
