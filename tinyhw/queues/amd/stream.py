@@ -54,13 +54,14 @@ class AmdState:
 
 
 @functools.cache
-def _wide(cls: type[Packet]) -> tuple[str, ...]:
+def _wide(cls: Any) -> tuple[str, ...]:
   return tuple(f.name for f in cls.FIELDS if f.width + f.shift > 32)
 
 
 def wide(packet: Packet) -> list[int]:
   """Values of more than 32 bits, which addresses are."""
-  return [getattr(packet, name) for name in _wide(type(packet))]
+  cls: Any = type(packet)
+  return [getattr(packet, name) for name in _wide(cls)]
 
 
 @dataclass(frozen=True, slots=True)
