@@ -6,9 +6,9 @@ import signal
 import subprocess
 import sys
 from copy import deepcopy
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,16 @@ from tinyhw.drive.amd.kfd import Domain
 from tinyhw.drive.base import Allocation
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.port import MockPort
+from tinyhw.queues.amd.world import AmdWorld
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC, Reader, Writer, content_hash
 from tinyhw.queues.effects import Does
 from tinyhw.queues.events import KINDS, Doorbell, parsed
 from tinyhw.queues.lint import lint
+from tinyhw.queues.looked import Looks
+from tinyhw.queues.plans import Known, sets, stamped, watched
 from tinyhw.queues.record import Recorder
-from tinyhw.queues.world import World
+from tinyhw.queues.world import PAGE, World
 
 
 def submissions(path: Path) -> list[Step]:
@@ -107,7 +110,7 @@ for _ in range(9): (Tensor([1.0, 2.0]) + 1).tolist()
 def test_a_plan_names_what_the_long_way_finds(captured: Path) -> None:
   """Submissions, and those with a word of theirs changed: what a known plan says of them is what their packets say, and
   two of one plan differ in no more than it allows."""
-  rng, capture, known = random.Random(1), Capture(captured), dict[Any, Any]()
+  rng, capture, known, copies = random.Random(1), Capture(captured), dict[Any, Any](), False
   for step in capture:
     if step.follow is None: continue
     event, world, queue, memory = step.event, step.world, step.queue, capture.memories[step.event.vendor]
@@ -126,13 +129,18 @@ def test_a_plan_names_what_the_long_way_finds(captured: Path) -> None:
         queue.state = deepcopy(behind)
         found.append((way(queue, ring, read), queue.state))
       (quick, after), whole = found
-      assert (replace(quick, plan=None, loose=()), after) == whole
-      if quick.plan is None: continue
-      told = ([(e.does, e.address, e.size) for e in quick.effects], quick.launches,
-              [a for a, size in quick.roots if not size and a not in quick.loose])
-      assert known.setdefault(quick.plan, told) == told
+      assert (quick.named() if isinstance(quick, Known) else quick, after) == whole
+      if not isinstance(quick, Known): continue
+      names, plan = quick.named(), quick.plan
+      told = ([(e.does, e.address, e.size) for e in names.effects], names.launches,
+              [a for a, size in names.roots if not size and a not in quick.loose], watched(names.effects))
+      assert known.setdefault(plan, told) == told and plan.watched == told[-1]
+      assert plan.stamped == stamped(names.effects)
+      assert [(e.address, e.value) for e in names.effects if sets(e)] == [
+        (address, quick.values[n] if n >= 0 else value) for address, value, n in plan.told]
+      copies |= any(e.does is Does.READ for e in names.effects)
     queue.state = behind
-  assert known
+  assert known and copies
 
 
 @pytest.mark.parametrize("device", MACHINES)
@@ -142,7 +150,7 @@ def test_the_quick_way_records_what_the_long_way_does(device: str, tmp_path: Pat
 from functools import partial
 from tinyhw import Device, Tensor
 from tinyhw.queues.record import Recorder
-from tinyhw.queues.world import World
+from tinyhw.queues.world import PAGE, World
 from tinyhw.captured import RECORDING, VENDORS
 whole = Recorder({str(tmp_path / "whole.thq")!r}, codes=lambda vendor: RECORDING.recorder._codes(vendor))
 wrap = RECORDING.wrap
@@ -157,12 +165,12 @@ written = 0
 for _ in range(6):
   a = ((a @ b).relu().sum(0, keepdim=True) + a[:, :40]).sum(1, keepdim=True).expand(64, 300).realize()
   for made in whole.world("{device.lower()}").living():  # the host writes behind what kernels use of their buffers
-    looked = RECORDING.recorder._looked["{device.lower()}"].get(made.key)
-    if not made.host or looked is None or not looked.all or looked.view[-1]: continue
+    looked = RECORDING.recorder._of["{device.lower()}"].looks.known.get(made.key)
+    if not made.host or looked is None or len(looked.known) * looked.step < made.size or looked.view[-1]: continue
     looked.view[-1], written = 7, written + 1
 assert written
 assert a.sum().item() > 0
-assert Device["{device}"].runtime.port.inner._recorder._reaches and not whole._reaches
+assert RECORDING.recorder._of["{device.lower()}"].reaches and not whole._of["{device.lower()}"].reaches
 RECORDING.end()
 whole.close()
 """
@@ -194,6 +202,38 @@ def test_a_content_is_stored_once(tmp_path: Path) -> None:
   writer.close()
   assert writer.bytes_stored < 9500
   assert Reader(tmp_path / "x.thq").blob(content_hash(content)) == content
+
+
+def test_a_page_is_stored_by_its_changes(tmp_path: Path) -> None:
+  """What is written further and further into a page, and over it again, as often as it likes."""
+  rng, page = np.random.default_rng(2), np.zeros(PAGE, np.uint8)
+  world, writer = AmdWorld(), Writer(tmp_path / "x.thq", {})
+  made, looks, told = world._add(0x10000, 4 * PAGE, "GTT", 0, 1, 0), Looks(world, writer), dict[bytes, bytes]()
+  made.host, memory = 0x20000, memoryview(bytearray(4 * PAGE))
+  looks.port = SimpleNamespace(memory=lambda address, size: memory)  # type: ignore[assignment]
+  for n in range(90):
+    at = 96 * n % (PAGE - 96)
+    page[at:at + 96] = rng.integers(0, 256, 96)
+    if n % 30 == 29: page[(at + 200) % PAGE] ^= 1  # by somebody else
+    memory[PAGE:2 * PAGE] = page.data
+    written = PAGE + at, PAGE + at + 96
+    (_, first, size, name), = looks.part(made, looks.at(made), *written, None, True, written)
+    told[name] = bytes(memory[first:first + size])
+    assert not looks.part(made, looks.at(made), PAGE, 2 * PAGE, None, True)
+  writer.close()
+  reader = Reader(tmp_path / "x.thq")
+  assert all(reader.blob(name) == content for name, content in random.Random(1).sample([*told.items()], len(told)))
+  assert len(told) == 90 and writer.bytes_stored < 6 * PAGE + 90 * 200
+
+
+@pytest.mark.parametrize("base, at, refused", [(b"none", 0, "change of nothing"), (b"same", 0, "change of nothing"),
+                                               (b"page", 4090, "behind the end")])
+def test_a_change_of_what_is_not_there_is_told(base: bytes, at: int, refused: str, tmp_path: Path) -> None:
+  writer = Writer(tmp_path / "x.thq", {})
+  writer.blob(bytes(PAGE), b"page" * 4)
+  writer.change(b"same" * 4, base * 4, at, b"changed")
+  writer.close()
+  with pytest.raises(DecodeError, match=refused): Reader(tmp_path / "x.thq").blob(b"same" * 4)
 
 
 def test_cut_anywhere_it_reads_or_says_so(captured: Path, tmp_path: Path) -> None:
@@ -252,8 +292,8 @@ def test_a_recorder_stays_as_large_as_it_was(tmp_path: Path) -> None:
   runtime = AMDRuntime(recorder.port(MockPort(machine), "amd", machine.look, machine.still), 0, timeout_s=5)
   world, data = recorder.world("amd"), np.arange(1 << 18, dtype=np.uint32)
   def kept() -> tuple[int, ...]:
-    return (len(recorder._looked["amd"]), sum(map(len, recorder._values.values())), len(recorder._pending["amd"]),
-            len(world._hosts))
+    of = recorder._of["amd"]
+    return len(of.looks.known), sum(map(len, of.values.values())), len(of.pending), len(world._hosts)
   def rounds(count: int) -> tuple[int, ...]:
     for _ in range(count):
       buffer = runtime.kfd.alloc(runtime.gpu, data.nbytes, Domain.VRAM)

@@ -5,6 +5,7 @@ import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,6 +87,28 @@ def recorded(path: Path) -> Iterator[Program]:
   finally:
     program.recording.end()
     program.machine.close()
+
+
+def test_a_recorder_of_cuda_stays_as_large_as_it_was(tmp_path: Path) -> None:
+  """Work that the host has waited for is forgotten, and memory that is gone, however much there was."""
+  with recorded(tmp_path / "run.thq") as p:
+    watch: Any = p.machine.watch
+    def rounds(count: int) -> tuple[int, ...]:
+      for _ in range(count):
+        lent = p.alloc(BYTES)
+        for stream in (p.a, p.b):
+          p.twice(stream)
+          p.call("cuMemsetD32Async", u64(lent), u32(1), u64(8), u64(stream))
+          p.behind(p.b, p.a)
+        p.graph(lambda: p.twice(p.a), 2)
+        p.call("cuCtxSynchronize")
+        p.call("cuMemFree_v2", u64(lent))
+      return (sum(len(lane.tasks) for lane in watch._all.values()), len(watch._users), len(watch._known),
+              sum(map(len, watch._known.values())), len(watch._gone), len(watch._all), len(watch._host))
+    before, queued = rounds(3), p.recording.recorder.submissions
+    assert rounds(30) == before and p.recording.recorder.submissions > queued + 200
+  capture = Capture(tmp_path / "run.thq")
+  assert sum(isinstance(step.event, Work) for step in capture) > 250
 
 
 def _branches(p: Program, joined: bool) -> None:

@@ -122,7 +122,7 @@ def _first_lines(shrinker: Shrinker, found: First) -> Iterator[str]:
   *_, step = (s for s in capture if s.follow is not None)
   names = listing.Names(capture, step.event.vendor, step.world)
   for launch in step.follow.launches if step.follow is not None else []:
-    yield f"  it launches {listing.launch_text(names, launch)}"
+    yield f"  it launches {names.launched(launch)}"
 
 
 def _where(shrinker: Shrinker, found: First) -> str:

@@ -259,7 +259,7 @@ _INFO: Final = ("queues", "registers", "breakpoints", "packet", "arguments", "me
 
 def row_text(names: listing.Names, row: Row) -> str:
   """A packet with what is known of it, as `decode` has it."""
-  told = [t for launch in (launch for _, launch in row.launches) for t in [listing.launch_text(names, launch)]]
+  told = [t for launch in (launch for _, launch in row.launches) for t in [names.launched(launch)]]
   told += listing.known(names, row.item, None)
   pad = "  " * row.item.depth
   return f"{row.item.address:#014x}  {pad}{listing.packet_text(row.item)}" + (f"   ; {'; '.join(told)}" if told else "")

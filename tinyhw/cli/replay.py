@@ -94,7 +94,7 @@ def _tell(capture: Capture, done: Done, as_json: bool, file: str) -> bool:
     for difference in done.differences: click.echo(f"  {difference}")
     for wait in waits: click.echo(f"  has not come: {wait}")
     assert step.follow is not None
-    for launch in step.follow.launches: click.echo(f"  it launches {listing.launch_text(names, launch)}")
+    for launch in step.follow.launches: click.echo(f"  it launches {names.launched(launch)}")
   return bool(done.differences)
 
 

@@ -5,6 +5,8 @@
     HEAD   (1)       msgpack map: format, program, and what else the recorder knew
     EVENTS (2)       msgpack list of events, in order; see `events`
     BLOB   (3)       16 bytes of xxh3-128 of the content, then the content as `form` says
+    CHANGE (4)       16 bytes of xxh3-128 of a content, 16 of another one's, whose frame is before it; then where the
+                     first differs from the second, a u32, and the bytes that it has there
 
 Writing appends whole frames, so whatever ends the process, what was flushed is readable: a frame that is not all there
 ends the file. The same content is stored once. Reading looks at frames' heads alone; contents are read and unpacked
@@ -29,14 +31,17 @@ import zstandard
 from tinyhw.core.errors import DecodeError, InvalidArgument, MissingFile
 
 MAGIC: Final = b"tinyhw queue capture\n"
-FORMAT: Final = 2  # 1 has no events of CUDA's calls
-HEAD, EVENTS, BLOB = 1, 2, 3
+FORMAT: Final = 3  # 1 has no events of CUDA's calls, 2 no changes
+HEAD, EVENTS, BLOB, CHANGE = 1, 2, 3, 4
 HASH_BYTES: Final = 16
 LEAST: Final = 1 << 10  # bytes below which nothing is packed: a program waits while its submission is written
 PAGE: Final = 4096  # bytes up to which a content is packed in half the time; of pages it gets as small
 _FRAME: Final = struct.Struct("<BBHII")
+_AT: Final = struct.Struct("<I")
+_CHANGE: Final = 2 * HASH_BYTES + _AT.size  # bytes in front of what has changed
 RECENT: Final = 128  # contents that stay unpacked
 RECENT_BYTES: Final = 1 << 16  # of the largest of them
+WINDOW: Final = 1 << 16  # bytes that are read at once
 _LARGEST: Final = 1 << 30  # bytes of a frame, packed or not: more is no frame of ours
 
 
@@ -53,7 +58,7 @@ class Writer:
     self._zstd, self._quick = (zstandard.ZstdCompressor(level=level) for level in (1, -1))
     self._known: set[bytes] = set()
     self._events: list[Any] = []
-    self._frames: list[bytes] = []
+    self._frames: list[bytes | memoryview] = []
     try: self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error: raise MissingFile(f"cannot be written: {error.strerror}", where=str(path)) from None
     fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # others that want this name take another
@@ -71,6 +76,15 @@ class Writer:
     if name in self._known: return
     self._known.add(name)
     self._frame(BLOB, content, name)
+
+  def has(self, name: bytes) -> bool:
+    """Whether a content is kept."""
+    return name in self._known
+
+  def change(self, name: bytes, base: bytes, at: int, data: bytes) -> None:
+    """Keep a content that has these bytes at `at` and else is as another one, which is kept."""
+    self._known.add(name)
+    self._put(CHANGE, 0, b"".join((name, base, _AT.pack(at), data)))
 
   def flush(self) -> None:
     """Write all that waits, blobs before the events that name them."""
@@ -96,8 +110,10 @@ class Writer:
     if len(content) >= LEAST:
       packed = (self._quick if len(content) <= PAGE else self._zstd).compress(content)
       if len(packed) < len(content): form, content = 1, packed
-    stored = prefix + bytes(content)
-    self._frames.append(_FRAME.pack(kind, form, 0, len(stored), zlib.crc32(stored)) + stored)
+    self._put(kind, form, prefix + content if prefix else content)
+
+  def _put(self, kind: int, form: int, stored: bytes | memoryview) -> None:
+    self._frames += (_FRAME.pack(kind, form, 0, len(stored), zlib.crc32(stored)), stored)
 
 
 class Frames(Protocol):
@@ -150,6 +166,8 @@ class Reader:
     self._end = len(MAGIC)  # of the frames that were seen
     self._unzip = zstandard.ZstdDecompressor()
     self._blobs: dict[bytes, tuple[int, int, int]] = {}
+    self._changes: set[bytes] = set()  # of these
+    self._window = 0, b""  # the bytes from one on that were read last
     self._recent: dict[bytes, bytes] = {}  # unpacked: submissions read the same again and again
     self._event_frames: list[tuple[int, int, int]] = []
     self._given = 0  # of them by `grown`
@@ -167,19 +185,21 @@ class Reader:
     return self._rows(self._event_frames[given:])
 
   def _index(self, size: int) -> None:
-    at, head, fd = self._end, _FRAME.size, self._fd
+    at, head = self._end, _FRAME.size
     heads: list[tuple[int, int, int]] = []
     while at < size:
       if at + head > size: self.cut = at; break
-      begin = os.pread(fd, head + HASH_BYTES, at)
+      begin = self._bytes(at, head + HASH_BYTES)
       kind, form, zeros, stored, _ = _FRAME.unpack_from(begin)
-      if kind not in (HEAD, EVENTS, BLOB) or form > 1 or zeros or stored > _LARGEST:
+      if kind not in (HEAD, EVENTS, BLOB, CHANGE) or form > 1 or zeros or stored > _LARGEST:
         raise DecodeError(f"no frame at byte {at}: the file is damaged there", where=str(self.path))
       if at + head + stored > size: self.cut = at; break
       place = at, form, stored
-      if kind == BLOB:
-        if stored < HASH_BYTES: raise DecodeError(f"no content at byte {at}", where=str(self.path))
+      if kind in (BLOB, CHANGE):
+        if stored < (HASH_BYTES if kind == BLOB else _CHANGE):
+          raise DecodeError(f"no content at byte {at}", where=str(self.path))
         self._blobs[begin[head:]] = place
+        if kind == CHANGE: self._changes.add(begin[head:])
       elif kind == EVENTS: self._event_frames.append(place)
       else: heads.append(place)
       at += head + stored
@@ -217,15 +237,41 @@ class Reader:
     if (found := self._recent.get(name)) is not None: return found
     place = self._blobs.get(name)
     if place is None: return None
-    content = self._content(place, HASH_BYTES)
+    content = self._content(place, HASH_BYTES) if name not in self._changes else self._changed(name)
     if len(content) <= RECENT_BYTES:
       if len(self._recent) >= RECENT: del self._recent[next(iter(self._recent))]
       self._recent[name] = content
     return content
 
+  def _changed(self, name: bytes) -> bytes:
+    """A content by its changes. Raises DecodeError where what it was made of is not before it."""
+    changes, at = list[tuple[int, bytes]](), 0
+    while name in self._changes:
+      place = self._blobs[name]
+      change = self._content(place, HASH_BYTES)
+      name, (where,), data = change[:HASH_BYTES], _AT.unpack_from(change, HASH_BYTES), change[HASH_BYTES + _AT.size:]
+      changes.append((where, data))
+      at = self._blobs.get(name, place)[0]
+      if at >= place[0]: raise DecodeError(f"has a change of nothing at byte {place[0]}", where=str(self.path))
+      if name in self._recent: break
+    content = bytearray(self._recent.get(name) or self._content(self._blobs[name], HASH_BYTES))
+    for where, data in reversed(changes):
+      if where + len(data) > len(content):
+        raise DecodeError(f"has a change behind the end of what is at byte {at}", where=str(self.path))
+      content[where:where + len(data)] = data
+    return bytes(content)
+
+  def _bytes(self, at: int, size: int) -> bytes:
+    """Bytes of the file, fewer at its end. Most are asked for in order: what is behind them is read with them."""
+    first, there = self._window
+    if at < first or at + size > first + len(there):
+      if size > WINDOW: return os.pread(self._fd, size, at)
+      self._window = first, there = at, os.pread(self._fd, WINDOW, at)
+    return there[at - first:at - first + size]
+
   def _content(self, place: tuple[int, int, int], prefix: int = 0) -> bytes:
     at, form, size = place
-    frame = os.pread(self._fd, _FRAME.size + size, at)
+    frame = os.pread(self._fd, _FRAME.size + size, at) if prefix else self._bytes(at, _FRAME.size + size)
     stored = frame[_FRAME.size:]
     if len(stored) < size or zlib.crc32(stored) != _FRAME.unpack_from(frame)[4]:
       raise DecodeError(f"is damaged: the frame at byte {at} has another checksum", where=str(self.path))

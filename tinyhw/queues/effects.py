@@ -6,9 +6,8 @@ known (a register's value, a count in memory) says so by `size` 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, IntFlag
-from typing import Final
+from typing import Final, NamedTuple
 
 
 class Does(Enum):
@@ -44,8 +43,7 @@ class Caches(IntFlag):
 ALL_CACHES: Final = Caches.DATA | Caches.SCALAR | Caches.CODE | Caches.SHARED
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(NamedTuple):
   """`address` and `size` are bytes of GPU memory. Of a wait and a signal `value` and `compare` (">=", "==", ...) say
   what is compared with or written, under `mask`, in `size` bytes. Of an acquire and a release `value` says which
   `Caches`; an acquire of a range has `address` and `size`."""

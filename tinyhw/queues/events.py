@@ -54,7 +54,8 @@ class Event:
     if tuple(map(type, values)) != types[:count]: raise cls._misfit(values)
     for at, kind in _LISTS[cls]:
       if at < count and values[at] and not _fits(values[at], kind): raise cls._misfit(values)
-    return cls(**dict(zip(names, values)))
+    made: Self = _MAKERS[cls](*values) if count == len(names) else cls(**dict(zip(names, values)))
+    return made
 
   @classmethod
   def _misfit(cls, values: list[Any]) -> DecodeError:
@@ -251,6 +252,7 @@ class Note(Event):
 _ROWS: dict[str, tuple[type, ...]] = {"Chunks": (int, int, int, bytes), "Pieces": (int, bytes),
                                      "Words": (int, int, int), "Pairs": (int, int), "Orders": (int, int, int, int),
                                      "Names": (str, int, int)}
+_INT: Final = {int}
 _PLAIN: dict[str, type] = {"int": int, "str": str, "bytes": bytes, "bool": bool}
 
 
@@ -258,8 +260,11 @@ def _fits(value: object, kind: str) -> bool:
   """Whether a value of a file is of the declared type. Numbers are what 64 bits hold, with or without a sign."""
   if kind in _PLAIN: return type(value) is _PLAIN[kind]
   if not isinstance(value, list): return False
-  if kind == "list[int]": return all(type(v) is int for v in value)
-  return all(isinstance(row, list) and tuple(map(type, row)) == _ROWS[kind] for row in value)
+  if kind == "list[int]": return set(map(type, value)) <= _INT
+  types = _ROWS[kind]
+  for row in value:
+    if type(row) is not list or tuple(map(type, row)) != types: return False
+  return True
 
 
 KINDS: dict[str, type[Event]] = {
@@ -272,6 +277,16 @@ _LEAST: dict[type[Event], int] = {  # values that a row must have: those behind 
   cls: max((n for n, f in enumerate(fields(cls), 1) if f.default is MISSING and f.default_factory is MISSING),
            default=0) for cls in KINDS.values()}
 
+
+
+def _maker(cls: type[Event]) -> Callable[..., Any]:
+  """Makes one of the values of all fields, which it is given by place. Written out, for a capture has many."""
+  made: Callable[..., Any] = eval(f"lambda {', '.join(_NAMES[cls])}: "
+                                  f"cls({', '.join(f'{n}={n}' for n in _NAMES[cls])})", {"cls": cls})
+  return made
+
+
+_MAKERS: dict[type[Event], Callable[..., Any]] = {cls: _maker(cls) for cls in KINDS.values()}
 _TYPES: dict[type[Event], tuple[type, ...]] = {
   cls: tuple(_PLAIN.get(kind, list) for kind in names.values()) for cls, names in _NAMES.items()}
 _LISTS: dict[type[Event], tuple[tuple[int, str], ...]] = {  # where lists are, whose rows want a look

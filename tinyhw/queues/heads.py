@@ -29,6 +29,11 @@ class Counts:
   odd: int = 0
 
 
+_SETS: Final = frozenset((pm4_gfx11.SET_SH_REG.OP, pm4_gfx11.SET_SH_REG_INDEX.OP))
+_PROGRAM: Final = tuple(r.OFFSET - pm4_gfx11.SET_SH_REG_START for r in (gc.COMPUTE_PGM_LO, gc.COMPUTE_PGM_HI))
+_OFFSETS: Final = next(f.mask for f in pm4_gfx11.SET_SH_REG.FIELDS if f.name == "reg_offset")
+_NEAR: Final = range(_PROGRAM[-1] + 1)  # the first register of a packet that sets them, at the latest
+
 Met = Callable[[int, int], None]
 """Told of a packet that is asked for: the index of its first dword, and how many it has."""
 
@@ -43,6 +48,7 @@ def count(kind: str, words: Sequence[int], out: Counts) -> None:
 
 
 def _pm4(words: Sequence[int], out: Counts, asked: frozenset[int] = frozenset(), met: Met = nobody) -> None:
+  """With what sets the program's registers, where packets that set registers are asked for."""
   at, end, heads = 0, len(words), dict[int, int]()
   only, nop = pm4.NOP_HEADER_ONLY, pm4_gfx11.NOP.OP
   while at < end:
@@ -51,7 +57,9 @@ def _pm4(words: Sequence[int], out: Counts, asked: frozenset[int] = frozenset(),
       opcode, size = word >> 8 & 0xFF, (word >> 16 & 0x3FFF) + 2
       if opcode == nop and size == only + 2: size = 1
       heads[opcode] = heads.get(opcode, 0) + 1
-      if opcode in asked: met(at, size)
+      if opcode in asked:
+        if opcode not in _SETS: met(at, size)
+        elif at + 1 < end and words[at + 1] & _OFFSETS in _NEAR: met(at, size)
       at += size
     elif word == pm4.PACKET_2:
       at += 1
@@ -129,15 +137,13 @@ def _values(words: Sequence[int]) -> list[int]: return [a | b << 32 for a, b in 
 # ---- submissions
 
 
-_SETS: Final = frozenset((pm4_gfx11.SET_SH_REG.OP, pm4_gfx11.SET_SH_REG_INDEX.OP))
 _CALL: Final = pm4_gfx11.INDIRECT_BUFFER.OP
 _LAUNCHES: Final = frozenset((pm4_gfx11.DISPATCH_DIRECT.OP, pm4_gfx11.DISPATCH_INDIRECT.OP))
 _ASKED: Final = _SETS | _LAUNCHES | {_CALL}
-_PROGRAM: Final = tuple(r.OFFSET - pm4_gfx11.SET_SH_REG_START for r in (gc.COMPUTE_PGM_LO, gc.COMPUTE_PGM_HI))
-_OFFSETS: Final = next(f.mask for f in pm4_gfx11.SET_SH_REG.FIELDS if f.name == "reg_offset")
 _CALLED: Final = sdma_v6.SDMA_PKT_INDIRECT.__name__
 _OBJECT: Final = hsa.hsa_kernel_dispatch_packet_t.kernel_object.offset // 4  # type: ignore[attr-defined]  # of ctypes
 _LAUNCHING: Final = ("SEND_PCAS_A", "SET_INLINE_QMD_ADDRESS_A", "SET_INLINE_QMD_ADDRESS_B", "LOAD_INLINE_QMD_DATA")
+_SEGMENT: Final = gpfifo.Segment.__name__
 _DISPATCH: Final = hsa.HSA_PACKET_TYPE_KERNEL_DISPATCH
 
 
@@ -188,10 +194,14 @@ class Ring:
   def _gpfifo(self, words: Sequence[int], out: Counts) -> None:
     follow = NvFollow(self._queue, [], self._read)
     for value in _values(words):
-      _gpfifo((value & 0xFFFFFFFF, value >> 32), out)
-      found = gpfifo.piece(value)
-      piece = None if found is None else self._pieces.get(found[0])
-      if found is not None and piece is not None: self._pushed(words_of(piece[:4 * found[1]]), follow, out)
+      try: found = gpfifo.piece(value)
+      except DecodeError: found = None
+      if found is None:
+        _gpfifo((value & 0xFFFFFFFF, value >> 32), out)
+        continue
+      out.packets[_SEGMENT] += 1
+      piece = self._pieces.get(found[0])
+      if piece is not None: self._pushed(words_of(piece[:4 * found[1]]), follow, out)
     for item in follow.items:
       if isinstance(item.packet, methods.Send): continue  # those are counted
       if item.packet is None: out.odd += len(item.words)

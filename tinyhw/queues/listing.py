@@ -24,11 +24,39 @@ class Names:
   def at(self, address: int) -> str:
     """`kernel r_16_4 + 0x40`, `VRAM buffer 3 [0x100]`; empty where nothing is known."""
     if address < PAGE or self._world is None: return ""
-    naming = self._world.naming
-    if (found := naming.get(address)) is None:
-      if len(naming) >= KEPT: naming.clear()
-      found = naming[address] = self._at(self._world, address)
+    if (found := self._world.naming.get(address)) is None: found = self._keep(address, self._at(self._world, address))
     return found
+
+  def launched(self, launch: Launch) -> str:
+    """`kernel r_16_4, grid 4,1,1, block 32,1,1, arguments at ...`."""
+    key = launch.entry, launch.arguments, launch.grid, launch.block
+    if self._world is None: return self._launched(launch)
+    if (found := self._world.naming.get(key)) is None: found = self._keep(key, self._launched(launch))
+    return found
+
+  def told(self, one: Shown) -> str:
+    """Names of the addresses in a packet that launches nothing."""
+    if not one.addresses: return ""
+    if self._world is None: return self._told(one)
+    if (found := self._world.naming.get(one)) is None: found = self._keep(one, self._told(one))
+    return found
+
+  def _told(self, one: Shown) -> str:
+    return "; ".join(f"{field}: {name}" for field, value in one.addresses if (name := self.at(value)))
+
+  def _keep(self, key: object, text: str) -> str:
+    assert self._world is not None
+    naming = self._world.naming
+    if len(naming) >= KEPT: naming.clear()
+    naming[key] = text
+    return text
+
+  def _launched(self, launch: Launch) -> str:
+    code = self.at(launch.entry) or f"code at {launch.entry:#x}"
+    grid, block = ",".join(map(str, launch.grid)), ",".join(map(str, launch.block))
+    where = f" ({name})" if launch.arguments and (name := self.at(launch.arguments)) else ""
+    arguments = f", arguments at {launch.arguments:#x}{where}" if launch.arguments else ""
+    return f"{code}, grid {grid}, block {block}{arguments}"
 
   def _at(self, world: World, address: int) -> str:
     if code := self._kernel(address): return code
@@ -53,7 +81,7 @@ def addresses(item: Item) -> Sequence[tuple[str, int]]:
   """(field, value) of what may be an address in a packet."""
   if isinstance(item.packet, methods.Send):  # by what was sent before
     return [(effect.does.value, effect.address) for effect in item.effects if effect.address >= PAGE]
-  return () if item.packet is None else _shown(item).addresses
+  return () if item.packet is None else shown(item).addresses
 
 
 _WIDE: dict[type[Any], tuple[str, ...]] = {}  # the fields of a packet that an address fits into
@@ -80,9 +108,9 @@ def _addresses(packet: Any) -> Iterator[tuple[str, int]]:
 def packet_text(item: Item) -> str:
   """One line: the packet with its fields, or why the words are none."""
   if item.packet is None:
-    shown = " ".join(f"{w:08x}" for w in item.words[:8])
-    return f"? {item.error}" + (f" [{shown}{' ...' if len(item.words) > 8 else ''}]" if shown else "")
-  return _shown(item).line
+    words = " ".join(f"{w:08x}" for w in item.words[:8])
+    return f"? {item.error}" + (f" [{words}{' ...' if len(item.words) > 8 else ''}]" if words else "")
+  return shown(item).line
 
 
 class Shown:
@@ -90,7 +118,17 @@ class Shown:
 
   def __init__(self, item: Item) -> None:
     self._item = item
+    self.class_id = item.class_id
+    self.sends = isinstance(item.packet, methods.Send)
     self.line, self.addresses = _line(item), tuple(_addresses(item.packet))
+    self._stands: dict[int, tuple[str, list[str]]] = {}
+
+  def stands(self, depth: int) -> tuple[str, list[str]]:
+    """Its line behind the address, and those below, of a packet so deep."""
+    if (found := self._stands.get(depth)) is None:
+      pad = "  " * depth
+      found = self._stands[depth] = f"  {pad}{self.line}", [f"{'':14}  {pad}  {line}" for line in self.below]
+    return found
 
   @functools.cached_property
   def below(self) -> list[str]:
@@ -105,9 +143,21 @@ class Shown:
 
 KEPT: Final = 1 << 14  # of these, and of names
 _SHOWN: dict[tuple[type, int, tuple[int, ...]], Shown] = {}  # packets come again
+_LATEST: dict[int, tuple[object, Shown]] = {}  # the same by a packet's identity: most come as the same object
 
 
-def _shown(item: Item) -> Shown:
+def shown(item: Item) -> Shown:
+  """What goes by an item's words."""
+  packet = item.packet
+  latest = _LATEST.get(id(packet))
+  if latest is not None and latest[0] is packet and latest[1].class_id == item.class_id: return latest[1]
+  if len(_LATEST) >= KEPT: _LATEST.clear()
+  found = _by_words(item)
+  _LATEST[id(packet)] = packet, found
+  return found
+
+
+def _by_words(item: Item) -> Shown:
   if not item.words: return Shown(item)  # none made it
   key = type(item.packet), item.class_id, item.words
   found = _SHOWN.get(key)
@@ -125,18 +175,9 @@ def _line(item: Item) -> str:
   return "NOP" if packet == methods.NOP and isinstance(packet, int) else str(packet)
 
 
-def launch_text(names: Names, launch: Launch) -> str:
-  """`kernel r_16_4, grid 4,1,1, block 32,1,1, arguments at ...`."""
-  code = names.at(launch.entry) or f"code at {launch.entry:#x}"
-  grid, block = (",".join(map(str, n)) for n in (launch.grid, launch.block))
-  where = f" ({name})" if launch.arguments and (name := names.at(launch.arguments)) else ""
-  arguments = f", arguments at {launch.arguments:#x}{where}" if launch.arguments else ""
-  return f"{code}, grid {grid}, block {block}{arguments}"
-
-
 def below(item: Item) -> list[str]:
   """Lines below a packet: registers that it sets, methods with their fields, a QMD's."""
-  return [] if item.packet is None else _shown(item).below
+  return [] if item.packet is None else shown(item).below
 
 
 def _below(item: Item) -> list[str]:
@@ -153,7 +194,7 @@ def _below(item: Item) -> list[str]:
 def known(names: Names, item: Item, launch: Launch | None) -> list[str]:
   """What is known of a packet's addresses, one text each."""
   found = [f"{field}: {name}" for field, value in addresses(item) if (name := names.at(value))]
-  return found if launch is None or isinstance(item.packet, StreamWork) else [launch_text(names, launch), *found]
+  return found if launch is None or isinstance(item.packet, StreamWork) else [names.launched(launch), *found]
 
 
 def lines(names: Names, follow: Follow, *, deep: bool = True,
@@ -162,19 +203,19 @@ def lines(names: Names, follow: Follow, *, deep: bool = True,
   `under` those that it has for a launch."""
   launches = {id(l.item): l for l in follow.launches}
   for item in follow.items:
-    pad, launch = "  " * item.depth if item.depth else "", launches.get(id(item))
-    if item.packet is None: text, more, told = packet_text(item), list[str](), known(names, item, launch)
-    else:
-      shown = _shown(item)
-      text, more = shown.line, shown.below if deep else []
-      plain = launch is None and not shown.addresses and not item.effects  # no address is in it
-      told = [] if plain else known(names, item, launch)
-      if item.error: told.append(item.error)
-    line = f"{item.address:#014x}  {pad}{text}"
-    yield f"{line}   ; {'; '.join(told)}" if told else line
-    for line in more: yield f"{'':14}  {pad}  {line}"
+    launch = launches.get(id(item)) if launches else None
+    if item.packet is None:
+      yield f"{item.address:#014x}  {'  ' * item.depth}{packet_text(item)}"
+      continue
+    one = shown(item)
+    text, more = one.stands(item.depth)
+    if launch is None and not item.error and not one.sends: told = names.told(one)
+    elif launch is None and not item.error and not item.effects: told = ""
+    else: told = "; ".join([*known(names, item, launch), *([item.error] if item.error else [])])
+    yield f"{item.address:#014x}{text}   ; {told}" if told else f"{item.address:#014x}{text}"
+    if deep: yield from more
     if under is not None and launch is not None:
-      for line in under(item, launch): yield f"{'':14}  {pad}  {line}".rstrip()
+      for line in under(item, launch): yield f"{'':14}  {'  ' * item.depth}  {line}".rstrip()
 
 
 def rows(names: Names, follow: Follow) -> Iterator[dict[str, Any]]:
@@ -183,7 +224,7 @@ def rows(names: Names, follow: Follow) -> Iterator[dict[str, Any]]:
   for item in follow.items:
     row: dict[str, Any] = {"address": item.address, "depth": item.depth, "words": list(item.words)}
     if item.error: row["error"] = item.error
-    if item.packet is not None: row |= _shown(item).row
+    if item.packet is not None: row |= shown(item).row
     if item.effects: row["effects"] = [str(e) for e in item.effects]
     if told := known(names, item, launches.get(id(item))): row["known"] = told
     yield row

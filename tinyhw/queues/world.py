@@ -8,19 +8,21 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from tinyhw.queues.effects import Effect
 from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Munmap, Note, Open, Seen, Waited
+from tinyhw.queues.plans import Known, Named
 
 Read = Callable[[int, int], bytes | None]
 """Bytes at a GPU address; None where they are not known."""
 Knows = Callable[[int], bool]
 """Whether the byte at a GPU address is known."""
 PAGE: Final = 4096
-_MOVES_NOTHING: Final = (Doorbell, Seen, Waited, Note)
+MOVES_NOTHING: Final = (Doorbell, Seen, Waited, Note)
+"""Events behind which all is where it was."""
 
 
 @dataclass(eq=False, slots=True)
@@ -106,19 +108,6 @@ class Fault:
   text: str
 
 
-@dataclass(slots=True)
-class Named:
-  """What a submission leads to and names: words behind its ring, effects and roots in the order of a `Follow`, launches
-  by (entry, argument bytes, 0 for nobody says). Two of one `plan` differ in nothing but words, roots with a size, the
-  values that are signalled, and `loose`, values that are roots without one."""
-  pieces: list[tuple[int, bytes]]
-  effects: list[Effect]
-  launches: list[tuple[int, int]]
-  roots: list[tuple[int, int]]
-  plan: object = None
-  loose: Sequence[int] = ()
-
-
 class Follow(Protocol):
   """A submission's packets, in the order in which an engine reads them; launches and addresses are noted on the way."""
   items: list[Item]
@@ -154,7 +143,7 @@ class World(ABC):
     self.used = 0  # bytes of the living
     self.version = 0  # of what is where: another one as soon as `find` may find something else
     self.faults: list[Fault] = []
-    self.naming: dict[int, str] = {}  # names of addresses (`listing.Names`), as long as nothing changes
+    self.naming: dict[object, str] = {}  # names of addresses and launches (`listing.Names`), while nothing changes
 
   # ---- memory
 
@@ -227,7 +216,7 @@ class World(ABC):
 
   def apply(self, event: Event, when: int) -> None:
     """Follow a call that succeeded; `when` is the event's number."""
-    if isinstance(event, _MOVES_NOTHING): return
+    if isinstance(event, MOVES_NOTHING): return
     if self.naming: self.naming.clear()
     match event:
       case Open(fd=fd, path=path, errno=0): self.files[fd] = path
@@ -308,7 +297,7 @@ class World(ABC):
     """All that a submission leads to; `queue.state` goes on. `knows` says of `read` what it would give, where that is
     cheaper."""
 
-  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named:
+  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named | Known:
     """What a submission names, as `follow` tells it, by the quickest way; `queue.state` goes on."""
     return named(self.follow(queue, ring, read))
 

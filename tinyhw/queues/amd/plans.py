@@ -1,86 +1,117 @@
-"""Plans (`queues.plans`) of PM4 in one piece: it sets registers, launches a kernel or none, signals. Holes are user
-data of the kernel, which says where its arguments are, and what RELEASE_MEM stores."""
+"""Plans (`queues.plans`) of PM4 and SDMA in one piece: registers, one kernel or none, copies, waits, signals. Holes are
+user data of the kernel, which says where its arguments are, and the values that are waited for and stored."""
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
-from tinyhw.queues.amd.stream import ARGUMENTS, USER_DATA, AmdFollow, AmdState, wide
+from tinyhw.autogen import sdma_v6 as sdma
+from tinyhw.queues.amd.stream import USER_DATA, AmdFollow, AmdState, wide
 from tinyhw.queues.effects import Does, Effect
-from tinyhw.queues.plans import Plans, holes, signalling
-from tinyhw.queues.world import Item, Named, named
+from tinyhw.queues.plans import Known, Named, Plan, Plans, holes
+from tinyhw.queues.world import Item, named
 from tinyhw.wire import pm4 as pm4_wire
 
-_DATA: Final = next(f.lo // 32 + 1 for f in pm4.RELEASE_MEM.FIELDS if f.name == "data")  # dwords from the header on
 _PROGRAM: Final = {gc.COMPUTE_PGM_LO.OFFSET, gc.COMPUTE_PGM_HI.OFFSET}
 _OF_LAUNCH: Final = {*USER_DATA, *_PROGRAM}
+_VALUES: Final = {pm4.WAIT_REG_MEM: "reference", pm4.RELEASE_MEM: "data", sdma.SDMA_PKT_FENCE: "data",
+                  sdma.SDMA_PKT_POLL_REGMEM: "value"}
+_VALUED: Final = {Does.WAIT, Does.SIGNAL, Does.STAMP}
+_CALLS: Final = (pm4.DISPATCH_INDIRECT, pm4.INDIRECT_BUFFER, sdma.SDMA_PKT_INDIRECT)
+
+
+def _place(cls: Any) -> tuple[int, bool]:
+  """Where a packet's value is in its words, and whether it has 64 bits. PM4's fields count from behind the header."""
+  lies = next(f for f in cls.FIELDS if f.name == _VALUES[cls])
+  return lies.lo // 32 + cls.__module__.endswith("pm4_gfx11"), lies.width > 32
+
+
+_PLACES: Final = {cls: _place(cls) for cls in _VALUES}
 
 
 @dataclass(slots=True, eq=False)
 class AmdPlan:
-  """Of a submission: registers with their values, those whose values are words at a position, and what it names. The
-  launch's own roots stand at `launch` among the others, -1 for none."""
+  """With where its holes are: registers with their values, those whose values are words at a position, and positions of
+  values, with their bits."""
+  registers: dict[int, int]
+  sent: list[tuple[int, int]]
+  values: list[tuple[int, int]]
+  loose: list[int]
+  plan: Plan
+
+  def known(self, raw: bytes, state: AmdState) -> Known:
+    """What words of this plan name. The queue's state goes on."""
+    words, registers = memoryview(raw).cast("I"), state.registers
+    registers.update(self.registers)
+    for register, at in self.sent: registers[register] = words[at]
+    return Known(self.plan, [], [(words[at] | words[at + 1] << 32 if mask >> 32 else words[at]) & mask
+                                 for at, mask in self.values],
+                 state.pairs() if self.plan.launches else [], [words[at] | words[at + 1] << 32 for at in self.loose])
+
+
+@dataclass(slots=True)
+class _Learnt:
+  """What is known of a submission packet by packet. The launch's own roots stand at `launch` among the others, -1 for
+  none; `loose` are (place among the roots, position), `values` (place among the effects, position, mask)."""
   registers: dict[int, int] = field(default_factory=dict)
   sent: list[tuple[int, int]] = field(default_factory=list)
   effects: list[Effect] = field(default_factory=list)
-  signals: list[tuple[int, int]] = field(default_factory=list)  # (place among the effects, position of 64 bits)
   roots: list[tuple[int, int]] = field(default_factory=list)
-  data: list[tuple[int, int]] = field(default_factory=list)  # (place among the roots, position of 64 bits)
+  values: list[tuple[int, int, int]] = field(default_factory=list)
+  loose: list[tuple[int, int]] = field(default_factory=list)
+  hidden: list[int] = field(default_factory=list)
   launch: int = -1
-
-  def named(self, raw: bytes, state: AmdState) -> Named:
-    """What words of this plan name. The queue's state goes on."""
-    words = memoryview(raw).cast("I")
-    state.registers.update(self.registers)
-    for register, at in self.sent: state.registers[register] = words[at]
-    effects, roots = self.effects.copy(), self.roots.copy()
-    for place, at in self.signals:
-      value = words[at] | words[at + 1] << 32
-      effects[place] = signalling(effects[place], value & (1 << 8 * effects[place].size) - 1)
-    loose = [words[at] | words[at + 1] << 32 for _, at in self.data]
-    for (place, _), value in zip(self.data, loose): roots[place] = value, 0
-    if self.launch < 0: return Named([], effects, [], roots, self, loose)
-    entry, users = state.entry(), state.user_data()
-    pairs = [(p, ARGUMENTS) for low, high in pairwise(users) if (p := low | high << 32) >> 16]
-    roots[self.launch:self.launch] = (entry, 0), *pairs
-    return Named([], effects, [(entry, 0)], roots, self, loose)
 
   def add(self, item: Item, at: int) -> bool:
     """Note the packet at a position. False where it is none for a plan."""
     packet: Any = item.packet
-    if packet is None or item.depth: return False
+    if packet is None or item.depth or isinstance(packet, _CALLS): return False
     first, self.effects = len(self.effects), self.effects + item.effects
-    registers = pm4_wire.registers(packet)
+    registers = pm4_wire.registers(packet) if type(packet).__module__.endswith("pm4_gfx11") else []
     if self.launch >= 0 and any(register in _OF_LAUNCH for register, _ in registers): return False
     body = at + len(item.words) - len(registers)
     for n, (register, value) in enumerate(registers):
       if register in USER_DATA: self.sent.append((register, body + n))
       else: self.registers[register] = value
-    if isinstance(packet, pm4.RELEASE_MEM):
-      self.signals += [(n, at + _DATA) for n, e in enumerate(self.effects[first:], first)
-                       if e.does in (Does.SIGNAL, Does.STAMP)]
-      self.data.append((len(self.roots) + [f.name for f, _ in packet.items() if f.width + f.shift > 32].index("data"),
-                        at + _DATA))
+    if type(packet) in _PLACES: self._valued(packet, first, at)
     self.roots += [(value, 0) for value in wide(packet)]
     if isinstance(packet, pm4.DISPATCH_DIRECT):
       if self.launch >= 0 or not self.registers.keys() >= _PROGRAM: return False
       self.launch = len(self.roots)
-    return not isinstance(packet, pm4.DISPATCH_INDIRECT)
+    return True
+
+  def _valued(self, packet: Any, first: int, at: int) -> None:
+    """Note where a packet's value is, which the effects from `first` on and its roots have."""
+    place, both = _PLACES[type(packet)]
+    most = 8 if both else 4
+    self.values += [(n, at + place, (1 << 8 * min(e.size, most)) - 1)
+                    for n, e in enumerate(self.effects[first:], first) if e.does in _VALUED]
+    self.hidden += range(at + place, at + place + 1 + both)
+    if both:
+      names = [f.name for f, _ in packet.items() if f.width + f.shift > 32]
+      self.loose.append((len(self.roots) + names.index(_VALUES[type(packet)]), at + place))
+
+  def plan(self, state: AmdState) -> AmdPlan:
+    """The plan; `state` is the queue's behind the submission."""
+    launches = [(state.entry(), 0)] if self.launch >= 0 else []
+    at = max(self.launch, 0)
+    roots = self.roots[:at] + launches + self.roots[at:]
+    plan = Plan(self.effects, [n for n, _, _ in self.values], launches, roots,
+                [n + (n >= at and bool(launches)) for n, _ in self.loose], at + len(launches))
+    return AmdPlan(self.registers, self.sent, [(at, mask) for _, at, mask in self.values],
+                   [at for _, at in self.loose], plan)
 
 
 def learn(plans: Plans[AmdPlan], raw: bytes, follow: AmdFollow) -> Named:
   """What a submission in one piece names, by the long way; its plan is kept, where one gives the same."""
-  found, plan, at = named(follow), AmdPlan(), 0
+  found, learnt, at = named(follow), _Learnt(), 0
   for item in follow.items:
-    if not plan.add(item, at): return found
+    if not learnt.add(item, at): return found
     at += len(item.words)
-  state = AmdState(dict(follow.state.registers))
+  state, plan = AmdState(dict(follow.state.registers)), learnt.plan(follow.state)
   if follow.pieces or 4 * at != len(raw): return found
-  again = replace(plan.named(raw, state), plan=None, loose=())
-  if again != found or state != follow.state: return found
-  hidden = [at for _, at in plan.sent] + [at + n for _, at in plan.data for n in (0, 1)]
-  plans.keep(raw, holes(hidden), plan)
+  if plan.known(raw, state).named() != found or state != follow.state: return found
+  plans.keep(raw, holes([at for _, at in plan.sent] + learnt.hidden), plan)
   return found

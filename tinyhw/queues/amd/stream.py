@@ -5,6 +5,7 @@ and its arguments.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -28,7 +29,8 @@ ARGUMENTS: Final = 4096  # bytes that are taken for arguments where nobody says 
 _USERS: Final = 16
 USER_DATA: Final = range(gc.COMPUTE_USER_DATA_0.OFFSET, gc.COMPUTE_USER_DATA_0.OFFSET + _USERS)
 _LEADS: Final = (pm4.INDIRECT_BUFFER, sdma.SDMA_PKT_INDIRECT, pm4.DISPATCH_DIRECT, pm4.DISPATCH_INDIRECT)
-_DIMENSIONS: Final = (gc.COMPUTE_NUM_THREAD_X, gc.COMPUTE_NUM_THREAD_Y, gc.COMPUTE_NUM_THREAD_Z)
+_DIMENSIONS: Final = tuple(r.OFFSET for r in (gc.COMPUTE_NUM_THREAD_X, gc.COMPUTE_NUM_THREAD_Y,
+                                              gc.COMPUTE_NUM_THREAD_Z))
 
 
 @dataclass(slots=True)
@@ -46,17 +48,27 @@ class AmdState:
     found = self.registers.get
     return [found(at, 0) for at in USER_DATA]
 
+  def pairs(self) -> list[tuple[int, int]]:
+    """(address, bytes) of what may be the arguments: user data of 64 bits."""
+    return [(low | high << 32, ARGUMENTS) for low, high in pairwise(self.user_data()) if high or low >> 16]
+
+
+@functools.cache
+def _wide(cls: Any) -> tuple[str, ...]:
+  return tuple(f.name for f in cls.FIELDS if f.width + f.shift > 32)
+
 
 def wide(packet: Packet) -> list[int]:
   """Values of more than 32 bits, which addresses are."""
-  return [value for f, value in packet.items() if f.width + f.shift > 32]
+  cls: Any = type(packet)
+  return [getattr(packet, name) for name in _wide(cls)]
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
   """What is known of a packet by its words alone."""
   packet: Packet
-  size: int
+  words: tuple[int, ...]
   effects: tuple[Effect, ...]
   roots: tuple[tuple[int, int], ...]
   registers: tuple[tuple[int, int], ...]
@@ -77,7 +89,7 @@ def meaning(kind: str, words: tuple[int, ...], at: int) -> Meaning:
   if (found := known.get(key)) is not None: return found
   roots = () if isinstance(packet, pm4.INDIRECT_BUFFER | sdma.SDMA_PKT_INDIRECT) else tuple(
     (value, 0) for value in wide(packet))
-  found = Meaning(packet, size, tuple(effects(packet)), roots,
+  found = Meaning(packet, key, tuple(effects(packet)), roots,
                   tuple(pm4_wire.registers(packet)) if kind == "pm4" else (), isinstance(packet, _LEADS))
   if len(known) >= KEPT: known.clear()
   known[key] = found
@@ -109,7 +121,8 @@ class AmdFollow:
     self._stream(places, words_of(raw), 0)
 
   def _stream(self, places: Sequence[tuple[int, int]], words: tuple[int, ...], depth: int) -> None:
-    at, end, kind, registers = 0, len(words), self.queue.kind, self.state.registers
+    at, end, queue, items, registers = 0, len(words), self.queue, self.items, self.state.registers
+    kind = queue.kind
     known = _MEANINGS["pm4"] if kind == "pm4" else {}
     first, size = places[0]
     while at < end:
@@ -119,10 +132,10 @@ class AmdFollow:
       except DecodeError as error:
         self.items.append(Item(where, words[at:], None, depth, str(error), self.queue))
         return
-      item = Item(where, words[at:at + found.size], found.packet, depth, "", self.queue, list(found.effects))
-      self.items.append(item)
-      self.roots += found.roots
-      at += found.size
+      item = Item(where, found.words, found.packet, depth, "", queue, [*found.effects])
+      items.append(item)
+      if found.roots: self.roots += found.roots
+      at += len(found.words)
       if found.registers: registers.update(found.registers)
       elif found.leads: self._led(item, found.packet, depth)
 
@@ -140,12 +153,12 @@ class AmdFollow:
 
   def _launch(self, item: Item, grid: tuple[int, int, int]) -> None:
     state, users = self.state, self.state.user_data()
-    block = tuple(state.registers.get(r.OFFSET, 0) & 0xFFFF for r in _DIMENSIONS)
-    pairs = [p for low, high in pairwise(users) if (p := low | high << 32) >> 16]
-    arguments = next((p for p in pairs if self._knows(p)), 0)
-    self.launches.append(Launch(item, state.entry(), arguments, 0, grid, (block[0], block[1], block[2]),
+    x, y, z = (state.registers.get(at, 0) & 0xFFFF for at in _DIMENSIONS)
+    pairs = state.pairs()
+    arguments = next((p for p, _ in pairs if self._knows(p)), 0)
+    self.launches.append(Launch(item, state.entry(), arguments, 0, grid, (x, y, z),
                                 users, {"registers": dict(state.registers)}))
-    self.roots += [(state.entry(), 0), *((p, ARGUMENTS) for p in pairs)]
+    self.roots += [(state.entry(), 0), *pairs]
 
   def _call(self, address: int, size: int, depth: int) -> None:
     raw = self._read(address, size)

@@ -8,8 +8,8 @@ from tinyhw.autogen import kfd
 from tinyhw.queues.amd.plans import AmdPlan, learn
 from tinyhw.queues.amd.stream import AmdFollow, AmdState
 from tinyhw.queues.events import Ioctl, Mmap, Munmap
-from tinyhw.queues.plans import Plans
-from tinyhw.queues.world import Allocation, Fault, Knows, Named, Queue, Read, World, named
+from tinyhw.queues.plans import Known, Named, Plans
+from tinyhw.queues.world import Allocation, Fault, Knows, Queue, Read, World, named
 from tinyhw.wire import kfd as calls
 from tinyhw.wire.aql import PACKET_BYTES
 
@@ -41,7 +41,7 @@ class AmdWorld(World):
     self._rung: dict[int, Queue] = {}
     self._events: dict[int, int] = {}  # the type of an event
     self._nodes: dict[int, int] = {}  # drm fd -> gpu_id
-    self._plans = Plans[AmdPlan]()
+    self._plans = {kind: Plans[AmdPlan]() for kind in ("pm4", "sdma")}
 
   def place(self, made: Allocation) -> int:
     gpus = list(dict.fromkeys(self._nodes.values()))
@@ -181,12 +181,13 @@ class AmdWorld(World):
   def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> AmdFollow:
     return AmdFollow(queue, ring, read, knows)
 
-  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named:
-    if queue.kind != "pm4" or len(ring) != 1 or queue.state is None: return named(AmdFollow(queue, ring, read))
+  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named | Known:
+    plans = self._plans.get(queue.kind)
+    if plans is None or len(ring) != 1 or queue.state is None: return named(AmdFollow(queue, ring, read))
     raw = ring[0][1]
-    plan = self._plans.find(raw)
-    if plan is not None: return plan.named(raw, queue.state)
-    return learn(self._plans, raw, AmdFollow(queue, ring, read))
+    plan = plans.find(raw)
+    if plan is not None: return plan.known(raw, queue.state)
+    return learn(plans, raw, AmdFollow(queue, ring, read))
 
 
 assert PACKET_BYTES == 1 << _SHIFT["aql"]

@@ -5,7 +5,7 @@
 The machine tells (`mock.cuda.watching` has what; nothing of it is imported). Work is on file before it can run. A
 kernel's accesses are looked at by an observer where other work that nothing orders with it uses the same memory: only
 there can a race be, and only there the reference interpreter runs it. Contents go by hashes, chunk by chunk, as in
-`queues.record`.
+`queues.record`. Work that the host knows to be over is forgotten: whatever comes is behind it.
 """
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from tinyhw.queues.cuda.stream import ARGUMENTS, PROGRAMS, timeline
 from tinyhw.queues.cuda.text import inner
 from tinyhw.queues.cuda.world import DEVICE, HOST
 from tinyhw.queues.events import Buffer, Call, Function, Note, Program, Ran, Seen, Stream, Waited, Work
-from tinyhw.queues.record import CHUNK, SMALL, Recorder
+from tinyhw.queues.looked import CHUNK, SMALL
+from tinyhw.queues.record import Recorder
 from tinyhw.queues.world import PAGE, Allocation
 
 VENDOR: Final = "cuda"
@@ -31,6 +32,7 @@ MOST: Final = 4096  # ranges of memory that a kernel accesses: of more nothing i
 READ, WRITTEN, ATOMIC = 1, 2, 3
 _COPY: Final = cuda.CU_GRAPH_NODE_TYPE_MEMCPY
 _ROOM: Final = 1 << 8  # between two kernels' entries
+_QUEUES: Final = 1 << 20  # queues that a capture has, at most: a number of work is which of its queue's, times these
 Clock = dict[int, int]
 """How far each queue has come."""
 
@@ -52,7 +54,14 @@ class Lane:
   """A queue of the capture: a stream, or a branch of graphs that are launched into it."""
   key: int
   name: str
-  tasks: list[int] = field(default_factory=list)  # numbers of its work
+  count: int = 0  # of its work
+  tasks: dict[int, Task] = field(default_factory=dict)  # by value, those that are not forgotten
+
+  def forget(self, known: int) -> None:
+    """Forget work up to a value, as far as it has ended."""
+    for value in list(self.tasks):
+      if value > known or self.tasks[value].doing is not None: break
+      del self.tasks[value]
 
 
 class CudaRecorder:
@@ -67,10 +76,10 @@ class CudaRecorder:
     self._lanes: dict[tuple[int, int], Lane] = {}  # by stream and branch
     self._streams: list[Any] = []  # so that no other has the identity of one of them
     self._all: dict[int, Lane] = {}  # by the queue's number
-    self._tasks: list[Task] = []
     self._users: dict[int, dict[int, list[int]]] = {}  # allocation -> queue -> values of its work that may touch it
+    self._gone: list[int] = []  # of these, which have work that may not be over
     self._host: Clock = {}  # what the host knows to be over
-    self._known: dict[tuple[int, int], bytes] = {}
+    self._known: dict[int, dict[int, bytes]] = {}  # by allocation and first byte
     self._functions: dict[Any, int] = {}
     self._texts: dict[str, bytes] = {}
 
@@ -100,6 +109,11 @@ class CudaRecorder:
                                        piece.context is not None or piece.gpu is not None else 0))
 
   def went(self, piece: Any) -> None:
+    made = self._world.find(piece.address)
+    if made is not None and made.address == piece.address:
+      self._known.pop(made.key, None)
+      self._gone.append(made.key)
+      self._forget_users()
     self._recorder.tell(VENDOR, Buffer(address=piece.address, size=piece.size, kind=HOST if piece.host else DEVICE,
                                        gpu=0, gone=True))
 
@@ -108,10 +122,10 @@ class CudaRecorder:
   def queued(self, stream: Any, what: str, doing: Any, after: list[int] | None, others: list[int]) -> int:
     behind = [*(self.tail(stream) if after is None else after), *others]
     lane = self._lane(stream, None if after is None else behind)
-    value, number = len(lane.tasks) + 1, len(self._tasks)
+    value = lane.count = lane.count + 1
     clock = dict(self._host)
-    for n in behind: _join(clock, self._tasks[n].clock)
-    direct = [[self._tasks[n].queue, self._tasks[n].value] for n in dict.fromkeys(behind)]
+    for n in behind: _join(clock, self._clock(n))
+    direct = [[n % _QUEUES, n // _QUEUES] for n in dict.fromkeys(behind)]
     clock[lane.key] = value
     stack = self._stack()
     event = Work(address=timeline(lane.key), value=value, nbytes=8, queue=lane.key, first=value - 1, last=value,
@@ -123,13 +137,21 @@ class CudaRecorder:
     if doing.launch is not None: self._kernel(event, doing.launch)
     uses = self._uses(event)
     event.touched = sorted(made.key for made in uses)
-    self._tasks.append(Task(lane.key, value, clock, doing, uses))
-    lane.tasks.append(number)
+    lane.tasks[value] = Task(lane.key, value, clock, doing, uses)
     for made in uses: self._used(made, lane.key, value)
     self._recorder.tell(VENDOR, event)
     self._recorder.submissions += 1
     self._recorder.flush()
-    return number
+    return value * _QUEUES + lane.key
+
+  def _task(self, number: int) -> Task:
+    """Work that has not ended."""
+    return self._all[number % _QUEUES].tasks[number // _QUEUES]
+
+  def _clock(self, number: int) -> Clock:
+    """What work comes after; of what is forgotten all that the host knows."""
+    task = self._all[number % _QUEUES].tasks.get(number // _QUEUES)
+    return self._host if task is None else task.clock
 
   def _used(self, made: Allocation, queue: int, value: int) -> None:
     values = self._users.setdefault(made.key, {}).setdefault(queue, [])
@@ -137,7 +159,8 @@ class CudaRecorder:
     if len(values) >= MOST: del values[:bisect_right(values, self._host.get(queue, 0))]  # what comes is behind these
 
   def tail(self, stream: Any) -> list[int]:
-    return self._lane(stream, None).tasks[-1:]
+    lane = self._lane(stream, None)
+    return [lane.count * _QUEUES + lane.key] if lane.count else []
 
   def _lane(self, stream: Any, behind: list[int] | None) -> Lane:
     """Where work is put: into its stream. A graph's, into that queue whose last work it comes after."""
@@ -152,9 +175,8 @@ class CudaRecorder:
         self._all[lane.key] = lane
         self._recorder.tell(VENDOR, Stream(queue=lane.key, name=lane.name, gpu=stream.context.gpu.index,
                                            handle=stream.handle))
-      if behind is None or not lane.tasks: return lane
-      last = self._tasks[lane.tasks[-1]]
-      if any(self._tasks[n].clock.get(last.queue, 0) >= last.value for n in behind): return lane
+      if behind is None or not lane.count: return lane
+      if any(self._clock(n).get(lane.key, 0) >= lane.count for n in behind): return lane
       branch += 1
 
   def _kernel(self, event: Work, launch: Any) -> None:
@@ -187,7 +209,7 @@ class CudaRecorder:
   # ---- what becomes of it
 
   def began(self, job: Any) -> Any:
-    task = self._tasks[job.number]
+    task = self._task(job.number)
     if task.doing.launch is None or not self._meets(task): return None
     task.seen = self._observe()
     return task.seen
@@ -199,12 +221,12 @@ class CudaRecorder:
         if queue == task.queue: continue
         n = bisect_right(values, task.clock.get(queue, 0))  # those before it are what it comes after
         if n == len(values): continue
-        other = self._tasks[self._all[queue].tasks[values[n] - 1]]
-        if other.clock.get(task.queue, 0) < task.value: return True
+        other = self._all[queue].tasks.get(values[n])
+        if other is None or other.clock.get(task.queue, 0) < task.value: return True  # one is over, this has not begun
     return False
 
   def ended(self, job: Any) -> None:
-    task = self._tasks[job.number]
+    task = self._task(job.number)
     if task.doing.launch is not None:
       accesses = self._accessed(task)
       memory = [row for made in task.uses for row in self._changed(made, 0, made.size, made.kind == HOST)]
@@ -231,31 +253,43 @@ class CudaRecorder:
     """Rows of the chunks whose contents are others than the last time."""
     view = self._view(made.address, made.size)
     if view is None: return []
-    step = PAGE if made.size <= SMALL else CHUNK
-    rows = []
+    step, known, rows = PAGE if made.size <= SMALL else CHUNK, self._known.setdefault(made.key, {}), []
     for at in range(first // step * step, min(first + size, made.size), step):
       chunk = view[at:at + step]
       name = content_hash(chunk)
-      if self._known.get((made.key, at)) == name: continue
-      self._known[made.key, at] = name
+      if known.get(at) == name: continue
+      known[at] = name
       if content: self._recorder.keep(chunk)
       rows.append([made.key, at, len(chunk), name])
     return rows
 
   def waited(self, jobs: Iterable[Any], met: bool, ns: int, context: Any) -> None:
     if ns: self._recorder.tell(VENDOR, Waited(met=met, ns=ns))
-    if met: self._saw([self._tasks[j.number] for j in jobs if j.number >= 0])
+    if met: self._saw([j.number for j in jobs if j.number >= 0])
     self._recorder.flush()
 
-  def _saw(self, tasks: list[Task]) -> None:
+  def _saw(self, numbers: list[int]) -> None:
     """The host knows that work is over, with all that it came after."""
-    told = [t for t in tasks if self._host.get(t.queue, 0) < t.value]
-    for task in told: _join(self._host, task.clock)
-    if told: self._recorder.tell(VENDOR, Seen(memory=[], signals=[[timeline(t.queue), 8, t.value] for t in told]))
+    told = [(queue, value) for n in numbers
+            if self._host.get(queue := n % _QUEUES, 0) < (value := n // _QUEUES)]
+    if not told: return
+    clocks = [self._all[queue].tasks[value].clock for queue, value in told]
+    for clock in clocks: _join(self._host, clock)
+    self._recorder.tell(VENDOR, Seen(memory=[], signals=[[timeline(queue), 8, value] for queue, value in told]))
+    for queue in {queue for clock in clocks for queue in clock}: self._all[queue].forget(self._host[queue])
+    self._forget_users()
+
+  def _forget_users(self) -> None:
+    """Forget who used memory that is gone, as soon as that is over."""
+    gone, self._gone = self._gone, []
+    for key in gone:
+      users = self._users.get(key, {}).items()
+      if any(values and values[-1] > self._host.get(queue, 0) for queue, values in users): self._gone.append(key)
+      else: self._users.pop(key, None)
 
   def failed(self, stream: Any, text: str) -> None:
     job = stream.at
-    task = self._tasks[job.number] if job is not None and job.number >= 0 else None
+    task = self._task(job.number) if job is not None and job.number >= 0 else None
     if task is not None and task.seen is not None:  # what it did until then
       self._recorder.tell(VENDOR, Ran(queue=task.queue, value=task.value, accesses=self._accessed(task)))
     self._recorder.tell(VENDOR, Note(kind="fault", text=f"{stream.name}: {text}"))

@@ -2,6 +2,7 @@
 class's methods, launches by their QMD."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, Final
@@ -17,38 +18,65 @@ _ACQUIRES: Final = {host.SEM_EXECUTE_OPERATION.ACQUIRE: "==", host.SEM_EXECUTE_O
                     host.SEM_EXECUTE_OPERATION.ACQ_NOR: "nor"}
 _LINES: Final = 1024
 _TIME_AT: Final = 8  # bytes from a semaphore to its timestamp
+KEPT: Final = 1 << 12  # words whose fields are kept
+IDLE: Final = Effect(Does.IDLE)
+_RELEASE: Final = Effect(Does.RELEASE, value=ALL_CACHES)
+_ADDRESS_LOW, _ADDRESS_HIGH, _PAYLOAD_LOW, _PAYLOAD_HIGH = (
+  (-1, m.OFFSET) for m in (host.SEM_ADDR_LO, host.SEM_ADDR_HI, host.SEM_PAYLOAD_LO, host.SEM_PAYLOAD_HI))
 
 Values = dict[tuple[int, int], int]
 """Method values by subchannel and byte address."""
 Effects = Iterator[Effect]
 
 
-def semaphore(values: Values, word: int) -> Effects:
-  """SEM_EXECUTE with the state of the other SEM methods."""
+@functools.lru_cache(KEPT)
+def _execute(word: int) -> tuple[str, int, str, bool, bool]:
+  """SEM_EXECUTE: how it compares where it acquires, bytes of its payload, how it changes what is there, whether it
+  waits until idle, and whether it stores the time."""
   p: Any = host.SEM_EXECUTE.decode(word)
-  def sent(method: Any) -> int: return values.get((-1, method.OFFSET), 0)
-  address = sent(host.SEM_ADDR_LO) & ~3 | (sent(host.SEM_ADDR_HI) & 0xFF) << 32
-  wide = p.PAYLOAD_SIZE == host.SEM_EXECUTE_PAYLOAD_SIZE._64BIT
-  value = sent(host.SEM_PAYLOAD_LO) | (sent(host.SEM_PAYLOAD_HI) << 32 if wide else 0)
-  size = 8 if wide else 4
-  if p.OPERATION in _ACQUIRES:
-    yield Effect(Does.WAIT, address, size, value, _ACQUIRES[p.OPERATION])
-    return
-  if p.RELEASE_WFI: yield Effect(Does.IDLE)
-  yield Effect(Does.RELEASE, value=ALL_CACHES)
   names = host.SEM_EXECUTE_REDUCTION._value2member_map_
   reduction = host.SEM_EXECUTE_REDUCTION(p.REDUCTION).name if p.REDUCTION in names else ""
-  how = reduction if p.OPERATION == host.SEM_EXECUTE_OPERATION.REDUCTION else ""
-  yield Effect(Does.SIGNAL, address, size, value, how)
-  if p.RELEASE_TIMESTAMP: yield Effect(Does.STAMP, address + _TIME_AT, 8)
+  return (_ACQUIRES.get(p.OPERATION, ""), 8 if p.PAYLOAD_SIZE == host.SEM_EXECUTE_PAYLOAD_SIZE._64BIT else 4,
+          reduction if p.OPERATION == host.SEM_EXECUTE_OPERATION.REDUCTION else "", bool(p.RELEASE_WFI),
+          bool(p.RELEASE_TIMESTAMP))
+
+
+def semaphore(values: Values, word: int) -> list[Effect]:
+  """SEM_EXECUTE with the state of the other SEM methods."""
+  acquires, size, how, waits, stamps = _execute(word)
+  sent = values.get
+  address = sent(_ADDRESS_LOW, 0) & ~3 | (sent(_ADDRESS_HIGH, 0) & 0xFF) << 32
+  value = sent(_PAYLOAD_LOW, 0)
+  if size == 8: value |= sent(_PAYLOAD_HIGH, 0) << 32
+  if acquires: return [Effect(Does.WAIT, address, size, value, acquires)]
+  found = [IDLE, _RELEASE, Effect(Does.SIGNAL, address, size, value, how)] if waits else \
+    [_RELEASE, Effect(Does.SIGNAL, address, size, value, how)]
+  if stamps: found.append(Effect(Does.STAMP, address + _TIME_AT, 8))
+  return found
+
+
+@functools.cache
+def _offsets(module: ModuleType) -> dict[str, int]:
+  """Where a copy class's methods are."""
+  return {name: getattr(module, name).OFFSET for name in (
+    "LINE_LENGTH_IN", "LINE_COUNT", "SET_REMAP_COMPONENTS", "OFFSET_IN_UPPER", "OFFSET_IN_LOWER", "PITCH_IN",
+    "OFFSET_OUT_UPPER", "OFFSET_OUT_LOWER", "PITCH_OUT", "SET_SEMAPHORE_PAYLOAD", "SET_SEMAPHORE_PAYLOAD_UPPER",
+    "SET_SEMAPHORE_A", "SET_SEMAPHORE_B") if hasattr(module, name)}
+
+
+@functools.lru_cache(KEPT)
+def _launched(module: ModuleType, word: int) -> Any:
+  """LAUNCH_DMA's fields."""
+  m: Any = module
+  return m.LAUNCH_DMA.decode(word)
 
 
 def copy(module: ModuleType, values: Values, channel: int, word: int) -> Effects:
   """LAUNCH_DMA of a copy class."""
   m: Any = module
-  p = m.LAUNCH_DMA.decode(word)
-  def sent(name: str) -> int: return values.get((channel, getattr(m, name).OFFSET), 0)
-  if p.DATA_TRANSFER_TYPE == m.LAUNCH_DMA_DATA_TRANSFER_TYPE.NON_PIPELINED: yield Effect(Does.IDLE)
+  p, offsets = _launched(module, word), _offsets(module)
+  def sent(name: str) -> int: return values.get((channel, offsets[name]), 0)
+  if p.DATA_TRANSFER_TYPE == m.LAUNCH_DMA_DATA_TRANSFER_TYPE.NON_PIPELINED: yield IDLE
   if p.DATA_TRANSFER_TYPE != m.LAUNCH_DMA_DATA_TRANSFER_TYPE.NONE:
     length, lines = sent("LINE_LENGTH_IN"), sent("LINE_COUNT") if p.MULTI_LINE_ENABLE else 1
     source, target = length, length

@@ -15,7 +15,7 @@ from typing import Final
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.core.layout import Packet
-from tinyhw.queues.effects import Does, Effect
+from tinyhw.queues.effects import Effect
 from tinyhw.queues.nv import effects
 from tinyhw.queues.world import Item, Launch, Queue, Read
 from tinyhw.wire import gpfifo, methods, qmd
@@ -37,12 +37,16 @@ class NvState:
   classes: list[int] = field(default_factory=list)
   bound: dict[int, int] = field(default_factory=dict)
   inline: dict[int, tuple[int, list[int]]] = field(default_factory=dict)  # (first dword, words) of QMDs sent inline
+  _fitting: dict[tuple[int, int], int] = field(default_factory=dict, compare=False, repr=False)
 
   def class_of(self, subchannel: int) -> int:
     """The class behind a subchannel, 0 where none is known."""
-    if subchannel in self.bound: return self.bound[subchannel]
-    fitting = [c for c in self.classes if (c & 0xFF == _COPY_CLASS) == (subchannel == 4)] or self.classes
-    return fitting[0] if fitting else 0
+    if (bound := self.bound.get(subchannel)) is not None: return bound
+    key = subchannel, len(self.classes)  # which only grow
+    if (found := self._fitting.get(key)) is None:
+      fitting = [c for c in self.classes if (c & 0xFF == _COPY_CLASS) == (subchannel == 4)] or self.classes
+      found = self._fitting[key] = fitting[0] if fitting else 0
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,30 +72,36 @@ class Described:
   behind: tuple[int, ...]  # QMDs that it has run behind itself
 
 
+@dataclass(slots=True)
+class Words:
+  """What is known of words of a pushbuffer: what they send, and what that means to classes."""
+  sent: methods.Send | methods.Control
+  own: tuple[int, ...]
+  meanings: dict[int, Sent | None] = field(default_factory=dict)
+
+
 KEPT: Final = 1 << 14  # of each: memos of pure functions, since a driver's words come again
-_WORDS: dict[tuple[int, ...], methods.Send | methods.Control] = {}
-_SENT: dict[tuple[int, tuple[int, ...]], Sent | None] = {}
+_WORDS: dict[tuple[int, ...], Words] = {}
 _DESCRIBED: dict[tuple[int, bytes], Described] = {}
 
 
-def decoded(words: tuple[int, ...], at: int) -> tuple[methods.Send | methods.Control, tuple[int, ...]]:
-  """What stands at an index, and its words. Raises DecodeError."""
+def decoded(words: tuple[int, ...], at: int) -> Words:
+  """What stands at an index. Raises DecodeError."""
   own = words[at:at + methods.size_of(words[at])]
   found = _WORDS.get(own)
   if found is None:
-    found, size = methods.decode(words, at)
+    sent, size = methods.decode(words, at)
     if len(_WORDS) >= KEPT: _WORDS.clear()
-    _WORDS[own[:size]] = found
-  return found, own
+    found = _WORDS[own[:size]] = Words(sent, own[:size])
+  return found
 
 
-def meaning(class_id: int, words: tuple[int, ...], sent: methods.Send) -> Sent | None:
-  """Of a header's words. None where it depends on more: where it binds a class, or the class is not declared."""
-  key = class_id, words
-  if key not in _SENT:
-    if len(_SENT) >= KEPT: _SENT.clear()
-    _SENT[key] = _meaning(class_id, sent)
-  return _SENT[key]
+def meaning(class_id: int, words: Words) -> Sent | None:
+  """Of a header and its data. None where it depends on more: where it binds a class, or the class is not declared."""
+  if class_id not in words.meanings:
+    assert isinstance(words.sent, methods.Send)
+    words.meanings[class_id] = _meaning(class_id, words.sent)
+  return words.meanings[class_id]
 
 
 def _meaning(class_id: int, sent: methods.Send) -> Sent | None:
@@ -168,7 +178,7 @@ class NvFollow:
 
   def _entry(self, address: int, value: int) -> None:
     words = value & 0xFFFFFFFF, value >> 32
-    try: entry = gpfifo.decode(value)
+    try: entry = gpfifo.Segment(*piece) if (piece := gpfifo.piece(value)) else gpfifo.decode(value)
     except DecodeError as error:
       self.items.append(Item(address, words, None, 0, str(error), self.queue))
       return
@@ -186,20 +196,21 @@ class NvFollow:
 
   def words(self, address: int, words: tuple[int, ...], depth: int = 1) -> None:
     """Go through the words of a pushbuffer."""
-    at = 0
-    while at < len(words):
-      try: sent, own = decoded(words, at)
+    at, end, items, state = 0, len(words), self.items, self.state
+    while at < end:
+      try: known = decoded(words, at)
       except DecodeError as error:
-        self.items.append(Item(address + 4 * at, words[at:], None, depth, str(error), self.queue))
+        items.append(Item(address + 4 * at, words[at:], None, depth, str(error), self.queue))
         return
-      item = Item(address + 4 * at, own, sent, depth, queue=self.queue)
-      self.items.append(item)
+      sent = known.sent
+      item = Item(address + 4 * at, known.own, sent, depth, "", self.queue)
+      items.append(item)
       if isinstance(sent, methods.Send):
-        class_id = item.class_id = self.state.class_of(sent.subchannel)
-        known = meaning(class_id, own, sent)
-        if known is None: self._sent(item, sent)
-        else: self._known(item, known, sent.subchannel)
-      at += len(own)
+        class_id = item.class_id = state.class_of(sent.subchannel)
+        does = meaning(class_id, known)
+        if does is None: self._sent(item, sent)
+        else: self._known(item, does, sent.subchannel)
+      at += len(known.own)
 
   # ---- methods
 
@@ -209,7 +220,7 @@ class NvFollow:
     for before, module, name, value in known.steps:
       values.update(before)
       self._does(item, module, name, channel, value)
-    values.update(known.leaves)
+    if known.leaves: values.update(known.leaves)
 
   def _sent(self, item: Item, sent: methods.Send) -> None:
     state, channel = self.state, sent.subchannel
@@ -238,18 +249,23 @@ class NvFollow:
         if effect.address: self.roots.append((effect.address, 0))
     except (DecodeError, Unsupported) as error: item.error = str(error)
 
+  def _hosts(self, item: Item, name: str, value: int) -> None:
+    """What a method of the host engine does."""
+    try: found = effects.semaphore(self.state.values, value) if name == "SEM_EXECUTE" else [effects.IDLE]
+    except DecodeError as error: item.error = str(error)
+    else: self._note(item, found)
+
   def value(self, module: ModuleType, channel: int, name: str) -> int:
     """What a method was sent last."""
     return self.state.values.get((channel, getattr(module, name).OFFSET), 0)
 
   def _does(self, item: Item, module: ModuleType | None, name: str, channel: int, value: int) -> None:
     """What a method of `_DOES` does, or one of the host engine's, which have no module."""
-    if module is None:
-      self._note(item, effects.semaphore(self.state.values, value) if name == "SEM_EXECUTE" else [Effect(Does.IDLE)])
-    elif name == "LAUNCH_DMA" and module.CLASS & 0xFF == _COPY_CLASS:
+    if module is None: self._hosts(item, name, value)
+    elif name == "LAUNCH_DMA" and copies(module):
       self._note(item, effects.copy(module, self.state.values, channel, value))
     elif name == "LAUNCH_DMA": self._note(item, effects.inline(module, self.state.values, channel))
-    elif name in FORGETS: self._note(item, _forgets(module, name, value))
+    elif name in FORGETS: self._note(item, forgets(module, name, value))
     elif name == "SEND_PCAS_A": self._launch(item, module, value << 8, None)
     elif name == "SET_INLINE_QMD_ADDRESS_B":
       self.state.inline[channel] = self.value(module, channel, "SET_INLINE_QMD_ADDRESS_A") << 40 | value << 8, []
@@ -284,7 +300,12 @@ class NvFollow:
       self._launch(inner, module, behind, None)
 
 
-def _forgets(module: ModuleType, name: str, value: int) -> Iterator[Effect]:
+def copies(module: ModuleType) -> bool:
+  """Whether a class is a copy engine's."""
+  return bool(module.CLASS & 0xFF == _COPY_CLASS)
+
+
+def forgets(module: ModuleType, name: str, value: int) -> Iterator[Effect]:
   """What INVALIDATE_SHADER_CACHES and its like do. Raises DecodeError when it is gone through."""
   yield from effects.forget(getattr(module, name).decode(value), FORGETS[name])
 

@@ -10,7 +10,8 @@ from tinyhw.autogen.nv_rm_chips import RESOURCES
 from tinyhw.queues.events import Ioctl, Mmap, Munmap
 from tinyhw.queues.nv.plans import NvPlans
 from tinyhw.queues.nv.stream import NvFollow, NvState
-from tinyhw.queues.world import Allocation, Fault, Knows, Named, Queue, Read, World
+from tinyhw.queues.plans import Known, Named
+from tinyhw.queues.world import Allocation, Fault, Knows, Queue, Read, World
 from tinyhw.wire import gpfifo, methods, rm
 
 _MEMORY: Final = {nv_rm_alloc.NV01_MEMORY_SYSTEM: "SYSTEM", nv_rm_alloc.NV01_MEMORY_LOCAL_USER: "VIDMEM",
@@ -239,8 +240,8 @@ class NvWorld(World):
   def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> NvFollow:
     return NvFollow(queue, ring, read)
 
-  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named:
-    known = self._plans.named(queue.state, ring, read)
+  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named | Known:
+    known = self._plans.known(queue.state, ring, read)
     return known or self._plans.learn(queue.state, ring, read, NvFollow(queue, ring, read))
 
 
