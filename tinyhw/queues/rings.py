@@ -21,8 +21,9 @@ from tinyhw.core.errors import Error
 from tinyhw.queues.container import content_hash
 from tinyhw.queues.effects import Does
 from tinyhw.queues.events import Doorbell
+from tinyhw.queues.plans import Named
 from tinyhw.queues.record import Recorder
-from tinyhw.queues.world import PAGE, Allocation, Named, Queue, World
+from tinyhw.queues.world import PAGE, Allocation, Queue, World
 from tinyhw.wire import aql, gpfifo
 
 KEPT: Final = 1 << 20  # bytes of an allocation that is kept as a whole where a submission names it
@@ -142,7 +143,9 @@ class Rings:
       raw = self._bytes(world, at, size)
       if raw is not None and world.find(at) is None: pieces.setdefault(at, raw)  # it has no place among the memory
       return raw
-    try: found = world.submits(queue, ring, read)
+    try:
+      submitted = world.submits(queue, ring, read)
+      found = submitted if isinstance(submitted, Named) else submitted.named()
     except Error as error:  # the program goes on, whatever it has written
       self._tell(f"{queue}: a submission is not followed: {str(error).partition(chr(10))[0]}")
       found = Named([], [], [], [])
