@@ -36,8 +36,8 @@ TOKENS: Final = BARRIERS + layout.BARRIERS * TOKEN
 MAP: Final = TOKENS + (MBARRIERS + 1) * TOKEN
 
 USE, BEGIN, TOLD, INVALID = range(4)  # what an mbarrier's token is wanted for; TOLD: copies tell it, whoever may use it
-# in the lower byte of who wrote: here is an mbarrier; atomics came behind it; an mbarrier was here, and nothing else, or,
-# of global memory, nobody else may store the same
+# in the lower byte of who wrote: here is an mbarrier; atomics came behind it; an mbarrier was here, and nothing else,
+# or, of global memory, nobody else may store the same
 MBARRIER, ATOMIC, GONE = 1 << 7, 1 << 6, 1 << 5
 WHO: Final = ~(MBARRIER | ATOMIC | GONE)
 
