@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, WatchdogExpired
+from tinyhw.emulator.deadlock import Look
 from tinyhw.emulator.jit.refusal import OWN
-from tinyhw.emulator.standstill import Look
 from tinyhw.emulator.values.ops import Ops
 
 if TYPE_CHECKING:

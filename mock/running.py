@@ -24,8 +24,8 @@ from weakref import WeakSet
 
 from tinyhw.core.errors import Error, MachineFault, Unsupported
 from tinyhw.core.locks import FairLock
-from tinyhw.core.patience import HELD, Agreed
 from tinyhw.core.table import Ignored
+from tinyhw.core.timeout import HELD, Agreed
 from tinyhw.core.trace import Clock, Trace
 from tinyhw.mock.draws import HOST, Draws
 from tinyhw.mock.injected import Fault, Injected

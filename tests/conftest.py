@@ -136,7 +136,7 @@ def build(body: str, cpu: str = "gfx1100", version: int = 500, attributes: str =
 def emulator_of_its_own() -> Iterator[None]:
   """What the environment says of EMU counts from when it is first used until it is closed: no test has another's."""
   yield
-  if (module := sys.modules.get("tinyhw.device")) is not None:
+  if (module := sys.modules.get("tinyhw.devices.registry")) is not None:
     for device in module.Device.opened:
       if device.name.startswith("EMU"): device.close()
 

@@ -26,7 +26,7 @@ def test_an_end_is_told(code: str, words: list[str], fresh: bool) -> None:
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_good_end_is_its_output(fresh: bool) -> None:
   """A forked process has what the tests need imported."""
-  code = "import sys; print(7, 'tinyhw.mock.machine' in sys.modules)"
+  code = "import sys; print(7, 'tinyhw.mock.amd.machine' in sys.modules)"
   assert apart.well(apart.run(["-c", code], {}, fresh=fresh)) == f"7 {not fresh}\n"
 
 
@@ -35,7 +35,7 @@ def test_a_process_ends_as_ever(fresh: bool) -> None:
   """Also one that is forked: threads, then what is asked for at the end, while modules are there, then objects."""
   code = """
 import atexit, sys, threading
-from tinyhw.mock import machine
+from tinyhw.mock.amd import machine
 class Object:
   def __del__(self): print("objects", flush=True)
 kept = Object()

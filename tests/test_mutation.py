@@ -220,10 +220,10 @@ def test_lines_that_no_test_executes() -> None:
 
 def test_who_names_a_table_is_asked_first() -> None:
   """Of all tests that load it: also who names what is made of it, however long it takes."""
-  known, file = Map(), "tests/emulator/test_ptx_limits.py::"
+  known, file = Map(), "tests/emulator/ptx/test_limits.py::"
   for name, seconds in (("answers_are_opencls", 0.01), ("tables_of_matrices", 4.0), ("targets_that_there_are", 5.0)):
     known.tests[f"{file}test_{name}"] = Traced(seconds, True)
-  quoting = "tests/emulator/test_ptx_registers.py::test_values"
+  quoting = "tests/emulator/ptx/test_registers.py::test_values"
   known.tests[quoting] = Traced(3.0, True)
   chooser = Chooser("ptx", known, 9.5)
   row = next(p for p in places("ptx") if p.mutant.source.startswith('"%lanemask_gt"'))

@@ -18,7 +18,7 @@ def test_tests_of_a_room_lie_in_its_folder_or_are_named_after_it_or_name_it() ->
   assert {"drive/nv/test_card.py", "drive/test_kfd.py"} < set(_names("tinyhw/drive"))
   named = sorted(path.name for path in (room.TESTS / "emulator").glob("test_ptx*.py"))
   assert _names("emulator/ptx") == [f"emulator/{name}" for name in named]
-  assert "emulator/test_ptx_check.py" in _names("emulator/check/ptx")
+  assert "tests/emulator/check/ptx/test_check.py" in _names("emulator/check/ptx")
   assert {"emulator/test_mutants.py", "test_mutation.py"} <= set(_names("tools/mutate"))  # they import it
   assert _names("tensor") and all(name.startswith("tensor/") for name in _names("tensor"))
 

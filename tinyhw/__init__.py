@@ -36,43 +36,43 @@ if TYPE_CHECKING:
   from tinyhw.core.errors import ValueLost as ValueLost
   from tinyhw.core.errors import WaitTimeout as WaitTimeout
   from tinyhw.core.errors import WatchdogExpired as WatchdogExpired
-  from tinyhw.core.patience import Stopped as Stopped
-  from tinyhw.debugger import captures as captures
-  from tinyhw.debugger import debug as debug
-  from tinyhw.debugger import report as report
-  from tinyhw.debugger import reports as reports
-  from tinyhw.device import Device as Device
-  from tinyhw.emulator.both import EnginesDiffer as EnginesDiffer
+  from tinyhw.core.timeout import Stopped as Stopped
+  from tinyhw.devices.registry import Device as Device
+  from tinyhw.emulator.engines.both import EnginesDiffer as EnginesDiffer
   from tinyhw.emulator.jit.refusal import CompilerFailed as CompilerFailed
   from tinyhw.emulator.jit.refusal import NotCompiled as NotCompiled
   from tinyhw.emulator.jit.refusal import TranslatorFailed as TranslatorFailed
-  from tinyhw.engine.jit import TinyJit as TinyJit
   from tinyhw.ir.dtype import dtypes as dtypes
   from tinyhw.ir.spec import SpecError as SpecError
   from tinyhw.isa.ptx.lexer import PtxSyntaxError as PtxSyntaxError
-  from tinyhw.launcher import launch as launch
-  from tinyhw.mock.nv.faults import ChannelFault as ChannelFault
+  from tinyhw.jit.jit import TinyJit as TinyJit
+  from tinyhw.kernels.debug import captures as captures
+  from tinyhw.kernels.debug import debug as debug
+  from tinyhw.kernels.debug import report as report
+  from tinyhw.kernels.debug import reports as reports
+  from tinyhw.kernels.launch import launch as launch
+  from tinyhw.kernels.textures import Surface as Surface
+  from tinyhw.kernels.textures import Texture as Texture
+  from tinyhw.mock.nv.chip.faults import ChannelFault as ChannelFault
   from tinyhw.queues.diff import StreamsDiffer as StreamsDiffer
-  from tinyhw.tensor import Tensor as Tensor
-  from tinyhw.textures import Surface as Surface
-  from tinyhw.textures import Texture as Texture
-  from tinyhw.variable import Variable as Variable
+  from tinyhw.tensor.tensor import Tensor as Tensor
+  from tinyhw.tensor.variable import Variable as Variable
 
 __version__ = "0.1.0"
-_HANDLES = {"Tensor": "tinyhw.tensor", "dtypes": "tinyhw.ir.dtype", "Device": "tinyhw.device",
-            "Variable": "tinyhw.variable", "TinyJit": "tinyhw.engine.jit", "launch": "tinyhw.launcher",
-            "debug": "tinyhw.debugger", "report": "tinyhw.debugger",
-            "Texture": "tinyhw.textures", "Surface": "tinyhw.textures",
-            "reports": "tinyhw.debugger", "captures": "tinyhw.debugger"}
+_HANDLES = {"Tensor": "tinyhw.tensor.tensor", "dtypes": "tinyhw.ir.dtype", "Device": "tinyhw.devices.registry",
+            "Variable": "tinyhw.tensor.variable", "TinyJit": "tinyhw.jit.jit", "launch": "tinyhw.kernels.launch",
+            "debug": "tinyhw.kernels.debug", "report": "tinyhw.kernels.debug",
+            "Texture": "tinyhw.kernels.textures", "Surface": "tinyhw.kernels.textures",
+            "reports": "tinyhw.kernels.debug", "captures": "tinyhw.kernels.debug"}
 _HANDLES |= dict.fromkeys((
   "Error", "LayoutError", "EncodeError", "DecodeError", "Unsupported", "InvalidArgument", "InvalidShape",
   "InvalidIndex", "InvalidType", "InvalidIndexType", "UnknownType", "InvalidMode", "InvalidNumber", "MissingFile",
   "MissingTool", "DriverError",
   "DeviceError", "ValueLost", "OutOfMemory", "WaitTimeout", "MachineFault", "PageFault", "WatchdogExpired", "Deadlock",
   "Interrupted", "HazardFound", "LDSWarning"), "tinyhw.core.errors")
-_HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.patience", "EnginesDiffer": "tinyhw.emulator.both",
+_HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.timeout", "EnginesDiffer": "tinyhw.emulator.engines.both",
              "NotCompiled": "tinyhw.emulator.jit.refusal", "CompilerFailed": "tinyhw.emulator.jit.refusal",
-             "PtxSyntaxError": "tinyhw.isa.ptx.lexer", "ChannelFault": "tinyhw.mock.nv.faults",
+             "PtxSyntaxError": "tinyhw.isa.ptx.lexer", "ChannelFault": "tinyhw.mock.nv.chip.faults",
              "StreamsDiffer": "tinyhw.queues.diff", "TranslatorFailed": "tinyhw.emulator.jit.refusal"}
 __all__ = [*_HANDLES, "nn"]
 

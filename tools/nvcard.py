@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tinyhw.core.errors import Error, MachineFault, PageFault
-from tinyhw.device import Device, mock_cards
+from tinyhw.devices.registry import Device, mock_cards
 from tinyhw.drive.base import Launch
 from tinyhw.drive.nv.device import NVRuntime
 from tinyhw.drive.nv.rm import Rm
@@ -139,7 +139,7 @@ class Check:
 
   def kernel(self) -> str:
     """A launch, and its time on the card's clock."""
-    from tinyhw.assemble import Assembler
+    from tinyhw.devices.assemble import Assembler
     runtime = self._opened
     assemble = Assembler(runtime.arch, mock_cards() is None)
     text = KERNEL.format(arch=runtime.arch.name, version="9.0" if runtime.arch.sm >= 100 else "8.0")

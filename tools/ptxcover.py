@@ -24,7 +24,7 @@ from typing import Final
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.ptx import bind
 from tinyhw.emulator.ptx.control import FLOW
-from tinyhw.emulator.ptx.launch import BINDERS
+from tinyhw.emulator.ptx.launch.grid import BINDERS
 from tinyhw.emulator.ptx.meanings.registry import find as meaning_of
 from tinyhw.isa.ptx import forms
 

@@ -36,9 +36,9 @@ import numpy as np
 import tinyhw
 from tinyhw.core.ending import end
 from tinyhw.core.errors import DeviceError, WaitTimeout
-from tinyhw.device import Device
+from tinyhw.devices.registry import Device
 from tinyhw.drive.base import Allocation
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 from tinyhw.tools.fuzz.threads import KERNEL, PTX, code_object
 
 CARDS: Final = {"AMD": "gfx1100", "NV": "sm_90", "CUDA": "sm_90"}

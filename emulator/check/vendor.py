@@ -12,7 +12,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amdgcn.launch import Workgroups
   from tinyhw.emulator.check.checker import Checker
   from tinyhw.emulator.check.part import Part
-  from tinyhw.emulator.ptx.launch import Grid
+  from tinyhw.emulator.ptx.launch.grid import Grid
   from tinyhw.emulator.simt import Stats
 
 

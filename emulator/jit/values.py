@@ -2,7 +2,7 @@
 
 A `Value` is an operand of LLVM IR with a NumPy dtype: one scalar for the wave, or a vector with an element a lane. Its
 operators emit instructions into an `Emitter`. Results are those of the reference bit for bit, except which NaN comes
-out of an operation that has several to choose from (`emulator.both`).
+out of an operation that has several to choose from (`emulator.engines.both`).
 """
 from __future__ import annotations
 

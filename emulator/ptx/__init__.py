@@ -4,8 +4,8 @@
 holds warps at one PC, `launch` starts them and `engines` chooses what runs them; `meanings` says what instructions
 compute, over `amdgcn.values.Ops`.
 """
-from tinyhw.emulator.ptx.engines import dispatch
-from tinyhw.emulator.ptx.launch import Dispatch
-from tinyhw.emulator.ptx.link import Linked
+from tinyhw.emulator.engines.ptx import dispatch
+from tinyhw.emulator.ptx.launch.grid import Dispatch
+from tinyhw.emulator.ptx.module.link import Linked
 
 __all__ = ["Dispatch", "Linked", "dispatch"]

@@ -11,12 +11,12 @@ import numpy as np
 from tinyhw.core.environment import digits
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.emulator.ptx import operands
-from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
 from tinyhw.emulator.ptx.meanings import convert, directed
 from tinyhw.emulator.ptx.meanings.registry import Meaning, find
-from tinyhw.emulator.ptx.memory import RANK
-from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.ptx.memory.spaces import RANK
+from tinyhw.emulator.ptx.module.flow import where
+from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.emulator.simt import Group
 from tinyhw.emulator.values.ops import Ops
 from tinyhw.emulator.values.rounding import Directed, DirectedOps

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, MachineFault, Unsupported
-from tinyhw.emulator.ptx import bind, builtin, cluster, flow, mbarrier, memory, operands, overlap, tcgen05, wgmma
+from tinyhw.emulator.ptx import bind, operands
 from tinyhw.emulator.ptx.group import LANES, Arrive, Diverge, Frame, Meet, Onward, Warps, lanes_of
-from tinyhw.emulator.ptx.scope import Line, Place, Register
+from tinyhw.emulator.ptx.launch import cluster, overlap
+from tinyhw.emulator.ptx.memory import mbarrier, spaces
+from tinyhw.emulator.ptx.module import builtin, flow
+from tinyhw.emulator.ptx.module.scope import Line, Place, Register
+from tinyhw.emulator.ptx.tensorcore import tcgen05, wgmma
 from tinyhw.emulator.simt import End, Yield
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.model import Arguments, Instruction, Name, Operand
@@ -104,7 +108,7 @@ def _brx(code: Code, line: Line) -> Ender:
     found = np.unique(index[lanes]).tolist()
     if found[-1] >= len(ways):
       raise MachineFault(f"brx.idx with index {found[-1]}, of {len(ways)} targets",
-                         lane=memory.lane_of(group, index == found[-1]))
+                         lane=spaces.lane_of(group, index == found[-1]))
     if len(found) == 1: return ways[found[0]]
     return Diverge([(ways[k], index == k) for k in found])
   return end
@@ -170,7 +174,7 @@ def _barrier(code: Code, line: Line, after: int) -> Ender:
       if not np.any(bad): continue
       rows = np.broadcast_to(bad, group.size)  # one for each warp
       raise MachineFault(text.format(int(np.broadcast_to(values, group.size)[rows.argmax()])),
-                         lane=memory.lane_of(group, rows[:, None]))
+                         lane=spaces.lane_of(group, rows[:, None]))
     if write is None: return Arrive(after, at, count, waits)
     return Arrive(after, at, count, True, voter(group), finish)
   return end
@@ -254,7 +258,7 @@ class Calling:
 
   def reserve(self, group: Warps) -> None:
     """Raises MachineFault where the stack has no room for it."""
-    memory.reserve(group, self.base(group) + self.callee.frame)
+    spaces.reserve(group, self.base(group) + self.callee.frame)
 
   def enter(self, group: Warps) -> int:
     """Go into the function: its PC."""
@@ -285,12 +289,12 @@ def _move(code: Code, line: Line, given: Operand, place: Place, callee: Any) -> 
     return to_register
   if isinstance(own, Place):
     def copy(group: Warps, base: int, new: list[Value]) -> None:
-      memory.copy_local(group, group.base + own.offset, base + place.offset, place.size)
+      spaces.copy_local(group, group.base + own.offset, base + place.offset, place.size)
     return copy
   value = operands.reader(code, line, given, type_)
 
   def to_memory(group: Warps, base: int, new: list[Value]) -> None:
-    memory.put_local(group, np.uint64(base + place.offset), value(group))
+    spaces.put_local(group, np.uint64(base + place.offset), value(group))
   return to_memory
 
 
@@ -303,12 +307,12 @@ def _back(code: Code, line: Line, taken: Operand, place: Place, callee: Any) -> 
     return lambda group, base, registers: write(group, registers[number])
   if isinstance(own, Place):
     def copy(group: Warps, base: int, registers: list[Value]) -> None:
-      memory.copy_local(group, base + place.offset, group.base + own.offset, place.size)
+      spaces.copy_local(group, base + place.offset, group.base + own.offset, place.size)
     return copy
   write = operands.writer(code, line, taken, type_)
 
   def from_memory(group: Warps, base: int, registers: list[Value]) -> None:
-    write(group, memory.get_local(group, np.uint64(base + place.offset), place.size).view(operands.dtype_of(type_)))
+    write(group, spaces.get_local(group, np.uint64(base + place.offset), place.size).view(operands.dtype_of(type_)))
   return from_memory
 
 
@@ -322,7 +326,7 @@ def _indirect(code: Code, line: Line, target: Operand, after: int) -> Ender:
     if known is None:
       name = next((name for name, pc in code.program.functions.items() if pc == address), None)
       if name is None:
-        raise MachineFault(f"a call of {address:#x}, where no function is", address=address, lane=memory.lane_of(group))
+        raise MachineFault(f"a call of {address:#x}, where no function is", address=address, lane=spaces.lane_of(group))
       known = kept[address] = Calling(code, line, name, after)
     return known
 

@@ -11,9 +11,9 @@ import numpy as np
 from tinyhw.core.environment import digits
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.emulator.ptx import special
-from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
-from tinyhw.emulator.ptx.scope import Line, Place, Range, Register
+from tinyhw.emulator.ptx.module.flow import where
+from tinyhw.emulator.ptx.module.scope import Line, Place, Range, Register
 from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.model import Float, Function, Int, Name, Not, Operand, OperandPart, Pair, Sum, Vector
 

@@ -13,11 +13,12 @@ import numpy as np
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, Unsupported
 from tinyhw.core.lazy import cached_property
-from tinyhw.emulator.ptx import bind, control, flow, operands, special, weights
-from tinyhw.emulator.ptx.explain import explain
+from tinyhw.emulator.ptx import bind, control, operands, special, weights
 from tinyhw.emulator.ptx.group import Diverge, Warps
-from tinyhw.emulator.ptx.link import Linked
-from tinyhw.emulator.ptx.scope import Flat, Line, Place, Range, Register
+from tinyhw.emulator.ptx.launch.explain import explain
+from tinyhw.emulator.ptx.module import flow
+from tinyhw.emulator.ptx.module.link import Linked
+from tinyhw.emulator.ptx.module.scope import Flat, Line, Place, Range, Register
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.emulator.values import chip_sums
 from tinyhw.isa.ptx import forms, printer

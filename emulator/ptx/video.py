@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from tinyhw.core.errors import DecodeError
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.bind import Step, binds
-from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.meanings import video
-from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.ptx.module.flow import where
+from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Minus, Operand, OperandPart
 

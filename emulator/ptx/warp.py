@@ -9,7 +9,7 @@ import numpy as np
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.bind import Step, binds, need
 from tinyhw.emulator.ptx.group import LANES, Warps, lanes_of
-from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.isa.ptx.forms import Form
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.ptx.module.scope import Line
 
 _PRODUCT, _FRAGMENT, _COPY, _FETCH, _FRACTIONS = 50, 25, 15, 15, 1000
 _WHOLE: Final = 40 * _PRODUCT  # a product of a whole tile

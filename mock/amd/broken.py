@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.autogen import kfd
 from tinyhw.core.errors import Error, MachineFault, PageFault
-from tinyhw.mock.amd.queue import Queue, State
+from tinyhw.mock.amd.chip.queue import Queue, State
 
 if TYPE_CHECKING:
   from tinyhw.mock.injected import Fault

@@ -12,7 +12,7 @@ from tinyhw.autogen import cuda
 from tinyhw.core.errors import MachineFault, PageFault
 
 if TYPE_CHECKING:
-  from tinyhw.mock.cuda.streams import Stream
+  from tinyhw.mock.cuda.streams.streams import Stream
   from tinyhw.mock.injected import Fault
 
 _DECLARED: Final = "a fault that is declared"

@@ -6,11 +6,11 @@ import ctypes
 from typing import Final
 
 from tinyhw.autogen import cuda
-from tinyhw.mock.cuda import memory
-from tinyhw.mock.cuda.arrays import limits
 from tinyhw.mock.cuda.calls import PER_THREAD, Failed, invalid, only, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu
-from tinyhw.mock.cuda.streams import GREATEST_PRIORITY, Stream, forget
+from tinyhw.mock.cuda.memory import allocations
+from tinyhw.mock.cuda.memory.arrays import limits
+from tinyhw.mock.cuda.streams.streams import GREATEST_PRIORITY, Stream, forget
 from tinyhw.mock.nv.card import Card
 
 _SUPPORTED: Final = frozenset({"STREAM_PRIORITIES", "GLOBAL_L1_CACHE", "LOCAL_L1_CACHE", "COMPUTE_PREEMPTION",
@@ -262,7 +262,7 @@ def _end(m: CudaMachine, context: Context) -> None:
   for handle in [h for h, x in m.handles.items() if x is context or getattr(x, "context", None) is context]:
     del m.handles[handle]
   for piece in [p for p in m.pieces.values() if p.context is context]:
-    memory.release(m, piece)
+    allocations.release(m, piece)
   context.heap = None
 
 

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, Final
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import Error, Interrupted, MachineFault, PageFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Allocator, Backing, Region
-from tinyhw.core.patience import Agreed
 from tinyhw.core.printf import FIFO
+from tinyhw.core.timeout import Agreed
 from tinyhw.mock.cuda.broken import strike
 from tinyhw.mock.cuda.calls import Failed, invalid
-from tinyhw.mock.cuda.parameters import Parameters
-from tinyhw.mock.cuda.picture import Picture, take
+from tinyhw.mock.cuda.streams.parameters import Parameters
+from tinyhw.mock.cuda.streams.picture import Picture, take
 from tinyhw.mock.cuda.watching import Pieces, Watch
 from tinyhw.mock.draws import Draws
 from tinyhw.mock.injected import Fault, Injected
@@ -35,12 +35,12 @@ from tinyhw.mock.running import WATCHDOG, Running
 
 if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
-  from tinyhw.mock.cuda.interprocess import Opened
-  from tinyhw.mock.cuda.managed import Hints
-  from tinyhw.mock.cuda.pools import Pool
-  from tinyhw.mock.cuda.streams import Stream
-  from tinyhw.mock.cuda.virtual import Addresses
-  from tinyhw.mock.cuda.works import Reserved
+  from tinyhw.mock.cuda.graphs.works import Reserved
+  from tinyhw.mock.cuda.memory.interprocess import Opened
+  from tinyhw.mock.cuda.memory.managed import Hints
+  from tinyhw.mock.cuda.memory.pools import Pool
+  from tinyhw.mock.cuda.memory.virtual import Addresses
+  from tinyhw.mock.cuda.streams.streams import Stream
 
 FIRST_ADDRESS: Final = 0x7_0000_0000
 ADDRESSES: Final = 1 << 46
@@ -133,7 +133,7 @@ class Context:
 
 
 class CudaMachine(Running):
-  """See the module. `cards` is "sm_90,sm_90" or a sequence of names; the rest is as for `mock.machine.Machine`."""
+  """See the module. `cards` is "sm_90,sm_90" or a sequence of names; the rest is as for `mock.amd.machine.Machine`."""
 
   def __init__(self, cards: str | Sequence[str] = "sm_90", *, seed: int = 0, vram: int | None = None,
                watchdog: int = WATCHDOG, engine: str = "auto", observer: Observer | None = None,

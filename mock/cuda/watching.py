@@ -15,10 +15,10 @@ from tinyhw.autogen import cuda
 
 if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
-  from tinyhw.mock.cuda.graphs import Node
-  from tinyhw.mock.cuda.launches import Launch
+  from tinyhw.mock.cuda.graphs.graphs import Node
   from tinyhw.mock.cuda.machine import Context, CudaMachine, Piece
-  from tinyhw.mock.cuda.streams import Job, Stream
+  from tinyhw.mock.cuda.streams.launches import Launch
+  from tinyhw.mock.cuda.streams.streams import Job, Stream
 
 Range = tuple[int, int]
 """Address and bytes."""

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.core.errors import PageFault
-from tinyhw.mock.nv.faults import ChannelFault
-from tinyhw.mock.nv.objects import RmError
+from tinyhw.mock.nv.chip.faults import ChannelFault
+from tinyhw.mock.nv.driver.objects import RmError
 
 if TYPE_CHECKING:
   from tinyhw.mock.injected import Fault
-  from tinyhw.mock.nv.channel import Channel
+  from tinyhw.mock.nv.chip.channel import Channel
   from tinyhw.mock.nv.machine import NvMachine
 
 _DECLARED: Final = "a fault that is declared"

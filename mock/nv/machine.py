@@ -11,17 +11,17 @@ from weakref import WeakValueDictionary
 
 from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault
 from tinyhw.core.memory import AddressSpace, Allocator, Region
-from tinyhw.core.patience import Agreed, Terms
+from tinyhw.core.timeout import Agreed, Terms
 from tinyhw.core.trace import Clock
 from tinyhw.mock.draws import Draws
 from tinyhw.mock.injected import Fault, Injected
 from tinyhw.mock.nv.broken import strike
 from tinyhw.mock.nv.card import Card, cards_named
-from tinyhw.mock.nv.channel import Channel, State, error_name
-from tinyhw.mock.nv.image import Images
-from tinyhw.mock.nv.objects import NvFile
-from tinyhw.mock.nv.rm import Rm
-from tinyhw.mock.nv.uvm import Uvm
+from tinyhw.mock.nv.chip.channel import Channel, State, error_name
+from tinyhw.mock.nv.chip.image import Images
+from tinyhw.mock.nv.driver.objects import NvFile
+from tinyhw.mock.nv.driver.rm import Rm
+from tinyhw.mock.nv.driver.uvm import Uvm
 from tinyhw.mock.running import WATCHDOG, Running
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class NvGpu:
 class NvMachine(Running):
   """See the module. `cards` is "sm_90,sm_90" or a sequence of names; `vram` bytes a card, the card's own when left out.
 
-  The rest is as for `mock.machine.Machine`.
+  The rest is as for `mock.amd.machine.Machine`.
   """
 
   def __init__(self, cards: str | Sequence[str] = "sm_90", *, seed: int = 0, vram: int | None = None,

@@ -22,10 +22,10 @@ from tinyhw.core.mapped import Mapped
 from tinyhw.core.memory import Access, Region
 from tinyhw.core.port import Protection
 from tinyhw.mock.memory import Refused, page_align
-from tinyhw.mock.nv.controls import uuid_text
+from tinyhw.mock.nv.driver.controls import uuid_text
+from tinyhw.mock.nv.driver.objects import Context, NvFile
 from tinyhw.mock.nv.machine import NvMachine
-from tinyhw.mock.nv.objects import Context, NvFile
-from tinyhw.mock.ports import SharedPort
+from tinyhw.mock.port import SharedPort
 
 CTL_PATH: Final = "/dev/nvidiactl"
 GPU_PATH: Final = "/dev/nvidia"

@@ -14,7 +14,6 @@ from elftools.elf.elffile import ELFFile
 
 import tinyhw
 from tinyhw import Device
-from tinyhw.arguments import Parameter, pack_value
 from tinyhw.core.errors import (
   DecodeError,
   DeviceError,
@@ -24,6 +23,7 @@ from tinyhw.core.errors import (
   PageFault,
   Unsupported,
 )
+from tinyhw.kernels.arguments import Parameter, pack_value
 from tinyhw.wire.codeobject import Argument
 from tinyhw.wire.ctype import named
 

@@ -17,8 +17,8 @@ from rich.console import Console
 import tinyhw
 from tinyhw.cli.report import show
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.debugger import Session
 from tinyhw.emulator.debug.amdgcn.variables import where
+from tinyhw.kernels.debug import Session
 from tinyhw.terminal.amdgcn import AmdShell
 
 pytestmark = pytest.mark.skipif(shutil.which("clang-19") is None, reason="clang-19 is not installed")

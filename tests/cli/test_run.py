@@ -17,7 +17,7 @@ from tests.cli.test_cli import run
 from tests.wire.test_fatbin import packed
 from tinyhw.cli import children
 from tinyhw.compile.nvidia.installed import files
-from tinyhw.mock.cuda.runtime import SONAME
+from tinyhw.mock.cuda.runtime.functions import SONAME
 
 if sys.platform != "linux": pytest.skip("the stand-in is made for Linux", allow_module_level=True)
 

@@ -10,7 +10,7 @@ import numpy as np
 from tests.compile.families import Array, Run
 from tinyhw.compile.render.base import Renderer, block_size, grid_size
 from tinyhw.compile.render.nvidia import NVIDIARenderer
-from tinyhw.device import emulated
+from tinyhw.devices.registry import emulated
 from tinyhw.ir.uop import UOp
 
 

@@ -21,7 +21,7 @@ from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.render.cuda import CUDARenderer
 from tinyhw.compile.render.hip import HIPRenderer
 from tinyhw.compile.render.nvptx import NVPTXRenderer
-from tinyhw.device import emulated
+from tinyhw.devices.registry import emulated
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import Ops, UOp
 

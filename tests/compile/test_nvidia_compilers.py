@@ -10,10 +10,10 @@ import pytest
 
 import tinyhw
 from tinyhw.arch.nv import NV_ARCHES
-from tinyhw.assemble import Assembler, assembled, bare, processor
 from tinyhw.compile.nvidia import installed, nvjitlink, nvrtc
 from tinyhw.compile.render.cuda import CUDARenderer
 from tinyhw.core.errors import DecodeError, DeviceError, InvalidArgument, MissingTool
+from tinyhw.devices.assemble import Assembler, assembled, bare, processor
 from tinyhw.wire.cubin import Cubin
 
 MODULE = b""".version 8.0
@@ -165,8 +165,8 @@ def test_without_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
   monkeypatch.setattr(nvrtc, "library", lambda *_: None)
   with pytest.raises(MissingTool, match="CUDA C.*there is no nvrtc.*pip install nvidia-cuda-nvrtc"):
     nvrtc.compiled(SOURCE, "sm_90")
-  monkeypatch.setattr("tinyhw.assemble.library", lambda *_: None)
-  monkeypatch.setattr("tinyhw.assemble.program", lambda *_: None)
+  monkeypatch.setattr("tinyhw.devices.assemble.library", lambda *_: None)
+  monkeypatch.setattr("tinyhw.devices.assemble.program", lambda *_: None)
   monkeypatch.delenv("TINYHW_PTXAS", raising=False)
   with pytest.raises(MissingTool, match="ptxas is not there.*pip install nvidia-nvjitlink"):
     Assembler(NV_ARCHES["sm_90"], True)(MODULE)

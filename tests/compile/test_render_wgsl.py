@@ -35,7 +35,7 @@ from tinyhw.compile.render import wgsl
 from tinyhw.compile.render.base import grid_size
 from tinyhw.compile.render.wgsl import WGSLRenderer
 from tinyhw.core.errors import Unsupported
-from tinyhw.engine.buffer import buffer_of
+from tinyhw.devices.buffer import buffer_of
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import AddressSpace, DType
 from tinyhw.ir.ops import GroupOp, Ops

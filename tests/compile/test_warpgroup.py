@@ -15,13 +15,13 @@ import tinyhw
 from tests.strength import examples
 from tinyhw import Device, Tensor, TinyJit, dtypes
 from tinyhw.arch.nv import NV_ARCHES
-from tinyhw.assemble import assembled
 from tinyhw.compile import ProgramSpec, compile_kernel, schedule
 from tinyhw.compile.compiler import optimize
 from tinyhw.compile.nvidia import nvjitlink
 from tinyhw.compile.program import Opt, OptKind
 from tinyhw.compile.render.ptx import PTXRenderer
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.devices.assemble import assembled
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.matrix import TileProduct
 from tinyhw.ir.ops import Ops

@@ -12,11 +12,11 @@ import numpy as np
 from tests.scattering import scattered
 from tinyhw.compile import ProgramSpec, compile_kernel, schedule
 from tinyhw.compile.render.base import Renderer
-from tinyhw.engine.buffer import buffer_of
+from tinyhw.devices.buffer import buffer_of
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import Ops, UOp
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 UFUNC = {Ops.ADD: np.add, Ops.SUB: np.subtract, Ops.MUL: np.multiply, Ops.FDIV: np.divide, Ops.MAX: np.maximum,
          Ops.CMPLT: np.less, Ops.CMPNE: np.not_equal, Ops.CMPEQ: np.equal, Ops.AND: np.bitwise_and,

@@ -10,7 +10,7 @@ from types import FrameType
 import pytest
 
 from tinyhw.core.errors import Interrupted
-from tinyhw.core.patience import HELD, Stopped, Terms, ticker
+from tinyhw.core.timeout import HELD, Stopped, Terms, ticker
 
 
 class Bell(Exception):

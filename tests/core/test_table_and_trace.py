@@ -6,8 +6,8 @@ import re
 import pytest
 
 from tinyhw.core.errors import DecodeError, Error, Interrupted, LayoutError, PageFault, Unsupported, WaitTimeout
-from tinyhw.core.patience import Patience
 from tinyhw.core.table import Handlers, Ignored
+from tinyhw.core.timeout import Patience
 from tinyhw.core.trace import Clock, Trace
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from tests.corpus.cases import CASES, Formats
 from tinyhw.drive.amd.bare import BareRuntime
 from tinyhw.emulator.amdgcn import Dispatch
-from tinyhw.emulator.engines import dispatch
+from tinyhw.emulator.engines.amdgcn import dispatch
 from tinyhw.emulator.observe import Observer
 
 HERE = Path(__file__).resolve().parent

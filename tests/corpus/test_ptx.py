@@ -17,7 +17,7 @@ import pytest
 
 import tinyhw
 from tests.corpus.cases import CASES, Formats
-from tests.emulator.engines import compiled_too
+from tests.emulator.compiled import compiled_too
 from tests.strength import THOROUGH
 from tinyhw.isa.ptx import parse, text
 

@@ -21,8 +21,8 @@ from tinyhw.drive.amd.batch import Batch, BatchedLaunch
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.amd.kfd import Domain
 from tinyhw.drive.base import Allocation
-from tinyhw.mock.machine import Machine
-from tinyhw.mock.port import MockPort
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 
 Array = np.ndarray[Any, Any]
 LANES: Final = 64

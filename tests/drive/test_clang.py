@@ -11,8 +11,8 @@ import pytest
 from tests.strength import seed
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.base import Dim3
-from tinyhw.mock.machine import Machine
-from tinyhw.mock.port import MockPort
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 
 OBJECTS = Path(__file__).parent / "objects"
 Array = npt.NDArray[Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engine.test_closed import run_apart
+from tests.devices.test_closed import run_apart
 
 CARDS = {"MOCKGPU": "sm_90,sm_80", "DEV": "CUDA"}
 

@@ -13,9 +13,9 @@ from tests.drive import programs
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import mqd
 from tinyhw.drive.amd.device import AMDRuntime
-from tinyhw.mock.amd import pm4 as mock
-from tinyhw.mock.machine import Machine
-from tinyhw.mock.port import MockPort
+from tinyhw.mock.amd.chip import pm4 as mock
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 from tinyhw.wire import pm4
 
 NAMES = {r.OFFSET: r.__name__ for r in gc.REGISTERS}

@@ -9,7 +9,7 @@ from tests.drive import programs
 from tests.drive.mistakes import MARK, MISTAKES, PAGE, Mistake, table
 from tests.drive.plant import Change, planted
 from tests.strength import seeds
-from tinyhw.mock.machine import Machine
+from tinyhw.mock.amd.machine import Machine
 
 SEEDS = 3  # orders of the queues in which a mistake may show
 

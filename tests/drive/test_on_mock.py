@@ -21,8 +21,8 @@ from tinyhw.drive.amd.commands import CopyCommands
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.base import Allocation
 from tinyhw.drive.queue import CommandStream
-from tinyhw.mock.machine import Machine
-from tinyhw.mock.port import MockPort
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 
 OBJECTS = Path(__file__).parent.parent / "wire/objects"
 LINKED = ("gfx1100_v4.co", "gfx1100_v5.co", "gfx1100_v6.co", "gfx1100_v5.o")
@@ -350,12 +350,13 @@ def test_queues_stay_in_order_where_the_timeline_wraps_32_bits(gpu: AMDRuntime, 
 
 def test_closing_the_devices_ends_a_mock_machine_and_the_next_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
   from tinyhw import Tensor, launch
-  from tinyhw.device import Devices
-  from tinyhw.engine import buffer, realize, run
+  from tinyhw.devices import buffer
+  from tinyhw.devices.registry import Devices
+  from tinyhw.engine import realize, run
   monkeypatch.setenv("MOCKGPU", "1")
   devices = Devices()
   for module in (buffer, realize, run): monkeypatch.setattr(module, "Device", devices, raising=False)
-  monkeypatch.setattr("tinyhw.launcher.Device", devices)
+  monkeypatch.setattr("tinyhw.kernels.launch.Device", devices)
   binary = (OBJECTS / "gfx1100_v5.co").read_bytes()
   data = np.arange(256, dtype=np.uint32)
   assert (Tensor([1, 2, 3], device="AMD") + 1).tolist() == [2, 3, 4]

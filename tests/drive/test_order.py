@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.strength import examples
 from tinyhw.drive.amd.device import AMDRuntime
-from tinyhw.mock.machine import Machine
-from tinyhw.mock.port import MockPort
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 
 SIZE = 64
 buffer = st.integers(0, 2)

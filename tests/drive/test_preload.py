@@ -13,7 +13,7 @@ from tests.drive.test_program import changed
 from tests.emulator.gpu import TRIPLE
 from tinyhw.autogen import amdhsa
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
-from tinyhw.device import emulated
+from tinyhw.devices.registry import emulated
 from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.wire import codeobject
 from tinyhw.wire.codeobject import PRELOAD_PROLOGUE, metadata

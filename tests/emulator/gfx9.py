@@ -9,7 +9,7 @@ import numpy as np
 from tinyhw.arch import decoded
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch
-from tinyhw.emulator.engines import dispatch
+from tinyhw.emulator.engines.amdgcn import dispatch
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn.asm import assemble
 

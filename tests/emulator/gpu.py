@@ -21,7 +21,7 @@ from tinyhw.arch import decoded
 from tinyhw.core.host import choose
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
-from tinyhw.emulator.engines import dispatch
+from tinyhw.emulator.engines.amdgcn import dispatch
 from tinyhw.emulator.observe import Observer
 
 TRIPLE = "amdgcn-amd-amdhsa"

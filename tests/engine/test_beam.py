@@ -12,7 +12,7 @@ from tinyhw import Tensor
 from tinyhw.compile import Opt, OptKind, ProgramSpec, compile_kernel, schedule
 from tinyhw.compile.render.base import Renderer
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.device import Device
+from tinyhw.devices.registry import Device
 from tinyhw.engine import beam
 from tinyhw.engine.run import program_of
 from tinyhw.ir.uop import UOp

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.engine.test_closed import run_apart
+from tests.devices.test_closed import run_apart
 from tinyhw import Device, Tensor, TinyJit, dtypes
 from tinyhw.core.errors import InvalidArgument, ValueLost
-from tinyhw.engine.arguments import Arguments
-from tinyhw.engine.buffer import Buffer, buffer_of
+from tinyhw.devices.buffer import Buffer, buffer_of
 from tinyhw.engine.realize import home, realize_nodes
 from tinyhw.engine.run import Step, listening
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
+from tinyhw.jit.arguments import Arguments
 
 X = np.arange(6, dtype=np.float32)
 

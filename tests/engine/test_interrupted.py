@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tinyhw import Tensor
-from tinyhw.engine.buffer import Buffer, ByNode
+from tinyhw.devices.buffer import Buffer, ByNode
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.uop import UOp
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import tinyhw.compile
 from tests.strength import examples
 from tinyhw import Tensor
+from tinyhw.devices.buffer import ByNode, buffer_of
 from tinyhw.engine import planned
-from tinyhw.engine.buffer import ByNode, buffer_of
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.uop import UOp
 

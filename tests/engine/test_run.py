@@ -10,11 +10,11 @@ import pytest
 
 from tinyhw import Tensor, TinyJit, dtypes
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.devices.buffer import Buffer
 from tinyhw.engine import run as engine
-from tinyhw.engine.arguments import Arguments
-from tinyhw.engine.buffer import Buffer
-from tinyhw.engine.random import Generator
 from tinyhw.engine.run import Step, listening
+from tinyhw.function.random import Generator
+from tinyhw.jit.arguments import Arguments
 
 X = np.arange(6, dtype=np.float32)
 

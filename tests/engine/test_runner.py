@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.test_closed import run_apart
+from tests.devices.test_closed import run_apart
 from tests.strength import THOROUGH
 from tinyhw import Tensor, TinyJit, Variable
 from tinyhw.drive.base import Runner

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.test_closed import run_apart
+from tests.devices.test_closed import run_apart
 from tests.strength import examples
 from tinyhw import Device, Tensor, TinyJit, Variable, nn
 from tinyhw.core.errors import DeviceError, InvalidArgument

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.engine.test_closed import run_apart
+from tests.devices.test_closed import run_apart
 from tests.strength import examples
 from tinyhw import Device
 from tinyhw.core.errors import DeviceError
 from tinyhw.core.locks import FairLock
-from tinyhw.engine import random
+from tinyhw.function import random
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.uop import UOp
 
@@ -138,7 +138,7 @@ p = Tensor([1.0], device=NAME, requires_grad=True)
 together(*(lambda: (p * 2).sum().backward() for _ in range(8)), times=4)
 assert p.grad.item() == 64
 keys = [[] for _ in range(8)]
-from tinyhw.engine import random
+from tinyhw.function import random
 together(*(lambda k=k: keys[k].append(random.generator.next()) for k in range(8)), times=200)
 assert len({key for k in keys for key in k}) == 1600
 """
@@ -153,7 +153,7 @@ if NAME == "NV":
   endless = "again: st.global.u32 [%d1], %r1; add.u32 %r1, %r1, 1; bra again;"
   count, words = PTX.replace("mix", "count").replace("ret;", endless), [*words, *words, np.int32(1)]
 else:
-  from tests.launch.test_timeout import COUNT
+  from tests.kernels.test_timeout import COUNT
   from tests.conftest import build
   count = build(COUNT)
 mix()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.test_closed import run_apart
+from tests.devices.test_closed import run_apart
 from tinyhw import Device, Tensor
 from tinyhw.compile import schedule
 from tinyhw.compile.compiler import _programs

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.emulator.test_engines import sample
-from tests.emulator.test_jit import descriptor, inputs, outcome
+from tests.emulator.engines.test_amdgcn import sample
+from tests.emulator.jit.amdgcn.test_jit import descriptor, inputs, outcome
 from tests.strength import seed, seeds
 from tinyhw.autogen.amdgcn_ignored import IGNORED
 from tinyhw.core.errors import LayoutError

@@ -11,8 +11,8 @@ from typing import Any
 from tinyhw.autogen import kfd
 from tinyhw.core.layout import Packet
 from tinyhw.core.port import Port
-from tinyhw.mock.machine import Machine
-from tinyhw.mock.port import MockPort
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 from tinyhw.wire import pm4, sdma
 
 F = kfd

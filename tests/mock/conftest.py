@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tinyhw.mock.amd import onecall
+from tinyhw.mock.amd.chip import onecall
 
 
 @pytest.fixture

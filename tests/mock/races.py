@@ -29,10 +29,10 @@ from tinyhw.autogen import nv_c56f as host
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.memory import Access
-from tinyhw.mock.cuda.streams import Stream
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.cuda.streams.streams import Stream
 from tinyhw.mock.draws import Draws
-from tinyhw.mock.machine import Machine
-from tinyhw.mock.nv.channel import Channel
+from tinyhw.mock.nv.chip.channel import Channel
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import methods
 

@@ -18,7 +18,7 @@ from tests.strength import examples
 from tinyhw.autogen import hsa, kfd
 from tinyhw.core.errors import Unsupported
 from tinyhw.core.layout import Struct
-from tinyhw.mock.machine import Machine
+from tinyhw.mock.amd.machine import Machine
 from tinyhw.wire import aql, codeobject
 
 SIGNAL = ctypes.sizeof(hsa.amd_signal_t)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.mock.client import Client
 from tinyhw.autogen import kfd
-from tinyhw.mock.amd.debug import RUNTIME
+from tinyhw.mock.amd.driver.debug import RUNTIME
 
 ENABLE = kfd.KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK
 BOTH = ENABLE | kfd.KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK

@@ -15,8 +15,8 @@ from tinyhw.autogen import amdgpu_drm as drm
 from tinyhw.autogen import kfd, kfd_sysfs
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.mock.amd.card import GFX1100
-from tinyhw.mock.machine import Machine
-from tinyhw.mock.port import MockPort
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 
 ROOT = "/sys/devices/virtual/kfd/kfd/topology"
 

@@ -14,8 +14,8 @@ from tests.mock.client import CACHED_GTT, FLAGS, GTT, READ_ONLY, USERPTR, VRAM, 
 from tinyhw.autogen import kfd
 from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
 from tinyhw.core.port import Port
-from tinyhw.mock.machine import Machine
-from tinyhw.mock.port import MockPort
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.mock.client import FLAGS, GTT, VRAM, Client
 from tests.strength import examples
 from tinyhw.core.errors import PageFault
-from tinyhw.mock.machine import Machine
+from tinyhw.mock.amd.machine import Machine
 
 PAGES, BASE = 24, 1 << 32
 OPERATION = st.tuples(

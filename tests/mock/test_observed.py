@@ -24,12 +24,12 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import HazardFound
 from tinyhw.core.memory import Access
-from tinyhw.debugger import _Capturer
 from tinyhw.emulator.check import Checker
 from tinyhw.emulator.observe import Observer, Several
-from tinyhw.mock.machine import Machine
+from tinyhw.kernels.debug import _Capturer
+from tinyhw.kernels.report import Reporter
+from tinyhw.mock.amd.machine import Machine
 from tinyhw.mock.nv.machine import NvMachine
-from tinyhw.reporter import Reporter
 from tinyhw.wire import methods, pm4
 
 SEEDS: Final = seeds(range(10))
@@ -192,7 +192,7 @@ def test_each_dispatch_has_an_observer_of_its_own(kind: str) -> None:
 
 def test_a_finding_is_of_the_dispatch_that_has_it() -> None:
   """Two dispatches turn about, of which one reads a register that nobody has written: that one alone fails."""
-  from tinyhw.emulator.engines import start
+  from tinyhw.emulator.engines.amdgcn import start
   checks, wrong = Checker(fails=True), ANSWER.replace("v_mov_b32 v4, 0", "")
   for order in ((0, 1), (1, 0)):
     checks.forget()

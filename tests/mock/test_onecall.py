@@ -13,9 +13,9 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.core.memory import AddressSpace
-from tinyhw.core.patience import Terms
+from tinyhw.core.timeout import Terms
 from tinyhw.emulator.observe import Observer
-from tinyhw.mock.amd import planning
+from tinyhw.mock.amd.chip import planning
 from tinyhw.wire import pm4
 
 FENCE = 1536  # bytes from the results on

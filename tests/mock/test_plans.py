@@ -20,13 +20,13 @@ from tests.strength import examples
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as sdma
-from tinyhw.core.patience import Terms
+from tinyhw.core.timeout import Terms
 from tinyhw.emulator.jit.amdgcn import repeat
 from tinyhw.emulator.observe import Observer
-from tinyhw.mock.amd import planning
-from tinyhw.mock.amd.pm4 import ComputeQueue
-from tinyhw.mock.amd.registers import KEPT
-from tinyhw.mock.machine import Machine
+from tinyhw.mock.amd.chip import planning
+from tinyhw.mock.amd.chip.pm4 import ComputeQueue
+from tinyhw.mock.amd.chip.registers import KEPT
+from tinyhw.mock.amd.machine import Machine
 from tinyhw.wire import pm4
 
 # s[0:1]: where a number is, s[2:3]: where the result goes, s4: another number. The result is their sum times a factor.

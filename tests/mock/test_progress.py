@@ -20,7 +20,7 @@ from tinyhw.autogen import kfd
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.emulator.check import Checker
-from tinyhw.mock.machine import TURNS_ON_ENGINE, Machine
+from tinyhw.mock.amd.machine import TURNS_ON_ENGINE, Machine
 from tinyhw.wire import pm4
 
 # s[0:1]: what is polled, s[2:3]: what is written, s4: the first number, s5: how many. With s6 it begins.

@@ -18,10 +18,10 @@ from tinyhw.autogen import kfd
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import EncodeError, Unsupported
-from tinyhw.core.patience import Terms
-from tinyhw.mock.amd.pm4 import ComputeQueue
-from tinyhw.mock.amd.sdma import SdmaQueue
-from tinyhw.mock.machine import Machine
+from tinyhw.core.timeout import Terms
+from tinyhw.mock.amd.chip.pm4 import ComputeQueue
+from tinyhw.mock.amd.chip.sdma import SdmaQueue
+from tinyhw.mock.amd.machine import Machine
 from tinyhw.wire import pm4, sdma
 
 E = p4.VGT_EVENT_TYPE

@@ -13,7 +13,7 @@ from tests.mock.races import RACES, RIGS, Race, possible
 from tests.mock.test_aql import AqlClient, barrier
 from tinyhw.autogen import hsa
 from tinyhw.autogen import sdma_v6 as s6
-from tinyhw.mock.machine import Machine
+from tinyhw.mock.amd.machine import Machine
 
 SEEDS: Final = range(60)
 

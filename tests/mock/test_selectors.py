@@ -23,9 +23,9 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import Unsupported
-from tinyhw.mock.machine import Machine
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 from tinyhw.mock.memory import UserMemory
-from tinyhw.mock.port import MockPort
 from tinyhw.wire import pm4
 
 SYSFS = Path(__file__).parent / "sysfs_gfx1100_2.txt"

@@ -22,10 +22,10 @@ from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.core.memory import AddressSpace, Region
-from tinyhw.mock.amd.atomics import OPERATIONS, atomic
-from tinyhw.mock.machine import Machine
+from tinyhw.mock.amd.chip.atomics import OPERATIONS, atomic
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 from tinyhw.mock.memory import reserve_memory, unmap_memory
-from tinyhw.mock.port import MockPort
 from tinyhw.wire import pm4
 
 ROOT = "/sys/devices/virtual/kfd/kfd/topology"

@@ -15,8 +15,8 @@ from tinyhw.autogen import kfd, mqd
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import EncodeError
-from tinyhw.mock.amd.registers import KEPT, MODELLED
-from tinyhw.mock.machine import TURNS_ON_ENGINE, Machine
+from tinyhw.mock.amd.chip.registers import KEPT, MODELLED
+from tinyhw.mock.amd.machine import TURNS_ON_ENGINE, Machine
 from tinyhw.wire import pm4
 
 MOST = TURNS_ON_ENGINE[1]

@@ -20,8 +20,8 @@ from tinyhw.core.errors import DeviceError
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn.asm import assemble
-from tinyhw.mock.machine import Machine
-from tinyhw.mock.port import MockPort
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 from tinyhw.wire import pm4
 
 PROGRAMS = """

@@ -26,10 +26,10 @@ from tinyhw.autogen import hsa
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.device import Device
-from tinyhw.launcher import launch
-from tinyhw.mock.machine import Machine
-from tinyhw.mocked import mock_options
+from tinyhw.devices.mocked import mock_options
+from tinyhw.devices.registry import Device
+from tinyhw.kernels.launch import launch
+from tinyhw.mock.amd.machine import Machine
 from tinyhw.wire import aql, pm4
 
 UC = 3  # SDMA_PKT_FENCE.mtype

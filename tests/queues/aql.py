@@ -11,7 +11,7 @@ from tests.mock.test_waves import binary
 from tinyhw.autogen import hsa
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen import sdma_v6 as sdma
-from tinyhw.mock.machine import Machine
+from tinyhw.mock.amd.machine import Machine
 from tinyhw.queues.record import Recorder
 from tinyhw.wire import aql, codeobject
 

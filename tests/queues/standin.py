@@ -22,7 +22,7 @@ from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.drive import traced
 from tinyhw.drive.traced import Call
 from tinyhw.queues.events import Ioctl
-from tinyhw.sniffed import Sniffer, watch
+from tinyhw.toolbox.sniff import Sniffer, watch
 from tinyhw.wire import gpfifo, methods, rm
 from tinyhw.wire import kfd as kfd_calls
 from tinyhw.wire import pm4 as wire

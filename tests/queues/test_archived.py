@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.mock.test_waves import binary
-from tinyhw.archived import Archived, archives
 from tinyhw.cli.decode import command as decode
 from tinyhw.cli.replay import command
 from tinyhw.core.errors import DecodeError, InvalidArgument
 from tinyhw.queues.foreign import hrr
+from tinyhw.toolbox.archive import Archived, archives
 
 DATA, OTHER, HOST = 0x7F0000000000, 0x7F0000400000, 0x5500000000
 OBJECT = 0x1122334455667788, 0x99AABBCCDDEEFF00  # low, high

@@ -20,8 +20,8 @@ from tinyhw.core.errors import DecodeError, Error
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.amd.kfd import Domain
 from tinyhw.drive.base import Allocation
-from tinyhw.mock.machine import Machine
-from tinyhw.mock.port import MockPort
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 from tinyhw.queues.amd.world import AmdWorld
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC, Reader, Writer, content_hash
@@ -151,7 +151,7 @@ from functools import partial
 from tinyhw import Device, Tensor
 from tinyhw.queues.record import Recorder
 from tinyhw.queues.world import PAGE, World
-from tinyhw.captured import RECORDING, VENDORS
+from tinyhw.devices.captured import RECORDING, VENDORS
 whole = Recorder({str(tmp_path / "whole.thq")!r}, codes=lambda vendor: RECORDING.recorder._codes(vendor))
 wrap = RECORDING.wrap
 def twice(kind, port, machine, runtimes):

@@ -12,8 +12,8 @@ import pytest
 
 from tests.mock.cuda.client import Client, u32, u64
 from tinyhw.autogen import cuda
-from tinyhw.captured import Recording
-from tinyhw.mock.cuda.picture import take
+from tinyhw.devices.captured import Recording
+from tinyhw.mock.cuda.streams.picture import take
 from tinyhw.queues import calls, listing
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.cuda.stream import KINDS

@@ -13,10 +13,10 @@ from tests.queues import aql
 from tests.queues.conftest import MACHINES, record
 from tinyhw.cli import tinyhw
 from tinyhw.core.errors import DeviceError, InvalidArgument
-from tinyhw.queue_debugger import debug_queues, launch_at
 from tinyhw.queues import breaks
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.debug import Moment, Session
+from tinyhw.toolbox.debug import debug_queues, launch_at
 
 HANG = """
 from tinyhw import Device, Tensor

@@ -13,12 +13,13 @@ import pytest
 from tests import command
 from tests.mock.cuda.client import Client
 from tests.queues.rare import RARE, runs
-from tinyhw import Device, explored
+from tinyhw import Device
 from tinyhw.autogen import cuda, nv_rm_status
 from tinyhw.cli.schedules import RARE as RARE_PROGRAM
 from tinyhw.cli.served import Program, Runs
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.schedule import Departure, Rest, Schedule, read
+from tinyhw.devices import explored
 from tinyhw.mock.draws import Draws, Uniform
 from tinyhw.mock.injected import Fault, Injected, code
 from tinyhw.mock.injected import read as faults

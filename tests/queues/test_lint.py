@@ -13,8 +13,8 @@ from tests.queues.planted import Stream
 from tests.queues.planted_aql import BUGS
 from tests.queues.planted_bugs import Bug
 from tinyhw.drive.amd.device import AMDRuntime
-from tinyhw.mock.machine import Machine
-from tinyhw.mock.port import MockPort
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
 from tinyhw.queues.arguments import facts
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.lint import RULES, lint

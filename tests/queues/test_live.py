@@ -16,9 +16,9 @@ from tinyhw.autogen import cuda
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.core.errors import DeviceError, Error, WaitTimeout
+from tinyhw.devices.examined import streams_of
 from tinyhw.drive.amd.commands import ComputeCommands
 from tinyhw.drive.base import Allocation
-from tinyhw.examined import streams_of
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tinyhw.queues.capture import Capture
 from tinyhw.queues.moved import Moves
 from tinyhw.queues.replay import Done, Replay
 from tinyhw.queues.world import Allocation
-from tinyhw.replayed import machine_for
+from tinyhw.toolbox.replay import machine_for
 
 TRAINING = """
 import os

@@ -26,7 +26,7 @@ SNIFF = """
 import sys
 from pathlib import Path
 from tinyhw.core.errors import Error
-from tinyhw.sniffed import sniff
+from tinyhw.toolbox.sniff import sniff
 try: code, found = sniff(Path(sys.argv[1]), sys.argv[2:], {"/dev/null": "amd", "/dev/zero": "nv"})
 except Error as error: sys.exit(str(error))
 print(*found.paths)

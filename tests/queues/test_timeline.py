@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.launch.test_source_lines import CLANG, built
+from tests.kernels.test_source_lines import CLANG, built
 from tests.queues.conftest import MACHINES, record
 from tests.queues.test_doctor import FAULT, HANG
 from tinyhw.cli.timeline import code_of, command, source_of

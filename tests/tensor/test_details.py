@@ -8,7 +8,7 @@ import pytest
 
 from tinyhw import Tensor
 from tinyhw.core.errors import InvalidArgument, Unsupported
-from tinyhw.gradient import gradients
+from tinyhw.function.gradient import gradients
 from tinyhw.ir.uop import UOp
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tinyhw import Device, Tensor, dtypes
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
-from tinyhw.device import _OPENERS, KINDS, Devices
+from tinyhw.devices.registry import _OPENERS, KINDS, Devices
 
 MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
   ("ragged", lambda: Tensor([[1, 2], [3]]), "lengths 1, 2 side by side"),

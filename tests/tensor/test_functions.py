@@ -10,7 +10,7 @@ import pytest
 
 from tests.strength import seed
 from tinyhw import Device, Tensor, dtypes
-from tinyhw.engine.random import threefry
+from tinyhw.function.random import threefry
 
 Array = np.ndarray[Any, np.dtype[Any]]
 F = np.array([[-2.5, -1.0, -0.5, 0.0], [0.25, 1.0, 1.5, 3.0], [0.1, 7.0, -3.25, 2.0]], np.float32)

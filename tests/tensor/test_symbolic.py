@@ -13,7 +13,7 @@ from tests.strength import examples
 from tinyhw import Device, Tensor, TinyJit, Variable
 from tinyhw.core.errors import InvalidArgument, InvalidShape, Unsupported
 from tinyhw.ir.size import Size, Values, lowest, unbound, worth
-from tinyhw.variable import Formula
+from tinyhw.tensor.variable import Formula
 
 Array = Any
 N, Z, H = Variable("tensor_n", 1, 10), Variable("tensor_z", 0, 5), Variable("tensor_h", 1, 3)

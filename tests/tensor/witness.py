@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tests.scattering import scattered
-from tinyhw.engine.buffer import buffer_of
+from tinyhw.devices.buffer import buffer_of
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp

@@ -13,7 +13,7 @@ pytest_plugins = ["pytester"]
 TESTS = """
 import pytest
 from tinyhw import Tensor
-from tinyhw.captured import RECORDING
+from tinyhw.devices.captured import RECORDING
 
 def add(n, wanted): assert (Tensor([1.0, 2.0]) + n).tolist() == wanted
 def good(): add(1, [2.0, 3.0])

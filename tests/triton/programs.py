@@ -14,7 +14,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tinyhw
 from tinyhw.core.errors import HazardFound, PageFault, Unsupported
-from tinyhw.device import Device
+from tinyhw.devices.registry import Device
 
 GPU = os.environ.get("TINYHW_TRITON", "")
 DEVICE = triton.runtime.driver.active.get_active_torch_device()

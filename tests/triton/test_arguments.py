@@ -11,7 +11,7 @@ import pytest
 
 from tests.corpus.corpus import entries, objects
 from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
-from tinyhw.device import emulated
+from tinyhw.devices.registry import emulated
 from tinyhw.triton import array
 from tinyhw.triton.arguments import flattened, memory_of, packed, scalar
 from tinyhw.triton.launch import Memory, copied, launch

@@ -15,7 +15,7 @@ from tinyhw.wire import codeobject, dwarf
 from tinyhw.wire.locations import register
 
 ROOT = Path(__file__).parents[2]
-OBJECTS = ROOT / "tests/launch/objects"
+OBJECTS = ROOT / "tests/kernels/objects"
 CLANGS = [c for c in ("clang-15", "clang-16", "clang-17", "clang-18", "clang-19", "clang-20", "clang-21", "clang-22")
           if shutil.which(c)]
 CODE = """\

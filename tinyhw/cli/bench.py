@@ -18,7 +18,7 @@ import numpy as np
 from tinyhw.cli import arithmetic, card, checked, decoding, overheads, ptx, schedules
 from tinyhw.cli.measure import Seconds, child, process, repeat, rest, settle
 from tinyhw.core.errors import Error, InvalidArgument
-from tinyhw.device import Device
+from tinyhw.devices.registry import Device
 
 NVIDIA = ("NV", "CUDA")
 

@@ -14,7 +14,7 @@ import numpy as np
 from tinyhw.cli import overheads
 from tinyhw.cli.measure import Seconds, repeat
 from tinyhw.core.errors import Error, InvalidArgument
-from tinyhw.device import Device, mock_cards, nv_cards
+from tinyhw.devices.registry import Device, mock_cards, nv_cards
 
 LAUNCHES: Final = 32
 TORCH: Final = "torch"

@@ -9,7 +9,7 @@ It is in the environment, as everything is that children inherit:
   thing: when they are loaded, they begin the process anew as `tinyhw run PROGRAM ARGUMENTS`.
 
 Nothing is shared: a child's machine has its own memory, clock and report. Children that `fork` makes have one too,
-unless their parent had initialized the driver, which no child may use then (`mock.cuda.library`).
+unless their parent had initialized the driver, which no child may use then (`mock.cuda.library.library`).
 """
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def offer(cards: str) -> None:
   """Have children find mock cards of this kind, also those that outlive this process."""
   from tinyhw.autogen import cuda
   from tinyhw.cli import ptxas
-  from tinyhw.mock.cuda.library import DEVELOPMENT, SONAME
-  from tinyhw.mock.cuda.runtime import NAMES
-  from tinyhw.mock.cuda.runtime import SONAME as RUNTIME
-  from tinyhw.mock.cuda.shared import library
+  from tinyhw.mock.cuda.library.library import DEVELOPMENT, SONAME
+  from tinyhw.mock.cuda.library.shared import library
+  from tinyhw.mock.cuda.runtime.functions import NAMES
+  from tinyhw.mock.cuda.runtime.functions import SONAME as RUNTIME
   start = again([sys.executable, "-c", START, "run", "--mockgpu", cards])
   driver = sorted({*cuda.FUNCTIONS, *cuda.BY_VALUE})
   files = {"sitecustomize.py": _SHIM.encode(), "ptxas": ptxas.script().encode()}
@@ -150,8 +150,8 @@ def begin(shim: str) -> None:
 def carried(ptx: bytes, arch: str) -> bytes | None:
   """What mock cards take for machine code of a PTX module: an ELF with it; None where only the PTX itself will do."""
   from tinyhw.arch.nv import NV_ARCHES
-  from tinyhw.assemble import bare
   from tinyhw.core.errors import Error
+  from tinyhw.devices.assemble import bare
   if (chip := NV_ARCHES.get(arch.rstrip("af"))) is None: return None
   try: return bare(ptx, chip)
   except Error: return None
@@ -161,10 +161,10 @@ def machine(cards: str) -> Callable[[], None]:
   """A machine of mock cards behind the process's libraries of CUDA; what tells of it at the end, each line
   once, for programs have more than one end."""
   from tinyhw.compile.nvidia.installed import files
+  from tinyhw.devices.mocked import mock_machine, mock_options
   from tinyhw.mock.cuda.calls import EXPORT_TABLE
-  from tinyhw.mock.cuda.library import forks, links, runtime, stand_in
-  from tinyhw.mock.cuda.rtc import compiles
-  from tinyhw.mocked import mock_machine, mock_options
+  from tinyhw.mock.cuda.library.library import forks, links, runtime, stand_in
+  from tinyhw.mock.cuda.modules.rtc import compiles
   names = tuple(c.strip() for c in cards.split(",") if c.strip())
   watching: Checker | None = None
   if asked := os.environ.get("EMU_CHECK", ""):
@@ -202,7 +202,7 @@ def machine(cards: str) -> Callable[[], None]:
     asked = [line for line in behind.report() if line.startswith(EXPORT_TABLE)]  # why all else failed, maybe
     for line in (*asked, *refused, *behind.report()): say(line)
     if behind.picture is not None:
-      from tinyhw.examined import streams_of  # the tools of queues load where something stands
+      from tinyhw.devices.examined import streams_of  # the tools of queues load where something stands
       for line in streams_of(behind.picture): say(line)
 
   runtime()

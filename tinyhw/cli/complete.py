@@ -28,9 +28,9 @@ def grade(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[s
 
 def kernel(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
   """Kernels of the code object that the line names already."""
-  from tinyhw.cuda_source import CudaSource
   from tinyhw.drive.nv.bare import is_ptx
   from tinyhw.isa.ptx import parse
+  from tinyhw.kernels.cuda_source import CudaSource
   from tinyhw.wire.codeobject import load
   file = next((word for word in os.environ.get("COMP_WORDS", "").split()[2:] if Path(word).is_file()), None)
   if file is None: return []

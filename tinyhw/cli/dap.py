@@ -18,11 +18,11 @@ from tinyhw.cli.dap_wire import Wire
 from tinyhw.cli.queue_shell import arguments, row_text
 from tinyhw.cli.record import run_recorded
 from tinyhw.core.errors import DecodeError, DeviceError, Error, InvalidArgument
-from tinyhw.queue_debugger import new_session
 from tinyhw.queues import listing
 from tinyhw.queues.breaks import rows
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.debug import Place, Session, Stop
+from tinyhw.toolbox.debug import new_session
 
 T = TypeVar("T")
 CAPABILITIES: Final = {"supportsConfigurationDoneRequest": True, "supportsFunctionBreakpoints": True,

@@ -13,8 +13,8 @@ from tinyhw.cli.files import text
 from tinyhw.cli.queue_shell import QueueShell
 from tinyhw.cli.record import run_recorded, summary
 from tinyhw.core.errors import DeviceError, InvalidArgument
-from tinyhw.queue_debugger import new_session
 from tinyhw.queues.container import MAGIC
+from tinyhw.toolbox.debug import new_session
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

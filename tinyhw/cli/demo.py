@@ -19,7 +19,7 @@ from tinyhw.cli.numbers import Whole
 from tinyhw.core.errors import Error
 
 if TYPE_CHECKING:
-  from tinyhw.tensor import Tensor
+  from tinyhw.tensor.tensor import Tensor
 
 TOLERANCE = 1e-4  # largest difference of losses between devices: they round exp and log differently
 

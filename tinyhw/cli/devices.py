@@ -18,7 +18,7 @@ def command(as_json: bool) -> None:
     tinyhw devices
     MOCKGPU=gfx1100,gfx1100 tinyhw devices --json
   """
-  from tinyhw.device import KINDS, Device
+  from tinyhw.devices.registry import KINDS, Device
   rows: list[dict[str, str | bool]] = []
   planned = []
   for kind, what in KINDS.items():

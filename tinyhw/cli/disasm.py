@@ -48,7 +48,7 @@ def command(file: str, name: str | None, kernel: str | None, as_json: bool) -> N
     echo 8002007e | tinyhw disasm --arch gfx1100 -
   """
   from tinyhw.arch import decoded
-  from tinyhw.disassembly import code_object, comment, listing, one  # tables, which --help and `asm` do without
+  from tinyhw.devices.disassembly import code_object, comment, listing, one  # tables, which --help and `asm` do without
   isa = decoded(name or DEFAULT).table
   if file == "-":
     lines = [(n, line) for n, line in enumerate(text("-").splitlines(), 1) if line.strip()]

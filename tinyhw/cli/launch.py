@@ -18,9 +18,9 @@ from tinyhw.cli.files import contents, load
 from tinyhw.cli.numbers import Real, Whole
 from tinyhw.core.environment import count, real, whole
 from tinyhw.core.errors import DeviceError, InvalidArgument, LDSWarning
-from tinyhw.cuda_source import CudaSource
-from tinyhw.device import Device, mock_cards
-from tinyhw.launcher import Binary, default_device
+from tinyhw.devices.registry import Device, mock_cards
+from tinyhw.kernels.cuda_source import CudaSource
+from tinyhw.kernels.launch import Binary, default_device
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check import Report

@@ -86,7 +86,7 @@ from tinyhw.cli.overheads import network
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.effects import Does
 from tinyhw.queues.happens import pointers
-from tinyhw.recorded import recording
+from tinyhw.toolbox.record import recording
 from tinyhw import Tensor
 with tempfile.TemporaryDirectory() as folder:
   path = os.path.join(folder, "run.thq")

@@ -47,7 +47,7 @@ def prepared(text: bytes, name: str, grid: Any, block: Any, arrays: list[np.ndar
   """(what launches a kernel of arrays on the emulator, without copies; what reads array k back)."""
   from tinyhw.core.memory import PAGE, AddressSpace, Region
   from tinyhw.emulator.ptx import Dispatch, dispatch
-  from tinyhw.emulator.ptx.link import link
+  from tinyhw.emulator.ptx.module.link import link
   from tinyhw.emulator.ptx.program import Program
   from tinyhw.isa.ptx import parse
   space, at, places = AddressSpace("bench"), 1 << 32, list[int]()

@@ -39,7 +39,7 @@ def _wanted(words: list[str]) -> tuple[str, Path, Path]:
 def main(words: list[str]) -> int:
   """What ptxas does with these arguments. Returns the exit status."""
   from tinyhw.arch.nv import nv_arch
-  from tinyhw.assemble import bare
+  from tinyhw.devices.assemble import bare
   if "--version" in words or "-V" in words:
     major, minor = cuda.CUDA_VERSION // 1000, cuda.CUDA_VERSION % 1000 // 10
     print(f"tinyhw: PTX as it is\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.0")

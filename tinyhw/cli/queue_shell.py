@@ -12,7 +12,6 @@ from rich.console import Console
 
 from tinyhw.cli.timeline import code_of
 from tinyhw.core.errors import Error, InvalidArgument
-from tinyhw.queue_debugger import launch_at
 from tinyhw.queues import listing
 from tinyhw.queues.breaks import KINDS, Row, kernels, rows
 from tinyhw.queues.capture import Capture
@@ -20,6 +19,7 @@ from tinyhw.queues.debug import Place, Session, Stop
 from tinyhw.terminal.debugger import shells
 from tinyhw.terminal.prompt import Prompt, interruptible
 from tinyhw.terminal.text import count, need, whole
+from tinyhw.toolbox.debug import launch_at
 
 AROUND: Final = 5  # packets before and behind that `list` shows
 UNITS: Final = {"b": 1, "h": 2, "w": 4, "g": 8}

@@ -9,9 +9,9 @@ from typing import TextIO
 
 import click
 
-from tinyhw import sniffed
 from tinyhw.core.errors import DeviceError, Error, InvalidArgument
 from tinyhw.queues.capture import Capture
+from tinyhw.toolbox import sniff as sniffed
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

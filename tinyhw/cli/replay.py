@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from tinyhw.archived import Archived, archives
 from tinyhw.cli.numbers import Real, Whole
 from tinyhw.core.environment import whole
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.queues import listing
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.replay import SETTLE_S, Done, Replay
-from tinyhw.replayed import machine_for
+from tinyhw.toolbox.archive import Archived, archives
+from tinyhw.toolbox.replay import machine_for
 
 
 @click.command()

@@ -18,7 +18,7 @@ from typing import IO, Any, Final
 
 from tinyhw.core.errors import DeviceError, InvalidArgument
 from tinyhw.core.schedule import Schedule, read
-from tinyhw.explored import EXPLAINS, GIVEN, OUT, draw_of
+from tinyhw.devices.explored import EXPLAINS, GIVEN, OUT, draw_of
 from tinyhw.queues.explore import Outcome
 
 TIMED_OUT: Final = 124

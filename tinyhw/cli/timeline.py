@@ -84,7 +84,7 @@ def source_of(image: bytes, kind: str) -> dict[str, list[tuple[Spot, ...]]]:
 
 def _spots(image: bytes, kind: str) -> Iterator[tuple[str, tuple[Spot, ...]]]:
   if kind == "amdgcn":
-    from tinyhw.disassembly import code_object  # tables, which NVIDIA's do without
+    from tinyhw.devices.disassembly import code_object  # tables, which NVIDIA's do without
     source = codeobject.load(image).source
     for row in code_object(image): yield row.symbol, tuple(s for s in source.chain(row.address) if s.line)
     return
@@ -104,7 +104,7 @@ _LOC: Final = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
 
 def _lines(image: bytes, kind: str) -> Iterator[tuple[str, str]]:
   if kind == "amdgcn":
-    from tinyhw.disassembly import code_object, comment  # tables, which NVIDIA's do without
+    from tinyhw.devices.disassembly import code_object, comment  # tables, which NVIDIA's do without
     for row in code_object(image): yield row.symbol, f"{row.address:#08x}  {comment(row)}"
     return
   if kind == "ptx":

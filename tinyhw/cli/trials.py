@@ -19,7 +19,7 @@ from tinyhw.queues.draft import saved
 from tinyhw.queues.replay import Look
 from tinyhw.queues.reproduce import Stream
 from tinyhw.queues.shown import Differs, Ends, Place, Shown, Signature, Stop, Trial, predicate
-from tinyhw.replayed import cards_of, machine_for
+from tinyhw.toolbox.replay import cards_of, machine_for
 
 SKIPPED: Final = 125  # a script's status for "cannot be told", as for `git bisect run`; above 127 it wants an end
 ENDS: Final = 127

@@ -31,7 +31,7 @@ from typing import Any, Final
 
 from tinyhw.core.called_code import CODE, PLACES, WORDS
 from tinyhw.core.mapped import map_memory
-from tinyhw.core.patience import HELD, in_main_thread
+from tinyhw.core.timeout import HELD, in_main_thread
 
 _PAGE: Final = 4096
 _COUNT: Final = 2048  # functions of one arena

@@ -21,7 +21,7 @@ import numpy as np
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import DecodeError, DeviceError, InvalidArgument, OutOfMemory, Unsupported, WaitTimeout
 from tinyhw.core.locks import lock
-from tinyhw.core.patience import within
+from tinyhw.core.timeout import within
 from tinyhw.core.trace import Whose
 from tinyhw.drive.base import Allocation, Dim3, Launch, Program, Runner, Runtime
 from tinyhw.drive.nv.bare import PtxKernel, is_ptx

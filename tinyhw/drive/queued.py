@@ -29,8 +29,8 @@ from typing import TypeVar
 
 from tinyhw.core.errors import DeviceError, Error, InvalidArgument, PageFault, WaitTimeout
 from tinyhw.core.locks import lock
-from tinyhw.core.patience import within
 from tinyhw.core.port import Port
+from tinyhw.core.timeout import within
 from tinyhw.core.trace import Whose
 from tinyhw.drive.allocate import BounceBuffer, BounceHalf, KernargRing
 from tinyhw.drive.base import Allocation, Runtime

@@ -19,7 +19,7 @@ from tinyhw.compile.search import Judge, search
 from tinyhw.core.environment import count
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.trace import Whose
-from tinyhw.device import OpenDevice, debug_level
+from tinyhw.devices.registry import OpenDevice, debug_level
 from tinyhw.drive.base import Allocation
 from tinyhw.engine.load import loaded
 from tinyhw.ir.dtype import DType, PtrDType

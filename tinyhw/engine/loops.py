@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyhw.engine.buffer import Buffer, buffer_of, new_node
+from tinyhw.devices.buffer import Buffer, buffer_of, new_node
 from tinyhw.engine.planned import outline, planned
 from tinyhw.engine.realize import home, realize_nodes
 from tinyhw.engine.run import run

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.core.lazy import cached_property
-from tinyhw.device import Device
+from tinyhw.devices.buffer import Buffer, GroupBuffer, buffer_of, new_node, part_sizes
+from tinyhw.devices.profile import span
+from tinyhw.devices.registry import Device
 from tinyhw.engine import arena
-from tinyhw.engine.buffer import Buffer, GroupBuffer, buffer_of, new_node, part_sizes
-from tinyhw.engine.profile import span
 from tinyhw.engine.run import LoadedKernel, Step, kernels_for
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.group import Cut, is_group, members

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tinyhw.core.errors import ValueLost
-from tinyhw.device import STORAGE, Device
-from tinyhw.engine import arena, watch
-from tinyhw.engine.buffer import Buffer, ByNode, buffer_of
+from tinyhw.devices import watch
+from tinyhw.devices.buffer import Buffer, ByNode, buffer_of
+from tinyhw.devices.registry import STORAGE, Device
+from tinyhw.engine import arena
 from tinyhw.engine.planned import Outline, Planned, outline, planned
 from tinyhw.engine.run import run
 from tinyhw.function.core import TensorBase, living

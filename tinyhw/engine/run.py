@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.environment import variable
 from tinyhw.core.trace import Whose
-from tinyhw.device import Device, OpenDevice, debug_level
-from tinyhw.engine import viz, watch
+from tinyhw.devices import watch
+from tinyhw.devices.buffer import Buffer
+from tinyhw.devices.profile import PROFILE, span, wants
+from tinyhw.devices.registry import Device, OpenDevice, debug_level
+from tinyhw.engine import viz
 from tinyhw.engine.binding import bound_value
-from tinyhw.engine.buffer import Buffer
 from tinyhw.engine.load import loaded
-from tinyhw.engine.profile import PROFILE, span, wants
 from tinyhw.ir import stages
 from tinyhw.ir.size import Values
 from tinyhw.ir.uop import UOp

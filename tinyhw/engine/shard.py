@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from tinyhw.compile.spread import Parts, spread
 from tinyhw.compile.spread import all_reduce as reduced
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.engine.buffer import buffer_of, new_node
+from tinyhw.devices.buffer import buffer_of, new_node
 from tinyhw.engine.realize import placed, realize
 from tinyhw.function.core import TensorBase
 from tinyhw.ir.group import is_group, members

@@ -171,7 +171,7 @@ def wants() -> str:
 def machine_code(spec: ProgramSpec, renderer: Any) -> str:
   """The program's machine code as text, or in hex where nothing reads it."""
   if spec.binary[:4] == b"\x7fELF" and spec.target.startswith("amdgcn"):
-    from tinyhw.disassembly import code_object  # it loads where a page shows machine code
+    from tinyhw.devices.disassembly import code_object  # it loads where a page shows machine code
     try: return "\n".join(f"{s.address:#08x}  {s.bytes:24s} {s.text}" for s in code_object(spec.binary))
     except Error as error: return str(error)
   if hasattr(renderer, "assembly"): return str(renderer.assembly(spec.source, spec.name))

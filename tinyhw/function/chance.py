@@ -1,4 +1,4 @@
-"""Random tensors: distributions, initializers of weights, dropout. The numbers come from `engine.random`, alike on
+"""Random tensors: distributions, initializers of weights, dropout. The numbers come from `function.random`, alike on
 every
 device."""
 from __future__ import annotations
@@ -7,8 +7,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape, InvalidType, Unsupported
-from tinyhw.device import Device
-from tinyhw.engine import random
+from tinyhw.devices.registry import Device
+from tinyhw.function import random
 from tinyhw.function.core import Places
 from tinyhw.function.creation import Creation, shape_of
 from tinyhw.function.reduction import DTypeLike, named

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidNumber, InvalidShape, InvalidType
 from tinyhw.core.locks import TABLES, shared_lock
-from tinyhw.core.patience import again
-from tinyhw.engine import watch
-from tinyhw.engine.buffer import Held
+from tinyhw.core.timeout import again
+from tinyhw.devices import watch
+from tinyhw.devices.buffer import Held
 from tinyhw.function.limits import refuse_beyond
 from tinyhw.function.spelling import accept_all_spellings
 from tinyhw.function.views import Clock, View, Views

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidNumber, InvalidShape, InvalidType, Unsupported
-from tinyhw.device import Device
+from tinyhw.devices.registry import Device
 from tinyhw.function.core import ConstType, Places, fitting
 from tinyhw.function.movement import iota
 from tinyhw.function.reduction import DTypeLike, named

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
-from tinyhw.engine import watch
+from tinyhw.devices import watch
 from tinyhw.function.odds import Odds
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import UOp

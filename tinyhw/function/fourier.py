@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidShape, InvalidType
-from tinyhw.device import Device
+from tinyhw.devices.registry import Device
 from tinyhw.function.core import Places
 from tinyhw.function.factors import Factors
 from tinyhw.function.reduction import DTypeLike, named

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape, InvalidType, Unsupported
-from tinyhw.engine import watch
+from tinyhw.devices import watch
 from tinyhw.function.fourier import Fourier
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import Ops

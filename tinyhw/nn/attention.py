@@ -10,7 +10,7 @@ from tinyhw.core.errors import InvalidArgument, InvalidShape
 from tinyhw.function.spelling import made_by_any_spelling
 from tinyhw.nn.layers import Dropout, LayerNorm, Linear
 from tinyhw.nn.module import Layer, Module, ModuleList, Parameter
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 Activation = str | Callable[[Tensor], Tensor]
 

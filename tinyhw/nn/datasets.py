@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyhw.ir.dtype import dtypes
 from tinyhw.nn.formats.source import Data, File, tensor
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 IDX_TYPES: Final = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 LARGEST: Final = 1 << 32  # bytes that a gzipped file may grow to

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.function.window import each
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 _REQUIRED: Final = inspect.Parameter.empty
 _OLD: Final = ("size_average", "reduce")         # PyTorch's words of before `reduction`, which stand between others

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.nn.module import Layer
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 _OLD: Final = "size_average", "reduce"           # PyTorch's words of before `reduction`, which stand between others
 _POOL: Final = "kernel_size stride padding dilation return_indices ceil_mode"

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 _GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0, "conv_transpose2d": 1.0,
           "conv_transpose3d": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}

@@ -11,7 +11,7 @@ from tinyhw.function.window import check_padding
 from tinyhw.ir.dtype import dtypes
 from tinyhw.nn.module import Layer, Parameter
 from tinyhw.nn.statistics import Statistics
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 Sizes = int | Sequence[int]
 PADDINGS = ("zeros", "reflect", "replicate", "circular")

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from tinyhw.core.errors import InvalidArgument, InvalidShape
 from tinyhw.nn import layers
 from tinyhw.nn.module import Layer, Module, ModuleList, Sequential
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 
 class Lazy(Layer):

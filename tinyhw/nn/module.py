@@ -22,7 +22,7 @@ from tinyhw.engine.realize import realize
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import UOp
 from tinyhw.nn.state import attributes
-from tinyhw.tensor import DTypeLike, Tensor
+from tinyhw.tensor.tensor import DTypeLike, Tensor
 
 
 class Parameter(Tensor):

@@ -22,7 +22,7 @@ from tinyhw.nn import lr_scheduler  # noqa: F401  # for `optim.lr_scheduler`, Py
 from tinyhw.nn.module import Parameter
 from tinyhw.nn.state import may_learn
 from tinyhw.nn.statistics import Statistics
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 Parameters = Sequence[Tensor] | Sequence[Mapping[str, Any]]
 

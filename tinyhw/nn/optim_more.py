@@ -9,7 +9,7 @@ from tinyhw.engine.realize import realize
 from tinyhw.function.spelling import made_by_any_spelling
 from tinyhw.ir.dtype import dtypes
 from tinyhw.nn.optim import Group, Optimizer, Parameters, _stepped
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 
 @made_by_any_spelling

@@ -7,7 +7,7 @@ from typing import Final
 from tinyhw.core.errors import InvalidArgument, InvalidShape
 from tinyhw.nn.layers import gru_step, lstm_step, nonlinearity_of, rnn_step, uniform
 from tinyhw.nn.module import Layer
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 States = tuple[Tensor, ...]
 _BLOCK: Final = 64          # steps whose gradients are one table

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.realize import realize as realize_all
 from tinyhw.function.spelling import by_any_spelling
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
   from tinyhw.nn.formats.archives import TensorIO, tar_extract, zip_extract

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 
 from tinyhw.engine.realize import lost_below, realize
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 
 class _Waiting(threading.local):

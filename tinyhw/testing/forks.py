@@ -17,9 +17,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
-from tinyhw import explored
 from tinyhw.core import ending
 from tinyhw.core.errors import Error
+from tinyhw.devices import explored
 
 TIMED_OUT: Final = 124
 GRACE_S: Final = 2.0
@@ -52,7 +52,7 @@ def warm(names: Sequence[str]) -> int:
   for name in names:
     if name.partition(".")[0] in _ROOTS - _NEVER and name not in sys.modules:
       with suppress(ImportError): importlib.import_module(name)
-  if "tinyhw.device" in sys.modules: _used()
+  if "tinyhw.devices.registry" in sys.modules: _used()
   gc.collect()
   gc.freeze()
   return len(sys.modules) - before

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import tinyhw
 from tinyhw.core.errors import DeviceError, Error, InvalidArgument
-from tinyhw.device import Device, OpenDevice
-from tinyhw.emulator.engines import ENGINES
+from tinyhw.devices.registry import Device, OpenDevice
+from tinyhw.emulator.engines.amdgcn import ENGINES
 from tinyhw.testing import SET_DEV
 
 PACKAGE: Final = str(Path(tinyhw.__file__).parent) + os.sep

@@ -141,7 +141,7 @@ class MockGPUs:
   @contextmanager
   def _machine(self, item: pytest.Item, wanted: Wanted) -> Iterator[None]:
     """The machine of a test, good again afterwards."""
-    from tinyhw.device import Device
+    from tinyhw.devices.registry import Device
     from tinyhw.testing.machines import Trial, asked, limited, users_line, warned
     with ExitStack() as stack:
       if wanted is not self.shared:
@@ -237,7 +237,7 @@ def shorten(error: pytest.ExceptionInfo[BaseException]) -> None:
 def need(cards: tuple[str, ...]) -> None:
   """Skip the test where this machine has not these GPUs."""
   from tinyhw.core.errors import Error
-  from tinyhw.device import Device
+  from tinyhw.devices.registry import Device
   from tinyhw.testing.machines import Wanted
   for card, name in zip(cards, Wanted(cards).devices, strict=True):
     path = "/dev/nvidiactl" if name.startswith("NV") else "/dev/kfd"
@@ -262,9 +262,9 @@ class MockGPU:
 
   @property
   def machine(self) -> Any:
-    """The mock machine of the first card (`tinyhw.mock.machine.Machine`, `tinyhw.mock.nv.machine.NvMachine`), opened if
+    """The mock machine of the first card (`tinyhw.mock.amd.machine.Machine`, `tinyhw.mock.nv.machine.NvMachine`), opened if
     it was not; None on a machine with real GPUs."""
-    from tinyhw.device import Device
+    from tinyhw.devices.registry import Device
     kind = self.devices[0].partition(":")[0]
     if kind == "NV": Device.nv_port()
     else: Device.amd_port()
@@ -272,17 +272,17 @@ class MockGPU:
 
   def report(self) -> list[str]:
     """What the machine accepted without modelling it, found doubtful or stopped at, so far."""
-    from tinyhw.device import Device
+    from tinyhw.devices.registry import Device
     return Device.report()
 
   def findings(self) -> Any:
     """What the checks found so far (`check=True`): an `emulator.check.Report`."""
-    from tinyhw.device import Device
+    from tinyhw.devices.registry import Device
     return Device.findings()
 
   def reset(self, device: str | None = None) -> None:
     """Go on after a fault that the test expects; what tensors had on that card (the first) is lost."""
-    from tinyhw.device import Device
+    from tinyhw.devices.registry import Device
     Device.reset(device or self.devices[0])
 
 
@@ -301,8 +301,8 @@ class QueueCapture:
 
   def read(self) -> Any:
     """All that was submitted so far, when it is done: a `tinyhw.queues.capture.Capture`."""
-    from tinyhw.captured import RECORDING
-    from tinyhw.device import Device
+    from tinyhw.devices.captured import RECORDING
+    from tinyhw.devices.registry import Device
     from tinyhw.queues.capture import Capture
     Device.synchronize()
     if RECORDING.recorder is not None: RECORDING.recorder.flush()
@@ -318,5 +318,5 @@ class QueueCapture:
 @pytest.fixture
 def queue_capture(mockgpu: MockGPU, tmp_path: Path) -> Iterator[QueueCapture]:
   """The test has devices of its own, and what it submits to their queues is recorded."""
-  from tinyhw.recorded import recording
+  from tinyhw.toolbox.record import recording
   with recording(tmp_path / "queues.thq"): yield QueueCapture(tmp_path / "queues.thq")

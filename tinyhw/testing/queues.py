@@ -13,13 +13,13 @@ from typing import Final
 import click
 import pytest
 
-from tinyhw.captured import RECORDING
 from tinyhw.cli.debug_queues import debug as prompt
 from tinyhw.cli.queue_shell import last_dispatch
 from tinyhw.core.errors import Error
-from tinyhw.device import Device
-from tinyhw.recorded import recording
+from tinyhw.devices.captured import RECORDING
+from tinyhw.devices.registry import Device
 from tinyhw.testing.machines import in_use
+from tinyhw.toolbox.record import recording
 
 LONGEST: Final = 120  # characters of a capture's name
 

@@ -16,7 +16,7 @@ import triton.backends.driver as interface
 from triton.backends.compiler import GPUTarget
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
-from tinyhw.device import Device, OpenDevice
+from tinyhw.devices.registry import Device, OpenDevice
 from tinyhw.triton.arguments import flattened
 from tinyhw.triton.launch import launch
 from tinyhw.triton.target import triton_target

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 
 from tinyhw.core.errors import Unsupported
-from tinyhw.device import KINDS, Device, mock_cards
+from tinyhw.devices.registry import KINDS, Device, mock_cards
 
 
 def triton_target() -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ import sys
 import time
 from collections import Counter
 
-from tinyhw.emulator.engines import ENGINES
+from tinyhw.emulator.engines.amdgcn import ENGINES
 from tinyhw.tools.fuzz.build import gpu_assembly, mnemonics
 from tinyhw.tools.fuzz.corpus import cases_of
 from tinyhw.tools.fuzz.program import programs

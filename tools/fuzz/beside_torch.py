@@ -27,8 +27,8 @@ import torch
 from tinyhw import nn
 from tinyhw.core.errors import Error
 from tinyhw.engine import run
-from tinyhw.engine.jit import TinyJit
-from tinyhw.tensor import Tensor
+from tinyhw.jit.jit import TinyJit
+from tinyhw.tensor.tensor import Tensor
 from tinyhw.tools.fuzz.beside_torch_table import Draw, Line, lines
 
 DTYPES: Final = ("float32",) * 8 + ("float64", "float16", "int32", "int32", "bool", "uint8", "int8")

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from tinyhw.arch import decoded
-from tinyhw.emulator.engines import ENGINES
+from tinyhw.emulator.engines.amdgcn import ENGINES
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn.codes import INLINE_FLOATS
 from tinyhw.tools.fuzz.build import gpu_object

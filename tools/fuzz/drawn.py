@@ -12,8 +12,8 @@ from tinyhw.arch import decoded
 from tinyhw.core.errors import DecodeError, EncodeError, Error
 from tinyhw.core.memory import Access, AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch, coverage
-from tinyhw.emulator.both import EnginesDiffer
-from tinyhw.emulator.engines import dispatch
+from tinyhw.emulator.engines.amdgcn import dispatch
+from tinyhw.emulator.engines.both import EnginesDiffer
 from tinyhw.isa.amdgcn import Row, Table, table
 from tinyhw.isa.amdgcn.asm import assemble
 from tinyhw.tools.fuzz import texts

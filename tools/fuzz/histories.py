@@ -20,7 +20,7 @@ import numpy as np
 
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.ir.dtype import dtypes
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 from tinyhw.tools.fuzz.views import Array, Chooser, Entry, World, Wrong, campaign, pick, same
 
 SHAPES: Final = ((2, 3),) * 6 + ((3,),) * 4 + ((2, 2), (3, 2), (), (1, 3), (2, 1, 3))

@@ -18,10 +18,10 @@ import numpy as np
 
 from tinyhw.core.errors import Error
 from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.emulator.engines.ptx import dispatch
 from tinyhw.emulator.observe import Observer
-from tinyhw.emulator.ptx.engines import dispatch
-from tinyhw.emulator.ptx.launch import Dispatch
-from tinyhw.emulator.ptx.link import Linked, link
+from tinyhw.emulator.ptx.launch.grid import Dispatch
+from tinyhw.emulator.ptx.module.link import Linked, link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import parse
 from tinyhw.tools.fuzz.build import Host

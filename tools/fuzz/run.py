@@ -18,7 +18,7 @@ from tinyhw.autogen.hsa import hsa_kernel_dispatch_packet_t
 from tinyhw.core.errors import Error
 from tinyhw.core.memory import Access, AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch
-from tinyhw.emulator.engines import dispatch
+from tinyhw.emulator.engines.amdgcn import dispatch
 from tinyhw.emulator.observe import Observer
 from tinyhw.tools.fuzz.build import Host, gpu_object
 from tinyhw.tools.fuzz.case import Array, Case, split, stored, width

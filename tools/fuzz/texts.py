@@ -22,9 +22,9 @@ from typing import Any, Final
 from tinyhw.arch.nv import nv_arch
 from tinyhw.core.errors import Error, MissingTool
 from tinyhw.core.memory import Access, AddressSpace, Region
-from tinyhw.emulator.ptx.engines import dispatch
-from tinyhw.emulator.ptx.launch import Dispatch
-from tinyhw.emulator.ptx.link import Linked, link_text
+from tinyhw.emulator.engines.ptx import dispatch
+from tinyhw.emulator.ptx.launch.grid import Dispatch
+from tinyhw.emulator.ptx.module.link import Linked, link_text
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.wire import cubin, fatbin
 
@@ -227,7 +227,7 @@ def broken(rng: random.Random, data: bytes) -> bytes:
 @cache
 def files() -> list[tuple[str, bytes]]:
   """(what it is, a file without mistakes)."""
-  from tinyhw.assemble import bare
+  from tinyhw.devices.assemble import bare
   out = []
   for text in originals()[:12]:
     raw = text.encode()
@@ -312,7 +312,7 @@ def _loaded(raw: bytes) -> None:
   """What CUDA's mock makes of a file in a program's memory: the text, or a call that fails with a code of CUDA's or of
   the kernel's."""
   from tinyhw.mock.cuda.calls import Failed
-  from tinyhw.mock.cuda.images import ptx_of
+  from tinyhw.mock.cuda.modules.images import ptx_of
   from tinyhw.mock.memory import Refused
   memory = mmap.mmap(-1, (len(raw) // PAGE + 1) * PAGE)
   memory[:len(raw)] = raw
@@ -342,7 +342,7 @@ def any_file(number: int) -> str:
     space, region = AddressSpace("files"), Region("code", -(-len(image) // PAGE) * PAGE)
     space.map(FILE, region.size, region, access=Access.READ | Access.EXECUTE)
     region.u8[:len(image)] = memoryview(image)
-    from tinyhw.mock.nv.image import Images
+    from tinyhw.mock.nv.chip.image import Images
     for s in read.elf.sections:
       if s.name.startswith(".text."): _launched(Images(space).at(FILE + s.offset).program.linked, rng, "ref")
   return _ended(run)

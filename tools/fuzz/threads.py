@@ -28,10 +28,10 @@ import numpy as np
 
 import tinyhw
 from tinyhw.core.errors import DeviceError
-from tinyhw.device import Device
+from tinyhw.devices.registry import Device
 from tinyhw.drive.base import Allocation
-from tinyhw.engine.jit import TinyJit
-from tinyhw.tensor import Tensor
+from tinyhw.jit.jit import TinyJit
+from tinyhw.tensor.tensor import Tensor
 from tinyhw.tools.fuzz.views import Seeded, Wrong, chain
 
 KERNEL = """

@@ -25,9 +25,9 @@ import numpy as np
 
 from tinyhw.core.errors import Error
 from tinyhw.engine import run
-from tinyhw.engine.jit import TinyJit
 from tinyhw.ir.dtype import dtypes
-from tinyhw.tensor import Tensor
+from tinyhw.jit.jit import TinyJit
+from tinyhw.tensor.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")

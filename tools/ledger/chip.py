@@ -78,7 +78,7 @@ def plan(wanted: Iterable[Probe], ptx: bool = False) -> list[Image]:
 
 def run_one(image: Image, device: str) -> Made:
   """Run a probe on a device of `tinyhw.launch`."""
-  from tinyhw.launcher import launch
+  from tinyhw.kernels.launch import launch
   p = image.probe
   out = np.zeros((max(len(p.results), 1), p.threads), np.uint64)
   memory = np.frombuffer(p.memory.ljust(OWN, b"\0"), np.uint8)
@@ -208,9 +208,9 @@ IN, OUT, MEM, PARAMS, VARIABLES = (k << 32 for k in range(1, 6))
 def emulated(batch: Sequence[Probe], engine: str = "ref") -> tuple[list[Made], set[str]]:
   """What the emulator makes of probes that have as many threads, and what compiled code left to the reference."""
   from tinyhw.core.memory import AddressSpace, Region
-  from tinyhw.emulator.ptx.engines import dispatch
-  from tinyhw.emulator.ptx.launch import Dispatch
-  from tinyhw.emulator.ptx.link import link
+  from tinyhw.emulator.engines.ptx import dispatch
+  from tinyhw.emulator.ptx.launch.grid import Dispatch
+  from tinyhw.emulator.ptx.module.link import link
   from tinyhw.emulator.ptx.program import Program
   from tinyhw.isa.ptx import parse
   threads = batch[0].threads

@@ -4,7 +4,7 @@
     python -m tinyhw.tools.ledger.ptx --record   runs all witnesses anew, some minutes: writes ptx_executed.json
 
 A form is a mnemonic with its types (`tools/ptxcover`, which writes ptx_forms.json from the manual's pages). "manual":
-`tools/witness/ptx`, Python integers and exact floats from the manual alone (tests/emulator/test_ptx_witness.py); "LLVM
+`tools/witness/ptx`, Python integers and exact floats from the manual alone (tests/emulator/ptx/test_witness.py); "LLVM
 host": programs that LLVM compiles for NVIDIA and for the host (`tools/fuzz/ptx`); "NumPy": kernels of nvcc, Triton and
 our own in TESTS, whose results NumPy, or a model beside them, says; "chip": what an NVIDIA H200 made of the same
 kernels (`tools/ledger/chip`, tests/recordings/ptx_sm90.xz).

@@ -27,7 +27,7 @@ from tinyhw.core.errors import DecodeError, Error
 from tinyhw.core.memory import Access, AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.fields import FLOAT_MODE
-from tinyhw.emulator.engines import dispatch
+from tinyhw.emulator.engines.amdgcn import dispatch
 from tinyhw.isa.amdgcn import Instruction, table
 from tinyhw.isa.amdgcn.asm import assemble
 from tinyhw.tools.witness.state import CODE

@@ -15,7 +15,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 mp = mpmath.mp.clone()

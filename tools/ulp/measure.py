@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinyhw.ir.dtype import DType, dtypes
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 from tinyhw.tools.ulp.functions import Array, Function, mp
 
 # (bits of the significand after the point, least and greatest exponent of a normal number)

@@ -34,12 +34,13 @@ from tinyhw.emulator.check.races import Memory
 from tinyhw.emulator.check.report import Finding
 from tinyhw.emulator.debug import traffic
 from tinyhw.emulator.observe import Access, Copy
-from tinyhw.emulator.ptx import operands, wgmma
+from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps, lanes_of
-from tinyhw.emulator.ptx.launch import Dispatch
-from tinyhw.emulator.ptx.occupancy import unfit
+from tinyhw.emulator.ptx.launch.grid import Dispatch
+from tinyhw.emulator.ptx.launch.occupancy import unfit
 from tinyhw.emulator.ptx.program import Code, Shown
-from tinyhw.emulator.ptx.tmem import COLUMNS, WORDS
+from tinyhw.emulator.ptx.tensorcore import wgmma
+from tinyhw.emulator.ptx.tensorcore.tmem import COLUMNS, WORDS
 from tinyhw.emulator.simt import Cohort, Group, Stats
 
 if TYPE_CHECKING:

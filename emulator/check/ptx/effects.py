@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tinyhw.emulator.ptx.scope import Line, Range, Register
+from tinyhw.emulator.ptx.module.scope import Line, Range, Register
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.model import Address, Arguments, Name, Operand, Vector, leaves
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from tinyhw.emulator.check.ptx.effects import Effects
 from tinyhw.emulator.ptx import operands
-from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.ptx.module.scope import Line
 
 WRITES, READS, DIRTY = range(3)
 _OLDEST: Final = 16  # groups, that a wait may leave

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.check.ptx import groups
 from tinyhw.emulator.check.ptx.effects import Effects, effects
-from tinyhw.emulator.ptx import bind, memory, operands
-from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.ptx import bind, operands
+from tinyhw.emulator.ptx.memory import spaces
+from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.model import Instruction
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.jit.ptx.inline import Whole
+  from tinyhw.emulator.jit.ptx.module.inline import Whole
 
 # that touch memory or other threads in a way that watched code knows, beside those that only compute
 _KNOWN: Final = frozenset({
@@ -69,7 +70,7 @@ def prove(whole: Whole, threads: int) -> Proof:
   for k in does:
     space, size = _accessed(lines[k])
     for near in sizes:
-      if size and space in {near, memory.GENERIC}: sizes[near] = min(sizes[near], size)
+      if size and space in {near, spaces.GENERIC}: sizes[near] = min(sizes[near], size)
   return Proof("", sizes["shared"], sizes["global"], any(map(_copies, does.values())),
                any(_orders(lines[k], threads) for k in does),
                any(d.opcode == "cp" and "bulk_group" in d.modifiers for d in does.values()),
@@ -109,7 +110,7 @@ def _accessed(line: Line) -> tuple[str, int]:
   i = line.instruction
   form = forms.find(i.name, len(i.operands))
   if i.opcode not in {"ld", "ldu", "st", "atom", "red"} or form is None: return "", 0
-  space = memory.space_of(form.modifiers)
+  space = spaces.space_of(form.modifiers)
   return {"const": "global"}.get(space, space), SIZES[form.type]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Final
 
 from tinyhw.emulator.check.price import Price
-from tinyhw.emulator.ptx.flow import targets
+from tinyhw.emulator.ptx.module.flow import targets
 from tinyhw.emulator.ptx.program import Program
 
 _COMPILING: Final = 1_500.0

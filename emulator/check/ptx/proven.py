@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from tinyhw.emulator.check.bounds import Bounds
 from tinyhw.emulator.check.ptx import price
 from tinyhw.emulator.check.ptx.checker import arrays, variables
-from tinyhw.emulator.ptx.launch import Grid
-from tinyhw.emulator.ptx.occupancy import unfit
+from tinyhw.emulator.ptx.launch.grid import Grid
+from tinyhw.emulator.ptx.launch.occupancy import unfit
 from tinyhw.emulator.simt import Stats
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def proven(grid: Grid, watchdog: int, always: bool, checker: Checker) -> Stats |
   total = grid.shared.total
   if unfit(d) or total and not arrays(d, total).all(): return None  # a finding, and where one may be: between arrays
   if not always and not price.pays(d.program, grid.total * grid.shared.warps): return None
-  from tinyhw.emulator.jit.ptx.detect import detect
+  from tinyhw.emulator.jit.ptx.launch.detect import detect
   stats = detect(grid.space, d, watchdog,
                  Bounds(grid.space, total, {**checker.used(), **variables(d)}, "shared memory"))
   price.watched(d.program, stats is not None)

@@ -16,8 +16,8 @@ from tinyhw.emulator.check.holes import Holes
 from tinyhw.emulator.check.ptx.effects import Effects
 from tinyhw.emulator.observe import Access, Copy
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
+from tinyhw.emulator.ptx.module.scope import Register
 from tinyhw.emulator.ptx.program import Code, Shown
-from tinyhw.emulator.ptx.scope import Register
 from tinyhw.emulator.ptx.warp import source_lanes
 
 Value = Any
@@ -185,16 +185,16 @@ class Undefined:
 
 def shared_start(group: Warps, at: Value) -> Value:
   """Where the shared memory begins that addresses [warps, lanes] are in, in the cohort's."""
-  from tinyhw.emulator.ptx import memory
+  from tinyhw.emulator.ptx.memory import spaces
   slots = group.workgroups[:, None]
-  rank = at >> memory.RANK
-  if rank.any(): slots = np.maximum(memory.block_of(group, slots, rank), 0)
+  rank = at >> spaces.RANK
+  if rank.any(): slots = np.maximum(spaces.block_of(group, slots, rank), 0)
   return slots * group.cohort.lds_size
 
 
 def name_of(code: Code, number: int) -> str:
   """A register's name in the text."""
-  from tinyhw.emulator.ptx.scope import Range
+  from tinyhw.emulator.ptx.module.scope import Range
   for scope in {id(line.scope): line.scope for line in code.flat.lines}.values():
     at: Any = scope
     while at is not None:

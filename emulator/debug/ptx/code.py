@@ -9,9 +9,9 @@ from tinyhw.core.environment import digits
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.core.source import Source, Spot, Variable
 from tinyhw.emulator.debug.code import Code, Line, Part
-from tinyhw.emulator.ptx import flow
+from tinyhw.emulator.ptx.module import flow
+from tinyhw.emulator.ptx.module.scope import Scope
 from tinyhw.emulator.ptx.program import Program, Shown
-from tinyhw.emulator.ptx.scope import Scope
 from tinyhw.isa.ptx import forms, printer
 
 TEXT: Final = "PTX"  # how places call the module's text

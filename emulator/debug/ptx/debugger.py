@@ -18,8 +18,8 @@ from tinyhw.emulator.debug.ptx.engine import PtxEngine
 from tinyhw.emulator.debug.ptx.warp import Warp
 from tinyhw.emulator.debug.stop import Frame, Stop
 from tinyhw.emulator.debug.wave import Wave, WaveInfo
-from tinyhw.emulator.ptx.explain import explain
 from tinyhw.emulator.ptx.group import LANES, warps
+from tinyhw.emulator.ptx.launch.explain import explain
 from tinyhw.emulator.simt import Group
 
 

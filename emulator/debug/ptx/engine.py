@@ -10,7 +10,7 @@ from tinyhw.core.errors import Error
 from tinyhw.emulator.debug.engine import Bound, Engine
 from tinyhw.emulator.debug.ptx.snapshot import PtxKeeper
 from tinyhw.emulator.ptx.group import LANES, Warps
-from tinyhw.emulator.ptx.launch import Grid
+from tinyhw.emulator.ptx.launch.grid import Grid
 from tinyhw.emulator.ptx.program import Program, Shown
 from tinyhw.emulator.simt import Cohort, Group
 

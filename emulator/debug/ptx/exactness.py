@@ -15,9 +15,9 @@ from tinyhw.emulator.check.ptx.effects import Effects, effects
 from tinyhw.emulator.check.ptx.undefined import shared_start
 from tinyhw.emulator.debug.follow import NONE, Bits, Cells, Tracker, union
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps, warps
+from tinyhw.emulator.ptx.module.scope import Line, Register
 from tinyhw.emulator.ptx.program import Code, Shown
-from tinyhw.emulator.ptx.scope import Line, Register
-from tinyhw.emulator.ptx.tmem import COLUMNS, WORDS
+from tinyhw.emulator.ptx.tensorcore.tmem import COLUMNS, WORDS
 from tinyhw.isa.ptx.model import Name, Vector
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """The registers of a function of PTX by their names."""
 from __future__ import annotations
 
+from tinyhw.emulator.ptx.module.scope import Range, Register, Scope
 from tinyhw.emulator.ptx.program import Code
-from tinyhw.emulator.ptx.scope import Range, Register, Scope
 
 
 def names(code: Code) -> dict[str, Register]:

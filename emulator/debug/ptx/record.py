@@ -10,8 +10,8 @@ from tinyhw.emulator.debug.parts import Facts, Vendor, Words
 from tinyhw.emulator.debug.ptx.exactness import SINKS, Exactness
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.group import lanes_of, warps
-from tinyhw.emulator.ptx.launch import Dispatch, stack_size
-from tinyhw.emulator.ptx.occupancy import occupancy
+from tinyhw.emulator.ptx.launch.grid import Dispatch, stack_size
+from tinyhw.emulator.ptx.launch.occupancy import occupancy
 from tinyhw.emulator.ptx.program import Shown
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from tinyhw.emulator.debug.ptx.names import names
 from tinyhw.emulator.debug.wave import TYPES, Wave
 from tinyhw.emulator.ptx import operands, special
 from tinyhw.emulator.ptx.group import LANES, warps
+from tinyhw.emulator.ptx.module.scope import Register as Declared
 from tinyhw.emulator.ptx.program import Code
-from tinyhw.emulator.ptx.scope import Register as Declared
 
 Value = Any
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.jit.ptx import access, calls, cluster, helped, layout, mbarrier, warp, warpgroup, watched
-from tinyhw.emulator.jit.ptx.emit import Lanes, Refused
-from tinyhw.emulator.jit.ptx.inline import Instance
-from tinyhw.emulator.jit.ptx.shapes import Block
+from tinyhw.emulator.jit.ptx import fallback, warp
+from tinyhw.emulator.jit.ptx.launch import cluster
+from tinyhw.emulator.jit.ptx.memory import access, mbarrier, watched
+from tinyhw.emulator.jit.ptx.module import calls, layout
+from tinyhw.emulator.jit.ptx.module.emit import Lanes, Refused
+from tinyhw.emulator.jit.ptx.module.inline import Instance
+from tinyhw.emulator.jit.ptx.module.shapes import Block
+from tinyhw.emulator.jit.ptx.tensorcore import warpgroup
 from tinyhw.emulator.jit.values import Untranslatable, Value
-from tinyhw.emulator.ptx import builtin, flow, operands
-from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.ptx import operands
+from tinyhw.emulator.ptx.module import builtin, flow
+from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.emulator.values.ops import U32
 from tinyhw.isa.ptx.model import Int
 
@@ -223,7 +228,7 @@ def _stop(g: Lanes, line: Line, after: Block | None, k: int) -> None:
   if i.opcode in {"bar", "barrier"}: return _barrier(g, line, after)
   if i.opcode == "mbarrier": return mbarrier.test(g, line, after, wait)
   if i.opcode == "call":
-    helped.call(g, k)
+    fallback.call(g, k)
     g.flush()
     return g.go(after)
   if i.opcode == "wgmma" and "wait_group" in i.modifiers:
@@ -266,7 +271,7 @@ def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None
       emit(g, line, form, g.plan.infos[k])
     except Untranslatable:
       g.undo(mark)
-      helped.only(g, k)
+      fallback.only(g, k)
     if g.watch is not None: watched.synced(g)
   g.flush()
   g.go(after)

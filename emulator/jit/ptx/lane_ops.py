@@ -9,7 +9,7 @@ from tinyhw.emulator.ptx.meanings.convert import MODES
 from tinyhw.emulator.values.ops import DTYPES
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.jit.ptx.emit import Lanes
+  from tinyhw.emulator.jit.ptx.module.emit import Lanes
 
 NAN: Final = {"f32": 0x7FFFFFFF, "f16": 0x7FFF}
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx.module import layout
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert
-from tinyhw.emulator.ptx.launch import SMS
+from tinyhw.emulator.ptx.launch.grid import SMS
 from tinyhw.emulator.values.ops import U32, U64
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.jit.ptx.emit import Lanes
+  from tinyhw.emulator.jit.ptx.module.emit import Lanes
 
 
 def read(g: Lanes, name: str, dtype: Any) -> Value:

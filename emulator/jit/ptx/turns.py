@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tinyhw.emulator.jit.ptx import helped, layout
-from tinyhw.emulator.jit.ptx.emit import Lanes
-from tinyhw.emulator.jit.ptx.moves import completed, place
+from tinyhw.emulator.jit.ptx import fallback
+from tinyhw.emulator.jit.ptx.memory.moves import completed, place
+from tinyhw.emulator.jit.ptx.module import layout
+from tinyhw.emulator.jit.ptx.module.emit import Lanes
 from tinyhw.emulator.jit.ptx.onebyone import Turn, turns
 from tinyhw.emulator.jit.ptx.routine import Routine, defined
 from tinyhw.emulator.jit.values import Value, convert
-from tinyhw.emulator.ptx import memory, operands
-from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.ptx import operands
+from tinyhw.emulator.ptx.memory import spaces as memory
+from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.emulator.values.ops import U64
 
 COLUMN: Final = 8 * 32  # bytes of a value of all threads
@@ -70,6 +72,6 @@ def _rest(g: Lanes, label: str, turn: Turn) -> None:
   e.start(label)
   active = e.op("load i32, ptr %active")
   e.do(f"store i32 {turn.left}, ptr %active")
-  helped.emit(g, g.index)
+  fallback.emit(g, g.index)
   e.do(f"store i32 {active}, ptr %active")
   e.do(f"br label %{turn.over}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyhw.emulator.jit.ptx.emit import Lanes
-from tinyhw.emulator.jit.ptx.shapes import Info
+from tinyhw.emulator.jit.ptx.module.emit import Lanes
+from tinyhw.emulator.jit.ptx.module.shapes import Info
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather, number, type_of
 from tinyhw.emulator.ptx import operands
-from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.emulator.ptx.warp import fits
 from tinyhw.emulator.values.ops import I32 as _I32
 from tinyhw.emulator.values.ops import U32

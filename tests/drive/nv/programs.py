@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from tests.drive.programs import Array, same
-from tinyhw.assemble import Assembler
 from tinyhw.core.errors import Error
+from tinyhw.devices.assemble import Assembler
 from tinyhw.drive.base import Allocation, Launch
 from tinyhw.drive.nv import channel
 from tinyhw.drive.nv import device as driver

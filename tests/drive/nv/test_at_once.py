@@ -9,9 +9,9 @@ import pytest
 
 from tests.drive.nv.programs import BLOCK, ONE, PTX, THREADS, download, row, upload
 from tinyhw.arch.nv import NV_ARCHES
-from tinyhw.assemble import Assembler
 from tinyhw.autogen import nv_rm_alloc
 from tinyhw.core.errors import DeviceError, InvalidArgument
+from tinyhw.devices.assemble import Assembler
 from tinyhw.drive.movers import Movers
 from tinyhw.drive.nv import channel, copying
 from tinyhw.drive.nv.device import NVRuntime

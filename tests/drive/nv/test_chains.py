@@ -6,8 +6,8 @@ import pytest
 
 from tests.drive.nv.programs import BLOCK, ONE, PTX, THREADS, download, row, upload
 from tinyhw.arch.nv import NV_ARCHES
-from tinyhw.assemble import Assembler
 from tinyhw.core.errors import MachineFault, Unsupported
+from tinyhw.devices.assemble import Assembler
 from tinyhw.drive.base import Launch
 from tinyhw.drive.nv.device import NVRuntime
 from tinyhw.mock.nv.machine import NvMachine

@@ -11,8 +11,8 @@ import pytest
 import tinyhw
 from tinyhw import Device
 from tinyhw.arch.nv import NV_ARCHES, NvArch
-from tinyhw.assemble import Assembler, bare
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
+from tinyhw.devices.assemble import Assembler, bare
 from tinyhw.drive.base import Launch
 from tinyhw.drive.nv.device import NVRuntime
 from tinyhw.drive.nv.program import factor

@@ -14,7 +14,6 @@ import pytest
 import tinyhw
 from tinyhw import Device, Tensor, TinyJit
 from tinyhw.arch.nv import NV_ARCHES
-from tinyhw.assemble import Assembler, bare
 from tinyhw.core.errors import (
   DecodeError,
   DeviceError,
@@ -28,6 +27,7 @@ from tinyhw.core.errors import (
   ValueLost,
   WaitTimeout,
 )
+from tinyhw.devices.assemble import Assembler, bare
 from tinyhw.drive.base import Allocation, Launch
 from tinyhw.drive.nv import channel
 from tinyhw.drive.nv.device import NVRuntime

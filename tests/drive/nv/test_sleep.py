@@ -10,8 +10,8 @@ import pytest
 
 from tests.drive.nv.programs import BLOCK, ONE, PTX, download, row, upload
 from tinyhw.arch.nv import NV_ARCHES
-from tinyhw.assemble import Assembler
 from tinyhw.core.errors import DeviceError, PageFault, WaitTimeout
+from tinyhw.devices.assemble import Assembler
 from tinyhw.drive import queued
 from tinyhw.drive.nv.device import NVRuntime
 from tinyhw.drive.nv.rm import Rm

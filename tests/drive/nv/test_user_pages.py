@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.drive.nv.programs import BLOCK, ONE, PTX, THREADS, download, row, upload
-from tinyhw.assemble import Assembler
 from tinyhw.core.errors import DeviceError, InvalidArgument, PageFault
+from tinyhw.devices.assemble import Assembler
 from tinyhw.drive.nv.device import NVRuntime
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.mock.nv.port import NvPort

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.autogen import cuda
-from tinyhw.mock.cuda.library import stand_in
+from tinyhw.mock.cuda.library.library import stand_in
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.draws import Draws
 from tinyhw.mock.injected import Injected

@@ -10,7 +10,7 @@ import pytest
 from tests.mock.cuda.client import Client, u64
 from tests.mock.cuda.test_nodes_and_libraries import error
 from tinyhw.autogen import cuda
-from tinyhw.mock.cuda.arrays import ROW, limits
+from tinyhw.mock.cuda.memory.arrays import ROW, limits
 
 LAYERED, CUBE, SURFACE = cuda.CUDA_ARRAY3D_LAYERED, cuda.CUDA_ARRAY3D_CUBEMAP, cuda.CUDA_ARRAY3D_SURFACE_LDST
 

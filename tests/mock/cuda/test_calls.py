@@ -324,7 +324,7 @@ def test_a_mistake_of_the_mocks_own_drops_what_is_queued_behind(client: Client, 
   """A copy to the host that was queued behind it must not be made: its memory may be gone by then."""
   function, at = client.function(BAD, "bad"), client.alloc(8)
   def broken(*_: object) -> None: raise ZeroDivisionError("of the test")
-  monkeypatch.setattr("tinyhw.emulator.ptx.repeat.turns", broken)
+  monkeypatch.setattr("tinyhw.emulator.engines.ptx_repeat.turns", broken)
   assert client.launch(function, 1, 1, [u64(at)]) == 0
   out = np.full(2, 7, np.uint32)
   assert client.code("cuMemcpyDtoHAsync_v2", ctypes.c_void_p(out.ctypes.data), u64(at), ctypes.c_size_t(8),

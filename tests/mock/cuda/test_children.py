@@ -10,7 +10,7 @@ from tests.mock.cuda.client import HEAD, Client
 from tests.mock.cuda.test_virtual import MALLOC
 from tests.wire.test_fatbin import packed
 from tinyhw.autogen import cuda, cudart
-from tinyhw.mock.cuda import devicelib
+from tinyhw.mock.cuda.modules import devicelib
 
 u32, u64 = ctypes.c_uint32, ctypes.c_uint64
 DECLARED = HEAD + """

@@ -8,8 +8,8 @@ import pytest
 from tests.wire.test_fatbin import packed
 from tinyhw.autogen import cuda
 from tinyhw.mock.cuda.calls import Failed
-from tinyhw.mock.cuda.images import ptx_of
 from tinyhw.mock.cuda.machine import CudaMachine
+from tinyhw.mock.cuda.modules.images import ptx_of
 
 
 @pytest.mark.parametrize("text", [b".version 8.0\n", b".version 8.0\n.target", b".version 8.0\n.target wm_80\n",

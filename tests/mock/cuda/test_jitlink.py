@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.test_cli import run
 from tinyhw.compile.nvidia import nvjitlink, nvrtc
-from tinyhw.mock.cuda.jitlink import sm_of
+from tinyhw.mock.cuda.modules.jitlink import sm_of
 
 PROGRAM = '''
 import ctypes

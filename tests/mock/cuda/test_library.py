@@ -27,7 +27,7 @@ from tinyhw.core.called import Plain
 from tinyhw.core.errors import Unsupported
 from tinyhw.mock.cuda.calls import SERVED, ended, handler_of
 from tinyhw.mock.cuda.handlers import served
-from tinyhw.mock.cuda.shared import Loaded, library
+from tinyhw.mock.cuda.library.shared import Loaded, library
 from tinyhw.wire.elf import Elf
 
 NUMBERS = itertools.count()
@@ -168,7 +168,7 @@ def test_functions_answer_when_python_has_ended(tmp_path: Path) -> None:
   program.write_text("""
 import ctypes
 import gc
-from tinyhw.mock.cuda.library import stand_in
+from tinyhw.mock.cuda.library.library import stand_in
 from tinyhw.mock.cuda.machine import CudaMachine
 library = stand_in(CudaMachine("sm_90"))
 assert library.cuInit(0) == 0

@@ -27,10 +27,10 @@ from tests.mock.cuda.test_tensors import aligned, encode
 from tests.mock.cuda.test_virtual import UNIT, granted, physical
 from tests.mock.nv.bench import cubin
 from tinyhw.autogen import cuda, cudart
-from tinyhw.core.patience import Terms
-from tinyhw.mock.cuda import library, shared
-from tinyhw.mock.cuda.arrays import limits
+from tinyhw.core.timeout import Terms
 from tinyhw.mock.cuda.calls import UNCOLLECTED, Failed
+from tinyhw.mock.cuda.library import library, shared
+from tinyhw.mock.cuda.memory.arrays import limits
 
 GATHER = cuda.CUDA_ARRAY3D_TEXTURE_GATHER
 COUNT = ctypes.c_size_t

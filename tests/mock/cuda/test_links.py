@@ -10,7 +10,7 @@ import pytest
 
 from tests.mock.cuda.client import HEAD, Client, u64
 from tinyhw.autogen import cuda
-from tinyhw.emulator.ptx.merge import linked
+from tinyhw.emulator.ptx.module.merge import linked
 
 PTX, NVVM = cuda.CU_JIT_INPUT_PTX, cuda.CU_JIT_INPUT_NVVM
 MAIN = HEAD + """

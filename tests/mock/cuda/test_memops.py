@@ -9,7 +9,7 @@ import pytest
 from tests.mock.cuda.client import WAIT, Client, u32, u64
 from tests.strength import seeds
 from tinyhw.autogen import cuda
-from tinyhw.mock.cuda.memops import met
+from tinyhw.mock.cuda.streams.memops import met
 
 GEQ, EQ, AND, NOR = (cuda.CU_STREAM_WAIT_VALUE_GEQ, cuda.CU_STREAM_WAIT_VALUE_EQ, cuda.CU_STREAM_WAIT_VALUE_AND,
                      cuda.CU_STREAM_WAIT_VALUE_NOR)

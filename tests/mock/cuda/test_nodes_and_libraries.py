@@ -12,7 +12,7 @@ import numpy as np
 from tests.mock.cuda.client import SAXPY, WAIT, Client, u32, u64
 from tests.mock.cuda.test_tensors import aligned, encode
 from tinyhw.autogen import cuda
-from tinyhw.emulator.ptx.tensormap import SWIZZLES, TensorMap
+from tinyhw.emulator.ptx.memory.tensormap import SWIZZLES, TensorMap
 
 
 def error(client: Client, name: str, *arguments: Any) -> str:

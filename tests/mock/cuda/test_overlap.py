@@ -11,9 +11,9 @@ import pytest
 from tests.mock.cuda.client import Client, u32, u64
 from tests.mock.cuda.test_programmatic import BEGUN, EARLY, attribute, change
 from tinyhw.autogen import cuda
+from tinyhw.emulator.engines import beside
 from tinyhw.emulator.observe import Observer
-from tinyhw.emulator.ptx import beside
-from tinyhw.mock.cuda import launches
+from tinyhw.mock.cuda.streams import launches
 
 BLOCKS, THREADS = 3, 64
 N: Final = BLOCKS * THREADS

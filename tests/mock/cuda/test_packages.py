@@ -13,7 +13,7 @@ import pytest
 from tests.mock.cuda.client import Client
 from tests.mock.cuda.packages import CLAIMS, REFUSED, Claim, table
 from tinyhw.autogen import cuda
-from tinyhw.mock.cuda.genuine import INSTEAD, SHARED, why
+from tinyhw.mock.cuda.library.genuine import INSTEAD, SHARED, why
 
 ROOT = Path(__file__).parents[3]
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.test_cli import run
 from tinyhw.compile.nvidia import nvrtc
-from tinyhw.mock.cuda.rtc import virtual
+from tinyhw.mock.cuda.modules.rtc import virtual
 
 PROGRAM = '''
 import ctypes

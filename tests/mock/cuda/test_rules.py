@@ -25,13 +25,13 @@ from tests.mock.cuda.test_virtual import UNIT, granted, physical
 from tinyhw.autogen import cuda, cudart, nvrtc
 from tinyhw.core.called import Plain
 from tinyhw.core.errors import Error, InvalidArgument, OutOfMemory, PageFault, Unsupported
-from tinyhw.emulator.ptx.tensormap import TensorMap
-from tinyhw.mock.cuda import library
+from tinyhw.emulator.ptx.memory.tensormap import TensorMap
 from tinyhw.mock.cuda.calls import SERVED, Failed, answer, handler_of
-from tinyhw.mock.cuda.parameters import LIMIT
-from tinyhw.mock.cuda.rtc import Rtc
-from tinyhw.mock.cuda.shared import Loaded
-from tinyhw.mock.cuda.streams import Event, code_of
+from tinyhw.mock.cuda.library import library
+from tinyhw.mock.cuda.library.shared import Loaded
+from tinyhw.mock.cuda.modules.rtc import Rtc
+from tinyhw.mock.cuda.streams.parameters import LIMIT
+from tinyhw.mock.cuda.streams.streams import Event, code_of
 from tinyhw.mock.memory import Refused
 
 COUNT = ctypes.c_size_t
@@ -296,7 +296,7 @@ def test_a_mistake_of_the_mocks_own_costs_the_context(client: Client, monkeypatc
   """What raised it is in the log, and the next call says that something unknown was wrong."""
   c, at = client, client.alloc(8)
   def wrong(*given: Any) -> None: raise ZeroDivisionError("of a test")
-  monkeypatch.setattr("tinyhw.mock.cuda.memory.fill", wrong)
+  monkeypatch.setattr("tinyhw.mock.cuda.memory.allocations.fill", wrong)
   c.call("cuMemsetD8Async", u64(at), 1, COUNT(8), u64(0))
   assert error(c, "cuCtxSynchronize") == "UNKNOWN"
   assert "ZeroDivisionError: of a test" in " ".join(c.machine.logs) and "a fill" in " ".join(c.machine.logs)

@@ -11,8 +11,8 @@ from tests.mock.cuda.client import HEAD, Client
 from tests.wire.test_fatbin import packed
 from tinyhw.autogen import cuda, cudart
 from tinyhw.mock.cuda.calls import BY_VALUE
-from tinyhw.mock.cuda.library import runtime
-from tinyhw.mock.cuda.runtime import NAMES, OWN, RUNS, SAME
+from tinyhw.mock.cuda.library.library import runtime
+from tinyhw.mock.cuda.runtime.functions import NAMES, OWN, RUNS, SAME
 
 TEXT = HEAD + """
 .global .align 4 .u32 factor = 3;

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from tinyhw.autogen import cuda, cudart
-from tinyhw.mock.cuda import runtime_arrays, runtime_graphs, runtime_memory
-from tinyhw.mock.cuda.arrays import Array
-from tinyhw.mock.cuda.runtime import RUNS, Refusal
+from tinyhw.mock.cuda.memory.arrays import Array
+from tinyhw.mock.cuda.runtime import arrays as runtime_arrays
+from tinyhw.mock.cuda.runtime import graphs as runtime_graphs
+from tinyhw.mock.cuda.runtime import memory as runtime_memory
+from tinyhw.mock.cuda.runtime.functions import RUNS, Refusal
 from tinyhw.mock.memory import UserMemory
 
 assert runtime_arrays and runtime_graphs

@@ -9,8 +9,8 @@ import pytest
 from tests.mock.cuda.test_runtime import FACTOR, SCALE, Program
 from tests.mock.cuda.test_runtime_objects import DOWN, FETCH, UP, channel, program, run
 from tinyhw.autogen import cuda, cudart
-from tinyhw.mock.cuda.runtime import RUNS, SAME
-from tinyhw.mock.cuda.runtime_tables import FUNCTION, PROPERTIES, WITHOUT_CONTEXT
+from tinyhw.mock.cuda.runtime.functions import RUNS, SAME
+from tinyhw.mock.cuda.runtime.tables import FUNCTION, PROPERTIES, WITHOUT_CONTEXT
 
 FLOAT, SIGNED = cudart.cudaChannelFormatKindFloat, cudart.cudaChannelFormatKindSigned
 INVALID, UNSUPPORTED = cudart.cudaErrorInvalidValue, cudart.cudaErrorNotSupported

@@ -12,7 +12,7 @@ import pytest
 
 from tests.mock.cuda.client import HEAD, SAXPY, WAIT, Client, u32, u64
 from tinyhw.autogen import cuda
-from tinyhw.mock.cuda.shared import library
+from tinyhw.mock.cuda.library.shared import library
 from tinyhw.mock.nv.card import CARDS
 
 NON_BLOCKING = cuda.CU_STREAM_NON_BLOCKING

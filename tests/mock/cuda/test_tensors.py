@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.emulator.test_ptx_async import kernel
+from tests.emulator.ptx.test_async import kernel
 from tests.mock.cuda.client import Client, u64
 from tinyhw.autogen import cuda
-from tinyhw.emulator.ptx.tensormap import TensorMap
+from tinyhw.emulator.ptx.memory.tensormap import TensorMap
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinyhw
-from tests.emulator.test_ptx_textures import kernel
+from tests.emulator.ptx.test_textures import kernel
 from tests.mock.cuda.client import Client, u64
 from tests.strength import examples
 from tinyhw.autogen import cuda

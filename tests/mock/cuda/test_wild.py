@@ -12,7 +12,7 @@ from tests.mock.cuda import wild
 from tests.mock.cuda.client import HEAD, SAXPY, Client, u64
 from tests.strength import examples, seeds
 from tinyhw.autogen import cuda, cudart
-from tinyhw.mock.cuda.library import runtime
+from tinyhw.mock.cuda.library.library import runtime
 
 ROOT = Path(__file__).parents[3]
 MOST = (1 << 64) - 1

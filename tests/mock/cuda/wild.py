@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.mock.cuda.client import SAXPY, Client, u64
 from tinyhw.autogen import cuda, cudart
-from tinyhw.mock.cuda.library import runtime
+from tinyhw.mock.cuda.library.library import runtime
 
 LIMIT_S = 20.0  # of one call, on a machine that does other work too
 ROOM = 1 << 20

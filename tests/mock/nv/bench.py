@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.layout import Method
 from tinyhw.core.memory import Access, AddressSpace
-from tinyhw.mock.nv.channel import Channel, Group
+from tinyhw.mock.nv.chip.channel import Channel, Group
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import gpfifo, methods, qmd
 from tinyhw.wire.gpfifo import Notification, Userd

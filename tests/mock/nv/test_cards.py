@@ -16,7 +16,7 @@ from tinyhw.autogen import nv_rm_alloc as alloc
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.mock.memory import Refused
 from tinyhw.mock.nv.card import CARDS
-from tinyhw.mock.nv.channel import State
+from tinyhw.mock.nv.chip.channel import State
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import methods
 

@@ -11,9 +11,9 @@ from tests.mock.nv.test_host import MMU, dead
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.core.errors import Deadlock, PageFault, Unsupported, WatchdogExpired
 from tinyhw.core.layout import Method
-from tinyhw.core.patience import Terms
+from tinyhw.core.timeout import Terms
 from tinyhw.mock.nv.card import CARDS
-from tinyhw.mock.nv.channel import Channel, State
+from tinyhw.mock.nv.chip.channel import Channel, State
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import methods, qmd
 

@@ -13,7 +13,7 @@ from tests.mock.nv.client import MIB, Client, Status, Work
 from tinyhw.autogen import nv_rm_alloc as alloc
 from tinyhw.autogen import nv_rm_control as control
 from tinyhw.autogen import nv_rm_status as status
-from tinyhw.mock.nv.controls import Controls
+from tinyhw.mock.nv.driver.controls import Controls
 from tinyhw.wire.gpfifo import Notification
 
 NONE = control.NV0000_CTRL_GPU_INVALID_ID

@@ -16,7 +16,7 @@ from tinyhw.autogen import nv_c8b5 as ce
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.core.errors import Unsupported
 from tinyhw.core.layout import Method
-from tinyhw.mock.nv.channel import State
+from tinyhw.mock.nv.chip.channel import State
 from tinyhw.wire import methods
 
 TRANSFER, SEMAPHORE = ce.LAUNCH_DMA_DATA_TRANSFER_TYPE, ce.LAUNCH_DMA_SEMAPHORE_TYPE

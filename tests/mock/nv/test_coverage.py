@@ -5,12 +5,12 @@ import re
 
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.autogen import nv_rm_control as control
-from tinyhw.mock.nv.classes import Classes
-from tinyhw.mock.nv.compute import ComputeEngine
-from tinyhw.mock.nv.controls import Controls
-from tinyhw.mock.nv.copy import CopyEngine
-from tinyhw.mock.nv.engine import Engine
-from tinyhw.mock.nv.host import Host
+from tinyhw.mock.nv.chip.compute import ComputeEngine
+from tinyhw.mock.nv.chip.copy import CopyEngine
+from tinyhw.mock.nv.chip.engine import Engine
+from tinyhw.mock.nv.chip.host import Host
+from tinyhw.mock.nv.driver.classes import Classes
+from tinyhw.mock.nv.driver.controls import Controls
 from tinyhw.wire import methods
 
 FAMILIES = re.compile(r"SET_FALCON|SET_SPARE|SET_RESERVED_SW|.*MME_|.*PERFORMANCE_|.*_SPARE|SET_MME")

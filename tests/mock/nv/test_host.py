@@ -12,9 +12,9 @@ from tests.strength import examples
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.autogen import nv_cbc0 as compute
 from tinyhw.autogen import nv_rm_status as status
-from tinyhw.mock.nv import channel as memo
-from tinyhw.mock.nv import semaphores
-from tinyhw.mock.nv.channel import Channel, Group, State
+from tinyhw.mock.nv.chip import channel as memo
+from tinyhw.mock.nv.chip import semaphores
+from tinyhw.mock.nv.chip.channel import Channel, Group, State
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import gpfifo, methods
 from tinyhw.wire.gpfifo import Userd

@@ -13,10 +13,10 @@ from tests.mock.nv.test_host import dead
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import Unsupported
 from tinyhw.core.memory import Access
-from tinyhw.core.patience import Terms
+from tinyhw.core.timeout import Terms
 from tinyhw.emulator.observe import Observer
 from tinyhw.mock.nv.card import CARDS
-from tinyhw.mock.nv.channel import Channel, Group, State
+from tinyhw.mock.nv.chip.channel import Channel, Group, State
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import methods, qmd
 

@@ -29,14 +29,14 @@ from tinyhw.autogen import nv_uvm as uvm
 from tinyhw.autogen.nv_rm_chips import RESOURCES
 from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault, Unsupported, WatchdogExpired
 from tinyhw.core.memory import Access
-from tinyhw.core.patience import Terms
 from tinyhw.core.port import Protection
+from tinyhw.core.timeout import Terms
 from tinyhw.emulator.observe import Observer
 from tinyhw.mock.memory import Refused
-from tinyhw.mock.nv import compute, faults
 from tinyhw.mock.nv.card import CARDS, cards_named
-from tinyhw.mock.nv.channel import State, error_name
-from tinyhw.mock.nv.controls import Controls
+from tinyhw.mock.nv.chip import compute, faults
+from tinyhw.mock.nv.chip.channel import State, error_name
+from tinyhw.mock.nv.driver.controls import Controls
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.mock.nv.port import NOTIFY, NvPort
 from tinyhw.wire import methods

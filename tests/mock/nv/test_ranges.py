@@ -19,7 +19,7 @@ from tinyhw.autogen import nv_rm_status as status
 from tinyhw.autogen import nv_uvm as uvm
 from tinyhw.core.errors import PageFault
 from tinyhw.mock.memory import Refused
-from tinyhw.mock.nv.objects import VaSpace
+from tinyhw.mock.nv.driver.objects import VaSpace
 
 PAGES = 65536
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tinyhw.assemble import Assembler
 from tinyhw.autogen import nv_rm_control
+from tinyhw.devices.assemble import Assembler
 from tinyhw.drive.nv.device import NVRuntime
 from tinyhw.drive.nv.rm import Rm
 from tinyhw.mock.nv.machine import NvMachine

@@ -13,7 +13,7 @@ from tests.strength import examples
 from tinyhw.autogen import nv_rm_alloc as alloc
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.autogen import nv_uvm as uvm
-from tinyhw.mock.nv.objects import MemoryObject
+from tinyhw.mock.nv.driver.objects import MemoryObject
 
 
 class Objects(RuleBasedStateMachine):

@@ -19,9 +19,9 @@ from tinyhw.core.errors import Unsupported, WatchdogExpired
 from tinyhw.core.memory import Access
 from tinyhw.core.trace import Clock
 from tinyhw.mock.nv.card import CARDS
-from tinyhw.mock.nv.channel import Channel, State
+from tinyhw.mock.nv.chip.channel import Channel, State
+from tinyhw.mock.nv.driver.rm import Rm
 from tinyhw.mock.nv.machine import NvMachine
-from tinyhw.mock.nv.rm import Rm
 from tinyhw.wire import cubin, gpfifo, methods
 
 ACQUIRE = host.SEM_EXECUTE(OPERATION=host.SEM_EXECUTE_OPERATION.ACQUIRE)

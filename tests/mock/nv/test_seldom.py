@@ -12,8 +12,8 @@ from tinyhw.autogen import nv_c56f as host
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.core.errors import Unsupported
 from tinyhw.core.layout import Method
-from tinyhw.mock.nv.channel import State
-from tinyhw.mock.nv.objects import status_name
+from tinyhw.mock.nv.chip.channel import State
+from tinyhw.mock.nv.driver.objects import status_name
 from tinyhw.wire import methods
 
 M = methods.declared(0xCBC0)

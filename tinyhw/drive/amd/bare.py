@@ -28,7 +28,7 @@ from tinyhw.core.errors import (
 )
 from tinyhw.core.locks import lock
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
-from tinyhw.core.patience import HELD, Agreed, Terms, ticker
+from tinyhw.core.timeout import HELD, Agreed, Terms, ticker
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.explain import explain
 from tinyhw.drive.amd.host import Span, mapped, merged

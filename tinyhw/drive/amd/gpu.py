@@ -9,8 +9,8 @@ from typing import Any
 from tinyhw.arch import Arch
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.drive.amd.kfd import Buffer, Gpu, Kfd
-from tinyhw.drive.lending import LendingRuntime
 from tinyhw.drive.queue import LoadedCode
+from tinyhw.drive.suballocation import LendingRuntime
 from tinyhw.wire import codeobject
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.core.errors import Interrupted, InvalidArgument, MachineFault, PageFault, Unsupported, WaitTimeout
 from tinyhw.core.memory import PAGE
-from tinyhw.core.patience import HELD, ticker
 from tinyhw.core.printf import Printed
+from tinyhw.core.timeout import HELD, ticker
 from tinyhw.drive.base import Allocation, Dim3, Program
 from tinyhw.wire.codeobject import Argument
 from tinyhw.wire.ctype import CType

@@ -8,11 +8,11 @@ from struct import Struct
 
 from tinyhw.arch.nv import NvArch
 from tinyhw.drive.base import Dim3
-from tinyhw.drive.lending import LendingRuntime
 from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.rm import Buffer, Gpu, Rm
 from tinyhw.drive.queue import BoundStream, LoadedCode
 from tinyhw.drive.signal import Signal
+from tinyhw.drive.suballocation import LendingRuntime
 from tinyhw.wire.cubin import Cubin
 
 

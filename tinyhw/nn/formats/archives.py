@@ -11,7 +11,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.function.spelling import by_any_spelling
 from tinyhw.ir.dtype import dtypes
 from tinyhw.nn.formats.source import Data, File, tensor
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 try:
   from lzma import LZMAError

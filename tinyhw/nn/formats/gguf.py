@@ -14,7 +14,7 @@ from typing import Any, Final
 from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import dtypes
 from tinyhw.nn.formats.source import Data, File, shown, tensor
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 VERSIONS: Final = (2, 3)
 SCALARS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}

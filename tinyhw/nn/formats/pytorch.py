@@ -17,7 +17,7 @@ from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.nn.formats.pickled import Machine, Named
 from tinyhw.nn.formats.source import Data, File, shown, tensor
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 MAGIC: Final = 0x1950A86A20F9469CFC6C  # the first value of the older format
 PROTOCOL: Final = 1001                 # the second

@@ -15,7 +15,7 @@ from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.function.spelling import by_any_spelling
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.nn.formats.source import QUOTED, Data, File, shown, tensor
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 DIGITS: Final = 20  # of a size: 2**64 has as many
 LARGEST_HEADER: Final = 100_000_000  # bytes, as the format has it

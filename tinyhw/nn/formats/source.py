@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, MissingFile
 from tinyhw.ir.dtype import DType, dtypes
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 QUOTED: Final = 200  # letters
 _QUOTE: Final = Repr()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tinyhw.ir.dtype import dtypes
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 
 @dataclass(frozen=True)

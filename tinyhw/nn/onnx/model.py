@@ -10,13 +10,13 @@ import numpy as np
 
 import tinyhw.nn.onnx.operators  # noqa: F401  # fills the table
 from tinyhw.core.errors import InvalidArgument, Unsupported
-from tinyhw.device import Device
+from tinyhw.devices.registry import Device
 from tinyhw.nn.formats.source import Data
 from tinyhw.nn.onnx.graph import Builder, Graph
 from tinyhw.nn.onnx.proto import Info, parse
 from tinyhw.nn.onnx.run import Runner
 from tinyhw.nn.onnx.values import NAMED, SMALL, Known, Value, Weights, as_tensor
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 
 class Model:

@@ -12,7 +12,7 @@ from tinyhw.nn.onnx import shapes
 from tinyhw.nn.onnx.graph import Builder, Function, Graph, Node, Standard, expanded
 from tinyhw.nn.onnx.table import Operator
 from tinyhw.nn.onnx.values import ELEMENTS, NAMED, Element, Known, Value, Weights, as_host, as_tensor, shape_of
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 # Operators that convert small floats, or move them without a look at their values.
 MOVES: Final = frozenset((

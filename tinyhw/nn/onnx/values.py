@@ -12,7 +12,7 @@ from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.nn.formats.source import tensor as from_bytes
 from tinyhw.nn.onnx.table import Host
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 SMALL: Final = 1024  # elements that shape arithmetic may have
 

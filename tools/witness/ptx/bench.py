@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.memory import AddressSpace, Region
-from tinyhw.emulator.ptx.engines import dispatch
-from tinyhw.emulator.ptx.launch import Dispatch
-from tinyhw.emulator.ptx.link import link
+from tinyhw.emulator.engines.ptx import dispatch
+from tinyhw.emulator.ptx.launch.grid import Dispatch
+from tinyhw.emulator.ptx.module.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import forms, parse
 from tinyhw.isa.ptx.forms import SIZES

@@ -1,6 +1,6 @@
 """Textures and surfaces: the appendix on texture fetching of the CUDA C++ programming guide, in exact fractions.
 
-A header and the order of elements in memory are the emulator's own (`emulator/ptx/texture.py`), and no question here.
+A header and the order of elements in memory are the emulator's own (`emulator/ptx/texture/objects.py`), and no question here.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import floor
 from typing import Any, Final
 
-from tinyhw.emulator.ptx.texture import FORMATS, Header, Sampler
+from tinyhw.emulator.ptx.texture.objects import FORMATS, Header, Sampler
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.tools.witness.ptx.table import Case, witness
 

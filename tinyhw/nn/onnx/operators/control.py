@@ -9,7 +9,7 @@ from tinyhw.nn.onnx.graph import Graph
 from tinyhw.nn.onnx.run import Call
 from tinyhw.nn.onnx.table import Host, operator
 from tinyhw.nn.onnx.values import NAMED, Known, Value, as_host, as_tensor
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 Ints = tuple[int, ...]
 

@@ -10,7 +10,7 @@ from tinyhw.nn.onnx import minifloat
 from tinyhw.nn.onnx.run import Call, code_of
 from tinyhw.nn.onnx.table import Host, operator
 from tinyhw.nn.onnx.values import ELEMENTS, Element, element
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 # *** arithmetic ***
 

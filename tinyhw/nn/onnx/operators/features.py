@@ -7,7 +7,7 @@ from tinyhw.ir.dtype import dtypes
 from tinyhw.nn.onnx.operators.indexing import wrapped
 from tinyhw.nn.onnx.run import Call
 from tinyhw.nn.onnx.table import operator
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from tinyhw.nn.onnx.run import Call
 from tinyhw.nn.onnx.table import operator
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 
 @operator("MatMul", 1, 9, 13)

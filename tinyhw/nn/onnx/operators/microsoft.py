@@ -7,7 +7,7 @@ from typing import Any
 from tinyhw.nn.onnx.operators.normalization import layer_norm as standard_layer_norm
 from tinyhw.nn.onnx.run import Call
 from tinyhw.nn.onnx.table import MICROSOFT, operator
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 
 @operator("Gelu", 1, domain=MICROSOFT)

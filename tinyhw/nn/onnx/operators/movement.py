@@ -11,7 +11,7 @@ from tinyhw.nn.onnx.run import Call
 from tinyhw.nn.onnx.shapes import clamped, ints
 from tinyhw.nn.onnx.table import Host, operator
 from tinyhw.nn.onnx.values import Known, Weights, as_host, element, shape_of
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]

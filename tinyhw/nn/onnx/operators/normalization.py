@@ -7,7 +7,7 @@ from typing import Any
 from tinyhw.nn.onnx.run import Call
 from tinyhw.nn.onnx.table import operator
 from tinyhw.nn.onnx.values import element
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 Ints = tuple[int, ...]
 

@@ -8,7 +8,7 @@ from tinyhw.nn.onnx.operators.window import convolved
 from tinyhw.nn.onnx.run import Call, code_of
 from tinyhw.nn.onnx.table import operator
 from tinyhw.nn.onnx.values import ELEMENTS, Element, element
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 Ints = tuple[int, ...]
 

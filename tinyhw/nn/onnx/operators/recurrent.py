@@ -6,7 +6,7 @@ from typing import Any
 
 from tinyhw.nn.onnx.run import Call
 from tinyhw.nn.onnx.table import operator
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]

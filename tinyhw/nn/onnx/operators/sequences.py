@@ -10,7 +10,7 @@ from tinyhw.nn.onnx.run import Call
 from tinyhw.nn.onnx.shapes import ints
 from tinyhw.nn.onnx.table import Host, operator
 from tinyhw.nn.onnx.values import Known, as_tensor
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 Type = Any  # a TypeProto
 

@@ -9,7 +9,7 @@ from tinyhw.ir.dtype import dtypes
 from tinyhw.nn.onnx.run import Call
 from tinyhw.nn.onnx.shapes import ints
 from tinyhw.nn.onnx.table import Host, operator
-from tinyhw.tensor import Tensor
+from tinyhw.tensor.tensor import Tensor
 
 Ints = tuple[int, ...]
 Around = list[tuple[int, int]]

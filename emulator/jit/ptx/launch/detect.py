@@ -1,0 +1,223 @@
+"""Runs a launch of a PTX kernel with watched code: whether the hazard checks could find anything in it.
+
+Watched code (`watched`) is compiled code with cells beside its accesses, of a kernel whose registers are proven
+(`check.ptx.paths`). It finds no hazard by name; it ends where one could be. Then memory is put back as it was, and
+whoever asked has the reference run the launch under its observer. What watched code has run to its end has no finding.
+
+It knows the arrays that the launch's parameters point to, and the module's own. Blocks run one after the other, each to
+its end: that is what its cells rely on.
+"""
+from __future__ import annotations
+
+import mmap
+import sys
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import Error
+from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping
+from tinyhw.emulator.check.bounds import Bounds
+from tinyhw.emulator.jit.kept import Kept, Suspicion, extents
+from tinyhw.emulator.jit.ptx.launch.run import Cohort, Launch
+from tinyhw.emulator.jit.ptx.memory import clocks, order
+from tinyhw.emulator.jit.ptx.memory.watched import PADDING
+from tinyhw.emulator.jit.ptx.module import layout
+from tinyhw.emulator.jit.ptx.module.code import TRACKS, WATCHES, Kernel, kernel
+from tinyhw.emulator.jit.refusal import NotCompiled
+from tinyhw.emulator.ptx.group import LANES
+from tinyhw.emulator.ptx.launch.grid import Dispatch, Grid
+from tinyhw.emulator.ptx.memory import spaces
+from tinyhw.emulator.simt import Stats
+
+Value = Any
+TURN: Final = 1 << 22  # instructions of a warp; one that takes more may wait for others
+WINDOW: Final = 1 << 34  # bytes of addresses, at most, that the cells of a launch span; few of them become pages
+RESTART: Final = 1 << 23  # where clocks begin again; a plane has room for four times as many
+COHORT: Final = 64  # blocks, at most, that are made ready together
+_MASK64: Final = (1 << 64) - 1
+_NORESERVE: Final = 0x4000 if sys.platform == "linux" else 0  # MAP_NORESERVE of mmap(2), which Python has from 3.13 on
+_WORD: Final = 4  # bytes of a cell
+
+
+class Arrays:
+  """The arrays that a launch may touch, as rows of the table that watched code looks addresses up in."""
+
+  def __init__(self, space: AddressSpace, d: Dispatch, bounds: Bounds) -> None:
+    self.kept = Kept()
+    self.rows: list[tuple[int, int, int, int]] = []
+    self.of: list[int] = []  # which array each row is of
+    linked = d.program.linked
+    pointers = self._pointers(space, d)
+    own = np.uint64(d.program.base), np.uint64(d.program.base + linked.size)
+    for k, (start, end) in enumerate(zip(bounds.starts, bounds.ends)):
+      if own[0] <= start < own[1] or ((pointers >= start) & (pointers <= end)).any(): self._array(
+        space, k, int(start), int(end))
+    m = space.find(d.params) if d.params_size else None
+    if m is not None: self._row(m, d.params, d.params + d.params_size, Access.READ, -1)
+
+  @staticmethod
+  def _pointers(space: AddressSpace, d: Dispatch) -> Value:
+    """What may be pointers among the parameters."""
+    size = d.params_size // 8 * 8
+    return np.frombuffer(space.read(d.params, size), np.uint64) if size else np.zeros(0, np.uint64)
+
+  def _array(self, space: AddressSpace, number: int, start: int, end: int) -> None:
+    m = space.find(start)
+    if m is None or end > m.end or end == start: return  # touching it is a page fault, or the reference's
+    if m.access & Access.WRITE: self.kept.keep(m, start, end)
+    for a, b in extents(m, start, end): self._row(m, a, b, m.access & (Access.READ | Access.WRITE), number)
+    if m.access & Access.WRITE: self._row(m, start, end, Access.WRITE, number)  # its holes may be written
+
+  def _row(self, m: Mapping, start: int, end: int, access: int, number: int) -> None:
+    self.rows.append((start, end - start, m.u8.ctypes.data - m.start & _MASK64, access))
+    self.of.append(number)
+
+  def window(self) -> tuple[int, int]:
+    """The addresses that they span."""
+    arrays = [row for row, k in zip(self.rows, self.of) if k >= 0]
+    if not arrays: return 0, 0
+    return min(r[0] for r in arrays), max(r[0] + r[1] for r in arrays)
+
+  def clash(self, seen: Value) -> bool:
+    """Whether some array was read and written."""
+    what: dict[int, int] = {}
+    for k, access in zip(self.of, seen.tolist()): what[k] = what.get(k, 0) | access
+    return any(access & Access.READ and access & Access.WRITE for access in what.values())
+
+
+def _pages(size: int) -> mmap.mmap:
+  """So many bytes, 0, of which few become pages. Raises Suspicion where the host has no room for them."""
+  if size > WINDOW: raise Suspicion
+  try: return mmap.mmap(-1, max(-(-size // PAGE), 1) * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
+  except OSError: raise Suspicion from None
+
+
+class Watching(Launch):
+  """A launch in watched code."""
+
+  def __init__(self, grid: Grid, compiled: Kernel, exact: frozenset[int], arrays: Arrays) -> None:
+    self.arrays = arrays
+    super().__init__(grid, compiled, exact)
+
+  def _context(self) -> None:
+    super()._context()
+    self._table = np.array(self.arrays.rows, np.uint64).reshape(-1, 4)
+    self.seen = np.zeros(max(len(self._table), 1), np.uint64)
+    for at, value in ((layout.MAPPINGS, len(self._table)), (layout.TABLE, self._table.ctypes.data),
+                      (layout.SEEN, self.seen.ctypes.data)):
+      self.context[at // 8] = value
+    self._cells()
+
+  def _cells(self) -> None:
+    """New cells, which nobody has touched."""
+    words, k, arrays = self.context, self.kernel, self.arrays
+    near, far, kinds, far_kinds = (k.header["cells"][name] for name in ("shared", "far", "kinds", "far kinds"))
+    word = clocks.ENTRY if kinds else _WORD
+    room = -(-max(self.grid.shared.total, 1) // near) * word
+    beside = room + 2 * PADDING  # from cells to the second ones
+    self._near = np.zeros(beside * (2 if k.header["cells"]["copies"] else 1), np.uint8)
+    start, end = arrays.window()
+    scale = word // far
+    size = (end - start) * scale + 2 * PADDING
+    self._far = _pages(size)
+    base = np.frombuffer(self._far, np.uint8).ctypes.data
+    warps = self.grid.shared.warps
+    if kinds: self._ordered(room, size, start * scale, kinds * warps, far_kinds * warps)
+    for at, value in ((layout.CELLS, self._near.ctypes.data + PADDING), (layout.CELLS_SIZE, room),
+                      (layout.COPIES, self._near.ctypes.data + PADDING + beside),
+                      (layout.CELLS_FAR, base + PADDING - start * scale & _MASK64)):
+      words[at // 8] = value
+
+  def _ordered(self, near: int, far: int, start: int, planes: int, far_planes: int) -> None:
+    """Memory for clocks (`order`), where cells take so many bytes, and there are so many planes."""
+    self._order = np.zeros(order.size(self.grid.shared.total), np.uint8)
+    apart, far_apart = near // 2 + 2 * PADDING, far // 2 + PADDING
+    self._planes = np.zeros(apart * planes, np.uint8)
+    self._far_planes = _pages(far_apart * far_planes)
+    first = np.frombuffer(self._far_planes, np.uint8).ctypes.data
+    window = self.arrays.window()
+    for at, value in ((order.PLANES, self._planes.ctypes.data + PADDING), (order.APART, apart),
+                      (order.FAR_START, window[0]), (order.FAR_SIZE, window[1] - window[0]),
+                      (order.FAR_PLANES, first + PADDING - start // 2 & _MASK64), (order.FAR_APART, far_apart)):
+      self._order[at:at + 8].view(np.uint64)[0] = value
+    self.context[layout.ORDER // 8] = self._order.ctypes.data
+
+  def clock(self) -> int:
+    """The largest number that a warp's work had when the latest block began; 0 without clocks."""
+    if not self.kernel.header["cells"]["kinds"]: return 0
+    return int(self._order[order.LATEST:order.LATEST + 4].view(np.int32)[0])
+
+  def begin(self, first: int, count: int) -> Watched:
+    """The next blocks. Clocks begin again where they have gone far: nobody asks for blocks that have ended."""
+    if self.clock() > RESTART: self._cells()
+    cohort = Watched(self, first, count)
+    self.context[layout.WRITTEN // 8] = cohort.written.u8.ctypes.data - cohort.local.u8.ctypes.data & _MASK64
+    return cohort
+
+
+class Watched(Cohort):
+  """Blocks of a launch in watched code."""
+
+  launch: Watching
+
+  def __init__(self, launch: Watching, first: int, count: int) -> None:
+    super().__init__(launch, first, count)
+    self.written = spaces.Local(count * self.strands * LANES, launch.stack)  # bytes of stacks that were written
+
+  def finish(self, limit: int) -> None:
+    """Run to the end. Raises Suspicion."""
+    self.left[:] = limit
+    self.launch.run(self)
+    used = limit - self.left
+    stats = self.launch.grid.stats
+    stats.instructions += int(used.sum())
+    stats.steps += int(used.max())
+    if (self.status != layout.END).any() or self.launch.clock() > 2 * RESTART: raise Suspicion
+    met = self.states[:, layout.EPOCH // 4].reshape(self.count, self.strands)
+    if (met != met[:, :1]).any(): raise Suspicion("warps have ended while others met")
+
+
+def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds) -> Stats | None:
+  """Run a launch to its end. None, with memory as it was, where the checks may find something."""
+  if d.overlap is not None or d.workspace or space.multicast or d.clusters is not None: return None
+  exact, watch = frozenset[int](), d.program.watch or WATCHES
+  arrays: Arrays | None = None
+  try:
+    arrays = Arrays(space, d, bounds)
+    while True:
+      found = kernel(d.program, d.block, exact, False, watch)
+      grid = Grid(space, d, watchdog, Stats())
+      launch = Watching(grid, found, exact, arrays)
+      wide = _ran(launch)
+      if wide: exact |= wide
+      elif watch == WATCHES and arrays.clash(launch.seen): watch = d.program.watch = TRACKS
+      else: break
+      arrays.kept.undo()
+  except (Suspicion, Error):  # a fault is told where it is seen
+    if arrays is not None: arrays.kept.undo()
+    return None
+  except BaseException:
+    if arrays is not None: arrays.kept.undo()
+    raise
+  grid.stats.engine = "jit"
+  return grid.stats
+
+
+def _ran(launch: Watching) -> set[int]:
+  """Run all blocks; the instructions that are to be compiled in another way, if there are some."""
+  grid, d = launch.grid, launch.grid.dispatch
+  while grid.left:
+    if d.tick is not None: d.tick()
+    count = min(launch.size(), COHORT)
+    cohort = launch.begin(grid.started(count, grid.places), count)
+    grid.stats.waves += count * grid.shared.warps
+    try: cohort.finish(min(TURN, grid.watchdog))
+    except Suspicion:
+      wide = launch._widened(cohort)
+      if wide: return wide
+      raise
+  return set()
+
+
+__all__ = ["NotCompiled", "detect"]

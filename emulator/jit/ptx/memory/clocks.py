@@ -1,0 +1,403 @@
+"""Accesses of watched code whose warps are ordered by more than barriers of their block, as LLVM IR.
+
+Beside each cell's worth of memory lies who wrote last and when, by his own clock (`order`): i64 of the clock, from bit
+32 on the column that knows of it, and in the lowest byte of that the thread in its warp. Who has read it lies apart, a
+plane for each warp and kind of work: i32 of the clock and, in the lowest bits, the thread. An access may be a finding
+where a clock is larger than what its warp knows. Several warps that store the same bytes, or change them by atomics,
+are told by none of their clocks: that says how many barriers of the whole block came before.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tinyhw.emulator.jit.ptx.memory import order, spans
+from tinyhw.emulator.jit.ptx.module import layout
+from tinyhw.emulator.jit.values import Value, gather
+from tinyhw.emulator.jit.vectors import interleaved, scatter
+from tinyhw.emulator.values.ops import U64
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.jit.ptx.memory.access import Site
+  from tinyhw.emulator.jit.ptx.memory.watched import Stored
+  from tinyhw.emulator.jit.ptx.module.emit import Lanes
+
+LOAD, STORE, ATOMIC, COPY = "load", "store", "atomic", "copy"
+LANES: Final = 6  # bits of who read, in a plane
+MANY: Final = (1 << LANES) - 1
+ENTRY: Final = 8  # bytes of a cell, 4 of one in a plane
+_COLUMN: Final = 8  # bits below a column
+_LANE: Final = (1 << _COLUMN) - 1
+_LARGEST: Final = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Memory:
+  """Where the cells of a memory are, as text: those of writes, and the planes."""
+  writes: str
+  planes: str
+  apart: str
+  kinds: tuple[int, ...]  # of work that has planes
+  known: bool  # what was never written may not be read
+
+
+def entered(g: Lanes) -> list[str]:
+  """The text at a strand's entry. The first strand of a block has its clocks begin."""
+  lines = [f"  %order.at = getelementptr i8, ptr %context, i64 {layout.ORDER}", "  %order = load ptr, ptr %order.at",
+           f"  %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS}", "  %cells = load i64, ptr %cells.at",
+           f"  %epoch.at = getelementptr i8, ptr %state, i64 {layout.EPOCH}", "  %epoch = load i32, ptr %epoch.at",
+           "  %watch.fresh = icmp eq i32 %from, -1", "  %watch.strand = icmp eq i32 %strand, 0",
+           "  %watch.first = and i1 %watch.fresh, %watch.strand",
+           "  br i1 %watch.first, label %watch.begin, label %watch.on", "watch.begin:",
+           f"  %cells.size.at = getelementptr i8, ptr %context, i64 {layout.CELLS_SIZE}",
+           "  %cells.size = load i64, ptr %cells.size.at", "  %cells.p = inttoptr i64 %cells to ptr",
+           "  call void @begun(ptr %order, ptr %cells.p, i64 %cells.size)", "  br label %watch.on", "watch.on:",
+           f"  %row.offset = mul i32 %strand, {order.ROW}", f"  %rows = getelementptr i8, ptr %order, i64 {order.ROWS}",
+           "  %row = getelementptr i8, ptr %rows, i32 %row.offset", "  %own = getelementptr i32, ptr %row, i32 %strand",
+           f"  %me = shl i32 %strand, {_COLUMN}"]
+  for name, at in (("planes", order.PLANES), ("apart", order.APART), ("far.planes", order.FAR_PLANES),
+                   ("far.apart", order.FAR_APART)):
+    lines += [f"  %{name}.at = getelementptr i8, ptr %order, i64 {at}", f"  %{name} = load i64, ptr %{name}.at"]
+  for at in (layout.CELLS_FAR, layout.WRITTEN):
+    lines += [f"  %context.{at}.at = getelementptr i8, ptr %context, i64 {at}",
+              f"  %context.{at} = load i64, ptr %context.{at}.at"]
+  return lines
+
+
+def functions(g: Lanes) -> list[str]:
+  """The functions that watched code calls where warps have clocks."""
+  w = g.watch
+  if w is None or not w.kinds: return []
+  g.e.declared.update(order.DECLARED)
+  g.e.declared.update(order.gathered(n) for n in (1, spans.PIECE // w.shared, spans.OBJECT // w.shared))
+  return [order.functions(w.shared), spans.functions(w.shared, w.far, w.kinds, w.far_kinds)]
+
+
+def synced(g: Lanes) -> None:
+  """Threads of a warp do something together: what they do from now on is later than what they have done."""
+  now = g.e.op("load i32, ptr %own")
+  g.e.do(f"store i32 {g.e.op(f'add i32 {now}, 1')}, ptr %own")
+
+
+def met(g: Lanes) -> None:
+  """A strand comes to a barrier of its whole block."""
+  g.e.do(f"store i32 {g.e.op('add i32 %epoch, 1')}, ptr %epoch.at")
+
+
+def fenced(g: Lanes) -> None:
+  """fence.proxy.async: what is known of the others' own work is so for what units do, too."""
+  e, v, n = g.e, f"<{order.WARPS} x i32>", order.WARPS
+  synced(g)
+  proxy = g.pointer("%row", 4 * order.PROXY)
+  known, old = (e.op(f"load {v}, ptr {at}, align 4") for at in ("%row", proxy))
+  e.declared[f"llvm.smax.v{n}i32"] = f"declare {v} @llvm.smax.v{n}i32({v}, {v})"
+  e.do(f"store {v} {e.op(f'call {v} @llvm.smax.v{n}i32({v} {known}, {v} {old})')}, ptr {proxy}, align 4")
+
+
+# ---- groups of asynchronous work
+
+def issued(g: Lanes, kind: int) -> str:
+  """Work of a kind begins: its clock."""
+  at = g.pointer("%row", 4 * (order.ISSUED + kind // order.WARPS))
+  clock = g.e.op(f"add i32 {g.e.op(f'load i32, ptr {at}')}, 1")
+  g.e.do(f"store i32 {clock}, ptr {at}")
+  return clock
+
+
+def commit(g: Lanes, kind: int) -> None:
+  """What was begun so far is a group."""
+  e, k = g.e, kind // order.WARPS
+  at = g.pointer("%row", 4 * (order.COMMITTED + k))
+  count = e.op(f"load i32, ptr {at}")
+  clock = e.op(f"load i32, ptr {g.pointer('%row', 4 * (order.ISSUED + k))}")
+  e.do(f"store i32 {clock}, ptr {_ring(g, '%row', k, count)}")
+  e.do(f"store i32 {e.op(f'add i32 {count}, 1')}, ptr {at}")
+
+
+def wait(g: Lanes, kind: int, left: int | None) -> None:
+  """All but the latest `left` groups are done; None: all work of the kind."""
+  e, k = g.e, kind // order.WARPS
+  if left is None: return _done(g, kind, "%strand", e.op(f"load i32, ptr {g.pointer('%row', 4 * (order.ISSUED + k))}"))
+  count = e.op(f"load i32, ptr {g.pointer('%row', 4 * (order.COMMITTED + k))}")
+  some, over = e.new_label("groups"), e.new_label("waited")
+  e.do(f"br i1 {e.op(f'icmp sgt i32 {count}, {left}')}, label %{some}, label %{over}")
+  e.start(some)
+  _done(g, kind, "%strand", e.op(f"load i32, ptr {_ring(g, '%row', k, e.op(f'sub i32 {count}, {left + 1}'))}"))
+  e.do(f"br label %{over}")
+  e.start(over)
+
+
+def _ring(g: Lanes, row: str, k: int, number: str) -> str:
+  """Where the clock of a group is."""
+  first = g.pointer(row, 4 * (order.RINGS + k * order.RING))
+  return g.e.op(f"getelementptr i32, ptr {first}, i32 {g.e.op(f'and i32 {number}, {order.RING - 1}')}")
+
+
+def _done(g: Lanes, kind: int, warp: str, clock: str) -> None:
+  """Work of a warp is done up to a clock."""
+  e = g.e
+  e.declared["llvm.smax.i32"] = order.DECLARED["llvm.smax.i32"]
+  at = e.op(f"getelementptr i32, ptr {g.pointer('%row', 4 * kind)}, i32 {warp}")
+  later = e.op(f"call i32 @llvm.smax.i32(i32 {e.op(f'load i32, ptr {at}')}, i32 {clock})")
+  e.do(f"store i32 {later}, ptr {at}")
+
+
+# ---- accesses
+
+class Cells:
+  """The cells of one access: `n` at once, beside each other from `at` on, or each at its own (`wide`)."""
+
+  def __init__(self, g: Lanes, n: int, mask: str | None, at: Value) -> None:
+    self.g, self.e, self.n, self.mask, self.at = g, g.e, n, mask, at
+    self.t = f"<{n} x i32>"
+
+  def _pointers(self, base: str, size: int) -> str:
+    n, first = self.n, Value(self.e, base, U64, False)
+    at = first + (self.at << (size.bit_length() - 3) if size > 4 else self.at)
+    t = f"<{n} x i64>" if at.wide else "i64"
+    return self.e.op(f"inttoptr {t} {at.text} to {t.replace('i64', 'ptr')}")
+
+  def load(self, base: str, t: str) -> str:
+    """Elements `t` of the array that begins at `base`."""
+    size, e, n = int(t[1:]) // 8, self.e, self.n
+    at = self._pointers(base, size)
+    if self.at.wide: return gather(e, t, at, self.mask or "splat (i1 true)")
+    if self.mask is None: return e.op(f"load <{n} x {t}>, ptr {at}, align 4")
+    return e.call(f"<{n} x {t}>", f"llvm.masked.load.v{n}{t}.p0", ("ptr", f"align 4 {at}"), (f"<{n} x i1>", self.mask),
+                  (f"<{n} x {t}>", "zeroinitializer"))
+
+  def store(self, base: str, t: str, new: str, where: str | None = None) -> None:
+    """Put elements there, `where` alone."""
+    size, e, n = int(t[1:]) // 8, self.e, self.n
+    at, mask = self._pointers(base, size), self.mask
+    if where is not None: mask = where if mask is None else self.both(mask, where)
+    if self.at.wide: return scatter(e, t, n, new, at, mask or "splat (i1 true)", 4)
+    if mask is None: return e.do(f"store <{n} x {t}> {new}, ptr {at}, align 4")
+    name = f"llvm.masked.store.v{n}{t}.p0"
+    e.declared[name] = f"declare void @{name}(<{n} x {t}>, ptr, <{n} x i1>)"
+    e.do(f"call void @{name}(<{n} x {t}> {new}, ptr align 4 {at}, <{n} x i1> {mask})")
+
+  def op(self, what: str, a: str, b: str) -> str: return self.e.op(f"{what} {self.t} {a}, {b}")
+
+  def every(self, number: int) -> str: return f"splat (i32 {number})"
+
+  def both(self, a: str, b: str) -> str: return self.e.op(f"and <{self.n} x i1> {a}, {b}")
+
+  def but(self, a: str, b: str) -> str:
+    """Where a holds and b does not."""
+    return self.both(a, self.e.op(f"xor <{self.n} x i1> {b}, splat (i1 true)"))
+
+  def either(self, a: str, b: str) -> str: return self.e.op(f"or <{self.n} x i1> {a}, {b}")
+
+  def select(self, condition: str, a: str, b: str) -> str:
+    return self.e.op(f"select <{self.n} x i1> {condition}, {self.t} {a}, {self.t} {b}")
+
+  def splat(self, scalar: str) -> str:
+    first = self.e.op(f"insertelement {self.t} poison, i32 {scalar}, i32 0")
+    zeros = f"<{self.n} x i32> zeroinitializer"
+    return self.e.op(f"shufflevector {self.t} {first}, {self.t} poison, {zeros}")
+
+  def some(self, lanes: str) -> str:
+    """Whether it holds in any thread that is there."""
+    if self.mask is not None: lanes = self.both(lanes, self.mask)
+    return self.e.op(f"icmp ne i{self.n} {self.e.op(f'bitcast <{self.n} x i1> {lanes} to i{self.n}')}, 0")
+
+  def known(self, columns: str, row: str = "%row") -> str:
+    """What the warp knows of columns."""
+    n = self.n
+    wide = self.e.op(f"zext {self.t} {columns} to <{n} x i64>")
+    at = self.e.op(f"getelementptr i32, ptr {row}, <{n} x i64> {wide}")
+    with self.e.narrowed(n): return gather(self.e, "i32", at, "splat (i1 true)")
+
+  def cell(self, clock: str, who: str) -> str:
+    """A cell's i64."""
+    n = self.n
+    low, high = (self.e.op(f"zext {self.t} {x} to <{n} x i64>") for x in (clock, who))
+    return self.e.op(f"or <{n} x i64> {low}, " + self.e.op(f"shl <{n} x i64> {high}, splat (i64 32)"))
+
+
+def touched(g: Lanes, site: Site, kind: str, there: Value | None, stored: Stored | None) -> None:
+  """Threads access shared or global memory, see `watched.touched`."""
+  w, e = g.watch, g.e
+  assert w is not None
+  away, before = g.deopt(), e.side
+  e.side = True
+  grain = w.shared if site.shared else w.far
+  count, scale = max(1, site.width // grain), {1: 2, 2: 1, 4: 0}[grain]
+  memory = Memory("%cells", "%planes", "%apart", w.kinds, True) if site.shared else Memory(
+    f"%context.{layout.CELLS_FAR}", "%far.planes", "%far.apart", w.far_kinds, False)
+  mask = site.mask if there is None else there
+  changes = None if stored is None else [stored.changes[k * site.count // count] for k in range(count)]
+  look = _Look(g, memory, kind, away)
+  if site.one:
+    lanes = _one_of(g, kind, mask)
+    flat = None
+    if changes is not None:
+      flat = "poison"
+      for k, c in enumerate(changes): flat = e.op(f"insertelement <{count} x i1> {flat}, i1 {c.text}, i32 {k}")
+    cells = Cells(g, count, None, site.base + min(site.steps or (0,)) << scale)
+    look.at(cells, cells.splat(lanes), flat, None)
+  elif site.block:
+    n = g.width * count
+    bits = None if mask is None else _repeated(g, mask.in_lanes(), count)
+    lanes = "<" + ", ".join(f"i32 {k // count}" for k in range(n)) + ">"
+    flat = None if changes is None else interleaved(e, [c.in_lanes() for c in changes], "i1")
+    look.at(Cells(g, n, bits, site.base + min(site.steps or (0,)) << scale), lanes, flat, None)
+  else:
+    base = site.base if site.steps is None else g.materialized(site.base, site.steps)
+    base = Value(e, base.in_lanes(), U64, True) << scale
+    lanes = "<" + ", ".join(f"i32 {k}" for k in range(g.width)) + ">"
+    for k in range(count):
+      lost = None if stored is None or stored.lost is None else stored.lost[k * site.count // count].in_lanes()
+      look.at(Cells(g, g.width, None if mask is None else mask.in_lanes(), base + 4 * k if k else base), lanes,
+              None if changes is None else changes[k].in_lanes(), lost)
+  e.side = before
+
+
+def _repeated(g: Lanes, mask: str, count: int) -> str:
+  if count == 1: return mask
+  n = g.width * count
+  each = ", ".join(f"i32 {k // count}" for k in range(n))
+  return g.e.op(f"shufflevector <{g.width} x i1> {mask}, <{g.width} x i1> poison, <{n} x i32> <{each}>")
+
+
+def _one_of(g: Lanes, kind: str, mask: Value | None) -> str:
+  """The number of the thread that accesses one place with others: of several that read MANY, of those that store the
+  highest, whose bytes stay."""
+  e, m = g.e, g.mask_type
+  bits = g.active_bits if mask is None else g.bits(mask)
+  e.declared[f"llvm.ctlz.{m}"] = f"declare {m} @llvm.ctlz.{m}({m}, i1)"
+  zeros = e.op(f"call {m} @llvm.ctlz.{m}({m} {bits}, i1 false)")
+  highest = e.op(f"and i32 {e.op(f'sub i32 31, {zeros}')}, 31")
+  if kind not in {LOAD, ATOMIC}: return highest
+  several = e.op(f"and {m} {bits}, {e.op(f'sub {m} {bits}, 1')}")
+  return e.op(f"select i1 {e.op(f'icmp eq {m} {several}, 0')}, i32 {highest}, i32 {MANY}")
+
+
+class _Look:
+  """What an access does with its cells: `away` is where threads go where it may be a finding."""
+
+  def __init__(self, g: Lanes, memory: Memory, kind: str, away: str) -> None:
+    self.g, self.e, self.memory, self.kind, self.away = g, g.e, memory, kind, away
+    self.clock = issued(g, order.COPY) if kind == COPY else g.e.op(f"add i32 {g.e.op('load i32, ptr %own')}, 1")
+
+  def at(self, c: Cells, lanes: str, changes: str | None, lost: str | None) -> None:
+    """Look at some cells and note the access there. `changes`: where a store makes other bytes; `lost`: where another
+    thread's, of the same instruction, are there now."""
+    kind = self.kind
+    old = c.load(self.memory.writes, "i64")
+    clock = self.e.op(f"trunc <{c.n} x i64> {old} to {c.t}")
+    high = self.e.op(f"lshr <{c.n} x i64> {old}, splat (i64 32)")
+    who = self.e.op(f"trunc <{c.n} x i64> {high} to {c.t}")
+    column = c.op("lshr", who, c.every(_COLUMN))
+    late = c.op("icmp sgt", clock, c.known(column))
+    me = c.op("or", lanes, c.splat("%me"))
+    if kind == COPY: mine = c.op("icmp eq", column, c.splat("%strand"))
+    else: mine = c.op("icmp eq", c.op("and", who, c.every(order.WHO)), me)
+    by_others = c.but(late, mine)
+    marked = c.op("icmp ne", c.op("and", who, c.every(order.MBARRIER)), "zeroinitializer")
+    bad = c.either(by_others, marked) if kind in {LOAD, ATOMIC} else by_others
+    if self.memory.known and kind in {LOAD, ATOMIC}:
+      gone = c.op("icmp ne", c.op("and", who, c.every(order.GONE)), "zeroinitializer")
+      bad = c.either(bad, c.either(gone, c.op("icmp eq", clock, "zeroinitializer")))
+    atomic = c.op("icmp ne", c.op("and", who, c.every(order.ATOMIC)), "zeroinitializer")
+    if kind == LOAD:
+      self._go(c, bad)
+      if order.ATOMICS in self.memory.kinds: self._behind_atomics(c, atomic, lanes)
+      return self._read(c, order.OWN, lanes, None)
+    if kind == ATOMIC:
+      self._go(c, c.either(bad, self._late(c, lanes, {order.OWN, order.BULK})))
+      c.store(self.memory.writes, "i64", self.e.op(f"or <{c.n} x i64> {old}, splat (i64 {order.ATOMIC << 32})"))
+      return self._read(c, order.ATOMICS, lanes, None)
+    now = c.splat(self.clock)
+    new = c.cell(now, me)
+    if kind == COPY: new = c.cell(now, c.splat(self.e.op(f"add i32 %me, {order.COPY << _COLUMN}")))
+    elif kind == STORE and changes is not None:
+      # what copies and units have written nobody has compared
+      unknown = c.op("icmp ult", c.op("sub", column, c.every(order.WARPS)), c.every(order.BLOCK - order.WARPS))
+      flags = c.op("icmp ne", c.op("and", who, c.every(order.ATOMIC | order.MBARRIER | order.GONE)), "zeroinitializer")
+      bad = c.both(by_others, c.either(changes, c.either(flags, unknown)))
+      new = self._several(c, by_others, now, me)
+    self._go(c, c.either(bad, self._late(c, lanes, {*self.memory.kinds})))
+    if kind == STORE:  # who stores the same must not pass by what was there before, or what nobody has compared
+      over = "splat (i1 true)"
+      if changes is not None:
+        over = c.both(changes, c.op("icmp sgt", clock, c.known(column, self.g.pointer("%row", 4 * order.ALL))))
+      new = self._alone(c, new, over, lanes)
+    c.store(self.memory.writes, "i64", new)
+    if lost is None: return
+    new = self._alone(c, new, lost, c.every(MANY))
+    if order.OWN not in self.memory.kinds: c.store(self.memory.writes, "i64", new, lost)
+
+  def _alone(self, c: Cells, new: str, where: str, lanes: str) -> str:
+    """Nobody else may store the same: as if it were read, or, where no plane says so, by the cells, which it gives."""
+    if order.OWN in self.memory.kinds:
+      self._read(c, order.OWN, lanes, where)
+      return new
+    v = f"<{c.n} x i64>"
+    flag = self.e.op(f"select <{c.n} x i1> {where}, {v} splat (i64 {order.GONE << 32}), {v} zeroinitializer")
+    return self.e.op(f"or {v} {new}, {flag}")
+
+  def _behind_atomics(self, c: Cells, where: str, lanes: str) -> None:
+    """A load does not go on where atomics came before that it does not know of."""
+    some, over = self.e.new_label("atomics"), self.e.new_label("loaded")
+    self.e.do(f"br i1 {c.some(where)}, label %{some}, label %{over}, !prof !2")
+    self.e.start(some)
+    self._go(c, self._late(c, lanes, {order.ATOMICS}))
+    self.e.do(f"br label %{over}")
+    self.e.start(over)
+
+  def _several(self, c: Cells, where: str, clock: str, who: str) -> str:
+    """The cells, which are of no single warp `where` others have not told of what they did."""
+    epoch = self.e.op(f"load i32, ptr {self.g.pointer('%row', 4 * order.BLOCK)}")
+    block = c.splat(self.e.op(f"add i32 {epoch}, 1"))
+    return c.cell(c.select(where, block, clock), c.select(where, c.every(order.BLOCK << _COLUMN), who))
+
+  def _go(self, c: Cells, bad: str) -> None:
+    fine = self.e.new_label("fine")
+    self.e.do(f"br i1 {c.some(bad)}, label %{self.away}, label %{fine}, !prof !2")
+    self.e.start(fine)
+
+  def _plane(self, number: str) -> str:
+    """Where the plane of a number begins."""
+    wide = self.e.op(f"zext i32 {number} to i64")
+    return self.e.op(f"add i64 {self.memory.planes}, {self.e.op(f'mul i64 {wide}, {self.memory.apart}')}")
+
+  def _own(self, kind: int) -> str:
+    """Where the warp's own plane of a kind begins."""
+    before = self.memory.kinds.index(kind) * self._strands
+    return self._plane(self.e.op(f"add i32 %strand, {before}"))
+
+  @property
+  def _strands(self) -> int: return -(-self.g.plan.threads // self.g.width)
+
+  def _read(self, c: Cells, kind: int, lanes: str, where: str | None) -> None:
+    """Note who reads, or does something atomic, where that has a plane."""
+    if kind not in self.memory.kinds: return
+    clock = self.e.op(f"shl i32 {self.clock}, {LANES}")
+    c.store(self._own(kind), "i32", c.op("or", c.splat(clock), lanes), where)
+
+  def _late(self, c: Cells, lanes: str, kinds: set[int]) -> str:
+    """Where somebody has read, or done something atomic, whose clock is not known: by planes of these kinds."""
+    g, e, strands = self.g, self.e, self._strands
+    bad = "zeroinitializer"
+    for k, kind in enumerate(self.memory.kinds):
+      if kind not in kinds: continue
+      own = kind in {order.OWN, order.ATOMICS}
+      for p in range(strands):
+        limit = e.op(f"load i32, ptr {g.pointer('%row', 4 * ((order.OWN if own else kind) + p))}")
+        if own:
+          limit = e.op(f"select i1 {e.op(f'icmp eq i32 %strand, {p}')}, i32 {_LARGEST}, i32 {limit}")
+        read = c.load(self._plane(str(k * strands + p)), "i32")
+        bad = c.either(bad, c.op("icmp sgt", c.op("ashr", read, c.every(LANES)), c.splat(limit)))
+      if own and self.kind != COPY: bad = c.either(bad, self._late_here(c, kind, lanes))
+    return bad
+
+  def _late_here(self, c: Cells, kind: int, lanes: str) -> str:
+    """Where another thread of the warp has, since they did something together."""
+    own = c.load(self._own(kind), "i32")
+    known = c.splat(self.e.op("load i32, ptr %own"))
+    late = c.op("icmp sgt", c.op("ashr", own, c.every(LANES)), known)
+    another = c.op("icmp ne", c.op("and", own, c.every(MANY)), lanes)
+    return c.both(late, another)
+

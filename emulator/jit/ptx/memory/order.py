@@ -1,0 +1,373 @@
+"""What warps know of each other's work, in watched code: clocks, and functions of LLVM IR that tell them.
+
+They are the reference's (`check.ptx.races`): a warp has a row of numbers, which say how much of each warp's work of
+each kind is done for it; a barrier's token is told by who arrives, and heard by who goes on. The rows, the tokens and
+what finds them lie in one piece of memory, which the context names. Blocks run one after the other: where one begins,
+all that was before is done, by a number larger than all that there were.
+"""
+from __future__ import annotations
+
+from typing import Final
+
+from tinyhw.emulator.jit.ptx.module import layout
+
+WARPS: Final = layout.WARPS
+# the first columns of kinds of work; BLOCK: what all warps know of the others, by barriers of the whole block
+OWN, PROXY, BULK, STORE, MATRIX, COPY = range(0, 6 * WARPS, WARPS)
+ATOMICS: Final = 6 * WARPS  # no column: atomics are a warp's own work, with planes of their own
+COLUMNS: Final = 256
+BLOCK: Final = COLUMNS - 1
+ISSUED: Final = COLUMNS  # words behind the columns: by kind, what was begun; how many groups there are; a ring of them
+COMMITTED: Final = ISSUED + 8
+RINGS: Final = COMMITTED + 8
+RING: Final = 32
+ALL: Final = RINGS + 8 * RING  # the columns as they were behind the latest barrier of the whole block
+WORDS: Final = ALL + COLUMNS
+ROW: Final = 4 * WORDS
+TOKEN: Final = 2 * 4 * COLUMNS  # what arrivals have told in this phase, and in those that are over
+MBARRIERS: Final = 256  # in a block's shared memory, that are followed
+
+# the memory: words of where cells are, rows, tokens of barriers and of mbarriers; for each 8 bytes of shared memory
+# the number of its mbarrier, from 1
+LATEST, SLOTS, PLANES, APART, FAR_PLANES, FAR_APART, FAR_START, FAR_SIZE = 0, 4, 8, 16, 24, 32, 40, 48
+ROWS: Final = 64
+BARRIERS: Final = ROWS + WARPS * ROW
+TOKENS: Final = BARRIERS + layout.BARRIERS * TOKEN
+MAP: Final = TOKENS + (MBARRIERS + 1) * TOKEN
+
+USE, BEGIN, TOLD, INVALID = range(4)  # what an mbarrier's token is wanted for; TOLD: copies tell it, whoever may use it
+# in the lower byte of who wrote: here is an mbarrier; atomics came behind it; an mbarrier was here, and nothing else,
+# or, of global memory, nobody else may store the same
+MBARRIER, ATOMIC, GONE = 1 << 7, 1 << 6, 1 << 5
+WHO: Final = ~(MBARRIER | ATOMIC | GONE)
+
+_V: Final = f"<{COLUMNS} x i32>"
+_MAX: Final = f"llvm.smax.v{COLUMNS}i32"
+# What the module beside a kernel calls of these.
+CALLED: Final = ("declare hidden void @tell(ptr, ptr, ptr)", "declare hidden void @completes(ptr)",
+                 "declare hidden ptr @bar(ptr, i32)", "declare hidden void @gone.on(ptr, ptr, i32, i1)",
+                 "declare hidden void @met(ptr, ptr, i64, i64, i32)")
+DECLARED: Final = {
+  _MAX: f"declare {_V} @{_MAX}({_V}, {_V})", "llvm.smax.i32": "declare i32 @llvm.smax.i32(i32, i32)",
+  **{f"llvm.vector.reduce.smax.v{n}i32": f"declare i32 @llvm.vector.reduce.smax.v{n}i32(<{n} x i32>)"
+     for n in (8, COLUMNS)},
+  "llvm.memset.p0.i64": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"}
+
+
+def size(shared: int) -> int:
+  """Bytes of the memory for a block with so many of shared memory."""
+  return MAP + 4 * (-(-shared // 8) + 1)
+
+
+def _row(name: str, state: str) -> str:
+  """Where the row of a strand's warp is, and the word of its own work, in IR."""
+  return f"""  %{name}.strand.at = getelementptr i8, ptr {state}, i64 {layout.STRAND}
+  %{name}.strand = load i32, ptr %{name}.strand.at
+  %{name}.offset = mul i32 %{name}.strand, {ROW}
+  %{name}.rows = getelementptr i8, ptr %order, i64 {ROWS}
+  %{name}.row = getelementptr i8, ptr %{name}.rows, i32 %{name}.offset
+  %{name}.own = getelementptr i32, ptr %{name}.row, i32 %{name}.strand"""
+
+
+_ORDER: Final = f"""  %order.at = getelementptr i8, ptr %context, i64 {layout.ORDER}
+  %order = load ptr, ptr %order.at"""
+
+
+def functions(grain: int) -> str:
+  """All of them; a cell of shared memory stands for `grain` bytes."""
+  return _told() + _objects(8 // grain)
+
+
+def gathered(n: int) -> tuple[str, str]:
+  """(name, declaration) of a gather of so many words."""
+  name, v = f"llvm.masked.gather.v{n}i32.v{n}p0", f"<{n} x i32>"
+  return name, f"declare {v} @{name}(<{n} x ptr>, <{n} x i1>, {v})"
+
+
+def _told() -> str:
+  """A block begins; a warp tells a token, a token's phase ends, a warp hears; barriers of blocks."""
+  return f"""
+define private void @begun(ptr %order, ptr %cells, i64 %size) noinline {{
+  %rows = getelementptr i8, ptr %order, i64 {ROWS}
+  br label %look
+look:
+  %r = phi i64 [ 0, %0 ], [ %r.next, %look ]
+  %most = phi i32 [ 0, %0 ], [ %most.next, %look ]
+  %offset = mul i64 %r, {ROW}
+  %row = getelementptr i8, ptr %rows, i64 %offset
+  %words = load {_V}, ptr %row, align 4
+  %first = call i32 @llvm.vector.reduce.smax.v{COLUMNS}i32({_V} %words)
+  %issued.at = getelementptr i32, ptr %row, i64 {ISSUED}
+  %issued = load <8 x i32>, ptr %issued.at, align 4
+  %second = call i32 @llvm.vector.reduce.smax.v8i32(<8 x i32> %issued)
+  %larger = call i32 @llvm.smax.i32(i32 %first, i32 %second)
+  %most.next = call i32 @llvm.smax.i32(i32 %most, i32 %larger)
+  %r.next = add i64 %r, 1
+  %looked = icmp eq i64 %r.next, {WARPS}
+  br i1 %looked, label %found, label %look
+found:
+  %base = add i32 %most.next, 1
+  store i32 %base, ptr %order
+  %one = insertelement {_V} poison, i32 %base, i64 0
+  %all = shufflevector {_V} %one, {_V} poison, {_V} zeroinitializer
+  %few = shufflevector {_V} %one, {_V} poison, <8 x i32> zeroinitializer
+  br label %fill
+fill:
+  %k = phi i64 [ 0, %found ], [ %k.next, %fill ]
+  %k.offset = mul i64 %k, {ROW}
+  %k.row = getelementptr i8, ptr %rows, i64 %k.offset
+  store {_V} %all, ptr %k.row, align 4
+  %k.before = getelementptr i32, ptr %k.row, i64 {ALL}
+  store {_V} %all, ptr %k.before, align 4
+  %k.issued = getelementptr i32, ptr %k.row, i64 {ISSUED}
+  store <8 x i32> %few, ptr %k.issued, align 4
+  %k.committed = getelementptr i32, ptr %k.row, i64 {COMMITTED}
+  store <8 x i32> zeroinitializer, ptr %k.committed, align 4
+  %k.next = add i64 %k, 1
+  %filled = icmp eq i64 %k.next, {WARPS}
+  br i1 %filled, label %clear, label %fill
+clear:
+  call void @llvm.memset.p0.i64(ptr %cells, i8 0, i64 %size, i1 false)
+  ret void
+}}
+define hidden void @tell(ptr %context, ptr %state, ptr %token) noinline {{
+{_ORDER}
+{_row("mine", "%state")}
+  %own = load i32, ptr %mine.own
+  %later = add i32 %own, 1
+  store i32 %later, ptr %mine.own
+  %known = load {_V}, ptr %mine.row, align 4
+  %told = load {_V}, ptr %token, align 4
+  %more = call {_V} @{_MAX}({_V} %told, {_V} %known)
+  store {_V} %more, ptr %token, align 4
+  ret void
+}}
+define hidden void @completes(ptr %token) noinline {{
+  %done.at = getelementptr i8, ptr %token, i64 {4 * COLUMNS}
+  %told = load {_V}, ptr %token, align 4
+  %done = load {_V}, ptr %done.at, align 4
+  %more = call {_V} @{_MAX}({_V} %told, {_V} %done)
+  store {_V} %more, ptr %done.at, align 4
+  store {_V} zeroinitializer, ptr %token, align 4
+  ret void
+}}
+define private void @hear(ptr %context, ptr %state, ptr %token) noinline {{
+{_ORDER}
+{_row("mine", "%state")}
+  %done.at = getelementptr i8, ptr %token, i64 {4 * COLUMNS}
+  %known = load {_V}, ptr %mine.row, align 4
+  %done = load {_V}, ptr %done.at, align 4
+  %more = call {_V} @{_MAX}({_V} %done, {_V} %known)
+  store {_V} %more, ptr %mine.row, align 4
+  ret void
+}}
+define hidden ptr @bar(ptr %context, i32 %number) {{
+{_ORDER}
+  %first = getelementptr i8, ptr %order, i64 {BARRIERS}
+  %offset = mul i32 %number, {TOKEN}
+  %token = getelementptr i8, ptr %first, i32 %offset
+  ret ptr %token
+}}
+define hidden void @gone.on(ptr %context, ptr %state, i32 %number, i1 %together) noinline {{
+{_ORDER}
+{_row("mine", "%state")}
+  %token = call ptr @bar(ptr %context, i32 %number)
+  call void @hear(ptr %context, ptr %state, ptr %token)
+  %expected.at = getelementptr i8, ptr %state, i64 {layout.EXPECTED}
+  %expected = load i32, ptr %expected.at
+  %named = and i32 %expected, {layout.SLOW - 1}
+  %alive = icmp eq i32 %named, 0
+  %whole = or i1 %alive, %together
+  br i1 %whole, label %all, label %end
+all:
+  %block.at = getelementptr i32, ptr %mine.row, i64 {BLOCK}
+  %block = load i32, ptr %block.at
+  %block.next = add i32 %block, 1
+  store i32 %block.next, ptr %block.at
+  %known = load {_V}, ptr %mine.row, align 4
+  %before.at = getelementptr i32, ptr %mine.row, i64 {ALL}
+  store {_V} %known, ptr %before.at, align 4
+  br label %end
+end:
+  ret void
+}}
+define hidden void @met(ptr %context, ptr %first, i64 %stride, i64 %strands, i32 %number) noinline {{
+  %token = call ptr @bar(ptr %context, i32 %number)
+  br label %strand
+strand:
+  %s = phi i64 [ 0, %0 ], [ %s.next, %next ]
+  %s.offset = mul i64 %s, %stride
+  %s.state = getelementptr i8, ptr %first, i64 %s.offset
+  %status = load i32, ptr %s.state
+  %waits = icmp eq i32 %status, {layout.BARRIER}
+  br i1 %waits, label %tells, label %next
+tells:
+  call void @tell(ptr %context, ptr %s.state, ptr %token)
+  br label %next
+next:
+  %s.next = add i64 %s, 1
+  %told = icmp eq i64 %s.next, %strands
+  br i1 %told, label %complete, label %strand
+complete:
+  call void @completes(ptr %token)
+  br label %other
+other:
+  %t = phi i64 [ 0, %complete ], [ %t.next, %following ]
+  %t.offset = mul i64 %t, %stride
+  %t.state = getelementptr i8, ptr %first, i64 %t.offset
+  %t.status = load i32, ptr %t.state
+  %t.waits = icmp eq i32 %t.status, {layout.BARRIER}
+  br i1 %t.waits, label %hears, label %following
+hears:
+  call void @gone.on(ptr %context, ptr %t.state, i32 %number, i1 true)
+  br label %following
+following:
+  %t.next = add i64 %t, 1
+  %over = icmp eq i64 %t.next, %strands
+  br i1 %over, label %end, label %other
+end:
+  ret void
+}}
+"""
+
+
+def _objects(cells: int) -> str:
+  """Objects of mbarriers, of so many cells: their tokens, for who begins one or may use it; who has waited at some."""
+  v = f"<{cells} x i64>"
+  return f"""
+define private ptr @object(ptr %context, ptr %state, i64 %host, i32 %lane, i32 %mode) noinline {{
+{_ORDER}
+{_row("mine", "%state")}
+  %shared.at = getelementptr i8, ptr %state, i64 {layout.SHARED}
+  %shared = load i64, ptr %shared.at
+  %offset = sub i64 %host, %shared
+  %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS}
+  %cells = load ptr, ptr %cells.at
+  %cells.offset = mul i64 %offset, {cells}
+  %cell = getelementptr i8, ptr %cells, i64 %cells.offset
+  %warp = shl i32 %mine.strand, 8
+  %me = or i32 %warp, %lane
+  %own = load i32, ptr %mine.own
+  %plane.offset = mul i64 %offset, {cells // 2}
+  %planes.at = getelementptr i8, ptr %order, i64 {PLANES}
+  %planes.first = load i64, ptr %planes.at
+  %planes = add i64 %planes.first, %plane.offset
+  %apart.at = getelementptr i8, ptr %order, i64 {APART}
+  %apart = load i64, ptr %apart.at
+  %at = ptrtoint ptr %cell to i64
+  %clock = add i32 %own, 1
+  switch i32 %mode, label %find [ i32 {USE}, label %use i32 {BEGIN}, label %begin i32 {INVALID}, label %use ]
+begin:
+  %clear = call i1 @seen.object(ptr %mine.row, i32 %mine.strand, i64 %at, i64 1, i32 0, i1 false, i32 %me, i1 false)
+  br i1 %clear, label %write, label %fail
+use:
+  %known.word = load i64, ptr %cell, align 8
+  %then = trunc i64 %known.word to i32
+  %first.wide = lshr i64 %known.word, 32
+  %first = trunc i64 %first.wide to i32
+  %mark = and i32 %first, {MBARRIER}
+  %marked = icmp ne i32 %mark, 0
+  %column = lshr i32 %first, 8
+  %limit.at = getelementptr i32, ptr %mine.row, i32 %column
+  %limit = load i32, ptr %limit.at
+  %visible = icmp sle i32 %then, %limit
+  %its = and i32 %first, {~MBARRIER}
+  %mine.too = icmp eq i32 %its, %me
+  %seen = or i1 %visible, %mine.too
+  %good = and i1 %marked, %seen
+  br i1 %good, label %used, label %fail
+used:
+  %ends = icmp eq i32 %mode, {INVALID}
+  br i1 %ends, label %write, label %note
+note:
+  %strand.wide = zext i32 %mine.strand to i64
+  %own.offset = mul i64 %strand.wide, %apart
+  %own.plane = add i64 %planes, %own.offset
+  %own.pointer = inttoptr i64 %own.plane to ptr
+  %clock.high = shl i32 %clock, 6
+  %reader = or i32 %clock.high, %lane
+  %r.one = insertelement <{cells} x i32> poison, i32 %reader, i64 0
+  %readers = shufflevector <{cells} x i32> %r.one, <{cells} x i32> poison, <{cells} x i32> zeroinitializer
+  store <{cells} x i32> %readers, ptr %own.pointer, align 4
+  br label %find
+write:
+  %free = call i1 @free.object(ptr %context, ptr %mine.row, i32 %mine.strand, i64 %planes, i64 %apart, i64 1)
+  %mine = call i1 @mine.object(ptr %mine.row, i32 %mine.strand, i64 %planes, i64 %apart, i64 1, i32 %lane)
+  %both = and i1 %free, %mine
+  %begins = icmp eq i32 %mode, {BEGIN}
+  %flag = select i1 %begins, i32 {MBARRIER}, i32 {GONE}
+  %clock.wide = zext i32 %clock to i64
+  %who = or i32 %me, %flag
+  %who.wide = zext i32 %who to i64
+  %who.high = shl i64 %who.wide, 32
+  %word = or i64 %who.high, %clock.wide
+  %one = insertelement {v} poison, i64 %word, i64 0
+  %all = shufflevector {v} %one, {v} poison, <{cells} x i32> zeroinitializer
+  store {v} %all, ptr %cell, align 8
+  br i1 %both, label %find, label %fail
+find:
+  %map = getelementptr i8, ptr %order, i64 {MAP}
+  %unit = lshr i64 %offset, 3
+  %number.at = getelementptr i32, ptr %map, i64 %unit
+  %number = load i32, ptr %number.at
+  %unknown = icmp eq i32 %number, 0
+  br i1 %unknown, label %new, label %found
+new:
+  %count.at = getelementptr i8, ptr %order, i64 {SLOTS}
+  %count = load i32, ptr %count.at
+  %count.next = add i32 %count, 1
+  %room = icmp ule i32 %count.next, {MBARRIERS}
+  br i1 %room, label %take, label %fail
+take:
+  store i32 %count.next, ptr %count.at
+  store i32 %count.next, ptr %number.at
+  br label %found
+found:
+  %slot = phi i32 [ %number, %find ], [ %count.next, %take ]
+  %tokens = getelementptr i8, ptr %order, i64 {TOKENS}
+  %slot.offset = mul i32 %slot, {TOKEN}
+  %token = getelementptr i8, ptr %tokens, i32 %slot.offset
+  ret ptr %token
+fail:
+  ret ptr null
+}}
+define private void @tell.work(ptr %context, ptr %state, ptr %token, i32 %kind) noinline {{
+{_ORDER}
+{_row("mine", "%state")}
+  %number = udiv i32 %kind, {WARPS}
+  %issued = getelementptr i32, ptr %mine.row, i64 {ISSUED}
+  %clock.at = getelementptr i32, ptr %issued, i32 %number
+  %clock = load i32, ptr %clock.at
+  %column = add i32 %kind, %mine.strand
+  %told.at = getelementptr i32, ptr %token, i32 %column
+  %told = load i32, ptr %told.at
+  %more = call i32 @llvm.smax.i32(i32 %told, i32 %clock)
+  store i32 %more, ptr %told.at
+  ret void
+}}
+define private void @hear.objects(ptr %context, ptr %state, i32 %mask) noinline {{
+  %hosts = getelementptr i8, ptr %context, i64 {layout.HOSTS}
+  br label %turn
+turn:
+  %left = phi i32 [ %mask, %0 ], [ %rest, %next ]
+  %last = phi i64 [ 0, %0 ], [ %host, %next ]
+  %over = icmp eq i32 %left, 0
+  br i1 %over, label %end, label %one
+one:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %host.at = getelementptr i64, ptr %hosts, i32 %lane
+  %host = load i64, ptr %host.at
+  %same = icmp eq i64 %host, %last
+  br i1 %same, label %next, label %hears
+hears:
+  %token = call ptr @object(ptr %context, ptr %state, i64 %host, i32 %lane, i32 {USE})
+  call void @hear(ptr %context, ptr %state, ptr %token)
+  br label %next
+next:
+  br label %turn
+end:
+  ret void
+}}
+"""

@@ -1,0 +1,1 @@
+"""The text of a kernel as LLVM IR: its blocks, calls, registers and frame."""

@@ -1,0 +1,214 @@
+"""Compiled kernels: found in memory or on disk by a digest of their text, or made."""
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from typing import Any, Final
+
+from tinyhw.core.errors import DecodeError
+from tinyhw.core.locks import lock
+from tinyhw.core.store import sources_digest
+from tinyhw.emulator.jit import servers
+from tinyhw.emulator.jit.native import Native, compiled_by, host
+from tinyhw.emulator.jit.ptx import warp
+from tinyhw.emulator.jit.ptx.launch import cluster
+from tinyhw.emulator.jit.ptx.memory import access, atomics, mbarrier, multimem, order
+from tinyhw.emulator.jit.ptx.memory.watched import Watch
+from tinyhw.emulator.jit.ptx.module import blocks, calls
+from tinyhw.emulator.jit.ptx.module import text as module
+from tinyhw.emulator.jit.ptx.module.emit import Exit, Lanes, Refused
+from tinyhw.emulator.jit.ptx.module.inline import JitCode
+from tinyhw.emulator.jit.ptx.module.shapes import Plan
+from tinyhw.emulator.jit.ptx.module.text import Beside
+from tinyhw.emulator.jit.ptx.tensorcore import matrix, wgmma, wmma
+from tinyhw.emulator.jit.ptx.texture import queries
+from tinyhw.emulator.jit.refusal import CHECKED_SLOWLY, SLOW, NotCompiled, translating
+from tinyhw.emulator.jit.store import store
+from tinyhw.emulator.ptx.module.kept import SOURCES, keep
+from tinyhw.emulator.ptx.module.scope import Flat
+from tinyhw.emulator.ptx.program import Code, Program
+from tinyhw.isa.ptx import printer
+
+# they register what they emit
+EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, multimem, queries, warp, wgmma, wmma)
+WATCHES, TRACKS = "watches", "tracks"  # ways in which a kernel is watched
+SHAPES: Final = 64  # forms that a program keeps
+KEPT: Final = 256  # kernels in memory
+_LINE: Final = 0.025  # seconds more that LLVM may take, for each line: to interpret large kernels takes longest
+
+
+class Kernel:
+  """A compiled kernel for blocks of one size. `exits` are the places where strands leave it; of their masks it has the
+  place of a block, (PC, function's instance), and the offset. `shapes` of registers: steps, or None; `types` are their
+  types, `instances` the rows of `inline.Instance`."""
+
+  def __init__(self, header: dict[str, Any], native: Native) -> None:
+    self.native, self.header = native, header
+    self.exits = [Exit(*row) for row in header["exits"]]
+    self.masks = [{(pc, instance): at for pc, instance, at in row} for row in header["masks"]]
+    self.types: list[str] = header["types"]
+    self.instances: list[list[Any]] = header["instances"]
+    self.shapes: list[list[int] | None] = header["shapes"]
+    self.stride: int = header["stride"]
+    self.top: int | None = header["top"]  # the register that has the end of the stack
+    self.sites: int = header["sites"]
+    self.widens: dict[int, list[int]] = {int(k): v for k, v in header["widens"].items()}
+    # [place in its function's text, PC, [[register, offset] read], [the same written], name, function's instance]
+    self.helped: list[Any] = header["helped"]
+    self.named: bool = header["named"]  # it has barriers that are not of the whole block
+
+
+def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
+           clustered: bool = False, watch: str = "") -> Kernel:
+  """The compiled form of a program's kernel. Raises NotCompiled with the instruction that it is for. `watch`: it finds
+  out whether the checks may find something (`detect`), with TRACKS by loads of global memory too."""
+  known: Kernel | str | NotCompiled | None = program.compiled.get((block, exact, clustered, watch))
+  if known is None:
+    try: known = _find(program, block, exact, clustered, watch)
+    except Refused as why: known = str(why)
+    except NotCompiled as failed:  # LLVM's failure, or this package's
+      known = type(failed)(failed.why)  # without what its traceback holds
+      how = CHECKED_SLOWLY if watch else SLOW
+      warnings.warn(f"kernel {program.entry_name} {how}: {failed.why}", RuntimeWarning, stacklevel=2)
+    while len(program.compiled) >= SHAPES: del program.compiled[next(iter(program.compiled))]
+    program.compiled[block, exact, clustered, watch] = known
+  if isinstance(known, NotCompiled): raise type(known)(known.why)
+  if isinstance(known, str): raise NotCompiled(known)
+  return known
+
+
+def kept(program: Program, block: tuple[int, int, int], clustered: bool = False) -> bool:
+  """Whether a kernel's compiled form is at hand, here or on disk."""
+  if (block, frozenset(), clustered, "") in program.compiled: return True
+  key = _key(program, block, frozenset(), clustered, "")
+  return key in _MEMORY or store().holds(key)
+
+
+def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool, watch: str) -> Kernel:
+  key = _key(program, block, exact, clustered, watch)
+  found = _MEMORY.get(key)
+  if found is not None: return found
+  entry = store().load(key)
+  if entry is not None:
+    header, data = entry
+    if "refused" in header: raise Refused(header["refused"])
+    try: return _keep(key, Kernel(header, Native([data, _beside(Beside(*header["beside"]))])))
+    except (NotCompiled, KeyError, TypeError, ValueError): pass  # a file of another kind
+  try:
+    with translating(Refused, DecodeError): header, text = written(program, block, exact, clustered, watch)
+  except Refused as why:
+    store().save(key, {"refused": str(why)}, b"")
+    keep(program.linked)
+    raise
+  other = _beside(Beside(*header["beside"]))
+  with servers.job(servers.LANES, host(), program.linked.lines[program.entry_name] * _LINE) as job:
+    job.send(text)
+    data, = job.objects()
+  store().save(key, header, data)
+  keep(program.linked)
+  return _keep(key, Kernel(header, Native([data, other])))
+
+
+def _beside(what: Beside) -> bytes:
+  """The object file that a kernel is linked with. There are few: each is compiled once, and kept like kernels.
+
+  Raises NotCompiled.
+  """
+  text = module.shared(what)
+  key = hashlib.sha256("\n".join((text, str(host()), compiled_by())).encode()).hexdigest() + "b"
+  if (known := _BESIDE.get(key)) is not None: return known
+  entry = store().load(key)
+  if entry is None:
+    with servers.job(servers.LANES, host()) as job:
+      job.send(text)
+      entry = {}, job.objects()[0]
+    store().save(key, *entry)
+  _BESIDE[key] = entry[1]
+  return entry[1]
+
+
+def written(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
+            clustered: bool = False, watch: str = "") -> tuple[dict[str, Any], str]:
+  """A kernel's header and text. Raises Refused."""
+  name = program.entry_name
+  flat = program.linked.flats[name]
+  if not flat.lines: raise Refused("an empty kernel")
+  _taken(program.function(name))
+  code = JitCode(program, name)
+  plan = Plan(code, block, exact, clustered)
+  lanes = Lanes(plan, _watched(plan, watch) if watch else None)
+  text = blocks.text(lanes)
+  masks = [[(plan.blocks[q].pc, plan.blocks[q].instance, at) for q, at in x.masks] for x in lanes.exits]
+  stride = -(-max(lanes.room, *(x.size for x in lanes.exits), 0) // 64) * 64
+  shapes = [list(plan.uniform().steps or ()) if s is None else None if s.steps is None else list(s.steps)
+            for s in plan.shapes]
+  widens: dict[str, list[int]] = {}
+  for k, info in enumerate(plan.infos):
+    if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
+  return {"cells": {} if lanes.watch is None else {
+            "shared": lanes.watch.shared, "far": lanes.watch.far, "copies": lanes.watch.copies,
+            "kinds": len(lanes.watch.kinds), "far kinds": len(lanes.watch.far_kinds)},
+          "exits": [x.row() for x in lanes.exits], "masks": masks, "types": code.flat.types,
+          "instances": [i.row() for i in code.whole.instances], "stride": stride,
+          "beside": module.beside(lanes), "sites": lanes.sites, "shapes": shapes, "widens": widens,
+          "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines),
+          "seldom": sorted(lanes.seldom), "top": code.whole.top}, text
+
+
+def _watched(plan: Plan, watch: str) -> Watch:
+  """How a kernel is watched. Raises Refused for one that is not proven."""
+  from tinyhw.emulator.check.ptx.paths import prove
+  proof = prove(plan.whole, plan.threads)
+  if proof.why: raise Refused(f"not proven: {proof.why}")
+  kinds = (order.OWN, *[order.STORE] * proof.stores, *[order.MATRIX] * proof.products,
+           *[order.ATOMICS] * proof.atomics)
+  return Watch(proof.shared, proof.far, watch == TRACKS, proof.copies, kinds if proof.ordered else ())
+
+
+def _taken(code: Code) -> None:
+  """Raises Refused where an instruction does not take its operands: the reference says so when control gets there."""
+  for k in code.reached:
+    try: code.bound(k)
+    except DecodeError as why: raise Refused(f"{code.flat.lines[k].instruction.name} ({why})") from None
+
+
+def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool,
+         watch: str) -> str:
+  what = [_text(program), program.entry_name, block, sorted(exact), clustered, watch, program.chip_sums, str(host()),
+          compiled_by()]
+  return hashlib.sha256(sources_digest(SOURCES) + json.dumps(what).encode()).hexdigest() + "p"
+
+
+def _text(program: Program) -> str:
+  """A digest of the module's text, or, where there is none, of the kernel's and its functions', with the places of what
+  they name."""
+  if not program.digest and program.linked.text:
+    places = json.dumps(sorted(program.linked.offsets.items()))
+    program.digest = hashlib.sha256(program.linked.text + b"\0" + places.encode()).hexdigest()
+  if not program.digest:
+    own = [(name, *_code(flat)) for name, flat in sorted(program.linked.flats.items())
+           if name == program.entry_name or flat.function.kind != "entry"]  # it may call any function
+    more = [sorted(program.linked.offsets.items(), key=str), sorted(program.functions.items()),
+            sorted(program.shared.values())]
+    program.digest = hashlib.sha256(json.dumps([own, more], default=str).encode()).hexdigest()
+  return program.digest
+
+
+def _code(flat: Flat) -> list[Any]:
+  """What a function's compiled form comes from."""
+  return ["\n".join(printer.instruction(line.instruction) for line in flat.lines), flat.types, flat.frame,
+          [(p.variable.name, p.offset, p.size) for p in flat.params],
+          sorted((k, str(v)) for k, v in flat.scope.names.items() if isinstance(v, int))]
+
+
+_MEMORY: Final[dict[str, Kernel]] = {}
+_BESIDE: Final[dict[str, bytes]] = {}
+_LOCK: Final = lock()
+
+
+def _keep(key: str, found: Kernel) -> Kernel:
+  with _LOCK:
+    while len(_MEMORY) >= KEPT: del _MEMORY[next(iter(_MEMORY))]
+    _MEMORY[key] = found
+  return found

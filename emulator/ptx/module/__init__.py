@@ -1,0 +1,1 @@
+"""Modules of PTX before they run: linked, laid out, their functions in order."""

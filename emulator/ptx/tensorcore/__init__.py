@@ -1,0 +1,1 @@
+"""Products of matrices: mma, wmma, wgmma and tcgen05, and how operands are spread or described."""

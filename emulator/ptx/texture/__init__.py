@@ -1,0 +1,1 @@
+"""Textures and surfaces: headers, fetches, and what is asked about them."""

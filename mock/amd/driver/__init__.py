@@ -1,0 +1,1 @@
+"""The kernel driver as its clients see it: KFD, amdgpu's render nodes, the topology in sysfs."""

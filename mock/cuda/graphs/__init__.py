@@ -1,0 +1,1 @@
+"""Graphs: nodes and edges, made by hand or captured from streams."""

@@ -1,0 +1,1 @@
+"""The shared libraries that a process loads: ELF files whose functions lead here."""

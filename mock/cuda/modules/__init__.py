@@ -1,0 +1,1 @@
+"""Programs: modules, libraries, linkers and compilers."""

@@ -1,0 +1,1 @@
+"""libcudart: the runtime's functions upon the driver's."""

@@ -1,0 +1,1 @@
+"""Streams: work in order, launches of kernels, who waits for whom."""

@@ -1,0 +1,1 @@
+"""The kernel driver as its clients see it: RM and UVM."""

@@ -1,0 +1,1 @@
+"""Tensor, the user's value, and Variable, a size that launches decide."""
