@@ -56,9 +56,9 @@ class Observer:
   """Override what you want to see. An exception that a method raises stops the dispatch and reaches its caller."""
 
   def proven(self, launch: Any, watchdog: int, always: bool) -> Stats | None:
-    """Asked before a dispatch (an `emulator.amdgcn.launch.Workgroups` or `emulator.ptx.launch.grid.Grid`), where compiled
-    code may run: what it did, if the observer has had it run to its end in a way that shows that there is nothing to
-    see, else None. `always`: wherever that can be, not only where it pays."""
+    """Asked before a dispatch (an `emulator.amdgcn.launch.Workgroups` or `emulator.ptx.launch.grid.Grid`), where
+    compiled code may run: what it did, if the observer has had it run to its end in a way that shows that there is
+    nothing to see, else None. `always`: wherever that can be, not only where it pays."""
     return None
 
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> Observer | None:

@@ -33,10 +33,10 @@ from typing import Final, NotRequired, TypedDict
 ROOT: Final = Path(__file__).resolve().parent.parent
 LONGEST: Final = 1 << 20  # bytes of a request
 PATIENCE: Final = 30.0  # seconds in which a process that is aborted shows its threads
-WARM: Final = ("tinyhw.devices.registry", "tinyhw.kernels.launch", "tinyhw.kernels.debug", "tinyhw.devices.mocked", "tinyhw.emulator.engines.amdgcn",
-               "tinyhw.emulator.check.vendor", "tinyhw.emulator.jit.amdgcn", "tinyhw.emulator.jit.ptx",
-               "tinyhw.mock.amd.machine", "tinyhw.mock.nv.machine", "tinyhw.queues", "tinyhw.tensor.tensor", "llvmlite.binding",
-               "pytest")
+WARM: Final = ("tinyhw.devices.registry", "tinyhw.kernels.launch", "tinyhw.kernels.debug", "tinyhw.devices.mocked",
+               "tinyhw.emulator.engines.amdgcn", "tinyhw.emulator.check.vendor", "tinyhw.emulator.jit.amdgcn",
+               "tinyhw.emulator.jit.ptx", "tinyhw.mock.amd.machine", "tinyhw.mock.nv.machine", "tinyhw.queues",
+               "tinyhw.tensor.tensor", "llvmlite.binding", "pytest")
 VERBS: Final = ("launch", "run", "record", "decode", "diff", "replay", "lint", "doctor", "bisect", "disasm", "asm")
 STAND_IN: Final = """#!{python} -IS
 import array, json, os, signal, socket, sys

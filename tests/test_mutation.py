@@ -16,11 +16,11 @@ import pytest
 
 from tests.strength import THOROUGH
 from tinyhw.tools.mutate import rooms
-from tinyhw.tools.mutate.equivalent_rooms import ROOMS as RULES
+from tinyhw.tools.mutate.equivalent import ROOMS as RULES
+from tinyhw.tools.mutate.equivalent import Rule
 from tinyhw.tools.mutate.measure import Chooser, places, sample, unreached
 from tinyhw.tools.mutate.mutants import content
 from tinyhw.tools.mutate.places import File, Place
-from tinyhw.tools.mutate.rule import Rule
 from tinyhw.tools.mutate.trace import Map
 from tinyhw.tools.mutate.trace import Test as Traced
 from tinyhw.tools.mutate.worker import Job, Server, computing

@@ -70,7 +70,8 @@ _HANDLES |= dict.fromkeys((
   "MissingTool", "DriverError",
   "DeviceError", "ValueLost", "OutOfMemory", "WaitTimeout", "MachineFault", "PageFault", "WatchdogExpired", "Deadlock",
   "Interrupted", "HazardFound", "LDSWarning"), "tinyhw.core.errors")
-_HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.timeout", "EnginesDiffer": "tinyhw.emulator.engines.both",
+_HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.timeout",
+             "EnginesDiffer": "tinyhw.emulator.engines.both",
              "NotCompiled": "tinyhw.emulator.jit.refusal", "CompilerFailed": "tinyhw.emulator.jit.refusal",
              "PtxSyntaxError": "tinyhw.isa.ptx.lexer", "ChannelFault": "tinyhw.mock.nv.chip.faults",
              "StreamsDiffer": "tinyhw.queues.diff", "TranslatorFailed": "tinyhw.emulator.jit.refusal"}

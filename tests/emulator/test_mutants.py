@@ -4,7 +4,7 @@ from __future__ import annotations
 import random
 
 from tests.strength import examples
-from tinyhw.tools.mutate.equivalent import AROUND, RULES
+from tinyhw.tools.mutate.equivalent import AROUND, MEANINGS
 from tinyhw.tools.mutate.score import MACHINERY, measure, mutants
 
 SAMPLE = examples(30)
@@ -24,6 +24,6 @@ def test_a_sample_of_changes_around_the_meanings_is_noticed() -> None:
 
 
 def test_every_rule_of_what_changes_nothing_fits_something() -> None:
-  for rules, modules in ((RULES, None), (AROUND, MACHINERY)):
+  for rules, modules in ((MEANINGS, None), (AROUND, MACHINERY)):
     found = [m for _, m in (mutants() if modules is None else mutants(modules))]
     assert [r for r in rules if not any(r.fits(*m.key) for m in found)] == []

@@ -346,7 +346,7 @@ class Devices(Observed):
 
   @property
   def machine(self) -> Any:
-    """The mock machine (`mock.amd.machine.Machine`) that AMD devices are on, once one was opened; None without a mock."""
+    """The mock machine (`mock.amd.machine.Machine`) that AMD devices are on, once one was opened, or None."""
     way = self._ways.get("AMD")
     return None if way is None else way.machine
 

@@ -81,6 +81,11 @@ class TensorBase(metaclass=Modes):
     super().__init_subclass__(**options)
     accept_all_spellings(cls)
 
+  @staticmethod
+  def _steps(count: int, made: Sequence[UOp], inside: Sequence[UOp], state: Sequence[UOp]) -> list[UOp] | None:
+    """What becomes of a state by `count` steps at once, see `engine.loops.repeated`, which Tensor has; None: not so."""
+    return None
+
   @classmethod
   def _wrap(cls, uop: UOp, *parents: TensorBase) -> Self:
     """The tensor of a graph node; it requires a gradient when one of `parents` does."""

@@ -51,10 +51,9 @@ class Decomposition(Odds):
     made: Any = type(self)
     results = step(number, *inside)
     if watch.watching() is None and not any(x.requires_grad for x in (*state, *results)):
-      from tinyhw.engine.loops import repeated
       start = made([0], device=self.device, dtype=dtypes.int32)
-      found = repeated(count, [x.uop.contiguous() for x in (number + 1, *results)], [x.uop for x in (number, *inside)],
-                       [x.uop for x in (start, *state)])
+      found = self._steps(count, [x.uop.contiguous() for x in (number + 1, *results)],
+                          [x.uop for x in (number, *inside)], [x.uop for x in (start, *state)])
       if found is not None: return [self._wrap(u) for u in found[1:]]
     template = UOp.sink(*(x.uop.contiguous() for x in results))
     now = [s.uop for s in state]

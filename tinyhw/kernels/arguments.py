@@ -1,8 +1,8 @@
 """Arguments of a launch: Python and NumPy values become the bytes that a kernel finds, arrays become device memory.
 
-Nothing is reinterpreted in silence. Where a parameter's type is known (`tinyhw.kernels.parameters`), what is given must have
-it, or be a Python number that it holds; where it is not, NumPy's types say what is meant, and Python numbers, which
-have no size, are refused. Bytes and structured values are always taken as they are.
+Nothing is reinterpreted in silence. Where a parameter's type is known (`tinyhw.kernels.parameters`), what is given must
+have it, or be a Python number that it holds; where it is not, NumPy's types say what is meant, and Python numbers,
+which have no size, are refused. Bytes and structured values are always taken as they are.
 """
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from tinyhw.devices.buffer import BorrowedBuffer, ByNode, buffer_of, new_node
 from tinyhw.devices.registry import STORAGE, Device
 from tinyhw.drive.base import host_memory
 from tinyhw.drive.storage import DiskRuntime
+from tinyhw.engine.loops import repeated
 from tinyhw.engine.realize import (
   copied,
   history_forgotten,
@@ -77,6 +78,7 @@ class Tensor(InPlace):
   ints int32, bools bool; NumPy data keeps its type.
   """
   __slots__ = ()
+  _steps = staticmethod(repeated)
 
   def __init__(self, data: Any = None, device: str | Sequence[str] | None = None, dtype: DTypeLike = None,
                requires_grad: bool | None = None):

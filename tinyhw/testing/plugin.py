@@ -262,8 +262,8 @@ class MockGPU:
 
   @property
   def machine(self) -> Any:
-    """The mock machine of the first card (`tinyhw.mock.amd.machine.Machine`, `tinyhw.mock.nv.machine.NvMachine`), opened if
-    it was not; None on a machine with real GPUs."""
+    """The mock machine of the first card (`mock.amd.machine.Machine`, `mock.nv.machine.NvMachine`), opened if it was
+    not; None on a machine with real GPUs."""
     from tinyhw.devices.registry import Device
     kind = self.devices[0].partition(":")[0]
     if kind == "NV": Device.nv_port()

@@ -2,9 +2,9 @@
 
     python -m tinyhw.tools.ledger.executed
 
-"scalar witness": `tools/witness`, run by tests/emulator/amdgcn/test_single.py. "LLVM host": the corpus of `tools/fuzz`, the
-same IR compiled for the GPU and for the host, run by tests/emulator/amdgcn/test_corpus.py (gfx1100). "silicon": programs whose
-results on chips are known (`silicon.py`), run by tests/emulator/engines/test_silicon.py.
+"scalar witness": `tools/witness`, run by tests/emulator/amdgcn/test_single.py. "LLVM host": the corpus of `tools/fuzz`,
+the same IR compiled for the GPU and for the host, run by tests/emulator/amdgcn/test_corpus.py (gfx1100). "silicon":
+programs whose results on chips are known (`silicon.py`), run by tests/emulator/engines/test_silicon.py.
 """
 from __future__ import annotations
 

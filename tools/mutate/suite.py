@@ -11,11 +11,11 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Final
 
-FOLDER: Final = Path(__file__).resolve().parents[2] / "tests" / "emulator"
+FOLDER: Final = Path(__file__).resolve().parents[2] / "tests" / "emulator" / "amdgcn"
 # The tests of what is around the meanings, by module; those that tell soonest come first.
 TESTS: Final[dict[str, tuple[str, ...]]] = {
   "hwreg": ("test_hwreg", "test_modes"),
-  "control": ("test_gfx12_rare", "test_rare", "test_bad_programs", "test_observe", "test_kernels"),
+  "control": ("test_gfx12_rare", "test_rare", "test_bad_programs", "../engines/test_observe", "test_kernels"),
   "ends": ("test_rare", "test_gfx12_rare", "test_bad_programs"),
   "registers": ("test_rare", "test_gfx9_vector", "test_gfx12_rare", "test_kernels"),
   "relative": ("test_relative", "test_rare", "test_gfx9_vector"),
@@ -26,7 +26,7 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
   "buffer": ("test_buffers", "test_gfx9_buffers", "test_bad_programs"),
   "formats": ("test_buffers", "test_gfx9_buffers"), "resource": ("test_buffers", "test_gfx9_buffers"),
   "image": ("test_images",), "texture": ("test_images",), "gds": ("test_gds", "test_rare"),
-  "transpose": ("test_gfx12_dynamic",), "ops": ("test_fma", "test_meanings")}
+  "transpose": ("test_gfx12_dynamic",), "ops": ("../test_fma", "test_meanings")}
 
 
 def fails(names: Iterable[str]) -> bool:

@@ -1,8 +1,8 @@
 """CUDA arrays: memory that only copies, textures and surfaces reach.
 
-How a card lays an array out is not told. Here it lies as the emulator's textures do (`emulator/ptx/texture/objects.py`): row by
-row, rows of the first level at multiples of ROW bytes. A mipmapped array has its levels one behind the other; each is
-an array too.
+How a card lays an array out is not told. Here it lies as the emulator's textures do
+(`emulator/ptx/texture/objects.py`): row by row, rows of the first level at multiples of ROW bytes. A mipmapped array
+has its levels one behind the other; each is an array too.
 """
 
 from __future__ import annotations

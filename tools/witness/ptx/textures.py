@@ -1,6 +1,7 @@
 """Textures and surfaces: the appendix on texture fetching of the CUDA C++ programming guide, in exact fractions.
 
-A header and the order of elements in memory are the emulator's own (`emulator/ptx/texture/objects.py`), and no question here.
+A header and the order of elements in memory are the emulator's own (`emulator/ptx/texture/objects.py`), no question
+here.
 """
 from __future__ import annotations
 

@@ -131,7 +131,8 @@ class Tensor:
 
 
 class Column(Tensor):
-  """The channels of some pixels, see `emulator.ptx.memory.tensor.Column`; `moved` are the offsets from the filter's place."""
+  """The channels of some pixels, see `emulator.ptx.memory.tensor.Column`; `moved` are the offsets from the filter's
+  place."""
 
   def __init__(self, r: Routine, rank: int, c: Sequence[Value], moved: Sequence[Value]) -> None:
     super().__init__(r, rank, c)

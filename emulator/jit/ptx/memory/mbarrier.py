@@ -1,4 +1,4 @@
-"""mbarrier as LLVM IR: objects are those of `emulator.ptx.memory.mbarrier`, threads act one after the other, the lowest first.
+"""mbarrier as LLVM IR: objects are those of `emulator.ptx.memory.mbarrier`, threads act one after the other.
 
 One function does it for all: it looks every address up, changes the objects, and keeps what they were before. Where an
 object cannot take it all is undone, and the reference says what is wrong.

@@ -1,4 +1,4 @@
-"""mma, ldmatrix, stmatrix, movmatrix as LLVM IR; how a matrix is spread over a warp is told in `emulator.ptx.tensorcore.matrix`.
+"""mma, ldmatrix, stmatrix, movmatrix as LLVM IR; `emulator.ptx.tensorcore.matrix` tells how a warp holds a matrix.
 
 A register of all lanes holds eight rows of `4 n` elements that lie side by side, n of them in each lane. So as one
 vector of elements it is those rows, one behind the other. Products are made by a function for each kind of matrix:

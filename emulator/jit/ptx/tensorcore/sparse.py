@@ -1,5 +1,5 @@
-"""The left operand of mma.sp and wgmma.sp with its zeros, as LLVM IR; `emulator.ptx.tensorcore.sparse` tells who has which
-metadata."""
+"""The left operand of mma.sp and wgmma.sp with its zeros, as LLVM IR; `emulator.ptx.tensorcore.sparse` tells who has
+which metadata."""
 from __future__ import annotations
 
 from typing import Final
