@@ -66,7 +66,7 @@ ALL = (
    "wire/test_codeobject.py::test_every_kind_of_symbol_and_relocation"),
   ("ir", "_sum", "condition negated", "terms = _rejoin", "ir/test_symbolic.py::test_simplest_form"),
   ("ir", "interval", "0 becomes 1", "Ops.AND or op is Ops.MUL", "ir/test_dtype_uop.py::test_bounds_of_conditions"),
-  ("engine", "Buffer.copy_from", "statement dropped", "there.synchronize()",
+  ("devices", "Buffer.copy_from", "statement dropped", "there.synchronize()",
    "engine/test_run.py::test_a_copy_between_cards_waits_for_both"),
   ("nn", "Adam._change", "Mult becomes Add", "not decoupled",
    "tensor/test_defaults.py::test_an_optimizer_is_pytorchs_formula"),
@@ -228,8 +228,8 @@ def test_who_names_a_table_is_asked_first() -> None:
   chooser = Chooser("ptx", known, 9.5)
   row = next(p for p in places("ptx") if p.mutant.source.startswith('"%lanemask_gt"'))
   assert quoting in [t for t, _ in chooser.of(row)[0][:2]]  # its file has the row's texts
-  for module, line, first in (("sparse", "CHUNK: Final", "tables_of_matrices"),
-                              ("targets", "_PLAIN: Final", "targets_that_there_are")):
+  for module, line, first in (("tensorcore.sparse", "CHUNK: Final", "tables_of_matrices"),
+                              ("module.targets", "_PLAIN: Final", "targets_that_there_are")):
     place = next(p for p in places("ptx") if p.mutant.module == f"emulator.ptx.{module}"
                  and p.mutant.source.startswith(line))
     assert chooser.of(place)[0][0][0] == f"{file}test_{first}"

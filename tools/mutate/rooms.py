@@ -40,7 +40,8 @@ ROOMS: Final = {
                                          "tests/mock/test_onecall.py", "tests/mock/test_plans.py")),
   "debug": Room(("emulator/debug",), ("tests/emulator/debug", "tests/cli/test_debug*.py")),
   "nvmock": Room(("mock/nv", "mock/cuda"), ("tests/mock/nv", "tests/mock/cuda")),
-  "launch": Room(("tinyhw/kernels", "tinyhw/devices/registry.py"), ("tests/kernels", "tests/bad", "tests/cli")),
+  "devices": Room(("tinyhw/devices",), ("tests/devices", "tests/engine", "tests/kernels", "tests/bad", "tests/testing")),
+  "kernels": Room(("tinyhw/kernels",), ("tests/kernels", "tests/bad", "tests/cli")),
   "cli": Room(("tinyhw/cli", "tinyhw/terminal"), ("tests/cli", "tests/kernels"),
               ("tinyhw/cli/bench.py", "tinyhw/cli/cold.py")),
 }
