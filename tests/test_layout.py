@@ -171,6 +171,14 @@ def test_checks_and_debugger_keep_their_vendors_apart(folder: str) -> None:
     assert not (wrong := _vendors([*shared, *_of(f"{at}.{mine}")], other)), wrong
 
 
+def test_no_name_is_shared_by_five_classes() -> None:
+  owners: dict[str, list[str]] = {}
+  for name, path in FILES.items():
+    if room_of(name) == "autogen": continue
+    for m in re.finditer(r"^ *class (\w+)", path.read_text(), re.M): owners.setdefault(m[1], []).append(name)
+  assert not {k: v for k, v in owners.items() if len(v) > 4}
+
+
 def test_core_needs_only_the_standard_library_and_numpy() -> None:
   for name in _of("tinyhw.core"):
     for found in imports(name):

@@ -40,7 +40,7 @@ ROOMS: Final = {
                                          "tests/mock/test_onecall.py", "tests/mock/test_plans.py")),
   "debug": Room(("emulator/debug",), ("tests/emulator/debug", "tests/cli/test_debug*.py")),
   "nvmock": Room(("mock/nv", "mock/cuda"), ("tests/mock/nv", "tests/mock/cuda")),
-  "devices": Room(("tinyhw/devices",), ("tests/devices", "tests/engine", "tests/kernels", "tests/bad", "tests/testing")),
+  "devices": Room(("tinyhw/devices",), ("tests/devices", "tests/engine", "tests/kernels", "tests/bad")),
   "kernels": Room(("tinyhw/kernels",), ("tests/kernels", "tests/bad", "tests/cli")),
   "cli": Room(("tinyhw/cli", "tinyhw/terminal"), ("tests/cli", "tests/kernels"),
               ("tinyhw/cli/bench.py", "tinyhw/cli/cold.py")),
