@@ -147,7 +147,7 @@ class Extent:
 
 
 @dataclass(eq=False)
-class Buffer:
+class BufferObject:
   """A buffer object (kgd_mem with its bo): `size` bytes of `backing` at `offset`, to be mapped at `va` on GPUs.
 
   `kind` is "vram", "gtt", "userptr", "doorbell" or "mmio". `mapped` holds the ids of the GPUs that map it, `queues`

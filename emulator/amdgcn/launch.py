@@ -17,7 +17,7 @@ from tinyhw.emulator.amdgcn.allocation import numbers
 from tinyhw.emulator.amdgcn.fields import GROUP_IDS, TG_SIZE_EN, USER_SGPR
 from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.amdgcn.occupancy import Occupancy, occupancy
-from tinyhw.emulator.amdgcn.program import Program, ProgramCache
+from tinyhw.emulator.amdgcn.program import AmdgcnProgram, ProgramCache
 from tinyhw.emulator.amdgcn.registers import FULL32
 from tinyhw.emulator.amdgcn.sync import Shared
 from tinyhw.emulator.observe import Observer
@@ -134,7 +134,7 @@ class Workgroups:
     self.spread = False  # whether they are for threads, as is known from before
     self._cohorts: list[tuple[Cohort, list[int]]] = []  # with scratch slots, by workgroup
     if not self.left: return
-    self.program: Program = _PROGRAMS.get(space, arch, d.entry_pc)
+    self.program: AmdgcnProgram = _PROGRAMS.get(space, arch, d.entry_pc)
     self.lanes = 32 if d.wave32 else 64
     self._a_group = _work_items(d.block, self.lanes).shape[0]
     if d.scratch_size and not d.scratch_waves: raise InvalidArgument("a kernel with scratch needs scratch memory")

@@ -46,7 +46,7 @@ def _refusal(error: Unsupported) -> Callable[[Group], Any]:
   return refuse
 
 
-class Program:
+class AmdgcnProgram:
   """The code that starts at `entry` of an address space."""
 
   def __init__(self, space: AddressSpace, arch: Arch, entry: int) -> None:
@@ -203,9 +203,9 @@ class ProgramCache:
   LIMIT = 512
 
   def __init__(self) -> None:
-    self._spaces: WeakKeyDictionary[AddressSpace, dict[tuple[int, str], Program]] = WeakKeyDictionary()
+    self._spaces: WeakKeyDictionary[AddressSpace, dict[tuple[int, str], AmdgcnProgram]] = WeakKeyDictionary()
 
-  def get(self, space: AddressSpace, arch: Arch, entry: int) -> Program:
+  def get(self, space: AddressSpace, arch: Arch, entry: int) -> AmdgcnProgram:
     """The program at entry, decoded anew when its bytes have changed."""
     programs = self._spaces.get(space)
     if programs is None: programs = self._spaces[space] = {}
@@ -213,5 +213,5 @@ class ProgramCache:
     program = programs.get(key)
     if program is None or not program.fresh():
       if len(programs) >= self.LIMIT: programs.clear()
-      program = programs[key] = Program(space, arch, entry)
+      program = programs[key] = AmdgcnProgram(space, arch, entry)
     return program

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
   from tinyhw.emulator.debug.parts import Words
-  from tinyhw.emulator.debug.report import Access, Instruction, Report
+  from tinyhw.emulator.debug.report import AccessCounts, Instruction, Report
 
 # Colours of the units, the same in bar, legend and listing; told apart also by people who see few colours.
 STYLE: Final = """
@@ -67,7 +67,7 @@ def size(n: float) -> str:
 def percent(x: float) -> str: return f"{100 * x:.3g} %"
 
 
-def segment(a: Access, words: Words) -> str:
+def segment(a: AccessCounts, words: Words) -> str:
   """An access's memory as the vendor calls it."""
   return {"lds": words.short.lower(), "scratch": words.scratch, "tensor": "tensor memory"}.get(a.segment, a.segment)
 
@@ -167,7 +167,7 @@ def _mix(r: Report) -> str:
 def _memory(r: Report) -> str:
   if not r.accesses: return ""
 
-  def row(a: Access) -> tuple[str, ...]:
+  def row(a: AccessCounts) -> tuple[str, ...]:
     used = percent(a.efficiency) if a.efficiency is not None and a.segment == "global" else "-"
     per = f"{a.sectors / a.waves:.3g}" if a.sectors and a.waves else "-"
     lds = f"{a.slowdown:.3g}x" if a.slowdown is not None else "-"

@@ -15,7 +15,7 @@ from tinyhw.emulator.debug.record import Counts, Recorder, Traffic
 
 
 @dataclass
-class Access:
+class AccessCounts:
   """Accesses of one kind (by one instruction, or all): see `record.Traffic` for the counts."""
   segment: str
   kind: str
@@ -52,7 +52,7 @@ class Instruction:
   idle: int
   splits: int
   taken: int | None
-  accesses: list[Access] = field(default_factory=list)
+  accesses: list[AccessCounts] = field(default_factory=list)
   line: str = ""  # "bugs.c:5", where it is known
 
 
@@ -118,7 +118,7 @@ class Report:
   atomics: int
   units: dict[str, int]
   mnemonics: list[Mnemonic]
-  accesses: list[Access]
+  accesses: list[AccessCounts]
   instructions: list[Instruction]
   approximate: list[Instruction]
   arrivals: list[Arrival] | None  # None: not followed
@@ -176,7 +176,7 @@ class Report:
     """The instructions that were executed most, the first of equals by address."""
     return sorted((i for i in self.instructions if i.waves), key=lambda i: (-i.waves, i.address))[:count]
 
-  def conflicts(self) -> list[tuple[Instruction, Access]]:
+  def conflicts(self) -> list[tuple[Instruction, AccessCounts]]:
     """Accesses to shared memory that took more cycles than without bank conflicts, the worst first."""
     found = [(i, a) for i in self.instructions for a in i.accesses if a.segment == "lds" and a.cycles > a.ideal]
     return sorted(found, key=lambda p: p[1].ideal - p[1].cycles)
@@ -259,12 +259,12 @@ def _instruction(n: Line, c: Counts | None, code: Code | None, vendor: Vendor) -
                      c.lanes / c.waves, c.idle, c.splits, taken, [_access(t) for t in c.traffic.values()], line)
 
 
-def _access(t: Traffic) -> Access:
-  return Access(t.segment, t.kind, t.waves, t.lanes, t.bytes, t.sectors, t.lines, t.efficiency, t.cycles, t.ideal,
+def _access(t: Traffic) -> AccessCounts:
+  return AccessCounts(t.segment, t.kind, t.waves, t.lanes, t.bytes, t.sectors, t.lines, t.efficiency, t.cycles, t.ideal,
                 t.repeats)
 
 
-def _totals(counts: Iterable[Counts]) -> list[Access]:
+def _totals(counts: Iterable[Counts]) -> list[AccessCounts]:
   """Traffic by segment and kind."""
   sums: dict[tuple[str, str], Traffic] = {}
   for c in counts:

@@ -15,7 +15,7 @@ from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.amdgcn import dispatch as interpret
 from tinyhw.emulator.amdgcn.launch import Workgroups, interpreted
-from tinyhw.emulator.amdgcn.program import Program
+from tinyhw.emulator.amdgcn.program import AmdgcnProgram
 from tinyhw.emulator.observe import OBSERVED, Observer
 from tinyhw.emulator.schedule import Idle, Schedule
 from tinyhw.emulator.simt import Cohort
@@ -187,8 +187,8 @@ def _auto(workgroups: Workgroups) -> Turns:
     if waits and program.spent >= 0 and before + _cost(stats) >= _price(program): compiles = _compiles(first, vgprs)
   interpreted = stats.instructions
   program.spent = before + _cost(stats)
-  from tinyhw.emulator.jit.amdgcn.launch import Launch
-  yield from Launch(workgroups, schedule.running).turns()
+  from tinyhw.emulator.jit.amdgcn.launch import CompiledDispatch
+  yield from CompiledDispatch(workgroups, schedule.running).turns()
   # a program that compiled code keeps handing back to the reference is better interpreted as a whole
   handed_back = sum(stats.interpreted.values()) * _HANDED_BACK
   if handed_back > (stats.instructions - interpreted) * _INSTRUCTION: program.spent = -float("inf")
@@ -203,7 +203,7 @@ def _spread(workgroups: Workgroups) -> None:
 def _compiles(cohort: Cohort, vgprs: int) -> bool:
   """Have the program compiled; a program that LLVM refuses is interpreted from then on. So is one that is still to be
   compiled when the interpreter ends: it begins no threads and processes any more."""
-  program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
+  program = cast(AmdgcnProgram, cohort.program)  # amdgcn's cohorts have no other
   if not program.compiled and not threading.main_thread().is_alive(): return False
   from tinyhw.emulator.jit.amdgcn.run import code_for
   from tinyhw.emulator.jit.refusal import NotCompiled, TranslatorFailed
@@ -224,19 +224,19 @@ def _expect_to_compile() -> None:
 def _cost(stats: DispatchStats) -> float: return stats.steps * _STEP + stats.instructions * _INSTRUCTION
 
 
-def _price(program: Program) -> float: return _LLVM + program.size * _COMPILING
+def _price(program: AmdgcnProgram) -> float: return _LLVM + program.size * _COMPILING
 
 
 def _compiled(workgroups: Workgroups) -> Turns:
   """Run a dispatch with compiled code; LLVM loads with the first one. A program that it refuses is interpreted."""
-  from tinyhw.emulator.jit.amdgcn.launch import Launch
+  from tinyhw.emulator.jit.amdgcn.launch import CompiledDispatch
   from tinyhw.emulator.jit.refusal import NotCompiled
   stats = workgroups.stats
   schedule = Schedule(workgroups)
   if not workgroups.left: return
   _spread(workgroups)
   cohort = schedule.begin()
-  try: yield from Launch(workgroups, [cohort]).turns()
+  try: yield from CompiledDispatch(workgroups, [cohort]).turns()
   except NotCompiled as refused:
     yield from schedule.turns()
     stats.interpreted[str(refused)] = stats.waves

@@ -52,8 +52,8 @@ def onward(grid: Grid, running: list[Cohort]) -> Iterator[Idle | None]:
   """Go on in compiled code, where there may be some, with what the reference has begun."""
   found = compiled(grid) if _may_compile(grid) else None
   if found is None: return (yield from Schedule(grid, running).turns())
-  from tinyhw.emulator.jit.ptx.launch.run import Launch  # as above
-  yield from Launch(grid, found).turns(running)
+  from tinyhw.emulator.jit.ptx.launch.run import CompiledLaunch  # as above
+  yield from CompiledLaunch(grid, found).turns(running)
 
 
 def _may_compile(grid: Grid) -> bool:

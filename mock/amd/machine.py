@@ -18,7 +18,7 @@ from tinyhw.core.trace import Clock
 from tinyhw.mock.amd.broken import strike
 from tinyhw.mock.amd.card import Card, cards_named
 from tinyhw.mock.amd.chip.caches.chip import Chip, Weak
-from tinyhw.mock.amd.chip.compute import Program, duration
+from tinyhw.mock.amd.chip.compute import Shader, duration
 from tinyhw.mock.amd.chip.planning import Planning
 from tinyhw.mock.amd.chip.queue import Queue, State
 from tinyhw.mock.amd.driver.kfd import Kfd
@@ -41,7 +41,7 @@ NEVER: Final = 1 << 62
 MEMORIES: Final = ("strong", "weak")
 
 Size = tuple[int, int, int]
-Executor = Callable[["Planning", "Program", Size, tuple[int, ...]], int]  # runs a dispatch, returns its nanoseconds
+Executor = Callable[["Planning", "Shader", Size, tuple[int, ...]], int]  # runs a dispatch, returns its nanoseconds
 
 
 class Gpu:
@@ -167,7 +167,7 @@ class Machine(Running):
     """What a register holds that another queue has used."""
     return self._scheduling.getrandbits(32)
 
-  def execute(self, queue: Planning, program: Program, size: Size, user_data: tuple[int, ...]) -> None:
+  def execute(self, queue: Planning, program: Shader, size: Size, user_data: tuple[int, ...]) -> None:
     """Start a dispatch of `size` workgroups, which goes on in turns of its queue; the clock moves by what it takes."""
     if self.trace.enabled:
       self.trace.add(queue.name, "dispatch", f"{program.entry:#x}", grid=size, block=program.block)

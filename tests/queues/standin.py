@@ -20,7 +20,7 @@ from tinyhw.autogen import hsa, kfd, nv_rm, nv_rm_alloc, nv_rm_control, nv_uvm
 from tinyhw.autogen import nv_c8b5 as dma
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.drive import traced
-from tinyhw.drive.traced import Call
+from tinyhw.drive.traced import SystemCall
 from tinyhw.queues.events import Ioctl
 from tinyhw.toolbox.sniff import Sniffer, watch
 from tinyhw.wire import gpfifo, methods, rm
@@ -43,7 +43,7 @@ class Served(Sniffer):
   """Answers the calls that it watches."""
   numbers = itertools.count(1)
 
-  def returned(self, call: Call, kept: Any, value: int) -> None:
+  def returned(self, call: SystemCall, kept: Any, value: int) -> None:
     _, event = kept
     if isinstance(event, Ioctl) and value == -25:  # ENOTTY: no file's own
       value = 0
@@ -51,7 +51,7 @@ class Served(Sniffer):
       self._answer(call, event)
     super().returned(call, kept, value)
 
-  def _answer(self, call: Call, event: Ioctl) -> None:
+  def _answer(self, call: SystemCall, event: Ioctl) -> None:
     found = kfd_calls.find(event.request) or rm.find(event.request)
     if found is None or found.struct is None: return
     a: Any = found.struct.from_buffer_copy(event.before)
@@ -65,7 +65,7 @@ class Served(Sniffer):
     _poke(call, call.arguments[2], bytes(a))
 
 
-def _poke(call: Call, address: int, data: bytes) -> None:
+def _poke(call: SystemCall, address: int, data: bytes) -> None:
   with open(f"/proc/{call.process}/mem", "r+b", buffering=0) as memory:
     memory.seek(address)
     memory.write(data)

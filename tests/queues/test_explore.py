@@ -16,7 +16,7 @@ from tests.queues.rare import RARE, runs
 from tinyhw import Device
 from tinyhw.autogen import cuda, nv_rm_status
 from tinyhw.cli.schedules import RARE as RARE_PROGRAM
-from tinyhw.cli.served import Program, Runs
+from tinyhw.cli.served import Runs, ServedProgram
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.schedule import Departure, Rest, Schedule, read
 from tinyhw.devices import explored
@@ -115,7 +115,7 @@ def test_faults_end_in_one_error(tmp_path: Path, device: str) -> None:
   (tmp_path / "add.py").write_text(ADD)
   cards, rows = FAULTS[device]
   environment = {**os.environ, "DEV": device, "MOCKGPU": cards, "EMU": "ref", "TINYHW_TIMEOUT_S": "5"}
-  with Runs(Program.of([str(tmp_path / "add.py")]), environment, 1, 300) as run:
+  with Runs(ServedProgram.of([str(tmp_path / "add.py")]), environment, 1, 300) as run:
     assert not run(Schedule()).failure
     for fault, said in rows:
       (tmp_path / "f.toml").write_text(f"[[fault]]\n{fault}\n")
@@ -129,7 +129,7 @@ def test_a_mapping_whose_backing_is_gone(tmp_path: Path, device: str) -> None:
   (tmp_path / "add.py").write_text(ADD)
   environment = {**os.environ, "DEV": device, "MOCKGPU": FAULTS[device][0], "EMU": "ref"}
   (tmp_path / "f.toml").write_text("[[fault]]\nkind = 'sigbus'\nnth = 3\n")
-  with Runs(Program.of([str(tmp_path / "add.py")]), environment, 1, 300) as run:
+  with Runs(ServedProgram.of([str(tmp_path / "add.py")]), environment, 1, 300) as run:
     outcome = run(Schedule(), more={"MOCKGPU_FAULTS": str(tmp_path / "f.toml")})
   assert outcome.failure == "the program ended with signal SIGBUS"
 

@@ -12,7 +12,7 @@ from tests.strength import examples, seed
 from tinyhw import InvalidArgument, Tensor, TinyJit
 from tinyhw.ir.uop import UOp
 from tinyhw.tools.fuzz.histories import life
-from tinyhw.tools.fuzz.views import Seeded, Wrong
+from tinyhw.tools.fuzz.views import Seeded, WrongValue
 
 pytestmark = pytest.mark.usefixtures("two_cards")
 SETS = {"LLVM": (("LLVM",), 10), "PYTHON": (("PYTHON",), 30), "AMD": (("AMD", "AMD:1"), 6),
@@ -27,7 +27,7 @@ def test_a_life_that_learns_equals_dual_numbers(name: str) -> None:
 
 def test_the_lives_find_leaves_that_are_one_node(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(UOp, "own", UOp.contiguous)
-  with pytest.raises(Wrong):
+  with pytest.raises(WrongValue):
     for number in range(60): life(("PYTHON",), Seeded(f"ci.{number}"))
 
 

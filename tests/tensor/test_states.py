@@ -13,7 +13,7 @@ from tests.strength import examples, seed
 from tinyhw import Tensor
 from tinyhw.engine import realize
 from tinyhw.ir.ops import Ops
-from tinyhw.tools.fuzz.views import DEVICES, STEPS, Seeded, World, Wrong, chain
+from tinyhw.tools.fuzz.views import DEVICES, STEPS, Seeded, World, WrongValue, chain
 
 pytestmark = pytest.mark.usefixtures("two_cards")
 SETS = {"LLVM": ("LLVM",), "PYTHON": ("PYTHON",), "AMD": ("AMD", "AMD:1"), "all": DEVICES}
@@ -59,7 +59,7 @@ def test_the_campaign_finds_a_view_that_is_taken_for_its_base(monkeypatch: pytes
     while node.op in (Ops.RESHAPE, Ops.DETACH, Ops.PERMUTE, Ops.FLIP): node = node.src[0]
     return node
   monkeypatch.setattr(realize, "_same_order", base)
-  with pytest.raises(Wrong):
+  with pytest.raises(WrongValue):
     for number in range(100): chain(("PYTHON",), Seeded(f"ci.{number}"))
 
 

@@ -21,7 +21,7 @@ from tinyhw.core.errors import DecodeError, DeviceError, Error, InvalidArgument
 from tinyhw.queues import listing
 from tinyhw.queues.breaks import rows
 from tinyhw.queues.capture import Capture
-from tinyhw.queues.debug import Place, Session, Stop
+from tinyhw.queues.debug import QueuePlace, Session, Stop
 from tinyhw.toolbox.debug import new_session
 
 T = TypeVar("T")
@@ -233,7 +233,7 @@ class Server:
 
   def _number(self, name: str) -> int: return self._threads.setdefault(name, len(self._threads) + 1)
 
-  def _place(self, thread: int) -> Place:
+  def _place(self, thread: int) -> QueuePlace:
     found = next((p for p in self._at().places() if self._number(p.standing.name) == thread), None)
     if found is None: raise InvalidArgument(f"no thread {thread}", where="DAP")
     return found

@@ -22,7 +22,7 @@ from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC
 from tinyhw.queues.events import CLOCK, Note
 from tinyhw.queues.foreign import debugfs, forms, hrr, hrr_calls, show
-from tinyhw.queues.state import Code, States
+from tinyhw.queues.state import KernelCode, States
 from tinyhw.queues.world import Item, Launch
 
 
@@ -164,7 +164,7 @@ def captured(capture: Capture, queue: str | None, dispatch: int | None, around: 
              as_json: bool, state: bool = False, disassemble: bool = False) -> Iterator[str]:
   """The lines of a capture's submissions that fit the filters."""
   launches = 0
-  states, code = States() if state else None, Code(capture, code_of) if disassemble else None
+  states, code = States() if state else None, KernelCode(capture, code_of) if disassemble else None
   for step in capture:
     if step.follow is None:
       told = calls or isinstance(step.event, Note) and step.event.kind == "recorder"  # what the capture lacks

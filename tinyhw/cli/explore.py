@@ -13,7 +13,7 @@ import click
 
 from tinyhw.cli import faulted
 from tinyhw.cli.record import name_cards
-from tinyhw.cli.served import Program, Runs
+from tinyhw.cli.served import Runs, ServedProgram
 from tinyhw.core.schedule import Schedule
 from tinyhw.queues.explore import (
   WAYS,
@@ -77,7 +77,7 @@ def command(runs: int, seconds: float, jobs: int, strategy: str, seed: int, mock
     tinyhw explore --runs 5000 -- pytest test_queues.py::test_two_queues
     MOCKGPU_SCHEDULE=explore.json MOCKGPU=gfx1100 DEV=AMD python program.py
   """
-  what = Program.of(program)
+  what = ServedProgram.of(program)
   what.check()
   environment = variables(mockgpu, memory)
   if faults == "each":
@@ -121,7 +121,7 @@ def shortened(run: Runs, number: int, outcome: Outcome, replays: int) -> Found:
   return Found(outcome, number, shrunk, count, alike)
 
 
-def written(found: Found, n: int, output: str, environment: Mapping[str, str], program: Program) -> str:
+def written(found: Found, n: int, output: str, environment: Mapping[str, str], program: ServedProgram) -> str:
   """The file of a schedule, with what it is of."""
   path = Path(output) if n == 0 else Path(output).with_stem(f"{Path(output).stem}-{n + 1}")
   schedule = Schedule(found.shrunk.schedule.machines, program=program.words,
@@ -137,13 +137,13 @@ def line(search: Search) -> str:
           f"{search.seconds:.1f} s ({speed:.0f} runs/s)")
 
 
-def replayed(file: str, environment: Mapping[str, str], program: Program) -> str:
+def replayed(file: str, environment: Mapping[str, str], program: ServedProgram) -> str:
   """The command that replays a schedule."""
   given = [f"MOCKGPU_SCHEDULE={file}", *(f"{k}={environment[k]}" for k in FIXED if k in environment)]
   return " ".join([*map(shlex.quote, given), *map(shlex.quote, program.words)])
 
 
-def report(search: Search, found: list[Found], files: list[str], program: Program,
+def report(search: Search, found: list[Found], files: list[str], program: ServedProgram,
            environment: Mapping[str, str]) -> None:
   """What came of it, for people."""
   end = "; interrupted" if search.interrupted else "; there are no others" if search.exhausted else ""

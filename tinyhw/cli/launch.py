@@ -71,7 +71,7 @@ def parse_argument(text: str) -> Argument:
   return value
 
 
-class Launch(checks.Checked):
+class LaunchVerb(checks.Checked):
   """The verb, with the list of checks under its help."""
 
   def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -80,7 +80,7 @@ class Launch(checks.Checked):
       formatter.write_dl(list(KINDS.items()))
 
 
-@click.command(cls=Launch)
+@click.command(cls=LaunchVerb)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--kernel", "-k", default=None, shell_complete=complete.kernel,
               help="Name of the kernel in FILE; may be left out where there is one.")

@@ -13,9 +13,9 @@ from rich.console import Console
 from tinyhw.cli.timeline import code_of
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.queues import listing
-from tinyhw.queues.breaks import KINDS, Row, kernels, rows
+from tinyhw.queues.breaks import KINDS, ExecutedRow, kernels, rows
 from tinyhw.queues.capture import Capture
-from tinyhw.queues.debug import Place, Session, Stop
+from tinyhw.queues.debug import QueuePlace, Session, Stop
 from tinyhw.terminal.debugger import shells
 from tinyhw.terminal.prompt import Prompt, interruptible
 from tinyhw.terminal.text import count, need, whole
@@ -247,7 +247,7 @@ class QueueShell(Prompt):
     if not self.failed: self.stood(Stop(self.session.last.reason, ""))
     return False
 
-  def _place(self) -> Place:
+  def _place(self) -> QueuePlace:
     place = self.session.focus()
     if place is None or place.row is None:
       raise InvalidArgument("no packet is here", hint="restart begins anew, back goes back")
@@ -257,7 +257,7 @@ class QueueShell(Prompt):
 _INFO: Final = ("queues", "registers", "breakpoints", "packet", "arguments", "memory")
 
 
-def row_text(names: listing.Names, row: Row) -> str:
+def row_text(names: listing.Names, row: ExecutedRow) -> str:
   """A packet with what is known of it, as `decode` has it."""
   told = [t for launch in (launch for _, launch in row.launches) for t in [names.launched(launch)]]
   told += listing.known(names, row.item, None)
@@ -283,7 +283,7 @@ def last_dispatch(path: Path) -> tuple[int, list[str]] | None:
   return found
 
 
-def shown(place: Place) -> list[str]:
+def shown(place: QueuePlace) -> list[str]:
   """Where a queue stands, in lines."""
   s = place.standing
   if place.row is None:
@@ -294,7 +294,7 @@ def shown(place: Place) -> list[str]:
   return [where + what, f"=> {row_text(place.names, place.row)}"]
 
 
-def packet_row(place: Place) -> dict[str, Any]:
+def packet_row(place: QueuePlace) -> dict[str, Any]:
   """The same for programs."""
   row = place.row
   if row is None: return {"address": place.standing.address}
@@ -303,7 +303,7 @@ def packet_row(place: Place) -> dict[str, Any]:
           "kernels": kernels(row, place.names), "dispatches": [n for n, _ in row.launches]}
 
 
-def arguments(session: Session, place: Place) -> list[dict[str, Any]]:
+def arguments(session: Session, place: QueuePlace) -> list[dict[str, Any]]:
   """A launch's arguments as 8 byte words, each with what lies there."""
   out = []
   for _, launch in [] if place.row is None else place.row.launches:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tinyhw.cli.measure import Seconds
-from tinyhw.cli.served import Program, Runs
+from tinyhw.cli.served import Runs, ServedProgram
 from tinyhw.core.errors import Error
 from tinyhw.core.schedule import Schedule
 from tinyhw.queues.explore import again, explore, shrink
@@ -49,7 +49,7 @@ def running(text: str) -> Iterator[Runs]:
     program = Path(folder) / "program.py"
     program.write_text(text)
     environment = {**os.environ, "DEV": "AMD", "MOCKGPU": "gfx1100", "EMU": "ref"}
-    with Runs(Program.of([str(program)]), environment, 1, 60) as run:
+    with Runs(ServedProgram.of([str(program)]), environment, 1, 60) as run:
       for _ in range(2): run(Schedule())  # the first one says what there is to import
       yield run
 

@@ -26,13 +26,13 @@ _LAST: Final = 40  # lines of a log that are looked through for an error
 
 
 @dataclass(frozen=True)
-class Program:
+class ServedProgram:
   """What runs: a Python program (`python` holds what stands behind the interpreter), or any other command."""
   words: tuple[str, ...]
   python: tuple[str, ...] | None
 
   @classmethod
-  def of(cls, words: Sequence[str]) -> Program:
+  def of(cls, words: Sequence[str]) -> ServedProgram:
     """The program of a command line."""
     first, rest = words[0], tuple(words[1:])
     name = Path(first).name
@@ -52,7 +52,7 @@ class Program:
 class Server:
   """A process that forks runs; see `tinyhw.testing.server`."""
 
-  def __init__(self, program: Program, environment: Mapping[str, str], log: Path) -> None:
+  def __init__(self, program: ServedProgram, environment: Mapping[str, str], log: Path) -> None:
     assert program.python is not None
     theirs, requests = os.pipe()
     answers, back = os.pipe()
@@ -88,7 +88,7 @@ class Server:
 class Runs:
   """Runs a program by schedules; threads may call it at once, as many as there are jobs."""
 
-  def __init__(self, program: Program, environment: Mapping[str, str], jobs: int, seconds: float) -> None:
+  def __init__(self, program: ServedProgram, environment: Mapping[str, str], jobs: int, seconds: float) -> None:
     self.program, self.environment, self.jobs, self.seconds = program, dict(environment), jobs, seconds
     self._folder = tempfile.TemporaryDirectory(prefix="tinyhw-explore-")
     self._free: queue.SimpleQueue[tuple[int, Server | None]] = queue.SimpleQueue()

@@ -40,7 +40,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TraceEvent:
   """`source` is a queue, engine or call ("GPU0.PM4.0"), `kind` what it did ("packet", "dispatch", "ioctl", "fault")."""
   time_ns: int
   source: str
@@ -62,7 +62,7 @@ class Trace:
   def __init__(self, clock: Clock, *, enabled: bool = False, keep: int | None = None) -> None:
     self.clock, self.enabled = clock, enabled
     self._keep = keep
-    self._events: list[Event] = []
+    self._events: list[TraceEvent] = []
     self.dropped = 0
 
   @property
@@ -72,14 +72,15 @@ class Trace:
 
   def add(self, source: str, kind: str, name: str, /, **fields: Any) -> None:
     """Record an event now, whether or not `enabled`: errors and refusals are always kept."""
-    self._events.append(Event(self.clock.now_ns(), source, kind, name, fields, self.clock.whose))
+    self._events.append(TraceEvent(self.clock.now_ns(), source, kind, name, fields, self.clock.whose))
     keep = self.keep
     if len(self._events) > keep + keep // 4:
       self.dropped += len(self._events) - keep
       del self._events[:-keep]
 
-  def __iter__(self) -> Iterator[Event]: return iter(self._events)
+  def __iter__(self) -> Iterator[TraceEvent]: return iter(self._events)
 
   def __len__(self) -> int: return len(self._events)
 
-  def where(self, predicate: Callable[[Event], bool]) -> list[Event]: return [e for e in self._events if predicate(e)]
+  def where(self, predicate: Callable[[TraceEvent], bool]) -> list[TraceEvent]:
+    return [e for e in self._events if predicate(e)]

@@ -36,7 +36,7 @@ _CALL: Final = signal.SIGTRAP | 0x80  # a stop at a call, with PTRACE_O_TRACESYS
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SystemCall:
   """A call of a thread of a process: its number and arguments."""
   process: int
   thread: int
@@ -111,10 +111,10 @@ def _mappings(process: int) -> Iterator[tuple[int, int, str]]:
 class Watcher(Protocol):
   """Who is shown calls."""
 
-  def entered(self, call: Call) -> Any:
+  def entered(self, call: SystemCall) -> Any:
     """A call begins. What is not None comes back when it has returned; None: it is not shown."""
 
-  def returned(self, call: Call, kept: Any, value: int) -> None:
+  def returned(self, call: SystemCall, kept: Any, value: int) -> None:
     """It has returned; an error is a negative number of errno."""
 
   def passed(self) -> None:
@@ -195,7 +195,7 @@ class _Tracer:
   def __init__(self, child: int, watcher: Watcher, every_s: float) -> None:
     self._child, self._watcher, self._every_s = child, watcher, every_s
     self._known: dict[int, int] = {}  # threads, each with its process
-    self._inside: dict[int, tuple[Call, Any]] = {}
+    self._inside: dict[int, tuple[SystemCall, Any]] = {}
     self._status = 0
 
   def run(self) -> int:
@@ -241,7 +241,7 @@ class _Tracer:
   def _entered(self, thread: int) -> None:
     info = linux.ptrace_syscall_info()
     if _ptrace(linux.PTRACE_GET_SYSCALL_INFO, thread, ctypes.sizeof(info), ctypes.addressof(info)) < 0: return
-    call = Call(self._known[thread], thread, int(info.seccomp.nr), tuple(int(a) for a in info.seccomp.args))
+    call = SystemCall(self._known[thread], thread, int(info.seccomp.nr), tuple(int(a) for a in info.seccomp.args))
     kept = self._watcher.entered(call)
     if kept is None: return self._go_on(thread)
     self._inside[thread] = call, kept

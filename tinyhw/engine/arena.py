@@ -22,7 +22,7 @@ class Life(NamedTuple):
   last: int
 
 
-class Place(NamedTuple):
+class SharedPlace(NamedTuple):
   """Memory that results share."""
   device: str
   nbytes: int
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 @dataclass(eq=False)
 class _Shared:
-  place: Place
+  place: SharedPlace
   times: list[tuple[int, int]] = field(default_factory=list)  # first and last steps, in order; none overlap
 
   def fits(self, life: Life) -> bool:
@@ -57,7 +57,7 @@ def lives(steps: Iterable[Sequence[int]], shared: Sequence[tuple[int, str, int]]
   return {n: Life(device, nbytes, first[n], last[n]) for n, device, nbytes in shared if n in first}
 
 
-def places(wanted: dict[int, Life]) -> tuple[dict[int, int], list[Place]]:
+def places(wanted: dict[int, Life]) -> tuple[dict[int, int], list[SharedPlace]]:
   """(the place of each result by its number, the places). The largest results choose first, each the smallest place
   that is free while it lives."""
   shared: list[_Shared] = []
@@ -66,7 +66,7 @@ def places(wanted: dict[int, Life]) -> tuple[dict[int, int], list[Place]]:
     # Places come in falling size: the last that is free wastes the least.
     at = next((i for i in reversed(range(len(shared))) if shared[i].place.device == life.device
                and shared[i].fits(life)), len(shared))
-    if at == len(shared): shared.append(_Shared(Place(life.device, life.nbytes)))
+    if at == len(shared): shared.append(_Shared(SharedPlace(life.device, life.nbytes)))
     times = shared[at].times
     times.insert(bisect_left(times, (life.first, life.last)), (life.first, life.last))
     found[number] = at

@@ -157,14 +157,14 @@ class Planned:
   outputs: list[tuple[int, View]] = field(default_factory=list)
   """Places of the outline's nodes that are in memory now, and where."""
   grouped: list[Grouped] = field(default_factory=list)
-  _shared: dict[frozenset[int], tuple[dict[int, int], list[arena.Place]]] = field(default_factory=dict)
+  _shared: dict[frozenset[int], tuple[dict[int, int], list[arena.SharedPlace]]] = field(default_factory=dict)
 
   @cached_property
   def room(self) -> int:
     """Bytes of everything that is made."""
     return sum(highest(size) * dtype.itemsize for _, size, dtype in self.made)
 
-  def shared(self, read: int, kept: frozenset[int]) -> tuple[dict[int, int], list[arena.Place]]:
+  def shared(self, read: int, kept: frozenset[int]) -> tuple[dict[int, int], list[arena.SharedPlace]]:
     """Where what is made besides the `kept` numbers may lie together (`arena.places`). `read`: how many are read."""
     if (known := self._shared.get(kept)) is not None: return known
     loose = [(n, device, highest(size) * dtype.itemsize) for n, (device, size, dtype) in enumerate(self.made, read)

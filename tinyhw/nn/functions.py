@@ -81,7 +81,7 @@ _MODES: Final = {"Reflection": "reflect", "Replication": "replicate", "Circular"
                  "Constant": "constant"}
 
 
-class Function(Layer):
+class FunctionLayer(Layer):
   """A function of a tensor with what else it takes."""
   calls = ""
   takes: tuple[str, ...] = ()
@@ -149,7 +149,7 @@ class _Padding(Layer):
 def _made(name: str) -> type[Any]:
   calls, parameters = _CALLS[name]
   doc = f"`x.{calls}(...)` as a layer."
-  return type(name, (Function,), {"calls": calls, "takes": tuple(parameters.split()), "__module__": __name__,
+  return type(name, (FunctionLayer,), {"calls": calls, "takes": tuple(parameters.split()), "__module__": __name__,
                                   "defaults": _DEFAULTS.get(name, {}), "__doc__": doc})
 
 

@@ -25,7 +25,7 @@ NOTES: Final = 5  # of the last lines that are kept
 
 
 @dataclass(eq=False)
-class Row:
+class QueueRow:
   """A queue. `last` is the newest packet that was submitted, `waits` what it stands at; empty where it goes on."""
   name: str
   vendor: str
@@ -47,7 +47,7 @@ class Row:
 class Board:
   """See the module. `kernels` counts launches by name, `memory` is bytes in use by vendor."""
   reader: Reader
-  queues: dict[tuple[str, int], Row] = field(default_factory=dict)
+  queues: dict[tuple[str, int], QueueRow] = field(default_factory=dict)
   kernels: Counter[str] = field(default_factory=Counter)
   memory: dict[str, int] = field(default_factory=dict)
   notes: list[str] = field(default_factory=list)
@@ -97,8 +97,8 @@ class Board:
       if kind == "copy": row.copied += max(e.size for e in item.effects)
     if step.follow.items: row.last = name_of(step.follow.items[-1], kind_of(step.follow.items[-1]), names)
 
-  def _of(self, vendor: str, queue: Queue) -> Row:
-    return self.queues.setdefault((vendor, queue.key), Row(str(queue), vendor))
+  def _of(self, vendor: str, queue: Queue) -> QueueRow:
+    return self.queues.setdefault((vendor, queue.key), QueueRow(str(queue), vendor))
 
   def _stand(self) -> None:
     for runner in self._happens.runners.values():

@@ -20,7 +20,7 @@ NUMBERS: Final = ("address", "dispatch", "submission")
 
 
 @dataclass(slots=True)
-class Row:
+class ExecutedRow:
   """What an engine executes as one: a packet, an entry, a header with its methods. `launches` are (number among all
   launches of the capture, launch); `under` is what it leads to that no engine reads as packets (QMDs)."""
   submission: int
@@ -54,7 +54,7 @@ class Break:
 
   def __str__(self) -> str: return f"breakpoint {self.number}: {self.kind} {self.what}"
 
-  def fits(self, row: Row, names: listing.Names) -> bool:
+  def fits(self, row: ExecutedRow, names: listing.Names) -> bool:
     """Whether a packet is one to stand at. A submission's breakpoint stands at its first."""
     match self.kind:
       case "packet": return any(fnmatchcase(kind.lower(), self.what.lower()) for kind in row.kinds())
@@ -65,7 +65,7 @@ class Break:
       case _: return any(_names(item, int(self.what, 0)) for item in row.items())
 
 
-def kernels(row: Row, names: listing.Names) -> list[str]:
+def kernels(row: ExecutedRow, names: listing.Names) -> list[str]:
   """The names of the kernels that a packet launches, where they are known."""
   return [names.at(launch.entry).removeprefix("kernel ") for _, launch in row.launches]
 
@@ -76,14 +76,14 @@ def _names(item: Item, address: int) -> bool:
   return any(e.address <= address < max(e.end, e.address + 1) for e in item.effects if e.address)
 
 
-def rows(submission: int, items: Iterable[Item], launches: Iterable[Launch], first: int) -> list[Row]:
+def rows(submission: int, items: Iterable[Item], launches: Iterable[Launch], first: int) -> list[ExecutedRow]:
   """What engines execute of a submission; its launches are counted from `first`."""
   numbers = {id(launch.item): (first + n, launch) for n, launch in enumerate(launches)}
-  found: list[Row] = []
+  found: list[ExecutedRow] = []
   for item in items:
     inner = bool(found) and id(item) in numbers and isinstance(found[-1].item.packet, methods.Send)
     if inner: found[-1].under.append(item)
-    else: found.append(Row(submission, len(found), item))
+    else: found.append(ExecutedRow(submission, len(found), item))
     if id(item) in numbers: found[-1].launches.append(numbers[id(item)])
   return found
 

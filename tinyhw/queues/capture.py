@@ -21,7 +21,7 @@ from tinyhw.queues.world import Allocation, Follow, Queue, World
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class CapturedKernel:
   """A kernel in GPU memory: its entry, and the bytes of its arguments."""
   name: str
   entry: int
@@ -104,7 +104,7 @@ class Capture:
     self.head = self.reader.head
     self.worlds: dict[str, World] = {}
     self.memories: dict[str, Memory] = {}
-    self.kernels: dict[tuple[str, int], Kernel] = {}
+    self.kernels: dict[tuple[str, int], CapturedKernel] = {}
     self.programs: list[Program] = []
     self._code: dict[str, tuple[list[int], dict[int, Program]]] = {}  # of a vendor: where code begins, the newest there
     self._events = self._submissions = 0  # gone through
@@ -186,7 +186,7 @@ class Capture:
     found = self.worlds[event.vendor].find(event.address)
     if found is not None and not found.label: found.label = f"code of {event.name}"
     for name, entry, size in event.kernels:
-      self.kernels[event.vendor, entry] = Kernel(name, entry, size, event.name)
+      self.kernels[event.vendor, entry] = CapturedKernel(name, entry, size, event.name)
 
   def close(self) -> None:
     """Let go of the file."""

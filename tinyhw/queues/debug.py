@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.port import Port
 from tinyhw.queues import listing
-from tinyhw.queues.breaks import Break, Row, kernels, point, rows
+from tinyhw.queues.breaks import Break, ExecutedRow, kernels, point, rows
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.replay import Done, Look, Replay
 from tinyhw.queues.world import Queue
@@ -87,12 +87,12 @@ class Stop:
 
 
 @dataclass(slots=True)
-class Place:
+class QueuePlace:
   """A packet that a queue executes next, or waits at. `row` is None for one that the capture does not hold."""
   vendor: str
   standing: Standing
   queue: Queue | None
-  row: Row | None
+  row: ExecutedRow | None
   names: listing.Names
 
 
@@ -100,10 +100,10 @@ class Place:
 class _Stream:
   """What a queue was given and has not gone through: submissions in order, and where it is in the first."""
   queue: Queue
-  rows: deque[list[Row]] = field(default_factory=deque)
+  rows: deque[list[ExecutedRow]] = field(default_factory=deque)
   at: int = 0
 
-  def find(self, address: int | None) -> Row | None:
+  def find(self, address: int | None) -> ExecutedRow | None:
     """The packet at an address, from where the queue was on."""
     if address is None: return None
     start = self.at
@@ -226,7 +226,7 @@ class Session:
 
   # ---- where it stands
 
-  def places(self) -> list[Place]:
+  def places(self) -> list[QueuePlace]:
     """Where each queue that the capture knows stands."""
     found = []
     for vendor, machine in self.on.machines.items():
@@ -235,7 +235,7 @@ class Session:
         world = None if self.done is None else self.capture.worlds.get(vendor)
         names = listing.Names(self.capture, vendor, world)
         row = None if stream is None else stream.find(standing.address)
-        found.append(Place(vendor, standing, None if stream is None else stream.queue, row, names))
+        found.append(QueuePlace(vendor, standing, None if stream is None else stream.queue, row, names))
     return found
 
   def _stream(self, vendor: str, standing: Standing) -> _Stream | None:
@@ -243,12 +243,12 @@ class Session:
     return next((s for s in fitting if s.queue.gpu == standing.gpu), fitting[0] if fitting else None)
 
   @property
-  def place(self) -> Place | None:
+  def place(self) -> QueuePlace | None:
     """The packet that is executed next; None where nothing can go on."""
     if self._drawn is None: return None
     return next((p for p in self.places() if (p.vendor, p.standing.name) == self._drawn), None)
 
-  def focus(self) -> Place | None:
+  def focus(self) -> QueuePlace | None:
     """The packet that is next; else the one at which the queue of this submission stands; else any queue's."""
     if (place := self.place) is not None: return place
     found = self.places()
@@ -257,7 +257,7 @@ class Session:
     standing = [p for p in found if p.standing.why]
     return next(iter([*[p for p in mine if p.standing.why], *standing, *mine]), None)
 
-  def part(self, place: Place) -> list[Row]:
+  def part(self, place: QueuePlace) -> list[ExecutedRow]:
     """All packets of the submission in which a queue stands."""
     stream = None if place.queue is None else self._streams.get((place.vendor, place.queue.key))
     return stream.rows[0] if stream is not None and stream.rows else []
@@ -415,4 +415,4 @@ def _differ(submission: int, told: list[str]) -> list[str]:
     else []
 
 
-__all__ = ["Break", "Machine", "Machines", "Moment", "Place", "Session", "Stop", "kernels"]
+__all__ = ["Break", "Machine", "Machines", "Moment", "QueuePlace", "Session", "Stop", "kernels"]

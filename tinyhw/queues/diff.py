@@ -20,7 +20,7 @@ class StreamsDiffer(Error, AssertionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPacket:
   """A packet of a capture, normalised, with its place."""
   submission: int
   queue: str
@@ -41,8 +41,8 @@ class Shown:
 @dataclass(frozen=True, slots=True)
 class Change:
   """A packet that only one capture has (the other is None), or one whose fields differ."""
-  before: Shown | None
-  after: Shown | None
+  before: ShownPacket | None
+  after: ShownPacket | None
 
   def fields(self) -> list[tuple[str, str, str]]:
     """(field, before, after) of those that differ; empty where one is missing."""
@@ -58,12 +58,12 @@ class Change:
     return f"~ {self.before.place}{other}: {self.before.name} {changed}"
 
 
-def shown(capture: Capture) -> Iterator[list[Shown]]:
+def shown(capture: Capture) -> Iterator[list[ShownPacket]]:
   """The packets of each submission, normalised."""
   normal = Normal(capture)
   for step in capture:
     if step.follow is not None:
-      yield [Shown(step.submission, str(step.queue), item.address, item.depth, name, tuple(rows))
+      yield [ShownPacket(step.submission, str(step.queue), item.address, item.depth, name, tuple(rows))
              for item, name, rows in normal.rows(step)]
 
 
@@ -73,14 +73,14 @@ def compare(before: Capture, after: Capture) -> Iterator[Change]:
   for queue in {**old, **new}: yield from _aligned(old.get(queue, []), new.get(queue, []))
 
 
-def _by_queue(capture: Capture) -> dict[str, list[Shown]]:
-  found: dict[str, list[Shown]] = {}
+def _by_queue(capture: Capture) -> dict[str, list[ShownPacket]]:
+  found: dict[str, list[ShownPacket]] = {}
   for packets in shown(capture):
     for packet in packets: found.setdefault(packet.queue, []).append(packet)
   return found
 
 
-def _aligned(old: list[Shown], new: list[Shown]) -> Iterator[Change]:
+def _aligned(old: list[ShownPacket], new: list[ShownPacket]) -> Iterator[Change]:
   matcher = SequenceMatcher(None, [p.key for p in old], [p.key for p in new], autojunk=False)
   for what, a, b, c, d in matcher.get_opcodes():
     if what == "equal": continue
@@ -90,7 +90,7 @@ def _aligned(old: list[Shown], new: list[Shown]) -> Iterator[Change]:
       yield from (Change(None, p) for p in new[c:d])
 
 
-def _replaced(old: list[Shown], new: list[Shown]) -> Iterator[Change]:
+def _replaced(old: list[ShownPacket], new: list[ShownPacket]) -> Iterator[Change]:
   """Packets in each other's place: those of one name are the same packet with other fields."""
   matcher = SequenceMatcher(None, [p.name for p in old], [p.name for p in new], autojunk=False)
   for what, a, b, c, d in matcher.get_opcodes():

@@ -20,7 +20,7 @@ from tinyhw.wire import rm
 
 
 @dataclass
-class Event:
+class LogEvent:
   """Something that the log tells. `fields` are its parts by name; `means` are sentences; `line` counts from 1."""
   kind: str
   line: int
@@ -54,18 +54,18 @@ _XID_MEANS: Final = {
   154: "the recovery that the GPU needs has changed"}
 
 
-def _page_fault(m: re.Match[str], e: Event) -> None:
+def _page_fault(m: re.Match[str], e: LogEvent) -> None:
   e.fields = {k: int(v) for k, v in m.groupdict().items() if v and digits(v)}
   space = f", process address space {m['pasid']}" if m["pasid"] else ""
   e.means = [f"a page fault of VMID {m['vmid']}, of ring {m['ring']}{space}"]
 
 
-def _address(m: re.Match[str], e: Event) -> None:
+def _address(m: re.Match[str], e: LogEvent) -> None:
   e.fields = {"address": int(m[1], 16), "client": m[2]}
   e.means = [f"the page that begins at {int(m[1], 16):#x} has no entry that allows the access"]
 
 
-def _status(m: re.Match[str], e: Event) -> None: e.fields, e.means = fault_status(int(m[1], 16))
+def _status(m: re.Match[str], e: LogEvent) -> None: e.fields, e.means = fault_status(int(m[1], 16))
 
 
 def fault_status(value: int) -> tuple[dict[str, Any], list[str]]:
@@ -83,7 +83,7 @@ def fault_status(value: int) -> tuple[dict[str, Any], list[str]]:
   return fields, means
 
 
-def _timeout(m: re.Match[str], e: Event) -> None:
+def _timeout(m: re.Match[str], e: LogEvent) -> None:
   signaled, emitted = int(m["signaled"]), int(m["emitted"])
   e.fields = {"ring": m["ring"], "signaled": signaled, "emitted": emitted}
   left = emitted - signaled
@@ -91,30 +91,30 @@ def _timeout(m: re.Match[str], e: Event) -> None:
              if left else f"ring {m['ring']} signalled its last fence, and the time was over"]
 
 
-def _scheduler(m: re.Match[str], e: Event) -> None:
+def _scheduler(m: re.Match[str], e: LogEvent) -> None:
   e.fields = {"message": m[1]}
   e.means = [f"the scheduler's firmware (MES) did not answer {m[1]}: it neither maps nor removes user queues any more"]
 
 
-def _removed(m: re.Match[str], e: Event) -> None:
+def _removed(m: re.Match[str], e: LogEvent) -> None:
   e.fields = {"doorbell": int(m[1], 16)}
   e.means = [f"the queue of doorbell {m[1]} is still on the GPU: its process cannot be taken off"]
 
 
-def _reset(m: re.Match[str], e: Event) -> None: e.means = ["all queues of all processes are lost with it"]
+def _reset(m: re.Match[str], e: LogEvent) -> None: e.means = ["all queues of all processes are lost with it"]
 
 
-def _reset_failed(m: re.Match[str], e: Event) -> None:
+def _reset_failed(m: re.Match[str], e: LogEvent) -> None:
   e.fields = {"errno": int(m[1])}
   e.means = ["the reset failed: the card stays dead until the machine is started again" + (
     " (-62 is ETIME: its firmware did not answer in time)" if m[1] == "62" else "")]
 
 
-def _preempt(m: re.Match[str], e: Event) -> None:
+def _preempt(m: re.Match[str], e: LogEvent) -> None:
   e.means = ["the scheduler (HWS) did not take the queues off in time: a wave does not stop, or the firmware is dead"]
 
 
-def _xid(m: re.Match[str], e: Event) -> None:
+def _xid(m: re.Match[str], e: LogEvent) -> None:
   number = int(m["xid"])
   e.fields = {"bus": m["bus"], "xid": number, "name": rm.error_name(number)}
   e.means = [f"{rm.error_name(number)}: {_XID_MEANS.get(number, 'see the text behind it')}"]
@@ -131,7 +131,7 @@ _FAULT_TYPES: Final = {"FAULT_PDE": "no page table there", "FAULT_PTE": "no page
                        "FAULT_PRIV_VIOLATION": "the page is not for this engine's rights"}
 _XID_FAULT: Final = re.compile(r"(?a)ENGINE (?P<engine>\S+).*faulted @ 0x(?P<high>[0-9a-f]+)_(?P<low>[0-9a-f]+)\. "
                                r"Fault is of type (?P<type>\w+) (?P<access>ACCESS_TYPE_\w+)")
-_FORMS: Final[tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str], Event], None]], ...]] = (
+_FORMS: Final[tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str], LogEvent], None]], ...]] = (
   ("page fault", re.compile(r"(?a)\[(?P<hub>\w+)\] (?:no-retry |retry )?page fault \(src_id:(?P<src>\d+) "
                             r"ring:(?P<ring>\d+) vmid:(?P<vmid>\d+)(?: pasid:(?P<pasid>\d+))?"), _page_fault),
   ("fault address", re.compile(r"(?a)in page starting at address (0x[0-9a-fA-F]+)"
@@ -157,7 +157,7 @@ def is_log(text: str) -> bool:
   return _FAMILY.search(text) is not None
 
 
-def read(text: str) -> Iterator[Event]:
+def read(text: str) -> Iterator[LogEvent]:
   """What a log tells, line by line; the rings' fences as one event at the end."""
   ring, fences, busy, last = "", dict[str, dict[str, int]](), -1, 0
   for number, line in enumerate(text.splitlines(), 1):
@@ -166,16 +166,16 @@ def read(text: str) -> Iterator[Event]:
     elif m := _BUSY.search(line): busy, last = int(m[1]), number
     for kind, pattern, explain in _FORMS:
       if m := pattern.search(line):
-        event = Event(kind, number, line.strip())
+        event = LogEvent(kind, number, line.strip())
         explain(m, event)
         yield event
         break
   if fences or busy >= 0: yield _idle(fences, busy, last)
 
 
-def _idle(fences: dict[str, dict[str, int]], busy: int, line: int) -> Event:
+def _idle(fences: dict[str, dict[str, int]], busy: int, line: int) -> LogEvent:
   behind = {r: f for r, f in fences.items() if f.get("signaled", 0) != f.get("emitted", 0)}
-  event = Event("rings", line, f"{len(fences)} rings" + (f", GPU {busy} % busy" if busy >= 0 else ""),
+  event = LogEvent("rings", line, f"{len(fences)} rings" + (f", GPU {busy} % busy" if busy >= 0 else ""),
                 {"busy": busy, "behind": sorted(behind)})
   for name, f in behind.items():
     event.means.append(f"ring {name} is at fence {f.get('signaled', 0):#x} of {f.get('emitted', 0):#x}")
@@ -184,7 +184,7 @@ def _idle(fences: dict[str, dict[str, int]], busy: int, line: int) -> Event:
   return event
 
 
-def verdict(events: list[Event]) -> str:
+def verdict(events: list[LogEvent]) -> str:
   """One line: what the log as a whole says."""
   kinds = {e.kind for e in events}
   rings = next((e for e in events if e.kind == "rings"), None)

@@ -63,7 +63,7 @@ class States:
     return found
 
 
-class Code:
+class KernelCode:
   """The code of kernels, each code object taken apart once."""
 
   def __init__(self, capture: Capture, code_of: CodeOf) -> None:

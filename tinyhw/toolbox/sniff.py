@@ -19,7 +19,7 @@ from typing import Any, Final
 from tinyhw.autogen import linux_trace as linux
 from tinyhw.core.ioctl import split
 from tinyhw.drive import traced
-from tinyhw.drive.traced import Call, Memory
+from tinyhw.drive.traced import Memory, SystemCall
 from tinyhw.queues.calls import declared
 from tinyhw.queues.events import Close, Event, Ioctl, Mmap, Munmap, Open
 from tinyhw.queues.record import Recorder
@@ -51,7 +51,7 @@ class Sniffer:
     """How many were found in rings."""
     return sum(recorder.submissions for recorder in self._recorders.values())
 
-  def entered(self, call: Call) -> Any:
+  def entered(self, call: SystemCall) -> Any:
     self._look(call.process)
     a = call.arguments
     if call.number in (linux.NR_execve, linux.NR_execveat): return None
@@ -77,7 +77,7 @@ class Sniffer:
     before, inner = self._argument(call, vendor, name, request)
     return vendor, Ioctl(fd=fd, request=request, before=before, after=b"", inner_before=inner)
 
-  def returned(self, call: Call, kept: Any, value: int) -> None:
+  def returned(self, call: SystemCall, kept: Any, value: int) -> None:
     vendor, event = kept
     failed = -value if -_ERRORS <= value < 0 else 0
     if isinstance(event, Open): event.fd, event.errno = -1 if failed else value, failed
@@ -122,12 +122,12 @@ class Sniffer:
   def _whose(self, name: str) -> str:
     return next((vendor for start, vendor in self._devices.items() if name.startswith(start)), "")
 
-  def _there(self, call: Call, vendor: str, fd: int, name: str) -> None:
+  def _there(self, call: SystemCall, vendor: str, fd: int, name: str) -> None:
     """A descriptor is used; one that came with fork or exec, or by another way, is told of now."""
     files = self._recorder(call.process).world(vendor).files
     if files.get(fd) != name: self._tell(call, vendor, Open(path=name, flags=0, fd=fd))
 
-  def _argument(self, call: Call, vendor: str, name: str, request: int) -> tuple[bytes, bytes]:
+  def _argument(self, call: SystemCall, vendor: str, name: str, request: int) -> tuple[bytes, bytes]:
     """The struct that a call of ioctl has now, and what it leads to."""
     address = call.arguments[2]
     found = declared(vendor, name).find(request)
@@ -149,7 +149,7 @@ class Sniffer:
       self.paths.append(path)
     return found
 
-  def _tell(self, call: Call, vendor: str, event: Event) -> None:
+  def _tell(self, call: SystemCall, vendor: str, event: Event) -> None:
     recorder = self._recorder(call.process)
     recorder.world(vendor)  # there is one from its first call on
     recorder.tell(vendor, event, call.thread)

@@ -48,7 +48,7 @@ class Value:
 
 
 @dataclass
-class Program:
+class TorchProgram:
   """Inputs (name, array, whether it learns), and statements."""
   inputs: list[tuple[str, np.ndarray[Any, Any], bool]] = field(default_factory=list)
   text: list[str] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Maker:
   """Makes a program beside PyTorch."""
 
   def __init__(self, rng: random.Random) -> None:
-    self.rng, self.program = rng, Program()
+    self.rng, self.program = rng, TorchProgram()
     self.known: dict[str, Value] = {}
     self.names = names_of(False)
     self.count = 0
@@ -107,7 +107,7 @@ class Maker:
     self.count += 1
     return f"v{self.count}"
 
-  def make(self) -> Program:
+  def make(self) -> TorchProgram:
     """A whole program."""
     rng, p = self.rng, self.program
     p.jitted = rng.random() < 0.25
@@ -214,7 +214,7 @@ def differs(what: str, mine: Any, other: Any, small: bool) -> str:
   return "" if good.all() else f"{what} is\n{a.tolist()}, torch\n{b.tolist()}"
 
 
-def slopes(program: Program, space: dict[str, Any], mine: bool) -> list[Any]:
+def slopes(program: TorchProgram, space: dict[str, Any], mine: bool) -> list[Any]:
   """Derivatives of what the program has made, by all that learns (in a function that is recorded: by all floats)."""
   total: Any = None
   for n, name in enumerate(program.results):
@@ -233,7 +233,7 @@ def slopes(program: Program, space: dict[str, Any], mine: bool) -> list[Any]:
           for x, g in zip(wanted, torch.autograd.grad(total, wanted, allow_unused=True))]
 
 
-def theirs(program: Program, arrays: list[np.ndarray[Any, Any]]) -> tuple[dict[str, Any], list[Any] | None]:
+def theirs(program: TorchProgram, arrays: list[np.ndarray[Any, Any]]) -> tuple[dict[str, Any], list[Any] | None]:
   """What PyTorch has in the end; None for gradients that it has not."""
   names = names_of(False)
   space: dict[str, Any] = {n: torch.from_numpy(a.copy()) for (n, _, _), a in zip(program.inputs, arrays)}
@@ -250,7 +250,7 @@ def theirs(program: Program, arrays: list[np.ndarray[Any, Any]]) -> tuple[dict[s
     except RuntimeError: return space, None
 
 
-def compared(program: Program, mine: list[Any], found: list[Any], other: dict[str, Any],
+def compared(program: TorchProgram, mine: list[Any], found: list[Any], other: dict[str, Any],
              wanted: list[Any] | None) -> str:
   """The first difference."""
   small = any(a.dtype == np.float16 for _, a, _ in program.inputs) or ".half()" in "".join(program.text)
@@ -267,7 +267,7 @@ def compared(program: Program, mine: list[Any], found: list[Any], other: dict[st
   return ""
 
 
-def check(program: Program, rng: random.Random) -> str:
+def check(program: TorchProgram, rng: random.Random) -> str:
   """What is wrong with what tinyhw makes of it, or nothing. Raises its errors."""
   names = names_of(True)
   if not program.jitted:
@@ -299,7 +299,7 @@ def check(program: Program, rng: random.Random) -> str:
   return ""
 
 
-def drawn_program(seed: int, number: int) -> tuple[Program, random.Random]:
+def drawn_program(seed: int, number: int) -> tuple[TorchProgram, random.Random]:
   """Program `number`."""
   for again in range(100):
     rng = random.Random(f"{seed}.{number}.{again}")

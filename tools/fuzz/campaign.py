@@ -81,7 +81,7 @@ class Tally:
 
 
 @dataclass
-class Plan:
+class TaskPlan:
   """Which tasks are next; what was handed out and not done is done first. All of it is in the journal."""
   kinds: list[str]
   next: int
@@ -104,18 +104,18 @@ class Journal:
 
   def __init__(self, path: Path | None) -> None: self.path, self._written = path, 0.0
 
-  def load(self) -> tuple[Plan, Tally] | None:
+  def load(self) -> tuple[TaskPlan, Tally] | None:
     """What an earlier run left. Raises InvalidArgument for a file of another kind."""
     if self.path is None or not self.path.exists(): return None
     try:
       data = json.loads(self.path.read_text())
-      plan = Plan(data["kinds"], data["next"], data["left"], [Task(**t) for t in data["open"]], data["turn"])
+      plan = TaskPlan(data["kinds"], data["next"], data["left"], [Task(**t) for t in data["open"]], data["turn"])
       return plan, Tally(Counter(data["done"]), {k: Counter(e) for k, e in data["endings"].items()},
                          data["seconds"], data["wrong"], data["memory"], data["files"])
     except (ValueError, KeyError, TypeError) as error:
       raise InvalidArgument(f"{self.path} is no journal of a campaign ({error})", hint="name another file") from None
 
-  def save(self, plan: Plan, running: list[Task], tally: Tally, now: bool = False) -> None:
+  def save(self, plan: TaskPlan, running: list[Task], tally: Tally, now: bool = False) -> None:
     """Write it, at once or when the last time is long enough ago; a file that is there is replaced as a whole."""
     if self.path is None or not now and time.monotonic() - self._written < SAVED: return
     self._written = time.monotonic()
@@ -197,7 +197,7 @@ def _run(kinds: Kinds, task: Task, at: Any) -> Done:
 class Campaign:
   """Runs a plan with some processes. `shown` is called with the tally now and then."""
 
-  def __init__(self, plan: Plan, tally: Tally, journal: Journal, jobs: int, kinds: Kinds = KINDS,
+  def __init__(self, plan: TaskPlan, tally: Tally, journal: Journal, jobs: int, kinds: Kinds = KINDS,
                keep_going: bool = False, shown: Callable[[Tally], None] = lambda tally: None) -> None:
     self.plan, self.tally, self.journal = plan, tally, journal
     self._kinds, self._keep_going, self._shown = kinds, keep_going, shown
@@ -297,7 +297,7 @@ def main() -> int:
   options = parser.parse_args()
   if options.jobs < 1 or options.programs < 1: parser.error("--jobs and --programs want at least 1")
   journal, console = Journal(options.journal), Console(stderr=True, highlight=False)
-  try: plan, tally = journal.load() or (Plan([options.only] if options.only else list(KINDS), options.seed,
+  try: plan, tally = journal.load() or (TaskPlan([options.only] if options.only else list(KINDS), options.seed,
                                              options.programs), Tally())
   except InvalidArgument as error: parser.error(str(error))
   if tally.done:

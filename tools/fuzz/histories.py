@@ -21,7 +21,7 @@ import numpy as np
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.ir.dtype import dtypes
 from tinyhw.tensor.tensor import Tensor
-from tinyhw.tools.fuzz.views import Array, Chooser, Entry, World, Wrong, campaign, pick, same
+from tinyhw.tools.fuzz.views import Array, Chooser, Entry, World, WrongValue, campaign, pick, same
 
 SHAPES: Final = ((2, 3),) * 6 + ((3,),) * 4 + ((2, 2), (3, 2), (), (1, 3), (2, 1, 3))
 EXACT: Final = 1 << 18  # greatest value or derivative that is multiplied: what float64 holds of it is exact
@@ -290,7 +290,7 @@ def life(devices: Sequence[str], choose: Chooser, steps: int = 14) -> Learning:
     for _ in range(4 + choose.below(steps)): getattr(world, pick(choose, STEPS))(choose)
     world.backward(choose)
     world.check(choose)
-  except Wrong: raise
+  except WrongValue: raise
   except (Error, AssertionError, AttributeError, TypeError, ValueError, KeyError, IndexError) as error:
     raise world.wrong(f"{type(error).__name__}: {error}") from error
   return world

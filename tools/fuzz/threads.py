@@ -32,7 +32,7 @@ from tinyhw.devices.registry import Device
 from tinyhw.drive.base import Allocation
 from tinyhw.jit.jit import TinyJit
 from tinyhw.tensor.tensor import Tensor
-from tinyhw.tools.fuzz.views import Seeded, Wrong, chain
+from tinyhw.tools.fuzz.views import Seeded, WrongValue, chain
 
 KERNEL = """
 define amdgpu_kernel void @mix(ptr addrspace(1) %out, ptr addrspace(1) %in, i32 %k) #0 {
@@ -165,7 +165,7 @@ class Worker:
       if not ((drawn >= 0) & (drawn < 1)).all(): self.plan.blame(self.name, f"rand on {device}: {drawn}")
     elif kind == 3 and not self.plan.close:
       try: chain(tuple(self.plan.devices), self.choose)
-      except Wrong as error: self.plan.blame(self.name, str(error))
+      except WrongValue as error: self.plan.blame(self.name, str(error))
     elif self.plan.close: Device[device].close()
 
   def fault(self) -> None:

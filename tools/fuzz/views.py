@@ -60,7 +60,7 @@ def pick(choose: Chooser, things: Sequence[T]) -> T:
   return things[choose.below(len(things))]
 
 
-class Wrong(Exception):
+class WrongValue(Exception):
   """A value that differs from NumPy's, or an error where NumPy has a value. The message is the whole story."""
 
 
@@ -189,9 +189,9 @@ class World:
     """Add a line to the story."""
     self.story.append(text)
 
-  def wrong(self, why: str) -> Wrong:
+  def wrong(self, why: str) -> WrongValue:
     """The error with the story."""
-    return Wrong("\n".join([*self.story, why]))
+    return WrongValue("\n".join([*self.story, why]))
 
   def add(self, tensor: Tensor, array: Array, text: str, of: Entry | None = None, to: Movement | None = None) -> Entry:
     """A new entry, perhaps a view of another one; shape, type and device are compared at once."""
@@ -475,7 +475,7 @@ def chain(devices: Sequence[str], choose: Chooser, steps: int = 9) -> World:
     for _ in range(3 + choose.below(steps)): getattr(world, pick(choose, kinds))(choose)
     if not choose.below(8): getattr(world, pick(choose, RARE))(choose)
     world.check(choose)
-  except Wrong: raise
+  except WrongValue: raise
   except (Error, AssertionError, TypeError, ValueError, KeyError, IndexError) as error:
     raise world.wrong(f"{type(error).__name__}: {error}") from error
   return world
@@ -501,7 +501,7 @@ def campaign(doc: str, module: str, life: Callable[[Sequence[str], Chooser], Wor
   start, wrong, steps = time.monotonic(), 0, 0
   for number in range(options.first, options.first + options.chains):
     try: steps += len(life(devices, Seeded(f"{options.seed}.{number}")).story)
-    except Wrong as error:
+    except WrongValue as error:
       wrong += 1
       print(f"chain {number}:\n{error}\n", flush=True)
     if sys.stderr.isatty() and number % 100 == 0: print(f"{number} chains, {wrong} wrong", end="\r", file=sys.stderr)

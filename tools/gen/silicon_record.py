@@ -176,7 +176,7 @@ class Math:
   def isinf(x: Any) -> Any: return Condition(x, "inf", 0) if isinstance(x, Number) else math.isinf(x)
 
 
-class Row:
+class ResultRow:
   """A table of results that is asked by number."""
   def __init__(self, make: Callable[[int], Any]) -> None: self.make = make
   def __getitem__(self, n: Any) -> Any: return self.make(int(n))
@@ -190,8 +190,8 @@ def state(isa: str, start: str, lanes: int, code: bytes) -> Any:
   run = len(RUNS)
   RUNS.append({"isa": isa, "start": start, "lanes": lanes, "code": code.hex(), "checks": []})
   return types.SimpleNamespace(
-    vgpr=Row(lambda lane: Row(lambda n: Bits((f"v{n}:{lane}",), run))),
-    sgpr=Row(lambda n: Bits(("exec" if n == 126 else f"s{n}",), run)),
+    vgpr=ResultRow(lambda lane: ResultRow(lambda n: Bits((f"v{n}:{lane}",), run))),
+    sgpr=ResultRow(lambda n: Bits(("exec" if n == 126 else f"s{n}",), run)),
     vcc=Bits(("vcc",), run), scc=Bits(("scc",), run))
 
 
@@ -255,13 +255,13 @@ def _all(expression: Any, negated: bool) -> None:
   for c in PENDING: c.note(negated)
 
 
-class Case(unittest.TestCase):
+class RecordingCase(unittest.TestCase):
   """Assertions that write down what they are told."""
   untraced = 0
 
   def _noted(self, note: Callable[..., None], *values: Any) -> None:
     try: note(*values)
-    except Lost: Case.untraced += 1
+    except Lost: RecordingCase.untraced += 1
     PENDING.clear()
 
   def assertEqual(self, first: Any, second: Any, msg: Any = None) -> None: self._noted(_equal, first, second)
@@ -298,8 +298,8 @@ def tests(module: Any) -> list[tuple[str, Any]]:
   out = []
   for cls in vars(module).values():
     if not (isinstance(cls, type) and issubclass(cls, unittest.TestCase)) or cls.__module__ != module.__name__: continue
-    own = {k: v for k, v in vars(Case).items() if k.startswith(("assert", "_noted", "_compared"))}
-    made = type(cls.__name__, (cls, Case), own)
+    own = {k: v for k, v in vars(RecordingCase).items() if k.startswith(("assert", "_noted", "_compared"))}
+    made = type(cls.__name__, (cls, RecordingCase), own)
     out += [(f"{cls.__name__}.{name}", made(name)) for name in unittest.TestLoader().getTestCaseNames(cls)]
   return out
 
@@ -318,14 +318,14 @@ def main(root: Path) -> None:
     for name, test in tests(module):
       RUNS.clear()
       PENDING.clear()
-      Case.untraced = 0
+      RecordingCase.untraced = 0
       test.setUp()
       failed = ""
       try: operator.attrgetter(test._testMethodName)(test)()
       except Exception as error: failed = f"{type(error).__name__}: {error}"
       rows += [{"file": f"test_{short}.py", "name": name, **run} for run in RUNS]
-      if failed or Case.untraced or not RUNS:
-        rows.append({"file": f"test_{short}.py", "name": name, "untraced": Case.untraced, "failed": failed})
+      if failed or RecordingCase.untraced or not RUNS:
+        rows.append({"file": f"test_{short}.py", "name": name, "untraced": RecordingCase.untraced, "failed": failed})
   json.dump(rows, sys.stdout)
 
 

@@ -127,7 +127,7 @@ def random_fields(rng: random.Random, row: Row) -> dict[str, int]:
 
 
 @dataclass
-class Report:
+class LlvmReport:
   """What came of one generation: rows, those compared, those that differ, and an example by mnemonic."""
   rows: int = 0
   compared: set[int] = field(default_factory=set)
@@ -170,9 +170,9 @@ def disassembled(generation: str, words: list[bytes], features: str = "") -> lis
   return out
 
 
-def compare(generation: str, seed: int, words: int = 3) -> Report:
+def compare(generation: str, seed: int, words: int = 3) -> LlvmReport:
   """llvm-mc on random words of every row. Words with an operand that LLVM marks as invalid are not compared."""
-  rng, isa, report = random.Random(seed), table(generation), Report()
+  rng, isa, report = random.Random(seed), table(generation), LlvmReport()
   items: list[tuple[bytes, str, int, str]] = []
   for number, row in enumerate(isa.rows()):
     if row.variant == "w64": continue  # llvm-mc takes words of waves of 32 here

@@ -85,7 +85,7 @@ def _float(bits: int, kind: str) -> float:
 
 
 @dataclass(frozen=True)
-class Program:
+class ChipProgram:
   """A few instructions with what they leave in registers. `zeros`: v0 to v15, s0 to s15 and VCC are 0 at first."""
   name: str
   isa: str
@@ -123,12 +123,12 @@ class Program:
 
 
 @cache
-def programs() -> tuple[Program, ...]:
+def programs() -> tuple[ChipProgram, ...]:
   """All programs."""
   out = []
   for line in facts.PROGRAMS.splitlines():
     name, isa, start, lanes, code, checks = line.split(";")
-    out.append(Program(name, isa, start.startswith("zeros"), int(start[-2:]), int(lanes), bytes.fromhex(code),
+    out.append(ChipProgram(name, isa, start.startswith("zeros"), int(start[-2:]), int(lanes), bytes.fromhex(code),
                        tuple(map(Check, checks.split("|")))))
   return tuple(out)
 
@@ -161,21 +161,21 @@ def _line(isa: str, text: str) -> bytes: return assemble(text, table(isa))
 def _text(isa: str, lines: Sequence[str]) -> bytes: return b"".join(_line(isa, x) for x in lines)
 
 
-def _asked(p: Program) -> tuple[list[int], list[str]]:
+def _asked(p: ChipProgram) -> tuple[list[int], list[str]]:
   """The vector registers and the scalars that a program's checks are about."""
   names = {n for c in p.checks for found in _PLACE.finditer(c.text) for n in found[1].split("+")}
   return (sorted({int(n[1:].partition(":")[0]) for n in names if ":" in n}),
           sorted(n for n in names if ":" not in n))
 
 
-def _used(p: Program, kind: str) -> set[int]:
+def _used(p: ChipProgram, kind: str) -> set[int]:
   """The registers below 16 that a program's operands name; all of them where it may name others by a number."""
   if any("movrel" in m for m in p.mnemonics): return set(range(16))
   return {n for i in p.instructions for o in i.operands.values() if o.kind == kind
           for n in range(o.value, o.value + max(1, o.dwords)) if n < 16}
 
 
-def _before(p: Program, arguments: int) -> list[str]:
+def _before(p: ChipProgram, arguments: int) -> list[str]:
   lines = [f"s_mov_b32 s80, {arguments & 0xFFFFFFFF:#x}", f"s_mov_b32 s81, {arguments >> 32:#x}",
            "v_mov_b32_e32 v255, v254"]
   if not p.zeros: return [*lines, "v_mov_b32_e32 v0, v254", "s_mov_b32 s0, s80", "s_mov_b32 s1, s81"]
@@ -186,7 +186,7 @@ def _before(p: Program, arguments: int) -> list[str]:
   return [*lines, "s_mov_b32 vcc_lo, 0"]
 
 
-def _after(p: Program, out: int) -> list[str]:
+def _after(p: ChipProgram, out: int) -> list[str]:
   """Keep what is asked for at an address: vectors in rows of lanes, then scalars; EXEC is as at the start."""
   all_lanes = (1 << p.lanes) - 1
   vectors, scalars = _asked(p)
@@ -215,16 +215,16 @@ def _scalar(name: str) -> int: return _KEPT[name][0] if name in _KEPT else int(n
 _LASTING: Final = re.compile(r"s_setreg|s_round_mode|s_denorm_mode|s_endpgm|s_getpc|s_setpc|s_swappc|s_call")
 
 
-def batches(chosen: Sequence[Program]) -> Iterator[list[Program]]:
+def batches(chosen: Sequence[ChipProgram]) -> Iterator[list[ChipProgram]]:
   """Programs that can run one after the other in one launch; what changes MODE, jumps far or has waves is alone."""
-  together: dict[tuple[str, int, int], list[Program]] = {}
+  together: dict[tuple[str, int, int], list[ChipProgram]] = {}
   for p in chosen:
     if p.lanes > p.wave or any(_LASTING.match(i.mnemonic) for i in p.instructions): yield [p]
     else: together.setdefault((p.cpu, p.wave, p.lanes), []).append(p)
   yield from together.values()
 
 
-def run(batch: Sequence[Program], engine: str) -> list[Results]:
+def run(batch: Sequence[ChipProgram], engine: str) -> list[Results]:
   """The results of programs of one kind. Raises what the emulator raises."""
   first, arch = batch[0], decoded(batch[0].cpu)
   scalars, size = SGPRS + len(_KEPT), 4 * first.lanes * VGPRS
@@ -255,17 +255,17 @@ def run(batch: Sequence[Program], engine: str) -> list[Results]:
 @dataclass(frozen=True)
 class Disagreement:
   """A program that leaves something else than it did on the chip, or does not run."""
-  program: Program
+  program: ChipProgram
   engine: str
   text: str
 
   def __str__(self) -> str: return f"{self.program.name} ({self.engine}): {self.text}"
 
 
-def disagreements(chosen: Sequence[Program], engine: str) -> list[Disagreement]:
+def disagreements(chosen: Sequence[ChipProgram], engine: str) -> list[Disagreement]:
   """What is not as on the chip."""
   out: list[Disagreement] = []
-  able: list[Program] = []
+  able: list[ChipProgram] = []
   for p in chosen:
     try: able += [p] if p.instructions else []
     except Error as error: out.append(Disagreement(p, engine, f"{type(error).__name__}: {error}"))

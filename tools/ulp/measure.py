@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.tensor.tensor import Tensor
-from tinyhw.tools.ulp.functions import Array, Function, mp
+from tinyhw.tools.ulp.functions import Array, Judged, mp
 
 # (bits of the significand after the point, least and greatest exponent of a normal number)
 FORMATS = {dtypes.float16: (10, -14, 15), dtypes.bfloat16: (7, -126, 127), dtypes.float32: (23, -126, 127),
@@ -41,7 +41,7 @@ def _rounded(x: Array, dtype: DType) -> Array:
     return x.astype(_kind(dtype)).astype(np.float64)
 
 
-def arguments(function: Function, dtype: DType, size: int, seed: int = 0) -> list[Array]:
+def arguments(function: Judged, dtype: DType, size: int, seed: int = 0) -> list[Array]:
   """Arguments as float64: of one 16-bit argument all there are. Otherwise about `size`: a third of every binade of
   either sign, a third of the function's ranges, the rest of where it is difficult; and what is special."""
   rng = np.random.default_rng(seed)
@@ -69,7 +69,7 @@ def arguments(function: Function, dtype: DType, size: int, seed: int = 0) -> lis
   return [np.concatenate([x, np.repeat(named, named.size)]), np.concatenate([y, np.tile(named, named.size)])]
 
 
-def run(function: Function, dtype: DType, device: str, x: Sequence[Array]) -> Array:
+def run(function: Judged, dtype: DType, device: str, x: Sequence[Array]) -> Array:
   """What the device gives, as float64."""
   tensors = [Tensor(_bits(a, dtype), device=device).bitcast(dtype) for a in x]
   unsigned = {2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}[dtype.itemsize]
@@ -78,7 +78,7 @@ def run(function: Function, dtype: DType, device: str, x: Sequence[Array]) -> Ar
   return _values(found.contiguous().bitcast(unsigned).numpy(), dtype)
 
 
-def oracle(function: Function, dtype: DType, x: Sequence[Array]) -> list[Any]:
+def oracle(function: Judged, dtype: DType, x: Sequence[Array]) -> list[Any]:
   """The exact values: float64 numbers for the narrower types, mpmath's for float64 where all arguments are finite."""
   with np.errstate(all="ignore"): double = np.asarray(function.double(*x), np.float64)
   if dtype is not dtypes.float64: return list(double)
@@ -86,7 +86,7 @@ def oracle(function: Function, dtype: DType, x: Sequence[Array]) -> list[Any]:
   return [function.exact(*(mp.mpf(float(a[i])) for a in x)) if defined[i] else double[i] for i in range(double.size)]
 
 
-def errors(found: Array, x: Sequence[Array], exact: list[Any], function: Function, dtype: DType) -> Array:
+def errors(found: Array, x: Sequence[Array], exact: list[Any], function: Judged, dtype: DType) -> Array:
   """The error of each result in units in the last place of the exact value; infinite for a NaN or a sign of a zero that
   is wrong. An infinity counts as the next power of two, so that what overflows is measured as if it did not."""
   mantissa, low, high = FORMATS[dtype]
@@ -114,7 +114,7 @@ def _error(found: float, exact: Any, mantissa: int, low: int, high: int) -> floa
 Worst = tuple[float, tuple[float, ...]]
 
 
-def measure(function: Function, dtype: DType, devices: Sequence[str], size: int, seed: int = 0) -> dict[str, Worst]:
+def measure(function: Judged, dtype: DType, devices: Sequence[str], size: int, seed: int = 0) -> dict[str, Worst]:
   """For each device the greatest error, to three digits after the point, and the arguments that have it."""
   x = arguments(function, dtype, size, seed)
   exact = oracle(function, dtype, x)

@@ -45,14 +45,14 @@ def forms(i: Instruction) -> tuple[int | None, int | None]:
 
 
 @dataclass(frozen=True)
-class Place:
+class LanePlace:
   """Where a lane's access begins in the memory; it may touch the bytes from `offset` to `room` of its record."""
   at: int
   offset: int
   room: int
 
 
-def place_of(s: State, i: Instruction, wave: int, lane: int, at: int) -> Place:
+def place_of(s: State, i: Instruction, wave: int, lane: int, at: int) -> LanePlace:
   """A linear address, or a swizzled one (RDNA3 ISA manual, section 9.4.2)."""
   n, (index, voffset) = i.operands["srsrc"].value, forms(i)
   one, records, three = (s.s[n + k][wave] for k in (1, 2, 3))
@@ -70,7 +70,7 @@ def place_of(s: State, i: Instruction, wave: int, lane: int, at: int) -> Place:
   if index is None: room = records - (soffset if s.isa != "gfx9" else 0)
   elif record >= records: room = 0
   else: room = 1 << 32 if s.isa == "gfx9" else stride
-  return Place(base + soffset + inner - MEMORY, offset, room)
+  return LanePlace(base + soffset + inner - MEMORY, offset, room)
 
 
 def prepare(s: State, i: Instruction, rng: Random) -> None:

@@ -13,7 +13,7 @@ from tinyhw.arch import Arch, decoded
 from tinyhw.core.errors import Error
 from tinyhw.core.memory import Access, AddressSpace, Region
 from tinyhw.emulator.amdgcn.launch import Dispatch
-from tinyhw.emulator.amdgcn.program import Program
+from tinyhw.emulator.amdgcn.program import AmdgcnProgram
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.amdgcn.sync import Shared
 from tinyhw.emulator.simt import Cohort, End, Group, Split, Stats
@@ -117,7 +117,7 @@ class Bench:
     code = case.code + END[self.table.name].to_bytes(4, "little")
     self.code.u8[:len(code)] = np.frombuffer(code, np.uint8)
     if start.memory: self.memory.u8[:] = np.frombuffer(bytes(start.memory), np.uint8)
-    program = Program(self.space, self.arch, CODE)
+    program = AmdgcnProgram(self.space, self.arch, CODE)
     lds = len(start.lds)
     cohort = Cohort(program, self.space, case.lanes, case.mode, 1000, Stats(), lds, 1)
     cohort.arch = self.arch

@@ -14,7 +14,7 @@ from tinyhw.autogen import buffer_formats
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.tools.witness import to_lds
 from tinyhw.tools.witness.atomics import load, signed, store, words
-from tinyhw.tools.witness.buffers import Place, place_of, prepare_addresses
+from tinyhw.tools.witness.buffers import LanePlace, place_of, prepare_addresses
 from tinyhw.tools.witness.memory import BYTES
 from tinyhw.tools.witness.softfloat import F16, F32, RNE, ZERO, Format, convert, from_integer
 from tinyhw.tools.witness.state import Loose, State
@@ -177,7 +177,7 @@ def access(s: State, i: Instruction) -> None:
   form, kind = form_of(i.mnemonic), resource_kind(s, i)
   n = i.operands["srsrc"].value
   for wave, lane, at in s.active():
-    place: Place = place_of(s, i, wave, lane, at)
+    place: LanePlace = place_of(s, i, wave, lane, at)
     inside = place.offset + kind.size <= place.room
     if not form.load:
       if not inside: continue

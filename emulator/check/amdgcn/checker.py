@@ -38,7 +38,7 @@ _32 = np.uint64(32)
 RACES: Final = frozenset({"race", "workgroup-race"})
 
 
-class State:
+class CheckedWaves:
   """What the checks know of the waves of one cohort."""
 
   def __init__(self, cohort: Cohort, isa: str, memory: Memory, holes: Holes | None) -> None:
@@ -60,7 +60,7 @@ class State:
 
 
 # state of the cohort, effects, indices of the waves, EXEC as u64 of each, the instruction with its actual registers
-Now = tuple[State, Effects, Value, Value, Instruction]
+Now = tuple[CheckedWaves, Effects, Value, Value, Instruction]
 
 
 class Hazards(Part):
@@ -70,7 +70,7 @@ class Hazards(Part):
     super().__init__(checker)
     self._effects: dict[tuple[Instruction, int, tuple[int, ...] | None], tuple[Instruction, Effects]] = {}
     self._now: Now | None = None
-    self._states: dict[Cohort, State] = {}
+    self._states: dict[Cohort, CheckedWaves] = {}
     self._segments: set[str] = set()
     self._mask: Value = None  # the lanes under which the current instruction runs
     self._entry, self._isa = 0, ""
@@ -94,7 +94,7 @@ class Hazards(Part):
   def cohort(self, cohort: Cohort) -> None:
     self._program = cohort.program
     for done in [c for c in self._states if not c.left]: del self._states[done]
-    self._states[cohort] = State(cohort, self._isa, self._memory, self._holes)
+    self._states[cohort] = CheckedWaves(cohort, self._isa, self._memory, self._holes)
     while self._unfit: self._found(cohort, "occupancy", self._unfit.pop(0), self._entry)
 
   def before(self, group: Group, pc: int, instruction: Instruction) -> None:
@@ -180,7 +180,7 @@ class Hazards(Part):
     elif instruction.mnemonic == "s_barrier_wait": state.waiting.update((group.waves - state.first).tolist())
     else: state.waits.wait(group, w, instruction)
 
-  def _passed(self, state: State, w: Value) -> None:
+  def _passed(self, state: CheckedWaves, w: Value) -> None:
     """Waves that waited for a split barrier go on."""
     behind = state.waiting.intersection(w.tolist())
     if behind: state.races.learn(np.array(sorted(behind)))

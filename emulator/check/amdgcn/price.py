@@ -5,7 +5,7 @@ from typing import Final
 
 from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn import control
-from tinyhw.emulator.amdgcn.program import Program
+from tinyhw.emulator.amdgcn.program import AmdgcnProgram
 from tinyhw.emulator.check.price import Price
 
 _COMPILING: Final = 2_500.0
@@ -13,7 +13,7 @@ _LOOP: Final = 10  # how often a loop is taken to run, before it is known
 _MOST: Final = 20_000  # instructions that are looked at
 
 
-def _extent(program: Program) -> tuple[int, int]:
+def _extent(program: AmdgcnProgram) -> tuple[int, int]:
   """(instructions, those that a wave may execute)."""
   seen: set[int] = set()
   todo, loops = [program.entry], list[tuple[int, int]]()

@@ -51,7 +51,7 @@ _AGENTS: Final = {"": OWN, "mbarrier": BULK, "bulk_group": STORE, "wgmma": MATRI
 _RACES: Final = frozenset({"race", "workgroup-race", "wait"})
 
 
-class State:
+class CheckedWarps:
   """What the checks know of the warps of one cohort."""
 
   def __init__(self, cohort: Blocks, holes: Holes | None) -> None:
@@ -71,12 +71,12 @@ class Hazards(Part):
 
   def __init__(self, checker: Checker) -> None:
     super().__init__(checker)
-    self._states: dict[Cohort, State] = {}
+    self._states: dict[Cohort, CheckedWarps] = {}
     self._effects: dict[int, tuple[Any, Effects]] = {}
     self._memory = Memory(Shadow)
     self._holes: Holes | None = None
     self._bounds: Bounds | None = None
-    self._now: tuple[State, Effects, Value, Value, Code] | None = None
+    self._now: tuple[CheckedWarps, Effects, Value, Value, Code] | None = None
     self._issued = False
     self._unfit: list[str] = []
     self._belongs: Value = None  # which bytes of a block's shared memory are in an array
@@ -95,7 +95,7 @@ class Hazards(Part):
   def cohort(self, cohort: Cohort) -> None:
     assert isinstance(cohort, Blocks)
     for done in [c for c in self._states if not c.left]: del self._states[done]
-    self._states[cohort] = State(cohort, self._holes)
+    self._states[cohort] = CheckedWarps(cohort, self._holes)
     while self._unfit: self._found(cohort, "occupancy", self._unfit.pop(0), self.program.entry)
 
   def before(self, group: Group, pc: int, instruction: Shown) -> None:
@@ -172,7 +172,7 @@ class Hazards(Part):
                   None if access.data is None else access.data[access.active].reshape(-1))
     self._touched(group, state, touch, pc, shared)
 
-  def _initialized(self, group: Warps, state: State, does: Effects, wave: Value, lane: Value, places: Value,
+  def _initialized(self, group: Warps, state: CheckedWarps, does: Effects, wave: Value, lane: Value, places: Value,
                    pc: int) -> None:
     """An mbarrier is initialized, or used: the others' uses must come behind that."""
     races = state.races
@@ -202,7 +202,7 @@ class Hazards(Part):
                   np.full(byte.size, copy.lane), byte, copy.kind == "store", PLAIN, kind)
     self._touched(group, state, touch, pc, shared)
 
-  def _in_tensor_memory(self, group: Warps, state: State, copy: Copy, wave: int, kind: int, pc: int) -> None:
+  def _in_tensor_memory(self, group: Warps, state: CheckedWarps, copy: Copy, wave: int, kind: int, pc: int) -> None:
     if state.tensor is None: state.tensor = Shadow(state.blocks * WORDS)
     at = copy.addresses.astype(np.int64)
     index = copy.block * WORDS + (at >> 16) * COLUMNS + (at & 0xFFFF)
@@ -210,18 +210,18 @@ class Hazards(Part):
                   copy.kind == "store", PLAIN, kind, tensor=True)
     for race in state.races.touch(touch, pc, False): self._race(group.cohort, state, race, kind, pc, "tensor memory")
 
-  def _shadow(self, state: State, shared: bool) -> Shadow:
+  def _shadow(self, state: CheckedWarps, shared: bool) -> Shadow:
     """That of the block's shared memory, or of global memory."""
     found = state.shared if shared else self._memory.shadow
     assert isinstance(found, Shadow)
     return found
 
-  def _touched(self, group: Warps, state: State, touch: Touch, pc: int, shared: bool) -> None:
+  def _touched(self, group: Warps, state: CheckedWarps, touch: Touch, pc: int, shared: bool) -> None:
     across = "workgroup-race" in self.kinds and not shared
     memory = "shared memory" if shared else "global memory"
     for race in state.races.touch(touch, pc, across): self._race(group.cohort, state, race, touch.kind, pc, memory)
 
-  def _race(self, cohort: Cohort, state: State, race: Race, kind: int, pc: int, memory: str) -> None:
+  def _race(self, cohort: Cohort, state: CheckedWarps, race: Race, kind: int, pc: int, memory: str) -> None:
     verbs = [("write" if w else "read") + "s" for w in (race.write, race.other_write)]
     at = f"{verbs[0]} {memory} at {race.address:#x}, which"
     within, other = "race", f"thread {race.other_wave % state.a_block * LANES + race.other_lane}"
@@ -285,7 +285,7 @@ class Hazards(Part):
 
   # ---- order
 
-  def _rows(self, group: Group, rows: Any) -> tuple[State, Value]:
+  def _rows(self, group: Group, rows: Any) -> tuple[CheckedWarps, Value]:
     state = self._states[group.cohort]
     w = group.waves - state.first
     return state, w if rows is None else w[np.asarray(rows, np.intp)]

@@ -2,7 +2,7 @@
 
 One function for each shape and its modifiers, with loops: elements of A and B are gathered into the type of the sums
 (f64, f32 or i32) in the order [block, k, row or column], the sums are those of the reference in the order of k, and
-results go where a table says. A `Plan` holds the tables, made by the very functions that the reference uses.
+results go where a table says. A `BlockProduct` holds the tables, made by the very functions that the reference uses.
 """
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Source:
 
 
 @dataclass
-class Plan:
+class BlockProduct:
   """A product: D[block] = C[block] + A[block] * B[block], and where its elements lie.
 
   `out` is the element of [block, row, column] that each item of each lane holds [item, lane]. Sparse: `chosen` has, for
@@ -70,7 +70,7 @@ class Plan:
 
 
 class _Function:
-  def __init__(self, e: Emitter, p: Plan) -> None:
+  def __init__(self, e: Emitter, p: BlockProduct) -> None:
     self.e, self.p = e, p
     self.t, self.size = p.sum, 8 if p.sum == "double" else 4
 
@@ -318,7 +318,7 @@ class _Function:
     yield "}"
 
 
-def define(e: Emitter, p: Plan) -> None:
+def define(e: Emitter, p: BlockProduct) -> None:
   """Add the function of a plan, `void @name(memory)`, once."""
   if p.name in e.declared: return
   inner = Emitter(e.lanes)

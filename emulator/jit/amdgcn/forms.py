@@ -22,7 +22,7 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import PageFault
 from tinyhw.core.locks import lock
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn.program import Program
+from tinyhw.emulator.amdgcn.program import AmdgcnProgram
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.translate import Place, Translation, Translator
@@ -61,7 +61,7 @@ class Form:
 class Wish:
   """What a form is made for: a program, a number of lanes and vector registers, places to start from."""
 
-  def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool, detail: int,
+  def __init__(self, program: AmdgcnProgram, lanes: int, vgprs: int, partial: bool, detail: int,
                starts: Sequence[Place]) -> None:
     self.program, self.lanes, self.vgprs, self.partial, self.detail = program, lanes, vgprs, partial, detail
     self.starts = list(starts)
@@ -164,7 +164,7 @@ def _end(isa: str) -> bytes:
 
 
 class Snapshot:
-  """The code of a program as it was at one moment, with as much of `Program` as a translator asks for."""
+  """The code of a program as it was at one moment, with as much of `AmdgcnProgram` as a translator asks for."""
 
   def __init__(self, arch: Arch, entry: int, spans: Sequence[tuple[int, bytes]]) -> None:
     self.arch, self.entry = arch, entry

@@ -36,7 +36,7 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   `last` gets the scalars, vectors and SCC of each wave as it ends; waves then run in one thread.
   """
   workgroups = Workgroups(space, arch, d, watchdog, DispatchStats())
-  ended(Launch(workgroups, last=last).turns())
+  ended(CompiledDispatch(workgroups, last=last).turns())
   return workgroups.stats
 
 
@@ -78,7 +78,7 @@ def cost_alone(w: Workgroups) -> float | None:
   return max(costs) * w.waves if costs and not w.dispatch.scratch_size else None
 
 
-class Launch:
+class CompiledDispatch:
   """A dispatch in compiled code: the cohorts in threads, and those that have had a turn and have not ended.
 
   `cohorts` have begun in the reference and go on where they stand; `entered` are those whose waves compiled code has

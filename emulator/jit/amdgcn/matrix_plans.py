@@ -11,7 +11,7 @@ from tinyhw.emulator.amdgcn.gfx9 import matrix as gfx9
 from tinyhw.emulator.amdgcn.gfx12 import matrix as gfx12
 from tinyhw.emulator.amdgcn.modes import FP16_OVFL, denormals
 from tinyhw.emulator.jit.amdgcn import alu, blocks
-from tinyhw.emulator.jit.amdgcn.blocks import Plan, Source
+from tinyhw.emulator.jit.amdgcn.blocks import BlockProduct, Source
 from tinyhw.emulator.jit.amdgcn.matrix import constant_of, narrowed
 from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import Untranslatable, Value, convert
@@ -44,7 +44,7 @@ def _registers(r: Registers, at: int, o: Operand, s: Source) -> None:
   for k in range(max(1, (int(s.item.max()) + 1) * s.bits // 32)): _put(r, at, k, r.vector(o.value + k, U32))
 
 
-def _run(r: Registers, p: Plan, type_: Any) -> list[Value]:
+def _run(r: Registers, p: BlockProduct, type_: Any) -> list[Value]:
   """Call the function; the items of its result."""
   e = r.e
   e.stack["matrix"] = f"alloca [{blocks.SIZE} x i8], align 64"
@@ -81,7 +81,8 @@ def _mfma(r: Registers, i: Instruction, mode: int) -> None:
     except Unsupported as error: raise Untranslatable(str(error)) from None
   a = _source(s.a, a_lane, a_item, FNUZ, flush=flush, negative=negative[0])
   b = _source(s.b, b_lane, b_item, FNUZ, flush=flush, negative=negative[1])
-  p = Plan(_name(r, i, flush), r.lanes, s.blocks, s.rows, s.columns, s.depth, a, b, "fused" if double else s.c, _out(s))
+  c = "fused" if double else s.c
+  p = BlockProduct(_name(r, i, flush), r.lanes, s.blocks, s.rows, s.columns, s.depth, a, b, c, _out(s))
   _gfx9(r, i, p, i.operands["src2"], s.c, bool(double and blgp >> 2 & 1))
 
 
@@ -93,12 +94,12 @@ def _smfmac(r: Registers, i: Instruction, mode: int) -> None:
   field = 0 if i.get("cbsz") & 3 else (i.get("abid") & (32 // (2 * held) - 1)) * 2 * held
   chosen = lane // s.rows * 2 * held + item // 2 * 4, lane, field + 2 * item
   a, b = _source(s.a, lane, item, FNUZ), _source(s.b, *gfx9.inputs(s.columns, s.depth, 1), FNUZ)
-  p = Plan(_name(r, i), r.lanes, 1, s.rows, s.columns, s.depth // 2, a, b, s.c, _out(s), chosen)
+  p = BlockProduct(_name(r, i), r.lanes, 1, s.rows, s.columns, s.depth // 2, a, b, s.c, _out(s), chosen)
   _put(r, blocks.INDEX, 0, r.vector(i.operands["idx"].value, U32))
   _gfx9(r, i, p, i.operands["vdst"], s.c, False)
 
 
-def _gfx9(r: Registers, i: Instruction, p: Plan, c: Operand, kind: str, negative: bool) -> None:
+def _gfx9(r: Registers, i: Instruction, p: BlockProduct, c: Operand, kind: str, negative: bool) -> None:
   """C, the call, and D, which is written in every lane."""
   count, n, dtype = len(p.out), i.operands["vdst"].value, DTYPES[kind]
   wide = dtype.itemsize // 4
@@ -151,7 +152,7 @@ def _gfx12(r: Registers, i: Instruction, mode: int) -> None:
     first = np.broadcast_to((np.arange(depth) // 2 * 4)[:, None], a.lane.shape)
     chosen = first, a.lane, key * 2 * (int(a.item.max()) + 1) + 2 * a.item
     _put(r, blocks.INDEX, 0, r.vector(i.operands["src2"].value, U32))
-  p = Plan(_name(r, i), r.lanes, 1, 16, 16, depth, a, b, result, out, chosen, s.sparse)
+  p = BlockProduct(_name(r, i), r.lanes, 1, 16, 16, depth, a, b, result, out, chosen, s.sparse)
   c, n = i.operands["vdst" if s.sparse else "src2"], i.operands["vdst"].value
   count = len(out) // (2 if narrow else 1)
   if n + count > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")

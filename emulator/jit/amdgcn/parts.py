@@ -14,7 +14,7 @@ from typing import Final
 from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn.launch import Workgroups
 from tinyhw.emulator.jit.amdgcn import threads
-from tinyhw.emulator.jit.amdgcn.launch import Launch, cost_alone, spread
+from tinyhw.emulator.jit.amdgcn.launch import CompiledDispatch, cost_alone, spread
 from tinyhw.emulator.jit.amdgcn.repeat import ENDED, Again, Run
 from tinyhw.emulator.jit.amdgcn.run import aligned
 from tinyhw.emulator.jit.memory import Memory
@@ -85,7 +85,7 @@ class Parts:
         part.waves.account(run.stats)
         if part.waves.cohort.left: running.append(part.waves)
     w.left = w.total - self._parts[had].begun if had < len(self._parts) else 0
-    yield from Launch(w, running=running).turns()
+    yield from CompiledDispatch(w, running=running).turns()
 
   def _help(self) -> None:
     while self._next(None): pass

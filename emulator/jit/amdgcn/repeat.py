@@ -21,7 +21,7 @@ from tinyhw.emulator.amdgcn.launch import DispatchStats, Workgroups
 from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.amdgcn.sync import Shared
 from tinyhw.emulator.jit.amdgcn.context import OUTSIDE_LANES, ROW
-from tinyhw.emulator.jit.amdgcn.launch import Launch
+from tinyhw.emulator.jit.amdgcn.launch import CompiledDispatch
 from tinyhw.emulator.jit.amdgcn.run import TURN, Waves
 from tinyhw.emulator.jit.amdgcn.state import LEFT, STATUS
 from tinyhw.emulator.jit.amdgcn.translate import END
@@ -272,7 +272,7 @@ class Again:
     """After `run`, which has not ended: the turns that are left, as the dispatch's other way of running has them."""
     w, run = self._workgroups, Run(self._workgroups, self._workgroups.dispatch.user_data, tick)
     run.stats.waves = self.waves.size
-    return run.stats, Launch(w, entered=[self.go_on(run)]).turns()
+    return run.stats, CompiledDispatch(w, entered=[self.go_on(run)]).turns()
 
   def go_on(self, run: Run) -> tuple[Waves, Any]:
     """The waves as a run has left them, with what it granted them."""

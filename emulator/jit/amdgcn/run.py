@@ -19,7 +19,7 @@ from tinyhw.emulator.amdgcn.allocation import first_block
 from tinyhw.emulator.amdgcn.launch import DispatchStats
 from tinyhw.emulator.amdgcn.memory.vector import flat_fetch, flat_put
 from tinyhw.emulator.amdgcn.memory.words import flat_offset
-from tinyhw.emulator.amdgcn.program import Program
+from tinyhw.emulator.amdgcn.program import AmdgcnProgram
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.jit.amdgcn import atomics, context
 from tinyhw.emulator.jit.amdgcn.forms import BACKGROUND, Form, Snapshot, Wish
@@ -71,7 +71,7 @@ LARGEST_HOT: Final = 4000  # instructions
 class Code:
   """A program compiled for one number of lanes and vector registers; grows when waves come to new places."""
 
-  def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool, detail: int, mode: int) -> None:
+  def __init__(self, program: AmdgcnProgram, lanes: int, vgprs: int, partial: bool, detail: int, mode: int) -> None:
     self.program = program
     self._for = lanes, vgprs, partial, detail
     self._starts: list[Place] = []
@@ -128,7 +128,7 @@ def code_for(cohort: Cohort, vgprs: int, detail: int = 0) -> Code:
 
   Raises NotCompiled, for this program always from then on.
   """
-  program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
+  program = cast(AmdgcnProgram, cohort.program)  # amdgcn's cohorts have no other
   if first_block(program.arch, cohort.dispatch, cohort.lanes): raise NotCompiled("vector registers that come and go")
   x, y, z = cohort.dispatch.block
   key = cohort.lanes, vgprs, x * y * z % cohort.lanes != 0, detail

@@ -25,7 +25,7 @@ from tinyhw.emulator.ptx.tensorcore import tmem
 from tinyhw.emulator.values.ops import U64
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.jit.ptx.launch.run import Cohort, Launch
+  from tinyhw.emulator.jit.ptx.launch.run import Cohort, CompiledLaunch
   from tinyhw.emulator.jit.ptx.module.emit import Lanes
 
 Places = list[tuple[int, int]]
@@ -168,7 +168,7 @@ class Bound:
 class Helper:
   """Runs instructions of a launch's strands; `error` is what one has raised: none is run after it."""
 
-  def __init__(self, launch: Launch) -> None:
+  def __init__(self, launch: CompiledLaunch) -> None:
     self._launch = launch
     self._callback = Plain(self._call, *_PARAMETERS, failed=1)
     self.forget()

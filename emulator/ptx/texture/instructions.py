@@ -322,7 +322,7 @@ def _inside(group: Warps, outside: Value, act: Callable[[], None]) -> None:
   finally: group.mask = mask
 
 
-class Access:
+class SurfaceAccess:
   """A suld or sust: where it goes, and the elements that it loads or stores there."""
 
   def __init__(self, code: Code, line: Line, form: Form) -> None:
@@ -350,7 +350,7 @@ class Access:
 @binds("suld")
 def suld(code: Code, line: Line, form: Form) -> Step:
   """Loads bytes of a surface."""
-  one = Access(code, line, form)
+  one = SurfaceAccess(code, line, form)
   size, count = one.size, one.count
 
   def run(group: Warps) -> None:
@@ -372,7 +372,7 @@ def suld(code: Code, line: Line, form: Form) -> Step:
 @binds("sust")
 def sust(code: Code, line: Line, form: Form) -> Step:
   """Stores bytes in a surface, or an element's components."""
-  one = Access(code, line, form)
+  one = SurfaceAccess(code, line, form)
 
   def run(group: Warps) -> None:
     for h, at, outside in one.spot.each(group):

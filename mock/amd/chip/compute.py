@@ -38,7 +38,7 @@ SETTINGS: Final = (_LO, _HI, _R1, _R2, _R3, _TMPRING, _SCRATCH_LO, _SCRATCH_HI, 
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class Shader:
   """What a dispatch runs, apart from its grid and user data. Sizes in bytes; `scratch_waves` bounds the waves in
   flight. A queue makes one for equal registers and mappings; two that it has made are never the same."""
 
@@ -70,7 +70,7 @@ def duration(stats: DispatchStats, card: Card) -> int:
   return stats.instructions // waves * turns * CYCLES_PER_INSTRUCTION * 1000 // card.engine_clock
 
 
-def program_of(queue: Planning, initiator: int) -> Program | None:
+def program_of(queue: Planning, initiator: int) -> Shader | None:
   """Check the registers for one dispatch. None when the initiator starts nothing."""
   registers = queue.registers
   start = gc.COMPUTE_DISPATCH_INITIATOR.decode(initiator)
@@ -122,7 +122,7 @@ def program_of(queue: Planning, initiator: int) -> Program | None:
     queue.space.prove(entry, 4, Access.EXECUTE)
   except PageFault as fault:
     raise PageFault(fault.address or entry, "execute", 4, reason=fault.reason, pc=entry) from None
-  return Program(
+  return Shader(
     entry,
     block,
     registers[_R1],
@@ -165,7 +165,7 @@ def _threads(queue: Planning, offset: int) -> int:
   return full
 
 
-def _program(queue: Planning, initiator: int) -> Program | None:
+def _program(queue: Planning, initiator: int) -> Shader | None:
   """What the registers ask for, checked once for equal registers."""
   settings = (initiator, queue.space.version, *map(queue.registers.get, SETTINGS))
   known = queue.programs.get(settings)

@@ -18,7 +18,7 @@ from tinyhw.mock.running import Wait
 if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle
   from tinyhw.mock.amd.chip.caches.chip import Chip
-  from tinyhw.mock.amd.chip.compute import Program
+  from tinyhw.mock.amd.chip.compute import Shader
   from tinyhw.mock.amd.chip.waves import Waves
   from tinyhw.mock.amd.driver.process import KfdProcess, ProcessDevice
 
@@ -44,7 +44,7 @@ class Dispatching(Queue):
     if self.beside is None:  # asked for often
       self.runnable = self._ready  # type: ignore[method-assign]
       self.run = self._execute  # type: ignore[method-assign]
-    self.program: tuple[tuple[int, int, int], Program] | None = None  # what the last one was made from, and that
+    self.program: tuple[tuple[int, int, int], Shader] | None = None  # what the last one was made from, and that
     self._then: Callable[[], None] | None = None  # what follows their end
     self._leaving = False  # whether the scheduler waits for the end of waves that it cannot save
 
@@ -64,7 +64,7 @@ class Dispatching(Queue):
   def dispatching(self) -> bool:
     return self.busy or self.beside is not None and self.beside.busy
 
-  def flight(self, program: Program) -> Flight | None:
+  def flight(self, program: Shader) -> Flight | None:
     """With weak memory: the next dispatch, as it sees memory."""
     return None if self.beside is None else self.beside.flight(program, self.last)
 

@@ -18,7 +18,7 @@ from tinyhw.mock.amd.chip.caches.waves import WaveView
 
 if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle
-  from tinyhw.mock.amd.chip.compute import Program
+  from tinyhw.mock.amd.chip.compute import Shader
   from tinyhw.mock.amd.chip.dispatching import Dispatching
   from tinyhw.mock.amd.chip.queue import Place
   from tinyhw.mock.amd.chip.waves import Waves
@@ -47,7 +47,7 @@ class Packets(Agent):
 class Flight(Running):
   """A dispatch on its way. `detail` of what it does is a PC, or "code" for fetching it."""
 
-  def __init__(self, queue: Dispatching, order: int, program: Program, packet: Place | None,
+  def __init__(self, queue: Dispatching, order: int, program: Shader, packet: Place | None,
                space: WaveSpace) -> None:
     self.queue, self.order, self.packet, self.entry = queue, order, packet, program.entry
     self.chip, self.listens = space.chip, False
@@ -98,7 +98,7 @@ class Beside:
       self._packets = Packets(self.queue, self.order)
     return self._packets
 
-  def flight(self, program: Program, packet: Place | None) -> Flight:
+  def flight(self, program: Shader, packet: Place | None) -> Flight:
     """The next dispatch."""
     space = self.queue.device.wave_space()
     self.order += 1

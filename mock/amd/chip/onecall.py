@@ -19,7 +19,7 @@ import numpy as np
 
 from tinyhw.core.errors import PageFault
 from tinyhw.core.memory import Access
-from tinyhw.mock.amd.chip.compute import CYCLES_PER_INSTRUCTION, SETTINGS, Program
+from tinyhw.mock.amd.chip.compute import CYCLES_PER_INSTRUCTION, SETTINGS, Shader
 from tinyhw.mock.amd.chip.plans import Await, Dispatch, Nothing, Plan, Registers, Release, UserData
 from tinyhw.mock.amd.chip.queue import State
 from tinyhw.mock.amd.chip.registers import name_of
@@ -157,7 +157,7 @@ over:
 
 
 @dataclass(frozen=True)
-class Part:
+class CallPart:
   """The packets up to a dispatch, or all of them: what they change of the queue beside user data."""
 
   packets: int
@@ -173,10 +173,10 @@ class Started:
   at: int
   end: int
   dispatch: Dispatch
-  program: Program
+  program: Shader
   repeated: Repeated
   again: Again
-  before: Part  # with the dispatch's own packet
+  before: CallPart  # with the dispatch's own packet
 
 
 class Submitted:
@@ -205,7 +205,7 @@ class Submitted:
 class OneCall:
   """See the module. `then` is the one that followed the last time."""
 
-  def __init__(self, queue: Planning, plan: Plan, before: Program | None, starts: dict[int, Started], whole: Part,
+  def __init__(self, queue: Planning, plan: Plan, before: Shader | None, starts: dict[int, Started], whole: CallPart,
                actions: list[tuple[int, ...]], native: Routine) -> None:
     from tinyhw.emulator.jit.routine import Record
     self.queue, self.machine, self.space, self.plan = queue, queue.machine, queue.space, plan
@@ -278,7 +278,7 @@ class OneCall:
     machine = self.machine
     return machine.lone and not any(queue.state is _BLOCKED for queue in machine.queues)
 
-  def _account(self, part: Part) -> None:
+  def _account(self, part: CallPart) -> None:
     """Packets were executed: the queue, the clock and the record are told."""
     queue, machine, words = self.queue, self.machine, self._words
     queue.packets += part.packets
@@ -303,7 +303,7 @@ class OneCall:
     return start.before.packets
 
 
-def call_for(queue: Planning, plan: Plan, before: Program | None) -> OneCall | None:
+def call_for(queue: Planning, plan: Plan, before: Shader | None) -> OneCall | None:
   """A planned submission as one call, where there is a way; `before` is the program of the dispatch before it."""
   if plan.parts is None or not queue.properties.eop_address:
     return None
@@ -315,8 +315,8 @@ def call_for(queue: Planning, plan: Plan, before: Program | None) -> OneCall | N
   actions, starts = list[tuple[int, ...]](), dict[int, Started]()
   version, card = queue.space.version, queue.gpu.card
 
-  def so_far(packets: int) -> Part:
-    return Part(packets, tuple(counted.items()), dict(registers), writes)
+  def so_far(packets: int) -> CallPart:
+    return CallPart(packets, tuple(counted.items()), dict(registers), writes)
 
   for number, (at, end, part) in enumerate(plan.parts, 1):
     if isinstance(part, Nothing):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.core.layout import Packet
 from tinyhw.core.table import Handlers
-from tinyhw.mock.amd.chip.compute import SETTINGS, Program, dispatch_again, run_dispatch
+from tinyhw.mock.amd.chip.compute import SETTINGS, Shader, dispatch_again, run_dispatch
 from tinyhw.mock.amd.chip.dispatching import Dispatching
 from tinyhw.mock.amd.chip.onecall import OneCall, call_for
 from tinyhw.mock.amd.chip.plans import (
@@ -83,13 +83,13 @@ class Planning(Dispatching):
     self.registers: dict[int, int] = dict(INITIAL)  # all but COMPUTE_USER_DATA_0 to 15
     # those, where native code finds them; every queue begins with zeros, and keeps them
     self.user_data: ctypes.Array[Any] = (ctypes.c_uint32 * USER_DATA_COUNT)()
-    self.programs: dict[tuple[int | None, ...], Program] = {}
-    self.repeated: dict[tuple[Program, Size], Repeated] = {}
+    self.programs: dict[tuple[int | None, ...], Shader] = {}
+    self.repeated: dict[tuple[Shader, Size], Repeated] = {}
     self.settings_version = 0  # grows with every write of a register that is not user data
     self._steps: dict[tuple[int, ...], Step] = {}
     self._shapes: dict[tuple[int, ...], Shaped] = {}
     self._plans: dict[int, dict[Places, tuple[Deciding, dict[Any, Plan]]]] = {}  # by length and by what decides
-    self._calls: dict[tuple[Plan, Program | None], OneCall] = {}
+    self._calls: dict[tuple[Plan, Shader | None], OneCall] = {}
     self.latest: OneCall | None = None  # `expected` is what followed that the last time
 
   @abstractmethod
@@ -111,7 +111,7 @@ class Planning(Dispatching):
     self.latest = self.expected = None
     super().reconfigure(properties)
 
-  def _program_now(self) -> Program | None:
+  def _program_now(self) -> Shader | None:
     """The program of the last dispatch, where the next one would have the same registers."""
     last = self.program
     return last[1] if last is not None and last[0][1:] == (self.space.version, self.settings_version) else None
@@ -138,7 +138,7 @@ class Planning(Dispatching):
       self.latest.then = call
     self.latest, self.expected = call, call.then
 
-  def settings_of(self, program: Program) -> dict[int, int | None]:
+  def settings_of(self, program: Shader) -> dict[int, int | None]:
     """The registers that made a program of this queue."""
     key = next(key for key, made in self.programs.items() if made is program)
     return dict(zip(SETTINGS, key[2:], strict=True))

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
   from tinyhw.emulator.schedule import Idle
   from tinyhw.mock.amd.chip.caches.chip import Chip
-  from tinyhw.mock.amd.chip.compute import Program
+  from tinyhw.mock.amd.chip.compute import Shader
   from tinyhw.mock.amd.chip.onecall import OneCall, Submitted
   from tinyhw.mock.amd.chip.waves import Waves
   from tinyhw.mock.amd.driver.process import KfdProcess, ProcessDevice
-  from tinyhw.mock.memory import Buffer
+  from tinyhw.mock.memory import BufferObject
 
 
 class State(Enum):
@@ -86,7 +86,7 @@ class Frame:
   at: int = 0
   plan: Plan | None = None  # its packets, where words like these were seen before
   learning: list[Row] | None = None  # its packets so far, where it may come again
-  before: Program | None = None  # what a plan's first dispatch runs, where its packets do not say that
+  before: Shader | None = None  # what a plan's first dispatch runs, where its packets do not say that
   whole: bool = True  # executed packet by packet from its beginning
 
 
@@ -121,7 +121,7 @@ class Queue(ABC):
     self.sdma_bit = -1
     self.masked = self.gws = False  # by SET_CU_MASK; has global wave synchronization
     self.debugged = False  # masked by the driver, for a debugger on a chip that needs it (is_dbg_wa)
-    self.held: list[Buffer] = []
+    self.held: list[BufferObject] = []
     self.frames: list[Frame] = []
     self.expected: OneCall | None = None  # what the ring may hold next, where that is one call
     self.waves: Waves | None = None  # those of a dispatch that has not ended, where an engine has dispatches

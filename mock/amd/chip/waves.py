@@ -17,7 +17,7 @@ from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.hwreg import MODELLED
 from tinyhw.emulator.engines.amdgcn import Repeated, start
 from tinyhw.emulator.schedule import Idle
-from tinyhw.mock.amd.chip.compute import Program, duration
+from tinyhw.mock.amd.chip.compute import Shader, duration
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.chip.flights import Flight
@@ -30,7 +30,7 @@ Waves = Generator[Idle | None, None, int]
 
 
 def start_waves(
-  queue: Planning, program: Program, size: tuple[int, int, int], user_data: tuple[int, ...],
+  queue: Planning, program: Shader, size: tuple[int, int, int], user_data: tuple[int, ...],
   flight: Flight | None = None,
 ) -> Waves:
   """Run a dispatch in turns, see `engines.start`. Returns its `duration`. A `flight` sees memory through caches."""
@@ -66,7 +66,7 @@ def start_waves(
   return duration(stats, card)
 
 
-def _dispatch(queue: Planning, program: Program, size: tuple[int, int, int]) -> Dispatch:
+def _dispatch(queue: Planning, program: Shader, size: tuple[int, int, int]) -> Dispatch:
   """The dispatch without its user data."""
   card, lanes = queue.gpu.card, 32 if program.wave32 else 64
   return Dispatch(
@@ -87,7 +87,7 @@ def _dispatch(queue: Planning, program: Program, size: tuple[int, int, int]) -> 
   )
 
 
-def _repeated(queue: Planning, program: Program, size: tuple[int, int, int]) -> Repeated:
+def _repeated(queue: Planning, program: Shader, size: tuple[int, int, int]) -> Repeated:
   """The dispatch, kept for as long as nothing but its user data changes."""
   key = program, size
   known = queue.repeated.get(key)

@@ -14,7 +14,7 @@ from tinyhw.core.errors import InvalidArgument, OutOfMemory
 from tinyhw.core.memory import PAGE, Access, AddressSpace, HostRegion, Region
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.driver.process import KfdProcess, OpenFile, ProcessDevice
-from tinyhw.mock.memory import Buffer, Refused, access_of, page_align
+from tinyhw.mock.memory import BufferObject, Refused, access_of, page_align
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.machine import Machine
@@ -39,7 +39,7 @@ class KfdMemory:
     self.machine = machine
     self.mmio = {g.gpu_id: Region(f"GPU{g.index}.mmio_remap", PAGE) for g in machine.gpus}
     self.ttm_limit = self.system_limit = machine.system.size
-    self.user_buffers: list[tuple[KfdProcess, Buffer]] = []
+    self.user_buffers: list[tuple[KfdProcess, BufferObject]] = []
 
   @ioctls.handles(kfd.AMDKFD_IOC_AVAILABLE_MEMORY)
   def available_memory(self, process: KfdProcess, args: Any) -> None:
@@ -106,7 +106,7 @@ class KfdMemory:
     access = access_of(
       bool(flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE), bool(flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
     )
-    buffer = Buffer(0, args.gpu_id, kind, args.va_addr, size, flags, backing, offset, token, access, twice)
+    buffer = BufferObject(0, args.gpu_id, kind, args.va_addr, size, flags, backing, offset, token, access, twice)
     self._enter(device, buffer)
     if kind == "userptr":
       self.user_buffers.append((process, buffer))
@@ -115,7 +115,7 @@ class KfdMemory:
     args.handle, args.mmap_offset = buffer.handle, buffer.mmap_offset
 
   @staticmethod
-  def _enter(device: ProcessDevice, buffer: Buffer) -> None:
+  def _enter(device: ProcessDevice, buffer: BufferObject) -> None:
     """Give a new buffer its handle and its place in the render node's file."""
     handle = next(h for h in range(len(device.buffers) + 1) if h not in device.buffers)
     buffer.handle = buffer.gpu_id << 32 | handle
@@ -135,7 +135,7 @@ class KfdMemory:
     del device.by_mmap[buffer.mmap_offset]
     self._give_back(device, buffer)
 
-  def _give_back(self, device: ProcessDevice, buffer: Buffer) -> None:
+  def _give_back(self, device: ProcessDevice, buffer: BufferObject) -> None:
     """The mmap offset of a buffer is free again, and its memory, unless a dma-buf or another buffer holds it too."""
     if buffer.kind != "mmio":
       device.gpu.mmap_offsets.free(buffer.mmap_offset)
@@ -143,7 +143,7 @@ class KfdMemory:
       device.vram_used -= buffer.size
     self.drop(buffer)
 
-  def drop(self, buffer: Buffer) -> None:
+  def drop(self, buffer: BufferObject) -> None:
     """One holder of a buffer's memory goes; with the last one the memory is wiped and free."""
     buffer.extent.holders -= 1
     if buffer.kind == "userptr":
@@ -180,7 +180,7 @@ class KfdMemory:
         self._map(space, peer, buffer)
       args.n_success = i + 1
 
-  def _map(self, space: AddressSpace, peer: ProcessDevice, buffer: Buffer) -> None:
+  def _map(self, space: AddressSpace, peer: ProcessDevice, buffer: BufferObject) -> None:
     """kfd_mem_attach and amdgpu_vm_bo_map: VA 0, misalignment, the end of the address space and overlaps are EINVAL."""
     if not buffer.va:
       raise Refused(errno.EINVAL, f"{buffer} has no address")
@@ -221,7 +221,7 @@ class KfdMemory:
 
   # ---- dma-bufs
 
-  def _dmabuf(self, process: KfdProcess, fd: int) -> Buffer:
+  def _dmabuf(self, process: KfdProcess, fd: int) -> BufferObject:
     """The buffer behind a dma-buf's descriptor."""
     file = self.machine.files_of(process.pid).get(fd)
     if file is None:
@@ -259,7 +259,7 @@ class KfdMemory:
     if source.kind not in ("vram", "gtt"):
       raise Refused(errno.EINVAL, f"{source} is neither video nor system memory")
     source.extent.holders += 1
-    buffer = Buffer(
+    buffer = BufferObject(
       0,
       args.gpu_id,
       source.kind,
@@ -296,7 +296,7 @@ class KfdMemory:
       if not process.user.mapped(backing.address, buffer.size, bool(buffer.access & Access.WRITE)):
         self._gone(process, buffer)
 
-  def _gone(self, process: KfdProcess, buffer: Buffer) -> None:
+  def _gone(self, process: KfdProcess, buffer: BufferObject) -> None:
     buffer.gone = True
     if self.machine.weak is not None:
       self.machine.weak.gone(buffer.backing, 0, buffer.size)

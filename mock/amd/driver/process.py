@@ -15,7 +15,7 @@ from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.mock.amd.chip.caches.spaces import WaveSpace
 from tinyhw.mock.amd.driver.debug import Debug
 from tinyhw.mock.amd.driver.events import Events
-from tinyhw.mock.memory import Buffer, Refused, UserMemory
+from tinyhw.mock.memory import BufferObject, Refused, UserMemory
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.chip.caches.chip import Chip
@@ -31,7 +31,7 @@ class OpenFile:
   kind: str
   pid: int
   gpu: Gpu | None = None
-  buffer: Buffer | None = None
+  buffer: BufferObject | None = None
   space: AddressSpace | None = None
 
   def close(self) -> None:
@@ -51,14 +51,14 @@ class ProcessDevice:
   gpu: Gpu
   drm_file: OpenFile | None = None
   space: AddressSpace | None = None
-  buffers: dict[int, Buffer] = field(default_factory=dict)
+  buffers: dict[int, BufferObject] = field(default_factory=dict)
   queues: list[Queue] = field(default_factory=list)
   doorbells: Region | None = None
   doorbell_words: memoryview | None = None  # of 64 bits
   doorbell_used: set[int] = field(default_factory=set)
   by_doorbell: dict[int, Queue] = field(default_factory=dict)
-  by_mmap: dict[int, Buffer] = field(default_factory=dict)
-  by_address: dict[int, Buffer] = field(default_factory=dict)
+  by_mmap: dict[int, BufferObject] = field(default_factory=dict)
+  by_address: dict[int, BufferObject] = field(default_factory=dict)
   evicted: int = 0
   vram_used: int = 0
   scratch_base: int = 0
@@ -81,7 +81,7 @@ class ProcessDevice:
       raise Refused(errno.ENODEV, f"no address space on GPU {self.gpu.gpu_id:#x} yet: ACQUIRE_VM comes first")
     return self.space
 
-  def buffer(self, handle: int, code: int) -> Buffer:
+  def buffer(self, handle: int, code: int) -> BufferObject:
     """The buffer object behind a handle; `code` is the errno of the call for one that is not there."""
     found = self.buffers.get(handle & 0xFFFF_FFFF)
     if found is None:

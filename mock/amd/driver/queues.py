@@ -18,7 +18,7 @@ from tinyhw.mock.amd.chip.queue import Properties, Queue, State
 from tinyhw.mock.amd.chip.sdma import SdmaQueue
 from tinyhw.mock.amd.driver.memory import MMAP_GPU_ID_SHIFT, MMAP_TYPE_DOORBELL
 from tinyhw.mock.amd.driver.process import KfdProcess, ProcessDevice
-from tinyhw.mock.memory import Buffer, Refused, page_align
+from tinyhw.mock.memory import BufferObject, Refused, page_align
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.machine import Machine
@@ -76,7 +76,7 @@ def _properties(args: Any) -> Properties:
   )
 
 
-def _held(device: ProcessDevice, what: str, address: int, size: int, code: int = errno.EINVAL) -> Buffer:
+def _held(device: ProcessDevice, what: str, address: int, size: int, code: int = errno.EINVAL) -> BufferObject:
   """kfd_queue_buffer_get: the buffer must be mapped on this GPU, start at the address's page and be exactly as large
   as expected."""
   start = address & ~(PAGE - 1)
@@ -88,7 +88,7 @@ def _held(device: ProcessDevice, what: str, address: int, size: int, code: int =
   return buffer
 
 
-def _acquire(device: ProcessDevice, p: Properties) -> list[Buffer]:
+def _acquire(device: ProcessDevice, p: Properties) -> list[BufferObject]:
   """kfd_queue_acquire_buffers: pointers, ring and, for compute, EOP buffer and save area."""
   card = device.gpu.card
   held = [

@@ -26,7 +26,7 @@ class Library:
   def __init__(self, text: str) -> None:
     self.text = text
     self.modules: dict[Context, Module] = {}
-    self.kernels: dict[str, Kernel] = {}
+    self.kernels: dict[str, LibraryKernel] = {}
 
   def module(self, m: CudaMachine, context: Context) -> Module:
     """The library's module in a context."""
@@ -35,7 +35,7 @@ class Library:
     return self.modules[context]
 
 
-class Kernel:
+class LibraryKernel:
   """A kernel of a library."""
 
   def __init__(self, library: Library, name: str) -> None:
@@ -83,7 +83,7 @@ def library_get_kernel(m: CudaMachine, out: int, handle: int, name: int) -> None
   if text not in link_text(library.text.encode()).names:
     raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"no kernel {text}")
   if text not in library.kernels:
-    kernel = library.kernels[text] = Kernel(library, text)
+    kernel = library.kernels[text] = LibraryKernel(library, text)
     kernel.handle = m.new(kernel)
   m.out(out, "Q", library.kernels[text].handle)
 
@@ -113,7 +113,7 @@ def kernel_get_function(m: CudaMachine, out: int, handle: int) -> None:
 def function_for(m: CudaMachine, handle: int, context: Context) -> Function:
   """A kernel by a CUfunction, or by a CUkernel, which is one of the context."""
   thing = m.handles.get(handle)
-  if isinstance(thing, Kernel):
+  if isinstance(thing, LibraryKernel):
     return function_of(m, thing.library.module(m, context), thing.name)
   found: Function = m.find(handle, Function)
   return found

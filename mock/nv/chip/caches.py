@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
   from tinyhw.mock.nv.chip.channel import Channel
-  from tinyhw.mock.nv.chip.launch import Launch
+  from tinyhw.mock.nv.chip.launch import QmdLaunch
 
 
 class Caches:
@@ -39,7 +39,7 @@ class Caches:
     """The scheduler's copy of a QMD is invalidated."""
     self._qmds.pop(address, None)
 
-  def begins(self, launch: Launch) -> None:
+  def begins(self, launch: QmdLaunch) -> None:
     """A launch begins, and ends with the barrier that its QMD names."""
     plan, name = launch.plan, launch.name
     self.invalidate(plan.forgets_constants, plan.forgets_data)

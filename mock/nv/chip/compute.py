@@ -13,7 +13,7 @@ from tinyhw.core.table import Handlers
 from tinyhw.mock.nv.chip import faults, semaphores
 from tinyhw.mock.nv.chip.engine import Engine
 from tinyhw.mock.nv.chip.jobs import Job, at_once
-from tinyhw.mock.nv.chip.launch import Launch
+from tinyhw.mock.nv.chip.launch import QmdLaunch
 from tinyhw.mock.nv.chip.plan import STATE, Plan, changing
 from tinyhw.wire import qmd
 
@@ -242,7 +242,7 @@ class ComputeEngine(Engine):
       raise Unsupported("compute field", f"SEND_SIGNALING_PCAS2_B.PCAS_ACTION = {action}",
                         where=self.channel.name)
 
-  def launch_at(self, address: int, fresh: bool) -> Launch:
+  def launch_at(self, address: int, fresh: bool) -> QmdLaunch:
     """The QMD at an address, checked; `fresh`: what the scheduler held of it was invalidated."""
     space = self.space
     mapping = space.find(address)
@@ -256,13 +256,13 @@ class ComputeEngine(Engine):
       plan = self._plans.get((declaration, value & others))
       if plan is not None and plan.stands():
         self.channel.caches.scheduled(address, raw[: 4 * declaration.DWORDS], fresh)
-        return Launch(plan, value, address)
+        return QmdLaunch(plan, value, address)
     plan = self._planned(raw, address)
     while len(self._plans) >= PLANS:
       del self._plans[next(iter(self._plans))]
     self._plans[plan.version, value & plan.changing.others] = plan
     self.channel.caches.scheduled(address, raw[: 4 * plan.version.DWORDS], fresh)
-    return Launch(plan, value, address)
+    return QmdLaunch(plan, value, address)
 
   def _planned(self, raw: bytes, address: int) -> Plan:
     """What a QMD says, checked."""

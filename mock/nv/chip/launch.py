@@ -26,7 +26,7 @@ CYCLES_PER_INSTRUCTION: Final = 4
 _DIMENSIONS: Final = struct.Struct("<3I")
 
 
-class Launch:
+class QmdLaunch:
   """See the module. `value` are the bits of the QMD at `address`."""
 
   def __init__(self, plan: Plan, value: int, address: int) -> None:

@@ -14,7 +14,7 @@ from tinyhw.core.memory import PAGE, AddressSpace, HostRegion
 from tinyhw.core.table import Handlers
 from tinyhw.mock.memory import UserMemory
 from tinyhw.mock.nv.chip.channel import USERD_SIZE, Channel, Group
-from tinyhw.mock.nv.driver.events import Event, OsEvents
+from tinyhw.mock.nv.driver.events import OsEvents, RmEvent
 from tinyhw.mock.nv.driver.objects import (
   ChannelObject,
   Client,
@@ -315,5 +315,5 @@ class Classes:
     return frozenset(n.gpu for n in gpus if n.gpu is not None)
 
   @makes("Event")
-  def event(self, node: Node, p: Any) -> Event:
+  def event(self, node: Node, p: Any) -> RmEvent:
     return self.events.make(node, p)

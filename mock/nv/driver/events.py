@@ -27,7 +27,7 @@ _CALLBACKS: Final = (alloc.NV01_EVENT_KERNEL_CALLBACK, alloc.NV01_EVENT_KERNEL_C
 
 
 @dataclass(eq=False)
-class Event:
+class RmEvent:
   """An event object: which file is told (None: that class tells nobody here), and of which engine of a GPU."""
 
   node: Node
@@ -43,7 +43,7 @@ class OsEvents:
   def __init__(self, machine: NvMachine) -> None:
     self.machine = machine
     self._files: dict[tuple[int, int], NvFile] = {}  # by client and descriptor
-    self._events: list[Event] = []
+    self._events: list[RmEvent] = []
 
   def alloc(self, file: NvFile, client: int, fd: int) -> int:
     """A file hears of events; one for each descriptor."""
@@ -67,7 +67,7 @@ class OsEvents:
     for key in [k for k, f in self._files.items() if f is file]:
       self.free(*key)
 
-  def make(self, node: Node, p: Any) -> Event:
+  def make(self, node: Node, p: Any) -> RmEvent:
     """An event object (eventConstruct)."""
     if node.class_id in _CALLBACKS:
       raise RmError(status.NV_ERR_ILLEGAL_ACTION, f"{node.row.name} from a process: it names a function of the kernel")
@@ -85,11 +85,11 @@ class OsEvents:
       if found is None:
         raise RmError(status.NV_ERR_NOT_SUPPORTED, f"notifier {p.notifyIndex & _INDEX:#x} is of no engine")
       engine = found
-    event = Event(node, file, gpu, engine, not p.notifyIndex & alloc.NV01_EVENT_WITHOUT_EVENT_DATA)
+    event = RmEvent(node, file, gpu, engine, not p.notifyIndex & alloc.NV01_EVENT_WITHOUT_EVENT_DATA)
     self._events.append(event)
     return event
 
-  def remove(self, event: Event) -> None:
+  def remove(self, event: RmEvent) -> None:
     """The object is freed."""
     if event in self._events:
       self._events.remove(event)

@@ -23,7 +23,7 @@ from tinyhw.mock.memory import Refused
 from tinyhw.mock.nv import broken
 from tinyhw.mock.nv.driver.classes import Classes, bits
 from tinyhw.mock.nv.driver.controls import CONTROLS
-from tinyhw.mock.nv.driver.events import Event
+from tinyhw.mock.nv.driver.events import RmEvent
 from tinyhw.mock.nv.driver.objects import (
   CLIENT_HANDLES,
   ChannelObject,
@@ -295,7 +295,7 @@ class Rm(Classes):
         self.machine.channels.remove(data.channel)
       if data.va.registered is not None:
         data.va.registered.channels.pop((node.client.handle, node.handle), None)
-    elif isinstance(data, Event):
+    elif isinstance(data, RmEvent):
       self.events.remove(data)
     elif isinstance(data, MemoryObject):
       for va in self.spaces():

@@ -12,7 +12,7 @@ import pytest
 from tests.strength import examples, seed
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.tools.fuzz import campaign
-from tinyhw.tools.fuzz.campaign import Campaign, Journal, Plan, Tally, Wrong
+from tinyhw.tools.fuzz.campaign import Campaign, Journal, Tally, TaskPlan, Wrong
 from tinyhw.tools.fuzz.drawn import KINDS
 
 PROGRAMS = {"instructions": 6, "programs": 6, "bytes": 1200, "compiled": 12, "texts": 100, "files": 150,
@@ -48,12 +48,12 @@ def test_what_goes_wrong_is_named_and_the_others_are_run(one: campaign.Callable[
                                                          monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(campaign, "HANG", 0.3)
   tally = Tally()
-  Campaign(Plan(["bytes"], 0, 30), tally, Journal(None), 2, {"bytes": one}, keep_going=True).run(60)
+  Campaign(TaskPlan(["bytes"], 0, 30), tally, Journal(None), 2, {"bytes": one}, keep_going=True).run(60)
   [wrong] = tally.wrong
   assert wrong.startswith(f"bytes {BAD}: ") and said in wrong
   assert tally.done["bytes"] == 29
   with pytest.raises(Wrong, match=f"bytes {BAD}: "):
-    Campaign(Plan(["bytes"], BAD, 1), Tally(), Journal(None), 1, {"bytes": one}).run(60)
+    Campaign(TaskPlan(["bytes"], BAD, 1), Tally(), Journal(None), 1, {"bytes": one}).run(60)
 
 
 def test_a_process_that_leaks_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_a_process_that_leaks_is_replaced(monkeypatch: pytest.MonkeyPatch) -> No
     kept.extend(os.pipe())
     return "ended"
   tally = Tally()
-  Campaign(Plan(["bytes"], 0, 50), tally, Journal(None), 1, {"bytes": leak}, keep_going=True).run(60)
+  Campaign(TaskPlan(["bytes"], 0, 50), tally, Journal(None), 1, {"bytes": leak}, keep_going=True).run(60)
   assert tally.done["bytes"] == 50
   assert tally.wrong and all("open files" in w for w in tally.wrong)
 
@@ -81,7 +81,7 @@ def test_a_journal_goes_on_where_a_run_was_stopped(tmp_path: Path, monkeypatch: 
     return "even" if number % 2 == 0 else "odd"
   journal, runs = Journal(tmp_path / "journal.json"), 0
   while (state := journal.load()) is None or state[0].left or state[0].open:
-    plan, tally = state or (Plan(["bytes"], 0, 100), Tally())
+    plan, tally = state or (TaskPlan(["bytes"], 0, 100), Tally())
     Campaign(plan, tally, journal, 2, {"bytes": one}).run(0.0)  # a task for each process
     runs += 1
   assert runs > 3

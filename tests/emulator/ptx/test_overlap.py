@@ -98,12 +98,12 @@ def test_compiled_code_goes_on_behind_what_has_cost_enough(engine: str, monkeypa
   """Not before those before it have ended: it does not wait for them."""
   monkeypatch.setattr(beside, "ENOUGH", 1.0)
   begun: list[str] = []
-  real = run.Launch.turns
+  real = run.CompiledLaunch.turns
 
-  def seen(self: run.Launch, *rest: Any) -> Iterator[Idle | None]:
+  def seen(self: run.CompiledLaunch, *rest: Any) -> Iterator[Idle | None]:
     begun.append(self.grid.dispatch.program.entry_name)
     return real(self, *rest)
-  monkeypatch.setattr(run.Launch, "turns", seen)
+  monkeypatch.setattr(run.CompiledLaunch, "turns", seen)
   loop = "mov.u32 %r6, 0; L: add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 9; @%p1 bra L; st.global.u32 [%rd1], %r6;"
   waits = Run(f"{loop} griddepcontrol.wait; add.u32 %r6, %r6, 4; {loop.replace('L', 'M')}", 2, 32, engine, ended=False)
   assert next(turn for turn in waits.turns if turn is not None) and not begun and waits.words(64) == [9] * 64

@@ -9,7 +9,7 @@ import pytest
 
 import tinyhw
 from tinyhw.core.errors import DecodeError, MachineFault
-from tinyhw.emulator.jit.ptx.launch.run import Launch
+from tinyhw.emulator.jit.ptx.launch.run import CompiledLaunch
 
 HEAD = """.version 8.6
 .target sm_90a
@@ -487,8 +487,8 @@ def test_a_fault_of_one_thread(
 ) -> None:
   """The 38th thread of a block alone does what is wrong: the error names it, and its line; compiled code is left."""
   monkeypatch.setenv("EMU", engine)
-  begun, begin = list[object](), Launch.run
-  monkeypatch.setattr(Launch, "run", lambda launch, cohort: begun.append(cohort) or begin(launch, cohort))
+  begun, begin = list[object](), CompiledLaunch.run
+  monkeypatch.setattr(CompiledLaunch, "run", lambda launch, cohort: begun.append(cohort) or begin(launch, cohort))
   body = one_of(faults)
   for k, (_, line, message) in enumerate(faults):
     with pytest.raises(MachineFault) as caught: run(body, 64, k)

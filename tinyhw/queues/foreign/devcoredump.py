@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tinyhw.queues.foreign.dump import LONGEST, Dump, Fault, Registers, Ring, kind_of
+from tinyhw.queues.foreign.dump import LONGEST, Dump, DumpedRegisters, Fault, Ring, kind_of
 
 HEAD: Final = "**** AMDGPU Device Coredump ****"
 _HUB: Final = re.compile(r"(?a)\[(\w+)\] Page fault observed")
@@ -44,7 +44,7 @@ class _Reader:
     self._mask = 0
     self._hub, self._at = "", 0
     self._block = ""
-    self._registers: Registers | None = None
+    self._registers: DumpedRegisters | None = None
 
   def line(self, number: int, text: str) -> None:
     """One line, stripped."""
@@ -101,8 +101,8 @@ class _Reader:
     elif m := _FACT.fullmatch(text): self.dump.facts.append((m[1], m[2]))
     elif text: self.dump.rest.append(text)
 
-  def _begin(self, where: str) -> Registers:
-    made = Registers(where)
+  def _begin(self, where: str) -> DumpedRegisters:
+    made = DumpedRegisters(where)
     self.dump.registers.append(made)
     return made
 

@@ -46,7 +46,7 @@ class Ring:
 
 
 @dataclass
-class Registers:
+class DumpedRegisters:
   """Registers of one place, by the names that the file has for them."""
   where: str
   values: list[tuple[str, int]] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Dump:
   versions: dict[str, tuple[int, ...]] = field(default_factory=dict)
   timed_out: str = ""
   faults: list[Fault] = field(default_factory=list)
-  registers: list[Registers] = field(default_factory=list)
+  registers: list[DumpedRegisters] = field(default_factory=list)
   rings: list[Ring] = field(default_factory=list)
   tables: list[Table] = field(default_factory=list)
   rest: list[str] = field(default_factory=list)

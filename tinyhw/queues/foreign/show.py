@@ -11,7 +11,7 @@ from tinyhw.core.layout import Register
 from tinyhw.queues import kernellog, listing
 from tinyhw.queues.effects import Does
 from tinyhw.queues.foreign import rocgdb
-from tinyhw.queues.foreign.dump import UNKNOWN, Dump, Fault, Registers, Ring
+from tinyhw.queues.foreign.dump import UNKNOWN, Dump, DumpedRegisters, Fault, Ring
 from tinyhw.queues.foreign.packets import TABLES, Placed, foreign_generation, packets, pending
 from tinyhw.queues.world import Item, Launch
 from tinyhw.wire import pm4
@@ -126,7 +126,7 @@ def register(dump: Dump, name: str, value: int) -> str:
 def _own_core(dump: Dump) -> bool: return dump.versions.get("GC", (0,))[0] == 11
 
 
-def _register_lines(dump: Dump, block: Registers) -> Iterator[str]:
+def _register_lines(dump: Dump, block: DumpedRegisters) -> Iterator[str]:
   yield f"registers of {block.where}:"
   for name, value in block.values:
     if value: yield f"  {register(dump, name, value)}"
@@ -261,7 +261,7 @@ def _running(row: dict[str, str | int], dump: Dump) -> str:
   return ""
 
 
-def _busy(dump: Dump, block: Registers) -> Iterator[str]:
+def _busy(dump: Dump, block: DumpedRegisters) -> Iterator[str]:
   """Registers that tell who is at work: the status of the core, and the last headers that an engine read."""
   headers: dict[str, list[str]] = {}
   values = dict(block.values)

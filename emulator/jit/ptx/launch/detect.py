@@ -19,7 +19,7 @@ from tinyhw.core.errors import Error
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping
 from tinyhw.emulator.check.bounds import Bounds
 from tinyhw.emulator.jit.kept import Kept, Suspicion, extents
-from tinyhw.emulator.jit.ptx.launch.run import Cohort, Launch
+from tinyhw.emulator.jit.ptx.launch.run import Cohort, CompiledLaunch
 from tinyhw.emulator.jit.ptx.memory import clocks, order
 from tinyhw.emulator.jit.ptx.memory.watched import PADDING
 from tinyhw.emulator.jit.ptx.module import layout
@@ -93,7 +93,7 @@ def _pages(size: int) -> mmap.mmap:
   except OSError: raise Suspicion from None
 
 
-class Watching(Launch):
+class Watching(CompiledLaunch):
   """A launch in watched code."""
 
   def __init__(self, grid: Grid, compiled: Kernel, exact: frozenset[int], arrays: Arrays) -> None:

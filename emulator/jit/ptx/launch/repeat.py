@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.jit.ptx.launch.run import FIRST, Cohort, Launch
+from tinyhw.emulator.jit.ptx.launch.run import FIRST, Cohort, CompiledLaunch
 from tinyhw.emulator.jit.ptx.module import layout
 from tinyhw.emulator.jit.ptx.module.code import kernel
 from tinyhw.emulator.jit.refusal import NotCompiled
@@ -27,7 +27,7 @@ _FIRST: Final = layout.HEADER // 4  # dwords of a state that say where a strand 
 class Again:
   """All blocks of a launch, before their first instruction."""
 
-  def __init__(self, grid: Grid, launch: Launch) -> None:
+  def __init__(self, grid: Grid, launch: CompiledLaunch) -> None:
     self.launch, self._space = launch, grid.space
     cohort = self._cohort = Cohort(launch, 0, grid.total)
     d, kernel = grid.dispatch, launch.kernel
@@ -51,7 +51,7 @@ class Again:
     self.stats = Stats(waves=grid.total * grid.shared.warps, engine="jit")
 
   @staticmethod
-  def fits(grid: Grid, launch: Launch) -> bool:
+  def fits(grid: Grid, launch: CompiledLaunch) -> bool:
     """Whether all blocks begin together, are small enough to be kept, and nothing else is to be told of their runs."""
     if launch.kernel.helped or launch.kernel.named: return False
     nbytes = grid.shared.warps * launch.kernel.stride + grid.shared.total + grid.shared.warps * LANES * launch.stack
@@ -98,6 +98,6 @@ class Again:
 
 def again(grid: Grid) -> Again | None:
   """The launch, ready to be run again and again; None for one that is not kept."""
-  try: launch = Launch(grid, kernel(grid.dispatch.program, grid.dispatch.block))
+  try: launch = CompiledLaunch(grid, kernel(grid.dispatch.program, grid.dispatch.block))
   except NotCompiled: return None
   return Again(grid, launch) if Again.fits(grid, launch) else None

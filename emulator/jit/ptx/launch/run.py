@@ -39,7 +39,7 @@ _BEGIN[[layout.EXIT // 4, layout.TICKET // 4]] = 0xFFFFFFFF
 class Cohort:
   """Blocks of a launch that began together, in compiled code."""
 
-  def __init__(self, launch: Launch, first: int, count: int) -> None:
+  def __init__(self, launch: CompiledLaunch, first: int, count: int) -> None:
     k, d, grid = launch.kernel, launch.grid.dispatch, launch.grid
     self.launch, self.first, self.count = launch, first, count
     threads = self.threads = d.block[0] * d.block[1] * d.block[2]
@@ -310,7 +310,7 @@ class Cohort:
     return np.broadcast_to(value_of(state, offset, operands.dtype_of(type_), steps), (1, LANES)).copy()
 
 
-def taken(launch: Launch, blocks: Blocks) -> Cohort | Blocks | None:
+def taken(launch: CompiledLaunch, blocks: Blocks) -> Cohort | Blocks | None:
   """What goes on with a cohort of the reference: compiled code, from the next place where it can; the reference, where
   threads do not come to one soon; nothing, when all have ended."""
   for _ in range(SOON):
@@ -351,7 +351,7 @@ def apart(grid: Grid) -> int:
   return -(-max(grid.shared.total, 1) // 64) * 64
 
 
-class Launch:
+class CompiledLaunch:
   """A launch in compiled code."""
 
   def __init__(self, grid: Grid, compiled: Kernel, exact: frozenset[int] = frozenset()) -> None:
@@ -528,7 +528,7 @@ class Launch:
     try: found = kernel(self.grid.dispatch.program, self.grid.dispatch.block, exact, self.grid.shared.explicit)
     except NotCompiled: return (yield from self._reference(running))
     begun = [c.back() if isinstance(c, Cohort) else c for c in running]
-    yield from Launch(self.grid, found, exact).turns(begun)
+    yield from CompiledLaunch(self.grid, found, exact).turns(begun)
 
   def _ran(self, cohort: Cohort) -> bool | None:
     """A turn of a cohort, see `Cohort.run`."""
@@ -545,4 +545,4 @@ class Launch:
     yield from Schedule(self.grid, back).turns()
 
 
-__all__ = ["Cohort", "Launch", "kernel"]
+__all__ = ["Cohort", "CompiledLaunch", "kernel"]

@@ -141,7 +141,7 @@ class Sizes:
   def number(self, name: str) -> Value: return self._load(NUMBERS + 8 * sampling.NUMBERS.index(name))
 
 
-class Function:
+class FetchFunction:
   """Writes the function of an instruction for arrays of one form."""
 
   def __init__(self, bound: Bound, code: Code, line: Line, form: Header) -> None:
@@ -169,7 +169,7 @@ class Function:
     storing: list[Value] = []
     if not isinstance(self.one, textures.Fetch):
       place, mine = self._place(self.one, mine)
-      if isinstance(self.one, textures.Access) and not self.one.loads: storing = self.one.parts(c, self.form)
+      if isinstance(self.one, textures.SurfaceAccess) and not self.one.loads: storing = self.one.parts(c, self.form)
     bits = c.bits(mine)
     rest = e.op(f"and i32 {c.bits(wanted)}, {e.op(f'xor i32 {bits}, -1')}")
     self._others(rest, active)
@@ -180,7 +180,7 @@ class Function:
       fetch = self.one
       fetch.write(c, fetch.bound.fetched(c, self.form, self.form.sampler, self.sizes, self._read, fetch.component))
     elif place is not None:
-      if isinstance(self.one, textures.Access): self._access(self.one, place, mine, storing)
+      if isinstance(self.one, textures.SurfaceAccess): self._access(self.one, place, mine, storing)
       else: self._reduce(self.one, place, mine)
     for n, at, dtype, _ in self.bound.given: self._give(at, dtype, c.written[n], mine, bits)
     e.do(f"br label %{over}")
@@ -237,7 +237,7 @@ class Function:
 
   # ---- surfaces
 
-  def _place(self, one: textures.Access | textures.Reduction, mine: Value) -> tuple[Value, Value]:
+  def _place(self, one: textures.SurfaceAccess | textures.Reduction, mine: Value) -> tuple[Value, Value]:
     """(host addresses, the threads that access them without a fault); who is outside of a .zero is among them."""
     place, outside = one.spot.place(self.cells, self.form, self.sizes)
     self.outside = outside if one.spot.clamp == "zero" else None
@@ -248,7 +248,7 @@ class Function:
     if self.outside is not None: even = even | self.outside
     return address, mine & even
 
-  def _access(self, one: textures.Access, address: Value, mine: Value, storing: list[Value]) -> None:
+  def _access(self, one: textures.SurfaceAccess, address: Value, mine: Value, storing: list[Value]) -> None:
     e = self.e
     inside = mine if self.outside is None else mine & ~self.outside
     if one.loads:
@@ -290,7 +290,7 @@ class Function:
     return e.do(f"store {t} {chosen.in_lanes()}, ptr {pointer}, align 4")
 
 
-One = textures.Fetch | textures.Access | textures.Reduction
+One = textures.Fetch | textures.SurfaceAccess | textures.Reduction
 
 
 def instruction(code: Any, line: Line) -> One:
@@ -299,7 +299,7 @@ def instruction(code: Any, line: Line) -> One:
   form = forms.find(line.instruction.name)
   assert form is not None
   if line.instruction.opcode == "sured": return textures.Reduction(code, line, form)
-  if line.instruction.opcode in {"suld", "sust"}: return textures.Access(code, line, form)
+  if line.instruction.opcode in {"suld", "sust"}: return textures.SurfaceAccess(code, line, form)
   return textures.Fetch(code, line, form)
 
 
@@ -413,7 +413,7 @@ def _function(bound: Bound, code: Code, line: Line, form: Header, wanted: bool) 
 def _made(key: str, entry: Any, bound: Bound, code: Code, line: Line, form: Header) -> Any:
   try:
     if entry is not None: return linked([entry[1]], "run")
-    with translating(Untranslatable): text = Function(bound, code, line, form).text()
+    with translating(Untranslatable): text = FetchFunction(bound, code, line, form).text()
     with servers.job(servers.LANES, host()) as job:
       job.send(text)
       data, = job.objects()

@@ -15,7 +15,7 @@ import pytest
 
 from tests.strength import SEED, THOROUGH, examples
 from tinyhw.core.errors import Error
-from tinyhw.emulator.amdgcn.program import Program
+from tinyhw.emulator.amdgcn.program import AmdgcnProgram
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.jit.amdgcn.run import Waves
 from tinyhw.emulator.jit.amdgcn.state import HEADER, SCC
@@ -54,13 +54,13 @@ def by_code(machine: Bench, p: Prepared) -> Any:
 
   class Stop(Exception): """The group of the case is ready."""
 
-  def stop(self: Program, pc: int, mode: int) -> Any: raise Stop
+  def stop(self: AmdgcnProgram, pc: int, mode: int) -> Any: raise Stop
 
   def noted(group: Group) -> None:
     started.append(group)
     exec_changed(group)
   with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(Program, "block", stop)
+    patch.setattr(AmdgcnProgram, "block", stop)
     patch.setattr("tinyhw.tools.witness.run.exec_changed", noted)
     with pytest.raises(Stop): machine.execute(p)
   isa = machine.table  # a sleep after the instruction: waves that end do not keep their registers

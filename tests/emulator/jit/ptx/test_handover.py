@@ -221,7 +221,7 @@ class Launches:
       grid.dispatch = replace(self.dispatch, tick=tick)
       found = ptx_compiled.compiled(grid)
       assert found is not None, grid.stats.interpreted
-      ended(run.Launch(grid, found).turns(schedule.running))
+      ended(run.CompiledLaunch(grid, found).turns(schedule.running))
     return self.space.read(OUT, SIZE), grid.stats
 
 
@@ -327,7 +327,7 @@ def test_a_kernel_that_often_leaves_is_left(monkeypatch: pytest.MonkeyPatch) -> 
   begun: list[int] = []
   begin = run.Cohort.__init__
 
-  def counted(cohort: run.Cohort, launch: run.Launch, first: int, count: int) -> None:
+  def counted(cohort: run.Cohort, launch: run.CompiledLaunch, first: int, count: int) -> None:
     begun.append(first)
     begin(cohort, launch, first, count)
   monkeypatch.setattr(run.Cohort, "__init__", counted)
