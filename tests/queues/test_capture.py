@@ -29,7 +29,7 @@ from tinyhw.queues.effects import Does
 from tinyhw.queues.events import KINDS, Doorbell, parsed
 from tinyhw.queues.lint import lint
 from tinyhw.queues.looked import Looks
-from tinyhw.queues.plans import Known, sets, stamped, watched
+from tinyhw.queues.plans import KnownSubmission, sets, stamped, watched
 from tinyhw.queues.record import Recorder
 from tinyhw.queues.world import PAGE, World
 
@@ -129,8 +129,8 @@ def test_a_plan_names_what_the_long_way_finds(captured: Path) -> None:
         queue.state = deepcopy(behind)
         found.append((way(queue, ring, read), queue.state))
       (quick, after), whole = found
-      assert (quick.named() if isinstance(quick, Known) else quick, after) == whole
-      if not isinstance(quick, Known): continue
+      assert (quick.named() if isinstance(quick, KnownSubmission) else quick, after) == whole
+      if not isinstance(quick, KnownSubmission): continue
       names, plan = quick.named(), quick.plan
       told = ([(e.does, e.address, e.size) for e in names.effects], names.launches,
               [a for a, size in names.roots if not size and a not in quick.loose], watched(names.effects))

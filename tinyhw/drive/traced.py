@@ -4,8 +4,8 @@
 
 A filter of seccomp stops the program at these calls alone, and ptrace shows them; the rest runs at full speed. Threads,
 children that fork makes and programs that exec starts are followed. It needs no privilege, no other program and no
-library in the program; x86-64 only. What a program stores to mapped memory is no call: `Memory` shows what lies there,
-and who watches is called at intervals and before a program's memory goes, to look at it.
+library in the program; x86-64 only. What a program stores to mapped memory is no call: `ProcessMemory` shows what lies
+there, and who watches is called at intervals and before a program's memory goes, to look at it.
 
 The programs end when their tracer does, however that ends (PTRACE_O_EXITKILL). Signals of the terminal are theirs. A
 set-user-id program that they start has no privileges then, as for any tracer.
@@ -66,7 +66,7 @@ class SystemCall:
     except OSError: return ""
 
 
-class Memory:
+class ProcessMemory:
   """A process's memory, while it runs and while it stands; of the program that runs there when this is made."""
 
   def __init__(self, process: int) -> None:

@@ -2,7 +2,7 @@
 
 A driver's submissions differ from those before in few words: the value that they signal, where the arguments lie. Their
 positions are found once, by the long way (`World.follow`). From then on words that are the same but for these are of a
-known `Plan`, and only these are read (`Known`). What no plan holds of goes the long way (`Named`).
+known `SubmissionPlan`, and only these are read (`KnownSubmission`). What no plan holds of goes the long way (`Named`).
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Named:
 
 
 @dataclass(slots=True, eq=False)
-class Plan:
+class SubmissionPlan:
   """What all submissions of a plan name. They differ in the values of the effects at the places `valued`, in the roots
   at the places `loose`, which have no size, and in roots with a size, which stand at `arguments` among the others. What
   a recorder asks for each time is put together once."""
@@ -40,7 +40,8 @@ class Plan:
   loose: list[int]
   arguments: int
   watched: list[tuple[int, int]] = field(init=False)    # (address, bytes) of waits and signals
-  told: list[tuple[int, int, int]] = field(init=False)  # of signals: (address, value, place among `Known.values` or -1)
+  # of signals: (address, value, place among `KnownSubmission.values` or -1)
+  told: list[tuple[int, int, int]] = field(init=False)
   signalled: dict[int, int] = field(init=False)         # bytes of these, by their address
   stamped: list[int] = field(init=False)                # pages of all that they write
 
@@ -53,9 +54,9 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Known:
+class KnownSubmission:
   """A submission of a plan, by what differs: the values of its effects, roots with and without a size."""
-  plan: Plan
+  plan: SubmissionPlan
   pieces: list[tuple[int, bytes]]
   values: list[int]
   arguments: list[tuple[int, int]]

@@ -31,7 +31,7 @@ _RANGED: Final = (Does.READ, Does.WRITE, Does.CALL)
 _TYPE: Final = 0xFF  # of an AQL packet's header
 
 
-class Memory(Protocol):
+class RingMemory(Protocol):
   """A process's memory."""
 
   def read(self, address: int, size: int) -> bytes | None:
@@ -57,7 +57,7 @@ class Look:
 class Rings:
   """The rings of one process; see the module."""
 
-  def __init__(self, recorder: Recorder, process: int, memory: Memory) -> None:
+  def __init__(self, recorder: Recorder, process: int, memory: RingMemory) -> None:
     self._recorder, self._process, self._memory = recorder, process, memory
     self._looks: dict[tuple[str, int], Look] = {}
     self._known: dict[tuple[str, int, int], bytes] = {}  # hashes of chunks, by vendor, allocation and first byte

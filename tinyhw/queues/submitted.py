@@ -14,7 +14,7 @@ import numpy as np
 from tinyhw.queues.effects import Does
 from tinyhw.queues.events import Doorbell
 from tinyhw.queues.looked import Looked, Looks, Place, Rows
-from tinyhw.queues.plans import Known, Named, Plan, sets, stamped, watched
+from tinyhw.queues.plans import KnownSubmission, Named, SubmissionPlan, sets, stamped, watched
 from tinyhw.queues.world import PAGE, Allocation, Queue, World
 
 REACHES: Final = 1 << 12  # submissions whose memory is known
@@ -62,7 +62,7 @@ class Submitted:
     self.reaches: dict[tuple[Any, ...], Led] = {}  # by plan and arguments, as long as memory is where it is
     self._version = 0  # of the world that these are of
     self._argument_bytes: dict[int, int] = {}  # of kernels, by their entries
-    self._most: dict[Plan, int] = {}  # argument bytes of a plan's kernels
+    self._most: dict[SubmissionPlan, int] = {}  # argument bytes of a plan's kernels
     self._watched: dict[int, int] = {}  # bytes of a signal, by its address: those that are looked at
     self._places: list[Place] = []  # the same
     self._last: list[Place] = []  # of them those that the last submission named
@@ -105,7 +105,7 @@ class Submitted:
     ring = [(at, read(at, size) or b"") for at, size in world.ring_pieces(queue, first, last)]
     queue.at = last
     found = world.submits(queue, ring, read)
-    signals = self._known(found, number) if isinstance(found, Known) else self._named(found, number)
+    signals = self._known(found, number) if isinstance(found, KnownSubmission) else self._named(found, number)
     given, arguments = self._arguments(found)
     led = self._led(found, arguments)
     self.told = self.signals()
@@ -127,7 +127,7 @@ class Submitted:
                     ring=[list(row) for row in ring], pieces=[list(row) for row in found.pieces], memory=rows,
                     touched=led.touched, signals=self.told, pointers=[looks.number(place) or 0 for place in pointers])
 
-  def _known(self, found: Known, number: int) -> dict[int, int]:
+  def _known(self, found: KnownSubmission, number: int) -> dict[int, int]:
     """Note what a submission of a plan signals; bytes by address."""
     plan = found.plan
     self._watch(plan.watched)
@@ -144,9 +144,9 @@ class Submitted:
     for e in signals: self.values.setdefault(e.address, {})[e.value] = number
     return {e.address: e.size for e in signals}
 
-  def _arguments(self, found: Named | Known) -> tuple[list[tuple[Allocation, int, int]], Arguments]:
+  def _arguments(self, found: Named | KnownSubmission) -> tuple[list[tuple[Allocation, int, int]], Arguments]:
     """Where launches have their arguments, as ranges of allocations, and what is there."""
-    plan = found.plan if isinstance(found, Known) else None
+    plan = found.plan if isinstance(found, KnownSubmission) else None
     most = None if plan is None else self._most.get(plan)
     if most is None:
       launches = found.launches if isinstance(found, Named) else found.plan.launches
@@ -156,7 +156,7 @@ class Submitted:
         self._most[plan] = most
     ranges: list[tuple[Allocation, int, int]] = []
     arguments: Arguments = []
-    for address, size in found.arguments if isinstance(found, Known) else found.roots:
+    for address, size in found.arguments if isinstance(found, KnownSubmission) else found.roots:
       if not size: continue
       if most and size > most: size = most
       made = self.world.find(address)
@@ -173,7 +173,7 @@ class Submitted:
     known = [self._argument_bytes.get(entry, 0) for entry, _ in launches]
     return max(known, default=0) if all(known) else 0
 
-  def _led(self, found: Named | Known, arguments: Arguments) -> Led:
+  def _led(self, found: Named | KnownSubmission, arguments: Arguments) -> Led:
     """Where a submission leads, and what its arguments point to."""
     if isinstance(found, Named): return self._lead(found, arguments)
     if found.loose:

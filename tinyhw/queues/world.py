@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from tinyhw.queues.effects import Effect
 from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Munmap, Note, Open, Seen, Waited
-from tinyhw.queues.plans import Known, Named
+from tinyhw.queues.plans import KnownSubmission, Named
 
 Read = Callable[[int, int], bytes | None]
 """Bytes at a GPU address; None where they are not known."""
@@ -297,7 +297,7 @@ class World(ABC):
     """All that a submission leads to; `queue.state` goes on. `knows` says of `read` what it would give, where that is
     cheaper."""
 
-  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named | Known:
+  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named | KnownSubmission:
     """What a submission names, as `follow` tells it, by the quickest way; `queue.state` goes on."""
     return named(self.follow(queue, ring, read))
 

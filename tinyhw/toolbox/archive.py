@@ -21,7 +21,7 @@ from tinyhw.devices.mocked import mock_machine, mock_options
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.base import Allocation
 from tinyhw.queues.foreign import hrr
-from tinyhw.queues.foreign.hrr_calls import Call, Launch, calls
+from tinyhw.queues.foreign.hrr_calls import ArchiveCall, ArchivedLaunch, calls
 from tinyhw.wire import codeobject
 from tinyhw.wire.codeobject.identity import unbundled
 
@@ -91,7 +91,7 @@ class Archived:
     found = self._files.get(f"{high:016x}{low:016x}") or self._files.get(f"{low:016x}{high:016x}")
     return None if found is None else found.read_bytes()
 
-  def _object(self, launch: Launch) -> bytes:
+  def _object(self, launch: ArchivedLaunch) -> bytes:
     """The code of a kernel: of its object's hash, else the one that has a kernel of this name. Raises DecodeError."""
     given = self._content(*launch.object) if any(launch.object) else None
     for data in ([given] if given is not None else [p.read_bytes() for p in self._files.values()]):
@@ -101,7 +101,7 @@ class Archived:
 
   # ---- memory
 
-  def _made(self, runtime: AMDRuntime, call: Call) -> None:
+  def _made(self, runtime: AMDRuntime, call: ArchiveCall) -> None:
     if not call.to or not call.size: return
     if call.host: self.notes[f"{call.name}: what the host stores there without a call is not in an archive"] = None
     made = runtime.alloc(call.size)
@@ -109,7 +109,7 @@ class Archived:
     self._memory[call.to] = call.size, made
     insort(self._starts, call.to)
 
-  def _gone(self, runtime: AMDRuntime, call: Call) -> None:
+  def _gone(self, runtime: AMDRuntime, call: ArchiveCall) -> None:
     if call.to not in self._memory: return
     runtime.free(self._memory.pop(call.to)[1])
     self._starts.remove(call.to)
@@ -123,13 +123,13 @@ class Archived:
     if address + size > start + whole or address >= start + max(whole, 1): return None
     return Allocation((made.address or 0) + address - start, size, made.handle)
 
-  def _filled(self, runtime: AMDRuntime, call: Call) -> None:
+  def _filled(self, runtime: AMDRuntime, call: ArchiveCall) -> None:
     here = self._at(call.to, call.size)
     if here is None: return self._unknown(call, call.to)
     value = (call.value & (1 << 8 * call.unit) - 1).to_bytes(call.unit, "little")
     runtime.copyin(here, memoryview(value * (call.size // call.unit)))
 
-  def _copied(self, runtime: AMDRuntime, call: Call) -> Checked | None:
+  def _copied(self, runtime: AMDRuntime, call: ArchiveCall) -> Checked | None:
     """A copy to, from or on the card; what is copied back is compared."""
     to, come = (self._at(address, call.size) for address in (call.to, call.come))
     content = self._content(*call.hash) if any(call.hash) else None
@@ -144,13 +144,13 @@ class Archived:
     elif come is not None: self.notes[f"{call.name}: what it gave is not in the archive, nothing is compared"] = None
     return None
 
-  def _unknown(self, call: Call, address: int) -> None:
+  def _unknown(self, call: ArchiveCall, address: int) -> None:
     self.notes[f"call {call.number}, {call.name}: {address:#x} is in no memory that the calls before have made"] = None
     self.left_out[call.name] += 1
 
   # ---- kernels
 
-  def _launched(self, runtime: AMDRuntime, call: Call, launch: Launch) -> None:
+  def _launched(self, runtime: AMDRuntime, call: ArchiveCall, launch: ArchivedLaunch) -> None:
     program = runtime.load_kernel(self._object(launch), launch.kernel)
     places = program.layout.explicit
     if len(places) != len(launch.arguments):
@@ -186,7 +186,7 @@ def _code(data: bytes, target: str | None) -> Any:
   except Error: return None
 
 
-def _checked(call: Call, here: bytes, there: bytes) -> Checked:
+def _checked(call: ArchiveCall, here: bytes, there: bytes) -> Checked:
   a, b = (np.frombuffer(x[:min(len(here), len(there))], np.uint8) for x in (here, there))
   differing = int(np.count_nonzero(a != b)) + abs(len(here) - len(there))
   if not differing: return Checked(call.number, call.name, call.size)

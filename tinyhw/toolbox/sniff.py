@@ -19,7 +19,7 @@ from typing import Any, Final
 from tinyhw.autogen import linux_trace as linux
 from tinyhw.core.ioctl import split
 from tinyhw.drive import traced
-from tinyhw.drive.traced import Memory, SystemCall
+from tinyhw.drive.traced import ProcessMemory, SystemCall
 from tinyhw.queues.calls import declared
 from tinyhw.queues.events import Close, Event, Ioctl, Mmap, Munmap, Open
 from tinyhw.queues.record import Recorder
@@ -42,7 +42,7 @@ class Sniffer:
     self._vendors = tuple(sorted(set(devices.values())))
     self._recorders: dict[int, Recorder] = {}
     self._mapped: dict[int, dict[int, tuple[str, int]]] = {}  # of each process: address -> (vendor, bytes)
-    self._rings: dict[int, tuple[Rings, Memory]] = {}  # of processes that have queues
+    self._rings: dict[int, tuple[Rings, ProcessMemory]] = {}  # of processes that have queues
     self.paths: list[Path] = []
     self.calls = 0
 
@@ -114,7 +114,7 @@ class Sniffer:
     row, recorder = self._rings.get(process), self._recorders.get(process)
     if row is None:
       if recorder is None or not any(recorder.world(v).queues for v in self._vendors): return
-      try: memory = Memory(process)
+      try: memory = ProcessMemory(process)
       except OSError: return  # it has ended
       row = self._rings[process] = Rings(recorder, process, memory), memory
     row[0].look(self._vendors)

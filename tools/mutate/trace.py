@@ -132,7 +132,8 @@ def hook() -> None:
 
 
 REMEMBERING: Final = ("tinyhw.emulator.", "tinyhw.isa.")  # packages whose modules remember what they have made
-COMPILED: Final = (("tinyhw.emulator.jit.ptx.module.code", "_MEMORY"), ("tinyhw.emulator.jit.ptx.module.code", "_BESIDE"),
+COMPILED: Final = (("tinyhw.emulator.jit.ptx.module.code", "_MEMORY"),
+                   ("tinyhw.emulator.jit.ptx.module.code", "_BESIDE"),
                    ("tinyhw.emulator.jit.amdgcn.forms", "_MEMORY"))
 
 

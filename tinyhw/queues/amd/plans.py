@@ -10,7 +10,7 @@ from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.queues.amd.stream import USER_DATA, AmdFollow, AmdState, wide
 from tinyhw.queues.effects import Does, Effect
-from tinyhw.queues.plans import Known, Named, Plan, Plans, holes
+from tinyhw.queues.plans import KnownSubmission, Named, Plans, SubmissionPlan, holes
 from tinyhw.queues.world import Item, named
 from tinyhw.wire import pm4 as pm4_wire
 
@@ -39,14 +39,14 @@ class AmdPlan:
   sent: list[tuple[int, int]]
   values: list[tuple[int, int]]
   loose: list[int]
-  plan: Plan
+  plan: SubmissionPlan
 
-  def known(self, raw: bytes, state: AmdState) -> Known:
+  def known(self, raw: bytes, state: AmdState) -> KnownSubmission:
     """What words of this plan name. The queue's state goes on."""
     words, registers = memoryview(raw).cast("I"), state.registers
     registers.update(self.registers)
     for register, at in self.sent: registers[register] = words[at]
-    return Known(self.plan, [], [(words[at] | words[at + 1] << 32 if mask >> 32 else words[at]) & mask
+    return KnownSubmission(self.plan, [], [(words[at] | words[at + 1] << 32 if mask >> 32 else words[at]) & mask
                                  for at, mask in self.values],
                  state.pairs() if self.plan.launches else [], [words[at] | words[at + 1] << 32 for at in self.loose])
 
@@ -98,7 +98,7 @@ class _Learnt:
     launches = [(state.entry(), 0)] if self.launch >= 0 else []
     at = max(self.launch, 0)
     roots = self.roots[:at] + launches + self.roots[at:]
-    plan = Plan(self.effects, [n for n, _, _ in self.values], launches, roots,
+    plan = SubmissionPlan(self.effects, [n for n, _, _ in self.values], launches, roots,
                 [n + (n >= at and bool(launches)) for n, _ in self.loose], at + len(launches))
     return AmdPlan(self.registers, self.sent, [(at, mask) for _, at, mask in self.values],
                    [at for _, at in self.loose], plan)

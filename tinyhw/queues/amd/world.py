@@ -8,7 +8,7 @@ from tinyhw.autogen import kfd
 from tinyhw.queues.amd.plans import AmdPlan, learn
 from tinyhw.queues.amd.stream import AmdFollow, AmdState
 from tinyhw.queues.events import Ioctl, Mmap, Munmap
-from tinyhw.queues.plans import Known, Named, Plans
+from tinyhw.queues.plans import KnownSubmission, Named, Plans
 from tinyhw.queues.world import Allocation, Fault, Knows, Queue, Read, World, named
 from tinyhw.wire import kfd as calls
 from tinyhw.wire.aql import PACKET_BYTES
@@ -181,7 +181,7 @@ class AmdWorld(World):
   def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> AmdFollow:
     return AmdFollow(queue, ring, read, knows)
 
-  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named | Known:
+  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named | KnownSubmission:
     plans = self._plans.get(queue.kind)
     if plans is None or len(ring) != 1 or queue.state is None: return named(AmdFollow(queue, ring, read))
     raw = ring[0][1]

@@ -56,7 +56,7 @@ _LEFT_OUT: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ArchiveCall:
   """A call: its place among all, its name, and what it is: "malloc", "free", "copy", "fill", "launch", "still" or
   "other"."""
   number: int
@@ -69,7 +69,7 @@ class Call:
   unit: int = 1
   host: bool = False
   hash: tuple[int, int] = (0, 0)  # low, high
-  launch: Launch | None = None
+  launch: ArchivedLaunch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class ArchivedLaunch:
   """A launch: the kernel's name, its object's hash (low, high; 0 for nobody knows), sizes in groups and items."""
   kernel: str
   object: tuple[int, int]
@@ -90,7 +90,7 @@ class Launch:
   arguments: tuple[Argument, ...]
 
 
-def calls(folder: Path) -> Iterator[Call]:
+def calls(folder: Path) -> Iterator[ArchiveCall]:
   """The calls of a process's archive, in the order in which they were made. Raises DecodeError."""
   rows = [r for r in hrr.records((folder / "events.bin").read_bytes()) if r.call != hrr.END]
   for n, row in enumerate(sorted(rows, key=lambda r: r.sequence)): yield _call(n, row, str(folder))
@@ -105,10 +105,11 @@ def names(folder: Path) -> dict[int, str]:
   return {LAUNCH: "hipModuleLaunchKernel"} | {n: name for n, (name, _) in _CALLS.items()} | _STILL | _LEFT_OUT
 
 
-def _call(number: int, row: hrr.Record, where: str) -> Call:
-  if row.call == LAUNCH: return Call(number, "hipModuleLaunchKernel", "launch", launch=_launch(row.payload, where))
-  if row.call in _STILL: return Call(number, _STILL[row.call], "still")
-  if row.call not in _CALLS: return Call(number, _LEFT_OUT.get(row.call, f"call {row.call}"), "other")
+def _call(number: int, row: hrr.Record, where: str) -> ArchiveCall:
+  if row.call == LAUNCH:
+    return ArchiveCall(number, "hipModuleLaunchKernel", "launch", launch=_launch(row.payload, where))
+  if row.call in _STILL: return ArchiveCall(number, _STILL[row.call], "still")
+  if row.call not in _CALLS: return ArchiveCall(number, _LEFT_OUT.get(row.call, f"call {row.call}"), "other")
   name, letters = _CALLS[row.call]
   form = "<" + "".join("i" if letter == "i" else "Q" for letter in ("i", *letters))
   more = len(row.payload) - struct.calcsize(form)
@@ -121,11 +122,12 @@ def _call(number: int, row: hrr.Record, where: str) -> Call:
   unit = _FILLS.get(row.call, 1)
   kinds: tuple[tuple[str, Container[int]], ...] = ("malloc", _MALLOCS), ("free", _FREES), ("fill", _FILLS)
   kind = next((kind for kind, numbers in kinds if row.call in numbers), "copy")
-  return Call(number, name, kind, values.get("t", values.get("p", 0)), values.get("f", 0), values.get("s", 0) * unit,
-              values.get("v", values.get("i", 0)) if kind == "fill" else 0, unit, row.call in _HOST, (low, high))
+  filled = values.get("v", values.get("i", 0)) if kind == "fill" else 0
+  return ArchiveCall(number, name, kind, values.get("t", values.get("p", 0)), values.get("f", 0),
+                     values.get("s", 0) * unit, filled, unit, row.call in _HOST, (low, high))
 
 
-class _Reader:
+class _Records:
   """Numbers and bytes, one after the other."""
 
   def __init__(self, data: bytes, where: str) -> None: self._data, self._at, self._where = data, 0, where
@@ -143,8 +145,8 @@ class _Reader:
     return self._data[self._at - size:self._at]
 
 
-def _launch(payload: bytes, where: str) -> Launch:
-  r = _Reader(payload, where)
+def _launch(payload: bytes, where: str) -> ArchivedLaunch:
+  r = _Records(payload, where)
   _, length = r.take("QH")
   name = r.bytes(length).decode("utf-8", "replace")
   low, high, gx, gy, gz, bx, by, bz, shared, count, _ = r.take("QQIIIIIIIHH")
@@ -157,4 +159,4 @@ def _launch(payload: bytes, where: str) -> Launch:
       found.append(Argument(data, r.take(f"{many}H") if many else ()))
     elif kind in (0, 1): found.append(Argument(data, (0,) if kind else ()))
     else: raise DecodeError(f"an argument of kind {kind}: 0, 1 and 3 are known", where=where)
-  return Launch(name, (low, high), (gx, gy, gz), (bx, by, bz), shared, tuple(found))
+  return ArchivedLaunch(name, (low, high), (gx, gy, gz), (bx, by, bz), shared, tuple(found))

@@ -26,7 +26,7 @@ from tinyhw.queues.nv.stream import (
   longest,
   meaning,
 )
-from tinyhw.queues.plans import PLANS, Known, Named, Plan, Plans, holes
+from tinyhw.queues.plans import PLANS, KnownSubmission, Named, Plans, SubmissionPlan, holes
 from tinyhw.queues.world import Item, Read, named
 from tinyhw.wire import gpfifo, methods, qmd
 
@@ -55,7 +55,7 @@ class Pushed:
   launcher: int = 0
   before: list[Effect] = field(default_factory=list)
   behind: list[Effect] = field(default_factory=list)
-  plan: Plan | None = None
+  plan: SubmissionPlan | None = None
 
   def fits(self, state: NvState) -> bool:
     """Whether a channel's subchannels have these classes, and its methods these values."""
@@ -120,9 +120,9 @@ class NvPlans:
   def __init__(self) -> None:
     self._pushed = Plans[Pushed]()
     self._qmds = Plans[Qmd]()
-    self._both: dict[tuple[Pushed, Qmd], Plan] = {}
+    self._both: dict[tuple[Pushed, Qmd], SubmissionPlan] = {}
 
-  def known(self, state: NvState, ring: list[tuple[int, bytes]], read: Read) -> Known | None:
+  def known(self, state: NvState, ring: list[tuple[int, bytes]], read: Read) -> KnownSubmission | None:
     """What entries name; the channel's state goes on. None, and it does not, where no plan is known."""
     pieces = _pieces(ring, read)
     if not pieces: return None
@@ -133,7 +133,7 @@ class NvPlans:
     values = [words[low] | words[high] << 32 if high >= 0 else words[low] for _, low, high in pushed.signals]
     if pushed.plan is not None:
       self._goes_on(state, pushed, words)
-      return Known(pushed.plan, pieces, values, [], [])
+      return KnownSubmission(pushed.plan, pieces, values, [], [])
     address = words[pushed.at] << POINTER_SHIFT
     described_by = read(address, longest(pushed.launcher)) or read(address, 1 << POINTER_SHIFT) or b""
     found = self._qmds.find(described_by, lambda plan: plan.class_id == pushed.launcher)
@@ -141,14 +141,14 @@ class NvPlans:
     self._goes_on(state, pushed, words)
     made = int.from_bytes(described_by, "little")
     for _, bits in found.signals: values.append(_value(made, bits))
-    return Known(self._of(pushed, found), [*pieces, (address, described_by)], values,
+    return KnownSubmission(self._of(pushed, found), [*pieces, (address, described_by)], values,
                  [(_value(made, bits), size) for size, bits in found.buffers], [])
 
   def _goes_on(self, state: NvState, pushed: Pushed, words: memoryview) -> None:
     state.values.update(pushed.values)
     for method, at in pushed.sent.items(): state.values[method] = words[at]
 
-  def _of(self, pushed: Pushed, found: Qmd) -> Plan:
+  def _of(self, pushed: Pushed, found: Qmd) -> SubmissionPlan:
     """The plan of both."""
     plan = self._both.get((pushed, found))
     if plan is None:
@@ -176,15 +176,16 @@ class NvPlans:
     if found is not None: self._qmds.keep(words, found.hidden(), found)
 
 
-def _both(pushed: Pushed, found: Qmd) -> Plan:
+def _both(pushed: Pushed, found: Qmd) -> SubmissionPlan:
   """The plan of a pushbuffer that launches by a QMD."""
   known, first = found.known, len(pushed.before)
   does = [*pushed.before, *known.effects, *pushed.behind]
   valued = [place + (place >= first) * len(known.effects) for place, _, _ in pushed.signals]
   before, behind = (_roots(part) for part in (pushed.before, pushed.behind))
   own = list(known.roots[:len(known.roots) - len(found.buffers)])
-  return Plan(does, [*valued, *(first + place for place, _ in found.signals)], [(known.entry, known.arguments[1])],
-              [*before, *own, *behind], [], len(before) + len(own))
+  places = [*valued, *(first + place for place, _ in found.signals)]
+  return SubmissionPlan(does, places, [(known.entry, known.arguments[1])], [*before, *own, *behind], [],
+                        len(before) + len(own))
 
 
 def _roots(does: Iterable[Effect]) -> list[tuple[int, int]]: return [(e.address, 0) for e in does if e.address]
@@ -220,7 +221,9 @@ def _pushed(follow: NvFollow) -> Pushed | None:
   found.sent = {method: places[method] for method in found.sent}
   found.asked = {method: follow.state.values.get(method, 0) for method in values.asked}
   found.values = {method: value for method, value in values.items() if method not in found.sent}
-  if found.at < 0: found.plan = Plan(found.before, [n for n, _, _ in found.signals], [], _roots(found.before), [], 0)
+  if found.at < 0:
+    signals = [n for n, _, _ in found.signals]
+    found.plan = SubmissionPlan(found.before, signals, [], _roots(found.before), [], 0)
   return found
 
 

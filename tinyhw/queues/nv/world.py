@@ -10,7 +10,7 @@ from tinyhw.autogen.nv_rm_chips import RESOURCES
 from tinyhw.queues.events import Ioctl, Mmap, Munmap
 from tinyhw.queues.nv.plans import NvPlans
 from tinyhw.queues.nv.stream import NvFollow, NvState
-from tinyhw.queues.plans import Known, Named
+from tinyhw.queues.plans import KnownSubmission, Named
 from tinyhw.queues.world import Allocation, Fault, Knows, Queue, Read, World
 from tinyhw.wire import gpfifo, methods, rm
 
@@ -240,7 +240,7 @@ class NvWorld(World):
   def follow(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read, knows: Knows | None = None) -> NvFollow:
     return NvFollow(queue, ring, read)
 
-  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named | Known:
+  def submits(self, queue: Queue, ring: list[tuple[int, bytes]], read: Read) -> Named | KnownSubmission:
     known = self._plans.known(queue.state, ring, read)
     return known or self._plans.learn(queue.state, ring, read, NvFollow(queue, ring, read))
 

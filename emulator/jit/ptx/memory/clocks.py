@@ -32,7 +32,7 @@ _LARGEST: Final = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
-class Memory:
+class CellMemory:
   """Where the cells of a memory are, as text: those of writes, and the planes."""
   writes: str
   planes: str
@@ -144,7 +144,7 @@ def _done(g: Lanes, kind: int, warp: str, clock: str) -> None:
 
 # ---- accesses
 
-class Cells:
+class ClockCells:
   """The cells of one access: `n` at once, beside each other from `at` on, or each at its own (`wide`)."""
 
   def __init__(self, g: Lanes, n: int, mask: str | None, at: Value) -> None:
@@ -224,7 +224,7 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None, stored: Stored
   e.side = True
   grain = w.shared if site.shared else w.far
   count, scale = max(1, site.width // grain), {1: 2, 2: 1, 4: 0}[grain]
-  memory = Memory("%cells", "%planes", "%apart", w.kinds, True) if site.shared else Memory(
+  memory = CellMemory("%cells", "%planes", "%apart", w.kinds, True) if site.shared else CellMemory(
     f"%context.{layout.CELLS_FAR}", "%far.planes", "%far.apart", w.far_kinds, False)
   mask = site.mask if there is None else there
   changes = None if stored is None else [stored.changes[k * site.count // count] for k in range(count)]
@@ -235,21 +235,21 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None, stored: Stored
     if changes is not None:
       flat = "poison"
       for k, c in enumerate(changes): flat = e.op(f"insertelement <{count} x i1> {flat}, i1 {c.text}, i32 {k}")
-    cells = Cells(g, count, None, site.base + min(site.steps or (0,)) << scale)
+    cells = ClockCells(g, count, None, site.base + min(site.steps or (0,)) << scale)
     look.at(cells, cells.splat(lanes), flat, None)
   elif site.block:
     n = g.width * count
     bits = None if mask is None else _repeated(g, mask.in_lanes(), count)
     lanes = "<" + ", ".join(f"i32 {k // count}" for k in range(n)) + ">"
     flat = None if changes is None else interleaved(e, [c.in_lanes() for c in changes], "i1")
-    look.at(Cells(g, n, bits, site.base + min(site.steps or (0,)) << scale), lanes, flat, None)
+    look.at(ClockCells(g, n, bits, site.base + min(site.steps or (0,)) << scale), lanes, flat, None)
   else:
     base = site.base if site.steps is None else g.materialized(site.base, site.steps)
     base = Value(e, base.in_lanes(), U64, True) << scale
     lanes = "<" + ", ".join(f"i32 {k}" for k in range(g.width)) + ">"
     for k in range(count):
       lost = None if stored is None or stored.lost is None else stored.lost[k * site.count // count].in_lanes()
-      look.at(Cells(g, g.width, None if mask is None else mask.in_lanes(), base + 4 * k if k else base), lanes,
+      look.at(ClockCells(g, g.width, None if mask is None else mask.in_lanes(), base + 4 * k if k else base), lanes,
               None if changes is None else changes[k].in_lanes(), lost)
   e.side = before
 
@@ -277,11 +277,11 @@ def _one_of(g: Lanes, kind: str, mask: Value | None) -> str:
 class _Look:
   """What an access does with its cells: `away` is where threads go where it may be a finding."""
 
-  def __init__(self, g: Lanes, memory: Memory, kind: str, away: str) -> None:
+  def __init__(self, g: Lanes, memory: CellMemory, kind: str, away: str) -> None:
     self.g, self.e, self.memory, self.kind, self.away = g, g.e, memory, kind, away
     self.clock = issued(g, order.COPY) if kind == COPY else g.e.op(f"add i32 {g.e.op('load i32, ptr %own')}, 1")
 
-  def at(self, c: Cells, lanes: str, changes: str | None, lost: str | None) -> None:
+  def at(self, c: ClockCells, lanes: str, changes: str | None, lost: str | None) -> None:
     """Look at some cells and note the access there. `changes`: where a store makes other bytes; `lost`: where another
     thread's, of the same instruction, are there now."""
     kind = self.kind
@@ -329,7 +329,7 @@ class _Look:
     new = self._alone(c, new, lost, c.every(MANY))
     if order.OWN not in self.memory.kinds: c.store(self.memory.writes, "i64", new, lost)
 
-  def _alone(self, c: Cells, new: str, where: str, lanes: str) -> str:
+  def _alone(self, c: ClockCells, new: str, where: str, lanes: str) -> str:
     """Nobody else may store the same: as if it were read, or, where no plane says so, by the cells, which it gives."""
     if order.OWN in self.memory.kinds:
       self._read(c, order.OWN, lanes, where)
@@ -338,7 +338,7 @@ class _Look:
     flag = self.e.op(f"select <{c.n} x i1> {where}, {v} splat (i64 {order.GONE << 32}), {v} zeroinitializer")
     return self.e.op(f"or {v} {new}, {flag}")
 
-  def _behind_atomics(self, c: Cells, where: str, lanes: str) -> None:
+  def _behind_atomics(self, c: ClockCells, where: str, lanes: str) -> None:
     """A load does not go on where atomics came before that it does not know of."""
     some, over = self.e.new_label("atomics"), self.e.new_label("loaded")
     self.e.do(f"br i1 {c.some(where)}, label %{some}, label %{over}, !prof !2")
@@ -347,13 +347,13 @@ class _Look:
     self.e.do(f"br label %{over}")
     self.e.start(over)
 
-  def _several(self, c: Cells, where: str, clock: str, who: str) -> str:
+  def _several(self, c: ClockCells, where: str, clock: str, who: str) -> str:
     """The cells, which are of no single warp `where` others have not told of what they did."""
     epoch = self.e.op(f"load i32, ptr {self.g.pointer('%row', 4 * order.BLOCK)}")
     block = c.splat(self.e.op(f"add i32 {epoch}, 1"))
     return c.cell(c.select(where, block, clock), c.select(where, c.every(order.BLOCK << _COLUMN), who))
 
-  def _go(self, c: Cells, bad: str) -> None:
+  def _go(self, c: ClockCells, bad: str) -> None:
     fine = self.e.new_label("fine")
     self.e.do(f"br i1 {c.some(bad)}, label %{self.away}, label %{fine}, !prof !2")
     self.e.start(fine)
@@ -371,13 +371,13 @@ class _Look:
   @property
   def _strands(self) -> int: return -(-self.g.plan.threads // self.g.width)
 
-  def _read(self, c: Cells, kind: int, lanes: str, where: str | None) -> None:
+  def _read(self, c: ClockCells, kind: int, lanes: str, where: str | None) -> None:
     """Note who reads, or does something atomic, where that has a plane."""
     if kind not in self.memory.kinds: return
     clock = self.e.op(f"shl i32 {self.clock}, {LANES}")
     c.store(self._own(kind), "i32", c.op("or", c.splat(clock), lanes), where)
 
-  def _late(self, c: Cells, lanes: str, kinds: set[int]) -> str:
+  def _late(self, c: ClockCells, lanes: str, kinds: set[int]) -> str:
     """Where somebody has read, or done something atomic, whose clock is not known: by planes of these kinds."""
     g, e, strands = self.g, self.e, self._strands
     bad = "zeroinitializer"
@@ -393,7 +393,7 @@ class _Look:
       if own and self.kind != COPY: bad = c.either(bad, self._late_here(c, kind, lanes))
     return bad
 
-  def _late_here(self, c: Cells, kind: int, lanes: str) -> str:
+  def _late_here(self, c: ClockCells, kind: int, lanes: str) -> str:
     """Where another thread of the warp has, since they did something together."""
     own = c.load(self._own(kind), "i32")
     known = c.splat(self.e.op("load i32, ptr %own"))
