@@ -5,24 +5,30 @@ Generated; do not edit. Source:
     classes/dma-copy/clc7b5.h sha256 9e8dbda2d6741abeb2d2c81bb92cb621445aac7facf8c8113f3cb3d12f1c7660
 Generator: tinyhw gen nv_c7b5
 
-Offsets are in bytes. All fields default to 0.
+Offsets are in bytes. All fields default to 0. What an earlier class says letter for letter is imported.
 """
 from __future__ import annotations
 
+from tinyhw.autogen.nv_c6b5 import (
+  DST_ORIGIN_X, DST_ORIGIN_Y, LINE_COUNT, LINE_LENGTH_IN, NOP, OFFSET_IN_LOWER, OFFSET_IN_UPPER,
+  OFFSET_OUT_LOWER, OFFSET_OUT_UPPER, PITCH_IN, PITCH_OUT, PM_TRIGGER, PM_TRIGGER_END, SET_DST_BLOCK_SIZE,
+  SET_DST_BLOCK_SIZE_DEPTH, SET_DST_BLOCK_SIZE_GOB_HEIGHT, SET_DST_BLOCK_SIZE_HEIGHT, SET_DST_BLOCK_SIZE_WIDTH,
+  SET_DST_DEPTH, SET_DST_HEIGHT, SET_DST_LAYER, SET_DST_ORIGIN, SET_DST_PHYS_MODE, SET_DST_PHYS_MODE_TARGET,
+  SET_DST_WIDTH, SET_REMAP_COMPONENTS, SET_REMAP_COMPONENTS_COMPONENT_SIZE, SET_REMAP_COMPONENTS_DST_W,
+  SET_REMAP_COMPONENTS_DST_X, SET_REMAP_COMPONENTS_DST_Y, SET_REMAP_COMPONENTS_DST_Z,
+  SET_REMAP_COMPONENTS_NUM_DST_COMPONENTS, SET_REMAP_COMPONENTS_NUM_SRC_COMPONENTS, SET_REMAP_CONST_A,
+  SET_REMAP_CONST_B, SET_RENDER_ENABLE_A, SET_RENDER_ENABLE_B, SET_RENDER_ENABLE_C, SET_RENDER_ENABLE_C_MODE,
+  SET_SEMAPHORE_A, SET_SEMAPHORE_B, SET_SEMAPHORE_PAYLOAD, SET_SRC_BLOCK_SIZE, SET_SRC_BLOCK_SIZE_DEPTH,
+  SET_SRC_BLOCK_SIZE_GOB_HEIGHT, SET_SRC_BLOCK_SIZE_HEIGHT, SET_SRC_BLOCK_SIZE_WIDTH, SET_SRC_DEPTH,
+  SET_SRC_HEIGHT, SET_SRC_LAYER, SET_SRC_ORIGIN, SET_SRC_PHYS_MODE, SET_SRC_PHYS_MODE_TARGET, SET_SRC_WIDTH,
+  SRC_ORIGIN_X, SRC_ORIGIN_Y,
+)
 from enum import IntEnum
 
 from tinyhw.core.layout import Method, bits
 
 NAME = "AMPERE_DMA_COPY_B"
 CLASS = 0xc7b5
-
-
-class NOP(Method, offset=0x0100):
-  PARAMETER: int = bits(0, 31, 0, default=0)
-
-
-class PM_TRIGGER(Method, offset=0x0140):
-  V: int = bits(0, 31, 0, default=0)
 
 
 class SET_MONITORED_FENCE_TYPE_TYPE(IntEnum):
@@ -42,68 +48,8 @@ class SET_MONITORED_FENCE_SIGNAL_ADDR_BASE_LOWER(Method, offset=0x0224):
   LOWER: int = bits(0, 31, 0, default=0)
 
 
-class SET_SEMAPHORE_A(Method, offset=0x0240):
-  UPPER: int = bits(0, 16, 0, default=0)
-
-
-class SET_SEMAPHORE_B(Method, offset=0x0244):
-  LOWER: int = bits(0, 31, 0, default=0)
-
-
-class SET_SEMAPHORE_PAYLOAD(Method, offset=0x0248):
-  PAYLOAD: int = bits(0, 31, 0, default=0)
-
-
 class SET_SEMAPHORE_PAYLOAD_UPPER(Method, offset=0x024c):
   PAYLOAD: int = bits(0, 31, 0, default=0)
-
-
-class SET_RENDER_ENABLE_A(Method, offset=0x0254):
-  UPPER: int = bits(0, 7, 0, default=0)
-
-
-class SET_RENDER_ENABLE_B(Method, offset=0x0258):
-  LOWER: int = bits(0, 31, 0, default=0)
-
-
-class SET_RENDER_ENABLE_C_MODE(IntEnum):
-  FALSE = 0
-  TRUE = 1
-  CONDITIONAL = 2
-  RENDER_IF_EQUAL = 3
-  RENDER_IF_NOT_EQUAL = 4
-
-
-class SET_RENDER_ENABLE_C(Method, offset=0x025c):
-  MODE: int = bits(0, 2, 0, default=0, enum=SET_RENDER_ENABLE_C_MODE)
-
-
-class SET_SRC_PHYS_MODE_TARGET(IntEnum):
-  LOCAL_FB = 0
-  COHERENT_SYSMEM = 1
-  NONCOHERENT_SYSMEM = 2
-  PEERMEM = 3
-
-
-class SET_SRC_PHYS_MODE(Method, offset=0x0260):
-  TARGET: int = bits(0, 1, 0, default=0, enum=SET_SRC_PHYS_MODE_TARGET)
-  BASIC_KIND: int = bits(0, 5, 2, default=0)
-  PEER_ID: int = bits(0, 8, 6, default=0)
-  FLA: int = bits(0, 9, 9, default=0)
-
-
-class SET_DST_PHYS_MODE_TARGET(IntEnum):
-  LOCAL_FB = 0
-  COHERENT_SYSMEM = 1
-  NONCOHERENT_SYSMEM = 2
-  PEERMEM = 3
-
-
-class SET_DST_PHYS_MODE(Method, offset=0x0264):
-  TARGET: int = bits(0, 1, 0, default=0, enum=SET_DST_PHYS_MODE_TARGET)
-  BASIC_KIND: int = bits(0, 5, 2, default=0)
-  PEER_ID: int = bits(0, 8, 6, default=0)
-  FLA: int = bits(0, 9, 9, default=0)
 
 
 class LAUNCH_DMA_DATA_TRANSFER_TYPE(IntEnum):
@@ -207,245 +153,6 @@ class LAUNCH_DMA(Method, offset=0x0300):
   DISABLE_PLC: int = bits(0, 26, 26, default=0)
   SEMAPHORE_PAYLOAD_SIZE: int = bits(0, 27, 27, default=0, enum=LAUNCH_DMA_SEMAPHORE_PAYLOAD_SIZE)
   RESERVED_ERR_CODE: int = bits(0, 31, 28, default=0)
-
-
-class OFFSET_IN_UPPER(Method, offset=0x0400):
-  UPPER: int = bits(0, 16, 0, default=0)
-
-
-class OFFSET_IN_LOWER(Method, offset=0x0404):
-  VALUE: int = bits(0, 31, 0, default=0)
-
-
-class OFFSET_OUT_UPPER(Method, offset=0x0408):
-  UPPER: int = bits(0, 16, 0, default=0)
-
-
-class OFFSET_OUT_LOWER(Method, offset=0x040c):
-  VALUE: int = bits(0, 31, 0, default=0)
-
-
-class PITCH_IN(Method, offset=0x0410):
-  VALUE: int = bits(0, 31, 0, default=0)
-
-
-class PITCH_OUT(Method, offset=0x0414):
-  VALUE: int = bits(0, 31, 0, default=0)
-
-
-class LINE_LENGTH_IN(Method, offset=0x0418):
-  VALUE: int = bits(0, 31, 0, default=0)
-
-
-class LINE_COUNT(Method, offset=0x041c):
-  VALUE: int = bits(0, 31, 0, default=0)
-
-
-class SET_REMAP_CONST_A(Method, offset=0x0700):
-  V: int = bits(0, 31, 0, default=0)
-
-
-class SET_REMAP_CONST_B(Method, offset=0x0704):
-  V: int = bits(0, 31, 0, default=0)
-
-
-class SET_REMAP_COMPONENTS_DST_X(IntEnum):
-  SRC_X = 0
-  SRC_Y = 1
-  SRC_Z = 2
-  SRC_W = 3
-  CONST_A = 4
-  CONST_B = 5
-  NO_WRITE = 6
-
-
-class SET_REMAP_COMPONENTS_DST_Y(IntEnum):
-  SRC_X = 0
-  SRC_Y = 1
-  SRC_Z = 2
-  SRC_W = 3
-  CONST_A = 4
-  CONST_B = 5
-  NO_WRITE = 6
-
-
-class SET_REMAP_COMPONENTS_DST_Z(IntEnum):
-  SRC_X = 0
-  SRC_Y = 1
-  SRC_Z = 2
-  SRC_W = 3
-  CONST_A = 4
-  CONST_B = 5
-  NO_WRITE = 6
-
-
-class SET_REMAP_COMPONENTS_DST_W(IntEnum):
-  SRC_X = 0
-  SRC_Y = 1
-  SRC_Z = 2
-  SRC_W = 3
-  CONST_A = 4
-  CONST_B = 5
-  NO_WRITE = 6
-
-
-class SET_REMAP_COMPONENTS_COMPONENT_SIZE(IntEnum):
-  ONE = 0
-  TWO = 1
-  THREE = 2
-  FOUR = 3
-
-
-class SET_REMAP_COMPONENTS_NUM_SRC_COMPONENTS(IntEnum):
-  ONE = 0
-  TWO = 1
-  THREE = 2
-  FOUR = 3
-
-
-class SET_REMAP_COMPONENTS_NUM_DST_COMPONENTS(IntEnum):
-  ONE = 0
-  TWO = 1
-  THREE = 2
-  FOUR = 3
-
-
-class SET_REMAP_COMPONENTS(Method, offset=0x0708):
-  DST_X: int = bits(0, 2, 0, default=0, enum=SET_REMAP_COMPONENTS_DST_X)
-  DST_Y: int = bits(0, 6, 4, default=0, enum=SET_REMAP_COMPONENTS_DST_Y)
-  DST_Z: int = bits(0, 10, 8, default=0, enum=SET_REMAP_COMPONENTS_DST_Z)
-  DST_W: int = bits(0, 14, 12, default=0, enum=SET_REMAP_COMPONENTS_DST_W)
-  COMPONENT_SIZE: int = bits(0, 17, 16, default=0, enum=SET_REMAP_COMPONENTS_COMPONENT_SIZE)
-  NUM_SRC_COMPONENTS: int = bits(0, 21, 20, default=0, enum=SET_REMAP_COMPONENTS_NUM_SRC_COMPONENTS)
-  NUM_DST_COMPONENTS: int = bits(0, 25, 24, default=0, enum=SET_REMAP_COMPONENTS_NUM_DST_COMPONENTS)
-
-
-class SET_DST_BLOCK_SIZE_WIDTH(IntEnum):
-  ONE_GOB = 0
-
-
-class SET_DST_BLOCK_SIZE_HEIGHT(IntEnum):
-  ONE_GOB = 0
-  TWO_GOBS = 1
-  FOUR_GOBS = 2
-  EIGHT_GOBS = 3
-  SIXTEEN_GOBS = 4
-  THIRTYTWO_GOBS = 5
-
-
-class SET_DST_BLOCK_SIZE_DEPTH(IntEnum):
-  ONE_GOB = 0
-  TWO_GOBS = 1
-  FOUR_GOBS = 2
-  EIGHT_GOBS = 3
-  SIXTEEN_GOBS = 4
-  THIRTYTWO_GOBS = 5
-
-
-class SET_DST_BLOCK_SIZE_GOB_HEIGHT(IntEnum):
-  GOB_HEIGHT_FERMI_8 = 1
-
-
-class SET_DST_BLOCK_SIZE(Method, offset=0x070c):
-  WIDTH: int = bits(0, 3, 0, default=0, enum=SET_DST_BLOCK_SIZE_WIDTH)
-  HEIGHT: int = bits(0, 7, 4, default=0, enum=SET_DST_BLOCK_SIZE_HEIGHT)
-  DEPTH: int = bits(0, 11, 8, default=0, enum=SET_DST_BLOCK_SIZE_DEPTH)
-  GOB_HEIGHT: int = bits(0, 15, 12, default=0, enum=SET_DST_BLOCK_SIZE_GOB_HEIGHT)
-
-
-class SET_DST_WIDTH(Method, offset=0x0710):
-  V: int = bits(0, 31, 0, default=0)
-
-
-class SET_DST_HEIGHT(Method, offset=0x0714):
-  V: int = bits(0, 31, 0, default=0)
-
-
-class SET_DST_DEPTH(Method, offset=0x0718):
-  V: int = bits(0, 31, 0, default=0)
-
-
-class SET_DST_LAYER(Method, offset=0x071c):
-  V: int = bits(0, 31, 0, default=0)
-
-
-class SET_DST_ORIGIN(Method, offset=0x0720):
-  X: int = bits(0, 15, 0, default=0)
-  Y: int = bits(0, 31, 16, default=0)
-
-
-class SET_SRC_BLOCK_SIZE_WIDTH(IntEnum):
-  ONE_GOB = 0
-
-
-class SET_SRC_BLOCK_SIZE_HEIGHT(IntEnum):
-  ONE_GOB = 0
-  TWO_GOBS = 1
-  FOUR_GOBS = 2
-  EIGHT_GOBS = 3
-  SIXTEEN_GOBS = 4
-  THIRTYTWO_GOBS = 5
-
-
-class SET_SRC_BLOCK_SIZE_DEPTH(IntEnum):
-  ONE_GOB = 0
-  TWO_GOBS = 1
-  FOUR_GOBS = 2
-  EIGHT_GOBS = 3
-  SIXTEEN_GOBS = 4
-  THIRTYTWO_GOBS = 5
-
-
-class SET_SRC_BLOCK_SIZE_GOB_HEIGHT(IntEnum):
-  GOB_HEIGHT_FERMI_8 = 1
-
-
-class SET_SRC_BLOCK_SIZE(Method, offset=0x0728):
-  WIDTH: int = bits(0, 3, 0, default=0, enum=SET_SRC_BLOCK_SIZE_WIDTH)
-  HEIGHT: int = bits(0, 7, 4, default=0, enum=SET_SRC_BLOCK_SIZE_HEIGHT)
-  DEPTH: int = bits(0, 11, 8, default=0, enum=SET_SRC_BLOCK_SIZE_DEPTH)
-  GOB_HEIGHT: int = bits(0, 15, 12, default=0, enum=SET_SRC_BLOCK_SIZE_GOB_HEIGHT)
-
-
-class SET_SRC_WIDTH(Method, offset=0x072c):
-  V: int = bits(0, 31, 0, default=0)
-
-
-class SET_SRC_HEIGHT(Method, offset=0x0730):
-  V: int = bits(0, 31, 0, default=0)
-
-
-class SET_SRC_DEPTH(Method, offset=0x0734):
-  V: int = bits(0, 31, 0, default=0)
-
-
-class SET_SRC_LAYER(Method, offset=0x0738):
-  V: int = bits(0, 31, 0, default=0)
-
-
-class SET_SRC_ORIGIN(Method, offset=0x073c):
-  X: int = bits(0, 15, 0, default=0)
-  Y: int = bits(0, 31, 16, default=0)
-
-
-class SRC_ORIGIN_X(Method, offset=0x0744):
-  VALUE: int = bits(0, 31, 0, default=0)
-
-
-class SRC_ORIGIN_Y(Method, offset=0x0748):
-  VALUE: int = bits(0, 31, 0, default=0)
-
-
-class DST_ORIGIN_X(Method, offset=0x074c):
-  VALUE: int = bits(0, 31, 0, default=0)
-
-
-class DST_ORIGIN_Y(Method, offset=0x0750):
-  VALUE: int = bits(0, 31, 0, default=0)
-
-
-class PM_TRIGGER_END(Method, offset=0x1114):
-  V: int = bits(0, 31, 0, default=0)
 
 
 METHODS: tuple[type[Method], ...] = (

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.strength import examples
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.core.layout import Method, Packet
 from tinyhw.tools.gen import nvclass
+from tinyhw.tools.gen.family import AUTOGEN
 
 HEADER = """
 #define SOME_ENGINE_A    0xAB12
@@ -114,3 +116,25 @@ def test_what_every_driver_knows() -> None:
   assert nv_c56f.DMA_INCR(OPCODE=1, COUNT=2, SUBCHANNEL=1, ADDRESS=0x2B4 >> 2).value() == 0x200220AD
   places = {f.name: f.lo for f in nv_cbc0_qmd.QMDV03_00.FIELDS}
   assert places["CTA_RASTER_WIDTH"] == 384 and places["CONSTANT_BUFFER_ADDR_LOWER_7"] == 1024 + 7 * 64
+
+
+def test_what_an_earlier_class_says_is_imported_from_it() -> None:
+  """No text of a class of NVIDIA's stands twice, and each module still has all of its methods."""
+  found: dict[str, str] = {}
+  for header in nvclass.HEADERS:
+    text = (AUTOGEN / f"{header.module}.py").read_text()
+    if "_qmd" in header.module or header.module == "nv_c56f": continue
+    kind = "copy" if header.module.endswith("b5") else "compute"
+    for part in re.findall(r"^(?:class \w+\(IntEnum\).*?)*class \w+\(Method.*?(?=^\S|\Z)", text, re.M | re.S):
+      assert found.setdefault(kind + part, header.module) == header.module, part
+    module = importlib.import_module(f"tinyhw.autogen.{header.module}")
+    assert all(getattr(module, m.__name__) is m for m in module.METHODS)
+
+
+def test_only_letter_for_letter_is_the_same() -> None:
+  parts = {"A": "class A(Method, offset=0x0100):\n  V: int\n", "B": "class B_V(IntEnum):\n\n\nclass B(Method):\n"}
+  old = ("nv_old", {"A": parts["A"], "B": "class B(Method): other"})
+  lines, own = nvclass.shared(parts, [old, ("nv_later", parts)])
+  assert lines == ["from tinyhw.autogen.nv_old import (", "  A,", ")",
+                   "from tinyhw.autogen.nv_later import (", "  B, B_V,", ")"] and own == []
+  assert nvclass.shared(parts, [("nv_old", {"A": parts["A"] + " "})]) == ([], list(parts.values()))

@@ -7,7 +7,7 @@ it belongs to. What begins with no method is a format of words in memory: entrie
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tinyhw.core.errors import LayoutError
@@ -25,6 +25,8 @@ WORDS = ("DMA_", "GP_ENTRY")  # what tells of words in memory, in a host's heade
 NUMBER = re.compile(r"\(?(0x[0-9a-fA-F]+|\d+)\)?")
 RANGE = re.compile(r"(\d+):(\d+)")
 ARRAY = re.compile(r"\((0x[0-9a-fA-F]+)\+\(\w\)\*(\d+)\)")
+IMPORTED = "What an earlier class says letter for letter is imported."
+CLASS = re.compile(r"^class (\w+)", re.M)
 WIDE = re.compile(r"MW\(\(?(\d+)(?:\+\(\w\)\*(\d+)\))?:\(?(\d+)(?:\+\(\w\)\*\d+\))?\)")
 
 
@@ -151,47 +153,77 @@ def class_of(file: SourceFile, prefix: str) -> tuple[str, int]:
   raise LayoutError(f"no name for class {number:#x}", where=file.name)
 
 
+def shared(parts: Mapping[str, str], before: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[list[str], list[str]]:
+  """(imports of what a module of `before` says letter for letter, from the first that does; the other texts)."""
+  taken: dict[str, list[str]] = {}
+  own = []
+  for name, text in parts.items():
+    owner = next((module for module, earlier in before if earlier.get(name) == text), None)
+    if owner is None: own.append(text)
+    else: taken.setdefault(owner, []).extend(CLASS.findall(text))
+  lines = []
+  for module, names in taken.items():
+    lines += [f"from tinyhw.autogen.{module} import (", *emit.wrapped(sorted(names)), ")"]
+  return lines, own
+
+
+def imports(own: Sequence[str], always: Sequence[str] = ()) -> list[str]:
+  """The lines that a module's own texts need."""
+  used = [n for n in ("Method", "Packet", "Word", "bits") if n in always or any(re.search(rf"\b{n}\b", p) for p in own)]
+  enums = ["from enum import IntEnum", ""] if any("(IntEnum)" in p for p in own) else []
+  return [*enums, *([f"from tinyhw.core.layout import {', '.join(used)}"] if used else [])]
+
+
 @dataclass(frozen=True)
 class Header:
-  """A class header: `path` in the documentation, `prefix` of its macros, `formats` of words that it describes."""
+  """A class header: `path` in the documentation, `prefix` of its macros, `formats` of words that it describes; what
+  `before` says letter for letter is theirs."""
 
   path: str
   prefix: str
   formats: tuple[str, ...] = ()
+  before: tuple[Header, ...] = ()
 
   @property
   def module(self) -> str:
     return f"nv_{self.prefix[2:-1].lower()}"
 
-  def generate(self, sources: Sources) -> str:
-    file = sources.find(self.path)
-    found = bodies(file.text, self.prefix, self.formats)
-    name, number = class_of(file, self.prefix)
+  def bodies(self, sources: Sources) -> list[Body]:
+    return bodies(sources.find(self.path).text, self.prefix, self.formats)
+
+  def parts(self, sources: Sources) -> dict[str, str]:
+    """The text of each method and format, by its name."""
+    found = self.bodies(sources)
     methods = [b for b in found if b.offset is not None]
     names = Names([b.name for b in found])
-    parts = []
+    parts = {}
     for b in found:
       if b.offset is None:
         base = "Word"
       else:
         array = f", apart={b.stride}, copies={count(b, methods)}" if b.stride else ""
         base = f"Method, offset={b.offset:#06x}{array}"
-      parts.append(declared(b, names, base))
-    base_names = ["Method"] + ["Word"] * bool(self.formats) + ["bits"]
+      parts[b.name] = declared(b, names, base)
+    return parts
+
+  def generate(self, sources: Sources) -> str:
+    file = sources.find(self.path)
+    name, number = class_of(file, self.prefix)
+    earlier, own = shared(self.parts(sources), [(h.module, h.parts(sources)) for h in self.before])
     return "\n".join([
       head(f"{name} ({number:#x}): its methods, one class each, fields as the vendor names them.", [(DOC, file)],
-           f"tinyhw gen {self.module}", ["Offsets are in bytes. All fields default to 0."]),
-      "from enum import IntEnum" if any("(IntEnum)" in p for p in parts) else "",
-      "",
-      f"from tinyhw.core.layout import {', '.join(base_names)}",
+           f"tinyhw gen {self.module}", ["Offsets are in bytes. All fields default to 0.",
+                                         *([IMPORTED] if earlier else [])]),
+      *earlier,
+      *imports(own, ["Method"]),
       "",
       f'NAME = "{name}"',
       f"CLASS = {number:#x}",
       "",
-      *("\n" + p for p in parts),
+      *("\n" + p for p in own),
       "",
       "METHODS: tuple[type[Method], ...] = (",
-      *emit.wrapped([b.name for b in methods]),
+      *emit.wrapped([b.name for b in self.bodies(sources) if b.offset is not None]),
       ")",
       "",
     ]).replace("\n\n\n\n", "\n\n\n")
@@ -264,24 +296,28 @@ class MetaData:
   path: str
   prefix: str
   versions: tuple[str, ...]
+  before: tuple[MetaData, ...] = ()
 
   @property
   def module(self) -> str:
     return f"nv_{self.prefix[2:-1].lower()}_qmd"
 
+  def parts(self, sources: Sources) -> dict[str, str]:
+    """The text of each version, by its name."""
+    found, names = queue_meta_data(sources.find(self.path).text, self.prefix), Names(())
+    return {v: meta_data_class(v, found[v], names) for v in self.versions}
+
   def generate(self, sources: Sources) -> str:
     file = sources.find(self.path)
-    found = queue_meta_data(file.text, self.prefix)
-    names = Names(())
-    parts = [meta_data_class(v, found[v], names) for v in self.versions]
+    earlier, own = shared(self.parts(sources), [(h.module, h.parts(sources)) for h in self.before])
     return "\n".join([
       head(f"Queue meta data of compute class {self.prefix[2:-1].lower()}: one class a version.", [(DOC, file)],
-           f"tinyhw gen {self.module}", ["An array's copies are NAME_0, NAME_1 and so on."]),
-      "from enum import IntEnum",
+           f"tinyhw gen {self.module}", ["An array's copies are NAME_0, NAME_1 and so on.",
+                                         *([IMPORTED] if earlier else [])]),
+      *earlier,
+      *imports(own, ["Packet"]),
       "",
-      "from tinyhw.core.layout import Packet, bits",
-      "",
-      *("\n" + p for p in parts),
+      *("\n" + p for p in own),
       "",
       "VERSIONS: tuple[type[Packet], ...] = (" + ", ".join(f"QMD{v}" for v in self.versions) + ",)",
       "",
@@ -290,12 +326,29 @@ class MetaData:
 
 FORMATS = ("GP_ENTRY0", "GP_ENTRY1", "DMA_INCR", "DMA_NONINCR", "DMA_ONEINCR", "DMA_IMMD", "DMA_SET_SUBDEVICE_MASK",
            "DMA_STORE_SUBDEVICE_MASK", "DMA_USE_SUBDEVICE_MASK", "DMA_ENDSEG")
+
+
+def series(folder: str, classes: Sequence[str]) -> tuple[Header, ...]:
+  """One kind of class, the oldest first."""
+  made: tuple[Header, ...] = ()
+  for c in classes: made += (Header(f"classes/{folder}/cl{c}.h", f"NV{c.upper()}_", before=made),)
+  return made
+
+
+def meta_data(versions: Mapping[str, tuple[str, ...]]) -> tuple[MetaData, ...]:
+  """The versions that each compute class takes, the oldest class first."""
+  made: tuple[MetaData, ...] = ()
+  for c, names in versions.items():
+    made += (MetaData(f"classes/compute/cl{c}qmd.h", f"NV{c.upper()}_", names, made),)
+  return made
+
+
 HEADERS: tuple[Header | MetaData, ...] = (
   Header("classes/host/clc56f.h", "NVC56F_", FORMATS),
-  *(Header(f"classes/compute/cl{c}.h", f"NV{c.upper()}_") for c in ("c6c0", "c7c0", "c9c0", "cbc0", "cdc0", "cec0")),
-  *(Header(f"classes/dma-copy/cl{c}.h", f"NV{c.upper()}_") for c in ("c6b5", "c7b5", "c8b5", "c9b5", "cab5")),
-  *(MetaData(f"classes/compute/cl{c}qmd.h", f"NV{c.upper()}_", versions) for c, versions in (
-    ("c6c0", ("V02_03", "V02_04", "V03_00")), ("c7c0", ("V02_03", "V02_04", "V03_00")), ("c9c0", ("V02_04", "V03_00")),
-    ("cbc0", ("V03_00", "V04_00")), ("cdc0", ("V04_01", "V05_00")), ("cec0", ("V04_01", "V05_00")))))
-FAMILIES = {h.module: Family(h.module, h.module, f"methods or queue meta data: {h.path}", (h.path,), h.generate)
-            for h in HEADERS}
+  *series("compute", ("c6c0", "c7c0", "c9c0", "cbc0", "cdc0", "cec0")),
+  *series("dma-copy", ("c6b5", "c7b5", "c8b5", "c9b5", "cab5")),
+  *meta_data({"c6c0": ("V02_03", "V02_04", "V03_00"), "c7c0": ("V02_03", "V02_04", "V03_00"),
+              "c9c0": ("V02_04", "V03_00"), "cbc0": ("V03_00", "V04_00"), "cdc0": ("V04_01", "V05_00"),
+              "cec0": ("V04_01", "V05_00")}))
+FAMILIES = {h.module: Family(h.module, h.module, f"methods or queue meta data: {h.path}",
+                             (h.path, *(b.path for b in h.before)), h.generate) for h in HEADERS}
