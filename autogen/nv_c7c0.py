@@ -9,6 +9,8 @@ Offsets are in bytes. All fields default to 0. What an earlier class says letter
 """
 from __future__ import annotations
 
+from enum import IntEnum
+
 from tinyhw.autogen.nv_c6c0 import (
   ACTIVATE_PERF_SETTINGS_FOR_COMPUTE_CONTEXT, CHECK_COMPUTE_CLASS_VERSION, CHECK_QMD_VERSION,
   DISABLE_SHADER_PERFORMANCE_SNAPSHOT_COUNTER, ENABLE_SHADER_PERFORMANCE_SNAPSHOT_COUNTER,
@@ -58,8 +60,6 @@ from tinyhw.autogen.nv_c6c0 import (
   SET_VALID_SPAN_OVERFLOW_AREA_B, SET_VALID_SPAN_OVERFLOW_AREA_C, START_SHADER_PERFORMANCE_COUNTER,
   STOP_SHADER_PERFORMANCE_COUNTER, WAIT_FOR_IDLE,
 )
-from enum import IntEnum
-
 from tinyhw.core.layout import Method, bits
 
 NAME = "AMPERE_COMPUTE_B"

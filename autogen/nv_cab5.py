@@ -9,6 +9,8 @@ Offsets are in bytes. All fields default to 0. What an earlier class says letter
 """
 from __future__ import annotations
 
+from enum import IntEnum
+
 from tinyhw.autogen.nv_c6b5 import (
   DST_ORIGIN_X, DST_ORIGIN_Y, LINE_COUNT, LINE_LENGTH_IN, NOP, OFFSET_IN_LOWER, OFFSET_OUT_LOWER, PITCH_IN,
   PITCH_OUT, PM_TRIGGER, PM_TRIGGER_END, SET_DST_DEPTH, SET_DST_HEIGHT, SET_DST_LAYER, SET_DST_ORIGIN,
@@ -31,8 +33,6 @@ from tinyhw.autogen.nv_c8b5 import (
   SET_MONITORED_FENCE_SIGNAL_ADDR_BASE_UPPER, SET_RENDER_ENABLE_A, SET_SECURE_COPY_MODE,
   SET_SECURE_COPY_MODE_MODE, SET_SEMAPHORE_A,
 )
-from enum import IntEnum
-
 from tinyhw.core.layout import Method, bits
 
 NAME = "BLACKWELL_DMA_COPY_B"

@@ -12,8 +12,9 @@ Generator: tinyhw gen pm4
 
 110 opcodes and 18 fields are the same in PAL and in nvd.h; the opcodes of AQL_PACKET (0xff and 0x99),
 DRAW_MULTI_PREAMBLE (0xfe and 0x8f) differ, and neither is declared here. A field X stands for the vendor's X_lo and
-X_hi. Addresses are given whole: low bits that are not stored must be zero. Fields under 20 bits default to 0. PAL's
-packets of gfx10 only are left out: DISPATCH_DRAW_ACE, DISPATCH_DRAW_PREAMBLE_ACE, MEM_SEMAPHORE, WAIT_ON_CE_COUNTER.
+X_hi. Addresses are given whole: low bits that are not stored must be zero. Fields under 20 bits default to 0. Left
+out, as they are other generations' or have no opcode: DISPATCH_DRAW_ACE, DISPATCH_DRAW_PREAMBLE_ACE, MEM_SEMAPHORE,
+WAIT_ON_CE_COUNTER.
 """
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from tinyhw.core.layout import Packet, Register, bits, rest, u32, u64
 
 
 class VGT_EVENT_TYPE(IntEnum):
-  """From the kernel's soc21_enum.h."""
+  """From the kernel's enums of the chip (soc*_enum.h)."""
   Reserved_0x00 = 0
   SAMPLE_STREAMOUTSTATS1 = 1
   SAMPLE_STREAMOUTSTATS2 = 2
@@ -92,7 +93,7 @@ class VGT_EVENT_TYPE(IntEnum):
 
 
 class TC_OP(IntEnum):
-  """From the kernel's soc21_enum.h."""
+  """From the kernel's enums of the chip (soc*_enum.h)."""
   TC_OP_READ = 0
   TC_OP_ATOMIC_FCMPSWAP_RTN_32 = 1
   TC_OP_ATOMIC_FMIN_RTN_32 = 2

@@ -10,8 +10,9 @@ from tinyhw.tools.gen import command, nvclass, nvrm, witness
 from tinyhw.tools.gen.sources import Sources
 
 # One test for what comes from the Linux tree, which may have to be unpacked from Debian's archive first.
-GROUPS = {"linux": ("kfd", "kfd_sysfs", "amdgpu_drm", "sdma", "gc"), "hsa": ("hsa",), "llvm": ("amdhsa", "elf"),
-          "pal": ("pm4",), "nvidia": tuple(nvclass.FAMILIES), "rm": tuple(nvrm.FAMILIES)}
+GROUPS = {"linux": ("kfd", "kfd_sysfs", "amdgpu_drm", "sdma", "gc", "gc_12_0_0"), "hsa": ("hsa",),
+          "llvm": ("amdhsa", "elf"),
+          "pal": ("pm4", "pm4_gfx12"), "nvidia": tuple(nvclass.FAMILIES), "rm": tuple(nvrm.FAMILIES)}
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -11,7 +11,7 @@ import pytest
 from tests.strength import examples
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.core.layout import Method, Packet
-from tinyhw.tools.gen import nvclass
+from tinyhw.tools.gen import emit, nvclass
 from tinyhw.tools.gen.family import AUTOGEN
 
 HEADER = """
@@ -134,7 +134,7 @@ def test_what_an_earlier_class_says_is_imported_from_it() -> None:
 def test_only_letter_for_letter_is_the_same() -> None:
   parts = {"A": "class A(Method, offset=0x0100):\n  V: int\n", "B": "class B_V(IntEnum):\n\n\nclass B(Method):\n"}
   old = ("nv_old", {"A": parts["A"], "B": "class B(Method): other"})
-  lines, own = nvclass.shared(parts, [old, ("nv_later", parts)])
+  lines, own = emit.shared(parts, [old, ("nv_later", parts)])
   assert lines == ["from tinyhw.autogen.nv_old import (", "  A,", ")",
                    "from tinyhw.autogen.nv_later import (", "  B, B_V,", ")"] and own == []
-  assert nvclass.shared(parts, [("nv_old", {"A": parts["A"] + " "})]) == ([], list(parts.values()))
+  assert emit.shared(parts, [("nv_old", {"A": parts["A"] + " "})]) == ([], list(parts.values()))

@@ -1,19 +1,23 @@
 """PM4, the command stream of AMD's compute queues: packets with their type-3 headers, to dwords and back.
 
 A type-3 packet is a header dword (type 3 in bits 31:30, count of the body's dwords minus one in 29:16, opcode in 15:8,
-shader type in bit 1, predicate in bit 0) and the body that `tinyhw.autogen.pm4_gfx11` declares. Packets given out by
-`decode` are shared between equal streams: treat them as immutable.
+shader type in bit 1, predicate in bit 0) and the body that `tinyhw.autogen.pm4_gfx11` or `pm4_gfx12` declares. Packets
+given out by `decode` are shared between equal streams: treat them as immutable.
+
+A stream is read as one generation's ("gfx11", "gfx12"). What both declare alike is one class.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen.pm4_gfx11 import Pm4
-from tinyhw.core.errors import DecodeError, EncodeError
+from tinyhw.core.errors import DecodeError, EncodeError, Unsupported
 from tinyhw.core.layout import Packet, Register
 from tinyhw.wire import text as wire_text
 
@@ -43,19 +47,40 @@ class PACKET2(Packet, dwords=0):
   """The type-2 packet: one dword that does nothing."""
 
 
-def _forms() -> dict[int, list[type[Pm4]]]:
-  """Opcode -> the packets that have it, which differ in their number of dwords."""
-  forms: dict[int, list[type[Pm4]]] = {}
-  for cls in pm4.PACKETS:
-    forms.setdefault(cls.OP, []).append(cls)
-  return forms
+@dataclass(frozen=True, eq=False)
+class Table:
+  """A generation's packets: `forms` are those of an opcode, which differ in their number of dwords; `registers` the
+  name of its register declarations, `known` a memo of a pure function: dwords -> packet."""
+  packets: tuple[type[Pm4], ...]
+  opcodes: dict[int, str]
+  registers: str
+  forms: dict[int, list[type[Pm4]]] = field(default_factory=dict)
+  known: dict[tuple[int, ...], tuple[Packet, int]] = field(default_factory=dict)
+
+  def __post_init__(self) -> None:
+    for cls in self.packets: self.forms.setdefault(cls.OP, []).append(cls)
 
 
-_FORMS = _forms()
-_HEADERS: dict[type[Packet], int] = {
-  cls: TYPE_3 | cls.OP << 8 | (COMPUTE if cls.__name__ in USE_SHADER_TYPE else 0) for cls in pm4.PACKETS
-}
-_CACHE: dict[tuple[int, ...], tuple[Packet, int]] = {}  # a memo of a pure function: dwords -> packet
+GFX11: Final = Table(pm4.PACKETS, pm4.OPCODES, "gc_11_0_0")
+_REGISTERS: Final = {"gfx12": "gc_12_0_0"}  # generation -> its register declarations
+_HEADERS: dict[type[Packet], int] = {}
+
+
+def _know(packets: Iterable[type[Pm4]]) -> None:
+  _HEADERS.update((cls, TYPE_3 | cls.OP << 8 | (COMPUTE if cls.__name__ in USE_SHADER_TYPE else 0)) for cls in packets)
+
+
+_know(pm4.PACKETS)
+
+
+@functools.cache
+def table(generation: str) -> Table:
+  """A generation's packets. Its declarations are imported now."""
+  if generation == "gfx11": return GFX11
+  if generation not in _REGISTERS: raise Unsupported("PM4 packets", f"of {generation}")
+  module = importlib.import_module(f"tinyhw.autogen.pm4_{generation}")
+  _know(module.PACKETS)
+  return Table(module.PACKETS, module.OPCODES, _REGISTERS[generation])
 
 
 def encode(packet: Packet) -> list[int]:
@@ -93,7 +118,7 @@ def size_of(header: int) -> int:
   return 1 if count == NOP_HEADER_ONLY and header & 0xFF00 == pm4.NOP.OP << 8 else count + 2
 
 
-def decode(words: Sequence[int], at: int = 0) -> tuple[Packet, int]:
+def decode(words: Sequence[int], at: int = 0, of: Table = GFX11) -> tuple[Packet, int]:
   """The packet at index `at`, and how many dwords it takes. Raises DecodeError."""
   if not 0 <= at < len(words):
     raise DecodeError(f"no dword at {at} of {len(words)}", where="PM4")
@@ -103,7 +128,8 @@ def decode(words: Sequence[int], at: int = 0) -> tuple[Packet, int]:
     size = size_of(header)
     if at + size > len(words):
       raise DecodeError(
-        f"{name(header)} at dword {at} needs {size} dwords, {len(words) - at} are left", where="PM4", words=(header,)
+        f"{name(header, of)} at dword {at} needs {size} dwords, {len(words) - at} are left", where="PM4",
+        words=(header,)
       )
   elif header == PACKET_2:
     return PACKET2(), 1
@@ -115,27 +141,27 @@ def decode(words: Sequence[int], at: int = 0) -> tuple[Packet, int]:
     )
   body: Any = words[at : at + size]
   key = tuple(body.tolist() if hasattr(body, "tolist") else body)
-  found = _CACHE.get(key)
+  found = of.known.get(key)
   if found is None:
-    found = _decode(key, at), size
+    found = _decode(key, at, of), size
     if size <= CACHED_BODY:
-      if len(_CACHE) >= CACHE_LIMIT:
-        _CACHE.clear()
-      _CACHE[key] = found
+      if len(of.known) >= CACHE_LIMIT:
+        of.known.clear()
+      of.known[key] = found
   return found
 
 
-def _decode(words: tuple[int, ...], at: int) -> Packet:
+def _decode(words: tuple[int, ...], at: int, of: Table) -> Packet:
   """A whole type-3 packet from its dwords."""
   header, body = words[0], words[1:]
   where = f"PM4 dword {at}"
   if header & 1:
-    raise DecodeError(f"{name(header)} is predicated: compute queues have no predication", where=where, words=words)
+    raise DecodeError(f"{name(header, of)} is predicated: compute queues have no predication", where=where, words=words)
   if header & 0xFC:
     raise DecodeError(f"reserved header bits {header & 0xFC:#x} are set", where=where, words=words)
-  forms = _FORMS.get(header >> 8 & 0xFF)
+  forms = of.forms.get(header >> 8 & 0xFF)
   if not forms:
-    raise DecodeError(f"{name(header)} is no packet of a compute queue", where=where, words=words)
+    raise DecodeError(f"{name(header, of)} is no packet of a compute queue", where=where, words=words)
   for cls in forms:
     if len(body) == cls.DWORDS or len(body) > cls.DWORDS and cls.REST:
       return cls._decode(body)
@@ -145,17 +171,17 @@ def _decode(words: tuple[int, ...], at: int) -> Packet:
   )
 
 
-def name(header: int) -> str:
+def name(header: int, of: Table = GFX11) -> str:
   """The vendor's name of a header's opcode."""
   opcode = header >> 8 & 0xFF
-  return pm4.OPCODES.get(opcode, f"opcode {opcode:#04x}")
+  return of.opcodes.get(opcode, f"opcode {opcode:#04x}")
 
 
-def walk(words: Sequence[int]) -> Iterator[tuple[int, Packet]]:
+def walk(words: Sequence[int], of: Table = GFX11) -> Iterator[tuple[int, Packet]]:
   """(index, packet) of each packet in a stream. Raises DecodeError at the first that is none."""
   at = 0
   while at < len(words):
-    packet, size = decode(words, at)
+    packet, size = decode(words, at, of)
     yield at, packet
     at += size
 
@@ -188,17 +214,16 @@ def registers(packet: Packet) -> list[tuple[int, int]]:
 
 
 @functools.cache
-def _register_classes() -> dict[int, type[Register]]:
-  """Registers by their dword offset; of several at one place the first."""
-  from tinyhw.autogen import gc_11_0_0 as gc  # 200 classes that only text needs
-
-  return {cls.OFFSET: cls for cls in reversed(gc.REGISTERS)}
+def _register_classes(of: Table) -> dict[int, type[Register]]:
+  """Registers by their dword offset; of several at one place the first. 200 classes that only text needs."""
+  module = importlib.import_module(f"tinyhw.autogen.{of.registers}")
+  return {cls.OFFSET: cls for cls in reversed(module.REGISTERS)}
 
 
 @functools.lru_cache(CACHE_LIMIT)
-def register_text(offset: int, value: int) -> str:
+def register_text(offset: int, value: int, of: Table = GFX11) -> str:
   """`COMPUTE_PGM_LO = 0x00001000 (DATA=0x1000)`: a register by its dword offset."""
-  cls = _register_classes().get(offset)
+  cls = _register_classes(of).get(offset)
   if cls is None:
     return f"register {offset:#x} = {value:#010x}"
   try:
@@ -208,19 +233,19 @@ def register_text(offset: int, value: int) -> str:
   return f"{cls.__name__} = {value:#010x}" + (f" ({shown})" if shown else "")
 
 
-def text(words: Sequence[int], *, where: int = 0) -> str:
+def text(words: Sequence[int], *, where: int = 0, of: Table = GFX11) -> str:
   """One line a packet, one below it for each register that it sets. `where`: address of the first dword. Never raises:
   what does not decode is shown as such, and ends the text."""
   lines = []
   try:
-    for at, packet in walk(words):
+    for at, packet in walk(words, of):
       lines.append(f"{where + 4 * at:#06x}  {packet!r}")
-      lines += [f"          {register_text(offset, value)}" for offset, value in registers(packet)]
+      lines += [f"          {register_text(offset, value, of)}" for offset, value in registers(packet)]
   except DecodeError as error:
     lines.append(f"        {error}")
   return "\n".join(lines)
 
 
-def parse(line: str) -> Packet:
+def parse(line: str, of: Table = GFX11) -> Packet:
   """The packet that a `repr` shows: `RELEASE_MEM(event_type=CS_DONE, ...)`. Raises DecodeError."""
-  return wire_text.parse(line, (*pm4.PACKETS, PACKET2))
+  return wire_text.parse(line, (*of.packets, PACKET2))

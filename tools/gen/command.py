@@ -18,8 +18,8 @@ from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
 NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "opencl", "cuda", "cudart", "cuda_calls", "amdhsa", "elf", "pm4",
-         "sdma", "gc", "mqd", "sq", "buffer_formats", "images", "isa_manuals", "ignored", "silicon", "amdgcn",
-         "amdgcn_gfx12", "amdgcn_gfx9", "aliases", "aco", "linux_trace",
+         "pm4_gfx12", "sdma", "gc", "gc_12_0_0", "mqd", "sq", "buffer_formats", "images", "isa_manuals", "ignored",
+         "silicon", "amdgcn", "amdgcn_gfx12", "amdgcn_gfx9", "aliases", "aco", "linux_trace",
          *nvcompilers.FAMILIES, *nvclass.FAMILIES, *nvrm.FAMILIES)
 ABOUT = """Write the modules of autogen/ from the vendors' own headers, or check the committed ones.
 
@@ -36,6 +36,7 @@ lists its sources and their hashes."""
 INSTRUCTIONS = "amdgpu19_compact.json.xz"
 
 
+LATER = {"pm4_gfx12": "pm4", "gc_12_0_0": "gc"}  # family of a later generation -> the generator that makes it too
 # family -> generation, and the module's name without its folder
 TABLES = {"amdgcn": "gfx11", "amdgcn_gfx12": "gfx12", "amdgcn_gfx9": "gfx9"}
 
@@ -64,7 +65,8 @@ def family(name: str) -> Family:
     return nvrm.FAMILIES[name]
   if name in nvcompilers.FAMILIES:
     return nvcompilers.FAMILIES[name]
-  found: Family = importlib.import_module(f"tinyhw.tools.gen.{name}").FAMILY
+  module = importlib.import_module(f"tinyhw.tools.gen.{LATER.get(name, name)}")
+  found: Family = module.FAMILIES[name] if hasattr(module, "FAMILIES") else module.FAMILY
   return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -121,3 +122,39 @@ def wrapped(names: list[str]) -> list[str]:
       line = " "
     line += f" {name},"
   return [*lines, line]
+
+
+IMPORTED = "What an earlier class says letter for letter is imported."
+_CLASS = re.compile(r"^class (\w+)", re.M)
+_WORD = re.compile(r"\w+")
+_DECLARES = ("Method", "Packet", "Register", "Word", "bits", "rest", "u32", "u64")  # of core.layout
+
+
+def shared(parts: Mapping[str, str], before: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[list[str], list[str]]:
+  """(imports of what a module of `before` says letter for letter, from the first that does; the other texts).
+
+  What names something that is said anew is said anew too.
+  """
+  owners = {name: next((m for m, earlier in before if earlier.get(name) == text), None) for name, text in parts.items()}
+  words = {name: set(_WORD.findall(text)) for name, text in parts.items()}
+  while True:
+    anew = {c for name, owner in owners.items() if owner is None for c in _CLASS.findall(parts[name])}
+    late = [name for name, owner in owners.items() if owner is not None and words[name] & anew]
+    if not late: break
+    owners |= dict.fromkeys(late)
+  taken: dict[str, list[str]] = {}
+  for name, owner in owners.items():
+    if owner is not None: taken.setdefault(owner, []).extend(_CLASS.findall(parts[name]))
+  lines = []
+  for module, names in taken.items():
+    lines += [f"from tinyhw.autogen.{module} import (", *wrapped(sorted(names)), ")"]
+  return lines, [parts[name] for name, owner in owners.items() if owner is None]
+
+
+def imports(own: Sequence[str], earlier: Sequence[str] = (), always: Sequence[str] = ()) -> list[str]:
+  """The lines that a module's own texts need, around those of `shared`."""
+  words = {*always, *(w for p in own for w in _WORD.findall(p))}
+  used = [n for n in _DECLARES if n in words]
+  library = [f"from {m} import {n}" for m, n in (("enum", "IntEnum"), ("typing", "ClassVar")) if n in words]
+  layout = [f"from tinyhw.core.layout import {', '.join(used)}"] if used else []
+  return [*library, *([""] if library else []), *earlier, *layout]

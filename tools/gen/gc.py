@@ -8,6 +8,7 @@ against PAL's absolute register numbers.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from tinyhw.core.errors import LayoutError
 from tinyhw.tools.gen import emit
@@ -16,10 +17,7 @@ from tinyhw.tools.gen.family import Family, corrected
 from tinyhw.tools.gen.linux import AMD, LINUX, PAL
 from tinyhw.tools.gen.sources import Sources, head
 
-OFFSETS = f"{AMD}/include/asic_reg/gc/gc_11_0_0_offset.h"
-MASKS = f"{AMD}/include/asic_reg/gc/gc_11_0_0_sh_mask.h"
 BASES = f"{AMD}/include/sienna_cichlid_ip_offset.h"
-WITNESS = "src/core/hw/gfxip/gfx9/chip/gfx9_plus_merged_offset.h"
 
 USED = re.compile(
   r"COMPUTE_\w+|SH_MEM_(BASES|CONFIG)|GRBM_GFX_INDEX|GRBM_STATUS\w*|CP_HQD_\w+|CP_MQD_\w+|CP_COHER_\w+|CP_MEC_CNTL"
@@ -69,31 +67,59 @@ def witness(ours: dict[str, int], text: str) -> int:
   return len(common)
 
 
-def generate(sources: Sources) -> str:
-  places, masks, bases, pal = (sources.find(n, wanted=FAMILY.needs) for n in FAMILY.needs)
-  segment = segments(bases.text)
-  where = offsets(corrected(places.text, "gc_11_0_0", "gc_11_0_0_offset.h"), segment)
-  rows = fields(corrected(masks.text, "gc_11_0_0", "gc_11_0_0_sh_mask.h"))
-  agreed = witness(where, pal.text)
-  out = [
-    head(
-      "Registers of the gfx11 graphics core (GC 11.0.0): one class a register, fields as the vendor names them.",
-      [(LINUX, places), (LINUX, masks), (LINUX, bases), (PAL, pal)],
-      "tinyhw gen gc",
-      [
-        f"Offsets are in dwords, with the segment's base. {agreed} of {len(where)} stand at the same place in PAL;",
-        "the others are in the kernel's headers only. All fields default to 0.",
-      ],
-    ),
-    "from tinyhw.core.layout import Register, bits",
-    "",
-    f"GC_BASE = ({', '.join(map(hex, segment))})  # bases of the block's segments, in dwords",
-    "",
-  ]
-  for name, offset in where.items():
-    out.append("\n" + emit.register(name, offset, rows.get(name) or [FieldRow("DATA", 0, 31, 0)]))
-  out += ["", "REGISTERS: tuple[type[Register], ...] = (", *emit.wrapped(list(where)), ")"]
-  return "\n".join(out) + "\n"
+@dataclass(frozen=True)
+class Generation:
+  """A generation's registers: the version of its graphics core, PAL's witness, and the generation before it, whose
+  declarations it takes where they are the same letter for letter."""
+
+  name: str
+  version: str
+  pal: str
+  before: Generation | None = None
+
+  @property
+  def module(self) -> str: return f"gc_{self.version}"
+
+  @property
+  def needs(self) -> tuple[str, ...]:
+    at = f"{AMD}/include/asic_reg/gc/gc_{self.version}"
+    return (f"{at}_offset.h", f"{at}_sh_mask.h", BASES, self.pal)
+
+  def offsets(self, sources: Sources) -> dict[str, int]:
+    places, _, bases, _ = self.needs
+    text = corrected(sources.find(places, wanted=self.needs).text, self.module, places.rpartition("/")[2])
+    return offsets(text, segments(sources.find(bases).text))
+
+  def parts(self, sources: Sources) -> dict[str, str]:
+    """The text of each register, by its name."""
+    masks = self.needs[1]
+    rows = fields(corrected(sources.find(masks, wanted=self.needs).text, self.module, masks.rpartition("/")[2]))
+    return {name: emit.register(name, offset, rows.get(name) or [FieldRow("DATA", 0, 31, 0)])
+            for name, offset in self.offsets(sources).items()}
+
+  def generate(self, sources: Sources) -> str:
+    places, masks, bases, pal = (sources.find(n, wanted=self.needs) for n in self.needs)
+    where = self.offsets(sources)
+    agreed = witness(where, pal.text)
+    before = [] if self.before is None else [(self.before.module, self.before.parts(sources))]
+    earlier, own = emit.shared(self.parts(sources), before)
+    out = [
+      head(f"Registers of the {self.name} graphics core (GC {self.version.replace('_', '.')}): one class a register, "
+           "fields as the vendor names them.", [(LINUX, places), (LINUX, masks), (LINUX, bases), (PAL, pal)],
+           f"tinyhw gen {self.module if self.before else 'gc'}",
+           [f"Offsets are in dwords, with the segment's base. {agreed} of {len(where)} stand at the same place in PAL;",
+            "the others are in the kernel's headers only. All fields default to 0.",
+            *([emit.IMPORTED] if earlier else [])]),
+      *emit.imports(own, earlier), "",
+      f"GC_BASE = ({', '.join(map(hex, segments(bases.text)))})  # bases of the block's segments, in dwords", "",
+      *("\n" + p for p in own),
+      "", "REGISTERS: tuple[type[Register], ...] = (", *emit.wrapped(list(where)), ")"]
+    return "\n".join(out) + "\n"
 
 
-FAMILY = Family("gc", "gc_11_0_0", "registers of the gfx11 graphics core", (OFFSETS, MASKS, BASES, WITNESS), generate)
+CHIP = "src/core/hw/gfxip"
+GFX11 = Generation("gfx11", "11_0_0", f"{CHIP}/gfx9/chip/gfx9_plus_merged_offset.h")
+GFX12 = Generation("gfx12", "12_0_0", f"{CHIP}/gfx12/chip/gfx12_merged_offset.h", GFX11)
+FAMILIES = {
+  "gc": Family("gc", GFX11.module, "registers of the gfx11 graphics core", GFX11.needs, GFX11.generate),
+  GFX12.module: Family(GFX12.module, GFX12.module, "registers of the gfx12 graphics core", GFX12.needs, GFX12.generate)}

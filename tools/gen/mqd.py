@@ -13,12 +13,15 @@ from tinyhw.tools.gen.family import Family
 from tinyhw.tools.gen.linux import AMD, LINUX
 from tinyhw.tools.gen.sources import Sources, head
 
-STRUCTS, MANAGER = f"{AMD}/include/v11_structs.h", f"{AMD}/amdkfd/kfd_mqd_manager_v11.c"
+GENERATIONS = {"GFX11": "v11", "GFX12": "v12"}  # and how the kernel's files are called
+NEEDS = tuple(path for v in GENERATIONS.values() for path in (
+  f"{AMD}/include/{v}_structs.h", f"{AMD}/amdkfd/kfd_mqd_manager_{v}.c"))
 FIELD = re.compile(r"uint32_t (\w+); // offset: (\d+)\s")
 PRELOAD = re.compile(r"(0x[0-9a-fA-F]+) << CP_HQD_PERSISTENT_STATE__PRELOAD_SIZE__SHIFT")
 RESERVED = re.compile(r"reserved_\d+")
-NOTES = ["PRELOAD_GFX11: the registers that the command processor loads when it maps a queue, and their dwords of the",
-         "descriptor; they are the queue's own, whatever ran in between. PRELOAD_SIZE_GFX11: how many dwords it loads."]
+NOTES = ["PRELOAD_*: the registers that the command processor of a generation loads when it maps a queue, and their",
+         "dwords of the descriptor; they are the queue's own, whatever ran in between. PRELOAD_SIZE_*: how many dwords it",
+         "loads."]
 
 
 def fields(text: str, struct: str) -> dict[str, int]:
@@ -30,16 +33,26 @@ def fields(text: str, struct: str) -> dict[str, int]:
   return {name: at for name, at in found if not RESERVED.fullmatch(name)}
 
 
+def preload(sources: Sources, version: str) -> tuple[int, dict[str, int]]:
+  """How many dwords a generation loads, and the registers among them."""
+  structs, manager = (sources.find(n) for n in NEEDS if re.search(rf"(?:^|[/_]){version}[_.]", n))
+  sizes = PRELOAD.findall(manager.text)
+  if len(sizes) != 1: raise LayoutError(f"PRELOAD_SIZE is set {len(sizes)} times", where=manager.name)
+  size = int(sizes[0], 0)
+  return size, {n.upper(): at for n, at in fields(structs.text, f"{version}_compute_mqd").items() if 0 < at < size}
+
+
 def generate(sources: Sources) -> str:
-  structs, manager = sources.find(STRUCTS), sources.find(MANAGER)
-  preload = PRELOAD.findall(manager.text)
-  if len(preload) != 1: raise LayoutError(f"PRELOAD_SIZE is set {len(preload)} times", where=MANAGER)
-  size = int(preload[0], 0)
   out = [head("What a compute queue keeps when it is taken off the chip: its memory queue descriptor.",
-              [(LINUX, structs), (LINUX, manager)], "tinyhw gen mqd", NOTES),
-         f"PRELOAD_SIZE_GFX11 = {size}", "PRELOAD_GFX11 = {"]
-  out += [f'  "{name.upper()}": {at},' for name, at in fields(structs.text, "v11_compute_mqd").items() if 0 < at < size]
-  return "\n".join([*out, "}"]) + "\n"
+              [(LINUX, sources.find(n)) for n in NEEDS], "tinyhw gen mqd", NOTES)]
+  known: dict[str, tuple[int, dict[str, int]]] = {}
+  for name, version in GENERATIONS.items():
+    size, registers = found = preload(sources, version)
+    same = next((other for other, theirs in known.items() if theirs == found), None)
+    known[name] = found
+    if same: out.append(f"PRELOAD_SIZE_{name}, PRELOAD_{name} = PRELOAD_SIZE_{same}, PRELOAD_{same}")
+    else: out += [f"PRELOAD_SIZE_{name} = {size}", f"PRELOAD_{name} = {{", *(f'  "{n}": {at},' for n, at in registers.items()), "}"]
+  return "\n".join(out) + "\n"
 
 
-FAMILY = Family("mqd", "mqd", "the registers that a compute queue keeps", (STRUCTS, MANAGER), generate)
+FAMILY = Family("mqd", "mqd", "the registers that a compute queue keeps", NEEDS, generate)

@@ -25,8 +25,6 @@ WORDS = ("DMA_", "GP_ENTRY")  # what tells of words in memory, in a host's heade
 NUMBER = re.compile(r"\(?(0x[0-9a-fA-F]+|\d+)\)?")
 RANGE = re.compile(r"(\d+):(\d+)")
 ARRAY = re.compile(r"\((0x[0-9a-fA-F]+)\+\(\w\)\*(\d+)\)")
-IMPORTED = "What an earlier class says letter for letter is imported."
-CLASS = re.compile(r"^class (\w+)", re.M)
 WIDE = re.compile(r"MW\(\(?(\d+)(?:\+\(\w\)\*(\d+)\))?:\(?(\d+)(?:\+\(\w\)\*\d+\))?\)")
 
 
@@ -153,27 +151,6 @@ def class_of(file: SourceFile, prefix: str) -> tuple[str, int]:
   raise LayoutError(f"no name for class {number:#x}", where=file.name)
 
 
-def shared(parts: Mapping[str, str], before: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[list[str], list[str]]:
-  """(imports of what a module of `before` says letter for letter, from the first that does; the other texts)."""
-  taken: dict[str, list[str]] = {}
-  own = []
-  for name, text in parts.items():
-    owner = next((module for module, earlier in before if earlier.get(name) == text), None)
-    if owner is None: own.append(text)
-    else: taken.setdefault(owner, []).extend(CLASS.findall(text))
-  lines = []
-  for module, names in taken.items():
-    lines += [f"from tinyhw.autogen.{module} import (", *emit.wrapped(sorted(names)), ")"]
-  return lines, own
-
-
-def imports(own: Sequence[str], always: Sequence[str] = ()) -> list[str]:
-  """The lines that a module's own texts need."""
-  used = [n for n in ("Method", "Packet", "Word", "bits") if n in always or any(re.search(rf"\b{n}\b", p) for p in own)]
-  enums = ["from enum import IntEnum", ""] if any("(IntEnum)" in p for p in own) else []
-  return [*enums, *([f"from tinyhw.core.layout import {', '.join(used)}"] if used else [])]
-
-
 @dataclass(frozen=True)
 class Header:
   """A class header: `path` in the documentation, `prefix` of its macros, `formats` of words that it describes; what
@@ -209,13 +186,12 @@ class Header:
   def generate(self, sources: Sources) -> str:
     file = sources.find(self.path)
     name, number = class_of(file, self.prefix)
-    earlier, own = shared(self.parts(sources), [(h.module, h.parts(sources)) for h in self.before])
+    earlier, own = emit.shared(self.parts(sources), [(h.module, h.parts(sources)) for h in self.before])
     return "\n".join([
       head(f"{name} ({number:#x}): its methods, one class each, fields as the vendor names them.", [(DOC, file)],
            f"tinyhw gen {self.module}", ["Offsets are in bytes. All fields default to 0.",
-                                         *([IMPORTED] if earlier else [])]),
-      *earlier,
-      *imports(own, ["Method"]),
+                                         *([emit.IMPORTED] if earlier else [])]),
+      *emit.imports(own, earlier, ["Method"]),
       "",
       f'NAME = "{name}"',
       f"CLASS = {number:#x}",
@@ -309,13 +285,12 @@ class MetaData:
 
   def generate(self, sources: Sources) -> str:
     file = sources.find(self.path)
-    earlier, own = shared(self.parts(sources), [(h.module, h.parts(sources)) for h in self.before])
+    earlier, own = emit.shared(self.parts(sources), [(h.module, h.parts(sources)) for h in self.before])
     return "\n".join([
       head(f"Queue meta data of compute class {self.prefix[2:-1].lower()}: one class a version.", [(DOC, file)],
            f"tinyhw gen {self.module}", ["An array's copies are NAME_0, NAME_1 and so on.",
-                                         *([IMPORTED] if earlier else [])]),
-      *earlier,
-      *imports(own, ["Packet"]),
+                                         *([emit.IMPORTED] if earlier else [])]),
+      *emit.imports(own, earlier, ["Packet"]),
       "",
       *("\n" + p for p in own),
       "",
@@ -351,4 +326,4 @@ HEADERS: tuple[Header | MetaData, ...] = (
               "c9c0": ("V02_04", "V03_00"), "cbc0": ("V03_00", "V04_00"), "cdc0": ("V04_01", "V05_00"),
               "cec0": ("V04_01", "V05_00")}))
 FAMILIES = {h.module: Family(h.module, h.module, f"methods or queue meta data: {h.path}",
-                             (h.path, *(b.path for b in h.before)), h.generate) for h in HEADERS}
+                             (h.path,), h.generate) for h in HEADERS}

@@ -1,4 +1,5 @@
-"""PM4 packets of gfx11's compute micro engine (MEC), from AMD's PAL headers, held against the kernel's nvd.h.
+"""PM4 packets of the compute micro engine (MEC) of gfx11 and gfx12, from AMD's PAL headers, held against the kernel's
+nvd.h.
 
 PAL declares a packet as one union a dword ("ordinal"), whose members are the readings of that dword. A dword with one
 reading gives its bit fields. Where several readings share a dword (a register number or an address, say) the
@@ -18,12 +19,8 @@ from tinyhw.tools.gen.family import Family, corrected
 from tinyhw.tools.gen.linux import AMD, LINUX, PAL
 from tinyhw.tools.gen.sources import Sources, head
 
-CHIP = "src/core/hw/gfxip/gfx9/chip"
-PACKETS = f"{CHIP}/gfx9_plus_merged_f32_mec_pm4_packets.h"
-OPCODES = f"{CHIP}/gfx9_plus_merged_pm4_it_opcodes.h"
-GCR = "src/core/hw/gfxip/gfx9/gfx9CmdUtil.cpp"
+PACKETS = "src/core/hw/gfxip/gfx9/chip/gfx9_plus_merged_f32_mec_pm4_packets.h"  # named where a declaration is wrong
 NVD = f"{AMD}/amdgpu/nvd.h"
-ENUMS = f"{AMD}/include/soc21_enum.h"
 
 GENERATIONS = {"gfx11", "gfx103Plus"}  # PAL's names of the layouts that gfx11 has beside the common ones
 SUFFIX = re.compile(r"__((?:GFX|NV)\w+)$")
@@ -31,11 +28,11 @@ OURS = {"GFX11", "GFX103PLUS"}  # PAL's suffixes of names that gfx11 has
 
 # Dwords (the vendor's ordinals, header = 1) that have several readings: the name of the field that covers them.
 UNIONS = {
-  "COPY_DATA": {3: "src_addr_lo", 4: "src_addr_hi", 5: "dst_addr_lo"},
+  "COPY_DATA": {3: "src_addr_lo", 4: "src_addr_hi", 5: "dst_addr_lo", 6: "dst_addr_hi"},
   "RELEASE_MEM": {4: "address_lo", 6: "data_lo", 7: "data_hi"},
   "WAIT_REG_MEM": {3: "mem_poll_addr_lo", 4: "mem_poll_addr_hi"},
   "WAIT_REG_MEM64": {3: "mem_poll_addr_lo", 4: "mem_poll_addr_hi"},
-  "WRITE_DATA": {3: "dst_mem_addr_lo"},
+  "WRITE_DATA": {3: "dst_mem_addr_lo", 4: "dst_mem_addr_hi"},
 }
 # Packets whose header count covers dwords beyond the declared ones: register values, data, padding.
 PAYLOADS = {
@@ -278,10 +275,10 @@ def gcr_fields(text: str, union: str) -> list[tuple[str, int, int]]:
   """Fields (name, hi, lo) of one of PAL's GCR_CNTL unions, in the kernel's spelling (gl2Inv -> GL2_INV)."""
   body = re.search(rf"union {union}\s*{{\s*struct\s*{{(.*?)}}", text, re.S)
   if body is None:
-    raise LayoutError(f"no {union}", where=GCR)
+    raise LayoutError(f"no {union}", where="PAL's CmdUtil")
   fields, lo = [], 0
   for name, width in re.findall(r"uint32\s+(\w+)\s*:\s*(\d+);", body[1]):
-    if name != "reserved":
+    if not name.startswith("reserved"):
       spelling = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name.removeprefix("gfx11").removeprefix("Gfx11")).upper()
       fields.append((spelling, lo + int(width) - 1, lo))
     lo += int(width)
@@ -293,11 +290,12 @@ def kernel_gcr(nvd: str, prefix: str) -> dict[str, int]:
   return {n: int(shift) for n, shift in re.findall(rf"{prefix}(\w+?)(?:\(x\))?\s+\(\(?[x1]\)? << (\d+)\)", nvd)}
 
 
-def gcr_registers(pal: str, nvd: str) -> list[str]:
-  out = []
+def gcr_registers(g: Generation, pal: str, nvd: str) -> dict[str, str]:
+  """The bits of ACQUIRE_MEM's and RELEASE_MEM's GCR_CNTL."""
+  out = {}
   for packet, union, prefix, start, width in (
-    ("ACQUIRE_MEM", "Gfx10AcquireMemGcrCntl", "PACKET3_ACQUIRE_MEM_GCR_(?:CNTL_)?", 0, 19),
-    ("RELEASE_MEM", "Gfx10ReleaseMemGcrCntl", "PACKET3_RELEASE_MEM_GCR_", 12, 13),
+    ("ACQUIRE_MEM", g.gcr_unions[0], "PACKET3_ACQUIRE_MEM_GCR_(?:CNTL_)?", 0, 19),
+    ("RELEASE_MEM", g.gcr_unions[1], "PACKET3_RELEASE_MEM_GCR_", 12, 13),
   ):
     fields, kernel = gcr_fields(pal, union), kernel_gcr(nvd, prefix)
     for name, _, lo in fields:
@@ -309,18 +307,15 @@ def gcr_registers(pal: str, nvd: str) -> list[str]:
       raise LayoutError("GCR_CNTL is wider than its field", where=packet)
     rows = [FieldRow(name, 0, hi, lo) for name, hi, lo in fields]
     text = emit.register(f"{packet}_GCR_CNTL", 0, rows)
-    out.append(
-      text.replace(
-        "offset=0x0):", f'offset=-1):\n  """Bits of {packet}.gcr_cntl: `{packet}_GCR_CNTL(...).value()`."""'
-      )
-    )
+    out[f"{packet}_GCR_CNTL"] = text.replace(
+      "offset=0x0):", f'offset=-1):\n  """Bits of {packet}.gcr_cntl: `{packet}_GCR_CNTL(...).value()`."""')
   return out
 
 
 def c_enum(text: str, name: str) -> dict[str, int]:
   body = re.search(rf"typedef enum {name} {{(.*?)}} {name};", text, re.S)
   if body is None:
-    raise LayoutError(f"no enum {name}", where=ENUMS)
+    raise LayoutError(f"no enum {name}", where="the kernel's enums")
   return {n: int(v, 0) for n, v in re.findall(r"(\w+)\s*=\s*(0x[0-9a-fA-F]+)", body[1])}
 
 
@@ -330,61 +325,86 @@ def packet_rows(text: str, codes: dict[str, int], foreign: list[str]) -> list[Pa
   return [packet_row(m[1], Parser(text[m.end() :]).packet(), codes[m[1]]) for m in found]
 
 
-def enum_classes(text: str, kernel: str) -> list[str]:
+def enum_classes(g: Generation, text: str, kernel: str) -> dict[str, str]:
   """The kernel's enums of events and atomics, and PAL's of packet fields."""
-  out = [
-    "\n" + emit.enum(name, c_enum(kernel, name), "From the kernel's soc21_enum.h.")
-    for name in ("VGT_EVENT_TYPE", "TC_OP")
-  ]
+  out = {name: emit.enum(name, c_enum(kernel, name), "From the kernel's enums of the chip (soc*_enum.h).")
+         for name in ("VGT_EVENT_TYPE", "TC_OP")}
   for name, body in re.findall(r"^enum (MEC_\w+)_enum\s*{(.*?)};", text, re.S | re.M):
     members = enum_members(body, _infix(body))
-    if members:
-      out.append("\n" + emit.enum(name.removeprefix("MEC_"), members))
+    if members: out[name.removeprefix("MEC_")] = emit.enum(name.removeprefix("MEC_"), members)
   return out
 
 
-def generate(sources: Sources) -> str:
-  needs = FAMILY.needs
-  packets, it, gcr, nvd, kernel_enums = (sources.find(n, wanted=needs) for n in needs)
-  text = corrected(packets.text, "pm4_gfx11", packets.name.rpartition("/")[2])
-  codes = opcodes(it.text)
-  foreign = re.findall(r"PM4_MEC_(\w+)_SIZEDW__GFX10 ", text)
-  rows = packet_rows(text, codes, foreign)
-  agreed, differ = check_against_kernel(codes, nvd.text, {row.name for row in rows})
-  same_fields = fields_against_kernel(rows, nvd.text)
-  notes = [
-    f"{agreed} opcodes and {same_fields} fields are the same in PAL and in nvd.h; the opcodes of {', '.join(differ)}",
-    "differ, and neither is declared here. A field X stands for the vendor's X_lo and X_hi. Addresses are given whole:",
-    "low bits that are not stored must be zero. Fields under 20 bits default to 0.",
-    f"PAL's packets of gfx10 only are left out: {', '.join(foreign)}.",
-  ]
-  out = [
-    head(
-      "PM4 packets that gfx11's MEC (compute queues) executes: one class a packet, fields as the vendor names them.",
-      [(PAL, packets), (PAL, it), (PAL, gcr), (LINUX, nvd), (LINUX, kernel_enums)],
-      "tinyhw gen pm4",
-      notes,
-    ),
-    "from enum import IntEnum",
-    "from typing import ClassVar",
-    "",
-    "from tinyhw.core.layout import Packet, Register, bits, rest, u32, u64",
-    "",
-  ]
-  out += enum_classes(text, kernel_enums.text)
-  out.append(BASE)
-  out += ["\n" + r for r in gcr_registers(gcr.text, nvd.text)]
-  named = set(re.findall(r"^class (\w+)\(IntEnum\)", "\n".join(out), re.M))
-  for row in rows:
-    row.fields = [replace(f, enum=_enum_name(f.enum, named)) for f in row.fields]
-  parts = [part for row in rows for part in split(row)]
-  out += ["\n" + emit.packet(part) for part in parts]
-  out.append("\nOPCODES: dict[int, str] = {  # every type-3 opcode that the vendor names, declared above or not")
-  out += [f'  {code:#x}: "{name}",' for code, name in sorted({c: n for n, c in reversed(codes.items())}.items())]
-  out += ["}", "", "PACKETS: tuple[type[Pm4], ...] = (", *emit.wrapped([part.name for part in parts]), ")", ""]
-  out.append("# First register and the one after the last of each SET_*_REG packet, in dwords.")
-  spaces = re.findall(r"PACKET3_(SET_\w+_REG_(?:START|END))\s+(0x[0-9a-f]+)", nvd.text)
-  return "\n".join([*out, *(f"{n} = {int(v, 0):#x}" for n, v in spaces)]) + "\n"
+@dataclass(frozen=True)
+class Generation:
+  """A generation's packets: where PAL and the kernel have them, and what is left out of it. `before`: the one whose
+  declarations it takes where they are the same letter for letter."""
+
+  name: str
+  packets: str
+  opcodes: str
+  gcr: str
+  gcr_unions: tuple[str, str]
+  enums: str
+  namespace: str = "Gfx9"  # where PAL declares them
+  foreign: str | None = None  # a pattern of packets of other generations
+  without: tuple[str, ...] = ()
+  before: Generation | None = None
+
+  @property
+  def module(self) -> str: return f"pm4_{self.name}"
+
+  @property
+  def needs(self) -> tuple[str, ...]: return (self.packets, self.opcodes, self.gcr, NVD, self.enums)
+
+  def text(self, sources: Sources) -> str:
+    file = sources.find(self.packets, wanted=self.needs)
+    return corrected(file.text, self.module, file.name.rpartition("/")[2])
+
+  def others(self, sources: Sources) -> list[str]:
+    """Packets that stand in the header and are no packets of it."""
+    found = re.findall(self.foreign, self.text(sources)) if self.foreign else []
+    return [*found, *self.without]
+
+  def rows(self, sources: Sources) -> list[PacketRow]:
+    return packet_rows(self.text(sources), opcodes(sources.find(self.opcodes).text), self.others(sources))
+
+  def parts(self, sources: Sources) -> dict[str, str]:
+    """The text of each declaration, by its name."""
+    gcr, nvd, kernel = (sources.find(n).text for n in (self.gcr, NVD, self.enums))
+    out = {**enum_classes(self, self.text(sources), kernel), "Pm4": BASE.lstrip("\n"), **gcr_registers(self, gcr, nvd)}
+    named = {name for name, text in out.items() if "(IntEnum)" in text}
+    for row in self.rows(sources):
+      row.fields = [replace(f, enum=_enum_name(f.enum, named)) for f in row.fields]
+      for part in split(row): out[part.name] = emit.packet(part)
+    return out
+
+  def generate(self, sources: Sources) -> str:
+    packets, it, gcr, nvd, kernel_enums = (sources.find(n, wanted=self.needs) for n in self.needs)
+    codes, rows, foreign = opcodes(it.text), self.rows(sources), self.others(sources)
+    agreed, differ = check_against_kernel(codes, nvd.text, {row.name for row in rows})
+    same_fields = fields_against_kernel(rows, nvd.text)
+    before = [] if self.before is None else [(self.before.module, self.before.parts(sources))]
+    earlier, own = emit.shared(self.parts(sources), before)
+    names = [part.name for row in rows for part in split(row)]
+    notes = [
+      f"{agreed} opcodes and {same_fields} fields are the same in PAL and in nvd.h; the opcodes of {', '.join(differ)}",
+      "differ, and neither is declared here. A field X stands for the vendor's X_lo and X_hi. Addresses are given",
+      "whole: low bits that are not stored must be zero. Fields under 20 bits default to 0.",
+      f"Left out, as they are other generations' or have no opcode: {', '.join(foreign)}.",
+      *([emit.IMPORTED] if earlier else [])]
+    out = [
+      head(f"PM4 packets that {self.name}'s MEC (compute queues) executes: one class a packet, fields as the vendor "
+           "names them.", [(PAL, packets), (PAL, it), (PAL, gcr), (LINUX, nvd), (LINUX, kernel_enums)],
+           f"tinyhw gen {self.module if self.before else 'pm4'}", notes),
+      *emit.imports(own, earlier), "",
+      *("\n" + p for p in own),
+      "\nOPCODES: dict[int, str] = {  # every type-3 opcode that the vendor names, declared above or not",
+      *(f'  {code:#x}: "{name}",' for code, name in sorted({c: n for n, c in reversed(codes.items())}.items())),
+      "}", "", "PACKETS: tuple[type[Pm4], ...] = (", *emit.wrapped(names), ")", "",
+      "# First register and the one after the last of each SET_*_REG packet, in dwords."]
+    spaces = re.findall(r"PACKET3_(SET_\w+_REG_(?:START|END))\s+(0x[0-9a-f]+)", nvd.text)
+    return "\n".join([*out, *(f"{n} = {int(v, 0):#x}" for n, v in spaces)]) + "\n"
 
 
 def split(row: PacketRow) -> list[PacketRow]:
@@ -417,6 +437,15 @@ def _enum_name(vendor: str | None, emitted: set[str]) -> str | None:
   return name if name in emitted else None
 
 
-FAMILY = Family(
-  "pm4", "pm4_gfx11", "PM4 packets of gfx11's compute queues", (PACKETS, OPCODES, GCR, NVD, ENUMS), generate
-)
+GFXIP = "src/core/hw/gfxip"
+GFX11 = Generation("gfx11", PACKETS, f"{GFXIP}/gfx9/chip/gfx9_plus_merged_pm4_it_opcodes.h",
+                   f"{GFXIP}/gfx9/gfx9CmdUtil.cpp", ("Gfx10AcquireMemGcrCntl", "Gfx10ReleaseMemGcrCntl"), f"{AMD}/include/soc21_enum.h",
+                   foreign=r"PM4_MEC_(\w+)_SIZEDW__GFX10 ")
+GFX12 = Generation("gfx12", f"{GFXIP}/gfx12/chip/gfx12_merged_f32_mec_pm4_packets.h",
+                   f"{GFXIP}/gfx12/chip/gfx12_merged_pm4_it_opcodes.h", f"{GFXIP}/gfx12/gfx12CmdUtil.cpp",
+                   ("AcquireMemGcrCntl", "ReleaseMemGcrCntl"), f"{AMD}/include/soc24_enum.h",
+                   "Gfx12", without=("CLEANER_SHADER",), before=GFX11)
+FAMILIES = {
+  "pm4": Family("pm4", GFX11.module, "PM4 packets of gfx11's compute queues", GFX11.needs, GFX11.generate),
+  GFX12.module: Family(GFX12.module, GFX12.module, "PM4 packets of gfx12's compute queues",
+                       GFX12.needs, GFX12.generate)}

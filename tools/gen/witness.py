@@ -20,7 +20,7 @@ from tinyhw.core.errors import MissingTool
 from tinyhw.core.layout import Packet
 from tinyhw.tools.gen import gc as gc_family
 from tinyhw.tools.gen import gcc, hsa, kfd, nvclass, nvclass_witness, nvrm, nvrm_witness, pm4, sdma
-from tinyhw.tools.gen.family import corrected, errata
+from tinyhw.tools.gen.family import errata
 from tinyhw.tools.gen.sources import Sources
 
 
@@ -235,8 +235,8 @@ def run_cpp(source: str, flags: Sequence[str] = ()) -> dict[str, int]:
 
 def pm4_reports(name: str, sources: Sources) -> Iterator[Report]:
   """Each bit field of PAL's structs, found by the C++ compiler, must be a field of ours, or a view of one."""
-  module = importlib.import_module("tinyhw.autogen.pm4_gfx11")
-  text = corrected(sources.find(pm4.PACKETS).text, "pm4_gfx11", pm4.PACKETS.rpartition("/")[2])
+  generation = pm4.GFX11 if name == "pm4" else pm4.GFX12
+  module, text = importlib.import_module(f"tinyhw.autogen.{generation.module}"), generation.text(sources)
   lines, wanted = [], []
   classes: Mapping[str, type[Packet]] = {cls.__name__: cls for cls in module.PACKETS}
   for found in re.finditer(r"typedef struct PM4_MEC_(\w+)\n", text):
@@ -248,7 +248,7 @@ def pm4_reports(name: str, sources: Sources) -> Iterator[Report]:
         for row in reading.fields:
           path = f"ordinal{ordinal}.{row.path}{row.name}"
           lines.append(
-            f"  {{ Pal::Gfx9::PM4_MEC_{packet} p; std::memset(&p, 0, sizeof p);\n"
+            f"  {{ Pal::{generation.namespace}::PM4_MEC_{packet} p; std::memset(&p, 0, sizeof p);\n"
             f"    p.{path} = static_cast<decltype(p.{path})>(~0u);\n"
             f'    uint32_t w[32] = {{}}; std::memcpy(w, &p, sizeof p); std::printf("{packet}.{path} %lld\\n", '
             f"(long long)w[{ordinal - 1}]); }}"
@@ -305,8 +305,9 @@ def macro_reports(name: str, sources: Sources) -> Iterator[Report]:
     yield Report(f"{count} fields of {len(classes)} packets against gcc", problems)
     yield compare_constants(module, header.text, [], lambda n: n.endswith("_SHIFT"))
     return
-  module = importlib.import_module("tinyhw.autogen.gc_11_0_0")
-  text = sources.find(gc_family.MASKS).text + sources.find(gc_family.OFFSETS).text
+  generation = gc_family.GFX11 if name == "gc" else gc_family.GFX12
+  module, (places_in, masks_in, *_) = importlib.import_module(f"tinyhw.autogen.{generation.module}"), generation.needs
+  text = sources.find(masks_in).text + sources.find(places_in).text
   wanted = {
     f"{r.__name__}__{f.name}_MASK": f.mask
     for r in module.REGISTERS
@@ -342,8 +343,10 @@ WITNESSES: dict[str, Callable[[str, Sources], Iterator[Report]]] = {
   "amdhsa": llvm_reports,
   "elf": llvm_reports,
   "pm4": pm4_reports,
+  "pm4_gfx12": pm4_reports,
   "sdma": macro_reports,
   "gc": macro_reports,
+  "gc_12_0_0": macro_reports,
   **dict.fromkeys(nvclass.FAMILIES, class_reports),
   **dict.fromkeys(nvrm.FAMILIES, rm_reports),
 }
