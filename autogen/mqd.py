@@ -8,8 +8,8 @@ Generated; do not edit. Source:
     drivers/gpu/drm/amd/amdkfd/kfd_mqd_manager_v12.c sha256 ba117ae9247edf5e35b57b3803490641c7930379bc86cffeb40c44c5e089edba
 Generator: tinyhw gen mqd
 
-PRELOAD_*: the registers that the command processor of a generation loads when it maps a queue, and their dwords of
-the descriptor; they are the queue's own, whatever ran in between. PRELOAD_SIZE_*: how many dwords it loads.
+PRELOAD_*: the registers that a generation's command processor loads when it maps a queue, and their dwords of the
+descriptor; they are the queue's own, whatever ran in between. PRELOAD_SIZE_*: how many it loads.
 """
 from __future__ import annotations
 

@@ -2,13 +2,16 @@
 
 Sources: Linux 6.12 `amdkfd/kfd_crat.c` and `kfd_topology.c` say which numbers there are and how the others derive from
 them, `kfd_queue.c` the sizes of a queue's save area, `kfd_device.c` and `amdgpu_doorbell.h` the queues and doorbells.
-The values of gfx1100 are those of a Radeon RX 7900 XTX (Navi 31, IP discovery GC 11.0.0, SDMA 6.0.0).
+The values of gfx1100 are those of a Radeon RX 7900 XTX (Navi 31, IP discovery GC 11.0.0, SDMA 6.0.0), those of gfx1201
+a Radeon RX 9070 XT's (Navi 48, GC 12.0.1, SDMA 7.0.1): AMD's product page for units, memory and clocks, Linux 6.12
+`kfd_queue.c` and `soc24.c` for sizes and doorbells, the public PCI ID list for its device. gfx12 has no GL1 that
+operations reach (PAL, gfx12CmdUtil.cpp). Versions of firmware are examples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
@@ -163,7 +166,21 @@ GFX1100: Final = Card(
   link_bandwidth=(2500, 32000),
 )
 
-CARDS: Final[dict[str, Card]] = {c.name: c for c in (GFX1100,)}
+GFX1201: Final = replace(
+  GFX1100, name="gfx1201", gfx_target_version=120001, gc_version=(12, 0, 1), sdma_version=(7, 0, 1),
+  nbio_version=(6, 3, 1), marketing_name="AMD Radeon RX 9070 XT", device_id=0x7550, revision_id=0xC0,
+  shader_engines=4, vram_size=16 << 30, vram_width=256, memory_clock=1258, engine_clock=2970, mec_firmware=2110,
+  sdma_firmware=2400,
+  caches=(
+    Cache(1, "data", 32, 128, 1),
+    Cache(1, "instruction", 32, 128, 2),
+    Cache(1, "data", 16, 64, 2),
+    Cache(2, "data", 8192, 128, 64),
+    Cache(3, "data", 65536, 64, 64),
+  ),
+)
+
+CARDS: Final[dict[str, Card]] = {c.name: c for c in (GFX1100, GFX1201)}
 
 
 def cards_named(names: str | Sequence[str]) -> tuple[Card, ...]:

@@ -1,8 +1,11 @@
 """What a GPU generation is: a frozen record of names, sizes and tables. Code asks it, never the number of the chip."""
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from types import ModuleType
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,16 @@ class Arch:
   card: str = ""  # the card whose number of compute units `cu_count` is
 
   @property
+  def gc(self) -> ModuleType:
+    """The declarations of its graphics core's registers, imported now."""
+    return _declared(self.registers)
+
+  @property
+  def packets(self) -> ModuleType:
+    """The declarations of its compute queues' PM4 packets, imported now."""
+    return _declared(f"pm4_{self.pm4}")
+
+  @property
   def table(self) -> str:
     """The name of its instruction table; names, registers and meanings go by `isa`."""
     return self.instructions or self.isa
@@ -71,3 +84,7 @@ class Arch:
     """(major, minor, stepping)."""
     v = self.gfx_target_version
     return v // 10000, v // 100 % 100, v % 100
+
+
+@cache
+def _declared(name: str) -> ModuleType: return importlib.import_module(f"tinyhw.autogen.{name}")

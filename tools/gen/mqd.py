@@ -19,9 +19,8 @@ NEEDS = tuple(path for v in GENERATIONS.values() for path in (
 FIELD = re.compile(r"uint32_t (\w+); // offset: (\d+)\s")
 PRELOAD = re.compile(r"(0x[0-9a-fA-F]+) << CP_HQD_PERSISTENT_STATE__PRELOAD_SIZE__SHIFT")
 RESERVED = re.compile(r"reserved_\d+")
-NOTES = ["PRELOAD_*: the registers that the command processor of a generation loads when it maps a queue, and their",
-         "dwords of the descriptor; they are the queue's own, whatever ran in between. PRELOAD_SIZE_*: how many dwords it",
-         "loads."]
+NOTES = ["PRELOAD_*: the registers that a generation's command processor loads when it maps a queue, and their dwords",
+         "of the descriptor; they are the queue's own, whatever ran in between. PRELOAD_SIZE_*: how many it loads."]
 
 
 def fields(text: str, struct: str) -> dict[str, int]:
@@ -51,7 +50,8 @@ def generate(sources: Sources) -> str:
     same = next((other for other, theirs in known.items() if theirs == found), None)
     known[name] = found
     if same: out.append(f"PRELOAD_SIZE_{name}, PRELOAD_{name} = PRELOAD_SIZE_{same}, PRELOAD_{same}")
-    else: out += [f"PRELOAD_SIZE_{name} = {size}", f"PRELOAD_{name} = {{", *(f'  "{n}": {at},' for n, at in registers.items()), "}"]
+    else: out += [f"PRELOAD_SIZE_{name} = {size}", f"PRELOAD_{name} = {{",
+                  *(f'  "{n}": {at},' for n, at in registers.items()), "}"]
   return "\n".join(out) + "\n"
 
 

@@ -439,7 +439,8 @@ def _enum_name(vendor: str | None, emitted: set[str]) -> str | None:
 
 GFXIP = "src/core/hw/gfxip"
 GFX11 = Generation("gfx11", PACKETS, f"{GFXIP}/gfx9/chip/gfx9_plus_merged_pm4_it_opcodes.h",
-                   f"{GFXIP}/gfx9/gfx9CmdUtil.cpp", ("Gfx10AcquireMemGcrCntl", "Gfx10ReleaseMemGcrCntl"), f"{AMD}/include/soc21_enum.h",
+                   f"{GFXIP}/gfx9/gfx9CmdUtil.cpp", ("Gfx10AcquireMemGcrCntl", "Gfx10ReleaseMemGcrCntl"),
+                   f"{AMD}/include/soc21_enum.h",
                    foreign=r"PM4_MEC_(\w+)_SIZEDW__GFX10 ")
 GFX12 = Generation("gfx12", f"{GFXIP}/gfx12/chip/gfx12_merged_f32_mec_pm4_packets.h",
                    f"{GFXIP}/gfx12/chip/gfx12_merged_pm4_it_opcodes.h", f"{GFXIP}/gfx12/gfx12CmdUtil.cpp",

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import amdhsa, hsa
-from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.errors import DecodeError, MachineFault, PageFault, Unsupported
 from tinyhw.core.layout import Register, Struct
 from tinyhw.core.memory import Access
@@ -296,6 +295,7 @@ class AqlQueue(ComputeQueue):
     entry = p.kernel_object + kernel.kernel_code_entry_byte_offset
     if entry & 0xFF:
       raise MachineFault(f"kernel entry {entry:#x} is not a multiple of 256")
+    gc = self.known.declared
     rsrc2 = gc.COMPUTE_PGM_RSRC2.decode(kernel.compute_pgm_rsrc2)
     rsrc1 = gc.COMPUTE_PGM_RSRC1.decode(kernel.compute_pgm_rsrc1)
     rsrc1.PRIV = int(self.gpu.card.traps_off)  # "CP is responsible for filling in" (AMDGPUUsage)
@@ -328,7 +328,7 @@ class AqlQueue(ComputeQueue):
     queue = hsa.amd_queue_t.from_buffer_copy(
       self.space.read(self.properties.read_pointer - _READ, ctypes.sizeof(hsa.amd_queue_t))
     )
-    ring = gc.COMPUTE_TMPRING_SIZE.decode(queue.compute_tmpring_size)
+    ring = self.known.declared.COMPUTE_TMPRING_SIZE.decode(queue.compute_tmpring_size)
     lanes = 32 if kernel.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32 else 64
     if ring.WAVESIZE * SCRATCH_GRANULE < p.private_segment_size * lanes:
       raise Unsupported(

@@ -9,13 +9,13 @@ in the ISA emulator.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.errors import MachineFault, PageFault, Unsupported
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.memory import Access
-from tinyhw.mock.amd.chip.registers import USER_DATA_COUNT
+from tinyhw.mock.amd.chip.registers import USER_DATA_COUNT, name_of
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amdgcn import DispatchStats
@@ -72,7 +72,7 @@ def duration(stats: DispatchStats, card: Card) -> int:
 
 def program_of(queue: Planning, initiator: int) -> Shader | None:
   """Check the registers for one dispatch. None when the initiator starts nothing."""
-  registers = queue.registers
+  registers, gc = queue.registers, queue.known.declared
   start = gc.COMPUTE_DISPATCH_INITIATOR.decode(initiator)
   if not start.COMPUTE_SHADER_EN:
     queue.machine.doubt(f"{queue.name}: DISPATCH with COMPUTE_DISPATCH_INITIATOR.COMPUTE_SHADER_EN 0 starts nothing")
@@ -82,7 +82,7 @@ def program_of(queue: Planning, initiator: int) -> Shader | None:
       raise Unsupported("dispatch", f"COMPUTE_DISPATCH_INITIATOR.{name}", where=queue.name)
   for offset in (_LO, _X, _Y, _Z, _R1, _R2):
     if offset not in registers:
-      raise _refusal(queue, f"{_name(offset)} was never written on this queue")
+      raise _refusal(queue, f"{name_of(offset)} was never written on this queue")
   r1, r2, r3 = (
     gc.COMPUTE_PGM_RSRC1.decode(registers[_R1]),
     gc.COMPUTE_PGM_RSRC2.decode(registers[_R2]),
@@ -150,18 +150,18 @@ def _check_scratch(queue: Planning, base: int, size: int) -> None:
     )
 
 
-def _name(offset: int) -> str:
-  return next(r.__name__ for r in gc.REGISTERS if r.OFFSET == offset)
-
-
 def _refusal(queue: Planning, text: str) -> MachineFault:
   return MachineFault(f"DISPATCH: {text}", hint=f"{queue.name} hangs on a chip")
 
 
 def _threads(queue: Planning, offset: int) -> int:
-  full = queue.registers[offset] & 0xFFFF
+  known: Any = queue.known.known[offset][0].decode(queue.registers[offset])
+  full: int = known.NUM_THREAD_FULL
+  for field, value in known.items():
+    if value and field.name.startswith("INTERLEAVE_BITS"):
+      raise Unsupported("dispatch", f"{name_of(offset)}.{field.name} = {value}", where=queue.name)
   if not full:
-    raise _refusal(queue, f"{_name(offset)}.NUM_THREAD_FULL is 0")
+    raise _refusal(queue, f"{name_of(offset)}.NUM_THREAD_FULL is 0")
   return full
 
 

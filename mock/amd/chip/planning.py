@@ -37,7 +37,7 @@ from tinyhw.mock.amd.chip.plans import (
   planned,
 )
 from tinyhw.mock.amd.chip.queue import Frame, Properties, State
-from tinyhw.mock.amd.chip.registers import INITIAL, USER_DATA, USER_DATA_COUNT
+from tinyhw.mock.amd.chip.registers import USER_DATA, USER_DATA_COUNT, registers_of
 from tinyhw.wire import pm4 as wire
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ class Planning(Dispatching):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
-    self.registers: dict[int, int] = dict(INITIAL)  # all but COMPUTE_USER_DATA_0 to 15
+    self.known = registers_of(self.gpu.card.name)
+    self.registers: dict[int, int] = dict(self.known.initial)  # all but COMPUTE_USER_DATA_0 to 15
     # those, where native code finds them; every queue begins with zeros, and keeps them
     self.user_data: ctypes.Array[Any] = (ctypes.c_uint32 * USER_DATA_COUNT)()
     self.programs: dict[tuple[int | None, ...], Shader] = {}
@@ -300,7 +301,7 @@ class Planning(Dispatching):
       return Nothing(ACQUIRED)
     if handler is Planning.ignore:
       return Nothing(argument)
-    if isinstance(argument, pm4.NOP) or isinstance(argument, pm4.EVENT_WRITE) and (
+    if isinstance(argument, pm4.NOP) or getattr(argument, "OP", -1) == pm4.EVENT_WRITE.OP and (
       argument.event_type != pm4.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH
       or argument.event_index == pm4.EVENT_WRITE_event_index.cs_partial_flush
     ):
@@ -312,11 +313,12 @@ class Planning(Dispatching):
 
   def _learn(self, shape: tuple[int, ...], packet: Packet) -> None:
     """Remember how packets of this shape run."""
-    if isinstance(packet, pm4.RELEASE_MEM):
-      self._shapes[shape] = self._released_again(packet)
-    elif isinstance(packet, pm4.WAIT_REG_MEM):
-      if packet.mem_space and packet.operation == pm4.WAIT_REG_MEM_operation.wait_reg_mem:
-        self._shapes[shape] = self._waits_again(packet)
+    made: Any = packet
+    if made.OP == pm4.RELEASE_MEM.OP:
+      self._shapes[shape] = self._released_again(made)
+    elif made.OP == pm4.WAIT_REG_MEM.OP:
+      if made.mem_space and made.operation == pm4.WAIT_REG_MEM_operation.wait_reg_mem:
+        self._shapes[shape] = self._waits_again(made)
     elif isinstance(packet, pm4.SET_SH_REG):
       first, count = pm4.SET_SH_REG_START + packet.reg_offset, len(packet.payload)
       if USER_DATA <= first and first + count <= USER_DATA + USER_DATA_COUNT:

@@ -9,8 +9,10 @@ that is no packet stops the queue as CP_BAD_OPCODE does; a packet that the vendo
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from tinyhw.arch import arch
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.core.errors import (
@@ -25,7 +27,7 @@ from tinyhw.mock.amd.chip.atomics import atomic
 from tinyhw.mock.amd.chip.compute import SETTINGS, run_dispatch
 from tinyhw.mock.amd.chip.planning import ACQUIRED, Planning, Step
 from tinyhw.mock.amd.chip.queue import Frame, Properties
-from tinyhw.mock.amd.chip.registers import KEPT, USER_DATA, USER_DATA_COUNT, bits_of, check_write, name_of
+from tinyhw.mock.amd.chip.registers import USER_DATA, USER_DATA_COUNT, RegisterTable
 from tinyhw.mock.running import Wait
 from tinyhw.wire import pm4 as wire
 
@@ -53,7 +55,8 @@ _NONE, _LOW, _WHOLE, _CLOCK = (
   int(_DATA.send_64_bit_data),
   int(_DATA.send_gpu_clock_counter),
 )
-_ADD32: Final = int(_DATA.atomic_add32bit_low)
+_ADD32: Final = int(_DATA.atomic_add32bit_low)  # gfx11's alone
+_BYPASS: Final = int(pm4.RELEASE_MEM_cache_policy.bypass)  # of every packet that has a policy
 _INT_NONE, _INT_ONLY = int(_INT.none), int(_INT.send_interrupt_only)
 _INT_DATA: Final = int(_INT.send_data_and_write_confirm)  # data, and no interrupt
 _EVENTS_DONE: Final = frozenset(
@@ -64,6 +67,14 @@ _EVENTS_DONE: Final = frozenset(
     pm4.VGT_EVENT_TYPE.CACHE_FLUSH_AND_INV_EVENT,
   )
 )
+
+
+Prepare = Callable[[Any, RegisterTable], tuple[tuple[int, int, str | None], ...]]
+
+
+def _past_gl2(packet: Any, policy: str) -> bool:
+  """Whether a packet's cache policy goes past GL2. gfx12's packets have hints instead, which keep to the caches."""
+  return bool(getattr(packet, policy, None) == _BYPASS)
 
 
 class ComputeQueue(Planning):
@@ -77,6 +88,7 @@ class ComputeQueue(Planning):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
+    self.table = _served(arch(self.gpu.card.name).pm4)
     self.atomic_return = 0
     self._chained = 0
 
@@ -85,7 +97,7 @@ class ComputeQueue(Planning):
 
   def values(self) -> dict[str, int]:
     registers = self.registers | {USER_DATA + i: value for i, value in enumerate(self.user_data)}
-    return {name_of(offset): value for offset, value in sorted(registers.items())}
+    return {self.known.name_of(offset): value for offset, value in sorted(registers.items())}
 
   def snapshot(self) -> dict[str, Any]:
     return super().snapshot() | self.values()
@@ -93,11 +105,11 @@ class ComputeQueue(Planning):
   # ---- decoding
 
   def _text(self, words: list[int]) -> str:
-    return wire.text(words).partition("\n")[0].split(maxsplit=1)[-1]
+    return wire.text(words, of=self.table).partition("\n")[0].split(maxsplit=1)[-1]
 
   def _decode(self, frame: Frame, key: tuple[int, ...], shape: tuple[int, ...] | None) -> Step:
     """Decode one packet, check what can be checked once, and remember it."""
-    packet, used = wire.decode(key, 0)
+    packet, used = wire.decode(key, 0, self.table)
     kind = type(packet)
     handler = self.packets_table.get(kind)
     if handler is None:
@@ -115,7 +127,7 @@ class ComputeQueue(Planning):
         if value := getattr(packet, name):
           raise self._unsupported(f"{kind.__name__}.{name}", value)
       prepare = _PREPARE.get(kind)
-      step = (handler, packet if prepare is None else prepare(packet), used)
+      step = (handler, packet if prepare is None else prepare(packet, self.known), used)
     if len(self._steps) >= CACHE_LIMIT or len(self._shapes) >= CACHE_LIMIT:
       self._steps.clear()
       self._shapes.clear()
@@ -128,9 +140,9 @@ class ComputeQueue(Planning):
 
   def _lose_registers(self) -> None:
     """Registers that the queue's descriptor does not hold are as the queue before it on the engine left them."""
-    lost = self.registers.keys() - KEPT
+    lost = self.registers.keys() - self.known.kept
     for offset in lost:
-      self.registers[offset] = self.machine.foreign_register() & bits_of(offset)
+      self.registers[offset] = self.machine.foreign_register() & self.known.bits_of(offset)
     if not lost.isdisjoint(SETTINGS):
       self.settings_version += 1
 
@@ -143,7 +155,7 @@ class ComputeQueue(Planning):
       else:
         registers[offset] = value
       if why is not None:
-        self.machine.ignored.note("register", name_of(offset), why)
+        self.machine.ignored.note("register", self.known.name_of(offset), why)
 
   def read_register(self, offset: int) -> int:
     """What COPY_DATA and WAIT_REG_MEM see."""
@@ -157,7 +169,7 @@ class ComputeQueue(Planning):
       return self.gpu.counter() >> 32
     if offset in (gc.GRBM_STATUS.OFFSET, gc.GRBM_STATUS2.OFFSET) and not (self.beside is not None and self.beside.busy):
       return 0  # no dispatch runs
-    raise Unsupported("register", name_of(offset), where=f"read on {self.name}")
+    raise Unsupported("register", self.known.name_of(offset), where=f"read on {self.name}")
 
   @handles(pm4.SET_SH_REG, pm4.SET_UCONFIG_REG, pm4.SET_SH_REG_INDEX)
   def set_registers(self, pairs: tuple[tuple[int, int, str | None], ...]) -> None:
@@ -174,13 +186,13 @@ class ComputeQueue(Planning):
     if p.dst_sel == pm4.WRITE_DATA_dst_sel.mem_mapped_register:
       step = 0 if p.addr_incr else 1
       self._write_registers(
-        tuple((at := p.dst_mmreg_addr + i * step, v, check_write(at, v)) for i, v in enumerate(p.payload))
+        tuple((at := p.dst_mmreg_addr + i * step, v, self.known.check_write(at, v)) for i, v in enumerate(p.payload))
       )
       return
     if p.dst_sel not in (pm4.WRITE_DATA_dst_sel.tc_l2, pm4.WRITE_DATA_dst_sel.memory):
       raise self._unsupported("WRITE_DATA.dst_sel", p.dst_sel)
     self._aligned("WRITE_DATA", p.dst_mem_addr, 4)
-    past = p.dst_sel == pm4.WRITE_DATA_dst_sel.memory or p.cache_policy == pm4.WRITE_DATA_cache_policy.bypass
+    past = p.dst_sel == pm4.WRITE_DATA_dst_sel.memory or _past_gl2(p, "cache_policy")
     space = self.past_gl2 if past else self.space
     if p.addr_incr:
       for value in p.payload:
@@ -193,7 +205,7 @@ class ComputeQueue(Planning):
     width, source = 8 if p.count_sel else 4, pm4.COPY_DATA_src_sel
     if p.src_sel in (source.tc_l2, source.tc_l2_obsolete):
       self._aligned("COPY_DATA", p.src_addr, width)
-      past = p.src_cache_policy == pm4.COPY_DATA_src_cache_policy.bypass
+      past = _past_gl2(p, "src_cache_policy")
       value = (self.past_gl2 if past else self.space).load(p.src_addr, width)
     elif p.src_sel == source.mem_mapped_register:
       value = self.read_register(p.src_reg_offset) | (
@@ -211,11 +223,11 @@ class ComputeQueue(Planning):
     target = pm4.COPY_DATA_dst_sel
     if p.dst_sel in (target.tc_l2, target.tc_l2_obsolete):
       self._aligned("COPY_DATA", p.dst_addr, width)
-      past = p.dst_cache_policy == pm4.COPY_DATA_dst_cache_policy.bypass
+      past = _past_gl2(p, "dst_cache_policy")
       (self.past_gl2 if past else self.space).store(p.dst_addr, width, value)
     elif p.dst_sel == target.mem_mapped_register:
       parts = [(p.dst_reg_offset + i, value >> 32 * i & 0xFFFF_FFFF) for i in range(width // 4)]
-      self._write_registers(tuple((at, v, check_write(at, v)) for at, v in parts))
+      self._write_registers(tuple((at, v, self.known.check_write(at, v)) for at, v in parts))
     else:
       raise self._unsupported("COPY_DATA.dst_sel", p.dst_sel)
 
@@ -230,11 +242,11 @@ class ComputeQueue(Planning):
       self._aligned("DMA_DATA", p.dst_addr | size, 4)
       data = p.src_addr_lo_or_data.to_bytes(4, "little") * (size // 4)
     elif p.src_sel in (source.src_addr_using_sas, source.src_addr_using_l2) and not p.sas:
-      past = p.src_sel == source.src_addr_using_sas or p.src_cache_policy == pm4.DMA_DATA_src_cache_policy.bypass
+      past = p.src_sel == source.src_addr_using_sas or _past_gl2(p, "src_cache_policy")
       data = (self.past_gl2 if past else self.space).read(p.src_addr_hi << 32 | p.src_addr_lo_or_data, size)
     else:
       raise self._unsupported("DMA_DATA.src_sel", p.src_sel)
-    past = p.dst_sel == target.dst_addr_using_das or p.dst_cache_policy == pm4.DMA_DATA_dst_cache_policy.bypass
+    past = p.dst_sel == target.dst_addr_using_das or _past_gl2(p, "dst_cache_policy")
     (self.past_gl2 if past else self.space).write(p.dst_addr, data)
 
   @handles(pm4.ATOMIC_MEM)
@@ -316,7 +328,7 @@ class ComputeQueue(Planning):
   def _released(self, p: pm4.RELEASE_MEM, data: int) -> None:
     """The dispatches before it have ended."""
     to_memory = p.dst_sel == pm4.RELEASE_MEM_dst_sel.memory_controller
-    past = to_memory or p.cache_policy == pm4.RELEASE_MEM_cache_policy.bypass
+    past = to_memory or _past_gl2(p, "cache_policy")
     space = self.past_gl2 if past else self.space
     if p.dst_sel > 1:
       raise self._unsupported("RELEASE_MEM.dst_sel", p.dst_sel)
@@ -329,7 +341,7 @@ class ComputeQueue(Planning):
       elif select == _WHOLE or select == _CLOCK:
         self._aligned("RELEASE_MEM", p.address, 8)
         space.store(p.address, 8, data if select == _WHOLE else self.gpu.counter())
-      elif select == _ADD32:
+      elif select == _ADD32 and self.table is wire.GFX11:
         space.store(p.address, 4, space.load(p.address, 4, Access.ATOMIC) + data & 0xFFFF_FFFF, Access.ATOMIC)
       elif select != _NONE:
         raise self._unsupported("RELEASE_MEM.data_sel", select)
@@ -352,7 +364,7 @@ class ComputeQueue(Planning):
     symbol, holds = function
     if p.mem_space:
       self._aligned(type(p).__name__, p.mem_poll_addr, width)
-      past = p.cache_policy == pm4.WAIT_REG_MEM_cache_policy.bypass
+      past = _past_gl2(p, "cache_policy")
       where, address, space = f"[{p.mem_poll_addr:#x}]", p.mem_poll_addr, self.past_gl2 if past else self.space
 
       def seen() -> int:
@@ -360,9 +372,10 @@ class ComputeQueue(Planning):
     else:
       offset = p.reg_poll_addr
       if p.operation == pm4.WAIT_REG_MEM_operation.wr_wait_wr_reg:
-        self._write_registers(((p.reg_write_addr1, p.reference, check_write(p.reg_write_addr1, p.reference)),))
+        first = p.reg_write_addr1
+        self._write_registers(((first, p.reference, self.known.check_write(first, p.reference)),))
         offset = p.reg_write_addr2
-      where = name_of(offset)
+      where = self.known.name_of(offset)
 
       def seen() -> int:
         return self.read_register(offset)
@@ -416,14 +429,29 @@ class ComputeQueue(Planning):
     return Unsupported("PM4 field", f"{field} = {value}", arch=self.gpu.card.name, where=self.name)
 
 
+@cache
+def _served(generation: str) -> wire.Table:
+  """A generation's packets. What a later one declares anew differs from gfx11's in hints for the caches and in values
+  that are gone: its handler is that of the same name."""
+  table, older = wire.table(generation), {cls.__name__: cls for cls in pm4.PACKETS}
+  for cls in table.packets:
+    known = older.get(cls.__name__)
+    if known in (None, cls): continue
+    handler = ComputeQueue.packets_table.get(known)
+    if handler is None or cls.OP != known.OP or cls.DWORDS != known.DWORDS: continue
+    ComputeQueue.packets_table.handles(cls)(handler)
+    _PLAIN[cls] = tuple(n for n in _PLAIN.get(known, ()) if n in cls.__annotations__)
+  return table
+
+
 ComputeQueue.packets_table.ignores(pm4.HDP_FLUSH, why="the host sees GPU memory at once")
 ComputeQueue.packets_table.ignores(
   pm4.PRIME_UTCL2, pm4.INVALIDATE_TLBS, why="no address translation caches are modelled"
 )
 
 
-def _register_pairs(start: int, end: int) -> Callable[[Any], tuple[tuple[int, int, str | None], ...]]:
-  def prepare(p: Any) -> tuple[tuple[int, int, str | None], ...]:
+def _register_pairs(start: int, end: int) -> Prepare:
+  def prepare(p: Any, known: RegisterTable) -> tuple[tuple[int, int, str | None], ...]:
     """Absolute offset, value, why it has no effect; each write checked once."""
     if getattr(p, "vmid_shift", 0) or getattr(p, "index", 0) not in (0, 3):
       raise Unsupported("PM4 field", f"{type(p).__name__}.index = {p.index}")
@@ -432,12 +460,12 @@ def _register_pairs(start: int, end: int) -> Callable[[Any], tuple[tuple[int, in
       raise DecodeError(
         f"{type(p).__name__}: registers {first:#x} to {first + len(p.payload):#x} are outside of {start:#x} to {end:#x}"
       )
-    return tuple((first + i, v, check_write(first + i, v)) for i, v in enumerate(p.payload))
+    return tuple((first + i, v, known.check_write(first + i, v)) for i, v in enumerate(p.payload))
 
   return prepare
 
 
-_PREPARE: Final[dict[type[Packet], Callable[[Any], Any]]] = {
+_PREPARE: Final[dict[type[Packet], Prepare]] = {
   pm4.SET_SH_REG: _register_pairs(pm4.SET_SH_REG_START, pm4.SET_SH_REG_END),
   pm4.SET_SH_REG_INDEX: _register_pairs(pm4.SET_SH_REG_START, pm4.SET_SH_REG_END),
   pm4.SET_UCONFIG_REG: _register_pairs(pm4.SET_UCONFIG_REG_START, pm4.SET_UCONFIG_REG_END),
@@ -469,7 +497,7 @@ def release_doubt(p: pm4.RELEASE_MEM) -> str | None:
   return f"RELEASE_MEM of event {known} with event_index {p.event_index}: the engine does not wait for that event"
 
 # Fields that ask for what is not modelled, or for what only the kernel's own queues may do, when they are not zero.
-_PLAIN: Final[dict[type[Packet], tuple[str, ...]]] = {
+_PLAIN: dict[type[Packet], tuple[str, ...]] = {
   pm4.RELEASE_MEM: ("wait_sync", "pq_exe_status", "mes_intr_pipe", "mes_action_id"),
   pm4.WAIT_REG_MEM: ("mes_intr_pipe", "mes_action", "optimize_ace_offload_mode"),
   pm4.WAIT_REG_MEM64: ("mes_intr_pipe", "mes_action", "optimize_ace_offload_mode"),

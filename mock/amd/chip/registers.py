@@ -2,17 +2,21 @@
 
 A queue has its own copy of the persistent (SH) registers, as the chip keeps one for each hardware queue. The table
 says of each register whether the mock models it (`MODELLED`), accepts it without effect (`ignores`, shown in the run's
-report), or refuses it.
+report), or refuses it. Those of compute are at one place in gfx11 and gfx12; `RegisterTable` has what differs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
+from types import ModuleType
 from typing import Final
 
+from tinyhw.arch import arch
 from tinyhw.autogen import gc_11_0_0 as gc
-from tinyhw.autogen.mqd import PRELOAD_GFX11
-from tinyhw.core.errors import Unsupported
+from tinyhw.autogen import mqd
+from tinyhw.core.errors import LayoutError, Unsupported
 from tinyhw.core.layout import Register
 from tinyhw.core.table import Handlers
 
@@ -20,27 +24,13 @@ USER_DATA: Final = gc.COMPUTE_USER_DATA_0.OFFSET
 USER_DATA_COUNT: Final = 16
 
 
-def _by_offset() -> dict[int, list[type[Register]]]:
-  """Each offset with its registers; a few have two names."""
-  found: dict[int, list[type[Register]]] = {}
-  for register in gc.REGISTERS:
-    found.setdefault(register.OFFSET, []).append(register)
-  return found
 
-
-REGISTERS: Final = _by_offset()
+_NAMES: Final = {r.OFFSET: r.__name__ for r in reversed(gc.REGISTERS)}
 
 
 def name_of(offset: int) -> str:
   """The vendor's name, or the offset in hex."""
-  known = REGISTERS.get(offset)
-  return known[0].__name__ if known else f"register {offset:#x}"
-
-
-@cache
-def bits_of(offset: int) -> int:
-  """The bits that a register has."""
-  return sum((1 << f.width) - 1 << f.lo for f in REGISTERS[offset][0].FIELDS)
+  return _NAMES.get(offset, f"register {offset:#x}")
 
 
 MODELLED: Final[frozenset[int]] = frozenset(
@@ -109,35 +99,52 @@ ignored.ignores(
 )
 ignored.ignores(gc.GRBM_GFX_INDEX.OFFSET, why="all shader engines are one")
 
-# What comes back with a queue that was off its engine: the descriptor's preloaded dwords (kfd_mqd_manager_v11.c).
-KEPT: Final[frozenset[int]] = frozenset(r.OFFSET for r in gc.REGISTERS if r.__name__ in PRELOAD_GFX11)
-
-# What MQDs start with (kfd_mqd_manager_v11.c init_mqd): every compute unit enabled, all else zero.
-INITIAL: Final[dict[int, int]] = {
-  r.OFFSET: 0xFFFF_FFFF
-  for r in (
-    gc.COMPUTE_STATIC_THREAD_MGMT_SE0,
-    gc.COMPUTE_STATIC_THREAD_MGMT_SE1,
-    gc.COMPUTE_STATIC_THREAD_MGMT_SE2,
-    gc.COMPUTE_STATIC_THREAD_MGMT_SE3,
-    gc.COMPUTE_STATIC_THREAD_MGMT_SE4,
-    gc.COMPUTE_STATIC_THREAD_MGMT_SE5,
-    gc.COMPUTE_STATIC_THREAD_MGMT_SE6,
-    gc.COMPUTE_STATIC_THREAD_MGMT_SE7,
-  )
-}
+_UNITS: Final = ("COMPUTE_STATIC_THREAD_MGMT_SE",)  # each shader engine has one
 
 
-def check_write(offset: int, value: int) -> str | None:
-  """Whether a write is legal: None, or why it has no effect. Raises Unsupported, or DecodeError for undeclared bits."""
-  known = REGISTERS.get(offset)
-  if known is None:
-    raise Unsupported("register", f"{offset:#x}", where="GC 11.0.0")
-  if offset in MODELLED:
-    if len(known) == 1:
-      known[0].decode(value)
-    return None
-  why = ignored.why_ignored(offset)
-  if why is None:
-    raise Unsupported("register", known[0].__name__, where="write by a packet")
-  return why
+@dataclass(frozen=True, eq=False)
+class RegisterTable:
+  """A generation's registers: `known` are those at each offset (a few have two names), `kept` what comes back with a
+  queue that was off its engine (the descriptor's preloaded dwords), `initial` what descriptors start with (init_mqd of
+  the kernel's managers): every compute unit enabled, all else zero."""
+  declared: ModuleType
+  version: str
+  known: Mapping[int, list[type[Register]]]
+  kept: frozenset[int]
+  initial: Mapping[int, int]
+
+  def name_of(self, offset: int) -> str:
+    """The vendor's name, or the offset in hex."""
+    known = self.known.get(offset)
+    return known[0].__name__ if known else f"register {offset:#x}"
+
+  def bits_of(self, offset: int) -> int:
+    """The bits that a register has."""
+    return sum((1 << f.width) - 1 << f.lo for f in self.known[offset][0].FIELDS)
+
+  def check_write(self, offset: int, value: int) -> str | None:
+    """Whether a write is legal: None, or why it has no effect. Raises Unsupported, or DecodeError for undeclared bits.
+    """
+    known = self.known.get(offset)
+    if known is None: raise Unsupported("register", f"{offset:#x}", where=self.version)
+    if offset in MODELLED:
+      if len(known) == 1: known[0].decode(value)
+      return None
+    why = ignored.why_ignored(offset)
+    if why is None: raise Unsupported("register", known[0].__name__, where="write by a packet")
+    return why
+
+
+@cache
+def registers_of(card: str) -> RegisterTable:
+  """The registers of a card's generation."""
+  known = arch(card)
+  declared, found = known.gc, dict[int, list[type[Register]]]()
+  for register in declared.REGISTERS: found.setdefault(register.OFFSET, []).append(register)
+  for offset in MODELLED:
+    if found[offset][0].__name__ != name_of(offset): raise LayoutError(f"is not at {offset:#x}", where=name_of(offset))
+  preload = getattr(mqd, f"PRELOAD_{known.pm4.upper()}")
+  return RegisterTable(
+    declared, f"GC {known.registers.removeprefix('gc_').replace('_', '.')}", found,
+    frozenset(r.OFFSET for r in declared.REGISTERS if r.__name__ in preload),
+    {r.OFFSET: 0xFFFF_FFFF for r in declared.REGISTERS if r.__name__.startswith(_UNITS)})

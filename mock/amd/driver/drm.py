@@ -147,17 +147,20 @@ def firmware(gpu: Gpu, info: Any) -> bytes:
   return bytes(drm.drm_amdgpu_info_firmware(ver=versions[info.query_fw.fw_type], feature=0))
 
 
+_FAMILIES: Final = {11: drm.AMDGPU_FAMILY_GC_11_0_0, 12: drm.AMDGPU_FAMILY_GC_12_0_0}  # by the core's generation
+
+
 @queries.handles(drm.AMDGPU_INFO_DEV_INFO)
 def device(gpu: Gpu, info: Any) -> bytes:
   """Clocks in kHz, sizes of caches in KiB."""
   card = gpu.card
-  l1, instruction, scalar, gl1, l2, l3 = (c.size for c in card.caches)
+  sizes = {(c.level, c.kind, c.compute_units): c.size for c in card.caches}
   answer = drm.drm_amdgpu_info_device(
     device_id=card.device_id,
     chip_rev=card.asic_revision,
     external_rev=1,
     pci_rev=card.revision_id,
-    family=drm.AMDGPU_FAMILY_GC_11_0_0,
+    family=_FAMILIES[card.gc_version[0]],
     num_shader_engines=card.shader_engines,
     num_shader_arrays_per_engine=card.arrays_per_engine,
     gpu_counter_freq=card.counter_clock_khz,
@@ -173,12 +176,12 @@ def device(gpu: Gpu, info: Any) -> bytes:
     wave_front_size=card.wave_size,
     num_shader_visible_vgprs=256,
     num_cu_per_sh=card.compute_units_per_array,
-    tcp_cache_size=l1,
-    sqc_inst_cache_size=instruction,
-    sqc_data_cache_size=scalar,
-    gl1c_cache_size=gl1,
-    gl2c_cache_size=l2 << 10,
-    mall_size=l3 << 10,
+    tcp_cache_size=sizes[1, "data", 1],
+    sqc_inst_cache_size=sizes[1, "instruction", 2],
+    sqc_data_cache_size=sizes[1, "data", 2],
+    gl1c_cache_size=sizes.get((1, "data", card.compute_units_per_array), 0),
+    gl2c_cache_size=sizes[2, "data", card.compute_units] << 10,
+    mall_size=sizes[3, "data", card.compute_units] << 10,
     pcie_gen=4,
     pcie_num_lanes=16,
   )

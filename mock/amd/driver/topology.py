@@ -40,8 +40,13 @@ def bus_of(index: int) -> int:
   return 3 + index * 0x20
 
 
+_CAPABLE_12: Final = (sysfs.HSA_CAP_TRAP_DEBUG_PRECISE_ALU_OPERATIONS_SUPPORTED
+                      | sysfs.HSA_CAP_TRAP_DEBUG_FIRMWARE_SUPPORTED)
+
+
 def capability(card: Card) -> int:
-  """HSA_CAP_* of a node, as kfd_topology_set_capabilities and node_show compose them for GC 11; four watch points."""
+  """HSA_CAP_* of a node, as kfd_topology_set_capabilities and node_show compose them for GC 11 and 12; four watch
+  points."""
   return (
     sysfs.HSA_CAP_DOORBELL_TYPE_2_0 << sysfs.HSA_CAP_DOORBELL_TYPE_TOTALBITS_SHIFT
     | sysfs.HSA_CAP_TRAP_DEBUG_SUPPORT
@@ -50,6 +55,7 @@ def capability(card: Card) -> int:
     | sysfs.HSA_CAP_WATCH_POINTS_SUPPORTED
     | 2 << sysfs.HSA_CAP_WATCH_POINTS_TOTALBITS_SHIFT
     | card.asic_revision << sysfs.HSA_CAP_ASIC_REVISION_SHIFT
+    | (_CAPABLE_12 if card.gc_version >= (12, 0, 0) else 0)
   )
 
 
@@ -310,7 +316,7 @@ class Files:
 
   @staticmethod
   def _debug_prop() -> int:
-    """HSA_DBG_* of GC 11 (kfd_topology_set_capabilities): watch address mask bits 7 to 29, dispatch info valid."""
+    """HSA_DBG_* of GC 11 and 12 (kfd_topology_set_capabilities): watch address mask bits 7 to 29, dispatch valid."""
     return (
       7 << sysfs.HSA_DBG_WATCH_ADDR_MASK_LO_BIT_SHIFT
       | 29 << sysfs.HSA_DBG_WATCH_ADDR_MASK_HI_BIT_SHIFT

@@ -57,7 +57,7 @@ class Batch:
 
   def _record(self) -> None:
     """Make the packets, and the stream that executes them."""
-    c = ComputeCommands(self.label)
+    c = ComputeCommands(self.runtime.arch, self.label)
     for i, launch in enumerate(self.launches): launch.program.record(c, launch.block, launch.dynamic_lds, f"#{i}")
     self._stream: BoundStream = c.bind()
     self._generation = self.runtime.scratch_generation
@@ -65,9 +65,8 @@ class Batch:
       self._packets = self.runtime.kfd.alloc(self.runtime.gpu, 4 * len(self._stream.words), Domain.GTT, executable=True)
     for i in range(len(self.launches)): self._fill(i)
     signal = self.runtime.timeline.signal
-    replay = (
-      ComputeCommands(self.label).memory_barrier().indirect_buffer(self._packets.address, len(self._stream.words))
-    )
+    replay = ComputeCommands(self.runtime.arch, self.label).memory_barrier()
+    replay.indirect_buffer(self._packets.address, len(self._stream.words))
     self._replay = replay.signal(signal.address, "timeline").bind()
     self._changed = True
 

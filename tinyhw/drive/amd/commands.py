@@ -1,4 +1,4 @@
-"""The commands of AMD's queues as packets: PM4 for compute queues (gfx11's MEC), SDMA v6 for copy queues.
+"""The commands of AMD's queues as packets: PM4 for compute queues (the MEC), SDMA v6 for copy queues.
 
 Each verb appends packets to a CommandStream. Values that change between submissions are named instead of given.
 """
@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from tinyhw.autogen import gc_11_0_0 as gc
-from tinyhw.autogen import pm4_gfx11 as p
+from tinyhw.arch import Arch
 from tinyhw.autogen import sdma_v6 as s
+from tinyhw.autogen.pm4_gfx11 import Pm4
 from tinyhw.core.errors import LayoutError
 from tinyhw.core.layout import Register
 from tinyhw.drive.queue import CommandStream, Low, Slot
@@ -21,6 +21,10 @@ _PACKET_HEADER = 1  # dwords of a PM4 type-3 header
 _POLL_INTERVAL = 4  # PM4: units of 16 clocks between two looks at memory
 _SDMA_POLL_INTERVAL, _SDMA_RETRIES = 4, 0xFFF  # 0xFFF: for ever (the kernel driver's sdma_v6_0.c uses it so)
 _SDMA_GREATER_OR_EQUAL = 5  # SDMA_PKT_POLL_REGMEM.func counts like WAIT_REG_MEM's: the kernel's 3 is "=="
+# What fences write back, as the kernel driver's own do (gfx_v11_0_ring_emit_fence, gfx_v12_0_ring_emit_fence), and how
+# their value goes past the caches: the field of RELEASE_MEM, and its last value.
+_FENCES: Final = {"gfx11": ({"GLM_WB": 1, "GLM_INV": 1, "GL2_WB": 1, "SEQ": 1}, {"cache_policy": 3}),
+                  "gfx12": ({"GL2_WB": 1, "SEQ": 1}, {"temporal": 3})}
 _MTYPE_UC = 3       # SDMA_PKT_FENCE.mtype: uncached, as the kernel's sdma_v6_0_ring_emit_fence writes its fences
 
 
@@ -33,19 +37,23 @@ def register(cls: type[R], **fields: int) -> R:
 
 
 class ComputeCommands(CommandStream):
-  """Commands of a PM4 compute queue."""
+  """Commands of a generation's PM4 compute queue."""
 
-  def _put(self, packet: p.Pm4, **slots: Slot) -> ComputeCommands:
+  def __init__(self, arch: Arch, label: str = "") -> None:
+    super().__init__(label)
+    self._p, self._gc, self._generation = arch.packets, arch.gc, arch.pm4
+
+  def _put(self, packet: Pm4, **slots: Slot) -> ComputeCommands:
     self.emit(pm4.encode(packet), packet, slots, _PACKET_HEADER)
     return self
 
   def wait(self, address: str, value: str) -> ComputeCommands:
     """Stall until the low dword at the named address is at least the named value."""
     return self._put(
-      p.WAIT_REG_MEM(
-        function=p.WAIT_REG_MEM_function.greater_than_or_equal_reference_value,
-        mem_space=p.WAIT_REG_MEM_mem_space.memory_space,
-        operation=p.WAIT_REG_MEM_operation.wait_reg_mem,
+      self._p.WAIT_REG_MEM(
+        function=self._p.WAIT_REG_MEM_function.greater_than_or_equal_reference_value,
+        mem_space=self._p.WAIT_REG_MEM_mem_space.memory_space,
+        operation=self._p.WAIT_REG_MEM_operation.wait_reg_mem,
         mem_poll_addr=0,
         reference=0,
         mask=_ALL,
@@ -59,17 +67,18 @@ class ComputeCommands(CommandStream):
     """Wait for the kernels before, then forget what the caches hold: later commands see what any engine or the host
     wrote."""
     self._put(
-      p.EVENT_WRITE(
-        event_type=p.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH, event_index=p.EVENT_WRITE_event_index.cs_partial_flush
+      self._p.EVENT_WRITE(
+        event_type=self._p.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH, event_index=self._p.EVENT_WRITE_event_index.cs_partial_flush
       )
     )
     caches = register(
-      p.ACQUIRE_MEM_GCR_CNTL,
+      self._p.ACQUIRE_MEM_GCR_CNTL,
       GLI_INV=1, GLK_INV=1, GLV_INV=1, GL1_INV=1, GLM_INV=1, GLM_WB=1, GL2_INV=1, GL2_WB=1
     )
-    whole = {f.name: f.limit for f in p.ACQUIRE_MEM.FIELDS}
+    whole = {f.name: f.limit for f in self._p.ACQUIRE_MEM.FIELDS}
     return self._put(
-      p.ACQUIRE_MEM(coher_size=whole["coher_size"], coher_base=0, poll_interval=_POLL_INTERVAL, gcr_cntl=caches.value())
+      self._p.ACQUIRE_MEM(coher_size=whole["coher_size"], coher_base=0, poll_interval=_POLL_INTERVAL,
+                          gcr_cntl=caches.value())
     )
 
   def registers(self, *values: Register) -> ComputeCommands:
@@ -81,58 +90,59 @@ class ComputeCommands(CommandStream):
     return self._set_sh(first, [register.value() for register in values])
 
   def _set_sh(self, offset: int, values: Sequence[int]) -> ComputeCommands:
-    return self._put(p.SET_SH_REG(reg_offset=offset - p.SET_SH_REG_START, payload=tuple(values)))
+    return self._put(self._p.SET_SH_REG(reg_offset=offset - self._p.SET_SH_REG_START, payload=tuple(values)))
 
   def user_data(self, values: Sequence[int], pairs: dict[int, str]) -> ComputeCommands:
     """The user SGPRs. `pairs`: index of the first of two registers -> name of the 64-bit value that they take."""
-    self._set_sh(gc.COMPUTE_USER_DATA_0.OFFSET, values)
+    self._set_sh(self._gc.COMPUTE_USER_DATA_0.OFFSET, values)
     base = len(self.words) - len(values)
     for index, name in pairs.items(): self.mark_words(name, base + index, base + index + 1)
     return self
 
-  def dispatch(self, initiator: gc.COMPUTE_DISPATCH_INITIATOR, suffix: str = "") -> ComputeCommands:
+  def dispatch(self, initiator: Register, suffix: str = "") -> ComputeCommands:
     """Start a grid of grid_x * grid_y * grid_z workgroups (named values; the names end in `suffix`)."""
-    return self._put(p.DISPATCH_DIRECT(dim_x=0, dim_y=0, dim_z=0, dispatch_initiator=initiator.value()),
+    return self._put(self._p.DISPATCH_DIRECT(dim_x=0, dim_y=0, dim_z=0, dispatch_initiator=initiator.value()),
                      dim_x=f"grid_x{suffix}", dim_y=f"grid_y{suffix}", dim_z=f"grid_z{suffix}")
 
   def indirect_buffer(self, address: int, count: int) -> ComputeCommands:
     """Execute `count` dwords of packets at a GPU address, then go on here."""
-    return self._put(p.INDIRECT_BUFFER(ib_base=address, ib_size=count, valid=1))
+    return self._put(self._p.INDIRECT_BUFFER(ib_base=address, ib_size=count, valid=1))
 
   def _release(
-    self, data_sel: p.RELEASE_MEM_data_sel, address: int, data: int = 0, *, named: str | None = None,
+    self, data_sel: int, address: int, data: int = 0, *, named: str | None = None,
     flush: bool = True, interrupt: int | None = None
   ) -> ComputeCommands:
-    # the same flush as the kernel driver's own fences (gfx_v11_0_ring_emit_fence)
-    caches = (
-      register(p.RELEASE_MEM_GCR_CNTL, GLM_WB=1, GLM_INV=1, GL2_WB=1, SEQ=1)
-      if flush
-      else register(p.RELEASE_MEM_GCR_CNTL)
-    )
+    p = self._p
+    written_back, past_caches = _FENCES[self._generation]
+    caches = register(p.RELEASE_MEM_GCR_CNTL, **written_back if flush else {})
     event = p.VGT_EVENT_TYPE.CACHE_FLUSH_AND_INV_TS_EVENT if flush else p.VGT_EVENT_TYPE.BOTTOM_OF_PIPE_TS
     select = p.RELEASE_MEM_int_sel
     packet = p.RELEASE_MEM(
-      event_type=event, event_index=p.RELEASE_MEM_event_index.end_of_pipe, gcr_cntl=caches.value(),
-      cache_policy=p.RELEASE_MEM_cache_policy.bypass, dst_sel=p.RELEASE_MEM_dst_sel.memory_controller,
+      event_type=event, event_index=p.RELEASE_MEM_event_index.end_of_pipe, gcr_cntl=caches.value(), **past_caches,
+      dst_sel=p.RELEASE_MEM_dst_sel.memory_controller,
       data_sel=data_sel, address=address, data=data, int_ctxid=interrupt or 0,
       int_sel=select.none if interrupt is None else select.send_interrupt_after_write_confirm)
     return self._put(packet, data=named) if named is not None else self._put(packet)
 
   def signal(self, address: int, value: str) -> ComputeCommands:
     """After all work before it: write back the caches, then write the named 64-bit value to memory."""
-    return self._release(p.RELEASE_MEM_data_sel.send_64_bit_data, address, named=value)
+    return self._release(self._p.RELEASE_MEM_data_sel.send_64_bit_data, address, named=value)
 
   def timestamp(self, address: int) -> ComputeCommands:
     """After all work before it: write the GPU's clock to memory."""
-    return self._release(p.RELEASE_MEM_data_sel.send_gpu_clock_counter, address, flush=False)
+    return self._release(self._p.RELEASE_MEM_data_sel.send_gpu_clock_counter, address, flush=False)
 
   def interrupt(self, mailbox: int, event_id: int, context: int) -> ComputeCommands:
     """After all work before it: write the event's id into its mailbox and interrupt the host."""
-    return self._release(p.RELEASE_MEM_data_sel.send_64_bit_data, mailbox, event_id, interrupt=context)
+    return self._release(self._p.RELEASE_MEM_data_sel.send_64_bit_data, mailbox, event_id, interrupt=context)
 
 
 class CopyCommands(CommandStream):
   """Commands of an SDMA queue."""
+
+  def __init__(self, arch: Arch, label: str = "") -> None:
+    super().__init__(label)
+    self._p = arch.packets
 
   def _put(self, packet: s.Sdma, **slots: Slot) -> CopyCommands:
     self.emit(sdma.encode(packet), packet, slots)
@@ -157,7 +167,7 @@ class CopyCommands(CommandStream):
   def memory_barrier(self) -> CopyCommands:
     """Write back and forget what the caches hold, over all addresses."""
     caches = register(
-      p.ACQUIRE_MEM_GCR_CNTL, GLI_INV=1, GLK_INV=1, GLV_INV=1, GL1_INV=1, GLM_INV=1, GL2_INV=1, GL2_WB=1
+      self._p.ACQUIRE_MEM_GCR_CNTL, GLI_INV=1, GLK_INV=1, GLV_INV=1, GL1_INV=1, GLM_INV=1, GL2_INV=1, GL2_WB=1
     ).value()
     return self._put(s.SDMA_PKT_GCR_REQ(base_va=0, gcr_control=caches, limit_va=0, vmid=0))
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import cast
 
 from tinyhw.arch import ARCHES
-from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import hsa, kfd
 from tinyhw.core.errors import (
   DecodeError,
@@ -21,6 +20,7 @@ from tinyhw.core.errors import (
   Unsupported,
   WaitTimeout,
 )
+from tinyhw.core.layout import Register
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import BounceBuffer, KernargRing, round_up
 from tinyhw.drive.amd import report
@@ -136,14 +136,15 @@ class AMDRuntime(GpuRuntime):
     self.compute = self._open_queue("compute", kfd.KFD_IOC_QUEUE_TYPE_COMPUTE)
     self.copier = self._open_queue("copy", kfd.KFD_IOC_QUEUE_TYPE_SDMA)
     signal, event = self.timeline.signal, self._event
-    self.compute.wait_stream = ComputeCommands("wait").wait("address", "value").bind()  # launches bring a barrier
-    self.copier.wait_stream = CopyCommands("wait").wait("address", "value").memory_barrier().bind()
-    copy = CopyCommands("copy").copy("destination", "source", "count").signal(signal.address, "timeline")
+    # A wait is enough for launches: they bring a barrier.
+    self.compute.wait_stream = ComputeCommands(self.arch, "wait").wait("address", "value").bind()
+    self.copier.wait_stream = CopyCommands(self.arch, "wait").wait("address", "value").memory_barrier().bind()
+    copy = CopyCommands(self.arch, "copy").copy("destination", "source", "count").signal(signal.address, "timeline")
     self.copy_stream = copy.bind()
     mailbox = self.kfd.mailbox(event)
     self._interrupts = {
-      "compute": ComputeCommands("interrupt").interrupt(mailbox, event.event_id, event.trigger_data).bind(),
-      "copy": CopyCommands("interrupt").interrupt(mailbox, event.event_id, event.trigger_data).bind(),
+      "compute": ComputeCommands(self.arch, "interrupt").interrupt(mailbox, event.event_id, event.trigger_data).bind(),
+      "copy": CopyCommands(self.arch, "interrupt").interrupt(mailbox, event.event_id, event.trigger_data).bind(),
     }
 
   def _open_queue(self, name: str, queue_type: int) -> HardwareQueue:
@@ -253,7 +254,7 @@ class AMDRuntime(GpuRuntime):
   def _grow_scratch(self, wave_bytes: int, where: str) -> None:
     wave_bytes = round_up(wave_bytes, self.arch.scratch_granule)
     if wave_bytes <= self._scratch_wave_bytes: return
-    field = next(f for f in gc.COMPUTE_TMPRING_SIZE.FIELDS if f.name == "WAVESIZE")
+    field = next(f for f in self.arch.gc.COMPUTE_TMPRING_SIZE.FIELDS if f.name == "WAVESIZE")
     if wave_bytes // self.arch.scratch_granule > field.limit:
       raise InvalidArgument(
         f"needs {wave_bytes:,} bytes of scratch a wave, at most {field.limit * self.arch.scratch_granule:,}",
@@ -269,15 +270,16 @@ class AMDRuntime(GpuRuntime):
   def _scratch_waves(self) -> int:
     """Waves of one shader engine that may have scratch at one time: on gfx11 TMPRING_SIZE.WAVES counts each engine's.
     """
-    field = next(f for f in gc.COMPUTE_TMPRING_SIZE.FIELDS if f.name == "WAVES")
+    ring: type[Register] = self.arch.gc.COMPUTE_TMPRING_SIZE
+    field = next(f for f in ring.FIELDS if f.name == "WAVES")
     return min(self.gpu.node.max_waves // self.gpu.node.shader_engines, field.limit)
 
-  def scratch_registers(self, wave_bytes: int) -> tuple[int, gc.COMPUTE_TMPRING_SIZE]:
+  def scratch_registers(self, wave_bytes: int) -> tuple[int, Register]:
     """Base address of scratch, and the ring size, for a kernel whose waves need `wave_bytes`; zeros for none."""
-    if not wave_bytes or self._scratch is None: return 0, register(gc.COMPUTE_TMPRING_SIZE)
-    return self._scratch.address, gc.COMPUTE_TMPRING_SIZE(
-      WAVES=self._scratch_waves, WAVESIZE=round_up(wave_bytes, self.arch.scratch_granule) // self.arch.scratch_granule
-    )
+    ring: type[Register] = self.arch.gc.COMPUTE_TMPRING_SIZE
+    if not wave_bytes or self._scratch is None: return 0, register(ring)
+    size = round_up(wave_bytes, self.arch.scratch_granule) // self.arch.scratch_granule
+    return self._scratch.address, register(ring, WAVES=self._scratch_waves, WAVESIZE=size)
 
   # ---- programs
 
@@ -396,7 +398,7 @@ class AMDRuntime(GpuRuntime):
   def siblings(self) -> int: return len(self.kfd.nodes)
 
   def own_stream(self, words: Sequence[int], copies: bool) -> BoundStream:
-    commands = CopyCommands("words") if copies else ComputeCommands("words")
+    commands = CopyCommands(self.arch, "words") if copies else ComputeCommands(self.arch, "words")
     commands.words += words
     return commands.signal(self.timeline.signal.address, "timeline").bind()
 
@@ -404,7 +406,7 @@ class AMDRuntime(GpuRuntime):
 
   def compute_marker(self, label: str = "marker") -> BoundStream:
     """A submission that does nothing but reach its timeline value."""
-    return ComputeCommands(label).signal(self.timeline.signal.address, "timeline").bind()
+    return ComputeCommands(self.arch, label).signal(self.timeline.signal.address, "timeline").bind()
 
   def describe(self) -> str:
     node = self.gpu.node

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinyhw.arch import Arch
-from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.core.layout import Register
 from tinyhw.drive.amd.kfd import Buffer, Gpu, Kfd
 from tinyhw.drive.queue import LoadedCode
 from tinyhw.drive.suballocation import LendingRuntime
@@ -47,7 +47,7 @@ class GpuRuntime(LendingRuntime[Buffer]):
     """Make sure that each wave can have `wave_bytes` of private memory."""
 
   @abstractmethod
-  def scratch_registers(self, wave_bytes: int) -> tuple[int, gc.COMPUTE_TMPRING_SIZE]:
+  def scratch_registers(self, wave_bytes: int) -> tuple[int, Register]:
     """Base address of scratch, and the ring size, for a kernel whose waves need `wave_bytes`; zeros for none."""
 
   @abstractmethod

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from tinyhw.arch import DECODED
 from tinyhw.autogen import amdhsa, hsa
-from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.layout import Register
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.commands import ComputeCommands, register
 from tinyhw.drive.amd.gpu import CodeImage, GpuRuntime
@@ -186,7 +186,8 @@ def user_sgprs(kernel: Kernel, target: str, queue_pointer: int) -> UserSgprs:
   if asked("ENABLE_SGPR_KERNARG_SEGMENT_PTR"): pair("kernarg")
   if asked("ENABLE_SGPR_DISPATCH_ID"): pair("timeline")
   if asked("ENABLE_SGPR_PRIVATE_SEGMENT_SIZE"): values.append(d.private_segment_fixed_size)
-  count = gc.COMPUTE_PGM_RSRC2.decode(d.compute_pgm_rsrc2).USER_SGPR
+  field = next(f for f in amdhsa.COMPUTE_PGM_RSRC2_GFX11.FIELDS if f.name == "USER_SGPR_COUNT")  # in every generation
+  count = d.compute_pgm_rsrc2 >> field.lo & field.limit
   first, length = kernel.preload
   if len(values) + length > count:
     raise InvalidArgument(f"its properties need {len(values) + length} user SGPRs, its descriptor has {count}",
@@ -390,7 +391,7 @@ class AMDProgram(Program):
 
   def _commands(self, block: Dim3, lds: int, profile: bool, registers: bool) -> BoundStream:
     signal = self.runtime.timeline.signal
-    c = ComputeCommands(f"kernel {self.name}")
+    c = ComputeCommands(self.runtime.arch, f"kernel {self.name}")
     c.memory_barrier()
     if profile: c.timestamp(signal.start_address)
     self._emit(c, block, lds, registers)
@@ -406,12 +407,12 @@ class AMDProgram(Program):
     if registers: self._set_registers(c, block, lds)
     if self.sgprs.values: c.user_data(self.sgprs.values, {i: name + suffix for i, name in self.sgprs.pairs.items()})
     wave32 = int(self.wave_lanes == 32)
-    initiator = register(gc.COMPUTE_DISPATCH_INITIATOR, COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, CS_W32_EN=wave32)
-    c.dispatch(initiator, suffix)
+    initiator: type[Register] = self.runtime.arch.gc.COMPUTE_DISPATCH_INITIATOR
+    c.dispatch(register(initiator, COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, CS_W32_EN=wave32), suffix)
 
   def _set_registers(self, c: ComputeCommands, block: Dim3, lds: int) -> None:
     """Everything that the dispatch reads but the user SGPRs."""
-    d = self.kernel.descriptor
+    d, gc = self.kernel.descriptor, self.runtime.arch.gc
     rsrc1, rsrc2 = gc.COMPUTE_PGM_RSRC1.decode(d.compute_pgm_rsrc1), gc.COMPUTE_PGM_RSRC2.decode(d.compute_pgm_rsrc2)
     rsrc1.PRIV = int(self.runtime.arch.saved_privileged)  # which is the queue's to say, not the descriptor's
     rsrc2.LDS_SIZE = -(-lds // self.runtime.arch.lds_granule)

@@ -25,6 +25,7 @@ _CAUSE = re.compile(r" stopped: (.+?)(?= at PC 0x|; packet |$)")
 _CALLER = re.compile(r"called at PC 0x([0-9a-f]+)")
 _ACCESS = re.compile(r"(?a)page fault: (\w+) of (\d+) bytes at 0x([0-9a-f]+)")
 _STATUS = re.compile(r"GCVM_L2_PROTECTION_FAULT_STATUS:0x([0-9A-Fa-f]+)")
+# gfx12's GCVM_L2_PROTECTION_FAULT_STATUS_LO32, which is logged by this name, has the same bits up to VMID.
 _STATUS_BITS = sum(f.mask for f in gc.GCVM_L2_PROTECTION_FAULT_STATUS.FIELDS)
 
 

@@ -39,7 +39,7 @@ class AMDRunner(GroupedRunner[AmdSubmission]):
 
   def group(self, first: int) -> AmdSubmission:
     """As many of the launches from `first` on as one submission takes."""
-    c, at, end = ComputeCommands("replayed kernels"), list[int](), 0
+    c, at, end = ComputeCommands(self._runtime.arch, "replayed kernels"), list[int](), 0
     for k, launch in enumerate(self.launches[first:first + LAUNCHES]):
       program = launch.program
       assert isinstance(program, AMDProgram)
