@@ -90,9 +90,9 @@ attributes #0 = { nounwind "amdgpu-flat-work-group-size"="1,256" "uniform-work-g
 
 
 @cache
-def objects() -> tuple[bytes, bytes, bytes]:
+def objects(cpu: str) -> tuple[bytes, bytes, bytes]:
   """Code objects with the kernels of `ADD`, `ASKS` and `MORE`."""
-  return compile_ir(ADD), compile_ir(ASKS), compile_ir(MORE)
+  return compile_ir(ADD, cpu), compile_ir(ASKS, cpu), compile_ir(MORE, cpu)
 
 
 def upload(gpu: AMDRuntime, data: Array) -> Allocation:
@@ -126,8 +126,8 @@ def same(got: Array, wanted: Array, what: str) -> Iterator[str]:
 def launches(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """Two kernels in turns, on both cards, whose registers differ; grids of several workgroups."""
   for g in (gpu, peer):
-    add, fill = (g.load(objects()[0], name) for name in ("add", "fill"))
-    box = g.load(objects()[2], "box")
+    add, fill = (g.load(objects(g.target)[0], name) for name in ("add", "fill"))
+    box = g.load(objects(g.target)[2], "box")
     a, b = np.arange(4 * LANES, dtype=np.float32), np.full(4 * LANES, 0.5, np.float32)
     at, bt = upload(g, a), upload(g, b)
     out, ints, boxed = (upload(g, d) for d in (np.zeros_like(a), np.zeros(LANES, np.int32), np.zeros(96, np.int32)))
@@ -146,7 +146,7 @@ def chain(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """Each launch reads what the one before it wrote; rings and argument memory go round several times."""
   marker = gpu.compute_marker()
   for _ in range(560): gpu.submit(gpu.compute, marker)
-  add = gpu.load(objects()[0], "add")
+  add = gpu.load(objects(gpu.target)[0], "add")
   one, *rows = (upload(gpu, np.full(LANES, v, np.float32)) for v in (1, 0, 0, 0))
   for i in range(150): add([rows[(i + 1) % 3], rows[i % 3], one], [], (1, 1, 1), (LANES, 1, 1))
   yield from same(download(gpu, rows[0], np.zeros(LANES, np.float32)), np.full(LANES, 150, np.float32), "150 additions")
@@ -166,7 +166,7 @@ def copies(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 @program
 def copies_and_kernels(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """Queues in turns: what a kernel wrote is copied, what was copied is read by a kernel."""
-  add = gpu.load(objects()[0], "add")
+  add = gpu.load(objects(gpu.target)[0], "add")
   a, b, c = (upload(gpu, np.full(LANES, v, np.float32)) for v in (1, 0, 0))
   for step in range(6):
     add([b, a, a], [], (1, 1, 1), (LANES, 1, 1))
@@ -179,7 +179,7 @@ def copies_and_kernels(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 @program
 def peers(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """Copies between two cards, each after a kernel of the other."""
-  adds = {g: g.load(objects()[0], "add") for g in (gpu, peer)}
+  adds = {g: g.load(objects(g.target)[0], "add") for g in (gpu, peer)}
   a, b = upload(gpu, np.ones(LANES, np.float32)), peer.alloc(4 * LANES)
   for _ in range(3):
     for source, target, x, y in ((gpu, peer, a, b), (peer, gpu, b, a)):
@@ -193,10 +193,10 @@ def peers(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 def scratch(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """Private memory: a little, then more, in more workgroups than the card has shader engines."""
   out = upload(gpu, np.zeros(16 * LANES, np.uint32))
-  small = gpu.load(objects()[1], "private")
+  small = gpu.load(objects(gpu.target)[1], "private")
   for name in ("private", "large", "private"):
     groups = 8 if name == "large" else 1
-    run = small if name == "private" else gpu.load(objects()[2], name)
+    run = small if name == "private" else gpu.load(objects(gpu.target)[2], name)
     for _ in range(20): run([out], [], (groups, 1, 1), (LANES, 1, 1))
     wanted = np.arange(groups * LANES, dtype=np.uint32)
     yield from same(download(gpu, out, wanted), wanted, f"scratch of {name}")
@@ -206,7 +206,7 @@ def scratch(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 def local(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """LDS, to the end of it."""
   out, wanted = upload(gpu, np.zeros(1024, np.uint32)), np.arange(1024, dtype=np.uint32)
-  gpu.load(objects()[1], "shared")([out], [], (1, 1, 1), (1024, 1, 1))
+  gpu.load(objects(gpu.target)[1], "shared")([out], [], (1, 1, 1), (1024, 1, 1))
   yield from same(download(gpu, out, wanted), wanted, "1,024 words of LDS")
 
 
@@ -215,14 +215,14 @@ def registers(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """A kernel that uses many vector registers."""
   data = np.arange(LANES * 32, dtype=np.uint32)
   source, out = upload(gpu, data), upload(gpu, np.zeros_like(data))
-  gpu.load(objects()[2], "wide")([out, source], [], (1, 1, 1), (LANES, 1, 1))
+  gpu.load(objects(gpu.target)[2], "wide")([out, source], [], (1, 1, 1), (LANES, 1, 1))
   yield from same(download(gpu, out, data), data * 2, "64 registers a lane")
 
 
 @program
 def atomics(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   out = upload(gpu, np.zeros(1, np.uint32))
-  count = gpu.load(objects()[2], "count")
+  count = gpu.load(objects(gpu.target)[2], "count")
   for _ in range(2): count([out], [], (5, 1, 1), (LANES, 1, 1))
   got = download(gpu, out, np.zeros(1, np.uint32))
   yield from same(got, np.array([10 * LANES * (LANES - 1) // 2], np.uint32), "atomic additions")
@@ -232,7 +232,7 @@ def atomics(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 def asking(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """A kernel that asks for its dispatch packet, its queue, its number and hidden arguments."""
   out = upload(gpu, np.zeros(5, np.uint32))
-  gpu.load(objects()[1], "asks")([out], [], (3, 1, 1), (4, 2, 1))
+  gpu.load(objects(gpu.target)[1], "asks")([out], [], (3, 1, 1), (4, 2, 1))
   number = gpu.timeline.last
   wanted = np.array([4 | 2 << 16, 12, 3, gpu.gpu.lds_base >> 32, number], np.uint32)
   yield from same(download(gpu, out, wanted), wanted, "what a kernel asks for")
@@ -241,7 +241,7 @@ def asking(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 @program
 def signals(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """Work that waits for the host."""
-  add, a = gpu.load(objects()[0], "add"), upload(gpu, np.ones(LANES, np.float32))
+  add, a = gpu.load(objects(gpu.target)[0], "add"), upload(gpu, np.ones(LANES, np.float32))
   signal = gpu.new_signal()
   gpu.wait_for(signal, 3)
   add([a, a, a], [], (1, 1, 1), (LANES, 1, 1))
@@ -255,7 +255,7 @@ def signals(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 def long(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """A kernel that runs until the host lets it go, long enough to be taken off the card and put back."""
   out, flag = upload(gpu, np.zeros(1, np.uint32)), gpu.kfd.alloc(gpu.gpu, 4096, Domain.GTT)
-  gpu.load(objects()[2], "waits").launch(struct.pack("<QQ", flag.address, out.address), (1, 1, 1), (1, 1, 1))
+  gpu.load(objects(gpu.target)[2], "waits").launch(struct.pack("<QQ", flag.address, out.address), (1, 1, 1), (1, 1, 1))
   words = flag.bytes().cast("I")
   for step in range(60):
     words[0] = step
@@ -270,7 +270,7 @@ def long(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 def sleeps(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """A wait that goes to sleep is woken by the card that it waits for, on each card and behind each queue."""
   for g in (gpu, peer):
-    add, a = g.load(objects()[0], "add"), upload(g, np.ones(LANES, np.float32))
+    add, a = g.load(objects(g.target)[0], "add"), upload(g, np.ones(LANES, np.float32))
     for last in ("kernel", "copy"):
       if last == "kernel": add([a, a, a], [], (1, 1, 1), (LANES, 1, 1))
       else: g.copyin(a, memoryview(np.ones(LANES, np.float32)).cast("B"))
@@ -284,7 +284,7 @@ def sleeps(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 def by_host(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """The host stores and reads itself, before, behind and beside kernels and copies of other engines."""
   for g in (gpu, peer): g.host_writes, g.host_reads = 4096, 1024
-  add, fill = gpu.load(objects()[0], "add"), gpu.load(objects()[0], "fill")
+  add, fill = gpu.load(objects(gpu.target)[0], "add"), gpu.load(objects(gpu.target)[0], "fill")
   a, out, there = gpu.alloc(4 * LANES), gpu.alloc(4 * LANES), peer.alloc(4 * LANES)
   for round_ in range(8):
     before, value = np.full(LANES, 10 * round_ + 1, np.float32), np.full(LANES, 10 * round_ + 2, np.float32)
@@ -307,7 +307,7 @@ def by_host(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 @program
 def batches(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """Launches in an indirect buffer, between launches in the ring."""
-  fill, add = gpu.load(objects()[0], "fill"), gpu.load(objects()[0], "add")
+  fill, add = gpu.load(objects(gpu.target)[0], "fill"), gpu.load(objects(gpu.target)[0], "add")
   a, b = gpu.alloc(4 * LANES), upload(gpu, np.zeros(LANES, np.float32))
   assert a.address is not None and b.address is not None
   adding = BatchedLaunch(add, struct.pack("<QQQ", b.address, a.address, b.address), (1, 1, 1), (LANES, 1, 1))
@@ -325,7 +325,7 @@ def batches(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 @program
 def resets(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """New queues go on where the old ones stopped."""
-  add, a = gpu.load(objects()[0], "add"), upload(gpu, np.ones(LANES, np.float32))
+  add, a = gpu.load(objects(gpu.target)[0], "add"), upload(gpu, np.ones(LANES, np.float32))
   add([a, a, a], [], (1, 1, 1), (LANES, 1, 1))
   gpu.synchronize()
   gpu.reset()
@@ -336,7 +336,7 @@ def resets(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 @program
 def frees(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """Memory that goes while queued work still uses it."""
-  add, one = gpu.load(objects()[0], "add"), upload(gpu, np.ones(LANES, np.float32))
+  add, one = gpu.load(objects(gpu.target)[0], "add"), upload(gpu, np.ones(LANES, np.float32))
   a = gpu.alloc(1 << 16)
   gpu.copyin(a, memoryview(np.ones(LANES, np.float32)).cast("B"))
   add([a, a, one], [], (1, 1, 1), (LANES, 1, 1))

@@ -6,6 +6,7 @@ maps the queue (`autogen/mqd.py`). The mock takes queues off their engine now an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,8 @@ from tests.drive import programs
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import mqd
 from tinyhw.drive.amd.device import AMDRuntime
-from tinyhw.mock.amd.chip import pm4 as mock
+from tinyhw.mock.amd.chip import planning as mock
+from tinyhw.mock.amd.chip.registers import registers_of
 from tinyhw.mock.amd.machine import Machine
 from tinyhw.mock.amd.port import MockPort
 from tinyhw.wire import pm4
@@ -33,7 +35,7 @@ def written(words: Sequence[int]) -> set[str]:
 def left_out() -> set[str]:
   """What the second launch of a kernel in a row does not write."""
   gpu = AMDRuntime(MockPort(Machine("gfx1100")))
-  program = gpu.load(programs.objects()[1], "private")
+  program = gpu.load(programs.objects("gfx1100")[1], "private")
   prepared = program._prepare((64, 1, 1), 0, False)
   return written(prepared.full.words) - written(prepared.again.words)
 
@@ -53,5 +55,7 @@ def test_a_launch_leaves_out_these_registers_and_a_queue_keeps_each() -> None:
 @pytest.mark.parametrize("name", sorted({*LEFT_OUT} - UNSEEN - UNREAD))
 def test_a_register_that_were_not_kept_would_be_noticed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
   """The model is no ornament: take one register from the list, and the driver's programs go wrong."""
-  monkeypatch.setattr(mock, "KEPT", mock.KEPT - {getattr(gc, name).OFFSET})
+  known = registers_of("gfx1100")
+  less = replace(known, kept=known.kept - {getattr(gc, name).OFFSET})
+  monkeypatch.setattr(mock, "registers_of", lambda _: less)
   with programs.small(): assert programs.all_of(Machine("gfx1100,gfx1100"))

@@ -26,6 +26,11 @@ def test_the_driver_as_it_is_has_none(mode: str, seed: int) -> None:
   with programs.small(): assert programs.all_of(machine(seed, mode)) == []
 
 
+@pytest.mark.parametrize("seed", seeds(range(2)))
+def test_the_driver_has_none_on_gfx1201(seed: int) -> None:
+  with programs.small(): assert programs.all_of(Machine("gfx1201,gfx1201", seed=seed)) == []
+
+
 def evidence_of(mistake: Mistake) -> list[str]:
   """What the programs tell of a driver with the mistake, in the first order of queues that shows it."""
   with programs.small(), planted(*mistake.changes):

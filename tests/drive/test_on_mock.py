@@ -372,7 +372,7 @@ def test_closing_the_devices_ends_a_mock_machine_and_the_next_is_new(monkeypatch
 
 def test_copies_can_be_timed_on_the_gpu_clock(gpu: AMDRuntime) -> None:
   a, b, signal = gpu.alloc(1 << 20), gpu.alloc(1 << 20), gpu.timeline.signal
-  c = CopyCommands("timed copy").memory_barrier().timestamp(signal.start_address)
+  c = CopyCommands(gpu.arch, "timed copy").memory_barrier().timestamp(signal.start_address)
   c.copy("to", "from", "count").timestamp(signal.stop_address).signal(signal.address, "timeline")
   assert a.address is not None and b.address is not None
   stream = c.bind(**{"to": b.address, "from": a.address, "count": (1 << 20) - 1})

@@ -15,6 +15,7 @@ from tests.strength import THOROUGH
 from tinyhw.arch import DECODED
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.devices.registry import Device
+from tinyhw.mock.amd.card import CARDS
 
 CLANG = shutil.which("clang-19")
 KERNEL = """target triple = "amdgcn-amd-amdhsa"
@@ -97,10 +98,10 @@ def test_objects_of_clang(cpu: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
   ("gfx942", "gfx9-4-generic", True), ("gfx1201", "gfx12-generic", True), ("gfx1201", "gfx11-generic", False),
 ])
 def test_a_card_runs_its_own_code(card: str, cpu: str, runs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Cards that the mock has not yet, which the emulator stands for."""
+  """Cards of the mock, and those that it has not yet, which the emulator stands for."""
   monkeypatch.setenv("MOCKGPU", card)
   binary = compiled(cpu)
-  for device in ("EMU", None):
+  for device in ("AMD" if card in CARDS else "EMU", None):
     words = {} if device is None else {"device": device}
     if runs: assert (tinyhw.launch(binary, "k", 1, 64, [X, np.int32(7)], **words)[0] == X + 7).all()
     else:
@@ -130,8 +131,8 @@ def test_the_mocks_card_refuses_other_code(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_card_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setenv("MOCKGPU", "gfx942,gfx1201")
-  with pytest.raises(InvalidArgument, match="gfx942, the device is gfx1201"): run(compiled("gfx942"), "EMU:1")
-  assert (run(compiled("gfx1201"), "EMU:1") == X + 7).all()
-  with pytest.raises(DeviceError, match="no GPU 2: MOCKGPU names gfx942, gfx1201"): run(compiled("gfx942"), "EMU:2")
+  monkeypatch.setenv("MOCKGPU", "gfx942,gfx1151")
+  with pytest.raises(InvalidArgument, match="gfx942, the device is gfx1151"): run(compiled("gfx942"), "EMU:1")
+  assert (run(compiled("gfx1151"), "EMU:1") == X + 7).all()
+  with pytest.raises(DeviceError, match="no GPU 2: MOCKGPU names gfx942, gfx1151"): run(compiled("gfx942"), "EMU:2")
   with pytest.raises(Unsupported, match="gfx942"): run(compiled("gfx942"), "AMD")

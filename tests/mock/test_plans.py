@@ -25,7 +25,7 @@ from tinyhw.emulator.jit.amdgcn import repeat
 from tinyhw.emulator.observe import Observer
 from tinyhw.mock.amd.chip import planning
 from tinyhw.mock.amd.chip.pm4 import ComputeQueue
-from tinyhw.mock.amd.chip.registers import KEPT
+from tinyhw.mock.amd.chip.registers import registers_of
 from tinyhw.mock.amd.machine import Machine
 from tinyhw.wire import pm4
 
@@ -129,7 +129,8 @@ class Side:
     """All that there is to see, without addresses."""
     machine, held = self.client.machine, self.held
     lines = [re.sub(r"0x[0-9a-f]{5,}", "ADDRESS", line) for line in machine.report()]
-    kept = {k: v for k, v in held.registers.items() if k in KEPT and k != gc.COMPUTE_PGM_LO.OFFSET}
+    known = registers_of("gfx1100").kept - {gc.COMPUTE_PGM_LO.OFFSET}
+    kept = {k: v for k, v in held.registers.items() if k in known}
     return {"results": bytes(self.results.view[:2048]), "state": self.queue.state, "read": self.queue.read_pointer,
             "packets": held.packets, "executed": machine.executed, "clock": machine.clock._virtual, "lines": lines,
             "last": re.sub(r"0x[0-9a-f]{5,}", "ADDRESS", held.packet_text()),

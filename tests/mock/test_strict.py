@@ -15,7 +15,7 @@ from tinyhw.autogen import kfd, mqd
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import EncodeError
-from tinyhw.mock.amd.chip.registers import KEPT, MODELLED
+from tinyhw.mock.amd.chip.registers import MODELLED, registers_of
 from tinyhw.mock.amd.machine import TURNS_ON_ENGINE, Machine
 from tinyhw.wire import pm4
 
@@ -32,12 +32,15 @@ def client() -> Iterator[Client]:
 # ---- queues leave their engine and come back
 
 
-def test_every_register_that_a_dispatch_reads_is_the_queues_own() -> None:
+@pytest.mark.parametrize(("card", "preload", "size"), [
+  ("gfx1100", mqd.PRELOAD_GFX11, mqd.PRELOAD_SIZE_GFX11), ("gfx1201", mqd.PRELOAD_GFX12, mqd.PRELOAD_SIZE_GFX12)])
+def test_every_register_that_a_dispatch_reads_is_the_queues_own(card: str, preload: dict[str, int], size: int) -> None:
   """The kernel's descriptor of a queue, not a copy of what the mock models."""
-  names = {r.__name__ for r in gc.REGISTERS if r.OFFSET in MODELLED}
-  assert names <= mqd.PRELOAD_GFX11.keys() and MODELLED <= KEPT
-  assert max(mqd.PRELOAD_GFX11.values()) < mqd.PRELOAD_SIZE_GFX11
-  assert not {"GRBM_GFX_INDEX", "TA_CS_BC_BASE_ADDR"} & mqd.PRELOAD_GFX11.keys()
+  known = registers_of(card)
+  names = {r.__name__ for r in known.declared.REGISTERS if r.OFFSET in MODELLED}
+  assert names <= preload.keys() and known.kept >= MODELLED
+  assert max(preload.values()) < size
+  assert not {"GRBM_GFX_INDEX", "TA_CS_BC_BASE_ADDR"} & preload.keys()
 
 
 def test_registers_outside_of_the_descriptor_are_lost(client: Client) -> None:

@@ -139,7 +139,7 @@ def test_a_wait_that_ends_says_where_waves_stand(device: str, code_object: Calla
 @pytest.mark.parametrize("device", ["AMD"], indirect=True)
 def test_a_register_that_is_polled_is_named(device: str) -> None:
   runtime: Any = Device[device].runtime
-  commands = ComputeCommands("a register")
+  commands = ComputeCommands(runtime.arch, "a register")
   commands._put(pm4.WAIT_REG_MEM(
     function=pm4.WAIT_REG_MEM_function.equal_to_the_reference_value, mem_space=0, reference=1, mask=0xFFFFFFFF,
     mem_poll_addr=gc.GRBM_STATUS.OFFSET))

@@ -97,7 +97,7 @@ def test_own(mockgpu):
 def test_two(mockgpu):
   assert mockgpu.devices == ("AMD", "AMD:1") and mockgpu.machine.seed == 5
   assert (Tensor([1, 2], device="AMD:1") + 1).tolist() == [2, 3]
-@pytest.mark.mockgpu("gfx1201")
+@pytest.mark.mockgpu("gfx1151")
 def test_emulated():
   assert Device.chosen is None
 """, "--mockgpu=gfx1100,gfx1100", "--mockgpu-seed=5")
@@ -242,16 +242,16 @@ def test_emulated(): assert Device.chosen is None
 
 
 @pytest.mark.parametrize(("session", "workers"), [
-  ("", ()), ("gfx1100", ("-n", "0")), ("gfx1201", ("--import-mode=append",)), ("", ("-n", "2")),
+  ("", ()), ("gfx1100", ("-n", "0")), ("gfx1151", ("--import-mode=append",)), ("", ("-n", "2")),
   ("gfx1100", ("-n", "1")), ("sm_80", ("-n", "1", "--dist=loadfile")), ("sm_80", ("--tx=2*popen", "--dist=each")),
-  ("gfx1201", ("-n", "1", "--import-mode=importlib"))])
+  ("gfx1151", ("-n", "1", "--import-mode=importlib"))])
 def test_each_test_has_the_machine_that_it_asks_for(project: pytest.Pytester, session: str,
                                                    workers: tuple[str, ...]) -> None:
   """In any process: what the plugin has set is no wish of the user's."""
-  device = {"": "LLVM", "gfx1100": "AMD", "sm_80": "NV", "gfx1201": "LLVM"}[session]
+  device = {"": "LLVM", "gfx1100": "AMD", "sm_80": "NV", "gfx1151": "LLVM"}[session]
   done = run(project, f"{SEVERAL}\ndef test_unmarked(): assert Tensor([1]).device == '{device}'",
              *([f"--mockgpu={session}"] if session else []), *workers)
-  done.assert_outcomes(passed=10 if "--dist=each" in workers else 5, warnings=session == "gfx1201")
+  done.assert_outcomes(passed=10 if "--dist=each" in workers else 5, warnings=session == "gfx1151")
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
@@ -291,34 +291,34 @@ def test_nested(pytester, mark, options, device):
 
 
 def test_tensors_that_are_not_on_the_card_are_told(project: pytest.Pytester) -> None:
-  """DEV=AMD is no card of gfx1201: only ready code runs there. What names its device is right, and so is the rest."""
+  """DEV=AMD is no card of gfx1151: only ready code runs there. What names its device is right, and so is the rest."""
   done = run(project, """
-@pytest.mark.mockgpu("gfx1201")
+@pytest.mark.mockgpu("gfx1151")
 def test_tensor():
   x = (Tensor([1.0]) + 1)
   assert (x + Tensor([2.0])).tolist() == [4.0]
 @pytest.mark.mockgpu("gfx1100", "gfx942")
 def test_one_of_two(): Tensor([1])
-@pytest.mark.mockgpu("gfx1201")
+@pytest.mark.mockgpu("gfx1151")
 def test_named(): assert (Tensor([1.0], device="LLVM") + 1).tolist() == [2.0] and Tensor([1.0], device="PYTHON")
 @pytest.mark.mockgpu("gfx942")
 def test_chosen():
   Device.DEFAULT = "PYTHON"
   try: good(1)
   finally: Device.default = None
-@pytest.mark.mockgpu("gfx1201")
+@pytest.mark.mockgpu("gfx1151")
 def test_launch():
-  with pytest.raises(tinyhw.Error, match="the code is for gfx1100, the device is gfx1201"): fault()
+  with pytest.raises(tinyhw.Error, match="the code is for gfx1100, the device is gfx1151"): fault()
 @pytest.mark.mockgpu
 def test_mock(): good(2)
 def test_none(): good(3)
 """)
   done.assert_outcomes(passed=7, warnings=2)
   text = "TensorElsewhere: mockgpu: this tensor is on LLVM, not on {}, which the emulator alone has: *tinyhw.launch*"
-  done.stdout.fnmatch_lines_random(["*test_user.py:*: " + text.format("gfx1201"),
+  done.stdout.fnmatch_lines_random(["*test_user.py:*: " + text.format("gfx1151"),
                                     "*test_user.py:*: " + text.format("gfx942")])
-  done = run(project, "def test(): good(1)", "--mockgpu=gfx1201", "-v")
-  done.stdout.fnmatch_lines(["mock GPUs: gfx1201 (ready code objects; tensors are on LLVM)"])
+  done = run(project, "def test(): good(1)", "--mockgpu=gfx1151", "-v")
+  done.stdout.fnmatch_lines(["mock GPUs: gfx1151 (ready code objects; tensors are on LLVM)"])
 
 
 def test_on_real_cards_or_not_at_all(project: pytest.Pytester) -> None:

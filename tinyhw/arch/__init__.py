@@ -17,11 +17,10 @@ from tinyhw.core.errors import InvalidArgument
 
 __all__ = ["ARCHES", "DECODED", "Arch", "arch", "decoded"]
 
-ARCHES: dict[str, Arch] = {a.name: a for a in (
-  GFX1100, GFX1101, GFX1102, GFX1201, GFX1200)}
-# Those whose instructions are decoded and assembled; a device needs packets, registers and an emulator too.
-DECODED: dict[str, Arch] = {**ARCHES, **{a.name: a for a in (
-  GFX1103, GFX1150, GFX1151, GFX1152, GFX1153, GFX942)}}
+# Those whose instructions are decoded and assembled; a device needs packets and registers too.
+DECODED: dict[str, Arch] = {a.name: a for a in (
+  GFX1100, GFX1101, GFX1102, GFX1103, GFX1150, GFX1151, GFX1152, GFX1153, GFX1201, GFX1200, GFX942)}
+ARCHES: dict[str, Arch] = {a.name: a for a in (GFX1100, GFX1101, GFX1102, GFX1201, GFX1200)}
 
 
 def arch(name: str) -> Arch:

@@ -23,7 +23,7 @@ from tinyhw.drive.amd.commands import ComputeCommands, CopyCommands
 
 runtime = Device["AMD"].runtime
 value, copied, other = (runtime.new_signal() for _ in range(3))
-writer, reader = ComputeCommands("writes"), CopyCommands("copies")
+writer, reader = ComputeCommands(runtime.arch, "writes"), CopyCommands(runtime.arch, "copies")
 for _ in range(16): writer.signal(other.address, "one")
 writer.signal(value.address, "one").signal(value.address, "zero")
 for _ in range(4): writer.signal(other.address, "one")

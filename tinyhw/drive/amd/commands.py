@@ -49,11 +49,12 @@ class ComputeCommands(CommandStream):
 
   def wait(self, address: str, value: str) -> ComputeCommands:
     """Stall until the low dword at the named address is at least the named value."""
+    p = self._p
     return self._put(
-      self._p.WAIT_REG_MEM(
-        function=self._p.WAIT_REG_MEM_function.greater_than_or_equal_reference_value,
-        mem_space=self._p.WAIT_REG_MEM_mem_space.memory_space,
-        operation=self._p.WAIT_REG_MEM_operation.wait_reg_mem,
+      p.WAIT_REG_MEM(
+        function=p.WAIT_REG_MEM_function.greater_than_or_equal_reference_value,
+        mem_space=p.WAIT_REG_MEM_mem_space.memory_space,
+        operation=p.WAIT_REG_MEM_operation.wait_reg_mem,
         mem_poll_addr=0,
         reference=0,
         mask=_ALL,
@@ -66,19 +67,19 @@ class ComputeCommands(CommandStream):
   def memory_barrier(self) -> ComputeCommands:
     """Wait for the kernels before, then forget what the caches hold: later commands see what any engine or the host
     wrote."""
+    p = self._p
     self._put(
-      self._p.EVENT_WRITE(
-        event_type=self._p.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH, event_index=self._p.EVENT_WRITE_event_index.cs_partial_flush
+      p.EVENT_WRITE(
+        event_type=p.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH, event_index=p.EVENT_WRITE_event_index.cs_partial_flush
       )
     )
     caches = register(
-      self._p.ACQUIRE_MEM_GCR_CNTL,
+      p.ACQUIRE_MEM_GCR_CNTL,
       GLI_INV=1, GLK_INV=1, GLV_INV=1, GL1_INV=1, GLM_INV=1, GLM_WB=1, GL2_INV=1, GL2_WB=1
     )
-    whole = {f.name: f.limit for f in self._p.ACQUIRE_MEM.FIELDS}
+    whole = {f.name: f.limit for f in p.ACQUIRE_MEM.FIELDS}
     return self._put(
-      self._p.ACQUIRE_MEM(coher_size=whole["coher_size"], coher_base=0, poll_interval=_POLL_INTERVAL,
-                          gcr_cntl=caches.value())
+      p.ACQUIRE_MEM(coher_size=whole["coher_size"], coher_base=0, poll_interval=_POLL_INTERVAL, gcr_cntl=caches.value())
     )
 
   def registers(self, *values: Register) -> ComputeCommands:
