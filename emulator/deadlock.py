@@ -1,4 +1,13 @@
-"""Whether waves only wait: they come back to where they were, and memory is what it was (`simt.Changes`)."""
+"""Whether waves only wait: they come back to where they were, and memory is what it was (`simt.Changes`).
+
+Waves take turns by what changes. Every change of memory counts; atomics and, once workgroups wait,
+stores count only where bytes differ. A cohort whose state comes back with the count as it was
+waits, and is passed over until the count moves (`schedule.py`). When all wait, the dispatch stands,
+and who runs it decides what that means: `engines.dispatch` tells a deadlock, the mock lets other
+queues and the host go on. Compiled code only suspects (`_watch` of `jit/amdgcn/run.py`) and gives
+its waves back to the reference, which proves it. A dispatch is a generator for this: it can stand
+and go on without a thread of its own.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,6 +1,9 @@
 """What can be seen of a dispatch while the reference interpreter runs it: instructions, accesses, barriers, ends.
 
 An observer slows the run down by about one Python call an instruction and group; without one nothing is paid.
+
+The hazard checks, the report and the debugger's records are observers. Dispatches run turn about,
+so what is kept of one is kept by an observer of its own, which `Observer.dispatch` returns.
 """
 from __future__ import annotations
 

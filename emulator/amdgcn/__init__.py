@@ -7,6 +7,13 @@ instruction computes is a pure function in the folder `meanings`, keyed by the v
 operations of `emulator.values`. A new instruction: its row comes from the generated table, its meaning is one function
 with a signature, and `coverage` stops listing it as missing. What only one generation has is in the folder of its name,
 `gfx9`, `gfx11`, `gfx12`; `all_tables` imports all that registers something.
+
+What differs between generations is a table. A meaning or a binder counts for every instruction
+table unless it says `isa=`. Wait counters, hazard rules, matrix layouts and the first registers of
+a wave are data of the generation. Fields of hardware registers, of MODE and of buffer resources go
+by the vendor's names, and `autogen/sq.py` has their places: a field that a generation lacks is left
+out, one that moved does not import. The decoder gives scalar registers one numbering
+(`isa/amdgcn/codes.py`), so the emulator asks no generation where M0 is.
 """
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, dispatch
 

@@ -2,6 +2,10 @@
 
 A warp may be part of several groups, with disjoint masks. In a group only its own lanes of a warp count: a register's
 other lanes hold anything, so that writing needs no mask; when groups meet, each lane's value comes from its group.
+
+Groups are `simt`'s cohorts: a group is some warps at one PC with a mask. Values are taken over,
+when groups meet, for registers that are still alive. The order of PCs (`module/flow.py`) has groups
+meet at the immediate post-dominator at the latest.
 """
 from __future__ import annotations
 

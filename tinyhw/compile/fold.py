@@ -2,6 +2,8 @@
 
 So indexing by a tensor reads what it names, and no tensor of all comparisons is ever computed. A place that is outside
 of the axis picks nothing: the load has a gate.
+
+The tensor graph has indexing as a comparison with all positions.
 """
 from __future__ import annotations
 

@@ -4,6 +4,9 @@ One axis becomes the lanes of vectors: the one along which most accesses walk me
 rows times vectors that the registers hold, from a copy of what all rows share. Large kernels are cut into stretches
 that threads take. None of it depends on how many threads there are, and what a value is summed in which order depends
 on the sizes alone, not on the processor's registers.
+
+LLVM's vectorizer has nothing left to find in these kernels. A pool of native threads takes the
+stretches (`drive/pool.py`). How a sum is made does not depend on load either.
 """
 from __future__ import annotations
 

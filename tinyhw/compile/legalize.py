@@ -4,6 +4,10 @@ bfloat16 and the floats of 8 bits become unsigned integers in memory and float32
 operation; what is only moved keeps its bits. So does a half where the target has none; integers of 8 and 16 bits are
 then 32 bits in registers, wrapped after each operation, and bools bytes in memory. (64-bit integers: `compile.pairs`.)
 Functions such as EXP become plain arithmetic where the target has no accurate instruction: no library is ever called.
+
+These types are memory only (`DType.bits_type`), and no renderer knows them. What one target lacks
+goes the same way (`Renderer.supports`, `holds`): 64-bit integers become pairs of words once the
+graph is expanded, or an int32 where bounds prove that it fits.
 """
 from __future__ import annotations
 

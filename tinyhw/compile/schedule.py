@@ -5,6 +5,8 @@ done to its result as long as no axis is expanded again. Realized are: outputs, 
 reductions whose result needs more than that, costly values before they are expanded, and values that would otherwise be
 computed in many different places of one kernel. What is realized alike shares a kernel with several results
 (`together`).
+
+Long sums to few results are two kernels.
 """
 from __future__ import annotations
 

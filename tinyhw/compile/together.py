@@ -5,6 +5,8 @@ again (an optimizer's moments and parameter, what follows a product that is want
 memory in the same way (the sum and the greatest of a tensor). Nodes with reductions join those that reduce what they
 read over the same axes only: a product stays alone with what follows it. A reduction also joins one over the same rows
 whose result it spreads over them (a mean and a deviation), where kernels go from row to row (`goes_by_rows`).
+
+So an optimizer's step is one kernel a parameter.
 """
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 (RDNA3 7.9, RDNA4 7.12, CDNA3 7.4, PTX 9.7.14), in the order of LLVM's intrinsics.
 
 `TC=0` in the environment uses none; `TC=2` lets targets without units compute blocks as if they had one.
+
+`TC=2` gives `PYTHON` an emulated unit, and other targets blocks of a thread. On NVIDIA's GPUs a
+product of at least 128 tiles of 128 x 128 goes through shared memory (`compile/stage.py`). On
+Hopper it is one node, `WGMMA` (`compile/warpgroup.py`, `render/wgmma.py`).
 """
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 The first line of its text says what happened, where, and how to get on; facts follow, each on a line of its own.
 `Unsupported` (tinyhw has not written it) is never confused with `DecodeError` (nobody has declared it) or with
 `InvalidArgument` (the caller is wrong).
+
+An error's fields are `row()`. What happens on a device is a `DeviceError`, faults too.
 """
 from __future__ import annotations
 

@@ -6,6 +6,10 @@ So the host is one of a few levels. Values do not depend on which: the numeric t
 
 `TINYHW_CPU` names a lower level than the highest one; code that is kept says in its key which it was made for.
 Levels of x86-64 are those of the System V ABI (AMD64 psABI 1.0, table 3.1), by LLVM's names.
+
+Tests run on every level that a machine has, and on NumPy and the C library without their newer
+loops. So multiply-add is fused on all levels, and 2**x, logarithms and sines are sums and products
+(`compile/transcendental.py`, `emulator/values/elementary.py`), never a library's.
 """
 from __future__ import annotations
 

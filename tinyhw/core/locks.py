@@ -3,7 +3,7 @@
 A forked child has only the thread that forked; locks that others held would stay held for ever. `lock()` makes one that
 is free again in a child: for what belongs to the parent there (devices, queues, the mock's machine), which a child
 closes and opens anew. `shared_lock(rank)` makes one for tables that a child goes on to use: a fork waits until nobody
-changes them. A thread that holds one takes others of a higher rank only, and no two of one rank; ARCHITECTURE.md has
+changes them. A thread that holds one takes others of a higher rank only, and no two of one rank; docs/threads.md has
 the whole order.
 """
 from __future__ import annotations

@@ -4,6 +4,8 @@ A view is a memoryview over a mapping. While one lives (or a slice, a cast or an
 the port unmaps meanwhile becomes private zeros, so that neither a read nor a store through the old view touches
 anybody's memory, and goes for good with the last view. So no view leads to unmapped memory, whoever keeps it for how
 long.
+
+User memory that a client unmaps behind the mock's back is a GPU page fault.
 """
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 A GPU address is never a host address here. Every access is translated by page-table rules (4 KiB pages, permissions).
 A bad one raises `PageFault` with the address, the kind of access and, for vectors, the lane, before anything is stored.
+
+A vector access is checked as a whole; its fault names the first lane.
 """
 from __future__ import annotations
 

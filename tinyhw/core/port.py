@@ -2,6 +2,9 @@
 
 A driver is handed a Port. `LinuxPort` reaches the kernel, the mock's port a machine in this process; neither side knows
 which. Errors of the kernel come as OSError with the errno that the kernel gives.
+
+A driver reads sysfs, calls ioctls and rings doorbells through its port. The mock sees ring buffers
+in shared memory, as the chip does. Driver and mock share generated facts and nothing else.
 """
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 `wire/lines.py` reads it out of code objects; the debugger, the report, the checks and faults show it. Readers may ask
 from several threads.
+
+This is the one interface for where code comes from. `wire/lines.py` and `wire/locations.py` answer
+from DWARF, lazily, and damage reads as unknown. The debugger, the report and the checks are handed
+it.
 """
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What ends an emulated dispatch from outside: the host's time, and what signal handlers raise (Ctrl-C)."""
+"""What ends an emulated dispatch from outside: the host's time, and what signal handlers raise (Ctrl-C).
+
+Ctrl-C takes the kernel that runs off the mock. Only what it was to compute is lost, which a buffer
+knows by its timeline value.
+"""
 from __future__ import annotations
 
 import _thread

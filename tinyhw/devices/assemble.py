@@ -2,6 +2,8 @@
 
 A card needs the machine code: of nvJitLink, which is a library, or of ptxas; `TINYHW_PTXAS` names one, else they are
 looked for (`compile.nvidia.installed`). A mock GPU executes the PTX, and needs neither: one is used where it is named.
+
+PTX is what programs are; a cubin carries it along (`wire/cubin.py`).
 """
 from __future__ import annotations
 

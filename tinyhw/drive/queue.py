@@ -7,6 +7,9 @@
 
 What a packet looks like is the business of the driver's own commands; where a field lies in it comes from the packet's
 declaration.
+
+A launch costs about 5 us of Python. A repeated launch leaves out the registers that the queue holds
+already.
 """
 from __future__ import annotations
 

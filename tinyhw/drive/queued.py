@@ -15,6 +15,9 @@ Threads may share a device. Its locks, in the order in which a thread takes them
 
 The first three may be held while the GPU is waited for: what else would have them is queued behind the same work.
 `lock` is not: `enter` takes it once ring and argument memory have room.
+
+Every submission gets the timeline's next value and writes it when it is done. The device interrupts
+only when a waiter has gone to sleep and asked for it.
 """
 from __future__ import annotations
 

@@ -1,1 +1,8 @@
-"""From tensor graphs to running kernels: buffers, realization, the kernel cache, TinyJit. Works on any device."""
+"""From tensor graphs to running kernels: buffers, realization, the kernel cache, TinyJit. Works on any device.
+
+What is done again is planned once. A schedule is kept by the structure of its graph, with the
+memory that it reads numbered (`planned`). Compiled kernels are kept by what they were made from,
+also on disk (`kept`, `CACHEDB`). Launches that a TinyJit replays are a `Runner` of their driver
+(`drive/base.py`); on processors they are one call of native code (`drive/batch.py`), whose results
+are memory until somebody asks for their node (`jit/direct.py`).
+"""

@@ -3,6 +3,9 @@
 Steps of a schedule run in order on each device (hardware queues have one timeline), so a place may be given on as soon
 as the last step that reads it is queued. A step's own results never lie where it still reads. Places are whole
 allocations: the largest result says how large. `PLAN=0` in the environment gives every result memory of its own.
+
+Only those results share memory that no tensor can ask for again, in a schedule and in what TinyJit
+has recorded. A gradient that has not gone back yet asks for all below it.
 """
 from __future__ import annotations
 

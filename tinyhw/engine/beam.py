@@ -4,6 +4,8 @@ A program is measured on memory of its own, filled with numbers that the seed of
 the race while its results are those of the kernel without any option. In the end the fastest run in turns, so that what
 else the machine does meets all of them. What is found is kept with the other compiled kernels (`kept`), whose names
 tell searches apart.
+
+`choose.py` proposes the heuristic's steps, and `Kernel.apply` checks all of them.
 """
 from __future__ import annotations
 

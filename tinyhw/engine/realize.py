@@ -6,6 +6,14 @@ through the one below (`placed`), unless they were computed themselves. So a vie
 
 A realized node that a gradient may still be asked through stays in its tensor's history; later schedules read its
 memory instead of computing it again (`planned.outline`).
+
+Reading a view makes a copy in its order. All that no gradient may be asked through is forgotten
+with the memory's last user. What requires no gradient lets none through, in memory or not.
+
+`python -m tinyhw.tools.fuzz.views` holds random lives of tensors against NumPy, `python -m
+tinyhw.tools.fuzz.histories` those of tensors that learn against dual numbers, `python -m
+tinyhw.tools.fuzz.beside_torch` random programs of Tensor's functions beside PyTorch, where that is
+installed.
 """
 from __future__ import annotations
 

@@ -1,6 +1,11 @@
 """Decompositions of matrices: QR by Householder's reflections, SVD by Jacobi's rotations.
 
 What changes from step to step is data or stays in its place, so that all steps are the same few kernels.
+
+Steps are one template (`_repeated`): the graph of a step is made once and its state put in, and the
+step's number is data. So a hundred steps are the same few kernels. Where nothing goes back through
+them they are done at once by one schedule (`engine/loops.py`); else, and while a TinyJit records,
+they are a graph.
 """
 from __future__ import annotations
 

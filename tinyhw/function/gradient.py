@@ -3,6 +3,9 @@
 `gradients(root, seed, targets)` walks from `root` back to the `targets` and sums what reaches each.
 Functions of integers and bools, comparisons, TRUNC and DETACH let nothing through. Where MAX meets a tie,
 both sides get half.
+
+Where a derivative is known better than the graph has it, a DETACH carries it (`_with_derivative` of
+`function/core.py`).
 """
 from __future__ import annotations
 

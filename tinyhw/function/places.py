@@ -2,6 +2,11 @@
 
 An element that an index names is the sum over its axis of what stands at the place that the index equals: the compiler
 makes a load of that (`compile.fold`). Values that go to their places are a SCATTER.
+
+A SCATTER is a kernel that makes the table, and one that stores into it, in a loop of kind ORDER
+where one step needs what another has stored. It has no atomics, so there is one order and one
+result on all devices. Running results find what came before in a table of one place, a radix sort
+counts and places its bytes, and the gradient of indexing goes the same way.
 """
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ and who assigns to it gives the tensor above a new value with that part changed,
 first, where something above has got another value since.
 
 Changes have numbers, one row for all tensors: a tensor knows its last one, and a view the last one that it has seen.
+
+What is a view is told by strides, as if there were memory that tensors shared.
 """
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Devices that hold one value together: a group has a name, "(AMD, AMD:1)", that stands where a device's would."""
+"""Devices that hold one value together: a group has a name, "(AMD, AMD:1)", that stands where a device's would.
+
+A group of devices is a device. A tensor on it is a graph like any other, until its schedule is
+made; then `compile/spread.py` makes a graph on each member of it, with copies between them where
+parts do not fit. A group's memory is a buffer on each (`GroupBuffer`). So every function, gradient,
+optimizer and TinyJit works on several devices, and none knows of them.
+"""
 from __future__ import annotations
 
 import math

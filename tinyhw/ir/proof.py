@@ -7,6 +7,8 @@ grow or to fall along it all the way. The end of a counter's interval is a polyn
 can be replaced any more is bounded as an interval.
 
 Everything holds for all values that the Variables may take, and where loops run: within a loop its end is above 0.
+
+Congruence is proven by the coefficients.
 """
 from __future__ import annotations
 

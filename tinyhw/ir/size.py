@@ -7,6 +7,14 @@ size never becomes an int by itself: kernels made of its value would serve that 
 
 In the tensor graph each DEFINE_VAR carries its value (`bound`): a graph keeps the values that it was made with. Kernels
 are without them (`unbound`).
+
+Shapes compare as those of ints do, and what would need a value is refused. A schedule is kept for
+all values (`engine/planned.py` numbers values as it does memory). What the index arithmetic, masks
+and divisions of kernels may leave out is proven for all values (`ir/proof.py`). Loops run to such
+an end, also not at all; grids are computed for each launch. Memory is for the most; the elements
+lie close together at its start, so that reshaping stays free and what is contiguous for one value
+is so for all. The optimizer splits such an axis only where a number is known to divide it, or with
+a gate. For types a `Size` is an int, so that code is one for both.
 """
 from __future__ import annotations
 

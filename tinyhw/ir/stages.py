@@ -1,6 +1,9 @@
 """Who wants to see how a graph becomes a program: compilers say what each stage made, rewriting what each rule did.
 
 A watcher sees its own thread only; without one this costs a comparison.
+
+`devices/watch.py` tells of tensors in the same way, and `listening` of `engine/run.py` of steps.
+`PROFILE` and `VIZ` are made of these.
 """
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""What a TinyJit learns of a call while its function runs: what it reads, writes, draws and makes."""
+"""What a TinyJit learns of a call while its function runs: what it reads, writes, draws and makes.
+
+A replay of `TinyJit` overwrites nothing that anybody can name. The recording watches which tensors
+the function reads, by buffers of their own. A replay takes their memory as it is then, and gives
+new memory to results and to what was assigned. What it could not do again is refused while it is
+recorded.
+"""
 from __future__ import annotations
 
 import gc

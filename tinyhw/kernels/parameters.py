@@ -1,4 +1,9 @@
-"""Types of a kernel's parameters: from the metadata, from debug information, from what the code does with them."""
+"""Types of a kernel's parameters: from the metadata, from debug information, from what the code does with them.
+
+What an argument is, is known or said. The metadata is asked first, then DWARF (`wire/dwarf.py`),
+then the code: `evidence_amdgcn` follows kernel arguments to typed operands, and counts only what
+all paths agree upon. `arguments` packs what fits and refuses the rest.
+"""
 from __future__ import annotations
 
 import hashlib

@@ -10,6 +10,11 @@
     happens     what happens before what, and accesses that nothing orders
     foreign     dumps of other programs, read
     state       what a launch finds set, and its code; `summary` counts
+    plans       submissions that come again, known by their words
+    heads       counts of packets, by their headers
+    source      a capture as text; `build` as programs of packets
+    replay      a capture again, on another machine; `moved` where memory lies elsewhere
+    diff        two captures beside each other
     arguments   what a kernel reads and writes by its arguments, from its code
     checks      launches against their code objects
     lint        rules, and what breaks them
@@ -18,6 +23,9 @@
     draft       a capture that can be cut; `fields` of packets that can be put to rest
     shown       what a stream shows when it runs, and whether a smaller one shows the same
     shrink      the smallest stream that does (`ddmin`); `reproduce` has it as a Python program
+    debug       a debugger that stands before a packet (`breaks`), on a mock that goes on one by one
+                (`mock/running.py`, `draw` and `single`); `toolbox/debug.py` composes them
 
-Drivers, mocks and devices are not imported here: who composes hands in ports and names.
+`happens` is what `lint`, `doctor` and `timeline` go by. `mock/cuda/watching.py` says what the mock of CUDA tells.
+Drivers, mocks and devices are not imported here: who composes hands in ports and names (`devices/captured.py`).
 """

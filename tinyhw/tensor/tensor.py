@@ -3,6 +3,11 @@
 A tensor holds a graph of UOps. Its value is computed when it is asked for (`numpy`, `tolist`, `item`,
 `realize`), by programs that run on its device; NumPy only carries data in and out. The functions live in
 `tinyhw.function`.
+
+Tensors are values. `assign` gives a tensor new memory and leaves what was computed from the old
+value alone. So no launch reads memory that it writes, and there is no order of reads and writes to
+get wrong. Every function gives a tensor of its own; `cast`, `to` and `positive` alone may give the
+tensor itself.
 """
 from __future__ import annotations
 

@@ -7,6 +7,10 @@
 
 `tools/witness/ptx/probes` makes the probes; the record has their texts, inputs and outputs, so that it stands when they
 change. Bits must agree; of approximations, which have the manual's bounds, the distance is told.
+
+`tests/recordings` has the record of an NVIDIA H200, what RM told of it, and what CUDA's driver
+wrote (`tools/nvcapture`). The emulator, the mock and the driver are held to them; what differs has
+its reason beside it.
 """
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 It shares nothing with `emulator/`: integers are Python's, floats are rounded exactly here, transcendental functions are
 mpmath's. `table.py` has the registry, `run.py` holds the emulator against it.
+
+The witness is written twice on purpose: it says what an instruction does in Python integers,
+fractions and mpmath. The mutation score (`tools/mutate`, docs/mutation.md) counts which changes it
+notices. `tools/ledger` joins both with LLVM's and AMD's tables.
 """
 from __future__ import annotations
 

@@ -10,6 +10,10 @@ what they do together (bar.warp.sync and other instructions with .sync).
 An atomic tells of its warp, one that returns a value also listens, as do loads and stores that are strong (volatile,
 relaxed, acquire, release); for one address that is more order than a program may rely on, so that a lock or a counter
 makes no false finding.
+
+Order between PTX's threads is told to observers by tokens: who comes to a barrier or mbarrier has
+`told` it, a phase is `complete`, who goes on has `heard`. The asynchronous kinds have clocks of
+their own because here they happen at once.
 """
 from __future__ import annotations
 

@@ -5,6 +5,9 @@ paths`). It finds no hazard by name; it ends where one could be. Then memory is 
 has the reference run the dispatch under its observer. What watched code has run to its end has no finding.
 
 Each cohort's workgroups run from barrier to barrier, each to its end before the next: that is what its cells rely on.
+
+So it may suspect too much and never too little: `tests/emulator/check/amdgcn/test_watched.py` holds
+both against each other. `check/price.py` says by counts where that pays.
 """
 from __future__ import annotations
 

@@ -380,7 +380,7 @@ class Waves:
   def _watch(self, slept: Value) -> None:
     """Find waves that had their turn and are in a state in which they were before: they seem to wait.
 
-    Those get short turns. States are kept and renewed as in `standstill.Look`.
+    Those get short turns. States are kept and renewed as in `deadlock.Look`.
     """
     states, kept, size = self.states, self._kept, self.size
     same = np.zeros(size, bool)

@@ -4,6 +4,9 @@ Only launches whose workgroups cannot wait for or count each other are spread (`
 whose slots would depend on who is first). What such a launch computes is the same in any order, unless workgroups store
 different values to one place without an atomic: which of them stays is then as open as on a chip. `TINYHW_THREADS=1`
 runs them one after the other.
+
+So a program that runs in threads has no atomics on shared memory, sleeps, timers or computed jumps.
+The first fault in the order of workgroups is the one told.
 """
 from __future__ import annotations
 

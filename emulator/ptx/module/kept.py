@@ -2,6 +2,8 @@
 
 A file lies beside compiled code (`jit.store`), named by a digest of the module's text and of the sources that decide
 what is in it. The text is parsed where somebody asks for the code itself: the reference, the debugger, a fault.
+
+What a launch asks of a module is `link.Kernel`.
 """
 from __future__ import annotations
 

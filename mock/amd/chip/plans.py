@@ -1,4 +1,14 @@
-"""Submissions that come again: their packets are decoded and checked once, and recognized by their words."""
+"""Submissions that come again: their packets are decoded and checked once, and recognized by their words.
+
+Only the data of such a submission is read anew. The emulator keeps a dispatch that compiled code
+ran to its end as it was before its first instruction (`emulator/jit/amdgcn/repeat.py`): the next
+one with other user SGPRs is a call, after the code in memory, the mappings and the form were found
+to be the same. One of many workgroups, which may run in any order, is kept in parts (`parts.py`). A
+submission of such dispatches, of registers, user data and semaphores becomes one native call as a
+whole (`onecall.py`); it is looked for where the last time it followed, and what it does not know,
+or somebody watches, goes the longer way. None of it changes what is checked, counted or computed:
+`tests/mock/test_plans.py` runs each beside a mock that remembers nothing.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,11 @@ Engines (the command processor, SDMA) subclass `Queue` and execute one packet at
 scheduler can interleave queues in any order. Pointers count up without wrapping, in dwords for the command processor
 and in bytes for SDMA, as Linux 6.12 `gfx_v11_0.c` and `sdma_v6_0.c` read and write them; a ring position is the
 pointer modulo the ring's size.
+
+The mock's scheduler takes queues away. Queues leave their engine in an order that the seed decides.
+They come back with what their descriptor keeps (`autogen/mqd.py`) and the write pointer that memory
+holds. So what a driver takes for granted is tried: `tests/drive/mistakes.py` keeps mistakes of
+drivers as changes of source, and each must be noticed.
 """
 
 from __future__ import annotations

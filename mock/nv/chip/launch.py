@@ -1,6 +1,8 @@
 """A launch: where its QMD says that constant bank 0 lies, who is told of its end, what follows. The rest is its plan's.
 
 When all blocks have ended, memory is released to whom it concerns, semaphores are written, and dependent QMDs begin.
+
+A program is what memory holds at PROGRAM_ADDRESS: the uploaded cubin with its PTX.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Names of checks are those of `pri_sked.ref` of GA100 (NV_PGRAPH_PRI_SKED_HWW_ESR_SKEDCHECK*). QMDs that differ only in
 what CHANGING names have one plan; that part is the launch's own (`launch.py`), and so is what memory holds.
+
+The mock checks these things once. It checks each time what memory holds: the program, bank 0, the
+mappings.
 """
 
 from __future__ import annotations

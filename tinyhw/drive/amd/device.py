@@ -1,4 +1,17 @@
-"""An AMD GPU as a Runtime: its queues, memory, scratch, code objects, and what it says when it stops."""
+"""An AMD GPU as a Runtime: its queues, memory, scratch, code objects, and what it says when it stops.
+
+Few bytes go through the BAR. Where the host sees VRAM ("large BAR") and no queued work is left, up
+to 16 KiB in and 1 KiB out are the host's own stores and loads, with a flush of HDP behind stores.
+All else, and a small BAR, is the copy engine's. Whenever the copy engine comes after another queue
+it forgets what caches hold, also when there is nothing left to wait for.
+
+After a page fault or a hang a process has lost the GPU, as KFD has it: its queues stay evicted
+until it ends, also after a GPU reset. The first line of the error says how to get on. On the mock
+`Device["AMD:1"].reset()` makes one card as after a GPU reset and in a new process
+(`Machine.reset_gpu`, `Kfd.forget`): what it held is `ValueLost`, other devices keep all. On a card
+the same call opens it anew, which is enough after a wait that did not end; after a fault it says
+that only a new process helps.
+"""
 from __future__ import annotations
 
 import ctypes

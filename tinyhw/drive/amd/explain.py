@@ -1,4 +1,7 @@
-"""What a fault says beside its cause: where in which file, the calls that led there, the wave."""
+"""What a fault says beside its cause: where in which file, the calls that led there, the wave.
+
+The caller is told by the return address in SGPR30 and SGPR31.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -5,6 +5,8 @@ The three lie side by side in the argument ring, which is memory of the GPU; the
 there. What does not change between two launches of one block shape is made once; a launch puts in the arguments, where
 all this lies, and the timeline's value, which the QMD has the chip write when the last block has ended. So the next
 launch's methods begin with a wait for idle, and its own end with the schedule.
+
+The places that are patched are those that the declaration of the QMD's version gives.
 """
 from __future__ import annotations
 

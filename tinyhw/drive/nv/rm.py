@@ -5,6 +5,10 @@ Objects stand below each other: client, device, subdevice, address space, channe
 too; where a GPU sees it is UVM's business (external ranges, which the client places), where the process sees it that
 of mmap on a file that NV_ESC_RM_MAP_MEMORY has prepared. So a buffer has two addresses, the GPU's and the host's.
 The GPU's are this module's to give out, and are the same on all GPUs of the process.
+
+The GPU's address is not the host's for a reason: pushbuffers, semaphores and QMDs are addressed by
+40 bits, where no process has room for sure. So UVM's external ranges are placed below 1 TiB for
+what channels read.
 """
 from __future__ import annotations
 

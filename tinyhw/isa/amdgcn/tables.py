@@ -1,5 +1,10 @@
 """Bytes to instructions and back, from a generated table. Rows are parsed when first met: a cold process pays for what
-it decodes."""
+it decodes.
+
+A word means what the chip takes it for. Bits of unused sources are ignored
+(`autogen/amdgcn_ignored.py`, asked of LLVM 22), so a word that an assembler fills otherwise is the
+same instruction; `disasm` marks it. Two rows that match one word do not build a table.
+"""
 from __future__ import annotations
 
 import importlib

@@ -6,6 +6,9 @@ whoever asked has the reference run the launch under its observer. What watched 
 
 It knows the arrays that the launch's parameters point to, and the module's own. Blocks run one after the other, each to
 its end: that is what its cells rely on.
+
+`memory/async_copies.py` has the cells of copies under way. `tests/emulator/check/ptx/test_watched.py` plants
+faults that it has to suspect.
 """
 from __future__ import annotations
 

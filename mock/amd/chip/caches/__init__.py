@@ -18,4 +18,11 @@ careful driver has to expect. Sources, with what is taken from each:
   writes GL2 back and invalidates it before each copy, and writes it back behind it. So a copy may find either what
   GL2 holds or what memory holds (`SdmaSpace`), and leaves GL2's lines as they are. Fences carry an MTYPE of their own.
 * The host and other GPUs reach a GPU's memory over PCIe, past its caches.
+
+Weak memory is another address space, not another emulator. `MOCKGPU_MEMORY=weak` gives each queue,
+and the waves of each dispatch, a view of memory through the caches of their GPU
+(`emulator/view.py`); `mock/amd/chip/flights.py` lets dispatches run beside the packets behind them.
+Strong memory has neither, and asks one attribute more a memory instruction. What a chip may do and
+a driver must expect is what it does; each read is held against the newest value, so a finding is a
+fact.
 """
