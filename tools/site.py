@@ -1,5 +1,5 @@
-"""What the documentation site needs beside MkDocs: parts of README.md and ARCHITECTURE.md where a page asks for them,
-and the examples that pages link to."""
+"""What the documentation site needs beside MkDocs: parts of README, ARCHITECTURE and CONTRIBUTING where a page asks,
+and the files that pages link to."""
 from __future__ import annotations
 
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-_PART = re.compile(r"<!-- (README|ARCHITECTURE): (.*?) -->")
+_PART = re.compile(r"<!-- (README|ARCHITECTURE|CONTRIBUTING): (.*?) -->")
 _OUTSIDE = re.compile(r"\]\(\.\./([\w./]+)(#[\w-]+)?\)")
 
 
