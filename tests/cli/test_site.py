@@ -27,7 +27,7 @@ def test_the_site_builds(tmp_path: Path) -> None:
   for name in re.findall(r"^::: (.*)$", (ROOT / "docs/api.md").read_text(), re.M):
     assert pkgutil.resolve_name(name).__doc__, name
     assert not THOROUGH or f'id="{name}"' in reference, name
-  assert "MOCKGPU_WATCHDOG" in (tmp_path / "devices.html").read_text()
+  assert "MOCKGPU_WATCHDOG" in (tmp_path / "environment.html").read_text()
   assert (tmp_path / "files/examples/blend.c").exists()
 
 
