@@ -1,4 +1,4 @@
-"""From tensor graphs to running kernels: buffers, realization, the kernel cache, TinyJit. Works on any device.
+"""From tensor graphs to running kernels: realization, kept kernels, random numbers, BEAM, pages of VIZ. Any device.
 
 What is done again is planned once. A schedule is kept by the structure of its graph, with the
 memory that it reads numbered (`planned`). Compiled kernels are kept by what they were made from,

@@ -7,9 +7,9 @@ no fast way for (a fault, an instruction that is not translated, threads that mi
 block's threads over where they stand.
 
 `emulator/ptx` binds an instruction once for each engine, by the same functions: a step asks its
-group for operations and registers. Where nobody waits at a later block there are no masks;
-elsewhere only what waiting threads still read is written under a mask (`module/shapes.py`). A NaN
-is made the chip's only where its bits are seen.
+group for operations and registers. `module/shapes.py` finds by a fixed point what threads share and
+who waits where. Where nobody waits at a later block there are no masks; elsewhere only what waiting
+threads still read is written under a mask. A NaN is made the chip's only where its bits are seen.
 
 The functions that a kernel calls stand in its text, once a call (`module/inline.py`); their frames
 are made where the reference takes over. What one thread does for many (boxes of tensors) is a
