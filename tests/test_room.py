@@ -16,16 +16,16 @@ def _names(of: str) -> list[str]: return [str(path.relative_to(room.TESTS)) for 
 def test_tests_of_a_room_lie_in_its_folder_or_are_named_after_it_or_name_it() -> None:
   assert _names("mock/nv") == sorted(f"mock/nv/{path.name}" for path in (room.TESTS / "mock/nv").glob("test_*.py"))
   assert {"drive/nv/test_card.py", "drive/test_kfd.py"} < set(_names("tinyhw/drive"))
-  named = sorted(path.name for path in (room.TESTS / "emulator").glob("test_ptx*.py"))
-  assert _names("emulator/ptx") == [f"emulator/{name}" for name in named]
-  assert "tests/emulator/check/ptx/test_check.py" in _names("emulator/check/ptx")
+  assert _names("emulator/ptx") and all(name.startswith("emulator/ptx/test_") for name in _names("emulator/ptx"))
+  assert "emulator/check/ptx/test_check.py" in _names("emulator/check/ptx")
+  assert set(_names("mock/nv/driver")) <= set(_names("mock/nv"))
   assert {"emulator/test_mutants.py", "test_mutation.py"} <= set(_names("tools/mutate"))  # they import it
   assert _names("tensor") and all(name.startswith("tensor/") for name in _names("tensor"))
 
 
 def test_every_room_has_tests_and_every_folder_of_tests_is_reached() -> None:
   found = {of: room.tests(of) for of in room.rooms()}
-  assert all(found.values()) and {"core", "emulator/jit/ptx", "function", "launch"} <= found.keys()
+  assert all(found.values()) and {"core", "emulator/jit/ptx", "function", "kernels"} <= found.keys()
   reached = {path for paths in found.values() for path in paths}
   assert set(room.TESTS.glob("*/**/test_*.py")) <= reached
 

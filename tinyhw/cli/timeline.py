@@ -98,8 +98,8 @@ def _spots(image: bytes, kind: str) -> Iterator[tuple[str, tuple[Spot, ...]]]:
     yield name, at.get(name, ())
 
 
-_FILE: Final = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
-_LOC: Final = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
+_FILE: Final = re.compile(r'(?a)^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
+_LOC: Final = re.compile(r"(?a)\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
 
 
 def _lines(image: bytes, kind: str) -> Iterator[tuple[str, str]]:
