@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests import command
 from tests.drive.conftest import compile_ir
 from tinyhw import Device, Tensor, dtypes
 from tinyhw.core.errors import PageFault, Unsupported
@@ -77,3 +79,17 @@ def test_what_kfd_tells_of_gfx12() -> None:
 def test_weak_memory_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("MOCKGPU_MEMORY", "weak")
   with pytest.raises(Unsupported, match="gfx1201"): Tensor([1], device="AMD").tolist()
+
+
+def test_a_capture_has_the_words_of_its_generation(tmp_path: Path) -> None:
+  """KFD's topology is in it: a fence's hint is gfx12's, registers have gfx12's fields, and it replays."""
+  (tmp_path / "add.py").write_text("from tinyhw import Tensor; print((Tensor([1, 2, 3]) + 1).tolist())")
+  def said(*words: str) -> str:
+    done = command.tinyhw(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+  said("record", "-o", "run.thq", "--mockgpu", "gfx1201", "--", "add.py")
+  text = said("decode", "run.thq")
+  assert "temporal=lu" in text and "cache_policy=bypass" not in text and "COMPUTE_PGM_RSRC3 = 0x00000010" in text
+  assert '"temporal": "lu"' in said("decode", "run.thq", "--json")
+  assert "all as captured" in said("replay", "run.thq") and "0 findings" in said("lint", "run.thq")

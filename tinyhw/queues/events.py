@@ -75,6 +75,14 @@ class Open(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class File(Event):
+  """What a file says of the machine: of those that a driver has read, the ones that tell what its GPUs are."""
+  TAG: ClassVar[str] = "file"
+  path: str
+  content: bytes
+
+
+@dataclass(slots=True, kw_only=True)
 class Close(Event):
   """A device file was closed."""
   TAG: ClassVar[str] = "close"
@@ -268,7 +276,7 @@ def _fits(value: object, kind: str) -> bool:
 
 
 KINDS: dict[str, type[Event]] = {
-  cls.TAG: cls for cls in (Open, Close, Ioctl, Mmap, Munmap, Program, Doorbell, Seen, Waited, Note, Call,
+  cls.TAG: cls for cls in (Open, File, Close, Ioctl, Mmap, Munmap, Program, Doorbell, Seen, Waited, Note, Call,
                                Buffer, Stream, Function, Work, Ran)}
 _NAMES: dict[type[Event], dict[str, str]] = {cls: {f.name: str(f.type) for f in fields(cls)} for cls in KINDS.values()}
 _VALUES: dict[type[Event], Callable[[Any], tuple[Any, ...]]] = {

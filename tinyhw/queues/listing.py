@@ -172,7 +172,17 @@ def _line(item: Item) -> str:
   if isinstance(packet, methods.Send):
     return f"{packet.header.__name__}(SUBCHANNEL={packet.subchannel}, ADDRESS={packet.method:#x}, " \
            f"{len(packet.data)} word{'s' if len(packet.data) != 1 else ''})"
-  return "NOP" if packet == methods.NOP and isinstance(packet, int) else str(packet)
+  return "NOP" if packet == methods.NOP and isinstance(packet, int) else str(_own(item))
+
+
+def _own(item: Item) -> Any:
+  """The packet in the words of its chip's generation."""
+  if not (item.class_id and item.words and _is_pm4(item.packet)): return item.packet
+  from tinyhw.queues.amd.text import own  # AMD's registers load with the first packet that is shown
+  return own(item.packet, item.words, item.class_id)
+
+
+def _is_pm4(packet: Any) -> bool: return isinstance(packet, Packet) and type(packet).__module__.endswith("pm4_gfx11")
 
 
 def below(item: Item) -> list[str]:
@@ -185,9 +195,9 @@ def _below(item: Item) -> list[str]:
   if isinstance(packet, methods.Send):
     from tinyhw.queues.nv.text import sent_lines  # NVIDIA's declarations load with its first method
     return sent_lines(packet, item.class_id)
-  if isinstance(packet, Packet) and type(packet).__module__.endswith("pm4_gfx11"):
-    from tinyhw.queues.amd.text import register_lines  # AMD's registers load with the first packet that sets one
-    return register_lines(packet)
+  if _is_pm4(packet):
+    from tinyhw.queues.amd.text import register_lines  # as above
+    return register_lines(packet, item.class_id)
   return []
 
 
@@ -231,7 +241,7 @@ def rows(names: Names, follow: Follow) -> Iterator[dict[str, Any]]:
 
 
 def _row(item: Item) -> dict[str, Any]:
-  packet = item.packet
+  packet = _own(item)
   if isinstance(packet, methods.Send):
     return {"packet": packet.header.__name__, "subchannel": packet.subchannel, "methods": below(item),
             "class": item.class_id}

@@ -24,7 +24,7 @@ from weakref import WeakSet
 
 from tinyhw.core.port import Port, Protection
 from tinyhw.queues.container import Writer, content_hash
-from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Munmap, Note, Open, Program, Seen, Waited
+from tinyhw.queues.events import Close, Doorbell, Event, File, Ioctl, Mmap, Munmap, Note, Open, Program, Seen, Waited
 from tinyhw.queues.looked import Looks, Peek
 from tinyhw.queues.submitted import Submitted
 from tinyhw.queues.vendors import new_world
@@ -222,7 +222,11 @@ class RecordingPort:
     self.inner.close(fd)
     self._tell(Close(fd=fd))
 
-  def read(self, path: str) -> bytes: return self.inner.read(path)
+  def read(self, path: str) -> bytes:
+    content = self.inner.read(path)
+    if self._world.tells(path): self._tell(File(path=path, content=content))
+    return content
+
   def listdir(self, path: str) -> list[str]: return self.inner.listdir(path)
 
   def ioctl(self, fd: int, request: int, argument: Any) -> int:

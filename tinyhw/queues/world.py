@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from tinyhw.queues.effects import Effect
-from tinyhw.queues.events import Close, Doorbell, Event, Ioctl, Mmap, Munmap, Note, Open, Seen, Waited
+from tinyhw.queues.events import Close, Doorbell, Event, File, Ioctl, Mmap, Munmap, Note, Open, Seen, Waited
 from tinyhw.queues.plans import KnownSubmission, Named
 
 Read = Callable[[int, int], bytes | None]
@@ -76,7 +76,7 @@ class Item:
   """One thing that an engine reads: a packet, entry or method run at a GPU address. `depth` counts the calls to it.
 
   `packet` is the declared object; where the words are none, `error` says why and ends its piece. `class_id`: whose
-  methods they are, on NVIDIA's channels.
+  methods they are, on NVIDIA's channels; on AMD's queues the graphics core's generation, where it is known.
   """
   address: int
   words: tuple[int, ...]
@@ -220,10 +220,18 @@ class World(ABC):
     if self.naming: self.naming.clear()
     match event:
       case Open(fd=fd, path=path, errno=0): self.files[fd] = path
+      case File(path=path, content=content): self.read(path, content)
       case Close(fd=fd): self.files.pop(fd, None)
       case Ioctl(result=result) if result == 0 and not event.errno: self.called(event, when)
       case Mmap(errno=0): self.mapped(event)
       case Munmap(): self.unmapped(event)
+
+  def tells(self, path: str) -> bool:
+    """Whether a file that the driver reads says what a GPU is."""
+    return False
+
+  def read(self, path: str, content: bytes) -> None:  # noqa: B027 - most vendors' drivers read no such file
+    """Such a file was read."""
 
   def led(self, argument: Any) -> tuple[int, int]:
     """Where a call's pointer leads to: address and bytes, as far as the call says how much that is; else 0 bytes."""

@@ -132,7 +132,7 @@ class AmdFollow:
       except DecodeError as error:
         self.items.append(Item(where, words[at:], None, depth, str(error), self.queue))
         return
-      item = Item(where, found.words, found.packet, depth, "", queue, [*found.effects])
+      item = Item(where, found.words, found.packet, depth, "", queue, [*found.effects], queue.class_id)
       items.append(item)
       if found.roots: self.roots += found.roots
       at += len(found.words)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from typing import Any, Final
 
 from tinyhw.autogen import kfd
@@ -23,6 +24,8 @@ _SHIFT: Final = {"pm4": 2, "sdma": 0, "aql": 6}  # bytes of what the pointers co
 _MASK: Final = (1 << 64) - 1
 _CAUSES: Final = (("NotPresent", "not present"), ("ReadOnly", "read only"), ("NoExecute", "not executable"))
 _MOST: Final = 4096  # bytes of GPU numbers that a call may have
+_NODE: Final = re.compile(r"(?a)/sys/[\w/]+/kfd/topology/nodes/(\d+)/(gpu_id|properties)")
+_VERSION: Final = re.compile(r"(?am)^gfx_target_version (\d{5,6})$")
 
 
 class AmdWorld(World):
@@ -41,7 +44,20 @@ class AmdWorld(World):
     self._rung: dict[int, Queue] = {}
     self._events: dict[int, int] = {}  # the type of an event
     self._nodes: dict[int, int] = {}  # drm fd -> gpu_id
+    self._topology: dict[str, dict[str, str]] = {}  # of each node: its gpu_id, its properties
     self._plans = {kind: Plans[AmdPlan]() for kind in ("pm4", "sdma")}
+
+  def tells(self, path: str) -> bool: return _NODE.fullmatch(path) is not None
+
+  def read(self, path: str, content: bytes) -> None:
+    if found := _NODE.fullmatch(path): self._topology.setdefault(found[1], {})[found[2]] = content.decode("latin-1")
+
+  def _generation(self, gpu_id: int) -> int:
+    """The generation of a GPU's graphics core, 0 where nobody knows."""
+    for node in self._topology.values():
+      if node.get("gpu_id", "").strip() == str(gpu_id) and (m := _VERSION.search(node.get("properties", ""))):
+        return int(m[1]) // 10000
+    return 0
 
   def place(self, made: Allocation) -> int:
     gpus = list(dict.fromkeys(self._nodes.values()))
@@ -114,7 +130,7 @@ class AmdWorld(World):
     gpus = list(dict.fromkeys([*(q.gpu for q in self.queues), int(a.gpu_id)]))  # by their first queue
     name = f"GPU{gpus.index(int(a.gpu_id))}.{kind.upper()}.{int(a.queue_id)}"
     queue = Queue(len(self.queues), name, kind, int(a.gpu_id), int(a.ring_base_address), int(a.ring_size),
-                  int(a.queue_id), state=AmdState())
+                  int(a.queue_id), class_id=self._generation(int(a.gpu_id)), state=AmdState())
     self.queues.append(queue)
     self._by_id[queue.handle] = queue
     self._pointers[queue.key] = int(a.write_pointer_address), int(a.read_pointer_address)
