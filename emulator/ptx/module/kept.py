@@ -16,7 +16,7 @@ from tinyhw.emulator.jit.store import store
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.module.link import Linked
 
-SOURCES: Final = ("emulator/*.py", "emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py",
+SOURCES: Final = ("emulator/*.py", "emulator/jit/ptx/**/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py",
                   "emulator/check/*.py", "emulator/check/ptx/*.py", "emulator/values/*.py", "emulator/memory/*.py",
                   "isa/ptx/*.py", "arch/*.py", "core/host.py")
 

@@ -312,7 +312,7 @@ def test_a_mistake_of_the_translator_is_told_as_ours(engine: Any, monkeypatch: p
     found = outcome(engine, code, data, d)
   assert np.array_equal(expected[0], found[0]) and found[1].engine == "ref"
   (why, count), = found[1].mistakes.items()
-  assert "AttributeError" in why and "test_jit_servers.py, line" in why and count
+  assert "AttributeError" in why and "test_servers.py, line" in why and count
 
 
 # ---- code that grows

@@ -134,7 +134,7 @@ def test_a_mistake_of_the_translator(how: str, monkeypatch: pytest.MonkeyPatch) 
     found, stats = run(text, "k", DATA, how, block=64)
   assert stats.engine == "ref" and found[4:256:8].tolist() == [77] * 32
   (why, count), = stats.interpreted.items()
-  assert why.startswith(f"{OWN}: AttributeError: ") and "test_ptx_unreached.py, line" in why and count == 2
+  assert why.startswith(f"{OWN}: AttributeError: ") and "test_unreached.py, line" in why and count == 2
 
 
 def test_it_is_no_refusal() -> None:
