@@ -33,4 +33,5 @@ def test_a_change_of_what_decides_code_is_a_change_of_the_digest(sources: tuple[
                                                                  folders: tuple[str, ...]) -> None:
   covered = {str(p.relative_to(ROOT)) for pattern in sources for p in ROOT.glob(pattern)}
   for folder in folders:
-    for path in sorted((ROOT / folder).glob("*.py" if folder == "emulator/jit" else "**/*.py")): assert imported(path) <= covered, path.name
+    for path in sorted((ROOT / folder).glob("*.py" if folder == "emulator/jit" else "**/*.py")):
+      assert imported(path) <= covered, path.name
