@@ -2,10 +2,11 @@
 
 Sources: Linux 6.12 `amdkfd/kfd_crat.c` and `kfd_topology.c` say which numbers there are and how the others derive from
 them, `kfd_queue.c` the sizes of a queue's save area, `kfd_device.c` and `amdgpu_doorbell.h` the queues and doorbells.
-The values of gfx1100 are those of a Radeon RX 7900 XTX (Navi 31, IP discovery GC 11.0.0, SDMA 6.0.0), those of gfx1201
-a Radeon RX 9070 XT's (Navi 48, GC 12.0.1, SDMA 7.0.1): AMD's product page for units, memory and clocks, Linux 6.12
-`kfd_queue.c` and `soc24.c` for sizes and doorbells, the public PCI ID list for its device. gfx12 has no GL1 that
-operations reach (PAL, gfx12CmdUtil.cpp). Versions of firmware are examples.
+The values of gfx1100 are those of a Radeon RX 7900 XTX (Navi 31, IP discovery GC 11.0.0, SDMA 6.0.0). The others are an
+RX 7800 XT (Navi 32, GC 11.0.3), an RX 7600 (Navi 33, GC 11.0.2), an RX 9060 XT (Navi 44, GC 12.0.0) and an RX 9070 XT
+(Navi 48, GC 12.0.1): AMD's product pages for units, memory, caches and clocks, Linux 6.12 `kfd_queue.c`, `kfd_device.c`
+and `soc24.c` for sizes, versions and doorbells, the public PCI ID list for devices. gfx12 has no GL1 that operations
+reach (PAL, gfx12CmdUtil.cpp). Versions of firmware and of NBIO are examples.
 """
 
 from __future__ import annotations
@@ -166,21 +167,34 @@ GFX1100: Final = Card(
   link_bandwidth=(2500, 32000),
 )
 
+
+def _caches(units: int, array: int | None, l2: int, l3: int) -> tuple[Cache, ...]:
+  """Of so many compute units; `array`: those of a shader array, which share a GL1. L2 and L3 in KiB."""
+  return (Cache(1, "data", 32, 128, 1), Cache(1, "instruction", 32, 128, 2), Cache(1, "data", 16, 64, 2),
+          *(() if array is None else (Cache(1, "data", 256, 128, array),)), Cache(2, "data", l2, 128, units),
+          Cache(3, "data", l3, 64, units))
+
+
+GFX1101: Final = replace(
+  GFX1100, name="gfx1101", gfx_target_version=110001, gc_version=(11, 0, 3), sdma_version=(6, 0, 3),
+  marketing_name="AMD Radeon RX 7800 XT", device_id=0x747E, shader_engines=3, compute_units_per_array=10,
+  vram_size=16 << 30, vram_width=256, memory_clock=1219, engine_clock=2430, caches=_caches(60, 10, 4096, 65536))
+GFX1102: Final = replace(
+  GFX1100, name="gfx1102", gfx_target_version=110002, gc_version=(11, 0, 2), sdma_version=(6, 0, 2),
+  marketing_name="AMD Radeon RX 7600", device_id=0x7480, revision_id=0xCF, shader_engines=2,
+  vgpr_bytes_per_compute_unit=0x40000, vram_size=8 << 30, vram_width=128, memory_clock=1125, engine_clock=2655,
+  caches=_caches(32, 8, 2048, 32768))
 GFX1201: Final = replace(
   GFX1100, name="gfx1201", gfx_target_version=120001, gc_version=(12, 0, 1), sdma_version=(7, 0, 1),
   nbio_version=(6, 3, 1), marketing_name="AMD Radeon RX 9070 XT", device_id=0x7550, revision_id=0xC0,
   shader_engines=4, vram_size=16 << 30, vram_width=256, memory_clock=1258, engine_clock=2970, mec_firmware=2110,
-  sdma_firmware=2400,
-  caches=(
-    Cache(1, "data", 32, 128, 1),
-    Cache(1, "instruction", 32, 128, 2),
-    Cache(1, "data", 16, 64, 2),
-    Cache(2, "data", 8192, 128, 64),
-    Cache(3, "data", 65536, 64, 64),
-  ),
-)
+  sdma_firmware=2400, caches=_caches(64, None, 8192, 65536))
+GFX1200: Final = replace(
+  GFX1201, name="gfx1200", gfx_target_version=120000, gc_version=(12, 0, 0), sdma_version=(7, 0, 0),
+  marketing_name="AMD Radeon RX 9060 XT", device_id=0x7590, shader_engines=2, vram_width=128, engine_clock=3130,
+  caches=_caches(32, None, 4096, 32768))
 
-CARDS: Final[dict[str, Card]] = {c.name: c for c in (GFX1100, GFX1201)}
+CARDS: Final[dict[str, Card]] = {c.name: c for c in (GFX1100, GFX1101, GFX1102, GFX1200, GFX1201)}
 
 
 def cards_named(names: str | Sequence[str]) -> tuple[Card, ...]:
