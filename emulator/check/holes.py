@@ -3,13 +3,11 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Any
 
 import numpy as np
 
 from tinyhw.core.memory import PAGE, AddressSpace
-
-Value = Any
+from tinyhw.emulator.values.ops import Array
 
 
 class Holes:
@@ -19,7 +17,7 @@ class Holes:
     self._space = space
     self._known: dict[int, bool] = {}
 
-  def at(self, addresses: Value) -> Value:
+  def at(self, addresses: Array) -> Array:
     """Whether each address lies in such a page. Ask before the access: reading fills a hole with zeros."""
     pages, inverse = np.unique(addresses // np.uint64(PAGE), return_inverse=True)
     return np.array([self._hole(int(p)) for p in pages], bool)[inverse.reshape(-1)].reshape(addresses.shape)
@@ -37,6 +35,6 @@ class Holes:
     try: return os.lseek(fd, offset, os.SEEK_DATA) >= offset + PAGE
     except OSError as error: return error.errno == errno.ENXIO  # no data up to the end
 
-  def stored(self, addresses: Value) -> None:
+  def stored(self, addresses: Array) -> None:
     """These are written now."""
     for page in np.unique(addresses // np.uint64(PAGE)): self._known[int(page)] = False

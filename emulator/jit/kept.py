@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Final
+from typing import Final
 
 from tinyhw.core.memory import PAGE, Mapping, Region
+from tinyhw.emulator.values.ops import Array
 
-Value = Any
 LARGEST: Final = 1 << 30  # bytes that are kept of what a dispatch writes
 
 
@@ -33,7 +33,7 @@ class Kept:
   """What was in ranges of memory before they were written."""
 
   def __init__(self) -> None:
-    self._kept: list[tuple[Mapping, int, list[tuple[int, Value]], list[tuple[int, int]]]] = []
+    self._kept: list[tuple[Mapping, int, list[tuple[int, Array]], list[tuple[int, int]]]] = []
     self._bytes = 0
 
   def keep(self, m: Mapping, start: int, end: int) -> None:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, Effects
+from tinyhw.emulator.values.ops import Array
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import VCC_HI, VCC_LO
 
-Value = Any
 COUNT: Final = VCC_HI + 1
 PAUSES: Final = ("s_wait_loadcnt", "s_wait_storecnt", "s_wait_samplecnt", "s_wait_bvhcnt", "s_wait_dscnt",
                   "s_wait_kmcnt", "s_swappc", "s_setpc", "s_call")
@@ -71,7 +71,7 @@ class AluWaits:
     self._read = np.zeros((waves, COUNT // 2), bool)  # pairs that a vector instruction has read
     self._open = {g.name: np.zeros((waves, COUNT), np.int64) for g in guards}  # PC of the write, 0 where none
 
-  def find(self, w: Value, i: Instruction, does: Effects) -> Iterator[tuple[Guard, int, int, int]]:
+  def find(self, w: Array, i: Instruction, does: Effects) -> Iterator[tuple[Guard, int, int, int]]:
     """(guard, register, index of the wave, PC of the write) for what the instruction reads too early."""
     unit = unit_of(i)
     registers = np.array([r - SGPR0 for r in does.reads if SGPR0 <= r < SGPR0 + COUNT], np.intp)
@@ -83,7 +83,7 @@ class AluWaits:
       wave, column = (int(k[0]) for k in np.nonzero(pcs))
       yield guard, int(registers[column]) + SGPR0, int(np.arange(self.waves)[w][wave]), int(pcs[wave, column])
 
-  def issue(self, w: Value, pc: int, i: Instruction, does: Effects) -> None:
+  def issue(self, w: Array, pc: int, i: Instruction, does: Effects) -> None:
     """The waves have issued the instruction."""
     for guard in self.guards:
       if settles(guard, i, does): self._open[guard.name][w] = 0

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from tinyhw.emulator.check.amdgcn.states import (
   second_rules,
   states_of,
 )
+from tinyhw.emulator.values.ops import Array
 from tinyhw.isa.amdgcn import Instruction
 
-Value = Any
 LONGEST: Final = 24  # wait states: longer ago than any rule looks
 
 
@@ -39,8 +39,8 @@ class TooSoon:
 @dataclass
 class _Stamps:
   """When each register was last met by one kind of instruction, in wait states of each wave."""
-  when: Value
-  pc: Value
+  when: Array
+  pc: Array
   until: int = 0  # on the latest clock, nothing newer is here from then on
 
 
@@ -54,7 +54,7 @@ class Nops:
     self._roles: dict[Instruction, frozenset[str]] = {}
     self._at: dict[int, Instruction] = {}
 
-  def find(self, w: Value, i: Instruction, does: Effects) -> Iterator[TooSoon]:
+  def find(self, w: Array, i: Instruction, does: Effects) -> Iterator[TooSoon]:
     """What the instruction follows too soon."""
     roles = self._roles_of(i)
     clock = self.clock[w]
@@ -96,7 +96,7 @@ class Nops:
     if roles is None: roles = self._roles[i] = roles_of(i)
     return roles
 
-  def issue(self, w: Value, pc: int, i: Instruction, does: Effects) -> None:
+  def issue(self, w: Array, pc: int, i: Instruction, does: Effects) -> None:
     """The waves have issued the instruction."""
     self.clock[w] += states_of(i)
     for key in first_rules(self.rules, self._roles_of(i)):

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import accumulate, permutations, product
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tinyhw.emulator.amdgcn.meanings.registry import Function, Meaning
 from tinyhw.emulator.check.arrays import SHADOW_OPS, Undecided
+from tinyhw.emulator.values.ops import Array
 
-Value = Any
 Half = tuple[int, int]  # a source, and which of its halves, the lowest first
 Spread = tuple[tuple[frozenset[Half], ...], ...]  # of each result, of each of its halves; a mask has one
 
@@ -42,7 +42,7 @@ def spread(meaning: Meaning, constants: tuple[int | None, ...] = ()) -> Spread |
 
 
 @cache
-def _samples(count: int) -> list[Value]:
+def _samples(count: int) -> list[Array]:
   """For each source some u64: any numbers, small ones, and pairs by which carries go all the way and comparisons end
   where all but one half agree, beside what is neutral."""
   rng = np.random.default_rng(16)
@@ -80,7 +80,7 @@ def _spread(function: Function, results: tuple[str, ...], types: tuple[str, ...]
 
 
 def reached(function: Function, results: tuple[str, ...], types: tuple[str, ...], constants: Sequence[int | None],
-            undefined: Sequence[set[Half]], samples: Sequence[Value] | None = None) -> list[list[Value]]:
+            undefined: Sequence[set[Half]], samples: Sequence[Array] | None = None) -> list[list[Array]]:
   """For each half of each result whether some sample of it is undefined, where a set of halves is: a bool a set.
 
   Raises Undecided where the meaning decides something by them.

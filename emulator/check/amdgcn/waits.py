@@ -5,17 +5,15 @@ same queue were issued; one that completes in any order, only once the counter i
 """
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinyhw.emulator.check.amdgcn.counters import LDS_COUNTERS, Counters, Order
 from tinyhw.emulator.check.amdgcn.effects import REGISTERS, SGPR0, Effects
 from tinyhw.emulator.simt import Group
+from tinyhw.emulator.values.ops import Array
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import NULL
 
-Value = Any
 ALL_LANES = np.uint64(0xFFFFFFFFFFFFFFFF)
 Hit = tuple[str, int, int, int, int]  # (counter, register, index of the wave, lane, PC of the instruction waited for)
 
@@ -43,7 +41,7 @@ class Waits:
     if found is None: found = self.queues[order] = Queue(self.waves)
     return found
 
-  def find(self, w: Value, active: Value, effects: Effects) -> list[tuple[bool, Hit]]:
+  def find(self, w: Array, active: Array, effects: Effects) -> list[tuple[bool, Hit]]:
     """(whether it is read, hit) for what the waves `w`, with u64 masks `active`, use and have not waited for."""
     hits: list[tuple[bool, Hit]] = []
     own = self.counters.events.get(effects.kind, ())
@@ -65,12 +63,12 @@ class Waits:
                                int(queue.pc[w][wave, columns[column]]))))
     return hits
 
-  def issue(self, w: Value, active: Value, pc: int, effects: Effects, segments: set[str]) -> dict[Order, Value]:
+  def issue(self, w: Array, active: Array, pc: int, effects: Effects, segments: set[str]) -> dict[Order, Array]:
     """The waves have issued an instruction; the number that it has in each queue, of each wave.
 
     `segments` are the memories that it touched: the part of a flat instruction that touches none is done at once.
     """
-    numbers: dict[Order, Value] = {}
+    numbers: dict[Order, Array] = {}
     for order in self.counters.events.get(effects.kind, ()):
       queue = self.queue(order)
       queue.issued[w] += 1
@@ -86,7 +84,7 @@ class Waits:
       queue.registers.update(effects.writes)
     return numbers
 
-  def wait(self, group: Group, w: Value, i: Instruction) -> bool:
+  def wait(self, group: Group, w: Array, i: Instruction) -> bool:
     """Count a wait; False when the instruction is none."""
     if i.mnemonic in self.counters.wait_all:
       for order, queue in self.queues.items(): self._reached(order, queue, w, 0)
@@ -103,7 +101,7 @@ class Waits:
         if order[0] == counter: self._reached(order, queue, w, limit)
     return True
 
-  def _reached(self, order: Order, queue: Queue, w: Value, limit: int) -> None:
+  def _reached(self, order: Order, queue: Queue, w: Array, limit: int) -> None:
     if limit and not order[1]: return
     queue.done[w] = np.maximum(queue.done[w], queue.issued[w] - limit)
     if (queue.done == queue.issued).all(): queue.registers.clear()

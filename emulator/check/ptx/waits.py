@@ -6,15 +6,13 @@ other instructions write into them needs a wgmma.fence before the next product.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from tinyhw.emulator.check.ptx.effects import Effects, effects
 from tinyhw.emulator.check.ptx.races import MATRIX, Races
 from tinyhw.emulator.ptx.program import Code
-
-Value = Any
+from tinyhw.emulator.values.ops import Array
 
 
 class Products:
@@ -22,13 +20,13 @@ class Products:
 
   def __init__(self, waves: int) -> None:
     self.waves = waves
-    self._writes: dict[tuple[int, int], Value] = {}  # register -> number of the product that writes it [waves]
-    self._reads: dict[tuple[int, int], Value] = {}
+    self._writes: dict[tuple[int, int], Array] = {}  # register -> number of the product that writes it [waves]
+    self._reads: dict[tuple[int, int], Array] = {}
     self._pcs: dict[tuple[int, int], int] = {}
-    self._dirty: dict[tuple[int, int], Value] = {}  # written by others since the last fence [waves]
+    self._dirty: dict[tuple[int, int], Array] = {}  # written by others since the last fence [waves]
     self._watched: dict[int, frozenset[int]] = {}  # base of a function -> registers of its products
 
-  def find(self, base: int, w: Value, does: Effects, races: Races) -> Iterator[tuple[str, int, int, int | None]]:
+  def find(self, base: int, w: Array, does: Effects, races: Races) -> Iterator[tuple[str, int, int, int | None]]:
     """(what is wrong, register, index of the warp among `w`, PC of the product) of what comes too early."""
     if not self._writes and not self._dirty: return
     product = does.opcode == "wgmma" and "mma_async" in does.modifiers
@@ -49,7 +47,7 @@ class Products:
       if dirty is not None and dirty[w].any():
         yield "was written, and no wgmma.fence comes before the product that uses it", r, int(dirty[w].argmax()), None
 
-  def after(self, code: Code, w: Value, pc: int, does: Effects, races: Races) -> None:
+  def after(self, code: Code, w: Array, pc: int, does: Effects, races: Races) -> None:
     """An instruction has run."""
     base = code.base
     watched = self._watched.get(base)
@@ -66,7 +64,7 @@ class Products:
       if r in watched:
         self._dirty.setdefault((base, r), np.zeros(self.waves, bool))[w] = True
 
-  def _note(self, table: dict[tuple[int, int], Value], base: int, r: int, w: Value, pc: int, races: Races) -> None:
+  def _note(self, table: dict[tuple[int, int], Array], base: int, r: int, w: Array, pc: int, races: Races) -> None:
     table.setdefault((base, r), np.zeros(self.waves, np.int32))[w] = races.issued[MATRIX][w]
     self._pcs[base, r] = pc
 

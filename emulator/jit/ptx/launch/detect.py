@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import mmap
 import sys
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -32,8 +32,8 @@ from tinyhw.emulator.ptx.group import LANES
 from tinyhw.emulator.ptx.launch.grid import Dispatch, Grid
 from tinyhw.emulator.ptx.memory import spaces
 from tinyhw.emulator.simt import Stats
+from tinyhw.emulator.values.ops import Array
 
-Value = Any
 TURN: Final = 1 << 22  # instructions of a warp; one that takes more may wait for others
 WINDOW: Final = 1 << 34  # bytes of addresses, at most, that the cells of a launch span; few of them become pages
 RESTART: Final = 1 << 23  # where clocks begin again; a plane has room for four times as many
@@ -60,7 +60,7 @@ class Arrays:
     if m is not None: self._row(m, d.params, d.params + d.params_size, Access.READ, -1)
 
   @staticmethod
-  def _pointers(space: AddressSpace, d: Dispatch) -> Value:
+  def _pointers(space: AddressSpace, d: Dispatch) -> Array:
     """What may be pointers among the parameters."""
     size = d.params_size // 8 * 8
     return np.frombuffer(space.read(d.params, size), np.uint64) if size else np.zeros(0, np.uint64)
@@ -82,7 +82,7 @@ class Arrays:
     if not arrays: return 0, 0
     return min(r[0] for r in arrays), max(r[0] + r[1] for r in arrays)
 
-  def clash(self, seen: Value) -> bool:
+  def clash(self, seen: Array) -> bool:
     """Whether some array was read and written."""
     what: dict[int, int] = {}
     for k, access in zip(self.of, seen.tolist()): what[k] = what.get(k, 0) | access
