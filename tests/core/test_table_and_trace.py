@@ -7,7 +7,7 @@ import pytest
 
 from tinyhw.core.errors import DecodeError, Error, Interrupted, LayoutError, PageFault, Unsupported, WaitTimeout
 from tinyhw.core.table import Handlers, Ignored
-from tinyhw.core.timeout import Patience
+from tinyhw.core.timeout import Deadline
 from tinyhw.core.trace import Clock, Trace
 
 
@@ -56,9 +56,9 @@ def test_errors_say_what_where_and_what_to_do() -> None:
 
 
 def test_patience_ends() -> None:
-  Patience(3600)()
+  Deadline(3600)()
   with pytest.raises(Interrupted, match=r"ran for more than 0\.125 s"):
-    impatient = Patience(0.125)
+    impatient = Deadline(0.125)
     impatient._end -= 1  # a second later
     impatient()
 

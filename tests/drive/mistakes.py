@@ -101,7 +101,7 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
        "tinyhw.drive.signal:Timeline.next", "value = self.last + 1", "value = self.last + (self.last % 3 != 1)",
        _WRONG),
   _one("memory freed too early", "pages leave the page tables while a kernel uses them",
-       "tinyhw.drive.suballocation:LendingRuntime._release", "if self.lost is None: self.synchronize()", "pass",
+       "tinyhw.drive.suballocation:SuballocatingRuntime._release", "if self.lost is None: self.synchronize()", "pass",
        _FAULT),
   _one("arguments reused too early", "a launch's arguments are overwritten before it has read them",
        "tinyhw.drive.allocate:KernargRing.used_by", "= value", "= 0", _WRONG),

@@ -4,7 +4,7 @@ What C calls is machine code (`called_code`) that calls the function:
 
 - Python has ended, or is about to take its modules down: the answer is `ended`, and no Python is run.
 - An exception comes before the function has begun (a signal's handler raises KeyboardInterrupt at its first
-  instruction): the function is called again. What handlers raise while it runs is kept (`patience.HELD`).
+  instruction): the function is called again. What handlers raise while it runs is kept (`timeout.HELD`).
 - What was raised is raised in the main thread once that is back in Python: by the next signal's handler, which is told
   of here.
 - The function itself raises: Python prints it, and the answer is `failed`.

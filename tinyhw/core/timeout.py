@@ -46,7 +46,7 @@ def in_main_thread() -> bool:
   return get_ident() == _main
 
 
-class Patience:
+class Deadline:
   """Called now and then while a dispatch runs: raises Interrupted when `seconds` since its making are over."""
 
   def __init__(self, seconds: float) -> None:
@@ -209,12 +209,12 @@ def ticker(terms: Terms | None, signals: bool = True, seconds: float | None = No
   A dispatch that is over at its second look is never ended by a signal.
   """
   limit = seconds if terms is None or terms.seconds is None else terms.seconds
-  patience, looks = None if limit is None else Patience(limit), 0
+  deadline, looks = None if limit is None else Deadline(limit), 0
 
   def tick() -> None:
     nonlocal looks
     looks += 1
-    if patience is not None: patience()
+    if deadline is not None: deadline()
     if signals and looks > 2: HELD()
   return tick
 

@@ -37,7 +37,7 @@ class Freed:
 B = TypeVar("B", bound=DeviceBuffer)
 
 
-class LendingRuntime(QueuedRuntime, Generic[B]):
+class SuballocatingRuntime(QueuedRuntime, Generic[B]):
   """A runtime whose kernel driver gives out buffers. The driver's constructor calls `start_lending`."""
   used: dict[int, tuple[int, str]]  # of allocations by address: bytes that were asked for, and a name
   freed: deque[Freed]  # what was given back last, for reports

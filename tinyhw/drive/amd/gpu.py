@@ -10,7 +10,7 @@ from tinyhw.arch import Arch
 from tinyhw.core.layout import Register
 from tinyhw.drive.amd.kfd import Buffer, Gpu, Kfd
 from tinyhw.drive.queue import LoadedCode
-from tinyhw.drive.suballocation import LendingRuntime
+from tinyhw.drive.suballocation import SuballocatingRuntime
 from tinyhw.wire import codeobject
 
 
@@ -31,7 +31,7 @@ class CodeImage:
     return LoadedCode(self.address, self.buffer.size, self.device, "amdgcn", self.code.file, kernels)
 
 
-class GpuRuntime(LendingRuntime[Buffer]):
+class GpuRuntime(SuballocatingRuntime[Buffer]):
   """See the module."""
   kfd: Kfd
   gpu: Gpu

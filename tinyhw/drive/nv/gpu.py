@@ -12,7 +12,7 @@ from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.rm import Buffer, Gpu, Rm
 from tinyhw.drive.queue import BoundStream, LoadedCode
 from tinyhw.drive.signal import Signal
-from tinyhw.drive.suballocation import LendingRuntime
+from tinyhw.drive.suballocation import SuballocatingRuntime
 from tinyhw.wire.cubin import Cubin
 
 
@@ -65,7 +65,7 @@ class Prepared:
   places: Places | None
 
 
-class GpuRuntime(LendingRuntime[Buffer]):
+class GpuRuntime(SuballocatingRuntime[Buffer]):
   """See the module."""
   rm: Rm
   gpu: Gpu
