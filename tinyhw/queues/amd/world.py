@@ -25,7 +25,7 @@ _MASK: Final = (1 << 64) - 1
 _CAUSES: Final = (("NotPresent", "not present"), ("ReadOnly", "read only"), ("NoExecute", "not executable"))
 _MOST: Final = 4096  # bytes of GPU numbers that a call may have
 _NODE: Final = re.compile(r"(?a)/sys/[\w/]+/kfd/topology/nodes/(\d+)/(gpu_id|properties)")
-_VERSION: Final = re.compile(r"(?am)^gfx_target_version (\d{5,6})$")
+_VERSION: Final = re.compile(r"(?a)^gfx_target_version (\d{5,6})$", re.M)
 
 
 class AmdWorld(World):
