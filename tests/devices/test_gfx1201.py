@@ -94,3 +94,13 @@ def test_a_capture_has_the_words_of_its_generation(tmp_path: Path) -> None:
   assert '"temporal": "lu"' in said("decode", "run.thq", "--json")
   assert "all as captured" in said("replay", "run.thq")
   said("lint", "run.thq")  # no findings
+
+
+def test_a_capture_of_two_generations_replays_on_such_a_machine(tmp_path: Path) -> None:
+  """The second card is used first: GPUs are told by their place in the topology, not by the order of their use."""
+  (tmp_path / "two.py").write_text(
+    "from tinyhw import Tensor\nprint((Tensor([1, 2, 3], device='AMD:1').to('AMD') + 1).tolist())\n")
+  for words in (("record", "-o", "two.thq", "--mockgpu", "gfx1100,gfx1201", "--", "two.py"), ("replay", "two.thq")):
+    done = command.tinyhw(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+  assert "all as captured" in done.stdout

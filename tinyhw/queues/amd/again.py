@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import errno
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeVar
 
 from tinyhw.autogen import kfd
 from tinyhw.core.port import Port
@@ -18,6 +18,7 @@ from tinyhw.queues.moved import Patch
 from tinyhw.queues.world import Allocation, Follow, Queue, World
 from tinyhw.wire import kfd as calls
 
+T = TypeVar("T")
 _PASSIVE: Final = frozenset({  # calls that ask, or wait
   kfd.AMDKFD_IOC_GET_VERSION, kfd.AMDKFD_IOC_GET_CLOCK_COUNTERS, kfd.AMDKFD_IOC_GET_PROCESS_APERTURES,
   kfd.AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, kfd.AMDKFD_IOC_GET_TILE_CONFIG, kfd.AMDKFD_IOC_AVAILABLE_MEMORY,
@@ -56,9 +57,21 @@ class AmdAgain(Again):
 
   def _open(self, event: Open) -> None:
     path = event.path
-    if path.startswith("/dev/dri/"): path = self._card(len([f for f in self._amd.files.values() if "/dri/" in f]) - 1)
+    if path.startswith("/dev/dri/"):
+      opened = len([f for f in self._amd.files.values() if "/dri/" in f]) - 1
+      path = self._card(self._place([card for _, card in self._then()], path, opened))
     try: self._files[event.fd] = self.port.open(path, event.flags)
     except OSError as error: raise failed(f"open of {path}", error) from None
+
+  def _then(self) -> list[tuple[int, str]]:
+    """gpu_id and render node of the GPUs that the capture was made on, where there are as many here."""
+    cards = self._amd.cards()
+    return cards if len(cards) <= len(self._cards()) else []
+
+  @staticmethod
+  def _place(known: Sequence[T], wanted: T, otherwise: int) -> int:
+    """Which of the machine's GPUs it is: by its place in the topology, or in the order of use."""
+    return known.index(wanted) if wanted in known else otherwise
 
   def _card(self, index: int) -> str:
     cards = self._cards()
@@ -161,7 +174,7 @@ class AmdAgain(Again):
 
   def _acquire(self, a: Any) -> None:
     """The GPU of a render node, and its number there and here."""
-    index = len(self._gpus)
+    index = self._place([gpu for gpu, _ in self._then()], int(a.gpu_id), len(self._gpus))
     self._gpus[int(a.gpu_id)] = self._cards()[index][1]
     a.gpu_id, a.drm_fd = self._gpus[int(a.gpu_id)], self._files.get(int(a.drm_fd), -1)
 

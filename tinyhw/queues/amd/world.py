@@ -24,7 +24,9 @@ _SHIFT: Final = {"pm4": 2, "sdma": 0, "aql": 6}  # bytes of what the pointers co
 _MASK: Final = (1 << 64) - 1
 _CAUSES: Final = (("NotPresent", "not present"), ("ReadOnly", "read only"), ("NoExecute", "not executable"))
 _MOST: Final = 4096  # bytes of GPU numbers that a call may have
-_NODE: Final = re.compile(r"(?a)/sys/[\w/]+/kfd/topology/nodes/(\d+)/(gpu_id|properties)")
+_NODE: Final = re.compile(r"(?a)/sys/[\w/]+/kfd/topology/nodes/(\d{1,9})/(gpu_id|properties)")
+_NUMBER: Final = re.compile(r"(?a)\s*(\d{1,10})\s*")
+_MINOR: Final = re.compile(r"(?a)^drm_render_minor (\d{1,9})$", re.M)
 _VERSION: Final = re.compile(r"(?a)^gfx_target_version (\d{5,6})$", re.M)
 
 
@@ -51,6 +53,15 @@ class AmdWorld(World):
 
   def read(self, path: str, content: bytes) -> None:
     if found := _NODE.fullmatch(path): self._topology.setdefault(found[1], {})[found[2]] = content.decode("latin-1")
+
+  def cards(self) -> list[tuple[int, str]]:
+    """(gpu_id, render node) of the GPUs of the machine, by KFD's topology; none where the capture has it not."""
+    found = []
+    for node in sorted(self._topology, key=int):
+      rows = self._topology[node]
+      number, minor = _NUMBER.fullmatch(rows.get("gpu_id", "")), _MINOR.search(rows.get("properties", ""))
+      if number and int(number[1]) and minor: found.append((int(number[1]), f"/dev/dri/renderD{minor[1]}"))
+    return found
 
   def _generation(self, gpu_id: int) -> int:
     """The generation of a GPU's graphics core, 0 where nobody knows."""
