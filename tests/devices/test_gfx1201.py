@@ -13,11 +13,32 @@ from tests.drive.conftest import compile_ir
 from tinyhw import Device, Tensor, dtypes
 from tinyhw.core.errors import PageFault, Unsupported
 from tinyhw.devices import disassembly
+from tinyhw.drive.amd import report
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.mock.amd.card import GFX1201
 from tinyhw.mock.amd.driver import topology
 from tinyhw.wire import pm4
 
+FIRST = """
+import threading
+from tinyhw.arch import arch
+from tinyhw.drive.amd.commands import ComputeCommands
+assert ComputeCommands(arch("gfx1201")).memory_barrier().signal(0x1000, "value").words
+from tinyhw.drive.amd import report
+from tinyhw.drive.amd.device import AMDRuntime
+from tinyhw.mock.amd.machine import Machine
+from tinyhw.mock.amd.port import MockPort
+together, wrong = threading.Barrier(8), []
+def opened():
+  machine = Machine("gfx1201")
+  together.wait()
+  try: AMDRuntime(MockPort(machine)).close()
+  except Exception as error: wrong.append(repr(error))
+threads = [threading.Thread(target=opened) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(wrong)
+"""
 RNG = np.random.default_rng(12)
 
 
@@ -48,12 +69,19 @@ def test_products_of_halves_are_its_matrix_units() -> None:
   assert any("v_wmma_f32_16x16x16_f16" in text for text in texts)
 
 
-def test_its_packets_are_its_generations() -> None:
+def test_its_packets_are_its_generations(tmp_path: Path) -> None:
   """A fence's hint is `temporal`, and DISPATCH_INITIATOR's bits are gfx12's."""
   runtime = Device["AMD"].runtime
   assert isinstance(runtime, AMDRuntime) and runtime.arch.pm4 == "gfx12"
-  text = pm4.text(runtime.compute_marker().words, of=pm4.table("gfx12"))
+  words = runtime.compute_marker().words
+  text = pm4.text(words, of=pm4.table("gfx12"))
   assert "RELEASE_MEM(" in text and "temporal=lu" in text and "cache_policy" not in text
+  assert report.pm4_lines(runtime.arch.pm4, words) == text.splitlines()  # what a hang's report shows
+  (tmp_path / "words.bin").write_bytes(bytes(words))
+  done = command.tinyhw("decode", "words.bin", "--kind", "pm4", "--arch", "gfx1201", cwd=tmp_path)
+  assert done.returncode == 0 and "temporal=lu" in done.stdout, done.stderr
+  done = command.tinyhw("decode", "words.bin", "--kind", "pm4", "--arch", "gfx942", cwd=tmp_path)
+  assert done.returncode == 1 and "unsupported PM4 packets of gfx942" in done.stderr, done.stderr
 
 
 def test_a_fault_names_address_and_access() -> None:
@@ -104,3 +132,9 @@ def test_a_capture_of_two_generations_replays_on_such_a_machine(tmp_path: Path) 
     done = command.tinyhw(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
   assert "all as captured" in done.stdout
+
+
+def test_a_driver_without_a_mock_speaks_gfx12() -> None:
+  """In a process where nobody has decoded a packet of it, as on a card; and threads may open the first ones at once."""
+  done = command.python(FIRST)
+  assert done.returncode == 0 and done.stdout == "[]\n", done.stdout + done.stderr

@@ -10,11 +10,12 @@ from typing import Final
 
 import click
 
+from tinyhw.arch import decoded
 from tinyhw.arch.nv import NV_ARCHES
 from tinyhw.cli.files import contents
 from tinyhw.cli.timeline import code_of
 from tinyhw.core.environment import whole
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.queues import listing, raw, summary
 from tinyhw.queues import source as text
 from tinyhw.queues.calls import text as calls_text
@@ -35,7 +36,7 @@ def number(text: str) -> int:
 @click.command()
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--kind", type=click.Choice(raw.KINDS), help="What words of FILE are, where it is no capture.")
-@click.option("--arch", metavar="ARCH", help="Whose: sm_90 ... (for methods and QMDs).")
+@click.option("--arch", metavar="ARCH", help="Whose: sm_90 ... (for methods and QMDs), gfx1201 ... (for PM4).")
 @click.option("--queue", metavar="TEXT", help="Queues and rings with this text in their name.")
 @click.option("--dispatch", type=number, metavar="N", help="The submission with launch N (from 0).")
 @click.option("--around", type=number, metavar="ADDRESS", help="Submissions that name this address, or its buffer.")
@@ -108,7 +109,7 @@ def _raw(data: bytes, file: str, kind: str | None, arch: str | None, short: bool
     raise InvalidArgument("is no capture of tinyhw, and no dump that is known", where=file,
                           hint=f"say what its words are: --kind {'|'.join(raw.KINDS)}")
   words = raw.read_words(data, file)
-  if source: return iter(text.source(kind, words, class_id=_class_of(arch)).splitlines())
+  if source: return iter(text.source(kind, words, class_id=_class_of(kind, arch)).splitlines())
   return _words(words, kind, arch, short, as_json)
 
 
@@ -146,14 +147,17 @@ def painted(line: str) -> str:
 
 
 def _words(words: list[int], kind: str, arch: str | None, short: bool, as_json: bool) -> Iterator[str]:
-  found = raw.follow(kind, words, class_id=_class_of(arch))
+  found = raw.follow(kind, words, class_id=_class_of(kind, arch))
   names = listing.Names()
   if as_json: yield from (json.dumps(row) for row in listing.rows(names, found))
   else: yield from listing.lines(names, found, deep=not short)
 
 
-def _class_of(arch: str | None) -> int:
-  if arch is None or not arch.startswith("sm_"): return 0
+def _class_of(kind: str, arch: str | None) -> int:
+  if arch is None: return 0
+  if not arch.startswith("sm_"):
+    if kind == "pm4" and not decoded(arch).pm4: raise Unsupported("PM4 packets", f"of {arch}")
+    return decoded(arch).version[0]
   if arch not in NV_ARCHES:
     raise InvalidArgument(f"no NVIDIA card is called {arch!r}", where="--arch",
                           hint=f"there are {', '.join(NV_ARCHES)}")

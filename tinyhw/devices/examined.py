@@ -35,8 +35,8 @@ def lines_of(stopped: Any, runtimes: list[Any], machine: Any = None, fault: int 
       submissions = []
       for submission in unfinished:
         words = queue.words_of(submission)
-        class_id = 0 if vendor == "amd" else runtime.arch.compute_class if queue is runtime.compute else \
-          runtime.arch.copy_class
+        class_id = runtime.arch.version[0] if vendor == "amd" else \
+          runtime.arch.compute_class if queue is runtime.compute else runtime.arch.copy_class
         try: follow = raw.follow(kind, words, class_id=class_id, read=_reader(runtime))
         except Error: continue
         for item in follow.items: item.queue = made

@@ -46,8 +46,8 @@ def nothing(address: int, size: int) -> bytes | None:
 
 
 def follow(kind: str, words: Sequence[int], *, class_id: int = 0, address: int = 0, read: Read = nothing) -> Follow:
-  """What these words are, of one of `KINDS`; `class_id` is the compute or copy class of a pushbuffer or QMD; `read`
-  is memory that the words lead to.
+  """What these words are, of one of `KINDS`; `class_id` is the compute or copy class of a pushbuffer or QMD, or the
+  generation of AMD's graphics core (0: gfx11's packets); `read` is memory that the words lead to.
 
   Raises InvalidArgument for another kind, or a number of words that is none of it.
   """
@@ -58,7 +58,9 @@ def follow(kind: str, words: Sequence[int], *, class_id: int = 0, address: int =
     raise InvalidArgument(f"{len(words)} dwords, and {kind} has entries of {unit // 4}", where=kind)
   raw = b"".join(w.to_bytes(4, "little") for w in words)
   queue = Queue(0, kind, "gpfifo" if kind in ("pushbuffer", "qmd") else kind, 0, address, len(raw), 0)
-  if kind in ("pm4", "sdma", "aql"): return AmdFollow(queue, [(address, raw)], read)
+  if kind in ("pm4", "sdma", "aql"):
+    queue.class_id = class_id
+    return AmdFollow(queue, [(address, raw)], read)
   queue.state = NvState(classes=[class_id] if class_id else [])
   if kind == "gpfifo": return NvFollow(queue, [(address, raw)], read)
   found = NvFollow(queue, [], read)

@@ -63,14 +63,14 @@ class Table:
 
 GFX11: Final = Table(pm4.PACKETS, pm4.OPCODES, "gc_11_0_0")
 _REGISTERS: Final = {"gfx12": "gc_12_0_0"}  # generation -> its register declarations
-_HEADERS: dict[type[Packet], int] = {}
 
 
-def _know(packets: Iterable[type[Pm4]]) -> None:
-  _HEADERS.update((cls, TYPE_3 | cls.OP << 8 | (COMPUTE if cls.__name__ in USE_SHADER_TYPE else 0)) for cls in packets)
+def _header(cls: type[Pm4]) -> int:
+  """A packet's header without its count, of whichever generation declares it."""
+  return TYPE_3 | cls.OP << 8 | (COMPUTE if cls.__name__ in USE_SHADER_TYPE else 0)
 
 
-_know(pm4.PACKETS)
+_HEADERS: dict[type[Packet], int] = {cls: _header(cls) for cls in pm4.PACKETS}
 
 
 @functools.cache
@@ -79,7 +79,6 @@ def table(generation: str) -> Table:
   if generation == "gfx11": return GFX11
   if generation not in _REGISTERS: raise Unsupported("PM4 packets", f"of {generation}")
   module = importlib.import_module(f"tinyhw.autogen.pm4_{generation}")
-  _know(module.PACKETS)
   return Table(module.PACKETS, module.OPCODES, _REGISTERS[generation])
 
 
@@ -89,7 +88,8 @@ def encode(packet: Packet) -> list[int]:
   if header is None:
     if isinstance(packet, PACKET2):
       return [PACKET_2]
-    raise EncodeError("is not a PM4 packet", where=type(packet).__name__)
+    if not isinstance(packet, Pm4): raise EncodeError("is not a PM4 packet", where=type(packet).__name__)
+    header = _HEADERS[type(packet)] = _header(type(packet))
   body = packet.encode()
   count = len(body) - 1
   if count < 0:

@@ -9,7 +9,6 @@ that is no packet stops the queue as CP_BAD_OPCODE does; a packet that the vendo
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.arch import arch
@@ -88,7 +87,7 @@ class ComputeQueue(Planning):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
-    self.table = _served(arch(self.gpu.card.name).pm4)
+    self.table = wire.table(arch(self.gpu.card.name).pm4)
     self.atomic_return = 0
     self._chained = 0
 
@@ -110,7 +109,7 @@ class ComputeQueue(Planning):
   def _decode(self, frame: Frame, key: tuple[int, ...], shape: tuple[int, ...] | None) -> Step:
     """Decode one packet, check what can be checked once, and remember it."""
     packet, used = wire.decode(key, 0, self.table)
-    kind = type(packet)
+    kind = type(packet) if self.table is wire.GFX11 else _declared_first(type(packet))
     handler = self.packets_table.get(kind)
     if handler is None:
       why = self.packets_table.why_ignored(kind)
@@ -124,7 +123,7 @@ class ComputeQueue(Planning):
       step: Step = (Planning.ignore, ("PM4 packet", kind.__name__, why), used)
     else:
       for name in _PLAIN.get(kind, ()):
-        if value := getattr(packet, name):
+        if value := getattr(packet, name, 0):  # a later generation may lack it
           raise self._unsupported(f"{kind.__name__}.{name}", value)
       prepare = _PREPARE.get(kind)
       step = (handler, packet if prepare is None else prepare(packet, self.known), used)
@@ -429,19 +428,15 @@ class ComputeQueue(Planning):
     return Unsupported("PM4 field", f"{field} = {value}", arch=self.gpu.card.name, where=self.name)
 
 
-@cache
-def _served(generation: str) -> wire.Table:
-  """A generation's packets. What a later one declares anew differs from gfx11's in hints for the caches and in values
-  that are gone: its handler is that of the same name."""
-  table, older = wire.table(generation), {cls.__name__: cls for cls in pm4.PACKETS}
-  for cls in table.packets:
-    known = older.get(cls.__name__)
-    if known in (None, cls): continue
-    handler = ComputeQueue.packets_table.get(known)
-    if handler is None or cls.OP != known.OP or cls.DWORDS != known.DWORDS: continue
-    ComputeQueue.packets_table.handles(cls)(handler)
-    _PLAIN[cls] = tuple(n for n in _PLAIN.get(known, ()) if n in cls.__annotations__)
-  return table
+_FIRST: Final = {cls.__name__: cls for cls in pm4.PACKETS}
+
+
+def _declared_first(cls: Any) -> type[Packet]:
+  """The packet of gfx11 that a later generation declares anew, whose handler serves both: they differ in hints for the
+  caches and in values that are gone. One of another opcode or length is a packet of its own."""
+  known = _FIRST.get(cls.__name__)
+  found: type[Packet] = cls if known is None or (known.OP, known.DWORDS) != (cls.OP, cls.DWORDS) else known
+  return found
 
 
 ComputeQueue.packets_table.ignores(pm4.HDP_FLUSH, why="the host sees GPU memory at once")
@@ -497,7 +492,7 @@ def release_doubt(p: pm4.RELEASE_MEM) -> str | None:
   return f"RELEASE_MEM of event {known} with event_index {p.event_index}: the engine does not wait for that event"
 
 # Fields that ask for what is not modelled, or for what only the kernel's own queues may do, when they are not zero.
-_PLAIN: dict[type[Packet], tuple[str, ...]] = {
+_PLAIN: Final[dict[type[Packet], tuple[str, ...]]] = {
   pm4.RELEASE_MEM: ("wait_sync", "pq_exe_status", "mes_intr_pipe", "mes_action_id"),
   pm4.WAIT_REG_MEM: ("mes_intr_pipe", "mes_action", "optimize_ace_offload_mode"),
   pm4.WAIT_REG_MEM64: ("mes_intr_pipe", "mes_action", "optimize_ace_offload_mode"),

@@ -22,9 +22,9 @@ _POLL_INTERVAL = 4  # PM4: units of 16 clocks between two looks at memory
 _SDMA_POLL_INTERVAL, _SDMA_RETRIES = 4, 0xFFF  # 0xFFF: for ever (the kernel driver's sdma_v6_0.c uses it so)
 _SDMA_GREATER_OR_EQUAL = 5  # SDMA_PKT_POLL_REGMEM.func counts like WAIT_REG_MEM's: the kernel's 3 is "=="
 # What fences write back, as the kernel driver's own do (gfx_v11_0_ring_emit_fence, gfx_v12_0_ring_emit_fence), and how
-# their value goes past the caches: the field of RELEASE_MEM, and its last value.
-_FENCES: Final = {"gfx11": ({"GLM_WB": 1, "GLM_INV": 1, "GL2_WB": 1, "SEQ": 1}, {"cache_policy": 3}),
-                  "gfx12": ({"GL2_WB": 1, "SEQ": 1}, {"temporal": 3})}
+# their value goes past the caches: the field of RELEASE_MEM, and its word.
+_FENCES: Final = {"gfx11": ({"GLM_WB": 1, "GLM_INV": 1, "GL2_WB": 1, "SEQ": 1}, ("cache_policy", "bypass")),
+                  "gfx12": ({"GL2_WB": 1, "SEQ": 1}, ("temporal", "lu"))}
 _MTYPE_UC = 3       # SDMA_PKT_FENCE.mtype: uncached, as the kernel's sdma_v6_0_ring_emit_fence writes its fences
 
 
@@ -114,7 +114,8 @@ class ComputeCommands(CommandStream):
     flush: bool = True, interrupt: int | None = None
   ) -> ComputeCommands:
     p = self._p
-    written_back, past_caches = _FENCES[self._generation]
+    written_back, (hint, word) = _FENCES[self._generation]
+    past_caches = {hint: getattr(p, f"RELEASE_MEM_{hint}")[word]}
     caches = register(p.RELEASE_MEM_GCR_CNTL, **written_back if flush else {})
     event = p.VGT_EVENT_TYPE.CACHE_FLUSH_AND_INV_TS_EVENT if flush else p.VGT_EVENT_TYPE.BOTTOM_OF_PIPE_TS
     select = p.RELEASE_MEM_int_sel

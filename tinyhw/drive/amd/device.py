@@ -195,9 +195,8 @@ class AMDRuntime(GpuRuntime):
       pad=sdma_padding,
       keep_whole=not is_compute,
     )
-    return HardwareQueue(
-      f"{self.name} {name} queue {args.queue_id}", hardware, report.pm4_lines if is_compute else report.sdma_lines
-    )
+    lines = partial(report.pm4_lines, self.arch.pm4) if is_compute else report.sdma_lines
+    return HardwareQueue(f"{self.name} {name} queue {args.queue_id}", hardware, lines)
 
   def _doorbell(self, offset: int) -> int:
     """Map the process' doorbells of this GPU once; `offset` names the page for mmap and the doorbell in it."""

@@ -36,9 +36,9 @@ def go_on(name: str) -> str:
           "the kernel driver keeps this one off it")
 
 
-def pm4_lines(words: Sequence[int]) -> list[str]:
-  """One line a packet."""
-  return pm4.text(words).splitlines()
+def pm4_lines(generation: str, words: Sequence[int]) -> list[str]:
+  """One line a packet, in a generation's words."""
+  return pm4.text(words, of=pm4.table(generation)).splitlines()
 
 
 def sdma_lines(words: Sequence[int]) -> list[str]:
