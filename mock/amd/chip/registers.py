@@ -99,14 +99,15 @@ ignored.ignores(
 )
 ignored.ignores(gc.GRBM_GFX_INDEX.OFFSET, why="all shader engines are one")
 
-_UNITS: Final = ("COMPUTE_STATIC_THREAD_MGMT_SE",)  # each shader engine has one
+# What init_mqd of the kernel's managers sets (kfd_mqd_manager_v11.c, kfd_mqd_manager_v12.c); gfx12's SE8 stays zero.
+_UNITS: Final = frozenset(f"COMPUTE_STATIC_THREAD_MGMT_SE{n}" for n in range(8))
 
 
 @dataclass(frozen=True, eq=False)
 class RegisterTable:
   """A generation's registers: `known` are those at each offset (a few have two names), `kept` what comes back with a
-  queue that was off its engine (the descriptor's preloaded dwords), `initial` what descriptors start with (init_mqd of
-  the kernel's managers): every compute unit enabled, all else zero."""
+  queue that was off its engine (the descriptor's preloaded dwords), `initial` what descriptors start with: every compute
+  unit enabled, all else zero."""
   declared: ModuleType
   version: str
   known: Mapping[int, list[type[Register]]]
@@ -147,4 +148,4 @@ def registers_of(card: str) -> RegisterTable:
   return RegisterTable(
     declared, f"GC {known.registers.removeprefix('gc_').replace('_', '.')}", found,
     frozenset(r.OFFSET for r in declared.REGISTERS if r.__name__ in preload),
-    {r.OFFSET: 0xFFFF_FFFF for r in declared.REGISTERS if r.__name__.startswith(_UNITS)})
+    {r.OFFSET: 0xFFFF_FFFF for r in declared.REGISTERS if r.__name__ in _UNITS})
