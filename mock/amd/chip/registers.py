@@ -106,8 +106,8 @@ _UNITS: Final = frozenset(f"COMPUTE_STATIC_THREAD_MGMT_SE{n}" for n in range(8))
 @dataclass(frozen=True, eq=False)
 class RegisterTable:
   """A generation's registers: `known` are those at each offset (a few have two names), `kept` what comes back with a
-  queue that was off its engine (the descriptor's preloaded dwords), `initial` what descriptors start with: every compute
-  unit enabled, all else zero."""
+  queue that was off its engine (the descriptor's preloaded dwords), `initial` what descriptors start with: every
+  compute unit enabled, all else zero."""
   declared: ModuleType
   version: str
   known: Mapping[int, list[type[Register]]]
