@@ -34,7 +34,7 @@ ALLOWED = {room: set(others.split()) for room, others in {
   "queues": "core autogen wire isa arch",
   "devices": "core autogen wire isa ir arch compile emulator drive mock queues",
   "triton": "core wire arch drive devices",
-  "kernels": "core wire isa arch compile emulator terminal drive devices triton",
+  "kernels": "core autogen wire isa arch compile emulator terminal drive devices triton",
   "toolbox": "core autogen wire emulator drive queues devices kernels",
   "function": "core ir devices",
   "engine": "core ir compile emulator drive devices function",

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.arch import lacking
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.lazy import cached_property
 
 PAGE: Final = 4096
@@ -204,6 +205,5 @@ def cards_named(names: str | Sequence[str]) -> tuple[Card, ...]:
   if not wanted:
     raise InvalidArgument("no card named", where="mock machine", hint="name cards, for example 'gfx1100,gfx1100'")
   for n in wanted:
-    if n not in CARDS:
-      raise Unsupported("card", n, where="mock machine", hint=f"there are: {', '.join(CARDS)}")
+    if n not in CARDS: raise lacking(n, CARDS, "card", "MOCKGPU")
   return tuple(CARDS[n] for n in wanted)

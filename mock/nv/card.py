@@ -9,6 +9,7 @@ from typing import Final
 from tinyhw.arch.nv import NvArch, nv_arch
 from tinyhw.autogen import nv_rm_chips as chips
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.nearest import offered
 from tinyhw.wire import qmd
 
 
@@ -106,7 +107,7 @@ def cards_named(cards: str | Sequence[str]) -> tuple[Card, ...]:
   found = []
   for name in (n.strip() for n in names):
     if name not in CARDS:
-      raise InvalidArgument(f"no card is called {name!r}", where="MOCKGPU", hint=f"there are {', '.join(CARDS)}")
+      raise InvalidArgument(f"no card is called {name!r}", where="MOCKGPU", hint=offered(name, CARDS))
     found.append(CARDS[name])
   if not found:
     raise InvalidArgument("a machine without cards", where="MOCKGPU")

@@ -123,7 +123,7 @@ def test_nvidia() -> None: compare(NV_ARCHES, NV)
 def test_another_name_is_refused(look: Callable[[str], Any], known: Mapping[str, Any]) -> None:
   assert [look(name) for name in known] == list(known.values())
   with pytest.raises(InvalidArgument, match="gfx1") as refused: look("gfx1")
-  assert refused.value.hint == f"known: {', '.join(known)}"
+  assert str(refused.value.hint).endswith(', '.join(known))
 
 
 ENDS = {"compute_class": "_COMPUTE_", "copy_class": "_DMA_COPY_", "channel_class": "_CHANNEL_GPFIFO_",

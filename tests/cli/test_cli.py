@@ -17,7 +17,7 @@ from tinyhw.cli import VERBS, tinyhw
 from tinyhw.cli.bench import show_time
 from tinyhw.cli.demo import load_digits
 from tinyhw.cli.launch import parse_argument, parse_dims, parse_save
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import Error, InvalidArgument
 
 
 def run(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -141,6 +141,21 @@ def test_the_kernel_may_be_left_out_where_there_is_one(tmp_path: Path, add_kerne
 
 
 def test_a_mock_card_that_is_not_there_makes_no_device_planned() -> None:
-  done = run("devices", MOCKGPU="gfx942", COLUMNS="200")
-  assert done.returncode == 0 and "unsupported card gfx942" in done.stdout
+  done = run("devices", MOCKGPU="gfx1030", COLUMNS="200")
+  assert done.returncode == 0 and "unsupported card gfx1030" in done.stdout
   assert "Planned, not built yet: HSA, METAL" in done.stdout
+
+
+def test_a_misspelt_command_is_told_with_the_nearest() -> None:
+  done = run("launhc")
+  assert done.returncode == 2 and "No such command 'launhc'; did you mean launch?" in done.stderr
+  assert "tinyhw --help lists them" in run("zzz").stderr
+
+
+@pytest.mark.parametrize("name, said", [("gfx1101x", "unknown card 'gfx1101x'; did you mean gfx1101"),
+                                        ("gfx90c", "unsupported card gfx90c"), ("gfx1031", "gfx1100 is its nearest"),
+                                        ("gfx1150", "EMU runs its code objects, without driver and queues")])
+def test_a_card_that_is_not_there_is_told_with_what_is(name: str, said: str) -> None:
+  from tinyhw.mock.amd.card import cards_named
+  with pytest.raises(Error) as told: cards_named(name)
+  assert said in str(told.value)

@@ -76,10 +76,11 @@ def test_json(tmp_path: Path, words: list[str]) -> None:
   assert both["report"]["executed"] == found["executed"] and both["buffers"][0]["data"][2] == 4
 
 
-@pytest.mark.parametrize(("name", "start"), [
-  ("r.html", "<!doctype html>"), ("r.json", "{"), ("r.txt", "root on gfx1100")])
-def test_files(tmp_path: Path, words: list[str], name: str, start: str) -> None:
-  done = run([*words, "--report-file", str(tmp_path / name)])
+@pytest.mark.parametrize(("name", "more", "start"), [
+  ("r.html", [], "<!doctype html>"), ("r.html", ["--report"], "<!doctype html>"), ("r.json", [], "{"),
+  ("r.html", ["--report=text"], "root on gfx1100"), ("r.txt", [], "root on gfx1100")])
+def test_files(tmp_path: Path, words: list[str], name: str, more: list[str], start: str) -> None:
+  done = run([*words, *more, "--report-file", str(tmp_path / name)])
   assert (tmp_path / name).read_text().startswith(start) and "buffer 0:" in done.stdout and name in done.stderr
 
 

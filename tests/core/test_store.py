@@ -488,3 +488,9 @@ def in_folder(folder: Path) -> Iterator[None]:
 
 TestKept = Kept.TestCase
 TestKept.settings = settings(max_examples=examples(50), stateful_step_count=30)
+
+
+def test_a_digest_of_sources_that_are_not_there_is_refused() -> None:
+  """A file that has moved would change nothing of what is kept."""
+  with pytest.raises(FileNotFoundError, match="no source file of tinyhw is named kernels/nothing.py"):
+    files.sources_digest(("core/store.py", "kernels/nothing.py"))

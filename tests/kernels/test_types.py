@@ -16,8 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinyhw
+from tests.conftest import build
 from tests.strength import examples
 from tinyhw import Device
+from tinyhw.arch import DECODED
 from tinyhw.cli import tinyhw as tinyhw_command
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.kernels.arguments import Parameter, check_array, pack_value
@@ -436,3 +438,22 @@ def test_debug_information_counts_only_where_it_fits_the_arguments() -> None:
   for at, changes in ((0, {"kind": "by_value"}), (1, {"kind": "global_buffer", "size": 8}), (1, {"size": 8}),
                       (2, {"size": 2})):
     assert known(at, **changes) == [], (at, changes)
+
+
+SCALARS = """
+define amdgpu_kernel void @scale(ptr addrspace(1) %out, float %k, float %b) #0 {
+  %product = fmul contract float %k, %b
+  %sum = fadd contract float %product, 1.5
+  %x = call i32 @llvm.amdgcn.workitem.id.x()
+  %at = getelementptr float, ptr addrspace(1) %out, i32 %x
+  store float %sum, ptr addrspace(1) %at
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("arch", DECODED)
+def test_python_numbers_are_taken_whatever_unit_computes_with_them(arch: str) -> None:
+  """RDNA3.5 and newer multiply the two in SALU floats, which tables of gfx11's first processors lack."""
+  found, = tinyhw.launch(build(SCALARS, cpu=arch), "scale", 1, 4, [np.zeros(4, np.float32), 2, 3.5], "EMU")
+  assert (found == np.float32(8.5)).all()

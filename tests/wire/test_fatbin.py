@@ -85,13 +85,13 @@ def test_a_wrong_length_and_another_compression_are_told() -> None:
   entry, = fatbin.entries(packed((1, 80, b"\x30abc", 0x2011, 3)))
   assert entry.text() == "abc"
   entry, = fatbin.entries(packed((1, 80, b"\x30abc", 0x2011, 4)))
-  with pytest.raises(DecodeError, match="3 bytes of PTX, 4 were told"): entry.text()
+  with pytest.raises(DecodeError, match="3 bytes of code, 4 were told"): entry.text()
 
 
 def test_what_is_no_zstd_is_told() -> None:
   pytest.importorskip("zstandard")
   entry, = fatbin.entries(packed((1, 80, b"no zstd at all", 0x8011, 3)))
-  with pytest.raises(DecodeError, match="its PTX is no zstd"): entry.text()
+  with pytest.raises(DecodeError, match="its code is no zstd"): entry.text()
 
 
 @pytest.mark.skipif(NVCC is None, reason="needs nvcc")

@@ -16,6 +16,7 @@ from typing import TextIO
 import click
 
 from tinyhw.core.errors import Error
+from tinyhw.core.nearest import near
 
 LONGEST = 2000  # letters of an error's first line: it may quote a file
 
@@ -34,6 +35,7 @@ VERBS = {
   "doctor": ("tinyhw.cli.doctor", "Say why queues stand still, from a capture, the kernel's log or a dump."),
   "explore": ("tinyhw.cli.explore", "Look for an order of queues under which a program fails, and make it short."),
   "gen": ("tinyhw.cli.gen", "Regenerate autogen/ from vendor headers, or check it."),
+  "info": ("tinyhw.cli.info", "Show what a file with GPU code holds: targets, kernels, parameters, registers."),
   "ledger": ("tinyhw.cli.ledger", "How far each instruction's meaning can be trusted, and what proves it."),
   "launch": ("tinyhw.cli.launch", "Run a kernel of a ready code object on a device."),
   "lint": ("tinyhw.cli.lint", "Find in a capture what a chip would punish."),
@@ -56,6 +58,13 @@ class Verbs(click.Group):
     command = import_module(VERBS[cmd_name][0]).command
     assert isinstance(command, click.Command)
     return command
+
+  def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    if args and not args[0].startswith("-") and args[0] not in VERBS:
+      meant = near(args[0], VERBS)
+      hint = f"did you mean {' or '.join(meant)}?" if meant else "tinyhw --help lists them"
+      raise click.UsageError(f"No such command {args[0]!r}; {hint}", ctx)
+    return super().resolve_command(ctx, args)
 
   def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
     with formatter.section("Commands"):

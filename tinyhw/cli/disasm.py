@@ -10,6 +10,7 @@ import click
 from tinyhw.cli import complete
 from tinyhw.cli.files import contents, text
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.nearest import offered
 
 DEFAULT = "gfx1100"
 PLACES = {"symbol", "address"}  # what instructions of standard input have not
@@ -65,7 +66,7 @@ def command(file: str, name: str | None, kernel: str | None, as_json: bool) -> N
     known = list(dict.fromkeys(r.symbol for r in rows if r.symbol))
     rows = [r for r in rows if r.symbol == kernel]
     if not rows: raise InvalidArgument(f"has no code symbol {kernel!r}", where=file,
-                                       hint=f"it has {', '.join(known) or 'none'}")
+                                       hint=offered(kernel, known, "it has"))
   if as_json:
     click.echo(json.dumps([asdict(r) for r in rows]))
     return

@@ -100,8 +100,9 @@ class LaunchVerb(checks.Checked):
 @click.option("--option", "options", multiple=True, metavar="TEXT",
               help="For CUDA C++: an option of nvrtc, such as --option=-DN=4.")
 @click.option("--debug", is_flag=True, help="Stand before the first instruction and take the debugger's commands.")
-@click.option("--report", "report_form", type=click.Choice(["text", "json", "html"]), is_flag=False, flag_value="text",
-              default=None, help="Report what the kernel executed, as text, JSON or a page  [default: text].")
+@click.option("--report", "report_form", type=click.Choice(["auto", "text", "json", "html"]), is_flag=False,
+              flag_value="auto", default=None, help="Report what the kernel executed, as text, JSON or a page  [auto: "
+              "what --report-file is named for, else text].")
 @click.option("--report-file", type=click.Path(dir_okay=False, path_type=Path), default=None, metavar="FILE",
               help="Write the report to FILE; .html and .json say its form.")
 @click.option("--exactness", is_flag=True, help="Report which executed instructions were not exact, what they reached.")
@@ -140,7 +141,8 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
   what = (given, kernel or only_kernel(binary, file, source), parse_dims(grid), parse_dims(block), values)
   if options and source is None: raise InvalidArgument("is for CUDA C++", where="--option")
   clusters = None if cluster is None else parse_dims(cluster)
-  form = report_form if report_form or report_file is None else form_of(report_file)
+  form = report_form
+  if form in {None, "auto"} and (report_file is not None or form): form = form_of(report_file)
   looks = [name for name, on in (("--debug", debug), ("--report", form), ("--exactness", exactness)) if on]
   if looks: on_emulator(device, looks[0])
   if script is not None and not debug: raise InvalidArgument("needs --debug", where="--command")
@@ -202,9 +204,10 @@ def only_kernel(binary: bytes, file: Path, source: CudaSource | None = None) -> 
   return names[0]
 
 
-def form_of(file: Path) -> str:
-  """The form of a report that a file's name asks for."""
-  return {".html": "html", ".htm": "html", ".json": "json"}.get(file.suffix.lower(), "text")
+def form_of(file: Path | None) -> str:
+  """The form of a report that a file's name asks for; text on the terminal."""
+  suffix = "" if file is None else file.suffix.lower()
+  return {".html": "html", ".htm": "html", ".json": "json"}.get(suffix, "text")
 
 
 def on_emulator(device: str | None, option: str) -> None:

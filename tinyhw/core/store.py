@@ -208,10 +208,13 @@ def _tell(text: str) -> None:
 
 @cache
 def sources_digest(patterns: Sequence[str]) -> bytes:
-  """Changes with every change of these source files of the package: of what decides the compiled code on our side."""
+  """Changes with every change of these source files of the package: of what decides the compiled code on our side.
+  Raises FileNotFoundError where a pattern has no file, for then a file that has moved would change nothing."""
   root = os.path.dirname(os.path.dirname(__file__))
   digest = hashlib.sha256()
   for pattern in patterns:
-    for name in sorted(glob(pattern, root_dir=root, recursive=True)):
+    names = sorted(glob(pattern, root_dir=root, recursive=True))
+    if not names: raise FileNotFoundError(f"no source file of tinyhw is named {pattern}")
+    for name in names:
       with open(os.path.join(root, name), "rb", buffering=0) as file: digest.update(name.encode() + file.read())
   return digest.digest()

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tinyhw.arch import generation
 from tinyhw.core.errors import DecodeError
-from tinyhw.drive.amd.bare import generation
 from tinyhw.isa.amdgcn import Instruction, table
 from tinyhw.wire.codeobject import load
 

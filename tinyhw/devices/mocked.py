@@ -101,3 +101,12 @@ def emulated_card(index: int, cards: tuple[str, ...]) -> Arch | None:
   if not cards or any(c in CARDS or c not in DECODED for c in cards): return None
   if index >= len(cards): raise DeviceError(f"no GPU {index}: MOCKGPU names {', '.join(cards)}", where=f"EMU:{index}")
   return DECODED[cards[index]]
+
+
+def card_names(kind: str) -> tuple[str, ...]:
+  """The cards that a mock machine of AMD's or of NVIDIA's can have."""
+  if kind == "AMD":
+    from tinyhw.mock.amd.card import CARDS as amd
+    return tuple(amd)
+  from tinyhw.mock.nv.card import CARDS as nvidia
+  return tuple(nvidia)

@@ -14,7 +14,7 @@ from tinyhw.wire.codeobject import Argument
 from tinyhw.wire.ctype import CType
 
 _FLOATS: Final = {t: CType(f"float{n}", "f", n // 8) for t, n in (("f16", 16), ("f32", 32), ("f64", 64))}
-_SOURCES: Final = ("ptx.py", "drive/nv/bare.py", "wire/ctype.py", "wire/codeobject/model.py")
+_SOURCES: Final = ("devices/ptx.py", "drive/nv/bare.py", "wire/ctype.py", "wire/codeobject/model.py")
 _KEEPS: Final = frozenset({"mov", "add", "sub", "cvta"})  # what leads from an address to an address
 
 

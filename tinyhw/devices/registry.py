@@ -22,8 +22,10 @@ from tinyhw.core.environment import count, variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
+from tinyhw.core.nearest import offered
 from tinyhw.core.timeout import Agreed
 from tinyhw.core.trace import Whose
+from tinyhw.devices import variables
 from tinyhw.devices.captured import RECORDING
 from tinyhw.devices.mocked import emulated_card, mock_machine, mock_options, stand_again
 from tinyhw.devices.observed import Observed
@@ -195,6 +197,7 @@ class Devices(Observed):
   def __init__(self) -> None:
     super().__init__()
     self._open: dict[str, OpenDevice] = {}
+    self._told = False  # what the environment has that nothing reads
     self.lock = shared_lock(REGISTRY)
     self.default: str | None = None  # the name that the program has set
     self._ways: dict[str, Way] = {}  # by the kind of device ("AMD", "NV", "CUDA")
@@ -237,7 +240,7 @@ class Devices(Observed):
     kind = _OTHER_NAMES.get(kind, kind)
     if kind == "DISK" and index: return f"{kind}:{os.path.abspath(index)}"
     if kind not in KINDS:
-      raise InvalidArgument(f"no device kind is called {name!r}", where=where, hint=f"there are {', '.join(KINDS)}")
+      raise InvalidArgument(f"no device kind is called {name!r}", where=where, hint=offered(kind, KINDS))
     number = count(index or "0")
     if number is None:
       raise InvalidArgument(f"device {name!r} has no number after the colon", where=where,
@@ -255,6 +258,9 @@ class Devices(Observed):
     if (opener := _OPENERS.get(kind)) is None:
       raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
     start = time.perf_counter()
+    if not self._told:
+      self._told = True
+      variables.tell()
     if kind == "AMD" and self.machine is not None: self._renew(int(index or 0), only_lost=True)
     device = self._open[name] = opener(self, name, int(index or 0) if kind != "DISK" else 0)
     device.devices = self

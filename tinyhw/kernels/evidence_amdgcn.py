@@ -60,7 +60,7 @@ def uses(code: CodeObject, kernel: Kernel, arch: Arch) -> Uses:
   first, count = sgprs.preload
   start |= {SGPR0 + len(sgprs.values) + k: Tag("value", 4 * (first + k)) for k in range(count)}
   pointers = frozenset(a.offset for a in kernel.arguments if a.kind == "global_buffer")
-  flow = _Flow(code, arch.isa, kernel.wavefront_size, pointers)
+  flow = _Flow(code, arch.table, kernel.wavefront_size, pointers)
   if flow.follow(kernel.entry_offset, start):
     found.complete, found.loaded = True, {t.at for t in start.values() if t.what == "value"}
     flow.collect(found)
@@ -70,9 +70,9 @@ def uses(code: CodeObject, kernel: Kernel, arch: Arch) -> Uses:
 class _Flow:
   """States of registers before each instruction that the kernel can reach."""
 
-  def __init__(self, code: CodeObject, isa: str, lanes: int, pointers: frozenset[int]) -> None:
+  def __init__(self, code: CodeObject, instructions: str, lanes: int, pointers: frozenset[int]) -> None:
     self.pointers = pointers  # where the arguments are that are some
-    self.image, self.table, self.isa, self.lanes = code.image, table(isa), isa, lanes
+    self.image, self.table, self.lanes = code.image, table(instructions), lanes
     self.decoded: dict[int, tuple[Instruction, Effects]] = {}
     self.states: dict[int, State] = {}  # before a block's first instruction
 
@@ -131,11 +131,12 @@ class _Flow:
       if any(tag is not None and tag.what == "kernarg" for tag in read): found.complete = False
     if i.family == "SMEM": self._scalar_load(i, state, new, found)
     elif i.family == "FLAT": self._vector_memory(i, state, new, found)
-    elif i.mnemonic in {"s_mov_b32", "s_mov_b64", "v_mov_b32"} and not _modified(i): self._move(i, state, new)
     else:
       halves = i.mnemonic.split(" :: ")
       for half, suffix in zip(halves, ("X", "Y") if len(halves) > 1 else ("",)):
-        self._compute(i, half.replace("v_dual_", "v_"), suffix, state, new, found)
+        mnemonic = half.replace("v_dual_", "v_")
+        if mnemonic in {"s_mov_b32", "s_mov_b64", "v_mov_b32"} and not _modified(i): self._move(i, suffix, state, new)
+        else: self._compute(i, mnemonic, suffix, state, new, found)
     for r in known.writes: state.pop(r, None)
     state.update(new)
 
@@ -172,10 +173,11 @@ class _Flow:
       for tag in self._tags(i.operands["vdata"], state):
         if tag is not None and tag.what == "made": found.elements.setdefault(pointer, set()).add(tag.of)
 
-  def _move(self, i: Instruction, state: State, new: State) -> None:
-    source = next((o for o in i.operands.values() if o.role == "s" and o.kind in "vs"), None)
-    target = next((o for o in i.operands.values() if o.role == "d"), None)
-    constant = next((o for o in i.operands.values() if o.role == "s" and o.kind == "const"), None)
+  def _move(self, i: Instruction, suffix: str, state: State, new: State) -> None:
+    own = [o for n, o in i.operands.items() if not suffix or n.endswith(suffix)]
+    source = next((o for o in own if o.role == "s" and o.kind in "vs"), None)
+    target = next((o for o in own if o.role == "d"), None)
+    constant = next((o for o in own if o.role == "s" and o.kind == "const"), None)
     if target is not None and constant is not None and constant.value in _SIGNS:
       for r in dwords(target, self.lanes): new[r] = Tag("sign")
     if source is None or target is None: return
@@ -185,9 +187,10 @@ class _Flow:
   def _compute(self, i: Instruction, mnemonic: str, suffix: str, state: State, new: State, found: Uses | None) -> None:
     meaning = MEANINGS.get(mnemonic, i.isa)
     if meaning is None: return
-    operands = [o for n, o in i.operands.items() if o.role == "s" and o.kind in {"v", "s", "const", "lit"}
-                and (not suffix or n.endswith(suffix)) and o.type != "imm"]
+    read = [o for n, o in i.operands.items() if o.role == "s" and (not suffix or n.endswith(suffix))]
+    operands = [o for o in read if o.kind in {"v", "s", "const", "lit"} and o.type != "imm"]
     types = [t for t in meaning.sources if ":" not in t and t not in {"vcc", "scc", "exec"}]
+    if len(read) == len(types): operands = read  # an immediate is one of the numbers (v_fmaak_f32)
     target = next((o for n, o in i.operands.items() if o.role == "d" and (not suffix or n.endswith(suffix))), None)
     # a float's sign is read by an integer's comparison with 0 or -1
     signs = "_cmp" in mnemonic and any(o.kind == "const" and o.value in _SIGNS or Tag("sign") in self._tags(o, state)

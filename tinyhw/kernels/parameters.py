@@ -10,6 +10,7 @@ import hashlib
 from functools import lru_cache
 from typing import Final
 
+from tinyhw.arch import generation
 from tinyhw.core.errors import Error
 from tinyhw.core.store import sources_digest
 from tinyhw.drive.nv.bare import PtxKernel
@@ -21,8 +22,8 @@ from tinyhw.wire.ctype import CType
 
 _KEPT: Final = 64  # kernels whose types are remembered
 # What decides what a kernel's code says, beside what decides its compiled code.
-_SOURCES: Final = ("evidence.py", "uses.py", "parameters.py", "emulator/check/amdgcn/*.py", "drive/amd/program.py",
-                   "wire/codeobject/*.py")
+_SOURCES: Final = ("kernels/evidence_amdgcn.py", "kernels/inference.py", "kernels/parameters.py",
+                   "emulator/check/amdgcn/*.py", "drive/amd/program.py", "wire/codeobject/*.py")
 _USED: Final = {name: CType(text, kind, size) for name, text, kind, size in (
   ("f32", "float32", "f", 4), ("f64", "float64", "f", 8), ("i32", "int32", "n", 4), ("i64", "int64", "n", 8))}
 
@@ -54,7 +55,6 @@ def _used(binary: bytes, kernel: Kernel) -> Uses | None:
   kept, ours = store.store(), sources_digest(_SOURCES) + store.sources_digest()
   key = "uses-" + hashlib.sha256(ours + hashlib.sha256(binary).digest() + kernel.name.encode()).hexdigest()
   if (entry := kept.load(key)) is not None: return Uses.of(entry[0])
-  from tinyhw.drive.amd.bare import generation
   from tinyhw.kernels.evidence_amdgcn import uses
   try:
     code = codeobject.load(binary)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from tinyhw.arch import generation
 from tinyhw.autogen import amdhsa
 from tinyhw.core.errors import Error
 from tinyhw.isa.amdgcn import Instruction, table
@@ -87,17 +88,17 @@ def _amdgcn(image: bytes) -> dict[str, Facts]:
 
 
 def _followed(code: codeobject.CodeObject, entry: int, sgpr: int) -> tuple[Access, ...] | None:
-  generation = table(code.arch[:5]) if code.arch.startswith(("gfx11", "gfx12")) else table("gfx9")
+  instructions = table(generation(code.arch).table)
   tainted: dict[tuple[str, int], frozenset[int]] = {("s", sgpr + n): frozenset([_KERNARG]) for n in (0, 1)}
   found: set[Access] = set()
-  for instruction in _code(generation, code.image, entry):
+  for instruction in _code(instructions, code.image, entry):
     if not _step(instruction, tainted, found): return None
   return tuple(found)
 
 
-def _code(generation: Table, image: bytes, at: int) -> Iterable[Instruction]:
+def _code(instructions: Table, image: bytes, at: int) -> Iterable[Instruction]:
   for _ in range(LONGEST):
-    i = generation.decode(image, at)
+    i = instructions.decode(image, at)
     yield i
     at += i.size
     if i.mnemonic == "s_endpgm": return

@@ -21,6 +21,7 @@ from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.elf_amdgpu import Elf64_Ehdr, Elf64_Shdr, Elf64_Sym
 from tinyhw.core.environment import digits
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
+from tinyhw.core.nearest import offered
 from tinyhw.wire.elf import Elf, Relocation, Section, Symbol
 
 MACHINE: Final = 190  # EM_CUDA of the ELF registry
@@ -144,7 +145,7 @@ class Cubin:
     found = self.kernels.get(name)
     if found is None:
       raise InvalidArgument(f"no kernel {name!r}", where=f"cubin for {self.arch}",
-                            hint=f"it has {', '.join(self.kernels) or 'none'}")
+                            hint=offered(name, self.kernels, "it has"))
     return found
 
   def link(self, base: int) -> bytes:

@@ -31,14 +31,18 @@ class FatbinEntry:
   flags: int = 0
   length: int = 0  # bytes of the code, where `payload` is compressed
 
-  def text(self) -> str:
-    """The PTX. Raises Unsupported for a compression that this Python cannot undo."""
+  def code(self) -> bytes:
+    """The code's bytes. Raises Unsupported for a compression that this Python cannot undo."""
     data = self.payload
     if self.flags & _LZ4: data = lz4(data, self.length)
     elif self.flags & _ZSTD: data = _zstd(data)
     if self.flags & (_LZ4 | _ZSTD) and len(data) != self.length:
-      raise DecodeError(f"{len(data)} bytes of PTX, {self.length} were told", where="fat binary")
-    return ptx_text(data, "fat binary")
+      raise DecodeError(f"{len(data)} bytes of code, {self.length} were told", where="fat binary")
+    return data
+
+  def text(self) -> str:
+    """The PTX, of an entry that is some. Raises what `code` does, and DecodeError for what is no text."""
+    return ptx_text(self.code(), "fat binary")
 
 
 def ptx_text(data: bytes, where: str) -> str:
@@ -114,7 +118,7 @@ def _zstd(data: bytes) -> bytes:
     try:
       found: bytes = (module.decompress(data) if name == "compression.zstd"
                       else module.ZstdDecompressor().decompressobj().decompress(data))
-    except module.ZstdError as error: raise DecodeError(f"its PTX is no zstd: {error}", where="fat binary") from None
+    except module.ZstdError as error: raise DecodeError(f"its code is no zstd: {error}", where="fat binary") from None
     return found
-  raise Unsupported("PTX compressed by", "zstd", where="fat binary",
+  raise Unsupported("code compressed by", "zstd", where="fat binary",
                     hint="compile with nvcc --compress-mode=none, or pip install zstandard")

@@ -10,6 +10,7 @@ from typing import Any, Final
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import lock
+from tinyhw.core.nearest import offered
 from tinyhw.emulator.ptx.module import kept, legacy, targets
 from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Flat, Place, Scope, align_of, flatten, size_of
@@ -154,7 +155,7 @@ class Linked:
   def entry(self, name: str) -> Function:
     """A kernel. Raises InvalidArgument, listing the kernels there are."""
     if name not in self.names:
-      raise InvalidArgument(f"no kernel {name!r}", where="PTX", hint=f"it has {', '.join(self.names) or 'none'}")
+      raise InvalidArgument(f"no kernel {name!r}", where="PTX", hint=offered(name, self.names, "it has"))
     return self.module.entries[name]
 
   def bytes_of(self, name: str) -> int:

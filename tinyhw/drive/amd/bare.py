@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from tinyhw.arch import DECODED, Arch, decoded
+from tinyhw.arch import DECODED, Arch, generation
 from tinyhw.autogen import hsa, sq
 from tinyhw.core.errors import (
   Deadlock,
@@ -79,12 +79,6 @@ class Ready:
   loaded: Loaded
   terms: Terms | None
   temporary: list[Allocation] = field(default_factory=list)
-
-
-def generation(name: str) -> Arch:
-  """The generation that code for `name` runs on: itself, or for a generic processor the first one that it covers."""
-  covered = (DECODED[n] for n in codeobject.GENERIC.get(name, ()) if n in DECODED)
-  return next(covered, None) or decoded(name)
 
 
 class BareProgram(Program):

@@ -4,9 +4,9 @@ Takes what a linker makes (ET_DYN: clang with lld, comgr) and what a compiler ma
 sections it lays out and whose relocations it applies itself. The metadata's keys are those of LLVM's AMDGPUUsage, "Code
 Object Metadata".
 """
-from tinyhw.wire.codeobject.identity import GENERIC, unbundled
+from tinyhw.wire.codeobject.identity import BUNDLE, COMPRESSED, GENERIC, bundled, unbundled
 from tinyhw.wire.codeobject.model import PRELOAD_PROLOGUE, Argument, CodeObject, Kernel, place, sources, with_places
 from tinyhw.wire.codeobject.reader import load
 
-__all__ = ["GENERIC", "PRELOAD_PROLOGUE", "Argument", "CodeObject", "Kernel", "load", "place", "sources",
-           "unbundled", "with_places"]
+__all__ = ["BUNDLE", "COMPRESSED", "GENERIC", "PRELOAD_PROLOGUE", "Argument", "CodeObject", "Kernel", "bundled", "load",
+           "place", "sources", "unbundled", "with_places"]

@@ -47,15 +47,12 @@ OTHER_MACHINES = {
 }
 
 
-def unbundled(data: bytes, arch: str | None = None) -> bytes:
-  """The code object in a bundle (of `clang -x hip`, `hipcc --genco`) that is for `arch`, or the only one; other bytes
-  stay. Format: LLVM's ClangOffloadBundler, "Bundled Binary File Layout".
-
-  Raises DecodeError for a broken bundle, Unsupported for a compressed one, InvalidArgument where none or several fit.
+def bundled(data: bytes) -> dict[str, bytes]:
+  """The code objects of a bundle (of `clang -x hip`, `hipcc --genco`) by target id. Format: LLVM's ClangOffloadBundler,
+  "Bundled Binary File Layout". Raises DecodeError for a broken bundle, Unsupported for a compressed one.
   """
   if data.startswith(COMPRESSED):
     raise Unsupported("file", "a compressed offload bundle", where=WHERE, hint="compile with --no-offload-compress")
-  if not data.startswith(BUNDLE): return data
 
   def number(at: int) -> int:
     if at + 8 > len(data): raise DecodeError("truncated offload bundle", where=WHERE)
@@ -68,6 +65,16 @@ def unbundled(data: bytes, arch: str | None = None) -> bytes:
     if start + size > len(data) or at > len(data): raise DecodeError("truncated offload bundle", where=WHERE)
     kind, _, target = data[at - length:at].decode("ascii", "replace").partition("-amdgcn-amd-amdhsa-")
     if target and size: found[target.lstrip("-")] = data[start:start + size]
+  return found
+
+
+def unbundled(data: bytes, arch: str | None = None) -> bytes:
+  """The code object in a bundle that is for `arch`, or the only one; other bytes stay.
+
+  Raises what `bundled` does, and InvalidArgument where none or several fit.
+  """
+  if not data.startswith((BUNDLE, COMPRESSED)): return data
+  found = bundled(data)
   names = {t: t.split(":")[0] for t in found}
   fitting = [t for t in found if arch is None or names[t] == arch]
   fitting = fitting or [t for t in found if arch in GENERIC.get(names[t], ())]

@@ -15,6 +15,7 @@ from tinyhw.wire.ctype import CType, named, of_value_type
 from tinyhw.wire.elf import Elf
 
 T = TypeVar("T")
+COUNTS = ("vgpr_count", "sgpr_count", "agpr_count", "vgpr_spill_count", "sgpr_spill_count")
 
 
 def _described(file: Elf) -> dict[Any, Any]:
@@ -115,6 +116,7 @@ def _kernel(
     dynamic_stack=bool(descriptor.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_USES_DYNAMIC_STACK),
     arguments=tuple(a for a in arguments if not a.hidden),
     hidden=tuple(a for a in arguments if a.hidden),
+    counts={name: _get(row, f".{name}", int) for name in COUNTS if f".{name}" in row},
   )
   if not any(s.executable and s.offset <= kernel.start_offset < s.offset + s.size for s in segments):
     raise DecodeError(f"nothing follows the {PRELOAD_PROLOGUE} bytes that load preloaded arguments", where=where)

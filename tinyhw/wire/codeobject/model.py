@@ -10,6 +10,7 @@ from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.amdhsa import kernel_descriptor_t
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.lazy import cached_property
+from tinyhw.core.nearest import offered
 from tinyhw.core.source import Source, Sources
 from tinyhw.wire.codeobject.identity import GENERIC, WHERE
 from tinyhw.wire.codeobject.relocations import Fixup, patch
@@ -66,6 +67,7 @@ class Kernel:
   dynamic_stack: bool
   arguments: tuple[Argument, ...]  # as the source declares them
   hidden: tuple[Argument, ...]  # what the runtime fills
+  counts: Mapping[str, int] = field(default_factory=dict, compare=False)  # registers and spills, as the metadata says
 
   @property
   def preload(self) -> tuple[int, int]:
@@ -129,7 +131,7 @@ class CodeObject:
     """Raises InvalidArgument, listing the kernels there are."""
     found = self.kernels.get(name.removesuffix(".kd"))
     if found is None:
-      raise InvalidArgument(f"no kernel {name!r}", where=WHERE, hint=f"it has {', '.join(self.kernels) or 'none'}")
+      raise InvalidArgument(f"no kernel {name!r}", where=WHERE, hint=offered(name, self.kernels, "it has"))
     return found
 
   def check(self, arch: str, features: Mapping[str, bool] | None = None) -> None:
