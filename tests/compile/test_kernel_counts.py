@@ -17,7 +17,7 @@ from tests.strength import examples
 from tinyhw import Tensor
 from tinyhw.compile import schedule
 from tinyhw.ir.dtype import dtypes
-from tinyhw.ir.uop import Ops, UOp
+from tinyhw.ir.uop import GroupOp, Ops, UOp
 
 
 def new(*shape: int, dtype: object = dtypes.float32) -> Callable[[str], Tensor]:
@@ -63,6 +63,31 @@ def test_work_grows_with_layers_and_different_kernels_do_not() -> None:
   first, second, third = (len(p) for p in plans)
   assert third - second == second - first
   assert len({i.ast for i in plans[1]}) == len({i.ast for i in plans[2]})
+
+
+def recurrent(steps: int) -> list[Tensor]:
+  """Loss and gradients of an LSTM of a few units over so many steps."""
+  inner, outer, bias = (Tensor.empty(*s, device="LLVM", requires_grad=True) for s in ((16, 64), (16, 64), (64,)))
+  h = c = Tensor.zeros(4, 16, device="LLVM")
+  for _ in range(steps):
+    gates = Tensor.empty(4, 16, device="LLVM") @ inner + h @ outer + bias
+    i, f, g, o = (gates[:, 16 * k:16 * k + 16] for k in range(4))
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    h = o.sigmoid() * c.tanh()
+  loss = (h * h).sum()
+  loss.backward()
+  return [loss, *(t.grad for t in (inner, outer, bias) if t.grad is not None)]
+
+
+def test_kernels_of_a_recurrent_network_do_not_grow_with_its_steps() -> None:
+  """What several kernels need of a step is computed once, and what a concatenation takes is computed piece by piece."""
+  def functions(steps: int) -> tuple[int, int]:
+    items = schedule([t.uop for t in recurrent(steps)])
+    counts = [sum(u.op in GroupOp.LIBRARY for u in i.ast.toposort()) for i in items]
+    return sum(counts), max(counts)
+  few, many = functions(6), functions(12)
+  assert max(few[1], many[1]) <= 8          # functions in the largest kernel: those of a step
+  assert many[0] <= 2.4 * few[0]
 
 
 # program: (operands, what is computed, kernels where a kernel goes through rows, kernels on a GPU)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from itertools import combinations
 
 from tinyhw.compile.program import Schedule, ScheduleItem
 from tinyhw.compile.together import goes_by_rows, groups, squeezed
@@ -27,6 +28,9 @@ from tinyhw.ir.uop import GroupOp, Ops, UOp, VariableArg, sources
 _COSTLY = GroupOp.LIBRARY | {Ops.SQRT, Ops.RECIP, Ops.FDIV, Ops.IDIV, Ops.MOD}
 _MANY = 64              # operations from which on a value is costly whatever they are
 _MAX_READS = 8          # values in memory from which one that is wanted more than once is computed again
+_DEAR, _LIBRARY_WORK = 24, 20   # operations of a value that several kernels do not compute again; what exp counts for
+_LOADS = 3              # values in memory that such a value is made of, at least: what is made of fewer costs memory
+_LOOKED, _MAX_PADS = 256, 16   # nodes that are looked at for that; pieces of a concatenation whose kernels may differ
 _MAX_CONTEXTS = 16      # different indices at which one kernel may compute a value
 _LONG, _FEW = 1 << 18, 32       # elements of a reduction, and results, from and up to which it is done in two steps
 _STRETCHES, _STRETCH = 256, 1 << 12   # parts of the first step for all results, at most; elements of one, at least
@@ -137,6 +141,7 @@ class _Decider:
     for u in self.nodes:
       if u.op is Ops.REDUCE_AXIS: self._place(u)
     self._costs()
+    self._shared()
 
   def _realize(self, u: UOp) -> None:
     u = _unreshaped(u)
@@ -274,6 +279,62 @@ class _Decider:
         # Each user would compute it again, and so would theirs: kernels of a long chain must not grow with it.
         self.realized[u] = None
         costly[u], contexts[u], reads[u] = False, 1, frozenset({u})
+
+  def _shared(self) -> None:
+    """Realizes dear values where ways part to different kernels, each of which would compute them again, and where
+    PADs put them beside each other, for each element would take all."""
+    ends: dict[UOp, UOp | None] = {}     # the one realized node that all users lead to; None where there are several
+    for u in reversed(self.nodes):
+      if u in self.realized: ends[u] = u
+      else:
+        found = {ends[v] for v in self.users[u]}
+        ends[u] = found.pop() if len(found) == 1 else None
+    pads: dict[UOp, frozenset[UOp]] = {}
+    for u in self.nodes:
+      pads[u] = self._pads(u, pads)
+      if u in self.realized or u in self.in_rows or u.op not in GroupOp.ELEMENTWISE or not u.size: continue
+      if _disjoint(pads[u]) and len(dear := [s for s in map(_moved, pads[u]) if self._dear(s)]) > 1:
+        self.realized |= dict.fromkeys(dear)
+        pads[u] = frozenset()
+      to = {ends[v] for v in self.users[u]}
+      if (len(to) > 1 or None in to) and self._dear(u): self.realized[u], pads[u] = None, frozenset()
+
+  def _dear(self, u: UOp) -> bool:
+    """Whether an element takes much in the kernel that computes it: operations, of which functions count for several,
+    with several values in memory. Reductions are another's to weigh."""
+    stack, seen, work, loads = [u], set[UOp](), 0, 0
+    while stack and (work < _DEAR or loads < _LOADS) and len(seen) < _LOOKED:
+      v = stack.pop()
+      if v in seen or v.op is Ops.REDUCE_AXIS: continue
+      seen.add(v)
+      below = _moved(v)
+      if below in self.realized or below.op is Ops.BUFFER: loads += 1
+      else:
+        work += _LIBRARY_WORK if v.op in GroupOp.LIBRARY else int(v.op in GroupOp.ELEMENTWISE)
+        stack += v.src
+    return work >= _DEAR and loads >= _LOADS
+
+  def _pads(self, u: UOp, pads: dict[UOp, frozenset[UOp]]) -> frozenset[UOp]:
+    """The PADs whose values meet in a node, through operations that compute with all of them."""
+    if u in self.realized: return frozenset()
+    if u.op is Ops.PAD: return frozenset({u})
+    if u.op not in GroupOp.ELEMENTWISE and u.op not in _KEEPS_SIZE: return frozenset()
+    found = frozenset[UOp]().union(*(pads[s] for s in u.src))
+    return found if len(found) <= _MAX_PADS else frozenset()
+
+
+def _disjoint(pads: frozenset[UOp]) -> bool:
+  """Whether no element takes more than one of what several PADs pad: a concatenation."""
+  if len(pads) < 2 or len({p.shape for p in pads}) > 1: return False
+  boxes = [[(before, before + size) for (before, _), size in zip(p.arg, p.src[0].shape)] for p in pads]
+  if any(not isinstance(n, int) for box in boxes for ends in box for n in ends): return False
+  return all(any(a[1] <= b[0] or b[1] <= a[0] for a, b in zip(one, other)) for one, other in combinations(boxes, 2))
+
+
+def _moved(u: UOp) -> UOp:
+  """What movements move."""
+  while u.op in GroupOp.MOVEMENT: u = u.src[0]
+  return u
 
 
 class _Builder:
