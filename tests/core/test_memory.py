@@ -231,10 +231,14 @@ def test_the_allocator_never_overlaps_and_gives_all_back(steps: list[Part]) -> N
       start = sorted(live)[choice % len(live)]
       assert pool.free(start) == live.pop(start)
       continue
+    used = sorted((s, s + n) for s, n in live.items())
+    gaps = zip([0x1000, *(hi for _, hi in used)], [*(lo for lo, _ in used), 0x11000])
+    first = next((at for lo, hi in gaps if (at := -(-lo // align) * align) + size <= hi), None)
     try: start = pool.alloc(size, align)
     except OutOfMemory as error:
-      assert error.free == pool.free_bytes and error.asked == size
+      assert first is None and error.free == pool.free_bytes and error.asked == size
       continue
+    assert start == first
     assert start % align == 0 and 0x1000 <= start and start + size <= 0x11000
     assert all(start + size <= s or s + n <= start for s, n in live.items())
     live[start] = size
@@ -319,6 +323,23 @@ def test_an_allocation_has_a_byte_at_least() -> None:
     with pytest.raises(InvalidArgument, match=f"pool: an allocation has at least one byte, not {size}"):
       pool.alloc(size)
   assert pool.alloc(1) == 0 and pool.free_bytes == PAGE - 1
+
+
+class CountedEnds(dict[int, int]):
+  """Counts how often an extent is looked at."""
+  looked = 0
+
+  def __getitem__(self, lo: int) -> int:
+    self.looked += 1
+    return super().__getitem__(lo)
+
+
+def test_extents_that_are_too_small_are_not_looked_at() -> None:
+  """Aligned allocations leave a gap each, which those of the same size must not go through."""
+  pool = Allocator(0, 1 << 40)
+  starts = [pool.alloc(3 << 20, 2 << 20) for _ in range(1000)]
+  pool._ends = ends = CountedEnds(pool._ends)
+  assert pool.alloc(3 << 20, 2 << 20) > starts[-1] and ends.looked <= 2
 
 
 @pytest.mark.parametrize(("access", "works"), [

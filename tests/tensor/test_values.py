@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from tests.strength import THOROUGH, examples, seed
 from tinyhw import Tensor, dtypes
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.symbolic import simplify
 from tinyhw.ir.uop import Ops, UOp
+from tinyhw.tensor import conversion
 
 Array = np.ndarray[Any, np.dtype[Any]]
 F16, F32, F64 = np.float16, np.float32, np.float64
@@ -425,3 +426,21 @@ def test_small_and_large_arguments(device: str) -> None:
   np.testing.assert_allclose(of("elu", -1e-8), [-1e-8], rtol=1e-7)
   np.testing.assert_allclose(of("gelu", -5), [-5 * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (-5 - 0.044715 * 125)))],
                              rtol=1e-6)
+
+
+NUMBERS = st.one_of(st.booleans(), st.integers(-2 ** 70, 2 ** 70), st.integers(-300, 300), st.floats(), st.just(1e300))
+
+
+@settings(max_examples=examples(60))
+@given(st.lists(NUMBERS, min_size=1, max_size=12), st.sampled_from([
+  None, dtypes.bool, dtypes.int8, dtypes.uint8, dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64,
+  dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64]), st.booleans())
+def test_many_numbers_are_taken_as_few_are(values: list[Any], kind: DType | None, rows: bool) -> None:
+  """NumPy packs long lists: bits, types and refusals are the same as one by one."""
+  def made(many: int) -> object:
+    with pytest.MonkeyPatch.context() as patch:
+      patch.setattr(conversion, "_MANY", many)
+      try: x = Tensor([values, values] if rows else values, dtype=kind, device="PYTHON")
+      except Error as error: return str(error)
+      return x.dtype, x.shape, bytes(x.realize().data())
+  assert made(0) == made(1 << 30)

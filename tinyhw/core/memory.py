@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol
@@ -109,37 +109,70 @@ class HostRegion:
 
 
 class Allocator:
-  """First-fit extents of the range [start, start + size). All sizes in bytes."""
+  """First-fit extents of the range [start, start + size). All sizes in bytes.
+
+  Free extents are kept by classes of their size, four to a power of two, so that none is looked at that is too small.
+  """
 
   def __init__(self, start: int, size: int, *, name: str = "memory") -> None:
     self.start, self.size, self.name = start, size, name
     self.free_bytes = size
-    self._free: list[tuple[int, int]] = [(start, start + size)]
+    self._ends: dict[int, int] = {}       # of free extents, by their start
+    self._starts: dict[int, int] = {}     # the same the other way round
+    self._classes: dict[int, list[int]] = {}  # starts in order
     self._used: dict[int, int] = {}
+    self._add(start, start + size)
+
+  @staticmethod
+  def _class(size: int) -> int:
+    n = size.bit_length()
+    return n << 2 | (size >> n - 3 & 3 if n > 2 else size << 3 - n & 3)
+
+  def _add(self, lo: int, hi: int) -> None:
+    if lo >= hi: return
+    self._ends[lo], self._starts[hi] = hi, lo
+    insort(self._classes.setdefault(self._class(hi - lo), []), lo)
+
+  def _drop(self, lo: int) -> int:
+    """Take a free extent out; its end."""
+    hi = self._ends.pop(lo)
+    del self._starts[hi]
+    kind = self._class(hi - lo)
+    found = self._classes[kind]
+    del found[bisect_left(found, lo)]
+    if not found: del self._classes[kind]
+    return hi
 
   def alloc(self, size: int, align: int = PAGE) -> int:
     """Start of a new extent. Raises OutOfMemory with what is free."""
     if size <= 0: raise InvalidArgument(f"an allocation has at least one byte, not {size}", where=self.name)
-    for i, (lo, hi) in enumerate(self._free):
-      at = -(-lo // align) * align
-      if at + size <= hi:
-        self._free[i:i + 1] = [e for e in ((lo, at), (at + size, hi)) if e[0] < e[1]]
-        self._used[at] = size
-        self.free_bytes -= size
-        return at
-    raise OutOfMemory(self.name, size, self.free_bytes)
+    best, least = -1, self._class(size)
+    for kind, starts in self._classes.items():
+      if kind < least: continue
+      for lo in starts:
+        if 0 <= best < lo: break
+        if -(-lo // align) * align + size <= self._ends[lo]:
+          best = lo
+          break
+    if best < 0: raise OutOfMemory(self.name, size, self.free_bytes)
+    at, hi = -(-best // align) * align, self._drop(best)
+    self._add(best, at)
+    self._add(at + size, hi)
+    self._used[at] = size
+    self.free_bytes -= size
+    return at
 
   def free(self, start: int) -> int:
     """Give an extent back; returns its size. Raises InvalidArgument for one that is not allocated."""
     size = self._used.pop(start, None)
     if size is None: raise InvalidArgument(f"{start:#x} is not allocated", where=self.name)
     self.free_bytes += size
-    insort(self._free, (start, start + size))
-    i = bisect_right(self._free, (start, start + size)) - 1
-    lo, hi = self._free[i]
-    if i + 1 < len(self._free) and self._free[i + 1][0] == hi: hi = self._free.pop(i + 1)[1]
-    if i > 0 and self._free[i - 1][1] == lo: lo = self._free.pop(i - 1)[0]; i -= 1
-    self._free[i] = (lo, hi)
+    lo, hi = start, start + size
+    if (before := self._starts.get(lo)) is not None:
+      self._drop(before)
+      lo = before
+    if hi in self._ends: hi = self._drop(hi)
+    self._add(lo, hi)
     return size
 
 

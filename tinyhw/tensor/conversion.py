@@ -4,7 +4,9 @@ from __future__ import annotations
 import math
 import os
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.core.errors import InvalidArgument, InvalidType, MissingFile
 from tinyhw.devices.buffer import from_host
@@ -24,6 +26,13 @@ def nested(values: list[Any], shape: tuple[int, ...]) -> Any:
   if not values: return [] if shape[0] == 0 or len(shape) == 1 else [nested([], shape[1:]) for _ in range(shape[0])]
   for size in shape[:0:-1]: values = [values[i:i + size] for i in range(0, len(values), size)]
   return values
+
+
+_PLAIN: Final = frozenset({bool, int, float})
+_LISTED: Final = _PLAIN | {list, tuple}
+_PACKED: Final = frozenset({"bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "float32",
+                            "float64"})
+_MANY: Final = 256  # numbers, from which on NumPy packs them
 
 
 def _size_of(path: os.PathLike[Any]) -> int:
@@ -53,7 +62,10 @@ def node_of(data: Any, device: str, dtype: DType | None, anywhere: bool, tensors
     if raw.nbytes % kind.itemsize: raise InvalidArgument(f"{raw.nbytes} bytes are no whole number of {kind}")
     return _from_memory(raw, device, (raw.nbytes // kind.itemsize,), kind)
   if isinstance(data, (list, tuple, range)):
-    if any(isinstance(x, TensorBase) for x in data):
+    kinds = set(map(type, data))
+    if len(data) >= _MANY and kinds <= _PLAIN and (packed := _packed(data, kinds, dtype)) is not None:
+      return from_host(packed[0], device, len(data), packed[1])
+    if any(issubclass(kind, TensorBase) for kind in kinds):
       rows = [x if isinstance(x, tensors) else tensors(x, device=device) for x in data]
       node = rows[0].stack(*rows[1:]).uop
       return node.cast(dtype) if dtype else node
@@ -130,6 +142,24 @@ def _listed(x: Any) -> Any:
   return numpy.asarray(x).tolist()
 
 
+def _packed(values: Sequence[Any], kinds: set[type], dtype: DType | None) -> tuple[memoryview, DType] | None:
+  """The bytes of many plain numbers of these types, and theirs, by NumPy; None for what is packed one by one: types
+  that NumPy has not, floats for integers, and what no number of the type is, which that refuses by name."""
+  kind = dtype or (dtypes.default_float if float in kinds else promote(*{dtypes.from_py(t()) for t in kinds}))
+  if kind.name not in _PACKED or kind.is_int and float in kinds: return None
+  import numpy  # not needed by a program's first tensors
+  try:
+    if kind.is_float:
+      with numpy.errstate(over="ignore"): array = numpy.array(values, numpy.float64).astype(kind.name)
+    elif kind.is_bool: array = numpy.array(values, bool)
+    else:
+      wide = numpy.array(values, numpy.int64)
+      if not (kind.min if kind.is_signed else -kind.max) <= wide.min() or wide.max() > kind.max: return None
+      array = wide.astype(kind.name)
+  except OverflowError: return None
+  return array.data.cast("B"), kind
+
+
 def _from_list(data: Any, device: str, dtype: DType | None) -> UOp:
   shape: list[int] = []
   if all(isinstance(x, (bytes, bytearray)) for x in data): data = [list(x) for x in data]
@@ -138,7 +168,11 @@ def _from_list(data: Any, device: str, dtype: DType | None) -> UOp:
     lengths = {len(x) for x in level}
     if len(lengths) > 1: raise InvalidArgument(f"lists of lengths {', '.join(map(str, sorted(lengths)))} side by side")
     shape.append(lengths.pop())
-    level = [_listed(x) for part in level for x in part]
+    level = list(chain.from_iterable(level))
+    if not _LISTED.issuperset(map(type, level)): level = [_listed(x) for x in level]
+  kinds = set(map(type, level))
+  if len(level) >= _MANY and kinds <= _PLAIN and (packed := _packed(level, kinds, dtype)) is not None:
+    return from_host(packed[0], device, len(level), packed[1]).reshape(tuple(shape))
   values = [x.item() if hasattr(x, "item") else x for x in level]
   for x in values:
     if not isinstance(x, (bool, int, float)):
