@@ -34,14 +34,13 @@ def test_buffers_are_passed_by_their_numbers() -> None:
   x, y, z = ints(6, memory), ints(6, memory), ints(6, memory)
   program, buffers = compiled(x + y * z)
   assert program.buffer_order == (0, 1, 2, 3) and len(buffers) == 4
-  zero = UOp.const(dtypes.int32, 0).reshape((1,)).expand((6,))
-  program, buffers = compiled(x * zero + y, HOST)
-  assert program.buffer_order == tuple(range(len(buffers))) and len(buffers) == 3
+  program, buffers = compiled(UOp(Ops.WHERE, y.dtype, (x.alu(Ops.CMPLT, z), y, y)) + y, HOST)
+  assert program.buffer_order == tuple(range(len(buffers))) and len(buffers) == 4
   used = {int(u.arg) for u in program.uops if u.op is Ops.DEFINE_GLOBAL}
   assert used == {0, buffers.index(y.base)}, "only two of them are touched"
   out = np.full(6, 77, np.int32)
-  launch_host(program, [out, memory[x.base], memory[y.base]])
-  assert (out == memory[y.base]).all()
+  launch_host(program, [out, *(memory[b] for b in buffers[1:])])
+  assert (out == 2 * memory[y.base]).all()
 
 
 def test_a_number_is_a_buffer_of_its_own() -> None:

@@ -18,6 +18,7 @@ from itertools import combinations
 from tinyhw.compile.program import Schedule, ScheduleItem
 from tinyhw.compile.together import goes_by_rows, groups, squeezed
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.ir import semantics
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
 from tinyhw.ir.shape import ShapeTracker
@@ -75,16 +76,67 @@ def _empty_scatter(u: UOp) -> UOp | None:
   return UOp.const(u.dtype, 0, u.device, u.shape) if u.arg.before else table
 
 
+def _everywhere(u: UOp) -> UOp | None:
+  """The constant that a node is at each of its elements."""
+  while u.op in GroupOp.MOVEMENT and u.op is not Ops.PAD: u = u.src[0]
+  return u if u.op is Ops.CONST else None
+
+
+def _neutral(op: Ops, c: UOp) -> bool:
+  """Whether an operation with this constant behind leaves every number as it is, the zeros' signs included."""
+  one, zero = bool(c.arg == 1), bool(c.arg == 0)
+  match op:
+    case Ops.MUL | Ops.FDIV | Ops.IDIV: return one
+    case Ops.ADD | Ops.SUB: return zero and (not c.dtype.is_float or (math.copysign(1.0, c.arg) < 0) is (op is Ops.ADD))
+    case Ops.OR | Ops.XOR | Ops.SHL | Ops.SHR: return zero
+    case Ops.AND: return one if c.dtype.is_bool else semantics.wrap(int(c.arg) + 1, c.dtype) == 0
+    case _: return False
+
+
+def _absorbed(op: Ops, c: UOp) -> bool:
+  """Whether an operation with this constant behind makes 0 of every integer."""
+  return c.arg == 1 and op is Ops.MOD or c.arg == 0 and op in (Ops.MUL, Ops.AND)
+
+
+def _constant_cast(u: UOp) -> UOp | None:
+  if (c := _everywhere(u.src[0])) is None or u.device is None: return None
+  convert = semantics.cast if u.op is Ops.CAST else semantics.bitcast
+  return UOp.const(u.dtype, convert(c.arg, c.dtype, u.dtype), u.device, u.shape)
+
+
+def _nothing(u: UOp) -> UOp | None:
+  """What an operation leaves as it is, or makes of constants alone: that takes no kernel."""
+  if u.op is u.src[0].op is Ops.NEG: return u.src[0].src[0]
+  known = [_everywhere(s) for s in u.src]
+  if all(c is not None for c in known):
+    if u.op in GroupOp.LIBRARY or u.device is None: return None
+    operand = u.src[1 if u.op is Ops.WHERE else 0].dtype
+    value = semantics.alu(u.op, operand, *(c.arg for c in known if c is not None))
+    return UOp.const(u.dtype, value, u.device, u.shape)
+  if u.op is Ops.WHERE and known[0] is not None:
+    chosen = u.src[1 if known[0].arg else 2]
+    return chosen if chosen.device == u.device else None
+  if len(known) != 2: return None
+  (x, y), (first, second) = u.src, known
+  if second is None and u.op in GroupOp.COMMUTATIVE: x, second = y, first
+  if second is None or x.dtype is not u.dtype: return None
+  if not u.dtype.is_float and u.device is not None and _absorbed(u.op, second):
+    return UOp.const(u.dtype, 0, u.device, u.shape)
+  return x if _neutral(u.op, second) and x.device == u.device else None  # a Variable has no device of its own
+
+
 _OWN = (Ops.CONTIGUOUS, Ops.COPY)  # what has memory of its own
 
 _prepare = PatternMatcher([
   (UPat(Ops.GATHER, "u"), lambda u: u.src[0]),
+  (UPat(GroupOp.ALU, "u"), _nothing),
   (UPat(Ops.SCATTER, "u"), _empty_scatter),
   (UPat(Ops.DETACH, "u"), lambda u: u.src[0]),
   (UPat(Ops.REDUCE_AXIS, "u"), _empty_reduce),
   (UPat(Ops.REDUCE_AXIS, "u"), _trivial_reduce),
   (UPat(Ops.REDUCE_AXIS, "u"), _long_reduce),
   (UPat((Ops.CAST, Ops.BITCAST), "u"), lambda u: u.src[0] if u.src[0].dtype is u.dtype else None),
+  (UPat((Ops.CAST, Ops.BITCAST), "u"), _constant_cast),
   (UPat(Ops.CONTIGUOUS, "u"), lambda u: u.src[0] if u.arg is None and u.src[0].op in _OWN else None),
 ])
 
@@ -554,6 +606,8 @@ def schedule(outputs: Iterable[UOp]) -> Schedule:
     if u in decider.realized: builder.build(u)
   hidden = set(taken.values())
   becomes = {u: memory for u, memory in builder.buffer.items() if u.op is not Ops.ASSIGN and u not in hidden}
+  # Tensors name what they are made of as it was before it was prepared.
+  becomes |= {u: becomes[v] for u, v in prepared.items() if u is not v and v in becomes and u not in becomes}
   for u, root in zip(wanted, roots):
     inner = _unreshaped(root)
     if inner in builder.buffer: becomes[u] = builder.buffer[inner].reshape(root.shape)
