@@ -159,3 +159,15 @@ def test_a_card_that_is_not_there_is_told_with_what_is(name: str, said: str) -> 
   from tinyhw.mock.amd.card import cards_named
   with pytest.raises(Error) as told: cards_named(name)
   assert said in str(told.value)
+
+
+def test_small_floats_are_arguments_by_the_package_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+  import ml_dtypes
+  for name, kind in (("bf16", ml_dtypes.bfloat16), ("f8e4m3", ml_dtypes.float8_e4m3fn),
+                     ("f8e5m2", ml_dtypes.float8_e5m2)):
+    value, zeros = parse_argument(f"1.5:{name}"), parse_argument(f"out:{name}:3")
+    assert isinstance(value, np.generic) and value.dtype == kind and float(value) == 1.5
+    assert isinstance(zeros, np.ndarray) and zeros.dtype == kind and zeros.shape == (3,)
+  monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+  with pytest.raises(InvalidArgument, match="bf16 is a type of the package ml_dtypes; pip install ml_dtypes"):
+    parse_argument("1:bf16")

@@ -125,3 +125,12 @@ def test_the_shell(tmp_path: Path) -> None:
   words = ["tinyhw", "launch", "a.cu", "--kernel", "t"]
   done = tool(_TINYHW_COMPLETE="bash_complete", COMP_WORDS=" ".join(words), COMP_CWORD="4")
   assert "total" in done.stdout and "scale" not in done.stdout
+
+
+def test_text_is_text_also_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """A path stays a path, whatever its name has in it."""
+  monkeypatch.chdir(tmp_path)
+  line = "__global__ void one(int *x) { *x = 1; }"
+  assert (found := CudaSource.of(line)) is not None and found.kernels == ["one"]
+  (tmp_path / "a __global__ file").write_bytes(b"\x7fELF")
+  assert CudaSource.of("a __global__ file") is None

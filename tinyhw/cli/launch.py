@@ -1,13 +1,14 @@
 """`tinyhw launch`: run a kernel of a code object from the shell."""
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 TYPES = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32,
          "i64": np.int64, "u64": np.uint64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
+SMALL = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}  # of PyPI's ml_dtypes
+NAMES = ", ".join([*TYPES, *SMALL])
 LONGEST = 400  # letters of a number: the least double has 325 digits behind its point
 NO_CARD = "set MOCKGPU=1 for a mock gfx1100, or run it on the emulator itself with --device EMU"
 Argument = npt.NDArray[np.generic] | np.generic | int | float | None
@@ -43,6 +46,16 @@ def parse_dims(text: str) -> tuple[int, int, int]:
   return x, y, z
 
 
+def type_named(name: str) -> np.dtype[Any] | None:
+  """NumPy's type of a name; None for a name that is none. Raises InvalidArgument where PyPI's ml_dtypes is missing."""
+  if name in TYPES: return np.dtype(TYPES[name])
+  if name not in SMALL: return None
+  try: package = importlib.import_module("ml_dtypes")  # which only these need
+  except ImportError:
+    raise InvalidArgument(f"{name} is a type of the package ml_dtypes", hint="pip install ml_dtypes") from None
+  return np.dtype(getattr(package, SMALL[name]))
+
+
 def parse_argument(text: str) -> Argument:
   """A kernel argument: `a.npy` (a buffer), `out:f32:1024` (a zeroed buffer), `7:i32` (a value), `7`, `0.5`, `null`."""
   where = f"--arg {text}" if len(text) <= LONGEST else "--arg"
@@ -51,22 +64,24 @@ def parse_argument(text: str) -> Argument:
   head, *rest = text.split(":")
   value: np.generic
   if head == "out":
-    if len(rest) != 2 or rest[0] not in TYPES or (size := count(rest[1])) is None:
-      raise InvalidArgument("is not out:TYPE:COUNT", where=where, hint=f"TYPE is one of {', '.join(TYPES)}")
-    kind = np.dtype(TYPES[rest[0]])
+    kind, size = (type_named(rest[0]), count(rest[1])) if len(rest) == 2 else (None, None)
+    if kind is None or size is None:
+      raise InvalidArgument("is not out:TYPE:COUNT", where=where, hint=f"TYPE is one of {NAMES}")
     try:
       if size * kind.itemsize > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"): raise MemoryError
       return np.zeros(size, kind)
     except MemoryError: raise InvalidArgument("is more than this machine has memory", where=where) from None
   if len(text) > LONGEST: raise InvalidArgument(f"a number of {len(head):,} letters", where=where)
-  number: float | None = whole(head) if not rest or rest[0][:1] != "f" else None
+  floats = bool(rest) and rest[0][:1] in {"f", "b"}
+  number: float | None = None if floats else whole(head)
   if number is None: number = real(head)
   if number is None: raise InvalidArgument("is no .npy file, out:TYPE:COUNT, VALUE:TYPE or number", where=where)
   if not rest: return number
-  if len(rest) != 1 or rest[0] not in TYPES:
-    raise InvalidArgument(f"has no type {':'.join(rest)!r}", where=where, hint=f"TYPE is one of {', '.join(TYPES)}")
-  if isinstance(number, float) and rest[0][0] != "f": raise InvalidArgument(f"{head} is no integer", where=where)
-  try: value = np.array([number], TYPES[rest[0]])[0]
+  kind = type_named(rest[0]) if len(rest) == 1 else None
+  if kind is None:
+    raise InvalidArgument(f"has no type {':'.join(rest)!r}", where=where, hint=f"TYPE is one of {NAMES}")
+  if isinstance(number, float) and not floats: raise InvalidArgument(f"{head} is no integer", where=where)
+  try: value = np.array([number], kind)[0]
   except OverflowError: raise InvalidArgument(f"{head} does not fit {rest[0]}", where=where) from None
   return value
 

@@ -137,7 +137,8 @@ def check_array(array: Array, p: Parameter) -> None:
   if t.hasobject: raise p.refuse("an array of Python objects", "a pointer")
   if not t.isnative:
     raise p.refuse(f"an array of {t.str} (big-endian)", "a pointer", f"GPUs are little-endian: .astype({t.name!r})")
-  if t.kind in "V" and not is_bfloat16(t) or not array.size: return  # structures are whatever the program makes of them
+  # structures are whatever the program makes of them
+  if t.kind in "V" and not is_small_float(t) or not array.size: return
   pointer = p.declared
   if pointer is not None:
     of = pointer.of
@@ -157,6 +158,11 @@ def check_array(array: Array, p: Parameter) -> None:
 def is_bfloat16(t: np.dtype[Any]) -> bool:
   """Whether a type is the bfloat16 of a package such as ml_dtypes, which NumPy takes for a structure."""
   return t.itemsize == 2 and t.name == "bfloat16"
+
+
+def is_small_float(t: np.dtype[Any]) -> bool:
+  """Whether a type is one of the floats that NumPy has not: bfloat16, or one of 8 bits."""
+  return is_bfloat16(t) or t.itemsize == 1 and t.name.startswith("float8_")
 
 
 def same_elements(t: np.dtype[Any], of: CType) -> bool:
@@ -195,7 +201,7 @@ def pack_value(value: Any, p: Parameter) -> bytes:
   if isinstance(value, (bytes, bytearray, memoryview)): return sized(bytes(value), p)
   if isinstance(value, (ctypes.Structure, ctypes.Union, ctypes.Array)): return sized(bytes(memoryview(value)), p)
   if isinstance(value, np.ndarray): return pack_vector(value, p)
-  if isinstance(value, np.generic) and (value.dtype.kind in "biufc" or is_bfloat16(value.dtype)):
+  if isinstance(value, np.generic) and (value.dtype.kind in "biufc" or is_small_float(value.dtype)):
     return pack_scalar(value, p)
   if isinstance(value, (bool, int, float, complex)): return pack_number(value, p)
   raise p.refuse(type(value).__name__, f"a value of {p.size} bytes")

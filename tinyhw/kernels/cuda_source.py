@@ -29,7 +29,8 @@ class CudaSource:
   def of(cls, binary: Any) -> CudaSource | None:
     """The source that a launch was given: text or bytes with a kernel in CUDA C++, or the path of a .cu file."""
     if isinstance(binary, (bytes, bytearray, memoryview)): text, name = bytes(binary), cls.name
-    elif isinstance(binary, str) and "\n" in binary: text, name = binary.encode(), cls.name
+    elif isinstance(binary, str) and ("\n" in binary or _GLOBAL.decode() in binary and not os.path.exists(binary)):
+      text, name = binary.encode(), cls.name
     elif isinstance(binary, (str, os.PathLike)) and Path(os.fspath(binary)).suffix == ".cu":
       try: return cls(Path(binary).read_bytes(), str(os.fspath(binary)))
       except OSError as error:
