@@ -53,7 +53,8 @@ def type_named(name: str) -> np.dtype[Any] | None:
   try: package = importlib.import_module("ml_dtypes")  # which only these need
   except ImportError:
     raise InvalidArgument(f"{name} is a type of the package ml_dtypes", hint="pip install ml_dtypes") from None
-  return np.dtype(getattr(package, SMALL[name]))
+  found: np.dtype[Any] = np.dtype(getattr(package, SMALL[name]))
+  return found
 
 
 def parse_argument(text: str) -> Argument:
