@@ -24,6 +24,7 @@ class SharedPort(ABC):
   def __init__(self, running: Running) -> None:
     self._running = running
     self._mappings = Mappings(unmap_memory, blank_memory)
+    self._owned: list[Mapped] = []      # mappings with an owner, of which these are doorbells
     self._doorbells: list[Mapped] = []
 
   def pid(self) -> int:
@@ -78,21 +79,26 @@ class SharedPort(ABC):
     with self._running.lock:
       self._unmapped(address, address + page_align(length))
       self._mappings.unmap(address, length)
-      self._find_doorbells()
+      self._find_doorbells(address, length)
 
   def _remember(self, address: int, size: int, usable: bool, owner: Any = None) -> None:
     self._mappings.add(address, size, usable, owner)
-    if owner is not None or self._doorbells:
-      self._find_doorbells()
+    self._find_doorbells(address, size, owner is not None)
 
-  def _find_doorbells(self) -> None:
-    self._doorbells = [m for m in self._mappings if m.owner is not None]
+  def _find_doorbells(self, address: int, size: int, new: bool = False) -> None:
+    """Look anew where a change of these addresses has brought doorbells or reached some: others have none."""
+    if new or any(m.start < address + size and address < m.end for m in self._owned):
+      self._have_doorbells([m for m in self._mappings if m.owner is not None])
+
+  def _have_doorbells(self, found: list[Mapped]) -> None:
+    """These mappings have owners from now on."""
+    self._owned = self._doorbells = found
 
   def _forget_mappings(self) -> None:
     """The client process ends: views of its memory that live show zeros."""
     for mapped in self._mappings:
       self._mappings.unmap(mapped.start, mapped.end - mapped.start)
-    self._find_doorbells()
+    self._have_doorbells([])
 
   def memory(self, address: int, length: int) -> memoryview:
     """Raises InvalidArgument unless this port mapped all of it."""

@@ -14,6 +14,7 @@ from typing import Any
 from tinyhw.autogen import kfd
 from tinyhw.core.environment import digits
 from tinyhw.core.errors import InvalidArgument, OutOfMemory
+from tinyhw.core.mapped import Mapped
 from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.port import Protection
 from tinyhw.mock.amd.driver import drm
@@ -222,8 +223,8 @@ class MockPort(SharedPort):
         return bell
     raise InvalidArgument(f"no doorbells are mapped at {address:#x}", where="doorbell")
 
-  def _find_doorbells(self) -> None:
-    super()._find_doorbells()
+  def _have_doorbells(self, found: list[Mapped]) -> None:
+    super()._have_doorbells(found)
     self._bells = {}
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 from tinyhw.arch.nv import NvArch, nv_arch
 from tinyhw.autogen import nv_rm_chips as chips
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.lazy import cached_property
 from tinyhw.core.nearest import offered
 from tinyhw.wire import qmd
 
@@ -73,7 +74,7 @@ class Card:
     """(major, minor) of the compute capability."""
     return self.arch.version
 
-  @property
+  @cached_property
   def classes(self) -> tuple[int, ...]:
     """All classes of the chip, in RM's order, each once."""
     every = dict.fromkeys([*chips.GENERIC, *(c for c, _ in chips.CHIPS[self.chip])])

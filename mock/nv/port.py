@@ -176,9 +176,10 @@ class NvPort(SharedPort):
   def _unmapped(self, start: int, end: int) -> None:
     self.machine.rm.user_memory_gone(self.pid(), start, end)
 
-  def _find_doorbells(self) -> None:
-    owners = {m.owner for m in self._mappings if m.owner is not None}
-    self._doorbells = [m for m in self._mappings if m.owner is not None and m.owner.usermode is not None]
+  def _have_doorbells(self, found: list[Mapped]) -> None:
+    super()._have_doorbells(found)
+    owners = {m.owner for m in found}
+    self._doorbells = [m for m in found if m.owner.usermode is not None]
     for context in [c for c in self._held if c not in owners]:
       self._held.discard(context)
       if context.physical is not None:

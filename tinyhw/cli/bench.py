@@ -15,7 +15,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tinyhw.cli import arithmetic, card, checked, decoding, overheads, ptx, schedules
+from tinyhw.cli import arithmetic, card, checked, decoding, growth, overheads, ptx, schedules
 from tinyhw.cli.measure import Seconds, child, process, repeat, rest, settle
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.devices.registry import Device
@@ -296,6 +296,13 @@ CASES = (
   Case("summary-words", "PM4's words, counted by headers", decoding.words, reach=1e-6, unit="packets"),
   *(Case(f"shrink-{d.lower()}", f"{d}: 2,000 packets with one guilty one, shrunk to the smallest that fails",
          partial(decoding.shrunk, d), reach=60.0) for d in decoding.CARDS),
+  *(Case(f"lstm-{d.lower()}", f"{d}: loss and gradients of an LSTM of 2 layers and 12 steps, first call",
+         partial(growth.lstm, d), reach=reach) for d, reach in (("LLVM", 1.5), ("AMD", 4.0), ("NV", 4.0))),
+  *(Case(f"alloc-{d.lower()}", f"{d} mock: 4 KiB more beside 4,000 others (LLVM: beside 50, at most 1x)",
+         partial(growth.allocation, d, 4000), llvm=partial(growth.allocation, d, 50), reach=60e-6)
+    for d in ("AMD", "NV", "CUDA")),
+  Case("list-1m", "LLVM: a tensor of a list of a million floats (at most 4x)", partial(growth.listed, False),
+       partial(growth.listed, True)),
   Case("digits", "LLVM: a convnet learns digits (97 % right), imports to the end", overheads.digits, reach=30.0),
 )
 
