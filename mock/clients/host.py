@@ -13,6 +13,7 @@ them in between fools itself alone, for all that runs here is its user's.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import os
 import select
@@ -20,10 +21,10 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from tinyhw.autogen import linux_trace as linux
-from tinyhw.mock.clients.filter import NAMES
+from tinyhw.mock.clients.filter import LIBC, NAMES
 from tinyhw.mock.clients.listener import Listener, TrappedCall
 from tinyhw.mock.clients.memory import ClientMemory
 from tinyhw.mock.clients.spawn import Started, ended
@@ -59,13 +60,13 @@ class Device(Protocol):
   def open(self, client: Client, node: str) -> tuple[int, Callable[[], None]]:
     """Open a device node: a descriptor, and what is to be called when the client has it. Raises OSError."""
 
-  def owns(self, client: Client, fd: int) -> bool:
-    """Whether a client's descriptor is one of the device's."""
+  def file(self, client: Client, fd: int) -> Any:
+    """What a client's descriptor is of; None for those that are not the device's."""
 
-  def node_of(self, client: Client, fd: int) -> str | None:
-    """The device node that a client's descriptor is of; None for others."""
+  def node_of(self, file: Any) -> str | None:
+    """The device node that a file is of; None for others."""
 
-  def ioctl(self, client: Client, call: TrappedCall, fd: int, request: int, address: int) -> int | Parked:
+  def ioctl(self, client: Client, call: TrappedCall, file: Any, request: int, address: int) -> int | Parked:
     """An ioctl on one of the device's files; raises OSError."""
 
   def go_on(self, called: Callable[[], bool]) -> bool:
@@ -98,7 +99,7 @@ class Host:
   def __init__(self, device: Device, started: Started, name: str) -> None:
     self.device, self.started, self.name = device, started, name
     self.listener = Listener(started.listener)
-    self.calls = self.opens = 0
+    self.calls = self.looks = 0
     self._threads: dict[int, Client] = {}
     self._clients: dict[int, Client] = {}
     self._parked: dict[int, tuple[TrappedCall, Client, Parked]] = {}
@@ -111,10 +112,12 @@ class Host:
     self._looked = 0.0
 
   def used(self) -> bool:
-    """Whether any program has opened a device."""
-    return self.opens > 0
+    """Whether any program has looked for a device."""
+    return self.looks > 0
 
   def run(self) -> int:
+    """Serve until all programs have ended; the first one's exit status. Raises InvalidArgument where it is none."""
+    LIBC.prctl(linux.PR_SET_TIMERSLACK, *(ctypes.c_ulong(n) for n in (1, 0, 0, 0)))  # sleeps of 20 us are that long
     listener, device, sleep, rested = self.listener.fd, self.device, SOON_S, time.monotonic()
     both = [listener, self._rest.fileno()]
     while True:
@@ -210,15 +213,16 @@ class Host:
       self.listener.answer(call, -(refusal.errno or errno.EIO))
 
   def _ioctl(self, client: Client, call: TrappedCall) -> None:
-    fd = call.arguments[0] & 0xFFFFFFFF
-    if not self.device.owns(client, fd): return self.listener.go_on(call)
-    answer = self.device.ioctl(client, call, fd, call.arguments[1] & 0xFFFFFFFF, call.arguments[2])
+    file = self.device.file(client, call.arguments[0] & 0xFFFFFFFF)
+    if file is None: return self.listener.go_on(call)
+    answer = self.device.ioctl(client, call, file, call.arguments[1] & 0xFFFFFFFF, call.arguments[2])
     if isinstance(answer, int): self.listener.answer(call, answer)
     else: self._parked[call.id] = call, client, answer
 
   def _stat_of(self, client: Client, call: TrappedCall, fd: int) -> None:
     """fstat and its kin."""
-    node, tree = self.device.node_of(client, fd & 0xFFFFFFFF), self.device.tree
+    file, tree = self.device.file(client, fd & 0xFFFFFFFF), self.device.tree
+    node = None if file is None else self.device.node_of(file)
     if node is None: self.listener.go_on(call)
     else: self.listener.answer(call, tree.stat(call, client.memory, tree.folder + node))
 
@@ -237,6 +241,7 @@ class Host:
         above = os.readlink(f"/proc/{client.pid}/fd/{beside}")
         if above.startswith(tree.folder): place = f"{above}/{os.fsdecode(path)}"
     if place is None: return self.listener.go_on(call)
+    self.looks += 1
     if call.number in OPENS: return self._open(client, call, place)
     number = call.number
     if number in STATS: value = tree.stat(call, memory, place)
@@ -256,7 +261,6 @@ class Host:
     if client.used: self._replaced(client)
     client.execs = 0.0  # it has become what it is
     fd, has = self.device.open(client, node)
-    self.opens += 1
     client.used = True
     try:
       if self.listener.give(call, fd, bool(flags & os.O_CLOEXEC)) >= 0: has()

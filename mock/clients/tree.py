@@ -10,8 +10,9 @@ import ctypes
 import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from tinyhw.autogen import linux_trace as linux
@@ -30,6 +31,10 @@ class Tree:
   folder: str
   prefixes: tuple[bytes, ...] = ()
   nodes: dict[str, tuple[int, int]] = field(default_factory=dict)
+  live: dict[str, Callable[[], bytes]] = field(default_factory=dict)  # by its place, what a file says when it is opened
+
+  @cached_property
+  def _live_names(self) -> frozenset[str]: return frozenset(map(os.path.basename, self.live))
 
   def fill(self, files: Iterable[tuple[str, bytes]], links: Iterable[tuple[str, str]], folders: Iterable[str]) -> None:
     """Make files, links (each relative to where it stands) and folders, by absolute paths; then the nodes."""
@@ -48,7 +53,8 @@ class Tree:
       os.write(fd, data)
       os.close(fd)
     for path, target in links: os.symlink(target, parent(path))
-    for path in self.nodes: os.close(os.open(parent(path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
+    for path in self.nodes:
+      if not os.path.exists(parent(path)): os.mknod(parent(path), 0o666)
 
   def serves(self, path: bytes) -> str | None:
     """The file of the folder that a client's path means; None for the system's."""
@@ -68,6 +74,9 @@ class Tree:
     if flags & os.O_ACCMODE != os.O_RDONLY or flags & os.O_TRUNC:
       os.stat(path)
       raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+    if os.path.basename(path) in self._live_names and (live := self.live.get(real := os.path.realpath(path))):
+      os.unlink(real)
+      with open(real, "xb") as file: file.write(live())
     return os.open(path, flags & ~(os.O_CREAT | os.O_EXCL) | os.O_CLOEXEC)
 
   def stat(self, call: TrappedCall, memory: ClientMemory, path: str) -> int:

@@ -70,7 +70,7 @@ def run(cards: str, words: Sequence[str], check: str | None) -> int:
     shutil.rmtree(folder, ignore_errors=True)  # a guard that was killed has not
   say = _sayer()
   for finding in watching.untold if watching is not None else (): say(f"check: {finding}")
-  if not host.used(): say(f"{words[0]} has opened no device: /dev/kfd and /dev/dri/renderD* are those of mock cards")
+  if not host.used(): say(f"{words[0]} has looked for no GPU: /dev/kfd, /dev/dri and /sys/class/drm have mock cards")
   for line in machine.report(): say(line)
   machine.close()
   return status

@@ -18,7 +18,7 @@ from typing import Any, Final
 from tinyhw.autogen import kfd
 from tinyhw.core.environment import digits
 from tinyhw.core.errors import OutOfMemory, Unsupported
-from tinyhw.core.ioctl import split
+from tinyhw.core.ioctl import Request, split
 from tinyhw.mock.amd.chip.aql import NO_DOORBELL
 from tinyhw.mock.amd.chip.queue import Queue
 from tinyhw.mock.amd.driver import drm
@@ -49,6 +49,7 @@ class AmdDevice:
     self._serials = itertools.count(1)
     self._files: dict[str, OpenFile] = {}  # by what tells it: the file's name, or its place
     self._call: TrappedCall | None = None
+    self._requests: dict[int, Request] = {}  # taken apart
     self._bells: list[tuple[Queue, memoryview, int]] = []
     self._seen: list[int] = []  # of each doorbell
     self._known: list[Queue] = []
@@ -72,11 +73,10 @@ class AmdDevice:
     name = self._name(pid, fd)
     return None if name is None else self._files.get(name)
 
-  def owns(self, client: Client, fd: int) -> bool: return self._file(client.pid, fd) is not None
+  def file(self, client: Client, fd: int) -> OpenFile | None: return self._file(client.pid, fd)
 
-  def node_of(self, client: Client, fd: int) -> str | None:
-    file = self._file(client.pid, fd)
-    if file is None or file.kind == "dmabuf": return None
+  def node_of(self, file: OpenFile) -> str | None:
+    if file.kind == "dmabuf": return None
     return KFD_PATH if file.gpu is None else f"{RENDER_PATH}{128 + file.gpu.index}"
 
   def open(self, client: Client, node: str) -> tuple[int, Callable[[], None]]:
@@ -110,13 +110,10 @@ class AmdDevice:
 
   # ---- calls
 
-  def ioctl(self, client: Client, call: TrappedCall, fd: int, request: int, address: int) -> int | Parked:
+  def ioctl(self, client: Client, call: TrappedCall, file: OpenFile, request: int, address: int) -> int | Parked:
     machine = self.machine
-    parts = split(request)
+    parts = self._requests.get(request) or self._requests.setdefault(request, split(request))
     with machine.lock:
-      machine.note_thread()
-      file = self._file(client.pid, fd)
-      if file is None: raise Refused(errno.EBADF, f"{fd} is not an open file")
       self._call = call
       try:
         argument = (ctypes.c_ubyte * parts.size)()

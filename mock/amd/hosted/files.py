@@ -6,8 +6,9 @@ nodes, 128 and on for render nodes; Linux 6.12 `Documentation/admin-guide/device
 """
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,10 @@ CARD_PATH: Final = "/dev/dri/card"
 DRM_MAJOR: Final = 226
 KFD_MAJOR: Final = 510  # register_chrdev(0, ...): the kernel draws one from the top
 PCI: Final = "/sys/devices/pci0000:00"
+# Names of sensors, which rocm-smi wants (Linux 6.12 amdgpu/pm/amdgpu_pm.c); what they measure is not modelled, so that
+# the files with values are absent.
+_SENSORS: Final = (("name", "amdgpu"), ("temp1_label", "edge"), ("temp2_label", "junction"), ("temp3_label", "mem"),
+                   ("in0_label", "vddgfx"))
 _DEVICE: Final = re.compile(r"(?a)/sys/class/drm/renderD(\d+)/device/(.*)")
 
 
@@ -37,11 +42,16 @@ def tree_of(machine: Machine, folder: str) -> Tree:
   for gpu in machine.gpus:
     nodes[f"{CARD_PATH}{gpu.index}"] = DRM_MAJOR, gpu.index
     nodes[f"{RENDER_PATH}{RENDER_MINOR + gpu.index}"] = DRM_MAJOR, RENDER_MINOR + gpu.index
-  prefixes = (KFD_PATH, "/dev/dri", "/sys/devices/virtual/kfd", "/sys/class/kfd", "/sys/class/drm",
-              f"/sys/dev/char/{DRM_MAJOR}:", PCI, "/sys/module/amdgpu", "/proc/modules", "/sys/bus/pci")
+  slots = [slot_of(gpu.index) for gpu in machine.gpus]
+  prefixes = [KFD_PATH, "/dev/dri", "/sys/devices/virtual/kfd", "/sys/class/kfd", "/sys/class/drm",
+              f"/sys/dev/char/{DRM_MAJOR}:", "/sys/module/amdgpu", "/proc/modules", "/sys/bus/pci/drivers/amdgpu",
+              *(f"{place}/{slot}" for place in (PCI, "/sys/bus/pci/devices") for slot in slots),
+              *(place for place in (PCI, "/sys/bus/pci") if not os.path.isdir(place))]  # what else is there stays
   tree = Tree(folder, tuple(p.encode() for p in prefixes), nodes)
   tree.fill([*_files(machine), *_cards(machine)], _links(machine),
             [path for path in machine.files.folders() if not path.startswith("/sys/class/")])
+  tree.live = {folder + path: text for path, text in _live(machine)}
+  tree.fill([(path[len(folder):], text()) for path, text in tree.live.items()], (), ())
   return tree
 
 
@@ -63,12 +73,34 @@ def _cards(machine: Machine) -> Iterator[tuple[str, bytes]]:
     yield f"{at}/subsystem_vendor", f"{card.vendor_id:#06x}\n".encode()
     yield f"{at}/subsystem_device", f"{card.device_id:#06x}\n".encode()
     yield f"{at}/numa_node", b"-1\n"
+    yield f"{at}/vbios_version", b"113-TINYHW-000\n"
+    for name, clock in (("pp_dpm_sclk", card.engine_clock), ("pp_dpm_mclk", card.memory_clock)):
+      yield f"{at}/{name}", f"0: {clock}Mhz *\n".encode()
+    yield f"{at}/power_dpm_force_performance_level", b"auto\n"
+    yield f"{at}/unique_id", f"{0x7100_0000_0000_0000 + gpu.gpu_id:016x}\n".encode()
+    for name, text in _SENSORS: yield f"{at}/hwmon/hwmon{gpu.index}/{name}", f"{text}\n".encode()
+    for name in ("mem_info_vram_total", "mem_info_vis_vram_total"): yield f"{at}/{name}", _line(gpu.vram.size)
+    yield f"{at}/mem_info_gtt_total", _line(machine.system.size)
     for name, minor in _names(gpu.index):
       yield f"{at}/drm/{name}/dev", f"{DRM_MAJOR}:{minor}\n".encode()
       yield f"{at}/drm/{name}/uevent", (f"MAJOR={DRM_MAJOR}\nMINOR={minor}\nDEVNAME=dri/{name}\n"
                                         "DEVTYPE=drm_minor\n").encode()
   yield "/sys/bus/pci/drivers/amdgpu/uevent", b""
   yield "/sys/class/drm/version", b"drm 1.1.0 20060810\n"
+
+
+def _live(machine: Machine) -> Iterator[tuple[str, Callable[[], bytes]]]:
+  """Files that say how things stand when they are opened."""
+  for gpu in machine.gpus:
+    at = f"{PCI}/{slot_of(gpu.index)}"
+    for name in ("mem_info_vram_used", "mem_info_vis_vram_used"):
+      yield f"{at}/{name}", lambda gpu=gpu: _line(gpu.vram.size - gpu.vram_allocator.free_bytes)  # type: ignore[misc]
+    yield f"{at}/mem_info_gtt_used", lambda: _line(machine.system.size - machine.system_allocator.free_bytes)
+    yield f"{at}/gpu_busy_percent", lambda gpu=gpu: _line(100 * any(  # type: ignore[misc]
+      q.gpu is gpu and (q.busy or q.runnable()) for q in machine.queues))
+
+
+def _line(number: int) -> bytes: return f"{number}\n".encode()
 
 
 def _links(machine: Machine) -> Iterator[tuple[str, str]]:
