@@ -6,6 +6,9 @@ import errno
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from tinyhw.mock.clients.filter import LIBC
 from tinyhw.mock.memory import Refused, UserMemory
 
@@ -43,6 +46,13 @@ class ClientMemory(UserMemory):
     if not self._copy(LIBC.process_vm_readv, room, address):
       raise Refused(errno.EFAULT, f"{size} bytes at {address:#x} cannot be read")
     return room.raw
+
+  def read_into(self, address: int, room: npt.NDArray[np.uint8]) -> None:
+    """Bytes of the client, as many as there is room. Raises Refused unless all are there."""
+    ours, theirs = self._ours, self._theirs
+    ours.base, ours.length, theirs.base, theirs.length = room.ctypes.data, room.nbytes, address, room.nbytes
+    done = LIBC.process_vm_readv(self.pid, ctypes.addressof(ours), 1, ctypes.addressof(theirs), 1, 0)
+    if done != room.nbytes: raise Refused(errno.EFAULT, f"{room.nbytes} bytes at {address:#x} cannot be read")
 
   def gather(self, places: Sequence[tuple[int, int]]) -> bytes:
     return b"".join(self.read(*place) for place in places)

@@ -18,6 +18,7 @@ from tinyhw.core.errors import DecodeError, MachineFault, PageFault, Unsupported
 from tinyhw.core.layout import Register, Struct
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.chip.compute import LDS_GRANULE, SCRATCH_GRANULE, run_dispatch
+from tinyhw.mock.amd.chip.loaded import kernel_name
 from tinyhw.mock.amd.chip.pm4 import ComputeQueue
 from tinyhw.mock.amd.chip.queue import Frame, Place, Properties, State
 from tinyhw.mock.running import Wait
@@ -157,6 +158,14 @@ class AqlQueue(ComputeQueue):
       return repr(aql.decode(b"".join(w.to_bytes(4, "little") for w in words[:16])))
     except DecodeError as error:
       return str(error)
+
+  def packet_text(self) -> str:
+    text = super().packet_text()
+    if self.last is None or self.frames or "hsa_kernel_dispatch" not in text: return text
+    words = self.last[0].words
+    packet = hsa.hsa_kernel_dispatch_packet_t.from_buffer_copy(b"".join(w.to_bytes(4, "little") for w in words[:16]))
+    name = kernel_name(self.memory, packet.kernel_object)
+    return text if name is None else f"{text} of kernel {name}"
 
   # ---- packets
 

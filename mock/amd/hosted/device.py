@@ -20,12 +20,13 @@ from tinyhw.core.environment import digits
 from tinyhw.core.errors import OutOfMemory, Unsupported
 from tinyhw.core.ioctl import Request, split
 from tinyhw.mock.amd.chip.aql import NO_DOORBELL
-from tinyhw.mock.amd.chip.queue import Queue
+from tinyhw.mock.amd.chip.queue import Queue, State
 from tinyhw.mock.amd.driver import drm
 from tinyhw.mock.amd.driver.events import TIMEOUT_INFINITE, Waiting
 from tinyhw.mock.amd.driver.process import OpenFile
 from tinyhw.mock.amd.hosted.files import CARD_PATH, KFD_PATH, RENDER_PATH, tree_of
 from tinyhw.mock.amd.hosted.machine import HostedMachine, HostedPlaces
+from tinyhw.mock.amd.hosted.user import UserCopy
 from tinyhw.mock.clients.host import MARK, Client, Parked
 from tinyhw.mock.clients.listener import Listener, TrappedCall
 from tinyhw.mock.memory import Refused
@@ -165,10 +166,25 @@ class AmdDevice:
       seen[i] = value
       rang = True
       with machine.lock: queue.ring_doorbell(value)
+    copies = machine.kfd.user_buffers
+    if copies and (rang or any(q.state is State.BLOCKED for q in self._known)): self._take()
     if not machine.queues or machine.idle(): return rang
     with suppress(Unsupported):  # the queue has stopped, its client is told of a hang, and the report says why
       machine.run(called, 0.0, lambda: True, most=TURNS)
+    if copies: self._each_copy(UserCopy.give)
     return True
+
+  def _take(self) -> None:
+    """GPUs see what clients have stored in their own memory; what they have unmapped is gone."""
+    self._each_copy(UserCopy.take)
+    kfd = self.machine.kfd
+    for process, buffer in kfd.user_buffers:
+      if not buffer.gone and isinstance(buffer.backing, UserCopy) and buffer.backing.gone:
+        kfd.user_memory_gone(process.pid, buffer.backing.address, buffer.backing.address + buffer.size)
+
+  def _each_copy(self, do: Callable[[UserCopy], None]) -> None:
+    for _, buffer in self.machine.kfd.user_buffers:
+      if isinstance(buffer.backing, UserCopy) and buffer.mapped: do(buffer.backing)
 
   def _find_bells(self) -> None:
     """Where each queue's doorbell lies. A new queue's has not been rung."""

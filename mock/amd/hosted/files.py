@@ -23,6 +23,8 @@ RENDER_PATH: Final = "/dev/dri/renderD"
 CARD_PATH: Final = "/dev/dri/card"
 DRM_MAJOR: Final = 226
 KFD_MAJOR: Final = 510  # register_chrdev(0, ...): the kernel draws one from the top
+# Blocks of a chip: their folders are numbers, to which their names are links (soc15_hw_ip.h, amdgpu_discovery.c).
+BLOCKS: Final = {"GC": 11, "SDMA0": 42, "NBIF": 108}
 PCI: Final = "/sys/devices/pci0000:00"
 # Names of sensors, which rocm-smi wants (Linux 6.12 amdgpu/pm/amdgpu_pm.c); what they measure is not modelled, so that
 # the files with values are absent.
@@ -60,6 +62,7 @@ def _files(machine: Machine) -> Iterator[tuple[str, bytes]]:
   for path, data in machine.files.contents():
     if (found := _DEVICE.fullmatch(path)) is not None:
       path = f"{PCI}/{slot_of(int(found[1]) - RENDER_MINOR)}/{found[2]}"
+      for name, number in BLOCKS.items(): path = path.replace(f"/die/0/{name}/", f"/die/0/{number}/")
     elif path == "/proc/modules":
       with suppress(OSError), open(path, "rb") as file: data += file.read()
     yield path, data
@@ -113,6 +116,7 @@ def _links(machine: Machine) -> Iterator[tuple[str, str]]:
     yield f"{at}/driver", "../../../bus/pci/drivers/amdgpu"
     yield f"/sys/bus/pci/devices/{slot}", f"../../../devices/pci0000:00/{slot}"
     yield f"/sys/bus/pci/drivers/amdgpu/{slot}", f"../../../../devices/pci0000:00/{slot}"
+    for name, number in BLOCKS.items(): yield f"{at}/ip_discovery/die/0/{name}", str(number)
     for name, minor in _names(gpu.index):
       place = f"devices/pci0000:00/{slot}/drm/{name}"
       yield f"{at}/drm/{name}/device", f"../../../{slot}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.core.memory import PAGE, HostRegion, Region
 from tinyhw.mock.amd.driver.places import MMAP_GPU_ID_SHIFT, ProcessPlaces
+from tinyhw.mock.amd.hosted.user import copy_of
 from tinyhw.mock.amd.machine import Gpu, Machine
 from tinyhw.mock.clients.host import MARK
 from tinyhw.mock.clients.memory import ClientMemory
@@ -85,9 +86,10 @@ class HostedPlaces(ProcessPlaces):
     return self._mmio[gpu.gpu_id]
 
   def user_region(self, start: int, size: int) -> HostRegion:
-    self.machine.doubt(f"user memory of process {self.pid} for GPUs (KFD_IOC_ALLOC_MEM_FLAGS_USERPTR, {size:,} bytes "
-                       f"at {start:#x}) is not modelled for programs in other processes: ENOMEM")
-    raise Refused(errno.ENOMEM, f"{size:,} bytes of user memory: it lies in another process")
+    assert isinstance(self.user, ClientMemory)
+    self.machine.ignored.note("KFD setting", "ALLOC_MEMORY_OF_GPU of user memory",
+                              "GPUs have a copy, without atomic operations that the host takes part in")
+    return copy_of(self.user, start, size)
 
   def doorbell_offset(self, gpu: Gpu) -> int: return (gpu.index + 1) * APART
 
