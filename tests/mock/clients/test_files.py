@@ -1,23 +1,13 @@
-"""`tinyhw run` with AMD's cards: programs in other processes, unmodified."""
+"""`tinyhw run` with AMD's cards: what programs see, and how they end."""
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.mock.clients.running import run, script
 from tinyhw.autogen import linux_trace as linux
 from tinyhw.mock.clients.filter import NAMES, program
-
-TINYHW = (sys.executable, "-c", "from tinyhw.cli import main; main()")
-
-
-def run(*words: str, cards: str = "gfx1100", **environment: str) -> subprocess.CompletedProcess[str]:
-  """A program on mock cards."""
-  return subprocess.run([*TINYHW, "run", "--mockgpu", cards, "--", *words], capture_output=True, text=True, timeout=100,
-                        env={**os.environ, **environment})
 
 
 def test_the_filter_tells_of_what_it_should() -> None:
@@ -41,7 +31,7 @@ def test_the_filter_tells_of_what_it_should() -> None:
 
 
 def test_a_program_sees_devices_and_sysfs() -> None:
-  script = """
+  assert script("""
 import os, stat
 for path in "/dev/kfd", "/dev/dri/renderD128", "/dev/dri/card0":
   found = os.stat(path)
@@ -53,14 +43,11 @@ fd = os.open("/dev/dri/renderD128", os.O_RDWR)
 print(stat.S_ISCHR(os.fstat(os.dup(fd)).st_mode), os.minor(os.fstat(fd).st_rdev))
 try: open("/sys/class/kfd/kfd/topology/nodes/1/name", "w")
 except PermissionError as error: print(error.strerror)
-"""
-  done = run(sys.executable, "-c", script, cards="gfx1100,gfx1200")
-  assert done.stdout.splitlines() == [
+""", cards="gfx1100,gfx1200") == [
     "True 510 0", "True 226 128", "True 226 0",
     "['card0', 'card1', 'renderD128', 'renderD129'] True False",
     "['0000:03:00.0', 'drm', 'renderD128'] /sys/devices/pci0000:00/0000:03:00.0", "ip discovery True",
-    "True 128", "Permission denied"], done.stderr
-  assert done.returncode == 0 and not done.stderr
+    "True 128", "Permission denied"]
 
 
 def test_the_exit_status_is_the_program_s() -> None:
