@@ -21,7 +21,8 @@ LIBC: Final = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
 NAMES: Final = (linux.NR_open, linux.NR_openat, linux.NR_openat2, linux.NR_stat, linux.NR_lstat, linux.NR_fstat,
                 linux.NR_newfstatat, linux.NR_statx, linux.NR_access, linux.NR_faccessat, linux.NR_faccessat2,
-                linux.NR_readlink, linux.NR_readlinkat, linux.NR_execve, linux.NR_execveat)
+                linux.NR_readlink, linux.NR_readlinkat, linux.NR_getxattr, linux.NR_lgetxattr, linux.NR_listxattr,
+                linux.NR_llistxattr, linux.NR_execve, linux.NR_execveat)
 """Calls that name files, or begin another program."""
 
 Instruction = tuple[int, int, int, int]  # code, jump when true, jump when false, operand

@@ -28,7 +28,7 @@ from tinyhw.mock.clients.filter import LIBC, NAMES
 from tinyhw.mock.clients.listener import Listener, TrappedCall
 from tinyhw.mock.clients.memory import ClientMemory
 from tinyhw.mock.clients.spawn import Started, ended
-from tinyhw.mock.clients.tree import OPENS, PATHS, STATS, Tree, flags_of
+from tinyhw.mock.clients.tree import ATTRIBUTES, OPENS, PATHS, STATS, Tree, flags_of
 from tinyhw.mock.memory import Refused
 
 ERESTARTSYS: Final = 512  # linux/errno.h: the kernel's own, no program sees it
@@ -36,6 +36,7 @@ SOON_S: Final = 20e-6  # between two looks at doorbells while there is something
 LATER_S: Final = 1e-3  # and at most
 RESTED_S: Final = 2e-3  # without anything to do, after which looks become rarer
 SIGNALS_S: Final = 10e-3  # between two looks for signals of threads that wait
+FRESH_S: Final = 20e-3  # for so long a thread's number is taken to be still its own
 NOBODY_S: Final = 0.2  # where no device is open
 
 
@@ -90,7 +91,7 @@ class Client:
   memory: ClientMemory
   execs: float = 0.0  # since when it may be becoming another program
   used: bool = False  # whether it has opened a device
-  threads: set[int] = field(default_factory=set)
+  threads: dict[int, float] = field(default_factory=dict)  # each with the time when it was seen last
 
 
 class Host:
@@ -181,26 +182,31 @@ class Host:
   def _all_gone(self) -> None:
     for client in list(self._clients.values()): self._gone(client)
 
-  def _client(self, thread: int) -> Client | None:
-    """The process of a thread; None where it has ended."""
-    client = self._threads.get(thread)
-    if client is not None and os.path.exists(f"/proc/{client.pid}/task/{thread}"): return client
+  def _client(self, call: TrappedCall) -> Client | None:
+    """The process of a call's thread; None where it has ended."""
+    thread = call.thread
+    client, now = self._threads.get(thread), time.monotonic()
+    if client is not None and (now - client.threads[thread] < FRESH_S
+                               or os.path.exists(f"/proc/{client.pid}/task/{thread}")):
+      client.threads[thread] = now
+      return client
     try:
       with open(f"/proc/{thread}/status") as file: pid = next(int(li[5:]) for li in file if li.startswith("Tgid:"))
       client = self._clients.get(pid)
+      if not self.listener.waits(call): return None  # what stands in /proc is another's
       if client is None:
         client = self._clients[pid] = Client(pid, os.pidfd_open(pid), ClientMemory(pid))
         self._rest.register(client.pidfd, select.EPOLLIN)
     except (OSError, StopIteration): return None
-    client.threads.add(thread)
+    client.threads[thread] = now
     self._threads[thread] = client
     return client
 
   # ---- calls
 
   def _serve(self, call: TrappedCall) -> None:
-    client = self._client(call.thread)
-    if client is None or not self.listener.waits(call): return
+    client = self._client(call)
+    if client is None: return
     self.calls += 1
     try:
       if call.number == linux.NR_ioctl: self._ioctl(client, call)
@@ -246,6 +252,7 @@ class Host:
     number = call.number
     if number in STATS: value = tree.stat(call, memory, place)
     elif number in (linux.NR_readlink, linux.NR_readlinkat): value = tree.readlink(memory, place, a[at + 1], a[at + 2])
+    elif number in ATTRIBUTES: value = -errno.EOPNOTSUPP if os.path.lexists(place) else -errno.ENOENT
     else: value = tree.access(place, a[at + 1])
     self.listener.answer(call, value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ctypes
 import errno
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ class ClientMemory(UserMemory):
     self.pid, self._maps = pid, f"/proc/{pid}/maps"
     self._ours, self._theirs = _Piece(), _Piece()
 
-  def _copy(self, function: Callable[..., int], room: ctypes.Array[ctypes.c_char], address: int) -> bool:
+  def _copy(self, function: Callable[..., int], room: ctypes.Array[Any], address: int) -> bool:
     """Whether all was copied."""
     ours, theirs, size = self._ours, self._theirs, len(room)
     if address + size > 1 << 64: return False
@@ -46,6 +46,16 @@ class ClientMemory(UserMemory):
     if not self._copy(LIBC.process_vm_readv, room, address):
       raise Refused(errno.EFAULT, f"{size} bytes at {address:#x} cannot be read")
     return room.raw
+
+  def fill(self, address: int, room: ctypes.Array[ctypes.c_ubyte]) -> None:
+    """As `read_into`, for an array of ctypes."""
+    if not self._copy(LIBC.process_vm_readv, room, address):
+      raise Refused(errno.EFAULT, f"{len(room)} bytes at {address:#x} cannot be read")
+
+  def spill(self, address: int, room: ctypes.Array[ctypes.c_ubyte]) -> None:
+    """Store an array in the client."""
+    if not self._copy(LIBC.process_vm_writev, room, address):
+      raise Refused(errno.EFAULT, f"{len(room)} bytes at {address:#x} cannot be written")
 
   def read_into(self, address: int, room: npt.NDArray[np.uint8]) -> None:
     """Bytes of the client, as many as there is room. Raises Refused unless all are there."""

@@ -132,8 +132,11 @@ def _is_device(room: ctypes.Array[ctypes.c_char], extended: bool, major: int, mi
 PATHS: Final = {  # call -> where its folder's descriptor (None: it has none) and its path stand
   linux.NR_open: (None, 0), linux.NR_openat: (0, 1), linux.NR_openat2: (0, 1), linux.NR_stat: (None, 0),
   linux.NR_lstat: (None, 0), linux.NR_newfstatat: (0, 1), linux.NR_statx: (0, 1), linux.NR_access: (None, 0),
-  linux.NR_faccessat: (0, 1), linux.NR_faccessat2: (0, 1), linux.NR_readlink: (None, 0), linux.NR_readlinkat: (0, 1)}
+  linux.NR_faccessat: (0, 1), linux.NR_faccessat2: (0, 1), linux.NR_readlink: (None, 0), linux.NR_readlinkat: (0, 1),
+  linux.NR_getxattr: (None, 0), linux.NR_lgetxattr: (None, 0), linux.NR_listxattr: (None, 0),
+  linux.NR_llistxattr: (None, 0)}
 STATS: Final = frozenset((linux.NR_stat, linux.NR_lstat, linux.NR_fstat, linux.NR_newfstatat, linux.NR_statx))
+ATTRIBUTES: Final = frozenset((linux.NR_getxattr, linux.NR_lgetxattr, linux.NR_listxattr, linux.NR_llistxattr))
 OPENS: Final = frozenset((linux.NR_open, linux.NR_openat, linux.NR_openat2))
 
 

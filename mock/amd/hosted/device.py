@@ -118,14 +118,13 @@ class AmdDevice:
       self._call = call
       try:
         argument = (ctypes.c_ubyte * parts.size)()
-        if parts.direction & 1 and parts.size:
-          ctypes.memmove(argument, client.memory.read(address, parts.size), parts.size)
+        if parts.direction & 1 and parts.size: client.memory.fill(address, argument)
         if file.kind == "kfd" and parts.number == _EVENTS and parts.size == _WAIT and file.pid == client.pid:
           return self._wait(client, kfd.kfd_ioctl_wait_events_args.from_buffer(argument), address)
         try: value = self._called(file, request, argument, client)
         finally:
           if machine.queues != self._known: self._find_bells()  # before the client can ring
-          if parts.direction & 2: client.memory.write(address, bytes(argument))
+          if parts.direction & 2: client.memory.spill(address, argument)
         return value
       except (MemoryError, OutOfMemory) as short:
         raise Refused(errno.ENOMEM, f"ioctl {request:#x}: {short}") from None
