@@ -73,6 +73,8 @@ class Machine(Running):
   two turns (`run`).
   """
 
+  at_once = False  # whether a dispatch of an AQL queue that comes again runs within its packet's turn
+
   def __init__(
     self,
     cards: str | Sequence[str] = "gfx1100",

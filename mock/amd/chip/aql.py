@@ -17,7 +17,7 @@ from tinyhw.autogen import amdhsa, hsa
 from tinyhw.core.errors import DecodeError, MachineFault, PageFault, Unsupported
 from tinyhw.core.layout import Register, Struct
 from tinyhw.core.memory import Access
-from tinyhw.mock.amd.chip.compute import LDS_GRANULE, SCRATCH_GRANULE, run_dispatch
+from tinyhw.mock.amd.chip.compute import LDS_GRANULE, SCRATCH_GRANULE, dispatch_again, run_dispatch
 from tinyhw.mock.amd.chip.loaded import kernel_name
 from tinyhw.mock.amd.chip.pm4 import ComputeQueue
 from tinyhw.mock.amd.chip.queue import Frame, Place, Properties, State
@@ -88,6 +88,8 @@ class AqlQueue(ComputeQueue):
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
     self.slots = properties.ring_size // BYTES
+    # What the last dispatch has written: by what, when, the descriptor's properties, the initiator, whether it stays.
+    self._kept: tuple[tuple[bytes, int, tuple[int, int, int], int], int, int, int, bool] | None = None
     self._asked = -1  # the index of the packet for which scratch memory was asked last
     self._after: Callable[[], None] | None = None  # PM4 packets run: what comes behind them
     device.doorbell_region().u8[doorbell : doorbell + 8] = 0xFF
@@ -203,7 +205,7 @@ class AqlQueue(ComputeQueue):
       return self.starve("an AQL packet")
     at = self._slot()
     raw = self.space.read(at, BYTES)
-    self.last = Frame([int.from_bytes(raw[i : i + 4], "little") for i in range(0, BYTES, 4)], at), 0
+    self.last = Frame(memoryview(raw).cast("I").tolist(), at), 0
     self._speak()
     if self.beside is not None and not self._fenced(int.from_bytes(raw[:2], "little")):
       return
@@ -348,6 +350,24 @@ class AqlQueue(ComputeQueue):
     if any(n % b for n, b in zip(grid, block, strict=True)):
       raise Unsupported("dispatch", f"partial workgroups ({grid} by {block})", where=self.name)
     raw = self.space.read(p.kernel_object, ctypes.sizeof(amdhsa.kernel_descriptor_t))
+    key = raw, p.kernel_object, block, p.group_segment_size
+    if self._kept is None or self._kept[:2] != (key, self.settings_version):
+      found = self._set_registers(p, raw, block)
+      if found is None: return False
+      self._kept = key, self.settings_version, *found
+    _, _, properties, initiator, same = self._kept
+    users = self._user_data(p, properties, at)
+    self.user_data[: len(users)] = users
+    size = grid[0] // block[0], grid[1] // block[1], grid[2] // block[2]
+    if self.machine.at_once: dispatch_again(self, size, initiator, [], 0)
+    else: run_dispatch(self, size, initiator)
+    if not same: self._kept = None
+    return True
+
+  def _set_registers(self, p: hsa.hsa_kernel_dispatch_packet_t, raw: bytes,
+                     block: tuple[int, int, int]) -> tuple[int, int, bool] | None:
+    """Write what descriptor and packet ask for; the properties of the descriptor, the initiator, and whether
+    an equal packet finds it as it is. None while the queue waits for scratch memory."""
     kernel = amdhsa.kernel_descriptor_t.from_buffer_copy(raw)
     entry = p.kernel_object + kernel.kernel_code_entry_byte_offset
     if entry & 0xFF:
@@ -358,7 +378,7 @@ class AqlQueue(ComputeQueue):
     rsrc1.PRIV = int(self.gpu.card.traps_off)  # "CP is responsible for filling in" (AMDGPUUsage)
     rsrc2.LDS_SIZE = -(-p.group_segment_size // LDS_GRANULE)
     memory = self._scratch(p, kernel) if rsrc2.SCRATCH_EN else (0, 0)
-    if memory is None: return False
+    if memory is None: return None
     scratch, ring = memory
     values: dict[type[Register], int] = {
       gc.COMPUTE_PGM_LO: entry >> 8 & 0xFFFF_FFFF,
@@ -376,12 +396,9 @@ class AqlQueue(ComputeQueue):
     for register, value in values.items():
       self.registers[register.OFFSET] = value
     self.settings_version += 1
-    users = self._user_data(p, kernel.kernel_code_properties, at)
-    self.user_data[: len(users)] = users
     wave32 = bool(kernel.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32)
     initiator = gc.COMPUTE_DISPATCH_INITIATOR(COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, CS_W32_EN=int(wave32))
-    run_dispatch(self, (grid[0] // block[0], grid[1] // block[1], grid[2] // block[2]), initiator.value())
-    return True
+    return kernel.kernel_code_properties, initiator.value(), not rsrc2.SCRATCH_EN
 
   def _scratch(self, p: hsa.hsa_kernel_dispatch_packet_t,
                kernel: amdhsa.kernel_descriptor_t) -> tuple[int, int] | None:

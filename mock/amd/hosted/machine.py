@@ -35,6 +35,8 @@ _SERIAL: Final = itertools.count(1)
 class HostedMachine(Machine):
   """A machine whose memory lies in `file`. `file_of` and `given` are those of who serves the programs."""
 
+  at_once = True
+
   def __init__(self, cards: Any, **options: Any) -> None:
     self.file = os.memfd_create(f"{MARK}gpus", os.MFD_CLOEXEC)
     os.ftruncate(self.file, GPUS_BYTES)
