@@ -56,8 +56,9 @@ def start(words: Sequence[str], environment: Mapping[str, str], instructions: Se
   with ours: _, fds, _, _ = socket.recv_fds(ours, 1, 1)
   started = Started(fds[0] if fds else -1, told, alive, guard)
   if fds: return started
-  with os.fdopen(os.dup(told), "rb") as pipe: why = pipe.read().decode()
-  started.close()
+  kept = os.dup(told)
+  started.close()  # the guard ends, and with it what it may tell
+  with os.fdopen(kept, "rb") as pipe: why = pipe.read().decode()
   why = next((line.partition(" ")[2] for line in why.splitlines() if line.startswith("seccomp ")), why)
   raise DeviceError(f"this system does not let a program's calls come to a host ({why})", where="seccomp",
                     hint="Linux 5.9 or newer is needed, and no other listener around it (EBUSY); a container wants a "

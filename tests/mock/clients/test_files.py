@@ -1,11 +1,13 @@
 """`tinyhw run` with AMD's cards: what programs see, and how they end."""
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.mock.clients.running import run, script
+from tests.mock.clients.running import TINYHW, run, script
 from tinyhw.autogen import linux_trace as linux
 from tinyhw.mock.clients.filter import NAMES, program
 
@@ -72,3 +74,27 @@ def test_nothing_is_left_behind() -> None:
   before = left()
   run("sh", "-c", "sleep 100 & kill -9 $PPID")  # the guard
   assert left() <= before
+
+
+def test_a_static_program_is_served(tmp_path: Path) -> None:
+  if shutil.which("gcc") is None: pytest.skip("there is no gcc")
+  (tmp_path / "version.c").write_text(r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+int main(void) {
+  unsigned version[2] = {0};
+  int failed = ioctl(open("/dev/kfd", O_RDWR), 0x80084b01, version);
+  printf("%d %u\n", failed, version[0]);
+}
+""")
+  done = subprocess.run(["gcc", "-static", "version.c", "-o", "version"], cwd=tmp_path, capture_output=True, text=True)
+  if done.returncode: pytest.skip(f"gcc links nothing statically: {done.stderr}")
+  assert run(str(tmp_path / "version")).stdout == "0 1\n"
+
+
+def test_who_is_served_already_is_told_so() -> None:
+  """There is one listener for a program and all below it."""
+  done = run(*TINYHW, "run", "--mockgpu", "gfx1100", "--", "true")
+  assert done.returncode == 1
+  assert "does not let a program's calls come to a host (Device or resource busy)" in done.stderr
