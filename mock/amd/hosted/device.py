@@ -199,7 +199,11 @@ class AmdDevice:
   # ---- ends
 
   def ended(self, client: Client) -> None:
-    with self.machine.lock:
+    machine = self.machine
+    with machine.lock:
+      for queue in machine.queues:
+        if queue.process.pid == client.pid and (queue.state is State.BLOCKED or queue.standing() is not None):
+          machine.found(f"{queue.describe()}; its process {client.pid} has ended meanwhile")
       for name, file in list(self._files.items()):
         if file.pid != client.pid: continue
         del self._files[name]
