@@ -49,7 +49,7 @@ class Tree:
       return place
     for path in folders: os.makedirs(parent(path), exist_ok=True)
     for path, data in files:
-      fd = os.open(parent(path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o444)
+      fd = os.open(parent(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
       os.write(fd, data)
       os.close(fd)
     for path, target in links: os.symlink(target, parent(path))

@@ -82,7 +82,7 @@ def _cards(machine: Machine) -> Iterator[tuple[str, bytes]]:
     yield f"{at}/power_dpm_force_performance_level", b"auto\n"
     yield f"{at}/unique_id", f"{0x7100_0000_0000_0000 + gpu.gpu_id:016x}\n".encode()
     for name, text in _SENSORS: yield f"{at}/hwmon/hwmon{gpu.index}/{name}", f"{text}\n".encode()
-    for name in ("mem_info_vram_total", "mem_info_vis_vram_total"): yield f"{at}/{name}", _line(gpu.vram.size)
+    yield f"{at}/mem_info_vis_vram_total", _line(gpu.vram.size)
     yield f"{at}/mem_info_gtt_total", _line(machine.system.size)
     for name, minor in _names(gpu.index):
       yield f"{at}/drm/{name}/dev", f"{DRM_MAJOR}:{minor}\n".encode()
