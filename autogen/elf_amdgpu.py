@@ -4,6 +4,7 @@ Generated; do not edit. Source:
   LLVM (Debian llvm-19-dev) 1:19.1.7-3~deb12u1, licence Apache-2.0 WITH LLVM-exception
     llvm/BinaryFormat/ELF.h sha256 d43112aa6aed0ff6e7baeaaa7f654382605adff09cadfc8396ca4f12408136a6
     llvm/BinaryFormat/ELFRelocs/AMDGPU.def sha256 3b7d257c6010dd62bff19013ac467b0f81f86281fe6c968b21e39746808bc00c
+    llvm/BinaryFormat/DynamicTags.def sha256 02f7cc1fd7ae07e649f0be3fdb07da86d33fb96643602197d9fe488f8eebc6bb
 Generator: tinyhw gen elf; corrections: autogen/errata/elf_amdgpu.toml
 """
 from __future__ import annotations
@@ -168,6 +169,11 @@ PF_W = 2
 PF_R = 4
 SHN_AMDGPU_LDS = 0xff00
 NT_AMDGPU_METADATA = 0x20
+DT_NULL = 0
+DT_HASH = 4
+DT_STRTAB = 5
+DT_SYMTAB = 6
+DT_STRSZ = 0xa
 
 MACHINES: dict[int, str] = {  # EF_AMDGPU_MACH -> the name of the processor
   0x20: "gfx600",

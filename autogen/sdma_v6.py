@@ -1051,6 +1051,18 @@ class SDMA_PKT_GCR_REQ(Sdma, dwords=5):
   vmid: int = bits(4, 27, 24, default=0)
 
 
+class SDMA_PKT_GCR_USER(Sdma, dwords=5):
+  """SDMA_PKT_GCR_REQ as user space sends it, sub-op 1: SDMA_SUBOP_USER_GCR of ROCr 6.1."""
+  OP: ClassVar[int] = 0x11
+  SUB_OP: ClassVar[int] = 0x1
+  op: int = bits(0, 7, 0, default=0x11)
+  sub_op: int = bits(0, 15, 8, default=1)
+  base_va: int = bits(1, 47, 7, shift=7)
+  gcr_control: int = bits(2, 34, 16, default=0)
+  limit_va: int = bits(3, 47, 7, shift=7)
+  vmid: int = bits(4, 27, 24, default=0)
+
+
 class SDMA_PKT_NOP(Sdma, dwords=1):
   """SDMA_PKT_NOP: op NOP, 1 dword, then the payload."""
   OP: ClassVar[int] = 0x0
@@ -1126,5 +1138,5 @@ PACKETS: tuple[type[Sdma], ...] = (
   SDMA_PKT_SRBM_WRITE, SDMA_PKT_PRE_EXE, SDMA_PKT_COND_EXE, SDMA_PKT_CONSTANT_FILL, SDMA_PKT_DATA_FILL_MULTI,
   SDMA_PKT_POLL_REGMEM, SDMA_PKT_POLL_REG_WRITE_MEM, SDMA_PKT_POLL_DBIT_WRITE_MEM, SDMA_PKT_POLL_MEM_VERIFY,
   SDMA_PKT_ATOMIC, SDMA_PKT_TIMESTAMP_SET, SDMA_PKT_TIMESTAMP_GET, SDMA_PKT_TIMESTAMP_GET_GLOBAL, SDMA_PKT_TRAP,
-  SDMA_PKT_DUMMY_TRAP, SDMA_PKT_GPUVM_INV, SDMA_PKT_GCR_REQ, SDMA_PKT_NOP,
+  SDMA_PKT_DUMMY_TRAP, SDMA_PKT_GPUVM_INV, SDMA_PKT_GCR_REQ, SDMA_PKT_GCR_USER, SDMA_PKT_NOP,
 )

@@ -53,6 +53,8 @@ def page_align(size: int) -> int:
 class UserMemory:
   """copy_from_user and copy_to_user of one client process: a bad address is EFAULT, never a signal."""
 
+  _maps = "/proc/self/maps"
+
   def __init__(self) -> None:
     self._fd = -1
     self._fd = os.memfd_create("copy_user", os.MFD_CLOEXEC)
@@ -90,7 +92,7 @@ class UserMemory:
   def mapped(self, address: int, size: int, write: bool = False) -> bool:
     """Whether each page of the range can be read (and written) by the client: what get_user_pages asks."""
     at, end = address & ~(PAGE - 1), address + size
-    with open("/proc/self/maps", "rb") as ranges:
+    with open(self._maps, "rb") as ranges:
       for line in ranges:
         where, permissions = line.split(maxsplit=2)[:2]
         lo, hi = (int(word, 16) for word in where.split(b"-"))

@@ -71,7 +71,7 @@ class SharedPort(ABC):
       region, start, owner = self._target(fd, length, offset, protection)
       gone = running.watched and running.injected.of("sigbus") is not None
       at = (_map_nothing(length, address, int(protection)) if gone else
-            map_memory(region.fd, length, start, address, int(protection)))
+            map_memory(region.fd, length, region.base + start, address, int(protection)))
       self._remember(at, length, bool(protection), owner)
       return at
 

@@ -31,7 +31,7 @@ class Holes:
     m = self._space.find(address)
     fd = getattr(m.backing, "fd", -1) if m is not None else -1
     if m is None or fd < 0: return False
-    offset = m.offset + address - m.start
+    offset = getattr(m.backing, "base", 0) + m.offset + address - m.start
     try: return os.lseek(fd, offset, os.SEEK_DATA) >= offset + PAGE
     except OSError as error: return error.errno == errno.ENXIO  # no data up to the end
 

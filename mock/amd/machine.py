@@ -22,6 +22,7 @@ from tinyhw.mock.amd.chip.compute import Shader, duration
 from tinyhw.mock.amd.chip.planning import Planning
 from tinyhw.mock.amd.chip.queue import Queue, State
 from tinyhw.mock.amd.driver.kfd import Kfd
+from tinyhw.mock.amd.driver.places import ProcessPlaces
 from tinyhw.mock.amd.driver.process import OpenFile
 from tinyhw.mock.amd.driver.topology import bus_of, files_of, gpu_id_of
 from tinyhw.mock.draws import Draws
@@ -49,7 +50,7 @@ class Gpu:
 
   def __init__(self, machine: Machine, card: Card, index: int, gpu_id: int, vram_size: int) -> None:
     self.machine, self.card, self.index, self.gpu_id = machine, card, index, gpu_id
-    self.vram = Region(f"GPU{index}.vram", vram_size)
+    self.vram = machine.region(f"GPU{index}.vram", vram_size)
     self.vram_allocator = Allocator(0, vram_size, name=f"GPU{index} video memory")
     self.mmap_offsets = Allocator(MMAP_START, 1 << 46, name=f"GPU{index} mmap offsets")
     self.sdma_used: set[int] = set()
@@ -71,6 +72,8 @@ class Machine(Running):
   Threads may share it. `lock` guards all of it; a thread that waits runs the queues of all, and lets others in between
   two turns (`run`).
   """
+
+  at_once = False  # whether a dispatch of an AQL queue that comes again runs within its packet's turn
 
   def __init__(
     self,
@@ -102,7 +105,7 @@ class Machine(Running):
     self._scheduling = random.Random(f"scheduler {seed}")
     self.when_stopped: Callable[[int], None] | None = None  # told the GPU id when a signal has ended a dispatch
     self.outside: dict[int, Outside] = {}  # what dispatches touched of LDS that they do not have, by PC
-    self.system = Region("system memory", system_memory)
+    self.system = self.region("system memory", system_memory)
     self.system_allocator = Allocator(0, system_memory, name="system memory for GPUs")
     self.weak = Weak(self) if memory == "weak" else None
     self.gpus: list[Gpu] = []
@@ -124,6 +127,14 @@ class Machine(Running):
       self.kfd.check_user_memory()
 
   # ---- clients
+
+  def region(self, name: str, size: int) -> Region:
+    """Memory for GPUs: a file of its own, for clients in this process."""
+    return Region(name, size)
+
+  def places(self, pid: int) -> ProcessPlaces:
+    """Where a new client finds memory and files: one in this process."""
+    return ProcessPlaces(self, pid)
 
   def files_of(self, pid: int) -> dict[int, OpenFile]:
     """The open files of a process, by descriptor."""

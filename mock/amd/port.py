@@ -18,7 +18,7 @@ from tinyhw.core.mapped import Mapped
 from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.port import Protection
 from tinyhw.mock.amd.driver import drm
-from tinyhw.mock.amd.driver.memory import (
+from tinyhw.mock.amd.driver.places import (
   MMAP_GPU_ID_SHIFT,
   MMAP_TYPE_DOORBELL,
   MMAP_TYPE_EVENTS,

@@ -684,4 +684,5 @@ def test_declared_packets_without_handler_are_these() -> None:
     "INDIRECT",
     "COND_EXE",
     "GCR_REQ",
+    "GCR_USER",
   }

@@ -15,7 +15,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tinyhw.cli import arithmetic, card, checked, decoding, growth, overheads, ptx, schedules
+from tinyhw.cli import arithmetic, card, checked, decoding, growth, overheads, ptx, schedules, trapped
 from tinyhw.cli.measure import Seconds, child, process, repeat, rest, settle
 from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.devices.registry import Device
@@ -223,6 +223,9 @@ CASES = (
   Case("tc-amd", "AMD mock: 1024x1024x1024 f16 matmul by WMMA, compiled (LLVM: the mock without units, at most 0.25x)",
        lambda: by_units("1"), lambda: numpy_matmul(1024), llvm=lambda: by_units("0")),
   Case("launch-amd", "AMD mock: launch of a tiny kernel, raw", lambda: overheads.launches("AMD"), reach=30e-6),
+  Case("run-ioctl", "tinyhw run, gfx1100: an ioctl of /dev/kfd", trapped.ioctls, reach=20e-6),
+  Case("run-open", "tinyhw run, gfx1100: a render node opened and closed", trapped.opens, reach=20e-6),
+  Case("run-amd", "tinyhw run, gfx1100: a program that opens /dev/kfd, whole", trapped.whole, reach=0.4),
   *(Case(f"check-{name}-{cpu}", f"EMU, {cpu}: 64K threads {title}, under all checks (LLVM: without, at most 5x)",
          partial(checked.launches, name, cpu, True), llvm=partial(checked.launches, name, cpu, False))
     for cpu in ("gfx1100", "gfx942", "sm_80")

@@ -1,4 +1,4 @@
-"""`tinyhw run`: a program of somebody else's that uses CUDA's driver or runtime, on mock NVIDIA GPUs."""
+"""`tinyhw run`: a program of somebody else's that uses CUDA or ROCm, on mock GPUs."""
 from __future__ import annotations
 
 import os
@@ -11,12 +11,12 @@ import click
 from tinyhw.cli import checks, progress
 from tinyhw.cli.record import recorded_to
 from tinyhw.core.ending import Step, at_end
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, Unsupported
 
 
 @click.command(cls=checks.Checked, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--mockgpu", default=lambda: os.environ.get("MOCKGPU", "sm_90"), metavar="CARDS", show_default="sm_90",
-              help="The mock cards, sm_90 or with commas several.")
+              help="The mock cards, sm_90 or gfx1100, or with commas several.")
 @click.option("-m", "module", is_flag=True, help="PROGRAM is a module's name, as for python -m.")
 @click.option("--record", metavar="FILE", help="Keep the calls of CUDA and the work in streams in a capture, as "
               "`tinyhw record` does.")
@@ -25,13 +25,18 @@ from tinyhw.core.errors import InvalidArgument
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(mockgpu: str, module: bool, record: str | None, check: str | None, program: str,
             arguments: tuple[str, ...]) -> None:
-  """Run a PROGRAM that calls CUDA's driver (libcuda.so.1) or runtime (libcudart.so.13): one in Python (cuda.bindings,
-  Numba, tinygrad, ctypes ...), or a native one of nvcc's that carries its PTX.
+  """Run a PROGRAM on mock GPUs. It calls CUDA's driver (libcuda.so.1) or runtime (libcudart.so.13): one in Python
+  (cuda.bindings, Numba, tinygrad, ctypes ...), or a native one of nvcc's that carries its PTX. Or it uses ROCm, on
+  cards of AMD (gfx...): any program in any language.
 
-  The process gets a libcuda of mock cards, which runs PTX on the emulator. Calls that failed, and why, kernels that did
-  wrong, and what was called that no mock serves are told at the end. Processes that it starts have mock cards of their
-  own, with which nothing is shared. While a kernel runs for more than two seconds, a terminal on stderr shows its name,
-  blocks that have ended of all, and the time.
+  With cards of AMD the program is a process of its own with the ROCm that is installed. Its calls on /dev/kfd, on
+  render nodes and sysfs are answered by the mock's kernel driver, and so are those of all processes that it starts,
+  which share the cards. It needs no privileges; Linux lets it (seccomp). At the end you are told what was found.
+
+  With cards of NVIDIA the process gets a libcuda of mock cards, which runs PTX on the emulator. Calls that failed, and
+  why, kernels that did wrong, and what was called that no mock serves are told at the end. Processes that it starts
+  have mock cards of their own, with which nothing is shared. While a kernel runs for more than two seconds, a terminal
+  on stderr shows its name, blocks that have ended of all, and the time.
 
   \b
   Examples:
@@ -40,7 +45,14 @@ def command(mockgpu: str, module: bool, record: str | None, check: str | None, p
     nvcc -arch=compute_90a -code=compute_90a --compress-mode=none -cudart shared -o p p.cu
     tinyhw run ./p
     tinyhw run --record run.thq ./p; tinyhw lint run.thq
+    tinyhw run --mockgpu gfx1100 -- rocminfo
+    tinyhw run --mockgpu gfx1100,gfx1100 --check -- ./my_hip_program
   """
+  from tinyhw.cli import hosted
+  if hosted.is_amd(mockgpu):
+    if record is not None:
+      raise Unsupported("run", "--record with cards of AMD", where="run", hint="tinyhw record: drivers of tinyhw's")
+    sys.exit(hosted.run(mockgpu, hosted.words_of(program, arguments, module), check))
   if not module and not Path(program).is_file():
     raise InvalidArgument(f"{program}: there is no such file", hint="-m runs a module by its name")
   if check is not None: os.environ["EMU_CHECK"] = ",".join(["report", *filter(None, [check])])

@@ -53,19 +53,20 @@ def unmap_memory(address: int, length: int) -> None:
   if _LIBC.munmap(address, length): raise _failed()
 
 
-def mapped_file(fd: int, size: int) -> Any:
-  """All of a file as a ctypes array of bytes. Its pages go with the last view of it; the descriptor is the caller's."""
-  at = map_memory(fd, size)
+def mapped_file(fd: int, size: int, offset: int = 0) -> Any:
+  """A part of a file as a ctypes array of bytes. Its pages go with the last view of it; the descriptor is the caller's.
+  """
+  at = map_memory(fd, size, offset)
   array = (ctypes.c_uint8 * size).from_address(at)
   weakref.finalize(array, unmap_memory, at, size).atexit = False  # at the end of a process the kernel does it
   return array
 
 
-def copy_on_write(fd: int, length: int, address: int) -> None:
-  """Have a private copy of a file's pages in the place of a mapping of all of it: a page is copied when it is first
+def copy_on_write(fd: int, length: int, address: int, offset: int = 0) -> None:
+  """Have a private copy of a file's pages in the place of a mapping of a part of it: a page is copied when it is first
   written, and what others write to the file until then shows. Raises OSError."""
   flags = mmap.MAP_PRIVATE | _MAP_FIXED | _MAP_NORESERVE
-  if _LIBC.mmap(address, length, 3, flags, fd, 0) != address: raise _failed()
+  if _LIBC.mmap(address, length, 3, flags, fd, offset) != address: raise _failed()
 
 
 def give_back(address: int, length: int) -> None:

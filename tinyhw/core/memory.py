@@ -53,18 +53,20 @@ class Backing(Protocol):
 class Region:
   """`size` bytes of sparse memory in a memfd (pages exist once written). `u8` shows all of it, `fd` shares it.
 
+  `file` is a memfd of somebody else's that has room: then this is the part of it from `base` on.
+
   A forked child has a copy, as of all other memory: what it stores or gives back is its own.
 
   Raises OSError where the process may have no more files (EMFILE) or addresses (ENOMEM).
   """
 
-  def __init__(self, name: str, size: int) -> None:
+  def __init__(self, name: str, size: int, file: int = -1, base: int = 0) -> None:
     if size <= 0 or size % PAGE:
       raise InvalidArgument(f"a region has a positive multiple of {PAGE} bytes, not {size}", where=name)
-    self.name, self.size, self.fd = name, size, -1
-    self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
-    os.ftruncate(self.fd, size)
-    self.u8: U8 = np.frombuffer(mapped_file(self.fd, size), dtype=np.uint8)
+    self.name, self.size, self.base, self.fd = name, size, base, -1
+    self.fd = os.memfd_create(name, os.MFD_CLOEXEC) if file < 0 else os.dup(file)
+    if file < 0: os.ftruncate(self.fd, size)
+    self.u8: U8 = np.frombuffer(mapped_file(self.fd, size, base), dtype=np.uint8)
     self._shared = True
     _REGIONS.add(self)
 
@@ -77,7 +79,7 @@ class Region:
     """In a forked child: from here on the memory is its own."""
     if not self._shared or self.fd < 0: return  # a fork of the child's, or of who has closed it
     with suppress(OSError):  # a system that promises no memory that it has not got (vm.overcommit_memory 2)
-      copy_on_write(self.fd, self.size, self.u8.ctypes.data)
+      copy_on_write(self.fd, self.size, self.u8.ctypes.data, self.base)
       self._shared = False
 
   def close(self) -> None:

@@ -12,6 +12,8 @@ from tinyhw.tools.gen.sources import Sources, head
 
 HEADER = "llvm/BinaryFormat/ELF.h"
 RELOCATIONS = "llvm/BinaryFormat/ELFRelocs/AMDGPU.def"
+DYNAMIC = "llvm/BinaryFormat/DynamicTags.def"
+TAGS = "NULL|HASH|STRTAB|SYMTAB|STRSZ"  # what it takes to find a loaded object's symbols
 STRUCTS = ("Elf64_Ehdr", "Elf64_Shdr", "Elf64_Phdr", "Elf64_Sym", "Elf64_Rela", "Elf64_Nhdr")
 KINDS = {"Elf64_Half": "c_uint16", "Elf64_Word": "c_uint32", "Elf64_Xword": "c_uint64", "Elf64_Sxword": "c_int64",
          "Elf64_Addr": "c_uint64", "Elf64_Off": "c_uint64", "unsigned char": "c_uint8"}  # fmt: skip
@@ -37,10 +39,12 @@ def struct(text: str, name: str) -> str:
 
 
 def generate(sources: Sources) -> str:
-  header, relocations = (sources.find(n) for n in FAMILY.needs)
+  header, relocations, dynamic = (sources.find(n) for n in FAMILY.needs)
   text = corrected(header.text, "elf_amdgpu", HEADER)
   rows = re.findall(r"^  ([A-Z]\w+)\s*=\s*(0x[0-9a-fA-F]+|\d+)\s*,?(?:\s*//.*)?$", text, re.M)
   constants = {name: int(value, 0) for name, value in rows if CONSTANTS.fullmatch(name)}
+  constants |= {f"DT_{name}": int(value) for name, value in
+                re.findall(rf"^DYNAMIC_TAG\(({TAGS}), (\d+)\)", dynamic.text, re.M)}
   kinds = re.findall(r"ELF_RELOC\((R_AMDGPU_\w+),\s*(\d+)\)", relocations.text)
   machines = {
     value: name.removeprefix("EF_AMDGPU_MACH_AMDGCN_").lower().replace("_", "-")
@@ -50,7 +54,7 @@ def generate(sources: Sources) -> str:
   out = [
     head(
       "ELF structs and the AMDGPU's ELF constants and relocations.",
-      [(LLVM, header), (LLVM, relocations)],
+      [(LLVM, header), (LLVM, relocations), (LLVM, dynamic)],
       "tinyhw gen elf; corrections: autogen/errata/elf_amdgpu.toml",
     ),
     "import ctypes",
@@ -72,4 +76,5 @@ def generate(sources: Sources) -> str:
   return "\n".join(out)
 
 
-FAMILY = Family("elf", "elf_amdgpu", "ELF structs and the AMDGPU's ELF constants", (HEADER, RELOCATIONS), generate)
+FAMILY = Family("elf", "elf_amdgpu", "ELF structs and the AMDGPU's ELF constants", (HEADER, RELOCATIONS, DYNAMIC),
+                generate)

@@ -11,8 +11,10 @@ LINUX = Origin("Linux user-space headers (Debian linux-libc-dev)", "6.1.187-1",
 PTRACE = "linux/ptrace.h"
 FILTER = "linux/filter.h"
 HEADERS = (PTRACE, "linux/seccomp.h", FILTER, "linux/bpf_common.h", "linux/audit.h", "linux/prctl.h", "linux/wait.h",
-           "x86_64-linux-gnu/asm/unistd_64.h")
-STRUCTS = ("ptrace_syscall_info", "seccomp_data", "sock_filter", "sock_fprog")
+           "x86_64-linux-gnu/asm/unistd_64.h", "linux/stat.h", "linux/fcntl.h", "x86_64-linux-gnu/asm/ioctl.h",
+           "x86_64-linux-gnu/asm/stat.h")
+STRUCTS = ("ptrace_syscall_info", "seccomp_data", "sock_filter", "sock_fprog", "seccomp_notif", "seccomp_notif_resp",
+           "seccomp_notif_sizes", "seccomp_notif_addfd", "statx", "stat")
 NAMES = (
   "PTRACE_TRACEME", "PTRACE_CONT", "PTRACE_SYSCALL", "PTRACE_SETOPTIONS", "PTRACE_GETEVENTMSG",
   "PTRACE_GET_SYSCALL_INFO", "PTRACE_SYSCALL_INFO_ENTRY", "PTRACE_SYSCALL_INFO_EXIT", "PTRACE_SYSCALL_INFO_SECCOMP",
@@ -21,14 +23,22 @@ NAMES = (
   "PTRACE_EVENT_CLONE", "PTRACE_EVENT_EXEC", "PTRACE_EVENT_EXIT", "PTRACE_EVENT_SECCOMP", "SECCOMP_MODE_FILTER",
   "SECCOMP_RET_TRACE", "SECCOMP_RET_ALLOW", "BPF_LD", "BPF_W", "BPF_ABS", "BPF_JMP", "BPF_JEQ", "BPF_K", "BPF_RET",
   "AUDIT_ARCH_X86_64", "PR_SET_NO_NEW_PRIVS", "PR_SET_SECCOMP", "__WALL", "__NR_open", "__NR_openat", "__NR_close",
-  "__NR_ioctl", "__NR_mmap", "__NR_munmap", "__NR_execve", "__NR_execveat")
+  "__NR_ioctl", "__NR_mmap", "__NR_munmap", "__NR_execve", "__NR_execveat", "__NR_stat", "__NR_lstat", "__NR_fstat",
+  "__NR_newfstatat", "__NR_statx", "__NR_access", "__NR_faccessat", "__NR_faccessat2", "__NR_readlink",
+  "__NR_readlinkat", "__NR_getxattr", "__NR_lgetxattr", "__NR_listxattr", "__NR_llistxattr", "__NR_openat2",
+  "__NR_seccomp", "__NR_process_vm_readv", "__NR_process_vm_writev", "BPF_ALU",
+  "BPF_AND", "SECCOMP_SET_MODE_FILTER", "SECCOMP_GET_NOTIF_SIZES", "SECCOMP_FILTER_FLAG_NEW_LISTENER",
+  "SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV", "SECCOMP_RET_USER_NOTIF", "SECCOMP_USER_NOTIF_FLAG_CONTINUE",
+  "SECCOMP_IOCTL_NOTIF_RECV", "SECCOMP_IOCTL_NOTIF_SEND", "SECCOMP_IOCTL_NOTIF_ID_VALID", "SECCOMP_IOCTL_NOTIF_ADDFD",
+  "SECCOMP_ADDFD_FLAG_SEND", "PR_SET_PDEATHSIG", "PR_SET_CHILD_SUBREAPER", "PR_SET_TIMERSLACK", "AT_FDCWD",
+  "AT_EMPTY_PATH", "AT_SYMLINK_NOFOLLOW", "AT_EACCESS", "_IOC_TYPEMASK", "_IOC_TYPESHIFT")
 
 
 def generate(sources: Sources) -> str:
   files = [sources.find(n) for n in HEADERS]
   values = gcc.macro_values(NAMES, "".join(f"#include <{n.removeprefix('x86_64-linux-gnu/')}>\n" for n in HEADERS), [])
   text = "\n".join(f.text for f in files)
-  types = ctypes_types.collect(ctypes_types.read([f.path for f in files[:3]], []), text)
+  types = ctypes_types.collect(ctypes_types.read([f.path for f in files[:3] + files[8:9] + files[11:]], []), text)
   return "\n".join([
     head("System calls of another program, as ptrace and seccomp show them on x86-64 Linux.",
          [(LINUX, f) for f in files],

@@ -67,6 +67,9 @@ CODES: dict[str, tuple[str, str | None, dict[str, int]]] = {
   "GCR_REQ": ("GCR_REQ", None, {}),
   "NOP": ("NOP", None, {}),
 }
+# What user space has of a packet, beside the kernel's own form: (name, packet, sub-opcode, source).
+OF_USERS = (("SDMA_PKT_GCR_USER", "SDMA_PKT_GCR_REQ", 1,
+             "SDMA_SUBOP_USER_GCR of ROCr 6.1"),)
 # Packets whose `data0` dword stands for as many dwords as their count field says (count + 1 of data; count of padding).
 PAYLOADS = {"WRITE_UNTILED": 1, "WRITE_TILED": 1, "WRITE_TILED_BC": 1, "NOP": 0}
 FIELD = re.compile(
@@ -184,6 +187,13 @@ def generate(sources: Sources) -> str:
     out.append("\n" + emit.packet(row))
     if row.base == "Sdma":
       names.append(name)
+    for other, of, sub, source_of in OF_USERS:
+      if of != name: continue
+      rows = [replace(r, default=sub) if r.name == "sub_op" else r for r in row.fields]
+      doc = f"{name} as user space sends it, sub-op {sub}: {source_of}."
+      out.append("\n" + emit.packet(replace(row, name=other, fields=rows, doc=doc,
+                                            constants={**row.constants, "SUB_OP": sub})))
+      names.append(other)
   out += ["", "PACKETS: tuple[type[Sdma], ...] = (", *emit.wrapped(names), ")"]
   return "\n".join(out) + "\n"
 

@@ -17,7 +17,8 @@ from tinyhw.autogen import amdhsa, hsa
 from tinyhw.core.errors import DecodeError, MachineFault, PageFault, Unsupported
 from tinyhw.core.layout import Register, Struct
 from tinyhw.core.memory import Access
-from tinyhw.mock.amd.chip.compute import LDS_GRANULE, SCRATCH_GRANULE, run_dispatch
+from tinyhw.mock.amd.chip.compute import LDS_GRANULE, SCRATCH_GRANULE, dispatch_again, run_dispatch
+from tinyhw.mock.amd.chip.loaded import kernel_name
 from tinyhw.mock.amd.chip.pm4 import ComputeQueue
 from tinyhw.mock.amd.chip.queue import Frame, Place, Properties, State
 from tinyhw.mock.running import Wait
@@ -40,6 +41,29 @@ _VALUE: Final = _offset(hsa.amd_signal_t, "value")
 _MAILBOX, _EVENT = _offset(hsa.amd_signal_t, "event_mailbox_ptr"), _offset(hsa.amd_signal_t, "event_id")
 _START, _END = _offset(hsa.amd_signal_t, "start_ts"), _offset(hsa.amd_signal_t, "end_ts")
 _READ: Final = _offset(hsa.amd_queue_t, "read_dispatch_id")
+
+# A call of PM4 packets: vendor-specific packet of this format, with an INDIRECT_BUFFER behind its header (ROCr 6.1,
+# core/inc/amd_gpu_pm4.h and amd_aql_queue.cpp: AMD_AQL_FORMAT_PM4_IB, amd_aql_pm4_ib). No header for users has it.
+FORMAT_PM4_IB: Final = 1
+_JUMP_WORDS: Final = 4
+INSUFFICIENT_SCRATCH: Final = 1  # a bit of queue_inactive_signal (ROCr 6.1, AqlQueue::DynamicScratchHandler)
+
+
+class PM4Call(Struct):
+  """amd_aql_pm4_ib, 64 bytes."""
+
+  ib_jump_cmd: ctypes.Array[ctypes.c_uint32]
+  dw_cnt_remain: int
+  completion_signal: hsa.hsa_signal_t
+  _fields_ = [
+    ("header", ctypes.c_uint16),
+    ("ven_hdr", ctypes.c_uint16),
+    ("ib_jump_cmd", ctypes.c_uint32 * _JUMP_WORDS),
+    ("dw_cnt_remain", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32 * 8),
+    ("completion_signal", hsa.hsa_signal_t),
+  ]
+
 
 _CONDITIONS: Final[dict[int, tuple[str, Callable[[int, int], bool]]]] = {
   hsa.HSA_SIGNAL_CONDITION_EQ: ("==", lambda seen, wanted: seen == wanted),
@@ -64,6 +88,10 @@ class AqlQueue(ComputeQueue):
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
     self.slots = properties.ring_size // BYTES
+    # What the last dispatch has written: by what, when, the descriptor's properties, the initiator, whether it stays.
+    self._kept: tuple[tuple[bytes, int, tuple[int, int, int], int], int, int, int, bool] | None = None
+    self._asked = -1  # the index of the packet for which scratch memory was asked last
+    self._after: Callable[[], None] | None = None  # PM4 packets run: what comes behind them
     device.doorbell_region().u8[doorbell : doorbell + 8] = 0xFF
 
   # ---- the ring
@@ -114,7 +142,8 @@ class AqlQueue(ComputeQueue):
     if self.state is State.BLOCKED or self.busy:
       return super()._ready()
     try:
-      return self.state is State.READY and self.read < self.write and self._kind() != hsa.HSA_PACKET_TYPE_INVALID
+      if self.state is not State.READY: return False
+      return bool(self.frames) or self.read < self.write and self._kind() != hsa.HSA_PACKET_TYPE_INVALID
     except PageFault as fault:
       self.fail(fault)
       return False
@@ -126,10 +155,19 @@ class AqlQueue(ComputeQueue):
     pass  # the read index moves when a packet is complete
 
   def _text(self, words: list[int]) -> str:
+    if self.frames: return super()._text(words)
     try:
       return repr(aql.decode(b"".join(w.to_bytes(4, "little") for w in words[:16])))
     except DecodeError as error:
       return str(error)
+
+  def packet_text(self) -> str:
+    text = super().packet_text()
+    if self.last is None or self.frames or "hsa_kernel_dispatch" not in text: return text
+    words = self.last[0].words
+    packet = hsa.hsa_kernel_dispatch_packet_t.from_buffer_copy(b"".join(w.to_bytes(4, "little") for w in words[:16]))
+    name = kernel_name(self.memory, packet.kernel_object)
+    return text if name is None else f"{text} of kernel {name}"
 
   # ---- packets
 
@@ -143,6 +181,8 @@ class AqlQueue(ComputeQueue):
       while packets and self.state is State.READY:
         if self.busy:
           packets = self._go_on(packets)
+        elif self.frames:
+          packets = self._pm4(packets)
         elif self.read < self.write and self._kind() != hsa.HSA_PACKET_TYPE_INVALID:
           packets -= 1
           self._packet()
@@ -150,12 +190,22 @@ class AqlQueue(ComputeQueue):
           break
         self._report_read()
 
+  def _pm4(self, packets: int) -> int:
+    """Go on with PM4 packets that a packet has called; how many may still be executed."""
+    packets = self._follow(self.frames[-1], packets)
+    if self.state is not State.READY or self.busy: return packets
+    while self.frames and self.frames[-1].at >= len(self.frames[-1].words): self.frames.pop()
+    if not self.frames and (after := self._after) is not None:
+      self._after = None
+      after()
+    return packets
+
   def _packet(self) -> None:
     if not self.properties.eop_address:
       return self.starve("an AQL packet")
     at = self._slot()
     raw = self.space.read(at, BYTES)
-    self.last = Frame([int.from_bytes(raw[i : i + 4], "little") for i in range(0, BYTES, 4)], at), 0
+    self.last = Frame(memoryview(raw).cast("I").tolist(), at), 0
     self._speak()
     if self.beside is not None and not self._fenced(int.from_bytes(raw[:2], "little")):
       return
@@ -167,7 +217,7 @@ class AqlQueue(ComputeQueue):
       machine.trace.add(self.name, "packet", repr(packet), address=at)
     start = self.gpu.counter()
     if isinstance(packet, hsa.hsa_kernel_dispatch_packet_t):
-      self._dispatch(packet, at)
+      if not self._dispatch(packet, at): return
       if self.beside is None:
         self.when_ended(lambda: self._complete(packet, at, start))
       else:  # it has begun: its slot is free, and the packets behind it go on
@@ -184,12 +234,17 @@ class AqlQueue(ComputeQueue):
     elif isinstance(packet, hsa.hsa_amd_barrier_value_packet_t):
       if not self._barrier_value(packet):
         return
+    elif isinstance(packet, PM4Call):
+      self.frames.append(Frame(list(packet.ib_jump_cmd), at + 4))
+      self._after = lambda: self._complete(packet, at, start)
+      return
     else:
       raise DecodeError(f"{type(packet).__name__}: kernel agents do not take it", where=self.name)
     self._complete(packet, at, start)
 
   def _vendor(self, raw: bytes) -> Struct:
     form = hsa.hsa_amd_vendor_packet_header_t.from_buffer_copy(raw).AmdFormat
+    if form == FORMAT_PM4_IB: return PM4Call.from_buffer_copy(raw)
     if form != hsa.HSA_AMD_PACKET_TYPE_BARRIER_VALUE:
       raise Unsupported("AQL packet", f"vendor-specific format {form}", where=self.name)
     return hsa.hsa_amd_barrier_value_packet_t.from_buffer_copy(raw)
@@ -231,11 +286,15 @@ class AqlQueue(ComputeQueue):
     self.space.store(signal + _END, 8, self.gpu.counter())
     value = self.space.load(signal + _VALUE, 8, Access.ATOMIC)
     self.space.store(signal + _VALUE, 8, value - 1 & NO_DOORBELL, Access.ATOMIC)
+    self._notify(signal, "a completion signal")
+
+  def _notify(self, signal: int, what: str) -> None:
+    """Have a signal's event happen, where it has one."""
     mailbox = self.space.load(signal + _MAILBOX, 8)
     if mailbox:
       event = self.space.load(signal + _EVENT, 4)
       self.space.store(mailbox, 8, event)
-      self.interrupt(event, 32, "a completion signal")
+      self.interrupt(event, 32, what)
 
   # ---- barriers
 
@@ -279,8 +338,8 @@ class AqlQueue(ComputeQueue):
 
   # ---- dispatches
 
-  def _dispatch(self, p: hsa.hsa_kernel_dispatch_packet_t, at: int) -> None:
-    """Fill the registers as the packet processor does, and run."""
+  def _dispatch(self, p: hsa.hsa_kernel_dispatch_packet_t, at: int) -> bool:
+    """Fill the registers as the packet processor does, and run. False while the queue waits for scratch memory."""
     dimensions = p.setup & (1 << hsa.HSA_KERNEL_DISPATCH_PACKET_SETUP_WIDTH_DIMENSIONS) - 1
     block = (p.workgroup_size_x, p.workgroup_size_y, p.workgroup_size_z)
     grid = (p.grid_size_x, p.grid_size_y, p.grid_size_z)
@@ -291,6 +350,24 @@ class AqlQueue(ComputeQueue):
     if any(n % b for n, b in zip(grid, block, strict=True)):
       raise Unsupported("dispatch", f"partial workgroups ({grid} by {block})", where=self.name)
     raw = self.space.read(p.kernel_object, ctypes.sizeof(amdhsa.kernel_descriptor_t))
+    key = raw, p.kernel_object, block, p.group_segment_size
+    if self._kept is None or self._kept[:2] != (key, self.settings_version):
+      found = self._set_registers(p, raw, block)
+      if found is None: return False
+      self._kept = key, self.settings_version, *found
+    _, _, properties, initiator, same = self._kept
+    users = self._user_data(p, properties, at)
+    self.user_data[: len(users)] = users
+    size = grid[0] // block[0], grid[1] // block[1], grid[2] // block[2]
+    if self.machine.at_once: dispatch_again(self, size, initiator, [], 0)
+    else: run_dispatch(self, size, initiator)
+    if not same: self._kept = None
+    return True
+
+  def _set_registers(self, p: hsa.hsa_kernel_dispatch_packet_t, raw: bytes,
+                     block: tuple[int, int, int]) -> tuple[int, int, bool] | None:
+    """Write what descriptor and packet ask for; the properties of the descriptor, the initiator, and whether
+    an equal packet finds it as it is. None while the queue waits for scratch memory."""
     kernel = amdhsa.kernel_descriptor_t.from_buffer_copy(raw)
     entry = p.kernel_object + kernel.kernel_code_entry_byte_offset
     if entry & 0xFF:
@@ -300,7 +377,9 @@ class AqlQueue(ComputeQueue):
     rsrc1 = gc.COMPUTE_PGM_RSRC1.decode(kernel.compute_pgm_rsrc1)
     rsrc1.PRIV = int(self.gpu.card.traps_off)  # "CP is responsible for filling in" (AMDGPUUsage)
     rsrc2.LDS_SIZE = -(-p.group_segment_size // LDS_GRANULE)
-    scratch, ring = self._scratch(p, kernel) if rsrc2.SCRATCH_EN else (0, 0)
+    memory = self._scratch(p, kernel) if rsrc2.SCRATCH_EN else (0, 0)
+    if memory is None: return None
+    scratch, ring = memory
     values: dict[type[Register], int] = {
       gc.COMPUTE_PGM_LO: entry >> 8 & 0xFFFF_FFFF,
       gc.COMPUTE_PGM_HI: entry >> 40,
@@ -317,27 +396,37 @@ class AqlQueue(ComputeQueue):
     for register, value in values.items():
       self.registers[register.OFFSET] = value
     self.settings_version += 1
-    users = self._user_data(p, kernel.kernel_code_properties, at)
-    self.user_data[: len(users)] = users
     wave32 = bool(kernel.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32)
     initiator = gc.COMPUTE_DISPATCH_INITIATOR(COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, CS_W32_EN=int(wave32))
-    run_dispatch(self, (grid[0] // block[0], grid[1] // block[1], grid[2] // block[2]), initiator.value())
+    return kernel.kernel_code_properties, initiator.value(), not rsrc2.SCRATCH_EN
 
-  def _scratch(self, p: hsa.hsa_kernel_dispatch_packet_t, kernel: amdhsa.kernel_descriptor_t) -> tuple[int, int]:
-    """Base and ring size from the queue's amd_queue_t. A queue with too little would ask its runtime for more."""
+  def _scratch(self, p: hsa.hsa_kernel_dispatch_packet_t,
+               kernel: amdhsa.kernel_descriptor_t) -> tuple[int, int] | None:
+    """Base and ring size from the queue's amd_queue_t. A queue with too little asks its runtime for more: then None."""
     queue = hsa.amd_queue_t.from_buffer_copy(
       self.space.read(self.properties.read_pointer - _READ, ctypes.sizeof(hsa.amd_queue_t))
     )
     ring = self.known.declared.COMPUTE_TMPRING_SIZE.decode(queue.compute_tmpring_size)
     lanes = 32 if kernel.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32 else 64
     if ring.WAVESIZE * SCRATCH_GRANULE < p.private_segment_size * lanes:
-      raise Unsupported(
-        "dispatch",
-        f"{p.private_segment_size} bytes of scratch a lane, more than the queue has",
-        where=self.name,
-        hint="the request for more through queue_inactive_signal is not modelled",
-      )
+      what = f"{p.private_segment_size} bytes of scratch a lane, more than the queue has"
+      signal = queue.queue_inactive_signal.handle
+      if not signal:
+        raise Unsupported("dispatch", what, where=self.name, hint="the queue has no queue_inactive_signal to ask by")
+      if self._asked == self.read:
+        raise MachineFault(f"{what}, and its runtime has given no more")
+      self._asked = self.read
+      self._ask(signal, INSUFFICIENT_SCRATCH, what)
+      return None
     return queue.scratch_backing_memory_location, queue.compute_tmpring_size
+
+  def _ask(self, signal: int, code: int, what: str) -> None:
+    """Tell the runtime by the queue's queue_inactive_signal what it lacks, and wait until the signal is 0 again."""
+    space = self.space
+    space.store(signal + _VALUE, 8, code, Access.ATOMIC)
+    self._notify(signal, "queue_inactive_signal")
+    def seen() -> int: return space.poll(signal + _VALUE, 8)
+    self.block(Wait("the dispatch", f"queue_inactive_signal {signal:#x} ({what})", "== 0", seen, lambda: seen() == 0))
 
   def _user_data(self, p: hsa.hsa_kernel_dispatch_packet_t, wanted: int, at: int) -> list[int]:
     """The user SGPRs that the kernel asks for, in the ABI's order."""

@@ -76,6 +76,10 @@ def _past_gl2(packet: Any, policy: str) -> bool:
   return bool(getattr(packet, policy, None) == _BYPASS)
 
 
+# BIF_BX_PF0_GPU_HDP_FLUSH_REQ and _DONE, in dwords (nbio_4_3_0_offset.h, nbif_6_3_1_offset.h; NBIO's segment 2).
+HDP_FLUSH: Final = 0xD20 + 0x106, 0xD20 + 0x107
+
+
 class ComputeQueue(Planning):
   """A PM4 queue of the command processor, with its persistent registers."""
 
@@ -371,6 +375,9 @@ class ComputeQueue(Planning):
     else:
       offset = p.reg_poll_addr
       if p.operation == pm4.WAIT_REG_MEM_operation.wr_wait_wr_reg:
+        if (p.reg_write_addr1, p.reg_write_addr2) == HDP_FLUSH:
+          return self.machine.ignored.note("PM4 packet", "WAIT_REG_MEM of GPU_HDP_FLUSH",
+                                           "the host sees GPU memory at once")
         first = p.reg_write_addr1
         self._write_registers(((first, p.reference, self.known.check_write(first, p.reference)),))
         offset = p.reg_write_addr2

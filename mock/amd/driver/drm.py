@@ -25,6 +25,9 @@ DRIVER: Final = (3, 61, 0)  # amdgpu_drv.c KMS_DRIVER_*
 VA_RESERVED_BOTTOM: Final = 1 << 16  # amdgpu_vm.h AMDGPU_VA_RESERVED_BOTTOM
 GMC_HOLE_START: Final = 1 << 47  # amdgpu_vm.h AMDGPU_GMC_HOLE_START
 PTE_FRAGMENT: Final = 2 << 20
+GB_ADDR_CONFIG: Final = 0x1260 + 0x13DE  # dwords: GC's segment 0, regGB_ADDR_CONFIG (gc_11_0_0_offset.h)
+TILING: Final = 0x545  # what it holds: pipes, banks and engines, of which computing needs nothing
+MOST_REGISTERS: Final = 128
 
 queries: Final[Handlers[int]] = Handlers("amdgpu info query")
 
@@ -137,6 +140,16 @@ def memory(gpu: Gpu, info: Any) -> bytes:
     system.size * 3 // 4,
   )
   return bytes(answer)
+
+
+@queries.handles(drm.AMDGPU_INFO_READ_MMR_REG)
+def registers(gpu: Gpu, info: Any) -> bytes:
+  """The registers that every client may read (soc21_allowed_read_registers): of them, the one that libdrm asks for."""
+  first, count = int(info.read_mmr_reg.dword_offset), int(info.read_mmr_reg.count)
+  if count > MOST_REGISTERS: raise Refused(errno.EINVAL, f"{count} registers")
+  for register in range(first, first + count):
+    if register != GB_ADDR_CONFIG: raise Refused(errno.EFAULT, f"register {register:#x} may not be read")
+  return TILING.to_bytes(4, "little") * count
 
 
 @queries.handles(drm.AMDGPU_INFO_FW_VERSION)

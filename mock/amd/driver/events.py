@@ -14,14 +14,14 @@ from typing import Any, Final
 
 from tinyhw.autogen import kfd
 from tinyhw.core.memory import U64, Region
-from tinyhw.mock.memory import Refused, UserMemory
+from tinyhw.mock.amd.driver.places import ProcessPlaces
+from tinyhw.mock.memory import Refused
 
 UNSIGNALED: Final = 0xFFFF_FFFF_FFFF_FFFF
 FIRST_OTHER: Final = (0x7FFF_FFFF >> 1) + 1  # KFD_FIRST_NONSIGNAL_EVENT_ID
 TIMEOUT_INFINITE: Final = 0xFFFF_FFFF  # KFD_EVENT_TIMEOUT_INFINITE
 LIMIT: Final = kfd.KFD_SIGNAL_EVENT_LIMIT
 PAGE_BYTES: Final = LIMIT * 8
-MMAP_TYPE_EVENTS: Final = 2 << 62  # KFD_MMAP_TYPE_EVENTS
 _DATA_SIZE: Final = ctypes.sizeof(kfd.kfd_event_data)
 
 
@@ -58,11 +58,44 @@ class KfdEvent:
       waiter.activated = True
 
 
+@dataclass(eq=False)
+class Waiting:
+  """A wait for events (kfd_wait_on_events) that has begun."""
+
+  events: Events
+  pointer: int
+  waiters: list[Waiter]
+  wait_all: bool
+
+  def state(self) -> int:
+    """KFD_IOC_WAIT_RESULT_*: TIMEOUT while it goes on."""
+    if any(w.event is None for w in self.waiters):
+      return int(kfd.KFD_IOC_WAIT_RESULT_FAIL)
+    hits = sum(w.activated for w in self.waiters)
+    done = hits == len(self.waiters) or (hits > 0 and not self.wait_all)
+    return int(kfd.KFD_IOC_WAIT_RESULT_COMPLETE if done else kfd.KFD_IOC_WAIT_RESULT_TIMEOUT)
+
+  def result(self) -> int:
+    """How it stands, with the events' data in the client's memory. Raises Refused where an event is gone."""
+    result = self.state()
+    if result == kfd.KFD_IOC_WAIT_RESULT_FAIL:
+      raise Refused(errno.EIO, "an event was destroyed while it was waited for")
+    if result == kfd.KFD_IOC_WAIT_RESULT_COMPLETE:
+      self.events.answer(self.pointer, self.waiters)
+    return result
+
+  def end(self) -> None:
+    """It is over."""
+    for w in self.waiters:
+      if w.event is not None and w in w.event.waiters:
+        w.event.waiters.remove(w)
+
+
 class Events:
   """The events of a process. Ids below 4096 are slots of the event page; id 0 is never given out."""
 
-  def __init__(self, user: UserMemory) -> None:
-    self.user = user
+  def __init__(self, places: ProcessPlaces) -> None:
+    self.places, self.user = places, places.user
     self.events: dict[int, KfdEvent] = {}
     self.slots: U64 | None = None
     self.page: tuple[Region, int] | None = None
@@ -99,7 +132,7 @@ class Events:
       if self.mapped_size and self.signal_count == self.mapped_size // 8:
         raise Refused(errno.ENOSPC, "all slots of the event page are taken")
       if self.slots is None:
-        self._use_page(Region("kfd_event_page", PAGE_BYTES), 0, 256 * 8)
+        self._use_page(self.places.event_page(PAGE_BYTES), 0, 256 * 8)
       assert self.slots is not None
       free = next((i for i in range(1, min(self.mapped_size // 8, LIMIT)) if i not in self.events), None)
       if free is None:
@@ -109,7 +142,7 @@ class Events:
     else:
       free = next(i for i in range(FIRST_OTHER, FIRST_OTHER + len(self.events) + 1) if i not in self.events)
     event = self.events[free] = KfdEvent(free, kind, auto_reset)
-    return event, MMAP_TYPE_EVENTS if slot else 0
+    return event, self.places.event_offset() if slot else 0
 
   def _get(self, event_id: int) -> KfdEvent:
     event = self.events.get(event_id)
@@ -179,6 +212,19 @@ class Events:
   ) -> int:
     """kfd_wait_on_events. `run(done, ns)` lets the machine go on (ns None: without end). Returns
     KFD_IOC_WAIT_RESULT_*."""
+    waiting = self.begin(pointer, count, wait_all)
+    try:
+      if waiting.state() == kfd.KFD_IOC_WAIT_RESULT_TIMEOUT and timeout_ms:
+        run(
+          lambda: waiting.state() != kfd.KFD_IOC_WAIT_RESULT_TIMEOUT,
+          None if timeout_ms == TIMEOUT_INFINITE else timeout_ms * 1_000_000,
+        )
+      return waiting.result()
+    finally:
+      waiting.end()
+
+  def begin(self, pointer: int, count: int, wait_all: bool) -> Waiting:
+    """Begin to wait for events; who has begun calls `Waiting.end`. Raises Refused for what is no event."""
     wanted = [
       kfd.kfd_event_data.from_buffer_copy(self.user.read(pointer + i * _DATA_SIZE, _DATA_SIZE)) for i in range(count)
     ]
@@ -186,30 +232,7 @@ class Events:
     for w in waiters:
       if w.event is not None and not w.activated:
         w.event.waiters.append(w)
-
-    def state() -> int:
-      if any(w.event is None for w in waiters):
-        return int(kfd.KFD_IOC_WAIT_RESULT_FAIL)
-      hits = sum(w.activated for w in waiters)
-      done = hits == count or (hits > 0 and not wait_all)
-      return int(kfd.KFD_IOC_WAIT_RESULT_COMPLETE if done else kfd.KFD_IOC_WAIT_RESULT_TIMEOUT)
-
-    try:
-      if state() == kfd.KFD_IOC_WAIT_RESULT_TIMEOUT and timeout_ms:
-        run(
-          lambda: state() != kfd.KFD_IOC_WAIT_RESULT_TIMEOUT,
-          None if timeout_ms == TIMEOUT_INFINITE else timeout_ms * 1_000_000,
-        )
-      result = state()
-      if result == kfd.KFD_IOC_WAIT_RESULT_FAIL:
-        raise Refused(errno.EIO, "an event was destroyed while it was waited for")
-      if result == kfd.KFD_IOC_WAIT_RESULT_COMPLETE:
-        self._answer(pointer, waiters)
-      return result
-    finally:
-      for w in waiters:
-        if w.event is not None and w in w.event.waiters:
-          w.event.waiters.remove(w)
+    return Waiting(self, pointer, waiters, wait_all)
 
   def _waiter(self, wanted: Any) -> Waiter:
     """init_event_waiter: takes the signal of an auto-reset event; an age that moved on counts as a signal."""
@@ -223,7 +246,7 @@ class Events:
         waiter.activated = True
     return waiter
 
-  def _answer(self, pointer: int, waiters: list[Waiter]) -> None:
+  def answer(self, pointer: int, waiters: list[Waiter]) -> None:
     for i, w in enumerate(waiters):
       if not w.activated or w.event is None:
         continue

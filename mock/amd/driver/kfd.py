@@ -17,12 +17,12 @@ from tinyhw.core.errors import PageFault
 from tinyhw.core.ioctl import split
 from tinyhw.core.memory import PAGE, AddressSpace, Region
 from tinyhw.mock.amd.chip.queue import Queue, State
-from tinyhw.mock.amd.driver import debug
+from tinyhw.mock.amd.driver import debug, drm
 from tinyhw.mock.amd.driver import queues as kfd_queues
 from tinyhw.mock.amd.driver.events import Events
 from tinyhw.mock.amd.driver.memory import KfdMemory, ioctls
 from tinyhw.mock.amd.driver.process import KfdProcess, OpenFile, ProcessDevice
-from tinyhw.mock.memory import Refused, UserMemory
+from tinyhw.mock.memory import Refused
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.machine import Machine
@@ -45,7 +45,7 @@ class Kfd(KfdMemory):
   def close(self) -> None:
     for process in self.processes.values():
       process.debug.detach(())
-      process.user.close()
+      process.places.close()
       process.events.close()
       for device in process.devices.values():
         device.close()
@@ -56,9 +56,9 @@ class Kfd(KfdMemory):
   def process(self, pid: int) -> KfdProcess:
     """kfd_create_process: the one of this pid, made at its first open."""
     if pid not in self.processes:
-      user = UserMemory()
-      devices = {g.gpu_id: ProcessDevice(g, chip=g.chip) for g in self.machine.gpus}
-      self.processes[pid] = KfdProcess(pid, user, devices, Events(user))
+      places = self.machine.places(pid)
+      devices = {g.gpu_id: ProcessDevice(g, places, chip=g.chip) for g in self.machine.gpus}
+      self.processes[pid] = KfdProcess(pid, places, devices, Events(places))
     return self.processes[pid]
 
   def end_process(self, pid: int) -> None:
@@ -74,7 +74,7 @@ class Kfd(KfdMemory):
         self._give_back(device, buffer)
       device.close()
     process.events.close()
-    process.user.close()
+    process.places.close()
 
   def forget_gpu(self, gpu_id: int) -> None:
     """Every process begins anew on a GPU: its queues, memory and address space there are gone, on other GPUs too where
@@ -87,7 +87,7 @@ class Kfd(KfdMemory):
         for buffer in device.buffers.values():
           if device is not old:
             buffer.mapped.discard(gpu_id)
-      new = process.devices[gpu_id] = ProcessDevice(old.gpu)
+      new = process.devices[gpu_id] = ProcessDevice(old.gpu, process.places)
       for handle, buffer in list(old.buffers.items()):
         if buffer.handle == process.events.page_handle:
           buffer.mapped.discard(gpu_id)
@@ -186,7 +186,7 @@ class Kfd(KfdMemory):
   @ioctls.handles(kfd.AMDKFD_IOC_GET_TILE_CONFIG)
   def get_tile_config(self, process: KfdProcess, args: Any) -> None:
     process.device(args.gpu_id)
-    args.gb_addr_config, args.num_banks, args.num_ranks = 0x545, 0, 0
+    args.gb_addr_config, args.num_banks, args.num_ranks = drm.TILING, 0, 0
     args.num_tile_configs, args.num_macro_tile_configs = (
       min(args.num_tile_configs, 32),
       min(args.num_macro_tile_configs, 16),
@@ -198,7 +198,7 @@ class Kfd(KfdMemory):
 
   @ioctls.handles(kfd.AMDKFD_IOC_ACQUIRE_VM)
   def acquire_vm(self, process: KfdProcess, args: Any) -> None:
-    file = self.machine.files_of(process.pid).get(args.drm_fd)
+    file = process.places.file(args.drm_fd)
     if file is None:
       raise Refused(errno.EINVAL, f"{args.drm_fd} is not an open file")
     device = process.device(args.gpu_id)

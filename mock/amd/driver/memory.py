@@ -19,12 +19,6 @@ from tinyhw.mock.memory import BufferObject, Refused, access_of, page_align
 if TYPE_CHECKING:
   from tinyhw.mock.amd.machine import Machine
 
-# KFD_MMAP_TYPE_* and KFD_MMAP_GPU_ID of kfd_priv.h: tokens that only the driver makes and reads.
-MMAP_TYPE_DOORBELL: Final = 3 << 62
-MMAP_TYPE_EVENTS: Final = 2 << 62
-MMAP_TYPE_MMIO: Final = 0
-MMAP_TYPE_MASK: Final = 3 << 62
-MMAP_GPU_ID_SHIFT: Final = 46
 VM_PAGES: Final = 1 << 36  # amdgpu_vm_manager.max_pfn of four levels of page tables
 VRAM_ALIGN: Final = 1 << 21  # VRAM_AVAILABILITY_ALIGN
 
@@ -76,11 +70,11 @@ class KfdMemory:
         raise Refused(errno.EFAULT, f"user memory at {start:#x} is not mapped{' for writing' * writable}")
       if self._system_used() + size > self.system_limit:
         raise Refused(errno.ENOMEM, f"{size:,} bytes of user memory: GPUs would have more than the system's")
-      return "userptr", HostRegion(start, size), 0, 0
+      return "userptr", process.places.user_region(start, size), 0, 0
     if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL:
       return "doorbell", device.doorbell_region(), 0, 0
     if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP:
-      return "mmio", self.mmio[gpu.gpu_id], 0, MMAP_TYPE_MMIO | gpu.gpu_id << MMAP_GPU_ID_SHIFT
+      return "mmio", process.places.mmio(gpu), 0, process.places.mmio_offset(gpu)
     raise Refused(errno.EINVAL, f"flags {flags:#x} name no kind of memory")
 
   def _system_used(self) -> int:
@@ -120,7 +114,7 @@ class KfdMemory:
     handle = next(h for h in range(len(device.buffers) + 1) if h not in device.buffers)
     buffer.handle = buffer.gpu_id << 32 | handle
     if buffer.kind != "mmio":
-      buffer.mmap_offset = device.gpu.mmap_offsets.alloc(buffer.size)
+      buffer.mmap_offset = device.places.buffer_offset(device.gpu, buffer)
     device.buffers[handle] = device.by_mmap[buffer.mmap_offset] = buffer
 
   @ioctls.handles(kfd.AMDKFD_IOC_FREE_MEMORY_OF_GPU)
@@ -132,13 +126,13 @@ class KfdMemory:
     if buffer.mapped:
       raise Refused(errno.EBUSY, f"{buffer} is still mapped on {len(buffer.mapped)} GPUs")
     del device.buffers[args.handle & 0xFFFF_FFFF]
-    del device.by_mmap[buffer.mmap_offset]
+    device.by_mmap.pop(buffer.mmap_offset, None)  # one that was imported may have had the same
     self._give_back(device, buffer)
 
   def _give_back(self, device: ProcessDevice, buffer: BufferObject) -> None:
     """The mmap offset of a buffer is free again, and its memory, unless a dma-buf or another buffer holds it too."""
     if buffer.kind != "mmio":
-      device.gpu.mmap_offsets.free(buffer.mmap_offset)
+      device.places.forget_offset(device.gpu, buffer)
     if buffer.kind == "vram" and not buffer.imported:
       device.vram_used -= buffer.size
     self.drop(buffer)
@@ -223,7 +217,7 @@ class KfdMemory:
 
   def _dmabuf(self, process: KfdProcess, fd: int) -> BufferObject:
     """The buffer behind a dma-buf's descriptor."""
-    file = self.machine.files_of(process.pid).get(fd)
+    file = process.places.file(fd)
     if file is None:
       raise Refused(errno.EBADF, f"{fd} is not an open file")
     if file.buffer is None:
@@ -236,10 +230,8 @@ class KfdMemory:
     buffer = device.buffer(args.handle, errno.EINVAL)
     if not isinstance(buffer.backing, Region):
       raise Refused(errno.EPERM, "user memory is not exported")
-    fd = os.dup(buffer.backing.fd)
+    args.dmabuf_fd = process.places.export(OpenFile(-1, "dmabuf", process.pid, device.gpu, buffer), buffer.backing)
     buffer.extent.holders += 1
-    self.machine.files_of(process.pid)[fd] = OpenFile(fd, "dmabuf", process.pid, device.gpu, buffer)
-    args.dmabuf_fd = fd
 
   @ioctls.handles(kfd.AMDKFD_IOC_GET_DMABUF_INFO)
   def get_dmabuf_info(self, process: KfdProcess, args: Any) -> None:

@@ -15,6 +15,7 @@ from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.mock.amd.chip.caches.spaces import WaveSpace
 from tinyhw.mock.amd.driver.debug import Debug
 from tinyhw.mock.amd.driver.events import Events
+from tinyhw.mock.amd.driver.places import ProcessPlaces
 from tinyhw.mock.memory import BufferObject, Refused, UserMemory
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class ProcessDevice:
   """One GPU as one process sees it. `space` appears when the process gives its render node to ACQUIRE_VM."""
 
   gpu: Gpu
+  places: ProcessPlaces
   drm_file: OpenFile | None = None
   space: AddressSpace | None = None
   buffers: dict[int, BufferObject] = field(default_factory=dict)
@@ -91,7 +93,7 @@ class ProcessDevice:
   def doorbell_region(self) -> Region:
     """The doorbells of this process on this GPU (kfd_alloc_process_doorbells)."""
     if self.doorbells is None:
-      self.doorbells = Region("kfd_doorbells", self.gpu.card.doorbell_slice)
+      self.doorbells = self.places.doorbells(self.gpu)
       self.doorbell_words = self.doorbells.u8.data.cast("Q")
     return self.doorbells
 
@@ -106,12 +108,17 @@ class KfdProcess:
   """A client process. Queue ids and events are its own; GPUs are keyed by their id."""
 
   pid: int
-  user: UserMemory
+  places: ProcessPlaces
   devices: dict[int, ProcessDevice]
   events: Events
   queues: dict[int, Queue] = field(default_factory=dict)
   xnack: int = 0
   debug: Debug = field(default_factory=Debug)
+
+  @property
+  def user(self) -> UserMemory:
+    """The client's memory."""
+    return self.places.user
 
   def device(self, gpu_id: int, code: int = errno.EINVAL) -> ProcessDevice:
     """kfd_process_device_data_by_id, with EINVAL for a GPU that is not there."""

@@ -16,7 +16,6 @@ from tinyhw.mock.amd.chip.aql import AqlQueue
 from tinyhw.mock.amd.chip.pm4 import ComputeQueue
 from tinyhw.mock.amd.chip.queue import Properties, Queue, State
 from tinyhw.mock.amd.chip.sdma import SdmaQueue
-from tinyhw.mock.amd.driver.memory import MMAP_GPU_ID_SHIFT, MMAP_TYPE_DOORBELL
 from tinyhw.mock.amd.driver.process import KfdProcess, ProcessDevice
 from tinyhw.mock.memory import BufferObject, Refused, page_align
 
@@ -179,7 +178,7 @@ def create(machine: Machine, process: KfdProcess, args: Any) -> None:
   process.queues[queue_id] = queue
   machine.queues.append(queue)
   args.queue_id = queue_id
-  args.doorbell_offset = MMAP_TYPE_DOORBELL | device.gpu.gpu_id << MMAP_GPU_ID_SHIFT | index * 8
+  args.doorbell_offset = device.places.doorbell_offset(device.gpu) | index * 8
   machine.trace.add(queue.name, "queue", "created", ring=p.ring_address, size=p.ring_size, doorbell=index * 8)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Final
 
@@ -137,6 +137,15 @@ class Files:
   def holds(self, path: str) -> bool:
     path = self._real(path)
     return path in self._files or path in self._folders
+
+  def contents(self) -> Iterator[tuple[str, bytes]]:
+    """All files, each with its path."""
+    for path, text in self._files.items(): yield path, text()
+
+  def folders(self) -> list[str]:
+    """All folders, also those that hold nothing."""
+    inner = (f"{folder}/{name}" for folder, names in self._folders.items() for name in names)
+    return [path for path in inner if path not in self._files]
 
   def read(self, path: str) -> bytes:
     """The whole file."""

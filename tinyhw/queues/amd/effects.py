@@ -212,8 +212,8 @@ _TABLE: Final[dict[type, Callable[[Any], Effects]]] = {
   sdma.SDMA_PKT_COPY_LINEAR: _copy_linear, sdma.SDMA_PKT_COPY_BROADCAST_LINEAR: _copy_broadcast,
   sdma.SDMA_PKT_WRITE_UNTILED: _write_untiled, sdma.SDMA_PKT_CONSTANT_FILL: _constant_fill,
   sdma.SDMA_PKT_FENCE: _fence, sdma.SDMA_PKT_POLL_REGMEM: _poll, sdma.SDMA_PKT_ATOMIC: _sdma_atomic,
-  sdma.SDMA_PKT_GCR_REQ: _gcr, sdma.SDMA_PKT_TRAP: _trap, sdma.SDMA_PKT_TIMESTAMP_GET: _time,
-  sdma.SDMA_PKT_TIMESTAMP_GET_GLOBAL: _time, sdma.SDMA_PKT_COND_EXE: _sdma_cond,
+  sdma.SDMA_PKT_GCR_REQ: _gcr, sdma.SDMA_PKT_GCR_USER: _gcr, sdma.SDMA_PKT_TRAP: _trap,
+  sdma.SDMA_PKT_TIMESTAMP_GET: _time, sdma.SDMA_PKT_TIMESTAMP_GET_GLOBAL: _time, sdma.SDMA_PKT_COND_EXE: _sdma_cond,
   sdma.SDMA_PKT_INDIRECT: _indirect,
   hsa.hsa_kernel_dispatch_packet_t: _aql_dispatch, hsa.hsa_barrier_and_packet_t: _aql_barrier_and,
   hsa.hsa_barrier_or_packet_t: _aql_barrier_and, hsa.hsa_agent_dispatch_packet_t: _aql_agent}

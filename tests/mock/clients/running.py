@@ -1,0 +1,24 @@
+"""How programs in other processes are run: by anybody, unmodified."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+TINYHW = (sys.executable, "-c", "from tinyhw.cli import main; main()")
+
+
+def run(*words: str, cards: str = "gfx1100", **environment: str) -> subprocess.CompletedProcess[str]:
+  """A program on mock cards."""
+  kept = {k: v for k, v in os.environ.items() if k not in {"DEV", "MOCKGPU", "EMU_CHECK"}}
+  return subprocess.run([*TINYHW, "run", "--mockgpu", cards, "--", *words], capture_output=True, text=True,
+                        timeout=100, env={**kept, "PYTHONPATH": str(ROOT), **environment})
+
+
+def script(text: str, cards: str = "gfx1100", **environment: str) -> list[str]:
+  """What a program in Python prints, line by line. It must end well."""
+  done = run(sys.executable, "-c", text, cards=cards, **environment)
+  assert not done.returncode, done.stdout + done.stderr
+  return done.stdout.splitlines()

@@ -1,0 +1,127 @@
+"""Programs of ROCm, unmodified, on mock cards: rocminfo, HSA's and HIP's runtime, rocm-smi.
+
+They are those that are installed, or those in a folder that packages were unpacked to, which the variable TINYHW_ROCM
+names; these run with their own loader. Tests are skipped where there are none.
+"""
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.mock.clients.running import run
+
+HERE = Path(__file__).parent
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
+KNOWS_GFX11 = 8  # libhsa-runtime64.so.1.8 and newer (ROCm 5.5)
+CLANG = "clang-19"
+
+
+@dataclass(frozen=True)
+class Rocm:
+  """ROCm below a folder."""
+  root: Path
+
+  @property
+  def libraries(self) -> Path: return self.root / LIBRARIES
+
+  def words(self, program: Path) -> list[str]:
+    """How one of its programs begins, or one that was compiled for it."""
+    loader = self.libraries / "ld-linux-x86-64.so.2"
+    if self.root == Path("/") or not loader.exists(): return [str(program)]
+    return [str(loader), "--library-path", f"{self.libraries}:{self.root}/usr/lib/llvm-17/lib", str(program)]
+
+  def need(self, *paths: str) -> None:
+    """Skip the test where one of these is missing."""
+    for path in paths:
+      if not (self.root / path).exists(): pytest.skip(f"there is no {self.root / path}")
+
+  def compiled(self, source: str, library: str, folder: Path) -> Path:
+    """A program in C, linked with one of its libraries."""
+    out = folder / Path(source).stem
+    done = subprocess.run(
+      ["gcc", "-O1", "-w", f"-I{self.root}/usr/include", str(HERE / source), "-o", str(out),
+       str(self.libraries / library), "-Wl,--unresolved-symbols=ignore-in-shared-libs"],
+      capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    return out
+
+
+@cache
+def _found() -> Rocm | str:
+  root = Path(os.environ.get("TINYHW_ROCM", "/"))
+  library = root / LIBRARIES / "libhsa-runtime64.so.1"
+  if not library.exists(): return f"there is no {library} (TINYHW_ROCM names the folder of another ROCm)"
+  version = re.search(r"(?a)\.so\.1\.(\d+)\.", library.resolve().name)
+  if version is None or int(version[1]) < KNOWS_GFX11: return f"{library.resolve()} knows no card of gfx11"
+  return Rocm(root)
+
+
+@pytest.fixture
+def rocm() -> Rocm:
+  found = _found()
+  if isinstance(found, str): pytest.skip(found)
+  return found
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> str:
+  """A code object of gfx1100."""
+  if shutil.which(CLANG) is None or shutil.which("gcc") is None: pytest.skip(f"there is no {CLANG}, or no gcc")
+  out = tmp_path / "kernels.hsaco"
+  done = subprocess.run([CLANG, "-x", "c", "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-nogpulib", "-O2",
+                         "-fvisibility=default", "-mcode-object-version=5", "-fuse-ld=lld",
+                         str(HERE / "kernels.c"), "-o", str(out)], capture_output=True, text=True)
+  if done.returncode: pytest.skip(f"{CLANG} makes no code objects: {done.stderr}")
+  return str(out)
+
+
+def test_rocminfo_tells_what_the_card_is(rocm: Rocm) -> None:
+  rocm.need("usr/bin/rocminfo")
+  done = run(*rocm.words(rocm.root / "usr/bin/rocminfo"), cards="gfx1100,gfx1102")
+  assert not done.returncode, done.stderr
+  for line in ("Name: gfx1100", "Name: gfx1102", "Compute Unit: 96", "Compute Unit: 32", "Chip ID: 29772(0x744c)",
+               "Wavefront Size: 32(0x20)", "Size: 25165824(0x1800000) KB", "Name: amdgcn-amd-amdhsa--gfx1100"):
+    assert line in re.sub(r"(?m): +", ": ", re.sub(r" +$", "", done.stdout, flags=re.M)), line
+
+
+def test_a_program_of_hsa(rocm: Rocm, kernels: str, tmp_path: Path) -> None:
+  """Two at once: copies, barriers, dispatches, signals; and one whose kernel asks for scratch memory."""
+  rocm.need("usr/include/hsa/hsa.h")
+  program = " ".join(rocm.words(rocm.compiled("hsa.c", "libhsa-runtime64.so.1", tmp_path)))
+  done = run("sh", "-c", f"{program} {kernels} add & {program} {kernels} deep; wait $!")
+  assert done.stdout == "0 wrong\n0 wrong\n" and not done.returncode, done.stderr
+  assert "hung" not in done.stderr and "faulted" not in done.stderr
+
+
+def test_a_page_fault_is_told_by_both_sides(rocm: Rocm, kernels: str, tmp_path: Path) -> None:
+  rocm.need("usr/include/hsa/hsa.h")
+  program = rocm.words(rocm.compiled("hsa.c", "libhsa-runtime64.so.1", tmp_path))
+  done = run("sh", "-c", f"ulimit -c 0; exec {' '.join(program)} {kernels} bad")
+  assert done.returncode == 134  # SIGABRT, by the runtime
+  assert "Memory access fault by GPU node-1" in done.stderr and "on address 0x123456789000" in done.stderr
+  assert re.search(r"GPU page fault: write of 4 bytes at 0x123456789000 .* at PC 0x\w+ in 'flat_store_b32.* of kernel "
+                   "bad", done.stderr)
+
+
+def test_a_program_of_hip(rocm: Rocm, kernels: str, tmp_path: Path) -> None:
+  """Large copies go through memory of the process that GPUs are given for a while."""
+  rocm.need(f"{LIBRARIES}/libamdhip64.so.5", "usr/include/hip/hip_runtime_api.h")
+  program = rocm.words(rocm.compiled("hip.c", "libamdhip64.so.5", tmp_path))
+  done = run(*program, kernels, "1000000")
+  assert done.stdout == "1 devices, gfx1100, 24576 MiB\n0 wrong\n", done.stderr
+
+
+def test_rocm_smi_shows_the_cards() -> None:
+  """The system's own, or the one that the variable TINYHW_ROCM_SMI names, with the library beside it."""
+  program = os.environ.get("TINYHW_ROCM_SMI") or shutil.which("rocm-smi")
+  if program is None: pytest.skip("there is no rocm-smi (TINYHW_ROCM_SMI names another)")
+  libraries = Path(program).parents[2] / LIBRARIES
+  done = run("env", f"LD_LIBRARY_PATH={libraries}", "python3", program, "--showid", "--showmeminfo", "vram")
+  assert "0x744c" in done.stdout and "25769803776" in done.stdout, done.stdout + done.stderr
