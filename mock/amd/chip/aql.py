@@ -17,7 +17,7 @@ from tinyhw.autogen import amdhsa, hsa
 from tinyhw.core.errors import DecodeError, MachineFault, PageFault, Unsupported
 from tinyhw.core.layout import Register, Struct
 from tinyhw.core.memory import Access
-from tinyhw.mock.amd.chip.compute import LDS_GRANULE, SCRATCH_GRANULE, run_dispatch
+from tinyhw.mock.amd.chip.compute import run_dispatch
 from tinyhw.mock.amd.chip.pm4 import ComputeQueue
 from tinyhw.mock.amd.chip.queue import Frame, Place, Properties, State
 from tinyhw.mock.running import Wait
@@ -65,6 +65,10 @@ class AqlQueue(ComputeQueue):
     super().__init__(process, device, queue_id, properties, doorbell)
     self.slots = properties.ring_size // BYTES
     device.doorbell_region().u8[doorbell : doorbell + 8] = 0xFF
+
+  def share(self, cores: int) -> int:
+    """All: workgroups go to the XCCs in turn (kfd_mqd_manager_v9.c, compute_tg_chunk_size 1)."""
+    return cores
 
   # ---- the ring
 
@@ -299,7 +303,7 @@ class AqlQueue(ComputeQueue):
     rsrc2 = gc.COMPUTE_PGM_RSRC2.decode(kernel.compute_pgm_rsrc2)
     rsrc1 = gc.COMPUTE_PGM_RSRC1.decode(kernel.compute_pgm_rsrc1)
     rsrc1.PRIV = int(self.gpu.card.traps_off)  # "CP is responsible for filling in" (AMDGPUUsage)
-    rsrc2.LDS_SIZE = -(-p.group_segment_size // LDS_GRANULE)
+    rsrc2.LDS_SIZE = -(-p.group_segment_size // self.processor.lds_granule)
     scratch, ring = self._scratch(p, kernel) if rsrc2.SCRATCH_EN else (0, 0)
     values: dict[type[Register], int] = {
       gc.COMPUTE_PGM_LO: entry >> 8 & 0xFFFF_FFFF,
@@ -320,7 +324,8 @@ class AqlQueue(ComputeQueue):
     users = self._user_data(p, kernel.kernel_code_properties, at)
     self.user_data[: len(users)] = users
     wave32 = bool(kernel.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32)
-    initiator = gc.COMPUTE_DISPATCH_INITIATOR(COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, CS_W32_EN=int(wave32))
+    width = {"CS_W32_EN": int(wave32)} if self.processor.wave32 else {}
+    initiator = gc.COMPUTE_DISPATCH_INITIATOR(COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, **width)
     run_dispatch(self, (grid[0] // block[0], grid[1] // block[1], grid[2] // block[2]), initiator.value())
 
   def _scratch(self, p: hsa.hsa_kernel_dispatch_packet_t, kernel: amdhsa.kernel_descriptor_t) -> tuple[int, int]:
@@ -330,7 +335,7 @@ class AqlQueue(ComputeQueue):
     )
     ring = self.known.declared.COMPUTE_TMPRING_SIZE.decode(queue.compute_tmpring_size)
     lanes = 32 if kernel.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32 else 64
-    if ring.WAVESIZE * SCRATCH_GRANULE < p.private_segment_size * lanes:
+    if ring.WAVESIZE * self.processor.scratch_granule < p.private_segment_size * lanes:
       raise Unsupported(
         "dispatch",
         f"{p.private_segment_size} bytes of scratch a lane, more than the queue has",

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from tinyhw.arch import arch
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.core.errors import (
@@ -23,7 +22,7 @@ from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.chip.atomics import atomic
-from tinyhw.mock.amd.chip.compute import SETTINGS, run_dispatch
+from tinyhw.mock.amd.chip.compute import run_dispatch
 from tinyhw.mock.amd.chip.planning import ACQUIRED, Planning, Step
 from tinyhw.mock.amd.chip.queue import Frame, Properties
 from tinyhw.mock.amd.chip.registers import USER_DATA, USER_DATA_COUNT, RegisterTable
@@ -87,7 +86,9 @@ class ComputeQueue(Planning):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
-    self.table = wire.table(arch(self.gpu.card.name).pm4)
+    self.table = wire.table(self.processor.pm4)
+    if self.processor.pm4 == "gfx9":
+      import tinyhw.mock.amd.chip.gfx9  # noqa: F401  (registers its packets, which are declared now)
     self.atomic_return = 0
     self._chained = 0
 
@@ -142,7 +143,7 @@ class ComputeQueue(Planning):
     lost = self.registers.keys() - self.known.kept
     for offset in lost:
       self.registers[offset] = self.machine.foreign_register() & self.known.bits_of(offset)
-    if not lost.isdisjoint(SETTINGS):
+    if not lost.isdisjoint(self.known.settings):
       self.settings_version += 1
 
   def _write_registers(self, pairs: tuple[tuple[int, int, str | None], ...]) -> None:

@@ -41,9 +41,9 @@ def pm4_lines(generation: str, words: Sequence[int]) -> list[str]:
   return pm4.text(words, of=pm4.table(generation)).splitlines()
 
 
-def sdma_lines(words: Sequence[int]) -> list[str]:
-  """One line a packet."""
-  return sdma.text(words).splitlines()
+def sdma_lines(version: str, words: Sequence[int]) -> list[str]:
+  """One line a packet, in a version's words."""
+  return sdma.text(words, of=sdma.table(version)).splitlines()
 
 
 def _running(runtime: GpuRuntime) -> list[tuple[HardwareQueue, Submission]]:
