@@ -200,17 +200,18 @@ def _value(value: int | Register) -> int:
   return value.value() if isinstance(value, Register) else value
 
 
+_STARTS: Final = {
+  pm4.SET_SH_REG.OP: pm4.SET_SH_REG_START, pm4.SET_SH_REG_INDEX.OP: pm4.SET_SH_REG_START,
+  pm4.SET_UCONFIG_REG.OP: pm4.SET_UCONFIG_REG_START, pm4.SET_CONFIG_REG.OP: pm4.SET_CONFIG_REG_START}
+
+
 def registers(packet: Packet) -> list[tuple[int, int]]:
   """(dword offset, value) of each register that a SET_*_REG packet writes; empty for other packets."""
-  if isinstance(packet, (pm4.SET_SH_REG, pm4.SET_SH_REG_INDEX)):
-    start = pm4.SET_SH_REG_START
-  elif isinstance(packet, pm4.SET_UCONFIG_REG):
-    start = pm4.SET_UCONFIG_REG_START
-  elif isinstance(packet, pm4.SET_CONFIG_REG):
-    start = pm4.SET_CONFIG_REG_START
-  else:
+  start = _STARTS.get(getattr(packet, "OP", -1))
+  if start is None or not isinstance(packet, Pm4):
     return []
-  return [(start + packet.reg_offset + i, value) for i, value in enumerate(packet.payload)]
+  made: Any = packet
+  return [(start + made.reg_offset + i, value) for i, value in enumerate(made.payload)]
 
 
 @functools.cache
