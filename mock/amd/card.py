@@ -253,13 +253,31 @@ GFX942: Final = Card(
 CARDS: Final[dict[str, Card]] = {c.name: c for c in (GFX1100, GFX1101, GFX1102, GFX1200, GFX1201, GFX942)}
 
 
+def _part(card: Card, count: int) -> Card:
+  """One of `count` equal parts of an MI300: its XCCs, memory and copy engines are shared out (aqua_vanjaram.c;
+  kfd_device.c, kfd_get_num_sdma_engines, which takes the first two of a part's engines for PCIe)."""
+  l1, code, scalar, l2, shared = card.caches
+  units = (card.arrays * card.compute_units_per_array - card.units_off) // count
+  return replace(card, xccs=card.xccs // count, shader_engines=card.shader_engines // count,
+                 units_off=card.units_off // count, vram_size=card.vram_size // count,
+                 sdma_xgmi_engines=16 // count - card.sdma_engines, caches=(
+                   l1, code, scalar, l2, replace(shared, size=shared.size // count, compute_units=units)))
+
+
+# The modes in which an MI300X can stand: one GPU, two, or one for each XCC.
+PARTITIONED: Final[dict[str, tuple[Card, ...]]] = {
+  "gfx942:spx": (GFX942,), "gfx942:dpx": (_part(GFX942, 2),) * 2, "gfx942:cpx": (_part(GFX942, 8),) * 8}
+NAMES: Final = (*CARDS, *PARTITIONED)
+
+
 def cards_named(names: str | Sequence[str]) -> tuple[Card, ...]:
-  """The cards of a machine from "gfx1100", "gfx1100,gfx1100", "1" (one of the default) or a sequence of names."""
+  """The cards of a machine from "gfx1100", "gfx1100,gfx1100", "1" (one of the default) or a sequence of names. A
+  mode's name ("gfx942:cpx") stands for all of its GPUs."""
   wanted = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
   wanted = [GFX1100.name if n == "1" else n for n in wanted if n]
   if not wanted:
     raise InvalidArgument("no card named", where="mock machine", hint="name cards, for example 'gfx1100,gfx1100'")
   for n in wanted:
-    if n not in CARDS:
-      raise Unsupported("card", n, where="mock machine", hint=f"there are: {', '.join(CARDS)}")
-  return tuple(CARDS[n] for n in wanted)
+    if n not in NAMES:
+      raise Unsupported("card", n, where="mock machine", hint=f"there are: {', '.join(NAMES)}")
+  return tuple(card for n in wanted for card in (PARTITIONED.get(n) or (CARDS[n],)))

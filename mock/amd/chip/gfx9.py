@@ -6,22 +6,17 @@ that names other XCCs alone are skipped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any, Final
 
 from tinyhw.autogen import gc_9_4_3 as gc
 from tinyhw.autogen import pm4_gfx9 as pm4
 from tinyhw.core.errors import DecodeError, Unsupported
-from tinyhw.mock.amd.chip.planning import ACQUIRED
-from tinyhw.mock.amd.chip.pm4 import ComputeQueue
-
-if TYPE_CHECKING:
-  from collections.abc import Callable
-
-  Handler = Callable[[ComputeQueue, pm4.ACQUIRE_MEM], None]
+from tinyhw.core.layout import Packet
+from tinyhw.mock.amd.chip.planning import ACQUIRED, Planning
 
 
-@ComputeQueue.handles(pm4.ACQUIRE_MEM)
-def acquire_mem(queue: ComputeQueue, p: pm4.ACQUIRE_MEM) -> None:
+def acquire_mem(queue: Planning, p: pm4.ACQUIRE_MEM) -> None:
   """At once. The bits are those of CP_COHER_CNTL; others there ask for nothing that compute has."""
   caches = gc.CP_COHER_CNTL.decode(p.coher_cntl)
   for name in ("CB_ACTION_ENA", "DB_ACTION_ENA"):
@@ -30,11 +25,14 @@ def acquire_mem(queue: ComputeQueue, p: pm4.ACQUIRE_MEM) -> None:
   queue.machine.ignored.note(*ACQUIRED)
 
 
-@ComputeQueue.handles(pm4.PRED_EXEC)
-def pred_exec(queue: ComputeQueue, p: pm4.PRED_EXEC) -> None:
+def pred_exec(queue: Planning, p: pm4.PRED_EXEC) -> None:
   """Execute the next `exec_count` dwords on the XCCs that `device_select` names."""
   frame = queue.frames[-1]
   if frame.at + p.exec_count > len(frame.words):
     raise DecodeError(f"PRED_EXEC of {p.exec_count} dwords, {len(frame.words) - frame.at} are left", where=queue.name)
   if not p.device_select >> queue.properties.target_xcc & 1:
     frame.at += p.exec_count
+
+
+HANDLERS: Final[dict[type[Packet], Callable[[Any, Any], None]]] = {
+  pm4.ACQUIRE_MEM: acquire_mem, pm4.PRED_EXEC: pred_exec}

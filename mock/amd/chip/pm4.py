@@ -19,6 +19,7 @@ from tinyhw.core.errors import (
   WatchdogExpired,
 )
 from tinyhw.core.layout import Packet
+from tinyhw.core.locks import lock
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.chip.atomics import atomic
@@ -88,7 +89,7 @@ class ComputeQueue(Planning):
     super().__init__(process, device, queue_id, properties, doorbell)
     self.table = wire.table(self.processor.pm4)
     if self.processor.pm4 == "gfx9":
-      import tinyhw.mock.amd.chip.gfx9  # noqa: F401  (registers its packets, which are declared now)
+      _serve_gfx9()
     self.atomic_return = 0
     self._chained = 0
 
@@ -429,6 +430,15 @@ class ComputeQueue(Planning):
     return Unsupported("PM4 field", f"{field} = {value}", arch=self.gpu.card.name, where=self.name)
 
 
+def _serve_gfx9() -> None:
+  from tinyhw.mock.amd.chip.gfx9 import HANDLERS  # its packets are declared when the first of its queues opens
+  with _SERVING:  # threads may open the first ones at once
+    for kind, does in HANDLERS.items():
+      if ComputeQueue.packets_table.get(kind) is None:
+        ComputeQueue.packets_table.handles(kind)(does)
+
+
+_SERVING: Final = lock()
 _FIRST: Final = {cls.__name__: cls for cls in pm4.PACKETS}
 
 

@@ -82,6 +82,7 @@ def _dispatch(queue: Planning, program: Shader, size: tuple[int, int, int]) -> D
     wave32=program.wave32,
     compute_units=card.compute_units * queue.cores // card.xccs,
     shader_engines=queue.scratch_engines,
+    xccs=queue.cores,
     interrupt=lambda what: queue.interrupt(what, 24, "a wave"),  # the SQ's interrupts have 24 bits
   )
 

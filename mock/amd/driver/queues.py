@@ -155,7 +155,9 @@ def create(machine: Machine, process: KfdProcess, args: Any) -> None:
     raise Refused(errno.ESRCH, "no address space yet: ACQUIRE_VM comes first")
   if p.kind == kfd.KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID and p.engine >= device.gpu.card.sdma_engines:
     raise Refused(errno.EINVAL, f"copy engine {p.engine} of {device.gpu.card.sdma_engines}")
-  if p.target_xcc >= device.gpu.card.xccs:  # the kernel driver hands it to the command processor unseen
+  if device.gpu.card.gc_version >= (10, 0, 0):
+    p = replace(p, target_xcc=0)  # only kfd_mqd_manager_v9.c reads it
+  elif p.target_xcc >= device.gpu.card.xccs:  # the kernel driver hands it to the command processor unseen
     raise Unsupported("queue", f"PM4 for XCC {p.target_xcc} of {device.gpu.card.xccs}", where="CREATE_QUEUE")
   device.doorbell_region()
   held = _acquire(device, p)
