@@ -210,10 +210,16 @@ def test_workgroups_of_an_aql_queue_go_to_the_xccs_in_turn() -> None:
 
 
 def test_an_xcc_that_is_not_there_is_refused() -> None:
+  """And what KFD takes of these GPUs and of no others: retry of page faults, compute units one by one."""
   client = Client(Machine("gfx942"))
   with pytest.raises(Unsupported, match="PM4 for XCC 8 of 8"):
     client.call("CREATE_QUEUE", queue_percentage=100 | 8 << 8, gpu_id=client.gpu_ids[0],
                 queue_type=kfd.KFD_IOC_QUEUE_TYPE_COMPUTE, ring_size=4096)
+  with pytest.raises(Unsupported, match="SET_XNACK_MODE on"): client.call("SET_XNACK_MODE", xnack_enabled=1)
+  assert client.call("SET_XNACK_MODE", xnack_enabled=-1).xnack_enabled == 0
+  queue, mask = client.queue(), client.alloc(4096)
+  mask.u32[0] = 1
+  assert client.errno("SET_CU_MASK", queue_id=queue.queue_id, num_cu_mask=32, cu_mask_ptr=mask.address) == 0
   client.port.end()
 
 
@@ -243,5 +249,7 @@ def test_a_capture_has_the_words_of_its_generation(tmp_path: Path) -> None:
   text = said("decode", "run.thq")
   assert "tc_wb_action_ena=1" in text and "coher_cntl=0x28c40000" in text and "gcr_cntl" not in text
   assert "COMPUTE_PGM_RSRC3 = 0x00000001 (ACCUM_OFFSET=1)" in text and "SDMA_PKT_FENCE(op=5, sub_op=0, addr=" in text
+  state = said("decode", "run.thq", "--dispatch", "0", "--state")
+  assert state.count("COMPUTE_PGM_RSRC3") == 2 and "STATIC_THREAD_MGMT" not in state
   assert "all as captured" in said("replay", "run.thq")
   said("lint", "run.thq")  # no findings

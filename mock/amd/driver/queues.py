@@ -248,7 +248,8 @@ def set_cu_mask(machine: Machine, process: KfdProcess, args: Any) -> None:
   queue = process.queues[args.queue_id]
   if queue.debugged:
     raise Refused(errno.EBUSY, "its compute units are masked for the debugger")
-  if any((mask >> i & 3) not in (0, 3) for i in range(0, count, 2)):
+  pairs = queue.gpu.card.gc_version >= (10, 0, 0)  # which have WGPs (pqm_update_mqd)
+  if pairs and any((mask >> i & 3) not in (0, 3) for i in range(0, count, 2)):
     raise Refused(errno.EINVAL, "compute units are enabled in pairs")
   queue.masked = True
   machine.ignored.note("KFD setting", "SET_CU_MASK", "a dispatch has the whole chip to itself")
