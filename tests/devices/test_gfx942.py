@@ -18,7 +18,7 @@ from tinyhw import Device, Tensor, dtypes
 from tinyhw.arch import arch
 from tinyhw.autogen import hsa, kfd, kfd_sysfs, mqd
 from tinyhw.autogen import pm4_gfx9 as p9
-from tinyhw.core.errors import PageFault, Unsupported
+from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
 from tinyhw.devices import disassembly
 from tinyhw.drive.amd import report, topology
 from tinyhw.drive.amd.commands import ComputeCommands, CopyCommands
@@ -28,6 +28,7 @@ from tinyhw.mock.amd.chip.registers import registers_of
 from tinyhw.mock.amd.driver import topology as files
 from tinyhw.mock.amd.machine import Machine
 from tinyhw.queues import source
+from tinyhw.queues.build import QueueProgram
 from tinyhw.wire import aql, codeobject, pm4, sdma
 
 RNG = np.random.default_rng(9)
@@ -126,6 +127,19 @@ def test_copies_of_v4_come_back_as_they_were(cls: type[Any]) -> None:
   words = sdma.encode(cls(**required))
   packet, size = sdma.decode(words, 0, table)
   assert type(packet) is cls and size == len(words) and sdma.parse(repr(packet), table) == packet
+
+
+def test_a_program_of_its_packets_runs() -> None:
+  """gfx9's words: COPY_DATA names memory where gfx11's goes by L2."""
+  q = QueueProgram("pm4", 9)
+  out, flag = q.buffer("out", b"abcdefgh"), q.buffer("flag", 8)
+  q.COPY_DATA(src_sel="memory", dst_sel="memory", count_sel=1, src_addr=out, dst_addr=flag)
+  assert q.run(Device["AMD"].runtime)["flag"] == b"abcdefgh" and ".class 0x9" in q.source({"out": 0, "flag": 8})
+  copies = QueueProgram("sdma", 9)
+  target = copies.buffer("target", 16)
+  copies.SDMA_PKT_CONSTANT_FILL(fillsize=2, dst_addr=target, src_data=0x01020304, count=12)
+  assert copies.run(Device["AMD"].runtime)["target"] == bytes((4, 3, 2, 1)) * 4
+  with pytest.raises(InvalidArgument, match="a pm4 with class 0x8"): QueueProgram("pm4", 8)
 
 
 def test_scratch_counts_the_waves_of_an_xcc() -> None:
