@@ -206,21 +206,41 @@ def test_packets_behind_a_predicate_are_other_xccs() -> None:
   client.port.end()
 
 
-def test_workgroups_of_an_aql_queue_go_to_the_xccs_in_turn() -> None:
-  """compute_tg_chunk_size 1 (kfd_mqd_manager_v9.c); the signal is written once."""
-  client = Client(Machine("gfx942"))
-  q = AqlClient(client)
-  code = codeobject.load(compile_ir(KERNELS, "gfx942"))
+def dispatched(q: AqlClient, kernel: str, groups: int, value: int, private: int = 0) -> list[int]:
+  """The first dwords of `data` after an AQL dispatch of a kernel, which decrements a signal of 2 once."""
+  client, code = q.client, codeobject.load(compile_ir(KERNELS, "gfx942"))
   image = client.alloc(len(code.image))
   image.view[:len(code.image)] = code.link(image.address)
-  struct.pack_into("<QI", q.arguments.view, 0, q.data.address, 0)
-  q.put(aql.dispatch((20, 1, 1), (64, 1, 1), kernel_object=image.address + code.kernel("where").descriptor_offset,
-                     kernarg_address=q.arguments.address, private_bytes=0, group_bytes=0,
+  struct.pack_into("<QI", q.arguments.view, 0, q.data.address, value)
+  q.put(aql.dispatch((groups, 1, 1), (64, 1, 1), kernel_object=image.address + code.kernel(kernel).descriptor_offset,
+                     kernarg_address=q.arguments.address, private_bytes=private, group_bytes=0,
                      completion_signal=q.signal(0, 2)))
-  assert client.port.wait(lambda: q.value(0) == 1, 5.0)
-  assert q.data.u32[:20].tolist() == [n % 8 for n in range(20)]
+  assert client.port.wait(lambda: q.value(0) != 2, 5.0) and q.value(0) == 1
+  return q.data.u32[:1024].tolist()
+
+
+def test_workgroups_of_an_aql_queue_go_to_the_xccs_in_turn() -> None:
+  """compute_tg_chunk_size 1 (kfd_mqd_manager_v9.c); the signal is written once."""
+  q = AqlClient(Client(Machine("gfx942")))
+  assert dispatched(q, "where", 20, 0)[:20] == [n % 8 for n in range(20)]
   assert q.state.u64[hsa.amd_queue_t.read_dispatch_id.offset // 8] == 1
-  client.port.end()
+  q.client.port.end()
+
+
+def test_scratch_of_an_aql_queue_is_that_of_all_xccs() -> None:
+  """WAVES counts those of each; a buffer for one of them is too small."""
+  wave, doubtful = 64 * 272, "of 8 XCCs), of which"
+  for waves, enough in ((1, True), (16, False)):
+    q = AqlClient(Client(Machine("gfx942")))
+    memory = q.client.alloc(-(-8 * wave // 4096) * 4096)
+    ring = registers_of("gfx942").declared.COMPUTE_TMPRING_SIZE(WAVES=waves, WAVESIZE=wave // 1024)
+    state = hsa.amd_queue_t.from_buffer(q.state.view)
+    state.scratch_backing_memory_location, state.compute_tmpring_size = memory.address, ring.value()
+    del state
+    if enough: assert dispatched(q, "spill", 16, 5, 272) == [n + 5 for n in range(1024)]
+    else: dispatched(q, "spill", 1, 5, 272)
+    assert any(doubtful in line for line in q.client.machine.report()) != enough
+    q.client.port.end()
 
 
 def test_an_xcc_that_is_not_there_is_refused() -> None:
