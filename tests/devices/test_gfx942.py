@@ -18,7 +18,7 @@ from tinyhw import Device, Tensor, dtypes
 from tinyhw.arch import arch
 from tinyhw.autogen import hsa, kfd, kfd_sysfs, mqd
 from tinyhw.autogen import pm4_gfx9 as p9
-from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
+from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported, WaitTimeout
 from tinyhw.devices import disassembly
 from tinyhw.drive.amd import report, topology
 from tinyhw.drive.amd.commands import ComputeCommands, CopyCommands
@@ -159,6 +159,19 @@ def test_a_fault_names_address_and_access() -> None:
   memory = runtime.alloc(4096)
   runtime.load(compile_ir(KERNELS, "gfx942"), "stray")([memory], [], (1, 1, 1), (64, 1, 1))
   with pytest.raises(PageFault, match="write of 4 bytes"): runtime.synchronize()
+
+
+def test_a_wait_that_nobody_ends_is_told() -> None:
+  """By the packet, its address, and what stands there; doctor's line too."""
+  runtime = Device["AMD"].runtime
+  assert isinstance(runtime, AMDRuntime)
+  signal, runtime.timeout_s = runtime.new_signal(), 0.2
+  runtime.wait_for(signal, 5)
+  with pytest.raises(WaitTimeout) as told: runtime.synchronize()
+  assert (told.value.packet, told.value.address, told.value.wanted) == ("WAIT_REG_MEM", signal.address, 5)
+  assert "RELEASE_MEM(event_type=CACHE_FLUSH_AND_INV_TS_EVENT" in str(told.value)
+  signal.value = 5
+  runtime.synchronize()
 
 
 def test_what_kfd_tells_of_an_mi300() -> None:
