@@ -162,11 +162,12 @@ def test_a_fault_names_address_and_access() -> None:
 
 
 def test_a_wait_that_nobody_ends_is_told() -> None:
-  """By the packet, its address, and what stands there; doctor's line too."""
+  """By the packet, its address, and what stands there, behind a packet that only gfx9 has."""
   runtime = Device["AMD"].runtime
   assert isinstance(runtime, AMDRuntime)
   signal, runtime.timeout_s = runtime.new_signal(), 0.2
-  runtime.wait_for(signal, 5)
+  words = ComputeCommands(runtime.arch).memory_barrier().wait("address", "value").bind(address=signal.address, value=5)
+  runtime.submit_words(list(words.words), False)
   with pytest.raises(WaitTimeout) as told: runtime.synchronize()
   assert (told.value.packet, told.value.address, told.value.wanted) == ("WAIT_REG_MEM", signal.address, 5)
   assert "RELEASE_MEM(event_type=CACHE_FLUSH_AND_INV_TS_EVENT" in str(told.value)
