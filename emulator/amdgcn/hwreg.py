@@ -31,7 +31,8 @@ CLOCK: Final = "the clock counts the instructions that the dispatch has executed
 MODELLED: Final[dict[str, str]] = {
   "HW_REG_TRAPSTS": NO_EXCEPTIONS, "HW_REG_EXCP_FLAG_PRIV": NO_EXCEPTIONS, "HW_REG_EXCP_FLAG_USER": NO_EXCEPTIONS,
   "HW_REG_TRAP_CTRL": NO_EXCEPTIONS, "HW_REG_HW_ID": PLACE, "HW_REG_HW_ID1": PLACE, "HW_REG_HW_ID2": PLACE,
-  "HW_REG_XCC_ID": "a GPU is one XCC, number 0", "HW_REG_SHADER_CYCLES": CLOCK, "HW_REG_SHADER_CYCLES_LO": CLOCK,
+  "HW_REG_XCC_ID": "workgroups go to the XCCs in turn, from number 0 on", "HW_REG_SHADER_CYCLES": CLOCK,
+  "HW_REG_SHADER_CYCLES_LO": CLOCK,
   "HW_REG_SHADER_CYCLES_HI": CLOCK, "MSG_RTN_GET_REALTIME": CLOCK, "s_memtime": CLOCK, "s_memrealtime": CLOCK,
   "MSG_RTN_GET_DOORBELL": "the queue's doorbell is number 0", "MSG_RTN_GET_DDID": "draws have no number",
   "MSG_RTN_GET_TMA": "there is no trap handler", "MSG_RTN_GET_TBA": "there is no trap handler",
@@ -97,8 +98,15 @@ def _state_priv(group: Group) -> Value:
 
 
 @_reads("HW_REG_TBA_LO", "HW_REG_TBA_HI", "HW_REG_TMA_LO", "HW_REG_TMA_HI", "HW_REG_TRAPSTS", "HW_REG_EXCP_FLAG_PRIV",
-        "HW_REG_EXCP_FLAG_USER", "HW_REG_TRAP_CTRL", "HW_REG_XCC_ID")
+        "HW_REG_EXCP_FLAG_USER", "HW_REG_TRAP_CTRL")
 def _zero(group: Group) -> Value: return np.uint32(0)
+
+
+@_reads("HW_REG_XCC_ID")
+def _xcc_id(group: Group) -> Value:
+  """The number of the XCC, in the low bits."""
+  xccs = group.cohort.dispatch.xccs
+  return np.uint32(0) if xccs == 1 else column(_place(group)[3] % xccs).astype(np.uint32)
 
 
 @_reads("HW_REG_SHADER_CYCLES")

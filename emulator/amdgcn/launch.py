@@ -42,7 +42,7 @@ class Dispatch:
   of M0 of a wave that interrupts the host. `tick` is called now and then while waves run; what it raises ends the
   dispatch. `vgpr_block` is the size of the blocks in which waves allocate vector registers, where they do; the chip's
   SQ_DYN_VGPR sets it, and compilers take 16 unless told. `compute_units` is how many the card has, 0: as the Arch's
-  has.
+  has. `xccs` are its graphics cores, to which workgroups go in turn.
   """
   entry_pc: int
   grid: tuple[int, int, int]
@@ -60,6 +60,7 @@ class Dispatch:
   vgpr_block: int = 16
   compute_units: int = 0
   shader_engines: int = 1
+  xccs: int = 1
   tick: Callable[[], None] | None = None
 
 

@@ -6,7 +6,9 @@ The values of gfx1100 are those of a Radeon RX 7900 XTX (Navi 31, IP discovery G
 RX 7800 XT (Navi 32, GC 11.0.3), an RX 7600 (Navi 33, GC 11.0.2), an RX 9060 XT (Navi 44, GC 12.0.0) and an RX 9070 XT
 (Navi 48, GC 12.0.1): AMD's product pages for units, memory, caches and clocks, Linux 6.12 `kfd_queue.c`, `kfd_device.c`
 and `soc24.c` for sizes, versions and doorbells, the public PCI ID list for devices. gfx12 has no GL1 that operations
-reach (PAL, gfx12CmdUtil.cpp). Versions of firmware and of NBIO are examples.
+reach (PAL, gfx12CmdUtil.cpp). gfx942 is an MI300X in SPX mode: its eight XCCs are one GPU (`aqua_vanjaram.c` has its
+doorbells, `kfd_crat.c` its caches' kinds, the CDNA3 white paper their sizes). Versions of firmware and of
+NBIO are examples.
 """
 
 from __future__ import annotations
@@ -77,6 +79,11 @@ class Card:
   caches: tuple[Cache, ...]
   link_bandwidth: tuple[int, int]
   vendor_id: int = 0x1002
+  xccs: int = 1  # graphics cores that work as one GPU; engines, arrays and units are those of all
+  units_off: int = 0  # compute units of the arrays that are fused off
+  sdma_xgmi_engines: int = 0
+  sdma_doorbell_step: int = 1  # a copy engine's doorbells begin at a multiple of it
+
 
   @property
   def arrays(self) -> int:
@@ -84,7 +91,7 @@ class Card:
 
   @property
   def compute_units(self) -> int:
-    return self.arrays * self.compute_units_per_array
+    return self.arrays * self.compute_units_per_array - self.units_off
 
   @cached_property
   def simds(self) -> int:
@@ -92,8 +99,9 @@ class Card:
 
   @property
   def waves(self) -> int:
-    """Waves that a context save must hold (kfd_queue_ctx_save_restore_size, from Navi 10 on)."""
-    return self.compute_units * 32
+    """Waves of an XCC that a context save must hold (kfd_queue_ctx_save_restore_size: before Navi 10, and since)."""
+    units = self.compute_units // self.xccs
+    return min(units * 40, self.shader_engines * 512) if self.gc_version < (10, 0, 0) else units * 32
 
   @property
   def control_stack_size(self) -> int:
@@ -102,14 +110,14 @@ class Card:
 
   @property
   def save_area_size(self) -> int:
-    """The least ctx_save_restore_size (cwsr_size): control stack and, a compute unit, VGPRs, SGPRs, LDS and hardware
-    registers."""
+    """The least ctx_save_restore_size (cwsr_size), that of an XCC: control stack and, a compute unit, VGPRs, SGPRs, LDS
+    and hardware registers."""
     each = self.vgpr_bytes_per_compute_unit + 0x4000 + 0x10000 + 0x1000
-    return self.control_stack_size + page_align(self.compute_units * each)
+    return self.control_stack_size + page_align(self.compute_units // self.xccs * each)
 
   @property
   def debug_memory_size(self) -> int:
-    """What the debugger adds behind the save area: 32 bytes a wave, 64-byte aligned."""
+    """What the debugger adds behind an XCC's save area: 32 bytes a wave, 64-byte aligned."""
     return -(-self.waves * 32 // 64) * 64
 
   @property
@@ -195,15 +203,81 @@ GFX1200: Final = replace(
   marketing_name="AMD Radeon RX 9060 XT", device_id=0x7590, shader_engines=2, vram_width=128, engine_clock=3130,
   caches=_caches(32, None, 4096, 32768))
 
-CARDS: Final[dict[str, Card]] = {c.name: c for c in (GFX1100, GFX1101, GFX1102, GFX1200, GFX1201)}
+GFX942: Final = Card(
+  name="gfx942",
+  gfx_target_version=90402,
+  gc_version=(9, 4, 3),
+  sdma_version=(4, 4, 2),
+  nbio_version=(7, 9, 0),
+  marketing_name="AMD Instinct MI300X",
+  device_id=0x74A1,
+  revision_id=0,
+  asic_revision=1,
+  shader_engines=32,
+  arrays_per_engine=1,
+  compute_units_per_array=10,
+  simds_per_compute_unit=4,
+  max_waves_per_simd=8,
+  wave_size=64,
+  lds_kib=64,
+  scratch_slots_per_compute_unit=32,
+  vgpr_bytes_per_compute_unit=0x80000,
+  control_stack_bytes_per_wave=8,
+  vram_size=192 << 30,
+  vram_width=8192,
+  memory_clock=1300,
+  engine_clock=2100,
+  counter_clock_khz=100_000,
+  sdma_engines=2,
+  sdma_queues_per_engine=8,
+  sdma_queues_reserved=0,
+  sdma_doorbells=tuple(0x100 + 10 * n for n in range(16)),
+  non_cp_doorbells=(0x100, 0x1E8),
+  cp_queues=24,
+  mec_firmware=161,
+  sdma_firmware=19,
+  eop_buffer_size=4096,
+  caches=(
+    Cache(1, "data", 32, 128, 1),
+    Cache(1, "instruction", 64, 128, 2),
+    Cache(1, "data", 16, 64, 2),
+    Cache(2, "data", 4096, 128, 38),
+    Cache(3, "data", 262144, 64, 304),
+  ),
+  link_bandwidth=(2500, 64000),
+  xccs=8,
+  units_off=16,
+  sdma_xgmi_engines=14,
+  sdma_doorbell_step=4,
+)
+
+CARDS: Final[dict[str, Card]] = {c.name: c for c in (GFX1100, GFX1101, GFX1102, GFX1200, GFX1201, GFX942)}
+
+
+def _part(card: Card, count: int) -> Card:
+  """One of `count` equal parts of an MI300: its XCCs, memory and copy engines are shared out (aqua_vanjaram.c;
+  kfd_device.c, kfd_get_num_sdma_engines, which takes the first two of a part's engines for PCIe)."""
+  l1, code, scalar, l2, shared = card.caches
+  units = (card.arrays * card.compute_units_per_array - card.units_off) // count
+  return replace(card, xccs=card.xccs // count, shader_engines=card.shader_engines // count,
+                 units_off=card.units_off // count, vram_size=card.vram_size // count,
+                 sdma_xgmi_engines=16 // count - card.sdma_engines, caches=(
+                   l1, code, scalar, l2, replace(shared, size=shared.size // count, compute_units=units)))
+
+
+# The modes in which an MI300X can stand: one GPU, two, or one for each XCC.
+PARTITIONED: Final[dict[str, tuple[Card, ...]]] = {
+  "gfx942:spx": (GFX942,), "gfx942:dpx": (_part(GFX942, 2),) * 2, "gfx942:cpx": (_part(GFX942, 8),) * 8}
+NAMES: Final = (*CARDS, *PARTITIONED)
 
 
 def cards_named(names: str | Sequence[str]) -> tuple[Card, ...]:
-  """The cards of a machine from "gfx1100", "gfx1100,gfx1100", "1" (one of the default) or a sequence of names."""
+  """The cards of a machine from "gfx1100", "gfx1100,gfx1100", "1" (one of the default) or a sequence of names. A
+  mode's name ("gfx942:cpx") stands for all of its GPUs."""
   wanted = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
   wanted = [GFX1100.name if n == "1" else n for n in wanted if n]
   if not wanted:
     raise InvalidArgument("no card named", where="mock machine", hint="name cards, for example 'gfx1100,gfx1100'")
   for n in wanted:
-    if n not in CARDS: raise lacking(n, CARDS, "card", "MOCKGPU")
-  return tuple(CARDS[n] for n in wanted)
+    if n not in NAMES: raise lacking(n, NAMES, "card", "MOCKGPU")
+  return tuple(card for n in wanted for card in (PARTITIONED.get(n) or (CARDS[n],)))

@@ -71,6 +71,8 @@ AMD: dict[str, Callable[[Any], str]] = {
   "ids in TTMP": lambda a: yes(a.ids_in_ttmp),
   "kernarg preload": lambda a: yes(a.kernarg_preload),
   "features": lambda a: " ".join(f"{n}{'+' if on else '-'}" for n, on in a.features.items()) or "-",
+  "scratch by engine": lambda a: yes(a.scratch_by_engine),
+  "RSRC3 kept": lambda a: yes(a.rsrc3_kept),
 }
 NV: dict[str, Callable[[Any], str]] = {
   "chip": lambda a: a.chip,

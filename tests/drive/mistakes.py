@@ -62,8 +62,8 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
   _weak("no CS_PARTIAL_FLUSH", "a launch drops caches while the kernel before it still runs",
         _BARRIER, "self._put(\n    p.EVENT_WRITE", "(\n    p.EVENT_WRITE", _EARLY),
   _weak("ACQUIRE_MEM of one range", "a barrier invalidates a range of 256 bytes instead of all memory",
-        _BARRIER, 'coher_size=whole["coher_size"], coher_base=0, poll_interval=_POLL_INTERVAL, gcr_cntl=caches.value()',
-        "coher_size=1, coher_base=0, gcr_cntl=caches.value() | 2 << 2 | 2 << 11", _STALE),
+        _BARRIER, 'coher_size=whole["coher_size"], coher_base=0, poll_interval=_POLL_INTERVAL, **caches',
+        'coher_size=1, coher_base=0, gcr_cntl=caches["gcr_cntl"] | 2 << 2 | 2 << 11', _STALE),
   _weak("ACQUIRE_MEM without vector caches", "a barrier leaves GL0 and GL1 as they are",
         _BARRIER, "GLV_INV=1, GL1_INV=1", "GLV_INV=0, GL1_INV=0", "stale memory: .* with GLV_INV"),
   _weak("RELEASE_MEM without flush", "the timeline moves while results are still in L2",
@@ -76,7 +76,7 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
         QUEUED + "_waits", "(queue is self.copier or self._done[0] < before)", "self._done[0] < before",
         "stale memory: .*SDMA_PKT_COPY_LINEAR.* with GL2_INV"),
   _weak("wrong mtype", "a copy's fence stays in a cache, where the host does not see it",
-        COMMANDS + "CopyCommands.signal", "mtype=_MTYPE_UC", "mtype=0", "the host reads .*SDMA_PKT_FENCE"),
+        COMMANDS + "CopyCommands.signal", "**self._uncached", "mtype=0", "the host reads .*SDMA_PKT_FENCE"),
   _weak("memory neither coherent nor uncached", "signals and arguments are cached by the GPU",
         KFD + "alloc", "flags = kind.value |", "flags = kind.value & ~kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT & "
         "~kfd.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED |", "stale memory: .*(WAIT_REG_MEM|POLL_REGMEM|RELEASE_MEM|fetcher)"),
@@ -195,7 +195,7 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
        _REGISTERS, "rsrc1.PRIV = int(self.runtime.arch.saved_privileged)", "rsrc1.PRIV = 0", "context save"),
   # ---- scratch
   _one("scratch of one shader engine", "the buffer holds WAVES x WAVESIZE, and WAVES counts each shader engine's",
-       DEVICE + "_grow_scratch", "wave_bytes * self._scratch_waves * self.gpu.node.shader_engines",
+       DEVICE + "_grow_scratch", "wave_bytes * self._scratch_waves * self._scratch_parts",
        "wave_bytes * self._scratch_waves", _FAULT),
   _one("WAVES of all shader engines", "COMPUTE_TMPRING_SIZE.WAVES counts the waves of the whole card",
        DEVICE + "scratch_registers", "WAVES=self._scratch_waves",

@@ -7,12 +7,15 @@ import shutil
 import pytest
 
 from tinyhw.tools.gen import command, nvclass, nvrm, witness
+from tinyhw.tools.gen.linux import PAL_2024_FOLDER
 from tinyhw.tools.gen.sources import Sources
 
 # One test for what comes from the Linux tree, which may have to be unpacked from Debian's archive first.
-GROUPS = {"linux": ("kfd", "kfd_sysfs", "amdgpu_drm", "sdma", "gc", "gc_12_0_0"), "hsa": ("hsa",),
+GROUPS = {"linux": ("kfd", "kfd_sysfs", "amdgpu_drm", "sdma", "sdma_v4", "gc", "gc_12_0_0",
+                    "gc_9_4_3"), "hsa": ("hsa",),
           "llvm": ("amdhsa", "elf"),
-          "pal": ("pm4", "pm4_gfx12"), "nvidia": tuple(nvclass.FAMILIES), "rm": tuple(nvrm.FAMILIES)}
+          "pal": ("pm4", "pm4_gfx12"), "pal before gfx10": ("pm4_gfx9",),
+          "nvidia": tuple(nvclass.FAMILIES), "rm": tuple(nvrm.FAMILIES)}
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -20,8 +23,9 @@ def test_against_the_compilers(group: str) -> None:
   if not (shutil.which("gcc") and shutil.which("g++")): pytest.skip("gcc and g++ are not installed")
   sources = Sources()
   # `gc` is compared without PAL's file, `pm4` without the kernel's.
-  needs = {name: [n for n in command.family(name).needs if group == "rm" or n.startswith("src/") == (group == "pal")]
-           for name in GROUPS[group]}
+  start = {"pal": "src/", "pal before gfx10": f"{PAL_2024_FOLDER}/"}.get(group, "")
+  needs = {name: [n for n in command.family(name).needs if group == "rm" or (
+             n.startswith(start) if start else not n.startswith(("src/", PAL_2024_FOLDER)))] for name in GROUPS[group]}
   every = [need for rows in needs.values() for need in rows]
   sources.prepare(every)
   missing = [need for need in every if not sources.has(need)]

@@ -114,11 +114,11 @@ def test_a_card_runs_code_with_its_features(monkeypatch: pytest.MonkeyPatch) -> 
   assert (run(compiled("gfx942", "+xnack")) == X + 7).all()
   Device.close()
   monkeypatch.setenv("MOCKGPU", "gfx942")
-  assert (run(compiled("gfx942", "-xnack,+sramecc")) == X + 7).all()
+  assert (run(compiled("gfx942", "-xnack,+sramecc"), "AMD") == X + 7).all()
   with pytest.raises(InvalidArgument, match=r"for gfx942:xnack\+, the device is gfx942:sramecc\+:xnack-"):
-    run(compiled("gfx942", "+xnack"))
+    run(compiled("gfx942", "+xnack"), "AMD")
   with pytest.raises(InvalidArgument, match=r"for gfx942:sramecc-, the device is gfx942:sramecc\+:xnack-"):
-    run(compiled("gfx942", "-sramecc"))
+    run(compiled("gfx942", "-sramecc"), "AMD")
 
 
 def test_the_mocks_card_refuses_other_code(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,8 +131,8 @@ def test_the_mocks_card_refuses_other_code(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_card_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setenv("MOCKGPU", "gfx942,gfx1151")
+  monkeypatch.setenv("MOCKGPU", "gfx1103,gfx1151")
   with pytest.raises(InvalidArgument, match="gfx942, the device is gfx1151"): run(compiled("gfx942"), "EMU:1")
   assert (run(compiled("gfx1151"), "EMU:1") == X + 7).all()
-  with pytest.raises(DeviceError, match="no GPU 2: MOCKGPU names gfx942, gfx1151"): run(compiled("gfx942"), "EMU:2")
-  with pytest.raises(Unsupported, match="gfx942"): run(compiled("gfx942"), "AMD")
+  with pytest.raises(DeviceError, match="no GPU 2: MOCKGPU names gfx1103, gfx1151"): run(compiled("gfx942"), "EMU:2")
+  with pytest.raises(Unsupported, match="gfx1103"): run(compiled("gfx942"), "AMD")

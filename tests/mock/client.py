@@ -156,7 +156,7 @@ class Client:
     }
     if not copy:
       eop = self.alloc(4096, VRAM, gpu)
-      save = self.alloc(card.save_area_size + card.debug_memory_size, VRAM, gpu)
+      save = self.alloc((card.save_area_size + card.debug_memory_size) * card.xccs, VRAM, gpu)
       arguments |= {
         "eop_buffer_address": eop.address,
         "eop_buffer_size": 4096,

@@ -34,7 +34,7 @@ class AqlClient:
     client = self.client
     self.ring, self.state, self.signals = client.alloc(4096), client.alloc(4096), client.alloc(4096)
     card = client.machine.gpus[0].card
-    eop, save = client.alloc(4096, VRAM), client.alloc(card.save_area_size + card.debug_memory_size, VRAM)
+    eop, save = client.alloc(4096, VRAM), client.alloc((card.save_area_size + card.debug_memory_size) * card.xccs, VRAM)
     self.queue_id = client.call(
       "CREATE_QUEUE",
       ring_base_address=self.ring.address,

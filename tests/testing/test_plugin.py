@@ -236,7 +236,7 @@ def test_nvidia(mockgpu):
 def test_both(mockgpu):
   assert Tensor([1]).device == "NV" and mockgpu.devices == ("NV", "AMD")
   good(3)
-@pytest.mark.mockgpu("gfx942")
+@pytest.mark.mockgpu("gfx1150")
 def test_emulated(): assert Device.chosen is None
 """
 
@@ -263,7 +263,7 @@ def test_what_the_user_has_set_stays(project: pytest.Pytester, monkeypatch: pyte
 @pytest.mark.mockgpu("gfx1100")
 def test_marked():
   assert Tensor([1]).device == "PYTHON" and Tensor([1], device="AMD").tolist() == [1]
-@pytest.mark.mockgpu("gfx942")
+@pytest.mark.mockgpu("gfx1150")
 def test_emulated(): good(1)
 def test_unmarked(): assert Tensor([1]).device == "PYTHON"
 """, *session, *workers)
@@ -297,11 +297,11 @@ def test_tensors_that_are_not_on_the_card_are_told(project: pytest.Pytester) -> 
 def test_tensor():
   x = (Tensor([1.0]) + 1)
   assert (x + Tensor([2.0])).tolist() == [4.0]
-@pytest.mark.mockgpu("gfx1100", "gfx942")
+@pytest.mark.mockgpu("gfx1100", "gfx1150")
 def test_one_of_two(): Tensor([1])
 @pytest.mark.mockgpu("gfx1151")
 def test_named(): assert (Tensor([1.0], device="LLVM") + 1).tolist() == [2.0] and Tensor([1.0], device="PYTHON")
-@pytest.mark.mockgpu("gfx942")
+@pytest.mark.mockgpu("gfx1150")
 def test_chosen():
   Device.DEFAULT = "PYTHON"
   try: good(1)
@@ -316,7 +316,7 @@ def test_none(): good(3)
   done.assert_outcomes(passed=7, warnings=2)
   text = "TensorElsewhere: mockgpu: this tensor is on LLVM, not on {}, which the emulator alone has: *tinyhw.launch*"
   done.stdout.fnmatch_lines_random(["*test_user.py:*: " + text.format("gfx1151"),
-                                    "*test_user.py:*: " + text.format("gfx942")])
+                                    "*test_user.py:*: " + text.format("gfx1150")])
   done = run(project, "def test(): good(1)", "--mockgpu=gfx1151", "-v")
   done.stdout.fnmatch_lines(["mock GPUs: gfx1151 (ready code objects; tensors are on LLVM)"])
 

@@ -194,7 +194,7 @@ def test_what_comes_again_is_decoded_once(wire: Any, make: Any) -> None:
   assert [wire.decode(words)[0] for words in streams[:3]] == first
   assert all(wire.decode(words)[0] is packet for words, packet in zip(streams, first))
   for words in streams: wire.decode(words)
-  assert len(wire.GFX11.known if wire is pm4_wire else wire._CACHE) <= wire.CACHE_LIMIT
+  assert len((pm4_wire.GFX11 if wire is pm4_wire else sdma_wire.V6).known) <= wire.CACHE_LIMIT
   assert wire.decode(streams[0])[0] == first[0]
 
 

@@ -62,7 +62,16 @@ class Arch:
   # maps queues of GC 11.0.0 to 11.0.3 with traps off, and a context save is a trap (Linux 6.12 kfd_debug.h,
   # kfd_dbg_has_cwsr_workaround; kfd_device_queue_manager.c, trap_en; cwsr_trap_handler_gfx10.asm, SW_SA_TRAP).
   saved_privileged: bool = False
+  # Whether COMPUTE_TMPRING_SIZE.WAVES counts the waves of a shader engine; before gfx11 it counts those of the core.
+  scratch_by_engine: bool = True
+  # Whether a queue that comes back to its engine has its COMPUTE_PGM_RSRC3: gfx9's descriptor names no dword for it.
+  rsrc3_kept: bool = True
   card: str = ""  # the card whose number of compute units `cu_count` is
+
+  @property
+  def wave32(self) -> bool:
+    """Whether dispatches say how wide their waves are (COMPUTE_DISPATCH_INITIATOR.CS_W32_EN)."""
+    return len(self.wave_sizes) > 1
 
   @property
   def gc(self) -> ModuleType:
@@ -73,6 +82,11 @@ class Arch:
   def packets(self) -> ModuleType:
     """The declarations of its compute queues' PM4 packets, imported now."""
     return _declared(f"pm4_{self.pm4}")
+
+  @property
+  def copies(self) -> ModuleType:
+    """The declarations of its copy engines' packets, imported now."""
+    return _declared(f"sdma_{self.sdma}")
 
   @property
   def table(self) -> str:

@@ -97,8 +97,8 @@ def stand_again(machine: Any) -> None:
 def emulated_card(index: int, cards: tuple[str, ...]) -> Arch | None:
   """The card of that index where the mock has none of these cards, and the emulator runs them all."""
   from tinyhw.arch import DECODED
-  from tinyhw.mock.amd.card import CARDS
-  if not cards or any(c in CARDS or c not in DECODED for c in cards): return None
+  from tinyhw.mock.amd.card import NAMES
+  if not cards or any(c in NAMES or c not in DECODED for c in cards): return None
   if index >= len(cards): raise DeviceError(f"no GPU {index}: MOCKGPU names {', '.join(cards)}", where=f"EMU:{index}")
   return DECODED[cards[index]]
 

@@ -17,13 +17,14 @@ from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
 from tinyhw.autogen import nv_c56f as host
-from tinyhw.autogen import pm4_gfx11, sdma_v6
 from tinyhw.core.errors import EncodeError, InvalidArgument
 from tinyhw.core.layout import Method
 from tinyhw.queues import source
+from tinyhw.queues.amd import text as amd
 from tinyhw.wire import aql, methods
 
 KINDS: Final = ("pm4", "sdma", "aql", "pushbuffer")
+_GENERATIONS: Final = (9, 11, 12)
 _COPY_CLASS: Final = 0xB5  # the low byte of a copy class
 _COMPUTE, _COPY = 1, 4     # the subchannels that classes stand on (`nv.stream.NvState.class_of`)
 _WORD: Final = 0xFFFFFFFF
@@ -73,14 +74,15 @@ class Runs(Protocol):
 
 
 class QueueProgram:
-  """See the module. `kind` is one of `KINDS`; a pushbuffer names the class that its methods go to. Raises
-  InvalidArgument."""
+  """See the module. `kind` is one of `KINDS`; a pushbuffer names the class that its methods go to, PM4 and SDMA the
+  generation of AMD's graphics core (9, 11, 12; 0: gfx11). Raises InvalidArgument."""
 
   def __init__(self, kind: str, class_id: int = 0) -> None:
     if kind not in KINDS: raise InvalidArgument(f"no queue is of kind {kind!r}", hint=f"there are {', '.join(KINDS)}")
-    if (kind == "pushbuffer") != (class_id in methods.CLASS_IDS):
+    known = methods.CLASS_IDS if kind == "pushbuffer" else (0, *_GENERATIONS) if kind in ("pm4", "sdma") else (0,)
+    if class_id not in known:
       raise InvalidArgument(f"a {kind} with class {class_id:#x}", where="queue program",
-                            hint="a pushbuffer wants a compute or copy class, the others none")
+                            hint="a pushbuffer wants a compute or copy class; pm4 and sdma may have a generation")
     self.kind, self.class_id = kind, class_id
     self.copies = kind == "sdma" or class_id & 0xFF == _COPY_CLASS
     self._buffers: dict[str, bytes] = {}
@@ -165,8 +167,8 @@ class QueueProgram:
 
 def _verbs(kind: str, class_id: int) -> dict[str, Any]:
   """What a queue takes, by name."""
-  if kind == "pm4": return {cls.__name__: cls for cls in pm4_gfx11.PACKETS}
-  if kind == "sdma": return {cls.__name__: cls for cls in sdma_v6.PACKETS}
+  if kind == "pm4": return {cls.__name__: cls for cls in amd.declared(class_id).packets}
+  if kind == "sdma": return {cls.__name__: cls for cls in amd.copies(class_id).packets}
   if kind == "aql": return {cls.__name__: cls for cls in aql.KINDS.values()}
   own = [method for method in methods.declared(class_id).METHODS if method.OFFSET >= methods.HOST_END]
   return {method.__name__: method for method in (*host.METHODS, *own)}

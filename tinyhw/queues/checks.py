@@ -15,6 +15,7 @@ from tinyhw.wire import qmd
 
 LDS_GRANULE: Final = 512     # bytes that RSRC2's LDS_SIZE counts (128 dwords; LLVM's AMDGPUUsage, compute_pgm_rsrc2)
 WAVE_UNIT: Final = 256       # bytes that TMPRING_SIZE's WAVESIZE counts on gfx11 (64 dwords; Linux gfx_v11_0.c)
+OLD_WAVE_UNIT: Final = 1024  # and before gfx11 (256 dwords; LLVM's AMDGPUUsage)
 _RSRC3, _RSRC1, _RSRC2, _PROPERTIES = 11, 12, 13, 14  # dwords of AMD's kernel descriptor
 _SAME1: Final = ("FLOAT_MODE", "WGP_MODE", "MEM_ORDERED")
 _SAME2: Final = ("USER_SGPR", "TGID_X_EN", "TGID_Y_EN", "TGID_Z_EN", "TG_SIZE_EN")
@@ -35,7 +36,7 @@ def _registers(launch: Launch, facts: Facts) -> Iterator[tuple[str, str]]:
   values: dict[int, int] = launch.state["registers"]
   def read(register: Any, value: int | None = None) -> Any:
     found = values.get(register.OFFSET, 0) if value is None else value
-    return register.decode(found & sum(f.mask for f in register.FIELDS))
+    return register.decode(found & _bits(register))
   one, two = read(gc.COMPUTE_PGM_RSRC1), read(gc.COMPUTE_PGM_RSRC2)
   wanted1, wanted2 = read(gc.COMPUTE_PGM_RSRC1, facts.words[_RSRC1]), read(gc.COMPUTE_PGM_RSRC2, facts.words[_RSRC2])
   if one.VGPRS < wanted1.VGPRS:
@@ -58,10 +59,23 @@ def _registers(launch: Launch, facts: Facts) -> Iterator[tuple[str, str]]:
     yield "lds", f"{two.LDS_SIZE * LDS_GRANULE} bytes of LDS, the kernel needs {facts.shared}"
   if facts.scratch:
     lanes = 32 if facts.words[_PROPERTIES] & 0xFFFF & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32 else 64
-    size = read(gc.COMPUTE_TMPRING_SIZE).WAVESIZE * WAVE_UNIT
+    size = _scratch(launch.item.class_id, values)
     if not two.SCRATCH_EN: yield "scratch", "COMPUTE_PGM_RSRC2.SCRATCH_EN is 0, and the kernel uses scratch"
     elif size < facts.scratch * lanes:
       yield "scratch", f"{size} bytes of scratch a wave, the kernel needs {facts.scratch * lanes}"
+
+
+def _scratch(generation: int, values: dict[int, int]) -> int:
+  """Bytes of a wave, as the ring's register says. It is at one place in all generations, and gfx9's has other bits."""
+  if generation == 9:
+    from tinyhw.autogen.gc_9_4_3 import COMPUTE_TMPRING_SIZE  # gfx9's registers load with its first launch
+    old = COMPUTE_TMPRING_SIZE.decode(values.get(COMPUTE_TMPRING_SIZE.OFFSET, 0) & _bits(COMPUTE_TMPRING_SIZE))
+    return int(old.WAVESIZE) * OLD_WAVE_UNIT
+  ring = gc.COMPUTE_TMPRING_SIZE.decode(values.get(gc.COMPUTE_TMPRING_SIZE.OFFSET, 0) & _bits(gc.COMPUTE_TMPRING_SIZE))
+  return int(ring.WAVESIZE) * WAVE_UNIT
+
+
+def _bits(register: Any) -> int: return sum(f.mask for f in register.FIELDS)
 
 
 def _qmd(made: Any, facts: Facts) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from tinyhw.autogen import pm4_gfx11, sdma_v6
+from tinyhw.autogen.pm4_gfx11 import Pm4
+from tinyhw.autogen.sdma_v6 import Sdma
 from tinyhw.core.errors import EncodeError
 from tinyhw.core.layout import Packet, Struct
 from tinyhw.queues.world import Item
@@ -83,9 +84,8 @@ def _encoded(item: Item, values: Mapping[str, int]) -> tuple[int, ...] | None:
   rest = type(packet).REST
   if rest: given[rest] = tuple(values.get(f"[{i}]", v) for i, v in enumerate(packet.tail))
   made = type(packet)(**given)
-  module = type(packet).__module__
-  if module == pm4_gfx11.__name__: return (item.words[0], *pm4.encode(made)[1:])  # its header has bits of its own
-  if module == sdma_v6.__name__: return tuple(sdma.encode(made))
+  if isinstance(made, Pm4): return (item.words[0], *pm4.encode(made)[1:])  # its header has bits of its own
+  if isinstance(made, Sdma): return tuple(sdma.encode(made))
   return tuple(made.encode())
 
 

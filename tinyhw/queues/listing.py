@@ -182,7 +182,7 @@ def _own(item: Item) -> Any:
   return own(item.packet, item.words, item.class_id)
 
 
-def _is_pm4(packet: Any) -> bool: return isinstance(packet, Packet) and type(packet).__module__.endswith("pm4_gfx11")
+def _is_pm4(packet: Any) -> bool: return isinstance(packet, Packet) and "pm4_gfx" in type(packet).__module__
 
 
 def below(item: Item) -> list[str]:

@@ -9,6 +9,8 @@ A line a packet, fields by name; those that are left out have their defaults. A 
 is written, also with an offset (`done + 8`). What no declaration has is `.words 0x0 0x1`, so that every stream comes
 back as it was, word by word: `assemble(source(kind, words)) == words`. `#` begins a comment.
 
+AMD's packets are those of gfx11, or of the generation that `.class 9` or `.class 12` says.
+
 Pushbuffers have a header's line, with subchannel and first method, and a line below it for each method:
 
     .kind pushbuffer
@@ -32,6 +34,7 @@ from tinyhw.core.environment import whole
 from tinyhw.core.errors import DecodeError, EncodeError, Unsupported
 from tinyhw.core.layout import Method
 from tinyhw.queues import raw
+from tinyhw.queues.amd import text as amd
 from tinyhw.queues.world import Item
 from tinyhw.wire import aql, gpfifo, methods, pm4, qmd, sdma
 from tinyhw.wire import text as wire_text
@@ -50,7 +53,8 @@ _LONGEST: Final = 12  # words in a line of data
 
 @dataclass
 class Stream:
-  """Words of one kind. `class_id` is the class whose methods or QMD they are, `labels` name numbers in the text."""
+  """Words of one kind. `class_id` is the class whose methods or QMD they are, or the
+  generation of AMD's graphics core (0: gfx11), `labels` name numbers in the text."""
   kind: str
   words: list[int]
   class_id: int = 0
@@ -105,7 +109,7 @@ def _lines(kind: str, item: Item, class_id: int) -> Iterator[str]:
     fields = [f"  {f.name}={f.show(v)}" for f, v in packet.items() if v != f.default]
     yield f"{type(packet).__name__}(" + ("" if fields else ")")
     for i, line in enumerate(fields): yield line + ("," if i < len(fields) - 1 else ")")
-  else: yield repr(packet)
+  else: yield repr(amd.own(packet, item.words, class_id) if kind == "pm4" and class_id else packet)
 
 
 def _struct_line(packet: Any) -> str:
@@ -285,10 +289,11 @@ def _control(text: str) -> list[int]:
 # ---- the other kinds
 
 
-def _pm4(text: str, stream: Stream) -> list[int]: return pm4.encode(pm4.parse(text))
+def _pm4(text: str, stream: Stream) -> list[int]: return pm4.encode(pm4.parse(text, amd.declared(stream.class_id)))
 
 
-def _sdma(text: str, stream: Stream) -> list[int]: return sdma.encode(sdma.parse(text))
+def _sdma(text: str, stream: Stream) -> list[int]:
+  return sdma.encode(sdma.parse(text, amd.copies(stream.class_id)))
 
 
 _ENTRY: Final = re.compile(r"GP_ENTRY\((.*)\)")

@@ -11,6 +11,7 @@ from typing import Final
 
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import Unsupported
+from tinyhw.queues.amd.text import declared
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.world import Launch
 from tinyhw.wire import methods, pm4
@@ -22,7 +23,8 @@ CodeOf = Callable[[bytes, str], dict[str, list[str]]]
 
 def register_lines(launch: Launch) -> list[str]:
   """AMD's registers at a launch, by their offsets."""
-  return [pm4.register_text(at, value) for at, value in sorted(launch.state.get("registers", {}).items())]
+  table = declared(launch.item.class_id)
+  return [pm4.register_text(at, value, table) for at, value in sorted(launch.state.get("registers", {}).items())]
 
 
 @dataclass

@@ -72,7 +72,7 @@ class Wanted:
   @property
   def devices(self) -> tuple[str, ...]:
     """The devices of the cards: ("AMD", "AMD:1"), each vendor's counted by themselves."""
-    kinds = [vendor(card) or "AMD" for card in self.cards]
+    kinds = [vendor(card) or "AMD" for card in self.cards for _ in range(gpus(card))]
     return tuple(f"{k}:{n}" if (n := kinds[:i].count(k)) else k for i, k in enumerate(kinds))
 
   def environment(self) -> dict[str, str]:
@@ -84,9 +84,9 @@ class Wanted:
 
 def mock_cards() -> dict[str, tuple[str, ...]]:
   """The cards that the mock has, by the kind of their device."""
-  from tinyhw.mock.amd.card import CARDS
+  from tinyhw.mock.amd.card import NAMES
   from tinyhw.mock.nv.card import CARDS as NVIDIA
-  return {"AMD": tuple(CARDS), "NV": tuple(NVIDIA)}
+  return {"AMD": NAMES, "NV": tuple(NVIDIA)}
 
 
 def _mocks() -> str: return ", ".join(name for cards in mock_cards().values() for name in cards)
@@ -95,6 +95,12 @@ def _mocks() -> str: return ", ".join(name for cards in mock_cards().values() fo
 def vendor(card: str) -> str | None:
   """The kind of a card's device; None where the mock has no such card."""
   return next((kind for kind, cards in mock_cards().items() if card in cards), None)
+
+
+def gpus(card: str) -> int:
+  """How many GPUs a card is: an MI300 in a mode (gfx942:cpx) may be several."""
+  from tinyhw.mock.amd.card import PARTITIONED
+  return len(PARTITIONED.get(card, (card,)))
 
 
 def checker(kinds: str) -> None:

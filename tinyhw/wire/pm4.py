@@ -1,10 +1,10 @@
 """PM4, the command stream of AMD's compute queues: packets with their type-3 headers, to dwords and back.
 
 A type-3 packet is a header dword (type 3 in bits 31:30, count of the body's dwords minus one in 29:16, opcode in 15:8,
-shader type in bit 1, predicate in bit 0) and the body that `tinyhw.autogen.pm4_gfx11` or `pm4_gfx12` declares. Packets
-given out by `decode` are shared between equal streams: treat them as immutable.
+shader type in bit 1, predicate in bit 0) and the body that `tinyhw.autogen.pm4_gfx11`, `gfx12` or `gfx9` declares.
+Packets given out by `decode` are shared between equal streams: treat them as immutable.
 
-A stream is read as one generation's ("gfx11", "gfx12"). What both declare alike is one class.
+A stream is read as one generation's ("gfx9", "gfx11", "gfx12"). What both declare alike is one class.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Table:
 
 
 GFX11: Final = Table(pm4.PACKETS, pm4.OPCODES, "gc_11_0_0")
-_REGISTERS: Final = {"gfx12": "gc_12_0_0"}  # generation -> its register declarations
+_REGISTERS: Final = {"gfx9": "gc_9_4_3", "gfx12": "gc_12_0_0"}  # generation -> its register declarations
 
 
 def _header(cls: type[Pm4]) -> int:
@@ -200,17 +200,18 @@ def _value(value: int | Register) -> int:
   return value.value() if isinstance(value, Register) else value
 
 
+_STARTS: Final = {
+  pm4.SET_SH_REG.OP: pm4.SET_SH_REG_START, pm4.SET_SH_REG_INDEX.OP: pm4.SET_SH_REG_START,
+  pm4.SET_UCONFIG_REG.OP: pm4.SET_UCONFIG_REG_START, pm4.SET_CONFIG_REG.OP: pm4.SET_CONFIG_REG_START}
+
+
 def registers(packet: Packet) -> list[tuple[int, int]]:
   """(dword offset, value) of each register that a SET_*_REG packet writes; empty for other packets."""
-  if isinstance(packet, (pm4.SET_SH_REG, pm4.SET_SH_REG_INDEX)):
-    start = pm4.SET_SH_REG_START
-  elif isinstance(packet, pm4.SET_UCONFIG_REG):
-    start = pm4.SET_UCONFIG_REG_START
-  elif isinstance(packet, pm4.SET_CONFIG_REG):
-    start = pm4.SET_CONFIG_REG_START
-  else:
+  start = _STARTS.get(getattr(packet, "OP", -1))
+  if start is None or not isinstance(packet, Pm4):
     return []
-  return [(start + packet.reg_offset + i, value) for i, value in enumerate(packet.payload)]
+  made: Any = packet
+  return [(start + made.reg_offset + i, value) for i, value in enumerate(made.payload)]
 
 
 @functools.cache

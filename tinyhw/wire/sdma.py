@@ -1,40 +1,70 @@
 """SDMA, the command stream of AMD's copy engines: packets to dwords and back.
 
 The first dword holds opcode and sub-opcode, which name the packet; its length follows from the packet, and for those
-with data from their count field. Packets are declared in `tinyhw.autogen.sdma_v6`. Those given out by `decode` are
-shared between equal streams: treat them as immutable.
+with data from their count field. Packets are declared in `tinyhw.autogen.sdma_v6` (gfx11, gfx12) and `sdma_v4` (gfx9).
+Those given out by `decode` are shared between equal streams: treat them as immutable.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Final
 
 from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.autogen.sdma_v6 import Sdma
-from tinyhw.core.errors import DecodeError, EncodeError
+from tinyhw.core.errors import DecodeError, EncodeError, Unsupported
 from tinyhw.core.layout import Packet
 from tinyhw.wire import text as wire_text
 
 CACHED_DWORDS = 64  # longer packets carry data that is unlikely to come again
 CACHE_LIMIT = 4096
 _BROADCAST = 27  # the bit of COPY that chooses between a packet and its broadcast form
-_OPCODES = {value: name for name, value in vars(sdma).items() if name.startswith("SDMA_OP_") and "AQL" not in name}
 
 
-def _kinds() -> dict[tuple[int, int, int], type[Sdma]]:
-  """(opcode, sub-opcode, broadcast) -> packet."""
-  kinds: dict[tuple[int, int, int], type[Sdma]] = {}
-  for cls in sdma.PACKETS:
-    broadcast = next((f.default for f in cls.FIELDS if f.name == "broadcast"), None)
-    for bit in (0, 1) if broadcast is None else (broadcast,):
-      kinds[cls.OP, cls.SUB_OP, bit] = cls
-  return kinds
+@dataclass(frozen=True, eq=False)
+class Table:
+  """A version's packets: `kinds` are (opcode, sub-opcode, broadcast) -> packet, `known` is a memo of a pure function:
+  dwords -> packet."""
+  version: str
+  packets: tuple[type[Sdma], ...]
+  opcodes: dict[int, str]
+  kinds: dict[tuple[int, int, int], type[Sdma]] = field(default_factory=dict)
+  known: dict[tuple[int, ...], Packet] = field(default_factory=dict)
+
+  def __post_init__(self) -> None:
+    for cls in self.packets:
+      broadcast = next((f.default for f in cls.FIELDS if f.name == "broadcast"), None)
+      for bit in (0, 1) if broadcast is None else (broadcast,): self.kinds[cls.OP, cls.SUB_OP, bit] = cls
+
+  def kind(self, header: int) -> type[Sdma] | None:
+    """The packet that a header begins."""
+    return self.kinds.get((header & 0xFF, header >> 8 & 0xFF, header >> _BROADCAST & 1))
 
 
-_KINDS = _kinds()
-_CACHE: dict[tuple[int, ...], Packet] = {}  # a memo of a pure function: dwords -> packet
+def _table(version: str, module: ModuleType) -> Table:
+  named = {v: name for name, v in vars(module).items() if name.startswith("SDMA_OP_") and "AQL" not in name}
+  return Table(version, module.PACKETS, named)
+
+
+V6: Final = _table("v6", sdma)
+_VERSIONS: Final = ("v4", "v6")
+
+
+@functools.cache
+def table(version: str) -> Table:
+  """A version's packets. Its declarations are imported now."""
+  if version == "v6": return V6
+  if version not in _VERSIONS: raise Unsupported("SDMA packets", f"of {version}")
+  return _table(version, importlib.import_module(f"tinyhw.autogen.sdma_{version}"))
+
+
+def _declared_in(cls: type[Packet]) -> Table:
+  """The table of the version that declares a packet."""
+  return table(cls.__module__.rpartition("_")[2])
 
 
 def encode(packet: Packet) -> list[int]:
@@ -43,7 +73,7 @@ def encode(packet: Packet) -> list[int]:
     raise EncodeError("is not an SDMA packet", where=type(packet).__name__)
   words = packet.encode()
   header = words[0]
-  if _KINDS.get((header & 0xFF, header >> 8 & 0xFF, header >> _BROADCAST & 1)) is not type(packet):
+  if _declared_in(type(packet)).kind(header) is not type(packet):
     raise EncodeError(
       f"opcode {header & 0xFF}, sub-opcode {header >> 8 & 0xFF} are another packet's", where=type(packet).__name__
     )
@@ -66,14 +96,15 @@ def stream(packets: Iterable[Packet]) -> list[int]:
   return words
 
 
-def decode(words: Sequence[int], at: int = 0) -> tuple[Packet, int]:
+def decode(words: Sequence[int], at: int = 0, of: Table = V6) -> tuple[Packet, int]:
   """The packet at index `at`, and how many dwords it takes. Raises DecodeError."""
   if not 0 <= at < len(words):
     raise DecodeError(f"no dword at {at} of {len(words)}", where="SDMA")
   header = int(words[at])
-  cls = _KINDS.get((header & 0xFF, header >> 8 & 0xFF, header >> _BROADCAST & 1))
+  cls = of.kind(header)
   if cls is None:
-    raise DecodeError(f"{name(header)} is no packet of SDMA v6", where=f"SDMA dword {at}", words=(header,))
+    raise DecodeError(
+      f"{name(header, of)} is no packet of SDMA {of.version}", where=f"SDMA dword {at}", words=(header,))
   size = cls.DWORDS
   if at + size > len(words):
     raise _short(cls, size, len(words), at, header)
@@ -84,20 +115,20 @@ def decode(words: Sequence[int], at: int = 0) -> tuple[Packet, int]:
       raise _short(cls, size, len(words), at, header)
   chunk: Any = words[at : at + size]
   key = tuple(chunk.tolist() if hasattr(chunk, "tolist") else chunk)
-  packet = _CACHE.get(key)
+  packet = of.known.get(key)
   if packet is None:
     packet = cls._decode(key)
     if size <= CACHED_DWORDS:
-      if len(_CACHE) >= CACHE_LIMIT:
-        _CACHE.clear()
-      _CACHE[key] = packet
+      if len(of.known) >= CACHE_LIMIT:
+        of.known.clear()
+      of.known[key] = packet
   return packet, size
 
 
-def size_of(words: Sequence[int], at: int = 0) -> int:
+def size_of(words: Sequence[int], at: int = 0, of: Table = V6) -> int:
   """Dwords of the packet at an index, from its head alone; 0 for what is none, or does not say how long it is."""
   header = int(words[at])
-  cls = _KINDS.get((header & 0xFF, header >> 8 & 0xFF, header >> _BROADCAST & 1))
+  cls = of.kind(header)
   if cls is None:
     return 0
   if not cls.REST:
@@ -112,11 +143,11 @@ def size_of(words: Sequence[int], at: int = 0) -> int:
 
 
 @functools.lru_cache(CACHE_LIMIT)
-def head(header: int) -> tuple[str, int]:
+def head(header: int, of: Table = V6) -> tuple[str, int]:
   """The name of the packet that a header begins, and its dwords: 0 where more than the header says how many, or where
   none is declared, which has its opcode's name."""
-  cls = _KINDS.get((header & 0xFF, header >> 8 & 0xFF, header >> _BROADCAST & 1))
-  return (name(header), 0) if cls is None else (cls.__name__, 0 if cls.REST else cls.DWORDS)
+  cls = of.kind(header)
+  return (name(header, of), 0) if cls is None else (cls.__name__, 0 if cls.REST else cls.DWORDS)
 
 
 def _short(cls: type[Sdma], size: int, end: int, at: int, header: int) -> DecodeError:
@@ -125,32 +156,32 @@ def _short(cls: type[Sdma], size: int, end: int, at: int, header: int) -> Decode
   )
 
 
-def name(header: int) -> str:
+def name(header: int, of: Table = V6) -> str:
   """The vendor's name of a header's opcode, with the sub-opcode."""
   opcode = header & 0xFF
-  return f"{_OPCODES.get(opcode, f'opcode {opcode:#04x}')} sub-opcode {header >> 8 & 0xFF}"
+  return f"{of.opcodes.get(opcode, f'opcode {opcode:#04x}')} sub-opcode {header >> 8 & 0xFF}"
 
 
-def walk(words: Sequence[int]) -> Iterator[tuple[int, Packet]]:
+def walk(words: Sequence[int], of: Table = V6) -> Iterator[tuple[int, Packet]]:
   """(index, packet) of each packet in a stream. Raises DecodeError at the first that is none."""
   at = 0
   while at < len(words):
-    packet, size = decode(words, at)
+    packet, size = decode(words, at, of)
     yield at, packet
     at += size
 
 
-def text(words: Sequence[int], *, where: int = 0) -> str:
+def text(words: Sequence[int], *, where: int = 0, of: Table = V6) -> str:
   """One line a packet. `where`: address of the first dword. What does not decode is shown, and ends the text."""
   lines = []
   try:
-    for at, packet in walk(words):
+    for at, packet in walk(words, of):
       lines.append(f"{where + 4 * at:#06x}  {packet!r}")
   except DecodeError as error:
     lines.append(f"        {error}")
   return "\n".join(lines)
 
 
-def parse(line: str) -> Packet:
+def parse(line: str, of: Table = V6) -> Packet:
   """The packet that a `repr` shows. Raises DecodeError."""
-  return wire_text.parse(line, sdma.PACKETS)
+  return wire_text.parse(line, of.packets)

@@ -14,8 +14,8 @@ from tinyhw.core.errors import LayoutError
 from tinyhw.tools.gen import emit
 from tinyhw.tools.gen.emit import FieldRow
 from tinyhw.tools.gen.family import Family, corrected
-from tinyhw.tools.gen.linux import AMD, LINUX, PAL
-from tinyhw.tools.gen.sources import Sources, head
+from tinyhw.tools.gen.linux import AMD, LINUX, PAL, PAL_2024, PAL_2024_FOLDER
+from tinyhw.tools.gen.sources import Origin, Sources, head
 
 BASES = f"{AMD}/include/sienna_cichlid_ip_offset.h"
 
@@ -55,10 +55,12 @@ def fields(text: str) -> dict[str, list[FieldRow]]:
   return rows
 
 
-def witness(ours: dict[str, int], text: str) -> int:
-  """How many registers PAL gives at the same place. Raises if PAL knows a COMPUTE or GRBM register elsewhere."""
+def witness(ours: dict[str, int], text: str, everybodys: bool) -> int:
+  """How many registers PAL gives at the same place. Raises if PAL knows a COMPUTE or GRBM register elsewhere.
+  `everybodys`: only those that PAL says all its chips share (in no namespace of some), as it does not know this one."""
   theirs: dict[str, set[int]] = {}
-  for name, value in re.findall(r"mm(\w+)\s*=\s*(0x[0-9A-Fa-f]+);", text):
+  for name, value in re.findall(rf"{'^constexpr unsigned int ' if everybodys else ''}mm(\w+)\s*=\s*(0x[0-9A-Fa-f]+);",
+                                text, re.M):
     theirs.setdefault(name, set()).add(int(value, 0))
   common = [name for name in ours if name in theirs]
   for name in common:
@@ -76,6 +78,8 @@ class Generation:
   version: str
   pal: str
   before: Generation | None = None
+  bases: str = BASES
+  publication: Origin = PAL
 
   @property
   def module(self) -> str: return f"gc_{self.version}"
@@ -83,7 +87,7 @@ class Generation:
   @property
   def needs(self) -> tuple[str, ...]:
     at = f"{AMD}/include/asic_reg/gc/gc_{self.version}"
-    return (f"{at}_offset.h", f"{at}_sh_mask.h", BASES, self.pal)
+    return (f"{at}_offset.h", f"{at}_sh_mask.h", self.bases, self.pal)
 
   def offsets(self, sources: Sources) -> dict[str, int]:
     places, _, bases, _ = self.needs
@@ -100,12 +104,13 @@ class Generation:
   def generate(self, sources: Sources) -> str:
     places, masks, bases, pal = (sources.find(n, wanted=self.needs) for n in self.needs)
     where = self.offsets(sources)
-    agreed = witness(where, pal.text)
+    agreed = witness(where, pal.text, self.publication is not PAL)
     before = [] if self.before is None else [(self.before.module, self.before.parts(sources))]
     earlier, own = emit.shared(self.parts(sources), before)
     out = [
       head(f"Registers of the {self.name} graphics core (GC {self.version.replace('_', '.')}): one class a register, "
-           "fields as the vendor names them.", [(LINUX, places), (LINUX, masks), (LINUX, bases), (PAL, pal)],
+           "fields as the vendor names them.",
+           [(LINUX, places), (LINUX, masks), (LINUX, bases), (self.publication, pal)],
            f"tinyhw gen {self.module if self.before else 'gc'}",
            [f"Offsets are in dwords, with the segment's base. {agreed} of {len(where)} stand at the same place in PAL;",
             "the others are in the kernel's headers only. All fields default to 0.",
@@ -120,6 +125,10 @@ class Generation:
 CHIP = "src/core/hw/gfxip"
 GFX11 = Generation("gfx11", "11_0_0", f"{CHIP}/gfx9/chip/gfx9_plus_merged_offset.h")
 GFX12 = Generation("gfx12", "12_0_0", f"{CHIP}/gfx12/chip/gfx12_merged_offset.h", GFX11)
+# MI300 has no table of its own; its bases are those of the compute chip before it (Aldebaran).
+GFX9 = Generation("gfx9.4.3", "9_4_3", f"{PAL_2024_FOLDER}/{CHIP}/gfx9/chip/gfx9_plus_merged_offset.h", GFX11,
+                  f"{AMD}/include/aldebaran_ip_offset.h", PAL_2024)
 FAMILIES = {
+  GFX9.module: Family(GFX9.module, GFX9.module, "registers of the gfx9.4.3 graphics core", GFX9.needs, GFX9.generate),
   "gc": Family("gc", GFX11.module, "registers of the gfx11 graphics core", GFX11.needs, GFX11.generate),
   GFX12.module: Family(GFX12.module, GFX12.module, "registers of the gfx12 graphics core", GFX12.needs, GFX12.generate)}

@@ -1,5 +1,5 @@
-"""PM4 packets of the compute micro engine (MEC) of gfx11 and gfx12, from AMD's PAL headers, held against the kernel's
-nvd.h.
+"""PM4 packets of the compute micro engine (MEC) of gfx9, gfx11 and gfx12, from AMD's PAL headers, held against the
+kernel's nvd.h and soc15d.h.
 
 PAL declares a packet as one union a dword ("ordinal"), whose members are the readings of that dword. A dword with one
 reading gives its bit fields. Where several readings share a dword (a register number or an address, say) the
@@ -16,15 +16,14 @@ from tinyhw.core.errors import LayoutError
 from tinyhw.tools.gen import emit
 from tinyhw.tools.gen.emit import FieldRow, PacketRow, View
 from tinyhw.tools.gen.family import Family, corrected
-from tinyhw.tools.gen.linux import AMD, LINUX, PAL
-from tinyhw.tools.gen.sources import Sources, head
+from tinyhw.tools.gen.linux import AMD, LINUX, PAL, PAL_2024, PAL_2024_FOLDER
+from tinyhw.tools.gen.sources import Origin, Sources, head
 
 PACKETS = "src/core/hw/gfxip/gfx9/chip/gfx9_plus_merged_f32_mec_pm4_packets.h"  # named where a declaration is wrong
 NVD = f"{AMD}/amdgpu/nvd.h"
+SOC15D = f"{AMD}/amdgpu/soc15d.h"
 
-GENERATIONS = {"gfx11", "gfx103Plus"}  # PAL's names of the layouts that gfx11 has beside the common ones
-SUFFIX = re.compile(r"__((?:GFX|NV)\w+)$")
-OURS = {"GFX11", "GFX103PLUS"}  # PAL's suffixes of names that gfx11 has
+SUFFIX = re.compile(r"__((?:GFX|NV|HAS|CORE)[A-Z0-9_]*)$")
 
 # Dwords (the vendor's ordinals, header = 1) that have several readings: the name of the field that covers them.
 UNIONS = {
@@ -85,7 +84,8 @@ class Reading:
 class Parser:
   """Recursive descent over PAL's struct declarations."""
 
-  def __init__(self, text: str) -> None:
+  def __init__(self, text: str, layouts: frozenset[str]) -> None:
+    self.layouts = layouts
     self.tokens: list[str] = TOKEN.findall(re.sub(r"//[^\n]*", "", text))
     self.at = 0
 
@@ -132,7 +132,7 @@ class Parser:
     return readings
 
   def bitfields(self) -> Reading:
-    """A union of structs: the common one (unnamed) and those of generations; gfx11 has the first and its own."""
+    """A union of structs: the common one (unnamed) and those of generations; one has the first and its own."""
     reading = Reading()
     self.take("{")
     while self.peek() != "}":
@@ -152,13 +152,14 @@ class Parser:
       self.take("}")
       generation = "" if self.peek() == ";" else self.take()
       self.take(";")
-      if not generation or generation in GENERATIONS:
+      if not generation or generation in self.layouts:
         reading.fields += [replace(row, path=f"{generation}." if generation else "") for row in rows]
     self.take("}")
     return reading
 
 
-def packet_row(name: str, ordinals: dict[int, list[Reading]], opcode: int) -> PacketRow:
+def packet_row(name: str, ordinals: dict[int, list[Reading]], opcode: int, size: int | None = None) -> PacketRow:
+  """`size`: its dwords with the header, where the struct has more than the generation."""
   rows: list[FieldRow] = []
   views: list[tuple[str, int, int, int]] = []  # name, dword, hi, lo
   for ordinal, readings in sorted(ordinals.items()):
@@ -188,7 +189,7 @@ def packet_row(name: str, ordinals: dict[int, list[Reading]], opcode: int) -> Pa
     made.append(
       View(view_name, emit.identifier(home.name), base + hi, base + lo, in_place="addr" in view_name and lo > 0)
     )
-  dwords = max(ordinals) - 1
+  dwords = (size or max(ordinals)) - 1
   doc = _doc(name, opcode, dwords)
   payload = name in PAYLOADS
   if payload:
@@ -224,37 +225,38 @@ def combine(rows: list[FieldRow]) -> tuple[list[FieldRow], dict[int, str]]:
   return out, homes
 
 
-def enum_members(body: str, module_name: str) -> dict[str, int]:
-  """Members of one of PAL's enums, without the field and packet prefix and the generation suffix."""
+def enum_members(body: str, module_name: str, suffixes: frozenset[str]) -> dict[str, int]:
+  """Members of one of PAL's enums, without the field and packet prefix and the generation suffix. `suffixes`: those
+  that the generation has."""
   members = {}
   for name, value in re.findall(r"(\w+)\s*=\s*(\w+)", body):
     generation = SUFFIX.search(name)
-    if generation and generation[1] not in OURS:
+    if generation and generation[1] not in suffixes:
       continue
     short = SUFFIX.sub("", name).split(f"__{module_name}__")[-1]
     members[short] = int(value, 0)
   return members
 
 
-def opcodes(text: str) -> dict[str, int]:
+def opcodes(text: str, suffixes: frozenset[str]) -> dict[str, int]:
   """Opcode by name, without PAL's generation suffix; names of other generations only are left out."""
   plain, suffixed = {}, {}
   for name, value in re.findall(r"^\s*IT_(\w+?)\s*=\s*(0x[0-9a-fA-F]+)", text, re.M):
     generation = SUFFIX.search(name)
     if generation is None:
       plain[name] = int(value, 0)
-    elif generation[1] in OURS:
+    elif generation[1] in suffixes:
       suffixed[SUFFIX.sub("", name)] = int(value, 0)
   return plain | suffixed
 
 
 def check_against_kernel(ours: dict[str, int], nvd: str, declared: set[str]) -> tuple[int, list[str]]:
-  """How many opcodes nvd.h gives like PAL, and the names on which they differ (no declared packet may be one)."""
+  """How many opcodes the kernel gives like PAL, and the names on which they differ (no declared packet may be one)."""
   theirs = {n: int(v, 0) for n, v in re.findall(r"^#define\s+PACKET3_(\w+)\s+(0x[0-9A-F]{2})\s*$", nvd, re.M)}
   common = ours.keys() & theirs.keys()
   differ = sorted(name for name in common if ours[name] != theirs[name])
   for name in declared & set(differ):
-    raise LayoutError(f"opcode {ours[name]:#x} in PAL, {theirs[name]:#x} in nvd.h", where=name)
+    raise LayoutError(f"opcode {ours[name]:#x} in PAL, {theirs[name]:#x} in the kernel", where=name)
   return len(common) - len(differ), [f"{n} ({ours[n]:#x} and {theirs[n]:#x})" for n in differ]
 
 
@@ -266,7 +268,7 @@ def fields_against_kernel(rows: list[PacketRow], nvd: str) -> int:
     for name, shift in shifts:
       found = [f for f in row.fields if f.name.upper() == name]
       if found and found[0].lo != int(shift):
-        raise LayoutError(f"bit {found[0].lo} in PAL, {shift} in nvd.h", where=f"{row.name}.{name}")
+        raise LayoutError(f"bit {found[0].lo} in PAL, {shift} in the kernel", where=f"{row.name}.{name}")
       agreed += bool(found)
   return agreed
 
@@ -319,10 +321,12 @@ def c_enum(text: str, name: str) -> dict[str, int]:
   return {n: int(v, 0) for n, v in re.findall(r"(\w+)\s*=\s*(0x[0-9a-fA-F]+)", body[1])}
 
 
-def packet_rows(text: str, codes: dict[str, int], foreign: list[str]) -> list[PacketRow]:
+def packet_rows(g: Generation, text: str, codes: dict[str, int], foreign: list[str]) -> list[PacketRow]:
   """Every packet that PAL declares, but those of other generations."""
-  found = [m for m in re.finditer(r"typedef struct PM4_MEC_(\w+)\n", text) if m[1] not in foreign]
-  return [packet_row(m[1], Parser(text[m.end() :]).packet(), codes[m[1]]) for m in found]
+  found = [m for m in re.finditer(r"typedef struct PM4_(?:MEC|PFP)_(\w+)\n", text) if m[1] not in foreign]
+  sizes = dict(re.findall(r"PM4_MEC_(\w+)_SIZEDW__CORE\s*= (\d+);", text)) if g.sized else {}
+  return [packet_row(m[1], Parser(text[m.end() :], g.layouts).packet(), codes[m[1]],
+                     int(sizes[m[1]]) if m[1] in sizes else None) for m in found]
 
 
 def enum_classes(g: Generation, text: str, kernel: str) -> dict[str, str]:
@@ -330,7 +334,7 @@ def enum_classes(g: Generation, text: str, kernel: str) -> dict[str, str]:
   out = {name: emit.enum(name, c_enum(kernel, name), "From the kernel's enums of the chip (soc*_enum.h).")
          for name in ("VGT_EVENT_TYPE", "TC_OP")}
   for name, body in re.findall(r"^enum (MEC_\w+)_enum\s*{(.*?)};", text, re.S | re.M):
-    members = enum_members(body, _infix(body))
+    members = enum_members(body, _infix(body), g.suffixes)
     if members: out[name.removeprefix("MEC_")] = emit.enum(name.removeprefix("MEC_"), members)
   return out
 
@@ -343,23 +347,42 @@ class Generation:
   name: str
   packets: str
   opcodes: str
-  gcr: str
+  gcr: str | None  # where the bits of GCR_CNTL are; gfx9 has no such dword
   gcr_unions: tuple[str, str]
   enums: str
   namespace: str = "Gfx9"  # where PAL declares them
   foreign: str | None = None  # a pattern of packets of other generations
   without: tuple[str, ...] = ()
   before: Generation | None = None
+  layouts: frozenset[str] = frozenset({"gfx11", "gfx103Plus"})  # PAL's names of those that it has beside common ones
+  suffixes: frozenset[str] = frozenset({"GFX11", "GFX103PLUS"})  # PAL's, of names that it has
+  sized: bool = False  # whether structs may have more dwords than the generation, whose size is called CORE
+  kernel: str = NVD
+  pal: Origin = PAL
+  # A header of another engine, and packets that MEC executes though PAL declares them there only.
+  borrowed: tuple[str, str] | None = None
 
   @property
   def module(self) -> str: return f"pm4_{self.name}"
 
   @property
-  def needs(self) -> tuple[str, ...]: return (self.packets, self.opcodes, self.gcr, NVD, self.enums)
+  def of_pal(self) -> tuple[str, ...]:
+    return tuple(n for n in (self.packets, self.opcodes, self.gcr, self.borrowed and self.borrowed[0]) if n)
+
+  @property
+  def needs(self) -> tuple[str, ...]: return (*self.of_pal, self.kernel, self.enums)
 
   def text(self, sources: Sources) -> str:
     file = sources.find(self.packets, wanted=self.needs)
     return corrected(file.text, self.module, file.name.rpartition("/")[2])
+
+  def with_borrowed(self, sources: Sources) -> str:
+    if self.borrowed is None: return self.text(sources)
+    header, name = self.borrowed
+    text = sources.find(header).text
+    found = re.search(rf"^typedef struct PM4_PFP_{name}\n.*?^}} PM4_PFP_{name};", text, re.S | re.M)
+    if found is None: raise LayoutError(f"no {name}", where=header)
+    return f"{self.text(sources)}\n{found[0]}\n"
 
   def others(self, sources: Sources) -> list[str]:
     """Packets that stand in the header and are no packets of it."""
@@ -367,12 +390,14 @@ class Generation:
     return [*found, *self.without]
 
   def rows(self, sources: Sources) -> list[PacketRow]:
-    return packet_rows(self.text(sources), opcodes(sources.find(self.opcodes).text), self.others(sources))
+    codes = opcodes(sources.find(self.opcodes).text, self.suffixes)
+    return packet_rows(self, self.with_borrowed(sources), codes, self.others(sources))
 
   def parts(self, sources: Sources) -> dict[str, str]:
     """The text of each declaration, by its name."""
-    gcr, nvd, kernel = (sources.find(n).text for n in (self.gcr, NVD, self.enums))
-    out = {**enum_classes(self, self.text(sources), kernel), "Pm4": BASE.lstrip("\n"), **gcr_registers(self, gcr, nvd)}
+    kernel = sources.find(self.enums).text
+    out = {**enum_classes(self, self.text(sources), kernel), "Pm4": BASE.lstrip("\n")}
+    if self.gcr is not None: out |= gcr_registers(self, sources.find(self.gcr).text, sources.find(self.kernel).text)
     named = {name for name, text in out.items() if "(IntEnum)" in text}
     for row in self.rows(sources):
       row.fields = [replace(f, enum=_enum_name(f.enum, named)) for f in row.fields]
@@ -380,22 +405,25 @@ class Generation:
     return out
 
   def generate(self, sources: Sources) -> str:
-    packets, it, gcr, nvd, kernel_enums = (sources.find(n, wanted=self.needs) for n in self.needs)
-    codes, rows, foreign = opcodes(it.text), self.rows(sources), self.others(sources)
+    ours, (nvd, kernel_enums) = [sources.find(n, wanted=self.needs) for n in self.of_pal], (
+      sources.find(n) for n in (self.kernel, self.enums))
+    codes, rows = opcodes(sources.find(self.opcodes).text, self.suffixes), self.rows(sources)
+    foreign, kernel = self.others(sources), self.kernel.rpartition("/")[2]
     agreed, differ = check_against_kernel(codes, nvd.text, {row.name for row in rows})
     same_fields = fields_against_kernel(rows, nvd.text)
     before = [] if self.before is None else [(self.before.module, self.before.parts(sources))]
     earlier, own = emit.shared(self.parts(sources), before)
     names = [part.name for row in rows for part in split(row)]
     notes = [
-      f"{agreed} opcodes and {same_fields} fields are the same in PAL and in nvd.h; the opcodes of {', '.join(differ)}",
-      "differ, and neither is declared here. A field X stands for the vendor's X_lo and X_hi. Addresses are given",
+      f"{agreed} opcodes and {same_fields} fields are the same in PAL and in {kernel}"
+      + (f"; the opcodes of {', '.join(differ)} differ, and neither is declared here." if differ else "."),
+      "A field X stands for the vendor's X_lo and X_hi. Addresses are given",
       "whole: low bits that are not stored must be zero. Fields under 20 bits default to 0.",
       f"Left out, as they are other generations' or have no opcode: {', '.join(foreign)}.",
       *([emit.IMPORTED] if earlier else [])]
     out = [
       head(f"PM4 packets that {self.name}'s MEC (compute queues) executes: one class a packet, fields as the vendor "
-           "names them.", [(PAL, packets), (PAL, it), (PAL, gcr), (LINUX, nvd), (LINUX, kernel_enums)],
+           "names them.", [*((self.pal, f) for f in ours), (LINUX, nvd), (LINUX, kernel_enums)],
            f"tinyhw gen {self.module if self.before else 'pm4'}", notes),
       *emit.imports(own, earlier), "",
       *("\n" + p for p in own),
@@ -446,7 +474,14 @@ GFX12 = Generation("gfx12", f"{GFXIP}/gfx12/chip/gfx12_merged_f32_mec_pm4_packet
                    f"{GFXIP}/gfx12/chip/gfx12_merged_pm4_it_opcodes.h", f"{GFXIP}/gfx12/gfx12CmdUtil.cpp",
                    ("AcquireMemGcrCntl", "ReleaseMemGcrCntl"), f"{AMD}/include/soc24_enum.h",
                    "Gfx12", without=("CLEANER_SHADER",), before=GFX11)
+OLDER = f"{PAL_2024_FOLDER}/{GFXIP}/gfx9/chip/gfx9_plus_merged"
+GFX9 = Generation("gfx9", f"{OLDER}_f32_mec_pm4_packets.h", f"{OLDER}_pm4_it_opcodes.h", None, ("", ""),
+                  f"{AMD}/include/vega10_enum.h", foreign=r"PM4_MEC_((?!ACQUIRE_MEM)\w+)_SIZEDW__GFX1", before=GFX11,
+                  layouts=frozenset({"gfx09", "hasCe", "core"}), sized=True, kernel=SOC15D, pal=PAL_2024,
+                  suffixes=frozenset({"GFX09", "GFX09_10", "GFX09_GFX10CORE", "HASCE", "CORE"}),
+                  borrowed=(f"{OLDER}_f32_pfp_pm4_packets.h", "PRED_EXEC"))
 FAMILIES = {
+  GFX9.module: Family(GFX9.module, GFX9.module, "PM4 packets of gfx9's compute queues", GFX9.needs, GFX9.generate),
   "pm4": Family("pm4", GFX11.module, "PM4 packets of gfx11's compute queues", GFX11.needs, GFX11.generate),
   GFX12.module: Family(GFX12.module, GFX12.module, "PM4 packets of gfx12's compute queues",
                        GFX12.needs, GFX12.generate)}

@@ -1,4 +1,5 @@
-"""SDMA v6 packets (gfx11's copy engines), from the kernel's sdma_v6_0_0_pkt_open.h.
+"""SDMA packets: v6 (gfx11's and gfx12's copy engines) and v4 (gfx9's), from the kernel's sdma_v6_0_0_pkt_open.h and
+vega10_sdma_pkt_open.h.
 
 The header gives each field as dword offset, mask and shift. It names opcodes and sub-opcodes but not which packet has
 which: CODES says so, by the vendor's names.
@@ -7,7 +8,7 @@ which: CODES says so, by the vendor's names.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tinyhw.core.errors import LayoutError
 from tinyhw.tools.gen import emit
@@ -152,50 +153,69 @@ def packet_row(name: str, rows: list[FieldRow], constants: dict[str, int]) -> Pa
   )
 
 
-def generate(sources: Sources) -> str:
-  (source,) = (sources.find(n) for n in FAMILY.needs)
-  text = corrected(source.text, "sdma_v6", "sdma_v6_0_0_pkt_open.h")
-  constants = {
-    n: int(v, 0) for n, v in re.findall(r"^#define (SDMA_(?:SUB)?OP_\w+|HEADER_\w+)\s+(\w+)\s*$", text, re.M)
-  }
-  gcr = re.findall(r"^#define (SDMA_GCR_\w+)\s+\((1 << \d+)\)", text, re.M)
-  out = [
-    head(
-      "SDMA v6 packets (gfx11's copy engines): one class a packet, its header dword included, fields by vendor's name.",
-      [(LINUX, source)],
-      "tinyhw gen sdma",
-      [
-        "A field X stands for the vendor's parts X_31_0 and X_63_32. Fields under 20 bits default to 0, `op` and",
-        "`sub_op` to the packet's own.",
-      ],
-    ),
-    "from typing import ClassVar",
-    "",
-    "from tinyhw.core.layout import Packet, bits, rest, u32, u64",
-    "",
-  ]
-  out += [f"{name} = {value}" for name, value in constants.items()]
-  out += ["", "# Bits of SDMA_PKT_GCR_REQ.gcr_control.", *(f"{n} = {v}" for n, v in gcr)]
-  out += [
-    f"{n}_SHIFT = {v}"
-    for n, v in re.findall(r"^#define (SDMA_GCR_\w+)\(x\)\s+\(\(\(x\) & \w+\) << (\d+)\)", text, re.M)
-  ]
-  out += ["", BASE]
-  names = []
-  for name, rows in sections(text):
-    row = packet_row(name, rows, constants)
-    out.append("\n" + emit.packet(row))
-    if row.base == "Sdma":
-      names.append(name)
-    for other, of, sub, source_of in OF_USERS:
-      if of != name: continue
-      rows = [replace(r, default=sub) if r.name == "sub_op" else r for r in row.fields]
-      doc = f"{name} as user space sends it, sub-op {sub}: {source_of}."
-      out.append("\n" + emit.packet(replace(row, name=other, fields=rows, doc=doc,
-                                            constants={**row.constants, "SUB_OP": sub})))
-      names.append(other)
-  out += ["", "PACKETS: tuple[type[Sdma], ...] = (", *emit.wrapped(names), ")"]
-  return "\n".join(out) + "\n"
+@dataclass(frozen=True)
+class Generation:
+  """A generation's packets, and the one whose declarations it takes where they are the same letter for letter."""
+
+  name: str
+  header: str
+  about: str
+  before: Generation | None = None
+
+  @property
+  def module(self) -> str: return f"sdma_{self.name}"
+
+  @property
+  def needs(self) -> tuple[str, ...]: return (self.header,)
+
+  def text(self, sources: Sources) -> str:
+    return corrected(sources.find(self.header).text, self.module, self.header.rpartition("/")[2])
+
+  def rows(self, sources: Sources) -> list[PacketRow]:
+    text, found = self.text(sources), list[PacketRow]()
+    for name, rows in sections(text):
+      found.append(row := packet_row(name, rows, _constants(text)))
+      for other, of, sub, source in OF_USERS if self.before is None else ():
+        if of != name: continue
+        fields = [replace(r, default=sub) if r.name == "sub_op" else r for r in row.fields]
+        found.append(replace(row, name=other, fields=fields, constants={**row.constants, "SUB_OP": sub},
+                             doc=f"{name} as user space sends it, sub-op {sub}: {source}."))
+    return found
+
+  def parts(self, sources: Sources) -> dict[str, str]:
+    """The text of each declaration, by its name."""
+    return {"Sdma": BASE.lstrip("\n"), **{row.name: emit.packet(row) for row in self.rows(sources)}}
+
+  def generate(self, sources: Sources) -> str:
+    text, rows = self.text(sources), self.rows(sources)
+    before = [] if self.before is None else [(self.before.module, self.before.parts(sources))]
+    earlier, own = emit.shared(self.parts(sources), before)
+    gcr = re.findall(r"^#define (SDMA_GCR_\w+)\s+\((1 << \d+)\)", text, re.M)
+    out = [
+      head(f"SDMA {self.name} packets ({self.about}'s copy engines): one class a packet, its header dword included, "
+           "fields by vendor's name.", [(LINUX, sources.find(self.header))],
+           f"tinyhw gen {self.module if self.before else 'sdma'}",
+           ["A field X stands for the vendor's parts X_31_0 and X_63_32. Fields under 20 bits default to 0, `op` and",
+            "`sub_op` to the packet's own.", *([emit.IMPORTED] if earlier else [])]),
+      *emit.imports(own, earlier), "",
+      *(f"{name} = {value}" for name, value in _constants(text).items())]
+    if gcr:
+      out += ["", "# Bits of SDMA_PKT_GCR_REQ.gcr_control.", *(f"{n} = {v}" for n, v in gcr)]
+      out += [f"{n}_SHIFT = {v}"
+              for n, v in re.findall(r"^#define (SDMA_GCR_\w+)\(x\)\s+\(\(\(x\) & \w+\) << (\d+)\)", text, re.M)]
+    out += ["", *("\n" + p for p in own)]
+    names = [row.name for row in rows if row.base == "Sdma"]
+    out += ["", "PACKETS: tuple[type[Sdma], ...] = (", *emit.wrapped(names), ")"]
+    return "\n".join(out) + "\n"
 
 
-FAMILY = Family("sdma", "sdma_v6", "SDMA v6 packets of gfx11's copy engines", (HEADER,), generate)
+def _constants(text: str) -> dict[str, int]:
+  found = re.findall(r"^#define (SDMA_(?:SUB)?OP_\w+|HEADER_\w+)\s+(\w+)\s*$", text, re.M)
+  return {n: int(v, 0) for n, v in found}
+
+
+V6 = Generation("v6", HEADER, "gfx11")
+V4 = Generation("v4", f"{AMD}/amdgpu/vega10_sdma_pkt_open.h", "gfx9", V6)
+FAMILIES = {
+  "sdma": Family("sdma", V6.module, "SDMA v6 packets of gfx11's copy engines", V6.needs, V6.generate),
+  V4.module: Family(V4.module, V4.module, "SDMA v4 packets of gfx9's copy engines", V4.needs, V4.generate)}

@@ -235,7 +235,7 @@ def run_cpp(source: str, flags: Sequence[str] = ()) -> dict[str, int]:
 
 def pm4_reports(name: str, sources: Sources) -> Iterator[Report]:
   """Each bit field of PAL's structs, found by the C++ compiler, must be a field of ours, or a view of one."""
-  generation = pm4.GFX11 if name == "pm4" else pm4.GFX12
+  generation = {"pm4": pm4.GFX11, "pm4_gfx12": pm4.GFX12, "pm4_gfx9": pm4.GFX9}[name]
   module, text = importlib.import_module(f"tinyhw.autogen.{generation.module}"), generation.text(sources)
   lines, wanted = [], []
   classes: Mapping[str, type[Packet]] = {cls.__name__: cls for cls in module.PACKETS}
@@ -243,7 +243,7 @@ def pm4_reports(name: str, sources: Sources) -> Iterator[Report]:
     packet = found[1]
     if packet not in classes:
       continue
-    for ordinal, readings in pm4.Parser(text[found.end() :]).packet().items():
+    for ordinal, readings in pm4.Parser(text[found.end() :], generation.layouts).packet().items():
       for reading in readings if ordinal > 1 else []:
         for row in reading.fields:
           path = f"ordinal{ordinal}.{row.path}{row.name}"
@@ -283,9 +283,10 @@ def bits_agree(cls: type[Packet], dword: int, vendor: str, mask: int) -> bool:
 def macro_reports(name: str, sources: Sources) -> Iterator[Report]:
   """SDMA fields and GC registers: the vendor's offset, mask and shift macros, evaluated by gcc."""
   problems = []
-  if name == "sdma":
-    header = sources.find(sdma.HEADER)
-    module = importlib.import_module("tinyhw.autogen.sdma_v6")
+  if name.startswith("sdma"):
+    made = sdma.V6 if name == "sdma" else sdma.V4
+    header = sources.find(made.header)
+    module = importlib.import_module(f"tinyhw.autogen.{made.module}")
     names = [n for n in gcc.macro_names(header.text) if n.endswith(("_offset", "_mask", "_shift"))]
     values = gcc.macro_values(names, header.text, [])
     classes = {
@@ -305,7 +306,7 @@ def macro_reports(name: str, sources: Sources) -> Iterator[Report]:
     yield Report(f"{count} fields of {len(classes)} packets against gcc", problems)
     yield compare_constants(module, header.text, [], lambda n: n.endswith("_SHIFT"))
     return
-  generation = gc_family.GFX11 if name == "gc" else gc_family.GFX12
+  generation = {"gc": gc_family.GFX11, "gc_12_0_0": gc_family.GFX12, "gc_9_4_3": gc_family.GFX9}[name]
   module, (places_in, masks_in, *_) = importlib.import_module(f"tinyhw.autogen.{generation.module}"), generation.needs
   text = sources.find(masks_in).text + sources.find(places_in).text
   wanted = {
@@ -344,9 +345,12 @@ WITNESSES: dict[str, Callable[[str, Sources], Iterator[Report]]] = {
   "elf": llvm_reports,
   "pm4": pm4_reports,
   "pm4_gfx12": pm4_reports,
+  "pm4_gfx9": pm4_reports,
   "sdma": macro_reports,
+  "sdma_v4": macro_reports,
   "gc": macro_reports,
   "gc_12_0_0": macro_reports,
+  "gc_9_4_3": macro_reports,
   **dict.fromkeys(nvclass.FAMILIES, class_reports),
   **dict.fromkeys(nvrm.FAMILIES, rm_reports),
 }

@@ -17,7 +17,7 @@ from tinyhw.autogen import amdhsa, hsa
 from tinyhw.core.errors import DecodeError, MachineFault, PageFault, Unsupported
 from tinyhw.core.layout import Register, Struct
 from tinyhw.core.memory import Access
-from tinyhw.mock.amd.chip.compute import LDS_GRANULE, SCRATCH_GRANULE, dispatch_again, run_dispatch
+from tinyhw.mock.amd.chip.compute import dispatch_again, run_dispatch
 from tinyhw.mock.amd.chip.loaded import kernel_name
 from tinyhw.mock.amd.chip.pm4 import ComputeQueue
 from tinyhw.mock.amd.chip.queue import Frame, Place, Properties, State
@@ -93,6 +93,10 @@ class AqlQueue(ComputeQueue):
     self._asked = -1  # the index of the packet for which scratch memory was asked last
     self._after: Callable[[], None] | None = None  # PM4 packets run: what comes behind them
     device.doorbell_region().u8[doorbell : doorbell + 8] = 0xFF
+
+  def share(self, cores: int) -> int:
+    """All: workgroups go to the XCCs in turn (kfd_mqd_manager_v9.c, compute_tg_chunk_size 1)."""
+    return cores
 
   # ---- the ring
 
@@ -376,7 +380,7 @@ class AqlQueue(ComputeQueue):
     rsrc2 = gc.COMPUTE_PGM_RSRC2.decode(kernel.compute_pgm_rsrc2)
     rsrc1 = gc.COMPUTE_PGM_RSRC1.decode(kernel.compute_pgm_rsrc1)
     rsrc1.PRIV = int(self.gpu.card.traps_off)  # "CP is responsible for filling in" (AMDGPUUsage)
-    rsrc2.LDS_SIZE = -(-p.group_segment_size // LDS_GRANULE)
+    rsrc2.LDS_SIZE = -(-p.group_segment_size // self.processor.lds_granule)
     memory = self._scratch(p, kernel) if rsrc2.SCRATCH_EN else (0, 0)
     if memory is None: return None
     scratch, ring = memory
@@ -397,7 +401,8 @@ class AqlQueue(ComputeQueue):
       self.registers[register.OFFSET] = value
     self.settings_version += 1
     wave32 = bool(kernel.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32)
-    initiator = gc.COMPUTE_DISPATCH_INITIATOR(COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, CS_W32_EN=int(wave32))
+    width = {"CS_W32_EN": int(wave32)} if self.processor.wave32 else {}
+    initiator = gc.COMPUTE_DISPATCH_INITIATOR(COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, **width)
     return kernel.kernel_code_properties, initiator.value(), not rsrc2.SCRATCH_EN
 
   def _scratch(self, p: hsa.hsa_kernel_dispatch_packet_t,
@@ -408,7 +413,7 @@ class AqlQueue(ComputeQueue):
     )
     ring = self.known.declared.COMPUTE_TMPRING_SIZE.decode(queue.compute_tmpring_size)
     lanes = 32 if kernel.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32 else 64
-    if ring.WAVESIZE * SCRATCH_GRANULE < p.private_segment_size * lanes:
+    if ring.WAVESIZE * self.processor.scratch_granule < p.private_segment_size * lanes:
       what = f"{p.private_segment_size} bytes of scratch a lane, more than the queue has"
       signal = queue.queue_inactive_signal.handle
       if not signal:

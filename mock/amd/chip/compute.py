@@ -1,7 +1,7 @@
 """From registers to a dispatch: what DISPATCH_DIRECT makes of a queue's COMPUTE_* registers, checked as the chip's
 limits demand.
 
-Field meanings: registers of GC 11.0.0 as generated; units from LLVM's AMDGPUUsage ("Kernel Descriptor",
+Field meanings: registers as generated; units from LLVM's AMDGPUUsage ("Kernel Descriptor",
 COMPUTE_PGM_RSRC1 to 3 of GFX11) and AMD's PAL (COMPUTE_TMPRING_SIZE.WAVESIZE counts 64 dwords on GFX11). The waves run
 in the ISA emulator.
 """
@@ -24,17 +24,13 @@ if TYPE_CHECKING:
 
 CYCLES_PER_INSTRUCTION: Final = 4  # of a wave, when others hide nothing
 MAX_THREADS: Final = 1024
-MAX_VGPRS: Final = 256
-LDS_GRANULE: Final = 512  # bytes that COMPUTE_PGM_RSRC2.LDS_SIZE counts
-SCRATCH_GRANULE: Final = 256  # bytes that COMPUTE_TMPRING_SIZE.WAVESIZE counts
 
 _X, _Y, _Z = gc.COMPUTE_NUM_THREAD_X.OFFSET, gc.COMPUTE_NUM_THREAD_Y.OFFSET, gc.COMPUTE_NUM_THREAD_Z.OFFSET
 _LO, _HI = gc.COMPUTE_PGM_LO.OFFSET, gc.COMPUTE_PGM_HI.OFFSET
-_R1, _R2, _R3 = gc.COMPUTE_PGM_RSRC1.OFFSET, gc.COMPUTE_PGM_RSRC2.OFFSET, gc.COMPUTE_PGM_RSRC3.OFFSET
+_R1, _R2 = gc.COMPUTE_PGM_RSRC1.OFFSET, gc.COMPUTE_PGM_RSRC2.OFFSET
 _SCRATCH_LO, _SCRATCH_HI = gc.COMPUTE_DISPATCH_SCRATCH_BASE_LO.OFFSET, gc.COMPUTE_DISPATCH_SCRATCH_BASE_HI.OFFSET
 _TMPRING: Final = gc.COMPUTE_TMPRING_SIZE.OFFSET
 _STARTS: Final = (gc.COMPUTE_START_X.OFFSET, gc.COMPUTE_START_Y.OFFSET, gc.COMPUTE_START_Z.OFFSET)
-SETTINGS: Final = (_LO, _HI, _R1, _R2, _R3, _TMPRING, _SCRATCH_LO, _SCRATCH_HI, _X, _Y, _Z, *_STARTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +68,13 @@ def duration(stats: DispatchStats, card: Card) -> int:
 
 def program_of(queue: Planning, initiator: int) -> Shader | None:
   """Check the registers for one dispatch. None when the initiator starts nothing."""
-  registers, gc = queue.registers, queue.known.declared
+  registers, gc, known, r3_at = queue.registers, queue.known.declared, queue.processor, queue.known.rsrc3
   start = gc.COMPUTE_DISPATCH_INITIATOR.decode(initiator)
   if not start.COMPUTE_SHADER_EN:
     queue.machine.doubt(f"{queue.name}: DISPATCH with COMPUTE_DISPATCH_INITIATOR.COMPUTE_SHADER_EN 0 starts nothing")
     return None
   for name in ("ORDERED_APPEND_ENBL", "TUNNEL_ENABLE", "RESTORE", "AMP_SHADER_EN", "PARTIAL_TG_EN"):
-    if getattr(start, name):
+    if getattr(start, name, 0):  # gfx9 has three of them
       raise Unsupported("dispatch", f"COMPUTE_DISPATCH_INITIATOR.{name}", where=queue.name)
   for offset in (_LO, _X, _Y, _Z, _R1, _R2):
     if offset not in registers:
@@ -86,30 +82,30 @@ def program_of(queue: Planning, initiator: int) -> Shader | None:
   r1, r2, r3 = (
     gc.COMPUTE_PGM_RSRC1.decode(registers[_R1]),
     gc.COMPUTE_PGM_RSRC2.decode(registers[_R2]),
-    gc.COMPUTE_PGM_RSRC3.decode(registers.get(_R3, 0)),
+    gc.COMPUTE_PGM_RSRC3.decode(registers.get(r3_at, 0)),
   )
-  wave32 = bool(start.CS_W32_EN)
-  vgprs = (r1.VGPRS + 1) * (8 if wave32 else 4)
-  if vgprs > MAX_VGPRS:
-    raise _refusal(queue, f"COMPUTE_PGM_RSRC1.VGPRS asks for {vgprs} VGPRs, a wave has {MAX_VGPRS}")
+  wave32 = known.wave32 and bool(start.CS_W32_EN)
+  vgprs = (r1.VGPRS + 1) * known.vgpr_unit[32 if wave32 else 64]
+  if vgprs > known.vgprs:
+    raise _refusal(queue, f"COMPUTE_PGM_RSRC1.VGPRS asks for {vgprs} VGPRs, a wave has {known.vgprs}")
   if wave32 and r3.SHARED_VGPR_CNT:
     raise _refusal(queue, "COMPUTE_PGM_RSRC3.SHARED_VGPR_CNT is for wave64 only")
   if r2.USER_SGPR > USER_DATA_COUNT:
     raise _refusal(queue, f"COMPUTE_PGM_RSRC2.USER_SGPR {r2.USER_SGPR}, there are {USER_DATA_COUNT}")
   if r2.TIDIG_COMP_CNT > 2:
     raise _refusal(queue, f"COMPUTE_PGM_RSRC2.TIDIG_COMP_CNT {r2.TIDIG_COMP_CNT}")
-  lds = r2.LDS_SIZE * LDS_GRANULE
+  lds = r2.LDS_SIZE * known.lds_granule
   if lds > queue.gpu.card.lds_kib << 10:
     raise _refusal(queue, f"COMPUTE_PGM_RSRC2.LDS_SIZE asks for {lds:,} bytes, there are {queue.gpu.card.lds_kib} KiB")
   block = (_threads(queue, _X), _threads(queue, _Y), _threads(queue, _Z))
   if block[0] * block[1] * block[2] > MAX_THREADS:
     raise _refusal(queue, f"a workgroup of {block[0]} x {block[1]} x {block[2]} threads, {MAX_THREADS} at most")
   ring = gc.COMPUTE_TMPRING_SIZE.decode(registers.get(_TMPRING, 0))
-  scratch = ring.WAVESIZE * SCRATCH_GRANULE if r2.SCRATCH_EN else 0
+  scratch = ring.WAVESIZE * known.scratch_granule if r2.SCRATCH_EN else 0
   if r2.SCRATCH_EN and (not scratch or not ring.WAVES):
     raise _refusal(queue, "scratch is enabled and COMPUTE_TMPRING_SIZE is empty")
   base = (registers.get(_SCRATCH_HI, 0) << 32 | registers.get(_SCRATCH_LO, 0)) << 8
-  slots = ring.WAVES * queue.gpu.card.shader_engines
+  slots = ring.WAVES * queue.scratch_engines
   if scratch:
     _check_scratch(queue, base, scratch * slots)
   if not start.FORCE_START_AT_000 and not any(registers.get(s, 0) for s in _STARTS):
@@ -127,7 +123,7 @@ def program_of(queue: Planning, initiator: int) -> Shader | None:
     block,
     registers[_R1],
     registers[_R2],
-    registers.get(_R3, 0),
+    registers.get(r3_at, 0),
     wave32,
     r2.USER_SGPR,
     lds,
@@ -144,9 +140,10 @@ def _check_scratch(queue: Planning, base: int, size: int) -> None:
   try:
     queue.space.prove(base, size, Access.WRITE)
   except PageFault as fault:
+    parts = "shader engines" if queue.processor.scratch_by_engine else "XCCs"
     queue.machine.doubt(
       f"{queue.name}: DISPATCH with scratch of {size:,} bytes at {base:#x} (COMPUTE_TMPRING_SIZE.WAVES x WAVESIZE of "
-      f"{queue.gpu.card.shader_engines} shader engines), of which {fault.address or base:#x} is not mapped for writing"
+      f"{queue.scratch_engines} {parts}), of which {fault.address or base:#x} is not mapped for writing"
     )
 
 
@@ -167,7 +164,7 @@ def _threads(queue: Planning, offset: int) -> int:
 
 def _program(queue: Planning, initiator: int) -> Shader | None:
   """What the registers ask for, checked once for equal registers."""
-  settings = (initiator, queue.space.version, *map(queue.registers.get, SETTINGS))
+  settings = (initiator, queue.space.version, *map(queue.registers.get, queue.known.settings))
   known = queue.programs.get(settings)
   if known is None:
     known = program_of(queue, initiator)

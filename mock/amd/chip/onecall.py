@@ -19,10 +19,9 @@ import numpy as np
 
 from tinyhw.core.errors import PageFault
 from tinyhw.core.memory import Access
-from tinyhw.mock.amd.chip.compute import CYCLES_PER_INSTRUCTION, SETTINGS, Shader
+from tinyhw.mock.amd.chip.compute import CYCLES_PER_INSTRUCTION, Shader
 from tinyhw.mock.amd.chip.plans import Await, Dispatch, Nothing, Plan, Registers, Release, UserData
 from tinyhw.mock.amd.chip.queue import State
-from tinyhw.mock.amd.chip.registers import name_of
 
 if TYPE_CHECKING:
   from tinyhw.emulator.engines.amdgcn import Repeated
@@ -329,7 +328,7 @@ def call_for(queue: Planning, plan: Plan, before: Shader | None) -> OneCall | No
       for offset, value, why in part.pairs:
         registers[offset] = settings[offset] = value
         if why is not None:
-          counted["register", name_of(offset), why] += 1
+          counted["register", queue.known.name_of(offset), why] += 1
     elif isinstance(part, Await):
       if any(action[0] != AWAIT for action in actions):
         return None
@@ -345,7 +344,7 @@ def call_for(queue: Planning, plan: Plan, before: Shader | None) -> OneCall | No
         return None
       actions.append((STORE, at + 5, place.ctypes.data))
     else:
-      program = queue.programs.get((part.initiator, version, *map(settings.get, SETTINGS)))
+      program = queue.programs.get((part.initiator, version, *map(settings.get, queue.known.settings)))
       repeated = queue.repeated.get((program, part.size)) if program is not None and program.plain else None
       again = repeated.ready() if repeated is not None else None
       if program is None or repeated is None or again is None:

@@ -15,10 +15,11 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from tinyhw.arch import arch
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.core.layout import Packet
 from tinyhw.core.table import Handlers
-from tinyhw.mock.amd.chip.compute import SETTINGS, Shader, dispatch_again, run_dispatch
+from tinyhw.mock.amd.chip.compute import Shader, dispatch_again, run_dispatch
 from tinyhw.mock.amd.chip.dispatching import Dispatching
 from tinyhw.mock.amd.chip.onecall import OneCall, call_for
 from tinyhw.mock.amd.chip.plans import (
@@ -80,7 +81,10 @@ class Planning(Dispatching):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
-    self.known = registers_of(self.gpu.card.name)
+    self.known, self.processor = registers_of(self.gpu.card.name), arch(self.gpu.card.name)
+    self.cores = self.share(self.gpu.card.xccs)
+    # How many parts of the chip have the wave slots that COMPUTE_TMPRING_SIZE.WAVES counts.
+    self.scratch_engines = self.gpu.card.shader_engines if self.processor.scratch_by_engine else self.cores
     self.registers: dict[int, int] = dict(self.known.initial)  # all but COMPUTE_USER_DATA_0 to 15
     # those, where native code finds them; every queue begins with zeros, and keeps them
     self.user_data: ctypes.Array[Any] = (ctypes.c_uint32 * USER_DATA_COUNT)()
@@ -92,6 +96,11 @@ class Planning(Dispatching):
     self._plans: dict[int, dict[Places, tuple[Deciding, dict[Any, Plan]]]] = {}  # by length and by what decides
     self._calls: dict[tuple[Plan, Shader | None], OneCall] = {}
     self.latest: OneCall | None = None  # `expected` is what followed that the last time
+
+  def share(self, cores: int) -> int:
+    """How many of the card's graphics cores (XCCs) execute its dispatches: of a PM4 queue one (kfd_mqd_manager_v9.c,
+    pm4_target_xcc_in_xcp)."""
+    return 1
 
   @abstractmethod
   def _decode(self, frame: Frame, key: tuple[int, ...], shape: tuple[int, ...] | None) -> Step:
@@ -142,7 +151,7 @@ class Planning(Dispatching):
   def settings_of(self, program: Shader) -> dict[int, int | None]:
     """The registers that made a program of this queue."""
     key = next(key for key, made in self.programs.items() if made is program)
-    return dict(zip(SETTINGS, key[2:], strict=True))
+    return dict(zip(self.known.settings, key[2:], strict=True))
 
   def go_on_from(self, at: int, end: int) -> None:
     """A call has executed what comes before the packet in [at, end), which is in execution."""
@@ -257,7 +266,7 @@ class Planning(Dispatching):
     decides, plans = self._plans.setdefault(end, {}).setdefault(places, (itemgetter(*places), {}))
     if len(plans) >= PLANS:
       plans.clear()
-    plans[decides(frame.words)] = planned(learning, frame.words)
+    plans[decides(frame.words)] = planned(learning, frame.words, self.known.settings)
 
   def _quickly(self, handler: Handler, argument: Any) -> Quick:
     """What executes a packet that has been executed once, as it did then."""
@@ -297,7 +306,7 @@ class Planning(Dispatching):
       return None
     if isinstance(argument, pm4.DISPATCH_DIRECT):
       return Dispatch((argument.dim_x, argument.dim_y, argument.dim_z), argument.dispatch_initiator)
-    if isinstance(argument, pm4.ACQUIRE_MEM):
+    if getattr(argument, "OP", -1) == pm4.ACQUIRE_MEM.OP:
       return Nothing(ACQUIRED)
     if handler is Planning.ignore:
       return Nothing(argument)
@@ -319,8 +328,8 @@ class Planning(Dispatching):
     elif made.OP == pm4.WAIT_REG_MEM.OP:
       if made.mem_space and made.operation == pm4.WAIT_REG_MEM_operation.wait_reg_mem:
         self._shapes[shape] = self._waits_again(made)
-    elif isinstance(packet, pm4.SET_SH_REG):
-      first, count = pm4.SET_SH_REG_START + packet.reg_offset, len(packet.payload)
+    elif made.OP == pm4.SET_SH_REG.OP:
+      first, count = pm4.SET_SH_REG_START + made.reg_offset, len(made.payload)
       if USER_DATA <= first and first + count <= USER_DATA + USER_DATA_COUNT:
         first -= USER_DATA
         quick = Harmless(partial(self._user_data_again, self.user_data, first, count))

@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tinyhw.mock.amd.chip.compute import SETTINGS
-
 # Executes a packet that was decoded and checked before: the words, and its place in them. True where the queue may not
 # go on with the packet behind it.
 Quick = Callable[[list[int], int], bool | None]
@@ -107,11 +105,11 @@ class Plan:
   followed: int = 0  # times
 
 
-def planned(rows: Sequence[Row], words: Sequence[int]) -> Plan:
-  """The plan of a submission."""
+def planned(rows: Sequence[Row], words: Sequence[int], settings: Sequence[int]) -> Plan:
+  """The plan of a submission. `settings`: the registers that decide a dispatch."""
   end, parts = len(words), tuple((start, stop, part) for start, stop, _, _, part in rows if part is not None)
   deciding = tuple(k for row in rows for k in row[3])
-  plan = Plan(parts if len(parts) == len(rows) else None, deciding, _needs(parts), tuple(words), {}, {})
+  plan = Plan(parts if len(parts) == len(rows) else None, deciding, _needs(parts, settings), tuple(words), {}, {})
   before: list[tuple[Quick, int]] = []
   first = count = 0
   for start, stop, run, _, _ in rows:
@@ -127,8 +125,8 @@ def planned(rows: Sequence[Row], words: Sequence[int]) -> Plan:
   return plan
 
 
-def _needs(parts: Sequence[tuple[int, int, Part]]) -> bool:
-  missing = set(SETTINGS)
+def _needs(parts: Sequence[tuple[int, int, Part]], settings: Sequence[int]) -> bool:
+  missing = set(settings)
   for _, _, part in parts:
     if isinstance(part, Dispatch):
       return bool(missing)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from tinyhw.arch import arch
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.core.errors import (
@@ -20,10 +19,11 @@ from tinyhw.core.errors import (
   WatchdogExpired,
 )
 from tinyhw.core.layout import Packet
+from tinyhw.core.locks import lock
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.chip.atomics import atomic
-from tinyhw.mock.amd.chip.compute import SETTINGS, run_dispatch
+from tinyhw.mock.amd.chip.compute import run_dispatch
 from tinyhw.mock.amd.chip.planning import ACQUIRED, Planning, Step
 from tinyhw.mock.amd.chip.queue import Frame, Properties
 from tinyhw.mock.amd.chip.registers import USER_DATA, USER_DATA_COUNT, RegisterTable
@@ -91,7 +91,9 @@ class ComputeQueue(Planning):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
-    self.table = wire.table(arch(self.gpu.card.name).pm4)
+    self.table = wire.table(self.processor.pm4)
+    if self.processor.pm4 == "gfx9":
+      _serve_gfx9()
     self.atomic_return = 0
     self._chained = 0
 
@@ -146,7 +148,7 @@ class ComputeQueue(Planning):
     lost = self.registers.keys() - self.known.kept
     for offset in lost:
       self.registers[offset] = self.machine.foreign_register() & self.known.bits_of(offset)
-    if not lost.isdisjoint(SETTINGS):
+    if not lost.isdisjoint(self.known.settings):
       self.settings_version += 1
 
   def _write_registers(self, pairs: tuple[tuple[int, int, str | None], ...]) -> None:
@@ -435,6 +437,15 @@ class ComputeQueue(Planning):
     return Unsupported("PM4 field", f"{field} = {value}", arch=self.gpu.card.name, where=self.name)
 
 
+def _serve_gfx9() -> None:
+  from tinyhw.mock.amd.chip.gfx9 import HANDLERS  # its packets are declared when the first of its queues opens
+  with _SERVING:  # threads may open the first ones at once
+    for kind, does in HANDLERS.items():
+      if ComputeQueue.packets_table.get(kind) is None:
+        ComputeQueue.packets_table.handles(kind)(does)
+
+
+_SERVING: Final = lock()
 _FIRST: Final = {cls.__name__: cls for cls in pm4.PACKETS}
 
 

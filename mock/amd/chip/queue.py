@@ -76,6 +76,7 @@ class Properties:
   control_stack_size: int
   engine: int = 0
   engine_queue: int = 0
+  target_xcc: int = 0  # the XCC that executes a PM4 queue
 
   @property
   def active(self) -> bool:

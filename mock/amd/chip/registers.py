@@ -2,7 +2,8 @@
 
 A queue has its own copy of the persistent (SH) registers, as the chip keeps one for each hardware queue. The table
 says of each register whether the mock models it (`MODELLED`), accepts it without effect (`ignores`, shown in the run's
-report), or refuses it. Those of compute are at one place in gfx11 and gfx12; `RegisterTable` has what differs.
+report), or refuses it. Registers are known by their names: nearly all are at one place in all generations, and
+`RegisterTable` has what differs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ USER_DATA_COUNT: Final = 16
 
 
 
+_OFFSETS: Final = {r.__name__: r.OFFSET for r in gc.REGISTERS}
 _NAMES: Final = {r.OFFSET: r.__name__ for r in reversed(gc.REGISTERS)}
 
 
@@ -99,7 +101,13 @@ ignored.ignores(
 )
 ignored.ignores(gc.GRBM_GFX_INDEX.OFFSET, why="all shader engines are one")
 
-# What init_mqd of the kernel's managers sets (kfd_mqd_manager_v11.c, kfd_mqd_manager_v12.c); gfx12's SE8 stays zero.
+_SETTINGS: Final = tuple(r.OFFSET for r in (
+  gc.COMPUTE_PGM_LO, gc.COMPUTE_PGM_HI, gc.COMPUTE_PGM_RSRC1, gc.COMPUTE_PGM_RSRC2, gc.COMPUTE_PGM_RSRC3,
+  gc.COMPUTE_TMPRING_SIZE, gc.COMPUTE_DISPATCH_SCRATCH_BASE_LO, gc.COMPUTE_DISPATCH_SCRATCH_BASE_HI,
+  gc.COMPUTE_NUM_THREAD_X, gc.COMPUTE_NUM_THREAD_Y, gc.COMPUTE_NUM_THREAD_Z, gc.COMPUTE_START_X, gc.COMPUTE_START_Y,
+  gc.COMPUTE_START_Z))
+
+# What init_mqd of the kernel's managers sets (kfd_mqd_manager_v9.c, v11.c, v12.c); gfx12's SE8 stays zero.
 _UNITS: Final = frozenset(f"COMPUTE_STATIC_THREAD_MGMT_SE{n}" for n in range(8))
 
 
@@ -113,6 +121,9 @@ class RegisterTable:
   known: Mapping[int, list[type[Register]]]
   kept: frozenset[int]
   initial: Mapping[int, int]
+  modelled: frozenset[int]
+  rsrc3: int
+  settings: tuple[int, ...]  # what decides a dispatch, apart from its grid and user data
 
   def name_of(self, offset: int) -> str:
     """The vendor's name, or the offset in hex."""
@@ -128,10 +139,10 @@ class RegisterTable:
     """
     known = self.known.get(offset)
     if known is None: raise Unsupported("register", f"{offset:#x}", where=self.version)
-    if offset in MODELLED:
+    if offset in self.modelled:
       if len(known) == 1: known[0].decode(value)
       return None
-    why = ignored.why_ignored(offset)
+    why = ignored.why_ignored(_OFFSETS.get(known[0].__name__, -1))
     if why is None: raise Unsupported("register", known[0].__name__, where="write by a packet")
     return why
 
@@ -142,10 +153,14 @@ def registers_of(card: str) -> RegisterTable:
   known = arch(card)
   declared, found = known.gc, dict[int, list[type[Register]]]()
   for register in declared.REGISTERS: found.setdefault(register.OFFSET, []).append(register)
+  rsrc3: int = declared.COMPUTE_PGM_RSRC3.OFFSET
+  moved = {gc.COMPUTE_PGM_RSRC3.OFFSET: rsrc3}
   for offset in MODELLED:
-    if found[offset][0].__name__ != name_of(offset): raise LayoutError(f"is not at {offset:#x}", where=name_of(offset))
+    at = moved.get(offset, offset)
+    if found[at][0].__name__ != name_of(offset): raise LayoutError(f"is not at {at:#x}", where=name_of(offset))
   preload = getattr(mqd, f"PRELOAD_{known.pm4.upper()}")
   return RegisterTable(
     declared, f"GC {known.registers.removeprefix('gc_').replace('_', '.')}", found,
     frozenset(r.OFFSET for r in declared.REGISTERS if r.__name__ in preload),
-    {r.OFFSET: 0xFFFF_FFFF for r in declared.REGISTERS if r.__name__ in _UNITS})
+    {r.OFFSET: 0xFFFF_FFFF for r in declared.REGISTERS if r.__name__ in _UNITS},
+    frozenset(moved.get(offset, offset) for offset in MODELLED), rsrc3, tuple(moved.get(s, s) for s in _SETTINGS))

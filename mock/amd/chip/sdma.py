@@ -1,4 +1,4 @@
-"""A copy engine (SDMA v6): executes the packets of one user queue.
+"""A copy engine (SDMA v6, or gfx9's v4): executes the packets of one user queue.
 
 Packets are decoded by `tinyhw.wire.sdma` from the generated declarations. What they do follows Linux 6.12
 `sdma_v6_0.c` and the fields' names; byte counts are stored less one there, as in COPY_LINEAR's and CONSTANT_FILL's
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from tinyhw.arch import arch
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.core.errors import DecodeError, Error, Unsupported
@@ -51,6 +52,10 @@ _COMPARE: Final[tuple[Compare, ...]] = (
 )
 
 
+# v6's packet that v4 declares too, with fewer hints: one handler serves both.
+_FIRST: Final[dict[str, type[sdma.Sdma]]] = {cls.__name__: cls for cls in sdma.PACKETS}
+
+
 class SdmaQueue(Queue):
   """A queue of a copy engine. Its pointers count bytes."""
 
@@ -63,6 +68,7 @@ class SdmaQueue(Queue):
     self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
   ) -> None:
     super().__init__(process, device, queue_id, properties, doorbell)
+    self.table = wire.table(arch(self.gpu.card.name).sdma)
     self._quick: dict[int, tuple[int, Callable[[list[int], int], bool], Quick]] = {}  # by header: dwords, whether, what
 
   def _connect(self, chip: Chip) -> None:
@@ -95,7 +101,7 @@ class SdmaQueue(Queue):
     packet, used = self._decode(words, at)
     if packet is None:
       return self._truncated(used)
-    kind = type(packet)
+    kind = _FIRST.get(type(packet).__name__, type(packet))
     handler = self.packets_table.get(kind)
     frame.at = at + used
     self.packets += 1
@@ -116,7 +122,8 @@ class SdmaQueue(Queue):
     decoded and checked with this one."""
     if self.device.chip is not None or words[0] in self._quick:
       return
-    if type(packet) is sdma.SDMA_PKT_COPY_LINEAR:
+    kind = _FIRST.get(type(packet).__name__)
+    if kind is sdma.SDMA_PKT_COPY_LINEAR:
       flags = words[2]
 
       def copies(words: list[int], at: int) -> bool:
@@ -128,7 +135,7 @@ class SdmaQueue(Queue):
         self._copy(words[at + 3] | words[at + 4] << 32, words[at + 5] | words[at + 6] << 32, size)
 
       self._quick[words[0]] = len(words), copies, copy
-    elif type(packet) is sdma.SDMA_PKT_FENCE:
+    elif kind is sdma.SDMA_PKT_FENCE:
 
       def aligned(words: list[int], at: int) -> bool:
         return not words[at + 1] & 3
@@ -138,7 +145,7 @@ class SdmaQueue(Queue):
         self.machine.signal(self, self.guards(lambda: self.space.store(address, 4, data)))
 
       self._quick[words[0]] = len(words), aligned, fence
-    elif type(packet) is sdma.SDMA_PKT_POLL_REGMEM and packet.mem_poll and not packet.hdp_flush:
+    elif kind is sdma.SDMA_PKT_POLL_REGMEM and packet.mem_poll and not packet.hdp_flush:
       func, mask, retries, last = packet.func, packet.mask, packet.retry_count, words[4:6]
 
       def polls(words: list[int], at: int) -> bool:
@@ -148,7 +155,7 @@ class SdmaQueue(Queue):
         self._poll(func, words[at + 1] | words[at + 2] << 32, mask, words[at + 3], retries)
 
       self._quick[words[0]] = len(words), polls, poll
-    elif type(packet) in (sdma.SDMA_PKT_GCR_REQ, sdma.SDMA_PKT_GCR_USER):
+    elif kind in (sdma.SDMA_PKT_GCR_REQ, sdma.SDMA_PKT_GCR_USER):
       size, same = len(words), words[:]
 
       def equals(words: list[int], at: int) -> bool:
@@ -160,16 +167,16 @@ class SdmaQueue(Queue):
       self._quick[words[0]] = size, equals, request
 
   def _text(self, words: list[int]) -> str:
-    return wire.text(words).partition("\n")[0].split(maxsplit=1)[-1]
+    return wire.text(words, of=self.table).partition("\n")[0].split(maxsplit=1)[-1]
 
   def _decode(self, words: list[int], at: int) -> tuple[Any, int]:
     """The packet and its dwords; (None, dwords) for one whose end was not submitted yet."""
     try:
-      return wire.decode(words, at)
+      return wire.decode(words, at, self.table)
     except DecodeError as error:
       padded = [*words[at:], *([0] * LONGEST)]  # a packet that is legal with zeros behind it is cut short, not wrong
       try:
-        packet, used = wire.decode(padded, 0)
+        packet, used = wire.decode(padded, 0, self.table)
       except DecodeError:
         packet, used = None, 0
       if packet is not None and at + used > len(words):
@@ -273,7 +280,8 @@ class SdmaQueue(Queue):
   def fence(self, p: sdma.SDMA_PKT_FENCE) -> None:
     self._plain(p, "gpa")
     self._aligned(p, p.addr, 4)
-    kept = self.device.chip is not None and p.mtype != _MTYPE_UC  # it goes by its own MTYPE, not by the page's
+    # It goes by its own MTYPE, where it has one, not by the page's.
+    kept = self.device.chip is not None and getattr(p, "mtype", _MTYPE_UC) != _MTYPE_UC
     space = self._near if kept else self.space
     self.machine.signal(self, self.guards(lambda: space.store(p.addr, 4, p.data)))
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.arch import arch
 from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.core.timeout import ticker
 from tinyhw.emulator.amdgcn import Dispatch
@@ -43,7 +42,7 @@ def start_waves(
         terms is not None and terms.seconds is not None):
       stats = yield from start(
         queue.space if flight is None else flight.space,
-        arch(card.name),
+        queue.processor,
         replace(_dispatch(queue, program, size), user_data=user_data, tick=tick()),
         watchdog=machine.watchdog,
         engine=machine.engine,
@@ -81,8 +80,9 @@ def _dispatch(queue: Planning, program: Shader, size: tuple[int, int, int]) -> D
     scratch_waves=program.scratch_waves,
     lds_size=program.lds_size,
     wave32=program.wave32,
-    compute_units=card.compute_units,
-    shader_engines=card.shader_engines,
+    compute_units=card.compute_units * queue.cores // card.xccs,
+    shader_engines=queue.scratch_engines,
+    xccs=queue.cores,
     interrupt=lambda what: queue.interrupt(what, 24, "a wave"),  # the SQ's interrupts have 24 bits
   )
 
@@ -96,7 +96,7 @@ def _repeated(queue: Planning, program: Shader, size: tuple[int, int, int]) -> R
   if len(queue.repeated) >= KEPT:
     queue.repeated.clear()
   machine = queue.machine
-  made = Repeated(queue.space, arch(queue.gpu.card.name), _dispatch(queue, program, size), watchdog=machine.watchdog,
+  made = Repeated(queue.space, queue.processor, _dispatch(queue, program, size), watchdog=machine.watchdog,
                   engine=machine.engine)
   queue.repeated[key] = made
   return made

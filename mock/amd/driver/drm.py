@@ -10,6 +10,7 @@ import ctypes
 import errno
 from typing import TYPE_CHECKING, Any, Final
 
+from tinyhw.arch import arch
 from tinyhw.autogen import amdgpu_drm as drm
 from tinyhw.core.ioctl import split
 from tinyhw.core.table import Handlers
@@ -160,7 +161,8 @@ def firmware(gpu: Gpu, info: Any) -> bytes:
   return bytes(drm.drm_amdgpu_info_firmware(ver=versions[info.query_fw.fw_type], feature=0))
 
 
-_FAMILIES: Final = {11: drm.AMDGPU_FAMILY_GC_11_0_0, 12: drm.AMDGPU_FAMILY_GC_12_0_0}  # by the core's generation
+# By the core's generation.
+_FAMILIES: Final = {9: drm.AMDGPU_FAMILY_AI, 11: drm.AMDGPU_FAMILY_GC_11_0_0, 12: drm.AMDGPU_FAMILY_GC_12_0_0}
 
 
 @queries.handles(drm.AMDGPU_INFO_DEV_INFO)
@@ -187,13 +189,13 @@ def device(gpu: Gpu, info: Any) -> bytes:
     gart_page_size=4096,
     vram_bit_width=card.vram_width,
     wave_front_size=card.wave_size,
-    num_shader_visible_vgprs=256,
+    num_shader_visible_vgprs=arch(card.name).vgprs,
     num_cu_per_sh=card.compute_units_per_array,
     tcp_cache_size=sizes[1, "data", 1],
     sqc_inst_cache_size=sizes[1, "instruction", 2],
     sqc_data_cache_size=sizes[1, "data", 2],
     gl1c_cache_size=sizes.get((1, "data", card.compute_units_per_array), 0),
-    gl2c_cache_size=sizes[2, "data", card.compute_units] << 10,
+    gl2c_cache_size=sizes[2, "data", card.compute_units // card.xccs] << 10,
     mall_size=sizes[3, "data", card.compute_units] << 10,
     pcie_gen=4,
     pcie_num_lanes=16,

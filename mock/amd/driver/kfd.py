@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import kfd
-from tinyhw.core.errors import PageFault
+from tinyhw.core.errors import PageFault, Unsupported
 from tinyhw.core.ioctl import split
 from tinyhw.core.memory import PAGE, AddressSpace, Region
 from tinyhw.mock.amd.chip.queue import Queue, State
@@ -241,6 +241,8 @@ class Kfd(KfdMemory):
     elif process.queues:
       raise Refused(errno.EBUSY, "the process has queues")
     elif args.xnack_enabled:
+      if all(card.gc_version < (10, 0, 0) for card in self.machine.cards):  # kfd_process_xnack_mode
+        raise Unsupported("KFD setting", "SET_XNACK_MODE on", where="retry of page faults")
       raise Refused(errno.EPERM, "these GPUs cannot retry page faults")
 
   @ioctls.handles(kfd.AMDKFD_IOC_SET_SCRATCH_BACKING_VA)

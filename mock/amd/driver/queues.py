@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import kfd
+from tinyhw.core.errors import Unsupported
 from tinyhw.core.memory import PAGE
 from tinyhw.mock.amd.chip.aql import AqlQueue
 from tinyhw.mock.amd.chip.pm4 import ComputeQueue
@@ -72,6 +73,7 @@ def _properties(args: Any) -> Properties:
     save_size=args.ctx_save_restore_size,
     control_stack_size=args.ctl_stack_size,
     engine=args.sdma_engine_id,
+    target_xcc=args.queue_percentage >> 8 & 0xFF,
   )
 
 
@@ -107,7 +109,7 @@ def _acquire(device: ProcessDevice, p: Properties) -> list[BufferObject]:
     )
   if p.save_size < card.save_area_size:
     raise Refused(errno.EINVAL, f"save area of {p.save_size:#x} bytes, {card.save_area_size:#x} are needed")
-  held.append(_held(device, "save area", p.save_area, page_align(p.save_size + card.debug_memory_size)))
+  held.append(_held(device, "save area", p.save_area, page_align((p.save_size + card.debug_memory_size) * card.xccs)))
   return held
 
 
@@ -115,6 +117,8 @@ def _sdma_place(device: ProcessDevice, p: Properties) -> tuple[Properties, int]:
   """allocate_sdma_queue: a free queue of the engines, numbered engine first; returns the queue's bit too."""
   gpu, card = device.gpu, device.gpu.card
   if p.kind == kfd.KFD_IOC_QUEUE_TYPE_SDMA_XGMI:
+    if card.sdma_xgmi_engines:
+      raise Unsupported("queue", "SDMA_XGMI", arch=card.name, where="CREATE_QUEUE", hint="ask for a queue of type SDMA")
     raise Refused(errno.ENOMEM, "this card has no XGMI copy engines")
   bits = range(card.sdma_engines * card.sdma_queues_reserved, card.sdma_engines * card.sdma_queues_per_engine)
   if p.kind == kfd.KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID:
@@ -132,7 +136,9 @@ def _doorbell_index(device: ProcessDevice, p: Properties) -> int:
   """allocate_doorbell: copy queues have fixed places, compute queues take the first free one outside of those."""
   card = device.gpu.card
   if p.kind in SDMA_KINDS:
-    return card.sdma_doorbells[p.engine] + (p.engine_queue & 1) * DOORBELL_MIRROR + (p.engine_queue >> 1)
+    step = card.sdma_doorbell_step
+    first = -(-card.sdma_doorbells[p.engine] // step) * step
+    return first + (p.engine_queue & 1) * DOORBELL_MIRROR + (p.engine_queue >> 1)
   lo, hi = card.non_cp_doorbells
   for index in range(MAX_QUEUES_PER_PROCESS):
     if index not in device.doorbell_used and not lo <= index % DOORBELL_MIRROR <= hi:
@@ -148,6 +154,10 @@ def create(machine: Machine, process: KfdProcess, args: Any) -> None:
     raise Refused(errno.ESRCH, "no address space yet: ACQUIRE_VM comes first")
   if p.kind == kfd.KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID and p.engine >= device.gpu.card.sdma_engines:
     raise Refused(errno.EINVAL, f"copy engine {p.engine} of {device.gpu.card.sdma_engines}")
+  if device.gpu.card.gc_version >= (10, 0, 0):
+    p = replace(p, target_xcc=0)  # only kfd_mqd_manager_v9.c reads it
+  elif p.target_xcc >= device.gpu.card.xccs:  # the kernel driver hands it to the command processor unseen
+    raise Unsupported("queue", f"PM4 for XCC {p.target_xcc} of {device.gpu.card.xccs}", where="CREATE_QUEUE")
   device.doorbell_region()
   held = _acquire(device, p)
   if len(device.queues) >= MAX_QUEUES:
@@ -237,7 +247,8 @@ def set_cu_mask(machine: Machine, process: KfdProcess, args: Any) -> None:
   queue = process.queues[args.queue_id]
   if queue.debugged:
     raise Refused(errno.EBUSY, "its compute units are masked for the debugger")
-  if any((mask >> i & 3) not in (0, 3) for i in range(0, count, 2)):
+  pairs = queue.gpu.card.gc_version >= (10, 0, 0)  # which have WGPs (pqm_update_mqd)
+  if pairs and any((mask >> i & 3) not in (0, 3) for i in range(0, count, 2)):
     raise Refused(errno.EINVAL, "compute units are enabled in pairs")
   queue.masked = True
   machine.ignored.note("KFD setting", "SET_CU_MASK", "a dispatch has the whole chip to itself")

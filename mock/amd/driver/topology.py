@@ -42,11 +42,14 @@ def bus_of(index: int) -> int:
 
 _CAPABLE_12: Final = (sysfs.HSA_CAP_TRAP_DEBUG_PRECISE_ALU_OPERATIONS_SUPPORTED
                       | sysfs.HSA_CAP_TRAP_DEBUG_FIRMWARE_SUPPORTED)
+# From Aldebaran on; firmware of chips that the kernel does not list is taken to work with a debugger.
+_CAPABLE_9_4: Final = (sysfs.HSA_CAP_TRAP_DEBUG_PRECISE_MEMORY_OPERATIONS_SUPPORTED
+                       | sysfs.HSA_CAP_TRAP_DEBUG_FIRMWARE_SUPPORTED)
 
 
 def capability(card: Card) -> int:
-  """HSA_CAP_* of a node, as kfd_topology_set_capabilities and node_show compose them for GC 11 and 12; four watch
-  points."""
+  """HSA_CAP_* of a node, as kfd_topology_set_capabilities and node_show compose them for GC 9.4.3, 11 and 12; four
+  watch points."""
   return (
     sysfs.HSA_CAP_DOORBELL_TYPE_2_0 << sysfs.HSA_CAP_DOORBELL_TYPE_TOTALBITS_SHIFT
     | sysfs.HSA_CAP_TRAP_DEBUG_SUPPORT
@@ -55,7 +58,7 @@ def capability(card: Card) -> int:
     | sysfs.HSA_CAP_WATCH_POINTS_SUPPORTED
     | 2 << sysfs.HSA_CAP_WATCH_POINTS_TOTALBITS_SHIFT
     | card.asic_revision << sysfs.HSA_CAP_ASIC_REVISION_SHIFT
-    | (_CAPABLE_12 if card.gc_version >= (12, 0, 0) else 0)
+    | (_CAPABLE_12 if card.gc_version >= (12, 0, 0) else _CAPABLE_9_4 if card.gc_version < (10, 0, 0) else 0)
   )
 
 
@@ -268,7 +271,7 @@ class Files:
       ("drm_render_minor", minor),
       ("hive_id", 0),
       ("num_sdma_engines", card.sdma_engines),
-      ("num_sdma_xgmi_engines", 0),
+      ("num_sdma_xgmi_engines", card.sdma_xgmi_engines),
       ("num_sdma_queues_per_engine", card.sdma_queues_per_engine - card.sdma_queues_reserved),
       ("num_cp_queues", card.cp_queues),
       ("cwsr_size", card.save_area_size),
@@ -277,10 +280,10 @@ class Files:
       ("local_mem_size", 0),
       ("fw_version", card.mec_firmware),
       ("capability", capability(card)),
-      ("debug_prop", self._debug_prop()),
+      ("debug_prop", self._debug_prop(card)),
       ("sdma_fw_version", card.sdma_firmware),
       ("unique_id", 0x7100_0000_0000_0000 + gpu_id),
-      ("num_xcc", 1),
+      ("num_xcc", card.xccs),
       ("max_engine_clk_ccompute", 4000),
     )
     self._add(f"{at}/gpu_id", lambda: f"{gpu_id}\n".encode())
@@ -324,11 +327,12 @@ class Files:
         self._add(f"{device}/ip_discovery/die/0/{name}/0/{part}", partial(_line, number))
 
   @staticmethod
-  def _debug_prop() -> int:
-    """HSA_DBG_* of GC 11 and 12 (kfd_topology_set_capabilities): watch address mask bits 7 to 29, dispatch valid."""
+  def _debug_prop(card: Card) -> int:
+    """HSA_DBG_* of GC 9.4.3, 11 and 12 (kfd_topology_set_capabilities): watch address mask bits 7 to 29, dispatch
+    valid; GC 9.4.3 has bit 30."""
     return (
       7 << sysfs.HSA_DBG_WATCH_ADDR_MASK_LO_BIT_SHIFT
-      | 29 << sysfs.HSA_DBG_WATCH_ADDR_MASK_HI_BIT_SHIFT
+      | (30 if card.gc_version < (10, 0, 0) else 29) << sysfs.HSA_DBG_WATCH_ADDR_MASK_HI_BIT_SHIFT
       | sysfs.HSA_DBG_DISPATCH_INFO_ALWAYS_VALID
     )
 

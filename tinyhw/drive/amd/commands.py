@@ -1,4 +1,4 @@
-"""The commands of AMD's queues as packets: PM4 for compute queues (the MEC), SDMA v6 for copy queues.
+"""The commands of AMD's queues as packets: PM4 for compute queues (the MEC), SDMA for copy queues.
 
 Each verb appends packets to a CommandStream. Values that change between submissions are named instead of given.
 """
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from tinyhw.arch import Arch
-from tinyhw.autogen import sdma_v6 as s
 from tinyhw.autogen.pm4_gfx11 import Pm4
+from tinyhw.autogen.sdma_v6 import SDMA_PKT_NOP, Sdma
 from tinyhw.core.errors import LayoutError
 from tinyhw.core.layout import Register
 from tinyhw.drive.queue import CommandStream, Low, Slot
@@ -21,10 +21,17 @@ _PACKET_HEADER = 1  # dwords of a PM4 type-3 header
 _POLL_INTERVAL = 4  # PM4: units of 16 clocks between two looks at memory
 _SDMA_POLL_INTERVAL, _SDMA_RETRIES = 4, 0xFFF  # 0xFFF: for ever (the kernel driver's sdma_v6_0.c uses it so)
 _SDMA_GREATER_OR_EQUAL = 5  # SDMA_PKT_POLL_REGMEM.func counts like WAIT_REG_MEM's: the kernel's 3 is "=="
-# What fences write back, as the kernel driver's own do (gfx_v11_0_ring_emit_fence, gfx_v12_0_ring_emit_fence), and how
-# their value goes past the caches: the field of RELEASE_MEM, and its word.
-_FENCES: Final = {"gfx11": ({"GLM_WB": 1, "GLM_INV": 1, "GL2_WB": 1, "SEQ": 1}, ("cache_policy", "bypass")),
-                  "gfx12": ({"GL2_WB": 1, "SEQ": 1}, ("temporal", "lu"))}
+# What fences write back, as the kernel driver's own do (gfx_v11_0_ring_emit_fence, gfx_v12_0_ring_emit_fence,
+# gfx_v9_4_3_ring_emit_fence), and how their value goes past the caches: the field of RELEASE_MEM, and its word. gfx9's
+# bits stand in the packet itself, and its L2 has no word of that kind.
+_FENCES: Final[dict[str, tuple[dict[str, int], tuple[str, str]]]] = {
+  "gfx11": ({"GLM_WB": 1, "GLM_INV": 1, "GL2_WB": 1, "SEQ": 1}, ("cache_policy", "bypass")),
+  "gfx12": ({"GL2_WB": 1, "SEQ": 1}, ("temporal", "lu")),
+  "gfx9": ({"tcl1_action_ena": 1, "tc_action_ena": 1, "tc_wb_action_ena": 1, "tc_md_action_ena": 1},
+           ("cache_policy", "lru"))}
+# What an acquire of everything forgets (gfx_v9_4_3_emit_mem_sync).
+_COHERENT: Final = {"SH_ICACHE_ACTION_ENA": 1, "SH_KCACHE_ACTION_ENA": 1, "TC_ACTION_ENA": 1, "TCL1_ACTION_ENA": 1,
+                    "TC_WB_ACTION_ENA": 1}
 _MTYPE_UC = 3       # SDMA_PKT_FENCE.mtype: uncached, as the kernel's sdma_v6_0_ring_emit_fence writes its fences
 
 
@@ -73,13 +80,16 @@ class ComputeCommands(CommandStream):
         event_type=p.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH, event_index=p.EVENT_WRITE_event_index.cs_partial_flush
       )
     )
-    caches = register(
-      p.ACQUIRE_MEM_GCR_CNTL,
-      GLI_INV=1, GLK_INV=1, GLV_INV=1, GL1_INV=1, GLM_INV=1, GLM_WB=1, GL2_INV=1, GL2_WB=1
-    )
     whole = {f.name: f.limit for f in p.ACQUIRE_MEM.FIELDS}
+    caches: dict[str, int]
+    if "gcr_cntl" in whole:
+      caches = {"gcr_cntl": register(
+        p.ACQUIRE_MEM_GCR_CNTL,
+        GLI_INV=1, GLK_INV=1, GLV_INV=1, GL1_INV=1, GLM_INV=1, GLM_WB=1, GL2_INV=1, GL2_WB=1
+      ).value()}
+    else: caches = {"coher_cntl": register(self._gc.CP_COHER_CNTL, **_COHERENT).value()}
     return self._put(
-      p.ACQUIRE_MEM(coher_size=whole["coher_size"], coher_base=0, poll_interval=_POLL_INTERVAL, gcr_cntl=caches.value())
+      p.ACQUIRE_MEM(coher_size=whole["coher_size"], coher_base=0, poll_interval=_POLL_INTERVAL, **caches)
     )
 
   def registers(self, *values: Register) -> ComputeCommands:
@@ -115,12 +125,14 @@ class ComputeCommands(CommandStream):
   ) -> ComputeCommands:
     p = self._p
     written_back, (hint, word) = _FENCES[self._generation]
-    past_caches = {hint: getattr(p, f"RELEASE_MEM_{hint}")[word]}
-    caches = register(p.RELEASE_MEM_GCR_CNTL, **written_back if flush else {})
+    caches = {hint: getattr(p, f"RELEASE_MEM_{hint}")[word]}
+    if not flush: written_back = {}
+    if self._generation == "gfx9": caches |= written_back
+    else: caches["gcr_cntl"] = register(p.RELEASE_MEM_GCR_CNTL, **written_back).value()
     event = p.VGT_EVENT_TYPE.CACHE_FLUSH_AND_INV_TS_EVENT if flush else p.VGT_EVENT_TYPE.BOTTOM_OF_PIPE_TS
     select = p.RELEASE_MEM_int_sel
     packet = p.RELEASE_MEM(
-      event_type=event, event_index=p.RELEASE_MEM_event_index.end_of_pipe, gcr_cntl=caches.value(), **past_caches,
+      event_type=event, event_index=p.RELEASE_MEM_event_index.end_of_pipe, **caches,
       dst_sel=p.RELEASE_MEM_dst_sel.memory_controller,
       data_sel=data_sel, address=address, data=data, int_ctxid=interrupt or 0,
       int_sel=select.none if interrupt is None else select.send_interrupt_after_write_confirm)
@@ -144,16 +156,17 @@ class CopyCommands(CommandStream):
 
   def __init__(self, arch: Arch, label: str = "") -> None:
     super().__init__(label)
-    self._p = arch.packets
+    self._p, self._s = arch.packets, arch.copies
+    self._uncached = {"mtype": _MTYPE_UC} if arch.sdma == "v6" else {}  # v4's fences have no such field
 
-  def _put(self, packet: s.Sdma, **slots: Slot) -> CopyCommands:
+  def _put(self, packet: Sdma, **slots: Slot) -> CopyCommands:
     self.emit(sdma.encode(packet), packet, slots)
     return self
 
   def wait(self, address: str, value: str) -> CopyCommands:
     """Stall until the low dword at the named address is at least the named value."""
     return self._put(
-      s.SDMA_PKT_POLL_REGMEM(
+      self._s.SDMA_PKT_POLL_REGMEM(
         func=_SDMA_GREATER_OR_EQUAL,
         mem_poll=1,
         addr=0,
@@ -167,34 +180,36 @@ class CopyCommands(CommandStream):
     )
 
   def memory_barrier(self) -> CopyCommands:
-    """Write back and forget what the caches hold, over all addresses."""
+    """Write back and forget what the caches hold, over all addresses. v4 reaches memory past them, and has no packet
+    for that."""
+    if not hasattr(self._s, "SDMA_PKT_GCR_REQ"): return self
     caches = register(
       self._p.ACQUIRE_MEM_GCR_CNTL, GLI_INV=1, GLK_INV=1, GLV_INV=1, GL1_INV=1, GLM_INV=1, GL2_INV=1, GL2_WB=1
     ).value()
-    return self._put(s.SDMA_PKT_GCR_REQ(base_va=0, gcr_control=caches, limit_va=0, vmid=0))
+    return self._put(self._s.SDMA_PKT_GCR_REQ(base_va=0, gcr_control=caches, limit_va=0, vmid=0))
 
   def copy(self, destination: str, source: str, count: str) -> CopyCommands:
     """Copy the named number of bytes. The packet stores the count less one: give `count` = bytes - 1."""
     return self._put(
-      s.SDMA_PKT_COPY_LINEAR(count=0, src_addr=0, dst_addr=0), dst_addr=destination, src_addr=source, count=count
+      self._s.SDMA_PKT_COPY_LINEAR(count=0, src_addr=0, dst_addr=0), dst_addr=destination, src_addr=source, count=count
     )
 
   def signal(self, address: int, value: str) -> CopyCommands:
     """After all work before it: write the low dword of the named value to memory (the high one changes only at an
     epoch's start)."""
-    return self._put(s.SDMA_PKT_FENCE(mtype=_MTYPE_UC, addr=address, data=0), data=Low(value))
+    return self._put(self._s.SDMA_PKT_FENCE(**self._uncached, addr=address, data=0), data=Low(value))
 
   def timestamp(self, address: int) -> CopyCommands:
     """After all work before it: write the GPU's clock to memory."""
-    return self._put(s.SDMA_PKT_TIMESTAMP_GET_GLOBAL(write_addr=address))
+    return self._put(self._s.SDMA_PKT_TIMESTAMP_GET_GLOBAL(write_addr=address))
 
   def interrupt(self, mailbox: int, event_id: int, context: int) -> CopyCommands:
     """After all work before it: write the event's id into its mailbox and interrupt the host."""
-    self._put(s.SDMA_PKT_FENCE(mtype=_MTYPE_UC, addr=mailbox, data=event_id & _ALL))
-    self._put(s.SDMA_PKT_FENCE(mtype=_MTYPE_UC, addr=mailbox + 4, data=event_id >> 32))
-    return self._put(s.SDMA_PKT_TRAP(int_context=context))
+    self._put(self._s.SDMA_PKT_FENCE(**self._uncached, addr=mailbox, data=event_id & _ALL))
+    self._put(self._s.SDMA_PKT_FENCE(**self._uncached, addr=mailbox + 4, data=event_id >> 32))
+    return self._put(self._s.SDMA_PKT_TRAP(int_context=context))
 
 
 def sdma_padding(count: int) -> array[int]:
   """`count` dwords of SDMA no-operations."""
-  return array("I", sdma.encode(s.SDMA_PKT_NOP(payload=())) * count)
+  return array("I", sdma.encode(SDMA_PKT_NOP(payload=())) * count)

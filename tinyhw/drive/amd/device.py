@@ -195,7 +195,7 @@ class AMDRuntime(GpuRuntime):
       pad=sdma_padding,
       keep_whole=not is_compute,
     )
-    lines = partial(report.pm4_lines, self.arch.pm4) if is_compute else report.sdma_lines
+    lines = partial(report.pm4_lines, self.arch.pm4) if is_compute else partial(report.sdma_lines, self.arch.sdma)
     return HardwareQueue(f"{self.name} {name} queue {args.queue_id}", hardware, lines)
 
   def _doorbell(self, offset: int) -> int:
@@ -272,19 +272,24 @@ class AMDRuntime(GpuRuntime):
         f"needs {wave_bytes:,} bytes of scratch a wave, at most {field.limit * self.arch.scratch_granule:,}",
         where=where,
       )
-    new = self.kfd.alloc(self.gpu, wave_bytes * self._scratch_waves * self.gpu.node.shader_engines, Domain.VRAM)
+    new = self.kfd.alloc(self.gpu, wave_bytes * self._scratch_waves * self._scratch_parts, Domain.VRAM)
     with self.lock:  # launches that are queued from here on have it
       old, self._scratch, self._scratch_wave_bytes = self._scratch, new, wave_bytes
       self.scratch_generation += 1
     if old is not None: self._release(old)
 
   @property
+  def _scratch_parts(self) -> int:
+    """Parts of the chip that have wave slots of their own: shader engines from gfx11 on, before it the one XCC that
+    executes a PM4 queue."""
+    return self.gpu.node.shader_engines if self.arch.scratch_by_engine else 1
+
+  @property
   def _scratch_waves(self) -> int:
-    """Waves of one shader engine that may have scratch at one time: on gfx11 TMPRING_SIZE.WAVES counts each engine's.
-    """
+    """Waves of such a part that may have scratch at one time, as TMPRING_SIZE.WAVES counts them."""
     ring: type[Register] = self.arch.gc.COMPUTE_TMPRING_SIZE
     field = next(f for f in ring.FIELDS if f.name == "WAVES")
-    return min(self.gpu.node.max_waves // self.gpu.node.shader_engines, field.limit)
+    return min(self.gpu.node.max_waves // self.gpu.node.xccs // self._scratch_parts, field.limit)
 
   def scratch_registers(self, wave_bytes: int) -> tuple[int, Register]:
     """Base address of scratch, and the ring size, for a kernel whose waves need `wave_bytes`; zeros for none."""

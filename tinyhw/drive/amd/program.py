@@ -405,10 +405,14 @@ class AMDProgram(Program):
 
   def _emit(self, c: ComputeCommands, block: Dim3, lds: int, registers: bool, suffix: str = "") -> None:
     if registers: self._set_registers(c, block, lds)
+    elif not self.runtime.arch.rsrc3_kept: self._set_third(c)
     if self.sgprs.values: c.user_data(self.sgprs.values, {i: name + suffix for i, name in self.sgprs.pairs.items()})
-    wave32 = int(self.wave_lanes == 32)
     initiator: type[Register] = self.runtime.arch.gc.COMPUTE_DISPATCH_INITIATOR
-    c.dispatch(register(initiator, COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, CS_W32_EN=wave32), suffix)
+    width = {"CS_W32_EN": int(self.wave_lanes == 32)} if self.runtime.arch.wave32 else {}
+    c.dispatch(register(initiator, COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, **width), suffix)
+
+  def _set_third(self, c: ComputeCommands) -> None:
+    c.registers(self.runtime.arch.gc.COMPUTE_PGM_RSRC3.decode(self.kernel.descriptor.compute_pgm_rsrc3))
 
   def _set_registers(self, c: ComputeCommands, block: Dim3, lds: int) -> None:
     """Everything that the dispatch reads but the user SGPRs."""
@@ -422,7 +426,7 @@ class AMDProgram(Program):
     c.registers(register(gc.COMPUTE_DISPATCH_SCRATCH_BASE_LO, DATA=scratch >> 8 & _DWORD),
                 register(gc.COMPUTE_DISPATCH_SCRATCH_BASE_HI, DATA=scratch >> 40),
                 rsrc1, rsrc2)
-    c.registers(gc.COMPUTE_PGM_RSRC3.decode(d.compute_pgm_rsrc3))
+    self._set_third(c)
     c.registers(register(gc.COMPUTE_RESOURCE_LIMITS))
     c.registers(ring_size)
     c.registers(register(gc.COMPUTE_RESTART_X), register(gc.COMPUTE_RESTART_Y), register(gc.COMPUTE_RESTART_Z))

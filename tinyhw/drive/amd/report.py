@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as p
 from tinyhw.autogen import sdma_v6 as s
 from tinyhw.core.errors import DecodeError, DeviceError, MachineFault, PageFault, WaitTimeout
-from tinyhw.core.layout import Packet
 from tinyhw.core.memory import PAGE
 from tinyhw.drive.amd.explain import explain
 from tinyhw.drive.amd.gpu import GpuRuntime
@@ -41,9 +41,9 @@ def pm4_lines(generation: str, words: Sequence[int]) -> list[str]:
   return pm4.text(words, of=pm4.table(generation)).splitlines()
 
 
-def sdma_lines(words: Sequence[int]) -> list[str]:
-  """One line a packet."""
-  return sdma.text(words).splitlines()
+def sdma_lines(version: str, words: Sequence[int]) -> list[str]:
+  """One line a packet, in a version's words."""
+  return sdma.text(words, of=sdma.table(version)).splitlines()
 
 
 def _running(runtime: GpuRuntime) -> list[tuple[HardwareQueue, Submission]]:
@@ -150,13 +150,15 @@ def _tail(queue: HardwareQueue, submission: Submission) -> list[str]:
 
 def _unmet_wait(runtime: GpuRuntime, queue: HardwareQueue, submission: Submission) -> tuple[str, int, int, int] | None:
   """(packet, address, wanted, seen) of the first memory wait in a submission whose condition does not hold now."""
-  words = queue.words_of(submission)
-  try: packets: list[Packet] = [packet for _, packet in (pm4 if queue is runtime.compute else sdma).walk(words)]
+  words, arch = queue.words_of(submission), runtime.arch
+  walk = pm4.walk(words, pm4.table(arch.pm4)) if queue is runtime.compute else sdma.walk(words, sdma.table(arch.sdma))
+  try: packets: list[Any] = [packet for _, packet in walk]
   except DecodeError: return None
-  for packet in packets:
-    if isinstance(packet, p.WAIT_REG_MEM): address, wanted, mask = packet.mem_poll_addr, packet.reference, packet.mask
-    elif isinstance(packet, s.SDMA_PKT_POLL_REGMEM): address, wanted, mask = packet.addr, packet.value, packet.mask
+  for packet in packets:  # a generation may have its own declarations, of the same names
+    name = type(packet).__name__
+    if name == p.WAIT_REG_MEM.__name__: address, wanted, mask = packet.mem_poll_addr, packet.reference, packet.mask
+    elif name == s.SDMA_PKT_POLL_REGMEM.__name__: address, wanted, mask = packet.addr, packet.value, packet.mask
     else: continue
     seen = runtime.peek(address)
-    if seen is not None and seen & mask < wanted: return type(packet).__name__, address, wanted, seen & mask
+    if seen is not None and seen & mask < wanted: return name, address, wanted, seen & mask
   return None

@@ -56,8 +56,13 @@ class GpuNode:
   def shader_engines(self) -> int: return self.p["array_count"] // self.p["simd_arrays_per_engine"]
 
   @property
+  def xccs(self) -> int:
+    """Graphics cores that work as this one GPU; kernels before 6.5 tell none."""
+    return self.p.get("num_xcc", 1)
+
+  @property
   def max_waves(self) -> int:
-    """Waves that the whole chip can hold at one time, as the kernel counts them for gfx10 and later (kfd_queue.c)."""
+    """Waves that may have scratch at one time, on the whole chip (max_slots_scratch_cu)."""
     return self.compute_units * self.p["max_slots_scratch_cu"]
 
   @property
@@ -115,33 +120,40 @@ def gpus(port: Port) -> list[GpuNode]:
 
 @dataclass(frozen=True)
 class SaveArea:
-  """Sizes, in bytes, that a compute queue must bring for context save and restore."""
+  """Sizes, in bytes, that a compute queue must bring for context save and restore, each XCC of it."""
   control_stack: int
   save_restore: int
   debug: int
+  xccs: int = 1
 
   @property
   def total(self) -> int:
     """Size that the buffer's mapping must have, exactly (kfd_queue_acquire_buffers)."""
-    return -(-(self.save_restore + self.debug) // _PAGE) * _PAGE
+    return -(-(self.save_restore + self.debug) * self.xccs // _PAGE) * _PAGE
 
 
-# Per compute unit and per wave, for gfx10 and later: kfd_queue.c, kfd_queue_ctx_save_restore_size and the macros above
+# Per compute unit and per wave: kfd_queue.c, kfd_queue_ctx_save_restore_size and the macros above
 # it.
 _SGPR_BYTES, _LDS_BYTES, _HWREG_BYTES = 0x4000, 0x10000, 0x1000
 _VGPR_BYTES, _LARGE_VGPR_BYTES = 0x40000, 0x60000
 _LARGE_VGPR_VERSIONS = (110000, 110001, 110501, 120000, 120001)
 _CONTROL_STACK_PER_WAVE, _USER_HEADER, _WAVES_PER_CU = 12, 40, 32
+# Before gfx10, of which MI300 alone is driven here.
+_GFX9_VGPR_BYTES, _GFX9_CONTROL_STACK_PER_WAVE, _GFX9_WAVES_PER_CU, _GFX9_WAVES_PER_ENGINE = 0x80000, 8, 40, 512
 _DEBUG_PER_WAVE, _DEBUG_ALIGN = 32, 64
 
 
 def save_area(node: GpuNode) -> SaveArea:
   """What the kernel expects: cwsr_size and ctl_stack_size of the node where it tells them, else computed as it does."""
-  waves = node.compute_units * _WAVES_PER_CU
+  units, old = node.compute_units // node.xccs, node.p["gfx_target_version"] < 100000
+  waves = min(units * _GFX9_WAVES_PER_CU, node.shader_engines * _GFX9_WAVES_PER_ENGINE) if old else (
+    units * _WAVES_PER_CU)
   debug = -(-waves * _DEBUG_PER_WAVE // _DEBUG_ALIGN) * _DEBUG_ALIGN
   if node.p.get("cwsr_size") and node.p.get("ctl_stack_size"):
-    return SaveArea(node.p["ctl_stack_size"], node.p["cwsr_size"], debug)
-  vgpr = _LARGE_VGPR_BYTES if node.p["gfx_target_version"] in _LARGE_VGPR_VERSIONS else _VGPR_BYTES
-  data = -(-node.compute_units * (vgpr + _SGPR_BYTES + _LDS_BYTES + _HWREG_BYTES) // _PAGE) * _PAGE
-  stack = -(-(_USER_HEADER + waves * _CONTROL_STACK_PER_WAVE + 8) // _PAGE) * _PAGE
-  return SaveArea(stack, stack + data, debug)
+    return SaveArea(node.p["ctl_stack_size"], node.p["cwsr_size"], debug, node.xccs)
+  large = node.p["gfx_target_version"] in _LARGE_VGPR_VERSIONS
+  vgpr = _GFX9_VGPR_BYTES if old else _LARGE_VGPR_BYTES if large else _VGPR_BYTES
+  data = -(-units * (vgpr + _SGPR_BYTES + _LDS_BYTES + _HWREG_BYTES) // _PAGE) * _PAGE
+  each = _GFX9_CONTROL_STACK_PER_WAVE if old else _CONTROL_STACK_PER_WAVE
+  stack = -(-(_USER_HEADER + waves * each + 8) // _PAGE) * _PAGE
+  return SaveArea(stack, stack + data, debug, node.xccs)

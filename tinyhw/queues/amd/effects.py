@@ -32,7 +32,7 @@ Effects = Iterator[Effect]
 
 def effects(packet: Any) -> list[Effect]:
   """What a packet of PM4, SDMA or AQL does; nothing for one that only sets registers."""
-  found = _TABLE.get(type(packet))
+  found = _TABLE.get(type(packet)) or _NAMED.get(type(packet).__name__)
   return [] if found is None else list(found(packet))
 
 
@@ -47,8 +47,9 @@ def _function(number: int) -> str: return _FUNCTIONS[number] if number < len(_FU
 
 
 def _release_mem(p: Any) -> Effects:
-  gcr = _gcr_bits(pm4.RELEASE_MEM_GCR_CNTL, p.gcr_cntl)
-  yield Effect(Does.RELEASE, value=Caches.SHARED if gcr.GL2_WB else 0, clock=Clock.BEHIND)
+  if hasattr(p, "tc_wb_action_ena"): back = p.tc_wb_action_ena
+  else: back = _gcr_bits(pm4.RELEASE_MEM_GCR_CNTL, p.gcr_cntl).GL2_WB
+  yield Effect(Does.RELEASE, value=Caches.SHARED if back else 0, clock=Clock.BEHIND)
   if (size := _DATA_BYTES.get(p.data_sel)) and p.address:
     kind = Does.STAMP if p.data_sel in _CLOCKS else Does.SIGNAL
     compare = "+" if p.data_sel == pm4.RELEASE_MEM_data_sel.atomic_add32bit_low else ""
@@ -86,6 +87,11 @@ def _atomic_mem(p: Any) -> Effects: yield Effect(Does.ATOMIC, p.addr, 8, p.src_d
 
 
 def _acquire_mem(p: Any) -> Effects:
+  if hasattr(p, "coher_cntl"):
+    whole = p.coher_size == next(f for f in p.FIELDS if f.name == "coher_size").limit
+    address, size = (0, 0) if whole else (p.coher_base << _COHER, p.coher_size << _COHER)
+    yield Effect(Does.ACQUIRE, address, size, _coherent(p.coher_cntl))
+    return
   gcr = _gcr_bits(pm4.ACQUIRE_MEM_GCR_CNTL, p.gcr_cntl)
   caches = _invalidated(gcr)
   ranged = gcr.GL1_RANGE or gcr.GL2_RANGE
@@ -100,6 +106,14 @@ def _invalidated(gcr: Any) -> int:
   """What GCR's bits make forget what it holds."""
   return int((Caches.DATA if gcr.GLV_INV and gcr.GL1_INV else 0) | (Caches.SCALAR if gcr.GLK_INV else 0)
              | (Caches.CODE if gcr.GLI_INV else 0) | (Caches.SHARED if gcr.GL2_INV else 0))
+
+
+def _coherent(bits: int) -> int:
+  """What gfx9's bits make forget what it holds (CP_COHER_CNTL)."""
+  from tinyhw.autogen.gc_9_4_3 import CP_COHER_CNTL  # gfx9's registers load with its first packet
+  asked = CP_COHER_CNTL.decode(bits)
+  return int((Caches.DATA if asked.TCL1_ACTION_ENA else 0) | (Caches.SCALAR if asked.SH_KCACHE_ACTION_ENA else 0)
+             | (Caches.CODE if asked.SH_ICACHE_ACTION_ENA else 0) | (Caches.SHARED if asked.TC_ACTION_ENA else 0))
 
 
 def _event_write(p: Any) -> Effects:
@@ -217,3 +231,5 @@ _TABLE: Final[dict[type, Callable[[Any], Effects]]] = {
   sdma.SDMA_PKT_INDIRECT: _indirect,
   hsa.hsa_kernel_dispatch_packet_t: _aql_dispatch, hsa.hsa_barrier_and_packet_t: _aql_barrier_and,
   hsa.hsa_barrier_or_packet_t: _aql_barrier_and, hsa.hsa_agent_dispatch_packet_t: _aql_agent}
+# gfx9's packets by the names of those that do the same.
+_NAMED: Final = {cls.__name__: does for cls, does in _TABLE.items()}

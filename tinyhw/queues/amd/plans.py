@@ -8,7 +8,7 @@ from typing import Any, Final
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen import sdma_v6 as sdma
-from tinyhw.queues.amd.stream import USER_DATA, AmdFollow, AmdState, wide
+from tinyhw.queues.amd.stream import USER_DATA, AmdFollow, AmdState, calls, wide
 from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.plans import KnownSubmission, Named, Plans, SubmissionPlan, holes
 from tinyhw.queues.world import Item, named
@@ -19,7 +19,6 @@ _OF_LAUNCH: Final = {*USER_DATA, *_PROGRAM}
 _VALUES: Final = {pm4.WAIT_REG_MEM: "reference", pm4.RELEASE_MEM: "data", sdma.SDMA_PKT_FENCE: "data",
                   sdma.SDMA_PKT_POLL_REGMEM: "value"}
 _VALUED: Final = {Does.WAIT, Does.SIGNAL, Does.STAMP}
-_CALLS: Final = (pm4.DISPATCH_INDIRECT, pm4.INDIRECT_BUFFER, sdma.SDMA_PKT_INDIRECT)
 
 
 def _place(cls: Any) -> tuple[int, bool]:
@@ -28,7 +27,8 @@ def _place(cls: Any) -> tuple[int, bool]:
   return lies.lo // 32 + cls.__module__.endswith("pm4_gfx11"), lies.width > 32
 
 
-_PLACES: Final = {cls: _place(cls) for cls in _VALUES}
+_PLACES: Final = {cls.__name__: _place(cls) for cls in _VALUES}  # the same in all generations
+_NAMES: Final = {cls.__name__: name for cls, name in _VALUES.items()}
 
 
 @dataclass(slots=True, eq=False)
@@ -67,15 +67,15 @@ class _Learnt:
   def add(self, item: Item, at: int) -> bool:
     """Note the packet at a position. False where it is none for a plan."""
     packet: Any = item.packet
-    if packet is None or item.depth or isinstance(packet, _CALLS): return False
+    if packet is None or item.depth or calls(packet) or isinstance(packet, pm4.DISPATCH_INDIRECT): return False
     first, self.effects = len(self.effects), self.effects + item.effects
-    registers = pm4_wire.registers(packet) if type(packet).__module__.endswith("pm4_gfx11") else []
+    registers = pm4_wire.registers(packet) if isinstance(packet, pm4.Pm4) else []
     if self.launch >= 0 and any(register in _OF_LAUNCH for register, _ in registers): return False
     body = at + len(item.words) - len(registers)
     for n, (register, value) in enumerate(registers):
       if register in USER_DATA: self.sent.append((register, body + n))
       else: self.registers[register] = value
-    if type(packet) in _PLACES: self._valued(packet, first, at)
+    if type(packet).__name__ in _PLACES: self._valued(packet, first, at)
     self.roots += [(value, 0) for value in wide(packet)]
     if isinstance(packet, pm4.DISPATCH_DIRECT):
       if self.launch >= 0 or not self.registers.keys() >= _PROGRAM: return False
@@ -84,14 +84,14 @@ class _Learnt:
 
   def _valued(self, packet: Any, first: int, at: int) -> None:
     """Note where a packet's value is, which the effects from `first` on and its roots have."""
-    place, both = _PLACES[type(packet)]
+    place, both = _PLACES[type(packet).__name__]
     most = 8 if both else 4
     self.values += [(n, at + place, (1 << 8 * min(e.size, most)) - 1)
                     for n, e in enumerate(self.effects[first:], first) if e.does in _VALUED]
     self.hidden += range(at + place, at + place + 1 + both)
     if both:
       names = [f.name for f, _ in packet.items() if f.width + f.shift > 32]
-      self.loose.append((len(self.roots) + names.index(_VALUES[type(packet)]), at + place))
+      self.loose.append((len(self.roots) + names.index(_NAMES[type(packet).__name__]), at + place))
 
   def plan(self, state: AmdState) -> AmdPlan:
     """The plan; `state` is the queue's behind the submission."""

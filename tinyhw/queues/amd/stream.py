@@ -18,6 +18,7 @@ from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.core.errors import DecodeError
 from tinyhw.core.layout import Packet
 from tinyhw.queues.amd.effects import effects
+from tinyhw.queues.amd.text import copies, read
 from tinyhw.queues.effects import Effect
 from tinyhw.queues.world import Item, Knows, Launch, Queue, Read
 from tinyhw.wire import aql
@@ -28,7 +29,9 @@ DEEPEST: Final = 4  # indirect buffers in one another; the command processor has
 ARGUMENTS: Final = 4096  # bytes that are taken for arguments where nobody says how many there are
 _USERS: Final = 16
 USER_DATA: Final = range(gc.COMPUTE_USER_DATA_0.OFFSET, gc.COMPUTE_USER_DATA_0.OFFSET + _USERS)
-_LEADS: Final = (pm4.INDIRECT_BUFFER, sdma.SDMA_PKT_INDIRECT, pm4.DISPATCH_DIRECT, pm4.DISPATCH_INDIRECT)
+_LEADS: Final = (pm4.DISPATCH_DIRECT, pm4.DISPATCH_INDIRECT)  # of all generations
+_CALLS: Final = frozenset(cls.__name__ for cls in (pm4.INDIRECT_BUFFER, sdma.SDMA_PKT_INDIRECT))
+_OLD: Final = 9  # the generation whose packets are read as its own
 _DIMENSIONS: Final = tuple(r.OFFSET for r in (gc.COMPUTE_NUM_THREAD_X, gc.COMPUTE_NUM_THREAD_Y,
                                               gc.COMPUTE_NUM_THREAD_Z))
 
@@ -51,6 +54,11 @@ class AmdState:
   def pairs(self) -> list[tuple[int, int]]:
     """(address, bytes) of what may be the arguments: user data of 64 bits."""
     return [(low | high << 32, ARGUMENTS) for low, high in pairwise(self.user_data()) if high or low >> 16]
+
+
+def calls(packet: object) -> bool:
+  """Whether a packet leads to other words."""
+  return type(packet).__name__ in _CALLS
 
 
 @functools.cache
@@ -76,21 +84,23 @@ class Meaning:
 
 
 KEPT: Final = 1 << 14  # meanings
-_MEANINGS: Final[dict[str, dict[tuple[int, ...], Meaning]]] = {"pm4": {}, "sdma": {}}  # a driver's packets come again
+# By kind and by whether they are gfx9's; a driver's packets come again.
+_MEANINGS: Final[dict[tuple[str, bool], dict[tuple[int, ...], Meaning]]] = {
+  (kind, old): {} for kind in ("pm4", "sdma") for old in (False, True)}
 _COUNT: Final = pm4_wire.MAX_BODY - 1
 
 
-def meaning(kind: str, words: tuple[int, ...], at: int) -> Meaning:
-  """Of the packet at index `at` in words of "pm4" or "sdma". Raises DecodeError."""
-  known = _MEANINGS[kind]
-  decode: Any = pm4_wire.decode if kind == "pm4" else sdma_wire.decode
-  packet, size = decode(words, at)
+def meaning(kind: str, words: tuple[int, ...], at: int, generation: int = 0) -> Meaning:
+  """Of the packet at index `at` in words of "pm4" or "sdma", of a generation of the core. Raises DecodeError."""
+  known = _MEANINGS[kind, generation == _OLD]
+  packet, size = (pm4_wire.decode(words, at, read(generation)) if kind == "pm4" else
+                  sdma_wire.decode(words, at, copies(generation)))
   key = words[at:at + size]
   if (found := known.get(key)) is not None: return found
-  roots = () if isinstance(packet, pm4.INDIRECT_BUFFER | sdma.SDMA_PKT_INDIRECT) else tuple(
-    (value, 0) for value in wide(packet))
+  roots = () if calls(packet) else tuple((value, 0) for value in wide(packet))
   found = Meaning(packet, key, tuple(effects(packet)), roots,
-                  tuple(pm4_wire.registers(packet)) if kind == "pm4" else (), isinstance(packet, _LEADS))
+                  tuple(pm4_wire.registers(packet)) if kind == "pm4" else (),
+                  calls(packet) or isinstance(packet, _LEADS))
   if len(known) >= KEPT: known.clear()
   known[key] = found
   return found
@@ -123,12 +133,12 @@ class AmdFollow:
   def _stream(self, places: Sequence[tuple[int, int]], words: tuple[int, ...], depth: int) -> None:
     at, end, queue, items, registers = 0, len(words), self.queue, self.items, self.state.registers
     kind = queue.kind
-    known = _MEANINGS["pm4"] if kind == "pm4" else {}
+    known = _MEANINGS["pm4", queue.class_id == _OLD] if kind == "pm4" else {}
     first, size = places[0]
     while at < end:
       where = first + 4 * at if 4 * at < size else address_at(places, 4 * at)
       found = known.get(words[at:at + (words[at] >> 16 & _COUNT) + 2])  # most are known, by a type-3 header's count
-      try: found = found or meaning(kind, words, at)
+      try: found = found or meaning(kind, words, at, queue.class_id)
       except DecodeError as error:
         self.items.append(Item(where, words[at:], None, depth, str(error), self.queue))
         return
@@ -141,7 +151,7 @@ class AmdFollow:
 
   def _led(self, item: Item, packet: Packet, depth: int) -> None:
     """What a packet leads to: other words, a launch."""
-    if isinstance(packet, pm4.INDIRECT_BUFFER | sdma.SDMA_PKT_INDIRECT):
+    if calls(packet):
       fields: Any = packet
       self._call(int(fields.ib_base), int(fields.ib_size) * 4, depth)
     elif isinstance(packet, pm4.DISPATCH_DIRECT):

@@ -183,8 +183,8 @@ class Weak:
 
   def add(self, gpu: Gpu) -> Chip:
     """The caches of one more GPU."""
-    if gpu.card.gc_version >= (12, 0, 0):
-      raise Unsupported("memory", "weak", arch=gpu.card.name, hint="gfx12's caches are not modelled: use gfx1100")
+    if gpu.card.gc_version[0] != 11:
+      raise Unsupported("memory", "weak", arch=gpu.card.name, hint="only gfx11's caches are modelled: use gfx1100")
     self.chips.append(Chip(self, gpu))
     return self.chips[-1]
 
