@@ -1,0 +1,184 @@
+"""Has a device run kernels that judge themselves, and says what became of each case.
+
+What ends a whole launch (a fault, a refusal, a hang) is taken apart: halves are run again until the case is alone.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.arch import decoded
+from tinyhw.core.errors import Error
+from tinyhw.tools.conform.cases import Baked, bake, barred, drawn, names
+from tinyhw.tools.conform.image import NAME
+from tinyhw.tools.conform.judge import Found, Result, judged, result
+from tinyhw.tools.conform.kernel import PASS, SPECIALS, Packed, pack, packs
+from tinyhw.tools.witness.run import bench
+
+Array = Any
+TIMEOUT: Final = 120.0  # seconds that a launch of many cases may take
+
+
+@dataclass(frozen=True)
+class Options:
+  """What is asked of whom: `only` are patterns of identifiers, of which a case must fit one."""
+  arch: str
+  device: str
+  only: tuple[str, ...] = ()
+  seed: str = ""
+  timeout: float = TIMEOUT
+
+
+def fits(ident: str, patterns: Sequence[str]) -> bool:
+  """Whether an identifier fits one of the patterns (of shells; without a star, a part of it), or there are none."""
+  from fnmatch import fnmatchcase
+  return not patterns or any(fnmatchcase(ident, p) if set(p) & set("*?[") else p in ident for p in patterns)
+
+
+def wanted_names(o: Options) -> list[str]:
+  """The mnemonics and groups that may have a case that fits."""
+  found = names(o.arch)
+  if not o.only: return found
+  out = []
+  for name in found:
+    if name.startswith("@"):
+      out.append(name)
+      continue
+    here = f"{o.arch}/{name}/"
+    for p in o.only:
+      plain = p.split("*")[0].split("?")[0].split("[")[0]
+      whole = set(p) & set("*?[")
+      if not whole and (p in here or here in p or "/" not in p or p.split("/")[0] in name): out.append(name)
+      elif whole and (here.startswith(plain) or plain.startswith(here) or not plain): out.append(name)
+      else: continue
+      break
+  return out
+
+
+def baked(o: Options, chosen: Sequence[str]) -> Iterator[Baked]:
+  """The cases of these names that fit."""
+  machine = bench(o.arch)
+  for name in chosen:
+    for d in drawn(o.arch, name, o.seed):
+      if not fits(d.id, o.only): continue
+      b = bake(machine, d.id, d.make())
+      b.barred = barred(b)
+      yield b
+
+
+def launched(p: Packed, device: str, timeout: float) -> Array:
+  """The memory that the kernel wrote, in dwords."""
+  from tinyhw.kernels.launch import launch
+  out = np.zeros(-(-p.size // 4), np.uint32)
+  return launch(p.binary, NAME, len(p.waves), p.layout.lanes, [out], device=device, timeout=timeout)[0]
+
+
+def found_in(p: Packed, memory: Array, slot: int) -> Found | None:
+  """What a wave left; None where all was as wanted."""
+  if int(memory[slot]) == PASS: return None
+  x = p.layout
+  first = p.found_at(slot) // 4
+  rows = memory[first:first + x.rows * x.lanes].reshape(x.rows, x.lanes)
+  last = rows[-1]
+  return Found(rows[:x.vgprs], rows[x.vgprs:x.vgprs + x.groups].reshape(-1)[:x.sgprs],
+               {name: int(last[k]) for k, name in enumerate(SPECIALS)})
+
+
+def run_pack(p: Packed, o: Options) -> Iterator[Result]:
+  """The results of a code object's cases, in order."""
+  cases = list(dict.fromkeys(b for b, _ in p.waves))
+  try: memory = launched(p, o.device, o.timeout)
+  except Error as error:
+    if len(cases) == 1:
+      yield result(cases[0], o.arch, "error", f"{type(error).__name__}: {error}".split("\n")[0])
+      return
+    half = len(cases) // 2
+    for some in (cases[:half], cases[half:]): yield from run_pack(pack(p.arch, p.layout, some), o)
+    return
+  slots: dict[int, list[Found | None]] = {}
+  lost = set[int]()
+  for slot, (b, _) in enumerate(p.waves):
+    if not int(memory[slot]): lost.add(id(b))
+    slots.setdefault(id(b), []).append(found_in(p, memory, slot))
+  for b in cases:
+    if id(b) in lost: yield result(b, o.arch, "error", "its wave ended without a word")
+    else: yield judged(b, o.arch, slots[id(b)], p.layout.sgprs)
+
+
+def run(o: Options, chosen: Sequence[str], progress: Callable[[int], None] = lambda n: None) -> list[Result]:
+  """The results of all cases of these names."""
+  out: dict[str, Result] = {}
+  every = list(baked(o, chosen))
+  for b in every:
+    if b.barred: out[b.id] = result(b, o.arch, "not asked", b.barred)
+  for p in packs(decoded(o.arch), [b for b in every if not b.barred]):
+    for r in run_pack(p, o): out[r.id] = r
+    progress(len(p.waves))
+  return [out[b.id] for b in every]
+
+
+def chunks(chosen: Sequence[str], count: int) -> list[list[str]]:
+  """Names in portions, each of as many kinds of instructions as the next."""
+  return [list(chosen[k::count]) for k in range(count) if chosen[k::count]]
+
+
+def run_all(o: Options, jobs: int = 1, progress: Callable[[int, int], None] = lambda n, of: None) -> list[Result]:
+  """The results of everything that fits, by several processes where `jobs` says so; in the suite's order."""
+  chosen = wanted_names(o)
+  portions = chunks(chosen, max(jobs, -(-len(chosen) // 60)))
+  done = dict[str, list[Result]]()
+  order = {name: k for k, name in enumerate(chosen)}
+  finished = 0
+
+  def take(found: list[Result]) -> None:
+    for r in found: done.setdefault(r.id, []).append(r)
+  if jobs <= 1 or len(portions) == 1:
+    for part in portions:
+      take(run(o, part))
+      finished += len(part)
+      progress(finished, len(chosen))
+  else:
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+      waiting = {pool.submit(run, o, part): part for part in portions}
+      for future in as_completed(waiting):
+        take(future.result())
+        finished += len(waiting[future])
+        progress(finished, len(chosen))
+  every = [r for rs in done.values() for r in rs]
+  return sorted(every, key=lambda r: (order.get(r.mnemonic, len(order)), r.mnemonic))
+
+
+def compute(arch: str) -> list[tuple[str, str, str, str]]:
+  """The instructions that compute code can use: (mnemonic, section, encodings, why none can be asked)."""
+  from tinyhw.tools.ledger.ledger import entries
+  return [(e.mnemonic, e.section, " ".join(e.families), e.why or e.grade) for e in entries(arch)
+          if e.grade != "not compute"]
+
+
+def facts(device: str) -> dict[str, str]:
+  """What is known of a device: what it calls itself, its firmware where the kernel driver tells, what stands in."""
+  import os
+  from importlib.metadata import version
+
+  from tinyhw.devices.registry import Device, mock_cards
+  runtime: Any = Device[device].runtime
+  out = {"card": runtime.describe(), "tinyhw": version("tinyhw")}
+  if mock_cards() is not None: out["mock"] = ",".join(mock_cards() or ())
+  node = getattr(getattr(runtime, "gpu", None), "node", None)
+  if node is not None:
+    out |= {name: str(node.p[name]) for name in ("fw_version", "sdma_fw_version", "device_id") if name in node.p}
+  if mock_cards() is not None or device.startswith("EMU"): out["engine"] = os.environ.get("EMU", "auto")
+  return out
+
+
+def target(device: str) -> str | None:
+  """The processor that a device is, None where it runs any."""
+  from tinyhw.devices.registry import Device
+  runtime: Any = Device[device].runtime
+  found = getattr(runtime, "target", None)
+  return found if isinstance(found, str) else None
