@@ -36,11 +36,13 @@ DEFAULT_ARCH = "gfx1100"
 @click.option("--may-fail", type=click.Path(exists=True, path_type=Path), help="What may fail, as --write-may-fail "
               "wrote it: it has to, and nothing else may.")
 @click.option("--write-may-fail", type=click.Path(path_type=Path), help="Write what fails, with the evidence.")
+@click.option("--dut", default="", metavar="COMMAND", help="Ask this program instead of a device: a line of JSON "
+              "a case (docs/conform.md).")
 @click.option("--record", type=click.Path(path_type=Path), help="Write a digest of what each case left (.xz: packed).")
 @click.option("--against", type=click.Path(exists=True, path_type=Path), help="Compare with a record.")
 def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, show: str | None, seed: str, jobs: int,
             timeout: float, engine: str | None, timed: bool, as_json: bool, json_file: Path | None, junit: Path | None,
-            page_file: Path | None, may_fail: Path | None, write_may_fail: Path | None, record: Path | None,
+            page_file: Path | None, may_fail: Path | None, write_may_fail: Path | None, dut: str, record: Path | None,
             against: Path | None) -> None:
   """Run the conformance suite on DEVICE (AMD, AMD:1, EMU ...): kernels that judge themselves.
 
@@ -53,13 +55,14 @@ def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, 
     tinyhw conform EMU --arch gfx942 --jobs 2 --html gfx942.html
     tinyhw conform AMD --record card.json.xz
     tinyhw conform EMU --against card.json.xz
+    tinyhw conform --dut 'python -m tinyhw.tools.conform.dut' --only v_add_f32
     tinyhw conform EMU --list --only 'gfx1100/v_fma_f32/*'
   """
   from tinyhw.tools.conform import evidence, report, run
   if engine is not None or "EMU" not in os.environ: os.environ["EMU"] = engine or "ref"
-  if arch is None: arch = run.target(device) if not listed and show is None else None
+  if arch is None: arch = run.target(device) if not listed and show is None and not dut else None
   arch = arch or DEFAULT_ARCH
-  options = run.Options(arch, device, only, seed, timeout)
+  options = run.Options(arch, device, only, seed, timeout, dut)
   if listed: return _list(options, as_json)
   if show is not None: return _show(options, show)
   began = time.monotonic()
@@ -74,8 +77,10 @@ def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, 
     compute = [row for row in compute if row[0] in ran]
   from tinyhw.arch import decoded
   from tinyhw.autogen import isa_manuals
-  made = report.ConformanceReport(arch, isa_manuals.MANUALS[decoded(arch).isa], device, run.facts(device), results,
-                       report.by_instruction(results, compute), time.monotonic() - began, seed, complete=not only)
+  name, facts = (device, run.facts(device)) if not dut else run.greeted(dut)
+  made = report.ConformanceReport(arch, isa_manuals.MANUALS[decoded(arch).isa], name, facts, results,
+                                  report.by_instruction(results, compute), time.monotonic() - began, seed,
+                                  complete=not only)
   if may_fail is not None: made.expected = evidence.read_may_fail(may_fail, arch)
   said: dict[str, Any] = {}
   if against is not None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn import coverage
+from tinyhw.isa.amdgcn.codes import AGPR0
 from tinyhw.tools.ledger.ledger import section
 from tinyhw.tools.witness import groups
 from tinyhw.tools.witness.cases import PLAIN, Case, Encoder, _rng, cases, rows_of, wave_size
@@ -25,6 +26,7 @@ from tinyhw.tools.witness.table import WITNESSES, Mode, Witness, format_of, widt
 
 Array = Any
 SGPRS: Final = 80  # a kernel keeps what is its own in the registers behind these
+MEMORY_SGPRS: Final = 64  # the same of cases with memory
 VGPRS: Final = 240
 # Values at which operations change, by kind of operand; sources go through all pairs, or all triples of the first few.
 _FLOATS: Final = 20
@@ -67,6 +69,19 @@ class Baked:
 
   @property
   def vgprs(self) -> int: return len(self.prepared.start.v)
+
+  @cached_property
+  def low_vgprs(self) -> int:
+    """How many vector registers take part of those that are no accumulation registers."""
+    used = [o.value + max(1, o.dwords) + 4 for o in self.case.instruction.operands.values()
+            if o.kind == "v" and o.value < AGPR0]
+    return max(used, default=4)
+
+  @property
+  def scratch(self) -> bool:
+    """Whether its memory is what lanes have as scratch."""
+    name = self.case.instruction.mnemonic
+    return name.startswith("scratch_") or name.startswith(("flat_load", "flat_store")) and bool(self.lds)
 
   @cached_property
   def sgprs(self) -> int:
@@ -243,9 +258,8 @@ def barred(b: Baked) -> str:
   if any(j is not None for j in wanted.jump) or case.instruction.mnemonic in FLOW or "cbranch" in b.mnemonic:
     return "control flow: it goes where the state says, not where the kernel has code"
   if start.gds: return "GDS: a launch is given none"
-  if start.memory or start.lds: return "memory"
-  if b.vgprs > VGPRS: return f"{b.vgprs} vector registers"
-  if b.sgprs > SGPRS: return f"{b.sgprs} scalar registers"
+  if b.vgprs > VGPRS and (b.vgprs <= AGPR0 or b.vgprs - AGPR0 > VGPRS): return f"{b.vgprs} vector registers"
+  if b.sgprs > (MEMORY_SGPRS if start.memory or start.lds else SGPRS): return f"{b.sgprs} scalar registers"
   return ""
 
 

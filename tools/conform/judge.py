@@ -14,11 +14,12 @@ import numpy as np
 from tinyhw.isa.amdgcn import Operand
 from tinyhw.isa.amdgcn.codes import EXEC_LO, M0, VCC_LO
 from tinyhw.tools.conform.cases import Baked, manual_section
-from tinyhw.tools.conform.kernel import MODE_BITS, SPECIALS
+from tinyhw.tools.conform.harness import MODE_BITS, SPECIALS
 from tinyhw.tools.witness.run import close
 
 Array = Any
-VERDICTS: Final = ("pass", "allowed", "fail", "error", "not asked")
+VERDICTS: Final = ("pass", "allowed", "fail", "error", "unsupported", "not asked")
+BAD: Final = frozenset(("fail", "error", "unsupported"))
 
 
 @dataclass
@@ -34,8 +35,8 @@ class Found:
 @dataclass
 class Result:
   """What became of a case. `verdict` is one of VERDICTS: "allowed" is a result other than ours, inside of what the
-  manual allows; "not asked" has its reason in `detail`. `digest` is of all registers that were found, `asked` of the
-  question."""
+  manual allows; "unsupported" is what the device says itself, "not asked" has its reason in `detail`. `digest` is of
+  all registers that were found, `asked` of the question."""
   id: str
   mnemonic: str
   family: str

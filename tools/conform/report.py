@@ -7,12 +7,12 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from tinyhw.tools.conform.judge import VERDICTS, Result
+from tinyhw.tools.conform.judge import BAD, VERDICTS, Result
 
 FORMAT: Final = 1
 
@@ -32,7 +32,7 @@ class Instruction:
   @property
   def verdict(self) -> str:
     """Of all its cases: the worst."""
-    return next((v for v in ("error", "fail", "allowed", "pass") if self.verdicts[v]), "not asked")
+    return next((v for v in ("error", "fail", "unsupported", "allowed", "pass") if self.verdicts[v]), "not asked")
 
 
 @dataclass
@@ -60,7 +60,7 @@ class ConformanceReport:
     return {v: found[v] for v in VERDICTS}
 
   @property
-  def bad(self) -> list[Result]: return [r for r in self.results if r.verdict in {"fail", "error"}]
+  def bad(self) -> list[Result]: return [r for r in self.results if r.verdict in BAD]
 
   @property
   def unexpected(self) -> list[Result]:
@@ -132,21 +132,25 @@ def to_junit(r: ConformanceReport) -> str:
   for x in r.results: by.setdefault(x.mnemonic, []).append(x)
   lines = ['<?xml version="1.0" encoding="UTF-8"?>',
            f'<testsuites name={quoteattr(f"{r.suite} on {r.device}")} tests="{len(r.results)}" '
-           f'failures="{r.counts["fail"]}" errors="{r.counts["error"]}" skipped="{r.counts["not asked"]}" '
+           f'{_totals(r.counts)} '
            f'time="{r.seconds:.2f}">']
   for mnemonic, some in by.items():
     verdicts = Counter(x.verdict for x in some)
     lines.append(f'  <testsuite name={quoteattr(f"{r.suite}/{mnemonic}")} tests="{len(some)}" '
-                 f'failures="{verdicts["fail"]}" errors="{verdicts["error"]}" skipped="{verdicts["not asked"]}">')
+                 f'{_totals(verdicts)}>')
     for x in some:
       head = f'    <testcase classname={quoteattr(f"{r.suite}.{mnemonic}")} name={quoteattr(x.id)}'
-      if x.verdict in {"fail", "error"}:
+      if x.verdict in BAD:
         word = "failure" if x.verdict == "fail" else "error"
         lines.append(f"{head}><{word} message={quoteattr(x.detail)}>{escape(told(x))}</{word}></testcase>")
       elif x.verdict == "not asked": lines.append(f"{head}><skipped message={quoteattr(x.detail)}/></testcase>")
       else: lines.append(f"{head}/>")
     lines.append("  </testsuite>")
   return "\n".join([*lines, "</testsuites>", ""])
+
+
+def _totals(c: Mapping[str, int]) -> str:
+  return f'failures="{c["fail"]}" errors="{c["error"] + c["unsupported"]}" skipped="{c["not asked"]}"'
 
 
 def told(x: Result) -> str:

@@ -4,6 +4,7 @@ What ends a whole launch (a fault, a refusal, a hang) is taken apart: halves are
 """
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,11 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch import decoded
-from tinyhw.core.errors import Error
+from tinyhw.core.errors import Error, LDSWarning
+from tinyhw.isa.amdgcn.codes import AGPR0
 from tinyhw.tools.conform.cases import Baked, bake, barred, drawn, names
+from tinyhw.tools.conform.harness import PASS, SPECIALS
 from tinyhw.tools.conform.image import NAME
 from tinyhw.tools.conform.judge import Found, Result, judged, result
-from tinyhw.tools.conform.kernel import PASS, SPECIALS, Packed, pack, packs
+from tinyhw.tools.conform.kernel import Packed, numbers, pack, packs
 from tinyhw.tools.witness.run import bench
 
 Array = Any
@@ -30,6 +33,7 @@ class Options:
   only: tuple[str, ...] = ()
   seed: str = ""
   timeout: float = TIMEOUT
+  dut: str = ""  # the command of a program to ask instead of a device
 
 
 def fits(ident: str, patterns: Sequence[str]) -> bool:
@@ -73,18 +77,28 @@ def launched(p: Packed, device: str, timeout: float) -> Array:
   """The memory that the kernel wrote, in dwords."""
   from tinyhw.kernels.launch import launch
   out = np.zeros(-(-p.size // 4), np.uint32)
-  return launch(p.binary, NAME, len(p.waves), p.layout.lanes, [out], device=device, timeout=timeout)[0]
+  with warnings.catch_warnings():
+    warnings.simplefilter("ignore", LDSWarning)  # cases go past the end of LDS on purpose
+    return launch(p.binary, NAME, p.grid, p.layout.lanes, [out], device=device, timeout=timeout)[0]
 
 
 def found_in(p: Packed, memory: Array, slot: int) -> Found | None:
   """What a wave left; None where all was as wanted."""
   if int(memory[slot]) == PASS: return None
-  x = p.layout
+  x, b = p.layout, p.waves[slot][0]
   first = p.found_at(slot) // 4
   rows = memory[first:first + x.rows * x.lanes].reshape(x.rows, x.lanes)
+  v = np.zeros((b.vgprs, x.lanes), np.uint32)
+  for k, register in enumerate(numbers(x)):
+    if register < b.vgprs: v[register] = rows[k]
+  if x.accumulators:  # those between the two kinds are in no file
+    for k in range(x.vgprs - x.accumulators, AGPR0): v[k] = b.v[k, :x.lanes]
   last = rows[-1]
-  return Found(rows[:x.vgprs], rows[x.vgprs:x.vgprs + x.groups].reshape(-1)[:x.sgprs],
-               {name: int(last[k]) for k, name in enumerate(SPECIALS)})
+  at = p.memory_at(slot)
+  whole = memory[at // 4:(at + x.memory + x.lds) // 4].tobytes()
+  return Found(v, rows[x.vgprs:x.vgprs + x.groups].reshape(-1)[:x.sgprs],
+               {name: int(last[k]) for k, name in enumerate(SPECIALS)},
+               whole[:x.memory] if x.memory else None, whole[x.memory:] if x.lds else None)
 
 
 def run_pack(p: Packed, o: Options) -> Iterator[Result]:
@@ -110,6 +124,9 @@ def run_pack(p: Packed, o: Options) -> Iterator[Result]:
 
 def run(o: Options, chosen: Sequence[str], progress: Callable[[int], None] = lambda n: None) -> list[Result]:
   """The results of all cases of these names."""
+  if o.dut:
+    from tinyhw.tools.conform import dut
+    return dut.run(o.dut, baked(o, chosen), o.arch)[0]
   out: dict[str, Result] = {}
   every = list(baked(o, chosen))
   for b in every:
@@ -182,3 +199,13 @@ def target(device: str) -> str | None:
   runtime: Any = Device[device].runtime
   found = getattr(runtime, "target", None)
   return found if isinstance(found, str) else None
+
+
+def greeted(command: str) -> tuple[str, dict[str, str]]:
+  """(name, facts) of a program under test, as it says itself."""
+  from tinyhw.tools.conform.dut import Tested
+  program = Tested(command)
+  program.start()
+  program.close()
+  said = {k: str(v) for k, v in program.hello.items() if k != "protocol"}
+  return said.pop("name", command), {"command": command, **said}
