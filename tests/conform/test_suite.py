@@ -30,10 +30,10 @@ def reference(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("gpu", GPUS)
 def test_instructions_of_all_kinds_pass(gpu: str) -> None:
-  names = [n for n in run.names(gpu) if not n.startswith("@")][::40]
+  names = [n for n in run.names(gpu) if not n.startswith("@")][::90]
   found = run.run(run.Options(gpu, "EMU"), names)
   assert not [r for r in found if r.verdict not in {"pass", "not asked"}]
-  assert sum(r.verdict == "pass" for r in found) > 100
+  assert sum(r.verdict == "pass" for r in found) > 60
 
 
 def test_a_wrong_meaning_is_found_with_its_operands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ DEFAULT_ARCH = "gfx1100"
 @click.command()
 @click.argument("device", metavar="DEVICE", default="EMU")
 @click.option("--arch", "arch", default=None, shell_complete=complete.arch,
-              help=f"The suite's generation [the device's own; of EMU and --dut {DEFAULT_ARCH}].")
+              help=f"The suite: a generation of AMD's, or ptx [the device's own; of EMU and --dut {DEFAULT_ARCH}].")
 @click.option("--only", multiple=True, metavar="PATTERN", help="Only cases whose identifier has this in it, or fits it "
               "where it has a star. May be repeated.")
 @click.option("--list", "listed", is_flag=True, help="Print the cases' identifiers, and run none.")
@@ -53,14 +53,16 @@ def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, 
   Examples:
     MOCKGPU=1 tinyhw conform AMD --only v_add_f32
     tinyhw conform EMU --arch gfx942 --jobs 2 --html gfx942.html
+    MOCKGPU=sm_90 tinyhw conform NV --only ptx/add
     tinyhw conform AMD --record card.json.xz
     tinyhw conform EMU --against card.json.xz
     tinyhw conform --dut 'python -m tinyhw.tools.conform.dut' --only v_add_f32
     tinyhw conform EMU --list --only 'gfx1100/v_fma_f32/*'
   """
-  from tinyhw.tools.conform import evidence, report, run
+  from tinyhw.tools.conform import evidence, ptx, report, run
   if engine is not None or "EMU" not in os.environ: os.environ["EMU"] = engine or "ref"
   if arch is None: arch = run.target(device) if not listed and show is None and not dut else None
+  if arch is not None and arch.startswith("sm_") or device.startswith(("NV", "CUDA")): arch = "ptx"
   arch = arch or DEFAULT_ARCH
   options = run.Options(arch, device, only, seed, timeout, dut)
   if listed: return _list(options, as_json)
@@ -69,16 +71,19 @@ def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, 
 
   def told(done: int, of: int) -> None:
     if timed: click.echo(f"{done:,} of {of:,} instructions, {time.monotonic() - began:.0f} s", err=True)
-  results = run.run_all(options, jobs, told)
+  if arch == "ptx":
+    results = ptx.run_all(device, only, seed, timeout, jobs, told)
+  else: results = run.run_all(options, jobs, told)
   if not results: raise InvalidArgument("no case fits", where=f"--only {' '.join(only)}", hint="--list has them")
-  compute = run.compute(arch)
+  compute = ptx.compute() if arch == "ptx" else run.compute(arch)
   if only:
     ran = {n for r in results for part in r.mnemonic.split("+") for n in (part, part.replace("v_dual_", "v_"))}
     compute = [row for row in compute if row[0] in ran]
   from tinyhw.arch import decoded
   from tinyhw.autogen import isa_manuals
   name, facts = (device, run.facts(device)) if not dut else run.greeted(dut)
-  made = report.ConformanceReport(arch, isa_manuals.MANUALS[decoded(arch).isa], name, facts, results,
+  manual = ptx.MANUAL if arch == "ptx" else isa_manuals.MANUALS[decoded(arch).isa]
+  made = report.ConformanceReport(arch, manual, name, facts, results,
                                   report.by_instruction(results, compute), time.monotonic() - began, seed,
                                   complete=not only)
   if may_fail is not None: made.expected = evidence.read_may_fail(may_fail, arch)
@@ -109,14 +114,23 @@ def _written(made: Any, json_file: Path | None, junit: Path | None, page_file: P
 
 def _list(options: Any, as_json: bool) -> None:
   from tinyhw.tools.conform import cases, run
-  found = [d.id for name in run.wanted_names(options) for d in cases.drawn(options.arch, name, options.seed)
-           if run.fits(d.id, options.only)]
+  if options.arch == "ptx":
+    from tinyhw.tools.conform import ptx
+    found = [c.id for c in ptx.every(options.seed, options.only)]
+  else:
+    found = [d.id for name in run.wanted_names(options) for d in cases.drawn(options.arch, name, options.seed)
+             if run.fits(d.id, options.only)]
   if as_json: click.echo(json.dumps(found))
   elif found: click.echo("\n".join(found))
 
 
 def _show(options: Any, ident: str) -> None:
   """One case in full."""
+  if options.arch == "ptx":
+    from tinyhw.tools.conform import ptx
+    case = next((c for c in ptx.every(options.seed, (ident,)) if c.id == ident), None)
+    if case is None: raise InvalidArgument(f"no case is called {ident!r}", where="--show", hint="--list has them")
+    return click.echo(ptx.kernel([case]))
   from tinyhw.tools.conform import run
   from tinyhw.tools.conform.show import show
   made = run.Options(options.arch, options.device, (ident,), options.seed)

@@ -50,6 +50,8 @@ class Baked:
   lds: bytes = b""
   differs: str = ""
   barred: str = ""  # why no kernel can ask a device about it
+  flow: tuple[int, ...] = ()  # of control flow: where each wave goes on (`flow.FELL`, `flow.JUMPED`)
+  backward: bool = False  # where to, if it jumps
 
   @property
   def case(self) -> Case: return self.prepared.case
@@ -249,14 +251,12 @@ def bake(machine: Bench, name: str, p: Prepared, model: bool = True) -> Baked:
   return Baked(name, p, v, s, scc, int(group.mode), memory, group.cohort.lds.tobytes() if p.start.lds else b"")
 
 
-FLOW: Final = frozenset("s_getpc_b64 s_setpc_b64 s_swappc_b64 s_call_b64 s_endpgm s_branch".split())
-
-
 def barred(b: Baked) -> str:
   """Why a kernel that judges itself cannot ask about the case; "" where it can."""
   case, start, wanted = b.case, b.prepared.start, b.prepared.wanted
-  if any(j is not None for j in wanted.jump) or case.instruction.mnemonic in FLOW or "cbranch" in b.mnemonic:
-    return "control flow: it goes where the state says, not where the kernel has code"
+  if case.instruction.mnemonic == "s_endpgm": return "every kernel ends with it"
+  if not b.flow and any(j is not None for j in wanted.jump) or "fork" in b.mnemonic or "cbranch_join" in b.mnemonic:
+    return "forks: a stack of places in the code that the kernel has not"
   if start.gds: return "GDS: a launch is given none"
   if b.vgprs > VGPRS and (b.vgprs <= AGPR0 or b.vgprs - AGPR0 > VGPRS): return f"{b.vgprs} vector registers"
   if b.sgprs > (MEMORY_SGPRS if start.memory or start.lds else SGPRS): return f"{b.sgprs} scalar registers"

@@ -128,7 +128,7 @@ def found_in(answer: Json, b: Baked, sgprs: int) -> Found:
     exec_, vcc = int(answer["exec"]), int(answer["vcc"])
     m32 = 0xFFFFFFFF
     special = {"SCC": int(answer["scc"]), "MODE": int(answer["mode"]), "EXEC_LO": exec_ & m32, "EXEC_HI": exec_ >> 32,
-               "VCC_LO": vcc & m32, "VCC_HI": vcc >> 32, "M0": int(answer["m0"])}
+               "VCC_LO": vcc & m32, "VCC_HI": vcc >> 32, "M0": int(answer["m0"]), "FLOW": 0}
     memory, lds = (bytes.fromhex(answer[n]) if n in answer else None for n in ("memory", "lds"))
     return Found(v, np.array(answer["s"][:sgprs], np.uint32), special, memory, lds)
   except (KeyError, ValueError, TypeError, OverflowError) as error:
@@ -139,7 +139,7 @@ def ask(program: Tested, b: Baked, arch: str) -> Result:
   """The result of a case."""
   start = b.prepared.start
   if start.gds: return result(b, arch, "not asked", "GDS is not in the protocol")
-  if any(j is not None for j in b.prepared.wanted.jump): return result(b, arch, "not asked", "control flow")
+  if b.flow or any(j is not None for j in b.prepared.wanted.jump): return result(b, arch, "not asked", "control flow")
   if b.barred and "registers" not in b.barred: return result(b, arch, "not asked", b.barred)
   sgprs, waves = min(SGPRS, max(16, b.sgprs)), list[Found | None]()
   memory, lds = bytes(start.memory), bytes(start.lds)

@@ -4,7 +4,8 @@ The instruction owns v0 to v[V-1] and s0 to s79 (s63 where it has memory). The k
 so that nothing is saved and restored around it:
 
     s[80:81] what the kernel writes    s[82:83] data    s[84:85] a record, and other places    s86 the wave's number
-    s87 verdict    s[88:91] the wave's row of the table    s92 to s98 SCC, MODE, EXEC, VCC, M0    s[100:101] code
+    s87 where the wave went on, then the verdict    s[88:91] the wave's row of the table
+    s92 to s98 SCC, MODE, EXEC, VCC, M0    s[100:101] code
     s[64:65] the case's memory    s[66:67] how far it is from where the state has it    s68 wave of the case
     s69 case    s[70:71] a place    s[72:73] where the next wave begins
 
@@ -25,7 +26,7 @@ from tinyhw.tools.witness.state import MEMORY, MEMORY_SIZE
 
 PASS: Final = 1
 FAILED: Final = 0x8000_0000  # with the number of the row that is the first to differ
-SPECIALS: Final = ("SCC", "MODE", "EXEC_LO", "EXEC_HI", "VCC_LO", "VCC_HI", "M0")
+SPECIALS: Final = ("SCC", "MODE", "EXEC_LO", "EXEC_HI", "VCC_LO", "VCC_HI", "M0", "FLOW")
 MODE_BITS: Final = {"gfx11": 0x3FF, "gfx12": 0xFF, "gfx9": 0xF80003FF}  # those that cases set and compare
 # Literals that stand for a distance until it is known: to the data, to the cases' code, to the cases' memories.
 DATA_AT, CODE_AT, MEMORIES_AT = 0x7ABCDEF1, 0x7ABCDEF2, 0x7ABCDEF3
@@ -138,10 +139,10 @@ def head(isa: str, x: Layout) -> bytes:
   """What runs before a case: finds the wave's record, loads registers, jumps."""
   w, v = Words(isa), x.vgprs
   lane, at = f"v{v}", f"v{v + 1}"
-  out = [f"s_mov_b32 s86, {w.group}", w.loaded(80, 2, "s[0:1]", 0), "s_getpc_b64 s[82:83]"]
+  out = [f"s_mov_b32 s86, {w.group}", "s_mov_b32 s87, 0", w.loaded(80, 2, "s[0:1]", 0), "s_getpc_b64 s[82:83]"]
   out += w.pair(74 if x.waves else 100, f"{CODE_AT:#x}", base=82) + w.pair(82, f"{DATA_AT:#x}")
   out.append(f"v_lshlrev_b32_e32 {lane}, 2, v0")
-  if x.waves: out += _memories(w, x)
+  if x.waves: out += [*_memories(w, x), "s_mov_b32 s87, 0"]
   out += ["s_lshl_b32 s99, s86, 4", w.loaded(88, 4, "s[82:83]", "s99"), w.scalars]
   out += w.pair(84, "s89", base=82)                     # the wave's record
   if x.scratch:                                         # each wave's is its part of the memory
@@ -277,7 +278,8 @@ def tail(isa: str, x: Layout) -> bytes:
   out = [*([] if x.waves else _saved()), f"v_mov_b32_e32 {bad}, 0"]
   out += [f"v_mov_b32_e32 v{first + k}, 0" for k in range(x.groups + 1)]
   out += [f"v_writelane_b32 v{first + k // x.lanes}, s{k}, {k % x.lanes}" for k in range(x.sgprs)]
-  out += [f"v_writelane_b32 v{first + x.groups}, s{92 + k}, {k}" for k in range(len(SPECIALS))]
+  out += [f"v_writelane_b32 v{first + x.groups}, s{92 + k}, {k}" for k in range(len(SPECIALS) - 1)]
+  out.append(f"v_writelane_b32 v{first + x.groups}, s87, {len(SPECIALS) - 1}")
   mask = f"v{first + x.groups + 1}"
 
   def register(row: int, into: str) -> tuple[list[str], str]:

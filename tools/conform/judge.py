@@ -61,7 +61,8 @@ def wanted(b: Baked, wave: int) -> Found:
   part = slice(wave * b.case.lanes, (wave + 1) * b.case.lanes)
   s, bits = b.s, MODE_BITS[b.case.row.isa]
   special = dict(zip(SPECIALS, (int(b.scc[wave]), b.mode & bits, int(s[EXEC_LO][wave]), int(s[EXEC_LO + 1][wave]),
-                                int(s[VCC_LO][wave]), int(s[VCC_LO + 1][wave]), int(s[M0][wave]))))
+                                int(s[VCC_LO][wave]), int(s[VCC_LO + 1][wave]), int(s[M0][wave]),
+                                b.flow[wave] if b.flow else 0)))
   return Found(b.v[:, part], s[:106, wave], special)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn.codes import AGPR0, EXEC_LO, M0, VCC_LO
+from tinyhw.tools.conform import flow
 from tinyhw.tools.conform.cases import Baked
 from tinyhw.tools.conform.harness import (
   CODE_AT,
@@ -66,7 +67,7 @@ def moves(b: Baked, wave: int, after: bool) -> tuple[Move, ...]:
   s = (b.s if after else b.start_s)[:, wave].astype(np.uint64)
   seen = set[int]()
   for name, o in b.case.instruction.operands.items():
-    if o.kind == "s" and o.value < 105 and o.value not in seen:
+    if o.kind == "s" and o.dwords >= 2 and o.value < 105 and o.value not in seen:
       value = int(s[o.value]) | int(s[o.value + 1]) << 32
       seen.add(o.value)
       if abs((value & (1 << 48) - 1) - MEMORY) < NEAR: out.append(Move(o.value, 0, "descriptor" if "rsrc" in name
@@ -84,6 +85,7 @@ def moves(b: Baked, wave: int, after: bool) -> tuple[Move, ...]:
 def code_of(b: Baked, wave: int, x: Layout) -> bytes:
   """The code of a wave's case."""
   isa = b.case.row.isa
+  if b.flow: return flow.stub(b)
   if not x.waves: return stub(isa, b.case.code, b.case.mode)
   return stub(isa, b.case.code, b.case.mode, moves(b, wave, False), moves(b, wave, True), x.vgprs, x.lanes == 64)
 
@@ -137,9 +139,9 @@ def special_rows(b: Baked, wave: int, lanes: int) -> tuple[list[int], list[int]]
   """(values, masks) of the special registers after a case."""
   s, isa = b.s, b.case.row.isa
   values = [int(b.scc[wave]), b.mode & MODE_BITS[isa], *(int(s[EXEC_LO + k][wave]) for k in (0, 1)),
-            *(int(s[VCC_LO + k][wave]) for k in (0, 1)), int(s[M0][wave])]
+            *(int(s[VCC_LO + k][wave]) for k in (0, 1)), int(s[M0][wave]), b.flow[wave] if b.flow else 0]
   full = 0xFFFFFFFF
-  return values, [full, MODE_BITS[isa], full, full if lanes == 64 else 0, full, full, full]
+  return values, [full, MODE_BITS[isa], full, full if lanes == 64 else 0, full, full, full, full]
 
 
 def numbers(x: Layout) -> list[int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from tinyhw.arch import decoded
 from tinyhw.core.errors import Error, LDSWarning
 from tinyhw.isa.amdgcn.codes import AGPR0
+from tinyhw.tools.conform import flow
 from tinyhw.tools.conform.cases import Baked, bake, barred, drawn, names
 from tinyhw.tools.conform.harness import PASS, SPECIALS
 from tinyhw.tools.conform.image import NAME
@@ -23,6 +25,22 @@ from tinyhw.tools.witness.run import bench
 
 Array = Any
 TIMEOUT: Final = 120.0  # seconds that a launch of many cases may take
+
+
+# Why no case is asked about an instruction that compute code can use; by how its name begins.
+UNASKED: Final = {
+  "ds_gws_": "global wave sync: its resource is given by the kernel driver, not by a launch",
+  "ds_ordered_count": "counts in the order in which waves were created, which a launch does not fix",
+  "global_atomic_ordered_add": "adds in the order in which waves were created, which a launch does not fix",
+  "s_sendmsg": "a message to the chip's front end: the wave sees nothing of it",
+  "s_sethalt": "stops the wave, for a debugger", "s_setkill": "ends the wave where it stands",
+  "s_trap": "enters the trap handler, which the kernel driver has",
+  "s_code_end": "stands behind code, and is not executed",
+  "s_endpgm_saved": "ends a wave that is saved for another time",
+  "s_subvector_loop": "goes round for the halves of a wave of 64, and has no case yet",
+  "s_memtime": "a clock", "s_memrealtime": "a clock",
+  "s_barrier_signal": "a barrier of several waves; a case has a wave for itself",
+  "s_get_barrier_state": "a barrier of several waves; a case has a wave for itself"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +86,8 @@ def baked(o: Options, chosen: Sequence[str]) -> Iterator[Baked]:
   for name in chosen:
     for d in drawn(o.arch, name, o.seed):
       if not fits(d.id, o.only): continue
-      b = bake(machine, d.id, d.make())
+      p = d.make()
+      b = (flow.bake if flow.is_flow(p.case.instruction.mnemonic) else bake)(machine, d.id, p)
       b.barred = barred(b)
       yield b
 
@@ -170,11 +189,14 @@ def run_all(o: Options, jobs: int = 1, progress: Callable[[int, int], None] = la
   return sorted(every, key=lambda r: (order.get(r.mnemonic, len(order)), r.mnemonic))
 
 
+@cache
 def compute(arch: str) -> list[tuple[str, str, str, str]]:
   """The instructions that compute code can use: (mnemonic, section, encodings, why none can be asked)."""
-  from tinyhw.tools.ledger.ledger import entries
-  return [(e.mnemonic, e.section, " ".join(e.families), e.why or e.grade) for e in entries(arch)
-          if e.grade != "not compute"]
+  from tinyhw.tools.ledger.ledger import Entry, entries
+
+  def why(e: Entry) -> str:
+    return next((said for start, said in UNASKED.items() if e.mnemonic.startswith(start)), e.why or e.grade)
+  return [(e.mnemonic, e.section, " ".join(e.families), why(e)) for e in entries(arch) if e.grade != "not compute"]
 
 
 def facts(device: str) -> dict[str, str]:
