@@ -89,7 +89,7 @@ class Machine:
                  for k in range(len(asked["v"]))],
            "s": [st._read_sgpr(k) for k in range(len(asked["s"]))], "scc": st._read_sgpr(emu.SCC.offset),
            "vcc": pair(VCC_LO), "m0": st._read_sgpr(m0), "mode": asked["mode"],
-           "exec": pair(EXEC_LO) if lanes == 64 else st._read_sgpr(EXEC_LO)}
+           "exec": pair(EXEC_LO)}
     if scratch is not None: self.empty(scratch, lanes)
     if memory is not None: out["memory"] = ctypes.string_at(memory["address"], len(data)).hex()
     if lds: out["lds"] = ctypes.string_at(self.lds._buf.va_addr, len(lds)).hex()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.strength import THOROUGH
 from tinyhw.arch import decoded
 from tinyhw.cli import tinyhw
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
@@ -30,10 +31,10 @@ def reference(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("gpu", GPUS)
 def test_instructions_of_all_kinds_pass(gpu: str) -> None:
-  names = [n for n in run.names(gpu) if not n.startswith("@")][::90]
+  names = [n for n in run.names(gpu) if not n.startswith("@")][::7 if THOROUGH else 160]
   found = run.run(run.Options(gpu, "EMU"), names)
   assert not [r for r in found if r.verdict not in {"pass", "not asked"}]
-  assert sum(r.verdict == "pass" for r in found) > 60
+  assert sum(r.verdict == "pass" for r in found) > 30
 
 
 def test_a_wrong_meaning_is_found_with_its_operands(monkeypatch: pytest.MonkeyPatch) -> None:

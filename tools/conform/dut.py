@@ -109,8 +109,7 @@ def request(b: Baked, wave: int, memory: bytes, lds: bytes, sgprs: int) -> Json:
     "end": END[b.case.row.isa].to_bytes(4, "little").hex(), "text": str(b.case.instruction),
     "v": [b.start_v[k, part].tobytes().hex() for k in range(b.vgprs)],
     "s": [int(x) for x in b.start_s[:sgprs, wave]], "scc": int(start.scc[wave]), "mode": b.case.mode,
-    "vcc": start.pair(VCC_LO, wave), "exec": start.pair(EXEC_LO, wave) if lanes == 64 else start.s[EXEC_LO][wave],
-    "m0": start.m0(wave)}
+    "vcc": start.pair(VCC_LO, wave), "exec": start.pair(EXEC_LO, wave), "m0": start.m0(wave)}
   if memory: out["memory"] = {"address": MEMORY, "bytes": memory.hex()}
   if lds: out["lds"] = lds.hex()
   if b.scratch:
@@ -207,7 +206,7 @@ def _executed(asked: Json) -> Json:
                "s": now[:len(asked["s"])], "scc": int(np.broadcast_to(group.scc, (waves, 1))[at, 0]),
                "mode": int(group.mode),
                "vcc": now[VCC_LO] | now[VCC_LO + 1] << 32, "m0": now[M0],
-               "exec": now[EXEC_LO] | (now[EXEC_LO + 1] << 32 if lanes == 64 else 0)}
+               "exec": now[EXEC_LO] | now[EXEC_LO + 1] << 32}
   if memory: out["memory"] = machine.memory.u8[:len(memory)].tobytes().hex()
   if lds: out["lds"] = group.cohort.lds.tobytes().hex()
   return out

@@ -121,6 +121,10 @@ def difference(b: Baked, wave: int, found: Found, sgprs: int) -> tuple[bool, dic
 
 def _told(b: Baked, wave: int, lane: int | None, where: str, meant: int, got: int) -> dict[str, Any]:
   """A difference in words: the instruction with the operands of the lane, and what it left."""
+  if lane is None and b.case.row.family.startswith("VOP") and where not in {"MODE", "M0", "SCC"} and meant != got:
+    lane = ((meant ^ got) & -(meant ^ got)).bit_length() - 1  # a lane mask: the first lane that differs
+    if where.endswith("HI") or b.case.lanes == 64 and _upper(b, where): lane += 32
+    if lane >= b.case.lanes: lane = None
   out: dict[str, Any] = {"instruction": str(b.case.instruction), "wave": wave}
   if lane is not None: out["lane"] = lane
   out |= {"where": where, "wanted": f"{meant:#010x}", "found": f"{got:#010x}", "operands": operands(b, wave, lane)}
@@ -130,6 +134,11 @@ def _told(b: Baked, wave: int, lane: int | None, where: str, meant: int, got: in
   if "vcc" in b.case.row.uses: out["vcc"] = f"{start.vcc(wave):#x}"
   if "scc" in b.case.row.uses: out["scc"] = int(start.scc[wave])
   return out
+
+
+def _upper(b: Baked, where: str) -> bool:
+  """Whether a scalar register is the upper one of an operand."""
+  return any(o.kind == "s" and where == f"s{o.value + 1}" for o in b.case.instruction.operands.values())
 
 
 def operands(b: Baked, wave: int, lane: int | None) -> dict[str, str]:

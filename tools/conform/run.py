@@ -4,6 +4,7 @@ What ends a whole launch (a fault, a refusal, a hang) is taken apart: halves are
 """
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -66,8 +67,8 @@ def wanted_names(o: Options) -> list[str]:
   if not o.only: return found
   out = []
   for name in found:
-    if name.startswith("@"):
-      out.append(name)
+    if name.startswith("@"):  # two instructions in one have names of their own, in which no other's is
+      if name != "@dual" or not all(re.search(r"/?[a-z]+_", p) and "dual" not in p for p in o.only): out.append(name)
       continue
     here = f"{o.arch}/{name}/"
     for p in o.only:
