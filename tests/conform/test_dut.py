@@ -1,6 +1,7 @@
 """Other programs under test: the line protocol, and what becomes of one that errs, ends, hangs or says nonsense."""
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from tinyhw.cli import tinyhw
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.tools.conform import dut, run
 
+ROOT = Path(__file__).parents[2]
+TINYGRAD = os.environ.get("TINYGRAD", "")
 SERVER = f"{sys.executable} -m tinyhw.tools.conform.dut"
 ONLY = "gfx1100/v_not_b32/e32/plain"
 
@@ -56,6 +59,14 @@ COPY = ('said = {k: asked[k] for k in ("v", "s", "scc", "mode", "vcc", "exec", "
 def test_what_a_program_does_wrong_is_said_of_the_case(tmp_path: Path, answer: str, verdict: str, words: str) -> None:
   (found,) = run.run(run.Options("gfx1100", "", (ONLY,), dut=_program(tmp_path, answer)), ["v_not_b32"])
   assert found.verdict == verdict and words in found.detail
+
+
+@pytest.mark.skipif(not TINYGRAD, reason="TINYGRAD names no source tree of tinygrad")
+def test_tinygrads_emulator_answers() -> None:
+  """An instruction that it knows well, and memory; clang has to be there."""
+  server = f"{sys.executable} {ROOT / 'examples/conform_tinygrad.py'} {TINYGRAD}"
+  found = run.run(run.Options("gfx1100", "", dut=server), ["s_add_u32", "global_load_b32"])
+  assert sum(r.verdict == "pass" for r in found) > 10 and not [r for r in found if r.verdict == "error"]
 
 
 def test_one_that_hangs_is_ended(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """The suite finds changes of the emulator's meanings: the short form of its mutation score."""
 from __future__ import annotations
 
-import pytest
-
 from tests.strength import THOROUGH
 from tinyhw.tools.conform import mutation
 from tinyhw.tools.mutate.score import mutants
@@ -10,8 +8,7 @@ from tinyhw.tools.mutate.score import mutants
 WANTED = {"add3", "lshl_add", "sub_co"}  # functions whose changes are all found
 
 
-def test_changes_of_meanings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setenv("EMU", "ref")
+def test_changes_of_meanings_are_found() -> None:
   chosen = mutants(["integer"])
   chosen = chosen[::9] if THOROUGH else [m for m in chosen if m[1].function in WANTED][:5]
   score = mutation.measure(chosen, most=2)

@@ -10,11 +10,6 @@ from tinyhw.tools.conform import ptx
 INTEGERS = ("ptx/bfe", "ptx/prmt", "ptx/red.*global*")
 
 
-@pytest.fixture(autouse=True)
-def reference(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setenv("EMU", "ref")
-
-
 def test_instructions_pass_on_the_emulator() -> None:
   """Integers, atomics in threads' order, an approximation that the kernel leaves to the host."""
   found = ptx.run(ptx.every("", (*INTEGERS, "ptx/sin")), "EMU", 60.0)

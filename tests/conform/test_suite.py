@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,20 +14,19 @@ from click.testing import CliRunner, Result
 from tests.strength import THOROUGH
 from tinyhw.arch import decoded
 from tinyhw.cli import tinyhw
+from tinyhw.core.errors import DeviceError
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.isa.amdgcn.asm import assemble
 from tinyhw.tools.conform import kernel, run
+from tinyhw.tools.conform.judge import difference, wanted
 
 GPUS = ("gfx1100", "gfx1201", "gfx942")
+ONE = "gfx1100/v_not_b32/e32/plain"
 READELF = shutil.which("llvm-readelf-19")
 
 
 def command(*words: str) -> Result:
   return CliRunner().invoke(tinyhw, ["conform", *words])
-
-
-@pytest.fixture(autouse=True)
-def reference(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setenv("EMU", "ref")
 
 
 @pytest.mark.parametrize("gpu", GPUS)
@@ -105,3 +105,47 @@ def test_a_code_object_is_one_for_llvm(gpu: str, tmp_path: Path) -> None:
   file.write_bytes(p.binary)
   done = subprocess.run([READELF or "", "--all", str(file)], capture_output=True, text=True, check=True)
   assert not done.stderr and f"amdgcn-amd-amdhsa--{gpu}" in done.stdout and "conform.kd" in done.stdout
+
+
+def test_a_case_that_faults_is_taken_out_of_its_kernel() -> None:
+  """The others of the kernel are judged all the same."""
+  o = run.Options("gfx1100", "EMU", ("gfx1100/v_bfi_b32/e64/plain", "gfx1100/v_bfm_b32/e64/plain"))
+  cases = list(run.baked(o, ["v_bfi_b32", "v_bfm_b32"]))
+  cases[0].prepared.case = replace(cases[0].case, code=assemble("global_load_b32 v2, v[3:4], off"))
+  (p,) = kernel.packs(decoded("gfx1100"), cases)
+  found = {r.mnemonic: r for r in run.run_pack(p, o)}
+  assert found["v_bfi_b32"].verdict == "error" and "PageFault" in found["v_bfi_b32"].detail
+  assert found["v_bfm_b32"].verdict == "pass"
+
+
+def test_devices_that_cannot_be_asked_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+  assert "runs no" not in command("EMU", "--only", ONE).output
+  for words, said in ((("LLVM",), "launch of ready code objects on LLVM"),
+                      (("EMU", "--only", "v_nothing"), "no case fits"),
+                      (("EMU", "--show", "gfx1100/v_nothing"), "no case is called"),
+                      (("EMU", "--arch", "gfx1"), "gfx1")):
+    done = command(*words)
+    assert done.exit_code == 1 and said in str(done.exception), done.output
+  monkeypatch.setenv("MOCKGPU", "1")
+  done = command("AMD", "--arch", "gfx942", "--only", ONE)
+  assert done.exit_code == 1 and "AMD is a gfx1100" in str(done.exception)
+
+
+def test_a_device_that_runs_nothing_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+  def broken(*_: object) -> object: raise DeviceError("lost")
+  monkeypatch.setattr(run, "launched", broken)
+  with pytest.raises(DeviceError, match="no kernel of the suite runs"):
+    run.run_all(run.Options("gfx1100", "EMU", (ONE,)))
+
+
+def test_a_mask_is_told_by_the_lane_that_differs() -> None:
+  o = run.Options("gfx1100", "EMU", ("gfx1100/v_cmp_lt_u32/e64/plain",))
+  (b,) = run.baked(o, ["v_cmp_lt_u32"])
+  found = wanted(b, 1)
+  register = b.case.instruction.operands["sdst"].value
+  found.s = found.s.copy()
+  found.s[register] ^= 1 << 13
+  _, told = difference(b, 1, found, 32)
+  assert told["lane"] == 13 and told["wave"] == 1
+  a, c = (int(told["operands"][n], 16) for n in ("src0", "src1"))
+  assert (a < c) == bool(int(told["wanted"], 16) >> 13 & 1)

@@ -61,7 +61,10 @@ def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, 
   """
   from tinyhw.tools.conform import evidence, ptx, report, run
   if engine is not None or "EMU" not in os.environ: os.environ["EMU"] = engine or "ref"
-  if arch is None: arch = run.target(device) if not listed and show is None and not dut else None
+  own = run.target(device) if not listed and show is None and not dut else None
+  if own is not None and arch is not None and own != arch:
+    raise InvalidArgument(f"{device} is a {own}", where=f"--arch {arch}", hint="EMU runs every generation's suite")
+  arch = arch or own
   if arch is not None and arch.startswith("sm_") or device.startswith(("NV", "CUDA")): arch = "ptx"
   arch = arch or DEFAULT_ARCH
   options = run.Options(arch, device, only, seed, timeout, dut)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch import decoded
-from tinyhw.core.errors import Error, LDSWarning
+from tinyhw.core.errors import DeviceError, Error, LDSWarning, Unsupported
 from tinyhw.isa.amdgcn.codes import AGPR0
 from tinyhw.tools.conform import flow
 from tinyhw.tools.conform.cases import Baked, bake, barred, drawn, names
@@ -157,6 +157,14 @@ def run(o: Options, chosen: Sequence[str], progress: Callable[[int], None] = lam
   return [out[b.id] for b in every]
 
 
+def first_rung(o: Options) -> None:
+  """Raise DeviceError where a device does not even run a kernel of one move: nothing else would, one by one."""
+  simple = Options(o.arch, o.device, (f"{o.arch}/v_mov_b32/e32/plain",), timeout=o.timeout)
+  (found,) = run(simple, ["v_mov_b32"])
+  if found.verdict == "error":
+    raise DeviceError(f"{o.device}: no kernel of the suite runs: {found.detail}", where=found.id)
+
+
 def chunks(chosen: Sequence[str], count: int) -> list[list[str]]:
   """Names in portions, each of as many kinds of instructions as the next."""
   return [list(chosen[k::count]) for k in range(count) if chosen[k::count]]
@@ -165,6 +173,7 @@ def chunks(chosen: Sequence[str], count: int) -> list[list[str]]:
 def run_all(o: Options, jobs: int = 1, progress: Callable[[int, int], None] = lambda n, of: None) -> list[Result]:
   """The results of everything that fits, by several processes where `jobs` says so; in the suite's order."""
   chosen = wanted_names(o)
+  if not o.dut and chosen: first_rung(o)
   portions = chunks(chosen, max(jobs, -(-len(chosen) // 60)))
   done = dict[str, list[Result]]()
   order = {name: k for k, name in enumerate(chosen)}
@@ -217,9 +226,11 @@ def facts(device: str) -> dict[str, str]:
 
 
 def target(device: str) -> str | None:
-  """The processor that a device is, None where it runs any."""
+  """The processor that a device is, None where it runs any. Raises Unsupported for one that runs no kernels."""
   from tinyhw.devices.registry import Device
   runtime: Any = Device[device].runtime
+  if not hasattr(runtime, "load_kernel"):
+    raise Unsupported("launch of ready code objects on", device, hint="use AMD, NV, CUDA or EMU, or --dut")
   found = getattr(runtime, "target", None)
   return found if isinstance(found, str) else None
 
