@@ -85,6 +85,7 @@ def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, 
   from tinyhw.arch import decoded
   from tinyhw.autogen import isa_manuals
   name, facts = (device, run.facts(device)) if not dut else run.greeted(dut)
+  if arch == "ptx": facts |= ptx.sources()
   manual = ptx.MANUAL if arch == "ptx" else isa_manuals.MANUALS[decoded(arch).isa]
   made = report.ConformanceReport(arch, manual, name, facts, results,
                                   report.by_instruction(results, compute), time.monotonic() - began, seed,

@@ -41,8 +41,8 @@ def page(r: ConformanceReport) -> str:
   c = r.counts
   bar = "".join(f'<i class="{_class(v)}" style="flex:{n}" title="{v}: {n:,}"></i>' for v, n in c.items() if n)
   facts = [("suite", r.suite), ("manual", r.manual), ("device", r.device), *((k, str(v)) for k, v in r.facts.items()),
-           ("seed", r.seed or "the suite's own"), ("began", r.started), ("took", f"{r.seconds:.1f} s"),
-           ("verdict", "passes" if r.good else "does not pass")]
+           ("questions", r.asked), ("seed", r.seed or "the suite's own"), ("began", r.started),
+           ("took", f"{r.seconds:.1f} s"), ("verdict", "passes" if r.good else "does not pass")]
   sections = [_cells([html.escape(s), f"{n:,}", f"{k:,}", *(f"{v[name]:,}" for name in VERDICTS)])
               for s, n, k, v in by_section(r.instructions)]
   rows = []

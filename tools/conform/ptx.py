@@ -107,7 +107,8 @@ def _of_case(ident: str, case: Case, rng: random.Random) -> PtxCase:
 
 
 def of_record() -> Iterator[PtxCase]:
-  """The probes whose results an NVIDIA H200 has said."""
+  """The probes whose results an NVIDIA H200 has said; none where this installation lacks the record."""
+  if not chip.RECORD.exists(): return
   count: dict[str, int] = {}
   for kept in chip.record()[1]:
     p = kept.probe
@@ -300,6 +301,15 @@ def run(cases: Iterable[PtxCase], device: str, timeout: float, sm: int | None = 
       for first in range(0, len(some), BATCH):
         for r in run_batch(some[first:first + BATCH], device, timeout): out[r.id] = r
   return [out[c.id] for c in every_one]
+
+
+def sources() -> dict[str, str]:
+  """Which record the suite has, by its hash and what it says of the card."""
+  if not chip.RECORD.exists(): return {"record": "not in this installation: a checkout has tests/recordings"}
+  said = chip.record()[0]
+  digest = hashlib.sha256(chip.RECORD.read_bytes()).hexdigest()
+  card = ", ".join(f"{k} {v}" for k, v in said.items() if isinstance(v, str) and k != "command")
+  return {"record": f"{chip.RECORD.name}, sha256 {digest[:16]}: {card}"}
 
 
 def compute() -> list[tuple[str, str, str, str]]:

@@ -4,6 +4,7 @@ As text for a terminal, JSON, JUnit's XML for a build server, and a page to sign
 """
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections import Counter
@@ -60,6 +61,12 @@ class ConformanceReport:
     return {v: found[v] for v in VERDICTS}
 
   @property
+  def asked(self) -> str:
+    """A digest of all questions: two reports with the same one are of the same suite."""
+    rows = sorted(f"{r.id} {r.asked}" for r in self.results)
+    return hashlib.blake2b("\n".join(rows).encode(), digest_size=8).hexdigest()
+
+  @property
   def bad(self) -> list[Result]: return [r for r in self.results if r.verdict in BAD]
 
   @property
@@ -111,8 +118,9 @@ def by_section(found: Iterable[Instruction]) -> list[tuple[str, int, int, Counte
 def document(r: ConformanceReport) -> dict[str, Any]:
   """As JSON values."""
   return {
-    "format": FORMAT, "suite": r.suite, "manual": r.manual, "seed": r.seed, "device": r.device, "facts": r.facts,
-    "started": r.started, "seconds": round(r.seconds, 2), "good": r.good, "cases": r.counts,
+    "format": FORMAT, "suite": r.suite, "manual": r.manual, "asked": r.asked, "seed": r.seed,
+    "device": r.device, "facts": r.facts, "started": r.started, "seconds": round(r.seconds, 2),
+    "good": r.good, "cases": r.counts,
     "coverage": {"instructions": len(r.instructions), "covered": r.covered},
     "unexpected": [x.id for x in r.unexpected], "stale": r.stale, "against": r.against,
     "sections": [{"section": s, "instructions": n, "covered": c, "cases": dict(v)} for s, n, c, v in
