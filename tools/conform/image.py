@@ -17,6 +17,7 @@ from tinyhw.autogen import elf_amdgpu as elf
 
 NAME: Final = "conform"
 _PAGE: Final = 4096
+_SEGMENTS: Final = 5
 _DT_NULL, _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_STRSZ, _DT_SYMENT = 0, 4, 5, 6, 10, 11  # System V ABI, chapter 5
 _SHT_HASH, _SHT_DYNAMIC = 5, 6  # System V ABI, chapter 4
 
@@ -88,7 +89,7 @@ def code_object(arch: Arch, shape: KernelShape, code: bytes) -> bytes:
   strings = b"\0" + b"".join(n.encode() + b"\0" for n in names[1:])
   where = {n: strings.index(n.encode() + b"\0") if n else 0 for n in names}
   note = _note(arch, shape)
-  heads = ctypes.sizeof(elf.Elf64_Ehdr) + 4 * ctypes.sizeof(elf.Elf64_Phdr)
+  heads = ctypes.sizeof(elf.Elf64_Ehdr) + _SEGMENTS * ctypes.sizeof(elf.Elf64_Phdr)
   at = {"note": heads}
   at["dynsym"] = -(-(at["note"] + len(note)) // 8) * 8
   at["hash"] = at["dynsym"] + 3 * ctypes.sizeof(elf.Elf64_Sym)
@@ -112,7 +113,8 @@ def code_object(arch: Arch, shape: KernelShape, code: bytes) -> bytes:
   segments = (segment(elf.PT_LOAD, flags_read, 0, at["rodata"] + 64, _PAGE)
               + segment(elf.PT_LOAD, flags_run, at["text"], len(code), _PAGE)
               + segment(elf.PT_LOAD, flags_write, at["dynamic"], len(dynamic), _PAGE)
-              + segment(elf.PT_DYNAMIC, flags_write, at["dynamic"], len(dynamic), 8))
+              + segment(elf.PT_DYNAMIC, flags_write, at["dynamic"], len(dynamic), 8)
+              + segment(elf.PT_NOTE, flags_read, at["note"], len(note), 4))
   section_names = ["", ".note", ".dynsym", ".hash", ".dynstr", ".rodata", ".text", ".dynamic", ".shstrtab"]
   shstr = b"\0" + b"".join(n.encode() + b"\0" for n in section_names[1:])
   at["shstrtab"] = at["dynamic"] + len(dynamic)
@@ -142,7 +144,8 @@ def code_object(arch: Arch, shape: KernelShape, code: bytes) -> bytes:
   head.e_type, head.e_machine, head.e_version = elf.ET_DYN, elf.EM_AMDGPU, 1
   head.e_phoff, head.e_shoff = ctypes.sizeof(elf.Elf64_Ehdr), at["sections"]
   head.e_flags = arch.elf_machine | _any_features(arch)
-  head.e_ehsize, head.e_phentsize, head.e_phnum = ctypes.sizeof(elf.Elf64_Ehdr), ctypes.sizeof(elf.Elf64_Phdr), 4
+  head.e_ehsize, head.e_phentsize = ctypes.sizeof(elf.Elf64_Ehdr), ctypes.sizeof(elf.Elf64_Phdr)
+  head.e_phnum = _SEGMENTS
   head.e_shentsize, head.e_shnum, head.e_shstrndx = ctypes.sizeof(elf.Elf64_Shdr), len(section_names), 8
   file = bytearray(at["sections"] + len(sections))
   kernel = descriptor(arch, shape, at["text"] - at["rodata"])
