@@ -149,3 +149,9 @@ def test_a_mask_is_told_by_the_lane_that_differs() -> None:
   assert told["lane"] == 13 and told["wave"] == 1
   a, c = (int(told["operands"][n], 16) for n in ("src0", "src1"))
   assert (a < c) == bool(int(told["wanted"], 16) >> 13 & 1)
+
+
+def test_programs_whose_results_chips_have_said() -> None:
+  found = run.run_all(run.Options("gfx1100", "EMU", ("gfx1100/silicon/*div_scale*",)))
+  assert len(found) > 5 and {r.verdict for r in found} <= {"pass", "not asked"}
+  assert "silicon" in command("--list", "--only", "gfx1100/silicon/*div_scale*").output

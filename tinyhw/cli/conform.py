@@ -122,8 +122,12 @@ def _list(options: Any, as_json: bool) -> None:
     from tinyhw.tools.conform import ptx
     found = [c.id for c in ptx.every(options.seed, options.only)]
   else:
-    found = [d.id for name in run.wanted_names(options) for d in cases.drawn(options.arch, name, options.seed)
-             if run.fits(d.id, options.only)]
+    from tinyhw.tools.conform import silicon
+    chosen = run.wanted_names(options)
+    found = [d.id for name in chosen if name != silicon.GROUP
+             for d in cases.drawn(options.arch, name, options.seed) if run.fits(d.id, options.only)]
+    if silicon.GROUP in chosen:
+      found += [i for i in map(silicon.ident, silicon.programs(options.arch)) if run.fits(i, options.only)]
   if as_json: click.echo(json.dumps(found))
   elif found: click.echo("\n".join(found))
 
@@ -138,6 +142,7 @@ def _show(options: Any, ident: str) -> None:
   from tinyhw.tools.conform import run
   from tinyhw.tools.conform.show import show
   made = run.Options(options.arch, options.device, (ident,), options.seed)
+  if "/silicon/" in ident: raise InvalidArgument("a program of a chip's has no state to show", where=f"--show {ident}")
   found = next((b for b in run.baked(made, run.wanted_names(made)) if b.id == ident), None)
   if found is None: raise InvalidArgument(f"no case is called {ident!r}", where="--show", hint="--list has them")
   click.echo(show(found, options.arch))

@@ -16,7 +16,7 @@ import numpy as np
 from tinyhw.arch import decoded
 from tinyhw.core.errors import DeviceError, Error, LDSWarning, Unsupported
 from tinyhw.isa.amdgcn.codes import AGPR0
-from tinyhw.tools.conform import flow
+from tinyhw.tools.conform import flow, silicon
 from tinyhw.tools.conform.cases import Baked, bake, barred, drawn, names
 from tinyhw.tools.conform.harness import PASS, SPECIALS
 from tinyhw.tools.conform.image import NAME
@@ -64,8 +64,9 @@ def fits(ident: str, patterns: Sequence[str]) -> bool:
 def wanted_names(o: Options) -> list[str]:
   """The mnemonics and groups that may have a case that fits."""
   found = names(o.arch)
-  if not o.only: return found
-  out = []
+  chips = [silicon.GROUP] if not o.seed and (not o.only or any("silicon" in p for p in o.only)) else []
+  if not o.only: return found + chips
+  out = chips
   for name in found:
     if name.startswith("@"):  # two instructions in one have names of their own, in which no other's is
       if name != "@dual" or not all(re.search(r"/?[a-z]+_", p) and "dual" not in p for p in o.only): out.append(name)
@@ -144,6 +145,7 @@ def run_pack(p: Packed, o: Options) -> Iterator[Result]:
 
 def run(o: Options, chosen: Sequence[str], progress: Callable[[int], None] = lambda n: None) -> list[Result]:
   """The results of all cases of these names."""
+  chips, chosen = silicon.GROUP in chosen, [n for n in chosen if n != silicon.GROUP]
   if o.dut:
     from tinyhw.tools.conform import dut
     return dut.run(o.dut, baked(o, chosen), o.arch)[0]
@@ -154,7 +156,8 @@ def run(o: Options, chosen: Sequence[str], progress: Callable[[int], None] = lam
   for p in packs(decoded(o.arch), [b for b in every if not b.barred]):
     for r in run_pack(p, o): out[r.id] = r
     progress(len(p.waves))
-  return [out[b.id] for b in every]
+  on_chips = silicon.run(o.arch, o.device, o.only, o.timeout) if chips else []
+  return [*(out[b.id] for b in every), *on_chips]
 
 
 def first_rung(o: Options) -> None:
