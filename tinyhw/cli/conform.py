@@ -122,12 +122,12 @@ def _list(options: Any, as_json: bool) -> None:
     from tinyhw.tools.conform import ptx
     found = [c.id for c in ptx.every(options.seed, options.only)]
   else:
-    from tinyhw.tools.conform import silicon
+    from tinyhw.tools.conform import patterns, silicon
     chosen = run.wanted_names(options)
     found = [d.id for name in chosen if name != silicon.GROUP
-             for d in cases.drawn(options.arch, name, options.seed) if run.fits(d.id, options.only)]
+             for d in cases.drawn(options.arch, name, options.seed) if patterns.fits(d.id, options.only)]
     if silicon.GROUP in chosen:
-      found += [i for i in map(silicon.ident, silicon.programs(options.arch)) if run.fits(i, options.only)]
+      found += [i for i in map(silicon.ident, silicon.programs(options.arch)) if patterns.fits(i, options.only)]
   if as_json: click.echo(json.dumps(found))
   elif found: click.echo("\n".join(found))
 

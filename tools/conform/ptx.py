@@ -22,7 +22,7 @@ from tinyhw.core.errors import Error
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.tools.conform.judge import Result
-from tinyhw.tools.conform.run import fits
+from tinyhw.tools.conform.patterns import fits
 from tinyhw.tools.ledger import chip
 from tinyhw.tools.ledger.ptx_forms import form_of
 from tinyhw.tools.witness.ptx import bench, probes, table

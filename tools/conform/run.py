@@ -22,6 +22,7 @@ from tinyhw.tools.conform.harness import PASS, SPECIALS
 from tinyhw.tools.conform.image import NAME
 from tinyhw.tools.conform.judge import Found, Result, judged, result
 from tinyhw.tools.conform.kernel import Packed, numbers, pack, packs
+from tinyhw.tools.conform.patterns import fits
 from tinyhw.tools.witness.run import bench
 
 Array = Any
@@ -53,12 +54,6 @@ class Options:
   seed: str = ""
   timeout: float = TIMEOUT
   dut: str = ""  # the command of a program to ask instead of a device
-
-
-def fits(ident: str, patterns: Sequence[str]) -> bool:
-  """Whether an identifier fits one of the patterns (of shells; without a star, a part of it), or there are none."""
-  from fnmatch import fnmatchcase
-  return not patterns or any(fnmatchcase(ident, p) if set(p) & set("*?[") else p in ident for p in patterns)
 
 
 def wanted_names(o: Options) -> list[str]:

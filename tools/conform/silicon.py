@@ -16,6 +16,7 @@ from tinyhw.core.errors import DecodeError, Error
 from tinyhw.tools.conform.harness import Words
 from tinyhw.tools.conform.image import NAME, KernelShape, code_object
 from tinyhw.tools.conform.judge import Result
+from tinyhw.tools.conform.patterns import fits
 from tinyhw.tools.ledger import silicon
 from tinyhw.tools.ledger.silicon import A_PROGRAM, LDS, MODE, SCRATCH, SGPRS, VGPRS, ChipProgram, Results
 
@@ -64,7 +65,6 @@ def kernel(batch: Sequence[ChipProgram]) -> bytes:
 
 def run(arch: str, device: str, only: Sequence[str], timeout: float) -> list[Result]:
   """The results of a generation's programs that fit."""
-  from tinyhw.tools.conform.run import fits
   chosen = [p for p in programs(arch) if fits(ident(p), only)]
   known, out = silicon.known(), list[Result]()
   groups: dict[tuple[int, int], list[ChipProgram]] = {}
