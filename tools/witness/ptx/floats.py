@@ -482,6 +482,7 @@ def _power(x: int, up: bool, satfinite: bool) -> int:
 def tf32(form: Form, x: int, mode: int) -> int:
   """Ten bits of fraction."""
   f = Format("tf32", 19, 10, 127)
+  if F32.is_nan(x) and "satfinite" in form.modifiers: return 0x7FFFFFFF  # what .satfinite makes of NaN in 32 bits
   if F32.is_nan(x): return x & 0xFFFFE000 if "rna" in form.modifiers else 0x7FFFE000
   if F32.is_inf(x): out = f.inf(F32.negative(x))
   elif "rna" in form.modifiers: out = ((x & 0x7FFFFFFF) + 0x1000 >> 13) | (f.sign if F32.negative(x) else 0)
