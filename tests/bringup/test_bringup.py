@@ -6,17 +6,19 @@ import pytest
 from tests.bringup.climbing import climbed, first_broken
 from tests.bringup.defect import Defect
 from tests.bringup.defects_amd import DEFECTS as AMD
+from tests.bringup.defects_nv import DEFECTS as NV
 from tests.strength import some
 from tinyhw.bringup.result import ABSENT, PASSED
 from tinyhw.cli.benches import ladder_of
 
-DEFECTS = {"AMD": AMD}
+DEFECTS = {"AMD": AMD, "NV": NV}
 CASES = [(vendor, defect) for vendor, rows in DEFECTS.items() for defect in some(rows, 7)]
 
 
-@pytest.mark.parametrize("card", ["gfx1100", "gfx1201"])
+@pytest.mark.parametrize("card", ["gfx1100", "gfx1201", "sm_90", "sm_80", "sm_120"])
 def test_every_rung_holds(card: str) -> None:
-  wrong = [f"{r.rung}: {r.found}" for r in climbed("AMD", card) if r.state not in (PASSED, ABSENT)]
+  vendor = "NV" if card.startswith("sm_") else "AMD"
+  wrong = [f"{r.rung}: {r.found}" for r in climbed(vendor, card) if r.state not in (PASSED, ABSENT)]
   assert not wrong, "\n".join(wrong)
 
 

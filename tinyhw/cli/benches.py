@@ -9,14 +9,18 @@ from tinyhw.bringup.bench import Other, TimedBench, forked
 from tinyhw.bringup.rung import Ladder
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.port import Port
+from tinyhw.devices.assemble import Assembler
 from tinyhw.devices.captured import RECORDING
 from tinyhw.devices.registry import Device, mock_cards, system_way
 
-VENDORS: Final = ("AMD",)
+VENDORS: Final = ("AMD", "NV")
 
 
 def ladder_of(vendor: str) -> Ladder[Any]:
   """The rungs of a vendor, whose packets and structs load with them."""
+  if vendor == "NV":
+    from tinyhw.bringup.nv.rungs import NV
+    return NV
   from tinyhw.bringup.amd.rungs import AMD
   return AMD
 
@@ -48,6 +52,10 @@ def maker(vendor: str, index: int, largest: int, **options: Any) -> Callable[[],
 def bench(vendor: str, port: Port, index: int, largest: int, beside: Callable[[], Other] | None,
           options: dict[str, Any]) -> TimedBench:
   """A vendor's bench over a port."""
+  if vendor == "NV":
+    from tinyhw.bringup.nv.bench import NvBench
+    mocked = mock_cards("NV") is not None
+    return NvBench(port, index, largest, beside, assemblers=lambda arch: Assembler(arch, not mocked), **options)
   from tinyhw.bringup.amd.bench import AmdBench
   return AmdBench(port, index, largest, beside)
 

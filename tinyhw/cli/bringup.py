@@ -95,7 +95,8 @@ def command(device: str, card: int, until: str | None, only: tuple[str, ...], li
 def size_of(text: str) -> int:
   """A number of bytes: 4096, 64M, 4G. Raises InvalidArgument."""
   digits, unit = (text[:-1], text[-1:].upper()) if text[-1:].upper() in _UNITS else (text, "")
-  if (count := number(digits)) is None: raise InvalidArgument(f"{text!r} is no size", where="--largest", hint="4096, 64M, 4G")
+  if (count := number(digits)) is None:
+    raise InvalidArgument(f"{text!r} is no size", where="--largest", hint="4096, 64M, 4G")
   return count << _UNITS.get(unit, 0)
 
 
