@@ -21,7 +21,7 @@ def climbed(vendor: str, card: str, until: str | None = None, only: tuple[str, .
   def make() -> Any:
     machine, port = mock_machine(vendor, tuple(card.split(",")), **options)
     machines.append(machine)
-    return bench(vendor, port, 0, largest, lambda: another(vendor, machine, 0), {})
+    return bench(vendor, port, 0, largest, lambda: another(vendor, machine, 0), {}, mocked=True)
   with nullcontext() if defect is None else built_in(defect):
     try: return Climb(ladder_of(vendor).chosen(until, only), make, inside=True).run()
     finally:
@@ -31,6 +31,8 @@ def climbed(vendor: str, card: str, until: str | None = None, only: tuple[str, .
 def first_broken(vendor: str, defect: Defect) -> str:
   """The first broken rung with a defect, of all up to the one that it belongs to; nothing where all hold."""
   card = defect.cards[0] if defect.cards else FIRST[vendor]
-  for result in climbed(vendor, card, defect.rung, defect=defect):
+  options = {"engine": "ref"}  # which has one place for what an instruction means
+  if defect.memory != "strong": options["memory"] = defect.memory
+  for result in climbed(vendor, card, defect.rung, defect=defect, **options):
     if result.state == BROKEN: return result.rung
   return ""

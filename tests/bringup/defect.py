@@ -12,12 +12,15 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tinyhw.core.table import Handlers
+from tinyhw.emulator.amdgcn.binders import Binders
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Defect:
   new: str
   times: int = 1
   cards: tuple[str, ...] = ()  # where it shows, if not on the first card of its vendor
+  memory: str = "strong"  # "weak" for what only caches show
 
 
 @contextmanager
@@ -39,9 +43,9 @@ def built_in(defect: Defect) -> Iterator[None]:
   module = importlib.import_module(module_name)
   owner, key, before, made = _changed(module, name, defect)
   with ExitStack() as stack:
-    for table, row in _tables(_plain(before)):
+    for table, row, value in _tables(_plain(before), made):
       stack.callback(table.__setitem__, row, table[row])
-      table[row] = made
+      table[row] = value
     if isinstance(owner, ModuleType): _by_name(stack, owner, key, before, made)
     else:
       stack.callback(setattr, owner, key, before)
@@ -61,9 +65,10 @@ def _by_name(stack: ExitStack, owner: ModuleType, key: str, before: Any, made: A
 
 
 def _forget() -> None:
-  """Machines alike share their files."""
-  topology = sys.modules.get("tinyhw.mock.amd.driver.topology")
-  if topology is not None and hasattr(topology.files_of, "cache_clear"): topology.files_of.cache_clear()
+  """What is made once and shared: files of machines alike, code that was bound before."""
+  for module in [m for n, m in list(sys.modules.items()) if n.startswith(("tinyhw.mock", "tinyhw.emulator"))]:
+    for thing in list(module.__dict__.values()):
+      if isinstance(thing, _lru_cache_wrapper): thing.cache_clear()
 
 
 def _plain(before: Any) -> Any:
@@ -71,15 +76,18 @@ def _plain(before: Any) -> Any:
   return before.__func__ if isinstance(before, staticmethod) else before
 
 
-def _tables(function: Any) -> Iterator[tuple[dict[Any, Any], Any]]:
-  """The tables that the function serves keys of, and these."""
+def _tables(function: Any, made: Any) -> Iterator[tuple[dict[Any, Any], Any, Any]]:
+  """The tables that the function serves keys of, these, and what is to be there; of instructions the meanings too."""
+  meanings = MEANINGS._meanings
+  yield from ((meanings, k, replace(m, function=made)) for k, m in list(meanings.items()) if m.function is function)
   seen: set[int] = set()
   for module in [m for n, m in list(sys.modules.items()) if n.startswith("tinyhw.")]:
     for thing in list(module.__dict__.values()):
       for table in (thing, *(vars(thing).values() if isinstance(thing, type) else ())):
-        if isinstance(table, Handlers) and id(table) not in seen:
-          seen.add(id(table))
-          yield from ((table._handlers, k) for k, f in list(table._handlers.items()) if f is function)
+        rows = table._handlers if isinstance(table, Handlers) else table._rows if isinstance(table, Binders) else table
+        if isinstance(rows, dict) and id(rows) not in seen:
+          seen.add(id(rows))
+          yield from ((rows, k, made) for k, f in list(rows.items()) if f is function)
 
 
 def _changed(module: ModuleType, name: str, defect: Defect) -> tuple[Any, str, Any, Any]:

@@ -18,6 +18,11 @@ _FILES: Final = "tinyhw.mock.amd.driver.topology:Files."
 _DRM: Final = "tinyhw.mock.amd.driver.drm:"
 _QUEUES: Final = "tinyhw.mock.amd.driver.queues:"
 _QUEUE: Final = "tinyhw.mock.amd.chip.queue:Queue."
+_EVENTS: Final = "tinyhw.mock.amd.driver.events:Events."
+_COMPUTE: Final = "tinyhw.mock.amd.chip.compute:"
+_LAUNCH: Final = "tinyhw.emulator.amdgcn.launch:"
+_CONTROL: Final = "tinyhw.emulator.amdgcn.control:"
+_CHIP: Final = "tinyhw.mock.amd.chip.caches.chip:Chip."
 _PM4: Final = "tinyhw.mock.amd.chip.pm4:ComputeQueue."
 _SDMA: Final = "tinyhw.mock.amd.chip.sdma:SdmaQueue."
 
@@ -123,4 +128,120 @@ DEFECTS: Final[tuple[Defect, ...]] = (
   Defect("copies.wrap", "the copy engine reads past the ring's end", _QUEUE + "_words_from",
          "n = self.properties.ring_size >> 2",
          "n = self.properties.ring_size >> 2\n  if self.SHIFT and at + count >= n - 256: at += 1"),
+  # ---- signals
+  Defect("signals.event", "an event that resets itself does not", _EVENTS + "_waiter",
+         "event.signaled = event.signaled and not event.auto_reset", "pass"),
+  Defect("signals.interrupt", "the end of the pipe raises no interrupt", _PM4 + "_released",
+         "if interrupt not in (_INT_NONE, _INT_DATA):", "if False:"),
+  Defect("signals.copied", "the copy engine's TRAP raises no interrupt", _SDMA + "trap",
+         'self.interrupt(p.int_context, 28, "SDMA_PKT_TRAP")', "pass"),
+  Defect("signals.across", "POLL_REGMEM looks once", _SDMA + "_poll", "return holds(seen() & mask, reference)",
+         "return holds(self.__dict__.setdefault((address, reference), seen()) & mask, reference)"),
+  Defect("signals.order", "a fence overtakes the last line of a copy", _SDMA + "_copy",
+         "self._piece(source, target, size)",
+         "late = self.__dict__.pop('late', None)\n  if late: self._piece(*late)\n  if size == 1 << 20:\n"
+         "    size -= 64\n    self.late = source + size, target + size, 64\n  self._piece(source, target, size)"),
+  Defect("signals.polls", "POLL_REGMEM ends with any change", _SDMA + "_poll", "return holds(seen() & mask, reference)",
+         "return holds(seen() & mask, reference) or seen() != self.__dict__.setdefault((address, reference), seen())"),
+  # ---- waves
+  Defect("waves.end", "COMPUTE_PGM_HI is not looked at", _COMPUTE + "program_of",
+         "entry = (registers.get(_HI, 0) << 32 | registers[_LO]) << 8", "entry = registers[_LO] << 8"),
+  Defect("waves.store", "user SGPRs begin at register 1", _LAUNCH + "_first_group",
+         "s[:users] = np.array(d.user_data[:users], np.uint32)",
+         "s[1:users + 1] = np.array(d.user_data[:users], np.uint32)"),
+  Defect("waves.users", "the last user SGPR is not written", _LAUNCH + "_first_group",
+         "s[:users] = np.array(d.user_data[:users], np.uint32)",
+         "s[:users - 1] = np.array(d.user_data[:users - 1], np.uint32)"),
+  Defect("waves.lanes", "every wave of a workgroup begins with work-item 0", _LAUNCH + "_first_group",
+         "items = _work_items(d.block, lanes)", "items = _work_items(d.block, lanes).copy()\n  items[:] = items[0]"),
+  Defect("waves.groups", "the workgroup's y and z are exchanged", _LAUNCH + "_workgroup_ids", "x, y, z = d.grid",
+         "x, z, y = d.grid"),
+  Defect("waves.exec", "all lanes of the last wave live", _LAUNCH + "_first_group", "if left != lanes:", "if False:"),
+  Defect("waves.wide", "the upper half of EXEC is not looked at", "tinyhw.emulator.amdgcn.registers:exec_changed",
+         "lanes = read_mask(group, EXEC_LO)", "lanes = read_mask(group, EXEC_LO)\n"
+         "  if lanes.ndim and group.cohort.lanes == 64: lanes = lanes | (np.arange(64) >= 32)"),
+  Defect("waves.numbers", "V_BFE_U32 takes a bit too many", "tinyhw.emulator.amdgcn.meanings.integer:bfe_u",
+         "(n & 31)", "(n + 1 & 31)"),
+  Defect("waves.branches", "branches on SCC are taken the other way", _CONTROL + "_branch",
+         "return there if bool(scc) is wanted else after", "return after if bool(scc) is wanted else there"),
+  Defect("waves.scalar", "scalar loads load one dword", "tinyhw.emulator.amdgcn.memory.scalar:bind",
+         "count = SCALAR_LOADS[i.mnemonic]", "count = 1"),
+  Defect("waves.lds", "the LDS of a workgroup has half its size", _COMPUTE + "program_of",
+         "lds = r2.LDS_SIZE * LDS_GRANULE", "lds = r2.LDS_SIZE * LDS_GRANULE // 2"),
+  Defect("waves.apart", "all workgroups have the same LDS", "tinyhw.emulator.memory.access:lds_offsets",
+         "if np.all(inside): return lds_base(group) + address, inside",
+         "if np.all(inside): return lds_base(group) * 0 + address, inside"),
+  Defect("waves.scratch", "the scratch of waves overlaps", _LAUNCH + "_first_group",
+         "a_wave = d.scratch_size * lanes", "a_wave = d.scratch_size * lanes // 16"),
+  Defect("waves.calls", "a call's return address is the call's own end of 8 bytes", _CONTROL + "_call",
+         "pc + i.size", "pc + i.size + 4"),
+  # ---- shapes
+  Defect("shapes.blocks", "the y of a work-item has 9 bits", _LAUNCH + "_work_items", "linear // x % y << 10",
+         "(linear // x % y & 511) << 10"),
+  Defect("shapes.counts", "lanes of a wave that meet in an atomic count once",
+         "tinyhw.emulator.amdgcn.memory.vector:_vector_atomic", "data = wide(data_of(group))",
+         "data = wide(data_of(group))\n    if not want: "
+         "data = data * 0 + (group.waves.reshape(-1, 1) % 2).astype(data.dtype)"),
+  Defect("shapes.returns", "an atomic returns the new value", "tinyhw.emulator.amdgcn.memory.vector:_vector_atomic",
+         "if old is not None: write_words(group, destination, split(old))",
+         "if old is not None: write_words(group, destination, split(old + data))"),
+  Defect("shapes.many", "the dispatcher stops at 3,100 workgroups", _COMPUTE + "run_dispatch",
+         "queue.machine.execute(queue, known, size,", "queue.machine.execute(queue, known, (min(size[0], 3100), "
+         "size[1], size[2]),"),
+  Defect("shapes.chain", "user SGPRs are latched once a submission", _COMPUTE + "run_dispatch",
+         "tuple(queue.user_data[:known.user_sgprs])",
+         "queue.__dict__.setdefault(('latched', queue.write), tuple(queue.user_data[:known.user_sgprs]))"),
+  # ---- caches
+  Defect("caches.code", "GLI_INV forgets nothing", _CHIP + "control", 'if asks("GLI_INV"):', "if False:",
+         memory="weak"),
+  Defect("caches.vector", "GLV_INV forgets nothing", _CHIP + "control",
+         "for cache in (self.vector, self.scalar, self.gl1):", "for cache in (self.scalar, self.gl1):", memory="weak"),
+  Defect("caches.scalar", "GLK_INV forgets nothing", _CHIP + "control",
+         "for cache in (self.vector, self.scalar, self.gl1):", "for cache in (self.vector, self.gl1):", memory="weak"),
+  Defect("caches.written", "GL2_WB of RELEASE_MEM writes nothing back", _CHIP + "control", 'if asks("GL2_WB"):',
+         'if asks("GL2_WB") and type(what).__name__ != "RELEASE_MEM_GCR_CNTL":', memory="weak"),
+  Defect("caches.host", "GLK_INV keeps what it holds of system memory", _CHIP + "control",
+         'cache.invalidate(ranges=some if asks("GL1_RANGE") else None)',
+         "at = self.weak.physical.base(self.gpu.vram)\n      "
+         "cache.invalidate(ranges=[(at, at + self.gpu.vram.size)] if cache is self.scalar else None)", memory="weak"),
+  # ---- faults
+  Defect("faults.read", "the page of a fault is the next one", _KFD + "memory_violation",
+         "va=(fault.address or 0) & ~(PAGE - 1))", "va=((fault.address or 0) & ~(PAGE - 1)) + PAGE)"),
+  Defect("faults.write", "every fault is told as a read", _KFD + "memory_violation",
+         'int(fault.access in ("write", "atomic"))', "0"),
+  Defect("faults.readonly", "pages are writable always", _MEMORY + "alloc_memory_of_gpu",
+         "bool(flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE), ", "True, "),
+  Defect("faults.fetch", "pages are executable always", _MEMORY + "alloc_memory_of_gpu",
+         ", bool(flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)", ", True"),
+  Defect("faults.packet", "a packet's store to no memory is dropped, and nobody hears", _PM4 + "write_data",
+         "space.write(p.dst_mem_addr, b", "space.find(p.dst_mem_addr) and space.write(p.dst_mem_addr, b"),
+  Defect("faults.copy", "a copy from no memory is dropped, and nobody hears", _SDMA + "_piece", "space = self.space\n",
+         "space = self.space\n  if space.find(source) is None: return\n"),
+  Defect("faults.packets", "a hang is told as an error of memory", _KFD + "gpu_hang",
+         "reset_cause=kfd.KFD_HW_EXCEPTION_GPU_HANG", "reset_cause=kfd.KFD_HW_EXCEPTION_ECC"),
+  Defect("faults.endless", "a queue whose wave runs cannot be taken off", _QUEUES + "destroy",
+         "machine.settle(queue)", 'machine.settle(queue)\n  if queue.busy: raise Refused(errno.ETIME, "preemption")'),
+  Defect("faults.spins", "a wave that polls holds the whole chip", "tinyhw.mock.running:Running._turn",
+         "ready = list(filter(_RUNNABLE, self.runners))",
+         "ready = list(filter(_RUNNABLE, self.runners))\n  if any(r.waves is not None for r in self.runners): "
+         "ready = [r for r in ready if r.waves is not None]"),
+  # ---- processes
+  Defect("processes.two", "a process that comes again finds no engine", "tinyhw.mock.amd.machine:Machine.execute",
+         "queue.terms = ", "order = self.__dict__.setdefault('order', [])\n  if queue.process in order[:-1] and "
+         "order[-1] is not queue.process: return\n  order.append(queue.process)\n  queue.terms = "),
+  Defect("processes.apart", "processes share an address space", _KFD + "acquire_vm",
+         'AddressSpace(f"GPU{device.gpu.index} of process {process.pid}")',
+         "next((s for p in self.processes.values() if (s := p.devices[args.gpu_id].space) is not None), None) "
+         'or AddressSpace("all")'),
+  Defect("processes.ends", "the memory of a process that ends stays taken", _KFD + "end_process",
+         "self._give_back(device, buffer)", "pass"),
+  Defect("processes.queues", "a ninth queue finds no place", _QUEUES + "create", ">= MAX_QUEUES:", ">= 9:"),
+  Defect("processes.preempts", "queues that wait keep their places", "tinyhw.mock.running:Running._turn",
+         "ready = list(filter(_RUNNABLE, self.runners))", "ready = list(filter(_RUNNABLE, self.runners))\n"
+         "  if sum(r.wait is not None for r in self.runners) > 8: ready = [r for r in ready if r.wait is not None]"),
+  Defect("peers.copy", "a buffer is mapped on its own card only", _MEMORY + "map_memory_to_gpu",
+         "if ids[i] not in buffer.mapped:", "if ids[i] not in buffer.mapped and ids[i] == buffer.gpu_id:",
+         cards=("gfx1100,gfx1100",)),
+  Defect("counters.memory", "the memory in use is a constant", _DRM + "vram_usage",
+         "(gpu.vram.size - gpu.vram_allocator.free_bytes)", "(1 << 20)"),
 )

@@ -12,6 +12,11 @@ _RM: Final = "tinyhw.mock.nv.driver.rm:Rm."
 _UVM: Final = "tinyhw.mock.nv.driver.uvm:Uvm."
 _CONTROLS: Final = "tinyhw.mock.nv.driver.controls:"
 _CLASSES: Final = "tinyhw.mock.nv.driver.classes:Classes."
+_EVENTS: Final = "tinyhw.mock.nv.driver.events:OsEvents."
+_MACHINE: Final = "tinyhw.mock.nv.machine:NvMachine."
+_LAUNCH: Final = "tinyhw.mock.nv.chip.launch:QmdLaunch."
+_PLAN: Final = "tinyhw.mock.nv.chip.plan:Plan."
+_SPACES: Final = "tinyhw.emulator.ptx.memory.spaces:"
 _CHANNEL: Final = "tinyhw.mock.nv.chip.channel:Channel."
 _HOST: Final = "tinyhw.mock.nv.chip.host:Host."
 _COPY: Final = "tinyhw.mock.nv.chip.copy:CopyEngine."
@@ -126,4 +131,114 @@ DEFECTS: Final[tuple[Defect, ...]] = (
   Defect("copies.atomics", "reductions of the copy engine store", _COPY + "_release",
          "p.SEMAPHORE_REDUCTION).name if p.SEMAPHORE_REDUCTION_ENABLE else",
          "p.SEMAPHORE_REDUCTION).name if False else"),
+  # ---- signals
+  Defect("signals.interrupt", "the compute engine's interrupts reach nobody", _EVENTS + "interrupt",
+         "or event.file is None:", 'or event.file is None or engine == "compute":'),
+  Defect("signals.copied", "the copy engines' interrupts reach nobody", _EVENTS + "interrupt",
+         "or event.file is None:", 'or event.file is None or engine.startswith("copy"):'),
+  Defect("signals.across", "an acquire of a copy channel looks once", _HOST + "_acquire",
+         "return semaphores.acquired(operation, seen(), payload, wide)",
+         'return semaphores.acquired(operation, seen() if self.channel.kind == "compute" else '
+         "self.__dict__.setdefault((address, payload), seen()), payload, wide)"),
+  Defect("signals.order", "a semaphore overtakes the last line of a copy", _COPY + "_pieces", "if not size: return",
+         "if not size: return\n  late = self.__dict__.pop('late', None)\n  if late: self._copy(*late)\n"
+         "  if size == 1 << 20:\n    size -= 64\n    self.late = source + size, target + size, 64"),
+  Defect("signals.holds", "an acquire of a copy channel ends with any change", _HOST + "_acquire",
+         "return semaphores.acquired(operation, seen(), payload, wide)",
+         'return semaphores.acquired(operation, seen(), payload, wide) or self.channel.kind == "copy" and '
+         "seen() != self.__dict__.setdefault((address, payload), seen())"),
+  # ---- waves
+  Defect("waves.driver", "a process has UVM once", _UVM + "initialize", "if file.uvm is None:",
+         "if any(f.uvm is not None for f in self.machine.files_of(pid).values()):\n"
+         "    raise RmError(status.NV_ERR_STATE_IN_USE, 'once')\n  if file.uvm is None:"),
+  Defect("waves.assembled", "the assembler takes the card for an older one", "tinyhw.devices.assemble:bare",
+         "arch.sm):", "arch.sm - 10):"),
+  Defect("waves.end", "the release that a QMD asks for is not written", _LAUNCH + "_release",
+         "for r in self.plan.releases:", "for r in ():"),
+  Defect("waves.store", "bank 0 is read 8 bytes too early", _LAUNCH + "_run",
+         "params = self.banks[0][0] + kernel.params if", "params = self.banks[0][0] + kernel.params - 8 if"),
+  Defect("waves.arguments", "bank 0 has room for 12 bytes of arguments", _LAUNCH + "_run",
+         "kernel.params if 0 in self.banks else 0",
+         "kernel.params if 0 in self.banks else 0\n  self.space.store(params + 12, 4, 0)"),
+  Defect("waves.lanes", "a block has 64 threads at most", _PLAN + "__init__",
+         'self._dimensions(*(f"CTA_THREAD_DIMENSION{n}" for n in range(3)))',
+         'self._dimensions(*(f"CTA_THREAD_DIMENSION{n}" for n in range(3)))\n'
+         "  self.block = min(self.block[0], 64), *self.block[1:]"),
+  Defect("waves.groups", "the grid's y and z are exchanged", _PLAN + "_grid", "return a * x, b * y, c * z",
+         "return a * x, c * z, b * y"),
+  Defect("waves.masks", "all lanes of the last warp live", "tinyhw.emulator.ptx.launch.grid:Grid.cohort",
+         "if left != LANES:", "if False:"),
+  Defect("waves.numbers", "bfe takes a bit too many", "tinyhw.emulator.ptx.meanings.integer:_places",
+         "tuple(n & 0xFF if", "tuple((n + (n is counts[-1])) & 0xFF if"),
+  Defect("waves.branches", "a negated predicate is not", "tinyhw.emulator.ptx.operands:_guard", "if negated else",
+         "if False else"),
+  Defect("waves.constants", "the tables of a module begin a word too late", "tinyhw.emulator.ptx.program:Code.address",
+         "return program.base + program.linked.offsets[key]", "return program.base + program.linked.offsets[key] + 4"),
+  Defect("waves.shared", "shared memory wraps at 512 bytes", _SPACES + "places",
+         'cohort.shared.total, what, "shared")', 'cohort.shared.total, what, "shared") & 511'),
+  Defect("waves.apart", "all blocks have the same shared memory", _SPACES + "places", "(slots * cohort.lds_size)",
+         "(slots * 0)"),
+  Defect("waves.local", "two threads share their local memory", _SPACES + "places", "threads * cohort.local.size",
+         "threads // 2 * cohort.local.size"),
+  Defect("waves.calls", "the result of a call is not taken back", "tinyhw.emulator.ptx.control:_ret",
+         "frame.finish(group, base, registers)", "pass"),
+  Defect("waves.shuffles", "shfl.bfly goes by one bit", "tinyhw.emulator.ptx.warp:_sources", "j = _LANE ^ value",
+         "j = _LANE ^ (value & 1)"),
+  # ---- shapes
+  Defect("shapes.blocks", "the y of a thread has 9 bits", "tinyhw.emulator.ptx.special:_tid",
+         "table = group.cohort.shared.tid[axis]", "table = group.cohort.shared.tid[axis] "
+         "& np.uint32(511 if axis == 1 else 1023)"),
+  Defect("shapes.counts", "a reduction of more than 2 adds one too few", _SPACES + "atomic",
+         'check_alignment(group, addresses, width, "atomic")\n  return',
+         'check_alignment(group, addresses, width, "atomic")\n'
+         "  if not want: data = data - (np.asarray(data) > 2).astype(data.dtype)\n  return"),
+  Defect("shapes.returns", "an atomic returns the new value", _SPACES + "atomic",
+         "return access.atomic(group, addresses, width, operation, data, compare, want)",
+         "old = access.atomic(group, addresses, width, operation, data, compare, want)\n"
+         "  return old if old is None else old + data"),
+  Defect("shapes.many", "the distributor stops at 8,500 blocks", _PLAN + "_grid", "return a * x, b * y, c * z",
+         "return min(a * x, 8500), b * y, c * z"),
+  Defect("shapes.behind", "the scheduler keeps the constant bank of a QMD that it has seen", _LAUNCH + "__init__",
+         'at = self._own("CONSTANT_BUFFER_ADDR", 0)',
+         'at = plan.__dict__.setdefault("kept", self._own("CONSTANT_BUFFER_ADDR", 0))'),
+  Defect("shapes.chain", "a QMD's dependents are not scheduled", _LAUNCH + "_end",
+         "for index, fresh in self.plan.dependents:", "for index, fresh in ():"),
+  Defect("shapes.inline", "the last word of an inline QMD schedules nothing",
+         "tinyhw.mock.nv.chip.compute:ComputeEngine.inline_qmd", "self._schedule(address, True)", "pass"),
+  Defect("shapes.clusters", "GRID_WIDTH counts blocks", _PLAN + "_grid", "self.cluster or (1, 1, 1)", "(1, 1, 1)"),
+  # ---- faults
+  Defect("faults.method", "a method that there is not is skipped", _HOST + "illegal",
+         'raise faults.host("METHOD", f"ILLEGAL({p.HANDLE:#x})")', "pass"),
+  Defect("faults.semaphore", "RM keeps the next page of a fault", _CONTROLS + "mmu_fault_info",
+         "fault.address & 0xFFFF_FFFF", "fault.address + 4096 & 0xFFFF_FFFF"),
+  Defect("faults.copy", "a copy from no memory is dropped, and nobody hears", _COPY + "_copy", "space = self.space\n",
+         "space = self.space\n  if space.find(source) is None: return\n"),
+  Defect("faults.readonly", "mappings for reading can be written", _UVM + "map_external",
+         "access_bits(attributes.gpuMappingType == uvm.UvmGpuMappingTypeReadOnly)", "access_bits(False)"),
+  Defect("faults.write", "the log tells of reads only", _MACHINE + "channel_failed", "str(error).splitlines()",
+         'str(error).replace("fault: write", "fault: read").splitlines()'),
+  Defect("faults.read", "the log tells of writes only", _MACHINE + "channel_failed", "str(error).splitlines()",
+         'str(error).replace("fault: read", "fault: write").splitlines()'),
+  Defect("faults.spins", "a kernel that polls holds the whole chip", "tinyhw.mock.running:Running._turn",
+         "ready = list(filter(_RUNNABLE, self.runners))", "ready = list(filter(_RUNNABLE, self.runners))\n"
+         "  if any(r.busy for r in self.runners): ready = [r for r in ready if r.busy]"),
+  # ---- processes
+  Defect("processes.two", "a store is lost when the runlist comes back to the first process", _HOST + "_write",
+         "self._when_idle(write, waits)",
+         "rm = self.channel.machine.rm\n  if len({c.pid for c in rm.clients.values()}) < 2: rm.__dict__['n'] = 0\n"
+         "  else: rm.__dict__['n'] += 1\n  if rm.__dict__['n'] != 3: self._when_idle(write, waits)"),
+  Defect("processes.apart", "page tables of another process are looked at too", _HOST + "_write",
+         "semaphores.write(channel.space,",
+         "semaphores.write(channel.space if channel.space.find(address) else next((c.space for c in "
+         "channel.machine.channels if c.space.find(address)), channel.space),"),
+  Defect("processes.ends", "the objects of a client that ends stay", _RM + "free_node",
+         "for below in list(node.tree()):", "for below in [] if node.parent is None and node.children else "
+         "list(node.tree()):"),
+  Defect("processes.channels", "the chip has 30 channels", _CLASSES + "channel", "if not p.hUserdMemory[0]:",
+         "if not p.hUserdMemory[0] or len(self.machine.channels) > 30:"),
+  Defect("processes.preempts", "channels that wait keep their engine", "tinyhw.mock.running:Running._turn",
+         "ready = list(filter(_RUNNABLE, self.runners))", "ready = list(filter(_RUNNABLE, self.runners))\n"
+         "  if sum(r.wait is not None for r in self.runners) > 8: ready = [r for r in ready if r.wait is not None]"),
+  Defect("peers.copy", "peer access is answered and not given", _UVM + "enable_peers", "space.peers.add(pair)", "pass",
+         cards=("sm_90,sm_90",)),
 )

@@ -12,7 +12,7 @@ from tinyhw.bringup.result import ABSENT, PASSED
 from tinyhw.cli.benches import ladder_of
 
 DEFECTS = {"AMD": AMD, "NV": NV}
-CASES = [(vendor, defect) for vendor, rows in DEFECTS.items() for defect in some(rows, 7)]
+CASES = [(vendor, defect) for vendor, rows in DEFECTS.items() for defect in some(rows, 9)]
 
 
 @pytest.mark.parametrize("card", ["gfx1100", "gfx1201", "sm_90", "sm_80", "sm_120"])

@@ -16,7 +16,8 @@ LARGEST: Final = 64 << 20  # bytes of the largest copy where nobody asks for mor
 class Other(Protocol):
   """A bench in another process. `call` runs a function over it there and returns what that returns (plain values)."""
   def call(self, function: Callable[..., Any], *arguments: Any) -> Any: ...
-  def end(self) -> None: ...
+  def end(self) -> None:
+    """End the process, if it has not ended."""
 
 
 Beside = Callable[[], Other]
@@ -110,6 +111,7 @@ class _Forked:
     return value
 
   def end(self) -> None:
+    if self._pipe.closed: return
     self._pipe.close()
     os.waitpid(self._child, 0)
 

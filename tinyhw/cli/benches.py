@@ -42,19 +42,20 @@ def maker(vendor: str, index: int, largest: int, **options: Any) -> Callable[[],
   def make() -> TimedBench:
     port = Device.amd_port() if vendor == "AMD" else Device.nv_port()
     machine = Device.machines.get(vendor)
-    if machine is not None: return bench(vendor, port, index, largest, lambda: another(vendor, machine, index), options)
-    return bench(vendor, port, index, largest, lambda: forked(fresh), options)
+    if machine is not None: return bench(vendor, port, index, largest, lambda: another(vendor, machine, index), options,
+                                       mocked=True)
+    return bench(vendor, port, index, largest, lambda: forked(fresh), options, mocked=False)
 
-  def fresh() -> TimedBench: return bench(vendor, system_way(vendor).to, index, largest, None, options)
+  def fresh() -> TimedBench: return bench(vendor, system_way(vendor).to, index, largest, None, options,
+                                    mocked=False)
   return make
 
 
 def bench(vendor: str, port: Port, index: int, largest: int, beside: Callable[[], Other] | None,
-          options: dict[str, Any]) -> TimedBench:
-  """A vendor's bench over a port."""
+          options: dict[str, Any], *, mocked: bool) -> TimedBench:
+  """A vendor's bench over a port; a mock card executes PTX, and needs no machine code."""
   if vendor == "NV":
     from tinyhw.bringup.nv.bench import NvBench
-    mocked = mock_cards("NV") is not None
     return NvBench(port, index, largest, beside, assemblers=lambda arch: Assembler(arch, not mocked), **options)
   from tinyhw.bringup.amd.bench import AmdBench
   return AmdBench(port, index, largest, beside)
@@ -65,13 +66,15 @@ class Neighbour:
   the machine is; what it waits for lets the machine go on as any wait does."""
 
   def __init__(self, made: TimedBench, port: Any) -> None:
-    self._bench, self._port = made, port
+    self._bench, self._port, self._ended = made, port, False
 
   def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
     self._bench.begin(5.0)
     return function(self._bench, *arguments)
 
   def end(self) -> None:
+    if self._ended: return
+    self._ended = True
     self._bench.close()
     self._port.end()
 
@@ -92,7 +95,7 @@ def another(vendor: str, machine: Any, index: int) -> Other:
     class AmdNeighbour(MockPort):
       def pid(self) -> int: return pid
     port = AmdNeighbour(machine)
-  made = bench(vendor, port, index, 1 << 20, None, {})
+  made = bench(vendor, port, index, 1 << 20, None, {}, mocked=True)
   return Neighbour(made, port)
 
 

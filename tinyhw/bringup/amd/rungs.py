@@ -6,7 +6,7 @@ from typing import Final
 
 from tinyhw.bringup.amd.ladder import AMD
 
-MODULES: Final = ("device", "memory", "queue", "copies")
+MODULES: Final = ("device", "memory", "queue", "copies", "signals", "waves", "caches", "shapes", "faults", "processes")
 for name in MODULES: import_module(f"tinyhw.bringup.amd.{name}")
 
 __all__ = ["AMD"]

@@ -13,7 +13,7 @@ from weakref import ref
 from tinyhw.arch.nv import NvArch
 from tinyhw.autogen import nv_rm, nv_rm_alloc, nv_rm_control, nv_rm_status, nv_uvm
 from tinyhw.bringup.bench import LARGEST, SHOWN, Beside, TimedBench
-from tinyhw.bringup.rung import Broken
+from tinyhw.bringup.rung import Absent, Broken
 from tinyhw.core.errors import DeviceError
 from tinyhw.core.locks import lock
 from tinyhw.core.memory import Allocator
@@ -86,6 +86,7 @@ class NvBench(TimedBench):
     self.channels: list[Channel] = []
     self._began: dict[Channel, int] = {}
     self._value = 0
+    self.kept: dict[str, bytes] = {}  # binaries that rungs have made
 
   def begin(self, seconds: float) -> None:
     super().begin(seconds)
@@ -256,8 +257,14 @@ class NvBench(TimedBench):
   def runtime(self) -> NVRuntime:
     """The driver over the same port. Its waits take no longer than rungs of kernels do."""
     made = NVRuntime(self.port, self.index, timeout_s=10.0, qmd_version=self._qmd)
-    if self._assemblers is not None: made.assemble = self._assemblers(made.arch)
+    made.assemble = self.assembler
     return made
+
+  @cached_property
+  def assembler(self) -> Callable[[bytes], bytes]:
+    """What makes PTX loadable on the card. Raises Absent without one."""
+    if self._assemblers is None: raise Absent("nobody has given an assembler for PTX")
+    return self._assemblers(self.arch)
 
 
 __all__ = ["PAGE", "Aperture", "Buffer", "Channel", "NvBench"]

@@ -6,7 +6,7 @@ from typing import Final
 
 from tinyhw.bringup.nv.ladder import NV
 
-MODULES: Final = ("device", "memory", "queue", "copies")
+MODULES: Final = ("device", "memory", "queue", "copies", "signals", "waves", "shapes", "faults", "processes")
 for name in MODULES: import_module(f"tinyhw.bringup.nv.{name}")
 
 __all__ = ["NV"]
