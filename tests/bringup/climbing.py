@@ -14,14 +14,15 @@ FIRST = {"AMD": "gfx1100", "NV": "sm_90"}
 
 
 def climbed(vendor: str, card: str, until: str | None = None, only: tuple[str, ...] = (),
-            defect: Defect | None = None, largest: int = 4 << 20, **options: Any) -> list[Result]:
+            defect: Defect | None = None, largest: int = 4 << 20,
+            options: dict[str, Any] | None = None, **machine_options: Any) -> list[Result]:
   """The results of a ladder on a mock card, each life on a machine of its own; nothing is ended that hangs."""
   machines = []
 
   def make() -> Any:
-    machine, port = mock_machine(vendor, tuple(card.split(",")), **options)
+    machine, port = mock_machine(vendor, tuple(card.split(",")), **machine_options)
     machines.append(machine)
-    return bench(vendor, port, 0, largest, lambda: another(vendor, machine, 0), {}, mocked=True)
+    return bench(vendor, port, 0, largest, lambda: another(vendor, machine, 0), options or {}, mocked=True)
   with nullcontext() if defect is None else built_in(defect):
     try: return Climb(ladder_of(vendor).chosen(until, only), make, inside=True).run()
     finally:

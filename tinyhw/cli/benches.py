@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final
 
 from tinyhw.bringup.bench import Other, TimedBench, forked
@@ -97,6 +98,14 @@ def another(vendor: str, machine: Any, index: int) -> Other:
     port = AmdNeighbour(machine)
   made = bench(vendor, port, index, 1 << 20, None, {}, mocked=True)
   return Neighbour(made, port)
+
+
+def load(vendor: str) -> None:
+  """Have the modules in this process that each child would load anew: of a mock card the machine and the emulator."""
+  if mock_cards(vendor) is None: return
+  for name in (("mock.nv.port", "emulator.ptx", "emulator.ptx.module.link") if vendor == "NV" else
+               ("mock.amd.port", "mock.amd.chip.waves", "emulator.amdgcn.all_tables")):
+    import_module(f"tinyhw.{name}")
 
 
 def leave() -> None:

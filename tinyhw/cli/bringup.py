@@ -17,7 +17,7 @@ from tinyhw.bringup.climb import Climb
 from tinyhw.bringup.result import ABSENT, BLOCKED, BROKEN, PASSED, Kept, LadderRun, Result
 from tinyhw.bringup.rung import Ladder
 from tinyhw.cli import complete
-from tinyhw.cli.benches import VENDORS, device_of, ladder_of, leave, maker
+from tinyhw.cli.benches import VENDORS, device_of, ladder_of, leave, load, maker
 from tinyhw.core.environment import count as number
 from tinyhw.core.errors import InvalidArgument
 
@@ -69,6 +69,7 @@ def command(device: str, card: int, until: str | None, only: tuple[str, ...], li
   name = device_of(vendor, card)
   kept = None if state is None else Kept(state, vendor, name)
   run = LadderRun(vendor, name)
+  load(vendor)
   console = Console(stderr=as_json, width=None if sys.stdout.isatty() else WIDTH, highlight=False, markup=False)
   from tinyhw.cli.parcel import Parcel  # packs captures, which the tools of queues load for
   with Parcel(report) as parcel:

@@ -10,8 +10,8 @@ from tinyhw.bringup.bench import check, first_wrong, same
 from tinyhw.bringup.nv.bench import NvBench
 from tinyhw.bringup.nv.ladder import NV
 from tinyhw.bringup.nv.programs import NUMBERS, binary, kernel, stored
-from tinyhw.bringup.rung import Absent
-from tinyhw.core.errors import MissingTool
+from tinyhw.bringup.rung import Absent, Broken
+from tinyhw.core.errors import DeviceError, MissingTool
 from tinyhw.wire import qmd
 
 _REST: Final = 0xEEEE_EEEE
@@ -48,10 +48,15 @@ def assembled(b: NvBench) -> str:
          why="A kernel of one instruction starts and ends: a QMD is scheduled, and its release comes.")
 def end(b: NvBench) -> str:
   others = [".".join(map(str, v)) for v in qmd.versions(b.arch.compute_class) if v != b.runtime.qmd_version]
-  spent = kernel(b, "nothing")([b.runtime.alloc(4)], [0, 0], (1, 1, 1), (32, 1, 1), wait=True)
+  nothing, buffer = kernel(b, "nothing"), b.runtime.alloc(4)
+  try:
+    spent = nothing([buffer], [0, 0], (1, 1, 1), (32, 1, 1), wait=True)
+    nothing([buffer], [0, 0], (1, 1, 1), (32, 1, 1))
+    b.runtime.synchronize()  # this time by what the QMD itself writes
+  except DeviceError as error:
+    raise Broken(error.headline(), "a launch that ends",
+         f"{_QMD}; versions of the class: {', '.join(others)}") from None
   check(spent is not None and spent >= 0, f"a launch took {spent} s", "a time", _QMD)
-  kernel(b, "nothing")([b.runtime.alloc(4)], [0, 0], (1, 1, 1), (32, 1, 1))
-  b.runtime.synchronize()  # this time by what the QMD itself writes
   more = f"; the class has {', '.join(others)} too" if others else ""
   return f"{(spent or 0) * 1e6:.1f} us on the card's clock{more}"
 
