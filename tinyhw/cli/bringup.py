@@ -22,6 +22,7 @@ from tinyhw.core.environment import count as number
 from tinyhw.core.errors import InvalidArgument
 
 WIDTH: Final = 120  # of what is no terminal
+PACKETS: Final = 6  # lines of a broken rung's that the terminal shows
 MARKS: Final = {PASSED: ("ok", "green"), BROKEN: ("BROKEN", "bold red"), BLOCKED: ("blocked", "yellow"),
                 ABSENT: ("absent", "bright_black")}
 _UNITS: Final = {"K": 10, "M": 20, "G": 30}
@@ -158,6 +159,8 @@ def _broken(result: Result, why: str, passed: Sequence[str]) -> Text:
   rows = (("found", result.found), ("wanted", result.wanted), ("look at", result.look_at),
           ("known", f"{len(passed)} rungs hold, the last {', '.join(passed[-3:])}" if passed else "nothing holds"))
   for name, value in rows: text.append(f"\n{name:>8}  ", "bold").append(value)
-  for name, lines in (("facts", result.facts), ("packets", result.packets)):
+  packets = result.packets[-PACKETS:]
+  if len(packets) < len(result.packets): packets.insert(0, f"({len(result.packets) - PACKETS} more: --json, --html)")
+  for name, lines in (("facts", result.facts), ("packets", packets)):
     for i, line in enumerate(lines): text.append(f"\n{name if i == 0 else '':>8}  ", "bold").append(line)
   return text
