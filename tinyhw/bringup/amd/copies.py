@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from typing import Final
 
 from tinyhw.autogen import sdma_v6 as s
-from tinyhw.bringup.amd.bench import GTT, PAGE, VRAM, AmdBench
+from tinyhw.bringup.amd.bench import GTT, PAGE, VRAM, AmdBench, BenchMemory
 from tinyhw.bringup.amd.ladder import AMD
 from tinyhw.bringup.amd.queue import atomic_rows
+from tinyhw.bringup.amd.queue import put as packet
 from tinyhw.bringup.bench import check, same
 from tinyhw.bringup.rung import Broken
 from tinyhw.drive.amd.commands import CopyCommands
@@ -173,23 +175,60 @@ def timestamp(b: AmdBench) -> str:
   return f"{found - before:,} ticks behind the host's look"
 
 
-@AMD.rung("copies.atomics", needs=("copies.queue",), seconds=5,
+def put(b: AmdBench, near: BenchMemory, data: bytes) -> None:
+  """Bytes into memory that the host need not see."""
+  stage = b.take(len(data))
+  stage.bytes[:len(data)] = data
+  b.copier.finish(copying(b.sdma().memory_barrier(), near.address, stage.address, len(data)), _ENGINE)
+  b.free(stage)
+
+
+def fetch(b: AmdBench, near: BenchMemory, size: int) -> bytes:
+  """Bytes out of it."""
+  stage = b.take(size)
+  b.copier.finish(copying(b.sdma().memory_barrier(), stage.address, near.address, size), _ENGINE)
+  found = bytes(stage.bytes[:size])
+  b.free(stage)
+  return found
+
+
+def _atomics(b: AmdBench, do: Callable[[list[tuple[str, int, int, int, int, int]], int], None], near: BenchMemory,
+             look: str) -> str:
+  """Operations of both widths on words of the card's memory: of the system's, a bus need not carry them."""
+  count = 0
+  for width in (32, 64):
+    rows = atomic_rows(width)
+    put(b, near, b"".join(row[2].to_bytes(8, "little") for row in rows))
+    do(rows, near.address)
+    found = memoryview(fetch(b, near, 8 * len(rows))).cast("Q")
+    for i, (name, _, before, source, compare, after) in enumerate(rows):
+      same(found[i], after, f"{name} of {width} bits: {before:#x}, {source:#x} (compare {compare:#x})", look)
+    count += len(rows)
+  b.free(near)
+  return f"{count} operations"
+
+
+@AMD.rung("queue.atomics", needs=("queue.release", "copies.vram"), seconds=10,
+          why="Counters and locks between engines are atomics of packets: each operation, of 32 and 64 bits.")
+def packets_atomics(b: AmdBench) -> str:
+  def do(rows: list[tuple[str, int, int, int, int, int]], address: int) -> None:
+    p, c = b.arch.packets, b.pm4()
+    for i, (_, op, _, source, compare, _) in enumerate(rows):
+      packet(c, "ATOMIC_MEM", atomic=op, command=p.ATOMIC_MEM_command.single_pass_atomic, addr=address + 8 * i,
+             src_data=source, cmp_data=compare)
+    b.compute.finish(c, "ATOMIC_MEM, and atomics of GL2")
+  return _atomics(b, do, b.take(PAGE, VRAM, host=False), "TC_OP (soc21_enum.h), and atomics of GL2")
+
+
+@AMD.rung("copies.atomics", needs=("copies.vram",), seconds=5,
           why="The copy engine's atomics are TC_OPs as the command processor's are.")
 def atomics(b: AmdBench) -> str:
-  page, count = b.take(PAGE), 0
-  for width in (32, 64):
-    rows, c = atomic_rows(width), b.sdma()
-    page.fill(0)
-    for i, (_, op, before, source, compare, _) in enumerate(rows):
-      page.longs[i] = before
-      c._put(s.SDMA_PKT_ATOMIC(atomic_op=op, addr=page.address + 8 * i, src_data=source, cmp_data=compare))
-    b.copier.finish(c, _ENGINE)
-    for i, (name, _, before, source, compare, after) in enumerate(rows):
-      same(page.longs[i], after, f"{name} of {width} bits: {before:#x}, {source:#x} (compare {compare:#x})",
-           _ENGINE + "; SDMA_PKT_ATOMIC")
-    count += len(rows)
-  b.free(page)
-  return f"{count} operations"
+  def do(rows: list[tuple[str, int, int, int, int, int]], address: int) -> None:
+    c = b.sdma()
+    for i, (_, op, _, source, compare, _) in enumerate(rows):
+      c._put(s.SDMA_PKT_ATOMIC(atomic_op=op, addr=address + 8 * i, src_data=source, cmp_data=compare))
+    b.copier.finish(c, _ENGINE + "; SDMA_PKT_ATOMIC")
+  return _atomics(b, do, b.take(PAGE, VRAM, host=False), _ENGINE + "; SDMA_PKT_ATOMIC")
 
 
 @AMD.rung("copies.wrap", needs=("copies.four",), seconds=10,

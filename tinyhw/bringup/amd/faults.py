@@ -23,7 +23,7 @@ _SPIN: Final = """v_mov_b32_e32 v2, 0
   v_mov_b32_e32 v3, 1
   global_store_b32 v2, v3, s[0:1] offset:8
   L0: s_sleep 1
-  global_load_b32 v3, v2, s[0:1]
+  global_load_b32 v3, v2, s[0:1] {fresh}
   {wait}
   v_readfirstlane_b32 s7, v3
   s_cmp_eq_u32 s7, 0

@@ -21,11 +21,11 @@ _FLOATS: Final = 0xC0  # FLOAT_MODE: denormals of 16 and 64 bits are kept (AMDGP
 _BEHIND: Final = 512   # bytes behind a program that its fetches may touch
 _WORDS: Final = {
   "gfx11": {"wait": "s_waitcnt vmcnt(0) lgkmcnt(0)", "barrier": "s_barrier", "groups": "", "returns": "glc",
-            "stored": "s_waitcnt_vscnt null, 0x0"},
+            "stored": "s_waitcnt_vscnt null, 0x0", "fresh": "glc dlc"},
   "gfx12": {"wait": "s_wait_loadcnt 0x0\ns_wait_dscnt 0x0\ns_wait_kmcnt 0x0",
             "barrier": "s_barrier_signal -1\ns_barrier_wait -1", "returns": "th:TH_ATOMIC_RETURN",
             "groups": "s_mov_b32 s4, ttmp9\ns_and_b32 s5, ttmp7, 0xffff\ns_lshr_b32 s6, ttmp7, 16",
-            "stored": "s_wait_storecnt 0x0"}}
+            "stored": "s_wait_storecnt 0x0", "fresh": "scope:SCOPE_SYS"}}
 
 
 def assembled(b: AmdBench, text: str) -> bytes:

@@ -223,28 +223,6 @@ def atomic_rows(width: int) -> list[tuple[str, int, int, int, int, int]]:
   return rows
 
 
-@AMD.rung("queue.atomics", needs=("queue.release",), seconds=10,
-          why="Counters and locks between engines are atomics of packets: each operation, of 32 and 64 bits.")
-def atomics(b: AmdBench) -> str:
-  page, queue, p, count = b.take(PAGE), b.compute, b.arch.packets, 0
-  longs = page.longs
-  for width in (32, 64):
-    rows, c = atomic_rows(width), b.pm4()
-    page.fill(0)
-    for i, (_, op, before, source, compare, _) in enumerate(rows):
-      longs[i] = before
-      put(c, "ATOMIC_MEM", atomic=op, command=p.ATOMIC_MEM_command.single_pass_atomic, addr=page.address + 8 * i,
-          src_data=source, cmp_data=compare)
-    queue.finish(c, _CP + "; ATOMIC_MEM")
-    for i, (name, _, before, source, compare, after) in enumerate(rows):
-      same(longs[i], after, f"{name} of {width} bits: {before:#x}, {source:#x} (compare {compare:#x})",
-           "TC_OP (soc21_enum.h), and atomics of GL2")
-    count += len(rows)
-  longs.release()
-  b.free(page)
-  return f"{count} operations"
-
-
 @AMD.rung("queue.second", needs=("queue.release",), seconds=10,
           why="Two queues of a process are apart: rings, doorbells and pointers of their own.")
 def second(b: AmdBench) -> str:

@@ -207,7 +207,7 @@ def signal(b: NvBench) -> str:
 @NV.rung("copies.atomics", needs=("copies.signal",), seconds=5,
          why="Semaphores of the copy engine can add, which counts what has been copied.")
 def atomics(b: NvBench) -> str:
-  page = b.take(PAGE)
+  page = b.take(PAGE, Aperture.VRAM, host=True)
   words = page.bytes().cast("I")
   rows = (("IMIN", 5, 3, 3), ("IMAX", 5, 9, 9), ("IADD", 40, 2, 42), ("IAND", 12, 10, 8), ("IOR", 12, 10, 14),
           ("IXOR", 12, 10, 6), ("INC", 6, 7, 7), ("DEC", 0, 7, 7))

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.bringup.bench import check, first_wrong, same
-from tinyhw.bringup.nv.bench import PAGE, NvBench
+from tinyhw.bringup.nv.bench import PAGE, Aperture, NvBench
 from tinyhw.bringup.nv.ladder import NV
 from tinyhw.bringup.rung import Broken
 from tinyhw.drive.nv.channel import ENTRIES
@@ -171,7 +171,7 @@ _ATOMICS: Final = (  # reduction, before, payload, after: of 32 bits
 @NV.rung("queue.atomics", needs=("queue.release",), seconds=10,
          why="Counters between engines are reductions of semaphores: each one, and the sign.")
 def atomics(b: NvBench) -> str:
-  page, c = b.take(PAGE), b.commands()
+  page, c = b.take(PAGE, Aperture.VRAM, host=True), b.commands()  # a bus need not carry those of the system's memory
   words, e = page.bytes().cast("I"), host.SEM_EXECUTE_REDUCTION_FORMAT
   rows = [(n, e.UNSIGNED, a, p, z) for n, a, p, z in _ATOMICS]
   rows += [("IMIN", e.SIGNED, 1, _ALL, _ALL), ("IMAX", e.SIGNED, 1, _ALL, 1), ("IMAX", e.UNSIGNED, 1, _ALL, _ALL)]
