@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tinyhw.bringup import climb
+from tinyhw.bringup.bench import forked
 from tinyhw.bringup.climb import Climb
 from tinyhw.bringup.result import ABSENT, BLOCKED, BROKEN, PASSED, Kept, LadderRun, Result
 from tinyhw.bringup.rung import Absent, Broken, Ladder
@@ -93,6 +94,28 @@ def test_a_run_goes_on_from_its_file(tmp_path: Path) -> None:
   with pytest.raises(InvalidArgument, match="is of TEST on plain"): Kept(path, "TEST", "another")
   path.write_text("{}")
   with pytest.raises(DecodeError, match="no state"): Kept(path, "TEST", "plain")
+
+
+def doubled(b: Plain, number: int) -> int:
+  if number < 0: raise Broken("less than nothing", "a number", "the caller")
+  return 2 * number
+
+
+def test_another_process_answers_and_ends() -> None:
+  """As on a card: a child over a pipe."""
+  other = forked(Plain)
+  assert other.call(doubled, 21) == 42 and other.call(_pid) != os.getpid()
+  with pytest.raises(Broken, match="less than nothing"): other.call(doubled, -1)
+  assert other.call(doubled, 4) == 8
+  other.end()
+  other.end()  # which is no error
+  other = forked(Plain)
+  with pytest.raises(Broken, match="another process of the device ended"): other.call(_gone)
+  other.end()
+
+
+def _pid(b: Plain) -> int: return os.getpid()
+def _gone(b: Plain) -> None: os._exit(1)
 
 
 def test_rungs_are_chosen_by_name_and_branch() -> None:

@@ -2,14 +2,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from tinyhw.bringup.rung import Absent, Broken
+from tinyhw.core.errors import Error
 from tinyhw.core.port import Port
 
 SHOWN: Final = 24  # packets of a broken rung that are kept, the last ones
+KILLED_S: Final = 2.0  # until a child that was told to end, or was killed, is gone
 LARGEST: Final = 64 << 20  # bytes of the largest copy where nobody asks for more
 
 
@@ -86,6 +89,18 @@ def first_wrong(found: Sequence[int], wanted: Sequence[int], what: str, look_at:
                f"{wanted[at]:#x}", look_at)
 
 
+def end_child(child: int, seconds: float = 0.0) -> None:
+  """Wait for a child process, and kill it when it has not ended by then. One that hangs inside the kernel stays behind.
+  """
+  until, killed = time.monotonic() + seconds, False
+  while os.waitpid(child, os.WNOHANG)[0] == 0:
+    if time.monotonic() > until:
+      if killed: return
+      os.kill(child, signal.SIGKILL)
+      until, killed = time.monotonic() + KILLED_S, True
+    time.sleep(0.005)
+
+
 def forked(make: Callable[[], Any]) -> Other:
   """A bench in a child process of its own, which is served over a pair of pipes."""
   return _Forked(make)
@@ -99,30 +114,37 @@ class _Forked:
     mine, theirs = multiprocessing.Pipe()
     self._pipe, self._child = mine, os.fork()
     if self._child == 0:
+      mine.close()
       try: _serve(theirs, make)
       finally: os._exit(0)
     theirs.close()
 
   def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-    self._pipe.send((function, arguments))
-    try: good, value = self._pipe.recv()
-    except EOFError: raise Broken("another process of the device ended", "an answer", "the kernel's log") from None
+    try:
+      self._pipe.send((function, arguments))
+      good, value = self._pipe.recv()
+    except (EOFError, ConnectionError):
+      raise Broken("another process of the device ended", "an answer", "the kernel's log") from None
     if not good: raise value
     return value
 
   def end(self) -> None:
     if self._pipe.closed: return
+    try: self._pipe.send(None)  # said, for others that were forked meanwhile have this pipe open too
+    except ConnectionError: pass  # it has ended by itself
     self._pipe.close()
-    os.waitpid(self._child, 0)
+    end_child(self._child, KILLED_S)
 
 
 def _serve(pipe: Any, make: Callable[[], Any]) -> None:
   """The child: what it is asked for, until the pipe is closed."""
   bench = make()
   while True:
-    try: function, arguments = pipe.recv()
+    try: asked = pipe.recv()
     except EOFError: break
+    if asked is None: break
+    function, arguments = asked
     bench.begin(5.0)
     try: pipe.send((True, function(bench, *arguments)))
-    except (Broken, Absent, OSError) as error: pipe.send((False, error))
+    except (Error, OSError) as error: pipe.send((False, error))
   bench.close()

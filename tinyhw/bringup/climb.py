@@ -18,12 +18,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
+from tinyhw.bringup.bench import end_child
 from tinyhw.bringup.result import ABSENT, BLOCKED, BROKEN, PASSED, Result
 from tinyhw.bringup.rung import LOOK, Absent, Broken, Rung
 from tinyhw.core.errors import Error
 
 GRACE_S: Final = 5.0  # more than a rung's own limit: opening the device, and what a wait rounds up
-KILLED_S: Final = 2.0  # until a child that was killed is gone
 
 
 class Bench(Protocol):
@@ -200,7 +200,7 @@ class Climb:
       limit = limits.get(running, max(limits.values())) + GRACE_S
       ready, _, _ = select.select([read], [], [], max(0.0, since + limit - time.monotonic()))
       if not ready:
-        _end(child)
+        end_child(child)
         return self._lost(rungs, running, f"did not answer within {limit:.0f} s: its process was ended")
       data = os.read(read, 1 << 16)
       if not data: break
@@ -220,12 +220,3 @@ class Climb:
     name = running or next((r.name for r in rungs if r.name not in self.results), rungs[-1].name)
     self._note(Result(name, BROKEN, found=found, wanted="an answer", look_at=
                       "the kernel's log (dmesg), and the rung alone: --only " + name))
-
-
-def _end(child: int) -> None:
-  """Kill a child and wait for it a little: one that hangs inside the kernel stays behind."""
-  os.kill(child, signal.SIGKILL)
-  until = time.monotonic() + KILLED_S
-  while time.monotonic() < until:
-    if os.waitpid(child, os.WNOHANG)[0]: return
-    time.sleep(0.01)

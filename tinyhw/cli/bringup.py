@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,13 +40,16 @@ _UNITS: Final = {"K": 10, "M": 20, "G": 30}
               help="Keep what has passed in FILE, and go on from there the next time.")
 @click.option("--largest", metavar="SIZE", default="64M", show_default=True,
               help="Bytes of the largest copy; 4G on a card that has the memory.")
+@click.option("--patience", type=click.FloatRange(0.1), default=1.0, show_default=True, metavar="FACTOR",
+              help="How often its time a rung may take: more for an emulator or an FPGA.")
 @click.option("--qmd", metavar="X.Y", help="NV: the QMD version of launches; the generation's own when left out.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page that needs nothing else.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE.zip",
               help="Write what can be sent: results, page, captures; without names of persons, hosts and pieces.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(device: str, card: int, until: str | None, only: tuple[str, ...], listed: bool, state: Path | None,
-            largest: str, qmd: str | None, html: Path | None, report: Path | None, as_json: bool) -> None:
+            largest: str, patience: float, qmd: str | None, html: Path | None, report: Path | None,
+            as_json: bool) -> None:
   """Bring up a GPU, rung by rung: from the device node to faults, processes and peers.
 
   Each rung is a small program with a time limit, which stands on others. It shows its evidence, or what was found,
@@ -64,7 +68,7 @@ def command(device: str, card: int, until: str | None, only: tuple[str, ...], li
   if vendor not in VENDORS:
     raise InvalidArgument(f"no ladder for {device!r}", where="tinyhw bringup", hint=f"there are {', '.join(VENDORS)}")
   ladder = ladder_of(vendor)
-  rungs = ladder.chosen(until, only)
+  rungs = [replace(r, seconds=r.seconds * patience) for r in ladder.chosen(until, only)]
   if listed: return _list(ladder, as_json)
   options: dict[str, Any] = {} if qmd is None or vendor != "NV" else {"qmd": version_of(qmd)}
   name = device_of(vendor, card)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from tinyhw.bringup.amd.bench import PAGE, VRAM, AmdBench, BenchMemory
-from tinyhw.core.errors import Unsupported
+from tinyhw.bringup.rung import Absent
 from tinyhw.drive.amd.commands import ComputeCommands, register
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn.program import program
@@ -29,9 +29,9 @@ _WORDS: Final = {
 
 
 def assembled(b: AmdBench, text: str) -> bytes:
-  """Machine code of a program for the card. Raises Unsupported for a generation that nobody has written words for."""
+  """Machine code of a program for the card. Raises Absent for a generation that nobody has written words for."""
   words = _WORDS.get(b.arch.isa)
-  if words is None: raise Unsupported("GPU", b.arch.name, where="programs of tinyhw bringup")
+  if words is None: raise Absent(f"the rungs' programs are not written for {b.arch.name} yet")
   for name, value in words.items(): text = text.replace("{" + name + "}", value)
   return b"".join(i.code for i in program(text, table(b.arch.table), "a rung"))
 
