@@ -27,10 +27,10 @@ units: $(VENV)/.test
 room: $(VENV)/.test
 	@tests=$$($(BIN)/python -m tinyhw.tools.room $(R)) && $(MAKE) --no-print-directory -j2 lint units TESTS="--within 60 $$tests"
 
-# The steps that an NVIDIA card is taken up with, one after the other; ARGS="--qmd 3.0" and so on. Then all operators on
+# The ladder that an NVIDIA card is brought up by; ARGS="--qmd 3.0" and so on. Then all operators on
 # it, and its figures beside CUDA's. MOCKGPU=sm_90 has a mock card take them.
 test-nv: $(VENV)/.test
-	$(BIN)/python -m tinyhw.tools.nvcard $(ARGS)
+	MOCKGPU=$(MOCKGPU) $(BIN)/tinyhw bringup NV $(ARGS)
 	MOCKGPU=$(MOCKGPU) $(BIN)/python -m tests.tensor.operators.sweep --device NV --jobs 1
 	$(BIN)/tinyhw bench --device NV
 

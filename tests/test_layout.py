@@ -36,6 +36,7 @@ ALLOWED = {room: set(others.split()) for room, others in {
   "triton": "core wire arch drive devices",
   "kernels": "core autogen wire isa arch compile emulator terminal drive devices triton",
   "toolbox": "core autogen wire emulator drive queues devices kernels",
+  "bringup": "core autogen wire isa arch drive queues",
   "function": "core ir devices",
   "engine": "core ir compile emulator drive devices function",
   "tensor": "core ir drive devices function engine",

@@ -26,6 +26,7 @@ VERBS = {
   "assemble": ("tinyhw.cli.assemble", "Turn the source of a queue's words (decode --source) back into words."),
   "bench": ("tinyhw.cli.bench", "Measure tinyhw against NumPy and tinygrad on this machine."),
   "bisect": ("tinyhw.cli.bisect", "Find the smallest part of a capture that still shows what is wrong with it."),
+  "bringup": ("tinyhw.cli.bringup", "Bring up a GPU rung by rung: what works, and where the first lie is."),
   "conform": ("tinyhw.cli.conform", "Hold a chip, driver or emulator against what its instructions must do."),
   "debug": ("tinyhw.cli.debug_queues", "Go through command queues packet by packet, forward and back."),
   "decode": ("tinyhw.cli.decode", "Show a capture, or the words of a queue, packet by packet."),

@@ -47,3 +47,16 @@ def until(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[s
   from tinyhw.queues.lint import RULES
   return _starting(["hang", "fault", "finding", "difference", "wrong:", "left:", *(f"finding:{n}" for n in RULES)],
                    incomplete)
+
+
+def vendor(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+  """Vendors that `tinyhw bringup` has a ladder for."""
+  return _starting(["AMD", "NV"], incomplete.upper())
+
+
+def rung(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+  """Rungs and branches of the ladder that the line names."""
+  from tinyhw.cli.benches import VENDORS, ladder_of
+  named = str(ctx.params.get("device") or "AMD").upper()
+  ladder = ladder_of(named if named in VENDORS else "AMD")
+  return _starting([*ladder.branches, *(r.name for r in ladder)], incomplete)

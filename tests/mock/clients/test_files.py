@@ -61,7 +61,7 @@ def test_the_exit_status_is_the_program_s() -> None:
 
 @pytest.mark.parametrize(("cards", "words", "text"), (
   ("gfx1100", ("no-such-program",), "no-such-program: cannot be run: No such file or directory"),
-  ("gfx9999", ("true",), "unsupported card gfx9999"),
+  ("gfx9999", ("true",), "unknown card 'gfx9999'"),
   ("gfx1100,sm_90", ("true",), "cards of two vendors"),
 ))
 def test_what_cannot_be_run(cards: str, words: tuple[str, ...], text: str) -> None:

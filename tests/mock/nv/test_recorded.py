@@ -90,7 +90,7 @@ def test_ours_is_the_same_but_for_what_has_a_reason() -> None:
 
 
 def test_the_mock_card_is_as_rm_told() -> None:
-  """tests/recordings/rm_sm90.json: what `tools/nvcard` was told on the card."""
+  """tests/recordings/rm_sm90.json: what RM told on the card."""
   told = json.loads((Path(__file__).parents[2] / "recordings/rm_sm90.json").read_text())
   port = NvPort(NvMachine("sm_90"))
   gpu = Rm.of(port).open_gpu(0)

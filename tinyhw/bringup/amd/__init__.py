@@ -1,0 +1,1 @@
+"""The rungs of AMD's GPUs, behind /dev/kfd; lower ones by calls alone, upper ones by queues and waves."""
