@@ -27,7 +27,7 @@ from tinyhw.autogen import linux_trace as linux
 from tinyhw.mock.clients.filter import LIBC, NAMES
 from tinyhw.mock.clients.listener import Listener, TrappedCall
 from tinyhw.mock.clients.memory import ClientMemory
-from tinyhw.mock.clients.spawn import Started, ended
+from tinyhw.mock.clients.spawn import Started, ended, kill_filtered
 from tinyhw.mock.clients.tree import ATTRIBUTES, OPENS, PATHS, STATS, Tree, flags_of
 from tinyhw.mock.memory import Refused
 
@@ -160,8 +160,7 @@ class Host:
     if not data:  # the guard is gone, and the program with it
       if self._status is None: self._status = 128 + signal.SIGKILL
       self._rest.unregister(self.started.told)
-      for client in self._clients.values():
-        with contextlib.suppress(ProcessLookupError): signal.pidfd_send_signal(client.pidfd, signal.SIGKILL)
+      kill_filtered()
       return
     *lines, self._line = (self._line + data).split(b"\n")
     for line in lines:

@@ -3,7 +3,8 @@
 Three processes: the host, a guard that it forks, and the program, which the guard forks. The guard adopts whatever the
 program leaves behind (PR_SET_CHILD_SUBREAPER), so that all of it stays below the host, which may then look into its
 memory (Yama's rule). When the host ends, however it ends, the guard kills what still runs and removes the host's
-folder; when the guard is killed, the program is (PR_SET_PDEATHSIG).
+folder; when the guard is killed, the program is (PR_SET_PDEATHSIG), and the host, which adopts the rest, kills what has
+the filter.
 """
 from __future__ import annotations
 
@@ -44,6 +45,8 @@ class Started:
 def start(words: Sequence[str], environment: Mapping[str, str], instructions: Sequence[Instruction],
           folder: str) -> Started:
   """Start a program. Raises DeviceError where the system lets nobody have a listener."""
+  zero = ctypes.c_ulong(0)
+  LIBC.prctl(linux.PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), zero, zero, zero)
   ours, theirs = socket.socketpair()
   told, telling = os.pipe()
   waiting, alive = os.pipe()
@@ -136,6 +139,23 @@ def _kill_all(above: int) -> None:
     for pid in below:
       with contextlib.suppress(ProcessLookupError, PermissionError): os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError): os.waitpid(-1, 0)
+
+
+def kill_filtered() -> None:
+  """Kill all below this process that runs under a filter, which it has from a program that was started here."""
+  own, me = _filters(os.getpid()), os.getpid()
+  while below := [pid for pid in descendants(me) if _filters(pid) > own]:
+    for pid in below:
+      with contextlib.suppress(ProcessLookupError, PermissionError): os.kill(pid, signal.SIGKILL)
+      with contextlib.suppress(ChildProcessError): os.waitpid(pid, 0)  # of others' children the parents take note
+
+
+def _filters(pid: int) -> int:
+  """How many of seccomp's filters a process has; 0 for one that has ended."""
+  with contextlib.suppress(OSError), open(f"/proc/{pid}/status") as file:
+    for line in file:
+      if line.startswith("Seccomp_filters:"): return int(line.split()[1])
+  return 0
 
 
 def descendants(above: int) -> list[int]:
