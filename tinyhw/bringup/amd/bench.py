@@ -79,7 +79,8 @@ class BenchQueue(HardwareQueue):
       self.buffers += [eop, save]
     bench.call("CREATE_QUEUE", kfd.AMDKFD_IOC_CREATE_QUEUE, args)
     self.queue_id, self.offset = int(args.queue_id), int(args.doorbell_offset)
-    lines = partial(report.pm4_lines, bench.arch.pm4) if kind == COMPUTE else report.sdma_lines
+    lines = (partial(report.pm4_lines, bench.arch.pm4) if kind == COMPUTE else
+             partial(report.sdma_lines, bench.arch.sdma))
     super().__init__(f"queue {self.queue_id}", Ring(
       bench.port, memory=self.ring_memory.bytes, read_pointer=self.read_pointer.bytes,
       write_pointer=self.write_pointer.bytes, doorbell=bench.doorbell(self.offset), pad=sdma_padding,

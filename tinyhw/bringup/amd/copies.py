@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from tinyhw.autogen import sdma_v6 as s
 from tinyhw.bringup.amd.bench import GTT, PAGE, VRAM, AmdBench, BenchMemory
 from tinyhw.bringup.amd.ladder import AMD
 from tinyhw.bringup.amd.queue import atomic_rows
@@ -27,7 +26,7 @@ def copying(c: CopyCommands, target: int, source: int, size: int) -> CopyCommand
   """A copy, in packets of as many bytes as the kernel driver gives one."""
   for at in range(0, size, _PACKET_BYTES):
     count = min(_PACKET_BYTES, size - at)
-    c._put(s.SDMA_PKT_COPY_LINEAR(count=count - 1, src_addr=source + at, dst_addr=target + at))
+    c._put(c.packets.SDMA_PKT_COPY_LINEAR(count=count - 1, src_addr=source + at, dst_addr=target + at))
   return c
 
 
@@ -38,7 +37,7 @@ def queue(b: AmdBench) -> str:
   page = b.take(PAGE)
   page.fill(0)
   words = page.words
-  c = b.sdma()._put(s.SDMA_PKT_FENCE(mtype=3, addr=page.address + 8, data=_FIXED))
+  c = b.sdma().fence(page.address + 8, _FIXED)
   q.run(c, lambda: bool(words[2]), "a fence writes nothing", _ENGINE, f"{_FIXED:#x}")
   same(words[2], _FIXED, "what the fence wrote", _ENGINE)
   check(words[1] == 0 and words[3] == 0, f"words beside it are {words[1]:#x}, {words[3]:#x}", "untouched", _ENGINE)
@@ -149,7 +148,8 @@ def high(b: AmdBench) -> str:
 def fill(b: AmdBench) -> str:
   page = b.take(2 * PAGE)
   page.fill(0)
-  c = b.sdma()._put(s.SDMA_PKT_CONSTANT_FILL(fillsize=2, dst_addr=page.address + 128, src_data=_FIXED, count=1023))
+  packet = b.arch.copies.SDMA_PKT_CONSTANT_FILL(fillsize=2, dst_addr=page.address + 128, src_data=_FIXED, count=1023)
+  c = b.sdma()._put(packet)
   b.copier.finish(c, _ENGINE)
   words = page.words
   wrong = [i for i in range(len(words)) if words[i] != (_FIXED if 32 <= i < 32 + 256 else 0)]
@@ -226,7 +226,7 @@ def atomics(b: AmdBench) -> str:
   def do(rows: list[tuple[str, int, int, int, int, int]], address: int) -> None:
     c = b.sdma()
     for i, (_, op, _, source, compare, _) in enumerate(rows):
-      c._put(s.SDMA_PKT_ATOMIC(atomic_op=op, addr=address + 8 * i, src_data=source, cmp_data=compare))
+      c._put(b.arch.copies.SDMA_PKT_ATOMIC(atomic_op=op, addr=address + 8 * i, src_data=source, cmp_data=compare))
     b.copier.finish(c, _ENGINE + "; SDMA_PKT_ATOMIC")
   return _atomics(b, do, b.take(PAGE, VRAM, host=False), _ENGINE + "; SDMA_PKT_ATOMIC")
 

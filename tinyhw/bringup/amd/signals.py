@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Final
 
 from tinyhw.autogen import kfd
-from tinyhw.autogen import sdma_v6 as s
 from tinyhw.bringup.amd.bench import PAGE, AmdBench
 from tinyhw.bringup.amd.copies import copying
 from tinyhw.bringup.amd.ladder import AMD
@@ -107,7 +106,7 @@ def polls(b: AmdBench) -> str:
   page = b.take(PAGE)
   page.fill(0)
   words = page.words
-  b.copier.submit(b.sdma().wait("at", "wanted")._put(s.SDMA_PKT_FENCE(mtype=3, addr=page.address + 8, data=1))
+  b.copier.submit(b.sdma().wait("at", "wanted").fence(page.address + 8, 1)
                   .bind(at=page.address, wanted=5), 0, timeout_s=b.left)
   b.compute.write(write_data(b.pm4(), page.address + 16, 1))
   if not b.wait(lambda: bool(words[4])): raise Broken("compute stands while the copy queue polls", "it goes on", "HWS")

@@ -156,7 +156,7 @@ class CopyCommands(CommandStream):
 
   def __init__(self, arch: Arch, label: str = "") -> None:
     super().__init__(label)
-    self._p, self._s = arch.packets, arch.copies
+    self._p, self.packets = arch.packets, arch.copies
     self._uncached = {"mtype": _MTYPE_UC} if arch.sdma == "v6" else {}  # v4's fences have no such field
 
   def _put(self, packet: Sdma, **slots: Slot) -> CopyCommands:
@@ -166,7 +166,7 @@ class CopyCommands(CommandStream):
   def wait(self, address: str, value: str) -> CopyCommands:
     """Stall until the low dword at the named address is at least the named value."""
     return self._put(
-      self._s.SDMA_PKT_POLL_REGMEM(
+      self.packets.SDMA_PKT_POLL_REGMEM(
         func=_SDMA_GREATER_OR_EQUAL,
         mem_poll=1,
         addr=0,
@@ -182,32 +182,34 @@ class CopyCommands(CommandStream):
   def memory_barrier(self) -> CopyCommands:
     """Write back and forget what the caches hold, over all addresses. v4 reaches memory past them, and has no packet
     for that."""
-    if not hasattr(self._s, "SDMA_PKT_GCR_REQ"): return self
+    if not hasattr(self.packets, "SDMA_PKT_GCR_REQ"): return self
     caches = register(
       self._p.ACQUIRE_MEM_GCR_CNTL, GLI_INV=1, GLK_INV=1, GLV_INV=1, GL1_INV=1, GLM_INV=1, GL2_INV=1, GL2_WB=1
     ).value()
-    return self._put(self._s.SDMA_PKT_GCR_REQ(base_va=0, gcr_control=caches, limit_va=0, vmid=0))
+    return self._put(self.packets.SDMA_PKT_GCR_REQ(base_va=0, gcr_control=caches, limit_va=0, vmid=0))
 
   def copy(self, destination: str, source: str, count: str) -> CopyCommands:
     """Copy the named number of bytes. The packet stores the count less one: give `count` = bytes - 1."""
-    return self._put(
-      self._s.SDMA_PKT_COPY_LINEAR(count=0, src_addr=0, dst_addr=0), dst_addr=destination, src_addr=source, count=count
-    )
+    packet = self.packets.SDMA_PKT_COPY_LINEAR(count=0, src_addr=0, dst_addr=0)
+    return self._put(packet, dst_addr=destination, src_addr=source, count=count)
 
   def signal(self, address: int, value: str) -> CopyCommands:
     """After all work before it: write the low dword of the named value to memory (the high one changes only at an
     epoch's start)."""
-    return self._put(self._s.SDMA_PKT_FENCE(**self._uncached, addr=address, data=0), data=Low(value))
+    return self._put(self.packets.SDMA_PKT_FENCE(**self._uncached, addr=address, data=0), data=Low(value))
+
+  def fence(self, address: int, data: int) -> CopyCommands:
+    """After all work before it: write a dword to memory."""
+    return self._put(self.packets.SDMA_PKT_FENCE(**self._uncached, addr=address, data=data))
 
   def timestamp(self, address: int) -> CopyCommands:
     """After all work before it: write the GPU's clock to memory."""
-    return self._put(self._s.SDMA_PKT_TIMESTAMP_GET_GLOBAL(write_addr=address))
+    return self._put(self.packets.SDMA_PKT_TIMESTAMP_GET_GLOBAL(write_addr=address))
 
   def interrupt(self, mailbox: int, event_id: int, context: int) -> CopyCommands:
     """After all work before it: write the event's id into its mailbox and interrupt the host."""
-    self._put(self._s.SDMA_PKT_FENCE(**self._uncached, addr=mailbox, data=event_id & _ALL))
-    self._put(self._s.SDMA_PKT_FENCE(**self._uncached, addr=mailbox + 4, data=event_id >> 32))
-    return self._put(self._s.SDMA_PKT_TRAP(int_context=context))
+    self.fence(mailbox, event_id & _ALL).fence(mailbox + 4, event_id >> 32)
+    return self._put(self.packets.SDMA_PKT_TRAP(int_context=context))
 
 
 def sdma_padding(count: int) -> array[int]:
