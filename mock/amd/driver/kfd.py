@@ -91,7 +91,8 @@ class Kfd(KfdMemory):
       for handle, buffer in list(old.buffers.items()):
         if buffer.handle == process.events.page_handle:
           buffer.mapped.discard(gpu_id)
-          new.buffers[handle] = new.by_mmap[buffer.mmap_offset] = buffer
+          new.enter(buffer, handle)
+          new.by_mmap[buffer.mmap_offset] = buffer
           continue
         for peer in (process.devices[g] for g in buffer.mapped if g != gpu_id):
           if not buffer.gone:

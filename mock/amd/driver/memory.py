@@ -33,7 +33,8 @@ class KfdMemory:
     self.machine = machine
     self.mmio = {g.gpu_id: Region(f"GPU{g.index}.mmio_remap", PAGE) for g in machine.gpus}
     self.ttm_limit = self.system_limit = machine.system.size
-    self.user_buffers: list[tuple[KfdProcess, BufferObject]] = []
+    self.user_buffers: dict[BufferObject, KfdProcess] = {}
+    self._user_bytes = 0  # of them
 
   @ioctls.handles(kfd.AMDKFD_IOC_AVAILABLE_MEMORY)
   def available_memory(self, process: KfdProcess, args: Any) -> None:
@@ -79,8 +80,7 @@ class KfdMemory:
 
   def _system_used(self) -> int:
     """kfd_mem_limit.system_mem_used: the system's memory that GPUs have, of either kind."""
-    users = sum(buffer.size for _, buffer in self.user_buffers)
-    return self.machine.system.size - self.machine.system_allocator.free_bytes + users
+    return self.machine.system.size - self.machine.system_allocator.free_bytes + self._user_bytes
 
   @ioctls.handles(kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU)
   def alloc_memory_of_gpu(self, process: KfdProcess, args: Any) -> None:
@@ -103,7 +103,8 @@ class KfdMemory:
     buffer = BufferObject(0, args.gpu_id, kind, args.va_addr, size, flags, backing, offset, token, access, twice)
     self._enter(device, buffer)
     if kind == "userptr":
-      self.user_buffers.append((process, buffer))
+      self.user_buffers[buffer] = process
+      self._user_bytes += buffer.size
     if kind == "vram":
       device.vram_used += size
     args.handle, args.mmap_offset = buffer.handle, buffer.mmap_offset
@@ -111,11 +112,10 @@ class KfdMemory:
   @staticmethod
   def _enter(device: ProcessDevice, buffer: BufferObject) -> None:
     """Give a new buffer its handle and its place in the render node's file."""
-    handle = next(h for h in range(len(device.buffers) + 1) if h not in device.buffers)
-    buffer.handle = buffer.gpu_id << 32 | handle
+    buffer.handle = buffer.gpu_id << 32 | device.enter(buffer)
     if buffer.kind != "mmio":
       buffer.mmap_offset = device.places.buffer_offset(device.gpu, buffer)
-    device.buffers[handle] = device.by_mmap[buffer.mmap_offset] = buffer
+    device.by_mmap[buffer.mmap_offset] = buffer
 
   @ioctls.handles(kfd.AMDKFD_IOC_FREE_MEMORY_OF_GPU)
   def free_memory_of_gpu(self, process: KfdProcess, args: Any) -> None:
@@ -125,7 +125,7 @@ class KfdMemory:
     buffer = device.buffer(args.handle, errno.EINVAL)
     if buffer.mapped:
       raise Refused(errno.EBUSY, f"{buffer} is still mapped on {len(buffer.mapped)} GPUs")
-    del device.buffers[args.handle & 0xFFFF_FFFF]
+    device.leave(args.handle & 0xFFFF_FFFF)
     device.by_mmap.pop(buffer.mmap_offset, None)  # one that was imported may have had the same
     self._give_back(device, buffer)
 
@@ -141,7 +141,7 @@ class KfdMemory:
     """One holder of a buffer's memory goes; with the last one the memory is wiped and free."""
     buffer.extent.holders -= 1
     if buffer.kind == "userptr":
-      self.user_buffers = [row for row in self.user_buffers if row[1] is not buffer]
+      if self.user_buffers.pop(buffer, None) is not None: self._user_bytes -= buffer.size
       if self.machine.weak is not None and not buffer.extent.holders:
         self.machine.weak.gone(buffer.backing, 0, buffer.size)
     if buffer.extent.holders or not isinstance(buffer.backing, Region) or buffer.kind not in ("vram", "gtt"):
@@ -272,7 +272,7 @@ class KfdMemory:
 
   def user_memory_gone(self, pid: int, start: int, end: int) -> None:
     """The client unmaps a range of its memory (the MMU notifier of user pointers): no GPU may reach it any more."""
-    for process, buffer in self.user_buffers:
+    for buffer, process in self.user_buffers.items():
       backing = buffer.backing
       assert isinstance(backing, HostRegion)
       if process.pid == pid and not buffer.gone and backing.address < end and start < backing.address + buffer.size:
@@ -280,7 +280,7 @@ class KfdMemory:
 
   def check_user_memory(self) -> None:
     """Notice what the client has unmapped without this port (the kernel would have been told): before GPUs run."""
-    for process, buffer in self.user_buffers:
+    for buffer, process in self.user_buffers.items():
       backing = buffer.backing
       assert isinstance(backing, HostRegion)
       if process.pid != os.getpid() or buffer.gone:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from tinyhw.core.memory import AddressSpace, Region
@@ -54,6 +55,7 @@ class ProcessDevice:
   drm_file: OpenFile | None = None
   space: AddressSpace | None = None
   buffers: dict[int, BufferObject] = field(default_factory=dict)
+  _handles: tuple[list[int], int] = field(default_factory=lambda: ([], 0))  # a heap of those given back; the next
   queues: list[Queue] = field(default_factory=list)
   doorbells: Region | None = None
   doorbell_words: memoryview | None = None  # of 64 bits
@@ -69,6 +71,20 @@ class ProcessDevice:
 
   chip: Chip | None = None  # the caches of the GPU, with weak memory
   _waves: WaveSpace | None = None
+
+  def enter(self, buffer: BufferObject, handle: int | None = None) -> int:
+    """Give a buffer the lowest handle that is free, or this one; the handle. Handles are given as by Linux' idr."""
+    free, top = self._handles
+    if handle is None: handle = heappop(free) if free else top
+    for passed in range(top, handle): heappush(free, passed)
+    self._handles = free, max(top, handle + 1)
+    self.buffers[handle] = buffer
+    return handle
+
+  def leave(self, handle: int) -> None:
+    """A handle is free again."""
+    del self.buffers[handle]
+    heappush(self._handles[0], handle)
 
   def wave_space(self) -> WaveSpace:
     """The address space as waves see it, with weak memory."""

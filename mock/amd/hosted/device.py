@@ -177,12 +177,12 @@ class AmdDevice:
     """GPUs see what clients have stored in their own memory; what they have unmapped is gone."""
     self._each_copy(UserCopy.take)
     kfd = self.machine.kfd
-    for process, buffer in kfd.user_buffers:
+    for buffer, process in kfd.user_buffers.items():
       if not buffer.gone and isinstance(buffer.backing, UserCopy) and buffer.backing.gone:
         kfd.user_memory_gone(process.pid, buffer.backing.address, buffer.backing.address + buffer.size)
 
   def _each_copy(self, do: Callable[[UserCopy], None]) -> None:
-    for _, buffer in self.machine.kfd.user_buffers:
+    for buffer in self.machine.kfd.user_buffers:
       if isinstance(buffer.backing, UserCopy) and buffer.mapped: do(buffer.backing)
 
   def _find_bells(self) -> None:
