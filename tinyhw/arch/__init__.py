@@ -16,10 +16,8 @@ from tinyhw.arch.gfx1152 import GFX1152
 from tinyhw.arch.gfx1153 import GFX1153
 from tinyhw.arch.gfx1200 import GFX1200
 from tinyhw.arch.gfx1201 import GFX1201
-from tinyhw.autogen import elf_amdgpu
 from tinyhw.core.errors import Error, InvalidArgument, Unsupported
 from tinyhw.core.nearest import offered
-from tinyhw.wire.codeobject import GENERIC
 
 __all__ = ["ARCHES", "DECODED", "Arch", "arch", "decoded", "generation", "lacking"]
 
@@ -44,6 +42,7 @@ def decoded(name: str) -> Arch:
 def generation(name: str) -> Arch:
   """The generation that code for `name` runs on: itself, or for a generic processor the first one that it covers.
   Raises what `lacking` says."""
+  from tinyhw.wire.codeobject import GENERIC  # what PTX runs by needs no tables of AMD's objects
   covered = (DECODED[n] for n in GENERIC.get(name, ()) if n in DECODED)
   return next(covered, None) or decoded(name)
 
@@ -51,6 +50,7 @@ def generation(name: str) -> Arch:
 def lacking(name: str, known: Iterable[str], what: str = "GPU", where: str | None = None) -> Error:
   """The error for a name that is none of the `known` generations: Unsupported, with the nearest one, for a processor
   that LLVM knows; InvalidArgument for any other name."""
+  from tinyhw.autogen import elf_amdgpu  # as above
   names, bare = list(known), name.strip().lower().partition(":")[0]
   if bare not in elf_amdgpu.MACHINES.values():
     return InvalidArgument(f"unknown {what} {name!r}", where=where, hint=offered(name, names))

@@ -15,23 +15,35 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Final, Generic, TypeVar
 
-from tinyhw.core.errors import Error, InvalidArgument, LayoutError
+from tinyhw.core.errors import InvalidArgument, LayoutError
 
 B = TypeVar("B")
 LOOK: Final = "the calls of the capture: tinyhw bringup DEV --report out.zip, then tinyhw decode --calls"
 
 
-class Broken(Error):
+class Outcome(Exception):
+  """How a rung ends that does not return. It is a result, no error of the product: it never leaves the climb."""
+
+  def headline(self) -> str: return str(self)
+
+
+class Broken(Outcome):
   """A rung does not hold. `found` is what the device did, `wanted` what it should have, `look_at` where to go on, and
   `packets` what was submitted, a packet a line."""
 
   def __init__(self, found: str, wanted: str, look_at: str = LOOK, packets: Sequence[str] = ()) -> None:
     self.found, self.wanted, self.look_at, self.packets = found, wanted, look_at, tuple(packets)
-    super().__init__(f"{found}; wanted: {wanted}")
+    super().__init__(found, wanted, look_at, packets)
+
+  def __str__(self) -> str: return f"{self.found}; wanted: {self.wanted}"
 
 
-class Absent(Error):
+class Absent(Outcome):
   """What a rung is about is not there, which is no mistake: a second card, a counter, a tool. `message` says it."""
+
+  def __init__(self, message: str) -> None:
+    self.message = message
+    super().__init__(message)
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ class AqlQueue(ComputeQueue):
     return packets
 
   def _packet(self) -> None:
-    if not self.properties.eop_address:
+    if not self.ends_pipes:
       return self.starve("an AQL packet")
     at = self._slot()
     raw = self.space.read(at, BYTES)

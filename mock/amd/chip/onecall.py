@@ -304,7 +304,7 @@ class OneCall:
 
 def call_for(queue: Planning, plan: Plan, before: Shader | None) -> OneCall | None:
   """A planned submission as one call, where there is a way; `before` is the program of the dispatch before it."""
-  if plan.parts is None or not queue.properties.eop_address:
+  if plan.parts is None or not queue.ends_pipes:
     return None
   native = routine()
   if native is None:

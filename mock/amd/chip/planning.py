@@ -83,6 +83,9 @@ class Planning(Dispatching):
     super().__init__(process, device, queue_id, properties, doorbell)
     self.known, self.processor = registers_of(self.gpu.card.name), arch(self.gpu.card.name)
     self.cores = self.share(self.gpu.card.xccs)
+    # Whether end-of-pipe events find room: "calculation only if EOP is used" (kfd_mqd_manager_v9.c), and ROCr 6.1 gives
+    # a GPU of several XCCs no buffer.
+    self.ends_pipes = bool(properties.eop_address) or self.processor.pm4 == "gfx9"
     # How many parts of the chip have the wave slots that COMPUTE_TMPRING_SIZE.WAVES counts.
     self.scratch_engines = self.gpu.card.shader_engines if self.processor.scratch_by_engine else self.cores
     self.registers: dict[int, int] = dict(self.known.initial)  # all but COMPUTE_USER_DATA_0 to 15
@@ -363,7 +366,7 @@ class Planning(Dispatching):
   def _released_again(self, p: pm4.RELEASE_MEM) -> Shaped:
     """A RELEASE_MEM with data of its own."""
     plain = p.data_sel == _WHOLE and p.int_sel in _SILENT and p.dst_sel <= 1 and not p.address & 7
-    if not plain or self.beside is not None or self.device.chip is not None or not self.properties.eop_address or (
+    if not plain or self.beside is not None or self.device.chip is not None or not self.ends_pipes or (
         self.machine.draws is not None):
 
       def run(words: list[int], at: int) -> bool:

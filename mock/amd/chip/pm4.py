@@ -315,7 +315,7 @@ class ComputeQueue(Planning):
 
   def _release(self, p: pm4.RELEASE_MEM, data: int) -> None:
     """The packet with its data, which a packet of the same shape may give anew."""
-    if not self.properties.eop_address:
+    if not self.ends_pipes:
       return self.starve("RELEASE_MEM")
     beside, chip, last = self.beside, self.device.chip, self.last
     if beside is None or chip is None:

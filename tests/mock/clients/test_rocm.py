@@ -73,9 +73,14 @@ def rocm() -> Rocm:
 @pytest.fixture
 def kernels(tmp_path: Path) -> str:
   """A code object of gfx1100."""
+  return kernels_of("gfx1100", tmp_path)
+
+
+def kernels_of(card: str, tmp_path: Path) -> str:
+  """A code object of a card."""
   if shutil.which(CLANG) is None or shutil.which("gcc") is None: pytest.skip(f"there is no {CLANG}, or no gcc")
   out = tmp_path / "kernels.hsaco"
-  done = subprocess.run([CLANG, "-x", "c", "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-nogpulib", "-O2",
+  done = subprocess.run([CLANG, "-x", "c", "-target", "amdgcn-amd-amdhsa", f"-mcpu={card}", "-nogpulib", "-O2",
                          "-fvisibility=default", "-mcode-object-version=5", "-fuse-ld=lld",
                          str(HERE / "kernels.c"), "-o", str(out)], capture_output=True, text=True)
   if done.returncode: pytest.skip(f"{CLANG} makes no code objects: {done.stderr}")
@@ -98,6 +103,16 @@ def test_a_program_of_hsa(rocm: Rocm, kernels: str, tmp_path: Path) -> None:
   done = run("sh", "-c", f"{program} {kernels} add & {program} {kernels} deep; wait $!")
   assert done.stdout == "0 wrong\n0 wrong\n" and not done.returncode, done.stderr
   assert "hung" not in done.stderr and "faulted" not in done.stderr
+
+
+def test_a_program_of_hsa_on_a_card_of_several_xccs(rocm: Rocm, tmp_path: Path) -> None:
+  """ROCr gives its queues no EOP buffer there, and workgroups go to the XCCs in turn."""
+  rocm.need("usr/include/hsa/hsa.h")
+  program = rocm.words(rocm.compiled("hsa.c", "libhsa-runtime64.so.1", tmp_path))
+  kernels = kernels_of("gfx942", tmp_path)
+  for what in ("add", "deep"):
+    done = run(*program, kernels, what, cards="gfx942")
+    assert done.stdout == "0 wrong\n" and not done.returncode, done.stderr
 
 
 def test_a_page_fault_is_told_by_both_sides(rocm: Rocm, kernels: str, tmp_path: Path) -> None:
