@@ -167,7 +167,7 @@ DEFECTS: Final[tuple[Defect, ...]] = (
   Defect("waves.scalar", "scalar loads load one dword", "tinyhw.emulator.amdgcn.memory.scalar:bind",
          "count = SCALAR_LOADS[i.mnemonic]", "count = 1"),
   Defect("waves.lds", "the LDS of a workgroup has half its size", _COMPUTE + "program_of",
-         "lds = r2.LDS_SIZE * LDS_GRANULE", "lds = r2.LDS_SIZE * LDS_GRANULE // 2"),
+         "lds = r2.LDS_SIZE * known.lds_granule", "lds = r2.LDS_SIZE * known.lds_granule // 2"),
   Defect("waves.apart", "all workgroups have the same LDS", "tinyhw.emulator.memory.access:lds_offsets",
          "if np.all(inside): return lds_base(group) + address, inside",
          "if np.all(inside): return lds_base(group) * 0 + address, inside"),

@@ -13,7 +13,7 @@ from tinyhw.cli.benches import ladder_of
 
 DEFECTS = {"AMD": AMD, "NV": NV}
 CASES = [(vendor, defect) for vendor, rows in DEFECTS.items() for defect in some(rows[3:], 17)]
-CARDS = ["gfx1100", "gfx1201", "sm_80", "sm_90", "sm_120"] if THOROUGH else ["gfx1201", "sm_90"]
+CARDS = ["gfx1100", "gfx1201", "gfx942", "sm_80", "sm_90", "sm_120"] if THOROUGH else ["gfx1201", "gfx942", "sm_90"]
 ABSENT_ON = {"sm_80": {"shapes.clusters"}}
 
 

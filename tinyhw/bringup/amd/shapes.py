@@ -88,8 +88,8 @@ def many(b: AmdBench) -> str:
     s_lshl_b32 s7, s4, 2
     v_mov_b32_e32 v2, s7
     v_mov_b32_e32 v3, 1
-    v_cmp_eq_u32_e32 vcc_lo, 0, v1
-    s_and_saveexec_b32 s8, vcc_lo
+    v_cmp_eq_u32_e32 {vcc}, 0, v1
+    s_and_saveexec_{bits} {saved}, {vcc}
     global_atomic_add_u32 v2, v3, s[0:1]
     s_endpgm"""
   count = b.node.max_waves + 77
