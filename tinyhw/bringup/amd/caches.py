@@ -35,7 +35,7 @@ def _told(without: list[int], old: int) -> str:
 def _reads_again(b: AmdBench, text: str, look: str) -> str:
   """A program reads a word, the copy engine changes it, and the program reads it again: without the barrier, and with
   it."""
-  count = 2 * b.node.compute_units  # so that each cache of the chip has the word
+  count = 2 * b.node.compute_units // b.node.xccs  # so that each cache of the queue's core has the word
   size = 4 * count
   near, new, back = b.take(_RESULTS + size, VRAM, host=False), b.take(PAGE), b.take(size)
   code = RungCode(b, text)

@@ -54,7 +54,7 @@ def written(b: AmdBench, text: str, wave: int | None = None) -> str:
   if words is None: raise Absent(f"the rungs' programs are not written for {b.arch.name} yet")
   for name, value in (words | _MASKS[wave or own_wave(b)]).items(): text = text.replace("{" + name + "}", value)
   names = _NAMES.get(b.arch.isa, {})
-  return re.sub(r"\b[a-z]+_[a-z]\w*", lambda m: names.get(m[0], m[0]), text)
+  return re.sub(r"(?a)\b[a-z]+_[a-z]\w*", lambda m: names.get(m[0], m[0]), text)
 
 
 def assembled(b: AmdBench, text: str, wave: int | None = None) -> bytes:
@@ -116,15 +116,20 @@ def _of(kind: Any, **fields: int) -> dict[str, int]:
   return {f.name: fields[f.name] for f in kind.FIELDS if f.name in fields}
 
 
+def core_waves(b: AmdBench) -> int:
+  """Waves that run at one time on a graphics core; a PM4 queue is one core's (XCC), whatever the card has."""
+  return b.node.max_waves // b.node.xccs
+
+
 def _scratch_parts(b: AmdBench) -> int:
-  """Among how many parts of a graphics core scratch is shared out; a PM4 queue is one core's."""
+  """Among how many parts of a graphics core scratch is shared out."""
   return b.node.shader_engines // b.node.xccs if b.arch.scratch_by_engine else 1
 
 
 def scratch_waves(b: AmdBench) -> int:
   """Waves of such a part that may have scratch at one time."""
   field = next(f for f in b.arch.gc.COMPUTE_TMPRING_SIZE.FIELDS if f.name == "WAVES")
-  return min(b.node.max_waves // b.node.xccs // _scratch_parts(b), int(field.limit))
+  return min(core_waves(b) // _scratch_parts(b), int(field.limit))
 
 
 def scratch_for(b: AmdBench, lane_bytes: int, wave: int | None = None) -> BenchMemory:
