@@ -41,7 +41,7 @@ def built_in(defect: Defect) -> Iterator[None]:
   """Machines that are made inside the block have the defect."""
   module_name, _, name = defect.place.partition(":")
   module = importlib.import_module(module_name)
-  owner, key, before, made = _changed(module, name, defect)
+  owner, key, before, made = changed(module, name, defect)
   with ExitStack() as stack:
     for table, row, value in _tables(_plain(before), made):
       stack.callback(table.__setitem__, row, table[row])
@@ -90,7 +90,7 @@ def _tables(function: Any, made: Any) -> Iterator[tuple[dict[Any, Any], Any, Any
           yield from ((rows, k, made) for k, f in list(rows.items()) if f is function)
 
 
-def _changed(module: ModuleType, name: str, defect: Defect) -> tuple[Any, str, Any, Any]:
+def changed(module: ModuleType, name: str, defect: Defect) -> tuple[Any, str, Any, Any]:
   """Owner, name, the function as it is and as it will be."""
   assert module.__file__ is not None
   source = Path(module.__file__).read_text()

@@ -1,10 +1,13 @@
 """The ladder on mock cards: all of it holds on whole ones, and stops at the right rung on ones with a defect."""
 from __future__ import annotations
 
+from dataclasses import replace
+from importlib import import_module
+
 import pytest
 
 from tests.bringup.climbing import climbed, first_broken
-from tests.bringup.defect import Defect
+from tests.bringup.defect import Defect, changed
 from tests.bringup.defects_amd import DEFECTS as AMD
 from tests.bringup.defects_nv import DEFECTS as NV
 from tests.strength import THOROUGH, some
@@ -13,7 +16,9 @@ from tinyhw.cli.benches import ladder_of
 
 DEFECTS = {"AMD": AMD, "NV": NV}
 CASES = [(vendor, defect) for vendor, rows in DEFECTS.items() for defect in some(rows[3:], 17)]
-CARDS = ["gfx1100", "gfx1201", "sm_80", "sm_90", "sm_120"] if THOROUGH else ["gfx1201", "sm_90"]
+CARDS = ["gfx1100", "gfx1201", "gfx942", "sm_80", "sm_90", "sm_120"] if THOROUGH else ["gfx1201", "gfx942", "sm_90"]
+WIDE = [d for d in AMD if d.rung.startswith(("waves.", "shapes.", "faults.", "processes."))]
+FOUND_ON_WIDE = {"waves.wide": "waves.exec"}  # where no wave is without an upper half
 ABSENT_ON = {"sm_80": {"shapes.clusters"}}
 
 
@@ -37,9 +42,18 @@ def test_a_defect_breaks_its_rung_first(vendor: str, defect: Defect) -> None:
   assert first_broken(vendor, defect) == defect.rung, defect.what
 
 
+@pytest.mark.parametrize("defect", some(WIDE, 5), ids=lambda d: d.rung)
+def test_a_defect_breaks_its_rung_where_waves_have_64_lanes(defect: Defect) -> None:
+  """In the programs of gfx9."""
+  assert first_broken("AMD", replace(defect, cards=("gfx942",))) == FOUND_ON_WIDE.get(defect.rung, defect.rung)
+
+
 @pytest.mark.parametrize("vendor", DEFECTS)
 def test_every_rung_has_a_defect(vendor: str) -> None:
-  """One, of its own; a place that has changed is an error where the defect is built in (`defect.py`)."""
+  """One, of its own, in a place that is still there."""
+  for d in DEFECTS[vendor]:
+    module, _, name = d.place.partition(":")
+    assert changed(import_module(module), name, d)
   assert [d.rung for d in DEFECTS[vendor]] == [d.rung for d in dict.fromkeys(DEFECTS[vendor])]
   assert {d.rung for d in DEFECTS[vendor]} == {r.name for r in ladder_of(vendor)}
 

@@ -107,6 +107,10 @@ def test_errors_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
   monkeypatch.setenv("MOCKGPU", "gfx1100")
   with pytest.raises(InvalidArgument, match="no card 0"): ran("NV")
   with pytest.raises(InvalidArgument, match="no card 3"): ran("AMD", "--card", "3")
+  monkeypatch.setenv("MOCKGPU", "gfx942:dpx")
+  with pytest.raises(InvalidArgument, match="no card 2: MOCKGPU=gfx942:dpx has 2"): ran("AMD", "--card", "2")
+  assert "AMD, mock gfx942:dpx: 1 passed" in ran("AMD", "--card", "1", "--only", "device.node")
+  monkeypatch.setenv("MOCKGPU", "gfx1100")
   with pytest.raises(InvalidArgument, match="no ladder for 'CUDA'"): ran("CUDA")
   with pytest.raises(InvalidArgument, match=r"no rung is called 'queue.nope'.*queue.nop"):
     ran("AMD", "--until", "queue.nope")

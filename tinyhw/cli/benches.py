@@ -12,6 +12,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.port import Port
 from tinyhw.devices.assemble import Assembler
 from tinyhw.devices.captured import RECORDING
+from tinyhw.devices.mocked import gpus_named
 from tinyhw.devices.registry import Device, mock_cards, system_way
 
 VENDORS: Final = ("AMD", "NV")
@@ -32,6 +33,7 @@ def device_of(vendor: str, index: int) -> str:
   if cards is None:
     system_way(vendor)
     return f"card {index} of this machine"
+  cards = gpus_named(vendor, cards)
   if not 0 <= index < len(cards):
     raise InvalidArgument(f"no card {index}: MOCKGPU={os.environ['MOCKGPU']} has {len(cards)} of {vendor}",
                           where="tinyhw bringup")

@@ -103,6 +103,13 @@ def emulated_card(index: int, cards: tuple[str, ...]) -> Arch | None:
   return DECODED[cards[index]]
 
 
+def gpus_named(kind: str, cards: tuple[str, ...]) -> tuple[str, ...]:
+  """The name of the card of each GPU that cards of that kind are: one in parts is several ("gfx942:cpx")."""
+  if kind != "AMD": return cards
+  from tinyhw.mock.amd.card import PARTITIONED  # its vendor's mock loads when it is asked for
+  return tuple(card for card in cards for _ in PARTITIONED.get(card, (card,)))
+
+
 def card_names(kind: str) -> tuple[str, ...]:
   """The cards that a mock machine of AMD's or of NVIDIA's can have."""
   if kind == "AMD":

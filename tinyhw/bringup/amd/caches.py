@@ -10,6 +10,11 @@ from tinyhw.bringup.amd.programs import STORE, RungCode, assembled, launched, ou
 from tinyhw.bringup.bench import first_wrong, same
 
 _WORDS: Final = 32
+_RDNA: Final = {"code": "ACQUIRE_MEM.GCR_CNTL: GLI_INV", "vector": "ACQUIRE_MEM.GCR_CNTL: GLV_INV, GL1_INV, GL2_INV",
+                "scalar": "ACQUIRE_MEM.GCR_CNTL: GLK_INV", "written": "RELEASE_MEM.GCR_CNTL: GL2_WB"}
+_LOOKS: Final = {"gfx11": _RDNA, "gfx12": _RDNA, "gfx9": {
+  "code": "ACQUIRE_MEM.coher_cntl: SH_ICACHE_ACTION_ENA", "scalar": "ACQUIRE_MEM.coher_cntl: SH_KCACHE_ACTION_ENA",
+  "vector": "ACQUIRE_MEM.coher_cntl: TCL1_ACTION_ENA, TC_ACTION_ENA", "written": "RELEASE_MEM.tc_wb_action_ena"}}
 _RESULTS: Final = 4096  # bytes behind which each workgroup stores what it found
 _STORE: Final = """{groups}
   s_lshl_b32 s7, s4, 2
@@ -30,7 +35,7 @@ def _told(without: list[int], old: int) -> str:
 def _reads_again(b: AmdBench, text: str, look: str) -> str:
   """A program reads a word, the copy engine changes it, and the program reads it again: without the barrier, and with
   it."""
-  count = 2 * b.node.compute_units  # so that each cache of the chip has the word
+  count = 2 * b.node.compute_units // b.node.xccs  # so that each cache of the queue's core has the word
   size = 4 * count
   near, new, back = b.take(_RESULTS + size, VRAM, host=False), b.take(PAGE), b.take(size)
   code = RungCode(b, text)
@@ -67,7 +72,7 @@ def _reads_again(b: AmdBench, text: str, look: str) -> str:
           why="New code at an old address runs once the instruction caches forget the old (GLI_INV).")
 def code_(b: AmdBench) -> str:
   code, out = RungCode(b, STORE), output(b, 2)
-  look = "ACQUIRE_MEM.GCR_CNTL.GLI_INV"
+  look = _LOOKS[b.arch.pm4]["code"]
   other = STORE.replace("v_mov_b32_e32 v3, s2", "v_mov_b32_e32 v3, s3")
   b.compute.finish(launched(b, b.pm4(), code, out.address, block=(1, 1, 1), users=(11, 22)), look)
   same(out.words[0], 11, "what the first program stores", look)
@@ -81,20 +86,20 @@ def code_(b: AmdBench) -> str:
 @AMD.rung("caches.vector", needs=("waves.lanes", "copies.vram"), seconds=10,
           why="What another engine wrote is seen once the vector caches and GL2 forget (GLV_INV, GL2_INV).")
 def vector(b: AmdBench) -> str:
-  return _reads_again(b, _VECTOR, "ACQUIRE_MEM.GCR_CNTL: GLV_INV, GL1_INV, GL2_INV")
+  return _reads_again(b, _VECTOR, _LOOKS[b.arch.pm4]["vector"])
 
 
 @AMD.rung("caches.scalar", needs=("waves.scalar", "copies.vram"), seconds=10,
           why="The scalar cache is one of its own (GLK_INV).")
 def scalar(b: AmdBench) -> str:
-  return _reads_again(b, _SCALAR, "ACQUIRE_MEM.GCR_CNTL: GLK_INV")
+  return _reads_again(b, _SCALAR, _LOOKS[b.arch.pm4]["scalar"])
 
 
 @AMD.rung("caches.written", needs=("waves.store", "copies.vram"), seconds=10,
           why="What waves stored reaches memory at the end of the pipe (RELEASE_MEM with GL2_WB).")
 def written(b: AmdBench) -> str:
   near, back, code = b.take(PAGE, VRAM, host=False), b.take(PAGE), RungCode(b, STORE)
-  look, found = "RELEASE_MEM.GCR_CNTL: GL2_WB", []
+  look, found = _LOOKS[b.arch.pm4]["written"], []
   for value in (5, 6):
     b.compute.finish(launched(b, b.pm4(), code, near.address, block=(1, 1, 1), users=(value, 0)), look)
     b.copier.finish(copying(b.sdma(), back.address, near.address, 4), look)

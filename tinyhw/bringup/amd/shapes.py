@@ -6,7 +6,7 @@ from typing import Final
 from tinyhw.bringup.amd.bench import VRAM, AmdBench, BenchMemory
 from tinyhw.bringup.amd.copies import fetch, put
 from tinyhw.bringup.amd.ladder import AMD
-from tinyhw.bringup.amd.programs import LANE, RungCode, launched, output
+from tinyhw.bringup.amd.programs import LANE, RungCode, core_waves, launched, output
 from tinyhw.bringup.amd.waves import stored
 from tinyhw.bringup.bench import first_wrong, same
 
@@ -88,16 +88,17 @@ def many(b: AmdBench) -> str:
     s_lshl_b32 s7, s4, 2
     v_mov_b32_e32 v2, s7
     v_mov_b32_e32 v3, 1
-    v_cmp_eq_u32_e32 vcc_lo, 0, v1
-    s_and_saveexec_b32 s8, vcc_lo
+    v_cmp_eq_u32_e32 {vcc}, 0, v1
+    s_and_saveexec_{bits} {saved}, {vcc}
     global_atomic_add_u32 v2, v3, s[0:1]
     s_endpgm"""
-  count = b.node.max_waves + 77
+  held = core_waves(b)
+  count = held + 77
   code, out = RungCode(b, text), _zeros(b, count)
   b.compute.finish(launched(b, b.pm4(), code, out.address, (count, 1, 1), (32, 1, 1)), "the workgroup dispatcher (SPI)")
   first_wrong(_words(b, out, count), [1] * count, "how often each workgroup ran", "the workgroup dispatcher (SPI)")
   for buffer in (code.memory, out): b.free(buffer)
-  return f"{count:,} workgroups, {b.node.max_waves:,} waves at a time"
+  return f"{count:,} workgroups, {held:,} waves at a time"
 
 
 @AMD.rung("shapes.chain", needs=("waves.lanes",), seconds=10,

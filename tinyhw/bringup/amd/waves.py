@@ -6,7 +6,19 @@ from typing import Final
 
 from tinyhw.bringup.amd.bench import AmdBench
 from tinyhw.bringup.amd.ladder import AMD
-from tinyhw.bringup.amd.programs import END, LANE, ONES, STORE, RungCode, Size, launched, output, scratch_for
+from tinyhw.bringup.amd.programs import (
+  END,
+  LANE,
+  ONES,
+  STORE,
+  RungCode,
+  Size,
+  launched,
+  output,
+  own_wave,
+  scratch_for,
+  written,
+)
 from tinyhw.bringup.bench import first_wrong, same
 
 _LOOK: Final = "COMPUTE_PGM_RSRC1 to 3, the shader's address, and the SQ's status (umr --waves)"
@@ -15,10 +27,10 @@ _LANE_BYTES: Final = 64
 
 
 def stored(b: AmdBench, text: str, words: int, grid: Size = (1, 1, 1), block: Size = (32, 1, 1), *,
-           users: tuple[int, int] = (0, 0), wave: int = 32, lds: int = 0, scratch_bytes: int = 0,
+           users: tuple[int, int] = (0, 0), wave: int | None = None, lds: int = 0, scratch_bytes: int = 0,
            look: str = _LOOK) -> list[int]:
   """Run a program to its end; the words of its buffer."""
-  code, out = RungCode(b, text), output(b, words)
+  code, out = RungCode(b, text, wave), output(b, words)
   scratch = scratch_for(b, scratch_bytes, wave) if scratch_bytes else None
   c = launched(b, b.pm4(), code, out.address, grid, block, users=users, wave=wave, lds=lds, scratch=scratch,
                lane_bytes=scratch_bytes)
@@ -58,7 +70,7 @@ def users(b: AmdBench) -> str:
 def lanes(b: AmdBench) -> str:
   found = stored(b, LANE + "global_store_b32 v2, v0, s[0:1]\ns_endpgm", 128, block=(96, 1, 1))
   first_wrong(found, [*range(96), *[_REST] * 32], "v0 of 96 work-items", "SPI: initial VGPRs (TIDIG_COMP_CNT)")
-  return "96 work-items of 3 waves"
+  return f"96 work-items of {-(-96 // own_wave(b))} waves"
 
 
 @AMD.rung("waves.groups", needs=("waves.lanes",), seconds=5,
@@ -128,7 +140,8 @@ def numbers(b: AmdBench) -> str:
     lambda i: a + i, lambda i: a - i, lambda i: a * i, lambda i: a * i >> 32, lambda i: a ^ i, lambda i: a << i,
     lambda i: bits(float(i * i + i)), lambda i: a >> i & 0x7F) for i in range(32)]
   for n, step in enumerate(steps):
-    first_wrong(found[32 * n:32 * n + 32], wanted[32 * n:32 * n + 32], step, "the instruction, by its name")
+    first_wrong(found[32 * n:32 * n + 32], wanted[32 * n:32 * n + 32], written(b, step),
+                "the instruction, by its name")
   return f"{len(steps)} instructions in 32 lanes"
 
 
@@ -142,11 +155,11 @@ def branches(b: AmdBench) -> str:
     s_cmp_lt_u32 s8, s2
     s_cbranch_scc1 L0
     v_mov_b32_e32 v3, s7
-    v_cmp_gt_u32_e32 vcc_lo, s3, v1
-    s_and_saveexec_b32 s9, vcc_lo
+    v_cmp_gt_u32_e32 {vcc}, s3, v1
+    s_and_saveexec_{bits} {saved}, {vcc}
     s_cbranch_execz L1
     v_add_nc_u32_e32 v3, 1, v3
-    L1: s_mov_b32 exec_lo, s9
+    L1: s_mov_{bits} {exec}, {saved}
     global_store_b32 v2, v3, s[0:1]
     s_endpgm"""
   found = stored(b, text, 32, users=(10, 5))
@@ -167,9 +180,9 @@ def scalar(b: AmdBench) -> str:
   code, out = RungCode(b, text), output(b, 4)
   out.words[2], out.words[3] = 1000, 234
   b.compute.finish(launched(b, b.pm4(), code, out.address, block=(1, 1, 1)), _LOOK)
-  same(out.words[0], 1234, "the sum of two words by s_load_b64", "the scalar cache (K$)")
+  same(out.words[0], 1234, "the sum of two words of " + written(b, "s_load_b64"), "the scalar cache (K$)")
   for buffer in (code.memory, out): b.free(buffer)
-  return "s_load_b64 of two words"
+  return written(b, "s_load_b64 of two words")
 
 
 @AMD.rung("waves.lds", needs=("waves.lanes",), seconds=5,
@@ -187,7 +200,7 @@ def lds(b: AmdBench) -> str:
   found = stored(b, text, 256, block=(256, 1, 1), users=(255, 0), lds=1024)
   first_wrong(found, list(range(255, -1, -1)), "what 256 work-items find in LDS, in reverse",
               "COMPUTE_PGM_RSRC2.LDS_SIZE, LDS banks, and the barrier")
-  return "256 words, in reverse, over 8 waves"
+  return f"256 words, in reverse, over {256 // own_wave(b)} waves"
 
 
 @AMD.rung("waves.apart", needs=("waves.lds", "waves.groups"), seconds=5,
