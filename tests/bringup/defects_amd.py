@@ -70,8 +70,8 @@ DEFECTS: Final[tuple[Defect, ...]] = (
          "(self.machine.system_allocator if gpu is None else gpu.vram_allocator).free(buffer.offset)",
          "if gpu is None: self.machine.system_allocator.free(buffer.offset)"),
   Defect("memory.user", "registering pages of the process wipes them", _MEMORY + "alloc_memory_of_gpu",
-         "self.user_buffers.append((process, buffer))",
-         "self.user_buffers.append((process, buffer)); process.user.write(args.mmap_offset, bytes(8))"),
+         "self.user_buffers[buffer] = process",
+         "self.user_buffers[buffer] = process; process.user.write(args.mmap_offset, bytes(8))"),
   Defect("memory.refusals", "a mapped buffer can be freed", _MEMORY + "free_memory_of_gpu", "if buffer.mapped:",
          "if False:"),
   # ---- queue

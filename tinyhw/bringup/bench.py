@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
-from tinyhw.bringup.rung import Absent, Broken, Outcome
+from tinyhw.bringup.rung import Absent, Broken, RungEnd
 from tinyhw.core.errors import Error
 from tinyhw.core.port import Port
 
@@ -146,5 +146,5 @@ def _serve(pipe: Any, make: Callable[[], Any]) -> None:
     function, arguments = asked
     bench.begin(5.0)
     try: pipe.send((True, function(bench, *arguments)))
-    except (Error, Outcome, OSError) as error: pipe.send((False, error))
+    except (Error, RungEnd, OSError) as error: pipe.send((False, error))
   bench.close()

@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from tinyhw.bringup.bench import end_child
 from tinyhw.bringup.result import ABSENT, BLOCKED, BROKEN, PASSED, Result
-from tinyhw.bringup.rung import LOOK, Absent, Broken, Outcome, Rung
+from tinyhw.bringup.rung import LOOK, Absent, Broken, Rung, RungEnd
 from tinyhw.core.errors import Error
 
 GRACE_S: Final = 5.0  # more than a rung's own limit: opening the device, and what a wait rounds up
@@ -53,14 +53,14 @@ def attempt(rung: Rung[B], bench: B) -> Result:
     made.found, made.wanted, made.look_at = broken.found, broken.wanted, broken.look_at
     made.packets = list(broken.packets or bench.submitted())
   except Absent as absent: made.state, made.evidence = ABSENT, absent.message
-  except (Error, Outcome, OSError) as error:
+  except (Error, RungEnd, OSError) as error:
     made.found, made.wanted, made.look_at = _text(error), "no error", LOOK
     made.facts, made.packets = list(getattr(error, "facts", ())), list(bench.submitted())
   made.seconds = time.monotonic() - start
   return made
 
 
-def _text(error: Error | Outcome | OSError) -> str:
+def _text(error: Error | RungEnd | OSError) -> str:
   return error.headline() if not isinstance(error, OSError) else f"{os.strerror(error.errno or 0)} ({error})"
 
 
@@ -81,7 +81,7 @@ def _life(rungs: Sequence[Rung[B]], make: Callable[[], B], done: Callable[[str],
 def _known(bench: Bench) -> dict[str, Any]:
   """What is known of the device at the end of a life: nothing where it does not answer."""
   try: return {"facts": bench.facts(), "secrets": [s.hex() for s in bench.secrets()]}
-  except (Error, Outcome, OSError): return {"facts": {}, "secrets": []}
+  except (Error, RungEnd, OSError): return {"facts": {}, "secrets": []}
 
 
 def lives(rungs: Sequence[Rung[B]]) -> Iterator[list[Rung[B]]]:
@@ -160,7 +160,7 @@ class Climb:
   def _told_by(self, rungs: Sequence[Rung[Any]]) -> None:
     def tell(row: dict[str, Any]) -> None: self._hear(row)
     try: _life(rungs, self._make, self._passed, tell)
-    except (Error, Outcome, OSError) as error: self._lost(rungs, "", f"the bench: {_text(error)}")
+    except (Error, RungEnd, OSError) as error: self._lost(rungs, "", f"the bench: {_text(error)}")
 
   def _passed(self, name: str) -> bool: return self._holds(name)
 
@@ -175,7 +175,7 @@ class Climb:
         _life(rungs, self._make, self._passed, tell)
         self._leave()
         code = 0
-      except (Error, Outcome, OSError) as error: tell({"lost": _text(error)})
+      except (Error, RungEnd, OSError) as error: tell({"lost": _text(error)})
       except BaseException:
         sys.excepthook(*sys.exc_info())  # a mistake of ours is told as such, and the parent hears that this ended
         raise

@@ -21,13 +21,13 @@ B = TypeVar("B")
 LOOK: Final = "the calls of the capture: tinyhw bringup DEV --report out.zip, then tinyhw decode --calls"
 
 
-class Outcome(Exception):
+class RungEnd(Exception):
   """How a rung ends that does not return. It is a result, no error of the product: it never leaves the climb."""
 
   def headline(self) -> str: return str(self)
 
 
-class Broken(Outcome):
+class Broken(RungEnd):
   """A rung does not hold. `found` is what the device did, `wanted` what it should have, `look_at` where to go on, and
   `packets` what was submitted, a packet a line."""
 
@@ -38,7 +38,7 @@ class Broken(Outcome):
   def __str__(self) -> str: return f"{self.found}; wanted: {self.wanted}"
 
 
-class Absent(Outcome):
+class Absent(RungEnd):
   """What a rung is about is not there, which is no mistake: a second card, a counter, a tool. `message` says it."""
 
   def __init__(self, message: str) -> None:
