@@ -42,12 +42,12 @@ class Rocm:
     for path in paths:
       if not (self.root / path).exists(): pytest.skip(f"there is no {self.root / path}")
 
-  def compiled(self, source: str, library: str, folder: Path) -> Path:
-    """A program in C, linked with one of its libraries."""
+  def compiled(self, source: str, library: str, folder: Path, *more: str) -> Path:
+    """A program in C, linked with some of its libraries."""
     out = folder / Path(source).stem
     done = subprocess.run(
       ["gcc", "-O1", "-w", f"-I{self.root}/usr/include", str(HERE / source), "-o", str(out),
-       str(self.libraries / library), "-Wl,--unresolved-symbols=ignore-in-shared-libs"],
+       *(str(self.libraries / name) for name in (library, *more)), "-Wl,--unresolved-symbols=ignore-in-shared-libs"],
       capture_output=True, text=True)
     assert not done.returncode, done.stderr
     return out
@@ -131,6 +131,14 @@ def test_a_program_of_hip(rocm: Rocm, kernels: str, tmp_path: Path) -> None:
   program = rocm.words(rocm.compiled("hip.c", "libamdhip64.so.5", tmp_path))
   done = run(*program, kernels, "1000000")
   assert done.stdout == "1 devices, gfx1100, 24576 MiB\n0 wrong\n", done.stderr
+
+
+def test_products_of_rocblas(rocm: Rocm, tmp_path: Path) -> None:
+  """Its own kernels, which Tensile has written for gfx1100."""
+  rocm.need(f"{LIBRARIES}/librocblas.so.0", f"{LIBRARIES}/libamdhip64.so.5", "usr/include/rocblas/rocblas.h")
+  program = rocm.words(rocm.compiled("blas.c", "librocblas.so.0", tmp_path, "libamdhip64.so.5"))
+  done = run(*program, "32", "64", "100", "256")
+  assert done.stdout == "32: 0 wrong\n64: 0 wrong\n100: 0 wrong\n256: 0 wrong\n", done.stdout + done.stderr
 
 
 def test_rocm_smi_shows_the_cards() -> None:
