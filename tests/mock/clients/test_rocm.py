@@ -141,6 +141,16 @@ def test_products_of_rocblas(rocm: Rocm, tmp_path: Path) -> None:
   assert done.stdout == "32: 0 wrong\n64: 0 wrong\n100: 0 wrong\n256: 0 wrong\n", done.stdout + done.stderr
 
 
+def test_operations_of_llama_cpp(rocm: Rocm, tmp_path: Path) -> None:
+  """ggml's HIP backend beside its CPU backend: its own kernels, quantized products by WMMA among them."""
+  backends = f"{LIBRARIES}/ggml/backends0"
+  rocm.need(f"{backends}/libggml-hip.so", f"{backends}/libggml-cpu-x64.so", "usr/include/ggml-backend.h")
+  program = rocm.words(rocm.compiled("ggml.c", "libggml.so.0", tmp_path, "libggml-base.so.0", "libm.so.6"))
+  done = run(*program, *(str(rocm.root / backends / f"libggml-{name}.so") for name in ("hip", "cpu-x64")))
+  lines = done.stdout.splitlines()
+  assert len(lines) == 24 and all(line.endswith(": right") for line in lines), done.stdout + done.stderr
+
+
 def test_rocm_smi_shows_the_cards() -> None:
   """The system's own, or the one that the variable TINYHW_ROCM_SMI names, with the library beside it."""
   program = os.environ.get("TINYHW_ROCM_SMI") or shutil.which("rocm-smi")
