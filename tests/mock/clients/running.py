@@ -18,7 +18,7 @@ def run(*words: str, cards: str = "gfx1100", **environment: str) -> subprocess.C
 
 
 def script(text: str, cards: str = "gfx1100", **environment: str) -> list[str]:
-  """What a program in Python prints, line by line. It must end well."""
-  done = run(sys.executable, "-c", text, cards=cards, **environment)
+  """What a program in Python prints, line by line, as it does so: it may fork, or become another. It must end well."""
+  done = run(sys.executable, "-u", "-c", text, cards=cards, **environment)
   assert not done.returncode, done.stdout + done.stderr
   return done.stdout.splitlines()
