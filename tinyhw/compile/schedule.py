@@ -345,7 +345,7 @@ class _Decider:
     for u in self.nodes:
       pads[u] = self._pads(u, pads)
       if u in self.realized or u in self.in_rows or u.op not in GroupOp.ELEMENTWISE or not u.size: continue
-      if _disjoint(pads[u]) and len(dear := [s for s in map(_moved, pads[u]) if self._dear(s)]) > 1:
+      if _disjoint(pads[u]) and len(dear := [s for s in (p.base for p in pads[u]) if self._dear(s)]) > 1:
         self.realized |= dict.fromkeys(dear)
         pads[u] = frozenset()
       to = {ends[v] for v in self.users[u]}
@@ -359,7 +359,7 @@ class _Decider:
       v = stack.pop()
       if v in seen or v.op is Ops.REDUCE_AXIS: continue
       seen.add(v)
-      below = _moved(v)
+      below = v.base
       if below in self.realized or below.op is Ops.BUFFER: loads += 1
       else:
         work += _LIBRARY_WORK if v.op in GroupOp.LIBRARY else int(v.op in GroupOp.ELEMENTWISE)
@@ -381,12 +381,6 @@ def _disjoint(pads: frozenset[UOp]) -> bool:
   boxes = [[(before, before + size) for (before, _), size in zip(p.arg, p.src[0].shape)] for p in pads]
   if any(not isinstance(n, int) for box in boxes for ends in box for n in ends): return False
   return all(any(a[1] <= b[0] or b[1] <= a[0] for a, b in zip(one, other)) for one, other in combinations(boxes, 2))
-
-
-def _moved(u: UOp) -> UOp:
-  """What movements move."""
-  while u.op in GroupOp.MOVEMENT: u = u.src[0]
-  return u
 
 
 class _Builder:

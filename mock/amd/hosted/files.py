@@ -10,13 +10,14 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.mock.amd.driver.topology import RENDER_MINOR, bus_of
 from tinyhw.mock.clients.tree import Tree
 
 if TYPE_CHECKING:
-  from tinyhw.mock.amd.machine import Machine
+  from tinyhw.mock.amd.machine import Gpu, Machine
 
 KFD_PATH: Final = "/dev/kfd"
 RENDER_PATH: Final = "/dev/dri/renderD"
@@ -96,11 +97,16 @@ def _live(machine: Machine) -> Iterator[tuple[str, Callable[[], bytes]]]:
   """Files that say how things stand when they are opened."""
   for gpu in machine.gpus:
     at = f"{PCI}/{slot_of(gpu.index)}"
-    for name in ("mem_info_vram_used", "mem_info_vis_vram_used"):
-      yield f"{at}/{name}", lambda gpu=gpu: _line(gpu.vram.size - gpu.vram_allocator.free_bytes)  # type: ignore[misc]
+    for name in ("mem_info_vram_used", "mem_info_vis_vram_used"): yield f"{at}/{name}", partial(_vram_used, gpu)
     yield f"{at}/mem_info_gtt_used", lambda: _line(machine.system.size - machine.system_allocator.free_bytes)
-    yield f"{at}/gpu_busy_percent", lambda gpu=gpu: _line(100 * any(  # type: ignore[misc]
-      q.gpu is gpu and (q.busy or q.runnable()) for q in machine.queues))
+    yield f"{at}/gpu_busy_percent", partial(_busy_percent, machine, gpu)
+
+
+def _vram_used(gpu: Gpu) -> bytes: return _line(gpu.vram.size - gpu.vram_allocator.free_bytes)
+
+
+def _busy_percent(machine: Machine, gpu: Gpu) -> bytes:
+  return _line(100 * any(q.gpu is gpu and (q.busy or q.runnable()) for q in machine.queues))
 
 
 def _line(number: int) -> bytes: return f"{number}\n".encode()
