@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -115,3 +116,12 @@ def test_lines_are_for_people(add_kernel: bytes, tmp_path: Path) -> None:
   done = CliRunner().invoke(tinyhw, ["info", str(tmp_path / "add.o")])
   first, runs, *_ = done.output.splitlines()
   assert first == "AMDGPU code object, version 5 for gfx1100" and runs == "  runs on: MOCKGPU=gfx1100, EMU"
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xfe.version", b"\x7fELF", program(".text", b"\xc3")],
+                         ids=["empty", "no text", "a cut ELF", "a host's program"])
+def test_a_launch_of_no_gpu_code_says_so_before_it_looks_for_a_card(data: bytes, tmp_path: Path) -> None:
+  (tmp_path / "file").write_bytes(data)
+  done = CliRunner().invoke(tinyhw, ["launch", str(tmp_path / "file"), "--kernel", "k"])
+  assert done.exception and "/dev/kfd" not in str(done.exception)
+  assert re.search(r"holds no GPU code|ELF", str(done.exception))

@@ -20,6 +20,7 @@ from tinyhw.cli.numbers import Real, Whole
 from tinyhw.core.environment import count, real, whole
 from tinyhw.core.errors import DeviceError, InvalidArgument, LDSWarning
 from tinyhw.devices.registry import Device, mock_cards
+from tinyhw.kernels.contents import require_code
 from tinyhw.kernels.cuda_source import CudaSource
 from tinyhw.kernels.launch import Binary, default_device
 
@@ -153,6 +154,7 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
   values = [parse_argument(a) for a in arguments]
   binary = contents(file)
   source = CudaSource.of(file) or CudaSource.of(binary)
+  if source is None: require_code(binary, str(file))
   given: Binary = file if source is not None and file.suffix == ".cu" else binary
   what = (given, kernel or only_kernel(binary, file, source), parse_dims(grid), parse_dims(block), values)
   if options and source is None: raise InvalidArgument("is for CUDA C++", where="--option")

@@ -27,6 +27,7 @@ from tinyhw.wire.elf import MAGIC, Elf
 
 _HIP, _CUDA = ".hip_fatbin", ".nv_fatbin"  # sections of a host's program
 _LONGEST: Final = 64  # pieces of code that are looked at in one file
+_BEGINNINGS: Final = (codeobject.BUNDLE, codeobject.COMPRESSED, fatbin.MAGIC.to_bytes(4, "little"))
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,22 @@ def contents(data: bytes, name: str) -> list[CodeFacts]:
   source = CudaSource.of(data)
   if source is not None: return [_cuda(source)]
   found = [piece for _, piece in zip(range(_LONGEST), _pieces(data))]
-  if not found:
-    raise InvalidArgument("holds no GPU code", where=name, hint="files are AMDGPU code objects, offload bundles, "
-                          "cubins, fat binaries, PTX, CUDA C++, and programs with such code in them")
+  if not found: raise _no_code(name)
   return found
+
+
+def require_code(data: bytes, name: str) -> None:
+  """Raise InvalidArgument where these bytes are no form of GPU code, nor a program with some. None of it is read."""
+  if is_ptx(data) or data.startswith(_BEGINNINGS): return
+  if not data.startswith(MAGIC): raise _no_code(name)
+  file = Elf(data)
+  if file.header.e_machine not in {elf.EM_AMDGPU, MACHINE} and all(s.name not in (_HIP, _CUDA) for s in file.sections):
+    raise _no_code(name)
+
+
+def _no_code(name: str) -> InvalidArgument:
+  return InvalidArgument("holds no GPU code", where=name, hint="files are AMDGPU code objects, offload bundles, "
+                         "cubins, fat binaries, PTX, CUDA C++, and programs with such code in them")
 
 
 def _pieces(data: bytes) -> Iterator[CodeFacts]:
