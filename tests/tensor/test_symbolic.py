@@ -242,6 +242,24 @@ def test_a_graph_keeps_the_values_that_it_was_made_with() -> None:
       with pytest.raises(InvalidShape, match="does not reshape"): mean.reshape(2, 1)
 
 
+def test_a_tensor_of_ints_takes_a_variable_for_a_size() -> None:
+  """As prompts of many lengths come: one function, one set of kernels for all but the copy into the wider memory."""
+  step, made = TinyJit(lambda a: ((a @ Tensor(W)).relu().sum(1, keepdim=True) * N).realize()), []
+  for n in (1, 4, 2, 10, 7):
+    rows = Tensor(X[:n]).reshape(N.bind(n), 6)
+    got = step(rows)
+    assert rows.shape == (N, 6) and got.shape == (N, 1)
+    np.testing.assert_allclose(got.numpy(), np.maximum(X[:n] @ W, 0).sum(1, keepdims=True) * n, rtol=1e-5, atol=1e-6)
+    made.append(len(Device[got.device].kernels))
+  assert made[-1] - made[1] <= 3, made
+  bind(4, 2, 2)
+  x = Tensor(X[:4], requires_grad=True)
+  (x.reshape(N, 6) ** 2).sum().backward()
+  assert x.grad is not None and np.array_equal(x.grad.numpy(), 2 * X[:4])
+  assert x.reshape(N, -1).shape == (N, 6) and x.reshape(-1, N).shape == (6, N) and x.reshape(2, N, 3).shape == (2, N, 3)
+  assert np.array_equal(x.reshape(6, N).numpy(), X[:4].reshape(6, 4))
+
+
 # *** what a tensor says, and what is refused ***
 
 def test_shapes_are_numbers_to_compute_with() -> None:
@@ -279,6 +297,8 @@ def test_without_a_value() -> None:
   (lambda x: x[:N][::2], r"unsupported slice \[::2\] of an axis of size tensor_n, which launches decide"),
   (lambda x: x[N - 3:], r"whether tensor_n - 3 >= 0 depends on the value of tensor_n in 1\.\.10"),
   (lambda x: x[:N].reshape(-1, 5), "does not reshape"),
+  (lambda x: x.reshape(N, 6), r"shape \(10, 6\) with 60 elements does not reshape to"),
+  (lambda x: x[:N].reshape(H + 3, 6), "does not reshape"),
   (lambda x: x[:N] + x[:H], "do not broadcast together"),
   (lambda x: x[:N].expand(5, 6), "only axes of size 1 do"),
   (lambda x: x[:N].split(2), "an int is needed here; `.value` is what it is worth now"),

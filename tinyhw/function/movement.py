@@ -39,8 +39,8 @@ class Movement(Activation):
 
   def reshape(self, *shape: Any) -> Self:
     """The same elements in row-major order under another shape; one size may be -1, None keeps the size of that
-    axis. Where Variables decide whether a size is as great as it may be, and the shape needs it, their present values
-    are asked, as by `shrink`."""
+    axis. Where Variables decide whether the shape has as many elements, their present values are asked, as by
+    `shrink`: a tensor of shape (4, 3) reshapes to (n, 3) where n is 4, and is copied into memory for the greatest n."""
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     if None in sizes:
       if None in sizes[self.ndim:]: raise InvalidShape(f"{sizes} keeps a size that shape {self.shape} has not")
@@ -49,10 +49,14 @@ class Movement(Activation):
     if new.count(-1) > 1: raise InvalidShape(f"only one size of {new} may be -1")
     if -1 in new:
       known = -math.prod(new)
+      if not isinstance(self.numel(), Size): known = worth(known)
       new = tuple((self.numel() // known if known else 0) if s == -1 else s for s in new)
     if math.prod(new) != (count := self.numel()) and isinstance(count, Size) and \
        math.prod(new) == worth(count) == highest(count):
       return self.shrink([(0, highest(s)) for s in self.shape]).reshape(new)
+    if isinstance(wanted := math.prod(new), Size) and not isinstance(count, Size) and worth(wanted) == count:
+      room = self.flatten().pad((0, highest(wanted) - count)).contiguous()
+      return room.shrink([(0, wanted)]).reshape(new)
     if math.prod(new) != count or any(s < 0 for s in new):
       raise InvalidShape(f"shape {self.shape} with {self.numel()} elements does not reshape to {sizes}")
     result = self._derive(self.uop.reshape(new))
