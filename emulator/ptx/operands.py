@@ -129,8 +129,8 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
     inner = reader(code, line, operand.operand, "pred")
     return lambda group: ~inner(group)
   if isinstance(operand, Sum):
-    address = dtype.type(code.address(line, operand.name) + bytes_past(line, operand))
-    return code.based(line, operand.name, address)
+    at = code.address(line, operand.name) + bytes_past(line, operand)
+    return code.based(line, operand.name, _address(line, operand.name, at, dtype))
   if isinstance(operand, OperandPart):
     half = register(line, operand)
     if half is not None: return _register(half.number, half.type, type_)
@@ -144,11 +144,20 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
       raise wrong_source(line, operand, found.type)
     return _register(found.number, found.type, type_)
   if isinstance(found, (Place, Function)) or code.knows(name):
-    return code.based(line, name, dtype.type(code.address(line, name)))
+    return code.based(line, name, _address(line, name, code.address(line, name), dtype))
   if name in special.REGISTERS: return code.special(name, dtype)
   if name.startswith("%") and name.partition(".")[0] in special.UNMODELLED:
     raise Unsupported("PTX special register", name, where=where(line))
   raise DecodeError(f"{name} is not declared", where=where(line))
+
+
+def _address(line: Line, name: str, at: int, dtype: Any) -> Any:
+  """An address as an operand's type. One below its space's start wraps, as additions of registers do."""
+  bits = 8 * dtype.itemsize
+  if dtype.kind not in "iu": raise not_taken(line)
+  if at >> bits > 0:
+    raise Unsupported(f"PTX address of {bits} bits", f"{name}, whose address has {at.bit_length()}", where=where(line))
+  return np.array(at % (1 << bits), f"u{dtype.itemsize}").view(dtype)[()]
 
 
 @lru_cache(maxsize=_KEPT)

@@ -18,13 +18,14 @@ from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import parse
 
 TARGETS = ("sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a")
+BASE = 0x1_0000_0000  # of variables, where 32 bits hold no address of them
 MOST = 4  # instructions of a row of the table
 OTHERS = ("%p1", "%b1", "%h1", "%r1", "%f1", "%l1", "%d1", "%q1", "0", "1", "-1", "3.5", "0f3F800000",
           "0d3FF0000000000000", "18446744073709551615", "cvar", "par", "k", "tex", "suf", "L", "%tid.x", "%tid", "_",
           "!%p1", "-%r1", "nobody", "[cvar]", "[%l1]", "[%l1+4]", "[%r1]", "[par]", "[tex, {%r1, %r2}]", "[%l1, {%r1}]",
           "[7]", "%r1|%p1", "_|%p1", "%p1|%p2", "{}", "{%r1}", "(%r1)", "()")
 FOUND = ("tex.base.a2dms.v4.f16.s32 {%h1, %h2, %h3, %h4}|%p1, [%l1, {%r1}];", "mov.b64 {%r1, %r2, %r3}, %l1;",
-         "mov.b16 %h1, {};")
+         "mov.b16 %h1, {};", "mov.u32 %r1, cvar;", "mov.f32 %f1, cvar;")
 
 
 def operands(text: str) -> tuple[str, list[str]]:
@@ -64,10 +65,21 @@ def test_no_error_is_pythons_own() -> None:
   bound = 0
   for target, text in [*(("sm_90a", text) for text in FOUND), *drawn(random.Random(seed(1)), examples(1) / 2)]:
     with suppress(DecodeError, Unsupported):
-      code = Program(link(parse(module(target, text))), "k", 0).function("k")
+      code = Program(link(parse(module(target, text))), "k", BASE).function("k")
       for k in range(len(code.flat.lines)): code.bound(k)
       bound += 1
   assert bound > 50  # what may stand there is taken
+
+
+@pytest.mark.parametrize("text, words", [
+  ("mov.u32 %r1, cvar;", "PTX address of 32 bits cvar, whose address has 33"),
+  ("mov.f32 %f1, cvar;", "mov.f32 does not take these operands"),
+  ("mov.b16 %h1, cvar+2;", "PTX address of 16 bits cvar"),
+])
+def test_an_address_fits_its_register_or_is_refused(text: str, words: str) -> None:
+  text = module("sm_90a", text).replace(".param .align 16 .b8 par[64]", ".param .u64 par")
+  with pytest.raises((DecodeError, Unsupported), match=words):
+    tinyhw.launch(text, "k", 1, 1, [np.zeros(16, np.uint32)], "EMU")
 
 
 @pytest.mark.left(".*")
