@@ -30,10 +30,11 @@ _WITHOUT_INIT: Final = frozenset({"cuInit", "cuDriverGetVersion", "cuGetErrorStr
 
 
 class Failed(Exception):
-  """A call fails with this CUresult; `why` is for the log."""
+  """A call fails with this CUresult; `why` is for the log. A `question` was asked, and this is its answer: the program
+  may be right."""
 
-  def __init__(self, code: int, why: str = "") -> None:
-    self.code, self.why = code, why
+  def __init__(self, code: int, why: str = "", *, question: bool = False) -> None:
+    self.code, self.why, self.question = code, why, question
     super().__init__(f"{cuda.RESULTS[code]}: {why}")
 
 
@@ -188,7 +189,7 @@ def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[.
         if m.draws is not None: m.rung()
       return cuda.CUDA_SUCCESS
     except Failed as failed:
-      m.told(symbol, failed.code, failed.why)
+      m.told(symbol, failed.code, failed.why, failed.question)
       return failed.code
     except Refused as refused:
       m.told(symbol, cuda.CUDA_ERROR_INVALID_VALUE, refused.why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from typing import Final
 
 from tinyhw.autogen import cuda
@@ -32,7 +33,9 @@ _PEERS: Final = {cuda.CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: 0, cuda.CU_DEVIC
                  cuda.CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED: 1,
                  cuda.CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED: 0,
                  cuda.CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED: 0}
+_PCI: Final = re.compile(r"(?:([0-9A-Fa-f]{1,8}):)?([0-9A-Fa-f]{1,2}):([0-9A-Fa-f]{1,2})(?:\.([0-7]))?")
 VERSION: Final = cuda.CUDA_VERSION
+_NVIDIA: Final = 0x10DE  # its number among makers of PCI devices
 
 
 def attributes(card: Card) -> dict[str, int]:
@@ -57,6 +60,8 @@ def attributes(card: Card) -> dict[str, int]:
     "MAX_BLOCKS_PER_MULTIPROCESSOR": arch.blocks_per_sm, "MULTI_GPU_BOARD_GROUP_ID": 0, "MEM_SYNC_DOMAIN_COUNT": 1,
     "MAX_PERSISTING_L2_CACHE_SIZE": 0, "MAX_ACCESS_POLICY_WINDOW_SIZE": 0, "NUMA_ID": -1, "HOST_NUMA_ID": -1,
     "MEMPOOL_SUPPORTED_HANDLE_TYPES": cuda.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+    "GPU_PCI_DEVICE_ID": card.device_id << 16 | _NVIDIA, "GPU_PCI_SUBSYSTEM_ID": card.device_id << 16 | _NVIDIA,
+    "MEM_DECOMPRESS_ALGORITHM_MASK": 0, "MEM_DECOMPRESS_MAXIMUM_LENGTH": 0,
   }
   found["CLUSTER_LAUNCH"] = int(major >= 9)
   found |= limits() | dict.fromkeys(_YES, 1) | dict.fromkeys(_NO, 0)
@@ -140,7 +145,7 @@ def get_proc_address(m: CudaMachine, name: int, out: int, version: int, flags: i
     m.out(status, "i", code)
   m.out(out, "Q", m.address_of(fit[-1]) if fit else 0)
   if not fit and not status:
-    raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"no function {text} for version {version}")
+    raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"no function {text} for version {version}", question=True)
 
 
 @serves("cuGetProcAddress")
@@ -191,8 +196,6 @@ def device_get_attribute(m: CudaMachine, out: int, attribute: int, device: int) 
   known[cuda.CU_DEVICE_ATTRIBUTE_PCI_BUS_ID] = gpu.card.bus(gpu.index)
   if not 0 < attribute < cuda.CU_DEVICE_ATTRIBUTE_MAX:
     raise invalid(f"no device attribute {attribute}")
-  if attribute not in known:
-    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"device attribute {attribute} is not modelled")
   m.out(out, "i", known[attribute])
 
 
@@ -209,6 +212,18 @@ def device_get_pci_bus_id(m: CudaMachine, out: int, size: int, device: int) -> N
   if size < len(text):
     raise invalid(f"{len(text)} bytes are needed, there are {size}")
   m.user.write(out, text)
+
+
+@serves("cuDeviceGetByPCIBusId")
+def device_get_by_pci_bus_id(m: CudaMachine, out: int, text: int) -> None:
+  """By [domain]:[bus]:[device].[function], [domain]:[bus]:[device] or [bus]:[device].[function], in hexadecimal."""
+  name = m.name(text)
+  found = _PCI.fullmatch(name)
+  if found is None: raise invalid(f"{name!r} is no place on a PCI bus")
+  domain, bus, device, function = (int(part or "0", 16) for part in found.groups())
+  for gpu in m.gpus:
+    if (domain, bus, device, function) == (0, gpu.card.bus(gpu.index), 0, 0): return m.out(out, "i", gpu.index)
+  raise Failed(cuda.CUDA_ERROR_INVALID_DEVICE, f"no device is at {name}")
 
 
 @serves("cuDeviceCanAccessPeer")
@@ -290,6 +305,24 @@ def ctx_destroy(m: CudaMachine, handle: int) -> None:
   _end(m, context)
 
 
+@serves("cuCtxAttach")
+def ctx_attach(m: CudaMachine, out: int, flags: int) -> None:
+  """Count one more that uses the current context (deprecated)."""
+  only(flags, 0, "cuCtxAttach")
+  context = m.context()
+  context.attached += 1
+  m.out(out, "Q", context.handle)
+
+
+@serves("cuCtxDetach")
+def ctx_detach(m: CudaMachine, handle: int) -> None:
+  """Count one less; with the last, it goes as by cuCtxDestroy (deprecated). It has to be the calling thread's."""
+  context: Context = m.find(handle, Context, cuda.CUDA_ERROR_INVALID_CONTEXT)
+  if context is not m.context(): raise Failed(cuda.CUDA_ERROR_INVALID_CONTEXT, "the context is not current")
+  if context.attached > 1: context.attached -= 1
+  else: ctx_destroy(m, handle)
+
+
 @serves("cuDevicePrimaryCtxRetain")
 def device_primary_ctx_retain(m: CudaMachine, out: int, device: int) -> None:
   gpu = m.gpu(device)
@@ -363,6 +396,23 @@ def ctx_pop_current(m: CudaMachine, out: int) -> None:
 @serves("cuCtxGetDevice")
 def ctx_get_device(m: CudaMachine, out: int) -> None:
   m.out(out, "i", m.context().gpu.index)
+
+
+@serves("cuCtxGetDevice_v2")
+def ctx_get_device_v2(m: CudaMachine, out: int, handle: int) -> None:
+  context: Context = m.find(handle, Context, cuda.CUDA_ERROR_INVALID_CONTEXT) if handle else m.context()
+  m.out(out, "i", context.gpu.index)
+
+
+@serves("cuCtxSetFlags")
+def ctx_set_flags(m: CudaMachine, flags: int) -> None:
+  only(flags, cuda.CU_CTX_FLAGS_MASK, "a context")
+  m.context().flags = flags
+
+
+@serves("cuCtxResetPersistingL2Cache")
+def ctx_reset_persisting_l2_cache(m: CudaMachine) -> None:
+  m.working()  # nothing persists
 
 
 @serves("cuCtxGetFlags")

@@ -15,11 +15,12 @@ from tinyhw.mock.cuda.runtime import functions as runtime
 from tinyhw.mock.cuda.runtime import graphs as runtime_graphs
 from tinyhw.mock.cuda.runtime import memory as runtime_memory
 from tinyhw.mock.cuda.runtime.functions import RUNS, Row
-from tinyhw.mock.cuda.streams import launches, memops, occupancy, streams
+from tinyhw.mock.cuda.streams import launches, memops, occupancy, stepwise, streams
 
 DRIVER: Final = (
   arrays, attributes, boxes, captures, devices, edges, exported, functions, genuine, graphs, interprocess, launches,
-  libraries, links, managed, memops, memory, modules, nodes, occupancy, pools, streams, tensors, textures, virtual)
+  libraries, links, managed, memops, memory, modules, nodes, occupancy, pools, stepwise, streams, tensors, textures,
+  virtual)
 RUNTIME: Final = (runtime, runtime_arrays, runtime_graphs, runtime_memory)
 
 

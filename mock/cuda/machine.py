@@ -125,6 +125,7 @@ class Context:
   peers: set[Gpu] = field(default_factory=set)
   limits: dict[int, int] = field(default_factory=LIMITS.copy)  # by CU_LIMIT_*
   heap: Piece | None = None  # of malloc in kernels
+  attached: int = 1  # how often cuCtxDetach is called until it goes
 
   def check(self) -> None:
     """Raises Failed with the error that a launch has left."""
@@ -161,7 +162,8 @@ class CudaMachine(Running):
     self._local = threading.local()
     self.interprocess = False  # whether other processes may change memory or events
     self.on_host = 0  # functions of the host that have not returned yet
-    self.logs: list[str] = []
+    self.logs: list[str] = []  # of the driver
+    self.refused: list[str] = []  # of those what a program did wrong, or what failed of it
     self.calling = ""  # the function that the client has called last
     self.freed: deque[Freed] = deque(maxlen=FREED)
     self.lost: dict[int, int] = {}  # what calls answer of cards that are gone, by index
@@ -322,11 +324,16 @@ class CudaMachine(Running):
     if self.trace.enabled:
       self.trace.add("CUDA", "call", f"{symbol}({', '.join(map(str, arguments))})")
 
-  def told(self, symbol: str, code: int, why: str) -> None:
+  def log(self, symbol: str, result: str, why: str, known: bool = False) -> None:
+    """Add a line to the driver's log, and to what went wrong, unless that is `known` from elsewhere or no mistake."""
+    line = f"[CUDA][E] {symbol}: {result}: {why}"
+    for lines in (self.logs,) if known else (self.logs, self.refused):
+      lines.append(line)
+      del lines[:-LOGS]
+
+  def told(self, symbol: str, code: int, why: str, question: bool = False) -> None:
     """Note why a call failed: the log that cuLogsDumpToMemory shows."""
-    if why:
-      self.logs.append(f"[CUDA][E] {symbol}: {cuda.RESULTS[code]}: {why}")
-      del self.logs[:-LOGS]
+    if why: self.log(symbol, cuda.RESULTS[code], why, question or code == cuda.CUDA_ERROR_NOT_SUPPORTED)
     if code == cuda.CUDA_ERROR_NOT_SUPPORTED:
       self.doubt(f"{symbol}: {why}")
 
@@ -347,7 +354,7 @@ class CudaMachine(Running):
     for other in context.streams:
       other.drop()
     self.failures += 1
-    self.logs.append(f"[CUDA][E] {stream.name}: {cuda.RESULTS[code]}: {error}")
+    self.log(stream.name, cuda.RESULTS[code], str(error))
     fields = {k: v for k in ("instruction", "address", "access", "lane", "wave", "line")
               if (v := getattr(error, k, None)) is not None}
     self.trace.add(stream.name, "fault", f"{type(error).__name__}: {error}", **fields)

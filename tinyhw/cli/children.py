@@ -37,7 +37,6 @@ if TYPE_CHECKING:
   from tinyhw.mock.cuda.machine import CudaMachine
 
 SILENCE_S: Final = 0.5  # without a call, after which what is queued is done; longer than programs compute in between
-_ASKED: Final = "cuGetProcAddress_v2: CUDA_ERROR_NOT_FOUND"
 CARDS: Final = "TINYHW_RUN_CARDS"
 START: Final = "from tinyhw.cli import main; main()"
 _ROOM: Final = 4096  # bytes for the program's path
@@ -197,10 +196,8 @@ def machine(cards: str) -> Callable[[], None]:
     behind = standing()
     for finding in watching.untold if watching is not None else (): say(f"check: {finding}")
     if behind is None: return
-    # what is not modelled is in the report; whether the driver has a function bindings ask for hundreds
-    refused = [line for line in behind.logs if "CUDA_ERROR_NOT_SUPPORTED" not in line and _ASKED not in line]
     asked = [line for line in behind.report() if line.startswith(EXPORT_TABLE)]  # why all else failed, maybe
-    for line in (*asked, *refused, *behind.report()): say(line)
+    for line in (*asked, *behind.refused, *behind.report()): say(line)
     if behind.picture is not None:
       from tinyhw.devices.examined import streams_of  # the tools of queues load where something stands
       for line in streams_of(behind.picture): say(line)

@@ -55,7 +55,7 @@ class Movement(Activation):
        math.prod(new) == worth(count) == highest(count):
       return self.shrink([(0, highest(s)) for s in self.shape]).reshape(new)
     if isinstance(wanted := math.prod(new), Size) and not isinstance(count, Size) and worth(wanted) == count:
-      room = self.flatten().pad((0, highest(wanted) - count)).contiguous()
+      room = self.flatten()._grown([(0, highest(wanted) - count)]).contiguous()
       return room.shrink([(0, wanted)]).reshape(new)
     if math.prod(new) != count or any(s < 0 for s in new):
       raise InvalidShape(f"shape {self.shape} with {self.numel()} elements does not reshape to {sizes}")

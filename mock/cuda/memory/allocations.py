@@ -159,7 +159,7 @@ def mem_get_info(m: CudaMachine, free: int, total: int) -> None:
 def mem_get_address_range(m: CudaMachine, base: int, size: int, address: int) -> None:
   piece = m.piece_at(address)
   if piece is None:
-    raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"{address:#x} is in no allocation")
+    raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"{address:#x} is in no allocation", question=True)
   if base:
     m.out(base, "Q", piece.address)
   if size:
@@ -254,7 +254,7 @@ def mem_host_get_device_pointer(m: CudaMachine, out: int, address: int, flags: i
 def pointer_get_attribute(m: CudaMachine, out: int, attribute: int, address: int) -> None:
   piece = m.piece_at(address)
   if piece is None:
-    raise invalid(f"{address:#x} is in no allocation")
+    raise Failed(cuda.CUDA_ERROR_INVALID_VALUE, f"{address:#x} is in no allocation", question=True)
   m.out(out, *_attribute(piece, attribute, address))
 
 
@@ -409,6 +409,9 @@ def memcpy_peer(m: CudaMachine, to: int, there: int, come: int, here: int, size:
 
 # ---- fills
 
+FILLED: Final = 1 << 20  # bytes that are written at a time: they stay in the processor's cache
+
+
 def rectangle(pitch: int, width: int, rows: int) -> None:
   """Raises Failed for rows that lie in each other, or end behind all addresses."""
   if rows > 1 and pitch < width: raise invalid(f"a pitch of {pitch:,} bytes for rows of {width:,}")
@@ -418,10 +421,11 @@ def rectangle(pitch: int, width: int, rows: int) -> None:
 def fill(m: CudaMachine, address: int, pitch: int, value: int, width: int, count: int, rows: int) -> None:
   """`rows` of `count` elements of `width` bytes."""
   kind: Any = {1: np.uint8, 2: np.uint16, 4: np.uint32}[width]
-  data = np.full(count, value & (1 << 8 * width) - 1, kind).tobytes()
-  for y in range(rows):
-    check(m, address + y * pitch, len(data), Access.WRITE)
-    m.space.write(address + y * pitch, data)
+  piece = np.full(min(count, FILLED // width), value & (1 << 8 * width) - 1, kind).tobytes()
+  size = count * width
+  for at in range(address, address + rows * pitch, pitch) if rows > 1 else (address,):
+    check(m, at, size, Access.WRITE)
+    for done in range(0, size, len(piece)): m.space.write(at + done, piece[:size - done])
 
 
 def filling(address: int, pitch: int, width: int, count: int) -> Doing:

@@ -7,10 +7,13 @@ from typing import Any, Final
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import InvalidArgument, Unsupported
-from tinyhw.emulator.ptx.memory.tensormap import ALIGN, SIZE, TYPES, TensorMap
+from tinyhw.emulator.ptx.memory.tensormap import SIZE, TYPES, TensorMap
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import CudaMachine
 
+# cuda.h declares CUtensorMap with an alignment of 64, later 128 bytes. NVIDIA's own bindings for Python hand the driver
+# maps in memory of malloc's alignment (NVIDIA/cuda-python#1692), which work on cards: so the driver asks no more.
+PLACE: Final = 16
 _CODES: Final = {name: code for code, (name, _) in enumerate(TYPES)}
 # PTX counts the types of elements in another order.
 _KINDS: Final = {
@@ -56,7 +59,7 @@ def _padded(values: tuple[int, ...], count: int) -> tuple[int, ...]: return (*va
 def _encode(m: CudaMachine, out: int, kind: int, rank: int, address: int, dims: int, strides: int,
             more: Callable[[], dict[str, Any]], steps: int, interleave: int, swizzle: int, promotion: int,
             fill: int) -> None:
-  if out % ALIGN: raise invalid(f"a tensor map at {out:#x}, no multiple of {ALIGN}")
+  if out % PLACE: raise invalid(f"a tensor map at {out:#x}, no multiple of {PLACE}")
   if not 1 <= rank <= 5: raise invalid(f"a tensor of {rank} dimensions: there are 1 to 5")
   if kind not in _KINDS: raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"a tensor map of data type {kind}")
   if swizzle not in _SWIZZLES: raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"a tensor map with swizzle {swizzle}")
@@ -75,5 +78,5 @@ def _encode(m: CudaMachine, out: int, kind: int, rank: int, address: int, dims: 
 
 @serves("cuTensorMapReplaceAddress")
 def replace_address(m: CudaMachine, out: int, address: int) -> None:
-  if out % ALIGN or address % 16: raise invalid(f"a tensor map at {out:#x} of a tensor at {address:#x}")
+  if out % PLACE or address % 16: raise invalid(f"a tensor map at {out:#x} of a tensor at {address:#x}")
   m.user.write(out, TensorMap.decode(m.user.read(out, SIZE)).replaced("global_address", 0, address).encode())

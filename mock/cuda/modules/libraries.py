@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import struct
+from collections.abc import Collection
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import Error
@@ -24,7 +26,7 @@ class Library:
   """A library: PTX that each context loads on its own."""
 
   def __init__(self, text: str) -> None:
-    self.text = text
+    self.text, self.handle = text, 0
     self.modules: dict[Context, Module] = {}
     self.kernels: dict[str, LibraryKernel] = {}
 
@@ -33,6 +35,21 @@ class Library:
     if context not in self.modules:
       self.modules[context] = load(m, context, self.text)
     return self.modules[context]
+
+  @property
+  def names(self) -> Collection[str]:
+    """Its kernels' names, in the text's order."""
+    from tinyhw.emulator.ptx.module.link import link_text
+    found: Collection[str] = link_text(self.text.encode()).names
+    return found
+
+  def kernel(self, m: CudaMachine, name: str) -> LibraryKernel:
+    """The kernel of one of its names."""
+    found = self.kernels.get(name)
+    if found is None:
+      found = self.kernels[name] = LibraryKernel(self, name)
+      found.handle = m.new(found)
+    return found
 
 
 class LibraryKernel:
@@ -52,7 +69,9 @@ def library_load_data(m: CudaMachine, out: int, image: int, options: int, values
   except Error as error:
     if (log := log_of(m, count, options, values)) is not None: log.tell(m, str(error))
     raise Failed(cuda.CUDA_ERROR_INVALID_PTX, str(error)) from None
-  m.out(out, "Q", m.new(Library(text)))
+  library = Library(text)
+  library.handle = m.new(library)
+  m.out(out, "Q", library.handle)
 
 
 @serves("cuLibraryLoadFromFile")
@@ -79,13 +98,20 @@ def library_unload(m: CudaMachine, handle: int) -> None:
 @serves("cuLibraryGetKernel")
 def library_get_kernel(m: CudaMachine, out: int, handle: int, name: int) -> None:
   library, text = m.find(handle, Library), m.name(name)
-  from tinyhw.emulator.ptx.module.link import link_text
-  if text not in link_text(library.text.encode()).names:
-    raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"no kernel {text}")
-  if text not in library.kernels:
-    kernel = library.kernels[text] = LibraryKernel(library, text)
-    kernel.handle = m.new(kernel)
-  m.out(out, "Q", library.kernels[text].handle)
+  if text not in library.names: raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"no kernel {text}")
+  m.out(out, "Q", library.kernel(m, text).handle)
+
+
+@serves("cuLibraryEnumerateKernels")
+def library_enumerate_kernels(m: CudaMachine, out: int, count: int, handle: int) -> None:
+  library: Library = m.find(handle, Library)
+  names = [*library.names][:count]
+  m.user.write(out, struct.pack(f"<{len(names)}Q", *(library.kernel(m, n).handle for n in names)))
+
+
+@serves("cuKernelGetLibrary")
+def kernel_get_library(m: CudaMachine, out: int, handle: int) -> None:
+  m.out(out, "Q", m.find(handle, LibraryKernel).library.handle)
 
 
 @serves("cuLibraryGetGlobal")
@@ -96,8 +122,7 @@ def library_get_global(m: CudaMachine, out: int, size: int, handle: int, name: i
 
 @serves("cuLibraryGetKernelCount")
 def library_get_kernel_count(m: CudaMachine, out: int, handle: int) -> None:
-  from tinyhw.emulator.ptx.module.link import link_text
-  m.out(out, "I", len(link_text(m.find(handle, Library).text.encode()).names))
+  m.out(out, "I", len(m.find(handle, Library).names))
 
 
 @serves("cuLibraryGetModule")

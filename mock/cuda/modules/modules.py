@@ -22,6 +22,7 @@ from tinyhw.mock.cuda.modules.images import fits, ptx_of
 
 if TYPE_CHECKING:
   from tinyhw.mock.cuda.streams.launches import Shape
+  from tinyhw.mock.cuda.streams.stepwise import Steps
 
 
 MANAGED: Final = re.compile(r"\.attribute\s*\(\s*\.managed\b")  # a variable that the host reaches, too
@@ -63,6 +64,7 @@ class Function:
   handle: int = 0
   attributes: dict[int, int] = field(default_factory=dict)
   shapes: dict[tuple[Any, ...], Shape] = field(default_factory=dict)  # sizes that launches had and may have
+  steps: Steps | None = None  # what calls have said of its next launch
 
   @property
   def context(self) -> Context:
@@ -238,6 +240,13 @@ def module_get_function(m: CudaMachine, out: int, handle: int, name: int) -> Non
 @serves("cuModuleGetFunctionCount")
 def module_get_function_count(m: CudaMachine, out: int, handle: int) -> None:
   m.out(out, "I", len(m.find(handle, Module).linked.names))
+
+
+@serves("cuModuleEnumerateFunctions")
+def module_enumerate_functions(m: CudaMachine, out: int, count: int, handle: int) -> None:
+  module: Module = m.find(handle, Module)
+  names = [*module.linked.names][:count]
+  m.user.write(out, struct.pack(f"<{len(names)}Q", *(function_of(m, module, n).handle for n in names)))
 
 
 @serves("cuModuleGetGlobal_v2")

@@ -162,7 +162,7 @@ class Runtime:
     if code != cudart.cudaErrorNotReady: self.thread.error = code
     machine = self.behind()
     if refusal.why and machine is not None:
-      machine.logs.append(f"[CUDA][E] {name}: {cudart.ERRORS[code]}: {refusal.why}")
+      machine.log(name, cudart.ERRORS[code], refusal.why, code == cudart.cudaErrorNotSupported)
       if code == cudart.cudaErrorNotSupported: machine.doubt(f"{name}: {refusal.why}")
     return code
 

@@ -217,14 +217,19 @@ def _given(m: CudaMachine, function: Function, params: int, extra: int) -> bytes
   return bytes(data)
 
 
-def check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
-  """Raises Failed for a cluster that the card has not. More blocks than every card has are for a function that allows
-  it (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)."""
-  if function.context.gpu.card.capability < (9, 0):
-    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks before compute capability 9.0")
+def cluster_limit(function: Function) -> int:
+  """The most blocks that a cluster of a kernel may have; 0 on a card without clusters. More than every card has are for
+  a function that allows it (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)."""
+  if function.context.gpu.card.capability < (9, 0): return 0
   from tinyhw.emulator.ptx.launch.grid import CLUSTER
   more = function.attributes.get(cuda.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
-  most = CLUSTER if more else PORTABLE
+  return CLUSTER if more else PORTABLE
+
+
+def check_cluster(function: Function, cluster: tuple[int, int, int]) -> None:
+  """Raises Failed for a cluster that the card has not."""
+  if not (most := cluster_limit(function)):
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks before compute capability 9.0")
   if math.prod(cluster) > most:
     raise Failed(cuda.CUDA_ERROR_INVALID_CLUSTER_SIZE, f"a cluster of {cluster} blocks, {most} at most")
 

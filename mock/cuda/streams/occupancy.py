@@ -5,12 +5,12 @@ import ctypes
 import math
 
 from tinyhw.autogen import cuda
-from tinyhw.mock.cuda.calls import invalid, serves
+from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.devices import attributes
 from tinyhw.mock.cuda.machine import CudaMachine
 from tinyhw.mock.cuda.modules.functions import func_get_attribute
 from tinyhw.mock.cuda.modules.libraries import function_for
-from tinyhw.mock.cuda.streams.launches import asked, check_cluster, configuration
+from tinyhw.mock.cuda.streams.launches import asked, check_cluster, cluster_limit, configuration
 
 
 @serves("cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")
@@ -72,3 +72,15 @@ def max_active_clusters(m: CudaMachine, out: int, handle: int, config: int) -> N
   check_cluster(function, cluster)
   occupancy(m, out, handle, c.blockDimX * c.blockDimY * c.blockDimZ, c.sharedMemBytes)
   m.out(out, "i", m.get(out, "i")[0] * function.context.gpu.card.sms // math.prod(cluster))
+
+
+@serves("cuOccupancyMaxPotentialClusterSize")
+def max_potential_cluster_size(m: CudaMachine, out: int, handle: int, config: int) -> None:
+  """The most blocks of a cluster that the kernel may be launched with, with SMs enough for one."""
+  function = function_for(m, handle, m.working())
+  c = configuration(m, config)
+  if not (most := cluster_limit(function)):
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks before compute capability 9.0")
+  each = _blocks(m, handle, c.blockDimX * c.blockDimY * c.blockDimZ, c.sharedMemBytes)
+  if not each: raise invalid("no SM has room for such a block")
+  m.out(out, "i", min(most, each * function.context.gpu.card.sms))

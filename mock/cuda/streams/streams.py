@@ -6,6 +6,7 @@ it) are jobs that come before; so a client that forgets to wait finds out.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from collections import deque
@@ -74,6 +75,7 @@ class Stream:
     self.favour = 0.0  # how likely it is that of two jobs the second has a turn
     self.terms: Terms | None = None
     self.handle = self.priority = 0
+    self.attributes: dict[int, bytes] = {}
     self.capture: Any = None  # the graph that takes what is queued
     self.behind: list[int] | None = None  # what work comes after that a graph puts here, for who watches
     self.told: Any = None  # the list of nodes that cuStreamGetCaptureInfo gave out last
@@ -382,6 +384,49 @@ def stream_get_ctx(m: CudaMachine, handle: int, out: int) -> None:
   m.out(out, "Q", stream_of(m, handle).context.handle)
 
 
+@serves("cuStreamGetCtx_v2")
+def stream_get_ctx_v2(m: CudaMachine, handle: int, out: int, green: int) -> None:
+  stream_get_ctx(m, handle, out)
+  if green: m.out(green, "Q", 0)  # it is none of a green context
+
+
+@serves("cuStreamGetDevice")
+def stream_get_device(m: CudaMachine, handle: int, out: int) -> None:
+  m.out(out, "i", stream_of(m, handle).context.gpu.index)
+
+
+# Of a stream: they are told back, and change nothing. What they are before somebody sets them is cuda.h's default.
+_ATTRIBUTES: Final = frozenset({
+  cuda.CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW, cuda.CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN,
+  cuda.CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, cuda.CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY})
+_FIRST: Final = {cuda.CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY: cuda.CUstreamAttrValue(syncPolicy=1),  # AUTO
+                 cuda.CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: cuda.CUstreamAttrValue(
+                   memSyncDomainMap=cuda.CUlaunchMemSyncDomainMap(default_=0, remote=1))}
+
+
+@serves("cuStreamSetAttribute")
+def stream_set_attribute(m: CudaMachine, handle: int, attribute: int, value: int) -> None:
+  stream = stream_of(m, handle)
+  if attribute not in _ATTRIBUTES: raise invalid(f"attribute {attribute} of a stream cannot be set")
+  stream.attributes[attribute] = m.user.read(value, ctypes.sizeof(cuda.CUstreamAttrValue))
+
+
+@serves("cuStreamGetAttribute")
+def stream_get_attribute(m: CudaMachine, handle: int, attribute: int, out: int) -> None:
+  stream = stream_of(m, handle)
+  if attribute == cuda.CU_STREAM_ATTRIBUTE_PRIORITY: data = bytes(cuda.CUstreamAttrValue(priority=stream.priority))
+  elif attribute not in _ATTRIBUTES: raise invalid(f"a stream has no attribute {attribute}")
+  else: data = stream.attributes.get(attribute) or bytes(_FIRST.get(attribute, cuda.CUstreamAttrValue()))
+  m.user.write(out, data)
+
+
+@serves("cuStreamCopyAttributes")
+def stream_copy_attributes(m: CudaMachine, to: int, come: int) -> None:
+  there, here = stream_of(m, to), stream_of(m, come)
+  if there.context is not here.context: raise invalid("the streams are of two contexts")
+  there.attributes = dict(here.attributes)
+
+
 @serves("cuStreamGetFlags")
 def stream_get_flags(m: CudaMachine, handle: int, out: int) -> None:
   m.out(out, "I", stream_of(m, handle).flags)
@@ -428,8 +473,15 @@ def queue(m: CudaMachine, handle: int, what: str, do: Callable[[], None],
 
 
 @serves("cuCtxSynchronize")
-def ctx_synchronize(m: CudaMachine) -> None:
-  context = m.context()
+def ctx_synchronize(m: CudaMachine) -> None: _synchronized(m.context())
+
+
+@serves("cuCtxSynchronize_v2")
+def ctx_synchronize_v2(m: CudaMachine, handle: int) -> None:
+  _synchronized(m.find(handle, Context, cuda.CUDA_ERROR_INVALID_CONTEXT) if handle else m.context())
+
+
+def _synchronized(context: Context) -> None:
   for stream in list(context.streams):
     stream.wait()
   context.check()

@@ -400,12 +400,6 @@ def test_launches_with_attributes(client: Client, attribute: str | None, fields:
   assert client.get(at, np.zeros(1, np.uint32))[0] == (4 if code else 19)
 
 
-def test_what_is_not_known_of_a_card_is_refused(client: Client) -> None:
-  out = ctypes.c_int()
-  assert client.code("cuDeviceGetAttribute", ctypes.byref(out), cuda.CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID, 0) \
-      == cuda.CUDA_ERROR_NOT_SUPPORTED
-
-
 LIMITS = ("MAX_THREADS_PER_MULTIPROCESSOR", "MAX_BLOCKS_PER_MULTIPROCESSOR", "MAX_REGISTERS_PER_MULTIPROCESSOR",
           "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
           "RESERVED_SHARED_MEMORY_PER_BLOCK")

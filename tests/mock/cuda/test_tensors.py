@@ -82,7 +82,7 @@ def test_tensors_have_one_to_five_dimensions(client: Client, rank: int) -> None:
   ({"swizzle": cuda.CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B}, "NOT_SUPPORTED")], ids=str)
 def test_maps_that_the_driver_refuses(client: Client, changes: dict[str, Any], code: str) -> None:
   assert encode(client, aligned(128), 0x10000, **changes) == getattr(cuda, f"CUDA_ERROR_{code}")
-  assert encode(client, aligned(192)[32:160], 0x10000) == cuda.CUDA_ERROR_INVALID_VALUE
+  assert encode(client, aligned(192)[40:168], 0x10000) == cuda.CUDA_ERROR_INVALID_VALUE
 
 
 def test_a_map_for_columns_of_pixels(client: Client) -> None:
