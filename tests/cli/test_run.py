@@ -26,7 +26,9 @@ PROGRAM = '''
 import ctypes, os, sys
 
 cuda = ctypes.CDLL("libcuda.so.1")
-assert ctypes.CDLL(os.environ["CUDA_PATH"]).cuInit(0) == 0 and os.path.isfile(os.environ["CUDA_PATH"])
+assert "CUDA_PATH" not in os.environ  # the toolkit's home: there is none
+place = os.path.join(os.environ["LD_LIBRARY_PATH"].split(":")[0], "libcuda.so.1")  # where some look for it
+assert os.path.isfile(place) and ctypes.CDLL(place).cuInit(0) == 0 and ctypes.CDLL(place)._handle == cuda._handle
 def checked(code):
   if code: raise SystemExit(f"CUDA error {code}")
 def made(function, *arguments):
@@ -315,7 +317,7 @@ def test_compilers_find_a_ptxas_that_leaves_ptx_as_it_is(tmp_path: Path) -> None
   assert done.stdout.splitlines() == ["True 13.0", "0 False True", "255 True False", "255 255", "0 0 0 0 0 0 0"]
 ENDS = """
 import os, signal, sys
-print(os.environ["LD_LIBRARY_PATH"].split(":")[0], flush=True)
+print(os.environ["LD_LIBRARY_PATH"].split(":")[1], flush=True)
 if sys.argv[1] == "exec": os.execv("/bin/true", ["true"])
 if sys.argv[1] == "_exit": os._exit(0)
 if sys.argv[1] != "return": os.kill(os.getpid(), int(sys.argv[1]))
@@ -332,7 +334,8 @@ def test_however_a_program_ends_it_leaves_one_folder_for_all(tmp_path: Path) -> 
     assert done.returncode == (-int(how) if how.isdigit() else 0), done.stderr
   left = [str(p) for p in (tmp_path / "left").glob("tinyhw-run-*")]
   assert left == [*places]
-  assert sorted(os.listdir(left[0])) == ["libcuda.so", "libcuda.so.1", "libcudart.so.13", "ptxas", "sitecustomize.py"]
+  assert sorted(os.listdir(left[0])) == ["in-500", "libcuda.so", "libcuda.so.1", "libcudart.so.13", "ptxas",
+                                         "sitecustomize.py"]
 
 
 def test_folders_of_children_are_told_apart_by_what_is_in_them_and_mended(tmp_path: Path,

@@ -14,6 +14,7 @@ unless their parent had initialized the driver, which no child may use then (`mo
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import hashlib
 import importlib.machinery
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 SILENCE_S: Final = 0.5  # without a call, after which what is queued is done; longer than programs compute in between
 CARDS: Final = "TINYHW_RUN_CARDS"
 START: Final = "from tinyhw.cli import main; main()"
+_HIGH: Final = 500  # of a descriptor
 _ROOM: Final = 4096  # bytes for the program's path
 _READLINK, _EXECVE = 89, 59  # system calls of x86-64
 _SHIM: Final = f"""import sys
@@ -48,8 +50,8 @@ if sys.orig_argv[2:3] != [{START!r}]:  # that makes its own
 """
 
 
-def offer(cards: str) -> None:
-  """Have children find mock cards of this kind, also those that outlive this process."""
+def offer(cards: str) -> Path:
+  """Have children find mock cards of this kind, also those that outlive this process. The folder where they do."""
   from tinyhw.autogen import cuda
   from tinyhw.cli import ptxas
   from tinyhw.mock.cuda.library.library import DEVELOPMENT, SONAME
@@ -65,9 +67,30 @@ def offer(cards: str) -> None:
   for variable in ptxas.VARIABLES: os.environ.setdefault(variable, str(folder / "ptxas"))
   os.environ[CARDS] = cards
   package = str(Path(__file__).parents[2])
-  for variable, places in (("PYTHONPATH", (str(folder), package)), ("LD_LIBRARY_PATH", (str(folder),))):
-    old = [p for p in os.environ.get(variable, "").split(os.pathsep) if p and p not in places]
-    os.environ[variable] = os.pathsep.join((*places, *old))
+  _first("PYTHONPATH", str(folder), package)
+  _first("LD_LIBRARY_PATH", str(folder))
+  return folder
+
+
+def _first(variable: str, *places: str) -> None:
+  """Have places come first in a list of folders."""
+  old = [p for p in os.environ.get(variable, "").split(os.pathsep) if p and p not in places]
+  os.environ[variable] = os.pathsep.join((*places, *old))
+
+
+def _here(folder: Path, names: Sequence[str], file: str) -> Path:
+  """A folder, in this one, where programs that look through folders for a library find the one that this process has
+  loaded from `file`: the linker knows it to be the same. In other processes its links lead nowhere, and they look
+  further."""
+  opened = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+  try: number = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, _HIGH)  # a number that no child is handed
+  except OSError: number = os.dup(opened)
+  os.close(opened)
+  place = folder / f"in-{number}"
+  with contextlib.suppress(FileExistsError): place.mkdir(0o700)
+  for name in names:
+    with contextlib.suppress(FileExistsError): (place / name).symlink_to(f"/proc/self/fd/{number}")
+  return place
 
 
 def folder_of(files: Mapping[str, bytes]) -> Path:
@@ -138,9 +161,9 @@ def again(words: Sequence[str]) -> bytes:
 
 def begin(shim: str) -> None:
   """Make a machine for this Python process, as its `sitecustomize`; then do what another one would."""
-  place = str(Path(shim).parent)
-  if cards := os.environ.get(CARDS): at_end(Step.REPORTS, machine(cards), inherited=True)
-  spec = importlib.machinery.PathFinder.find_spec("sitecustomize", [p for p in sys.path if p != place])
+  place = Path(shim).parent
+  if cards := os.environ.get(CARDS): at_end(Step.REPORTS, machine(cards, place), inherited=True)
+  spec = importlib.machinery.PathFinder.find_spec("sitecustomize", [p for p in sys.path if p != str(place)])
   if spec is not None and spec.loader is not None:
     module = sys.modules["sitecustomize"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -156,13 +179,13 @@ def carried(ptx: bytes, arch: str) -> bytes | None:
   except Error: return None
 
 
-def machine(cards: str) -> Callable[[], None]:
-  """A machine of mock cards behind the process's libraries of CUDA; what tells of it at the end, each line
-  once, for programs have more than one end."""
+def machine(cards: str, folder: Path) -> Callable[[], None]:
+  """A machine of mock cards behind the process's libraries of CUDA, which programs find by way of `folder` (see
+  `offer`); what tells of it at the end, each line once, for programs have more than one end."""
   from tinyhw.compile.nvidia.installed import files
   from tinyhw.devices.mocked import mock_machine, mock_options
   from tinyhw.mock.cuda.calls import EXPORT_TABLE
-  from tinyhw.mock.cuda.library.library import forks, links, runtime, stand_in
+  from tinyhw.mock.cuda.library.library import DEVELOPMENT, SONAME, forks, links, runtime, stand_in
   from tinyhw.mock.cuda.modules.rtc import compiles
   names = tuple(c.strip() for c in cards.split(",") if c.strip())
   watching: Checker | None = None
@@ -176,9 +199,7 @@ def machine(cards: str) -> Callable[[], None]:
     return made
   library = stand_in(new())
   os.environ["MOCKGPU"] = cards
-  # Programs that look through folders for the driver are told of a file; the linker knows it to be the one loaded.
-  # A toolkit's folder stays, for others look there for its headers.
-  if not os.path.isdir(os.environ.get("CUDA_PATH", "")): os.environ["CUDA_PATH"] = library._name
+  _first("LD_LIBRARY_PATH", str(_here(folder, (SONAME, DEVELOPMENT), library._name)))
   told: set[str] = set()
   with contextlib.suppress(OSError): error = os.dup(2)
 

@@ -59,8 +59,7 @@ def command(mockgpu: str, module: bool, record: str | None, check: str | None, p
   if record is not None: os.environ.update(recorded_to(Path(record)))
   from tinyhw.cli import children, native
   progress.launches()
-  tell = children.machine(mockgpu)
-  children.offer(mockgpu)
+  tell = children.machine(mockgpu, children.offer(mockgpu))
   if not module and native.is_native(program):
     native.run(program, arguments, tell)
   sys.argv = [program, *arguments]
