@@ -79,6 +79,18 @@ def test_a_program_runs_as_it_is(program: str) -> None:
   assert done.stderr == "tinyhw: cuGraphicsMapResources: cuGraphicsMapResources is not modelled\n"
 
 
+def test_a_program_that_goes_on_without_a_gpu_is_told(tmp_path: Path) -> None:
+  """As JAX does. One that only asks what there is hears nothing."""
+  (tmp_path / "asks.py").write_text("""import ctypes, sys
+cuda, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+print(cuda.cuInit(0), cuda.cuDeviceGetCount(ctypes.byref(count)), count.value)
+if sys.argv[1:]: cuda.cuGraphicsMapResources(0, None, None)""")
+  assert run("run", str(tmp_path / "asks.py")).stderr == ""
+  assert run("run", str(tmp_path / "asks.py"), "more").stderr == (
+    "tinyhw: no kernel ran on a mock card; what was refused:\n"
+    "tinyhw: cuGraphicsMapResources: cuGraphicsMapResources is not modelled\n")
+
+
 def test_what_a_kernel_does_wrong_is_told(program: str) -> None:
   done = run("run", program, "0", "64", "freed", MOCKGPU="sm_80")
   assert done.returncode == 1 and "CUDA error 700" in done.stderr and not done.stdout
