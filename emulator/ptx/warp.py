@@ -99,7 +99,8 @@ def vote(code: Code, line: Line, form: Form) -> Step:
       return write(group, every if kind == "all" else some if kind == "any" else every | ~some)
     yes = p & lanes
     if kind == "ballot": return write(group, bits_of(yes))
-    every, some = (p | ~lanes).all(axis=1, keepdims=True), yes.any(axis=1, keepdims=True)
+    every = np.logical_and.reduce(p | ~lanes, axis=1, keepdims=True)
+    some = np.logical_or.reduce(yes, axis=1, keepdims=True)
     write(group, every if kind == "all" else some if kind == "any" else every | ~some)
   return run
 
