@@ -90,6 +90,8 @@ def vote(code: Code, line: Line, form: Form) -> Step:
   here, apart = active(code, line), fellows(code, line)
 
   def run(group: Warps) -> None:
+    every: Any
+    some: Any  # of each warp, or thread
     lanes, p = here(group), np.broadcast_to(read(group), (group.size, LANES))
     groups = apart(group)
     if groups is not None:
@@ -99,8 +101,7 @@ def vote(code: Code, line: Line, form: Form) -> Step:
       return write(group, every if kind == "all" else some if kind == "any" else every | ~some)
     yes = p & lanes
     if kind == "ballot": return write(group, bits_of(yes))
-    every = np.logical_and.reduce(p | ~lanes, axis=1, keepdims=True)
-    some = np.logical_or.reduce(yes, axis=1, keepdims=True)
+    every, some = (p | ~lanes).all(axis=1, keepdims=True), yes.any(axis=1, keepdims=True)
     write(group, every if kind == "all" else some if kind == "any" else every | ~some)
   return run
 
