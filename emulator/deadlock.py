@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
   from tinyhw.emulator.simt import Cohort, Group
 
-Value = Any
+from tinyhw.emulator.values.ops import Array as Value
+
 FIRST_LOOK: Final = 16  # laps of one jump in which a cohort is first held against its earlier states
 LONGEST_LOOK: Final = 1024
 BETWEEN: Final = 4  # laps of a look for each lap between it and the next
@@ -97,13 +98,13 @@ def _at(kept: tuple[Any, ...], g: Group) -> bool:
           and len(outer) == len(now := g.outer()) and _alike(outer, now))
 
 
-def _alike(a: list[Value], b: list[Value]) -> bool:
+def _alike(a: Sequence[Value | None], b: Sequence[Value | None]) -> bool:
   """Whether lists of values, most of which are the same object, are equal."""
   if all(map(is_, a, b)): return True
   return all(x is y or _equal(x, y) for x, y in zip(a, b))
 
 
-def _equal(a: Value, b: Value) -> bool:
+def _equal(a: Value | None, b: Value | None) -> bool:
   """Equality of two values, bit by bit."""
   if a is b: return True
   if a is None or b is None or a.shape != b.shape or a.dtype != b.dtype: return False

@@ -19,15 +19,15 @@ import numpy as np
 from tinyhw.core.errors import DecodeError, Error, MachineFault, WatchdogExpired
 from tinyhw.emulator.deadlock import Look
 from tinyhw.emulator.jit.refusal import OWN
-from tinyhw.emulator.values.ops import Ops
+from tinyhw.emulator.values.ops import FALSE, U32, Operations, Ops
+from tinyhw.emulator.values.ops import Array as Value
 
 if TYPE_CHECKING:
   from tinyhw.emulator.view import View
 
-Value = Any
 Step = Callable[["Group"], None]
-U32: Final = np.dtype("u4")
-ZERO: Final = np.uint32(0)
+ZERO: Final[Value] = U32.type(0)
+NOBODY: Final[Value] = np.zeros(0, np.intp)  # waves, before there are any
 BLOCKS_A_TURN: Final = 8192  # how long a cohort may run while others could
 A_BLOCK: Final = 100  # microseconds, in which weights count
 JUMPS_ALONE: Final = 32  # how often a group may jump back in a lap
@@ -131,22 +131,22 @@ class Group:
 
   __slots__ = ("bools", "cohort", "count", "mask", "mode", "pairs", "pc", "s", "scc", "scratch", "size", "space",
                "lap", "v", "waves", "workgroups")
-  o: Any = Ops  # the operations that its values have
+  o: Operations[Value] = Ops  # the operations that its values have
   memory: StandIn | None = None  # what takes the place of memory and LDS for who only follows a step
 
   def __init__(self, cohort: Cohort, size: int, pc: int, vgprs: int, sgprs: int) -> None:
     self.cohort, self.size, self.pc, self.space = cohort, size, pc, cohort.space
     self.v: list[Value] = [ZERO] * vgprs
     self.s: list[Value] = [ZERO] * sgprs
-    self.scc: Value = np.False_
-    self.mask: Value = None  # None: every lane is active; else bool [1 or waves, lanes]
+    self.scc: Value = FALSE
+    self.mask: Value | None = None  # None: every lane is active; else bool [1 or waves, lanes]
     self.mode = cohort.mode
     self.count = self.lap = 0
     self.bools: dict[int, tuple[Value, Value]] = {}  # register -> (its value, the same as bools)
     self.pairs: dict[int, tuple[Value, Value, Value]] = {}  # register -> (low, high, both as u64)
-    self.waves: Value = None  # index of each wave in the cohort
-    self.workgroups: Value = None  # index of each wave's workgroup in the cohort
-    self.scratch: Value = None  # scratch base address of each wave [waves, 1]
+    self.waves = NOBODY  # index of each wave in the cohort
+    self.workgroups = NOBODY  # index of each wave's workgroup in the cohort
+    self.scratch: Value | None = None  # scratch base address of each wave [waves, 1]
 
   def take(self, index: Value) -> Group:
     """A group of some of the waves; `index` counts within this group."""
@@ -174,7 +174,7 @@ class Group:
     for other in others: whole.join(other)
     self.v, self.s, self.scc, self.mask, self.bools, self.pairs = whole.v, whole.s, whole.scc, whole.mask, {}, {}
 
-  def outer(self) -> list[Value]:
+  def outer(self) -> list[Value | None]:
     """What decides where it goes on, beside the registers of the function that it is in."""
     return []
 
@@ -205,7 +205,7 @@ class Group:
     self.bools, self.pairs = {}, {}
     workgroups = np.concatenate([self.workgroups, other.workgroups])
     self.waves, self.workgroups = (waves, workgroups) if order is None else (waves[order], workgroups[order])
-    if self.scratch is not None: self.scratch = both(self.scratch, other.scratch)
+    if self.scratch is not None and other.scratch is not None: self.scratch = both(self.scratch, other.scratch)
     self.size = a + b
     self.count, self.lap = max(self.count, other.count), max(self.lap, other.lap)
 
@@ -296,10 +296,10 @@ class Cohort:
     self.seen: tuple[int, Any] = (0, None)  # PC and instruction that the observer is shown
     self.running: tuple[Block, Iterator[Step]] | None = None  # the block, and its steps to come; None: `seen` knows
     self.tick: Callable[[], None] | None = None  # called now and then; what it raises ends the dispatch
-    self.live: Value = None  # waves of each workgroup that have not ended
-    self.arrived: Value = None  # waves of each workgroup that wait at a barrier, or have signalled a split one
+    self.live = NOBODY  # waves of each workgroup that have not ended
+    self.arrived = NOBODY  # waves of each workgroup that wait at a barrier, or have signalled a split one
     self.first, self.waves_a_group = 0, 1  # index of the first wave; waves of each workgroup when they began
-    self.passed: Value = None  # split barriers: whether each wave's completed since it last waited; None: unused
+    self.passed: Value | None = None  # split barriers: whether each wave's completed since it last waited; None: unused
     self.left = 0
     self.changes = Changes()  # of all cohorts of the dispatch
     self.runnable: list[Group] = []
@@ -513,6 +513,7 @@ class Cohort:
     ready = (self.arrived >= self.live) & (self.live > 0) & (self.arrived > 0)
     if not ready.any(): return
     if self.observer is not None: self.observer.released(self, np.flatnonzero(ready))
+    assert self.passed is not None
     self.passed |= np.repeat(ready, self.waves_a_group)
     self.arrived[ready] = 0
 

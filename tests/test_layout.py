@@ -198,6 +198,20 @@ def test_the_linter_reads_no_package_that_need_not_be_installed() -> None:
   assert used - there - sys.stdlib_module_names == skipped
 
 
+ANY_ALIAS = re.compile(r"^ *\w+(?: *: *(?:\w+\.)?TypeAlias)? *= *(?:\w+\.)?Any\b *(?:#.*)?$|\bimport +Any +as\b", re.M)
+
+
+def test_no_alias_of_any_is_in_the_emulator() -> None:
+  """A value has its kind: NumPy's arrays, or the protocols of `emulator.values.ops`; what mypy refuses of them is in
+  tests/emulator/refused.py, which the lint reads."""
+  found = {module: m[0] for module, path in FILES.items() if module.startswith("tinyhw.emulator")
+           if (m := ANY_ALIAS.search(path.read_text()))}
+  assert not found, found
+  assert all(map(ANY_ALIAS.search, ("Value = Any", "V = Any  # for now", "A: TypeAlias = typing.Any")))
+  settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
+  assert settings["strict"] and "tests.emulator.refused" in settings["modules"]
+
+
 def test_only_the_composition_root_knows_of_the_mock() -> None:
   for name, path in FILES.items():
     if room_of(name) in {*LINKED, "cli", "testing"} or name in ROOT_OF_COMPOSITION: continue

@@ -42,11 +42,11 @@ from tinyhw.emulator.amdgcn.registers import (
 )
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.emulator.values import rounding
-from tinyhw.emulator.values.ops import DTYPES, F16, F32, U16, U32
+from tinyhw.emulator.values.ops import DTYPES, F16, F32, I32, U16, U32
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction, Operand, table
 from tinyhw.isa.amdgcn.codes import EXEC_LO, VCC_LO
 
-Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
 SCALAR_FAMILIES: Final = frozenset(("SOP1", "SOP2", "SOPC", "SOPK"))
 FLOAT = frozenset({"f16", "f32", "f64"})
@@ -92,7 +92,7 @@ def _scalar(i: Instruction, meaning: Meaning, mode: int) -> Step:
       readers.append(scalar64(EXEC_LO) if wide else lambda group: group.s[EXEC_LO])
     elif t in {"k", "ku"}:
       k = i.fields["simm16"]
-      value = np.uint32(k) if t == "ku" else np.int32(k - (k >> 15 << 16))
+      value = U32.type(k) if t == "ku" else I32.type(k - (k >> 15 << 16))
       readers.append(_always(value))
     elif t.startswith("d:"):
       assert destination is not None
@@ -172,7 +172,7 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
   position = 0
   for t in meaning.sources:
     fixed = constant_source(i, t, mode)
-    if fixed is not None: readers.append(_always(np.uint32(fixed)))
+    if fixed is not None: readers.append(_always(U32.type(fixed)))
     elif t == "vcc" or t == "mask" and position >= len(names): readers.append(_mask_reader(VCC_LO))
     elif t == "mask":
       readers.append(mask_reader(i.operands[names[position]]))
@@ -571,7 +571,7 @@ def quad_sad(i: Instruction, pc: int, mode: int) -> Step:
     x, y = a(group), b(group)
     parts = [group.o.to(x >> np.uint64(8 * k), "u32") for k in range(4)]
     if sums is None:
-      old = [vector32(c.value + k, U32)(group) if c.kind == "v" else np.uint32(0) for k in range(4)]
+      old = [vector32(c.value + k, U32)(group) if c.kind == "v" else U32.type(0) for k in range(4)]
       words = [one(group.o, parts[k], y, old[k]) for k in range(4)]
     else:
       packed = sums(group)

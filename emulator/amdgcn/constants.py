@@ -13,13 +13,13 @@ compiled programs rely on it.
 from __future__ import annotations
 
 import struct
-from typing import Any, Final
+from typing import Final
 
 from tinyhw.emulator.values.ops import DTYPES
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Operand
 from tinyhw.isa.amdgcn.codes import INLINE_FLOATS
 
-Value = Any
 # The float that a number is, by the operand's type; of other types, the one as wide as what is read.
 FORMATS: Final = {
   "f16": "f16", "v2f16": "f16", "b16": "f16", "i16": "f16", "u16": "f16", "bf16": "bf16", "v2bf16": "bf16",

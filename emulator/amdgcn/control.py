@@ -4,7 +4,7 @@ An instruction here either ends a block, by a function of a group that says wher
 """
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.fields import Field
 from tinyhw.emulator.amdgcn.registers import by_wave, column, reader, write_scalar32, write_scalar64
 from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Yield
+from tinyhw.emulator.values.ops import I64, U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_LO, M0, VCC_LO
 
-Value = Any
 CALLS: Final = frozenset({"s_swappc_b64", "s_call_b64"})
 
 # Instructions that are accepted and change nothing that is modelled.
@@ -74,7 +75,7 @@ def _call(i: Instruction, pc: int) -> Ender:
   link, there, after = write_scalar64(i.operands["sdst"].value), target(i, pc), pc + i.size
 
   def call(group: Group) -> Next:
-    link(group, np.uint64(after))
+    link(group, U64.type(after))
     return there
   return call
 
@@ -86,7 +87,7 @@ def _jump_to(i: Instruction, pc: int) -> Ender:
 
   def jump(group: Group) -> Next:
     pcs = where(group)
-    if keep is not None: keep(group, np.uint64(after))
+    if keep is not None: keep(group, U64.type(after))
     return _go(group, pcs)
   return jump
 
@@ -237,14 +238,14 @@ def _set_mode(i: Instruction, pc: int) -> Ender:
     if (values == values[0]).all():
       group.mode = field.put(group.mode, int(values[0]))
       return after
-    return Split(np.full(group.size, after, np.int64), field.put(group.mode, values.astype(np.int64)))
+    return Split(np.full(group.size, after, np.int64), field.put(group.mode, values.astype(I64)))
   return from_register
 
 
 @binds("s_getpc_b64")
 def _getpc(i: Instruction, pc: int, mode: int) -> Step:
   write = write_scalar64(i.operands["sdst"].value)
-  return lambda group: write(group, np.uint64(pc + i.size))
+  return lambda group: write(group, U64.type(pc + i.size))
 
 
 @binds("s_getreg_b32")
@@ -283,7 +284,7 @@ def _ask(i: Instruction, pc: int, mode: int) -> Step:
   if answer is None: raise unsupported(i, pc, f"message {what}")
   wide = i.mnemonic.endswith("b64")
   write = (write_scalar64 if wide else write_scalar32)(i.operands["sdst"].value)
-  kind = np.uint64 if wide else np.uint32
+  kind = (U64 if wide else U32).type
 
   def ask(group: Group) -> None:
     hwreg.note(group, what)

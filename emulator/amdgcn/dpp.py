@@ -5,14 +5,14 @@ RDNA3 ISA manual, section 15.3.8; CDNA3, table 93, whose controls across rows on
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tinyhw.core.errors import Unsupported
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 
-Value = Any
 VARIANTS: Final = ("dpp", "dpp8", "dpp8_fi")  # how the names of a row's variant end
 Control = Callable[[Value], tuple[Value, Value]]  # (source lane, whether it exists) of lane numbers
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from tinyhw.autogen import sq
 from tinyhw.core.errors import LayoutError
-from tinyhw.emulator.values.ops import U32
-
-Value = Any
+from tinyhw.emulator.values.ops import U32, V
+from tinyhw.emulator.values.ops import Array as Value
 
 
 class Field(NamedTuple):
@@ -32,9 +31,9 @@ class Field(NamedTuple):
   def of(self, register: int) -> int: ...
 
   @overload
-  def of(self, register: Value) -> Value: ...
+  def of(self, register: V) -> V: ...
 
-  def of(self, register: Value) -> Value:
+  def of(self, register: Any) -> Any:
     """The value that it has in a register: a number, an array or a value of compiled code."""
     return register >> self.low & self.limit
 
@@ -42,9 +41,9 @@ class Field(NamedTuple):
   def put(self, register: int, value: int) -> int: ...
 
   @overload
-  def put(self, register: int, value: Value) -> Value: ...
+  def put(self, register: int, value: V) -> V: ...
 
-  def put(self, register: int, value: Value) -> Value:
+  def put(self, register: int, value: Any) -> Any:
     """The register with another value in the field."""
     return register & ~self.mask | (value & self.limit) << self.low
 
@@ -56,10 +55,10 @@ def everywhere(table: Mapping[str, sq.Registers], register: str, field: str) -> 
   return Field(*found.pop())
 
 
-def composed(isa: str, register: str, values: Mapping[str, Value]) -> Value:
+def composed(isa: str, register: str, values: Mapping[str, Value | int]) -> Value:
   """A register of a wave from its fields' values, each cut to its field; what this generation lacks is left out."""
   layout = sq.WAVE[isa][register]
-  out: Value = np.uint32(0)
+  out: Value = U32.type(0)
   for name, value in values.items():
     if name not in layout: continue
     field = Field(*layout[name])

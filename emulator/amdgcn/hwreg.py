@@ -6,7 +6,7 @@ hardware has is modelled: `MODELLED` says how, and a run counts in `Stats.modell
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,11 +16,11 @@ from tinyhw.emulator.amdgcn.modes import FP_DENORM, FP_ROUND
 from tinyhw.emulator.amdgcn.registers import column
 from tinyhw.emulator.simt import Group
 from tinyhw.emulator.values.ops import U32
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_LO, VCC_LO
 from tinyhw.isa.amdgcn.names import NAMES
 
-Value = Any
 Reader = Callable[[Group], Value]
 READERS: Final[dict[str, Reader]] = {}
 MODE: Final = "HW_REG_MODE"
@@ -71,7 +71,7 @@ def _reads(*names: str) -> Callable[[Reader], Reader]:
 
 
 @_reads(MODE)
-def _mode(group: Group) -> Value: return np.uint32(group.mode)
+def _mode(group: Group) -> Value: return U32.type(group.mode)
 
 
 def _is_zero(group: Group, register: int) -> Value:
@@ -99,14 +99,14 @@ def _state_priv(group: Group) -> Value:
 
 @_reads("HW_REG_TBA_LO", "HW_REG_TBA_HI", "HW_REG_TMA_LO", "HW_REG_TMA_HI", "HW_REG_TRAPSTS", "HW_REG_EXCP_FLAG_PRIV",
         "HW_REG_EXCP_FLAG_USER", "HW_REG_TRAP_CTRL")
-def _zero(group: Group) -> Value: return np.uint32(0)
+def _zero(group: Group) -> Value: return U32.type(0)
 
 
 @_reads("HW_REG_XCC_ID")
 def _xcc_id(group: Group) -> Value:
   """The number of the XCC, in the low bits."""
   xccs = group.cohort.dispatch.xccs
-  return np.uint32(0) if xccs == 1 else column(_place(group)[3] % xccs).astype(np.uint32)
+  return U32.type(0) if xccs == 1 else column(_place(group)[3] % xccs).astype(np.uint32)
 
 
 @_reads("HW_REG_SHADER_CYCLES")
@@ -115,11 +115,11 @@ def _cycles(group: Group) -> Value:
 
 
 @_reads("HW_REG_SHADER_CYCLES_LO")
-def _cycles_low(group: Group) -> Value: return np.uint32(clock(group) & 0xFFFFFFFF)
+def _cycles_low(group: Group) -> Value: return U32.type(clock(group) & 0xFFFFFFFF)
 
 
 @_reads("HW_REG_SHADER_CYCLES_HI")
-def _cycles_high(group: Group) -> Value: return np.uint32(clock(group) >> 32)
+def _cycles_high(group: Group) -> Value: return U32.type(clock(group) >> 32)
 
 
 def clock(group: Group) -> int:
@@ -172,7 +172,7 @@ def _lds(group: Group) -> Value:
 @_reads("HW_REG_IB_STS")
 def _counters(group: Group) -> Value:
   """Outstanding operations: none, since memory operations complete before the next instruction."""
-  return np.uint32(0)
+  return U32.type(0)
 
 
 def _place(group: Group) -> tuple[Value, Value, Value, Value]:

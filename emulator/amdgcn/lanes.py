@@ -5,7 +5,6 @@ Lanes have numbers here, so that these are no pure functions of a lane's own val
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -13,9 +12,8 @@ from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.registers import by_wave, column, reader, vector32, write_scalar32, writer
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
 from tinyhw.emulator.values.ops import U32
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
-
-Value = Any
 
 
 def _first_lane(group: Group) -> Value:

@@ -23,6 +23,7 @@ from tinyhw.emulator.amdgcn.sync import Shared
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.schedule import Idle, Schedule, ended
 from tinyhw.emulator.simt import ZERO, Changes, Cohort, Group, Stats
+from tinyhw.emulator.values.ops import U32
 from tinyhw.emulator.view import View
 from tinyhw.isa.amdgcn.codes import EXEC_LO, TTMP0
 
@@ -254,7 +255,7 @@ def _workgroup_ids(group: Group, d: Dispatch, first: int, count: int, at: int, a
       if enabled.of(d.rsrc2):
         s[at] = value
         at += 1
-  if TG_SIZE_EN.of(d.rsrc2): s[at] = np.uint32(a_group)  # waves in the workgroup
+  if TG_SIZE_EN.of(d.rsrc2): s[at] = U32.type(a_group)  # waves in the workgroup
 
 
 @lru_cache(maxsize=256)

@@ -7,16 +7,13 @@ is added and the sum is rounded once. The chips' order of additions is not speci
 """
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.values.ops import F16, F32, F64, U16, U32, Ops
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction, Operand
-
-Value = Any
 
 
 def product(x: Value, y: Value) -> Value:

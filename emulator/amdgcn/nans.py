@@ -16,10 +16,10 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction, Operand
 from tinyhw.isa.amdgcn.codes import EXEC_LO
 
-Value = Any
 Cells = Callable[[int], Value]  # a vector register's number -> u32 of each lane
 _ACROSS: Final = ("v_permlane", "v_readlane", "v_readfirstlane", "v_writelane", "ds_", "v_wmma", "v_swmmac", "v_mfma",
                   "v_smfmac", "v_movrel", "v_swaprel")
@@ -69,7 +69,7 @@ def _infinite(words: Value) -> Value:
   magnitude = words & np.uint32(0x7FFFFFFF)
   found = (magnitude == 0x7F800000) | (magnitude == 0x7FF00000)
   for p in _parts(words): found |= p == 0x7C00
-  return found.any(axis=0)
+  return np.logical_or.reduce(found, axis=0)
 
 
 def _zero(words: Value) -> Value:
@@ -77,7 +77,7 @@ def _zero(words: Value) -> Value:
   magnitude = words & np.uint32(0x7FFFFFFF)
   found = magnitude < 0x00800000
   for p in _parts(words): found |= p < 0x0400
-  return found.any(axis=0)
+  return np.logical_or.reduce(found, axis=0)
 
 
 def open_choice(i: Instruction, s: Value, v: Cells, lanes: int) -> Value:
@@ -85,7 +85,7 @@ def open_choice(i: Instruction, s: Value, v: Cells, lanes: int) -> Value:
   different = {(o.kind, o.value, o.half): o for o in sources(i)}  # one register twice is no choice
   operands = [_words(o, s, v, lanes) for o in different.values()]
   if not operands: return np.zeros(lanes, bool)
-  found: Value = sum(map(holds, operands))
+  found: Any = sum(map(holds, operands))
   if i.mnemonic.startswith(_SUMS) or "::" in i.mnemonic: return found > 0
   several = found > 1
   if i.mnemonic.startswith(_FUSED):

@@ -14,11 +14,11 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.simt import ZERO, Group
-from tinyhw.emulator.values.ops import DTYPES, U16, U32, U64
+from tinyhw.emulator.values.ops import DTYPES, FALSE, TRUE, U16, U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Operand
 from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO, LDS_DIRECT, NULL, VCC_LO
 
-Value = Any
 Reader = Callable[[Group], Value]
 Writer = Callable[[Group, Value], None]
 SCC: Final = 253
@@ -26,7 +26,7 @@ POPS: Final = 239
 EMPTY: Final = {251: VCC_LO, 252: EXEC_LO}  # src_vccz and src_execz: 1 where the mask is 0
 _APERTURES: Final = {235: ("shared_aperture", False), 236: ("shared_aperture", True),
                      237: ("private_aperture", False), 238: ("private_aperture", True)}
-FULL32: Final = np.uint32(0xFFFFFFFF)
+FULL32: Final[Value] = U32.type(0xFFFFFFFF)
 _SHIFT32: Final = np.uint64(32)
 
 
@@ -36,8 +36,8 @@ def lanes_of(bits: Value) -> Value:
   """u32 () or [waves, 1] as bool () (where all 32 agree), [1, 32] or [waves, 32]."""
   if hasattr(bits, "in_lanes"): return bits.in_lanes()  # another kind of value than NumPy's
   if bits.ndim == 0:
-    if bits == FULL32: return np.True_
-    if bits == 0: return np.False_
+    if bits == FULL32: return TRUE
+    if bits == 0: return FALSE
   raw = np.ascontiguousarray(bits).view(np.uint8).reshape(-1, 4)
   return np.unpackbits(raw, axis=1, bitorder="little").view(bool)
 
@@ -53,7 +53,7 @@ def bits_of(lanes: Value) -> Value:
 
 def read_mask(group: Group, register: int) -> Value:
   """The lane mask in an SGPR (pair) as bools."""
-  if register == NULL: return np.False_
+  if register == NULL: return FALSE
   if group.cohort.lanes == 32:
     value = group.s[register]
     kept = group.bools.get(register)
@@ -144,7 +144,7 @@ def _special(group: Group, code: int) -> Value:
   if code == POPS: raise Unsupported("operand", "src_pops_exiting_wave_id", hint="it belongs to pixel shaders")
   value = aperture(group.cohort.arch, code)
   if value is None: raise Unsupported("operand", f"scalar code {code}")
-  return np.uint32(value)
+  return U32.type(value)
 
 
 def scalar32(code: int) -> Reader:
@@ -157,8 +157,8 @@ def scalar64(code: int) -> Reader:
   """Reader of an SGPR pair, VCC, EXEC or an aperture as u64."""
   if code > EXEC_HI:
     if code == SCC or code in EMPTY: return lambda group: _special(group, code).astype(U64)
-    return lambda group: np.uint64(_special(group, code)) << _SHIFT32
-  if code == NULL: return lambda group: np.uint64(0)
+    return lambda group: U64.type(_special(group, code)) << _SHIFT32
+  if code == NULL: return lambda group: U64.type(0)
 
   def read(group: Group) -> Value:
     s = group.s

@@ -11,9 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.values.ops import U32, Ops
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.emulator.values.shadow import Shadowed, ShadowOps, unsigned
-
-Value = Any
 
 
 class Undecided(Exception):
@@ -24,6 +23,7 @@ class Array(Shadowed):
   """A shadowed NumPy array; value and shadow have one shape."""
   __slots__ = ()
   o: ArrayOps
+  value: Value
 
   @property
   def shape(self) -> Any: return self.value.shape
@@ -136,7 +136,7 @@ class ArrayOps(ShadowOps):
 
   def __init__(self) -> None: super().__init__(Ops)
 
-  def made(self, value: Value, shadow: Value) -> Value:
+  def made(self, value: Any, shadow: Any) -> Any:
     if shadow is None or not shadow.any(): return value
     shape = np.broadcast_shapes(value.shape, shadow.shape)
     if value.shape != shape: value = np.broadcast_to(value, shape)
@@ -146,7 +146,8 @@ class ArrayOps(ShadowOps):
   def whole_where(self, x: Value, bad: Value) -> Value:
     """A value that is undefined as a whole where `bad` is, besides its own undefined bits."""
     value, shadow = self.parts(x)
-    ones = np.where(bad, self._ones(value.dtype), self._zero(value.dtype))
+    whole: tuple[Any, Any] = self._ones(value.dtype), self._zero(value.dtype)
+    ones = np.where(bad, *whole)
     return self.made(value, ones if shadow is None else shadow | ones)
 
 

@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-Value = Any
+from tinyhw.emulator.values.ops import TRUE
+from tinyhw.emulator.values.ops import Array as Value
+
 PAGE: Final = 4096
 # A plain read beside a compare-and-swap is how a loop around one begins: what it read is compared again.
 PLAIN, ATOMIC, COMPARE = range(3)
@@ -42,18 +44,18 @@ class Shadow:
     self.value = np.concatenate([self.value, np.full(size - self.size, UNKNOWN, np.int16)])
     self.size = size
 
-  def changes(self, index: Value, data: Value) -> Value:
+  def changes(self, index: Value, data: Value | None) -> Value:
     """Whether an access makes another byte of each; one that stores no known `data` (None) may."""
-    return np.True_ if data is None else self.value[index] != data
+    return TRUE if data is None else self.value[index] != data
 
-  def stored(self, index: Value, data: Value) -> None:
+  def stored(self, index: Value, data: Value | None) -> None:
     """These bytes are written; `data` None: nobody knows what with."""
     self.value[index] = UNKNOWN if data is None else data
 
 
-def apart(data: Value, a: Value, b: Value) -> Value:
+def apart(data: Value | None, a: Value, b: Value) -> Value:
   """Whether two stores side by side, `a` and `b` of the bytes that are stored, leave different bytes."""
-  return np.True_ if data is None else data[a] != data[b]
+  return TRUE if data is None else data[a] != data[b]
 
 
 class Memory:

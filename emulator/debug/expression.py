@@ -23,8 +23,8 @@ from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.core.source import Variable
 from tinyhw.emulator.debug.code import Code
 from tinyhw.emulator.debug.wave import TYPES, Wave
+from tinyhw.emulator.values.ops import Array
 
-Value = Any
 BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
   ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
   ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
@@ -35,6 +35,7 @@ COMPARE: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
 
 _NAME: Final = "_name_"
 _KEYWORDS: Final = re.compile(rf"\b({'|'.join(k for k in kwlist if k not in {'and', 'or', 'not', 'True', 'False'})})\b")
+Value = int | float | Array  # a number, or one of each lane
 
 
 @dataclass
@@ -100,7 +101,7 @@ class Expression:
     return bool(value)
 
 
-def plain(value: Value) -> Value:
+def plain(value: Value | Register) -> Value:
   """A register as its value, everything else as it is."""
   return value.plain() if isinstance(value, Register) else value
 
@@ -109,7 +110,7 @@ class _Evaluation:
   def __init__(self, wave: Wave, code: Code) -> None:
     self.wave, self.code = wave, code
 
-  def visit(self, node: ast.expr) -> Value:
+  def visit(self, node: ast.expr) -> Value | Register:
     method = getattr(self, f"visit_{type(node).__name__}", None)
     if method is None: raise InvalidArgument(f"{ast.unparse(node)!r} is not part of the language of expressions")
     return method(node)
@@ -120,12 +121,12 @@ class _Evaluation:
     if not isinstance(node.value, (int, float)): raise InvalidArgument(f"{node.value!r} is no number")
     return node.value
 
-  def visit_Name(self, node: ast.Name) -> Value:
+  def visit_Name(self, node: ast.Name) -> Value | Register:
     node = ast.Name(node.id.removeprefix(_NAME))
     found = self.wave.named(node.id)
     return self.other(node.id) if found is None else found
 
-  def other(self, name: str) -> Value:
+  def other(self, name: str) -> Value | Register:
     """A name that no register has: a symbol, a buffer, a variable."""
     wave = self.wave
     named = {**self.code.symbols, **self.code.data}
@@ -149,7 +150,7 @@ class _Evaluation:
     if not isinstance(x, Register): raise InvalidArgument(f"{ast.unparse(node.value)} is no register")
     return x.typed(node.attr)
 
-  def visit_Subscript(self, node: ast.Subscript) -> Value:
+  def visit_Subscript(self, node: ast.Subscript) -> Value | Register:
     if isinstance(node.slice, ast.Slice):  # s[4:5]
       first = node.slice.lower
       if not isinstance(node.value, ast.Name) or not isinstance(first, ast.Constant):
@@ -181,7 +182,7 @@ class _Evaluation:
     raise InvalidArgument(f"{ast.unparse(f)!r} reads nothing", hint=f"there are {', '.join(TYPES)} and lds.u32")
 
   def visit_UnaryOp(self, node: ast.UnaryOp) -> Value:
-    x = self.number(node.operand)
+    x: Any = self.number(node.operand)
     if isinstance(node.op, ast.Not): return np.logical_not(x) if isinstance(x, np.ndarray) else not x
     return -x if isinstance(node.op, ast.USub) else ~x if isinstance(node.op, ast.Invert) else x
 
@@ -193,7 +194,7 @@ class _Evaluation:
     return function(a, b)
 
   def visit_Compare(self, node: ast.Compare) -> Value:
-    out: Value = True
+    out: Any = True
     left = self.number(node.left)
     for op, right_node in zip(node.ops, node.comparators):
       if type(op) not in COMPARE: raise InvalidArgument(f"{ast.unparse(node)!r} compares in no known way")

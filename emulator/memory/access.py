@@ -15,17 +15,17 @@ from tinyhw.core.memory import Access, AddressSpace, Mapping
 from tinyhw.emulator import observe, view
 from tinyhw.emulator.memory.atomics import modify
 from tinyhw.emulator.simt import Group, full
-from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import TRUE, U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 _UNITS: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: U32, 8: U64}
 _32: Final = np.uint64(32)
 
 
 # ---- what observers are shown
 
-def show(group: Group, segment: str, kind: str, addresses: Value, width: int, inside: Value = True,
-         data: Value = None) -> None:
+def show(group: Group, segment: str, kind: str, addresses: Value, width: int, inside: Value | bool = True,
+         data: Value | None = None) -> None:
   """Show the access of the current instruction to the observer, which there is. `inside` leaves out more lanes."""
   shape = group.size, 1 if segment == "scalar" else group.cohort.lanes
   active = np.broadcast_to(np.asarray(inside), shape)
@@ -39,7 +39,8 @@ def show(group: Group, segment: str, kind: str, addresses: Value, width: int, in
   if segment == "lds" and out.any(): observer.outside(group, pc, i, replace(touched, active=out))
 
 
-def show_global(group: Group, kind: str, base: int | None, offsets: Value, width: int, data: Value = None) -> None:
+def show_global(group: Group, kind: str, base: int | None, offsets: Value, width: int,
+                data: Value | None = None) -> None:
   """The same for global memory, whose addresses are a base with u32 offsets, or u64."""
   show(group, "global", kind, offsets if base is None else np.uint64(base) + offsets.astype(U64), width, data=data)
 
@@ -55,8 +56,8 @@ def active(group: Group, shape: tuple[int, ...]) -> Value | None:
   """Which elements of an address of this shape some active lane uses: bools of the shape, or None for all."""
   mask = group.mask
   if mask is None or not shape: return None
-  if shape[1] == 1: mask = mask.any(axis=1, keepdims=True)
-  if shape[0] == 1: mask = mask.any(axis=0, keepdims=True)
+  if shape[1] == 1: mask = np.logical_or.reduce(mask, axis=1, keepdims=True)
+  if shape[0] == 1: mask = np.logical_or.reduce(mask, axis=0, keepdims=True)
   return np.broadcast_to(mask, shape)
 
 
@@ -133,7 +134,7 @@ def _viewed(group: Group, base: int | None, offsets: Value, width: int, kind: st
   except PageFault as fault:
     lanes = group.cohort.lanes
     columns = addresses.shape[-1] if addresses.shape else 1
-    mask = full(group, np.True_ if group.mask is None else group.mask)
+    mask = full(group, TRUE if group.mask is None else group.mask)
     use = mask if columns > 1 else mask.any(axis=1, keepdims=True)
     wave, lane = np.argwhere(use)[fault.lane or 0].tolist()
     fault.lane = wave * lanes + (lane if columns > 1 else int(mask[wave].argmax()))
@@ -263,7 +264,7 @@ def lds_base(group: Group) -> Value:
   """Start of each wave's workgroup in the cohort's LDS."""
   slots = group.workgroups
   first = slots[0]
-  if (slots == first).all(): return np.uint32(int(first) * group.cohort.lds_size)
+  if (slots == first).all(): return U32.type(int(first) * group.cohort.lds_size)
   return (slots * group.cohort.lds_size).astype(U32)[:, None]
 
 
@@ -337,7 +338,7 @@ def _scratch_addresses(group: Group, offsets: Value) -> Value:
 
 def scratch_load(group: Group, offsets: Value, width: int) -> list[Value]:
   """Dwords (or one zero-extended smaller value) at scratch offsets."""
-  if nobody(group): return [np.uint32(0)] * max(1, width // 4)
+  if nobody(group): return [U32.type(0)] * max(1, width // 4)
   if group.memory is not None: return group.memory.load(width)
   if group.cohort.observer is not None: show(group, "scratch", "load", offsets, width)
   offsets = _without_inactive(offsets, active(group, offsets.shape))

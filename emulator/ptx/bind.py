@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from tinyhw.emulator.ptx.meanings.registry import Meaning, find
 from tinyhw.emulator.ptx.memory.spaces import RANK
 from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Line
+from tinyhw.emulator.ptx.operands import Holder, Reader, Writer
 from tinyhw.emulator.simt import Group
-from tinyhw.emulator.values.ops import Ops
+from tinyhw.emulator.values.ops import B, Operations, Ops
 from tinyhw.emulator.values.rounding import Directed, DirectedOps
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES, Form
@@ -27,10 +28,16 @@ from tinyhw.isa.ptx.model import Arguments, Minus, Name, Not, Operand, OperandPa
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 Step = Callable[[Any], None]
 Binder = Callable[["Code", Line, Form], "Step | None"]
 O = type[Ops]
+
+
+class Function(Protocol):
+  """Makes a result of sources, values of one kind."""
+  def __call__(self, o: Operations[B], /, *values: B) -> B: ...
+
+
 BINDERS: Final[dict[str, Binder]] = {}
 PURE: Final[set[str]] = set()  # opcodes whose steps only compute: they run on any group
 U16, U32 = np.dtype("u2"), np.dtype("u4")
@@ -111,7 +118,7 @@ def _even(code: Code, line: Line) -> Step:
   mask = int(operands.immediate(line, i.operands[2], "b32") or 0)
   rank, size = (code.special(f"%cluster_{name}", U32) for name in ("ctarank", "nctarank"))
 
-  def run(group: Any) -> None:
+  def run(group: Holder[B]) -> None:
     at = read(group)
     given = at >> np.uint32(RANK)
     own = group.o.where(given == 0, rank(group), given - np.uint32(1))
@@ -161,10 +168,15 @@ def need(line: Line, count: int) -> None:
 
 # ---- results and sources as the modifiers have them
 
-def canonical(o: Any, x: Value, type_: str) -> Value:
+def canonical(o: Any, x: B, type_: str) -> B:
   """The value with NaN as the chip makes it."""
   if type_ not in _NAN: return x
   if o is not Ops: return o.canonical(x, type_)
+  return _canonical(x, type_)
+
+
+def _canonical(x: Any, type_: str) -> Any:
+  """The same of NumPy's."""
   if x.ndim and type_ == "f32" and x.flags.c_contiguous:
     flat = x.reshape(-1)
     if not np.isnan(np.dot(flat, flat)): return x
@@ -172,7 +184,7 @@ def canonical(o: Any, x: Value, type_: str) -> Value:
   return np.where(x != x, _NAN[type_], x)
 
 
-def rounded(function: Callable[..., Value], mode: int) -> Callable[..., Value]:
+def rounded(function: Function, mode: int) -> Function:
   """A meaning that rounds otherwise than to nearest even."""
   modes = {"f16": mode, "f32": mode, "f64": mode}
   ops: Any = DirectedOps(modes)
@@ -180,7 +192,7 @@ def rounded(function: Callable[..., Value], mode: int) -> Callable[..., Value]:
 
 
 @lru_cache(maxsize=_KEPT)
-def computed(form: Form, meaning: Meaning) -> Callable[..., Value]:
+def computed(form: Form, meaning: Meaning) -> Function:
   """`f(o, *sources) -> result` with rounding, .ftz, .sat and NaN, of a type that is not packed."""
   function, m, t = meaning.function, form.modifiers, PACKED.get(form.type, form.type)
   mode = next((convert.MODES[r] for r in ("rz", "rm", "rp") if r in m), 0)
@@ -195,7 +207,7 @@ def computed(form: Form, meaning: Meaning) -> Callable[..., Value]:
   if not ftz and not sat:
     return lambda o, *values: canonical(o, function(o, *values), t)
 
-  def run(o: Any, *values: Value) -> Value:
+  def run(o: Operations[B], *values: B) -> B:
     if meaning.opcode == "slct": values = (*values[:2], o.flush(values[2]))  # what is chosen stays as it is
     elif ftz: values = tuple(o.flush(v) if v.dtype.kind == "f" else v for v in values)
     r = function(o, *values)
@@ -206,24 +218,27 @@ def computed(form: Form, meaning: Meaning) -> Callable[..., Value]:
   return run
 
 
-def _directed(opcode: str, function: Callable[..., Value], mode: int) -> Callable[..., Value]:
+def _directed(opcode: str, function: Function, mode: int) -> Function:
   """Quotients and roots step to the neighbour on the wanted side; the others are evaluated on values that round."""
   exact = directed.FUNCTIONS.get(opcode)
   plain = rounded(function, mode)
 
-  def run(o: Any, *values: Value) -> Value:
+  def run(o: Any, *values: B) -> B:
     if o is not Ops: return o.directed(opcode, mode, *values)
-    return plain(o, *values) if exact is None else exact(mode, *values)
+    numbers: tuple[Any, ...] = values
+    found: Any = plain(o, *numbers) if exact is None else exact(mode, *numbers)
+    return found
   return run
 
 
-def _brain(meaning: Meaning, function: Callable[..., Value], ftz: bool) -> Callable[..., Value]:
+def _brain(meaning: Meaning, function: Function, ftz: bool) -> Function:
   """bf16 by way of f32 or f64, which hold results that round correctly."""
   compares = meaning.opcode in {"set", "setp"}
   bitwise: Any = {"neg": lambda x: x ^ 0x8000, "abs": lambda x: x & 0x7FFF}.get(meaning.opcode)
-  if bitwise is not None: return lambda o, x: o.where((x & 0x7FFF) > 0x7F80, o.const("u16", 0x7FFF), bitwise(x))
+  if bitwise is not None:
+    return lambda o, *x: o.where((x[0] & 0x7FFF) > 0x7F80, o.const("u16", 0x7FFF), bitwise(x[0]))
 
-  def run(o: Any, *values: Value) -> Value:
+  def run(o: Operations[B], *values: B) -> B:
     numbers = [convert.f32_of_bf16(o, v) for v in values]
     if meaning.opcode == "fma":
       wide = o.fma_f16_of_f32(*(o.to(v, "f64") for v in numbers))
@@ -235,26 +250,26 @@ def _brain(meaning: Meaning, function: Callable[..., Value], ftz: bool) -> Calla
   return run
 
 
-def mixed(form: Form) -> Callable[..., Value]:
+def mixed(form: Form) -> Function:
   """A sum or product of f16 or bf16 with f32: as f32, once they have been made f32."""
   plain = forms.find(".".join(word for word in form.name.split(".") if word != form.type))
   assert plain is not None and (meaning := find(plain)) is not None
   one, halves_first = computed(plain, meaning), form.sources.count(form.type)
 
-  def run(o: Any, *values: Value) -> Value:
+  def run(o: Operations[B], *values: B) -> B:
     wide = [convert.f32_of_bf16(o, v) if form.type == "bf16" else o.to(v, "f32") for v in values[:halves_first]]
     return one(o, *wide, *values[halves_first:])
   return run
 
 
-def halves(form: Form, one: Callable[..., Value]) -> Callable[..., Value]:
+def halves(form: Form, one: Function) -> Function:
   """A packed operation: `one` on the lower and on the upper half of each operand."""
   t = PACKED[form.type]
   dtype = operands.dtype_of(t)
   raw, shift = (np.dtype("u4"), np.uint64(32)) if t == "f32" else (np.dtype("u2"), np.uint32(16))
   wide = np.dtype("u8") if t == "f32" else np.dtype("u4")
 
-  def both(o: Any, *values: Value) -> Value:
+  def both(o: Operations[B], *values: B) -> B:
     low = one(o, *[v.astype(raw).view(dtype) for v in values])
     high = one(o, *[(v >> shift).astype(raw).view(dtype) for v in values])
     return low.view(raw).astype(wide) | high.view(raw).astype(wide) << shift
@@ -275,22 +290,23 @@ def _alu(code: Code, line: Line, form: Form, meaning: Meaning) -> Step:
 
 # Steps by the number of their sources. With what they are called with they are two objects, for the collector too; a
 # closure of their own would be seven.
-def _of_one(write: Any, run: Any, x: Any, group: Any) -> None: write(group, run(group.o, x(group)))
-def _of_two(write: Any, run: Any, x: Any, y: Any, group: Any) -> None: write(group, run(group.o, x(group), y(group)))
-def _of_three(write: Any, run: Any, x: Any, y: Any, z: Any, group: Any) -> None:
+def _of_one(write: Writer, run: Function, x: Reader, group: Holder[B]) -> None: write(group, run(group.o, x(group)))
+def _of_two(write: Writer, run: Function, x: Reader, y: Reader, group: Holder[B]) -> None:
+  write(group, run(group.o, x(group), y(group)))
+def _of_three(write: Writer, run: Function, x: Reader, y: Reader, z: Reader, group: Holder[B]) -> None:
   write(group, run(group.o, x(group), y(group), z(group)))
-def _of_many(write: Any, run: Any, *reads_and_group: Any) -> None:
+def _of_many(write: Writer, run: Function, *reads_and_group: Any) -> None:
   *reads, group = reads_and_group
   write(group, run(group.o, *[r(group) for r in reads]))
 _OF: Final[tuple[Callable[..., None], ...]] = _of_many, _of_one, _of_two, _of_three
 
 
-def computing(write: Any, run: Callable[..., Value], reads: Sequence[Any]) -> Step:
+def computing(write: Writer, run: Function, reads: Sequence[Reader]) -> Step:
   """The step that writes what a function makes of its sources."""
   return partial(_OF[len(reads)] if len(reads) < len(_OF) else _of_many, write, run, *reads)
 
 
-def _carrying(line: Line, meaning: Meaning, write: Callable[..., None], reads: list[Any]) -> Step:
+def _carrying(line: Line, meaning: Meaning, write: Writer, reads: list[Reader]) -> Step:
   """add.cc and its like: the carry stays with the thread, where no guard is false."""
   function, takes, gives = meaning.function, "in" in meaning.carries, "out" in meaning.carries
   guard = operands.predicate(line)
@@ -308,7 +324,7 @@ def _carrying(line: Line, meaning: Meaning, write: Callable[..., None], reads: l
 
 # ---- comparisons
 
-_COMBINED: Final[dict[str, Callable[[Value, Value], Value]]] = {
+_COMBINED: Final[dict[str, Callable[[Any, Any], Any]]] = {
   "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b}
 
 
@@ -332,7 +348,7 @@ def compare(code: Code, line: Line, form: Form) -> Step:
   if t in PACKED:
     half = operands.dtype_of(PACKED[t])
 
-    def packed(group: Warps) -> None:
+    def packed(group: Holder[B]) -> None:
       x, y = a(group), b(group)
       for k, put in enumerate((write, other)):
         if put is None: continue
@@ -341,35 +357,36 @@ def compare(code: Code, line: Line, form: Form) -> Step:
         put(group, p if combine is None or c is None else combine(p, c(group)))
     return packed
 
-  def compared(group: Warps) -> None:
+  def compared(group: Holder[B]) -> None:
     p = run(group.o, a(group), b(group))
-    for put, x in ((write, p), (other, None if other is None else ~p)):
-      if put is not None: put(group, x if combine is None or c is None else combine(x, c(group)))
+    for put, x in ((write, p), *(() if other is None else ((other, ~p),))):
+      put(group, x if combine is None or c is None else combine(x, c(group)))
   return compared
 
 
-def _set(code: Code, line: Line, form: Form, run: Callable[..., Value], a: Any, b: Any, c: Any, combine: Any) -> Step:
+def _set(code: Code, line: Line, form: Form, run: Function, a: Reader, b: Reader, c: Reader | None,
+         combine: Callable[[Any, Any], Any] | None) -> Step:
   """1.0 or all ones where the comparison holds."""
   target = form.types[0]
   write = operands.writer(code, line, line.instruction.operands[0], target)
   if form.type in PACKED and target not in PACKED: target = "u16"  # each half has its own
   ones: dict[str, Any] = {"f32": np.float32(1), "f16": np.float16(1), "bf16": np.uint16(0x3F80)}
   dtype = operands.dtype_of(PACKED.get(target, target))
-  one = ones.get(PACKED.get(target, target), dtype.type(-1) if dtype.kind == "i" else dtype.type(np.iinfo(dtype).max)
-                 if dtype.kind == "u" else None)
+  one: Any = ones.get(PACKED.get(target, target), dtype.type(-1) if dtype.kind == "i" else
+                      dtype.type(np.iinfo(dtype).max) if dtype.kind == "u" else None)
   zero = dtype.type(0)
 
   whole, nothing = code.constant(one), code.constant(zero)
 
-  def value(group: Any, x: Value, y: Value, q: Value) -> Value:
+  def value(group: Holder[B], x: B, y: B, q: B | None) -> B:
     p = run(group.o, x, y)
     return group.o.where(p if combine is None else combine(p, q), whole(group), nothing(group))
   if form.type in PACKED:
     half = operands.dtype_of(PACKED[form.type])
 
-    def packed(group: Warps) -> None:
+    def packed(group: Holder[B]) -> None:
       x, y, q = a(group), b(group), None if c is None else c(group)
-      out: Value = np.uint32(0)
+      out: Any = np.uint32(0)
       for k in (0, 1):
         n = np.uint32(16 * k)
         part = value(group, (x >> n).astype(U16).view(half), (y >> n).astype(U16).view(half), q)
@@ -408,9 +425,9 @@ def lop3(code: Code, line: Line, form: Form) -> Step:
   q = operands.reader(code, line, i.operands[5], "pred") if combine is not None else None
   terms = [k for k in range(8) if lut >> k & 1]
 
-  def run(group: Warps) -> None:
+  def run(group: Holder[B]) -> None:
     x, y, z = a(group), b(group), c(group)
-    out: Value = np.uint32(0)
+    out: Any = np.uint32(0)
     for k in terms: out = out | (x if k & 4 else ~x) & (y if k & 2 else ~y) & (z if k & 1 else ~z)
     write(group, out)
     if other is not None and combine is not None and q is not None: other(group, combine(out != 0, q(group)))

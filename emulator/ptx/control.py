@@ -16,13 +16,14 @@ from tinyhw.emulator.ptx.module import builtin, flow
 from tinyhw.emulator.ptx.module.scope import Line, Place, Register
 from tinyhw.emulator.ptx.tensorcore import tcgen05, wgmma
 from tinyhw.emulator.simt import End, Yield
+from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.model import Arguments, Instruction, Name, Operand
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 Ender = Callable[[Warps], Any]
 Moves = Callable[[Warps, int, list[Value]], None]
 FLOW: Final = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "barrier", "nanosleep",
@@ -125,7 +126,7 @@ def _meeting(code: Code, line: Line, step: Callable[[Warps], None], members: Ope
     if group.mask is None:
       step(group)
       return after if then is None else then(group)
-    bits: Value = np.uint32(0xFFFFFFFF) if read is None else read(group)
+    bits: Value = U32.type(0xFFFFFFFF) if read is None else read(group)
     if bits.ndim == 2 and bits.shape[1] > 1:  # one mask for each warp: that of its first thread
       first = group.lanes.argmax(axis=1)
       bits = operands.full(group, bits)[np.arange(group.size), first, None]
@@ -168,7 +169,7 @@ def _barrier(code: Code, line: Line, after: int) -> Ender:
     write(group, total if kind == "popc" else every.astype(bool) if kind == "and" else total > 0)
 
   def end(group: Warps) -> Any:
-    at, count = one(group, number(group)), np.uint32(0) if expected is None else one(group, expected(group))
+    at, count = one(group, number(group)), U32.type(0) if expected is None else one(group, expected(group))
     for values, bad, text in ((at, at > 15, "barrier {}, of 16 barriers"),
                               (count, count % LANES > 0, "a barrier for {} threads, which are no whole warps")):
       if not np.any(bad): continue
@@ -294,7 +295,7 @@ def _move(code: Code, line: Line, given: Operand, place: Place, callee: Any) -> 
   value = operands.reader(code, line, given, type_)
 
   def to_memory(group: Warps, base: int, new: list[Value]) -> None:
-    spaces.put_local(group, np.uint64(base + place.offset), value(group))
+    spaces.put_local(group, U64.type(base + place.offset), value(group))
   return to_memory
 
 
@@ -312,7 +313,7 @@ def _back(code: Code, line: Line, taken: Operand, place: Place, callee: Any) -> 
   write = operands.writer(code, line, taken, type_)
 
   def from_memory(group: Warps, base: int, registers: list[Value]) -> None:
-    write(group, spaces.get_local(group, np.uint64(base + place.offset), place.size).view(operands.dtype_of(type_)))
+    write(group, spaces.get_local(group, U64.type(base + place.offset), place.size).view(operands.dtype_of(type_)))
   return from_memory
 
 

@@ -10,15 +10,15 @@ meet at the immediate post-dominator at the latest.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from tinyhw.core.errors import DeviceError, MachineFault
-from tinyhw.emulator.simt import Barrier, Cohort, End, Group, Next, Wait, Yield
-from tinyhw.emulator.values.ops import Ops
+from tinyhw.emulator.simt import NOBODY, Barrier, Cohort, End, Group, Next, Wait, Yield
+from tinyhw.emulator.values.ops import FALSE, I64, U64
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 LANES = 32
 LONG_LAP = 4096  # how many instructions a group may execute in a lap in which it parts, or waits
 _BITS = np.uint32(1) << np.arange(LANES, dtype=np.uint32)[None, :]
@@ -77,7 +77,7 @@ class Arrive:
   and go on at `pc`. `votes` are the operands of a reduction, whose results `finish(group, sum, all)` takes."""
   at = 0  # the barrier's own PC
 
-  def __init__(self, pc: int, number: Value, expected: Value, waits: bool, votes: Value = None,
+  def __init__(self, pc: int, number: Value, expected: Value, waits: bool, votes: Value | None = None,
                finish: Callable[[Warps, Value, Value], None] | None = None) -> None:
     self.pc, self.number, self.expected, self.waits = pc, number, expected, waits
     self.votes, self.finish = votes, finish
@@ -95,18 +95,22 @@ class Frame:
   the results when the called one returns: `finish(group, its base, its registers)`."""
   __slots__ = ("base", "finish", "live", "pc", "top", "v")
 
-  def __init__(self, pc: int, v: list[Value], base: int, live: tuple[int, ...], top: Value,
+  def __init__(self, pc: int, v: list[Value], base: int, live: tuple[int, ...], top: Value | None,
                finish: Callable[[Warps, int, list[Value]], None]) -> None:
     self.pc, self.v, self.base, self.live, self.top, self.finish = pc, v, base, live, top, finish
 
-  def changed(self, v: list[Value], top: Value) -> Frame:
+  def changed(self, v: list[Value], top: Value | None) -> Frame:
     """The same with other values."""
     return Frame(self.pc, v, self.base, self.live, top, self.finish)
 
 
-def rows_of(x: Value, index: Value, size: int) -> Value:
+@overload
+def rows_of(x: Value, index: Value | None, size: int) -> Value: ...
+@overload
+def rows_of(x: Value | None, index: Value | None, size: int) -> Value | None: ...
+def rows_of(x: Value | None, index: Value | None, size: int) -> Value | None:
   """A value of some of `size` warps."""
-  if x is None or x.ndim != 2 or x.shape[0] != size or size == 1: return x
+  if x is None or index is None or x.ndim != 2 or x.shape[0] != size or size == 1: return x
   return x[index]
 
 
@@ -127,14 +131,13 @@ class Warps(Group):
   __slots__ = ("base", "carry", "frames", "since", "top")
 
   cohort: Blocks
-  o: Any = Ops
 
   def __init__(self, cohort: Blocks, size: int, pc: int, registers: list[Value]) -> None:
     super().__init__(cohort, size, pc, 0, 0)
     self.v = registers
     self.base, self.frames = 0, tuple[Frame, ...]()
-    self.top: Value = None  # end of the frame where alloca has moved it, u64
-    self.carry: Value = np.False_  # CC.CF of add.cc
+    self.top: Value | None = None  # end of the frame where alloca has moved it, u64
+    self.carry: Value = FALSE  # CC.CF of add.cc
     self.since = 0  # `count` when its lap began
 
   @property
@@ -142,11 +145,12 @@ class Warps(Group):
     """Which lanes are in the group [waves, lanes]."""
     return np.broadcast_to(np.True_ if self.mask is None else self.mask, (self.size, LANES))
 
-  def part(self, index: Value, mask: Value, pc: int) -> Warps:
+  def part(self, index: Value | None, mask: Value, pc: int) -> Warps:
     """A group at `pc` of some warps (None for all) with the lanes of `mask`, [of those warps, lanes]."""
     other = Warps.__new__(Warps)
-    everyone = index is None or len(index) == self.size
-    n, size, program = self.size if everyone else len(index), self.size, self.cohort.program
+    if index is None or len(index) == self.size: index = None
+    everyone, size, program = index is None, self.size, self.cohort.program
+    n = size if index is None else len(index)
     for name in ("cohort", "space", "mode", "count", "lap", "base", "s", "scc", "scratch", "since"):
       setattr(other, name, getattr(self, name))
     other.size, other.pc, other.bools, other.pairs = n, pc, {}, {}
@@ -161,16 +165,16 @@ class Warps(Group):
       f.changed(picked(f.v, f.pc, f.live), rows_of(f.top, index, size)) for f in self.frames)
     other.top = self.top if everyone else rows_of(self.top, index, size)
     other.carry = self.carry if everyone else rows_of(self.carry, index, size)
-    other.waves, other.workgroups = (self.waves, self.workgroups) if everyone else (
+    other.waves, other.workgroups = (self.waves, self.workgroups) if index is None else (
       self.waves[index], self.workgroups[index])
     other.mask = None if mask.all() else mask
     return other
 
   def take(self, index: Value) -> Warps: return self.part(index, self.lanes[index], self.pc)
 
-  def outer(self) -> list[Value]:
-    out = [self.carry, self.top, np.int64(self.base)]
-    for f in self.frames: out += [np.int64(f.pc), np.int64(f.base), f.top, *f.v]
+  def outer(self) -> list[Value | None]:
+    out: list[Value | None] = [self.carry, self.top, I64.type(self.base)]
+    for f in self.frames: out += [I64.type(f.pc), I64.type(f.base), f.top, *f.v]
     return out
 
   def alike(self, other: Group) -> bool:
@@ -196,9 +200,9 @@ class Warps(Group):
       for k in live: out[k] = both(x[k], y[k])
       return out
     self.v = all_of(self.v, other.v, self.pc, self.cohort.program.live(self.pc))
-    def tops(x: Value, y: Value) -> Value:
+    def tops(x: Value | None, y: Value | None) -> Value | None:
       if x is None and y is None: return None
-      return both(np.uint64(0) if x is None else x, np.uint64(0) if y is None else y)
+      return both(U64.type(0) if x is None else x, U64.type(0) if y is None else y)
     self.frames = tuple(f.changed(all_of(f.v, g.v, f.pc, f.live), tops(f.top, g.top))
                         for f, g in zip(self.frames, other.frames))
     self.top = tops(self.top, other.top)
@@ -240,15 +244,15 @@ class Blocks(Cohort):
 
   def __init__(self, *arguments: Any) -> None:
     super().__init__(*arguments)
-    self.alive_lanes: Value = None
+    self.alive_lanes = NOBODY
     self.local: Any = None  # the stacks of the threads: memory.Local
-    self.threads: Value = None  # of each block that have not ended
+    self.threads = NOBODY  # of each block that have not ended
     self.waiting: list[tuple[Warps, Any]] = []  # with what they wait for
     self.barriers: dict[tuple[int, int], list[Any]] = {}  # (block, number) -> threads arrived, expected, votes
     self.clusters: Any = None  # the barriers of its clusters: cluster.Barriers
     self.cancel: Callable[[], tuple[int, int, int] | None]  # of the next cluster that has not begun
     self.tensor: Any = None  # tensor memory of its blocks: tmem.TensorMemory
-    self.committed: Value = None  # groups of products that each warp has committed; None: there were none
+    self.committed: Value | None = None  # groups of products that each warp has committed; None: there were none
 
   def begin(self, group: Warps) -> None:
     """Add the first group, which holds every thread."""
@@ -313,7 +317,7 @@ class Blocks(Cohort):
   def complete_warps(self, group: Warps, members: Value) -> Value:
     """Which of the group's warps have all threads of `members` [waves, lanes] that still live [waves]."""
     wanted = np.broadcast_to(members, (group.size, LANES)) & self.alive_lanes[self.row(group)]
-    return ~(wanted & ~group.lanes).any(axis=1)
+    return ~np.logical_or.reduce(wanted & ~group.lanes, axis=1)
 
   def _wait(self, group: Warps, after: Meet) -> None:
     if after.done is not None: self._meet(after.done)

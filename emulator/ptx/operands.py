@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -14,27 +13,44 @@ from tinyhw.emulator.ptx import special
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Line, Place, Range, Register
+from tinyhw.emulator.values.ops import BOOL, Array, B, Operations
 from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.model import Float, Function, Int, Name, Not, Operand, OperandPart, Pair, Sum, Vector
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 
 
-class Holder(Protocol):
+class Registers(Protocol[B]):
+  """Registers by their numbers."""
+  def __getitem__(self, n: int, /) -> B: ...
+  def __setitem__(self, n: int, value: B, /) -> None: ...
+
+
+class Holder(Protocol[B]):
   """A group as far as operands see it: its registers, the operations on their values, where its function's variables
   are on the stack. `Warps` holds values, the compiler's group holds code."""
-  v: Any
-  o: Any
   base: int
 
+  @property
+  def v(self) -> Registers[B]: ...
 
-Reader = Callable[[Holder], Value]
-Writer = Callable[[Holder, Value], None]
+  @property
+  def o(self) -> Operations[B]: ...
+
+
+class Reader(Protocol):
+  """Gives an operand of any group, a value of the group's kind."""
+  def __call__(self, group: Holder[B], /) -> B: ...
+
+
+class Writer(Protocol):
+  """Takes a value of the group's kind."""
+  def __call__(self, group: Holder[B], value: B, /) -> None: ...
+
+
 U8, U16, U32, U64 = (np.dtype(f"u{n}") for n in (1, 2, 4, 8))
-BOOL: Final = np.dtype(bool)
 _RAW: Final = {1: U8, 2: U16, 4: U32, 8: U64}
 _KEPT: Final = 1 << 13  # readers and writers of registers, which all kernels share: a register is a number and a type
 
@@ -55,7 +71,7 @@ def unsigned(size: int) -> Any:
   return _RAW[size]
 
 
-def zero(type_: str) -> Value:
+def zero(type_: str) -> Array:
   """The value of a register that nobody has written."""
   return dtype_of(type_).type(0)
 
@@ -72,11 +88,11 @@ def register(line: Line, operand: Operand) -> Register | None:
   return found if isinstance(found, Register) else None
 
 
-def immediate(line: Line, operand: Operand, type_: str) -> Value | None:
+def immediate(line: Line, operand: Operand, type_: str) -> Array | None:
   """A constant operand as a value of a type; None for another operand."""
   dtype = dtype_of(type_)
   if isinstance(operand, Int):
-    if type_ == "pred": return np.bool_(operand.value != 0)
+    if type_ == "pred": return BOOL.type(operand.value != 0)
     if type_ in {"f32", "f64", "f16"}:
       raise DecodeError(f"{operand.value} is no floating-point constant", where=where(line))
     bits = dtype.itemsize * 8
@@ -167,7 +183,7 @@ def _register(n: int, own_type: str, type_: str) -> Reader:
   size = dtype.itemsize
   if type_ == "pred" or own == BOOL: return lambda group: group.v[n]
   if own.itemsize == size:
-    def read(group: Holder) -> Value:
+    def read(group: Holder[B]) -> B:
       x = group.v[n]
       return x if x.dtype is dtype else x.view(dtype)
     return read
@@ -208,11 +224,11 @@ def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:
   if guard is None and extend is None: return _stored(n)
   raw = _RAW[dtype.itemsize] if dtype.kind == "f" else dtype
 
-  def write(group: Holder, value: Value) -> None:
+  def write(group: Holder[B], value: B) -> None:
     if extend is not None: value = value.view(raw).astype(extend)
     group.v[n] = value
 
-  def guarded(group: Holder, value: Value) -> None:
+  def guarded(group: Holder[B], value: B) -> None:
     assert guard is not None
     if extend is not None: value = value.view(raw).astype(extend)
     old = group.v[n]
@@ -224,7 +240,7 @@ def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:
 @lru_cache(maxsize=_KEPT)
 def _stored(n: int) -> Writer:
   """Writer of values that a register holds as they are."""
-  def write(group: Holder, value: Value) -> None: group.v[n] = value
+  def write(group: Holder[B], value: B) -> None: group.v[n] = value
   return write
 
 
@@ -256,7 +272,7 @@ def only(line: Line, operand: Operand) -> Operand:
   return found[0]
 
 
-def full(group: Warps, x: Value) -> Value:
+def full(group: Warps, x: Array) -> Array:
   """A value as [waves, lanes]."""
   return np.broadcast_to(x, (group.size, LANES))
 

@@ -21,15 +21,15 @@ from tinyhw.emulator.ptx.module.link import Linked
 from tinyhw.emulator.ptx.module.scope import Flat, Line, Place, Range, Register
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.emulator.values import chip_sums
+from tinyhw.emulator.values.ops import U64, Array
 from tinyhw.isa.ptx import forms, printer
 from tinyhw.isa.ptx.model import Arguments, Name, Operand, leaves
 
-Value = Any
 FIRST_PC: Final = 16
 
 
 @lru_cache(maxsize=4096)
-def _constant(dtype: Any, bits: bytes) -> Callable[[Any], Value]:
+def _constant(dtype: Any, bits: bytes) -> operands.Reader:
   """One for all code that has the constant."""
   value = np.frombuffer(bits, dtype)[0]
   return lambda group: value
@@ -133,27 +133,29 @@ class Code:
 
   # ---- operands that are no registers: readers of them
 
-  def constant(self, value: Value) -> Callable[[Any], Value]:
+  def constant(self, value: Array) -> operands.Reader:
     """Reader of a constant."""
     return _constant(value.dtype, value.tobytes())
 
-  def special(self, name: str, dtype: Any) -> Callable[[Any], Value]:
+  def special(self, name: str, dtype: Any) -> operands.Reader:
     """Reader of a special register."""
-    return special.reader(name, dtype)
+    read: Any = special.reader(name, dtype)  # of NumPy's groups: compiled code has another `Code`
+    return read
 
-  def based(self, line: Line, name: str, address: Value) -> Callable[[Any], Value]:
+  def based(self, line: Line, name: str, address: Array) -> operands.Reader:
     """Reader of a variable's address; one on the stack is relative to the function's frame."""
     found = line.scope.find(name)
     t = address.dtype.type
+    fixed: Any = address
     if isinstance(found, Place) and self.on_stack(found): return lambda group: t(int(address) + group.base)
     if isinstance(found, Place) and found.space == "param":
       return lambda group: t(int(address) + group.cohort.dispatch.params)
-    return lambda group: address
+    return lambda group: fixed
 
-  def within(self, space: str, offset: int) -> Callable[[Any], Value]:
+  def within(self, space: str, offset: int) -> operands.Reader:
     """Reader of an address among the kernel's parameters ("param"), or the module's variables."""
-    if space == "param": return lambda group: np.uint64(group.cohort.dispatch.params + offset)
-    return lambda group: np.uint64(self.program.base + offset)
+    if space == "param": return lambda group: U64.type(group.cohort.dispatch.params + offset)
+    return lambda group: U64.type(self.program.base + offset)
 
   # ---- liveness
 
@@ -210,7 +212,7 @@ class Code:
     return CodeBlock(steps, len(lines), None, self.pc(stop), pcs, lines, places)
 
   @staticmethod
-  def _guarded(guard: Callable[[Warps], Value], here: int, after: int) -> Callable[[Warps], Any]:
+  def _guarded(guard: operands.Reader, here: int, after: int) -> Callable[[Warps], Any]:
     """Threads whose guard is true execute the instruction at the odd PC, the others go around it."""
     def end(group: Warps) -> Any:
       p = guard(group) & group.lanes
@@ -357,5 +359,5 @@ class Program:
 
   def live(self, pc: int) -> tuple[int, ...]: return self.at(pc).live(pc)
 
-  def blank(self, pc: int) -> list[Value]: return [*self.at(pc).zeros]
+  def blank(self, pc: int) -> list[Array]: return [*self.at(pc).zeros]
 

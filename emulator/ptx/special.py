@@ -7,90 +7,90 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.ptx.group import LANES, Warps
+from tinyhw.emulator.values.ops import BOOL, U32, U64, Array
 
-Value = Any
 _LANE: Final = np.arange(LANES, dtype=np.uint32)[None, :]
 _BIT: Final = np.uint32(1) << _LANE
-_MASKS: Final = {"%lanemask_eq": _BIT, "%lanemask_lt": _BIT - np.uint32(1), "%lanemask_le": (_BIT << 1) - np.uint32(1),
-                 "%lanemask_gt": ~((_BIT << 1) - np.uint32(1)), "%lanemask_ge": ~(_BIT - np.uint32(1))}
+_MASKS: Final = {"%lanemask_eq": _BIT, "%lanemask_lt": _BIT - U32.type(1), "%lanemask_le": (_BIT << 1) - U32.type(1),
+                 "%lanemask_gt": ~((_BIT << 1) - U32.type(1)), "%lanemask_ge": ~(_BIT - U32.type(1))}
 UNMODELLED: Final = frozenset({
   *(f"%pm{n}" for n in range(8)), "%current_graph_exec", *(f"%envreg{n}" for n in range(32) if n not in {1, 2})})
 
 
-def _axis(name: str, axis: int) -> Callable[[Warps], Value]:
+def _axis(name: str, axis: int) -> Callable[[Warps], Array]:
   """A component of %tid, %ntid, %ctaid, %nctaid, or of their like for clusters."""
   if name == "%tid": return lambda group: _tid(group, axis)
-  if name == "%ntid": return lambda group: np.uint32(group.cohort.dispatch.block[axis])
-  if name == "%nctaid": return lambda group: np.uint32(group.cohort.dispatch.grid[axis])
+  if name == "%ntid": return lambda group: U32.type(group.cohort.dispatch.block[axis])
+  if name == "%nctaid": return lambda group: U32.type(group.cohort.dispatch.grid[axis])
   if name == "%ctaid": return lambda group: group.cohort.shared.ctaid(group, axis)
   if name == "%clusterid": return lambda group: group.cohort.shared.clusterid(group, axis)
-  if name == "%nclusterid": return lambda group: np.uint32(group.cohort.shared.nclusterid[axis])
+  if name == "%nclusterid": return lambda group: U32.type(group.cohort.shared.nclusterid[axis])
   if name == "%cluster_ctaid": return lambda group: group.cohort.shared.cluster_ctaid(group, axis)
-  return lambda group: np.uint32(group.cohort.shared.cluster[axis])
+  return lambda group: U32.type(group.cohort.shared.cluster[axis])
 
 
-def _tid(group: Warps, axis: int) -> Value:
+def _tid(group: Warps, axis: int) -> Array:
   """The thread's index: rows of the block's warps."""
   table = group.cohort.shared.tid[axis]
   if table.ndim == 0 or table.shape[0] == 1: return table
   return table[group.waves % table.shape[0]]
 
 
-def _warp(group: Warps) -> Value:
+def _warp(group: Warps) -> Array:
   count = group.cohort.shared.warps
-  return np.uint32(0) if count == 1 else (group.waves % count).astype(np.uint32)[:, None]
+  return U32.type(0) if count == 1 else (group.waves % count).astype(np.uint32)[:, None]
 
 
-def _clock(group: Warps) -> Value: return np.uint64(group.cohort.stats.steps)
+def _clock(group: Warps) -> Array: return U64.type(group.cohort.stats.steps)
 
 
-def _fixed(value: Value) -> Callable[[Warps], Value]: return lambda group: value
+def _fixed(value: Array) -> Callable[[Warps], Array]: return lambda group: value
 
 
-def _sm(group: Warps) -> Value:
+def _sm(group: Warps) -> Array:
   shared = group.cohort.shared
   return (group.waves // shared.warps % shared.sms).astype(np.uint32)[:, None]
 
 
-REGISTERS: Final[dict[str, Callable[[Warps], Value]]] = {
+REGISTERS: Final[dict[str, Callable[[Warps], Array]]] = {
   **{f"{name}.{part}": _axis(name, k) for k, part in enumerate("xyz")
      for name in ("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid",
                   "%cluster_nctaid")},
   **{name: _fixed(value) for name, value in _MASKS.items()},
   "%laneid": lambda group: _LANE,
   "%warpid": _warp,
-  "%nwarpid": lambda group: np.uint32(group.cohort.shared.warps),
+  "%nwarpid": lambda group: U32.type(group.cohort.shared.warps),
   "%smid": _sm,
-  "%nsmid": lambda group: np.uint32(group.cohort.shared.sms),
-  "%gridid": lambda group: np.uint64(1),
+  "%nsmid": lambda group: U32.type(group.cohort.shared.sms),
+  "%gridid": lambda group: U64.type(1),
   "%cluster_ctarank": lambda group: group.cohort.shared.rank(group),
-  "%cluster_nctarank": lambda group: np.uint32(group.cohort.shared.clustered),
-  "%is_explicit_cluster": lambda group: np.bool_(group.cohort.shared.explicit),
+  "%cluster_nctarank": lambda group: U32.type(group.cohort.shared.clustered),
+  "%is_explicit_cluster": lambda group: BOOL.type(group.cohort.shared.explicit),
   "%clock": lambda group: _clock(group).astype(np.uint32),
-  "%clock_hi": lambda group: (_clock(group) >> np.uint64(32)).astype(np.uint32),
+  "%clock_hi": lambda group: (_clock(group) >> U64.type(32)).astype(np.uint32),
   "%clock64": _clock,
   "%globaltimer": _clock,  # time is what has been executed, so that runs are alike
   "%globaltimer_lo": lambda group: _clock(group).astype(np.uint32),
-  "%globaltimer_hi": lambda group: (_clock(group) >> np.uint64(32)).astype(np.uint32),
-  "%envreg1": lambda group: np.uint32(group.cohort.dispatch.workspace >> 32),
-  "%envreg2": lambda group: np.uint32(group.cohort.dispatch.workspace & 0xFFFFFFFF),
-  "%dynamic_smem_size": lambda group: np.uint32(group.cohort.shared.dynamic),
-  "%total_smem_size": lambda group: np.uint32(group.cohort.shared.total),
-  "%reserved_smem_offset_begin": _fixed(np.uint32(0)),  # nothing is kept for the system: variables begin at 0
-  "%reserved_smem_offset_end": _fixed(np.uint32(0)),
-  "%reserved_smem_offset_cap": _fixed(np.uint32(0)),
-  "%reserved_smem_offset_0": _fixed(np.uint32(0)),
-  "%reserved_smem_offset_1": _fixed(np.uint32(0)),
-  "%aggr_smem_size": lambda group: np.uint32(group.cohort.shared.total),
+  "%globaltimer_hi": lambda group: (_clock(group) >> U64.type(32)).astype(np.uint32),
+  "%envreg1": lambda group: U32.type(group.cohort.dispatch.workspace >> 32),
+  "%envreg2": lambda group: U32.type(group.cohort.dispatch.workspace & 0xFFFFFFFF),
+  "%dynamic_smem_size": lambda group: U32.type(group.cohort.shared.dynamic),
+  "%total_smem_size": lambda group: U32.type(group.cohort.shared.total),
+  "%reserved_smem_offset_begin": _fixed(U32.type(0)),  # nothing is kept for the system: variables begin at 0
+  "%reserved_smem_offset_end": _fixed(U32.type(0)),
+  "%reserved_smem_offset_cap": _fixed(U32.type(0)),
+  "%reserved_smem_offset_0": _fixed(U32.type(0)),
+  "%reserved_smem_offset_1": _fixed(U32.type(0)),
+  "%aggr_smem_size": lambda group: U32.type(group.cohort.shared.total),
 }
 
 
-def reader(name: str, dtype: Any) -> Callable[[Warps], Value]:
+def reader(name: str, dtype: Any) -> Callable[[Warps], Array]:
   """Reader of a special register in the width of an instruction."""
   read = REGISTERS[name]
   kind = np.dtype(f"u{dtype.itemsize}")
 
-  def narrowed(group: Warps) -> Value:
+  def narrowed(group: Warps) -> Array:
     x = read(group)
     if x.dtype.kind == "b": return x if dtype.kind == "b" else x.astype(kind)
     return x if x.dtype is dtype else x.astype(kind).view(dtype)

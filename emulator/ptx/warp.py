@@ -10,12 +10,12 @@ from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.bind import Step, binds, need
 from tinyhw.emulator.ptx.group import LANES, Warps, lanes_of
 from tinyhw.emulator.ptx.module.scope import Line
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.ptx.forms import Form
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 _LANE: Final = np.arange(LANES, dtype=np.int64)[None, :]
 _OPERANDS: Final = {"activemask": 1, "elect": 1, "vote": 2, "shfl": 4, "match": 2, "redux": 2}  # beside .sync's members
 
@@ -33,13 +33,13 @@ def bits_of(lanes: Value) -> Value:
   return np.ascontiguousarray(np.packbits(lanes, axis=1, bitorder="little")).view(np.uint32)
 
 
-def fellows(code: Code, line: Line) -> Callable[[Warps], Value]:
+def fellows(code: Code, line: Line) -> Callable[[Warps], Value | None]:
   """Reader of who takes part with each thread [waves, lanes, lanes], where threads of a warp name different members (as
   match.any gives them); None where a warp's name the same, so that all who are here do."""
   if "sync" not in line.instruction.modifiers: return lambda group: None
   read = operands.reader(code, line, line.instruction.operands[-1], "b32")
 
-  def found(group: Warps) -> Value:
+  def found(group: Warps) -> Value | None:
     members = np.asarray(read(group))
     if members.ndim < 2 or members.shape[1] == 1: return None
     lanes = group.lanes
@@ -90,6 +90,8 @@ def vote(code: Code, line: Line, form: Form) -> Step:
   here, apart = active(code, line), fellows(code, line)
 
   def run(group: Warps) -> None:
+    every: Any
+    some: Any  # of each warp, or thread
     lanes, p = here(group), np.broadcast_to(read(group), (group.size, LANES))
     groups = apart(group)
     if groups is not None:

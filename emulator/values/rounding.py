@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.values.ops import DTYPES, F16, F32, F64, I32, Ops, error_of_product, error_of_sum
+from tinyhw.emulator.values.ops import DTYPES, F16, F32, F64, FALSE, I32, TRUE, Ops, error_of_product, error_of_sum
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 NEAREST, UP, DOWN, ZERO = range(4)  # MODE.FP_ROUND
 _NAMES: Final = {"f16": F16, "f32": F32, "f64": F64}
 _SMALL, _LARGE = 2.0 ** -450, 2.0 ** 450  # products of these, and what they lose, are far from what f64 ends with
@@ -24,8 +24,8 @@ _SMALL, _LARGE = 2.0 ** -450, 2.0 ** 450  # products of these, and what they los
 def step(r: Value, side: Value, mode: int) -> Value:
   """The nearest-even result `r`, given the sign of (exact value - r), rounded as `mode` says."""
   above, below = side > 0, side < 0
-  if mode == UP: toward_up, toward_down = above, False
-  elif mode == DOWN: toward_up, toward_down = False, below
+  if mode == UP: toward_up, toward_down = above, FALSE
+  elif mode == DOWN: toward_up, toward_down = FALSE, below
   else: toward_up, toward_down = above & (r < 0), below & (r > 0)
   infinity = r.dtype.type(np.inf)
   if mode != DOWN: r = np.where(toward_up, np.nextafter(r, infinity), r)
@@ -62,7 +62,7 @@ def each(function: Callable[..., Fraction | None], plain: Value, mode: int, *ope
 
 def _usual(*values: Value) -> Value:
   """Where values are of such size that sums and products of them, and what these lose, are no subnormals and finite."""
-  out = np.True_
+  out: Value = TRUE
   for v in values: out = out & (np.abs(v) > _SMALL) & (np.abs(v) < _LARGE)
   return out
 

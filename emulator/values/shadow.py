@@ -17,14 +17,35 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from tinyhw.emulator.values.ops import DTYPES
 
-Value = Any
-Parts = tuple[Value, Value]  # a value and its shadow; None where all of it is defined
+
+class Value(Protocol):
+  """A value of any kind, as NumPy's arrays, LLVM's and those with a shadow are: the operators, and other types."""
+  @property
+  def dtype(self) -> Any: ...
+  def view(self, dtype: np.dtype[Any], /) -> Value: ...
+  def astype(self, dtype: np.dtype[Any], /) -> Value: ...
+  def __add__(self, other: Value | float, /) -> Value: ...
+  def __sub__(self, other: Value | float, /) -> Value: ...
+  def __mul__(self, other: Value | float, /) -> Value: ...
+  def __and__(self, other: Value | int, /) -> Value: ...
+  def __or__(self, other: Value | int, /) -> Value: ...
+  def __xor__(self, other: Value | int, /) -> Value: ...
+  def __lshift__(self, other: Value | int, /) -> Value: ...
+  def __rshift__(self, other: Value | int, /) -> Value: ...
+  def __lt__(self, other: Value | float, /) -> Any: ...
+  def __eq__(self, other: object, /) -> Any: ...
+  def __ne__(self, other: object, /) -> Any: ...
+  def __invert__(self) -> Value: ...
+  def __neg__(self) -> Value: ...
+
+
+Parts = tuple[Value, Any]  # a value and its shadow, of its kind; None where all of it is defined
 _SWAPPED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
@@ -44,7 +65,7 @@ class Shadowed:
   __hash__ = None  # type: ignore[assignment]  # unhashable: == gives no bool
   __array_ufunc__: Any = None  # NumPy's numbers leave operators to this class
 
-  def __init__(self, o: ShadowOps, value: Value, shadow: Value) -> None:
+  def __init__(self, o: ShadowOps, value: Value, shadow: Any) -> None:
     self.o, self.value, self.shadow = o, value, shadow
 
   @property
@@ -75,8 +96,8 @@ class Shadowed:
   def __le__(self, x: Any) -> Value: return self.o.compare("le", self, x)
   def __gt__(self, x: Any) -> Value: return self.o.compare("gt", self, x)
   def __ge__(self, x: Any) -> Value: return self.o.compare("ge", self, x)
-  def __eq__(self, x: object) -> Value: return self.o.compare("eq", self, x)
-  def __ne__(self, x: object) -> Value: return self.o.compare("ne", self, x)
+  def __eq__(self, x: object) -> Value: return self.o.compare("eq", self, x)  # type: ignore[override]  # lane by lane
+  def __ne__(self, x: object) -> Value: return self.o.compare("ne", self, x)  # type: ignore[override]  # lane by lane
   def __invert__(self) -> Value: return self.o.made(~self.value, self.shadow)
   def __neg__(self) -> Value: return self.o.neg(self)
 
@@ -88,7 +109,7 @@ class ShadowOps:
 
   # ---- values and their parts
 
-  def made(self, value: Value, shadow: Value) -> Value:
+  def made(self, value: Value, shadow: Any) -> Value:
     """A value with a shadow, or None where all of it is defined."""
     return Shadowed(self, value, shadow)
 
@@ -106,13 +127,13 @@ class ShadowOps:
   def _sign(self, dtype: Any) -> Value:
     return self.base.const(name_of(unsigned(dtype)), 1 << dtype.itemsize * 8 - 1)
 
-  def _some(self, shadow: Value) -> Value:
+  def _some(self, shadow: Any) -> Value:
     """Where some bit of a shadow is set."""
     return shadow if shadow.dtype.kind == "b" else shadow != 0
 
   def whole(self, value: Any, *operands: Value) -> Any:
     """The result of an operation without a rule: undefined as a whole where a bit of some operand is."""
-    bad = None
+    bad: Any = None
     for _, s in map(self.parts, operands):
       if s is not None: bad = _either(bad, self._some(s))
 
@@ -132,6 +153,7 @@ class ShadowOps:
 
   def _raw(self, x: Value, dtype: Any) -> Parts:
     """The bits of an operand as a type has them, and their shadow."""
+    value: Any  # or a number
     value, shadow = self.parts(x)
     kind = unsigned(dtype)
     if not hasattr(value, "dtype"):
@@ -142,7 +164,7 @@ class ShadowOps:
       value = self.base.to(value, name_of(dtype))
     return value if dtype.kind == "b" else value.view(kind), shadow
 
-  def _extended(self, shadow: Value, old: Any, new: Any) -> Value:
+  def _extended(self, shadow: Any, old: Any, new: Any) -> Value:
     """The shadow of an integer that becomes another type."""
     kind = unsigned(new)
     if new.kind == "b": return self._some(shadow)
@@ -151,9 +173,9 @@ class ShadowOps:
 
   # ---- intervals: the least and the largest value that an operand may have
 
-  def _least(self, raw: Value, shadow: Value) -> Value: return raw if shadow is None else raw & ~shadow
+  def _least(self, raw: Value, shadow: Any) -> Value: return raw if shadow is None else raw & ~shadow
 
-  def _most(self, raw: Value, shadow: Value) -> Value: return raw if shadow is None else raw | shadow
+  def _most(self, raw: Value, shadow: Any) -> Value: return raw if shadow is None else raw | shadow
 
   def _bounds(self, x: Value, dtype: Any) -> tuple[Value, Value]:
     """The bounds of an operand in the order of an integer type, of that type."""
@@ -181,35 +203,35 @@ class ShadowOps:
     if name in {"xor", "sub"} and x is y: return self.made(value, None)
     return self.made(value, rule(self, value.dtype, *self._raw(x, value.dtype), *self._raw(y, value.dtype)))
 
-  def _and(self, dtype: Any, a: Value, s: Value, b: Value, t: Value) -> Value:
+  def _and(self, dtype: Any, a: Value, s: Any, b: Value, t: Any) -> Value:
     if t is None: return s & b
     return t & a if s is None else s & (t | b) | t & a
 
-  def _or(self, dtype: Any, a: Value, s: Value, b: Value, t: Value) -> Value:
+  def _or(self, dtype: Any, a: Value, s: Any, b: Value, t: Any) -> Value:
     if t is None: return s & ~b
     return t & ~a if s is None else s & (t | ~b) | t & ~a
 
-  def _xor(self, dtype: Any, a: Value, s: Value, b: Value, t: Value) -> Value: return _either(s, t)
+  def _xor(self, dtype: Any, a: Value, s: Any, b: Value, t: Any) -> Value: return _either(s, t)
 
-  def _add(self, dtype: Any, a: Value, s: Value, b: Value, t: Value) -> Value:
+  def _add(self, dtype: Any, a: Value, s: Any, b: Value, t: Any) -> Value:
     """A bit is defined where both operands' and the carry are; the carry is where least and most agree in it."""
     if dtype.kind == "b": return _either(s, t)
     low = self._least(a, s) + self._least(b, t)
     return _either(s, t) | low ^ (self._most(a, s) + self._most(b, t))
 
-  def _sub(self, dtype: Any, a: Value, s: Value, b: Value, t: Value) -> Value:
+  def _sub(self, dtype: Any, a: Value, s: Any, b: Value, t: Any) -> Value:
     low = self._least(a, s) - self._most(b, t)
     return _either(s, t) | low ^ (self._most(a, s) - self._least(b, t))
 
-  def _mul(self, dtype: Any, a: Value, s: Value, b: Value, t: Value) -> Value:
+  def _mul(self, dtype: Any, a: Value, s: Any, b: Value, t: Any) -> Value:
     """Changes of one operand are multiples of its lowest undefined bit, and the other one of its own lowest bit."""
-    steps = None
+    steps: Any = None
     for bits, shadow in ((s, self._most(b, t)), (t, self._most(a, s))):
       if bits is not None: steps = _either(steps, _lowest(bits) * _lowest(shadow))
     return ~(_lowest(steps) - 1)
 
-  def _shifted(self, left: bool, dtype: Any, a: Value, s: Value, b: Value, t: Value) -> Value:
-    out = None
+  def _shifted(self, left: bool, dtype: Any, a: Value, s: Any, b: Value, t: Any) -> Value:
+    out: Any = None
     if s is not None:
       if left: out = s << b
       else: out = s >> b if dtype.kind != "i" else (s.view(dtype) >> b.view(dtype)).view(s.dtype)
@@ -355,10 +377,10 @@ class ShadowOps:
     return self.made(self.base.signbit(value), None if shadow is None else shadow & self._sign(value.dtype) != 0)
 
 
-def _either(a: Value, b: Value) -> Value: return b if a is None else a if b is None else a | b
+def _either(a: Any, b: Any) -> Any: return b if a is None else a if b is None else a | b
 
 
-def _lowest(bits: Value) -> Value:
+def _lowest(bits: Any) -> Value:
   """The lowest bit that is set, or 0."""
   return bits & (~bits + 1)
 

@@ -16,7 +16,8 @@ from tinyhw.emulator.amdgcn.launch import Dispatch
 from tinyhw.emulator.amdgcn.program import AmdgcnProgram
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.amdgcn.sync import Shared
-from tinyhw.emulator.simt import Cohort, End, Group, Split, Stats
+from tinyhw.emulator.simt import ZERO, Cohort, End, Group, Split, Stats
+from tinyhw.emulator.values.ops import BOOL
 from tinyhw.isa.amdgcn import Table, table
 from tinyhw.isa.amdgcn.codes import NULL
 from tinyhw.tools.witness import registers_all
@@ -131,8 +132,8 @@ class Bench:
     group.v[:len(p.v)] = p.v
     one = case.waves == 1
     group.s[:len(p.s)] = p.s
-    group.s[NULL] = np.uint32(0)
-    group.scc = np.bool_(start.scc[0]) if one else np.array(start.scc)[:, None]
+    group.s[NULL] = ZERO
+    group.scc = BOOL.type(start.scc[0]) if one else np.array(start.scc)[:, None]
     group.waves, group.workgroups = np.arange(case.waves), np.zeros(case.waves, np.intp)
     cohort.live = cohort.arrived = np.array([case.waves])
     cohort.left = case.waves

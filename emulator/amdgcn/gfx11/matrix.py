@@ -5,7 +5,7 @@ holds column l % 16 and row `r * groups + l // 16`, where groups is the number o
 """
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.matrix import fused, half, half_constant, product, refuse_scalars, to_half, whole
 from tinyhw.emulator.simt import Group, Step, full
 from tinyhw.emulator.values.ops import F32, F64, U32
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction, Operand
 
-Value = Any
 # mnemonic -> (bits of an element of A and B, kind of A and B, kind of C and D)
 SHAPES: Final = {
   "v_wmma_f32_16x16x16_f16": (16, "f16", "f32"), "v_wmma_f32_16x16x16_bf16": (16, "bf16", "f32"),

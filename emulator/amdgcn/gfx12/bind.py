@@ -16,10 +16,10 @@ from tinyhw.emulator.amdgcn.registers import merged, reader
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
 from tinyhw.emulator.values.ops import U32
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import M0
 
-Value = Any
 Load = Callable[[Group, int], Value]  # (waves, bytes from the instruction's address) -> a dword of each lane
 Store = Callable[[Group, int, Value], None]
 BLOCK: Final = 32  # registers of a block

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.matrix import fused, half, half_constant, product, refuse_scalars, to_half, whole
 from tinyhw.emulator.simt import Group, Step, full
 from tinyhw.emulator.values.ops import F32, F64, U32, Ops
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.emulator.values.small_floats import BF8, FP8, SmallFloat
 from tinyhw.isa.amdgcn import Instruction, Operand
 
-Value = Any
 BITS: Final = {"f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "iu8": 8, "iu4": 4, "f32": 32, "i32": 32}
 HALVES: Final = ("f16", "bf16")
 SMALL: Final[dict[str, SmallFloat]] = {"fp8": FP8, "bf8": BF8}
@@ -78,7 +78,8 @@ def row_places(lanes: int) -> tuple[Value, Value]:
 
 def _spread(where: tuple[tuple[int, ...], tuple[int, ...]], count: int) -> tuple[Value, Value]:
   position = np.arange(count)
-  inner, outer = (sum((position >> bit & 1) << n for n, bit in enumerate(bits)) for bits in where)
+  nowhere = np.zeros_like(position)
+  inner, outer = (sum(((position >> bit & 1) << n for n, bit in enumerate(bits)), nowhere) for bits in where)
   return inner, outer * 16
 
 

@@ -9,7 +9,7 @@ which is how the tables of section 7.12.2 lay out one matrix for both.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from tinyhw.emulator.amdgcn.memory.words import write_words
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
 from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 
-Value = Any
 READERS: Final = 32  # lanes whose addresses count, in waves of either size
 # Bits of an element -> where element s of lane l comes from: bit k of the reading lane is that bit of l (0 to 4) or of
 # s (5 to 7). The reading lane's element is l % 8.
@@ -33,7 +33,8 @@ def sources(bits: int) -> tuple[Value, Value]:
   """(reading lane, which of its elements) of each lane's eight elements [32, 8]."""
   lane, element = np.indices((READERS, 8))
   joined = lane | element << 5
-  return sum((joined >> bit & 1) << k for k, bit in enumerate(_SOURCE[bits])), lane & 7
+  reading: Value = sum(((joined >> bit & 1) << k for k, bit in enumerate(_SOURCE[bits])), np.zeros_like(joined))
+  return reading, lane & 7
 
 
 @binds("global_load_tr_b128", "global_load_tr_b64", isa="gfx12")

@@ -5,8 +5,6 @@ stack of s_cbranch_*_fork is, which lies in SGPRs from s0 on, four for each entr
 """
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinyhw.emulator.amdgcn.binders import Ender, ends
@@ -14,10 +12,9 @@ from tinyhw.emulator.amdgcn.modes import CSP, GPR_IDX_EN, VSKIP
 from tinyhw.emulator.amdgcn.registers import by_wave, column, exec_changed, reader, scalar64
 from tinyhw.emulator.simt import Group, Next, Split
 from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_LO, M0
-
-Value = Any
 
 
 def index_from(old: Value, index: Value) -> Value:
@@ -78,7 +75,7 @@ def _fork(i: Instruction, pc: int) -> Ender:
     mask, there = reader(i.operands["src0"], "u64"), reader(i.operands["src1"], "u64")
   else:
     offset = i.fields["simm16"]
-    target = np.uint64(after + 4 * (offset - (offset >> 15 << 16)))
+    target: Value = U64.type(after + 4 * (offset - (offset >> 15 << 16)))
     mask, there = scalar64(i.operands["sdst"].value), lambda group: target
   exec_mask = scalar64(EXEC_LO)
 

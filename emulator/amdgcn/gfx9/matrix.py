@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,10 +26,10 @@ from tinyhw.emulator.amdgcn.modes import FP16_OVFL, denormals
 from tinyhw.emulator.amdgcn.registers import reader
 from tinyhw.emulator.simt import Group, Step, full
 from tinyhw.emulator.values.ops import F32, F64, I32, U32, U64, Ops
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.emulator.values.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.isa.amdgcn import Instruction, Operand
 
-Value = Any
 LANES: Final = 64
 BITS: Final = {"f64": 64, "f32": 32, "xf32": 32, "i32": 32, "f16": 16, "bf16": 16, "i8": 8, "fp8": 8, "bf8": 8}
 _EIGHT: Final = ("bf8_bf8", "bf8_fp8", "fp8_bf8", "fp8_fp8")

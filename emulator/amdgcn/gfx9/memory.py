@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from tinyhw.emulator.amdgcn.registers import Reader, by_wave, column, scalar32, 
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.emulator.values.ops import DTYPES, U32, U64, Ops
+from tinyhw.emulator.values.ops import DTYPES, TRUE, U32, U64, Ops
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 
-Value = Any
 _ALIGNED: Final = (1 << 64) - 4  # the two low bits of a scalar address are ignored
 
 
@@ -37,7 +37,7 @@ def _address(i: Instruction, scale: int) -> Callable[[Group], tuple[Value, Value
   """
   sbase, offset = i.operands["sbase"].value, np.uint64(byte_offset(i) & (1 << 64) - 1)
   base = scalar64(sbase)
-  extra: Reader = scalar32(i.operands["soffset"].value) if "soffset" in i.operands else lambda group: np.uint32(0)
+  extra: Reader = scalar32(i.operands["soffset"].value) if "soffset" in i.operands else lambda group: U32.type(0)
   buffer = i.operands["sbase"].dwords == 4
   start_of, stride_of = field(i.isa, "base_address"), part(i.isa, "stride")
   strides, records = scalar32(sbase + stride_of.dword), scalar32(sbase + part(i.isa, "num_records").dword)
@@ -45,7 +45,7 @@ def _address(i: Instruction, scale: int) -> Callable[[Group], tuple[Value, Value
   def address(group: Group) -> tuple[Value, Value]:
     start = start_of.of(base(group)) if buffer else base(group)
     at = offset + extra(group).astype(U64) * np.uint64(scale)
-    inside: Value = np.True_
+    inside: Value = TRUE
     if buffer:
       stride = stride_of.field.of(strides(group))
       inside = at < np.maximum(stride, 1).astype(U64) * records(group).astype(U64)
@@ -122,7 +122,7 @@ def _clock(i: Instruction, pc: int, mode: int) -> Step:
 
   def tell(group: Group) -> None:
     hwreg.note(group, name)
-    write(group, np.uint64(hwreg.clock(group)))
+    write(group, U64.type(hwreg.clock(group)))
   return tell
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from tinyhw.emulator.amdgcn.registers import Reader, Writer, merged
 from tinyhw.emulator.simt import Group
 from tinyhw.emulator.values.ops import DTYPES, U16, U32
+from tinyhw.emulator.values.ops import Array as Value
 
 # Selection (SRC0_SEL, SRC1_SEL, DST_SEL) -> (first bit, bits)
 PARTS: Final = {0: (0, 8), 1: (8, 8), 2: (16, 8), 3: (24, 8), 4: (0, 16), 5: (16, 16), 6: (0, 32)}
@@ -20,7 +21,7 @@ def source(read: Reader, select: int, sign: bool, type_: str) -> Reader:
   first, bits = PARTS[select]
   dtype = DTYPES[type_]
 
-  def part(group: Group) -> object:
+  def part(group: Group) -> Value:
     x = read(group)
     if bits < 32:
       x = x << np.uint32(32 - first - bits)

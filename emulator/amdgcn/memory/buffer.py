@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -22,10 +22,10 @@ from tinyhw.emulator.amdgcn.registers import each_wave, reader, scalar32, vector
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
-from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import BOOL, TRUE, U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 
-Value = Any
 IDENTITY: Final = (4, 5, 6, 7)
 FORMATTED: Final = re.compile(r"(t?)buffer_(load|store)_(lds_)?(d16_)?(hi_)?format_(d16_)?(hi_)?(x|xy|xyz|xyzw)")
 
@@ -38,7 +38,7 @@ class Addressing:
     srsrc = i.operands["srsrc"].value
     self.words = [scalar32(srsrc + k) for k in range(4)]
     self.soffset = reader(i.operands["soffset"], "u32")
-    self.fixed = np.uint64(i.fields["offset"])
+    self.fixed: Value = U64.type(i.fields["offset"])
     n = i.operands["vaddr"].value if "vaddr" in i.operands else 0
     self.idxen = i.variant in {"idxen", "bothen"}
     self.index_of = vector32(n, U32) if self.idxen else None
@@ -53,7 +53,7 @@ class Addressing:
     """(u64 addresses, for each width in bytes from the address whether that much is in range)."""
     within = self.fixed
     if self.offset_of is not None: within = within + self.offset_of(group).astype(U64)
-    index: Value = np.uint64(0) if self.index_of is None else self.index_of(group).astype(U64)
+    index: Value = U64.type(0) if self.index_of is None else self.index_of(group).astype(U64)
     if r.add_thread: index = index + np.arange(group.cohort.lanes, dtype=U64)[None, :]
     extra = self.soffset(group).astype(U64)
     stride = np.uint64(r.stride)
@@ -62,17 +62,17 @@ class Addressing:
       element, indices = np.uint64(r.element), np.uint64(r.indices)
       at = ((index // indices * stride + within // element * element) * indices + index % indices * element
             + within % element)
-    return np.uint64(r.base) + at + extra, [self._ok(r, index, within, at, extra, np.uint64(w)) for w in widths]
+    return U64.type(r.base) + at + extra, [self._ok(r, index, within, at, extra, U64.type(w)) for w in widths]
 
   def _ok(self, r: Resource, index: Value, within: Value, at: Value, extra: Value, width: Value) -> Value:
     records, stride = np.uint64(r.records), np.uint64(max(r.stride, 1))
     if r.out_of_range == 0: return (index < records) & (within + width <= stride)
     if r.out_of_range == 1: return index < records
-    if r.out_of_range == 2: return np.bool_(r.records != 0)
+    if r.out_of_range == 2: return BOOL.type(r.records != 0)
     if r.out_of_range == 3:
       if r.element and r.stride: return (index < records) & (within + width <= np.uint64(r.stride))
       return at + extra + width <= records
-    if r.add_thread and not self.idxen: return np.bool_(True)  # a private buffer
+    if r.add_thread and not self.idxen: return TRUE  # a private buffer
     if self.idxen and r.stride: return index < records
     return within + width <= records
 
@@ -114,7 +114,7 @@ def _together(group: Group, oks: list[Value]) -> bool:
 
 def _fetch(group: Group, at: Value, oks: list[Value], width: int) -> list[Value]:
   """Dwords from addresses; those out of range are 0."""
-  out: list[Value] = [np.uint32(0)] * max(1, width // 4)
+  out: list[Value] = [U32.type(0)] * max(1, width // 4)
   if _together(group, oks):
     ok = oks[0]
 
@@ -196,7 +196,7 @@ def _format_load(i: Instruction, pc: int, addressing: Addressing, count: int, d1
 
   def load(group: Group, r: Resource) -> None:
     f, selects = _typed(i, pc, r)
-    if f is None: values: list[Value] = [np.uint32(0)] * count
+    if f is None: values: list[Value] = [U32.type(0)] * count
     else:
       at, (ok,) = addressing(group, r, [f.size])
       words = _fetch(group, at, [ok], f.size)
@@ -204,7 +204,7 @@ def _format_load(i: Instruction, pc: int, addressing: Addressing, count: int, d1
       if not np.all(ok): values = [v if s == 1 else np.where(ok, v, np.uint32(0)) for v, s in zip(values, selects)]
     if not d16: return write_words(group, vdata, values)
     if count == 1: return write_loaded(vdata, 0, int(high) + 2 * (i.isa in ZERO_FILLING))(group, values)
-    values.append(np.uint32(0))
+    values.append(U32.type(0))
     write_words(group, vdata, [values[k] | values[k + 1] << np.uint32(16) for k in range(0, count, 2)])
   return lambda group: addressing.each(group, lambda r: load(group, r))
 
@@ -240,7 +240,7 @@ def _load_to_lds(i: Instruction, pc: int, addressing: Addressing) -> Step:
     f, selects = _typed(i, pc, r) if typed else (None, IDENTITY)
     size = width if not typed else f.size if f is not None else 4
     at, (ok,) = addressing(group, r, [size])
-    words = [np.uint32(0)] if typed and f is None else _fetch(group, at, [ok], size)
+    words: list[Value] = [U32.type(0)] if typed and f is None else _fetch(group, at, [ok], size)
     if typed and f is not None: words = formats.load(f, words, selects[:1], False)
     elif sign_bits: words = [extended(words[0], sign_bits)]
     access.lds_store(group, by_lane(group, i.fields["offset"]), words, 4)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tinyhw.emulator.values import rounding
 from tinyhw.emulator.values.ops import F16, F32, F64, U16, U32
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 SIGNED: Final = ("SNORM", "SSCALED", "SINT")
 INTEGER: Final = ("UINT", "SINT")
 KINDS: Final = ("UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "FLOAT")
@@ -91,13 +91,13 @@ def load(f: Format, words: list[Value], selects: tuple[int, ...], d16: bool) -> 
   """
   raw = _fields(f, words)
   numbers = [_number(f, r, b) for r, b in zip(raw, f.bits)]
-  one = np.uint32(1) if f.integer else np.float32(1).view(U32)
+  one: Value = U32.type(1) if f.integer else F32.type(1).view(U32)
   half = _truncated if 32 in f.bits else _rounded  # D16 truncates floats of 32 bits alone (section 9.3.1)
   out: list[Value] = []
   for select in selects:
     if select == 1: value: Value = one
     elif select >= 4 and select - 4 < len(numbers): value = numbers[select - 4]
-    else: value = np.uint32(0)
+    else: value = U32.type(0)
     if d16:
       if f.integer: value = np.asarray(value) & np.uint32(0xFFFF)
       else: value = half(np.asarray(value).view(F32)).view(U16).astype(U32)
@@ -145,7 +145,7 @@ def components(f: Format, given: dict[int, Value], selects: tuple[int, ...], isa
 
 def store(f: Format, values: list[Value | None], d16: bool) -> list[Value]:
   """The dwords (or the low bytes of one) of elements from the values of X, Y, Z, W; None stands for 0."""
-  words: list[Value] = [np.uint32(0)] * max(1, f.size // 4)
+  words: list[Value] = [U32.type(0)] * max(1, f.size // 4)
   at = 0
   for value, bits in zip(values, f.bits):
     if value is not None: words[at // 32] = words[at // 32] | _code(f, value, bits, d16) << np.uint32(at % 32)

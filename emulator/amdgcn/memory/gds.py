@@ -6,7 +6,7 @@ address + offset. What is stored there stays from one dispatch to the next, as l
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,12 +16,12 @@ from tinyhw.emulator.amdgcn.registers import by_wave
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
 from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn.codes import M0
 
 if TYPE_CHECKING:
   from tinyhw.core.memory import AddressSpace
 
-Value = Any
 _SHARES: Final[WeakKeyDictionary[AddressSpace, Value]] = WeakKeyDictionary()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import Group, Step, full
 from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 
-Value = Any
 _PLAIN: Final = re.compile(r"image_(load|store)(_mip)?(_pck)?(_sgn)?")
 _LOADS: Final = tuple(f"image_load{mip}{how}" for mip in ("", "_mip") for how in ("", "_pck", "_pck_sgn"))
 _STORES: Final = tuple(f"image_store{mip}{how}" for mip in ("", "_mip") for how in ("", "_pck"))
@@ -116,7 +116,7 @@ def _fetch(group: Group, image: texture.Image, places: Places) -> tuple[list[Val
   """(dwords of each lane's texel, or one zero-extended smaller value; whether it is inside); 0 outside."""
   at, ok = places(group, image)
   size = image.format.size
-  out: list[Value] = [np.uint32(0)] * max(1, size // 4)
+  out: list[Value] = [U32.type(0)] * max(1, size // 4)
 
   def run() -> None:
     for k, w in enumerate(access.words_of(access.load(group, None, full(group, at), size), size)):
@@ -128,22 +128,22 @@ def _fetch(group: Group, image: texture.Image, places: Places) -> tuple[list[Val
 def _load(i: Instruction, pc: int, places: Places, packed: bool, signed: bool) -> Callable[..., None]:
   """Components in the format's numbers, or the texel's dwords as they are."""
   n, d16 = i.operands["vdata"].value, bool(i.get("d16"))
-  if not i.fields["dmask"]: return lambda group, image: write_words(group, n, [np.uint32(0)])  # nothing is fetched
+  if not i.fields["dmask"]: return lambda group, image: write_words(group, n, [U32.type(0)])  # nothing is fetched
   chosen = _chosen(i, pc)
 
   def load(group: Group, image: texture.Image | None) -> None:
-    values: list[Value] = [np.uint32(0)] * len(chosen)
+    values: list[Value] = [U32.type(0)] * len(chosen)
     if image is not None:
       words, ok = _fetch(group, image, places)
       if packed:
         if signed and image.format.size < 4: words = [extended(words[0], 8 * image.format.size)]
-        values = [words[k] if k < len(words) else np.uint32(0) for k in chosen]
+        values = [words[k] if k < len(words) else U32.type(0) for k in chosen]
       else:
         selects = tuple(image.selects[k] for k in chosen)
         values = [v if s == 1 else np.where(ok, v, np.uint32(0))
                   for v, s in zip(formats.load(image.format, words, selects, d16), selects)]
     if d16 and not packed:
-      values.append(np.uint32(0))
+      values.append(U32.type(0))
       values = [values[k] | values[k + 1] << np.uint32(16) for k in range(0, len(chosen), 2)]
     write_words(group, n, values)
   return load
@@ -161,7 +161,7 @@ def _store(i: Instruction, pc: int, places: Places, packed: bool, signed: bool) 
   def store(group: Group, image: texture.Image | None) -> None:
     if image is None: return
     given = {c: component(group, k) for k, c in enumerate(chosen)}
-    if packed: words = [given.get(k, np.uint32(0)) for k in range(max(1, image.format.size // 4))]
+    if packed: words = [given.get(k, U32.type(0)) for k in range(max(1, image.format.size // 4))]
     else:
       words = formats.store(image.format, formats.components(image.format, given, image.selects, i.isa), d16)
     at, ok = places(group, image)
@@ -202,7 +202,7 @@ def _sizes(i: Instruction, pc: int) -> Step:
   level_of = places.registers[0]
 
   def sizes(group: Group, image: texture.Image | None) -> None:
-    found: list[Value] = [np.uint32(0)] * 4
+    found: list[Value] = [U32.type(0)] * 4
     if image is not None:
       level = level_of(group).astype(U64) + np.uint64(image.base_level)
       if i.get("a16"): level = (level_of(group) & np.uint32(0xFFFF)).astype(U64) + np.uint64(image.base_level)
@@ -212,6 +212,6 @@ def _sizes(i: Instruction, pc: int) -> Step:
       slices = max(0, image.last - image.first + 1)
       rows = [(x.width, x.height, slices if image.last >= 0 else x.depth) for x in levels]
       found = [np.where(ok, np.array([r[k] for r in rows], U32)[at], np.uint32(0)) for k in range(3)]
-      found.append(np.uint32(max(0, image.last_level - image.base_level + 1)))
+      found.append(U32.type(max(0, image.last_level - image.base_level + 1)))
     write_words(group, n, [full(group, np.asarray(found[k])) for k in chosen])
   return lambda group: places.each(group, partial(sizes, group))

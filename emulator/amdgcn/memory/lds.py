@@ -15,10 +15,10 @@ from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import FLUSHING
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
 from tinyhw.emulator.values.ops import U32
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import M0
 
-Value = Any
 FLUSHED_EXTREMES: Final = frozenset({"gfx12"})  # tables whose minima and maxima in LDS are of the flushed numbers
 
 
@@ -147,6 +147,7 @@ def _ds_pair(i: Instruction, memory: gds.Share) -> Step:
       x, y = wide(a(group)), wide(b(group))
       one = memory.atomic(group, at + first, width, "swap", x, None, True)
       two = memory.atomic(group, at + second, width, "swap", y, None, True)
+      assert one is not None and two is not None
       write_words(group, n, split(one) + split(two))
     return exchange
 

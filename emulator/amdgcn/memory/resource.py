@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tinyhw.autogen import buffer_formats, sq
 from tinyhw.core.errors import LayoutError, MachineFault
 from tinyhw.emulator.amdgcn.fields import Field
+from tinyhw.emulator.values.ops import V
 from tinyhw.isa.amdgcn import Instruction
 
-Value = Any
 _ELEMENTS: Final = {0: 0, 1: 4, 3: 16}  # swizzle_enable -> bytes of a swizzled element; 2 is reserved
 _SCALES: Final = (1, 4, 8, 32)  # stride_scale
 PLAIN_CHECKS: Final = -1  # gfx9's rules of what is in range, which no field chooses
@@ -40,7 +40,7 @@ class FieldPart(NamedTuple):
   dword: int
   field: Field
 
-  def of(self, dwords: Sequence[Value]) -> Value:
+  def of(self, dwords: Sequence[V]) -> V:
     """Its value in the four dwords of a resource: numbers, arrays or values of compiled code."""
     return self.field.of(dwords[self.dword])
 

@@ -16,10 +16,10 @@ from tinyhw.emulator.amdgcn.registers import base_address, exec_changed, scalar3
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.simt import ZERO, Group, Step
 from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_LO, NULL
 
-Value = Any
 SIGNED_BUFFERS: Final = frozenset({"gfx9"})  # instruction tables whose loads from buffers may have a negative offset
 
 
@@ -37,7 +37,7 @@ def bind(i: Instruction, pc: int, mode: int) -> Step:
     at, inside = address_of(group)
     s, space = group.s, group.space
     if group.cohort.view is None and type(at) is int and (inside is None or type(inside) is int):
-      if group.cohort.observer is not None: access.show(group, "scalar", "load", np.uint64(at), 4 * count)
+      if group.cohort.observer is not None: access.show(group, "scalar", "load", U64.type(at), 4 * count)
       wanted = count if inside is None else min(max(inside // 4, 0), count)
       m = space.find(at)
       words: Any
@@ -104,7 +104,7 @@ def _scalar_address(i: Instruction, align: int) -> Callable[[Group], tuple[int |
   return address
 
 
-def _gathered(group: Group, address: Value, width: int, inside: Value | None) -> Value:
+def _gathered(group: Group, address: Value, width: int, inside: Value | int | None) -> Value:
   """A value of each wave [waves, 1] as u32; 0 where fewer than `width` bytes of its buffer are left.
 
   Through a view, where the waves see the same: () as a register holds it."""
@@ -128,7 +128,7 @@ def _smem_small(i: Instruction) -> Step:
     address = np.broadcast_to(np.asarray(at, U64), (group.size, 1))
     if group.cohort.observer is not None: access.show(group, "scalar", "load", address, width)
     if type(at) is int and group.cohort.view is None:
-      found = np.uint32(group.space.load(at, width) if inside is None or inside >= width else 0)
+      found: Value = U32.type(group.space.load(at, width) if inside is None or inside >= width else 0)
       return write(group, extended(found, sign_bits))
     left = None if inside is None else np.broadcast_to(np.asarray(inside, np.int64), (group.size, 1))
     write(group, extended(_gathered(group, address, width, left), sign_bits))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,9 +24,9 @@ from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
 from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 
-Value = Any
 _32: Final = np.uint64(32)
 
 
@@ -53,7 +53,7 @@ def global_address(i: Instruction) -> Address:
 
 def scratch_offset(i: Instruction) -> Reader:
   """Offset of each lane in its scratch: vaddr + saddr + offset, those that the form has."""
-  offset = np.uint32(byte_offset(i) & 0xFFFFFFFF)
+  offset: Value = U32.type(byte_offset(i) & 0xFFFFFFFF)
   parts: list[Reader] = []
   if "vaddr" in i.operands: parts.append(vector32(i.operands["vaddr"].value, U32))
   if "saddr" in i.operands: parts.append(scalar32(i.operands["saddr"].value))
@@ -163,12 +163,13 @@ def flat_fetch(i: Instruction, width: int) -> Loader:
     address = address_of(group)
     parts = _apertures(group, address)
     if parts is None: return access.words_of(access.load(group, None, address, width), width)
-    out: list[Value] = [np.uint32(0)] * max(1, width // 4)
+    out: list[Value] = [U32.type(0)] * max(1, width // 4)
 
     def run(segment: str, at: Value) -> None:
       if segment == "lds": words = access.lds_load(group, at.astype(U32), width)
       elif segment == "scratch": words = access.scratch_load(group, at.astype(U32), width)
       else: words = access.words_of(access.load(group, None, at, width), width)
+      assert group.mask is not None
       for k, w in enumerate(words): out[k] = np.where(group.mask, w, out[k])
     _each_part(group, address, parts, run)
     return out
@@ -232,6 +233,6 @@ def flat_atomic(group: Group, address: Value, width: int, operation: str, data: 
     if segment == "scratch": raise MachineFault("an atomic on scratch memory")
     if segment == "lds": old = access.lds_atomic(group, at.astype(U32), width, operation, data, compare, want)
     else: old = access.atomic(group, at, width, operation, data, compare, want)
-    if old is not None: out[0] = np.where(group.mask, old, out[0])
+    if old is not None and group.mask is not None: out[0] = np.where(group.mask, old, out[0])
   _each_part(group, address, parts, run)
   return out[0] if want else None

@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tinyhw.emulator.amdgcn.registers import merged
 from tinyhw.emulator.simt import Group
 from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import M0
 from tinyhw.isa.amdgcn.names import NAMES
 
-Value = Any
 Loader = Callable[[Group], list[Value]]
 _32: Final = np.uint64(32)
 

@@ -25,13 +25,14 @@ from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory
 from tinyhw.emulator.check.report import Finding
 from tinyhw.emulator.observe import Access
 from tinyhw.emulator.simt import Cohort, Group, Stats
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check.checker import Checker
 
-Value = Any
+
 _32 = np.uint64(32)
 
 
@@ -60,7 +61,7 @@ class CheckedWaves:
 
 
 # state of the cohort, effects, indices of the waves, EXEC as u64 of each, the instruction with its actual registers
-Now = tuple[CheckedWaves, Effects, Value, Value, Instruction]
+Now = tuple[CheckedWaves, Effects, Any, Value, Instruction]
 
 
 class Hazards(Part):
@@ -72,7 +73,7 @@ class Hazards(Part):
     self._now: Now | None = None
     self._states: dict[Cohort, CheckedWaves] = {}
     self._segments: set[str] = set()
-    self._mask: Value = None  # the lanes under which the current instruction runs
+    self._mask: Value | None = None  # the lanes under which the current instruction runs
     self._entry, self._isa = 0, ""
     self._memory = Memory(Shadow)
     self._holes: Holes | None = None
@@ -239,7 +240,7 @@ class Hazards(Part):
       known = self._effects[i, lanes, m0] = actual, effects(actual, lanes)
     actual, does = known
     state = self._states[group.cohort]
-    w = slice(None) if group.size == state.count else group.waves - state.first
+    w: Value | slice = slice(None) if group.size == state.count else group.waves - state.first
     low = np.asarray(group.s[EXEC_LO]).astype(np.uint64)
     if lanes == 64: low = low | np.asarray(group.s[EXEC_HI]).astype(np.uint64) << _32
     return state, does, w, np.broadcast_to(low.reshape(-1), (group.size,)), actual

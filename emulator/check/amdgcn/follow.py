@@ -6,7 +6,7 @@ that is added has nothing to say here.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,9 +16,9 @@ from tinyhw.emulator.check.arrays import SHADOW_OPS, Array
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import Group
 from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO
 
-Value = Any
 ONES: Final = np.uint32(0xFFFFFFFF)
 NONE: Final = np.uint32(0)
 _EXEC: Final = (EXEC_LO, EXEC_HI)
@@ -40,10 +40,10 @@ class Traffic:
   """The memory of a group that is followed: `loads` has the undefined bits of the bytes that each load finds
   [waves, lanes, width], None for a load of defined ones; `stores` gets those that each store or atomic leaves."""
 
-  def __init__(self, group: Group, loads: list[Value] | None = None) -> None:
+  def __init__(self, group: Group, loads: Sequence[Value | None] | None = None) -> None:
     self.shape = group.size, group.cohort.lanes
     self.loads = list(loads or ())
-    self.stores: list[Value] = []
+    self.stores: list[Value | None] = []
 
   def _arriving(self, width: int) -> list[Value]:
     """Shadows of the dwords of the next load."""
@@ -79,7 +79,7 @@ class Traffic:
     shadow = words[0] if width == 4 else words[0].astype(U64) | words[1].astype(U64) << np.uint64(32)
     old = SHADOW_OPS.made(np.zeros(self.shape, kind), shadow)
     what = ATOMICS[operation]
-    dtype, o = what.dtype(width), SHADOW_OPS
+    dtype, o = what.dtype(width), Following.o
     others = [x.view(dtype) for x in (data, data if compare is None else compare)]
     any_old = o.made(np.zeros(self.shape, kind), ~kind.type(0) | shadow).view(dtype)
     blind, whole = (o.parts(x)[1] for x in (what.function(o, any_old, *others), o.whole(any_old.value, old, *others)))
@@ -94,7 +94,7 @@ class Following(Group):
   s: _Scalars
   memory: Traffic
 
-  o = SHADOW_OPS
+  o: Any = SHADOW_OPS  # what it has no rule for, it finds by name
 
   @classmethod
   def of(cls, group: Group, traffic: Traffic) -> Following:

@@ -18,8 +18,8 @@ from tinyhw.emulator.check import races
 from tinyhw.emulator.check.amdgcn.counters import Order
 from tinyhw.emulator.check.amdgcn.waits import Waits
 from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 _PRUNE: Final = 64  # outstanding accesses that are kept before those that are done are dropped
 
 
@@ -69,7 +69,7 @@ class Races:
   # ---- accesses
 
   def touch(self, w: Value, segment: str, kind: str, addresses: Value, width: int, active: Value, pc: int,
-            how: int, returns: bool, across: bool, data: Value = None) -> Iterator[Race]:
+            how: int, returns: bool, across: bool, data: Value | None = None) -> Iterator[Race]:
     """Note an access of the waves `w` (indices into the cohort) and give the races that it makes.
 
     `how` is PLAIN, ATOMIC or COMPARE, `returns` says whether an atomic gives the old value, `across` asks for races
@@ -136,7 +136,7 @@ class Races:
                    k == "write")
 
   def _together(self, index: Value, wave: Value, lane: Value, byte: Value, pc: int, across: bool,
-                data: Value) -> Iterator[Race]:
+                data: Value | None) -> Iterator[Race]:
     """Waves that store to the same byte by one instruction, side by side."""
     if wave[0] == wave[-1]: return
     order = np.argsort(index, kind="stable")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import accumulate, permutations, product
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -95,7 +95,7 @@ def reached(function: Function, results: tuple[str, ...], types: tuple[str, ...]
     sources.append(SHADOW_OPS.made(value.view(dtype), np.broadcast_to(shadow, value.shape).copy())
                    if shadow.any() else value.view(dtype))
   with np.errstate(all="ignore"): values = function(SHADOW_OPS, *sources)
-  out = []
+  out: list[list[Any]] = []
   for t, value in zip(results, values if isinstance(values, tuple) else (values,)):
     _, found = SHADOW_OPS.parts(value)
     if found is None: out.append([np.zeros(len(undefined), bool)] * _RESULTS[t])

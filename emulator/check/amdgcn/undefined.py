@@ -26,10 +26,10 @@ from tinyhw.emulator.check.arrays import Undecided
 from tinyhw.emulator.check.holes import Holes
 from tinyhw.emulator.observe import Access
 from tinyhw.emulator.simt import Cohort, Group, Step
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_LO, M0, TTMP0
 
-Value = Any
 ONES: Final = np.uint32(0xFFFFFFFF)
 ZERO32: Final = np.uint32(0)
 PAGE: Final = 4096
@@ -72,10 +72,10 @@ class Undefined:
     # of the instruction at hand:
     self._source: tuple[str, int | None] | None = None  # where undefined bits that it reads come from
     self._step: tuple[Instruction, int]
-    self._results: dict[int, Value] | None = None  # shadows of the results, where not all are defined
+    self._results: dict[int, Value | None] | None = None  # shadows of the results, where not all are defined
     self._clone: Following | None = None  # its group as it was before
     self._data: list[int] = []  # registers that are no address and have undefined bits
-    self._loads: list[Value] = []  # undefined bits of what was loaded so far
+    self._loads: list[Value | None] = []  # undefined bits of what was loaded so far
     self._traffic: Traffic | None = None  # what following it has stored,
     self._done = 0  # of which so many are seen
     dynamic = first_block(cohort.arch, cohort.dispatch, cohort.lanes)
@@ -142,7 +142,7 @@ class Undefined:
     step = self._steps[key]
     if step is not None: step(clone)
 
-  def _followed(self, clone: Following, w: Value, does: Effects) -> dict[int, Value]:
+  def _followed(self, clone: Following, w: Value, does: Effects) -> dict[int, Value | None]:
     """The shadows of the registers that the instruction writes, by following it on the copy."""
     before = list(clone.v)
     try: self._run(clone)
@@ -152,7 +152,7 @@ class Undefined:
       return self._whole(clone, w, does)
     return {r: clone.get(r) for r in does.writes}
 
-  def _whole(self, group: Group, w: Value, does: Effects) -> dict[int, Value]:
+  def _whole(self, group: Group, w: Value, does: Effects) -> dict[int, Value | None]:
     """All that is written is undefined where something that is read is: in the lane, or for a wave in any."""
     lanes = np.zeros((group.size, self.lanes), bool)
     for r in does.reads: lanes = lanes | np.broadcast_to(self.of(w, r) != 0, lanes.shape)
@@ -164,7 +164,7 @@ class Undefined:
     each, wave = np.where(lanes, ONES, ZERO32), np.where(lanes.any(axis=1, keepdims=True), ONES, ZERO32)
     return {r: np.where(on, each, self.of(w, r)) if r < SGPR0 else wave for r in does.writes}
 
-  def after(self, group: Group, w: Value, mask: Value, does: Effects) -> None:
+  def after(self, group: Group, w: Value, mask: Value | None, does: Effects) -> None:
     """The instruction has run under `mask` (None: all lanes): note what it wrote."""
     if self._clone is not None and (any(x is not None for x in self._loads) or any(
         self.shadow[r] is not None for r in does.writes)):
@@ -322,7 +322,7 @@ class Undefined:
       except Undecided: return self._anything(group, w)
     if self._done >= len(self._traffic.stores): return None
     self._done += 1
-    found: Value = self._traffic.stores[self._done - 1]
+    found: Value | None = self._traffic.stores[self._done - 1]
     return found
 
   def _anything(self, group: Group, w: Value) -> Value | None:

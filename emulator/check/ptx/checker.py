@@ -46,7 +46,8 @@ from tinyhw.emulator.simt import Cohort, Group, Stats
 if TYPE_CHECKING:
   from tinyhw.emulator.check.checker import Checker
 
-Value = Any
+from tinyhw.emulator.values.ops import Array as Value
+
 _AGENTS: Final = {"": OWN, "mbarrier": BULK, "bulk_group": STORE, "wgmma": MATRIX, "tcgen05": TENSOR}
 _RACES: Final = frozenset({"race", "workgroup-race", "wait"})
 
@@ -79,7 +80,7 @@ class Hazards(Part):
     self._now: tuple[CheckedWarps, Effects, Value, Value, Code] | None = None
     self._issued = False
     self._unfit: list[str] = []
-    self._belongs: Value = None  # which bytes of a block's shared memory are in an array
+    self._belongs: Value = np.ones(0, bool)  # which bytes of a block's shared memory are in an array
 
   # ---- what the interpreter shows
 

@@ -137,7 +137,7 @@ def _unknown(line: Line, does: Effects, constants: dict[int, int]) -> str:
   if does.members is None: return ""
   register = operands.register(line, does.members)
   if register is not None: members = constants.get(register.number)
-  else: members = operands.immediate(line, does.members, "b32")
+  else: members = None if (given := operands.immediate(line, does.members, "b32")) is None else int(given)
   return "" if members is not None and int(members) & _FULL == _FULL else f"the members of {i.name}"
 
 

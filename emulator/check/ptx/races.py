@@ -24,8 +24,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.check import races
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 OWN, COPY, BULK, STORE, MATRIX, TENSOR, PROXY = range(7)
 KINDS: Final = 7
 PLAIN, ATOMIC, COMPARE = races.PLAIN, races.ATOMIC, races.COMPARE
@@ -68,7 +68,7 @@ class Touch:
   writes: bool
   how: int = PLAIN
   kind: int = OWN
-  data: Value = None  # the bytes that are stored, where they are known
+  data: Value | None = None  # the bytes that are stored, where they are known
   tensor: bool = False  # words of tensor memory: no proxy is between, and tensor cores do one thing after the other
 
 

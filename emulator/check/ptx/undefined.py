@@ -19,8 +19,8 @@ from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.module.scope import Register
 from tinyhw.emulator.ptx.program import Code, Shown
 from tinyhw.emulator.ptx.warp import source_lanes
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 Reader = Callable[[Warps], Value]
 
 
@@ -39,16 +39,16 @@ class Undefined:
 
   def __init__(self, cohort: Blocks, waves: int, holes: Holes) -> None:
     self.waves, self.holes, self.cohort = waves, holes, cohort
-    self._functions: dict[int, list[Value]] = {}  # base of a function -> shadow of each register, None where defined
+    self._functions: dict[int, list[Value | None]] = {}  # function's base -> shadow of each register, None: defined
     self._everything = np.ones((waves, LANES), bool)
     self.shared = np.zeros(len(cohort.lds), bool)  # bytes that were written
     self.local = np.zeros(len(cohort.local.u8), bool)
-    self._loaded: Value = None
-    self._data: Value = None
+    self._loaded: Value | None = None
+    self._data: Value | None = None
     self.origin: dict[tuple[int, int], tuple[str, int | None]] = {}
     self._source: tuple[str, int | None] = ("", None)
 
-  def registers(self, code: Code) -> list[Value]:
+  def registers(self, code: Code) -> list[Value | None]:
     """The shadows of a function's registers."""
     found = self._functions.get(code.base)
     if found is None:
@@ -71,15 +71,15 @@ class Undefined:
         if shadow[r] is not None: yield from self._decides("where to go depends on", shadow, r, w, lanes, code)
     for r in does.addresses:
       if shadow[r] is not None: yield from self._decides("the address depends on", shadow, r, w, lanes, code)
-    tainted = [r for r in does.sources if shadow[r] is not None and (shadow[r][w] & lanes).any()]
+    tainted = [r for r in does.sources if (known := shadow[r]) is not None and (known[w] & lanes).any()]
     if not tainted or does.alike: return
     self._source = self._origin(code, tainted[0])
     self._data = self._result(group, w, lanes, code, i, does, shadow)
 
   def _result(self, group: Warps, w: Value, lanes: Value, code: Code, i: Shown, does: Effects,
-              shadow: list[Value]) -> Value:
+              shadow: list[Value | None]) -> Value:
     """Which threads' results depend on what nobody has written."""
-    def of(r: int) -> Value: return np.zeros((group.size, LANES), bool) if shadow[r] is None else shadow[r][w]
+    def of(r: int) -> Value: return np.zeros((group.size, LANES), bool) if (x := shadow[r]) is None else x[w]
     if does.opcode == "selp" and len(does.sources) == 3:
       a, b, p = does.sources
       chosen = np.where(np.broadcast_to(group.v[p], (group.size, LANES)), of(a), of(b))
@@ -115,10 +115,11 @@ class Undefined:
   def _origin(self, code: Code, r: int) -> tuple[str, int | None]:
     return self.origin.get((code.base, r), (f"{name_of(code, r)}, which nobody has written", None))
 
-  def _decides(self, what: str, shadow: list[Value], r: int, w: Value, lanes: Value, code: Code) -> Iterator[Use]:
+  def _decides(self, what: str, shadow: list[Value | None], r: int, w: Value, lanes: Value,
+               code: Code) -> Iterator[Use]:
     """A use of a register; it counts as written from here on, so that it is told once."""
-    bad = shadow[r][w] & lanes
-    if not bad.any(): return
+    known = shadow[r]
+    if known is None or not (bad := known[w] & lanes).any(): return
     yield self._use(what, bad, self._origin(code, r), name_of(code, r))
     shadow[r] = None
 
@@ -156,7 +157,7 @@ class Undefined:
     if access.kind == "atomic": known &= memory[index]
     memory[index[on]] = known[on]
 
-  def _stored(self, does: Effects) -> Value:
+  def _stored(self, does: Effects) -> Value | None:
     return self._loaded if does.opcode in {"call", "cp", "ret"} else self._data
 
   def _take(self, bad: Value, access: Access, name: str, pc: int) -> None:

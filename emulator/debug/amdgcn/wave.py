@@ -14,6 +14,7 @@ from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.debug.amdgcn.variables import value
 from tinyhw.emulator.debug.expression import Register
 from tinyhw.emulator.debug.wave import Wave
+from tinyhw.emulator.values.ops import U32
 from tinyhw.isa.amdgcn.codes import AGPR0, EXEC_LO, M0, TTMP0, VCC_LO
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class AmdWave(Wave):
   def _put(self, group: Group, row: int, number: int, value: int) -> None:
     x = np.array(np.broadcast_to(group.s[number], (group.size, 1)))
     x[row] = value
-    group.s[number] = np.uint32(value) if group.size == 1 else x
+    group.s[number] = U32.type(value) if group.size == 1 else x
     if number in {EXEC_LO, EXEC_LO + 1}: exec_changed(group)
 
   def _move(self, group: Group, row: int, pc: int) -> None:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +14,7 @@ from tinyhw.emulator.ptx import operands, special
 from tinyhw.emulator.ptx.group import LANES, warps
 from tinyhw.emulator.ptx.module.scope import Register as Declared
 from tinyhw.emulator.ptx.program import Code
-
-Value = Any
+from tinyhw.emulator.values.ops import Array as Value
 
 
 @dataclass
@@ -90,7 +88,7 @@ class Warp(Wave):
     return InvalidArgument(f"no register is called {name!r}", where=f"function {self.code.name}",
                            hint=f"there are {there}")
 
-  def named(self, name: str) -> Value | None:
+  def named(self, name: str) -> Value | int | Named | None:
     """What a name in an expression means, of what a warp has."""
     if name.startswith(MARK): return self.register("%" + name[len(MARK):].replace("__", "."))
     if name in {"wave", "warp"}: return self.number

@@ -19,9 +19,8 @@ from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Value, convert, t
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import Group
-from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import U32, U64, Array
 
-Array = Any
 # Operations that LLVM has by name; every other one is a loop of compare and exchange.
 _NATIVE: Final = {"swap": "xchg", "add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "smin": "min",
                   "smax": "max", "umin": "umin", "umax": "umax", "inc": "uinc_wrap", "dec": "udec_wrap",

@@ -6,15 +6,15 @@ results go where a table says. A `BlockProduct` holds the tables, made by the ve
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tinyhw.emulator.jit.values import Emitter
+from tinyhw.emulator.values.ops import Array
 
-Array = Any
 # The function's memory: raw dwords of A, B, the indices and C, each register after the other, then D. Bytes.
 A: Final = 0
 B: Final = 4096
@@ -74,7 +74,7 @@ class _Function:
     self.e, self.p = e, p
     self.t, self.size = p.sum, 8 if p.sum == "double" else 4
 
-  def table(self, name: str, values: Array, bits: int = 32) -> str:
+  def table(self, name: str, values: Array | Sequence[int], bits: int = 32) -> str:
     """A constant array; its name."""
     at = f"@{self.p.name}_{name}"
     elements = ", ".join(f"i{bits} {int(x)}" for x in np.asarray(values).reshape(-1))

@@ -34,8 +34,8 @@ from tinyhw.emulator.jit.amdgcn.watched import FIRST, LATE, READ, SCALAR, WRITE
 from tinyhw.emulator.jit.amdgcn.watched import ROW as TABLE_ROW
 from tinyhw.emulator.jit.kept import Kept, Suspicion, extents
 from tinyhw.emulator.simt import Cohort
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 TURN: Final = 1 << 15  # instructions of a wave
 TURNS: Final = 32  # between two barriers; a wave that takes more may wait for others
 NUMBERS: Final = 1 << 20  # of what runs between two barriers of a workgroup
@@ -57,7 +57,7 @@ class Watch:
     self.count = 0
     self.unknown = False  # memory was touched whose bounds nobody said
     self._scratch = d.scratch_base, d.scratch_size * lanes * d.scratch_waves
-    self.scratch_known: Value = None
+    self.scratch_known: Value | None = None
     self._cells: dict[int, Value] = {}  # by the mapping's start
     self.kept = Kept()
     self._late: set[tuple[int, int]] = set()
@@ -87,7 +87,7 @@ class Watch:
 
   def _behind(self, m: Mapping, host: int, scratch: bool) -> int:
     """From GPU addresses to the cells of a mapping, or to what is known of scratch."""
-    if scratch: return int(self.scratch_known.ctypes.data) - self._scratch[0] & _MASK64
+    if scratch and (known := self.scratch_known) is not None: return int(known.ctypes.data) - self._scratch[0] & _MASK64
     if not self.races: return 0
     cells = self._cells.get(m.start)
     if cells is None: cells = self._cells[m.start] = np.zeros(m.end - m.start, np.uint8)
@@ -128,9 +128,9 @@ class Watch:
 class WatchedWaves(Waves):
   """The waves of a cohort in watched code."""
 
-  def __init__(self, cohort: Cohort, watch: Watch, detail: int, number: int, raw: Value, apart: bool) -> None:
+  def __init__(self, cohort: Cohort, watch: Watch, detail: int, number: int, raw: Value | None, apart: bool) -> None:
     self.watch, self._number0, self._apart = watch, number, apart
-    self._cells: Value = None
+    self._cells: Value | None = None
     self._met = 0  # barriers
     super().__init__(cohort, watch, raw, detail)  # type: ignore[arg-type]
     self._undefined()
@@ -263,7 +263,8 @@ def _detected(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, bound
   wgp = bool(program_field(arch.isa, "RSRC1", "WGP_MODE", d.rsrc1))
   detail = WATCHED | (RACES if a_group > 1 else 0) | (WGP if wgp else 0)
   watch = Watch(space, d, bounds, workgroups.lanes, a_group > 1)
-  number, raw = 1, None
+  number = 1
+  raw: Value | None = None
   try:
     while workgroups.left:
       cohort = workgroups.begin(workgroups.places)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
-from typing import Any, Final
+from typing import Final
 
 from tinyhw.arch import Arch
 from tinyhw.core.memory import AddressSpace
@@ -20,8 +20,8 @@ from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.schedule import Idle, Schedule, ended
 from tinyhw.emulator.simt import Cohort
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 Last = dict[int, tuple[Value, Value, bool]]  # by a wave's number: u32 [scalars], u32 [vectors, lanes], SCC
 Traced = tuple[int, int, Value, Value, bool]
 PATIENCE: Final = 10_000  # passes in which a traced wave may wait for others

@@ -55,10 +55,11 @@ from tinyhw.emulator.jit.refusal import CHECKED_SLOWLY, SLOW, NotCompiled, Trans
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Outside, Split, Wait, Yield
+from tinyhw.emulator.values.ops import BOOL, FALSE
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn.codes import EXEC_LO
 
-Value = Any
 TURN: Final = 1 << 16  # instructions that a wave may run while others could
 GLANCE: Final = 1 << 8  # as many, of a wave that seems to wait
 STEPS: Final = 1000  # as many, of a wave that stands where there is no code
@@ -157,7 +158,7 @@ class Waves:
   The cohort may be new, or one that the reference has begun: its groups of waves go on where they stand.
   """
 
-  def __init__(self, cohort: Cohort, memory: Memory, raw: Value = None, detail: int = 0) -> None:
+  def __init__(self, cohort: Cohort, memory: Memory, raw: Value | None = None, detail: int = 0) -> None:
     """`raw` is memory of other waves that have ended, to be used again; `detail` that of a translation."""
     groups = [*cohort.runnable, *cohort.parked]
     count = len(cohort.live)
@@ -183,13 +184,13 @@ class Waves:
     self.interpreted: dict[str, int] = {}
     self.quiet = False  # all waves seem to wait
     self._turns = np.full(self.size, TURN)
-    self._kept: Value = None
+    self._kept: Value | None = None
     self._age, self._renew = 0, 1
     self.executed = np.zeros(self.size, np.int64)
 
   # ---- memory that compiled code sees
 
-  def _fill(self, groups: Sequence[Group], raw: Value) -> None:
+  def _fill(self, groups: Sequence[Group], raw: Value | None) -> None:
     n, words = self.size, state_words(self.vgprs, self.lanes, self._detail)
     if raw is None or raw.size < n * words: raw = aligned((n, words)).reshape(-1)
     else: raw[:n * words] = 0
@@ -212,17 +213,17 @@ class Waves:
     self.raw, self.states = raw, raw[:n * words].reshape(n, words)
     self.left = self.states[:, LEFT:LEFT + 2].view(np.int64)[:, 0]
 
-  def _place(self, group: Group, rows: Value) -> None:
+  def _place(self, group: Group, rows: Value | slice) -> None:
     """The registers of a group to the states of its waves."""
     states, lanes = self.states, self.lanes
     for k, x in enumerate(group.s):
       if x is not ZERO: states[rows, k] = x if x.ndim == 0 else x.reshape(-1)
     for k, x in enumerate(group.v):
       if x is not ZERO: states[rows, HEADER + k * lanes:HEADER + (k + 1) * lanes] = x.view(np.uint32)
-    if group.scc is not np.False_: states[rows, SCC] = np.asarray(group.scc).reshape(-1)
+    if group.scc is not FALSE: states[rows, SCC] = np.asarray(group.scc).reshape(-1)
     states[rows, STATUS], states[rows, RESUME] = RUN, self._number((group.pc - self.code.program.entry, group.mode))
     self.executed[rows] = group.count
-    if self.scratch is not None: self.scratch[rows] = group.scratch.reshape(-1)
+    if self.scratch is not None and group.scratch is not None: self.scratch[rows] = group.scratch.reshape(-1)
 
   def _context(self, memory: Memory) -> None:
     raw = self.context = aligned((1, context.CONTEXT_SIZE // 4))[0]
@@ -424,7 +425,7 @@ class Waves:
     equal = (state[:, :SGPRS] == state[0, :SGPRS]).all(axis=0)
     group.s = [state[0, k] if equal[k] else state[:, k:k + 1] for k in range(SGPRS)]
     scc = state[:, SCC:SCC + 1] != 0
-    group.scc = np.bool_(scc[0, 0]) if (scc == scc[0]).all() else scc
+    group.scc = BOOL.type(scc[0, 0]) if (scc == scc[0]).all() else scc
     vectors = state[:, HEADER:HEADER + self.vgprs * lanes].reshape(n, self.vgprs, lanes)
     group.v = [np.ascontiguousarray(vectors[:, k]) for k in range(self.vgprs)]
     group.count = int(self.executed[rows].max())
@@ -459,7 +460,7 @@ class Waves:
     group, state, lanes = self._small(wave, pc, self.vgprs), self.states[wave], self.lanes
     group.mode = mode
     group.s = list(state[:SGPRS])
-    group.scc = np.bool_(state[SCC])
+    group.scc = BOOL.type(state[SCC])
     group.v = list(state[HEADER:].reshape(-1, 1, lanes))
     exec_changed(group)
     return group

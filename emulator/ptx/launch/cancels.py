@@ -17,12 +17,12 @@ from tinyhw.emulator.ptx.memory.addresses import address, guarded
 from tinyhw.emulator.ptx.memory.copies import told
 from tinyhw.emulator.ptx.memory.ranges import threads
 from tinyhw.emulator.ptx.module.scope import Line
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.ptx.forms import Form
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 SIZE: Final = 16
 
 

@@ -17,12 +17,12 @@ from tinyhw.emulator.ptx.group import LANES, Blocks, Together, Warps
 from tinyhw.emulator.ptx.memory import spaces
 from tinyhw.emulator.ptx.memory.addresses import guarded
 from tinyhw.emulator.ptx.module.scope import Line
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.ptx.forms import Form
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 
 
 class Barriers:
@@ -63,7 +63,7 @@ class Barriers:
   def passes(self, rows: Value, lanes: Value) -> Value:
     """Which of these warps may go on: the phase that their threads arrived in has ended."""
     late: Value = self.ticket[rows] >= self.phase[rows // self.warps][:, None]
-    return ~(late & lanes).any(axis=1)
+    return ~np.logical_or.reduce(late & lanes, axis=1)
 
 
 def arrive(group: Warps, relaxed: bool = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,8 +26,9 @@ from tinyhw.emulator.ptx.tensorcore import matrix, mma, tcgen05, wgmma, wmma
 from tinyhw.emulator.ptx.texture import instructions as textures
 from tinyhw.emulator.ptx.texture import queries
 from tinyhw.emulator.simt import Changes, Stats
+from tinyhw.emulator.values.ops import U32
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 WARPS_A_COHORT: Final = 256  # enough lanes for NumPy, few enough for the caches
 THREADS: Final = 1024  # of a block
 SHARED_LIMIT: Final = 227 << 10  # bytes of a block, of sm_90: what a launch may ask for
@@ -118,16 +119,16 @@ class Shared:
 
   def rank(self, group: Warps) -> Value:
     """The block's number in its cluster."""
-    if self.clustered == 1: return np.uint32(0)
+    if self.clustered == 1: return U32.type(0)
     return (group.waves // self.warps % self.clustered).astype(np.uint32)[:, None]
 
 
 def _index(number: Value, extents: tuple[int, ...], axis: int) -> Value:
   """A component of the index that a number stands for, x first: u32, one for each warp or of all."""
   below, extent = math.prod(extents[:axis]), extents[axis]
-  if extent == 1: return np.uint32(0)
+  if extent == 1: return U32.type(0)
   found = number // below % extent
-  return np.uint32(found[0]) if (found == found[0]).all() else found.astype(np.uint32)[:, None]
+  return U32.type(found[0]) if (found == found[0]).all() else found.astype(np.uint32)[:, None]
 
 
 class Grid:

@@ -97,7 +97,8 @@ def function(form: Form) -> Callable[..., Any]:
 
 def _directed(o: Any, x: V, target: str, mode: str) -> V:
   """A number as a float, rounded another way than to nearest even: of NumPy's here, of other values their own."""
-  found: V = rounding.convert(x, target, MODES[mode]) if o is Ops else o.rounded(x, target, mode)
+  plain: Any = x
+  found: Any = rounding.convert(plain, target, MODES[mode]) if o is Ops else o.rounded(x, target, mode)
   return found
 
 

@@ -13,13 +13,13 @@ from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.memory import spaces
 from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Line, Place
+from tinyhw.emulator.values.ops import B
 from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.model import Address, Name, Operand, Sum
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 _RAW: Final[dict[int, Any]] = {4: np.dtype("u4"), 8: np.dtype("u8")}
 _WIDE: Final = frozenset({spaces.GENERIC, "global"})
 WINDOWS: Final = {"shared": spaces.SHARED_WINDOW, "local": spaces.LOCAL_WINDOW}
@@ -67,7 +67,7 @@ def address(code: Code, line: Line, operand: Operand, space: str) -> operands.Re
   return partial(_past, plain, np.uint64((offset + window) & (1 << 64) - 1))
 
 
-def _past(read: operands.Reader, added: operands.Value, group: operands.Holder) -> operands.Value:
+def _past(read: operands.Reader, added: np.uint64, group: operands.Holder[B]) -> B:
   return read(group) + added
 
 

@@ -1,7 +1,7 @@
 """Reductions of values in memory, as bits: what red, multimem and their like make of what is there and what comes."""
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -9,11 +9,10 @@ from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.group import Warps
 from tinyhw.emulator.ptx.meanings import convert
 from tinyhw.emulator.ptx.memory import spaces
-from tinyhw.emulator.values.ops import Ops
+from tinyhw.emulator.values.ops import Array, B, Operations, Ops
 from tinyhw.emulator.values.small_floats import BF8, FP8, encoded
 from tinyhw.isa.ptx.forms import SIZES
 
-Value = Any
 HALVES: Final = frozenset({"f16", "bf16", "f16x2", "bf16x2"})
 BYTES: Final = {"e4m3": FP8, "e5m2": BF8}
 NARROW: Final = HALVES | {t + more for t in BYTES for more in ("", "x2", "x4")}  # more of them in a register, or one
@@ -25,7 +24,7 @@ def operation(modifiers: frozenset[str]) -> str:
   return next((n for n in _NAMES if n in modifiers), "")
 
 
-def combined(o: Any, t: str, name: str, a: Value, b: Value) -> Value:
+def combined(o: Operations[B], t: str, name: str, a: B, b: B) -> B:
   """Two values of a type, as unsigned integers of its size."""
   if name in {"and", "or", "xor"}: return a & b if name == "and" else a | b if name == "or" else a ^ b
   if t in NARROW:
@@ -37,7 +36,7 @@ def combined(o: Any, t: str, name: str, a: Value, b: Value) -> Value:
     return (x + y if name == "add" else o.min(x, y) if name == "min" else o.max(x, y)).view(a.dtype)
 
 
-def total(t: str, name: str, values: list[Value], wide: bool) -> Value:
+def total(t: str, name: str, values: list[Array], wide: bool) -> Array:
   """Several values combined in their order; `wide` makes sums of halves in f32 and rounds once, of bytes in f16."""
   if not wide or t not in NARROW or len(values) == 1:
     out = values[0]
@@ -48,35 +47,35 @@ def total(t: str, name: str, values: list[Value], wide: bool) -> Value:
   return rounded(Ops, t, sums)
 
 
-def added(o: Any, t: str, a: Value, b: Value) -> Value:
+def added(o: Operations[B], t: str, a: B, b: B) -> B:
   """The sum of numbers of a type, as f32, between which and the result there is more than the type has."""
   if t in HALVES: return a + b
   with np.errstate(over="ignore", invalid="ignore"): return o.to(o.to(a + b, "f16"), "f32")
 
 
-def numbers(o: Any, t: str, x: Value) -> list[Value]:
+def numbers(o: Operations[B], t: str, x: B) -> list[B]:
   """A half, a byte, or more of them, as f32."""
   return [_number(o, t.partition("x")[0], p) for p in _parts(o, x, t)]
 
 
-def rounded(o: Any, t: str, values: list[Value]) -> Value:
+def rounded(o: Operations[B], t: str, values: list[B]) -> B:
   """The inverse of `numbers`."""
   return _together(o, [_bits(o, t.partition("x")[0], v) for v in values], t)
 
 
-def serial(group: Warps, space: str, at: Value, t: str, name: str, data: Value) -> Value:
+def serial(group: Warps, space: str, at: Array, t: str, name: str, data: Array) -> Array:
   """Have memory combined with data thread by thread; the old values."""
   given = operands.full(group, data)
   size = data.dtype.itemsize
   return spaces.serial(group, space, at, size, lambda old, lane: combined(Ops, t, name, old, given[lane]))
 
 
-def _parts(o: Any, x: Value, t: str) -> list[Value]:
+def _parts(o: Operations[B], x: B, t: str) -> list[B]:
   if t not in HALVES: return [o.to(x >> 8 * k, "u8") if k else o.to(x, "u8") for k in range(SIZES[t])]
   return [o.to(x, "u16"), o.to(x >> 16, "u16")] if t.endswith("x2") else [x]
 
 
-def _together(o: Any, parts: list[Value], t: str) -> Value:
+def _together(o: Operations[B], parts: list[B], t: str) -> B:
   if len(parts) > 1 and t not in HALVES:
     out = o.to(parts[0], "u32")
     for k, part in enumerate(parts[1:], 1): out = out | o.to(part, "u32") << 8 * k
@@ -84,7 +83,7 @@ def _together(o: Any, parts: list[Value], t: str) -> Value:
   return parts[0] if len(parts) == 1 else o.to(parts[0], "u32") | o.to(parts[1], "u32") << 16
 
 
-def _number(o: Any, t: str, bits: Value) -> Value:
+def _number(o: Operations[B], t: str, bits: B) -> B:
   if t == "e5m2": return o.to(o.bits(o.to(bits, "u16") << 8, "f16"), "f32")
   if t == "e4m3":  # f16 with another bias of the exponent, but for NaN
     code = o.to(bits, "u16")
@@ -93,7 +92,7 @@ def _number(o: Any, t: str, bits: Value) -> Value:
   return o.to(o.bits(bits, "f16"), "f32") if t == "f16" else convert.f32_of_bf16(o, bits)
 
 
-def _bits(o: Any, t: str, x: Value) -> Value:
+def _bits(o: Operations[B], t: str, x: B) -> B:
   if t in BYTES:  # as cvt makes them: what is too large becomes the largest
     code = encoded(o, x, BYTES[t], o.const("u32", 1))
     return o.to(o.where(o.isnan(x), o.const("u32", BYTES[t].nan), code), "u8")
@@ -103,7 +102,7 @@ def _bits(o: Any, t: str, x: Value) -> Value:
   return o.where(o.isnan(out), o.const("u16", 0x7FFF), o.bits(out, "u16"))
 
 
-def _one(o: Any, t: str, name: str, a: Value, b: Value) -> Value:
+def _one(o: Operations[B], t: str, name: str, a: B, b: B) -> B:
   x, y = _number(o, t, a), _number(o, t, b)
   with np.errstate(over="ignore", invalid="ignore"):
     return _bits(o, t, x + y if name == "add" else o.fmin(x, y) if name == "min" else o.fmax(x, y))

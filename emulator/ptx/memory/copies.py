@@ -4,7 +4,8 @@ What waits for them by a group has nothing to wait for; an mbarrier is told of t
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,15 +20,14 @@ from tinyhw.emulator.ptx.memory.addresses import address, guarded
 from tinyhw.emulator.ptx.memory.ranges import Thread, threads
 from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Line
-from tinyhw.emulator.ptx.operands import Reader
-from tinyhw.emulator.values.ops import Ops
+from tinyhw.emulator.values.ops import Array as Value
+from tinyhw.emulator.values.ops import B, Operations, Ops
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.isa.ptx.model import Operand
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 _CLEARED: Final = 1 << 24  # bytes that st.bulk clears at the most
 
 
@@ -73,7 +73,7 @@ def small(code: Code, line: Line, form: Form) -> Step:
   return guarded(line, copied)
 
 
-def _limit(code: Code, line: Line, operand: Operand, width: int) -> Reader:
+def _limit(code: Code, line: Line, operand: Operand, width: int) -> Callable[[Warps], Value]:
   """How many bytes are read: a number, or none where a predicate says to ignore the source."""
   r = operands.register(line, operand)
   if r is None or r.type != "pred": return operands.reader(code, line, operand, "u32")
@@ -160,7 +160,7 @@ def cleared(code: Code, line: Line, form: Form) -> Step:
   return guarded(line, run)
 
 
-def combined(o: Any, operation: str, t: str, old: Value, new: Value) -> Value:
+def combined(o: Operations[B], operation: str, t: str, old: B, new: B) -> B:
   """Elements of a type, reduced."""
   if operation in {"and", "or", "xor"}:
     raw = operands.unsigned(old.dtype.itemsize)
@@ -176,7 +176,7 @@ def combined(o: Any, operation: str, t: str, old: Value, new: Value) -> Value:
   return o.flush(o.flush(old) + o.flush(new))  # the manual: subnormals count as zero of their sign
 
 
-def _least(o: Any, operation: str, a: Value, b: Value) -> Value:
+def _least(o: Operations[B], operation: str, a: B, b: B) -> B:
   if a.dtype.kind == "f": return o.fmin(a, b) if operation == "min" else o.fmax(a, b)
   return o.min(a, b) if operation == "min" else o.max(a, b)
 

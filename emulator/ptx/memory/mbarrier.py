@@ -19,12 +19,13 @@ from tinyhw.emulator.ptx.memory import spaces
 from tinyhw.emulator.ptx.memory.addresses import address, guarded
 from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.emulator.simt import Yield
+from tinyhw.emulator.values.ops import U32, U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.ptx.forms import Form
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 LIMIT: Final = 1 << 20  # of counts, and of bytes to come either way
 VALID, PHASE, TX, EXPECTED = 63, 61, 40, 20
 _SIZE: Final = 8
@@ -131,11 +132,11 @@ def _told(group: Warps, row: int, lane: int, slot: int, offset: int, act: Callab
                        address=offset, lane=row * LANES + lane)
   at = (slot * group.cohort.lds_size + offset) // _SIZE
   found = Object.of(int(words[at]))
-  if found is None: raise _none(group, np.uint64(offset), row, lane)
+  if found is None: raise _none(group, U64.type(offset), row, lane)
   phase, observer = found.phase, group.cohort.observer
   if observer is not None: observer.told(group, [row], ("mbarrier", at), tells)
   try: act(found)
-  except ValueError as why: raise _at(group, np.uint64(offset), row, lane, str(why)) from None
+  except ValueError as why: raise _at(group, U64.type(offset), row, lane, str(why)) from None
   if found.phase != phase and observer is not None: observer.complete(group.cohort, ("mbarrier", at))
   group.cohort.changes.count += 1
   words[at] = found.word
@@ -163,7 +164,7 @@ def mbarrier(code: Code, line: Line, form: Form) -> Step:
   rest = [*i.operands]
   state = operands.writer(code, line, rest.pop(0), "b64") if kind in {"arrive", "arrive_drop"} else None
   where = address(code, line, rest.pop(0), space)
-  count = operands.reader(code, line, rest[0], "u32") if rest else code.constant(np.uint32(1))
+  count = operands.reader(code, line, rest[0], "u32") if rest else code.constant(U32.type(1))
 
   if kind in {"init", "inval"}:
     def fresh(group: Warps) -> None:

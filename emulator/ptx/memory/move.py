@@ -14,14 +14,14 @@ from tinyhw.emulator.ptx.memory import combine, copies, spaces
 from tinyhw.emulator.ptx.memory.addresses import WINDOWS, address, guarded, real_space
 from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Line, Place
-from tinyhw.emulator.values.ops import Ops
+from tinyhw.emulator.values.ops import U64, Ops
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.isa.ptx.model import Name, Operand, Vector
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 _RAW: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 
 
@@ -315,7 +315,7 @@ def isspacep(code: Code, line: Line, form: Form) -> Step:
 
 def _held(code: Code, space: str) -> list[tuple[operands.Reader, int]]:
   """Where a state space lies, and how much of it; what is not global memory below the windows for that."""
-  if space in WINDOWS: return [(code.constant(np.uint64(WINDOWS[space])), spaces.WINDOW)]
+  if space in WINDOWS: return [(code.constant(U64.type(WINDOWS[space])), spaces.WINDOW)]
   linked = code.program.linked
   if space == "param":
     return [(code.within(space, 0), max((sum(p) for p in linked.kernel(code.program.entry_name).params), default=0))]
@@ -332,7 +332,7 @@ def ignored(code: Code, line: Line, form: Form) -> Step | None:
 @binds("createpolicy")
 def createpolicy(code: Code, line: Line, form: Form) -> Step:
   """A cache policy: of no effect here."""
-  write, policy = operands.writer(code, line, line.instruction.operands[0], "b64"), code.constant(np.uint64(0))
+  write, policy = operands.writer(code, line, line.instruction.operands[0], "b64"), code.constant(U64.type(0))
   return lambda group: write(group, policy(group))
 
 
@@ -344,7 +344,7 @@ def stack(code: Code, line: Line, form: Form) -> Step:
   i = line.instruction
   frame = code.flat.frame
 
-  def top(group: Warps) -> Value: return np.uint64(group.base + frame) if group.top is None else group.top
+  def top(group: Warps) -> Value: return U64.type(group.base + frame) if group.top is None else group.top
   if i.opcode == "stackrestore":
     saved = operands.reader(code, line, i.operands[0], form.type)
     def restore(group: Warps) -> None: group.top = saved(group).astype(np.uint64)

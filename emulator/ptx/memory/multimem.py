@@ -5,7 +5,7 @@ that of a multicast object to which one device is bound. Each place is loaded, s
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -18,12 +18,12 @@ from tinyhw.emulator.ptx.memory.addresses import address, guarded
 from tinyhw.emulator.ptx.memory.move import operation
 from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Line
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.ptx.forms import SIZES, Form
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 _RAW: Final = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 
 

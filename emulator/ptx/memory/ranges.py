@@ -1,7 +1,7 @@
 """Bytes that one thread names by an address and a length: of global memory, or of a block's shared memory."""
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -9,8 +9,9 @@ from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.emulator.observe import Copy
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.memory import spaces
+from tinyhw.emulator.values.ops import I64
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 _LOW: Final = (1 << spaces.RANK) - 1
 
 
@@ -28,7 +29,7 @@ class Thread:
 
   def block(self, rank: int) -> int:
     """A block of its cluster, counted in the cohort. Raises MachineFault where there is none."""
-    slot = int(spaces.block_of(self.group, np.int64(self.group.workgroups[self.row]), np.int64(rank + 1)))
+    slot = int(spaces.block_of(self.group, I64.type(self.group.workgroups[self.row]), I64.type(rank + 1)))
     if slot < 0: raise self.fault(f"block {rank} of the cluster, which there is not, or which has ended")
     return slot
 
@@ -47,7 +48,8 @@ class Thread:
     start = block * self.cohort.lds_size + offset
     return self.cohort.lds[start:start + size]
 
-  def show(self, segment: str, kind: str, addresses: Value, width: int, block: int = 0, how: str | None = None) -> None:
+  def show(self, segment: str, kind: str, addresses: Value | int, width: int, block: int = 0,
+           how: str | None = None) -> None:
     """Show observers bytes that the thread moves."""
     observer = self.cohort.observer
     if observer is None: return

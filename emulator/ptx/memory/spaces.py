@@ -14,8 +14,9 @@ import numpy as np
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.emulator.memory import access
 from tinyhw.emulator.ptx.group import LANES, Warps
+from tinyhw.emulator.values.ops import U64
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 SHARED_WINDOW: Final = 0x7000_0000_0000
 LOCAL_WINDOW: Final = 0x7100_0000_0000
 WINDOW: Final = 1 << 32
@@ -83,9 +84,9 @@ def _first(group: Warps, bad: Value) -> tuple[int, tuple[int, int]]:
   return row * LANES + lane, (row, lane)
 
 
-def lane_of(group: Warps, bad: Value = True) -> int:
+def lane_of(group: Warps, bad: Value | bool = True) -> int:
   """The first thread of a group that is bad, counted over all its warps: the `lane` of a fault."""
-  return _first(group, bad)[0]
+  return _first(group, np.asarray(bad))[0]
 
 
 def check_alignment(group: Warps, addresses: Value, width: int, what: str) -> None:
@@ -106,7 +107,8 @@ def _inside(group: Warps, addresses: Value, width: int, size: int, what: str, sp
   if addresses.dtype.kind == "u" and int(addresses.max()) + width <= size: return offsets
   if not offsets.ndim or group.mask is None: low, high = int(offsets.min()), int(offsets.max())
   else:
-    use: Value = access.active(group, offsets.shape)
+    use = access.active(group, offsets.shape)
+    assert use is not None
     offsets = np.where(use, offsets, 0)
     low, high = int(offsets.min()), int(offsets.max())
   if low < 0 or high + width > size:
@@ -268,7 +270,7 @@ def _bytes(group: Warps, values: Value, width: int) -> Value:
   return np.ascontiguousarray(np.broadcast_to(values, shape)).view(np.uint8).reshape(group.size, LANES, width)
 
 
-def watch(group: Warps, space: str, kind: str, addresses: Value, width: int, values: Value = None) -> None:
+def watch(group: Warps, space: str, kind: str, addresses: Value, width: int, values: Value | None = None) -> None:
   """Show an access to shared memory or the stack to the observer, if there is one."""
   if group.cohort.observer is None: return
   access.show(group, "lds" if space == "shared" else "scratch", kind, addresses, width,
@@ -293,7 +295,7 @@ def copy_local(group: Warps, source: int, target: int, size: int) -> None:
   at = 0
   while at < size:
     width = next(w for w in (8, 4, 2, 1) if not (source + at | target + at) % w and at + w <= size)
-    store(group, "local", np.uint64(target + at), load(group, "local", np.uint64(source + at), width), width)
+    store(group, "local", U64.type(target + at), load(group, "local", U64.type(source + at), width), width)
     at += width
 
 
@@ -306,7 +308,7 @@ def read_generic(group: Warps, address: int, size: int, row: int, lane: int) -> 
     one = group.part(np.array([row]), lanes, group.pc)
     width = size if size in _RAW and not address % size else 1
     offsets = range(address - start, address - start + size, width)
-    found = [np.broadcast_to(load(one, space, np.uint64(at), width), (1, LANES))[0, lane] for at in offsets]
+    found = [np.broadcast_to(load(one, space, U64.type(at), width), (1, LANES))[0, lane] for at in offsets]
     return b"".join(x.tobytes() for x in found)
   return bytes(group.space.read(address, size))
 
@@ -342,7 +344,7 @@ def atomic(group: Warps, space: str, addresses: Value, width: int, operation: st
     parts = parted(group, addresses)
     if parts is not None:
       mask = group.mask
-      merged: Value = None
+      merged: Value | None = None
       try:
         for part, lanes in parts:
           if not lanes.any(): continue

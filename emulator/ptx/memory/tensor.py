@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tinyhw.emulator.ptx.memory.tensormap import ALIGN, ATOMS, SIZE, SWIZZLES, U
 from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.emulator.ptx.operands import Reader
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.emulator.values.ops import Ops
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Address, Operand
@@ -26,7 +27,6 @@ from tinyhw.isa.ptx.model import Address, Operand
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 FOUR: Final = frozenset({"tile::gather4", "tile::scatter4"})
 OTHERS: Final = frozenset({*FOUR, "cta_group::2"})  # what compiled code has no routine for
 ROWS: Final = 4  # that are gathered
@@ -79,7 +79,7 @@ class Column(Box):
         place[k] = first
       else: place[-1] += 1
     pixels[:, :-1] += np.array(offsets, np.int64)
-    inside: Value = ((pixels >= 0) & (pixels < np.array(m.extents[1:]))).all(axis=1)
+    inside: Value = np.logical_and.reduce((pixels >= 0) & (pixels < np.array(m.extents[1:])), axis=1)
     there = (channels >= 0) & (channels < m.extents[0])
     self.inside = (inside[:, None] & there).reshape(-1)
     found = (pixels * np.array(m.strides[:m.rank - 1], np.int64)).sum(axis=1)[:, None] + channels * m.size

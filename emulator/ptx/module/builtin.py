@@ -14,12 +14,13 @@ from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.memory import spaces
 from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Line, Place
+from tinyhw.emulator.values.ops import U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.ptx.model import Arguments, Name, Operand
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 FUNCTIONS: Final = frozenset({"vprintf", "__assertfail"})
 _LIMIT: Final = 1 << 16  # bytes of a string
 
@@ -52,7 +53,7 @@ def caller(code: Code, line: Line, name: str, results: Arguments, passed: Argume
       found[w, lane] = _printed(group, int(formats[w, lane]), int(lists[w, lane]), w, lane)
     if results.elements:
       own = line.scope.find(results.elements[0].text) if isinstance(results.elements[0], Name) else None
-      if isinstance(own, Place): spaces.put_local(group, np.uint64(group.base + own.offset), found)
+      if isinstance(own, Place): spaces.put_local(group, U64.type(group.base + own.offset), found)
       else: operands.writer(code, line, results.elements[0], "s32")(group, found)
     return after
   return printf
@@ -60,7 +61,7 @@ def caller(code: Code, line: Line, name: str, results: Arguments, passed: Argume
 
 def _argument(code: Code, line: Line, o: Operand, size: int) -> Callable[[Warps], Value]:
   own = line.scope.find(o.text) if isinstance(o, Name) else None
-  if isinstance(own, Place): return lambda group: spaces.get_local(group, np.uint64(group.base + own.offset), size)
+  if isinstance(own, Place): return lambda group: spaces.get_local(group, U64.type(group.base + own.offset), size)
   if isinstance(o, Name): return operands.reader(code, line, o, "u64" if size == 8 else "u32")
   raise DecodeError("an argument that is none", where=where(line))
 

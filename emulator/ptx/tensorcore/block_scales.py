@@ -6,7 +6,7 @@ metadata, as those of int8 and int4 (`sparse`).
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,13 +20,13 @@ from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.emulator.ptx.operands import Reader
 from tinyhw.emulator.ptx.tensorcore import matrix, sparse
 from tinyhw.emulator.ptx.tensorcore.tcgen05_mma import SCALES
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Operand
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 ROWS: Final = 16
 NARROW: Final = frozenset({"e4m3", "e5m2", "e2m3", "e3m2", "e2m1"})
 
@@ -84,7 +84,7 @@ def mma(code: Code, line: Line, form: Form) -> Step:
     """The left matrix with its zeros. Metadata of nothing but zeros, which CUTLASS's have, may be any."""
     at = sparse.positions(words, a, k, 0)
     twice = sparse.twice(at, a)
-    bad = (twice & left.reshape(*twice.shape, -1).any(axis=3)).any(axis=(1, 2))
+    bad = np.logical_or.reduce(twice & left.reshape(*twice.shape, -1).any(axis=3), axis=(1, 2))
     if bad.any():
       raise MachineFault(f"metadata of {i.name} that names a place of a chunk twice",
                          lane=spaces.lane_of(group, bad[:, None]))

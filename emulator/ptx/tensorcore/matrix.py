@@ -6,7 +6,7 @@ row g, and eight rows further down in every other register; of the result two el
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,13 +20,13 @@ from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.emulator.values import chip_sums
 from tinyhw.emulator.values.chip_sums import Unit
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.emulator.values.small_floats import BF8, E2M1, E2M3, E3M2, FP8, SmallFloat
 from tinyhw.isa.ptx.forms import Form
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 BITS: Final = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1, "e4m3": 8,
                 "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 8, "e2m1x2": 4, "f32": 32, "s32": 32}
 _ROW, _COLUMN = np.arange(LANES) >> 2, np.arange(LANES) & 3  # g and t
@@ -59,7 +59,7 @@ def decoded(words: Value, t: str) -> Value:
 
 def left(registers: list[Value], t: str, m: int, k: int) -> Value:
   """The left operand [warps, m, k] out of registers [warps, 32]."""
-  out: Value = None
+  out: Value | None = None
   for r, words in enumerate(registers):
     values = decoded(words, t)
     n = values.shape[-1]
@@ -67,24 +67,26 @@ def left(registers: list[Value], t: str, m: int, k: int) -> Value:
     rows = _ROW + 8 * (r & 1 if m == 16 else 0)
     first = _COLUMN * n + (r >> 1 if m == 16 else r) * 4 * n
     out[:, rows[:, None], first[:, None] + np.arange(n)] = values
+  assert out is not None
   return out
 
 
 def right(registers: list[Value], t: str, k: int) -> Value:
   """The right operand [warps, k, 8]."""
-  out: Value = None
+  out: Value | None = None
   for r, words in enumerate(registers):
     values = decoded(words, t)
     n = values.shape[-1]
     if out is None: out = np.zeros((values.shape[0], k, 8), values.dtype)
     first = _COLUMN * n + r * 4 * n
     out[:, first[:, None] + np.arange(n), _ROW[:, None]] = values
+  assert out is not None
   return out
 
 
 def accumulator(registers: list[Value], t: str, m: int) -> Value:
   """The matrix that is added [warps, m, 8]: f64 or int64."""
-  out: Value = None
+  out: Value | None = None
   for r, words in enumerate(registers):
     if t == "f16": values = decoded(words.view(np.uint32), "f16")
     else: values = words[..., None].astype(np.int64 if t == "s32" else np.float64)
@@ -93,6 +95,7 @@ def accumulator(registers: list[Value], t: str, m: int) -> Value:
     for i in range(n):
       at = r * n + i
       out[:, _ROW + 8 * (at >> 1), _COLUMN * 2 + (at & 1)] = values[..., i]
+  assert out is not None
   return out
 
 

@@ -1,15 +1,15 @@
 """Matrices in shared memory as tcgen05 reads them: by descriptors, in chunks of 16 bytes (PTX ISA, 9.7.16.3 and 4)."""
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.emulator.ptx.memory.ranges import Thread
 from tinyhw.emulator.ptx.tensorcore.descriptors import SWIZZLES, MatrixDescriptor
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 CHUNK: Final = 16
 ULTRA: Final = 103  # the target that has K of 96, whose rows may go on at an address of their own
 

@@ -9,7 +9,7 @@ sm_80 agree for the larger shape of each type; the smaller shapes of 8 and 4 bit
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,12 +21,12 @@ from tinyhw.emulator.ptx.memory import spaces
 from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.emulator.ptx.tensorcore.matrix import BITS, accumulator, left, product, right, spread, unit_for
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.ptx.forms import Form
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 CHUNK: Final = {"f16": 4, "bf16": 4, "tf32": 2, "u8": 4, "s8": 4, "u4": 8, "s4": 8, "e4m3": 4, "e5m2": 4,
                 "e2m3": 4, "e3m2": 4, "e2m1": 4, "e2m1x2": 8}
 _ROW: Final = np.arange(8)
@@ -71,7 +71,7 @@ def twice(at: Value, t: str) -> Value:
 
 def valid(words: Value, t: str, k: int, selector: int) -> Value:
   """Whether metadata names two places of each chunk [warps]."""
-  return ~twice(positions(words, t, k, selector), t).any(axis=(1, 2))
+  return ~np.logical_or.reduce(twice(positions(words, t, k, selector), t), axis=(1, 2))
 
 
 def mma(code: Code, line: Line, form: Form) -> Step:

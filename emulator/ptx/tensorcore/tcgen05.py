@@ -30,6 +30,7 @@ from tinyhw.emulator.ptx.tensorcore.cta_group import blocks, missing, pair_of
 from tinyhw.emulator.ptx.tensorcore.matrix import unpacked
 from tinyhw.emulator.ptx.tensorcore.shared_matrix import Chunks
 from tinyhw.emulator.simt import Yield
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.emulator.values.ops import Ops
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import Form
@@ -38,7 +39,6 @@ from tinyhw.isa.ptx.model import Operand
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 COPIES: Final = {"128x256b": (128, 2), "4x256b": (4, 2), "128x128b": (128, 1), "64x128b": (64, 1), "32x128b": (32, 1)}
 
 

@@ -29,6 +29,7 @@ from tinyhw.emulator.ptx.tensorcore.descriptors import (
 )
 from tinyhw.emulator.ptx.tensorcore.matrix import BITS, decoded, numbers, unit_for, unpacked
 from tinyhw.emulator.ptx.tensorcore.shared_matrix import CHUNK, ULTRA, Chunks
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.emulator.values.small_floats import E2M1, E2M3, E3M2, FP8
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Address, Operand, Vector
@@ -36,7 +37,6 @@ from tinyhw.isa.ptx.model import Address, Operand, Vector
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 DEPTH: Final = 32  # bytes of a row of an operand
 WORDS: Final = DEPTH // 4  # columns of a left operand in tensor memory
 LONG: Final = 96  # K of elements of four bits, on sm_103

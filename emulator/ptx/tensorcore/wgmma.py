@@ -24,13 +24,14 @@ from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.emulator.ptx.tensorcore import sparse
 from tinyhw.emulator.ptx.tensorcore.matrix import BITS, decoded, left, product, unit_for
 from tinyhw.emulator.simt import Yield
+from tinyhw.emulator.values.ops import U64
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Vector
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 WARPS: Final = 4  # of a warpgroup
 _SWIZZLE: Final = {0: (16, 0), 1: (128, 7), 2: (64, 3), 3: (32, 1)}  # mode -> bytes of a row, bits that are exchanged
 _ROW, _COLUMN = np.arange(LANES) >> 2, np.arange(LANES) & 3
@@ -49,7 +50,8 @@ def _offsets(rows: int, k: int, size: int, mode: int, leading: int, stride: int,
   return r % n * size + r // n * stride + c % 8 * 16 + c // 8 * leading
 
 
-def operand(group: Warps, descriptor: int, rows: Value, total: int, k: int, t: str, across: bool) -> Value:
+def operand(group: Warps, descriptor: int, rows: Value, total: int, k: int, t: str,
+            across: bool) -> tuple[Value, int]:
   """Rows [n] of a matrix in shared memory as [1, n, k]."""
   size = BITS[t] // 8
   field = [(descriptor >> at & 0x3FFF) << 4 for at in (0, 16, 32)]
@@ -84,7 +86,7 @@ def waiting(line: Line, after: int) -> Callable[[Warps], Any]:
     rows = cohort.row(group)
     four = others(rows, cohort.shared.warps)
     late = cohort.committed[four] < cohort.committed[rows][:, None] - int(left)
-    ready = ~(late & cohort.alive_lanes[four].any(axis=2)).any(axis=1)
+    ready = ~np.logical_or.reduce(late & cohort.alive_lanes[four].any(axis=2), axis=1)
     return after if ready.all() else Late(after, ready) if ready.any() else Yield(group.pc)
   return end
 
@@ -133,7 +135,7 @@ def wgmma(code: Code, line: Line, form: Form) -> Step:
       return np.unpackbits(whole.astype(np.uint8), axis=1, bitorder="little").astype(np.int64)
     at, size = operand(group, descriptor, rows, total, k, t, across)
     if int(at.max()) + size > group.cohort.shared.total:
-      spaces.load(group, "shared", np.uint64(int(at.max())), size)  # tells what is wrong
+      spaces.load(group, "shared", U64.type(int(at.max())), size)  # tells what is wrong
     if group.cohort.observer is not None:
       pieces = np.unique(at >> 4).astype(np.uint64) << np.uint64(4)
       Thread(group, row, 0).show("lds", "load", pieces, 16, int(group.workgroups[row]), "wgmma")

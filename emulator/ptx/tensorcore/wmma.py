@@ -7,7 +7,7 @@ is row after row of A, C and D, and column after column of B, so that what is pa
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,12 +20,13 @@ from tinyhw.emulator.ptx.memory.addresses import address
 from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Line
 from tinyhw.emulator.ptx.tensorcore.matrix import BITS, decoded, product, unit_for
+from tinyhw.emulator.values.ops import U32
+from tinyhw.emulator.values.ops import Array as Value
 from tinyhw.isa.ptx.forms import Form
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 _LANE: Final = np.arange(LANES)
 _SHAPE: Final = re.compile(r"(?a)m(\d+)n(\d+)k(\d+)")
 
@@ -60,12 +61,13 @@ class Fragment:
 
   def matrix(self, registers: list[Value]) -> Value:
     """The matrix [warps, rows, columns] as f64 or int64."""
-    out: Value = None
+    out: Value | None = None
     for r, words in reversed([*enumerate(registers)]):
       values = decoded(np.ascontiguousarray(words).view(np.uint32), self.type)
       if out is None: out = np.zeros((values.shape[0], self.rows, self.columns), values.dtype)
       rows, columns = self.places(r)
       out[:, rows, columns] = values
+    assert out is not None
     return out
 
   def registers(self, matrix: Value) -> list[Value]:
@@ -100,7 +102,7 @@ def _moved(code: Code, line: Line, form: Form) -> Step:
   f.need(line, len(registers))
   at = address(code, line, i.operands[1 if loads else 0], space)
   stride = operands.reader(code, line, i.operands[2], "u32") if len(i.operands) > 2 else code.constant(
-    np.uint32(f.columns if row_major else f.rows))
+    U32.type(f.columns if row_major else f.rows))
   width = max(4 if f.bits < 8 else 1, f.bits // 8)
   many = 1 if f.bits < 8 else f.each
   raw = np.dtype(f"u{width}")

@@ -6,7 +6,7 @@ register with a handle: `texture` says what that is. Every element is read and w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -22,15 +22,16 @@ from tinyhw.emulator.ptx.operands import Holder
 from tinyhw.emulator.ptx.texture import objects, sampling
 from tinyhw.emulator.ptx.texture.objects import FORMATS, Header, Sampler
 from tinyhw.emulator.ptx.texture.sampling import Look, Sizes, face
+from tinyhw.emulator.values.ops import Array as Value
+from tinyhw.emulator.values.ops import B, Operations
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.isa.ptx.model import Address, Name, Operand, Pair, Vector
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
-Read = Callable[[Any], Value]
-_RAW: Final = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+Read = operands.Reader
+_RAW: Final[dict[int, np.dtype[Any]]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 _AXES: Final = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 3, "acube": 3, "2dms": 2, "a2dms": 2}
 
 
@@ -135,7 +136,7 @@ class _Fetch:
     assert out is not None
     return out
 
-  def handles(self, group: Holder) -> list[Value]:
+  def handles(self, group: Holder[B]) -> list[B]:
     """What threads look at: a texture, and a sampler where it is named."""
     return [self.texture(group), *([self.sampler(group)] if self.sampler is not None else [])]
 
@@ -143,16 +144,16 @@ class _Fetch:
     """Whether a texture is of the geometry that the instruction names."""
     return h.cube == self.cube and bool(h.samples) == self.samples and (h.size[2] > 0) == (self.geometry == "3d")
 
-  def fetched(self, group: Holder, h: Header, sampler: Sampler | None, sizes: Sizes, read: sampling.Read,
-              component: int | None) -> list[Value]:
+  def fetched(self, group: Holder[B], h: Header, sampler: Sampler | None, sizes: Sizes[B], read: sampling.Read[B],
+              component: int | None) -> list[B]:
     """The same of threads that look at one texture, in operations on values."""
     o = group.o
     look = Look(o, h, sampler or h.sampler, sizes, read, self.kind == "s32")
     c = [f(group) for f in self.coordinates]
     ways = [[f(group) for f in w] for w in self.ways]
-    layer: Value = None
+    layer: B | None = None
 
-    def least(f: Read, name: str) -> Value:
+    def least(f: Read, name: str) -> B:
       x, last = o.to(f(group), "f64"), sizes.number(name) - 1.0
       return o.where(x < last, x, last)
     if self.layer is not None: layer = least(self.layer, "layers")
@@ -163,7 +164,8 @@ class _Fetch:
     if self.sample is not None:
       sample = least(self.sample, "samples")
       layer = sample if layer is None else layer * sizes.number("samples") + sample
-    offsets = [o.to(f(group), "f64") for f in self.offsets] or [None] * len(c)
+    offsets: list[B | None] = [o.to(f(group), "f64") for f in self.offsets]
+    if not offsets: offsets = [None] * len(c)
     if component is not None: return look.footprint(c, layer, offsets, component)
     lod = None if self.level is None else self.level(group)
     if ways: lod = look.detail(*ways)
@@ -186,8 +188,13 @@ def sampler_of(group: Warps, values: Sequence[int]) -> Sampler | None:
     raise MachineFault(f"no sampler is at {values[0]:#x}", address=values[0], lane=spaces.lane_of(group)) from None
 
 
+class Result(Protocol):
+  """Takes the components of what was fetched."""
+  def __call__(self, group: Holder[B], parts: list[B], /) -> None: ...
+
+
 def _results(code: Code, line: Line, operand: Operand, type_: str, count: int) \
-    -> Callable[[Holder, list[Value]], None]:
+    -> Result:
   """Writer of what was fetched, and of whether it is in memory, which it always is."""
   first, second = (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
   given = operands.elements(line, first)
@@ -196,7 +203,7 @@ def _results(code: Code, line: Line, operand: Operand, type_: str, count: int) \
   writes = [operands.writer(code, line, o, raw) for o in given]
   there = None if second is None else operands.writer(code, line, second, "pred")
 
-  def write(group: Holder, parts: list[Value]) -> None:
+  def write(group: Holder[B], parts: list[B]) -> None:
     o = group.o
     bits = [_bits(o, p, type_) for p in parts]
     if type_ == "f16x2":
@@ -207,7 +214,7 @@ def _results(code: Code, line: Line, operand: Operand, type_: str, count: int) \
   return write
 
 
-def _bits(o: Any, x: Value, type_: str) -> Value:
+def _bits(o: Operations[B], x: B, type_: str) -> B:
   """A component as the instruction gives it: floats as bits of f32 or f16, integers as they are."""
   half = type_ in {"f16", "f16x2"}
   if x.dtype.kind != "f": return o.to(x, "u16" if half else "u32")
@@ -289,14 +296,14 @@ class _Spot:
     """Whether a surface is of the geometry that the instruction names."""
     return not h.cube and not h.samples and (h.size[2] > 0) == (self.geometry == "3d")
 
-  def place(self, group: Holder, h: Header, sizes: Sizes) -> tuple[Value, Value]:
+  def place(self, group: Holder[B], h: Header, sizes: Sizes[B]) -> tuple[B, B]:
     """(bytes behind the surface's begin as f64, whether it is outside of it), in operations on values."""
     o = group.o
     width = float(h.element if self.samples else self.width)
-    at: Value = None
-    outside: Value = None
+    at: B | None = None
+    outside: B | None = None
 
-    def add(x: Value, last: Value) -> Value:
+    def add(x: B, last: B) -> B:
       nonlocal outside
       far = (x < 0.0) | (x > last)
       outside = far if outside is None else outside | far
@@ -310,10 +317,11 @@ class _Spot:
       if len(others) < axis: continue
       y = add(others[axis - 1], sizes.extent(axis, None) - 1.0)
       at = y if at is None else at + y
+    assert outside is not None
     return x if at is None else at * sizes.row(None) + x, outside
 
 
-def _inside(group: Warps, outside: Value, act: Callable[[], None]) -> None:
+def _inside(group: Warps, outside: Value, act: Callable[[], object]) -> None:
   """Act for the threads that are inside."""
   mask, lanes = group.mask, group.lanes & ~outside
   if not lanes.any(): return
@@ -338,7 +346,7 @@ class SurfaceAccess:
     self.writes = [operands.writer(code, line, x, form.type) for x in elements if self.loads]
     self.reads = [operands.reader(code, line, x, form.type) for x in elements if not self.loads]
 
-  def parts(self, group: Holder, h: Header) -> list[Value]:
+  def parts(self, group: Holder[B], h: Header) -> list[B]:
     """What is stored at a place, unsigned."""
     values = [r(group) for r in self.reads]
     if not self.formatted: return [v.view(_RAW[self.size]) for v in values]
@@ -386,7 +394,7 @@ def sust(code: Code, line: Line, form: Form) -> Step:
   return guarded(line, run)
 
 
-def _element(o: Any, h: Header, word: Value) -> Value:
+def _element(o: Operations[B], h: Header, word: B) -> B:
   """A component of 32 bits in the surface's format."""
   bits = 8 * FORMATS[h.kind]
   if h.kind[0] == "f": return o.bits(o.to(o.bits(word, "f32"), f"f{bits}"), f"u{bits}")

@@ -5,7 +5,7 @@ What is answered is written against operations on values, so that compiled code 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,14 +17,13 @@ from tinyhw.emulator.ptx.memory import spaces
 from tinyhw.emulator.ptx.module.scope import Line, Place
 from tinyhw.emulator.ptx.texture.instructions import alike, header_of, operand, sampler_of, unmasked
 from tinyhw.emulator.ptx.texture.objects import FORMATS, field_of
-from tinyhw.emulator.values.ops import Ops
+from tinyhw.emulator.values.ops import U32, U64, Array, B, Operations, Ops
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Address, Name
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-Value = Any
 _SIZES: Final = ("width", "height", "depth")
 # The enumerations of OpenCL (PTX ISA, tables 12 and 13): the one source language that defines these.
 _ORDERS: Final = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
@@ -48,7 +47,7 @@ class Query:
     self.write = operands.writer(code, line, i.operands[0], "b32")
 
 
-def answer(o: Any, name: str, number: Callable[[str], Value], level: Value) -> Value:
+def answer(o: Operations[B], name: str, number: Callable[[str], B], level: B | None) -> B:
   """What a header says, u32: `number` gives one of its first numbers, u64. `level` is None without one."""
   field = field_of(name)
   if field is not None: found = number("sampler") >> field[0] & (1 << field[1]) - 1
@@ -61,13 +60,13 @@ def answer(o: Any, name: str, number: Callable[[str], Value], level: Value) -> V
     found = o.where(number("unit") != 0, _picked(o, number("kind"), unit), _picked(o, number("kind"), plain))
   elif name == "array_size":
     layers = number("layers")
-    found = o.where(number("cube") == 0, layers, o.where(layers > 6, layers // 6, layers & 0))
+    found = o.where(number("cube") == 0, layers, o.where(layers > 6, layers // o.const("u64", 6), layers & 0))
   elif name == "num_mipmap_levels": found = o.where(number("mipmapped") != 0, number("levels"), number("levels") & 0)
   else: found = number({"num_samples": "samples", "memory_layout": "linear"}[name])
   return o.to(found, "u32")
 
 
-def _picked(o: Any, x: Value, table: Mapping[int, int]) -> Value:
+def _picked(o: Operations[B], x: B, table: Mapping[int, int]) -> B:
   found = x & 0
   for key, value in table.items(): found = o.where(x == key, o.const("u64", value), found)
   return found
@@ -79,7 +78,7 @@ def query(code: Code, line: Line, form: Form) -> Step:
   one = Query(code, line, form)
 
   def run(group: Warps) -> None:
-    out: Value = np.uint32(0)
+    out: Array = U32.type(0)
     given = [one.handle(group), *([one.level(group)] if one.level is not None else [])]
     for values in alike(group, given):
       if one.own:
@@ -88,8 +87,8 @@ def query(code: Code, line: Line, form: Form) -> Step:
           raise MachineFault(f"a sampler has no {one.name}", address=values[0], lane=spaces.lane_of(group))
         numbers = {"sampler": sampler.bits}
       else: numbers = header_of(group, values[0]).numbers
-      level = np.uint32(values[1]) if one.level is not None else None
-      found = answer(Ops, one.name, lambda name, numbers=numbers: np.uint64(numbers[name]), level)  # type: ignore[misc]
+      level = U32.type(values[1]) if one.level is not None else None
+      found = answer(Ops, one.name, lambda name, numbers=numbers: U64.type(numbers[name]), level)  # type: ignore[misc]
       out = np.where(group.lanes, found, out)
     one.write(group, out)
   return unmasked(line, run)

@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Final, Generic, Protocol
 
 import numpy as np
 
 from tinyhw.emulator.ptx.texture.objects import FORMATS, Header, Sampler
 from tinyhw.emulator.values.elementary import log2
+from tinyhw.emulator.values.ops import F64, Array, B, Operations
 
-Value = Any
-Read = Callable[[Value], list[Value]]
+Read = Callable[[B], list[B]]
 """`read(bytes behind the array's begin) -> words`: an unsigned one for each component of the element there."""
 _FAR: Final = 2.0**30
 _WHOLE: Final = 2.0**52  # added to a whole number below it, it leaves that in the low bits
 
 
-class Sizes(Protocol):
+class Sizes(Protocol[B]):
   """Numbers of an array, f64: of a level, which is None for the first one, or of all."""
-  def extent(self, axis: int, level: Value) -> Value: ...
-  def row(self, level: Value) -> Value: ...
-  def start(self, level: Value) -> Value: ...
-  def number(self, name: str) -> Value: ...
+  def extent(self, axis: int, level: B | None) -> B: ...
+  def row(self, level: B | None) -> B: ...
+  def start(self, level: B | None) -> B: ...
+  def number(self, name: str) -> B: ...
 
 
 NUMBERS: Final = ("bias", "least", "most", "layers", "samples", "top")
@@ -41,38 +41,38 @@ class Known:
     of_one = max(h.layers // (6 if h.cube else 1), 1)
     self.numbers = dict(zip(NUMBERS, map(float, (*h.lod, of_one, max(h.samples, 1), h.levels - 1))))
 
-  def _of(self, column: int, level: Value) -> Value:
+  def _of(self, column: int, level: Array | None) -> Array:
     return self.rows[0, column] if level is None else self.rows[np.asarray(level).astype(np.intp), column]
 
-  def extent(self, axis: int, level: Value) -> Value: return self._of(axis, level)
-  def row(self, level: Value) -> Value: return self._of(3, level)
-  def start(self, level: Value) -> Value: return self._of(4, level)
-  def number(self, name: str) -> Value: return np.float64(self.numbers[name])
+  def extent(self, axis: int, level: Array | None) -> Array: return self._of(axis, level)
+  def row(self, level: Array | None) -> Array: return self._of(3, level)
+  def start(self, level: Array | None) -> Array: return self._of(4, level)
+  def number(self, name: str) -> Array: return F64.type(self.numbers[name])
 
 
-def limited(o: Any, x: Value, low: Value, high: Value) -> Value:
+def limited(o: Operations[B], x: B, low: B | float, high: B | float) -> B:
   """A number within limits."""
   x = o.where(x > low, x, low)
   return o.where(x < high, x, high)
 
 
-def finite(o: Any, x: Value) -> Value:
+def finite(o: Operations[B], x: B) -> B:
   """Coordinates as f64 that floor to an int: NaN is 0."""
   x = o.to(x, "f64")
   return limited(o, o.where(x == x, x, 0.0), -_FAR, _FAR)
 
 
-def whole(o: Any, x: Value) -> Value:
+def whole(o: Operations[B], x: B) -> B:
   """A whole f64 from 0 to 2**52 as u64."""
   return o.bits(x + _WHOLE, "u64") & ((1 << 52) - 1)
 
 
-def _modulo(o: Any, i: Value, n: Value) -> Value:
+def _modulo(o: Operations[B], i: B, n: B) -> B:
   """Of whole numbers; the quotient cannot be rounded up to a whole one, as both are below 2**50."""
   return i - o.floor(o.fdiv(i, n)) * n
 
 
-def placed(o: Any, i: Value, n: Value, mode: str) -> tuple[Value, Value]:
+def placed(o: Operations[B], i: B, n: B, mode: str) -> tuple[B, B | None]:
   """(index within n elements, whether it lies outside and is of the border; None for never)."""
   if mode == "wrap": return _modulo(o, i, n), None
   if mode == "mirror":
@@ -90,11 +90,12 @@ def _linear_light(bits: int) -> list[int]:
   return [int(b) for b in light.view(np.uint64)]
 
 
-class Look:
+class Look(Generic[B]):
   """One texture that some threads look at. Of the header what is said of its form counts, `sizes` has its numbers;
   `read` gets elements, `normalized` says whether coordinates are, `integers` whether they are whole numbers."""
 
-  def __init__(self, o: Any, header: Header, sampler: Sampler, sizes: Sizes, read: Read, integers: bool) -> None:
+  def __init__(self, o: Operations[B], header: Header, sampler: Sampler, sizes: Sizes[B], read: Read[B],
+               integers: bool) -> None:
     self.o, self.h, self.s, self.sizes, self.read, self.integers = o, header, sampler, sizes, read, integers
     self.normalized = sampler.normalized and not sampler.force_unnormalized and not integers
     modes = [*sampler.modes]
@@ -102,18 +103,18 @@ class Look:
     if header.linear: modes = ["clamp_to_border"] * 3
     if header.cube: modes = ["clamp_to_edge"] * 3
     self.modes = modes
-    self.compare: Value = None  # what depths are compared with
+    self.compare: B | None = None  # what depths are compared with
 
   # ---- elements
 
-  def texel(self, level: Value, place: Sequence[tuple[Value, Value]], layer: Value) -> list[Value]:
+  def texel(self, level: B | None, place: Sequence[tuple[B, B | None]], layer: B | None) -> list[B]:
     """The four components at a place [x, y, z], as f64 or of integers as i64; those that it has not are 0, 0, 1.
     `layer` counts samples too, None where there is but one."""
     o, h, sizes = self.o, self.h, self.sizes
-    outside: Value = None
+    outside: B | None = None
     for _, out_of in place:
       if out_of is not None: outside = out_of if outside is None else outside | out_of
-    at = layer
+    at: B | None = layer
     for axis in (2, 1):
       if at is not None and h.size[axis]: at = at * sizes.extent(axis, level)
       if len(place) > axis: at = place[axis][0] if at is None else at + place[axis][0]
@@ -128,11 +129,11 @@ class Look:
     passes = self.compare <= o.to(parts[0], "f64")
     return [o.where(passes, o.const("f64", 1), o.const("f64", 0))] * 4
 
-  def _components(self, words: list[Value]) -> list[Value]:
+  def _components(self, words: list[B]) -> list[B]:
     kind = "f64" if self.h.floats else "i64"
     return [self._number(words[k], k) if k < len(words) else self.o.const(kind, 1 if k == 3 else 0) for k in range(4)]
 
-  def _number(self, word: Value, channel: int) -> Value:
+  def _number(self, word: B, channel: int) -> B:
     o, h = self.o, self.h
     bits = 8 * FORMATS[h.kind]
     if h.kind[0] == "f": return o.to(o.bits(word, f"f{bits}"), "f64")
@@ -145,17 +146,18 @@ class Look:
 
   # ---- coordinates
 
-  def scaled(self, c: Value, level: Value, axis: int) -> Value:
+  def scaled(self, c: B, level: B | None, axis: int) -> B:
     """A coordinate in elements of a level."""
     if self.integers: return self.o.to(c, "f64")
     x = finite(self.o, c)
     if self.normalized: x = x * self.sizes.extent(axis, level)
     return limited(self.o, x, 0.0, self.sizes.extent(axis, level)) if self.modes[axis] == "clamp_ogl" else x
 
-  def _placed(self, i: Value, level: Value, axis: int) -> tuple[Value, Value]:
+  def _placed(self, i: B, level: B | None, axis: int) -> tuple[B, B | None]:
     return placed(self.o, i, self.sizes.extent(axis, level), self.modes[axis])
 
-  def at_level(self, coordinates: Sequence[Value], level: Value, layer: Value, offsets: Sequence[Value]) -> list[Value]:
+  def at_level(self, coordinates: Sequence[B], level: B | None, layer: B | None,
+               offsets: Sequence[B | None]) -> list[B]:
     """The four components at coordinates in one level."""
     o = self.o
     x = [self.scaled(c, level, axis) for axis, c in enumerate(coordinates)]
@@ -167,18 +169,16 @@ class Look:
     alpha = [o.rint((c - i) * 256.0) * (1 / 256) for c, i in zip(x, low)]
     base = [_moved(i, e) for i, e in zip(low, offsets)]
     places = [[self._placed(i, level, axis), self._placed(i + 1.0, level, axis)] for axis, i in enumerate(base)]
-    total: list[Value] = [o.const("f64", 0)] * 4
+    total: list[B] = [o.const("f64", 0)] * 4
     for corner in range(1 << len(x)):
-      weight: Value = None
-      for axis, a in enumerate(alpha):
-        part = a if corner >> axis & 1 else o.const("f64", 1) - a
-        weight = part if weight is None else weight * part
+      weight, *others = [a if corner >> axis & 1 else o.const("f64", 1) - a for axis, a in enumerate(alpha)]
+      for part in others: weight = weight * part
       parts = self.texel(level, [p[corner >> axis & 1] for axis, p in enumerate(places)], layer)
       # a corner of no weight does not count, whatever is there
       total = [t + o.where(weight == 0.0, 0.0, weight * p) for t, p in zip(total, parts)]
     return total
 
-  def fetch(self, coordinates: Sequence[Value], layer: Value, lod: Value, offsets: Sequence[Value]) -> list[Value]:
+  def fetch(self, coordinates: Sequence[B], layer: B | None, lod: B | None, offsets: Sequence[B | None]) -> list[B]:
     """The four components; `lod` is the level of detail, None for the base level, and so may each offset be."""
     o, sizes = self.o, self.sizes
     if lod is None or self.h.levels == 1: return self.at_level(coordinates, None, layer, offsets)
@@ -194,24 +194,23 @@ class Look:
     rest = o.const("f64", 1) - a
     return [o.where(a == 0.0, p, o.where(a == 1.0, q, rest * p + a * q)) for p, q in zip(one, two)]
 
-  def footprint(self, coordinates: Sequence[Value], layer: Value, offsets: Sequence[Value],
-                component: int) -> list[Value]:
+  def footprint(self, coordinates: Sequence[B], layer: B | None, offsets: Sequence[B | None],
+                component: int) -> list[B]:
     """One component of the four elements that linear filtering would take, counter-clockwise from the lower left."""
     low = [_moved(self.o.floor(self.scaled(c, None, axis) - 0.5), e)
            for axis, (c, e) in enumerate(zip(coordinates, offsets))]
     x, y = ([self._placed(i, None, axis), self._placed(i + 1.0, None, axis)] for axis, i in enumerate(low))
     return [self.texel(None, [x[i], y[j]], layer)[component] for i, j in ((0, 1), (1, 1), (1, 0), (0, 0))]
 
-  def detail(self, dx: Sequence[Value], dy: Sequence[Value]) -> Value:
+  def detail(self, dx: Sequence[B], dy: Sequence[B]) -> B:
     """The level of detail of gradients: the longer one's length in elements, as a power of 2."""
     o = self.o
 
-    def length(d: Sequence[Value]) -> Value:
-      total: Value = None
-      for axis, p in enumerate(d):
-        p = finite(o, p)
-        if self.normalized or self.h.cube: p = p * self.sizes.extent(axis, None)
-        total = p * p if total is None else total + p * p
+    def length(d: Sequence[B]) -> B:
+      parts = [finite(o, p) for p in d]
+      if self.normalized or self.h.cube: parts = [p * self.sizes.extent(axis, None) for axis, p in enumerate(parts)]
+      total, *others = [p * p for p in parts]
+      for p in others: total = total + p
       return total
     one, two = length(dx), length(dy)
     longest = o.where(one > two, one, two)
@@ -219,27 +218,27 @@ class Look:
     return o.where(some, log2(o, o.where(some, longest, 1.0)) * 0.5, -_FAR)
 
 
-def _moved(i: Value, offset: Value) -> Value: return i if offset is None else i + offset
+def _moved(i: B, offset: B | None) -> B: return i if offset is None else i + offset
 
 
 _FACES: Final = (  # by axis and sign: which coordinates s and t are, and their signs
   ((2, -1, 1, -1), (2, 1, 1, -1)), ((0, 1, 2, 1), (0, 1, 2, -1)), ((0, 1, 1, -1), (0, -1, 1, -1)))
 
 
-def face(o: Any, c: Sequence[Value], gradients: Sequence[Sequence[Value]] = ()) \
-    -> tuple[Value, list[Value], list[list[Value]]]:
+def face(o: Operations[B], c: Sequence[B], gradients: Sequence[Sequence[B]] = ()) \
+    -> tuple[B, list[B], list[list[B]]]:
   """(face of a cube as f64, its normalized coordinates, gradients on it) of a direction."""
   x = [finite(o, v) for v in c]
   size = [o.abs(v) for v in x]
   by_z = (size[2] >= size[0]) & (size[2] >= size[1])
   by_y = size[1] >= size[0]
 
-  def chosen(values: Sequence[Value]) -> Value: return o.where(by_z, values[2], o.where(by_y, values[1], values[0]))
+  def chosen(values: Sequence[B]) -> B: return o.where(by_z, values[2], o.where(by_y, values[1], values[0]))
   negative = o.signbit(chosen(x))
   one, zero = o.const("f64", 1), o.const("f64", 0)
   number = o.where(by_z, 4.0, o.where(by_y, o.const("f64", 2), zero)) + o.where(negative, one, zero)
 
-  def take(values: Sequence[Value], k: int) -> Value:
+  def take(values: Sequence[B], k: int) -> B:
     sides = [[values[row[k]] if row[k + 1] > 0 else o.neg(values[row[k]]) for row in pair] for pair in _FACES]
     return chosen([o.where(negative, n, p) for p, n in sides])
   major = chosen(size)

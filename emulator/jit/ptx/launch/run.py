@@ -22,8 +22,8 @@ from tinyhw.emulator.ptx.launch.cluster import Barriers
 from tinyhw.emulator.ptx.launch.grid import Grid, stack_size
 from tinyhw.emulator.ptx.memory import spaces
 from tinyhw.emulator.schedule import Idle, Resident, Schedule
+from tinyhw.emulator.values.ops import Array as Value
 
-Value = Any
 FIRST, TURN = 1 << 14, 1 << 18  # instructions that a strand may run while others could, at first and later
 STATES: Final = 1 << 22  # bytes of the states of blocks that run together
 SHARED: Final = 1 << 24  # bytes of their shared memory, stacks alike
@@ -72,9 +72,9 @@ class Cohort:
     self.left = wide[:, layout.LEFT // 8].view(np.int64)
     self.executed = np.zeros(len(states), np.int64)
     self.turns = 0
-    self.entered: Value = None  # what its strands were granted in a turn that is over and was not looked at
+    self.entered: Value | None = None  # what its strands were granted in a turn that is over and was not looked at
     self.idle: bool  # after a turn: its strands have come back to where they were
-    self._seen: Value = None
+    self._seen: Value | None = None
 
   def run(self) -> bool | None:
     """Run until all have ended (True), or have had a turn (False); None: the reference is to go on."""

@@ -192,7 +192,7 @@ class FetchFunction:
 
   def _handle(self, k: int) -> Value:
     one = self.one
-    if isinstance(one, textures.Fetch): found = one.bound.handles(self.cells)[k]
+    if isinstance(one, textures.Fetch): found: Value = one.bound.handles(self.cells)[k]
     else: found = one.spot.surface(self.cells)
     assert isinstance(found, Value)
     return found
@@ -220,7 +220,7 @@ class FetchFunction:
     e.start(none)
 
   def _addresses(self, place: Value) -> Value:
-    return sampling.whole(self.cells.o, place) + self.cells.word("block", HOST)  # type: ignore[no-any-return]
+    return sampling.whole(self.cells.o, place) + self.cells.word("block", HOST)
 
   def _words(self, address: Value, size: int, count: int, mask: str) -> list[Value]:
     e = self.e

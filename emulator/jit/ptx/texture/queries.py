@@ -59,6 +59,6 @@ def query(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """What a texture, sampler or surface is like."""
   one = queries.Query(g.code, line, form)
   if one.own and not one.sampler: raise Untranslatable("of a sampler")
-  given = [one.handle(g), *([one.level(g)] if one.level is not None else [])]
+  given: list[Value] = [one.handle(g), *([one.level(g)] if one.level is not None else [])]
   found, = each(g, line, _answered(one.name, one.own, one.level is not None), given, [U32])
   one.write(g, found)
