@@ -5,7 +5,7 @@ Watched code (`watched`) is compiled code with cells beside its accesses, of a k
 whoever asked has the reference run the launch under its observer. What watched code has run to its end has no finding.
 
 It knows the arrays that the launch's parameters point to, and the module's own. Blocks run one after the other, each to
-its end: that is what its cells rely on.
+its end, and those of a cluster together: that is what its cells rely on.
 
 `memory/async_copies.py` has the cells of copies under way. `tests/emulator/check/ptx/test_watched.py` plants
 faults that it has to suspect.
@@ -22,11 +22,11 @@ from tinyhw.core.errors import Error
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping
 from tinyhw.emulator.check.bounds import Bounds
 from tinyhw.emulator.jit.kept import Kept, Suspicion, extents
-from tinyhw.emulator.jit.ptx.launch.run import Cohort, CompiledLaunch
+from tinyhw.emulator.jit.ptx.launch.run import Cohort, CompiledLaunch, apart
 from tinyhw.emulator.jit.ptx.memory import clocks, order
 from tinyhw.emulator.jit.ptx.memory.watched import PADDING
 from tinyhw.emulator.jit.ptx.module import layout
-from tinyhw.emulator.jit.ptx.module.code import TRACKS, WATCHES, Kernel, kernel
+from tinyhw.emulator.jit.ptx.module.code import TRACKS, WATCHES, Kernel, kernel, watching
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.ptx.group import LANES
 from tinyhw.emulator.ptx.launch.grid import Dispatch, Grid
@@ -108,16 +108,23 @@ class Watching(CompiledLaunch):
     self._table = np.array(self.arrays.rows, np.uint64).reshape(-1, 4)
     self.seen = np.zeros(max(len(self._table), 1), np.uint64)
     for at, value in ((layout.MAPPINGS, len(self._table)), (layout.TABLE, self._table.ctypes.data),
-                      (layout.SEEN, self.seen.ctypes.data)):
+                      (layout.SEEN, self.seen.ctypes.data),
+                      (layout.TEAM, self.grid.shared.warps * self.grid.shared.clustered)):
       self.context[at // 8] = value
     self._cells()
+
+  @property
+  def shared(self) -> int:
+    """Bytes from the beginning of a cluster's shared memory to its end, 1 at least."""
+    grid = self.grid
+    return (grid.shared.clustered - 1) * apart(grid) + max(grid.shared.total, 1)
 
   def _cells(self) -> None:
     """New cells, which nobody has touched."""
     words, k, arrays = self.context, self.kernel, self.arrays
     near, far, kinds, far_kinds = (k.header["cells"][name] for name in ("shared", "far", "kinds", "far kinds"))
     word = clocks.ENTRY if kinds else _WORD
-    room = -(-max(self.grid.shared.total, 1) // near) * word
+    room = -(-self.shared // near) * word
     beside = room + 2 * PADDING  # from cells to the second ones
     self._near = np.zeros(beside * (2 if k.header["cells"]["copies"] else 1), np.uint8)
     start, end = arrays.window()
@@ -125,7 +132,7 @@ class Watching(CompiledLaunch):
     size = (end - start) * scale + 2 * PADDING
     self._far = _pages(size)
     base = np.frombuffer(self._far, np.uint8).ctypes.data
-    warps = self.grid.shared.warps
+    warps = self.grid.shared.warps * self.grid.shared.clustered
     if kinds: self._ordered(room, size, start * scale, kinds * warps, far_kinds * warps)
     for at, value in ((layout.CELLS, self._near.ctypes.data + PADDING), (layout.CELLS_SIZE, room),
                       (layout.COPIES, self._near.ctypes.data + PADDING + beside),
@@ -134,7 +141,7 @@ class Watching(CompiledLaunch):
 
   def _ordered(self, near: int, far: int, start: int, planes: int, far_planes: int) -> None:
     """Memory for clocks (`order`), where cells take so many bytes, and there are so many planes."""
-    self._order = np.zeros(order.size(self.grid.shared.total), np.uint8)
+    self._order = np.zeros(order.size(self.shared), np.uint8)
     apart, far_apart = near // 2 + 2 * PADDING, far // 2 + PADDING
     self._planes = np.zeros(apart * planes, np.uint8)
     self._far_planes = _pages(far_apart * far_planes)
@@ -166,6 +173,13 @@ class Watched(Cohort):
 
   def __init__(self, launch: Watching, first: int, count: int) -> None:
     super().__init__(launch, first, count)
+    team = launch.grid.shared.clustered
+    block = np.repeat(np.arange(count), self.strands)
+    rank = block % team
+    states, wide = self.states, self.states.view(np.uint64)
+    states[:, layout.IN_CLUSTER // 4] = rank
+    states[:, layout.WARP // 4] = states[:, layout.STRAND // 4] + rank * self.strands
+    wide[:, layout.TEAM_SHARED // 8] = (self.lds.ctypes.data + (block - rank) * self.size).astype(np.uint64)
     self.written = spaces.Local(count * self.strands * LANES, launch.stack)  # bytes of stacks that were written
 
   def finish(self, limit: int) -> None:
@@ -183,14 +197,16 @@ class Watched(Cohort):
 
 def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds) -> Stats | None:
   """Run a launch to its end. None, with memory as it was, where the checks may find something."""
-  if d.overlap is not None or d.workspace or space.multicast or d.clusters is not None: return None
+  if d.overlap is not None or d.workspace or space.multicast: return None
   exact, watch = frozenset[int](), d.program.watch or WATCHES
   arrays: Arrays | None = None
   try:
     arrays = Arrays(space, d, bounds)
     while True:
-      found = kernel(d.program, d.block, exact, False, watch)
       grid = Grid(space, d, watchdog, Stats())
+      team = grid.shared.clustered
+      if team * grid.shared.warps > layout.WARPS: return None  # more than clocks have columns for
+      found = kernel(d.program, d.block, exact, grid.shared.explicit, watching(watch, team))
       launch = Watching(grid, found, exact, arrays)
       wide = _ran(launch)
       if wide: exact |= wide
@@ -212,7 +228,8 @@ def _ran(launch: Watching) -> set[int]:
   grid, d = launch.grid, launch.grid.dispatch
   while grid.left:
     if d.tick is not None: d.tick()
-    count = min(launch.size(), COHORT)
+    team = grid.shared.clustered
+    count = min(launch.size(), max(team, COHORT // team * team))
     cohort = launch.begin(grid.started(count, grid.places), count)
     grid.stats.waves += count * grid.shared.warps
     try: cohort.finish(min(TURN, grid.watchdog))

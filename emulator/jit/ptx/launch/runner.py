@@ -1,6 +1,7 @@
 """The text of what runs strands: blocks of a cluster in turns, barriers that let strands go on."""
 from __future__ import annotations
 
+from tinyhw.emulator.jit.ptx.memory.order import CLUSTER
 from tinyhw.emulator.jit.ptx.module import layout as at
 from tinyhw.emulator.ptx.memory.spaces import RANK
 
@@ -9,7 +10,7 @@ def text(phases: bool, named: bool, ordered: bool) -> str:
   """All of it. `phases`: there are barriers of clusters; `named`: and such that are not of the whole block; `ordered`:
   warps tell each other there what they know (`order`)."""
   some = [_barriers(ordered), _arrived(ordered), _fresh()] if named else []
-  return "\n".join([_block(named, ordered), *some, *([_phases()] if phases else []), _run(phases)])
+  return "\n".join([_block(named, ordered), *some, *([_phases(ordered)] if phases else []), _run(phases)])
 
 
 def _state(k: str) -> str:
@@ -26,7 +27,7 @@ def _word(name: str, k: str, offset: int) -> str:
 
 def _run(phases: bool) -> str:
   """Runs the strands of blocks until all have ended, or wait for something else than the others of their cluster."""
-  last = "call i1 @phases(ptr %first, i64 %stride, i64 %all.strands)" if phases else "icmp ne i1 0, 0"
+  last = "call i1 @phases(ptr %context, ptr %first, i64 %stride, i64 %all.strands)" if phases else "icmp ne i1 0, 0"
   return f"""
 define void @run(ptr %context, ptr %states, i64 %stride, i64 %blocks) {{
   %strands.at = getelementptr i8, ptr %context, i64 {at.STRANDS}
@@ -192,11 +193,11 @@ def _barriers(ordered: bool) -> str:
   """Lets the strands of a block go on whose barrier is complete, each by its own count; whether there were any."""
   tell = """br i1 %t.here, label %tells, label %told
 tells:
-  %t.token = call ptr @bar(ptr %context, i32 %number)
+  %t.token = call ptr @bar(ptr %context, ptr %t.state, i32 %number)
   call void @tell(ptr %context, ptr %t.state, ptr %t.token)
   br label %told
 told:""" if ordered else "br label %told\ntold:"
-  complete = """%token = call ptr @bar(ptr %context, i32 %number)
+  complete = """%token = call ptr @bar(ptr %context, ptr %first, i32 %number)
   call void @completes(ptr %token)""" if ordered else ""
   hear = "call void @gone.on(ptr %context, ptr %f.state, i32 %number, i1 false)" if ordered else ""
   return f"""
@@ -334,7 +335,7 @@ declare i32 @llvm.ctpop.i32(i32)
 def _arrived(ordered: bool) -> str:
   """A strand arrives at a barrier of its block and goes on. Who waited there before counts first, and a phase ends with
   the arrival that completes it, whether somebody waits or not: what comes later is of the next."""
-  tell = """%token = call ptr @bar(ptr %context, i32 %number)
+  tell = """%token = call ptr @bar(ptr %context, ptr %state, i32 %number)
   call void @tell(ptr %context, ptr %state, ptr %token)""" if ordered else ""
   complete = "call void @completes(ptr %token)" if ordered else ""
   return f"""
@@ -407,11 +408,28 @@ yes:
 """
 
 
-def _phases() -> str:
+def _phases(ordered: bool) -> str:
   """Ends the phase of a cluster's barrier when every strand has arrived or ended; whether any can go on for it."""
+  token, completes, hears = "", "br label %each", ""
+  turn, let = "[ %t.next, %each ]", "[ %let.next, %each ]"
+  if ordered:
+    turn, let = "[ 0, %completes ], [ %t.next, %heard ]", "[ false, %completes ], [ %let.next, %heard ]"
+    token = f"""  %order.at = getelementptr i8, ptr %context, i64 {at.ORDER}
+  %order = load ptr, ptr %order.at
+  %token = getelementptr i8, ptr %order, i64 {CLUSTER}
+"""
+    completes = """br i1 %complete, label %completes, label %each
+completes:
+  call void @completes(ptr %token)
+  br label %each"""
+    hears = """br i1 %t.goes, label %hears, label %heard
+hears:
+  call void @hear(ptr %context, ptr %t.state, ptr %token)
+  br label %heard
+heard:"""
   return f"""
-define private i1 @phases(ptr %first, i64 %stride, i64 %strands) noinline {{
-  br label %look
+define private i1 @phases(ptr %context, ptr %first, i64 %stride, i64 %strands) noinline {{
+{token}  br label %look
 look:
   %s = phi i64 [ 0, %0 ], [ %s.next, %look ]
   %all = phi i1 [ true, %0 ], [ %all.next, %look ]
@@ -430,10 +448,10 @@ look:
 judge:
   %complete = and i1 %all.next, %any.next
   %step = zext i1 %complete to i32
-  br label %each
+  {completes}
 each:
-  %t = phi i64 [ 0, %judge ], [ %t.next, %each ]
-  %let = phi i1 [ false, %judge ], [ %let.next, %each ]
+  %t = phi i64 [ 0, %judge ], {turn}
+  %let = phi i1 [ false, %judge ], {let}
 {_state("t")}
 {_word("t.arrived", "t", at.ARRIVED)}
   %t.arrived.new = select i1 %complete, i32 0, i32 %t.arrived
@@ -448,6 +466,7 @@ each:
   %t.goes = and i1 %t.waits, %t.passes
   %t.status.new = select i1 %t.goes, i32 {at.RUN}, i32 %t.status
   store i32 %t.status.new, ptr %t.state
+  {hears}
   %let.next = or i1 %let, %t.goes
   %t.next = add i64 %t, 1
   %t.done = icmp eq i64 %t.next, %strands

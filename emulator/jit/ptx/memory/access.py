@@ -40,6 +40,8 @@ class Site:
   mask: Value | None  # the threads that access; None for all
   stack: int | None = None  # where in the stack of each thread, where that is known and there
   compared: bool = False  # memory is read for what a store of these bytes changes
+  remote: bool = False  # it may be another block's shared memory
+  spread: bool = False  # which thread accesses which byte is not said
 
   @property
   def width(self) -> int: return self.size * self.count
@@ -65,7 +67,7 @@ class Site:
   @property
   def inside(self) -> Site:
     """A generic one that is in shared memory."""
-    return replace(self, mode=SHARED, base=self.base - spaces.SHARED_WINDOW)
+    return replace(self, mode=SHARED, base=self.base - spaces.SHARED_WINDOW, remote=True)
 
   @property
   def one(self) -> bool:
@@ -246,7 +248,7 @@ def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count
     p = guard(g)
     mask = p if mask is None else mask & p
     if not mask.wide: mask = Value(g.e, mask.in_lanes(), BOOL, True)
-  return Site(mode, base, steps, size, count, access, mask, known)
+  return Site(mode, base, steps, size, count, access, mask, known, remote="shared::cluster" in form.modifiers)
 
 
 def _wraps(shape: Shape) -> bool:

@@ -2,8 +2,8 @@
 
 They are the reference's (`check.ptx.races`): a warp has a row of numbers, which say how much of each warp's work of
 each kind is done for it; a barrier's token is told by who arrives, and heard by who goes on. The rows, the tokens and
-what finds them lie in one piece of memory, which the context names. Blocks run one after the other: where one begins,
-all that was before is done, by a number larger than all that there were.
+what finds them lie in one piece of memory, which the context names. Clusters run one after the other, a block alone is
+one: where one begins, all that was before is done, by a number larger than all that there were.
 """
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Final
 from tinyhw.emulator.jit.ptx.module import layout
 
 WARPS: Final = layout.WARPS
-# the first columns of kinds of work; BLOCK: what all warps know of the others, by barriers of the whole block
+# the first columns of kinds of work; behind them for each block of a cluster what all its warps know of the others, by
+# barriers of the whole block
 OWN, PROXY, BULK, STORE, MATRIX, COPY = range(0, 6 * WARPS, WARPS)
-ATOMICS: Final = 6 * WARPS  # no column: atomics are a warp's own work, with planes of their own
+BLOCK: Final = 6 * WARPS
+ATOMICS: Final = 7 * WARPS  # no column: atomics are a warp's own work, with planes of their own
 COLUMNS: Final = 256
-BLOCK: Final = COLUMNS - 1
 ISSUED: Final = COLUMNS  # words behind the columns: by kind, what was begun; how many groups there are; a ring of them
 COMMITTED: Final = ISSUED + 8
 RINGS: Final = COMMITTED + 8
@@ -32,7 +33,8 @@ MBARRIERS: Final = 256  # in a block's shared memory, that are followed
 LATEST, SLOTS, PLANES, APART, FAR_PLANES, FAR_APART, FAR_START, FAR_SIZE = 0, 4, 8, 16, 24, 32, 40, 48
 ROWS: Final = 64
 BARRIERS: Final = ROWS + WARPS * ROW
-TOKENS: Final = BARRIERS + layout.BARRIERS * TOKEN
+CLUSTER: Final = BARRIERS + WARPS * layout.BARRIERS * TOKEN  # behind those of each block's barriers
+TOKENS: Final = CLUSTER + TOKEN
 MAP: Final = TOKENS + (MBARRIERS + 1) * TOKEN
 
 USE, BEGIN, TOLD, INVALID = range(4)  # what an mbarrier's token is wanted for; TOLD: copies tell it, whoever may use it
@@ -45,7 +47,8 @@ _V: Final = f"<{COLUMNS} x i32>"
 _MAX: Final = f"llvm.smax.v{COLUMNS}i32"
 # What the module beside a kernel calls of these.
 CALLED: Final = ("declare hidden void @tell(ptr, ptr, ptr)", "declare hidden void @completes(ptr)",
-                 "declare hidden ptr @bar(ptr, i32)", "declare hidden void @gone.on(ptr, ptr, i32, i1)",
+                 "declare hidden ptr @bar(ptr, ptr, i32)", "declare hidden void @hear(ptr, ptr, ptr)",
+                 "declare hidden void @gone.on(ptr, ptr, i32, i1)",
                  "declare hidden void @met(ptr, ptr, i64, i64, i32)")
 DECLARED: Final = {
   _MAX: f"declare {_V} @{_MAX}({_V}, {_V})", "llvm.smax.i32": "declare i32 @llvm.smax.i32(i32, i32)",
@@ -61,7 +64,7 @@ def size(shared: int) -> int:
 
 def _row(name: str, state: str) -> str:
   """Where the row of a strand's warp is, and the word of its own work, in IR."""
-  return f"""  %{name}.strand.at = getelementptr i8, ptr {state}, i64 {layout.STRAND}
+  return f"""  %{name}.strand.at = getelementptr i8, ptr {state}, i64 {layout.WARP}
   %{name}.strand = load i32, ptr %{name}.strand.at
   %{name}.offset = mul i32 %{name}.strand, {ROW}
   %{name}.rows = getelementptr i8, ptr %order, i64 {ROWS}
@@ -151,7 +154,7 @@ define hidden void @completes(ptr %token) noinline {{
   store {_V} zeroinitializer, ptr %token, align 4
   ret void
 }}
-define private void @hear(ptr %context, ptr %state, ptr %token) noinline {{
+define hidden void @hear(ptr %context, ptr %state, ptr %token) noinline {{
 {_ORDER}
 {_row("mine", "%state")}
   %done.at = getelementptr i8, ptr %token, i64 {4 * COLUMNS}
@@ -161,17 +164,21 @@ define private void @hear(ptr %context, ptr %state, ptr %token) noinline {{
   store {_V} %more, ptr %mine.row, align 4
   ret void
 }}
-define hidden ptr @bar(ptr %context, i32 %number) {{
+define hidden ptr @bar(ptr %context, ptr %state, i32 %number) {{
 {_ORDER}
+  %rank.at = getelementptr i8, ptr %state, i64 {layout.IN_CLUSTER}
+  %rank = load i32, ptr %rank.at
+  %before = mul i32 %rank, {layout.BARRIERS}
+  %in.all = add i32 %before, %number
   %first = getelementptr i8, ptr %order, i64 {BARRIERS}
-  %offset = mul i32 %number, {TOKEN}
+  %offset = mul i32 %in.all, {TOKEN}
   %token = getelementptr i8, ptr %first, i32 %offset
   ret ptr %token
 }}
 define hidden void @gone.on(ptr %context, ptr %state, i32 %number, i1 %together) noinline {{
 {_ORDER}
 {_row("mine", "%state")}
-  %token = call ptr @bar(ptr %context, i32 %number)
+  %token = call ptr @bar(ptr %context, ptr %state, i32 %number)
   call void @hear(ptr %context, ptr %state, ptr %token)
   %expected.at = getelementptr i8, ptr %state, i64 {layout.EXPECTED}
   %expected = load i32, ptr %expected.at
@@ -180,7 +187,10 @@ define hidden void @gone.on(ptr %context, ptr %state, i32 %number, i1 %together)
   %whole = or i1 %alive, %together
   br i1 %whole, label %all, label %end
 all:
-  %block.at = getelementptr i32, ptr %mine.row, i64 {BLOCK}
+  %rank.at = getelementptr i8, ptr %state, i64 {layout.IN_CLUSTER}
+  %rank = load i32, ptr %rank.at
+  %blocks.at = getelementptr i32, ptr %mine.row, i64 {BLOCK}
+  %block.at = getelementptr i32, ptr %blocks.at, i32 %rank
   %block = load i32, ptr %block.at
   %block.next = add i32 %block, 1
   store i32 %block.next, ptr %block.at
@@ -192,7 +202,7 @@ end:
   ret void
 }}
 define hidden void @met(ptr %context, ptr %first, i64 %stride, i64 %strands, i32 %number) noinline {{
-  %token = call ptr @bar(ptr %context, i32 %number)
+  %token = call ptr @bar(ptr %context, ptr %first, i32 %number)
   br label %strand
 strand:
   %s = phi i64 [ 0, %0 ], [ %s.next, %next ]
@@ -238,7 +248,7 @@ def _objects(cells: int) -> str:
 define private ptr @object(ptr %context, ptr %state, i64 %host, i32 %lane, i32 %mode) noinline {{
 {_ORDER}
 {_row("mine", "%state")}
-  %shared.at = getelementptr i8, ptr %state, i64 {layout.SHARED}
+  %shared.at = getelementptr i8, ptr %state, i64 {layout.TEAM_SHARED}
   %shared = load i64, ptr %shared.at
   %offset = sub i64 %host, %shared
   %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS}

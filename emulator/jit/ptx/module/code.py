@@ -62,7 +62,7 @@ class Kernel:
 def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
            clustered: bool = False, watch: str = "") -> Kernel:
   """The compiled form of a program's kernel. Raises NotCompiled with the instruction that it is for. `watch`: it finds
-  out whether the checks may find something (`detect`), with TRACKS by loads of global memory too."""
+  out whether the checks may find something, see `watching`."""
   known: Kernel | str | NotCompiled | None = program.compiled.get((block, exact, clustered, watch))
   if known is None:
     try: known = _find(program, block, exact, clustered, watch)
@@ -76,6 +76,11 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
   if isinstance(known, NotCompiled): raise type(known)(known.why)
   if isinstance(known, str): raise NotCompiled(known)
   return known
+
+
+def watching(way: str, cluster: int) -> str:
+  """How a kernel is watched (`detect`): with TRACKS loads of global memory too, in clusters of so many blocks."""
+  return f"{way} {cluster}"
 
 
 def kept(program: Program, block: tuple[int, int, int], clustered: bool = False) -> bool:
@@ -162,8 +167,11 @@ def _watched(plan: Plan, watch: str) -> Watch:
   proof = prove(plan.whole, plan.threads)
   if proof.why: raise Refused(f"not proven: {proof.why}")
   kinds = (order.OWN, *[order.STORE] * proof.stores, *[order.MATRIX] * proof.products,
-           *[order.ATOMICS] * proof.atomics)
-  return Watch(proof.shared, proof.far, watch == TRACKS, proof.copies, kinds if proof.ordered else ())
+           *[order.BULK] * proof.sources, *[order.ATOMICS] * proof.atomics)
+  way, _, blocks = watch.partition(" ")
+  cluster = int(blocks or 1)
+  ordered = proof.ordered or cluster > 1
+  return Watch(proof.shared, proof.far, way == TRACKS, proof.copies, kinds if ordered else (), cluster)
 
 
 def _taken(code: Code) -> None:

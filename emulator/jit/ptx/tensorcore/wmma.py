@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx.memory import access
+from tinyhw.emulator.jit.ptx.memory import access, clocks, watched
 from tinyhw.emulator.jit.ptx.module import layout
 from tinyhw.emulator.jit.ptx.module.emit import Lanes
 from tinyhw.emulator.jit.ptx.module.shapes import Info
@@ -61,7 +61,7 @@ def _moved(g: Lanes, line: Line, form: Form) -> None:
     lead, inner = (rows, columns) if row_major else (columns, rows)
     at = e.vector(U64, inner[:, k].tolist()) + e.vector(U64, lead[:, k].tolist()) * stride
     places, kind = (at * f.bits >> 3) + base, Access.READ if loads else Access.WRITE
-    return access.Site(mode, places, None, size, together, kind, mask)
+    return access.Site(mode, places, None, size, together, kind, mask, remote=mode == access.GENERIC)
   if loads and g.everyone and row_major != (which == "b") and 8 <= f.bits and f.size >= 32 * each and not (
       g.plan.clustered and mode != access.GLOBAL) and mode != access.LOCAL:
     return _lines(g, line, f, registers, mode, base, stride * size)
@@ -93,10 +93,22 @@ def _lines(g: Lanes, line: Line, f: Fragment, registers: Sequence[Operand], mode
   fine = e.new_label("loaded")
   e.do(f"br i1 {done}, label %{fine}, label %{g.deopt()}, !prof !1")
   e.start(fine)
+  _noted(g, mode, base, pitch, count, width * size)
   raw = operands.unsigned(f.word // 8)
   found = [_vector(g, place + 4 * f.word * r, raw) for r in range(_own(f))]
   for r, register in enumerate(registers):
     operands.writer(g.code, line, register, f.register)(g, found[r % len(found)].view(operands.dtype_of(f.register)))
+
+
+def _noted(g: Lanes, mode: int, base: Value, pitch: Value, count: int, width: int) -> None:
+  """Watched code notes that lines of so many bytes, a pitch apart, were read: a piece for each thread."""
+  if g.watch is None: return
+  each = min(count * width // g.width, width, 16)
+  for first in range(0, count * width, each * g.width):
+    starts = [first + each * lane for lane in range(g.width)]
+    lines, inside = (g.e.vector(U64, x) for x in ([at // width for at in starts], [at % width for at in starts]))
+    at = lines * pitch + inside + base
+    watched.touched(g, access.Site(mode, at, None, 4, each // 4, Access.READ, None, spread=True), clocks.LOAD)
 
 
 def _room(g: Lanes, size: int) -> int:
