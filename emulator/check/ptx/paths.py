@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.emulator.check.ptx import groups
+from tinyhw.emulator.check.ptx import groups, looks
 from tinyhw.emulator.check.ptx.effects import Effects, effects
 from tinyhw.emulator.ptx import bind, operands
 from tinyhw.emulator.ptx.memory import spaces
@@ -28,7 +28,7 @@ _KNOWN: Final = frozenset({
   "ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "movmatrix", "mma", "shfl", "vote", "match", "redux",
   "activemask", "elect", "mov", "cvt", "cvta", "lop3", "set", "setp", "isspacep", "fence", "membar", "prefetch",
   "prefetchu", "applypriority", "createpolicy", "pmevent", "mapa", "getctarank", "wmma"})
-_OTHERS: Final = frozenset({"call", "nanosleep"})  # that are bound elsewhere
+_OTHERS: Final = frozenset({"call"})  # that are bound elsewhere
 _ELSEWHERE: Final = frozenset({"bulk", "tensor"})
 _TOLD: Final = frozenset({"bulk", "tensor", "mbarrier", "reduce", "prefetch"})  # of cp.async what others wait for
 # of copies in bulk what watched code leaves to the reference
@@ -46,7 +46,9 @@ class Proof:
   """`why` is "" for a kernel that is proven, else what is not. `shared` and `far` are the bytes of the smallest access
   to shared and to global memory, 4 at most; `copies`: it has cp.async; `ordered`: its warps are ordered by more than
   barriers of their block; `stores`, `products`, `sources` and `atomics`: it has copies in bulk
-  out of shared memory, wgmma, copies in bulk from shared to shared memory, atomics."""
+  out of shared memory, wgmma, copies in bulk from shared to shared memory, atomics. `speaking` are the lines of atomics
+  and of strong loads and stores, `listening` those of them whose results threads look at; `together`: threads of a warp
+  do something together, or have groups of copies of their own."""
   why: str
   shared: int = _CELL
   far: int = _CELL
@@ -56,6 +58,9 @@ class Proof:
   products: bool = False
   sources: bool = False
   atomics: bool = False
+  speaking: frozenset[int] = frozenset()
+  listening: frozenset[int] = frozenset()
+  together: bool = False
 
 
 def prove(whole: Whole, threads: int) -> Proof:
@@ -78,7 +83,10 @@ def prove(whole: Whole, threads: int) -> Proof:
                any(d.opcode == "wgmma" for d in does.values()),
                any(d.opcode == "cp" and {"bulk", "shared::cta"} <= d.modifiers and "global" not in d.modifiers
                    for d in does.values()),
-               any(d.opcode in {"atom", "red"} for d in does.values()))
+               any(d.opcode in {"atom", "red"} for d in does.values()),
+               frozenset(k for k, d in does.items() if looks.speaks(d)), looks.listening(does, whole.following),
+               any(d.together and d.opcode not in {"bar", "barrier"} or d.opcode == "bar" and "warp" in d.modifiers
+                   or _copies(d) for d in does.values()))
 
 
 def _orders(line: Line, threads: int) -> bool:
@@ -87,7 +95,7 @@ def _orders(line: Line, threads: int) -> bool:
   if i.opcode == "mbarrier": return i.modifiers[0] != "pending_count"
   if i.opcode in {"cp", "fence"}: return not {"bulk", "mbarrier", "proxy"}.isdisjoint(i.modifiers)
   if i.opcode in {"st", "red"}: return "async" in i.modifiers
-  if i.opcode in {"wgmma", "tensormap"}: return True
+  if i.opcode in {"wgmma", "tensormap"} or i.opcode == "wmma" and "mma" not in i.modifiers: return True
   if i.opcode not in {"bar", "barrier"} or i.modifiers[:1] == ("warp",): return False
   if i.modifiers[:1] == ("cluster",): return True
   given = [*i.operands]

@@ -22,11 +22,12 @@ from tinyhw.core.errors import Error
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping
 from tinyhw.emulator.check.bounds import Bounds
 from tinyhw.emulator.jit.kept import Kept, Suspicion, extents
+from tinyhw.emulator.jit.ptx.launch import runner
 from tinyhw.emulator.jit.ptx.launch.run import Cohort, CompiledLaunch, apart
 from tinyhw.emulator.jit.ptx.memory import clocks, order
 from tinyhw.emulator.jit.ptx.memory.watched import PADDING
 from tinyhw.emulator.jit.ptx.module import layout
-from tinyhw.emulator.jit.ptx.module.code import TRACKS, WATCHES, Kernel, kernel, watching
+from tinyhw.emulator.jit.ptx.module.code import ORDERS, TRACKS, WATCHES, Kernel, kernel, watching
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.ptx.group import LANES
 from tinyhw.emulator.ptx.launch.grid import Dispatch, Grid
@@ -186,7 +187,7 @@ class Watched(Cohort):
     """Run to the end. Raises Suspicion."""
     self.left[:] = limit
     self.launch.run(self)
-    used = limit - self.left
+    used = limit + self.states[:, layout.AGAIN // 4].astype(np.int64) * runner.AGAIN - self.left
     stats = self.launch.grid.stats
     stats.instructions += int(used.sum())
     stats.steps += int(used.max())
@@ -198,7 +199,7 @@ class Watched(Cohort):
 def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds) -> Stats | None:
   """Run a launch to its end. None, with memory as it was, where the checks may find something."""
   if d.overlap is not None or d.workspace or space.multicast: return None
-  exact, watch = frozenset[int](), d.program.watch or WATCHES
+  exact, way = frozenset[int](), d.program.watch or WATCHES
   arrays: Arrays | None = None
   try:
     arrays = Arrays(space, d, bounds)
@@ -206,12 +207,16 @@ def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds) -> S
       grid = Grid(space, d, watchdog, Stats())
       team = grid.shared.clustered
       if team * grid.shared.warps > layout.WARPS: return None  # more than clocks have columns for
-      found = kernel(d.program, d.block, exact, grid.shared.explicit, watching(watch, team))
+      found = kernel(d.program, d.block, exact, grid.shared.explicit, watching(way, team))
       launch = Watching(grid, found, exact, arrays)
-      wide = _ran(launch)
-      if wide: exact |= wide
-      elif watch == WATCHES and arrays.clash(launch.seen): watch = d.program.watch = TRACKS
-      else: break
+      try: wide = _ran(launch)
+      except Suspicion:
+        if not found.header["cells"]["more"]: raise
+        way, exact = f"{way} {ORDERS}", frozenset()
+      else:
+        if wide: exact |= wide
+        elif TRACKS not in way and arrays.clash(launch.seen): way = way.replace(WATCHES, TRACKS)
+        else: break
       arrays.kept.undo()
   except (Suspicion, Error):  # a fault is told where it is seen
     if arrays is not None: arrays.kept.undo()
@@ -219,6 +224,7 @@ def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds) -> S
   except BaseException:
     if arrays is not None: arrays.kept.undo()
     raise
+  d.program.watch = way
   grid.stats.engine = "jit"
   return grid.stats
 
@@ -232,7 +238,8 @@ def _ran(launch: Watching) -> set[int]:
     count = min(launch.size(), max(team, COHORT // team * team))
     cohort = launch.begin(grid.started(count, grid.places), count)
     grid.stats.waves += count * grid.shared.warps
-    try: cohort.finish(min(TURN, grid.watchdog))
+    turn = runner.AGAIN if launch.kernel.header["cells"]["speaks"] else TURN
+    try: cohort.finish(min(turn, grid.watchdog))
     except Suspicion:
       wide = launch._widened(cohort)
       if wide: return wide

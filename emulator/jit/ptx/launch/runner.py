@@ -5,12 +5,15 @@ from tinyhw.emulator.jit.ptx.memory.order import CLUSTER
 from tinyhw.emulator.jit.ptx.module import layout as at
 from tinyhw.emulator.ptx.memory.spaces import RANK
 
+AGAIN, TURNS = 1 << 12, 1 << 10  # instructions of a turn of watched code in which warps may wait in loops; how many
+
 
 def text(phases: bool, named: bool, ordered: bool) -> str:
   """All of it. `phases`: there are barriers of clusters; `named`: and such that are not of the whole block; `ordered`:
   warps tell each other there what they know (`order`)."""
   some = [_barriers(ordered), _arrived(ordered), _fresh()] if named else []
-  return "\n".join([_block(named, ordered), *some, *([_phases(ordered)] if phases else []), _run(phases)])
+  return "\n".join([_block(named, ordered), *some, *([_phases(ordered)] if phases else []),
+                    *([_granted()] if ordered else []), _run(phases, ordered)])
 
 
 def _state(k: str) -> str:
@@ -25,8 +28,9 @@ def _word(name: str, k: str, offset: int) -> str:
   %{name} = load i32, ptr %{name}.at"""
 
 
-def _run(phases: bool) -> str:
+def _run(phases: bool, ordered: bool) -> str:
   """Runs the strands of blocks until all have ended, or wait for something else than the others of their cluster."""
+  granted = "call i1 @granted(ptr %first, i64 %stride, i64 %all.strands)" if ordered else "icmp ne i1 0, 0"
   last = "call i1 @phases(ptr %context, ptr %first, i64 %stride, i64 %all.strands)" if phases else "icmp ne i1 0, 0"
   return f"""
 define void @run(ptr %context, ptr %states, i64 %stride, i64 %blocks) {{
@@ -59,8 +63,10 @@ block:
   br i1 %b.done, label %ran, label %block
 ran:
   %released = {last}
+  %granted = {granted}
   %polled = icmp eq i32 %found.next, 3
-  %again = or i1 %polled, %released
+  %again.1 = or i1 %polled, %released
+  %again = or i1 %again.1, %granted
   br i1 %again, label %round, label %done
 done:
   %c.next = add i64 %c, %cluster
@@ -473,6 +479,42 @@ each:
   br i1 %t.done, label %end, label %each
 end:
   ret i1 %let.next
+}}
+"""
+
+
+def _granted() -> str:
+  """Gives strands of a cluster another turn that have had one, so that they see what others do; whether there are any.
+  Each has so many at most."""
+  return f"""
+define private i1 @granted(ptr %first, i64 %stride, i64 %strands) noinline {{
+  br label %look
+look:
+  %s = phi i64 [ 0, %0 ], [ %s.next, %next ]
+  %some = phi i1 [ false, %0 ], [ %some.next, %next ]
+{_state("s")}
+  %status = load i32, ptr %s.state
+  %yields = icmp eq i32 %status, {at.YIELD}
+{_word("turns", "s", at.AGAIN)}
+  %more = icmp ult i32 %turns, {TURNS}
+  %goes = and i1 %yields, %more
+  br i1 %goes, label %grant, label %next
+grant:
+  %turns.next = add i32 %turns, 1
+  store i32 %turns.next, ptr %turns.at
+  %left.at = getelementptr i8, ptr %s.state, i64 {at.LEFT}
+  %left = load i64, ptr %left.at
+  %left.next = add i64 %left, {AGAIN}
+  store i64 %left.next, ptr %left.at
+  store i32 {at.RUN}, ptr %s.state
+  br label %next
+next:
+  %some.next = or i1 %some, %goes
+  %s.next = add i64 %s, 1
+  %over = icmp eq i64 %s.next, %strands
+  br i1 %over, label %end, label %look
+end:
+  ret i1 %some.next
 }}
 """
 

@@ -41,7 +41,6 @@ class Site:
   stack: int | None = None  # where in the stack of each thread, where that is known and there
   compared: bool = False  # memory is read for what a store of these bytes changes
   remote: bool = False  # it may be another block's shared memory
-  spread: bool = False  # which thread accesses which byte is not said
 
   @property
   def width(self) -> int: return self.size * self.count
@@ -266,8 +265,14 @@ def _on_stacks(g: Lanes, base: Value, steps: tuple[int, ...] | None) -> tuple[Va
 def load(g: Lanes, site: Site, there: Value | None = None) -> list[Value]:
   """The elements of each thread, unsigned. `there` are those that load, where the site does not say so."""
   values = _load(g, site)
-  watched.touched(g, site, clocks.LOAD, there)
+  speaks = not site.own and watched.speaks(g, site if there is None else replace(site, mask=there))
+  watched.touched(g, site, clocks.SEEN if speaks else clocks.LOAD, there)
   return values
+
+
+def unseen(g: Lanes, site: Site) -> list[Value]:
+  """As `load`, of what somebody else notes in watched code."""
+  return _load(g, site)
 
 
 def _load(g: Lanes, site: Site) -> list[Value]:
@@ -485,4 +490,5 @@ def st(g: Lanes, line: Line, form: Form, info: Info) -> None:
   sources, count = operands.elements(line, i.operands[1]), _count(form)
   if t == "b128": t, sources, count = "b64", operands.halves(i.operands[1]), 2
   values = [operands.reader(g.code, line, s, t)(g) for s in sources]
-  store(g, site_of(g, line, form, i.operands[0], SIZES[t], count, Access.WRITE), values)
+  site = site_of(g, line, form, i.operands[0], SIZES[t], count, Access.WRITE)
+  store(g, site, values, clocks.TOLD if not site.own and watched.speaks(g, site) else clocks.STORE)

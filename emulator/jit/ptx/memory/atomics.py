@@ -46,6 +46,7 @@ def atom(g: Lanes, line: Line, form: Form, info: Info) -> None:
   site = access.site_of(g, line, form, address, size, count, Access.READ | Access.WRITE)
   if site.mode == access.LOCAL: raise Untranslatable("on the stack")
   old = _serial(g, site, values, change, bool(targets))
+  watched.speaks(g, site)
   watched.touched(g, site, clocks.ATOMIC)
   _write(g, line, targets, t, old)
 

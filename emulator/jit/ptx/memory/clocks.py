@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tinyhw.core.memory import Access
 from tinyhw.emulator.jit.ptx.memory import order, spans
 from tinyhw.emulator.jit.ptx.module import layout
 from tinyhw.emulator.jit.values import Value, gather
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.module.emit import Lanes
 
 LOAD, STORE, ATOMIC, COPY = "load", "store", "atomic", "copy"
+SEEN, TOLD = "seen", "told"  # strong loads and stores, where these order warps
+UNSEEN = "unseen"  # that somebody else notes
 LANES: Final = 6  # bits of who read, in a plane
 MANY: Final = (1 << LANES) - 1
 ENTRY: Final = 8  # bytes of a cell, 4 of one in a plane
@@ -93,6 +96,16 @@ def synced(g: Lanes) -> None:
 def met(g: Lanes) -> None:
   """A strand comes to a barrier of its whole block."""
   g.e.do(f"store i32 {g.e.op('add i32 %epoch, 1')}, ptr %epoch.at")
+
+
+def speaks(g: Lanes, site: Site, listens: bool) -> None:
+  """Threads tell by addresses what their warp knows, and may hear what others have told there."""
+  e, w = g.e, g.width
+  at = site.base if site.steps is None else g.materialized(site.base, site.steps)
+  e.do(f"store <{w} x i64> {at.in_lanes()}, ptr {g.pointer('%context', layout.ADDRESSES)}, align 8")
+  mask = g.active_bits if site.mask is None else g.bits(site.mask)
+  tells = bool(site.access & Access.WRITE)
+  e.do(f"call void @speak(ptr %context, ptr %state, i32 {mask}, i1 {str(listens).lower()}, i1 {str(tells).lower()})")
 
 
 def fenced(g: Lanes) -> None:
@@ -303,8 +316,7 @@ def _each(look: _Look, site: Site, kind: str, mask: Value | None, stored: Stored
   count = max(1, site.width // (w.shared if site.shared else w.far))
   lanes = "<" + ", ".join(f"i32 {k}" for k in range(g.width)) + ">"
   bits = None if mask is None else mask.in_lanes()
-  if site.spread: lanes = f"splat (i32 {MANY})"
-  elif site.one: lanes = ClockCells(g, g.width, None, base).splat(_one_of(g, kind, mask))
+  if site.one: lanes = ClockCells(g, g.width, None, base).splat(_one_of(g, kind, mask))
   for k in range(count):
     lost = None if stored is None or stored.lost is None else stored.lost[k * site.count // count].in_lanes()
     look.at(ClockCells(g, g.width, bits, base + 4 * k if k else base), lanes,
@@ -326,7 +338,7 @@ def _one_of(g: Lanes, kind: str, mask: Value | None) -> str:
   e.declared[f"llvm.ctlz.{m}"] = f"declare {m} @llvm.ctlz.{m}({m}, i1)"
   zeros = e.op(f"call {m} @llvm.ctlz.{m}({m} {bits}, i1 false)")
   highest = e.op(f"and i32 {e.op(f'sub i32 31, {zeros}')}, 31")
-  if kind not in {LOAD, ATOMIC}: return highest
+  if kind not in {LOAD, SEEN, ATOMIC}: return highest
   several = e.op(f"and {m} {bits}, {e.op(f'sub {m} {bits}, 1')}")
   return e.op(f"select i1 {e.op(f'icmp eq {m} {several}, 0')}, i32 {highest}, i32 {MANY}")
 
@@ -353,8 +365,8 @@ class _Look:
     else: mine = c.op("icmp eq", c.op("and", who, c.every(order.WHO)), me)
     by_others = c.but(late, mine)
     marked = c.op("icmp ne", c.op("and", who, c.every(order.MBARRIER)), "zeroinitializer")
-    bad = c.either(by_others, marked) if kind in {LOAD, ATOMIC} else by_others
-    if self.memory.known and kind in {LOAD, ATOMIC}:
+    bad = c.either(by_others, marked) if kind in {LOAD, SEEN, ATOMIC} else by_others
+    if self.memory.known and kind in {LOAD, SEEN, ATOMIC}:
       gone = c.op("icmp ne", c.op("and", who, c.every(order.GONE)), "zeroinitializer")
       bad = c.either(bad, c.either(gone, c.op("icmp eq", clock, "zeroinitializer")))
     atomic = c.op("icmp ne", c.op("and", who, c.every(order.ATOMIC)), "zeroinitializer")
@@ -362,7 +374,10 @@ class _Look:
       self._go(c, bad)
       if order.ATOMICS in self.memory.kinds: self._behind_atomics(c, atomic, lanes)
       return self._read(c, order.OWN, lanes, None)
-    if kind == ATOMIC:
+    if kind == SEEN:
+      self._go(c, bad)
+      return self._read(c, order.ATOMICS, lanes, None)
+    if kind in {ATOMIC, TOLD}:
       self._go(c, c.either(bad, self._late(c, lanes, {order.OWN, order.BULK})))
       c.store(self.memory.writes, "i64", self.e.op(f"or <{c.n} x i64> {old}, splat (i64 {order.ATOMIC << 32})"))
       return self._read(c, order.ATOMICS, lanes, None)

@@ -35,7 +35,9 @@ ROWS: Final = 64
 BARRIERS: Final = ROWS + WARPS * ROW
 CLUSTER: Final = BARRIERS + WARPS * layout.BARRIERS * TOKEN  # behind those of each block's barriers
 TOKENS: Final = CLUSTER + TOKEN
-MAP: Final = TOKENS + (MBARRIERS + 1) * TOKEN
+SPOKEN: Final = TOKENS + (MBARRIERS + 1) * TOKEN  # what atomics have told, by buckets of addresses as the reference has
+BUCKETS: Final = 64
+MAP: Final = SPOKEN + BUCKETS * 4 * COLUMNS
 
 USE, BEGIN, TOLD, INVALID = range(4)  # what an mbarrier's token is wanted for; TOLD: copies tell it, whoever may use it
 # in the lower byte of who wrote: here is an mbarrier; atomics came behind it; an mbarrier was here, and nothing else,
@@ -54,6 +56,7 @@ DECLARED: Final = {
   _MAX: f"declare {_V} @{_MAX}({_V}, {_V})", "llvm.smax.i32": "declare i32 @llvm.smax.i32(i32, i32)",
   **{f"llvm.vector.reduce.smax.v{n}i32": f"declare i32 @llvm.vector.reduce.smax.v{n}i32(<{n} x i32>)"
      for n in (8, COLUMNS)},
+  "llvm.cttz.i64": "declare i64 @llvm.cttz.i64(i64, i1)",
   "llvm.memset.p0.i64": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"}
 
 
@@ -78,7 +81,7 @@ _ORDER: Final = f"""  %order.at = getelementptr i8, ptr %context, i64 {layout.OR
 
 def functions(grain: int) -> str:
   """All of them; a cell of shared memory stands for `grain` bytes."""
-  return _told() + _objects(8 // grain)
+  return _told() + _objects(8 // grain) + _spoken()
 
 
 def gathered(n: int) -> tuple[str, str]:
@@ -377,6 +380,78 @@ hears:
   br label %next
 next:
   br label %turn
+end:
+  ret void
+}}
+"""
+
+
+def _spoken() -> str:
+  """Threads of a warp tell and hear by their addresses."""
+  return f"""
+define private void @speak(ptr %context, ptr %state, i32 %mask, i1 %listens, i1 %tells) noinline {{
+{_ORDER}
+{_row("mine", "%state")}
+  %addresses = getelementptr i8, ptr %context, i64 {layout.ADDRESSES}
+  %spoken = getelementptr i8, ptr %order, i64 {SPOKEN}
+  br label %look
+look:
+  %left = phi i32 [ %mask, %0 ], [ %rest, %one ]
+  %buckets = phi i64 [ 0, %0 ], [ %buckets.next, %one ]
+  %over = icmp eq i32 %left, 0
+  br i1 %over, label %looked, label %one
+one:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %address.at = getelementptr i64, ptr %addresses, i32 %lane
+  %address = load i64, ptr %address.at
+  %word = lshr i64 %address, 2
+  %bucket = and i64 %word, {BUCKETS - 1}
+  %bit = shl i64 1, %bucket
+  %buckets.next = or i64 %buckets, %bit
+  br label %look
+looked:
+  br i1 %listens, label %hear, label %said
+hear:
+  %h = phi i64 [ %buckets, %looked ], [ %h.rest, %hears ]
+  %h.over = icmp eq i64 %h, 0
+  br i1 %h.over, label %said, label %hears
+hears:
+  %h.bucket = call i64 @llvm.cttz.i64(i64 %h, i1 true)
+  %h.less = sub i64 %h, 1
+  %h.rest = and i64 %h, %h.less
+  %h.offset = mul i64 %h.bucket, {4 * COLUMNS}
+  %h.at = getelementptr i8, ptr %spoken, i64 %h.offset
+  %h.told = load {_V}, ptr %h.at, align 4
+  %h.known = load {_V}, ptr %mine.row, align 4
+  %h.more = call {_V} @{_MAX}({_V} %h.told, {_V} %h.known)
+  store {_V} %h.more, ptr %mine.row, align 4
+  br label %hear
+said:
+  %some = icmp ne i64 %buckets, 0
+  %tells.some = and i1 %tells, %some
+  br i1 %tells.some, label %later, label %end
+later:
+  %own = load i32, ptr %mine.own
+  %own.next = add i32 %own, 1
+  store i32 %own.next, ptr %mine.own
+  %known = load {_V}, ptr %mine.row, align 4
+  br label %tell
+tell:
+  %t = phi i64 [ %buckets, %later ], [ %t.rest, %told ]
+  %t.over = icmp eq i64 %t, 0
+  br i1 %t.over, label %end, label %told
+told:
+  %t.bucket = call i64 @llvm.cttz.i64(i64 %t, i1 true)
+  %t.less = sub i64 %t, 1
+  %t.rest = and i64 %t, %t.less
+  %t.offset = mul i64 %t.bucket, {4 * COLUMNS}
+  %t.at = getelementptr i8, ptr %spoken, i64 %t.offset
+  %t.told = load {_V}, ptr %t.at, align 4
+  %t.more = call {_V} @{_MAX}({_V} %t.told, {_V} %known)
+  store {_V} %t.more, ptr %t.at, align 4
+  br label %tell
 end:
   ret void
 }}

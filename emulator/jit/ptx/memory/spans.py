@@ -16,6 +16,7 @@ from tinyhw.emulator.ptx.memory.mbarrier import PHASE
 
 PIECE, OBJECT = 16, 8  # bytes at once of shared memory; of an mbarrier
 LANES: Final = 6  # see `clocks`
+NOBODY: Final = 95  # as the number of a thread that writes for its whole warp: it has touched nothing before
 _HERE: Final = f"""  %order.at = getelementptr i8, ptr %context, i64 {layout.ORDER}
   %order = load ptr, ptr %order.at
   %strand.at = getelementptr i8, ptr %state, i64 {layout.WARP}
@@ -457,7 +458,8 @@ more:
   br i1 %alone, label %fills, label %fail
 """
     out += f"""fills:
-  %who.wide = zext i32 %me to i64
+  %who = and i32 %me, {order.WHO}
+  %who.wide = zext i32 %who to i64
   %who.high = shl i64 %who.wide, 32
   %clock.wide = zext i32 %clock to i64
   %word = or i64 %who.high, %clock.wide

@@ -37,13 +37,19 @@ PADDING: Final = 4096  # bytes of cells before and behind those that are used
 class Watch:
   """How a kernel is watched: bytes that a cell stands for, whether loads of global memory have cells, and whether
   shared memory has those of copies. `kinds`: of work that has planes, where warps have clocks (`clocks`); else none.
-  `cluster`: blocks that run together."""
+  `cluster`: blocks that run together. `speaking`: lines of atomics and of strong loads and stores, which order warps;
+  `listening`: those whose results threads look at; none where they are to order nothing. `more`: warps could be ordered
+  by more than is watched.
+  """
   shared: int
   far: int
   tracks: bool
   copies: bool
   kinds: tuple[int, ...] = ()
   cluster: int = 1
+  speaking: frozenset[int] = frozenset()
+  listening: frozenset[int] = frozenset()
+  more: bool = False
 
   @property
   def far_kinds(self) -> tuple[int, ...]:
@@ -133,7 +139,7 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None = None, stored:
   """Threads access memory, and do not go on where that may be a finding. `there` are they, where the site does not say
   so; `stored`: what a store did, where that was looked at."""
   w = g.watch
-  if w is None: return
+  if w is None or kind == clocks.UNSEEN: return
   if site.anywhere: return _anywhere(g, site, kind, there, stored)
   if site.own: return _local(g, site, kind)
   shared = site.shared
@@ -164,7 +170,7 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None = None, stored:
     base = Value(e, base.in_lanes(), U64, True)
     text = "splat (i1 true)" if site.mask is None else site.mask.in_lanes()
     cells = Cells(g, g.width, None if site.mask is None else text)
-    me, at = cells.every(MANY) if site.spread else _me(g, cells, 1), base << scale
+    me, at = _me(g, cells, 1), base << scale
     for k in range(count):
       places = at + 4 * k if k else at
       pointers = [e.op(f"inttoptr <{g.width} x i64> {(first + places).text} to <{g.width} x ptr>") for first in bases]
@@ -460,3 +466,11 @@ def arrives(g: Lanes) -> None:
 def passes(g: Lanes) -> None:
   """It goes on behind that barrier at once; the runner has those hear who have waited."""
   if g.watch is not None: g.e.do(f"call void @hear(ptr %context, ptr %state, ptr {g.pointer('%order', order.CLUSTER)})")
+
+
+def speaks(g: Lanes, site: Site) -> bool:
+  """Threads do something atomic, or load or store in a way that synchronizes: whether that orders them. Then it is
+  told, and heard, by the addresses."""
+  if g.watch is None or g.index not in g.watch.speaking: return False
+  clocks.speaks(g, site, g.index in g.watch.listening)
+  return True

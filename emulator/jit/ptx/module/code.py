@@ -32,7 +32,8 @@ from tinyhw.isa.ptx import printer
 
 # they register what they emit
 EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, multimem, queries, warp, wgmma, wmma)
-WATCHES, TRACKS = "watches", "tracks"  # ways in which a kernel is watched
+# ways in which a kernel is watched; ORDERS comes behind one of the others
+WATCHES, TRACKS, ORDERS = "watches", "tracks", "orders"
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 _LINE: Final = 0.025  # seconds more that LLVM may take, for each line: to interpret large kernels takes longest
@@ -79,7 +80,8 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
 
 
 def watching(way: str, cluster: int) -> str:
-  """How a kernel is watched (`detect`): with TRACKS loads of global memory too, in clusters of so many blocks."""
+  """How a kernel is watched (`detect`): with TRACKS loads of global memory too; with ORDERS atomics, and what threads
+  of a warp do together, order what they do; in clusters of so many blocks."""
   return f"{way} {cluster}"
 
 
@@ -153,7 +155,8 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
     if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
   return {"cells": {} if lanes.watch is None else {
             "shared": lanes.watch.shared, "far": lanes.watch.far, "copies": lanes.watch.copies,
-            "kinds": len(lanes.watch.kinds), "far kinds": len(lanes.watch.far_kinds)},
+            "kinds": len(lanes.watch.kinds), "far kinds": len(lanes.watch.far_kinds), "more": lanes.watch.more,
+            "speaks": bool(lanes.watch.speaking)},
           "exits": [x.row() for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "beside": module.beside(lanes), "sites": lanes.sites, "shapes": shapes, "widens": widens,
@@ -167,11 +170,15 @@ def _watched(plan: Plan, watch: str) -> Watch:
   proof = prove(plan.whole, plan.threads)
   if proof.why: raise Refused(f"not proven: {proof.why}")
   kinds = (order.OWN, *[order.STORE] * proof.stores, *[order.MATRIX] * proof.products,
-           *[order.BULK] * proof.sources, *[order.ATOMICS] * proof.atomics)
-  way, _, blocks = watch.partition(" ")
-  cluster = int(blocks or 1)
-  ordered = proof.ordered or cluster > 1
-  return Watch(proof.shared, proof.far, way == TRACKS, proof.copies, kinds if ordered else (), cluster)
+           *[order.BULK] * proof.sources, *[order.ATOMICS] * (proof.atomics or bool(proof.listening)))
+  *ways, blocks = watch.split()
+  cluster, orders = int(blocks), ORDERS in ways
+  ordered = proof.ordered or cluster > 1 or orders
+  speaks = orders and bool(proof.listening)
+  more = not orders and (bool(proof.listening) or proof.together and not ordered)
+  nobody = frozenset[int]()
+  return Watch(proof.shared, proof.far, TRACKS in ways, proof.copies, kinds if ordered else (), cluster,
+               proof.speaking if speaks else nobody, proof.listening if speaks else nobody, more)
 
 
 def _taken(code: Code) -> None:

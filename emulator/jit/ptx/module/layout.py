@@ -62,6 +62,7 @@ TICKET: Final = 72  # the phase in which it arrived last, or -1
 PHASE: Final = 76  # of the cluster's barrier
 COUNTS: Final = 80  # host address of the block's named barriers: threads that came and did not wait, and expected ones
 COMMITTED: Final = 88  # groups of wgmma that it has committed
+AGAIN: Final = 92  # in watched code: how often it was granted a turn behind its first one
 EPOCH: Final = 96  # in watched code
 GROUPS: Final = 100  # in watched code: groups of cp.async that it has committed
 ISSUED: Final = 104  # of its latest copy the group, from 1
