@@ -8,11 +8,11 @@ from tinyhw.emulator.ptx.memory.spaces import RANK
 AGAIN, TURNS = 1 << 12, 1 << 10  # instructions of a turn of watched code in which warps may wait in loops; how many
 
 
-def text(phases: bool, named: bool, ordered: bool) -> str:
+def text(phases: bool, named: bool, ordered: bool, watches: bool) -> str:
   """All of it. `phases`: there are barriers of clusters; `named`: and such that are not of the whole block; `ordered`:
-  warps tell each other there what they know (`order`)."""
+  warps tell each other there what they know (`order`); `watches`: nothing goes on where one strand has left."""
   some = [_barriers(ordered), _arrived(ordered), _fresh()] if named else []
-  return "\n".join([_block(named, ordered), *some, *([_phases(ordered)] if phases else []),
+  return "\n".join([_block(named, ordered, watches), *some, *([_phases(ordered)] if phases else []),
                     *([_granted()] if ordered else []), _run(phases, ordered)])
 
 
@@ -52,12 +52,15 @@ turn:
 round:
   br label %block
 block:
-  %b = phi i64 [ 0, %round ], [ %b.next, %block ]
-  %found = phi i32 [ 0, %round ], [ %found.next, %block ]
+  %b = phi i64 [ 0, %round ], [ %b.next, %others ]
+  %found = phi i32 [ 0, %round ], [ %found.next, %others ]
   %block.from = mul i64 %b, %block.size
   %block.first = getelementptr i8, ptr %first, i64 %block.from
   %what = call i32 @block(ptr %context, ptr %block.first, i64 %stride, i64 %strands)
   %found.next = or i32 %found, %what
+  %leaves = icmp eq i32 %what, 4
+  br i1 %leaves, label %end, label %others
+others:
   %b.next = add i64 %b, 1
   %b.done = icmp eq i64 %b.next, %cluster
   br i1 %b.done, label %ran, label %block
@@ -77,8 +80,12 @@ end:
 """
 
 
-def _block(named: bool, ordered: bool) -> str:
-  """Runs the strands of a block that can run. Bit 0: some got on; bit 1: some poll an mbarrier."""
+def _block(named: bool, ordered: bool, watches: bool) -> str:
+  """Runs the strands of a block that can run. Bit 0: some got on; bit 1: some poll an mbarrier; bit 2: one has left."""
+  leaves = f"""%leaves = icmp eq i32 %after, {at.LEAVE}
+  br i1 %leaves, label %left, label %counted
+left:
+  ret i32 4""" if watches else "br label %counted"
   met = "call void @met(ptr %context, ptr %first, i64 %stride, i64 %strands, i32 %number.next)" if ordered else ""
   other = "call i1 @barriers(ptr %context, ptr %first, i64 %stride, i64 %strands)" if named else "icmp ne i1 0, 0"
   freed = "call i1 @fresh(ptr %first, i64 %stride, i64 %strands)" if named else "icmp ne i1 0, 0"
@@ -115,7 +122,7 @@ go:
   %idle.1 = and i1 %polled, %polls.still
   %idle = and i1 %idle.1, %same
   %moved = xor i1 %idle, true
-  br label %counted
+  {leaves}
 stays:
   br label %counted
 counted:

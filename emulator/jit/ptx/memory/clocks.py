@@ -83,7 +83,8 @@ def functions(g: Lanes) -> list[str]:
   w = g.watch
   if w is None or not w.kinds: return []
   g.e.declared.update(order.DECLARED)
-  g.e.declared.update(order.gathered(n) for n in (1, spans.PIECE // w.shared, spans.OBJECT // w.shared))
+  at_once = 1, spans.PIECE // w.shared, spans.OBJECT // w.shared, spans.PIECE // w.far
+  g.e.declared.update(order.gathered(n) for n in at_once)
   return [order.functions(w.shared), spans.functions(w.shared, w.far, w.kinds, w.far_kinds)]
 
 
@@ -466,19 +467,32 @@ class _Look:
 
   def _late(self, c: ClockCells, lanes: str, kinds: set[int]) -> str:
     """Where somebody has read, or done something atomic, whose clock is not known: by planes of these kinds."""
-    g, e, strands = self.g, self.e, self._strands
     bad = "zeroinitializer"
     for k, kind in enumerate(self.memory.kinds):
       if kind not in kinds: continue
       own = kind in {order.OWN, order.ATOMICS}
-      for p in range(strands):
-        limit = e.op(f"load i32, ptr {g.pointer('%row', 4 * ((order.OWN if own else kind) + p))}")
-        if own:
-          limit = e.op(f"select i1 {e.op(f'icmp eq i32 %warp, {p}')}, i32 {_LARGEST}, i32 {limit}")
-        read = c.load(self._plane(str(k * strands + p)), "i32")
-        bad = c.either(bad, c.op("icmp sgt", c.op("ashr", read, c.every(LANES)), c.splat(limit)))
+      bad = c.either(bad, self._by_warps(c, k, order.OWN if own else kind, own))
       if own and self.kind != COPY: bad = c.either(bad, self._late_here(c, kind, lanes))
     return bad
+
+  def _by_warps(self, c: ClockCells, number: int, column: int, others: bool) -> str:
+    """Where a plane of some kind of work has a clock that is not known, warp by warp; `others`: but the own one's."""
+    e, t = self.e, f"<{c.n} x i1>"
+    before, warp, over = e.label, e.new_label("warp"), e.new_label("warps")
+    e.do(f"br label %{warp}")
+    e.start(warp)
+    p = e.op(f"phi i32 [ 0, %{before} ], [ %{warp}.next, %{warp} ]")
+    found = e.op(f"phi {t} [ zeroinitializer, %{before} ], [ %{warp}.found, %{warp} ]")
+    columns = self.g.pointer("%row", 4 * column)
+    limit = e.op(f"load i32, ptr {e.op(f'getelementptr i32, ptr {columns}, i32 {p}')}")
+    if others: limit = e.op(f"select i1 {e.op(f'icmp eq i32 %warp, {p}')}, i32 {_LARGEST}, i32 {limit}")
+    read = c.load(self._plane(e.op(f"add i32 {p}, {number * self._strands}")), "i32")
+    late = c.op("icmp sgt", c.op("ashr", read, c.every(LANES)), c.splat(limit))
+    e.do(f"%{warp}.found = or {t} {found}, {late}")
+    e.do(f"%{warp}.next = add i32 {p}, 1")
+    e.do(f"br i1 {e.op(f'icmp ult i32 {p}, {self._strands - 1}')}, label %{warp}, label %{over}")
+    e.start(over)
+    return f"%{warp}.found"
 
   def _late_here(self, c: ClockCells, kind: int, lanes: str) -> str:
     """Where another thread of the warp has, since they did something together."""

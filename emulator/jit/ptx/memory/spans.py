@@ -28,7 +28,8 @@ _HERE: Final = f"""  %order.at = getelementptr i8, ptr %context, i64 {layout.ORD
 
 def functions(near: int, far: int, kinds: Sequence[int], far_kinds: Sequence[int]) -> str:
   """All of them. Cells stand for so many bytes of shared and of global memory; `kinds` have planes of who reads."""
-  sizes = (("near", PIECE // near, kinds), ("object", OBJECT // near, kinds), ("cell", 1, kinds), ("far", 1, far_kinds))
+  sizes = (("near", PIECE // near, kinds), ("object", OBJECT // near, kinds), ("cell", 1, kinds), ("far", 1, far_kinds),
+           ("span", PIECE // far, far_kinds))
   return "\n".join([
     *(text for name, n, of in sizes for text in (_seen(name, n), _free(name, n, of), _mine(name, n))),
     _wrote("near", PIECE // near, "bulk"), _wrote("cell", 1, "sent", near), _came(), _read(PIECE // near, kinds),
@@ -338,13 +339,14 @@ fail:
   return out
 
 
-def _places(far: int) -> str:
-  """Where the cells and planes of %size bytes of global memory at %address are, and how many, in IR."""
+def _places(far: int, at_once: int = 1) -> str:
+  """Where the cells and planes of %size bytes of global memory at %address are, and how often so many, in IR."""
   return f"""  %end.byte = add i64 %address, %size
   %end.up = add i64 %end.byte, {far - 1}
   %end = udiv i64 %end.up, {far}
   %start = udiv i64 %address, {far}
-  %count = sub i64 %end, %start
+  %count.cells = sub i64 %end, %start
+  %count = lshr i64 %count.cells, {at_once.bit_length() - 1}
   %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS_FAR}
   %cells.first = load i64, ptr %cells.at
   %cells.offset = shl i64 %start, 3
@@ -384,46 +386,64 @@ filled:"""
 
 def _far(far: int) -> str:
   """A copy in bulk writes to global memory, as the one that has read shared memory before; or reads it, or looks at
-  what it is going to change."""
-  return f"""
-define private i1 @looks.far(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
+  what it is going to change: by pieces, where it has whole ones."""
+  out = ""
+  for name, n, places in (("far", 1, _places(far)), ("span", PIECE // far, _places(far, PIECE // far))):
+    out += f"""
+define private i1 @looks.by.{name}(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
 {_HERE}
-{_places(far)}
-  %seen = call i1 @seen.far(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
+{places}
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
   ret i1 %seen
 }}
-define private i1 @note.far(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
+define private i1 @far.by.{name}(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
 {_HERE}
-{_places(far)}
-  %seen = call i1 @seen.far(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1, i1 false)
+{places}
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1, i1 false)
   br i1 %seen, label %more, label %fail
 more:
-  %free = call i1 @free.far(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
+  %free = call i1 @free.{name}(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
   br i1 %free, label %fills, label %fail
 fills:
 {_issued(STORE, False)}
 {_word(STORE)}
-{_filled(1)}
+{_filled(n)}
   ret i1 true
 fail:
   ret i1 false
 }}
-define private i1 @note.fetched(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
+define private i1 @fetched.by.{name}(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
 {_HERE}
-{_places(far)}
-  %seen = call i1 @seen.far(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
+{places}
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
   br i1 %seen, label %fills, label %fail
 fills:
 {_issued(BULK, True)}
   %strands.at = getelementptr i8, ptr %context, i64 {layout.TEAM}
   %strands = load i64, ptr %strands.at
   %word = shl i32 %clock, {LANES}
-{_plane("%strands", 1)}
+{_plane("%strands", n)}
   ret i1 true
 fail:
   ret i1 false
 }}
 """
+  for name, by in (("looks.far", "looks"), ("note.far", "far"), ("note.fetched", "fetched")):
+    out += f"""
+define private i1 @{name}(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
+  %both = or i64 %address, %size
+  %odd = and i64 %both, {PIECE - 1}
+  %whole = icmp eq i64 %odd, 0
+  br i1 %whole, label %pieces, label %cells
+pieces:
+  %span = call i1 @{by}.by.span(ptr %context, ptr %state, i64 %address, i64 %size)
+  ret i1 %span
+cells:
+  %far = call i1 @{by}.by.far(ptr %context, ptr %state, i64 %address, i64 %size)
+  ret i1 %far
+}}
+"""
+  return out
 
 
 def _thread() -> str:
