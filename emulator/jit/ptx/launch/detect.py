@@ -100,8 +100,8 @@ def _pages(size: int) -> mmap.mmap:
 class Watching(CompiledLaunch):
   """A launch in watched code."""
 
-  def __init__(self, grid: Grid, compiled: Kernel, exact: frozenset[int], arrays: Arrays) -> None:
-    self.arrays = arrays
+  def __init__(self, grid: Grid, compiled: Kernel, exact: frozenset[int], arrays: Arrays, belongs: Array) -> None:
+    self.arrays, self.belongs = arrays, belongs
     super().__init__(grid, compiled, exact)
 
   def _context(self) -> None:
@@ -150,9 +150,22 @@ class Watching(CompiledLaunch):
     window = self.arrays.window()
     for at, value in ((order.PLANES, self._planes.ctypes.data + PADDING), (order.APART, apart),
                       (order.FAR_START, window[0]), (order.FAR_SIZE, window[1] - window[0]),
+                      (order.FRESH, self._gaps(near)),
                       (order.FAR_PLANES, first + PADDING - start // 2 & _MASK64), (order.FAR_APART, far_apart)):
       self._order[at:at + 8].view(np.uint64)[0] = value
     self.context[layout.ORDER // 8] = self._order.ctypes.data
+
+  def _gaps(self, room: int) -> int:
+    """The address of what cells of shared memory, of so many bytes, are where a cluster begins: nobody may touch what
+    lies between arrays. 0 where there is no such place, and all are 0."""
+    if self.belongs.all(): return 0
+    near, cluster = self.kernel.header["cells"]["shared"], self.grid.shared.clustered
+    self._fresh = np.zeros(room // clocks.ENTRY, np.uint64)
+    inside = np.ones(-(-len(self.belongs) // near) * near, bool)
+    inside[:len(self.belongs)] = self.belongs
+    gaps = np.flatnonzero(~inside.reshape(-1, near).all(axis=1))
+    for rank in range(cluster): self._fresh[rank * apart(self.grid) // near + gaps] = order.NEVER
+    return int(self._fresh.ctypes.data)
 
   def clock(self) -> int:
     """The largest number that a warp's work had when the latest block began; 0 without clocks."""
@@ -196,8 +209,9 @@ class Watched(Cohort):
     if (met != met[:, :1]).any(): raise Suspicion("warps have ended while others met")
 
 
-def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds) -> Stats | None:
-  """Run a launch to its end. None, with memory as it was, where the checks may find something."""
+def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds, belongs: Array) -> Stats | None:
+  """Run a launch to its end. None, with memory as it was, where the checks may find something. `belongs`: which bytes
+  of a block's shared memory are of an array."""
   if d.overlap is not None or d.workspace or space.multicast: return None
   exact, way = frozenset[int](), d.program.watch or WATCHES
   arrays: Arrays | None = None
@@ -207,8 +221,8 @@ def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds) -> S
       grid = Grid(space, d, watchdog, Stats())
       team = grid.shared.clustered
       if team * grid.shared.warps > layout.WARPS: return None  # more than clocks have columns for
-      found = kernel(d.program, d.block, exact, grid.shared.explicit, watching(way, team))
-      launch = Watching(grid, found, exact, arrays)
+      found = kernel(d.program, d.block, exact, grid.shared.explicit, watching(way, team, not belongs.all()))
+      launch = Watching(grid, found, exact, arrays, belongs)
       try: wide = _ran(launch)
       except Suspicion:
         if not found.header["cells"]["more"]: raise

@@ -212,7 +212,7 @@ tells:
 told:""" if ordered else "br label %told\ntold:"
   complete = """%token = call ptr @bar(ptr %context, ptr %first, i32 %number)
   call void @completes(ptr %token)""" if ordered else ""
-  hear = "call void @gone.on(ptr %context, ptr %f.state, i32 %number, i1 false)" if ordered else ""
+  hear = "call void @gone.on(ptr %context, ptr %f.state, i32 %number, i1 false, i1 false)" if ordered else ""
   return f"""
 define private i1 @barriers(ptr %context, ptr %first, i64 %stride, i64 %strands) noinline {{
   %counts.at = getelementptr i8, ptr %first, i64 {at.COUNTS}

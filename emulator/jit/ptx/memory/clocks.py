@@ -113,10 +113,12 @@ def fenced(g: Lanes) -> None:
   """fence.proxy.async: what is known of the others' own work is so for what units do, too."""
   e, v, n = g.e, f"<{order.WARPS} x i32>", order.WARPS
   synced(g)
-  proxy = g.pointer("%row", 4 * order.PROXY)
-  known, old = (e.op(f"load {v}, ptr {at}, align 4") for at in ("%row", proxy))
   e.declared[f"llvm.smax.v{n}i32"] = f"declare {v} @llvm.smax.v{n}i32({v}, {v})"
-  e.do(f"store {v} {e.op(f'call {v} @llvm.smax.v{n}i32({v} {known}, {v} {old})')}, ptr {proxy}, align 4")
+  for source, target in ((order.OWN, order.PROXY), (order.BLOCK, order.VISIBLE)):
+    at, to = (g.pointer("%row", 4 * x) for x in (source, target))
+    known, old = (e.op(f"load {v}, ptr {x}, align 4") for x in (at, to))
+    e.do(f"store {v} {e.op(f'call {v} @llvm.smax.v{n}i32({v} {known}, {v} {old})')}, ptr {to}, align 4")
+  e.do(f"store i32 0, ptr {g.pointer('%row', 4 * order.UNFENCED)}")
 
 
 # ---- groups of asynchronous work
@@ -382,6 +384,7 @@ class _Look:
       self._go(c, c.either(bad, self._late(c, lanes, {order.OWN, order.BULK})))
       c.store(self.memory.writes, "i64", self.e.op(f"or <{c.n} x i64> {old}, splat (i64 {order.ATOMIC << 32})"))
       return self._read(c, order.ATOMICS, lanes, None)
+    if kind == STORE: self.e.do(f"store i32 1, ptr {self.g.pointer('%row', 4 * order.UNFENCED)}")
     now = c.splat(self.clock)
     new = c.cell(now, me)
     if kind == COPY: new = c.cell(now, c.splat(self.e.op(f"add i32 %me, {order.COPY << _COLUMN}")))

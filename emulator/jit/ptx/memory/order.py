@@ -13,13 +13,14 @@ from tinyhw.emulator.jit.ptx.module import layout
 
 WARPS: Final = layout.WARPS
 # the first columns of kinds of work; behind them for each block of a cluster what all its warps know of the others, by
-# barriers of the whole block
+# barriers of the whole block, and up to which of them that is visible to units
 OWN, PROXY, BULK, STORE, MATRIX, COPY = range(0, 6 * WARPS, WARPS)
-BLOCK: Final = 6 * WARPS
+BLOCK, VISIBLE = 6 * WARPS, 7 * WARPS
 ATOMICS: Final = 7 * WARPS  # no column: atomics are a warp's own work, with planes of their own
 COLUMNS: Final = 256
 ISSUED: Final = COLUMNS  # words behind the columns: by kind, what was begun; how many groups there are; a ring of them
 COMMITTED: Final = ISSUED + 8
+UNFENCED: Final = COMMITTED  # where a warp's own work has no groups: it has stored since its last fence.proxy.async
 RINGS: Final = COMMITTED + 8
 RING: Final = 32
 ALL: Final = RINGS + 8 * RING  # the columns as they were behind the latest barrier of the whole block
@@ -30,7 +31,8 @@ MBARRIERS: Final = 256  # in a block's shared memory, that are followed
 
 # the memory: words of where cells are, rows, tokens of barriers and of mbarriers; for each 8 bytes of shared memory
 # the number of its mbarrier, from 1
-LATEST, SLOTS, PLANES, APART, FAR_PLANES, FAR_APART, FAR_START, FAR_SIZE = 0, 4, 8, 16, 24, 32, 40, 48
+# FRESH: the address of what the cells are where a cluster begins, 0: nobody has touched anything
+LATEST, SLOTS, PLANES, APART, FAR_PLANES, FAR_APART, FAR_START, FAR_SIZE, FRESH = 0, 4, 8, 16, 24, 32, 40, 48, 56
 ROWS: Final = 64
 BARRIERS: Final = ROWS + WARPS * ROW
 CLUSTER: Final = BARRIERS + WARPS * layout.BARRIERS * TOKEN  # behind those of each block's barriers
@@ -44,19 +46,21 @@ USE, BEGIN, TOLD, INVALID = range(4)  # what an mbarrier's token is wanted for; 
 # or, of global memory, nobody else may store the same
 MBARRIER, ATOMIC, GONE = 1 << 7, 1 << 6, 1 << 5
 WHO: Final = ~(MBARRIER | ATOMIC | GONE)
+NEVER: Final = ((COLUMNS - 1 << 8 | MBARRIER | GONE) << 32) + (1 << 31) - 1  # a cell that nobody may touch
 
 _V: Final = f"<{COLUMNS} x i32>"
 _MAX: Final = f"llvm.smax.v{COLUMNS}i32"
 # What the module beside a kernel calls of these.
 CALLED: Final = ("declare hidden void @tell(ptr, ptr, ptr)", "declare hidden void @completes(ptr)",
                  "declare hidden ptr @bar(ptr, ptr, i32)", "declare hidden void @hear(ptr, ptr, ptr)",
-                 "declare hidden void @gone.on(ptr, ptr, i32, i1)",
+                 "declare hidden void @gone.on(ptr, ptr, i32, i1, i1)",
                  "declare hidden void @met(ptr, ptr, i64, i64, i32)")
 DECLARED: Final = {
   _MAX: f"declare {_V} @{_MAX}({_V}, {_V})", "llvm.smax.i32": "declare i32 @llvm.smax.i32(i32, i32)",
   **{f"llvm.vector.reduce.smax.v{n}i32": f"declare i32 @llvm.vector.reduce.smax.v{n}i32(<{n} x i32>)"
      for n in (8, COLUMNS)},
   "llvm.cttz.i64": "declare i64 @llvm.cttz.i64(i64, i1)",
+  "llvm.memcpy.p0.p0.i64": "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
   "llvm.memset.p0.i64": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"}
 
 
@@ -133,7 +137,15 @@ fill:
   %filled = icmp eq i64 %k.next, {WARPS}
   br i1 %filled, label %clear, label %fill
 clear:
+  %fresh.at = getelementptr i8, ptr %order, i64 {FRESH}
+  %fresh = load ptr, ptr %fresh.at
+  %untouched = icmp eq ptr %fresh, null
+  br i1 %untouched, label %zero, label %copy
+zero:
   call void @llvm.memset.p0.i64(ptr %cells, i8 0, i64 %size, i1 false)
+  ret void
+copy:
+  call void @llvm.memcpy.p0.p0.i64(ptr %cells, ptr %fresh, i64 %size, i1 false)
   ret void
 }}
 define hidden void @tell(ptr %context, ptr %state, ptr %token) noinline {{
@@ -178,7 +190,7 @@ define hidden ptr @bar(ptr %context, ptr %state, i32 %number) {{
   %token = getelementptr i8, ptr %first, i32 %offset
   ret ptr %token
 }}
-define hidden void @gone.on(ptr %context, ptr %state, i32 %number, i1 %together) noinline {{
+define hidden void @gone.on(ptr %context, ptr %state, i32 %number, i1 %together, i1 %fenced) noinline {{
 {_ORDER}
 {_row("mine", "%state")}
   %token = call ptr @bar(ptr %context, ptr %state, i32 %number)
@@ -197,6 +209,12 @@ all:
   %block = load i32, ptr %block.at
   %block.next = add i32 %block, 1
   store i32 %block.next, ptr %block.at
+  br i1 %fenced, label %visible, label %known.all
+visible:
+  %fenced.at = getelementptr i32, ptr %block.at, i64 {VISIBLE - BLOCK}
+  store i32 %block.next, ptr %fenced.at
+  br label %known.all
+known.all:
   %known = load {_V}, ptr %mine.row, align 4
   %before.at = getelementptr i32, ptr %mine.row, i64 {ALL}
   store {_V} %known, ptr %before.at, align 4
@@ -209,6 +227,7 @@ define hidden void @met(ptr %context, ptr %first, i64 %stride, i64 %strands, i32
   br label %strand
 strand:
   %s = phi i64 [ 0, %0 ], [ %s.next, %next ]
+  %unfenced = phi i32 [ 0, %0 ], [ %unfenced.next, %next ]
   %s.offset = mul i64 %s, %stride
   %s.state = getelementptr i8, ptr %first, i64 %s.offset
   %status = load i32, ptr %s.state
@@ -216,13 +235,20 @@ strand:
   br i1 %waits, label %tells, label %next
 tells:
   call void @tell(ptr %context, ptr %s.state, ptr %token)
+{_ORDER}
+{_row("its", "%s.state")}
+  %s.stored.at = getelementptr i32, ptr %its.row, i64 {UNFENCED}
+  %s.stored = load i32, ptr %s.stored.at
+  %s.unfenced = or i32 %unfenced, %s.stored
   br label %next
 next:
+  %unfenced.next = phi i32 [ %unfenced, %strand ], [ %s.unfenced, %tells ]
   %s.next = add i64 %s, 1
   %told = icmp eq i64 %s.next, %strands
   br i1 %told, label %complete, label %strand
 complete:
   call void @completes(ptr %token)
+  %fenced = icmp eq i32 %unfenced.next, 0
   br label %other
 other:
   %t = phi i64 [ 0, %complete ], [ %t.next, %following ]
@@ -232,7 +258,7 @@ other:
   %t.waits = icmp eq i32 %t.status, {layout.BARRIER}
   br i1 %t.waits, label %hears, label %following
 hears:
-  call void @gone.on(ptr %context, ptr %t.state, i32 %number, i1 true)
+  call void @gone.on(ptr %context, ptr %t.state, i32 %number, i1 true, i1 %fenced)
   br label %following
 following:
   %t.next = add i64 %t, 1

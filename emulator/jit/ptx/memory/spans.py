@@ -76,7 +76,10 @@ judge:
   %column = lshr {v} %who, splat (i32 8)
   %is.own = icmp ult {v} %column, splat (i32 {WARPS})
   %moved = add {v} %column, %proxies
-  %place = select <{n} x i1> %is.own, {v} %moved, {v} %column
+  %by.several = icmp uge {v} %column, splat (i32 {order.BLOCK})
+  %visible = add {v} %column, %proxies
+  %several = select <{n} x i1> %by.several, {v} %visible, {v} %column
+  %place = select <{n} x i1> %is.own, {v} %moved, {v} %several
   %wide = zext {v} %place to {w}
   %limits.at = getelementptr i32, ptr %row, {w} %wide
   %limits = call {v} @{order.gathered(n)[0]}(<{n} x ptr> align 4 %limits.at, <{n} x i1> splat (i1 true),

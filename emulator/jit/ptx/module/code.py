@@ -33,7 +33,7 @@ from tinyhw.isa.ptx import printer
 # they register what they emit
 EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, multimem, queries, warp, wgmma, wmma)
 # ways in which a kernel is watched; ORDERS comes behind one of the others
-WATCHES, TRACKS, ORDERS = "watches", "tracks", "orders"
+WATCHES, TRACKS, ORDERS, GAPS = "watches", "tracks", "orders", "gaps"
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 _LINE: Final = 0.025  # seconds more that LLVM may take, for each line: to interpret large kernels takes longest
@@ -79,10 +79,11 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
   return known
 
 
-def watching(way: str, cluster: int) -> str:
+def watching(way: str, cluster: int, gaps: bool) -> str:
   """How a kernel is watched (`detect`): with TRACKS loads of global memory too; with ORDERS atomics, and what threads
-  of a warp do together, order what they do; in clusters of so many blocks."""
-  return f"{way} {cluster}"
+  of a warp do together, order what they do; in clusters of so many blocks; there may be `gaps` between arrays of
+  shared memory, which nobody may touch."""
+  return " ".join([way, *[GAPS] * gaps, str(cluster)])
 
 
 def kept(program: Program, block: tuple[int, int, int], clustered: bool = False) -> bool:
@@ -173,7 +174,7 @@ def _watched(plan: Plan, watch: str) -> Watch:
            *[order.BULK] * proof.sources, *[order.ATOMICS] * (proof.atomics or bool(proof.listening)))
   *ways, blocks = watch.split()
   cluster, orders = int(blocks), ORDERS in ways
-  ordered = proof.ordered or cluster > 1 or orders
+  ordered = proof.ordered or cluster > 1 or orders or GAPS in ways
   speaks = orders and bool(proof.listening)
   more = not orders and (bool(proof.listening) or proof.together and not ordered)
   nobody = frozenset[int]()
