@@ -1,7 +1,7 @@
 """Atomics and strong loads whose result a thread looks at: those by which it may learn what others have done.
 
-What watched code hears of other warps by them does not depend on which of two came first: had the other one come
-second, the thread would have seen another value, and gone another way.
+What watched code hears of other warps by them, of those that have changed what was there, does not depend on which of
+two came first: had the other one come second, the thread would have seen another value, and gone another way.
 """
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ each thread's address up; what that cannot serve either is the reference's: it r
 """
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -265,7 +267,8 @@ def _on_stacks(g: Lanes, base: Value, steps: tuple[int, ...] | None) -> tuple[Va
 def load(g: Lanes, site: Site, there: Value | None = None) -> list[Value]:
   """The elements of each thread, unsigned. `there` are those that load, where the site does not say so."""
   values = _load(g, site)
-  speaks = not site.own and watched.speaks(g, site if there is None else replace(site, mask=there))
+  speaks = not site.own and watched.speaking(g)
+  if speaks: watched.speaks(g, site if there is None else replace(site, mask=there))
   watched.touched(g, site, clocks.SEEN if speaks else clocks.LOAD, there)
   return values
 
@@ -380,7 +383,9 @@ def store(g: Lanes, site: Site, values: Sequence[Value], kind: str = clocks.STOR
     seen = g.watch is not None and kind == clocks.STORE and not site.own and not (site.one and any(
       v.wide for v in raw))
     changes = _unlike(g, site, raw) if seen else None
+    told = "0" if kind != clocks.TOLD else g.bits(functools.reduce(operator.or_, _unlike(g, site, raw)))
     a.run(fast, list)
+    if kind == clocks.TOLD: watched.speaks(g, site, told)
     lost = _unlike(g, site, raw) if seen and not site.one and not site.block else None
     watched.touched(g, site, kind, None, None if changes is None else watched.Stored(changes, lost))
   if site.one and site.mask is not None:  # nobody may be there
@@ -491,4 +496,4 @@ def st(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if t == "b128": t, sources, count = "b64", operands.halves(i.operands[1]), 2
   values = [operands.reader(g.code, line, s, t)(g) for s in sources]
   site = site_of(g, line, form, i.operands[0], SIZES[t], count, Access.WRITE)
-  store(g, site, values, clocks.TOLD if not site.own and watched.speaks(g, site) else clocks.STORE)
+  store(g, site, values, clocks.TOLD if not site.own and watched.speaking(g) else clocks.STORE)

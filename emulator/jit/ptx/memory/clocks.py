@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.core.memory import Access
 from tinyhw.emulator.jit.ptx.memory import order, spans
 from tinyhw.emulator.jit.ptx.module import layout
 from tinyhw.emulator.jit.values import Value, gather
@@ -99,14 +98,14 @@ def met(g: Lanes) -> None:
   g.e.do(f"store i32 {g.e.op('add i32 %epoch, 1')}, ptr %epoch.at")
 
 
-def speaks(g: Lanes, site: Site, listens: bool) -> None:
-  """Threads tell by addresses what their warp knows, and may hear what others have told there."""
+def speaks(g: Lanes, site: Site, listens: bool, told: str) -> None:
+  """Threads `told` tell by addresses what their warp knows, and all may hear what others have told there."""
   e, w = g.e, g.width
   at = site.base if site.steps is None else g.materialized(site.base, site.steps)
   e.do(f"store <{w} x i64> {at.in_lanes()}, ptr {g.pointer('%context', layout.ADDRESSES)}, align 8")
   mask = g.active_bits if site.mask is None else g.bits(site.mask)
-  tells = bool(site.access & Access.WRITE)
-  e.do(f"call void @speak(ptr %context, ptr %state, i32 {mask}, i1 {str(listens).lower()}, i1 {str(tells).lower()})")
+  tells = e.op(f"and i32 {mask}, {told}")
+  e.do(f"call void @speak(ptr %context, ptr %state, i32 {mask if listens else '0'}, i32 {tells})")
 
 
 def fenced(g: Lanes) -> None:

@@ -415,11 +415,8 @@ end:
 def _spoken() -> str:
   """Threads of a warp tell and hear by their addresses."""
   return f"""
-define private void @speak(ptr %context, ptr %state, i32 %mask, i1 %listens, i1 %tells) noinline {{
-{_ORDER}
-{_row("mine", "%state")}
+define private i64 @buckets(ptr %context, i32 %mask) noinline {{
   %addresses = getelementptr i8, ptr %context, i64 {layout.ADDRESSES}
-  %spoken = getelementptr i8, ptr %order, i64 {SPOKEN}
   br label %look
 look:
   %left = phi i32 [ %mask, %0 ], [ %rest, %one ]
@@ -438,12 +435,19 @@ one:
   %buckets.next = or i64 %buckets, %bit
   br label %look
 looked:
-  br i1 %listens, label %hear, label %said
+  ret i64 %buckets
+}}
+define private void @speak(ptr %context, ptr %state, i32 %hears, i32 %tells) noinline {{
+{_ORDER}
+{_row("mine", "%state")}
+  %spoken = getelementptr i8, ptr %order, i64 {SPOKEN}
+  %heard = call i64 @buckets(ptr %context, i32 %hears)
+  br label %hear
 hear:
-  %h = phi i64 [ %buckets, %looked ], [ %h.rest, %hears ]
+  %h = phi i64 [ %heard, %0 ], [ %h.rest, %listens ]
   %h.over = icmp eq i64 %h, 0
-  br i1 %h.over, label %said, label %hears
-hears:
+  br i1 %h.over, label %said, label %listens
+listens:
   %h.bucket = call i64 @llvm.cttz.i64(i64 %h, i1 true)
   %h.less = sub i64 %h, 1
   %h.rest = and i64 %h, %h.less
@@ -455,9 +459,9 @@ hears:
   store {_V} %h.more, ptr %mine.row, align 4
   br label %hear
 said:
-  %some = icmp ne i64 %buckets, 0
-  %tells.some = and i1 %tells, %some
-  br i1 %tells.some, label %later, label %end
+  %said.at = call i64 @buckets(ptr %context, i32 %tells)
+  %some = icmp ne i64 %said.at, 0
+  br i1 %some, label %later, label %end
 later:
   %own = load i32, ptr %mine.own
   %own.next = add i32 %own, 1
@@ -465,7 +469,7 @@ later:
   %known = load {_V}, ptr %mine.row, align 4
   br label %tell
 tell:
-  %t = phi i64 [ %buckets, %later ], [ %t.rest, %told ]
+  %t = phi i64 [ %said.at, %later ], [ %t.rest, %told ]
   %t.over = icmp eq i64 %t, 0
   br i1 %t.over, label %end, label %told
 told:

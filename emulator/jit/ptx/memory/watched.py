@@ -468,9 +468,12 @@ def passes(g: Lanes) -> None:
   if g.watch is not None: g.e.do(f"call void @hear(ptr %context, ptr %state, ptr {g.pointer('%order', order.CLUSTER)})")
 
 
-def speaks(g: Lanes, site: Site) -> bool:
-  """Threads do something atomic, or load or store in a way that synchronizes: whether that orders them. Then it is
-  told, and heard, by the addresses."""
-  if g.watch is None or g.index not in g.watch.speaking: return False
-  clocks.speaks(g, site, g.index in g.watch.listening)
-  return True
+def speaking(g: Lanes) -> bool:
+  """Whether an instruction that is atomic, or a load or store that synchronizes, orders warps."""
+  return g.watch is not None and g.index in g.watch.speaking
+
+
+def speaks(g: Lanes, site: Site, told: str = "0") -> None:
+  """Threads do that. `told`: those that changed what was there, as bits. Who does not, tells nothing: nobody could have
+  seen it."""
+  if g.watch is not None and speaking(g): clocks.speaks(g, site, g.index in g.watch.listening, told)

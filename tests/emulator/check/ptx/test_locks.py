@@ -2,14 +2,18 @@
 once was the reference's alone: threads of one warp, gaps between arrays, wmma, generic addresses of both spaces."""
 from __future__ import annotations
 
+import random
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from tests.emulator.check.ptx.test_random import BEGIN as RANDOM
+from tests.emulator.check.ptx.test_random import REGISTERS, WARPS, Draw
 from tests.emulator.check.ptx.test_watched import passed, told
 from tests.emulator.ptx.test_ptx import kernel
-from tests.strength import THOROUGH
+from tests.strength import THOROUGH, seeds
 
 MEMORY = """.shared .align 128 .b8 s[8192]; .shared .b32 lock, flag, count; .reg .b32 %s, %v, %w, %x, %own, %its;
   .reg .pred %first, %all, %q; .reg .b32 %a<8>;"""
@@ -105,6 +109,68 @@ def test_units_read_what_several_warps_stored(fence: str, passed: Counter[bool],
   reference, watched = told(source, "k", 2, 64, [np.zeros(1024, np.uint32)], 0, monkeypatch)
   assert reference == watched and bool(reference) == (not fence)
   assert passed[bool(fence)] and not passed[not fence]
+
+
+class Locks(Draw):
+  """A random kernel whose warps take locks, set and wait for flags, and count each other, too. Some of that is left
+  out; who gives and sets never is."""
+
+  def place(self) -> str:
+    """Bytes that all warps use."""
+    return self.rng.choice(["[%s+4096]", "[%s+4104]", "[%s+4108]"])
+
+  def lock(self) -> str:
+    """The first thread of each warp uses some place under a lock, or none."""
+    at, own, over, take = self.place(), self.rng.choice(["lock", "lock", "lock+4"]), self.label(), self.label()
+    taken = self.order(f"{take}: atom.acquire.cta.shared.cas.b32 %v3, [{own}], 0, 1; setp.ne.u32 %over, %v3, 0;"
+                       f"@%over bra {take};")
+    give = self.rng.choice([f"atom.release.cta.shared.exch.b32 %v3, [{own}], 0;",
+                            f"st.release.cta.shared.u32 [{own}], 0;"])
+    use = self.rng.choice([f"st.shared.u32 {at}, %v1;", f"ld.shared.u32 %v0, {at};",
+                           f"ld.shared.u32 %v0, {at}; add.u32 %v0, %v0, 1; st.shared.u32 {at}, %v0;"])
+    return f"setp.eq.u32 %lead, %v4, 0; @!%lead bra {over}; {taken} {use} {give} {over}: bar.warp.sync -1;"
+
+  def flag(self) -> str:
+    """Odd warps wait for even ones, or even ones for odd ones, by a number that grows."""
+    self.pairs += 1
+    role, wait, over, give = self.rng.choice(["%even", "!%even"]), self.label(), self.label(), self.label()
+    at = "mov.u32 %flag, flags; shr.u32 %v3, %w, 1; mad.lo.u32 %flag, %v3, 4, %flag;"
+    waits = self.order(f"{wait}: ld.acquire.cta.shared.u32 %v3, [%flag]; setp.lt.u32 %over, %v3, {self.pairs};"
+                       f"@%over bra {wait};")
+    use = self.rng.choice(["ld.shared.u32 %v0, [%next];", "st.shared.u32 [%next], %v1;"])
+    write = self.rng.choice(["st.shared.u32 [%own], %v1;", "ld.shared.u32 %v0, [%own];"])
+    return (f"{at} setp.eq.u32 %lead, %v4, 0; @{role} bra {give}; {waits} {use} bra {over}; {give}: {write}"
+            f"{self.order('bar.warp.sync -1;')} @%lead st.release.cta.shared.u32 [%flag], {self.pairs}; {over}:")
+
+  def counter(self) -> str:
+    """The last warp that has come reads what the others have written."""
+    over, last = self.label(), self.rng.choice([WARPS - 1, WARPS - 1, 0])
+    return f"""st.shared.u32 [%own+2048], %v0; bar.warp.sync -1; setp.eq.u32 %lead, %v4, 0; mov.u32 %v3, 0;
+      @%lead atom.acq_rel.cta.shared.inc.u32 %v3, [lock+8], {WARPS - 1}; shfl.sync.idx.b32 %v3, %v3, 0, 31, -1;
+      setp.ne.u32 %over, %v3, {last}; @%over bra {over}; ld.shared.u32 %v0, [%own+2048];
+      ld.shared.u32 %v0, [%next+2048]; {over}:"""
+
+  def kinds(self) -> list[Callable[[], str]]:
+    return [self.touch, self.block, self.block, self.some, self.warp, self.mbarrier, self.lock, self.lock, self.lock,
+            self.flag, self.flag, self.counter]
+
+  def loop(self) -> str: return self.lock()
+
+  def text(self) -> str:
+    pieces = " ".join(self.piece() for _ in range(self.rng.randrange(3, 8)))
+    clear = "st.shared.u32 [lock], 0; @%first st.shared.u32 [lock+4], 0; @%first st.shared.u32 [lock+8], 0;"
+    first = f"@%first {clear} @%first st.shared.v2.u32 [flags], {{0, 0}}; bar.sync 0;"
+    return kernel(f"{RANDOM} {first} {pieces}", REGISTERS + """.shared .align 8 .b32 lock[4];
+      .shared .align 8 .b32 flags[2]; .reg .pred %lead; .reg .b32 %flag;""", ".param .u64 out, .param .u64 from")
+
+
+@pytest.mark.parametrize("seed", seeds(range(1)))
+def test_random_kernels_are_told_the_same(seed: int, passed: Counter[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+  rng = random.Random(seed)
+  source = Locks(rng, rng.choice([0.0, 0.05, 0.3])).text()
+  arrays = [np.zeros(256, np.uint32), np.arange(256, dtype=np.uint32)]
+  reference, found = told(source, "k", 2, 32 * WARPS, arrays, 0, monkeypatch)
+  assert reference == found, source
 
 
 __all__ = ["passed"]
