@@ -40,7 +40,8 @@ class Copy:
   `row` and `lane` are the thread's place in its group; `segment` is "global" or "lds", `kind` "load" or "store".
   Addresses are u64; of LDS `block` is the workgroup in the cohort whose memory it is, and addresses count from its
   start. `how` says when it is done: "" at once, "bulk_group" when the thread waits for its group, "mbarrier" when one
-  is told, "wgmma" for reads of a product of matrices.
+  is told, "wgmma" for reads of a product of matrices. `atomic`: of what is combined, element by element, with what
+  others may combine there too.
   """
   row: int
   lane: int
@@ -50,6 +51,7 @@ class Copy:
   width: int
   block: int = 0
   how: str = ""
+  atomic: bool = False
 
 
 OBSERVED: Final = 1_000_000  # instructions of a wave before a dispatch that is observed counts as endless: a minute

@@ -232,11 +232,16 @@ CASES = (
     for name, title in (("plain", "a product each"), ("lds", "sum rows in LDS"), ("reduce", "sum blocks in LDS"),
                         ("matmul", "multiply matrices by tiles in LDS"), ("scratch", "with scratch"),
                         *([("copies", "sum rows that cp.async brings"), ("calls", "sum rows in a function"),
-                          ("barriers", "half of which fill tiles for the others, by barriers of some warps")]
+                          ("barriers", "half of which fill tiles for the others, by barriers of some warps"),
+                          ("locks", "whose warps add to a sum under a lock"),
+                          ("wmma", "multiply tiles in LDS by wmma"),
+                          ("generic", "sum rows, odd ones of global memory, the others in LDS")]
                           if cpu == "sm_80" else []))),
-  Case("check-hopper-sm_90", "EMU, sm_90: 64K threads multiply by wgmma what copies in bulk bring, under all checks "
-       "(LLVM: without, at most 5x)", partial(checked.launches, "hopper", "sm_90", True),
-       llvm=partial(checked.launches, "hopper", "sm_90", False)),
+  *(Case(f"check-{name}-sm_90", f"EMU, sm_90: 64K threads {title}, under all checks (LLVM: without, at most 5x)",
+         partial(checked.launches, name, "sm_90", True), llvm=partial(checked.launches, name, "sm_90", False))
+    for name, title in (("hopper", "multiply by wgmma what copies in bulk bring"),
+                        ("cluster", "in clusters sum each other's rows"),
+                        ("reduced", "add rows to global memory in bulk"))),
   *(Case(f"record-{d.lower()}", f"{d} mock: training step of 784-128-10, recorded (LLVM: not recorded, at most 1.3x)",
          partial(overheads.recorded, d, cards, True), llvm=partial(overheads.recorded, d, cards, False))
     for d, cards in RECORDED_ON),

@@ -200,7 +200,7 @@ class Hazards(Part):
     if shared: index = np.minimum(copy.block * group.cohort.lds_size + byte.astype(np.int64), state.shared.size - 1)
     else: index = self._memory.index(byte, 1)
     touch = Touch(self._shadow(state, shared), index, np.full(byte.size, wave),
-                  np.full(byte.size, copy.lane), byte, copy.kind == "store", PLAIN, kind)
+                  np.full(byte.size, copy.lane), byte, copy.kind == "store", ATOMIC if copy.atomic else PLAIN, kind)
     self._touched(group, state, touch, pc, shared)
 
   def _in_tensor_memory(self, group: Warps, state: CheckedWarps, copy: Copy, wave: int, kind: int, pc: int) -> None:

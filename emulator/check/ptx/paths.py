@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.emulator.check.ptx import groups
+from tinyhw.emulator.check.ptx import groups, looks
 from tinyhw.emulator.check.ptx.effects import Effects, effects
 from tinyhw.emulator.ptx import bind, operands
 from tinyhw.emulator.ptx.memory import spaces
 from tinyhw.emulator.ptx.module.scope import Line
+from tinyhw.emulator.ptx.tensorcore.matrix import BITS
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.model import Instruction
@@ -26,13 +27,12 @@ if TYPE_CHECKING:
 _KNOWN: Final = frozenset({
   "ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "movmatrix", "mma", "shfl", "vote", "match", "redux",
   "activemask", "elect", "mov", "cvt", "cvta", "lop3", "set", "setp", "isspacep", "fence", "membar", "prefetch",
-  "prefetchu", "applypriority", "createpolicy", "pmevent"})
-_OTHERS: Final = frozenset({"call", "nanosleep"})  # that are bound elsewhere
-_ELSEWHERE: Final = frozenset({"async", "bulk", "tensor"})
+  "prefetchu", "applypriority", "createpolicy", "pmevent", "mapa", "getctarank", "wmma"})
+_OTHERS: Final = frozenset({"call"})  # that are bound elsewhere
+_ELSEWHERE: Final = frozenset({"bulk", "tensor"})
 _TOLD: Final = frozenset({"bulk", "tensor", "mbarrier", "reduce", "prefetch"})  # of cp.async what others wait for
 # of copies in bulk what watched code leaves to the reference
-_SELDOM: Final = frozenset({"prefetch", "cp_mask", "reduce", "multicast::cluster", "im2col", "im2col::w",
-                            "im2col::w::128", "tile::gather4", "tile::scatter4", "im2col_no_offs", "cta_group::1",
+_SELDOM: Final = frozenset({"cp_mask", "im2col::w", "im2col::w::128", "tile::gather4", "tile::scatter4", "cta_group::1",
                             "cta_group::2"})
 _CELL: Final = 4  # bytes, at most, that a cell stands for
 _FULL: Final = 0xFFFFFFFF
@@ -45,8 +45,10 @@ Fact = int | tuple[int, int, bool]
 class Proof:
   """`why` is "" for a kernel that is proven, else what is not. `shared` and `far` are the bytes of the smallest access
   to shared and to global memory, 4 at most; `copies`: it has cp.async; `ordered`: its warps are ordered by more than
-  barriers of their block; `stores`, `products` and `atomics`: it has copies in bulk out of
-  shared memory, wgmma, atomics."""
+  barriers of their block; `stores`, `products`, `sources` and `atomics`: it has copies in bulk
+  out of shared memory, wgmma, copies in bulk from shared to shared memory, atomics. `speaking` are the lines of atomics
+  and of strong loads and stores, `listening` those of them whose results threads look at; `together`: threads of a warp
+  do something together, or have groups of copies of their own."""
   why: str
   shared: int = _CELL
   far: int = _CELL
@@ -54,7 +56,11 @@ class Proof:
   ordered: bool = False
   stores: bool = False
   products: bool = False
+  sources: bool = False
   atomics: bool = False
+  speaking: frozenset[int] = frozenset()
+  listening: frozenset[int] = frozenset()
+  together: bool = False
 
 
 def prove(whole: Whole, threads: int) -> Proof:
@@ -75,16 +81,23 @@ def prove(whole: Whole, threads: int) -> Proof:
                any(_orders(lines[k], threads) for k in does),
                any(d.opcode == "cp" and "bulk_group" in d.modifiers for d in does.values()),
                any(d.opcode == "wgmma" for d in does.values()),
-               any(d.opcode in {"atom", "red"} for d in does.values()))
+               any(d.opcode == "cp" and {"bulk", "shared::cta"} <= d.modifiers and "global" not in d.modifiers
+                   for d in does.values()),
+               any(d.opcode in {"atom", "red"} for d in does.values()),
+               frozenset(k for k, d in does.items() if looks.speaks(d)), looks.listening(does, whole.following),
+               any(d.together and d.opcode not in {"bar", "barrier"} or d.opcode == "bar" and "warp" in d.modifiers
+                   or _copies(d) for d in does.values()))
 
 
 def _orders(line: Line, threads: int) -> bool:
   """Whether an instruction orders some warps of a block."""
   i = line.instruction
   if i.opcode == "mbarrier": return i.modifiers[0] != "pending_count"
-  if i.opcode in {"cp", "st", "fence"}: return bool({"bulk", "mbarrier", "proxy"} & {*i.modifiers})
-  if i.opcode in {"wgmma", "tensormap"}: return True
-  if i.opcode not in {"bar", "barrier"} or i.modifiers[:1] in {("warp",), ("cluster",)}: return False
+  if i.opcode in {"cp", "fence"}: return not {"bulk", "mbarrier", "proxy"}.isdisjoint(i.modifiers)
+  if i.opcode in {"st", "red"}: return "async" in i.modifiers
+  if i.opcode in {"wgmma", "tensormap"} or i.opcode == "wmma" and "mma" not in i.modifiers: return True
+  if i.opcode not in {"bar", "barrier"} or i.modifiers[:1] == ("warp",): return False
+  if i.modifiers[:1] == ("cluster",): return True
   given = [*i.operands]
   if "red" in i.modifiers: given = given[1:-1]
   numbers = [operands.immediate(line, o, "u32") for o in given]
@@ -109,6 +122,9 @@ def _accessed(line: Line) -> tuple[str, int]:
   """The state space of a load, store or atomic, and the bytes of an element; "" for others."""
   i = line.instruction
   form = forms.find(i.name, len(i.operands))
+  if i.opcode == "wmma" and form is not None and "mma" not in i.modifiers:
+    bits = BITS[next(x for x in i.modifiers if x in BITS)]
+    return spaces.space_of(form.modifiers), max(bits // 8, 1)
   if i.opcode not in {"ld", "ldu", "st", "atom", "red"} or form is None: return "", 0
   space = spaces.space_of(form.modifiers)
   return {"const": "global"}.get(space, space), SIZES[form.type]
@@ -130,10 +146,10 @@ def _unknown(line: Line, does: Effects, constants: dict[int, int]) -> str:
   """Why watched code does not take an instruction."""
   i = line.instruction
   if _copies(does) or i.opcode in {"fence", "membar"}: return ""
-  if i.opcode == "mbarrier" and not _far(does): return ""
-  if i.opcode in {"wgmma", "tensormap", "setmaxnreg", "griddepcontrol"} or _in_bulk(does): return ""
+  if i.opcode in {"mbarrier", "wgmma", "tensormap", "setmaxnreg", "griddepcontrol", "barrier"} or _in_bulk(does):
+    return ""
   if i.opcode in _OTHERS or i.opcode in bind.BINDERS.keys() - bind.PURE - _KNOWN: return i.name
-  if does.modifiers & _ELSEWHERE or _far(does): return i.name
+  if does.modifiers & _ELSEWHERE: return i.name
   if does.members is None: return ""
   register = operands.register(line, does.members)
   if register is not None: members = constants.get(register.number)
@@ -147,11 +163,6 @@ def _in_bulk(does: Effects) -> bool:
   m = does.modifiers
   if does.opcode != "cp" or "async" not in m or m & _SELDOM: return False
   return "bulk" in m or "mbarrier" in m
-
-
-def _far(does: Effects) -> bool:
-  """Whether it is for a block that may be another one of the cluster."""
-  return any("cluster" in m for m in does.modifiers)
 
 
 def _copies(does: Effects) -> bool:

@@ -57,7 +57,11 @@ def each(g: Lanes, line: Line, routine: Routine, given: Sequence[Value], results
     good = e.op(f"call i1 @{routine.name}(ptr %context, ptr %state{passed})")
     done, failed = e.new_label("done"), e.new_label("failed")
     e.do(f"br i1 {good}, label %{done}, label %{away or failed}, !prof !1")
-    if not away: _rest(g, failed, one_of)
+    if not away:
+      if g.watch is None: _rest(g, failed, one_of)
+      else:
+        e.start(failed)
+        e.do(f"br label %{g.deopt()}")
     e.start(done)
   out = []
   for at, dtype in zip(columns[len(given):], results):

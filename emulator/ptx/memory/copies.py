@@ -126,6 +126,7 @@ def bulk(code: Code, line: Line, form: Form) -> Step:
       data = t.read(source, b, n)
       blocks = None if named is None else multicast(t, named)
       if operation:
+        t.combines = True
         raw = operands.dtype_of(form.type)
         old = t.read(target, a, n).view(raw)
         data = np.ascontiguousarray(combined(Ops, operation, form.type, old, data.view(raw))).view(np.uint8)
@@ -202,7 +203,7 @@ def remote(code: Code, line: Line, form: Form) -> Step:
       at = int(ats[k])
       if at % width: raise thread.fault(f"misaligned {i.name} of {width} bytes at {at:#x}", at)
       data = np.array([v[k] for v in values], dtype)
-      thread.how = "mbarrier"
+      thread.how, thread.combines = "mbarrier", bool(operation)
       if operation: data = np.array(combined(Ops, operation, t, thread.read(space, at, width).view(dtype), data), dtype)
       thread.write(space, at, data.view(np.uint8))
       if thread.shared(space, at)[0] != thread.shared(space, int(barriers[k]))[0]:

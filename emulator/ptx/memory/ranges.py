@@ -22,6 +22,7 @@ class Thread:
     self.group, self.row, self.lane = group, row, lane
     self.cohort = group.cohort
     self.how = ""  # when what it copies is done: see `observe.Copy`
+    self.combines = False  # whether it combines what it reads and writes next
 
   def fault(self, text: str, address: int | None = None) -> MachineFault:
     """An error of this thread."""
@@ -57,7 +58,7 @@ class Thread:
     at = np.atleast_1d(np.asarray(addresses, np.uint64))
     if not at.size: return
     observer.copied(self.group, pc, i, Copy(self.row, self.lane, segment, kind, at, width, block,
-                                            self.how if how is None else how))
+                                            self.how if how is None else how, self.combines))
 
   def near(self, space: str, address: int) -> str:
     """The space of an address: "shared" or "global", also where it is generic."""

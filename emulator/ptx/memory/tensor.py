@@ -242,6 +242,7 @@ def _store(t: Thread, m: TensorMap, box: Box, here: int, operation: str) -> None
   data = raw.reshape(-1).view(np.dtype(f"u{m.size}"))[box.inside]
   if not data.size: return
   if operation:
+    t.combines = True
     type_ = m.type.partition(".")[0]
     dtype = operands.dtype_of(type_)
     old = np.ascontiguousarray(t.gather(box.addresses, m.size)).view(dtype)

@@ -1,7 +1,7 @@
 """Clusters as LLVM IR: the barrier of a cluster, addresses of other blocks' shared memory."""
 from __future__ import annotations
 
-from tinyhw.emulator.jit.ptx.memory import access
+from tinyhw.emulator.jit.ptx.memory import access, watched
 from tinyhw.emulator.jit.ptx.module import layout
 from tinyhw.emulator.jit.ptx.module.emit import Lanes
 from tinyhw.emulator.jit.ptx.module.shapes import Block, Info
@@ -30,6 +30,7 @@ def barrier(g: Lanes, line: Line, after: Block | None) -> None:
   e.do(f"br i1 {good}, label %{fine}, label %{away}, !prof !1")
   e.start(fine)
   if arrives:
+    if "relaxed" not in line.instruction.modifiers: watched.arrives(g)
     e.do(f"store i32 1, ptr {g.pointer('%state', layout.ARRIVED)}")
     e.do(f"store i32 {word(layout.PHASE)}, ptr {g.pointer('%state', layout.TICKET)}")
     g.flush()
@@ -40,6 +41,7 @@ def barrier(g: Lanes, line: Line, after: Block | None) -> None:
   passed = e.new_label("passed")
   e.do(f"br i1 {over}, label %{passed}, label %{label}")
   e.start(passed)
+  watched.passes(g)
   g.flush()
   g.go(after)
   return None

@@ -5,7 +5,7 @@ Watched code (`watched`) is compiled code with cells beside its accesses, of a k
 whoever asked has the reference run the launch under its observer. What watched code has run to its end has no finding.
 
 It knows the arrays that the launch's parameters point to, and the module's own. Blocks run one after the other, each to
-its end: that is what its cells rely on.
+its end, and those of a cluster together: that is what its cells rely on.
 
 `memory/async_copies.py` has the cells of copies under way. `tests/emulator/check/ptx/test_watched.py` plants
 faults that it has to suspect.
@@ -22,11 +22,12 @@ from tinyhw.core.errors import Error
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping
 from tinyhw.emulator.check.bounds import Bounds
 from tinyhw.emulator.jit.kept import Kept, Suspicion, extents
-from tinyhw.emulator.jit.ptx.launch.run import Cohort, CompiledLaunch
+from tinyhw.emulator.jit.ptx.launch import runner
+from tinyhw.emulator.jit.ptx.launch.run import Cohort, CompiledLaunch, apart
 from tinyhw.emulator.jit.ptx.memory import clocks, order
 from tinyhw.emulator.jit.ptx.memory.watched import PADDING
 from tinyhw.emulator.jit.ptx.module import layout
-from tinyhw.emulator.jit.ptx.module.code import TRACKS, WATCHES, Kernel, kernel
+from tinyhw.emulator.jit.ptx.module.code import ORDERS, TRACKS, WATCHES, Kernel, kernel, watching
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.ptx.group import LANES
 from tinyhw.emulator.ptx.launch.grid import Dispatch, Grid
@@ -99,8 +100,8 @@ def _pages(size: int) -> mmap.mmap:
 class Watching(CompiledLaunch):
   """A launch in watched code."""
 
-  def __init__(self, grid: Grid, compiled: Kernel, exact: frozenset[int], arrays: Arrays) -> None:
-    self.arrays = arrays
+  def __init__(self, grid: Grid, compiled: Kernel, exact: frozenset[int], arrays: Arrays, belongs: Array) -> None:
+    self.arrays, self.belongs = arrays, belongs
     super().__init__(grid, compiled, exact)
 
   def _context(self) -> None:
@@ -108,16 +109,23 @@ class Watching(CompiledLaunch):
     self._table = np.array(self.arrays.rows, np.uint64).reshape(-1, 4)
     self.seen = np.zeros(max(len(self._table), 1), np.uint64)
     for at, value in ((layout.MAPPINGS, len(self._table)), (layout.TABLE, self._table.ctypes.data),
-                      (layout.SEEN, self.seen.ctypes.data)):
+                      (layout.SEEN, self.seen.ctypes.data),
+                      (layout.TEAM, self.grid.shared.warps * self.grid.shared.clustered)):
       self.context[at // 8] = value
     self._cells()
+
+  @property
+  def shared(self) -> int:
+    """Bytes from the beginning of a cluster's shared memory to its end, 1 at least."""
+    grid = self.grid
+    return (grid.shared.clustered - 1) * apart(grid) + max(grid.shared.total, 1)
 
   def _cells(self) -> None:
     """New cells, which nobody has touched."""
     words, k, arrays = self.context, self.kernel, self.arrays
     near, far, kinds, far_kinds = (k.header["cells"][name] for name in ("shared", "far", "kinds", "far kinds"))
     word = clocks.ENTRY if kinds else _WORD
-    room = -(-max(self.grid.shared.total, 1) // near) * word
+    room = -(-self.shared // near) * word
     beside = room + 2 * PADDING  # from cells to the second ones
     self._near = np.zeros(beside * (2 if k.header["cells"]["copies"] else 1), np.uint8)
     start, end = arrays.window()
@@ -125,7 +133,7 @@ class Watching(CompiledLaunch):
     size = (end - start) * scale + 2 * PADDING
     self._far = _pages(size)
     base = np.frombuffer(self._far, np.uint8).ctypes.data
-    warps = self.grid.shared.warps
+    warps = self.grid.shared.warps * self.grid.shared.clustered
     if kinds: self._ordered(room, size, start * scale, kinds * warps, far_kinds * warps)
     for at, value in ((layout.CELLS, self._near.ctypes.data + PADDING), (layout.CELLS_SIZE, room),
                       (layout.COPIES, self._near.ctypes.data + PADDING + beside),
@@ -134,7 +142,7 @@ class Watching(CompiledLaunch):
 
   def _ordered(self, near: int, far: int, start: int, planes: int, far_planes: int) -> None:
     """Memory for clocks (`order`), where cells take so many bytes, and there are so many planes."""
-    self._order = np.zeros(order.size(self.grid.shared.total), np.uint8)
+    self._order = np.zeros(order.size(self.shared), np.uint8)
     apart, far_apart = near // 2 + 2 * PADDING, far // 2 + PADDING
     self._planes = np.zeros(apart * planes, np.uint8)
     self._far_planes = _pages(far_apart * far_planes)
@@ -142,9 +150,22 @@ class Watching(CompiledLaunch):
     window = self.arrays.window()
     for at, value in ((order.PLANES, self._planes.ctypes.data + PADDING), (order.APART, apart),
                       (order.FAR_START, window[0]), (order.FAR_SIZE, window[1] - window[0]),
+                      (order.FRESH, self._gaps(near)),
                       (order.FAR_PLANES, first + PADDING - start // 2 & _MASK64), (order.FAR_APART, far_apart)):
       self._order[at:at + 8].view(np.uint64)[0] = value
     self.context[layout.ORDER // 8] = self._order.ctypes.data
+
+  def _gaps(self, room: int) -> int:
+    """The address of what cells of shared memory, of so many bytes, are where a cluster begins: nobody may touch what
+    lies between arrays. 0 where there is no such place, and all are 0."""
+    if self.belongs.all(): return 0
+    near, cluster = self.kernel.header["cells"]["shared"], self.grid.shared.clustered
+    self._fresh = np.zeros(room // clocks.ENTRY, np.uint64)
+    inside = np.ones(-(-len(self.belongs) // near) * near, bool)
+    inside[:len(self.belongs)] = self.belongs
+    gaps = np.flatnonzero(~inside.reshape(-1, near).all(axis=1))
+    for rank in range(cluster): self._fresh[rank * apart(self.grid) // near + gaps] = order.NEVER
+    return int(self._fresh.ctypes.data)
 
   def clock(self) -> int:
     """The largest number that a warp's work had when the latest block began; 0 without clocks."""
@@ -166,13 +187,20 @@ class Watched(Cohort):
 
   def __init__(self, launch: Watching, first: int, count: int) -> None:
     super().__init__(launch, first, count)
+    team = launch.grid.shared.clustered
+    block = np.repeat(np.arange(count), self.strands)
+    rank = block % team
+    states, wide = self.states, self.states.view(np.uint64)
+    states[:, layout.IN_CLUSTER // 4] = rank
+    states[:, layout.WARP // 4] = states[:, layout.STRAND // 4] + rank * self.strands
+    wide[:, layout.TEAM_SHARED // 8] = (self.lds.ctypes.data + (block - rank) * self.size).astype(np.uint64)
     self.written = spaces.Local(count * self.strands * LANES, launch.stack)  # bytes of stacks that were written
 
   def finish(self, limit: int) -> None:
     """Run to the end. Raises Suspicion."""
     self.left[:] = limit
     self.launch.run(self)
-    used = limit - self.left
+    used = limit + self.states[:, layout.AGAIN // 4].astype(np.int64) * runner.AGAIN - self.left
     stats = self.launch.grid.stats
     stats.instructions += int(used.sum())
     stats.steps += int(used.max())
@@ -181,21 +209,28 @@ class Watched(Cohort):
     if (met != met[:, :1]).any(): raise Suspicion("warps have ended while others met")
 
 
-def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds) -> Stats | None:
-  """Run a launch to its end. None, with memory as it was, where the checks may find something."""
-  if d.overlap is not None or d.workspace or space.multicast or d.clusters is not None: return None
-  exact, watch = frozenset[int](), d.program.watch or WATCHES
+def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds, belongs: Array) -> Stats | None:
+  """Run a launch to its end. None, with memory as it was, where the checks may find something. `belongs`: which bytes
+  of a block's shared memory are of an array."""
+  if d.overlap is not None or d.workspace or space.multicast: return None
+  exact, way = frozenset[int](), d.program.watch or WATCHES
   arrays: Arrays | None = None
   try:
     arrays = Arrays(space, d, bounds)
     while True:
-      found = kernel(d.program, d.block, exact, False, watch)
       grid = Grid(space, d, watchdog, Stats())
-      launch = Watching(grid, found, exact, arrays)
-      wide = _ran(launch)
-      if wide: exact |= wide
-      elif watch == WATCHES and arrays.clash(launch.seen): watch = d.program.watch = TRACKS
-      else: break
+      team = grid.shared.clustered
+      if team * grid.shared.warps > layout.WARPS: return None  # more than clocks have columns for
+      found = kernel(d.program, d.block, exact, grid.shared.explicit, watching(way, team, not belongs.all()))
+      launch = Watching(grid, found, exact, arrays, belongs)
+      try: wide = _ran(launch)
+      except Suspicion:
+        if not found.header["cells"]["more"]: raise
+        way, exact = f"{way} {ORDERS}", frozenset()
+      else:
+        if wide: exact |= wide
+        elif TRACKS not in way and arrays.clash(launch.seen): way = way.replace(WATCHES, TRACKS)
+        else: break
       arrays.kept.undo()
   except (Suspicion, Error):  # a fault is told where it is seen
     if arrays is not None: arrays.kept.undo()
@@ -203,6 +238,7 @@ def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds) -> S
   except BaseException:
     if arrays is not None: arrays.kept.undo()
     raise
+  d.program.watch = way
   grid.stats.engine = "jit"
   return grid.stats
 
@@ -212,10 +248,12 @@ def _ran(launch: Watching) -> set[int]:
   grid, d = launch.grid, launch.grid.dispatch
   while grid.left:
     if d.tick is not None: d.tick()
-    count = min(launch.size(), COHORT)
+    team = grid.shared.clustered
+    count = min(launch.size(), max(team, COHORT // team * team))
     cohort = launch.begin(grid.started(count, grid.places), count)
     grid.stats.waves += count * grid.shared.warps
-    try: cohort.finish(min(TURN, grid.watchdog))
+    turn = runner.AGAIN if launch.kernel.header["cells"]["speaks"] else TURN
+    try: cohort.finish(min(turn, grid.watchdog))
     except Suspicion:
       wide = launch._widened(cohort)
       if wide: return wide

@@ -1,15 +1,19 @@
 """The text of what runs strands: blocks of a cluster in turns, barriers that let strands go on."""
 from __future__ import annotations
 
+from tinyhw.emulator.jit.ptx.memory.order import CLUSTER
 from tinyhw.emulator.jit.ptx.module import layout as at
 from tinyhw.emulator.ptx.memory.spaces import RANK
 
+AGAIN, TURNS = 1 << 12, 1 << 10  # instructions of a turn of watched code in which warps may wait in loops; how many
 
-def text(phases: bool, named: bool, ordered: bool) -> str:
+
+def text(phases: bool, named: bool, ordered: bool, watches: bool) -> str:
   """All of it. `phases`: there are barriers of clusters; `named`: and such that are not of the whole block; `ordered`:
-  warps tell each other there what they know (`order`)."""
+  warps tell each other there what they know (`order`); `watches`: nothing goes on where one strand has left."""
   some = [_barriers(ordered), _arrived(ordered), _fresh()] if named else []
-  return "\n".join([_block(named, ordered), *some, *([_phases()] if phases else []), _run(phases)])
+  return "\n".join([_block(named, ordered, watches), *some, *([_phases(ordered)] if phases else []),
+                    *([_granted()] if ordered else []), _run(phases, ordered)])
 
 
 def _state(k: str) -> str:
@@ -24,9 +28,10 @@ def _word(name: str, k: str, offset: int) -> str:
   %{name} = load i32, ptr %{name}.at"""
 
 
-def _run(phases: bool) -> str:
+def _run(phases: bool, ordered: bool) -> str:
   """Runs the strands of blocks until all have ended, or wait for something else than the others of their cluster."""
-  last = "call i1 @phases(ptr %first, i64 %stride, i64 %all.strands)" if phases else "icmp ne i1 0, 0"
+  granted = "call i1 @granted(ptr %first, i64 %stride, i64 %all.strands)" if ordered else "icmp ne i1 0, 0"
+  last = "call i1 @phases(ptr %context, ptr %first, i64 %stride, i64 %all.strands)" if phases else "icmp ne i1 0, 0"
   return f"""
 define void @run(ptr %context, ptr %states, i64 %stride, i64 %blocks) {{
   %strands.at = getelementptr i8, ptr %context, i64 {at.STRANDS}
@@ -47,19 +52,24 @@ turn:
 round:
   br label %block
 block:
-  %b = phi i64 [ 0, %round ], [ %b.next, %block ]
-  %found = phi i32 [ 0, %round ], [ %found.next, %block ]
+  %b = phi i64 [ 0, %round ], [ %b.next, %others ]
+  %found = phi i32 [ 0, %round ], [ %found.next, %others ]
   %block.from = mul i64 %b, %block.size
   %block.first = getelementptr i8, ptr %first, i64 %block.from
   %what = call i32 @block(ptr %context, ptr %block.first, i64 %stride, i64 %strands)
   %found.next = or i32 %found, %what
+  %leaves = icmp eq i32 %what, 4
+  br i1 %leaves, label %end, label %others
+others:
   %b.next = add i64 %b, 1
   %b.done = icmp eq i64 %b.next, %cluster
   br i1 %b.done, label %ran, label %block
 ran:
   %released = {last}
+  %granted = {granted}
   %polled = icmp eq i32 %found.next, 3
-  %again = or i1 %polled, %released
+  %again.1 = or i1 %polled, %released
+  %again = or i1 %again.1, %granted
   br i1 %again, label %round, label %done
 done:
   %c.next = add i64 %c, %cluster
@@ -70,8 +80,12 @@ end:
 """
 
 
-def _block(named: bool, ordered: bool) -> str:
-  """Runs the strands of a block that can run. Bit 0: some got on; bit 1: some poll an mbarrier."""
+def _block(named: bool, ordered: bool, watches: bool) -> str:
+  """Runs the strands of a block that can run. Bit 0: some got on; bit 1: some poll an mbarrier; bit 2: one has left."""
+  leaves = f"""%leaves = icmp eq i32 %after, {at.LEAVE}
+  br i1 %leaves, label %left, label %counted
+left:
+  ret i32 4""" if watches else "br label %counted"
   met = "call void @met(ptr %context, ptr %first, i64 %stride, i64 %strands, i32 %number.next)" if ordered else ""
   other = "call i1 @barriers(ptr %context, ptr %first, i64 %stride, i64 %strands)" if named else "icmp ne i1 0, 0"
   freed = "call i1 @fresh(ptr %first, i64 %stride, i64 %strands)" if named else "icmp ne i1 0, 0"
@@ -108,7 +122,7 @@ go:
   %idle.1 = and i1 %polled, %polls.still
   %idle = and i1 %idle.1, %same
   %moved = xor i1 %idle, true
-  br label %counted
+  {leaves}
 stays:
   br label %counted
 counted:
@@ -192,13 +206,13 @@ def _barriers(ordered: bool) -> str:
   """Lets the strands of a block go on whose barrier is complete, each by its own count; whether there were any."""
   tell = """br i1 %t.here, label %tells, label %told
 tells:
-  %t.token = call ptr @bar(ptr %context, i32 %number)
+  %t.token = call ptr @bar(ptr %context, ptr %t.state, i32 %number)
   call void @tell(ptr %context, ptr %t.state, ptr %t.token)
   br label %told
 told:""" if ordered else "br label %told\ntold:"
-  complete = """%token = call ptr @bar(ptr %context, i32 %number)
+  complete = """%token = call ptr @bar(ptr %context, ptr %first, i32 %number)
   call void @completes(ptr %token)""" if ordered else ""
-  hear = "call void @gone.on(ptr %context, ptr %f.state, i32 %number, i1 false)" if ordered else ""
+  hear = "call void @gone.on(ptr %context, ptr %f.state, i32 %number, i1 false, i1 false)" if ordered else ""
   return f"""
 define private i1 @barriers(ptr %context, ptr %first, i64 %stride, i64 %strands) noinline {{
   %counts.at = getelementptr i8, ptr %first, i64 {at.COUNTS}
@@ -334,7 +348,7 @@ declare i32 @llvm.ctpop.i32(i32)
 def _arrived(ordered: bool) -> str:
   """A strand arrives at a barrier of its block and goes on. Who waited there before counts first, and a phase ends with
   the arrival that completes it, whether somebody waits or not: what comes later is of the next."""
-  tell = """%token = call ptr @bar(ptr %context, i32 %number)
+  tell = """%token = call ptr @bar(ptr %context, ptr %state, i32 %number)
   call void @tell(ptr %context, ptr %state, ptr %token)""" if ordered else ""
   complete = "call void @completes(ptr %token)" if ordered else ""
   return f"""
@@ -407,11 +421,28 @@ yes:
 """
 
 
-def _phases() -> str:
+def _phases(ordered: bool) -> str:
   """Ends the phase of a cluster's barrier when every strand has arrived or ended; whether any can go on for it."""
+  token, completes, hears = "", "br label %each", ""
+  turn, let = "[ %t.next, %each ]", "[ %let.next, %each ]"
+  if ordered:
+    turn, let = "[ 0, %completes ], [ %t.next, %heard ]", "[ false, %completes ], [ %let.next, %heard ]"
+    token = f"""  %order.at = getelementptr i8, ptr %context, i64 {at.ORDER}
+  %order = load ptr, ptr %order.at
+  %token = getelementptr i8, ptr %order, i64 {CLUSTER}
+"""
+    completes = """br i1 %complete, label %completes, label %each
+completes:
+  call void @completes(ptr %token)
+  br label %each"""
+    hears = """br i1 %t.goes, label %hears, label %heard
+hears:
+  call void @hear(ptr %context, ptr %t.state, ptr %token)
+  br label %heard
+heard:"""
   return f"""
-define private i1 @phases(ptr %first, i64 %stride, i64 %strands) noinline {{
-  br label %look
+define private i1 @phases(ptr %context, ptr %first, i64 %stride, i64 %strands) noinline {{
+{token}  br label %look
 look:
   %s = phi i64 [ 0, %0 ], [ %s.next, %look ]
   %all = phi i1 [ true, %0 ], [ %all.next, %look ]
@@ -430,10 +461,10 @@ look:
 judge:
   %complete = and i1 %all.next, %any.next
   %step = zext i1 %complete to i32
-  br label %each
+  {completes}
 each:
-  %t = phi i64 [ 0, %judge ], [ %t.next, %each ]
-  %let = phi i1 [ false, %judge ], [ %let.next, %each ]
+  %t = phi i64 [ 0, %judge ], {turn}
+  %let = phi i1 [ false, %judge ], {let}
 {_state("t")}
 {_word("t.arrived", "t", at.ARRIVED)}
   %t.arrived.new = select i1 %complete, i32 0, i32 %t.arrived
@@ -448,12 +479,49 @@ each:
   %t.goes = and i1 %t.waits, %t.passes
   %t.status.new = select i1 %t.goes, i32 {at.RUN}, i32 %t.status
   store i32 %t.status.new, ptr %t.state
+  {hears}
   %let.next = or i1 %let, %t.goes
   %t.next = add i64 %t, 1
   %t.done = icmp eq i64 %t.next, %strands
   br i1 %t.done, label %end, label %each
 end:
   ret i1 %let.next
+}}
+"""
+
+
+def _granted() -> str:
+  """Gives strands of a cluster another turn that have had one, so that they see what others do; whether there are any.
+  Each has so many at most."""
+  return f"""
+define private i1 @granted(ptr %first, i64 %stride, i64 %strands) noinline {{
+  br label %look
+look:
+  %s = phi i64 [ 0, %0 ], [ %s.next, %next ]
+  %some = phi i1 [ false, %0 ], [ %some.next, %next ]
+{_state("s")}
+  %status = load i32, ptr %s.state
+  %yields = icmp eq i32 %status, {at.YIELD}
+{_word("turns", "s", at.AGAIN)}
+  %more = icmp ult i32 %turns, {TURNS}
+  %goes = and i1 %yields, %more
+  br i1 %goes, label %grant, label %next
+grant:
+  %turns.next = add i32 %turns, 1
+  store i32 %turns.next, ptr %turns.at
+  %left.at = getelementptr i8, ptr %s.state, i64 {at.LEFT}
+  %left = load i64, ptr %left.at
+  %left.next = add i64 %left, {AGAIN}
+  store i64 %left.next, ptr %left.at
+  store i32 {at.RUN}, ptr %s.state
+  br label %next
+next:
+  %some.next = or i1 %some, %goes
+  %s.next = add i64 %s, 1
+  %over = icmp eq i64 %s.next, %strands
+  br i1 %over, label %end, label %look
+end:
+  ret i1 %some.next
 }}
 """
 

@@ -5,6 +5,8 @@ each thread's address up; what that cannot serve either is the reference's: it r
 """
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -40,6 +42,7 @@ class Site:
   mask: Value | None  # the threads that access; None for all
   stack: int | None = None  # where in the stack of each thread, where that is known and there
   compared: bool = False  # memory is read for what a store of these bytes changes
+  remote: bool = False  # it may be another block's shared memory
 
   @property
   def width(self) -> int: return self.size * self.count
@@ -65,7 +68,7 @@ class Site:
   @property
   def inside(self) -> Site:
     """A generic one that is in shared memory."""
-    return replace(self, mode=SHARED, base=self.base - spaces.SHARED_WINDOW)
+    return replace(self, mode=SHARED, base=self.base - spaces.SHARED_WINDOW, remote=True)
 
   @property
   def one(self) -> bool:
@@ -246,7 +249,7 @@ def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count
     p = guard(g)
     mask = p if mask is None else mask & p
     if not mask.wide: mask = Value(g.e, mask.in_lanes(), BOOL, True)
-  return Site(mode, base, steps, size, count, access, mask, known)
+  return Site(mode, base, steps, size, count, access, mask, known, remote="shared::cluster" in form.modifiers)
 
 
 def _wraps(shape: Shape) -> bool:
@@ -264,8 +267,15 @@ def _on_stacks(g: Lanes, base: Value, steps: tuple[int, ...] | None) -> tuple[Va
 def load(g: Lanes, site: Site, there: Value | None = None) -> list[Value]:
   """The elements of each thread, unsigned. `there` are those that load, where the site does not say so."""
   values = _load(g, site)
-  watched.touched(g, site, clocks.LOAD, there)
+  speaks = not site.own and watched.speaking(g)
+  if speaks: watched.speaks(g, site if there is None else replace(site, mask=there))
+  watched.touched(g, site, clocks.SEEN if speaks else clocks.LOAD, there)
   return values
+
+
+def unseen(g: Lanes, site: Site) -> list[Value]:
+  """As `load`, of what somebody else notes in watched code."""
+  return _load(g, site)
 
 
 def _load(g: Lanes, site: Site) -> list[Value]:
@@ -373,7 +383,9 @@ def store(g: Lanes, site: Site, values: Sequence[Value], kind: str = clocks.STOR
     seen = g.watch is not None and kind == clocks.STORE and not site.own and not (site.one and any(
       v.wide for v in raw))
     changes = _unlike(g, site, raw) if seen else None
+    told = "0" if kind != clocks.TOLD else g.bits(functools.reduce(operator.or_, _unlike(g, site, raw)))
     a.run(fast, list)
+    if kind == clocks.TOLD: watched.speaks(g, site, told)
     lost = _unlike(g, site, raw) if seen and not site.one and not site.block else None
     watched.touched(g, site, kind, None, None if changes is None else watched.Stored(changes, lost))
   if site.one and site.mask is not None:  # nobody may be there
@@ -483,4 +495,5 @@ def st(g: Lanes, line: Line, form: Form, info: Info) -> None:
   sources, count = operands.elements(line, i.operands[1]), _count(form)
   if t == "b128": t, sources, count = "b64", operands.halves(i.operands[1]), 2
   values = [operands.reader(g.code, line, s, t)(g) for s in sources]
-  store(g, site_of(g, line, form, i.operands[0], SIZES[t], count, Access.WRITE), values)
+  site = site_of(g, line, form, i.operands[0], SIZES[t], count, Access.WRITE)
+  store(g, site, values, clocks.TOLD if not site.own and watched.speaking(g) else clocks.STORE)

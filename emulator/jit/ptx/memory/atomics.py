@@ -45,7 +45,9 @@ def atom(g: Lanes, line: Line, form: Form, info: Info) -> None:
   values = [operands.reader(g.code, line, o, t)(g) for o in sources]
   site = access.site_of(g, line, form, address, size, count, Access.READ | Access.WRITE)
   if site.mode == access.LOCAL: raise Untranslatable("on the stack")
-  old = _serial(g, site, values, change, bool(targets))
+  speaks = watched.speaking(g)
+  old = _serial(g, site, values, change, bool(targets), speaks)
+  if speaks: watched.speaks(g, site, g.e.op("load i32, ptr %changed"))
   watched.touched(g, site, clocks.ATOMIC)
   _write(g, line, targets, t, old)
 
@@ -80,8 +82,10 @@ def _exchanged(compares: bool, o: Any) -> Change:
   return change
 
 
-def _serial(g: Lanes, site: access.Site, values: Sequence[Value], change: Change, wanted: bool) -> list[Value]:
-  """Change the cells of each thread in turn; the old values, where they are wanted."""
+def _serial(g: Lanes, site: access.Site, values: Sequence[Value], change: Change, wanted: bool,
+            noted: bool) -> list[Value]:
+  """Change the cells of each thread in turn; the old values, where they are wanted. `noted`: the bits of those that
+  have made other ones are in %changed."""
   e, w, size = g.e, g.width, site.size
   raw, t = operands.unsigned(size), f"i{8 * site.size}"
   away = g.deopt()
@@ -96,6 +100,9 @@ def _serial(g: Lanes, site: access.Site, values: Sequence[Value], change: Change
   fine = e.new_label("fine")
   e.do(f"br i1 {good}, label %{fine}, label %{away}, !prof !1")
   e.start(fine)
+  if noted:
+    e.stack["changed"] = "alloca i32"
+    e.do("store i32 0, ptr %changed")
   with turns(e, mask) as turn:
     hosts = g.pointer("%context", layout.HOSTS)
     host = Value(e, e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {hosts}, i32 {turn.lane}')}"), U64, False)
@@ -103,7 +110,11 @@ def _serial(g: Lanes, site: access.Site, values: Sequence[Value], change: Change
     places = [e.op(f"getelementptr {t}, ptr {column}, i32 {turn.lane}") for column in columns]
     old = [Value(e, e.op(f"load {t}, ptr {cell}"), raw, False) for cell in cells]
     given = [Value(e, e.op(f"load {t}, ptr {place}"), raw, False) for place in places[:len(values)]]
-    for cell, new in zip(cells, change(old, given)): e.do(f"store {t} {new.text}, ptr {cell}")
+    for cell, was, new in zip(cells, old, change(old, given)):
+      e.do(f"store {t} {new.text}, ptr {cell}")
+      if not noted: continue
+      bit = e.op(f"shl i32 {e.op(f'zext i1 {(was != new).text} to i32')}, {turn.lane}")
+      e.do(f"store i32 {e.op(f'or i32 {bit}, ' + e.op('load i32, ptr %changed'))}, ptr %changed")
     for place, was in zip(places[len(values):], old): e.do(f"store {t} {was.text}, ptr {place}")
   texts = [e.op(f"load <{w} x {t}>, ptr {column}, align {size}") for column in columns[len(values):]]
   return [Value(e, text, raw, True) for text in texts]

@@ -134,8 +134,8 @@ class Column(Tensor):
   """The channels of some pixels, see `emulator.ptx.memory.tensor.Column`; `moved` are the offsets from the filter's
   place."""
 
-  def __init__(self, r: Routine, rank: int, c: Sequence[Value], moved: Sequence[Value]) -> None:
-    super().__init__(r, rank, c)
+  def __init__(self, r: Routine, rank: int, c: Sequence[Value], moved: Sequence[Value], noted: str = "") -> None:
+    super().__init__(r, rank, c, noted)
     self.moved, self.window = moved, list[tuple[Value, Value]]()
     most = CORNERS[rank]
     for k, x in enumerate(c[1:rank - 1]):
@@ -180,12 +180,12 @@ class Column(Tensor):
       places[-1].set(r.o.where(carry, places[-1].get() + 1, places[-1].get()))
 
 
-def column_load(rank: int, several: bool) -> Routine:
-  """Copies a column of pixels into shared memory."""
+def column_load(rank: int, several: bool, noted: str) -> Routine:
+  """Copies a column of pixels into shared memory; `noted`: in cells (`spans`)."""
   names, moved = [f"c{k}" for k in range(rank)], [f"o{k}" for k in range(rank - 2)]
   r = Routine(f"column.load.{rank}d{'.cast' * several}",
-              ("map", "to", "barrier", *["blocks"] * several, *names, *moved))
-  m = Column(r, rank, [r[n] for n in names], [r[n] for n in moved])
+              ("map", "to", "barrier", *["blocks"] * several, *names, *moved, *["lane"] * (noted == TRACKED)))
+  m = Column(r, rank, [r[n] for n in names], [r[n] for n in moved], noted)
   offset = r["to"]
   r.need((offset & _LINE - 1) == 0)
   blank, mixed = r.room("blank", _ROW), r.room("mixed", _ROW)
@@ -197,13 +197,14 @@ def column_load(rank: int, several: bool) -> Routine:
     def row(number: Value, inside: Value, at: Value) -> None:
       source = Variable(r, blank)
       with r.when(inside):
+        if noted == TRACKED: r.ask("note.fetched", at, many)
         found = r.ask(place_name("global"), at, many, r.number(Access.READ))
         source.set(r.o.where(m.whole, found, mixed))
         with r.when(~m.whole): r.move(mixed + low, found, many)
       of = source.get()
       m.pieces(offset, number, lambda k, to, n: r.move(host + to, of + k, n))
     m.rows(row)
-  deliver(r, "shared", True, offset, m.bytes, m.bytes + _LINE - 1 & -_LINE, several, fill)
+  deliver(r, "shared", True, offset, m.bytes, m.bytes + _LINE - 1 & -_LINE, several, fill, noted=noted)
   changed(r)
   return r
 
@@ -240,12 +241,15 @@ def tensor_load(rank: int, several: bool, noted: str) -> Routine:
   return r
 
 
-def column_store(rank: int, operation: str) -> Routine:
-  """Copies what is in shared memory into a column of pixels, or combines its elements with it."""
+def column_store(rank: int, operation: str, noted: str) -> Routine:
+  """Copies what is in shared memory into a column of pixels, or combines its elements with it; `noted`: in cells
+  (`spans`)."""
   names = [f"c{k}" for k in range(rank)]
-  r = Routine(f"column.store.{rank}d{'.' * bool(operation)}{operation}", ("map", "to", *names))
-  m = Column(r, rank, [r[n] for n in names], [])
+  r = Routine(f"column.store.{rank}d{'.' * bool(operation)}{operation}",
+              ("map", "to", *names, *["lane"] * (noted == TRACKED)))
+  m = Column(r, rank, [r[n] for n in names], [], noted)
   kinds, host = _source(r, m, operation)
+  if noted: r.ask("note.read", host, m.bytes)
   mixed = r.room("mixed", _ROW)
   low, many = m.low[0] << m.log, m.high[0] - m.low[0] << m.log
   access = r.number(Access.WRITE | Access.READ if operation else Access.WRITE)
@@ -254,6 +258,7 @@ def column_store(rank: int, operation: str) -> Routine:
       with r.when(inside):
         found = r.ask(place_name("global"), at, many, access)
         if not act: return
+        if noted: _far(r, operation, at, many)
         m.pieces(r["to"], number, lambda k, of, n: r.move(mixed + k, host + of, n))
         _put(r, m, operation, kinds, found, mixed + low, many)
     m.rows(row)
@@ -278,6 +283,12 @@ def _put(r: Routine, m: Tensor, operation: str, kinds: dict[int, str], to: Value
   return None
 
 
+def _far(r: Routine, operation: str, at: Value, many: Value) -> None:
+  """Note that global memory is written, or changed."""
+  if operation: r.ask("looks.far", at, many)
+  r.ask("note.far", at, many)
+
+
 def tensor_store(rank: int, operation: str, noted: str) -> Routine:
   """Copies a box of shared memory into a tensor, or combines its elements with it; `noted`: in cells (`spans`)."""
   names = [f"c{k}" for k in range(rank)]
@@ -292,7 +303,7 @@ def tensor_store(rank: int, operation: str, noted: str) -> Routine:
 
   def row(number: Value, inside: Value, at: Value) -> None:
     with r.when(inside & m.some):
-      if noted: r.ask("note.far", at + low, many)
+      if noted: _far(r, operation, at + low, many)
       m.pieces(r["to"], number, lambda k, of, n: r.move(mixed + k, host + of, n))
       _put(r, m, operation, kinds, at + apart + low, mixed + low, many)
   m.rows(row)

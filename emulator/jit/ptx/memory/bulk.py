@@ -92,6 +92,7 @@ def cp(g: Lanes, line: Line, form: Form) -> None:
   """cp.async.bulk, cp.reduce.async.bulk and their .tensor."""
   i, m = line.instruction, form.modifiers
   if m & {"commit_group", "wait_group"} and g.watch is not None: return _grouped(g, line, m)
+  if "prefetch" in m and g.watch is not None: return None
   if m & {"commit_group", "wait_group", "wait_all", "prefetch", "cp_mask"}: raise Untranslatable("no compiled form")
   noted = _noted(g)
   operation = copies.reduction(m)
@@ -152,9 +153,9 @@ def _tensor(g: Lanes, line: Line, form: Form, loads: bool, several: bool, operat
     if columns:
       at += [convert(operands.reader(g.code, line, o, "u16")(g), U64) for o in operands.elements(line, rest.pop(0))]
     if several: given.append(convert(operands.reader(g.code, line, rest[0], "u16")(g), U64))
-    routine = column_load(rank, several) if columns else tensor_load(rank, several, noted)
+    routine = column_load(rank, several, noted) if columns else tensor_load(rank, several, noted)
     return _one(g, line, g.index, routine, [*given, *at, *_lanes(g, noted)])
-  routine = column_store(rank, operation) if columns else tensor_store(rank, operation, noted)
+  routine = column_store(rank, operation, noted) if columns else tensor_store(rank, operation, noted)
   return _one(g, line, g.index, routine, [*given, *at, *_lanes(g, noted)], again=not operation)
 
 

@@ -15,6 +15,7 @@ from tinyhw.emulator.jit.ptx.memory import order, spans
 from tinyhw.emulator.jit.ptx.module import layout
 from tinyhw.emulator.jit.values import Value, gather
 from tinyhw.emulator.jit.vectors import interleaved, scatter
+from tinyhw.emulator.ptx.memory import spaces
 from tinyhw.emulator.values.ops import U64
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.module.emit import Lanes
 
 LOAD, STORE, ATOMIC, COPY = "load", "store", "atomic", "copy"
+SEEN, TOLD = "seen", "told"  # strong loads and stores, where these order warps
+UNSEEN = "unseen"  # that somebody else notes
 LANES: Final = 6  # bits of who read, in a plane
 MANY: Final = (1 << LANES) - 1
 ENTRY: Final = 8  # bytes of a cell, 4 of one in a plane
@@ -42,25 +45,35 @@ class CellMemory:
 
 
 def entered(g: Lanes) -> list[str]:
-  """The text at a strand's entry. The first strand of a block has its clocks begin."""
+  """The text at a strand's entry. The first strand of a cluster has its clocks begin."""
   lines = [f"  %order.at = getelementptr i8, ptr %context, i64 {layout.ORDER}", "  %order = load ptr, ptr %order.at",
            f"  %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS}", "  %cells = load i64, ptr %cells.at",
            f"  %epoch.at = getelementptr i8, ptr %state, i64 {layout.EPOCH}", "  %epoch = load i32, ptr %epoch.at",
-           "  %watch.fresh = icmp eq i32 %from, -1", "  %watch.strand = icmp eq i32 %strand, 0",
+           f"  %warp.at = getelementptr i8, ptr %state, i64 {layout.WARP}", "  %warp = load i32, ptr %warp.at",
+           "  %watch.fresh = icmp eq i32 %from, -1", "  %watch.strand = icmp eq i32 %warp, 0",
            "  %watch.first = and i1 %watch.fresh, %watch.strand",
            "  br i1 %watch.first, label %watch.begin, label %watch.on", "watch.begin:",
            f"  %cells.size.at = getelementptr i8, ptr %context, i64 {layout.CELLS_SIZE}",
            "  %cells.size = load i64, ptr %cells.size.at", "  %cells.p = inttoptr i64 %cells to ptr",
            "  call void @begun(ptr %order, ptr %cells.p, i64 %cells.size)", "  br label %watch.on", "watch.on:",
-           f"  %row.offset = mul i32 %strand, {order.ROW}", f"  %rows = getelementptr i8, ptr %order, i64 {order.ROWS}",
-           "  %row = getelementptr i8, ptr %rows, i32 %row.offset", "  %own = getelementptr i32, ptr %row, i32 %strand",
-           f"  %me = shl i32 %strand, {_COLUMN}"]
+           f"  %row.offset = mul i32 %warp, {order.ROW}", f"  %rows = getelementptr i8, ptr %order, i64 {order.ROWS}",
+           "  %row = getelementptr i8, ptr %rows, i32 %row.offset", "  %own = getelementptr i32, ptr %row, i32 %warp",
+           f"  %me = shl i32 %warp, {_COLUMN}"]
   for name, at in (("planes", order.PLANES), ("apart", order.APART), ("far.planes", order.FAR_PLANES),
                    ("far.apart", order.FAR_APART)):
     lines += [f"  %{name}.at = getelementptr i8, ptr %order, i64 {at}", f"  %{name} = load i64, ptr %{name}.at"]
   for at in (layout.CELLS_FAR, layout.WRITTEN):
     lines += [f"  %context.{at}.at = getelementptr i8, ptr %context, i64 {at}",
               f"  %context.{at} = load i64, ptr %context.{at}.at"]
+  lines += [f"  %rank.at = getelementptr i8, ptr %state, i64 {layout.IN_CLUSTER}", "  %rank = load i32, ptr %rank.at"]
+  if g.watch is not None and g.watch.cluster > 1:
+    near = g.watch.shared
+    lines += [f"  %blocks.apart.at = getelementptr i8, ptr %context, i64 {layout.APART}",
+              "  %blocks.apart = load i64, ptr %blocks.apart.at", "  %rank.wide = zext i32 %rank to i64",
+              "  %before.own = mul i64 %rank.wide, %blocks.apart",
+              f"  %cells.before = mul i64 %before.own, {ENTRY // near}", "  %cells.own = add i64 %cells, %cells.before",
+              f"  %planes.before = mul i64 %before.own, {4 // near}",
+              "  %planes.own = add i64 %planes, %planes.before"]
   return lines
 
 
@@ -69,7 +82,8 @@ def functions(g: Lanes) -> list[str]:
   w = g.watch
   if w is None or not w.kinds: return []
   g.e.declared.update(order.DECLARED)
-  g.e.declared.update(order.gathered(n) for n in (1, spans.PIECE // w.shared, spans.OBJECT // w.shared))
+  at_once = 1, spans.PIECE // w.shared, spans.OBJECT // w.shared, spans.PIECE // w.far
+  g.e.declared.update(order.gathered(n) for n in at_once)
   return [order.functions(w.shared), spans.functions(w.shared, w.far, w.kinds, w.far_kinds)]
 
 
@@ -84,14 +98,26 @@ def met(g: Lanes) -> None:
   g.e.do(f"store i32 {g.e.op('add i32 %epoch, 1')}, ptr %epoch.at")
 
 
+def speaks(g: Lanes, site: Site, listens: bool, told: str) -> None:
+  """Threads `told` tell by addresses what their warp knows, and all may hear what others have told there."""
+  e, w = g.e, g.width
+  at = site.base if site.steps is None else g.materialized(site.base, site.steps)
+  e.do(f"store <{w} x i64> {at.in_lanes()}, ptr {g.pointer('%context', layout.ADDRESSES)}, align 8")
+  mask = g.active_bits if site.mask is None else g.bits(site.mask)
+  tells = e.op(f"and i32 {mask}, {told}")
+  e.do(f"call void @speak(ptr %context, ptr %state, i32 {mask if listens else '0'}, i32 {tells})")
+
+
 def fenced(g: Lanes) -> None:
   """fence.proxy.async: what is known of the others' own work is so for what units do, too."""
   e, v, n = g.e, f"<{order.WARPS} x i32>", order.WARPS
   synced(g)
-  proxy = g.pointer("%row", 4 * order.PROXY)
-  known, old = (e.op(f"load {v}, ptr {at}, align 4") for at in ("%row", proxy))
   e.declared[f"llvm.smax.v{n}i32"] = f"declare {v} @llvm.smax.v{n}i32({v}, {v})"
-  e.do(f"store {v} {e.op(f'call {v} @llvm.smax.v{n}i32({v} {known}, {v} {old})')}, ptr {proxy}, align 4")
+  for source, target in ((order.OWN, order.PROXY), (order.BLOCK, order.VISIBLE)):
+    at, to = (g.pointer("%row", 4 * x) for x in (source, target))
+    known, old = (e.op(f"load {v}, ptr {x}, align 4") for x in (at, to))
+    e.do(f"store {v} {e.op(f'call {v} @llvm.smax.v{n}i32({v} {known}, {v} {old})')}, ptr {to}, align 4")
+  e.do(f"store i32 0, ptr {g.pointer('%row', 4 * order.UNFENCED)}")
 
 
 # ---- groups of asynchronous work
@@ -117,12 +143,12 @@ def commit(g: Lanes, kind: int) -> None:
 def wait(g: Lanes, kind: int, left: int | None) -> None:
   """All but the latest `left` groups are done; None: all work of the kind."""
   e, k = g.e, kind // order.WARPS
-  if left is None: return _done(g, kind, "%strand", e.op(f"load i32, ptr {g.pointer('%row', 4 * (order.ISSUED + k))}"))
+  if left is None: return _done(g, kind, "%warp", e.op(f"load i32, ptr {g.pointer('%row', 4 * (order.ISSUED + k))}"))
   count = e.op(f"load i32, ptr {g.pointer('%row', 4 * (order.COMMITTED + k))}")
   some, over = e.new_label("groups"), e.new_label("waited")
   e.do(f"br i1 {e.op(f'icmp sgt i32 {count}, {left}')}, label %{some}, label %{over}")
   e.start(some)
-  _done(g, kind, "%strand", e.op(f"load i32, ptr {_ring(g, '%row', k, e.op(f'sub i32 {count}, {left + 1}'))}"))
+  _done(g, kind, "%warp", e.op(f"load i32, ptr {_ring(g, '%row', k, e.op(f'sub i32 {count}, {left + 1}'))}"))
   e.do(f"br label %{over}")
   e.start(over)
 
@@ -222,13 +248,49 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None, stored: Stored
   assert w is not None
   away, before = g.deopt(), e.side
   e.side = True
+  if site.shared and w.cluster > 1: _in_cluster(g, site, kind, there, stored, away)
+  else:
+    memory = CellMemory("%cells", "%planes", "%apart", w.kinds, True) if site.shared else CellMemory(
+      f"%context.{layout.CELLS_FAR}", "%far.planes", "%far.apart", w.far_kinds, False)
+    _at(g, site, kind, there, stored, away, memory)
+  e.side = before
+
+
+def _in_cluster(g: Lanes, site: Site, kind: str, there: Value | None, stored: Stored | None, away: str) -> None:
+  """Shared memory, of the own block or another one of the cluster, whose cells lie behind each other."""
+  w, e = g.watch, g.e
+  assert w is not None
+  if site.steps is not None:
+    own, other, over = (e.new_label(x) for x in ("own", "other", "touched"))
+    first, total = site.base + min(site.steps), g.context(layout.SHARED_SIZE)
+    near = e.op(f"icmp slt i64 {first.text}, {total.text}")
+    e.do(f"br i1 {near}, label %{own}, label %{other if site.remote else away}")
+    e.start(own)
+    _at(g, site, kind, there, stored, away, CellMemory("%cells.own", "%planes.own", "%apart", w.kinds, True))
+    if not site.remote: return
+    e.do(f"br label %{over}")
+    e.start(other)
+  base = Value(e, (site.base if site.steps is None else g.materialized(site.base, site.steps)).in_lanes(), U64, True)
+  field, low = base >> spaces.RANK & 0xFF, base & (1 << spaces.RANK) - 1
+  before = Value(e, "%before.own", U64, False)
+  places = low + g.o.where(field == 0, before, (field - 1) * Value(e, "%blocks.apart", U64, False))
+  _at(g, site, kind, there, stored, away, CellMemory("%cells", "%planes", "%apart", w.kinds, True), places)
+  if site.steps is None: return
+  e.do(f"br label %{over}")
+  e.start(over)
+
+
+def _at(g: Lanes, site: Site, kind: str, there: Value | None, stored: Stored | None, away: str, memory: CellMemory,
+        places: Value | None = None) -> None:
+  """Look at the cells of an access in a memory, and note it. `places`: where each thread's are, in bytes of memory."""
+  w, e = g.watch, g.e
+  assert w is not None
   grain = w.shared if site.shared else w.far
   count, scale = max(1, site.width // grain), {1: 2, 2: 1, 4: 0}[grain]
-  memory = CellMemory("%cells", "%planes", "%apart", w.kinds, True) if site.shared else CellMemory(
-    f"%context.{layout.CELLS_FAR}", "%far.planes", "%far.apart", w.far_kinds, False)
   mask = site.mask if there is None else there
   changes = None if stored is None else [stored.changes[k * site.count // count] for k in range(count)]
   look = _Look(g, memory, kind, away)
+  if places is not None: return _each(look, site, kind, mask, stored, changes, places << scale)
   if site.one:
     lanes = _one_of(g, kind, mask)
     flat = None
@@ -245,13 +307,22 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None, stored: Stored
     look.at(ClockCells(g, n, bits, site.base + min(site.steps or (0,)) << scale), lanes, flat, None)
   else:
     base = site.base if site.steps is None else g.materialized(site.base, site.steps)
-    base = Value(e, base.in_lanes(), U64, True) << scale
-    lanes = "<" + ", ".join(f"i32 {k}" for k in range(g.width)) + ">"
-    for k in range(count):
-      lost = None if stored is None or stored.lost is None else stored.lost[k * site.count // count].in_lanes()
-      look.at(ClockCells(g, g.width, None if mask is None else mask.in_lanes(), base + 4 * k if k else base), lanes,
-              None if changes is None else changes[k].in_lanes(), lost)
-  e.side = before
+    _each(look, site, kind, mask, stored, changes, Value(e, base.in_lanes(), U64, True) << scale)
+
+
+def _each(look: _Look, site: Site, kind: str, mask: Value | None, stored: Stored | None, changes: list[Value] | None,
+          base: Value) -> None:
+  """Look at cells that lie apart, from `base` on for each thread."""
+  g, w = look.g, look.g.watch
+  assert w is not None
+  count = max(1, site.width // (w.shared if site.shared else w.far))
+  lanes = "<" + ", ".join(f"i32 {k}" for k in range(g.width)) + ">"
+  bits = None if mask is None else mask.in_lanes()
+  if site.one: lanes = ClockCells(g, g.width, None, base).splat(_one_of(g, kind, mask))
+  for k in range(count):
+    lost = None if stored is None or stored.lost is None else stored.lost[k * site.count // count].in_lanes()
+    look.at(ClockCells(g, g.width, bits, base + 4 * k if k else base), lanes,
+            None if changes is None else changes[k].in_lanes(), lost)
 
 
 def _repeated(g: Lanes, mask: str, count: int) -> str:
@@ -269,7 +340,7 @@ def _one_of(g: Lanes, kind: str, mask: Value | None) -> str:
   e.declared[f"llvm.ctlz.{m}"] = f"declare {m} @llvm.ctlz.{m}({m}, i1)"
   zeros = e.op(f"call {m} @llvm.ctlz.{m}({m} {bits}, i1 false)")
   highest = e.op(f"and i32 {e.op(f'sub i32 31, {zeros}')}, 31")
-  if kind not in {LOAD, ATOMIC}: return highest
+  if kind not in {LOAD, SEEN, ATOMIC}: return highest
   several = e.op(f"and {m} {bits}, {e.op(f'sub {m} {bits}, 1')}")
   return e.op(f"select i1 {e.op(f'icmp eq {m} {several}, 0')}, i32 {highest}, i32 {MANY}")
 
@@ -292,12 +363,12 @@ class _Look:
     column = c.op("lshr", who, c.every(_COLUMN))
     late = c.op("icmp sgt", clock, c.known(column))
     me = c.op("or", lanes, c.splat("%me"))
-    if kind == COPY: mine = c.op("icmp eq", column, c.splat("%strand"))
+    if kind == COPY: mine = c.op("icmp eq", column, c.splat("%warp"))
     else: mine = c.op("icmp eq", c.op("and", who, c.every(order.WHO)), me)
     by_others = c.but(late, mine)
     marked = c.op("icmp ne", c.op("and", who, c.every(order.MBARRIER)), "zeroinitializer")
-    bad = c.either(by_others, marked) if kind in {LOAD, ATOMIC} else by_others
-    if self.memory.known and kind in {LOAD, ATOMIC}:
+    bad = c.either(by_others, marked) if kind in {LOAD, SEEN, ATOMIC} else by_others
+    if self.memory.known and kind in {LOAD, SEEN, ATOMIC}:
       gone = c.op("icmp ne", c.op("and", who, c.every(order.GONE)), "zeroinitializer")
       bad = c.either(bad, c.either(gone, c.op("icmp eq", clock, "zeroinitializer")))
     atomic = c.op("icmp ne", c.op("and", who, c.every(order.ATOMIC)), "zeroinitializer")
@@ -305,10 +376,14 @@ class _Look:
       self._go(c, bad)
       if order.ATOMICS in self.memory.kinds: self._behind_atomics(c, atomic, lanes)
       return self._read(c, order.OWN, lanes, None)
-    if kind == ATOMIC:
+    if kind == SEEN:
+      self._go(c, bad)
+      return self._read(c, order.ATOMICS, lanes, None)
+    if kind in {ATOMIC, TOLD}:
       self._go(c, c.either(bad, self._late(c, lanes, {order.OWN, order.BULK})))
       c.store(self.memory.writes, "i64", self.e.op(f"or <{c.n} x i64> {old}, splat (i64 {order.ATOMIC << 32})"))
       return self._read(c, order.ATOMICS, lanes, None)
+    if kind == STORE: self.e.do(f"store i32 1, ptr {self.g.pointer('%row', 4 * order.UNFENCED)}")
     now = c.splat(self.clock)
     new = c.cell(now, me)
     if kind == COPY: new = c.cell(now, c.splat(self.e.op(f"add i32 %me, {order.COPY << _COLUMN}")))
@@ -317,6 +392,8 @@ class _Look:
       unknown = c.op("icmp ult", c.op("sub", column, c.every(order.WARPS)), c.every(order.BLOCK - order.WARPS))
       flags = c.op("icmp ne", c.op("and", who, c.every(order.ATOMIC | order.MBARRIER | order.GONE)), "zeroinitializer")
       bad = c.both(by_others, c.either(changes, c.either(flags, unknown)))
+      if self.g.watch is not None and self.g.watch.cluster > 1:  # those of two blocks no barrier of a block orders
+        bad = c.either(bad, c.but(by_others, self._of_the_block(c, column)))
       new = self._several(c, by_others, now, me)
     self._go(c, c.either(bad, self._late(c, lanes, {*self.memory.kinds})))
     if kind == STORE:  # who stores the same must not pass by what was there before, or what nobody has compared
@@ -349,9 +426,16 @@ class _Look:
 
   def _several(self, c: ClockCells, where: str, clock: str, who: str) -> str:
     """The cells, which are of no single warp `where` others have not told of what they did."""
-    epoch = self.e.op(f"load i32, ptr {self.g.pointer('%row', 4 * order.BLOCK)}")
-    block = c.splat(self.e.op(f"add i32 {epoch}, 1"))
-    return c.cell(c.select(where, block, clock), c.select(where, c.every(order.BLOCK << _COLUMN), who))
+    column = self.e.op(f"add i32 %rank, {order.BLOCK}")
+    epoch = self.e.op(f"load i32, ptr {self.e.op(f'getelementptr i32, ptr %row, i32 {column}')}")
+    block, of = (c.splat(x) for x in (self.e.op(f"add i32 {epoch}, 1"), self.e.op(f"shl i32 {column}, {_COLUMN}")))
+    return c.cell(c.select(where, block, clock), c.select(where, of, who))
+
+  def _of_the_block(self, c: ClockCells, column: str) -> str:
+    """Where a warp of the own block wrote, or several."""
+    first = c.splat(self.e.op(f"mul i32 %rank, {self._of_block}"))
+    one = c.op("icmp ult", c.op("sub", column, first), c.every(self._of_block))
+    return c.either(one, c.op("icmp eq", column, c.splat(self.e.op(f"add i32 %rank, {order.BLOCK}"))))
 
   def _go(self, c: ClockCells, bad: str) -> None:
     fine = self.e.new_label("fine")
@@ -366,10 +450,16 @@ class _Look:
   def _own(self, kind: int) -> str:
     """Where the warp's own plane of a kind begins."""
     before = self.memory.kinds.index(kind) * self._strands
-    return self._plane(self.e.op(f"add i32 %strand, {before}"))
+    return self._plane(self.e.op(f"add i32 %warp, {before}"))
 
   @property
-  def _strands(self) -> int: return -(-self.g.plan.threads // self.g.width)
+  def _strands(self) -> int:
+    """Those of a cluster."""
+    assert self.g.watch is not None
+    return self.g.watch.cluster * self._of_block
+
+  @property
+  def _of_block(self) -> int: return -(-self.g.plan.threads // self.g.width)
 
   def _read(self, c: ClockCells, kind: int, lanes: str, where: str | None) -> None:
     """Note who reads, or does something atomic, where that has a plane."""
@@ -379,19 +469,32 @@ class _Look:
 
   def _late(self, c: ClockCells, lanes: str, kinds: set[int]) -> str:
     """Where somebody has read, or done something atomic, whose clock is not known: by planes of these kinds."""
-    g, e, strands = self.g, self.e, self._strands
     bad = "zeroinitializer"
     for k, kind in enumerate(self.memory.kinds):
       if kind not in kinds: continue
       own = kind in {order.OWN, order.ATOMICS}
-      for p in range(strands):
-        limit = e.op(f"load i32, ptr {g.pointer('%row', 4 * ((order.OWN if own else kind) + p))}")
-        if own:
-          limit = e.op(f"select i1 {e.op(f'icmp eq i32 %strand, {p}')}, i32 {_LARGEST}, i32 {limit}")
-        read = c.load(self._plane(str(k * strands + p)), "i32")
-        bad = c.either(bad, c.op("icmp sgt", c.op("ashr", read, c.every(LANES)), c.splat(limit)))
+      bad = c.either(bad, self._by_warps(c, k, order.OWN if own else kind, own))
       if own and self.kind != COPY: bad = c.either(bad, self._late_here(c, kind, lanes))
     return bad
+
+  def _by_warps(self, c: ClockCells, number: int, column: int, others: bool) -> str:
+    """Where a plane of some kind of work has a clock that is not known, warp by warp; `others`: but the own one's."""
+    e, t = self.e, f"<{c.n} x i1>"
+    before, warp, over = e.label, e.new_label("warp"), e.new_label("warps")
+    e.do(f"br label %{warp}")
+    e.start(warp)
+    p = e.op(f"phi i32 [ 0, %{before} ], [ %{warp}.next, %{warp} ]")
+    found = e.op(f"phi {t} [ zeroinitializer, %{before} ], [ %{warp}.found, %{warp} ]")
+    columns = self.g.pointer("%row", 4 * column)
+    limit = e.op(f"load i32, ptr {e.op(f'getelementptr i32, ptr {columns}, i32 {p}')}")
+    if others: limit = e.op(f"select i1 {e.op(f'icmp eq i32 %warp, {p}')}, i32 {_LARGEST}, i32 {limit}")
+    read = c.load(self._plane(e.op(f"add i32 {p}, {number * self._strands}")), "i32")
+    late = c.op("icmp sgt", c.op("ashr", read, c.every(LANES)), c.splat(limit))
+    e.do(f"%{warp}.found = or {t} {found}, {late}")
+    e.do(f"%{warp}.next = add i32 {p}, 1")
+    e.do(f"br i1 {e.op(f'icmp ult i32 {p}, {self._strands - 1}')}, label %{warp}, label %{over}")
+    e.start(over)
+    return f"%{warp}.found"
 
   def _late_here(self, c: ClockCells, kind: int, lanes: str) -> str:
     """Where another thread of the warp has, since they did something together."""

@@ -120,7 +120,9 @@ def deliver(r: Routine, space: str, barrier: bool, to: Value, size: Value, room:
   host, told = target(to, r["barrier"] if barrier else None)
   if not several:
     if noted == OWN: r.ask("own.far.write", to, size, r["lane"])
-    elif noted: r.ask("note.bulk", host, size) if barrier else r.ask("note.far", to, size)
+    elif noted:
+      if access & Access.READ: r.ask("looks.near", host, size) if barrier else r.ask("looks.far", to, size)
+      r.ask("note.bulk", host, size) if barrier else r.ask("note.far", to, size)
     write(host)
     told.tell(bool(noted))
     return
@@ -131,6 +133,7 @@ def deliver(r: Routine, space: str, barrier: bool, to: Value, size: Value, room:
       rank = k + 1 << _RANKS
       host, told = target(to & low | rank, r["barrier"] & low | rank)
       if act:
+        if noted: r.ask("note.bulk", host, size)
         write(host)
         told.tell(bool(noted))
 
@@ -154,7 +157,8 @@ def linear(target: str, source: str, barrier: bool, several: bool, align: int, o
   r.need(((to | of | size) & align - 1) == 0)
   r.need(size != 0)
   host_of = r.ask(place_name(source), of, size, r.number(Access.READ))
-  if noted == TRACKED and barrier: r.ask("note.fetched", of, size)
+  if noted and barrier and source == "shared": r.ask("note.sourced", host_of, size)
+  elif noted == TRACKED and barrier: r.ask("note.fetched", of, size)
   if noted == OWN: r.ask("own.near.read", host_of, size, r["lane"])
   elif noted and not barrier: r.ask("note.read", host_of, size)
 

@@ -2,8 +2,8 @@
 
 They are the reference's (`check.ptx.races`): a warp has a row of numbers, which say how much of each warp's work of
 each kind is done for it; a barrier's token is told by who arrives, and heard by who goes on. The rows, the tokens and
-what finds them lie in one piece of memory, which the context names. Blocks run one after the other: where one begins,
-all that was before is done, by a number larger than all that there were.
+what finds them lie in one piece of memory, which the context names. Clusters run one after the other, a block alone is
+one: where one begins, all that was before is done, by a number larger than all that there were.
 """
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from typing import Final
 from tinyhw.emulator.jit.ptx.module import layout
 
 WARPS: Final = layout.WARPS
-# the first columns of kinds of work; BLOCK: what all warps know of the others, by barriers of the whole block
+# the first columns of kinds of work; behind them for each block of a cluster what all its warps know of the others, by
+# barriers of the whole block, and up to which of them that is visible to units
 OWN, PROXY, BULK, STORE, MATRIX, COPY = range(0, 6 * WARPS, WARPS)
-ATOMICS: Final = 6 * WARPS  # no column: atomics are a warp's own work, with planes of their own
+BLOCK, VISIBLE = 6 * WARPS, 7 * WARPS
+ATOMICS: Final = 7 * WARPS  # no column: atomics are a warp's own work, with planes of their own
 COLUMNS: Final = 256
-BLOCK: Final = COLUMNS - 1
 ISSUED: Final = COLUMNS  # words behind the columns: by kind, what was begun; how many groups there are; a ring of them
 COMMITTED: Final = ISSUED + 8
+UNFENCED: Final = COMMITTED  # where a warp's own work has no groups: it has stored since its last fence.proxy.async
 RINGS: Final = COMMITTED + 8
 RING: Final = 32
 ALL: Final = RINGS + 8 * RING  # the columns as they were behind the latest barrier of the whole block
@@ -29,28 +31,36 @@ MBARRIERS: Final = 256  # in a block's shared memory, that are followed
 
 # the memory: words of where cells are, rows, tokens of barriers and of mbarriers; for each 8 bytes of shared memory
 # the number of its mbarrier, from 1
-LATEST, SLOTS, PLANES, APART, FAR_PLANES, FAR_APART, FAR_START, FAR_SIZE = 0, 4, 8, 16, 24, 32, 40, 48
+# FRESH: the address of what the cells are where a cluster begins, 0: nobody has touched anything
+LATEST, SLOTS, PLANES, APART, FAR_PLANES, FAR_APART, FAR_START, FAR_SIZE, FRESH = 0, 4, 8, 16, 24, 32, 40, 48, 56
 ROWS: Final = 64
 BARRIERS: Final = ROWS + WARPS * ROW
-TOKENS: Final = BARRIERS + layout.BARRIERS * TOKEN
-MAP: Final = TOKENS + (MBARRIERS + 1) * TOKEN
+CLUSTER: Final = BARRIERS + WARPS * layout.BARRIERS * TOKEN  # behind those of each block's barriers
+TOKENS: Final = CLUSTER + TOKEN
+SPOKEN: Final = TOKENS + (MBARRIERS + 1) * TOKEN  # what atomics have told, by buckets of addresses as the reference has
+BUCKETS: Final = 64
+MAP: Final = SPOKEN + BUCKETS * 4 * COLUMNS
 
 USE, BEGIN, TOLD, INVALID = range(4)  # what an mbarrier's token is wanted for; TOLD: copies tell it, whoever may use it
 # in the lower byte of who wrote: here is an mbarrier; atomics came behind it; an mbarrier was here, and nothing else,
 # or, of global memory, nobody else may store the same
 MBARRIER, ATOMIC, GONE = 1 << 7, 1 << 6, 1 << 5
 WHO: Final = ~(MBARRIER | ATOMIC | GONE)
+NEVER: Final = ((COLUMNS - 1 << 8 | MBARRIER | GONE) << 32) + (1 << 31) - 1  # a cell that nobody may touch
 
 _V: Final = f"<{COLUMNS} x i32>"
 _MAX: Final = f"llvm.smax.v{COLUMNS}i32"
 # What the module beside a kernel calls of these.
 CALLED: Final = ("declare hidden void @tell(ptr, ptr, ptr)", "declare hidden void @completes(ptr)",
-                 "declare hidden ptr @bar(ptr, i32)", "declare hidden void @gone.on(ptr, ptr, i32, i1)",
+                 "declare hidden ptr @bar(ptr, ptr, i32)", "declare hidden void @hear(ptr, ptr, ptr)",
+                 "declare hidden void @gone.on(ptr, ptr, i32, i1, i1)",
                  "declare hidden void @met(ptr, ptr, i64, i64, i32)")
 DECLARED: Final = {
   _MAX: f"declare {_V} @{_MAX}({_V}, {_V})", "llvm.smax.i32": "declare i32 @llvm.smax.i32(i32, i32)",
   **{f"llvm.vector.reduce.smax.v{n}i32": f"declare i32 @llvm.vector.reduce.smax.v{n}i32(<{n} x i32>)"
      for n in (8, COLUMNS)},
+  "llvm.cttz.i64": "declare i64 @llvm.cttz.i64(i64, i1)",
+  "llvm.memcpy.p0.p0.i64": "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
   "llvm.memset.p0.i64": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"}
 
 
@@ -61,7 +71,7 @@ def size(shared: int) -> int:
 
 def _row(name: str, state: str) -> str:
   """Where the row of a strand's warp is, and the word of its own work, in IR."""
-  return f"""  %{name}.strand.at = getelementptr i8, ptr {state}, i64 {layout.STRAND}
+  return f"""  %{name}.strand.at = getelementptr i8, ptr {state}, i64 {layout.WARP}
   %{name}.strand = load i32, ptr %{name}.strand.at
   %{name}.offset = mul i32 %{name}.strand, {ROW}
   %{name}.rows = getelementptr i8, ptr %order, i64 {ROWS}
@@ -75,7 +85,7 @@ _ORDER: Final = f"""  %order.at = getelementptr i8, ptr %context, i64 {layout.OR
 
 def functions(grain: int) -> str:
   """All of them; a cell of shared memory stands for `grain` bytes."""
-  return _told() + _objects(8 // grain)
+  return _told() + _objects(8 // grain) + _spoken()
 
 
 def gathered(n: int) -> tuple[str, str]:
@@ -127,7 +137,15 @@ fill:
   %filled = icmp eq i64 %k.next, {WARPS}
   br i1 %filled, label %clear, label %fill
 clear:
+  %fresh.at = getelementptr i8, ptr %order, i64 {FRESH}
+  %fresh = load ptr, ptr %fresh.at
+  %untouched = icmp eq ptr %fresh, null
+  br i1 %untouched, label %zero, label %copy
+zero:
   call void @llvm.memset.p0.i64(ptr %cells, i8 0, i64 %size, i1 false)
+  ret void
+copy:
+  call void @llvm.memcpy.p0.p0.i64(ptr %cells, ptr %fresh, i64 %size, i1 false)
   ret void
 }}
 define hidden void @tell(ptr %context, ptr %state, ptr %token) noinline {{
@@ -151,7 +169,7 @@ define hidden void @completes(ptr %token) noinline {{
   store {_V} zeroinitializer, ptr %token, align 4
   ret void
 }}
-define private void @hear(ptr %context, ptr %state, ptr %token) noinline {{
+define hidden void @hear(ptr %context, ptr %state, ptr %token) noinline {{
 {_ORDER}
 {_row("mine", "%state")}
   %done.at = getelementptr i8, ptr %token, i64 {4 * COLUMNS}
@@ -161,17 +179,21 @@ define private void @hear(ptr %context, ptr %state, ptr %token) noinline {{
   store {_V} %more, ptr %mine.row, align 4
   ret void
 }}
-define hidden ptr @bar(ptr %context, i32 %number) {{
+define hidden ptr @bar(ptr %context, ptr %state, i32 %number) {{
 {_ORDER}
+  %rank.at = getelementptr i8, ptr %state, i64 {layout.IN_CLUSTER}
+  %rank = load i32, ptr %rank.at
+  %before = mul i32 %rank, {layout.BARRIERS}
+  %in.all = add i32 %before, %number
   %first = getelementptr i8, ptr %order, i64 {BARRIERS}
-  %offset = mul i32 %number, {TOKEN}
+  %offset = mul i32 %in.all, {TOKEN}
   %token = getelementptr i8, ptr %first, i32 %offset
   ret ptr %token
 }}
-define hidden void @gone.on(ptr %context, ptr %state, i32 %number, i1 %together) noinline {{
+define hidden void @gone.on(ptr %context, ptr %state, i32 %number, i1 %together, i1 %fenced) noinline {{
 {_ORDER}
 {_row("mine", "%state")}
-  %token = call ptr @bar(ptr %context, i32 %number)
+  %token = call ptr @bar(ptr %context, ptr %state, i32 %number)
   call void @hear(ptr %context, ptr %state, ptr %token)
   %expected.at = getelementptr i8, ptr %state, i64 {layout.EXPECTED}
   %expected = load i32, ptr %expected.at
@@ -180,10 +202,19 @@ define hidden void @gone.on(ptr %context, ptr %state, i32 %number, i1 %together)
   %whole = or i1 %alive, %together
   br i1 %whole, label %all, label %end
 all:
-  %block.at = getelementptr i32, ptr %mine.row, i64 {BLOCK}
+  %rank.at = getelementptr i8, ptr %state, i64 {layout.IN_CLUSTER}
+  %rank = load i32, ptr %rank.at
+  %blocks.at = getelementptr i32, ptr %mine.row, i64 {BLOCK}
+  %block.at = getelementptr i32, ptr %blocks.at, i32 %rank
   %block = load i32, ptr %block.at
   %block.next = add i32 %block, 1
   store i32 %block.next, ptr %block.at
+  br i1 %fenced, label %visible, label %known.all
+visible:
+  %fenced.at = getelementptr i32, ptr %block.at, i64 {VISIBLE - BLOCK}
+  store i32 %block.next, ptr %fenced.at
+  br label %known.all
+known.all:
   %known = load {_V}, ptr %mine.row, align 4
   %before.at = getelementptr i32, ptr %mine.row, i64 {ALL}
   store {_V} %known, ptr %before.at, align 4
@@ -192,10 +223,11 @@ end:
   ret void
 }}
 define hidden void @met(ptr %context, ptr %first, i64 %stride, i64 %strands, i32 %number) noinline {{
-  %token = call ptr @bar(ptr %context, i32 %number)
+  %token = call ptr @bar(ptr %context, ptr %first, i32 %number)
   br label %strand
 strand:
   %s = phi i64 [ 0, %0 ], [ %s.next, %next ]
+  %unfenced = phi i32 [ 0, %0 ], [ %unfenced.next, %next ]
   %s.offset = mul i64 %s, %stride
   %s.state = getelementptr i8, ptr %first, i64 %s.offset
   %status = load i32, ptr %s.state
@@ -203,13 +235,20 @@ strand:
   br i1 %waits, label %tells, label %next
 tells:
   call void @tell(ptr %context, ptr %s.state, ptr %token)
+{_ORDER}
+{_row("its", "%s.state")}
+  %s.stored.at = getelementptr i32, ptr %its.row, i64 {UNFENCED}
+  %s.stored = load i32, ptr %s.stored.at
+  %s.unfenced = or i32 %unfenced, %s.stored
   br label %next
 next:
+  %unfenced.next = phi i32 [ %unfenced, %strand ], [ %s.unfenced, %tells ]
   %s.next = add i64 %s, 1
   %told = icmp eq i64 %s.next, %strands
   br i1 %told, label %complete, label %strand
 complete:
   call void @completes(ptr %token)
+  %fenced = icmp eq i32 %unfenced.next, 0
   br label %other
 other:
   %t = phi i64 [ 0, %complete ], [ %t.next, %following ]
@@ -219,7 +258,7 @@ other:
   %t.waits = icmp eq i32 %t.status, {layout.BARRIER}
   br i1 %t.waits, label %hears, label %following
 hears:
-  call void @gone.on(ptr %context, ptr %t.state, i32 %number, i1 true)
+  call void @gone.on(ptr %context, ptr %t.state, i32 %number, i1 true, i1 %fenced)
   br label %following
 following:
   %t.next = add i64 %t, 1
@@ -238,7 +277,7 @@ def _objects(cells: int) -> str:
 define private ptr @object(ptr %context, ptr %state, i64 %host, i32 %lane, i32 %mode) noinline {{
 {_ORDER}
 {_row("mine", "%state")}
-  %shared.at = getelementptr i8, ptr %state, i64 {layout.SHARED}
+  %shared.at = getelementptr i8, ptr %state, i64 {layout.TEAM_SHARED}
   %shared = load i64, ptr %shared.at
   %offset = sub i64 %host, %shared
   %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS}
@@ -367,6 +406,82 @@ hears:
   br label %next
 next:
   br label %turn
+end:
+  ret void
+}}
+"""
+
+
+def _spoken() -> str:
+  """Threads of a warp tell and hear by their addresses."""
+  return f"""
+define private i64 @buckets(ptr %context, i32 %mask) noinline {{
+  %addresses = getelementptr i8, ptr %context, i64 {layout.ADDRESSES}
+  br label %look
+look:
+  %left = phi i32 [ %mask, %0 ], [ %rest, %one ]
+  %buckets = phi i64 [ 0, %0 ], [ %buckets.next, %one ]
+  %over = icmp eq i32 %left, 0
+  br i1 %over, label %looked, label %one
+one:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %address.at = getelementptr i64, ptr %addresses, i32 %lane
+  %address = load i64, ptr %address.at
+  %word = lshr i64 %address, 2
+  %bucket = and i64 %word, {BUCKETS - 1}
+  %bit = shl i64 1, %bucket
+  %buckets.next = or i64 %buckets, %bit
+  br label %look
+looked:
+  ret i64 %buckets
+}}
+define private void @speak(ptr %context, ptr %state, i32 %hears, i32 %tells) noinline {{
+{_ORDER}
+{_row("mine", "%state")}
+  %spoken = getelementptr i8, ptr %order, i64 {SPOKEN}
+  %heard = call i64 @buckets(ptr %context, i32 %hears)
+  br label %hear
+hear:
+  %h = phi i64 [ %heard, %0 ], [ %h.rest, %listens ]
+  %h.over = icmp eq i64 %h, 0
+  br i1 %h.over, label %said, label %listens
+listens:
+  %h.bucket = call i64 @llvm.cttz.i64(i64 %h, i1 true)
+  %h.less = sub i64 %h, 1
+  %h.rest = and i64 %h, %h.less
+  %h.offset = mul i64 %h.bucket, {4 * COLUMNS}
+  %h.at = getelementptr i8, ptr %spoken, i64 %h.offset
+  %h.told = load {_V}, ptr %h.at, align 4
+  %h.known = load {_V}, ptr %mine.row, align 4
+  %h.more = call {_V} @{_MAX}({_V} %h.told, {_V} %h.known)
+  store {_V} %h.more, ptr %mine.row, align 4
+  br label %hear
+said:
+  %said.at = call i64 @buckets(ptr %context, i32 %tells)
+  %some = icmp ne i64 %said.at, 0
+  br i1 %some, label %later, label %end
+later:
+  %own = load i32, ptr %mine.own
+  %own.next = add i32 %own, 1
+  store i32 %own.next, ptr %mine.own
+  %known = load {_V}, ptr %mine.row, align 4
+  br label %tell
+tell:
+  %t = phi i64 [ %said.at, %later ], [ %t.rest, %told ]
+  %t.over = icmp eq i64 %t, 0
+  br i1 %t.over, label %end, label %told
+told:
+  %t.bucket = call i64 @llvm.cttz.i64(i64 %t, i1 true)
+  %t.less = sub i64 %t, 1
+  %t.rest = and i64 %t, %t.less
+  %t.offset = mul i64 %t.bucket, {4 * COLUMNS}
+  %t.at = getelementptr i8, ptr %spoken, i64 %t.offset
+  %t.told = load {_V}, ptr %t.at, align 4
+  %t.more = call {_V} @{_MAX}({_V} %t.told, {_V} %known)
+  store {_V} %t.more, ptr %t.at, align 4
+  br label %tell
 end:
   ret void
 }}

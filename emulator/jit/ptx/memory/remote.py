@@ -14,8 +14,8 @@ from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.ptx.forms import SIZES, Form
 
 
-def _sent(space: str, count: int, operation: str, t: str) -> Routine:
-  """Elements go to shared memory of a block, whose mbarrier is told of them."""
+def _sent(space: str, count: int, operation: str, t: str, noted: bool) -> Routine:
+  """Elements go to shared memory of a block, whose mbarrier is told of them; `noted`: in cells (`spans`)."""
   names = [f"x{k}" for k in range(count)]
   r = Routine(f"sent.{space or 'generic'}.{count}.{operation or 'as'}.{t}", ("to", *names, "barrier"))
   size, raw, to, barrier = SIZES[t], operands.unsigned(SIZES[t]), r["to"], r["barrier"]
@@ -28,13 +28,16 @@ def _sent(space: str, count: int, operation: str, t: str) -> Routine:
   host = r.ask(place_name("shared"), to, r.number(width), r.number(Access.READ | Access.WRITE))
   told = Told(r, barrier, r.number(width))
   told.apart(host, r.number(width))
+  if noted:
+    if operation: r.ask("looks.sent", host, r.number(width))
+    r.ask("note.sent", host, r.number(width))
   for k, name in enumerate(names):
     new = convert(r[name], raw)
     if operation:
       dtype = operands.dtype_of(t)
       new = copies.combined(r.o, operation, t, r.load(host + k * size, raw).view(dtype), new.view(dtype)).view(raw)
     r.store(host + k * size, new)
-  told.tell()
+  told.tell(noted)
   changed(r)
   return r
 
@@ -48,7 +51,8 @@ def sent(g: Lanes, line: Line, form: Form) -> None:
   raw = operands.unsigned(SIZES[t])
   values = [convert(operands.reader(g.code, line, o, t)(g).view(raw), U64) for o in parts]
   to, barrier = (address(g, line, k, space) for k in (0, 2))
-  each(g, line, _sent(space, len(parts), copies.reduction(m | {i.opcode}), t), [to, *values, barrier])
+  routine = _sent(space, len(parts), copies.reduction(m | {i.opcode}), t, g.watch is not None)
+  each(g, line, routine, [to, *values, barrier])
 
 
 def address(g: Lanes, line: Line, k: int, space: str) -> Value:

@@ -16,9 +16,10 @@ from tinyhw.emulator.ptx.memory.mbarrier import PHASE
 
 PIECE, OBJECT = 16, 8  # bytes at once of shared memory; of an mbarrier
 LANES: Final = 6  # see `clocks`
+NOBODY: Final = 95  # as the number of a thread that writes for its whole warp: it has touched nothing before
 _HERE: Final = f"""  %order.at = getelementptr i8, ptr %context, i64 {layout.ORDER}
   %order = load ptr, ptr %order.at
-  %strand.at = getelementptr i8, ptr %state, i64 {layout.STRAND}
+  %strand.at = getelementptr i8, ptr %state, i64 {layout.WARP}
   %strand = load i32, ptr %strand.at
   %row.offset = mul i32 %strand, {ROW}
   %rows = getelementptr i8, ptr %order, i64 {order.ROWS}
@@ -27,10 +28,12 @@ _HERE: Final = f"""  %order.at = getelementptr i8, ptr %context, i64 {layout.ORD
 
 def functions(near: int, far: int, kinds: Sequence[int], far_kinds: Sequence[int]) -> str:
   """All of them. Cells stand for so many bytes of shared and of global memory; `kinds` have planes of who reads."""
-  sizes = (("near", PIECE // near, kinds), ("object", OBJECT // near, kinds), ("far", 1, far_kinds))
+  sizes = (("near", PIECE // near, kinds), ("object", OBJECT // near, kinds), ("cell", 1, kinds), ("far", 1, far_kinds),
+           ("span", PIECE // far, far_kinds))
   return "\n".join([
     *(text for name, n, of in sizes for text in (_seen(name, n), _free(name, n, of), _mine(name, n))),
-    _wrote(PIECE // near), _read(PIECE // near, kinds), _far(far), _of_threads(PIECE // near, far, OWN in far_kinds),
+    _wrote("near", PIECE // near, "bulk"), _wrote("cell", 1, "sent", near), _came(), _read(PIECE // near, kinds),
+    _far(far), _of_threads(PIECE // near, far, OWN in far_kinds),
     _groups()])
 
 
@@ -73,7 +76,10 @@ judge:
   %column = lshr {v} %who, splat (i32 8)
   %is.own = icmp ult {v} %column, splat (i32 {WARPS})
   %moved = add {v} %column, %proxies
-  %place = select <{n} x i1> %is.own, {v} %moved, {v} %column
+  %by.several = icmp uge {v} %column, splat (i32 {order.BLOCK})
+  %visible = add {v} %column, %proxies
+  %several = select <{n} x i1> %by.several, {v} %visible, {v} %column
+  %place = select <{n} x i1> %is.own, {v} %moved, {v} %several
   %wide = zext {v} %place to {w}
   %limits.at = getelementptr i32, ptr %row, {w} %wide
   %limits = call {v} @{order.gathered(n)[0]}(<{n} x ptr> align 4 %limits.at, <{n} x i1> splat (i1 true),
@@ -108,7 +114,7 @@ def _free(name: str, n: int, kinds: Sequence[int]) -> str:
   """Whether all who have read are done, for a warp that is to write: by planes, the first of which is at %planes."""
   v = f"<{n} x i32>"
   lines = [f"define private i1 @free.{name}(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count) "
-           "noinline {", f"  %strands.at = getelementptr i8, ptr %context, i64 {layout.STRANDS}",
+           "noinline {", f"  %strands.at = getelementptr i8, ptr %context, i64 {layout.TEAM}",
            "  %strands.wide = load i64, ptr %strands.at", "  %strands = trunc i64 %strands.wide to i32",
            "  br label %kind.0"]
   for k, kind in enumerate(kinds):
@@ -236,34 +242,34 @@ def _word(kind: int) -> str:
   %word = or i64 %who.high, %clock.wide"""
 
 
-def _shared(n: int) -> str:
+def _shared(n: int, piece: int = PIECE) -> str:
   """Where the cells and planes of %size bytes of shared memory at %host are, and how many pieces, in IR."""
-  return f"""  %shared.at = getelementptr i8, ptr %state, i64 {layout.SHARED}
+  return f"""  %shared.at = getelementptr i8, ptr %state, i64 {layout.TEAM_SHARED}
   %shared = load i64, ptr %shared.at
   %offset = sub i64 %host, %shared
   %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS}
   %cells.first = load i64, ptr %cells.at
-  %cells.offset = mul i64 %offset, {8 * n // PIECE}
+  %cells.offset = mul i64 %offset, {8 * n // piece}
   %cells = add i64 %cells.first, %cells.offset
   %planes.at = getelementptr i8, ptr %order, i64 {order.PLANES}
   %planes.first = load i64, ptr %planes.at
-  %planes.offset = mul i64 %offset, {4 * n // PIECE}
+  %planes.offset = mul i64 %offset, {4 * n // piece}
   %planes = add i64 %planes.first, %planes.offset
   %apart.at = getelementptr i8, ptr %order, i64 {order.APART}
   %apart = load i64, ptr %apart.at
-  %count = lshr i64 %size, 4"""
+  %count = lshr i64 %size, {piece.bit_length() - 1}"""
 
 
-def _wrote(n: int) -> str:
-  """A copy in bulk writes to shared memory; an mbarrier is told of such copies."""
+def _wrote(name: str, n: int, noted: str, near: int = PIECE) -> str:
+  """A copy in bulk writes to shared memory, `near` bytes at a time."""
   return f"""
-define private i1 @note.bulk(ptr %context, ptr %state, i64 %host, i64 %size) noinline {{
+define private i1 @note.{noted}(ptr %context, ptr %state, i64 %host, i64 %size) noinline {{
 {_HERE}
-{_shared(n)}
-  %seen = call i1 @seen.near(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1, i1 false)
+{_shared(n, near)}
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1, i1 false)
   br i1 %seen, label %more, label %fail
 more:
-  %free = call i1 @free.near(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
+  %free = call i1 @free.{name}(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
   br i1 %free, label %fills, label %fail
 fills:
 {_issued(BULK, True)}
@@ -273,6 +279,12 @@ fills:
 fail:
   ret i1 false
 }}
+"""
+
+
+def _came() -> str:
+  """An mbarrier is told of bytes that have come."""
+  return f"""
 define private i1 @came(ptr %context, ptr %state, i64 %host, i64 %old, i64 %new) noinline {{
   %token = call ptr @object(ptr %context, ptr %state, i64 %host, i32 0, i32 {order.TOLD})
   %there = icmp ne ptr %token, null
@@ -295,9 +307,19 @@ fail:
 
 
 def _read(n: int, kinds: Sequence[int]) -> str:
-  """A unit reads shared memory: a copy to global memory, which begins here, or a product, which has begun."""
+  """A unit reads shared memory: a copy to global or shared memory, which begins here, or a product, which has begun. It
+  looks at what it is going to change, which is noted then."""
   out = ""
-  for name, kind in (("read", STORE), ("product", MATRIX)):
+  for looks, name, places in (("near", "near", _shared(n)), ("sent", "cell", _shared(1, PIECE // n))):
+    out += f"""
+define private i1 @looks.{looks}(ptr %context, ptr %state, i64 %host, i64 %size) noinline {{
+{_HERE}
+{places}
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
+  ret i1 %seen
+}}
+"""
+  for name, kind in (("read", STORE), ("product", MATRIX), ("sourced", BULK)):
     if kind not in kinds: continue
     out += f"""
 define private i1 @note.{name}(ptr %context, ptr %state, i64 %host, i64 %size) noinline {{
@@ -306,8 +328,8 @@ define private i1 @note.{name}(ptr %context, ptr %state, i64 %host, i64 %size) n
   %seen = call i1 @seen.near(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
   br i1 %seen, label %fills, label %fail
 fills:
-{_issued(kind, kind == STORE)}
-  %strands.at = getelementptr i8, ptr %context, i64 {layout.STRANDS}
+{_issued(kind, kind != MATRIX)}
+  %strands.at = getelementptr i8, ptr %context, i64 {layout.TEAM}
   %strands = load i64, ptr %strands.at
   %before = mul i64 %strands, {list(kinds).index(kind)}
   %word = shl i32 %clock, {LANES}
@@ -320,13 +342,14 @@ fail:
   return out
 
 
-def _places(far: int) -> str:
-  """Where the cells and planes of %size bytes of global memory at %address are, and how many, in IR."""
+def _places(far: int, at_once: int = 1) -> str:
+  """Where the cells and planes of %size bytes of global memory at %address are, and how often so many, in IR."""
   return f"""  %end.byte = add i64 %address, %size
   %end.up = add i64 %end.byte, {far - 1}
   %end = udiv i64 %end.up, {far}
   %start = udiv i64 %address, {far}
-  %count = sub i64 %end, %start
+  %count.cells = sub i64 %end, %start
+  %count = lshr i64 %count.cells, {at_once.bit_length() - 1}
   %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS_FAR}
   %cells.first = load i64, ptr %cells.at
   %cells.offset = shl i64 %start, 3
@@ -365,40 +388,65 @@ filled:"""
 
 
 def _far(far: int) -> str:
-  """A copy in bulk writes to global memory, as the one that has read shared memory before; or reads it."""
-  return f"""
-define private i1 @note.far(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
+  """A copy in bulk writes to global memory, as the one that has read shared memory before; or reads it, or looks at
+  what it is going to change: by pieces, where it has whole ones."""
+  out = ""
+  for name, n, places in (("far", 1, _places(far)), ("span", PIECE // far, _places(far, PIECE // far))):
+    out += f"""
+define private i1 @looks.by.{name}(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
 {_HERE}
-{_places(far)}
-  %seen = call i1 @seen.far(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1, i1 false)
+{places}
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
+  ret i1 %seen
+}}
+define private i1 @far.by.{name}(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
+{_HERE}
+{places}
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1, i1 false)
   br i1 %seen, label %more, label %fail
 more:
-  %free = call i1 @free.far(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
+  %free = call i1 @free.{name}(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
   br i1 %free, label %fills, label %fail
 fills:
 {_issued(STORE, False)}
 {_word(STORE)}
-{_filled(1)}
+{_filled(n)}
   ret i1 true
 fail:
   ret i1 false
 }}
-define private i1 @note.fetched(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
+define private i1 @fetched.by.{name}(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
 {_HERE}
-{_places(far)}
-  %seen = call i1 @seen.far(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
+{places}
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
   br i1 %seen, label %fills, label %fail
 fills:
 {_issued(BULK, True)}
-  %strands.at = getelementptr i8, ptr %context, i64 {layout.STRANDS}
+  %strands.at = getelementptr i8, ptr %context, i64 {layout.TEAM}
   %strands = load i64, ptr %strands.at
   %word = shl i32 %clock, {LANES}
-{_plane("%strands", 1)}
+{_plane("%strands", n)}
   ret i1 true
 fail:
   ret i1 false
 }}
 """
+  for name, by in (("looks.far", "looks"), ("note.far", "far"), ("note.fetched", "fetched")):
+    out += f"""
+define private i1 @{name}(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
+  %both = or i64 %address, %size
+  %odd = and i64 %both, {PIECE - 1}
+  %whole = icmp eq i64 %odd, 0
+  br i1 %whole, label %pieces, label %cells
+pieces:
+  %span = call i1 @{by}.by.span(ptr %context, ptr %state, i64 %address, i64 %size)
+  ret i1 %span
+cells:
+  %far = call i1 @{by}.by.far(ptr %context, ptr %state, i64 %address, i64 %size)
+  ret i1 %far
+}}
+"""
+  return out
 
 
 def _thread() -> str:
@@ -433,7 +481,8 @@ more:
   br i1 %alone, label %fills, label %fail
 """
     out += f"""fills:
-  %who.wide = zext i32 %me to i64
+  %who = and i32 %me, {order.WHO}
+  %who.wide = zext i32 %who to i64
   %who.high = shl i64 %who.wide, 32
   %clock.wide = zext i32 %clock to i64
   %word = or i64 %who.high, %clock.wide
@@ -491,14 +540,19 @@ define private void @products.done(ptr %context, ptr %state, i32 %left) noinline
   %some = icmp sgt i32 %number, 0
   br i1 %some, label %begin, label %end
 begin:
-  %first = and i32 %strand, -4
+  %in.block.at = getelementptr i8, ptr %state, i64 {layout.STRAND}
+  %in.block = load i32, ptr %in.block.at
+  %block = sub i32 %strand, %in.block
+  %in.four = and i32 %in.block, -4
+  %first = add i32 %block, %in.four
   %behind = add i32 %first, 4
+  %end.block = add i32 %block, %strands
   %place = sub i32 %number, 1
   %ring = and i32 %place, {order.RING - 1}
   br label %warp
 warp:
   %p = phi i32 [ %first, %begin ], [ %p.next, %next ]
-  %there = icmp ult i32 %p, %strands
+  %there = icmp ult i32 %p, %end.block
   br i1 %there, label %look, label %next
 look:
   %p.offset = mul i32 %p, {ROW}

@@ -9,7 +9,7 @@ barrier. Epochs come again after some time; a cell that is so old may be suspect
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.jit.ptx.memory import async_copies, clocks, order
@@ -36,12 +36,20 @@ PADDING: Final = 4096  # bytes of cells before and behind those that are used
 @dataclass(frozen=True)
 class Watch:
   """How a kernel is watched: bytes that a cell stands for, whether loads of global memory have cells, and whether
-  shared memory has those of copies. `kinds`: of work that has planes, where warps have clocks (`clocks`); else none."""
+  shared memory has those of copies. `kinds`: of work that has planes, where warps have clocks (`clocks`); else none.
+  `cluster`: blocks that run together. `speaking`: lines of atomics and of strong loads and stores, which order warps;
+  `listening`: those whose results threads look at; none where they are to order nothing. `more`: warps could be ordered
+  by more than is watched.
+  """
   shared: int
   far: int
   tracks: bool
   copies: bool
   kinds: tuple[int, ...] = ()
+  cluster: int = 1
+  speaking: frozenset[int] = frozenset()
+  listening: frozenset[int] = frozenset()
+  more: bool = False
 
   @property
   def far_kinds(self) -> tuple[int, ...]:
@@ -131,7 +139,7 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None = None, stored:
   """Threads access memory, and do not go on where that may be a finding. `there` are they, where the site does not say
   so; `stored`: what a store did, where that was looked at."""
   w = g.watch
-  if w is None: return
+  if w is None or kind == clocks.UNSEEN: return
   if site.anywhere: return _anywhere(g, site, kind, there, stored)
   if site.own: return _local(g, site, kind)
   shared = site.shared
@@ -177,23 +185,33 @@ def touched(g: Lanes, site: Site, kind: str, there: Value | None = None, stored:
 
 
 def _anywhere(g: Lanes, site: Site, kind: str, there: Value | None, stored: Stored | None) -> None:
-  """Generic addresses: all threads access shared memory, or all global memory."""
+  """Generic addresses: all threads access shared memory, or all global memory; or some the one and some the other."""
   e, m = g.e, g.mask_type
   away = g.deopt()
   addresses = site.base if site.steps is None else g.materialized(site.base, site.steps)
   mask = site.mask if there is None else there
   here = g.active_bits if mask is None else g.bits(mask)
-  windows = [e.op(f"and {m} {g.bits(addresses - spaces.SHARED_WINDOW < size)}, {here}")
-             for size in (spaces.WINDOW, spaces.LOCAL_WINDOW + spaces.WINDOW - spaces.SHARED_WINDOW)]
-  outside, other, near, over = (e.new_label(name) for name in ("far", "windows", "near", "touched"))
+  near = addresses - spaces.SHARED_WINDOW < spaces.WINDOW
+  windows = [e.op(f"and {m} {g.bits(inside)}, {here}") for inside in (
+    near, addresses - spaces.SHARED_WINDOW < spaces.LOCAL_WINDOW + spaces.WINDOW - spaces.SHARED_WINDOW)]
+  labels = [e.new_label(name) for name in ("far", "windows", "near", "parts", "mixed", "touched")]
+  outside, other, inside, parts, mixed, over = labels
   e.do(f"br i1 {e.op(f'icmp eq {m} {windows[1]}, 0')}, label %{outside}, label %{other}")
   e.start(other)
-  e.do(f"br i1 {e.op(f'icmp eq {m} {windows[0]}, {here}')}, label %{near}, label %{away}")
+  e.do(f"br i1 {e.op(f'icmp eq {m} {windows[0]}, {here}')}, label %{inside}, label %{parts}")
   before, e.side = e.side, True
-  for label in (outside, near):
+  for label in (outside, inside):
     e.start(label)
     touched(g, site.outside if label == outside else site.inside, kind, there, stored)
     e.do(f"br label %{over}")
+  e.start(parts)
+  e.do(f"br i1 {e.op(f'icmp eq {m} {windows[0]}, {windows[1]}')}, label %{mixed}, label %{away}")
+  e.start(mixed)
+  for part, bits in ((site.outside, e.op(f"xor {m} {here}, {windows[0]}")), (site.inside, windows[0])):
+    some = replace(part, base=addresses if part.mode == site.outside.mode else addresses - spaces.SHARED_WINDOW,
+                   steps=None, mask=g.as_mask(bits))
+    touched(g, some, kind, None, stored)
+  e.do(f"br label %{over}")
   e.start(over)
   e.side = before
 
@@ -438,3 +456,24 @@ def met(g: Lanes, count: int | None) -> None:
   e.declared["llvm.umax.i32"] = "declare i32 @llvm.umax.i32(i32, i32)"
   latest = e.op("load i32, ptr %latest.at")
   e.do(f"store i32 {e.op(f'call i32 @llvm.umax.i32(i32 {latest}, i32 {following})')}, ptr %latest.at")
+
+
+def arrives(g: Lanes) -> None:
+  """A strand arrives at the barrier of its cluster."""
+  if g.watch is not None: g.e.do(f"call void @tell(ptr %context, ptr %state, ptr {g.pointer('%order', order.CLUSTER)})")
+
+
+def passes(g: Lanes) -> None:
+  """It goes on behind that barrier at once; the runner has those hear who have waited."""
+  if g.watch is not None: g.e.do(f"call void @hear(ptr %context, ptr %state, ptr {g.pointer('%order', order.CLUSTER)})")
+
+
+def speaking(g: Lanes) -> bool:
+  """Whether an instruction that is atomic, or a load or store that synchronizes, orders warps."""
+  return g.watch is not None and g.index in g.watch.speaking
+
+
+def speaks(g: Lanes, site: Site, told: str = "0") -> None:
+  """Threads do that. `told`: those that changed what was there, as bits. Who does not, tells nothing: nobody could have
+  seen it."""
+  if g.watch is not None and speaking(g): clocks.speaks(g, site, g.index in g.watch.listening, told)

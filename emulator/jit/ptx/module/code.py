@@ -32,7 +32,8 @@ from tinyhw.isa.ptx import printer
 
 # they register what they emit
 EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, multimem, queries, warp, wgmma, wmma)
-WATCHES, TRACKS = "watches", "tracks"  # ways in which a kernel is watched
+# ways in which a kernel is watched; ORDERS comes behind one of the others
+WATCHES, TRACKS, ORDERS, GAPS = "watches", "tracks", "orders", "gaps"
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 _LINE: Final = 0.025  # seconds more that LLVM may take, for each line: to interpret large kernels takes longest
@@ -62,7 +63,7 @@ class Kernel:
 def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
            clustered: bool = False, watch: str = "") -> Kernel:
   """The compiled form of a program's kernel. Raises NotCompiled with the instruction that it is for. `watch`: it finds
-  out whether the checks may find something (`detect`), with TRACKS by loads of global memory too."""
+  out whether the checks may find something, see `watching`."""
   known: Kernel | str | NotCompiled | None = program.compiled.get((block, exact, clustered, watch))
   if known is None:
     try: known = _find(program, block, exact, clustered, watch)
@@ -76,6 +77,13 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
   if isinstance(known, NotCompiled): raise type(known)(known.why)
   if isinstance(known, str): raise NotCompiled(known)
   return known
+
+
+def watching(way: str, cluster: int, gaps: bool) -> str:
+  """How a kernel is watched (`detect`): with TRACKS loads of global memory too; with ORDERS atomics, and what threads
+  of a warp do together, order what they do; in clusters of so many blocks; there may be `gaps` between arrays of
+  shared memory, which nobody may touch."""
+  return " ".join([way, *[GAPS] * gaps, str(cluster)])
 
 
 def kept(program: Program, block: tuple[int, int, int], clustered: bool = False) -> bool:
@@ -148,7 +156,8 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
     if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
   return {"cells": {} if lanes.watch is None else {
             "shared": lanes.watch.shared, "far": lanes.watch.far, "copies": lanes.watch.copies,
-            "kinds": len(lanes.watch.kinds), "far kinds": len(lanes.watch.far_kinds)},
+            "kinds": len(lanes.watch.kinds), "far kinds": len(lanes.watch.far_kinds), "more": lanes.watch.more,
+            "speaks": bool(lanes.watch.speaking)},
           "exits": [x.row() for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
           "beside": module.beside(lanes), "sites": lanes.sites, "shapes": shapes, "widens": widens,
@@ -162,8 +171,15 @@ def _watched(plan: Plan, watch: str) -> Watch:
   proof = prove(plan.whole, plan.threads)
   if proof.why: raise Refused(f"not proven: {proof.why}")
   kinds = (order.OWN, *[order.STORE] * proof.stores, *[order.MATRIX] * proof.products,
-           *[order.ATOMICS] * proof.atomics)
-  return Watch(proof.shared, proof.far, watch == TRACKS, proof.copies, kinds if proof.ordered else ())
+           *[order.BULK] * proof.sources, *[order.ATOMICS] * (proof.atomics or bool(proof.listening)))
+  *ways, blocks = watch.split()
+  cluster, orders = int(blocks), ORDERS in ways
+  ordered = proof.ordered or cluster > 1 or orders or GAPS in ways
+  speaks = orders and bool(proof.listening)
+  more = not orders and (bool(proof.listening) or proof.together and not ordered)
+  nobody = frozenset[int]()
+  return Watch(proof.shared, proof.far, TRACKS in ways, proof.copies, kinds if ordered else (), cluster,
+               proof.speaking if speaks else nobody, proof.listening if speaks else nobody, more)
 
 
 def _taken(code: Code) -> None:

@@ -242,7 +242,7 @@ def beside(g: Lanes) -> Beside:
 def shared(b: Beside) -> str:
   """The module beside a kernel. It has `run`, and calls the kernel."""
   parts = [find(b.watches), look(b.clustered), *([runner.lives()] if b.clustered else []), slow(b.width),
-           runner.text(b.phases, b.named, b.ordered), *(order.CALLED if b.ordered else ()),
+           runner.text(b.phases, b.named, b.ordered, b.watches), *(order.CALLED if b.ordered else ()),
            "declare hidden void @kernel(ptr noalias, ptr noalias)", *_COUNTED]
   return "\n".join([*parts, ""])
 

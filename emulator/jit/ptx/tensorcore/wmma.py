@@ -9,14 +9,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.jit.ptx.memory import access
+from tinyhw.emulator.jit.ptx.memory import access, clocks
+from tinyhw.emulator.jit.ptx.memory.clocks import MANY
+from tinyhw.emulator.jit.ptx.memory.moves import place_name
+from tinyhw.emulator.jit.ptx.memory.spans import NOBODY
 from tinyhw.emulator.jit.ptx.module import layout
 from tinyhw.emulator.jit.ptx.module.emit import Lanes
 from tinyhw.emulator.jit.ptx.module.shapes import Info
 from tinyhw.emulator.jit.ptx.routine import Routine, Variable, defined
 from tinyhw.emulator.jit.ptx.tensorcore import products
 from tinyhw.emulator.jit.ptx.tensorcore.matrix import INTRINSICS, doubles, halves, integers, one
-from tinyhw.emulator.jit.values import Emitter, Value, convert, type_of
+from tinyhw.emulator.jit.ptx.turns import taken
+from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, type_of
 from tinyhw.emulator.jit.vectors import ALIGNED
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.memory import addresses, spaces
@@ -62,13 +66,15 @@ def _moved(g: Lanes, line: Line, form: Form) -> None:
     at = e.vector(U64, inner[:, k].tolist()) + e.vector(U64, lead[:, k].tolist()) * stride
     places, kind = (at * f.bits >> 3) + base, Access.READ if loads else Access.WRITE
     return access.Site(mode, places, None, size, together, kind, mask)
+  if mode != access.LOCAL: _noted(g, f, loads, space, base, stride * f.bits >> 3, row_major)
+  elif g.watch is not None: raise Untranslatable("on the stack in watched code")
   if loads and g.everyone and row_major != (which == "b") and 8 <= f.bits and f.size >= 32 * each and not (
       g.plan.clustered and mode != access.GLOBAL) and mode != access.LOCAL:
     return _lines(g, line, f, registers, mode, base, stride * size)
   parts = range(0, each, together)
   raw = operands.unsigned(f.word // 8)
   if loads:
-    found = [[v for k in parts for v in access.load(g, site(r, k))] for r in range(len(registers))]
+    found = [[v for k in parts for v in access.unseen(g, site(r, k))] for r in range(len(registers))]
     for register, values in zip(registers, found):
       word = convert(values[0], raw)
       for k, value in enumerate(values[1:], 1): word = word | convert(value, raw) << k * f.bits
@@ -77,7 +83,7 @@ def _moved(g: Lanes, line: Line, form: Form) -> None:
   for r, register in enumerate(registers):
     word = operands.reader(g.code, line, register, f.register)(g).view(raw)
     values = [convert(word >> k * bits if k else word, operands.unsigned(size)) for k in range(each)]
-    for k in parts: access.store(g, site(r, k), values[k:k + together])
+    for k in parts: access.store(g, site(r, k), values[k:k + together], clocks.UNSEEN)
 
 
 def _lines(g: Lanes, line: Line, f: Fragment, registers: Sequence[Operand], mode: int, base: Value,
@@ -97,6 +103,44 @@ def _lines(g: Lanes, line: Line, f: Fragment, registers: Sequence[Operand], mode
   found = [_vector(g, place + 4 * f.word * r, raw) for r in range(_own(f))]
   for r, register in enumerate(registers):
     operands.writer(g.code, line, register, f.register)(g, found[r % len(found)].view(operands.dtype_of(f.register)))
+
+
+def _noted(g: Lanes, f: Fragment, loads: bool, space: str, base: Value, pitch: Value, row_major: bool) -> None:
+  """Watched code notes the lines of a matrix, a pitch apart, as accesses of all the warp."""
+  e, w = g.e, g.watch
+  if w is None: return
+  whole, away = e.new_label("whole"), g.deopt()
+  e.do(f"br i1 {e.op(f'icmp eq {g.mask_type} {g.active_bits}, -1')}, label %{whole}, label %{away}, !prof !1")
+  e.start(whole)
+  lines, elements = (f.rows, f.columns) if row_major else (f.columns, f.rows)
+  routine = _note(space, loads, lines, elements * f.bits // 8, w.tracks)
+  taken(g, routine)
+  fine = e.new_label("noted")
+  done = e.op(f"call i1 @{routine.name}(ptr %context, ptr %state, i64 {base.text}, i64 {pitch.text})")
+  e.do(f"br i1 {done}, label %{fine}, label %{away}, !prof !1")
+  e.start(fine)
+
+
+def _note(space: str, loads: bool, count: int, width: int, tracks: bool) -> Routine:
+  """Notes lines of so many bytes; those of global memory that are loaded where it `tracks`."""
+  r = Routine(f"wmma.noted.{space or 'generic'}.{'read' if loads else 'write'}.{count}.{width}", ("base", "pitch"))
+  how, lane = ("read", MANY) if loads else ("write", NOBODY)
+  with r.each(r.number(count)) as k:
+    at = r["base"] + k * r["pitch"]
+
+    def near(at: Value) -> None:
+      host = r.ask(place_name("shared"), at, r.number(width), r.number(Access.READ if loads else Access.WRITE))
+      r.ask(f"own.near.{how}", host, r.number(width), r.number(lane))
+
+    def far(at: Value) -> None:
+      if not loads or tracks: r.ask(f"own.far.{how}", at, r.number(width), r.number(lane))
+    if space == "shared": near(at)
+    elif space != spaces.GENERIC: far(at)
+    else:
+      inside = at - spaces.SHARED_WINDOW < spaces.WINDOW
+      with r.when(inside): near(at - spaces.SHARED_WINDOW)
+      with r.when(~inside): far(at)
+  return r
 
 
 def _room(g: Lanes, size: int) -> int:

@@ -10,6 +10,7 @@ import json
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -147,9 +148,12 @@ class Draw:
 
   def piece(self, deep: int = 1) -> str:
     """The next one."""
-    kinds = [self.touch, self.touch, self.block, self.block, self.some, self.warp, self.producers, self.mbarrier,
-             self.mbarrier, self.copies, self.bulk, self.store, self.call]
-    return self.rng.choice([*kinds, self.loop] if deep else kinds)()
+    return self.rng.choice([*self.kinds(), self.loop] if deep else self.kinds())()
+
+  def kinds(self) -> list[Callable[[], str]]:
+    """What a piece may be."""
+    return [self.touch, self.touch, self.block, self.block, self.some, self.warp, self.producers, self.mbarrier,
+            self.mbarrier, self.copies, self.bulk, self.store, self.call]
 
   def text(self) -> str:
     pieces = " ".join(self.piece() for _ in range(self.rng.randrange(3, 9)))
