@@ -29,6 +29,7 @@ from tinyhw.queues.amd.stream import AmdFollow
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.events import Doorbell
 from tinyhw.queues.nv import qmds, stream
+from tinyhw.queues.plans import Plans
 from tinyhw.queues.world import Queue
 from tinyhw.tools.fuzz.queues import mutated
 from tinyhw.wire import aql, methods, sdma
@@ -184,6 +185,19 @@ def test_what_is_known_by_content_is_what_the_long_way_reads(captured: Path, mon
           lines = list(listing.lines(listing.Names(capture, event.vendor, world), follow))
           found.append((follow.items, follow.launches, follow.roots, follow.pieces, queue.state, lines))
       assert found[0] == found[1] == found[2]
+      changed_event = Doorbell(address=0, value=0, nbytes=8, ring=[list(row) for row in ring],
+                               pieces=[[at, bytes(words[at])] for at, _ in event.pieces])
+      counts = []
+      for fresh in (False, False, True):
+        queue.state = deepcopy(behind)
+        with monkeypatch.context() as patched:
+          if fresh:
+            patched.setattr(heads, "_SHAPES", {kind: Plans[heads.Shape]() for kind in heads._SHAPES})
+            patched.setattr(heads, "_PUSHED", {})
+            patched.setattr(heads.Ring, "_plainly", lambda self, shape, words: None)
+          taken, counted = heads.Ring(queue), heads.Counts()
+          counts.append((taken.submission(changed_event, counted), counted, taken.packets))
+      assert counts[0] == counts[1] == counts[2] and counts[0][1].packets.total() == counts[0][2]
       seen += 1
     queue.state = behind
   assert seen > 20

@@ -208,7 +208,7 @@ class NvFollow:
     self.launches: list[Launch] = []
     self.roots: list[tuple[int, int]] = []
     self.pieces: list[tuple[int, bytes]] = []
-    self._followed: set[int] = set()
+    self.followed: set[int] = set()  # QMDs behind others
     if queue.state is None: queue.state = NvState()
     self.state: NvState = queue.state
     for address, raw in ring:
@@ -367,8 +367,8 @@ class NvFollow:
     self.roots += found.roots
     self.launches.append(Launch(inner, found.entry, *found.arguments, found.grid, found.block, state={"qmd": made}))
     for behind in found.behind:  # as far as nobody has come here before
-      if behind in self._followed: continue
-      self._followed.add(behind)
+      if behind in self.followed: continue
+      self.followed.add(behind)
       self._launch(inner, module, behind, None)
 
 
