@@ -192,7 +192,7 @@ def test_what_is_known_by_content_is_what_the_long_way_reads(captured: Path, mon
         queue.state = deepcopy(behind)
         with monkeypatch.context() as patched:
           if fresh:
-            patched.setattr(heads, "_SHAPES", {kind: Plans[heads.Shape]() for kind in heads._SHAPES})
+            patched.setattr(heads, "_SHAPES", {kind: Plans[heads.HeaderShape]() for kind in heads._SHAPES})
             patched.setattr(heads, "_PUSHED", {})
             patched.setattr(heads.Ring, "_plainly", lambda self, shape, words: None)
           taken, counted = heads.Ring(queue), heads.Counts()

@@ -147,7 +147,7 @@ def _values(words: Sequence[int]) -> list[int]: return [a | b << 32 for a, b in 
 
 
 @dataclass(slots=True, eq=False)
-class Shape:
+class HeaderShape:
   """What words are made of that have the same in those places by which a walk goes: its counts, and the packets that
   it has met, by index and dwords. `total` counts all packets. `launches`: where addresses of QMDs are, and whose
   methods send them (dword, subchannel, class), where that is all that was met."""
@@ -163,7 +163,7 @@ Walk = Callable[[Sequence[int], Counts, Met, Met], None]
 """Goes through words: where it counts, who is told of packets, and of the dwords by which it goes."""
 
 
-def _shaped(shapes: Plans[Shape], raw: bytes, out: Counts, walk: Walk) -> Shape:
+def _shaped(shapes: Plans[HeaderShape], raw: bytes, out: Counts, walk: Walk) -> HeaderShape:
   """Count words, by what is known of their shape."""
   shape = shapes.find(raw)
   if shape is None:
@@ -172,7 +172,7 @@ def _shaped(shapes: Plans[Shape], raw: bytes, out: Counts, walk: Walk) -> Shape:
       nonlocal seen
       seen |= (1 << 32 * size) - 1 << 32 * at
     walk(words_of(raw), counts, lambda at, size: met.append((at, size)), read)
-    shape = Shape(tuple(counts.packets.items()), counts.packets.total(), counts.odd, tuple(met))
+    shape = HeaderShape(tuple(counts.packets.items()), counts.packets.total(), counts.odd, tuple(met))
     shapes.keep(raw, (1 << 8 * len(raw)) - 1 & ~seen, shape)
   packets = out.packets
   for name, found in shape.counts: packets[name] += found
@@ -190,8 +190,8 @@ _SEGMENT: Final = gpfifo.Segment.__name__
 _DISPATCH: Final = hsa.HSA_PACKET_TYPE_KERNEL_DISPATCH
 
 
-_SHAPES: Final = {kind: Plans[Shape]() for kind in ("pm4", "sdma")}
-_PUSHED: Final[dict[tuple[int, ...], Plans[Shape]]] = {}  # of channels with these classes
+_SHAPES: Final = {kind: Plans[HeaderShape]() for kind in ("pm4", "sdma")}
+_PUSHED: Final[dict[tuple[int, ...], Plans[HeaderShape]]] = {}  # of channels with these classes
 
 
 def _walk_pm4(words: Sequence[int], out: Counts, met: Met, read: Met) -> None: _pm4(words, out, _ASKED, met, read)
@@ -305,9 +305,9 @@ class Ring:
     found = self._pieces.get(address)
     return None if found is None or len(found) < size else found[:size]
 
-  def _pushed(self, raw: bytes, out: Counts) -> Shape:
+  def _pushed(self, raw: bytes, out: Counts) -> HeaderShape:
     classes = tuple(self._queue.state.classes)
-    if (shapes := _PUSHED.get(classes)) is None: shapes = _PUSHED[classes] = Plans[Shape]()
+    if (shapes := _PUSHED.get(classes)) is None: shapes = _PUSHED[classes] = Plans[HeaderShape]()
     doing = _doing(classes)
     def walk(words: Sequence[int], counts: Counts, met: Met, read: Met) -> None:
       _pushbuffer(words, counts, lambda word: _sends(word, doing), met, read)
@@ -318,8 +318,8 @@ class Ring:
       shape.launches = self._plainly(shape, words_of(raw))
     return shape
 
-  def _plainly(self, shape: Shape, words: Sequence[int]) -> tuple[tuple[int, int, int], ...] | None:
-    """See `Shape.launches`: what was met are headers that send the addresses of QMDs, and nothing else of it."""
+  def _plainly(self, shape: HeaderShape, words: Sequence[int]) -> tuple[tuple[int, int, int], ...] | None:
+    """See `HeaderShape.launches`: what was met are headers that send the addresses of QMDs, and nothing else of it."""
     found = []
     for at, size in shape.met:
       try: sent, _ = methods.decode(words, at)

@@ -84,7 +84,7 @@ Row = tuple[int, tuple[int, ...], methods.Send | methods.Control, tuple[Effect, 
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class KnownPiece:
   """What is known of a whole piece of a pushbuffer by its bytes, as long as its subchannels are of these `classes`: its
   rows up to each method that leads to more, what they leave, and that one (module, name, value, subchannel)."""
   classes: tuple[tuple[int, int], ...]
@@ -94,7 +94,7 @@ class Block:
 
 KEPT: Final = 1 << 14  # of each: memos of pure functions, since a driver's words come again
 _WORDS: dict[tuple[int, ...], Words] = {}
-_BLOCKS: dict[bytes, Block] = {}
+_BLOCKS: dict[bytes, KnownPiece] = {}
 
 
 def decoded(words: tuple[int, ...], at: int) -> Words:
@@ -165,7 +165,7 @@ def _doing(module: ModuleType, method: int) -> str:
   return found[0].__name__ if found is not None and found[0].__name__ in _DOES else ""
 
 
-def _block(items: list[Item]) -> Block | None:
+def _block(items: list[Item]) -> KnownPiece | None:
   """What is known of a piece by the items that it was; None where it depends on more than its bytes and its classes."""
   classes: dict[int, int] = {}
   parts: list[tuple[tuple[Row, ...], tuple[tuple[int, int], ...], dict[tuple[int, int], int],
@@ -196,7 +196,7 @@ def _block(items: list[Item]) -> Block | None:
       rows, roots, values = [], [], {}
     values |= does.leaves
   parts.append((tuple(rows), tuple(roots), values, None))
-  return Block(tuple(classes.items()), tuple(parts))
+  return KnownPiece(tuple(classes.items()), tuple(parts))
 
 
 class NvFollow:
@@ -242,7 +242,7 @@ class NvFollow:
       if len(_BLOCKS) >= KEPT: _BLOCKS.clear()
       _BLOCKS[raw] = made
 
-  def _block(self, address: int, block: Block) -> None:
+  def _block(self, address: int, block: KnownPiece) -> None:
     """The same as `words`, of a piece that is known."""
     queue, values, items = self.queue, self.state.values, self.items
     for rows, roots, sent, leads in block.parts:
