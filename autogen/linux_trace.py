@@ -14,6 +14,9 @@ Generated; do not edit. Source:
     linux/fcntl.h sha256 1cb09f0ece59b8e86af7371d8ce752a4918e3ae8aed9482599fa8b4c1ca48977
     x86_64-linux-gnu/asm/ioctl.h sha256 9c6ca9e365296a6b66747cbebdcf76972b8cce7aab91e55bf4ab1f3581df9c2a
     x86_64-linux-gnu/asm/stat.h sha256 5cca0ba1e1a55cfa1e853e326eaf4a69f48c1d0caf2d3724ee41917fff042ca6
+    x86_64-linux-gnu/asm/debugreg.h sha256 09579441db3dfc7bc856f25950cbf95d455f11285bc620cb95520c29b302f3d6
+  GNU C library's headers (Debian libc6-dev) 2.36-9+deb12u14, licence LGPL-2.1-or-later; names and numbers only
+    x86_64-linux-gnu/sys/user.h sha256 80e165cb2d9a7af66602ba7c3864f37e204fb92de529f9f7e4819b23d502e44c
 Generator: tinyhw gen linux_trace
 
 Numbers of calls are x86-64's.
@@ -109,6 +112,20 @@ AT_SYMLINK_NOFOLLOW = 0x100
 AT_EACCESS = 0x200
 _IOC_TYPEMASK = 0xff
 _IOC_TYPESHIFT = 0x8
+PTRACE_PEEKUSER = 0x3
+PTRACE_POKEUSER = 0x6
+DR_STATUS = 0x6
+DR_CONTROL = 0x7
+DR_TRAP0 = 0x1
+DR_CONTROL_SHIFT = 0x10
+DR_CONTROL_SIZE = 0x4
+DR_ENABLE_SIZE = 0x2
+DR_LOCAL_ENABLE_SHIFT = 0x0
+DR_RW_WRITE = 0x1
+DR_LEN_4 = 0xc
+DR_LEN_8 = 0x8
+USER_DEBUGREG = 0x350
+USER_DEBUGREGS = 0x8
 
 
 class ptrace_syscall_info_0_entry(Struct):

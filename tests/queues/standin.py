@@ -11,6 +11,7 @@ import itertools
 import mmap
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,8 @@ from tinyhw.wire import kfd as kfd_calls
 from tinyhw.wire import pm4 as wire
 
 SIZE: Final = 4096
+BELLS: Final = 60 * SIZE  # where the doorbells are in KFD's file
+RUNG: Final = 12  # submissions, as fast as they can be
 ROUND: Final = 0.05  # seconds in which rings are looked at, many times
 _POKEUSER, _RAX = 6, 80  # PTRACE_POKEUSER (linux/ptrace.h); of user_regs_struct (asm/ptrace.h)
 
@@ -58,7 +61,9 @@ class Served(Sniffer):
     if event.request == kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU:
       a.handle = next(self.numbers)
       a.mmap_offset = a.handle * SIZE
-    elif event.request == kfd.AMDKFD_IOC_CREATE_QUEUE: a.queue_id = next(self.numbers)
+    elif event.request == kfd.AMDKFD_IOC_CREATE_QUEUE:
+      a.queue_id = next(self.numbers)
+      a.doorbell_offset = BELLS + 8 * a.queue_id
     elif isinstance(a, nv_rm.NVOS54_PARAMETERS):
       token = nv_rm_control.NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN_PARAMS(workSubmitToken=next(self.numbers))
       _poke(call, a.params, bytes(token))
@@ -114,7 +119,7 @@ class Amd(Client):
   def queue(self, kind: int = kfd.KFD_IOC_QUEUE_TYPE_COMPUTE, shown: bool = True) -> tuple[memoryview, memoryview]:
     """A ring and its pointers: the read pointer's 8 bytes, then the write pointer's."""
     (ring, words), (pointers, values) = self.buffer(), self.buffer(shown)
-    self.ioctl(self.fd, kfd.AMDKFD_IOC_CREATE_QUEUE, kfd.kfd_ioctl_create_queue_args(
+    self.made = self.ioctl(self.fd, kfd.AMDKFD_IOC_CREATE_QUEUE, kfd.kfd_ioctl_create_queue_args(
       ring_base_address=ring, ring_size=SIZE, gpu_id=7, queue_type=kind, read_pointer_address=pointers,
       write_pointer_address=pointers + 8))
     return words.cast("I"), values.cast("Q")
@@ -169,6 +174,54 @@ def queues(folder: Path) -> None:
   """All of these, a queue each."""
   amd = Amd(folder)
   for part in (gone_round, half_written, unseen, looked_at): part(amd)
+
+
+def rung(folder: Path) -> None:
+  """Submissions as fast as they can be, each with its doorbell, from two threads, of which one is older than the queue;
+  and one whose doorbell never rings. More queues than doorbells can be watched come last."""
+  begin, turns = threading.Event(), [threading.Semaphore(n == 0) for n in range(2)]
+  def rings(which: int) -> None:
+    begin.wait()
+    for n in range(which, RUNG, 2):
+      turns[which].acquire()
+      put(n)
+      ctypes.c_uint64.from_address(bell).value = pointers[1]
+      turns[1 - which].release()
+  def put(value: int) -> None:
+    words, at = write(value, target), pointers[1]
+    for n, word in enumerate(words): ring[at + n] = word
+    pointers[1] = at + len(words)
+  older = threading.Thread(target=rings, args=(1,))
+  older.start()
+  amd = Amd(folder)
+  (ring, pointers), (target, _), made = amd.queue(), amd.buffer(), amd.made
+  bell = address_of(amd.show(amd.fd, BELLS)) + made.doorbell_offset - BELLS
+  time.sleep(ROUND)  # the older thread has been seen to
+  begin.set()
+  rings(0)
+  older.join()
+  put(RUNG)
+  time.sleep(ROUND)
+  for _ in range(4): amd.queue()
+  os._exit(0)
+
+
+def nv_rung(folder: Path) -> None:
+  """The same of a channel: all doorbells are one, its value says whose it is."""
+  nv = Nv(folder)
+  (ring, userd), (_, push, words) = nv.channel(64), nv.buffer()
+  nv.alloc(90, 2, nv_rm_alloc.HOPPER_USERMODE_A)
+  shown = nv_rm.nv_ioctl_nvos33_parameters_with_fd(fd=(file := nv.open("nvidiactl")))
+  shown.params.hMemory, shown.params.length = 90, SIZE
+  nv.ioctl(nv.fd, rm.request(nv_rm.nv_ioctl_nvos33_parameters_with_fd), shown)
+  bell = address_of(nv.show(file, BELLS)) + nv_rm_alloc.NVC361_NOTIFY_CHANNEL_PENDING
+  made = methods.send(4, dma.LINE_LENGTH_IN(VALUE=0x100))
+  words.cast("I")[:len(made)] = memoryview(b"".join(w.to_bytes(4, "little") for w in made)).cast("I")
+  for n in range(RUNG):
+    ring[n] = gpfifo.Segment(push, len(made)).encode()
+    userd.GPPut = n + 1
+    ctypes.c_uint32.from_address(bell).value = 7
+  os._exit(0)
 
 
 class Nv(Client):
@@ -227,7 +280,7 @@ def pushed(folder: Path) -> None:
   time.sleep(ROUND)
 
 
-PROGRAMS: Final[dict[str, Callable[[Path], None]]] = {"amd": queues, "nv": pushed}
+PROGRAMS: Final[dict[str, Callable[[Path], None]]] = {"amd": queues, "nv": pushed, "amd_rung": rung, "nv_rung": nv_rung}
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from tinyhw.drive.amd.kfd import Domain
 from tinyhw.drive.base import Allocation
 from tinyhw.mock.amd.machine import Machine
 from tinyhw.mock.amd.port import MockPort
+from tinyhw.queues import submitted
 from tinyhw.queues.amd.world import AmdWorld
 from tinyhw.queues.capture import Capture, Step
 from tinyhw.queues.container import MAGIC, Reader, Writer, content_hash
@@ -303,6 +304,34 @@ def test_a_recorder_stays_as_large_as_it_was(tmp_path: Path) -> None:
     return kept()
   before, lived = rounds(4), len(world.allocations)
   assert rounds(40) == before and len(world.allocations) >= lived + 40
+  runtime.close()
+  recorder.close()
+  machine.close()
+
+
+def test_a_recorder_keeps_no_more_where_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Submissions that have ended are forgotten, what they left behind is looked at when the program waits at last; those
+  whose signals nobody sees are forgotten too."""
+  monkeypatch.setattr(submitted, "PENDING", 16)
+  machine = Machine("gfx1100", seed=1)
+  recorder = Recorder(tmp_path / "run.thq")
+  runtime = AMDRuntime(recorder.port(MockPort(machine), "amd", machine.look, machine.still), 0, timeout_s=5)
+  data = np.arange(1 << 10, dtype=np.uint32)
+  buffer = runtime.kfd.alloc(runtime.gpu, data.nbytes, Domain.VRAM)
+  target = Allocation(buffer.address, buffer.size)
+  of = recorder._of["amd"]
+  monkeypatch.setattr(recorder, "seen", lambda vendor: None)  # a program that polls tells nobody
+  for hidden in (False, True):
+    if hidden: monkeypatch.setattr(of.looks, "number", lambda place: None)
+    first = recorder.submissions
+    for n in range(40): runtime.copyin(target, memoryview(data + n).cast("B"))
+    assert recorder.submissions >= first + 40
+    assert len(of.pending) <= 16 and sum(map(len, of.values.values())) <= 2 * 16
+    assert hidden or len(of.ended.whole) + len(of.ended.ranges) > 0
+  monkeypatch.undo()
+  runtime.synchronize()
+  recorder.seen("amd")
+  assert not of.ended.whole and not of.ended.ranges
   runtime.close()
   recorder.close()
   machine.close()

@@ -16,6 +16,7 @@ from tinyhw.devices.captured import Recording
 from tinyhw.mock.cuda.streams.picture import take
 from tinyhw.queues import calls, listing
 from tinyhw.queues.capture import Capture
+from tinyhw.queues.cuda import record
 from tinyhw.queues.cuda.stream import KINDS
 from tinyhw.queues.diff import compare
 from tinyhw.queues.doctor import examine
@@ -109,6 +110,25 @@ def test_a_recorder_of_cuda_stays_as_large_as_it_was(tmp_path: Path) -> None:
     assert rounds(30) == before and p.recording.recorder.submissions > queued + 200
   capture = Capture(tmp_path / "run.thq")
   assert sum(isinstance(step.event, Work) for step in capture) > 250
+
+
+def test_a_recorder_of_cuda_keeps_no_more_where_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """The older work of a program that only queues is forgotten when it has ended. A race behind that is found, and
+  order is no race."""
+  monkeypatch.setattr(record, "KEPT", 24)
+  for name, waits in (("waits.thq", True), ("races.thq", False)):
+    with recorded(tmp_path / name) as p:
+      watch: Any = p.machine.watch
+      for n in range(120):
+        p.call("cuMemsetD32Async", u64(p.data), u32(n), u64(8), u64(p.a))
+        p.twice(p.a)
+        if n % 8 == 0: p.machine.run(lambda: False, 0.01)  # the card goes on, the host does not look
+      if waits: p.behind(p.b, p.a)
+      p.twice(p.b)
+      assert sum(len(lane.tasks) for lane in watch._all.values()) <= 60
+      assert max(len(v) for users in watch._users.values() for v in users.values()) <= 24
+    found = lint(Capture(tmp_path / name))
+    assert {f.rule.name for f in found} == (set() if waits else {"race"})
 
 
 def _branches(p: Program, joined: bool) -> None:

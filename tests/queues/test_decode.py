@@ -6,6 +6,9 @@ import random
 import re
 import struct
 from collections import Counter
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +18,18 @@ from click.testing import CliRunner, Result
 
 from tests.queues.dumps import DONE, DRAW, FENCE, WAIT
 from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.autogen import nv_cbc0, nv_cbc0_qmd, nv_cdc0_qmd, sdma_v6
 from tinyhw.autogen import pm4_gfx11 as pm4
-from tinyhw.autogen import sdma_v6
 from tinyhw.cli.decode import command, painted
 from tinyhw.cli.doctor import command as doctor
-from tinyhw.core.errors import Error
-from tinyhw.queues import heads, summary
+from tinyhw.core.errors import DecodeError, Error
+from tinyhw.core.layout import words_text
+from tinyhw.queues import heads, listing, summary
 from tinyhw.queues.amd.stream import AmdFollow
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.events import Doorbell
+from tinyhw.queues.nv import qmds, stream
+from tinyhw.queues.plans import Plans
 from tinyhw.queues.world import Queue
 from tinyhw.tools.fuzz.queues import mutated
 from tinyhw.wire import aql, methods, sdma
@@ -146,3 +152,72 @@ def test_damaged_captures_and_words_end_in_one_error(captured: Path, tmp_path: P
 def settled(what: Any, *arguments: str) -> None:
   done = CliRunner().invoke(what, arguments)
   assert done.exception is None or isinstance(done.exception, Error | SystemExit), done.exception
+
+
+def test_what_is_known_by_content_is_what_the_long_way_reads(captured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Submissions, and those with a word of theirs changed: read again from what is kept of words, blocks and QMDs, they
+  are what each method read by itself gives, with all fields of its QMDs; and so are their lines."""
+  rng, capture, seen = random.Random(3), Capture(captured), 0
+  for step in capture:
+    event, world, queue = step.event, step.world, step.queue
+    if step.follow is None or not isinstance(event, Doorbell) or world is None or queue is None: continue
+    behind = queue.state
+    for n in range(8):
+      words = {at: bytearray(data) for at, data in (*event.ring, *event.pieces)}
+      changed = words[rng.choice(list(words))]
+      at = 4 * rng.randrange(len(changed) // 4)
+      if n > 1: changed[at:at + 4] = rng.choice((rng.randbytes(4), changed[at:at + 2] + rng.randbytes(2)))
+      def read(address: int, size: int, words: Any = words) -> bytes | None:
+        found = words.get(address)
+        return None if found is None or len(found) < size else bytes(found[:size])
+      ring, found = [(at, bytes(words[at])) for at, _ in event.ring], []
+      for way in ("kept", "kept", "long"):
+        with monkeypatch.context() as patched:
+          if way == "long":
+            patched.setattr(stream, "meaning", lambda class_id, words: None)
+            patched.setattr(stream, "described", lambda class_id, raw: qmds.whole(class_id, _dwords(raw)))
+            patched.setattr(stream, "_BLOCKS", {})
+            patched.setattr(listing, "_SHOWN", {})
+            patched.setattr(listing, "_LATEST", {})
+            patched.setattr(listing, "words_text", lambda cls, words: repr(cls.decode(words)))
+          queue.state = deepcopy(behind)
+          follow = world.follow(queue, ring, read)
+          lines = list(listing.lines(listing.Names(capture, event.vendor, world), follow))
+          found.append((follow.items, follow.launches, follow.roots, follow.pieces, queue.state, lines))
+      assert found[0] == found[1] == found[2]
+      changed_event = Doorbell(address=0, value=0, nbytes=8, ring=[list(row) for row in ring],
+                               pieces=[[at, bytes(words[at])] for at, _ in event.pieces])
+      counts = []
+      for fresh in (False, False, True):
+        queue.state = deepcopy(behind)
+        with monkeypatch.context() as patched:
+          if fresh:
+            patched.setattr(heads, "_SHAPES", {kind: Plans[heads.HeaderShape]() for kind in heads._SHAPES})
+            patched.setattr(heads, "_PUSHED", {})
+            patched.setattr(heads.Ring, "_plainly", lambda self, shape, words: None)
+          taken, counted = heads.Ring(queue), heads.Counts()
+          counts.append((taken.submission(changed_event, counted), counted, taken.packets))
+      assert counts[0] == counts[1] == counts[2] and counts[0][1].packets.total() == counts[0][2]
+      seen += 1
+    queue.state = behind
+  assert seen > 20
+
+
+def _dwords(raw: bytes) -> tuple[int, ...]: return tuple(memoryview(raw[:len(raw) & ~3]).cast("I").tolist())
+
+
+def test_texts_by_words_are_those_of_what_they_decode_to() -> None:
+  """Of QMDs by their chunks and of methods, legal words and others."""
+  rng, told = random.Random(4), Counter[bool]()
+  def of(read: Callable[[], str]) -> tuple[bool, str]:
+    try: return True, read()
+    except DecodeError as error: return False, str(error)
+  for cls in [*nv_cbc0_qmd.VERSIONS, *nv_cdc0_qmd.VERSIONS, *rng.sample(nv_cbc0.METHODS, 60)] * 4:
+    words = cls.fuzz(rng).encode()
+    for n in range(3):
+      if n: words[rng.randrange(len(words))] ^= 1 << rng.randrange(32)
+      given = words if cls.DWORDS > 1 else words[0]
+      one = of(partial(words_text, cls, tuple(words)))
+      assert one == of(lambda cls=cls, given=given: repr(cls.decode(given)))  # type: ignore[misc]
+      told[one[0]] += 1
+  assert all(told.values()) and len(told) == 2

@@ -174,3 +174,24 @@ def test_pushbuffers_are_followed_and_a_round_of_the_ring_is_noticed(tmp_path: P
   round_ = [p for p in told(found[3]) if isinstance(p, gpfifo.Segment)]
   assert len(found) == 4 and len(round_) == 7
   assert notes == ["GPU0.channel 0: 1 of 8 entries of the ring from 3 on were overwritten between two looks"]
+
+
+def test_each_doorbell_is_a_submission(tmp_path: Path) -> None:
+  """Of all threads, however fast they come; what has no doorbell is found by a look. More than the processor can watch
+  are told."""
+  found, notes, _ = sniffed(tmp_path, "amd_rung")
+  if any("lets nobody watch stores" in n for n in notes): pytest.skip("no debug registers here")
+  assert [p.payload for s in found for p in told(s) if isinstance(p, pm4.WRITE_DATA)] == [
+    (n,) for n in range(standin.RUNG + 1)]
+  events = [s.event for s in found if isinstance(s.event, Doorbell)]
+  assert len(events) == standin.RUNG + 1 and len({e.address for e in events[:-1]}) == 1
+  assert all(e.address and e.value == e.last for e in events[:-1]) and not events[-1].address
+  assert [n for n in notes if "doorbells" in n] == [
+    "there are more than 4 doorbells: the first are watched, others are not seen"]
+
+
+def test_doorbells_of_channels_are_one_place(tmp_path: Path) -> None:
+  found, notes, _ = sniffed(tmp_path, "nv_rung")
+  if any("lets nobody watch stores" in n for n in notes): pytest.skip("no debug registers here")
+  events = [s.event for s in found if isinstance(s.event, Doorbell)]
+  assert len(events) == standin.RUNG and all(e.address and e.last == e.first + 1 for e in events) and not notes

@@ -31,7 +31,8 @@ def command(output: str, mockgpu: str | None, sniff: bool, program: str, argumen
 
   --sniff records a program that does not use tinyhw, with no help of it and without root: the calls of /dev/kfd,
   /dev/dri and /dev/nvidia*, with structs by name, mappings, and what rings hold when they are looked at, around each
-  call and every 2 ms. Doorbells are not seen; `tinyhw decode --calls` says what else was not.
+  call, every 2 ms, and behind each store to one of the first four doorbells; `tinyhw decode --calls` says what was
+  not seen.
 
   \b
   Examples:

@@ -138,15 +138,7 @@ def _compile(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None
   values = "".join(f"v{i}, " for i in range(len(fields)))
   encode = (f"def encode(self):\n{reads}  try:\n    if {' and '.join(tests) or 'True'}:\n      return [{words}]\n"
             f"  except TypeError: pass\n  raise _misfit(type(self), _fields, ({values}))")
-  parts = []
-  for f in fields:
-    chunks = []
-    for d in range(f.lo // 32, (f.lo + f.width - 1) // 32 + 1):
-      lo, hi = max(f.lo, 32 * d), min(f.lo + f.width, 32 * (d + 1))
-      take = f"(w[{d}] >> {lo - 32 * d} & {(1 << (hi - lo)) - 1})" if hi - lo < 32 else f"w[{d}]"
-      up = lo - f.lo + f.shift
-      chunks.append(f"({take} << {up})" if up else take)
-    parts.append(f"  p.{f.name} = {' | '.join(chunks)}")
+  parts = [f"  p.{f.name} = {_taken(f)}" for f in fields]
   stray = [0xFFFFFFFF] * dwords
   for f in fields:
     for d in range(dwords): stray[d] &= ~(f.mask >> 32 * d) & 0xFFFFFFFF
@@ -155,9 +147,106 @@ def _compile(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None
   if rest: parts.append(f"  p.{rest} = tuple(w[{dwords}:])")
   decode += "  p = cls.__new__(cls)\n" + "\n".join(parts) + "\n  return p"
   space: dict[str, Any] = {"_misfit": _misfit, "_fields": fields, "_stray": _stray, "_masks": tuple(stray)}
+  long = dwords >= LONG and not rest
   for name, source, wrap in (("__init__", init, None), ("encode", encode, None), ("_decode", decode, classmethod)):
+    if long and wrap: continue
     exec(compile(source, f"<layout of {cls.__name__}>", "exec"), space)
     setattr(cls, name, wrap(space[name]) if wrap else space[name])
+  if not long: return
+  chunks = _Chunks(cls, dwords, fields, tuple(stray))
+  setattr(cls, "_decode", classmethod(lambda _, words: chunks.decode(words)))  # noqa: B010  (mypy sees no override)
+  _CHUNKED[cls] = chunks
+
+
+LONG = 32    # dwords from which on a layout is decoded by chunks
+_CHUNK = 8   # dwords of them
+_KEPT = 2048  # chunks of a place that are kept
+
+
+class _Chunks:
+  """Decodes a long layout by chunks of its dwords, of which most come again: each is known by its words, as the values
+  of its fields and as text."""
+
+  def __init__(self, cls: type[Any], dwords: int, fields: tuple[Field, ...], stray: tuple[int, ...]) -> None:
+    self._cls, self._stray = cls, stray
+    cuts = [d for d in range(0, dwords, _CHUNK) if not any(f.lo < 32 * d < f.lo + f.width for f in fields)] + [dwords]
+    self._places: list[tuple[int, int, dict[tuple[int, ...], tuple[dict[str, int], str]], Callable[..., Any]]] = []
+    for first, end in zip(cuts, cuts[1:]):
+      inside = [f for f in fields if 32 * first <= f.lo < 32 * end]
+      space: dict[str, Any] = {}
+      strays = " or ".join(f"w[{d}] & {stray[d + first]}" for d in range(end - first) if stray[d + first])
+      values = "".join(f"  v{i} = {_taken(f, first)}\n" for i, f in enumerate(inside))
+      pairs = ", ".join(f"{f.name!r}: v{i}" for i, f in enumerate(inside))
+      shown = ", ".join(_shown(f, f"v{i}", space) for i, f in enumerate(inside))
+      source = f"def made(w):\n{f'  if {strays}: return None' if strays else ''}\n{values}" \
+               f"  return {{{pairs}}}, f'{shown}'"
+      exec(compile(source, f"<layout of {cls.__name__}>", "exec"), space)
+      self._places.append((first, end, {}, space["made"]))
+
+  def _found(self, words: Sequence[int]) -> Iterator[tuple[dict[str, int], str]]:
+    for first, end, known, made in self._places:
+      found = known.get(chunk := tuple(words[first:end]))
+      if found is None:
+        if (found := made(chunk)) is None: raise _stray(self._cls, words, self._stray)
+        if len(known) >= _KEPT: known.clear()
+        known[chunk] = found
+      yield found
+
+  def decode(self, words: Sequence[int]) -> Any:
+    """See `_Layout._decode`."""
+    packet = object.__new__(self._cls)
+    values = packet.__dict__
+    for found, _ in self._found(words): values.update(found)
+    return packet
+
+  def text(self, words: Sequence[int]) -> str:
+    """As repr of what they are decoded to."""
+    return f"{self._cls.__name__}({', '.join([text for _, text in self._found(words) if text])})"
+
+
+_CHUNKED: dict[type[Any], _Chunks] = {}  # of the long layouts that were used
+
+
+def _taken(f: Field, first: int = 0) -> str:
+  """The expression of a field's value over dwords `w`, of which the first is number `first`."""
+  chunks = []
+  for d in range(f.lo // 32, (f.lo + f.width - 1) // 32 + 1):
+    lo, hi = max(f.lo, 32 * d), min(f.lo + f.width, 32 * (d + 1))
+    take = f"(w[{d - first}] >> {lo - 32 * d} & {(1 << (hi - lo)) - 1})" if hi - lo < 32 else f"w[{d - first}]"
+    up = lo - f.lo + f.shift
+    chunks.append(f"({take} << {up})" if up else take)
+  return " | ".join(chunks)
+
+
+def _shown(f: Field, value: str, space: dict[str, Any]) -> str:
+  """`name=value` of a field for an f-string, as `Field.show` has it; `space` gets what it goes by."""
+  plain = f"hex(v) if (v := {value}) > 9 else str(v)"
+  if f.enum is not None:
+    space[f"named_{f.name}"] = {n: member.name for n, member in f.enum._value2member_map_.items()}
+    plain = f"named_{f.name}.get({value}) or ({plain})"
+  return f"{f.name}={{{plain}}}"
+
+
+def words_text(cls: type[Any], words: Sequence[int]) -> str:
+  """The text of a packet, register or method by its words: repr of what they are decoded to. Raises DecodeError for
+  undeclared bits."""
+  if (chunks := _CHUNKED.get(cls)) is not None: return chunks.text(words)
+  if cls.DWORDS > 1 or cls.REST: return repr(cls._decode(words))
+  return (_WORD_PRINTERS.get(cls) or _word_printer(cls))(words)
+
+
+_WORD_PRINTERS: dict[type[Any], Callable[[Sequence[int]], str]] = {}  # a memo of a pure function
+
+
+def _word_printer(cls: type[Any]) -> Callable[[Sequence[int]], str]:
+  stray = 0xFFFFFFFF & ~sum(f.mask for f in cls.FIELDS)
+  space: dict[str, Any] = {"_stray": _stray, "_cls": cls, "_masks": (stray,)}
+  shown = ", ".join(_shown(f, f"({_taken(f)})", space) for f in cls.FIELDS)
+  source = f"def text(w):\n{f'  if w[0] & {stray}: raise _stray(_cls, w, _masks)' if stray else ''}\n" \
+           f"  return f'{cls.__name__}({shown})'"
+  exec(compile(source, f"<layout of {cls.__name__}>", "exec"), space)
+  made: Callable[[Sequence[int]], str] = space["text"]
+  return _WORD_PRINTERS.setdefault(cls, made)
 
 
 def _compile_on_use(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None = None) -> None:
@@ -191,13 +280,7 @@ _PRINTERS: dict[type[Any], Callable[[Any], str]] = {}  # a memo of a pure functi
 def _printer(cls: type[Any]) -> Callable[[Any], str]:
   """`NAME(field=value, ...)` of a class as one expression over its fields, each as `Field.show` has it."""
   space: dict[str, Any] = {"_dwords": _dwords}
-  parts = []
-  for i, f in enumerate(cls.FIELDS):
-    plain = f"hex(v) if (v := p.{f.name}) > 9 else str(v)"
-    if f.enum is not None:
-      space[f"e{i}"] = {value: member.name for value, member in f.enum._value2member_map_.items()}
-      plain = f"e{i}.get(p.{f.name}) or ({plain})"
-    parts.append(f"{f.name}={{{plain}}}")
+  parts = [_shown(f, f"p.{f.name}", space) for f in cls.FIELDS]
   if cls.REST: parts.append(f"{cls.REST}={{_dwords(p.{cls.REST})}}")
   made: Callable[[Any], str] = eval(f"lambda p: f'{cls.__name__}({', '.join(parts)})'", space)
   return _PRINTERS.setdefault(cls, made)

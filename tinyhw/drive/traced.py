@@ -5,7 +5,9 @@
 A filter of seccomp stops the program at these calls alone, and ptrace shows them; the rest runs at full speed. Threads,
 children that fork makes and programs that exec starts are followed. It needs no privilege, no other program and no
 library in the program; x86-64 only. What a program stores to mapped memory is no call: `ProcessMemory` shows what lies
-there, and who watches is called at intervals and before a program's memory goes, to look at it.
+there, and who watches is called at intervals and before a program's memory goes, to look at it. Stores to a few chosen
+places are shown one by one, behind the store: the processor's debug registers stop the thread, memory and instructions
+stay as they are.
 
 The programs end when their tracer does, however that ends (PTRACE_O_EXITKILL). Signals of the terminal are theirs. A
 set-user-id program that they start has no privileges then, as for any tracer.
@@ -13,6 +15,7 @@ set-user-id program that they start has no privileges then, as for any tracer.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import signal
@@ -32,6 +35,11 @@ _LIBC.ptrace.restype = ctypes.c_long
 _OPTIONS: Final = (linux.PTRACE_O_TRACESYSGOOD | linux.PTRACE_O_TRACEFORK | linux.PTRACE_O_TRACEVFORK
                    | linux.PTRACE_O_TRACECLONE | linux.PTRACE_O_TRACEEXEC | linux.PTRACE_O_TRACESECCOMP
                    | linux.PTRACE_O_TRACEEXIT | linux.PTRACE_O_EXITKILL)
+PLACES: Final = 4  # that a processor can watch (Intel SDM 3B, 17.2: DR0 to DR3)
+_STATUS, _CONTROL = (linux.USER_DEBUGREG + 8 * n for n in (linux.DR_STATUS, linux.DR_CONTROL))
+_LENGTHS: Final = {4: linux.DR_LEN_4, 8: linux.DR_LEN_8}
+Place = tuple[int, int]
+"""An address, and how many bytes it has: 4 or 8, of which it is a multiple."""
 _CALL: Final = signal.SIGTRAP | 0x80  # a stop at a call, with PTRACE_O_TRACESYSGOOD (ptrace(2))
 
 
@@ -120,6 +128,15 @@ class Watcher(Protocol):
   def passed(self) -> None:
     """An interval has passed; the programs run."""
 
+  def places(self, process: int) -> Sequence[Place]:
+    """Stores to which places of a process are shown: the first `PLACES` of them. Asked for whenever a thread stands."""
+
+  def stored(self, process: int, address: int) -> None:
+    """A thread has stored to one of these places; it stands behind the store."""
+
+  def blind(self, process: int, why: str) -> None:
+    """This system shows no stores of a process."""
+
   def ending(self, process: int) -> None:
     """A thread of a process ends, and maybe all; its memory is still there."""
 
@@ -196,6 +213,8 @@ class _Tracer:
     self._child, self._watcher, self._every_s = child, watcher, every_s
     self._known: dict[int, int] = {}  # threads, each with its process
     self._inside: dict[int, tuple[SystemCall, Any]] = {}
+    self._watched: dict[int, tuple[Place, ...]] = {}  # of each thread, those that its registers have
+    self._asked: set[int] = set()  # threads that are to stand for a moment
     self._status = 0
 
   def run(self) -> int:
@@ -218,6 +237,8 @@ class _Tracer:
   def _ended(self, thread: int, status: int) -> None:
     self._known.pop(thread, None)
     self._inside.pop(thread, None)
+    self._watched.pop(thread, None)
+    self._asked.discard(thread)
     if thread == self._child:
       code = os.waitstatus_to_exitcode(status)
       self._status = 128 - code if code < 0 else code
@@ -230,13 +251,52 @@ class _Tracer:
     elif number == _CALL: self._returned(thread)
     elif event == linux.PTRACE_EVENT_EXEC:  # its other threads are gone
       self._inside.pop(thread, None)
+      self._watched.pop(thread, None)
       self._watcher.became(thread)
       self._go_on(thread)
     elif event == linux.PTRACE_EVENT_EXIT:
       self._watcher.ending(self._known[thread])
       self._go_on(thread)
     elif event or new and number == signal.SIGSTOP: self._go_on(thread)
+    elif number == signal.SIGSTOP and thread in self._asked:
+      self._asked.discard(thread)
+      self._go_on(thread)
+    elif number == signal.SIGTRAP and self._stored(thread): self._go_on(thread)
     else: self._go_on(thread, number)
+
+  # ---- stores
+
+  def _stored(self, thread: int) -> bool:
+    """Whether a thread stands behind a store that is watched; who watches hears of it."""
+    watched = self._watched.get(thread, ())
+    if not watched: return False
+    ctypes.set_errno(0)
+    traps = _ptrace(linux.PTRACE_PEEKUSER, thread, _STATUS)  # the C library gives the word, or -1 and an error
+    hit = [] if ctypes.get_errno() else [place for n, place in enumerate(watched) if traps & linux.DR_TRAP0 << n]
+    if not hit: return False
+    _ptrace(linux.PTRACE_POKEUSER, thread, _STATUS, 0)
+    for address, _ in hit: self._watcher.stored(self._known[thread], address)
+    return True
+
+  def _arm(self, thread: int) -> None:
+    """Have a standing thread's registers watch what is wanted of its process; its other threads stand for a moment."""
+    process = self._known.get(thread, thread)
+    wanted = tuple(self._watcher.places(process)[:PLACES])
+    if wanted == self._watched.get(thread, ()): return
+    self._watched[thread] = wanted
+    control, size, failed = 0, linux.DR_CONTROL_SIZE, _ptrace(linux.PTRACE_POKEUSER, thread, _CONTROL, 0) < 0
+    for n, (address, length) in enumerate(wanted):
+      failed = failed or _ptrace(linux.PTRACE_POKEUSER, thread, linux.USER_DEBUGREG + 8 * n, address) < 0
+      control |= 1 << n * linux.DR_ENABLE_SIZE + linux.DR_LOCAL_ENABLE_SHIFT
+      control |= (linux.DR_RW_WRITE | _LENGTHS[length]) << linux.DR_CONTROL_SHIFT + n * size
+    failed = failed or _ptrace(linux.PTRACE_POKEUSER, thread, _CONTROL, control) < 0
+    if failed and ctypes.get_errno() != errno.ESRCH:
+      self._watcher.blind(process, os.strerror(ctypes.get_errno()))
+      return
+    for other, of in self._known.items():
+      if of != process or other == thread or other in self._asked or self._watched.get(other, ()) == wanted: continue
+      self._asked.add(other)
+      if _LIBC.tgkill(process, other, signal.SIGSTOP): self._asked.discard(other)
 
   def _entered(self, thread: int) -> None:
     info = linux.ptrace_syscall_info()
@@ -257,7 +317,9 @@ class _Tracer:
     if row is not None: self._watcher.returned(*row, int(info.exit.rval))
     self._go_on(thread)
 
-  def _go_on(self, thread: int, number: int = 0) -> None: _ptrace(linux.PTRACE_CONT, thread, 0, number)
+  def _go_on(self, thread: int, number: int = 0) -> None:
+    self._arm(thread)
+    _ptrace(linux.PTRACE_CONT, thread, 0, number)
 
 
 def _ptrace(request: int, thread: int, address: int = 0, data: int = 0) -> int:

@@ -12,7 +12,7 @@ import os
 from bisect import bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tinyhw.queues.container import Frames, Reader
 from tinyhw.queues.events import Doorbell, Event, Program, Ran, Seen, parsed
@@ -94,6 +94,9 @@ def _chunk(known: dict[int, tuple[int, bytes]], at: int) -> tuple[int, int, byte
   return None
 
 
+_NO_CODE: Final[tuple[list[int], dict[int, Program]]] = [], {}
+
+
 class Capture:
   """See the module. Without `following` no submission's packets are looked at: steps have no `follow`, memory is not
   known. Raises MissingFile, or DecodeError for what is no capture or a damaged one."""
@@ -143,7 +146,7 @@ class Capture:
 
   def program(self, vendor: str, address: int) -> Program | None:
     """The code that lies at a GPU address, as far as was read."""
-    starts, there = self._code.get(vendor, ([], {}))
+    starts, there = self._code.get(vendor, _NO_CODE)
     at = bisect_right(starts, address) - 1
     if at < 0: return None
     found = there[starts[at]]

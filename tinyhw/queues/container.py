@@ -42,6 +42,7 @@ _CHANGE: Final = 2 * HASH_BYTES + _AT.size  # bytes in front of what has changed
 RECENT: Final = 128  # contents that stay unpacked
 RECENT_BYTES: Final = 1 << 16  # of the largest of them
 WINDOW: Final = 1 << 16  # bytes that are read at once
+INDEXED: Final = 1 << 18  # the same, while frames are looked for
 _LARGEST: Final = 1 << 30  # bytes of a frame, packed or not: more is no frame of ours
 
 
@@ -185,28 +186,30 @@ class Reader:
     return self._rows(self._event_frames[given:])
 
   def _index(self, size: int) -> None:
-    at, head = self._end, _FRAME.size
+    at, head, unpack = self._end, _FRAME.size, _FRAME.unpack_from
+    first, there, far = at, b"", 0  # the bytes from one on, and up to where a frame's head may begin in them
     heads: list[tuple[int, int, int]] = []
+    blobs, events = self._blobs, self._event_frames
     while at < size:
       if at + head > size: self.cut = at; break
-      begin = self._bytes(at, head + HASH_BYTES)
-      kind, form, zeros, stored, _ = _FRAME.unpack_from(begin)
-      if kind not in (HEAD, EVENTS, BLOB, CHANGE) or form > 1 or zeros or stored > _LARGEST:
+      if at >= far: first, there, far = at, (read := os.pread(self._fd, INDEXED, at)), at + len(read) - _CHANGE - head
+      kind, form, zeros, stored, _ = unpack(there, at - first)
+      if not HEAD <= kind <= CHANGE or form > 1 or zeros or stored > _LARGEST:
         raise DecodeError(f"no frame at byte {at}: the file is damaged there", where=str(self.path))
       if at + head + stored > size: self.cut = at; break
-      place = at, form, stored
-      if kind in (BLOB, CHANGE):
+      if kind >= BLOB:
         if stored < (HASH_BYTES if kind == BLOB else _CHANGE):
           raise DecodeError(f"no content at byte {at}", where=str(self.path))
-        self._blobs[begin[head:]] = place
-        if kind == CHANGE: self._changes.add(begin[head:])
-      elif kind == EVENTS: self._event_frames.append(place)
-      else: heads.append(place)
+        name = there[at - first + head:at - first + head + HASH_BYTES]
+        blobs[name] = at, form, stored
+        if kind == CHANGE: self._changes.add(name)
+      elif kind == EVENTS: events.append((at, form, stored))
+      else: heads.append((at, form, stored))
       at += head + stored
     self._end = at
     if self.head: return
     if not heads: raise DecodeError("ends before it says what it is", where=str(self.path))
-    found = self._unpacked(self._content(heads[0]), "its head")
+    found = self._unpacked(self._content(heads[0]), -1)
     if not isinstance(found, dict): raise DecodeError("has a head that is none", where=str(self.path))
     if not isinstance(found.get("format"), int) or not 1 <= found["format"] <= FORMAT:
       raise DecodeError(f"has format {found.get('format')!r}, this tinyhw reads 1 to {FORMAT}", where=str(self.path),
@@ -219,10 +222,14 @@ class Reader:
 
   def _rows(self, frames: list[tuple[int, int, int]]) -> Iterator[list[Any]]:
     for place in frames:
-      rows = self._unpacked(self._content(place), f"the events at byte {place[0]}")
-      if not isinstance(rows, list) or any(not isinstance(row, list) or not row for row in rows):
-        raise DecodeError(f"has no events at byte {place[0]}", where=str(self.path))
-      yield from rows
+      rows = self._unpacked(self._content(place), place[0])
+      if type(rows) is not list: raise self._no_events(place[0])
+      for row in rows:
+        if type(row) is not list or not row: raise self._no_events(place[0])
+        yield row
+
+  def _no_events(self, at: int) -> DecodeError:
+    return DecodeError(f"has no events at byte {at}", where=str(self.path))
 
   def names(self) -> list[bytes]:
     """The hashes of all contents."""
@@ -273,18 +280,20 @@ class Reader:
     at, form, size = place
     frame = os.pread(self._fd, _FRAME.size + size, at) if prefix else self._bytes(at, _FRAME.size + size)
     stored = frame[_FRAME.size:]
-    if len(stored) < size or zlib.crc32(stored) != _FRAME.unpack_from(frame)[4]:
+    if len(stored) < size or zlib.crc32(stored) != int.from_bytes(frame[_FRAME.size - 4:_FRAME.size], "little"):
       raise DecodeError(f"is damaged: the frame at byte {at} has another checksum", where=str(self.path))
-    if not form: return stored[prefix:]
+    if not form: return stored[prefix:] if prefix else stored
     try:
       if zstandard.frame_content_size(stored[prefix:]) > _LARGEST: raise zstandard.ZstdError("too large")
       return self._unzip.decompress(stored[prefix:], max_output_size=_LARGEST)
     except zstandard.ZstdError as error:
       raise DecodeError(f"cannot unpack the frame at byte {at}: {error}", where=str(self.path)) from None
 
-  def _unpacked(self, content: bytes, what: str) -> Any:
+  def _unpacked(self, content: bytes, at: int) -> Any:
+    """The value of the events at a byte, or of the head (-1)."""
     try: return msgpack.unpackb(content, raw=False, strict_map_key=False)
     except (ValueError, msgpack.UnpackException) as error:
+      what = f"the events at byte {at}" if at >= 0 else "its head"
       raise DecodeError(f"cannot read {what}: {error}", where=str(self.path)) from None
 
   def close(self) -> None:

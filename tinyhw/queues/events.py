@@ -48,14 +48,15 @@ class Event:
   @classmethod
   def from_row(cls, values: list[Any]) -> Self:
     """From what is behind the tag. Raises DecodeError for too few values, or too many."""
+    made: Self | None = _MAKERS[cls](values)
+    if made is not None: return made
     names, types, count = _NAMES[cls], _TYPES[cls], len(values)
     if not _LEAST[cls] <= count <= len(names):
       raise DecodeError(f"{count} values, {len(names)} are declared", where=f"event {cls.TAG}")
     if tuple(map(type, values)) != types[:count]: raise cls._misfit(values)
     for at, kind in _LISTS[cls]:
       if at < count and values[at] and not _fits(values[at], kind): raise cls._misfit(values)
-    made: Self = _MAKERS[cls](*values) if count == len(names) else cls(**dict(zip(names, values)))
-    return made
+    return cls(**dict(zip(names, values)))
 
   @classmethod
   def _misfit(cls, values: list[Any]) -> DecodeError:
@@ -287,14 +288,30 @@ _LEAST: dict[type[Event], int] = {  # values that a row must have: those behind 
 
 
 
-def _maker(cls: type[Event]) -> Callable[..., Any]:
-  """Makes one of the values of all fields, which it is given by place. Written out, for a capture has many."""
-  made: Callable[..., Any] = eval(f"lambda {', '.join(_NAMES[cls])}: "
-                                  f"cls({', '.join(f'{n}={n}' for n in _NAMES[cls])})", {"cls": cls})
-  return made
+def _maker(cls: type[Event]) -> Callable[[list[Any]], Any]:
+  """Makes an event of the values of all fields, where each is of its field's type; else None. Written out, for captures
+  have many."""
+  kinds = _NAMES[cls]
+  lines = ["def made(values):", f"  if len(values) != {len(kinds)}: return None",
+           f"  {', '.join(kinds)}{',' * (len(kinds) == 1)} = values"]
+  wrong = " or ".join(f"type({n}) is not {k if k in _PLAIN else 'list'}" for n, k in kinds.items())
+  lines.append(f"  if {wrong}: return None")
+  for name, kind in kinds.items():
+    if kind in _PLAIN: continue
+    lines.append(f"  for row in {name}:")
+    if kind == "list[int]": lines.append("    if type(row) is not int: return None")
+    else:
+      types = _ROWS[kind]
+      odd = " or ".join(f"type(row[{n}]) is not {t.__name__}" for n, t in enumerate(types))
+      lines.append(f"    if type(row) is not list or len(row) != {len(types)} or {odd}: return None")
+  lines += ["  event = new(cls)", *(f"  event.{n} = {n}" for n in kinds), "  return event"]
+  space: dict[str, Any] = {"cls": cls, "new": object.__new__}
+  exec(compile("\n".join(lines), f"<event {cls.TAG}>", "exec"), space)
+  found: Callable[[list[Any]], Any] = space["made"]
+  return found
 
 
-_MAKERS: dict[type[Event], Callable[..., Any]] = {cls: _maker(cls) for cls in KINDS.values()}
+_MAKERS: dict[type[Event], Callable[[list[Any]], Any]] = {cls: _maker(cls) for cls in KINDS.values()}
 _TYPES: dict[type[Event], tuple[type, ...]] = {
   cls: tuple(_PLAIN.get(kind, list) for kind in names.values()) for cls, names in _NAMES.items()}
 _LISTS: dict[type[Event], tuple[tuple[int, str], ...]] = {  # where lists are, whose rows want a look
@@ -305,6 +322,6 @@ _LISTS: dict[type[Event], tuple[tuple[int, str], ...]] = {  # where lists are, w
 def parsed(rows: Iterator[list[Any]]) -> Iterator[Event]:
   """Events of rows. Raises DecodeError for one of a kind that is not known."""
   for row in rows:
-    cls = KINDS.get(row[0]) if isinstance(row[0], str) else None
-    if cls is None: raise DecodeError(f"an event of kind {row[0]!r} is not known", where="capture")
+    cls = KINDS.get(tag) if isinstance(tag := row[0], str) else None
+    if cls is None: raise DecodeError(f"an event of kind {tag!r} is not known", where="capture")
     yield cls.from_row(row[1:])

@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from tinyhw.core.layout import Packet, Struct
+from tinyhw.core.layout import LONG, Packet, Struct, words_text
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.cuda.stream import StreamWork
+from tinyhw.queues.effects import Effect
 from tinyhw.queues.world import PAGE, Follow, Item, Launch, World
 from tinyhw.wire import gpfifo, methods
 
@@ -29,10 +30,17 @@ class Names:
 
   def launched(self, launch: Launch) -> str:
     """`kernel r_16_4, grid 4,1,1, block 32,1,1, arguments at ...`."""
-    key = launch.entry, launch.arguments, launch.grid, launch.block
-    if self._world is None: return self._launched(launch)
-    if (found := self._world.naming.get(key)) is None: found = self._keep(key, self._launched(launch))
-    return found
+    key, where = (launch.entry, launch.grid, launch.block), launch.arguments
+    if self._world is None: found: str | None = self._launched(launch)
+    elif (found := self._world.naming.get(key)) is None: found = self._keep(key, self._launched(launch))
+    if not where: return f"{found}"
+    return f"{found}, arguments at {where:#x} ({name})" if (name := self.at(where)) else \
+      f"{found}, arguments at {where:#x}"
+
+  def done(self, effects: Iterable[Effect]) -> list[str]:
+    """The same of what methods do, by what was sent before."""
+    at = self.at
+    return [f"{e.does.value}: {name}" for e in effects if e.address >= PAGE and (name := at(e.address))]
 
   def told(self, one: Shown) -> str:
     """Names of the addresses in a packet that launches nothing."""
@@ -54,9 +62,7 @@ class Names:
   def _launched(self, launch: Launch) -> str:
     code = self.at(launch.entry) or f"code at {launch.entry:#x}"
     grid, block = ",".join(map(str, launch.grid)), ",".join(map(str, launch.block))
-    where = f" ({name})" if launch.arguments and (name := self.at(launch.arguments)) else ""
-    arguments = f", arguments at {launch.arguments:#x}{where}" if launch.arguments else ""
-    return f"{code}, grid {grid}, block {block}{arguments}"
+    return f"{code}, grid {grid}, block {block}"
 
   def _at(self, world: World, address: int) -> str:
     if code := self._kernel(address): return code
@@ -121,13 +127,13 @@ class Shown:
     self.class_id = item.class_id
     self.sends = isinstance(item.packet, methods.Send)
     self.line, self.addresses = _line(item), tuple(_addresses(item.packet))
-    self._stands: dict[int, tuple[str, list[str]]] = {}
+    self.stood: dict[int, tuple[str, list[str]]] = {}  # by `stands`
 
   def stands(self, depth: int) -> tuple[str, list[str]]:
     """Its line behind the address, and those below, of a packet so deep."""
-    if (found := self._stands.get(depth)) is None:
+    if (found := self.stood.get(depth)) is None:
       pad = "  " * depth
-      found = self._stands[depth] = f"  {pad}{self.line}", [f"{'':14}  {pad}  {line}" for line in self.below]
+      found = self.stood[depth] = f"  {pad}{self.line}", [f"{'':14}  {pad}  {line}" for line in self.below]
     return found
 
   @functools.cached_property
@@ -172,7 +178,10 @@ def _line(item: Item) -> str:
   if isinstance(packet, methods.Send):
     return f"{packet.header.__name__}(SUBCHANNEL={packet.subchannel}, ADDRESS={packet.method:#x}, " \
            f"{len(packet.data)} word{'s' if len(packet.data) != 1 else ''})"
-  return "NOP" if packet == methods.NOP and isinstance(packet, int) else str(_own(item))
+  if isinstance(packet, int) and packet == methods.NOP: return "NOP"
+  if isinstance(packet, Packet) and packet.DWORDS >= LONG and len(item.words) == packet.DWORDS:  # a QMD, as it was read
+    return words_text(type(packet), item.words)
+  return str(_own(item))
 
 
 def _own(item: Item) -> Any:
@@ -203,7 +212,8 @@ def _below(item: Item) -> list[str]:
 
 def known(names: Names, item: Item, launch: Launch | None) -> list[str]:
   """What is known of a packet's addresses, one text each."""
-  found = [f"{field}: {name}" for field, value in addresses(item) if (name := names.at(value))]
+  if isinstance(item.packet, methods.Send): found = names.done(item.effects) if item.effects else []
+  else: found = [f"{field}: {name}" for field, value in addresses(item) if (name := names.at(value))]
   return found if launch is None or isinstance(item.packet, StreamWork) else [names.launched(launch), *found]
 
 
@@ -213,15 +223,23 @@ def lines(names: Names, follow: Follow, *, deep: bool = True,
   `under` those that it has for a launch."""
   launches = {id(l.item): l for l in follow.launches}
   for item in follow.items:
-    launch = launches.get(id(item)) if launches else None
-    if item.packet is None:
+    launch, packet = launches.get(id(item)) if launches else None, item.packet
+    if packet is None:
       yield f"{item.address:#014x}  {'  ' * item.depth}{packet_text(item)}"
       continue
-    one = shown(item)
-    text, more = one.stands(item.depth)
-    if launch is None and not item.error and not one.sends: told = names.told(one)
-    elif launch is None and not item.error and not item.effects: told = ""
-    else: told = "; ".join([*known(names, item, launch), *([item.error] if item.error else [])])
+    if type(packet) is gpfifo.Segment and launch is None and not item.error:  # of which each is another one
+      told = f"   ; GET: {name}" if packet.address >= PAGE and (name := names.at(packet.address)) else ""
+      yield f"{item.address:#014x}  {'  ' * item.depth}{packet}{told}"
+      continue
+    latest = _LATEST.get(id(packet))
+    one = latest[1] if latest is not None and latest[0] is packet and latest[1].class_id == item.class_id else \
+      shown(item)
+    text, more = one.stood.get(item.depth) or one.stands(item.depth)
+    if launch is not None or item.error:
+      told = "; ".join([*known(names, item, launch), *([item.error] if item.error else [])])
+    elif not one.sends: told = names.told(one) if one.addresses else ""
+    elif item.effects: told = "; ".join(names.done(item.effects))
+    else: told = ""
     yield f"{item.address:#014x}{text}   ; {told}" if told else f"{item.address:#014x}{text}"
     if deep: yield from more
     if under is not None and launch is not None:

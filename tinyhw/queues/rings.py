@@ -2,6 +2,7 @@
 
     rings = Rings(recorder, process, memory)
     rings.look()              # before its calls, behind them, at intervals, and before it ends
+    rings.rung("amd", where)  # behind a store to a doorbell, where these are watched
 
 `memory` shows what the process has mapped. Submissions go into the capture as a recorder's own do, with the words that
 they lead to and the memory that they name, as all this lies there when somebody looks. What cannot be seen is told by
@@ -10,7 +11,8 @@ looks, AQL packets whose headers the engine has taken, words and contents that m
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -26,6 +28,7 @@ from tinyhw.queues.record import Recorder
 from tinyhw.queues.world import PAGE, Allocation, Queue, World
 from tinyhw.wire import aql, gpfifo
 
+GRACE_S: Final = 0.01  # that a doorbell may come behind its ring's write pointer
 KEPT: Final = 1 << 20  # bytes of an allocation that is kept as a whole where a submission names it
 _RANGED: Final = (Does.READ, Does.WRITE, Does.CALL)
 _TYPE: Final = 0xFF  # of an AQL packet's header
@@ -47,11 +50,12 @@ class RingMemory(Protocol):
 @dataclass(slots=True)
 class Look:
   """What was seen of a ring: the entry that was taken last (of NVIDIA's), how many submissions, whether its pointer was
-  seen, and what hides it all."""
+  seen, and what hides it all. `waits`: what a watched doorbell is still to tell of."""
   last: bytes = b""
   submissions: int = 0
   seen: bool = False
   hidden: str = ""
+  waits: tuple[int, float] = -1, 0.0  # the write pointer whose doorbell has not rung yet, and since when
 
 
 class Rings:
@@ -62,15 +66,40 @@ class Rings:
     self._looks: dict[tuple[str, int], Look] = {}
     self._known: dict[tuple[str, int, int], bytes] = {}  # hashes of chunks, by vendor, allocation and first byte
     self._told: set[str] = set()
+    self._bells: dict[str, set[int]] = {}  # of a vendor: where doorbells are that are watched
 
-  def look(self, vendors: tuple[str, ...]) -> int:
-    """Take down what is new in the rings of these vendors' queues; how many submissions."""
+  def look(self, vendors: tuple[str, ...], last: bool = False) -> int:
+    """Take down what is new in the rings of these vendors' queues; how many submissions. Where doorbells are watched,
+    what is in a ring waits for its own for a moment, and no longer where it is the `last` look."""
     count = 0
     for vendor in vendors:
       world = self._recorder.world(vendor)
-      count += sum(self._look(vendor, world, queue) for queue in world.queues if not queue.closed)
+      for queue in world.queues:
+        if not queue.closed and (last or not self._waits(vendor, world, queue)):
+          count += self._look(vendor, world, queue)
     if count: self._recorder.flush()
     return count
+
+  def watches(self, vendor: str, bells: Iterable[int]) -> None:
+    """Stores to these doorbells are told."""
+    self._bells[vendor] = set(bells)
+
+  def rung(self, vendor: str, address: int) -> int:
+    """A doorbell has rung: take down what is new in the ring that it is of, or in all that it may be of."""
+    world = self._recorder.world(vendor)
+    count = sum(self._look(vendor, world, queue, address) for queue in world.queues
+                if not queue.closed and world.rings_at(queue, address))
+    if count: self._recorder.flush()
+    return count
+
+  def _waits(self, vendor: str, world: World, queue: Queue) -> bool:
+    """Whether a queue's doorbell is watched, and has not told yet of what is in its ring."""
+    bells = self._bells.get(vendor)
+    if not bells or not any(world.rings_at(queue, at) for at in bells): return False
+    pointer, look, now = self._pointer(world, queue), self._of(vendor, queue), time.monotonic()
+    if pointer is None: return False
+    if look.waits[0] != pointer: look.waits = pointer, now
+    return now - look.waits[1] < GRACE_S
 
   def end(self, vendors: tuple[str, ...]) -> None:
     """The process's memory is gone: what was not seen by now is not seen."""
@@ -80,7 +109,7 @@ class Rings:
         if look.hidden: self._tell(f"{queue}: {look.hidden}: submissions are not seen")
         elif not look.submissions: self._tell(f"{queue}: its write pointer has shown no submission")
 
-  def _look(self, vendor: str, world: World, queue: Queue) -> bool:
+  def _look(self, vendor: str, world: World, queue: Queue, bell: int = 0) -> bool:
     look, pointer = self._of(vendor, queue), self._pointer(world, queue)
     if pointer is None:
       if not look.seen and not look.hidden and self._memory.there():  # else it ends, and has taken this down
@@ -104,7 +133,7 @@ class Rings:
     queue.at = last
     if first == last: return False
     if lost: taken = self._taken(world, queue, first, last) or []
-    self._submitted(vendor, world, queue, pointer, (first, last), taken)
+    self._submitted(vendor, world, queue, pointer, (first, last), taken, bell)
     return True
 
   def _overwritten(self, queue: Queue, first: int, last: int, lost: int) -> int:
@@ -134,9 +163,9 @@ class Rings:
     return last
 
   def _submitted(self, vendor: str, world: World, queue: Queue, pointer: int, entries: tuple[int, int],
-                 ring: list[tuple[int, bytes]]) -> None:
+                 ring: list[tuple[int, bytes]], bell: int) -> None:
     look = self._of(vendor, queue)
-    event = Doorbell(address=0, value=pointer - (queue.kind == "aql"), nbytes=8, queue=queue.key, first=entries[0],
+    event = Doorbell(address=bell, value=pointer - (queue.kind == "aql"), nbytes=8, queue=queue.key, first=entries[0],
                      last=entries[1], ring=[list(row) for row in ring])
     pieces: dict[int, bytes] = {}
     def read(at: int, size: int) -> bytes | None:

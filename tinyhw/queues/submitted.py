@@ -18,9 +18,11 @@ from tinyhw.queues.plans import KnownSubmission, Named, SubmissionPlan, sets, st
 from tinyhw.queues.world import PAGE, Allocation, Queue, World
 
 REACHES: Final = 1 << 12  # submissions whose memory is known
+PENDING: Final = 1 << 10  # submissions whose end was not seen, while a program waits for none
 SIGNALS: Final = 256  # signals that are looked at: those that submissions named last
 _NAMES: Final = frozenset((Does.LAUNCH, Does.ACQUIRE, Does.RELEASE))  # effects whose memory is not the submission's
 _READS: Final = frozenset((Does.READ, Does.CALL))
+_NONE: Final[dict[int, int]] = {}
 _PLACE: Final = itemgetter(0, 1)  # of a row of memory
 
 Arguments = list[tuple[int, bytes | None]]
@@ -58,6 +60,7 @@ class Submitted:
   def __init__(self, world: World, looks: Looks) -> None:
     self.world, self.looks = world, looks
     self.pending: list[Pending] = []  # those whose end was not seen yet
+    self.ended = Reach()  # what those may have changed that have ended since the program last waited
     self.values: dict[int, dict[int, int]] = {}  # signalled at an address: value -> submission
     self.reaches: dict[tuple[Any, ...], Led] = {}  # by plan and arguments, as long as memory is where it is
     self._version = 0  # of the world that these are of
@@ -123,6 +126,7 @@ class Submitted:
       rows += looks.part(made, looks.at(made), begin, end, now, True, written)
     if len(rows) > 1: rows.sort(key=_PLACE)
     self.pending.append(Pending(number, signals, led.may))
+    if len(self.pending) >= PENDING: self._bound()
     return Doorbell(address=address, value=value, nbytes=nbytes, queue=queue.key, first=first, last=last,
                     ring=[list(row) for row in ring], pieces=[list(row) for row in found.pieces], memory=rows,
                     touched=led.touched, signals=self.told, pointers=[looks.number(place) or 0 for place in pointers])
@@ -223,16 +227,10 @@ class Submitted:
 
   def over(self) -> Rows:
     """What the submissions that have ended left behind, and no other may change."""
-    open_, whole, ranges = list[Pending](), dict[int, tuple[Allocation, Looked]](), Ranges()
-    over = dict[int, int]()
-    for one in self.pending:
-      if all(self._over(*place, over) >= one.number for place in one.signals.items()):
-        whole |= one.may.whole
-        ranges |= one.may.ranges
-      else: open_.append(one)
-    self.pending = open_
-    if open_:
-      others = {key for one in open_ for key in (*one.may.whole, *(place[0] for place in one.may.ranges))}
+    self._end()
+    whole, ranges, self.ended = self.ended.whole, self.ended.ranges, Reach()
+    if self.pending:
+      others = {key for one in self.pending for key in (*one.may.whole, *(place[0] for place in one.may.ranges))}
       whole = {key: at for key, at in whole.items() if key not in others}
       ranges = {place: at for place, at in ranges.items() if place[0] not in others}
     looks, rows = self.looks, Rows()
@@ -243,12 +241,36 @@ class Submitted:
       if made.freed_at < 0 and key not in whole: rows += looks.part(made, looked, first, last, now, False)
     return rows
 
+  def _end(self) -> None:
+    """Find those that have ended."""
+    open_, ended, over = list[Pending](), self.ended, dict[int, int]()
+    for one in self.pending:
+      if all(self._over(*place, over) >= one.number for place in one.signals.items()):
+        ended.whole |= one.may.whole
+        ended.ranges |= one.may.ranges
+      else: open_.append(one)
+    self.pending = open_
+
+  def _bound(self) -> None:
+    """A program that does not wait has no end of submissions: forget those that have ended, and what is gone of their
+    memory; and of those whose end cannot be seen the older half, whose memory is not looked at then."""
+    self._end()
+    ended = self.ended
+    ended.whole = {key: at for key, at in ended.whole.items() if at[0].freed_at < 0}
+    ended.ranges = {place: at for place, at in ended.ranges.items() if at[0].freed_at < 0}
+    if len(ended.ranges) >= PENDING: ended.ranges = {}  # these are not looked at
+    if len(self.pending) < PENDING // 2: return
+    del self.pending[:len(self.pending) - PENDING // 2]
+    first = self.pending[0].number
+    self.values = {at: kept for at, values in self.values.items()
+                   if (kept := {value: n for value, n in values.items() if n >= first})}
+
   def _over(self, address: int, size: int, known: dict[int, int]) -> int:
     """The submission whose signal is at a place; -1 for none. `known`: those that were looked at."""
     if (found := known.get(address)) is not None: return found
-    value, values = self.looks.number((address, size)), self.values[address]
+    value, values = self.looks.number((address, size)), self.values.get(address, _NONE)
     found = known[address] = -1 if value is None else values.get(value, -1)
-    while values[first := next(iter(values))] < found: del values[first]  # signals before it are told by it
+    while found >= 0 and values[first := next(iter(values))] < found: del values[first]  # these are told by it
     return found
 
 

@@ -54,16 +54,22 @@ def of_words(kind: str, words: Sequence[int]) -> Summary:
 
 def of_capture(capture: Capture, queue: str | None = None) -> Summary:
   """Of a capture, best opened without `following`; with `queue` of queues with this text in their names."""
-  out, rings = Summary(), dict[str, heads.Ring]()
+  out, rings = Summary(), dict[tuple[str, int], tuple[heads.Ring, list[int]] | None]()
   for step in capture:
     event = step.event
     if step.queue is None or not isinstance(event, Doorbell): continue
-    name = str(step.queue)
-    if queue is not None and queue.lower() not in name.lower(): continue
-    if name not in rings: rings[name], out.queues[name] = heads.Ring(step.queue), [0, 0]
-    before, row = out.packets.total(), out.queues[name]
-    names = listing.Names(capture, event.vendor, step.world)
-    for entry in rings[name].submission(event, out): out.kernels[names.at(entry) or f"code at {entry:#x}"] += 1
-    row[0] += 1
-    row[1] += out.packets.total() - before
+    key = event.vendor, step.queue.key
+    if key not in rings:
+      name = str(step.queue)
+      wanted = queue is None or queue.lower() in name.lower()
+      rings[key] = (heads.Ring(step.queue), out.queues.setdefault(name, [0, 0])) if wanted else None
+    found = rings[key]
+    if found is None: continue
+    launched = found[0].submission(event, out)
+    if launched:
+      names = listing.Names(capture, event.vendor, step.world)
+      for entry in launched: out.kernels[names.at(entry) or f"code at {entry:#x}"] += 1
+    found[1][0] += 1
+  for ring in rings.values():
+    if ring is not None: ring[1][1] += ring[0].packets
   return out

@@ -258,6 +258,14 @@ class World(ABC):
   def rung(self, address: int, value: int) -> Queue | None:
     """Whose doorbell a store is; None for nobody's."""
 
+  def bells(self) -> list[tuple[int, int]]:
+    """Where the process has doorbells of living queues mapped: (address, bytes that are stored)."""
+    return []
+
+  def rings_at(self, queue: Queue, address: int) -> bool:
+    """Whether a store at an address of the process may ring for a queue."""
+    return self.rung(address, 0) is queue
+
   @abstractmethod
   def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]:
     """(first, last) of the entries that a doorbell tells of, in the ring's own units; they only grow."""

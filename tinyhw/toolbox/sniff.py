@@ -5,8 +5,9 @@ and what they put into rings, as a look at their memory shows it (`queues.rings`
 
 Each process that opens a device file has a capture: the first that does `run.thq`, others `run.PID.thq`. Its calls are
 in it with their structs, before and behind, and what their pointers lead to; and mappings of device files. Every event
-is on file before the call returns to its program. Rings are looked at around each call, at intervals, and before a
-program ends: a submission is what lies between two looks at a write pointer, its doorbell is not seen.
+is on file before the call returns to its program. Rings are looked at behind each store to a doorbell, as far as the
+processor can watch these (`drive.traced`), around each call, at intervals, and before a program ends: a submission is
+what lies between two looks at a write pointer.
 """
 from __future__ import annotations
 
@@ -43,6 +44,9 @@ class Sniffer:
     self._recorders: dict[int, Recorder] = {}
     self._mapped: dict[int, dict[int, tuple[str, int]]] = {}  # of each process: address -> (vendor, bytes)
     self._rings: dict[int, tuple[Rings, ProcessMemory]] = {}  # of processes that have queues
+    self._places: dict[int, tuple[tuple[tuple[int, ...], ...], list[traced.Place]]] = {}  # that are watched
+    self._blind: set[int] = set()  # processes whose stores nobody shows
+    self._many: set[int] = set()  # processes with more doorbells than can be watched
     self.paths: list[Path] = []
     self.calls = 0
 
@@ -96,10 +100,41 @@ class Sniffer:
   def passed(self) -> None:
     for process in list(self._rings): self._look(process)
 
-  def ending(self, process: int) -> None: self._look(process)
+  def ending(self, process: int) -> None: self._look(process, True)
+
+  def places(self, process: int) -> Sequence[traced.Place]:
+    row, recorder = self._rings.get(process), self._recorders.get(process)
+    if row is None or recorder is None or process in self._blind: return ()
+    worlds = {vendor: recorder.world(vendor) for vendor in self._vendors}
+    version = tuple((len(w.queues), sum(q.closed for q in w.queues), self.calls) for w in worlds.values())
+    known = self._places.get(process)
+    if known is not None and known[0] == version: return known[1]
+    found = [(vendor, *bell) for vendor, world in worlds.items() for bell in world.bells()]
+    if len(found) > traced.PLACES:
+      if process not in self._many:
+        recorder.note("recorder", f"there are more than {traced.PLACES} doorbells: the first are watched, others are "
+                                  "not seen")
+      self._many.add(process)
+    seen = found[:traced.PLACES]
+    for vendor in self._vendors: row[0].watches(vendor, [at for who, at, _ in seen if who == vendor])
+    self._places[process] = version, [(at, size) for _, at, size in seen]
+    return self._places[process][1]
+
+  def stored(self, process: int, address: int) -> None:
+    row, recorder = self._rings.get(process), self._recorders.get(process)
+    if row is None or recorder is None: return
+    for vendor in self._vendors:
+      if any(at == address for at, _ in recorder.world(vendor).bells()): row[0].rung(vendor, address)
+
+  def blind(self, process: int, why: str) -> None:
+    if process in self._blind: return
+    self._blind.add(process)
+    self._recorder(process).note("recorder", f"this system lets nobody watch stores ({why}): doorbells are not seen")
+    for vendor in self._vendors: self._rings[process][0].watches(vendor, [])
 
   def became(self, process: int) -> None:
     row = self._rings.pop(process, None)
+    self._places.pop(process, None)
     if row is None: return
     row[0].end(self._vendors)
     row[1].close()
@@ -109,7 +144,7 @@ class Sniffer:
     for process in list(self._rings): self.became(process)
     for recorder in self._recorders.values(): recorder.close()
 
-  def _look(self, process: int) -> None:
+  def _look(self, process: int, last: bool = False) -> None:
     """Take down what a process has submitted; rings are there from the first queue on."""
     row, recorder = self._rings.get(process), self._recorders.get(process)
     if row is None:
@@ -117,7 +152,7 @@ class Sniffer:
       try: memory = ProcessMemory(process)
       except OSError: return  # it has ended
       row = self._rings[process] = Rings(recorder, process, memory), memory
-    row[0].look(self._vendors)
+    row[0].look(self._vendors, last)
 
   def _whose(self, name: str) -> str:
     return next((vendor for start, vendor in self._devices.items() if name.startswith(start)), "")

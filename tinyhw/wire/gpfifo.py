@@ -84,6 +84,8 @@ class Segment:
     return self.address & 0xFFFF_FFFF | self.conditional << _FETCH.lo | high << 32
 
   def __str__(self) -> str:
+    if not (self.conditional or self.subroutine or self.wait):
+      return f"GP_ENTRY(GET={self.address:#x}, LENGTH={self.dwords})"
     rows = ((self.conditional, "FETCH", _FETCHES.CONDITIONAL), (self.subroutine, "LEVEL", _LEVELS.SUBROUTINE),
             (self.wait, "SYNC", _SYNCS.WAIT))
     more = "".join(f", {name}={value.name}" for shown, name, value in rows if shown)

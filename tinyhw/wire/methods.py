@@ -17,7 +17,7 @@ from typing import Any
 
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import DecodeError, EncodeError, Unsupported
-from tinyhw.core.layout import Method, Word
+from tinyhw.core.layout import Method, Word, words_text
 
 HOST_END = 0x100  # methods below belong to the host engine on every subchannel, all but SET_OBJECT to it alone
 SUBCHANNELS = 8
@@ -210,7 +210,7 @@ def method_text(module: ModuleType, address: int, value: int) -> str:
   if row is None:
     return f"{method_name(module, address)}({value:#x})"
   try:
-    shown = repr(row[0].decode(value)).partition("(")[2][:-1]
+    shown = words_text(row[0], (value,)).partition("(")[2][:-1]
   except DecodeError:
     shown = f"{value:#x}: undeclared bits"
   return f"{method_name(module, address)}({shown})"

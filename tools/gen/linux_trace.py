@@ -12,7 +12,9 @@ PTRACE = "linux/ptrace.h"
 FILTER = "linux/filter.h"
 HEADERS = (PTRACE, "linux/seccomp.h", FILTER, "linux/bpf_common.h", "linux/audit.h", "linux/prctl.h", "linux/wait.h",
            "x86_64-linux-gnu/asm/unistd_64.h", "linux/stat.h", "linux/fcntl.h", "x86_64-linux-gnu/asm/ioctl.h",
-           "x86_64-linux-gnu/asm/stat.h")
+           "x86_64-linux-gnu/asm/stat.h", "x86_64-linux-gnu/asm/debugreg.h")
+USER = "x86_64-linux-gnu/sys/user.h"
+GLIBC = Origin("GNU C library's headers (Debian libc6-dev)", "2.36-9+deb12u14", "LGPL-2.1-or-later; names and numbers only")
 STRUCTS = ("ptrace_syscall_info", "seccomp_data", "sock_filter", "sock_fprog", "seccomp_notif", "seccomp_notif_resp",
            "seccomp_notif_sizes", "seccomp_notif_addfd", "statx", "stat")
 NAMES = (
@@ -31,17 +33,26 @@ NAMES = (
   "SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV", "SECCOMP_RET_USER_NOTIF", "SECCOMP_USER_NOTIF_FLAG_CONTINUE",
   "SECCOMP_IOCTL_NOTIF_RECV", "SECCOMP_IOCTL_NOTIF_SEND", "SECCOMP_IOCTL_NOTIF_ID_VALID", "SECCOMP_IOCTL_NOTIF_ADDFD",
   "SECCOMP_ADDFD_FLAG_SEND", "PR_SET_PDEATHSIG", "PR_SET_CHILD_SUBREAPER", "PR_SET_TIMERSLACK", "AT_FDCWD",
-  "AT_EMPTY_PATH", "AT_SYMLINK_NOFOLLOW", "AT_EACCESS", "_IOC_TYPEMASK", "_IOC_TYPESHIFT")
+  "AT_EMPTY_PATH", "AT_SYMLINK_NOFOLLOW", "AT_EACCESS", "_IOC_TYPEMASK", "_IOC_TYPESHIFT", "PTRACE_PEEKUSER",
+  "PTRACE_POKEUSER", "DR_STATUS", "DR_CONTROL", "DR_TRAP0", "DR_CONTROL_SHIFT", "DR_CONTROL_SIZE", "DR_ENABLE_SIZE",
+  "DR_LOCAL_ENABLE_SHIFT", "DR_RW_WRITE", "DR_LEN_4", "DR_LEN_8", "USER_DEBUGREG", "USER_DEBUGREGS")
+OFFSETS = """#include <stddef.h>
+#define USER_DEBUGREG offsetof(struct user, u_debugreg)
+#define USER_DEBUGREGS (sizeof(((struct user *)0)->u_debugreg) / sizeof(((struct user *)0)->u_debugreg[0]))
+#define PTRACE_PEEKUSER PTRACE_PEEKUSR
+#define PTRACE_POKEUSER PTRACE_POKEUSR
+"""
 
 
 def generate(sources: Sources) -> str:
   files = [sources.find(n) for n in HEADERS]
-  values = gcc.macro_values(NAMES, "".join(f"#include <{n.removeprefix('x86_64-linux-gnu/')}>\n" for n in HEADERS), [])
+  values = gcc.macro_values(NAMES, "".join(
+    f"#include <{n.removeprefix('x86_64-linux-gnu/')}>\n" for n in (*HEADERS, USER)) + OFFSETS, [])
   text = "\n".join(f.text for f in files)
   types = ctypes_types.collect(ctypes_types.read([f.path for f in files[:3] + files[8:9] + files[11:]], []), text)
   return "\n".join([
     head("System calls of another program, as ptrace and seccomp show them on x86-64 Linux.",
-         [(LINUX, f) for f in files],
+         [*((LINUX, f) for f in files), (GLIBC, sources.find(USER))],
          "tinyhw gen linux_trace", ["Numbers of calls are x86-64's."]),
     "import ctypes",
     "",
@@ -54,4 +65,5 @@ def generate(sources: Sources) -> str:
   ])
 
 
-FAMILY = Family("linux_trace", "linux_trace", "ptrace, seccomp and numbers of system calls", HEADERS, generate)
+FAMILY = Family("linux_trace", "linux_trace", "ptrace, seccomp and numbers of system calls", (*HEADERS, USER),
+                generate)

@@ -180,6 +180,10 @@ class AmdWorld(World):
           return self.queues[key]
     return None
 
+  def bells(self) -> list[tuple[int, int]]:
+    return [(at + door - offset, 8) for door, _ in self._doors.values() for at, length, offset in self._door_maps
+            if offset <= door < offset + length and (at + door - offset) % 8 == 0]
+
   def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]:
     return self.found(queue, value + (queue.kind == "aql"))  # AQL's doorbell is the last packet's index (HSA 2.7)
 

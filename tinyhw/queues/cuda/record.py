@@ -5,7 +5,9 @@
 The machine tells (`mock.cuda.watching` has what; nothing of it is imported). Work is on file before it can run. A
 kernel's accesses are looked at by an observer where other work that nothing orders with it uses the same memory: only
 there can a race be, and only there the reference interpreter runs it. Contents go by hashes, chunk by chunk, as in
-`queues.record`. Work that the host knows to be over is forgotten: whatever comes is behind it.
+`queues.record`. Work that the host knows to be over is forgotten: whatever comes is behind it. Of a queue whose work
+nobody waits for the last `KEPT` are known, by all that they come after; older ones that have ended come after what is
+before them in their queue, so at worst a kernel more is looked at.
 """
 from __future__ import annotations
 
@@ -29,6 +31,7 @@ from tinyhw.queues.world import PAGE, Allocation
 
 VENDOR: Final = "cuda"
 MOST: Final = 4096  # ranges of memory that a kernel accesses: of more nothing is told
+KEPT: Final = 4096  # tasks of a queue, and its uses of an allocation, while the host waits for none
 READ, WRITTEN, ATOMIC = 1, 2, 3
 _COPY: Final = cuda.CU_GRAPH_NODE_TYPE_MEMCPY
 _ROOM: Final = 1 << 8  # between two kernels' entries
@@ -61,6 +64,13 @@ class Lane:
     """Forget work up to a value, as far as it has ended."""
     for value in list(self.tasks):
       if value > known or self.tasks[value].doing is not None: break
+      del self.tasks[value]
+
+  def bound(self) -> None:
+    """Forget the older half of very many, as far as it has ended."""
+    if len(self.tasks) <= KEPT: return
+    for value in list(self.tasks)[:KEPT // 2]:
+      if self.tasks[value].doing is not None: break
       del self.tasks[value]
 
 
@@ -138,6 +148,7 @@ class CudaRecorder:
     uses = self._uses(event)
     event.touched = sorted(made.key for made in uses)
     lane.tasks[value] = Task(lane.key, value, clock, doing, uses)
+    lane.bound()
     for made in uses: self._used(made, lane.key, value)
     self._recorder.tell(VENDOR, event)
     self._recorder.submissions += 1
@@ -149,14 +160,18 @@ class CudaRecorder:
     return self._all[number % _QUEUES].tasks[number // _QUEUES]
 
   def _clock(self, number: int) -> Clock:
-    """What work comes after; of what is forgotten all that the host knows."""
-    task = self._all[number % _QUEUES].tasks.get(number // _QUEUES)
-    return self._host if task is None else task.clock
+    """What work comes after, and itself; of what is forgotten all that the host knows, and its queue up to it."""
+    queue, value = number % _QUEUES, number // _QUEUES
+    task = self._all[queue].tasks.get(value)
+    if task is not None: return task.clock
+    return self._host if value <= self._host.get(queue, 0) else self._host | {queue: value}
 
   def _used(self, made: Allocation, queue: int, value: int) -> None:
     values = self._users.setdefault(made.key, {}).setdefault(queue, [])
     values.append(value)
-    if len(values) >= MOST: del values[:bisect_right(values, self._host.get(queue, 0))]  # what comes is behind these
+    if len(values) < KEPT: return
+    del values[:bisect_right(values, self._host.get(queue, 0))]  # what comes is behind these
+    if len(values) >= KEPT: del values[:KEPT // 2]  # what meets one of them, meets those behind it too
 
   def tail(self, stream: Any) -> list[int]:
     lane = self._lane(stream, None)
@@ -273,7 +288,7 @@ class CudaRecorder:
     told = [(queue, value) for n in numbers
             if self._host.get(queue := n % _QUEUES, 0) < (value := n // _QUEUES)]
     if not told: return
-    clocks = [self._all[queue].tasks[value].clock for queue, value in told]
+    clocks = [self._clock(value * _QUEUES + queue) for queue, value in told]
     for clock in clocks: _join(self._host, clock)
     self._recorder.tell(VENDOR, Seen(memory=[], signals=[[timeline(queue), 8, value] for queue, value in told]))
     for queue in {queue for clock in clocks for queue in clock}: self._all[queue].forget(self._host[queue])

@@ -71,8 +71,19 @@ def _launched(module: ModuleType, word: int) -> Any:
   return m.LAUNCH_DMA.decode(word)
 
 
-def copy(module: ModuleType, values: Values, channel: int, word: int) -> Effects:
+def copied(module: ModuleType, values: Values, channel: int, word: int) -> tuple[Effect, ...]:
   """LAUNCH_DMA of a copy class."""
+  sent = values.get
+  return _copied(module, word, tuple([sent((channel, at), 0) for at in _offsets(module).values()]))
+
+
+@functools.lru_cache(KEPT)
+def _copied(module: ModuleType, word: int, sent: tuple[int, ...]) -> tuple[Effect, ...]:
+  return tuple(copy(module, {(0, at): value for at, value in zip(_offsets(module).values(), sent)}, 0, word))
+
+
+def copy(module: ModuleType, values: Values, channel: int, word: int) -> Effects:
+  """The same, one by one."""
   m: Any = module
   p, offsets = _launched(module, word), _offsets(module)
   def sent(name: str) -> int: return values.get((channel, offsets[name]), 0)

@@ -18,7 +18,7 @@ from tinyhw.core.errors import Unsupported
 from tinyhw.core.layout import Packet
 from tinyhw.queues.moved import Moves, Patch
 from tinyhw.queues.nv.effects import RELEASES
-from tinyhw.queues.nv.stream import BANKS, DEPENDENTS, POINTER_SHIFT
+from tinyhw.queues.nv.qmds import BANKS, DEPENDENTS, POINTER_SHIFT
 from tinyhw.queues.world import Follow, Item, Queue
 from tinyhw.wire import gpfifo, methods, qmd
 

@@ -12,20 +12,8 @@ from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.nv import effects
-from tinyhw.queues.nv.stream import (
-  BANKS,
-  FORGETS,
-  POINTER_SHIFT,
-  Described,
-  NvFollow,
-  NvState,
-  copies,
-  decoded,
-  described,
-  forgets,
-  longest,
-  meaning,
-)
+from tinyhw.queues.nv.qmds import BANKS, POINTER_SHIFT, Bits, Described, bits_of, described, longest, value_of
+from tinyhw.queues.nv.stream import FORGETS, Asked, NvFollow, NvState, copies, decoded, forgets, meaning
 from tinyhw.queues.plans import PLANS, KnownSubmission, Named, Plans, SubmissionPlan, holes
 from tinyhw.queues.world import Item, Read, named
 from tinyhw.wire import gpfifo, methods, qmd
@@ -36,8 +24,6 @@ _VALUED: Final = {Does.WAIT, Does.SIGNAL}
 
 Method = tuple[int, int]
 """A subchannel, -1 for the host engine's own methods, and a byte address."""
-Bits = tuple[tuple[int, int, int], ...]
-"""Where a value of a QMD lies: first bits, masks behind these, and where they belong in it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -81,16 +67,6 @@ class Qmd:
     for _, bits in (*self.signals, *self.buffers):
       for first, ones, _ in bits: mask |= ones << first
     return mask
-
-
-def _value(words: int, bits: Bits) -> int:
-  value = 0
-  for first, ones, at in bits: value |= (words >> first & ones) << at
-  return value
-
-
-def _bits(kind: type[Any], name: str, index: int) -> Bits:
-  return tuple((lies.lo, (1 << width) - 1, at) for lies, at, width in qmd.pieces(kind, name, index))
 
 
 def _pieces(ring: list[tuple[int, bytes]], read: Read) -> list[tuple[int, bytes]]:
@@ -140,9 +116,9 @@ class NvPlans:
     if found is None: return None
     self._goes_on(state, pushed, words)
     made = int.from_bytes(described_by, "little")
-    for _, bits in found.signals: values.append(_value(made, bits))
+    for _, bits in found.signals: values.append(value_of(made, bits))
     return KnownSubmission(self._of(pushed, found), [*pieces, (address, described_by)], values,
-                 [(_value(made, bits), size) for size, bits in found.buffers], [])
+                 [(value_of(made, bits), size) for size, bits in found.buffers], [])
 
   def _goes_on(self, state: NvState, pushed: Pushed, words: memoryview) -> None:
     state.values.update(pushed.values)
@@ -194,23 +170,9 @@ def _roots(does: Iterable[Effect]) -> list[tuple[int, int]]: return [(e.address,
 # ---- by the long way
 
 
-class _Asked(dict[Method, int]):
-  """Values of methods that note which others are asked for, of what was sent before."""
-
-  def __init__(self, before: dict[Method, int]) -> None:
-    super().__init__()
-    self._before = before
-    self.asked: set[Method] = set()
-
-  def get(self, method: Method, default: Any = 0) -> Any:
-    if method in self: return self[method]
-    self.asked.add(method)
-    return self._before.get(method, default)
-
-
 def _pushed(follow: NvFollow) -> Pushed | None:
   """The plan of a submission's methods; None where it has others than those of a plan."""
-  found, values, places, at = Pushed(), _Asked(follow.state.values), dict[Method, int](), 0
+  found, values, places, at = Pushed(), Asked(follow.state.values), dict[Method, int](), 0
   if any(item.error or item.depth > 1 and item.packet is None for item in follow.items): return None
   for item in follow.items:
     if item.depth != 1: continue
@@ -227,7 +189,7 @@ def _pushed(follow: NvFollow) -> Pushed | None:
   return found
 
 
-def _add(found: Pushed, item: Item, at: int, values: _Asked, places: dict[Method, int]) -> bool:
+def _add(found: Pushed, item: Item, at: int, values: Asked, places: dict[Method, int]) -> bool:
   """Note a header's methods at a word; `places` are words of values. False where they are none for a plan."""
   sent: Any = item.packet
   known = meaning(item.class_id, decoded(item.words, 0))
@@ -246,7 +208,7 @@ def _add(found: Pushed, item: Item, at: int, values: _Asked, places: dict[Method
   return True
 
 
-def _does(found: Pushed, module: ModuleType | None, name: str, channel: int, value: int, values: _Asked,
+def _does(found: Pushed, module: ModuleType | None, name: str, channel: int, value: int, values: Asked,
           places: dict[Method, int]) -> bool:
   """Note what a method does."""
   does = found.before if found.at < 0 else found.behind
@@ -261,7 +223,7 @@ def _does(found: Pushed, module: ModuleType | None, name: str, channel: int, val
     does += new
   elif module is None: does.append(effects.IDLE)  # WFI
   elif name in FORGETS: does += forgets(module, name, value)
-  elif name == "LAUNCH_DMA" and copies(module): does += effects.copy(module, values, channel, value)
+  elif name == "LAUNCH_DMA" and copies(module): does += effects.copied(module, values, channel, value)
   elif name == _LAUNCHES and found.at < 0:
     method = channel, getattr(module, name).OFFSET
     if method not in places: return False
@@ -284,5 +246,5 @@ def _qmd(class_id: int, raw: bytes) -> Qmd | None:
   sizes = [size for _, size in known.roots[len(known.roots) - len(banks):]]
   if known.behind or known.error or len(signals) != len(releases) or not all(sizes): return None
   return Qmd(class_id, known,
-             [(place, _bits(kind, "RELEASE_SEMAPHORE_PAYLOAD", n)) for place, n in zip(signals, releases)],
-             [(size, _bits(kind, "CONSTANT_BUFFER_ADDR", b)) for size, b in zip(sizes, banks)])
+             [(place, bits_of(kind, "RELEASE_SEMAPHORE_PAYLOAD", n)) for place, n in zip(signals, releases)],
+             [(size, bits_of(kind, "CONSTANT_BUFFER_ADDR", b)) for size, b in zip(sizes, banks)])

@@ -5,24 +5,20 @@ their methods, by which a launch or a copy knows its addresses.
 """
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import DecodeError, Unsupported
-from tinyhw.core.layout import Packet
 from tinyhw.queues.effects import Effect
 from tinyhw.queues.nv import effects
+from tinyhw.queues.nv.qmds import POINTER_SHIFT, described, longest
 from tinyhw.queues.world import Item, Launch, Queue, Read
-from tinyhw.wire import gpfifo, methods, qmd
+from tinyhw.wire import gpfifo, methods
 
-BANKS: Final = 8  # constant buffers of a QMD
-DEPENDENTS: Final = 2  # QMDs that it can have run behind itself
-POINTER_SHIFT: Final = 8  # of their addresses in it: QMDs are 256 bytes apart
 _COPY_CLASS, _COMPUTE_CLASS = 0xB5, 0xC0
 FORGETS: Final = {"INVALIDATE_SHADER_CACHES": True, "INVALIDATE_SHADER_CACHES_NO_WFI": False}  # whether it waits
 # Methods that do something, the host engine's and the classes'; others leave a value.
@@ -52,24 +48,27 @@ class NvState:
 @dataclass(frozen=True, slots=True)
 class Sent:
   """What is known of a header and its data by their words and by whose methods they are: the values that it leaves, and
-  those of its methods that do something, in order, with the values that are there by then."""
+  those of its methods that do something, in order, with the values that are there by then. Where all that these go by
+  is in the header's own data, `effects` are theirs, with the `roots` of these, and `values` all that it sends."""
   steps: tuple[tuple[dict[tuple[int, int], int], ModuleType | None, str, int], ...]
   leaves: dict[tuple[int, int], int]
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-  """What is known of a QMD by its words: see `Launch`. `error`: what could not be read of its effects."""
-  packet: Packet
-  words: tuple[int, ...]
-  effects: tuple[Effect, ...]
-  error: str
+  effects: tuple[Effect, ...] | None
   roots: tuple[tuple[int, int], ...]
-  entry: int
-  arguments: tuple[int, int]
-  grid: tuple[int, int, int]
-  block: tuple[int, int, int]
-  behind: tuple[int, ...]  # QMDs that it has run behind itself
+  values: dict[tuple[int, int], int]
+
+
+class Asked(dict[tuple[int, int], int]):
+  """Values of methods that note which others are asked for, of what was sent before."""
+
+  def __init__(self, before: dict[tuple[int, int], int]) -> None:
+    super().__init__()
+    self._before = before
+    self.asked: set[tuple[int, int]] = set()
+
+  def get(self, method: tuple[int, int], default: Any = 0) -> Any:
+    if method in self: return self[method]
+    self.asked.add(method)
+    return self._before.get(method, default)
 
 
 @dataclass(slots=True)
@@ -80,9 +79,22 @@ class Words:
   meanings: dict[int, Sent | None] = field(default_factory=dict)
 
 
+Row = tuple[int, tuple[int, ...], methods.Send | methods.Control, tuple[Effect, ...], int]
+"""Of a header or control word: its byte in a piece, its words, what it is, what it does, whose methods it sends."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPiece:
+  """What is known of a whole piece of a pushbuffer by its bytes, as long as its subchannels are of these `classes`: its
+  rows up to each method that leads to more, what they leave, and that one (module, name, value, subchannel)."""
+  classes: tuple[tuple[int, int], ...]
+  parts: tuple[tuple[tuple[Row, ...], tuple[tuple[int, int], ...], dict[tuple[int, int], int],
+                     tuple[ModuleType | None, str, int, int] | None], ...]
+
+
 KEPT: Final = 1 << 14  # of each: memos of pure functions, since a driver's words come again
 _WORDS: dict[tuple[int, ...], Words] = {}
-_DESCRIBED: dict[tuple[int, bytes], Described] = {}
+_BLOCKS: dict[bytes, KnownPiece] = {}
 
 
 def decoded(words: tuple[int, ...], at: int) -> Words:
@@ -121,7 +133,30 @@ def _meaning(class_id: int, sent: methods.Send) -> Sent | None:
     if name:
       steps.append((values, None if method < methods.HOST_END else module, name, value))
       values = {}
-  return Sent(tuple(steps), values)
+  return _summed(tuple(steps), values, sent.subchannel)
+
+
+def _summed(steps: tuple[tuple[dict[tuple[int, int], int], ModuleType | None, str, int], ...],
+            leaves: dict[tuple[int, int], int], channel: int) -> Sent:
+  values, found = Asked({}), list[Effect]()
+  for before, module, name, value in steps:
+    values.update(before)
+    try: does = _done(values, module, name, channel, value)
+    except (DecodeError, Unsupported): does = None
+    if does is None: return Sent(steps, leaves, None, (), {})
+    found += does
+  values.update(leaves)
+  if values.asked: return Sent(steps, leaves, None, (), {})
+  return Sent(steps, leaves, tuple(found), tuple((e.address, 0) for e in found if e.address), dict(values))
+
+
+def _done(values: dict[tuple[int, int], int], module: ModuleType | None, name: str, channel: int,
+          value: int) -> Iterable[Effect] | None:
+  """What a method does, where it leads to no words; else None. Raises DecodeError and Unsupported."""
+  if module is None: return effects.semaphore(values, value) if name == "SEM_EXECUTE" else [effects.IDLE]
+  if name == "LAUNCH_DMA":
+    return effects.copied(module, values, channel, value) if copies(module) else effects.inline(module, values, channel)
+  return forgets(module, name, value) if name in FORGETS else None
 
 
 def _doing(module: ModuleType, method: int) -> str:
@@ -130,34 +165,38 @@ def _doing(module: ModuleType, method: int) -> str:
   return found[0].__name__ if found is not None and found[0].__name__ in _DOES else ""
 
 
-@functools.cache
-def longest(class_id: int) -> int:
-  """Bytes of a compute class' longest QMD."""
-  return 4 * max(int(d.DWORDS) for d in qmd.versions(class_id).values())
-
-
-def described(class_id: int, raw: bytes) -> Described:
-  """Of a QMD. Raises DecodeError."""
-  key = class_id, raw
-  if (found := _DESCRIBED.get(key)) is not None: return found
-  words = tuple(memoryview(raw[:len(raw) & ~3]).cast("I").tolist())
-  made = qmd.decode(class_id, words)
-  noted, error = list[Effect](), ""
-  try: noted += effects.launch(made)
-  except (DecodeError, Unsupported) as wrong: error = str(wrong)
-  banks = [b for b in range(BANKS) if _flag(made, "CONSTANT_BUFFER_VALID", b)]
-  buffers = {b: (qmd.read(made, "CONSTANT_BUFFER_ADDR", b), qmd.read(made, "CONSTANT_BUFFER_SIZE", b)) for b in banks}
-  entry = qmd.read(made, "PROGRAM_ADDRESS")
-  width, height, depth = (qmd.read(made, f"GRID_{n}") for n in ("WIDTH", "HEIGHT", "DEPTH"))
-  x, y, z = (qmd.read(made, f"CTA_THREAD_DIMENSION{n}") for n in range(3))
-  behind = tuple(qmd.read(made, "DEPENDENT_QMD_POINTER", n) << POINTER_SHIFT for n in range(DEPENDENTS)
-                 if qmd.has(type(made), "DEPENDENT_QMD_ENABLE", n) and qmd.read(made, "DEPENDENT_QMD_ENABLE", n))
-  roots = (*((e.address, 0) for e in noted if e.address), (entry, 0), *buffers.values())
-  if len(_DESCRIBED) >= KEPT: _DESCRIBED.clear()
-  found = Described(made, words[:made.DWORDS], tuple(noted), error, roots, entry, buffers.get(0, (0, 0)),
-                    (width, height, depth), (x, y, z), behind)
-  _DESCRIBED[key] = found
-  return found
+def _block(items: list[Item]) -> KnownPiece | None:
+  """What is known of a piece by the items that it was; None where it depends on more than its bytes and its classes."""
+  classes: dict[int, int] = {}
+  parts: list[tuple[tuple[Row, ...], tuple[tuple[int, int], ...], dict[tuple[int, int], int],
+                    tuple[ModuleType | None, str, int, int] | None]] = []
+  rows: list[Row] = []
+  roots: list[tuple[int, int]] = []
+  values: dict[tuple[int, int], int] = {}
+  first = items[0].address
+  for item in items:
+    if item.depth != 1: continue  # what a method leads to
+    packet = item.packet
+    if packet is None or item.error: return None
+    if not isinstance(packet, methods.Send):
+      rows.append((item.address - first, item.words, packet, (), 0))
+      continue
+    does = meaning(item.class_id, decoded(item.words, 0))
+    if does is None: return None
+    classes[packet.subchannel] = item.class_id
+    if does.effects is not None:
+      rows.append((item.address - first, item.words, packet, does.effects, item.class_id))
+      roots += does.roots
+      values |= does.values
+      continue
+    rows.append((item.address - first, item.words, packet, (), item.class_id))
+    for before, module, name, value in does.steps:
+      values |= before
+      parts.append((tuple(rows), tuple(roots), values, (module, name, value, packet.subchannel)))
+      rows, roots, values = [], [], {}
+    values |= does.leaves
+  parts.append((tuple(rows), tuple(roots), values, None))
+  return KnownPiece(tuple(classes.items()), tuple(parts))
 
 
 class NvFollow:
@@ -169,7 +208,7 @@ class NvFollow:
     self.launches: list[Launch] = []
     self.roots: list[tuple[int, int]] = []
     self.pieces: list[tuple[int, bytes]] = []
-    self._followed: set[int] = set()
+    self.followed: set[int] = set()  # QMDs behind others
     if queue.state is None: queue.state = NvState()
     self.state: NvState = queue.state
     for address, raw in ring:
@@ -192,25 +231,56 @@ class NvFollow:
                              self.queue))
       return
     self.pieces.append((address, raw))
-    self.words(address, tuple(memoryview(raw).cast("I").tolist()))
+    state = self.state
+    if (block := _BLOCKS.get(raw)) is not None:
+      for channel, class_id in block.classes:
+        if state.class_of(channel) != class_id: break
+      else: return self._block(address, block)
+    words, first = tuple(memoryview(raw).cast("I").tolist()), len(self.items)
+    self.words(address, words)
+    if len(self.items) - first > 1 and (made := _block(self.items[first:])) is not None:
+      if len(_BLOCKS) >= KEPT: _BLOCKS.clear()
+      _BLOCKS[raw] = made
+
+  def _block(self, address: int, block: KnownPiece) -> None:
+    """The same as `words`, of a piece that is known."""
+    queue, values, items = self.queue, self.state.values, self.items
+    for rows, roots, sent, leads in block.parts:
+      if rows:  # else it leads to one thing more
+        items += [Item(address + at, own, packet, 1, "", queue, [*does], class_id)
+                  for at, own, packet, does, class_id in rows]
+        last = items[-1]
+      if roots: self.roots += roots
+      values.update(sent)
+      if leads is not None: self._does(last, leads[0], leads[1], leads[3], leads[2])
 
   def words(self, address: int, words: tuple[int, ...], depth: int = 1) -> None:
     """Go through the words of a pushbuffer."""
-    at, end, items, state = 0, len(words), self.items, self.state
+    at, end, items, state, queue, size_of = 0, len(words), self.items, self.state, self.queue, methods.size_of
+    classes: dict[int, int] = {}  # of subchannels, until one is bound
     while at < end:
-      try: known = decoded(words, at)
+      try: known = _WORDS.get(words[at:at + size_of(words[at])]) or decoded(words, at)
       except DecodeError as error:
-        items.append(Item(address + 4 * at, words[at:], None, depth, str(error), self.queue))
+        items.append(Item(address + 4 * at, words[at:], None, depth, str(error), queue))
         return
-      sent = known.sent
-      item = Item(address + 4 * at, known.own, sent, depth, "", self.queue)
+      sent, own = known.sent, known.own
+      item = Item(address + 4 * at, own, sent, depth, "", queue, [], 0)
       items.append(item)
-      if isinstance(sent, methods.Send):
-        class_id = item.class_id = state.class_of(sent.subchannel)
-        does = meaning(class_id, known)
-        if does is None: self._sent(item, sent)
-        else: self._known(item, does, sent.subchannel)
-      at += len(known.own)
+      at += len(own)
+      if not isinstance(sent, methods.Send): continue
+      channel = sent.subchannel
+      if (class_id := classes.get(channel)) is None: class_id = classes[channel] = state.class_of(channel)
+      item.class_id = class_id
+      if (does := known.meanings.get(class_id)) is None: does = meaning(class_id, known)
+      if does is None:
+        self._sent(item, sent)
+        classes = {}
+      elif does.effects is None: self._known(item, does, channel)
+      else:
+        if does.values: state.values.update(does.values)
+        if does.effects:
+          item.effects += does.effects
+          if does.roots: self.roots += does.roots
 
   # ---- methods
 
@@ -263,7 +333,9 @@ class NvFollow:
     """What a method of `_DOES` does, or one of the host engine's, which have no module."""
     if module is None: self._hosts(item, name, value)
     elif name == "LAUNCH_DMA" and copies(module):
-      self._note(item, effects.copy(module, self.state.values, channel, value))
+      try: does: Iterable[Effect] = effects.copied(module, self.state.values, channel, value)
+      except (DecodeError, Unsupported): does = effects.copy(module, self.state.values, channel, value)
+      self._note(item, does)
     elif name == "LAUNCH_DMA": self._note(item, effects.inline(module, self.state.values, channel))
     elif name in FORGETS: self._note(item, forgets(module, name, value))
     elif name == "SEND_PCAS_A": self._launch(item, module, value << 8, None)
@@ -295,8 +367,8 @@ class NvFollow:
     self.roots += found.roots
     self.launches.append(Launch(inner, found.entry, *found.arguments, found.grid, found.block, state={"qmd": made}))
     for behind in found.behind:  # as far as nobody has come here before
-      if behind in self._followed: continue
-      self._followed.add(behind)
+      if behind in self.followed: continue
+      self.followed.add(behind)
       self._launch(inner, module, behind, None)
 
 
@@ -309,7 +381,3 @@ def forgets(module: ModuleType, name: str, value: int) -> Iterator[Effect]:
   """What INVALIDATE_SHADER_CACHES and its like do. Raises DecodeError when it is gone through."""
   yield from effects.forget(getattr(module, name).decode(value), FORGETS[name])
 
-
-def _flag(made: Packet, name: str, index: int) -> bool:
-  try: return bool(qmd.read(made, name, index))
-  except Unsupported: return False

@@ -186,6 +186,14 @@ class NvWorld(World):
     row = self._usermode.get(address - _DOOR)
     return None if row is None else self._tokens.get((row[1], value))
 
+  def bells(self) -> list[tuple[int, int]]:
+    gpus = {queue.gpu for queue in self.queues if not queue.closed}
+    return [(at + _DOOR, 4) for at, (length, gpu) in self._usermode.items() if gpu in gpus and _DOOR + 4 <= length]
+
+  def rings_at(self, queue: Queue, address: int) -> bool:
+    row = self._usermode.get(address - _DOOR)
+    return row is not None and row[1] == queue.gpu  # which, its value says
+
   def pending(self, queue: Queue, value: int, read: Read) -> tuple[int, int]:
     memory, offset, size = self.write_pointer_at(queue)
     raw = read(memory.address + offset, size) if memory is not None else None
