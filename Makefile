@@ -21,8 +21,10 @@ test: export THOROUGH := $(THOROUGH)
 test: $(VENV)/.test
 	@$(MAKE) --no-print-directory -j2 lint units
 
+# pytest's rewriting of assertions takes longer than it takes to collect all tests: what has failed runs again with it.
+units: PYTEST = $(BIN)/python -m pytest --dist worksteal -n $(JOBS)
 units: $(VENV)/.test
-	$(BIN)/python -m pytest --dist worksteal -n $(JOBS) $(TESTS)
+	$(if $(TESTS),$(PYTEST) $(TESTS),$(PYTEST) --assert=plain || { $(PYTEST) --last-failed --last-failed-no-failures none; false; })
 
 room: $(VENV)/.test
 	@tests=$$($(BIN)/python -m tinyhw.tools.room $(R)) && $(MAKE) --no-print-directory -j2 lint units TESTS="--within 60 $$tests"

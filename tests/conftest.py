@@ -17,6 +17,7 @@ from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.strength import SEED, THOROUGH, VARIABLE, examples
 
@@ -26,6 +27,10 @@ ALWAYS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("quick", max_examples=100, derandomize=True, **ALWAYS)
 settings.register_profile("thorough", max_examples=examples(100), print_blob=True, **ALWAYS)
 settings.load_profile("thorough" if THOROUGH else "quick")
+# Hypothesis draws constants, too, that it has read out of all modules: any change of code would change what the quick
+# run draws, and to read them takes each worker 13 seconds in a fresh clone. Where its name has changed, it reads them.
+LOCAL = "is_local_module_file"
+if not THOROUGH and LOCAL in vars(providers): vars(providers)[LOCAL] = lambda path: False
 os.environ["TINYHW_CACHE"] = "0"  # tests compile what they test, and leave nothing in a home
 os.environ.pop("CACHEDB", None)
 

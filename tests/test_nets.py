@@ -26,6 +26,7 @@ REVIEWED: Final = {
   ("compile/nvidia/installed.py", "code"): ONE,
   ("core/called.py", "_place"): ONE,
   ("core/called.py", "run"): C,
+  ("core/kept.py", "keep"): "another thread has changed the dict meanwhile, and makes room too",
   ("core/ending.py", "end"): "told by sys.excepthook; the next one is ended all the same",
   ("core/timeout.py", "_serve"): "a signal's handler: raised again when the call has ended",
   ("drive/amd/kfd.py", "_no_addresses"): "a number for an error's words",

@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import DecodeError, Error, PageFault, Unsupported
+from tinyhw.core.kept import Kept
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.emulator.amdgcn import bind, control
 from tinyhw.emulator.amdgcn.all_tables import binds
@@ -73,7 +74,7 @@ class AmdgcnProgram:
     """Instructions of the blocks that were executed so far."""
     return sum(block.count for block in self._blocks.values())
 
-  def fresh(self) -> bool:
+  def stands(self) -> bool:
     """Whether the code in memory still is what was decoded; no, where nothing could be decoded."""
     if not self._spans: return False
     try: return all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
@@ -81,20 +82,20 @@ class AmdgcnProgram:
 
   def refresh(self) -> None:
     """Forget what was decoded where the code in memory has changed."""
-    if self.fresh(): return
+    if self.stands(): return
     self._blocks.clear()
     self._decoded.clear()
     self._spans.clear()
     self.kept += 1
 
   def remember(self, start: int, stop: int) -> bytes:
-    """Keep the bytes that were decoded, for `fresh`; returns them."""
+    """Keep the bytes that were decoded, for `stands`; returns them."""
     data = self._spans[start] = self.space.read(start, stop - start, Access.EXECUTE)
     self.kept += 1
     return data
 
   def hold(self, start: int, data: bytes) -> None:
-    """Keep bytes that something made elsewhere depends on, for `fresh`."""
+    """Keep bytes that something made elsewhere depends on, for `stands`."""
     self._spans[start] = data
     self.kept += 1
 
@@ -200,18 +201,13 @@ class AmdgcnProgram:
 
 class ProgramCache:
   """Programs by address space, entry and generation; a space that goes away takes its programs along."""
-  LIMIT = 512
-
   def __init__(self) -> None:
-    self._spaces: WeakKeyDictionary[AddressSpace, dict[tuple[int, str], AmdgcnProgram]] = WeakKeyDictionary()
+    self._spaces: WeakKeyDictionary[AddressSpace, Kept[tuple[int, str], AmdgcnProgram]] = WeakKeyDictionary()
 
   def get(self, space: AddressSpace, arch: Arch, entry: int) -> AmdgcnProgram:
     """The program at entry, decoded anew when its bytes have changed."""
     programs = self._spaces.get(space)
-    if programs is None: programs = self._spaces[space] = {}
+    if programs is None: programs = self._spaces[space] = Kept(512)
     key = entry, arch.name
-    program = programs.get(key)
-    if program is None or not program.fresh():
-      if len(programs) >= self.LIMIT: programs.clear()
-      program = programs[key] = AmdgcnProgram(space, arch, entry)
-    return program
+    program = programs.standing(key)
+    return program if program is not None else programs.keep(key, AmdgcnProgram(space, arch, entry))

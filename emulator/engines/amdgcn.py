@@ -95,7 +95,7 @@ class Repeated:
   def ready(self) -> Again | None:
     """The dispatch as compiled code runs it again, as long as nothing that it was made from has changed."""
     again = self.again
-    return again if again is not None and again.serves() else None
+    return again if again is not None and again.stands() else None
 
   def left(self, again: Again) -> None:
     """Somebody has run it, and not to its end: `start` goes on. Raises what ended it."""
@@ -121,11 +121,11 @@ class Repeated:
     parts, self._parts = self._parts, None
     begun, self._begun = self._begun, False
     if again is None and parts is None and self._alone: again, parts = self._make(user_data)
-    if parts is not None and parts.serves():
+    if parts is not None and parts.stands():
       yield from parts.run(user_data, tick())
       if self._note(parts.stats): self._parts = parts
       return parts.stats
-    how = _LEFT_OFF if begun else again.run(user_data) if again is not None and again.serves() else _STALE
+    how = _LEFT_OFF if begun else again.run(user_data) if again is not None and again.stands() else _STALE
     if again is None or how == _STALE:
       d = replace(self._dispatch, user_data=user_data, tick=tick())
       stats = yield from start(self._space, self._arch, d, watchdog=self._watchdog, engine=self._engine)

@@ -38,7 +38,7 @@ class Repeated:
     """Run it to its end where nothing else is to be done than that; None where `start` has to do it, or what is left.
     """
     again = self._again
-    if again is None or not again.serves(self.dispatch.program): return None
+    if again is None or not again.stands(): return None
     ended = again.run(params)
     self._begun = not ended
     return again.stats if ended else None
@@ -53,7 +53,7 @@ class Repeated:
       grid = Grid(self.space, d, self._watchdog, Stats(), observer)
       yield from turns(grid)
       return grid.stats
-    if again is not None and not begun and not again.serves(d.program): again = None
+    if again is not None and not begun and not again.stands(): again = None
     if again is None and self._alone and not self._large: again = self._made(d)
     if again is None:
       grid = self._grid(d)

@@ -22,11 +22,11 @@ import llvmlite
 
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.host import Host
+from tinyhw.core.kept import Kept
 from tinyhw.emulator.jit.refusal import CompilerFailed, NotCompiled
 
 QUICK, HOT, LANES = range(3)  # as in `compiler`, which this process does not import
 SECONDS: Final = (20.0, 60.0)  # of a processor, that LLVM may take over a program: the first time, and when it is hot
-AT_HAND: Final = 256  # object files in memory, of each server
 _SHARE: Final = 0.05  # of a processor, that LLVM gets on the busiest machine: what gets less stands still
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 REQUEST: Final = struct.Struct("<IBBI")  # number, how (`compiler`), bytes of the processor's name, bytes of text
@@ -49,12 +49,7 @@ class Server:
     self.limit = SECONDS[hot]  # of a processor, for what is compiled now
     self._began = self._spent = 0.0  # when the last text was sent, and what the process had taken until then
     self._number = 0
-    self.known: dict[bytes, bytes] = {}  # object files by the digest of their text; the last are the newest
-
-  def keep(self, digest: bytes, data: bytes) -> None:
-    """Have an object file at hand for the next job that wants it."""
-    self.known[digest] = data
-    if len(self.known) > AT_HAND: del self.known[next(iter(self.known))]
+    self.known: Kept[bytes, bytes] = Kept(256)  # object files at hand, by the digest of their text
 
   def start(self) -> None:
     """Have a process, without waiting until it is ready. Raises CompilerFailed."""
@@ -204,7 +199,7 @@ class Job:
       number, data = self._server.receive(until)
       if (digest := self._sent.pop(number, None)) is None: continue  # of a job that came to no end
       self._found[digest] = data
-      self._server.keep(digest, data)
+      self._server.known.keep(digest, data)
     return [self._found[digest] for digest in self._wanted]
 
 

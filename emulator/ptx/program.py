@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, Unsupported
+from tinyhw.core.kept import Kept
 from tinyhw.core.lazy import cached_property
 from tinyhw.emulator.ptx import bind, control, operands, special, weights
 from tinyhw.emulator.ptx.group import Diverge, Warps
@@ -282,7 +283,7 @@ class Program:
     self.chip_sums = chip_sums.wanted()  # of matrices, by both engines
     self._like: Program | None = None
     self.spent = 0.0  # what interpreting it has cost, in microseconds
-    self.compiled: dict[Any, Any] = {}  # `jit.ptx.code` keeps here what it has made
+    self.compiled: Kept[Any, Any] = Kept(64)  # `jit.ptx.code` keeps here what it has made
     self.watch = ""  # how `jit.ptx.detect` watches it, once that is known
     self.digest = ""
     self._last: Code | None = None

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import tinyhw.compile
 from tests.strength import examples
 from tinyhw import Tensor
+from tinyhw.core.kept import Kept
 from tinyhw.devices.buffer import ByNode, buffer_of
 from tinyhw.engine import planned
 from tinyhw.ir.dtype import dtypes
@@ -26,7 +27,7 @@ def scheduled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
   seen: list[Any] = []
   original = tinyhw.compile.schedule
   monkeypatch.setattr(tinyhw.compile, "schedule", lambda outputs: seen.append(outputs) or original(outputs))
-  monkeypatch.setattr(planned, "_planned", {})
+  monkeypatch.setattr(planned, "_planned", Kept(1024))
   yield seen
 
 
@@ -90,7 +91,7 @@ def test_a_schedule_keeps_no_memory(scheduled: list[Any]) -> None:
 
 
 def test_the_oldest_schedules_go(scheduled: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(planned, "KEPT", 2)
+  planned._planned.limit = 2
   x = put([1, 2])
   for n in (1, 2, 3, 1): assert (x + n).tolist() == [1 + n, 2 + n]
   assert len(scheduled) == 4 and len(planned._planned) == 2

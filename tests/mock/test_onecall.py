@@ -250,6 +250,15 @@ def test_submissions_are_remembered_within_a_bound(pair: Pair, monkeypatch: pyte
   assert held and all(len(plans) <= 3 for plans in held)
 
 
+def test_a_program_that_is_kept_no_more_is_no_calls_beginning(pair: Pair) -> None:
+  """A submission that begins with the registers of another one's program, of which a queue keeps few."""
+  for side in pair.sides:
+    side.held.programs.limit = 1
+  for n in range(16):
+    pair.submit(pair.launch(n & 1, full=True, whole=True))
+    pair.submit(pair.launch(n & 1), pair.launch(1 - (n & 1), full=True, whole=True))
+
+
 def test_across_the_end_of_the_ring(pair: Pair, called: list[int]) -> None:
   pair.warm(times=80)
   assert called.count(4) > 60

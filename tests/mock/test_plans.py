@@ -20,6 +20,7 @@ from tests.strength import examples
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as sdma
+from tinyhw.core.kept import Kept
 from tinyhw.core.timeout import Terms
 from tinyhw.emulator.jit.amdgcn import repeat
 from tinyhw.emulator.observe import Observer
@@ -61,14 +62,11 @@ def code(factor: int) -> bytes:
   return code_of(TEXT.format(factor=factor), "gfx11")
 
 
-class Forgetful(dict[Any, Any]):
+class Forgetful(Kept[Any, Any]):
   """Keeps nothing."""
 
-  def __setitem__(self, key: Any, value: Any) -> None:
-    pass
-
-  def setdefault(self, key: Any, default: Any = None) -> Any:
-    return default
+  def keep(self, key: Any, value: Any) -> Any:
+    return value
 
 
 class Side:
@@ -85,7 +83,7 @@ class Side:
     self.held, other = self.of(self.queue), self.of(self.other)
     if forgets:
       for held in (self.held, other):
-        held._plans, held._steps, held._shapes = Forgetful(), Forgetful(), Forgetful()
+        held._plans = held._steps = held._shapes = Forgetful(0)
 
   def of(self, queue: Queue) -> ComputeQueue:
     held = self.client.machine.kfd.processes[self.client.port.pid()].queues[queue.queue_id]

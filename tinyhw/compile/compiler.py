@@ -24,6 +24,7 @@ from tinyhw.compile.program import Dim3, Estimates, Opt, ProgramSpec
 from tinyhw.compile.render.base import Renderer, dynamic_size
 from tinyhw.compile.units import choice, unit_named
 from tinyhw.compile.widen import widen
+from tinyhw.core.kept import Kept
 from tinyhw.core.locks import lock
 from tinyhw.ir.dtype import PtrDType, dtypes
 from tinyhw.ir.size import from_node, highest
@@ -31,9 +32,8 @@ from tinyhw.ir.spec import check_kernel, check_linear
 from tinyhw.ir.stages import stage
 from tinyhw.ir.uop import GroupOp, Ops, UOp
 
-_KEPT = 4096          # programs in memory; the oldest go first
 Known = tuple[UOp, str, tuple[Opt, ...] | None, str]
-_programs: dict[Known, ProgramSpec] = {}
+_programs: Kept[Known, ProgramSpec] = Kept(4096)
 
 
 def optimize(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> Kernel:
@@ -148,12 +148,6 @@ def _draft(known: Known, renderer: Renderer) -> _Draft:
   return _Draft(known, known[0], renderer, kernel, uops, extent, block)
 
 
-def _keep(known: Known, program: ProgramSpec) -> ProgramSpec:
-  if len(_programs) >= _KEPT: _programs.pop(next(iter(_programs)), None)
-  _programs[known] = program
-  return program
-
-
 def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> ProgramSpec:
   """The program of a kernel graph (a SINK of STOREs, from `schedule`) for a target.
 
@@ -161,8 +155,7 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   (ast, renderer.key, opts): `ast.key` is the same in every process, for caches on disk.
   """
   known = _known(ast, renderer, opts)
-  if (found := _programs.get(known)) is not None: return found
-  return _keep(known, _draft(known, renderer).finished())
+  return _programs.made(known, lambda: _draft(known, renderer).finished())
 
 
 def compile_ahead(asts: Sequence[UOp], renderer: Renderer) -> None:
@@ -173,7 +166,7 @@ def compile_ahead(asts: Sequence[UOp], renderer: Renderer) -> None:
   drafts: SimpleQueue[_Draft | None] = SimpleQueue()
   def finish() -> None:
     while (draft := drafts.get()) is not None:
-      with suppress(Exception): _keep(draft.known, draft.finished())
+      with suppress(Exception): _programs.keep(draft.known, draft.finished())
   helper = threading.Thread(target=finish, name="tinyhw.compile", daemon=True)
   with _handing_over:
     try:

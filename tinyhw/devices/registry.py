@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import count, variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
+from tinyhw.core.kept import Kept
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
 from tinyhw.core.nearest import offered
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
   from tinyhw.drive.base import Allocation, Runtime
   from tinyhw.ir.uop import UOp
 
+KERNELS = 4096  # that a device keeps
 KINDS: dict[str, str] = {
   "LLVM": "the host processor, through llvmlite's JIT",
   "PYTHON": "the UOp emulator, in Python and NumPy",
@@ -92,7 +94,7 @@ class OpenDevice:
     self.closed = ""  # what happened to it: "closed", "reset"
     self.held: dict[Allocation, str] = {}  # what somebody holds, with the user's line where that is asked for
     self.devices: Devices | None = None  # the registry that opened it
-    self.kernels: dict[UOp, Any] = {}  # what was compiled and loaded on it; the engine fills it
+    self.kernels: Kept[UOp, Any] = Kept(KERNELS)  # what was compiled and loaded on it; the engine fills it
     self._timeline = getattr(self.runtime, "timeline", None)
 
   @cached_property
@@ -180,7 +182,8 @@ class OpenDevice:
       if self.closed: return
       self.closed = how
       Devices.lost = True
-      self._spare, self.kernels, self.held, self._held_bytes = {}, {}, {}, 0
+      self._spare, self.held, self._held_bytes = {}, {}, 0
+      self.kernels.clear()
       self._freed.clear()
     if self.devices is not None: self.devices.forget(self)
     self.runtime.close()

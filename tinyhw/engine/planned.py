@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tinyhw.core.kept import Kept
 from tinyhw.core.lazy import cached_property
 from tinyhw.devices.buffer import Buffer, GroupBuffer, buffer_of, new_node, part_sizes
 from tinyhw.devices.profile import span
@@ -28,7 +29,6 @@ from tinyhw.ir.uop import UOp
 if TYPE_CHECKING:
   from tinyhw.compile.spread import Spread
 
-KEPT = 1024  # schedules; the oldest go first
 _LONGEST = 20_000  # nodes of an outline that is kept
 _INT = frozenset({int})
 _LAYOUTS = 8  # of the memory of one schedule
@@ -157,7 +157,8 @@ class Planned:
   outputs: list[tuple[int, View]] = field(default_factory=list)
   """Places of the outline's nodes that are in memory now, and where."""
   grouped: list[Grouped] = field(default_factory=list)
-  _shared: dict[frozenset[int], tuple[dict[int, int], list[arena.SharedPlace]]] = field(default_factory=dict)
+  _shared: Kept[frozenset[int], tuple[dict[int, int], list[arena.SharedPlace]]] = field(
+    default_factory=lambda: Kept(_LAYOUTS))
 
   @cached_property
   def room(self) -> int:
@@ -169,10 +170,7 @@ class Planned:
     if (known := self._shared.get(kept)) is not None: return known
     loose = [(n, device, highest(size) * dtype.itemsize) for n, (device, size, dtype) in enumerate(self.made, read)
              if n not in kept]
-    made = arena.places(arena.lives([i.buffers for i in self.items], loose))
-    if len(self._shared) >= _LAYOUTS: self._shared.clear()
-    self._shared[kept] = made
-    return made
+    return self._shared.keep(kept, arena.places(arena.lives([i.buffers for i in self.items], loose)))
 
   def run(self, memory: Sequence[Buffer], values: Sequence[int], go: Callable[[list[Step]], None],
           kept: frozenset[int] | None = None) -> list[Buffer]:
@@ -218,7 +216,7 @@ def _valued(values: Sequence[int]) -> Callable[[UOp], UOp]:
   return lambda v: with_value(v, values[value_of(v)]) if v.src else v
 
 
-_planned: dict[Any, Planned] = {}
+_planned: Kept[Any, Planned] = Kept(1024)
 
 
 def planned(graph: Outline) -> Planned:
@@ -226,10 +224,7 @@ def planned(graph: Outline) -> Planned:
   key = graph.key
   if (known := _planned.get(key)) is not None: return known
   with span("schedule", "schedule", nodes=len(graph.rows)): made = _plan(graph)
-  if len(graph.rows) <= _LONGEST:
-    while len(_planned) >= KEPT: _planned.pop(next(iter(_planned), None), None)
-    _planned[key] = made
-  return made
+  return made if len(graph.rows) > _LONGEST else _planned.keep(key, made)
 
 
 def _plan(graph: Outline) -> Planned:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.environment import variable
+from tinyhw.core.kept import Kept
 from tinyhw.core.trace import Whose
 from tinyhw.devices import watch
 from tinyhw.devices.buffer import Buffer
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
   from tinyhw.compile.render.base import Renderer
   from tinyhw.drive.base import Program
 
-CACHED_KERNELS = 4096
 
 
 @dataclass(eq=False)
@@ -166,7 +166,7 @@ def kernel_for(ast: UOp, device: str) -> LoadedKernel:
 def _compiled(ast: UOp, opened: OpenDevice) -> LoadedKernel:
   """The kernel, compiled and loaded by the first thread that wants it; the others wait for it."""
   with opened.compiling:
-    kernels: dict[UOp, LoadedKernel] = opened.kernels
+    kernels: Kept[UOp, LoadedKernel] = opened.kernels
     if (found := kernels.get(ast)) is not None: return found
     start = time.perf_counter()
     with span("compile", "compile", device=opened.name):
@@ -180,9 +180,7 @@ def _compiled(ast: UOp, opened: OpenDevice) -> LoadedKernel:
     with span("compile", f"load {spec.name}"):
       kernel = LoadedKernel(spec, loaded(spec, opened.runtime), opened)
     if (level := debug_level()) >= 3: _show(spec, ast, opened.renderer, level, time.perf_counter() - start)
-    while len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
-    kernels[ast] = kernel
-    return kernel
+    return kernels.keep(ast, kernel)
 
 
 def compile_anew(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> ProgramSpec:

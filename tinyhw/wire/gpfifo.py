@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import DecodeError, EncodeError
+from tinyhw.core.kept import Kept
 from tinyhw.core.layout import Struct
 
 SIZE = 8  # bytes of an entry (NVC56F_GP_ENTRY__SIZE)
@@ -129,19 +130,17 @@ def decode(value: int) -> Entry:
                  bool(second.SYNC))
 
 
-_PIECES: dict[int, tuple[int, int] | None] = {}  # a memo of high words: those of an address in bytes, dwords
-_KEPT = 1024  # in it
+_PIECES: Kept[int, tuple[int, int] | None] = Kept(1024)  # a memo of high words: those of an address in bytes, dwords
 
 
 def piece(value: int) -> tuple[int, int] | None:
   """(address in bytes, dwords) of an entry that is a piece of a pushbuffer and says nothing else; None for others."""
   low, high = value & 0xFFFF_FFFF, value >> 32
-  if high not in _PIECES:
+  found = _PIECES.get(high)
+  if found is None and high not in _PIECES:
     second = host.GP_ENTRY1.decode(high)
-    if len(_PIECES) >= _KEPT: _PIECES.clear()
     plain = second.LENGTH and not (second.LEVEL or second.SYNC)
-    _PIECES[high] = (second.GET_HI << 32, second.LENGTH) if plain else None
-  found = _PIECES[high]
+    found = _PIECES.keep(high, (second.GET_HI << 32, second.LENGTH) if plain else None)
   return None if found is None or low & ~_GET.mask else (found[0] | low, found[1])
 
 

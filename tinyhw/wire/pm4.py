@@ -18,6 +18,7 @@ from typing import Any, Final
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen.pm4_gfx11 import Pm4
 from tinyhw.core.errors import DecodeError, EncodeError, Unsupported
+from tinyhw.core.kept import Kept
 from tinyhw.core.layout import Packet, Register
 from tinyhw.wire import text as wire_text
 
@@ -55,7 +56,7 @@ class Table:
   opcodes: dict[int, str]
   registers: str
   forms: dict[int, list[type[Pm4]]] = field(default_factory=dict)
-  known: dict[tuple[int, ...], tuple[Packet, int]] = field(default_factory=dict)
+  known: Kept[tuple[int, ...], tuple[Packet, int]] = field(default_factory=lambda: Kept(CACHE_LIMIT))
 
   def __post_init__(self) -> None:
     for cls in self.packets: self.forms.setdefault(cls.OP, []).append(cls)
@@ -145,9 +146,7 @@ def decode(words: Sequence[int], at: int = 0, of: Table = GFX11) -> tuple[Packet
   if found is None:
     found = _decode(key, at, of), size
     if size <= CACHED_BODY:
-      if len(of.known) >= CACHE_LIMIT:
-        of.known.clear()
-      of.known[key] = found
+      of.known.keep(key, found)
   return found
 
 

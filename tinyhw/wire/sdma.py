@@ -17,6 +17,7 @@ from typing import Any, Final
 from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.autogen.sdma_v6 import Sdma
 from tinyhw.core.errors import DecodeError, EncodeError, Unsupported
+from tinyhw.core.kept import Kept
 from tinyhw.core.layout import Packet
 from tinyhw.wire import text as wire_text
 
@@ -33,7 +34,7 @@ class Table:
   packets: tuple[type[Sdma], ...]
   opcodes: dict[int, str]
   kinds: dict[tuple[int, int, int], type[Sdma]] = field(default_factory=dict)
-  known: dict[tuple[int, ...], Packet] = field(default_factory=dict)
+  known: Kept[tuple[int, ...], Packet] = field(default_factory=lambda: Kept(CACHE_LIMIT))
 
   def __post_init__(self) -> None:
     for cls in self.packets:
@@ -119,9 +120,7 @@ def decode(words: Sequence[int], at: int = 0, of: Table = V6) -> tuple[Packet, i
   if packet is None:
     packet = cls._decode(key)
     if size <= CACHED_DWORDS:
-      if len(of.known) >= CACHE_LIMIT:
-        of.known.clear()
-      of.known[key] = packet
+      of.known.keep(key, packet)
   return packet, size
 
 

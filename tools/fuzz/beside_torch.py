@@ -26,7 +26,7 @@ import torch
 
 from tinyhw import nn
 from tinyhw.core.errors import Error
-from tinyhw.engine import run
+from tinyhw.devices import registry
 from tinyhw.jit.jit import TinyJit
 from tinyhw.tensor.tensor import Tensor
 from tinyhw.tools.fuzz.beside_torch_table import Draw, Line, lines
@@ -320,7 +320,7 @@ def main() -> int:
   parser.add_argument("--only", type=int, help="one program, with its text")
   options = parser.parse_args()
   torch.set_num_threads(1)
-  run.CACHED_KERNELS = 1 << 14
+  registry.KERNELS = 1 << 14
   refused: collections.Counter[str] = collections.Counter()
   first: dict[str, int] = {}
   start, number, wrong = time.process_time(), options.first if options.only is None else options.only, 0

@@ -24,7 +24,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from tinyhw.core.errors import Error
-from tinyhw.engine import run
+from tinyhw.devices import registry
 from tinyhw.ir.dtype import dtypes
 from tinyhw.jit.jit import TinyJit
 from tinyhw.tensor.tensor import Tensor
@@ -497,7 +497,7 @@ def campaign(doc: str, module: str, life: Callable[[Sequence[str], Chooser], Wor
   if options.only is not None:
     print("\n".join(life(devices, Seeded(f"{options.seed}.{options.only}")).story))
     return 0
-  run.CACHED_KERNELS = 1 << 20  # small ones
+  registry.KERNELS = 1 << 20  # small ones
   start, wrong, steps = time.monotonic(), 0, 0
   for number in range(options.first, options.first + options.chains):
     try: steps += len(life(devices, Seeded(f"{options.seed}.{number}")).story)

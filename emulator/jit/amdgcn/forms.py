@@ -20,7 +20,7 @@ import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import PageFault
-from tinyhw.core.locks import lock
+from tinyhw.core.kept import Kept
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.program import AmdgcnProgram
 from tinyhw.emulator.jit import servers
@@ -31,7 +31,6 @@ from tinyhw.emulator.jit.refusal import OWN, CompilerFailed, NotCompiled, Transl
 from tinyhw.emulator.jit.store import sources_digest, store
 from tinyhw.isa.amdgcn import Instruction, table
 
-KEPT: Final = 256  # forms in memory
 NAMED: Final = 1 << 14  # bytes of code, at most, that the digest is made from
 _SITE: Final = [f.name for f in fields(Site) if f.name != "instruction"]
 
@@ -78,7 +77,7 @@ class Wish:
     header, code = entry
     try:
       held = self._held(header)
-      return None if held is None else _keep(key, Form(header, Native(_parts(code, header["objects"])), held))
+      return None if held is None else _MEMORY.keep(key, Form(header, Native(_parts(code, header["objects"])), held))
     except (NotCompiled, KeyError, TypeError, ValueError): return None  # a file of another kind
 
   def make(self, hot: bool, snapshot: Snapshot | None = None) -> Form:
@@ -93,7 +92,7 @@ class Wish:
     header = _header(translation, code, hot) | {"objects": [len(o) for o in objects]}
     key = self._key(hot)
     store().save(key, header, b"".join(objects))
-    return _keep(key, Form(header, Native(objects), code))
+    return _MEMORY.keep(key, Form(header, Native(objects), code))
 
   def _digest(self) -> bytes:
     """Names the program by its first bytes, up to where the first wave may end."""
@@ -119,17 +118,7 @@ class Wish:
     return held
 
 
-_MEMORY: Final[dict[str, Form]] = {}
-
-
-_LOCK: Final = lock()
-
-
-def _keep(key: str, form: Form) -> Form:
-  with _LOCK:
-    while len(_MEMORY) >= KEPT: del _MEMORY[next(iter(_MEMORY))]
-    _MEMORY[key] = form
-  return form
+_MEMORY: Final[Kept[str, Form]] = Kept(256)
 
 
 def _merged(code: dict[int, bytes]) -> list[tuple[int, bytes]]:

@@ -51,9 +51,9 @@ class Parts:
     spread(w)
     return w.spread or threads.count() == 1 or cost < threads.WORTH
 
-  def serves(self) -> bool:
+  def stands(self) -> bool:
     """Whether the mappings, the compiled form and the code are what this was made from."""
-    if not all(part.serves() for part in self._parts) or not self._parts[0].same_code(): return False
+    if not all(part.stands() for part in self._parts) or not self._parts[0].same_code(): return False
     for part in self._parts: part.trust()
     return True
 

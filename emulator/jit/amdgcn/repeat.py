@@ -3,7 +3,7 @@
 Nearly every dispatch of a program that computes much with the same kernels is one that was run before: same code, sizes
 and registers, other arguments. Its first state is kept, so that another run is one call (`_TEXT`): the code in memory
 is compared with what was compiled, the state made, and compiled code called. What else it depends on is asked before
-(`serves`): whether the mappings and the compiled form are those of before.
+(`stands`): whether the mappings and the compiled form are those of before.
 
 The first state of a wave is that of its place in a workgroup, but for what tells workgroups apart (`_First`); all that
 is not in there is 0.
@@ -218,7 +218,7 @@ class Again:
     waves = w.total * -(-d.block[0] * d.block[1] * d.block[2] // w.lanes)
     return waves * w.lanes * 256 + w.total * d.lds_size // 4 <= LARGEST * 4
 
-  def serves(self) -> bool:
+  def stands(self) -> bool:
     """Whether the mappings and the compiled form are what this was made from; a run finds out about the code."""
     if self._space.version != self._version or self.code.form is not self.form: return False
     return self.program.kept == self.kept or self._look()

@@ -170,9 +170,7 @@ def _program(queue: Planning, initiator: int) -> Shader | None:
     known = program_of(queue, initiator)
     if known is None:
       return None
-    if len(queue.programs) > 256:
-      queue.programs.clear()
-    queue.programs[settings] = known
+    queue.programs.keep(settings, known)
   return known
 
 

@@ -310,6 +310,8 @@ def call_for(queue: Planning, plan: Plan, before: Shader | None) -> OneCall | No
   if native is None:
     return None
   settings = {} if before is None else queue.settings_of(before)
+  if settings is None:
+    return None
   registers, counted, writes = dict[int, int](), Counter[tuple[str, str, str]](), 0
   actions, starts = list[tuple[int, ...]](), dict[int, Started]()
   version, card = queue.space.version, queue.gpu.card

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.arch import arch
 from tinyhw.autogen import pm4_gfx11 as pm4
+from tinyhw.core.kept import Kept
 from tinyhw.core.layout import Packet
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.chip.compute import Shader, dispatch_again, run_dispatch
@@ -60,9 +61,12 @@ ACQUIRED: Final = "PM4 packet", "ACQUIRE_MEM", "no caches are modelled"
 # Words that are a packet's shape.
 _DECIDING: Final = {_SET_SH_REG: (0, 1), _RELEASE_MEM: (0, 1, 2, 3, 4, 7), _WAIT_REG_MEM: (0, 1, 2, 3, 5, 6)}
 PLANNED_WORDS: Final = 512  # of a submission that is remembered as a whole
+FORMS: Final = 64  # of submissions of one length
 PLANS: Final = 256  # submissions of one length and form
 SOON: Final = 4  # times that a plan is followed before it is made one call
-CALLS: Final = 256  # that a queue keeps
+PACKETS: Final = 16384  # decoded, that a queue keeps
+CALLS: Final = 256  # the same
+DISPATCHES: Final = 256
 
 
 Places = tuple[int, ...]  # of words
@@ -91,13 +95,13 @@ class Planning(Dispatching):
     self.registers: dict[int, int] = dict(self.known.initial)  # all but COMPUTE_USER_DATA_0 to 15
     # those, where native code finds them; every queue begins with zeros, and keeps them
     self.user_data: ctypes.Array[Any] = (ctypes.c_uint32 * USER_DATA_COUNT)()
-    self.programs: dict[tuple[int | None, ...], Shader] = {}
-    self.repeated: dict[tuple[Shader, Size], Repeated] = {}
+    self.programs: Kept[tuple[int | None, ...], Shader] = Kept(DISPATCHES)
+    self.repeated: Kept[tuple[Shader, Size], Repeated] = Kept(DISPATCHES)
     self.settings_version = 0  # grows with every write of a register that is not user data
-    self._steps: dict[tuple[int, ...], Step] = {}
-    self._shapes: dict[tuple[int, ...], Shaped] = {}
-    self._plans: dict[int, dict[Places, tuple[Deciding, dict[Any, Plan]]]] = {}  # by length and by what decides
-    self._calls: dict[tuple[Plan, Shader | None], OneCall] = {}
+    self._steps: Kept[tuple[int, ...], Step] = Kept(PACKETS)
+    self._shapes: Kept[tuple[int, ...], Shaped] = Kept(PACKETS)
+    self._plans: Kept[int, Kept[Places, tuple[Deciding, Kept[Any, Plan]]]] = Kept(PLANNED_WORDS)  # by length
+    self._calls: Kept[tuple[Plan, Shader | None], OneCall] = Kept(CALLS)
     self.latest: OneCall | None = None  # `expected` is what followed that the last time
 
   def share(self, cores: int) -> int:
@@ -136,25 +140,23 @@ class Planning(Dispatching):
     if plan.parts is None or not frame.whole or plan.needs and frame.before is None:
       return
     key = plan, frame.before
-    call = self._calls.get(key)
-    if call is None or not call.stands():
+    call = self._calls.standing(key)
+    if call is None:
       plan.followed += 1
       if plan.followed % SOON:
         return
       call = call_for(self, plan, frame.before)
       if call is None:
         return
-      if len(self._calls) >= CALLS:
-        self._calls.clear()
-      self._calls[key] = call
+      self._calls.keep(key, call)
     if self.latest is not None:
       self.latest.then = call
     self.latest, self.expected = call, call.then
 
-  def settings_of(self, program: Shader) -> dict[int, int | None]:
-    """The registers that made a program of this queue."""
-    key = next(key for key, made in self.programs.items() if made is program)
-    return dict(zip(self.known.settings, key[2:], strict=True))
+  def settings_of(self, program: Shader) -> dict[int, int | None] | None:
+    """The registers that made a program of this queue; None of one that is not kept any more."""
+    key = next((key for key, made in self.programs.items() if made is program), None)
+    return None if key is None else dict(zip(self.known.settings, key[2:], strict=True))
 
   def go_on_from(self, at: int, end: int) -> None:
     """A call has executed what comes before the packet in [at, end), which is in execution."""
@@ -266,10 +268,9 @@ class Planning(Dispatching):
     if sum(row[1] - row[0] for row in learning) != end:
       return  # some were skipped, or came twice
     places = tuple(k for row in learning for k in row[3])
-    decides, plans = self._plans.setdefault(end, {}).setdefault(places, (itemgetter(*places), {}))
-    if len(plans) >= PLANS:
-      plans.clear()
-    plans[decides(frame.words)] = planned(learning, frame.words, self.known.settings)
+    forms = self._plans.made(end, lambda: Kept(FORMS))
+    decides, plans = forms.made(places, lambda: (itemgetter(*places), Kept(PLANS)))
+    plans.keep(decides(frame.words), planned(learning, frame.words, self.known.settings))
 
   def _quickly(self, handler: Handler, argument: Any) -> Quick:
     """What executes a packet that has been executed once, as it did then."""
@@ -327,16 +328,16 @@ class Planning(Dispatching):
     """Remember how packets of this shape run."""
     made: Any = packet
     if made.OP == pm4.RELEASE_MEM.OP:
-      self._shapes[shape] = self._released_again(made)
+      self._shapes.keep(shape, self._released_again(made))
     elif made.OP == pm4.WAIT_REG_MEM.OP:
       if made.mem_space and made.operation == pm4.WAIT_REG_MEM_operation.wait_reg_mem:
-        self._shapes[shape] = self._waits_again(made)
+        self._shapes.keep(shape, self._waits_again(made))
     elif made.OP == pm4.SET_SH_REG.OP:
       first, count = pm4.SET_SH_REG_START + made.reg_offset, len(made.payload)
       if USER_DATA <= first and first + count <= USER_DATA + USER_DATA_COUNT:
         first -= USER_DATA
         quick = Harmless(partial(self._user_data_again, self.user_data, first, count))
-        self._shapes[shape] = quick, UserData(first, count) if self.beside is None else None
+        self._shapes.keep(shape, (quick, UserData(first, count) if self.beside is None else None))
 
   def ignore(self, what: tuple[str, str, str]) -> None:
     """A packet that has no effect here."""

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 2  # the ring and one level of indirect buffers
 MAX_CHAIN: Final = 100_000  # chained indirect buffers that count as endless
-CACHE_LIMIT: Final = 16384  # decoded packets that a queue remembers
 
 _COMPARE: Final[dict[int, tuple[str, Callable[[int, int], bool]]]] = {
   int(pm4.WAIT_REG_MEM_function.always_pass): ("any value", lambda seen, wanted: True),
@@ -133,10 +132,7 @@ class ComputeQueue(Planning):
           raise self._unsupported(f"{kind.__name__}.{name}", value)
       prepare = _PREPARE.get(kind)
       step = (handler, packet if prepare is None else prepare(packet, self.known), used)
-    if len(self._steps) >= CACHE_LIMIT or len(self._shapes) >= CACHE_LIMIT:
-      self._steps.clear()
-      self._shapes.clear()
-    self._steps[key] = step
+    self._steps.keep(key, step)
     if shape is not None and handler is not None:
       self._learn(shape, packet)
     return step

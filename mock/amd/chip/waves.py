@@ -22,7 +22,6 @@ if TYPE_CHECKING:
   from tinyhw.mock.amd.chip.flights import Flight
   from tinyhw.mock.amd.chip.planning import Planning
 
-KEPT: Final = 256  # dispatches that a queue keeps ready
 _REPEATING: Final = frozenset({"auto", "jit"})  # engines
 
 Waves = Generator[Idle | None, None, int]
@@ -89,14 +88,6 @@ def _dispatch(queue: Planning, program: Shader, size: tuple[int, int, int]) -> D
 
 def _repeated(queue: Planning, program: Shader, size: tuple[int, int, int]) -> Repeated:
   """The dispatch, kept for as long as nothing but its user data changes."""
-  key = program, size
-  known = queue.repeated.get(key)
-  if known is not None:
-    return known
-  if len(queue.repeated) >= KEPT:
-    queue.repeated.clear()
   machine = queue.machine
-  made = Repeated(queue.space, queue.processor, _dispatch(queue, program, size), watchdog=machine.watchdog,
-                  engine=machine.engine)
-  queue.repeated[key] = made
-  return made
+  return queue.repeated.made((program, size), lambda: Repeated(
+    queue.space, queue.processor, _dispatch(queue, program, size), watchdog=machine.watchdog, engine=machine.engine))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import DecodeError, Error, InvalidArgument, Unsupported
+from tinyhw.core.kept import Kept
 from tinyhw.core.lazy import cached_property
 from tinyhw.emulator.ptx.module.targets import VERSION
 from tinyhw.mock.cuda.calls import Failed, serves
@@ -63,7 +64,7 @@ class Function:
   name: str
   handle: int = 0
   attributes: dict[int, int] = field(default_factory=dict)
-  shapes: dict[tuple[Any, ...], Shape] = field(default_factory=dict)  # sizes that launches had and may have
+  shapes: Kept[tuple[Any, ...], Shape] = field(default_factory=lambda: Kept(64))  # sizes that launches had and may have
   steps: Steps | None = None  # what calls have said of its next launch
 
   @property

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 CYCLES_PER_INSTRUCTION: Final = 4
 PORTABLE: Final = 8  # blocks of a cluster on every card that has clusters (CUDA Programming Guide)
 WORKSPACE: Final = 8  # bytes in which blocks of a cooperative launch meet (cooperative_groups/details/driver_abi.h)
-SHAPES: Final = 64  # sizes of launches that a kernel keeps
 OFTEN: Final = 0.5  # how likely it is that a launch that may begin early does
 FAVOURS: Final = 0.5, 0.95  # of two that run beside one another, how often the second has a turn: it may come far ahead
 LONG: Final = 1_000_000.0  # what launches of one shape may cost in the reference: later ones run one after the other
@@ -189,8 +188,7 @@ def shaped(function: Function, grid: tuple[int, int, int], block: tuple[int, int
     try: shape = Shape(function, grid, block, shared, cluster, cooperative)
     except InvalidArgument as error:
       raise invalid(str(error)) from None
-    while len(function.shapes) >= SHAPES: del function.shapes[next(iter(function.shapes))]
-    function.shapes[key] = shape
+    function.shapes.keep(key, shape)
   return Launch(shape, data)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from tinyhw.autogen import nv_c56f as host_class
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.core.errors import DecodeError, Error, Interrupted, MachineFault, PageFault
+from tinyhw.core.kept import Kept
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.mock import late
 from tinyhw.mock.nv.chip import faults
@@ -47,8 +48,7 @@ _COPY: Final = 4
 _ADDRESSES: Final = gpfifo.END
 
 
-_HEADERS: dict[int, tuple[Any, int, int, int]] = {}  # a memo
-_KEPT: Final = 4096  # headers in it
+_HEADERS: Kept[int, tuple[Any, int, int, int]] = Kept(4096)  # a memo
 
 
 def _header(word: int) -> tuple[Any, int, int, int] | None:
@@ -65,10 +65,7 @@ def _header(word: int) -> tuple[Any, int, int, int] | None:
     if method + 4 * max(steps - 1, 0) >= methods.METHODS_END:
       raise faults.host("PBENTRY", f"{fields!r} passes the last method")
     found = header, fields.SUBCHANNEL, method, fields.COUNT
-  if len(_HEADERS) >= _KEPT:
-    _HEADERS.clear()
-  _HEADERS[word] = found
-  return found
+  return _HEADERS.keep(word, found)
 
 
 class State(Enum):

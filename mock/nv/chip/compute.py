@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.core.errors import DecodeError, Error, Unsupported
+from tinyhw.core.kept import Kept
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.nv.chip import faults, semaphores
@@ -71,7 +72,7 @@ class ComputeEngine(Engine):
     versions = qmd.versions(class_id).values()
     self._smallest, self._largest = (pick(v.DWORDS for v in versions) for pick in (min, max))
     self._versions = tuple((v, changing(v).others) for v in versions)
-    self._plans: dict[tuple[type[Any], int], Plan] = {}
+    self._plans: Kept[tuple[type[Any], int], Plan] = Kept(PLANS)
     self._actions = {int(a): a.name for a in getattr(self.module, "SEND_SIGNALING_PCAS2_B_PCAS_ACTION", ())}
 
   def refuse(self, message: str) -> Error:
@@ -253,14 +254,12 @@ class ComputeEngine(Engine):
     raw = space.read(address, min(4 * self._largest, mapping.end - address))
     value = int.from_bytes(raw, "little")
     for declaration, others in self._versions:
-      plan = self._plans.get((declaration, value & others))
-      if plan is not None and plan.stands():
+      plan = self._plans.standing((declaration, value & others))
+      if plan is not None:
         self.channel.caches.scheduled(address, raw[: 4 * declaration.DWORDS], fresh)
         return QmdLaunch(plan, value, address)
     plan = self._planned(raw, address)
-    while len(self._plans) >= PLANS:
-      del self._plans[next(iter(self._plans))]
-    self._plans[plan.version, value & plan.changing.others] = plan
+    self._plans.keep((plan.version, value & plan.changing.others), plan)
     self.channel.caches.scheduled(address, raw[: 4 * plan.version.DWORDS], fresh)
     return QmdLaunch(plan, value, address)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.core.errors import DecodeError, Error, Unsupported
+from tinyhw.core.kept import Kept
 from tinyhw.core.table import Handlers
 from tinyhw.wire import methods
 
@@ -37,7 +38,7 @@ class Engine:
     self.module: ModuleType = methods.declared(class_id)
     self._methods = methods.by_address(self.module)
     self.state: dict[str, Any] = {}
-    self._decoded: dict[tuple[int, int], tuple[Callable[..., Any] | None, str, Any, int]] = {}
+    self._decoded: Kept[tuple[int, int], tuple[Callable[..., Any] | None, str, Any, int]] = Kept(DECODED)
 
   def refuse(self, message: str) -> Error:
     """What the engine raises for a method that it does not have."""
@@ -51,10 +52,7 @@ class Engine:
     """One method arrives."""
     found = self._decoded.get((address, value))
     if found is None:
-      found = self._decode(address, value)
-      if len(self._decoded) >= DECODED:
-        self._decoded.clear()
-      self._decoded[address, value] = found
+      found = self._decoded.keep((address, value), self._decode(address, value))
     handler, name, decoded, copy = found
     if handler is not None:
       handler(self, decoded, copy)

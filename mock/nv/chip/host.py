@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import DecodeError
+from tinyhw.core.kept import Kept
 from tinyhw.core.layout import Method
 from tinyhw.core.table import Handlers
 from tinyhw.mock.nv.chip import faults, semaphores
@@ -34,7 +35,7 @@ class Host:
 
   def __init__(self, channel: Channel) -> None:
     self.channel = channel
-    self._known: dict[tuple[int, int], _Row] = {}
+    self._known: Kept[tuple[int, int], _Row] = Kept(DECODED)
     self.reference = 0
     self._address_low = self._address_high = self._payload_low = self._payload_high = 0
     self._old_high = self._old_low = self._old_payload = 0
@@ -47,10 +48,7 @@ class Host:
       return whole(self, value)
     row = self._known.get((address, value))
     if row is None:
-      row = _decode(address, value)
-      if len(self._known) >= DECODED:
-        self._known.clear()
-      self._known[address, value] = row
+      row = self._known.keep((address, value), _decode(address, value))
     handler, decoded, why = row
     if handler is not None:
       handler(self, decoded)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, Error, Unsupported
+from tinyhw.core.kept import Kept
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.wire.cubin import PTX_SECTION, Cubin, Kernel
 from tinyhw.wire.elf import MAGIC, Section
@@ -48,7 +49,7 @@ class Images:
 
   def __init__(self, space: AddressSpace) -> None:
     self.space = space
-    self._known: dict[int, Image] = {}
+    self._known: Kept[int, Image] = Kept(_PROGRAMS)
 
   def at(self, address: int) -> Image:
     """The kernel at a program's address. Raises PageFault, and Unsupported for a program without PTX."""
@@ -69,10 +70,7 @@ class Images:
       raise Unsupported("program", f"at {address:#x}, where no ELF begins before it", where="mock",
                         hint="the mock reads name and PTX from the cubin, which the driver uploads as a whole")
     found = self._read(mapping.start + at, bytes(mapping.raw[at : at + LARGEST]), address)
-    if len(self._known) >= _PROGRAMS:
-      self._known.clear()
-    self._known[address] = found
-    return found
+    return self._known.keep(address, found)
 
   def _read(self, base: int, raw: bytes, address: int) -> Image:
     try:

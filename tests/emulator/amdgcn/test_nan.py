@@ -15,6 +15,7 @@ import pytest
 from tests.emulator.amdgcn.test_turns import CPUS, ENGINES, U32, run
 from tests.emulator.jit.amdgcn.test_single import by_code, by_reference, names
 from tests.strength import THOROUGH
+from tinyhw.core.kept import Kept
 from tinyhw.emulator.amdgcn import nans
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.engines.both import EnginesDiffer
@@ -218,7 +219,7 @@ def swap(monkeypatch: pytest.MonkeyPatch, name: str, function: Any) -> None:
     return replace(found, function=function) if mnemonic == name and found is not None else found
   assert MEANINGS.get(name) is not None
   monkeypatch.setenv("TINYHW_CACHE", "0")
-  monkeypatch.setattr(forms, "_MEMORY", {})
+  monkeypatch.setattr(forms, "_MEMORY", Kept(256))
   monkeypatch.setattr(alu, "meaning_of", changed)
 
 

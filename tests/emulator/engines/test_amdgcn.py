@@ -27,6 +27,7 @@ from tests.emulator.jit.amdgcn.test_jit import (
   store,
 )
 from tinyhw.core.errors import Error, InvalidArgument, PageFault, WatchdogExpired
+from tinyhw.core.kept import Kept
 from tinyhw.core.store import Store, store_in
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.amdgcn.launch import _PROGRAMS
@@ -54,12 +55,12 @@ def sample(seed: int) -> bytes:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
   """A store of this test's own, and nothing in memory."""
   monkeypatch.setenv(disk.VARIABLE, str(tmp_path))
-  monkeypatch.setattr(forms, "_MEMORY", {})
+  monkeypatch.setattr(forms, "_MEMORY", Kept(256))
   yield tmp_path / "emulator"
   store_in.cache_clear()
 
 
-def forget(monkeypatch: pytest.MonkeyPatch) -> None: monkeypatch.setattr(forms, "_MEMORY", {})
+def forget(monkeypatch: pytest.MonkeyPatch) -> None: monkeypatch.setattr(forms, "_MEMORY", Kept(256))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -66,7 +66,7 @@ def test_what_was_compiled_before_is_at_hand(server: servers.Server, monkeypatch
     sent.append(text)
     return send(self, text, *how)
   monkeypatch.setattr(servers.Server, "send", seen)
-  monkeypatch.setattr(servers, "AT_HAND", 2)
+  server.known.limit = 2
   texts = [GOOD.replace("@run", f"@f{n}") for n in range(3)]
   first = [*another(server, texts[0], texts[0]), *another(server, texts[1], texts[0])]
   assert first[0] == first[1] == first[3] != first[2] and sent == texts[:2]

@@ -12,6 +12,7 @@ from tests.strength import examples
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.autogen import nv_cbc0 as compute
 from tinyhw.autogen import nv_rm_status as status
+from tinyhw.core.kept import Kept
 from tinyhw.mock.nv.chip import channel as memo
 from tinyhw.mock.nv.chip import semaphores
 from tinyhw.mock.nv.chip.channel import Channel, Group, State
@@ -347,8 +348,7 @@ def test_the_record_says_what_was_sent() -> None:
 
 
 def test_headers_are_remembered_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(memo, "_KEPT", 8)
-  monkeypatch.setattr(memo, "_HEADERS", {})
+  monkeypatch.setattr(memo, "_HEADERS", Kept(8))
   b = Bench()
   c, at = b.channel("copy"), b.take(4)
   for n in range(1, 30):

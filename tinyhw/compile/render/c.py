@@ -25,7 +25,7 @@ from tinyhw.compile.render.host import ALIGNMENT, TILES, check_stretches
 from tinyhw.core import scratch
 from tinyhw.core.errors import DeviceError, InvalidArgument, MissingTool
 from tinyhw.core.host import GENERIC, Host
-from tinyhw.core.locks import lock
+from tinyhw.core.kept import Kept
 from tinyhw.ir.dtype import PtrDType
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
@@ -178,8 +178,7 @@ class CRenderer(CFamilyRenderer):
     self.flags: tuple[str, ...] = FLAGS if self.host.cpu == GENERIC else (*FLAGS, f"-march={self.host.cpu}")
     if self.host.cpu == "x86-64-v4": self.flags += ("-mprefer-vector-width=512",)
     self.tile_vectors = TILES.get(self.host.cpu, 3)
-    self._lock = lock()
-    self._kept: dict[str, bytes] = {}
+    self._kept: Kept[str, bytes] = Kept(KEPT)
 
   @property
   def key(self) -> str: return f"{self.target} {self.compiler.version} {self.host}"
@@ -201,10 +200,4 @@ class CRenderer(CFamilyRenderer):
     """The object, kept by what it is made from: compiler, flags and text."""
     content = "\0".join([self.compiler.version, *self.compiler.command, *self.flags, source])
     digest = hashlib.sha256(content.encode()).hexdigest()
-    with self._lock:
-      if (known := self._kept.get(digest)) is not None: return known
-    made = self.compiler.object(source, name, self.flags)
-    with self._lock:
-      while len(self._kept) >= KEPT: del self._kept[next(iter(self._kept))]
-      self._kept[digest] = made
-    return made
+    return self._kept.made(digest, lambda: self.compiler.object(source, name, self.flags))

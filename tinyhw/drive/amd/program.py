@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tinyhw.arch import DECODED
 from tinyhw.autogen import amdhsa, hsa
 from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.kept import Kept
 from tinyhw.core.layout import Register
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.commands import ComputeCommands, register
@@ -263,7 +264,7 @@ class AMDProgram(Program):
     self._takes_kernarg = "kernarg" in self.sgprs.pairs.values()
     self.takes_id = "timeline" in self.sgprs.pairs.values()
     self._prepared: dict[tuple[Dim3, int, bool], Prepared] = {}
-    self._hidden: dict[tuple[Dim3, Dim3, int], bytes] = {}
+    self._hidden: Kept[tuple[Dim3, Dim3, int], bytes] = Kept(_CACHE_LIMIT)
     if self.scratch_wave_bytes: runtime.require_scratch(self.scratch_wave_bytes, self._where)
 
   @property
@@ -351,11 +352,9 @@ class AMDProgram(Program):
     prepared.grid = grid
 
   def _make_hidden(self, grid: Dim3, block: Dim3, dynamic_lds: int) -> bytes:
-    if len(self._hidden) >= _CACHE_LIMIT: self._hidden.clear()
     gpu = self.runtime.gpu
     shape = LaunchShape(grid, block, dynamic_lds, gpu.scratch_base, gpu.lds_base, self.runtime.queue_pointer)
-    made = self._hidden[grid, block, dynamic_lds] = self.layout.hidden_bytes(shape)
-    return made
+    return self._hidden.keep((grid, block, dynamic_lds), self.layout.hidden_bytes(shape))
 
   # ---- commands
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import Error, InvalidArgument, Unsupported
+from tinyhw.core.kept import Kept
 from tinyhw.core.locks import lock
 from tinyhw.nn.onnx import shapes
 from tinyhw.nn.onnx.graph import Builder, Function, Graph, Node, Standard, expanded
@@ -94,7 +95,7 @@ class Runner:
   def __init__(self, builder: Builder, device: str):
     self.builder, self.device = builder, device
     self._constants: dict[int, tuple[Weights, Tensor]] = {}
-    self._bodies: dict[Any, Function] = {}
+    self._bodies: Kept[Any, Function] = Kept(BODIES)
     self._lock = lock()  # of the bodies and the builder; nothing else is locked while it is held
 
   def constant(self, weights: Weights, known: Tensor | None = None) -> Value:
@@ -183,11 +184,7 @@ class Runner:
       if value is None or isinstance(value, list): types.append(None)
       else: types.append((code_of(value, frame.element(n)), shape_of(value)))
     key = (id(node), tuple(types))
-    with self._lock:
-      if key not in self._bodies:
-        if len(self._bodies) >= BODIES: self._bodies.clear()
-        self._bodies[key] = expanded(node, standard, types, self.builder)
-      return self._bodies[key]
+    with self._lock: return self._bodies.made(key, lambda: expanded(node, standard, types, self.builder))
 
 
 _CODES = {e.holder: e.code for e in ELEMENTS.values() if not e.narrow and e.holder}

@@ -7,7 +7,7 @@ time it is asked whether mappings and compiled form are those of before.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -57,8 +57,9 @@ class Again:
     nbytes = grid.shared.warps * launch.kernel.stride + grid.shared.total + grid.shared.warps * LANES * launch.stack
     return grid.total <= min(grid.places, launch.size()) and grid.total * nbytes <= LARGEST
 
-  def serves(self, program: Any) -> bool:
+  def stands(self) -> bool:
     """Whether mappings and compiled form are what this was made from."""
+    program = self._dispatch.program
     known = program.compiled.get((self._dispatch.block, self.launch.exact, False, ""))
     return self._space.version == self._version and known is self.launch.kernel and program.now() is program
 

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError
-from tinyhw.core.locks import lock
+from tinyhw.core.kept import Kept
 from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import Native, compiled_by, host
@@ -34,8 +34,6 @@ from tinyhw.isa.ptx import printer
 EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, multimem, queries, warp, wgmma, wmma)
 # ways in which a kernel is watched; ORDERS comes behind one of the others
 WATCHES, TRACKS, ORDERS, GAPS = "watches", "tracks", "orders", "gaps"
-SHAPES: Final = 64  # forms that a program keeps
-KEPT: Final = 256  # kernels in memory
 _LINE: Final = 0.025  # seconds more that LLVM may take, for each line: to interpret large kernels takes longest
 
 
@@ -72,8 +70,7 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
       known = type(failed)(failed.why)  # without what its traceback holds
       how = CHECKED_SLOWLY if watch else SLOW
       warnings.warn(f"kernel {program.entry_name} {how}: {failed.why}", RuntimeWarning, stacklevel=2)
-    while len(program.compiled) >= SHAPES: del program.compiled[next(iter(program.compiled))]
-    program.compiled[block, exact, clustered, watch] = known
+    program.compiled.keep((block, exact, clustered, watch), known)
   if isinstance(known, NotCompiled): raise type(known)(known.why)
   if isinstance(known, str): raise NotCompiled(known)
   return known
@@ -101,7 +98,7 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
   if entry is not None:
     header, data = entry
     if "refused" in header: raise Refused(header["refused"])
-    try: return _keep(key, Kernel(header, Native([data, _beside(Beside(*header["beside"]))])))
+    try: return _MEMORY.keep(key, Kernel(header, Native([data, _beside(Beside(*header["beside"]))])))
     except (NotCompiled, KeyError, TypeError, ValueError): pass  # a file of another kind
   try:
     with translating(Refused, DecodeError): header, text = written(program, block, exact, clustered, watch)
@@ -115,7 +112,7 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], 
     data, = job.objects()
   store().save(key, header, data)
   keep(program.linked)
-  return _keep(key, Kernel(header, Native([data, other])))
+  return _MEMORY.keep(key, Kernel(header, Native([data, other])))
 
 
 def _beside(what: Beside) -> bytes:
@@ -218,13 +215,5 @@ def _code(flat: Flat) -> list[Any]:
           sorted((k, str(v)) for k, v in flat.scope.names.items() if isinstance(v, int))]
 
 
-_MEMORY: Final[dict[str, Kernel]] = {}
+_MEMORY: Final[Kept[str, Kernel]] = Kept(256)
 _BESIDE: Final[dict[str, bytes]] = {}
-_LOCK: Final = lock()
-
-
-def _keep(key: str, found: Kernel) -> Kernel:
-  with _LOCK:
-    while len(_MEMORY) >= KEPT: del _MEMORY[next(iter(_MEMORY))]
-    _MEMORY[key] = found
-  return found

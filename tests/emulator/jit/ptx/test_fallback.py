@@ -12,6 +12,7 @@ from tests.emulator.conftest import of_this_process
 from tests.emulator.jit.ptx.test_jit import IN, LINES, OUT, both, kernel, moved, numbers, run
 from tests.strength import seed, seeds
 from tinyhw.core.errors import Interrupted, MachineFault, PageFault, WatchdogExpired
+from tinyhw.core.kept import Kept
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.engines.ptx import dispatch
 from tinyhw.emulator.jit.ptx import fallback
@@ -40,7 +41,7 @@ def all_helped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     except Untranslatable: left.append(line.name)
     return step(g, k)
   monkeypatch.setattr(blocks, "_step", asked)
-  monkeypatch.setattr(code, "_MEMORY", {})
+  monkeypatch.setattr(code, "_MEMORY", Kept(256))
   monkeypatch.setenv("TINYHW_CACHE", "0")
   return left
 
