@@ -284,7 +284,7 @@ class Host:
       if value is None and look:
         if not self.listener.waits(call): value = 0  # the thread is gone
         elif signalled(call.thread):
-          parked.interrupted()
+          with contextlib.suppress(OSError): parked.interrupted()  # its process may be ending, without its memory
           value = -ERESTARTSYS
       if value is None: continue
       del self._parked[key]
