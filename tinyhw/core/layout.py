@@ -26,13 +26,18 @@ _REST = object()
 
 @dataclass(frozen=True, slots=True)
 class Field:
-  """Where one value lives: bit `lo` (from the start of the body), `width` bits, stored shifted right by `shift`."""
+  """Where one value lives: bit `lo` (from the start of the body), `width` bits, stored shifted right by `shift`.
+
+  `unused` are bits that the chip has nothing for: whatever is in them has no effect, and they are shown where they are
+  set.
+  """
   lo: int
   width: int
   default: int | None
   shift: int
   enum: type[IntEnum] | None
   name: str = ""
+  unused: bool = False
 
   @property
   def mask(self) -> int: return ((1 << self.width) - 1) << self.lo
@@ -54,6 +59,11 @@ def bits(dword: int, hi: int, lo: int, *, default: int | None = None, shift: int
   `shift` counts low bits of the value that are always zero and are not stored.
   """
   return Field(dword * 32 + lo, hi - lo + 1, default, shift, enum)
+
+
+def unused(dword: int, hi: int, lo: int) -> Any:
+  """Bits that are written and have no effect; who declares them says how that is known."""
+  return Field(dword * 32 + lo, hi - lo + 1, 0, 0, None, unused=True)
 
 
 def u32(dword: int, *, default: int | None = None) -> Any:
@@ -94,7 +104,7 @@ def _collect(cls: type, inherited: tuple[Field, ...], total_bits: int) -> tuple[
     if f.default is not None and (not 0 <= f.default <= f.limit or f.default & ((1 << f.shift) - 1)):
       raise LayoutError(f"default {f.default:#x} does not fit {f.width} bits (shift {f.shift})", where=where)
     used |= f.mask
-    fields.append(Field(f.lo, f.width, f.default, f.shift, f.enum, name))
+    fields.append(Field(f.lo, f.width, f.default, f.shift, f.enum, name, f.unused))
     delattr(cls, name)  # the slot of the instance must not be shadowed by the declaration
   return tuple(sorted(fields, key=lambda f: f.lo))
 
@@ -191,13 +201,16 @@ _PRINTERS: dict[type[Any], Callable[[Any], str]] = {}  # a memo of a pure functi
 def _printer(cls: type[Any]) -> Callable[[Any], str]:
   """`NAME(field=value, ...)` of a class as one expression over its fields, each as `Field.show` has it."""
   space: dict[str, Any] = {"_dwords": _dwords}
-  parts = []
+  parts: list[str] = []
   for i, f in enumerate(cls.FIELDS):
     plain = f"hex(v) if (v := p.{f.name}) > 9 else str(v)"
     if f.enum is not None:
       space[f"e{i}"] = {value: member.name for value, member in f.enum._value2member_map_.items()}
       plain = f"e{i}.get(p.{f.name}) or ({plain})"
-    parts.append(f"{f.name}={{{plain}}}")
+    if f.unused:
+      space[f"u{i}"] = lambda value, name=f.name: f", {name}={value:#x}" if value else ""
+      parts[-1] += f"{{u{i}(p.{f.name})}}"
+    else: parts.append(f"{f.name}={{{plain}}}")
   if cls.REST: parts.append(f"{cls.REST}={{_dwords(p.{cls.REST})}}")
   made: Callable[[Any], str] = eval(f"lambda p: f'{cls.__name__}({', '.join(parts)})'", space)
   return _PRINTERS.setdefault(cls, made)
@@ -260,7 +273,7 @@ class _Layout:
   def __repr__(self) -> str: return (_PRINTERS.get(type(self)) or _printer(type(self)))(self)
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(bits, u32, u64, rest))
+@dataclass_transform(kw_only_default=True, field_specifiers=(bits, unused, u32, u64, rest))
 class Packet(_Layout):
   """Base of packet bodies. Subclass with `dwords=`; class attributes (an opcode, say) may stand beside the fields.
 
