@@ -19,6 +19,8 @@ CLIENTS: Final = {  # what programs find in their environment where they have no
   # Rings, signals and arguments lie in memory of the driver's, which is shared, in place of the process's own.
   "HSA_USERPTR_FOR_PAGED_MEM": "0",
 }
+HOSTS: Final = frozenset({"MOCKGPU", "MOCKGPU_FAULTS", "MOCKGPU_MEMORY", "MOCKGPU_SEED", "MOCKGPU_WATCHDOG"})
+"""What the environment says of the cards, which are the host's: a program of tinyhw's makes none of its own."""
 _QUICK: Final = "/dev/shm"  # for some hundreds of small files
 
 
@@ -50,15 +52,16 @@ def run(cards: str, words: Sequence[str], check: str | None) -> int:
     from tinyhw.emulator.check import checker
     watching = checker(",".join(["report", *filter(None, [check])]))
   options = mock_options(watching)
-  for option, variable in (("draws", "a schedule"), ("injected", "MOCKGPU_FAULTS")):
-    if option in options: raise Unsupported("run", f"{variable} with programs in other processes", where="AMD")
+  if "draws" in options: raise Unsupported("run", "a schedule with programs in other processes", where="AMD")
+  if "injected" in options: options["injected"].refuse("an AMD card of a program in another process")
   try: machine = HostedMachine(tuple(c.strip() for c in cards.split(",") if c.strip()), **options)
   except (OSError, MemoryError) as e:
     raise DeviceError(f"this process cannot have the mock machine's memory: {getattr(e, 'strerror', None) or e}",
                       where="AMD", hint="see ulimit -v and ulimit -n") from None
   folder = tempfile.mkdtemp(prefix="tinyhw-", dir=_QUICK if os.access(_QUICK, os.W_OK) else None)
   device = AmdDevice(machine, folder)
-  started = start(words, {**CLIENTS, **os.environ}, program(NAMES, device.types), folder)
+  environment = {name: value for name, value in os.environ.items() if name not in HOSTS}
+  started = start(words, {**CLIENTS, **environment}, program(NAMES, device.types), folder)
   before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
   try:
     host = Host(device, started, words[0])

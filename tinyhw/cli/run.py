@@ -20,11 +20,15 @@ from tinyhw.core.errors import InvalidArgument, Unsupported
 @click.option("-m", "module", is_flag=True, help="PROGRAM is a module's name, as for python -m.")
 @click.option("--record", metavar="FILE", help="Keep the calls of CUDA and the work in streams in a capture, as "
               "`tinyhw record` does.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Draws the turns of queues and engines, as "
+              "MOCKGPU_SEED.")
+@click.option("--memory", type=click.Choice(["strong", "weak"]), help="Caches of AMD's cards, as MOCKGPU_MEMORY.")
+@click.option("--fault", metavar="FILE", help="Faults that are declared, as MOCKGPU_FAULTS.")
 @checks.option("what was found is told at the end")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def command(mockgpu: str, module: bool, record: str | None, check: str | None, program: str,
-            arguments: tuple[str, ...]) -> None:
+def command(mockgpu: str, module: bool, record: str | None, seed: int | None, memory: str | None, fault: str | None,
+            check: str | None, program: str, arguments: tuple[str, ...]) -> None:
   """Run a PROGRAM on mock GPUs. It calls CUDA's driver (libcuda.so.1) or runtime (libcudart.so.13): one in Python
   (cuda.bindings, Numba, tinygrad, ctypes ...), or a native one of nvcc's that carries its PTX. Or it uses ROCm, on
   cards of AMD (gfx...): any program in any language.
@@ -47,7 +51,10 @@ def command(mockgpu: str, module: bool, record: str | None, check: str | None, p
     tinyhw run --record run.thq ./p; tinyhw lint run.thq
     tinyhw run --mockgpu gfx1100 -- rocminfo
     tinyhw run --mockgpu gfx1100,gfx1100 --check -- ./my_hip_program
+    tinyhw run --mockgpu gfx1100 --seed 3 --fault faults.toml -- ./my_hip_program
   """
+  given = {"MOCKGPU_SEED": None if seed is None else str(seed), "MOCKGPU_MEMORY": memory, "MOCKGPU_FAULTS": fault}
+  os.environ.update({name: value for name, value in given.items() if value is not None})
   from tinyhw.cli import hosted
   if hosted.is_amd(mockgpu):
     if record is not None:
