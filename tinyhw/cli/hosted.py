@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 import click
@@ -40,8 +41,8 @@ def words_of(name: str, arguments: Sequence[str], module: bool) -> list[str]:
   return [name, *arguments]
 
 
-def run(cards: str, words: Sequence[str], check: str | None) -> int:
-  """Run a program on mock cards, tell what was found, and return its exit status."""
+def run(cards: str, words: Sequence[str], check: str | None, record: str | None = None) -> int:
+  """Run a program on mock cards, tell what was found, and return its exit status; `record` is a capture's file."""
   from tinyhw.devices.mocked import mock_options
   from tinyhw.mock.amd.hosted.device import AmdDevice
   from tinyhw.mock.amd.hosted.machine import HostedMachine
@@ -64,14 +65,22 @@ def run(cards: str, words: Sequence[str], check: str | None) -> int:
   started = start(words, {**CLIENTS, **environment}, program(NAMES, device.types), folder)
   before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
   try:
-    host = Host(device, started, words[0])
+    witness = None
+    if record is not None:
+      from tinyhw.cli.witnessed import Witnessed  # the tools of queues load where somebody records
+      witness = Witnessed(Path(record), words)
+      device.rung = witness.rung
+    host = Host(device, started, words[0], witness)
     device.listener = host.listener
     try: status = host.run()
-    finally: host.close()
+    finally:
+      host.close()
+      if witness is not None: witness.close()
   finally:
     for number, handler in before.items(): signal.signal(number, handler)
     shutil.rmtree(folder, ignore_errors=True)  # a guard that was killed has not
   say = _sayer()
+  if witness is not None: say(witness.summary())
   for finding in watching.untold if watching is not None else (): say(f"check: {finding}")
   if not host.used(): say(f"{words[0]} has looked for no GPU: /dev/kfd, /dev/dri and /sys/class/drm have mock cards")
   for line in machine.report(): say(line)

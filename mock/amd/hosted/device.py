@@ -55,6 +55,7 @@ class AmdDevice:
     self._bells: list[tuple[Queue, memoryview, int]] = []
     self._seen: list[int] = []  # of each doorbell
     self._known: list[Queue] = []
+    self.rung: Callable[[], None] | None = None  # hears of doorbells before queues do
     machine.file_of = self._file
     machine.given = self._give
 
@@ -166,6 +167,7 @@ class AmdDevice:
       if value == seen[i]: continue
       seen[i] = value
       rang = True
+      if self.rung is not None: self.rung()
       if machine.watched and machine.injected.of("lost doorbell") is not None: continue
       with machine.lock: queue.ring_doorbell(value)
     copies = machine.kfd.user_buffers
