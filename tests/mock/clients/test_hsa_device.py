@@ -82,6 +82,18 @@ FAULT = HEAD + """
 runtime, other = Device["HSA"].runtime, (Tensor([1.0], device="HSA:1") + 1).realize()
 program = runtime.load(open(os.environ["KERNELS"], "rb").read(), "add")
 a = runtime.alloc(4096)
+never = runtime.system.signal(1)  # what is queued behind it does not end: it is taken off the device
+with runtime.lock:
+  runtime.queue.barrier(never, 0)
+  runtime.queued()
+runtime.copyin(a, memoryview(bytes(64)))
+with runtime.limited(0.3): assert refused(runtime.synchronize).startswith("WaitTimeout HSA: no progress after 0.3 s")
+runtime.reset()
+runtime.copyin(a, memoryview(np.full(1024, 2, np.float32)))
+program([a, a, a], (1024,), (16, 1, 1), (64, 1, 1))
+found = np.zeros(1024, np.float32)
+runtime.copyout(memoryview(found), a)
+assert (found == 4).all()
 program([a, a, Allocation(0x123456789000, 4096)], (64,), (1, 1, 1), (64, 1, 1))
 for what in (runtime.synchronize, lambda: (Tensor([1]) + 1).tolist(), lambda: Device.reset("HSA")):
   text = refused(what)
@@ -107,5 +119,5 @@ def test_tensors_jits_peers_threads_and_forks(rocm: Rocm, kernels: str, tmp_path
   for line, text in zip(lines, wanted): assert text in line, lines
 
 
-def test_a_page_fault_costs_the_process_the_card(rocm: Rocm, kernels: str, tmp_path: Path) -> None:
+def test_waits_that_do_not_end_and_a_page_fault_that_costs_the_card(rocm: Rocm, kernels: str, tmp_path: Path) -> None:
   assert client(rocm, kernels, FAULT, tmp_path) == "[3.0]\n"
