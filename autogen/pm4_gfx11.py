@@ -21,7 +21,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import ClassVar
 
-from tinyhw.core.layout import Packet, Register, bits, rest, u32, u64
+from tinyhw.core.layout import Packet, Register, bits, rest, u32, u64, unused
 
 
 class VGT_EVENT_TYPE(IntEnum):
@@ -693,6 +693,7 @@ class ACQUIRE_MEM(Pm4, dwords=7):
   """ACQUIRE_MEM, type 3 opcode 0x58, 7 dwords after the header."""
   OP: ClassVar[int] = 0x58
   coher_size: int = bits(1, 39, 0)
+  coher_size_unused: int = unused(2, 31, 8)
   coher_base: int = bits(3, 55, 0)
   poll_interval: int = bits(5, 15, 0, default=0)
   gcr_cntl: int = bits(6, 18, 0, default=0)

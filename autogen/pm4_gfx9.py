@@ -33,7 +33,7 @@ from tinyhw.autogen.pm4_gfx11 import (
   WAIT_REG_MEM64_operation, WAIT_REG_MEM_function, WAIT_REG_MEM_mem_space, WAIT_REG_MEM_operation,
   WRITE_DATA_addr_incr, WRITE_DATA_dst_sel, WRITE_DATA_wr_confirm,
 )
-from tinyhw.core.layout import bits, rest, u32, u64
+from tinyhw.core.layout import bits, rest, u32, u64, unused
 
 
 class VGT_EVENT_TYPE(IntEnum):
@@ -382,6 +382,7 @@ class ACQUIRE_MEM(Pm4, dwords=6):
   OP: ClassVar[int] = 0x58
   coher_cntl: int = bits(0, 30, 0)
   coher_size: int = bits(1, 39, 0)
+  coher_size_unused: int = unused(2, 31, 8)
   coher_base: int = bits(3, 55, 0)
   poll_interval: int = bits(5, 15, 0, default=0)
 

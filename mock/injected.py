@@ -38,6 +38,7 @@ LACKS: Final = {
   "an AMD card": frozenset({"xid", "status", "call"}),
   "NVIDIA's kernel driver": frozenset({"call"}),
   "a mock of CUDA": frozenset({"ioctl", "status", "xid", "lost doorbell", "lost interrupt", "late ring", "sigbus"}),
+  "an AMD card of a program in another process": frozenset({"xid", "status", "call", "sigbus"}),
 }
 # Of a key whose value is a name: such a name.
 _NAMED: Final = {"errno": "ENOMEM", "status": "NV_ERR_NO_MEMORY", "result": "CUDA_ERROR_OUT_OF_MEMORY"}
@@ -125,6 +126,8 @@ class Injected:
     for fault in self.faults:
       if fault.kind in LACKS[whose]:
         raise InvalidArgument(f"{whose} has no fault of kind {fault.kind!r}", where="MOCKGPU_FAULTS")
+      if "sigbus" in LACKS[whose] and fault.name == "mmap":  # who maps files there is the kernel
+        raise InvalidArgument(f"{whose} has no call of the name mmap", where="MOCKGPU_FAULTS")
 
   def of(self, kind: str, name: str = "") -> Fault | None:
     """Something that faults of a kind count has come: the fault that it is, if it is one."""

@@ -33,6 +33,7 @@ REVIEWED: Final = {
   ("drive/cl.py", "function"): ONE,
   ("drive/cpu.py", "__call__"): ONE,
   ("drive/cuda.py", "function"): ONE,
+  ("drive/hsa/library.py", "function"): ONE,
   ("jit/arguments.py", "__init__"): ONE,
   ("jit/jit.py", "_reference"): ONE,
   ("engine/kept.py", "load"): "an entry of another version's",

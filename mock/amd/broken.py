@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.autogen import kfd
 from tinyhw.core.errors import Error, MachineFault, PageFault
 from tinyhw.mock.amd.chip.queue import Queue, State
+from tinyhw.mock.amd.driver import drm
+from tinyhw.mock.memory import Refused
 
 if TYPE_CHECKING:
+  from tinyhw.mock.amd.driver.process import OpenFile
+  from tinyhw.mock.amd.machine import Machine
   from tinyhw.mock.injected import Fault
 
 DECLARED: Final = "a fault that is declared"
+
+
+def may_fail(machine: Machine, file: OpenFile, request: int) -> None:
+  """A call of the kernel driver's. Raises Refused where a fault is declared for it, and where the card is gone."""
+  injected = machine.injected
+  known = machine.kfd.by_number.get(request & 0xFF) if file.kind == "kfd" else None
+  injected.call(kfd.IOCTLS[known].name if known is not None else drm.name_of(request))
+  if file.gpu is not None and file.gpu.index in injected.gone:
+    raise Refused(errno.ENODEV, "the card is gone from the bus")
 
 
 def strike(queue: Queue, fault: Fault) -> None:

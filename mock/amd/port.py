@@ -11,12 +11,12 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from tinyhw.autogen import kfd
 from tinyhw.core.environment import digits
 from tinyhw.core.errors import InvalidArgument, OutOfMemory
 from tinyhw.core.mapped import Mapped
 from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.port import Protection
+from tinyhw.mock.amd.broken import may_fail
 from tinyhw.mock.amd.driver import drm
 from tinyhw.mock.amd.driver.places import (
   MMAP_GPU_ID_SHIFT,
@@ -110,7 +110,7 @@ class MockPort(SharedPort):
       try:
         file = self._file(fd)
         if machine.watched:
-          self._may_fail(file, request)
+          may_fail(machine, file, request)
         if file.kind == "kfd":
           return machine.kfd.ioctl(file, request, argument, self.pid())
         if file.kind == "dmabuf":
@@ -123,14 +123,6 @@ class MockPort(SharedPort):
           "kernel", "refused", f"ioctl {request:#x}: {refusal.why}", errno=errno.errorcode.get(refusal.errno or 0, "?")
         )
         raise
-
-  def _may_fail(self, file: OpenFile, request: int) -> None:
-    """Raises Refused where a fault is declared for this call."""
-    injected = self.machine.injected
-    known = self.machine.kfd.by_number.get(request & 0xFF) if file.kind == "kfd" else None
-    injected.call(kfd.IOCTLS[known].name if known is not None else drm.name_of(request))
-    if file.gpu is not None and file.gpu.index in injected.gone:
-      raise Refused(errno.ENODEV, "the card is gone from the bus")
 
   def end(self) -> None:
     """The client process ends: queues, files, buffers and mappings go; views of its memory that live show zeros.

@@ -29,6 +29,7 @@ from tinyhw.mock.clients.listener import Listener, TrappedCall
 from tinyhw.mock.clients.memory import ClientMemory
 from tinyhw.mock.clients.spawn import Started, ended, kill_filtered
 from tinyhw.mock.clients.tree import ATTRIBUTES, OPENS, PATHS, STATS, Tree, flags_of
+from tinyhw.mock.clients.witness import WatchedListener, Witness
 from tinyhw.mock.memory import Refused
 
 ERESTARTSYS: Final = 512  # linux/errno.h: the kernel's own, no program sees it
@@ -97,9 +98,9 @@ class Client:
 class Host:
   """See the module. `run` returns the program's exit status when it and all that it has started have ended."""
 
-  def __init__(self, device: Device, started: Started, name: str) -> None:
-    self.device, self.started, self.name = device, started, name
-    self.listener = Listener(started.listener)
+  def __init__(self, device: Device, started: Started, name: str, witness: Witness | None = None) -> None:
+    self.device, self.started, self.name, self.witness = device, started, name, witness
+    self.listener = Listener(started.listener) if witness is None else WatchedListener(started.listener, witness)
     self.calls = self.looks = 0
     self._threads: dict[int, Client] = {}
     self._clients: dict[int, Client] = {}
@@ -176,7 +177,9 @@ class Host:
       if owner is client:
         parked.end()
         del self._parked[key]
-    if client.used: self.device.ended(client)
+    if client.used:
+      if self.witness is not None: self.witness.ending(client)
+      self.device.ended(client)
 
   def _all_gone(self) -> None:
     for client in list(self._clients.values()): self._gone(client)
@@ -220,6 +223,7 @@ class Host:
   def _ioctl(self, client: Client, call: TrappedCall) -> None:
     file = self.device.file(client, call.arguments[0] & 0xFFFFFFFF)
     if file is None: return self.listener.go_on(call)
+    if self.witness is not None: self.witness.entered(client, call, self.device.node_of(file))
     answer = self.device.ioctl(client, call, file, call.arguments[1] & 0xFFFFFFFF, call.arguments[2])
     if isinstance(answer, int): self.listener.answer(call, answer)
     else: self._parked[call.id] = call, client, answer
@@ -266,6 +270,7 @@ class Host:
     if flags & os.O_DIRECTORY: raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     if client.used: self._replaced(client)
     client.execs = 0.0  # it has become what it is
+    if self.witness is not None: self.witness.entered(client, call, None)
     fd, has = self.device.open(client, node)
     client.used = True
     try:
@@ -284,7 +289,7 @@ class Host:
       if value is None and look:
         if not self.listener.waits(call): value = 0  # the thread is gone
         elif signalled(call.thread):
-          parked.interrupted()
+          with contextlib.suppress(OSError): parked.interrupted()  # its process may be ending, without its memory
           value = -ERESTARTSYS
       if value is None: continue
       del self._parked[key]
@@ -303,6 +308,7 @@ class Host:
       if time.monotonic() - client.execs > 1: client.execs = 0.0  # it could not be run
       return
     client.execs, client.used = 0.0, False
+    if self.witness is not None: self.witness.ending(client)
     self.device.replaced(client)
 
   def close(self) -> None:

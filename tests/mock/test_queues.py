@@ -532,6 +532,18 @@ def test_the_report_lists_what_has_no_effect(client: Client) -> None:
   ]
 
 
+def test_what_a_chip_has_no_bits_for_has_no_effect(client: Client) -> None:
+  """Linux flushes with 0xffffff in COHER_SIZE_HI, tinygrad with 0xffffffff: the register has 8 bits."""
+  queue = client.queue()
+  for unused in (0xFFFF, 0xFFFFFF):
+    p = p4.ACQUIRE_MEM(coher_size=(1 << 40) - 1, coher_base=0, coher_size_unused=unused)
+    assert pm4.encode(p)[3] == unused << 8 | 0xFF and f"coher_size_unused={unused:#x}, coher_base" in repr(p)
+    queue.submit(p)
+  assert "unused" not in repr(p4.ACQUIRE_MEM(coher_size=1, coher_base=0))
+  client.run()
+  assert queue.read_pointer == 16 and "hung" not in str(client.machine.report())
+
+
 def test_a_fill_that_leaves_its_memory_faults_before_it_writes(client: Client) -> None:
   queue, memory = client.queue(copy=True), client.alloc(4096, VRAM)
   end = memory.address + 4096

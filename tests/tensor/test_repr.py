@@ -52,7 +52,7 @@ LOST = """
 import tinyhw
 from tinyhw import Tensor, Device
 x = Tensor([1.0, 2.0], device="AMD").realize()
-y, bad = x + 1, Tensor.full((2,), 1.0, device="HSA") + 1
+y, bad = x + 1, Tensor.full((2,), 1.0, device="METAL") + 1
 Device.close()
 print(repr(x)); print(repr(y)); print(bad)
 """
@@ -65,4 +65,4 @@ def test_what_cannot_be_had_says_why() -> None:
   lost, computed, missing = done.stdout.splitlines()
   for text in (lost, computed):
     assert text.startswith("Tensor(<AMD: ") and "was lost" in text and "shape=(2,)" in text, text
-  assert missing.startswith("Tensor(<unsupported device HSA"), missing
+  assert missing.startswith("Tensor(<unsupported device METAL"), missing

@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 import click
@@ -19,6 +20,8 @@ CLIENTS: Final = {  # what programs find in their environment where they have no
   # Rings, signals and arguments lie in memory of the driver's, which is shared, in place of the process's own.
   "HSA_USERPTR_FOR_PAGED_MEM": "0",
 }
+HOSTS: Final = frozenset({"MOCKGPU", "MOCKGPU_FAULTS", "MOCKGPU_MEMORY", "MOCKGPU_SEED", "MOCKGPU_WATCHDOG"})
+"""What the environment says of the cards, which are the host's: a program of tinyhw's makes none of its own."""
 _QUICK: Final = "/dev/shm"  # for some hundreds of small files
 
 
@@ -38,8 +41,8 @@ def words_of(name: str, arguments: Sequence[str], module: bool) -> list[str]:
   return [name, *arguments]
 
 
-def run(cards: str, words: Sequence[str], check: str | None) -> int:
-  """Run a program on mock cards, tell what was found, and return its exit status."""
+def run(cards: str, words: Sequence[str], check: str | None, record: str | None = None) -> int:
+  """Run a program on mock cards, tell what was found, and return its exit status; `record` is a capture's file."""
   from tinyhw.devices.mocked import mock_options
   from tinyhw.mock.amd.hosted.device import AmdDevice
   from tinyhw.mock.amd.hosted.machine import HostedMachine
@@ -50,25 +53,34 @@ def run(cards: str, words: Sequence[str], check: str | None) -> int:
     from tinyhw.emulator.check import checker
     watching = checker(",".join(["report", *filter(None, [check])]))
   options = mock_options(watching)
-  for option, variable in (("draws", "a schedule"), ("injected", "MOCKGPU_FAULTS")):
-    if option in options: raise Unsupported("run", f"{variable} with programs in other processes", where="AMD")
+  if "draws" in options: raise Unsupported("run", "a schedule with programs in other processes", where="AMD")
+  if "injected" in options: options["injected"].refuse("an AMD card of a program in another process")
   try: machine = HostedMachine(tuple(c.strip() for c in cards.split(",") if c.strip()), **options)
   except (OSError, MemoryError) as e:
     raise DeviceError(f"this process cannot have the mock machine's memory: {getattr(e, 'strerror', None) or e}",
                       where="AMD", hint="see ulimit -v and ulimit -n") from None
   folder = tempfile.mkdtemp(prefix="tinyhw-", dir=_QUICK if os.access(_QUICK, os.W_OK) else None)
   device = AmdDevice(machine, folder)
-  started = start(words, {**CLIENTS, **os.environ}, program(NAMES, device.types), folder)
+  environment = {name: value for name, value in os.environ.items() if name not in HOSTS}
+  started = start(words, {**CLIENTS, **environment}, program(NAMES, device.types), folder)
   before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
   try:
-    host = Host(device, started, words[0])
+    witness = None
+    if record is not None:
+      from tinyhw.cli.witnessed import Witnessed  # the tools of queues load where somebody records
+      witness = Witnessed(Path(record), words)
+      device.rung = witness.rung
+    host = Host(device, started, words[0], witness)
     device.listener = host.listener
     try: status = host.run()
-    finally: host.close()
+    finally:
+      host.close()
+      if witness is not None: witness.close()
   finally:
     for number, handler in before.items(): signal.signal(number, handler)
     shutil.rmtree(folder, ignore_errors=True)  # a guard that was killed has not
   say = _sayer()
+  if witness is not None: say(witness.summary())
   for finding in watching.untold if watching is not None else (): say(f"check: {finding}")
   if not host.used(): say(f"{words[0]} has looked for no GPU: /dev/kfd, /dev/dri and /sys/class/drm have mock cards")
   for line in machine.report(): say(line)

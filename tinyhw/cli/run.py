@@ -11,20 +11,24 @@ import click
 from tinyhw.cli import checks, progress
 from tinyhw.cli.record import recorded_to
 from tinyhw.core.ending import Step, at_end
-from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.errors import InvalidArgument
 
 
 @click.command(cls=checks.Checked, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--mockgpu", default=lambda: os.environ.get("MOCKGPU", "sm_90"), metavar="CARDS", show_default="sm_90",
               help="The mock cards, sm_90 or gfx1100, or with commas several.")
 @click.option("-m", "module", is_flag=True, help="PROGRAM is a module's name, as for python -m.")
-@click.option("--record", metavar="FILE", help="Keep the calls of CUDA and the work in streams in a capture, as "
-              "`tinyhw record` does.")
+@click.option("--record", metavar="FILE", help="Keep the calls of CUDA and the work in streams, or the calls of "
+              "AMD's kernel driver and what queues get, in a capture, as `tinyhw record` does.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Draws the turns of queues and engines, as "
+              "MOCKGPU_SEED.")
+@click.option("--memory", type=click.Choice(["strong", "weak"]), help="Caches of AMD's cards, as MOCKGPU_MEMORY.")
+@click.option("--fault", metavar="FILE", help="Faults that are declared, as MOCKGPU_FAULTS.")
 @checks.option("what was found is told at the end")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def command(mockgpu: str, module: bool, record: str | None, check: str | None, program: str,
-            arguments: tuple[str, ...]) -> None:
+def command(mockgpu: str, module: bool, record: str | None, seed: int | None, memory: str | None, fault: str | None,
+            check: str | None, program: str, arguments: tuple[str, ...]) -> None:
   """Run a PROGRAM on mock GPUs. It calls CUDA's driver (libcuda.so.1) or runtime (libcudart.so.13): one in Python
   (cuda.bindings, Numba, tinygrad, ctypes ...), or a native one of nvcc's that carries its PTX. Or it uses ROCm, on
   cards of AMD (gfx...): any program in any language.
@@ -45,14 +49,16 @@ def command(mockgpu: str, module: bool, record: str | None, check: str | None, p
     nvcc -arch=compute_90a -code=compute_90a --compress-mode=none -cudart shared -o p p.cu
     tinyhw run ./p
     tinyhw run --record run.thq ./p; tinyhw lint run.thq
+    tinyhw run --mockgpu gfx1100 --record run.thq -- ./my_hip_program
     tinyhw run --mockgpu gfx1100 -- rocminfo
     tinyhw run --mockgpu gfx1100,gfx1100 --check -- ./my_hip_program
+    tinyhw run --mockgpu gfx1100 --seed 3 --fault faults.toml -- ./my_hip_program
   """
+  given = {"MOCKGPU_SEED": None if seed is None else str(seed), "MOCKGPU_MEMORY": memory, "MOCKGPU_FAULTS": fault}
+  os.environ.update({name: value for name, value in given.items() if value is not None})
   from tinyhw.cli import hosted
   if hosted.is_amd(mockgpu):
-    if record is not None:
-      raise Unsupported("run", "--record with cards of AMD", where="run", hint="tinyhw record: drivers of tinyhw's")
-    sys.exit(hosted.run(mockgpu, hosted.words_of(program, arguments, module), check))
+    sys.exit(hosted.run(mockgpu, hosted.words_of(program, arguments, module), check, record))
   if not module and not Path(program).is_file():
     raise InvalidArgument(f"{program}: there is no such file", hint="-m runs a module by its name")
   if check is not None: os.environ["EMU_CHECK"] = ",".join(["report", *filter(None, [check])])

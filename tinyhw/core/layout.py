@@ -26,13 +26,18 @@ _REST = object()
 
 @dataclass(frozen=True, slots=True)
 class Field:
-  """Where one value lives: bit `lo` (from the start of the body), `width` bits, stored shifted right by `shift`."""
+  """Where one value lives: bit `lo` (from the start of the body), `width` bits, stored shifted right by `shift`.
+
+  `unused` are bits that the chip has nothing for: whatever is in them has no effect, and they are shown where they are
+  set.
+  """
   lo: int
   width: int
   default: int | None
   shift: int
   enum: type[IntEnum] | None
   name: str = ""
+  unused: bool = False
 
   @property
   def mask(self) -> int: return ((1 << self.width) - 1) << self.lo
@@ -54,6 +59,11 @@ def bits(dword: int, hi: int, lo: int, *, default: int | None = None, shift: int
   `shift` counts low bits of the value that are always zero and are not stored.
   """
   return Field(dword * 32 + lo, hi - lo + 1, default, shift, enum)
+
+
+def unused(dword: int, hi: int, lo: int) -> Any:
+  """Bits that are written and have no effect; who declares them says how that is known."""
+  return Field(dword * 32 + lo, hi - lo + 1, 0, 0, None, unused=True)
 
 
 def u32(dword: int, *, default: int | None = None) -> Any:
@@ -94,7 +104,7 @@ def _collect(cls: type, inherited: tuple[Field, ...], total_bits: int) -> tuple[
     if f.default is not None and (not 0 <= f.default <= f.limit or f.default & ((1 << f.shift) - 1)):
       raise LayoutError(f"default {f.default:#x} does not fit {f.width} bits (shift {f.shift})", where=where)
     used |= f.mask
-    fields.append(Field(f.lo, f.width, f.default, f.shift, f.enum, name))
+    fields.append(Field(f.lo, f.width, f.default, f.shift, f.enum, name, f.unused))
     delattr(cls, name)  # the slot of the instance must not be shadowed by the declaration
   return tuple(sorted(fields, key=lambda f: f.lo))
 
@@ -177,7 +187,7 @@ class _Chunks:
       strays = " or ".join(f"w[{d}] & {stray[d + first]}" for d in range(end - first) if stray[d + first])
       values = "".join(f"  v{i} = {_taken(f, first)}\n" for i, f in enumerate(inside))
       pairs = ", ".join(f"{f.name!r}: v{i}" for i, f in enumerate(inside))
-      shown = ", ".join(_shown(f, f"v{i}", space) for i, f in enumerate(inside))
+      shown = _all_shown(inside, [f"v{i}" for i in range(len(inside))], space)
       source = f"def made(w):\n{f'  if {strays}: return None' if strays else ''}\n{values}" \
                f"  return {{{pairs}}}, f'{shown}'"
       exec(compile(source, f"<layout of {cls.__name__}>", "exec"), space)
@@ -227,6 +237,18 @@ def _shown(f: Field, value: str, space: dict[str, Any]) -> str:
   return f"{f.name}={{{plain}}}"
 
 
+def _all_shown(fields: Sequence[Field], values: Sequence[str], space: dict[str, Any]) -> str:
+  """The fields for an f-string, one behind the other; those that are unused only where they are not 0."""
+  text = ""
+  for f, value in zip(fields, values, strict=True):
+    if f.unused:
+      assert text, f"{f.name}: an unused field has a used one before it"
+      space[f"unused_{f.name}"] = lambda found, name=f.name: f", {name}={found:#x}" if found else ""
+      text += f"{{unused_{f.name}({value})}}"
+    else: text += f"{', ' if text else ''}{_shown(f, value, space)}"
+  return text
+
+
 def words_text(cls: type[Any], words: Sequence[int]) -> str:
   """The text of a packet, register or method by its words: repr of what they are decoded to. Raises DecodeError for
   undeclared bits."""
@@ -241,7 +263,7 @@ _WORD_PRINTERS: dict[type[Any], Callable[[Sequence[int]], str]] = {}  # a memo o
 def _word_printer(cls: type[Any]) -> Callable[[Sequence[int]], str]:
   stray = 0xFFFFFFFF & ~sum(f.mask for f in cls.FIELDS)
   space: dict[str, Any] = {"_stray": _stray, "_cls": cls, "_masks": (stray,)}
-  shown = ", ".join(_shown(f, f"({_taken(f)})", space) for f in cls.FIELDS)
+  shown = _all_shown(cls.FIELDS, [f"({_taken(f)})" for f in cls.FIELDS], space)
   source = f"def text(w):\n{f'  if w[0] & {stray}: raise _stray(_cls, w, _masks)' if stray else ''}\n" \
            f"  return f'{cls.__name__}({shown})'"
   exec(compile(source, f"<layout of {cls.__name__}>", "exec"), space)
@@ -280,7 +302,7 @@ _PRINTERS: dict[type[Any], Callable[[Any], str]] = {}  # a memo of a pure functi
 def _printer(cls: type[Any]) -> Callable[[Any], str]:
   """`NAME(field=value, ...)` of a class as one expression over its fields, each as `Field.show` has it."""
   space: dict[str, Any] = {"_dwords": _dwords}
-  parts = [_shown(f, f"p.{f.name}", space) for f in cls.FIELDS]
+  parts = [shown] if (shown := _all_shown(cls.FIELDS, [f"p.{f.name}" for f in cls.FIELDS], space)) else []
   if cls.REST: parts.append(f"{cls.REST}={{_dwords(p.{cls.REST})}}")
   made: Callable[[Any], str] = eval(f"lambda p: f'{cls.__name__}({', '.join(parts)})'", space)
   return _PRINTERS.setdefault(cls, made)
@@ -343,7 +365,7 @@ class _Layout:
   def __repr__(self) -> str: return (_PRINTERS.get(type(self)) or _printer(type(self)))(self)
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(bits, u32, u64, rest))
+@dataclass_transform(kw_only_default=True, field_specifiers=(bits, unused, u32, u64, rest))
 class Packet(_Layout):
   """Base of packet bodies. Subclass with `dwords=`; class attributes (an opcode, say) may stand beside the fields.
 

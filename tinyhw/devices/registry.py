@@ -48,7 +48,7 @@ KINDS: dict[str, str] = {
   "C": "the host processor, through a C compiler",
   "NV": "NVIDIA GPUs through /dev/nvidiactl, or a mock GPU with MOCKGPU=sm_90",
   "CUDA": "NVIDIA GPUs through libcuda, or mock ones with MOCKGPU=sm_90",
-  "HSA": "AMD GPUs through the HSA runtime",
+  "HSA": "AMD GPUs through ROCm's runtime (libhsa-runtime64)",
   "CL": "OpenCL devices, through the installed drivers",
   "METAL": "Apple GPUs",
   "DISK": "a file that holds data: DISK:PATH",
@@ -424,6 +424,14 @@ class Devices(Observed):
     """CUDA's driver API: the library of this machine, or the mock's."""
     return self._way("CUDA").to
 
+  def hsa_system(self) -> Any:
+    """ROCm's runtime, the library of this machine. It meets mock cards in another process alone."""
+    if (cards := mock_cards("HSA")) is not None:
+      raise DeviceError("ROCm's runtime meets the cards of MOCKGPU in a process of its own", where="HSA",
+                        hint=f"tinyhw run --mockgpu {','.join(cards) or 'gfx1100'} -- python PROGRAM; "
+                             "DEV=AMD takes them here")
+    return self._way("HSA").to
+
   def clock(self, kind: str) -> Whose:
     """Whose clock the times of these drivers' cards are of."""
     return Whose.CARD if self._way(kind).machine is None else Whose.MOCK
@@ -456,6 +464,9 @@ _SYSTEM = {"AMD": ("/dev/kfd", "an AMD GPU", "MOCKGPU=1 for a mock gfx1100"),
 def system_way(kind: str) -> Way:
   """This machine's own cards. Raises DeviceError where their driver is not there."""
   if kind == "CUDA": return Way(importlib.import_module("tinyhw.drive.cuda").system_library())
+  if kind == "HSA":
+    library = importlib.import_module("tinyhw.drive.hsa.library")
+    return Way(library.HsaSystem(library.system_library()))
   path, card, mock = _SYSTEM[kind]
   if not os.path.exists(path):
     raise DeviceError(f"DEV={kind} needs a GPU, and this machine has no {path}",
@@ -572,6 +583,15 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, runtime, renderer)
 
 
+def _open_hsa(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.drive.hsa.device import HSARuntime
+  runtime = HSARuntime(devices.hsa_system(), index, name)
+  def renderer() -> Any:
+    from tinyhw.compile.render.amdgcn import AMDGCNRenderer
+    return AMDGCNRenderer(runtime.arch)
+  return OpenDevice(name, runtime, renderer)
+
+
 def _signature(ptx: bytes, kernel: str) -> Any:
   """What a launch has to know of a kernel of PTX."""
   from tinyhw.devices.ptx import signature
@@ -636,8 +656,8 @@ STORAGE = frozenset({"DISK", "NPY"})
 
 Opener = Callable[[Devices, str, int], OpenDevice]
 _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open_python, "AMD": _open_amd,
-                               "NV": _open_nv, "CUDA": _open_cuda, "EMU": _open_emu, "CL": _open_cl, "DISK": _open_disk,
-                               "NPY": _open_npy, "NULL": _open_null}
+                               "HSA": _open_hsa, "NV": _open_nv, "CUDA": _open_cuda, "EMU": _open_emu, "CL": _open_cl,
+                               "DISK": _open_disk, "NPY": _open_npy, "NULL": _open_null}
 
 Device = Devices()
 at_end(Step.DEVICES, Device.close, inherited=True)

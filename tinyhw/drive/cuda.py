@@ -25,6 +25,7 @@ from tinyhw.core.timeout import within
 from tinyhw.core.trace import Whose
 from tinyhw.drive.base import Allocation, Dim3, Launch, Program, Runner, Runtime
 from tinyhw.drive.nv.bare import PtxKernel, is_ptx
+from tinyhw.drive.users import Users
 from tinyhw.wire.codeobject import Argument, CodeObject
 
 NAMES: Final = ("libcuda.so.1", "libcuda.so")
@@ -108,33 +109,14 @@ def ptx_of(binary: bytes) -> bytes | None:
   except (DecodeError, Unsupported): return None
 
 
-class Users:
+class ContextUsers(Users):
   """`with users:` has the context current to the thread, and stay open meanwhile. Raises what `check` does."""
 
   def __init__(self, device: CudaRuntime) -> None:
-    self._device, self._changed, self._inside = device, threading.Condition(lock()), 0
+    super().__init__(device)
+    self._device = device
 
-  def __enter__(self) -> None:
-    with self._changed:
-      self._device.check()
-      self._inside += 1
-    try: self._device.run("cuCtxSetCurrent", self._device.context)
-    except BaseException:
-      self.__exit__()
-      raise
-
-  def __exit__(self, *_: object) -> None:
-    with self._changed:
-      self._inside -= 1
-      if not self._inside: self._changed.notify_all()
-
-  def shut(self) -> bool:
-    """Let nobody in any more, and wait for those that are inside. False where somebody else has done it."""
-    with self._changed:
-      if self._device.closed: return False
-      self._device.closed = True
-      while self._inside: self._changed.wait()
-    return True
+  def entered(self) -> None: self._device.run("cuCtxSetCurrent", self._device.context)
 
 
 class CudaProgram(Program):
@@ -326,7 +308,7 @@ class CudaRuntime(Runtime):
                        self.attribute(cuda.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR))
     self.context = self.library.handle("cuDevicePrimaryCtxRetain", self.device)
     self.closed = False
-    self.users = Users(self)
+    self.users = ContextUsers(self)
     with self.users: self.stream = self.library.handle("cuStreamCreate", cuda.CU_STREAM_NON_BLOCKING)
     self._modules: dict[bytes, int] = {}
     self._allocated: set[int] = set()  # addresses

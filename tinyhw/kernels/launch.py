@@ -93,7 +93,8 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   opened = Device[device or default_device()]
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
-    raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD', 'NV', 'CUDA' or 'EMU'")
+    raise Unsupported("launch of ready code objects on", opened.name,
+                      hint="use device='AMD', 'HSA', 'NV', 'CUDA' or 'EMU'")
   if source is not None: binary, kernel = source.compiled(kernel, processor(runtime, opened.name), options)
   code = contents(binary, getattr(runtime, "target", None))
   sizes = dims(grid, "grid"), dims(block, "block")

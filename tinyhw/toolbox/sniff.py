@@ -97,6 +97,10 @@ class Sniffer:
     self._tell(call, vendor, event)
     self._look(call.process)
 
+  def moved(self) -> None:
+    """Programs may have mapped what no call has told of."""
+    for _, memory in self._rings.values(): memory.moved()
+
   def passed(self) -> None:
     for process in list(self._rings): self._look(process)
 

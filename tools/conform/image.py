@@ -18,8 +18,6 @@ from tinyhw.autogen import elf_amdgpu as elf
 NAME: Final = "conform"
 _PAGE: Final = 4096
 _SEGMENTS: Final = 5
-_DT_NULL, _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_STRSZ, _DT_SYMENT = 0, 4, 5, 6, 10, 11  # System V ABI, chapter 5
-_SHT_HASH, _SHT_DYNAMIC = 5, 6  # System V ABI, chapter 4
 
 
 @dataclass(frozen=True)
@@ -104,8 +102,8 @@ def code_object(arch: Arch, shape: KernelShape, code: bytes) -> bytes:
   symbols = bytes(elf.Elf64_Sym()) + symbol(NAME, elf.STT_FUNC, 6, at["text"], len(code)) + symbol(
     f"{NAME}.kd", elf.STT_OBJECT, 5, at["rodata"], 64)
   dynamic = b"".join(a.to_bytes(8, "little") + b.to_bytes(8, "little") for a, b in (
-    (_DT_HASH, at["hash"]), (_DT_STRTAB, at["dynstr"]), (_DT_SYMTAB, at["dynsym"]), (_DT_STRSZ, len(strings)),
-    (_DT_SYMENT, ctypes.sizeof(elf.Elf64_Sym)), (_DT_NULL, 0)))
+    (elf.DT_HASH, at["hash"]), (elf.DT_STRTAB, at["dynstr"]), (elf.DT_SYMTAB, at["dynsym"]),
+    (elf.DT_STRSZ, len(strings)), (elf.DT_SYMENT, ctypes.sizeof(elf.Elf64_Sym)), (elf.DT_NULL, 0)))
   flags_read, flags_run, flags_write = elf.PF_R, elf.PF_R | elf.PF_X, elf.PF_R | elf.PF_W
 
   def segment(kind: int, flags: int, first: int, size: int, align: int) -> bytes:
@@ -129,11 +127,11 @@ def code_object(arch: Arch, shape: KernelShape, code: bytes) -> bytes:
   sections = bytes(elf.Elf64_Shdr()) + b"".join((
     section(".note", elf.SHT_NOTE, alloc, len(note)),
     section(".dynsym", elf.SHT_DYNSYM, alloc, len(symbols), 4, 1, 8, ctypes.sizeof(elf.Elf64_Sym)),
-    section(".hash", _SHT_HASH, alloc, len(table), 2, 0, 4, 4),
+    section(".hash", elf.SHT_HASH, alloc, len(table), 2, 0, 4, 4),
     section(".dynstr", elf.SHT_STRTAB, alloc, len(strings), align=1),
     section(".rodata", elf.SHT_PROGBITS, alloc, 64, align=64),
     section(".text", elf.SHT_PROGBITS, run, len(code), align=256),
-    section(".dynamic", _SHT_DYNAMIC, alloc | elf.SHF_WRITE, len(dynamic), 4, 0, 8, 16),
+    section(".dynamic", elf.SHT_DYNAMIC, alloc | elf.SHF_WRITE, len(dynamic), 4, 0, 8, 16),
     section(".shstrtab", elf.SHT_STRTAB, 0, len(shstr), align=1)))
   ident = bytearray(elf.EI_NIDENT)
   ident[:4] = b"\x7fELF"

@@ -13,7 +13,7 @@ from tinyhw.tools.gen.sources import Sources, head
 HEADER = "llvm/BinaryFormat/ELF.h"
 RELOCATIONS = "llvm/BinaryFormat/ELFRelocs/AMDGPU.def"
 DYNAMIC = "llvm/BinaryFormat/DynamicTags.def"
-TAGS = "NULL|HASH|STRTAB|SYMTAB|STRSZ"  # what it takes to find a loaded object's symbols
+TAGS = "NULL|HASH|STRTAB|SYMTAB|STRSZ|SYMENT|RELA|RELASZ|RELAENT"  # to find a loaded object's symbols, and to write one
 STRUCTS = ("Elf64_Ehdr", "Elf64_Shdr", "Elf64_Phdr", "Elf64_Sym", "Elf64_Rela", "Elf64_Nhdr")
 KINDS = {"Elf64_Half": "c_uint16", "Elf64_Word": "c_uint32", "Elf64_Xword": "c_uint64", "Elf64_Sxword": "c_int64",
          "Elf64_Addr": "c_uint64", "Elf64_Off": "c_uint64", "unsigned char": "c_uint8"}  # fmt: skip
@@ -21,7 +21,7 @@ CONSTANTS = re.compile(
   r"EI_(CLASS|DATA|OSABI|ABIVERSION|NIDENT)|ELFCLASS64|ELFDATA2LSB|ET_(REL|EXEC|DYN)"
   r"|EM_(AMDGPU|X86_64|386|AARCH64|ARM|RISCV|PPC64|CUDA|BPF)|ELFOSABI_AMDGPU_HSA"
   r"|ELFABIVERSION_AMDGPU_HSA_V\d|EF_AMDGPU_\w+|PT_(LOAD|NOTE|DYNAMIC)|PF_[XWR]|SHT_(NULL|PROGBITS|SYMTAB|STRTAB|RELA|NOTE"
-  r"|NOBITS|REL|DYNSYM)|SHF_(WRITE|ALLOC|EXECINSTR)|SHN_(UNDEF|ABS|COMMON|LORESERVE|AMDGPU_LDS)|STB_(LOCAL|GLOBAL|WEAK)"
+  r"|NOBITS|REL|DYNSYM|HASH|DYNAMIC)|STV_PROTECTED|SHF_(WRITE|ALLOC|EXECINSTR)|SHN_(UNDEF|ABS|COMMON|LORESERVE|AMDGPU_LDS)|STB_(LOCAL|GLOBAL|WEAK)"
   r"|STT_(NOTYPE|OBJECT|FUNC|SECTION|AMDGPU_HSA_KERNEL)|NT_AMDGPU_METADATA"
 )
 

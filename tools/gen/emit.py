@@ -31,6 +31,7 @@ class FieldRow:
   shift: int = 0
   enum: str | None = None
   default: int | None = None
+  unused: bool = False
 
   @property
   def start(self) -> int:
@@ -68,6 +69,7 @@ class PacketRow:
 
 def field_line(f: FieldRow, *, register: bool = False) -> str:
   name, width, args = identifier(f.name, register=register), f.hi - f.lo + 1, []
+  if f.unused: return f"  {name}: int = unused({f.dword}, {f.hi}, {f.lo})"
   required = width >= REQUIRED_BITS and not register  # a register is written by the fields that matter
   default = f.default if f.default is not None else None if required else 0
   if default is not None:
@@ -127,7 +129,7 @@ def wrapped(names: list[str]) -> list[str]:
 IMPORTED = "What an earlier class says letter for letter is imported."
 _CLASS = re.compile(r"^class (\w+)", re.M)
 _WORD = re.compile(r"\w+")
-_DECLARES = ("Method", "Packet", "Register", "Word", "bits", "rest", "u32", "u64")  # of core.layout
+_DECLARES = ("Method", "Packet", "Register", "Word", "bits", "rest", "u32", "u64", "unused")  # of core.layout
 
 
 def shared(parts: Mapping[str, str], before: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[list[str], list[str]]:

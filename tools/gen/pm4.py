@@ -157,6 +157,11 @@ class Parser:
     self.take("}")
     return reading
 
+# Bits above a field of which it is known that the chip has nothing for them. CP_COHER_SIZE_HI has 8 bits (GC 9.4.3's
+# headers; nvd.h's words on ACQUIRE_MEM), and the kernel's own flushes write more into it: 0xffffff (emit_mem_sync in
+# gfx_v9_4_3.c, gfx_v11_0.c, gfx_v12_0.c). tinygrad writes all 32, on cards of each.
+UNUSED = frozenset({("ACQUIRE_MEM", "coher_size")})
+
 
 def packet_row(name: str, ordinals: dict[int, list[Reading]], opcode: int, size: int | None = None) -> PacketRow:
   """`size`: its dwords with the header, where the struct has more than the generation."""
@@ -180,6 +185,9 @@ def packet_row(name: str, ordinals: dict[int, list[Reading]], opcode: int, size:
     rows.append(FieldRow(merged, dword, hi, lo, shift))
     views += [(f.name, dword, f.hi, f.lo) for f in every]
   rows, homes = combine(rows)
+  for row in [r for r in rows if (name, r.name) in UNUSED]:
+    dword, last = divmod(row.end, 32)
+    rows.insert(rows.index(row) + 1, FieldRow(f"{row.name}_unused", dword, 31, last + 1, unused=True))
   made = []
   for view_name, dword, hi, lo in views:
     home = next(r for r in rows if r.name == homes[dword])

@@ -19,6 +19,7 @@ from tinyhw.autogen import kfd
 from tinyhw.core.environment import digits
 from tinyhw.core.errors import OutOfMemory, Unsupported
 from tinyhw.core.ioctl import Request, split
+from tinyhw.mock.amd.broken import may_fail
 from tinyhw.mock.amd.chip.aql import NO_DOORBELL
 from tinyhw.mock.amd.chip.queue import Queue, State
 from tinyhw.mock.amd.driver import drm
@@ -54,6 +55,7 @@ class AmdDevice:
     self._bells: list[tuple[Queue, memoryview, int]] = []
     self._seen: list[int] = []  # of each doorbell
     self._known: list[Queue] = []
+    self.rung: Callable[[], None] | None = None  # hears of doorbells before queues do
     machine.file_of = self._file
     machine.given = self._give
 
@@ -117,6 +119,7 @@ class AmdDevice:
     with machine.lock:
       self._call = call
       try:
+        if machine.watched: may_fail(machine, file, request)
         argument = (ctypes.c_ubyte * parts.size)()
         if parts.direction & 1 and parts.size: client.memory.fill(address, argument)
         if file.kind == "kfd" and parts.number == _EVENTS and parts.size == _WAIT and file.pid == client.pid:
@@ -164,6 +167,8 @@ class AmdDevice:
       if value == seen[i]: continue
       seen[i] = value
       rang = True
+      if self.rung is not None: self.rung()
+      if machine.watched and machine.injected.of("lost doorbell") is not None: continue
       with machine.lock: queue.ring_doorbell(value)
     copies = machine.kfd.user_buffers
     if copies and (rang or any(q.state is State.BLOCKED for q in self._known)): self._take()

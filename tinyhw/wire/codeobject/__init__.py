@@ -7,6 +7,7 @@ Object Metadata".
 from tinyhw.wire.codeobject.identity import BUNDLE, COMPRESSED, GENERIC, bundled, unbundled
 from tinyhw.wire.codeobject.model import PRELOAD_PROLOGUE, Argument, CodeObject, Kernel, place, sources, with_places
 from tinyhw.wire.codeobject.reader import load
+from tinyhw.wire.codeobject.shared import shared
 
 __all__ = ["BUNDLE", "COMPRESSED", "GENERIC", "PRELOAD_PROLOGUE", "Argument", "CodeObject", "Kernel", "bundled", "load",
-           "place", "sources", "unbundled", "with_places"]
+           "place", "shared", "sources", "unbundled", "with_places"]
