@@ -166,7 +166,8 @@ def _barrier(code: Code, line: Line, after: int) -> Ender:
 
   def finish(group: Warps, total: Value, every: Value) -> None:
     assert write is not None
-    write(group, total if kind == "popc" else every.astype(bool) if kind == "and" else total > 0)
+    result: Value = total if kind == "popc" else every.astype(bool) if kind == "and" else total > 0
+    write(group, result)
 
   def end(group: Warps) -> Any:
     at, count = one(group, number(group)), U32.type(0) if expected is None else one(group, expected(group))

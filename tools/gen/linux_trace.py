@@ -14,7 +14,8 @@ HEADERS = (PTRACE, "linux/seccomp.h", FILTER, "linux/bpf_common.h", "linux/audit
            "x86_64-linux-gnu/asm/unistd_64.h", "linux/stat.h", "linux/fcntl.h", "x86_64-linux-gnu/asm/ioctl.h",
            "x86_64-linux-gnu/asm/stat.h", "x86_64-linux-gnu/asm/debugreg.h")
 USER = "x86_64-linux-gnu/sys/user.h"
-GLIBC = Origin("GNU C library's headers (Debian libc6-dev)", "2.36-9+deb12u14", "LGPL-2.1-or-later; names and numbers only")
+GLIBC = Origin("GNU C library's headers (Debian libc6-dev)", "2.36-9+deb12u14",
+               "LGPL-2.1-or-later; names and numbers only")
 STRUCTS = ("ptrace_syscall_info", "seccomp_data", "sock_filter", "sock_fprog", "seccomp_notif", "seccomp_notif_resp",
            "seccomp_notif_sizes", "seccomp_notif_addfd", "statx", "stat")
 NAMES = (

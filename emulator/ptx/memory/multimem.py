@@ -24,7 +24,7 @@ from tinyhw.isa.ptx.forms import SIZES, Form
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
-_RAW: Final = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+_RAW: Final[dict[int, np.dtype[Any]]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 
 
 def places(group: Warps, at: Value) -> list[Value]:
