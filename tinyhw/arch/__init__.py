@@ -24,7 +24,8 @@ __all__ = ["ARCHES", "DECODED", "Arch", "arch", "decoded", "generation", "lackin
 # Those whose instructions are decoded and assembled; a device needs packets and registers too.
 DECODED: dict[str, Arch] = {a.name: a for a in (
   GFX1100, GFX1101, GFX1102, GFX1103, GFX1150, GFX1151, GFX1152, GFX1153, GFX1201, GFX1200, GFX942)}
-ARCHES: dict[str, Arch] = {a.name: a for a in (GFX1100, GFX1101, GFX1102, GFX1201, GFX1200, GFX942)}
+ARCHES: dict[str, Arch] = {a.name: a for a in (
+  GFX1100, GFX1101, GFX1102, GFX1103, GFX1150, GFX1151, GFX1201, GFX1200, GFX942)}
 
 
 def arch(name: str) -> Arch:
