@@ -10,7 +10,8 @@ reach (PAL, gfx12CmdUtil.cpp). gfx1103, gfx1150 and gfx1151
 are a Radeon 780M (Phoenix, GC 11.0.1), an 890M (Strix Point, GC 11.5.0) and an 8060S (Strix Halo, GC 11.5.1): APUs,
 whose video memory is a part of the system's that the firmware keeps for them (512 MiB unless its user says otherwise).
 gfx942 is an MI300X in SPX mode: its eight XCCs are one GPU (`aqua_vanjaram.c` has its
-doorbells, `kfd_crat.c` its caches' kinds, the CDNA3 white paper their sizes). Versions of firmware and of
+doorbells, `kfd_crat.c` its caches' kinds, the CDNA3 white paper their sizes). gfx950 is an MI350X in SPX mode
+(CDNA 4 white paper; torvalds/linux 1a2f09ae11b4, kfd_queue.c: its save area has its LDS). Versions of firmware and of
 NBIO are examples.
 """
 
@@ -117,7 +118,7 @@ class Card:
   def save_area_size(self) -> int:
     """The least ctx_save_restore_size (cwsr_size), that of an XCC: control stack and, a compute unit, VGPRs, SGPRs, LDS
     and hardware registers."""
-    each = self.vgpr_bytes_per_compute_unit + 0x4000 + 0x10000 + 0x1000
+    each = self.vgpr_bytes_per_compute_unit + 0x4000 + (self.lds_kib << 10) + 0x1000
     return self.control_stack_size + page_align(self.compute_units // self.xccs * each)
 
   @property
@@ -272,12 +273,18 @@ GFX942: Final = Card(
   sdma_doorbell_step=4,
 )
 
+GFX950: Final = replace(
+  GFX942, name="gfx950", gfx_target_version=90500, gc_version=(9, 5, 0), sdma_version=(4, 4, 4),
+  marketing_name="AMD Instinct MI350X", device_id=0x75A0, external_revision=0x50, compute_units_per_array=9,
+  units_off=32, lds_kib=160, vram_size=288 << 30, memory_clock=2000, engine_clock=2200, mec_firmware=32,
+  caches=(*GFX942.caches[:3], Cache(2, "data", 4096, 128, 32), Cache(3, "data", 262144, 64, 256)))
+
 CARDS: Final[dict[str, Card]] = {c.name: c for c in (
-  GFX1100, GFX1101, GFX1102, GFX1103, GFX1150, GFX1151, GFX1200, GFX1201, GFX942)}
+  GFX1100, GFX1101, GFX1102, GFX1103, GFX1150, GFX1151, GFX1200, GFX1201, GFX942, GFX950)}
 
 
 def _part(card: Card, count: int) -> Card:
-  """One of `count` equal parts of an MI300: its XCCs, memory and copy engines are shared out (aqua_vanjaram.c;
+  """One of `count` equal parts of an MI300 or MI350: its XCCs, memory and copy engines are shared out (aqua_vanjaram.c;
   kfd_device.c, kfd_get_num_sdma_engines, which takes the first two of a part's engines for PCIe)."""
   l1, code, scalar, l2, shared = card.caches
   units = (card.arrays * card.compute_units_per_array - card.units_off) // count
@@ -287,9 +294,10 @@ def _part(card: Card, count: int) -> Card:
                    l1, code, scalar, l2, replace(shared, size=shared.size // count, compute_units=units)))
 
 
-# The modes in which an MI300X can stand: one GPU, two, or one for each XCC.
+# The modes in which an MI300X or an MI350X can stand: one GPU, two, or one for each XCC.
 PARTITIONED: Final[dict[str, tuple[Card, ...]]] = {
-  "gfx942:spx": (GFX942,), "gfx942:dpx": (_part(GFX942, 2),) * 2, "gfx942:cpx": (_part(GFX942, 8),) * 8}
+  "gfx942:spx": (GFX942,), "gfx942:dpx": (_part(GFX942, 2),) * 2, "gfx942:cpx": (_part(GFX942, 8),) * 8,
+  "gfx950:spx": (GFX950,), "gfx950:dpx": (_part(GFX950, 2),) * 2, "gfx950:cpx": (_part(GFX950, 8),) * 8}
 NAMES: Final = (*CARDS, *PARTITIONED)
 
 

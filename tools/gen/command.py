@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
-import json
-import lzma
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -41,6 +39,7 @@ INSTRUCTIONS = "amdgpu19_compact.json.xz"
 LATER = {"pm4_gfx12": "pm4", "pm4_gfx9": "pm4",
          "gc_11_5_0": "gc", "gc_12_0_0": "gc", "gc_9_4_3": "gc", "sdma_v4": "sdma"}
 # family -> generation, and the module's name without its folder
+DUMPS_OF = {"gfx9": ("amdgpu21_gfx950.json.xz",)}  # what later members' rows are made of, beside it
 TABLES = {"amdgcn": "gfx11", "amdgcn_gfx12": "gfx12", "amdgcn_gfx9": "gfx9"}
 
 
@@ -51,8 +50,9 @@ def _instructions(generation: str) -> Callable[[Sources], str]:
     from tinyhw.tools.gen import amdgcn
 
     source = sources.find(INSTRUCTIONS)
-    with lzma.open(source.path) as file:
-      return amdgcn.module(json.loads(file.read()), generation, source.path)
+    later = {member: sources.find(name).path for member, name in amdgcn.DUMPS.items()
+             if member in amdgcn.LATER.get(generation, ())}
+    return amdgcn.module(amdgcn.dump(source.path), generation, source.path, later)
 
   return generate
 
@@ -61,7 +61,8 @@ def family(name: str) -> Family:
   """The family of that name. Its generator is imported now."""
   if name in TABLES:
     made = TABLES[name]
-    return Family(name, f"amdgcn_{made}", f"{made}'s instruction table", (INSTRUCTIONS,), _instructions(made))
+    return Family(name, f"amdgcn_{made}", f"{made}'s instruction table", (INSTRUCTIONS, *DUMPS_OF.get(made, ())),
+                  _instructions(made))
   if name in nvclass.FAMILIES:
     return nvclass.FAMILIES[name]
   if name in nvrm.FAMILIES:
