@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tinyhw.core.errors import Error, MissingTool
+from tinyhw.core.errors import Error, InvalidArgument, MissingTool
 from tinyhw.tools.gen import nvclass, nvcompilers, nvrm
 from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
@@ -27,11 +28,19 @@ examples:
   tinyhw gen kfd --source /usr/src/linux-6.12
   tinyhw gen pm4 --source ~/linux-6.12 --source ~/pal --output /tmp/pm4.py
   tinyhw gen check --source ~/linux-6.12 --source ~/pal
+  tinyhw gen diff gfx942 gfx950
 
 A source is an unpacked Linux 6.12 tree (or Debian's linux-source-6.12.tar.xz), a checkout of GPUOpen-Drivers/pal or of
 NVIDIA/open-gpu-doc, the folder of the LLVM instruction dump, or a folder of headers. /usr/include, libdrm's and LLVM
 19's headers are searched by themselves, and so are the folders in TINYHW_GEN_SOURCE. The head of each generated module
 lists its sources and their hashes."""
+DIFF = """Show what changed between two generations, from the generated tables: instructions, registers, packets or
+methods, and limits.
+
+examples:
+  tinyhw gen diff gfx942 gfx950
+  tinyhw gen diff gfx942 gfx950 --only instructions --full
+  tinyhw gen diff sm_80 sm_90 --json"""
 INSTRUCTIONS = "amdgpu19_compact.json.xz"
 
 
@@ -156,8 +165,42 @@ def check(sources: Sources, names: Sequence[str]) -> int:
   return failures
 
 
+def differences(argv: Sequence[str]) -> int:
+  """`tinyhw gen diff BEFORE AFTER`: what changed between two generations."""
+  from tinyhw.tools.gen import generations  # the instruction tables, which no generator needs
+
+  made = argparse.ArgumentParser("tinyhw gen diff", description=DIFF,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+  made.add_argument("before")
+  made.add_argument("after")
+  made.add_argument("--only", metavar="SECTION", help="one section: instructions, registers, packets, limits, PTX ...")
+  made.add_argument("--full", action="store_true", help="with encodings, places and fields, before and now")
+  made.add_argument("--json", action="store_true", help="for programs: section -> new, gone, changed -> name")
+  options = made.parse_args(list(argv))
+  found = generations.changes(options.before, options.after)
+  if options.only:
+    known = tuple(dict.fromkeys(c.section for c in found))
+    if options.only not in known:
+      raise InvalidArgument(f"nothing differs in a section {options.only!r}", where="tinyhw gen diff --only",
+                            hint=f"there are {', '.join(known) or 'no differences'}")
+    found = [c for c in found if c.section == options.only]
+  if options.json: print(json.dumps(generations.document(options.before, options.after, found), indent=1))
+  else:
+    for line in generations.lines(found, full=options.full) or ["nothing that the tables know differs"]: print(line)
+  return 0
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"diff": differences}
+
+
 def main(argv: Sequence[str]) -> int:
   """Returns the exit status: 0 done, 1 a check failed, 2 a source or tool is missing."""
+  if argv and argv[0] in COMMANDS:
+    try: return COMMANDS[argv[0]](argv[1:])
+    except Error as error:
+      print(f"tinyhw gen {argv[0]}: {error}" if not (error.where or "").startswith("tinyhw gen") else error,
+            file=sys.stderr)
+      return 1
   options = parser().parse_args(list(argv))
   sources = Sources(options.source)
   given = [name for names in options.source for name in names.split(os.pathsep)]
