@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.emulator.amdgcn import coverage
 from tinyhw.tools.gen import generations, main
 from tinyhw.tools.gen.generations import Change, changes, compared
 
@@ -65,3 +67,17 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
   ("gfx951", InvalidArgument), ("gfx90a", Unsupported), ("sm_81", InvalidArgument)])
 def test_a_generation_that_is_not_there(name: str, kind: type[Exception]) -> None:
   with pytest.raises(kind): generations.of(name)
+
+
+def test_the_guide_names_what_is_left(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+  """Without sources nothing is called the same; what the emulator executes is in no list."""
+  assert main(["new", "gfx950", "--from", "gfx942", "--sources", str(tmp_path), "--json"]) == 0
+  said = json.loads(capsys.readouterr().out)
+  assert {f["module"] for f in said["filled"]} >= {"amdgcn_gfx9", "pm4_gfx9", "sdma_v4", "gc_9_4_3"}
+  left = set(said["no_meaning"])
+  assert said["card"] and not left & {"v_add_f32", "v_mfma_f32_16x16x16_f16"} and left <= {
+    c for c in said["changes"]["instructions"]["new"]}
+  for name in left: assert coverage.status(name, "gfx9") == "missing"
+  assert "lds_per_workgroup" not in said["taken"] and "wave_sizes" in said["taken"]
+  assert main(["new", "gfx951", "--from", "gfx942"]) == 1
+  assert "begin with tinyhw/arch/gfx951.py" in capsys.readouterr().err

@@ -224,6 +224,11 @@ def _first_word(text: str) -> str:
   return found[0]
 
 
+def mnemonic_of(text: str) -> str:
+  """The mnemonic of an assembly text, without the name of an encoding."""
+  return re.sub(r"_(e32|e64)$", "", _first_word(text))
+
+
 def build(name: str, record: dict[str, Any], generation: str, loose: int = -1) -> Row:
   """One LLVM record as a row. Fixed bits that are not in `loose` are ignored in decoding and set in encoding."""
   mask, value = int(record["mask"], 16), int(record["val"], 16)

@@ -29,6 +29,7 @@ examples:
   tinyhw gen pm4 --source ~/linux-6.12 --source ~/pal --output /tmp/pm4.py
   tinyhw gen check --source ~/linux-6.12 --source ~/pal
   tinyhw gen diff gfx942 gfx950
+  tinyhw gen new gfx950 --from gfx942 --sources ~/facts
 
 A source is an unpacked Linux 6.12 tree (or Debian's linux-source-6.12.tar.xz), a checkout of GPUOpen-Drivers/pal or of
 NVIDIA/open-gpu-doc, the folder of the LLVM instruction dump, or a folder of headers. /usr/include, libdrm's and LLVM
@@ -41,6 +42,12 @@ examples:
   tinyhw gen diff gfx942 gfx950
   tinyhw gen diff gfx942 gfx950 --only instructions --full
   tinyhw gen diff sm_80 sm_90 --json"""
+NEW = """Say what a new generation has and what it lacks: which facts generators fill in, what differs from the one
+before, which instructions have no meaning yet, and which conformance tests wait for them. Nothing is written.
+
+examples:
+  tinyhw gen new gfx950 --from gfx942 --sources ~/facts
+  tinyhw gen new gfx950 --from gfx942 --json"""
 INSTRUCTIONS = "amdgpu19_compact.json.xz"
 
 
@@ -190,7 +197,33 @@ def differences(argv: Sequence[str]) -> int:
   return 0
 
 
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"diff": differences}
+def newcomer(argv: Sequence[str]) -> int:
+  """`tinyhw gen new NAME --from BEFORE`: what a new generation has, and what it lacks."""
+  from tinyhw.arch import DECODED
+  from tinyhw.tools.gen import new  # the emulator, which no generator needs
+
+  made = argparse.ArgumentParser("tinyhw gen new", description=NEW,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+  made.add_argument("name")
+  made.add_argument("--from", dest="before", required=True, metavar="GENERATION", help="the nearest that is there")
+  made.add_argument("--sources", action="append", default=[], metavar="DIR", help="where the vendors' files are")
+  made.add_argument("--json", action="store_true", help="for programs")
+  options = made.parse_args(list(argv))
+  sources, filled = Sources(options.sources), []
+  if options.name in DECODED:
+    known = {family(name).module: name for name in NAMES}
+    for module in new.modules(DECODED[options.name]):
+      found = family(known[module])
+      lines = differs(found, sources) if all(sources.has(need) for need in found.needs) else []
+      filled.append(new.Filled(known[module], module, new.stands(found, sources, lines)))
+  told = new.guide(options.name, options.before, filled, sources)
+  if options.json: print(json.dumps(new.document(told), indent=1))
+  else:
+    for line in new.lines(told): print(line)
+  return 0
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"diff": differences, "new": newcomer}
 
 
 def main(argv: Sequence[str]) -> int:

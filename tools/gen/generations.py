@@ -20,7 +20,7 @@ from tinyhw.isa.amdgcn import Row, table
 from tinyhw.isa.ptx import forms
 
 # What names a generation, and so differs always.
-_NAMES: Final = {"name", "card", "isa", "instructions", "pm4", "sdma", "registers", "chip"}
+NAMES: Final = {"name", "card", "isa", "instructions", "pm4", "sdma", "registers", "chip"}
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def queue_data(arch: NvArch) -> Facts:
 
 def limits(arch: Arch | NvArch) -> Facts:
   """What the record of a generation says, but for its names."""
-  return {f.name: str(getattr(arch, f.name)) for f in fields(arch) if f.name not in _NAMES}
+  return {f.name: str(getattr(arch, f.name)) for f in fields(arch) if f.name not in NAMES}
 
 
 # ---- generations
@@ -164,7 +164,8 @@ def changes(before: str, after: str) -> list[Change]:
 
 # ---- text
 
-def _wrapped(names: Iterable[str], width: int = 96) -> list[str]:
+def wrapped(names: Iterable[str], width: int = 96) -> list[str]:
+  """Names in lines of at most so many letters."""
   lines, line = [], ""
   for name in names:
     if line and len(line) + len(name) + 2 > width:
@@ -194,7 +195,7 @@ def lines(found: Sequence[Change], *, full: bool = False) -> list[str]:
       if full or section == "limits" or what == "changed" and section == "QMD":
         out += [f"    {line}" for c in some for line in _WORDS[what](c).splitlines()]
       elif section == "PTX": out += [f"    {c.name}" for c in some]
-      else: out += [f"    {line}" for line in _wrapped(c.name for c in some)]
+      else: out += [f"    {line}" for line in wrapped(c.name for c in some)]
   return out
 
 
