@@ -85,5 +85,5 @@ def status(mnemonic: str, isa: str) -> str:
 def report(table: Table) -> dict[str, list[str]]:
   """Status -> mnemonics, sorted."""
   out: dict[str, list[str]] = {}
-  for name in sorted(names(table)): out.setdefault(status(name, table.name), []).append(name)
+  for name in sorted(names(table)): out.setdefault(status(name, table.key), []).append(name)
   return out

@@ -77,7 +77,7 @@ def test_the_guide_names_what_is_left(capsys: pytest.CaptureFixture[str], tmp_pa
   left = set(said["no_meaning"])
   assert said["card"] and not left & {"v_add_f32", "v_mfma_f32_16x16x16_f16"} and left <= {
     c for c in said["changes"]["instructions"]["new"]}
-  for name in left: assert coverage.status(name, "gfx9") == "missing"
+  for name in left: assert coverage.status(name, "gfx950") == "missing"
   assert "lds_per_workgroup" not in said["taken"] and "wave_sizes" in said["taken"]
   assert main(["new", "gfx951", "--from", "gfx942"]) == 1
   assert "begin with tinyhw/arch/gfx951.py" in capsys.readouterr().err

@@ -92,7 +92,7 @@ def guide(name: str, before: str, filled: list[Filled], sources: Sources) -> Gui
   isa = table(arch.table)
   compute = coverage.compute(isa)
   found = Guide(name, before, filled, generations.changes(before, name), rowless(arch, sources),
-                sorted(m for m in compute if coverage.status(m, arch.isa) == "missing"),
+                sorted(m for m in compute if coverage.status(m, arch.table) == "missing"),
                 taken(arch, decoded(before)), name in cards(), len(compute))
   return found
 
