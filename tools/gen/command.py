@@ -212,8 +212,13 @@ def newcomer(argv: Sequence[str]) -> int:
   sources, filled = Sources(options.sources), []
   if options.name in DECODED:
     known = {family(name).module: name for name in NAMES}
-    for module in new.modules(DECODED[options.name]):
+    modules = new.modules(DECODED[options.name])
+    if options.sources: sources.prepare(need for module in modules for need in family(known[module]).needs)
+    for module in modules:
       found = family(known[module])
+      if not options.sources:
+        filled.append(new.Filled(known[module], module, "not compared without --sources"))
+        continue
       lines = differs(found, sources) if all(sources.has(need) for need in found.needs) else []
       filled.append(new.Filled(known[module], module, new.stands(found, sources, lines)))
   told = new.guide(options.name, options.before, filled, sources)

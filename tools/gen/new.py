@@ -22,8 +22,8 @@ from tinyhw.tools.gen.sources import Sources
 
 @dataclass(frozen=True)
 class Filled:
-  """A family of facts that the generation uses: its module, and how it stands: "the same", "differs", or which source
-  is not there."""
+  """A family of facts that the generation uses: its module, and how it stands: "the same", "differs", which source is
+  not there, or that none were given."""
 
   family: str
   module: str
@@ -65,7 +65,7 @@ def stands(family: Family, sources: Sources, differs: Sequence[str]) -> str:
 def rowless(arch: Arch, sources: Sources) -> list[str]:
   """Instructions that the generation's own dump has and no row can say."""
   name = amdgcn.DUMPS.get(arch.table, "")
-  if not name or not sources.has(name): return []
+  if not sources.given or not name or not sources.has(name): return []
   words = {amdgcn.mnemonic_of(record["asm"]) for record in amdgcn.dump(sources.find(name).path).values()}
   return sorted(words - table(arch.table).mnemonics)
 
