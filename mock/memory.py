@@ -143,9 +143,11 @@ def spans(space: AddressSpace, address: int, size: int, access: int = Access.REA
 
 @dataclass(eq=False)
 class Extent:
-  """The memory of one allocation: free again when the last buffer or dma-buf that holds it goes."""
+  """The memory of one allocation: free again when the last buffer or dma-buf that holds it goes. `counted` is the id of
+  the APU whose video memory it counts as while it is the system's, 0 of none."""
 
   holders: int = 1
+  counted: int = 0
 
 
 @dataclass(eq=False)

@@ -64,7 +64,7 @@ _MODELESS: Final = ("v_cmp", "s_cmp", "v_frexp", "v_ldexp")
 def alu(i: Instruction, pc: int, mode: int) -> Step:
   """The step of a vector or scalar ALU instruction. Raises Unsupported where there is no meaning."""
   if i.family == "VOPD": return _dual(i, pc, mode)
-  meaning = meaning_of(i.mnemonic, i.isa, mode)
+  meaning = meaning_of(i.mnemonic, i.table, mode)
   if meaning is None: raise unsupported(i, pc)
   if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, rounds_of(mode)))
   if i.family in SCALAR_FAMILIES: return _scalar(i, meaning, mode)
@@ -281,7 +281,7 @@ def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
 def saturates(i: Instruction, meaning: Meaning) -> bool:
   """Whether clamp limits an integer result. Conversions from floats saturate anyway."""
   t = meaning.results[0] if meaning.results else ""
-  if i.mnemonic.startswith(_BITWISE) or i.variant == "sdwa" and not _clampable(i.mnemonic, i.isa): return False
+  if i.mnemonic.startswith(_BITWISE) or i.variant == "sdwa" and not _clampable(i.mnemonic, i.table): return False
   return bool(i.get("clamp")) and t in WIDE and not FLOAT.intersection(s.removeprefix("d:") for s in meaning.sources)
 
 
@@ -337,7 +337,7 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
   parts = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
-    meaning = meaning_of(name.replace("v_dual_", "v_"), i.isa, mode)
+    meaning = meaning_of(name.replace("v_dual_", "v_"), i.table, mode)
     if meaning is None: raise unsupported(i, pc)
     if rounds(i, meaning, mode):
       meaning = replace(meaning, function=rounding.directed(meaning.function, rounds_of(mode)))

@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 
 from tinyhw.core.errors import LayoutError, Unsupported
 from tinyhw.emulator.simt import Group, Next, Step
-from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn import MEMBERS, Instruction
 
 F = TypeVar("F", bound=Callable[..., object])
 Binder = Callable[[Instruction, int, int], Step]  # an instruction, its PC, MODE
@@ -40,8 +40,10 @@ class Binders(Generic[F]):
     return register
 
   def get(self, mnemonic: str, isa: str) -> F | None:
-    """The binder of a mnemonic in an instruction table."""
-    return self._rows.get((isa, mnemonic)) or self._rows.get(("", mnemonic))
+    """The binder of a mnemonic in an instruction table: a later member's own, else its generation's, else of all."""
+    own = self._rows.get((isa, mnemonic))
+    if own is None and isa in MEMBERS: own = self._rows.get((MEMBERS[isa], mnemonic))
+    return own or self._rows.get(("", mnemonic))
 
 
 binds: Final[Binders[Binder]] = Binders("the step")

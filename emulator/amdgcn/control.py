@@ -56,7 +56,7 @@ def target(i: Instruction, pc: int) -> int:
 
 def ender(i: Instruction, pc: int) -> Ender | None:
   """The end of a block, or None for an instruction that goes on to the next."""
-  made = ends.get(i.mnemonic, i.isa)
+  made = ends.get(i.mnemonic, i.table)
   return None if made is None else made(i, pc)
 
 

@@ -77,7 +77,7 @@ def status(mnemonic: str, isa: str) -> str:
   # how typed stores round, and what D16 makes of integers, no manual says
   if buffer.FORMATTED.fullmatch(mnemonic) or mnemonic in image.CONVERTING: return "approximate"
   if mnemonic.startswith("buffer_load_lds_"): return "exact"
-  if mnemonic.startswith(_FLOAT_MATRICES): return "approximate"
+  if mnemonic.startswith(_FLOAT_MATRICES): return "approximate" if binds.get(mnemonic, isa) else "missing"
   bound = binds.get(mnemonic, isa) or ends.get(mnemonic, isa) or mnemonic in MEMORY
   return "exact" if bound else "missing"
 
@@ -85,5 +85,5 @@ def status(mnemonic: str, isa: str) -> str:
 def report(table: Table) -> dict[str, list[str]]:
   """Status -> mnemonics, sorted."""
   out: dict[str, list[str]] = {}
-  for name in sorted(names(table)): out.setdefault(status(name, table.name), []).append(name)
+  for name in sorted(names(table)): out.setdefault(status(name, table.key), []).append(name)
   return out

@@ -129,7 +129,7 @@ class Choices:
 def sources(i: Instruction) -> list[Operand]:
   """The operands that an instruction reads, an accumulator among them."""
   out = [o for o in i.operands.values() if o.role == "s"]
-  meaning = MEANINGS.get(i.mnemonic, i.isa)
+  meaning = MEANINGS.get(i.mnemonic, i.table)
   tied = meaning is None or any(t.startswith("d:") for t in meaning.sources)
   if tied: out += [o for o in i.operands.values() if o.role == "d" and o.kind == "v"]
   return out

@@ -193,7 +193,7 @@ class AmdgcnProgram:
   def _step(self, i: Instruction, pc: int, mode: int) -> Step | None:
     """The same, whatever MODE makes of it."""
     if i.mnemonic in control.IGNORED: return None
-    special = binds.get(i.mnemonic, i.isa)
+    special = binds.get(i.mnemonic, i.table)
     if special is not None: return special(i, pc, mode)
     if i.family in memory.FAMILIES: return memory.bind(i, pc, mode)
     return bind.alu(i, pc, mode)

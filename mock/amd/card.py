@@ -6,8 +6,12 @@ The values of gfx1100 are those of a Radeon RX 7900 XTX (Navi 31, IP discovery G
 RX 7800 XT (Navi 32, GC 11.0.3), an RX 7600 (Navi 33, GC 11.0.2), an RX 9060 XT (Navi 44, GC 12.0.0) and an RX 9070 XT
 (Navi 48, GC 12.0.1): AMD's product pages for units, memory, caches and clocks, Linux 6.12 `kfd_queue.c`, `kfd_device.c`
 and `soc24.c` for sizes, versions and doorbells, the public PCI ID list for devices. gfx12 has no GL1 that operations
-reach (PAL, gfx12CmdUtil.cpp). gfx942 is an MI300X in SPX mode: its eight XCCs are one GPU (`aqua_vanjaram.c` has its
-doorbells, `kfd_crat.c` its caches' kinds, the CDNA3 white paper their sizes). Versions of firmware and of
+reach (PAL, gfx12CmdUtil.cpp). gfx1103, gfx1150 and gfx1151
+are a Radeon 780M (Phoenix, GC 11.0.1), an 890M (Strix Point, GC 11.5.0) and an 8060S (Strix Halo, GC 11.5.1): APUs,
+whose video memory is a part of the system's that the firmware keeps for them (512 MiB unless its user says otherwise).
+gfx942 is an MI300X in SPX mode: its eight XCCs are one GPU (`aqua_vanjaram.c` has its
+doorbells, `kfd_crat.c` its caches' kinds, the CDNA3 white paper their sizes). gfx950 is an MI350X in SPX mode
+(CDNA 4 white paper; torvalds/linux 1a2f09ae11b4, kfd_queue.c: its save area has its LDS). Versions of firmware and of
 NBIO are examples.
 """
 
@@ -80,6 +84,8 @@ class Card:
   link_bandwidth: tuple[int, int]
   vendor_id: int = 0x1002
   xccs: int = 1  # graphics cores that work as one GPU; engines, arrays and units are those of all
+  apu: bool = False  # AMD_IS_APU: what clients get as video memory is the system's (amdgpu_amdkfd_gpuvm.c)
+  external_revision: int = 1  # external_rev_id of soc15.c, soc21.c and soc24.c, with `asic_revision`
   units_off: int = 0  # compute units of the arrays that are fused off
   sdma_xgmi_engines: int = 0
   sdma_doorbell_step: int = 1  # a copy engine's doorbells begin at a multiple of it
@@ -112,7 +118,7 @@ class Card:
   def save_area_size(self) -> int:
     """The least ctx_save_restore_size (cwsr_size), that of an XCC: control stack and, a compute unit, VGPRs, SGPRs, LDS
     and hardware registers."""
-    each = self.vgpr_bytes_per_compute_unit + 0x4000 + 0x10000 + 0x1000
+    each = self.vgpr_bytes_per_compute_unit + 0x4000 + (self.lds_kib << 10) + 0x1000
     return self.control_stack_size + page_align(self.compute_units // self.xccs * each)
 
   @property
@@ -178,30 +184,45 @@ GFX1100: Final = Card(
 
 
 def _caches(units: int, array: int | None, l2: int, l3: int) -> tuple[Cache, ...]:
-  """Of so many compute units; `array`: those of a shader array, which share a GL1. L2 and L3 in KiB."""
+  """Of so many compute units; `array`: those of a shader array, which share a GL1. L2 and L3 in KiB, 0 for no L3."""
   return (Cache(1, "data", 32, 128, 1), Cache(1, "instruction", 32, 128, 2), Cache(1, "data", 16, 64, 2),
           *(() if array is None else (Cache(1, "data", 256, 128, array),)), Cache(2, "data", l2, 128, units),
-          Cache(3, "data", l3, 64, units))
+          *((Cache(3, "data", l3, 64, units),) if l3 else ()))
 
 
 GFX1101: Final = replace(
   GFX1100, name="gfx1101", gfx_target_version=110001, gc_version=(11, 0, 3), sdma_version=(6, 0, 3),
-  marketing_name="AMD Radeon RX 7800 XT", device_id=0x747E, shader_engines=3, compute_units_per_array=10,
-  vram_size=16 << 30, vram_width=256, memory_clock=1219, engine_clock=2430, caches=_caches(60, 10, 4096, 65536))
+  marketing_name="AMD Radeon RX 7800 XT", device_id=0x747E, external_revision=0x20, shader_engines=3,
+  compute_units_per_array=10, vram_size=16 << 30, vram_width=256, memory_clock=1219, engine_clock=2430,
+  caches=_caches(60, 10, 4096, 65536))
 GFX1102: Final = replace(
   GFX1100, name="gfx1102", gfx_target_version=110002, gc_version=(11, 0, 2), sdma_version=(6, 0, 2),
-  marketing_name="AMD Radeon RX 7600", device_id=0x7480, revision_id=0xCF, shader_engines=2,
+  marketing_name="AMD Radeon RX 7600", device_id=0x7480, revision_id=0xCF, external_revision=0x10, shader_engines=2,
   vgpr_bytes_per_compute_unit=0x40000, vram_size=8 << 30, vram_width=128, memory_clock=1125, engine_clock=2655,
   caches=_caches(32, 8, 2048, 32768))
+GFX1103: Final = replace(
+  GFX1102, name="gfx1103", gfx_target_version=110003, gc_version=(11, 0, 1), sdma_version=(6, 0, 1),
+  nbio_version=(7, 7, 0), marketing_name="AMD Radeon 780M", device_id=0x15BF, revision_id=0xC4, external_revision=1,
+  apu=True, shader_engines=1, compute_units_per_array=6, vram_size=512 << 20, vram_width=128, memory_clock=2800,
+  engine_clock=2700, sdma_engines=1, sdma_doorbells=(0x100,), caches=_caches(12, 6, 2048, 0))
+GFX1150: Final = replace(
+  GFX1103, name="gfx1150", gfx_target_version=110500, gc_version=(11, 5, 0), sdma_version=(6, 1, 0),
+  nbio_version=(7, 11, 0), marketing_name="AMD Radeon 890M", device_id=0x150E, revision_id=0xC1,
+  compute_units_per_array=8, engine_clock=2900, caches=_caches(16, 8, 2048, 0))
+GFX1151: Final = replace(
+  GFX1150, name="gfx1151", gfx_target_version=110501, gc_version=(11, 5, 1), sdma_version=(6, 1, 1),
+  nbio_version=(7, 11, 1), marketing_name="AMD Radeon 8060S", device_id=0x1586, external_revision=0xC1,
+  shader_engines=2, compute_units_per_array=10, vgpr_bytes_per_compute_unit=0x60000, vram_width=256, memory_clock=1000,
+  caches=_caches(40, 10, 2048, 32768))
 GFX1201: Final = replace(
   GFX1100, name="gfx1201", gfx_target_version=120001, gc_version=(12, 0, 1), sdma_version=(7, 0, 1),
   nbio_version=(6, 3, 1), marketing_name="AMD Radeon RX 9070 XT", device_id=0x7550, revision_id=0xC0,
-  shader_engines=4, vram_size=16 << 30, vram_width=256, memory_clock=1258, engine_clock=2970, mec_firmware=2110,
-  sdma_firmware=2400, caches=_caches(64, None, 8192, 65536))
+  external_revision=0x50, shader_engines=4, vram_size=16 << 30, vram_width=256, memory_clock=1258,
+  engine_clock=2970, mec_firmware=2110, sdma_firmware=2400, caches=_caches(64, None, 8192, 65536))
 GFX1200: Final = replace(
   GFX1201, name="gfx1200", gfx_target_version=120000, gc_version=(12, 0, 0), sdma_version=(7, 0, 0),
-  marketing_name="AMD Radeon RX 9060 XT", device_id=0x7590, shader_engines=2, vram_width=128, engine_clock=3130,
-  caches=_caches(32, None, 4096, 32768))
+  marketing_name="AMD Radeon RX 9060 XT", device_id=0x7590, external_revision=0x40, shader_engines=2,
+  vram_width=128, engine_clock=3130, caches=_caches(32, None, 4096, 32768))
 
 GFX942: Final = Card(
   name="gfx942",
@@ -246,16 +267,24 @@ GFX942: Final = Card(
   ),
   link_bandwidth=(2500, 64000),
   xccs=8,
+  external_revision=0x46,
   units_off=16,
   sdma_xgmi_engines=14,
   sdma_doorbell_step=4,
 )
 
-CARDS: Final[dict[str, Card]] = {c.name: c for c in (GFX1100, GFX1101, GFX1102, GFX1200, GFX1201, GFX942)}
+GFX950: Final = replace(
+  GFX942, name="gfx950", gfx_target_version=90500, gc_version=(9, 5, 0), sdma_version=(4, 4, 4),
+  marketing_name="AMD Instinct MI350X", device_id=0x75A0, external_revision=0x50, compute_units_per_array=9,
+  units_off=32, lds_kib=160, vram_size=288 << 30, memory_clock=2000, engine_clock=2200, mec_firmware=32,
+  caches=(*GFX942.caches[:3], Cache(2, "data", 4096, 128, 32), Cache(3, "data", 262144, 64, 256)))
+
+CARDS: Final[dict[str, Card]] = {c.name: c for c in (
+  GFX1100, GFX1101, GFX1102, GFX1103, GFX1150, GFX1151, GFX1200, GFX1201, GFX942, GFX950)}
 
 
 def _part(card: Card, count: int) -> Card:
-  """One of `count` equal parts of an MI300: its XCCs, memory and copy engines are shared out (aqua_vanjaram.c;
+  """One of `count` equal parts of an MI300 or MI350: its XCCs, memory and copy engines are shared out (aqua_vanjaram.c;
   kfd_device.c, kfd_get_num_sdma_engines, which takes the first two of a part's engines for PCIe)."""
   l1, code, scalar, l2, shared = card.caches
   units = (card.arrays * card.compute_units_per_array - card.units_off) // count
@@ -265,9 +294,10 @@ def _part(card: Card, count: int) -> Card:
                    l1, code, scalar, l2, replace(shared, size=shared.size // count, compute_units=units)))
 
 
-# The modes in which an MI300X can stand: one GPU, two, or one for each XCC.
+# The modes in which an MI300X or an MI350X can stand: one GPU, two, or one for each XCC.
 PARTITIONED: Final[dict[str, tuple[Card, ...]]] = {
-  "gfx942:spx": (GFX942,), "gfx942:dpx": (_part(GFX942, 2),) * 2, "gfx942:cpx": (_part(GFX942, 8),) * 8}
+  "gfx942:spx": (GFX942,), "gfx942:dpx": (_part(GFX942, 2),) * 2, "gfx942:cpx": (_part(GFX942, 8),) * 8,
+  "gfx950:spx": (GFX950,), "gfx950:dpx": (_part(GFX950, 2),) * 2, "gfx950:cpx": (_part(GFX950, 8),) * 8}
 NAMES: Final = (*CARDS, *PARTITIONED)
 
 

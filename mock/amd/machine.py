@@ -110,7 +110,7 @@ class Machine(Running):
     self.weak = Weak(self) if memory == "weak" else None
     self.gpus: list[Gpu] = []
     for index, card in enumerate(self.cards):
-      gpu_id = gpu_id_of(card, index)
+      gpu_id = gpu_id_of(card, index, system_memory)
       while any(g.gpu_id == gpu_id for g in self.gpus):
         gpu_id = gpu_id % 0xFFFF + 1
       self.gpus.append(Gpu(self, card, index, gpu_id, vram if vram is not None else card.vram_size))

@@ -154,7 +154,7 @@ def test_a_misspelt_command_is_told_with_the_nearest() -> None:
 
 @pytest.mark.parametrize("name, said", [("gfx1101x", "unknown card 'gfx1101x'; did you mean gfx1101"),
                                         ("gfx90c", "unsupported card gfx90c"), ("gfx1031", "gfx1100 is its nearest"),
-                                        ("gfx1150", "EMU runs its code objects, without driver and queues")])
+                                        ("gfx1152", "EMU runs its code objects, without driver and queues")])
 def test_a_card_that_is_not_there_is_told_with_what_is(name: str, said: str) -> None:
   from tinyhw.mock.amd.card import cards_named
   with pytest.raises(Error) as told: cards_named(name)

@@ -80,8 +80,8 @@ def test_its_packets_are_its_generations(tmp_path: Path) -> None:
   (tmp_path / "words.bin").write_bytes(bytes(words))
   done = command.tinyhw("decode", "words.bin", "--kind", "pm4", "--arch", "gfx1201", cwd=tmp_path)
   assert done.returncode == 0 and "temporal=lu" in done.stdout, done.stderr
-  done = command.tinyhw("decode", "words.bin", "--kind", "pm4", "--arch", "gfx1151", cwd=tmp_path)
-  assert done.returncode == 1 and "unsupported PM4 packets of gfx1151" in done.stderr, done.stderr
+  done = command.tinyhw("decode", "words.bin", "--kind", "pm4", "--arch", "gfx1152", cwd=tmp_path)
+  assert done.returncode == 1 and "unsupported PM4 packets of gfx1152" in done.stderr, done.stderr
 
 
 def test_a_fault_names_address_and_access() -> None:

@@ -172,7 +172,7 @@ def test_special_operands_and_literals_read_as_llvm_prints_them(code: str, text:
   assert re.sub(r"\s+", " ", done.stdout.splitlines()[-1]).strip() == str(i)
 
 
-@pytest.mark.parametrize("name", ["gfx9", "gfx11", "gfx1150", "gfx12"])
+@pytest.mark.parametrize("name", ["gfx9", "gfx950", "gfx11", "gfx1150", "gfx12"])
 def test_rows_of_a_mnemonic_are_those_of_the_whole_table(name: str) -> None:
   generation = table(name)
   assert all(generation.rows_of(m) == rows for m, rows in generation.by_mnemonic.items())

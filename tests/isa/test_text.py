@@ -22,7 +22,7 @@ from tinyhw.isa.amdgcn.codes import LITERAL
 from tinyhw.tools.ledger.llvm import CPUS, DISAGREE, LLVM_MC, check, disassembled, random_fields
 
 OBJDUMP = shutil.which("llvm-objdump-19")
-TABLES = [*CPUS, *MEMBERS]
+TABLES = [*CPUS, *(m for m in MEMBERS if m != "gfx950")]  # LLVM 19 does not know gfx950: tests/isa/test_gfx950.py
 RECORD = Path(__file__).parents[2] / "tools/ledger/llvm.json"
 
 

@@ -94,7 +94,7 @@ def test_objects_of_clang(cpu: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("card, cpu, runs", [
   ("gfx942", "gfx1100", False), ("gfx1201", "gfx1100", False), ("gfx1201", "gfx1200", False),
-  ("gfx1101", "gfx1100", False), ("gfx942", "gfx942", True), ("gfx1151", "gfx11-generic", True),
+  ("gfx1101", "gfx1100", False), ("gfx942", "gfx942", True), ("gfx1152", "gfx11-generic", True),
   ("gfx942", "gfx9-4-generic", True), ("gfx1201", "gfx12-generic", True), ("gfx1201", "gfx11-generic", False),
 ])
 def test_a_card_runs_its_own_code(card: str, cpu: str, runs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,8 +131,8 @@ def test_the_mocks_card_refuses_other_code(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_card_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setenv("MOCKGPU", "gfx1103,gfx1151")
-  with pytest.raises(InvalidArgument, match="gfx942, the device is gfx1151"): run(compiled("gfx942"), "EMU:1")
-  assert (run(compiled("gfx1151"), "EMU:1") == X + 7).all()
-  with pytest.raises(DeviceError, match="no GPU 2: MOCKGPU names gfx1103, gfx1151"): run(compiled("gfx942"), "EMU:2")
-  with pytest.raises(Unsupported, match="gfx1103"): run(compiled("gfx942"), "AMD")
+  monkeypatch.setenv("MOCKGPU", "gfx1153,gfx1152")
+  with pytest.raises(InvalidArgument, match="gfx942, the device is gfx1152"): run(compiled("gfx942"), "EMU:1")
+  assert (run(compiled("gfx1152"), "EMU:1") == X + 7).all()
+  with pytest.raises(DeviceError, match="no GPU 2: MOCKGPU names gfx1153, gfx1152"): run(compiled("gfx942"), "EMU:2")
+  with pytest.raises(Unsupported, match="gfx1153"): run(compiled("gfx942"), "AMD")

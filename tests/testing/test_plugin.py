@@ -97,7 +97,7 @@ def test_own(mockgpu):
 def test_two(mockgpu):
   assert mockgpu.devices == ("AMD", "AMD:1") and mockgpu.machine.seed == 5
   assert (Tensor([1, 2], device="AMD:1") + 1).tolist() == [2, 3]
-@pytest.mark.mockgpu("gfx1151")
+@pytest.mark.mockgpu("gfx1152")
 def test_emulated():
   assert Device.chosen is None
 """, "--mockgpu=gfx1100,gfx1100", "--mockgpu-seed=5")
@@ -236,22 +236,22 @@ def test_nvidia(mockgpu):
 def test_both(mockgpu):
   assert Tensor([1]).device == "NV" and mockgpu.devices == ("NV", "AMD")
   good(3)
-@pytest.mark.mockgpu("gfx1150")
+@pytest.mark.mockgpu("gfx1153")
 def test_emulated(): assert Device.chosen is None
 """
 
 
 @pytest.mark.parametrize(("session", "workers"), [
-  ("", ()), ("gfx1100", ("-n", "0")), ("gfx1151", ("--import-mode=append",)), ("", ("-n", "2")),
+  ("", ()), ("gfx1100", ("-n", "0")), ("gfx1152", ("--import-mode=append",)), ("", ("-n", "2")),
   ("gfx1100", ("-n", "1")), ("sm_80", ("-n", "1", "--dist=loadfile")), ("sm_80", ("--tx=2*popen", "--dist=each")),
-  ("gfx1151", ("-n", "1", "--import-mode=importlib"))])
+  ("gfx1152", ("-n", "1", "--import-mode=importlib"))])
 def test_each_test_has_the_machine_that_it_asks_for(project: pytest.Pytester, session: str,
                                                    workers: tuple[str, ...]) -> None:
   """In any process: what the plugin has set is no wish of the user's."""
-  device = {"": "LLVM", "gfx1100": "AMD", "sm_80": "NV", "gfx1151": "LLVM"}[session]
+  device = {"": "LLVM", "gfx1100": "AMD", "sm_80": "NV", "gfx1152": "LLVM"}[session]
   done = run(project, f"{SEVERAL}\ndef test_unmarked(): assert Tensor([1]).device == '{device}'",
              *([f"--mockgpu={session}"] if session else []), *workers)
-  done.assert_outcomes(passed=10 if "--dist=each" in workers else 5, warnings=session == "gfx1151")
+  done.assert_outcomes(passed=10 if "--dist=each" in workers else 5, warnings=session == "gfx1152")
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
@@ -263,7 +263,7 @@ def test_what_the_user_has_set_stays(project: pytest.Pytester, monkeypatch: pyte
 @pytest.mark.mockgpu("gfx1100")
 def test_marked():
   assert Tensor([1]).device == "PYTHON" and Tensor([1], device="AMD").tolist() == [1]
-@pytest.mark.mockgpu("gfx1150")
+@pytest.mark.mockgpu("gfx1153")
 def test_emulated(): good(1)
 def test_unmarked(): assert Tensor([1]).device == "PYTHON"
 """, *session, *workers)
@@ -291,34 +291,34 @@ def test_nested(pytester, mark, options, device):
 
 
 def test_tensors_that_are_not_on_the_card_are_told(project: pytest.Pytester) -> None:
-  """DEV=AMD is no card of gfx1151: only ready code runs there. What names its device is right, and so is the rest."""
+  """DEV=AMD is no card of gfx1152: only ready code runs there. What names its device is right, and so is the rest."""
   done = run(project, """
-@pytest.mark.mockgpu("gfx1151")
+@pytest.mark.mockgpu("gfx1152")
 def test_tensor():
   x = (Tensor([1.0]) + 1)
   assert (x + Tensor([2.0])).tolist() == [4.0]
-@pytest.mark.mockgpu("gfx1100", "gfx1150")
+@pytest.mark.mockgpu("gfx1100", "gfx1153")
 def test_one_of_two(): Tensor([1])
-@pytest.mark.mockgpu("gfx1151")
+@pytest.mark.mockgpu("gfx1152")
 def test_named(): assert (Tensor([1.0], device="LLVM") + 1).tolist() == [2.0] and Tensor([1.0], device="PYTHON")
-@pytest.mark.mockgpu("gfx1150")
+@pytest.mark.mockgpu("gfx1153")
 def test_chosen():
   Device.DEFAULT = "PYTHON"
   try: good(1)
   finally: Device.default = None
-@pytest.mark.mockgpu("gfx1151")
+@pytest.mark.mockgpu("gfx1152")
 def test_launch():
-  with pytest.raises(tinyhw.Error, match="the code is for gfx1100, the device is gfx1151"): fault()
+  with pytest.raises(tinyhw.Error, match="the code is for gfx1100, the device is gfx1152"): fault()
 @pytest.mark.mockgpu
 def test_mock(): good(2)
 def test_none(): good(3)
 """)
   done.assert_outcomes(passed=7, warnings=2)
   text = "TensorElsewhere: mockgpu: this tensor is on LLVM, not on {}, which the emulator alone has: *tinyhw.launch*"
-  done.stdout.fnmatch_lines_random(["*test_user.py:*: " + text.format("gfx1151"),
-                                    "*test_user.py:*: " + text.format("gfx1150")])
-  done = run(project, "def test(): good(1)", "--mockgpu=gfx1151", "-v")
-  done.stdout.fnmatch_lines(["mock GPUs: gfx1151 (ready code objects; tensors are on LLVM)"])
+  done.stdout.fnmatch_lines_random(["*test_user.py:*: " + text.format("gfx1152"),
+                                    "*test_user.py:*: " + text.format("gfx1153")])
+  done = run(project, "def test(): good(1)", "--mockgpu=gfx1152", "-v")
+  done.stdout.fnmatch_lines(["mock GPUs: gfx1152 (ready code objects; tensors are on LLVM)"])
 
 
 def test_on_real_cards_or_not_at_all(project: pytest.Pytester) -> None:

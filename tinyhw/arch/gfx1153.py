@@ -10,4 +10,5 @@ from typing import Final
 from tinyhw.arch.gfx1150 import GFX1150
 
 GFX1153: Final = replace(
-  GFX1150, name="gfx1153", gfx_target_version=110503, elf_machine=0x58, cu_count=2, card="Radeon 820M")
+  GFX1150, name="gfx1153", gfx_target_version=110503, elf_machine=0x58, cu_count=2, card="Radeon 820M",
+  pm4="", sdma="", registers="")

@@ -111,7 +111,7 @@ class LaunchVerb(checks.Checked):
 @click.option("--timeout", type=Real(), default=None, metavar="SECONDS",
               help="Take the launch off the device after so many seconds.")
 @click.option("--device", default=None,
-              help="Device to run on [default: $DEV, else AMD; EMU for MOCKGPU=gfx1151].")
+              help="Device to run on [default: $DEV, else AMD; EMU for MOCKGPU=gfx1152].")
 @click.option("--save", "-o", multiple=True, metavar="N=FILE.npy", help="Write the N-th buffer (from 0) after the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the buffers as one JSON object.")
 @click.option("--option", "options", multiple=True, metavar="TEXT",

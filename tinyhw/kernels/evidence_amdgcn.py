@@ -185,7 +185,7 @@ class _Flow:
       if tag is not None: new[r] = tag
 
   def _compute(self, i: Instruction, mnemonic: str, suffix: str, state: State, new: State, found: Uses | None) -> None:
-    meaning = MEANINGS.get(mnemonic, i.isa)
+    meaning = MEANINGS.get(mnemonic, i.table)
     if meaning is None: return
     read = [o for n, o in i.operands.items() if o.role == "s" and (not suffix or n.endswith(suffix))]
     operands = [o for o in read if o.kind in {"v", "s", "const", "lit"} and o.type != "imm"]

@@ -100,7 +100,7 @@ def names(arch: str) -> list[str]:
   machine = bench(arch)
   isa = machine.table.name
   found = [m for m in sorted(machine.table.by_mnemonic)
-           if WITNESSES.get(m, isa) is not None and coverage.status(m, isa) != "missing"]
+           if WITNESSES.get(m, isa) is not None and coverage.status(m, machine.table.key) != "missing"]
   return [*found, *groups.names(isa)]
 
 

@@ -67,7 +67,21 @@ LEFT_OUT = {
            "HasSDWA", "isGFX6GFX7GFX8GFX9NotGFX90A", "has16BankLDS"},
 }
 # The first processor of each generation's later members, and what it has that the earlier ones lack.
-LATER = {"gfx11": {"gfx1150": {"HasSALUFloatInsts", "HasVGPRSingleUseHintInsts"}}}
+LATER: dict[str, dict[str, set[str]]] = {
+  "gfx11": {"gfx1150": {"HasSALUFloatInsts", "HasVGPRSingleUseHintInsts"}},
+  # LLVM 21, FeatureISAVersion9_5_Common, and what FeatureGFX950Insts implies.
+  "gfx9": {"gfx950": {
+    "HasGFX950Insts", "HasPrngInst", "HasBF16ConversionInsts", "HasBitOp3Insts", "HasFP8ConversionScaleInsts",
+    "HasBF8ConversionScaleInsts", "HasFP4ConversionScaleInsts", "HasFP6BF6ConversionScaleInsts", "HasDot12Insts",
+    "HasDot13Insts", "HasF16BF16ToFP6BF6ConversionScaleInsts", "HasF32ToF16BF16ConversionSRInsts",
+    "HasCvtPkF16F32Inst", "HasMinimum3Maximum3F32", "HasMinimum3Maximum3PKF16", "HasPermlane16Swap",
+    "HasPermlane32Swap", "HasAshrPkInsts"}},
+}
+# Instructions of the first processors that a later member has not (LLVM 21: FeatureXF32Insts).
+GONE = {"gfx950": r"v_mfma_f32_\d+x\d+x\d+_?xf32"}
+# The dump in which records of later members are, where LLVM 19 has none.
+DUMPS = {"gfx950": "amdgpu21_gfx950.json.xz"}
+SOURCES = {"gfx950": "LLVM 21.1.0 by tools/gen/llvm_records.py"}
 # Whose DPP instructions take a scalar register or a constant as their second source (LLVM: FeatureDPPSrc1SGPR, which
 # its disassembler does not look at and its assembler does).
 DPP_SCALAR_SOURCE = {"gfx1150", "gfx12"}
@@ -80,7 +94,7 @@ ANONYMOUS = {
   "anonymous_22824": ("a", 1), "anonymous_24166": ("s", 1),
 }
 ACC = 9  # bit of a register operand that says accumulation register (gfx90a and later)
-WIDTHS = {"32": 1, "64": 2, "96": 3, "128": 4, "160": 5, "256": 8, "288": 9, "352": 11, "384": 12,
+WIDTHS = {"32": 1, "64": 2, "96": 3, "128": 4, "160": 5, "192": 6, "256": 8, "288": 9, "352": 11, "384": 12,
           "512": 16, "1024": 32}
 
 
@@ -208,6 +222,11 @@ def _first_word(text: str) -> str:
   found = re.match(r"[a-z0-9_]+", text)
   if found is None: raise LayoutError("no mnemonic", where=repr(text))
   return found[0]
+
+
+def mnemonic_of(text: str) -> str:
+  """The mnemonic of an assembly text, without the name of an encoding."""
+  return re.sub(r"_(e32|e64)$", "", _first_word(text))
 
 
 def build(name: str, record: dict[str, Any], generation: str, loose: int = -1) -> Row:
@@ -364,6 +383,7 @@ def select(records: dict[str, Any], generation: str, ignored: Mapping[str, int] 
   """
   recorded = ignored is None
   if ignored is None: ignored = ignoring(generation)
+  if member in GONE: records = {n: r for n, r in records.items() if not re.match(GONE[member], r["asm"])}
   records = records | {row.what: added(records, row) for row in errata(f"amdgcn_{generation}")}
   rows: dict[tuple[str, str, int, int], Row] = {}
   order = NAMESPACES[generation]
@@ -371,6 +391,7 @@ def select(records: dict[str, Any], generation: str, ignored: Mapping[str, int] 
   wanted = {n: r for n, r in records.items() if r["ns"] in order and not left_out & set(r["pred"])}
   for name, record in sorted(wanted.items(), key=lambda r: (
       "fake16" in r[0], "w64" in r[0].lower(), generation not in HALVES and order.index(r[1]["ns"]), r[0])):
+    if "_F8F6F4_" in name: continue  # how wide its sources are goes by a field of the word: no row can say that
     # RDNA4's images have one address form here, the list; LLVM has another for one address in the same words
     if name.endswith("_format") or name.startswith("IMAGE_") and generation == "gfx12" and "[" not in record["asm"]:
       continue
@@ -416,8 +437,10 @@ def arrange(rows: list[Row]) -> dict[str, tuple[int, dict[int, list[Row]]]]:
   return out
 
 
-def emit(rows: list[Row], generation: str, source: Path, later: Mapping[str, list[Row]] | None = None) -> str:
-  """The module's text; `later` are all rows of later members, of which those that differ are written."""
+def emit(rows: list[Row], generation: str, source: Path, later: Mapping[str, list[Row]] | None = None,
+         dumps: Mapping[str, Path] | None = None) -> str:
+  """The module's text; `later` are all rows of later members, of which those that differ are written, `dumps` where
+  their own records come from."""
   shared: dict[str, dict[str, int]] = {k: {} for k in ("fields", "operands", "texts", "effects")}
 
   def number(kind: str, text: str) -> int: return shared[kind].setdefault(text, len(shared[kind]))
@@ -447,6 +470,7 @@ def emit(rows: list[Row], generation: str, source: Path, later: Mapping[str, lis
       if opmask != own[family][0]: raise LayoutError(f"opcodes of {family} have other bits", where=member)
       members = {opcode: cells(found) for opcode, found in sorted(table.items())}
       differ = {opcode: text for opcode, text in members.items() if own[family][1].get(opcode) != text}
+      differ |= {opcode: "" for opcode in own[family][1] if opcode not in members}
       if differ: more += [f"    {family!r}: {{", *(f"      {k:#x}: {text!r}," for k, text in differ.items()), "    },"]
     more.append("  },")
   more.append("}")
@@ -458,6 +482,8 @@ def emit(rows: list[Row], generation: str, source: Path, later: Mapping[str, lis
     "Source: LLVM 19 lib/Target/AMDGPU (llvm-tblgen --dump-json of AMDGPU.td, Debian llvm-toolchain-19), compacted.",
     "Licence: Apache-2.0 WITH LLVM-exception.",
     f"Input sha256: {digest} ({source.name}).",
+    *(f"Rows of {member} alone: {SOURCES[member]} ({path.name}), "
+      f"sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}." for member, path in (dumps or {}).items()),
     "Bits of unused sources are ignored: autogen/amdgcn_ignored.py has them, and their source.",
     "Generator: tools/gen/amdgcn.py",
     *([f"Corrections: autogen/errata/amdgcn_{generation}.toml"] if errata(f"amdgcn_{generation}") else []),
@@ -473,19 +499,28 @@ def emit(rows: list[Row], generation: str, source: Path, later: Mapping[str, lis
   return "\n".join(head) + "\n"
 
 
-def module(records: dict[str, Any], generation: str, source: Path) -> str:
-  """The text of a generation's module, later members included."""
-  later = {member: select(records, generation, member=member) for member in LATER.get(generation, ())}
-  return emit(select(records, generation), generation, source, later)
+def dump(path: Path) -> dict[str, Any]:
+  """The records of a file, .xz or plain."""
+  with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
+    found: dict[str, Any] = json.loads(file.read())
+  return found
+
+
+def module(records: dict[str, Any], generation: str, source: Path, later: Mapping[str, Path] | None = None) -> str:
+  """The text of a generation's module, later members included; `later` are the dumps of those that DUMPS names."""
+  more = {member: path for member, path in (later or {}).items() if member in LATER.get(generation, ())}
+  members = {member: select(records | (dump(more[member]) if member in more else {}), generation, member=member)
+             for member in LATER.get(generation, ()) if member not in DUMPS or member in more}
+  return emit(select(records, generation), generation, source, members, more)
 
 
 def main(arguments: list[str]) -> int:
   """SOURCE GENERATION OUTPUT."""
   source, generation, output = Path(arguments[0]), arguments[1], Path(arguments[2])
-  opened = lzma.open(source) if source.suffix == ".xz" else source.open("rb")
-  with opened as file: records = json.loads(file.read())
+  records = dump(source)
   rows = select(records, generation)
-  output.write_text(module(records, generation, source))
+  beside = {member: source.with_name(name) for member, name in DUMPS.items() if source.with_name(name).exists()}
+  output.write_text(module(records, generation, source, beside))
   print(f"{output}: {len(rows)} rows, {len({r.mnemonic for r in rows})} mnemonics")
   return 0
 

@@ -124,6 +124,7 @@ class Generation:
 
 CHIP = "src/core/hw/gfxip"
 GFX11 = Generation("gfx11", "11_0_0", f"{CHIP}/gfx9/chip/gfx9_plus_merged_offset.h")
+GFX115 = Generation("gfx11.5", "11_5_0", f"{CHIP}/gfx9/chip/gfx9_plus_merged_offset.h", GFX11)
 GFX12 = Generation("gfx12", "12_0_0", f"{CHIP}/gfx12/chip/gfx12_merged_offset.h", GFX11)
 # MI300 has no table of its own; its bases are those of the compute chip before it (Aldebaran).
 GFX9 = Generation("gfx9.4.3", "9_4_3", f"{PAL_2024_FOLDER}/{CHIP}/gfx9/chip/gfx9_plus_merged_offset.h", GFX11,
@@ -131,4 +132,6 @@ GFX9 = Generation("gfx9.4.3", "9_4_3", f"{PAL_2024_FOLDER}/{CHIP}/gfx9/chip/gfx9
 FAMILIES = {
   GFX9.module: Family(GFX9.module, GFX9.module, "registers of the gfx9.4.3 graphics core", GFX9.needs, GFX9.generate),
   "gc": Family("gc", GFX11.module, "registers of the gfx11 graphics core", GFX11.needs, GFX11.generate),
+  GFX115.module: Family(GFX115.module, GFX115.module, "registers of the gfx11.5 graphics core", GFX115.needs,
+                        GFX115.generate),
   GFX12.module: Family(GFX12.module, GFX12.module, "registers of the gfx12 graphics core", GFX12.needs, GFX12.generate)}

@@ -63,9 +63,9 @@ def section(mnemonic: str, isa: str) -> str:
   return here or next((s for (g, start), s in ELSEWHERE.items() if g == isa and mnemonic.startswith(start)), "")
 
 
-def _grade(mnemonic: str, isa: str) -> tuple[str, float | None, str]:
+def _grade(mnemonic: str, isa: str, key: str) -> tuple[str, float | None, str]:
   """(grade, ULP, why) of an instruction."""
-  status = coverage.status(mnemonic, isa)
+  status = coverage.status(mnemonic, key)
   if coverage.samples(mnemonic): return "not compute", None, "images with samplers or samples, and ray tracing"
   if mnemonic in coverage.NOT_COMPUTE: return "not compute", None, coverage.NOT_COMPUTE.why_ignored(mnemonic) or ""
   if status == "missing": return "unsupported", None, ""
@@ -78,7 +78,7 @@ def _grade(mnemonic: str, isa: str) -> tuple[str, float | None, str]:
 def entries(arch: str) -> list[Entry]:
   """The ledger of a generation, by mnemonic."""
   isa = decoded(arch).isa
-  rows = table(isa)
+  rows = table(decoded(arch).table)
   families: dict[str, set[str]] = {}
   counts: Counter[str] = Counter()
   for row in rows.rows():
@@ -90,7 +90,7 @@ def entries(arch: str) -> list[Entry]:
   version = evidence.compared(isa)
   out = []
   for name in sorted(families):
-    grade, ulp, why = _grade(name, isa)
+    grade, ulp, why = _grade(name, isa, rows.key)
     text = different.get(name) or (f"as LLVM {version}" if version else "not compared")
     out.append(Entry(name, tuple(sorted(families[name])), counts[name], grade, ulp, section(name, isa), why, text,
                      tuple(seen.get(name, ()))))

@@ -114,7 +114,7 @@ def field_value(rng: random.Random, row: Row, name: str, width: int) -> int:
 
 def even(fields: dict[str, int], row: Row) -> dict[str, int]:
   """gfx90a and later have groups of vector registers that start at even ones; LLVM's assembler refuses others."""
-  return {name: value & ~1 if any(o[0] == name and o[2] in "vagx" and o[3] > 1 for o in row.operands) else value
+  return {name: value & ~1 if any(o[0] == name and o[2] in "vagxpyz" and o[3] > 1 for o in row.operands) else value
           for name, value in fields.items()}
 
 

@@ -13,7 +13,8 @@ import importlib
 from typing import Final
 
 MODULES: Final = ("integers", "scalars", "compares", "floats", "conversions", "memory", "lds", "waves", "control",
-                  "buffers", "matrix", "scalar_memory", "sparse", "rdna4", "typed", "to_lds", "blocks", "pictures")
+                  "buffers", "matrix", "scalar_memory", "sparse", "rdna4", "typed", "to_lds", "blocks", "pictures",
+                  "gfx950")
 
 
 def registers_all() -> None:

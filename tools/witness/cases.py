@@ -321,7 +321,7 @@ def state_of(case: Case, x: Witness | WaveWitness) -> State:
   if case.lanes == 32: s[EXEC_LO + 1] = [rng.getrandbits(32)] * case.waves
   if rng.random() < 0.2: s[VCC_LO], s[VCC_LO + 1] = [0] * case.waves, [0] * case.waves
   state = State(case.lanes, case.waves, v, s, [rng.random() < 0.5 for _ in range(case.waves)], Mode(case.mode),
-                isa=case.row.isa, pc=CODE, jump=[None] * case.waves)
+                isa=case.row.isa, table=case.row.table, pc=CODE, jump=[None] * case.waves)
   for o in i.operands.values():
     if isinstance(x, Witness) and o.role == "s": continue  # drawn by their types below
     if o.kind == "v": _fill(state, o.value, o.dwords, "b32", rng)

@@ -208,6 +208,8 @@ MFMA = [f"v_mfma_f32_{s}_{t}" for t, shapes in {
   **dict.fromkeys(("f16", "bf16"), ("32x32x4_2b", "16x16x4_4b", "4x4x4_16b", "32x32x8", "16x16x16")),
   **dict.fromkeys(_EIGHT, ("16x16x32", "32x32x16"))}.items() for s in shapes]
 MFMA += [f"v_mfma_i32_{s}_i8" for s in ("32x32x4_2b", "16x16x4_4b", "4x4x4_16b", "32x32x16", "16x16x32")]
+MFMA += [f"v_mfma_f32_{s}_{t}" for t in ("f16", "bf16") for s in ("16x16x32", "32x32x16")]  # gfx950 alone, as the next
+MFMA += ["v_mfma_i32_16x16x64_i8", "v_mfma_i32_32x32x32_i8"]
 MFMA += ["v_mfma_f64_16x16x4_f64", "v_mfma_f64_4x4x4_4b_f64"]
 WMMA: Final = [f"v_wmma_{n}" for n in (
   "f32_16x16x16_f16", "f32_16x16x16_bf16", "f16_16x16x16_f16", "bf16_16x16x16_bf16", "i32_16x16x16_iu8",

@@ -155,7 +155,7 @@ def bench(name: str) -> Bench:
   space, code, memory = AddressSpace("witness"), Region("code", PAGE), Region("memory", MEMORY_SIZE)
   space.map(CODE, PAGE, code, access=Access.READ | Access.EXECUTE)
   space.map(MEMORY, MEMORY_SIZE, memory, access=Access.READ | Access.WRITE | Access.ATOMIC)
-  return Bench(gpu, table(gpu.isa), space, code, memory)
+  return Bench(gpu, table(gpu.table), space, code, memory)
 
 
 def expected(case: Case, x: Witness | WaveWitness) -> Prepared:

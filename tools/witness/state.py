@@ -49,6 +49,7 @@ class State:
   lds: bytearray = field(default_factory=bytearray)
   gds: bytearray = field(default_factory=bytearray)
   isa: str = "gfx11"
+  table: str = ""  # a later member's where the instruction is one of it
   pc: int = 0
   loose: dict[tuple[int, int], list[Loose]] = field(default_factory=dict)
   jump: list[int | None] = field(default_factory=list)

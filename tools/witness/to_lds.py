@@ -19,11 +19,18 @@ def prepare(s: State, i: Instruction, rng: Random) -> None:
   """LDS, and a part of it for each wave: what M0 has above its 16 (18) bits does not count."""
   s.lds = bytearray(rng.randbytes(LDS_SIZE))
   above = 1 << 20 if i.family == "FLAT" else 1 << 16
-  s.s[M0] = [w * 640 + rng.randrange(32) * 4 + rng.randrange(8) * above for w in range(s.waves)]
+  apart = 1536 if i.mnemonic.endswith(("x3", "x4")) else 640
+  s.s[M0] = [w * apart + rng.randrange(32) * 4 + rng.randrange(8) * above for w in range(s.waves)]
 
 
 def put(s: State, i: Instruction, wave: int, lane: int, offset: int, value: int, width: int, sign: int) -> None:
-  """A dword: the number extended, at M0 + the instruction's offset + 4 * lane; nothing past the end."""
+  """A dword: the number extended, at M0 + the instruction's offset + 4 * lane; nothing past the end. Of gfx950's wider
+  ones each lane has 16 bytes (CDNA4 ISA manual, 9.1.9)."""
+  if width > 4:
+    first = (s.m0(wave) & (0x3FFFC if i.family == "FLAT" else 0xFFFF)) + offset + 16 * lane
+    if first < 0 or first + width > len(s.lds): return  # as a DS store of as many dwords
+    for k in range(width // 4): put(s, i, wave, 0, offset + 16 * lane + 4 * k, value >> 32 * k & 0xFFFFFFFF, 4, 0)
+    return
   if sign: value = signed(value, 8 * width)
   base = s.m0(wave) & (0x3FFFC if i.family == "FLAT" else 0xFFFF)
   at = base + offset + 4 * lane

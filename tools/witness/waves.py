@@ -300,7 +300,7 @@ def accumulation(s: State, i: Instruction) -> None:
 
 def small(s: State, name: str) -> Format:
   """The format that "fp8" or "bf8" means."""
-  fnuz = s.isa == "gfx9"
+  fnuz = s.table == "gfx9"
   return (FP8_FNUZ if fnuz else FP8) if name == "fp8" else BF8_FNUZ if fnuz else BF8
 
 

@@ -27,7 +27,7 @@ from tinyhw.emulator.amdgcn.registers import reader
 from tinyhw.emulator.simt import Group, Step, full
 from tinyhw.emulator.values.ops import F32, F64, I32, U32, U64, Ops
 from tinyhw.emulator.values.ops import Array as Value
-from tinyhw.emulator.values.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
+from tinyhw.emulator.values.small_floats import BF8, BF8_FNUZ, FP8, FP8_FNUZ, SmallFloat
 from tinyhw.isa.amdgcn import Instruction, Operand
 
 LANES: Final = 64
@@ -44,6 +44,12 @@ SMFMAC: Final = tuple(f"v_smfmac_{name}" for name in (
   *(f"f32_{s}_{t}" for t in ("f16", "bf16") for s in ("16x16x32", "32x32x16")),
   *(f"i32_{s}_i8" for s in ("16x16x64", "32x32x32")),
   *(f"f32_{s}_{t}" for t in _EIGHT for s in ("16x16x64", "32x32x32"))))
+# What gfx950 has beside them: twice the depth (CDNA4 ISA manual, chapter 7).
+DEEP: Final = tuple(f"v_mfma_{name}" for name in (
+  *(f"f32_{s}_{t}" for t in ("f16", "bf16") for s in ("16x16x32", "32x32x16")), "i32_16x16x64_i8", "i32_32x32x32_i8"))
+# The formats of 8-bit floats, by instruction table (CDNA3 ISA manual 7.2, CDNA4 ISA manual 7.2).
+SMALL: Final[dict[str, dict[str, SmallFloat]]] = {
+  "gfx9": {"fp8": FP8_FNUZ, "bf8": BF8_FNUZ}, "gfx950": {"fp8": FP8, "bf8": BF8}}
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,7 @@ def _items(group: Group, first: int, bits: int, count: int) -> Value:
   return np.stack([words[k // per] >> np.uint32(k % per * bits) & mask for k in range(count)], axis=1)
 
 
-def _numbers(raw: Value, kind: str, flush: bool) -> Value:
+def _numbers(raw: Value, kind: str, flush: bool, table: str = "gfx9") -> Value:
   """Raw elements as f64, or as i64 for integers."""
   if kind == "f64": return raw.view(F64)
   if kind == "f32": return (Ops.flush(raw.view(F32)) if flush else raw.view(F32)).astype(F64)
@@ -119,7 +125,7 @@ def _numbers(raw: Value, kind: str, flush: bool) -> Value:
     return np.where(special, raw, kept).view(F32).astype(F64)
   if kind in {"f16", "bf16"}: return half(raw, kind)
   if kind == "i8": return whole(raw, 8, 1)
-  return _values(FP8_FNUZ if kind == "fp8" else BF8_FNUZ)[raw]
+  return _values(SMALL[table][kind])[raw]
 
 
 def _accumulator(group: Group, o: Operand, kind: str, count: int) -> Value:
@@ -177,6 +183,7 @@ def b_lanes(blgp: int) -> Value:
 
 # ---- binders
 
+@binds(*DEEP, isa="gfx950")
 @binds(*MFMA, isa="gfx9")
 def mfma(i: Instruction, pc: int, mode: int) -> Step:
   """v_mfma_*: dense matrices."""
@@ -191,8 +198,8 @@ def mfma(i: Instruction, pc: int, mode: int) -> Step:
   flush = s.a == "f32" and not denormals(mode, "f32") & 1
 
   def step(group: Group) -> None:
-    x = _numbers(_items(group, a.value, BITS[s.a], held[0])[:, a_item, a_lane], s.a, flush)
-    y = _numbers(_items(group, b.value, BITS[s.b], held[1])[:, b_item, b_lane], s.b, flush)
+    x = _numbers(_items(group, a.value, BITS[s.a], held[0])[:, a_item, a_lane], s.a, flush, i.table)
+    y = _numbers(_items(group, b.value, BITS[s.b], held[1])[:, b_item, b_lane], s.b, flush, i.table)
     z = _accumulator(group, c, s.c, len(block))
     if double:  # BLGP negates A, B and C (7.1.5.3)
       x, y, z = (-m if blgp >> k & 1 else m for k, m in enumerate((x, y, z)))
@@ -231,8 +238,8 @@ def smfmac(i: Instruction, pc: int, mode: int) -> Step:
   block, row, column = outputs(s)
 
   def step(group: Group) -> None:
-    x = _numbers(_items(group, a.value, BITS[s.a], held)[:, a_item[0], a_lane[0]], s.a, False)
-    y = _numbers(_items(group, b.value, BITS[s.b], 2 * held)[:, b_item[0], b_lane[0]], s.b, False)
+    x = _numbers(_items(group, a.value, BITS[s.a], held)[:, a_item[0], a_lane[0]], s.a, False, i.table)
+    y = _numbers(_items(group, b.value, BITS[s.b], 2 * held)[:, b_item[0], b_lane[0]], s.b, False, i.table)
     k = sparse_k(s, full(group, group.v[index.value].view(U32)), cbsz, abid)
     wave = np.arange(len(x))[:, None]
     total = np.zeros((len(x), s.rows, s.columns), x.dtype)

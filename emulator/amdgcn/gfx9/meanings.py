@@ -129,19 +129,23 @@ def dot2(o: O[V], a: V, b: V, c: V) -> V:
 
 
 # ---- 8-bit floats (7.2): the FNUZ formats
-for _name, _small in (("fp8", FP8), ("bf8", BF8)):
-  @M(f"v_cvt_f32_{_name}", "f32(u32)")
-  def _cvt_small(o: O[V], a: V, t: SmallFloat = _small) -> V: return decoded(o, a & 0xFF, t)
+def conversions(isa: str, formats: dict[str, SmallFloat]) -> None:
+  """Register the conversions of 8-bit floats of a table, by their names' formats."""
+  for name, small in formats.items():
+    @MEANINGS(f"v_cvt_f32_{name}", "f32(u32)", isa=isa)
+    def _cvt_small(o: O[V], a: V, t: SmallFloat = small) -> V: return decoded(o, a & 0xFF, t)
 
-  @M(f"v_cvt_pk_f32_{_name}", "u64(u32)")
-  def _cvt_pk(o: O[V], a: V, t: SmallFloat = _small) -> V:
-    return o.pack(*(o.bits(decoded(o, a >> shift & 0xFF, t), "u32") for shift in (0, 8)))
+    @MEANINGS(f"v_cvt_pk_f32_{name}", "u64(u32)", isa=isa)
+    def _cvt_pk(o: O[V], a: V, t: SmallFloat = small) -> V:
+      return o.pack(*(o.bits(decoded(o, a >> shift & 0xFF, t), "u32") for shift in (0, 8)))
 
-  @M(f"v_cvt_pk_{_name}_f32", "u16(f32, f32, mode:FP16_OVFL)")
-  def _cvt_to_pk(o: O[V], a: V, b: V, limit: V, t: SmallFloat = _small) -> V:
-    return o.to(encoded(o, a, t, limit) | encoded(o, b, t, limit) << 8, "u16")
+    @MEANINGS(f"v_cvt_pk_{name}_f32", "u16(f32, f32, mode:FP16_OVFL)", isa=isa)
+    def _cvt_to_pk(o: O[V], a: V, b: V, limit: V, t: SmallFloat = small) -> V:
+      return o.to(encoded(o, a, t, limit) | encoded(o, b, t, limit) << 8, "u16")
 
-  @M(f"v_cvt_sr_{_name}_f32", "u32(f32, u32, d:u32, i:op_sel, mode:FP16_OVFL)", exact=False)
-  def _cvt_sr(o: O[V], a: V, seed: V, old: V, at: V, limit: V, t: SmallFloat = _small) -> V:
-    shift = 8 * (at >> 2 & 3)
-    return old & ~(o.const("u32", 0xFF) << shift) | stochastic(o, a, seed, t, limit) << shift
+    @MEANINGS(f"v_cvt_sr_{name}_f32", "u32(f32, u32, d:u32, i:op_sel, mode:FP16_OVFL)", exact=False, isa=isa)
+    def _cvt_sr(o: O[V], a: V, seed: V, old: V, at: V, limit: V, t: SmallFloat = small) -> V:
+      shift = 8 * (at >> 2 & 3)
+      return old & ~(o.const("u32", 0xFF) << shift) | stochastic(o, a, seed, t, limit) << shift
+
+conversions("gfx9", {"fp8": FP8, "bf8": BF8})

@@ -129,17 +129,22 @@ def _clock(i: Instruction, pc: int, mode: int) -> Step:
 # ---- loads into LDS (10.3): a dword for each lane at M0 + offset + 4 * lane
 
 TO_LDS: Final = {"ubyte": (1, 0), "sbyte": (1, 8), "ushort": (2, 0), "sshort": (2, 16), "dword": (4, 0)}
+# Three and four dwords lie 16 bytes apart (CDNA4 ISA manual, 10.3).
+WIDE_TO_LDS: Final = {"dwordx3": (12, 0), "dwordx4": (16, 0)}
 
 
+@binds("global_load_lds_dwordx3", "global_load_lds_dwordx4", isa="gfx950")
 @binds(*(f"{segment}_load_lds_{kind}" for segment in ("global", "scratch") for kind in TO_LDS), isa="gfx9")
 def _load_to_lds(i: Instruction, pc: int, mode: int) -> Step:
   """global_load_lds_*, scratch_load_lds_*; the instruction's offset counts for both addresses."""
   segment, kind = i.mnemonic.partition("_")[0], i.mnemonic.rpartition("_")[2]
-  width, sign_bits = TO_LDS[kind]
+  width, sign_bits = TO_LDS.get(kind) or WIDE_TO_LDS[kind]
+  stride = 4 if width <= 4 else 16
   fetch, offset = fetcher(i, segment, width), byte_offset(i)
 
   def load(group: Group) -> None:
     if access.nobody(group): return
-    word = extended(fetch(group)[0], sign_bits)
-    access.lds_store(group, by_lane(group, offset, 0x3FFFC), [word], 4)
+    words = fetch(group)
+    if width <= 4: words = [extended(words[0], sign_bits)]
+    access.lds_store(group, by_lane(group, offset, 0x3FFFC, stride), words, max(width, 4))
   return load

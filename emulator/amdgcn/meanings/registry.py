@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from tinyhw.core.table import Handlers
+from tinyhw.isa.amdgcn import MEMBERS
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -59,8 +60,11 @@ class Meanings:
     return register
 
   def get(self, mnemonic: str, isa: str = "") -> Meaning | None:
-    """The meaning of a mnemonic of the instruction table `isa`; without one, what counts everywhere."""
-    return self._meanings.get((isa, mnemonic)) or self._meanings.get(("", mnemonic))
+    """The meaning of a mnemonic of the instruction table `isa`: of a later member of a generation ("gfx950") its own,
+    else the generation's; without one, what counts everywhere."""
+    own = self._meanings.get((isa, mnemonic))
+    if own is None and isa in MEMBERS: own = self._meanings.get((MEMBERS[isa], mnemonic))
+    return own or self._meanings.get(("", mnemonic))
 
   def __iter__(self) -> Any: return iter(self._meanings.values())
 

@@ -234,7 +234,7 @@ def _load_to_lds(i: Instruction, pc: int, addressing: Addressing) -> Step:
   typed = FORMATTED.fullmatch(name) is not None
   if not typed and name not in LOADS: raise unsupported(i, pc)
   width, sign_bits, _ = (4, 0, None) if typed else LOADS[name]
-  if width > 4: raise unsupported(i, pc, "more than a dword a lane")
+  stride = 4 if width <= 4 else 16  # gfx950 has loads of 3 and 4 dwords a lane (CDNA4 ISA manual, 9.1.9)
 
   def load(group: Group, r: Resource) -> None:
     f, selects = _typed(i, pc, r) if typed else (None, IDENTITY)
@@ -243,5 +243,5 @@ def _load_to_lds(i: Instruction, pc: int, addressing: Addressing) -> Step:
     words: list[Value] = [U32.type(0)] if typed and f is None else _fetch(group, at, [ok], size)
     if typed and f is not None: words = formats.load(f, words, selects[:1], False)
     elif sign_bits: words = [extended(words[0], sign_bits)]
-    access.lds_store(group, by_lane(group, i.fields["offset"]), words, 4)
+    access.lds_store(group, by_lane(group, i.fields["offset"], stride=stride), words, max(width, 4))
   return lambda group: addressing.each(group, lambda r: load(group, r))

@@ -33,10 +33,10 @@ def flat_offset(i: Instruction) -> int:
   return byte_offset(i) if names.flat_signed else i.fields["offset"] & (1 << names.flat_bits - 1) - 1
 
 
-def by_lane(group: Group, offset: int, mask: int = 0xFFFF) -> Value:
-  """LDS addresses of instructions that take none: a dword for each lane from M0 + offset on; `mask`: M0's bits."""
+def by_lane(group: Group, offset: int, mask: int = 0xFFFF, stride: int = 4) -> Value:
+  """LDS addresses of instructions that take none: `stride` bytes for each lane from M0 + offset on; `mask`: of M0."""
   lane = np.arange(group.cohort.lanes, dtype=U32)[None, :]
-  return (group.s[M0] & np.uint32(mask)) + np.uint32(offset & 0xFFFFFFFF) + lane * np.uint32(4)
+  return (group.s[M0] & np.uint32(mask)) + np.uint32(offset & 0xFFFFFFFF) + lane * np.uint32(stride)
 
 
 # ---- registers as data

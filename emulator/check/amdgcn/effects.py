@@ -148,7 +148,7 @@ def effects(i: Instruction, lanes: int) -> Effects:
     (writes if o.role == "d" else reads).extend(dwords(o, lanes))
   destination = i.operands.get("vdst", i.operands.get("sdst"))
   for half, suffix in zip(i.mnemonic.split(" :: "), ("X", "Y") if " :: " in i.mnemonic else ("",)):
-    meaning = MEANINGS.get(half.replace("v_dual_", "v_"), i.isa)
+    meaning = MEANINGS.get(half.replace("v_dual_", "v_"), i.table)
     target = i.operands.get("vdst" + suffix, destination)
     if meaning is None or target is None: continue
     if any(s.startswith("d:") for s in meaning.sources): tied.extend(dwords(target, lanes))

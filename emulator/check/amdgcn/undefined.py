@@ -358,5 +358,5 @@ def set_up_registers(d: Any, arch: Arch) -> set[int]:
 
 def by_lane(i: Instruction) -> bool:
   """Whether each lane of the instruction is computed from its own registers alone, by a meaning."""
-  return "dpp" not in i.variant and all(MEANINGS.get(part.replace("v_dual_", "v_"), i.isa) is not None
+  return "dpp" not in i.variant and all(MEANINGS.get(part.replace("v_dual_", "v_"), i.table) is not None
                                         for part in i.mnemonic.split(" :: "))

@@ -30,13 +30,13 @@ Emit = Callable[[Registers, Instruction, int], None]
 
 def translate(r: Registers, i: Instruction, mode: int) -> None:
   """Emit an ALU instruction. Raises Untranslatable, with nothing written, for one that is left to the reference."""
-  binder = binds.get(i.mnemonic, i.isa)
+  binder = binds.get(i.mnemonic, i.table)
   if binder is not None:
     special = SPECIAL.get(binder)
     if special is None: raise Untranslatable(i.mnemonic)
     return special(r, i, mode)
   if i.family == "VOPD": return _dual(r, i, mode)
-  meaning = meaning_of(i.mnemonic, i.isa, mode)
+  meaning = meaning_of(i.mnemonic, i.table, mode)
   if meaning is None: raise Untranslatable(i.mnemonic)
   _check(i, meaning, mode)
   if i.family in bind.SCALAR_FAMILIES: return _scalar(r, i, meaning, mode)
@@ -302,7 +302,7 @@ def _dual(r: Registers, i: Instruction, mode: int) -> None:
   done: list[tuple[Operand, Value]] = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
-    meaning = meaning_of(name.replace("v_dual_", "v_"), i.isa, mode)
+    meaning = meaning_of(name.replace("v_dual_", "v_"), i.table, mode)
     if meaning is None: raise Untranslatable(name)
     _check(i, meaning, mode)
     destination = i.operands["vdst" + suffix]

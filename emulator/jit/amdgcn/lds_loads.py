@@ -20,8 +20,12 @@ _BUFFER_M0: Final = 0xFFFF
 
 
 def flat_kind(i: Instruction) -> tuple[int, int] | None:
-  """(bytes, bits of a signed value or 0) of a global_load_lds_* or scratch_load_lds_*; None for another."""
-  return TO_LDS[i.mnemonic.rpartition("_")[2]] if "_load_lds_" in i.mnemonic and i.isa == "gfx9" else None
+  """(bytes, bits of a signed value or 0) of a global_load_lds_* or scratch_load_lds_*; None for another. Raises
+  Untranslatable for more than a dword a lane."""
+  if "_load_lds_" not in i.mnemonic or i.isa != "gfx9": return None
+  found = TO_LDS.get(i.mnemonic.rpartition("_")[2])
+  if found is None: raise Untranslatable(i.mnemonic)
+  return found
 
 
 def buffer_kind(i: Instruction) -> tuple[int, int] | None:

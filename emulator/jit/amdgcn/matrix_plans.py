@@ -1,7 +1,7 @@
 """The matrix instructions of CDNA3 and RDNA4, compiled: operands to memory, a function of `blocks`, results back."""
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from tinyhw.emulator.jit.amdgcn.matrix import constant_of, narrowed
 from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import Untranslatable, Value, convert
 from tinyhw.emulator.values.ops import DTYPES, F16, F32, F64, U32
-from tinyhw.emulator.values.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
+from tinyhw.emulator.values.small_floats import SmallFloat
 from tinyhw.isa.amdgcn import Instruction, Operand
-
-FNUZ: Final[dict[str, SmallFloat]] = {"fp8": FP8_FNUZ, "bf8": BF8_FNUZ}
 
 
 def _source(kind: str, lane: Any, item: Any, small: dict[str, SmallFloat], **more: Any) -> Source:
@@ -58,7 +56,7 @@ def _run(r: Registers, p: BlockProduct, type_: Any) -> list[Value]:
 def _name(r: Registers, i: Instruction, *more: Any) -> str:
   fields = [i.get(n) for n in ("cbsz", "abid", "blgp", "neg_lo", "neg_hi", "clamp", "index_key_16bit",
                                "index_key_8bit")]
-  return "_".join(["matrix", i.mnemonic, str(r.lanes), *(f"{int(x):x}" for x in (*fields, *more))])
+  return "_".join(["matrix", i.table, i.mnemonic, str(r.lanes), *(f"{int(x):x}" for x in (*fields, *more))])
 
 
 # ---- CDNA3
@@ -79,8 +77,9 @@ def _mfma(r: Registers, i: Instruction, mode: int) -> None:
   else:
     try: a_lane, b_lane = gfx9.a_lanes(i, s.blocks)[a_lane], gfx9.b_lanes(blgp)[b_lane]
     except Unsupported as error: raise Untranslatable(str(error)) from None
-  a = _source(s.a, a_lane, a_item, FNUZ, flush=flush, negative=negative[0])
-  b = _source(s.b, b_lane, b_item, FNUZ, flush=flush, negative=negative[1])
+  small = gfx9.SMALL[i.table]
+  a = _source(s.a, a_lane, a_item, small, flush=flush, negative=negative[0])
+  b = _source(s.b, b_lane, b_item, small, flush=flush, negative=negative[1])
   c = "fused" if double else s.c
   p = BlockProduct(_name(r, i, flush), r.lanes, s.blocks, s.rows, s.columns, s.depth, a, b, c, _out(s))
   _gfx9(r, i, p, i.operands["src2"], s.c, bool(double and blgp >> 2 & 1))
@@ -93,7 +92,8 @@ def _smfmac(r: Registers, i: Instruction, mode: int) -> None:
   held = int(item.max()) + 1
   field = 0 if i.get("cbsz") & 3 else (i.get("abid") & (32 // (2 * held) - 1)) * 2 * held
   chosen = lane // s.rows * 2 * held + item // 2 * 4, lane, field + 2 * item
-  a, b = _source(s.a, lane, item, FNUZ), _source(s.b, *gfx9.inputs(s.columns, s.depth, 1), FNUZ)
+  small = gfx9.SMALL[i.table]
+  a, b = _source(s.a, lane, item, small), _source(s.b, *gfx9.inputs(s.columns, s.depth, 1), small)
   p = BlockProduct(_name(r, i), r.lanes, 1, s.rows, s.columns, s.depth // 2, a, b, s.c, _out(s), chosen)
   _put(r, blocks.INDEX, 0, r.vector(i.operands["idx"].value, U32))
   _gfx9(r, i, p, i.operands["vdst"], s.c, False)

@@ -443,7 +443,7 @@ class Shadows:
 
   def _spread(self, i: Instruction) -> bool:
     """Halves of the results by what they depend on (`check.amdgcn.spread`)."""
-    meaning = MEANINGS.get(i.mnemonic, i.isa)
+    meaning = MEANINGS.get(i.mnemonic, i.table)
     if meaning is None: return False
     sources = [i.operands[name] for name in source_names(i)[:len(meaning.sources)]]
     if len(sources) != len(meaning.sources): return False

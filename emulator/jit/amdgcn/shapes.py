@@ -58,7 +58,7 @@ class _Kind:
 
   @staticmethod
   def of(row: Row) -> _Kind:
-    meaning, bound = MEANINGS.get(row.mnemonic, row.isa), binds.get(row.mnemonic, row.isa) is not None
+    meaning, bound = MEANINGS.get(row.mnemonic, row.table), binds.get(row.mnemonic, row.table) is not None
     memory = row.family in MEMORY
     registers = {name for name, _, kind, _, _, _ in row.operands if kind != "i"}
     numbers = set(_NUMBERS) if row.mnemonic not in _PATTERNS and (memory or not bound) else set()

@@ -5,7 +5,7 @@ that of a multicast object to which one device is bound. Each place is loaded, s
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 

@@ -161,8 +161,11 @@ def firmware(gpu: Gpu, info: Any) -> bytes:
   return bytes(drm.drm_amdgpu_info_firmware(ver=versions[info.query_fw.fw_type], feature=0))
 
 
-# By the core's generation.
-_FAMILIES: Final = {9: drm.AMDGPU_FAMILY_AI, 11: drm.AMDGPU_FAMILY_GC_11_0_0, 12: drm.AMDGPU_FAMILY_GC_12_0_0}
+# By the core's version, the highest that is not above the card's (amdgpu_discovery.c; 11.0.2 and 11.0.3 are 11.0.0's).
+_FAMILIES: Final = {
+  (9, 0, 0): drm.AMDGPU_FAMILY_AI, (11, 0, 0): drm.AMDGPU_FAMILY_GC_11_0_0, (11, 0, 1): drm.AMDGPU_FAMILY_GC_11_0_1,
+  (11, 0, 2): drm.AMDGPU_FAMILY_GC_11_0_0, (11, 5, 0): drm.AMDGPU_FAMILY_GC_11_5_0,
+  (12, 0, 0): drm.AMDGPU_FAMILY_GC_12_0_0}
 
 
 @queries.handles(drm.AMDGPU_INFO_DEV_INFO)
@@ -173,9 +176,10 @@ def device(gpu: Gpu, info: Any) -> bytes:
   answer = drm.drm_amdgpu_info_device(
     device_id=card.device_id,
     chip_rev=card.asic_revision,
-    external_rev=1,
+    external_rev=card.asic_revision + card.external_revision,
     pci_rev=card.revision_id,
-    family=_FAMILIES[card.gc_version[0]],
+    family=_FAMILIES[max(version for version in _FAMILIES if version <= card.gc_version)],
+    ids_flags=drm.AMDGPU_IDS_FLAGS_FUSION if card.apu else 0,
     num_shader_engines=card.shader_engines,
     num_shader_arrays_per_engine=card.arrays_per_engine,
     gpu_counter_freq=card.counter_clock_khz,
@@ -196,7 +200,7 @@ def device(gpu: Gpu, info: Any) -> bytes:
     sqc_data_cache_size=sizes[1, "data", 2],
     gl1c_cache_size=sizes.get((1, "data", card.compute_units_per_array), 0),
     gl2c_cache_size=sizes[2, "data", card.compute_units // card.xccs] << 10,
-    mall_size=sizes[3, "data", card.compute_units] << 10,
+    mall_size=sizes.get((3, "data", card.compute_units), 0) << 10,
     pcie_gen=4,
     pcie_num_lanes=16,
   )

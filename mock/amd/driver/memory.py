@@ -17,7 +17,7 @@ from tinyhw.mock.amd.driver.process import KfdProcess, OpenFile, ProcessDevice
 from tinyhw.mock.memory import BufferObject, Refused, access_of, page_align
 
 if TYPE_CHECKING:
-  from tinyhw.mock.amd.machine import Machine
+  from tinyhw.mock.amd.machine import Gpu, Machine
 
 VM_PAGES: Final = 1 << 36  # amdgpu_vm_manager.max_pfn of four levels of page tables
 VRAM_ALIGN: Final = 1 << 21  # VRAM_AVAILABILITY_ALIGN
@@ -35,12 +35,29 @@ class KfdMemory:
     self.ttm_limit = self.system_limit = machine.system.size
     self.user_buffers: dict[BufferObject, KfdProcess] = {}
     self._user_bytes = 0  # of them
+    self.shared_used: dict[int, int] = {}  # by GPU id
 
   @ioctls.handles(kfd.AMDKFD_IOC_AVAILABLE_MEMORY)
   def available_memory(self, process: KfdProcess, args: Any) -> None:
     gpu = process.device(args.gpu_id).gpu
     used = gpu.vram.size - gpu.vram_allocator.free_bytes
+    if gpu.card.apu:
+      left = min(self.system_limit - self._system_used(), self.machine.system_allocator.free_bytes,
+                 self.machine.system.size - self._shared_used(gpu) - self._page_table_reserve())
+      args.available = max(0, left // PAGE * PAGE)
+      return
     args.available = max(0, (gpu.vram.size - used - self._page_table_reserve()) // VRAM_ALIGN * VRAM_ALIGN)
+
+  def _shared_used(self, gpu: Gpu) -> int:
+    """Bytes of system memory that clients have of an APU as its video memory (adev->kfd.vram_used)."""
+    return self.shared_used.get(gpu.gpu_id, 0)
+
+  def _shared(self, gpu: Gpu, size: int) -> int:
+    """Where new video memory of an APU lies in system memory (amdgpu_amdkfd_reserve_mem_limit)."""
+    left = self.machine.system.size - self._shared_used(gpu) - self._page_table_reserve()
+    if self._system_used() + size > self.system_limit or size > left:
+      raise Refused(errno.ENOMEM, f"{size:,} bytes of video memory of an APU, {max(left, 0):,} are left to it")
+    return self.machine.system_allocator.alloc(size)
 
   def _page_table_reserve(self) -> int:
     """ESTIMATE_PT_SIZE: what the driver keeps for page tables."""
@@ -54,6 +71,8 @@ class KfdMemory:
     """Kind, memory, offset in it and the mmap token of a new buffer."""
     flags, gpu = args.flags, device.gpu
     try:
+      if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM and gpu.card.apu:
+        return "gtt", self.machine.system, self._shared(gpu, size), 0
       if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM:
         if gpu.vram_allocator.free_bytes - self._page_table_reserve() < size:
           raise Refused(errno.ENOMEM, f"{size:,} bytes of video memory, {gpu.vram_allocator.free_bytes:,} are free")
@@ -105,8 +124,11 @@ class KfdMemory:
     if kind == "userptr":
       self.user_buffers[buffer] = process
       self._user_bytes += buffer.size
-    if kind == "vram":
+    if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM:
       device.vram_used += size
+      if device.gpu.card.apu:
+        self.shared_used[args.gpu_id] = self._shared_used(device.gpu) + size
+        buffer.extent.counted = args.gpu_id
     args.handle, args.mmap_offset = buffer.handle, buffer.mmap_offset
 
   @staticmethod
@@ -133,7 +155,7 @@ class KfdMemory:
     """The mmap offset of a buffer is free again, and its memory, unless a dma-buf or another buffer holds it too."""
     if buffer.kind != "mmio":
       device.places.forget_offset(device.gpu, buffer)
-    if buffer.kind == "vram" and not buffer.imported:
+    if buffer.flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM and not buffer.imported:
       device.vram_used -= buffer.size
     self.drop(buffer)
 
@@ -149,6 +171,7 @@ class KfdMemory:
     if self.machine.weak is not None:
       self.machine.weak.gone(buffer.backing, buffer.offset, buffer.size)
     buffer.backing.discard(buffer.offset, buffer.size)
+    if buffer.extent.counted: self.shared_used[buffer.extent.counted] -= buffer.size
     gpu = next((g for g in self.machine.gpus if g.vram is buffer.backing), None)
     (self.machine.system_allocator if gpu is None else gpu.vram_allocator).free(buffer.offset)
 

@@ -23,9 +23,15 @@ RENDER_MINOR: Final = 128
 CPU_LINK_WEIGHT: Final = 20  # kfd_crat.c: the distance of a PCIe device to its NUMA node
 
 
-def gpu_id_of(card: Card, index: int) -> int:
+def local_memory(card: Card, vram_size: int, system_memory: int) -> int:
+  """amdgpu_amdkfd_get_local_mem_info: the card's video memory, or what TTM may give an APU of the system's, which on
+  this machine is all that GPUs can have (ttm.pages_limit)."""
+  return system_memory if card.apu else vram_size
+
+
+def gpu_id_of(card: Card, index: int, system_memory: int = 0) -> int:
   """kfd_generate_gpu_id: a CRC-16 over the card's PCI identity, made unique by its bus number."""
-  size = card.vram_size
+  size = local_memory(card, card.vram_size, system_memory)
   words = (0, 0, 0, card.device_id, bus_of(index), size & 0xFFFFFFFF, size >> 32, 0 | 1 << 16)
   crc = 0
   for byte in b"".join(w.to_bytes(4, "little") for w in words):
@@ -294,7 +300,7 @@ class Files:
       lambda: _properties(
         (
           ("heap_type", sysfs.HSA_MEM_HEAP_TYPE_FB_PUBLIC),
-          ("size_in_bytes", vram_size),
+          ("size_in_bytes", local_memory(card, vram_size, self.system_memory)),
           ("flags", 0),
           ("width", card.vram_width),
           ("mem_clk_max", card.memory_clock),

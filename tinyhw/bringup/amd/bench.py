@@ -214,6 +214,13 @@ class AmdBench(TimedBench):
     return answer
 
   @cached_property
+  def shared(self) -> bool:
+    """Whether the GPU is an APU, whose video memory is the system's: KFD tells what it can have of that, and counts it
+    with it (amdgpu_amdkfd_get_local_mem_info; amdgpu_amdkfd_gpuvm.c, AMDGPU_GEM_DOMAIN_GTT)."""
+    chip = self.info(amdgpu_drm.AMDGPU_INFO_DEV_INFO, amdgpu_drm.drm_amdgpu_info_device())
+    return bool(chip.ids_flags & amdgpu_drm.AMDGPU_IDS_FLAGS_FUSION)
+
+  @cached_property
   def vm(self) -> bool:
     """The process has an address space on the GPU."""
     self.call("ACQUIRE_VM", kfd.AMDKFD_IOC_ACQUIRE_VM,

@@ -82,7 +82,8 @@ def render(b: AmdBench) -> str:
           why="Two interfaces tell the size of video memory; who believes the larger one writes past its end.")
 def banks(b: AmdBench) -> str:
   size = b.node.vram_bytes
-  told = int(b.info(amdgpu_drm.AMDGPU_INFO_MEMORY, amdgpu_drm.drm_amdgpu_memory_info()).vram.total_heap_size)
+  heaps = b.info(amdgpu_drm.AMDGPU_INFO_MEMORY, amdgpu_drm.drm_amdgpu_memory_info())
+  told = int((heaps.gtt if b.shared else heaps.vram).total_heap_size)
   check(size > 0, "the topology's banks have no video memory", "its size", _TOPOLOGY)
   check(abs(size - told) <= size // 16, f"banks of the topology sum to {size:#x} bytes, DRM tells {told:#x}",
         "the same, but for what the driver keeps", "mem_banks of the node, and AMDGPU_INFO_MEMORY")

@@ -142,13 +142,14 @@ def peers(b: AmdBench) -> str:
 def usage(b: AmdBench) -> str:
   def used() -> int:
     answer = ctypes.c_uint64()
-    b.info(amdgpu_drm.AMDGPU_INFO_VRAM_USAGE, answer)
+    b.info(amdgpu_drm.AMDGPU_INFO_GTT_USAGE if b.shared else amdgpu_drm.AMDGPU_INFO_VRAM_USAGE, answer)
     return int(answer.value)
   before, size = used(), 8 << 20
   made = b.take(size, VRAM, host=False)
   during = used()
   b.free(made)
-  check(during >= before + size, f"VRAM_USAGE goes from {before:#x} to {during:#x} by {size:#x} bytes", "so much more",
-        "AMDGPU_INFO_VRAM_USAGE")
-  if used() >= during: raise Broken(f"VRAM_USAGE stays {used():#x} when it is free again", f"{before:#x}", "the same")
+  name = "GTT_USAGE" if b.shared else "VRAM_USAGE"
+  check(during >= before + size, f"{name} goes from {before:#x} to {during:#x} by {size:#x} bytes", "so much more",
+        f"AMDGPU_INFO_{name}")
+  if used() >= during: raise Broken(f"{name} stays {used():#x} when it is free again", f"{before:#x}", "the same")
   return f"{before >> 20:,} MiB, and {size >> 20} more"

@@ -120,6 +120,11 @@ class Instruction:
     return self.row.isa
 
   @property
+  def table(self) -> str:
+    """What its meanings go by: `isa`, or a later member of that generation ("gfx950")."""
+    return self.row.table or self.row.isa
+
+  @property
   def family(self) -> str: return self.row.family
 
   @property

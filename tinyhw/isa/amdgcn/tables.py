@@ -34,7 +34,8 @@ from tinyhw.isa.amdgcn.codes import (
 from tinyhw.isa.amdgcn.images import IMAGES, data_dwords, groups
 from tinyhw.isa.amdgcn.model import Instruction, Operand, Row
 
-MEMBERS: Final = {"gfx1150": "gfx11"}  # tables of later members of a generation, which are in the generation's module
+# Tables of later members of a generation, which are in the generation's module.
+MEMBERS: Final = {"gfx1150": "gfx11", "gfx950": "gfx9"}
 
 
 @dataclass
@@ -65,7 +66,8 @@ class Table:
     """Family -> (mask of the opcode's bits in the first dword, opcode -> the text of its rows)."""
     if not self.member: return dict(self.module.ROWS)
     later = self.module.LATER[self.member]
-    return {family: (mask, texts | later.get(family, {})) for family, (mask, texts) in self.module.ROWS.items()}
+    return {family: (mask, {k: v for k, v in (texts | later.get(family, {})).items() if v})
+            for family, (mask, texts) in self.module.ROWS.items()}
 
   def rows(self) -> Iterator[Row]:
     """Every row of the table."""

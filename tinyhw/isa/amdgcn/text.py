@@ -333,6 +333,7 @@ MODIFIERS: Final[dict[str, Printer]] = {
   "cbsz": lambda i, v: f" cbsz:{v}" if v else "",
   "abid": lambda i, v: f" abid:{v}" if v else "",
   "blgp": _blgp,
+  "bitop3": lambda i, v: f" bitop3:{v:#x}" if v else "",
   "dst_sel": lambda i, v: f"dst_sel:{SELECTIONS[v]}",
   "src0_sel": lambda i, v: f"src0_sel:{SELECTIONS[v]}",
   "src1_sel": lambda i, v: f"src1_sel:{SELECTIONS[v]}",

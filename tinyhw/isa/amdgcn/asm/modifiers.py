@@ -234,6 +234,7 @@ MODIFIERS: Final[dict[str, Callable[[AsmLine], None]]] = {
   "dmask": numbered("dmask", r"dmask:" + NUMBER), "dim": dimension, "addresses": addresses,
   **{name: flag(name, name) for name in ("unorm", "r128", "a16", "tfe", "lwe", "d16")},
   "cbsz": numbered("cbsz", r"cbsz:" + NUMBER), "abid": numbered("abid", r"abid:" + NUMBER), "blgp": blgp,
+  "bitop3": numbered("bitop3", r"bitop3:" + NUMBER),
   **{name: chosen(name, SELECTIONS, "DWORD") for name in SDWA_SELECTIONS},
   "dst_unused": chosen("dst_unused", UNUSED, "UNUSED_PRESERVE"),
   "clamp": flag("clamp", "clamp"), "gds": flag("gds", "gds"), "bound_ctrl": bound_ctrl,
