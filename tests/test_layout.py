@@ -136,9 +136,16 @@ def _edges(types: bool) -> dict[str, set[str]]:
   return {n: {i.module for i in imports(n) if (i.runs or types) and i.module in FILES and i.module != n} for n in FILES}
 
 
+def _around(module: str, name: str) -> Iterator[str]:
+  """The packages that importing a module from `name` begins: all that it lies in, and `name` does not."""
+  parts = module.split(".")
+  return (p for k in range(1, len(parts)) if not f"{name}.".startswith((p := ".".join(parts[:k])) + "."))
+
+
 def test_no_module_is_imported_in_a_circle() -> None:
-  """Of imports that run, in functions too."""
-  assert not [sorted(c) for c in _circles(_edges(types=False))]
+  """Of imports that run, in functions too: each module may be the first. A package runs before what it holds."""
+  edges = {n: {*found, *(p for m in found for p in _around(m, n))} for n, found in _edges(types=False).items()}
+  assert not [sorted(c) for c in _circles(edges)]
 
 
 def test_no_circle_joins_rooms() -> None:

@@ -5,9 +5,3 @@ Reading order: `engine` runs a dispatch instruction by instruction, `code` names
 `record` counts what a run does (`traffic` has the models of memory, `follow` what follows values that are not exact),
 `report` reads the counts, `page` shows them as HTML.
 """
-from tinyhw.emulator.debug.debugger import Debugger
-from tinyhw.emulator.debug.record import Recorder
-from tinyhw.emulator.debug.report import Report
-from tinyhw.emulator.debug.stop import Frame, Stop
-
-__all__ = ["Debugger", "Frame", "Recorder", "Report", "Stop"]

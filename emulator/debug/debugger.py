@@ -13,7 +13,7 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import Error, InvalidArgument, MachineFault, PageFault
 from tinyhw.core.memory import AddressSpace
 from tinyhw.core.source import Source, Variable
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.emulator.debug import snapshot as snapshots
 from tinyhw.emulator.debug.breaks import Break, MemoryBreak, MnemonicBreak, PlaceBreak, Watch
 from tinyhw.emulator.debug.code import Code, Line

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from tinyhw.core.memory import AddressSpace
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.emulator.debug import snapshot as snapshots
 from tinyhw.emulator.debug.breaks import MemoryBreak
 from tinyhw.emulator.debug.snapshot import CohortState, Keeper

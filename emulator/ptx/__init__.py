@@ -4,8 +4,3 @@
 holds warps at one PC, `launch` starts them, and `emulator.engines` chooses what runs them. `meanings` says what
 instructions compute, over `emulator.values.ops`; `memory`, `tensorcore` and `texture` have what is more than that.
 """
-from tinyhw.emulator.engines.ptx import dispatch
-from tinyhw.emulator.ptx.launch.grid import Dispatch
-from tinyhw.emulator.ptx.module.link import Linked
-
-__all__ = ["Dispatch", "Linked", "dispatch"]

@@ -33,7 +33,7 @@ Binder = Callable[["Code", Line, Form], "Step | None"]
 O = type[Ops]
 
 
-class Function(Protocol):
+class Computation(Protocol):
   """Makes a result of sources, values of one kind."""
   def __call__(self, o: Operations[B], /, *values: B) -> B: ...
 
@@ -184,7 +184,7 @@ def _canonical(x: Any, type_: str) -> Any:
   return np.where(x != x, _NAN[type_], x)
 
 
-def rounded(function: Function, mode: int) -> Function:
+def rounded(function: Computation, mode: int) -> Computation:
   """A meaning that rounds otherwise than to nearest even."""
   modes = {"f16": mode, "f32": mode, "f64": mode}
   ops: Any = DirectedOps(modes)
@@ -192,7 +192,7 @@ def rounded(function: Function, mode: int) -> Function:
 
 
 @lru_cache(maxsize=_KEPT)
-def computed(form: Form, meaning: Meaning) -> Function:
+def computed(form: Form, meaning: Meaning) -> Computation:
   """`f(o, *sources) -> result` with rounding, .ftz, .sat and NaN, of a type that is not packed."""
   function, m, t = meaning.function, form.modifiers, PACKED.get(form.type, form.type)
   mode = next((convert.MODES[r] for r in ("rz", "rm", "rp") if r in m), 0)
@@ -218,7 +218,7 @@ def computed(form: Form, meaning: Meaning) -> Function:
   return run
 
 
-def _directed(opcode: str, function: Function, mode: int) -> Function:
+def _directed(opcode: str, function: Computation, mode: int) -> Computation:
   """Quotients and roots step to the neighbour on the wanted side; the others are evaluated on values that round."""
   exact = directed.FUNCTIONS.get(opcode)
   plain = rounded(function, mode)
@@ -231,7 +231,7 @@ def _directed(opcode: str, function: Function, mode: int) -> Function:
   return run
 
 
-def _brain(meaning: Meaning, function: Function, ftz: bool) -> Function:
+def _brain(meaning: Meaning, function: Computation, ftz: bool) -> Computation:
   """bf16 by way of f32 or f64, which hold results that round correctly."""
   compares = meaning.opcode in {"set", "setp"}
   bitwise: Any = {"neg": lambda x: x ^ 0x8000, "abs": lambda x: x & 0x7FFF}.get(meaning.opcode)
@@ -250,7 +250,7 @@ def _brain(meaning: Meaning, function: Function, ftz: bool) -> Function:
   return run
 
 
-def mixed(form: Form) -> Function:
+def mixed(form: Form) -> Computation:
   """A sum or product of f16 or bf16 with f32: as f32, once they have been made f32."""
   plain = forms.find(".".join(word for word in form.name.split(".") if word != form.type))
   assert plain is not None and (meaning := find(plain)) is not None
@@ -262,7 +262,7 @@ def mixed(form: Form) -> Function:
   return run
 
 
-def halves(form: Form, one: Function) -> Function:
+def halves(form: Form, one: Computation) -> Computation:
   """A packed operation: `one` on the lower and on the upper half of each operand."""
   t = PACKED[form.type]
   dtype = operands.dtype_of(t)
@@ -290,18 +290,18 @@ def _alu(code: Code, line: Line, form: Form, meaning: Meaning) -> Step:
 
 # Steps by the number of their sources. With what they are called with they are two objects, for the collector too; a
 # closure of their own would be seven.
-def _of_one(write: Writer, run: Function, x: Reader, group: Holder[B]) -> None: write(group, run(group.o, x(group)))
-def _of_two(write: Writer, run: Function, x: Reader, y: Reader, group: Holder[B]) -> None:
+def _of_one(write: Writer, run: Computation, x: Reader, group: Holder[B]) -> None: write(group, run(group.o, x(group)))
+def _of_two(write: Writer, run: Computation, x: Reader, y: Reader, group: Holder[B]) -> None:
   write(group, run(group.o, x(group), y(group)))
-def _of_three(write: Writer, run: Function, x: Reader, y: Reader, z: Reader, group: Holder[B]) -> None:
+def _of_three(write: Writer, run: Computation, x: Reader, y: Reader, z: Reader, group: Holder[B]) -> None:
   write(group, run(group.o, x(group), y(group), z(group)))
-def _of_many(write: Writer, run: Function, *reads_and_group: Any) -> None:
+def _of_many(write: Writer, run: Computation, *reads_and_group: Any) -> None:
   *reads, group = reads_and_group
   write(group, run(group.o, *[r(group) for r in reads]))
 _OF: Final[tuple[Callable[..., None], ...]] = _of_many, _of_one, _of_two, _of_three
 
 
-def computing(write: Writer, run: Function, reads: Sequence[Reader]) -> Step:
+def computing(write: Writer, run: Computation, reads: Sequence[Reader]) -> Step:
   """The step that writes what a function makes of its sources."""
   return partial(_OF[len(reads)] if len(reads) < len(_OF) else _of_many, write, run, *reads)
 
@@ -364,7 +364,7 @@ def compare(code: Code, line: Line, form: Form) -> Step:
   return compared
 
 
-def _set(code: Code, line: Line, form: Form, run: Function, a: Reader, b: Reader, c: Reader | None,
+def _set(code: Code, line: Line, form: Form, run: Computation, a: Reader, b: Reader, c: Reader | None,
          combine: Callable[[Any, Any], Any] | None) -> Step:
   """1.0 or all ones where the comparison holds."""
   target = form.types[0]

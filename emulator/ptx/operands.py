@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 
-class Registers(Protocol[B]):
+class Numbered(Protocol[B]):
   """Registers by their numbers."""
   def __getitem__(self, n: int, /) -> B: ...
   def __setitem__(self, n: int, value: B, /) -> None: ...
@@ -34,7 +34,7 @@ class Holder(Protocol[B]):
   base: int
 
   @property
-  def v(self) -> Registers[B]: ...
+  def v(self) -> Numbered[B]: ...
 
   @property
   def o(self) -> Operations[B]: ...

@@ -14,7 +14,7 @@ import pytest
 from tests.mock.cuda.client import Client, u64
 from tinyhw.cli import progress as shown
 from tinyhw.core import progress
-from tinyhw.emulator.check import checker
+from tinyhw.emulator.check.checker import checker
 
 BLOCKS = 3000
 

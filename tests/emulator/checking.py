@@ -8,9 +8,9 @@ import numpy as np
 
 from tests.emulator.gpu import Gpu
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
-from tinyhw.emulator.check import Checker, Report
 from tinyhw.emulator.check.bounds import Bounds
-from tinyhw.emulator.check.report import DEFAULT
+from tinyhw.emulator.check.checker import Checker
+from tinyhw.emulator.check.report import DEFAULT, Report
 from tinyhw.emulator.jit.amdgcn.detect import detect
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn.asm import assemble

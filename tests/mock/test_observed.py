@@ -24,7 +24,7 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import HazardFound
 from tinyhw.core.memory import Access
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.emulator.observe import Observer, Several
 from tinyhw.kernels.debug import _Capturer
 from tinyhw.kernels.report import Reporter

@@ -19,7 +19,7 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import kfd
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.mock.amd.machine import TURNS_ON_ENGINE, Machine
 from tinyhw.wire import pm4
 

@@ -31,7 +31,7 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
   """What `--check` was given, in the words of EMU_CHECK without its policy: names with commas between, "" for those
   that EMU_CHECK names, None where there is no `--check`. Raises InvalidArgument for a name that no check has."""
   if value is None: return None
-  from tinyhw.emulator.check import KINDS
+  from tinyhw.emulator.check.report import KINDS
   asked = [word.strip() for word in value.split(",")] if value else [
     word for word in os.environ.get("EMU_CHECK", "").split(",") if word.strip() not in {"", "0", "1", "report"}]
   where = f"--check={value}" if value else "EMU_CHECK"

@@ -34,7 +34,7 @@ from tinyhw.core.ending import Step, at_end
 from tinyhw.core.store import make_own_folder, own_folder, read_own, write_own
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.check import Checker
+  from tinyhw.emulator.check.checker import Checker
   from tinyhw.mock.cuda.machine import CudaMachine
 
 SILENCE_S: Final = 0.5  # without a call, after which what is queued is done; longer than programs compute in between
@@ -190,7 +190,7 @@ def machine(cards: str, folder: Path) -> Callable[[], None]:
   names = tuple(c.strip() for c in cards.split(",") if c.strip())
   watching: Checker | None = None
   if asked := os.environ.get("EMU_CHECK", ""):
-    from tinyhw.emulator.check import checker
+    from tinyhw.emulator.check.checker import checker
     watching = checker(asked)
 
   def new() -> CudaMachine:

@@ -50,7 +50,7 @@ def run(cards: str, words: Sequence[str], check: str | None, record: str | None 
   need_linux("run")
   watching = None
   if check is not None:
-    from tinyhw.emulator.check import checker
+    from tinyhw.emulator.check.checker import checker
     watching = checker(",".join(["report", *filter(None, [check])]))
   options = mock_options(watching)
   if "draws" in options: raise Unsupported("run", "a schedule with programs in other processes", where="AMD")

@@ -25,7 +25,7 @@ from tinyhw.kernels.cuda_source import CudaSource
 from tinyhw.kernels.launch import Binary, default_device
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.check import Report
+  from tinyhw.emulator.check.report import Report
 
 TYPES = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32,
          "i64": np.int64, "u64": np.uint64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
@@ -92,7 +92,7 @@ class LaunchVerb(checks.Checked):
   """The verb, with the list of checks under its help."""
 
   def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    from tinyhw.emulator.check import KINDS
+    from tinyhw.emulator.check.report import KINDS
     with formatter.section("Checks (--check; --check=NAME,... chooses)"):
       formatter.write_dl(list(KINDS.items()))
 

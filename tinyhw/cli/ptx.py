@@ -46,7 +46,8 @@ def prepared(text: bytes, name: str, grid: Any, block: Any, arrays: list[np.ndar
              engine: str) -> tuple[Callable[[], Any], Callable[[int, np.dtype[Any]], np.ndarray]]:
   """(what launches a kernel of arrays on the emulator, without copies; what reads array k back)."""
   from tinyhw.core.memory import PAGE, AddressSpace, Region
-  from tinyhw.emulator.ptx import Dispatch, dispatch
+  from tinyhw.emulator.engines.ptx import dispatch
+  from tinyhw.emulator.ptx.launch.grid import Dispatch
   from tinyhw.emulator.ptx.module.link import link
   from tinyhw.emulator.ptx.program import Program
   from tinyhw.isa.ptx import parse

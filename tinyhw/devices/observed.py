@@ -12,7 +12,8 @@ from tinyhw.core.timeout import HELD, Agreed, Terms
 
 if TYPE_CHECKING:
   from tinyhw.core.source import Spot
-  from tinyhw.emulator.check import Checker, Report
+  from tinyhw.emulator.check.checker import Checker
+  from tinyhw.emulator.check.report import Report
   from tinyhw.emulator.observe import Observer
 
 
@@ -47,14 +48,14 @@ class Observed(ABC):
 
   def findings(self) -> Report:
     """What the checks (EMU_CHECK, or `check`) have found on emulated devices since these were opened."""
-    from tinyhw.emulator.check import Report
+    from tinyhw.emulator.check.report import Report
     return Report() if self._checker is None else self._checker.report
 
   def checker(self) -> Checker | None:
     """The observer that checks emulated dispatches, or None where nobody asked for it; one until `close`."""
     text = self.check or os.environ.get("EMU_CHECK", "")
     if self._checker is None and text not in ("", "0"):
-      from tinyhw.emulator.check import checker
+      from tinyhw.emulator.check.checker import checker
       self._checker = checker(text)
       if self._checker is not None: self._checker.spot, self._checker.used = self.spot, self.used
     return self._checker

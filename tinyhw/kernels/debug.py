@@ -18,13 +18,14 @@ from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.drive.nv.bare import PtxProgram, is_ptx
 from tinyhw.emulator import ptx
 from tinyhw.emulator.amdgcn import dispatch
-from tinyhw.emulator.check import checker
-from tinyhw.emulator.debug import Recorder, Report
+from tinyhw.emulator.check.checker import checker
 from tinyhw.emulator.debug.amdgcn.debugger import AmdDebugger
 from tinyhw.emulator.debug.code import Code
 from tinyhw.emulator.debug.debugger import WATCHDOG
 from tinyhw.emulator.debug.ptx.code import PtxCode
 from tinyhw.emulator.debug.ptx.debugger import PtxDebugger
+from tinyhw.emulator.debug.record import Recorder
+from tinyhw.emulator.debug.report import Report
 from tinyhw.emulator.debug.snapshot import copied_space
 from tinyhw.emulator.observe import OBSERVED, Observer
 from tinyhw.emulator.ptx.launch.grid import check as check_launch

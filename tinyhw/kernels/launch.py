@@ -21,8 +21,8 @@ from tinyhw.kernels.textures import Texture
 from tinyhw.wire.codeobject import CodeObject, Kernel, place, sources, unbundled
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.check import Report as Findings
-  from tinyhw.emulator.debug import Report
+  from tinyhw.emulator.check.report import Report as Findings
+  from tinyhw.emulator.debug.report import Report
 
 Binary = bytes | bytearray | memoryview | str | os.PathLike[str]
 Counts = int | Sequence[int]
@@ -188,7 +188,7 @@ def observed(device: str, check: bool | str, report: bool) -> Iterator[Launched]
       raise Unsupported("hazard checks on" if check else "a report of", "a card",
                         hint="set MOCKGPU=1, or use device EMU")
   if check:
-    from tinyhw.emulator.check import checker
+    from tinyhw.emulator.check.checker import checker
     text = "1" if check is True else check
     asked = checker(text)
     if asked is not None:

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.devices.registry import Device
 from tinyhw.emulator import ptx
-from tinyhw.emulator.debug import Recorder, Report
 from tinyhw.emulator.debug.amdgcn.code import MachineCode
 from tinyhw.emulator.debug.ptx.code import PtxCode
+from tinyhw.emulator.debug.record import Recorder
+from tinyhw.emulator.debug.report import Report
 from tinyhw.emulator.observe import Observer
 from tinyhw.isa.amdgcn import table
 from tinyhw.wire.codeobject import sources

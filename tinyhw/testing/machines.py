@@ -105,7 +105,7 @@ def gpus(card: str) -> int:
 
 def checker(kinds: str) -> None:
   """Raises InvalidArgument for names that are no checks."""
-  from tinyhw.emulator.check import checker as parse
+  from tinyhw.emulator.check.checker import checker as parse
   parse(f"report,{kinds}")
 
 

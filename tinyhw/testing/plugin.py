@@ -276,7 +276,7 @@ class MockGPU:
     return Device.report()
 
   def findings(self) -> Any:
-    """What the checks found so far (`check=True`): an `emulator.check.Report`."""
+    """What the checks found so far (`check=True`): an `emulator.check.report.Report`."""
     from tinyhw.devices.registry import Device
     return Device.findings()
 

@@ -21,7 +21,7 @@ BINARY: Final = ("add", "sub", "mul", "and", "or", "xor")
 PREDICATES: Final = ("eq", "ne", "ugt", "uge", "ult", "ule", "sgt", "sge", "slt", "sle")
 
 
-class Writer:
+class ProgramWriter:
   """IR lines with the values that are alive, by type."""
 
   def __init__(self, rng: random.Random) -> None:
@@ -136,7 +136,7 @@ def program(seed: int, uniform: bool = False) -> Case:
   A uniform one computes on values that a workgroup shares: much of it then runs on the scalar unit.
   """
   rng = random.Random(zlib.crc32(b"program %d %d" % (seed, uniform)))
-  w = Writer(rng)
+  w = ProgramWriter(rng)
   kinds = [rng.choice(("i32", "i64", "i32", "i16",
                        "float") if uniform else TYPES[1:]) for _ in range(rng.randrange(2, 5))]
   for at, kind in enumerate(kinds):
@@ -167,7 +167,7 @@ def program(seed: int, uniform: bool = False) -> Case:
   return replace(case, levels=(1, 2, 3)) if re.search("= u(div|rem) ", text) and "= sext " in text else case
 
 
-def _branch(w: Writer) -> None:
+def _branch(w: ProgramWriter) -> None:
   """if/else with two values joined."""
   condition = w.pick("i1")
   w.count += 1
@@ -187,7 +187,7 @@ def _branch(w: Writer) -> None:
   for kind, x, y in zip(kinds, first, second): w.emit(kind, f"phi {kind} [{x}, %b{n}.then], [{y}, %b{n}.else]")
 
 
-def _loop(w: Writer) -> None:
+def _loop(w: ProgramWriter) -> None:
   """A loop of 0 to 15 rounds, its number differing by lane, with two values carried."""
   start = w.emit("i32", f"and i32 {w.pick('i32')}, 15")
   kinds = [w.rng.choice(TYPES[1:]) for _ in range(2)]

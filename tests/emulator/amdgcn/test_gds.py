@@ -11,7 +11,7 @@ from tests.emulator.gpu import Gpu, compile_gpu
 from tests.strength import seeds
 from tinyhw.core.errors import MachineFault, Unsupported
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.emulator.engines.amdgcn import dispatch as run_with
 from tinyhw.emulator.observe import Access, Observer
 

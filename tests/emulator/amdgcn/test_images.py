@@ -9,7 +9,7 @@ from tests.emulator.gpu import Gpu, compile_gpu
 from tests.emulator.images import TYPES, Picture
 from tinyhw.core.errors import PageFault, Unsupported
 from tinyhw.emulator.amdgcn import Dispatch
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.emulator.engines.amdgcn import dispatch
 
 CPUS = ("gfx1100", "gfx1201")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.emulator.checking import check
 from tests.emulator.gpu import Gpu, compile_gpu
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 
 STORE = "v_lshlrev_b32 v1, 2, v0\n"
 # name -> (program with a hole, what mends it, register of the finding, words of its message)

@@ -10,7 +10,7 @@ import pytest
 
 from tests import command
 from tests.emulator.gpu import compile_gpu
-from tinyhw.emulator.check import KINDS
+from tinyhw.emulator.check.report import KINDS
 
 RACE = """
 @l = internal addrspace(3) global [64 x i32] undef

@@ -11,8 +11,9 @@ from tests.emulator.gpu import Gpu
 from tests.strength import examples, seed
 from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn import Dispatch, coverage, dispatch
-from tinyhw.emulator.debug import Recorder, Report
 from tinyhw.emulator.debug.amdgcn.debugger import AmdDebugger
+from tinyhw.emulator.debug.record import Recorder
+from tinyhw.emulator.debug.report import Report
 from tinyhw.isa.amdgcn import Row, Table, table
 from tinyhw.tools.ledger.llvm import random_fields
 

@@ -18,8 +18,10 @@ import tinyhw
 from tests.strength import examples
 from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
-from tinyhw.emulator.debug import Recorder, Report, traffic
+from tinyhw.emulator.debug import traffic
 from tinyhw.emulator.debug.follow import Tracker
+from tinyhw.emulator.debug.record import Recorder
+from tinyhw.emulator.debug.report import Report
 
 Build = Callable[..., bytes]
 HEAD = """

@@ -8,7 +8,7 @@ from tests.emulator.checking import code_of
 from tests.emulator.gpu import Gpu
 from tinyhw.core.errors import WatchdogExpired
 from tinyhw.emulator.amdgcn import Dispatch
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.emulator.engines.amdgcn import dispatch
 from tinyhw.emulator.simt import BLOCKS_A_TURN
 

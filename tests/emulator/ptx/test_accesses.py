@@ -14,7 +14,8 @@ from tests.emulator.jit.ptx.test_jit import both, kernel, numbers
 from tests.strength import THOROUGH, examples, seed, seeds
 from tinyhw.core.errors import PageFault
 from tinyhw.core.memory import PAGE, AddressSpace, Region
-from tinyhw.emulator.ptx import Dispatch, dispatch
+from tinyhw.emulator.engines.ptx import dispatch
+from tinyhw.emulator.ptx.launch.grid import Dispatch
 from tinyhw.emulator.ptx.module.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import parse

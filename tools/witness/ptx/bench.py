@@ -16,7 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.memory import AddressSpace, Region
-from tinyhw.emulator.ptx import Dispatch, dispatch
+from tinyhw.emulator.engines.ptx import dispatch
+from tinyhw.emulator.ptx.launch.grid import Dispatch
 from tinyhw.emulator.ptx.module.link import link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import forms, parse

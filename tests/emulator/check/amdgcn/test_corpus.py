@@ -14,7 +14,7 @@ from tests.corpus.corpus import entries, run
 from tests.strength import some
 from tinyhw.arch import decoded
 from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.simt import Group
 from tinyhw.tools.fuzz.build import gpu_object

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tinyhw.arch import decoded
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.isa.amdgcn import Instruction, table
 from tinyhw.tools.fuzz.build import gpu_object
 from tinyhw.tools.fuzz.case import Case

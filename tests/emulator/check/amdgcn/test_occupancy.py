@@ -11,9 +11,9 @@ from tests.emulator.gpu import Gpu
 from tinyhw.arch import decoded
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.occupancy import unfit
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.emulator.engines.amdgcn import dispatch
-from tinyhw.emulator.ptx import Dispatch as Launch
+from tinyhw.emulator.ptx.launch.grid import Dispatch as Launch
 from tinyhw.emulator.ptx.launch.occupancy import unfit as unfit_ptx
 from tinyhw.emulator.ptx.module.link import link
 from tinyhw.emulator.ptx.program import Program

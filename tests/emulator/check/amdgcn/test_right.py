@@ -17,8 +17,8 @@ import pytest
 from tests.strength import THOROUGH
 from tinyhw.drive.amd.bare import BareRuntime
 from tinyhw.emulator.amdgcn import Dispatch
-from tinyhw.emulator.check import Checker, Report
-from tinyhw.emulator.check.report import DEFAULT
+from tinyhw.emulator.check.checker import Checker
+from tinyhw.emulator.check.report import DEFAULT, Report
 from tinyhw.emulator.engines.amdgcn import dispatch
 
 SOURCE = Path(__file__).parents[2] / "right_kernels.c"

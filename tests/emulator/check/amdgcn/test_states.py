@@ -8,7 +8,7 @@ import pytest
 
 from tests.emulator.checking import check
 from tests.emulator.gpu import Gpu, compile_gpu
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.isa.amdgcn import table
 
 LANE = "v_readfirstlane_b32 s4, v0"

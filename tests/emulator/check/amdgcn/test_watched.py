@@ -24,8 +24,8 @@ from tinyhw.cli.checked import binary
 from tinyhw.core.errors import Error, Unsupported
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.amdgcn.launch import Workgroups
-from tinyhw.emulator.check import Checker
 from tinyhw.emulator.check.amdgcn import price
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.emulator.engines.amdgcn import dispatch
 from tinyhw.emulator.jit.amdgcn import detect as detector
 from tinyhw.emulator.jit.amdgcn import watched

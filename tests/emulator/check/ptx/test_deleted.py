@@ -18,7 +18,7 @@ import tinyhw
 from tests.corpus.test_ptx import ROWS, files, prepared
 from tests.emulator.ptx import test_kernels as kernels
 from tests.strength import THOROUGH
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.emulator.observe import Access, Observer, Several
 
 BARRIER = re.compile(r"^\s*bar\.sync[^;]*;", re.M)

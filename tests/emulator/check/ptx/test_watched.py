@@ -22,7 +22,7 @@ from tests.emulator.ptx.test_ptx import kernel
 from tests.strength import THOROUGH, some
 from tinyhw.cli.checked import binary
 from tinyhw.core.errors import Error
-from tinyhw.emulator.check import Checker
+from tinyhw.emulator.check.checker import Checker
 from tinyhw.emulator.jit.ptx.launch import detect as detector
 from tinyhw.emulator.jit.ptx.memory import watched
 

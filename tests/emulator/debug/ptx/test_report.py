@@ -16,7 +16,7 @@ from tests.emulator.ptx.test_ptx import kernel
 from tests.strength import examples
 from tinyhw import Tensor
 from tinyhw.cli import tinyhw as command
-from tinyhw.emulator.debug import Report
+from tinyhw.emulator.debug.report import Report
 
 KERNELS = Path(__file__).resolve().parents[2] / "ptx" / "kernels_sm80.ptx"
 
