@@ -67,7 +67,7 @@ class Observer:
     return None
 
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> Observer | None:
-    """A dispatch begins; `d` is an `emulator.amdgcn.Dispatch` and `arch` an `Arch`, or `emulator.ptx.Dispatch` and
+    """A dispatch begins; `d` is an `emulator.amdgcn.Dispatch` and `arch` an `Arch`, or `emulator.ptx.launch.grid.Dispatch` and
     `NvArch`. Returns who sees the rest of it, None: this observer.
 
     Other dispatches may run meanwhile, on other queues and cards, turn about: an observer that keeps something of one

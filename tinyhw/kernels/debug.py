@@ -16,7 +16,6 @@ from tinyhw.devices.mocked import mock_options
 from tinyhw.devices.registry import Device, emulated, mock_cards
 from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.drive.nv.bare import PtxProgram, is_ptx
-from tinyhw.emulator import ptx
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.check.checker import checker
 from tinyhw.emulator.debug.amdgcn.debugger import AmdDebugger
@@ -28,6 +27,7 @@ from tinyhw.emulator.debug.record import Recorder
 from tinyhw.emulator.debug.report import Report
 from tinyhw.emulator.debug.snapshot import copied_space
 from tinyhw.emulator.observe import OBSERVED, Observer
+from tinyhw.emulator.ptx.launch.grid import Dispatch as PtxDispatch
 from tinyhw.emulator.ptx.launch.grid import check as check_launch
 from tinyhw.kernels.arguments import Array, Buffer, bind, fetch
 from tinyhw.kernels.cuda_source import translated
@@ -111,7 +111,7 @@ class Captured:
 
   def debug(self, *, check: str = "") -> AmdDebugger | PtxDebugger:
     """A debugger on a copy of the memory; as `tinyhw.debug` else."""
-    if isinstance(self.dispatch, ptx.Dispatch):
+    if isinstance(self.dispatch, PtxDispatch):
       return PtxDebugger(copied_space(self.space), self.arch, replace(self.dispatch, tick=None), {}, (), self.buffers,
                          watchdog=int(mock_options().get("watchdog", WATCHDOG)), checker=checker(check), text=self.text)
     return AmdDebugger(copied_space(self.space), self.arch, self.dispatch, self.symbols, self.ranges, self.buffers,
@@ -141,15 +141,15 @@ class _Capturer(Observer):
     self.kept, self.pattern, self.limit = kept, pattern, limit
 
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
-    found = None if isinstance(d, ptx.Dispatch) else kernel_at(d.entry_pc)
-    name = d.program.entry_name if isinstance(d, ptx.Dispatch) else "" if found is None else found[2].name
+    found = None if isinstance(d, PtxDispatch) else kernel_at(d.entry_pc)
+    name = d.program.entry_name if isinstance(d, PtxDispatch) else "" if found is None else found[2].name
     if len(self.kept) >= self.limit or not fnmatch.fnmatchcase(name, self.pattern): return
     self.kept.append(kept(space, arch, d, found))
 
 
 def kept(space: AddressSpace, arch: Any, d: Any, found: tuple[CodeObject, int, Kernel] | None) -> Captured:
   """A dispatch that begins, with a copy of its memory; `found` as from `kernel_at`, for AMD's."""
-  if isinstance(d, ptx.Dispatch):
+  if isinstance(d, PtxDispatch):
     text = tuple(d.program.linked.text.decode(errors="replace").splitlines())
     return Captured(d.program.entry_name, copied_space(space), arch, d, {}, [], [], text=text)
   if found is None: return Captured("", copied_space(space), arch, d, {}, [], [])

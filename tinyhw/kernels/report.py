@@ -4,12 +4,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.devices.registry import Device
-from tinyhw.emulator import ptx
 from tinyhw.emulator.debug.amdgcn.code import MachineCode
 from tinyhw.emulator.debug.ptx.code import PtxCode
 from tinyhw.emulator.debug.record import Recorder
 from tinyhw.emulator.debug.report import Report
 from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.ptx.launch.grid import Dispatch as PtxDispatch
 from tinyhw.isa.amdgcn import table
 from tinyhw.wire.codeobject import sources
 
@@ -43,7 +43,7 @@ class _Reported(Recorder):
   def end(self, stats: Stats) -> None:
     super().end(stats)
     assert self.space is not None and self.arch is not None
-    if isinstance(self.dispatched, ptx.Dispatch):
+    if isinstance(self.dispatched, PtxDispatch):
       program = self.dispatched.program
       return self.seen.append(Report.of(self, PtxCode(program), program.entry_name))
     entry = self.dispatched.entry_pc

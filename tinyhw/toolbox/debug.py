@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import DeviceError, Error, InvalidArgument
-from tinyhw.emulator import ptx
 from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.ptx.launch.grid import Dispatch as PtxDispatch
 from tinyhw.kernels.debug import Captured, kept
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.debug import Machines, Session
@@ -52,7 +52,7 @@ class _Keeper(Observer):
 
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
     if self.found is not None: return
-    found = None if isinstance(d, ptx.Dispatch) else _kernel(self.session.capture, d.entry_pc)
+    found = None if isinstance(d, PtxDispatch) else _kernel(self.session.capture, d.entry_pc)
     self.found = kept(space, arch, d, found)
     self.session.interrupt()
 
