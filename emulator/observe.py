@@ -67,8 +67,8 @@ class Observer:
     return None
 
   def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> Observer | None:
-    """A dispatch begins; `d` is an `emulator.amdgcn.Dispatch` and `arch` an `Arch`, or `emulator.ptx.launch.grid.Dispatch` and
-    `NvArch`. Returns who sees the rest of it, None: this observer.
+    """A dispatch begins; `d` is an `emulator.amdgcn.Dispatch` and `arch` an `Arch`, or they are an
+    `emulator.ptx.launch.grid.Dispatch` and an `NvArch`. Returns who sees the rest of it, None: this observer.
 
     Other dispatches may run meanwhile, on other queues and cards, turn about: an observer that keeps something of one
     dispatch returns another observer for each.
