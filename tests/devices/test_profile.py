@@ -12,6 +12,7 @@ import pytest
 
 from tests.devices.test_closed import run_apart
 from tinyhw import Tensor, TinyJit
+from tinyhw.core.kept import Kept
 from tinyhw.devices import profile
 from tinyhw.devices.profile import Profile, ProfileEvent
 
@@ -31,7 +32,7 @@ def rows(made: Profile, kind: str) -> list[dict[str, Any]]:
 
 
 def test_kernels_copies_schedules_and_compilations(taken: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr("tinyhw.engine.planned._planned", {})
+  monkeypatch.setattr("tinyhw.engine.planned._planned", Kept(64))
   x = Tensor([1.0, 2.0, 1234.5], device="PYTHON")
   assert (x * 3 - 7.25).sum().tolist() == pytest.approx(3690.75)
   assert len(rows(taken, "schedule")) == 1 and rows(taken, "copy") and rows(taken, "compile")

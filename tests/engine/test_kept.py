@@ -15,6 +15,7 @@ import tinyhw.compile
 from tinyhw import Device, Tensor
 from tinyhw.compile import Opt, OptKind, compile_kernel, compiler, schedule
 from tinyhw.core import store as files
+from tinyhw.core.kept import Kept
 from tinyhw.engine import kept
 from tinyhw.engine.run import kernels_for, program_of
 from tinyhw.ir.uop import UOp
@@ -130,7 +131,7 @@ def test_only_what_is_not_on_disk_is_compiled_ahead(folder: Path, monkeypatch: p
   asts = [schedule([(Tensor.empty(k, device="LLVM") * 3 + 1).uop]).items[0].ast for k in (2011, 2012, 2013, 2014)]
   for ready in (1, 3):
     for ast in asts[:ready]: program_of(ast, opened.renderer, opened)
-    monkeypatch.setattr(opened, "kernels", {})
+    monkeypatch.setattr(opened, "kernels", Kept(64))
     assert [k.device for k in kernels_for([(ast, "LLVM") for ast in asts])] == [opened] * 4
     for path in folder.glob("*.tinyhw"): path.unlink()
   assert called == [asts[1:]]

@@ -10,6 +10,7 @@ import pytest
 
 from tinyhw import Tensor, TinyJit, dtypes
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.kept import Kept
 from tinyhw.devices.buffer import Buffer
 from tinyhw.engine import run as engine
 from tinyhw.engine.run import Step, listening
@@ -78,9 +79,8 @@ def test_nothing_has_run_when_a_process_begins() -> None: assert vars(engine.Cou
 
 def test_kernels_are_kept_and_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
   from tinyhw import Device
-  monkeypatch.setattr(engine, "CACHED_KERNELS", 3)
   kernels = Device["PYTHON"].kernels
-  monkeypatch.setattr(Device["PYTHON"], "kernels", {})
+  monkeypatch.setattr(Device["PYTHON"], "kernels", Kept(3))
   seen: list[Step] = []
   with listening(seen.append):
     for k in (1, 2, 3, 1, 4, 1): (t().realize() + float(100 + k)).realize()

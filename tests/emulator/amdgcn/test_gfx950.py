@@ -96,8 +96,8 @@ def test_what_has_no_meaning_is_refused_by_name(monkeypatch: pytest.MonkeyPatch)
   %b = add i32 0, 0""", "ref", monkeypatch)
 
 
-def test_its_code_is_no_gfx942s(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setenv("MOCKGPU", "gfx942")
+def test_its_code_is_no_other_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("MOCKGPU", "gfx942")  # unless one is open
   code = compile_ir(IR.format(body="%a = add i32 %x, 1\n  %b = add i32 %y, 1"), "gfx950")
-  with pytest.raises(InvalidArgument, match="the code is for gfx950, the device is gfx942"):
+  with pytest.raises(InvalidArgument, match="the code is for gfx950, the device is gfx"):
     tinyhw.launch(code, "k", 1, 64, [np.zeros(128, np.uint32), X], "AMD")

@@ -15,6 +15,7 @@ from tests.tensor.test_random_graphs import TYPES, agree, leaf, program
 from tinyhw import Device, Tensor
 from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render.amdgcn import AMDGCNRenderer
+from tinyhw.core.kept import Kept
 
 FEW = settings(max_examples=examples(6),
                suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -27,7 +28,7 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
   monkeypatch.setenv("NOOPT", noopt)
   opened = Device["AMD"]
   monkeypatch.setitem(vars(opened), "renderer", AMDGCNRenderer(GFX1100, level))
-  monkeypatch.setattr(opened, "kernels", {})  # those compiled by the others
+  monkeypatch.setattr(opened, "kernels", Kept(256))  # those compiled by the others
   yield "AMD"
 
 

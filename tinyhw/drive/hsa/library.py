@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tinyhw.autogen import hsa
+from tinyhw.core.called import Plain
 from tinyhw.core.errors import DeviceError
 
 NAMES: Final = ("libhsa-runtime64.so.1", "libhsa-runtime64.so", "/opt/rocm/lib/libhsa-runtime64.so.1")
 NO_MEMORY: Final = {hsa.HSA_STATUS_ERROR_OUT_OF_RESOURCES, hsa.HSA_STATUS_ERROR_INVALID_ALLOCATION}
 _TEXT: Final = 64  # bytes of a name, which hsa.h gives agents; names of ISAs say how long they are
 _STATUSES: Final = {value: name for name, value in hsa.ENUMS["hsa_status_t"].items()}
-_VISIT: Final[Any] = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64, ctypes.c_void_p)
-_HEARD: Final[Any] = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(hsa.hsa_amd_event_t), ctypes.c_void_p)
 _UNSIGNED: Final = 0xFFFFFFFF
 
 
@@ -83,7 +82,8 @@ class HsaLibrary:
     def visit(handle: int, _: Any) -> int:
       found.append(handle)
       return hsa.HSA_STATUS_SUCCESS
-    self.call(name, *arguments, _VISIT(visit), None)
+    visitor = Plain(visit, ctypes.c_uint64, ctypes.c_void_p, failed=hsa.HSA_STATUS_ERROR)
+    self.call(name, *arguments, visitor.address, None)
     return found
 
 
@@ -145,13 +145,15 @@ class HsaSystem:
     self.host = next(agent for agent in found if not agent.is_gpu)
     self.told: dict[int, Callable[[hsa.hsa_amd_gpu_memory_fault_info_t], None]] = {}  # by agents: who hears of faults
     self.lost: dict[int, DeviceError] = {}  # agents that the kernel driver keeps this process off, and why
-    self._heard = _HEARD(self._hears)  # the runtime keeps its address
-    self.library.call("hsa_amd_register_system_event_handler", self._heard, None)
+    # The runtime keeps its address.
+    self._heard = Plain(self._hears, ctypes.c_void_p, ctypes.c_void_p, failed=hsa.HSA_STATUS_ERROR)
+    self.library.call("hsa_amd_register_system_event_handler", self._heard.address, None)
 
-  def _hears(self, event: Any, _: Any) -> int:
+  def _hears(self, at: int, _: Any) -> int:
     """A thread of the runtime's comes with an event. What nobody hears ends the process, as it does without us."""
-    if event.contents.event_type != hsa.HSA_AMD_GPU_MEMORY_FAULT_EVENT: return hsa.HSA_STATUS_ERROR
-    fault = hsa.hsa_amd_gpu_memory_fault_info_t.from_buffer_copy(event.contents.memory_fault)
+    event = hsa.hsa_amd_event_t.from_address(at)
+    if event.event_type != hsa.HSA_AMD_GPU_MEMORY_FAULT_EVENT: return hsa.HSA_STATUS_ERROR
+    fault = hsa.hsa_amd_gpu_memory_fault_info_t.from_buffer_copy(event.memory_fault)
     tell = self.told.get(fault.agent.handle)
     if tell is None: return hsa.HSA_STATUS_ERROR
     tell(fault)

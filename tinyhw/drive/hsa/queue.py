@@ -9,11 +9,12 @@ import ctypes
 import struct
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tinyhw.autogen import hsa
+from tinyhw.core.called import Plain
 from tinyhw.core.errors import DeviceError
 from tinyhw.wire import aql
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
   from tinyhw.drive.hsa.library import Agent, HsaSystem
 
 PACKETS: Final = 4096  # of the ring, at most
-_HEARD: Final[Any] = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 _NO_HINT: Final = 0xFFFFFFFF  # of scratch and LDS: the runtime sees what packets ask for
 _BARRIER: Final = struct.Struct("<I5QQQ")  # hsa_barrier_and_packet_t behind its first dword
 _SYSTEM: Final = hsa.HSA_FENCE_SCOPE_SYSTEM
@@ -43,9 +43,11 @@ class AqlQueue:
     library = system.library
     most = library.number(ctypes.c_uint32, "hsa_agent_get_info", agent.handle, hsa.HSA_AGENT_INFO_QUEUE_MAX_SIZE)
     self.size, self._check = min(PACKETS, most), check
-    self._heard = _HEARD(lambda status, queue, data: stopped(status))  # the runtime keeps its address
-    self.handle = library.handle("hsa_queue_create", agent.handle, self.size, hsa.HSA_QUEUE_TYPE_MULTI, self._heard,
-                                 None, _NO_HINT, _NO_HINT)
+    # The runtime keeps its address.
+    self._heard = Plain(lambda status, queue, data: stopped(status), ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p,
+                        failed=0)
+    self.handle = library.handle("hsa_queue_create", agent.handle, self.size, hsa.HSA_QUEUE_TYPE_MULTI,
+                                 self._heard.address, None, _NO_HINT, _NO_HINT)
     library.call("hsa_amd_profiling_set_profiler_enabled", self.handle, 1)
     self.told = hsa.amd_queue_t.from_address(self.handle)
     ring = (ctypes.c_ubyte * (self.size * aql.PACKET_BYTES)).from_address(self.told.hsa_queue.base_address)
