@@ -41,7 +41,7 @@ DEFECTS: Final[tuple[Defect, ...]] = (
   Defect("device.render", "drm_render_minor is another card's", _DRM + "device", "device_id=card.device_id,",
          "device_id=card.device_id ^ 0x30,"),
   Defect("device.banks", "the topology tells twice the memory that there is", _FILES + "_gpu_node",
-         '("size_in_bytes", vram_size)', '("size_in_bytes", 2 * vram_size)'),
+         "local_memory(card, vram_size, self.system_memory)", "2 * local_memory(card, vram_size, self.system_memory)"),
   Defect("device.counter", "the reference clock's frequency is not known", _DRM + "device",
          "gpu_counter_freq=card.counter_clock_khz", "gpu_counter_freq=0"),
   Defect("device.clock", "the counter is latched", "tinyhw.mock.amd.machine:Gpu.counter",
