@@ -333,6 +333,17 @@ def test_a_runner_is_the_launches_one_by_one(gpu: AMDRuntime, add_object: bytes,
       asks([memory[k]], [], grid, block)
       assert found[k][:4] == download(gpu, memory[k], np.zeros(4, np.uint32)).tolist()
       assert found[k][:3] == [block[0] | block[1] << 16, grid[0] * block[0], grid[0]]
+
+
+def test_other_grids_are_of_one_replay_alone(gpu: AMDRuntime, add_object: bytes) -> None:
+  add, x = gpu.load(add_object, "add"), np.arange(256, dtype=np.float32)
+  a, b, c = gpu.alloc(1024), gpu.alloc(1024), gpu.alloc(1024)
+  for memory in (a, b): gpu.copyin(memory, memoryview(x).cast("B"))
+  run = gpu.runner([base.Launch(add, (2, 0, 1), (1, 1, 1), (64, 1, 1))] * 2)
+  for groups in (None, 4, None, 3, 2, None):
+    gpu.copyin(c, memoryview(bytes(1024)))
+    run([a, b, c], None, None if groups is None else [(groups, 1, 1), (1, 1, 1)])
+    assert download(gpu, c, x).tolist() == [2 * k if k < 64 * (groups or 1) else 0 for k in range(256)]
   other = AMDRuntime(MockPort(Machine("gfx1100")), timeout_s=20)
   with pytest.raises(InvalidArgument, match="a program of another device"): other.runner(run.launches)
   other.close()

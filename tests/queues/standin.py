@@ -20,6 +20,7 @@ from typing import Any, Final
 from tinyhw.autogen import hsa, kfd, nv_rm, nv_rm_alloc, nv_rm_control, nv_uvm
 from tinyhw.autogen import nv_c8b5 as dma
 from tinyhw.autogen import pm4_gfx11 as pm4
+from tinyhw.core.ioctl import split
 from tinyhw.drive import traced
 from tinyhw.drive.traced import SystemCall
 from tinyhw.queues.events import Ioctl
@@ -67,7 +68,7 @@ class Served(Sniffer):
     elif isinstance(a, nv_rm.NVOS54_PARAMETERS):
       token = nv_rm_control.NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN_PARAMS(workSubmitToken=next(self.numbers))
       _poke(call, a.params, bytes(token))
-    _poke(call, call.arguments[2], bytes(a))
+    _poke(call, call.arguments[2], bytes(a)[:split(call.arguments[1]).size or ctypes.sizeof(a)])
 
 
 def _poke(call: SystemCall, address: int, data: bytes) -> None:
@@ -116,10 +117,12 @@ class Amd(Client):
       va_addr=at, size=SIZE, gpu_id=7, flags=kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT))
     return at, self.show(self.node, a.mmap_offset) if shown else memoryview(bytearray(SIZE))
 
-  def queue(self, kind: int = kfd.KFD_IOC_QUEUE_TYPE_COMPUTE, shown: bool = True) -> tuple[memoryview, memoryview]:
-    """A ring and its pointers: the read pointer's 8 bytes, then the write pointer's."""
+  def queue(self, kind: int = kfd.KFD_IOC_QUEUE_TYPE_COMPUTE, shown: bool = True, shorter: int = 0,
+            ) -> tuple[memoryview, memoryview]:
+    """A ring and its pointers: the read pointer's 8 bytes, then the write pointer's. The struct of an older header is
+    `shorter` by so many bytes."""
     (ring, words), (pointers, values) = self.buffer(), self.buffer(shown)
-    self.made = self.ioctl(self.fd, kfd.AMDKFD_IOC_CREATE_QUEUE, kfd.kfd_ioctl_create_queue_args(
+    self.made = self.ioctl(self.fd, kfd.AMDKFD_IOC_CREATE_QUEUE - (shorter << 16), kfd.kfd_ioctl_create_queue_args(
       ring_base_address=ring, ring_size=SIZE, gpu_id=7, queue_type=kind, read_pointer_address=pointers,
       write_pointer_address=pointers + 8))
     return words.cast("I"), values.cast("Q")
@@ -158,7 +161,7 @@ def unseen(amd: Amd) -> None:
 def looked_at(amd: Amd) -> None:
   """Rings are looked at while the program calls nothing, behind an indirect buffer that its own memory is, and when it
   ends."""
-  (ring, pointers), (target, _), own = amd.queue(), amd.buffer(), memoryview(mmap.mmap(-1, SIZE))
+  (ring, pointers), (target, _), own = amd.queue(shorter=8), amd.buffer(), memoryview(mmap.mmap(-1, SIZE))
   inner, first = write(1, target), list[int]()
   own[:4 * len(inner)] = b"".join(w.to_bytes(4, "little") for w in inner)
   first = list(wire.encode(pm4.INDIRECT_BUFFER(ib_base=address_of(own), ib_size=len(inner), valid=1)))

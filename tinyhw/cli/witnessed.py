@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tinyhw.autogen import kfd
 from tinyhw.autogen import linux_trace as linux
-from tinyhw.core.ioctl import split
 from tinyhw.drive.traced import SystemCall
 from tinyhw.toolbox.sniff import Sniffer
 
@@ -18,22 +16,14 @@ if TYPE_CHECKING:
   from tinyhw.mock.clients.listener import TrappedCall
 
 _OPENS: Final = {linux.NR_openat2: linux.NR_openat}  # with the path at the same place; its flags are not told
-_BY_NUMBER: Final = {(split(request).group, split(request).number): request for request in kfd.IOCTLS}
 
 
 @dataclass(frozen=True)
 class ServedCall(SystemCall):
-  """A call that a host serves; `node` is what its descriptor is of, `size` the bytes of the program's own struct."""
+  """A call that a host serves; `node` is what its descriptor is of."""
   node: str = ""
-  size: int = 0
 
   def path(self, fd: int) -> str: return self.node
-
-  def read(self, address: int, size: int) -> bytes | None:
-    """As the kernel driver has it (kfd_ioctl): of a struct that the program knows shorter, the rest is zeros."""
-    if not self.size or address != self.arguments[2] or size <= self.size: return SystemCall.read(self, address, size)
-    found = SystemCall.read(self, address, self.size)
-    return None if found is None else found.ljust(size, b"\0")
 
 
 class Witnessed:
@@ -45,13 +35,8 @@ class Witnessed:
     self._amid: dict[int, tuple[ServedCall, Any]] = {}  # calls that have not returned, by their ids
 
   def entered(self, client: Client, call: TrappedCall, fd_of: str | None) -> None:
-    number, arguments, size = _OPENS.get(call.number, call.number), call.arguments, 0
-    if number == linux.NR_ioctl:  # an older program's request has another size
-      parts = split(arguments[1] & 0xFFFFFFFF)
-      size, request = parts.size, _BY_NUMBER.get((parts.group, parts.number), arguments[1])
-      arguments = (arguments[0], request, *arguments[2:])
     self._sniffer.moved()
-    served = ServedCall(client.pid, call.thread, number, arguments, fd_of or "", size)
+    served = ServedCall(client.pid, call.thread, _OPENS.get(call.number, call.number), call.arguments, fd_of or "")
     kept = self._sniffer.entered(served)
     if kept is not None: self._amid[call.id] = served, kept
 

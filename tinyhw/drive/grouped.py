@@ -32,6 +32,7 @@ class GroupedRunner(Runner, Generic[G]):
   def __init__(self, launches: Sequence[Launch]) -> None:
     super().__init__(launches)
     self._groups: list[G] = []
+    self._varied = False  # whether groups have other grids than their launches
     first = 0
     while first < len(self.launches):
       self._groups.append(self.group(first))
@@ -48,13 +49,17 @@ class GroupedRunner(Runner, Generic[G]):
   @abstractmethod
   def submit(self, group: G, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
              grids: Sequence[Dim3] | None) -> None:
-    """Queue a group; see `Runner.__call__`."""
+    """Queue a group; see `Runner.__call__`. Without `grids` it is as it was made, or as the last ones were."""
 
   def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
                grids: Sequence[Dim3] | None = None) -> None:
+    given = grids is not None
+    if self._varied and grids is None: grids = [launch.grid for launch in self.launches]
+    self._varied = self._varied or given  # also where a group is refused
     for n, group in enumerate(self._groups):
       if group.generation != self.generation(): group = self._groups[n] = self.group(group.first)
       self.submit(group, memory, values, grids)
+    self._varied = given
 
 
 def pack(packer: struct.Struct, into: memoryview | bytearray, at: int, launch: Launch, memory: Sequence[Allocation],

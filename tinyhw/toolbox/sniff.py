@@ -26,6 +26,7 @@ from tinyhw.queues.events import Close, Event, Ioctl, Mmap, Munmap, Open
 from tinyhw.queues.record import Recorder
 from tinyhw.queues.rings import Rings
 from tinyhw.queues.world import World
+from tinyhw.wire import kfd
 
 DEVICES: Final = {"/dev/kfd": "amd", "/dev/dri/": "amd", "/dev/nvidia": "nv"}
 """What the names of device files begin with, and whose they are."""
@@ -77,7 +78,8 @@ class Sniffer:
     if call.number == linux.NR_close: return vendor, Close(fd=fd)
     if call.number == linux.NR_mmap:
       return vendor, Mmap(fd=fd, length=a[1], offset=a[5], protection=a[2] & 0xFFFFFFFF)
-    request = a[1] & 0xFFFFFFFF
+    given = a[1] & 0xFFFFFFFF
+    request = kfd.known(given) if vendor == "amd" else given
     before, inner = self._argument(call, vendor, name, request)
     return vendor, Ioctl(fd=fd, request=request, before=before, after=b"", inner_before=inner)
 
@@ -171,10 +173,13 @@ class Sniffer:
     address = call.arguments[2]
     found = declared(vendor, name).find(request)
     struct: Any = None if found is None else found.struct
-    size = ctypes.sizeof(struct) if struct is not None else split(request).size
-    data = call.read(address, size) if size and address else None
+    given = split(call.arguments[1] & 0xFFFFFFFF).size
+    size = ctypes.sizeof(struct) if struct is not None else given
+    # What a program's own header has not of a struct is zeros for the kernel. NVIDIA's requests tell no size.
+    data = call.read(address, min(size, given or size)) if size and address else None
     if data is None: return b"", b""
-    if struct is None or len(data) < size: return data, b""
+    data = data.ljust(size, b"\0")
+    if struct is None: return data, b""
     world: World = self._recorder(call.process).world(vendor)
     where, length = world.led(struct.from_buffer_copy(data))
     return data, (call.read(where, length) or b"") if length else b""

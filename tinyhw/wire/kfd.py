@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from tinyhw.autogen import kfd
@@ -15,6 +16,23 @@ def find(request: int) -> Ioctl | None:
   from tinyhw.autogen import amdgpu_drm  # only few programs look at DRM nodes
 
   return amdgpu_drm.IOCTLS.get(request)
+
+
+def known(request: int) -> int:
+  """The header's own request for a call whose program has another header: the kernel goes by group and number, and the
+  size of the struct may differ (kfd_ioctl and drm_ioctl in Linux). Itself where neither header has the call."""
+  if request in kfd.IOCTLS:
+    return request
+  parts = split(request)
+  return _by_number().get((parts.group, parts.number), request)
+
+
+@cache
+def _by_number() -> dict[tuple[int, int], int]:
+  from tinyhw.autogen import amdgpu_drm  # as above
+
+  requests = (*amdgpu_drm.IOCTLS, *kfd.IOCTLS)
+  return {(split(request).group, split(request).number): request for request in requests}
 
 
 def name(request: int) -> str:

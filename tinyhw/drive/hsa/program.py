@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import hsa
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.kept import Kept
 from tinyhw.drive.amd.program import ArgumentLayout, LaunchShape, check_lds
 from tinyhw.drive.base import ADDRESS, Allocation, Dim3, Program
 from tinyhw.drive.hsa.queue import DISPATCH_HEAD
@@ -41,7 +42,7 @@ class HsaProgram(Program):
     self._packers = self.layout.structs
     self.argument_bytes = max(self.layout.size, 1)
     self._where = f"{runtime.name}, kernel {kernel.name}"
-    self._shapes: dict[Any, DispatchShape] = {}
+    self._shapes: Kept[Any, DispatchShape] = Kept(_SHAPES)
     lane = kernel.private_segment_size
     self._private = max(lane, _STACK) if kernel.dynamic_stack else lane
 
@@ -94,11 +95,7 @@ class HsaProgram(Program):
   def shape(self, grid: Dim3, block: Dim3, dynamic_lds: int) -> DispatchShape:
     """What a launch of these sizes has; refuses what the card or the kernel cannot run."""
     key = grid, block, dynamic_lds, self.runtime.queue.handle
-    found = self._shapes.get(key)
-    if found is None:
-      if len(self._shapes) >= _SHAPES: self._shapes.clear()
-      found = self._shapes[key] = self._made(grid, block, dynamic_lds)
-    return found
+    return self._shapes.made(key, lambda: self._made(grid, block, dynamic_lds))
 
   def _made(self, grid: Dim3, block: Dim3, dynamic_lds: int) -> DispatchShape:
     kernel, arch, where = self.kernel, self.runtime.arch, self._where

@@ -30,7 +30,6 @@ class HsaSubmission:
   arguments: bytearray
   at: npt.NDArray[np.uint64]
   generation: int  # the queue that hidden arguments name
-  varied: bool = False  # whether the packets have other grids than their launches
 
 
 class HsaRunner(GroupedRunner[HsaSubmission]):
@@ -73,13 +72,12 @@ class HsaRunner(GroupedRunner[HsaSubmission]):
              grids: Sequence[Dim3] | None) -> None:
     runtime, arguments = self._runtime, group.arguments
     with runtime.users, runtime.lock:
-      varied, group.varied = group.varied or grids is not None, grids is not None
       for k, (launch, at) in enumerate(zip(group.launches, map(int, group.at))):
         program, given = launch.program, () if values is None else values[group.first + k]
         assert isinstance(program, HsaProgram)
         pack(program.layout.packer(len(launch.buffers), given), arguments, at, launch, memory, given)
-        if varied:
-          grid = launch.grid if grids is None else grids[group.first + k]
+        if grids is not None:
+          grid = grids[group.first + k]
           group.packets[k] = np.frombuffer(self._packet(launch, grid), np.uint32)
           self._hidden(arguments, at, launch, grid)
       ring = runtime.kernargs
