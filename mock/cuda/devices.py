@@ -35,7 +35,6 @@ _PEERS: Final = {cuda.CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: 0, cuda.CU_DEVIC
                  cuda.CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED: 0}
 _PCI: Final = re.compile(r"(?:([0-9A-Fa-f]{1,8}):)?([0-9A-Fa-f]{1,2}):([0-9A-Fa-f]{1,2})(?:\.([0-7]))?")
 VERSION: Final = cuda.CUDA_VERSION
-_NVIDIA: Final = 0x10DE  # its number among makers of PCI devices
 
 
 def attributes(card: Card) -> dict[str, int]:
@@ -60,7 +59,7 @@ def attributes(card: Card) -> dict[str, int]:
     "MAX_BLOCKS_PER_MULTIPROCESSOR": arch.blocks_per_sm, "MULTI_GPU_BOARD_GROUP_ID": 0, "MEM_SYNC_DOMAIN_COUNT": 1,
     "MAX_PERSISTING_L2_CACHE_SIZE": 0, "MAX_ACCESS_POLICY_WINDOW_SIZE": 0, "NUMA_ID": -1, "HOST_NUMA_ID": -1,
     "MEMPOOL_SUPPORTED_HANDLE_TYPES": cuda.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-    "GPU_PCI_DEVICE_ID": card.device_id << 16 | _NVIDIA, "GPU_PCI_SUBSYSTEM_ID": card.device_id << 16 | _NVIDIA,
+    "GPU_PCI_DEVICE_ID": card.pci_id,
     "MEM_DECOMPRESS_ALGORITHM_MASK": 0, "MEM_DECOMPRESS_MAXIMUM_LENGTH": 0,
   }
   found["CLUSTER_LAUNCH"] = int(major >= 9)
@@ -196,6 +195,8 @@ def device_get_attribute(m: CudaMachine, out: int, attribute: int, device: int) 
   known[cuda.CU_DEVICE_ATTRIBUTE_PCI_BUS_ID] = gpu.card.bus(gpu.index)
   if not 0 < attribute < cuda.CU_DEVICE_ATTRIBUTE_MAX:
     raise invalid(f"no device attribute {attribute}")
+  if attribute not in known:  # the board's own number, which its maker gave it
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"device attribute {attribute} is not modelled")
   m.out(out, "i", known[attribute])
 
 

@@ -13,6 +13,8 @@ from tinyhw.core.lazy import cached_property
 from tinyhw.core.nearest import offered
 from tinyhw.wire import qmd
 
+VENDOR: Final = 0x10DE  # NVIDIA among makers of PCI devices (PCI_VENDOR_ID_NVIDIA of Linux)
+
 
 @dataclass(frozen=True)
 class Card:
@@ -37,6 +39,11 @@ class Card:
   @property
   def name(self) -> str:
     return self.arch.name
+
+  @property
+  def pci_id(self) -> int:
+    """The dword at the beginning of the device's configuration space: vendor, and device above it."""
+    return self.device_id << 16 | VENDOR
 
   @property
   def memory_khz(self) -> int:

@@ -22,6 +22,7 @@ from tinyhw.core.mapped import Mapped
 from tinyhw.core.memory import Access, Region
 from tinyhw.core.port import Protection
 from tinyhw.mock.memory import Refused, page_align
+from tinyhw.mock.nv.card import VENDOR
 from tinyhw.mock.nv.driver.controls import uuid_text
 from tinyhw.mock.nv.driver.objects import Context, NvFile
 from tinyhw.mock.nv.machine import NvMachine
@@ -137,7 +138,7 @@ class NvPort(SharedPort):
       if path == f"{PROC}/gpus/{slot}/information":
         return (f"Model: \t\t {gpu.card.title}\nIRQ:   \t\t 0\nGPU UUID: \t {uuid_text(gpu)}\n"
                 f"Bus Location: \t {slot}\nDevice Minor: \t {gpu.index}\n").encode()
-      values = {"vendor": 0x10DE, "device": gpu.card.device_id, "class": 0x030200}
+      values = {"vendor": VENDOR, "device": gpu.card.device_id, "class": 0x030200}
       name = path.removeprefix(f"{PCI}/{slot}/")
       if name in values:
         return f"{values[name]:#0{8 if name == 'class' else 6}x}\n".encode()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import struct
+from collections.abc import Iterator
+from typing import Any
+
 from tinyhw.autogen import hsa
-from tinyhw.core.errors import DecodeError
+from tinyhw.core.errors import DecodeError, LayoutError
 from tinyhw.core.layout import Struct
 
 PACKET_BYTES = 64
@@ -29,6 +34,25 @@ def header(
     | acquire << hsa.HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE
     | release << hsa.HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE
   )
+
+
+def body(packet: type[Struct]) -> struct.Struct:
+  """What packs the fields of a packet behind its first dword, in order: reserved ones and each signal, too."""
+  letters = "".join("BHIQ"[size.bit_length() - 1] for size in _sizes(packet))
+  if not letters.startswith("HH"): raise LayoutError(f"{packet.__name__} begins with no header", where="AQL")
+  return struct.Struct(f"<{letters[2:]}")
+
+
+def _sizes(kind: Any) -> Iterator[int]:
+  """Bytes of each plain field of a C type, in order."""
+  if issubclass(kind, ctypes.Array):
+    for _ in range(kind._length_):
+      yield from _sizes(kind._type_)
+  elif issubclass(kind, ctypes.Structure):
+    for _, part in kind._fields_:
+      yield from _sizes(part)
+  else:
+    yield ctypes.sizeof(kind)
 
 
 def dispatch(

@@ -41,7 +41,8 @@ ENUMS = ("cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum
          "CUgraphInstantiate_flags_enum", "CUdevice_P2PAttribute_enum", "CUstreamUpdateCaptureDependencies_flags_enum",
          "CUipcMem_flags_enum", "CUevent_wait_flags_enum", "CUuserObject_flags_enum", "CUuserObjectRetain_flags_enum",
          "CUmemAllocationCompType_enum", "CUgraphDependencyType_enum",
-         "CUstreamBatchMemOpType_enum", "CUstreamMemoryBarrier_flags_enum")
+         "CUstreamBatchMemOpType_enum", "CUstreamMemoryBarrier_flags_enum", "CUsynchronizationPolicy_enum",
+         "CUmoduleLoadingMode_enum", "CUfunctionLoadingState_enum")
 PROTOTYPE = re.compile(r"\bCUresult\s+(cu\w+)\s*\(([^;{}]*?)\)\s*;")
 TYPEDEF = re.compile(r"\btypedef\s+([^;{}()]+?)\s*(\*?)\s*\b(\w+)\s*;")
 BASE = {"int": "c_int32", "unsigned int": "c_uint32", "unsigned": "c_uint32", "unsigned char": "c_uint8",

@@ -81,6 +81,17 @@ def kernel_set_cache_config(m: CudaMachine, handle: int, config: int, device: in
   func_set_config(m, handle, config)
 
 
+@serves("cuFuncLoad")
+def func_load(m: CudaMachine, handle: int) -> None:
+  function_for(m, handle, m.working())  # all are, with their module
+
+
+@serves("cuFuncIsLoaded")
+def func_is_loaded(m: CudaMachine, out: int, handle: int) -> None:
+  function_for(m, handle, m.working())
+  m.out(out, "i", cuda.CU_FUNCTION_LOADING_STATE_LOADED)
+
+
 @serves("cuFuncGetModule")
 def func_get_module(m: CudaMachine, out: int, handle: int) -> None:
   m.out(out, "Q", function_for(m, handle, m.working()).module.handle)

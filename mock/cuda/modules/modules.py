@@ -264,4 +264,4 @@ def module_get_global(m: CudaMachine, out: int, size: int, handle: int, name: in
 
 @serves("cuModuleGetLoadingMode")
 def module_get_loading_mode(m: CudaMachine, out: int) -> None:
-  m.out(out, "i", 1)  # CU_MODULE_EAGER_LOADING
+  m.out(out, "i", cuda.CU_MODULE_EAGER_LOADING)

@@ -399,9 +399,10 @@ def stream_get_device(m: CudaMachine, handle: int, out: int) -> None:
 _ATTRIBUTES: Final = frozenset({
   cuda.CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW, cuda.CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN,
   cuda.CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, cuda.CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY})
-_FIRST: Final = {cuda.CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY: cuda.CUstreamAttrValue(syncPolicy=1),  # AUTO
-                 cuda.CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: cuda.CUstreamAttrValue(
-                   memSyncDomainMap=cuda.CUlaunchMemSyncDomainMap(default_=0, remote=1))}
+_FIRST: Final = {
+  cuda.CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY: cuda.CUstreamAttrValue(syncPolicy=cuda.CU_SYNC_POLICY_AUTO),
+  cuda.CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: cuda.CUstreamAttrValue(
+    memSyncDomainMap=cuda.CUlaunchMemSyncDomainMap(default_=0, remote=1))}
 
 
 @serves("cuStreamSetAttribute")

@@ -407,7 +407,7 @@ def sm_order(rm: Rm, node: Node, p: Any) -> None:
 
 @serves("NV2080_CTRL_CMD_BUS_GET_PCI_INFO")
 def bus_pci_info(rm: Rm, node: Node, p: Any) -> None:
-  p.pciDeviceId = p.pciExtDeviceId = gpu_of(node).card.device_id << 16 | 0x10DE
+  p.pciDeviceId = p.pciExtDeviceId = gpu_of(node).card.pci_id
 
 
 @serves("NV2080_CTRL_CMD_MC_GET_ARCH_INFO")

@@ -21,6 +21,7 @@ from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.table import Handlers
 from tinyhw.mock.memory import Refused
 from tinyhw.mock.nv import broken
+from tinyhw.mock.nv.card import VENDOR
 from tinyhw.mock.nv.driver.classes import Classes, bits
 from tinyhw.mock.nv.driver.controls import CONTROLS
 from tinyhw.mock.nv.driver.events import RmEvent
@@ -169,8 +170,8 @@ class Rm(Classes):
         continue
       gpu = self.machine.gpus[i]
       row.valid, row.gpu_id, row.minor_number = 1, gpu.gpu_id, gpu.index
-      row.pci_info.bus, row.pci_info.vendor_id, row.pci_info.device_id = gpu.card.bus(gpu.index), 0x10DE, \
-        gpu.card.device_id
+      pci = row.pci_info
+      pci.bus, pci.vendor_id, pci.device_id = gpu.card.bus(gpu.index), VENDOR, gpu.card.device_id
       row.reg_size, row.fb_size = 16 << 20, gpu.vram.size
 
   @call("NV_ESC_REGISTER_FD")

@@ -13,12 +13,13 @@ from tinyhw.core.kept import Kept
 from tinyhw.drive.amd.program import ArgumentLayout, LaunchShape, check_lds
 from tinyhw.drive.base import ADDRESS, Allocation, Dim3, Program
 from tinyhw.drive.hsa.queue import DISPATCH_HEAD
+from tinyhw.wire import aql
 
 if TYPE_CHECKING:
   from tinyhw.drive.hsa.device import HSARuntime
   from tinyhw.wire.codeobject import Kernel
 
-BODY: Final = struct.Struct("<3HH3I2I4Q")  # hsa_kernel_dispatch_packet_t behind its first dword
+BODY: Final = aql.body(hsa.hsa_kernel_dispatch_packet_t)
 _SETUP: Final = 16 + hsa.HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS  # the second half of the first dword
 _DWORD: Final = 0xFFFFFFFF
 _SHAPES: Final = 256  # that are kept

@@ -6,7 +6,6 @@ and the doorbell is rung behind both: a processor that keeps stores in order (x8
 from __future__ import annotations
 
 import ctypes
-import struct
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 PACKETS: Final = 4096  # of the ring, at most
 _NO_HINT: Final = 0xFFFFFFFF  # of scratch and LDS: the runtime sees what packets ask for
-_BARRIER: Final = struct.Struct("<I5QQQ")  # hsa_barrier_and_packet_t behind its first dword
+_BARRIER: Final = aql.body(hsa.hsa_barrier_and_packet_t)
 _SYSTEM: Final = hsa.HSA_FENCE_SCOPE_SYSTEM
 BARRIER_HEAD: Final = aql.header(hsa.HSA_PACKET_TYPE_BARRIER_AND, barrier=True, acquire=_SYSTEM, release=_SYSTEM)
 # What kernels of the device have written, later ones see; hosts and others see it behind a barrier packet.

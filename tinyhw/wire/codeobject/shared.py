@@ -9,6 +9,7 @@ import ctypes
 from collections.abc import Sequence
 
 from tinyhw.autogen import elf_amdgpu as elf
+from tinyhw.autogen.amdhsa import kernel_descriptor_t
 from tinyhw.autogen.elf_amdgpu import R_AMDGPU
 from tinyhw.core.errors import Unsupported
 from tinyhw.wire.codeobject.identity import WHERE
@@ -17,7 +18,7 @@ from tinyhw.wire.elf import Elf
 
 _HEADER, _SEGMENT, _SECTION = (ctypes.sizeof(t) for t in (elf.Elf64_Ehdr, elf.Elf64_Phdr, elf.Elf64_Shdr))
 _SYMBOL, _RELA = ctypes.sizeof(elf.Elf64_Sym), ctypes.sizeof(elf.Elf64_Rela)
-_DESCRIPTOR_BYTES = 64
+_DESCRIPTOR_BYTES = ctypes.sizeof(kernel_descriptor_t)
 _ADDRESSES = frozenset({R_AMDGPU.ABS64, R_AMDGPU.RELATIVE64})
 
 
@@ -72,7 +73,7 @@ def shared(code: CodeObject) -> bytes:
     return 6 + next(i for i, (start, size, _, _) in enumerate(parts) if start <= place < start + size)
   symbols = bytes(_SYMBOL)
   for kernel, name, described in named:
-    kind = 1 << 4  # STB_GLOBAL
+    kind = elf.STB_GLOBAL << 4
     symbols += bytes(elf.Elf64_Sym(name, kind | elf.STT_FUNC, elf.STV_PROTECTED, part_of(kernel.entry_offset),
                                    shift + kernel.entry_offset, 0))
     symbols += bytes(elf.Elf64_Sym(described, kind | elf.STT_OBJECT, elf.STV_PROTECTED,
