@@ -219,7 +219,7 @@ def machine(cards: str, folder: Path) -> Callable[[], None]:
     if behind is None: return
     asked = [line for line in behind.report() if line.startswith(EXPORT_TABLE)]  # why all else failed, maybe
     lines = *asked, *behind.refused, *behind.report()
-    # Some (JAX) go on without a GPU, and say nothing.
+    # Some go on without a GPU, and say nothing.
     if lines and behind.ready and not behind.executed: say("no kernel ran on a mock card; what was refused:")
     for line in lines: say(line)
     if behind.picture is not None:
