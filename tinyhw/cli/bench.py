@@ -242,6 +242,10 @@ CASES = (
     for name, title in (("hopper", "multiply by wgmma what copies in bulk bring"),
                         ("cluster", "in clusters sum each other's rows"),
                         ("reduced", "add rows to global memory in bulk"))),
+  Case("check-blackwell-sm_100",
+       "EMU, sm_100: 64K threads multiply by tcgen05 what copies bring, under all checks (LLVM: without, at most 5x)",
+       partial(checked.launches, "blackwell", "sm_100", True),
+       llvm=partial(checked.launches, "blackwell", "sm_100", False)),
   *(Case(f"record-{d.lower()}", f"{d} mock: training step of 784-128-10, recorded (LLVM: not recorded, at most 1.3x)",
          partial(overheads.recorded, d, cards, True), llvm=partial(overheads.recorded, d, cards, False))
     for d, cards in RECORDED_ON),

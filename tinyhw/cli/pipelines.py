@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_BEGIN: Final = """.version 8.0
+_BEGIN: Final = """.version {version}
 .target {target}
 .address_size 64
 .visible .entry {name}(.param .u64 out, .param .u64 in) {cluster}
@@ -310,12 +310,100 @@ SUM:
   ret;
 }}
 """
+# Copies in bulk bring four tiles of 128 rows; tensor cores multiply each with half of itself into tensor memory, which
+# the first four warps sum at last.
+_BLACKWELL: Final = """  .shared .align 1024 .b8 tiles[8192];
+  .shared .align 8 .b64 full[2];
+  .shared .align 8 .b64 empty[2];
+  .shared .align 8 .b64 done;
+  .shared .align 4 .b32 slot;
+  mov.u32 %r1, tiles;
+  mov.u32 %r2, full;
+  mov.u32 %r3, empty;
+  setp.ne.u32 %p1, %t, 0;
+  @%p1 bra READY;
+  mbarrier.init.shared.b64 [%r2], 1;
+  mbarrier.init.shared.b64 [%r2+8], 1;
+  mbarrier.init.shared.b64 [%r3], 1;
+  mbarrier.init.shared.b64 [%r3+8], 1;
+  mbarrier.init.shared.b64 [done], 1;
+  fence.mbarrier_init.release.cluster;
+READY:
+  mov.u32 %r9, slot;
+  setp.lt.u32 %p2, %t, 32;
+  @%p2 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 64;
+  bar.sync 0;
+  ld.shared.u32 %r10, [slot];
+  @%p0 bra PRODUCE;
+  mov.u32 %r11, 135266320;
+  @%p1 bra WAIT;
+MULTIPLY:
+  and.b32 %stage, %k, 1;
+  shr.u32 %phase, %k, 1;
+  mad.lo.u32 %r4, %stage, 8, %r2;
+FULL:
+  mbarrier.try_wait.parity.shared.b64 %p3, [%r4], %phase;
+  @!%p3 bra FULL;
+  mad.lo.u32 %r5, %stage, 4096, %r1;
+  shr.u32 %r5, %r5, 4;
+  cvt.u64.u32 %d0, %r5;
+  add.u64 %d0, %d0, 70437464178688;
+  setp.ne.u32 %p3, %k, 0;
+  tcgen05.mma.cta_group::1.kind::f16 [%r10], %d0, %d0, %r11, %p3;
+  mad.lo.u32 %r4, %stage, 8, %r3;
+  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4];
+  add.u32 %k, %k, 1;
+  setp.lt.u32 %p3, %k, 4;
+  @%p3 bra MULTIPLY;
+  mov.u32 %r4, done;
+  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4];
+WAIT:
+  mbarrier.try_wait.parity.shared.b64 %p3, [done], 0;
+  @!%p3 bra WAIT;
+  tcgen05.fence::after_thread_sync;
+  bar.warp.sync 0xffffffff;
+  shr.u32 %r5, %t, 5;
+  shl.b32 %r5, %r5, 21;
+  add.u32 %r5, %r5, %r10;
+  tcgen05.ld.sync.aligned.32x32b.x32.b32 {{{sums}}}, [%r5];
+  tcgen05.wait::ld.sync.aligned;
+{total}
+  st.global.f32 [%o], %f0;
+  bra END;
+PRODUCE:
+  setp.ne.u32 %p1, %t, 128;
+  @%p1 bra END;
+COPY:
+  and.b32 %stage, %k, 1;
+  shr.u32 %phase, %k, 1;
+  xor.b32 %phase, %phase, 1;
+  mad.lo.u32 %r4, %stage, 8, %r3;
+EMPTY:
+  mbarrier.try_wait.parity.shared.b64 %p3, [%r4], %phase;
+  @!%p3 bra EMPTY;
+  mad.lo.u32 %r4, %stage, 8, %r2;
+  mbarrier.arrive.expect_tx.shared.b64 %d2, [%r4], 4096;
+  mad.lo.u32 %r5, %block, 4, %k;
+  and.b32 %r5, %r5, 63;
+  mad.wide.u32 %d0, %r5, 4096, %i;
+  mad.lo.u32 %r6, %stage, 4096, %r1;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r6], [%d0], 4096, [%r4];
+  add.u32 %k, %k, 1;
+  setp.lt.u32 %p3, %k, 4;
+  @%p3 bra COPY;
+END:
+  barrier.sync 0;
+  @%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 64;
+  ret;
+}}
+"""
 
 
-def _text(name: str, target: str, body: str, cluster: str = "") -> bytes:
+def _text(name: str, target: str, body: str, cluster: str = "", version: str = "8.0") -> bytes:
   sums = [f"%f{k}" for k in range(32)]
   return (_BEGIN + body).format(
-    name=name, target=target, sums=", ".join(sums), zero="\n".join(f"  mov.f32 {f}, 0f00000000;" for f in sums),
+    name=name, target=target, version=version, sums=", ".join(sums),
+    zero="\n".join(f"  mov.f32 {f}, 0f00000000;" for f in sums),
     total="\n".join(f"  add.f32 %f0, %f0, {f};" for f in sums[1:]), d=", ".join(sums[:8]),
     a=", ".join(f"%a{k}" for k in range(8)), b=", ".join(f"%b{k}" for k in range(8)), sums_of_warps="\n".join(
       f"  mov.b32 %r2, %f2;\n  shfl.sync.bfly.b32 %r2, %r2, {k}, 31, -1;\n  mov.b32 %f3, %r2;\n"
@@ -326,4 +414,5 @@ PIPELINES: Final = {
   "barriers": _text("barriers", "sm_80", _BARRIERS), "hopper": _text("hopper", "sm_90a", _HOPPER),
   "cluster": _text("cluster", "sm_90", _CLUSTER, ".reqnctapercluster 4"), "locks": _text("locks", "sm_80", _LOCKS),
   "wmma": _text("wmma", "sm_80", _WMMA), "reduced": _text("reduced", "sm_90", _REDUCED),
-  "generic": _text("generic", "sm_80", _GENERIC)}
+  "generic": _text("generic", "sm_80", _GENERIC), "blackwell": _text(
+    "blackwell", "sm_100a", _BLACKWELL, version="8.6")}

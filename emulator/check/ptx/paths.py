@@ -31,9 +31,7 @@ _KNOWN: Final = frozenset({
 _OTHERS: Final = frozenset({"call"})  # that are bound elsewhere
 _ELSEWHERE: Final = frozenset({"bulk", "tensor"})
 _TOLD: Final = frozenset({"bulk", "tensor", "mbarrier", "reduce", "prefetch"})  # of cp.async what others wait for
-# of copies in bulk what watched code leaves to the reference
-_SELDOM: Final = frozenset({"cp_mask", "im2col::w", "im2col::w::128", "tile::gather4", "tile::scatter4", "cta_group::1",
-                            "cta_group::2"})
+_HELPED: Final = frozenset({"tcgen05", "clusterlaunchcontrol"})  # that the reference does for it
 _CELL: Final = 4  # bytes, at most, that a cell stands for
 _FULL: Final = 0xFFFFFFFF
 
@@ -45,10 +43,10 @@ Fact = int | tuple[int, int, bool]
 class Proof:
   """`why` is "" for a kernel that is proven, else what is not. `shared` and `far` are the bytes of the smallest access
   to shared and to global memory, 4 at most; `copies`: it has cp.async; `ordered`: its warps are ordered by more than
-  barriers of their block; `stores`, `products`, `sources` and `atomics`: it has copies in bulk
-  out of shared memory, wgmma, copies in bulk from shared to shared memory, atomics. `speaking` are the lines of atomics
-  and of strong loads and stores, `listening` those of them whose results threads look at; `together`: threads of a warp
-  do something together, or have groups of copies of their own."""
+  barriers of their block; `stores`, `products`, `sources` and `atomics`: it has copies in bulk out of shared memory,
+  wgmma or tcgen05, copies in bulk from shared to shared memory, atomics. `speaking` are the lines of atomics and of
+  strong loads and stores, `listening` those of them whose results threads look at; `together`: threads of a warp do
+  something together, or have groups of copies of their own."""
   why: str
   shared: int = _CELL
   far: int = _CELL
@@ -80,7 +78,7 @@ def prove(whole: Whole, threads: int) -> Proof:
   return Proof("", sizes["shared"], sizes["global"], any(map(_copies, does.values())),
                any(_orders(lines[k], threads) for k in does),
                any(d.opcode == "cp" and "bulk_group" in d.modifiers for d in does.values()),
-               any(d.opcode == "wgmma" for d in does.values()),
+               any(d.opcode in {"wgmma", "tcgen05"} for d in does.values()),
                any(d.opcode == "cp" and {"bulk", "shared::cta"} <= d.modifiers and "global" not in d.modifiers
                    for d in does.values()),
                any(d.opcode in {"atom", "red"} for d in does.values()),
@@ -125,7 +123,7 @@ def _accessed(line: Line) -> tuple[str, int]:
   if i.opcode == "wmma" and form is not None and "mma" not in i.modifiers:
     bits = BITS[next(x for x in i.modifiers if x in BITS)]
     return spaces.space_of(form.modifiers), max(bits // 8, 1)
-  if i.opcode not in {"ld", "ldu", "st", "atom", "red"} or form is None: return "", 0
+  if i.opcode not in {"ld", "ldu", "st", "atom", "red"} or form is None or "bulk" in form.modifiers: return "", 0
   space = spaces.space_of(form.modifiers)
   return {"const": "global"}.get(space, space), SIZES[form.type]
 
@@ -148,6 +146,7 @@ def _unknown(line: Line, does: Effects, constants: dict[int, int]) -> str:
   if _copies(does) or i.opcode in {"fence", "membar"}: return ""
   if i.opcode in {"mbarrier", "wgmma", "tensormap", "setmaxnreg", "griddepcontrol", "barrier"} or _in_bulk(does):
     return ""
+  if i.opcode in _HELPED: return ""
   if i.opcode in _OTHERS or i.opcode in bind.BINDERS.keys() - bind.PURE - _KNOWN: return i.name
   if does.modifiers & _ELSEWHERE: return i.name
   if does.members is None: return ""
@@ -158,11 +157,10 @@ def _unknown(line: Line, does: Effects, constants: dict[int, int]) -> str:
 
 
 def _in_bulk(does: Effects) -> bool:
-  """Whether it copies in bulk between shared and global memory, or groups such copies; or tells an mbarrier of
-  cp.async."""
+  """Whether it copies in bulk between shared and global memory, groups such copies, clears shared memory, or tells an
+  mbarrier of cp.async."""
   m = does.modifiers
-  if does.opcode != "cp" or "async" not in m or m & _SELDOM: return False
-  return "bulk" in m or "mbarrier" in m
+  return does.opcode == "st" and "bulk" in m or does.opcode == "cp" and "async" in m and bool(m & {"bulk", "mbarrier"})
 
 
 def _copies(does: Effects) -> bool:

@@ -6,6 +6,7 @@ bound step on a group of one warp, and puts the results beside it. An error ends
 from __future__ import annotations
 
 import ctypes
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,7 @@ from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value
 from tinyhw.emulator.ptx import bind, control, operands
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.module.scope import Line
+from tinyhw.emulator.ptx.program import Shown
 from tinyhw.emulator.ptx.tensorcore import tmem
 from tinyhw.emulator.values.ops import U64
 
@@ -47,6 +49,7 @@ SELDOM: Final = (
   (r"cp\.async\.bulk\.tensor\..*(gather4|scatter4|cta_group::2).*",
    "copies of gathered rows, and those that tell a pair of blocks"),
 )
+_UNKNOWN: Final = re.compile(r"call|tex\.|tld4|suld|sust|sured")
 
 
 def table() -> str:
@@ -54,9 +57,16 @@ def table() -> str:
   return "\n".join(["| left to the reference's step |", "|---|", *(f"| {text} |" for _, text in SELDOM)])
 
 
+def noted(name: str) -> bool:
+  """Whether the reference does an instruction for watched code, too: it shows an observer all that this touches, and
+  whom it tells (`launch.notes`). A function may do more, and the arrays of textures and surfaces are not known."""
+  return any(re.fullmatch(pattern, name) for pattern, _ in SELDOM) and not _UNKNOWN.match(name)
+
+
 def only(g: Lanes, k: int) -> None:
   """As `emit`, where there is no other way."""
-  if g.watch is not None: raise Untranslatable("watched code does all itself")
+  if g.watch is not None and not (g.watch.kinds and noted(g.plan.lines[k].instruction.name)):
+    raise Untranslatable("watched code does it itself")
   number = len(g.helped)
   emit(g, k)
   if len(g.helped) > number: g.seldom.add(g.plan.lines[k].instruction.name)
@@ -159,6 +169,7 @@ class Bound:
   taken: list[Any]
   given: list[Any]
   calls: bool
+  shown: Shown
   base: int  # of its function's variables on the stack
   instance: int  # of its function
   top: tuple[int, Any, list[int] | None] | None  # where the state has the end of the stack, its type, its steps
@@ -207,7 +218,8 @@ class Helper:
       return [(n - first, at, operands.dtype_of(kernel.types[n]), kernel.shapes[n]) for n, at in places
               if first <= n < first + len(code.flat.types)]
     top = next(((at, U64, kernel.shapes[n]) for n, at in taken if n == kernel.top), None)
-    found = self._steps[number] = Bound(step, pc, rows(taken), rows(given), calls, base, instance, top)
+    found = self._steps[number] = Bound(step, pc, rows(taken), rows(given), calls, Shown(line, pc), base,
+                                         instance, top)
     if line.instruction.opcode in fetches.OPCODES: found.fetch = fetches.instruction(code, line)
     return found
 
@@ -242,6 +254,7 @@ class Helper:
       else:
         seen = None
         if bound.fetch is not None and self.learner.wants(number): seen = self.learner.look(bound.fetch, group)
+        if blocks.observer is not None: blocks.seen = pc, bound.shown
         try: bound.step(group)
         except tmem.Blocked: return False
         except (Error, IndexError) as error: raise blocks.located(error, pc, group) from None

@@ -23,13 +23,14 @@ from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping
 from tinyhw.emulator.check.bounds import Bounds
 from tinyhw.emulator.jit.kept import Kept, Suspicion, extents
 from tinyhw.emulator.jit.ptx.launch import runner
+from tinyhw.emulator.jit.ptx.launch.notes import Area, Notes
 from tinyhw.emulator.jit.ptx.launch.run import Cohort, CompiledLaunch, apart
 from tinyhw.emulator.jit.ptx.memory import clocks, order
 from tinyhw.emulator.jit.ptx.memory.watched import PADDING
 from tinyhw.emulator.jit.ptx.module import layout
 from tinyhw.emulator.jit.ptx.module.code import ORDERS, TRACKS, WATCHES, Kernel, kernel, watching
 from tinyhw.emulator.jit.refusal import NotCompiled
-from tinyhw.emulator.ptx.group import LANES
+from tinyhw.emulator.ptx.group import LANES, Blocks
 from tinyhw.emulator.ptx.launch.grid import Dispatch, Grid
 from tinyhw.emulator.ptx.memory import spaces
 from tinyhw.emulator.simt import Stats
@@ -115,10 +116,14 @@ class Watching(CompiledLaunch):
     self._cells()
 
   @property
+  def apart(self) -> int:
+    """Bytes from a block's shared memory to the next one's."""
+    return apart(self.grid)
+
+  @property
   def shared(self) -> int:
     """Bytes from the beginning of a cluster's shared memory to its end, 1 at least."""
-    grid = self.grid
-    return (grid.shared.clustered - 1) * apart(grid) + max(grid.shared.total, 1)
+    return (self.grid.shared.clustered - 1) * self.apart + max(self.grid.shared.total, 1)
 
   def _cells(self) -> None:
     """New cells, which nobody has touched."""
@@ -134,16 +139,50 @@ class Watching(CompiledLaunch):
     self._far = _pages(size)
     base = np.frombuffer(self._far, np.uint8).ctypes.data
     warps = self.grid.shared.warps * self.grid.shared.clustered
-    if kinds: self._ordered(room, size, start * scale, kinds * warps, far_kinds * warps)
+    if kinds: self._ordered(room, size, start * scale, len(kinds) * warps, len(far_kinds) * warps)
     for at, value in ((layout.CELLS, self._near.ctypes.data + PADDING), (layout.CELLS_SIZE, room),
                       (layout.COPIES, self._near.ctypes.data + PADDING + beside),
                       (layout.CELLS_FAR, base + PADDING - start * scale & _MASK64)):
       words[at // 8] = value
+    self.notes = Notes(self) if kinds and self.helper is not None else None
+
+  def areas(self) -> tuple[Area, Area]:
+    """The cells of shared and of global memory, where warps have clocks. Raises Suspicion where those of global memory
+    are not as `notes` has them."""
+    cells = self.kernel.header["cells"]
+    start, end = self.arrays.window()
+    if start % cells["far"]: raise Suspicion
+
+    def area(memory: Array, planes: Array, apart: int, room: int, near: bool) -> Area:
+      kinds = tuple(cells["kinds" if near else "far kinds"])
+      count = len(kinds) * self.grid.shared.warps * self.grid.shared.clustered
+      rows = planes[:count * apart].reshape(count, apart)[:, PADDING:PADDING + room // 2]
+      return Area(memory[PADDING:PADDING + room].view(np.uint64), rows.view(np.int32), kinds,
+                  cells["shared" if near else "far"], near)
+    near = int(self.context[layout.CELLS_SIZE // 8])
+    far, planes = (np.frombuffer(memory, np.uint8) for memory in (self._far, self._far_planes))
+    return (area(self._near, self._planes, self._planes_apart[0], near, True),
+            area(far, planes, self._planes_apart[1], (end - start) * clocks.ENTRY // cells["far"], False))
+
+  def touched(self, addresses: Array, width: int, right: int) -> bool:
+    """Bytes of arrays are touched. False where they are of none, which nobody can write here. Raises Suspicion."""
+    left, ends = np.ones(len(addresses), bool), addresses + np.uint64(width)
+    for k, (start, size, _, access) in enumerate(self.arrays.rows):
+      if self.arrays.of[k] < 0 or not access & right: continue
+      inside = left & (addresses >= np.uint64(start)) & (ends <= np.uint64(start + size))
+      if not inside.any(): continue
+      self.seen[k] |= np.uint64(right)
+      left &= ~inside
+    if not left.any(): return True
+    low, high = map(np.uint64, self.arrays.window())
+    if right & Access.WRITE or not left.all() or ((ends > low) & (addresses < high)).any(): raise Suspicion
+    return False
 
   def _ordered(self, near: int, far: int, start: int, planes: int, far_planes: int) -> None:
     """Memory for clocks (`order`), where cells take so many bytes, and there are so many planes."""
-    self._order = np.zeros(order.size(self.shared), np.uint8)
+    self.clocks = np.zeros(order.size(self.shared), np.uint8)
     apart, far_apart = near // 2 + 2 * PADDING, far // 2 + PADDING
+    self._planes_apart = apart, far_apart
     self._planes = np.zeros(apart * planes, np.uint8)
     self._far_planes = _pages(far_apart * far_planes)
     first = np.frombuffer(self._far_planes, np.uint8).ctypes.data
@@ -152,8 +191,8 @@ class Watching(CompiledLaunch):
                       (order.FAR_START, window[0]), (order.FAR_SIZE, window[1] - window[0]),
                       (order.FRESH, self._gaps(near)),
                       (order.FAR_PLANES, first + PADDING - start // 2 & _MASK64), (order.FAR_APART, far_apart)):
-      self._order[at:at + 8].view(np.uint64)[0] = value
-    self.context[layout.ORDER // 8] = self._order.ctypes.data
+      self.clocks[at:at + 8].view(np.uint64)[0] = value
+    self.context[layout.ORDER // 8] = self.clocks.ctypes.data
 
   def _gaps(self, room: int) -> int:
     """The address of what cells of shared memory, of so many bytes, are where a cluster begins: nobody may touch what
@@ -164,13 +203,13 @@ class Watching(CompiledLaunch):
     inside = np.ones(-(-len(self.belongs) // near) * near, bool)
     inside[:len(self.belongs)] = self.belongs
     gaps = np.flatnonzero(~inside.reshape(-1, near).all(axis=1))
-    for rank in range(cluster): self._fresh[rank * apart(self.grid) // near + gaps] = order.NEVER
+    for rank in range(cluster): self._fresh[rank * self.apart // near + gaps] = order.NEVER
     return int(self._fresh.ctypes.data)
 
   def clock(self) -> int:
     """The largest number that a warp's work had when the latest block began; 0 without clocks."""
     if not self.kernel.header["cells"]["kinds"]: return 0
-    return int(self._order[order.LATEST:order.LATEST + 4].view(np.int32)[0])
+    return int(self.clocks[order.LATEST:order.LATEST + 4].view(np.int32)[0])
 
   def begin(self, first: int, count: int) -> Watched:
     """The next blocks. Clocks begin again where they have gone far: nobody asks for blocks that have ended."""
@@ -196,6 +235,12 @@ class Watched(Cohort):
     wide[:, layout.TEAM_SHARED // 8] = (self.lds.ctypes.data + (block - rank) * self.size).astype(np.uint64)
     self.written = spaces.Local(count * self.strands * LANES, launch.stack)  # bytes of stacks that were written
 
+  def ghost(self) -> Blocks:
+    """As a launch that is not watched has it, but that what instructions touch is noted."""
+    blocks = super().ghost()
+    blocks.observer = self.launch.notes
+    return blocks
+
   def finish(self, limit: int) -> None:
     """Run to the end. Raises Suspicion."""
     self.left[:] = limit
@@ -205,6 +250,7 @@ class Watched(Cohort):
     stats.instructions += int(used.sum())
     stats.steps += int(used.max())
     if (self.status != layout.END).any() or self.launch.clock() > 2 * RESTART: raise Suspicion
+    self.given_back()
     met = self.states[:, layout.EPOCH // 4].reshape(self.count, self.strands)
     if (met != met[:, :1]).any(): raise Suspicion("warps have ended while others met")
 

@@ -94,7 +94,7 @@ class Cohort:
     status = self.status
     self.turns += 1
     if (status == layout.END).all():
-      if self._ghost is not None and self._ghost.tensor is not None: self._ghost.tensor.check(range(self.count))
+      self.given_back()
       return True
     if (status == layout.LEAVE).any(): return None
     yields = (status == layout.YIELD) | (status == layout.POLL)
@@ -104,6 +104,10 @@ class Cohort:
     self.idle = self._same()
     status[yields] = layout.RUN
     return False
+
+  def given_back(self) -> None:
+    """Its blocks have ended. Raises MachineFault where they have kept tensor memory."""
+    if self._ghost is not None and self._ghost.tensor is not None: self._ghost.tensor.check(range(self.count))
 
   def _same(self) -> bool:
     """Whether all strands are where they were at the last look."""

@@ -63,6 +63,7 @@ def _step(g: Lanes, k: int) -> None:
   g.undo(mark)
   try: fallback.only(g, k)
   except Untranslatable: raise Refused(reason) from None
+  if "sync" in i.modifiers: watched.synced(g)
 
 
 def _check(g: Lanes, line: Line, form: Any, info: Info, at: int, type_: str) -> None:

@@ -11,7 +11,7 @@ from tinyhw.core.kept import Kept
 from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import Native, compiled_by, host
-from tinyhw.emulator.jit.ptx import warp
+from tinyhw.emulator.jit.ptx import fallback, warp
 from tinyhw.emulator.jit.ptx.launch import cluster
 from tinyhw.emulator.jit.ptx.memory import access, atomics, mbarrier, multimem, order
 from tinyhw.emulator.jit.ptx.memory.watched import Watch
@@ -153,7 +153,7 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
     if info.checks: widens.setdefault(str(code.pc(k)), []).append(k)
   return {"cells": {} if lanes.watch is None else {
             "shared": lanes.watch.shared, "far": lanes.watch.far, "copies": lanes.watch.copies,
-            "kinds": len(lanes.watch.kinds), "far kinds": len(lanes.watch.far_kinds), "more": lanes.watch.more,
+            "kinds": [*lanes.watch.kinds], "far kinds": [*lanes.watch.far_kinds], "more": lanes.watch.more,
             "speaks": bool(lanes.watch.speaking)},
           "exits": [x.row() for x in lanes.exits], "masks": masks, "types": code.flat.types,
           "instances": [i.row() for i in code.whole.instances], "stride": stride,
@@ -171,7 +171,8 @@ def _watched(plan: Plan, watch: str) -> Watch:
            *[order.BULK] * proof.sources, *[order.ATOMICS] * (proof.atomics or bool(proof.listening)))
   *ways, blocks = watch.split()
   cluster, orders = int(blocks), ORDERS in ways
-  ordered = proof.ordered or cluster > 1 or orders or GAPS in ways
+  helped = any(fallback.noted(plan.lines[k].instruction.name) for b in plan.blocks for k in range(b.start, b.end))
+  ordered = proof.ordered or helped or cluster > 1 or orders or GAPS in ways
   speaks = orders and bool(proof.listening)
   more = not orders and (bool(proof.listening) or proof.together and not ordered)
   nobody = frozenset[int]()

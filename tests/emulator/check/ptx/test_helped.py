@@ -1,0 +1,67 @@
+"""Instructions that the reference does for watched code: right kernels run there to their end, and what is found in
+wrong ones is told as by the reference alone."""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyhw
+from tests.emulator.check.ptx.test_watched import passed, told
+from tests.emulator.ptx import test_triton as tma
+from tests.strength import THOROUGH
+
+HEAD = """.version 9.0
+.target sm_120a
+.address_size 64
+.visible .entry k (.param .u64 out, .param .u64 in) {
+  .reg .pred %p<9>; .reg .b32 %r<40>, %t; .reg .f32 %f<20>; .reg .b64 %l<20>, %o; .reg .b128 %q;
+  .shared .align 16 .b8 s[1024]; .shared .align 8 .b64 bar;
+  ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; setp.eq.u32 %p1, %t, 0; mad.wide.u32 %o, %t, 4, %o; mov.u32 %r1, s;
+  mad.lo.u32 %r2, %t, 4, %r1; mov.u32 %r3, bar;
+"""
+CLEARED = """st.shared.u32 [%r2], %t; bar.sync 0; @%p1 st.bulk.weak.shared::cta [%r1+8], 512, 0; bar.sync 1;
+  ld.shared.u32 %r5, [%r2]; st.global.u32 [%o], %r5;"""
+CANCELLED = """@%p1 mbarrier.init.shared.b64 [bar], 1; bar.sync 0;
+  @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;
+  @%p1 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r1], [%r3];
+LOOP: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra LOOP; ld.shared.b128 %q, [s];
+  clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p3, %q; selp.u32 %r5, 1, 2, %p3; st.global.u32 [%o], %r5;"""
+SCALED = """st.shared.u32 [%r2], %t; bar.sync 0; ld.shared.u32 %r5, [s+132]; mov.u32 %r6, %t; mov.u32 %r7, %r6;
+  mov.u32 %r8, %r6; mov.u32 %r9, %r6; mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1;
+  mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e5m2.f32 {%f1, %f2, %f3, %f4}, {%r6, %r7, %r8, %r9},
+    {%r5, %r6}, {%f1, %f2, %f3, %f4}; st.global.f32 [%o], %f1;"""
+CASES = [  # an instruction, a kernel with it, and what is left out of a wrong one
+  ("st.bulk", CLEARED, "bar.sync 1;"), ("st.bulk behind others", CLEARED, "bar.sync 0;"),
+  ("clusterlaunchcontrol", CANCELLED, "mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra LOOP;"),
+  ("mma", SCALED, "bar.sync 0;")]
+
+
+@pytest.mark.parametrize(("body", "left_out"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_what_is_left_out(body: str, left_out: str, passed: Counter[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+  for text, right in ((body, True), (body.replace(left_out, ""), False)):
+    reference, found = told(f"{HEAD}{text} ret; }}", "k", 3, 64, [np.zeros(64, np.uint32)] * 2, 0, monkeypatch)
+    assert reference == found and (reference == "") == right
+  assert passed == {True: 1, False: 1}
+
+
+@pytest.mark.parametrize("name", [n for n in tma.CHOSEN if THOROUGH and "sm_1" in n])
+def test_kernels_of_triton(name: str, passed: Counter[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+  """With tcgen05, block scales and gathered rows: nothing is found, by compiled code alone."""
+  real = tinyhw.launch
+
+  def launch(*args: Any, **more: Any) -> Any:
+    with monkeypatch.context() as patch:
+      patch.setenv("EMU", "jit")
+      done = real(*args, check="report", **more)
+    assert list(done.findings or ()) == []
+    return done
+  monkeypatch.setattr(tinyhw, "launch", launch)
+  monkeypatch.setattr(tma, "compiled_too", lambda _: None)
+  tma.test_a_kernel(name, monkeypatch)
+  assert passed[True] and not passed[False]
+
+
+__all__ = ["passed"]
