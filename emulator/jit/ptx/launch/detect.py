@@ -26,6 +26,7 @@ from tinyhw.emulator.jit.ptx.launch import runner
 from tinyhw.emulator.jit.ptx.launch.notes import Area, Notes
 from tinyhw.emulator.jit.ptx.launch.run import Cohort, CompiledLaunch, apart
 from tinyhw.emulator.jit.ptx.memory import clocks, order
+from tinyhw.emulator.jit.ptx.memory.order import Order
 from tinyhw.emulator.jit.ptx.memory.watched import PADDING
 from tinyhw.emulator.jit.ptx.module import layout
 from tinyhw.emulator.jit.ptx.module.code import ORDERS, TRACKS, WATCHES, Kernel, kernel, watching
@@ -116,6 +117,11 @@ class Watching(CompiledLaunch):
     self._cells()
 
   @property
+  def order(self) -> Order:
+    """Where the clocks of a cluster's warps are."""
+    return Order.of(self.grid.shared.warps * self.grid.shared.clustered)
+
+  @property
   def apart(self) -> int:
     """Bytes from a block's shared memory to the next one's."""
     return apart(self.grid)
@@ -180,7 +186,7 @@ class Watching(CompiledLaunch):
 
   def _ordered(self, near: int, far: int, start: int, planes: int, far_planes: int) -> None:
     """Memory for clocks (`order`), where cells take so many bytes, and there are so many planes."""
-    self.clocks = np.zeros(order.size(self.shared), np.uint8)
+    self.clocks = np.zeros(self.order.size(self.shared), np.uint8)
     apart, far_apart = near // 2 + 2 * PADDING, far // 2 + PADDING
     self._planes_apart = apart, far_apart
     self._planes = np.zeros(apart * planes, np.uint8)
@@ -203,7 +209,7 @@ class Watching(CompiledLaunch):
     inside = np.ones(-(-len(self.belongs) // near) * near, bool)
     inside[:len(self.belongs)] = self.belongs
     gaps = np.flatnonzero(~inside.reshape(-1, near).all(axis=1))
-    for rank in range(cluster): self._fresh[rank * self.apart // near + gaps] = order.NEVER
+    for rank in range(cluster): self._fresh[rank * self.apart // near + gaps] = self.order.never
     return int(self._fresh.ctypes.data)
 
   def clock(self) -> int:
@@ -266,7 +272,7 @@ def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds, belo
     while True:
       grid = Grid(space, d, watchdog, Stats())
       team = grid.shared.clustered
-      if team * grid.shared.warps > layout.WARPS: return None  # more than clocks have columns for
+      if team > order.BLOCKS or team * grid.shared.warps > order.MOST: return None  # more than there are columns for
       found = kernel(d.program, d.block, exact, grid.shared.explicit, watching(way, team, not belongs.all()))
       launch = Watching(grid, found, exact, arrays, belongs)
       try: wide = _ran(launch)

@@ -16,7 +16,7 @@ import numpy as np
 from tinyhw.core.memory import Access as Right
 from tinyhw.emulator.jit.kept import Suspicion
 from tinyhw.emulator.jit.ptx.memory import clocks, order
-from tinyhw.emulator.jit.ptx.memory.order import BLOCK, COLUMNS, MATRIX, OWN, PROXY, VISIBLE, WARPS
+from tinyhw.emulator.jit.ptx.memory.order import BLOCK, MATRIX, OWN, PROXY, VISIBLE
 from tinyhw.emulator.observe import Access, Copy, Observer
 from tinyhw.emulator.ptx.memory import spaces
 from tinyhw.emulator.ptx.tensorcore import tmem
@@ -68,8 +68,8 @@ class Notes(Observer):
     grid = launch.grid
     self._blocks = grid.shared.clustered
     self._of_block, self._warps = grid.shared.warps, grid.shared.warps * grid.shared.clustered
-    of_rows = slice(order.ROWS, order.ROWS + WARPS * order.ROW)
-    self._rows = launch.clocks[of_rows].view(np.int32).reshape(WARPS, order.WORDS)
+    o = self._order = launch.order
+    self._rows = launch.clocks[o.rows:o.rows + o.warps * o.row].view(np.int32).reshape(o.warps, o.words)
     self._near, self._far = launch.areas()
     self._tensor: Area | None = None
 
@@ -107,11 +107,13 @@ class Notes(Observer):
     pending, _ = self._token(group.cohort, token)
     for k in rows:
       w, row = self._row(group, k)
-      known = np.zeros(COLUMNS, np.int32)
+      known = np.zeros(self._order.columns, np.int32)
       if kind == MATRIX:  # what its warp has waited for came before what it had tensor cores do
-        known[:] = row[:COLUMNS]
-        known[[OWN + w, PROXY + w, BLOCK + w // self._of_block, VISIBLE + w // self._of_block]] = 0
-      known[kind + w] = max(known[kind + w], row[order.ISSUED + kind // WARPS])
+        known[:] = row[:len(known)]
+        for own in (OWN, PROXY): known[self._order.column(own) + w] = 0
+        for own in (BLOCK, VISIBLE): known[self._order.column(own) + w // self._of_block] = 0
+      column = self._order.column(kind) + w
+      known[column] = max(known[column], row[self._order.issued + kind])
       np.maximum(pending, known, out=pending)
 
   def complete(self, cohort: Cohort, token: Any) -> None:
@@ -130,9 +132,9 @@ class Notes(Observer):
 
   def _worker(self, group: Group, k: int, kind: int) -> Worker:
     w, row = self._row(group, k)
-    if kind == OWN: return Worker(w, row, kind, int(row[OWN + w]) + 1)
-    row[order.ISSUED + kind // WARPS] += 1
-    return Worker(w, row, kind, int(row[order.ISSUED + kind // WARPS]))
+    if kind == OWN: return Worker(w, row, kind, int(row[w]) + 1)
+    row[self._order.issued + kind] += 1
+    return Worker(w, row, kind, int(row[self._order.issued + kind]))
 
   def _token(self, cohort: Cohort, token: Any) -> tuple[Array, Array]:
     """What an mbarrier was told in this phase, and in those that are over."""
@@ -140,15 +142,15 @@ class Notes(Observer):
     if what != "mbarrier": raise Suspicion
     words, apart = self._launch.clocks, cohort.lds_size
     block, offset = divmod(at * 8, apart)
-    unit = order.MAP + (block % self._blocks * apart + offset) // 8 * 4
+    unit = self._order.map + (block % self._blocks * apart + offset) // 8 * 4
     number, count = words[unit:unit + 4].view(np.int32), words[order.SLOTS:order.SLOTS + 4].view(np.int32)
     if not number[0]:
       if count[0] == order.MBARRIERS: raise Suspicion
       count[0] += 1
       number[0] = count[0]
-    first = order.TOKENS + int(number[0]) * order.TOKEN
-    both = words[first:first + order.TOKEN].view(np.int32)
-    return both[:COLUMNS], both[COLUMNS:]
+    first = self._order.tokens + int(number[0]) * self._order.token
+    both = words[first:first + self._order.token].view(np.int32)
+    return both[:self._order.columns], both[self._order.columns:]
 
   def _offsets(self, rank: int, addresses: Array, width: int) -> Array:
     """From the beginning of the cluster's shared memory, of addresses in a block's."""
@@ -184,7 +186,7 @@ class Notes(Observer):
     if writes:
       # nobody has compared what threads stored: nobody may store the same, as where they have read it
       flag = order.GONE if own and OWN not in area.kinds else 0
-      who = np.uint64(by.kind + by.warp << 8 | flag) | np.asarray(thread, np.uint64)
+      who = np.uint64(self._order.column(by.kind) + by.warp << 8 | flag) | np.asarray(thread, np.uint64)
       area.writes[index] = who << np.uint64(32) | np.uint64(by.clock)
       if not own: return
     if by.kind not in area.kinds: return
@@ -195,14 +197,14 @@ class Notes(Observer):
     """Whether somebody has written there whose clock is not known."""
     words = area.writes[index]
     clock, who = (words & np.uint64(0xFFFFFFFF)).astype(np.int64), (words >> np.uint64(32)).astype(np.int64)
-    column = who >> 8
+    column, n = who >> 8, self._order.warps
     place = column
-    if by.kind != OWN and not writes and not area.tensor:
-      place = column + WARPS * ((column < WARPS) | (column >= BLOCK))
+    if by.kind != OWN and not writes and not area.tensor: place = column + n * (
+      (column < n) | (column >= self._order.column(BLOCK)))
     late = clock > by.row[place]
     if by.kind == OWN: late &= who & order.WHO != (by.warp << 8 | np.asarray(lanes, np.int64))
     elif writes or area.tensor: late &= column != by.warp
-    if area.tensor and by.kind == MATRIX: late &= column // WARPS != MATRIX // WARPS
+    if area.tensor and by.kind == MATRIX: late &= column // n != MATRIX
     if not writes: late |= who & order.MBARRIER != 0
     if area.known and not writes and isinstance(lanes, np.ndarray): late |= (clock == 0) | (who & order.GONE != 0)
     return bool(late.any())
@@ -212,12 +214,13 @@ class Notes(Observer):
     n = self._warps
     for k, kind in enumerate(area.kinds):
       if area.tensor and kind == by.kind == MATRIX: continue
-      column = OWN if kind == order.ATOMICS else kind
+      its = kind in {OWN, order.ATOMICS}
+      column = self._order.column(OWN if its else kind)
       limits = by.row[column:column + n].copy()
-      if column == OWN: limits[by.warp] = _LARGEST >> clocks.LANES
+      if its: limits[by.warp] = _LARGEST >> clocks.LANES
       read = area.planes[k * n:(k + 1) * n, index]
       if (read >> clocks.LANES > limits[:, None]).any(): return True
-      if by.kind != OWN or column != OWN: continue
+      if by.kind != OWN or not its: continue
       mine = read[by.warp]
-      if ((mine >> clocks.LANES > by.row[OWN + by.warp]) & (mine & clocks.MANY != lanes)).any(): return True
+      if ((mine >> clocks.LANES > by.row[by.warp]) & (mine & clocks.MANY != lanes)).any(): return True
     return False

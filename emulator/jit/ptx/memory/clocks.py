@@ -46,6 +46,7 @@ class CellMemory:
 
 def entered(g: Lanes) -> list[str]:
   """The text at a strand's entry. The first strand of a cluster has its clocks begin."""
+  o = _order(g)
   lines = [f"  %order.at = getelementptr i8, ptr %context, i64 {layout.ORDER}", "  %order = load ptr, ptr %order.at",
            f"  %cells.at = getelementptr i8, ptr %context, i64 {layout.CELLS}", "  %cells = load i64, ptr %cells.at",
            f"  %epoch.at = getelementptr i8, ptr %state, i64 {layout.EPOCH}", "  %epoch = load i32, ptr %epoch.at",
@@ -55,8 +56,10 @@ def entered(g: Lanes) -> list[str]:
            "  br i1 %watch.first, label %watch.begin, label %watch.on", "watch.begin:",
            f"  %cells.size.at = getelementptr i8, ptr %context, i64 {layout.CELLS_SIZE}",
            "  %cells.size = load i64, ptr %cells.size.at", "  %cells.p = inttoptr i64 %cells to ptr",
-           "  call void @begun(ptr %order, ptr %cells.p, i64 %cells.size)", "  br label %watch.on", "watch.on:",
-           f"  %row.offset = mul i32 %warp, {order.ROW}", f"  %rows = getelementptr i8, ptr %order, i64 {order.ROWS}",
+           f"  %team.at = getelementptr i8, ptr %context, i64 {layout.TEAM}", "  %team = load i64, ptr %team.at",
+           "  call void @begun(ptr %order, ptr %cells.p, i64 %cells.size, i64 %team)", "  br label %watch.on",
+           "watch.on:",
+           f"  %row.offset = mul i32 %warp, {o.row}", f"  %rows = getelementptr i8, ptr %order, i64 {o.rows}",
            "  %row = getelementptr i8, ptr %rows, i32 %row.offset", "  %own = getelementptr i32, ptr %row, i32 %warp",
            f"  %me = shl i32 %warp, {_COLUMN}"]
   for name, at in (("planes", order.PLANES), ("apart", order.APART), ("far.planes", order.FAR_PLANES),
@@ -84,7 +87,12 @@ def functions(g: Lanes) -> list[str]:
   g.e.declared.update(order.DECLARED)
   at_once = 1, spans.PIECE // w.shared, spans.OBJECT // w.shared, spans.PIECE // w.far
   g.e.declared.update(order.gathered(n) for n in at_once)
-  return [order.functions(w.shared), spans.functions(w.shared, w.far, w.kinds, w.far_kinds)]
+  return [order.functions(w.order, w.shared), spans.functions(w.order, w.shared, w.far, w.kinds, w.far_kinds)]
+
+
+def _order(g: Lanes) -> order.Order:
+  assert g.watch is not None
+  return g.watch.order
 
 
 def synced(g: Lanes) -> None:
@@ -110,21 +118,19 @@ def speaks(g: Lanes, site: Site, listens: bool, told: str) -> None:
 
 def fenced(g: Lanes) -> None:
   """fence.proxy.async: what is known of the others' own work is so for what units do, too."""
-  e, v, n = g.e, f"<{order.WARPS} x i32>", order.WARPS
+  o = _order(g)
   synced(g)
-  e.declared[f"llvm.smax.v{n}i32"] = f"declare {v} @llvm.smax.v{n}i32({v}, {v})"
   for source, target in ((order.OWN, order.PROXY), (order.BLOCK, order.VISIBLE)):
-    at, to = (g.pointer("%row", 4 * x) for x in (source, target))
-    known, old = (e.op(f"load {v}, ptr {x}, align 4") for x in (at, to))
-    e.do(f"store {v} {e.op(f'call {v} @llvm.smax.v{n}i32({v} {known}, {v} {old})')}, ptr {to}, align 4")
-  e.do(f"store i32 0, ptr {g.pointer('%row', 4 * order.UNFENCED)}")
+    of, to = (g.pointer("%row", 4 * o.column(kind)) for kind in (source, target))
+    g.e.do(f"call void @more(ptr {to}, ptr {of}, i64 {o.warps})")
+  g.e.do(f"store i32 0, ptr {g.pointer('%row', 4 * o.unfenced)}")
 
 
 # ---- groups of asynchronous work
 
 def issued(g: Lanes, kind: int) -> str:
   """Work of a kind begins: its clock."""
-  at = g.pointer("%row", 4 * (order.ISSUED + kind // order.WARPS))
+  at = g.pointer("%row", 4 * (_order(g).issued + kind))
   clock = g.e.op(f"add i32 {g.e.op(f'load i32, ptr {at}')}, 1")
   g.e.do(f"store i32 {clock}, ptr {at}")
   return clock
@@ -132,30 +138,30 @@ def issued(g: Lanes, kind: int) -> str:
 
 def commit(g: Lanes, kind: int) -> None:
   """What was begun so far is a group."""
-  e, k = g.e, kind // order.WARPS
-  at = g.pointer("%row", 4 * (order.COMMITTED + k))
+  e, o = g.e, _order(g)
+  at = g.pointer("%row", 4 * (o.committed + kind))
   count = e.op(f"load i32, ptr {at}")
-  clock = e.op(f"load i32, ptr {g.pointer('%row', 4 * (order.ISSUED + k))}")
-  e.do(f"store i32 {clock}, ptr {_ring(g, '%row', k, count)}")
+  clock = e.op(f"load i32, ptr {g.pointer('%row', 4 * (o.issued + kind))}")
+  e.do(f"store i32 {clock}, ptr {_ring(g, '%row', kind, count)}")
   e.do(f"store i32 {e.op(f'add i32 {count}, 1')}, ptr {at}")
 
 
 def wait(g: Lanes, kind: int, left: int | None) -> None:
   """All but the latest `left` groups are done; None: all work of the kind."""
-  e, k = g.e, kind // order.WARPS
-  if left is None: return _done(g, kind, "%warp", e.op(f"load i32, ptr {g.pointer('%row', 4 * (order.ISSUED + k))}"))
-  count = e.op(f"load i32, ptr {g.pointer('%row', 4 * (order.COMMITTED + k))}")
+  e, o = g.e, _order(g)
+  if left is None: return _done(g, kind, "%warp", e.op(f"load i32, ptr {g.pointer('%row', 4 * (o.issued + kind))}"))
+  count = e.op(f"load i32, ptr {g.pointer('%row', 4 * (o.committed + kind))}")
   some, over = e.new_label("groups"), e.new_label("waited")
   e.do(f"br i1 {e.op(f'icmp sgt i32 {count}, {left}')}, label %{some}, label %{over}")
   e.start(some)
-  _done(g, kind, "%warp", e.op(f"load i32, ptr {_ring(g, '%row', k, e.op(f'sub i32 {count}, {left + 1}'))}"))
+  _done(g, kind, "%warp", e.op(f"load i32, ptr {_ring(g, '%row', kind, e.op(f'sub i32 {count}, {left + 1}'))}"))
   e.do(f"br label %{over}")
   e.start(over)
 
 
-def _ring(g: Lanes, row: str, k: int, number: str) -> str:
+def _ring(g: Lanes, row: str, kind: int, number: str) -> str:
   """Where the clock of a group is."""
-  first = g.pointer(row, 4 * (order.RINGS + k * order.RING))
+  first = g.pointer(row, 4 * (_order(g).rings + kind * order.RING))
   return g.e.op(f"getelementptr i32, ptr {first}, i32 {g.e.op(f'and i32 {number}, {order.RING - 1}')}")
 
 
@@ -163,7 +169,7 @@ def _done(g: Lanes, kind: int, warp: str, clock: str) -> None:
   """Work of a warp is done up to a clock."""
   e = g.e
   e.declared["llvm.smax.i32"] = order.DECLARED["llvm.smax.i32"]
-  at = e.op(f"getelementptr i32, ptr {g.pointer('%row', 4 * kind)}, i32 {warp}")
+  at = e.op(f"getelementptr i32, ptr {g.pointer('%row', 4 * _order(g).column(kind))}, i32 {warp}")
   later = e.op(f"call i32 @llvm.smax.i32(i32 {e.op(f'load i32, ptr {at}')}, i32 {clock})")
   e.do(f"store i32 {later}, ptr {at}")
 
@@ -350,6 +356,7 @@ class _Look:
 
   def __init__(self, g: Lanes, memory: CellMemory, kind: str, away: str) -> None:
     self.g, self.e, self.memory, self.kind, self.away = g, g.e, memory, kind, away
+    self.order = _order(g)
     self.clock = issued(g, order.COPY) if kind == COPY else g.e.op(f"add i32 {g.e.op('load i32, ptr %own')}, 1")
 
   def at(self, c: ClockCells, lanes: str, changes: str | None, lost: str | None) -> None:
@@ -383,13 +390,14 @@ class _Look:
       self._go(c, c.either(bad, self._late(c, lanes, {order.OWN, order.BULK})))
       c.store(self.memory.writes, "i64", self.e.op(f"or <{c.n} x i64> {old}, splat (i64 {order.ATOMIC << 32})"))
       return self._read(c, order.ATOMICS, lanes, None)
-    if kind == STORE: self.e.do(f"store i32 1, ptr {self.g.pointer('%row', 4 * order.UNFENCED)}")
+    if kind == STORE: self.e.do(f"store i32 1, ptr {self.g.pointer('%row', 4 * self.order.unfenced)}")
     now = c.splat(self.clock)
     new = c.cell(now, me)
-    if kind == COPY: new = c.cell(now, c.splat(self.e.op(f"add i32 %me, {order.COPY << _COLUMN}")))
+    if kind == COPY: new = c.cell(now, c.splat(self.e.op(f"add i32 %me, {self.order.column(order.COPY) << _COLUMN}")))
     elif kind == STORE and changes is not None:
       # what copies and units have written nobody has compared
-      unknown = c.op("icmp ult", c.op("sub", column, c.every(order.WARPS)), c.every(order.BLOCK - order.WARPS))
+      unknown = c.op("icmp ult", c.op("sub", column, c.every(self.order.warps)),
+                       c.every(self.order.column(order.BLOCK) - self.order.warps))
       flags = c.op("icmp ne", c.op("and", who, c.every(order.ATOMIC | order.MBARRIER | order.GONE)), "zeroinitializer")
       bad = c.both(by_others, c.either(changes, c.either(flags, unknown)))
       if self.g.watch is not None and self.g.watch.cluster > 1:  # those of two blocks no barrier of a block orders
@@ -399,7 +407,7 @@ class _Look:
     if kind == STORE:  # who stores the same must not pass by what was there before, or what nobody has compared
       over = "splat (i1 true)"
       if changes is not None:
-        over = c.both(changes, c.op("icmp sgt", clock, c.known(column, self.g.pointer("%row", 4 * order.ALL))))
+        over = c.both(changes, c.op("icmp sgt", clock, c.known(column, self.g.pointer("%row", 4 * self.order.all))))
       new = self._alone(c, new, over, lanes)
     c.store(self.memory.writes, "i64", new)
     if lost is None: return
@@ -426,7 +434,7 @@ class _Look:
 
   def _several(self, c: ClockCells, where: str, clock: str, who: str) -> str:
     """The cells, which are of no single warp `where` others have not told of what they did."""
-    column = self.e.op(f"add i32 %rank, {order.BLOCK}")
+    column = self.e.op(f"add i32 %rank, {self.order.column(order.BLOCK)}")
     epoch = self.e.op(f"load i32, ptr {self.e.op(f'getelementptr i32, ptr %row, i32 {column}')}")
     block, of = (c.splat(x) for x in (self.e.op(f"add i32 {epoch}, 1"), self.e.op(f"shl i32 {column}, {_COLUMN}")))
     return c.cell(c.select(where, block, clock), c.select(where, of, who))
@@ -435,7 +443,8 @@ class _Look:
     """Where a warp of the own block wrote, or several."""
     first = c.splat(self.e.op(f"mul i32 %rank, {self._of_block}"))
     one = c.op("icmp ult", c.op("sub", column, first), c.every(self._of_block))
-    return c.either(one, c.op("icmp eq", column, c.splat(self.e.op(f"add i32 %rank, {order.BLOCK}"))))
+    several = self.e.op(f"add i32 %rank, {self.order.column(order.BLOCK)}")
+    return c.either(one, c.op("icmp eq", column, c.splat(several)))
 
   def _go(self, c: ClockCells, bad: str) -> None:
     fine = self.e.new_label("fine")
@@ -485,7 +494,7 @@ class _Look:
     e.start(warp)
     p = e.op(f"phi i32 [ 0, %{before} ], [ %{warp}.next, %{warp} ]")
     found = e.op(f"phi {t} [ zeroinitializer, %{before} ], [ %{warp}.found, %{warp} ]")
-    columns = self.g.pointer("%row", 4 * column)
+    columns = self.g.pointer("%row", 4 * self.order.column(column))
     limit = e.op(f"load i32, ptr {e.op(f'getelementptr i32, ptr {columns}, i32 {p}')}")
     if others: limit = e.op(f"select i1 {e.op(f'icmp eq i32 %warp, {p}')}, i32 {_LARGEST}, i32 {limit}")
     read = c.load(self._plane(e.op(f"add i32 {p}, {number * self._strands}")), "i32")

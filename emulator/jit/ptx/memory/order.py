@@ -7,49 +7,93 @@ one: where one begins, all that was before is done, by a number larger than all 
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from tinyhw.emulator.jit.ptx.module import layout
 
-WARPS: Final = layout.WARPS
-# the first columns of kinds of work; behind them for each block of a cluster what all its warps know of the others, by
-# barriers of the whole block, and up to which of them that is visible to units
-OWN, PROXY, BULK, STORE, MATRIX, COPY = range(0, 6 * WARPS, WARPS)
-BLOCK, VISIBLE = 6 * WARPS, 7 * WARPS
-ATOMICS: Final = 7 * WARPS  # no column: atomics are a warp's own work, with planes of their own
-COLUMNS: Final = 256
-ISSUED: Final = COLUMNS  # words behind the columns: by kind, what was begun; how many groups there are; a ring of them
-COMMITTED: Final = ISSUED + 8
-UNFENCED: Final = COMMITTED  # where a warp's own work has no groups: it has stored since its last fence.proxy.async
-RINGS: Final = COMMITTED + 8
+LEAST, MOST, BLOCKS = 32, 512, 32  # warps of a cluster that there is room for, its blocks at most
+# kinds of work, which have columns for each warp; and what all warps of a block know of the others, by barriers of the
+# whole block, and up to which of them that is visible to units, columns for each block
+OWN, PROXY, BULK, STORE, MATRIX, COPY, BLOCK, VISIBLE = range(8)
+KINDS: Final = 8
+ATOMICS: Final = KINDS  # no column: atomics are a warp's own work, with planes of their own
 RING: Final = 32
-ALL: Final = RINGS + 8 * RING  # the columns as they were behind the latest barrier of the whole block
-WORDS: Final = ALL + COLUMNS
-ROW: Final = 4 * WORDS
-TOKEN: Final = 2 * 4 * COLUMNS  # what arrivals have told in this phase, and in those that are over
 MBARRIERS: Final = 256  # in a block's shared memory, that are followed
+BUCKETS: Final = 64
 
-# the memory: words of where cells are, rows, tokens of barriers and of mbarriers; for each 8 bytes of shared memory
-# the number of its mbarrier, from 1
+# the memory: words of where cells are, the token of the cluster's barrier, and what `Order` says
 # FRESH: the address of what the cells are where a cluster begins, 0: nobody has touched anything
 LATEST, SLOTS, PLANES, APART, FAR_PLANES, FAR_APART, FAR_START, FAR_SIZE, FRESH = 0, 4, 8, 16, 24, 32, 40, 48, 56
-ROWS: Final = 64
-BARRIERS: Final = ROWS + WARPS * ROW
-CLUSTER: Final = BARRIERS + WARPS * layout.BARRIERS * TOKEN  # behind those of each block's barriers
-TOKENS: Final = CLUSTER + TOKEN
-SPOKEN: Final = TOKENS + (MBARRIERS + 1) * TOKEN  # what atomics have told, by buckets of addresses as the reference has
-BUCKETS: Final = 64
-MAP: Final = SPOKEN + BUCKETS * 4 * COLUMNS
+CLUSTER: Final = 64
+
+
+@dataclass(frozen=True)
+class Order:
+  """Where things are for clusters of so many `warps`. Words of a row: the columns; by kind, what was begun, how many
+  groups there are, rings of them; the columns as they were behind the latest barrier of the whole block. Bytes of the
+  memory: rows, tokens of barriers and of mbarriers (what arrivals have told in this phase, and in those that are over),
+  what atomics have told, by buckets of addresses as the reference has them; for each 8 bytes of shared memory the
+  number of its mbarrier, from 1."""
+  warps: int = LEAST
+
+  @classmethod
+  def of(cls, warps: int) -> Order:
+    """For so many warps at least."""
+    return cls(max(LEAST, 1 << (warps - 1).bit_length()))
+
+  def column(self, kind: int) -> int:
+    """The first one of a kind."""
+    return kind * self.warps
+
+  @property
+  def columns(self) -> int: return KINDS * self.warps
+  @property
+  def issued(self) -> int: return self.columns
+  @property
+  def committed(self) -> int: return self.issued + KINDS
+  @property
+  def unfenced(self) -> int:
+    """Where a warp's own work has no groups: it has stored since its last fence.proxy.async."""
+    return self.committed
+  @property
+  def rings(self) -> int: return self.committed + KINDS
+  @property
+  def all(self) -> int: return self.rings + KINDS * RING
+  @property
+  def words(self) -> int: return self.all + self.columns
+  @property
+  def row(self) -> int: return 4 * self.words
+  @property
+  def token(self) -> int: return 2 * 4 * self.columns
+  @property
+  def rows(self) -> int: return CLUSTER + self.token
+  @property
+  def barriers(self) -> int: return self.rows + self.warps * self.row
+  @property
+  def tokens(self) -> int: return self.barriers + BLOCKS * layout.BARRIERS * self.token
+  @property
+  def spoken(self) -> int: return self.tokens + (MBARRIERS + 1) * self.token
+  @property
+  def map(self) -> int: return self.spoken + BUCKETS * 4 * self.columns
+  @property
+  def never(self) -> int:
+    """A cell that nobody may touch."""
+    return ((self.columns - 1 << 8 | MBARRIER | GONE) << 32) + (1 << 31) - 1
+
+  def size(self, shared: int) -> int:
+    """Bytes of the memory for a block with so many of shared memory."""
+    return self.map + 4 * (-(-shared // 8) + 1)
+
 
 USE, BEGIN, TOLD, INVALID = range(4)  # what an mbarrier's token is wanted for; TOLD: copies tell it, whoever may use it
 # in the lower byte of who wrote: here is an mbarrier; atomics came behind it; an mbarrier was here, and nothing else,
 # or, of global memory, nobody else may store the same
 MBARRIER, ATOMIC, GONE = 1 << 7, 1 << 6, 1 << 5
 WHO: Final = ~(MBARRIER | ATOMIC | GONE)
-NEVER: Final = ((COLUMNS - 1 << 8 | MBARRIER | GONE) << 32) + (1 << 31) - 1  # a cell that nobody may touch
-
-_V: Final = f"<{COLUMNS} x i32>"
-_MAX: Final = f"llvm.smax.v{COLUMNS}i32"
+_PART: Final = 32  # words that are compared at once
+_V: Final = f"<{_PART} x i32>"
+_MAX: Final = f"llvm.smax.v{_PART}i32"
 # What the module beside a kernel calls of these.
 CALLED: Final = ("declare hidden void @tell(ptr, ptr, ptr)", "declare hidden void @completes(ptr)",
                  "declare hidden ptr @bar(ptr, ptr, i32)", "declare hidden void @hear(ptr, ptr, ptr)",
@@ -58,23 +102,18 @@ CALLED: Final = ("declare hidden void @tell(ptr, ptr, ptr)", "declare hidden voi
 DECLARED: Final = {
   _MAX: f"declare {_V} @{_MAX}({_V}, {_V})", "llvm.smax.i32": "declare i32 @llvm.smax.i32(i32, i32)",
   **{f"llvm.vector.reduce.smax.v{n}i32": f"declare i32 @llvm.vector.reduce.smax.v{n}i32(<{n} x i32>)"
-     for n in (8, COLUMNS)},
+     for n in (KINDS, _PART)},
   "llvm.cttz.i64": "declare i64 @llvm.cttz.i64(i64, i1)",
   "llvm.memcpy.p0.p0.i64": "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
   "llvm.memset.p0.i64": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"}
 
 
-def size(shared: int) -> int:
-  """Bytes of the memory for a block with so many of shared memory."""
-  return MAP + 4 * (-(-shared // 8) + 1)
-
-
-def _row(name: str, state: str) -> str:
+def _row(o: Order, name: str, state: str) -> str:
   """Where the row of a strand's warp is, and the word of its own work, in IR."""
   return f"""  %{name}.strand.at = getelementptr i8, ptr {state}, i64 {layout.WARP}
   %{name}.strand = load i32, ptr %{name}.strand.at
-  %{name}.offset = mul i32 %{name}.strand, {ROW}
-  %{name}.rows = getelementptr i8, ptr %order, i64 {ROWS}
+  %{name}.offset = mul i32 %{name}.strand, {o.row}
+  %{name}.rows = getelementptr i8, ptr %order, i64 {o.rows}
   %{name}.row = getelementptr i8, ptr %{name}.rows, i32 %{name}.offset
   %{name}.own = getelementptr i32, ptr %{name}.row, i32 %{name}.strand"""
 
@@ -83,9 +122,9 @@ _ORDER: Final = f"""  %order.at = getelementptr i8, ptr %context, i64 {layout.OR
   %order = load ptr, ptr %order.at"""
 
 
-def functions(grain: int) -> str:
+def functions(o: Order, grain: int) -> str:
   """All of them; a cell of shared memory stands for `grain` bytes."""
-  return _told() + _objects(8 // grain) + _spoken()
+  return _told(o) + _objects(o, 8 // grain) + _spoken(o)
 
 
 def gathered(n: int) -> tuple[str, str]:
@@ -94,48 +133,82 @@ def gathered(n: int) -> tuple[str, str]:
   return name, f"declare {v} @{name}(<{n} x ptr>, <{n} x i1>, {v})"
 
 
-def _told() -> str:
+def _told(o: Order) -> str:
   """A block begins; a warp tells a token, a token's phase ends, a warp hears; barriers of blocks."""
   return f"""
-define private void @begun(ptr %order, ptr %cells, i64 %size) noinline {{
-  %rows = getelementptr i8, ptr %order, i64 {ROWS}
+define private void @more(ptr %to, ptr %of, i64 %count) noinline {{
+  br label %part
+part:
+  %k = phi i64 [ 0, %0 ], [ %k.next, %part ]
+  %to.at = getelementptr i32, ptr %to, i64 %k
+  %of.at = getelementptr i32, ptr %of, i64 %k
+  %old = load {_V}, ptr %to.at, align 4
+  %new = load {_V}, ptr %of.at, align 4
+  %larger = call {_V} @{_MAX}({_V} %old, {_V} %new)
+  store {_V} %larger, ptr %to.at, align 4
+  %k.next = add i64 %k, {_PART}
+  %over = icmp uge i64 %k.next, %count
+  br i1 %over, label %end, label %part
+end:
+  ret void
+}}
+define private void @begun(ptr %order, ptr %cells, i64 %size, i64 %warps) noinline {{
+  %rows = getelementptr i8, ptr %order, i64 {o.rows}
   br label %look
 look:
-  %r = phi i64 [ 0, %0 ], [ %r.next, %look ]
-  %most = phi i32 [ 0, %0 ], [ %most.next, %look ]
-  %offset = mul i64 %r, {ROW}
+  %r = phi i64 [ 0, %0 ], [ %r.next, %looked ]
+  %most = phi i32 [ 0, %0 ], [ %most.next, %looked ]
+  %offset = mul i64 %r, {o.row}
   %row = getelementptr i8, ptr %rows, i64 %offset
-  %words = load {_V}, ptr %row, align 4
-  %first = call i32 @llvm.vector.reduce.smax.v{COLUMNS}i32({_V} %words)
-  %issued.at = getelementptr i32, ptr %row, i64 {ISSUED}
-  %issued = load <8 x i32>, ptr %issued.at, align 4
-  %second = call i32 @llvm.vector.reduce.smax.v8i32(<8 x i32> %issued)
-  %larger = call i32 @llvm.smax.i32(i32 %first, i32 %second)
-  %most.next = call i32 @llvm.smax.i32(i32 %most, i32 %larger)
+  %issued.at = getelementptr i32, ptr %row, i64 {o.issued}
+  %issued = load <{KINDS} x i32>, ptr %issued.at, align 4
+  %of.units = call i32 @llvm.vector.reduce.smax.v{KINDS}i32(<{KINDS} x i32> %issued)
+  %first = call i32 @llvm.smax.i32(i32 %most, i32 %of.units)
+  br label %part
+part:
+  %p = phi i64 [ 0, %look ], [ %p.next, %part ]
+  %of.parts = phi i32 [ %first, %look ], [ %most.next, %part ]
+  %words.at = getelementptr i32, ptr %row, i64 %p
+  %words = load {_V}, ptr %words.at, align 4
+  %largest = call i32 @llvm.vector.reduce.smax.v{_PART}i32({_V} %words)
+  %most.next = call i32 @llvm.smax.i32(i32 %of.parts, i32 %largest)
+  %p.next = add i64 %p, {_PART}
+  %p.over = icmp uge i64 %p.next, {o.columns}
+  br i1 %p.over, label %looked, label %part
+looked:
   %r.next = add i64 %r, 1
-  %looked = icmp eq i64 %r.next, {WARPS}
-  br i1 %looked, label %found, label %look
+  %r.over = icmp eq i64 %r.next, %warps
+  br i1 %r.over, label %found, label %look
 found:
   %base = add i32 %most.next, 1
   store i32 %base, ptr %order
   %one = insertelement {_V} poison, i32 %base, i64 0
   %all = shufflevector {_V} %one, {_V} poison, {_V} zeroinitializer
-  %few = shufflevector {_V} %one, {_V} poison, <8 x i32> zeroinitializer
+  %few = shufflevector {_V} %one, {_V} poison, <{KINDS} x i32> zeroinitializer
   br label %fill
 fill:
-  %k = phi i64 [ 0, %found ], [ %k.next, %fill ]
-  %k.offset = mul i64 %k, {ROW}
+  %k = phi i64 [ 0, %found ], [ %k.next, %filled ]
+  %k.offset = mul i64 %k, {o.row}
   %k.row = getelementptr i8, ptr %rows, i64 %k.offset
-  store {_V} %all, ptr %k.row, align 4
-  %k.before = getelementptr i32, ptr %k.row, i64 {ALL}
-  store {_V} %all, ptr %k.before, align 4
-  %k.issued = getelementptr i32, ptr %k.row, i64 {ISSUED}
-  store <8 x i32> %few, ptr %k.issued, align 4
-  %k.committed = getelementptr i32, ptr %k.row, i64 {COMMITTED}
-  store <8 x i32> zeroinitializer, ptr %k.committed, align 4
+  %k.before = getelementptr i32, ptr %k.row, i64 {o.all}
+  %k.issued = getelementptr i32, ptr %k.row, i64 {o.issued}
+  store <{KINDS} x i32> %few, ptr %k.issued, align 4
+  %k.committed = getelementptr i32, ptr %k.row, i64 {o.committed}
+  store <{KINDS} x i32> zeroinitializer, ptr %k.committed, align 4
+  br label %fill.part
+fill.part:
+  %f = phi i64 [ 0, %fill ], [ %f.next, %fill.part ]
+  %f.now = getelementptr i32, ptr %k.row, i64 %f
+  store {_V} %all, ptr %f.now, align 4
+  %f.before = getelementptr i32, ptr %k.before, i64 %f
+  store {_V} %all, ptr %f.before, align 4
+  %f.next = add i64 %f, {_PART}
+  %f.over = icmp uge i64 %f.next, {o.columns}
+  br i1 %f.over, label %filled, label %fill.part
+filled:
   %k.next = add i64 %k, 1
-  %filled = icmp eq i64 %k.next, {WARPS}
-  br i1 %filled, label %clear, label %fill
+  %k.over = icmp eq i64 %k.next, %warps
+  br i1 %k.over, label %clear, label %fill
 clear:
   %fresh.at = getelementptr i8, ptr %order, i64 {FRESH}
   %fresh = load ptr, ptr %fresh.at
@@ -150,33 +223,24 @@ copy:
 }}
 define hidden void @tell(ptr %context, ptr %state, ptr %token) noinline {{
 {_ORDER}
-{_row("mine", "%state")}
+{_row(o, "mine", "%state")}
   %own = load i32, ptr %mine.own
   %later = add i32 %own, 1
   store i32 %later, ptr %mine.own
-  %known = load {_V}, ptr %mine.row, align 4
-  %told = load {_V}, ptr %token, align 4
-  %more = call {_V} @{_MAX}({_V} %told, {_V} %known)
-  store {_V} %more, ptr %token, align 4
+  call void @more(ptr %token, ptr %mine.row, i64 {o.columns})
   ret void
 }}
 define hidden void @completes(ptr %token) noinline {{
-  %done.at = getelementptr i8, ptr %token, i64 {4 * COLUMNS}
-  %told = load {_V}, ptr %token, align 4
-  %done = load {_V}, ptr %done.at, align 4
-  %more = call {_V} @{_MAX}({_V} %told, {_V} %done)
-  store {_V} %more, ptr %done.at, align 4
-  store {_V} zeroinitializer, ptr %token, align 4
+  %done.at = getelementptr i8, ptr %token, i64 {4 * o.columns}
+  call void @more(ptr %done.at, ptr %token, i64 {o.columns})
+  call void @llvm.memset.p0.i64(ptr %token, i8 0, i64 {4 * o.columns}, i1 false)
   ret void
 }}
 define hidden void @hear(ptr %context, ptr %state, ptr %token) noinline {{
 {_ORDER}
-{_row("mine", "%state")}
-  %done.at = getelementptr i8, ptr %token, i64 {4 * COLUMNS}
-  %known = load {_V}, ptr %mine.row, align 4
-  %done = load {_V}, ptr %done.at, align 4
-  %more = call {_V} @{_MAX}({_V} %done, {_V} %known)
-  store {_V} %more, ptr %mine.row, align 4
+{_row(o, "mine", "%state")}
+  %done.at = getelementptr i8, ptr %token, i64 {4 * o.columns}
+  call void @more(ptr %mine.row, ptr %done.at, i64 {o.columns})
   ret void
 }}
 define hidden ptr @bar(ptr %context, ptr %state, i32 %number) {{
@@ -185,14 +249,14 @@ define hidden ptr @bar(ptr %context, ptr %state, i32 %number) {{
   %rank = load i32, ptr %rank.at
   %before = mul i32 %rank, {layout.BARRIERS}
   %in.all = add i32 %before, %number
-  %first = getelementptr i8, ptr %order, i64 {BARRIERS}
-  %offset = mul i32 %in.all, {TOKEN}
+  %first = getelementptr i8, ptr %order, i64 {o.barriers}
+  %offset = mul i32 %in.all, {o.token}
   %token = getelementptr i8, ptr %first, i32 %offset
   ret ptr %token
 }}
 define hidden void @gone.on(ptr %context, ptr %state, i32 %number, i1 %together, i1 %fenced) noinline {{
 {_ORDER}
-{_row("mine", "%state")}
+{_row(o, "mine", "%state")}
   %token = call ptr @bar(ptr %context, ptr %state, i32 %number)
   call void @hear(ptr %context, ptr %state, ptr %token)
   %expected.at = getelementptr i8, ptr %state, i64 {layout.EXPECTED}
@@ -204,20 +268,19 @@ define hidden void @gone.on(ptr %context, ptr %state, i32 %number, i1 %together,
 all:
   %rank.at = getelementptr i8, ptr %state, i64 {layout.IN_CLUSTER}
   %rank = load i32, ptr %rank.at
-  %blocks.at = getelementptr i32, ptr %mine.row, i64 {BLOCK}
+  %blocks.at = getelementptr i32, ptr %mine.row, i64 {o.column(BLOCK)}
   %block.at = getelementptr i32, ptr %blocks.at, i32 %rank
   %block = load i32, ptr %block.at
   %block.next = add i32 %block, 1
   store i32 %block.next, ptr %block.at
   br i1 %fenced, label %visible, label %known.all
 visible:
-  %fenced.at = getelementptr i32, ptr %block.at, i64 {VISIBLE - BLOCK}
+  %fenced.at = getelementptr i32, ptr %block.at, i64 {o.column(VISIBLE) - o.column(BLOCK)}
   store i32 %block.next, ptr %fenced.at
   br label %known.all
 known.all:
-  %known = load {_V}, ptr %mine.row, align 4
-  %before.at = getelementptr i32, ptr %mine.row, i64 {ALL}
-  store {_V} %known, ptr %before.at, align 4
+  %before.at = getelementptr i32, ptr %mine.row, i64 {o.all}
+  call void @llvm.memcpy.p0.p0.i64(ptr %before.at, ptr %mine.row, i64 {4 * o.columns}, i1 false)
   br label %end
 end:
   ret void
@@ -236,8 +299,8 @@ strand:
 tells:
   call void @tell(ptr %context, ptr %s.state, ptr %token)
 {_ORDER}
-{_row("its", "%s.state")}
-  %s.stored.at = getelementptr i32, ptr %its.row, i64 {UNFENCED}
+{_row(o, "its", "%s.state")}
+  %s.stored.at = getelementptr i32, ptr %its.row, i64 {o.unfenced}
   %s.stored = load i32, ptr %s.stored.at
   %s.unfenced = or i32 %unfenced, %s.stored
   br label %next
@@ -270,13 +333,13 @@ end:
 """
 
 
-def _objects(cells: int) -> str:
+def _objects(o: Order, cells: int) -> str:
   """Objects of mbarriers, of so many cells: their tokens, for who begins one or may use it; who has waited at some."""
   v = f"<{cells} x i64>"
   return f"""
 define private ptr @object(ptr %context, ptr %state, i64 %host, i32 %lane, i32 %mode) noinline {{
 {_ORDER}
-{_row("mine", "%state")}
+{_row(o, "mine", "%state")}
   %shared.at = getelementptr i8, ptr %state, i64 {layout.TEAM_SHARED}
   %shared = load i64, ptr %shared.at
   %offset = sub i64 %host, %shared
@@ -345,7 +408,7 @@ write:
   store {v} %all, ptr %cell, align 8
   br i1 %both, label %find, label %fail
 find:
-  %map = getelementptr i8, ptr %order, i64 {MAP}
+  %map = getelementptr i8, ptr %order, i64 {o.map}
   %unit = lshr i64 %offset, 3
   %number.at = getelementptr i32, ptr %map, i64 %unit
   %number = load i32, ptr %number.at
@@ -363,8 +426,8 @@ take:
   br label %found
 found:
   %slot = phi i32 [ %number, %find ], [ %count.next, %take ]
-  %tokens = getelementptr i8, ptr %order, i64 {TOKENS}
-  %slot.offset = mul i32 %slot, {TOKEN}
+  %tokens = getelementptr i8, ptr %order, i64 {o.tokens}
+  %slot.offset = mul i32 %slot, {o.token}
   %token = getelementptr i8, ptr %tokens, i32 %slot.offset
   ret ptr %token
 fail:
@@ -372,12 +435,12 @@ fail:
 }}
 define private void @tell.work(ptr %context, ptr %state, ptr %token, i32 %kind) noinline {{
 {_ORDER}
-{_row("mine", "%state")}
-  %number = udiv i32 %kind, {WARPS}
-  %issued = getelementptr i32, ptr %mine.row, i64 {ISSUED}
-  %clock.at = getelementptr i32, ptr %issued, i32 %number
+{_row(o, "mine", "%state")}
+  %issued = getelementptr i32, ptr %mine.row, i64 {o.issued}
+  %clock.at = getelementptr i32, ptr %issued, i32 %kind
   %clock = load i32, ptr %clock.at
-  %column = add i32 %kind, %mine.strand
+  %before = mul i32 %kind, {o.warps}
+  %column = add i32 %before, %mine.strand
   %told.at = getelementptr i32, ptr %token, i32 %column
   %told = load i32, ptr %told.at
   %more = call i32 @llvm.smax.i32(i32 %told, i32 %clock)
@@ -412,7 +475,7 @@ end:
 """
 
 
-def _spoken() -> str:
+def _spoken(o: Order) -> str:
   """Threads of a warp tell and hear by their addresses."""
   return f"""
 define private i64 @buckets(ptr %context, i32 %mask) noinline {{
@@ -439,8 +502,8 @@ looked:
 }}
 define private void @speak(ptr %context, ptr %state, i32 %hears, i32 %tells) noinline {{
 {_ORDER}
-{_row("mine", "%state")}
-  %spoken = getelementptr i8, ptr %order, i64 {SPOKEN}
+{_row(o, "mine", "%state")}
+  %spoken = getelementptr i8, ptr %order, i64 {o.spoken}
   %heard = call i64 @buckets(ptr %context, i32 %hears)
   br label %hear
 hear:
@@ -451,12 +514,9 @@ listens:
   %h.bucket = call i64 @llvm.cttz.i64(i64 %h, i1 true)
   %h.less = sub i64 %h, 1
   %h.rest = and i64 %h, %h.less
-  %h.offset = mul i64 %h.bucket, {4 * COLUMNS}
+  %h.offset = mul i64 %h.bucket, {4 * o.columns}
   %h.at = getelementptr i8, ptr %spoken, i64 %h.offset
-  %h.told = load {_V}, ptr %h.at, align 4
-  %h.known = load {_V}, ptr %mine.row, align 4
-  %h.more = call {_V} @{_MAX}({_V} %h.told, {_V} %h.known)
-  store {_V} %h.more, ptr %mine.row, align 4
+  call void @more(ptr %mine.row, ptr %h.at, i64 {o.columns})
   br label %hear
 said:
   %said.at = call i64 @buckets(ptr %context, i32 %tells)
@@ -466,7 +526,6 @@ later:
   %own = load i32, ptr %mine.own
   %own.next = add i32 %own, 1
   store i32 %own.next, ptr %mine.own
-  %known = load {_V}, ptr %mine.row, align 4
   br label %tell
 tell:
   %t = phi i64 [ %said.at, %later ], [ %t.rest, %told ]
@@ -476,11 +535,9 @@ told:
   %t.bucket = call i64 @llvm.cttz.i64(i64 %t, i1 true)
   %t.less = sub i64 %t, 1
   %t.rest = and i64 %t, %t.less
-  %t.offset = mul i64 %t.bucket, {4 * COLUMNS}
+  %t.offset = mul i64 %t.bucket, {4 * o.columns}
   %t.at = getelementptr i8, ptr %spoken, i64 %t.offset
-  %t.told = load {_V}, ptr %t.at, align 4
-  %t.more = call {_V} @{_MAX}({_V} %t.told, {_V} %known)
-  store {_V} %t.more, ptr %t.at, align 4
+  call void @more(ptr %t.at, ptr %mine.row, i64 {o.columns})
   br label %tell
 end:
   ret void

@@ -10,34 +10,37 @@ from collections.abc import Sequence
 from typing import Final
 
 from tinyhw.emulator.jit.ptx.memory import order
-from tinyhw.emulator.jit.ptx.memory.order import ATOMICS, BULK, ISSUED, MATRIX, MBARRIER, OWN, PROXY, ROW, STORE, WARPS
+from tinyhw.emulator.jit.ptx.memory.order import ATOMICS, BULK, MATRIX, MBARRIER, OWN, STORE, Order
 from tinyhw.emulator.jit.ptx.module import layout
 from tinyhw.emulator.ptx.memory.mbarrier import PHASE
 
 PIECE, OBJECT = 16, 8  # bytes at once of shared memory; of an mbarrier
 LANES: Final = 6  # see `clocks`
 NOBODY: Final = 95  # as the number of a thread that writes for its whole warp: it has touched nothing before
-_HERE: Final = f"""  %order.at = getelementptr i8, ptr %context, i64 {layout.ORDER}
+
+
+def _here(o: Order) -> str:
+  """The row of a strand, in IR."""
+  return f"""  %order.at = getelementptr i8, ptr %context, i64 {layout.ORDER}
   %order = load ptr, ptr %order.at
   %strand.at = getelementptr i8, ptr %state, i64 {layout.WARP}
   %strand = load i32, ptr %strand.at
-  %row.offset = mul i32 %strand, {ROW}
-  %rows = getelementptr i8, ptr %order, i64 {order.ROWS}
+  %row.offset = mul i32 %strand, {o.row}
+  %rows = getelementptr i8, ptr %order, i64 {o.rows}
   %row = getelementptr i8, ptr %rows, i32 %row.offset"""
 
 
-def functions(near: int, far: int, kinds: Sequence[int], far_kinds: Sequence[int]) -> str:
+def functions(o: Order, near: int, far: int, kinds: Sequence[int], far_kinds: Sequence[int]) -> str:
   """All of them. Cells stand for so many bytes of shared and of global memory; `kinds` have planes of who reads."""
   sizes = (("near", PIECE // near, kinds), ("object", OBJECT // near, kinds), ("cell", 1, kinds), ("far", 1, far_kinds),
            ("span", PIECE // far, far_kinds))
   return "\n".join([
-    *(text for name, n, of in sizes for text in (_seen(name, n), _free(name, n, of), _mine(name, n))),
-    _wrote("near", PIECE // near, "bulk"), _wrote("cell", 1, "sent", near), _came(), _read(PIECE // near, kinds),
-    _far(far), _of_threads(PIECE // near, far, OWN in far_kinds),
-    _groups()])
+    *(text for name, n, of in sizes for text in (_seen(o, name, n), _free(o, name, n, of), _mine(name, n))),
+    _wrote(o, "near", PIECE // near, "bulk"), _wrote(o, "cell", 1, "sent", near), _came(),
+    _read(o, PIECE // near, kinds), _far(o, far), _of_threads(o, PIECE // near, far, OWN in far_kinds), _groups(o)])
 
 
-def _seen(name: str, n: int) -> str:
+def _seen(o: Order, name: str, n: int) -> str:
   """Whether what lies in cells is done for a warp, by what its own work knows (%proxy 0) or units (PROXY). What a
   thread %me has written itself is, and where %exempt what its warp has. Who %reads finds no mbarrier there."""
   v, w = f"<{n} x i32>", f"<{n} x i64>"
@@ -74,9 +77,9 @@ judge:
   %high = lshr {w} %words, splat (i64 32)
   %who = trunc {w} %high to {v}
   %column = lshr {v} %who, splat (i32 8)
-  %is.own = icmp ult {v} %column, splat (i32 {WARPS})
+  %is.own = icmp ult {v} %column, splat (i32 {o.warps})
   %moved = add {v} %column, %proxies
-  %by.several = icmp uge {v} %column, splat (i32 {order.BLOCK})
+  %by.several = icmp uge {v} %column, splat (i32 {o.column(order.BLOCK)})
   %visible = add {v} %column, %proxies
   %several = select <{n} x i1> %by.several, {v} %visible, {v} %column
   %place = select <{n} x i1> %is.own, {v} %moved, {v} %several
@@ -110,7 +113,7 @@ fail:
 """
 
 
-def _free(name: str, n: int, kinds: Sequence[int]) -> str:
+def _free(o: Order, name: str, n: int, kinds: Sequence[int]) -> str:
   """Whether all who have read are done, for a warp that is to write: by planes, the first of which is at %planes."""
   v = f"<{n} x i32>"
   lines = [f"define private i1 @free.{name}(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count) "
@@ -129,7 +132,7 @@ plane.{k}:
   %wide.{k} = zext i32 %plane.number.{k} to i64
   %offset.{k} = mul i64 %wide.{k}, %apart
   %first.{k} = add i64 %planes, %offset.{k}
-  %column.{k} = add i32 %p.{k}, {OWN if kind == ATOMICS else kind}
+  %column.{k} = add i32 %p.{k}, {o.column(OWN if kind == ATOMICS else kind)}
   %limit.at.{k} = getelementptr i32, ptr %row, i32 %column.{k}
   %limit.{k} = load i32, ptr %limit.at.{k}
   br i1 %its.{k}, label %passed.{k}, label %test.{k}
@@ -224,17 +227,17 @@ fill.one:
 filled:"""
 
 
-def _issued(kind: int, begins: bool) -> str:
+def _issued(o: Order, kind: int, begins: bool) -> str:
   """The clock of asynchronous work, in IR; it may begin here."""
   more = ["  %clock = add i32 %clock.old, 1", "  store i32 %clock, ptr %clock.at"] if begins else [
     "  %clock = add i32 %clock.old, 0"]
-  return "\n".join([f"  %clock.at = getelementptr i32, ptr %row, i64 {ISSUED + kind // WARPS}",
+  return "\n".join([f"  %clock.at = getelementptr i32, ptr %row, i64 {o.issued + kind}",
                     "  %clock.old = load i32, ptr %clock.at", *more])
 
 
-def _word(kind: int) -> str:
+def _word(o: Order, kind: int) -> str:
   """A cell that such work has written, in IR."""
-  return f"""  %column = add i32 %strand, {kind}
+  return f"""  %column = add i32 %strand, {o.column(kind)}
   %who = shl i32 %column, 8
   %who.wide = zext i32 %who to i64
   %who.high = shl i64 %who.wide, 32
@@ -260,11 +263,11 @@ def _shared(n: int, piece: int = PIECE) -> str:
   %count = lshr i64 %size, {piece.bit_length() - 1}"""
 
 
-def _wrote(name: str, n: int, noted: str, near: int = PIECE) -> str:
+def _wrote(o: Order, name: str, n: int, noted: str, near: int = PIECE) -> str:
   """A copy in bulk writes to shared memory, `near` bytes at a time."""
   return f"""
 define private i1 @note.{noted}(ptr %context, ptr %state, i64 %host, i64 %size) noinline {{
-{_HERE}
+{_here(o)}
 {_shared(n, near)}
   %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1, i1 false)
   br i1 %seen, label %more, label %fail
@@ -272,8 +275,8 @@ more:
   %free = call i1 @free.{name}(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
   br i1 %free, label %fills, label %fail
 fills:
-{_issued(BULK, True)}
-{_word(BULK)}
+{_issued(o, BULK, True)}
+{_word(o, BULK)}
 {_filled(n)}
   ret i1 true
 fail:
@@ -306,16 +309,16 @@ fail:
 """
 
 
-def _read(n: int, kinds: Sequence[int]) -> str:
+def _read(o: Order, n: int, kinds: Sequence[int]) -> str:
   """A unit reads shared memory: a copy to global or shared memory, which begins here, or a product, which has begun. It
   looks at what it is going to change, which is noted then."""
   out = ""
   for looks, name, places in (("near", "near", _shared(n)), ("sent", "cell", _shared(1, PIECE // n))):
     out += f"""
 define private i1 @looks.{looks}(ptr %context, ptr %state, i64 %host, i64 %size) noinline {{
-{_HERE}
+{_here(o)}
 {places}
-  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {o.warps}, i1 false, i32 -1, i1 true)
   ret i1 %seen
 }}
 """
@@ -323,12 +326,12 @@ define private i1 @looks.{looks}(ptr %context, ptr %state, i64 %host, i64 %size)
     if kind not in kinds: continue
     out += f"""
 define private i1 @note.{name}(ptr %context, ptr %state, i64 %host, i64 %size) noinline {{
-{_HERE}
+{_here(o)}
 {_shared(n)}
-  %seen = call i1 @seen.near(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
+  %seen = call i1 @seen.near(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {o.warps}, i1 false, i32 -1, i1 true)
   br i1 %seen, label %fills, label %fail
 fills:
-{_issued(kind, kind != MATRIX)}
+{_issued(o, kind, kind != MATRIX)}
   %strands.at = getelementptr i8, ptr %context, i64 {layout.TEAM}
   %strands = load i64, ptr %strands.at
   %before = mul i64 %strands, {list(kinds).index(kind)}
@@ -387,20 +390,20 @@ fill.one:
 filled:"""
 
 
-def _far(far: int) -> str:
+def _far(o: Order, far: int) -> str:
   """A copy in bulk writes to global memory, as the one that has read shared memory before; or reads it, or looks at
   what it is going to change: by pieces, where it has whole ones."""
   out = ""
   for name, n, places in (("far", 1, _places(far)), ("span", PIECE // far, _places(far, PIECE // far))):
     out += f"""
 define private i1 @looks.by.{name}(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
-{_HERE}
+{_here(o)}
 {places}
-  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {o.warps}, i1 false, i32 -1, i1 true)
   ret i1 %seen
 }}
 define private i1 @far.by.{name}(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
-{_HERE}
+{_here(o)}
 {places}
   %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 true, i32 -1, i1 false)
   br i1 %seen, label %more, label %fail
@@ -408,20 +411,20 @@ more:
   %free = call i1 @free.{name}(ptr %context, ptr %row, i32 %strand, i64 %planes, i64 %apart, i64 %count)
   br i1 %free, label %fills, label %fail
 fills:
-{_issued(STORE, False)}
-{_word(STORE)}
+{_issued(o, STORE, False)}
+{_word(o, STORE)}
 {_filled(n)}
   ret i1 true
 fail:
   ret i1 false
 }}
 define private i1 @fetched.by.{name}(ptr %context, ptr %state, i64 %address, i64 %size) noinline {{
-{_HERE}
+{_here(o)}
 {places}
-  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {PROXY}, i1 false, i32 -1, i1 true)
+  %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 {o.warps}, i1 false, i32 -1, i1 true)
   br i1 %seen, label %fills, label %fail
 fills:
-{_issued(BULK, True)}
+{_issued(o, BULK, True)}
   %strands.at = getelementptr i8, ptr %context, i64 {layout.TEAM}
   %strands = load i64, ptr %strands.at
   %word = shl i32 %clock, {LANES}
@@ -459,7 +462,7 @@ def _thread() -> str:
   %me = or i32 %warp, %lane.low"""
 
 
-def _of_threads(near: int, far: int, tracks: bool) -> str:
+def _of_threads(o: Order, near: int, far: int, tracks: bool) -> str:
   """A thread itself writes or reads bytes that lie together: a tensor map. What others of its warp have read since they
   did something together may be a finding."""
   out = ""
@@ -467,7 +470,7 @@ def _of_threads(near: int, far: int, tracks: bool) -> str:
     planes = tracks or name == "near"
     out += f"""
 define private i1 @own.{name}.write(ptr %context, ptr %state, i64 %{given}, i64 %size, i64 %lane) noinline {{
-{_HERE}
+{_here(o)}
 {places}
 {_thread()}
   %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 false, i32 %me, i1 false)
@@ -492,7 +495,7 @@ fail:
   ret i1 false
 }}
 define private i1 @own.{name}.read(ptr %context, ptr %state, i64 %{given}, i64 %size, i64 %lane) noinline {{
-{_HERE}
+{_here(o)}
 {places}
 {_thread()}
   %seen = call i1 @seen.{name}(ptr %row, i32 %strand, i64 %cells, i64 %count, i32 0, i1 false, i32 %me, i1 true)
@@ -526,15 +529,15 @@ other:
 """
 
 
-def _groups() -> str:
+def _groups(o: Order) -> str:
   """The products of a warpgroup's warps are done up to a group that all have committed."""
   return f"""
 define private void @products.done(ptr %context, ptr %state, i32 %left) noinline {{
-{_HERE}
+{_here(o)}
   %strands.at = getelementptr i8, ptr %context, i64 {layout.STRANDS}
   %strands.wide = load i64, ptr %strands.at
   %strands = trunc i64 %strands.wide to i32
-  %count.at = getelementptr i32, ptr %row, i64 {order.COMMITTED + MATRIX // WARPS}
+  %count.at = getelementptr i32, ptr %row, i64 {o.committed + MATRIX}
   %count = load i32, ptr %count.at
   %number = sub i32 %count, %left
   %some = icmp sgt i32 %number, 0
@@ -555,9 +558,9 @@ warp:
   %there = icmp ult i32 %p, %end.block
   br i1 %there, label %look, label %next
 look:
-  %p.offset = mul i32 %p, {ROW}
+  %p.offset = mul i32 %p, {o.row}
   %p.row = getelementptr i8, ptr %rows, i32 %p.offset
-  %p.count.at = getelementptr i32, ptr %p.row, i64 {order.COMMITTED + MATRIX // WARPS}
+  %p.count.at = getelementptr i32, ptr %p.row, i64 {o.committed + MATRIX}
   %p.count = load i32, ptr %p.count.at
   %enough = icmp sge i32 %p.count, %number
   %oldest = sub i32 %p.count, {order.RING}
@@ -565,10 +568,10 @@ look:
   %good = and i1 %enough, %kept
   br i1 %good, label %done, label %next
 done:
-  %p.ring = getelementptr i32, ptr %p.row, i64 {order.RINGS + MATRIX // WARPS * order.RING}
+  %p.ring = getelementptr i32, ptr %p.row, i64 {o.rings + MATRIX * order.RING}
   %p.clock.at = getelementptr i32, ptr %p.ring, i32 %ring
   %p.clock = load i32, ptr %p.clock.at
-  %column = add i32 %p, {MATRIX}
+  %column = add i32 %p, {o.column(MATRIX)}
   %known.at = getelementptr i32, ptr %row, i32 %column
   %known = load i32, ptr %known.at
   %more = call i32 @llvm.smax.i32(i32 %known, i32 %p.clock)

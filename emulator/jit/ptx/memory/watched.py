@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.jit.ptx.memory import async_copies, clocks, order
 from tinyhw.emulator.jit.ptx.memory.clocks import ATOMIC, COPY, LOAD, STORE
+from tinyhw.emulator.jit.ptx.memory.order import Order
 from tinyhw.emulator.jit.ptx.module import layout, stack
 from tinyhw.emulator.jit.values import Value, gather
 from tinyhw.emulator.jit.vectors import interleaved, scatter
@@ -37,9 +38,9 @@ PADDING: Final = 4096  # bytes of cells before and behind those that are used
 class Watch:
   """How a kernel is watched: bytes that a cell stands for, whether loads of global memory have cells, and whether
   shared memory has those of copies. `kinds`: of work that has planes, where warps have clocks (`clocks`); else none.
-  `cluster`: blocks that run together. `speaking`: lines of atomics and of strong loads and stores, which order warps;
-  `listening`: those whose results threads look at; none where they are to order nothing. `more`: warps could be ordered
-  by more than is watched.
+  `cluster`: blocks that run together, `order` where their warps' clocks are. `speaking`: lines of atomics and of strong
+  loads and stores, which order warps; `listening`: those whose results threads look at; none where they are to order
+  nothing. `more`: warps could be ordered by more than is watched.
   """
   shared: int
   far: int
@@ -47,6 +48,7 @@ class Watch:
   copies: bool
   kinds: tuple[int, ...] = ()
   cluster: int = 1
+  order: Order = Order()
   speaking: frozenset[int] = frozenset()
   listening: frozenset[int] = frozenset()
   more: bool = False

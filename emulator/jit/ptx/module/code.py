@@ -25,6 +25,7 @@ from tinyhw.emulator.jit.ptx.tensorcore import matrix, wgmma, wmma
 from tinyhw.emulator.jit.ptx.texture import queries
 from tinyhw.emulator.jit.refusal import CHECKED_SLOWLY, SLOW, NotCompiled, translating
 from tinyhw.emulator.jit.store import store
+from tinyhw.emulator.ptx.group import LANES
 from tinyhw.emulator.ptx.module.kept import SOURCES, keep
 from tinyhw.emulator.ptx.module.scope import Flat
 from tinyhw.emulator.ptx.program import Code, Program
@@ -177,7 +178,8 @@ def _watched(plan: Plan, watch: str) -> Watch:
   more = not orders and (bool(proof.listening) or proof.together and not ordered)
   nobody = frozenset[int]()
   return Watch(proof.shared, proof.far, TRACKS in ways, proof.copies, kinds if ordered else (), cluster,
-               proof.speaking if speaks else nobody, proof.listening if speaks else nobody, more)
+               order.Order.of(-(-plan.threads // LANES) * cluster), proof.speaking if speaks else nobody,
+               proof.listening if speaks else nobody, more)
 
 
 def _taken(code: Code) -> None:

@@ -174,6 +174,16 @@ def test_what_is_left_out(what: str, body: str, found: bool, passed: Counter[boo
   assert passed[not found] and not passed[found]
 
 
+@pytest.mark.parametrize("left_out", ["", MEET])
+def test_clusters_of_many_warps(left_out: str, passed: Counter[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+  """Nine blocks of eight warps: more than a block can have."""
+  body = f"{MEET} {STORED} {MEET} ld.shared::cluster.u32 %v0, [%its]; {ENDED}"
+  if left_out: body = body.replace(f"{STORED} {MEET}", STORED, 1)
+  reference, watched = told(cluster(body, 9, 8), "k", 9, 256, arrays(), 0, monkeypatch)
+  assert reference == watched and bool(reference) == bool(left_out)
+  assert passed == {not left_out: 1}
+
+
 @pytest.mark.parametrize("waits", [True, False])
 def test_what_is_added_in_bulk(waits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
   """Several warps may combine with the same bytes, without waiting for each other; what is stored there has to wait."""
