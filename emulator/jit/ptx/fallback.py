@@ -49,7 +49,7 @@ SELDOM: Final = (
   (r"cp\.async\.bulk\.tensor\..*(gather4|scatter4|cta_group::2).*",
    "copies of gathered rows, and those that tell a pair of blocks"),
 )
-_UNKNOWN: Final = re.compile(r"call|tex\.|tld4|suld|sust|sured")
+_UNKNOWN: Final = re.compile(r"call|sust|sured")
 
 
 def table() -> str:
@@ -59,7 +59,7 @@ def table() -> str:
 
 def noted(name: str) -> bool:
   """Whether the reference does an instruction for watched code, too: it shows an observer all that this touches, and
-  whom it tells (`launch.notes`). A function may do more, and the arrays of textures and surfaces are not known."""
+  whom it tells (`launch.notes`). A function may do more; surfaces the reference is quicker with."""
   return any(re.fullmatch(pattern, name) for pattern, _ in SELDOM) and not _UNKNOWN.match(name)
 
 
@@ -263,6 +263,7 @@ class Helper:
     return True
 
   def _learn(self, number: int, bound: Bound, seen: fetches.Seen) -> None:
+    if not self._launch.learns(seen.header): return
     k, *_, instance = self._launch.kernel.helped[number]
     code = self._launch.grid.dispatch.program.function(self._launch.kernel.instances[instance][0])
     self.learner.learn(number, bound, code, code.flat.lines[k], seen, self._launch.mappings)

@@ -34,6 +34,7 @@ from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.ptx.group import LANES, Blocks
 from tinyhw.emulator.ptx.launch.grid import Dispatch, Grid
 from tinyhw.emulator.ptx.memory import spaces
+from tinyhw.emulator.ptx.texture.objects import SIZE, Header, decoded
 from tinyhw.emulator.simt import Stats
 from tinyhw.emulator.values.ops import Array
 
@@ -64,9 +65,15 @@ class Arrays:
 
   @staticmethod
   def _pointers(space: AddressSpace, d: Dispatch) -> Array:
-    """What may be pointers among the parameters."""
-    size = d.params_size // 8 * 8
-    return np.frombuffer(space.read(d.params, size), np.uint64) if size else np.zeros(0, np.uint64)
+    """What may be pointers among the parameters; where these are handles of textures and surfaces, or variables that
+    have such a handle are there, the addresses of their arrays."""
+    size, linked = d.params_size // 8 * 8, d.program.linked
+    found = np.frombuffer(space.read(d.params, size), np.uint64).tolist() if size else []
+    held = [int.from_bytes(space.read(d.program.base + at, 8), "little") for name, at in linked.offsets.items()
+            if "::" not in name and linked.bytes_of(name) == 8]
+    arrays = [h.address for at in {*found, *held} if (m := space.find(at)) is not None and at + SIZE <= m.end
+              and m.access & Access.READ and (h := decoded(bytes(space.read(at, SIZE)))) is not None]
+    return np.array([*found, *arrays], np.uint64)
 
   def _array(self, space: AddressSpace, number: int, start: int, end: int) -> None:
     m = space.find(start)
@@ -183,6 +190,12 @@ class Watching(CompiledLaunch):
     low, high = map(np.uint64, self.arrays.window())
     if right & Access.WRITE or not left.all() or ((ends > low) & (addresses < high)).any(): raise Suspicion
     return False
+
+  def learns(self, array: Header) -> bool:
+    """What looks at it is noted once for all, where loads of global memory are not looked at one by one."""
+    if order.OWN in self.kernel.header["cells"]["far kinds"]: return False
+    try: return self.touched(np.array([array.address], np.uint64), array.bytes, Access.READ)
+    except Suspicion: return False
 
   def _ordered(self, near: int, far: int, start: int, planes: int, far_planes: int) -> None:
     """Memory for clocks (`order`), where cells take so many bytes, and there are so many planes."""

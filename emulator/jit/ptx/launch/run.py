@@ -21,6 +21,7 @@ from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.launch.cluster import Barriers
 from tinyhw.emulator.ptx.launch.grid import Grid, stack_size
 from tinyhw.emulator.ptx.memory import spaces
+from tinyhw.emulator.ptx.texture.objects import Header
 from tinyhw.emulator.schedule import Idle, Resident, Schedule
 from tinyhw.emulator.values.ops import Array as Value
 
@@ -411,6 +412,10 @@ class CompiledLaunch:
   def mappings(self) -> Value:
     """Rows of `jit.memory.Memory`."""
     return self._memory.table
+
+  def learns(self, array: Header) -> bool:
+    """Whether what looks at a texture or surface may be compiled for it."""
+    return True
 
   def states(self, size: int) -> Value:
     """Memory for states, used again by the next cohort when nobody has it any more."""

@@ -47,6 +47,33 @@ def test_what_is_left_out(body: str, left_out: str, passed: Counter[bool], monke
   assert passed == {True: 1, False: 1}
 
 
+LOOKED_AT = """ld.param.u64 %l1, [in]; st.shared.u32 [%r2], %t; bar.sync 0; ld.shared.u32 %r6, [s+132];
+  and.b32 %r5, %t, 7; mov.u32 %r7, 0;
+LOOP: tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%l1, {%r5, %r7}]; add.u32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, 5;
+  @%p2 bra LOOP; cvt.rn.f32.u32 %f2, %r6; add.f32 %f1, %f1, %f2; st.global.f32 [%o], %f1;"""
+
+
+@pytest.mark.parametrize("left_out", ["", "bar.sync 0;"])
+def test_textures(left_out: str, passed: Counter[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+  texture = tinyhw.Texture(np.arange(64, dtype=np.float32).reshape(8, 8))
+  reference, found = told(f"{HEAD}{LOOKED_AT.replace(left_out, '')} ret; }}", "k", 9, 64,
+                          [np.zeros(64, np.float32), texture], 0, monkeypatch)
+  assert reference == found and bool(reference) == bool(left_out)
+  assert passed == {not left_out: 1}
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_an_array_that_is_looked_at_and_written(written: bool, passed: Counter[bool],
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+  """By its address, which the header has: others may have looked there before."""
+  more = "ld.global.u64 %l2, [%l1+8]; @%p1 st.global.u32 [%l2+80], 7;" if written else ""
+  texture = tinyhw.Texture(np.arange(64, dtype=np.float32).reshape(8, 8))
+  reference, found = told(f"{HEAD}{LOOKED_AT} {more} ret; }}", "k", 1, 64, [np.zeros(64, np.float32), texture], 0,
+                          monkeypatch)
+  assert reference == found and bool(reference) == written
+  assert passed == {not written: 1}
+
+
 @pytest.mark.parametrize("name", [n for n in tma.CHOSEN if THOROUGH and "sm_1" in n])
 def test_kernels_of_triton(name: str, passed: Counter[bool], monkeypatch: pytest.MonkeyPatch) -> None:
   """With tcgen05, block scales and gathered rows: nothing is found, by compiled code alone."""
