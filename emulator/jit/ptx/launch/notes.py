@@ -189,7 +189,9 @@ class Notes(Observer):
       who = np.uint64(self._order.column(by.kind) + by.warp << 8 | flag) | np.asarray(thread, np.uint64)
       area.writes[index] = who << np.uint64(32) | np.uint64(by.clock)
       if not own: return
-    if by.kind not in area.kinds: return
+    if by.kind not in area.kinds:
+      if area.known: raise Suspicion  # that somebody reads there is to be known
+      return  # of global memory, where arrays that are read are not written, or what is read is written next
     plane = area.kinds.index(by.kind) * self._warps + by.warp
     area.planes[plane, index] = by.clock << clocks.LANES | thread
 
