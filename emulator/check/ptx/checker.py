@@ -17,6 +17,7 @@ from tinyhw.emulator.check.ptx.races import (
   BULK,
   COMPARE,
   COPY,
+  MAKES,
   MATRIX,
   OWN,
   PLAIN,
@@ -153,7 +154,7 @@ class Hazards(Part):
     if does.opcode in {"atom", "red"}:
       how = COMPARE if "cas" in does.modifiers else ATOMIC
       state.races.speak(wave, start, does.opcode == "atom")
-    elif does.opcode == "mbarrier": how = PLAIN if does.modifiers & {"init", "inval"} else ATOMIC
+    elif does.opcode == "mbarrier": how = MAKES if does.modifiers & {"init", "inval"} else ATOMIC
     elif does.strong and does.opcode in {"ld", "st"}:
       how = ATOMIC
       state.races.speak(wave, start, does.opcode == "ld", does.opcode == "st")
@@ -182,7 +183,7 @@ class Hazards(Part):
         state.inits[at] = w, int(races.known[w, races.own[w]]), pc, k
         continue
       first, clock, other, thread = state.inits.get(at, (w, 0, 0, 0))
-      if first == w or races.known[w, races.own[first]] >= clock: continue
+      if first == w or races.initialized(w, first) >= clock: continue
       name = (first + state.first) % state.a_block * LANES + thread
       self._found(group.cohort, "race", f"uses the mbarrier at {at % group.cohort.lds_size:#x}, which thread {name} "
                   "initializes with nothing that orders them", pc, other=other, wave=w + state.first, lane=k,
@@ -200,7 +201,8 @@ class Hazards(Part):
     if shared: index = np.minimum(copy.block * group.cohort.lds_size + byte.astype(np.int64), state.shared.size - 1)
     else: index = self._memory.index(byte, 1)
     touch = Touch(self._shadow(state, shared), index, np.full(byte.size, wave),
-                  np.full(byte.size, copy.lane), byte, copy.kind == "store", ATOMIC if copy.atomic else PLAIN, kind)
+                  np.full(byte.size, copy.lane), byte, copy.kind == "store", ATOMIC if copy.atomic else PLAIN, kind,
+                  copy.data)
     self._touched(group, state, touch, pc, shared)
 
   def _in_tensor_memory(self, group: Warps, state: CheckedWarps, copy: Copy, wave: int, kind: int, pc: int) -> None:
@@ -283,6 +285,8 @@ class Hazards(Part):
       if "commit_group" in m: state.races.commit(MATRIX, rows)
       else: state.races.together(rows, wgmma.others(rows, state.a_block), _number(instruction))
     elif does.opcode == "fence" and "async" in m: state.races.fenced(rows)
+    elif does.opcode in {"fence", "membar"} and not m & {"proxy", "acquire"}:
+      state.races.released(rows, "mbarrier_init" in m)
 
   # ---- order
 
