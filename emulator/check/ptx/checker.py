@@ -126,10 +126,12 @@ class Hazards(Part):
   def _check_mask(self, group: Warps, pc: int, i: Shown, does: Effects, lanes: Value, code: Code) -> None:
     assert does.members is not None
     bits = operands.full(group, operands.reader(code, i.line, does.members, "u32")(group))
-    row_of = lanes_of(bits[np.arange(group.size), lanes.argmax(axis=1)].reshape(-1, 1))
-    outside = lanes & ~row_of
     first = bits[np.arange(group.size), lanes.argmax(axis=1)][:, None]
-    unlike = lanes & (bits != first)
+    if not (lanes & (bits != first)).any(): outside, unlike = lanes & ~lanes_of(first), np.zeros_like(lanes)
+    else:  # parts of a warp may have masks of their own: whom a thread names has to name the same
+      named = lanes_of(bits.reshape(-1, 1)).reshape(*bits.shape, -1) & lanes[:, None, :]
+      outside = lanes & ~named.diagonal(axis1=1, axis2=2)
+      unlike = lanes & (named & (bits[:, :, None] != bits[:, None, :])).any(axis=2)
     for bad, text in ((unlike, "threads of a warp name different masks"),
                       (outside & ~unlike, "a thread executes this, and the mask leaves it out")):
       if not bad.any(): continue
@@ -158,6 +160,7 @@ class Hazards(Part):
     elif does.strong and does.opcode in {"ld", "st"}:
       how = ATOMIC
       state.races.speak(wave, start, does.opcode == "ld", does.opcode == "st")
+    elif does.opcode == "cp" and "mbarrier" in does.modifiers: how = ATOMIC  # it tells of copies, and is none
     elif does.opcode == "cp" and writes:
       kind = COPY
       state.races.issue(COPY, np.unique(wave))
@@ -167,7 +170,7 @@ class Hazards(Part):
       places = (shared_start(group, at) + (at & 0xFFFFFF))[access.active]
       index = (places[:, None] + np.arange(access.width)).reshape(-1)
       index = np.clip(index, 0, state.shared.size - 1)  # one beyond it is a fault, which comes next
-      if does.opcode == "mbarrier": self._initialized(group, state, does, wave, lane, places, pc)
+      if "mbarrier" in {does.opcode, *does.modifiers}: self._initialized(group, state, does, wave, lane, places, pc)
     else: index = self._memory.index(start, access.width)
     touch = Touch(self._shadow(state, shared), index, np.repeat(wave, access.width),
                   np.repeat(lane, access.width), byte, writes, how, kind,
