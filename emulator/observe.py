@@ -41,7 +41,8 @@ class Copy:
   Addresses are u64; of LDS `block` is the workgroup in the cohort whose memory it is, and addresses count from its
   start. `how` says when it is done: "" at once, "bulk_group" when the thread waits for its group, "mbarrier" when one
   is told, "wgmma" for reads of a product of matrices. `atomic`: of what is combined, element by element, with what
-  others may combine there too.
+  others may combine there too. `data` are the bytes that are stored, one address' behind the other's, where they are
+  known.
   """
   row: int
   lane: int
@@ -52,6 +53,7 @@ class Copy:
   block: int = 0
   how: str = ""
   atomic: bool = False
+  data: Any = None
 
 
 OBSERVED: Final = 1_000_000  # instructions of a wave before a dispatch that is observed counts as endless: a minute
@@ -95,7 +97,8 @@ class Observer:
 
   def told(self, group: Group, rows: Any, token: Any, how: str = "") -> None:
     """What these waves of the group (indices, None: all) have done so far comes before what others do that have `heard`
-    the token. `how` "copies" says it of their copies under way instead, "bulk" of the copy just `copied`."""
+    the token. `how` "copies" says it of their copies under way instead, "bulk" of the copy just `copied`, "relaxed" of
+    what they had done when they came to their last fence."""
 
   def complete(self, cohort: Cohort, token: Any) -> None:
     """What the token has been told so far may be heard from now on: a phase of a barrier has ended."""

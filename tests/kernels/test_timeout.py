@@ -54,6 +54,45 @@ def test_an_endless_launch_is_taken_off(code_object: Build, add_source: str, mon
     assert (out == x + 1).all()
 
 
+PRINTS = """.version 8.0
+.target sm_80
+.address_size 64
+.global .align 1 .b8 form[14] = {37, 50, 49, 52, 55, 52, 56, 51, 54, 52, 55, 100};
+.extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
+.visible .entry prints() {
+  .local .align 8 .b8 values[8];
+  .reg .b64 %d<5>;
+  .reg .b32 %r;
+  mov.u64 %d1, form;
+  cvta.global.u64 %d2, %d1;
+  mov.u64 %d3, values;
+  cvta.local.u64 %d4, %d3;
+  st.local.u32 [%d3], 7;
+  { .param .b64 a; .param .b64 b; .param .b32 r;
+    st.param.b64 [a], %d2; st.param.b64 [b], %d4; call (r), vprintf, (a, b); ld.param.b32 %r, [r]; }
+  ret;
+}
+"""
+
+
+def test_a_launch_that_prints_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+  """No wave stands anywhere when two thousand million spaces are written."""
+  monkeypatch.setenv("EMU", "ref")
+  with open(os.devnull, "w") as nowhere:
+    monkeypatch.setattr(sys, "stdout", nowhere)
+    tinyhw.launch(PRINTS.replace("50, 49, 52, 55, 52, ", "").encode(), "prints", 1, 32, [], "EMU")  # imports
+    with pytest.raises(WaitTimeout, match="no progress after 0.5 s: kernel prints; .*, which goes on$"):
+      tinyhw.launch(PRINTS.encode(), "prints", 1, 32, [], "EMU", timeout=0.5)
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+def test_a_loop_of_ptx_stands_at_its_line(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("EMU", engine)
+  endless = PRINTS.replace("  ret;", "LOOP:\n  add.u32 %r, %r, 1;\n  bra LOOP;").replace("37, ", "")
+  with pytest.raises(WaitTimeout, match=r"which goes on; wave 0 stood at PTX:1\d before '"):
+    tinyhw.launch(endless.encode(), "prints", 1, 32, [], "EMU", timeout=0.2)
+
+
 def test_waves_that_sleep(code_object: Build, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("EMU", "ref")
   asleep = COUNT.replace("  br label %loop\n}", "  call void @llvm.amdgcn.s.sleep(i32 8)\n  br label %loop\n}")

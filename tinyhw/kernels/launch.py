@@ -144,8 +144,8 @@ def timed(opened: OpenDevice, seconds: float | None, kernel: str) -> Iterator[No
       if seconds is None: raise  # TINYHW_TIMEOUT_S: whoever waits so long may want to look at the device
       stopped, where = terms.interrupted, ""
       if stopped is not None:
-        named = None if stopped.pc is None else placed(runtime.loaded(), stopped.pc)
-        where = f"; wave {stopped.wave} stood at {named} before '{stopped.instruction}'"
+        named = stopped.at if stopped.pc is None else placed(runtime.loaded(), stopped.pc)
+        if named is not None: where = f"; wave {stopped.wave} stood at {named} before '{stopped.instruction}'"
       elif hasattr(runtime, "reset"): runtime.reset()
       error.hint = f"the launch was taken off the device, which goes on{where}"
       if stopped is None and getattr(runtime, "lost", None) is not None:

@@ -17,6 +17,7 @@ from tinyhw.emulator.check.ptx.races import (
   BULK,
   COMPARE,
   COPY,
+  MAKES,
   MATRIX,
   OWN,
   PLAIN,
@@ -125,10 +126,12 @@ class Hazards(Part):
   def _check_mask(self, group: Warps, pc: int, i: Shown, does: Effects, lanes: Value, code: Code) -> None:
     assert does.members is not None
     bits = operands.full(group, operands.reader(code, i.line, does.members, "u32")(group))
-    row_of = lanes_of(bits[np.arange(group.size), lanes.argmax(axis=1)].reshape(-1, 1))
-    outside = lanes & ~row_of
     first = bits[np.arange(group.size), lanes.argmax(axis=1)][:, None]
-    unlike = lanes & (bits != first)
+    if not (lanes & (bits != first)).any(): outside, unlike = lanes & ~lanes_of(first), np.zeros_like(lanes)
+    else:  # parts of a warp may have masks of their own: whom a thread names has to name the same
+      named = lanes_of(bits.reshape(-1, 1)).reshape(*bits.shape, -1) & lanes[:, None, :]
+      outside = lanes & ~named.diagonal(axis1=1, axis2=2)
+      unlike = lanes & (named & (bits[:, :, None] != bits[:, None, :])).any(axis=2)
     for bad, text in ((unlike, "threads of a warp name different masks"),
                       (outside & ~unlike, "a thread executes this, and the mask leaves it out")):
       if not bad.any(): continue
@@ -153,10 +156,11 @@ class Hazards(Part):
     if does.opcode in {"atom", "red"}:
       how = COMPARE if "cas" in does.modifiers else ATOMIC
       state.races.speak(wave, start, does.opcode == "atom")
-    elif does.opcode == "mbarrier": how = PLAIN if does.modifiers & {"init", "inval"} else ATOMIC
+    elif does.opcode == "mbarrier": how = MAKES if does.modifiers & {"init", "inval"} else ATOMIC
     elif does.strong and does.opcode in {"ld", "st"}:
       how = ATOMIC
       state.races.speak(wave, start, does.opcode == "ld", does.opcode == "st")
+    elif does.opcode == "cp" and "mbarrier" in does.modifiers: how = ATOMIC  # it tells of copies, and is none
     elif does.opcode == "cp" and writes:
       kind = COPY
       state.races.issue(COPY, np.unique(wave))
@@ -166,7 +170,7 @@ class Hazards(Part):
       places = (shared_start(group, at) + (at & 0xFFFFFF))[access.active]
       index = (places[:, None] + np.arange(access.width)).reshape(-1)
       index = np.clip(index, 0, state.shared.size - 1)  # one beyond it is a fault, which comes next
-      if does.opcode == "mbarrier": self._initialized(group, state, does, wave, lane, places, pc)
+      if "mbarrier" in {does.opcode, *does.modifiers}: self._initialized(group, state, does, wave, lane, places, pc)
     else: index = self._memory.index(start, access.width)
     touch = Touch(self._shadow(state, shared), index, np.repeat(wave, access.width),
                   np.repeat(lane, access.width), byte, writes, how, kind,
@@ -182,7 +186,7 @@ class Hazards(Part):
         state.inits[at] = w, int(races.known[w, races.own[w]]), pc, k
         continue
       first, clock, other, thread = state.inits.get(at, (w, 0, 0, 0))
-      if first == w or races.known[w, races.own[first]] >= clock: continue
+      if first == w or races.initialized(w, first) >= clock: continue
       name = (first + state.first) % state.a_block * LANES + thread
       self._found(group.cohort, "race", f"uses the mbarrier at {at % group.cohort.lds_size:#x}, which thread {name} "
                   "initializes with nothing that orders them", pc, other=other, wave=w + state.first, lane=k,
@@ -200,7 +204,8 @@ class Hazards(Part):
     if shared: index = np.minimum(copy.block * group.cohort.lds_size + byte.astype(np.int64), state.shared.size - 1)
     else: index = self._memory.index(byte, 1)
     touch = Touch(self._shadow(state, shared), index, np.full(byte.size, wave),
-                  np.full(byte.size, copy.lane), byte, copy.kind == "store", ATOMIC if copy.atomic else PLAIN, kind)
+                  np.full(byte.size, copy.lane), byte, copy.kind == "store", ATOMIC if copy.atomic else PLAIN, kind,
+                  copy.data)
     self._touched(group, state, touch, pc, shared)
 
   def _in_tensor_memory(self, group: Warps, state: CheckedWarps, copy: Copy, wave: int, kind: int, pc: int) -> None:
@@ -283,6 +288,8 @@ class Hazards(Part):
       if "commit_group" in m: state.races.commit(MATRIX, rows)
       else: state.races.together(rows, wgmma.others(rows, state.a_block), _number(instruction))
     elif does.opcode == "fence" and "async" in m: state.races.fenced(rows)
+    elif does.opcode in {"fence", "membar"} and not m & {"proxy", "acquire"}:
+      state.races.released(rows, "mbarrier_init" in m)
 
   # ---- order
 

@@ -3,8 +3,9 @@
 Every warp has a vector of clocks. It says of each warp of its cluster how much of its work is known to be done,
 apart for each kind of work: what it does itself (OWN), copies by cp.async (COPY), copies in bulk that tell an mbarrier
 (BULK) or end with their group (STORE), what wgmma reads (MATRIX), what tcgen05 does (TENSOR); and how much of the
-others' own work a fence.proxy.async has made visible to the asynchronous ones (PROXY). Barriers are tokens: who
-arrives tells what he knows, and who goes on has heard it once the phase is complete. Threads of one warp are ordered by
+others' own work a fence.proxy.async has made visible to the asynchronous ones (PROXY); and up to where it is known
+that mbarriers are initialized (INIT). Barriers are tokens: who arrives tells what he knows, a .relaxed arrival what he
+knew at his last fence, and who goes on has heard it once the phase is complete. Threads of one warp are ordered by
 what they do together (bar.warp.sync and other instructions with .sync).
 
 An atomic tells of its warp, one that returns a value also listens, as do loads and stores that are strong (volatile,
@@ -26,9 +27,10 @@ import numpy as np
 from tinyhw.emulator.check import races
 from tinyhw.emulator.values.ops import Array as Value
 
-OWN, COPY, BULK, STORE, MATRIX, TENSOR, PROXY = range(7)
-KINDS: Final = 7
+OWN, COPY, BULK, STORE, MATRIX, TENSOR, PROXY, INIT = range(8)
+KINDS: Final = 8
 PLAIN, ATOMIC, COMPARE = races.PLAIN, races.ATOMIC, races.COMPARE
+MAKES: Final = COMPARE + 1  # mbarrier.init and .inval; whether uses of the mbarrier come behind them is asked apart
 PROXIES: Final = frozenset({BULK, STORE, MATRIX, TENSOR})
 _TOLD: Final = {"copies": COPY, "bulk": BULK, "tcgen05": TENSOR}
 _BUCKETS: Final = 64  # of addresses, by which atomics tell and listen
@@ -80,6 +82,7 @@ class Races:
     self.known = np.zeros((waves, KINDS * a_cluster), np.int32)
     self.own = np.arange(waves) % a_cluster  # the column of each warp's own work
     self.known[np.arange(waves), self.own] = 1
+    self._fenced = np.zeros_like(self.known)  # what each warp knew when it came to a fence
     self.issued = np.zeros((KINDS, waves), np.int32)
     self.groups: dict[tuple[int, int], list[int]] = {}  # (kind, warp) -> what was issued at each commit
     self._pending: dict[Any, Value] = {}
@@ -92,16 +95,17 @@ class Races:
     """Warps tell a token what they know, or of their copies."""
     v = self._pending.get(token)
     if v is None: v = self._pending[token] = np.zeros(self.known.shape[1], np.int32)
-    if how:
+    if how == "relaxed": np.maximum(v, self._fenced[rows].max(axis=0), out=v)
+    elif how:
       kind, n = _TOLD[how], self.a_cluster
       np.maximum.at(v, kind * n + self.own[rows], self.issued[kind][rows])
       if kind == TENSOR:  # what its warp has waited for came before what it had tensor cores do
         known = self.known[rows]
         for own in (self.own[rows], PROXY * n + self.own[rows]): known[np.arange(len(known)), own] = 0
         np.maximum(v, known.max(axis=0), out=v)
-      return
-    np.maximum(v, self.known[rows].max(axis=0), out=v)
-    self.synced(rows)
+    else:
+      np.maximum(v, self.known[rows].max(axis=0), out=v)
+      self.synced(rows)
 
   def complete(self, token: Any) -> None:
     """A phase of a token has ended."""
@@ -123,9 +127,22 @@ class Races:
     """A fence.proxy.async: what is known of others' own work is visible to asynchronous work."""
     n = self.a_cluster
     view = self.known[rows]
-    view[:, PROXY * n:] = np.maximum(view[:, PROXY * n:], view[:, :n])
+    seen = view[:, PROXY * n:(PROXY + 1) * n]
+    np.maximum(seen, view[:, :n], out=seen)
     self.known[rows] = view
     self.synced(rows)
+
+  def released(self, rows: Value, inits: bool) -> None:
+    """A fence before what is .relaxed; of `inits` alone, the mbarriers that they have initialized."""
+    own = INIT * self.a_cluster + self.own[rows]
+    if inits: self._fenced[rows, own] = self.known[rows, self.own[rows]]
+    else: self._fenced[rows] = self.known[rows]
+    self.synced(rows)
+
+  def initialized(self, wave: int, other: int) -> int:
+    """Up to which clock of another warp a warp knows of the mbarriers that it has initialized."""
+    own = int(self.own[other])
+    return int(max(self.known[wave, own], self.known[wave, INIT * self.a_cluster + own]))
 
   def issue(self, kind: int, rows: Value) -> None:
     """Warps begin asynchronous work: its clock is `issued`."""
@@ -180,7 +197,7 @@ class Races:
     number = t.wave + self.first
     for k in ("write", "read", "read2") if t.writes and t.how != COMPARE else ("write",):
       yield from self._conflicts(t, k, number, across)
-    if t.writes and t.how == PLAIN: yield from self._together(t, number, pc, across)
+    if t.writes and t.how in {PLAIN, MAKES}: yield from self._together(t, number, pc, across)
     self._note(t, number, pc)
 
   def _conflicts(self, t: Touch, k: str, number: Value, across: bool) -> Iterator[Race]:
@@ -203,7 +220,7 @@ class Races:
     same = other // n == number // n
     clash = there & np.where(same, ~ordered, across)
     clash &= s.changes(index, t.data)
-    if t.how != PLAIN: clash &= how == PLAIN
+    if t.how in {ATOMIC, COMPARE}: clash &= how == PLAIN
     elif not t.writes and k == "write": clash &= how != COMPARE
     if not clash.any(): return
     pcs = s.pc[k][index]

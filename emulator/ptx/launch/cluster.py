@@ -79,8 +79,9 @@ def arrive(group: Warps, relaxed: bool = False) -> None:
   phase = barriers.phase[rows // barriers.warps][:, None]
   barriers.ticket[rows] = np.where(lanes, phase, barriers.ticket[rows])
   cohort.changes.count += 1
-  if cohort.observer is not None and not relaxed:
-    for cluster, mine in barriers.each(group): cohort.observer.told(group, mine, ("cluster", cluster))
+  if cohort.observer is not None:
+    how = "relaxed" if relaxed else ""
+    for cluster, mine in barriers.each(group): cohort.observer.told(group, mine, ("cluster", cluster), how)
   if barriers.complete(cohort): cohort.look_again()
 
 

@@ -181,7 +181,7 @@ def mbarrier(code: Code, line: Line, form: Form) -> Step:
     return guarded(line, fresh)
 
   act = _act(kind, m)
-  tells = "" if kind.startswith("arrive") and "relaxed" not in m else None
+  tells = None if not kind.startswith("arrive") else "relaxed" if "relaxed" in m else ""
 
   def run(group: Warps) -> None:
     at, given = where(group), operands.full(group, count(group))

@@ -50,15 +50,16 @@ class Thread:
     return self.cohort.lds[start:start + size]
 
   def show(self, segment: str, kind: str, addresses: Value | int, width: int, block: int = 0,
-           how: str | None = None) -> None:
-    """Show observers bytes that the thread moves."""
+           how: str | None = None, data: Value | None = None) -> None:
+    """Show observers bytes that the thread moves; `data` is what it stores, which nobody knows where it combines."""
     observer = self.cohort.observer
     if observer is None: return
     pc, i = self.cohort.seen
     at = np.atleast_1d(np.asarray(addresses, np.uint64))
     if not at.size: return
     observer.copied(self.group, pc, i, Copy(self.row, self.lane, segment, kind, at, width, block,
-                                            self.how if how is None else how, self.combines))
+                                            self.how if how is None else how, self.combines,
+                                            None if self.combines or data is None else data.reshape(-1).view(np.uint8)))
 
   def near(self, space: str, address: int) -> str:
     """The space of an address: "shared" or "global", also where it is generic."""
@@ -81,10 +82,10 @@ class Thread:
     self.cohort.changes.count += 1
     if self.near(space, address) == "shared":
       block, offset = self.shared(space, address)
-      self.show("lds", "store", offset, data.size, block)
+      self.show("lds", "store", offset, data.size, block, data=data)
       self.span(block, offset, data.size, "write")[:] = data
       return
-    self.show("global", "store", address, data.size)
+    self.show("global", "store", address, data.size, data=data)
     try: self.cohort.space.write(address, data.tobytes())
     except PageFault as fault: raise self._mine(fault) from None
 
@@ -97,7 +98,7 @@ class Thread:
   def scatter(self, addresses: Value, values: Value) -> None:
     """Store elements to global memory."""
     self.cohort.changes.count += 1
-    self.show("global", "store", addresses, values.dtype.itemsize)
+    self.show("global", "store", addresses, values.dtype.itemsize, data=values)
     try: self.cohort.space.scatter(addresses, values)
     except PageFault as fault: raise self._mine(fault) from None
 

@@ -211,7 +211,7 @@ def _placed(t: Thread, m: TensorMap, here: tuple[int, int], data: Value, count: 
   slot, offset = here
   at, raw = places(m, offset, data.size), data.reshape(-1, _PIECE)
   for block in [slot] if blocks is None else blocks:
-    t.show("lds", "store", at, _PIECE, block)
+    t.show("lds", "store", at, _PIECE, block, data=raw)
     t.span(block, 0, int(at.max()) + _PIECE, "write").reshape(-1, _PIECE)[at // _PIECE] = raw
   t.cohort.changes.count += 1
   if pair: _told_of_pairs(t, barrier, count, [slot] if blocks is None else blocks)

@@ -55,12 +55,15 @@ def sample(seed: int) -> bytes:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
   """A store of this test's own, and nothing in memory."""
   monkeypatch.setenv(disk.VARIABLE, str(tmp_path))
-  monkeypatch.setattr(forms, "_MEMORY", Kept(256))
+  forget(monkeypatch)
   yield tmp_path / "emulator"
   store_in.cache_clear()
 
 
-def forget(monkeypatch: pytest.MonkeyPatch) -> None: monkeypatch.setattr(forms, "_MEMORY", Kept(256))
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+  """This process has nothing that it has compiled: neither programs nor, with who compiles, their texts."""
+  monkeypatch.setattr(forms, "_MEMORY", Kept(256))
+  for server in servers._SERVERS: monkeypatch.setattr(server, "known", Kept(256))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -372,7 +372,11 @@ def test_clusters_are_told_in_order() -> None:
     ("heard", [4, 5, 6, 7], ("cluster", 1)),
   ]
   relaxed = of(watched(both.format(".relaxed"), 2, (2, 1, 1)).order, *kinds)
-  assert relaxed == [("complete", ("cluster", 0)), ("heard", [0, 1, 2, 3], ("cluster", 0))]
+  assert relaxed == [
+    ("told", [0, 1, 2, 3], ("cluster", 0), "relaxed"),
+    ("complete", ("cluster", 0)),
+    ("heard", [0, 1, 2, 3], ("cluster", 0)),
+  ]
   late = (
     "mov.u32 %r5, %cluster_ctarank; setp.eq.u32 %p5, %r5, 1; @%p5 bra A; barrier.cluster.arrive; barrier.cluster.wait;"
     "bra E; A: bar.sync 0; barrier.cluster.arrive; barrier.cluster.wait; E:"
@@ -388,21 +392,20 @@ def test_clusters_are_told_in_order() -> None:
 
 
 def test_mbarriers_are_told_in_order() -> None:
-  """Each thread that arrives is told of, unless it is relaxed; a phase's end; who waits has heard it once a warp."""
+  """Each thread that arrives is told of, and how; a phase's end; who waits has heard it once a warp."""
   arrive = (
     "@%p4 mbarrier.init.shared.b64 [bar], {}; bar.sync 0; mbarrier.arrive{}.shared.b64 %l3, [bar];"
     "W: mbarrier.try_wait.shared.b64 %p5, [bar], %l3; @!%p5 bra W;"
   )
   token = ("mbarrier", 1024)
-  found = [x for x in watched(arrive.format(40, "")).order if token in x]
-  assert found == [
-    *(("told", [t // 32], token, "") for t in range(40)),
-    ("complete", token),
-    ("heard", [0], token),
-    ("heard", [1], token),
-  ]
-  found = [x for x in watched(arrive.format(40, ".relaxed.cta")).order if token in x]
-  assert found == [("complete", token), ("heard", [0], token), ("heard", [1], token)]
+  for more, how in (("", ""), (".relaxed.cta", "relaxed")):
+    found = [x for x in watched(arrive.format(40, more)).order if token in x]
+    assert found == [
+      *(("told", [t // 32], token, how) for t in range(40)),
+      ("complete", token),
+      ("heard", [0], token),
+      ("heard", [1], token),
+    ]
   copies = (
     "@%p4 mbarrier.init.shared.b64 [bar], 2; @%p4 cp.async.mbarrier.arrive.noinc.shared.b64 [bar];"
     "@%p4 cp.async.mbarrier.arrive.shared.b64 [bar]; @%p4 mbarrier.expect_tx.relaxed.cta.shared.b64 [bar], 4;"

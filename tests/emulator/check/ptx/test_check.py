@@ -162,8 +162,30 @@ def test_metadata_that_are_overwritten() -> None:
 def test_masks_that_leave_threads_out() -> None:
   assert kinds("shfl.sync.down.b32 %r3, %t, 1, 31, 0xFFFF; st.global.u32 [%o], %r3;", threads=32) == {"mask"}
   assert kinds("shfl.sync.down.b32 %r3, %t, 1, 31, -1; st.global.u32 [%o], %r3;", threads=32) == set()
-  other = "setp.lt.u32 %p2, %t, 16; selp.b32 %n, 0xFFFF, 0xFFFF0000, %p2; vote.sync.any.pred %p3, %p2, %n;"
-  assert "mask" in kinds(other, threads=32)
+
+
+@pytest.mark.parametrize(("masks", "found"), [
+  ("0xFFFF, 0xFFFF0000", set()), ("0xFFFF, -1", {"mask"}), ("-1, 0xFFFF0000", {"mask"}),
+  ("0xFFFF0000, 0xFFFF", {"mask"}), ("0xFFFF, 0xFFFE0000", {"mask"})])
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+def test_parts_of_a_warp_have_masks_of_their_own(masks: str, found: set[str], engine: str,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+  """As tiles of cooperative groups have: those whom a mask names have to name the same one (PTX ISA, redux.sync)."""
+  monkeypatch.setenv("EMU", engine)
+  body = f"setp.lt.u32 %p2, %t, 16; selp.b32 %n, {masks}, %p2; redux.sync.add.u32 %r3, %t, %n; st.global.u32 [%o], %r3;"
+  if found: assert found <= kinds(body, threads=32)
+  else: assert kinds(body, threads=32) == set()
+
+
+def test_an_mbarrier_is_told_of_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+  """cp.async.mbarrier.arrive is no copy: the threads of all warps tell one mbarrier, as libcu++'s pipelines do."""
+  body = """@%p1 mbarrier.init.shared.b64 [bar], 64; bar.sync 0; cp.async.ca.shared.global [%r1], [%o], 4;
+    cp.async.mbarrier.arrive.noinc.shared.b64 [bar]; {} ld.shared.u32 %r3, [%r2];"""
+  for engine in ("ref", "jit"):
+    monkeypatch.setenv("EMU", engine)
+    assert kinds(body.format(WAIT)) == set()
+    assert kinds(body.format("")) == {"race"}
+    assert kinds(body.replace("bar.sync 0;", "").format(WAIT)) == {"race"}
 
 
 def test_a_barrier_that_part_of_a_warp_comes_to() -> None:

@@ -184,6 +184,37 @@ def test_clusters_of_many_warps(left_out: str, passed: Counter[bool], monkeypatc
   assert passed == {not left_out: 1}
 
 
+INITS = """@%first mbarrier.init.shared.b64 [own], 1; st.shared.u32 [%own], %rank;"""
+USES = """mov.u32 %mine, own; mapa.shared::cluster.u32 %mine, %mine, %away;
+  @%first mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%mine];"""
+
+
+@pytest.mark.parametrize(("fence", "use", "found"), [
+  ("fence.mbarrier_init.release.cluster;", USES, False), ("fence.acq_rel.cluster;", USES, False), ("", USES, True),
+  ("fence.proxy.async;", USES, True), ("fence.acq_rel.cluster;", "ld.shared::cluster.u32 %v0, [%its];", False),
+  ("membar.gl;", "ld.shared::cluster.u32 %v0, [%its];", False),
+  ("fence.mbarrier_init.release.cluster;", "ld.shared::cluster.u32 %v0, [%its];", True)])
+def test_a_fence_speaks_for_a_relaxed_arrival(fence: str, use: str, found: bool,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+  """As the manual initializes mbarriers, and CUTLASS: the arrival alone says nothing."""
+  body = f"""{INITS} {fence} barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;
+    {use} {MEET} st.global.u32 [%o], %v0;"""
+  source = cluster(body, 2, 2).replace(".shared .align 8 .b64 far[2];", ".shared .align 8 .b64 own, far[2];")
+  reference, watched = told(source, "k", 4, 64, arrays(), 0, monkeypatch)
+  assert reference == watched and bool(reference) == found
+
+
+@pytest.mark.parametrize(("given", "found"), [("0", False), ("%t", True)])
+def test_a_warp_that_copies_the_same_in_bulk(given: str, found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+  """CUTLASS has all threads of a warp store one tile: what is there already is no hazard."""
+  source = kernel(f"""{BEGIN} and.b32 %v4, {given}, 1; shl.b32 %v4, %v4, 7; add.u32 %s, %s, %v4;
+    fence.proxy.async; bar.sync 0; cp.async.bulk.global.shared::cta.bulk_group [%b], [%s], 128;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; bar.sync 0;
+    st.global.u32 [%o], 7;""", REGISTERS, ".param .u64 out, .param .u64 from")
+  reference, watched = told(source, "k", 1, 32, arrays(), 0, monkeypatch)
+  assert reference == watched and ("a copy in bulk writes" in reference) == found
+
+
 @pytest.mark.parametrize("waits", [True, False])
 def test_what_is_added_in_bulk(waits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
   """Several warps may combine with the same bytes, without waiting for each other; what is stored there has to wait."""
