@@ -16,8 +16,12 @@ from tinyhw.emulator.amdgcn.gfx12 import matrix as gfx12_matrix
 from tinyhw.emulator.amdgcn.gfx12 import meanings as gfx12_meanings
 from tinyhw.emulator.amdgcn.gfx12 import registers as gfx12_registers
 from tinyhw.emulator.amdgcn.gfx12 import transpose as gfx12_transpose
+from tinyhw.emulator.amdgcn.gfx950 import conversions as gfx950_conversions
 from tinyhw.emulator.amdgcn.gfx950 import lanes as gfx950_lanes
+from tinyhw.emulator.amdgcn.gfx950 import matrix as gfx950_matrix
 from tinyhw.emulator.amdgcn.gfx950 import meanings as gfx950_meanings
+from tinyhw.emulator.amdgcn.gfx950 import sixes as gfx950_sixes
+from tinyhw.emulator.amdgcn.gfx950 import transpose as gfx950_transpose
 from tinyhw.emulator.amdgcn.meanings import floats, integer, scalar
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.amdgcn.memory import image

@@ -23,7 +23,7 @@ from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.matrix import total
 from tinyhw.ir.uop import Ops, UOp
 
-GPUS = {cpu: AMDGCNRenderer(decoded(cpu)) for cpu in ("gfx1100", "gfx1201", "gfx942")}
+GPUS = {cpu: AMDGCNRenderer(decoded(cpu)) for cpu in ("gfx1100", "gfx1201", "gfx942", "gfx950")}
 Memory = dict[UOp, np.ndarray]
 TC = Opt(OptKind.TC, 2)
 
@@ -68,7 +68,8 @@ def test_products(cpu: str, form: str) -> None:
   (item,) = schedule([u])
   program = compile_kernel(item.ast, GPUS[cpu])
   assert program.opts[0].kind is OptKind.TC and any(v.op is Ops.WMMA for v in program.uops)
-  assert GPUS[cpu].units[0].name in program.source and program.estimates.ops >= 2 * 16 * 16 * 32
+  deepest = next(v for v in GPUS[cpu].units if (32 if form == "batch" else 48) % v.steps == 0)
+  assert deepest.name in program.source and program.estimates.ops >= 2 * 16 * 16 * 32
   check(u, memory, cpu)
 
 

@@ -35,18 +35,9 @@ def test_most_instructions_have_a_meaning() -> None:
   assert total - counts["missing"] > 960 and counts["exact"] > 850
 
 
-@pytest.mark.parametrize("isa", ["gfx9", "gfx11", "gfx12"])
+@pytest.mark.parametrize("isa", ["gfx9", "gfx950", "gfx11", "gfx12"])
 def test_what_compute_code_can_use_has_a_meaning(isa: str) -> None:
   assert not coverage.compute(table(isa)).intersection(coverage.report(table(isa))["missing"])
-
-
-def test_what_gfx950_lacks_is_known() -> None:
-  """Conversions of 4- and 6-bit floats and with scales, transposing reads of LDS, deeper sparse products: refused by
-  name until they have a meaning. The list shrinks only."""
-  missing = coverage.compute(table("gfx950")).intersection(coverage.report(table("gfx950"))["missing"])
-  lacking = r"v_cvt_scalef32_\w+|ds_read_b(64|96)_tr_b\w+|v_smfmac_\w+|v_mfma_ld_scale_b32|v_ashr_pk_[iu]8_i32|" \
-            r"v_cvt_(f32_bf16|pk_f?b?f16_f32|sr_b?f16_f32)"
-  assert {name for name in missing if not re.fullmatch(lacking, name)} == set() and len(missing) <= 76
 
 
 def test_no_meaning_is_for_an_instruction_of_no_table() -> None:

@@ -41,3 +41,20 @@ def test_matrices_of_xf32_are_gone() -> None:
   code = assemble(text, OLD)
   with pytest.raises(DecodeError, match="no gfx950 instruction"): NEW.decode(code)
   with pytest.raises(InvalidArgument, match="xf32"): assemble(text, NEW)
+
+
+@pytest.mark.parametrize("text", [
+  "v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3] cbsz:4",
+  "v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[16:19], v[20:23], v[0:15] blgp:4",
+  "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:9], v[12:19], v[0:3], v20, v21 cbsz:5"])
+def test_a_matrix_has_the_registers_of_its_format(text: str) -> None:
+  """LLVM 24: "wrong register tuple size for cbsz value"."""
+  with pytest.raises(InvalidArgument, match="goes with other operands"): assemble(text, NEW)
+
+
+def test_the_first_half_alone_is_no_instruction() -> None:
+  """CDNA4 ISA manual 7.2.1: four dwords, of which the first two have the scales."""
+  code = assemble("v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21", NEW)
+  assert len(code) == 16
+  for wrong in (code[:8], code[:8] + code[:8]):
+    with pytest.raises(DecodeError, match="no gfx950 instruction"): NEW.decode(wrong)

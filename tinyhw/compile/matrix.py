@@ -83,13 +83,15 @@ def find(kernel: Kernel, steps: int | None = None) -> Product | str:
   if len(reductions) != 1 or reductions[0].arg is not Ops.ADD: return "the kernel is not one sum"
   body = reductions[0].src[0]
   if body.op is not Ops.MUL: return "the sum is not of products"
-  unit = next((u for u in units if body.dtype is u.output and all(_in(s, u) is not None for s in body.src)), None)
-  if unit is None: return f"no unit multiplies {_from(body.src[0])} to {body.dtype}"
+  able = [u for u in units if body.dtype is u.output and all(_in(s, u) is not None for s in body.src)]
+  if not able: return f"no unit multiplies {_from(body.src[0])} to {body.dtype}"
   if kernel.product(Axis.UPCAST, Axis.UNROLL, Axis.LOCAL, Axis.GROUP) > 1: return "a unit's blocks come first"
   def fits(r: UOp, size: int) -> bool: return len(kernel.parts[r]) == 1 and kernel.left(r) % size == 0
   first, second = body.src
-  summed = [r for r in reductions[0].src[1:] if fits(r, unit.steps) and r in first.ranges and r in second.ranges]
-  if steps is not None: summed = [r for r in summed if r.arg.axis == steps]
+  follow = [r for r in reductions[0].src[1:] if r in first.ranges and r in second.ranges
+            and steps in (None, r.arg.axis)]
+  unit = next((u for u in able if any(fits(r, u.steps) for r in follow)), able[-1])  # the deeper ones come first
+  summed = [r for r in follow if fits(r, unit.steps)]
   if not summed: return f"no axis of the reduction is a multiple of {unit.steps} that both factors follow"
   stores = [a for a in kernel.accesses if a.is_store]
   best: tuple[tuple[int, int], Product] | None = None

@@ -34,11 +34,12 @@ _GFX11 = _by_lines((place(1, 16),), (place(1, 8, 2), lane(16, 2)))
 _GFX12 = _by_lines((lane(16, 2, 8), place(1, 8)), (lane(16, 2, 8), place(1, 8)))
 _GFX9 = _by_lines((lane(16, 4, 4), place(1, 4)), (lane(16, 4, 4), place(1, 4)))
 _GFX9_EIGHT = _by_lines((lane(16, 4, 8), place(1, 8)), (lane(16, 4, 4), place(1, 4)))
+_GFX9_SIXTEEN = _by_lines((lane(16, 4, 16), place(1, 16)), (lane(16, 4, 4), place(1, 4)))
 # m16n8k32: as m16n8k16, of four bytes where that has two halves.
 _BYTES = (lane(4, 8), place(4, 2, 8)), (lane(1, 4, 4), place(1, 4), place(8, 2, 16))
 _BYTES_B = (lane(1, 4, 4), place(1, 4), place(4, 2, 16)), (lane(4, 8),)
 _BF16, _I8, _I32, _E4M3 = dtypes.bfloat16, dtypes.int8, dtypes.int32, dtypes.float8_e4m3fn
-# By instruction table, and by processor where not all that have the table have the unit.
+# By instruction table, and by processor where not all that have the table have the unit; of one type the deeper first.
 _UNITS: dict[str, tuple[MatrixUnit, ...]] = {
   "gfx11": (MatrixUnit("wmma.f32.16x16x16.f16.v8f32.v16f16", 32, *_GFX11),
             MatrixUnit("wmma.f32.16x16x16.bf16.v8f32.v16i16", 32, *_GFX11, _BF16),
@@ -56,6 +57,13 @@ _UNITS: dict[str, tuple[MatrixUnit, ...]] = {
             MatrixUnit("mma.m16n8k32.row.col.s8", 32, _BYTES, _BYTES_B, QUADS_C, _I8, _I32)),
   "sm_89": (MatrixUnit("mma.m16n8k32.row.col.e4m3", 32, _BYTES, _BYTES_B, QUADS_C, _E4M3),),
 }
+# CDNA4 has twice the depth, too, and OCP's floats of 8 bits (its ISA manual, 7.1.5 and 7.3).
+_UNITS["gfx950"] = (
+  MatrixUnit("mfma.f32.16x16x32.f16", 64, *_GFX9_EIGHT, rest=", i32 0, i32 0, i32 0"),
+  MatrixUnit("mfma.f32.16x16x32.bf16", 64, *_GFX9_EIGHT, _BF16, rest=", i32 0, i32 0, i32 0", word="<8 x bfloat>"),
+  MatrixUnit("mfma.i32.16x16x64.i8", 64, *_GFX9_SIXTEEN, _I8, _I32, ", i32 0, i32 0, i32 0", "<4 x i32>"),
+  MatrixUnit("mfma.f32.16x16x32.fp8.fp8", 64, *_GFX9_EIGHT, _E4M3, rest=", i32 0, i32 0, i32 0", word="i64"),
+  *_UNITS["gfx942"])
 # Blocks that a thread multiplies by itself: the option TC on any target.
 _ALONE = (place(4, 4),), (place(1, 4),)
 _PLAIN = tuple(MatrixUnit(f"alone.4x4x4.{kind.name}", 1, _ALONE, _ALONE, _ALONE, kind)

@@ -77,11 +77,15 @@ LATER: dict[str, dict[str, set[str]]] = {
     "HasCvtPkF16F32Inst", "HasMinimum3Maximum3F32", "HasMinimum3Maximum3PKF16", "HasPermlane16Swap",
     "HasPermlane32Swap", "HasAshrPkInsts"}},
 }
-# Instructions of the first processors that a later member has not (LLVM 21: FeatureXF32Insts).
-GONE = {"gfx950": r"v_mfma_f32_\d+x\d+x\d+_?xf32"}
+# Instructions that a later member has not: the first processors' products of xf32 (LLVM 21: FeatureXF32Insts), and what
+# LLVM calls an instruction and is the first half of v_mfma_scale_* (CDNA4 ISA manual 7.2.1).
+GONE = {"gfx950": r"v_mfma_f32_\d+x\d+x\d+_?xf32|v_mfma_ld_scale_b32"}
 # The dump in which records of later members are, where LLVM 19 has none.
 DUMPS = {"gfx950": "amdgpu21_gfx950.json.xz"}
-SOURCES = {"gfx950": "LLVM 21.1.0 by tools/gen/llvm_records.py"}
+SOURCES = {"gfx950": "LLVM 21.1.8 by tools/gen/llvm_records.py"}
+# The three high bits of a format that say how wide a matrix is, by LLVM's name of the width: (mask, value) of CBSZ and
+# BLGP (CDNA4 ISA manual 7.1.5: two formats of 8 bits, two of 6, one of 4).
+MATRIX_FORMATS = {"f8": (0b110, 0b000), "f6": (0b110, 0b010), "f4": (0b111, 0b100)}
 # Whose DPP instructions take a scalar register or a constant as their second source (LLVM: FeatureDPPSrc1SGPR, which
 # its disassembler does not look at and its assembler does).
 DPP_SCALAR_SOURCE = {"gfx1150", "gfx12"}
@@ -251,6 +255,7 @@ def build(name: str, record: dict[str, Any], generation: str, loose: int = -1) -
     more = [n for _, _, n in given if re.fullmatch(r"vaddr[1-4]", n)]
     record = record | {"fields": record["fields"] | {n: [[64 + 8 * k, 0, 8]] for k, n in enumerate(more)}}
     size = 12
+  if size == 16: template = template.replace("$src0_modifiers$src1_modifiers", "$op_sel$op_sel_hi")  # of the scales
   sext = {n for _, c, n in given if variant == "sdwa" and c.startswith(("Int", "Bin"))}
   fields = normal_fields(record["fields"], family, sext)
   # Integer sources in encodings whose modifiers are those of floats: LLVM shows neg as sext() and abs not at all.
@@ -297,7 +302,7 @@ def filled(row: Row) -> Row:
   free = ~row.mask & ~sum((1 << w) - 1 << at for pieces in row.fields.values() for at, _, w in pieces)
   fill = 0
   if row.family == "VOP3" and row.mnemonic.startswith("v_cmpx_") and "sdst" not in row.fields: fill = 126
-  if row.family == "VOP3P": fill = 1 << 14 | 3 << 59
+  if row.family == "VOP3P" and row.size == 8: fill = 1 << 14 | 3 << 59
   return replace(row, value=row.value | fill & free & (1 << row.size * 8) - 1)
 
 
@@ -314,6 +319,16 @@ def split_return(row: Row) -> Row:
   kept = row.operands if pieces else [o for o in row.operands if not o.startswith("cpol:")]
   if not pieces: del fields["cpol"]
   return replace(row, mask=row.mask | fixed, value=row.value | value, fields=fields, operands=kept)
+
+
+def of_formats(row: Row) -> Row:
+  """How wide A and B are goes by their formats, which are fields: the bits that say it are fixed, too."""
+  found = re.search("_F8F6F4_(f[864])_(f[864])_", row.name)
+  for field, width in zip(("cbsz", "blgp"), found.groups() if found else ()):
+    (at, _, _), = row.fields[field]
+    mask, value = MATRIX_FORMATS[width]
+    row = replace(row, mask=row.mask | mask << at, value=row.value | value << at)
+  return row
 
 
 def split_dpp8(row: Row) -> list[Row]:
@@ -391,7 +406,6 @@ def select(records: dict[str, Any], generation: str, ignored: Mapping[str, int] 
   wanted = {n: r for n, r in records.items() if r["ns"] in order and not left_out & set(r["pred"])}
   for name, record in sorted(wanted.items(), key=lambda r: (
       "fake16" in r[0], "w64" in r[0].lower(), generation not in HALVES and order.index(r[1]["ns"]), r[0])):
-    if "_F8F6F4_" in name: continue  # how wide its sources are goes by a field of the word: no row can say that
     # RDNA4's images have one address form here, the list; LLVM has another for one address in the same words
     if name.endswith("_format") or name.startswith("IMAGE_") and generation == "gfx12" and "[" not in record["asm"]:
       continue
@@ -399,6 +413,7 @@ def select(records: dict[str, Any], generation: str, ignored: Mapping[str, int] 
     for row in map(filled, map(split_return, split_dpp8(build(name, record, generation, loose)))):
       if row.mnemonic in ALIASES.get(generation, ()): continue
       check(row)
+      row = of_formats(row)
       kept = rows.setdefault((row.mnemonic, row.variant, row.size, row.value), row)
       if "w64" in name and kept.mask & row.mask == row.mask != kept.mask:
         rows[row.mnemonic, "w64", row.size, row.value] = replace(row, variant="w64")

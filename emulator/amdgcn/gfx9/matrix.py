@@ -47,6 +47,9 @@ SMFMAC: Final = tuple(f"v_smfmac_{name}" for name in (
 # What gfx950 has beside them: twice the depth (CDNA4 ISA manual, chapter 7).
 DEEP: Final = tuple(f"v_mfma_{name}" for name in (
   *(f"f32_{s}_{t}" for t in ("f16", "bf16") for s in ("16x16x32", "32x32x16")), "i32_16x16x64_i8", "i32_32x32x32_i8"))
+DEEP_SPARSE: Final = tuple(f"v_smfmac_{name}" for name in (  # 7.5
+  *(f"f32_{s}_{t}" for t in ("f16", "bf16") for s in ("16x16x64", "32x32x32")), "i32_16x16x128_i8", "i32_32x32x64_i8",
+  *(f"f32_{s}_{t}" for t in _EIGHT for s in ("16x16x128", "32x32x64"))))
 # The formats of 8-bit floats, by instruction table (CDNA3 ISA manual 7.2, CDNA4 ISA manual 7.2).
 SMALL: Final[dict[str, dict[str, SmallFloat]]] = {
   "gfx9": {"fp8": FP8_FNUZ, "bf8": BF8_FNUZ}, "gfx950": {"fp8": FP8, "bf8": BF8}}
@@ -67,8 +70,8 @@ class Shape:
 @cache
 def shape(mnemonic: str) -> Shape:
   """The shape in a mnemonic: v_mfma_[type of C]_[rows]x[columns]x[depth][_[blocks]b]_[type of A][_[type of B]]."""
-  m = re.fullmatch(r"(?a)v_s?mfmac?_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(?:_(\d+)b)?"
-                   r"_(x?f\d+|bf16|i8|bf8|fp8)(?:_(bf8|fp8))?", mnemonic)
+  m = re.fullmatch(r"(?a)v_s?mfmac?_(?:scale_)?(f32|i32|f64)_(\d+)x(\d+)x(\d+)(?:_(\d+)b)?"
+                   r"_(x?f\d+|bf16|i8|bf8|fp8|f8f6f4)(?:_(bf8|fp8))?", mnemonic)
   assert m, mnemonic
   return Shape(int(m[2]), int(m[3]), int(m[4]), int(m[5] or 1), m[6], m[7] or m[6], m[1])
 
@@ -102,7 +105,7 @@ def outputs(s: Shape) -> tuple[Value, Value, Value]:
 # ---- elements
 
 @cache
-def _values(t: SmallFloat) -> Value: return np.array(t.values, U32).view(F32).astype(F64)
+def values_of(t: SmallFloat) -> Value: return np.array(t.values, U32).view(F32).astype(F64)
 
 
 def _items(group: Group, first: int, bits: int, count: int) -> Value:
@@ -125,10 +128,10 @@ def _numbers(raw: Value, kind: str, flush: bool, table: str = "gfx9") -> Value:
     return np.where(special, raw, kept).view(F32).astype(F64)
   if kind in {"f16", "bf16"}: return half(raw, kind)
   if kind == "i8": return whole(raw, 8, 1)
-  return _values(SMALL[table][kind])[raw]
+  return values_of(SMALL[table][kind])[raw]
 
 
-def _accumulator(group: Group, o: Operand, kind: str, count: int) -> Value:
+def accumulator(group: Group, o: Operand, kind: str, count: int) -> Value:
   """C as f64 or i64 [waves, item, lane]; a constant is the same everywhere."""
   if o.kind != "v": raw = np.asarray(reader(o, kind)(group)).reshape(-1, 1, 1)
   else: raw = _items(group, o.value, BITS[kind], count).view({"f64": F64, "f32": F32, "i32": I32}[kind])
@@ -148,7 +151,7 @@ def finish(total: Value, kind: str, mode: int) -> Value:
   return out.view(U32)
 
 
-def _write(group: Group, first: int, raw: Value) -> None:
+def write_matrix(group: Group, first: int, raw: Value) -> None:
   """Write items [waves, item, lane] of 32 or 64 bits; matrix instructions write every lane."""
   v = group.v
   wide = raw.dtype == U64
@@ -200,7 +203,7 @@ def mfma(i: Instruction, pc: int, mode: int) -> Step:
   def step(group: Group) -> None:
     x = _numbers(_items(group, a.value, BITS[s.a], held[0])[:, a_item, a_lane], s.a, flush, i.table)
     y = _numbers(_items(group, b.value, BITS[s.b], held[1])[:, b_item, b_lane], s.b, flush, i.table)
-    z = _accumulator(group, c, s.c, len(block))
+    z = accumulator(group, c, s.c, len(block))
     if double:  # BLGP negates A, B and C (7.1.5.3)
       x, y, z = (-m if blgp >> k & 1 else m for k, m in enumerate((x, y, z)))
       total = np.broadcast_to(z, (len(x), *block.shape))
@@ -208,7 +211,7 @@ def mfma(i: Instruction, pc: int, mode: int) -> Step:
     else:
       flat = product(x.reshape(-1, s.depth, s.rows), y.reshape(-1, s.depth, s.columns))
       total = flat.reshape(-1, s.blocks, s.rows, s.columns)[:, block, row, column] + z
-    _write(group, d.value, finish(total, s.c, mode))
+    write_matrix(group, d.value, finish(total, s.c, mode))
   return step
 
 
@@ -226,6 +229,7 @@ def sparse_k(s: Shape, words: Value, cbsz: int, abid: int) -> Value:
   return (lane // s.rows * 2 * held + item // 2 * 4) + index.astype(np.intp)
 
 
+@binds(*DEEP_SPARSE, isa="gfx950")
 @binds(*SMFMAC, isa="gfx9")
 def smfmac(i: Instruction, pc: int, mode: int) -> Step:
   """v_smfmac_*: A is sparse; C is what the destination held, and source 2 has the indices."""
@@ -244,6 +248,6 @@ def smfmac(i: Instruction, pc: int, mode: int) -> Step:
     wave = np.arange(len(x))[:, None]
     total = np.zeros((len(x), s.rows, s.columns), x.dtype)
     for e in range(s.depth // 2): total += x[:, e, :, None] * y[wave, k[:, e]]
-    result = total[:, row, column] + _accumulator(group, d, s.c, len(block))
-    _write(group, d.value, finish(result, s.c, mode))
+    result = total[:, row, column] + accumulator(group, d, s.c, len(block))
+    write_matrix(group, d.value, finish(result, s.c, mode))
   return step

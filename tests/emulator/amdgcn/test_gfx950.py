@@ -1,4 +1,4 @@
-"""gfx950's own instructions in programs that LLVM compiles, on both engines, and what is refused by its name."""
+"""gfx950's own instructions in programs that LLVM compiles, on both engines."""
 from __future__ import annotations
 
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 
 import tinyhw
 from tests.drive.conftest import compile_ir
-from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.errors import InvalidArgument
 
 IR = """
 declare {{ i32, i32 }} @llvm.amdgcn.permlane16.swap(i32, i32, i1, i1)
@@ -14,7 +14,6 @@ declare {{ i32, i32 }} @llvm.amdgcn.permlane32.swap(i32, i32, i1, i1)
 declare i32 @llvm.amdgcn.prng.b32(i32)
 declare i32 @llvm.amdgcn.bitop3.i32(i32, i32, i32, i32)
 declare <4 x float> @llvm.amdgcn.mfma.f32.16x16x32.f16(<8 x half>, <8 x half>, <4 x float>, i32, i32, i32)
-declare <2 x bfloat> @llvm.amdgcn.cvt.scalef32.pk.bf16.fp4(i32, float, i32)
 @large = internal addrspace(3) global [40960 x i32] poison
 define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) #0 {{
   %t = call i32 @llvm.amdgcn.workitem.id.x()
@@ -87,13 +86,6 @@ def test_all_of_its_lds(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
   %a = load volatile i32, ptr addrspace(3) %l
   %b = add i32 0, 0""", engine, monkeypatch)
   np.testing.assert_array_equal(a, X[:64])
-
-
-def test_what_has_no_meaning_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-  with pytest.raises(Unsupported, match="v_cvt_scalef32_pk_bf16_fp4"):
-    run("""%c = call <2 x bfloat> @llvm.amdgcn.cvt.scalef32.pk.bf16.fp4(i32 %x, float 1.0, i32 0)
-  %a = bitcast <2 x bfloat> %c to i32
-  %b = add i32 0, 0""", "ref", monkeypatch)
 
 
 def test_its_code_is_no_other_cards(monkeypatch: pytest.MonkeyPatch) -> None:

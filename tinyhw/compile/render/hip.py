@@ -61,7 +61,9 @@ class HIPWriter(CWriter):
       kind = s.dtype.scalar
       held = self.vector_type("unsigned char" if kind.bits == 8 else "unsigned short", s.dtype.count)
       lanes = ", ".join(f"(unsigned char)({x})" if kind.bits == 8 else x for x in self.lanes[s])
-      if unit.word: taken = "long" if unit.word == "i64" else self.vector_type("int", s.dtype.itemsize // 4)
+      if unit.word == "i64": taken = "long"
+      elif "bfloat" in unit.word: taken = self.vector_type("__bf16", s.dtype.count)
+      elif unit.word: taken = self.vector_type("int", s.dtype.itemsize // 4)
       else: taken = self.vector_type("_Float16" if kind is dtypes.float16 else "short", s.dtype.count)
       operands.append(f"{'true, ' if unit.signs else ''}__builtin_bit_cast({taken}, ({held}){{{lanes}}})")
     total = self.vector_type(self.language.word(u.dtype.scalar), u.dtype.count)

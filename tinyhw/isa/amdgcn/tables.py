@@ -34,6 +34,7 @@ from tinyhw.isa.amdgcn.codes import (
 from tinyhw.isa.amdgcn.images import IMAGES, data_dwords, groups
 from tinyhw.isa.amdgcn.model import Instruction, Operand, Row
 
+LONGEST: Final = 16  # bytes of an encoding
 # Tables of later members of a generation, which are in the generation's module.
 MEMBERS: Final = {"gfx1150": "gfx11", "gfx950": "gfx9"}
 
@@ -131,7 +132,7 @@ class Table:
     if left < 4: raise DecodeError(f"{left} bytes are left where an instruction is expected", where=hex(where))
     first = int.from_bytes(code[at:at + 4], "little")
     family = self._families[first >> 23]
-    word = int.from_bytes(code[at:at + 12], "little")
+    word = int.from_bytes(code[at:at + LONGEST], "little")
     if family is not None:
       opmask = self.opcodes[family][0]
       for row in self._candidates(family, first & opmask):
@@ -143,7 +144,7 @@ class Table:
     """Which later member of the generation has the word, for the error of one that has not."""
     if self.member: return ""
     for member in self.module.LATER:
-      try: return f" ({member} and later have {table(member).decode(word.to_bytes(12, 'little')).mnemonic})"
+      try: return f" ({member} and later have {table(member).decode(word.to_bytes(LONGEST, 'little')).mnemonic})"
       except DecodeError: continue
     return ""
 
@@ -254,7 +255,10 @@ class Table:
       left = value
       for position, bit, width in pieces:
         part = (1 << width) - 1
-        word |= (value >> bit & part) << position
+        placed = (value >> bit & part) << position
+        if (placed ^ row.value) & row.mask & part << position:  # a format that says how many registers others are
+          raise EncodeError(f"{row.mnemonic}: {name} {value} goes with other operands")
+        word |= placed
         left &= ~(part << bit)
       if left: raise EncodeError(f"{row.mnemonic}.{name}: {value:#x} does not fit its field")
     wanted = any(values.get(n) == LITERAL for n in row.literal_operands)

@@ -119,7 +119,7 @@ def dpp8(line: AsmLine) -> None:
 
 
 def packed(name: str) -> Callable[[AsmLine], None]:
-  """op_sel:[...] and its kin: a bit a source; op_sel_hi is all ones unless it is given."""
+  """op_sel:[...] and its kin: a bit a source; op_sel_hi is all ones unless it is given, but for choosing bytes."""
   def read(line: AsmLine) -> None:
     if name not in line.row.fields: return
     found = line.take(name + r":\[([01](?:,[01])*)\]")
@@ -131,7 +131,7 @@ def packed(name: str) -> Callable[[AsmLine], None]:
       if last: line.put(name, bits.pop() << 3)
       if len(bits) != count: raise Reject(line.at, f"operand {name}: {found[0]!r} has not {count} bits")
       line.put(name, sum(b << k for k, b in enumerate(bits)))
-    elif name == "op_sel_hi" and "_mix" not in line.row.mnemonic:
+    elif name == "op_sel_hi" and not any(kind in line.row.mnemonic for kind in ("_mix", "_mfma_scale_")):
       declared = sum((1 << w) - 1 << bit for _, bit, w in line.row.fields[name])
       line.put(name, (1 << count) - 1 & declared)
   return read
