@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import DecodeError, Unsupported
@@ -142,8 +142,8 @@ def _methods(class_id: int, header: Any, subchannel: int, first: int,
 
 
 def _meaning(class_id: int, sent: methods.Send) -> Sent | None:
-  data = sent.data
-  found = _methods(class_id, sent.header, sent.subchannel, sent.method, len(data))
+  data, header = sent.data, cast(Any, sent.header)  # mypy does not know that classes have a hash
+  found = _methods(class_id, header, sent.subchannel, sent.method, len(data))
   if found is None: return None
   keys, doing = found
   if not doing:
