@@ -11,8 +11,8 @@ from tinyhw.queues.diff import compare
 
 
 @click.command()
-@click.argument("before", type=click.Path(exists=True, dir_okay=False))
-@click.argument("after", type=click.Path(exists=True, dir_okay=False))
+@click.argument("before")
+@click.argument("after")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a change.")
 def command(before: str, after: str, as_json: bool) -> None:
   """Compare what two captures submit, packet by packet: each queue by itself, addresses by what lies there, signal
