@@ -221,3 +221,14 @@ def test_texts_by_words_are_those_of_what_they_decode_to() -> None:
       assert one == of(lambda cls=cls, given=given: repr(cls.decode(given)))  # type: ignore[misc]
       told[one[0]] += 1
   assert all(told.values()) and len(told) == 2
+
+
+def test_signals_have_numbers(captured: Path) -> None:
+  """What packets wait for or signal is numbered as it comes first, and named in other packets too."""
+  text = decode(str(captured), "--short").output
+  known = re.findall(r"(?:addr|address|signals|waits for): (signal \d+), [A-Z]+ buffer \d+", text)
+  assert known and known[0] == "signal 0" and "signal 0, signal" not in text
+  capture = Capture(captured)
+  for _ in capture: pass
+  world, = (w for w in capture.worlds.values() if w.queues)
+  assert {n for n, _ in world.signals.values()} == set(range(len(world.signals)))

@@ -178,6 +178,7 @@ class Capture:
     def knows(address: int) -> bool: return memory.knows(world, address)
     step.follow = world.submitted(event, read, knows)
     if step.follow is None: return False
+    world.signalled(step.follow.items)
     step.queue, step.submission = world.queues[event.queue], self._submissions
     return True
 
