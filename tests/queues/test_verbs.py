@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tinyhw.cli import tinyhw
+from tinyhw.cli import progress, tinyhw
 from tinyhw.core.errors import Error, InvalidArgument, MissingFile
 from tinyhw.queues import summary
 from tinyhw.queues.capture import Capture
@@ -69,3 +69,16 @@ def test_assembled_words_for_programs(tmp_path: Path) -> None:
   text.write_text(".kind pm4\nACQUIRE_MEM(coher_size=1, coher_base=0)\n")
   row = json.loads(run("assemble", str(text), "--json").output)
   assert row["kind"] == "pm4" and run("assemble", str(text)).output.split() == [f"{w:08x}" for w in row["words"]]
+
+
+def test_how_far_a_capture_is_read_is_told(captured: Path) -> None:
+  told = list[tuple[int, int]]()
+  capture = Capture(captured)
+  capture.tells(lambda done, total: told.append((done, total)))
+  for _ in capture: pass
+  assert [done for done, _ in told] == list(range(1, told[-1][1] + 1)) and {total for _, total in told} == {len(told)}
+  line = progress.Line("lint")
+  line.went(3, 2000)
+  line._show()  # which is what its timer does
+  try: assert "3 of 2,000 pieces of the capture" in line._bar.tasks[0].fields["told"]
+  finally: line.end()

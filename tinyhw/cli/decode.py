@@ -13,6 +13,7 @@ import click
 from tinyhw.arch import decoded
 from tinyhw.arch.nv import NV_ARCHES
 from tinyhw.cli.files import contents
+from tinyhw.cli.progress import walked
 from tinyhw.cli.timeline import code_of
 from tinyhw.core.environment import whole
 from tinyhw.core.errors import InvalidArgument, Unsupported
@@ -78,7 +79,7 @@ def command(file: str, kind: str | None, arch: str | None, queue: str | None, di
                                      hint="choose a submission's: tinyhw decode FILE --kind KIND --source")
     capture = Capture(file, following=not counted)
     if counted:
-      found = summary.of_capture(capture, queue)
+      with walked("decode", capture, quiet=as_json): found = summary.of_capture(capture, queue)
       if queue is not None and not found.queues: raise _unlike(capture, 0)
       _counted(found, as_json)
     else: _print(captured(capture, queue, dispatch, around, short, calls, as_json, state, disassemble))

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tinyhw.cli.numbers import Real, Whole
+from tinyhw.cli.progress import walked
 from tinyhw.core.environment import whole
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.queues import listing
@@ -56,10 +57,11 @@ def command(file: str, mockgpu: str | None, until: int | None, loop: int, settle
     ports, looks, machines = machine_for(capture, mockgpu)
     replay = Replay(capture, ports, look=looks, settle_s=settle, moving=move)
     count = compared = 0
-    for done in replay.run(until):
-      count, compared = count + 1, compared + done.compared
-      bad += _tell(capture, done, as_json, file)
-      if dump is not None: written += _dump(replay, done, dump, Path(to))
+    with walked("replay", capture, quiet=as_json):
+      for done in replay.run(until):
+        count, compared = count + 1, compared + done.compared
+        bad += _tell(capture, done, as_json, file)
+        if dump is not None: written += _dump(replay, done, dump, Path(to))
     for machine in machines: machine.close()
     for line in replay.unsure: click.echo(line, err=True)
     if not as_json:

@@ -10,6 +10,7 @@ from typing import Final
 
 import click
 
+from tinyhw.cli.progress import walked
 from tinyhw.core.errors import Error, InvalidArgument, MissingFile
 from tinyhw.core.source import Spot
 from tinyhw.isa.ptx import parser, printer
@@ -50,7 +51,8 @@ def command(file: str, output: str | None, packets: int, no_code: bool, opened: 
   if out.suffix not in (".html", ".json"):
     raise InvalidArgument("ends in neither .html nor .json", where=str(out), hint="the name says which of both it is")
   shown = not no_code and out.suffix != ".json"
-  drawn = timeline(capture, code_of if shown else None, source_of if shown else None)
+  with walked("timeline", capture, quiet=as_json):
+    drawn = timeline(capture, code_of if shown else None, source_of if shown else None)
   try:
     with out.open("w", encoding="utf-8") as f:
       f.writelines(page.text(drawn, packets) if out.suffix == ".html" else trace.text(drawn))

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tinyhw.queues.container import Frames, Reader
+from tinyhw.queues.container import Frames, Reader, Told
 from tinyhw.queues.events import Doorbell, Event, Program, Ran, Seen, parsed
 from tinyhw.queues.vendors import new_world
 from tinyhw.queues.world import Allocation, Follow, Queue, World
@@ -116,6 +116,10 @@ class Capture:
   def cut(self) -> bool:
     """Whether the file ends amid a frame: its program was ended from outside."""
     return self.reader.cut >= 0
+
+  def tells(self, told: Told) -> None:
+    """Have somebody hear how far its events are read."""
+    if isinstance(self.reader, Reader): self.reader.told = told
 
   def world(self, vendor: str) -> World:
     """A vendor's, as far as was read."""
