@@ -215,6 +215,8 @@ def test_files_that_are_no_programs_are_refused(native: str, tmp_path: Path) -> 
   subprocess.run(["gcc", "-shared", "-fPIC", "e.c", "-o", "e"], cwd=tmp_path, check=True)
   done = run("run", str(tmp_path / "e"))
   assert done.returncode == 1 and "there is no main" in done.stderr
+  done = run("run", sys.executable, "program.py")
+  assert done.returncode == 1 and "is Python, which runs here already" in done.stderr
   (tmp_path / "s.c").write_text("void __cudaRegisterFatBinary(void) {}\nint main(void) { return 0; }\n")
   subprocess.run(["gcc", "-shared", "-fPIC", "s.c", "-o", "s"], cwd=tmp_path, check=True)
   done = run("run", "--mockgpu", "sm_80", str(tmp_path / "s"))

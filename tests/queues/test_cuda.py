@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.mock.cuda.client import Client, u32, u64
 from tinyhw.autogen import cuda
 from tinyhw.devices.captured import Recording
 from tinyhw.mock.cuda.streams.picture import take
-from tinyhw.queues import calls, listing
+from tinyhw.queues import calls, listing, summary
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.cuda import record
 from tinyhw.queues.cuda.stream import KINDS
@@ -248,6 +249,8 @@ def test_calls_and_work_have_their_declared_names(tmp_path: Path) -> None:
   assert f"KERNEL({launch})" in packets
   assert any(t.startswith(f"MEMCPY(dst={p.data + 512:#x}, src={p.data:#x}, bytes=0x30, rows=0x3") for t in packets)
   assert "data: DEVICE buffer 0" in {k.split(" [")[0] for k in known if k.startswith("data")} | set(known)
+  counts = summary.of_capture(Capture(tmp_path / "run.thq", following=False))
+  assert counts.packets == Counter(p.partition("(")[0] for p in packets) and counts.kernels == {"kernel twice": 1}
   drawn = timeline(capture)
   assert {"twice"} <= {s.name for s in drawn.spans if s.kind == "launch"}
 

@@ -171,7 +171,7 @@ def test_what_is_known_by_content_is_what_the_long_way_reads(captured: Path, mon
         found = words.get(address)
         return None if found is None or len(found) < size else bytes(found[:size])
       ring, found = [(at, bytes(words[at])) for at, _ in event.ring], []
-      for way in ("kept", "kept", "long"):
+      for way in ("kept", "kept", "kept", "long"):  # words are known as a whole when they come a third time
         with monkeypatch.context() as patched:
           if way == "long":
             patched.setattr(stream, "meaning", lambda class_id, words: None)
@@ -184,7 +184,7 @@ def test_what_is_known_by_content_is_what_the_long_way_reads(captured: Path, mon
           follow = world.follow(queue, ring, read)
           lines = list(listing.lines(listing.Names(capture, event.vendor, world), follow))
           found.append((follow.items, follow.launches, follow.roots, follow.pieces, queue.state, lines))
-      assert found[0] == found[1] == found[2]
+      assert found[0] == found[1] == found[2] == found[3]
       changed_event = Doorbell(address=0, value=0, nbytes=8, ring=[list(row) for row in ring],
                                pieces=[[at, bytes(words[at])] for at, _ in event.pieces])
       counts = []
@@ -221,3 +221,14 @@ def test_texts_by_words_are_those_of_what_they_decode_to() -> None:
       assert one == of(lambda cls=cls, given=given: repr(cls.decode(given)))  # type: ignore[misc]
       told[one[0]] += 1
   assert all(told.values()) and len(told) == 2
+
+
+def test_signals_have_numbers(captured: Path) -> None:
+  """What packets wait for or signal is numbered as it comes first, and named in other packets too."""
+  text = decode(str(captured), "--short").output
+  known = re.findall(r"(?:addr|address|signals|waits for): (signal \d+), [A-Z]+ buffer \d+", text)
+  assert known and known[0] == "signal 0" and "signal 0, signal" not in text
+  capture = Capture(captured)
+  for _ in capture: pass
+  world, = (w for w in capture.worlds.values() if w.queues)
+  assert {n for n, _ in world.signals.values()} == set(range(len(world.signals)))

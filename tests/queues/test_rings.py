@@ -15,6 +15,7 @@ from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.core.errors import Unsupported
 from tinyhw.queues.amd.world import AmdWorld
 from tinyhw.queues.capture import Capture, Step
+from tinyhw.queues.doctor import UNKNOWN, examine
 from tinyhw.queues.events import Doorbell, Ioctl, Note
 from tinyhw.queues.record import Recorder
 from tinyhw.queues.rings import Rings
@@ -74,9 +75,10 @@ class Process:
   def shows(self, address: int, names: tuple[str, ...] = ("",)) -> bool: return True
   def there(self) -> bool: return True
 
-  def put(self, index: int, completion: int = 0) -> None:
+  def put(self, index: int, completion: int = 0, depends: int = 0) -> None:
     """A barrier packet, and the write index behind it."""
     packet = hsa.hsa_barrier_and_packet_t(header=hsa.HSA_PACKET_TYPE_BARRIER_AND)
+    packet.dep_signal[0].handle = depends
     packet.completion_signal.handle = completion
     self.data[index % 4 * 64:index % 4 * 64 + 64] = bytes(packet)
     self.data[1024:1032] = (index + 1).to_bytes(8, "little")
@@ -195,3 +197,20 @@ def test_doorbells_of_channels_are_one_place(tmp_path: Path) -> None:
   if any("lets nobody watch stores" in n for n in notes): pytest.skip("no debug registers here")
   events = [s.event for s in found if isinstance(s.event, Doorbell)]
   assert len(events) == standin.RUNG and all(e.address and e.last == e.first + 1 for e in events) and not notes
+
+
+@pytest.mark.parametrize(("depends", "value", "verdict"), [
+  (BASE + 3072, 1, "GPU0.AQL.5 waits for a value that nobody writes"), (BASE + 3072, 0, "nothing stands"),
+  (BASE + (1 << 20), 1, "nothing stands")], ids=["waits", "has come", "is not seen"])
+def test_the_doctor_goes_by_what_signals_held(depends: int, value: int, verdict: str, tmp_path: Path) -> None:
+  """Of one that the recorder does not see nobody says that a queue stands there."""
+  def fill(process: Process, rings: Rings) -> None:
+    process.data[3072 + 8] = 1
+    process.put(0, depends=depends)
+    assert rings.look(("amd",)) == 1
+    process.data[3072 + 8] = value
+    assert rings.look(("amd",)) == 0
+  looked(tmp_path / "a.thq", fill)
+  report = examine(Capture(tmp_path / "a.thq"))
+  assert report.verdict == verdict and report.ill == (verdict != "nothing stands")
+  assert any(head == UNKNOWN for head, _ in report.sections) == (depends >= BASE + SIZE)

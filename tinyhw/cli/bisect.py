@@ -26,11 +26,11 @@ _SCRIPT: Final = "script"
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file")
 @click.option("--until", metavar="WHAT", shell_complete=complete.until,
               help=f"What to look for: {', '.join(KINDS)} [what the capture shows by itself].")
 @click.option("--script", metavar="COMMAND", help="Who says whether a capture shows it: the command gets its path; "
-              "status 0 says yes, 125 that it cannot be told, above 127 ends the search, others no.")
+              "status 0 says yes, 125 that it cannot be told, above that ends the search, others no.")
 @click.option("--first", "only_first", is_flag=True, help="Only the first submission at which it shows.")
 @click.option("-o", "--output", metavar="NAME", help="Write NAME.thq, NAME.txt and NAME.py [FILE's name with .small].")
 @click.option("--mockgpu", metavar="CARDS", help="Mock cards to run on [the capture's own].")
@@ -57,8 +57,8 @@ def command(file: str, until: str | None, script: str | None, only_first: bool, 
   """
   if until is not None and script is not None:
     raise InvalidArgument("either a script says what shows, or --until does", where="--script")
-  name = _name(file, output)
   capture = Capture(file)
+  name = _name(file, output)
   bench = MockBench(capture, mockgpu)
   if mockgpu: capture.head["mockgpu"] = mockgpu
   with counted("bisect", quiet or as_json) as tell:

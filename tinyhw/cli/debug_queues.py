@@ -1,6 +1,7 @@
 """`tinyhw debug`: the queues of a capture, or of a program, packet by packet."""
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import tempfile
@@ -54,6 +55,9 @@ def command(output: str | None, mockgpu: str | None, places: tuple[str, ...], sc
   with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
     path = Path(program)
     if arguments or not _is_capture(path) and path.suffix != ".thq":
+      if path.is_file() and path.suffix != ".py" and not os.access(path, os.X_OK):
+        raise InvalidArgument("is neither a capture nor a program", where=program,
+                              hint="`tinyhw record` makes captures; a program is one that can be run, or ends in .py")
       path = Path(output or Path(folder) / "run.thq")
       code = run_recorded(path, mockgpu, program, arguments)
       if not path.exists():

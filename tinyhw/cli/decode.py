@@ -13,6 +13,7 @@ import click
 from tinyhw.arch import decoded
 from tinyhw.arch.nv import NV_ARCHES
 from tinyhw.cli.files import contents
+from tinyhw.cli.progress import walked
 from tinyhw.cli.timeline import code_of
 from tinyhw.core.environment import whole
 from tinyhw.core.errors import InvalidArgument, Unsupported
@@ -77,7 +78,10 @@ def command(file: str, kind: str | None, arch: str | None, queue: str | None, di
     if source: raise InvalidArgument("--source is for the words of one queue", where=file,
                                      hint="choose a submission's: tinyhw decode FILE --kind KIND --source")
     capture = Capture(file, following=not counted)
-    if counted: _counted(summary.of_capture(capture, queue), as_json)
+    if counted:
+      with walked("decode", capture, quiet=as_json): found = summary.of_capture(capture, queue)
+      if queue is not None and not found.queues: raise _unlike(capture, 0)
+      _counted(found, as_json)
     else: _print(captured(capture, queue, dispatch, around, short, calls, as_json, state, disassemble))
     return
   if state or disassemble:
@@ -153,8 +157,14 @@ def _words(words: list[int], kind: str, arch: str | None, short: bool, as_json: 
   else: yield from listing.lines(names, found, deep=not short)
 
 
+_OF_NVIDIA: Final = ("gpfifo", "pushbuffer", "qmd")
+
+
 def _class_of(kind: str, arch: str | None) -> int:
   if arch is None: return 0
+  if arch.startswith("sm_") != (kind in _OF_NVIDIA):
+    raise InvalidArgument(f"{arch} has no words of the kind {kind}", where="--arch",
+                          hint=f"{', '.join(_OF_NVIDIA)} are NVIDIA's (sm_90), other kinds AMD's (gfx1100)")
   if not arch.startswith("sm_"):
     if kind == "pm4" and not decoded(arch).pm4: raise Unsupported("PM4 packets", f"of {arch}")
     return decoded(arch).version[0]
@@ -167,7 +177,7 @@ def _class_of(kind: str, arch: str | None) -> int:
 def captured(capture: Capture, queue: str | None, dispatch: int | None, around: int | None, short: bool, calls: bool,
              as_json: bool, state: bool = False, disassemble: bool = False) -> Iterator[str]:
   """The lines of a capture's submissions that fit the filters."""
-  launches = 0
+  launches = told_of = 0
   states, code = States() if state else None, KernelCode(capture, code_of) if disassemble else None
   for step in capture:
     if step.follow is None:
@@ -179,6 +189,7 @@ def captured(capture: Capture, queue: str | None, dispatch: int | None, around: 
     if queue is not None and queue.lower() not in str(step.queue).lower(): continue
     if dispatch is not None and not first <= dispatch < launches: continue
     if around is not None and not _names(step, around): continue
+    told_of += 1
     names = listing.Names(capture, step.event.vendor, step.world)
     if as_json:
       row = {"submission": step.submission, "queue": str(step.queue), "event": step.number,
@@ -192,7 +203,17 @@ def captured(capture: Capture, queue: str | None, dispatch: int | None, around: 
       return [*found.get(id(item), ()), *([] if code is None else code.lines(vendor, launch))]
     yield f"submission {step.submission}  {step.queue}  {step.event.at_ns / 1e6:.3f} ms ({CLOCK.value})"
     yield from (f"  {line}".rstrip() for line in listing.lines(names, step.follow, deep=not short, under=under))
+  if not told_of and any(given is not None for given in (queue, dispatch, around)):
+    raise _unlike(capture, launches)
   if capture.cut: yield f"{capture.reader.path} ends here amid a frame: its program was ended from outside"
+
+
+def _unlike(capture: Capture, launches: int) -> InvalidArgument:
+  """No submission of a capture that was gone through fits the filters."""
+  queues = sorted({str(q) for world in capture.worlds.values() for q in world.queues})
+  there = f"{launches:,} launches, counted from 0, and " if launches else ""
+  return InvalidArgument("no submission is as the options say", where=str(capture.reader.path),
+                         hint=f"it has {there}the queues {', '.join(queues)}")
 
 
 def _names(step: Step, address: int) -> bool:

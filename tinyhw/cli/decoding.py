@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from tinyhw.autogen import pm4_gfx11
 from tinyhw.cli.measure import Seconds, child, repeat
@@ -62,24 +63,40 @@ def recorded(device: str, program: str = TRAINING) -> Iterator[Path]:
 def _each(packets: int, run: Callable[[], object]) -> Seconds: return [s / packets for s in repeat(run)]
 
 
-def resolved(device: str) -> Seconds:
-  """Seconds a packet of a capture: its line with all fields, and what lies at its addresses."""
-  with recorded(device) as path:
-    def run() -> int:
-      capture, packets = Capture(path), 0
-      for step in capture:
-        if step.follow is None: continue
-        packets += len(step.follow.items)
-        for _ in listing.lines(listing.Names(capture, step.event.vendor, step.world), step.follow): pass
-      return packets
-    return _each(run(), run)
+def decoded(path: str | Path) -> int:
+  """Packets of a capture, each with its line with all fields and what lies at its addresses."""
+  capture, packets = Capture(path), 0
+  for step in capture:
+    if step.follow is None: continue
+    packets += len(step.follow.items)
+    for _ in listing.lines(listing.Names(capture, step.event.vendor, step.world), step.follow): pass
+  return packets
 
 
-def counted(device: str) -> Seconds:
-  """Seconds a packet of a capture, counted by its header."""
+def headed(path: str | Path) -> int:
+  """Packets of a capture, counted by their headers."""
+  return summary.of_capture(Capture(path, following=False)).packets.total()
+
+
+def again(device: str, read: Callable[[str | Path], int]) -> Seconds:
+  """Seconds a packet of a capture that is read once more: what a packet is made of is known by its words."""
+  with recorded(device) as path: return _each(read(path), lambda: read(path))
+
+
+ONCE: Final = """
+import time
+from tinyhw.cli.decoding import decoded, headed
+start = time.process_time()
+packets = {read}({path!r})
+print((time.process_time() - start) / packets)
+"""
+RUNS: Final = 5
+
+
+def once(device: str, read: Callable[[str | Path], int]) -> Seconds:
+  """The same of processes that read it first, as commands do, in seconds of a processor."""
   with recorded(device) as path:
-    def run() -> int: return summary.of_capture(Capture(path, following=False)).packets.total()
-    return _each(run(), run)
+    return [float(child(ONCE.format(read=read.__name__, path=str(path)))) for _ in range(RUNS)]
 
 
 def words() -> Seconds:

@@ -6,13 +6,14 @@ import sys
 
 import click
 
+from tinyhw.cli.progress import walked
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.diff import compare
 
 
 @click.command()
-@click.argument("before", type=click.Path(exists=True, dir_okay=False))
-@click.argument("after", type=click.Path(exists=True, dir_okay=False))
+@click.argument("before")
+@click.argument("after")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a change.")
 def command(before: str, after: str, as_json: bool) -> None:
   """Compare what two captures submit, packet by packet: each queue by itself, addresses by what lies there, signal
@@ -23,7 +24,8 @@ def command(before: str, after: str, as_json: bool) -> None:
     tinyhw diff before.thq after.thq
     python -c 'from tinyhw.queues.diff import assert_stream; assert_stream("golden.thq", "run.thq")'
   """
-  changes = list(compare(Capture(before), Capture(after)))
+  both = Capture(before), Capture(after)
+  with walked("diff", *both, quiet=as_json): changes = list(compare(*both))
   for change in changes:
     if as_json: click.echo(json.dumps({"text": str(change), "fields": change.fields()}))
     else: click.echo(str(change))

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tinyhw.cli.files import contents
+from tinyhw.cli.progress import walked
 from tinyhw.core.errors import InvalidArgument, MissingFile
 from tinyhw.queues import kernellog
 from tinyhw.queues.capture import Capture
@@ -38,7 +39,8 @@ def command(file: str, as_json: bool) -> None:
     tinyhw doctor /sys/class/drm/card0/device/devcoredump/data
   """
   if file != "-" and (not Path(file).is_file() or _is_capture(file)):
-    report = examine(Capture(file))
+    capture = Capture(file)
+    with walked("doctor", capture, quiet=as_json): report = examine(capture)
     click.echo(json.dumps(report.row()) if as_json else "\n".join(report.lines()))
     raise SystemExit(1 if report.ill else 0)
   raw = sys.stdin.buffer.read() if file == "-" else contents(file)

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from tinyhw.cli.progress import walked
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.lint import RULES, lint
@@ -47,8 +48,9 @@ def command(file: str | None, listed: bool, rules: tuple[str, ...], advice: bool
   if capture.head.get("sniffed"):
     raise InvalidArgument("has no record of what its program had seen when it submitted, without which orders are "
                           "not known", where=file, hint="captures of tinyhw record --sniff are for decode and diff")
-  found = [f for f in lint(capture, advice or any(RULES[r].advice for r in rules))
-           if not rules or f.rule.name in rules]
+  with walked("lint", capture, quiet=as_json):
+    found = [f for f in lint(capture, advice or any(RULES[r].advice for r in rules))
+             if not rules or f.rule.name in rules]
   for finding in found: click.echo(json.dumps(finding.row()) if as_json else str(finding))
   harm = [f for f in found if not f.rule.advice]
   if not as_json: click.echo(f"{file}: {len(found)} finding{'s' if len(found) != 1 else ''}", err=True)

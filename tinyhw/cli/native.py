@@ -26,6 +26,7 @@ _SYMBOL, _SHNDX = 24, 6  # bytes of Elf64_Sym; where the section is told, behind
 _STREAMS: Final = "_ZNSt8ios_base4InitC1Ev"  # std::ios_base::Init's constructor makes cout and the like
 _PARSER: Final = frozenset({"optarg", "optind", "opterr", "optopt"})
 _REGISTERS: Final = "__cudaRegisterFatBinary"  # of the runtime; nvcc's objects call it
+_PYTHON: Final = "Py_BytesMain"  # a Python interpreter's main calls it
 _kept: Final[list[Any]] = []
 
 
@@ -90,6 +91,9 @@ def run(path: str, arguments: Sequence[str], at_exit: Callable[[], None]) -> NoR
   data = bytearray(Path(path).read_bytes())
   elf = Elf(bytes(data))
   defined = {s.name: s for t in elf.sections if t.type in (_SHT_SYMTAB, _SHT_DYNSYM) for s in elf.symbols(t) if s.value}
+  if _PYTHON in {s.name for t in elf.sections if t.type == _SHT_DYNSYM for s in elf.symbols(t)}:
+    raise InvalidArgument(f"{path}: is Python, which runs here already", where="run",
+                          hint="name its program alone: tinyhw run program.py; packages are those beside tinyhw")
   main = defined.get("main")
   if _REGISTERS in defined:
     raise InvalidArgument(f"{path}: NVIDIA's runtime is linked into it", where="run",

@@ -9,10 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.progress import heard, listen
+
+if TYPE_CHECKING:
+  from tinyhw.queues.capture import Capture
 
 AFTER_S: Final = 2.0  # shorter ones show nothing
 LOOK_S: Final = 0.25  # how often the line of a program's launches is written anew
@@ -27,7 +30,7 @@ class Line:
     self._what, self._lock, self._over = what, threading.Lock(), False
     self._bar: Any = None
     self._task: Any = None
-    self._told, self._said = (0, 0), ""
+    self._told, self._said, self._of = (0, 0), "", "workgroups"
     self._began = time.monotonic()
     self._timer = threading.Timer(AFTER_S, self._show)
     self._timer.daemon = True
@@ -40,6 +43,12 @@ class Line:
       if self._bar is not None: self._update()
 
   def over(self, kernel: str) -> None: pass  # the command's own end takes it off
+
+  def went(self, done: int, total: int) -> None:
+    """How far a capture is read."""
+    with self._lock:
+      self._told, self._of = (done, total), "pieces of the capture"
+      if self._bar is not None: self._update()
 
   def tell(self, stage: str, left: int, done: int) -> None:
     """What is done, how much of it is left, and how much has been: of work that nobody knows the end of."""
@@ -71,7 +80,7 @@ class Line:
     if not total: return
     rate = done / max(time.monotonic() - self._began, 1e-3)
     self._bar.update(self._task, completed=done, total=total,
-                     told=f"{done:,} of {total:,} workgroups, {rate:,.1f} a second")
+                     told=f"{done:,} of {total:,} {self._of}, {rate:,.1f} a second")
 
 
 class Launches:
@@ -149,6 +158,19 @@ def launches() -> None:
   line = Launches(os.dup(2))
   listen(line)
   at_end(Step.THREADS, line.end)
+
+
+@contextmanager
+def walked(what: str, *captures: Capture, quiet: bool = False) -> Iterator[None]:
+  """In the block it is shown how far captures are read, where that takes long; nothing with `quiet`, or where stderr is
+  no terminal."""
+  if quiet or not sys.stderr.isatty():
+    yield
+    return
+  line = Line(what)
+  for capture in captures: capture.tells(line.went)
+  try: yield
+  finally: line.end()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tinyhw.cli.numbers import Real, Whole
+from tinyhw.cli.progress import walked
 from tinyhw.core.environment import whole
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.queues import listing
@@ -19,7 +20,7 @@ from tinyhw.toolbox.replay import machine_for
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True))
+@click.argument("file")
 @click.option("--mockgpu", metavar="CARDS", help="Mock cards to replay on [the capture's own, else the machine's].")
 @click.option("--until", type=Whole(0), metavar="N", help="Stop behind submission N.")
 @click.option("--loop", default=1, show_default=True, type=Whole(1), metavar="N", help="Do it all so often.")
@@ -48,21 +49,27 @@ def command(file: str, mockgpu: str | None, until: int | None, loop: int, settle
     tinyhw replay run.hrr --mockgpu gfx1100
   """
   if Path(file).is_dir(): sys.exit(sum([_archive(path, mockgpu or "", as_json) for path in archives(Path(file))]) > 0)
-  bad = 0
+  bad = written = 0
+  if dump is not None and whole(dump) is None:
+    raise InvalidArgument(f"{dump!r} is no number and no address", where="--dump")
   for turn in range(loop):
     capture = Capture(file)
     ports, looks, machines = machine_for(capture, mockgpu)
     replay = Replay(capture, ports, look=looks, settle_s=settle, moving=move)
     count = compared = 0
-    for done in replay.run(until):
-      count, compared = count + 1, compared + done.compared
-      bad += _tell(capture, done, as_json, file)
-      if dump is not None: _dump(replay, done, dump, Path(to))
+    with walked("replay", capture, quiet=as_json):
+      for done in replay.run(until):
+        count, compared = count + 1, compared + done.compared
+        bad += _tell(capture, done, as_json, file)
+        if dump is not None: written += _dump(replay, done, dump, Path(to))
     for machine in machines: machine.close()
     for line in replay.unsure: click.echo(line, err=True)
     if not as_json:
       click.echo(f"{f'turn {turn}: ' if loop > 1 else ''}{count:,} submissions replayed, {compared:,} chunks of memory "
                  f"compared, {'all as captured' if not bad else f'{bad} with differences'}")
+  if dump is not None and not written:
+    raise InvalidArgument(f"no buffer that was replayed is {dump}", where="--dump",
+                          hint="`tinyhw decode` names buffers by their number")
   if bad: sys.exit(1)
 
 
@@ -98,12 +105,14 @@ def _tell(capture: Capture, done: Done, as_json: bool, file: str) -> bool:
   return bool(done.differences)
 
 
-def _dump(replay: Replay, done: Done, wanted: str, folder: Path) -> None:
-  if (number := whole(wanted)) is None:
-    raise InvalidArgument(f"{wanted!r} is no number and no address", where="--dump")
+def _dump(replay: Replay, done: Done, wanted: str, folder: Path) -> bool:
+  """Whether the buffer is there to be written."""
+  number = whole(wanted)
+  assert number is not None
   world = done.step.world
   assert world is not None
   made = world.find(number) or next((a for a in world.living() if a.key == number), None)
-  if made is None: return
+  if made is None: return False
   folder.mkdir(parents=True, exist_ok=True)
   (folder / f"{done.step.submission:06d}-{made.key}.bin").write_bytes(replay.dump(done.step.event.vendor, made))
+  return True

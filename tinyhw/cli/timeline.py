@@ -1,6 +1,7 @@
 """`tinyhw timeline`: a capture as a picture over time."""
 from __future__ import annotations
 
+import json
 import re
 import webbrowser
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Final
 
 import click
 
+from tinyhw.cli.progress import walked
 from tinyhw.core.errors import Error, InvalidArgument, MissingFile
 from tinyhw.core.source import Spot
 from tinyhw.isa.ptx import parser, printer
@@ -26,7 +28,8 @@ from tinyhw.wire import codeobject, cubin
               help="Of a page: its last N packets and calls.")
 @click.option("--no-code", is_flag=True, help="Leave the kernels' code out.")
 @click.option("--open", "opened", is_flag=True, help="Show the page in a browser.")
-def command(file: str, output: str | None, packets: int, no_code: bool, opened: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Say what was drawn as one JSON object.")
+def command(file: str, output: str | None, packets: int, no_code: bool, opened: bool, as_json: bool) -> None:
   """Draw FILE, a capture of `tinyhw record`, over time: threads, queues, packets, arrows, memory in use.
 
   The page needs nothing else: zoom by the wheel, click a packet for its fields, its kernel's code and what came
@@ -43,18 +46,23 @@ def command(file: str, output: str | None, packets: int, no_code: bool, opened: 
     tinyhw timeline run.thq
     tinyhw timeline run.thq -o run.json
   """
+  capture = Capture(file)
   out = Path(output) if output is not None else Path(file).with_suffix(".html")
   if out.suffix not in (".html", ".json"):
     raise InvalidArgument("ends in neither .html nor .json", where=str(out), hint="the name says which of both it is")
   shown = not no_code and out.suffix != ".json"
-  drawn = timeline(Capture(file), code_of if shown else None, source_of if shown else None)
+  with walked("timeline", capture, quiet=as_json):
+    drawn = timeline(capture, code_of if shown else None, source_of if shown else None)
   try:
     with out.open("w", encoding="utf-8") as f:
       f.writelines(page.text(drawn, packets) if out.suffix == ".html" else trace.text(drawn))
   except OSError as error: raise MissingFile(f"cannot be written: {error.strerror}", where=str(out)) from None
-  click.echo(f"{out}: {summary(drawn)}")
-  if out.suffix == ".json": click.echo("open it at https://ui.perfetto.dev")
-  elif opened: webbrowser.open(out.resolve().as_uri())
+  if as_json:
+    click.echo(json.dumps({"file": str(out), "lanes": len(drawn.lanes), "spans": len(drawn.spans),
+                           "arrows": len(drawn.flows), "findings": len(drawn.marks)}))
+  else: click.echo(f"{out}: {summary(drawn)}")
+  if out.suffix == ".json" and not as_json: click.echo("open it at https://ui.perfetto.dev")
+  elif opened and out.suffix != ".json": webbrowser.open(out.resolve().as_uri())
 
 
 def summary(drawn: Timeline) -> str:

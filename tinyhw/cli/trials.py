@@ -21,8 +21,8 @@ from tinyhw.queues.reproduce import Stream
 from tinyhw.queues.shown import Differs, Ends, Place, Shown, Signature, Stop, Trial, predicate
 from tinyhw.toolbox.replay import cards_of, machine_for
 
-SKIPPED: Final = 125  # a script's status for "cannot be told", as for `git bisect run`; above 127 it wants an end
-ENDS: Final = 127
+SKIPPED: Final = 125  # a script's status for "cannot be told", as for `git bisect run`; above it wants an end, or the
+# shell cannot run it (126, 127)
 WATCHDOG: Final = 2_000_000  # instructions of a wave that every trial may run
 _ENDLESS: Final = frozenset({WatchdogExpired.__name__, Deadlock.__name__})
 
@@ -87,7 +87,7 @@ class Script:
       done = subprocess.run(["/bin/sh", "-c", f'{self.command} "$1"', "sh", str(path)], stdin=subprocess.DEVNULL,
                             stdout=subprocess.DEVNULL, check=False)
     status = done.returncode if done.returncode >= 0 else 128 - done.returncode
-    if status > ENDS:
+    if status > SKIPPED:
       raise Ends(f"{self.command!r} ended with status {status}")
     return Shown(self.name, ("script",), f"{self.command} says so") if status == 0 else None
 

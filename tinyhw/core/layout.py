@@ -121,8 +121,8 @@ def _misfit(cls: type, fields: Sequence[Field], values: Sequence[Any]) -> Encode
   return EncodeError("a dword of its tail is not an integer of 32 bits", where=cls.__name__)
 
 
-def _compile(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None = None) -> None:
-  """Write __init__, encode and _decode of a class as straight code over its fields; `rest` names the tail."""
+def _init_source(fields: tuple[Field, ...], rest: str | None) -> str:
+  """A keyword for each field; `rest` names the tail."""
   params, body = [], []
   for f in fields:
     params.append(f.name if f.default is None else f"{f.name}={f.default}")
@@ -130,7 +130,10 @@ def _compile(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None
   if rest:
     params.append(f"{rest}=()")
     body.append(f"  self.{rest} = tuple({rest})")
-  init = f"def __init__(self{', *, ' + ', '.join(params) if params else ''}):\n" + ("\n".join(body) or "  pass")
+  return f"def __init__(self{', *, ' + ', '.join(params) if params else ''}):\n" + ("\n".join(body) or "  pass")
+
+
+def _encode_source(dwords: int, fields: tuple[Field, ...], rest: str | None) -> str:
   reads = "".join(f"  v{i} = self.{f.name}\n" for i, f in enumerate(fields))
   tests = [f"0 <= v{i} <= {f.limit}" + (f" and not v{i} & {(1 << f.shift) - 1}" if f.shift else "")
            for i, f in enumerate(fields)]
@@ -146,26 +149,30 @@ def _compile(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None
     tests.append(f"(not tail or 0 <= min(tail) and max(tail) <= {0xFFFFFFFF})")
     words += ", *tail" if words else "*tail"
   values = "".join(f"v{i}, " for i in range(len(fields)))
-  encode = (f"def encode(self):\n{reads}  try:\n    if {' and '.join(tests) or 'True'}:\n      return [{words}]\n"
-            f"  except TypeError: pass\n  raise _misfit(type(self), _fields, ({values}))")
-  parts = [f"  p.{f.name} = {_taken(f)}" for f in fields]
+  return (f"def encode(self):\n{reads}  try:\n    if {' and '.join(tests) or 'True'}:\n      return [{words}]\n"
+          f"  except TypeError: pass\n  raise _misfit(type(self), _fields, ({values}))")
+
+
+def _strays(dwords: int, fields: tuple[Field, ...]) -> tuple[int, ...]:
+  """The bits of each dword that nobody declares."""
   stray = [0xFFFFFFFF] * dwords
   for f in fields:
-    for d in range(dwords): stray[d] &= ~(f.mask >> 32 * d) & 0xFFFFFFFF
-  refuse = " or ".join(f"w[{d}] & {m}" for d, m in enumerate(stray) if m)
-  decode = "def _decode(cls, w):\n" + (f"  if {refuse}: raise _stray(cls, w, _masks)\n" if refuse else "")
+    for d in range(f.lo // 32, (f.lo + f.width - 1) // 32 + 1): stray[d] &= ~(f.mask >> 32 * d) & 0xFFFFFFFF
+  return tuple(stray)
+
+
+def _decode_source(dwords: int, fields: tuple[Field, ...], rest: str | None) -> str:
+  parts = [f"  p.{f.name} = {_taken(f)}" for f in fields]
+  refuse = " or ".join(f"w[{d}] & {m}" for d, m in enumerate(_strays(dwords, fields)) if m)
   if rest: parts.append(f"  p.{rest} = tuple(w[{dwords}:])")
-  decode += "  p = cls.__new__(cls)\n" + "\n".join(parts) + "\n  return p"
-  space: dict[str, Any] = {"_misfit": _misfit, "_fields": fields, "_stray": _stray, "_masks": tuple(stray)}
-  long = dwords >= LONG and not rest
-  for name, source, wrap in (("__init__", init, None), ("encode", encode, None), ("_decode", decode, classmethod)):
-    if long and wrap: continue
-    exec(compile(source, f"<layout of {cls.__name__}>", "exec"), space)
-    setattr(cls, name, wrap(space[name]) if wrap else space[name])
-  if not long: return
-  chunks = _Chunks(cls, dwords, fields, tuple(stray))
-  setattr(cls, "_decode", classmethod(lambda _, words: chunks.decode(words)))  # noqa: B010  (mypy sees no override)
-  _CHUNKED[cls] = chunks
+  return "def _decode(cls, w):\n" + (f"  if {refuse}: raise _stray(cls, w, _masks)\n" if refuse else "") + \
+    "  p = cls.__new__(cls)\n" + "\n".join(parts) + "\n  return p"
+
+
+def _compile(cls: type, name: str, source: str, **space: Any) -> None:
+  """Make a function of a class of straight code over its fields."""
+  exec(compile(source, f"<layout of {cls.__name__}>", "exec"), space)
+  setattr(cls, name, classmethod(space[name]) if name == "_decode" else space[name])
 
 
 LONG = 32    # dwords from which on a layout is decoded by chunks
@@ -272,17 +279,22 @@ def _word_printer(cls: type[Any]) -> Callable[[Sequence[int]], str]:
 
 
 def _compile_on_use(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None = None) -> None:
-  """Put off `_compile` until the class is first used: tables declare hundreds of classes, a program meets a dozen."""
+  """Put off `_compile` until a function is first used: tables declare hundreds of classes, a program meets a dozen, and
+  who reads packets makes none."""
   def init(self: Any, **values: Any) -> None:
-    _compile(cls, dwords, fields, rest)
+    _compile(cls, "__init__", _init_source(fields, rest))
     getattr(cls, "__init__")(self, **values)  # noqa: B009  (the compiled one, which mypy cannot see)
 
   def encode(self: Any) -> Any:
-    _compile(cls, dwords, fields, rest)
+    _compile(cls, "encode", _encode_source(dwords, fields, rest), _misfit=_misfit, _fields=fields)
     return cast(Any, cls).encode(self)
 
   def decode(_: type, words: Sequence[int]) -> Any:
-    _compile(cls, dwords, fields, rest)
+    masks = _strays(dwords, fields)
+    if dwords >= LONG and not rest:
+      chunks = _CHUNKED[cls] = _Chunks(cls, dwords, fields, masks)
+      setattr(cls, "_decode", classmethod(lambda _, words: chunks.decode(words)))  # noqa: B010  (as above)
+    else: _compile(cls, "_decode", _decode_source(dwords, fields, rest), _stray=_stray, _masks=masks)
     return cast(Any, cls)._decode(words)
 
   for name, stub in (("__init__", init), ("encode", encode), ("_decode", classmethod(decode))): setattr(cls, name, stub)

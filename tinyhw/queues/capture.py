@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tinyhw.queues.container import Frames, Reader
+from tinyhw.queues.container import Frames, Reader, Told
 from tinyhw.queues.events import Doorbell, Event, Program, Ran, Seen, parsed
 from tinyhw.queues.vendors import new_world
 from tinyhw.queues.world import Allocation, Follow, Queue, World
@@ -117,6 +117,10 @@ class Capture:
     """Whether the file ends amid a frame: its program was ended from outside."""
     return self.reader.cut >= 0
 
+  def tells(self, told: Told) -> None:
+    """Have somebody hear how far its events are read."""
+    if isinstance(self.reader, Reader): self.reader.told = told
+
   def world(self, vendor: str) -> World:
     """A vendor's, as far as was read."""
     if vendor not in self.worlds:
@@ -178,6 +182,7 @@ class Capture:
     def knows(address: int) -> bool: return memory.knows(world, address)
     step.follow = world.submitted(event, read, knows)
     if step.follow is None: return False
+    world.signalled(step.follow.items)
     step.queue, step.submission = world.queues[event.queue], self._submissions
     return True
 

@@ -117,6 +117,10 @@ class Writer:
     self._frames += (_FRAME.pack(kind, form, 0, len(stored), zlib.crc32(stored)), stored)
 
 
+Told = Callable[[int, int], None]
+"""How far a capture's events are gone through: frames of them, of all."""
+
+
 class Frames(Protocol):
   """What a capture is read from: a file (`Reader`), or what was made of one (`draft`)."""
 
@@ -149,7 +153,8 @@ class Frames(Protocol):
 
 
 class Reader:
-  """A file's frames. `head` is what the recorder said; `cut` is where a frame begins that is not all there, or -1."""
+  """A file's frames. `head` is what the recorder said; `cut` is where a frame begins that is not all there, or -1.
+  `told` hears how far its events are read."""
 
   def __init__(self, path: str | os.PathLike[str]) -> None:
     self.path = Path(path)
@@ -174,6 +179,7 @@ class Reader:
     self._given = 0  # of them by `grown`
     self.cut = -1
     self.head: dict[str, Any] = {}
+    self.told: Told | None = None
     self._index(size)
 
   def grown(self) -> Iterator[list[Any]]:
@@ -221,7 +227,8 @@ class Reader:
     return self._rows(self._event_frames)
 
   def _rows(self, frames: list[tuple[int, int, int]]) -> Iterator[list[Any]]:
-    for place in frames:
+    for n, place in enumerate(frames, 1):
+      if self.told is not None: self.told(n, len(frames))
       rows = self._unpacked(self._content(place), place[0])
       if type(rows) is not list: raise self._no_events(place[0])
       for row in rows:

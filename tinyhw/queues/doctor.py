@@ -68,6 +68,7 @@ FAULTS: Final = "faults"
 STOOD: Final = "where waves stand"  # of kernels, on a mock
 POLLED: Final = "what the driver looks at"
 WAITS: Final = "what queues wait for"
+UNKNOWN: Final = "whether these waits are over is not known"
 _LOG, _RUNNING = "log", "was running"
 _ILL: Final = (FAULTS, STOOD, _RUNNING)
 
@@ -99,10 +100,10 @@ def examined(capture: Capture, beside: Beside | None = None) -> tuple[Linter, Re
   if beside is not None: beside.begin(linter.happens)
   def name(vendor: str, address: int) -> str:
     return listing.Names(capture, vendor, capture.worlds.get(vendor)).at(address)
-  vain = False
+  vain, untold = False, bool(capture.head.get("sniffed"))  # what waits are for may be where the recorder sees nothing
   def picture() -> Report:
     if beside is not None: beside.stood()
-    return stand(linter.happens, name, vain)
+    return stand(linter.happens, name, vain, not untold)
   linter.on_stand = picture
   told: dict[str, int] = {}
   for step in capture:
@@ -116,10 +117,10 @@ def examined(capture: Capture, beside: Beside | None = None) -> tuple[Linter, Re
       for fault in step.world.faults[told.get(event.vendor, 0):]: faults += fault_lines(step, fault.address, fault.text)
       told[event.vendor] = len(step.world.faults)
   linter.finish()
-  report = linter.picture if isinstance(linter.picture, Report) else stand(linter.happens, name)
+  report = linter.picture if isinstance(linter.picture, Report) else stand(linter.happens, name, sure=not untold)
   if faults: report.sections.insert(0, (FAULTS, faults))
   if notes: report.sections.append((_LOG, notes))
-  if capture.head.get("sniffed"): linter.found.clear()  # rules go by what the host had seen, which is not known there
+  if untold: linter.found.clear()  # rules go by what the host had seen, which is not known there
   report.findings = [f for f in linter.found if not f.rule.advice]
   if faults and not report.edges: report.verdict = f"a GPU faulted: {faults[0]}"
   elif not report.edges and report.findings:
@@ -187,9 +188,12 @@ def pictured(edges: list[Edge], sections: list[tuple[str, list[str]]]) -> Report
 
 # ---- what stands
 
-def stand(happens: Happens, name: Name, vain: bool = False) -> Report:
-  """The picture of queues as far as they went. `vain`: the host has waited for nothing to come."""
+def stand(happens: Happens, name: Name, vain: bool = False, sure: bool = True) -> Report:
+  """The picture of queues as far as they went. `vain`: the host has waited for nothing to come. Where it is not `sure`
+  that values are known, a queue whose wait has none may have gone on."""
   standing = [r for r in happens.runners.values() if r.waits is not None and r.ahead and not _over(happens, r)]
+  unknown = [r for r in standing if not sure and not _known(happens, r)]
+  standing = [r for r in standing if r not in unknown]
   edges = [_edge(happens, r, name) for r in standing]
   running = list(_running(happens, name)) if vain or standing else []
   cycle = _cycle({e.who: e.writer for e in edges})
@@ -198,6 +202,7 @@ def stand(happens: Happens, name: Name, vain: bool = False) -> Report:
   for r in standing: report.sections.append((f"packets of {r.queue.name}", list(_packets(r))))
   for runner, _ in running:
     if runner not in standing: report.sections.append((f"packets of {runner.queue.name}", list(_packets(runner))))
+  if unknown: report.sections.append((UNKNOWN, [_edge(happens, r, name).why for r in unknown]))
   polled = [line for r in standing if (line := _polled(happens, r, name))]
   if polled: report.sections.append(("polled, and never changes", polled))
   return report
@@ -208,6 +213,12 @@ def _over(happens: Happens, runner: Runner) -> bool:
   wait = runner.waits
   signal = happens.signals.get((runner.vendor, wait.address)) if wait is not None else None
   return wait is not None and signal is not None and signal.seen is not None and wait.met(signal.seen)
+
+
+def _known(happens: Happens, runner: Runner) -> bool:
+  """Whether anybody has seen what a queue waits for."""
+  signal = happens.signals.get((runner.vendor, runner.waits.address)) if runner.waits is not None else None
+  return signal is not None and signal.seen is not None
 
 
 def _edge(happens: Happens, runner: Runner, name: Name) -> Edge:

@@ -58,6 +58,11 @@ class Effect(NamedTuple):
   @property
   def end(self) -> int: return self.address + self.size
 
+  @property
+  def always(self) -> bool:
+    """Whether any value ends a wait."""
+    return self.compare == "always" or self.compare == ">=" and not self.value & self.mask
+
   def met(self, seen: int) -> bool:
     """Whether a wait is over when memory holds this. Raises KeyError for an effect that is no wait."""
     return COMPARE[self.compare](seen & self.mask, self.value & self.mask, self.size)

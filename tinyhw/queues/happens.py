@@ -415,7 +415,7 @@ class Happens:
 
   def _ends(self, runner: Runner, wait: Effect, know: Know) -> Signalled | None:
     """Who ends a wait: the first value that does, of those that may still be there."""
-    if wait.compare == "always": return Signalled(0, Know(), Place("", HOST, "", -1, None, -1))
+    if wait.always: return Signalled(0, Know(), Place("", HOST, "", -1, None, -1))
     signal = self.signals.get((runner.vendor, wait.address))
     if signal is None: return None
     last = 0

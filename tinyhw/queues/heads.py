@@ -16,7 +16,8 @@ from tinyhw.autogen import hsa, pm4_gfx11, sdma_v6
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import DecodeError
 from tinyhw.queues.amd.stream import DEEPEST, words_of
-from tinyhw.queues.events import Doorbell
+from tinyhw.queues.cuda.stream import kind_of
+from tinyhw.queues.events import Doorbell, Work
 from tinyhw.queues.nv.qmds import POINTER_SHIFT, leads, longest
 from tinyhw.queues.nv.stream import NvFollow, NvState
 from tinyhw.queues.plans import Plans
@@ -209,6 +210,10 @@ class Ring:
   def submission(self, event: Doorbell, out: Counts) -> list[int]:
     """Count what a doorbell submits; the addresses of the kernels that it launches. A capture must be gone through from
     its beginning."""
+    if isinstance(event, Work):
+      out.packets[kind_of(event).__name__] += 1
+      self.packets += 1
+      return [event.entry] if event.entry else []
     self._launched = []
     self._pieces = {at: data for at, data in event.pieces}
     raw = event.ring[0][1] if len(event.ring) == 1 else b"".join(data for _, data in event.ring)

@@ -23,7 +23,7 @@ class Names:
     self._capture, self._vendor, self._world = capture, vendor, world
 
   def at(self, address: int) -> str:
-    """`kernel r_16_4 + 0x40`, `VRAM buffer 3 [0x100]`; empty where nothing is known."""
+    """`kernel r_16_4 + 0x40`, `VRAM buffer 3 [0x100]`, `signal 0, GTT buffer 2`; empty where nothing is known."""
     if address < PAGE or self._world is None: return ""
     if (found := self._world.naming.get(address)) is None: found = self._keep(address, self._at(self._world, address))
     return found
@@ -67,7 +67,9 @@ class Names:
   def _at(self, world: World, address: int) -> str:
     if code := self._kernel(address): return code
     made = world.find(address)
-    if made is not None: return made.at(address)
+    if made is not None:
+      number, key = world.signals.get(address, (-1, -1))
+      return f"signal {number}, {made.at(address)}" if key == made.key else made.at(address)
     was = world.was(address)
     return "" if was is None else f"{was.at(address)}, freed"
 

@@ -22,14 +22,15 @@ from tinyhw.autogen import hsa
 from tinyhw.core.errors import Error
 from tinyhw.queues.container import content_hash
 from tinyhw.queues.effects import Does
-from tinyhw.queues.events import Doorbell
-from tinyhw.queues.plans import Named
+from tinyhw.queues.events import Doorbell, Seen
+from tinyhw.queues.plans import Named, watched
 from tinyhw.queues.record import Recorder
 from tinyhw.queues.world import PAGE, Allocation, Queue, World
 from tinyhw.wire import aql, gpfifo
 
 GRACE_S: Final = 0.01  # that a doorbell may come behind its ring's write pointer
 KEPT: Final = 1 << 20  # bytes of an allocation that is kept as a whole where a submission names it
+SIGNALS: Final = 64  # that are looked at: those that submissions named last
 _RANGED: Final = (Does.READ, Does.WRITE, Does.CALL)
 _TYPE: Final = 0xFF  # of an AQL packet's header
 
@@ -67,18 +68,41 @@ class Rings:
     self._known: dict[tuple[str, int, int], bytes] = {}  # hashes of chunks, by vendor, allocation and first byte
     self._told: set[str] = set()
     self._bells: dict[str, set[int]] = {}  # of a vendor: where doorbells are that are watched
+    self._signals: dict[str, dict[int, int]] = {}  # of a vendor: bytes of what is waited for and signalled, by address
+    self._values: dict[str, list[list[int]]] = {}  # what was told of these last
 
   def look(self, vendors: tuple[str, ...], last: bool = False) -> int:
     """Take down what is new in the rings of these vendors' queues; how many submissions. Where doorbells are watched,
     what is in a ring waits for its own for a moment, and no longer where it is the `last` look."""
-    count = 0
+    count, told = 0, False
     for vendor in vendors:
       world = self._recorder.world(vendor)
       for queue in world.queues:
         if not queue.closed and (last or not self._waits(vendor, world, queue)):
           count += self._look(vendor, world, queue)
-    if count: self._recorder.flush()
+      told |= self._tell_signals(vendor, world)
+    if count or told: self._recorder.flush()
     return count
+
+  def _tell_signals(self, vendor: str, world: World) -> bool:
+    """What signals hold now, where it is not what was told."""
+    values = self._held(vendor, world)
+    if values == self._values.get(vendor, []): return False
+    self._values[vendor] = values
+    self._recorder.tell(vendor, Seen(memory=[], signals=values), self._process)
+    return True
+
+  def _held(self, vendor: str, world: World) -> list[list[int]]:
+    return [[address, size, int.from_bytes(raw, "little")] for address, size in self._signals.get(vendor, {}).items()
+            if (raw := self._bytes(world, address, size)) is not None and len(raw) == size]
+
+  def _watch(self, vendor: str, found: Named) -> None:
+    """Look at what a submission waits for and signals, from now on."""
+    kept = self._signals.setdefault(vendor, {})
+    for address, size in watched(found.effects):
+      kept.pop(address, None)
+      if size: kept[address] = size
+    while len(kept) > SIGNALS: del kept[next(iter(kept))]
 
   def watches(self, vendor: str, bells: Iterable[int]) -> None:
     """Stores to these doorbells are told."""
@@ -178,6 +202,8 @@ class Rings:
     except Error as error:  # the program goes on, whatever it has written
       self._tell(f"{queue}: a submission is not followed: {str(error).partition(chr(10))[0]}")
       found = Named([], [], [], [])
+    self._watch(vendor, found)
+    event.signals = self._values[vendor] = self._held(vendor, world)
     event.pieces = [list(row) for row in found.pieces]
     event.pieces += [[at, raw] for at, raw in pieces.items() if all(at != row[0] for row in event.pieces)]
     event.memory = list(self._named(vendor, world, found))

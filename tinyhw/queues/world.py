@@ -8,11 +8,11 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from tinyhw.queues.effects import Effect
+from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.events import Close, Doorbell, Event, File, Ioctl, Mmap, Munmap, Note, Open, Seen, Waited
 from tinyhw.queues.plans import KnownSubmission, Named
 
@@ -142,7 +142,9 @@ class World(ABC):
     self.freed: list[Allocation] = []
     self.used = 0  # bytes of the living
     self.version = 0  # of what is where: another one as soon as `find` may find something else
+    self._signals_of = -1  # the version by which these were numbered last
     self.faults: list[Fault] = []
+    self.signals: dict[int, tuple[int, int]] = {}  # by address, in the order of their first use: number, allocation
     self.naming: dict[object, str] = {}  # names of addresses and launches (`listing.Names`), while nothing changes
 
   # ---- memory
@@ -194,6 +196,18 @@ class World(ABC):
     if i < 0: return None
     found: Allocation = self._live[i][2]
     return found if address < found.address + found.size else None
+
+  def signalled(self, items: Iterable[Item]) -> None:
+    """Number what packets wait for and signal."""
+    known = self.signals
+    for item in items:
+      for effect in item.effects:
+        if effect.does is not Does.WAIT and effect.does is not Does.SIGNAL: continue
+        there = known.get(effect.address)
+        made = self.find(effect.address) if there is None or self.version != self._signals_of else None
+        if made is not None and (there is None or there[1] != made.key):
+          known[effect.address] = len(known) if there is None else there[0], made.key
+    self._signals_of = self.version
 
   @property
   def span(self) -> tuple[int, int]:

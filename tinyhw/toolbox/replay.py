@@ -37,6 +37,9 @@ def machine_for(capture: Capture, mockgpu: str | None, **options: Any
       continue
     cards = ("gfx1100",) if named == "1" and vendor == "amd" else ("sm_90",) if named == "1" else tuple(
       c.strip() for c in named.split(",") if c.strip().startswith("sm_") == (vendor == "nv"))
+    if not cards:
+      raise InvalidArgument(f"holds calls of {KINDS[vendor]}'s driver, and {named} is no card of it",
+                            where=str(capture.reader.path), hint="cards of AMD are gfx..., those of NVIDIA sm_...")
     machine, ports[vendor] = mock_machine(KINDS[vendor], cards, **{**mock_options(), **options})
     looks[vendor] = machine.look
     machines.append(machine)

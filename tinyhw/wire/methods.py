@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from types import ModuleType
 from typing import Any
 
@@ -69,11 +70,14 @@ class Send:
 
   def writes(self) -> Iterator[tuple[int, int]]:
     """(byte address, value) of each method sent, in order."""
-    at = self.method
-    for i, value in enumerate(self.data):
-      yield at, value
-      if self.header is INCR or self.header is ONEINCR and i == 0:
-        at += 4
+    return zip(self.addresses(), self.data)
+
+  def addresses(self) -> Iterable[int]:
+    """The methods' byte addresses, in order."""
+    first, count = self.method, len(self.data)
+    if self.header is INCR: return range(first, first + 4 * count, 4)
+    if self.header is ONEINCR and count: return chain((first,), repeat(first + 4, count - 1))
+    return repeat(first, count)
 
 
 # ---- making
@@ -138,10 +142,19 @@ def control(word: int) -> Control | None:
 
 
 @functools.lru_cache(4096)
+def _fields(word: int) -> tuple[type[Any], int, int, int] | None:
+  """Of a header its declaration, subchannel, first method and data: words, or IMMD's value; None for another word.
+  Raises DecodeError for undeclared bits."""
+  declared = header(word)
+  if declared is None: return None
+  fields: Any = declared.decode(word)
+  return declared, fields.SUBCHANNEL, fields.ADDRESS << 2, fields.DATA if declared is IMMD else fields.COUNT
+
+
 def size_of(word: int) -> int:
   """Words of what begins with a word, itself counted: 1 for control words, and for what is none."""
-  declared = header(word)
-  return 1 if declared is None or declared is IMMD else 1 + int(declared.decode(word).COUNT)
+  found = _fields(word)
+  return 1 if found is None or found[0] is IMMD else 1 + found[3]
 
 
 def decode(words: Sequence[int], at: int = 0) -> tuple[Send | Control, int]:
@@ -149,20 +162,19 @@ def decode(words: Sequence[int], at: int = 0) -> tuple[Send | Control, int]:
   if not 0 <= at < len(words):
     raise DecodeError(f"no dword at {at} of {len(words)}", where="pushbuffer")
   word = int(words[at])
-  declared = header(word)
-  if declared is None:
-    found = control(word)
-    if found is None:
+  found = _fields(word)
+  if found is None:
+    made = control(word)
+    if made is None:
       raise DecodeError("is no header of a method and no control word", where=f"pushbuffer dword {at}", words=(word,))
-    return found, 1
-  fields: Any = declared.decode(word)
+    return made, 1
+  declared, subchannel, method, count = found
   if declared is IMMD:
-    return Send(IMMD, fields.SUBCHANNEL, fields.ADDRESS << 2, (fields.DATA,)), 1
-  data = words[at + 1 : at + 1 + fields.COUNT]
-  if len(data) < fields.COUNT:
-    raise DecodeError(f"{fields.COUNT} words of data, {len(data)} are left", where=f"pushbuffer dword {at}",
-                      words=(word,))
-  return Send(declared, fields.SUBCHANNEL, fields.ADDRESS << 2, tuple(int(v) for v in data)), 1 + fields.COUNT
+    return Send(IMMD, subchannel, method, (count,)), 1
+  data = words[at + 1 : at + 1 + count]
+  if len(data) < count:
+    raise DecodeError(f"{count} words of data, {len(data)} are left", where=f"pushbuffer dword {at}", words=(word,))
+  return Send(declared, subchannel, method, tuple(map(int, data))), 1 + count
 
 
 def walk(words: Sequence[int]) -> Iterator[tuple[int, Send | Control]]:
@@ -206,14 +218,21 @@ def method_name(module: ModuleType, address: int) -> str:
 
 def method_text(module: ModuleType, address: int, value: int) -> str:
   """One method with its fields: `HOPPER_COMPUTE_A.SEND_PCAS_A(QMD_ADDRESS_SHIFTED8=0x10)`."""
-  row = by_address(module).get(address)
-  if row is None:
-    return f"{method_name(module, address)}({value:#x})"
+  name, declared = _named(module, address)
+  if declared is None:
+    return f"{name}({value:#x})"
   try:
-    shown = words_text(row[0], (value,)).partition("(")[2][:-1]
+    shown = words_text(declared, (value,)).partition("(")[2][:-1]
   except DecodeError:
     shown = f"{value:#x}: undeclared bits"
-  return f"{method_name(module, address)}({shown})"
+  return f"{name}({shown})"
+
+
+@functools.lru_cache(4096)
+def _named(module: ModuleType, address: int) -> tuple[str, type[Method] | None]:
+  """A method's name and declaration."""
+  row = by_address(module).get(address)
+  return method_name(module, address), None if row is None else row[0]
 
 
 def text(words: Sequence[int], classes: Mapping[int, int] | None = None, *, where: int = 0) -> str:

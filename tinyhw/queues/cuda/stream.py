@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from tinyhw.autogen import cuda
+from tinyhw.core.errors import DecodeError
 from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.events import Work
 from tinyhw.queues.world import Item, Launch
@@ -56,6 +57,12 @@ def show(value: Any) -> str:
 KINDS: Final[dict[int, type[StreamWork]]] = {
   value: type(name.removeprefix(_PREFIX), (StreamWork,), {"NODE": value, "__doc__": name})
   for name, value in vars(cuda).items() if name.startswith(_PREFIX)}
+
+
+def kind_of(event: Work) -> type[StreamWork]:
+  """The class of work. Raises DecodeError."""
+  if event.node not in KINDS: raise DecodeError(f"work of kind {event.node} is not known", where="capture")
+  return KINDS[event.node]
 
 
 @dataclass(slots=True)
@@ -106,4 +113,4 @@ def packet(event: Work, kernel: str, parameters: list[list[Any]], found: Any) ->
       fields |= {"bytes": size, "value": value, **({"wait": WAITS[how]} if how >= 0 else {})}
     if not fields: fields["what"] = event.what
   fields["call"] = event.call
-  return KINDS[event.node](fields, tuple(addresses))
+  return kind_of(event)(fields, tuple(addresses))

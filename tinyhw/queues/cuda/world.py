@@ -5,7 +5,7 @@ from typing import Any
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import DecodeError
-from tinyhw.queues.cuda.stream import KINDS, STEP, CudaFollow, effects, packet, timeline
+from tinyhw.queues.cuda.stream import STEP, CudaFollow, effects, packet, timeline
 from tinyhw.queues.events import Buffer, Doorbell, Event, Function, Ioctl, Mmap, Munmap, Program, Stream, Work
 from tinyhw.queues.world import Allocation, Follow, Item, Knows, Launch, Queue, Read, World
 
@@ -58,7 +58,6 @@ class CudaWorld(World):
 
   def submitted(self, event: Doorbell, read: Read, knows: Knows | None = None) -> Follow | None:
     if not isinstance(event, Work) or not 0 <= event.queue < len(self.queues): return None
-    if event.node not in KINDS: raise DecodeError(f"work of kind {event.node} is not known", where="capture")
     queue = self.queues[event.queue]
     queue.at = event.last
     if event.node == cuda.CU_GRAPH_NODE_TYPE_MEM_ALLOC:  # what comes behind it may name it

@@ -5,11 +5,12 @@ their methods, by which a launch or a copy knows its addresses.
 """
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import DecodeError, Unsupported
@@ -94,7 +95,7 @@ class KnownPiece:
 
 KEPT: Final = 1 << 14  # of each: memos of pure functions, since a driver's words come again
 _WORDS: dict[tuple[int, ...], Words] = {}
-_BLOCKS: dict[bytes, KnownPiece] = {}
+_BLOCKS: dict[bytes, KnownPiece | None] = {}  # None of those that were met once
 
 
 def decoded(words: tuple[int, ...], at: int) -> Words:
@@ -116,24 +117,43 @@ def meaning(class_id: int, words: Words) -> Sent | None:
   return words.meanings[class_id]
 
 
-def _meaning(class_id: int, sent: methods.Send) -> Sent | None:
+Doing = tuple[int, ModuleType | None, str]
+"""A method that does something: which of a header's, its class' declarations (none of the host engine), its name."""
+
+
+@functools.lru_cache(1 << 12)
+def _methods(class_id: int, header: Any, subchannel: int, first: int,
+             count: int) -> tuple[tuple[tuple[int, int], ...], tuple[Doing, ...]] | None:
+  """Of all headers that send so many words so, the methods' places among a state's values, and what does something.
+  None where a meaning depends on more."""
+  keys, doing = list[tuple[int, int]](), list[Doing]()
   module: ModuleType | None = None
-  values: dict[tuple[int, int], int] = {}
-  steps: list[tuple[dict[tuple[int, int], int], ModuleType | None, str, int]] = []
-  for method, value in sent.writes():
+  for n, method in enumerate(methods.Send(header, subchannel, first, (0,) * count).addresses()):
     if method == host.SET_OBJECT.OFFSET: return None
     if method < methods.HOST_END:
-      values[-1, method] = value
-      name = _OF_HOST.get(method, "")
-    else:
-      try: module = module or methods.declared(class_id)
-      except Unsupported: return None
-      values[sent.subchannel, method] = value
-      name = _doing(module, method)
-    if name:
-      steps.append((values, None if method < methods.HOST_END else module, name, value))
-      values = {}
-  return _summed(tuple(steps), values, sent.subchannel)
+      keys.append((-1, method))
+      if method in _OF_HOST: doing.append((n, None, _OF_HOST[method]))
+      continue
+    try: module = module or methods.declared(class_id)
+    except Unsupported: return None
+    keys.append((subchannel, method))
+    if name := _doing(module, method): doing.append((n, module, name))
+  return tuple(keys), tuple(doing)
+
+
+def _meaning(class_id: int, sent: methods.Send) -> Sent | None:
+  data, header = sent.data, cast(Any, sent.header)  # mypy does not know that classes have a hash
+  found = _methods(class_id, header, sent.subchannel, sent.method, len(data))
+  if found is None: return None
+  keys, doing = found
+  if not doing:
+    leaves = dict(zip(keys, data))
+    return Sent((), leaves, (), (), leaves)
+  steps, begin = [], 0
+  for n, module, name in doing:
+    steps.append((dict(zip(keys[begin:n + 1], data[begin:n + 1])), module, name, data[n]))
+    begin = n + 1
+  return _summed(tuple(steps), dict(zip(keys[begin:], data[begin:])), sent.subchannel)
 
 
 def _summed(steps: tuple[tuple[dict[tuple[int, int], int], ModuleType | None, str, int], ...],
@@ -238,9 +258,9 @@ class NvFollow:
       else: return self._block(address, block)
     words, first = tuple(memoryview(raw).cast("I").tolist()), len(self.items)
     self.words(address, words)
-    if len(self.items) - first > 1 and (made := _block(self.items[first:])) is not None:
-      if len(_BLOCKS) >= KEPT: _BLOCKS.clear()
-      _BLOCKS[raw] = made
+    again = raw in _BLOCKS
+    if len(_BLOCKS) >= KEPT: _BLOCKS.clear()
+    if len(self.items) - first > 1: _BLOCKS[raw] = _block(self.items[first:]) if again else None
 
   def _block(self, address: int, block: KnownPiece) -> None:
     """The same as `words`, of a piece that is known."""
