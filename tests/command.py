@@ -15,6 +15,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import resource
 import runpy
 import selectors
@@ -26,6 +27,7 @@ import sys
 import tempfile
 import types
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final, NotRequired, TypedDict
@@ -33,19 +35,21 @@ from typing import Final, NotRequired, TypedDict
 ROOT: Final = Path(__file__).resolve().parent.parent
 LONGEST: Final = 1 << 20  # bytes of a request
 PATIENCE: Final = 30.0  # seconds in which a process that is aborted shows its threads
-WARM: Final = ("tinyhw.devices.registry", "tinyhw.kernels.launch", "tinyhw.kernels.debug", "tinyhw.devices.mocked",
-               "tinyhw.emulator.engines.amdgcn", "tinyhw.emulator.check.vendor", "tinyhw.emulator.jit.amdgcn",
-               "tinyhw.emulator.jit.ptx", "tinyhw.mock.amd.machine", "tinyhw.mock.nv.machine", "tinyhw.queues",
-               "tinyhw.tensor.tensor", "llvmlite.binding", "pytest")
-VERBS: Final = ("launch", "run", "record", "decode", "diff", "replay", "lint", "doctor", "bisect", "disasm", "asm")
+ROOMS: Final = ("cli", "compile", "devices", "drive", "emulator", "engine", "kernels", "mock", "queues", "tensor",
+                "testing")  # whose modules are all imported
+WARM: Final = ("llvmlite.binding", "pytest", "pdb", "hypothesis", "numpy.ma", "xml.etree.ElementTree", "platformdirs",
+               "xdist.remote")
 STAND_IN: Final = """#!{python} -IS
 import array, json, os, signal, socket, sys
 words = {first!r} + sys.argv[1:]
+if words[:1] == ["-u"]: del words[0]
+if words and words[0].startswith("-m") and words[0] != "-m": words[:1] = ["-m", words[0][2:]]
 if not words or words[0] not in ("tinyhw", "-c", "-m") and not words[0].endswith(".py"):
   os.execv({python!r}, [{python!r}, *words])
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
   server.connect({at!r})
-  request = json.dumps({{"words": words, "env": dict(os.environ), "cwd": os.getcwd()}}).encode()
+  request = {{"words": words, "env": dict(os.environ), "cwd": os.getcwd(), "stand_in": sys.argv[0]}}
+  request = json.dumps(request).encode()
   server.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", range(3)))])
   pid = int(server.recv(64))
   for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -60,12 +64,14 @@ sys.exit(code)
 
 class Request(TypedDict):
   """What a process is begun with. `words` are "tinyhw" and its arguments, or those of Python. With `faults` it shows
-  where its threads stand when a signal ends it; `core` is how large a core it may leave."""
+  where its threads stand when a signal ends it; `core` is how large a core it may leave. `stand_in` is the program that
+  was called."""
   words: list[str]
   env: dict[str, str]
   cwd: str
   faults: NotRequired[bool]
   core: NotRequired[list[int]]
+  stand_in: NotRequired[str]
 
 
 class Ended(subprocess.CompletedProcess[str]):
@@ -216,27 +222,51 @@ def _become(request: Request, streams: list[int]) -> list[str]:
   sys.stdout, sys.stderr = (open(n, "w", buffering=1 if n == 2 or os.isatty(n) else -1, encoding="utf-8", closefd=False,
                                  errors="strict" if n == 1 else "backslashreplace") for n in (1, 2))
   if core := request.get("core"): resource.setrlimit(resource.RLIMIT_CORE, (core[0], core[1]))
-  if request.get("faults"): faulthandler.enable()
+  if request.get("faults"):
+    faulthandler.enable()
+    _WATCHED.extend(request["words"])
+  if request["words"][:2] == ["-m", "pytest"] and "stand_in" in request:
+    sys.executable = request["stand_in"]  # so pytest's workers, and pytest in a test, are forked, too
   return request["words"]
 
 
 def _warm() -> None:
   """What commands import and make once."""
   from tinyhw.isa.amdgcn import table
-  for name in (*WARM, *(f"tinyhw.cli.{verb}" for verb in VERBS)): importlib.import_module(name)
+  from tinyhw.isa.ptx import forms
+  from tinyhw.wire import methods, qmd
+  for name in WARM: importlib.import_module(name)
+  for room in ROOMS:
+    package = importlib.import_module(f"tinyhw.{room}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."): importlib.import_module(module.name)
   for name in ("gfx11", "gfx9", "gfx12"): table(name)
+  for class_id in methods.CLASS_IDS: methods.by_address(methods.declared(class_id))
+  for class_id in qmd.CLASS_IDS: qmd.versions(class_id)
+  forms.rows()
   gc.collect()
   gc.freeze()
 
 
 def _spared() -> None:
   """Called last at the end of a process: Python takes no modules apart that the server had imported, which is most of
-  what a short process costs. What the process itself has made goes as ever."""
+  what a short process costs. What the process itself has made goes as ever. One that ends well then has no more to do;
+  of others, and of those that `watched` is for, Python ends the interpreter, too."""
   for name in _WARM_MODULES:
     if (module := sys.modules.pop(name, None)) is not None: ctypes.pythonapi.Py_IncRef(ctypes.py_object(module))
+  if not _ENDED: return
+  with suppress(OSError, ValueError, AttributeError):  # a stream that is closed, full or gone: Python tells of it
+    for own in _ENDED: vars(own).clear()
+    gc.collect()
+    for stream in (sys.stdout, sys.stderr): stream.flush()
+    os._exit(0)
 
 
+_ENDED: Final[list[types.ModuleType]] = []  # what is left of a program that has come to a good end
 _WARM_MODULES: Final[list[str]] = []
+
+
+_OWN: Final = types.ModuleType("__main__")  # of a program's text; it ends with the process, unlike this one
+_WATCHED: Final[list[str]] = []  # the words of a program whose end is looked at
 
 
 def _run(words: list[str]) -> None:
@@ -247,8 +277,8 @@ def _run(words: list[str]) -> None:
     main()
   elif words[0] == "-c":
     sys.argv[:] = ["-c", *words[2:]]
-    own = sys.modules["__main__"] = types.ModuleType("__main__")  # which ends with the process, unlike this one
-    exec(compile(words[1], "<string>", "exec"), own.__dict__)
+    sys.modules["__main__"] = _OWN
+    exec(compile(words[1], "<string>", "exec"), _OWN.__dict__)
   elif words[0] == "-m":
     sys.argv[:] = words[1:]
     runpy.run_module(words[1], run_name="__main__", alter_sys=True)
@@ -263,7 +293,11 @@ def _main() -> None:
   _warm()
   _WARM_MODULES.extend(name for name in sys.modules if name not in ("__main__", "builtins", "sys"))
   words = _Server(sys.argv[1]).serve()
-  if words is not None: _run(words)
+  if words is None: return
+  try: _run(words)
+  except SystemExit as error:
+    if error.code: raise
+  if not _WATCHED: _ENDED.append(_OWN)
 
 
 if __name__ == "__main__": _main()

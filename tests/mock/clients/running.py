@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import command
+
 REFUSED = "this system does not let a program's calls come to a host"
 OURS = {"DEV", "MOCKGPU", "EMU_CHECK", "TINYHW_ROCM", "TINYHW_TINYGRAD"}  # of the tests' own environment
 ROOT = Path(__file__).parents[3]
@@ -17,8 +19,8 @@ TINYHW = (sys.executable, "-c", "from tinyhw.cli import main; main()")
 def run(*words: str, cards: str = "gfx1100", **environment: str) -> subprocess.CompletedProcess[str]:
   """A program on mock cards. A test is skipped where the system has no listener for its calls, which the host says."""
   kept = {k: v for k, v in os.environ.items() if k not in OURS}
-  done = subprocess.run([*TINYHW, "run", "--mockgpu", cards, "--", *words], capture_output=True, text=True,
-                        timeout=100, env={**kept, "PYTHONPATH": str(ROOT), **environment})
+  done = command.tinyhw("run", "--mockgpu", cards, "--", *words, timeout=100,
+                        env={**kept, "PYTHONPATH": str(ROOT), **environment})
   refused = next((line for line in done.stderr.splitlines() if REFUSED in line), None)
   if done.returncode and refused is not None: pytest.skip(refused)
   return done

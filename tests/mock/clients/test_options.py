@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mock.clients.running import OURS, REFUSED, ROOT, TINYHW
+from tests import command
+from tests.mock.clients.running import OURS, REFUSED, ROOT
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.mock.injected import Fault, Injected
 from tinyhw.queues.capture import Capture
@@ -27,8 +28,7 @@ print(x.tolist() == [256, 512, 768])
 def asked(*options: str, program: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
   """A program of this project's own driver on one card, with options of `tinyhw run`."""
   kept = {k: v for k, v in os.environ.items() if k not in OURS}
-  done = subprocess.run([*TINYHW, "run", "--mockgpu", "gfx1100", *options, "--", sys.executable, "-c", program],
-                        capture_output=True, text=True, timeout=100,
+  done = command.tinyhw("run", "--mockgpu", "gfx1100", *options, "--", sys.executable, "-c", program, timeout=100,
                         env={**kept, "PYTHONPATH": str(ROOT), "DEV": "AMD", **environment})
   if REFUSED in done.stderr: pytest.skip(done.stderr.splitlines()[0])
   return done
