@@ -26,19 +26,24 @@ def power(o: O[V], scale: V, sign: int) -> V:
   return o.bits(o.where(scale >> 23 & 0xFF == 255, o.const("u64", _NAN), value), "f64")
 
 
+def times(o: O[V], x: V, factor: V) -> V:
+  """f32 times a power of two. A NaN stays as it is: which of two a processor's product hands on is not specified."""
+  return o.where(o.isnan(x), x, o.to(o.to(x, "f64") * factor, "f32"))
+
+
 def wide(o: O[V], code: V, t: SmallFloat, factor: V) -> V:
   """f32 of a code, times a power of two."""
-  return o.to(o.to(decoded(o, code, t), "f64") * factor, "f32")
+  return times(o, decoded(o, code, t), factor)
 
 
 def narrow(o: O[V], x: V, t: SmallFloat, factor: V, limit: V) -> V:
   """Code of f32 times a power of two, rounded to nearest even."""
-  return encoded(o, o.to(o.to(x, "f64") * factor, "f32"), t, limit)
+  return encoded(o, times(o, x, factor), t, limit)
 
 
 def narrow_by(o: O[V], x: V, seed: V, t: SmallFloat, factor: V, limit: V) -> V:
   """The same, rounded by a seed."""
-  return stochastic(o, o.to(o.to(x, "f64") * factor, "f32"), seed, t, limit)
+  return stochastic(o, times(o, x, factor), seed, t, limit)
 
 
 def half_of(o: O[V], bits: V, kind: str) -> V:

@@ -87,7 +87,7 @@ def digests() -> dict[str, str]:
     floats = any(k[0] == "f" for k in (*kinds, *meaning.results))
     if not floats or not set(kinds) <= KINDS: continue
     rng = np.random.default_rng(number)
-    values = [np.uint32(0) if k in FIELDS else drawn(k, examples(200), rng) for k in kinds]
+    values = [np.uint32(0) if k in FIELDS else drawn(k, examples(4000), rng) for k in kinds]
     with np.errstate(all="ignore"): results: Any = meaning.function(Ops, *values)
     digest = hashlib.sha256()
     for x in results if isinstance(results, tuple) else (results,):
