@@ -36,7 +36,7 @@ os.environ.pop("CACHEDB", None)
 
 # Looking every 700 objects for cycles among all that thousands of tests were collected into took a tenth of the run; so
 # would each `gc.collect()` of a test, were not out of its sight what is there to stay.
-gc.set_threshold(20_000)
+gc.set_threshold(100_000)
 SETTLED = 16    # modules, after which what is left counts as there to stay
 TOGETHER = 8    # tests of a file that stay together where not all may run
 _began = time.monotonic()

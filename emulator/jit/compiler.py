@@ -17,12 +17,12 @@ from typing import Any, BinaryIO
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
-QUICK, HOT, LANES = range(3)
+QUICK, HOT = range(2)
 
 
 def object_file(text: str, cpu: str, how: int) -> bytes:
-  """An object file for a processor of this kind. HOT code is worth LLVM's time, QUICK code is wanted soon; that of
-  LANES has its registers in memory, from which they are to come.
+  """An object file for a processor of this kind. HOT code is worth LLVM's time, QUICK code is wanted soon. Registers
+  that are in memory come out of it in HOT code.
 
   Raises RuntimeError for what is no LLVM IR.
   """
@@ -34,7 +34,7 @@ def object_file(text: str, cpu: str, how: int) -> bytes:
   if how != QUICK:
     builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1))
     passes = llvm.create_new_function_pass_manager()
-    if how == LANES: passes.add_sroa_pass()
+    passes.add_sroa_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
     for function in module.functions:

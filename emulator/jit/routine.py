@@ -37,7 +37,7 @@ def _found(key: str, name: str) -> Any:
 
 
 def _made(key: str, name: str, text: str) -> Any:
-  with servers.job(servers.LANES, host()) as job:
+  with servers.job(True, host(), soon=True) as job:
     job.send(text)
     objects = job.objects()
   library = linked(objects, name)

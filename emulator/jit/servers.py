@@ -25,7 +25,7 @@ from tinyhw.core.host import Host
 from tinyhw.core.kept import Kept
 from tinyhw.emulator.jit.refusal import CompilerFailed, NotCompiled
 
-QUICK, HOT, LANES = range(3)  # as in `compiler`, which this process does not import
+QUICK, HOT = range(2)  # as in `compiler`, which this process does not import
 SECONDS: Final = (20.0, 60.0)  # of a processor, that LLVM may take over a program: the first time, and when it is hot
 _SHARE: Final = 0.05  # of a processor, that LLVM gets on the busiest machine: what gets less stands still
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -206,11 +206,11 @@ class Job:
 _SERVERS: Final = (Server(False), Server(True))
 
 
-def job(how: int, host: Host, more: float = 0.0) -> Job:
-  """A new job for a processor, to be entered; waits for the one before. `how` is one of QUICK, HOT and LANES; `more`
-  are seconds beyond SECONDS that it may take."""
-  hot = how == HOT
-  return Job(_SERVERS[hot], host, SECONDS[hot] + more, how)
+def job(hot: bool, host: Host, more: float = 0.0, *, soon: bool = False) -> Job:
+  """A new job for a processor, to be entered; waits for the one before. Code that is wanted `soon` is compiled by the
+  process for that, also where it is to be hot; `more` are seconds beyond SECONDS that it may take."""
+  late = hot and not soon
+  return Job(_SERVERS[late], host, SECONDS[late] + more, HOT if hot else QUICK)
 
 
 def expect() -> None:

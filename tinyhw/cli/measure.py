@@ -36,7 +36,7 @@ def rest() -> None:
 
 def settle(run: Callable[[], object], runs: int = SETTLING) -> None:
   """Run until what is hot has been compiled."""
-  from tinyhw.emulator.jit.amdgcn.forms import BACKGROUND
+  from tinyhw.emulator.jit.background import BACKGROUND
   for _ in range(runs):
     run()
     BACKGROUND.wait()

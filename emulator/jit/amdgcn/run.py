@@ -22,7 +22,7 @@ from tinyhw.emulator.amdgcn.memory.words import flat_offset
 from tinyhw.emulator.amdgcn.program import AmdgcnProgram
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.jit.amdgcn import atomics, context
-from tinyhw.emulator.jit.amdgcn.forms import BACKGROUND, Form, Snapshot, Wish
+from tinyhw.emulator.jit.amdgcn.forms import Form, Snapshot, Wish
 from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.state import (
   HEADER,
@@ -50,6 +50,7 @@ from tinyhw.emulator.jit.amdgcn.translate import (
   Place,
   state_words,
 )
+from tinyhw.emulator.jit.background import BACKGROUND
 from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.jit.refusal import CHECKED_SLOWLY, SLOW, NotCompiled, TranslatorFailed, tell
 from tinyhw.emulator.memory import access

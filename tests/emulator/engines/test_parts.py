@@ -16,7 +16,7 @@ from tinyhw.core.errors import Interrupted
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.engines.amdgcn import Repeated
 from tinyhw.emulator.jit.amdgcn import parts, run, threads
-from tinyhw.emulator.jit.amdgcn.forms import BACKGROUND
+from tinyhw.emulator.jit.background import BACKGROUND
 
 SIZE = 1 << 17  # bytes that all workgroups store to
 # The workgroup that is s3 goes round s2 times more than the others, and stores 1 for all that.

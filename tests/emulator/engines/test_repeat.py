@@ -16,7 +16,7 @@ from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.engines.amdgcn import Repeated, start
 from tinyhw.emulator.jit.amdgcn import repeat, run
-from tinyhw.emulator.jit.amdgcn.forms import BACKGROUND
+from tinyhw.emulator.jit.background import BACKGROUND
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn.program import program as lines
 

@@ -201,7 +201,7 @@ def test_a_process_ends_though_llvm_does_not() -> None:
   """The thread that has hot programs compiled waits for a stopped process when the main thread ends."""
   code = """
 import os, signal, threading
-from tinyhw.emulator.jit.amdgcn import forms
+from tinyhw.emulator.jit.background import BACKGROUND
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import host
 began = threading.Event()
@@ -213,7 +213,7 @@ def work():
     began.set()
     try: job.objects()
     except servers.CompilerFailed: pass
-forms.BACKGROUND.add(work)
+BACKGROUND.add(work)
 began.wait()
 """
   start = time.monotonic()

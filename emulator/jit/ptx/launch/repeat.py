@@ -37,8 +37,8 @@ class Again:
     cohort.left[:] = self._granted
     self._head = states[:, :_FIRST]
     self._first = self._head.copy()
-    self._run = kernel.native.run
-    self._arguments = launch.context.ctypes.data, states.ctypes.data, kernel.stride, grid.total
+    self._run = kernel.run
+    self._arguments = launch.context.ctypes.data, states.ctypes.data, grid.total
     self._params, self._size, self._at = launch.params.data, d.params_size, layout.PARAMS_AT // 8
     self._context = launch.context.data
     # of one strand, whose state is read and written without NumPy's overhead

@@ -431,7 +431,7 @@ class CompiledLaunch:
       self._context()
     helper = self.helper
     if helper is not None: helper.begin(cohort)
-    self.kernel.native.run(self.context.ctypes.data, cohort.states.ctypes.data, self.kernel.stride, cohort.count)
+    self.kernel.run(self.context.ctypes.data, cohort.states.ctypes.data, cohort.count)
     if helper is not None and helper.error is not None: raise helper.error
 
   def entered(self, cohort: Blocks, instance: int, values: dict[int, Value]) -> Warps:

@@ -3,13 +3,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 import warnings
+import zlib
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError
 from tinyhw.core.kept import Kept
 from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
+from tinyhw.emulator.jit.background import BACKGROUND
 from tinyhw.emulator.jit.native import Native, compiled_by, host
 from tinyhw.emulator.jit.ptx import fallback, warp
 from tinyhw.emulator.jit.ptx.launch import cluster
@@ -23,7 +26,7 @@ from tinyhw.emulator.jit.ptx.module.shapes import Plan
 from tinyhw.emulator.jit.ptx.module.text import Beside
 from tinyhw.emulator.jit.ptx.tensorcore import matrix, wgmma, wmma
 from tinyhw.emulator.jit.ptx.texture import queries
-from tinyhw.emulator.jit.refusal import CHECKED_SLOWLY, SLOW, NotCompiled, translating
+from tinyhw.emulator.jit.refusal import CHECKED_SLOWLY, SLOW, NotCompiled, TranslatorFailed, tell, translating
 from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.ptx.group import LANES
 from tinyhw.emulator.ptx.module.kept import SOURCES, keep
@@ -36,15 +39,21 @@ EMITTERS: Final = (access, atomics, calls, cluster, matrix, mbarrier, multimem, 
 # ways in which a kernel is watched; ORDERS comes behind one of the others
 WATCHES, TRACKS, ORDERS, GAPS = "watches", "tracks", "orders", "gaps"
 _LINE: Final = 0.025  # seconds more that LLVM may take, for each line: to interpret large kernels takes longest
+# A kernel is compiled quickly, and well once that has run for this share of the seconds that LLVM then takes.
+WORTH: Final = 0.1
+_LETTERS: Final = 150_000  # of LLVM IR that it compiles well in a second
+# Lines of LLVM IR of the largest kernel that is: each value has a place of its own on the stack, of 256 bytes at most.
+LARGEST_QUICK: Final = 16_000
 
 
 class Kernel:
   """A compiled kernel for blocks of one size. `exits` are the places where strands leave it; of their masks it has the
   place of a block, (PC, function's instance), and the offset. `shapes` of registers: steps, or None; `types` are their
-  types, `instances` the rows of `inline.Instance`."""
+  types, `instances` the rows of `inline.Instance`. With a `wish` it is what was compiled quickly."""
 
-  def __init__(self, header: dict[str, Any], native: Native) -> None:
+  def __init__(self, header: dict[str, Any], native: Native, wish: Wish | None = None) -> None:
     self.native, self.header = native, header
+    self._wish, self._left = wish, wish.price if wish is not None else 0.0  # seconds until it is compiled well
     self.exits = [Exit(*row) for row in header["exits"]]
     self.masks = [{(pc, instance): at for pc, instance, at in row} for row in header["masks"]]
     self.types: list[str] = header["types"]
@@ -57,6 +66,41 @@ class Kernel:
     # [place in its function's text, PC, [[register, offset] read], [the same written], name, function's instance]
     self.helped: list[Any] = header["helped"]
     self.named: bool = header["named"]  # it has barriers that are not of the whole block
+
+  def run(self, context: int, states: int, count: int) -> None:
+    """Run the strands of so many blocks, by the addresses of context and states, until they end or leave."""
+    native = self.native  # alive until this ends
+    began = 0.0 if self._wish is None else time.perf_counter()
+    native.run(context, states, self.stride, count)
+    if self._wish is None: return
+    self._left -= time.perf_counter() - began
+    if self._left <= 0: self._improve()
+
+  def _improve(self) -> None:
+    """Have it compiled well; meanwhile this form goes on."""
+    wish, self._wish = self._wish, None
+    if wish is None: return
+
+    def improve() -> None:
+      try: self.native = wish.make(self.header)
+      except NotCompiled as refused:  # the form that there is serves on
+        if isinstance(refused, TranslatorFailed):
+          tell(f"kernel {wish.name}", refused, "stays as it was compiled at first")
+    BACKGROUND.add(improve)
+
+
+class Wish:
+  """What a kernel is compiled from: its name, LLVM IR, packed, of so many letters, and where it is kept on disk."""
+
+  def __init__(self, name: str, key: str, letters: int, packed: bytes) -> None:
+    self.name, self._key, self._packed = name, key, packed
+    self.price = WORTH * letters / _LETTERS
+
+  def make(self, header: dict[str, Any]) -> Native:
+    """The kernel, compiled well. Raises NotCompiled."""
+    data = _compiled(zlib.decompress(self._packed).decode(), True, soon=False)
+    store().save(self._key + _HOT, header, data)
+    return Native([data, _beside(Beside(*header["beside"]))])
 
 
 def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
@@ -88,32 +132,50 @@ def kept(program: Program, block: tuple[int, int, int], clustered: bool = False)
   """Whether a kernel's compiled form is at hand, here or on disk."""
   if (block, frozenset(), clustered, "") in program.compiled: return True
   key = _key(program, block, frozenset(), clustered, "")
-  return key in _MEMORY or store().holds(key)
+  return key in _MEMORY or any(store().holds(key + how) for how in (_HOT, _QUICK))
 
 
 def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool, watch: str) -> Kernel:
   key = _key(program, block, exact, clustered, watch)
   found = _MEMORY.get(key)
   if found is not None: return found
-  entry = store().load(key)
+  entry = store().load(key + _HOT) or store().load(key + _QUICK)
   if entry is not None:
     header, data = entry
     if "refused" in header: raise Refused(header["refused"])
-    try: return _MEMORY.keep(key, Kernel(header, Native([data, _beside(Beside(*header["beside"]))])))
+    try: return _MEMORY.keep(key, _kernel(program, key, header, data))
     except (NotCompiled, KeyError, TypeError, ValueError): pass  # a file of another kind
   try:
     with translating(Refused, DecodeError): header, text = written(program, block, exact, clustered, watch)
   except Refused as why:
-    store().save(key, {"refused": str(why)}, b"")
+    store().save(key + _HOT, {"refused": str(why)}, b"")
     keep(program.linked)
     raise
-  other = _beside(Beside(*header["beside"]))
-  with servers.job(servers.LANES, host(), program.linked.lines[program.entry_name] * _LINE) as job:
-    job.send(text)
-    data, = job.objects()
-  store().save(key, header, data)
+  _beside(Beside(*header["beside"]))  # is told before the kernel that it cannot be compiled
+  quick = text.count("\n") <= LARGEST_QUICK
+  data = _compiled(text, not quick, program.linked.lines[program.entry_name] * _LINE)
+  if quick:
+    header |= {"object": len(data), "letters": len(text)}
+    data += zlib.compress(text.encode(), 1)
+  store().save(key + (_QUICK if quick else _HOT), header, data)
   keep(program.linked)
-  return _MEMORY.keep(key, Kernel(header, Native([data, other])))
+  return _MEMORY.keep(key, _kernel(program, key, header, data))
+
+
+def _kernel(program: Program, key: str, header: dict[str, Any], data: bytes) -> Kernel:
+  """A kernel of what is kept of it. Raises NotCompiled."""
+  beside, wish = _beside(Beside(*header["beside"])), None
+  if (size := header.pop("object", None)) is not None:
+    wish = Wish(program.entry_name, key, header.pop("letters"), data[size:])
+    data = data[:size]
+  return Kernel(header, Native([data, beside]), wish)
+
+
+def _compiled(text: str, hot: bool, more: float = 0.0, soon: bool = True) -> bytes:
+  """Raises NotCompiled."""
+  with servers.job(hot, host(), more, soon=soon) as job:
+    job.send(text)
+    return job.objects()[0]
 
 
 def _beside(what: Beside) -> bytes:
@@ -126,9 +188,7 @@ def _beside(what: Beside) -> bytes:
   if (known := _BESIDE.get(key)) is not None: return known
   entry = store().load(key)
   if entry is None:
-    with servers.job(servers.LANES, host()) as job:
-      job.send(text)
-      entry = {}, job.objects()[0]
+    entry = {}, _compiled(text, True)
     store().save(key, *entry)
   _BESIDE[key] = entry[1]
   return entry[1]
@@ -193,7 +253,7 @@ def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int], c
          watch: str) -> str:
   what = [_text(program), program.entry_name, block, sorted(exact), clustered, watch, program.chip_sums, str(host()),
           compiled_by()]
-  return hashlib.sha256(sources_digest(SOURCES) + json.dumps(what).encode()).hexdigest() + "p"
+  return hashlib.sha256(sources_digest(SOURCES) + json.dumps(what).encode()).hexdigest()
 
 
 def _text(program: Program) -> str:
@@ -218,5 +278,6 @@ def _code(flat: Flat) -> list[Any]:
           sorted((k, str(v)) for k, v in flat.scope.names.items() if isinstance(v, int))]
 
 
+_HOT, _QUICK = "p", "s"  # how the names of files end
 _MEMORY: Final[Kept[str, Kernel]] = Kept(256)
 _BESIDE: Final[dict[str, bytes]] = {}

@@ -414,7 +414,7 @@ def _made(key: str, entry: Any, bound: Bound, code: Code, line: Line, form: Head
   try:
     if entry is not None: return linked([entry[1]], "run")
     with translating(Untranslatable): text = FetchFunction(bound, code, line, form).text()
-    with servers.job(servers.LANES, host()) as job:
+    with servers.job(True, host(), soon=True) as job:
       job.send(text)
       data, = job.objects()
     store().save(key, {}, data)

@@ -4,8 +4,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,10 @@ from tinyhw import Device, launch
 from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.core.store import SUFFIX, store_in
 from tinyhw.emulator.jit import servers
+from tinyhw.emulator.jit.background import BACKGROUND
+from tinyhw.emulator.jit.native import Native
 from tinyhw.emulator.jit.ptx.module import code
+from tinyhw.emulator.jit.refusal import TranslatorFailed
 from tinyhw.emulator.ptx.module import kept, link
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.isa.ptx import parse
@@ -203,3 +208,68 @@ def test_what_a_loader_moved_is_kept_where_the_text_has_it() -> None:
   assert isinstance(again, link.Known) and again.offsets == linked.offsets == {"table": 0}
   assert moved.offsets == {"table": 8192}
   assert again.kernel("k") == linked.kernel("k")
+
+
+# ---- kernels that are compiled quickly, and then well
+
+def _texts(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+  """For each kernel's text that is compiled from here on, whether it is compiled well."""
+  hows, begun = list[bool](), servers.Job.send
+  def send(self: servers.Job, text: str) -> None:
+    if "define void @run(" not in text: hows.append(self._how == servers.HOT)
+    begun(self, text)
+  monkeypatch.setattr(servers.Job, "send", send)
+  return hows
+
+
+def test_a_kernel_that_has_run_for_long_is_compiled_well(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Once; another process has it so from the start."""
+  hows = _texts(monkeypatch)
+  assert (_add(5) == _expected(5)).all()
+  BACKGROUND.wait()
+  assert hows == [False]
+  monkeypatch.setattr(code, "WORTH", 0.0)
+  _forget()
+  for n in range(3):
+    assert (_add(n) == _expected(n)).all()
+    BACKGROUND.wait()
+  assert hows == [False, True]
+  _forget()
+  assert (_add(9) == _expected(9)).all() and hows == [False, True]
+
+
+def test_launches_go_on_while_a_kernel_is_compiled_well(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(code, "WORTH", 0.0)
+  hows, go = _texts(monkeypatch), threading.Event()
+  make = code.Wish.make
+  def later(self: code.Wish, header: dict[str, Any]) -> Native:
+    assert go.wait(60)
+    return make(self, header)
+  monkeypatch.setattr(code.Wish, "make", later)
+  try:
+    for n in range(3): assert (_add(n) == _expected(n)).all()
+    assert hows == [False]
+  finally: go.set()
+  BACKGROUND.wait()
+  assert (_add(7) == _expected(7)).all() and hows == [False, True]
+
+
+def test_what_llvm_does_not_compile_well_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(code, "WORTH", 0.0)
+  made = code._compiled
+  def compiled(text: str, hot: bool, more: float = 0.0, soon: bool = True) -> bytes:
+    if hot and not soon: raise TranslatorFailed("no such register")
+    return made(text, hot, more, soon)
+  monkeypatch.setattr(code, "_compiled", compiled)
+  assert (_add(5) == _expected(5)).all()
+  with pytest.warns(RuntimeWarning, match="kernel add stays as it was compiled at first: no such register"):
+    BACKGROUND.wait()
+  assert (_add(7) == _expected(7)).all()
+
+
+def test_large_kernels_are_compiled_well_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+  """What is compiled quickly has a place on the stack for each value."""
+  monkeypatch.setattr(code, "LARGEST_QUICK", 10)
+  hows = _texts(monkeypatch)
+  for n in range(2): assert (_add(n) == _expected(n)).all()
+  assert hows == [True]

@@ -278,7 +278,7 @@ def test_room_for_some_threads() -> None:
 
 def test_code_that_llvm_does_not_make(monkeypatch: pytest.MonkeyPatch) -> None:
   """The reference runs the kernel; it is said once, with the kernel's name."""
-  def job(*_: Any) -> Any: raise CompilerFailed("LLVM has ended")
+  def job(*_: Any, **__: Any) -> Any: raise CompilerFailed("LLVM has ended")
   monkeypatch.setattr(servers, "job", job)
   linked = link(parse(kernel("st.global.u32 [%out], 31339;")))
   program = Program(linked, "k", 0x4_0000_0000)
