@@ -37,7 +37,7 @@ from tinyhw.emulator.debug import traffic
 from tinyhw.emulator.observe import Access, Copy
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps, lanes_of
-from tinyhw.emulator.ptx.launch.grid import Dispatch
+from tinyhw.emulator.ptx.launch.grid import Dispatch, system_shared
 from tinyhw.emulator.ptx.launch.occupancy import unfit
 from tinyhw.emulator.ptx.program import Code, Shown
 from tinyhw.emulator.ptx.tensorcore import wgmma
@@ -89,7 +89,7 @@ class Hazards(Part):
     from tinyhw.emulator.debug.ptx.code import PtxCode
     self.program, self.code = d.program, PtxCode(d.program)
     self._holes = Holes(space) if "undefined" in self.kinds else None
-    total = d.program.shared_size + d.dynamic_shared
+    total = system_shared(d).stop
     self._bounds = Bounds(space, total, {**self.checker.used(), **variables(d)}, "shared memory")
     self._belongs = arrays(d, total)
     self._unfit = unfit(d)
@@ -363,5 +363,7 @@ def arrays(d: Dispatch, total: int) -> Value:
                                       for p in linked.flats[name].shared)]
   for p in known:
     if id(p) in places: out[places[id(p)]:places[id(p)] + p.size if p.size else None] = True
-  if d.dynamic_shared: out[d.program.shared_size:] = True
+  if d.dynamic_shared: out[d.program.shared_size:d.program.shared_size + d.dynamic_shared] = True
+  system = system_shared(d)
+  out[system.start:system.stop] = True
   return out

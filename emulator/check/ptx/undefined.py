@@ -41,7 +41,9 @@ class Undefined:
     self.waves, self.holes, self.cohort = waves, holes, cohort
     self._functions: dict[int, list[Value | None]] = {}  # function's base -> shadow of each register, None: defined
     self._everything = np.ones((waves, LANES), bool)
-    self.shared = np.zeros(len(cohort.lds), bool)  # bytes that were written
+    self.shared = np.zeros(len(cohort.lds), bool)  # bytes that were written; what the system keeps is its own affair
+    system = cohort.shared.system
+    self.shared.reshape(-1, cohort.lds_size)[:, system.start:system.stop] = True
     self.local = np.zeros(len(cohort.local.u8), bool)
     self._loaded: Value | None = None
     self._data: Value | None = None
