@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import sys
 import warnings
@@ -77,13 +78,16 @@ def parse_argument(text: str) -> Argument:
   floats = bool(rest) and rest[0][:1] in {"f", "b"}
   number: float | None = None if floats else whole(head)
   if number is None: number = real(head)
-  if number is None: raise InvalidArgument("is no .npy file, out:TYPE:COUNT, VALUE:TYPE or number", where=where)
+  if number is None:
+    raise InvalidArgument("is no .npy file, out:TYPE:COUNT, VALUE:TYPE or number that a double holds", where=where)
   if not rest: return number
   kind = type_named(rest[0]) if len(rest) == 1 else None
   if kind is None:
     raise InvalidArgument(f"has no type {':'.join(rest)!r}", where=where, hint=f"TYPE is one of {NAMES}")
   if isinstance(number, float) and not floats: raise InvalidArgument(f"{head} is no integer", where=where)
-  try: value = np.array([number], kind)[0]
+  try:
+    with np.errstate(over="ignore"): value = np.array([number], kind)[0]
+    if floats and math.isfinite(number) and not math.isfinite(value): raise OverflowError
   except OverflowError: raise InvalidArgument(f"{head} does not fit {rest[0]}", where=where) from None
   return value
 
