@@ -20,6 +20,7 @@ from tinyhw.cli.files import contents, load
 from tinyhw.cli.numbers import Real, Whole
 from tinyhw.core.environment import count, real, whole
 from tinyhw.core.errors import DeviceError, InvalidArgument, LDSWarning
+from tinyhw.core.written import writing
 from tinyhw.devices.registry import Device, mock_cards
 from tinyhw.kernels.contents import require_code
 from tinyhw.kernels.cuda_source import CudaSource
@@ -247,7 +248,7 @@ def save_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int
   """Write the buffers that --save names."""
   for index, path in targets:
     if index >= len(buffers): raise InvalidArgument(f"there are {len(buffers)} buffers", where=f"--save {index}={path}")
-    np.save(path, buffers[index])
+    with writing(path): np.save(path, buffers[index])
 
 
 def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int, str]], as_json: bool,

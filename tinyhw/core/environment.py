@@ -46,8 +46,8 @@ def whole(text: str) -> int | None:
 
 
 def real(text: str) -> float | None:
-  """A number as `float` reads it, of ASCII alone and at most 100 letters; None for any other text, and for a number that
-  no double has room for."""
+  """A number as `float` reads it, of ASCII alone and at most 100 letters; None for any other text, and for a number
+  that no double has room for."""
   if not text.isascii() or len(text) > LONGEST: return None
   try: found = float(text)
   except ValueError: return None
