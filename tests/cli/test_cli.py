@@ -134,7 +134,7 @@ def test_the_shell_completes_generations_grades_and_kernels(tmp_path: Path, add_
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
   done = run("ledger", "--html", str(tmp_path / "none" / "page.html"))
   assert done.returncode == 1 and done.stdout == ""
-  assert done.stderr == f"tinyhw: {tmp_path / 'none' / 'page.html'}: No such file or directory\n"
+  assert done.stderr == f"tinyhw: {tmp_path / 'none' / 'page.html'}: cannot be written: No such file or directory\n"
 
 
 def test_the_kernel_may_be_left_out_where_there_is_one(tmp_path: Path, add_kernel: bytes) -> None:

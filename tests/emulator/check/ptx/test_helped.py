@@ -80,6 +80,26 @@ def test_textures(left_out: str, passed: Counter[bool], monkeypatch: pytest.Monk
   assert passed == {not left_out: 1}
 
 
+@pytest.mark.parametrize("left_out", ["", "bar.sync 0;"])
+@pytest.mark.parametrize("asks", ["txq.width", "txq.height", "suq.width", "txq.channel_order", "txq.array_size"])
+def test_questions(asks: str, left_out: str, passed: Counter[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+  texture = tinyhw.Texture(np.arange(64, dtype=np.float32).reshape(8, 8))
+  body = f"""ld.param.u64 %l1, [in]; st.shared.u32 [%r2], %t; bar.sync 0; ld.shared.u32 %r6, [s+132];
+    {asks}.b32 %r5, [%l1]; add.u32 %r6, %r6, %r5; st.global.u32 [%o], %r6;""".replace(left_out, "")
+  reference, found = told(f"{HEAD}{body} ret; }}", "k", 9, 64, [np.zeros(64, np.uint32), texture], 0, monkeypatch)
+  assert reference == found and bool(reference) == bool(left_out)
+  assert passed == {not left_out: 1}
+
+
+def test_a_question_about_what_is_written(passed: Counter[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+  """Compiled code has no cells for what an answer is read from: the reference runs what reads and writes an array."""
+  texture = tinyhw.Texture(np.arange(64, dtype=np.float32).reshape(8, 8))
+  body = """ld.param.u64 %l1, [in]; ld.global.u32 %r6, [%o]; txq.width.b32 %r5, [%l1]; add.u32 %r5, %r5, %r6;
+    st.global.u32 [%o], %r5;"""
+  reference, found = told(f"{HEAD}{body} ret; }}", "k", 1, 64, [np.zeros(64, np.uint32), texture], 0, monkeypatch)
+  assert reference == found == "" and passed == {False: 1}
+
+
 @pytest.mark.parametrize("written", [False, True])
 def test_an_array_that_is_looked_at_and_written(written: bool, passed: Counter[bool],
                                                 monkeypatch: pytest.MonkeyPatch) -> None:
