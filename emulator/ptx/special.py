@@ -16,6 +16,10 @@ _MASKS: Final = {"%lanemask_eq": _BIT, "%lanemask_lt": _BIT - U32.type(1), "%lan
 UNMODELLED: Final = frozenset({
   *(f"%pm{n}" for n in range(8)), "%current_graph_exec", *(f"%envreg{n}" for n in range(32) if n not in {1, 2})})
 
+# Names of places in the shared memory that the system keeps, in bytes from its beginning; libraries use two of them.
+RESERVED: Final = {"%reserved_smem_offset_begin": 0, "%reserved_smem_offset_0": 0, "%reserved_smem_offset_1": 512}
+SYSTEM: Final = frozenset({*RESERVED, "%reserved_smem_offset_end", "%reserved_smem_offset_cap"})  # what asks for it
+
 
 def _axis(name: str, axis: int) -> Callable[[Warps], Array]:
   """A component of %tid, %ntid, %ctaid, %nctaid, or of their like for clusters."""
@@ -47,6 +51,11 @@ def _clock(group: Warps) -> Array: return U64.type(group.cohort.stats.steps)
 def _fixed(value: Array) -> Callable[[Warps], Array]: return lambda group: value
 
 
+def _reserved(offset: int) -> Callable[[Warps], Array]:
+  """An address in the shared memory that the system keeps."""
+  return lambda group: U32.type(group.cohort.shared.system.start + offset)
+
+
 def _sm(group: Warps) -> Array:
   shared = group.cohort.shared
   return (group.waves // shared.warps % shared.sms).astype(np.uint32)[:, None]
@@ -75,13 +84,11 @@ REGISTERS: Final[dict[str, Callable[[Warps], Array]]] = {
   "%envreg1": lambda group: U32.type(group.cohort.dispatch.workspace >> 32),
   "%envreg2": lambda group: U32.type(group.cohort.dispatch.workspace & 0xFFFFFFFF),
   "%dynamic_smem_size": lambda group: U32.type(group.cohort.shared.dynamic),
-  "%total_smem_size": lambda group: U32.type(group.cohort.shared.total),
-  "%reserved_smem_offset_begin": _fixed(U32.type(0)),  # nothing is kept for the system: variables begin at 0
-  "%reserved_smem_offset_end": _fixed(U32.type(0)),
-  "%reserved_smem_offset_cap": _fixed(U32.type(0)),
-  "%reserved_smem_offset_0": _fixed(U32.type(0)),
-  "%reserved_smem_offset_1": _fixed(U32.type(0)),
-  "%aggr_smem_size": lambda group: U32.type(group.cohort.shared.total),
+  "%total_smem_size": lambda group: U32.type(group.cohort.shared.used),
+  **{name: _reserved(offset) for name, offset in RESERVED.items()},
+  "%reserved_smem_offset_end": lambda group: U32.type(group.cohort.shared.total),
+  "%reserved_smem_offset_cap": lambda group: U32.type(len(group.cohort.shared.system)),
+  "%aggr_smem_size": lambda group: U32.type(group.cohort.shared.aggregate),
 }
 
 

@@ -95,6 +95,9 @@ def test_arguments_of_launch(tmp_path: Path) -> None:
   assert parse_argument("0x10") == 16 and parse_argument("0.5") == 0.5 and type(parse_argument("1:f64")) is np.float64
   for wrong in ("out:f32", "out:q:1", "x", "7:q", "300:u8", "-1:u32", "1.5:i32", "no.npy"):
     with pytest.raises(InvalidArgument, match="--arg"): parse_argument(wrong)
+  for large in ("1e999", "-1e999:f64", f"1e{'9' * 60}", "1e39:f32", "3.4028236e38:f32", "65520:f16", f"{10**39}:f32"):
+    with pytest.raises(InvalidArgument, match=r"does not fit|that a double holds"): parse_argument(large)
+  assert parse_argument("-inf") == parse_argument("-inf:f32") == -np.inf and parse_argument("65519:f16") == 65504
   assert parse_dims("4") == (4, 1, 1) and parse_dims("4,2,3") == (4, 2, 3)
   for wrong in ("", "a", "1,2,3,4", "-1"):
     with pytest.raises(InvalidArgument): parse_dims(wrong)
@@ -131,7 +134,7 @@ def test_the_shell_completes_generations_grades_and_kernels(tmp_path: Path, add_
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
   done = run("ledger", "--html", str(tmp_path / "none" / "page.html"))
   assert done.returncode == 1 and done.stdout == ""
-  assert done.stderr == f"tinyhw: {tmp_path / 'none' / 'page.html'}: No such file or directory\n"
+  assert done.stderr == f"tinyhw: {tmp_path / 'none' / 'page.html'}: cannot be written: No such file or directory\n"
 
 
 def test_the_kernel_may_be_left_out_where_there_is_one(tmp_path: Path, add_kernel: bytes) -> None:

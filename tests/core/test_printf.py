@@ -151,9 +151,43 @@ def test_all_of_what_fits_is_printed_and_nothing_said() -> None:
   assert out.getvalue() == "né€\N{REPLACEMENT CHARACTER}|"
 
 
-def test_endless_widths_take_no_memory_and_end_in_time() -> None:
-  """32 threads with a width of 99,999,999: pieces, between which the launch may end."""
+@given(st.lists(st.tuples(st.sampled_from(["d", "x", "f", "a", "s", "c", "%"]), st.integers(0, 3000),
+                          st.none() | st.integers(-3000, 3000), st.sampled_from(["", "-", "0", "+"]), st.booleans()),
+                max_size=12))
+def test_fields_are_bounded(parts: list[tuple[str, int, int | None, str, bool]]) -> None:
+  """All that is printed of what fits is no more than its text and arguments take, beside `WIDEST` buffers; an output
+  that asks for more than the whole buffer is lost, however it says so."""
+  printed = Printed(256)
+  for kind, width, precision, flags, star in parts:
+    form, values = f"%{flags}{'*' if star else width or ''}", list[Argument]([width] if star else [])
+    if precision is not None:
+      form += ".*" if star else f".{max(precision, 0)}"
+      if star: values.append(precision)
+    if kind != "%" or not star: form += kind
+    else: form += "d"
+    values += [1.5] if kind in "fa" else [b"ab"] if kind == "s" else [] if kind == "%" and not star else [65]
+    fits = max(width, abs(precision or 0) * (kind not in "sc%" or star and kind == "%")) <= 256
+    assert printed.add(form.encode(), values) == fits
+  out = io.StringIO()
+  with warnings.catch_warnings():
+    warnings.simplefilter("ignore", PrintfWarning)
+    printed.write(to=out)
+  assert len(out.getvalue()) <= printf.WIDEST * 256 + 64 * len(parts)
+
+
+@pytest.mark.parametrize(("form", "values"), [
+  ("%2147483647d", [1]), ("%-2147483647s", [b"a"]), ("%.2147483647f", [1.0]), ("%*d", [0x80000001, 1]),
+  ("%.*x", [1 << 30, 1]), ("%2147483647c", [65]), ("%1048577p", [5]), ("%.1048577a", [1.0])])
+def test_no_output_is_wider_than_the_buffer(form: str, values: list[Argument]) -> None:
   printed = Printed()
+  assert not printed.add(form.encode(), values) and printed.add(b"%1048576d%.3s", [7, b"abcd"])
+  for k in range(printf.WIDEST): assert printed.add(b"%1048576d", [k])
+  assert printed.lost == 2 and sum(map(len, printed.pieces())) == printf.WIDEST << 20
+
+
+def test_endless_widths_take_no_memory_and_end_in_time() -> None:
+  """32 threads with a width of 99,999,999, where there is room for it: pieces, between which the launch may end."""
+  printed = Printed(1 << 30)
   for k in range(32): printed.add(b"%99999999d", [k])
   printed.add(b"%.99999999f%#.99999999g%.99999999a%099999999x", [1.5, 1.5, 1.5, 3])
   assert max(map(len, itertools.islice(printed.pieces(), 3000))) <= 2 * printf.PIECE

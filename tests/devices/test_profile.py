@@ -81,4 +81,4 @@ def test_a_file_that_cannot_be_written_is_told() -> None:
   done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                         env={**os.environ, "PROFILE": "/nowhere/x.json", "PYTHONPATH": os.pathsep.join(sys.path)})
   assert done.stdout == "[2.0]\n" and done.returncode == 0
-  assert "PROFILE: /nowhere/x.json cannot be written: No such file" in done.stderr
+  assert "PROFILE: /nowhere/x.json: cannot be written: No such file" in done.stderr

@@ -385,6 +385,7 @@ def test_what_a_module_finds() -> None:
 
 # ---- what is expected: `^` stands before the token that is not
 
+ALIGNMENT = "a power of two of at most 32 bits, an alignment in bytes,"
 EXPECTED = [
   ("^.target sm_80", ".version as the first directive"),
   (".version ^x", "a version such as 9.0"),
@@ -403,7 +404,7 @@ EXPECTED = [
     for source, expected in (
       ("^add.s32 a;", "a directive of a module (.entry, .func, .global, ...)"),
       (".visible ^;", "a directive of a module (.entry, .func, .global, ...)"),
-      ('.entry k () .maxntid ^"a";', "'{', ';' or a directive of a function"),
+      ('.entry k () .maxntid ^"a";', "a number from 1 to 4294967295 for .maxntid"),
       (".entry k () .pragma ^5", "';'"),
       ("^.maxntid 5", "a directive of a module (.entry, .func, .global, ...)"),
       (".global .u32 x ^.entry", "';' behind a variable"),
@@ -427,7 +428,18 @@ EXPECTED = [
       (".const [^x", "a bank's number"),
       (".const [1 ^.u32", "']'"),
       (".global ^[1]", "a type"),
-      (".global .align ^x", "an alignment in bytes"),
+      (".global .align ^x", ALIGNMENT),
+      *((f".{space} .align ^{n} .b8 x[4];", ALIGNMENT) for space in ("global", "const", "shared")
+        for n in (0, 3, 48, 0x30, 1 << 32, 1 << 40)),
+      (".entry k (.param .align ^24 .b8 x[4]", ALIGNMENT),
+      *((f".entry k () {name} ^{n};", f"a number from 1 to 4294967295 for {name}")
+        for name in (".maxntid", ".reqntid", ".reqnctapercluster", ".minnctapersm", ".maxnreg", ".maxclusterrank")
+        for n in (0, 1 << 32, 10**19)),
+      (".entry k () .maxntid 8, 8, ^0;", "a number from 1 to 4294967295 for .maxntid"),
+      (".entry k () .maxntid ^;", "a number from 1 to 4294967295 for .maxntid"),
+      (".entry k () .maxntid 10, ^99999999999999999999;", "an integer of at most 64 bits"),
+      (".entry k () .maxntid 1, 2, 3^, 4;", "'{', ';' or a directive of a function"),
+      (".entry k () .maxnreg 32^, 4;", "'{', ';' or a directive of a function"),
       (".global ^.q8 x", "a type, .align or .v2, .v4"),
       (".global ^.v3 .f32 x", "a type, .align or .v2, .v4"),
       (".global ^x;", "a type"),
@@ -437,7 +449,8 @@ EXPECTED = [
       (".global .u32 x<5^;", "'>'"),
       (".global .u32 x[5^;", "']'"),
       (".global .u32 x[^y", "an integer"),
-      (".entry k (.param .u64 .ptr .align ^x", "an alignment"),
+      (".entry k (.param .u64 .ptr .align ^x", ALIGNMENT),
+      (".entry k (.param .u64 .ptr .align ^3 x", ALIGNMENT),
       (".entry k (.param .u64 .ptr ^.reg x", "a type, .align or .v2, .v4"),
       (".global .u32 x = {1 ^;", "',' or '}'"),
       (".global .u32 x = { a = ^; ", "a value's name or a number"),

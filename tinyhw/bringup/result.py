@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, InvalidArgument
+from tinyhw.core.written import writing
 
 PASSED, BROKEN, BLOCKED, ABSENT = "passed", "broken", "blocked", "absent"
 STATES: Final = (PASSED, BROKEN, BLOCKED, ABSENT)
@@ -95,8 +96,6 @@ class Kept:
     rows = {"format": FORMAT, "vendor": self.vendor, "device": self.device,
             "rungs": [{**r.row(), "kept": False} for r in results if r.state == PASSED]}
     new = self.path.with_name(self.path.name + ".new")
-    try:
+    with writing(self.path):
       new.write_text(json.dumps(rows, indent=1), encoding="utf-8")
       new.replace(self.path)
-    except OSError as error:
-      raise InvalidArgument(f"cannot be written: {error.strerror}", where=str(self.path)) from None

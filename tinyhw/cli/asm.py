@@ -2,14 +2,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 
 from tinyhw.cli import complete
 from tinyhw.cli.disasm import DEFAULT
 from tinyhw.cli.files import text
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.written import save
 
 
 @click.command()
@@ -39,7 +38,6 @@ def command(file: str, name: str, output: str | None, as_json: bool) -> None:
   isa = table(decoded(name).table)
   items = program(text(file), isa, "standard input" if file == "-" else file)
   if output is not None:
-    try: Path(output).write_bytes(b"".join(i.code for i in items))
-    except OSError as error: raise InvalidArgument(f"cannot be written: {error.strerror}", where=output) from None
+    save(output, b"".join(i.code for i in items))
   elif as_json: click.echo(json.dumps([{"text": i.text, "bytes": i.code.hex()} for i in items]))
   elif items: click.echo("\n".join(i.code.hex() for i in items))

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 
 from tinyhw.cli import files
+from tinyhw.core.written import save
 from tinyhw.queues.source import assemble
 
 
@@ -25,7 +25,7 @@ def command(file: str, output: str | None, as_json: bool) -> None:
   """
   made = assemble(files.text(file), "standard input" if file == "-" else file)
   words = made.words
-  if output is not None: Path(output).write_bytes(b"".join(w.to_bytes(4, "little") for w in words))
+  if output is not None: save(output, b"".join(w.to_bytes(4, "little") for w in words))
   if as_json: click.echo(json.dumps({"kind": made.kind, "words": [*words]}))
   elif output is None:
     for at in range(0, len(words), 8): click.echo(" ".join(f"{w:08x}" for w in words[at:at + 8]))

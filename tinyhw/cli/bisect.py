@@ -14,6 +14,7 @@ from tinyhw.cli.decode import captured
 from tinyhw.cli.progress import counted
 from tinyhw.cli.trials import MockBench, Script
 from tinyhw.core.errors import InvalidArgument, MissingFile
+from tinyhw.core.written import save
 from tinyhw.queues import calls, listing
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.doctor import examine
@@ -149,9 +150,9 @@ def _write(shrinker: Shrinker, name: Path, file: str, found: First) -> list[str]
           *(f"  {line}" for line in examine(made).lines()), "", "calls that it needs:",
           *(f"  {line}" for step in made if step.follow is None and (line := calls.text(step))), "",
           f"again: python {paths[2].name}, or tinyhw replay {paths[0].name}"]
-  paths[1].write_text("\n".join(text) + "\n")
+  save(paths[1], "\n".join(text) + "\n")
   signature: Any = shrinker.wanted if shrinker.predicate.name != _SCRIPT else None
   told = "\n".join([*summary, "", f"Made by `tinyhw bisect` of {Path(file).name}."])
-  paths[2].write_text(written(made, told, shrinker.predicate.name, signature))
+  save(paths[2], written(made, told, shrinker.predicate.name, signature))
   return [str(p) for p in paths]
 

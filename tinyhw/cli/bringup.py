@@ -21,6 +21,7 @@ from tinyhw.cli import complete
 from tinyhw.cli.benches import VENDORS, device_of, ladder_of, leave, load, maker
 from tinyhw.core.environment import count as number
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.written import save
 
 WIDTH: Final = 120  # of what is no terminal
 PACKETS: Final = 6  # lines of a broken rung's that the terminal shows
@@ -89,7 +90,7 @@ def command(device: str, card: int, until: str | None, only: tuple[str, ...], li
     run.facts = climb.facts
     if html is not None or report is not None:
       from tinyhw.cli.ladder_page import page  # with the styles of other pages, which load more
-      if html is not None: _keep(html, page(run, ladder))
+      if html is not None: save(html, page(run, ladder))
       parcel.pack(run, page(run, ladder), climb.secrets)
   if as_json: click.echo(json.dumps(run.row()))
   else: _told(console, run, ladder)
@@ -115,9 +116,6 @@ def version_of(text: str) -> tuple[int, int]:
   return first, second
 
 
-def _keep(path: Path, text: str) -> None:
-  try: path.write_text(text, encoding="utf-8")
-  except OSError as error: raise InvalidArgument(f"cannot be written: {error.strerror}", where=str(path)) from None
 
 
 def _list(ladder: Ladder[Any], as_json: bool) -> None:

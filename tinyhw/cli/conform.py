@@ -11,6 +11,7 @@ import click
 
 from tinyhw.cli import complete
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.written import save
 
 DEFAULT_ARCH = "gfx1100"
 
@@ -107,11 +108,11 @@ def _written(made: Any, json_file: Path | None, junit: Path | None, page_file: P
              record: Path | None) -> None:
   """Write the files that are asked for."""
   from tinyhw.tools.conform import evidence, report
-  if json_file is not None: json_file.write_text(report.to_json(made))
-  if junit is not None: junit.write_text(report.to_junit(made))
+  if json_file is not None: save(json_file, report.to_json(made))
+  if junit is not None: save(junit, report.to_junit(made))
   if page_file is not None:
     from tinyhw.tools.conform.page import page
-    page_file.write_text(page(made), encoding="utf-8")
+    save(page_file, page(made))
   if may_fail is not None: click.echo(f"{may_fail}: {evidence.write_may_fail(may_fail, made):,} cases", err=True)
   if record is not None: click.echo(f"{record}: {evidence.write_record(record, made):,} answers", err=True)
 

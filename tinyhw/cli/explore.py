@@ -15,6 +15,7 @@ from tinyhw.cli import faulted
 from tinyhw.cli.record import name_cards
 from tinyhw.cli.served import Runs, ServedProgram
 from tinyhw.core.schedule import Schedule
+from tinyhw.core.written import save
 from tinyhw.queues.explore import (
   WAYS,
   Found,
@@ -126,7 +127,7 @@ def written(found: Found, n: int, output: str, environment: Mapping[str, str], p
   path = Path(output) if n == 0 else Path(output).with_stem(f"{Path(output).stem}-{n + 1}")
   schedule = Schedule(found.shrunk.schedule.machines, program=program.words,
                       environment={k: environment[k] for k in FIXED if k in environment})
-  path.write_text(schedule.text())
+  save(path, schedule.text())
   return str(path)
 
 

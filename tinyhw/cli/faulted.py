@@ -14,6 +14,7 @@ import click
 from tinyhw.cli.served import Runs
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.schedule import Schedule
+from tinyhw.core.written import save
 from tinyhw.mock.injected import code
 from tinyhw.queues.explore import Outcome, ordinal
 
@@ -35,7 +36,7 @@ def each(run: Runs, how: Mapping[str, Sequence[str]], as_json: bool) -> None:
   for key, names in how.items():
     for name in names: code(key, name, "it", f"--{key}")
   none = run.folder / "none.toml"
-  none.write_text("")
+  save(none, "")
   first = run(Schedule(), more={"MOCKGPU_FAULTS": str(none)})
   if first.failure: raise InvalidArgument(f"the program fails without a fault: {first.failure}", where="--faults each")
   counts: Counter[tuple[str, str]] = Counter()
@@ -60,5 +61,5 @@ def each(run: Runs, how: Mapping[str, Sequence[str]], as_json: bool) -> None:
 
 def _failed(run: Runs, kind: str, call: str, nth: int, name: str) -> Outcome:
   path = run.folder / f"{kind}-{call}-{nth}-{name}.toml"
-  path.write_text(f'[[fault]]\nkind = "{kind}"\nname = "{call}"\nnth = {nth}\n{KEYS[kind]} = "{name}"\n')
+  save(path, f'[[fault]]\nkind = "{kind}"\nname = "{call}"\nnth = {nth}\n{KEYS[kind]} = "{name}"\n')
   return run(Schedule(), more={"MOCKGPU_FAULTS": str(path)})

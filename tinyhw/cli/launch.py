@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import sys
 import warnings
@@ -19,6 +20,7 @@ from tinyhw.cli.files import contents, load
 from tinyhw.cli.numbers import Real, Whole
 from tinyhw.core.environment import count, real, whole
 from tinyhw.core.errors import DeviceError, InvalidArgument, LDSWarning
+from tinyhw.core.written import writing
 from tinyhw.devices.registry import Device, mock_cards
 from tinyhw.kernels.contents import require_code
 from tinyhw.kernels.cuda_source import CudaSource
@@ -77,13 +79,16 @@ def parse_argument(text: str) -> Argument:
   floats = bool(rest) and rest[0][:1] in {"f", "b"}
   number: float | None = None if floats else whole(head)
   if number is None: number = real(head)
-  if number is None: raise InvalidArgument("is no .npy file, out:TYPE:COUNT, VALUE:TYPE or number", where=where)
+  if number is None:
+    raise InvalidArgument("is no .npy file, out:TYPE:COUNT, VALUE:TYPE or number that a double holds", where=where)
   if not rest: return number
   kind = type_named(rest[0]) if len(rest) == 1 else None
   if kind is None:
     raise InvalidArgument(f"has no type {':'.join(rest)!r}", where=where, hint=f"TYPE is one of {NAMES}")
   if isinstance(number, float) and not floats: raise InvalidArgument(f"{head} is no integer", where=where)
-  try: value = np.array([number], kind)[0]
+  try:
+    with np.errstate(over="ignore"): value = np.array([number], kind)[0]
+    if floats and math.isfinite(number) and not math.isfinite(value): raise OverflowError
   except OverflowError: raise InvalidArgument(f"{head} does not fit {rest[0]}", where=where) from None
   return value
 
@@ -243,7 +248,7 @@ def save_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int
   """Write the buffers that --save names."""
   for index, path in targets:
     if index >= len(buffers): raise InvalidArgument(f"there are {len(buffers)} buffers", where=f"--save {index}={path}")
-    np.save(path, buffers[index])
+    with writing(path): np.save(path, buffers[index])
 
 
 def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int, str]], as_json: bool,

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tinyhw.cli import complete
+from tinyhw.core.written import save
 
 
 @click.command()
@@ -55,7 +56,7 @@ def command(arches: tuple[str, ...], grades: tuple[str, ...], match: str, as_jso
   if unknown: raise InvalidArgument(f"no grade is called {unknown[0]!r}", hint=f"there are {', '.join(ledger.GRADES)}")
   if page_file is not None:
     from tinyhw.tools.ledger.page import page
-    page_file.write_text(page(chosen), encoding="utf-8")
+    save(page_file, page(chosen))
     click.echo(f"{page_file}: {page_file.stat().st_size // 1024:,} KiB")
     return
   if as_markdown:

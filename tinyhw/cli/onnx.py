@@ -9,6 +9,7 @@ import click
 
 from tinyhw.cli.files import load
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.written import writing
 
 
 def pairs(words: tuple[str, ...], option: str) -> dict[str, Path]:
@@ -81,7 +82,7 @@ def command(model: Path, inputs: tuple[str, ...], outputs: tuple[str, ...], devi
   given = {name: load(path, str(path)) for name, path in files.items()}
   results = {name: np.asarray(value) for name, value in loaded(**given).items()}
   for name, path in kept.items():
-    with open(path, "wb") as file: np.save(file, results[name])
+    with writing(path), open(path, "wb") as file: np.save(file, results[name])
   if as_json:
     click.echo(json.dumps({n: {"dtype": str(v.dtype), "shape": list(v.shape), "file": str(kept[n]) if n in kept
                                else None,

@@ -10,6 +10,7 @@ from typing import Final
 
 from tinyhw.autogen import cuda
 from tinyhw.core.errors import Error, InvalidArgument
+from tinyhw.core.written import save
 
 VARIABLES: Final = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")
 _BEGIN: Final = "import sys; from tinyhw.cli.ptxas import main; sys.exit(main(sys.argv[1:]))"
@@ -47,7 +48,7 @@ def main(words: list[str]) -> int:
   try:
     name, source, out = _wanted(words)
     arch = nv_arch(name.rstrip("af"))
-    out.write_bytes(bare(source.read_bytes(), arch))
+    save(out, bare(source.read_bytes(), arch))
   except (Error, OSError) as error:
     print(f"ptxas fatal   : {error}", file=sys.stderr)
     return 255

@@ -12,6 +12,7 @@ from tinyhw.cli.numbers import Real, Whole
 from tinyhw.cli.progress import walked
 from tinyhw.core.environment import whole
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.written import save, writing
 from tinyhw.queues import listing
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.replay import SETTLE_S, Done, Replay
@@ -113,6 +114,6 @@ def _dump(replay: Replay, done: Done, wanted: str, folder: Path) -> bool:
   assert world is not None
   made = world.find(number) or next((a for a in world.living() if a.key == number), None)
   if made is None: return False
-  folder.mkdir(parents=True, exist_ok=True)
-  (folder / f"{done.step.submission:06d}-{made.key}.bin").write_bytes(replay.dump(done.step.event.vendor, made))
+  with writing(folder): folder.mkdir(parents=True, exist_ok=True)
+  save(folder / f"{done.step.submission:06d}-{made.key}.bin", replay.dump(done.step.event.vendor, made))
   return True

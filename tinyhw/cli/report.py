@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.written import save
 from tinyhw.emulator.debug.page import notes, percent, segment, size
 from tinyhw.emulator.debug.report import Report
 
@@ -159,6 +159,5 @@ def write(r: Report, form: str | None, file: Path | None, only_exactness: bool) 
 
 def keep(file: Path, text: str) -> None:
   """Write a file and say so."""
-  try: file.write_text(text, encoding="utf-8")
-  except OSError as error: raise InvalidArgument(f"cannot be written: {error.strerror}", where=str(file)) from None
+  save(file, text)
   click.echo(f"report: {file} ({len(text):,} bytes)", err=True)

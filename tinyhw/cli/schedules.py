@@ -13,6 +13,7 @@ from tinyhw.cli.measure import Seconds
 from tinyhw.cli.served import Runs, ServedProgram
 from tinyhw.core.errors import Error
 from tinyhw.core.schedule import Schedule
+from tinyhw.core.written import save
 from tinyhw.queues.explore import again, explore, shrink
 
 RUNS: Final = 30
@@ -47,7 +48,7 @@ def running(text: str) -> Iterator[Runs]:
   """Runs of a program on a mock card of AMD's, one at a time."""
   with tempfile.TemporaryDirectory() as folder:
     program = Path(folder) / "program.py"
-    program.write_text(text)
+    save(program, text)
     environment = {**os.environ, "DEV": "AMD", "MOCKGPU": "gfx1100", "EMU": "ref"}
     with Runs(ServedProgram.of([str(program)]), environment, 1, 60) as run:
       for _ in range(2): run(Schedule())  # the first one says what there is to import

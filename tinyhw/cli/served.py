@@ -18,6 +18,7 @@ from typing import IO, Any, Final
 
 from tinyhw.core.errors import DeviceError, InvalidArgument
 from tinyhw.core.schedule import Schedule, read
+from tinyhw.core.written import save
 from tinyhw.devices.explored import EXPLAINS, GIVEN, OUT, draw_of
 from tinyhw.queues.explore import Outcome
 
@@ -116,7 +117,7 @@ class Runs:
     n, server = self._free.get()
     try:
       given, out, log, result = (self.folder / f"{name}{n}" for name in ("schedule", "out", "log", "result"))
-      given.write_text(schedule.text())
+      save(given, schedule.text())
       for path in (out, log, result): path.unlink(missing_ok=True)
       environment = {GIVEN: str(given), OUT: str(out), EXPLAINS: "1" if explains else "", **(more or {})}
       if server is None: failure = self._from_its_beginning(environment, log)
@@ -158,7 +159,7 @@ class Runs:
     if not out.exists(): return Outcome(schedule, failure, log=text_of(log))
     row = json.loads(out.read_text())
     given = out.with_suffix(".schedule")
-    given.write_text(json.dumps(row["schedule"]))
+    save(given, json.dumps(row["schedule"]))
     made = replace(read(given), program=self.program.words)
     return Outcome(made, failure, row["digest"], row["turns"], tuple(tuple(map(draw_of, m)) for m in row["draws"]),
                    tuple(tuple(d[-1] for d in m) for m in row["draws"]), text_of(log),

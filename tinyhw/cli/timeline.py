@@ -11,8 +11,9 @@ from typing import Final
 import click
 
 from tinyhw.cli.progress import walked
-from tinyhw.core.errors import Error, InvalidArgument, MissingFile
+from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.core.source import Spot
+from tinyhw.core.written import writing
 from tinyhw.isa.ptx import parser, printer
 from tinyhw.queues import page, trace
 from tinyhw.queues.capture import Capture
@@ -53,10 +54,8 @@ def command(file: str, output: str | None, packets: int, no_code: bool, opened: 
   shown = not no_code and out.suffix != ".json"
   with walked("timeline", capture, quiet=as_json):
     drawn = timeline(capture, code_of if shown else None, source_of if shown else None)
-  try:
-    with out.open("w", encoding="utf-8") as f:
-      f.writelines(page.text(drawn, packets) if out.suffix == ".html" else trace.text(drawn))
-  except OSError as error: raise MissingFile(f"cannot be written: {error.strerror}", where=str(out)) from None
+  with writing(out), out.open("w", encoding="utf-8") as f:
+    f.writelines(page.text(drawn, packets) if out.suffix == ".html" else trace.text(drawn))
   if as_json:
     click.echo(json.dumps({"file": str(out), "lanes": len(drawn.lanes), "spans": len(drawn.spans),
                            "arrows": len(drawn.flows), "findings": len(drawn.marks)}))

@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from typing import Any, Final
@@ -45,7 +46,9 @@ def whole(text: str) -> int | None:
 
 
 def real(text: str) -> float | None:
-  """A number as `float` reads it, of ASCII alone and at most 100 letters; None for any other text."""
+  """A number as `float` reads it, of ASCII alone and at most 100 letters; None for any other text, and for a number
+  that no double has room for."""
   if not text.isascii() or len(text) > LONGEST: return None
-  try: return float(text)
+  try: found = float(text)
   except ValueError: return None
+  return None if math.isinf(found) and any(map(str.isdigit, text)) else found

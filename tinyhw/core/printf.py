@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final, TextIO
 
 FIFO: Final = 1 << 20  # bytes of the buffer (cudaLimitPrintfFifoSize)
@@ -21,6 +22,7 @@ ARGUMENTS: Final = 32  # behind the format
 # What an output takes of the buffer beside its arguments and strings: an assumption, NVIDIA does not say what its
 # "internal metadata" is.
 HEADER: Final = 16
+WIDEST: Final = 64  # times the buffer that all fields together may be wide: what a format fills in is no argument
 PIECE: Final = 1 << 16  # characters that are written at once
 _MOST: Final = (1 << 31) - 1  # of a width or precision
 _SPEC: Final = re.compile(rb"%([-+ #0]*)(\*|[0-9]+)?(?:\.(\*|[0-9]*))?(hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGaAcsp%])")
@@ -53,7 +55,8 @@ class Spec:
     return [*stars, "u8" if self.kind == "p" or self.kind != "c" and _BITS[self.length] == 64 else "u4"]
 
 
-def parse(form: bytes) -> list[Spec]:
+@lru_cache(maxsize=256)
+def parse(form: bytes) -> Sequence[Spec]:
   """The parts of a format. What is no conversion stands for itself, and so does one behind ARGUMENTS arguments."""
   out, at, taken = list[Spec](), 0, 0
   for m in _SPEC.finditer(form):
@@ -70,7 +73,7 @@ def parse(form: bytes) -> list[Spec]:
     out.append(spec)
     at = m.end()
   if at < len(form): out.append(Spec(form[at:]))
-  return out
+  return tuple(out)
 
 
 def output(form: bytes, values: Sequence[Argument]) -> Iterator[bytes]:
@@ -80,6 +83,17 @@ def output(form: bytes, values: Sequence[Argument]) -> Iterator[bytes]:
     if spec.kind == "": yield spec.text
     elif spec.kind == "%": yield b"%"
     else: yield from _converted(spec, given)
+
+
+def wide(form: bytes, values: Sequence[Argument]) -> int:
+  """How many characters widths and precisions ask for."""
+  total, given = 0, iter(values)
+  for spec in parse(form):
+    sizes = [abs(_signed(next(given), 32)) if n == "*" else n for n in (spec.width, spec.precision)]
+    if spec.kind in {"c", "s", "%", ""}: sizes[1] = 0  # a string's precision cuts it
+    for _ in spec.takes[(spec.width == "*") + (spec.precision == "*"):]: next(given)
+    total += max(n for n in sizes if isinstance(n, int))
+  return total
 
 
 def _signed(x: Any, bits: int) -> int:
@@ -201,28 +215,34 @@ def _hexadecimal(value: float, precision: int | None, sharp: bool) -> tuple[str,
 
 
 class Printed:
-  """What a kernel's threads print, until it is written: a buffer of `size` bytes that loses what is oldest."""
+  """What a kernel's threads print, until it is written: a buffer of `size` bytes that loses what is oldest.
+
+  What widths and precisions fill in takes no room there. It is bounded all the same: an output whose fields are wider
+  than the whole buffer does not fit, nor do fields of more than `WIDEST` buffers together.
+  """
 
   def __init__(self, size: int = FIFO) -> None:
     self.size = size
     self.entries: deque[tuple[bytes, tuple[Argument, ...]]] = deque()
     self.lost = 0  # outputs
-    self._sizes: deque[int] = deque()
-    self._used = 0
+    self._sizes: deque[tuple[int, int]] = deque()
+    self._used = self._wide = 0
 
   def add(self, form: bytes, values: Sequence[Argument]) -> bool:
     """One output; False where it is larger than the whole buffer."""
     size = HEADER + sum(8 if not isinstance(v, bytes) else 8 + (len(v) + 8 & ~7) for v in values)
-    if size > self.size:
+    filled = wide(form, values)
+    if max(size, filled) > self.size:
       self.lost += 1
       return False
-    while self._used + size > self.size:
+    while self._used + size > self.size or self._wide + filled > WIDEST * self.size:
       self.entries.popleft()
-      self._used -= self._sizes.popleft()
+      oldest, its = self._sizes.popleft()
+      self._used, self._wide = self._used - oldest, self._wide - its
       self.lost += 1
     self.entries.append((form, tuple(values)))
-    self._sizes.append(size)
-    self._used += size
+    self._sizes.append((size, filled))
+    self._used, self._wide = self._used + size, self._wide + filled
     return True
 
   def pieces(self) -> Iterator[str]:

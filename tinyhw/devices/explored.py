@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.schedule import Draw, Rest, Schedule, read
+from tinyhw.core.written import save
 from tinyhw.mock.draws import Draws, strategy
 from tinyhw.mock.injected import Injected
 from tinyhw.mock.injected import read as read_faults
@@ -53,7 +54,7 @@ class Followed:
   def write(self, path: str) -> None:
     """Write what the variable asks for."""
     part = Path(f"{path}.{os.getpid()}")
-    part.write_text(json.dumps(self.row()))
+    save(part, json.dumps(self.row()))
     part.replace(path)
 
 

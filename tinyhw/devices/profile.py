@@ -21,8 +21,10 @@ from typing import Any, Final
 
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import variable
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import lock
 from tinyhw.core.trace import Whose
+from tinyhw.core.written import save
 
 LIMIT: Final = 1_000_000  # events; later ones are counted and left out
 Interval = tuple[float, float]
@@ -86,7 +88,7 @@ class Profile:
 
   def write(self, path: Path) -> None:
     """Write the trace."""
-    path.write_text(json.dumps(self.trace(), separators=(",", ":")), encoding="utf-8")
+    save(path, json.dumps(self.trace(), separators=(",", ":")))
 
   def clear(self) -> None:
     """Forget all events."""
@@ -100,7 +102,7 @@ class Profile:
     if not self._events or not wanted: return
     path = Path(f"tinyhw-profile-{os.getpid()}.json" if wanted == "1" else wanted)
     try: self.write(path)
-    except OSError as error: print(f"tinyhw: PROFILE: {path} cannot be written: {error.strerror}", file=sys.stderr)
+    except InvalidArgument as error: print(f"tinyhw: PROFILE: {error}", file=sys.stderr)
     else: print(f"tinyhw: PROFILE: {path}: open it at https://ui.perfetto.dev", file=sys.stderr)
 
 

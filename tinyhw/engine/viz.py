@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.environment import variable
-from tinyhw.core.errors import Error
+from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.core.locks import lock
 from tinyhw.core.trace import Whose
+from tinyhw.core.written import save
 from tinyhw.ir.size import highest
 from tinyhw.ir.stages import Watcher, watched
 from tinyhw.ir.uop import UOp
@@ -148,14 +149,14 @@ class Viz:
 
   def write(self, path: Path) -> None:
     """Write the page."""
-    path.write_text(self.page(), encoding="utf-8")
+    save(path, self.page())
 
   def _at_exit(self) -> None:
     wanted = wants()
     if not self._pages or not wanted: return
     path = Path(f"tinyhw-viz-{os.getpid()}.html" if wanted == "1" else wanted)
     try: self.write(path)
-    except OSError as error: print(f"tinyhw: VIZ: {path} cannot be written: {error.strerror}", file=sys.stderr)
+    except InvalidArgument as error: print(f"tinyhw: VIZ: {error}", file=sys.stderr)
     else: print(f"tinyhw: VIZ: {path}: open it in a browser", file=sys.stderr)
 
 

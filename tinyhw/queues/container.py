@@ -20,6 +20,7 @@ import stat
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 from weakref import finalize
@@ -29,6 +30,7 @@ import xxhash
 import zstandard
 
 from tinyhw.core.errors import DecodeError, InvalidArgument, MissingFile
+from tinyhw.core.written import unwritten
 
 MAGIC: Final = b"tinyhw queue capture\n"
 FORMAT: Final = 3  # 1 has no events of CUDA's calls, 2 no changes
@@ -51,7 +53,8 @@ content_hash: Final[Callable[[bytes | memoryview], bytes]] = xxhash.xxh3_128_dig
 
 
 class Writer:
-  """Appends to a new file. Threads must take turns; `flush` hands everything so far to the system."""
+  """Appends to a new file. Threads must take turns; `flush` hands everything so far to the system. Where that has no
+  room for it the file ends with what was flushed before; InvalidArgument says so once."""
 
   def __init__(self, path: str | os.PathLike[str], head: dict[str, Any]) -> None:
     self.path, self.bytes_stored = Path(path), 0
@@ -96,8 +99,14 @@ class Writer:
     data = b"".join(self._frames)
     self._frames = []
     self.bytes_stored += len(data)
-    view = memoryview(data)
-    while view: view = view[os.write(self._fd, view):]
+    whole, view = os.lseek(self._fd, 0, os.SEEK_CUR), memoryview(data)
+    try:
+      while view: view = view[os.write(self._fd, view):]
+    except OSError as error:  # what is whole can be read; nothing more comes
+      with suppress(OSError): os.ftruncate(self._fd, whole)
+      os.close(self._fd)
+      self._fd = -1
+      raise unwritten(self.path, error) from None
 
   def close(self) -> None:
     """Flush and close; safe to call twice."""

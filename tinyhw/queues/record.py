@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 from weakref import WeakSet
 
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.port import Port, Protection
 from tinyhw.queues.container import Writer, content_hash
 from tinyhw.queues.events import Close, Doorbell, Event, File, Ioctl, Mmap, Munmap, Note, Open, Program, Seen, Waited
@@ -104,11 +106,19 @@ class Recorder:
   def flush(self) -> None:
     """Have all that was told on file."""
     with self._lock:
-      if self._mine: self._writer.flush()
+      if self._mine: self._flush()
+
+  def _flush(self) -> None:
+    """The program that is recorded goes on without its capture where there is no more room for that."""
+    try: self._writer.flush()
+    except InvalidArgument as error:
+      self._mine = False
+      print(f"tinyhw: {error}; the capture ends here, after {self.events:,} events", file=sys.stderr)
 
   def close(self) -> None:
     """End the capture; safe to call twice. Ports go on without it."""
     with self._lock:
+      if self._mine: self._flush()
       if self._mine: self._writer.close()
       self._mine = False
 
@@ -166,7 +176,7 @@ class Recorder:
         event = of.follow(queue, address, value, nbytes, self.submissions)
         self.submissions += 1
       self._tell(vendor, event, threading.get_ident())
-      self._writer.flush()
+      self._flush()
 
   def seen(self, vendor: str) -> None:
     """The program has waited: look at what the submissions that have ended left behind."""

@@ -19,6 +19,7 @@ from typing import Any, Final, NoReturn
 
 from tinyhw.core import ending
 from tinyhw.core.errors import Error
+from tinyhw.core.written import save
 from tinyhw.devices import explored
 
 TIMED_OUT: Final = 124
@@ -123,4 +124,4 @@ def _child(request: dict[str, Any], body: Callable[[], None]) -> NoReturn:
 def _tell(request: dict[str, Any], failure: str, handled: bool = False) -> None:
   explored.finish()
   row = {"failure": failure, "handled": handled, "modules": modules() if request.get("modules") else []}
-  Path(request["result"]).write_text(json.dumps(row))
+  save(Path(request["result"]), json.dumps(row))

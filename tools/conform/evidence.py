@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.written import save
 from tinyhw.tools.conform.report import ConformanceReport
 
 FORMAT = 1
@@ -22,7 +23,7 @@ def write_may_fail(path: Path, r: ConformanceReport) -> int:
   rows = {x.id: {"verdict": x.verdict, "detail": x.detail, "text": x.text, "manual": x.section} for x in r.bad}
   head = {"format": FORMAT, "suite": r.suite, "device": r.device, "facts": r.facts, "began": r.started,
           "seed": r.seed, "cases": len(r.results)}
-  path.write_text(json.dumps({**head, "may fail": rows}, indent=1) + "\n")
+  save(path, json.dumps({**head, "may fail": rows}, indent=1) + "\n")
   return len(rows)
 
 
@@ -52,7 +53,7 @@ def write_record(path: Path, r: ConformanceReport) -> int:
   said = {"format": FORMAT, "suite": r.suite, "device": r.device, "facts": r.facts, "began": r.started, "seed": r.seed,
           "answers": rows}
   text = json.dumps(said, separators=(",", ":")).encode()
-  path.write_bytes(lzma.compress(text, preset=9) if path.suffix == ".xz" else text)
+  save(path, lzma.compress(text, preset=9) if path.suffix == ".xz" else text)
   return len(rows)
 
 

@@ -37,7 +37,7 @@ from tinyhw.emulator.debug import traffic
 from tinyhw.emulator.observe import Access, Copy
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps, lanes_of
-from tinyhw.emulator.ptx.launch.grid import Dispatch
+from tinyhw.emulator.ptx.launch.grid import Dispatch, system_shared
 from tinyhw.emulator.ptx.launch.occupancy import unfit
 from tinyhw.emulator.ptx.program import Code, Shown
 from tinyhw.emulator.ptx.tensorcore import wgmma
@@ -64,6 +64,8 @@ class CheckedWarps:
     self.tensor: Shadow | None = None  # of the words of tensor memory
     self.blocks = len(cohort.threads)
     self.products = Products(self.count)
+    # by barriers: the warps of which not all threads have come to one, with its PC: those that have
+    self.parts: dict[Any, dict[tuple[int, int], Value]] = {}
     self.inits: dict[int, tuple[int, int, int, int]] = {}  # who initialized an mbarrier, when, where, its lane
     self.undefined = None if holes is None else Undefined(cohort, self.count, holes)
 
@@ -89,7 +91,7 @@ class Hazards(Part):
     from tinyhw.emulator.debug.ptx.code import PtxCode
     self.program, self.code = d.program, PtxCode(d.program)
     self._holes = Holes(space) if "undefined" in self.kinds else None
-    total = d.program.shared_size + d.dynamic_shared
+    total = system_shared(d).stop
     self._bounds = Bounds(space, total, {**self.checker.used(), **variables(d)}, "shared memory")
     self._belongs = arrays(d, total)
     self._unfit = unfit(d)
@@ -301,22 +303,33 @@ class Hazards(Part):
   def told(self, group: Group, rows: Any, token: Any, how: str = "") -> None:
     state, w = self._rows(group, rows)
     state.races.told(w, token, how)
+    if token[0] == "bar": self._came(group, np.asarray(rows, np.intp), w, state.parts.setdefault(token, {}))
 
-  def complete(self, cohort: Cohort, token: Any) -> None: self._states[cohort].races.complete(token)
+  def _came(self, group: Group, rows: Value, w: Value, parts: dict[tuple[int, int], Value]) -> None:
+    """Warps come to a barrier. Where it is for whole warps, all of their threads that have not ended have to come to
+    the same instruction before the barrier is complete: how many come at once is the interpreter's affair."""
+    assert isinstance(group, Warps)
+    pc, shown = group.cohort.seen
+    i = shown.line.instruction
+    if i.opcode != "bar" and "aligned" not in i.modifiers: return
+    lanes = group.lanes[rows]
+    for k in np.flatnonzero((group.cohort.alive_lanes[w] & ~lanes).any(axis=1)).tolist():
+      at = int(w[k]), pc
+      parts[at] = lanes[k] | parts[at] if at in parts else lanes[k]
+
+  def complete(self, cohort: Cohort, token: Any) -> None:
+    state = self._states[cohort]
+    state.races.complete(token)
+    for (w, pc), lanes in state.parts.pop(token, {}).items():
+      assert isinstance(cohort, Blocks)
+      missing = cohort.alive_lanes[w] & ~lanes
+      if missing.any(): self._found(
+        cohort, "barrier", f"threads of a warp come to this barrier, which is for whole warps, without thread "
+        f"{int(missing.argmax())} of the warp", pc, wave=w + state.first, lane=int(lanes.argmax()))
 
   def heard(self, group: Group, rows: Any, token: Any) -> None:
     state, w = self._rows(group, rows)
     state.races.heard(w, token)
-
-  def barrier(self, group: Group, pc: int) -> None:
-    assert isinstance(group, Warps)
-    i = group.cohort.seen[1].line.instruction
-    if i.opcode != "bar" and "aligned" not in i.modifiers: return
-    missing = group.cohort.alive_lanes[group.cohort.row(group)] & ~group.lanes
-    if not missing.any(): return
-    row, lane = map(int, np.argwhere(missing)[0])
-    self._found(group.cohort, "barrier", f"threads of a warp come to this barrier, which is for whole warps, without "
-                f"thread {lane} of the warp", pc, wave=int(group.waves[row]), lane=int(group.lanes[row].argmax()))
 
   def end(self, stats: Stats) -> None:
     price.ran(self.program, stats)
@@ -363,5 +376,7 @@ def arrays(d: Dispatch, total: int) -> Value:
                                       for p in linked.flats[name].shared)]
   for p in known:
     if id(p) in places: out[places[id(p)]:places[id(p)] + p.size if p.size else None] = True
-  if d.dynamic_shared: out[d.program.shared_size:] = True
+  if d.dynamic_shared: out[d.program.shared_size:d.program.shared_size + d.dynamic_shared] = True
+  system = system_shared(d)
+  out[system.start:system.stop] = True
   return out

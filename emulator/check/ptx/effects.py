@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.module.scope import Line, Range, Register
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.model import Address, Arguments, Name, Operand, Vector, leaves
@@ -22,7 +23,7 @@ class Effects:
   Of values that are packed together `sources` has the lower one, `read` all that are no addresses. `together`: threads
   of a warp do it together; `strong`: it is a load or store that synchronizes; `alike`: its result does not depend on
   its one register; `spread`: its result depends on other threads' sources; `pieces`: registers of vectors among the
-  sources.
+  sources; `elements`: those of each element of the vector that a load or store moves, none for one value.
   """
   opcode: str
   modifiers: frozenset[str]
@@ -38,6 +39,7 @@ class Effects:
   spread: bool
   pieces: tuple[int, ...] = ()
   read: tuple[int, ...] = ()
+  elements: tuple[tuple[int, ...], ...] = ()
 
 
 def effects(line: Line) -> Effects:
@@ -71,7 +73,15 @@ def effects(line: Line) -> Effects:
                  found.number if isinstance(found, Register) else None, p is not None and p.negated,
                  tuple(dict.fromkeys(results)), members, together, bool(m & STRONG), same, i.opcode in PRODUCTS,
                  tuple(n for o in i.operands[count:] if isinstance(o, Vector) for n in _registers(line, o)),
-                 read)
+                 read, _elements(line))
+
+
+def _elements(line: Line) -> tuple[tuple[int, ...], ...]:
+  """The registers of each element of the vector that a load or store moves."""
+  i = line.instruction
+  if i.opcode not in {"ld", "ldu", "st"} or len(i.operands) < 2: return ()
+  found = operands.elements(line, i.operands[i.opcode == "st"])
+  return tuple(tuple(_registers(line, o)) for o in found) if len(found) > 1 else ()
 
 
 def _registers(line: Line, o: Operand) -> list[int]:

@@ -31,8 +31,8 @@ _KNOWN: Final = frozenset({
 _OTHERS: Final = frozenset({"call"})  # that are bound elsewhere
 _ELSEWHERE: Final = frozenset({"bulk", "tensor"})
 _TOLD: Final = frozenset({"bulk", "tensor", "mbarrier", "reduce", "prefetch"})  # of cp.async what others wait for
-# that the reference does for it
-_HELPED: Final = frozenset({"tcgen05", "clusterlaunchcontrol", "tex", "tld4", "suld"})
+# that the reference does for it, and questions about textures
+_HELPED: Final = frozenset({"tcgen05", "clusterlaunchcontrol", "tex", "tld4", "suld", "txq", "suq"})
 _CELL: Final = 4  # bytes, at most, that a cell stands for
 _FULL: Final = 0xFFFFFFFF
 

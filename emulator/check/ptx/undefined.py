@@ -19,7 +19,9 @@ from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.module.scope import Register
 from tinyhw.emulator.ptx.program import Code, Shown
 from tinyhw.emulator.ptx.warp import source_lanes
+from tinyhw.emulator.values.ops import FALSE
 from tinyhw.emulator.values.ops import Array as Value
+from tinyhw.isa.ptx.model import Not
 
 Reader = Callable[[Warps], Value]
 
@@ -41,10 +43,14 @@ class Undefined:
     self.waves, self.holes, self.cohort = waves, holes, cohort
     self._functions: dict[int, list[Value | None]] = {}  # function's base -> shadow of each register, None: defined
     self._everything = np.ones((waves, LANES), bool)
-    self.shared = np.zeros(len(cohort.lds), bool)  # bytes that were written
+    self.shared = np.zeros(len(cohort.lds), bool)  # bytes that were written; what the system keeps is its own affair
+    system = cohort.shared.system
+    self.shared.reshape(-1, cohort.lds_size)[:, system.start:system.stop] = True
     self.local = np.zeros(len(cohort.local.u8), bool)
-    self._loaded: Value | None = None
-    self._data: Value | None = None
+    self._loaded: Value | None = None  # what a load has found that nobody has written; and of each element of a vector
+    self._found: Value | None = None
+    self._data: Value | None = None  # what a result or a store's data depends on; and of each element of a vector
+    self._elements: Value | None = None
     self.origin: dict[tuple[int, int], tuple[str, int | None]] = {}
     self._source: tuple[str, int | None] = ("", None)
 
@@ -62,7 +68,7 @@ class Undefined:
 
   def before(self, group: Warps, w: Value, lanes: Value, code: Code, i: Shown, does: Effects) -> Iterator[Use]:
     """Look at the sources; gives the uses that they decide. `lanes` are those whose guard is true."""
-    self._loaded = self._data = None
+    self._loaded = self._data = self._found = self._elements = None
     shadow = self.registers(code)
     if does.guard is not None and shadow[does.guard] is not None:
       yield from self._decides("whether this is executed depends on", shadow, does.guard, w, group.lanes, code)
@@ -75,6 +81,10 @@ class Undefined:
     if not tainted or does.alike: return
     self._source = self._origin(code, tainted[0])
     self._data = self._result(group, w, lanes, code, i, does, shadow)
+    if does.opcode == "st" and does.elements:
+      self._elements = np.zeros((group.size, LANES, len(does.elements)), bool)
+      for k, registers in enumerate(does.elements):
+        for r in registers: self._elements[:, :, k] |= lanes & (False if (known := shadow[r]) is None else known[w])
 
   def _result(self, group: Warps, w: Value, lanes: Value, code: Code, i: Shown, does: Effects,
               shadow: list[Value | None]) -> Value:
@@ -86,7 +96,7 @@ class Undefined:
       return (chosen | of(p)) & lanes
     out = np.zeros((group.size, LANES), bool)
     for r in does.sources: out |= of(r)
-    out &= lanes
+    out &= lanes & ~_absorbed(group, i, does, of)
     if does.opcode == "shfl":
       j = source_lanes(code, i.line)(group)
       return np.take_along_axis(of(does.sources[0]) & lanes, j, axis=1) if does.sources else out
@@ -100,8 +110,13 @@ class Undefined:
     if does.opcode == "ldmatrix" and new is not None: new = np.broadcast_to(new.any(axis=1, keepdims=True), new.shape)
     shadow = self.registers(code)
     whole = lanes.shape[0] == self.waves and bool(lanes.all())
+    each = {r: k for k, registers in enumerate(does.elements) for r in registers} if self._found is not None else {}
+    of_all = new
     for r in does.results:
-      old = shadow[r]
+      old, new = shadow[r], of_all
+      if self._found is not None and r in each:
+        new = self._found[:, :, each[r]]
+        if not new.any(): new = None
       if new is None and (old is None or whole):
         shadow[r] = None
         continue
@@ -148,12 +163,17 @@ class Undefined:
     memory, index = self._index(group, w, access)
     on = access.active
     if access.kind != "store":
-      bad = on & ~memory[index].all(axis=2)
+      n = len(does.elements) or 1
+      each = on[:, :, None] & ~memory[index].reshape(*on.shape, n, access.width // n).all(axis=3)
+      bad = each.any(axis=2)
       if bad.any(): self._take(bad, access, "shared memory" if access.segment == "lds" else "local memory", pc)
+      if n > 1: self._found = each
     if access.kind == "load": return
     data = self._stored(does)
     known = np.ones(index.shape, bool)
-    if data is not None: known &= ~data[:, :, None]
+    if self._elements is not None:
+      known &= ~np.repeat(self._elements, access.width // self._elements.shape[2], axis=2)
+    elif data is not None: known &= ~data[:, :, None]
     if access.kind == "atomic": known &= memory[index]
     memory[index[on]] = known[on]
 
@@ -182,6 +202,20 @@ class Undefined:
     start = copy.block * self.cohort.lds_size
     at = start + copy.addresses.astype(np.int64)[:, None] + np.arange(copy.width)
     self.shared[np.minimum(at, len(self.shared) - 1).reshape(-1)] = True
+
+
+def _absorbed(group: Warps, i: Shown, does: Effects, of: Callable[[int], Value]) -> Value:
+  """Where a source that was written decides the result alone: 0 in an `and`, all ones in an `or`, also of the predicate
+  that a comparison is combined with."""
+  how = does.opcode if does.opcode in {"and", "or"} else next((m for m in ("and", "or") if m in does.modifiers), "")
+  if not how or does.opcode not in {"and", "or", "setp", "set"}: return FALSE
+  if does.opcode in {"and", "or"}: given = [(r, False) for r in does.sources]
+  else: given = [(does.sources[-1], isinstance(i.line.instruction.operands[-1], Not))]
+  out: Value = FALSE
+  for r, negated in given:
+    value = group.v[r] if negated == (how == "or") else ~group.v[r]
+    out = out | ((value == 0) & ~of(r))
+  return out
 
 
 def shared_start(group: Warps, at: Value) -> Value:

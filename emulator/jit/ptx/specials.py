@@ -8,6 +8,7 @@ import numpy as np
 from tinyhw.emulator.jit.ptx.module import layout
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert
 from tinyhw.emulator.ptx.launch.grid import SMS
+from tinyhw.emulator.ptx.special import RESERVED
 from tinyhw.emulator.values.ops import U32, U64
 
 if TYPE_CHECKING:
@@ -46,8 +47,12 @@ def _value(g: Lanes, name: str) -> Value:
   if name == "%envreg1": return convert(g.context(layout.WORKSPACE) >> 32, U32)
   if name == "%envreg2": return g.context(layout.WORKSPACE, U32)
   if name == "%dynamic_smem_size": return g.context(layout.DYNAMIC, U32)
-  if name in {"%total_smem_size", "%aggr_smem_size"}: return g.context(layout.SHARED_SIZE, U32)
-  if name.startswith("%reserved_smem_offset"): return o.const("u32", 0)
+  if name == "%total_smem_size": return g.context(layout.USED, U32)
+  if name == "%aggr_smem_size": return g.context(layout.AGGREGATE, U32)
+  if name in RESERVED: return g.context(layout.SYSTEM, U32) + RESERVED[name]
+  if name == "%reserved_smem_offset_end": return g.context(layout.SHARED_SIZE, U32)
+  if name == "%reserved_smem_offset_cap":
+    return g.context(layout.SHARED_SIZE, U32) - g.context(layout.SYSTEM, U32)
   if name in {"%clock64", "%globaltimer"}: return _clock(g)
   if name in {"%clock", "%globaltimer_lo"}: return convert(_clock(g), U32)
   if name in {"%clock_hi", "%globaltimer_hi"}: return convert(_clock(g) >> 32, U32)

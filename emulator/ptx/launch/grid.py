@@ -36,6 +36,7 @@ SMS: Final = 132
 WATCHDOG: Final = 100_000_000  # instructions of one warp before a launch counts as endless
 RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
+ALIGNED: Final = 128  # bytes of what the system keeps begin at multiples of these
 CLUSTER: Final = 16  # blocks of a cluster, the chip's own limit; 8 without asking for more
 # they register what they bind
 BINDERS: Final = (cancels, cluster, cp, matrix, mbarrier, mma, move, multimem, queries, tcgen05, tensor, textures,
@@ -78,6 +79,15 @@ class Dispatch:
     return self.cluster or required_cluster(self.program)
 
 
+def system_shared(d: Dispatch) -> range:
+  """The bytes of a block's shared memory that the system keeps, behind the kernel's own; they are there for code that
+  asks for them (cooperative_groups/details/memory.h)."""
+  used = d.program.shared_size + d.dynamic_shared
+  if not d.program.reserved: return range(used, used)
+  start = -(-used // ALIGNED) * ALIGNED
+  return range(start, start + d.generation.shared_reserved)
+
+
 class Shared:
   """What the blocks of a launch have in common."""
 
@@ -86,7 +96,8 @@ class Shared:
     threads = x * y * z
     self.warps = -(-threads // LANES)
     self.dynamic = d.dynamic_shared
-    self.total = d.program.shared_size + d.dynamic_shared
+    self.used, self.system = d.program.shared_size + d.dynamic_shared, system_shared(d)
+    self.total, self.aggregate = self.system.stop, self.used + d.generation.shared_reserved
     self.printed = d.printed
     self.grid = d.grid
     self.cluster = d.clusters or (1, 1, 1)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import lock
+from tinyhw.core.memory import PAGE
 from tinyhw.core.nearest import offered
 from tinyhw.emulator.ptx.module import kept, legacy, targets
 from tinyhw.emulator.ptx.module.flow import where
@@ -319,7 +320,10 @@ def _place(linked: Linked, v: Variable) -> None:
 def _static(linked: Linked, v: Variable, key: str) -> None:
   size = size_of(v)
   if not size and isinstance(v.initializer, tuple): size = len(v.initializer) * SIZES[v.type] * v.vector
-  at = _aligned(linked.size, max(align_of(v), 16))
+  align = max(align_of(v), 16)
+  if align > PAGE: raise Unsupported("PTX alignment", f".align {align} of {v.name}, beyond pages of {PAGE:,} bytes",
+                                     where=f"PTX line {v.at[0]}")
+  at = _aligned(linked.size, align)
   linked.offsets[key], linked.size = at, at + max(size, 1)
   if linked.size > IMAGE_LIMIT:
     raise DecodeError(f"variables of more than {IMAGE_LIMIT:,} bytes", where=f"PTX line {v.at[0]}")

@@ -121,11 +121,11 @@ class Slow(io.StringIO):
 
 
 def test_endless_output_heeds_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-  """What a warp prints with a width of 99,999,999 is written in pieces, between which the launch may end."""
+  """What a warp prints with a width of 999,999 is written in pieces, between which the launch may end."""
   now = [0.0]
   monkeypatch.setattr(patience.time, "monotonic", lambda: now[0])
   monkeypatch.setattr(sys, "stdout", slow := Slow(lambda: now.__setitem__(0, 3600.0)))
-  text = f"""{HEAD}{PRINTF}{text_of("format", "%99999999d")}.visible .entry k (.param .u64 out) {{ .reg .b64 %l<3>;
+  text = f"""{HEAD}{PRINTF}{text_of("format", "%999999d")}.visible .entry k (.param .u64 out) {{ .reg .b64 %l<3>;
     ld.param.u64 %l1, [out]; mov.u64 %l2, format; {{ .param .b32 r; call.uni (r), vprintf, (%l2, %l1); }} ret; }}"""
   with pytest.raises(WaitTimeout, match="kernel k"):
     tinyhw.launch(text, "k", 1, 32, [np.zeros(4, np.int32)], "EMU", timeout=60)

@@ -20,17 +20,10 @@ MASKS = {
   "%lanemask_ge": lambda n: 0xFFFFFFFF & ~((1 << n) - 1),
 }
 SIZES = ("%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size")
-FIXED = (
-  "%reserved_smem_offset_begin",
-  "%reserved_smem_offset_end",
-  "%reserved_smem_offset_cap",
-  "%reserved_smem_offset_0",
-  "%reserved_smem_offset_1",
-  "%clock_hi",
-  "%globaltimer_hi",
-)
+SYSTEM = tuple(f"%reserved_smem_offset_{name}" for name in ("begin", "end", "cap", "0", "1"))
+FIXED = ("%clock_hi", "%globaltimer_hi")
 PLAIN = ("%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid", "%cluster_ctarank", "%cluster_nctarank")
-NAMES = (*(f"{a}.{k}" for a in AXES for k in "xyz"), *MASKS, *SIZES, *FIXED, *PLAIN)
+NAMES = (*(f"{a}.{k}" for a in AXES for k in "xyz"), *MASKS, *SIZES, *SYSTEM, *FIXED, *PLAIN)
 SMS = 132  # of an H100
 
 
@@ -80,6 +73,7 @@ def wanted(
     return int(MASKS[base](linear % 32))
   if base in FIXED:
     return 0
+  system = -(-(48 + shared) // 128) * 128
   number = (outer[0] + counts[0] * (outer[1] + counts[1] * outer[2])) * size + rank  # blocks begin cluster by cluster
   return {
     "%tid": thread[at],
@@ -100,7 +94,8 @@ def wanted(
     "%cluster_nctarank": size,
     "%dynamic_smem_size": shared,
     "%total_smem_size": 48 + shared,
-    "%aggr_smem_size": 48 + shared,
+    "%aggr_smem_size": 48 + shared + 1024,
+    **dict(zip(SYSTEM, (system, system + 1024, 1024, system, system + 512))),
   }[base]
 
 
@@ -136,6 +131,34 @@ def test_every_register_of_every_thread(
       right = [wanted(n, t[::-1], b[::-1], block, grid, size, shared) for n in NAMES]
       assert found[row].tolist() == [*right, int(bool(cluster or directives))], (b[::-1], t[::-1])
       row += 1
+
+
+KEEPS = """.version 8.6
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 more[];
+.visible .entry k (.param .u64 out) {
+  .reg .b32 %r<9>; .reg .b64 %l<5>; .shared .align 4 .b8 s[40];
+  ld.param.u64 %l1, [out]; mov.u32 %r1, %tid.x; mad.wide.u32 %l1, %r1, 16, %l1;
+  mov.u32 %r2, %reserved_smem_offset_1; cvt.u64.u32 %l2, %r2; cvta.shared.u64 %l2, %l2;
+  mad.wide.u32 %l2, %r1, 4, %l2; add.u32 %r3, %r1, 7; st.u32 [%l2+128], %r3; bar.sync 0;
+  ld.u32 %r4, [%l2+128]; st.global.u32 [%l1], %r4; ld.shared.u32 %r5, [%r2+128]; st.global.u32 [%l1+4], %r5;
+  st.global.u32 [%l1+8], %r2; mov.u32 %r6, s; st.global.u32 [%l1+12], %r6; ret;
+}"""
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+@pytest.mark.parametrize("shared", [0, 4, 4096, (227 << 10) - 48])
+def test_shared_memory_that_the_system_keeps(shared: int, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """It is there for who asks, behind all that a block has, also where that is the most that a launch may ask for; what
+  does not ask has none."""
+  monkeypatch.setenv("EMU", engine)
+  (out,) = tinyhw.launch(KEEPS, "k", 2, 32, [np.zeros((32, 4), np.uint32)], "EMU", shared)
+  assert (out[:, 0] == np.arange(32) + 7).all() and (out[:, 1] == 7).all()
+  assert (out[:, 2] >= max(out[0, 3] + 40, 40 + shared)).all()
+  with pytest.raises(tinyhw.Error, match="of shared memory, which has"):
+    tinyhw.launch(KEEPS.replace("mov.u32 %r2, %reserved_smem_offset_1", f"mov.u32 %r2, {out[0, 2]}"), "k", 2, 32,
+                  [np.zeros((32, 4), np.uint32)], "EMU", shared)
 
 
 @pytest.mark.parametrize("engine", ["ref", "jit"])

@@ -8,6 +8,7 @@ from typing import Final
 
 from tinyhw.core import scratch
 from tinyhw.core.errors import DecodeError, MissingTool
+from tinyhw.core.written import save
 
 _TIMEOUT_S: Final = 300
 
@@ -25,7 +26,7 @@ def assembled(ptx: bytes, processor: str, tool: str) -> bytes:
   where = f"PTX for {processor}"
   with scratch.folder("tinyhw-ptx-") as folder:
     source, out = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
-    source.write_bytes(ptx)
+    save(source, ptx)
     try:
       done = subprocess.run([tool, f"-arch={processor}", str(source), "-o", str(out)], capture_output=True, text=True,
                             timeout=_TIMEOUT_S)

@@ -15,6 +15,7 @@ from tinyhw.compile.render.nvidia import NVIDIARenderer
 from tinyhw.compile.units import unit_named
 from tinyhw.core import scratch
 from tinyhw.core.errors import DecodeError, DeviceError, MissingTool
+from tinyhw.core.written import save
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.uop import UOp
 
@@ -121,7 +122,7 @@ class CUDARenderer(NVIDIARenderer, CFamilyRenderer):
       except DecodeError as error: raise DeviceError(str(error), where=where) from None
     with scratch.folder("tinyhw-") as folder:
       text, out = Path(folder) / "kernel.cu", Path(folder) / "kernel.ptx"
-      text.write_text(source)
+      save(text, source)
       made = subprocess.run([nvcc, "--ptx", *_OPTIONS, f"-arch={self.capability}", "-o", str(out), str(text)],
                             capture_output=True)
       if made.returncode == 0 and out.exists(): return self.loadable(out.read_bytes())

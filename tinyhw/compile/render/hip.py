@@ -16,6 +16,7 @@ from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, CWriter, Lan
 from tinyhw.compile.units import unit_named, units_of
 from tinyhw.core import scratch
 from tinyhw.core.errors import DeviceError, MissingTool
+from tinyhw.core.written import save
 from tinyhw.ir.dtype import AddressSpace, dtypes
 from tinyhw.ir.uop import UOp
 
@@ -103,7 +104,7 @@ class HIPRenderer(CFamilyRenderer):
     linker = re.sub("clang", "ld.lld", clang)
     with scratch.folder("tinyhw-") as folder:
       text, out = Path(folder) / "kernel.hip", Path(folder) / "kernel.co"
-      text.write_text(source)
+      save(text, source)
       made = subprocess.run([clang, *FLAGS, f"--offload-arch={self.arch.name}", f"--ld-path={linker}", "-o", str(out),
                              str(text)], capture_output=True)
       if made.returncode == 0 and out.exists(): return out.read_bytes()

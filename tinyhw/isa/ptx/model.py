@@ -166,7 +166,7 @@ Initializer = Union[Int, Float, Sum, Member, tuple["Initializer", ...]]  # noqa:
 class Directive:
   """A directive that is kept as it is written: `.loc 1 5 3`, `.pragma "nounroll"`, `.file`, `.maxntid 256`.
 
-  `words` are its tokens behind the name.
+  `words` are its tokens behind the name; the numbers of a function's are in decimals.
   """
   name: str
   words: tuple[str, ...] = ()

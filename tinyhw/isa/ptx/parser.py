@@ -50,9 +50,12 @@ TYPES: Final = frozenset(f".{t}" for t in (
   "s16x2", "f32x2"))
 _PART: Final = re.compile(r"\.[bh][0-7]+")
 _LINES: Final = {".file", ".loc"}  # directives that end with their line, not with a semicolon
-_TUNING: Final = {".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg", ".noreturn", ".explicitcluster",
-                  ".reqnctapercluster", ".maxclusterrank", ".blocksareclusters", ".abi_preserve",
-                  ".abi_preserve_control", ".pragma", ".unified"}
+# directives of a function, with how many numbers they have at most
+_TUNING: Final = {".maxntid": 3, ".reqntid": 3, ".minnctapersm": 1, ".maxnctapersm": 1, ".maxnreg": 1, ".noreturn": 0,
+                  ".explicitcluster": 0, ".reqnctapercluster": 3, ".maxclusterrank": 1, ".blocksareclusters": 0,
+                  ".abi_preserve": 1, ".abi_preserve_control": 1, ".pragma": 0, ".unified": 0}
+_ZERO: Final = {".abi_preserve", ".abi_preserve_control"}  # whose number may be 0
+_WORD: Final = (1 << 32) - 1  # the largest number of a directive, as ptxas has it
 _MASK: Final = (1 << 64) - 1
 
 
@@ -197,6 +200,19 @@ class _Parser:
 
   def number(self, what: str) -> int: return self.literal(what).value
 
+  def between(self, least: int, most: int, what: str) -> int:
+    """A number of such a size."""
+    at, value = self.i, self.number(what)
+    if not least <= value <= most: self.fail(what, at)
+    return value
+
+  def alignment(self) -> int:
+    """What stands behind `.align`."""
+    what = "a power of two of at most 32 bits, an alignment in bytes,"
+    at, value = self.i, self.between(1, _WORD, what)
+    if value & value - 1: self.fail(what, at)
+    return value
+
   def literal(self, what: str) -> Int:
     """A number as it is written: without a sign where it says so, or has no room for one."""
     if self.kind != "int": self.fail(what)
@@ -268,14 +284,30 @@ class _Parser:
     directives: list[Directive] = []
     while self.text in _TUNING:
       where, tuning = self.at(), self.step()
-      pragma, words = tuning == ".pragma", list[str]()
-      while self.kind == ("string" if pragma else "int") or self.text == ",": words.append(self.step())
-      if pragma: self.need(";")
+      if tuning == ".pragma": words = self.strings()
+      else: words = self.tuned(tuning)
       directives.append(Directive(tuning[1:], tuple(words), where))
     if self.skip(";"): body = None
     elif self.text == "{": body = self.block()
     else: self.fail("'{', ';' or a directive of a function")
     return Function(kind, name, results, params, tuple(directives), body, linkage, attributes, at)
+
+  def strings(self) -> list[str]:
+    """What `.pragma` has, to its semicolon."""
+    words = list[str]()
+    while self.kind == "string" or self.text == ",": words.append(self.step())
+    self.need(";")
+    return words
+
+  def tuned(self, name: str) -> list[str]:
+    """The numbers of a function's directive, in decimals, with their commas."""
+    words = list[str]()
+    for k in range(_TUNING[name]):
+      if k and not self.skip(","): break
+      if k: words.append(",")
+      least = 0 if name in _ZERO else 1
+      words.append(str(self.between(least, _WORD, f"a number from {least} to {_WORD} for {name}")))
+    return words
 
   def parameters(self) -> tuple[Variable, ...]:
     self.need("(")
@@ -302,12 +334,12 @@ class _Parser:
     align, vector, type_, pointer = 0, 1, "", None
     while self.kind == "dot":
       text = self.step()
-      if text == ".align": align = self.number("an alignment in bytes")
+      if text == ".align": align = self.alignment()
       elif text in {".v2", ".v4", ".v8"}: vector = int(text[2:])
       elif text in TYPES: type_ = text[1:]
       elif text == ".ptr":
         of = self.step()[1:] if self.text in {".global", ".shared", ".local", ".const"} else ""
-        pointer = (of, self.number("an alignment") if self.skip(".align") else 0)
+        pointer = (of, self.alignment() if self.skip(".align") else 0)
       elif text == ".attribute":
         self.go(self.i - 1)
         attributes += self.attributes()

@@ -215,14 +215,18 @@ class Watching(CompiledLaunch):
 
   def _gaps(self, room: int) -> int:
     """The address of what cells of shared memory, of so many bytes, are where a cluster begins: nobody may touch what
-    lies between arrays. 0 where there is no such place, and all are 0."""
-    if self.belongs.all(): return 0
+    lies between arrays, and what the system keeps counts as written. 0 where there is neither, and all are 0."""
+    system = self.grid.shared.system
+    if self.belongs.all() and not system: return 0
     near, cluster = self.kernel.header["cells"]["shared"], self.grid.shared.clustered
     self._fresh = np.zeros(room // clocks.ENTRY, np.uint64)
     inside = np.ones(-(-len(self.belongs) // near) * near, bool)
     inside[:len(self.belongs)] = self.belongs
     gaps = np.flatnonzero(~inside.reshape(-1, near).all(axis=1))
-    for rank in range(cluster): self._fresh[rank * self.apart // near + gaps] = self.order.never
+    for rank in range(cluster):
+      first = rank * self.apart // near
+      self._fresh[first + gaps] = self.order.never
+      self._fresh[first + system.start // near:first + -(-system.stop // near)] = order.BEFORE
     return int(self._fresh.ctypes.data)
 
   def clock(self) -> int:
@@ -286,7 +290,8 @@ def detect(space: AddressSpace, d: Dispatch, watchdog: int, bounds: Bounds, belo
       grid = Grid(space, d, watchdog, Stats())
       team = grid.shared.clustered
       if team > order.BLOCKS or team * grid.shared.warps > order.MOST: return None  # more than there are columns for
-      found = kernel(d.program, d.block, exact, grid.shared.explicit, watching(way, team, not belongs.all()))
+      gaps = not belongs.all() or bool(grid.shared.system)
+      found = kernel(d.program, d.block, exact, grid.shared.explicit, watching(way, team, gaps))
       launch = Watching(grid, found, exact, arrays, belongs)
       try: wide = _ran(launch)
       except Suspicion:

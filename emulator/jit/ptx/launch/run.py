@@ -379,6 +379,8 @@ class CompiledLaunch:
                       (layout.PARAMS_AT, d.params), (layout.MODULE, d.program.base),
                       (layout.SHARED_SIZE, grid.shared.total), (layout.LOCAL_SIZE, max(16, -(-self.stack // 16) * 16)),
                       (layout.DYNAMIC, d.dynamic_shared), (layout.WORKSPACE, d.workspace),
+                      (layout.USED, grid.shared.used), (layout.AGGREGATE, grid.shared.aggregate),
+                      (layout.SYSTEM, grid.shared.system.start),
                       (layout.MULTICAST, len(grid.space.multicast)), (layout.MULTICAST + 8, self._several()),
                       (layout.STRANDS, grid.shared.warps), (layout.CLOCK, FIRST),
                       (layout.CLUSTER, grid.shared.clustered), (layout.APART, apart(grid)), (layout.STRIDE, k.stride)):

@@ -91,6 +91,7 @@ USE, BEGIN, TOLD, INVALID = range(4)  # what an mbarrier's token is wanted for; 
 # or, of global memory, nobody else may store the same
 MBARRIER, ATOMIC, GONE = 1 << 7, 1 << 6, 1 << 5
 WHO: Final = ~(MBARRIER | ATOMIC | GONE)
+BEFORE: Final = 1  # a cell that was written before any clock began
 _PART: Final = 32  # words that are compared at once
 _V: Final = f"<{_PART} x i32>"
 _MAX: Final = f"llvm.smax.v{_PART}i32"

@@ -270,7 +270,8 @@ def module(g: Lanes) -> str:
     out.append(f"  {name} = load {t}, ptr {name}.at")
   word("%context", at.SITES, "ptr", "%sites")
   word("%context", at.PARAMS, "ptr", "%params")
-  for offset in (at.PARAMS_AT, at.MODULE, at.SHARED_SIZE, at.LOCAL_SIZE, at.DYNAMIC, at.WORKSPACE):
+  for offset in (at.PARAMS_AT, at.MODULE, at.SHARED_SIZE, at.LOCAL_SIZE, at.DYNAMIC, at.WORKSPACE, at.USED,
+                 at.AGGREGATE, at.SYSTEM):
     word("%context", offset, "i64", f"%context.{offset}")
   for k in range(3): word("%context", at.GRID + 4 * k, "i32", f"%nctaid.{k}")
   word("%state", at.SHARED, "i64", "%shared")

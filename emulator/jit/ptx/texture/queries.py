@@ -57,6 +57,7 @@ def _answered(name: str, own: bool, level: bool) -> Routine:
 @access.emits("txq", "suq")
 def query(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """What a texture, sampler or surface is like."""
+  if g.watch is not None and g.watch.tracks: raise Untranslatable("of what is written, too: headers have no cells")
   one = queries.Query(g.code, line, form)
   if one.own and not one.sampler: raise Untranslatable("of a sampler")
   given: list[Value] = [one.handle(g), *([one.level(g)] if one.level is not None else [])]

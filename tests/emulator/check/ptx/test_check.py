@@ -195,6 +195,54 @@ def test_a_barrier_that_part_of_a_warp_comes_to() -> None:
   assert kinds(body.replace("bar.sync", "barrier.sync"), threads=32) == set()
 
 
+LATE = "mov.u32 %n, 0; @%p2 bra A; L: add.u32 %n, %n, 1; setp.lt.u32 %p3, %n, 3000; @%p3 bra L; A:"
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+@pytest.mark.parametrize(("body", "found"), [
+  (f"{LATE} bar.sync 0; st.global.u32 [%o], %n;", False),  # one half takes long to come
+  (f"mov.u32 %n, 1; @%p2 bra A; {LATE.replace('@%p2 bra A;', '').replace('A:', '')} bar.sync 0; A:", False),  # or ends
+  (f"{LATE} @%p2 bra B; bar.sync 0; bra E; B: bar.sync 0; E:", True)])
+def test_a_warp_that_comes_to_a_barrier_in_parts(body: str, found: bool, engine: str,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+  """How the interpreter lets threads of a warp run is nothing that a program can be blamed for: all of those that have
+  not ended come to the same barrier, or not."""
+  monkeypatch.setenv("EMU", engine)
+  assert kinds(f"setp.lt.u32 %p2, %t, 16; {body}", threads=32) == ({"barrier"} if found else set())
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+@pytest.mark.parametrize(("body", "found"), [
+  ("st.shared.v2.u32 [%s], {%t, %t}; ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%s]; add.u32 %n, %r1, %r2;", False),
+  ("st.shared.v2.u32 [%s+8], {%t, %t}; ld.shared.v4.u32 {%r1, %r2, %r3, %n}, [%s];", False),
+  ("st.shared.v2.u32 [%s], {%t, %t}; ld.shared.v4.u32 {%r1, %r2, %n, %r4}, [%s];", True),
+  ("ld.shared.u32 %r1, [%s]; st.shared.v2.u32 [%s+8], {%r1, %t}; ld.shared.u32 %n, [%s+12];", False),
+  ("ld.shared.u32 %r1, [%s]; st.shared.v2.u32 [%s+8], {%r1, %t}; ld.shared.u32 %n, [%s+8];", True),
+  ("ld.shared.u32 %r1, [%s]; st.local.v4.u32 [m], {7, %r1, %t, %r1}; ld.local.v2.u32 {%n, %r2}, [m+8];", False),
+  ("ld.shared.u32 %r1, [%s]; st.local.v4.u32 [m], {7, %r1, %t, %r1}; ld.local.v2.u32 {%r2, %n}, [m+8];", True)])
+def test_each_element_of_a_vector_is_its_own(body: str, found: bool, engine: str,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+  """As CUB's scans load the totals of three warps: four words at once."""
+  monkeypatch.setenv("EMU", engine)
+  assert kinds(f"{body} st.global.u32 [%o], %n;", threads=1, registers=".local .align 16 .b8 m[32];") == (
+    {"undefined"} if found else set())
+
+
+@pytest.mark.parametrize("what", ["and", "or"])
+@pytest.mark.parametrize("decides", [False, True])
+def test_what_one_source_decides_alone(what: str, decides: bool) -> None:
+  """CUB's merges compare a key that lies behind the last one, and throw the answer away by what they know besides."""
+  other = "eq" if (what == "and") == decides else "ne"  # true where the other source is to decide it alone
+  flag = f"setp.{'ne' if other == 'eq' else 'eq'}.u32 %p3, %t, %t;"
+  word = f"mov.u32 %r4, {0 if (what == 'and') == decides else -1};"
+  inverse = f"setp.{other}.u32 %p4, %t, %t;"
+  start, end = "ld.shared.u32 %r1, [%s]; setp.lt.u32 %p2, %r1, 5;", "selp.u32 %n, 1, 2, %p5;"
+  for body in (f"{flag} {what}.pred %p5, %p2, %p3; {end}", f"{flag} {what}.pred %p5, %p3, %p2; {end}",
+               f"{flag} setp.lt.{what}.u32 %p5, %r1, 5, %p3; {end}", f"{word} {what}.b32 %n, %r1, %r4;",
+               f"{inverse} setp.lt.{what}.u32 %p5, %r1, 5, !%p4; {end}"):
+    assert kinds(f"{start} {body} st.global.u32 [%o], %n;", threads=1) == (set() if decides else {"undefined"}), body
+
+
 def test_bounds() -> None:
   assert kinds("add.u32 %n, %t, 40; mad.wide.u32 %l1, %n, 4, %b; st.global.u32 [%l1], %t;", threads=32, size=64) == {
     "bounds"}

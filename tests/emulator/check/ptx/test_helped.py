@@ -47,6 +47,24 @@ def test_what_is_left_out(body: str, left_out: str, passed: Counter[bool], monke
   assert passed == {True: 1, False: 1}
 
 
+KEPT = """mov.u32 %r4, %reserved_smem_offset_1; mad.lo.u32 %r4, %t, 4, %r4; ld.shared.u32 %r5, [%r4+4];
+  bar.sync 0; st.shared.u32 [%r4], %t; bar.sync 1; ld.shared.u32 %r6, [%r4+4]; add.u32 %r5, %r5, %r6;
+  st.global.u32 [%o], %r5;"""
+
+
+@pytest.mark.parametrize("left_out", ["", "bar.sync 0;", "bar.sync 1;", "cap"])
+@pytest.mark.parametrize("shared", [0, 64])
+def test_shared_memory_that_the_system_keeps(shared: int, left_out: str, passed: Counter[bool],
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+  """What is there nobody has to have written, and it is no place behind an array; races are races there, too. What lies
+  behind it is nobody's."""
+  body = KEPT.replace(left_out, "") if left_out != "cap" else KEPT.replace("[%r4+4]", "[%r4+256]", 1)
+  if left_out == "cap": body = body.replace("offset_1", "offset_end")
+  reference, found = told(f"{HEAD}{body} ret; }}", "k", 3, 64, [np.zeros(64, np.uint32)] * 2, shared, monkeypatch)
+  assert reference == found and bool(reference) == bool(left_out)
+  assert passed == {not left_out: 1}
+
+
 LOOKED_AT = """ld.param.u64 %l1, [in]; st.shared.u32 [%r2], %t; bar.sync 0; ld.shared.u32 %r6, [s+132];
   and.b32 %r5, %t, 7; mov.u32 %r7, 0;
 LOOP: tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%l1, {%r5, %r7}]; add.u32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, 5;
@@ -60,6 +78,26 @@ def test_textures(left_out: str, passed: Counter[bool], monkeypatch: pytest.Monk
                           [np.zeros(64, np.float32), texture], 0, monkeypatch)
   assert reference == found and bool(reference) == bool(left_out)
   assert passed == {not left_out: 1}
+
+
+@pytest.mark.parametrize("left_out", ["", "bar.sync 0;"])
+@pytest.mark.parametrize("asks", ["txq.width", "txq.height", "suq.width", "txq.channel_order", "txq.array_size"])
+def test_questions(asks: str, left_out: str, passed: Counter[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+  texture = tinyhw.Texture(np.arange(64, dtype=np.float32).reshape(8, 8))
+  body = f"""ld.param.u64 %l1, [in]; st.shared.u32 [%r2], %t; bar.sync 0; ld.shared.u32 %r6, [s+132];
+    {asks}.b32 %r5, [%l1]; add.u32 %r6, %r6, %r5; st.global.u32 [%o], %r6;""".replace(left_out, "")
+  reference, found = told(f"{HEAD}{body} ret; }}", "k", 9, 64, [np.zeros(64, np.uint32), texture], 0, monkeypatch)
+  assert reference == found and bool(reference) == bool(left_out)
+  assert passed == {not left_out: 1}
+
+
+def test_a_question_about_what_is_written(passed: Counter[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+  """Compiled code has no cells for what an answer is read from: the reference runs what reads and writes an array."""
+  texture = tinyhw.Texture(np.arange(64, dtype=np.float32).reshape(8, 8))
+  body = """ld.param.u64 %l1, [in]; ld.global.u32 %r6, [%o]; txq.width.b32 %r5, [%l1]; add.u32 %r5, %r5, %r6;
+    st.global.u32 [%o], %r5;"""
+  reference, found = told(f"{HEAD}{body} ret; }}", "k", 1, 64, [np.zeros(64, np.uint32), texture], 0, monkeypatch)
+  assert reference == found == "" and passed == {False: 1}
 
 
 @pytest.mark.parametrize("written", [False, True])
