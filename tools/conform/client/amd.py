@@ -10,7 +10,7 @@ from tinyhw.arch import Arch
 from tinyhw.bringup.amd.bench import PAGE, VRAM, AmdBench, BenchMemory, BenchQueue
 from tinyhw.bringup.rung import Broken
 from tinyhw.drive.amd import report
-from tinyhw.drive.amd.commands import ComputeCommands, CopyCommands
+from tinyhw.drive.amd.commands import ComputeCommands, CopyCommands, sdma_padding
 from tinyhw.tools.conform.client.question import Area, Heard, Question, Stage
 
 MOST: Final = 1 << 22  # bytes that the kernel driver has a packet copy
@@ -29,6 +29,11 @@ class AmdRoom:
   def close(self) -> None: self.bench.close()
 
   def queue(self, unit: str) -> BenchQueue: return self.bench.compute if unit == "pm4" else self.bench.copier
+
+  def align(self, unit: str) -> None:
+    """Have the next packet begin at a multiple of eight dwords: where INDIRECT has to end counts from there
+    (sdma_v6_0_ring_emit_ib)."""
+    if unit == "sdma" and (over := self.queue(unit).ring.at % 8): self.queue(unit).ring.push(sdma_padding(8 - over))
 
   def commands(self, unit: str) -> Commands: return self.bench.pm4() if unit == "pm4" else self.bench.sdma()
 
@@ -98,7 +103,9 @@ class PacketPlay:
     waiting: list[int] = []
     signal = bench.signal_page
     for number, stage in enumerate(self.stages):
-      for area, at, data in stage.store: room.store(taken[area], at, data)
+      stores = stage.stores(*addresses) if stage.stores is not None else ()
+      for area, at, data in (*stage.store, *stores): room.store(taken[area], at, data)
+      room.align(self.unit)
       if stage.put is not None:
         c = room.commands(self.unit)
         stage.put(c, *addresses)
@@ -114,7 +121,7 @@ class PacketPlay:
       heard.holds(where, came == stage.ends, state, "it goes on" if stage.ends else "it waits")
       found = [room.load(m, len(area.before)) for m, area in zip(taken, self.areas)]
       for i, (left, wanted) in enumerate(zip(found, stage.after, strict=True)):
-        heard.memory(_name(i, len(taken)), left, wanted, stage.loose.get(i, ()))
+        if wanted is not None: heard.memory(_name(i, len(taken)), left, wanted, stage.loose.get(i, ()))
       if stage.then is not None: stage.then(room, heard, found)
 
 
@@ -132,7 +139,7 @@ def packet(arch: Arch, unit: str, name: str, form: str, areas: Sequence[Area], s
                   PacketPlay(unit, tuple(areas), tuple(stages)), tuple(lines))
 
 
-def simple(arch: Arch, unit: str, name: str, form: str, areas: Sequence[Area], after: Sequence[bytes],
+def simple(arch: Arch, unit: str, name: str, form: str, areas: Sequence[Area], after: Sequence[bytes | None],
            put: Callable[..., Any]) -> Question:
   """A case of one stage."""
   return packet(arch, unit, name, form, areas, [Stage(tuple(after), put)])

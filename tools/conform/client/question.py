@@ -103,18 +103,19 @@ class Area:
 
 @dataclass(frozen=True)
 class Stage:
-  """A step of a case of packets: bytes that the host stores first (area, offset, bytes), commands that are put on the
-  queue (of the areas' addresses), and what the areas must have then.
+  """A step of a case of packets: bytes that the host stores first (area, offset, bytes), and those that hang on the
+  areas' addresses (`stores`), commands that are put on the queue (of the addresses), and what the areas must have then.
 
   `ends` False: the commands must not come to their end yet, and a stage behind this one lets them. What `loose` says,
   by area, may be anything; `then` looks at it, given the areas' bytes.
   """
-  after: tuple[bytes, ...]
+  after: tuple[bytes | None, ...]  # None: nobody looks
   put: Callable[..., Any] | None = None
   store: tuple[tuple[int, int, bytes], ...] = ()
   ends: bool = True
   loose: dict[int, tuple[slice, ...]] = field(default_factory=dict)
   then: Callable[[Any, Heard, Sequence[bytes]], None] | None = None
+  stores: Callable[..., Sequence[tuple[int, int, bytes]]] | None = None
 
 
 def shown(lines: Iterable[str]) -> str:
