@@ -1,16 +1,19 @@
 """The room of AMD's cases: a bench of bring-up, with memory that is used again and queues of three kinds."""
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 from tinyhw.arch import Arch
+from tinyhw.autogen import kfd
 from tinyhw.bringup.amd.bench import PAGE, VRAM, AmdBench, BenchMemory, BenchQueue
 from tinyhw.bringup.rung import Broken
 from tinyhw.drive.amd import report
 from tinyhw.drive.amd.commands import ComputeCommands, CopyCommands, sdma_padding
+from tinyhw.tools.conform.client.aqlring import AqlRing
 from tinyhw.tools.conform.client.question import Area, Heard, Question, Stage
 
 MOST: Final = 1 << 22  # bytes that the kernel driver has a packet copy
@@ -25,8 +28,49 @@ class AmdRoom:
   def __init__(self, bench: AmdBench) -> None:
     self.bench = bench
     self._pool: dict[tuple[str, int, int], BenchMemory] = {}
+    self._rows: Any = None  # what calls have been given, as long as they run
+    self._row: Any = None
+
+  @cached_property
+  def aql(self) -> AqlRing: return AqlRing(self.bench)
 
   def close(self) -> None: self.bench.close()
+
+  # ---- for calls
+
+  @cached_property
+  def spare(self) -> BenchMemory:
+    """A mapped buffer that nobody uses."""
+    return self.bench.take(PAGE)
+
+  @cached_property
+  def nowhere(self) -> int:
+    """An address where the process has nothing, and no GPU either."""
+    return self.bench.reserve(2 * PAGE)
+
+  @property
+  def events_page(self) -> int:
+    """The event page's handle, behind its first event."""
+    _ = self.bench.watched
+    return self.bench.event_page.handle
+
+  def ids(self, *values: int) -> int:
+    """Where a row of numbers of 32 bits is."""
+    self._rows = (ctypes.c_uint32 * len(values))(*values)
+    return ctypes.addressof(self._rows)
+
+  def event_row(self, event: int) -> int:
+    """Where a row for WAIT_EVENTS is."""
+    self._row = kfd.kfd_event_data(event_id=event)
+    return ctypes.addressof(self._row)
+
+  def queue_memory(self, name: str, size: int) -> BenchMemory:
+    """A buffer for a queue of a case."""
+    key = name, 0, size
+    if key not in self._pool: self._pool[key] = self.bench.take(size, executable=name == "ring")
+    return self._pool[key]
+
+  # ---- for packets
 
   def queue(self, unit: str) -> BenchQueue: return self.bench.compute if unit == "pm4" else self.bench.copier
 
@@ -53,12 +97,12 @@ class AmdRoom:
     else:
       stage = self._staging(len(data))
       stage.bytes[:len(data)] = data
-      self._copy(memory.address + at, stage.address, len(data))
+      self.copy(memory.address + at, stage.address, len(data))
 
   def load(self, memory: BenchMemory, size: int) -> bytes:
     if memory.view is not None: return bytes(memory.bytes[:size])
     stage = self._staging(size)
-    self._copy(stage.address, memory.address, size)
+    self.copy(stage.address, memory.address, size)
     return bytes(stage.bytes[:size])
 
   def _staging(self, size: int) -> BenchMemory:
@@ -68,7 +112,7 @@ class AmdRoom:
     if key not in self._pool: self._pool[key] = self.bench.take(size)
     return self._pool[key]
 
-  def _copy(self, target: int, source: int, size: int) -> None:
+  def copy(self, target: int, source: int, size: int) -> None:
     """As the driver copies: after all that was before, seen by all that comes."""
     bench, value, values = self.bench, self.bench.next_value(), dict[str, int]()
     c = bench.sdma().memory_barrier()

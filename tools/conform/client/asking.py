@@ -55,7 +55,7 @@ def asked(questions: Sequence[Question], make: Make) -> Iterator[Result]:
       if room is None: room = make()
       found = ask(q, room)
     except (Error, RungEnd, OSError) as error: found = result(q, "error", f"no room: {_said(error)}")
-    if found.verdict in BAD and room is not None:
+    if (found.verdict in BAD or q.alone) and room is not None:
       left, room = room, None
       _leave(left)
     yield found

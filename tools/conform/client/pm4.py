@@ -22,10 +22,10 @@ _DONE: Final = 0x600D_600D
 _LONGS: Final = (0, 1, 0x7FFF_FFFF_FFFF_FFFF, 0x8000_0000_0000_0000, (1 << 64) - 1, 0x0102_0304_0506_0708, 1 << 32)
 _LONG_POLLS: Final = ((4, 5, (1 << 64) - 1), (5 << 32, 5 << 32 | 1, (1 << 64) - 1), (1 << 63, 5, (1 << 64) - 1),
                       (0xAB << 40 | 5, 5, 0xFF), (7 << 56, 5 << 56, 0xFF << 56), (5, 5, (1 << 64) - 1))
-_SHAPES: Final = (((1, 1, 1), (1, 1, 1)), ((3, 1, 1), (64, 1, 1)), ((2, 3, 1), (8, 8, 1)), ((1, 1, 5), (33, 1, 1)),
+SHAPES: Final = (((1, 1, 1), (1, 1, 1)), ((3, 1, 1), (64, 1, 1)), ((2, 3, 1), (8, 8, 1)), ((1, 1, 5), (33, 1, 1)),
                   ((2, 2, 3), (4, 4, 4)), ((17, 1, 1), (256, 1, 1)), ((1, 7, 2), (1, 64, 1)), ((2, 1, 1), (1, 1, 96)))
 # Adds 1 for each work-item to the word of its group: (z * s3 + y) * s2 + x, of the grid's x and y in s2 and s3.
-_COUNTS: Final = """{groups}
+COUNTS: Final = """{groups}
   s_mul_i32 s7, s6, s3
   s_add_u32 s7, s7, s5
   s_mul_i32 s7, s7, s2
@@ -164,15 +164,14 @@ def _moves(arch: Arch) -> Iterator[Question]:
   for source in ("src_addr_using_sas", "src_addr_using_l2"):
     for target in ("dst_addr_using_das", "dst_addr_using_l2"):
       yield copy(f"{source}-{target}", 260, 4, 8, source, target)
+  before = models.noise(17, 2 * PAGE)
   for size in (4, 8, 64, PAGE, PAGE + 4):
     for data in (0, 0x0102_0304):
-      before = models.noise(17, 2 * PAGE)
-
       def fill(c: Any, a: int, size: int = size, data: int = data) -> None:
         p = c._p
         _put(c, name, src_sel=p.DMA_DATA_src_sel.data, dst_sel=p.DMA_DATA_dst_sel.dst_addr_using_l2,
              src_addr_lo_or_data=data, src_addr_hi=0, dst_addr=a + 60, byte_count=size)
-        yield make(name, f"fill-{size}-{data:#x}", [Area(before)],
+      yield make(name, f"fill-{size}-{data:#x}", [Area(before)],
                  [models.written(before, 60, data.to_bytes(4, "little") * (size // 4))], fill)
 
 
@@ -376,13 +375,13 @@ def _called(arch: Arch, a: int, count: int) -> ComputeCommands:
 def _dispatches(arch: Arch) -> Iterator[Question]:
   def question(name: str, form: str, play: Callable[[AmdRoom, Heard], None], *text: str) -> Question:
     return Question(f"{arch.name}/packet/{UNIT}/{name}/{form}", UNIT, name, form, f"pm4: {arch.pm4}", play, text)
-  for grid, block in _SHAPES:
+  for grid, block in SHAPES:
     word = f"{'x'.join(map(str, grid))}-of-{'x'.join(map(str, block))}"
     for name in ("DISPATCH_DIRECT", "DISPATCH_INDIRECT"):
       def play(room: AmdRoom, heard: Heard, name: str = name, grid: tuple[int, int, int] = grid,
                block: tuple[int, int, int] = block) -> None:
         _dispatched(room, heard, grid, block, name == "DISPATCH_INDIRECT")
-      yield question(name, word, play, f"each work-item adds 1 for its group: {grid} of {block}", _COUNTS)
+      yield question(name, word, play, f"each work-item adds 1 for its group: {grid} of {block}", COUNTS)
 
     def ids(room: AmdRoom, heard: Heard, block: tuple[int, int, int] = block) -> None: _numbered(room, heard, block)
     if grid[0] > 1 or grid[2] > 1:
@@ -400,7 +399,7 @@ def _dispatched(room: AmdRoom, heard: Heard, grid: tuple[int, int, int], block: 
   """Each group of the grid runs once, with all its work-items."""
   b, count = room.bench, grid[0] * grid[1] * grid[2]
   memory = room.take(0, Area(bytes(4 * count + 64), "video"))
-  code = RungCode(b, _COUNTS)
+  code = RungCode(b, COUNTS)
   c = launched(b, b.pm4(), code, memory.address, grid, block, users=(grid[0], grid[1]))
   if indirect:
     sizes = room.take(1, Area(models.words(7, *grid, 9)))

@@ -79,6 +79,7 @@ class Question:
   source: str
   play: Callable[[Any, Heard], None] = field(repr=False)
   text: tuple[str, ...] = ()
+  alone: bool = False  # its room ends with it
 
   @property
   def kind(self) -> str:

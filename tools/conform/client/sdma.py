@@ -91,7 +91,7 @@ def _fills(arch: Arch) -> Iterator[Question]:
     return make(name, form, [Area(before, kind)], [models.written(before, at, pattern * (size // unit))], put)
   for size in (4, 8, 12, 64, 256, PAGE - 4, PAGE, PAGE + 4):
     for at in (0, 4, 60, PAGE - 4): yield fill(f"{size}-at-{at}", size, at, 0x0102_0304, 4)
-    yield fill(f"{size}-less-one", size, 0, 0x0102_0304, 4, less=1)  # as the kernel driver counts; ROCr has it less four
+    yield fill(f"{size}-less-one", size, 0, 0x0102_0304, 4, less=1)  # as the kernel driver counts
   for data in WORDS: yield fill(f"with-{data:#x}", 20, 8, data, 4)
   for size in (1, 2, 3, 4, 5, 63, PAGE - 1, PAGE + 1):
     for at in (0, 1, 3, PAGE - 1): yield fill(f"bytes-{size}-at-{at}", size, at, 0xA5, 1)
@@ -126,7 +126,8 @@ def _clocks(arch: Arch) -> Iterator[Question]:
       heard.holds("clock", first <= second, f"{first:#x}, then {second:#x}", "a clock that goes forward")
       if name != names[1]: return
       now = int(room.bench.clocks().gpu_clock_counter)
-      heard.holds("clock", 0 < now - second < 60 * room.bench.counter_khz * 1000, f"{second:#x}", f"just below {now:#x}")
+      soon = 60 * room.bench.counter_khz * 1000
+      heard.holds("clock", 0 < now - second < soon, f"{second:#x}", f"just below {now:#x}")
     stage = Stage((before,), put, loose={0: (slice(8, 16), slice(24, 32))}, then=then)
     yield packet(arch, UNIT, name, "forward", [Area(before)], [stage])
 

@@ -25,8 +25,8 @@ def questions(arch: str) -> tuple[Question, ...]:
 
 
 def _amd(arch: str) -> Iterator[Question]:
-  from tinyhw.tools.conform.client import pm4, sdma  # with the packets of its vendor
-  for module in (pm4, sdma): yield from module.questions(ARCHES[arch])
+  from tinyhw.tools.conform.client import aql, kfd_calls, pm4, sdma  # with the packets of its vendor
+  for module in (pm4, sdma, aql, kfd_calls): yield from module.questions(ARCHES[arch])
 
 
 def chosen(arch: str, only: Sequence[str] = ()) -> list[Question]:
