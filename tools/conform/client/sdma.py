@@ -29,7 +29,7 @@ POLLS: Final = ((4, 5, ONES), (5, 5, ONES), (6, 5, ONES), (0x7FFF_FFFF, 0x8000_0
                 (ONES, 0x8000_0000, ONES), (0xAB04, 5, 0xFF), (0xAB05, 5, 0xFF), (0x4AB, 0x500, 0xFF00),
                 (0x600, 0x500, 0xFF00))
 _DONE: Final = 0x600D_600D
-_MTYPES: Final = {"nc": 0, "uc": 3}  # of SDMA_PKT_FENCE: not coherent, uncached (sdma_v6_0_ring_emit_fence has 3)
+_MTYPE_UC: Final = 3  # of SDMA_PKT_FENCE: uncached (sdma_v6_0_ring_emit_fence)
 
 
 def questions(arch: Arch) -> Iterator[Question]:
@@ -101,12 +101,10 @@ def _fills(arch: Arch) -> Iterator[Question]:
 
 def _fences(arch: Arch) -> Iterator[Question]:
   make, name, before = maker(arch, UNIT), "SDMA_PKT_FENCE", models.noise(7, 256)
-  kinds = [("", {})] if arch.sdma == "v4" else [(f"-{n}", {"mtype": m}) for n, m in _MTYPES.items()]
-  for word, fields in kinds:
-    for data in WORDS:
-      def put(c: Any, a: int, data: int = data, fields: dict[str, int] = fields) -> None:
-        _put(c, name, addr=a + 12, data=data, **fields)
-      yield make(name, f"{data:#x}{word}", [Area(before)], [models.written(before, 12, models.words(data))], put)
+  kind = {} if arch.sdma == "v4" else {"mtype": _MTYPE_UC}
+  for data in WORDS:
+    def put(c: Any, a: int, data: int = data) -> None: _put(c, name, addr=a + 12, data=data, **kind)
+    yield make(name, f"{data:#x}", [Area(before)], [models.written(before, 12, models.words(data))], put)
   for at in (0, 4, 124, 252):
     def put_at(c: Any, a: int, at: int = at) -> None: c.fence(a + at, _DONE)
     yield make(name, f"at-{at}", [Area(before)], [models.written(before, at, models.words(_DONE))], put_at)
