@@ -13,6 +13,7 @@ from tinyhw.cli import complete
 from tinyhw.core.errors import InvalidArgument
 
 DEFAULT_ARCH = "gfx1100"
+DEFAULT_CHIP = "sm_90"
 
 
 @click.command()
@@ -66,11 +67,13 @@ def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, 
   if own is not None and arch is not None and own != arch:
     raise InvalidArgument(f"{device} is a {own}", where=f"--arch {arch}", hint="EMU runs every generation's suite")
   arch = arch or own
-  if arch is not None and arch.startswith("sm_") or device.startswith(("NV", "CUDA")): arch = "ptx"
+  generation = arch  # whose packets, methods and calls are asked
+  if arch is not None and arch.startswith("sm_") or device.startswith(("NV", "CUDA")):
+    generation, arch = arch or DEFAULT_CHIP, "ptx"
   arch = arch or DEFAULT_ARCH
   options = run.Options(arch, device, only, seed, timeout, dut)
-  clients = suite.chosen(own or arch, only) if not seed and not dut and (
-    suite.has_queues(device) or listed or show is not None) else []
+  if not listed and show is None: generation = "" if dut else suite.generation(device)
+  clients = [] if seed else suite.chosen(generation or arch if listed else generation or "", only)
   if listed: return _list(options, [q.id for q in clients], as_json)
   if show is not None: return _show(options, show)
   began = time.monotonic()

@@ -1,5 +1,5 @@
-"""Cases of the compute class: inline data, report semaphores, and launches by a QMD with its grid, block, shared memory,
-constant banks and release semaphores.
+"""Cases of the compute class: inline data, report semaphores, and launches by a QMD with its grid, block, shared
+memory, constant banks and release semaphores.
 
 What methods and fields mean is told by their names in the class headers and QMD headers (open-gpu-doc). Programs are
 PTX; a launch's bank 0 and program address are those that the driver makes, its other fields the case's own.
@@ -63,7 +63,8 @@ def _inline(arch: NvArch) -> Iterator[Question]:
     after = before
     for i in range(lines): after = models.written(after, 8 + i * pitch, data[i * length:(i + 1) * length])
 
-    def window(c: Any, a: int, data: bytes = data, length: int = length, lines: int = lines, pitch: int = pitch) -> None:
+    def window(c: Any, a: int, data: bytes = data, length: int = length, lines: int = lines,
+               pitch: int = pitch) -> None:
       inline(c, a + 8, data, length, lines, pitch)
     yield make(name, f"lines-{lines}-of-{length}-{pitch}", [Area(before)], [after], window)
   for word in ("ONE_WORD", "FOUR_WORDS"):
@@ -211,8 +212,9 @@ def _launches(arch: NvArch) -> Iterator[Question]:
   kind = class_of(arch, UNIT)
 
   def question(form: str, play: Callable[[NvRoom, Heard], None], name: str = "QMD") -> Question:
-    return Question(f"{arch.name}/method/{kind}/{name}/{form}", kind, name, form, f"{kind} QMD {arch.qmd[0]}.{arch.qmd[1]}",
-                    play, (" ".join((play.__doc__ or "").split()), form))
+    source = f"{kind} QMD {arch.qmd[0]}.{arch.qmd[1]}"
+    return Question(f"{arch.name}/method/{kind}/{name}/{form}", kind, name, form, source, play,
+                    (" ".join((play.__doc__ or "").split()), form))
   for grid in _GRIDS:
     def grids(room: NvRoom, heard: Heard, grid: Dim3 = grid) -> None:
       """Each block of the grid stores its place, and no other does."""

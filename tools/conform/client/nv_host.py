@@ -183,7 +183,8 @@ def _old(arch: NvArch) -> Iterator[Question]:
       if not acquires(modern, seen, payload, 32):
         store = models.words(payload)
         if not acquires(modern, payload, payload, 32): continue
-        stages = [Stage((start,), acquire, ends=False), Stage((models.written(done, 0, store),), store=((0, 0, store),))]
+        let = Stage((models.written(done, 0, store),), store=((0, 0, store),))
+        stages = [Stage((start,), acquire, ends=False), let]
       yield methods(arch, UNIT, "SEMAPHORED", f"{name}-{seen:#x}-{payload:#x}", [Area(start)], stages)
   form = host.SEMAPHORED_FORMAT
   for name, bits, signed in reductions([r.name for r in host.SEMAPHORED_REDUCTION], (32,)):

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from tinyhw.arch import ARCHES
+from tinyhw.arch.nv import NV_ARCHES
 from tinyhw.cli.benches import another, bench, load
 from tinyhw.devices.mocked import mock_machine, mock_options
 from tinyhw.devices.registry import mock_cards, system_way
@@ -21,12 +22,17 @@ LARGEST: Final = 8 << 20
 @cache
 def questions(arch: str) -> tuple[Question, ...]:
   """All cases of a generation; none where there are no packets or classes of it."""
-  return tuple(_amd(arch)) if arch in ARCHES else ()
+  return tuple(_amd(arch) if arch in ARCHES else _nv(arch) if arch in NV_ARCHES else ())
 
 
 def _amd(arch: str) -> Iterator[Question]:
   from tinyhw.tools.conform.client import aql, kfd_calls, pm4, sdma  # with the packets of its vendor
   for module in (pm4, sdma, aql, kfd_calls): yield from module.questions(ARCHES[arch])
+
+
+def _nv(arch: str) -> Iterator[Question]:
+  from tinyhw.tools.conform.client import nv_compute, nv_copy, nv_host, rm_calls  # with the classes of its vendor
+  for module in (nv_host, nv_copy, nv_compute, rm_calls): yield from module.questions(NV_ARCHES[arch])
 
 
 def chosen(arch: str, only: Sequence[str] = ()) -> list[Question]:
@@ -53,6 +59,9 @@ def room(vendor: str, index: int) -> Any:
   else:
     machine, port = mock_machine(vendor, cards, **mock_options())
     made = bench(vendor, port, index, LARGEST, lambda: another(vendor, machine, index), {}, mocked=True)
+  if vendor == "NV":
+    from tinyhw.tools.conform.client.nv import NvRoom  # with the classes of its vendor
+    return NvRoom(made)
   from tinyhw.tools.conform.client.amd import AmdRoom  # with the packets of its vendor
   return AmdRoom(made)
 
@@ -68,6 +77,14 @@ def run(asked: Sequence[Question], device: str, progress: Callable[[int, int], N
     out.append(found)
     progress(len(out), len(asked))
   return out
+
+
+def generation(device: str) -> str:
+  """The generation of a device that has queues; nothing of another one."""
+  if not has_queues(device): return ""
+  from tinyhw.devices.registry import Device
+  runtime: Any = Device[device].runtime
+  return str(runtime.arch.name)
 
 
 def has_queues(device: str) -> bool:
