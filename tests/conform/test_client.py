@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.conform.overheard import overheard
 from tinyhw.cli import tinyhw
+from tinyhw.cli.benches import another, bench
 from tinyhw.core.errors import Unsupported
+from tinyhw.devices.mocked import mock_machine
 from tinyhw.mock.amd.chip.sdma import SdmaQueue
+from tinyhw.tools.conform.client import asking, suite, unasked
+from tinyhw.tools.conform.client.amd import AmdRoom
+from tinyhw.tools.conform.client.nv import NvRoom
+from tinyhw.wire import methods, rm
 
 
 def command(*words: str) -> Result:
@@ -73,3 +81,73 @@ def test_identifiers_are_one_each_and_a_case_is_shown() -> None:
   assert len(set(found)) == len(found) > 100
   shown = command("--show", "gfx1100/packet/sdma/SDMA_PKT_COPY_LINEAR/4194308").output
   assert "count=0x400003" in shown
+
+
+# ---- what known clients use
+
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+# What ROCr 5.2 to 7.2 and HIP were seen to use of packets and calls, as tests/mock/clients runs them.
+ROCR = {"SDMA_PKT_NOP", "SDMA_PKT_COPY_LINEAR", "SDMA_PKT_FENCE", "SDMA_PKT_TRAP", "SDMA_PKT_POLL_REGMEM",
+        "SDMA_PKT_ATOMIC", "SDMA_PKT_CONSTANT_FILL", "SDMA_PKT_TIMESTAMP_GET_GLOBAL", "SDMA_PKT_GCR_USER",
+        "hsa_kernel_dispatch_packet_t", "hsa_barrier_and_packet_t", "hsa_barrier_or_packet_t",
+        "hsa_amd_barrier_value_packet_t", "PM4Call",
+        *("GET_VERSION GET_PROCESS_APERTURES_NEW ACQUIRE_VM SET_MEMORY_POLICY MAP_MEMORY_TO_GPU SET_XNACK_MODE "
+          "GET_CLOCK_COUNTERS CREATE_EVENT WAIT_EVENTS SET_SCRATCH_BACKING_VA SET_TRAP_HANDLER GET_TILE_CONFIG "
+          "CREATE_QUEUE DESTROY_QUEUE UPDATE_QUEUE SET_CU_MASK ALLOC_MEMORY_OF_GPU FREE_MEMORY_OF_GPU "
+          "UNMAP_MEMORY_FROM_GPU SET_EVENT RESET_EVENT DESTROY_EVENT AVAILABLE_MEMORY RUNTIME_ENABLE EXPORT_DMABUF "
+          "IMPORT_DMABUF GET_DMABUF_INFO").split()}
+# What tinygrad's drivers put on queues (runtime/ops_amd.py), as tests/mock/clients/test_tinygrad.py runs them.
+TINYGRAD = {"WAIT_REG_MEM", "ACQUIRE_MEM", "RELEASE_MEM", "SET_SH_REG", "DISPATCH_DIRECT", "EVENT_WRITE",
+            "INDIRECT_BUFFER", "COPY_DATA", "WRITE_DATA", "SDMA_PKT_COPY_LINEAR", "SDMA_PKT_FENCE",
+            "SDMA_PKT_POLL_REGMEM", "SDMA_PKT_TIMESTAMP_GET_GLOBAL", "SDMA_PKT_TRAP"}
+
+
+def decoded(name: str, *options: str) -> str:
+  return CliRunner().invoke(tinyhw, ["decode", *options, str(RECORDINGS / name)]).output
+
+
+def asked_of(vendor: str, card: str) -> set[str]:
+  """What a mock card hears while it is asked all cases, which it passes."""
+  def make() -> Any:
+    machine, port = mock_machine(vendor, (card,), engine="ref")
+    made: Any = bench(vendor, port, 0, 8 << 20, lambda: another(vendor, machine, 0), {}, mocked=True)
+    return AmdRoom(made) if vendor == "AMD" else NvRoom(made)
+  with overheard() as names:
+    found = list(asking.asked(suite.questions(card), make))
+  assert len({r.id for r in found}) == len(found) > 500
+  assert not [f"{r.id}: {r.detail}" for r in found if r.verdict != "pass"]
+  return names
+
+
+@pytest.mark.parametrize("card", ["gfx1100", "gfx1201", "gfx942"])
+def test_all_packets_and_calls_of_known_amd_clients_are_asked(card: str) -> None:
+  used = set(re.findall(r"^  0x[0-9a-f]+  (\w+)\(", decoded("queues_format1_amd.thq"), re.MULTILINE))
+  used |= set(re.findall(r"^AMDKFD_IOC_(\w+)", decoded("queues_format1_amd.thq", "--calls"), re.MULTILINE))
+  assert len(used) > 18
+  used |= ROCR | TINYGRAD
+  if card == "gfx942": used -= {"SDMA_PKT_GCR_REQ", "SDMA_PKT_GCR_USER"}  # v4 has no such packet
+  assert not used - asked_of("AMD", card)
+
+
+def test_all_methods_and_calls_of_known_nv_clients_are_asked_or_told() -> None:
+  """Of the driver's recording all; of CUDA's on an H200, what is not asked has its reason, which the report tells."""
+  name = "queues_format1_nv.thq"
+  driver = set(re.findall(r"^\s+([A-Z]\w+\.[A-Z]\w+)[\[(]", decoded(name), re.MULTILINE))
+  calls = decoded(name, "--calls")
+  for pattern in (r"^((?:NV_ESC|UVM)_\w+)", r"^NV_ESC_RM_CONTROL (\w+)", r"^NV_ESC_RM_ALLOC (\w+)"):
+    driver |= set(re.findall(pattern, calls, re.MULTILINE))
+  told = json.loads((RECORDINGS / "rm_calls_sm90.json").read_text())
+  cuda = {rm.command_name(row[0]) for row in told["controls"]} | {rm.class_name(row[0]) for row in told["allocations"]}
+  recorded = json.loads((RECORDINGS / "cuda_sm90.json").read_text())
+  classes = {0: 0xC8B5, 1: recorded["class"], 4: 0xC8B5}
+  for piece in recorded["pieces"]:
+    for _, sent in methods.walk([int(w, 16) for w in piece.split()]):
+      if not isinstance(sent, methods.Send): continue
+      for address, _ in sent.writes():
+        module = methods.host if address < methods.HOST_END else methods.declared(classes[sent.subchannel])
+        cuda.add(f"{module.NAME}.{methods.by_address(module)[address][0].__name__}")
+  assert len(driver) > 50 and len(cuda) > 140
+  names = asked_of("NV", "sm_90")
+  assert not driver - names
+  left = {n.rpartition(".")[2] for n in cuda - names if not n.startswith("0x")}  # numbers: no header declares them
+  assert left == set(unasked.NV)

@@ -92,7 +92,7 @@ def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, 
   if only:
     ran = {n for r in results for part in r.mnemonic.split("+") for n in (part, part.replace("v_dual_", "v_"))}
     compute = [row for row in compute if row[0] in ran]
-  compute = [*compute, *suite.rows(clients)]
+  compute = [*compute, *suite.rows(clients, not only)]
   from tinyhw.arch import decoded
   from tinyhw.autogen import isa_manuals
   name, facts = (device, run.facts(device)) if not dut else run.greeted(dut)

@@ -157,6 +157,21 @@ def _plain(arch: NvArch) -> Iterator[Question]:
     inline(c, a + 8, models.words(0x600D), 4, 1, 0)
   for name in ("SET_SHADER_SHARED_MEMORY_WINDOW_A", "SET_SHADER_LOCAL_MEMORY_WINDOW_A"):
     yield make(name, "plain", [Area(before)], [after], windows)
+  major, minor = arch.version
+  states: dict[str, Callable[[Any, int], tuple[int, ...]]] = {
+    "SET_SHADER_LOCAL_MEMORY_A": lambda m, b: (b >> 32, b & ONES),
+    "SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A": lambda m, b: (0, 0x8000, 0x40),
+    "SET_SPA_VERSION": lambda m, b: (m.SET_SPA_VERSION(MAJOR=major, MINOR=minor).value(),),
+    "SET_TEX_HEADER_POOL_A": lambda m, b: (b >> 32, b & ONES, 0), "SET_TRAP_HANDLER_A": lambda m, b: (0, 0),
+    "SET_TEX_SAMPLER_POOL_A": lambda m, b: (b >> 32, b & ONES, 0), "INVALIDATE_TEXTURE_DATA_CACHE": lambda m, b: (0,),
+    "SET_QMD_VERSION": lambda m, b: (m.SET_QMD_VERSION(
+      CURRENT=arch.qmd[0] << 4 | arch.qmd[1], OLDEST_SUPPORTED=1).value(),)}
+  for name, values in states.items():
+    def state(c: Any, a: int, b: int, name: str = name, values: Callable[[Any, int], tuple[int, ...]] = values) -> None:
+      c.run(getattr(c.module, name), *values(c.module, b))
+      inline(c, a + 8, models.words(0x600D), 4, 1, 0)
+    rest = models.noise(77, 1 << 16)
+    yield make(name, "plain", [Area(before), Area(rest, "video")], [after, rest], state)
 
 
 # ---- launches

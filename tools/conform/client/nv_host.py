@@ -47,6 +47,11 @@ def questions(arch: NvArch) -> Iterator[Question]:
   yield from _orders(arch)
   yield from _headers(arch)
   yield from _refused(arch)
+  before = models.noise(56, 64)
+  after = models.written(before, 8, models.words(_DONE))
+
+  def again(c: Any, a: int) -> None: mark(c.begin(), a + 8)  # the class that is there already
+  yield maker(arch, UNIT)("SET_OBJECT", "again", [Area(before)], [after], again)
 
 
 def semaphore(c: Any, address: int, payload: int, **fields: Any) -> Any:

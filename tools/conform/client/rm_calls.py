@@ -437,12 +437,15 @@ def gpu_info(room: NvRoom, heard: Heard) -> None:
 @case("control", "NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN")
 @case("control", "NV906F_CTRL_GET_CLASS_ENGINEID")
 def token(room: NvRoom, heard: Heard) -> None:
-  """A channel's token is the same each time, and none but its own; its engine is told."""
+  """A channel's token is the same each time, and none but its own; no object's engine is refused."""
   b = room.bench
   tokens = [[_asked(b, "NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN", x.handle).workSubmitToken for _ in range(2)]
             for x in (room.compute, room.copier)]
   heard.same("each time", int(all(a == z for a, z in tokens)), 1)
   heard.same("two channels", int(tokens[0][0] != tokens[1][0]), 1)
+  engine = c.NV906F_CTRL_GET_CLASS_ENGINEID_PARAMS(hObject=NOBODY)
+  word = controlled(b, room.compute.handle, c.NV906F_CTRL_GET_CLASS_ENGINEID, engine)
+  refused(heard, "the engine of no object", word)
   p = c.NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN_PARAMS()
   word = controlled(b, b.gpu.subdevice, c.NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN, p)
   heard.same("of a subdevice", word, "NV_ERR_NOT_SUPPORTED")

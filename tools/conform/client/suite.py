@@ -92,6 +92,11 @@ def has_queues(device: str) -> bool:
   return device.partition(":")[0] in {"AMD", "NV"}
 
 
-def rows(asked: Sequence[Question]) -> list[tuple[str, str, str, str]]:
-  """What cases are of, for the coverage: (name, source, unit, why none can be asked)."""
-  return list(dict.fromkeys((q.mnemonic, q.source, q.unit, "") for q in asked))
+def rows(asked: Sequence[Question], whole: bool) -> list[tuple[str, str, str, str]]:
+  """What cases are of, for the coverage: (name, source, unit, why none can be asked); of the whole suite, also what
+  known clients use and none asks."""
+  out = list(dict.fromkeys((q.mnemonic, q.source, q.unit, "") for q in asked))
+  if whole and asked and asked[0].id.startswith("sm_"):
+    from tinyhw.tools.conform.client.unasked import NV
+    out += [(name, "recordings", "control" if name.startswith("NV") else "method", why) for name, why in NV.items()]
+  return out
