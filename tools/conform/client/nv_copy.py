@@ -12,9 +12,9 @@ import numpy as np
 
 from tinyhw.arch.nv import NvArch
 from tinyhw.tools.conform.client import models
-from tinyhw.tools.conform.client.nv import maker, methods
+from tinyhw.tools.conform.client.nv import ANY, maker, methods
 from tinyhw.tools.conform.client.nv_host import LONGS, ONES, reduced, reductions, rows_of, timed
-from tinyhw.tools.conform.client.question import Area, Question
+from tinyhw.tools.conform.client.question import Area, Question, Stage
 from tinyhw.tools.conform.client.sdma import KINDS, PLACES, SIZES, WORDS
 
 UNIT: Final = "copy"
@@ -162,6 +162,12 @@ def _semaphores(arch: NvArch) -> Iterator[Question]:
       launch(c, "NONE", SEMAPHORE_TYPE=c.module.LAUNCH_DMA_SEMAPHORE_TYPE.RELEASE_FOUR_WORD_SEMAPHORE)
     yield methods(arch, UNIT, name, f"semaphore-timestamp-{value:#x}", [Area(before)],
                   [timed(four, before, 16, models.words(value, bits=64))])
+  for kind, place in (("RELEASE_ONE_WORD_SEMAPHORE", 2), ("RELEASE_FOUR_WORD_SEMAPHORE", 8)):
+    def misaligned(c: Any, a: int, kind: str = kind, place: int = place) -> None:
+      at(c, a + place, 1)
+      launch(c, "NONE", SEMAPHORE_TYPE=c.module.LAUNCH_DMA_SEMAPHORE_TYPE[kind])
+    yield methods(arch, UNIT, name, f"refuses-{kind}-at-{place}", [Area(before)], [Stage((None,), misaligned)],
+                  error=ANY)
   if wide_too:
     for value in LONGS:
       def wide(c: Any, a: int, value: int = value) -> None:

@@ -262,9 +262,17 @@ def _refused(arch: NvArch) -> Iterator[Question]:
     def put(c: Any, a: int) -> None:
       semaphore(c, a + at, 1, OPERATION=_OP.RELEASE, PAYLOAD_SIZE=wide, RELEASE_TIMESTAMP=stamp)
     return put
+
+  def reduces(reduction: str, signed: int, wide: int) -> Callable[..., Any]:
+    def put(c: Any, a: int) -> None:
+      semaphore(c, a, 1, OPERATION=_OP.REDUCTION, PAYLOAD_SIZE=wide, REDUCTION=host.SEM_EXECUTE_REDUCTION[reduction],
+                REDUCTION_FORMAT=int(not signed))
+    return put
   rows: list[tuple[str, str, Callable[..., Any]]] = [
     ("SEM_EXECUTE", "refuses-64-bits-at-4", misaligned(1, 0, 4)),
     ("SEM_EXECUTE", "refuses-timestamp-at-8", misaligned(0, 1, 8)),
+    *(("SEM_EXECUTE", f"refuses-{n}-{'signed' if s else 'unsigned'}-{64 if w else 32}", reduces(n, s, w))
+      for n, s, w in (("INC", 1, 0), ("INC", 0, 1), ("DEC", 1, 0), ("DEC", 0, 1), ("IADD", 1, 1))),
     ("ILLEGAL", "refuses", lambda c, a: c.send(host.ILLEGAL(HANDLE=1))),
     ("no-method", "refuses-0x3c", lambda c, a: c.words.extend(Send(INCR, c.subchannel, 0x3C, (1,)).encode()))]
   for name, form, put in rows:

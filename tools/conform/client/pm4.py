@@ -193,9 +193,9 @@ def _atomics(arch: Arch) -> Iterator[Question]:
     number = next(code("_RTN") for op, w, code in atomic_codes(arch) if op == "CMPSWAP" and w == width)
     before, taken = models.words(9, 0, bits=64), models.words(7, 0, bits=64)
 
-    def loops(c: Any, a: int, number: int = number) -> None:
+    def loops(c: Any, a: int, number: int = number, width: int = width) -> None:
       _put(c, name, atomic=number, command=c._p.ATOMIC_MEM_command.loop_until_compare_satisfied, loop_interval=4,
-           addr=a, src_data=7, cmp_data=5)
+           addr=a, src_data=7, cmp_data=5 | 9 << width & (1 << 64) - 1)
       mark(c, a + 8)
     done = models.written(taken, 8, models.words(_DONE))
     yield packet(arch, UNIT, name, f"CMPSWAP_RTN_{width}-loops", [Area(before)],

@@ -181,8 +181,9 @@ def _atomics(arch: Arch) -> Iterator[Question]:
     number = next(code("_RTN") for op, w, code in atomic_codes(arch) if op == "CMPSWAP" and w == width)
     before, taken = models.words(9, 0, bits=64), models.words(7, 0, bits=64)
 
-    def loops(c: Any, a: int, number: int = number) -> None:
-      _put(c, name, atomic_op=number, loop=1, loop_interval=4, addr=a, src_data=7, cmp_data=5)
+    def loops(c: Any, a: int, number: int = number, width: int = width) -> None:
+      compare = 5 | 9 << width & (1 << 64) - 1  # of 32 bits the upper ones do not count
+      _put(c, name, atomic_op=number, loop=1, loop_interval=4, addr=a, src_data=7, cmp_data=compare)
       c.fence(a + 8, _DONE)
     done = models.written(taken, 8, models.words(_DONE))
     yield packet(arch, UNIT, name, f"CMPSWAP_RTN_{width}-loops", [Area(before)],
