@@ -47,14 +47,16 @@ def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, 
             against: Path | None) -> None:
   """Run the conformance suite on DEVICE (AMD, AMD:1, EMU ...): kernels that judge themselves.
 
-  Each case is one instruction in one of its forms, from a state of all registers. A difference is told with the
-  instruction, its operands, and the section of the manual. The exit status is 1 where something differs.
+  Each case is one instruction in one of its forms, from a state of all registers. A device behind a kernel driver (AMD,
+  NV) is also asked packets, methods and calls. A difference is told with the instruction or packets, its operands, and
+  the section of the manual. The exit status is 1 where something differs.
 
   \b
   Examples:
     MOCKGPU=1 tinyhw conform AMD --only v_add_f32
     tinyhw conform EMU --arch gfx942 --jobs 2 --html gfx942.html
     MOCKGPU=sm_90 tinyhw conform NV --only ptx/add
+    MOCKGPU=1 tinyhw conform AMD --only gfx1100/packet --only gfx1100/ioctl
     tinyhw conform AMD --record card.json.xz
     tinyhw conform EMU --against card.json.xz
     tinyhw conform --dut 'python -m tinyhw.tools.conform.dut' --only v_add_f32

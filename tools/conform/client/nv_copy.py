@@ -21,9 +21,9 @@ UNIT: Final = "copy"
 PAGE: Final = 4096
 _LARGE: Final = 4 << 20
 # Lines: how long, how many, from pitch, to pitch, from place, to place.
-_WINDOWS: Final = ((1, 3, 1, 1, 0, 0), (3, 5, 7, 4, 1, 2), (16, 16, 64, 16, 0, 0), (100, 37, 256, 130, 0, 0),
-                   (64, 4, 64, 64, 3, 5), (4, 1, 0, 0, 8, 12), (33, 9, 40, 4097, 5, 0),
-                   (PAGE, 3, PAGE + 64, PAGE, 0, 64))
+_WINDOWS: Final = ((8, 1, 32, 48, 4, 4), (8, 2, 32, 48, 0, 0), (1, 3, 1, 1, 0, 0), (3, 5, 7, 4, 1, 2),
+                   (16, 16, 64, 16, 0, 0), (100, 37, 256, 130, 0, 0), (64, 4, 64, 64, 3, 5),
+                   (4, 1, 0, 0, 8, 12), (33, 9, 40, 4097, 5, 0), (PAGE, 3, PAGE + 64, PAGE, 0, 64))
 _PICKS: Final = (("SRC_X",), ("CONST_A",), ("CONST_B",), ("SRC_Y", "SRC_X"), ("CONST_A", "CONST_B"),
                  ("SRC_X", "NO_WRITE"), ("SRC_Z", "SRC_Y", "SRC_X"), ("SRC_W", "CONST_B", "NO_WRITE", "SRC_X"),
                  ("SRC_X", "SRC_X", "SRC_X", "SRC_X"))

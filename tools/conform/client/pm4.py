@@ -340,7 +340,7 @@ def _buffers(arch: Arch) -> Iterator[Question]:
   after = models.written(before, 8, models.words(5, 6, _DONE))
   for count in (0, 1, 61, 1000):
     def called(a: int, b: int, count: int = count) -> list[tuple[int, int, bytes]]:
-      return [(1, 64, models.words(*_called(arch, a, count).words))]
+      return [(1, 64, models.words(*mark(_called(arch, a, count), a + 24, 0xBAD).words))]  # the last is behind the end
 
     def calls(c: Any, a: int, b: int, count: int = count) -> None:
       c.indirect_buffer(b + 64, len(_called(arch, a, count).words))

@@ -223,7 +223,8 @@ def _control(arch: Arch) -> Iterator[Question]:
       made = CopyCommands(arch)
       made.fence(a + 4, 5)
       while len(made.words) < size - 4: _put(made, "SDMA_PKT_NOP", count=0, payload=())
-      return [(1, 0, models.words(*made.fence(a + 8, 6).words))]
+      made.fence(a + 8, 6)
+      return [(1, 0, models.words(*made.fence(a + 20, 0xBAD).words))]  # the last one is behind the buffer's end
 
     def calls(c: Any, a: int, b: int, size: int = size) -> None:
       for _ in range(2): _put(c, "SDMA_PKT_NOP", count=0, payload=())
