@@ -14,6 +14,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.written import save
 
 DEFAULT_ARCH = "gfx1100"
+DEFAULT_CHIP = "sm_90"
 
 
 @click.command()
@@ -47,42 +48,54 @@ def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, 
             against: Path | None) -> None:
   """Run the conformance suite on DEVICE (AMD, AMD:1, EMU ...): kernels that judge themselves.
 
-  Each case is one instruction in one of its forms, from a state of all registers. A difference is told with the
-  instruction, its operands, and the section of the manual. The exit status is 1 where something differs.
+  Each case is one instruction in one of its forms, from a state of all registers. A device behind a kernel driver (AMD,
+  NV) is also asked packets, methods and calls. A difference is told with the instruction or packets, its operands, and
+  the section of the manual. The exit status is 1 where something differs.
 
   \b
   Examples:
     MOCKGPU=1 tinyhw conform AMD --only v_add_f32
     tinyhw conform EMU --arch gfx942 --jobs 2 --html gfx942.html
     MOCKGPU=sm_90 tinyhw conform NV --only ptx/add
+    MOCKGPU=1 tinyhw conform AMD --only gfx1100/packet --only gfx1100/ioctl
     tinyhw conform AMD --record card.json.xz
     tinyhw conform EMU --against card.json.xz
     tinyhw conform --dut 'python -m tinyhw.tools.conform.dut' --only v_add_f32
     tinyhw conform EMU --list --only 'gfx1100/v_fma_f32/*'
   """
   from tinyhw.tools.conform import evidence, ptx, report, run
+  from tinyhw.tools.conform.client import suite
   if engine is not None or "EMU" not in os.environ: os.environ["EMU"] = engine or "ref"
   own = run.target(device) if not listed and show is None and not dut else None
   if own is not None and arch is not None and own != arch:
     raise InvalidArgument(f"{device} is a {own}", where=f"--arch {arch}", hint="EMU runs every generation's suite")
   arch = arch or own
-  if arch is not None and arch.startswith("sm_") or device.startswith(("NV", "CUDA")): arch = "ptx"
+  generation = arch  # whose packets, methods and calls are asked
+  if arch is not None and arch.startswith("sm_") or device.startswith(("NV", "CUDA")):
+    generation, arch = arch or DEFAULT_CHIP, "ptx"
   arch = arch or DEFAULT_ARCH
   options = run.Options(arch, device, only, seed, timeout, dut)
-  if listed: return _list(options, as_json)
+  if not listed and show is None: generation = "" if dut else suite.generation(device)
+  clients = [] if seed else suite.chosen(generation or arch if listed else generation or "", only)
+  if listed: return _list(options, [q.id for q in clients], as_json)
   if show is not None: return _show(options, show)
   began = time.monotonic()
 
   def told(done: int, of: int) -> None:
     if timed: click.echo(f"{done:,} of {of:,} instructions, {time.monotonic() - began:.0f} s", err=True)
-  if arch == "ptx":
-    results = ptx.run_all(device, only, seed, timeout, jobs, told)
-  else: results = run.run_all(options, jobs, told)
+  def heard(done: int, of: int) -> None:
+    if timed and done % 100 == 0: click.echo(f"{done:,} of {of:,} packets, methods and calls", err=True)
+  results = suite.run(clients, device, heard)
+  if suite.alone(only): pass
+  elif arch == "ptx":
+    results += ptx.run_all(device, only, seed, timeout, jobs, told)
+  else: results += run.run_all(options, jobs, told)
   if not results: raise InvalidArgument("no case fits", where=f"--only {' '.join(only)}", hint="--list has them")
   compute = ptx.compute() if arch == "ptx" else run.compute(arch)
   if only:
     ran = {n for r in results for part in r.mnemonic.split("+") for n in (part, part.replace("v_dual_", "v_"))}
     compute = [row for row in compute if row[0] in ran]
+  compute = [*compute, *suite.rows(clients, not only)]
   from tinyhw.arch import decoded
   from tinyhw.autogen import isa_manuals
   name, facts = (device, run.facts(device)) if not dut else run.greeted(dut)
@@ -117,24 +130,29 @@ def _written(made: Any, json_file: Path | None, junit: Path | None, page_file: P
   if record is not None: click.echo(f"{record}: {evidence.write_record(record, made):,} answers", err=True)
 
 
-def _list(options: Any, as_json: bool) -> None:
+def _list(options: Any, clients: list[str], as_json: bool) -> None:
   from tinyhw.tools.conform import cases, run
   if options.arch == "ptx":
     from tinyhw.tools.conform import ptx
     found = [c.id for c in ptx.every(options.seed, options.only)]
   else:
     from tinyhw.tools.conform import patterns, silicon
-    chosen = run.wanted_names(options)
+    from tinyhw.tools.conform.client import suite
+    chosen = [] if suite.alone(options.only) else run.wanted_names(options)
     found = [d.id for name in chosen if name != silicon.GROUP
              for d in cases.drawn(options.arch, name, options.seed) if patterns.fits(d.id, options.only)]
     if silicon.GROUP in chosen:
       found += [i for i in map(silicon.ident, silicon.programs(options.arch)) if patterns.fits(i, options.only)]
+  found = clients + found
   if as_json: click.echo(json.dumps(found))
   elif found: click.echo("\n".join(found))
 
 
 def _show(options: Any, ident: str) -> None:
   """One case in full."""
+  from tinyhw.tools.conform.client import suite
+  if (asked := next((q for q in suite.questions(ident.split("/")[0]) if q.id == ident), None)) is not None:
+    return click.echo("\n".join([asked.id, f"  {asked.source}", *(f"  {line}" for line in asked.text)]))
   if options.arch == "ptx":
     from tinyhw.tools.conform import ptx
     case = next((c for c in ptx.every(options.seed, (ident,)) if c.id == ident), None)

@@ -36,7 +36,8 @@ class Found:
 class Result:
   """What became of a case. `verdict` is one of VERDICTS: "allowed" is a result other than ours, inside of what the
   manual allows; "unsupported" is what the device says itself, "not asked" has its reason in `detail`. `digest` is of
-  all registers that were found, `asked` of the question."""
+  all registers that were found, `asked` of the question. `kind` is what it is about where that is no instruction:
+  packets, methods, ioctls."""
   id: str
   mnemonic: str
   family: str
@@ -50,6 +51,7 @@ class Result:
   digest: str = ""
   note: str = ""
   asked: str = ""
+  kind: str = ""
 
   def document(self) -> dict[str, Any]:
     """As JSON values."""

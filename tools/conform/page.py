@@ -60,15 +60,16 @@ def page(r: ConformanceReport) -> str:
 <body><h1>{title}</h1>
 <p>{c["pass"]:,} of {len(r.results):,} cases pass, {c["allowed"]:,} differ inside of what the manual allows,
 {c["fail"]:,} fail, {c["error"]:,} ended in an error, {c["not asked"]:,} could not be asked.
-{r.covered:,} of {len(r.instructions):,} instructions are covered.</p><div class="bar">{bar}</div>
+{r.coverage_text} are covered.</p><div class="bar">{bar}</div>
 <table><tbody>{"".join(_cells([html.escape(k), html.escape(v)]) for k, v in facts)}</tbody></table>
-<h2>By section of the manual</h2><table><thead>{_cells(["section", "instructions", "covered", *VERDICTS], "th")}
+<h2>By section of the manual</h2><table><thead>{_cells(["section", "names", "covered", *VERDICTS], "th")}
 </thead><tbody>{"".join(sections)}</tbody></table>
 <h2>Differences</h2>{differences}
 {f"<h2>Should fail by the list, and does not</h2><ul>{stale}</ul>" if stale else ""}
 {f"<h2>Not as recorded</h2><ul>{against}</ul>" if against else ""}
 <div class="sign"><span>reviewed by</span><span>date</span><span>signature</span></div>
-<h2>Instructions</h2><input type="search" placeholder="search: v_add fail" aria-label="search">
-<table id="instructions"><thead>{_cells(["instruction", "manual", "encodings", "verdict", "cases"], "th")}</thead>
+<h2>Instructions, packets, methods and calls</h2>
+<input type="search" placeholder="search: v_add fail" aria-label="search">
+<table id="instructions"><thead>{_cells(["name", "manual", "encodings", "verdict", "cases"], "th")}</thead>
 <tbody>{"".join(rows)}</tbody></table><script>{SCRIPT}</script></body></html>
 """

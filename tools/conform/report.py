@@ -26,6 +26,7 @@ class Instruction:
   families: str
   verdicts: Counter[str] = field(default_factory=Counter)
   why: str = ""
+  kind: str = ""  # as that of its results
 
   @property
   def covered(self) -> bool: return any(self.verdicts[v] for v in VERDICTS if v != "not asked")
@@ -85,7 +86,18 @@ class ConformanceReport:
   def good(self) -> bool: return not self.unexpected and not self.stale and not self.against
 
   @property
-  def covered(self) -> int: return sum(i.covered for i in self.instructions)
+  def coverage(self) -> dict[str, tuple[int, int]]:
+    """(how many are covered, how many there are) of instructions, packets, methods, ioctls."""
+    out: dict[str, tuple[int, int]] = {}
+    for i in self.instructions:
+      covered, count = out.get(i.kind or "instructions", (0, 0))
+      out[i.kind or "instructions"] = covered + i.covered, count + 1
+    return out
+
+  @property
+  def coverage_text(self) -> str:
+    """The same in words."""
+    return ", ".join(f"{n:,} of {of:,} {kind}" for kind, (n, of) in self.coverage.items()) or "no instruction"
 
 
 def by_instruction(results: Iterable[Result], compute: Iterable[tuple[str, str, str, str]]) -> list[Instruction]:
@@ -96,6 +108,7 @@ def by_instruction(results: Iterable[Result], compute: Iterable[tuple[str, str, 
       name = part.replace("v_dual_", "v_")
       row = rows.setdefault(name, Instruction(name, r.section, r.family))
       row.verdicts[r.verdict] += 1
+      row.kind = r.kind
       if r.verdict == "not asked": row.why = row.why or r.detail
   for row in rows.values():
     if row.covered: row.why = ""
@@ -121,7 +134,8 @@ def document(r: ConformanceReport) -> dict[str, Any]:
     "format": FORMAT, "suite": r.suite, "manual": r.manual, "asked": r.asked, "seed": r.seed,
     "device": r.device, "facts": r.facts, "started": r.started, "seconds": round(r.seconds, 2),
     "good": r.good, "cases": r.counts,
-    "coverage": {"instructions": len(r.instructions), "covered": r.covered},
+    "coverage": {"instructions": len(r.instructions), "covered": sum(i.covered for i in r.instructions)},
+    "kinds": {kind: {"count": of, "covered": n} for kind, (n, of) in r.coverage.items()},
     "unexpected": [x.id for x in r.unexpected], "stale": r.stale, "against": r.against,
     "sections": [{"section": s, "instructions": n, "covered": c, "cases": dict(v)} for s, n, c, v in
                  by_section(r.instructions)],
@@ -167,8 +181,10 @@ def told(x: Result) -> str:
   d = x.difference
   where = f"{d['where']}" + (f", lane {d['lane']}" if "lane" in d else "")
   lines = [x.id, f"  {x.text}    {x.code}" + (f"    (manual: section {x.section})" if x.section else "")]
+  if x.kind: lines[1:] = [f"  {x.text}"]
   lines += [f"  {name:8} {value}" for name, value in d["operands"].items()]
-  lines.append("  " + ", ".join(f"{n.upper()} {d[n]}" for n in ("mode", "exec", "vcc", "scc") if n in d))
+  if state := ", ".join(f"{n.upper()} {d[n]}" for n in ("mode", "exec", "vcc", "scc") if n in d):
+    lines.append("  " + state)
   lines += [f"  {where}: wanted {d['wanted']}, found {d['found']}"]
   if x.note: lines.append(f"  the reference emulator differs too: {x.note}")
   return "\n".join(lines)
@@ -190,7 +206,7 @@ def summary(r: ConformanceReport, limit: int = 10) -> str:
   c = r.counts
   lines.append(f"{r.suite} on {r.device}: {c['pass']:,} of {len(r.results):,} cases pass"
                + "".join(f", {c[v]:,} {v}" for v in VERDICTS[1:] if c[v])
-               + f"; {r.covered:,} of {len(r.instructions):,} instructions covered; {r.seconds:.1f} s")
+               + f"; {r.coverage_text} covered; {r.seconds:.1f} s")
   if r.expected is not None: lines.append(f"{len(r.bad) - len(r.unexpected):,} failures are in the list of what may "
                                           f"fail; {len(r.stale):,} of its rows did not come")
   if len(r.against): lines.append(f"{len(r.against):,} cases differ from the record")
