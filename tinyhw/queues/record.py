@@ -18,15 +18,19 @@ import ctypes
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 from weakref import WeakSet
 
 from tinyhw.core.port import Port, Protection
 from tinyhw.queues.container import Writer, content_hash
+from tinyhw.queues.cuda.stream import kind_of
 from tinyhw.queues.events import Close, Doorbell, Event, File, Ioctl, Mmap, Munmap, Note, Open, Program, Seen, Waited
+from tinyhw.queues.events import Work as StreamedWork
 from tinyhw.queues.looked import Looks, Peek
 from tinyhw.queues.submitted import Submitted
+from tinyhw.queues.tally import Tally
 from tinyhw.queues.vendors import new_world
 from tinyhw.queues.world import MOVES_NOTHING, PAGE, World
 
@@ -55,6 +59,7 @@ class Recorder:
     self._writer = Writer(path, head or {})
     self._codes = codes
     self._of: dict[str, Submitted] = {}  # by vendor
+    self._tally = Tally()
     self._threads: dict[int, int] = {}
     self._loaded: dict[tuple[str, int], tuple[list[Code], int]] = {}  # what `codes` gave last, how much of it is told
     self._start = time.perf_counter_ns()
@@ -83,7 +88,7 @@ class Recorder:
     found = self._of.get(vendor)
     if found is None:
       world = new_world(vendor)
-      found = self._of[vendor] = Submitted(world, Looks(world, self._writer))
+      found = self._of[vendor] = Submitted(world, Looks(world, self._writer), self._tally, vendor)
     return found
 
   def world(self, vendor: str) -> World:
@@ -109,7 +114,9 @@ class Recorder:
   def close(self) -> None:
     """End the capture; safe to call twice. Ports go on without it."""
     with self._lock:
-      if self._mine: self._writer.close()
+      if self._mine:
+        if (rows := self._tally.rows()) is not None: self._writer.counts(rows)
+        self._writer.close()
       self._mine = False
 
   # ---- for the ports
@@ -121,7 +128,16 @@ class Recorder:
   def tell(self, vendor: str, event: Event, thread: int | None = None) -> None:
     """Put an event into the capture, behind the others; of another process's thread by its number."""
     with self._lock:
-      if self._mine: self._tell(vendor, event, threading.get_ident() if thread is None else thread)
+      if not self._mine: return
+      if isinstance(event, Program): self._tally.loaded(vendor, event.kernels)
+      elif isinstance(event, StreamedWork): self._work(vendor, event)
+      elif isinstance(event, Doorbell): self._tally.whole = False  # another one has followed it
+      self._tell(vendor, event, threading.get_ident() if thread is None else thread)
+
+  def _work(self, vendor: str, event: StreamedWork) -> None:
+    """Count work in a stream."""
+    queue, launches = self._of[vendor].world.queues[event.queue], [(event.entry, 0)] if event.entry else []
+    self._tally.submitted(vendor, queue, Counter({kind_of(event).__name__: 1}), launches)
 
   def _tell(self, vendor: str, event: Event, thread: int) -> None:
     event.at_ns = time.perf_counter_ns() - self._start
