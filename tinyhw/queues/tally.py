@@ -9,7 +9,7 @@ have when they are launched.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -50,7 +50,7 @@ class Tally:
     self._alike: dict[Hashable, Alike] = {}
     self._kernels: dict[tuple[str, int], str] = {}
 
-  def loaded(self, vendor: str, kernels: Iterable[tuple[str, int, int]]) -> None:
+  def loaded(self, vendor: str, kernels: Iterable[Sequence[Any]]) -> None:
     """There are kernels more: rows of (name, entry, argument bytes)."""
     self._fold()  # what was launched by now has the names of now
     for name, entry, _ in kernels: self._kernels[vendor, entry] = name

@@ -323,6 +323,10 @@ class World(ABC):
     """How many units fit beside each other that are not read."""
     return queue.size // self.unit(queue)
 
+  def takes_back(self, address: int) -> bool:
+    """Whether the kernel driver takes back what is signalled at a GPU address, as soon as it has seen it."""
+    return False
+
   def reaches(self, queue: Queue, made: Allocation) -> bool:
     """Whether the queue's GPU has memory in its page tables; True where nobody knows."""
     return made.seen_by is None or queue.gpu in made.seen_by
