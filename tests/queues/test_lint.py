@@ -132,3 +132,23 @@ def test_rules_are_told(tmp_path: Path) -> None:
 
 def test_bugs_say_what_they_are() -> None:
   assert planted_bugs.__doc__ and len({(b.vendor, b.name) for b in BUGS}) == len(BUGS)
+
+
+CHAINED = """
+from tinyhw import Tensor, TinyJit
+@TinyJit
+def step(x):
+  y = (x * 2).contiguous().realize()
+  z = (y + 1).contiguous().realize()
+  return (z * y).contiguous().realize()
+for n in range(5): step(Tensor.rand(8, 8).realize()).tolist()
+"""
+
+
+def test_kernels_that_run_behind_each_other_are_in_order(tmp_path: Path) -> None:
+  """QMDs that a QMD has run behind itself."""
+  path = tmp_path / "run.thq"
+  assert record(path, "NV", CHAINED).returncode == 0
+  follows = [step.follow for step in Capture(path) if step.follow is not None]
+  assert any(item.depth > 2 and type(item.packet).__name__.startswith("QMD") for f in follows for item in f.items)
+  assert not [str(found) for found in lint(Capture(path))]

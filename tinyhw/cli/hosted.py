@@ -68,7 +68,7 @@ def run(cards: str, words: Sequence[str], check: str | None, record: str | None 
     witness = None
     if record is not None:
       from tinyhw.cli.witnessed import Witnessed  # the tools of queues load where somebody records
-      witness = Witnessed(Path(record), words)
+      witness = Witnessed(Path(record), words, cards)
       device.rung = witness.rung
     host = Host(device, started, words[0], witness)
     device.listener = host.listener

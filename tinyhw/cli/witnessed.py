@@ -29,9 +29,9 @@ class ServedCall(SystemCall):
 class Witnessed:
   """See the module."""
 
-  def __init__(self, path: Path, program: Sequence[str]) -> None:
+  def __init__(self, path: Path, program: Sequence[str], cards: str) -> None:
     path.unlink(missing_ok=True)
-    self._sniffer = Sniffer(path, program)
+    self._sniffer = Sniffer(path, program, cards=cards)
     self._amid: dict[int, tuple[ServedCall, Any]] = {}  # calls that have not returned, by their ids
 
   def entered(self, client: Client, call: TrappedCall, fd_of: str | None) -> None:

@@ -18,6 +18,7 @@ class Again(ABC):
     self.port, self.world = port, world
     self.views: dict[int, memoryview] = {}
     self.moves = Moves()
+    self.untold = False  # the capture has not all that the program had mapped
     self.moving = False  # all memory goes elsewhere, not only that whose place is taken
     self.skipped: dict[str, int] = {}
     self._mapped: list[tuple[int, int]] = []
@@ -53,10 +54,14 @@ class Again(ABC):
     self._mapped.append((address, length))
     return address
 
+  def view(self, made: Allocation) -> memoryview | None:
+    """All that the host sees of an allocation; None where it sees nothing."""
+    return self.views.get(made.key)
+
   def store(self, address: int, data: bytes) -> None:
     """Bytes into memory that the host sees. Raises DeviceError where it does not."""
     made = self.world.find(address)
-    view = None if made is None else self.views.get(made.key)
+    view = None if made is None else self.view(made)
     if made is None or view is None or address + len(data) > made.end:
       raise DeviceError(f"{len(data)} bytes at {address:#x} that the host does not see", where="replay")
     at = address - made.address

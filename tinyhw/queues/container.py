@@ -7,6 +7,8 @@
     BLOB   (3)       16 bytes of xxh3-128 of the content, then the content as `form` says
     CHANGE (4)       16 bytes of xxh3-128 of a content, 16 of another one's, whose frame is before it; then where the
                      first differs from the second, a u32, and the bytes that it has there
+    COUNTS (5)       the last frame, where a recorder came to its end and could count all: msgpack list of rows
+                     [queue, submissions, {packets by kind}, {launches by kernel}]
 
 Writing appends whole frames, so whatever ends the process, what was flushed is readable: a frame that is not all there
 ends the file. The same content is stored once. Reading looks at frames' heads alone; contents are read and unpacked
@@ -33,8 +35,8 @@ from tinyhw.core.errors import DecodeError, InvalidArgument, MissingFile
 from tinyhw.core.written import unwritten
 
 MAGIC: Final = b"tinyhw queue capture\n"
-FORMAT: Final = 3  # 1 has no events of CUDA's calls, 2 no changes
-HEAD, EVENTS, BLOB, CHANGE = 1, 2, 3, 4
+FORMAT: Final = 4  # 1 has no events of CUDA's calls, 2 no changes, 3 no counts
+HEAD, EVENTS, BLOB, CHANGE, COUNTS = 1, 2, 3, 4, 5
 HASH_BYTES: Final = 16
 LEAST: Final = 1 << 10  # bytes below which nothing is packed: a program waits while its submission is written
 PAGE: Final = 4096  # bytes up to which a content is packed in half the time; of pages it gets as small
@@ -89,6 +91,11 @@ class Writer:
     """Keep a content that has these bytes at `at` and else is as another one, which is kept."""
     self._known.add(name)
     self._put(CHANGE, 0, b"".join((name, base, _AT.pack(at), data)))
+
+  def counts(self, rows: list[Any]) -> None:
+    """End with what there is, counted: nothing may come behind it."""
+    self.flush()
+    self._frame(COUNTS, self._pack.pack(rows))
 
   def flush(self) -> None:
     """Write all that waits, blobs before the events that name them."""
@@ -186,6 +193,7 @@ class Reader:
     self._recent: dict[bytes, bytes] = {}  # unpacked: submissions read the same again and again
     self._event_frames: list[tuple[int, int, int]] = []
     self._given = 0  # of them by `grown`
+    self._counts: tuple[int, int, int] | None = None
     self.cut = -1
     self.head: dict[str, Any] = {}
     self.told: Told | None = None
@@ -209,10 +217,11 @@ class Reader:
       if at + head > size: self.cut = at; break
       if at >= far: first, there, far = at, (read := os.pread(self._fd, INDEXED, at)), at + len(read) - _CHANGE - head
       kind, form, zeros, stored, _ = unpack(there, at - first)
-      if not HEAD <= kind <= CHANGE or form > 1 or zeros or stored > _LARGEST:
+      if not HEAD <= kind <= COUNTS or form > 1 or zeros or stored > _LARGEST:
         raise DecodeError(f"no frame at byte {at}: the file is damaged there", where=str(self.path))
       if at + head + stored > size: self.cut = at; break
-      if kind >= BLOB:
+      if kind == COUNTS: self._counts = at, form, stored
+      elif kind >= BLOB:
         if stored < (HASH_BYTES if kind == BLOB else _CHANGE):
           raise DecodeError(f"no content at byte {at}", where=str(self.path))
         name = there[at - first + head:at - first + head + HASH_BYTES]
@@ -230,6 +239,14 @@ class Reader:
       raise DecodeError(f"has format {found.get('format')!r}, this tinyhw reads 1 to {FORMAT}", where=str(self.path),
                         hint="a newer tinyhw reads it")
     self.head = found
+
+  def counts(self) -> list[list[Any]] | None:
+    """Rows of COUNTS; None where no such frame is the last one."""
+    if self._counts is None or self._counts[0] + _FRAME.size + self._counts[2] != self._end: return None
+    rows = self._unpacked(self._content(self._counts), self._counts[0])
+    if not isinstance(rows, list) or not all(_counts_a_queue(row) for row in rows):
+      raise DecodeError(f"has no counts at byte {self._counts[0]}", where=str(self.path))
+    return rows
 
   def events(self) -> Iterator[list[Any]]:
     """The events' rows, in order. Raises DecodeError for a frame that is damaged."""
@@ -306,12 +323,22 @@ class Reader:
       raise DecodeError(f"cannot unpack the frame at byte {at}: {error}", where=str(self.path)) from None
 
   def _unpacked(self, content: bytes, at: int) -> Any:
-    """The value of the events at a byte, or of the head (-1)."""
+    """The value of a frame at a byte, or of the head (-1)."""
     try: return msgpack.unpackb(content, raw=False, strict_map_key=False)
     except (ValueError, msgpack.UnpackException) as error:
-      what = f"the events at byte {at}" if at >= 0 else "its head"
+      what = f"what is at byte {at}" if at >= 0 else "its head"
       raise DecodeError(f"cannot read {what}: {error}", where=str(self.path)) from None
 
   def close(self) -> None:
     """Let go of the file."""
     self._closes()
+
+
+def _counts_a_queue(row: Any) -> bool:
+  """Whether it is a row of COUNTS."""
+  if not isinstance(row, list) or len(row) != 4 or not isinstance(row[0], str) or not _is_count(row[1]): return False
+  return all(isinstance(found, dict) and all(isinstance(name, str) and _is_count(n) for name, n in found.items())
+             for found in row[2:])
+
+
+def _is_count(value: Any) -> bool: return type(value) is int and value >= 0

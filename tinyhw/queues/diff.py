@@ -6,13 +6,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import chain
+from typing import Final
 
 from tinyhw.core.errors import Error
 from tinyhw.queues.capture import Capture
 from tinyhw.queues.normal import Normal, Row
+
+MOST: Final = 500  # differences of submissions within one stretch
 
 
 class StreamsDiffer(Error, AssertionError):
@@ -73,14 +77,38 @@ def compare(before: Capture, after: Capture) -> Iterator[Change]:
   for queue in {**old, **new}: yield from _aligned(old.get(queue, []), new.get(queue, []))
 
 
-def _by_queue(capture: Capture) -> dict[str, list[ShownPacket]]:
-  found: dict[str, list[ShownPacket]] = {}
+Packets = list[ShownPacket]
+
+
+def _by_queue(capture: Capture) -> dict[str, list[Packets]]:
+  found: dict[str, list[Packets]] = {}
   for packets in shown(capture):
-    for packet in packets: found.setdefault(packet.queue, []).append(packet)
+    if packets: found.setdefault(packets[0].queue, []).append(packets)
   return found
 
 
-def _aligned(old: list[ShownPacket], new: list[ShownPacket]) -> Iterator[Change]:
+def _aligned(old: list[Packets], new: list[Packets]) -> Iterator[Change]:
+  """Submissions first, by their packets and then by the kinds of these: packets come again thousands of times."""
+  for a, b in _runs(old, new, lambda packets: tuple(p.key for p in packets)):
+    for c, d in _runs(a, b, lambda packets: tuple((p.name, p.depth) for p in packets), equal=True):
+      alike = len(c) == len(d) and all(len(p) == len(q) for p, q in zip(c, d))
+      for p, q in zip(c, d) if alike else [(list(chain.from_iterable(c)), list(chain.from_iterable(d)))]:
+        yield from _packets(p, q)
+
+
+def _runs(old: list[Packets], new: list[Packets], key: Callable[[Packets], Hashable],
+          equal: bool = False) -> Iterator[tuple[list[Packets], list[Packets]]]:
+  """The stretches that differ by a key; with `equal` those between them too."""
+  numbers: dict[Hashable, int] = {}
+  a, b = ([numbers.setdefault(key(packets), len(numbers)) for packets in side] for side in (old, new))
+  i = j = 0
+  for x, y in (*common(a, b), (len(a), len(b))):
+    if i < x or j < y: yield old[i:x], new[j:y]
+    if equal and x < len(a): yield old[x:x + 1], new[y:y + 1]
+    i, j = x + 1, y + 1
+
+
+def _packets(old: Packets, new: Packets) -> Iterator[Change]:
   matcher = SequenceMatcher(None, [p.key for p in old], [p.key for p in new], autojunk=False)
   for what, a, b, c, d in matcher.get_opcodes():
     if what == "equal": continue
@@ -88,6 +116,44 @@ def _aligned(old: list[ShownPacket], new: list[ShownPacket]) -> Iterator[Change]
     else:
       yield from (Change(p, None) for p in old[a:b])
       yield from (Change(None, p) for p in new[c:d])
+
+
+def common(a: list[int], b: list[int]) -> list[tuple[int, int]]:
+  """Places of a longest sequence that both have in common, by Myers' greedy search: quick where few differ. Behind
+  `MOST` differences it gives up: the rest has no more in common than its end."""
+  first = next((n for n, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+  most = min(len(a), len(b)) - first
+  last = next((n for n in range(most) if a[-1 - n] != b[-1 - n]), most)
+  found = [(n, n) for n in range(first)]
+  found += [(first + x, first + y) for x, y in _middle(a[first:len(a) - last], b[first:len(b) - last])]
+  return found + [(len(a) - n, len(b) - n) for n in range(last, 0, -1)]
+
+
+def _middle(a: list[int], b: list[int]) -> list[tuple[int, int]]:
+  """The same of what differs where it begins and where it ends."""
+  if not a or not b: return []
+  ends, trace = {1: 0}, list[dict[int, int]]()
+  for d in range(min(len(a) + len(b), MOST) + 1):
+    trace.append({k: ends[k] for k in range(-d - 1, d + 2) if k in ends})
+    for k in range(-d, d + 1, 2):
+      x = ends[k + 1] if k == -d or k != d and ends[k - 1] < ends[k + 1] else ends[k - 1] + 1
+      while x < len(a) and x - k < len(b) and a[x] == b[x - k]: x += 1
+      ends[k] = x
+      if x >= len(a) and x - k >= len(b): return _back(trace, len(a), len(b))
+  inside = [(ends[k], ends[k] - k) for k in range(-d, d + 1, 2) if ends[k] <= len(a) and ends[k] - k <= len(b)]
+  return _back(trace, *max(inside, key=sum)) if inside else []
+
+
+def _back(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+  """The way to a place: what both have in common on it."""
+  found: list[tuple[int, int]] = []
+  for d in range(len(trace) - 1, -1, -1):
+    ends, k = trace[d], x - y
+    before = k + 1 if k == -d or k != d and ends[k - 1] < ends[k + 1] else k - 1
+    start = ends[before]
+    found += [(n, n - k) for n in range(x - 1, start + (before < k) - 1, -1)]
+    x, y = start, start - before
+  return found[::-1]
 
 
 def _replaced(old: list[ShownPacket], new: list[ShownPacket]) -> Iterator[Change]:

@@ -15,9 +15,12 @@ it may touch them, which no other that may is held against. Nothing that is unsu
 """
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -117,6 +120,44 @@ class Access:
   def writes(self) -> bool: return self.use is Use.WRITE
 
 
+class HeldAccesses:
+  """Accesses of an allocation, in order. Those within a page are found by it: arguments are many and small."""
+
+  def __init__(self) -> None:
+    self._count = 0
+    self._near: dict[int, dict[int, Access]] = {}  # by page, then by their number
+    self._wide: dict[int, Access] = {}
+
+  def __iter__(self) -> Iterator[Access]:
+    rows = [row for held in (self._wide, *self._near.values()) for row in held.items()]
+    return (access for _, access in sorted(rows, key=itemgetter(0)))
+
+  def over(self, start: int, end: int) -> list[tuple[int, Access]]:
+    """Those that have bytes of a range, by their numbers."""
+    first, last = start // PAGE, max(end - 1, start) // PAGE
+    near = self._near
+    pages = range(first, last + 1) if last - first < len(near) else [p for p in near if first <= p <= last]
+    found = [row for row in self._wide.items() if row[1].start < end and start < row[1].end]
+    for page in pages:
+      if (rows := near.get(page)) is not None:
+        found += [row for row in rows.items() if row[1].start < end and start < row[1].end]
+    found.sort(key=itemgetter(0))
+    return found
+
+  def add(self, access: Access) -> None:
+    """Behind the others."""
+    self._at(access)[self._count] = access
+    self._count += 1
+
+  def drop(self, number: int, access: Access) -> None:
+    """Forget one."""
+    del self._at(access)[number]
+
+  def _at(self, access: Access) -> dict[int, Access]:
+    page = access.start // PAGE
+    return self._near.setdefault(page, {}) if max(access.end - 1, access.start) // PAGE == page else self._wide
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
   """`first` and `second` in the order in which they were submitted. `missing` is "order", "release" or "acquire"."""
@@ -140,6 +181,28 @@ class Signal:
   address: int
   values: list[Signalled] = field(default_factory=list)
   seen: int | None = None
+  _first: dict[int, int] = field(default_factory=dict)  # the first place of each value
+  _until: int = 0  # so many of the first are joined
+  _joined: Know = field(default_factory=Know)
+
+  def __post_init__(self) -> None:
+    for n, row in enumerate(self.values): self._first.setdefault(row.value, n)
+
+  def add(self, row: Signalled) -> None:
+    """Another value."""
+    self._first.setdefault(row.value, len(self.values))
+    self.values.append(row)
+
+  def index(self, value: int) -> int | None:
+    """Where a value was written first."""
+    return self._first.get(value)
+
+  def known(self, index: int) -> Know:
+    """What had happened when this value was there, and those before it."""
+    if index + 1 < self._until: self._until, self._joined = 0, Know()  # a value that was there before
+    for row in self.values[self._until:index + 1]: self._joined = self._joined.join(row.know)
+    self._until = index + 1
+    return self._joined
 
   @property
   def value(self) -> int | None: return self.values[-1].value if self.values else None
@@ -197,7 +260,7 @@ class Happens:
     self.host: dict[str, Know] = {}
     self.runners: dict[tuple[str, int], Runner] = {}
     self.signals: dict[tuple[str, int], Signal] = {}
-    self.accesses: dict[tuple[str, int], list[Access]] = {}
+    self.accesses: dict[tuple[str, int], HeldAccesses] = {}
     self.conflicts: list[Conflict] = []
     self.waited: list[tuple[Place, Effect]] = []
     self.all_signals: list[tuple[Place, Effect]] = []
@@ -299,13 +362,12 @@ class Happens:
     for address, _, value in rows:
       signal = self.signals.setdefault((vendor, address), Signal(address))
       signal.seen = value
-      if not any(s.value == value for s in signal.values): self._force(vendor, address, value)
-      index = next((i for i, s in enumerate(signal.values) if s.value == value), None)
+      if signal.index(value) is None: self._force(vendor, address, value)
+      index = signal.index(value)
       if index is None:
         place = Place(vendor, HOST, "host", step.submission, None, step.number)
-        signal.values.append(Signalled(value, know, place))
-      else:
-        for row in signal.values[:index + 1]: know = know.join(row.know)
+        signal.add(Signalled(value, know, place))
+      else: know = know.join(signal.known(index))
     self.host[vendor] = know
 
   def _force(self, vendor: str, address: int, value: int) -> None:
@@ -326,7 +388,8 @@ class Happens:
     if len(event.pointers) < 2 or step.queue is None or step.world is None: return
     runner = self.runner(event.vendor, step.queue)
     read = step.world.reached(step.queue, event.pointers[0], event.first)
-    packets = max((p for entry, p in runner.ends if entry <= read), default=0)
+    past = bisect_right(runner.ends, read, key=itemgetter(0))
+    packets = runner.ends[past - 1][1] if past else 0
     know = self.know_of_host(event.vendor)
     seat = know.seat(runner.agent)
     if packets > seat[0]: self.host[event.vendor] = know.put(runner.agent, (packets, seat[1], seat[2]))
@@ -349,7 +412,8 @@ class Happens:
 
   def _host_write(self, made: Allocation, start: int, end: int, place: Place, know: Know,
                   then: Know) -> None:
-    over = [a for a in self.accesses.get((place.vendor, made.key), []) if a.start < end and start < a.end]
+    held = self.accesses.get((place.vendor, made.key))
+    over = [] if held is None else [a for _, a in held.over(start, end)]
     if any(a.use is not Use.READ and not then.has(a) for a in over): return  # that one may have written it
     if any(s.address < end and start < s.address + 8 for (v, _), s in self.signals.items() if v == place.vendor): return
     for a in over:
@@ -418,12 +482,8 @@ class Happens:
     if wait.always: return Signalled(0, Know(), Place("", HOST, "", -1, None, -1))
     signal = self.signals.get((runner.vendor, wait.address))
     if signal is None: return None
-    last = 0
-    for n, row in enumerate(signal.values):
-      if know.has_packet(row): last = n
-    for row in signal.values[last:]:
-      if wait.met(row.value): return row
-    return None
+    last = next((n for n in reversed(range(len(signal.values))) if know.has_packet(signal.values[n])), 0)
+    return next((row for row in islice(signal.values, last, None) if wait.met(row.value)), None)
 
   def _effects(self, runner: Runner, packet: Packet, place: Place, know: Know) -> Know:
     agent, count = runner.agent, runner.packets + 1
@@ -494,7 +554,7 @@ class Happens:
     limit = 1 << 8 * effect.size if effect.size else 1 << 64
     if effect.compare in ("+", "IADD"): value = (signal.value or 0) + value
     elif effect.compare == "-": value = (signal.value or 0) - value
-    signal.values.append(Signalled(value % limit, know, place, runner.packets))
+    signal.add(Signalled(value % limit, know, place, runner.packets))
     self.all_signals.append((place, effect))
 
   # ---- memory
@@ -502,13 +562,8 @@ class Happens:
   def _check(self, runner: Runner, access: Access, know: Know) -> None:
     """Hold an access against those before it."""
     if access.made is None: return
-    rows = self.accesses.setdefault((runner.vendor, access.made.key), [])
-    kept = []
-    for a in rows:
-      over = a.start < access.end and access.start < a.end
-      if not over:
-        kept.append(a)
-        continue
+    held = self.accesses.setdefault((runner.vendor, access.made.key), HeldAccesses())
+    for number, a in held.over(access.start, access.end):
       ordered = know.has(a) or (a.place.agent == access.place.agent and a.work < 0 and a.packet <= access.packet)
       if not ordered:
         first, second = (access, a) if a.place.submission > access.place.submission >= 0 else (a, access)
@@ -516,10 +571,9 @@ class Happens:
         elif self._collide(a, access): self._tell("order", first, second)
       elif a.writes and access.use is not Use.WRITE: self._seen_by(runner, a, access)
       covered = access.start <= a.start and a.end <= access.end and ordered
-      if not (covered and (access.use is Use.WRITE or (access.use is a.use and access.engine == a.engine
-                                                       and access.place.agent == a.place.agent))): kept.append(a)
-    kept.append(access)
-    self.accesses[runner.vendor, access.made.key] = kept
+      if covered and (access.use is Use.WRITE or (access.use is a.use and access.engine == a.engine
+                                                  and access.place.agent == a.place.agent)): held.drop(number, a)
+    held.add(access)
 
   def _store(self, first: Access, second: Access) -> None:
     """A packet's own few bytes meet what reads or writes them: a conflict where they are no signal."""
@@ -586,7 +640,8 @@ class Happens:
     """Accesses of an allocation that the host does not know to be over, by queues that are still there."""
     know = self.know_of_host(vendor)
     gone = {HOST, *(r.agent for r in self.runners.values() if r.queue.closed)}
-    return [a for a in self.accesses.get((vendor, made.key), [])
+    held = self.accesses.get((vendor, made.key))
+    return [a for a in held or ()
             if a.place.agent not in gone and a.use is not Use.STORE and not know.has(a)]
 
 

@@ -287,7 +287,7 @@ class Linter:
     """Whether somebody may have written to memory that the host does not see."""
     vendor = step.event.vendor
     if (vendor, made.key) in self._written or made.kind == "USER": return True
-    if any(a.use is not Use.READ for a in self.happens.accesses.get((vendor, made.key), [])): return True
+    if any(a.use is not Use.READ for a in self.happens.accesses.get((vendor, made.key), ())): return True
     ahead = (u for r in self.happens.runners.values() for p in r.ahead for u in p.uses)
     return any(use is not Use.READ and place is made for _, _, use, place, _, _ in ahead)
 

@@ -6,6 +6,7 @@ known `SubmissionPlan`, and only these are read (`KnownSubmission`). What no pla
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
@@ -26,6 +27,7 @@ class Named:
   effects: list[Effect]
   launches: list[tuple[int, int]]
   roots: list[tuple[int, int]]
+  packets: Counter[str] | None = field(default=None, compare=False)  # by kind; None where some words are none
 
 
 @dataclass(slots=True, eq=False)

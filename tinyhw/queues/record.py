@@ -19,6 +19,7 @@ import os
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 from weakref import WeakSet
@@ -26,9 +27,12 @@ from weakref import WeakSet
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.port import Port, Protection
 from tinyhw.queues.container import Writer, content_hash
+from tinyhw.queues.cuda.stream import kind_of
 from tinyhw.queues.events import Close, Doorbell, Event, File, Ioctl, Mmap, Munmap, Note, Open, Program, Seen, Waited
+from tinyhw.queues.events import Work as StreamedWork
 from tinyhw.queues.looked import Looks, Peek
 from tinyhw.queues.submitted import Submitted
+from tinyhw.queues.tally import Tally
 from tinyhw.queues.vendors import new_world
 from tinyhw.queues.world import MOVES_NOTHING, PAGE, World
 
@@ -57,6 +61,7 @@ class Recorder:
     self._writer = Writer(path, head or {})
     self._codes = codes
     self._of: dict[str, Submitted] = {}  # by vendor
+    self._tally = Tally()
     self._threads: dict[int, int] = {}
     self._loaded: dict[tuple[str, int], tuple[list[Code], int]] = {}  # what `codes` gave last, how much of it is told
     self._start = time.perf_counter_ns()
@@ -85,7 +90,7 @@ class Recorder:
     found = self._of.get(vendor)
     if found is None:
       world = new_world(vendor)
-      found = self._of[vendor] = Submitted(world, Looks(world, self._writer))
+      found = self._of[vendor] = Submitted(world, Looks(world, self._writer), self._tally, vendor)
     return found
 
   def world(self, vendor: str) -> World:
@@ -108,9 +113,12 @@ class Recorder:
     with self._lock:
       if self._mine: self._flush()
 
-  def _flush(self) -> None:
-    """The program that is recorded goes on without its capture where there is no more room for that."""
-    try: self._writer.flush()
+  def _flush(self, counts: list[Any] | None = None) -> None:
+    """Write what waits, and behind it counts. The program that is recorded goes on without its capture where there is
+    no more room for that."""
+    try:
+      if counts is not None: self._writer.counts(counts)
+      self._writer.flush()
     except InvalidArgument as error:
       self._mine = False
       print(f"tinyhw: {error}; the capture ends here, after {self.events:,} events", file=sys.stderr)
@@ -118,7 +126,7 @@ class Recorder:
   def close(self) -> None:
     """End the capture; safe to call twice. Ports go on without it."""
     with self._lock:
-      if self._mine: self._flush()
+      if self._mine: self._flush(self._tally.rows())
       if self._mine: self._writer.close()
       self._mine = False
 
@@ -131,7 +139,16 @@ class Recorder:
   def tell(self, vendor: str, event: Event, thread: int | None = None) -> None:
     """Put an event into the capture, behind the others; of another process's thread by its number."""
     with self._lock:
-      if self._mine: self._tell(vendor, event, threading.get_ident() if thread is None else thread)
+      if not self._mine: return
+      if isinstance(event, Program): self._tally.loaded(vendor, event.kernels)
+      elif isinstance(event, StreamedWork): self._work(vendor, event)
+      elif isinstance(event, Doorbell): self._tally.whole = False  # another one has followed it
+      self._tell(vendor, event, threading.get_ident() if thread is None else thread)
+
+  def _work(self, vendor: str, event: StreamedWork) -> None:
+    """Count work in a stream."""
+    queue, launches = self._of[vendor].world.queues[event.queue], [(event.entry, 0)] if event.entry else []
+    self._tally.submitted(vendor, queue, Counter({kind_of(event).__name__: 1}), launches)
 
   def _tell(self, vendor: str, event: Event, thread: int) -> None:
     event.at_ns = time.perf_counter_ns() - self._start

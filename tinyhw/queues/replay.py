@@ -130,7 +130,7 @@ class Replay:
                           where="replay", hint="name mock cards of that vendor: --mockgpu")
       assert step.world is not None
       found = self.agains[vendor] = new_again(vendor, self._ports[vendor], step.world)
-      found.moving = self._moving
+      found.moving, found.untold = self._moving, bool(self.capture.head.get("sniffed"))
     return found
 
   # ---- a submission
@@ -147,7 +147,7 @@ class Replay:
     done = Done(step)
     effects = [e for i in step.follow.items for e in i.effects]
     self._stamps.setdefault(vendor, {}).update((e.address, e.size) for e in effects if e.does is Does.STAMP)
-    signals = [e for e in effects if e.does is Does.SIGNAL]
+    signals = [e for e in effects if e.does is Does.SIGNAL and not step.world.takes_back(e.address)]
     for effect in signals:
       self._signalled.setdefault(vendor, {}).setdefault(effect.address, set()).add(effect.value)
       self._sizes.setdefault(vendor, {})[effect.address] = effect.size
@@ -186,7 +186,7 @@ class Replay:
 
   def _view(self, vendor: str, made: Allocation) -> memoryview | None:
     """All of an allocation, where it can be seen."""
-    found = self.agains[vendor].views.get(made.key)
+    found = self.agains[vendor].view(made)
     if found is not None or vendor not in self._look: return found
     again = self.agains[vendor]
     return self._look[vendor](again.world.place(made), again.moves.at(made.address), made.size)
@@ -201,7 +201,7 @@ class Replay:
     busy = {key for q in self._queued if q.vendor == vendor for key in q.touched}
     for key, at, size, name in event.memory:
       old, self._old[vendor, key, at] = self._old.get((vendor, key, at)), name
-      view = again.views.get(key)
+      view = again.view(world.allocations[key])
       if view is None or key in busy and world.allocations[key].kind in _CARDS: continue
       new = self.capture.reader.blob(name)
       if new is None: continue

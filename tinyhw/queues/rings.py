@@ -232,7 +232,8 @@ class Rings:
   def _named(self, vendor: str, world: World, found: Named) -> Iterator[list[object]]:
     """Rows of the contents that a submission names and the capture has not yet."""
     ranges = [(e.address, e.size) for e in found.effects if e.does in _RANGED and e.size]
-    ranges += found.roots
+    exact = {address for address, _ in ranges}
+    ranges += [(address, size) for address, size in found.roots if size or address not in exact]
     ranges += [(p, 0) for at, size in found.roots if size for p in self._pointers(world, at, size)]
     seen = set[tuple[int, int]]()
     for address, size in ranges:

@@ -4,8 +4,9 @@ A submission that comes again is known by its words (`World.submits`), and where
 """
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Final
 
@@ -15,7 +16,8 @@ from tinyhw.queues.effects import Does
 from tinyhw.queues.events import Doorbell
 from tinyhw.queues.looked import Looked, Looks, Place, Rows
 from tinyhw.queues.plans import KnownSubmission, Named, SubmissionPlan, sets, stamped, watched
-from tinyhw.queues.world import PAGE, Allocation, Queue, World
+from tinyhw.queues.tally import Tally
+from tinyhw.queues.world import PAGE, Allocation, Queue, World, counted
 
 REACHES: Final = 1 << 12  # submissions whose memory is known
 PENDING: Final = 1 << 10  # submissions whose end was not seen, while a program waits for none
@@ -57,8 +59,9 @@ class Pending:
 class Submitted:
   """See the module."""
 
-  def __init__(self, world: World, looks: Looks) -> None:
+  def __init__(self, world: World, looks: Looks, tally: Tally, vendor: str) -> None:
     self.world, self.looks = world, looks
+    self._tally, self._vendor = tally, vendor
     self.pending: list[Pending] = []  # those whose end was not seen yet
     self.ended = Reach()  # what those may have changed that have ended since the program last waited
     self.values: dict[int, dict[int, int]] = {}  # signalled at an address: value -> submission
@@ -108,6 +111,7 @@ class Submitted:
     ring = [(at, read(at, size) or b"") for at, size in world.ring_pieces(queue, first, last)]
     queue.at = last
     found = world.submits(queue, ring, read)
+    self._count(queue, found, ring)
     signals = self._known(found, number) if isinstance(found, KnownSubmission) else self._named(found, number)
     given, arguments = self._arguments(found)
     led = self._led(found, arguments)
@@ -130,6 +134,14 @@ class Submitted:
     return Doorbell(address=address, value=value, nbytes=nbytes, queue=queue.key, first=first, last=last,
                     ring=[list(row) for row in ring], pieces=[list(row) for row in found.pieces], memory=rows,
                     touched=led.touched, signals=self.told, pointers=[looks.number(place) or 0 for place in pointers])
+
+  def _count(self, queue: Queue, found: Named | KnownSubmission, ring: list[tuple[int, bytes]]) -> None:
+    if not self._tally.whole: return
+    if isinstance(found, Named): self._tally.submitted(self._vendor, queue, found.packets, found.launches)
+    elif not self._tally.again(key := (self._vendor, queue.key, found.plan)):
+      apart = replace(queue, state=copy.deepcopy(queue.state))
+      packets = counted(self.world.follow(apart, ring, self.looks.read).items)
+      self._tally.first(key, self._vendor, queue, packets, found.plan.launches)
 
   def _known(self, found: KnownSubmission, number: int) -> dict[int, int]:
     """Note what a submission of a plan signals; bytes by address."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from tinyhw.queues import heads, listing
 from tinyhw.queues.capture import Capture
+from tinyhw.queues.container import Reader
 from tinyhw.queues.events import Doorbell
 
 
@@ -53,7 +54,11 @@ def of_words(kind: str, words: Sequence[int]) -> Summary:
 
 
 def of_capture(capture: Capture, queue: str | None = None) -> Summary:
-  """Of a capture, best opened without `following`; with `queue` of queues with this text in their names."""
+  """Of a capture, best opened without `following`; with `queue` of queues with this text in their names.
+
+  By its last frame, where its recorder has counted."""
+  rows = capture.reader.counts() if isinstance(capture.reader, Reader) else None
+  if rows is not None: return _of_counts(rows, queue)
   out, rings = Summary(), dict[tuple[str, int], tuple[heads.Ring, list[int]] | None]()
   for step in capture:
     event = step.event
@@ -72,4 +77,14 @@ def of_capture(capture: Capture, queue: str | None = None) -> Summary:
     found[1][0] += 1
   for ring in rings.values():
     if ring is not None: ring[1][1] += ring[0].packets
+  return out
+
+
+def _of_counts(rows: list[list[Any]], queue: str | None) -> Summary:
+  out = Summary()
+  for name, submissions, packets, kernels in rows:
+    if queue is not None and queue.lower() not in name.lower(): continue
+    out.queues[name] = [submissions, sum(packets.values())]
+    out.packets.update(packets)
+    out.kernels.update(kernels)
   return out

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -15,6 +16,7 @@ from typing import Any, Final, Protocol
 from tinyhw.queues.effects import Does, Effect
 from tinyhw.queues.events import Close, Doorbell, Event, File, Ioctl, Mmap, Munmap, Note, Open, Seen, Waited
 from tinyhw.queues.plans import KnownSubmission, Named
+from tinyhw.wire import methods
 
 Read = Callable[[int, int], bytes | None]
 """Bytes at a GPU address; None where they are not known."""
@@ -123,7 +125,18 @@ class Submission(Follow, Protocol):
 def named(follow: Submission) -> Named:
   """What a submission names, by its packets."""
   return Named(follow.pieces, [e for item in follow.items for e in item.effects],
-               [(launch.entry, launch.argument_bytes) for launch in follow.launches], follow.roots)
+               [(launch.entry, launch.argument_bytes) for launch in follow.launches], follow.roots,
+               counted(follow.items))
+
+def counted(items: Iterable[Item]) -> Counter[str] | None:
+  """Packets by the names of their kinds; None where words are none, or lead nowhere."""
+  found = Counter[str]()
+  for item in items:
+    packet = item.packet
+    if packet is None or item.error: return None
+    if isinstance(packet, methods.Send): found[packet.header.__name__] += 1
+    else: found["NOP" if isinstance(packet, int) else type(packet).__name__] += 1
+  return found
 
 
 class World(ABC):
@@ -309,6 +322,10 @@ class World(ABC):
   def room(self, queue: Queue) -> int:
     """How many units fit beside each other that are not read."""
     return queue.size // self.unit(queue)
+
+  def takes_back(self, address: int) -> bool:
+    """Whether the kernel driver takes back what is signalled at a GPU address, as soon as it has seen it."""
+    return False
 
   def reaches(self, queue: Queue, made: Allocation) -> bool:
     """Whether the queue's GPU has memory in its page tables; True where nobody knows."""

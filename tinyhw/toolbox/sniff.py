@@ -37,10 +37,11 @@ _ERRORS: Final = 4095  # the least results are errors (Linux, include/linux/err.
 
 
 class Sniffer:
-  """Writes down what `traced.run` shows; `paths` are the captures."""
+  """Writes down what `traced.run` shows; `paths` are the captures. `cards` are mock ones, if any."""
 
-  def __init__(self, path: Path, program: Sequence[str], devices: Mapping[str, str] = DEVICES) -> None:
-    self._path, self._program, self._devices = path, list(program), devices
+  def __init__(self, path: Path, program: Sequence[str], devices: Mapping[str, str] = DEVICES,
+               cards: str = "") -> None:
+    self._path, self._program, self._devices, self._cards = path, list(program), devices, cards
     self._vendors = tuple(sorted(set(devices.values())))
     self._recorders: dict[int, Recorder] = {}
     self._mapped: dict[int, dict[int, tuple[str, int]]] = {}  # of each process: address -> (vendor, bytes)
@@ -188,7 +189,7 @@ class Sniffer:
     found = self._recorders.get(process)
     if found is None:
       path = self._path if not self.paths else self._path.with_name(f"{self._path.stem}.{process}{self._path.suffix}")
-      head = {"program": self._program, "pid": process, "mockgpu": "", "sniffed": True}
+      head = {"program": self._program, "pid": process, "mockgpu": self._cards, "sniffed": True}
       found = self._recorders[process] = Recorder(path, head)
       self.paths.append(path)
     return found

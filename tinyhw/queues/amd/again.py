@@ -40,6 +40,7 @@ class AmdAgain(Again):
     self._offsets: dict[int, int] = {}  # allocation -> offset for mmap
     self._asked: dict[int, tuple[Allocation, int, int, int]] = {}  # handle: what it is, flags, GPU here, user memory
     self._shown: dict[int, tuple[int, int]] = {}  # allocation -> (file here, bytes) of its mapping
+    self._hidden: set[int] = set()  # allocations that the host cannot map
     self._gpus: dict[int, int] = {}
     self._queues: dict[int, int] = {}
     self._bells: dict[int, int] = {}   # queue -> address of its doorbell
@@ -102,6 +103,23 @@ class AmdAgain(Again):
     self._mapped.append((address, event.length))
     self._shown[made.key] = self._files[event.fd], event.length
     self.show(made, address, event.length)
+
+  def view(self, made: Allocation) -> memoryview | None:
+    """Where the capture does not tell who had mapped it, it is mapped now."""
+    found = self.views.get(made.key)
+    if found is not None or not self.untold or made.key in self._hidden: return found
+    if made.key not in self._offsets or made.freed_at >= 0: return None
+    node = next((here for fd, here in self._files.items() if self._amd.renders(fd, made.gpu)), None)
+    try:
+      if node is None: raise OSError(0, "no render node is open")
+      address = self.port.mmap(node, made.size, self._offsets[made.key])
+    except OSError:
+      self._hidden.add(made.key)  # the kernel driver shows it to nobody
+      return None
+    self._mapped.append((address, made.size))
+    self._shown[made.key] = node, made.size
+    self.show(made, address, made.size)
+    return self.views[made.key]
 
   def _call(self, event: Ioctl) -> None:
     found = calls.find(event.request)

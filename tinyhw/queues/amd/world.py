@@ -45,6 +45,7 @@ class AmdWorld(World):
     self._door_maps: list[tuple[int, int, int]] = []  # (address, bytes, offset) of mapped doorbells
     self._rung: dict[int, Queue] = {}
     self._events: dict[int, int] = {}  # the type of an event
+    self._pages: set[int] = set()  # allocations that have events' mailboxes
     self._nodes: dict[int, int] = {}  # drm fd -> gpu_id
     self._topology: dict[str, dict[str, str]] = {}  # of each node: its gpu_id, its properties
     self._plans = {kind: Plans[AmdPlan]() for kind in ("pm4", "sdma")}
@@ -74,6 +75,14 @@ class AmdWorld(World):
     gpus = list(dict.fromkeys(self._nodes.values()))
     return gpus.index(made.gpu) if made.gpu in gpus else 0
 
+  def takes_back(self, address: int) -> bool:
+    made = self.find(address)
+    return made is not None and made.key in self._pages
+
+  def renders(self, fd: int, gpu: int) -> bool:
+    """Whether a file of the process is a GPU's render node."""
+    return self._nodes.get(fd) == gpu
+
   def write_pointer(self, queue: Queue) -> int:
     """GPU address of the write pointer."""
     return self._pointers[queue.key][0]
@@ -94,7 +103,10 @@ class AmdWorld(World):
         if gone is not None: self._drop(gone, when)
       case kfd.AMDKFD_IOC_MAP_MEMORY_TO_GPU | kfd.AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU:
         self._mapped_to(a, call, call.request == kfd.AMDKFD_IOC_MAP_MEMORY_TO_GPU)
-      case kfd.AMDKFD_IOC_CREATE_EVENT: self._events[int(a.event_id)] = int(a.event_type)
+      case kfd.AMDKFD_IOC_CREATE_EVENT:
+        self._events[int(a.event_id)] = int(a.event_type)
+        page = self._handles.get(int(type(a).from_buffer_copy(call.before).event_page_offset)) if call.before else None
+        if page is not None: self._pages.add(page.key)
       case kfd.AMDKFD_IOC_WAIT_EVENTS: self._waited(call)
       case kfd.AMDKFD_IOC_CREATE_QUEUE: self._created(a)
       case kfd.AMDKFD_IOC_DESTROY_QUEUE:

@@ -369,7 +369,7 @@ class NvFollow:
         self._launch(item, module, at, struct.pack(f"<{len(words)}I", *words))
         self.state.inline.pop(channel)
 
-  def _launch(self, item: Item, module: ModuleType, address: int, raw: bytes | None) -> None:
+  def _launch(self, item: Item, module: ModuleType, address: int, raw: bytes | None, chained: bool = False) -> None:
     if raw is None:
       raw = self._read(address, longest(module.CLASS)) or self._read(address, 1 << POINTER_SHIFT)
       if raw is None:
@@ -382,14 +382,15 @@ class NvFollow:
       self.items.append(Item(address, words, None, item.depth + 1, str(error), self.queue))
       return
     made = found.packet
-    inner = Item(address, found.words, made, item.depth + 1, found.error, self.queue, list(found.effects))
+    does = [effects.IDLE, *found.effects] if chained else list(found.effects)  # it begins when the one before has ended
+    inner = Item(address, found.words, made, item.depth + 1, found.error, self.queue, does)
     self.items.append(inner)
     self.roots += found.roots
     self.launches.append(Launch(inner, found.entry, *found.arguments, found.grid, found.block, state={"qmd": made}))
     for behind in found.behind:  # as far as nobody has come here before
       if behind in self.followed: continue
       self.followed.add(behind)
-      self._launch(inner, module, behind, None)
+      self._launch(inner, module, behind, None, True)
 
 
 def copies(module: ModuleType) -> bool:
