@@ -151,3 +151,9 @@ def test_what_gfx942_calls_otherwise() -> None:
   with pytest.raises(DecodeError, match=re.escape("(gfx90a has v_mfma_f32_16x16x8bf16)")): new.decode(code)
   with pytest.raises(DecodeError, match="no gfx90a instruction"):
     old.decode(assemble("v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10", new))
+
+
+def test_checks_are_silent_over_scratch_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+  """The wave's offset is set up by hardware, and what a buffer stored a flat load finds."""
+  monkeypatch.setenv("EMU_CHECK", "1")
+  tinyhw.launch(compile_ir(SCRATCH, "gfx90a"), "k", 2, 256, [np.zeros(512, np.uint32), np.int32(3)], "EMU")
