@@ -16,6 +16,7 @@ from tinyhw.emulator.amdgcn.gfx12 import matrix as gfx12_matrix
 from tinyhw.emulator.amdgcn.gfx12 import meanings as gfx12_meanings
 from tinyhw.emulator.amdgcn.gfx12 import registers as gfx12_registers
 from tinyhw.emulator.amdgcn.gfx12 import transpose as gfx12_transpose
+from tinyhw.emulator.amdgcn.gfx90a import meanings as gfx90a_meanings
 from tinyhw.emulator.amdgcn.gfx950 import conversions as gfx950_conversions
 from tinyhw.emulator.amdgcn.gfx950 import lanes as gfx950_lanes
 from tinyhw.emulator.amdgcn.gfx950 import matrix as gfx950_matrix

@@ -217,7 +217,7 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   if first: group.waves = group.waves + first * a_group
   users = USER_SGPR.of(d.rsrc2)
   s[:users] = np.array(d.user_data[:users], np.uint32)
-  _workgroup_ids(group, d, first, count, users, arch)
+  behind = _workgroup_ids(group, d, first, count, users, arch)
   s[EXEC_LO] = FULL32
   if lanes == 64: s[EXEC_LO + 1] = FULL32
   left = d.block[0] * d.block[1] * d.block[2] - (a_group - 1) * lanes
@@ -229,6 +229,7 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
     a_wave = d.scratch_size * lanes
     slot = np.repeat(_first_slots(d, slots, a_group), a_group) + np.tile(np.arange(a_group), count)
     group.scratch = np.uint64(d.scratch_base) + slot.astype(np.uint64)[:, None] * np.uint64(a_wave)
+    if arch.scratch_in_sgprs: s[behind] = _register(slot[:, None] * a_wave)
     if size == 1: group.scratch = group.scratch[0, 0]
   return group
 
@@ -239,8 +240,9 @@ def _first_slots(d: Dispatch, places: list[int], a_group: int) -> Any:
   return at % engines * (d.scratch_waves // engines) + at // engines * a_group
 
 
-def _workgroup_ids(group: Group, d: Dispatch, first: int, count: int, at: int, arch: Arch) -> None:
-  """The workgroup's ids and its number of waves: in SGPRs from `at`, those that are enabled, or in TTMPs."""
+def _workgroup_ids(group: Group, d: Dispatch, first: int, count: int, at: int, arch: Arch) -> int:
+  """The workgroup's ids and its number of waves: in SGPRs from `at`, those that are enabled, or in TTMPs. Says which
+  SGPR comes behind them."""
   s = group.s
   linear = first if count == 1 else first + group.workgroups[:, None]
   x, y, z = d.grid
@@ -255,7 +257,10 @@ def _workgroup_ids(group: Group, d: Dispatch, first: int, count: int, at: int, a
       if enabled.of(d.rsrc2):
         s[at] = value
         at += 1
-  if TG_SIZE_EN.of(d.rsrc2): s[at] = U32.type(a_group)  # waves in the workgroup
+  if TG_SIZE_EN.of(d.rsrc2):
+    s[at] = U32.type(a_group)  # waves in the workgroup
+    at += 1
+  return at
 
 
 @lru_cache(maxsize=256)

@@ -279,8 +279,18 @@ GFX950: Final = replace(
   units_off=32, lds_kib=160, vram_size=288 << 30, memory_clock=2000, engine_clock=2200, mec_firmware=32,
   caches=(*GFX942.caches[:3], Cache(2, "data", 4096, 128, 32), Cache(3, "data", 262144, 64, 256)))
 
+# A GCD of CDNA2: an MI210 is one, an MI250 two, which are two GPUs.
+GFX90A: Final = replace(
+  GFX942, name="gfx90a", gfx_target_version=90010, gc_version=(9, 4, 2), sdma_version=(4, 4, 0),
+  nbio_version=(7, 4, 4), marketing_name="AMD Instinct MI210", device_id=0x740F, revision_id=0x02, asic_revision=1,
+  external_revision=0x3D, shader_engines=8, compute_units_per_array=14, units_off=8, xccs=1, vram_size=64 << 30,
+  vram_width=4096, memory_clock=1600, engine_clock=1700, mec_firmware=68, sdma_firmware=8, sdma_xgmi_engines=3,
+  sdma_doorbells=tuple(0x100 + 10 * n for n in range(8)), sdma_doorbell_step=1, non_cp_doorbells=(0x100, 0x18F),
+  caches=(Cache(1, "data", 16, 64, 1), Cache(1, "instruction", 32, 64, 2), Cache(1, "data", 16, 64, 2),
+          Cache(2, "data", 8192, 128, 104)))
+
 CARDS: Final[dict[str, Card]] = {c.name: c for c in (
-  GFX1100, GFX1101, GFX1102, GFX1103, GFX1150, GFX1151, GFX1200, GFX1201, GFX942, GFX950)}
+  GFX1100, GFX1101, GFX1102, GFX1103, GFX1150, GFX1151, GFX1200, GFX1201, GFX90A, GFX942, GFX950)}
 
 
 def _part(card: Card, count: int) -> Card:

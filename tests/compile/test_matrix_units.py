@@ -23,7 +23,7 @@ from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.matrix import total
 from tinyhw.ir.uop import Ops, UOp
 
-GPUS = {cpu: AMDGCNRenderer(decoded(cpu)) for cpu in ("gfx1100", "gfx1201", "gfx942", "gfx950")}
+GPUS = {cpu: AMDGCNRenderer(decoded(cpu)) for cpu in ("gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950")}
 Memory = dict[UOp, np.ndarray]
 TC = Opt(OptKind.TC, 2)
 

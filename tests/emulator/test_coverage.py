@@ -35,7 +35,7 @@ def test_most_instructions_have_a_meaning() -> None:
   assert total - counts["missing"] > 960 and counts["exact"] > 850
 
 
-@pytest.mark.parametrize("isa", ["gfx9", "gfx950", "gfx11", "gfx12"])
+@pytest.mark.parametrize("isa", ["gfx9", "gfx90a", "gfx950", "gfx11", "gfx12"])
 def test_what_compute_code_can_use_has_a_meaning(isa: str) -> None:
   assert not coverage.compute(table(isa)).intersection(coverage.report(table(isa))["missing"])
 

@@ -20,7 +20,8 @@ from tinyhw.tools.ledger.llvm import LLVM_MC, random_fields
 TABLE = table("gfx11")
 
 
-@pytest.mark.parametrize("generation, least", [("gfx9", 5900), ("gfx11", 7500), ("gfx1150", 7600), ("gfx12", 7500)])
+@pytest.mark.parametrize("generation, least", [("gfx9", 5900), ("gfx90a", 5700), ("gfx11", 7500), ("gfx1150", 7600),
+                                                ("gfx12", 7500)])
 def test_every_row_decodes_to_itself(generation: str, least: int) -> None:
   """Random legal fields of each row: encode, decode, compare the row and each field."""
   rng = random.Random(seed(11))
@@ -172,7 +173,7 @@ def test_special_operands_and_literals_read_as_llvm_prints_them(code: str, text:
   assert re.sub(r"\s+", " ", done.stdout.splitlines()[-1]).strip() == str(i)
 
 
-@pytest.mark.parametrize("name", ["gfx9", "gfx950", "gfx11", "gfx1150", "gfx12"])
+@pytest.mark.parametrize("name", ["gfx9", "gfx90a", "gfx950", "gfx11", "gfx1150", "gfx12"])
 def test_rows_of_a_mnemonic_are_those_of_the_whole_table(name: str) -> None:
   generation = table(name)
   assert all(generation.rows_of(m) == rows for m, rows in generation.by_mnemonic.items())

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable
 
 from tinyhw.arch.base import Arch
+from tinyhw.arch.gfx90a import GFX90A
 from tinyhw.arch.gfx942 import GFX942
 from tinyhw.arch.gfx950 import GFX950
 from tinyhw.arch.gfx1100 import GFX1100
@@ -24,9 +25,10 @@ __all__ = ["ARCHES", "DECODED", "Arch", "arch", "decoded", "generation", "lackin
 
 # Those whose instructions are decoded and assembled; a device needs packets and registers too.
 DECODED: dict[str, Arch] = {a.name: a for a in (
-  GFX1100, GFX1101, GFX1102, GFX1103, GFX1150, GFX1151, GFX1152, GFX1153, GFX1201, GFX1200, GFX942, GFX950)}
+  GFX1100, GFX1101, GFX1102, GFX1103, GFX1150, GFX1151, GFX1152, GFX1153, GFX1201, GFX1200, GFX90A, GFX942,
+  GFX950)}
 ARCHES: dict[str, Arch] = {a.name: a for a in (
-  GFX1100, GFX1101, GFX1102, GFX1103, GFX1150, GFX1151, GFX1201, GFX1200, GFX942, GFX950)}
+  GFX1100, GFX1101, GFX1102, GFX1103, GFX1150, GFX1151, GFX1201, GFX1200, GFX90A, GFX942, GFX950)}
 
 
 def arch(name: str) -> Arch:

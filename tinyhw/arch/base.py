@@ -43,6 +43,9 @@ class Arch:
   ids_in_ttmp: bool = False
   # How many vector registers COMPUTE_PGM_RSRC1's count stands for, by wave size (LLVM AMDGPUUsage).
   vgpr_unit: Mapping[int, int] = field(default_factory=lambda: {32: 8, 64: 4})
+  # Whether a wave finds its scratch in SGPRs, as user data and the offset of its own behind the workgroup's ids
+  # (AMDGPUUsage, "Flat Scratch": not architected, absolute), instead of in a register that hardware sets.
+  scratch_in_sgprs: bool = False
   gds_size: int = 0  # bytes of global data share
   # The name of its instruction table where it has instructions that `isa`'s first processors lack.
   instructions: str = ""

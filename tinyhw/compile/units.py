@@ -64,6 +64,10 @@ _UNITS["gfx950"] = (
   MatrixUnit("mfma.i32.16x16x64.i8", 64, *_GFX9_SIXTEEN, _I8, _I32, ", i32 0, i32 0, i32 0", "<4 x i32>"),
   MatrixUnit("mfma.f32.16x16x32.fp8.fp8", 64, *_GFX9_EIGHT, _E4M3, rest=", i32 0, i32 0, i32 0", word="i64"),
   *_UNITS["gfx942"])
+# CDNA2's integers are half as deep; denormals of its halves are zeros there.
+_UNITS["gfx90a"] = (
+  *_UNITS["gfx942"][:2],
+  MatrixUnit("mfma.i32.16x16x16i8", 64, *_GFX9, _I8, _I32, ", i32 0, i32 0, i32 0", "i32"))
 # Blocks that a thread multiplies by itself: the option TC on any target.
 _ALONE = (place(4, 4),), (place(1, 4),)
 _PLAIN = tuple(MatrixUnit(f"alone.4x4x4.{kind.name}", 1, _ALONE, _ALONE, _ALONE, kind)

@@ -75,8 +75,15 @@ LATER: dict[str, dict[str, set[str]]] = {
     "HasBF8ConversionScaleInsts", "HasFP4ConversionScaleInsts", "HasFP6BF6ConversionScaleInsts", "HasDot12Insts",
     "HasDot13Insts", "HasF16BF16ToFP6BF6ConversionScaleInsts", "HasF32ToF16BF16ConversionSRInsts",
     "HasCvtPkF16F32Inst", "HasMinimum3Maximum3F32", "HasMinimum3Maximum3PKF16", "HasPermlane16Swap",
-    "HasPermlane32Swap", "HasAshrPkInsts"}},
+    "HasPermlane32Swap", "HasAshrPkInsts"},
+  # LLVM 19, FeatureISAVersion9_0_A (CDNA2): before the table's first processor, so LACKING has what it has not.
+    "gfx90a": {"isGFX90AOnly", "isGFX8GFX9NotGFX940", "HasMadMacF32Insts"}},
 }
+# What a member has not of what the table's first processors have. Its DecoderNamespaces are without GFX940 too.
+LACKING = {"gfx90a": {"isGFX940Plus", "HasFmaakFmamkF32Insts", "HasFP8ConversionInsts", "HasFP8Insts",
+                      "HasAtomicDsPkAdd16Insts", "HasAtomicFlatPkAdd16Insts", "HasAtomicGlobalPkAddBF16Inst",
+                      "HasFlatAtomicFaddF32Inst"}}
+SPACES_LACKING = {"gfx90a": {"GFX940"}}
 # Instructions that a later member has not: the first processors' products of xf32 (LLVM 21: FeatureXF32Insts), and what
 # LLVM calls an instruction and is the first half of v_mfma_scale_* (CDNA4 ISA manual 7.2.1).
 GONE = {"gfx950": r"v_mfma_f32_\d+x\d+x\d+_?xf32|v_mfma_ld_scale_b32"}
@@ -401,8 +408,8 @@ def select(records: dict[str, Any], generation: str, ignored: Mapping[str, int] 
   if member in GONE: records = {n: r for n, r in records.items() if not re.match(GONE[member], r["asm"])}
   records = records | {row.what: added(records, row) for row in errata(f"amdgcn_{generation}")}
   rows: dict[tuple[str, str, int, int], Row] = {}
-  order = NAMESPACES[generation]
-  left_out = LEFT_OUT[generation] - (LATER[generation][member] if member else set())
+  order = [space for space in NAMESPACES[generation] if space not in SPACES_LACKING.get(member, ())]
+  left_out = LEFT_OUT[generation] - (LATER[generation][member] if member else set()) | LACKING.get(member, set())
   wanted = {n: r for n, r in records.items() if r["ns"] in order and not left_out & set(r["pred"])}
   for name, record in sorted(wanted.items(), key=lambda r: (
       "fake16" in r[0], "w64" in r[0].lower(), generation not in HALVES and order.index(r[1]["ns"]), r[0])):

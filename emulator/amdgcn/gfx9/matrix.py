@@ -1,4 +1,4 @@
-"""Matrix instructions of CDNA3: v_mfma_* and v_smfmac_* (CDNA3 ISA manual, chapter 7).
+"""Matrix instructions of CDNA2 and CDNA3: v_mfma_* and v_smfmac_* (CDNA3 ISA manual, chapter 7).
 
 The names say the shape: D[b] = C[b] + A[b] * B[b] for each of `blocks` blocks, A[b] being rows x depth and B[b]
 depth x columns. Where an element lies is data (`inputs`, `outputs`), made from the manual's formulas (7.1.4). All 64
@@ -44,6 +44,14 @@ SMFMAC: Final = tuple(f"v_smfmac_{name}" for name in (
   *(f"f32_{s}_{t}" for t in ("f16", "bf16") for s in ("16x16x32", "32x32x16")),
   *(f"i32_{s}_i8" for s in ("16x16x64", "32x32x32")),
   *(f"f32_{s}_{t}" for t in _EIGHT for s in ("16x16x64", "32x32x32"))))
+# What gfx90a has instead: names that do not say the blocks, and of bf16 products half as deep too.
+OLD: Final = tuple(f"v_mfma_{name}" for name in (
+  *(f"f32_{s}f32" for s in ("32x32x1", "16x16x1", "4x4x1", "32x32x2", "16x16x4")),
+  *(f"{c}_{s}{t}" for c, t in (("f32", "f16"), ("i32", "i8")) for s in (
+    "32x32x4", "16x16x4", "4x4x4", "32x32x8", "16x16x16")),
+  *(f"f32_{s}bf16_1k" for s in ("32x32x4", "16x16x4", "4x4x4", "32x32x8", "16x16x16")),
+  *(f"f32_{s}bf16" for s in ("32x32x2", "16x16x2", "4x4x2", "32x32x4", "16x16x8")), "f64_16x16x4f64", "f64_4x4x4f64"))
+OLD_HELD: Final = {"f64": 1, "f32": 1, "f16": 4, "bf16_1k": 4, "bf16": 2, "i8": 4}  # elements of A that a lane holds
 # What gfx950 has beside them: twice the depth (CDNA4 ISA manual, chapter 7).
 DEEP: Final = tuple(f"v_mfma_{name}" for name in (
   *(f"f32_{s}_{t}" for t in ("f16", "bf16") for s in ("16x16x32", "32x32x16")), "i32_16x16x64_i8", "i32_32x32x32_i8"))
@@ -52,7 +60,7 @@ DEEP_SPARSE: Final = tuple(f"v_smfmac_{name}" for name in (  # 7.5
   *(f"f32_{s}_{t}" for t in _EIGHT for s in ("16x16x128", "32x32x64"))))
 # The formats of 8-bit floats, by instruction table (CDNA3 ISA manual 7.2, CDNA4 ISA manual 7.2).
 SMALL: Final[dict[str, dict[str, SmallFloat]]] = {
-  "gfx9": {"fp8": FP8_FNUZ, "bf8": BF8_FNUZ}, "gfx950": {"fp8": FP8, "bf8": BF8}}
+  "gfx9": {"fp8": FP8_FNUZ, "bf8": BF8_FNUZ}, "gfx90a": {}, "gfx950": {"fp8": FP8, "bf8": BF8}}
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,12 @@ class Shape:
 
 @cache
 def shape(mnemonic: str) -> Shape:
-  """The shape in a mnemonic: v_mfma_[type of C]_[rows]x[columns]x[depth][_[blocks]b]_[type of A][_[type of B]]."""
+  """The shape in a mnemonic: v_mfma_[type of C]_[rows]x[columns]x[depth][_[blocks]b]_[type of A][_[type of B]], on
+  gfx90a v_mfma_[type of C]_[rows]x[columns]x[depth][type of A]."""
+  if old := re.fullmatch(r"(?a)v_mfma_(f32|i32|f64)_(\d+)x(\d+)x(\d+)([a-z].*)", mnemonic):
+    rows, columns, depth = map(int, old.group(2, 3, 4))
+    kind = old[5].removesuffix("_1k")
+    return Shape(rows, columns, depth, OLD_HELD[old[5]] * LANES // (depth * rows), kind, kind, old[1])
   m = re.fullmatch(r"(?a)v_s?mfmac?_(?:scale_)?(f32|i32|f64)_(\d+)x(\d+)x(\d+)(?:_(\d+)b)?"
                    r"_(x?f\d+|bf16|i8|bf8|fp8|f8f6f4)(?:_(bf8|fp8))?", mnemonic)
   assert m, mnemonic
@@ -186,7 +199,21 @@ def b_lanes(blgp: int) -> Value:
 
 # ---- binders
 
+def flushes(i: Instruction, s: Shape) -> bool:
+  """Whether denormals of A, B, C and D become zeros: gfx90a's products of 16-bit floats do so, whatever MODE says
+  (PyTorch's notes on numerical accuracy, "Reduced Precision FP16 and BF16 GEMMs and Convolutions on AMD Instinct
+  MI200 devices"; gfx908 and gfx942 do not)."""
+  return i.table == "gfx90a" and s.a in {"f16", "bf16"}
+
+
+def _without_denormals(x: Value, kind: str) -> Value:
+  """Numbers of a type as f64, its denormals as zeros of the same sign."""
+  least = {"f16": 2.0 ** -14, "bf16": 2.0 ** -126, "f32": 2.0 ** -126}[kind]
+  return np.where(np.abs(x) < least, np.copysign(0.0, x), x)
+
+
 @binds(*DEEP, isa="gfx950")
+@binds(*OLD, isa="gfx90a")
 @binds(*MFMA, isa="gfx9")
 def mfma(i: Instruction, pc: int, mode: int) -> Step:
   """v_mfma_*: dense matrices."""
@@ -198,12 +225,14 @@ def mfma(i: Instruction, pc: int, mode: int) -> Step:
   if not double: a_lane, b_lane = a_lanes(i, s.blocks)[a_lane], b_lanes(blgp)[b_lane]
   held = (s.depth * s.rows * s.blocks // LANES, s.depth * s.columns * s.blocks // LANES)
   block, row, column = outputs(s)
+  zeros = flushes(i, s)
   flush = s.a == "f32" and not denormals(mode, "f32") & 1
 
   def step(group: Group) -> None:
     x = _numbers(_items(group, a.value, BITS[s.a], held[0])[:, a_item, a_lane], s.a, flush, i.table)
     y = _numbers(_items(group, b.value, BITS[s.b], held[1])[:, b_item, b_lane], s.b, flush, i.table)
     z = accumulator(group, c, s.c, len(block))
+    if zeros: x, y, z = (_without_denormals(m, t) for m, t in ((x, s.a), (y, s.b), (z, s.c)))
     if double:  # BLGP negates A, B and C (7.1.5.3)
       x, y, z = (-m if blgp >> k & 1 else m for k, m in enumerate((x, y, z)))
       total = np.broadcast_to(z, (len(x), *block.shape))
@@ -211,7 +240,8 @@ def mfma(i: Instruction, pc: int, mode: int) -> Step:
     else:
       flat = product(x.reshape(-1, s.depth, s.rows), y.reshape(-1, s.depth, s.columns))
       total = flat.reshape(-1, s.blocks, s.rows, s.columns)[:, block, row, column] + z
-    write_matrix(group, d.value, finish(total, s.c, mode))
+    raw = finish(total, s.c, mode)
+    write_matrix(group, d.value, Ops.flush(raw.view(F32)).view(U32) if zeros else raw)
   return step
 
 

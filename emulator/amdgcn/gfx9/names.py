@@ -47,5 +47,5 @@ DS_ATOMICS: Final = {  # operation, bytes, whether it returns
   for t, operation in (("b", "cmpst"), ("f", "fcmpst"))}
 # Instructions whose caches and queues are not modelled.
 NO_EFFECT: Final = frozenset({
-  "buffer_inv", "buffer_wbl2", "buffer_wbinvl1", "buffer_wbinvl1_vol", "s_dcache_wb", "s_dcache_inv_vol",
-  "s_dcache_wb_vol", "s_dcache_discard", "s_dcache_discard_x2"})
+  "buffer_inv", "buffer_invl2", "buffer_wbl2", "buffer_wbinvl1", "buffer_wbinvl1_vol", "s_dcache_wb",
+  "s_dcache_inv_vol", "s_dcache_wb_vol", "s_dcache_discard", "s_dcache_discard_x2"})

@@ -15,7 +15,7 @@ from tinyhw.emulator.check.amdgcn.counters import COUNTERS
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, Effects, effects, gives, indices, moved, name_of
 from tinyhw.emulator.check.amdgcn.nops import Nops
 from tinyhw.emulator.check.amdgcn.races import Race, Races, Shadow
-from tinyhw.emulator.check.amdgcn.states import RULES_OF
+from tinyhw.emulator.check.amdgcn.states import rules_of
 from tinyhw.emulator.check.amdgcn.undefined import Undefined, Use, set_up_registers
 from tinyhw.emulator.check.amdgcn.waits import Waits
 from tinyhw.emulator.check.bounds import UNKNOWN, Bounds
@@ -50,7 +50,7 @@ class CheckedWaves:
     self.waits = Waits(COUNTERS[isa], group.size)
     guards = GUARDS_OF.get(isa)
     self.alu = None if guards is None else AluWaits(guards, group.size)
-    rules = RULES_OF.get(isa)
+    rules = rules_of(cohort.arch.table)
     self.nops = None if rules is None else Nops(rules, group.size)
     wgp = bool(program_field(isa, "RSRC1", "WGP_MODE", cohort.dispatch.rsrc1))
     self.races = Races(self.count, self.a_group, self.first, cohort.lds_size, memory, wgp)

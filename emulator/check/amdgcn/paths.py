@@ -14,7 +14,7 @@ from tinyhw.emulator.check.amdgcn.alu import COUNT, GUARDS_OF, PAUSES, settles, 
 from tinyhw.emulator.check.amdgcn.counters import COUNTERS, Order
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, Effects, effects
 from tinyhw.emulator.check.amdgcn.nops import LONGEST, Nops
-from tinyhw.emulator.check.amdgcn.states import RULES_OF, SELECT, first_rules, roles_of, second_rules, states_of
+from tinyhw.emulator.check.amdgcn.states import SELECT, first_rules, roles_of, rules_of, second_rules, states_of
 from tinyhw.isa.amdgcn import Instruction
 from tinyhw.isa.amdgcn.codes import NULL, VCC_HI, VCC_LO
 
@@ -69,7 +69,9 @@ class _Guilty(Exception):
 class _Paths:
   def __init__(self, code: Mapping[int, Instruction], isa: str, lanes: int, wgp: bool, targets: Iterable[int]) -> None:
     self.code, self.lanes, self.wgp = code, lanes, wgp
-    self.counters, self.guards, self.rules = COUNTERS[isa], GUARDS_OF.get(isa, ()), RULES_OF.get(isa, ())
+    self.counters, self.guards = COUNTERS[isa], GUARDS_OF.get(isa, ())
+    table = next((i.table for i in code.values()), isa)
+    self.rules = rules_of(table) or ()
     self.nops = Nops(self.rules, 1)
     self.effects: dict[int, Effects] = {}
     self.targets = [*targets, *(at + i.size for at, i in code.items() if i.mnemonic in {"s_swappc_b64", "s_call_b64"})]

@@ -15,7 +15,7 @@ from typing import Final
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.registers import EMPTY
 from tinyhw.emulator.check.amdgcn.effects import REGISTERS, SCC, SGPR0, TRANSCENDENTAL, Effects, dwords
-from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn import MEMBERS, Instruction
 from tinyhw.isa.amdgcn.codes import EXEC_HI, EXEC_LO, M0, VCC_HI, VCC_LO
 
 HWREG0: Final = REGISTERS  # hardware registers (s_setreg) follow the others
@@ -149,9 +149,19 @@ RULES: Final = (
   Rule("transcendental", "VGPRs written", "VALU but transcendental", "VGPRs read", 1),
   *_matrix_rules(),
 )
-RULES_OF: Final[dict[str, tuple[Rule, ...]]] = {"gfx9": RULES}  # by the instruction table's name
+# gfx90a's results need no wait where gfx942's do (LLVM: FeatureGFX940Insts brings the hazards of constants in SGPRs, of
+# shifted results and of transcendental ones), and its matrix products wait by other numbers, which are not checked.
+_LATER: Final = frozenset({"SGPR constants"}), frozenset({"shifted result", "transcendental"})
+_CDNA2: Final = tuple(r for r in RULES if r.section == "4.5" and r.by not in _LATER[0] and r.first not in _LATER[1]
+                      and "matrix" not in {r.first, r.second})
+RULES_OF: Final[dict[str, tuple[Rule, ...]]] = {"gfx9": RULES, "gfx90a": _CDNA2}  # by the instruction table's name
 _M0_USERS: Final = re.compile(r"(?a)s_sendmsg|s_movrel|ds_\w*addtid|ds_gws|\w+_load_lds_|buffer_store_lds|v_interp")
 _DOT: Final = re.compile(r"(?a)v_dot\d+c?_")
+
+
+def rules_of(table: str) -> tuple[Rule, ...] | None:
+  """The rules of an instruction table: its own, or its generation's."""
+  return RULES_OF.get(table, RULES_OF.get(MEMBERS.get(table, table)))
 
 
 def passes_of(mnemonic: str) -> int:

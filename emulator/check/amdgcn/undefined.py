@@ -66,7 +66,8 @@ class Undefined:
     self.lds = np.zeros(len(cohort.lds), np.uint8)  # bits that were written
     self.lds_size = cohort.lds_size
     self._scratch: Value | None = None
-    self._scratch_size = int(cohort.dispatch.scratch_size)
+    # Scratch that is a buffer is memory like other: what was written in it is not followed.
+    self._scratch_size = 0 if cohort.arch.scratch_in_sgprs else int(cohort.dispatch.scratch_size)
     self._steps: dict[tuple[Instruction, int, int], Step | None] = {}
     self._filling: dict[Instruction, bool] = {}  # see `_fills`
     # of the instruction at hand:
@@ -349,7 +350,7 @@ def set_up_registers(d: Any, arch: Arch) -> set[int]:
   LLVM AMDGPUUsage, "Initial Kernel Execution State".
   """
   ids = 0 if arch.ids_in_ttmp else sum(f.of(d.rsrc2) for f in (*GROUP_IDS, TG_SIZE_EN))
-  scalars = USER_SGPR.of(d.rsrc2) + ids
+  scalars = USER_SGPR.of(d.rsrc2) + ids + int(arch.scratch_in_sgprs and d.scratch_size > 0)
   kept = range(TTMP0, TTMP0 + 16)
   registers = {SGPR0 + s for s in (*range(scalars), *kept, *_KEPT_OF.get(arch.isa, ()), EXEC_LO, EXEC_LO + 1)}
   return registers | {0}

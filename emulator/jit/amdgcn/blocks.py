@@ -58,6 +58,7 @@ class BlockProduct:
   out: Array
   chosen: tuple[Array, Array, Array] | None = None
   pairs: bool = False  # of two indices, some say that nothing is stored
+  flush: bool = False  # denormals of C and D, of result f32, are zeros
 
   @property
   def sum(self) -> str: return "i32" if self.a.kind == "int" else "float" if self.result == "fused32" else "double"
@@ -145,25 +146,38 @@ class _Function:
       top = e.op(f"shl {v} {raw}, splat (i32 {32 - s.bits})")
       return e.op(f"{'ashr' if s.signed else 'lshr'} {v} {top}, splat (i32 {32 - s.bits})")
     if s.kind == "f16":
+      if s.flush: raw = self._flushed(e.op(f"and {v} {raw}, splat (i32 {0xFFFF})"), 0x7C00, 0x8000)
       narrow = e.op(f"trunc {v} {raw} to <{STEP} x i16>")
       half = e.op(f"bitcast <{STEP} x i16> {narrow} to <{STEP} x half>")
       return e.op(f"fpext <{STEP} x half> {half} to <{STEP} x {self.t}>")
     if small:
       masked = e.op(f"and {v} {raw}, splat (i32 {(1 << s.bits) - 1})")
       raw = self._gathered(small, e.op(f"shl {v} {masked}, splat (i32 2)"))
-    elif s.kind == "bf16": raw = e.op(f"shl {v} {raw}, splat (i32 16)")
+    elif s.kind == "bf16":
+      raw = e.op(f"shl {v} {raw}, splat (i32 16)")
+      if s.flush: raw = self._flushed(raw)
     elif s.kind == "xf32":  # significands of 10 bits, to nearest even
       odd = e.op(f"and {v} {e.op(f'lshr {v} {raw}, splat (i32 13)')}, splat (i32 1)")
       up = e.op(f"add {v} {e.op(f'add {v} {raw}, splat (i32 4095)')}, {odd}")
       kept = e.op(f"and {v} {up}, splat (i32 {-0x2000})")
       exponent = e.op(f"and {v} {raw}, splat (i32 {0x7F800000})")
       raw = self._either(e.op(f"icmp eq {v} {exponent}, splat (i32 {0x7F800000})"), raw, kept)
-    elif s.flush:
-      exponent = e.op(f"and {v} {raw}, splat (i32 {0x7F800000})")
-      zero = e.op(f"and {v} {raw}, splat (i32 {-0x80000000})")
-      raw = self._either(e.op(f"icmp eq {v} {exponent}, zeroinitializer"), zero, raw)
+    elif s.flush: raw = self._flushed(raw)
     single = e.op(f"bitcast {v} {raw} to <{STEP} x float>")
     return single if self.t == "float" else e.op(f"fpext <{STEP} x float> {single} to <{STEP} x double>")
+
+  def _flushed(self, raw: str, exponent: int = 0x7F800000, sign: int = -0x80000000) -> str:
+    """A vector of floats' bits, denormals as zeros of their sign."""
+    e, v = self.e, f"<{STEP} x i32>"
+    zero = e.op(f"icmp eq {v} {e.op(f'and {v} {raw}, splat (i32 {exponent})')}, zeroinitializer")
+    return self._either(zero, e.op(f"and {v} {raw}, splat (i32 {sign})"), raw)
+
+  def _single(self, x: str) -> str:
+    """A vector of f32, denormals as zeros where the product has none."""
+    e = self.e
+    if not self.p.flush: return x
+    raw = self._flushed(e.op(f"bitcast <{STEP} x float> {x} to <{STEP} x i32>"))
+    return e.op(f"bitcast <{STEP} x i32> {raw} to <{STEP} x float>")
 
   def _either(self, condition: str, a: str, b: str) -> str:
     return self.e.op(f"select <{STEP} x i1> {condition}, <{STEP} x i32> {a}, <{STEP} x i32> {b}")
@@ -286,9 +300,9 @@ class _Function:
         place = e.op(f"getelementptr {kind}, ptr {e.op(f'getelementptr i8, ptr %m, i64 {C}')}, i64 {n}")
         c = e.op(f"load <{STEP} x {kind}>, ptr {place}, align 64")
         if p.result == "f32":
-          wide = e.op(f"fpext <{STEP} x float> {c} to <{STEP} x double>")
+          wide = e.op(f"fpext <{STEP} x float> {self._single(c)} to <{STEP} x double>")
           total = e.op(f"fadd <{STEP} x double> {x}, {wide}")
-          x = e.op(f"fptrunc <{STEP} x double> {total} to <{STEP} x float>")
+          x = self._single(e.op(f"fptrunc <{STEP} x double> {total} to <{STEP} x float>"))
         elif p.result == "sat":
           v = f"<{STEP} x i32>"
           x = e.call(v, f"llvm.sadd.sat.v{STEP}i32", (v, x), (v, c))

@@ -69,7 +69,8 @@ def _out(s: gfx9.Shape) -> Any:
 def _mfma(r: Registers, i: Instruction, mode: int) -> None:
   s = gfx9.shape(i.mnemonic)
   if FP16_OVFL.of(mode) or r.lanes != gfx9.LANES: raise Untranslatable(i.mnemonic)
-  blgp, double, flush = i.get("blgp"), s.c == "f64", s.a == "f32" and not denormals(mode, "f32") & 1
+  blgp, double, zeros = i.get("blgp"), s.c == "f64", gfx9.flushes(i, s)
+  flush = zeros or s.a == "f32" and not denormals(mode, "f32") & 1
   a_lane, a_item = gfx9.inputs(s.rows, s.depth, s.blocks)
   b_lane, b_item = gfx9.inputs(s.columns, s.depth, s.blocks)
   negative: list[Any] = [None, None]
@@ -81,7 +82,7 @@ def _mfma(r: Registers, i: Instruction, mode: int) -> None:
   a = _source(s.a, a_lane, a_item, small, flush=flush, negative=negative[0])
   b = _source(s.b, b_lane, b_item, small, flush=flush, negative=negative[1])
   c = "fused" if double else s.c
-  p = BlockProduct(_name(r, i, flush), r.lanes, s.blocks, s.rows, s.columns, s.depth, a, b, c, _out(s))
+  p = BlockProduct(_name(r, i, flush), r.lanes, s.blocks, s.rows, s.columns, s.depth, a, b, c, _out(s), flush=zeros)
   _gfx9(r, i, p, i.operands["src2"], s.c, bool(double and blgp >> 2 & 1))
 
 

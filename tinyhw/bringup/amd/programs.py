@@ -31,6 +31,8 @@ _WORDS: Final = {
             "barrier": "s_barrier_signal -1\ns_barrier_wait -1", "returns": "th:TH_ATOMIC_RETURN",
             "groups": "s_mov_b32 s4, ttmp9\ns_and_b32 s5, ttmp7, 0xffff\ns_lshr_b32 s6, ttmp7, 16",
             "stored": "s_wait_storecnt 0x0", "fresh": "scope:SCOPE_SYS"}}
+# Of members of a generation that are spelled otherwise.
+_WORDS_OF: Final = {"gfx90a": {"returns": "glc", "fresh": "glc"}}
 # By wave size: registers that have a bit for each lane, SGPRs to keep one, and the kind of their instructions.
 _MASKS: Final = {32: {"vcc": "vcc_lo", "exec": "exec_lo", "saved": "s10", "bits": "b32"},
                  64: {"vcc": "vcc", "exec": "exec", "saved": "s[10:11]", "bits": "b64"}}
@@ -52,6 +54,7 @@ def written(b: AmdBench, text: str, wave: int | None = None) -> str:
   has written words for."""
   words = _WORDS.get(b.arch.isa)
   if words is None: raise Absent(f"the rungs' programs are not written for {b.arch.name} yet")
+  words = words | _WORDS_OF.get(b.arch.table, {})
   for name, value in (words | _MASKS[wave or own_wave(b)]).items(): text = text.replace("{" + name + "}", value)
   names = _NAMES.get(b.arch.isa, {})
   return re.sub(r"(?a)\b[a-z]+_[a-z]\w*", lambda m: names.get(m[0], m[0]), text)

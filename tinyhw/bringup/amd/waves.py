@@ -32,6 +32,7 @@ def stored(b: AmdBench, text: str, words: int, grid: Size = (1, 1, 1), block: Si
   """Run a program to its end; the words of its buffer."""
   code, out = RungCode(b, text, wave), output(b, words)
   scratch = scratch_for(b, scratch_bytes, wave) if scratch_bytes else None
+  if scratch is not None and b.arch.scratch_in_sgprs: users = scratch.address & 0xFFFFFFFF, scratch.address >> 32
   c = launched(b, b.pm4(), code, out.address, grid, block, users=users, wave=wave, lds=lds, scratch=scratch,
                lane_bytes=scratch_bytes)
   b.compute.finish(c, look)
@@ -230,19 +231,22 @@ def apart(b: AmdBench) -> str:
 @AMD.rung("waves.scratch", needs=("waves.lanes", "waves.groups"), seconds=10,
           why="Each lane has memory of its own, for spills and stacks.")
 def scratch(b: AmdBench) -> str:
-  text = LANE + """{groups}
+  older = b.arch.scratch_in_sgprs  # the address as user data, a wave's offset behind the workgroup's ids
+  address = "s_add_u32 flat_scratch_lo, s2, s7\ns_addc_u32 flat_scratch_hi, s3, 0\n" if older else ""
+  text = LANE + address + """{groups}
     s_lshl_b32 s7, s4, 8
     v_add_nc_u32_e32 v3, s7, v1
     v_mov_b32_e32 v5, 0
-    scratch_store_b32 off, v3, off offset:16
-    scratch_store_b32 off, v5, off offset:20
+    scratch_store_b32 {lane}, v3, off offset:16
+    scratch_store_b32 {lane}, v5, off offset:20
     {stored}
-    scratch_load_b32 v4, off, off offset:16
+    scratch_load_b32 v4, {lane}, off offset:16
     {wait}
     s_lshl_b32 s7, s4, 8
     v_add_nc_u32_e32 v2, s7, v2
     global_store_b32 v2, v4, s[0:1]
     s_endpgm"""
+  text = text.replace("{lane}", "v5" if older else "off")
   found = stored(b, text, 64 * 8, grid=(8, 1, 1), block=(64, 1, 1), scratch_bytes=_LANE_BYTES)
   first_wrong(found, [(i // 64 << 8) + i % 64 for i in range(64 * 8)], "what 512 lanes find in their scratch",
               "COMPUTE_DISPATCH_SCRATCH_BASE, COMPUTE_TMPRING_SIZE (WAVES and WAVESIZE)")

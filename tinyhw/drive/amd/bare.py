@@ -32,7 +32,15 @@ from tinyhw.core.timeout import HELD, Agreed, Terms, ticker
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.explain import explain
 from tinyhw.drive.amd.host import Span, mapped, merged
-from tinyhw.drive.amd.program import NULL_PAGES, ArgumentLayout, LaunchShape, check_lds, describe_launch, user_sgprs
+from tinyhw.drive.amd.program import (
+  NULL_PAGES,
+  ArgumentLayout,
+  LaunchShape,
+  check_lds,
+  describe_launch,
+  scratch_pairs,
+  user_sgprs,
+)
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 from tinyhw.drive.nv import bare as nv
 from tinyhw.wire import codeobject
@@ -150,7 +158,6 @@ class BareProgram(Program):
       runtime.space.write(address, data)
       users = [*sgprs.values, *sgprs.preloaded(data)]
       known = {"kernarg": address, "dispatch_packet": address + packet_at, "timeline": 1}
-      for at, name in sgprs.pairs.items(): users[at:at + 2] = known[name] & _DWORD, known[name] >> 32
       low, bits = sq.PROGRAM[arch.isa]["RSRC2"]["USER_SGPR"]
       users += [0] * ((d.compute_pgm_rsrc2 >> low & (1 << bits) - 1) - len(users))
       lane = kernel.private_segment_size
@@ -162,6 +169,10 @@ class BareProgram(Program):
         lane = round_up(lane, arch.scratch_granule)
         base = take("scratch", lane * kernel.wavefront_size * waves)
         scratch = {"scratch_base": base, "scratch_size": lane, "scratch_waves": waves}
+      if arch.scratch_in_sgprs:
+        known |= scratch_pairs(scratch.get("scratch_base", 0),
+                               lane * kernel.wavefront_size * scratch.get("scratch_waves", 0))
+      for at, name in sgprs.pairs.items(): users[at:at + 2] = known[name] & _DWORD, known[name] >> 32
       terms = runtime.agreed.get(threading.get_ident())
       dispatch = runtime.make_dispatch(
         entry_pc=self.loaded.address + kernel.start_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1,

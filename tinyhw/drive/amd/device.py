@@ -298,6 +298,10 @@ class AMDRuntime(GpuRuntime):
     size = round_up(wave_bytes, self.arch.scratch_granule) // self.arch.scratch_granule
     return self._scratch.address, register(ring, WAVES=self._scratch_waves, WAVESIZE=size)
 
+  def scratch_memory(self) -> tuple[int, int]:
+    """Address and size of scratch; zeros for none."""
+    return (0, 0) if self._scratch is None else (self._scratch.address, self._scratch.size)
+
   # ---- programs
 
   def load(self, binary: bytes, kernel: str) -> AMDProgram: return self.load_kernel(binary, kernel)

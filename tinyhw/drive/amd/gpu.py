@@ -51,6 +51,10 @@ class GpuRuntime(SuballocatingRuntime[Buffer]):
     """Base address of scratch, and the ring size, for a kernel whose waves need `wave_bytes`; zeros for none."""
 
   @abstractmethod
+  def scratch_memory(self) -> tuple[int, int]:
+    """Address and size of scratch; zeros for none."""
+
+  @abstractmethod
   def elapsed(self) -> float:
     """Seconds between the two timestamps of the last profiled launch, on the GPU's clock."""
 

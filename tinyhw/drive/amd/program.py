@@ -10,9 +10,10 @@ import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from tinyhw.arch import DECODED
-from tinyhw.autogen import amdhsa, hsa
+from tinyhw.autogen import amdhsa, hsa, sq
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.core.kept import Kept
 from tinyhw.core.layout import Register
@@ -179,13 +180,18 @@ def user_sgprs(kernel: Kernel, target: str, queue_pointer: int) -> UserSgprs:
     pairs[len(values)] = name
     values.extend((0, 0))
 
-  # gfx11 has architected flat scratch: hardware sets FLAT_SCRATCH, and neither of the two older ways exists
+  # with architected flat scratch hardware sets FLAT_SCRATCH, and neither of the two older ways exists
+  older = known is not None and known.scratch_in_sgprs
   for name in ("ENABLE_SGPR_PRIVATE_SEGMENT_BUFFER", "ENABLE_SGPR_FLAT_SCRATCH_INIT"):
-    if asked(name): raise Unsupported("kernel property", name, arch=target, where=where)
+    if asked(name) and not older: raise Unsupported("kernel property", name, arch=target, where=where)
+  if asked("ENABLE_SGPR_PRIVATE_SEGMENT_BUFFER"):
+    pair("scratch_buffer")
+    pair("scratch_range")
   if asked("ENABLE_SGPR_DISPATCH_PTR"): pair("dispatch_packet")
   if asked("ENABLE_SGPR_QUEUE_PTR"): values.extend((queue_pointer & _DWORD, queue_pointer >> 32))
   if asked("ENABLE_SGPR_KERNARG_SEGMENT_PTR"): pair("kernarg")
   if asked("ENABLE_SGPR_DISPATCH_ID"): pair("timeline")
+  if asked("ENABLE_SGPR_FLAT_SCRATCH_INIT"): pair("flat_scratch")
   if asked("ENABLE_SGPR_PRIVATE_SEGMENT_SIZE"): values.append(d.private_segment_fixed_size)
   field = next(f for f in amdhsa.COMPUTE_PGM_RSRC2_GFX11.FIELDS if f.name == "USER_SGPR_COUNT")  # in every generation
   count = d.compute_pgm_rsrc2 >> field.lo & field.limit
@@ -199,6 +205,21 @@ def user_sgprs(kernel: Kernel, target: str, queue_pointer: int) -> UserSgprs:
     raise InvalidArgument(f"it preloads dwords {first} to {first + length - 1} of {kernel.kernarg_size} bytes of "
                           "arguments", where=where)
   return UserSgprs(tuple(values), pairs, (first, length))
+
+
+# The last dword of the buffer that scratch is: four dwords of 64 lanes side by side, a lane's own by its number.
+_BUFFER: Final = {"dst_sel_x": 4, "dst_sel_y": 5, "dst_sel_z": 6, "dst_sel_w": 7, "num_format": 4, "index_stride": 3,
+                  "add_tid_enable": 1}
+SCRATCH_PAIRS: Final = ("scratch_buffer", "scratch_range", "flat_scratch")
+
+
+def scratch_pairs(base: int, size: int) -> dict[str, int]:
+  """What kernels of processors that find their scratch in SGPRs get there: a buffer that lies by lanes, with its size,
+  and its address (AMDGPUUsage, "Private Segment Buffer": swizzled, elements of 4 bytes, 64 lanes)."""
+  fields = sq.BUFFER_RESOURCE["gfx9"]
+  last = sum(value << fields[name][0] - 96 for name, value in _BUFFER.items())
+  return {"scratch_buffer": base | 1 << fields["swizzle_enable"][0],
+          "scratch_range": min(size, _DWORD) | last << 32, "flat_scratch": base}
 
 
 def describe_launch(packet: hsa.hsa_kernel_dispatch_packet_t, kernel: Kernel, image: int, kernarg: int, grid: Dim3,
@@ -405,10 +426,19 @@ class AMDProgram(Program):
   def _emit(self, c: ComputeCommands, block: Dim3, lds: int, registers: bool, suffix: str = "") -> None:
     if registers: self._set_registers(c, block, lds)
     elif not self.runtime.arch.rsrc3_kept: self._set_third(c)
-    if self.sgprs.values: c.user_data(self.sgprs.values, {i: name + suffix for i, name in self.sgprs.pairs.items()})
+    if self.sgprs.values: self._set_users(c, suffix)
     initiator: type[Register] = self.runtime.arch.gc.COMPUTE_DISPATCH_INITIATOR
     width = {"CS_W32_EN": int(self.wave_lanes == 32)} if self.runtime.arch.wave32 else {}
     c.dispatch(register(initiator, COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, **width), suffix)
+
+  def _set_users(self, c: ComputeCommands, suffix: str) -> None:
+    """The user SGPRs: those of scratch are known now, others have names."""
+    values, pairs = list(self.sgprs.values), self.sgprs.pairs
+    if any(name in SCRATCH_PAIRS for name in pairs.values()):
+      known = scratch_pairs(*self.runtime.scratch_memory())
+      for at, name in pairs.items():
+        if name in known: values[at:at + 2] = known[name] & _DWORD, known[name] >> 32
+    c.user_data(values, {i: name + suffix for i, name in pairs.items() if name not in SCRATCH_PAIRS})
 
   def _set_third(self, c: ComputeCommands) -> None:
     c.registers(self.runtime.arch.gc.COMPUTE_PGM_RSRC3.decode(self.kernel.descriptor.compute_pgm_rsrc3))

@@ -5,7 +5,7 @@ s_sendmsg ids, temporal hints and scopes).
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tinyhw.autogen import buffer_formats
@@ -65,6 +65,7 @@ class Names:
   gds: bool = True
   suffixed: frozenset[str] = frozenset()
   zero_bounds: bool = False
+  negated: bool = True  # whether BLGP of f64 matrices is shown as the negations that it is
 
   def policy(self, family: str) -> tuple[tuple[str, int], ...]:
     """The cache policy's bits of a family: gfx942's scalar memory has kept the older name."""
@@ -87,7 +88,7 @@ class Names:
 
 
 _GS: Final = {1: "GS_OP_CUT", 2: "GS_OP_EMIT", 3: "GS_OP_EMIT_CUT"}
-NAMES: Final = {
+_OF_GENERATIONS: Final = {
   "gfx9": Names(
     hwregs={1: "HW_REG_MODE", 2: "HW_REG_STATUS", 3: "HW_REG_TRAPSTS", 4: "HW_REG_HW_ID", 5: "HW_REG_GPR_ALLOC",
             6: "HW_REG_LDS_ALLOC", 7: "HW_REG_IB_STS", 15: "HW_REG_SH_MEM_BASES", 16: "HW_REG_TBA_LO",
@@ -124,3 +125,8 @@ NAMES: Final = {
            "STORE": ("RT", "NT", "HT", "RT_WB", "NT_RT", "RT_NT", "NT_HT", "NT_WB"),
            "ATOMIC": ("RT", "RETURN", "NT", "NT_RETURN", "CASCADE_RT", "CASCADE_RT", "CASCADE_NT", "CASCADE_NT")}),
 }
+_CDNA3: Final = _OF_GENERATIONS["gfx9"]
+# By instruction table.
+NAMES: Final = _OF_GENERATIONS | {"gfx950": _CDNA3, "gfx1150": _OF_GENERATIONS["gfx11"], "gfx90a": replace(
+  _CDNA3, policies=(("glc", 1), ("slc", 2), ("scc", 16)), negated=False,
+  hwregs={k: name for k, name in _CDNA3.hwregs.items() if k < 20})}

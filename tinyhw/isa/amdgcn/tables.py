@@ -35,8 +35,9 @@ from tinyhw.isa.amdgcn.images import IMAGES, data_dwords, groups
 from tinyhw.isa.amdgcn.model import Instruction, Operand, Row
 
 LONGEST: Final = 16  # bytes of an encoding
-# Tables of later members of a generation, which are in the generation's module.
-MEMBERS: Final = {"gfx1150": "gfx11", "gfx950": "gfx9"}
+# Tables of other members of a generation than its first processor here, which are in the generation's module.
+MEMBERS: Final = {"gfx1150": "gfx11", "gfx90a": "gfx9", "gfx950": "gfx9"}
+EARLIER: Final = {"gfx90a"}  # members that came before it
 
 
 @dataclass
@@ -144,7 +145,8 @@ class Table:
     """Which later member of the generation has the word, for the error of one that has not."""
     if self.member: return ""
     for member in self.module.LATER:
-      try: return f" ({member} and later have {table(member).decode(word.to_bytes(LONGEST, 'little')).mnemonic})"
+      who = f"{member} has" if member in EARLIER else f"{member} and later have"
+      try: return f" ({who} {table(member).decode(word.to_bytes(LONGEST, 'little')).mnemonic})"
       except DecodeError: continue
     return ""
 

@@ -147,13 +147,13 @@ def _packed(i: Instruction, name: str, default: int, halves: bool) -> str:
 
 def _hwreg(i: Instruction, value: int) -> str:
   ident, offset, size = value & 63, value >> 6 & 31, (value >> 11 & 31) + 1
-  name = NAMES[i.row.isa].hwregs.get(ident, str(ident))
+  name = NAMES[i.table].hwregs.get(ident, str(ident))
   return f"hwreg({name})" if (offset, size) == (0, 32) else f"hwreg({name}, {offset}, {size})"
 
 
 def _waitcnt(i: Instruction, value: int) -> str:
   parts, top = [], []
-  for name, pieces in NAMES[i.row.isa].counters.items():
+  for name, pieces in NAMES[i.table].counters.items():
     count = sum((value >> at & (1 << w) - 1) << bit for at, bit, w in pieces)
     parts.append(f"{name}({count})")
     top.append(count == (1 << sum(w for _, _, w in pieces)) - 1)
@@ -187,7 +187,7 @@ def _small(value: int) -> str:
 
 
 def _message(i: Instruction, value: int) -> str:
-  names = NAMES[i.row.isa]
+  names = NAMES[i.table]
   if names.operations: return _staged_message(names, value)
   name = names.messages.get(value & 0xFF)
   if name is None and value > 0xFF: return str(value)
@@ -240,7 +240,7 @@ def signed_offset(row: Row, kind: str) -> bool:
 
 
 def _offset(i: Instruction, value: int) -> str:
-  kind, names = i.operands["offset"].type, NAMES[i.row.isa]
+  kind, names = i.operands["offset"].type, NAMES[i.table]
   if kind == "SMEMOffset": return hex(_signed(value, names.scalar_bits))
   if kind in {"SMEMOffsetMod", "OptSMEMOffsetMod"}:
     return f" offset:{hex(_signed(value, names.scalar_bits))}"
@@ -273,7 +273,7 @@ DPP_PATTERNS: Final = {0x130: "wave_shl:1", 0x134: "wave_rol:1", 0x138: "wave_sh
 def _dpp_ctrl(i: Instruction, value: int) -> str:
   if value < 0x100: return f"quad_perm:[{','.join(str(value >> 2 * k & 3) for k in range(4))}]"
   base = value & 0x1F0
-  rows = NAMES[i.row.isa].dpp_rows
+  rows = NAMES[i.table].dpp_rows
   if base in rows: return f"{rows[base]}:{value & 15}"
   return DPP_PATTERNS.get(value, hex(value))
 
@@ -282,7 +282,7 @@ def _dpp8(value: int) -> str: return f"dpp8:[{','.join(str(value >> 3 * k & 7) f
 
 
 def _cpol(i: Instruction, value: int) -> str:
-  names = NAMES[i.row.isa]
+  names = NAMES[i.table]
   if names.scoped:
     kind = "ATOMIC" if "_atomic_" in i.mnemonic else "STORE" if i.row.stores and not i.row.loads else "LOAD"
     hint, scope = value & 7, value >> 3
@@ -294,7 +294,7 @@ def _cpol(i: Instruction, value: int) -> str:
 def _format(i: Instruction, value: int) -> str:
   """The format of a tbuffer instruction."""
   if value == 1: return ""
-  if NAMES[i.row.isa].two_formats:
+  if NAMES[i.table].two_formats:
     data, number = value & 15, value >> 4
     parts = [f"BUF_DATA_FORMAT_{DATA_FORMATS[data]}"] if data != 1 else []
     return f" format:[{','.join(parts + ([f'BUF_NUM_FORMAT_{NUMBER_FORMATS[number]}'] if number else []))}]"
@@ -304,7 +304,8 @@ def _format(i: Instruction, value: int) -> str:
 def _blgp(i: Instruction, value: int) -> str:
   """B's lane pattern of a matrix instruction; those of f64 have negations there."""
   if not value: return ""
-  return f" neg:[{','.join(str(value >> k & 1) for k in range(3))}]" if "_f64_" in i.mnemonic else f" blgp:{value}"
+  if "_f64_" not in i.mnemonic or not NAMES[i.table].negated: return f" blgp:{value}"
+  return f" neg:[{','.join(str(value >> k & 1) for k in range(3))}]"
 
 
 def _indexed(value: int) -> str:
@@ -316,7 +317,7 @@ MODIFIERS: Final[dict[str, Printer]] = {
   "clamp": lambda i, v: " clamp" * v,
   "omod": lambda i, v: ("", " mul:2", " mul:4", " div:2")[v],
   "cpol": _cpol,
-  "gds": lambda i, v: " gds" * (v and NAMES[i.row.isa].gds),  # gfx942 has no GDS: the bit means nothing
+  "gds": lambda i, v: " gds" * (v and NAMES[i.table].gds),  # gfx942 has no GDS: the bit means nothing
   "offset": _offset,
   "offset0": lambda i, v: f" offset0:{v}" if v else "",
   "offset1": lambda i, v: f" offset1:{v}" if v else "",
@@ -375,7 +376,7 @@ def suffix(i: Row) -> str:
   if i.family not in {"VOP1", "VOP2", "VOPC", "VOP3"}: return ""
   forms = {r.variant for r in i.siblings}
   if i.family == "VOP3": return "_e64" if "e32" in forms else ""
-  return "_e32" if "e64" in forms or i.mnemonic in NAMES[i.isa].suffixed else ""
+  return "_e32" if "e64" in forms or i.mnemonic in NAMES[i.table].suffixed else ""
 
 
 @cache
@@ -386,7 +387,7 @@ def template(i: Row) -> str:
   if i.family == "VOP3" and "$op_sel" not in line and any(o[5][:1] == "o" for o in i.operands):
     line = re.sub(r"(?a)(.*\$src\d(?:_modifiers)?)", r"\1$op_sel", line)  # halves that LLVM's own text does not show
   if i.family not in {"VOP2", "VOPC"} or "vcc" in line: return line
-  vcc = NAMES[i.isa].vcc
+  vcc = NAMES[i.table].vcc
   if i.family == "VOPC" and "VCC" in i.defs and "$sdst" not in line:
     return re.sub(r"(?a)@(\{\w+\})? ?", rf"@\1 {vcc}, ", line)
   if "VCC" in i.defs: line = line.replace("$vdst", f"$vdst, {vcc}")

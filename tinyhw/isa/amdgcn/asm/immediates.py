@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tinyhw.core.environment import digits
-from tinyhw.isa.amdgcn.names import INDEXED, NAMES, VERSION_FLAGS, VERSIONS, Names
+from tinyhw.isa.amdgcn.names import INDEXED, VERSION_FLAGS, VERSIONS, Names
 from tinyhw.isa.amdgcn.text import DELAYS, DEPCTR, SKIPS
 from tinyhw.isa.amdgcn.values import number
 
@@ -29,9 +29,9 @@ def counters(text: str, fields: dict[str, Pieces], start: int) -> int | None:
   return value
 
 
-def waitcnt(text: str, isa: str) -> int | None:
+def waitcnt(text: str, names: Names) -> int | None:
   """s_waitcnt's counters; those that are not named do not wait."""
-  fields = NAMES[isa].counters
+  fields = names.counters
   return counters(text, fields, sum((1 << w) - 1 << at for pieces in fields.values() for at, _, w in pieces))
 
 
@@ -47,18 +47,18 @@ def delay(text: str) -> int | None:
   return value
 
 
-def hwreg(text: str, isa: str) -> int | None:
+def hwreg(text: str, names: Names) -> int | None:
   """hwreg(NAME) or hwreg(NAME, first bit, bits)."""
   m = re.fullmatch(r"(?a)hwreg\((\w+)(?:, *(\d+), *(\d+))?\)", text)
   if m is None: return None
-  ident = next((k for k, n in NAMES[isa].hwregs.items() if n == m[1]), int(m[1]) if digits(m[1]) else 64)
+  ident = next((k for k, n in names.hwregs.items() if n == m[1]), int(m[1]) if digits(m[1]) else 64)
   at, size = int(m[2] or 0), int(m[3] or 32)
   return ident | at << 6 | size - 1 << 11 if ident < 64 and at < 32 and 1 <= size <= 32 else None
 
 
-def message(text: str, isa: str) -> int | None:
+def message(text: str, names: Names) -> int | None:
   """sendmsg(NAME) or sendmsg(NUMBER, 0, 0); on gfx9 sendmsg(NAME, OPERATION, STREAM), each a name or a number."""
-  if (names := NAMES[isa]).operations: return staged_message(names, text)
+  if names.operations: return staged_message(names, text)
   m = re.fullmatch(r"(?a)sendmsg\((\w+)(?:, *0, *0)?\)", text)
   if m is None: return None
   return next((k for k, n in names.messages.items() if n == m[1]), int(m[1]) if digits(m[1]) else None)
@@ -76,14 +76,14 @@ def staged_message(names: Names, text: str) -> int | None:
   return ident | operation << 4 | stream << 8
 
 
-def indexed(text: str, _: str) -> int | None:
+def indexed(text: str, _: Names) -> int | None:
   """gpr_idx(SRC0,DST) and the like."""
   m = re.fullmatch(r"gpr_idx\(([A-Z0-9, ]*)\)", text)
   parts = [p.strip() for p in m[1].split(",") if p.strip()] if m else []
   return sum(1 << INDEXED.index(p) for p in set(parts)) if m and set(parts) <= set(INDEXED) else None
 
 
-def version(text: str, _: str) -> int | None:
+def version(text: str, _: Names) -> int | None:
   """s_version's number or name, with flags behind bars."""
   value = 0
   for part in text.replace("(", "").replace(")", "").split("|"):
@@ -94,7 +94,7 @@ def version(text: str, _: str) -> int | None:
   return value
 
 
-SIMM16: Final[dict[str, Callable[[str, str], int | None]]] = {
+SIMM16: Final[dict[str, Callable[[str, Names], int | None]]] = {
   "SWaitCnt": waitcnt, "GPRIdxMode": indexed, "Version": version,
   "DepCtr": lambda t, _: counters(t, {f"depctr_{n}": ((at, 0, w),) for n, at, w in DEPCTR}, 0xFF9F),
   "SDelayALU": lambda t, _: delay(t), "hwreg": hwreg, "SendMsg": message,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from tinyhw.isa.amdgcn.model import Row
+from tinyhw.isa.amdgcn.names import NAMES, Names
 
 
 class Reject(Exception):
@@ -35,6 +36,11 @@ class AsmLine:
   fields: dict[str, int] = field(default_factory=dict)
   literal: int | None = None
   accumulation: bool | None = None
+
+  @property
+  def names(self) -> Names:
+    """What its table calls registers, messages and policies."""
+    return NAMES[self.row.table or self.isa]
 
   def space(self) -> None:
     while self.text[self.at:self.at + 1] == " ": self.at += 1

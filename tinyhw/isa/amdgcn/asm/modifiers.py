@@ -14,7 +14,6 @@ from tinyhw.isa.amdgcn.images import DIMENSIONS
 from tinyhw.isa.amdgcn.names import (
   DATA_FORMATS,
   FORMATS,
-  NAMES,
   NUMBER_FORMATS,
   SELECTIONS,
   TARGETS,
@@ -41,7 +40,7 @@ def numbered(name: str, text: str, *, needed: bool = False, default: int = 0) ->
 
 def cpol(line: AsmLine) -> None:
   """Cache policy. Atomics that return have glc in their opcode, so it must stand there and has no field."""
-  names, returns = NAMES[line.isa], line.row.returns
+  names, returns = line.names, line.row.returns
   if names.scoped: return scoped(line)
   for word, bit in names.policy(line.row.family):
     found = line.take(word + r"\b") is not None
@@ -51,7 +50,7 @@ def cpol(line: AsmLine) -> None:
 
 def scoped(line: AsmLine) -> None:
   """RDNA4's cache policy: a temporal hint, then a scope."""
-  names = NAMES[line.isa]
+  names = line.names
   hint, scope = line.take(r"th:(\w+)"), line.take(r"scope:(\w+)")
   level = names.scopes.index(scope[1]) if scope and scope[1] in names.scopes else 0
   if scope and not level: raise Reject(line.at, f"operand cpol: {scope[1]} is no scope")
@@ -106,7 +105,7 @@ def dpp_ctrl(line: AsmLine) -> None:
     return line.put("dpp_ctrl", sum(int(v) << 2 * k for k, v in enumerate(found.groups())))
   found = line.need(rf"(\w+)(?::({INTEGER}))?", "dpp_ctrl")
   whole = next((c for c, n in DPP_PATTERNS.items() if n == found[0]), None)
-  base = next((b for b, n in NAMES[line.isa].dpp_rows.items() if n == found[1]), None)
+  base = next((b for b, n in line.names.dpp_rows.items() if n == found[1]), None)
   if whole is not None: return line.put("dpp_ctrl", whole)
   if base is None or not found[2] or int(found[2], 0) > 15:
     raise Reject(line.at, f"operand dpp_ctrl: {found[0]!r} is no lane pattern")
@@ -144,7 +143,7 @@ def simm16(line: AsmLine) -> None:
   rest = line.need(whole, "simm16")[0].strip()
   if not rest and kind == "Endpgm": return line.put("simm16", 0)
   value = number(rest)
-  if value is None and kind in SIMM16: value = SIMM16[kind](rest, line.isa)
+  if value is None and kind in SIMM16: value = SIMM16[kind](rest, line.names)
   if value is None or not -0x8000 <= value <= 0xFFFF:
     raise Reject(line.at, f"operand simm16: {rest!r} is no {kind.replace('SOPPBrTarget', 'branch target')}")
   line.put("simm16", value & 0xFFFF)
@@ -152,7 +151,7 @@ def simm16(line: AsmLine) -> None:
 
 def buffer_format(line: AsmLine) -> None:
   """format:[BUF_FMT_NAME] or format:NUMBER; 1 when there is none. gfx9's has a data and a number format, or one."""
-  if NAMES[line.isa].two_formats:
+  if line.names.two_formats:
     both = line.take(r"format:\[(?:BUF_DATA_FORMAT_(\w+))?,?(?:BUF_NUM_FORMAT_(\w+))?\]")
     data, kind = (both[1] or "8", both[2] or "UNORM") if both else ("8", "UNORM")
     if data not in DATA_FORMATS or kind not in NUMBER_FORMATS:
@@ -227,7 +226,7 @@ def blgp(line: AsmLine) -> None:
 def bound_ctrl(line: AsmLine) -> None:
   """bound_ctrl:1; bound_ctrl:0, which once was its name, may mean the same."""
   if found := line.take(r"bound_ctrl:([01])\b"):
-    line.put("bound_ctrl", int(found[1] == "1" or NAMES[line.isa].zero_bounds))
+    line.put("bound_ctrl", int(found[1] == "1" or line.names.zero_bounds))
 
 
 MODIFIERS: Final[dict[str, Callable[[AsmLine], None]]] = {

@@ -79,7 +79,7 @@ def operand(line: AsmLine, token: str, spec: Operand) -> None:
     return line.put(name, found | (VGPR0 if wide else 0))
   if kind in "vagp": raise wrong
   if kind == "i":
-    value = SIMM16[type_](token, line.isa) if type_ in SIMM16 else number(token)
+    value = SIMM16[type_](token, line.names) if type_ in SIMM16 else number(token)
     if value is None: value = number(token)
     if value is None: raise wrong
     return line.put(name, value)

@@ -1,0 +1,1 @@
+"""What only gfx90a (CDNA2) has beside gfx9's, or has otherwise."""
