@@ -23,7 +23,8 @@ class Effects:
   Of values that are packed together `sources` has the lower one, `read` all that are no addresses. `together`: threads
   of a warp do it together; `strong`: it is a load or store that synchronizes; `alike`: its result does not depend on
   its one register; `spread`: its result depends on other threads' sources; `pieces`: registers of vectors among the
-  sources; `elements`: those of each element of the vector that a load or store moves, none for one value.
+  sources; `elements`: those of each element of the vector that a load or store moves, none for one value; `matrices`:
+  those of each matrix of registers, one an element of its vector, -1 for what is none.
   """
   opcode: str
   modifiers: frozenset[str]
@@ -40,6 +41,7 @@ class Effects:
   pieces: tuple[int, ...] = ()
   read: tuple[int, ...] = ()
   elements: tuple[tuple[int, ...], ...] = ()
+  matrices: tuple[tuple[int, ...], ...] = ()
 
 
 def effects(line: Line) -> Effects:
@@ -73,7 +75,7 @@ def effects(line: Line) -> Effects:
                  found.number if isinstance(found, Register) else None, p is not None and p.negated,
                  tuple(dict.fromkeys(results)), members, together, bool(m & STRONG), same, i.opcode in PRODUCTS,
                  tuple(n for o in i.operands[count:] if isinstance(o, Vector) for n in _registers(line, o)),
-                 read, _elements(line))
+                 read, _elements(line), _matrices(line))
 
 
 def _elements(line: Line) -> tuple[tuple[int, ...], ...]:
@@ -82,6 +84,14 @@ def _elements(line: Line) -> tuple[tuple[int, ...], ...]:
   if i.opcode not in {"ld", "ldu", "st"} or len(i.operands) < 2: return ()
   found = operands.elements(line, i.operands[i.opcode == "st"])
   return tuple(tuple(_registers(line, o)) for o in found) if len(found) > 1 else ()
+
+
+def _matrices(line: Line) -> tuple[tuple[int, ...], ...]:
+  """Of `mma` and what loads, stores or turns its matrices."""
+  i = line.instruction
+  if i.opcode not in {"mma", "ldmatrix", "stmatrix", "movmatrix"}: return ()
+  given = [o for o in i.operands if not isinstance(o, Address)]
+  return tuple(tuple(next(iter(_registers(line, x)), -1) for x in operands.elements(line, o)) for o in given)
 
 
 def _registers(line: Line, o: Operand) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinyhw.emulator.check.holes import Holes
+from tinyhw.emulator.check.ptx import matrices
 from tinyhw.emulator.check.ptx.effects import Effects
 from tinyhw.emulator.observe import Access, Copy
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
@@ -51,6 +52,7 @@ class Undefined:
     self._found: Value | None = None
     self._data: Value | None = None  # what a result or a store's data depends on; and of each element of a vector
     self._elements: Value | None = None
+    self._results: dict[int, Value] | None = None  # what each of several results depends on
     self.origin: dict[tuple[int, int], tuple[str, int | None]] = {}
     self._source: tuple[str, int | None] = ("", None)
 
@@ -68,7 +70,7 @@ class Undefined:
 
   def before(self, group: Warps, w: Value, lanes: Value, code: Code, i: Shown, does: Effects) -> Iterator[Use]:
     """Look at the sources; gives the uses that they decide. `lanes` are those whose guard is true."""
-    self._loaded = self._data = self._found = self._elements = None
+    self._loaded = self._data = self._found = self._elements = self._results = None
     shadow = self.registers(code)
     if does.guard is not None and shadow[does.guard] is not None:
       yield from self._decides("whether this is executed depends on", shadow, does.guard, w, group.lanes, code)
@@ -81,6 +83,9 @@ class Undefined:
     if not tainted or does.alike: return
     self._source = self._origin(code, tainted[0])
     self._data = self._result(group, w, lanes, code, i, does, shadow)
+    def of(r: int) -> Value: return np.zeros((group.size, LANES), bool) if (x := shadow[r]) is None else x[w]
+    if does.opcode in {"mma", "movmatrix"}: self._results = matrices.results(does, of)
+    if does.opcode == "stmatrix": self._elements = matrices.stored(does, of)
     if does.opcode == "st" and does.elements:
       self._elements = np.zeros((group.size, LANES, len(does.elements)), bool)
       for k, registers in enumerate(does.elements):
@@ -107,7 +112,10 @@ class Undefined:
     """The instruction has run in `lanes`: note what it wrote."""
     new = self._data if self._loaded is None else self._loaded if self._data is None else self._loaded | self._data
     if does.opcode in {"call", "ld", "ldu", "ldmatrix", "atom"}: new = self._loaded
-    if does.opcode == "ldmatrix" and new is not None: new = np.broadcast_to(new.any(axis=1, keepdims=True), new.shape)
+    if does.opcode == "ldmatrix" and new is not None:
+      new = np.broadcast_to(new.any(axis=1, keepdims=True), new.shape)
+      if self._found is not None and (found := matrices.loaded(does, self._found)) is not None:
+        self._results = dict(zip(does.matrices[0], found))
     shadow = self.registers(code)
     whole = lanes.shape[0] == self.waves and bool(lanes.all())
     each = {r: k for k, registers in enumerate(does.elements) for r in registers} if self._found is not None else {}
@@ -117,6 +125,7 @@ class Undefined:
       if self._found is not None and r in each:
         new = self._found[:, :, each[r]]
         if not new.any(): new = None
+      if self._results is not None and (new := self._results.get(r)) is not None and not new.any(): new = None
       if new is None and (old is None or whole):
         shadow[r] = None
         continue
@@ -163,7 +172,7 @@ class Undefined:
     memory, index = self._index(group, w, access)
     on = access.active
     if access.kind != "store":
-      n = len(does.elements) or 1
+      n = matrices.ELEMENTS if does.opcode == "ldmatrix" else len(does.elements) or 1
       each = on[:, :, None] & ~memory[index].reshape(*on.shape, n, access.width // n).all(axis=3)
       bad = each.any(axis=2)
       if bad.any(): self._take(bad, access, "shared memory" if access.segment == "lds" else "local memory", pc)
