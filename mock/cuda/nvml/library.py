@@ -31,6 +31,7 @@ class Management:
   def __init__(self, behind: Callable[[], CudaMachine | None], rows: Mapping[str, Handler]) -> None:
     self.cards = Cards(behind)
     self.texts = {code: ctypes.create_string_buffer(words(code).encode()) for code in nvml.RESULTS}
+    for kept in self.texts.values(): ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # also when Python has ended
     self.loaded = Loaded(SONAME, NAMES)
     for name, kinds in nvml.FUNCTIONS.items():
       if name == nvml.TEXT: continue

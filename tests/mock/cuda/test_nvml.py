@@ -3,18 +3,23 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import struct
+import subprocess
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import command
 from tests.mock.cuda.client import SAXPY, Client, u64
 from tinyhw.autogen import cuda, nvml
 from tinyhw.mock.cuda.handlers import MANAGEMENT, tells
 from tinyhw.mock.cuda.library.library import management
-from tinyhw.mock.cuda.nvml.library import SONAME, words
+from tinyhw.mock.cuda.library.shared import library
+from tinyhw.mock.cuda.nvml.library import NAMES, SONAME, words
 
 OK, INVALID, SMALL = nvml.NVML_SUCCESS, nvml.NVML_ERROR_INVALID_ARGUMENT, nvml.NVML_ERROR_INSUFFICIENT_SIZE
 UNSUPPORTED, NOT_FOUND = nvml.NVML_ERROR_NOT_SUPPORTED, nvml.NVML_ERROR_NOT_FOUND
@@ -281,6 +286,40 @@ def test_many_threads_ask_at_once(n: Nvml) -> None:
   for t in threads: t.start()
   for t in threads: t.join()
   assert not wrong
+
+
+NATIVE = """
+#include <stdio.h>
+#include <stdlib.h>
+extern int nvmlInit_v2(void), nvmlShutdown(void), nvmlDeviceGetHandleByIndex_v2(unsigned, void **);
+extern int nvmlDeviceGetName(void *, char *, unsigned);
+extern const char *nvmlErrorString(int);
+static void last(void) { printf("%d %s\\n", nvmlShutdown(), nvmlErrorString(2)); fflush(stdout); }
+int main(int count, char **words) {
+  char name[96];
+  void *device;
+  atexit(last);
+  if (nvmlInit_v2() || nvmlDeviceGetHandleByIndex_v2(1, &device)) return 3;
+  if (nvmlDeviceGetName(device, name, sizeof name)) return 4;
+  puts(name);
+  fflush(stdout);
+  return count > 1 ? system(words[1]) != 0 : 0;
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_native_programs_and_their_children(tmp_path: Path) -> None:
+  """A program that is linked with the library, and another one that it starts."""
+  (tmp_path / "p.c").write_text(NATIVE)
+  (tmp_path / "libnvidia-ml.so.1").write_bytes(library(SONAME, NAMES))
+  made = subprocess.run(["cc", "-fPIE", "-pie", "p.c", "-o", "p", "-L.", "-l:libnvidia-ml.so.1"], cwd=tmp_path,
+                        capture_output=True, text=True)
+  assert made.returncode == 0, made.stderr
+  (tmp_path / "libnvidia-ml.so.1").unlink()
+  done = command.tinyhw("run", "--mockgpu", "sm_90,sm_86", "./p", "./p", cwd=tmp_path, env=dict(os.environ))
+  lines = ["NVIDIA GeForce RTX 3090", "NVIDIA GeForce RTX 3090", "0 Invalid Argument", "0 Invalid Argument"]
+  assert (done.returncode, done.stdout.splitlines()) == (0, lines), done.stderr
 
 
 def test_nvidias_own_package(n: Nvml) -> None:
