@@ -177,10 +177,14 @@ def device_get_name(m: CudaMachine, out: int, size: int, device: int) -> None:
   m.user.write(out, name[: size - 1] + b"\0")
 
 
+def uuid(gpu: Gpu) -> bytes:
+  """The card's own number."""
+  return b"tinyhw mock" + bytes((*gpu.card.capability, 0, 0, gpu.index))
+
+
 @serves("cuDeviceGetUuid", "cuDeviceGetUuid_v2")
 def device_get_uuid(m: CudaMachine, out: int, device: int) -> None:
-  gpu = m.gpu(device)
-  m.user.write(out, b"tinyhw mock" + bytes((*gpu.card.capability, 0, 0, gpu.index)))
+  m.user.write(out, uuid(m.gpu(device)))
 
 
 @serves("cuDeviceTotalMem_v2")
@@ -215,15 +219,19 @@ def device_get_pci_bus_id(m: CudaMachine, out: int, size: int, device: int) -> N
   m.user.write(out, text)
 
 
+def place(name: str) -> tuple[int, ...] | None:
+  """Domain, bus, device and function of [domain]:[bus]:[device].[function], [domain]:[bus]:[device] or
+  [bus]:[device].[function], in hexadecimal; None for what is none of these."""
+  found = _PCI.fullmatch(name)
+  return None if found is None else tuple(int(part or "0", 16) for part in found.groups())
+
+
 @serves("cuDeviceGetByPCIBusId")
 def device_get_by_pci_bus_id(m: CudaMachine, out: int, text: int) -> None:
-  """By [domain]:[bus]:[device].[function], [domain]:[bus]:[device] or [bus]:[device].[function], in hexadecimal."""
   name = m.name(text)
-  found = _PCI.fullmatch(name)
-  if found is None: raise invalid(f"{name!r} is no place on a PCI bus")
-  domain, bus, device, function = (int(part or "0", 16) for part in found.groups())
+  if (where := place(name)) is None: raise invalid(f"{name!r} is no place on a PCI bus")
   for gpu in m.gpus:
-    if (domain, bus, device, function) == (0, gpu.card.bus(gpu.index), 0, 0): return m.out(out, "i", gpu.index)
+    if where == (0, gpu.card.bus(gpu.index), 0, 0): return m.out(out, "i", gpu.index)
   raise Failed(cuda.CUDA_ERROR_INVALID_DEVICE, f"no device is at {name}")
 
 

@@ -109,6 +109,8 @@ class Gpu:
     self.default_pool: Pool | None = None
     self.pool: Pool | None = None  # which a program has chosen in its place
     self.graph_bytes = self.graph_most = 0  # of graphs' own memory: now, and the most that there were
+    self.kernels_ns = self.copies_ns = 0  # of the machine's clock: in kernels; in copies and fills
+    self.looked = (0, 0, 0)  # the clock and these two, when NVML was asked last
 
 
 @dataclass(eq=False)

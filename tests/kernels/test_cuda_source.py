@@ -74,7 +74,7 @@ def test_files_bytes_and_what_is_none(tmp_path: Path) -> None:
   for other in (ptx, ptx.decode(), b"\x7fELF__global__\0", b"__kernel void k() {}", "add.co", tmp_path, 7, None):
     assert CudaSource.of(other) is None
   with pytest.raises(InvalidArgument, match="none.cu.*No such file"): tinyhw.launch("none.cu", "k", 1, 1, [])
-  with pytest.raises(InvalidArgument, match="options: are for CUDA C"):
+  with pytest.raises(InvalidArgument, match=r"options: are for CUDA C\+\+ and HIP C\+\+"):
     tinyhw.launch(ptx, name, 1, 1, [X, X, 0], options=["-DA"])
 
 
@@ -87,7 +87,7 @@ def test_faults_name_the_line(tmp_path: Path) -> None:
   assert f"a.cu:{line}\n" in str(fault.value)
 
 
-def test_what_is_refused() -> None:
+def test_what_is_refused(tmp_path: Path) -> None:
   with pytest.raises(DecodeError, match='CUDA:6: nvrtc refuses it: identifier "PLUS" is undefined'):
     tinyhw.launch(SOURCE, "plain", 1, 1, [X])
   for name, why in (("none", "undefined"), ("scale", "cannot determine which instance"), ("scale<", "expected")):
@@ -95,7 +95,8 @@ def test_what_is_refused() -> None:
       tinyhw.launch(SOURCE, name, 1, 1, [X], options=["-DPLUS=0"])
   with pytest.raises(InvalidArgument, match="refuses an option.*-none"):
     tinyhw.launch(SOURCE, "plain", 1, 1, [X], options=["--none"])
-  with pytest.raises(Unsupported, match=r"CUDA C\+\+ on AMD"): tinyhw.launch(SOURCE, "plain", 1, 1, [X], "AMD")
+  (path := tmp_path / "a.cu").write_text(SOURCE)  # text alone would be HIP's there
+  with pytest.raises(Unsupported, match=r"CUDA C\+\+ on AMD"): tinyhw.launch(path, "plain", 1, 1, [X], "AMD")
   with pytest.raises(InvalidArgument, match="1.5 .float. given"):
     tinyhw.launch(SOURCE, "plain", 1, 1, [1.5], options=["-DPLUS=0"])
 

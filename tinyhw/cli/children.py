@@ -56,12 +56,14 @@ def offer(cards: str) -> Path:
   from tinyhw.cli import ptxas
   from tinyhw.mock.cuda.library.library import DEVELOPMENT, SONAME
   from tinyhw.mock.cuda.library.shared import library
+  from tinyhw.mock.cuda.nvml import library as nvml
   from tinyhw.mock.cuda.runtime.functions import NAMES
   from tinyhw.mock.cuda.runtime.functions import SONAME as RUNTIME
   start = again([sys.executable, "-c", START, "run", "--mockgpu", cards])
   driver = sorted({*cuda.FUNCTIONS, *cuda.BY_VALUE})
   files = {"sitecustomize.py": _SHIM.encode(), "ptxas": ptxas.script().encode()}
-  for name, symbols, version in ((SONAME, driver, None), (DEVELOPMENT, driver, None), (RUNTIME, NAMES, RUNTIME)):
+  for name, symbols, version in ((SONAME, driver, None), (DEVELOPMENT, driver, None), (RUNTIME, NAMES, RUNTIME),
+                                 (nvml.SONAME, nvml.NAMES, None)):
     files[name] = library(name, symbols, version, start)
   folder = folder_of(files)
   for variable in ptxas.VARIABLES: os.environ.setdefault(variable, str(folder / "ptxas"))
@@ -185,7 +187,7 @@ def machine(cards: str, folder: Path) -> Callable[[], None]:
   from tinyhw.compile.nvidia.installed import files
   from tinyhw.devices.mocked import mock_machine, mock_options
   from tinyhw.mock.cuda.calls import EXPORT_TABLE
-  from tinyhw.mock.cuda.library.library import DEVELOPMENT, SONAME, forks, links, runtime, stand_in
+  from tinyhw.mock.cuda.library.library import DEVELOPMENT, SONAME, forks, links, management, runtime, stand_in
   from tinyhw.mock.cuda.modules.rtc import compiles
   names = tuple(c.strip() for c in cards.split(",") if c.strip())
   watching: Checker | None = None
@@ -227,6 +229,7 @@ def machine(cards: str, folder: Path) -> Callable[[], None]:
       for line in streams_of(behind.picture): say(line)
 
   runtime()
+  management()
   links(files("nvJitLink", "nvjitlink"))
   if (file := next(files("nvrtc", "cuda_nvrtc"), None)) is not None: compiles(file, carried)
   standing = forks(new)

@@ -30,12 +30,12 @@ def kernel(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
   """Kernels of the code object that the line names already."""
   from tinyhw.drive.nv.bare import is_ptx
   from tinyhw.isa.ptx import parse
-  from tinyhw.kernels.cuda_source import CudaSource
+  from tinyhw.kernels.sources import source_of
   from tinyhw.wire.codeobject import load
   file = next((word for word in os.environ.get("COMP_WORDS", "").split()[2:] if Path(word).is_file()), None)
   if file is None: return []
   try:
-    binary, source = Path(file).read_bytes(), CudaSource.of(Path(file))
+    binary, source = Path(file).read_bytes(), source_of(Path(file))
     if source is not None: names: Iterable[str] = source.kernels
     else: names = parse(binary).entries if is_ptx(binary) else load(binary).kernels
     return _starting(names, incomplete)

@@ -23,8 +23,8 @@ from tinyhw.core.errors import DeviceError, InvalidArgument, LDSWarning
 from tinyhw.core.written import writing
 from tinyhw.devices.registry import Device, mock_cards
 from tinyhw.kernels.contents import require_code
-from tinyhw.kernels.cuda_source import CudaSource
 from tinyhw.kernels.launch import Binary, default_device
+from tinyhw.kernels.sources import Source, device_for, refuse_options, source_of
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check.report import Report
@@ -120,7 +120,7 @@ class LaunchVerb(checks.Checked):
 @click.option("--save", "-o", multiple=True, metavar="N=FILE.npy", help="Write the N-th buffer (from 0) after the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the buffers as one JSON object.")
 @click.option("--option", "options", multiple=True, metavar="TEXT",
-              help="For CUDA C++: an option of nvrtc, such as --option=-DN=4.")
+              help="For CUDA C++ an option of nvrtc, for HIP C++ one of clang, such as --option=-DN=4.")
 @click.option("--debug", is_flag=True, help="Stand before the first instruction and take the debugger's commands.")
 @click.option("--report", "report_form", type=click.Choice(["auto", "text", "json", "html"]), is_flag=False,
               flag_value="auto", default=None, help="Report what the kernel executed, as text, JSON or a page  [auto: "
@@ -135,7 +135,7 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
             shared: int, timeout: float | None, device: str | None, save: tuple[str, ...], as_json: bool, debug: bool,
             report_form: str | None, report_file: Path | None, exactness: bool, script: Path | None,
             check: str | None, options: tuple[str, ...]) -> None:
-  """Run KERNEL of FILE (an AMDGPU code object, PTX or CUDA C++) and show its buffers.
+  """Run KERNEL of FILE (an AMDGPU code object, PTX, CUDA or HIP C++) and show its buffers.
 
   \b
   Arguments (--arg), one for each parameter, in order:
@@ -158,11 +158,11 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
   targets = [parse_save(s) for s in save]
   values = [parse_argument(a) for a in arguments]
   binary = contents(file)
-  source = CudaSource.of(file) or CudaSource.of(binary)
+  source = source_of(file) or source_of(binary, device or chosen)
   if source is None: require_code(binary, str(file))
-  given: Binary = file if source is not None and file.suffix == ".cu" else binary
+  given: Binary = file if source is not None and file.suffix in {".cu", ".hip"} else binary
   what = (given, kernel or only_kernel(binary, file, source), parse_dims(grid), parse_dims(block), values)
-  if options and source is None: raise InvalidArgument("is for CUDA C++", where="--option")
+  if source is None: refuse_options(options, "--option")
   clusters = None if cluster is None else parse_dims(cluster)
   form = report_form
   if form in {None, "auto"} and (report_file is not None or form): form = form_of(report_file)
@@ -195,7 +195,7 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
   else:
     from tinyhw import launch
     from tinyhw.drive.nv.bare import is_ptx
-    if device is None and chosen is None and (source is not None or is_ptx(binary)): device = "EMU"
+    if device is None and chosen is None and (source is not None or is_ptx(binary)): device = device_for(source)
     asked = "" if check is None else ",".join(["report", *filter(None, [check])])
     if check is not None and device is None: device = chosen or ("EMU" if mock_cards() is None else None)
     device = device or default_device()
@@ -213,7 +213,7 @@ def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str 
     if buffers.findings: sys.exit(1)
 
 
-def only_kernel(binary: bytes, file: Path, source: CudaSource | None = None) -> str:
+def only_kernel(binary: bytes, file: Path, source: Source | None = None) -> str:
   """The name of the one kernel of a file. Raises InvalidArgument, with their names, where there are more."""
   from tinyhw.drive.nv.bare import is_ptx
   from tinyhw.wire.codeobject import load

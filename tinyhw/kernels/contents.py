@@ -1,7 +1,7 @@
 """What a file with GPU code holds: for each piece of code its target, where it runs, and its kernels.
 
-Files are AMDGPU code objects, offload bundles, cubins, fat binaries, PTX, CUDA C++, and programs of the host that carry
-bundles (`.hip_fatbin`) or fat binaries (`.nv_fatbin`).
+Files are AMDGPU code objects, offload bundles, cubins, fat binaries, PTX, CUDA and HIP C++, and programs of the host
+that carry bundles (`.hip_fatbin`) or fat binaries (`.nv_fatbin`).
 """
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from tinyhw.devices.ptx import signature
 from tinyhw.drive.nv.bare import PtxKernel, is_ptx
 from tinyhw.emulator.ptx.module import targets
 from tinyhw.isa.ptx import parse
-from tinyhw.kernels.cuda_source import CudaSource
+from tinyhw.kernels import hip_source
+from tinyhw.kernels.hip_source import HipSource
 from tinyhw.kernels.parameters import declared, seen
+from tinyhw.kernels.sources import Source, source_of
 from tinyhw.wire import codeobject, fatbin
 from tinyhw.wire.codeobject import GENERIC, CodeObject, Kernel
 from tinyhw.wire.cubin import MACHINE, Cubin
@@ -59,8 +61,9 @@ class CodeFacts:
 def contents(data: bytes, name: str) -> list[CodeFacts]:
   """The pieces of code in a file's bytes, in order. Raises InvalidArgument for what holds none, DecodeError for what is
   damaged."""
-  source = CudaSource.of(data)
-  if source is not None: return [_cuda(source)]
+  if name.endswith(hip_source.SUFFIX) and b"\0" not in data: return [_source(HipSource(data, name))]
+  source = source_of(data)
+  if source is not None: return [_source(source)]
   found = [piece for _, piece in zip(range(_LONGEST), _pieces(data))]
   if not found: raise _no_code(name)
   return found
@@ -77,7 +80,7 @@ def require_code(data: bytes, name: str) -> None:
 
 def _no_code(name: str) -> InvalidArgument:
   return InvalidArgument("holds no GPU code", where=name, hint="files are AMDGPU code objects, offload bundles, "
-                         "cubins, fat binaries, PTX, CUDA C++, and programs with such code in them")
+                         "cubins, fat binaries, PTX, CUDA and HIP C++, and programs with such code in them")
 
 
 def _pieces(data: bytes) -> Iterator[CodeFacts]:
@@ -207,7 +210,10 @@ def _cubin(data: bytes) -> CodeFacts:
   return CodeFacts("cubin (machine code)", cubin.arch, (), why, kernels)
 
 
-def _cuda(source: CudaSource) -> CodeFacts:
+def _source(source: Source) -> CodeFacts:
   if not source.kernels: raise DecodeError("has no kernel", where=source.name)
-  return CodeFacts("CUDA C++", "any", ("EMU", *(f"MOCKGPU={c}" for c in card_names("NV"))), "",
-                   tuple(KernelFacts(n, (), {}) for n in source.kernels), {"compiled by": "nvrtc, when it is launched"})
+  hip = isinstance(source, HipSource)
+  cards = *(f"MOCKGPU={c}" for c in card_names("AMD" if hip else "NV")), "EMU"
+  return CodeFacts("HIP C++" if hip else "CUDA C++", "any", cards, "",
+                   tuple(KernelFacts(n, (), {}) for n in source.kernels),
+                   {"compiled by": f"{'clang' if hip else 'nvrtc'}, when it is launched"})

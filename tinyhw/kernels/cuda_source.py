@@ -65,14 +65,3 @@ def processor(runtime: Any, device: str) -> str:
   if device.startswith("EMU"): return EMULATED
   if device.startswith("NV"): return str(runtime.arch.name)
   raise Unsupported("CUDA C++ on", device, hint="use device='EMU', 'NV' or 'CUDA'")
-
-
-def translated(binary: Any, kernel: str, options: Sequence[str] = ()) -> tuple[Any, str]:
-  """What the emulator runs of what it was given: CUDA C++ as PTX; all else as it is.
-
-  Raises InvalidArgument where there are options and nothing that they are for.
-  """
-  source = CudaSource.of(binary)
-  if source is not None: return source.compiled(kernel, EMULATED, options)
-  if options: raise InvalidArgument("are for CUDA C++", where="options")
-  return binary, kernel

@@ -30,10 +30,10 @@ from tinyhw.emulator.observe import OBSERVED, Observer
 from tinyhw.emulator.ptx.launch.grid import Dispatch as PtxDispatch
 from tinyhw.emulator.ptx.launch.grid import check as check_launch
 from tinyhw.kernels.arguments import Array, Buffer, bind, fetch
-from tinyhw.kernels.cuda_source import translated
 from tinyhw.kernels.launch import Binary, Counts, contents, dims, plain_faults, told_outside, warn
 from tinyhw.kernels.parameters import declared
 from tinyhw.kernels.report import Reporter, kernel_at, listing, ranges, symbols
+from tinyhw.kernels.sources import translated
 from tinyhw.triton.target import triton_target
 from tinyhw.wire.codeobject import sources
 

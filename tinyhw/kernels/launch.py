@@ -15,8 +15,8 @@ from tinyhw.core.errors import Error, InvalidArgument, LDSWarning, MachineFault,
 from tinyhw.devices.registry import Device, OpenDevice, mock_cards, nv_cards, stand_in
 from tinyhw.drive.nv.bare import PtxKernel, is_ptx
 from tinyhw.kernels.arguments import Array, Buffer, bind, fetch, handle_of
-from tinyhw.kernels.cuda_source import CudaSource, processor
 from tinyhw.kernels.parameters import asked_for
+from tinyhw.kernels.sources import compiled, device_for, refuse_options, source_of
 from tinyhw.kernels.textures import Texture
 from tinyhw.wire.codeobject import CodeObject, Kernel, place, sources, unbundled
 
@@ -49,7 +49,8 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   """Run `kernel` of `binary` and wait for it: an AMDGPU code object, versions 4 to 6, or a PTX module, as bytes or the
   path of its file. PTX, which may be its text as well, runs on EMU, NV and CUDA; cubins on NV and CUDA. So does CUDA
   C++ (text, or a .cu file), of which nvrtc makes PTX: there `kernel` may be a template's (`scale<float>`), and
-  `options` are nvrtc's (`-DN=4`).
+  `options` are nvrtc's (`-DN=4`). HIP C++ (a .hip file, text that includes HIP's header, or text for a device of AMD's)
+  runs on AMD, HSA and EMU, by clang.
 
   `grid` counts workgroups and `block` work-items: an int, or one to three of them (x, y, z); missing ones are 1.
   `shared` is dynamic LDS in bytes: it begins where the kernel's own LDS ends (HIP's `extern __shared__`).
@@ -86,16 +87,16 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device (MachineFault on
   EMU), WaitTimeout, HazardFound, Unsupported for a device that runs no code objects.
   """
-  source = CudaSource.of(binary)
-  if options and source is None: raise InvalidArgument("are for CUDA C++", where="options")
+  source = source_of(binary, device or Device.chosen)
+  if source is None: refuse_options(options)
   if device is None and Device.chosen is None and (source is not None or is_ptx(contents(binary))):
-    device = "NV" if nv_cards() else "EMU"
+    device = device_for(source)
   opened = Device[device or default_device()]
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
     raise Unsupported("launch of ready code objects on", opened.name,
                       hint="use device='AMD', 'HSA', 'NV', 'CUDA' or 'EMU'")
-  if source is not None: binary, kernel = source.compiled(kernel, processor(runtime, opened.name), options)
+  if source is not None: binary, kernel = compiled(source, kernel, runtime, opened.name, options)
   code = contents(binary, getattr(runtime, "target", None))
   sizes = dims(grid, "grid"), dims(block, "block")
   more = {} if cluster is None else {"cluster": dims(cluster, "cluster")}

@@ -16,8 +16,8 @@ from tinyhw.tools.gen import nvclass, nvcompilers, nvrm
 from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
-NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "opencl", "cuda", "cudart", "cuda_calls", "amdhsa", "elf", "pm4",
-         "pm4_gfx12", "pm4_gfx9", "sdma", "sdma_v4", "gc", "gc_11_5_0", "gc_12_0_0", "gc_9_4_3", "mqd", "sq",
+NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "opencl", "cuda", "cudart", "cuda_calls", "nvml", "amdhsa", "elf",
+         "pm4", "pm4_gfx12", "pm4_gfx9", "sdma", "sdma_v4", "gc", "gc_11_5_0", "gc_12_0_0", "gc_9_4_3", "mqd", "sq",
          "buffer_formats", "images", "isa_manuals", "ignored", "silicon", "amdgcn", "amdgcn_gfx12", "amdgcn_gfx9",
          "aliases", "aco", "linux_trace",
          *nvcompilers.FAMILIES, *nvclass.FAMILIES, *nvrm.FAMILIES)

@@ -15,9 +15,10 @@ from tinyhw.core.called import Called
 from tinyhw.core.ending import Step, at_end
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.mock.cuda.calls import UNCOLLECTED, Forked, entry
-from tinyhw.mock.cuda.handlers import runs, served
+from tinyhw.mock.cuda.handlers import runs, served, tells
 from tinyhw.mock.cuda.library.shared import Loaded
 from tinyhw.mock.cuda.machine import CudaMachine
+from tinyhw.mock.cuda.nvml.library import Management
 from tinyhw.mock.cuda.runtime.functions import Runtime
 from tinyhw.mock.cuda.watching import Watch
 
@@ -41,6 +42,7 @@ class Stand:
       for loaded in (self.loaded, self.other): loaded.fill(symbol, function)
     self.pid = os.getpid()
     self.runtime: Runtime | None = None
+    self.management: Management | None = None
     at_end(Step.LIBRARIES, self._over)
     self.another: Callable[[], CudaMachine] | None = None  # a machine for a child that fork made
 
@@ -83,6 +85,17 @@ class Stand:
       self.runtime.watch = self._watch
     return self.runtime
 
+  def management_too(self) -> Management:
+    """Have NVML beside it."""
+    if self.management is None: self.management = Management(self._cards, tells())
+    return self.management
+
+  def _cards(self) -> CudaMachine | None:
+    """The machine of which NVML tells: in a child that fork made of a process that uses CUDA, the parent's, as it
+    was. NVML passes through fork."""
+    try: return self._behind()
+    except Forked: return self.machine
+
   def _watch(self) -> Watch | None:
     machine = self.standing()
     return None if machine is None else machine.watch
@@ -108,6 +121,12 @@ def runtime() -> Runtime:
   """The runtime's library, libcudart.so.13, in front of the driver's. A machine stands behind that already."""
   if _stand is None: raise InvalidArgument("no machine stands behind libcuda.so.1", hint="stand_in(machine) first")
   return _stand.runtime_too()
+
+
+def management() -> Management:
+  """NVML, libnvidia-ml.so.1, which tells of the driver's cards. A machine stands behind the driver's already."""
+  if _stand is None: raise InvalidArgument("no machine stands behind libcuda.so.1", hint="stand_in(machine) first")
+  return _stand.management_too()
 
 
 def forks(another: Callable[[], CudaMachine]) -> Callable[[], CudaMachine | None]:

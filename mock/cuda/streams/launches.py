@@ -106,8 +106,9 @@ class Launch:
     for why, count in stats.mistakes.items(): m.ignored.note("compiled code", f"of kernel {function.name}", why, count)
     m.executed += stats.instructions
     card, waves = stream.context.gpu.card, max(stats.waves, 1)
-    m.clock.advance(stats.instructions // waves * -(-waves // (4 * card.sms)) * CYCLES_PER_INSTRUCTION * 1000
-                    // card.clock_mhz)
+    took = stats.instructions // waves * -(-waves // (4 * card.sms)) * CYCLES_PER_INSTRUCTION * 1000 // card.clock_mhz
+    m.clock.advance(took)
+    stream.context.gpu.kernels_ns += took
 
   def explain(self, fault: MachineFault) -> None:
     """Say which line of the PTX a fault is at, once."""

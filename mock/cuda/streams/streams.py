@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # Of a stream; the least is 0. Told back, and of no effect: the seed says whose turn it is. (The range is unverified.)
 GREATEST_PRIORITY: Final = -5
 HOST_S = 0.2  # how long a function of the host may take before others get on
+_COPIES: Final = (cuda.CU_GRAPH_NODE_TYPE_MEMCPY, cuda.CU_GRAPH_NODE_TYPE_MEMSET)
 JOB_NS = 1000  # what a copy or a launch costs on the machine's clock, beside its instructions
 
 
@@ -215,6 +216,8 @@ class Stream:
     if len(self.queue) > 1 and self.queue[1] is job: return
     if self.queue and self.queue[0] is job: self.queue.popleft()
     self.machine.clock.advance(JOB_NS)
+    if job.doing.node == cuda.CU_GRAPH_NODE_TYPE_KERNEL: self.context.gpu.kernels_ns += JOB_NS
+    elif job.doing.node in _COPIES: self.context.gpu.copies_ns += JOB_NS
     job.done, job.ended_ns = True, self.machine.clock.now_ns()
     if job.number >= 0 and self.machine.watch is not None: self.machine.watch.ended(job)
     self.terms = job.overlap = None

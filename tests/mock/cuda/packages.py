@@ -85,6 +85,15 @@ print(np.array(f.realize([64], target))[:3].tolist())
 from tinygrad import Tensor
 print((Tensor([1, 2, 3]) + 1).tolist())
 """, {"DEV": "CUDA:PTX"}),
+  Claim("nvidia-ml-py", "13.615.71", "NVML: `pynvml`", True, "('NVIDIA H200', (9, 0), 0, 'Not Supported')", """
+import pynvml
+pynvml.nvmlInit()
+card = pynvml.nvmlDeviceGetHandleByIndex(0)
+try: pynvml.nvmlDeviceGetFanSpeed(card)
+except pynvml.NVMLError as error: said = str(error)
+print((pynvml.nvmlDeviceGetName(card), pynvml.nvmlDeviceGetCudaComputeCapability(card),
+       pynvml.nvmlDeviceGetMemoryInfo(card).used, said))
+"""),
   Claim("warp-lang", "1.19.0", "Warp: its CPU device runs without a mock", False, REFUSED, """
 import warp as wp
 wp.zeros(64, dtype=float, device="cuda:0")

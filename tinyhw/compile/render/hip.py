@@ -11,19 +11,17 @@ from pathlib import Path
 
 from tinyhw.arch import Arch
 from tinyhw.arch.gfx1100 import GFX1100
-from tinyhw.compile.render.c import found
+from tinyhw.compile.hip.clang import DEVICE, tools
 from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, CWriter, Language
 from tinyhw.compile.units import unit_named, units_of
 from tinyhw.core import scratch
-from tinyhw.core.errors import DeviceError, MissingTool
+from tinyhw.core.errors import DeviceError
 from tinyhw.core.written import save
 from tinyhw.ir.dtype import AddressSpace, dtypes
 from tinyhw.ir.uop import UOp
 
 # As in `render.c`: nothing is contracted, and nobody looks at errno or at exceptions.
-FLAGS = ("-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-std=c++17",
-         "-O2", "-w", "-ffp-contract=off", "-fno-math-errno",
-         "-fno-trapping-math", "-nogpulib", "-nogpuinc", "-fuse-ld=lld")
+FLAGS = (*DEVICE, "-std=c++17", "-O2", "-w", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 
 
 class HIP(Language):
@@ -99,9 +97,7 @@ class HIPRenderer(CFamilyRenderer):
   def key(self) -> str: return f"{self.target} {self.clang}"
 
   def compile(self, source: str, name: str) -> bytes:
-    clang = self.clang or next(iter(found("clang")), "")
-    if not clang: raise MissingTool("there is no clang", where="HIP", hint="install clang and lld, 19 or newer")
-    linker = re.sub("clang", "ld.lld", clang)
+    clang, linker = tools(self.clang)
     with scratch.folder("tinyhw-") as folder:
       text, out = Path(folder) / "kernel.hip", Path(folder) / "kernel.co"
       save(text, source)

@@ -1,0 +1,1 @@
+"""HIP C++ that people write, by clang alone: its command line, and the header that stands for ROCm's."""
