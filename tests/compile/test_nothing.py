@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.strength import examples
 from tinyhw import Tensor
 from tinyhw.compile import schedule
+from tinyhw.engine.realize import memory_of
 from tinyhw.engine.run import Step, listening
 from tinyhw.ir.dtype import dtypes
 
@@ -143,3 +144,9 @@ def test_identities_change_neither_kernels_nor_bits(kind: str, data: st.DataObje
     for identity in more: whole = identity(whole)
   assert len(schedule([whole.uop])) == len(schedule([plain.uop]))
   assert whole.numpy().tobytes() == plain.numpy().tobytes()
+
+
+def test_a_clone_has_memory_of_its_own() -> None:
+  x = Tensor([1.0, 2.0, 3.0]).realize()
+  shared, own = x.contiguous().realize(), x.clone().realize()
+  assert memory_of(shared) is memory_of(x) and memory_of(own) is not memory_of(x)

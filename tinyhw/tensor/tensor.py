@@ -154,7 +154,7 @@ class Tensor(InPlace):
 
   def clone(self, device: str | Sequence[str] | None = None) -> Tensor:
     """A copy in memory of its own, on another device if told."""
-    copy = (self if device is None else self.to(device)).contiguous()
+    copy = super(Tensor, self if device is None else self.to(device)).contiguous()  # not shared with this
     if copy.is_leaf and copy.dtype.is_float and _constant(copy._uop): copy.uop = copy._uop.apart()
     return copy
 
