@@ -45,6 +45,9 @@ PROGRAMS: dict[str, tuple[tuple[Callable[[str], Tensor], ...], Callable[..., Ten
   "product, bias, relu": ((ROWS, new(128, 32), new(32)), lambda x, w, b: (x @ w + b).relu(), 1, 1),
   "convolution, scale, relu": ((IMAGE, FILTER, CHANNELS, CHANNELS),
                                lambda x, w, s, b: (x.conv2d(w, padding=1) * s + b).relu(), 1, 1),
+  "convolution, normalization, relu": (
+    (IMAGE, FILTER, *[new(16)] * 4), lambda x, w, m, v, s, b: x.conv2d(w, padding=1).batchnorm(
+      s, b, m, (v + 1e-5).rsqrt()).relu(), 1, 1),
   "rows by index": ((ROWS, new(10, dtype=dtypes.int32)), lambda x, i: x[i] * 2, 1, 1),
   "cross entropy": ((ROWS, new(64, dtype=dtypes.int32)), lambda x, t: x.cross_entropy(t), 3, 5),
   "padding": ((ROWS,), lambda x: (x.pad(((1, 1), (0, 0))) * 2).relu(), 1, 1),

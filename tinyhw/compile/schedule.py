@@ -28,6 +28,7 @@ from tinyhw.ir.uop import GroupOp, Ops, UOp, VariableArg, sources
 
 _COSTLY = GroupOp.LIBRARY | {Ops.SQRT, Ops.RECIP, Ops.FDIV, Ops.IDIV, Ops.MOD}
 _MANY = 64              # operations from which on a value is costly whatever they are
+_SMALL, _OUTWEIGHS = 24, 32     # nodes of a value that is computed again for each reduction of so many elements
 _MAX_READS = 8          # values in memory from which one that is wanted more than once is computed again
 _DEAR, _LIBRARY_WORK = 24, 20   # operations of a value that several kernels do not compute again; what exp counts for
 _LOADS = 3              # values in memory that such a value is made of, at least: what is made of fewer costs memory
@@ -89,6 +90,8 @@ def _neutral(op: Ops, c: UOp) -> bool:
     case Ops.MUL | Ops.FDIV | Ops.IDIV: return one
     case Ops.ADD | Ops.SUB: return zero and (not c.dtype.is_float or (math.copysign(1.0, c.arg) < 0) is (op is Ops.ADD))
     case Ops.OR | Ops.XOR | Ops.SHL | Ops.SHR: return zero
+    case Ops.CMPNE: return zero and c.dtype.is_bool
+    case Ops.CMPEQ: return one and c.dtype.is_bool
     case Ops.AND: return one if c.dtype.is_bool else semantics.wrap(int(c.arg) + 1, c.dtype) == 0
     case _: return False
 
@@ -104,9 +107,29 @@ def _constant_cast(u: UOp) -> UOp | None:
   return UOp.const(u.dtype, convert(c.arg, c.dtype, u.dtype), u.device, u.shape)
 
 
+def _inverted(u: UOp) -> UOp | None:
+  """What a node is the inverse of, each bit of it."""
+  if len(u.src) != 2 or u.op not in (Ops.XOR, Ops.CMPNE, Ops.CMPEQ): return None
+  if u.op is not Ops.XOR and not u.src[0].dtype.is_bool: return None
+  for x, other in (u.src, u.src[::-1]):
+    if (c := _everywhere(other)) is None or x.device != u.device: continue
+    ones = bool(c.arg) if c.dtype.is_bool else semantics.wrap(int(c.arg) + 1, c.dtype) == 0
+    if ones if u.op is not Ops.CMPEQ else not c.arg: return x
+  return None
+
+
+def _of_the_same(u: UOp) -> UOp | None:
+  """An operation on one value twice, where that is the value."""
+  if u.op is Ops.WHERE: return u.src[1] if u.src[1] is u.src[2] and u.src[1].device == u.device else None
+  alike = len(u.src) == 2 and u.src[0] is u.src[1] and u.op in (Ops.AND, Ops.OR, Ops.MAX)
+  return u.src[0] if alike and not u.dtype.is_float else None      # not of a float: a NaN's bits might change
+
+
 def _nothing(u: UOp) -> UOp | None:
   """What an operation leaves as it is, or makes of constants alone: that takes no kernel."""
   if u.op is u.src[0].op is Ops.NEG: return u.src[0].src[0]
+  if (found := _of_the_same(u)) is not None: return found
+  if (once := _inverted(u)) is not None and (found := _inverted(once)) is not None: return found
   known = [_everywhere(s) for s in u.src]
   if all(c is not None for c in known):
     if u.op in GroupOp.LIBRARY or u.device is None: return None
@@ -116,6 +139,8 @@ def _nothing(u: UOp) -> UOp | None:
   if u.op is Ops.WHERE and known[0] is not None:
     chosen = u.src[1 if known[0].arg else 2]
     return chosen if chosen.device == u.device else None
+  if u.op is Ops.WHERE and u.dtype.is_bool and known[1] is not None and known[2] is not None:
+    return u.src[0] if known[1].arg and not known[2].arg and u.src[0].device == u.device else None
   if len(known) != 2: return None
   (x, y), (first, second) = u.src, known
   if second is None and u.op in GroupOp.COMMUTATIVE: x, second = y, first
@@ -123,6 +148,21 @@ def _nothing(u: UOp) -> UOp | None:
   if not u.dtype.is_float and u.device is not None and _absorbed(u.op, second):
     return UOp.const(u.dtype, 0, u.device, u.shape)
   return x if _neutral(u.op, second) and x.device == u.device else None  # a Variable has no device of its own
+
+
+def _there_and_back(u: UOp) -> UOp | None:
+  """Bits taken for another type's and back, and integers made wider and back, are what they were."""
+  inner = u.src[0]
+  if inner.op is not u.op or (x := inner.src[0]).dtype is not u.dtype: return None
+  wider = x.dtype.is_int and inner.dtype.is_int and inner.dtype.bits > x.dtype.bits
+  return x if wider or u.op is Ops.BITCAST and x.shape == u.shape else None
+
+
+def constant_of(u: UOp) -> semantics.Scalar | None:
+  """The number that a graph of constants alone is at each of its elements; None where it is not one."""
+  found = graph_rewrite(u, _prepare)
+  while found.op is Ops.CONTIGUOUS: found = found.src[0]
+  return None if (c := _everywhere(found)) is None or c.dtype is not u.dtype else c.arg
 
 
 _OWN = (Ops.CONTIGUOUS, Ops.COPY)  # what has memory of its own
@@ -136,6 +176,7 @@ _prepare = PatternMatcher([
   (UPat(Ops.REDUCE_AXIS, "u"), _trivial_reduce),
   (UPat(Ops.REDUCE_AXIS, "u"), _long_reduce),
   (UPat((Ops.CAST, Ops.BITCAST), "u"), lambda u: u.src[0] if u.src[0].dtype is u.dtype else None),
+  (UPat((Ops.CAST, Ops.BITCAST), "u"), _there_and_back),
   (UPat((Ops.CAST, Ops.BITCAST), "u"), _constant_cast),
   (UPat(Ops.CONTIGUOUS, "u"), lambda u: u.src[0] if u.arg is None and u.src[0].op in _OWN else None),
 ])
@@ -303,6 +344,25 @@ class _Decider:
       stack += v.src
     return found > _MANY
 
+  def _outweighed(self, u: UOp, below: UOp) -> bool:
+    """Whether an expanded value of few operations meets, before any reduction, one so long in the same kernel that it
+    costs less than a kernel of its own: what a normalization does to a convolution."""
+    stack, seen = [below], set[UOp]()
+    while stack:
+      v = stack.pop()
+      if v in seen or v in self.realized: continue
+      seen.add(v)
+      if v.op is Ops.REDUCE_AXIS or v.op in GroupOp.LIBRARY or len(seen) > _SMALL: return False
+      stack += v.src
+    for _ in range(_SMALL):
+      if u in self.realized or len(self.users[u]) != 1: return False
+      (user,) = self.users[u]
+      if user.op not in GroupOp.ELEMENTWISE and user.op not in GroupOp.MOVEMENT: return False
+      met = self._below(user)
+      if met: return all(highest(math.prod(r.src[0].shape[a] for a in r.arg[1])) >= _OUTWEIGHS for r in met)
+      u = user
+    return False
+
   def _costs(self) -> None:
     """Realizes costly values before they are expanded, and values wanted at too many different indices."""
     costly: dict[UOp, bool] = {}
@@ -318,7 +378,8 @@ class _Decider:
       if u.op is Ops.EXPAND and u.size != u.src[0].size and (costly[u.src[0]] or self._long(u.src[0])):
         below = u.src[0]
         while below.op in GroupOp.MOVEMENT: below = below.src[0]
-        if self._below(below) or self._long(below) or any(v.op is Ops.BUFFER for v in below.toposort()):
+        if self._outweighed(u, below): pass
+        elif self._below(below) or self._long(below) or any(v.op is Ops.BUFFER for v in below.toposort()):
           self.realized[below] = None
         costly[u.src[0]] = False
       costly[u] = u.op in _COSTLY or any(costly[s] for s in u.src)

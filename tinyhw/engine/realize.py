@@ -21,13 +21,16 @@ from collections.abc import Iterable
 
 from tinyhw.core.errors import ValueLost
 from tinyhw.devices import watch
-from tinyhw.devices.buffer import Buffer, ByNode, buffer_of
+from tinyhw.devices.buffer import BorrowedBuffer, Buffer, ByNode, buffer_of
 from tinyhw.devices.registry import STORAGE, Device
 from tinyhw.engine import arena
 from tinyhw.engine.planned import Outline, Planned, outline, planned
 from tinyhw.engine.run import run
 from tinyhw.function.core import TensorBase, living
+from tinyhw.ir import semantics
+from tinyhw.ir.group import is_group
 from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.shape import ShapeTracker
 from tinyhw.ir.size import value_of
 from tinyhw.ir.uop import UOp
 
@@ -38,6 +41,8 @@ _forgotten: ByNode[bool] = ByNode()
 """BUFFERs of values that were computed, and whose history nobody has asked to keep."""
 
 
+_OF_CONSTANTS = GroupOp.MOVEMENT | GroupOp.ELEMENTWISE | {Ops.CONST, Ops.DEVICE, Ops.DETACH, Ops.CONTIGUOUS}
+_SMALL = 64               # nodes of a graph of constants that is looked at
 _WORTH_SHARING = 1 << 20  # bytes that a schedule makes, from which on its results share memory
 
 
@@ -68,7 +73,29 @@ def in_order(node: UOp) -> Buffer | None:
 
 def home(node: UOp) -> UOp | None:
   """The BUFFER that holds exactly the node's elements in row-major order, or None."""
-  return _own_home(_same_order(node))
+  below = _same_order(node)
+  found = _own_home(below)
+  return _turned_back(below) if found is None and below.op in GroupOp.MOVEMENT else found
+
+
+def _turned_back(node: UOp) -> UOp | None:
+  """The BUFFER below movements that leave each of its elements where it was: a transpose of a transpose."""
+  if (place := placed(node)) is None: return None
+  moves = [u for u in place.toposort() if u.op in GroupOp.MOVEMENT]
+  memory = place.base
+  if any(type(n) is not int for u in (memory, *moves) for n in u.shape) or memory.arg.size != node.size: return None
+  tracker = ShapeTracker.contiguous((memory.arg.size,))
+  for u in moves: tracker = tracker.apply(u.op, u.arg)
+  return memory if tracker.is_contiguous else None
+
+
+def shares(copy: UOp, node: UOp) -> None:
+  """Have a copy in row-major order be where the node is, if it is so already: values do not change where they are.
+  Memory that others write, and what a TinyJit records, is copied."""
+  if watch.watching() is not None or not isinstance(node.device, str) or is_group(node.device) or _stored(node.device):
+    return
+  found = home(node)
+  if found is not None and not isinstance(buffer_of(found), BorrowedBuffer): _remember(copy, found)
 
 
 def placed(node: UOp) -> UOp | None:
@@ -181,6 +208,22 @@ def copied(node: UOp, device: str) -> UOp:
     return u not in moved
   node.toposort(here)
   return node.substitute(moved)
+
+
+def element_of_constant(node: UOp) -> bytes | None:
+  """An element's memory, of a value that is one constant and nowhere: reading it takes no kernel."""
+  if node.dtype.name not in semantics.FORMATS or home(node) is not None: return None
+  seen: set[UOp] = set()
+  stack = [node]
+  while stack:
+    u = stack.pop()
+    if u in seen: continue
+    seen.add(u)
+    if u.op not in _OF_CONSTANTS or len(seen) > _SMALL: return None
+    stack += u.src
+  from tinyhw.compile.schedule import constant_of  # the compiler is loaded when something is computed
+  number = constant_of(node)
+  return None if number is None else semantics.to_bits(number, node.dtype).to_bytes(node.dtype.itemsize, "little")
 
 
 def lost(found: UOp) -> bool:

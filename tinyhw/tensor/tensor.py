@@ -29,6 +29,7 @@ from tinyhw.drive.storage import DiskRuntime
 from tinyhw.engine.loops import repeated
 from tinyhw.engine.realize import (
   copied,
+  element_of_constant,
   history_forgotten,
   home,
   lost_below,
@@ -36,6 +37,7 @@ from tinyhw.engine.realize import (
   placed_among,
   realize,
   realize_nodes,
+  shares,
 )
 from tinyhw.function.core import ConstType, grad_enabled, learning, living, remembering
 from tinyhw.function.gradient import carries_gradient, gradients
@@ -145,9 +147,14 @@ class Tensor(InPlace):
     realize(self, *others)
     return self
 
+  def contiguous(self, arg: Any = None, memory_format: Any = None) -> Tensor:
+    made = super().contiguous(arg, memory_format)
+    shares(made._uop, self._uop)
+    return made
+
   def clone(self, device: str | Sequence[str] | None = None) -> Tensor:
     """A copy in memory of its own, on another device if told."""
-    copy = (self if device is None else self.to(device)).contiguous()
+    copy = super(Tensor, self if device is None else self.to(device)).contiguous()  # not shared with this
     if copy.is_leaf and copy.dtype.is_float and _constant(copy._uop): copy.uop = copy._uop.apart()
     return copy
 
@@ -158,6 +165,8 @@ class Tensor(InPlace):
       with watch.watched(None): self.detach().to(self.devices[0])._read(out)
     elif out.nbytes and _stored(self) and home(self._uop) is None:      # a part, or in another order
       with watch.watched(None): self.detach().to("LLVM")._read(out)
+    elif out.nbytes and (one := element_of_constant(self._uop)) is not None:
+      out.cast("B")[:] = one * (out.nbytes // len(one))
     elif out.nbytes: memory_of(self).copyout(out.cast("B"))
 
   def _wide(self, read: str) -> Any:
