@@ -267,7 +267,9 @@ class Undefined:
     if kind != "store": self._loads.append(missing)
     if kind != "load":
       data = self._anything(group, w) if segment == "gds" else self._stored(group, w)
-      if data is not None and segment in {"global", "gds"} and (bad := self._outside(access, data.any(axis=2))).any():
+      if data is not None and segment in {"global", "gds"} and (
+          bad := self._outside(access, np.asarray(data.any(axis=2)))
+      ).any():
         where = "memory" if segment == "global" else "the global data share"
         yield self._use(f"the value stored to {where} depends on", w, bad, True, next(iter(self._data), None))
       if segment == "global": self.holes.stored(access.addresses[access.active])
@@ -278,7 +280,7 @@ class Undefined:
     bad = bad & access.active
     if access.segment != "global" or not self._buffer: return bad
     inside = (access.addresses >= np.uint64(self._buffer.start)) & (access.addresses < np.uint64(self._buffer.stop))
-    return bad & ~inside
+    return np.asarray(bad & ~inside)
 
   def _scalar(self, i: Instruction, access: Access, pc: int) -> None:
     """A scalar load of memory that nobody has written."""
