@@ -13,7 +13,7 @@ SHOWN: Final = 5  # findings that an error's text holds
 KINDS: Final[dict[str, str]] = {
   "wait": "a register that an outstanding load, message or scalar load has yet to write is used or overwritten "
           "(missing s_waitcnt, s_wait_*); PTX: what cp.async or wgmma has under way (missing wait_group, wgmma.fence)",
-  "wait-states": "two instructions of gfx942 stand closer together than the manual's tables of wait states allow "
+  "wait-states": "two instructions of gfx942 or gfx90a stand closer together than its tables of wait states allow "
                  "(missing s_nop)",
   "race": "two waves of a workgroup touch the same bytes of LDS or global memory, at least one changes them, and no "
           "barrier or atomic orders them",

@@ -11,7 +11,12 @@ are a Radeon 780M (Phoenix, GC 11.0.1), an 890M (Strix Point, GC 11.5.0) and an 
 whose video memory is a part of the system's that the firmware keeps for them (512 MiB unless its user says otherwise).
 gfx942 is an MI300X in SPX mode: its eight XCCs are one GPU (`aqua_vanjaram.c` has its
 doorbells, `kfd_crat.c` its caches' kinds, the CDNA3 white paper their sizes). gfx950 is an MI350X in SPX mode
-(CDNA 4 white paper; torvalds/linux 1a2f09ae11b4, kfd_queue.c: its save area has its LDS). Versions of firmware and of
+(CDNA 4 white paper; torvalds/linux 1a2f09ae11b4, kfd_queue.c: its save area has its LDS). gfx90a is an MI210. Linux
+6.12 has its PCI id (`amdgpu_drv.c`), its versions of blocks and five copy engines, two of them PCIe's
+(`amdgpu_discovery.c`, aldebaran; kfd_get_num_sdma_engines), its caches (`kfd_crat.c`, aldebaran_cache_info, whose L2
+counts the units of an array), VGPRs of a unit (`kfd_queue.c`), doorbells (`amdgpu_doorbell.h`, VEGA20) and external
+revision (`soc15.c`); the CDNA 2 white paper its engines and units (8 of 14, 104 of them on), AMD's product page memory
+and clocks. With its MEC firmware of 68 the driver debugs (`kfd_topology.c` asks for 51). Versions of firmware and of
 NBIO are examples.
 """
 

@@ -70,8 +70,9 @@ def test_tinygrads_emulator_answers() -> None:
 
 
 def test_one_that_hangs_is_ended(tmp_path: Path) -> None:
-  program = dut.Tested(_program(tmp_path, "time.sleep(60)"), timeout=0.3)
+  program = dut.Tested(_program(tmp_path, "time.sleep(60)"))
   program.start()
+  program.timeout = 0.3
   with pytest.raises(dut.Gone, match=r"said nothing in 0\.3 s"): program.ask({"op": "run"})
   assert program.process is None
 

@@ -43,7 +43,7 @@ def check(text: str, *, cpu: str = "gfx1100", waves: int = 1, workgroups: int = 
   What watched code says to have no finding has none.
   """
   gpu = Gpu(1 << 21, cpu)  # all of it is kept and compared
-  code = code_of(text + "\n s_endpgm", gpu.arch.isa)
+  code = code_of(text + "\n s_endpgm", gpu.arch.table)
   entry = gpu.put(np.frombuffer(code, np.uint8))
   data = gpu.put(np.arange(1 << 14, dtype=np.uint32))
   granule = 8 if lanes == 32 else 4

@@ -15,7 +15,7 @@ from tinyhw.tools.gen.sources import Sources
 
 # One test for what comes from the Linux tree, which may have to be unpacked from Debian's archive first.
 GROUPS = {"linux": ("kfd", "kfd_sysfs", "amdgpu_drm", "sdma", "sdma_v4", "gc", "gc_12_0_0",
-                    "gc_9_4_3"), "hsa": ("hsa",),
+                    "gc_9_4_3", "gc_9_4_2"), "hsa": ("hsa",),
           "llvm": ("amdhsa", "elf"),
           "pal": ("pm4", "pm4_gfx12"), "pal before gfx10": ("pm4_gfx9",),
           "nvidia": tuple(nvclass.FAMILIES), "rm": tuple(nvrm.FAMILIES)}

@@ -64,7 +64,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name, kind", [
-  ("gfx951", InvalidArgument), ("gfx1030", Unsupported), ("sm_81", InvalidArgument)])
+  ("gfx951", InvalidArgument), ("gfx908", Unsupported), ("sm_81", InvalidArgument)])
 def test_a_generation_that_is_not_there(name: str, kind: type[Exception]) -> None:
   with pytest.raises(kind): generations.of(name)
 

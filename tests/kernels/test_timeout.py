@@ -75,14 +75,11 @@ PRINTS = """.version 8.0
 """
 
 
-def test_a_launch_that_prints_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-  """No wave stands anywhere when two thousand million spaces are written."""
+def test_a_launch_that_prints_without_end(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+  """Two thousand million spaces do not fit into what a chip keeps of its output: they are lost, and take no time."""
   monkeypatch.setenv("EMU", "ref")
-  with open(os.devnull, "w") as nowhere:
-    monkeypatch.setattr(sys, "stdout", nowhere)
-    tinyhw.launch(PRINTS.replace("50, 49, 52, 55, 52, ", "").encode(), "prints", 1, 32, [], "EMU")  # imports
-    with pytest.raises(WaitTimeout, match="no progress after 0.5 s: kernel prints; .*, which goes on$"):
-      tinyhw.launch(PRINTS.encode(), "prints", 1, 32, [], "EMU", timeout=0.5)
+  tinyhw.launch(PRINTS.encode(), "prints", 1, 32, [], "EMU", timeout=60)
+  assert len(capfd.readouterr().out) < 1 << 20
 
 
 @pytest.mark.parametrize("engine", ["ref", "jit"])

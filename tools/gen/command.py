@@ -17,8 +17,9 @@ from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
 NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "opencl", "cuda", "cudart", "cuda_calls", "nvml", "amdhsa", "elf",
-         "pm4", "pm4_gfx12", "pm4_gfx9", "sdma", "sdma_v4", "gc", "gc_11_5_0", "gc_12_0_0", "gc_9_4_3", "mqd", "sq",
-         "buffer_formats", "images", "isa_manuals", "ignored", "silicon", "amdgcn", "amdgcn_gfx12", "amdgcn_gfx9",
+         "pm4", "pm4_gfx12", "pm4_gfx9", "sdma", "sdma_v4", "gc", "gc_11_5_0", "gc_12_0_0", "gc_9_4_3", "gc_9_4_2",
+         "mqd", "sq", "buffer_formats", "images", "isa_manuals", "ignored", "silicon", "amdgcn", "amdgcn_gfx12",
+         "amdgcn_gfx9",
          "aliases", "aco", "linux_trace",
          *nvcompilers.FAMILIES, *nvclass.FAMILIES, *nvrm.FAMILIES)
 ABOUT = """Write the modules of autogen/ from the vendors' own headers, or check the committed ones.
@@ -53,7 +54,7 @@ INSTRUCTIONS = "amdgpu19_compact.json.xz"
 
 # family of another generation -> the generator that makes it too
 LATER = {"pm4_gfx12": "pm4", "pm4_gfx9": "pm4",
-         "gc_11_5_0": "gc", "gc_12_0_0": "gc", "gc_9_4_3": "gc", "sdma_v4": "sdma"}
+         "gc_11_5_0": "gc", "gc_12_0_0": "gc", "gc_9_4_3": "gc", "gc_9_4_2": "gc", "sdma_v4": "sdma"}
 # family -> generation, and the module's name without its folder
 DUMPS_OF = {"gfx9": ("amdgpu21_gfx950.json.xz",)}  # what later members' rows are made of, beside it
 TABLES = {"amdgcn": "gfx11", "amdgcn_gfx12": "gfx12", "amdgcn_gfx9": "gfx9"}

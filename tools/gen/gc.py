@@ -129,7 +129,10 @@ GFX12 = Generation("gfx12", "12_0_0", f"{CHIP}/gfx12/chip/gfx12_merged_offset.h"
 # MI300 has no table of its own; its bases are those of the compute chip before it (Aldebaran).
 GFX9 = Generation("gfx9.4.3", "9_4_3", f"{PAL_2024_FOLDER}/{CHIP}/gfx9/chip/gfx9_plus_merged_offset.h", GFX11,
                   f"{AMD}/include/aldebaran_ip_offset.h", PAL_2024)
+GFX90A = Generation("gfx90a", "9_4_2", GFX9.pal, GFX9, GFX9.bases, PAL_2024)
 FAMILIES = {
+  GFX90A.module: Family(GFX90A.module, GFX90A.module, "registers of the gfx90a graphics core", GFX90A.needs,
+                        GFX90A.generate),
   GFX9.module: Family(GFX9.module, GFX9.module, "registers of the gfx9.4.3 graphics core", GFX9.needs, GFX9.generate),
   "gc": Family("gc", GFX11.module, "registers of the gfx11 graphics core", GFX11.needs, GFX11.generate),
   GFX115.module: Family(GFX115.module, GFX115.module, "registers of the gfx11.5 graphics core", GFX115.needs,

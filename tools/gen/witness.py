@@ -306,7 +306,8 @@ def macro_reports(name: str, sources: Sources) -> Iterator[Report]:
     yield Report(f"{count} fields of {len(classes)} packets against gcc", problems)
     yield compare_constants(module, header.text, [], lambda n: n.endswith("_SHIFT"))
     return
-  generation = {"gc": gc_family.GFX11, "gc_12_0_0": gc_family.GFX12, "gc_9_4_3": gc_family.GFX9}[name]
+  generation = {"gc": gc_family.GFX11, "gc_12_0_0": gc_family.GFX12, "gc_9_4_3": gc_family.GFX9,
+                "gc_9_4_2": gc_family.GFX90A}[name]
   module, (places_in, masks_in, *_) = importlib.import_module(f"tinyhw.autogen.{generation.module}"), generation.needs
   text = sources.find(masks_in).text + sources.find(places_in).text
   wanted = {
@@ -351,6 +352,7 @@ WITNESSES: dict[str, Callable[[str, Sources], Iterator[Report]]] = {
   "gc": macro_reports,
   "gc_12_0_0": macro_reports,
   "gc_9_4_3": macro_reports,
+  "gc_9_4_2": macro_reports,
   **dict.fromkeys(nvclass.FAMILIES, class_reports),
   **dict.fromkeys(nvrm.FAMILIES, rm_reports),
 }

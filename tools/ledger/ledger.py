@@ -151,5 +151,5 @@ def markdown(arches: list[str]) -> str:
   return "\n".join(lines) + "\n"
 
 
-ARCHES: Final = tuple(dict.fromkeys(next(a.name for a in DECODED.values() if a.isa == isa)
+ARCHES: Final = tuple(dict.fromkeys(next(a.name for a in DECODED.values() if a.table == isa)
                                     for isa in isa_manuals.MANUALS))

@@ -201,8 +201,8 @@ def b_lanes(blgp: int) -> Value:
 
 def flushes(i: Instruction, s: Shape) -> bool:
   """Whether denormals of A, B, C and D become zeros: gfx90a's products of 16-bit floats do so, whatever MODE says
-  (PyTorch's notes on numerical accuracy, "Reduced Precision FP16 and BF16 GEMMs and Convolutions on AMD Instinct
-  MI200 devices"; gfx908 and gfx942 do not)."""
+  (CDNA2 ISA manual, table 25: they flush input and output denormals; MIOpen's page "MI200 matrix fused multiply-add
+  (MFMA) behavior specifics" too). gfx942's do not (CDNA3 ISA manual, 7.3)."""
   return i.table == "gfx90a" and s.a in {"f16", "bf16"}
 
 

@@ -1,6 +1,8 @@
-"""Meanings of what only gfx90a has: multiply-add of f32 with two roundings (CDNA2 ISA manual, V_MAD_F32, V_MAC_F32).
+"""Meanings of what only gfx90a has: multiply-add of f32 with two roundings.
 
-Denormals are flushed, whatever MODE says: operands, the product and the sum.
+Denormals are flushed, whatever MODE says: operands, the product and the sum (CDNA2 ISA manual, 12.11, V_MAD_F32; of
+V_MAC_F32, V_MADMK_F32 and V_MADAK_F32 it says nothing, but LLVM 19 makes them, under any MODE, of the intrinsic
+llvm.amdgcn.fmad.ftz.f32, which flushes).
 """
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Nops:
       c = i.operands.get("src2", i.operands["vdst"])
       d = first.operands["vdst"]
       equal = (c.kind, c.value, c.dwords) == (d.kind, d.value, d.dwords)
-      if equal and passes_of(i.mnemonic) == passes_of(first.mnemonic): return rule.same
+      if equal and (rule.any_passes or passes_of(i.mnemonic) == passes_of(first.mnemonic)): return rule.same
     return rule.states
 
   def _roles_of(self, i: Instruction) -> frozenset[str]:

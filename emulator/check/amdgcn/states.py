@@ -1,14 +1,14 @@
-"""gfx942's wait states, as data: which instruction must stand how far behind which other one that it depends on.
+"""The wait states of gfx942 and gfx90a, as data: which instruction must stand how far behind which one it depends on.
 
-Source: CDNA3 ISA manual, section 4.5 "Manually Inserted Wait States (NOPs)" (tables 11 and 12) and section 7.5
-"Dependency Resolution: Required Independent Instructions" (table 37); "passes" are those of the instructions' notes
-(12.10, VOP3P). Where the manual's table lost a number, it is what LLVM 22's code generator keeps.
+Source of gfx942's: CDNA3 ISA manual, section 4.5 "Manually Inserted Wait States (NOPs)" (tables 11 and 12) and section
+7.5 "Dependency Resolution: Required Independent Instructions" (table 37); "passes" are those of the instructions'
+notes (12.10, VOP3P). Where the manual's table lost a number, it is what LLVM 22's code generator keeps.
 """
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -25,6 +25,7 @@ Select = Callable[[Instruction, Effects], Registers]
 
 # The passes of 4 cycles of matrix instructions: (pattern, passes); the first match counts.
 PASSES: Final = tuple((re.compile(pattern), passes) for pattern, passes in (
+  (r"(?a)v_mfma_\w32_32x32x\d+[a-z]", 16), (r"(?a)v_mfma_\w32_16x16x\d+[a-z]", 8),  # gfx90a's names
   (r"v_mfma_f64_16x16", 8), (r"v_mfma_f64_4x4", 4), (r"v_mfma_\w\d+_4x4", 2),
   (r"v_mfma_\w\d+_32x32x\d+_2b_|v_mfma_f32_32x32x2_f32", 16), (r"v_(mfma|smfmac)_\w\d+_32x32", 8),
   (r"v_mfma_\w\d+_16x16x\d+_4b_|v_mfma_f32_16x16x4_f32", 8), (r"v_(mfma|smfmac)_\w\d+_16x16", 4)))
@@ -34,8 +35,8 @@ PASSES: Final = tuple((re.compile(pattern), passes) for pattern, passes in (
 class Rule:
   """After `first`, whose `of` registers are meant, `second` needs `states` wait states if it meets them in `by`.
 
-  `same` and `forwards` name exceptions: a matrix accumulated in place (of an equal number of passes), and the same
-  opcode again.
+  `same` and `forwards` name exceptions: a matrix accumulated in place (of an equal number of passes, or of
+  `any_passes`), and the same opcode again.
   """
   first: str
   of: str
@@ -45,6 +46,7 @@ class Rule:
   section: str = "4.5"
   same: int | None = None
   forwards: int | None = None
+  any_passes: bool = False
 
 
 def _only(registers: Registers, low: int, high: int) -> Registers:
@@ -149,11 +151,37 @@ RULES: Final = (
   Rule("transcendental", "VGPRs written", "VALU but transcendental", "VGPRs read", 1),
   *_matrix_rules(),
 )
-# gfx90a's results need no wait where gfx942's do (LLVM: FeatureGFX940Insts brings the hazards of constants in SGPRs, of
-# shifted results and of transcendental ones), and its matrix products wait by other numbers, which are not checked.
-_LATER: Final = frozenset({"SGPR constants"}), frozenset({"shifted result", "transcendental"})
-_CDNA2: Final = tuple(r for r in RULES if r.section == "4.5" and r.by not in _LATER[0] and r.first not in _LATER[1]
-                      and "matrix" not in {r.first, r.second})
+def _cdna2_matrix_rules() -> list[Rule]:
+  """What CDNA2 has instead of CDNA3's table 37: its products of floats and of integers all wait alike."""
+  rules = [r for r in _matrix_rules() if r.first.startswith(("VALU", "DGEMM")) or
+           r.first == "dot product" and r.second != "matrix"]
+  for passes in (2, 8, 16):
+    first = f"XDL of {passes} passes"
+    rules += [
+      Rule(first, "VGPRs written", "matrix but DGEMM", "C", passes, "7.2", same=0, any_passes=True),
+      Rule(first, "VGPRs written", "DGEMM", "C", passes + 1, "7.2", same=0, any_passes=True),
+      Rule(first, "VGPRs written", "matrix", "A and B", passes + 3, "7.2"),
+      Rule(first, "VGPRs written", "VALU", "VGPRs", passes + 3, "7.2"),
+      Rule(first, "VGPRs written", "memory", "VGPRs read", passes + 3, "7.2"),
+      Rule(first, "C", "VALU", "VGPRs written", passes - 1, "7.2"),
+    ]
+  return [replace(r, section="7.2") for r in rules]
+
+
+# gfx90a's: what both the CDNA2 ISA manual (4.5, table 9; 7.2, table 26, some of whose numbers are lost) and LLVM 20
+# (GCNHazardRecognizer.cpp, llvm-project 00b3068edba9; SISchedule.td has the passes) say. It lacks what comes with
+# FeatureGFX940Insts: constants in SGPRs, lanes accessed behind EXEC or their register (hasVDecCoExecHazard), shifted
+# results (hasDstSelForwardingHazard), transcendental ones (hasTransForwardingHazard); a store's data is read in one.
+# Not checked: a load into a wide store's data, a dot product's result as a matrix, V_FMA_F64 behind a DGEMM.
+_CDNA3_ONLY: Final = frozenset({
+  ("VALU", "SGPRs written", "SGPR constants"), ("VALU", "EXEC written", "SGPR constants"),
+  ("VALU", "EXEC written", "EXEC"), ("VALU", "VGPRs written", "source 0"),
+  ("shifted result", "VGPRs written", "VGPRs read"), ("transcendental", "VGPRs written", "VGPRs read")})
+_CDNA2: Final = (
+  *(replace(r, states=1) if r.first == "wide store" else r for r in RULES
+    if r.section == "4.5" and r.second != "other than VALU"
+    and ((r.first, r.of, r.by) not in _CDNA3_ONLY or r.second == "DPP")),
+  *_cdna2_matrix_rules())
 RULES_OF: Final[dict[str, tuple[Rule, ...]]] = {"gfx9": RULES, "gfx90a": _CDNA2}  # by the instruction table's name
 _M0_USERS: Final = re.compile(r"(?a)s_sendmsg|s_movrel|ds_\w*addtid|ds_gws|\w+_load_lds_|buffer_store_lds|v_interp")
 _DOT: Final = re.compile(r"(?a)v_dot\d+c?_")
@@ -175,7 +203,7 @@ def _vector_roles(i: Instruction) -> set[str]:
     passes = passes_of(name)
     if "_f64" in name: return {"matrix", "DGEMM", f"DGEMM {'4x4' if '_4x4' in name else '16x16'}"}
     single = name.endswith("_f32") and not name.endswith("_xf32")
-    return {"matrix", f"{'SGEMM' if single else 'XDL'} of {passes} passes"}
+    return {"matrix", "matrix but DGEMM", f"{'SGEMM' if single else 'XDL'} of {passes} passes"}
   roles = {"VALU", "dot product" if _DOT.match(name) else "VALU but dot products"}
   roles.add("transcendental" if TRANSCENDENTAL.match(name) else "VALU but transcendental")
   if "dpp" in i.variant: roles.add("DPP")

@@ -66,8 +66,11 @@ class Undefined:
     self.lds = np.zeros(len(cohort.lds), np.uint8)  # bits that were written
     self.lds_size = cohort.lds_size
     self._scratch: Value | None = None
-    # Scratch that is a buffer is memory like other: what was written in it is not followed.
+    # Scratch that is a buffer is memory like other: what is stored there is no use, and is not followed.
     self._scratch_size = 0 if cohort.arch.scratch_in_sgprs else int(cohort.dispatch.scratch_size)
+    d, first = cohort.dispatch, int(cohort.dispatch.scratch_base)
+    self._buffer = range(first, first + int(d.scratch_size) * cohort.lanes * int(d.scratch_waves)
+                         if cohort.arch.scratch_in_sgprs else first)
     self._steps: dict[tuple[Instruction, int, int], Step | None] = {}
     self._filling: dict[Instruction, bool] = {}  # see `_fills`
     # of the instruction at hand:
@@ -264,11 +267,20 @@ class Undefined:
     if kind != "store": self._loads.append(missing)
     if kind != "load":
       data = self._anything(group, w) if segment == "gds" else self._stored(group, w)
-      if data is not None and segment in {"global", "gds"} and (bad := data.any(axis=2) & access.active).any():
+      if data is not None and segment in {"global", "gds"} and (
+          bad := self._outside(access, np.asarray(data.any(axis=2)))
+      ).any():
         where = "memory" if segment == "global" else "the global data share"
         yield self._use(f"the value stored to {where} depends on", w, bad, True, next(iter(self._data), None))
       if segment == "global": self.holes.stored(access.addresses[access.active])
       else: self._keep(w, access, data)
+
+  def _outside(self, access: Access, bad: Value) -> Value:
+    """Those of the bad elements that are active and do not lie in scratch."""
+    bad = bad & access.active
+    if access.segment != "global" or not self._buffer: return bad
+    inside = (access.addresses >= np.uint64(self._buffer.start)) & (access.addresses < np.uint64(self._buffer.stop))
+    return np.asarray(bad & ~inside)
 
   def _scalar(self, i: Instruction, access: Access, pc: int) -> None:
     """A scalar load of memory that nobody has written."""

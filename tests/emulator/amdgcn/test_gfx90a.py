@@ -9,6 +9,7 @@ import pytest
 
 import tinyhw
 from tests.drive.conftest import compile_ir
+from tests.emulator.checking import check
 from tinyhw.core.errors import DecodeError
 from tinyhw.emulator.values.ops import Array
 from tinyhw.isa.amdgcn import table
@@ -157,3 +158,11 @@ def test_checks_are_silent_over_scratch_in_registers(monkeypatch: pytest.MonkeyP
   """The wave's offset is set up by hardware, and what a buffer stored a flat load finds."""
   monkeypatch.setenv("EMU_CHECK", "1")
   tinyhw.launch(compile_ir(SCRATCH, "gfx90a"), "k", 2, 256, [np.zeros(512, np.uint32), np.int32(3)], "EMU")
+
+
+def test_what_nobody_wrote_is_still_found_beside_scratch_in_registers() -> None:
+  """Stored to scratch it is a copy (tests/emulator/check/amdgcn/test_right.py has clang's); to global memory a use."""
+  program = "v_lshlrev_b32 v1, 2, v0\n{}global_store_dword v1, v5, s[0:1]"
+  assert not list(check(program.format("v_mov_b32 v5, 0\n"), cpu="gfx90a", lanes=64, scratch=True))
+  finding, = check(program.format(""), cpu="gfx90a", lanes=64, scratch=True)
+  assert "the value stored to memory depends on v5" in str(finding)

@@ -62,6 +62,7 @@ class HIPWriter(CWriter):
       lanes = ", ".join(f"(unsigned char)({x})" if kind.bits == 8 else x for x in self.lanes[s])
       if unit.word == "i64": taken = "long"
       elif "bfloat" in unit.word: taken = self.vector_type("__bf16", s.dtype.count)
+      elif unit.word == "i32": taken = "int"
       elif unit.word: taken = self.vector_type("int", s.dtype.itemsize // 4)
       else: taken = self.vector_type("_Float16" if kind is dtypes.float16 else "short", s.dtype.count)
       operands.append(f"{'true, ' if unit.signs else ''}__builtin_bit_cast({taken}, ({held}){{{lanes}}})")

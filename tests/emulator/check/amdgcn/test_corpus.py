@@ -35,7 +35,8 @@ assert abs(Tensor(np.ones(20000, np.float32)).sum().numpy() - 20000) < 1
 
 
 @pytest.mark.parametrize(("cpu", "features", "lanes"), [
-  ("gfx1100", "", 32), ("gfx1100", "+wavefrontsize64", 64), ("gfx1201", "", 32), ("gfx942", "", 64)])
+  ("gfx1100", "", 32), ("gfx1100", "+wavefrontsize64", 64), ("gfx1201", "", 32), ("gfx90a", "", 64),
+  ("gfx942", "", 64)])
 def test_no_finding_on_llvms_code(cpu: str, features: str, lanes: int) -> None:
   cases = [c for c in all_cases() if lanes == 32 or not c.name.startswith("amdgcn_")]
   cases = some(cases, 30) + programs(range(50, 54))

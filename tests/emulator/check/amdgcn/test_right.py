@@ -25,7 +25,7 @@ SOURCE = Path(__file__).parents[2] / "right_kernels.c"
 KERNELS = re.findall(r"^KERNEL (\w+) ARGS", SOURCE.read_text(), re.M)
 CLANG = shutil.which("clang") or shutil.which("clang-19")
 SIZE = 1024
-LEVELS = {"gfx1100": "2", "gfx1150": "1", "gfx1201": "3", "gfx942": "2"}
+LEVELS = {"gfx1100": "2", "gfx1150": "1", "gfx1201": "3", "gfx90a": "0", "gfx942": "2"}
 BUILDS = [(cpu, level) for cpu in LEVELS for level in "0123"] if THOROUGH else list(LEVELS.items())
 
 
