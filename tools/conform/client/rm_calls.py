@@ -559,7 +559,27 @@ def map_external(room: NvRoom, heard: Heard) -> None:
   source = room.take(0, Area(models.noise(82, PAGE)))
   b.finish(room.copier, b.copies().copy(base + PAGE, source.address, PAGE), "the copy engine")
   heard.memory("memory", bytes(made.bytes()[PAGE:2 * PAGE]), models.noise(82, PAGE))
+  other = b.take(size, Aperture.SYSTEM)
+  heard.same("another memory in its place", mapped(other.handle, base, size), OK)
+  source = room.take(0, Area(models.noise(83, PAGE)))
+  b.finish(room.copier, b.copies().copy(base + PAGE, source.address, PAGE), "the copy engine")
+  heard.memory("memory that took the place", bytes(other.bytes()[PAGE:2 * PAGE]), models.noise(83, PAGE))
+  heard.memory("memory that was there", bytes(made.bytes()[PAGE:2 * PAGE]), models.noise(82, PAGE))
+  b.free(other)
+  for word, at, length, wanted in (("unmap past the range", base, 2 * size, "NV_ERR_INVALID_ADDRESS"),
+                                   ("unmap no bytes", base, 0, "NV_ERR_INVALID_ADDRESS"),
+                                   ("unmap no range", base + (1 << 20), size, "NV_ERR_INVALID_ADDRESS")):
+    heard.same(word, uvm(b, "UVM_UNMAP_EXTERNAL", base=at, length=length, gpuUuid=gpu.identity()), wanted)
+  nobody = nv_uvm.nv_uuid((ctypes.c_uint8 * 16)(*range(16)))
+  heard.same("unmap of no card", uvm(b, "UVM_UNMAP_EXTERNAL", base=base, length=size, gpuUuid=nobody),
+             "NV_ERR_INVALID_DEVICE")
   heard.same("UVM_UNMAP_EXTERNAL", uvm(b, "UVM_UNMAP_EXTERNAL", base=base, length=size, gpuUuid=gpu.identity()), OK)
+  heard.same("right, again", mapped(made.handle, base, size), OK)
+  half = size // 2
+  heard.same("unmap again", uvm(b, "UVM_UNMAP_EXTERNAL", base=base, length=size, gpuUuid=gpu.identity()), OK)
+  for i in (0, 1): heard.same(f"half {i}", mapped(made.handle, base + i * half, half, (1 - i) * half), OK)
+  b.finish(room.copier, b.copies().copy(base + half, source.address, PAGE), "the copy engine")
+  heard.memory("the second half, which is the memory's first", bytes(made.bytes()[:PAGE]), models.noise(83, PAGE))
   heard.same("UVM_FREE", uvm(b, "UVM_FREE", base=base, length=size), OK)
   b.free(made)
 
