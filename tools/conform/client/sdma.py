@@ -88,7 +88,7 @@ def _windows(arch: Arch) -> Iterator[Question]:
     b[box[1]] = a[box[0]]
 
     def put(c: Any, x: int, y: int) -> None:
-      fields = {}
+      fields: dict[str, int] = {}
       for side, address, (extent, begin) in (("src", x, source), ("dst", y, target)):
         fields |= {f"{side}_addr": address, f"{side}_pitch": extent[0] - 1,
                    f"{side}_slice_pitch": extent[0] * extent[1] - 1}
