@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,24 @@ def test_a_case_that_takes_the_device_away_leaves_the_others(end: str, monkeypat
   verdicts = {r["id"].split("/")[-1]: r["verdict"] for r in said["results"]}
   assert {v for k, v in verdicts.items() if k.startswith("4-")} == {"pass"}
   assert {v for k, v in verdicts.items() if k.startswith("5-")} == {"error" if end == "exit" else "unsupported"}
+
+
+def test_a_case_that_hangs_is_ended_and_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+  """One that never comes back from the device: its process is ended, the next one goes on."""
+  whole = SdmaQueue._copy
+
+  def stands(self: Any, source: int, target: int, size: int) -> None:
+    if size == 5: signal.pause()
+    whole(self, source, target, size)
+  monkeypatch.setattr(SdmaQueue, "_copy", stands)
+  monkeypatch.setattr(asking, "SECONDS", 1.0)
+  monkeypatch.setattr(asking, "GRACE_S", 7.0)
+  names = [f"SDMA_PKT_COPY_LINEAR/{n}-from-0-to-0" for n in (4, 5, 7)]
+  done = command("AMD", *(w for n in names for w in ("--only", n)), "--json")
+  said = {r["id"].split("/")[-1]: (r["verdict"], r.get("detail", "")) for r in json.loads(done.stdout)["results"]}
+  assert [said[n.split("/")[-1]][0] for n in names] == ["pass", "error", "pass"]
+  assert said["5-from-0-to-0"][1] == "no answer within 8 s: its process was ended"
+  with pytest.raises(ChildProcessError): os.waitpid(-1, os.WNOHANG)  # nothing is left of it
 
 
 def test_identifiers_are_one_each_and_a_case_is_shown() -> None:

@@ -227,6 +227,11 @@ def test_a_dispatch_may_count_threads(
       ("encrypt", "tmz", "backwards", "dst_sw", "src_sw"),
     ),
     (
+      lambda **v: s6.SDMA_PKT_COPY_LINEAR_SUBWIN(src_addr=v.pop("at"), dst_addr=v.pop("to"), src_slice_pitch=0,
+                                                 dst_slice_pitch=0, **v),
+      ("tmz", "dst_sw", "src_sw"),
+    ),
+    (
       lambda **v: s6.SDMA_PKT_WRITE_UNTILED(dst_addr=v.pop("at") + 0 * v.pop("to"), count=0, payload=(1,), **v),
       ("encrypt", "tmz", "sw"),
     ),
@@ -261,6 +266,44 @@ def test_fields_that_ask_for_what_is_not_modelled(packet: Any, fields: tuple[str
       with pytest.raises(Unsupported, match=rf"{type(made).__name__}\.{field} = 1"):
         client.run()
     client.port.end()
+
+
+def window(client: Client, at: int, to: int, **fields: int) -> Any:
+  return s6.SDMA_PKT_COPY_LINEAR_SUBWIN(**({
+    "elementsize": 2, "src_addr": at, "dst_addr": to, "src_pitch": 15, "src_slice_pitch": 255, "dst_pitch": 1023,
+    "dst_slice_pitch": 1023, "rect_x": 3, "rect_y": 3} | fields))
+
+
+def test_a_window_that_ends_in_no_memory_stores_nothing(client: Client) -> None:
+  """Its fourth line would be behind the buffer."""
+  queue, memory, target = client.queue(copy=True), client.alloc(4096), client.alloc(3 * 4096)
+  for i in range(64): memory.u32[i] = 7
+  queue.submit(window(client, memory.address, target.address))
+  client.run()
+  assert queue.state == "faulted" and not any(target.u32)
+
+
+def test_a_window_of_elements_that_there_are_not(client: Client) -> None:
+  queue, memory = client.queue(copy=True), client.alloc(4096)
+  queue.submit(window(client, memory.address, memory.address, elementsize=5))
+  client.run()
+  assert queue.state == "hung"
+  assert any("SDMA_PKT_COPY_LINEAR_SUBWIN.elementsize 5" in line for line in client.machine.report())
+
+
+@pytest.mark.parametrize(("fields", "told"), [
+  ({}, False), ({"src_pitch": 14}, False), ({"elementsize": 0, "src_pitch": 14}, True),
+  ({"elementsize": 0, "src_pitch": 14, "rect_y": 0}, False), ({"src_addr": 2}, True), ({"dst_addr": 1}, True)])
+def test_windows_whose_bases_or_lines_are_no_whole_dwords_are_told(fields: dict[str, int], told: bool) -> None:
+  """As drivers keep it (radv_sdma_check_pitches)."""
+  client = Client()
+  queue, memory, target = client.queue(copy=True), client.alloc(4096), client.alloc(5 * 4096)
+  at, to = (b.address + fields.get(name, 0) for b, name in ((memory, "src_addr"), (target, "dst_addr")))
+  rest = {k: v for k, v in fields.items() if not k.endswith("addr")}
+  queue.submit(window(client, at, to, **rest))
+  client.run()
+  assert any("COPY_LINEAR_SUBWIN" in line for line in client.machine.report()) == told
+  client.port.end()
 
 
 @pytest.mark.parametrize(("mask", "text"), [(0xFFFF_FFFF, ">= 0x3"), (0xFF, ">= 0x3 under mask 0xff")])

@@ -36,6 +36,7 @@ _MTYPE_UC: Final = 3  # sdma_v6_0_ring_emit_fence
 LONGEST: Final = 1 << 11  # dwords that are looked for behind a packet that was cut short
 _FILL_DWORDS: Final = 2
 _REQUESTED: Final = "SDMA packet", "SDMA_PKT_GCR_REQ", "no caches are modelled"
+_LARGEST_ELEMENT: Final = 4  # log2 of bytes
 MAX_COPY: Final = 1 << 22  # sdma_v6_0.c copy_max_bytes and fill_max_bytes: 0x400000 bytes a packet
 BYTES_PER_NS: Final = 25  # what a copy costs on the machine's clock: a PCIe 4.0 x16 link
 
@@ -239,6 +240,29 @@ class SdmaQueue(Queue):
     for view in write:
       view[:] = data[at : at + len(view)]
       at += len(view)
+
+  @handles(sdma.SDMA_PKT_COPY_LINEAR_SUBWIN)
+  def copy_window(self, p: Any) -> None:
+    """Lines of a box of elements, of 2^elementsize bytes, from a window of one surface to that of another. Pitches and
+    extents are stored less one, and count elements (radv_sdma_emit_copy_linear_sub_window)."""
+    self._plain(p, "tmz", "dst_sw", "src_sw")
+    if p.elementsize > _LARGEST_ELEMENT:
+      raise DecodeError(f"SDMA_PKT_COPY_LINEAR_SUBWIN.elementsize {p.elementsize}", where=self.name)
+    unit = 1 << p.elementsize
+    for side, address, pitch in (("src", p.src_addr, p.src_pitch), ("dst", p.dst_addr, p.dst_pitch)):
+      if address % 4 or p.rect_y and (pitch + 1) * unit % 4:
+        self.machine.doubt(f"{self.name}: COPY_LINEAR_SUBWIN.{side}_addr and pitches are multiples of 4 bytes; "
+                           f"here {address:#x} and {(pitch + 1) * unit}")
+    source = p.src_addr + (p.src_x + p.src_y * (p.src_pitch + 1) + p.src_z * (p.src_slice_pitch + 1)) * unit
+    target = p.dst_addr + (p.dst_x + p.dst_y * (p.dst_pitch + 1) + p.dst_z * (p.dst_slice_pitch + 1)) * unit
+    size, space = (p.rect_x + 1) * unit, self.space
+    lines = [(source + (z * (p.src_slice_pitch + 1) + y * (p.src_pitch + 1)) * unit,
+              target + (z * (p.dst_slice_pitch + 1) + y * (p.dst_pitch + 1)) * unit)
+             for z in range(p.rect_z + 1) for y in range(p.rect_y + 1)]
+    self.machine.clock.advance(size * len(lines) // BYTES_PER_NS)
+    for _, to in lines: spans(space, to, size, Access.WRITE)  # nothing is stored when a part of it faults
+    found = [space.read(at, size) for at, _ in lines]
+    for (_, to), data in zip(lines, found, strict=True): space.write(to, data)
 
   @handles(sdma.SDMA_PKT_WRITE_UNTILED)
   def write_linear(self, p: Any) -> None:

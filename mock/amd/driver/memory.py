@@ -20,6 +20,7 @@ if TYPE_CHECKING:
   from tinyhw.mock.amd.machine import Gpu, Machine
 
 VM_PAGES: Final = 1 << 36  # amdgpu_vm_manager.max_pfn of four levels of page tables
+PARTITIONED: Final = ((9, 4, 3), (9, 4, 4), (9, 5, 0))  # those with mem_partitions (gmc_v9_0_sw_init)
 VRAM_ALIGN: Final = 1 << 21  # VRAM_AVAILABILITY_ALIGN
 
 ioctls: Final[Handlers[int]] = Handlers("KFD ioctl", name=lambda request: kfd.IOCTLS[request].name)
@@ -261,7 +262,11 @@ class KfdMemory:
     buffer = self._dmabuf(process, args.dmabuf_fd)
     if buffer.kind not in ("vram", "gtt"):
       raise Refused(errno.EINVAL, f"{buffer} is neither video nor system memory")
-    args.size, args.gpu_id, args.metadata_size = buffer.size, buffer.gpu_id, 0
+    # System memory of a GPU in partitions is of any of them: the first one of the system is told (amdgpu_bo_create's
+    # xcp_id, kfd_ioctl_get_dmabuf_info).
+    card = next(g for g in self.machine.gpus if g.gpu_id == buffer.gpu_id).card
+    first = buffer.kind == "gtt" and card.gc_version in PARTITIONED
+    args.size, args.gpu_id, args.metadata_size = buffer.size, self.machine.gpus[0].gpu_id if first else buffer.gpu_id, 0
     args.flags = kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM if buffer.kind == "vram" else kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT
     args.flags |= buffer.flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC
 

@@ -1,8 +1,8 @@
 """RM's control commands: what an object of a class can be asked or told.
 
 A command names the class that it is for in its upper half (NV2080_CTRL_... is for subdevices). A wrong size of
-parameters is NV_ERR_INVALID_PARAM_STRUCT, a command that the object does not know NV_ERR_NOT_SUPPORTED
-(rs_resource.c); one that RM knows and the mock does not is NV_ERR_NOT_SUPPORTED too, and the report names it.
+parameters is NV_ERR_INVALID_ARGUMENT (_rmapiRmControl), a command that the object does not know NV_ERR_NOT_SUPPORTED
+(resControlLookup); one that RM knows and the mock does not is NV_ERR_NOT_SUPPORTED too, and the report names it.
 """
 
 from __future__ import annotations
@@ -40,6 +40,16 @@ class Controls:
 
   table: Handlers[str] = Handlers("RM control")
 
+  @staticmethod
+  def check(p: Any) -> None:
+    """What is checked before the object is looked for: parameters of a command that RM knows (_rmapiRmControl)."""
+    row = control.CONTROLS.get(p.cmd)
+    if row is None: return
+    size = 0 if row.struct is None else ctypes.sizeof(row.struct)
+    if p.paramsSize != size or bool(size) != bool(p.params):
+      raise RmError(status.NV_ERR_INVALID_ARGUMENT, f"{row.name} with {p.paramsSize} bytes at {p.params or 0:#x}, "
+                    f"it has {size}")
+
   def run(self, rm: Rm, node: Node, p: Any) -> None:
     """NV_ESC_RM_CONTROL of an object."""
     row = control.CONTROLS.get(p.cmd)
@@ -47,10 +57,6 @@ class Controls:
     if row is None or family is None or node.internal not in family:
       raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{node} has no control {row.name if row else hex(p.cmd)}")
     size = 0 if row.struct is None else ctypes.sizeof(row.struct)
-    if p.paramsSize != size:
-      raise RmError(status.NV_ERR_INVALID_PARAM_STRUCT, f"{row.name} with {p.paramsSize} bytes, it has {size}")
-    if size and not p.params:
-      raise RmError(status.NV_ERR_INVALID_ARGUMENT, f"{row.name} without parameters")
     handler = self.table.get(row.name)
     if handler is None:
       if (why := self.table.why_ignored(row.name)) is not None:

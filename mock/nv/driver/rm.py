@@ -134,10 +134,12 @@ class Rm(Classes):
     if file.kind != kind:
       raise Refused(errno.EINVAL, f"this call is for {'nvidiactl' if kind == 'ctl' else 'nvidiaN'}")
 
-  def client(self, file: NvFile, handle: int) -> Client:
-    """A client of the file that asks."""
+  def client(self, file: NvFile, handle: int, missing: int = status.NV_ERR_INVALID_CLIENT) -> Client:
+    """A client of the file that asks. `missing` is the status where there is none of that handle:
+    NV_ERR_INVALID_OBJECT_HANDLE of what locks it first (_serverLockClientWithLockInfo)."""
     found = self.clients.get(handle)
-    if found is None or found.owner is not (file.registered or file):
+    if found is None: raise RmError(missing, f"{handle:#x} is no client")
+    if found.owner is not (file.registered or file):
       raise RmError(status.NV_ERR_INVALID_CLIENT, f"{handle:#x} is no client of this file")
     return found
 
@@ -204,7 +206,7 @@ class Rm(Classes):
       return
     if RESOURCES.get(p.hClass) is None or not RESOURCES[p.hClass].internal.startswith("Event"):
       self._only(file, "ctl")
-    client = self.client(file, p.hRoot)
+    client = self.client(file, p.hRoot, status.NV_ERR_INVALID_OBJECT_HANDLE)
     p.hObjectNew = self.make(client, p.hObjectParent, p.hObjectNew, p.hClass, p.pAllocParms, p.paramsSize).handle
 
   def _new_client(self, file: NvFile, handle: int, pid: int) -> Client:
@@ -231,7 +233,7 @@ class Rm(Classes):
                     f"{', '.join(row.parents)}")
     gpu = parent.gpu
     if gpu is not None and class_id not in gpu.card.classes:
-      raise RmError(status.NV_ERR_INVALID_CLASS, f"{gpu.card.chip} has no {row.name}")
+      raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{gpu.card.chip} has no {row.name}")
     node = Node(client, client.new_handle(handle), class_id, parent, None, gpu)
     declared = alloc.PARAMETERS.get(class_id)
     params: Any = None
@@ -267,7 +269,7 @@ class Rm(Classes):
   def free(self, file: NvFile, p: Any, pid: int) -> None:
     """Free an object, all below it, and what cannot be without it."""
     p.status = status.NV_OK
-    client = self.client(file, p.hRoot)
+    client = self.client(file, p.hRoot, status.NV_ERR_INVALID_OBJECT_HANDLE)
     self.free_node(client.find(p.hObjectOld))
 
   def free_node(self, node: Node) -> None:
@@ -347,8 +349,8 @@ class Rm(Classes):
   def control(self, file: NvFile, p: Any, pid: int) -> None:
     p.status = status.NV_OK
     client = self.client(file, p.hClient)
-    node = client.find(p.hObject)
-    CONTROLS.run(self, node, p)
+    CONTROLS.check(p)
+    CONTROLS.run(self, client.find(p.hObject), p)
 
   # ---- memory
 

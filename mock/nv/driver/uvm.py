@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _BASE: Final = attrgetter("base")
+ADDRESSABLE: Final = 1 << 57  # of the largest address space (uvm_gpu_can_address)
 
 
 @dataclass(eq=False)
@@ -46,6 +47,7 @@ class UvmSpace:
   ranges: list[Range] = field(default_factory=list)  # by address; none meets another
   peers: set[frozenset[int]] = field(default_factory=set)
   channels: dict[tuple[int, int], int] = field(default_factory=dict)
+  flags: int = 0  # of UVM_INITIALIZE
 
   def find(self, base: int) -> Range | None:
     """The range that holds an address."""
@@ -146,7 +148,9 @@ class Uvm:
     if p.flags & ~uvm.UVM_INIT_FLAGS_MASK:
       raise RmError(status.NV_ERR_INVALID_ARGUMENT, f"flags {p.flags:#x}")
     if file.uvm is None:
-      file.uvm = UvmSpace()
+      file.uvm = UvmSpace(flags=p.flags)
+    elif p.flags != file.uvm.flags:
+      raise RmError(status.NV_ERR_INVALID_ARGUMENT, f"flags {p.flags:#x}, they were {file.uvm.flags:#x}")
 
   @call("UVM_MM_INITIALIZE")
   def mm_initialize(self, file: NvFile, p: Any, pid: int) -> None:
@@ -248,7 +252,7 @@ class Uvm:
   @staticmethod
   def _check_range(base: int, length: int) -> None:
     """uvm_api_range_invalid_4k."""
-    if not base or not length or (base | length) % PAGE or base + length > 1 << 57:
+    if not base or not length or (base | length) % PAGE or base + length >= 1 << 64:
       raise RmError(status.NV_ERR_INVALID_ADDRESS, f"{length:#x} bytes at {base:#x}")
 
   @call("UVM_CREATE_EXTERNAL_RANGE")
@@ -274,6 +278,8 @@ class Uvm:
     physical = memory.physical
     if p.offset % PAGE or p.offset + p.length > memory.size:
       raise RmError(status.NV_ERR_INVALID_OFFSET, f"{p.length:#x} bytes from {p.offset:#x} of {memory.size:#x}")
+    if p.base + p.length > ADDRESSABLE:
+      raise RmError(status.NV_ERR_OUT_OF_RANGE, f"no GPU has addresses to {p.base + p.length:#x}")
     made: list[tuple[int, int]] = []
     try:
       for attributes in p.perGpuAttributes[: p.gpuAttributesCount]:
@@ -318,9 +324,10 @@ class Uvm:
   @call("UVM_FREE")
   def free(self, file: NvFile, p: Any, pid: int) -> None:
     """A range goes with all its mappings."""
+    self._check_range(p.base, p.length)
     space: UvmSpace = file.uvm
     r = space.last(p.base)
-    if r is None or r.base != p.base or p.length not in (0, r.size):
+    if r is None or r.base != p.base or p.length != r.size:
       raise RmError(status.NV_ERR_INVALID_ADDRESS, f"no range begins at {p.base:#x}")
     for key in [*r.maps]:
       space.unmap(r, key)
@@ -328,5 +335,6 @@ class Uvm:
 
   @call("UVM_VALIDATE_VA_RANGE")
   def validate(self, file: NvFile, p: Any, pid: int) -> None:
-    if file.uvm.find(p.base) is None:
-      raise RmError(status.NV_ERR_INVALID_ADDRESS, f"no range holds {p.base:#x}")
+    r = file.uvm.find(p.base)
+    if r is None or (r.base, r.size) != (p.base, p.length):
+      raise RmError(status.NV_ERR_INVALID_ADDRESS, f"no range is {p.length:#x} bytes at {p.base:#x}")

@@ -503,19 +503,21 @@ def test_external_ranges() -> None:
     refused(status.NV_ERR_UVM_ADDRESS_IN_USE, c.uvm, Range(base=at, length=length))
   for at in (base - 4096, base + (1 << 20)):
     c.uvm(Range(base=at, length=4096))
-  top = (1 << 57) - 4096
+  top = (1 << 64) - 8192
   c.uvm(Range(base=top, length=4096))
-  refused(ADDRESS, c.uvm, Range(base=top, length=8192))
+  refused(ADDRESS, c.uvm, Range(base=top + 4096, length=4096))
+  refused(ADDRESS, c.uvm, Range(base=top + 4096, length=8192))
   Valid = uvm.UVM_VALIDATE_VA_RANGE_PARAMS
-  for at in (base, base + 4096, top):
-    c.uvm(Valid(base=at, length=4096))
-  for at in (base - 8192, base + (2 << 20)):
-    refused(ADDRESS, c.uvm, Valid(base=at, length=4096))
+  for at, length in ((base, 1 << 20), (base - 4096, 4096), (top, 4096)):
+    c.uvm(Valid(base=at, length=length))
+  for at, length in ((base - 8192, 4096), (base + (2 << 20), 4096), (base, 4096), (base + 4096, (1 << 20) - 4096)):
+    refused(ADDRESS, c.uvm, Valid(base=at, length=length))
   Free = uvm.UVM_FREE_PARAMS
   refused(ADDRESS, c.uvm, Free(base=base, length=4096))
-  refused(ADDRESS, c.uvm, Free(base=base + 4096))
-  c.uvm(Free(base=base, length=0))
-  refused(ADDRESS, c.uvm, Free(base=base))
+  refused(ADDRESS, c.uvm, Free(base=base + 4096, length=(1 << 20) - 4096))
+  refused(ADDRESS, c.uvm, Free(base=base, length=0))
+  c.uvm(Free(base=base, length=1 << 20))
+  refused(ADDRESS, c.uvm, Free(base=base, length=1 << 20))
   c.uvm(Free(base=top, length=4096))
 
 
@@ -560,7 +562,7 @@ def test_mappings_of_uvm() -> None:
   free = c.machine.gpus[0].vram_allocator.free_bytes
   c.free(memory)
   assert c.machine.gpus[0].vram_allocator.free_bytes == free
-  c.uvm(uvm.UVM_FREE_PARAMS(base=base))
+  c.uvm(uvm.UVM_FREE_PARAMS(base=base, length=1 << 20))
   assert c.machine.gpus[0].vram_allocator.free_bytes == free + (1 << 20) and va.space.find(base) is None
 
 

@@ -57,7 +57,7 @@ def test_objects_have_parents_and_handles() -> None:
   refused(status.NV_ERR_OBJECT_NOT_FOUND, c.alloc, 0xBAD, 0, alloc.NV20_SUBDEVICE_0)
   refused(status.NV_ERR_INVALID_OBJECT_PARENT, c.alloc, c.subdevice, 0, alloc.KEPLER_CHANNEL_GROUP_A,
           alloc.NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS())
-  refused(status.NV_ERR_INVALID_CLASS, c.alloc, c.channel().handle, 0, 0xCDC0)  # a class of Blackwell
+  refused(status.NV_ERR_NOT_SUPPORTED, c.alloc, c.channel().handle, 0, 0xCDC0)  # a class of Blackwell
   refused(status.NV_ERR_INVALID_ARGUMENT, c.alloc, c.device, 0, alloc.KEPLER_CHANNEL_GROUP_A)
   refused(status.NV_ERR_INSERT_DUPLICATE_NAME, c.alloc, c.root, c.device, alloc.NV01_DEVICE_0)
   refused(status.NV_ERR_INVALID_OBJECT_HANDLE, c.alloc, c.device, c.root, alloc.NV20_SUBDEVICE_0)
@@ -72,7 +72,7 @@ def test_objects_have_parents_and_handles() -> None:
   refused(status.NV_ERR_INVALID_ARGUMENT, c.call, wrong)
   other = Client(c.machine)
   refused(status.NV_ERR_INVALID_CLIENT, c.call, rm.NVOS00_PARAMETERS(hRoot=other.root, hObjectOld=other.device))
-  refused(status.NV_ERR_INVALID_CLIENT, c.call, rm.NVOS00_PARAMETERS(hRoot=5, hObjectOld=other.device))
+  refused(status.NV_ERR_INVALID_OBJECT_HANDLE, c.call, rm.NVOS00_PARAMETERS(hRoot=5, hObjectOld=other.device))
   with pytest.raises(OSError, match="nvidiactl"): c.call(rm.NVOS00_PARAMETERS(hRoot=c.root, hObjectOld=group), c.gpu_fd)
   with pytest.raises(OSError, match="no RM call"): c.port.ioctl(c.ctl, 0xC00446FF, ctypes.c_uint32())
 
@@ -89,7 +89,7 @@ def test_freeing_takes_all_below() -> None:
   refused(status.NV_ERR_OBJECT_NOT_FOUND, c.free, w.handle)
   w = c.channel()
   c.free(c.root)
-  refused(status.NV_ERR_INVALID_CLIENT, c.free, c.device)
+  refused(status.NV_ERR_INVALID_OBJECT_HANDLE, c.free, c.device)
   assert not c.machine.channels and not c.machine.rm.clients
 
 
@@ -303,7 +303,7 @@ def test_what_rm_says_of_a_card() -> None:
     assert ids.gpuIds[0] == 0x100 and ids.gpuIds[1] == control.NV0000_CTRL_GPU_INVALID_ID
     refused(status.NV_ERR_NOT_SUPPORTED, c.control, c.device, control.NV2080_CTRL_GR_GET_GPC_MASK_PARAMS())
     refused(status.NV_ERR_NOT_SUPPORTED, c.control, c.subdevice, None, 0x20800FFF)
-    refused(status.NV_ERR_INVALID_PARAM_STRUCT, c.control, c.subdevice, ctypes.c_uint32(),
+    refused(status.NV_ERR_INVALID_ARGUMENT, c.control, c.subdevice, ctypes.c_uint32(),
             control.NV2080_CTRL_CMD_GR_GET_GPC_MASK)
     assert c.port.read("/proc/driver/nvidia/version").startswith(b"NVRM version") and len(c.port.listdir("/dev")) == 4
     assert c.port.listdir("/proc/driver/nvidia/gpus") == ["0000:01:00.0"]

@@ -68,7 +68,7 @@ class Objects(RuleBasedStateMachine):
   @rule(data=st.data())
   def unmap(self, data: st.DataObject) -> None:
     address = data.draw(st.sampled_from(list(self.mapped)))
-    self.client.uvm(uvm.UVM_FREE_PARAMS(base=address))
+    self.client.uvm(uvm.UVM_FREE_PARAMS(base=address, length=4096))
     del self.mapped[address]
 
   @precondition(lambda self: bool(self.kinds))

@@ -25,6 +25,7 @@ _DMA_DATA: Final = 2          # src_sel: the dword of the packet
 _SIGNAL_VALUE: Final = 8      # bytes to amd_signal_t.value, of what a signal's handle names (amd_hsa_signal.h)
 _IDLE_EVENTS: Final = {"CS_PARTIAL_FLUSH"}
 _COHER: Final = 8             # ACQUIRE_MEM's coher_size and coher_base count 256 bytes (PAL's packet headers)
+_LINES: Final = 1024          # of a window that are told one by one
 _SYSTEM: Final = hsa.HSA_FENCE_SCOPE_SYSTEM
 
 Effects = Iterator[Effect]
@@ -147,6 +148,21 @@ def _copy_linear(p: Any) -> Effects:
   yield Effect(Does.WRITE, p.dst_addr, p.count + 1)
 
 
+def _copy_window(p: Any) -> Effects:
+  """Lines of a box of elements (radv_sdma_emit_copy_linear_sub_window): one range a line; where they are very many, one
+  from the first byte to the last."""
+  unit = 1 << p.elementsize
+  for does, side in ((Does.READ, "src"), (Does.WRITE, "dst")):
+    def of(name: str, side: str = side) -> int: return int(getattr(p, f"{side}_{name}"))
+    pitch, slices = of("pitch") + 1, of("slice_pitch") + 1
+    first = of("addr") + (of("x") + of("y") * pitch + of("z") * slices) * unit
+    if (p.rect_z + 1) * (p.rect_y + 1) > _LINES:
+      yield Effect(does, first, (p.rect_z * slices + p.rect_y * pitch + p.rect_x + 1) * unit)
+      continue
+    for z in range(p.rect_z + 1):
+      for y in range(p.rect_y + 1): yield Effect(does, first + (z * slices + y * pitch) * unit, (p.rect_x + 1) * unit)
+
+
 def _copy_broadcast(p: Any) -> Effects:
   yield Effect(Does.READ, p.src_addr, p.count + 1)
   yield Effect(Does.WRITE, p.dst1_addr, p.count + 1)
@@ -224,6 +240,7 @@ _TABLE: Final[dict[type, Callable[[Any], Effects]]] = {
   pm4.DISPATCH_INDIRECT: _dispatch_indirect, pm4.INDIRECT_BUFFER: _indirect, pm4.TIMESTAMP: _timestamp,
   pm4.COND_EXEC: _cond_exec,
   sdma.SDMA_PKT_COPY_LINEAR: _copy_linear, sdma.SDMA_PKT_COPY_BROADCAST_LINEAR: _copy_broadcast,
+  sdma.SDMA_PKT_COPY_LINEAR_SUBWIN: _copy_window,
   sdma.SDMA_PKT_WRITE_UNTILED: _write_untiled, sdma.SDMA_PKT_CONSTANT_FILL: _constant_fill,
   sdma.SDMA_PKT_FENCE: _fence, sdma.SDMA_PKT_POLL_REGMEM: _poll, sdma.SDMA_PKT_ATOMIC: _sdma_atomic,
   sdma.SDMA_PKT_GCR_REQ: _gcr, sdma.SDMA_PKT_GCR_USER: _gcr, sdma.SDMA_PKT_TRAP: _trap,

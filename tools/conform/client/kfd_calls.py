@@ -1,7 +1,22 @@
 """Cases of the calls of /dev/kfd: the right call, each flag that clients use, and the errno of each wrong argument.
 
-Which errno is told by Linux 6.12 (amdkfd/kfd_chardev.c, kfd_events.c, kfd_process_queue_manager.c, and
-amdgpu/amdgpu_amdkfd_gpuvm.c), as it is public. Some cases are a process's first calls: they are asked in one of their
+Which errno is told by Linux 6.12 as it is public; beside the kfd_ioctl_* of each call in amdkfd/kfd_chardev.c:
+
+| call | who decides |
+|---|---|
+| before ACQUIRE_VM | kfd_bind_process_to_device: ENODEV, of which settings and CREATE_QUEUE make ESRCH |
+| ALLOC_MEMORY_OF_GPU | amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu, amdgpu_amdkfd_reserve_mem_limit, init_user_pages |
+| FREE_MEMORY_OF_GPU | amdgpu_amdkfd_gpuvm_free_memory_of_gpu |
+| GET_DMABUF_INFO, IMPORT_DMABUF | amdgpu_amdkfd_get_dmabuf_info, dma_buf_get |
+| CREATE_EVENT | kfd_kmap_event_page, kfd_event_create |
+| SET_EVENT, RESET_EVENT, DESTROY_EVENT | kfd_set_event, kfd_reset_event, kfd_event_destroy |
+| WAIT_EVENTS | kfd_wait_on_events, init_event_waiter |
+| CREATE_QUEUE | set_queue_properties_from_user, kfd_queue_acquire_buffers, kfd_queue_buffer_get |
+| DESTROY_QUEUE, UPDATE_QUEUE, SET_CU_MASK | pqm_destroy_queue, pqm_update_queue_properties, pqm_update_mqd |
+| GET_QUEUE_WAVE_STATE | pqm_get_wave_state, get_wave_state of the queue manager |
+| SET_XNACK_MODE, RUNTIME_ENABLE | kfd_process_xnack_mode, runtime_enable |
+
+Some cases are a process's first calls: they are asked in one of their
 own beside the room's.
 """
 from __future__ import annotations
@@ -24,7 +39,7 @@ from tinyhw.tools.conform.client.question import Area, Heard, Question
 UNIT: Final = "kfd"
 ENOTSUPP: Final = 524  # of the kernel, which has no name in user space
 NOBODY: Final = 0x7FFF_1234  # the id of no GPU, queue, buffer or event
-TASK_SIZE: Final = 1 << 47
+KERNEL: Final = 1 << 63  # no address of a process, with page tables of four levels and of five (access_ok)
 _WRITABLE: Final = kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE & 0xFFFF_FFFF
 _DOORBELLS: Final = 8192  # bytes of a process on a GPU: two pages (kfd_doorbell_process_slice)
 Fields = Mapping[str, Any]
@@ -504,7 +519,9 @@ def dmabuf(room: AmdRoom, heard: Heard) -> None:
     fd = call(b, "EXPORT_DMABUF", handle=memory.handle).dmabuf_fd
     got = call(b, "GET_DMABUF_INFO", dmabuf_fd=fd)
     heard.same(f"{word}: size", got.size, 2 * PAGE)
-    heard.same(f"{word}: gpu_id", int(got.gpu_id == gpu(room)), 1)
+    # System memory of a GPU in partitions is of any of them (amdgpu_bo_create): the first GPU is told.
+    owner = b.nodes[0].gpu_id if word == "system" and b.node.target in {"gfx942", "gfx950"} else gpu(room)
+    heard.same(f"{word}: gpu_id", int(got.gpu_id == owner), 1)
     kinds = kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM | kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT
     told = GTT if b.shared else flags  # video memory of an APU is the system's
     heard.same(f"{word}: flags", got.flags & kinds, told & kinds)
@@ -667,9 +684,9 @@ def queue_fields(room: AmdRoom, kind: int) -> dict[str, Any]:
 _WRONG_QUEUES: Final[dict[str, tuple[int, Fields]]] = {
   "101-percent": (errno.EINVAL, {"queue_percentage": 101}), "priority-16": (errno.EINVAL, {"queue_priority": 16}),
   "ring-of-3-pages": (errno.EINVAL, {"ring_size": 3 * PAGE}),
-  "ring-nowhere": (errno.EFAULT, {"ring_base_address": TASK_SIZE}),
-  "read-pointer-nowhere": (errno.EFAULT, {"read_pointer_address": TASK_SIZE}),
-  "write-pointer-nowhere": (errno.EFAULT, {"write_pointer_address": TASK_SIZE}),
+  "ring-nowhere": (errno.EFAULT, {"ring_base_address": KERNEL}),
+  "read-pointer-nowhere": (errno.EFAULT, {"read_pointer_address": KERNEL}),
+  "write-pointer-nowhere": (errno.EFAULT, {"write_pointer_address": KERNEL}),
   "no-gpu": (errno.EINVAL, {"gpu_id": NOBODY}), "no-type": (ENOTSUPP, {"queue_type": 99}),
   "ring-of-another-size": (errno.EINVAL, {"ring_size": 8 * PAGE}),
   "ring-of-no-buffer": (errno.EINVAL, {"ring_base_address": lambda room: room.nowhere}),
@@ -700,8 +717,8 @@ for _word, _number in (("compute", COMPUTE), ("copy", COPY), ("aql", kfd.KFD_IOC
   refuses("CREATE_QUEUE", {f"{_word}-{_form}": _row for _form, _row in _WRONG_QUEUES.items()},
           lambda room, kind=_number: queue_fields(room, kind))  # type: ignore[misc]
 refuses("CREATE_QUEUE", {
-  "eop-nowhere": (errno.EFAULT, {"eop_buffer_address": TASK_SIZE}),
-  "save-area-nowhere": (errno.EFAULT, {"ctx_save_restore_address": TASK_SIZE}),
+  "eop-nowhere": (errno.EFAULT, {"eop_buffer_address": KERNEL}),
+  "save-area-nowhere": (errno.EFAULT, {"ctx_save_restore_address": KERNEL}),
   "eop-too-small": (errno.EINVAL, {"eop_buffer_size": 8}),
   "another-control-stack": (errno.EINVAL, {"ctl_stack_size": PAGE}),
   "save-area-too-small": (errno.EINVAL, {"ctx_save_restore_size": PAGE})}, lambda room: queue_fields(room, COMPUTE))

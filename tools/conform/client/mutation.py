@@ -44,7 +44,8 @@ CARDS: Final = {"AMD": ("gfx1100", "gfx942"), "NV": ("sm_90",)}
 MODULES: Final = {
   **{f"mock.amd.{n}": "AMD" for n in ("chip.sdma", "chip.pm4", "chip.aql", "chip.atomics", "chip.gfx9", "driver.kfd",
                                       "driver.memory", "driver.queues", "driver.events")},
-  **{f"mock.nv.{n}": "NV" for n in ("chip.host", "chip.copy", "chip.compute", "chip.semaphores", "driver.uvm")}}
+  **{f"mock.nv.{n}": "NV" for n in ("chip.host", "chip.copy", "chip.compute", "chip.semaphores", "chip.plan",
+                                  "chip.qmdfields", "driver.uvm", "driver.rm", "driver.controls")}}
 MOST: Final = 64  # cases asked about one change
 _LARGE: Final = "/41943"  # identifiers of copies of 4 MiB: the smaller ones go the same ways
 SECONDS: Final = 1.0  # that a case may take with a change
@@ -54,14 +55,14 @@ UNSEEN: Final = (
   (r".*", r"\.trace\b|trace\.add|ignored\.note|\.doubt\(|\.log\(|Wait\(|packet_text|\bwanted = f|where = f",
    "what reports and traces say"),
   (r".*", r"draws|clock\.advance|_LINES_A_TURN|_TURN\b|PIECES|LATE", "the order and the time of what a schedule draws"),
-  (r".*", r"\bchip\b|\bbeside\b|caches\.|\bdetail\b|\.weak\b|\.space\.direct|space\.direct|_near\b",
+  (r".*", r"\bchip\b|caches\.|\bdetail\b|\.weak\b|\.space\.direct|space\.direct|_near\b",
    "weak memory, and findings: this machine has strong memory"),
   (r".*\._learn.*|.*\.settings_version|.*\._kept", r"", "what is remembered so that equal packets cost less"),
   (r".*", r"_kept\b|settings_version|_decoded\.keep|\._quick|self\.packets\b|_plans\b",
    "what is remembered so that equal packets cost less"),
-  (r".*", r"\.debug\b|debugged|watched|injected|broken\.|traps_off|\.masked\b",
+  (r".*", r"\.debug\b|debugged|machine\.watched|injected|broken\.|traps_off|\.masked\b",
    "debuggers, and faults put in by tests"),
-  (r".*", r"_scratch|SCRATCH|scratch", "scratch memory, which kernels of `tinyhw conform` ask about"))
+  (r"mock\.\w+\.chip\..*", r"_scratch|SCRATCH|scratch", "scratch memory, which kernels of `tinyhw conform` ask about"))
 Line = tuple[str, int]
 
 

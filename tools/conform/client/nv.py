@@ -113,6 +113,35 @@ class MethodPlay:
       if stage.then is not None: stage.then(room, heard, left)
 
 
+@dataclass(frozen=True)
+class InterruptPlay:
+  """Asks whether methods interrupt: an event below the subdevice is told of it, or of nothing."""
+  unit: str
+  put: Callable[..., Any]
+  comes: bool
+
+  def __call__(self, room: NvRoom, heard: Heard) -> None:
+    bench, channel = room.bench, room.channel(self.unit)
+    memory = room.take(0, Area(bytes(64)))
+    event = bench.rm.open_event(bench.gpu)
+    try:
+      heard.same("a new event is told of something", bench.port.poll(event.fd, 0), False)
+      c = room.commands(self.unit)
+      self.put(c, memory.address)
+      bench.finish(channel, c, "the channel")
+      told = bench.port.poll(event.fd, min(bench.left, 2.0) if self.comes else QUIET_S)
+      heard.same("the event is told of an interrupt", told, self.comes)
+      heard.same("and of a second one", bench.port.poll(event.fd, 0), False)
+    finally: bench.rm.close_event(event)
+
+
+def interrupts(arch: NvArch, unit: str, name: str, form: str, put: Callable[..., Any], comes: bool) -> Question:
+  """A case of an interrupt that comes, or does not."""
+  kind = class_of(arch, unit)
+  return Question(f"{arch.name}/method/{kind}/{name}/{form}", kind, name, form, f"{kind} (class header)",
+                  InterruptPlay(unit, put, comes), tuple(text(arch, unit, put, 1)))
+
+
 def class_of(arch: NvArch, unit: str) -> str:
   """The class as the headers' names begin: NVC6B5; host methods are those of NVC56F."""
   return {"host": "NVC56F", "copy": f"NV{arch.copy_class:04X}"}.get(unit, f"NV{arch.compute_class:04X}")

@@ -15,7 +15,7 @@ from tinyhw.bringup.nv.programs import kernel
 from tinyhw.drive.nv.commands import ComputeCommands
 from tinyhw.drive.nv.rm import Aperture
 from tinyhw.tools.conform.client import models
-from tinyhw.tools.conform.client.nv import ANY, NvRoom, class_of, maker, methods
+from tinyhw.tools.conform.client.nv import ANY, NvRoom, class_of, interrupts, maker, methods
 from tinyhw.tools.conform.client.nv_host import LONGS, ONES, reduced, reductions, rows_of, timed
 from tinyhw.tools.conform.client.question import Area, Heard, Question, Stage
 from tinyhw.tools.conform.client.sdma import WORDS
@@ -101,6 +101,11 @@ def _old_reports(arch: NvArch) -> Iterator[Question]:
     def four(c: Any, a: int, value: int = value) -> None: report(c, a + 16, value, STRUCTURE_SIZE=0)
     yield methods(arch, UNIT, name, f"four-words-{value:#x}", [Area(before)],
                   [timed(four, before, 16, models.words(value, bits=64))])
+  for form, fields, comes in (("awakens", {"AWAKEN_ENABLE": 1}, True), ("sleeps", {}, False),
+                              ("traps", {"OPERATION": 3}, True)):
+    def tells(c: Any, a: int, fields: dict[str, int] = fields) -> None:
+      report(c, a + 16, 1, STRUCTURE_SIZE=1, **fields)
+    yield interrupts(arch, UNIT, name, form, tells, comes)
   for size, at in ((0, 8), (1, 2)):
     def misaligned(c: Any, a: int, size: int = size, at: int = at) -> None: report(c, a + at, 1, STRUCTURE_SIZE=size)
     yield methods(arch, UNIT, name, f"refuses-{'one-word' if size else 'four-words'}-at-{at}", [Area(before)],

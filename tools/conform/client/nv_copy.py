@@ -12,7 +12,7 @@ import numpy as np
 
 from tinyhw.arch.nv import NvArch
 from tinyhw.tools.conform.client import models
-from tinyhw.tools.conform.client.nv import ANY, maker, methods
+from tinyhw.tools.conform.client.nv import ANY, interrupts, maker, methods
 from tinyhw.tools.conform.client.nv_host import LONGS, ONES, reduced, reductions, rows_of, timed
 from tinyhw.tools.conform.client.question import Area, Question, Stage
 from tinyhw.tools.conform.client.sdma import KINDS, PLACES, SIZES, WORDS
@@ -35,6 +35,7 @@ def questions(arch: NvArch) -> Iterator[Question]:
   yield from _windows(arch)
   yield from _remaps(arch)
   yield from _semaphores(arch)
+  yield from _interrupts(arch)
   before = models.noise(61, 64)
   yield maker(arch, UNIT)("NOP", "plain", [Area(before)], [before], lambda c, a: c.send(c.module.NOP()))
 
@@ -141,6 +142,15 @@ def _remaps(arch: NvArch) -> Iterator[Question]:
           launch(c, REMAP_ENABLE=1)
         yield make("SET_REMAP_COMPONENTS", f"{'-'.join(picks)}-{8 * size}-{count}", [Area(source), Area(before)],
                    [source, remapped(source, before, picks, size, count, given, constants)], put)
+
+
+def _interrupts(arch: NvArch) -> Iterator[Question]:
+  for word, comes in (("NON_BLOCKING", True), ("NONE", False)):
+    def put(c: Any, a: int, word: str = word) -> None:
+      c.run(c.module.SET_SEMAPHORE_A, a >> 32, a & ONES, 1)
+      launch(c, "NONE", SEMAPHORE_TYPE=c.module.LAUNCH_DMA_SEMAPHORE_TYPE.RELEASE_ONE_WORD_SEMAPHORE,
+             INTERRUPT_TYPE=c.module.LAUNCH_DMA_INTERRUPT_TYPE[word])
+    yield interrupts(arch, UNIT, "LAUNCH_DMA", f"interrupt-{word}", put, comes)
 
 
 def _semaphores(arch: NvArch) -> Iterator[Question]:

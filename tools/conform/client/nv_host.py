@@ -11,7 +11,7 @@ from typing import Any, Final
 from tinyhw.arch.nv import NvArch
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.tools.conform.client import models
-from tinyhw.tools.conform.client.nv import PBDMA, NvRoom, maker, methods, xid
+from tinyhw.tools.conform.client.nv import PBDMA, NvRoom, interrupts, maker, methods, xid
 from tinyhw.tools.conform.client.question import Area, Heard, Question, Stage
 from tinyhw.tools.conform.client.sdma import WORDS
 from tinyhw.wire.methods import IMMD, INCR, NONINCR, ONEINCR, Send
@@ -45,6 +45,9 @@ def questions(arch: NvArch) -> Iterator[Question]:
   yield from _reductions(arch)
   yield from _old(arch)
   yield from _orders(arch)
+  for word, sent in (("NON_STALL_INTERRUPT", host.NON_STALL_INTERRUPT()), ("NOP", host.NOP())):
+    def put(c: Any, a: int, sent: Any = sent) -> None: c.send(sent)
+    yield interrupts(arch, UNIT, word, "interrupt", put, word == "NON_STALL_INTERRUPT")
   yield from _headers(arch)
   yield from _refused(arch)
   before = models.noise(56, 64)

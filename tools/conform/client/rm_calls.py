@@ -1,8 +1,18 @@
 """Cases of RM's and UVM's calls: allocations of classes, control commands, memory, mappings; the right call and the
 status of each wrong argument.
 
-Which status is told by open-gpu-kernel-modules 580 (resserv's rs_server.c and rs_resource.c, rmapi/alloc_free.c,
-nvidia-uvm's uvm_va_space.c and uvm_map_external.c), as it is public.
+Which status is told by open-gpu-kernel-modules 580.105 and 595.45, as they are public:
+
+| call | who decides |
+|---|---|
+| REGISTER_FD | RmIoctl (escape.c): NV_ERR_INVALID_STATE and NV_ERR_INVALID_ARGUMENT, both of which are EINVAL |
+| RM_ALLOC | _serverLockClientWithLockInfo, serverAllocResourceUnderLock, RsResInfoByExternalClassId |
+| RM_FREE | _serverLockClientWithLockInfo, clientGetResourceRef |
+| RM_CONTROL | _rmapiRmControl (client, sizes and pointers), clientGetResourceRef, resControlLookup |
+| UVM_INITIALIZE, UVM_MM_INITIALIZE | uvm_api_initialize, uvm_va_space_create, uvm_api_mm_initialize |
+| UVM's ranges | uvm_api_range_invalid_4k, uvm_va_range_create_external, uvm_free |
+| UVM's mappings | uvm_map_external_allocation, uvm_map_external_allocation_on_gpu, uvm_unmap_external |
+| UVM_ENABLE_PEER_ACCESS | retain_pcie_peers_from_uuids |
 """
 from __future__ import annotations
 
@@ -10,7 +20,7 @@ import ctypes
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from tinyhw.arch.nv import NvArch
+from tinyhw.arch.nv import NV_ARCHES, NvArch
 from tinyhw.autogen import nv_rm, nv_rm_alloc, nv_uvm
 from tinyhw.autogen import nv_rm_control as c
 from tinyhw.bringup.nv.bench import Aperture, NvBench
@@ -142,14 +152,17 @@ def alloc_client(room: NvRoom, heard: Heard) -> None:
 
 @case("ioctl", "NV_ESC_RM_ALLOC", "refuses")
 def alloc_refused(room: NvRoom, heard: Heard) -> None:
-  """No class, no client, no parent, a class of another parent, parameters of another size, or none."""
+  """No class, no client, no parent, a class of another parent, of another generation, parameters of another size, or
+  none."""
   b, a = room.bench, nv_rm_alloc
   gpu = b.gpu
   rows: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("no class", (gpu.device, 0xDEAD), {}, "NV_ERR_INVALID_CLASS"),
-    ("no client", (0, a.NV01_DEVICE_0, a.NV0080_ALLOC_PARAMETERS()), {"root": NOBODY}, "NV_ERR_INVALID_CLIENT"),
+    ("no client", (0, a.NV01_DEVICE_0, a.NV0080_ALLOC_PARAMETERS()), {"root": NOBODY}, "NV_ERR_INVALID_OBJECT_HANDLE"),
     ("a channel below the client", (b.rm.root, gpu.arch.channel_class, a.NV_CHANNEL_ALLOC_PARAMS()), {},
      "NV_ERR_INVALID_OBJECT_PARENT"),
+    ("another generation's class", (room.copier.handle, next(
+      n for n in (x.copy_class for x in NV_ARCHES.values()) if n not in gpu.classes)), {}, "NV_ERR_NOT_SUPPORTED"),
     ("no parameters", (gpu.device, a.FERMI_VASPACE_A), {}, ""),
     ("parameters of another size", (gpu.device, a.FERMI_VASPACE_A, a.NV_VASPACE_ALLOCATION_PARAMETERS()), {"size": 3},
      "")]
@@ -177,6 +190,7 @@ def free_object(room: NvRoom, heard: Heard) -> None:
   heard.same("NV_ESC_RM_FREE of the device", freed(b, device, client), OK)
   heard.same("of what was below it", freed(b, below, client), "NV_ERR_OBJECT_NOT_FOUND")
   heard.same("of the client", freed(b, client, client), OK)
+  heard.same("of what was below the client", freed(b, device, client), "NV_ERR_INVALID_OBJECT_HANDLE")
 
 
 @case("ioctl", "NV_ESC_RM_CONTROL", "refuses")
@@ -191,7 +205,10 @@ def control_refused(room: NvRoom, heard: Heard) -> None:
           ("no object", NOBODY, time, {}, "NV_ERR_OBJECT_NOT_FOUND"),
           ("no command", sub, 0x2080_FFFF, {}, "NV_ERR_NOT_SUPPORTED"),
           ("another class's", device, time, {}, "NV_ERR_NOT_SUPPORTED"),
-          ("of another size", sub, time, {"size": 3}, "NV_ERR_INVALID_PARAM_STRUCT"),
+          ("of another size", sub, time, {"size": 3}, "NV_ERR_INVALID_ARGUMENT"),
+          ("no size", sub, time, {"size": 0}, "NV_ERR_INVALID_ARGUMENT"),
+          ("of another size, another class's", device, time, {"size": 3}, "NV_ERR_INVALID_ARGUMENT"),
+          ("of another size, no object", NOBODY, time, {"size": 3}, "NV_ERR_INVALID_ARGUMENT"),
           ("no parameters", sub, time, {"pointer": 0}, "NV_ERR_INVALID_ARGUMENT"))
   for word, handle, command, more, wanted in rows:
     heard.same(word, controlled(b, handle, command, p, **more), wanted)
@@ -471,11 +488,14 @@ def schedule(room: NvRoom, heard: Heard) -> None:
 @case("ioctl", "UVM_INITIALIZE")
 @case("ioctl", "UVM_MM_INITIALIZE")
 def initialize(room: NvRoom, heard: Heard) -> None:
-  """Another time it is no error; flags that mean nothing are NV_ERR_INVALID_ARGUMENT."""
+  """Another time it is no error; flags that mean nothing, or are not those of the first time, are
+  NV_ERR_INVALID_ARGUMENT."""
   b = room.bench
   heard.same("again", uvm(b, "UVM_INITIALIZE"), OK)
   heard.same("flags", uvm(b, "UVM_INITIALIZE", flags=1 << 40), "NV_ERR_INVALID_ARGUMENT")
-  refused(heard, "of no file", uvm(b, "UVM_MM_INITIALIZE", uvmFd=1 << 20))
+  other = nv_uvm.UVM_INIT_FLAGS_DISABLE_HMM
+  heard.same("other flags than before", uvm(b, "UVM_INITIALIZE", flags=other), "NV_ERR_INVALID_ARGUMENT")
+  heard.same("of no file", uvm(b, "UVM_MM_INITIALIZE", uvmFd=1 << 20), "NV_ERR_INVALID_ARGUMENT")
 
 
 @case("ioctl", "UVM_REGISTER_GPU")
@@ -508,7 +528,10 @@ def ranges(room: NvRoom, heard: Heard) -> None:
           ("behind it", "UVM_CREATE_EXTERNAL_RANGE", base + size, PAGE, OK),
           ("free, in the middle", "UVM_FREE", base + PAGE, PAGE, "NV_ERR_INVALID_ADDRESS"),
           ("free", "UVM_FREE", base, size, OK), ("free again", "UVM_FREE", base, size, "NV_ERR_INVALID_ADDRESS"),
-          ("free what is behind", "UVM_FREE", base + size, PAGE, OK))
+          ("free what is behind", "UVM_FREE", base + size, PAGE, OK),
+          ("at 0", "UVM_CREATE_EXTERNAL_RANGE", 0, PAGE, "NV_ERR_INVALID_ADDRESS"),
+          ("to the end of 64 bits", "UVM_CREATE_EXTERNAL_RANGE", (1 << 64) - PAGE, PAGE, "NV_ERR_INVALID_ADDRESS"),
+          ("past it", "UVM_CREATE_EXTERNAL_RANGE", (1 << 64) - PAGE, 2 * PAGE, "NV_ERR_INVALID_ADDRESS"))
   for word, name, at, length, wanted in rows: heard.same(word, uvm(b, name, base=at, length=length), wanted)
 
 
@@ -536,7 +559,27 @@ def map_external(room: NvRoom, heard: Heard) -> None:
   source = room.take(0, Area(models.noise(82, PAGE)))
   b.finish(room.copier, b.copies().copy(base + PAGE, source.address, PAGE), "the copy engine")
   heard.memory("memory", bytes(made.bytes()[PAGE:2 * PAGE]), models.noise(82, PAGE))
+  other = b.take(size, Aperture.SYSTEM)
+  heard.same("another memory in its place", mapped(other.handle, base, size), OK)
+  source = room.take(0, Area(models.noise(83, PAGE)))
+  b.finish(room.copier, b.copies().copy(base + PAGE, source.address, PAGE), "the copy engine")
+  heard.memory("memory that took the place", bytes(other.bytes()[PAGE:2 * PAGE]), models.noise(83, PAGE))
+  heard.memory("memory that was there", bytes(made.bytes()[PAGE:2 * PAGE]), models.noise(82, PAGE))
+  b.free(other)
+  for word, at, length, wanted in (("unmap past the range", base, 2 * size, "NV_ERR_INVALID_ADDRESS"),
+                                   ("unmap no bytes", base, 0, "NV_ERR_INVALID_ADDRESS"),
+                                   ("unmap no range", base + (1 << 20), size, "NV_ERR_INVALID_ADDRESS")):
+    heard.same(word, uvm(b, "UVM_UNMAP_EXTERNAL", base=at, length=length, gpuUuid=gpu.identity()), wanted)
+  nobody = nv_uvm.nv_uuid((ctypes.c_uint8 * 16)(*range(16)))
+  heard.same("unmap of no card", uvm(b, "UVM_UNMAP_EXTERNAL", base=base, length=size, gpuUuid=nobody),
+             "NV_ERR_INVALID_DEVICE")
   heard.same("UVM_UNMAP_EXTERNAL", uvm(b, "UVM_UNMAP_EXTERNAL", base=base, length=size, gpuUuid=gpu.identity()), OK)
+  heard.same("right, again", mapped(made.handle, base, size), OK)
+  half = size // 2
+  heard.same("unmap again", uvm(b, "UVM_UNMAP_EXTERNAL", base=base, length=size, gpuUuid=gpu.identity()), OK)
+  for i in (0, 1): heard.same(f"half {i}", mapped(made.handle, base + i * half, half, (1 - i) * half), OK)
+  b.finish(room.copier, b.copies().copy(base + half, source.address, PAGE), "the copy engine")
+  heard.memory("the second half, which is the memory's first", bytes(made.bytes()[:PAGE]), models.noise(83, PAGE))
   heard.same("UVM_FREE", uvm(b, "UVM_FREE", base=base, length=size), OK)
   b.free(made)
 

@@ -1,12 +1,15 @@
 """Cases of the copy engine's packets (SDMA v6 of gfx11 and gfx12, v4 of gfx9).
 
 Counts are stored less one (copy_max_bytes and the kernel driver's use of COPY_LINEAR and CONSTANT_FILL,
-sdma_v6_0.c); POLL_REGMEM's functions count as WAIT_REG_MEM's.
+sdma_v6_0.c), and so are extents and pitches of COPY_LINEAR_SUBWIN (Mesa's radv_sdma.c); POLL_REGMEM's functions count
+as WAIT_REG_MEM's.
 """
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
+
+import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.drive.amd.commands import CopyCommands
@@ -15,6 +18,7 @@ from tinyhw.tools.conform.client.amd import AmdRoom, maker, packet
 from tinyhw.tools.conform.client.question import Area, Heard, Question, Stage
 
 UNIT: Final = "sdma"
+Box = tuple[int, int, int]  # x, y, z
 PAGE: Final = 4096
 _GUARD: Final = 256
 _LARGE: Final = 4 << 20
@@ -35,6 +39,7 @@ _MTYPE_UC: Final = 3  # of SDMA_PKT_FENCE: uncached (sdma_v6_0_ring_emit_fence)
 def questions(arch: Arch) -> Iterator[Question]:
   """All cases of a generation."""
   yield from _copies(arch)
+  yield from _windows(arch)
   yield from _writes(arch)
   yield from _fills(arch)
   yield from _fences(arch)
@@ -66,6 +71,45 @@ def _copies(arch: Arch) -> Iterator[Question]:
   for size in (2, PAGE): yield copy(f"{size}-over-a-page's-end", size, PAGE - 1, 2 * PAGE - 1)
   largest = next(f.limit for f in arch.copies.SDMA_PKT_COPY_LINEAR.FIELDS if f.name == "count") + 1
   for size in sorted({_LARGE - 1, _LARGE, min(_LARGE + 4, largest)}): yield copy(f"{size}", size, 0, 0)
+
+
+def _windows(arch: Arch) -> Iterator[Question]:
+  make, name = maker(arch, UNIT), "SDMA_PKT_COPY_LINEAR_SUBWIN"
+
+  def window(form: str, log: int, rect: Box, source: tuple[Box, Box], target: tuple[Box, Box],
+             kinds: tuple[str, str] = ("system", "system")) -> Question:
+    """A box of elements of 2^log bytes; `source` and `target` are (extent of the surface, where the box begins there),
+    all as (x, y, z)."""
+    shapes = [(*reversed(extent), 1 << log) for extent, _ in (source, target)]
+    before = [models.noise(51 + i, int(np.prod(shape))) for i, shape in enumerate(shapes)]
+    a, b = (np.frombuffer(data, np.uint8).reshape(shape).copy() for data, shape in zip(before, shapes, strict=True))
+    box = [tuple(slice(at, at + size) for at, size in zip(reversed(begin), reversed(rect), strict=True))
+           for _, begin in (source, target)]
+    b[box[1]] = a[box[0]]
+
+    def put(c: Any, x: int, y: int) -> None:
+      fields: dict[str, int] = {}
+      for side, address, (extent, begin) in (("src", x, source), ("dst", y, target)):
+        fields |= {f"{side}_addr": address, f"{side}_pitch": extent[0] - 1,
+                   f"{side}_slice_pitch": extent[0] * extent[1] - 1}
+        fields |= {f"{side}_{axis}": at for axis, at in zip("xyz", begin, strict=True)}
+      fields |= {f"rect_{axis}": size - 1 for axis, size in zip("xyz", rect, strict=True)}
+      _put(c, name, elementsize=log, **fields)
+    return make(name, form, [Area(before[0], kinds[0]), Area(before[1], kinds[1])], [before[0], b.tobytes()], put)
+  origin = (0, 0, 0)
+  for log in range(5):
+    yield window(f"element-{1 << log}", log, (3, 2, 2), ((8, 4, 3), (1, 1, 1)), ((12, 5, 4), (4, 2, 0)))
+  for form, rect in (("one", (1, 1, 1)), ("line", (16, 1, 1)), ("column", (1, 8, 1)), ("depth", (1, 1, 4)),
+                     ("plane", (16, 8, 1)), ("all", (16, 8, 4))):
+    yield window(form, 2, rect, ((16, 8, 4), origin), ((16, 8, 4), origin))
+  for axis in range(3):
+    at = tuple(int(i == axis) for i in range(3))
+    yield window(f"from-{'xyz'[axis]}", 2, (4, 3, 2), ((16, 8, 4), (at[0], at[1], at[2])), ((16, 8, 4), origin))
+    yield window(f"to-{'xyz'[axis]}", 2, (4, 3, 2), ((16, 8, 4), origin), ((16, 8, 4), (at[0], at[1], at[2])))
+  for a in KINDS:
+    for b in KINDS:
+      yield window(f"{a}-to-{b}", 0, (5, 3, 2), ((64, 32, 4), (3, 2, 1)), ((32, 64, 4), (1, 7, 2)), (a, b))
+  yield window("over-pages", 4, (200, 3, 2), ((256, 4, 2), (9, 1, 0)), ((320, 3, 3), (5, 0, 1)))
 
 
 def _writes(arch: Arch) -> Iterator[Question]:
