@@ -16,14 +16,15 @@ import pytest
 from tests.campaign.works import BAD
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.tools.campaign.machines import Here, machines
-from tinyhw.tools.campaign.run import Campaign, Wrong, rows
+from tinyhw.tools.campaign.run import Campaign, GoneWrong, rows
 from tinyhw.tools.campaign.store import Store
 from tinyhw.tools.campaign.task import Limits, Task, cause
 
 Plan = Callable[[int], Task | None]
+LIMITS = Limits()
 
 
-def plan(programs: int, a_task: int, limits: Limits = Limits(), **parameters: Any) -> Plan:
+def plan(programs: int, a_task: int, limits: Limits = LIMITS, **parameters: Any) -> Plan:
   def task(number: int) -> Task | None:
     count = min(a_task, programs - number * a_task)
     return Task(number, "kind", "tests.campaign.works:work", number * a_task, count, parameters, limits) \
@@ -45,7 +46,8 @@ def test_what_goes_wrong_is_named_and_the_others_are_run(how: str, said: str) ->
 
 
 def test_a_campaign_ends_with_what_is_wrong() -> None:
-  with pytest.raises(Wrong, match=f"kind {BAD}: "): Campaign(plan(30, 5, how="raise"), Store(None, {}), Here(1)).run()
+  with pytest.raises(GoneWrong, match=f"kind {BAD}: "):
+    Campaign(plan(30, 5, how="raise"), Store(None, {}), Here(1)).run()
 
 
 def test_a_process_that_died_once_is_no_finding(tmp_path: Path) -> None:
@@ -68,6 +70,7 @@ def test_findings_of_one_cause_are_one() -> None:
   Campaign(plan(50, 7, how="found"), store, Here(1), keep_going=True).run()
   assert [(program % 10, times) for _, program, times, _ in store.wrong()] == [(0, 5)]
   assert cause("5 at 0x7f is 1.5\nmore") == cause("77 at 0x0 is 3") != cause("77 at 0x0 was 3")
+  assert cause("v_add_f32: 1") != cause("v_add_f16: 1")
 
 
 def test_a_file_goes_on_where_a_run_was_stopped(tmp_path: Path) -> None:

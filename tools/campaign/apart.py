@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -35,13 +36,14 @@ class Stopped(Error):
 class Apart:
   """A process that runs tasks; what it is at, and since when, is seen from here."""
 
-  def __init__(self) -> None:
+  def __init__(self, environment: Mapping[str, str]) -> None:
+    self.environment = environment
     with tempfile.TemporaryFile() as file:
       file.truncate(_AT.size)
       self._at = mmap.mmap(file.fileno(), _AT.size)
       self.process = subprocess.Popen([sys.executable, "-m", "tinyhw.tools.campaign.apart", str(file.fileno())],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(file.fileno(),),
-                                      env=os.environ | {"OPENBLAS_NUM_THREADS": "1"})
+                                      env=os.environ | {"OPENBLAS_NUM_THREADS": "1", **environment})
 
   @property
   def at(self) -> tuple[int, float]: return _AT.unpack(self._at[:])
@@ -70,7 +72,7 @@ class Apart:
     self.process.wait()
 
 
-class Places:
+class ApartPool:
   """The processes of this one that run tasks, one for each thread that has a task. Threads may call it at once."""
 
   def __init__(self) -> None:
@@ -79,12 +81,14 @@ class Places:
     self._lock = threading.Lock()
     self._stopped = False
 
-  def _take(self) -> Apart:
-    try: return self._free.get_nowait()
+  def _take(self, environment: Mapping[str, str]) -> Apart:
+    try:
+      while (apart := self._free.get_nowait()).environment != environment: self._drop(apart)
+      return apart
     except Empty: pass
     with self._lock:
       if self._stopped: raise Stopped("the campaign is being ended", where="campaign")
-      apart = Apart()
+      apart = Apart(environment)
       self._all.add(apart)
       return apart
 
@@ -105,7 +109,7 @@ class Places:
     spans = [(task.first, task.first + task.count)]
     while spans:
       first, end = spans.pop()
-      apart = self._take()
+      apart = self._take(task.environment)
       done = apart.run(task, first, end - first)
       if isinstance(done, Done):
         total.add(done)

@@ -6,10 +6,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
 from tinyhw.core.errors import DeviceError, Unsupported
-from tinyhw.tools.campaign.apart import Places
+from tinyhw.tools.campaign.apart import ApartPool
 from tinyhw.tools.campaign.task import Done, Task
 
-PLUGIN: Final = "tinyhw-campaign"
 AHEAD: Final = 2  # tasks that a worker of a cluster has or will have: none waits for the next one's way
 LOOK: Final = 2.0  # seconds between two looks at how many workers there are
 
@@ -19,7 +18,7 @@ class Here:
 
   def __init__(self, jobs: int) -> None:
     self.width = self.workers = jobs
-    self._places, self._threads = Places(), ThreadPoolExecutor(jobs)
+    self._places, self._threads = ApartPool(), ThreadPoolExecutor(jobs)
 
   def submit(self, task: Task) -> Future[Done]:
     """Have a task run."""
@@ -40,10 +39,11 @@ class Cluster:
     try:  # an extra: campaigns of one machine do without
       import distributed
 
-      from tinyhw.tools.campaign.worker import ApartPlugin, run_there
+      from tinyhw.tools.campaign.worker import PLUGIN, ApartPlugin, run_there
     except ModuleNotFoundError: raise Unsupported("a campaign on a cluster", "without Dask",
                                                   hint="pip install 'tinyhw[campaign]'") from None
-    try: self.client: Any = distributed.Client(address, timeout=20, set_as_default=False)
+    client: Any = distributed.Client  # without types
+    try: self.client = client(address, timeout=20, set_as_default=False)
     except (OSError, ValueError) as error: raise DeviceError(
       f"no scheduler of Dask answers: {error}", where=address, hint="dask scheduler starts one") from None
     self.client.register_plugin(ApartPlugin(), name=PLUGIN)

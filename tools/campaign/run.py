@@ -22,7 +22,7 @@ from tinyhw.tools.campaign.store import Store
 from tinyhw.tools.campaign.task import Done, Task
 
 
-class Wrong(Error):
+class GoneWrong(Error):
   """A program did what none may: its kind and number, and what happened."""
 
 
@@ -51,6 +51,7 @@ class Campaign:
     self._again, self._next = store.open(), store.handed_out
     self.tasks = self.programs = self.wrong = 0  # of this run
     self.seconds, self.wall, self.taken = 0.0, 0.0, 0.0  # of processors; on the clock; of tasks on their clocks
+    self.spent = 0.0  # processor seconds of this process: what handing out and keeping costs
 
   def _task(self) -> Task | None:
     if self._again: return self.plan(self._again.pop(0))
@@ -61,8 +62,8 @@ class Campaign:
     return task
 
   def run(self, seconds: float = float("inf")) -> None:
-    """Run until the tasks or the time are over. Raises Wrong where something is, unless it is to go on."""
-    began, pending = time.monotonic(), dict[Future[Done], Task]()
+    """Run until the tasks or the time are over. Raises GoneWrong where something is, unless it is to go on."""
+    began, pending, spent = time.monotonic(), dict[Future[Done], Task](), time.process_time()
     more = True
     try:
       while True:
@@ -77,7 +78,7 @@ class Campaign:
         self.wall = time.monotonic() - began
         self._shown(self)
     finally:
-      self.wall = time.monotonic() - began
+      self.wall, self.spent = time.monotonic() - began, time.process_time() - spent
       self.by.close()
 
   def _take(self, task: Task, future: Future[Done]) -> None:
@@ -102,19 +103,30 @@ class Campaign:
 
   def _note(self, text: str) -> None:
     self.wrong += 1
-    if not self._keep_going: raise Wrong(text)
+    if not self._keep_going: raise GoneWrong(text)
 
   @property
   def efficiency(self) -> float:
     """The processor seconds of tasks, of those that there were for them."""
     return self.seconds / max(1e-9, self.wall * max(1, self.by.workers))
 
+  @property
+  def busy(self) -> float:
+    """The time that workers had a task, of all their time; that others take their processors makes no difference."""
+    return self.taken / max(1e-9, self.wall * max(1, self.by.workers))
+
 
 def rows(plan: Callable[[int], Task | None], what: dict[str, Any], *, scheduler: str = "", jobs: int = 1,
          results: Path | None = None, told: Callable[[int], None] = lambda done: None) -> Iterator[Any]:
-  """The rows of a whole campaign, in its order. Raises Wrong with the first task that has none."""
+  """The rows of a whole campaign, in its order; what is wrong in them is the caller's. Raises GoneWrong where a program
+  has none: it raised an error, or its process died."""
   store = Store(results, what)
-  Campaign(plan, store, machines(scheduler, jobs), shown=lambda c: told(c.programs)).run()
+  Campaign(plan, store, machines(scheduler, jobs), keep_going=True, shown=lambda c: told(c.programs)).run()
+  wanted, k = 0, 0
+  while (task := plan(k)) is not None: wanted, k = wanted + task.count, k + 1
+  if sum(t.programs for t in store.tallies()) != wanted:
+    lost = "; ".join(f"{kind} {n}: {text}" for kind, n, _, text in store.wrong())
+    raise GoneWrong("a task has no result", where=lost)
   yield from store.rows()
 
 
@@ -171,11 +183,12 @@ def command(plan: Callable[[int], Task | None], what: dict[str, Any], options: a
     campaign = Campaign(plan, store, by, options.keep_going,
                         shown(console, progress if console.is_terminal else None))
     try: campaign.run(options.seconds)
-    except Wrong: code = 1
+    except GoneWrong: code = 1
     except KeyboardInterrupt: code = 130
   wrong = store.wrong()
   if options.json:
-    run = {"wall": round(campaign.wall, 3), "workers": by.workers, "efficiency": round(campaign.efficiency, 3)}
+    run = {"wall": round(campaign.wall, 3), "workers": by.workers, "efficiency": round(campaign.efficiency, 3),
+           "busy": round(campaign.busy, 3), "spent": round(campaign.spent, 3), "tasks": campaign.tasks}
     print(json.dumps(store.summary() | {"run": run}, indent=1))
     return code or (1 if wrong else 0)
   for line in lines(store): print(line)
@@ -183,6 +196,6 @@ def command(plan: Callable[[int], Task | None], what: dict[str, Any], options: a
     more = f", and {times - 1:,} more of this cause" if times > 1 else ""
     print(f"{kind} {number}: {text}{more} ({again(kind, number)})", file=sys.stderr)
   print(f"{campaign.tasks:,} tasks, {100 * campaign.efficiency:.0f} % of {by.workers} processors for "
-        f"{campaign.wall:.1f} s")
+        f"{campaign.wall:.1f} s, {100 * campaign.busy:.0f} % of their time with a task")
   print(f"{len(wrong)} wrong" if wrong else "nothing wrong")
   return code or (1 if wrong else 0)

@@ -28,6 +28,11 @@ create table if not exists lost (kind text not null, program integer not null, c
 """
 
 
+def surroundings() -> dict[str, str]:
+  """The variables that say what runs here, for processes elsewhere."""
+  return {k: v for k, v in os.environ.items() if k == "DEV" or k.startswith(("EMU", "MOCKGPU"))}
+
+
 @dataclass
 class Tally:
   """What has been run of a kind."""
@@ -54,7 +59,7 @@ class Store:
       raise InvalidArgument(f"{path} is no file of a campaign ({error})", hint="name another file") from None
     if not found:
       said |= {"commit": commit(), "python": platform.python_version(), "system": platform.platform(),
-               "environment": json.dumps({k: v for k, v in os.environ.items() if k.startswith(("MOCKGPU", "EMU"))})}
+               "environment": json.dumps(surroundings())}
       with self.db: self.db.executemany("insert into campaign values (?, ?)", said.items())
       return
     for name, value in said.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final
 
-_VARIES: Final = re.compile(r"0x[0-9a-fA-F]+|\d+(\.\d+)?")
+_VARIES: Final = re.compile(r"\b0x[0-9a-fA-F]+\b|\b\d+(\.\d+)?\b")
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Task:
   count: int = 1
   parameters: Mapping[str, Any] = field(default_factory=dict)
   limits: Limits = Limits()
+  environment: Mapping[str, str] = field(default_factory=dict)  # of its process, besides the one that is there
 
   def function(self) -> Callable[[int, Mapping[str, Any]], Answer]:
     """What runs a program."""

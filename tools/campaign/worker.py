@@ -1,24 +1,25 @@
 """What a Dask worker has: the processes that its tasks run in."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from distributed import WorkerPlugin, get_worker
 
-from tinyhw.tools.campaign.apart import Places
-from tinyhw.tools.campaign.machines import PLUGIN
+from tinyhw.tools.campaign.apart import ApartPool
 from tinyhw.tools.campaign.task import Done, Task
+
+PLUGIN: Final = "tinyhw-campaign"
 
 
 class ApartPlugin(WorkerPlugin):
   """Begins and ends with a worker. It is sent to each that comes."""
 
   idempotent = True
-  places: Places
+  places: ApartPool
 
   def setup(self, worker: Any) -> None:
     """On the worker, when it begins."""
-    self.places = Places()
+    self.places = ApartPool()
 
   def teardown(self, worker: Any) -> None:
     """On the worker, when it ends."""
@@ -27,5 +28,6 @@ class ApartPlugin(WorkerPlugin):
 
 def run_there(task: Task) -> Done:
   """A task, on a worker."""
-  done: Done = get_worker().plugins[PLUGIN].places.run(task)
+  plugin: Any = get_worker().plugins[PLUGIN]
+  done: Done = plugin.places.run(task)
   return done
