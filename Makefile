@@ -9,7 +9,7 @@ DEVICE ?= NV
 
 SECONDS ?= 600
 SEED ?= 0
-JOURNAL ?= .venv/campaign.json
+RESULTS ?= .venv/campaign.sqlite
 
 .PHONY: demo test units room test-nv sweep lint docs bench fuzz gen-check clean
 
@@ -51,7 +51,7 @@ bench: $(VENV)/.test
 	$(BIN)/tinyhw bench
 
 fuzz: $(VENV)/.test
-	$(BIN)/python -m tinyhw.tools.fuzz.campaign --seconds $(SECONDS) --seed $(SEED) --jobs $(JOBS) --journal $(JOURNAL)
+	$(BIN)/python -m tinyhw.tools.fuzz.campaign --seconds $(SECONDS) --seed $(SEED) --jobs $(JOBS) --results $(RESULTS)
 
 gen-check: $(VENV)/.gen
 	$(BIN)/tinyhw gen check --source $(SOURCE)

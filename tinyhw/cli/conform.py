@@ -27,6 +27,10 @@ DEFAULT_CHIP = "sm_90"
 @click.option("--show", metavar="CASE", help="Print one case: its instruction, state and wanted results; run nothing.")
 @click.option("--seed", default="", metavar="WORD", help="Draw other operands and forms than the suite's own.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes.")
+@click.option("--scheduler", default="", metavar="tcp://HOST:PORT", help="Have the workers of this Dask scheduler run "
+              "it (docs/campaigns.md).")
+@click.option("--results", type=click.Path(path_type=Path), help="Keep results in this file (SQLite) as they come; the "
+              "same command goes on where it was stopped.")
 @click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS", help="For one kernel of many cases.")
 @click.option("--engine", type=click.Choice(["ref", "jit", "both", "auto"]), default=None,
               help="Of an emulated device [EMU, else ref: compiling code that runs once does not pay].")
@@ -43,9 +47,9 @@ DEFAULT_CHIP = "sm_90"
 @click.option("--record", type=click.Path(path_type=Path), help="Write a digest of what each case left (.xz: packed).")
 @click.option("--against", type=click.Path(exists=True, path_type=Path), help="Compare with a record.")
 def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, show: str | None, seed: str, jobs: int,
-            timeout: float, engine: str | None, timed: bool, as_json: bool, json_file: Path | None, junit: Path | None,
-            page_file: Path | None, may_fail: Path | None, write_may_fail: Path | None, dut: str, record: Path | None,
-            against: Path | None) -> None:
+            scheduler: str, results: Path | None, timeout: float, engine: str | None, timed: bool, as_json: bool,
+            json_file: Path | None, junit: Path | None, page_file: Path | None, may_fail: Path | None,
+            write_may_fail: Path | None, dut: str, record: Path | None, against: Path | None) -> None:
   """Run the conformance suite on DEVICE (AMD, AMD:1, EMU ...): kernels that judge themselves.
 
   Each case is one instruction in one of its forms, from a state of all registers. A device behind a kernel driver (AMD,
@@ -85,15 +89,16 @@ def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, 
     if timed: click.echo(f"{done:,} of {of:,} instructions, {time.monotonic() - began:.0f} s", err=True)
   def heard(done: int, of: int) -> None:
     if timed and done % 100 == 0: click.echo(f"{done:,} of {of:,} packets, methods and calls", err=True)
-  results = suite.run(clients, device, heard)
+  found = suite.run(clients, device, heard)
+  spread = run.Spread(jobs, scheduler, results)
   if suite.alone(only): pass
   elif arch == "ptx":
-    results += ptx.run_all(device, only, seed, timeout, jobs, told)
-  else: results += run.run_all(options, jobs, told)
-  if not results: raise InvalidArgument("no case fits", where=f"--only {' '.join(only)}", hint="--list has them")
+    found += ptx.run_all(device, only, seed, timeout, spread, told)
+  else: found += run.run_all(options, spread, told)
+  if not found: raise InvalidArgument("no case fits", where=f"--only {' '.join(only)}", hint="--list has them")
   compute = ptx.compute() if arch == "ptx" else run.compute(arch)
   if only:
-    ran = {n for r in results for part in r.mnemonic.split("+") for n in (part, part.replace("v_dual_", "v_"))}
+    ran = {n for r in found for part in r.mnemonic.split("+") for n in (part, part.replace("v_dual_", "v_"))}
     compute = [row for row in compute if row[0] in ran]
   compute = [*compute, *suite.rows(clients, not only)]
   from tinyhw.arch import decoded
@@ -101,8 +106,8 @@ def command(device: str, arch: str | None, only: tuple[str, ...], listed: bool, 
   name, facts = (device, run.facts(device)) if not dut else run.greeted(dut)
   if arch == "ptx": facts |= ptx.sources()
   manual = ptx.MANUAL if arch == "ptx" else isa_manuals.MANUALS[decoded(arch).isa]
-  made = report.ConformanceReport(arch, manual, name, facts, results,
-                                  report.by_instruction(results, compute), time.monotonic() - began, seed,
+  made = report.ConformanceReport(arch, manual, name, facts, found,
+                                  report.by_instruction(found, compute), time.monotonic() - began, seed,
                                   complete=not only)
   if may_fail is not None: made.expected = evidence.read_may_fail(may_fail, arch)
   said: dict[str, Any] = {}

@@ -11,7 +11,7 @@ import hashlib
 import os
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,8 +21,10 @@ import numpy as np
 from tinyhw.core.errors import Error
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES
+from tinyhw.tools.campaign.task import Answer
 from tinyhw.tools.conform.judge import Result
 from tinyhw.tools.conform.patterns import fits
+from tinyhw.tools.conform.run import ALONE, Spread, answered, spread
 from tinyhw.tools.ledger import chip
 from tinyhw.tools.ledger.ptx_forms import form_of
 from tinyhw.tools.witness.ptx import bench, probes, table
@@ -34,6 +36,7 @@ SUITE: Final = "ptx"
 MANUAL: Final = "PTX ISA 9.0"
 RECORDED: Final = "ptx/sm_90-record"
 BATCH: Final = 24  # cases of a kernel
+PORTIONS: Final = 32  # of the suite, for a cluster
 FAILED: Final = 0xFFFFFFFF  # what the first failure is where there is none
 TEXTURES: Final = "its object is of the driver's making: textures, surfaces, multicast"
 
@@ -319,27 +322,21 @@ def compute() -> list[tuple[str, str, str, str]]:
            "has no effect that a kernel could see") for e in entries() if e.meaning]
 
 
-def run_all(device: str, only: Sequence[str], seed: str, timeout: float, jobs: int = 1,
+def run_all(device: str, only: Sequence[str], seed: str, timeout: float, by: Spread = ALONE,
             progress: Callable[[int, int], None] = lambda done, of: None) -> list[Result]:
-  """The results of the cases that fit, by several processes where `jobs` says so."""
+  """The results of the cases that fit, by several processes or machines where `by` says so."""
   sm = device_sm(device)
-  if jobs <= 1: return _portion(device, only, seed, timeout, sm, 0, 1)
-  from concurrent.futures import ProcessPoolExecutor
-  from multiprocessing import get_context
-  with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-    parts = [pool.submit(_portion, device, only, seed, timeout, sm, k, jobs) for k in range(jobs)]
-    found = [r for k, p in enumerate(parts) for r in _told(p.result(), progress, k + 1, jobs)]
+  if by.alone: return run(every(seed, only), device, timeout, sm)
+  given = {"device": device, "only": list(only), "seed": seed, "timeout": timeout, "sm": sm}
+  found = spread(by, "ptx", f"{__name__}:portion", PORTIONS if by.scheduler else by.jobs, given, progress)
   return sorted(found, key=lambda r: r.id)
 
 
-def _told(found: list[Result], progress: Callable[[int, int], None], done: int, of: int) -> list[Result]:
-  progress(done, of)
-  return found
-
-
-def _portion(device: str, only: Sequence[str], seed: str, timeout: float, sm: int | None, k: int, of: int
-             ) -> list[Result]:
-  return run(list(every(seed, only))[k::of], device, timeout, sm)
+def portion(number: int, parameters: Mapping[str, Any]) -> Answer:
+  """A portion of the cases, as a task of a campaign."""
+  p = parameters
+  cases = list(every(p["seed"], p["only"]))[number::p["portions"]]
+  return answered(run(cases, p["device"], p["timeout"], p["sm"]))
 
 
 def device_sm(device: str) -> int | None:

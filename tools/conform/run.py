@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -16,17 +17,23 @@ import numpy as np
 from tinyhw.arch import decoded
 from tinyhw.core.errors import DeviceError, Error, LDSWarning, Unsupported
 from tinyhw.isa.amdgcn.codes import AGPR0
+from tinyhw.tools.campaign.run import rows
+from tinyhw.tools.campaign.store import surroundings
+from tinyhw.tools.campaign.task import Answer, Limits, Task
 from tinyhw.tools.conform import flow, silicon
 from tinyhw.tools.conform.cases import Baked, bake, barred, drawn, names
 from tinyhw.tools.conform.harness import PASS, SPECIALS
 from tinyhw.tools.conform.image import NAME
-from tinyhw.tools.conform.judge import Found, Result, judged, result
+from tinyhw.tools.conform.judge import BAD, Found, Result, judged, result
 from tinyhw.tools.conform.kernel import Packed, numbers, pack, packs
 from tinyhw.tools.conform.patterns import fits
 from tinyhw.tools.witness.run import bench
 
 Array = Any
 TIMEOUT: Final = 120.0  # seconds that a launch of many cases may take
+MANY: Final = 60  # names of a portion
+FEW: Final = 15  # of one for a cluster: the last is not waited for long
+HANG: Final = 3600.0  # seconds that a portion may take; each launch in it has its own limit
 
 
 # Why no case is asked about an instruction that compute code can use; by how its name begins.
@@ -168,31 +175,64 @@ def chunks(chosen: Sequence[str], count: int) -> list[list[str]]:
   return [list(chosen[k::count]) for k in range(count) if chosen[k::count]]
 
 
-def run_all(o: Options, jobs: int = 1, progress: Callable[[int, int], None] = lambda n, of: None) -> list[Result]:
-  """The results of everything that fits, by several processes where `jobs` says so; in the suite's order."""
+@dataclass(frozen=True)
+class Spread:
+  """Who runs the suite: this process, several (`jobs`), or the workers of a Dask scheduler; and a file of results."""
+  jobs: int = 1
+  scheduler: str = ""
+  results: Path | None = None
+
+  @property
+  def alone(self) -> bool: return self.jobs <= 1 and not self.scheduler and self.results is None
+
+
+ALONE: Final = Spread()
+
+
+def answered(results: Sequence[Result]) -> Answer:
+  """The results of a portion as a campaign keeps them."""
+  return Answer("ended", [asdict(r) for r in results],
+                [f"{r.mnemonic} {r.verdict}: {r.detail}" for r in results if r.verdict in BAD])
+
+
+def portion(number: int, parameters: Mapping[str, Any]) -> Answer:
+  """A portion of the suite, as a task of a campaign."""
+  o = Options(**{**parameters["options"], "only": tuple(parameters["options"]["only"])})
+  return answered(run(o, chunks(wanted_names(o), parameters["portions"])[number]))
+
+
+def spread(by: Spread, kind: str, work: str, portions: int, parameters: Mapping[str, Any],
+           progress: Callable[[int, int], None]) -> list[Result]:
+  """The results of all portions. Raises GoneWrong where a portion has none."""
+  environment = surroundings()
+  given = {**parameters, "portions": portions}
+
+  def plan(number: int) -> Task | None:
+    return Task(number, kind, work, number, 1, given, Limits(hang=HANG), environment) if number < portions else None
+  what = {"campaign": "conform", "kind": kind, "parameters": given, "environment": environment}
+  return [Result(**row) for row in rows(plan, what, scheduler=by.scheduler, jobs=by.jobs, results=by.results,
+                                        told=lambda done: progress(done, portions))]
+
+
+def run_all(o: Options, by: Spread = ALONE, progress: Callable[[int, int], None] = lambda n, of: None) -> list[Result]:
+  """The results of everything that fits, by several processes or machines where `by` says so; in the suite's order."""
   chosen = wanted_names(o)
   if not o.dut and chosen: first_rung(o)
-  portions = chunks(chosen, max(jobs, -(-len(chosen) // 60)))
+  portions = chunks(chosen, max(by.jobs, -(-len(chosen) // (FEW if by.scheduler else MANY))))
   done = dict[str, list[Result]]()
   order = {name: k for k, name in enumerate(chosen)}
   finished = 0
 
   def take(found: list[Result]) -> None:
     for r in found: done.setdefault(r.id, []).append(r)
-  if jobs <= 1 or len(portions) == 1:
+  if by.alone or len(portions) == 1 and not by.scheduler and by.results is None:
     for part in portions:
       take(run(o, part))
       finished += len(part)
       progress(finished, len(chosen))
   else:
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-      waiting = {pool.submit(run, o, part): part for part in portions}
-      for future in as_completed(waiting):
-        take(future.result())
-        finished += len(waiting[future])
-        progress(finished, len(chosen))
+    take(spread(by, o.arch, f"{__name__}:portion", len(portions), {"options": {**asdict(o), "only": list(o.only)}},
+                progress))
   every = [r for rs in done.values() for r in rs]
   return sorted(every, key=lambda r: (order.get(r.mnemonic, len(order)), r.mnemonic))
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import sys
 import time
 from pathlib import Path
@@ -35,7 +34,11 @@ def main() -> int:
   parser.add_argument("--seed", type=int, default=0)
   parser.add_argument("--most", type=int, default=12, help="instructions asked about one change (default: 12)")
   parser.add_argument("--tests", action="store_true", help="ask the emulator's tests too, where the witness is silent")
-  parser.add_argument("--jobs", type=int, default=1, help="changes asked at once (rooms)")
+  parser.add_argument("--jobs", type=int, default=1, help="changes asked at once")
+  parser.add_argument("--scheduler", default="", metavar="tcp://HOST:PORT", help="have the workers of this Dask "
+                      "scheduler ask about the meanings' changes")
+  parser.add_argument("--results", type=Path, metavar="FILE", help="of the meanings: keep results in this file; the "
+                      "same command goes on where it was stopped")
   parser.add_argument("--budget", type=float, default=rooms.BUDGET, metavar="SECONDS",
                       help=f"processor time of the tests that one change is shown to (rooms; default {rooms.BUDGET:g})")
   parser.add_argument("--again", type=Path, metavar="FILE", help="only the survivors of a room in this JSON")
@@ -45,6 +48,8 @@ def main() -> int:
   parser.add_argument("--all", action="store_true", help="with --room: say of each change what noticed it")
   parser.add_argument("--json", action="store_true")
   options = parser.parse_args()
+  if options.room and (options.scheduler or options.results):
+    parser.error("--scheduler and --results are of the meanings: not with --room")
   return _rooms(options) if options.room else _meanings(options, parser)
 
 
@@ -87,13 +92,18 @@ def _rooms(options: argparse.Namespace) -> int:
 
 
 def _meanings(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-  from tinyhw.tools.mutate.score import MACHINERY, MODULES, measure, mutants
+  from tinyhw.tools.mutate.score import MACHINERY, MODULES, measure
+  from tinyhw.tools.mutate.spread import drawn, spread
   for name in options.module or ():
     if name not in (*MODULES, *MACHINERY): parser.error(f"no module {name}: {', '.join((*MODULES, *MACHINERY))}")
-  chosen = mutants(options.module or MODULES)
-  if options.sample: chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
-  start = time.monotonic()
-  score = measure(chosen, options.match, options.most, options.seed, options.tests)
+  start, modules = time.monotonic(), tuple(options.module or MODULES)
+  if options.scheduler or options.results or options.jobs > 1:
+    if options.tests or not {*modules} <= {*MODULES}:
+      parser.error(f"several processes ask the witness about the meanings alone ({', '.join(MODULES)})")
+    score = spread(modules, options.sample, options.seed, options.match, options.most, scheduler=options.scheduler,
+                   jobs=options.jobs, results=options.results)
+  else: score = measure(drawn(modules, options.sample, options.seed), options.match, options.most, options.seed,
+                        options.tests)
   if options.json:
     print(json.dumps({"killed": score.killed, "survived": len(score.survivors), "equivalent": len(score.equivalent),
                       "percent": round(score.percent, 2),

@@ -88,6 +88,7 @@ def _reach(f: Any, seen: set[int], out: list[FunctionType]) -> None:
       _reach(getattr(found, "__func__", found), seen, out)
 
 
+@cache
 def users() -> dict[int, list[tuple[str, str]]]:
   """id of a function -> (table, mnemonic) of the instructions whose meaning may call it and that have a witness."""
   out: dict[int, list[tuple[str, str]]] = {}
@@ -173,7 +174,7 @@ def measure(chosen: Iterable[tuple[Source, Mutant]], match: str = "", most: int 
   A change around the meanings that no check reaches counts as one that none noticed; `among`: only these are asked.
   """
   chosen = list(chosen)
-  score, rng = Score(), random.Random(seed)
+  score = Score()
   around = {m.module for _, m in chosen if m.module in MACHINERY}
   known = users() if any(m.module not in MACHINERY for _, m in chosen) else {}
   reach = Reach([place(m) for m in around], (among or checks(seed)) if around else [])
@@ -188,7 +189,7 @@ def measure(chosen: Iterable[tuple[Source, Mutant]], match: str = "", most: int 
     if reason(*mutant.key) is not None:
       score.equivalent.append(mutant)
       continue
-    rng.shuffle(affected)
+    random.Random(f"{seed} {mutant.key}").shuffle(affected)  # whoever else is asked
     affected.sort(key=lambda a: a[1][0] != "@")  # groups of cases have what is special
     most_here = most if mutant.module not in MACHINERY else THOROUGH * most
     forget(mutant.module)
