@@ -308,13 +308,6 @@ class Program:
     return self.linked.kernel(self.entry_name).shared
 
   @cached_property
-  def reserved(self) -> bool:
-    """Whether the kernel, or what it calls, asks where the shared memory is that the system keeps."""
-    return any(isinstance(o, Name) and o.text in special.SYSTEM
-               for name in self.linked.reachable(self.entry_name) for line in self.linked.flats[name].lines
-               for operand in line.instruction.operands[1:] for o in leaves(operand))
-
-  @cached_property
   def pairs(self) -> bool:
     """Whether the kernel, or what it calls, has instructions for pairs of blocks."""
     flats = (self.linked.flats[name] for name in self.linked.reachable(self.entry_name))

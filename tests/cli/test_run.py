@@ -348,8 +348,8 @@ def test_however_a_program_ends_it_leaves_one_folder_for_all(tmp_path: Path) -> 
     assert done.returncode == (-int(how) if how.isdigit() else 0), done.stderr
   left = [str(p) for p in (tmp_path / "left").glob("tinyhw-run-*")]
   assert left == [*places]
-  assert sorted(os.listdir(left[0])) == ["in-500", "libcuda.so", "libcuda.so.1", "libcudart.so.13", "ptxas",
-                                         "sitecustomize.py"]
+  assert sorted(os.listdir(left[0])) == ["in-500", "libcuda.so", "libcuda.so.1", "libcudart.so.13", "libnvidia-ml.so.1",
+                                         "ptxas", "sitecustomize.py"]
 
 
 def test_folders_of_children_are_told_apart_by_what_is_in_them_and_mended(tmp_path: Path,

@@ -684,6 +684,7 @@ def test_declared_packets_without_handler_are_these() -> None:
   handled = set(s6.PACKETS) - {p for p in s6.PACKETS if p.__name__ in SdmaQueue.packets_table.gaps(s6.PACKETS)}
   assert {p.__name__.removeprefix("SDMA_PKT_") for p in handled} == {
     "COPY_LINEAR",
+    "COPY_LINEAR_SUBWIN",
     "WRITE_UNTILED",
     "CONSTANT_FILL",
     "FENCE",

@@ -166,6 +166,7 @@ class Tensor(InPlace):
     elif out.nbytes and _stored(self) and home(self._uop) is None:      # a part, or in another order
       with watch.watched(None): self.detach().to("LLVM")._read(out)
     elif out.nbytes and (one := element_of_constant(self._uop)) is not None:
+      _ = Device[str(self._device)]                                     # one that is none is told
       out.cast("B")[:] = one * (out.nbytes // len(one))
     elif out.nbytes: memory_of(self).copyout(out.cast("B"))
 

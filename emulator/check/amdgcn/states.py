@@ -193,8 +193,9 @@ def rules_of(table: str) -> tuple[Rule, ...] | None:
 
 
 def passes_of(mnemonic: str) -> int:
-  """Passes of a matrix instruction."""
-  return next(passes for pattern, passes in PASSES if pattern.match(mnemonic))
+  """Passes of a matrix instruction; of one with scales those of the same without."""
+  name = mnemonic.replace("v_mfma_scale_", "v_mfma_")
+  return next(passes for pattern, passes in PASSES if pattern.match(name))
 
 
 def _vector_roles(i: Instruction) -> set[str]:

@@ -83,7 +83,7 @@ def system_shared(d: Dispatch) -> range:
   """The bytes of a block's shared memory that the system keeps, behind the kernel's own; they are there for code that
   asks for them (cooperative_groups/details/memory.h)."""
   used = d.program.shared_size + d.dynamic_shared
-  if not d.program.reserved: return range(used, used)
+  if not d.program.linked.kernel(d.program.entry_name).system: return range(used, used)
   start = -(-used // ALIGNED) * ALIGNED
   return range(start, start + d.generation.shared_reserved)
 

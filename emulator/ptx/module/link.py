@@ -15,6 +15,7 @@ from tinyhw.core.nearest import offered
 from tinyhw.emulator.ptx.module import kept, legacy, targets
 from tinyhw.emulator.ptx.module.flow import where
 from tinyhw.emulator.ptx.module.scope import Flat, Place, Scope, align_of, flatten, size_of
+from tinyhw.emulator.ptx.special import SYSTEM
 from tinyhw.emulator.ptx.texture.objects import Sampler
 from tinyhw.isa.ptx import forms, parse
 from tinyhw.isa.ptx.forms import SIZES
@@ -46,12 +47,13 @@ def _aligned(at: int, align: int) -> int: return -(-at // align) * align
 @dataclass(frozen=True)
 class EntryPoint:
   """What a launch asks of a kernel: `params` are (offset, bytes), `shared` the bytes that it declares, `frame` those of
-  a thread's variables; `stack` also those of all that it calls, None where nobody knows; what directives of these names
-  say."""
+  a thread's variables; `stack` also those of all that it calls, None where nobody knows; `system`: it or what it
+  calls asks where the shared memory is that the system keeps; what directives of these names say."""
   params: tuple[tuple[int, int], ...]
   shared: int
   frame: int
   stack: int | None
+  system: bool
   maxntid: tuple[int, ...] | None
   reqntid: tuple[int, ...] | None
   reqnctapercluster: tuple[int, ...] | None
@@ -63,7 +65,7 @@ class EntryPoint:
     """The inverse of `row`, also when that has been JSON."""
     def numbers(x: list[int] | None) -> tuple[int, ...] | None: return None if x is None else tuple(x)
     return cls(tuple((at, size) for at, size in row["params"]), row["shared"], row["frame"], row["stack"],
-               *(numbers(row[name]) for name in _DIRECTIVES))
+               row["system"], *(numbers(row[name]) for name in _DIRECTIVES))
 
 
 @dataclass
@@ -124,9 +126,15 @@ class Linked:
       flat = self.flats[name]
       stack = self._deep(name, {})
       known = EntryPoint(tuple((p.offset, p.size) for p in flat.params), self.shared_of(name)[1], flat.frame, stack,
-                         *(entry.directive(d) for d in _DIRECTIVES))
+                         self._asks(name), *(entry.directive(d) for d in _DIRECTIVES))
       self.kernels[name] = known
     return known
+
+  def _asks(self, name: str) -> bool:
+    """Whether a function or what it calls asks where the shared memory is that the system keeps."""
+    return any(isinstance(o, Name) and o.text in SYSTEM for function in self.reachable(name)
+               for line in self.flats[function].lines for operand in line.instruction.operands[1:]
+               for o in leaves(operand))
 
   def _deep(self, name: str, known: dict[str, int | None]) -> int | None:
     """Bytes of a thread's stack in a function and all that it calls; None where it calls itself or through a register,

@@ -154,10 +154,10 @@ def test_what_gfx942_calls_otherwise() -> None:
     old.decode(assemble("v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10", new))
 
 
-def test_checks_are_silent_over_scratch_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_are_silent_over_scratch_in_registers() -> None:
   """The wave's offset is set up by hardware, and what a buffer stored a flat load finds."""
-  monkeypatch.setenv("EMU_CHECK", "1")
-  tinyhw.launch(compile_ir(SCRATCH, "gfx90a"), "k", 2, 256, [np.zeros(512, np.uint32), np.int32(3)], "EMU")
+  arguments = [np.zeros(512, np.uint32), np.int32(3)]
+  tinyhw.launch(compile_ir(SCRATCH, "gfx90a"), "k", 2, 256, arguments, "EMU", check=True)
 
 
 def test_what_nobody_wrote_is_still_found_beside_scratch_in_registers() -> None:
